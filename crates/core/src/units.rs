@@ -333,7 +333,40 @@ macro_rules! text {
                 s.parse().map_err(serde::de::Error::custom)
             }
         }
+        #[cfg(feature = "schema")]
+        impl schemars::JsonSchema for $t {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($t).into()
+            }
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({ "type": "string", "description": <$t>::HELP, "examples": <$t>::EXAMPLES })
+            }
+        }
     };
+}
+impl Time {
+    /// One line for editors.
+    pub const HELP: &'static str = "a time: a number and one of s, ms, us, ns, ps, min, h";
+    /// Texts that parse.
+    pub const EXAMPLES: &'static [&'static str] = &["5 ms", "1.5 s", "100 us"];
+}
+impl Rate {
+    /// One line for editors.
+    pub const HELP: &'static str = "a rate: a number and one of bps, kbps, Mbps, Gbps, Tbps";
+    /// Texts that parse.
+    pub const EXAMPLES: &'static [&'static str] = &["10 Mbps", "1 Gbps", "64 kbps"];
+}
+impl Bytes {
+    /// One line for editors.
+    pub const HELP: &'static str = "an amount of data: a number and one of B, kB, MB, GB, KiB, MiB, GiB";
+    /// Texts that parse.
+    pub const EXAMPLES: &'static [&'static str] = &["1500 B", "1.25 MB", "64 KiB"];
+}
+impl Ratio {
+    /// One line for editors.
+    pub const HELP: &'static str = "a share: a percentage or a number";
+    /// Texts that parse.
+    pub const EXAMPLES: &'static [&'static str] = &["2.5 %", "0.025"];
 }
 text!(Time, TIME_UNITS, "a time", "\"5 ms\", \"1.5 s\" or \"100 us\"");
 text!(Rate, RATE_UNITS, "a rate", "\"10 Mbps\", \"1 Gbps\" or \"64 kbps\"");
