@@ -1,1 +1,102 @@
-//! x
+//! The Python binding of Midpath: conversion and errors only.
+//!
+//! Everything is decided in `midpath_sim`; this crate turns its columns into buffers, its errors into
+//! `midpath.ScenarioError` and its progress into a call. It is private to the Python package `midpath`, which gives it a
+//! typed face.
+
+mod columns;
+mod errors;
+mod progress;
+mod stub;
+
+use pyo3::prelude::*;
+
+/// The module `midpath._midpath`.
+#[pymodule]
+mod _midpath {
+    use std::path::PathBuf;
+
+    use pyo3::exceptions::PyKeyboardInterrupt;
+    use pyo3::prelude::*;
+    use pyo3::types::{PyBytes, PyDict};
+
+    use crate::columns::table_to_python;
+    use crate::errors::scenario_error;
+    use crate::progress::Reporter;
+    use crate::stub as engine;
+
+    /// What a run gives Python: `run.json`, the tables by name, and other files by name.
+    type Output<'py> = (String, Bound<'py, PyDict>, Bound<'py, PyDict>);
+
+    /// Runs a scenario; relative paths in it start at `base_dir`.
+    ///
+    /// The GIL is released while the simulator works. `progress` is called about ten times a second with a dict and may
+    /// return `False` to stop the run, which then raises `KeyboardInterrupt`, as Ctrl-C does.
+    #[pyfunction]
+    #[pyo3(signature = (text, base_dir, *, scheme=None, seed=None, threads=1, progress=None))]
+    fn run<'py>(
+        py: Python<'py>,
+        text: &str,
+        base_dir: PathBuf,
+        scheme: Option<String>,
+        seed: Option<u64>,
+        threads: usize,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Output<'py>> {
+        let options = engine::RunOptions { scheme, seed, threads };
+        let mut reporter = Reporter::new(progress);
+        let result =
+            py.detach(|| engine::run_text(text, &base_dir, &options, &mut |progress| reporter.report(&progress)));
+        if let Some(error) = reporter.into_error() {
+            return Err(error);
+        }
+        let output = result.map_err(|error| scenario_error(py, &error))?.ok_or_else(interrupted)?;
+        let tables = PyDict::new(py);
+        for (name, table) in &output.tables {
+            tables.set_item(name, table_to_python(py, table)?)?;
+        }
+        let files = PyDict::new(py);
+        for (name, bytes) in &output.files {
+            files.set_item(name, PyBytes::new(py, bytes))?;
+        }
+        Ok((output.run.to_string(), tables, files))
+    }
+
+    /// A run that its progress callback stopped.
+    fn interrupted() -> PyErr {
+        PyKeyboardInterrupt::new_err("the run was stopped")
+    }
+
+    /// Checks a scenario without running it.
+    #[pyfunction]
+    #[pyo3(signature = (text, base_dir, *, scheme=None, seed=None))]
+    fn check(
+        py: Python<'_>,
+        text: &str,
+        base_dir: PathBuf,
+        scheme: Option<String>,
+        seed: Option<u64>,
+    ) -> PyResult<()> {
+        let options = engine::RunOptions { scheme, seed, threads: 1 };
+        py.detach(|| engine::check_text(text, &base_dir, &options)).map_err(|error| scenario_error(py, &error))
+    }
+
+    /// Describes a scenario's topology as JSON: sizes, degrees, diameter, capacities, detours.
+    #[pyfunction]
+    fn describe_topology(py: Python<'_>, text: &str, base_dir: PathBuf) -> PyResult<String> {
+        let description = py.detach(|| engine::describe_topology(text, &base_dir));
+        description.map(|value| value.to_string()).map_err(|error| scenario_error(py, &error))
+    }
+
+    /// The JSON Schema of a scenario.
+    #[pyfunction]
+    fn schema() -> String {
+        engine::schema().to_string()
+    }
+
+    /// The version of the simulator.
+    #[pyfunction]
+    fn version() -> &'static str {
+        env!("CARGO_PKG_VERSION")
+    }
+}

@@ -1,0 +1,51 @@
+//! Columns to Python: little-endian buffers that `pyarrow` wraps without looking at single values.
+//!
+//! Arrow tables are made on the Python side, from these buffers: the Rust `arrow` crates would add minutes to every
+//! build for what is one call of `pyarrow` per column.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyTuple};
+
+use crate::stub::{Column, Table};
+
+/// A table as `{column: (kind, buffer, …)}`, in column order.
+pub(crate) fn table_to_python<'py>(py: Python<'py>, table: &Table) -> PyResult<Bound<'py, PyDict>> {
+    let columns = PyDict::new(py);
+    for (name, column) in &table.columns {
+        columns.set_item(name, column_to_python(py, column)?)?;
+    }
+    Ok(columns)
+}
+
+/// A column as `(kind, values)`, or `("str", indices, dictionary)`.
+fn column_to_python<'py>(py: Python<'py>, column: &Column) -> PyResult<Bound<'py, PyTuple>> {
+    match column {
+        Column::U64(values) => numbers(py, "uint64", values, |v| v.to_le_bytes()),
+        Column::U32(values) => numbers(py, "uint32", values, |v| v.to_le_bytes()),
+        Column::F64(values) => numbers(py, "float64", values, |v| v.to_le_bytes()),
+        Column::Bool(values) => numbers(py, "bool", values, |v| [u8::from(*v)]),
+        Column::Str { dictionary, index } => {
+            let indices = PyBytes::new(py, &little_endian(index, |v| v.to_le_bytes()));
+            ("str", indices, dictionary.as_slice()).into_pyobject(py)
+        }
+    }
+}
+
+/// A column of plain numbers.
+fn numbers<'py, T, const N: usize>(
+    py: Python<'py>,
+    kind: &str,
+    values: &[T],
+    bytes: fn(&T) -> [u8; N],
+) -> PyResult<Bound<'py, PyTuple>> {
+    (kind, PyBytes::new(py, &little_endian(values, bytes))).into_pyobject(py)
+}
+
+/// The values one after another.
+fn little_endian<T, const N: usize>(values: &[T], bytes: fn(&T) -> [u8; N]) -> Vec<u8> {
+    let mut buffer = Vec::with_capacity(values.len() * N);
+    for value in values {
+        buffer.extend_from_slice(&bytes(value));
+    }
+    buffer
+}
