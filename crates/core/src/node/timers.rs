@@ -1,0 +1,93 @@
+//! A node's own wishes to be woken, in total order.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use crate::packet::{FlowId, PortId};
+use crate::units::Time;
+
+/// What to do at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Wake {
+    /// A flow starts here.
+    Start(FlowId),
+    /// An endpoint's slot asked to be looked at.
+    Endpoint(u32),
+    /// A transmitter becomes idle.
+    Idle(PortId),
+    /// A held port's timer.
+    Port(PortId),
+    /// The driver's own (faults, samples).
+    Driver(u32),
+}
+
+/// Wishes ordered by time, then by the order in which they were made.
+#[derive(Debug, Default)]
+pub(super) struct Timers {
+    heap: BinaryHeap<Reverse<(Time, u64, Wake)>>,
+    made: u64,
+}
+
+impl Timers {
+    pub fn push(&mut self, at: Time, wake: Wake) {
+        self.made += 1;
+        self.heap.push(Reverse((at, self.made, wake)));
+    }
+
+    #[inline]
+    pub fn next(&self) -> Time {
+        self.heap.peek().map_or(Time::MAX, |e| e.0.0)
+    }
+
+    /// The first wish, if it is due.
+    pub fn pop_due(&mut self, now: Time) -> Option<Wake> {
+        if self.next() > now {
+            return None;
+        }
+        self.heap.pop().map(|e| e.0.2)
+    }
+
+    pub fn memory(&self) -> usize {
+        self.heap.capacity() * size_of::<(Time, u64, Wake)>()
+    }
+}
+
+/// One lazily re-armed timer: moving the deadline later costs nothing, the entry in the heap finds out when it comes up.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Lazy {
+    pub deadline: Time,
+    armed: Time,
+}
+
+impl Default for Lazy {
+    fn default() -> Lazy {
+        Lazy { deadline: Time::MAX, armed: Time::MAX }
+    }
+}
+
+impl Lazy {
+    /// Called after the owner may have moved the deadline: whether the heap needs a new entry, and when.
+    #[inline]
+    pub fn arm(&mut self, now: Time) -> Option<Time> {
+        if self.deadline >= self.armed {
+            return None;
+        }
+        self.deadline = self.deadline.max(now);
+        self.armed = self.deadline;
+        Some(self.deadline)
+    }
+
+    /// Called when an entry of this timer comes up: whether it is the one that counts and the deadline has come.
+    #[inline]
+    pub fn fire(&mut self, now: Time) -> bool {
+        if now != self.armed {
+            return false; // superseded by an earlier one
+        }
+        self.armed = Time::MAX;
+        if self.deadline > now {
+            return false; // moved later: the caller re-arms
+        }
+        self.deadline = Time::MAX;
+        true
+    }
+}

@@ -1,0 +1,161 @@
+//! A set of byte ranges: what a receiver holds out of order, what a sender knows to have arrived.
+
+use std::collections::VecDeque;
+
+/// Disjoint, non-touching half-open ranges in order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RangeSet {
+    ranges: VecDeque<(u64, u64)>,
+    total: u64,
+}
+
+impl RangeSet {
+    /// The empty set.
+    pub fn new() -> RangeSet {
+        RangeSet::default()
+    }
+    /// Whether nothing is in it.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+    /// How many separate ranges.
+    pub fn len(&self) -> usize {
+        self.ranges.len()
+    }
+    /// How many bytes in all.
+    #[inline]
+    pub fn bytes(&self) -> u64 {
+        self.total
+    }
+    /// The ranges in order.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, u64)> + '_ {
+        self.ranges.iter().copied()
+    }
+    /// The lowest range.
+    pub fn first(&self) -> Option<(u64, u64)> {
+        self.ranges.front().copied()
+    }
+    /// The highest range.
+    pub fn last(&self) -> Option<(u64, u64)> {
+        self.ranges.back().copied()
+    }
+    /// The range that holds `at`.
+    pub fn containing(&self, at: u64) -> Option<(u64, u64)> {
+        let i = self.ranges.partition_point(|r| r.1 <= at);
+        self.ranges.get(i).copied().filter(|r| r.0 <= at)
+    }
+
+    /// Adds `[from, to)`; returns how many bytes are new.
+    pub fn insert(&mut self, from: u64, to: u64) -> u64 {
+        if from >= to {
+            return 0;
+        }
+        // Ranges i..j touch or overlap the new one and are merged into it.
+        let i = self.ranges.partition_point(|r| r.1 < from);
+        let mut j = i;
+        let (mut lo, mut hi, mut had) = (from, to, 0);
+        while let Some(&(a, b)) = self.ranges.get(j) {
+            if a > to {
+                break;
+            }
+            (lo, hi, had) = (lo.min(a), hi.max(b), had + (b - a));
+            j += 1;
+        }
+        if j == i {
+            self.ranges.insert(i, (lo, hi));
+        } else {
+            self.ranges[i] = (lo, hi);
+            self.ranges.drain(i + 1..j);
+        }
+        let new = (hi - lo) - had;
+        self.total += new;
+        new
+    }
+
+    /// Forgets everything below `edge`; returns how many bytes that was.
+    pub fn remove_below(&mut self, edge: u64) -> u64 {
+        let before = self.total;
+        while let Some(r) = self.ranges.front_mut() {
+            if r.0 >= edge {
+                break;
+            }
+            let cut = r.1.min(edge) - r.0;
+            self.total -= cut;
+            if r.1 <= edge {
+                self.ranges.pop_front();
+            } else {
+                r.0 = edge;
+                break;
+            }
+        }
+        before - self.total
+    }
+
+    /// Bytes in the set within `[from, to)`.
+    pub fn bytes_within(&self, from: u64, to: u64) -> u64 {
+        let i = self.ranges.partition_point(|r| r.1 <= from);
+        self.ranges.iter().skip(i).take_while(|r| r.0 < to).map(|r| r.1.min(to) - r.0.max(from)).sum()
+    }
+
+    /// The first gap at or above `from` and below the highest range, as `[from, to)`.
+    pub fn gap_from(&self, from: u64) -> Option<(u64, u64)> {
+        let i = self.ranges.partition_point(|r| r.1 <= from);
+        let r = self.ranges.get(i)?;
+        if from < r.0 {
+            return Some((from, r.0));
+        }
+        self.ranges.get(i + 1).map(|next| (r.1, next.0))
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.ranges.clear();
+        self.total = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn merges_neighbours_and_finds_gaps() {
+        let mut s = RangeSet::new();
+        assert_eq!(s.insert(10, 20), 10);
+        assert_eq!(s.insert(30, 40), 10);
+        assert_eq!(s.insert(20, 25), 5);
+        assert_eq!(s.iter().collect::<Vec<_>>(), [(10, 25), (30, 40)]);
+        assert_eq!(s.gap_from(0), Some((0, 10)));
+        assert_eq!(s.gap_from(12), Some((25, 30)));
+        assert_eq!(s.gap_from(25), Some((25, 30)));
+        assert_eq!(s.gap_from(33), None);
+        assert_eq!(s.containing(24), Some((10, 25)));
+        assert_eq!(s.containing(25), None);
+    }
+
+    proptest! {
+        #[test]
+        fn behaves_as_a_set_of_integers(ops in prop::collection::vec((0u64..60, 1u64..12, any::<bool>()), 1..60)) {
+            let (mut s, mut oracle) = (RangeSet::new(), BTreeSet::new());
+            for (at, n, cut) in ops {
+                if cut && n > 8 {
+                    let gone = oracle.iter().filter(|x| **x < at).count() as u64;
+                    prop_assert_eq!(s.remove_below(at), gone);
+                    oracle.retain(|x| *x >= at);
+                } else {
+                    let new = (at..at + n).filter(|x| oracle.insert(*x)).count() as u64;
+                    prop_assert_eq!(s.insert(at, at + n), new);
+                }
+                prop_assert_eq!(s.bytes(), oracle.len() as u64);
+                prop_assert_eq!(s.bytes_within(5, 40), oracle.range(5..40).count() as u64);
+                let flat: Vec<u64> = s.iter().flat_map(|(a, b)| a..b).collect();
+                prop_assert_eq!(flat, oracle.iter().copied().collect::<Vec<_>>());
+                let r: Vec<_> = s.iter().collect();
+                prop_assert!(r.windows(2).all(|w| w[0].1 < w[1].0), "touching ranges stay unmerged: {:?}", r);
+            }
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! The three roles a scheme is made of, and what they may reach while they run.
+//!
+//! The rule that holds for all of them is *told, then asked*: a role is told what happened (`on_*`, `outbound`,
+//! `inbound`) and leaves its wishes in the context (send this, wake me then); the node carries the wishes out after
+//! the call returns, in the order they were left. No role calls another.
+
+mod endpoint;
+mod forwarder;
+mod port;
+
+pub use endpoint::{Endpoint, EndpointCtx, FlowReport, Shared};
+pub use forwarder::{Ecmp, ForwardCtx, Forwarder, Route, Routes, ShortestPath};
+pub use port::{Action, Admission, AdmitCtx, Backlog, Board, Drop, Inbound, LinkInfo, Port, PortCtx, Verdict};
+
+use crate::packet::{FlowId, NodeId, PortId};
+use crate::queue::{Discipline, QueueSpec};
+use crate::units::{Bytes, Rate, Time};
+
+/// What a scheme needs to know of a flow to build its ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FlowSpec {
+    /// Its number.
+    pub id: FlowId,
+    /// The active end: a sender, or an ICN consumer.
+    pub src: NodeId,
+    /// The passive end: a receiver, or an ICN producer.
+    pub dst: NodeId,
+    /// How much to move; `None` runs until the flow is stopped or the run ends.
+    pub size: Option<Bytes>,
+    /// When the active end stops sending although data remain.
+    pub stop: Option<Time>,
+    /// Sending rate of a flow that is no congestion-controlled one.
+    pub rate: Option<Rate>,
+    /// Largest packet on the path, IP header included.
+    pub mtu: u32,
+}
+
+/// What a scheme needs to know of a port to build its side of it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PortSpec {
+    /// The node it belongs to.
+    pub node: NodeId,
+    /// Its number there.
+    pub port: PortId,
+    /// The node on the other end of its link.
+    pub peer: NodeId,
+    /// The link.
+    pub link: LinkInfo,
+    /// Whether the node is a host.
+    pub host: bool,
+    /// Whether the peer is a host: the network's edge.
+    pub edge: bool,
+    /// The longest unloaded round trip of the run's flows; zero when unknown.
+    pub rtt: Time,
+    /// The queue that the scenario asks for.
+    pub queue: QueueSpec,
+}
+
+/// A congestion-control scheme: it builds the roles that it consists of.
+///
+/// The value itself holds the parameters, so a scheme of your own needs no change in this crate: implement this, hand
+/// it to the catalogue under a name, and scenarios can use it.
+pub trait Scheme: Send + Sync {
+    /// The name that scenarios use.
+    fn name(&self) -> &str;
+    /// Called when a flow starts at its source.
+    fn active(&self, flow: &FlowSpec) -> Box<dyn Endpoint>;
+    /// Called when a flow's first packet arrives at its destination.
+    fn passive(&self, flow: &FlowSpec) -> Box<dyn Endpoint>;
+    /// Called once per port of the network when the run's default scheme is this one. The default is the queue that the scenario asks for.
+    fn port(&self, spec: &PortSpec) -> Discipline {
+        spec.queue.build(spec.link.rate)
+    }
+    /// Called once per node when the run's default scheme is this one. `None` is shortest path with ECMP.
+    fn forwarder(&self, _node: NodeId) -> Option<Box<dyn Forwarder>> {
+        None
+    }
+}

@@ -1,0 +1,142 @@
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
+
+use crate::packet::{FlowId, NodeId, Packet, PacketId, Pool, PortId};
+use crate::rng::Stream;
+use crate::roles::LinkInfo;
+use crate::units::Time;
+
+/// One end of a flow: active (sender, consumer) or passive (receiver, producer).
+pub trait Endpoint: Send {
+    /// Called once: when the flow starts (active), or before the first packet is handed over (passive).
+    fn on_start(&mut self, ctx: &mut EndpointCtx<'_>);
+    /// Called when a packet of this flow arrived at this node.
+    fn on_packet(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>);
+    /// Called when the time last set with [`EndpointCtx::set_timer`] has come. The timer is off then.
+    fn on_timer(&mut self, ctx: &mut EndpointCtx<'_>);
+    /// Called when somebody measures: at sampling times, when the endpoint finishes, and at the end of the run.
+    fn report(&self) -> FlowReport;
+}
+
+/// What an endpoint has seen so far. Each end fills in what it knows; zero or `None` elsewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct FlowReport {
+    /// Payload bytes delivered in order (passive end).
+    pub delivered: u64,
+    /// When the last byte was delivered (passive end).
+    pub completed: Option<Time>,
+    /// Packets sent that carry payload, repeats included (active end).
+    pub sent: u64,
+    /// Packets sent again (active end).
+    pub retransmitted: u64,
+    /// Retransmission timeouts (active end).
+    pub timeouts: u64,
+    /// Smallest round-trip time measured (active end).
+    pub rtt_min: Time,
+    /// Largest round-trip time measured.
+    pub rtt_max: Time,
+    /// Sum of round-trip times, for the mean.
+    pub rtt_sum: u128,
+    /// How many were measured.
+    pub rtt_count: u64,
+    /// Congestion window now, in bytes (active end; zero when there is none).
+    pub cwnd: u64,
+    /// Smoothed round-trip time now.
+    pub srtt: Time,
+    /// Sending rate now in bits per second, for schemes that have one.
+    pub rate: u64,
+}
+
+impl FlowReport {
+    /// Counts one round-trip time.
+    #[inline]
+    pub fn rtt(&mut self, rtt: Time) {
+        self.rtt_min = if self.rtt_count == 0 { rtt } else { self.rtt_min.min(rtt) };
+        self.rtt_max = self.rtt_max.max(rtt);
+        self.rtt_sum += u128::from(rtt.0);
+        self.rtt_count += 1;
+    }
+
+    /// Both ends' reports of one flow as one.
+    pub fn merge(self, other: FlowReport) -> FlowReport {
+        let (a, b) = if self.rtt_count > 0 { (self, other) } else { (other, self) };
+        FlowReport {
+            delivered: a.delivered.max(b.delivered),
+            completed: a.completed.or(b.completed),
+            sent: a.sent + b.sent,
+            retransmitted: a.retransmitted + b.retransmitted,
+            timeouts: a.timeouts + b.timeouts,
+            cwnd: a.cwnd.max(b.cwnd),
+            rate: a.rate.max(b.rate),
+            ..a
+        }
+    }
+}
+
+/// What the endpoints of one node share: a host's budget, its list of open flows.
+#[derive(Default)]
+pub struct Shared(HashMap<TypeId, Box<dyn Any + Send>>);
+
+impl Shared {
+    /// The one value of type `T` on this node, made on first use.
+    pub fn get<T: Any + Send + Default>(&mut self) -> &mut T {
+        self.0
+            .entry(TypeId::of::<T>())
+            .or_insert_with(|| Box::new(T::default()))
+            .downcast_mut()
+            .expect("stored under its own type")
+    }
+}
+
+/// What an endpoint may reach during a call.
+pub struct EndpointCtx<'a> {
+    /// The time of this call.
+    pub now: Time,
+    /// The node it lives on.
+    pub node: NodeId,
+    /// Its flow.
+    pub flow: FlowId,
+    /// The node's random stream.
+    pub rng: &'a mut Stream,
+    /// What the node's endpoints share.
+    pub shared: &'a mut Shared,
+    /// The node's links, by port number.
+    pub links: &'a [LinkInfo],
+    pub(crate) pool: &'a mut Pool,
+    pub(crate) out: &'a mut Vec<(Option<PortId>, PacketId)>,
+    pub(crate) pokes: &'a mut Vec<FlowId>,
+    pub(crate) timer: &'a mut Time,
+    pub(crate) finished: &'a mut bool,
+}
+
+impl EndpointCtx<'_> {
+    /// Sends `packet` along the route to its destination.
+    #[inline]
+    pub fn send(&mut self, packet: Packet) {
+        let id = self.pool.insert(packet);
+        self.out.push((None, id));
+    }
+    /// Sends `packet` out of one port of a multihomed host.
+    pub fn send_via(&mut self, port: PortId, packet: Packet) {
+        let id = self.pool.insert(packet);
+        self.out.push((Some(port), id));
+    }
+    /// Asks for `on_timer` at `at` in place of any earlier wish. In the past means now. Cheap: re-arming later costs nothing until the old time comes.
+    #[inline]
+    pub fn set_timer(&mut self, at: Time) {
+        *self.timer = at;
+    }
+    /// Withdraws the wish.
+    #[inline]
+    pub fn cancel_timer(&mut self) {
+        *self.timer = Time::MAX;
+    }
+    /// Asks that another flow's endpoint on this node gets `on_timer` now, because what they share has changed.
+    pub fn poke(&mut self, flow: FlowId) {
+        self.pokes.push(flow);
+    }
+    /// Says that this endpoint needs no more calls; it is removed after this one.
+    pub fn finish(&mut self) {
+        *self.finished = true;
+    }
+}

@@ -1,0 +1,109 @@
+use std::sync::Arc;
+
+use crate::packet::{NodeId, PacketId, Pool, PortId};
+use crate::rng::{Stream, below, mix};
+use crate::roles::Board;
+use crate::units::Time;
+
+/// Where a packet goes from here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Route {
+    /// Out of one port.
+    Port(PortId),
+    /// To the endpoint of its flow on this node.
+    Local,
+    /// A copy out of each of these ports, and one to the local endpoint if asked (multicast).
+    Copies {
+        /// The ports.
+        ports: Vec<PortId>,
+        /// Whether the local endpoint gets one too.
+        local: bool,
+    },
+    /// The forwarder has kept or used it up (a PIT hit, an aggregated ACK) and has freed it.
+    Consumed,
+    /// There is no way: the packet is dropped and counted.
+    Unroutable,
+}
+
+/// Decides which ports a packet leaves through.
+pub trait Forwarder: Send {
+    /// Called when a packet came in through `from`, or from an endpoint of this node (`None`).
+    fn route(&mut self, id: PacketId, from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route;
+    /// Called when the node restarts: forget everything learned. Packets kept inside are freed here.
+    fn reset(&mut self, _pool: &mut Pool) {}
+}
+
+/// What a forwarder may reach during a call.
+pub struct ForwardCtx<'a> {
+    /// The time of this call.
+    pub now: Time,
+    /// The node.
+    pub node: NodeId,
+    /// The packets.
+    pub pool: &'a mut Pool,
+    /// The node's random stream.
+    pub rng: &'a mut Stream,
+    /// What the node's ports have published.
+    pub board: &'a Board,
+    /// Packets the forwarder makes itself (Nacks, aggregated ACKs) and the port each leaves through.
+    pub emit: &'a mut Vec<(Option<PortId>, PacketId)>,
+}
+
+/// Shortest-path next hops, computed outside.
+pub trait Routes: Send + Sync {
+    /// The equal-cost ports at `node` towards `dst`, in a fixed order. Empty when there is no way.
+    fn next_ports(&self, node: NodeId, dst: NodeId) -> &[u16];
+}
+
+/// How equal-cost paths are used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Ecmp {
+    /// Each flow keeps to one path, chosen by hash (RFC 2992's aim).
+    #[default]
+    Flow,
+    /// Each packet draws a path.
+    Packet,
+    /// Always the first path.
+    Off,
+}
+
+/// Unicast forwarding along shortest paths with ECMP.
+#[derive(Clone)]
+pub struct ShortestPath {
+    routes: Arc<dyn Routes>,
+    ecmp: Ecmp,
+}
+
+impl ShortestPath {
+    /// Forwards by `routes`.
+    pub fn new(routes: Arc<dyn Routes>, ecmp: Ecmp) -> ShortestPath {
+        ShortestPath { routes, ecmp }
+    }
+
+    /// The port that a flow takes among `choices` at `node`: the same for the same flow, node and direction.
+    pub fn pick(choices: &[u16], flow: u32, dst: NodeId, node: NodeId) -> u16 {
+        let key = u64::from(flow) << 32 | u64::from(dst.0);
+        choices[(mix(key ^ mix(u64::from(node.0))) % choices.len() as u64) as usize]
+    }
+}
+
+impl Forwarder for ShortestPath {
+    #[inline]
+    fn route(&mut self, id: PacketId, _from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route {
+        let packet = &ctx.pool[id];
+        if packet.dst == ctx.node {
+            return Route::Local;
+        }
+        match self.routes.next_ports(ctx.node, packet.dst) {
+            [] => Route::Unroutable,
+            [only] => Route::Port(PortId(*only)),
+            choices => Route::Port(PortId(match self.ecmp {
+                Ecmp::Flow => ShortestPath::pick(choices, packet.flow.0, packet.dst, ctx.node),
+                Ecmp::Packet => choices[below(ctx.rng, choices.len() as u64) as usize],
+                Ecmp::Off => choices[0],
+            })),
+        }
+    }
+}

@@ -1,0 +1,215 @@
+use crate::packet::{NodeId, Packet, PacketId, Pool, PortId};
+use crate::rng::Stream;
+use crate::units::{Rate, Time};
+
+/// The link behind a port.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LinkInfo {
+    /// Transmission rate of this port.
+    pub rate: Rate,
+    /// Propagation delay.
+    pub delay: Time,
+    /// Largest packet, IP header included.
+    pub mtu: u32,
+    /// The node on the other end.
+    pub peer: NodeId,
+}
+
+/// What waits at a port, the packet in transmission not counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Backlog {
+    /// Packets waiting.
+    pub packets: u64,
+    /// Bytes waiting.
+    pub bytes: u64,
+}
+
+/// Why a packet ended before its destination.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Drop {
+    /// No room.
+    Queue,
+    /// Active queue management chose it.
+    Aqm,
+    /// The link or node was down.
+    Fault,
+    /// A scheme's policy refused it (a policer, a forged notification).
+    Policy,
+    /// No route, no hops left, or nobody there to take it.
+    Undeliverable,
+}
+
+/// What an [`Admission`] rule says of a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// Take it.
+    Accept,
+    /// Take it and set CE. For a packet that isn't ECN-capable the rule must decide otherwise itself.
+    Mark,
+    /// Refuse it.
+    Drop(Drop),
+}
+
+/// What an [`Admission`] rule may know.
+pub struct AdmitCtx<'a> {
+    /// When the packet arrived.
+    pub now: Time,
+    /// When it will start onto the wire if it is taken.
+    pub start: Time,
+    /// When the transmitter last became idle, if it is idle now.
+    pub idle_since: Option<Time>,
+    /// What waits before it.
+    pub backlog: Backlog,
+    /// The port's rate.
+    pub rate: Rate,
+    /// The node's random stream.
+    pub rng: &'a mut Stream,
+}
+
+/// The rule of a FIFO port whose decisions depend on the order of arrivals alone.
+///
+/// Such a port is a *timetable*: the start of transmission is known on arrival and a hop costs one event. RED, step
+/// marking, and the stamping of prices and rates are rules of this kind; CoDel isn't, for it looks at what has
+/// arrived by the time a packet leaves.
+pub trait Admission: Send {
+    /// Called when a packet was routed here, in order of arrival.
+    fn admit(&mut self, packet: &mut Packet, ctx: &mut AdmitCtx<'_>) -> Verdict;
+    /// Whether [`Admission::inbound`] wants to be called.
+    fn watches_inbound(&self) -> bool {
+        false
+    }
+    /// Called when a packet came in through this port, before it is routed. Rewrites it in place.
+    fn inbound(&mut self, _packet: &mut Packet, _now: Time) {}
+    /// Called when the node restarts.
+    fn reset(&mut self) {}
+}
+
+/// What becomes of a packet that came in through a port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Inbound {
+    /// It is routed on.
+    Forward,
+    /// The port has used it up; the node frees it.
+    Consume,
+    /// The port refuses it; the node counts and frees it.
+    Drop(Drop),
+}
+
+/// One interface of a node, both directions, *held*: it is asked for a packet whenever the transmitter is idle.
+pub trait Port: Send {
+    /// Called when a packet was routed here. Keep it for [`Port::poll_transmit`], give it to [`PortCtx::drop`], or hand it to a sibling.
+    fn outbound(&mut self, id: PacketId, ctx: &mut PortCtx<'_>);
+    /// Called when the transmitter is idle: the next packet, which starts onto the wire now. Stamp it here.
+    fn poll_transmit(&mut self, ctx: &mut PortCtx<'_>) -> Option<PacketId>;
+    /// Called when a packet came in through this port, before it is routed.
+    fn inbound(&mut self, _id: PacketId, _ctx: &mut PortCtx<'_>) -> Inbound {
+        Inbound::Forward
+    }
+    /// Called when the time last given to [`PortCtx::wake_at`] has come.
+    fn on_timer(&mut self, _ctx: &mut PortCtx<'_>) {}
+    /// Called when the rate changed or the link came back. The new rate is in the context.
+    fn on_link(&mut self, _ctx: &mut PortCtx<'_>) {}
+    /// What it holds.
+    fn backlog(&self) -> Backlog;
+    /// Called when the node restarts: drop everything held, forget everything known.
+    fn reset(&mut self, ctx: &mut PortCtx<'_>);
+    /// A number to plot over time besides the backlog (a price, a state, a rate), with its name.
+    fn gauges(&self, _out: &mut Vec<(&'static str, f64)>) {}
+}
+
+/// A wish that a port leaves with its node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// Offer the packet to a sibling port's `outbound`.
+    Sibling(PortId, PacketId),
+    /// Route the packet as if an endpoint here had sent it.
+    Route(PacketId),
+    /// The packet ends at this port.
+    Drop(PortId, PacketId, Drop),
+    /// Ask this sibling for a packet, if its transmitter is idle: what it waited for has changed.
+    Kick(PortId),
+}
+
+/// What the ports of one node tell each other: a few words per port, read by siblings and by the forwarder.
+#[derive(Debug, Clone, Default)]
+pub struct Board(Vec<[u64; 4]>);
+
+impl Board {
+    /// A board for `ports` ports, all zero.
+    pub fn new(ports: usize) -> Board {
+        Board(vec![[0; 4]; ports])
+    }
+    /// What `port` has published.
+    pub fn read(&self, port: PortId) -> [u64; 4] {
+        self.0[usize::from(port.0)]
+    }
+    pub(crate) fn write(&mut self, port: PortId, words: [u64; 4]) {
+        self.0[usize::from(port.0)] = words;
+    }
+}
+
+/// What a held port may reach during a call.
+pub struct PortCtx<'a> {
+    /// The time of this call.
+    pub now: Time,
+    /// The node.
+    pub node: NodeId,
+    /// This port.
+    pub me: PortId,
+    /// The node's links, by port number.
+    pub links: &'a [LinkInfo],
+    /// The packets.
+    pub pool: &'a mut Pool,
+    /// The node's random stream.
+    pub rng: &'a mut Stream,
+    pub(crate) board: &'a mut Board,
+    pub(crate) actions: &'a mut Vec<Action>,
+    pub(crate) timer: &'a mut Time,
+    pub(crate) marks: &'a mut u64,
+}
+
+impl PortCtx<'_> {
+    /// The link behind this port.
+    pub fn link(&self) -> LinkInfo {
+        self.links[usize::from(self.me.0)]
+    }
+    /// Ends a packet here.
+    pub fn drop(&mut self, id: PacketId, why: Drop) {
+        self.actions.push(Action::Drop(self.me, id, why));
+    }
+    /// Sets CE on a packet and counts it.
+    pub fn mark(&mut self, id: PacketId) {
+        self.pool[id].ecn = crate::packet::Ecn::Ce;
+        *self.marks += 1;
+    }
+    /// Sends a held packet through a sibling port.
+    pub fn sibling(&mut self, port: PortId, id: PacketId) {
+        self.actions.push(Action::Sibling(port, id));
+    }
+    /// Sends a new packet through a port of this node: control packets between neighbours.
+    pub fn emit(&mut self, port: PortId, packet: Packet) {
+        let id = self.pool.insert(packet);
+        self.actions.push(Action::Sibling(port, id));
+    }
+    /// Sends a new packet along the route to its destination.
+    pub fn route(&mut self, packet: Packet) {
+        let id = self.pool.insert(packet);
+        self.actions.push(Action::Route(id));
+    }
+    /// Has a sibling asked for a packet, because what it waited for has changed.
+    pub fn kick(&mut self, port: PortId) {
+        self.actions.push(Action::Kick(port));
+    }
+    /// Asks for `on_timer` at `at`, in place of any earlier wish; [`Time::MAX`] withdraws it.
+    pub fn wake_at(&mut self, at: Time) {
+        *self.timer = at;
+    }
+    /// Publishes this port's words to its siblings and the forwarder.
+    pub fn publish(&mut self, words: [u64; 4]) {
+        self.board.write(self.me, words);
+    }
+    /// What a sibling has published.
+    pub fn published(&self, port: PortId) -> [u64; 4] {
+        self.board.read(port)
+    }
+}

@@ -1,0 +1,154 @@
+//! Counters that cost nothing to keep: no traces, constant memory.
+
+use crate::units::Time;
+
+/// A histogram of durations with at most 6 % relative error per value: 16 buckets per doubling, from 1 ns up.
+///
+/// Zero has a bucket of its own. Memory is taken with the first value above zero.
+#[derive(Debug, Clone, Default)]
+pub struct DelayHistogram {
+    zero: u64,
+    buckets: Vec<u32>,
+    count: u64,
+    sum: u128,
+    max: Time,
+}
+
+const SUB_BITS: u32 = 4;
+/// Values below 2^10 ps (about 1 ns) share the first bucket.
+const FLOOR_BITS: u32 = 10;
+
+impl DelayHistogram {
+    #[inline]
+    fn index(ps: u64) -> usize {
+        let v = (ps >> FLOOR_BITS) | 1;
+        let exp = 63 - v.leading_zeros();
+        let sub = if exp >= SUB_BITS { (v >> (exp - SUB_BITS)) & 15 } else { (v << (SUB_BITS - exp)) & 15 };
+        ((exp << SUB_BITS) | sub as u32) as usize
+    }
+
+    /// The middle of a bucket, in picoseconds.
+    fn value(index: usize) -> f64 {
+        let (exp, sub) = ((index >> SUB_BITS) as i32, (index & 15) as f64);
+        2f64.powi(exp) * (1.0 + (sub + 0.5) / 16.0) * f64::from(1 << FLOOR_BITS)
+    }
+
+    /// Counts one duration.
+    #[inline]
+    pub fn add(&mut self, t: Time) {
+        self.count += 1;
+        if t.is_zero() {
+            self.zero += 1;
+            return;
+        }
+        self.sum += u128::from(t.0);
+        self.max = self.max.max(t);
+        let i = Self::index(t.0);
+        if i >= self.buckets.len() {
+            self.buckets.resize(i + 1, 0);
+        }
+        self.buckets[i] = self.buckets[i].saturating_add(1);
+    }
+
+    /// How many were counted.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+    /// The largest, exactly.
+    pub fn max(&self) -> Time {
+        self.max
+    }
+    /// The exact mean in seconds; `None` of nothing.
+    pub fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum as f64 / 1e12 / self.count as f64)
+    }
+    /// The `q`-quantile in seconds to within a bucket; `None` of nothing.
+    pub fn quantile(&self, q: f64) -> Option<f64> {
+        if self.count == 0 {
+            return None;
+        }
+        let rank = ((self.count as f64 * q).ceil() as u64).clamp(1, self.count);
+        let mut seen = self.zero;
+        if rank <= seen {
+            return Some(0.0);
+        }
+        for (i, n) in self.buckets.iter().enumerate() {
+            seen += u64::from(*n);
+            if rank <= seen {
+                return Some((Self::value(i) / 1e12).min(self.max.as_secs_f64()));
+            }
+        }
+        Some(self.max.as_secs_f64())
+    }
+    /// Adds another histogram's counts.
+    pub fn merge(&mut self, other: &DelayHistogram) {
+        self.zero += other.zero;
+        self.count += other.count;
+        self.sum += other.sum;
+        self.max = self.max.max(other.max);
+        if self.buckets.len() < other.buckets.len() {
+            self.buckets.resize(other.buckets.len(), 0);
+        }
+        for (a, b) in self.buckets.iter_mut().zip(&other.buckets) {
+            *a = a.saturating_add(*b);
+        }
+    }
+}
+
+/// What one port has done.
+#[derive(Debug, Clone, Default)]
+pub struct PortCounters {
+    /// Packets put onto the wire.
+    pub packets: u64,
+    /// Bytes put onto the wire.
+    pub bytes: u64,
+    /// Packets refused for want of room.
+    pub drops_queue: u64,
+    /// Packets chosen by active queue management.
+    pub drops_aqm: u64,
+    /// Packets lost to faults.
+    pub drops_fault: u64,
+    /// Packets refused by a scheme's policy.
+    pub drops_policy: u64,
+    /// Packets marked CE here.
+    pub marks: u64,
+    /// Sojourn times: from being routed here to starting onto the wire.
+    pub delay: DelayHistogram,
+    /// Byte-picoseconds waited: the time integral of the queue, by Little's law.
+    pub waited: u128,
+    /// Most bytes that ever waited.
+    pub max_bytes: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn buckets_do_not_go_back() {
+        let mut last = 0;
+        for e in 0..44 {
+            for ps in [1u64 << e, (1 << e) + (1 << e) / 3, (1 << e) + (1 << e) / 2] {
+                let i = DelayHistogram::index(ps);
+                assert!(i >= last, "{ps}: {i} < {last}");
+                last = i;
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn quantiles_are_within_a_bucket_of_the_truth(mut v in prop::collection::vec(1u64..1_000_000_000_000, 1..300), q in 0.0..1.0f64) {
+            let mut h = DelayHistogram::default();
+            v.iter().for_each(|x| h.add(Time(*x)));
+            v.sort_unstable();
+            let rank = ((v.len() as f64 * q).ceil() as usize).clamp(1, v.len());
+            let truth = v[rank - 1] as f64 / 1e12;
+            let got = h.quantile(q).unwrap();
+            prop_assert!((got - truth).abs() <= 0.07 * truth + 2e-9, "{got} against {truth}");
+            let mean = v.iter().sum::<u64>() as f64 / v.len() as f64 / 1e12;
+            prop_assert!((h.mean().unwrap() - mean).abs() < 1e-9);
+        }
+    }
+}
