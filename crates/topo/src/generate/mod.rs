@@ -1,0 +1,63 @@
+//! Networks by rule: the shapes of the literature, always the same for the same parameters and seed.
+
+mod data_centre;
+mod lines;
+mod waxman;
+
+use midpath_core::units::{Rate, Ratio, Time};
+use serde::{Deserialize, Serialize};
+
+pub use data_centre::{fat_tree, star};
+pub use lines::{Dumbbell, chain, dumbbell, parking_lot, ring};
+pub use waxman::{Waxman, waxman};
+
+use crate::draft::{Draft, DraftLink};
+
+/// What a kind of link is like.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LinkParams {
+    /// Rate, both ways.
+    pub rate: Rate,
+    /// Propagation delay, either way. Only Waxman networks can do without: they take it from the distance.
+    pub delay: Option<Time>,
+    /// Largest packet in bytes; 1500 unless said.
+    pub mtu: Option<u32>,
+    /// Probability that a packet is lost on the wire; 0 unless said.
+    pub corruption: Option<Ratio>,
+    /// Name of the queue of its ports, where it differs from the scenario's.
+    pub queue: Option<String>,
+}
+
+impl LinkParams {
+    /// A loss-free link.
+    pub fn new(rate: Rate, delay: Time) -> LinkParams {
+        LinkParams { rate, delay: Some(delay), mtu: None, corruption: None, queue: None }
+    }
+
+    /// A link like this between two nodes.
+    pub fn between(&self, a: usize, b: usize) -> DraftLink {
+        DraftLink {
+            a,
+            b,
+            rate: Some(self.rate),
+            delay: self.delay,
+            mtu: self.mtu,
+            corruption: self.corruption.map_or(0.0, Ratio::as_f64),
+            queue: self.queue.clone(),
+            ..DraftLink::default()
+        }
+    }
+}
+
+/// Spreads `count` points evenly over the unit interval, away from its ends.
+fn spread(i: usize, count: usize) -> f64 {
+    (i as f64 + 0.5) / count as f64
+}
+
+fn join(draft: &mut Draft, a: usize, b: usize, like: &LinkParams) {
+    draft.links.push(like.between(a, b));
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,40 @@
+//! "Did you mean": the nearest of the names that would have been accepted.
+
+/// The candidate nearest to `name`, if it is near enough to be a slip (Jaro–Winkler similarity of at least 0.8).
+pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let lower = name.to_lowercase();
+    candidates
+        .into_iter()
+        .map(|c| (strsim::jaro_winkler(&lower, &c.to_lowercase()), c))
+        .filter(|(similarity, _)| *similarity >= 0.8)
+        .max_by(|x, y| x.0.total_cmp(&y.0))
+        .map(|(_, c)| c)
+}
+
+/// "there is no `what` `name`", with the nearest candidate, or the first few.
+pub fn unknown<'a>(what: &str, name: &str, candidates: impl IntoIterator<Item = &'a str> + Clone) -> String {
+    let shown: String = name.chars().take(64).collect();
+    if let Some(near) = nearest(name, candidates.clone()) {
+        return format!("there is no {what} `{shown}`; did you mean `{near}`?");
+    }
+    let mut all = candidates.into_iter();
+    let first: Vec<_> = all.by_ref().take(12).map(|c| format!("`{c}`")).collect();
+    let more = if all.next().is_some() { ", …" } else { "" };
+    match first.len() {
+        0 => format!("there is no {what} `{shown}`"),
+        _ => format!("there is no {what} `{shown}`; there are {}{more}", first.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_names_are_offered_and_far_ones_listed() {
+        let names = ["dumbbell", "chain", "ring"];
+        assert_eq!(unknown("generator", "dumbell", names), "there is no generator `dumbell`; did you mean `dumbbell`?");
+        let far = unknown("generator", "xyz", names);
+        assert_eq!(far, "there is no generator `xyz`; there are `dumbbell`, `chain`, `ring`");
+    }
+}
