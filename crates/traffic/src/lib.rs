@@ -1,1 +1,40 @@
-//! traffic
+//! Workloads: who sends how much to whom, and when. Pure functions of a specification and a seed; the only files
+//! read are the ones that a specification names.
+//!
+//! | part | holds |
+//! |---|---|
+//! | [`ExplicitFlow`] | `[[flow]]`: one flow, or `count` like it |
+//! | [`WorkloadSpec`] | `[[workload]]`: arrivals × sizes × matrix, or a flow list |
+//! | [`generate`] | both, as one list of [`Flow`]s in order of their start |
+//! | [`parse_flow_list_bytes`] | flow lists: CSV and the HPCC flow text format |
+//!
+//! # Randomness
+//!
+//! Each entry of `[[flow]]` and `[[workload]]` has random streams of its own, derived from the seed and the entry's
+//! index (xoshiro256++ seeded through SplitMix64). So adding a workload behind the others doesn't change what they
+//! draw. Within a workload, arrivals, sizes and pairs draw from separate streams: another size distribution
+//! with the same mean arrives at the same times between the same hosts.
+
+mod arrivals;
+mod cdf;
+mod explicit;
+mod flow;
+mod generate;
+mod hosts;
+mod list;
+mod matrix;
+mod sizes;
+mod stream;
+mod suggest;
+mod workload;
+
+pub use arrivals::{ArrivalSpec, LoadOf};
+pub use cdf::{BUILT_IN_CDFS, CdfError, EmpiricalCdf};
+pub use explicit::ExplicitFlow;
+pub use flow::{Flow, MAX_FLOWS};
+pub use generate::{Context, generate};
+pub use hosts::{Host, HostTable, LinkRates, NoLinks};
+pub use list::{FlowListFormat, ListError, ListSpec, ListedFlow, parse_flow_list_bytes};
+pub use matrix::MatrixSpec;
+pub use sizes::{SizeSampler, SizeSpec};
+pub use workload::WorkloadSpec;

@@ -1,0 +1,1 @@
+//! The fluid processor-sharing bound.

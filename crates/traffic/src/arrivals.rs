@@ -1,0 +1,146 @@
+//! When flows start.
+
+use crate::hosts::LinkRates;
+use crate::matrix::Matrix;
+use crate::sizes::above;
+use crate::suggest::unknown;
+use midpath_core::spec::SpecError;
+use midpath_core::units::{Rate, Ratio, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The pattern of arrivals.
+///
+/// A rate is given as `rate_per_s` or as an offered `load` of the capacity `load_of`:
+/// arrivals per second λ = load · capacity / (8 · mean size in bytes · flows an arrival starts).
+/// `load_of` is one of
+///
+/// - `"hosts"` (the default): the access rates of all hosts that send, added up, so that on average each is busy for
+///   a share `load` of the time;
+/// - `"receivers"`: the same of all hosts that receive;
+/// - `"link:a>b"`: the rate of the link from node a to node b, if all of the workload's flows cross it;
+/// - a rate such as `"10 Mbps"`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum ArrivalSpec {
+    /// Poisson: independent exponential times between arrivals.
+    Poisson {
+        /// Arrivals per second.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rate_per_s: Option<f64>,
+        /// Or the offered load: a share of `load_of`. Above 1 is overload.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        load: Option<Ratio>,
+        /// What the load is a share of: hosts, receivers, link:a>b, or a rate.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        load_of: Option<String>,
+        /// Each arrival starts a flow on every pair of the matrix (an incast query), not on one of them.
+        #[serde(default)]
+        rounds: bool,
+    },
+    /// Poisson Pareto burst process (Zukerman, Neame, Addie 2003): bursts arrive as a Poisson process; each sends at a
+    /// constant rate for a Pareto time of shape 3 − 2 · hurst. It starts empty, not in its steady state. The flows are
+    /// of constant rate (UDP). For Poisson arrivals of Pareto *sizes* under congestion control (which the INRPP paper,
+    /// §IV-B, calls PPBP) take `poisson` with Pareto `sizes`.
+    Ppbp {
+        /// Bursts per second.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rate_per_s: Option<f64>,
+        /// Or the offered load: a share of `load_of`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        load: Option<Ratio>,
+        /// What the load is a share of: hosts, receivers, link:a>b, or a rate.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        load_of: Option<String>,
+        /// Hurst parameter of the traffic, between 0.5 and 1.
+        hurst: f64,
+        /// Mean duration of a burst.
+        mean_burst: Time,
+        /// Rate of one burst.
+        burst_rate: Rate,
+    },
+    /// A flow on every pair of the matrix, again after every interval.
+    Periodic {
+        /// Time between rounds.
+        interval: Time,
+        /// Each flow starts later by a random time, uniform from zero to this.
+        #[serde(default)]
+        jitter: Time,
+    },
+    /// A flow on every pair of the matrix, once.
+    Once {
+        /// Each flow starts later by a random time, uniform from zero to this.
+        #[serde(default)]
+        jitter: Time,
+    },
+}
+
+/// What an offered load is a share of, read from `load_of`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LoadOf {
+    /// Access rates of the hosts that send, added up.
+    Hosts,
+    /// Access rates of the hosts that receive, added up.
+    Receivers,
+    /// The link between two neighbours, by their names.
+    Link(String, String),
+    /// A given rate.
+    Rate(Rate),
+}
+
+impl std::str::FromStr for LoadOf {
+    type Err = String;
+    fn from_str(text: &str) -> Result<LoadOf, String> {
+        match (text.trim(), text.trim().strip_prefix("link:").and_then(|l| l.split_once('>'))) {
+            (_, Some((a, b))) => Ok(LoadOf::Link(a.trim().to_owned(), b.trim().to_owned())),
+            ("hosts", None) => Ok(LoadOf::Hosts),
+            ("receivers", None) => Ok(LoadOf::Receivers),
+            (t, None) => t.parse().map(LoadOf::Rate).map_err(|_| {
+                let known = ["hosts", "receivers", "link:a>b", "a rate like \"10 Mbps\""];
+                unknown("capacity", t, known.into_iter())
+            }),
+        }
+    }
+}
+
+impl LoadOf {
+    /// The capacity in bits per second for flows between the pairs of `matrix`.
+    pub(crate) fn capacity_bps(&self, matrix: &Matrix<'_>, links: &dyn LinkRates) -> Result<f64, SpecError> {
+        let capacity = match self {
+            LoadOf::Hosts => matrix.access_bps(true),
+            LoadOf::Receivers => matrix.access_bps(false),
+            LoadOf::Rate(rate) => rate.as_f64(),
+            LoadOf::Link(a, b) => {
+                let message = || format!("no link from `{a}` to `{b}`; name two neighbours: \"link:a>b\"");
+                links.link_rate(a, b).ok_or_else(|| SpecError::new("load_of", message()))?.as_f64()
+            }
+        };
+        if capacity > 0.0 { Ok(capacity) } else { Err(SpecError::new("load_of", "its capacity is zero")) }
+    }
+}
+
+/// How often something arrives, as the specification puts it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Intensity<'a> {
+    pub(crate) rate_per_s: Option<f64>,
+    pub(crate) load: Option<Ratio>,
+    pub(crate) load_of: Option<&'a str>,
+}
+
+impl Intensity<'_> {
+    /// Arrivals per second, when each brings `bytes` on average.
+    pub(crate) fn per_s(&self, bytes: f64, matrix: &Matrix<'_>, links: &dyn LinkRates) -> Result<f64, SpecError> {
+        match (self.rate_per_s, self.load) {
+            (Some(rate), None) if self.load_of.is_some() => {
+                Err(SpecError::new("load_of", format!("goes with `load`; the rate is {rate} arrivals per second")))
+            }
+            (Some(rate), None) => above(rate, 0.0, "rate_per_s"),
+            (None, Some(load)) => {
+                let of: LoadOf = self.load_of.unwrap_or("hosts").parse().map_err(|m| SpecError::new("load_of", m))?;
+                // λ = load · capacity / (8 · mean size)
+                above(load.as_f64() * of.capacity_bps(matrix, links)? / (8.0 * bytes), 0.0, "load")
+            }
+            _ => Err(SpecError::new("rate_per_s", "give exactly one of `rate_per_s` and `load`")),
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! `[[flow]]`: flows written out one by one.
+
+use crate::flow::{Budget, Flow};
+use crate::generate::Context;
+use crate::stream::{Purpose, stream};
+use midpath_core::spec::SpecError;
+use midpath_core::units::{Bytes, Rate, Time};
+use rand::Rng;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// One flow, or several alike.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExplicitFlow {
+    /// Host that sends: its name, or its node index as text.
+    pub from: String,
+    /// Host that receives.
+    pub to: String,
+    /// Payload to move. Without it the flow runs until `stop`, or until the run ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<Bytes>,
+    /// When it starts; at once unless said.
+    #[serde(default)]
+    pub start: Time,
+    /// When it gives up, done or not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<Time>,
+    /// Scheme that carries it, instead of the run's default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheme: Option<String>,
+    /// Name under which results are added up; "flows" unless said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// How many flows like this one; 1 unless said.
+    #[serde(default = "one")]
+    pub count: u64,
+    /// Sends at this constant rate (UDP), without congestion control.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
+    /// Each flow starts later by a random time, uniform from zero to this.
+    #[serde(default)]
+    pub jitter: Time,
+}
+
+fn one() -> u64 {
+    1
+}
+
+impl ExplicitFlow {
+    /// Appends the flows of entry `index`; keys of errors are relative to the entry.
+    pub(crate) fn push(
+        &self,
+        index: usize,
+        cx: &Context<'_>,
+        budget: &mut Budget,
+        out: &mut Vec<Flow>,
+    ) -> Result<(), SpecError> {
+        let flow = self.check(cx)?;
+        budget.take(self.count, "count")?;
+        let mut rng = stream(cx.seed, Purpose::FlowJitter, index);
+        for _ in 0..self.count {
+            let later = if self.jitter.is_zero() { 0 } else { rng.random_range(0..=self.jitter.0) };
+            out.push(Flow { start: flow.start.saturating_add(Time(later)), ..flow.clone() });
+        }
+        Ok(())
+    }
+
+    /// The flow without its jitter.
+    fn check(&self, cx: &Context<'_>) -> Result<Flow, SpecError> {
+        let src = cx.hosts.find(&self.from).map_err(|m| SpecError::new("from", m))?.node;
+        let dst = cx.hosts.find(&self.to).map_err(|m| SpecError::new("to", m))?.node;
+        if src == dst {
+            return Err(SpecError::new("to", format!("`{}` would send to itself; name another host", self.to)));
+        }
+        self.check_amounts()?;
+        Ok(Flow {
+            src,
+            dst,
+            size: self.size,
+            start: self.start,
+            stop: self.stop,
+            scheme: self.scheme.as_deref().map(Arc::from),
+            group: Arc::from(self.group.as_deref().unwrap_or("flows")),
+            rate: self.rate,
+        })
+    }
+
+    fn check_amounts(&self) -> Result<(), SpecError> {
+        let latest = self.start.saturating_add(self.jitter);
+        if self.size == Some(Bytes::ZERO) {
+            return Err(SpecError::new("size", "a flow moves at least 1 B; leave `size` out for a flow without end"));
+        }
+        if self.rate == Some(Rate::ZERO) {
+            return Err(SpecError::new(
+                "rate",
+                "a constant rate is above zero; leave `rate` out for a flow of a scheme",
+            ));
+        }
+        if self.count == 0 {
+            return Err(SpecError::new("count", "at least 1"));
+        }
+        if self.stop.is_some_and(|stop| stop <= latest) {
+            return Err(SpecError::new("stop", format!("must be later than the last start, {latest}")));
+        }
+        Ok(())
+    }
+}

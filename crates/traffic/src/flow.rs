@@ -1,0 +1,46 @@
+//! What a workload comes to: flows.
+
+use midpath_core::spec::SpecError;
+use midpath_core::units::{Bytes, Rate, Time};
+use std::sync::Arc;
+
+/// The most flows of one run. Our choice: at about 100 bytes each they fill 5 GB, more than a run could report on.
+pub const MAX_FLOWS: u64 = 50_000_000;
+
+/// One transfer from a host to another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Flow {
+    /// Node index of the sending host.
+    pub src: u32,
+    /// Node index of the receiving host, never that of the sender.
+    pub dst: u32,
+    /// Payload to move, at least one byte; `None` runs until `stop`, or until the run ends.
+    pub size: Option<Bytes>,
+    /// When the sender has its data.
+    pub start: Time,
+    /// When the sender gives up, done or not; always after `start`.
+    pub stop: Option<Time>,
+    /// Scheme that carries it; `None` is the run's default.
+    pub scheme: Option<Arc<str>>,
+    /// Name under which results are added up.
+    pub group: Arc<str>,
+    /// Sends at this constant rate, without congestion control.
+    pub rate: Option<Rate>,
+}
+
+/// Counts flows against [`MAX_FLOWS`].
+#[derive(Debug, Default)]
+pub(crate) struct Budget(u64);
+
+impl Budget {
+    /// Takes `n` flows, or says at `key` that they are too many.
+    pub(crate) fn take(&mut self, n: u64, key: &str) -> Result<(), SpecError> {
+        self.0 = self.0.saturating_add(n);
+        if self.0 <= MAX_FLOWS {
+            return Ok(());
+        }
+        let message =
+            format!("more than {MAX_FLOWS} flows in this run; ask for fewer flows, a lower rate or less time");
+        Err(SpecError::new(key, message))
+    }
+}

@@ -1,0 +1,339 @@
+//! From specifications to flows.
+
+use crate::arrivals::{ArrivalSpec, Intensity};
+use crate::explicit::ExplicitFlow;
+use crate::flow::{Budget, Flow, MAX_FLOWS};
+use crate::hosts::{Host, HostTable, LinkRates};
+use crate::list::{FlowListFormat, ListSpec, ListedFlow, parse_flow_list_bytes};
+use crate::matrix::{Matrix, members};
+use crate::sizes::SizeSampler;
+use crate::stream::{Purpose, Stream, stream};
+use crate::workload::WorkloadSpec;
+use midpath_core::spec::SpecError;
+use midpath_core::units::{Bytes, Rate, Time};
+use rand::Rng;
+use rand_distr::{Distribution, Exp, Pareto};
+use std::path::Path;
+use std::sync::Arc;
+
+/// What specifications refer to.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    /// The hosts of the topology.
+    pub hosts: &'a HostTable,
+    /// Rates of its links, for loads of a link.
+    pub links: &'a dyn LinkRates,
+    /// Directory that file names are relative to: the scenario's.
+    pub base_dir: &'a Path,
+    /// Seed of the run.
+    pub seed: u64,
+    /// When the run stops, if that is known: no generated flow starts then or later.
+    pub horizon: Option<Time>,
+}
+
+/// All flows of a run, in order of their start. Flows that start together keep the order in which they are specified:
+/// explicit flows first, then workload by workload, each in the order in which it draws (or lists) them.
+///
+/// Keys of errors start with `flow[2]` or `workload[0]`.
+pub fn generate(
+    explicit: &[ExplicitFlow],
+    workloads: &[WorkloadSpec],
+    cx: &Context<'_>,
+) -> Result<Vec<Flow>, SpecError> {
+    let (mut flows, mut budget) = (Vec::new(), Budget::default());
+    for (i, flow) in explicit.iter().enumerate() {
+        flow.push(i, cx, &mut budget, &mut flows).map_err(|e| e.under(&format!("flow[{i}]")))?;
+    }
+    for (i, workload) in workloads.iter().enumerate() {
+        let mut run = Run::new(workload, i, cx, &mut budget, &mut flows);
+        run.push().map_err(|e| e.under(&format!("workload[{i}]")))?;
+    }
+    flows.sort_by_key(|f| f.start);
+    Ok(flows)
+}
+
+/// One workload on its way to flows. Keys of errors are relative to it.
+struct Run<'a> {
+    spec: &'a WorkloadSpec,
+    index: usize,
+    cx: &'a Context<'a>,
+    budget: &'a mut Budget,
+    out: &'a mut Vec<Flow>,
+    scheme: Option<Arc<str>>,
+    group: Arc<str>,
+    /// Flows still allowed by `flows`.
+    left: u64,
+    /// First time at which no flow starts any more.
+    end: Time,
+}
+
+impl<'a> Run<'a> {
+    fn new(
+        spec: &'a WorkloadSpec,
+        index: usize,
+        cx: &'a Context<'a>,
+        budget: &'a mut Budget,
+        out: &'a mut Vec<Flow>,
+    ) -> Run<'a> {
+        let group = spec.group.clone().unwrap_or_else(|| format!("workload{index}")).into();
+        let scheme = spec.scheme.as_deref().map(Arc::from);
+        let left = spec.flows.unwrap_or(u64::MAX);
+        Run { spec, index, cx, budget, out, scheme, group, left, end: Time::MAX }
+    }
+
+    fn push(&mut self) -> Result<(), SpecError> {
+        self.end = self.end()?;
+        match (&self.spec.arrivals, &self.spec.list) {
+            (Some(arrivals), None) => self.arrive(arrivals),
+            (None, Some(list)) => self.list(list),
+            _ => Err(SpecError::new("arrivals", "give exactly one of `arrivals` and `list`")),
+        }
+    }
+
+    fn end(&self) -> Result<Time, SpecError> {
+        let (key, end) = match (self.spec.until, self.spec.duration) {
+            (Some(_), Some(_)) => return Err(SpecError::new("duration", "give only one of `until` and `duration`")),
+            (Some(until), None) => ("until", until),
+            (None, Some(duration)) => ("duration", self.spec.start.saturating_add(duration)),
+            (None, None) => return Ok(self.cx.horizon.unwrap_or(Time::MAX)),
+        };
+        if end <= self.spec.start {
+            return Err(SpecError::new(key, "ends before the workload starts"));
+        }
+        Ok(end.min(self.cx.horizon.unwrap_or(Time::MAX)))
+    }
+
+    fn stream(&self, purpose: Purpose) -> Stream {
+        stream(self.cx.seed, purpose, self.index)
+    }
+
+    fn arrive(&mut self, arrivals: &ArrivalSpec) -> Result<(), SpecError> {
+        if self.spec.flows == Some(0) {
+            return Err(SpecError::new("flows", "at least 1"));
+        }
+        let hosts = members(self.spec.hosts.as_deref(), self.cx.hosts)?;
+        let spec = self.spec.matrix.clone().unwrap_or_default();
+        let matrix = spec.draw(hosts, self.cx.hosts, &mut self.stream(Purpose::Matrix));
+        let matrix = matrix.map_err(|e| e.under("matrix"))?;
+        match arrivals {
+            ArrivalSpec::Poisson { rate_per_s, load, load_of, rounds } => {
+                let rate = Intensity { rate_per_s: *rate_per_s, load: *load, load_of: load_of.as_deref() };
+                self.poisson(rate, *rounds, &matrix)
+            }
+            ArrivalSpec::Ppbp { rate_per_s, load, load_of, hurst, mean_burst, burst_rate } => {
+                let rate = Intensity { rate_per_s: *rate_per_s, load: *load, load_of: load_of.as_deref() };
+                let bursts = Bursts::new(*hurst, *mean_burst, *burst_rate).map_err(|e| e.under("arrivals"))?;
+                self.ppbp(rate, &bursts, &matrix)
+            }
+            ArrivalSpec::Periodic { interval, jitter } => self.periodic(*interval, *jitter, &matrix),
+            ArrivalSpec::Once { jitter } => self.once(*jitter, &matrix),
+        }
+    }
+
+    fn sizes(&self) -> Result<SizeSampler, SpecError> {
+        let example = "needed with these arrivals: { kind = \"fixed\", size = \"1 MB\" } or another distribution";
+        let sizes = self.spec.sizes.as_ref().ok_or_else(|| SpecError::new("sizes", example))?;
+        sizes.sampler(self.cx.base_dir).map_err(|e| e.under("sizes"))
+    }
+
+    fn poisson(&mut self, rate: Intensity<'_>, rounds: bool, matrix: &Matrix<'_>) -> Result<(), SpecError> {
+        let sizes = self.sizes()?;
+        let per_arrival = if rounds { round_len(matrix)? } else { 1 };
+        let bytes = sizes.mean() * per_arrival as f64;
+        let per_s = rate.per_s(bytes, matrix, self.cx.links).map_err(|e| e.under("arrivals"))?;
+        let (mut size_rng, mut pair_rng) = (self.stream(Purpose::Sizes), self.stream(Purpose::Pairs));
+        self.arrivals(per_s, per_arrival, |run, at| {
+            for k in 0..per_arrival {
+                let pair = if rounds { matrix.round_pair(k) } else { matrix.pair(&mut pair_rng) };
+                run.start(pair, sizes.sample(&mut size_rng), at, None)?;
+            }
+            Ok(())
+        })
+    }
+
+    fn ppbp(&mut self, rate: Intensity<'_>, bursts: &Bursts, matrix: &Matrix<'_>) -> Result<(), SpecError> {
+        if self.spec.sizes.is_some() {
+            return Err(SpecError::new("sizes", "PPBP arrivals bring their own; leave `sizes` out, or use `poisson`"));
+        }
+        let per_s = rate.per_s(bursts.mean_bytes(), matrix, self.cx.links).map_err(|e| e.under("arrivals"))?;
+        let (mut size_rng, mut pair_rng) = (self.stream(Purpose::Sizes), self.stream(Purpose::Pairs));
+        self.arrivals(per_s, 1, |run, at| {
+            run.start(matrix.pair(&mut pair_rng), bursts.sample(&mut size_rng), at, Some(bursts.rate))
+        })
+    }
+
+    /// Calls `arrival` at the times of a Poisson process until the workload ends.
+    fn arrivals(
+        &mut self,
+        per_s: f64,
+        flows_each: u64,
+        mut arrival: impl FnMut(&mut Self, Time) -> Result<(), SpecError>,
+    ) -> Result<(), SpecError> {
+        self.check_count(per_s * flows_each as f64)?;
+        let gap = Exp::new(per_s).map_err(|e| SpecError::new("arrivals", e.to_string()))?;
+        let mut rng = self.stream(Purpose::Arrivals);
+        let mut at = self.spec.start;
+        loop {
+            at = at.saturating_add(Time::from_secs_f64(gap.sample(&mut rng)));
+            if at >= self.end || self.left == 0 {
+                return self.reached_clock_end(at);
+            }
+            arrival(self, at)?;
+        }
+    }
+
+    /// Refuses a process that has no end, or that comes to too many flows, before drawing any.
+    fn check_count(&self, flows_per_s: f64) -> Result<(), SpecError> {
+        let seconds = self.end.saturating_sub(self.spec.start).as_secs_f64();
+        let expected = (flows_per_s * seconds).min(self.left as f64);
+        if self.end == Time::MAX && self.left == u64::MAX {
+            return Err(SpecError::new("flows", "these arrivals have no end; give `flows`, `duration` or `until`"));
+        }
+        if expected > MAX_FLOWS as f64 {
+            let message = format!("about {expected:.3e} flows; a run has {MAX_FLOWS} at most");
+            return Err(SpecError::new(if self.spec.flows.is_some() { "flows" } else { "arrivals" }, message));
+        }
+        Ok(())
+    }
+
+    /// A clock that ran out before the wanted number of flows is not a workload that was asked for.
+    fn reached_clock_end(&self, at: Time) -> Result<(), SpecError> {
+        if at == Time::MAX && self.end == Time::MAX {
+            return Err(SpecError::new(
+                "arrivals",
+                "too rare: the flows asked for take longer than the clock's 213 days",
+            ));
+        }
+        Ok(())
+    }
+
+    fn periodic(&mut self, interval: Time, jitter: Time, matrix: &Matrix<'_>) -> Result<(), SpecError> {
+        if interval.is_zero() {
+            return Err(SpecError::new("arrivals.interval", "must be above zero"));
+        }
+        let sizes = self.sizes()?;
+        let each = round_len(matrix)?;
+        self.check_count(each as f64 / interval.as_secs_f64())?;
+        let mut streams = (self.stream(Purpose::Arrivals), self.stream(Purpose::Sizes));
+        let mut at = self.spec.start;
+        while at < self.end && self.left > 0 {
+            self.round(matrix, at, jitter, &sizes, &mut streams)?;
+            at = at.saturating_add(interval);
+        }
+        self.reached_clock_end(at)
+    }
+
+    fn once(&mut self, jitter: Time, matrix: &Matrix<'_>) -> Result<(), SpecError> {
+        let sizes = self.sizes()?;
+        let mut streams = (self.stream(Purpose::Arrivals), self.stream(Purpose::Sizes));
+        self.round(matrix, self.spec.start, jitter, &sizes, &mut streams)
+    }
+
+    /// Starts a flow on every pair, at `at` and up to `jitter` later.
+    fn round(
+        &mut self,
+        matrix: &Matrix<'_>,
+        at: Time,
+        jitter: Time,
+        sizes: &SizeSampler,
+        (arrivals, size_rng): &mut (Stream, Stream),
+    ) -> Result<(), SpecError> {
+        for k in 0..round_len(matrix)? {
+            let later = if jitter.is_zero() { 0 } else { arrivals.random_range(0..=jitter.0) };
+            self.start(matrix.round_pair(k), sizes.sample(size_rng), at.saturating_add(Time(later)), None)?;
+        }
+        Ok(())
+    }
+
+    /// One flow, unless the workload has all its flows or is over by then.
+    fn start(&mut self, pair: (&Host, &Host), size: Bytes, at: Time, rate: Option<Rate>) -> Result<(), SpecError> {
+        let (scheme, group) = (self.scheme.clone(), self.group.clone());
+        let (src, dst) = (pair.0.node, pair.1.node);
+        self.add(Flow { src, dst, size: Some(size), start: at, stop: None, scheme, group, rate })
+    }
+
+    fn add(&mut self, flow: Flow) -> Result<(), SpecError> {
+        if self.left > 0 && flow.start < self.end {
+            self.left -= 1;
+            self.budget.take(1, "flows")?;
+            self.out.push(flow);
+        }
+        Ok(())
+    }
+
+    fn list(&mut self, list: &ListSpec) -> Result<(), SpecError> {
+        let unused = [("sizes", self.spec.sizes.is_some()), ("matrix", self.spec.matrix.is_some())];
+        if let Some((key, _)) = unused.into_iter().find(|(_, given)| *given) {
+            return Err(SpecError::new(key, "a `list` says this itself; leave it out"));
+        }
+        let at_file = |e: &dyn std::fmt::Display| SpecError::new("list.file", format!("{}: {e}", list.file));
+        let csv = list.file.to_ascii_lowercase().ends_with(".csv");
+        let format = list.format.unwrap_or(if csv { FlowListFormat::Csv } else { FlowListFormat::Hpcc });
+        let bytes = std::fs::read(self.cx.base_dir.join(&list.file)).map_err(|e| at_file(&e))?;
+        for listed in parse_flow_list_bytes(format, &bytes).map_err(|e| at_file(&e))? {
+            let flow = self.listed(&listed).map_err(|m| at_file(&format!("line {}: {m}", listed.line)))?;
+            self.add(flow)?;
+        }
+        Ok(())
+    }
+
+    fn listed(&self, listed: &ListedFlow) -> Result<Flow, String> {
+        let (src, dst) = (self.cx.hosts.find(&listed.src)?.node, self.cx.hosts.find(&listed.dst)?.node);
+        if src == dst {
+            return Err(format!("`{}` would send to itself", listed.src));
+        }
+        let later = |t: Time| t.saturating_add(self.spec.start);
+        Ok(Flow {
+            src,
+            dst,
+            size: listed.size,
+            start: later(listed.start),
+            stop: listed.stop.map(later),
+            scheme: listed.scheme.as_deref().map(Arc::from).or_else(|| self.scheme.clone()),
+            group: listed.group.as_deref().map_or_else(|| self.group.clone(), Arc::from),
+            rate: listed.rate,
+        })
+    }
+}
+
+fn round_len(matrix: &Matrix<'_>) -> Result<u64, SpecError> {
+    let message = "a gravity matrix is drawn from, pair by pair; these arrivals need one with a fixed set of pairs";
+    matrix.round_len().ok_or_else(|| SpecError::new("matrix", message))
+}
+
+/// The bursts of a PPBP.
+struct Bursts {
+    /// Duration in seconds.
+    duration: Pareto<f64>,
+    mean_s: f64,
+    rate: Rate,
+}
+
+impl Bursts {
+    fn new(hurst: f64, mean: Time, rate: Rate) -> Result<Bursts, SpecError> {
+        if !(hurst > 0.5 && hurst < 1.0) {
+            return Err(SpecError::new("hurst", format!("{hurst} is not between 0.5 and 1")));
+        }
+        if mean.is_zero() {
+            return Err(SpecError::new("mean_burst", "must be above zero"));
+        }
+        if rate == Rate::ZERO {
+            return Err(SpecError::new("burst_rate", "must be above zero"));
+        }
+        // H = (3 − γ) / 2 for a Pareto tail index γ (Zukerman et al. 2003); its mean is γ/(γ − 1) times the least.
+        let shape = 3.0 - 2.0 * hurst;
+        let mean_s = mean.as_secs_f64();
+        let duration = Pareto::new(mean_s * (shape - 1.0) / shape, shape);
+        let duration = duration.map_err(|e| SpecError::new("hurst", e.to_string()))?;
+        Ok(Bursts { duration, mean_s, rate })
+    }
+
+    fn mean_bytes(&self) -> f64 {
+        self.mean_s * self.rate.as_f64() / 8.0
+    }
+
+    fn sample(&self, rng: &mut Stream) -> Bytes {
+        let bytes = self.duration.sample(rng) * self.rate.as_f64() / 8.0;
+        Bytes((bytes.round() as u64).max(1))
+    }
+}

@@ -1,0 +1,411 @@
+//! Who sends to whom.
+
+use crate::hosts::{Host, HostTable};
+use crate::stream::Stream;
+use midpath_core::spec::SpecError;
+use rand::Rng;
+use rand::seq::SliceRandom;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, HashMap};
+
+/// The pairs of hosts that flows run between. Each arrival takes one of them at random, all equally likely (but by
+/// weight for gravity); `once`, `periodic` and Poisson with `rounds` start a flow on every pair.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum MatrixSpec {
+    /// Every host to every other.
+    #[default]
+    AllToAll,
+    /// Every host sends to one other and receives from one other; drawn once, all such matchings equally likely.
+    Permutation,
+    /// Many to one.
+    Incast {
+        /// The host that receives.
+        to: String,
+        /// How many of the others send, drawn once; all of them unless said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        senders: Option<u64>,
+    },
+    /// Random ordered pairs.
+    Random {
+        /// How many pairs, drawn once. Without it, each arrival draws a pair of its own.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pairs: Option<u64>,
+        /// Whether a pair may be drawn twice.
+        #[serde(default)]
+        replacement: bool,
+    },
+    /// The given pairs.
+    Pairs {
+        /// Sender and receiver of each.
+        pairs: Vec<[String; 2]>,
+    },
+    /// Every host to every other, a pair as likely as the product of its two weights.
+    Gravity {
+        /// Weight of each host; a host that is not named has its access rate in Gbps. Zero keeps a host out.
+        #[serde(default)]
+        weights: BTreeMap<String, f64>,
+    },
+}
+
+/// Sender and receiver as indices into the members.
+type Pair = (u32, u32);
+
+/// A matrix over given hosts, drawn.
+#[derive(Debug)]
+pub(crate) struct Matrix<'a> {
+    members: Vec<&'a Host>,
+    pairs: Pairs,
+}
+
+#[derive(Debug)]
+enum Pairs {
+    /// These.
+    Listed(Vec<Pair>),
+    /// All ordered pairs of two members.
+    Uniform,
+    /// All ordered pairs, by weight.
+    Weighted(Gravity),
+}
+
+impl MatrixSpec {
+    /// Draws the matrix over `members`. Keys of errors are relative to the table.
+    pub(crate) fn draw<'a>(
+        &self,
+        members: Vec<&'a Host>,
+        hosts: &'a HostTable,
+        rng: &mut Stream,
+    ) -> Result<Matrix<'a>, SpecError> {
+        if members.len() < 2 && !matches!(self, MatrixSpec::Pairs { .. }) {
+            return Err(SpecError::new("", format!("needs at least 2 hosts, there are {}", members.len())));
+        }
+        let n = members.len() as u32;
+        let pairs = match self {
+            MatrixSpec::AllToAll | MatrixSpec::Random { pairs: None, .. } => Pairs::Uniform,
+            MatrixSpec::Permutation => Pairs::Listed(derangement(n, rng)),
+            MatrixSpec::Incast { to, senders } => return incast(to, *senders, members, hosts, rng),
+            MatrixSpec::Random { pairs: Some(pairs), replacement } => random(*pairs, *replacement, n, rng)?,
+            MatrixSpec::Pairs { pairs } => return listed(pairs, hosts),
+            MatrixSpec::Gravity { weights } => Pairs::Weighted(Gravity::new(weights, &members, hosts)?),
+        };
+        Ok(Matrix { members, pairs })
+    }
+}
+
+/// A permutation without a fixed point. One in e of all permutations is; drawing until one comes up keeps them all
+/// equally likely, which Sattolo's one-cycle shuffle would not.
+fn derangement(n: u32, rng: &mut Stream) -> Vec<Pair> {
+    let mut to: Vec<u32> = (0..n).collect();
+    loop {
+        to.shuffle(rng);
+        if (0..).zip(&to).all(|(i, &j)| i != j) {
+            return (0..n).zip(to).collect();
+        }
+    }
+}
+
+fn incast<'a>(
+    to: &str,
+    senders: Option<u64>,
+    mut members: Vec<&'a Host>,
+    hosts: &'a HostTable,
+    rng: &mut Stream,
+) -> Result<Matrix<'a>, SpecError> {
+    let receiver = hosts.find(to).map_err(|m| SpecError::new("to", m))?;
+    members.retain(|h| h.node != receiver.node);
+    let all = members.len();
+    let wanted = senders.unwrap_or(all as u64);
+    if wanted == 0 || wanted > all as u64 {
+        return Err(SpecError::new("senders", format!("{wanted} is not from 1 to {all}, the other hosts")));
+    }
+    // The drawn senders keep the table's order, so that `once` starts them in it.
+    let mut chosen = rand::seq::index::sample(rng, all, wanted as usize).into_vec();
+    chosen.sort_unstable();
+    let pairs = chosen.into_iter().map(|i| (i as u32, all as u32)).collect();
+    members.push(receiver);
+    Ok(Matrix { members, pairs: Pairs::Listed(pairs) })
+}
+
+fn random(wanted: u64, replacement: bool, n: u32, rng: &mut Stream) -> Result<Pairs, SpecError> {
+    let all = u64::from(n) * u64::from(n - 1);
+    let most = if replacement { crate::MAX_FLOWS } else { all.min(crate::MAX_FLOWS) };
+    if wanted == 0 || wanted > most {
+        return Err(SpecError::new("pairs", format!("{wanted} is not from 1 to {most} (ordered pairs of {n} hosts)")));
+    }
+    let pair = |k: u64| unrank(k, n);
+    Ok(Pairs::Listed(if replacement {
+        (0..wanted).map(|_| pair(rng.random_range(0..all))).collect()
+    } else {
+        rand::seq::index::sample(rng, all as usize, wanted as usize).iter().map(|k| pair(k as u64)).collect()
+    }))
+}
+
+/// The `k`th of the n·(n − 1) ordered pairs.
+fn unrank(k: u64, n: u32) -> Pair {
+    let (from, to) = ((k / u64::from(n - 1)) as u32, (k % u64::from(n - 1)) as u32);
+    (from, if to >= from { to + 1 } else { to })
+}
+
+fn listed<'a>(pairs: &[[String; 2]], hosts: &'a HostTable) -> Result<Matrix<'a>, SpecError> {
+    let mut members: Vec<&Host> = Vec::new();
+    let mut index: HashMap<u32, u32> = HashMap::new();
+    let mut out = Vec::with_capacity(pairs.len());
+    for (i, [from, to]) in pairs.iter().enumerate() {
+        let mut member = |name: &str, j: u8| {
+            let host = hosts.find(name).map_err(|m| SpecError::new(format!("pairs[{i}][{j}]"), m))?;
+            Ok(*index.entry(host.node).or_insert_with(|| {
+                members.push(host);
+                members.len() as u32 - 1
+            }))
+        };
+        let pair = (member(from, 0)?, member(to, 1)?);
+        if pair.0 == pair.1 {
+            return Err(SpecError::new(format!("pairs[{i}]"), format!("`{from}` would send to itself")));
+        }
+        out.push(pair);
+    }
+    if out.is_empty() {
+        return Err(SpecError::new("pairs", "names no pair; write [[\"h0\", \"h1\"], …]"));
+    }
+    Ok(Matrix { members, pairs: Pairs::Listed(out) })
+}
+
+/// Draws ordered pairs with P(s, d) ∝ w_s · w_d, s ≠ d.
+#[derive(Debug)]
+struct Gravity {
+    /// Weights of hosts before each one, and of all: n + 1 sums.
+    before: Vec<f64>,
+    /// The same of w_s · (W − w_s): how likely each is to send.
+    sends_before: Vec<f64>,
+}
+
+impl Gravity {
+    fn new(weights: &BTreeMap<String, f64>, members: &[&Host], hosts: &HostTable) -> Result<Gravity, SpecError> {
+        let mut by_node: HashMap<u32, f64> = HashMap::new();
+        for (name, &weight) in weights {
+            let key = || format!("weights.{name}");
+            let host = hosts.find(name).map_err(|m| SpecError::new(key(), m))?;
+            // Zero is allowed; the bound keeps sums of products finite.
+            if !(0.0..=1e12).contains(&weight) {
+                return Err(SpecError::new(key(), format!("{weight} is not a weight from 0 to 1e12")));
+            }
+            by_node.insert(host.node, weight);
+        }
+        let weight = |h: &&Host| by_node.get(&h.node).copied().unwrap_or(h.access.as_f64() / 1e9);
+        let weights: Vec<f64> = members.iter().map(weight).collect();
+        if weights.iter().filter(|w| **w > 0.0).count() < 2 {
+            return Err(SpecError::new("weights", "at least two hosts need a weight above zero"));
+        }
+        let total: f64 = weights.iter().sum();
+        let sends: Vec<f64> = weights.iter().map(|w| w * (total - w)).collect();
+        Ok(Gravity { before: running_sum(&weights), sends_before: running_sum(&sends) })
+    }
+
+    fn draw(&self, rng: &mut Stream) -> Pair {
+        let n = self.before.len() - 1;
+        let from = find(&self.sends_before, rng.random::<f64>() * self.sends_before[n]);
+        // The receiver, with the sender's interval cut out.
+        let (low, high) = (self.before[from], self.before[from + 1]);
+        let u = rng.random::<f64>() * (self.before[n] - (high - low));
+        let to = if u < low {
+            find(&self.before, u).min(from - 1)
+        } else {
+            find(&self.before, u + (high - low)).max(from + 1)
+        };
+        (from as u32, to.min(n - 1) as u32)
+    }
+}
+
+fn running_sum(values: &[f64]) -> Vec<f64> {
+    let sums = values.iter().scan(0.0, |sum, v| {
+        *sum += v;
+        Some(*sum)
+    });
+    std::iter::once(0.0).chain(sums).collect()
+}
+
+/// The interval of the running sums that holds `u`.
+fn find(sums: &[f64], u: f64) -> usize {
+    (sums.partition_point(|s| *s <= u) - 1).min(sums.len() - 2)
+}
+
+impl<'a> Matrix<'a> {
+    /// Draws the pair of one arrival: sender and receiver.
+    pub(crate) fn pair(&self, rng: &mut Stream) -> (&'a Host, &'a Host) {
+        let n = self.members.len() as u32;
+        self.hosts(match &self.pairs {
+            Pairs::Listed(pairs) => pairs[rng.random_range(0..pairs.len())],
+            Pairs::Uniform => unrank(rng.random_range(0..u64::from(n) * u64::from(n - 1)), n),
+            Pairs::Weighted(gravity) => gravity.draw(rng),
+        })
+    }
+
+    fn hosts(&self, (from, to): Pair) -> (&'a Host, &'a Host) {
+        (self.members[from as usize], self.members[to as usize])
+    }
+
+    /// How many pairs a round has; `None` where pairs are weighted and a round has no meaning.
+    pub(crate) fn round_len(&self) -> Option<u64> {
+        match &self.pairs {
+            Pairs::Listed(pairs) => Some(pairs.len() as u64),
+            Pairs::Uniform => Some(self.members.len() as u64 * (self.members.len() as u64 - 1)),
+            Pairs::Weighted(_) => None,
+        }
+    }
+
+    /// The `k`th pair of a round.
+    pub(crate) fn round_pair(&self, k: u64) -> (&'a Host, &'a Host) {
+        self.hosts(match &self.pairs {
+            Pairs::Listed(pairs) => pairs[k as usize],
+            Pairs::Uniform | Pairs::Weighted(_) => unrank(k, self.members.len() as u32),
+        })
+    }
+
+    /// Access rates of all hosts that send (or that receive), added up, in bits per second.
+    pub(crate) fn access_bps(&self, senders: bool) -> f64 {
+        let mut takes_part = vec![!matches!(self.pairs, Pairs::Listed(_)); self.members.len()];
+        if let Pairs::Listed(pairs) = &self.pairs {
+            pairs.iter().for_each(|&(from, to)| takes_part[if senders { from } else { to } as usize] = true);
+        }
+        let rates = self.members.iter().zip(takes_part).filter(|(_, part)| *part).map(|(h, _)| h.access.as_f64());
+        rates.sum()
+    }
+}
+
+/// The hosts that `patterns` name, each once and in the table's order; all of them without patterns.
+pub(crate) fn members<'a>(patterns: Option<&[String]>, hosts: &'a HostTable) -> Result<Vec<&'a Host>, SpecError> {
+    let Some(patterns) = patterns else { return Ok(hosts.hosts().iter().collect()) };
+    let mut chosen = vec![false; hosts.hosts().len()];
+    let position: HashMap<u32, usize> = hosts.hosts().iter().enumerate().map(|(i, h)| (h.node, i)).collect();
+    for (i, pattern) in patterns.iter().enumerate() {
+        for host in hosts.matching(pattern).map_err(|m| SpecError::new(format!("hosts[{i}]"), m))? {
+            chosen[position[&host.node]] = true;
+        }
+    }
+    Ok(hosts.hosts().iter().zip(chosen).filter(|(_, c)| *c).map(|(h, _)| h).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stream::{Purpose, stream};
+    use midpath_core::units::Rate;
+    use proptest::prelude::*;
+
+    fn table(n: u32) -> HostTable {
+        HostTable::new((0..n).map(|i| Host { name: format!("h{i}"), node: 100 + i, access: Rate::from_gbps(1) }))
+    }
+
+    fn rng(seed: u64) -> Stream {
+        stream(seed, Purpose::Matrix, 0)
+    }
+
+    fn round(spec: &MatrixSpec, n: u32, seed: u64) -> Result<Vec<(u32, u32)>, SpecError> {
+        let hosts = table(n);
+        let matrix = spec.draw(members(None, &hosts)?, &hosts, &mut rng(seed))?;
+        let pairs = (0..matrix.round_len().unwrap_or(0)).map(|k| matrix.round_pair(k));
+        Ok(pairs.map(|(a, b)| (a.node, b.node)).collect())
+    }
+
+    proptest! {
+        #[test]
+        fn a_permutation_is_a_derangement(n in 2u32..60, seed: u64) {
+            let pairs = round(&MatrixSpec::Permutation, n, seed).expect("valid");
+            let mut from: Vec<u32> = pairs.iter().map(|p| p.0).collect();
+            let mut to: Vec<u32> = pairs.iter().map(|p| p.1).collect();
+            prop_assert!(pairs.iter().all(|p| p.0 != p.1));
+            from.sort_unstable();
+            to.sort_unstable();
+            prop_assert_eq!(&from, &(100..100 + n).collect::<Vec<_>>());
+            prop_assert_eq!(from, to);
+        }
+
+        #[test]
+        fn pairs_without_replacement_are_distinct(n in 2u32..20, share in 0.0..1.0f64, seed: u64) {
+            let wanted = ((f64::from(n * (n - 1)) * share) as u64).max(1);
+            let mut pairs = round(&MatrixSpec::Random { pairs: Some(wanted), replacement: false }, n, seed).expect("valid");
+            prop_assert!(pairs.iter().all(|p| p.0 != p.1));
+            pairs.sort_unstable();
+            pairs.dedup();
+            prop_assert_eq!(pairs.len() as u64, wanted);
+        }
+    }
+
+    #[test]
+    fn all_to_all_has_every_ordered_pair_once() {
+        let mut pairs = round(&MatrixSpec::AllToAll, 5, 1).expect("valid");
+        assert!(pairs.iter().all(|p| p.0 != p.1));
+        pairs.sort_unstable();
+        pairs.dedup();
+        assert_eq!(pairs.len(), 20);
+    }
+
+    #[test]
+    fn all_nine_derangements_of_four_are_equally_likely() {
+        let mut count: HashMap<Vec<(u32, u32)>, u32> = HashMap::new();
+        for seed in 0..9000 {
+            *count.entry(round(&MatrixSpec::Permutation, 4, seed).expect("valid")).or_default() += 1;
+        }
+        assert_eq!(count.len(), 9);
+        // 1000 each, standard deviation 30.
+        assert!(count.values().all(|c| (880..1120).contains(c)), "{count:?}");
+    }
+
+    #[test]
+    fn incast_ends_at_one_host() {
+        let spec = MatrixSpec::Incast { to: "h3".into(), senders: Some(4) };
+        let pairs = round(&spec, 8, 7).expect("valid");
+        assert!(pairs.len() == 4 && pairs.iter().all(|p| p.1 == 103 && p.0 != 103));
+        assert!(pairs.is_sorted());
+        let many = MatrixSpec::Incast { to: "h3".into(), senders: Some(8) };
+        assert_eq!(round(&many, 8, 7).expect_err("7 others").key, "senders");
+    }
+
+    #[test]
+    fn gravity_follows_the_products_of_weights() {
+        let hosts = table(3);
+        let weights = [("h0", 1.0), ("h1", 2.0), ("h2", 5.0)].map(|(n, w)| (n.to_owned(), w));
+        let spec = MatrixSpec::Gravity { weights: weights.into_iter().collect() };
+        let matrix = spec.draw(members(None, &hosts).expect("all"), &hosts, &mut rng(1)).expect("valid");
+        let (mut count, mut rng) = (HashMap::new(), rng(2));
+        for _ in 0..170_000 {
+            let (a, b) = matrix.pair(&mut rng);
+            *count.entry((a.node - 100, b.node - 100)).or_insert(0u32) += 1;
+        }
+        // Products 2, 5, 10, each in both directions: 34 in all, 5000 draws for each unit.
+        for ((a, b), units) in [((0, 1), 2), ((1, 0), 2), ((0, 2), 5), ((2, 0), 5), ((1, 2), 10), ((2, 1), 10)] {
+            let got = count.remove(&(a, b)).unwrap_or(0);
+            assert!(got.abs_diff(units * 5000) < 900, "{a}>{b}: {got}");
+        }
+        assert!(count.is_empty());
+    }
+
+    #[test]
+    fn bad_matrices_name_their_key() {
+        let pairs =
+            |a: &str, b: &str| MatrixSpec::Pairs { pairs: vec![["h0".into(), "h1".into()], [a.into(), b.into()]] };
+        for (spec, key) in [
+            (pairs("h0", "x"), "pairs[1][1]"),
+            (pairs("h1", "h1"), "pairs[1]"),
+            (MatrixSpec::Pairs { pairs: vec![] }, "pairs"),
+            (MatrixSpec::Random { pairs: Some(13), replacement: false }, "pairs"),
+            (MatrixSpec::Gravity { weights: [("h9".to_owned(), 1.0)].into() }, "weights.h9"),
+            (MatrixSpec::Gravity { weights: [("h1".to_owned(), -1.0)].into() }, "weights.h1"),
+        ] {
+            assert_eq!(round(&spec, 4, 1).expect_err(key).key, key);
+        }
+        assert!(round(&MatrixSpec::Permutation, 1, 1).is_err());
+    }
+
+    #[test]
+    fn members_are_chosen_by_name_and_prefix() {
+        let hosts = table(12);
+        let nodes = |patterns: &[&str]| {
+            let patterns: Vec<String> = patterns.iter().map(|s| (*s).to_owned()).collect();
+            members(Some(&patterns), &hosts).map(|v| v.iter().map(|h| h.node - 100).collect::<Vec<_>>())
+        };
+        assert_eq!(nodes(&["h1*", "h0", "h1"]), Ok(vec![0, 1, 10, 11]));
+        assert_eq!(nodes(&["h1", "hx1"]).expect_err("unknown").key, "hosts[1]");
+    }
+}
