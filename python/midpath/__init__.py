@@ -1,0 +1,29 @@
+"""Run congestion control on any topology: simulate, compare, report.
+
+import midpath
+
+result = midpath.run("examples/abilene.toml", scheme="cubic")
+print(result.summary["afct_s"])
+result.flows.to_pandas()
+"""
+
+from midpath._midpath import version as _version
+from midpath.compare import Comparison, compare
+from midpath.errors import OutputError, ScenarioError
+from midpath.result import Result, load
+from midpath.run import run
+from midpath.scenario import Scenario
+
+__version__ = _version()
+
+__all__ = [
+    "Comparison",
+    "OutputError",
+    "Result",
+    "Scenario",
+    "ScenarioError",
+    "__version__",
+    "compare",
+    "load",
+    "run",
+]

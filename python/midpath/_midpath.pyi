@@ -1,0 +1,22 @@
+"""The compiled simulator (crates/python). Private: use the functions of `midpath`."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+Buffers = dict[str, tuple[Any, ...]]
+ProgressCallback = Callable[[dict[str, Any]], bool | None]
+
+def run(
+    text: str,
+    base_dir: Path,
+    *,
+    scheme: str | None = None,
+    seed: int | None = None,
+    threads: int = 1,
+    progress: ProgressCallback | None = None,
+) -> tuple[str, dict[str, Buffers], dict[str, bytes]]: ...
+def check(text: str, base_dir: Path, *, scheme: str | None = None, seed: int | None = None) -> None: ...
+def describe_topology(text: str, base_dir: Path) -> str: ...
+def schema() -> str: ...
+def version() -> str: ...

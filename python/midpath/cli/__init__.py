@@ -1,0 +1,64 @@
+"""The `midpath` command.
+
+Exit codes: 0 done, 1 failed or a claim does not hold, 2 bad input: one message on stderr, nothing written.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import click
+import typer
+
+from midpath.cli import inspect, papers, runs
+from midpath.errors import OutputError, ScenarioError
+
+app = typer.Typer(
+    name="midpath",
+    help="Run congestion control on any topology: simulate, compare, report.",
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(runs.run)
+app.command()(runs.compare)
+app.command()(runs.report)
+app.command()(inspect.topo)
+app.command()(inspect.bench)
+app.command()(inspect.schema)
+app.command()(inspect.version)
+app.add_typer(papers.app, name="paper")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command and returns its exit code."""
+    try:
+        code = app(args=list(arguments) if arguments is not None else None, standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:
+        return _say(error.format_message(), 2, bare=True)
+    except click.ClickException as error:
+        return _say(error.format_message(), 2)
+    except (ScenarioError, OutputError) as error:
+        return _say(str(error), 2)
+    except (KeyboardInterrupt, click.Abort):
+        return _say("stopped", 130)
+    except BrokenPipeError:
+        # Whoever read our output has seen enough.
+        sys.stderr.close()
+        return 1
+    except OSError as error:
+        return _say(str(error), 1)
+    return code if isinstance(code, int) else 0
+
+
+def _say(message: str, code: int, *, bare: bool = False) -> int:
+    print(message if bare else f"midpath: {message}", file=sys.stderr)
+    return code
+
+
+def run_main() -> None:
+    """The console script."""
+    sys.exit(main())

@@ -1,0 +1,43 @@
+"""Options that several commands share, and how their values are read."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any
+
+import click
+import typer
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+File = Annotated[Path, typer.Argument(help="The scenario, a TOML file.", show_default=False)]
+Seed = Annotated[int | None, typer.Option(help="Seed in place of the scenario's.", min=0, show_default=False)]
+Out = Annotated[Path | None, typer.Option(help="Directory for the result.", show_default=False)]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Change a value: --set queue.limit='20 ms'.", show_default=False),
+]
+
+
+def changes(settings: list[str] | None) -> dict[str, Any]:
+    """`KEY=VALUE` pairs; a value is TOML where it can be, else text, so that quotes around `20 ms` are not needed."""
+    found: dict[str, Any] = {}
+    for setting in settings or []:
+        key, equals, value = setting.partition("=")
+        if not equals:
+            raise click.UsageError(f"--set {setting}: write KEY=VALUE")
+        found[key.strip()] = _value(value.strip())
+    return found
+
+
+def _value(text: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def print_json(value: Any) -> None:
+    """JSON on stdout."""
+    typer.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))

@@ -1,0 +1,63 @@
+"""Progress on a terminal: packets, simulated time, time to go. None when piped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeRemainingColumn
+
+from midpath.units import digits, quantity
+
+
+class Bar:
+    """The progress of one run, or of the runs of a comparison."""
+
+    def __init__(self, progress: Progress | None, task: TaskID | None, runs: int) -> None:
+        self.progress, self.task, self.runs = progress, task, runs
+        self.parts: dict[tuple[str, int], float] = {}
+        self.hops: dict[tuple[str, int], int] = {}
+
+    def step(self, scheme: str, seed: int, reached: dict[str, Any]) -> None:
+        """What one run has reached."""
+        self.parts[scheme, seed] = share(reached)
+        self.hops[scheme, seed] = reached["packet_hops"]
+        self._show(f"{quantity('seconds', reached['simulated_s'])} simulated")
+
+    def ended(self, scheme: str, seed: int, done: int, runs: int) -> None:
+        """One run of a comparison has ended."""
+        self.parts[scheme, seed] = 1.0
+        self._show(f"{done} of {runs} runs")
+
+    def _show(self, note: str) -> None:
+        if self.progress is not None and self.task is not None:
+            text = f"{digits(sum(self.hops.values()) / 1e6)} M packet-hops, {note}"
+            self.progress.update(self.task, completed=sum(self.parts.values()) / self.runs, note=text)
+
+
+def share(reached: dict[str, Any]) -> float:
+    """How much of a run is done: by simulated time or by flows, whichever is further along."""
+    stop, flows = reached.get("stop_s"), reached.get("flows")
+    by_time = reached["simulated_s"] / stop if stop else 0.0
+    by_flows = reached["flows_ended"] / flows if flows else 0.0
+    return float(min(max(by_time, by_flows), 1.0))
+
+
+@contextmanager
+def bar(label: str, runs: int = 1) -> Iterator[Bar]:
+    """A bar on stderr while the block runs, if stderr is a terminal."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield Bar(None, None, runs)
+        return
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[note]}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as progress:
+        yield Bar(progress, progress.add_task(label, total=1.0, note=""), runs)

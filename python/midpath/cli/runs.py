@@ -1,0 +1,106 @@
+"""`midpath run`, `compare` and `report`."""
+
+from __future__ import annotations
+
+import webbrowser
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from midpath.cli import text
+from midpath.cli.options import File, Json, Out, Seed, Set, changes, print_json
+from midpath.cli.progress import bar
+from midpath.compare import IDEAL, require_comparison
+from midpath.compare import compare as compare_schemes
+from midpath.result import MARKER
+from midpath.run import run as run_scenario
+from midpath.scenario import Scenario
+from midpath.storage import require_replaceable
+
+
+def run(
+    file: File,
+    out: Out = None,
+    scheme: Annotated[str | None, typer.Option(help="Scheme in place of the scenario's.", show_default=False)] = None,
+    seed: Seed = None,
+    threads: Annotated[int, typer.Option(help="Threads for this one run; 0: one per core.", min=0)] = 1,
+    settings: Set = None,
+    json: Json = False,
+) -> None:
+    """Simulate a scenario once."""
+    scenario = Scenario.from_toml(file).with_(scheme=scheme, seed=seed, changes=changes(settings))
+    if out:
+        require_replaceable(out, MARKER)
+    with bar(file.name) as shown:
+        result = run_scenario(scenario, threads=threads, progress=lambda reached: shown.step("", 0, reached))
+    if out:
+        result.save(out)
+    if json:
+        print_json(result.run)
+        return
+    text.print_result(result)
+    if out:
+        typer.echo(f"result in {out}; midpath report {out} draws it")
+
+
+def compare(
+    file: File,
+    schemes: Annotated[str, typer.Option(help="Schemes, with commas between them.", show_default=False)],
+    seeds: Annotated[int, typer.Option(help="How many seeds, from the scenario's upwards.", min=1)] = 1,
+    seed: Seed = None,
+    ideal: Annotated[bool, typer.Option(help="Add the fluid bound on the same paths and flows.")] = True,
+    jobs: Annotated[int, typer.Option(help="Runs at a time; 0: one per core.", min=0)] = 0,
+    out: Out = None,
+    settings: Set = None,
+    json: Json = False,
+) -> None:
+    """Simulate several schemes with the same flows, and compare them.
+
+    With --out, runs that are already in the directory are not run again.
+    """
+    names = [name.strip() for name in schemes.split(",") if name.strip()]
+    if not names:
+        raise typer.BadParameter("name at least one scheme", param_hint="--schemes")
+    scenario = Scenario.from_toml(file).with_(seed=seed, changes=changes(settings))
+    if out:
+        require_comparison(out)
+    runs = len({*names, *([IDEAL] if ideal else [])}) * seeds
+    with bar(file.name, runs) as shown:
+        found = compare_schemes(
+            scenario,
+            names,
+            seeds=seeds,
+            ideal=ideal,
+            jobs=jobs or None,
+            out=out,
+            on_run=shown.ended,
+            on_step=shown.step,
+        )
+    if json:
+        print_json(found.to_json())
+        return
+    text.print_comparison(found)
+    if out:
+        typer.echo(f"results in {out}; midpath report {out} draws them")
+
+
+def report(
+    directory: Annotated[Path, typer.Argument(help="A result of run or compare.", show_default=False)],
+    out: Annotated[
+        Path | None, typer.Option(help="The HTML file; else report.html in DIRECTORY.", show_default=False)
+    ] = None,
+    open_it: Annotated[bool, typer.Option("--open", help="Show it in the browser.")] = False,
+    json: Json = False,
+) -> None:
+    """Draw a result as one self-contained HTML file."""
+    # Plotting libraries load only here: other commands need not wait for them.
+    from midpath.report import load_any, write_report  # noqa: PLC0415
+
+    path = write_report(load_any(directory), out or directory / "report.html")
+    if json:
+        print_json({"report": str(path), "bytes": path.stat().st_size})
+    else:
+        typer.echo(f"report: {path.resolve()}")
+    if open_it:
+        webbrowser.open(path.resolve().as_uri())

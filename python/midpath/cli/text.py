@@ -1,0 +1,98 @@
+"""Results as text on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from midpath.compare import IDEAL, Comparison, Row
+from midpath.metrics import METRICS
+from midpath.report.palette import name
+from midpath.result import Result
+from midpath.units import digits, quantity
+
+# What the terminal shows; the report shows all.
+SHOWN = (
+    "afct_s",
+    "fct_p50_s",
+    "fct_p99_s",
+    "slowdown_mean",
+    "jain_goodput",
+    "utilisation_max",
+    "loss_ratio",
+    "queue_delay_p99_s",
+)
+
+
+def console() -> Console:
+    """Standard output; wide enough for our tables when it is not a terminal."""
+    found = Console(highlight=False)
+    if not found.is_terminal:
+        found.width = max(found.width, 160)
+    return found
+
+
+def print_table(heads: Sequence[str], rows: Sequence[Sequence[str | Text]], title: str | None = None) -> None:
+    """A table: first column left, others right."""
+    table = Table(
+        box=None,
+        padding=(0, 2, 0, 0),
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        header_style="dim",
+    )
+    for index, head in enumerate(heads):
+        table.add_column(head, justify="right" if index else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    console().print(table)
+
+
+def print_result(result: Result) -> None:
+    """The figures of one run."""
+    run, summary = result.run, result.summary
+    print_table(
+        ("", ""),
+        [(metric.label, quantity(metric.kind, summary.get(metric.key))) for metric in METRICS],
+        result.title,
+    )
+    hops, wall = run.get("packet_hops") or 0, run.get("wall_s") or 0.0
+    speed = f", {digits(hops / wall / 1e6)} M packet-hops/s" if wall else ""
+    console().print(
+        f"{name(result.scheme)}, seed {result.seed}: {summary['completed']:,} of {summary['flows']:,} flows ended, "
+        f"{quantity('seconds', run['simulated_s'])} simulated in {quantity('seconds', wall)}{speed}"
+    )
+
+
+def print_comparison(comparison: Comparison) -> None:
+    """One row per scheme."""
+    shown = [metric for metric in METRICS if metric.key in SHOWN]
+    with_ideal = IDEAL in comparison.schemes
+    heads = ["Scheme", "Flows", *(metric.label for metric in shown), *(["AFCT/ideal"] if with_ideal else [])]
+    print_table(heads, [_row(row, with_ideal) for row in comparison.rows()], comparison.title)
+    if len(comparison.seeds) > 1:
+        console().print(f"[dim]means over {len(comparison.seeds)} seeds, ± 95 % confidence[/dim]")
+
+
+def _row(row: Row, with_ideal: bool) -> list[str | Text]:
+    figures = [
+        quantity(metric.kind, value.mean, value.ci95) if (value := row.figures[metric.key]) else "–"
+        for metric in METRICS
+        if metric.key in SHOWN
+    ]
+    ended = f"{row.completed:,}" if row.completed == row.flows else f"{row.completed:,}/{row.flows:,}"
+    cells: list[str | Text] = [Text(name(row.scheme), style="bold"), ended, *figures]
+    if with_ideal:
+        ratio = row.to_ideal.get("afct_s")
+        cells.append(quantity("times", ratio.mean, ratio.ci95) if ratio else "–")
+    return cells
+
+
+def print_mapping(values: dict[str, Any], title: str | None = None) -> None:
+    """Labels and values."""
+    print_table(("", ""), [(label, str(value)) for label, value in values.items()], title)

@@ -1,0 +1,241 @@
+"""Several schemes on the same scenario and seeds."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from midpath import _midpath
+from midpath.errors import OutputError
+from midpath.metrics import METRICS
+from midpath.result import MARKER as RUN_MARKER
+from midpath.result import Result, load
+from midpath.run import as_scenario, run
+from midpath.scenario import Scenario
+from midpath.stats import Estimate, estimate, paired_ratio
+from midpath.storage import read_json, require_replaceable, to_json, write_text
+
+MARKER = "compare.json"
+# A directory that holds single runs but no MARKER yet is a comparison that was interrupted: it can be gone on with.
+RUNS = "runs"
+IDEAL = "ideal"
+
+# Told after each run: its scheme and seed, how many are done, how many there are.
+RunCallback = Callable[[str, int, int, int], None]
+# Told now and then what one run has reached.
+StepCallback = Callable[[str, int, dict[str, Any]], None]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One scheme: its figures over the seeds, and their ratio to the ideal's on the same flows."""
+
+    scheme: str
+    flows: int
+    completed: int
+    figures: dict[str, Estimate | None]
+    to_ideal: dict[str, Estimate | None]
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in compare.json."""
+        return {
+            "scheme": self.scheme,
+            "flows": self.flows,
+            "completed": self.completed,
+            "figures": {key: value and value.to_json() for key, value in self.figures.items()},
+            "ratio_to_ideal": {key: value and value.to_json() for key, value in self.to_ideal.items()},
+        }
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The runs of a comparison, by scheme and seed."""
+
+    scenario: str
+    source: str | None
+    schemes: list[str]
+    seeds: list[int]
+    results: dict[tuple[str, int], Result]
+
+    @property
+    def title(self) -> str:
+        """The scenario's title."""
+        return self.of(self.schemes[0])[0].title
+
+    def of(self, scheme: str) -> list[Result]:
+        """The runs of one scheme, by seed."""
+        return [self.results[scheme, seed] for seed in self.seeds]
+
+    def rows(self) -> list[Row]:
+        """One row per scheme, in the order asked for."""
+        return [self._row(scheme) for scheme in self.schemes]
+
+    def _row(self, scheme: str) -> Row:
+        summaries = [result.summary for result in self.of(scheme)]
+        figures = {metric.key: estimate(s.get(metric.key) for s in summaries) for metric in METRICS}
+        to_ideal: dict[str, Estimate | None] = {}
+        if IDEAL in self.schemes:
+            ideals = [result.summary for result in self.of(IDEAL)]
+            for metric in METRICS:
+                values, bounds = ([s.get(metric.key) for s in those] for those in (summaries, ideals))
+                to_ideal[metric.key] = paired_ratio(values, bounds) if metric.better else None
+        flows, completed = (sum(s[key] for s in summaries) for key in ("flows", "completed"))
+        return Row(scheme, flows, completed, figures, to_ideal)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Scheme by figure: mean, ci95 and ratio to the ideal."""
+        records = [
+            {
+                "scheme": row.scheme,
+                "figure": key,
+                "mean": value.mean if value else None,
+                "ci95": value.ci95 if value else None,
+                "ratio_to_ideal": ratio.mean if (ratio := row.to_ideal.get(key)) else None,
+            }
+            for row in self.rows()
+            for key, value in row.figures.items()
+        ]
+        return pd.DataFrame(records).set_index(["scheme", "figure"])
+
+    def to_json(self) -> dict[str, Any]:
+        """What compare.json holds."""
+        return {
+            "midpath": _midpath.version(),
+            "format": 1,
+            "kind": "comparison",
+            "title": self.title,
+            "source": self.source,
+            "scenario": self.scenario,
+            "schemes": self.schemes,
+            "seeds": self.seeds,
+            "rows": [row.to_json() for row in self.rows()],
+        }
+
+    def save(self, directory: str | Path) -> Path:
+        """Writes all runs, each whole, and then compare.json."""
+        path = Path(directory)
+        require_comparison(path)
+        for (scheme, seed), result in self.results.items():
+            result.save(run_directory(path, scheme, seed))
+        write_text(path / MARKER, to_json(self.to_json()))
+        return path
+
+    def report(self, path: str | Path) -> Path:
+        """Writes the HTML report of this comparison."""
+        from midpath.report import write_report  # noqa: PLC0415 - plotting libraries load only when asked for
+
+        return write_report(self, path)
+
+
+def compare(
+    scenario: Scenario | str | Path,
+    schemes: Sequence[str],
+    *,
+    seeds: int | Sequence[int] = 1,
+    ideal: bool = True,
+    jobs: int | None = None,
+    out: str | Path | None = None,
+    on_run: RunCallback | None = None,
+    on_step: StepCallback | None = None,
+) -> Comparison:
+    """Runs every scheme with every seed, `jobs` at a time, on threads: the simulator works outside Python's lock.
+
+    `seeds` is how many, from the scenario's own upwards, or which. With `out`, each run is stored as it ends, and runs
+    that are already there are not run again.
+    """
+    asked = as_scenario(scenario)
+    wanted = list(dict.fromkeys([*schemes, *([IDEAL] if ideal else [])]))
+    numbers = list(seeds) if not isinstance(seeds, int) else [asked.base_seed() + i for i in range(seeds)]
+    for scheme in wanted:
+        asked.with_(scheme=scheme).check()
+    path = Path(out) if out is not None else None
+    if path is not None:
+        require_comparison(path)
+    work = _Work(asked, path, on_run, on_step)
+    results = work.all([(scheme, seed) for scheme in wanted for seed in numbers], jobs or os.cpu_count() or 1)
+    source = Path(asked.source).name if asked.source else None
+    found = Comparison(asked.effective_text(), source, wanted, numbers, results)
+    if path is not None:
+        write_text(path / MARKER, to_json(found.to_json()))
+    return found
+
+
+def load_comparison(directory: str | Path) -> Comparison:
+    """Reads what `compare(out=…)` or `Comparison.save` wrote."""
+    path = Path(directory)
+    head = read_json(path / MARKER)
+    pairs = [(scheme, seed) for scheme in head["schemes"] for seed in head["seeds"]]
+    results = {pair: load(run_directory(path, *pair)) for pair in pairs}
+    return Comparison(head["scenario"], head.get("source"), head["schemes"], head["seeds"], results)
+
+
+def run_directory(path: Path, scheme: str, seed: int) -> Path:
+    """Where a comparison keeps one of its runs."""
+    return path / RUNS / f"{scheme}-{seed}"
+
+
+def require_comparison(path: Path) -> None:
+    """Raises `OutputError` if `path` is in use for something else."""
+    if not (path / RUNS).is_dir():
+        require_replaceable(path, MARKER)
+
+
+class _Work:
+    """The runs of a comparison, some of them perhaps done before."""
+
+    def __init__(
+        self, scenario: Scenario, out: Path | None, on_run: RunCallback | None, on_step: StepCallback | None
+    ) -> None:
+        self.scenario, self.out, self.on_run, self.on_step = scenario, out, on_run, on_step
+        self.stop = threading.Event()
+
+    def all(self, pairs: list[tuple[str, int]], jobs: int) -> dict[tuple[str, int], Result]:
+        """Every pair's result, in the order of `pairs`."""
+        results: dict[tuple[str, int], Result] = {}
+        with ThreadPoolExecutor(jobs) as pool:
+            futures = {pool.submit(self.one, *pair): pair for pair in pairs}
+            try:
+                for future in as_completed(futures):
+                    pair = futures[future]
+                    results[pair] = future.result()
+                    if self.on_run:
+                        self.on_run(*pair, len(results), len(pairs))
+            except BaseException:
+                self.stop.set()
+                pool.shutdown(cancel_futures=True)
+                raise
+        return {pair: results[pair] for pair in pairs}
+
+    def one(self, scheme: str, seed: int) -> Result:
+        """One run: read if it is there, else run and stored."""
+        directory = run_directory(self.out, scheme, seed) if self.out else None
+        if directory and (stored := self.stored(directory, scheme, seed)):
+            return stored
+        result = run(self.scenario, scheme=scheme, seed=seed, progress=lambda step: self.step(scheme, seed, step))
+        if directory:
+            result.save(directory)
+        return result
+
+    def stored(self, directory: Path, scheme: str, seed: int) -> Result | None:
+        """The stored result of exactly this run by this version, if there is one."""
+        if not (directory / RUN_MARKER).is_file():
+            return None
+        try:
+            result = load(directory)
+        except OutputError:
+            return None
+        have = (result.run.get("midpath"), result.run.get("scenario"), result.scheme, result.seed)
+        return result if have == (_midpath.version(), self.scenario.effective_text(), scheme, seed) else None
+
+    def step(self, scheme: str, seed: int, progress: dict[str, Any]) -> bool:
+        """Passes progress on; `False` stops the run when another one failed or Ctrl-C was pressed."""
+        if self.on_step:
+            self.on_step(scheme, seed, progress)
+        return not self.stop.is_set()

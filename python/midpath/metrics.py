@@ -1,0 +1,31 @@
+"""The figures that a comparison shows, in one place for the table, the JSON and the report."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A figure of a run's summary."""
+
+    key: str
+    label: str
+    kind: str
+    better: str | None
+    about: str
+
+
+METRICS = (
+    Metric("afct_s", "AFCT", "seconds", "lower", "Mean flow completion time, over completed flows"),
+    Metric("fct_p50_s", "FCT p50", "seconds", "lower", "Median flow completion time"),
+    Metric("fct_p99_s", "FCT p99", "seconds", "lower", "99th percentile of flow completion times"),
+    Metric("slowdown_mean", "Slowdown", "times", "lower", "Mean of FCT over the FCT on an unloaded path"),
+    Metric("slowdown_p99", "Slowdown p99", "times", "lower", "99th percentile of the slowdown"),
+    Metric("jain_goodput", "Jain", "index", "higher", "Jain's fairness index over the flows' goodput"),
+    Metric("goodput_total_bps", "Goodput", "bps", "higher", "Bytes delivered to receivers, all flows, per time"),
+    Metric("utilisation_max", "Busiest link", "ratio", None, "Utilisation of the most used port"),
+    Metric("loss_ratio", "Loss", "ratio", "lower", "Packets dropped or corrupted, of all packets sent"),
+    Metric("queue_delay_mean_s", "Queue delay", "seconds", "lower", "Mean time a packet waited in a queue"),
+    Metric("queue_delay_p99_s", "Queue delay p99", "seconds", "lower", "99th percentile of that time"),
+)
+
+BY_KEY = {metric.key: metric for metric in METRICS}

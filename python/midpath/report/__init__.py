@@ -1,0 +1,38 @@
+"""The HTML report of a run or of a comparison: one file, no network."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from midpath.compare import MARKER as COMPARISON_MARKER
+from midpath.compare import Comparison, load_comparison
+from midpath.report.flows import by_size, completion
+from midpath.report.model import model_of
+from midpath.report.network import drawn
+from midpath.report.page import page
+from midpath.report.time import goodput, queues
+from midpath.result import Result, load
+from midpath.storage import write_text
+
+
+def html(source: Result | Comparison) -> str:
+    """The report as text."""
+    model = model_of(source)
+    figures = [completion(model), by_size(model), goodput(model), queues(model), drawn(model)]
+    return page(model, [figure for figure in figures if figure is not None])
+
+
+def write_report(source: Result | Comparison, path: str | Path) -> Path:
+    """Writes the report, whole or not at all."""
+    target = Path(path)
+    write_text(target, html(source))
+    return target
+
+
+def load_any(directory: str | Path) -> Result | Comparison:
+    """What a result directory holds: a run or a comparison."""
+    path = Path(directory)
+    return load_comparison(path) if (path / COMPARISON_MARKER).is_file() else load(path)
+
+
+__all__ = ["html", "load_any", "write_report"]

@@ -1,0 +1,108 @@
+"use strict";
+// Draws the figures that Python describes. Python knows data; this file knows looks: fonts, grid, colours of schemes in
+// the light and in the dark, and which schemes the reader has switched off.
+
+const { figures, looks } = JSON.parse(document.getElementById("report-data").textContent);
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const hidden = new Set();
+const chosen = {};
+
+const token = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const colourOf = (scheme) => looks[scheme][dark.matches ? "dark" : "light"];
+
+function channels(hex) {
+  return [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
+}
+
+function ramp(share) {
+  const stops = [0, 1, 2, 3, 4].map((step) => channels(token("--ramp-" + step)));
+  const at = Math.min(Math.floor(share * 4), 3);
+  const mixed = stops[at].map((low, i) => Math.round(low + (stops[at + 1][i] - low) * (share * 4 - at)));
+  return "rgb(" + mixed.join(",") + ")";
+}
+
+function paint(trace) {
+  const { scheme, ramp: share, nodes } = trace.meta;
+  const painted = { ...trace, showlegend: false };
+  if (scheme !== undefined) {
+    painted.visible = !hidden.has(scheme);
+    painted.line = { width: 2.25, dash: looks[scheme].dash, ...trace.line, color: colourOf(scheme) };
+    if (trace.marker) painted.marker = { ...trace.marker, color: colourOf(scheme), line: { color: colourOf(scheme), width: 1.5 } };
+  }
+  if (share !== undefined) painted.line = { ...trace.line, color: ramp(share) };
+  if (nodes) {
+    painted.marker = { ...trace.marker, color: token("--card"), line: { color: token("--ink"), width: 1.75 }, opacity: 1 };
+    painted.textfont = { size: 12, color: token("--ink") };
+  }
+  return painted;
+}
+
+function axis(given) {
+  return {
+    gridcolor: token("--line"), zeroline: false, linecolor: token("--line"), tickcolor: token("--line"), automargin: true,
+    fixedrange: false, tickfont: { size: 12 }, ...given,
+    title: { text: "", standoff: 12, font: { size: 12.5 }, ...given.title },
+  };
+}
+
+function dress(layout) {
+  return {
+    margin: { l: 56, r: 14, t: 12, b: 48 },
+    paper_bgcolor: "rgba(0,0,0,0)",
+    plot_bgcolor: "rgba(0,0,0,0)",
+    font: { family: getComputedStyle(document.body).fontFamily, size: 12.5, color: token("--muted") },
+    hoverlabel: { bgcolor: token("--card"), bordercolor: token("--line"), font: { color: token("--ink"), size: 13 }, align: "left" },
+    hovermode: "closest",
+    dragmode: "zoom",
+    ...layout,
+    xaxis: axis(layout.xaxis),
+    yaxis: axis(layout.yaxis),
+  };
+}
+
+function draw(id) {
+  const figure = figures[id];
+  const state = figure.variants[chosen[id] ?? Object.keys(figure.variants)[0]];
+  const config = { responsive: true, displaylogo: false, displayModeBar: false, doubleClick: "reset" };
+  Plotly.react("plot-" + id, state.data.map(paint), dress(structuredClone(state.layout)), config);
+}
+
+function showTables(id) {
+  const choice = chosen[id] ?? Object.keys(figures[id].variants)[0];
+  for (const table of document.querySelectorAll("[data-variant=" + id + "]")) table.hidden = table.dataset.choice !== choice;
+}
+
+function drawAll() {
+  for (const chip of document.querySelectorAll("[data-scheme]")) {
+    const look = looks[chip.dataset.scheme];
+    chip.style.setProperty("--scheme", colourOf(chip.dataset.scheme));
+    chip.firstElementChild.style.borderTopStyle = look.dash === "solid" ? "solid" : look.dash === "dot" ? "dotted" : "dashed";
+  }
+  Object.keys(figures).forEach(draw);
+}
+
+for (const button of document.querySelectorAll("[data-toggle]")) {
+  button.addEventListener("click", () => {
+    const scheme = button.dataset.toggle;
+    if (!hidden.delete(scheme)) hidden.add(scheme);
+    button.setAttribute("aria-pressed", String(!hidden.has(scheme)));
+    drawAll();
+  });
+}
+for (const select of document.querySelectorAll("select[data-figure]")) {
+  select.addEventListener("change", () => {
+    chosen[select.dataset.figure] = select.value;
+    draw(select.dataset.figure);
+    showTables(select.dataset.figure);
+  });
+}
+for (const button of document.querySelectorAll("[data-copy]")) {
+  button.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent);
+    button.textContent = "Copied";
+    setTimeout(() => { button.textContent = "Copy"; }, 1500);
+  });
+}
+dark.addEventListener("change", drawAll);
+Object.keys(figures).forEach(showTables);
+drawAll();

@@ -1,0 +1,98 @@
+"""The form in which figures go from Python to the page, and helpers that all of them use.
+
+A figure holds data and what is particular to it. Fonts, grid, and colours are the page's: a trace only names its
+scheme (`meta.scheme`) or its step on the ramp (`meta.ramp`), so that one legend and one theme rule all figures.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from midpath.units import quantity, scale
+
+Trace = dict[str, Any]
+Layout = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One plot; with several variants, the page lets the reader choose."""
+
+    id: str
+    title: str
+    note: str
+    variants: dict[str, dict[str, Any]]
+    choose: str = ""
+    options: dict[str, str] = field(default_factory=dict)
+    height: int = 360
+
+    def to_json(self) -> dict[str, Any]:
+        """What report.js reads."""
+        return asdict(self)
+
+
+def variant(data: list[Trace], layout: Layout) -> dict[str, Any]:
+    """One state of a figure."""
+    return {"data": data, "layout": layout}
+
+
+def single(data: list[Trace], layout: Layout) -> dict[str, dict[str, Any]]:
+    """The variants of a figure that has only one."""
+    return {"": variant(data, layout)}
+
+
+def line(scheme: str, x: Iterable[float], y: Iterable[float], text: list[str], **more: Any) -> Trace:
+    """A line in the colour of its scheme."""
+    trace: Trace = {
+        "type": "scatter",
+        "mode": "lines",
+        "x": compact(x),
+        "y": compact(y),
+        "text": text,
+        "hoverinfo": "text",
+        "meta": {"scheme": scheme},
+    }
+    return trace | more
+
+
+def compact(values: Iterable[float]) -> list[float | None]:
+    """Numbers to five digits: nobody sees more, and the page stays small. What is not a number is left out."""
+    return [float(f"{value:.5g}") if math.isfinite(value) else None for value in np.asarray(values, dtype=float)]
+
+
+def log_axis(kind: str, low: float, high: float, title: str) -> Layout:
+    """A logarithmic axis with decades named in units people use."""
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    steps = [1.0] if last - first > 2 else [1.0, 2.0, 5.0]
+    ticks = [step * 10.0**decade for decade in range(first, last + 1) for step in steps]
+    pad = 0.03 * max(math.log10(high / low), 0.5)
+    return {
+        "type": "log",
+        "title": {"text": title},
+        "tickvals": ticks,
+        "ticktext": [plain(kind, tick) for tick in ticks],
+        "range": [math.log10(low) - pad, math.log10(high) + pad],
+    }
+
+
+def linear_axis(kind: str, high: float, title: str) -> tuple[float, Layout]:
+    """What to divide values by, and an axis from zero that names the unit."""
+    factor, suffix = scale(kind, high)
+    top = high / factor * 1.06 if high > 0 else 1.0
+    return factor, {"title": {"text": f"{title} ({suffix})"}, "range": [0, top]}
+
+
+def plain(kind: str, value: float) -> str:
+    """A round number: `10 ms`, not `10.0 ms`."""
+    factor, suffix = scale(kind, value)
+    return f"{value / factor:g}{'' if suffix == '×' else ' '}{suffix}"
+
+
+def hover(head: str, *pairs: tuple[str, str, float]) -> str:
+    """A hover text: what it is about, then figures as (label, kind, value)."""
+    return "<br>".join([f"<b>{head}</b>", *(f"{label} {quantity(kind, value)}" for label, kind, value in pairs)])

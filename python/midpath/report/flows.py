@@ -1,0 +1,149 @@
+"""Figures about flows: how long they take, and how that depends on their size."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from midpath.report.figure import Figure, Trace, hover, line, log_axis, single
+from midpath.report.model import Model
+from midpath.report.palette import name
+from midpath.units import quantity
+
+Floats = NDArray[np.float64]
+
+# Enough for a smooth curve at any screen; the tail, where schemes differ, is kept whole.
+CURVE_POINTS = 240
+TAIL_POINTS = 60
+# A 99th percentile of fewer flows than this is their maximum by another name.
+FLOWS_PER_BIN = 30
+MOST_BINS = 10
+
+
+def completion(model: Model) -> Figure:
+    """The distribution of completion times; of goodput where no flow ever ends."""
+    values = {scheme: _column(flows, "fct_s") for scheme, flows in model.flows.items()}
+    if not any(found.size for found in values.values()):
+        return _goodput_distribution(model)
+    note = "Share of all flows that had ended after this long. Further left is better."
+    data = [_cdf(scheme, found, len(model.flows[scheme]), "seconds") for scheme, found in values.items()]
+    low, high = _span(values.values())
+    x = log_axis("seconds", low, high, "flow completion time")
+    return Figure("fct", "Flow completion time", note, single(data, {"xaxis": x, "yaxis": _shares()}))
+
+
+def _goodput_distribution(model: Model) -> Figure:
+    values = {scheme: _column(flows, "goodput_bps") for scheme, flows in model.flows.items()}
+    note = (
+        "Share of flows that got at most this goodput. A steep curve is a fair one. No flow ended, so there is no FCT."
+    )
+    data = [_cdf(scheme, found, found.size, "bps") for scheme, found in values.items()]
+    low, high = _span(values.values())
+    x = log_axis("bps", low, high, "goodput of a flow")
+    return Figure("fct", "Goodput per flow", note, single(data, {"xaxis": x, "yaxis": _shares()}))
+
+
+def _cdf(scheme: str, values: Floats, total: int, kind: str) -> Trace:
+    ordered = np.sort(values)
+    ranks = np.arange(1, ordered.size + 1)
+    keep = np.unique(
+        np.concatenate(
+            [np.linspace(0, ordered.size - 1, CURVE_POINTS).astype(int), ranks[-TAIL_POINTS:] - 1]
+            if ordered.size
+            else [ranks - 1]
+        )
+    )
+    share = ranks[keep] / max(total, 1)
+    text = [
+        f"<b>{name(scheme)}</b><br>{quantity('ratio', y)} within {quantity(kind, x)}"
+        for x, y in zip(ordered[keep], share, strict=True)
+    ]
+    return line(scheme, ordered[keep], share, text, line={"shape": "hv" if ordered.size < CURVE_POINTS else "linear"})
+
+
+def by_size(model: Model) -> Figure | None:
+    """Median and 99th percentile of the slowdown, for flows of like size."""
+    sized = {scheme: flows.dropna(subset=["size_bytes", "slowdown"]) for scheme, flows in model.flows.items()}
+    sizes = np.concatenate([flows["size_bytes"].to_numpy(dtype=float) for flows in sized.values()])
+    if sizes.size == 0 or np.unique(sizes).size < 2:
+        return None
+    edges = _edges(sizes, min(len(flows) for flows in sized.values() if len(flows)))
+    data: list[Trace] = []
+    highest = 1.0
+    for scheme, flows in sized.items():
+        bins = _bins(flows, edges)
+        data += [
+            _quantile_line(scheme, bins, "p99", "99th percentile"),
+            _quantile_line(scheme, bins, "p50", "median"),
+        ]
+        highest = max(highest, float(bins["p99"].max()) if len(bins) else 1.0)
+    layout = {
+        "xaxis": log_axis("bytes", float(edges[0]), float(edges[-1]), "flow size"),
+        "yaxis": log_axis("times", 1.0, max(highest, 2.0), "slowdown"),
+    }
+    note = "FCT over what an empty network would give. Filled: median; hollow: 99th percentile. Lower is better."
+    return Figure("size", "Slowdown by flow size", note, single(data, layout))
+
+
+def _quantile_line(scheme: str, bins: pd.DataFrame, column: str, label: str) -> Trace:
+    text = [
+        hover(
+            f"{name(scheme)}, {label}",
+            ("slowdown", "times", value),
+            ("flows of", "bytes", low),
+            ("to", "bytes", high),
+            ("flows:", "count", count),
+        )
+        for value, low, high, count in bins[[column, "low", "high", "count"]].itertuples(index=False)
+    ]
+    marker: dict[str, Any] = {"size": 7, "symbol": "circle" if column == "p50" else "circle-open"}
+    width = 2.25 if column == "p50" else 1.25
+    return line(scheme, bins["size"], bins[column], text, mode="lines+markers", marker=marker, line={"width": width})
+
+
+def _edges(sizes: Floats, fewest: int) -> Floats:
+    """Bins with equally many flows, as few as percentiles need."""
+    count = int(np.clip(fewest // FLOWS_PER_BIN, 1, MOST_BINS))
+    edges = np.unique(np.quantile(sizes, np.linspace(0, 1, count + 1)))
+    return edges if edges.size > 1 else np.array([sizes.min(), sizes.max()])
+
+
+def _bins(flows: pd.DataFrame, edges: Floats) -> pd.DataFrame:
+    sizes = flows["size_bytes"].to_numpy(dtype=float)
+    index = np.clip(np.searchsorted(edges, sizes, side="right") - 1, 0, edges.size - 2)
+    grouped = pd.DataFrame({"bin": index, "size": np.log(sizes), "slowdown": flows["slowdown"].to_numpy(dtype=float)})
+    rows = grouped.groupby("bin").agg(
+        size=("size", "mean"),
+        p50=("slowdown", "median"),
+        p99=("slowdown", lambda values: values.quantile(0.99)),
+        count=("slowdown", "size"),
+    )
+    where = rows.index.to_numpy()
+    return rows.assign(size=np.exp(rows["size"]), low=edges[where], high=edges[where + 1])
+
+
+def _column(flows: pd.DataFrame, column: str) -> Floats:
+    values = flows[column].to_numpy(dtype=float)
+    found: Floats = values[np.isfinite(values) & (values > 0)]
+    return found
+
+
+def _span(groups: Any) -> tuple[float, float]:
+    values = np.concatenate([*groups])
+    if values.size == 0:
+        return 1e-3, 1.0
+    low, high = float(values.min()), float(values.max())
+    return low, max(high, low * 1.5)
+
+
+def _shares() -> dict[str, Any]:
+    ticks = [0, 0.25, 0.5, 0.75, 1]
+    return {
+        "title": {"text": ""},
+        "range": [0, 1.02],
+        "tickvals": ticks,
+        "ticktext": [f"{t:.0%}" for t in ticks],
+    }

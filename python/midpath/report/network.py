@@ -1,0 +1,143 @@
+"""The network, drawn: each direction of a link as the half that leaves its node, as weather maps of networks do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from midpath.report.figure import Figure, Layout, Trace, compact, hover, variant
+from midpath.report.layout import Place, places, stretch
+from midpath.report.model import Model
+from midpath.report.palette import name
+from midpath.units import quantity
+
+STEPS = 10
+LABELLED_NODES = 60
+# Room at the sides of the map for names, as a share of its width and height.
+MARGIN = 0.08
+
+
+def drawn(model: Model) -> Figure:
+    """Utilisation on the drawn topology, one scheme at a time."""
+    where = places(model.topology)
+    variants = {scheme: _variant(model, where, ports) for scheme, ports in model.ports.items()}
+    note = "Each half of a link is the direction that leaves the nearer node; darker and wider is busier."
+    labels = {scheme: name(scheme) for scheme in model.schemes}
+    return Figure("network", "Where the load is", note, variants, "Scheme", labels, height=560)
+
+
+def _variant(model: Model, where: dict[str, Place], ports: pd.DataFrame) -> dict[str, Any]:
+    data = [*_halves(where, ports), _nodes(model, where, ports), _hovers(where, ports)]
+    return variant(data, _layout(model, where))
+
+
+def _halves(where: dict[str, Place], ports: pd.DataFrame) -> list[Trace]:
+    """One trace per step of utilisation, whatever the number of links: thousands of traces would be slow to draw."""
+    steps: dict[int, tuple[list[float], list[float]]] = {step: ([], []) for step in range(STEPS)}
+    for node, peer, utilisation in zip(ports["node"], ports["peer"], ports["utilisation"], strict=True):
+        (x, y), (to_x, to_y) = where[node], where[peer]
+        xs, ys = steps[ramp_step(utilisation)]
+        xs += [x, (x + to_x) / 2, float("nan")]
+        ys += [y, (y + to_y) / 2, float("nan")]
+    return [
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "x": compact(xs),
+            "y": compact(ys),
+            "hoverinfo": "skip",
+            "line": {"width": 1.5 + 6.5 * step / (STEPS - 1)},
+            "meta": {"ramp": step / (STEPS - 1)},
+        }
+        for step, (xs, ys) in steps.items()
+        if xs
+    ]
+
+
+def ramp_step(utilisation: float) -> int:
+    """0 for an idle link to `STEPS` - 1 for a full one."""
+    return min(max(int(utilisation * STEPS), 0), STEPS - 1)
+
+
+def _nodes(model: Model, where: dict[str, Place], ports: pd.DataFrame) -> Trace:
+    nodes = model.topology["nodes"]
+    routers = [node for node in nodes if node.get("kind") != "host"]
+    shown = {node["name"] for node in (nodes if len(nodes) <= LABELLED_NODES // 2 else routers)}
+    shown = shown if len(shown) <= LABELLED_NODES else set()
+    degrees = ports["node"].astype(str).value_counts()
+    names = [node["name"] for node in nodes]
+    return {
+        "type": "scatter",
+        "mode": "markers+text",
+        "x": compact(where[node][0] for node in names),
+        "y": compact(where[node][1] for node in names),
+        "text": [node if node in shown else "" for node in names],
+        "textposition": [_label_side(node, where) for node in names],
+        "hovertext": [
+            f"<b>{n['name']}</b><br>{n.get('kind') or 'node'}, {degrees.get(n['name'], 0)} ports" for n in nodes
+        ],
+        "hoverinfo": "text",
+        "marker": {"size": [7 if node.get("kind") == "host" else 13 for node in nodes]},
+        "meta": {"nodes": True},
+    }
+
+
+def _label_side(node: str, where: dict[str, Place]) -> str:
+    """Above, or below in the lower half: names then stand outside, where fewer links are."""
+    middle = sum(y for _, y in where.values()) / len(where)
+    return "top center" if where[node][1] >= middle else "bottom center"
+
+
+def _hovers(where: dict[str, Place], ports: pd.DataFrame) -> Trace:
+    """Invisible points on the halves: a line itself can only be hovered over at its ends."""
+    xs, ys, texts = [], [], []
+    for port in ports.itertuples():
+        (x, y), (to_x, to_y) = where[str(port.node)], where[str(port.peer)]
+        xs.append(x + 0.3 * (to_x - x))
+        ys.append(y + 0.3 * (to_y - y))
+        texts.append(_port_text(port))
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "x": compact(xs),
+        "y": compact(ys),
+        "hovertext": texts,
+        "hoverinfo": "text",
+        "marker": {"size": 16, "opacity": 0},
+        "meta": {"hover": True},
+    }
+
+
+def _port_text(port: Any) -> str:
+    return (
+        hover(
+            str(port.label),
+            ("utilisation", "ratio", port.utilisation),
+            ("rate", "bps", port.rate_bps),
+            ("mean queue", "bytes", port.queue_mean_bytes),
+            ("delay p99", "seconds", port.delay_p99_s),
+        )
+        + f"<br>drops {quantity('count', port.drops_queue + port.drops_aqm)}"
+    )
+
+
+def _layout(model: Model, where: dict[str, Place]) -> Layout:
+    xs, ys = zip(*where.values(), strict=True)
+    return {
+        "xaxis": {"visible": False, "range": _room(xs)},
+        "yaxis": {
+            "visible": False,
+            "range": _room(ys),
+            "scaleanchor": "x",
+            "scaleratio": stretch(model.topology),
+        },
+        "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
+        "hovermode": "closest",
+    }
+
+
+def _room(values: tuple[float, ...]) -> list[float]:
+    low, high = min(values), max(values)
+    margin = max(MARGIN * (high - low), 1e-3)
+    return [low - margin, high + margin]

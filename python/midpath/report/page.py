@@ -1,0 +1,101 @@
+"""The page around the figures."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from functools import cache
+from html import escape
+from importlib.resources import files
+from string import Template
+from typing import Any
+
+from midpath.compare import IDEAL
+from midpath.report.figure import Figure
+from midpath.report.model import Model
+from midpath.report.palette import looks, name
+from midpath.report.tables import bottlenecks, chip, summary
+from midpath.report.verdict import verdict
+from midpath.units import quantity
+
+
+def page(model: Model, figures: list[Figure]) -> str:
+    """The whole report as one self-contained HTML text."""
+    drawn = {figure.id: figure.to_json() for figure in figures}
+    return Template(asset("page.html")).substitute(
+        title=escape(model.title),
+        kind="Comparison" if model.comparison else name(model.first.scheme),
+        verdict=escape(verdict(model)),
+        legend="".join(_toggle(scheme) for scheme in model.schemes) if len(model.schemes) > 1 else "",
+        facts="".join(f"<div><dt>{escape(label)}</dt><dd>{escape(value)}</dd></div>" for label, value in _facts(model)),
+        summary=summary(model),
+        figures="".join(_card(figure) for figure in figures if figure.id != "network"),
+        network="".join(_card(figure, bottlenecks(model)) for figure in figures if figure.id == "network"),
+        command=escape(command(model)),
+        scenario=escape(model.scenario.strip()),
+        style=asset("report.css"),
+        script=asset("report.js"),
+        plotly=plotly(),
+        data=_embedded({"figures": drawn, "looks": looks(model.schemes)}),
+    )
+
+
+def command(model: Model) -> str:
+    """What to type to get the same result again."""
+    file = shlex.quote(model.source or "scenario.toml")
+    seed = model.seeds[0]
+    if model.comparison is None:
+        return f"midpath run {file} --scheme {model.first.scheme} --seed {seed}"
+    schemes = ",".join(scheme for scheme in model.schemes if scheme != IDEAL)
+    ideal = "" if IDEAL in model.schemes else " --no-ideal"
+    return f"midpath compare {file} --schemes {schemes} --seed {seed} --seeds {len(model.seeds)}{ideal}"
+
+
+def _facts(model: Model) -> list[tuple[str, str]]:
+    run, topology = model.first.run, model.topology
+    hops = sum(int(result.run.get("packet_hops") or 0) for runs in model.runs.values() for result in runs)
+    first, last = model.seeds[0], model.seeds[-1]
+    return [
+        ("Topology", f"{len(topology['nodes'])} nodes, {len(topology['links'])} links"),
+        ("Flows", f"{model.first.summary['flows']:,}{' per run' if model.comparison else ''}"),
+        ("Simulated", quantity("seconds", run["simulated_s"])),
+        ("Packet-hops", f"{hops:,}"),
+        ("Seed" if first == last else "Seeds", str(first) if first == last else f"{first} – {last}"),
+        ("Midpath", str(run["midpath"])),
+    ]
+
+
+def _toggle(scheme: str) -> str:
+    return f'<button type="button" aria-pressed="true" data-toggle="{escape(scheme)}">{chip(scheme)}</button>'
+
+
+def _card(figure: Figure, below: str = "") -> str:
+    choice = ""
+    if len(figure.variants) > 1:
+        options = "".join(
+            f'<option value="{escape(key)}">{escape(figure.options.get(key, key))}</option>' for key in figure.variants
+        )
+        choice = f'<label>{escape(figure.choose)} <select data-figure="{figure.id}">{options}</select></label>'
+    ramp = '<p class="ramp"><span>0</span><i></i><span>100 %</span></p>' if figure.id == "network" else ""
+    return (
+        f'<section class="card {figure.id}"><header><h2>{escape(figure.title)}</h2>{choice}</header>'
+        f'<p class="note">{escape(figure.note)}</p>{ramp}'
+        f'<div class="plot" id="plot-{figure.id}" style="height:{figure.height}px"></div>{below}</section>'
+    )
+
+
+def _embedded(data: dict[str, Any]) -> str:
+    # "</script>" inside a string would end the element.
+    return json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False).replace("</", "<\\/")
+
+
+@cache
+def asset(file: str) -> str:
+    """A file of ours that the page is made of."""
+    return files("midpath.report").joinpath("assets", file).read_text(encoding="utf-8")
+
+
+@cache
+def plotly() -> str:
+    """plotly.js, embedded so that a report works anywhere and for ever."""
+    return files("plotly").joinpath("package_data", "plotly.min.js").read_text(encoding="utf-8")

@@ -1,0 +1,71 @@
+"""One colour per scheme, everywhere.
+
+Okabe and Ito's palette (https://jfly.uni-koeln.de/color/), made for all kinds of colour vision, in the order of
+contrast on white; on a dark page the same hues, lighter. The bound that no scheme beats is grey and dashed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from midpath.compare import IDEAL
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a scheme's lines are drawn."""
+
+    light: str
+    dark: str
+    dash: str = "solid"
+
+
+BLUE = Look("#0072B2", "#4FB0EA")
+ORANGE = Look("#D55E00", "#FF8A3D")
+GREEN = Look("#009E73", "#2CCB9E")
+PURPLE = Look("#B8568F", "#E394C0")
+AMBER = Look("#C98500", "#F2B632")
+SKY = Look("#3F97CF", "#8FD0F7")
+GREY = Look("#7A828C", "#A3ABB6", "dash")
+
+# Schemes that are often compared with each other are far apart. A dash tells two schemes of one hue apart.
+KNOWN = {
+    "newreno": BLUE,
+    "cubic": ORANGE,
+    "dctcp": GREEN,
+    "inrpp": PURPLE,
+    "fcp": AMBER,
+    "mircc": SKY,
+    "rpm": Look(PURPLE.light, PURPLE.dark, "dot"),
+    "rcp": Look(AMBER.light, AMBER.dark, "dot"),
+    "xcp": Look(SKY.light, SKY.dark, "dot"),
+    "mptcp": Look(BLUE.light, BLUE.dark, "dot"),
+    IDEAL: GREY,
+}
+NAMES = {
+    "newreno": "NewReno",
+    "cubic": "CUBIC",
+    "dctcp": "DCTCP",
+    "inrpp": "INRPP",
+    "fcp": "FCP",
+    "mircc": "MIRCC",
+    "rpm": "RPM",
+    "rcp": "RCP",
+    "xcp": "XCP",
+    "mptcp": "MPTCP",
+    IDEAL: "Ideal",
+}
+
+
+def name(scheme: str) -> str:
+    """The scheme's name as people write it."""
+    return NAMES.get(scheme, scheme)
+
+
+def looks(schemes: Sequence[str]) -> dict[str, dict[str, str]]:
+    """A look for each scheme; one that we do not know takes a hue that is free."""
+    taken = {KNOWN[scheme].light for scheme in schemes if scheme in KNOWN}
+    free = [look for look in (BLUE, ORANGE, GREEN, PURPLE, AMBER, SKY) if look.light not in taken]
+    spare = iter([*free, *(Look(look.light, look.dark, "dashdot") for look in (BLUE, ORANGE, GREEN, PURPLE))])
+    return {scheme: asdict(KNOWN.get(scheme) or next(spare, GREY)) for scheme in schemes}

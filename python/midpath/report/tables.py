@@ -1,0 +1,129 @@
+"""The tables of the report, as HTML."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+import pandas as pd
+
+from midpath.compare import IDEAL, Comparison, Row
+from midpath.metrics import METRICS, Metric
+from midpath.report.model import Model
+from midpath.report.palette import name
+from midpath.stats import Estimate
+from midpath.units import digits, quantity
+
+BOTTLENECKS = 10
+# Of these the ratio to the ideal says something: the ideal has no queues and loses nothing.
+COMPARED_TO_IDEAL = {"afct_s", "fct_p50_s", "fct_p99_s", "slowdown_mean", "slowdown_p99", "goodput_total_bps"}
+
+
+def summary(model: Model) -> str:
+    """Schemes as rows; for one run, its figures as tiles."""
+    if model.comparison is None:
+        return _tiles(model.first.summary)
+    return _comparison(model.comparison)
+
+
+def _tiles(figures: dict[str, Any]) -> str:
+    tiles = [
+        f'<div class="tile" title="{escape(metric.about)}"><span>{escape(metric.label)}</span>'
+        f"<strong>{quantity(metric.kind, figures.get(metric.key))}</strong></div>"
+        for metric in METRICS
+    ]
+    return f'<div class="tiles">{"".join(tiles)}</div>'
+
+
+def _comparison(comparison: Comparison) -> str:
+    rows = sorted(comparison.rows(), key=lambda row: row.scheme == IDEAL)
+    shown = [metric for metric in METRICS if any(row.figures[metric.key] for row in rows)]
+    best = {metric.key: _best(rows, metric) for metric in shown}
+    heads = "".join(f'<th title="{escape(metric.about)}">{escape(metric.label)}</th>' for metric in shown)
+    body = "".join(_row(row, shown, best) for row in rows)
+    return (
+        '<div class="scroll"><table id="summary"><thead><tr><th>Scheme</th><th>Flows ended</th>'
+        f"{heads}</tr></thead><tbody>{body}</tbody></table></div>{_footnote(comparison)}"
+    )
+
+
+def _row(row: Row, shown: list[Metric], best: dict[str, set[str]]) -> str:
+    kind = ' class="bound"' if row.scheme == IDEAL else ""
+    cells = "".join(_cell(row, metric, row.scheme in best[metric.key]) for metric in shown)
+    ended = f"{row.completed:,}" if row.completed == row.flows else f"{row.completed:,} of {row.flows:,}"
+    return f"<tr{kind}><th>{chip(row.scheme)}</th><td>{ended}</td>{cells}</tr>"
+
+
+def _cell(row: Row, metric: Metric, is_best: bool) -> str:
+    value, ratio = row.figures[metric.key], row.to_ideal.get(metric.key)
+    if value is None:
+        return "<td>–</td>"
+    number, _, error = quantity(metric.kind, value.mean, value.ci95).partition(" ± ")
+    if error:
+        # "61.2 ± 1.3 ms" is set as "61.2 ms" over "± 1.3 ms".
+        number = quantity(metric.kind, value.mean)
+        error = f"<small>± {error}</small>"
+    below = ""
+    if ratio and row.scheme != IDEAL and metric.key in COMPARED_TO_IDEAL:
+        below = f"<small>{digits(ratio.mean)} × ideal</small>"
+    mark = ' class="best"' if is_best else ""
+    return f"<td{mark}><span>{number}</span>{error}{below}</td>"
+
+
+def _best(rows: list[Row], metric: Metric) -> set[str]:
+    """The best scheme and those that cannot be told apart from it; none if that is all of them."""
+    found = {row.scheme: value for row in rows if row.scheme != IDEAL and (value := row.figures[metric.key])}
+    if metric.better is None or len(found) < 2:
+        return set()
+    pick = min if metric.better == "lower" else max
+    top: Estimate = found[pick(found, key=lambda scheme: found[scheme].mean)]
+    alike = {scheme for scheme, value in found.items() if value.overlaps(top)}
+    return alike if len(alike) < len(found) else set()
+
+
+def _footnote(comparison: Comparison) -> str:
+    parts = []
+    if len(comparison.seeds) > 1:
+        parts.append(f"Means over {len(comparison.seeds)} seeds, ± 95 % confidence (Student's t).")
+        parts.append("Shaded: best, with those whose intervals overlap it.")
+    else:
+        parts.append("One seed, so no confidence intervals. Shaded: best.")
+    if IDEAL in comparison.schemes:
+        parts.append("Ideal: fluid processor sharing on the same paths and flows; ratios are per seed, then averaged.")
+    return f'<p class="note">{" ".join(parts)}</p>'
+
+
+def chip(scheme: str) -> str:
+    """A scheme's name with its colour."""
+    return f'<span class="chip" data-scheme="{escape(scheme)}"><i></i>{escape(name(scheme))}</span>'
+
+
+def bottlenecks(model: Model) -> str:
+    """The most used ports, a table per scheme; the page shows the one chosen for the drawing."""
+    return "".join(_ports(scheme, ports) for scheme, ports in model.ports.items())
+
+
+def _ports(scheme: str, ports: pd.DataFrame) -> str:
+    top = ports.sort_values("utilisation", ascending=False, kind="stable").head(BOTTLENECKS)
+    heads = ["Port", "Rate", "Utilisation", "Mean queue", "Delay p99", "Drops", "Marks"]
+    body = "".join(_port(port) for port in top.itertuples())
+    head = "".join(f"<th>{text}</th>" for text in heads)
+    return (
+        f'<div class="scroll" data-variant="network" data-choice="{escape(scheme)}">'
+        f'<table class="ports"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    )
+
+
+def _port(port: Any) -> str:
+    used = min(max(float(port.utilisation), 0.0), 1.0)
+    bar = f'<span class="bar" style="--share:{used:.4f}">{quantity("ratio", port.utilisation)}</span>'
+    cells = [
+        quantity("bps", port.rate_bps),
+        bar,
+        quantity("bytes", port.queue_mean_bytes),
+        quantity("seconds", port.delay_p99_s),
+        quantity("count", port.drops_queue + port.drops_aqm + port.drops_fault),
+        quantity("count", port.marks),
+    ]
+    values = "".join(f"<td>{cell}</td>" for cell in cells)
+    return f"<tr><th>{escape(port.label)}</th>{values}</tr>"

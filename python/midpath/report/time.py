@@ -1,0 +1,151 @@
+"""Figures over time: goodput and queues."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from midpath.report.figure import Figure, Trace, hover, line, linear_axis, single, variant
+from midpath.report.model import Model
+from midpath.report.palette import name
+
+# About one point per pixel of a figure half a page wide.
+MOST_POINTS = 500
+ESTIMATE_POINTS = 160
+PORTS_TO_CHOOSE = 6
+Floats = NDArray[np.float64]
+Curve = tuple[Floats, Floats]
+
+
+def goodput(model: Model) -> Figure:
+    """What all flows together deliver."""
+    curves = {scheme: _recorded(series) for scheme, series in model.series.items()}
+    if all(curve is not None for curve in curves.values()):
+        note = f"Bytes that reach receivers, all flows together{_of_seed(model)}."
+    else:
+        curves = {scheme: _estimated(model, scheme) for scheme in model.schemes}
+        note = "Each flow's mean goodput, added up over the flows alive; measure.series = true records the true course."
+    high = max((float(y.max()) for curve in curves.values() if curve and (y := curve[1]).size), default=0.0)
+    factor, y_axis = linear_axis("bps", high, "goodput")
+    data = [_rate_line(scheme, curve, factor) for scheme, curve in curves.items() if curve is not None]
+    return Figure("goodput", "Goodput over time", note, single(data, {"xaxis": _seconds(), "yaxis": y_axis}))
+
+
+def _recorded(series: pd.DataFrame) -> Curve | None:
+    found = series[series["metric"] == "goodput_bps"]
+    groups = found[found["entity"].astype(str).str.startswith("group:")]
+    found = groups if len(groups) else found
+    if not len(found):
+        return None
+    total = found.groupby("time_s")["value"].sum()
+    return _thin(total.index.to_numpy(dtype=float), total.to_numpy(dtype=float))
+
+
+def _estimated(model: Model, scheme: str) -> Curve:
+    run = model.runs[scheme][0]
+    flows, end = run.flows.to_pandas(), float(run.run["simulated_s"])
+    edges = np.linspace(0, max(end, 1e-12), ESTIMATE_POINTS + 1)
+    start = flows["start_s"].to_numpy(dtype=float)
+    took = flows["fct_s"].fillna(end - flows["start_s"]).clip(lower=1e-12).to_numpy(dtype=float)
+    sent = np.zeros(edges.size)
+    # Flow by flow, so that a million flows need no matrix of a million by 160.
+    for first, duration, size in zip(start, took, flows["delivered_bytes"].to_numpy(dtype=float), strict=True):
+        sent += np.clip((edges - first) / duration, 0, 1) * size
+    rates = np.diff(sent) * 8 / np.diff(edges)
+    return (edges[:-1] + edges[1:]) / 2, rates
+
+
+def _rate_line(scheme: str, curve: Curve, factor: float) -> Trace:
+    times, rates = curve
+    text = [hover(name(scheme), ("", "bps", rate), ("at", "seconds", time)) for time, rate in zip(*curve, strict=True)]
+    return line(scheme, times, rates / factor, text, line={"width": 1.75})
+
+
+def queues(model: Model) -> Figure:
+    """Queue lengths over time at the fullest ports; their percentiles if no series was recorded."""
+    recorded = {scheme: series[series["metric"] == "queue_bytes"] for scheme, series in model.series.items()}
+    ports = _fullest(recorded)
+    if not ports:
+        return _queue_percentiles(model)
+    variants = {port: _queue_variant(recorded, port) for port in ports}
+    note = f"Bytes waiting at a port; the {len(variants)} fullest can be chosen{_of_seed(model)}."
+    labels = {port: port.removeprefix("port:").replace(">", " → ") for port in ports}
+    return Figure("queue", "Queue over time", note, variants, "Port", labels)
+
+
+def _fullest(recorded: dict[str, pd.DataFrame]) -> list[str]:
+    found = pd.concat([series.astype({"entity": str}) for series in recorded.values()])
+    means = found.groupby("entity")["value"].mean().sort_values(ascending=False)
+    return [str(port) for port in means[means > 0].index[:PORTS_TO_CHOOSE]]
+
+
+def _queue_variant(recorded: dict[str, pd.DataFrame], port: str) -> dict[str, object]:
+    curves = {}
+    for scheme, series in recorded.items():
+        found = series[series["entity"] == port]
+        curves[scheme] = _thin(found["time_s"].to_numpy(dtype=float), found["value"].to_numpy(dtype=float))
+    high = max((float(y.max()) for _, y in curves.values() if y.size), default=0.0)
+    factor, y_axis = linear_axis("bytes", high, "queue")
+    data = [
+        line(
+            scheme,
+            times,
+            values / factor,
+            [hover(name(scheme), ("", "bytes", v), ("at", "seconds", t)) for t, v in zip(times, values, strict=True)],
+            line={"width": 1.5},
+        )
+        for scheme, (times, values) in curves.items()
+    ]
+    return variant(data, {"xaxis": _seconds(), "yaxis": y_axis})
+
+
+def _queue_percentiles(model: Model) -> Figure:
+    """A range from median to 99th percentile per scheme, at the ports where packets wait longest."""
+    worst = pd.concat(model.ports.values()).groupby("label")["delay_p99_s"].max()
+    names = [str(label) for label in worst.sort_values(ascending=False)[:PORTS_TO_CHOOSE].index]
+    factor, x_axis = linear_axis("seconds", float(worst.max() or 0.0), "queueing delay")
+    data: list[Trace] = []
+    spread = 0.6 / max(len(model.schemes), 1)
+    for place, (scheme, ports) in enumerate(model.ports.items()):
+        rows = ports.set_index("label").reindex(names)
+        shift = (place - (len(model.schemes) - 1) / 2) * spread
+        data += _ranges(scheme, rows, factor, shift)
+    y_axis = {
+        "tickvals": list(range(len(names))),
+        "ticktext": names,
+        "autorange": "reversed",
+        "automargin": True,
+    }
+    note = (
+        "Per port, from the median (hollow) to the 99th percentile (filled); measure.series = true records the course."
+    )
+    return Figure("queue", "Queueing delay", note, single(data, {"xaxis": x_axis, "yaxis": y_axis}))
+
+
+def _ranges(scheme: str, rows: pd.DataFrame, factor: float, shift: float) -> list[Trace]:
+    traces: list[Trace] = []
+    for index, (p50, p99) in enumerate(rows[["delay_p50_s", "delay_p99_s"]].itertuples(index=False)):
+        text = hover(name(scheme), ("median", "seconds", p50), ("99th percentile", "seconds", p99))
+        marker = {"size": 9, "symbol": ["circle-open", "circle"]}
+        y = [index + shift] * 2
+        traces.append(line(scheme, np.array([p50, p99]) / factor, y, [text] * 2, mode="lines+markers", marker=marker))
+    return traces
+
+
+def _thin(times: Floats, values: Floats) -> Curve:
+    """Means over equal stretches, when there are more points than pixels."""
+    stretch = -(-times.size // MOST_POINTS)
+    if stretch <= 1:
+        return times, values
+    starts = np.arange(0, times.size, stretch)
+    counts = np.diff(np.append(starts, times.size))
+    return np.add.reduceat(times, starts) / counts, np.add.reduceat(values, starts) / counts
+
+
+def _of_seed(model: Model) -> str:
+    return f"; seed {model.seeds[0]} of {len(model.seeds)}" if len(model.seeds) > 1 else ""
+
+
+def _seconds() -> dict[str, object]:
+    return {"title": {"text": "time (s)"}}

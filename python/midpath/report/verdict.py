@@ -1,0 +1,78 @@
+"""The report's one sentence: what came out, and whether that is more than luck."""
+
+from __future__ import annotations
+
+from midpath.compare import IDEAL, Comparison, Row
+from midpath.report.model import Model
+from midpath.report.palette import name
+from midpath.stats import Estimate
+from midpath.units import digits, quantity
+
+
+def verdict(model: Model) -> str:
+    """One or two sentences in plain words."""
+    if model.comparison is None:
+        return _of_run(model)
+    return _of_comparison(model.comparison)
+
+
+def _of_run(model: Model) -> str:
+    summary = model.first.summary
+    flows, completed = summary["flows"], summary["completed"]
+    done = f"All {flows:,} flows ended" if completed == flows else f"{completed:,} of {flows:,} flows ended"
+    parts = [f"{done} within {quantity('seconds', model.first.run['simulated_s'])}"]
+    if summary.get("afct_s") is not None:
+        parts.append(f"in {quantity('seconds', summary['afct_s'])} on average")
+    busiest = _busiest(model)
+    return f"{', '.join(parts)}.{busiest}"
+
+
+def _busiest(model: Model) -> str:
+    ports = model.ports[model.schemes[0]]
+    if not len(ports):
+        return ""
+    port = ports.iloc[int(ports["utilisation"].to_numpy().argmax())]
+    return f" The busiest link, {port['label']}, was {quantity('ratio', port['utilisation'])} used."
+
+
+def _of_comparison(comparison: Comparison) -> str:
+    rows = {row.scheme: row for row in comparison.rows() if row.scheme != IDEAL}
+    unfair = _unequal(list(rows.values()))
+    times = {scheme: found for scheme, row in rows.items() if (found := row.figures["afct_s"])}
+    if not times:
+        return _by_goodput(rows)
+    best, *others = sorted(times, key=lambda scheme: times[scheme].mean)
+    sentence = f"{name(best)} ends flows soonest: {quantity('seconds', times[best].mean, times[best].ci95)} on average"
+    ratio = rows[best].to_ideal.get("afct_s")
+    if ratio:
+        sentence += f", {digits(ratio.mean)} times the ideal"
+    rest = "; ".join(f"{name(other)} {_longer(times[other], times[best])}" for other in others)
+    luck = (
+        " One seed only: repeat with several before you believe small differences."
+        if len(comparison.seeds) == 1
+        else ""
+    )
+    return f"{sentence}{f'. {rest}' if rest else ''}.{unfair}{luck}"
+
+
+def _longer(value: Estimate, best: Estimate) -> str:
+    if value.overlaps(best) and value.n > 1:
+        return "cannot be told apart from it"
+    return f"takes {quantity('ratio', value.mean / best.mean - 1)} longer"
+
+
+def _unequal(rows: list[Row]) -> str:
+    """Means over completed flows flatter a scheme that completed fewer."""
+    if len({row.completed for row in rows}) <= 1:
+        return ""
+    fewest = min(rows, key=lambda row: row.completed)
+    ended = f"{name(fewest.scheme)}: {fewest.completed:,} of {fewest.flows:,}"
+    return f" Not all flows ended ({ended}); means are over those that did."
+
+
+def _by_goodput(rows: dict[str, Row]) -> str:
+    rates = {scheme: found for scheme, row in rows.items() if (found := row.figures["goodput_total_bps"])}
+    if not rates:
+        return "No flow delivered anything."
+    best = max(rates, key=lambda scheme: rates[scheme].mean)
+    return f"{name(best)} delivers most: {quantity('bps', rates[best].mean, rates[best].ci95)} over all flows."

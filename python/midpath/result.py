@@ -1,0 +1,100 @@
+"""The result of one run, in memory and as a directory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from midpath.errors import OutputError
+from midpath.storage import read_json, to_json, write_directory
+
+MARKER = "run.json"
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a run gave: `run` is run.json, `tables` are Arrow tables, `files` are further files such as captures."""
+
+    run: dict[str, Any]
+    tables: dict[str, pa.Table]
+    files: dict[str, bytes] = field(default_factory=dict)
+
+    @property
+    def flows(self) -> pa.Table:
+        """One row per flow."""
+        return self.tables["flows"]
+
+    @property
+    def ports(self) -> pa.Table:
+        """One row per port: one direction of a link."""
+        return self.tables["ports"]
+
+    @property
+    def series(self) -> pa.Table:
+        """Time series in long form; empty unless the scenario asks for them."""
+        return self.tables["series"]
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """The figures of the whole run."""
+        summary: dict[str, Any] = self.run["summary"]
+        return summary
+
+    @property
+    def title(self) -> str:
+        """The scenario's title."""
+        return str(self.run.get("title") or "Untitled scenario")
+
+    @property
+    def scheme(self) -> str:
+        """The scheme of all flows that name none."""
+        return str(self.run["scheme"])
+
+    @property
+    def seed(self) -> int:
+        """The seed that every random stream came from."""
+        return int(self.run["seed"])
+
+    def save(self, directory: str | Path) -> Path:
+        """Writes the result as a directory, whole or not at all."""
+        path = Path(directory)
+        write_directory(path, MARKER, self._fill)
+        return path
+
+    def _fill(self, directory: Path) -> None:
+        for name, table in self.tables.items():
+            pq.write_table(table, directory / f"{name}.parquet", compression="zstd")
+        for name, data in self.files.items():
+            (directory / name).write_bytes(data)
+        # The marker comes last: a directory that has it is complete.
+        (directory / MARKER).write_text(to_json(self.run), encoding="utf-8")
+
+    def report(self, path: str | Path) -> Path:
+        """Writes the HTML report of this run."""
+        from midpath.report import write_report  # noqa: PLC0415 - plotting libraries load only when asked for
+
+        return write_report(self, path)
+
+
+def load(directory: str | Path) -> Result:
+    """Reads what `Result.save` wrote."""
+    path = Path(directory)
+    run = read_json(path / MARKER)
+    if run.get("format") != 1:
+        raise OutputError(f"{path} has format {run.get('format')!r}; this version of midpath reads format 1")
+    try:
+        tables = {file.stem: pq.read_table(file) for file in sorted(path.glob("*.parquet"))}
+    except (OSError, pa.ArrowInvalid) as error:
+        raise OutputError(f"{path} cannot be read: {error}") from None
+    missing = {"flows", "ports", "series"} - tables.keys()
+    if missing:
+        raise OutputError(f"{path} is not a whole result: {', '.join(sorted(missing))} missing")
+    skip = {".parquet", ".json", ".html"}
+    files = {
+        file.name: file.read_bytes() for file in sorted(path.iterdir()) if file.suffix not in skip and file.is_file()
+    }
+    return Result(run, tables, files)

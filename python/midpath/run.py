@@ -1,0 +1,51 @@
+"""Running one scenario."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from midpath import _midpath
+from midpath.errors import ScenarioError
+from midpath.result import Result
+from midpath.scenario import Scenario
+from midpath.tables import to_arrow
+
+ProgressCallback = Callable[[dict[str, Any]], bool | None]
+
+
+def run(
+    scenario: Scenario | str | Path,
+    *,
+    scheme: str | None = None,
+    seed: int | None = None,
+    threads: int = 1,
+    progress: ProgressCallback | None = None,
+) -> Result:
+    """Simulates a scenario, given as an object, a file or a text.
+
+    The result does not depend on `threads` (0: one per core). `progress` is called about ten times a second with
+    `simulated_s`, `stop_s`, `packet_hops`, `flows_ended` and `flows`; returning `False` stops the run.
+    """
+    asked = as_scenario(scenario).with_(scheme=scheme, seed=seed)
+    try:
+        run_json, tables, files = _midpath.run(
+            asked.effective_text(),
+            asked.base_dir,
+            scheme=asked.scheme,
+            seed=asked.seed,
+            threads=threads or os.cpu_count() or 1,
+            progress=progress,
+        )
+    except ScenarioError as error:
+        raise asked.locate(error) from None
+    found = json.loads(run_json) | {"source": Path(asked.source).name if asked.source else None}
+    return Result(found, {name: to_arrow(table) for name, table in tables.items()}, files)
+
+
+def as_scenario(scenario: Scenario | str | Path) -> Scenario:
+    """A scenario from whatever stands for one."""
+    return scenario if isinstance(scenario, Scenario) else Scenario.from_toml(scenario)

@@ -1,0 +1,145 @@
+"""A scenario: a TOML text, where its relative paths start, and what to run instead of what it says."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+
+from midpath import _midpath
+from midpath.errors import ScenarioError
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """What to simulate. Made by `from_toml` or `from_dict`; changed only into a new one, by `with_`."""
+
+    text: str
+    base_dir: Path = field(default_factory=Path)
+    source: str | None = None
+    scheme: str | None = None
+    seed: int | None = None
+    changes: tuple[tuple[str, Any], ...] = ()
+
+    @classmethod
+    def from_toml(cls, source: str | Path) -> Scenario:
+        """From a file, or from the text itself (a string with a line break in it)."""
+        if isinstance(source, str) and "\n" in source:
+            return cls(source)
+        path = Path(source)
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise ScenarioError("", None, f"is not UTF-8 text (byte {error.start})", str(path)) from None
+        except OSError as error:
+            raise ScenarioError("", None, f"cannot be read: {error.strerror}", str(path)) from None
+        return cls(text, path.parent, str(path))
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any], base_dir: str | Path = ".") -> Scenario:
+        """From nested dictionaries with the keys of the TOML file."""
+        return cls(tomli_w.dumps(values), Path(base_dir))
+
+    def with_(
+        self, *, scheme: str | None = None, seed: int | None = None, changes: dict[str, Any] | None = None
+    ) -> Scenario:
+        """The same scenario with another scheme, seed, or values at dotted keys (`{"queue.limit": "20 ms"}`)."""
+        return replace(
+            self,
+            scheme=scheme if scheme is not None else self.scheme,
+            seed=seed if seed is not None else self.seed,
+            changes=(*self.changes, *(changes or {}).items()),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Nested dictionaries, with scheme, seed and changes put in."""
+        values = parse(self.text, self.source)
+        for key, value in self.changes:
+            set_key(values, key, value)
+        overrides = {"scheme": self.scheme, "seed": self.seed}
+        return values | {key: value for key, value in overrides.items() if value is not None}
+
+    def to_toml(self) -> str:
+        """The scenario as TOML: the text itself where nothing was changed, with its comments."""
+        if self.scheme is None and self.seed is None and not self.changes:
+            return self.text
+        return tomli_w.dumps(self.to_dict())
+
+    def effective_text(self) -> str:
+        """The text to run: ours, with the changes in it; scheme and seed go to the simulator beside it."""
+        if not self.changes:
+            return self.text
+        return tomli_w.dumps(replace(self, scheme=None, seed=None).to_dict())
+
+    def base_seed(self) -> int:
+        """The seed that a run of this scenario uses."""
+        if self.seed is not None:
+            return self.seed
+        seed = parse(self.text, self.source).get("seed", 1)
+        return seed if isinstance(seed, int) else 1
+
+    def check(self) -> None:
+        """Raises `ScenarioError` unless this scenario can be run."""
+        try:
+            _midpath.check(self.effective_text(), self.base_dir, scheme=self.scheme, seed=self.seed)
+        except ScenarioError as error:
+            raise self.locate(error) from None
+
+    def locate(self, error: ScenarioError) -> ScenarioError:
+        """`error` with our file and the line that the user wrote.
+
+        With changes, the simulator read a rewritten text, so its line means nothing to the user: either the file
+        itself has the same error, at a line of its own, or a change made it.
+        """
+        if not self.changes:
+            return ScenarioError(error.key, error.line, error.message, self.source)
+        try:
+            replace(self, changes=()).check()
+        except ScenarioError as original:
+            if (original.key, original.message) == (error.key, error.message):
+                return original
+        keys = ", ".join(key for key, _ in self.changes)
+        return ScenarioError(error.key, None, f"{error.message} (after setting {keys})", self.source)
+
+
+def parse(text: str, source: str | None) -> dict[str, Any]:
+    """TOML, with our error in place of tomllib's."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        found = re.search(r"^(.*) \(at line (\d+), column \d+\)$", str(error))
+        message, line = (found[1], int(found[2])) if found else (str(error), None)
+        raise ScenarioError("", line, message, source) from None
+
+
+def set_key(values: dict[str, Any], dotted: str, value: Any) -> None:
+    """Sets `a.b[2].c` in nested tables and arrays, making tables that are missing."""
+    *parents, last = _steps(dotted)
+    here: Any = values
+    for step in parents:
+        here = _descend(here, step, dotted)
+    if isinstance(last, int):
+        _descend(here, last, dotted)
+    elif not isinstance(here, dict):
+        raise ScenarioError(dotted, None, "is not in a table")
+    here[last] = value
+
+
+def _steps(dotted: str) -> list[str | int]:
+    if not re.fullmatch(r"[\w-]+(\[\d+\])*(\.[\w-]+(\[\d+\])*)*", dotted):
+        raise ScenarioError(dotted, None, "is not a key; write it like queue.limit or flow[0].size")
+    return [int(step[1:-1]) if step[0] == "[" else step for step in re.findall(r"[\w-]+|\[\d+\]", dotted)]
+
+
+def _descend(here: Any, step: str | int, dotted: str) -> Any:
+    if isinstance(step, int):
+        if not isinstance(here, list) or step >= len(here):
+            raise ScenarioError(dotted, None, f"there is no element {step}")
+        return here[step]
+    if not isinstance(here, dict):
+        raise ScenarioError(dotted, None, "is not in a table")
+    return here.setdefault(step, {})

@@ -1,0 +1,80 @@
+"""Directories that are written whole or not at all."""
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from midpath.errors import OutputError
+
+
+def write_directory(path: Path, marker: str, fill: Callable[[Path], None]) -> None:
+    """Lets `fill` write into a new directory beside `path`, then puts it in the place of `path`.
+
+    An existing directory is replaced only if it is empty or holds `marker`: then it is a result of ours.
+    """
+    require_replaceable(path, marker)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    work = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    try:
+        new = work / "new"
+        new.mkdir()
+        fill(new)
+        if path.exists():
+            path.rename(work / "old")
+        new.rename(path)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def require_replaceable(path: Path, marker: str) -> None:
+    """Raises `OutputError` if writing a result to `path` would destroy something that is not one."""
+    if not path.exists() and not path.is_symlink():
+        return
+    if not path.is_dir():
+        raise OutputError(f"{path} exists and is not a directory")
+    if any(path.iterdir()) and not (path / marker).is_file():
+        raise OutputError(f"{path} exists and holds no {marker}: choose another directory for the result")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes a file whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        # mkstemp makes files for the user alone; a result is as readable as any other file.
+        os.chmod(name, 0o666 & ~_umask())  # noqa: PTH101
+        os.replace(name, path)  # noqa: PTH105
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def to_json(value: Any) -> str:
+    """JSON as we write it everywhere: readable, and an error rather than a NaN."""
+    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON object from a file."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise OutputError(f"{path.parent} is not a result: it has no {path.name}") from None
+    except (OSError, ValueError) as error:
+        raise OutputError(f"{path} cannot be read: {error}") from None
+    if not isinstance(value, dict):
+        raise OutputError(f"{path} is not a JSON object")
+    return value
+
+
+def _umask() -> int:
+    # The only way to read the umask is to set it.
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,21 @@
+"""Columns from the simulator to Arrow, and tables to Parquet."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+DTYPES = {"uint64": "<u8", "uint32": "<u4", "float64": "<f8", "bool": "?"}
+
+
+def to_arrow(buffers: dict[str, tuple[Any, ...]]) -> pa.Table:
+    """A table from `{column: (kind, buffer, …)}`; a NaN becomes null."""
+    return pa.table({name: _column(*column) for name, column in buffers.items()})
+
+
+def _column(kind: str, data: bytes, dictionary: list[str] | None = None) -> pa.Array:
+    if kind == "str":
+        indices = pa.array(np.frombuffer(data, "<u4").astype("<i4"))
+        return pa.DictionaryArray.from_arrays(indices, pa.array(dictionary, pa.string()))
+    values = np.frombuffer(data, DTYPES[kind])
+    return pa.array(values, from_pandas=True)

@@ -1,0 +1,63 @@
+"""Quantities for people: three digits and a unit."""
+
+from __future__ import annotations
+
+import math
+
+# Per kind: (factor, suffix) from small to large; the first whose factor the value reaches from above is used.
+SCALES: dict[str, list[tuple[float, str]]] = {
+    "seconds": [(1e-9, "ns"), (1e-6, "µs"), (1e-3, "ms"), (1.0, "s")],
+    "bps": [(1.0, "bps"), (1e3, "kbps"), (1e6, "Mbps"), (1e9, "Gbps"), (1e12, "Tbps")],
+    "bytes": [(1.0, "B"), (1e3, "kB"), (1e6, "MB"), (1e9, "GB"), (1e12, "TB")],
+    "ratio": [(1e-2, "%")],
+    "times": [(1.0, "×")],
+    "index": [(1.0, "")],
+    "count": [(1.0, "")],
+}
+
+
+def scale(kind: str, value: float) -> tuple[float, str]:
+    """The unit in which `value` reads best: what to divide by, and its name."""
+    steps = SCALES[kind]
+    size = abs(value)
+    if size == 0 or not math.isfinite(size):
+        return (1.0, "s") if kind == "seconds" else steps[0]
+    # 999.95 ms is written "1.00 s", not "1000 ms".
+    fitting = [step for step in steps if size >= step[0] * 0.9995]
+    return fitting[-1] if fitting else steps[0]
+
+
+def digits(value: float) -> str:
+    """Three significant digits, thousands apart, no exponent where none is needed."""
+    if not math.isfinite(value):
+        return "–"
+    if value == 0:
+        return "0"
+    places = max(0, 2 - math.floor(math.log10(abs(value)) + 1e-12))
+    if places > 6:
+        return f"{value:.1e}"
+    return f"{value:,.{places}f}"
+
+
+def quantity(kind: str, value: float | None, ci95: float | None = None) -> str:
+    """`61.2 ms`, or `61.2 ± 1.3 ms`; an en dash where there is no value."""
+    if value is None or not math.isfinite(value):
+        return "–"
+    if kind == "count":
+        number = f"{round(value):,}" if ci95 is None else digits(value)
+        return number if not ci95 else f"{number} ± {digits(ci95)}"
+    factor, suffix = scale(kind, value)
+    number = f"{value:.3f}" if kind == "index" else digits(value / factor)
+    if ci95 is not None:
+        number = f"{number} ± {_like(number, ci95 / factor)}"
+    space = "" if suffix in ("", "×") else "\N{NO-BREAK SPACE}"
+    return f"{number}{space}{suffix}"
+
+
+def _like(number: str, error: float) -> str:
+    """An error with as many decimals as its mean has; more if it would read as zero."""
+    if "e" in number:
+        return digits(error)
+    decimals = len(number.partition(".")[2])
+    text = f"{error:,.{decimals}f}"
+    return digits(error) if error > 0 and float(text.replace(",", "")) == 0 else text
