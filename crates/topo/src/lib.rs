@@ -1,7 +1,9 @@
 //! Topologies: the graph that the simulator runs on, and where it comes from.
 
 pub mod adjacency;
+pub mod detour;
 pub mod draft;
+pub mod format;
 pub mod generate;
 pub mod geo;
 pub mod graph;
