@@ -19,7 +19,7 @@ from midpath.result import MARKER as RUN_MARKER
 from midpath.result import Result, load
 from midpath.run import as_scenario, run
 from midpath.scenario import Scenario
-from midpath.stats import Estimate, estimate, paired_ratio
+from midpath.stats import Estimate, estimate, paired_ratio, told_apart
 from midpath.storage import read_json, require_replaceable, to_json, write_text
 
 MARKER = "compare.json"
@@ -77,15 +77,21 @@ class Comparison:
         """One row per scheme, in the order asked for."""
         return [self._row(scheme) for scheme in self.schemes]
 
+    def values(self, scheme: str, key: str) -> list[float | None]:
+        """A figure of one scheme, by seed."""
+        return [result.summary.get(key) for result in self.of(scheme)]
+
+    def told_apart(self, scheme: str, other: str, key: str) -> bool:
+        """Whether two schemes differ in a figure by more than luck, seed by seed."""
+        return told_apart(self.values(scheme, key), self.values(other, key))
+
     def _row(self, scheme: str) -> Row:
         summaries = [result.summary for result in self.of(scheme)]
-        figures = {metric.key: estimate(s.get(metric.key) for s in summaries) for metric in METRICS}
+        figures = {metric.key: estimate(self.values(scheme, metric.key)) for metric in METRICS}
         to_ideal: dict[str, Estimate | None] = {}
         if IDEAL in self.schemes:
-            ideals = [result.summary for result in self.of(IDEAL)]
-            for metric in METRICS:
-                values, bounds = ([s.get(metric.key) for s in those] for those in (summaries, ideals))
-                to_ideal[metric.key] = paired_ratio(values, bounds) if metric.better else None
+            for key in (metric.key for metric in METRICS if metric.better):
+                to_ideal[key] = paired_ratio(self.values(scheme, key), self.values(IDEAL, key))
         flows, completed = (sum(s[key] for s in summaries) for key in ("flows", "completed"))
         return Row(scheme, flows, completed, figures, to_ideal)
 
@@ -195,26 +201,39 @@ class _Work:
     ) -> None:
         self.scenario, self.out, self.on_run, self.on_step = scenario, out, on_run, on_step
         self.stop = threading.Event()
+        self.failure: BaseException | None = None
 
     def all(self, pairs: list[tuple[str, int]], jobs: int) -> dict[tuple[str, int], Result]:
         """Every pair's result, in the order of `pairs`."""
         results: dict[tuple[str, int], Result] = {}
         with ThreadPoolExecutor(jobs) as pool:
-            futures = {pool.submit(self.one, *pair): pair for pair in pairs}
+            futures = {pool.submit(self.guarded, *pair): pair for pair in pairs}
             try:
                 for future in as_completed(futures):
                     pair = futures[future]
                     results[pair] = future.result()
                     if self.on_run:
                         self.on_run(*pair, len(results), len(pairs))
-            except BaseException:
+            except BaseException as caught:
                 self.stop.set()
                 pool.shutdown(cancel_futures=True)
-                raise
+                raise self.failure or caught from None
         return {pair: results[pair] for pair in pairs}
+
+    def guarded(self, scheme: str, seed: int) -> Result:
+        """`one`; the first that fails stops the others and is the one that is reported."""
+        try:
+            return self.one(scheme, seed)
+        except BaseException as error:
+            if not self.stop.is_set():
+                self.failure = error
+                self.stop.set()
+            raise
 
     def one(self, scheme: str, seed: int) -> Result:
         """One run: read if it is there, else run and stored."""
+        if self.stop.is_set():
+            raise KeyboardInterrupt
         directory = run_directory(self.out, scheme, seed) if self.out else None
         if directory and (stored := self.stored(directory, scheme, seed)):
             return stored

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Metric:
-    """A figure of a run's summary."""
+    """A figure of a run's summary; a headline stands in the table of a comparison."""
 
     key: str
     label: str
     kind: str
     better: str | None
     about: str
+    headline: bool = True
 
 
 METRICS = (
@@ -19,12 +20,14 @@ METRICS = (
     Metric("fct_p50_s", "FCT p50", "seconds", "lower", "Median flow completion time"),
     Metric("fct_p99_s", "FCT p99", "seconds", "lower", "99th percentile of flow completion times"),
     Metric("slowdown_mean", "Slowdown", "times", "lower", "Mean of FCT over the FCT on an unloaded path"),
-    Metric("slowdown_p99", "Slowdown p99", "times", "lower", "99th percentile of the slowdown"),
+    Metric("slowdown_p99", "Slowdown p99", "times", "lower", "99th percentile of the slowdown", headline=False),
     Metric("jain_goodput", "Jain", "index", "higher", "Jain's fairness index over the flows' goodput"),
     Metric("goodput_total_bps", "Goodput", "bps", "higher", "Bytes delivered to receivers, all flows, per time"),
     Metric("utilisation_max", "Busiest link", "ratio", None, "Utilisation of the most used port"),
     Metric("loss_ratio", "Loss", "ratio", "lower", "Packets dropped or corrupted, of all packets sent"),
-    Metric("queue_delay_mean_s", "Queue delay", "seconds", "lower", "Mean time a packet waited in a queue"),
+    Metric(
+        "queue_delay_mean_s", "Queue delay", "seconds", "lower", "Mean time a packet waited in a queue", headline=False
+    ),
     Metric("queue_delay_p99_s", "Queue delay p99", "seconds", "lower", "99th percentile of that time"),
 )
 

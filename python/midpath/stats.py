@@ -17,10 +17,6 @@ class Estimate:
     ci95: float | None
     n: int
 
-    def overlaps(self, other: Estimate) -> bool:
-        """Whether the two intervals have a point in common."""
-        return abs(self.mean - other.mean) <= (self.ci95 or 0.0) + (other.ci95 or 0.0)
-
     def to_json(self) -> dict[str, float | int | None]:
         """As it stands in result files."""
         return {"mean": self.mean, "ci95": self.ci95, "n": self.n}
@@ -51,3 +47,13 @@ def paired_ratio(values: Sequence[float | None], references: Sequence[float | No
     return estimate(
         value / reference for value, reference in pairs if value is not None and reference is not None and reference > 0
     )
+
+
+def told_apart(values: Sequence[float | None], others: Sequence[float | None]) -> bool:
+    """Whether runs of the same seeds differ by more than luck: 0 is outside the interval of their mean difference.
+
+    With one seed there is no interval; then any difference counts, and the reader is told that it is one seed.
+    """
+    pairs = zip(values, others, strict=True)
+    found = estimate(a - b for a, b in pairs if a is not None and b is not None)
+    return found is not None and abs(found.mean) > (found.ci95 or 0.0)

@@ -33,6 +33,7 @@ def digits(value: float) -> str:
         return "–"
     if value == 0:
         return "0"
+    value = float(f"{value:.3g}") if abs(value) < 1000 else value
     places = max(0, 2 - math.floor(math.log10(abs(value)) + 1e-12))
     if places > 6:
         return f"{value:.1e}"
@@ -55,9 +56,7 @@ def quantity(kind: str, value: float | None, ci95: float | None = None) -> str:
 
 
 def _like(number: str, error: float) -> str:
-    """An error with as many decimals as its mean has; more if it would read as zero."""
+    """An error with as many decimals as its mean has."""
     if "e" in number:
         return digits(error)
-    decimals = len(number.partition(".")[2])
-    text = f"{error:,.{decimals}f}"
-    return digits(error) if error > 0 and float(text.replace(",", "")) == 0 else text
+    return f"{error:,.{len(number.partition('.')[2])}f}"

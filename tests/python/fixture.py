@@ -1,5 +1,6 @@
 """Made-up results in the shape of real ones, for tests of what is drawn and written (not of what is simulated)."""
 
+import json
 import math
 
 import numpy as np
@@ -21,8 +22,6 @@ SLOWER = {"ideal": 1.0, "dctcp": 1.5, "cubic": 2.1, "newreno": 2.4}
 
 def binding_run(text, base_dir, *, scheme=None, seed=None, threads=1, progress=None, series=True, flows=400):
     """What `_midpath.run` returns."""
-    import json
-
     scheme, seed = scheme or "cubic", seed or 1
     world = np.random.default_rng([seed, 7])
     size = np.exp(world.normal(10.5, 2.2, flows)).clip(100, 3e7)
@@ -125,7 +124,9 @@ def _ports(scheme, slow, rng):
 def _series(slow, rng):
     times = np.arange(0, 14.2, 0.02)
     rows = []
-    wave = 3e8 * (1 - np.exp(-times / 2)) * (times < 12) * (1 + 0.25 * np.sin(times * 2)) + rng.normal(0, 1e7, times.size)
+    wave = 3e8 * (1 - np.exp(-times / 2)) * (times < 12) * (1 + 0.25 * np.sin(times * 2)) + rng.normal(
+        0, 1e7, times.size
+    )
     rows.append(("group:web", "goodput_bps", wave.clip(0) / math.sqrt(slow)))
     for rank, (a, b) in enumerate(LINKS[:3]):
         saw = ((times * (1 + rank)) % 3) / 3 * 90_000 * slow * (slow > 1)

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
-
-import numpy as np
 
 from midpath.units import quantity, scale
 
@@ -32,8 +30,8 @@ class Figure:
     height: int = 360
 
     def to_json(self) -> dict[str, Any]:
-        """What report.js reads."""
-        return asdict(self)
+        """What report.js reads; the rest is in the page as text."""
+        return {"variants": self.variants}
 
 
 def variant(data: list[Trace], layout: Layout) -> dict[str, Any]:
@@ -62,7 +60,7 @@ def line(scheme: str, x: Iterable[float], y: Iterable[float], text: list[str], *
 
 def compact(values: Iterable[float]) -> list[float | None]:
     """Numbers to five digits: nobody sees more, and the page stays small. What is not a number is left out."""
-    return [float(f"{value:.5g}") if math.isfinite(value) else None for value in np.asarray(values, dtype=float)]
+    return [float(f"{value:.5g}") if math.isfinite(value) else None for value in values]
 
 
 def log_axis(kind: str, low: float, high: float, title: str) -> Layout:

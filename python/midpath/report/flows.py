@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from midpath.report.figure import Figure, Trace, hover, line, log_axis, single
+from midpath.report.figure import Figure, Trace, hover, line, log_axis, single, variant
 from midpath.report.model import Model
 from midpath.report.palette import name
 from midpath.units import quantity
@@ -18,6 +18,8 @@ Floats = NDArray[np.float64]
 # Enough for a smooth curve at any screen; the tail, where schemes differ, is kept whole.
 CURVE_POINTS = 240
 TAIL_POINTS = 60
+# Where the view of the tail begins.
+TAIL = 0.9
 # A 99th percentile of fewer flows than this is their maximum by another name.
 FLOWS_PER_BIN = 30
 MOST_BINS = 10
@@ -32,7 +34,12 @@ def completion(model: Model) -> Figure:
     data = [_cdf(scheme, found, len(model.flows[scheme]), "seconds") for scheme, found in values.items()]
     low, high = _span(values.values())
     x = log_axis("seconds", low, high, "flow completion time")
-    return Figure("fct", "Flow completion time", note, single(data, {"xaxis": x, "yaxis": _shares()}))
+    variants = {
+        "all": variant(data, {"xaxis": x, "yaxis": _shares(0.0)}),
+        "tail": variant(data, {"xaxis": x, "yaxis": _shares(TAIL)}),
+    }
+    options = {"all": "all flows", "tail": f"slowest {1 - TAIL:.0%}"}
+    return Figure("fct", "Flow completion time", note, variants, "Show", options)
 
 
 def _goodput_distribution(model: Model) -> Figure:
@@ -43,7 +50,7 @@ def _goodput_distribution(model: Model) -> Figure:
     data = [_cdf(scheme, found, found.size, "bps") for scheme, found in values.items()]
     low, high = _span(values.values())
     x = log_axis("bps", low, high, "goodput of a flow")
-    return Figure("fct", "Goodput per flow", note, single(data, {"xaxis": x, "yaxis": _shares()}))
+    return Figure("fct", "Goodput per flow", note, single(data, {"xaxis": x, "yaxis": _shares(0.0)}))
 
 
 def _cdf(scheme: str, values: Floats, total: int, kind: str) -> Trace:
@@ -73,15 +80,17 @@ def by_size(model: Model) -> Figure | None:
     edges = _edges(sizes, min(len(flows) for flows in sized.values() if len(flows)))
     data: list[Trace] = []
     highest = 1.0
+    means: list[float] = []
     for scheme, flows in sized.items():
         bins = _bins(flows, edges)
         data += [
             _quantile_line(scheme, bins, "p99", "99th percentile"),
             _quantile_line(scheme, bins, "p50", "median"),
         ]
+        means += bins["size"].tolist()
         highest = max(highest, float(bins["p99"].max()) if len(bins) else 1.0)
     layout = {
-        "xaxis": log_axis("bytes", float(edges[0]), float(edges[-1]), "flow size"),
+        "xaxis": log_axis("bytes", min(means), max(*means, 2 * min(means)), "mean size of the flows in a bin"),
         "yaxis": log_axis("times", 1.0, max(highest, 2.0), "slowdown"),
     }
     note = "FCT over what an empty network would give. Filled: median; hollow: 99th percentile. Lower is better."
@@ -139,11 +148,7 @@ def _span(groups: Any) -> tuple[float, float]:
     return low, max(high, low * 1.5)
 
 
-def _shares() -> dict[str, Any]:
-    ticks = [0, 0.25, 0.5, 0.75, 1]
-    return {
-        "title": {"text": ""},
-        "range": [0, 1.02],
-        "tickvals": ticks,
-        "ticktext": [f"{t:.0%}" for t in ticks],
-    }
+def _shares(low: float) -> dict[str, Any]:
+    ticks = np.linspace(low, 1, 5)
+    names = [quantity("ratio", tick) if low else f"{tick:.0%}" for tick in ticks]
+    return {"range": [low, 1 + 0.02 * (1 - low)], "tickvals": ticks.tolist(), "ticktext": names}

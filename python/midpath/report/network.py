@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+import networkx as nx
 import pandas as pd
 
 from midpath.report.figure import Figure, Layout, Trace, compact, hover, variant
-from midpath.report.layout import Place, places, stretch
+from midpath.report.layout import Place, graph_of, places, stretch
 from midpath.report.model import Model
 from midpath.report.palette import name
 from midpath.units import quantity
@@ -22,7 +24,7 @@ def drawn(model: Model) -> Figure:
     """Utilisation on the drawn topology, one scheme at a time."""
     where = places(model.topology)
     variants = {scheme: _variant(model, where, ports) for scheme, ports in model.ports.items()}
-    note = "Each half of a link is the direction that leaves the nearer node; darker and wider is busier."
+    note = "Each half of a link is the direction that leaves the nearer node; warmer and wider is busier."
     labels = {scheme: name(scheme) for scheme in model.schemes}
     return Figure("network", "Where the load is", note, variants, "Scheme", labels, height=560)
 
@@ -61,7 +63,7 @@ def ramp_step(utilisation: float) -> int:
 
 
 def _nodes(model: Model, where: dict[str, Place], ports: pd.DataFrame) -> Trace:
-    nodes = model.topology["nodes"]
+    nodes, graph = model.topology["nodes"], graph_of(model.topology)
     routers = [node for node in nodes if node.get("kind") != "host"]
     shown = {node["name"] for node in (nodes if len(nodes) <= LABELLED_NODES // 2 else routers)}
     shown = shown if len(shown) <= LABELLED_NODES else set()
@@ -73,7 +75,7 @@ def _nodes(model: Model, where: dict[str, Place], ports: pd.DataFrame) -> Trace:
         "x": compact(where[node][0] for node in names),
         "y": compact(where[node][1] for node in names),
         "text": [node if node in shown else "" for node in names],
-        "textposition": [_label_side(node, where) for node in names],
+        "textposition": [_label_side(node, where, graph) for node in names],
         "hovertext": [
             f"<b>{n['name']}</b><br>{n.get('kind') or 'node'}, {degrees.get(n['name'], 0)} ports" for n in nodes
         ],
@@ -83,10 +85,16 @@ def _nodes(model: Model, where: dict[str, Place], ports: pd.DataFrame) -> Trace:
     }
 
 
-def _label_side(node: str, where: dict[str, Place]) -> str:
-    """Above, or below in the lower half: names then stand outside, where fewer links are."""
-    middle = sum(y for _, y in where.values()) / len(where)
-    return "top center" if where[node][1] >= middle else "bottom center"
+def _label_side(node: str, where: dict[str, Place], graph: nx.Graph) -> str:
+    """Away from the neighbours, so that the fewest links cross the name."""
+    x, y = where[node]
+    links = [math.atan2(where[peer][1] - y, where[peer][0] - x) for peer in graph[node]]
+    sides = {"middle right": 0.0, "top center": math.pi / 2, "middle left": math.pi, "bottom center": -math.pi / 2}
+    return max(sides, key=lambda side: min((_between(sides[side], link) for link in links), default=0.0))
+
+
+def _between(angle: float, other: float) -> float:
+    return abs((angle - other + math.pi) % (2 * math.pi) - math.pi)
 
 
 def _hovers(where: dict[str, Place], ports: pd.DataFrame) -> Trace:

@@ -11,12 +11,11 @@ from midpath.compare import IDEAL, Comparison, Row
 from midpath.metrics import METRICS, Metric
 from midpath.report.model import Model
 from midpath.report.palette import name
-from midpath.stats import Estimate
 from midpath.units import digits, quantity
 
 BOTTLENECKS = 10
 # Of these the ratio to the ideal says something: the ideal has no queues and loses nothing.
-COMPARED_TO_IDEAL = {"afct_s", "fct_p50_s", "fct_p99_s", "slowdown_mean", "slowdown_p99", "goodput_total_bps"}
+COMPARED_TO_IDEAL = {"afct_s", "fct_p50_s", "fct_p99_s", "slowdown_mean", "goodput_total_bps"}
 
 
 def summary(model: Model) -> str:
@@ -37,8 +36,8 @@ def _tiles(figures: dict[str, Any]) -> str:
 
 def _comparison(comparison: Comparison) -> str:
     rows = sorted(comparison.rows(), key=lambda row: row.scheme == IDEAL)
-    shown = [metric for metric in METRICS if any(row.figures[metric.key] for row in rows)]
-    best = {metric.key: _best(rows, metric) for metric in shown}
+    shown = [metric for metric in METRICS if metric.headline and any(row.figures[metric.key] for row in rows)]
+    best = {metric.key: _best(comparison, rows, metric) for metric in shown}
     heads = "".join(f'<th title="{escape(metric.about)}">{escape(metric.label)}</th>' for metric in shown)
     body = "".join(_row(row, shown, best) for row in rows)
     return (
@@ -70,14 +69,14 @@ def _cell(row: Row, metric: Metric, is_best: bool) -> str:
     return f"<td{mark}><span>{number}</span>{error}{below}</td>"
 
 
-def _best(rows: list[Row], metric: Metric) -> set[str]:
+def _best(comparison: Comparison, rows: list[Row], metric: Metric) -> set[str]:
     """The best scheme and those that cannot be told apart from it; none if that is all of them."""
     found = {row.scheme: value for row in rows if row.scheme != IDEAL and (value := row.figures[metric.key])}
     if metric.better is None or len(found) < 2:
         return set()
     pick = min if metric.better == "lower" else max
-    top: Estimate = found[pick(found, key=lambda scheme: found[scheme].mean)]
-    alike = {scheme for scheme, value in found.items() if value.overlaps(top)}
+    top = pick(found, key=lambda scheme: found[scheme].mean)
+    alike = {scheme for scheme in found if not comparison.told_apart(scheme, top, metric.key)}
     return alike if len(alike) < len(found) else set()
 
 
@@ -85,7 +84,7 @@ def _footnote(comparison: Comparison) -> str:
     parts = []
     if len(comparison.seeds) > 1:
         parts.append(f"Means over {len(comparison.seeds)} seeds, ± 95 % confidence (Student's t).")
-        parts.append("Shaded: best, with those whose intervals overlap it.")
+        parts.append("Shaded: best, and what cannot be told apart from it seed by seed.")
     else:
         parts.append("One seed, so no confidence intervals. Shaded: best.")
     if IDEAL in comparison.schemes:

@@ -46,7 +46,7 @@ def _of_comparison(comparison: Comparison) -> str:
     ratio = rows[best].to_ideal.get("afct_s")
     if ratio:
         sentence += f", {digits(ratio.mean)} times the ideal"
-    rest = "; ".join(f"{name(other)} {_longer(times[other], times[best])}" for other in others)
+    rest = "; ".join(f"{name(other)} {_longer(comparison, other, best, times)}" for other in others)
     luck = (
         " One seed only: repeat with several before you believe small differences."
         if len(comparison.seeds) == 1
@@ -55,10 +55,10 @@ def _of_comparison(comparison: Comparison) -> str:
     return f"{sentence}{f'. {rest}' if rest else ''}.{unfair}{luck}"
 
 
-def _longer(value: Estimate, best: Estimate) -> str:
-    if value.overlaps(best) and value.n > 1:
+def _longer(comparison: Comparison, other: str, best: str, times: dict[str, Estimate]) -> str:
+    if not comparison.told_apart(other, best, "afct_s"):
         return "cannot be told apart from it"
-    return f"takes {quantity('ratio', value.mean / best.mean - 1)} longer"
+    return f"takes {quantity('ratio', times[other].mean / times[best].mean - 1)} longer"
 
 
 def _unequal(rows: list[Row]) -> str:

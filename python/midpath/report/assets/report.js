@@ -32,7 +32,8 @@ function paint(trace) {
   if (share !== undefined) painted.line = { ...trace.line, color: ramp(share) };
   if (nodes) {
     painted.marker = { ...trace.marker, color: token("--card"), line: { color: token("--ink"), width: 1.75 }, opacity: 1 };
-    painted.textfont = { size: 12, color: token("--ink") };
+    const halo = "0 0 3px " + token("--card");
+    painted.textfont = { size: 12, color: token("--ink"), shadow: [halo, halo, halo].join(", ") };
   }
   return painted;
 }

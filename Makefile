@@ -1,0 +1,67 @@
+# Two commands matter: `make run` does the main job, `make test` runs every check. Both set up what they need.
+# What needs time leaves a stamp in .venv, so that a second run rebuilds only what changed.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+OUT := out/abilene
+SCHEMES := newreno,cubic,dctcp
+SEEDS := 3
+
+DEPENDENCIES := $(VENV)/.dependencies
+EXTENSION := $(VENV)/.extension
+RUST := Cargo.toml Cargo.lock $(shell find crates .cargo -type f -not -name '*.md' -not -path '*/tests/*' -not -path '*/benches/*' 2>/dev/null)
+
+.PHONY: help setup run test bench clean fmt test-rust test-python lint-rust lint-python
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(EXTENSION) ## set up .venv with the midpath command in .venv/bin/midpath
+
+run: setup ## compare the TCP family on Abilene: prints the table, writes the report
+	$(BIN)/midpath compare examples/abilene.toml --schemes $(SCHEMES) --seeds $(SEEDS) --out $(OUT)
+	$(BIN)/midpath report $(OUT)
+
+test: lint-rust test-rust lint-python test-python ## run every check
+	@echo "make test: all checks passed"
+
+bench: setup ## measure the simulator's speed on this machine
+	$(BIN)/midpath bench
+
+fmt: $(DEPENDENCIES) ## format all code
+	cargo fmt --all
+	$(BIN)/ruff check --fix --quiet .
+	$(BIN)/ruff format .
+
+clean: ## remove everything that was built or produced
+	rm -rf target out $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find python tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -f python/midpath/_midpath*.so
+
+lint-rust: ## rustfmt, and clippy with warnings as errors
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+
+test-rust: ## Rust tests and the examples in doc comments
+	cargo test --workspace
+
+lint-python: setup ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test-python: setup ## pytest: the package, the command, the report, examples and docs
+	$(BIN)/pytest
+
+# The dependencies are read out of pyproject.toml, so that installing them does not build the extension.
+$(DEPENDENCIES): pyproject.toml scripts/dependencies.py
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python scripts/dependencies.py dev > $(VENV)/requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement $(VENV)/requirements.txt
+	touch $@
+
+# Built by `cargo` into target/, put into python/midpath by maturin; .venv only points there.
+$(EXTENSION): $(DEPENDENCIES) $(RUST)
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet
+	touch $@

@@ -1,0 +1,72 @@
+import json
+
+import pytest
+
+import midpath
+from midpath import _midpath
+from midpath.compare import IDEAL, MARKER, load_comparison
+from midpath.errors import OutputError
+
+TEXT = "title = 'x'\nseed = 5\n"
+
+
+def test_every_scheme_meets_every_seed(made_up):
+    found = midpath.compare(TEXT, ["cubic", "dctcp"], seeds=3)
+    assert found.schemes == ["cubic", "dctcp", IDEAL]
+    assert sorted(made_up) == sorted((s, n) for s in found.schemes for n in (5, 6, 7))
+    assert list(found.results) == [(s, n) for s in found.schemes for n in (5, 6, 7)]
+
+
+def test_rows_hold_means_and_ratios(made_up):
+    found = midpath.compare(TEXT, ["cubic"], seeds=[1, 2, 3])
+    cubic, ideal = found.rows()
+    times = [result.summary["afct_s"] for result in found.of("cubic")]
+    assert cubic.figures["afct_s"].mean == pytest.approx(sum(times) / 3)
+    assert cubic.to_ideal["afct_s"].mean > 1.5
+    assert (ideal.to_ideal["afct_s"].mean, ideal.to_ideal["afct_s"].ci95) == (1.0, 0.0)
+    # The ideal loses nothing: a ratio to it has no meaning.
+    assert cubic.to_ideal["loss_ratio"] is None
+    frame = found.to_pandas()
+    assert frame.loc[("cubic", "afct_s"), "mean"] == pytest.approx(sum(times) / 3)
+
+
+def test_only_missing_runs_are_run(tmp_path, made_up):
+    out = tmp_path / "out"
+    midpath.compare(TEXT, ["cubic"], seeds=2, out=out)
+    assert len(made_up) == 4
+    made_up.clear()
+    first = midpath.compare(TEXT, ["cubic", "dctcp"], seeds=3, out=out)
+    assert sorted(made_up) == [("cubic", 7), ("dctcp", 5), ("dctcp", 6), ("dctcp", 7), ("ideal", 7)]
+    assert load_comparison(out).to_json() == first.to_json() == json.loads((out / MARKER).read_text())
+
+
+def test_runs_of_another_scenario_are_not_reused(tmp_path, made_up):
+    midpath.compare(TEXT, ["cubic"], ideal=False, out=tmp_path / "out")
+    midpath.compare(TEXT + "stop = '1 s'\n", ["cubic"], ideal=False, out=tmp_path / "out")
+    assert made_up == [("cubic", 5), ("cubic", 5)]
+
+
+def test_save_gives_what_out_gives(tmp_path, made_up):
+    found = midpath.compare(TEXT, ["cubic"], seeds=2, out=tmp_path / "a")
+    found.save(tmp_path / "b")
+    assert load_comparison(tmp_path / "b").to_json() == load_comparison(tmp_path / "a").to_json()
+
+
+def test_other_directories_are_left_alone(tmp_path, made_up):
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(OutputError):
+        midpath.compare(TEXT, ["cubic"], out=tmp_path)
+    assert made_up == []
+
+
+def test_one_failure_stops_the_others(monkeypatch, made_up):
+    ran = []
+
+    def run(text, base_dir, *, scheme, seed, **more):
+        ran.append(seed)
+        raise MemoryError
+
+    monkeypatch.setattr(_midpath, "run", run)
+    with pytest.raises(MemoryError):
+        midpath.compare(TEXT, ["cubic"], seeds=500, jobs=1)
+    assert len(ran) < 500

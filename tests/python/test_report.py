@@ -1,0 +1,136 @@
+import json
+import re
+from html.parser import HTMLParser
+
+import matplotlib.image as images
+import pytest
+
+import browser
+import midpath
+from midpath.report import html
+from midpath.report.palette import KNOWN, looks
+from midpath.units import quantity
+
+TEXT = "title = 'x'\n[topology]\nbuiltin = 'abilene' # </script> & <b>\n"
+
+
+class Page(HTMLParser):
+    """What the page loads, and whether its elements close."""
+
+    VOID = {"meta", "link", "br", "img", "input", "hr"}  # noqa: RUF012
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.loads, self.ids = [], [], []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        found = dict(attrs)
+        self.loads += [found[name] for name in ("src", "href") if name in found]
+        self.ids += [found["id"]] if "id" in found else []
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def data_of(page):
+    embedded = re.search(r'<script type="application/json" id="report-data">(.*?)</script>', page, re.DOTALL)
+    return json.loads(embedded[1])
+
+
+@pytest.fixture
+def comparison(made_up):
+    return midpath.compare(TEXT, ["newreno", "cubic", "dctcp"], seeds=3)
+
+
+def test_page_is_one_sound_file(comparison):
+    page = Page(html(comparison))
+    assert page.loads == []
+    assert len(page.ids) == len(set(page.ids))
+    assert {"plot-fct", "plot-size", "plot-goodput", "plot-queue", "plot-network"} <= set(page.ids)
+
+
+def test_table_says_what_the_runs_say(comparison):
+    page = html(comparison)
+    for row in comparison.rows():
+        assert quantity("seconds", row.figures["afct_s"].mean) in page
+    assert "Means over 3 seeds" in page
+    assert "midpath compare scenario.toml --schemes newreno,cubic,dctcp --seed 1 --seeds 3" in page
+
+
+def test_verdict_is_honest_about_luck(made_up):
+    sure = html(midpath.compare(TEXT, ["newreno", "dctcp"], seeds=8))
+    assert "DCTCP ends flows soonest" in sure
+    assert "One seed only" not in sure
+    assert "One seed only" in html(midpath.compare(TEXT, ["newreno", "dctcp"]))
+    same = midpath.compare(TEXT, ["rcp", "xcp"], seeds=3)
+    assert "cannot be told apart" in html(same)
+
+
+def test_scenario_is_shown_as_text(comparison):
+    assert "&lt;/script&gt; &amp; &lt;b&gt;" in html(comparison)
+
+
+def test_every_scheme_is_in_every_figure(comparison):
+    for figure in data_of(html(comparison))["figures"].values():
+        for state in figure["variants"].values():
+            schemes = {trace["meta"].get("scheme") for trace in state["data"]} - {None}
+            assert schemes in (set(), set(comparison.schemes))
+
+
+def test_curves_end_at_all_flows(comparison):
+    curve = data_of(html(comparison))["figures"]["fct"]["variants"]["all"]["data"][0]
+    assert curve["y"][-1] == 1.0
+    assert curve["x"] == sorted(curve["x"])
+
+
+def test_one_run_has_tiles(made_up):
+    page = html(midpath.run(TEXT, scheme="dctcp"))
+    assert 'class="tile"' in page
+    assert "midpath run scenario.toml --scheme dctcp --seed 1" in page
+
+
+def test_without_series_the_page_says_so(without_series):
+    page = html(midpath.compare(TEXT, ["cubic"]))
+    assert page.count("measure.series = true") == 2
+
+
+def test_unknown_schemes_get_colours_of_their_own():
+    found = looks(["cubic", "mine", "yours", *[f"s{i}" for i in range(9)]])
+    assert found["cubic"]["light"] == KNOWN["cubic"].light
+    assert len({(look["light"], look["dash"]) for look in list(found.values())[:9]}) == 9
+
+
+needs_browser = pytest.mark.skipif(
+    browser.find() is None, reason="no Chromium on this machine to look at the report with"
+)
+
+
+@needs_browser
+def test_browser_draws_it(comparison, tmp_path):
+    page = comparison.report(tmp_path / "report.html")
+    dom = browser.look(page, "--dump-dom")
+    assert dom.count('class="main-svg"') >= 5
+    assert dom.count('class="trace scatter') > 20
+    assert quantity("seconds", comparison.rows()[0].figures["afct_s"].mean) in dom.replace(
+        "&nbsp;", "\N{NO-BREAK SPACE}"
+    )
+
+
+@needs_browser
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_picture_is_not_blank(comparison, tmp_path, theme):
+    page = comparison.report(tmp_path / "report.html")
+    file = tmp_path / "report.png"
+    scheme = [] if theme == "light" else ["--blink-settings=preferredColorScheme=0"]
+    browser.look(page, f"--screenshot={file}", "--window-size=1400,2900", *scheme)
+    picture = images.imread(file)[:, :, :3]
+    assert picture.shape[:2] == (2900, 1400)
+    assert (picture[5, 5].mean() > 0.5) == (theme == "light")
+    # Coloured pixels, so curves, in each figure's part of the page.
+    colourful = (picture.max(axis=2) - picture.min(axis=2)) > 0.35
+    for top in range(700, 2300, 400):
+        assert colourful[top : top + 400].sum() > 300

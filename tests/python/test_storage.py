@@ -1,0 +1,99 @@
+import json
+
+import pyarrow as pa
+import pytest
+
+import midpath
+from midpath.errors import OutputError
+from midpath.storage import write_directory, write_text
+
+
+def names(path):
+    return sorted(entry.name for entry in path.iterdir())
+
+
+def test_result_round_trips(tmp_path, made_up):
+    result = midpath.run("title = 'x'\n")
+    result.save(tmp_path / "out")
+    again = midpath.load(tmp_path / "out")
+    assert names(tmp_path / "out") == ["flows.parquet", "ports.parquet", "run.json", "series.parquet"]
+    assert again.run == result.run
+    for name, table in result.tables.items():
+        assert again.tables[name].equals(table)
+
+
+def test_files_of_a_run_are_kept(tmp_path, made_up):
+    result = midpath.run("title = 'x'\n")
+    result.files["r0-r1.pcapng"] = b"\x0a\x0d"
+    result.save(tmp_path / "out")
+    assert midpath.load(tmp_path / "out").files == {"r0-r1.pcapng": b"\x0a\x0d"}
+
+
+def test_failure_leaves_nothing(tmp_path):
+    def fill(directory):
+        (directory / "half").write_text("x")
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        write_directory(tmp_path / "out", "run.json", fill)
+    assert names(tmp_path) == []
+
+
+def test_failure_leaves_the_old_result(tmp_path, made_up):
+    midpath.run("title = 'x'\n").save(tmp_path / "out")
+
+    def fill(directory):
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        write_directory(tmp_path / "out", "run.json", fill)
+    assert midpath.load(tmp_path / "out").scheme == "cubic"
+    assert names(tmp_path) == ["out"]
+
+
+def test_a_result_replaces_a_result_and_nothing_else(tmp_path, made_up):
+    result = midpath.run("title = 'x'\n")
+    result.save(tmp_path / "out")
+    (tmp_path / "out" / "stale.parquet").write_bytes(b"")
+    result.save(tmp_path / "out")
+    assert "stale.parquet" not in names(tmp_path / "out")
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "thesis.tex").write_text("years")
+    (tmp_path / "file").write_text("x")
+    for taken in ("home", "file"):
+        with pytest.raises(OutputError):
+            result.save(tmp_path / taken)
+    assert names(tmp_path) == ["file", "home", "out"]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda out: (out / "flows.parquet").write_bytes(b"PAR1"),
+        lambda out: (out / "flows.parquet").unlink(),
+        lambda out: (out / "run.json").write_text("{"),
+        lambda out: (out / "run.json").unlink(),
+        lambda out: (out / "run.json").write_text(json.dumps({"format": 2})),
+    ],
+)
+def test_damaged_results_are_refused(tmp_path, made_up, damage):
+    out = midpath.run("title = 'x'\n").save(tmp_path / "out")
+    damage(out)
+    with pytest.raises(OutputError):
+        midpath.load(out)
+
+
+def test_text_is_written_whole(tmp_path):
+    write_text(tmp_path / "a" / "b.html", "old")
+    with pytest.raises(UnicodeEncodeError):
+        write_text(tmp_path / "a" / "b.html", "new \ud800")
+    assert (tmp_path / "a" / "b.html").read_text() == "old"
+    assert names(tmp_path / "a") == ["b.html"]
+
+
+def test_columns_have_their_types(made_up):
+    result = midpath.run("title = 'x'\n")
+    assert result.flows.schema.field("flow").type == pa.uint32()
+    assert result.flows.schema.field("completed").type == pa.bool_()
+    assert result.flows["src"].to_pylist()[0] in {"Seattle", "Denver"} | set(result.flows["src"].to_pylist())
+    assert result.flows.to_pandas()["fct_s"].notna().all()
