@@ -464,6 +464,14 @@ impl Node {
     pub fn backlog(&mut self, port: PortId, now: Time) -> Backlog {
         self.slots[usize::from(port.0)].backlog(now)
     }
+    /// Packets that held ports keep. (Those of a timetable are the driver's already.)
+    pub fn stored(&self) -> u64 {
+        let held = |s: &Slot| match &s.discipline {
+            Discipline::Held(port) => port.backlog().packets,
+            _ => 0,
+        };
+        self.slots.iter().map(held).sum()
+    }
     /// A held port's gauges.
     pub fn gauges(&self, port: PortId, out: &mut Vec<(&'static str, f64)>) {
         if let Discipline::Held(held) = &self.slots[usize::from(port.0)].discipline {

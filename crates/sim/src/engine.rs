@@ -1,0 +1,63 @@
+//! The engine: nodes in parts, each part run by one thread, in windows no longer than the delay between parts.
+//!
+//! The result does not depend on the number of parts: what a node sees is its arrivals and wake-ups in order of
+//! (time, arrival before wake-up, port, order on the wire), and nothing else.
+
+mod assemble;
+mod parallel;
+mod part;
+mod sched;
+mod wire;
+
+pub use assemble::{Engine, NetLink, Network};
+pub use part::{FlowFate, Tally};
+
+use midpath_core::node::Node;
+use midpath_core::packet::{FlowId, Packet, PortId};
+use midpath_core::roles::FlowReport;
+use midpath_core::units::{Rate, Time};
+
+/// What happens to a node during a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    /// The link of a port goes up or down.
+    Up(PortId, bool),
+    /// A port's rate changes.
+    Rate(PortId, Rate),
+    /// The node restarts.
+    Restart,
+}
+
+/// Watches a part as it runs. Node numbers are the part's own.
+pub trait Probe: Send {
+    /// Whether [`Probe::transmitted`] wants to be called.
+    fn watches_packets(&self) -> bool {
+        false
+    }
+    /// Called when a packet gets its place on the wire.
+    fn transmitted(&mut self, _node: u32, _port: PortId, _packet: &Packet, _start: Time) {}
+    /// Called when an endpoint finished.
+    fn finished(&mut self, _node: u32, _flow: FlowId, _active: bool, _report: &FlowReport, _now: Time) {}
+    /// Called for every node at sampling times, before anything else that happens then.
+    fn sample(&mut self, _node: u32, _state: &mut Node, _now: Time) {}
+    /// The probe itself, when the run is over.
+    fn into_any(self: Box<Self>) -> Box<dyn std::any::Any + Send>;
+}
+
+/// Watches nothing.
+pub struct Blind;
+
+impl Probe for Blind {
+    fn into_any(self: Box<Self>) -> Box<dyn std::any::Any + Send> {
+        self
+    }
+}
+
+/// How far a run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// Simulated time.
+    pub now: Time,
+    /// Packet-hops so far.
+    pub hops: u64,
+}

@@ -1,0 +1,167 @@
+//! Several parts, one thread each, in windows no longer than the shortest link between parts.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+use midpath_core::units::Time;
+
+use super::Progress;
+use super::part::{Crossing, Part};
+
+/// When a run ends and what it stops for on the way.
+#[derive(Clone, Copy)]
+pub(super) struct Plan {
+    pub stop: Time,
+    /// Sampling interval; [`Time::MAX`] for none.
+    pub sample: Time,
+    /// How long a window may be: the smallest delay between parts.
+    pub window: Time,
+}
+
+/// A barrier that spins before it yields: windows last microseconds, and a futex would cost more than they do.
+struct SpinBarrier {
+    waiting: AtomicUsize,
+    generation: AtomicUsize,
+    size: usize,
+}
+
+impl SpinBarrier {
+    fn new(size: usize) -> SpinBarrier {
+        SpinBarrier { waiting: AtomicUsize::new(0), generation: AtomicUsize::new(0), size }
+    }
+
+    fn wait(&self) {
+        let generation = self.generation.load(Ordering::Acquire);
+        if self.waiting.fetch_add(1, Ordering::AcqRel) + 1 == self.size {
+            self.waiting.store(0, Ordering::Relaxed);
+            self.generation.store(generation.wrapping_add(1), Ordering::Release);
+            return;
+        }
+        let mut spins = 0u32;
+        while self.generation.load(Ordering::Acquire) == generation {
+            spins += 1;
+            if spins < 2_000 { std::hint::spin_loop() } else { std::thread::yield_now() }
+        }
+    }
+}
+
+/// What the threads share.
+struct Exchange {
+    /// `boxes[to * parts + from]`.
+    boxes: Vec<Mutex<Vec<Crossing>>>,
+    earliest: Vec<AtomicU64>,
+    hops: Vec<AtomicU64>,
+    barrier: SpinBarrier,
+    cancelled: AtomicBool,
+}
+
+impl Exchange {
+    fn new(parts: usize) -> Exchange {
+        Exchange {
+            boxes: (0..parts * parts).map(|_| Mutex::default()).collect(),
+            earliest: (0..parts).map(|_| AtomicU64::new(0)).collect(),
+            hops: (0..parts).map(|_| AtomicU64::new(0)).collect(),
+            barrier: SpinBarrier::new(parts),
+            cancelled: AtomicBool::new(false),
+        }
+    }
+
+    fn earliest(&self) -> Time {
+        Time(self.earliest.iter().map(|e| e.load(Ordering::Acquire)).min().unwrap_or(u64::MAX))
+    }
+
+    fn post(&self, me: usize, parts: usize, part: &mut Part) {
+        for (to, letters) in part.outbox.iter_mut().enumerate().filter(|(_, l)| !l.is_empty()) {
+            self.boxes[to * parts + me].lock().expect("no thread panicked").append(letters);
+        }
+    }
+
+    fn fetch(&self, me: usize, parts: usize, part: &mut Part, node_of_ring: &[u32]) {
+        for from in 0..parts {
+            let mut letters = self.boxes[me * parts + from].lock().expect("no thread panicked");
+            part.import(&mut letters, node_of_ring);
+        }
+    }
+}
+
+/// Runs one part alone. Says when it ended and whether it was not cancelled.
+pub(super) fn run_alone(part: &mut Part, plan: Plan, progress: &mut dyn FnMut(Progress) -> bool) -> bool {
+    let mut next_sample = plan.sample;
+    let mut buckets = 0u32;
+    loop {
+        let limit = plan.stop.min(next_sample);
+        while part.run_bucket(limit) {
+            buckets = buckets.wrapping_add(1);
+            if buckets.is_multiple_of(4096) && !progress(Progress { now: part.now(), hops: part.tally.hops }) {
+                return false;
+            }
+        }
+        if limit >= plan.stop || part.earliest() == Time::MAX {
+            return true;
+        }
+        part.sample(next_sample);
+        next_sample = next_sample.saturating_add(plan.sample);
+    }
+}
+
+/// Runs all parts, the first on this thread.
+pub(super) fn run_together(
+    parts: &mut [Part],
+    nodes_of_rings: &[Vec<u32>],
+    plan: Plan,
+    progress: &mut dyn FnMut(Progress) -> bool,
+) -> bool {
+    let shared = Exchange::new(parts.len());
+    let count = parts.len();
+    let (first, rest) = parts.split_first_mut().expect("at least one part");
+    std::thread::scope(|scope| {
+        for (i, part) in rest.iter_mut().enumerate() {
+            let shared = &shared;
+            scope.spawn(move || run_one(i + 1, count, part, &nodes_of_rings[i + 1], plan, shared, &mut |_| true));
+        }
+        run_one(0, count, first, &nodes_of_rings[0], plan, &shared, progress);
+    });
+    !shared.cancelled.load(Ordering::Acquire)
+}
+
+/// One thread's loop. Every thread takes the same decisions from the same shared times.
+fn run_one(
+    me: usize,
+    count: usize,
+    part: &mut Part,
+    node_of_ring: &[u32],
+    plan: Plan,
+    shared: &Exchange,
+    progress: &mut dyn FnMut(Progress) -> bool,
+) {
+    let mut next_sample = plan.sample;
+    let mut windows = 0u32;
+    loop {
+        shared.earliest[me].store(part.earliest().0, Ordering::Release);
+        shared.barrier.wait();
+        let now = shared.earliest();
+        if now == Time::MAX || now.min(next_sample) >= plan.stop || shared.cancelled.load(Ordering::Acquire) {
+            return;
+        }
+        if now >= next_sample {
+            part.sample(next_sample);
+            next_sample = next_sample.saturating_add(plan.sample);
+            // All must have read `earliest` before anyone writes it again.
+            shared.barrier.wait();
+            continue;
+        }
+        let limit = now.saturating_add(plan.window).min(plan.stop).min(next_sample);
+        while part.run_bucket(limit) {}
+        shared.post(me, count, part);
+        shared.hops[me].store(part.tally.hops, Ordering::Relaxed);
+        windows = windows.wrapping_add(1);
+        if me == 0 && windows.is_multiple_of(1024) {
+            let hops = shared.hops.iter().map(|h| h.load(Ordering::Relaxed)).sum();
+            if !progress(Progress { now, hops }) {
+                shared.cancelled.store(true, Ordering::Release);
+            }
+        }
+        shared.barrier.wait();
+        shared.fetch(me, count, part, node_of_ring);
+    }
+}

@@ -1,0 +1,407 @@
+//! A part of the network that one thread runs: its nodes, the rings of the links that lead to them, and their packets.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use midpath_core::node::{Driver, Node, Woken};
+use midpath_core::packet::{FlowId, Packet, PacketId, Pool, PortId};
+use midpath_core::roles::{Drop, FlowReport};
+use midpath_core::units::Time;
+use rustc_hash::FxHashMap;
+
+use super::sched::Calendar;
+use super::wire::{Entry, Ring, Target, Wire};
+use super::{Event, Probe};
+
+/// A packet that leaves its part.
+pub(crate) struct Crossing {
+    pub ring: u32,
+    pub at: Time,
+    pub corrupt: bool,
+    pub packet: Packet,
+}
+
+/// What happened to one flow's packets in the network.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct FlowFate {
+    /// Packets dropped, by queues, policies or faults.
+    pub dropped: u64,
+    /// Packets corrupted on a wire.
+    pub corrupted: u64,
+    /// Packets marked CE.
+    pub marked: u64,
+}
+
+/// What a part has counted.
+#[derive(Debug, Clone, Default)]
+pub struct Tally {
+    /// Packets put onto a wire: one packet crossing one link is one.
+    pub hops: u64,
+    /// Packets handed to an endpoint.
+    pub delivered: u64,
+    /// Packets that ended in the network.
+    pub dropped: u64,
+    /// Packets corrupted on a wire.
+    pub corrupted: u64,
+    /// Packets that left for another part.
+    pub exported: u64,
+    /// Packets that came from another part.
+    pub imported: u64,
+    /// Node wake-ups and arrivals.
+    pub events: u64,
+    /// When the last packet arrived anywhere.
+    pub last_arrival: Time,
+}
+
+impl Tally {
+    /// Adds another part's counts.
+    pub(crate) fn add(&mut self, o: &Tally) {
+        self.hops += o.hops;
+        self.delivered += o.delivered;
+        self.dropped += o.dropped;
+        self.corrupted += o.corrupted;
+        self.exported += o.exported;
+        self.imported += o.imported;
+        self.events += o.events;
+        self.last_arrival = self.last_arrival.max(o.last_arrival);
+    }
+}
+
+/// One part.
+pub(crate) struct Part {
+    pub nodes: Vec<Node>,
+    pub wires: Vec<Vec<Wire>>,
+    /// The rings that lead to node `n` are `rings[first_ring[n]..first_ring[n + 1]]`, by port.
+    pub first_ring: Vec<u32>,
+    pub rings: Vec<Ring>,
+    pub lookahead: Vec<Time>,
+    pub calendar: Calendar,
+    pub pool: Pool,
+    pub tally: Tally,
+    pub fates: FxHashMap<FlowId, FlowFate>,
+    pub reports: Vec<(FlowId, bool, FlowReport)>,
+    pub outbox: Vec<Vec<Crossing>>,
+    pub events: Vec<Event>,
+    pub probe: Box<dyn Probe>,
+    /// Nodes whose lookahead is smaller than a bucket, and when they have something to do in the bucket at hand.
+    tight: BinaryHeap<Reverse<(Time, u32)>>,
+    bucket_end: Time,
+    batch: Vec<u32>,
+    active: Vec<(Time, u32)>,
+}
+
+/// The node's driver during a call: everything of the part but the node itself.
+struct Hands<'a> {
+    now: Time,
+    node: u32,
+    wires: &'a mut [Wire],
+    rings: &'a mut [Ring],
+    calendar: &'a mut Calendar,
+    tight: &'a mut BinaryHeap<Reverse<(Time, u32)>>,
+    bucket_end: Time,
+    tally: &'a mut Tally,
+    fates: &'a mut FxHashMap<FlowId, FlowFate>,
+    reports: &'a mut Vec<(FlowId, bool, FlowReport)>,
+    outbox: &'a mut [Vec<Crossing>],
+    probe: &'a mut dyn Probe,
+    probing: bool,
+}
+
+impl Hands<'_> {
+    #[inline]
+    fn arrive(&mut self, ring: u32, node: u32, at: Time, entry: Entry) {
+        if self.rings[ring as usize].push(at, entry) && self.calendar.note(node, at) && at < self.bucket_end {
+            self.tight.push(Reverse((at, node)));
+        }
+    }
+
+    /// Arrival time under faults; `None` if the link goes down on the packet.
+    #[cold]
+    fn under_faults(&mut self, port: PortId, start: Time, end: Time) -> Option<Time> {
+        let wire = &mut self.wires[usize::from(port.0)];
+        let line = wire.faults.as_deref_mut()?;
+        if line.cuts(start, end) {
+            line.lost += 1;
+            return None;
+        }
+        line.last_arrival = line.last_arrival.max(end + line.delay_at(end, wire.delay));
+        Some(line.last_arrival)
+    }
+}
+
+impl Driver for Hands<'_> {
+    #[inline]
+    fn transmit(&mut self, port: PortId, id: PacketId, start: Time, end: Time, pool: &mut Pool) {
+        self.tally.hops += 1;
+        if self.probing {
+            self.probe.transmitted(self.node, port, &pool[id], start);
+        }
+        let wire = &mut self.wires[usize::from(port.0)];
+        let corrupt = wire.corrupts();
+        let (mut at, target) = (end + wire.delay, wire.target);
+        if wire.faults.is_some() {
+            match self.under_faults(port, start, end) {
+                Some(later) => at = later,
+                None => {
+                    self.dropped(Some(port), &pool[id], Drop::Fault);
+                    return pool.free(id);
+                }
+            }
+        }
+        match target {
+            Target::Here { ring, node } => self.arrive(ring, node, at, Entry::new(id, corrupt)),
+            Target::There { part, ring } => {
+                self.tally.exported += 1;
+                let packet = pool.take(id);
+                self.outbox[part as usize].push(Crossing { ring, at, corrupt, packet });
+            }
+        }
+    }
+
+    fn dropped(&mut self, _port: Option<PortId>, packet: &Packet, _why: Drop) {
+        self.tally.dropped += 1;
+        self.fates.entry(packet.flow).or_default().dropped += 1;
+    }
+
+    fn marked(&mut self, _port: PortId, packet: &Packet) {
+        self.fates.entry(packet.flow).or_default().marked += 1;
+    }
+
+    fn finished(&mut self, flow: FlowId, active: bool, report: FlowReport) {
+        self.probe.finished(self.node, flow, active, &report, self.now);
+        self.reports.push((flow, active, report));
+    }
+
+    #[inline]
+    fn delivered(&mut self, _packet: &Packet) {
+        self.tally.delivered += 1;
+    }
+}
+
+/// Splits a part into the node at `$n` and the hands that hold the rest.
+macro_rules! split {
+    ($part:ident, $n:expr, $now:expr) => {
+        (
+            &mut $part.nodes[$n as usize],
+            &mut $part.pool,
+            Hands {
+                now: $now,
+                node: $n,
+                wires: &mut $part.wires[$n as usize],
+                rings: &mut $part.rings,
+                calendar: &mut $part.calendar,
+                tight: &mut $part.tight,
+                bucket_end: $part.bucket_end,
+                tally: &mut $part.tally,
+                fates: &mut $part.fates,
+                reports: &mut $part.reports,
+                outbox: &mut $part.outbox,
+                probing: $part.probe.watches_packets(),
+                probe: $part.probe.as_mut(),
+            },
+        )
+    };
+}
+
+impl Part {
+    #[allow(clippy::too_many_arguments)] // One caller, which assembles exactly these.
+    pub fn new(
+        nodes: Vec<Node>,
+        wires: Vec<Vec<Wire>>,
+        first_ring: Vec<u32>,
+        rings: Vec<Ring>,
+        lookahead: Vec<Time>,
+        parts: usize,
+        events: Vec<Event>,
+        probe: Box<dyn Probe>,
+    ) -> Part {
+        let mut calendar = Calendar::new(nodes.len(), bucket_width(&lookahead));
+        for (n, node) in nodes.iter().enumerate() {
+            calendar.renew(n as u32, node.next_wake());
+        }
+        Part {
+            nodes,
+            wires,
+            first_ring,
+            rings,
+            lookahead,
+            calendar,
+            pool: Pool::new(),
+            tally: Tally::default(),
+            fates: FxHashMap::default(),
+            reports: Vec::new(),
+            outbox: (0..parts).map(|_| Vec::new()).collect(),
+            events,
+            probe,
+            tight: BinaryHeap::new(),
+            bucket_end: Time::ZERO,
+            batch: Vec::new(),
+            active: Vec::new(),
+        }
+    }
+
+    /// The earliest time at which anything happens here.
+    pub fn earliest(&self) -> Time {
+        self.calendar.earliest()
+    }
+
+    /// Takes in what came from another part.
+    pub fn import(&mut self, crossings: &mut Vec<Crossing>, node_of_ring: &[u32]) {
+        for c in crossings.drain(..) {
+            self.tally.imported += 1;
+            let id = self.pool.insert(c.packet);
+            if self.rings[c.ring as usize].push(c.at, Entry::new(id, c.corrupt)) {
+                self.calendar.note(node_of_ring[c.ring as usize], c.at);
+            }
+        }
+    }
+
+    /// Runs one bucket of the calendar, but nothing at or after `limit`. Says whether there was anything to run.
+    pub fn run_bucket(&mut self, limit: Time) -> bool {
+        let mut batch = std::mem::take(&mut self.batch);
+        let Some(start) = self.calendar.take_bucket(limit, &mut batch) else {
+            self.batch = batch;
+            return false;
+        };
+        let width = self.calendar.width();
+        let end = (start.saturating_add(width)).min(limit);
+        self.bucket_end = end;
+        for &n in &batch {
+            let next = self.calendar.next_of(n);
+            if next >= end {
+                // A stale entry, or one beyond the limit in a bucket that straddles it.
+                if next < start.saturating_add(width) {
+                    self.calendar.renew(n, next);
+                }
+            } else if self.lookahead[n as usize] >= width {
+                self.run_node(n, (start.saturating_add(self.lookahead[n as usize])).min(limit));
+            } else {
+                self.tight.push(Reverse((next, n)));
+            }
+        }
+        self.run_tight(end);
+        batch.clear();
+        self.batch = batch;
+        // A bucket that reaches the limit was the last one: what is left in it lies beyond.
+        end < limit
+    }
+
+    /// Runs the nodes that are closer to each other than a bucket is wide, in order of time.
+    fn run_tight(&mut self, end: Time) {
+        while let Some(Reverse((at, n))) = self.tight.pop() {
+            if self.calendar.next_of(n) != at {
+                continue; // it has run since
+            }
+            let reach = self.lookahead[n as usize].max(Time(1));
+            self.run_node(n, at.saturating_add(reach).min(end));
+            let next = self.calendar.next_of(n);
+            if next < end {
+                self.tight.push(Reverse((next, n)));
+            }
+        }
+    }
+
+    /// Gives node `n` everything that happens to it before `horizon`, in order of time: arrivals before wake-ups, then by port.
+    fn run_node(&mut self, n: u32, horizon: Time) {
+        let (first, last) = (self.first_ring[n as usize], self.first_ring[n as usize + 1]);
+        let mut active = std::mem::take(&mut self.active);
+        active.clear();
+        active.extend((first..last).map(|r| (self.rings[r as usize].head(), r)).filter(|h| h.0 < horizon));
+        loop {
+            let wake = self.nodes[n as usize].next_wake();
+            // Ties go to the lower ring, which is the lower port: the order is total.
+            let Some((i, &(at, ring))) = active.iter().enumerate().min_by_key(|(_, h)| **h) else {
+                if wake >= horizon {
+                    break;
+                }
+                self.wake(n, wake);
+                continue;
+            };
+            if wake < at {
+                self.wake(n, wake);
+                continue;
+            }
+            self.arrival(n, ring, at);
+            let head = self.rings[ring as usize].head();
+            if head < horizon {
+                active[i].0 = head;
+            } else {
+                active.swap_remove(i);
+            }
+        }
+        self.active = active;
+        let arrivals = (first..last).map(|r| self.rings[r as usize].head()).min().unwrap_or(Time::MAX);
+        self.calendar.renew(n, arrivals.min(self.nodes[n as usize].next_wake()));
+    }
+
+    #[inline]
+    fn arrival(&mut self, n: u32, ring: u32, at: Time) {
+        self.tally.events += 1;
+        self.tally.last_arrival = self.tally.last_arrival.max(at);
+        let r = &mut self.rings[ring as usize];
+        let Some((_, entry)) = r.pop() else { return };
+        let port = r.port;
+        if entry.corrupt() {
+            r.corrupted += 1;
+            self.tally.corrupted += 1;
+            let flow = self.pool.take(entry.id()).flow;
+            self.fates.entry(flow).or_default().corrupted += 1;
+            return;
+        }
+        let (node, pool, mut hands) = split!(self, n, at);
+        node.on_packet(at, port, entry.id(), pool, &mut hands);
+    }
+
+    fn wake(&mut self, n: u32, at: Time) {
+        self.tally.events += 1;
+        let (node, pool, mut hands) = split!(self, n, at);
+        if let Woken::Driver(token) = node.on_wake(at, pool, &mut hands) {
+            self.driver_event(n, token, at);
+        }
+    }
+
+    /// What the scenario has in store for a node.
+    fn driver_event(&mut self, n: u32, token: u32, at: Time) {
+        let event = self.events[token as usize];
+        let (node, pool, mut hands) = split!(self, n, at);
+        match event {
+            Event::Up(port, up) => node.set_up(port, up, at, pool, &mut hands),
+            Event::Rate(port, rate) => node.set_rate(port, rate, at, pool, &mut hands),
+            Event::Restart => node.restart(at, pool, &mut hands),
+        }
+    }
+
+    /// How far it has come: the end of the bucket at hand.
+    pub fn now(&self) -> Time {
+        self.bucket_end
+    }
+
+    /// Lets the probe look at every node; nothing at or after `at` has happened yet.
+    pub fn sample(&mut self, at: Time) {
+        for (n, node) in self.nodes.iter_mut().enumerate() {
+            self.probe.sample(n as u32, node, at);
+        }
+    }
+
+    /// Packets stored in held ports, and packets on wires (which includes those that wait by timetable).
+    pub fn remaining(&self) -> (u64, u64) {
+        let on_wires = self.rings.iter().map(|r| r.len() as u64).sum();
+        (self.nodes.iter().map(Node::stored).sum(), on_wires)
+    }
+
+    pub fn memory(&self) -> usize {
+        self.pool.memory()
+            + self.calendar.memory()
+            + self.rings.iter().map(Ring::memory).sum::<usize>()
+            + self.nodes.iter().map(Node::memory).sum::<usize>()
+    }
+}
+
+/// The width of a bucket: the smallest lookahead, unless that is far below the usual; then such nodes run in time order.
+fn bucket_width(lookahead: &[Time]) -> Time {
+    let mut sorted: Vec<Time> = lookahead.iter().copied().filter(|l| *l != Time::MAX).collect();
+    sorted.sort_unstable();
+    let Some(median) = sorted.get(sorted.len() / 2).copied() else { return Time::from_ms(1) };
+    // 1/16: below that, the buckets of the many would be emptied sixteen times for each that has work. Measured in docs/performance.md.
+    sorted.into_iter().find(|l| *l >= median / 16).unwrap_or(median)
+}

@@ -1,0 +1,210 @@
+//! Which node runs next: a calendar of nodes (not of events), one entry per node and bucket.
+//!
+//! A node that runs at bucket `[b, b + width)` may take everything that happens to it before `b + lookahead`, where its
+//! lookahead is the smallest delay of the links that lead to it: nothing that has not happened yet can reach it sooner.
+//! So an entry pays for a whole batch of packets, and packets themselves are never sorted: they wait in the ring of
+//! their link, in order.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use midpath_core::units::Time;
+
+const BUCKETS: usize = 1024;
+const WORDS: usize = BUCKETS / 64;
+
+/// The calendar. `shift` is the binary logarithm of the bucket width in picoseconds.
+pub(super) struct Calendar {
+    shift: u32,
+    /// Number of the first bucket that may hold entries.
+    current: u64,
+    buckets: Vec<Vec<u32>>,
+    occupied: [u64; WORDS],
+    /// Entries beyond the last bucket.
+    far: BinaryHeap<Reverse<(Time, u32)>>,
+    /// When each node has something to do next, as far as is known.
+    next: Vec<Time>,
+}
+
+impl Calendar {
+    /// A calendar for `nodes` nodes with buckets no wider than `width`.
+    pub fn new(nodes: usize, width: Time) -> Calendar {
+        let shift = 63 - width.0.clamp(1 << 10, 1 << 40).leading_zeros();
+        Calendar {
+            shift,
+            current: 0,
+            buckets: vec![Vec::new(); BUCKETS],
+            occupied: [0; WORDS],
+            far: BinaryHeap::new(),
+            next: vec![Time::MAX; nodes],
+        }
+    }
+
+    pub fn width(&self) -> Time {
+        Time(1 << self.shift)
+    }
+
+    /// When `node` has something to do next.
+    #[inline]
+    pub fn next_of(&self, node: u32) -> Time {
+        self.next[node as usize]
+    }
+
+    /// Something will happen to `node` at `at`. Only the earliest such time is kept. Says whether that was news.
+    #[inline]
+    pub fn note(&mut self, node: u32, at: Time) -> bool {
+        let next = &mut self.next[node as usize];
+        if at >= *next {
+            return false;
+        }
+        *next = at;
+        self.insert(node, at);
+        true
+    }
+
+    /// `node` has run; what it does next is at `at`, possibly never.
+    #[inline]
+    pub fn renew(&mut self, node: u32, at: Time) {
+        self.next[node as usize] = at;
+        if at != Time::MAX {
+            self.insert(node, at);
+        }
+    }
+
+    #[inline]
+    fn insert(&mut self, node: u32, at: Time) {
+        let bucket = (at.0 >> self.shift).max(self.current);
+        if bucket - self.current >= BUCKETS as u64 {
+            self.far.push(Reverse((at, node)));
+            return;
+        }
+        let slot = bucket as usize % BUCKETS;
+        self.buckets[slot].push(node);
+        self.occupied[slot / 64] |= 1 << (slot % 64);
+    }
+
+    /// Moves to the first bucket with an entry and takes its nodes into `out`; returns its start.
+    /// `None` if that bucket starts at or after `limit`; the calendar is unchanged then.
+    pub fn take_bucket(&mut self, limit: Time, out: &mut Vec<u32>) -> Option<Time> {
+        let near = self.first_occupied();
+        let far = self.far.peek().map(|e| e.0.0.0 >> self.shift);
+        let bucket = match (near, far) {
+            (None, None) => return None,
+            (Some(b), None) | (None, Some(b)) => b,
+            (Some(a), Some(b)) => a.min(b),
+        };
+        let start = Time(bucket << self.shift);
+        if start >= limit {
+            return None;
+        }
+        self.current = bucket;
+        self.refill();
+        let slot = bucket as usize % BUCKETS;
+        out.append(&mut self.buckets[slot]);
+        self.occupied[slot / 64] &= !(1 << (slot % 64));
+        Some(start)
+    }
+
+    /// Brings far entries that the moved calendar now covers into their buckets.
+    fn refill(&mut self) {
+        while let Some(Reverse((at, node))) = self.far.peek().copied() {
+            if (at.0 >> self.shift) - self.current >= BUCKETS as u64 {
+                return;
+            }
+            self.far.pop();
+            self.insert(node, at);
+        }
+    }
+
+    /// The number of the first bucket at or after `current` with an entry.
+    fn first_occupied(&self) -> Option<u64> {
+        let base = self.current as usize % BUCKETS;
+        let (word, bit) = (base / 64, base % 64);
+        // The word of `current` is looked at twice: its upper bits first, its lower bits after the way round.
+        for i in 0..=WORDS {
+            let w = (word + i) % WORDS;
+            let mask = match i {
+                0 => !0 << bit,
+                WORDS => !(!0 << bit),
+                _ => !0,
+            };
+            let bits = self.occupied[w] & mask;
+            if bits != 0 {
+                let slot = w * 64 + bits.trailing_zeros() as usize;
+                let ahead = (slot + BUCKETS - base) % BUCKETS;
+                return Some(self.current + ahead as u64);
+            }
+        }
+        None
+    }
+
+    /// No node has anything to do before this; [`Time::MAX`] when none has anything to do at all.
+    ///
+    /// An entry that has become stale may make it too early, never too late; running that bucket mends it.
+    pub fn earliest(&self) -> Time {
+        let far = self.far.peek().map_or(Time::MAX, |e| e.0.0);
+        let Some(bucket) = self.first_occupied() else { return far };
+        let slot = bucket as usize % BUCKETS;
+        let first = self.buckets[slot].iter().map(|n| self.next[*n as usize]).min().unwrap_or(Time::MAX);
+        // All of a bucket's entries may be stale: then the bucket's own end is the bound.
+        let end = Time((bucket + 1) << self.shift);
+        far.min(first.min(end))
+    }
+
+    pub fn memory(&self) -> usize {
+        self.buckets.iter().map(|b| b.capacity() * 4).sum::<usize>() + self.next.capacity() * 8
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn far_entries_come_back_in_order() {
+        let mut c = Calendar::new(3, Time::from_us(1));
+        let (a, b) = (Time::from_ms(500), Time::from_secs(3));
+        c.note(2, b);
+        c.note(1, a);
+        assert_eq!(c.earliest(), a);
+        let mut out = Vec::new();
+        let start = c.take_bucket(Time::MAX, &mut out).unwrap();
+        assert!(start <= a && a < start + c.width());
+        assert_eq!(out, [1]);
+        c.renew(1, Time::MAX);
+        out.clear();
+        assert!(c.take_bucket(Time::from_secs(3) - c.width(), &mut out).is_none());
+        assert!(c.take_bucket(Time::MAX, &mut out).is_some());
+        assert_eq!(out, [2]);
+    }
+
+    proptest! {
+        /// Against a sorted list: every node is offered in the bucket of its time, and time never goes back.
+        #[test]
+        fn every_note_is_served_in_its_bucket(steps in prop::collection::vec((0u32..20, 0u64..5_000_000_000_000), 1..200)) {
+            let mut c = Calendar::new(20, Time::from_us(3));
+            let mut due = [Time::MAX; 20];
+            let mut floor = Time::ZERO;
+            let mut out = Vec::new();
+            for (node, ahead) in steps {
+                let at = floor + Time(ahead);
+                c.note(node, at);
+                due[node as usize] = due[node as usize].min(at);
+                prop_assert!(c.earliest() <= *due.iter().min().unwrap());
+                if ahead % 3 == 0 {
+                    out.clear();
+                    let Some(start) = c.take_bucket(Time::MAX, &mut out) else { continue };
+                    prop_assert!(start + c.width() > floor);
+                    floor = floor.max(start);
+                    let end = start + c.width();
+                    for n in out.iter() {
+                        if due[*n as usize] < end { due[*n as usize] = Time::MAX; c.renew(*n, Time::MAX); }
+                    }
+                    prop_assert!(due.iter().all(|d| *d >= end));
+                    floor = floor.max(end);
+                }
+            }
+        }
+    }
+}

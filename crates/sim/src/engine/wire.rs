@@ -1,0 +1,124 @@
+//! Links as the engine sees them: one direction each, with what can happen to a packet on the way.
+
+use std::collections::VecDeque;
+
+use midpath_core::packet::{PacketId, PortId};
+use midpath_core::rng::{Stream, unit};
+use midpath_core::units::Time;
+
+/// One direction of a link, at its sending end.
+pub(crate) struct Wire {
+    pub delay: Time,
+    pub target: Target,
+    /// Probability that a packet is corrupted on the way, with the stream that decides.
+    pub corruption: Option<(f64, Stream)>,
+    pub faults: Option<Box<FaultLine>>,
+}
+
+/// Where a wire ends.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Target {
+    /// A ring in the same part.
+    Here { ring: u32, node: u32 },
+    /// A ring in another part.
+    There { part: u32, ring: u32 },
+}
+
+/// What happens to one direction of a link during the run, known beforehand.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct FaultLine {
+    /// When it goes down.
+    pub downs: Vec<Time>,
+    /// Delays from a time on, in order.
+    pub delays: Vec<(Time, Time)>,
+    /// When the last packet will have arrived: a shorter delay does not overtake.
+    pub last_arrival: Time,
+    /// Packets lost because the link went down while they were being sent.
+    pub lost: u64,
+}
+
+impl FaultLine {
+    /// Whether the link goes down while a packet is on its way through the transmitter.
+    pub fn cuts(&self, start: Time, end: Time) -> bool {
+        self.downs.iter().any(|t| start < *t && *t < end)
+    }
+
+    /// The delay for a packet whose last bit leaves at `end`.
+    pub fn delay_at(&self, end: Time, initial: Time) -> Time {
+        self.delays.iter().take_while(|d| d.0 <= end).last().map_or(initial, |d| d.1)
+    }
+}
+
+impl Wire {
+    /// Whether the next packet is corrupted.
+    #[inline]
+    pub fn corrupts(&mut self) -> bool {
+        match &mut self.corruption {
+            None => false,
+            Some((p, stream)) => unit(stream) < *p,
+        }
+    }
+}
+
+/// The packets on one direction of a link, first to arrive first.
+#[derive(Default)]
+pub(crate) struct Ring {
+    queue: VecDeque<(Time, Entry)>,
+    pub port: PortId,
+    pub corrupted: u64,
+}
+
+/// A packet on a wire, with a bit that says whether it arrives in one piece.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Entry(u32);
+
+const CORRUPT: u32 = 1 << 31;
+
+impl Entry {
+    #[inline]
+    pub fn new(id: PacketId, corrupt: bool) -> Entry {
+        debug_assert!(id.0 < CORRUPT);
+        Entry(id.0 | if corrupt { CORRUPT } else { 0 })
+    }
+    #[inline]
+    pub fn id(self) -> PacketId {
+        PacketId(self.0 & !CORRUPT)
+    }
+    #[inline]
+    pub fn corrupt(self) -> bool {
+        self.0 & CORRUPT != 0
+    }
+}
+
+impl Ring {
+    pub fn new(port: PortId) -> Ring {
+        Ring { port, ..Ring::default() }
+    }
+
+    /// Adds a packet; says whether it is the only one, so that its arrival is news to the receiving node.
+    #[inline]
+    pub fn push(&mut self, at: Time, entry: Entry) -> bool {
+        debug_assert!(self.queue.back().is_none_or(|b| b.0 <= at), "a link keeps its order");
+        self.queue.push_back((at, entry));
+        self.queue.len() == 1
+    }
+
+    /// When the first packet arrives.
+    #[inline]
+    pub fn head(&self) -> Time {
+        self.queue.front().map_or(Time::MAX, |e| e.0)
+    }
+
+    #[inline]
+    pub fn pop(&mut self) -> Option<(Time, Entry)> {
+        self.queue.pop_front()
+    }
+
+    pub fn len(&self) -> usize {
+        self.queue.len()
+    }
+
+    pub fn memory(&self) -> usize {
+        self.queue.capacity() * 16
+    }
+}
