@@ -23,5 +23,9 @@ class ScenarioError(ValueError):
         return ": ".join(part for part in (place, self.key, self.message) if part)
 
 
+class UsageError(ValueError):
+    """A command that does not say what to do."""
+
+
 class OutputError(OSError):
     """A result that cannot be written or read where the user said."""

@@ -8,16 +8,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-import click
 import typer
 
 from midpath.cli import inspect, papers, runs
-from midpath.errors import OutputError, ScenarioError
+from midpath.errors import OutputError, ScenarioError, UsageError
 
 app = typer.Typer(
     name="midpath",
-    help="Run congestion control on any topology: simulate, compare, report.",
-    no_args_is_help=True,
+    invoke_without_command=True,
     add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -33,17 +31,22 @@ app.command()(inspect.version)
 app.add_typer(papers.app, name="paper")
 
 
+@app.callback()
+def root(context: typer.Context) -> None:
+    """Run congestion control on any topology: simulate, compare, report."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command and returns its exit code."""
     try:
         code = app(args=list(arguments) if arguments is not None else None, standalone_mode=False)
-    except click.exceptions.NoArgsIsHelpError as error:
-        return _say(error.format_message(), 2, bare=True)
-    except click.ClickException as error:
+    except typer.TyperException as error:
         return _say(error.format_message(), 2)
-    except (ScenarioError, OutputError) as error:
+    except (ScenarioError, OutputError, UsageError) as error:
         return _say(str(error), 2)
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, typer.Abort):
         return _say("stopped", 130)
     except BrokenPipeError:
         # Whoever read our output has seen enough.
@@ -54,8 +57,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _say(message: str, code: int, *, bare: bool = False) -> int:
-    print(message if bare else f"midpath: {message}", file=sys.stderr)
+def _say(message: str, code: int) -> int:
+    # One message is one line, whatever a library put into it.
+    print(f"midpath: {' '.join(message.split())}", file=sys.stderr)
     return code
 
 

@@ -7,8 +7,9 @@ import tomllib
 from pathlib import Path
 from typing import Annotated, Any
 
-import click
 import typer
+
+from midpath.errors import UsageError
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 File = Annotated[Path, typer.Argument(help="The scenario, a TOML file.", show_default=False)]
@@ -26,7 +27,7 @@ def changes(settings: list[str] | None) -> dict[str, Any]:
     for setting in settings or []:
         key, equals, value = setting.partition("=")
         if not equals:
-            raise click.UsageError(f"--set {setting}: write KEY=VALUE")
+            raise UsageError(f"--set {setting}: write KEY=VALUE")
         found[key.strip()] = _value(value.strip())
     return found
 

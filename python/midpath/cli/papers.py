@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import click
 import typer
 
 from midpath.cli.options import Json, print_json
+from midpath.errors import UsageError
 from midpath.papers import Claim, claims
 
-app = typer.Typer(help="Run what papers claim, and compare.", no_args_is_help=True)
+app = typer.Typer(help="Run what papers claim, and compare.")
 
 
 @app.command("list")
@@ -35,7 +35,7 @@ def run_claims(
     chosen = [claim for claim in claims() if name in ("all", claim.id)]
     if not chosen:
         known = ", ".join(claim.id for claim in claims()) or "none yet"
-        raise click.UsageError(f"there is no claim {name!r} to run; there are: {known}")
+        raise UsageError(f"there is no claim {name!r} to run; there are: {known}")
     _refuse(chosen, json)
 
 
@@ -43,4 +43,5 @@ def _refuse(chosen: list[Claim], json: bool) -> None:
     message = f"{chosen[0].id} is described but this version cannot run claims yet"
     if json:
         print_json([claim.to_json() | {"holds": None, "why": message} for claim in chosen])
-    raise click.ClickException(message)
+    typer.echo(f"midpath: {message}", err=True)
+    raise typer.Exit(1)

@@ -13,6 +13,7 @@ from midpath.cli.options import File, Json, Out, Seed, Set, changes, print_json
 from midpath.cli.progress import bar
 from midpath.compare import IDEAL, require_comparison
 from midpath.compare import compare as compare_schemes
+from midpath.errors import UsageError
 from midpath.result import MARKER
 from midpath.run import run as run_scenario
 from midpath.scenario import Scenario
@@ -61,7 +62,7 @@ def compare(
     """
     names = [name.strip() for name in schemes.split(",") if name.strip()]
     if not names:
-        raise typer.BadParameter("name at least one scheme", param_hint="--schemes")
+        raise UsageError("--schemes names none")
     scenario = Scenario.from_toml(file).with_(seed=seed, changes=changes(settings))
     if out:
         require_comparison(out)

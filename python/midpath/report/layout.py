@@ -38,8 +38,6 @@ def is_map(topology: dict[str, Any]) -> bool:
 
 def stretch(topology: dict[str, Any]) -> float:
     """How much longer a degree of latitude is than one of longitude, in the middle of the map."""
-    if not is_map(topology):
-        return 1.0
     latitudes = [float(n["y"]) for n in topology["nodes"] if n.get("y") is not None]
     return 1 / math.cos(math.radians((min(latitudes) + max(latitudes)) / 2))
 

@@ -6,10 +6,11 @@ import math
 from typing import Any
 
 import networkx as nx
+import numpy as np
 import pandas as pd
 
 from midpath.report.figure import Figure, Layout, Trace, compact, hover, variant
-from midpath.report.layout import Place, graph_of, places, stretch
+from midpath.report.layout import Place, graph_of, is_map, places, stretch
 from midpath.report.model import Model
 from midpath.report.palette import name
 from midpath.units import quantity
@@ -17,7 +18,7 @@ from midpath.units import quantity
 STEPS = 10
 LABELLED_NODES = 60
 # Room at the sides of the map for names, as a share of its width and height.
-MARGIN = 0.08
+MARGIN = 0.1
 
 
 def drawn(model: Model) -> Figure:
@@ -49,7 +50,7 @@ def _halves(where: dict[str, Place], ports: pd.DataFrame) -> list[Trace]:
             "x": compact(xs),
             "y": compact(ys),
             "hoverinfo": "skip",
-            "line": {"width": 1.5 + 6.5 * step / (STEPS - 1)},
+            "line": {"width": (1.5 + 6.5 * step / (STEPS - 1)) * shrink(len(where))},
             "meta": {"ramp": step / (STEPS - 1)},
         }
         for step, (xs, ys) in steps.items()
@@ -62,6 +63,11 @@ def ramp_step(utilisation: float) -> int:
     return min(max(int(utilisation * STEPS), 0), STEPS - 1)
 
 
+def shrink(nodes: int) -> float:
+    """How much finer than usual a large network is drawn."""
+    return float(np.clip((LABELLED_NODES / max(nodes, 1)) ** 0.5, 0.3, 1.0))
+
+
 def _nodes(model: Model, where: dict[str, Place], ports: pd.DataFrame) -> Trace:
     nodes, graph = model.topology["nodes"], graph_of(model.topology)
     routers = [node for node in nodes if node.get("kind") != "host"]
@@ -69,6 +75,7 @@ def _nodes(model: Model, where: dict[str, Place], ports: pd.DataFrame) -> Trace:
     shown = shown if len(shown) <= LABELLED_NODES else set()
     degrees = ports["node"].astype(str).value_counts()
     names = [node["name"] for node in nodes]
+    size = 13 * shrink(len(nodes))
     return {
         "type": "scatter",
         "mode": "markers+text",
@@ -80,7 +87,8 @@ def _nodes(model: Model, where: dict[str, Place], ports: pd.DataFrame) -> Trace:
             f"<b>{n['name']}</b><br>{n.get('kind') or 'node'}, {degrees.get(n['name'], 0)} ports" for n in nodes
         ],
         "hoverinfo": "text",
-        "marker": {"size": [7 if node.get("kind") == "host" else 13 for node in nodes]},
+        "marker": {"size": [size * (0.5 if node.get("kind") == "host" else 1.0) for node in nodes]},
+        "cliponaxis": False,
         "meta": {"nodes": True},
     }
 
@@ -132,14 +140,11 @@ def _port_text(port: Any) -> str:
 
 def _layout(model: Model, where: dict[str, Place]) -> Layout:
     xs, ys = zip(*where.values(), strict=True)
+    # A map keeps its proportions; any other drawing may fill the space there is.
+    anchor = {"scaleanchor": "x", "scaleratio": stretch(model.topology)} if is_map(model.topology) else {}
     return {
         "xaxis": {"visible": False, "range": _room(xs)},
-        "yaxis": {
-            "visible": False,
-            "range": _room(ys),
-            "scaleanchor": "x",
-            "scaleratio": stretch(model.topology),
-        },
+        "yaxis": {"visible": False, "range": _room(ys)} | anchor,
         "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
         "hovermode": "closest",
     }

@@ -80,7 +80,7 @@ def _card(figure: Figure, below: str = "") -> str:
     return (
         f'<section class="card {figure.id}"><header><h2>{escape(figure.title)}</h2>{choice}</header>'
         f'<p class="note">{escape(figure.note)}</p>{ramp}'
-        f'<div class="plot" id="plot-{figure.id}" style="height:{figure.height}px"></div>{below}</section>'
+        f'<div class="plot" id="plot-{figure.id}" style="--height:{figure.height}px"></div>{below}</section>'
     )
 
 

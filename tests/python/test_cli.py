@@ -1,0 +1,153 @@
+import json
+import tomllib
+
+import pytest
+
+import midpath
+from conftest import ROOT
+from midpath import _midpath
+
+COMMANDS = [
+    ["run"],
+    ["compare"],
+    ["report"],
+    ["topo"],
+    ["bench"],
+    ["schema"],
+    ["version"],
+    ["paper", "list"],
+    ["paper", "run"],
+]
+SMALL = """title = "small"
+seed = 3
+scheme = "newreno"
+
+[topology]
+generate = "dumbbell"
+pairs = 2
+access = {rate = "100 Mbps", delay = "1 ms"}
+bottleneck = {rate = "10 Mbps", delay = "5 ms"}
+
+[[flow]]
+from = "s0"
+to = "d0"
+size = "500 kB"
+
+[[flow]]
+from = "s1"
+to = "d1"
+size = "500 kB"
+start = "100 ms"
+"""
+
+
+@pytest.fixture
+def small(tmp_path):
+    file = tmp_path / "small.toml"
+    file.write_text(SMALL)
+    return file
+
+
+def test_run_prints_figures_and_stores_the_result(cli, small, tmp_path):
+    answer = cli("run", small, "--out", tmp_path / "out", "--seed", 9)
+    assert (answer.code, answer.err) == (0, "")
+    assert "2 of 2 flows ended" in answer.out
+    result = midpath.load(tmp_path / "out")
+    assert (result.seed, result.scheme, result.flows.num_rows) == (9, "newreno", 2)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "small.toml"]
+
+
+def test_run_json_is_what_is_stored(cli, small, tmp_path):
+    answer = cli("run", small, "--out", tmp_path / "out", "--json", "--scheme", "cubic")
+    assert json.loads(answer.out) == midpath.load(tmp_path / "out").run
+
+
+def test_set_changes_the_scenario(cli, small, tmp_path):
+    slow, fast = (
+        json.loads(cli("run", small, "--json", "--set", f"topology.bottleneck.rate={rate}").out)["summary"]["afct_s"]
+        for rate in ("5 Mbps", "50 Mbps")
+    )
+    assert slow > 3 * fast
+
+
+def test_threads_do_not_change_the_result(cli, small):
+    def run(threads):
+        found = json.loads(cli("run", small, "--json", "--threads", threads).out)
+        return {key: found[key] for key in found.keys() - {"wall_s", "hops_per_s", "threads"}}
+
+    assert run(1) == run(0) == run(3)
+
+
+def test_compare_prints_a_row_per_scheme(cli, small, tmp_path):
+    answer = cli("compare", small, "--schemes", "newreno,cubic", "--seeds", 2, "--out", tmp_path / "out")
+    assert (answer.code, answer.err) == (0, "")
+    for text in ("NewReno", "CUBIC", "Ideal", "AFCT/ideal", "±"):
+        assert text in answer.out
+    assert json.loads((tmp_path / "out" / "compare.json").read_text())["seeds"] == [3, 4]
+
+
+def test_compare_json(cli, small):
+    found = json.loads(cli("compare", small, "--schemes", "cubic", "--no-ideal", "--json").out)
+    assert [row["scheme"] for row in found["rows"]] == ["cubic"]
+    assert found["rows"][0]["figures"]["afct_s"]["n"] == 1
+
+
+def test_report_of_both_kinds(cli, small, tmp_path):
+    cli("run", small, "--out", tmp_path / "run")
+    cli("compare", small, "--schemes", "cubic,dctcp", "--out", tmp_path / "cmp")
+    assert cli("report", tmp_path / "run").out.strip() == f"report: {tmp_path / 'run' / 'report.html'}"
+    answer = cli("report", tmp_path / "cmp", "--out", tmp_path / "c.html", "--json")
+    assert json.loads(answer.out)["bytes"] == (tmp_path / "c.html").stat().st_size
+    # A report beside the tables does not make the directory anything else than a result.
+    assert cli("run", small, "--out", tmp_path / "run").code == 0
+
+
+def test_topo_describes_what_ships_a_scenario_and_a_file(cli, small):
+    found = json.loads(cli("topo", "abilene", "--json").out)
+    assert found["nodes"] == 11
+    assert cli("topo", small).code == 0
+    answer = cli("topo", "atlantis")
+    assert answer.code == 2
+    assert "abilene" in answer.err
+
+
+def test_version_and_schema(cli):
+    assert cli("version").out == f"midpath {midpath.__version__}\n"
+    assert json.loads(cli("version", "--json").out) == {"midpath": midpath.__version__}
+    assert json.loads(cli("schema").out) == json.loads(_midpath.schema())
+    cargo = tomllib.loads((ROOT / "Cargo.toml").read_text())
+    assert midpath.__version__ == cargo["workspace"]["package"]["version"]
+
+
+def test_papers_are_listed_honestly(cli):
+    assert isinstance(json.loads(cli("paper", "list", "--json").out), list)
+    answer = cli("paper", "run", "no-such/figure")
+    assert answer.code == 2
+    assert "no-such/figure" in answer.err
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_every_command_has_help_and_json(cli, command):
+    answer = cli(*command, "--help")
+    assert answer.code == 0
+    assert "--json" in answer.out or command == ["schema"]
+
+
+def test_wrong_use_is_one_message(cli, small):
+    for arguments in (["run"], ["run", small, "--bogus"], ["compare", small], ["run", small, "--set", "x"], ["fly"]):
+        answer = cli(*arguments)
+        assert answer.code == 2
+        assert answer.out == ""
+        assert answer.err.startswith("midpath: ")
+        assert answer.err.count("\n") == 1
+
+
+def test_installed_command(process, small, tmp_path):
+    answer = process("run", small.name, "--out", "out", cwd=tmp_path)
+    assert (answer.code, answer.err) == (0, "")
+    # Piped, so no colours, no progress, no box that a pipe would have to parse.
+    assert "\x1b" not in answer.out
+    assert process("version").out == f"midpath {midpath.__version__}\n"
+    bad = process("run", "no.toml", cwd=tmp_path)
+    assert (bad.code, bad.out) == (2, "")
+    assert bad.err == "midpath: no.toml: cannot be read: No such file or directory\n"
