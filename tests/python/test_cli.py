@@ -7,17 +7,8 @@ import midpath
 from conftest import ROOT
 from midpath import _midpath
 
-COMMANDS = [
-    ["run"],
-    ["compare"],
-    ["report"],
-    ["topo"],
-    ["bench"],
-    ["schema"],
-    ["version"],
-    ["paper", "list"],
-    ["paper", "run"],
-]
+COMMANDS = [[name] for name in ("run", "compare", "report", "topo", "bench", "schema", "version")]
+COMMANDS += [["paper", "list"], ["paper", "run"]]
 SMALL = """title = "small"
 seed = 3
 scheme = "newreno"

@@ -21,7 +21,7 @@ def blocks(language):
                 yield pytest.param(found[3], id=f"{page.relative_to(ROOT)}:{line}")
 
 
-@pytest.mark.parametrize("code", blocks("python"))
+@pytest.mark.parametrize("code", list(blocks("python")))
 def test_python_runs(code, tmp_path, monkeypatch):
     # In a directory of its own, where `examples/` is what it is for a reader in the project's.
     (tmp_path / "examples").symlink_to(ROOT / "examples")
@@ -29,7 +29,7 @@ def test_python_runs(code, tmp_path, monkeypatch):
     exec(compile(code, "docs", "exec"), {"__name__": "__main__"})
 
 
-@pytest.mark.parametrize("text", blocks("toml"))
+@pytest.mark.parametrize("text", list(blocks("toml")))
 def test_scenarios_can_be_run(text):
     if "[topology]" in text:
         Scenario(text, ROOT / "examples").check()
