@@ -1,0 +1,107 @@
+//! From the table to the topology: source, parts, kinds, classes, rates and delays, hosts, checks.
+
+use std::path::Path;
+
+use midpath_core::spec::SpecError;
+use midpath_core::units::Time;
+
+use super::{Component, TopologySpec, attach, fill, source};
+use crate::classes;
+use crate::draft::{Draft, MIN_DELAY};
+use crate::graph::{NodeKind, Topology};
+
+/// Most routers that a topology may be routed over: the table has an entry for each pair, here 1 GiB.
+pub const MAX_ROUTERS: usize = 16_384;
+
+/// Builds the topology. Files are looked for in `base_dir`; `seed` is the scenario's.
+///
+/// An error's key is relative to the topology table: `links[3].a`. `SpecError::under("topology")` completes it.
+pub fn build(spec: &TopologySpec, base_dir: &Path, seed: u64) -> Result<Topology, SpecError> {
+    let min_delay = spec.min_delay.unwrap_or(MIN_DELAY);
+    if min_delay.is_zero() {
+        return Err(SpecError::new("min_delay", "a link needs a delay above zero, such as \"1 us\""));
+    }
+    let mut draft = source::draft(spec, base_dir, seed)?;
+    draft.drop_self_loops();
+    if spec.component == Some(Component::Largest) {
+        draft.keep_largest_component();
+    }
+    classes::assign(&mut draft, spec.edge_degree.unwrap_or(classes::EDGE_DEGREE));
+    fill::links(spec, &mut draft, min_delay)?;
+    attach::hosts(spec, &mut draft, min_delay, seed)?;
+    let notes = draft.notes.clone();
+    finish(spec, draft, min_delay).map_err(|e| with_notes(e, &notes))
+}
+
+fn finish(spec: &TopologySpec, draft: Draft, min_delay: Time) -> Result<Topology, SpecError> {
+    let inline = spec.links.is_some();
+    let topology = draft.finish(min_delay).map_err(|e| if inline { e } else { e.under(source::key(spec)) })?;
+    check_connected(spec, &topology)?;
+    let routers = topology.routers().count();
+    if routers > MAX_ROUTERS {
+        let message = format!("{routers} routers; up to {MAX_ROUTERS} can be routed over");
+        return Err(SpecError::new(source::key(spec), message));
+    }
+    Ok(topology)
+}
+
+fn check_connected(spec: &TopologySpec, topology: &Topology) -> Result<(), SpecError> {
+    let parts = topology.adjacency().components();
+    if parts.len() <= 1 {
+        return stranded_by_hosts(spec, topology);
+    }
+    let name = |part: &Vec<usize>| topology.nodes()[part[0]].name.clone();
+    let message = format!(
+        "the network is not connected: it has {} parts, the largest of {} of {} nodes; `{}` cannot reach `{}`. Add links, or \
+         write component = \"largest\" to keep only the largest part",
+        parts.len(),
+        parts[0].len(),
+        topology.nodes().len(),
+        name(&parts[1]),
+        name(&parts[0]),
+    );
+    Err(SpecError::new(source::key(spec), message))
+}
+
+/// Hosts don't forward, so a network whose parts meet only in a multi-homed host is not connected for packets.
+fn stranded_by_hosts(spec: &TopologySpec, topology: &Topology) -> Result<(), SpecError> {
+    let mut seen = vec![false; topology.nodes().len()];
+    let Some(start) = topology.routers().next() else {
+        return check_hosts_only(spec, topology);
+    };
+    seen[start] = true;
+    let mut reached = vec![start];
+    while let Some(n) = reached.pop() {
+        for port in topology.ports(n) {
+            let peer = port.peer as usize;
+            if !std::mem::replace(&mut seen[peer], true) && topology.nodes()[peer].kind == NodeKind::Router {
+                reached.push(peer);
+            }
+        }
+    }
+    match seen.iter().position(|s| !s) {
+        None => Ok(()),
+        Some(n) => {
+            let (a, b) = (&topology.nodes()[n].name, &topology.nodes()[start].name);
+            let message =
+                format!("`{a}` reaches `{b}` only through a host, and hosts do not forward; make it a router");
+            Err(SpecError::new(source::key(spec), message))
+        }
+    }
+}
+
+fn check_hosts_only(spec: &TopologySpec, topology: &Topology) -> Result<(), SpecError> {
+    match topology.nodes() {
+        [_] | [_, _] => Ok(()),
+        _ => {
+            Err(SpecError::new(source::key(spec), "there is no router, and hosts do not forward; make a node a router"))
+        }
+    }
+}
+
+fn with_notes(mut error: SpecError, notes: &[String]) -> SpecError {
+    if !notes.is_empty() {
+        error.message = format!("{} (note: {})", error.message, notes.join("; "));
+    }
+    error
+}

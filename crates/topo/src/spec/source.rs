@@ -1,0 +1,179 @@
+//! The draft of a topology from whichever source the table names.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use midpath_core::spec::SpecError;
+use midpath_core::units::Ratio;
+
+use super::{DelaySpec, LinkSpec, NodeSpec, TopologySpec, generated};
+use crate::draft::{Draft, DraftLink, DraftNode};
+use crate::format::{self, Format, FormatError, Options, rocketfuel_weights};
+use crate::graph::NodeKind;
+use crate::{builtin, suggest};
+
+/// The key of the source, for errors about the network as a whole.
+pub fn key(spec: &TopologySpec) -> &'static str {
+    match spec {
+        TopologySpec { builtin: Some(_), .. } => "builtin",
+        TopologySpec { generate: Some(_), .. } => "generate",
+        TopologySpec { file: Some(_), .. } => "file",
+        _ => "links",
+    }
+}
+
+/// The network as its source states it.
+pub fn draft(spec: &TopologySpec, base_dir: &Path, seed: u64) -> Result<Draft, SpecError> {
+    check_one_source(spec)?;
+    generated::check_keys(spec)?;
+    check_file_keys(spec)?;
+    if let Some(name) = &spec.builtin {
+        let unknown = || SpecError::new("builtin", suggest::unknown("network", name, builtin::builtin_names()));
+        return builtin::builtin(name).ok_or_else(unknown);
+    }
+    if let Some(file) = &spec.file {
+        return read_file(spec, base_dir, file);
+    }
+    if let Some(links) = &spec.links {
+        return inline(spec.nodes.as_deref().unwrap_or(&[]), links);
+    }
+    generated::draft(spec, seed)
+}
+
+fn check_one_source(spec: &TopologySpec) -> Result<(), SpecError> {
+    let given = [
+        ("builtin", spec.builtin.is_some()),
+        ("generate", spec.generate.is_some()),
+        ("file", spec.file.is_some()),
+        ("links", spec.links.is_some()),
+    ];
+    let given: Vec<&str> = given.into_iter().filter(|(_, g)| *g).map(|(k, _)| k).collect();
+    match given[..] {
+        [_] => Ok(()),
+        [] => Err(SpecError::new("", "no network: write one of `builtin`, `generate`, `file` and `links`")),
+        [first, second, ..] => {
+            let message = format!("`{first}` already says where the network comes from; write one of them");
+            Err(SpecError::new(second, message))
+        }
+    }
+}
+
+fn check_file_keys(spec: &TopologySpec) -> Result<(), SpecError> {
+    let stray =
+        |key: &str, of: &str| Err(SpecError::new(key, format!("`{key}` belongs to `{of}`, which is not given")));
+    match spec {
+        _ if spec.file.is_none() && spec.format.is_some() => stray("format", "file"),
+        _ if spec.file.is_none() && spec.radius.is_some() => stray("radius", "file"),
+        _ if spec.links.is_none() && spec.nodes.is_some() => stray("nodes", "links"),
+        _ => Ok(()),
+    }
+}
+
+fn read_file(spec: &TopologySpec, base_dir: &Path, file: &str) -> Result<Draft, SpecError> {
+    let path = base_dir.join(file);
+    read_path(&path, spec.format, Options { radius: spec.radius.unwrap_or(0) }).map_err(|e| {
+        let place = e.line.map(|l| format!(", line {l}")).unwrap_or_default();
+        SpecError::new("file", format!("{file}{place}: {}", e.message))
+    })
+}
+
+/// Reads a topology file. Of Rocketfuel's `weights.intra` and `latencies.intra`, the other one is read too if it is there.
+pub fn read_path(path: &Path, format: Option<Format>, options: Options) -> Result<Draft, FormatError> {
+    let bytes = read_bytes(path)?;
+    let unknown = || {
+        let names = Format::ALL.map(|f| format!("\"{}\"", f.name())).join(", ");
+        FormatError::whole(format!("neither name nor content tell the format; say it with `format`: one of {names}"))
+    };
+    let format = format.or_else(|| format::guess(path, &bytes)).ok_or_else(unknown)?;
+    let draft = format::parse(format, &bytes, options)?;
+    let other = match format {
+        Format::RocketfuelWeights => (path.with_file_name("latencies.intra"), Format::RocketfuelLatencies),
+        Format::RocketfuelLatencies => (path.with_file_name("weights.intra"), Format::RocketfuelWeights),
+        _ => return Ok(draft),
+    };
+    if !other.0.exists() {
+        return Ok(draft);
+    }
+    let second = format::parse(other.1, &read_bytes(&other.0)?, options)
+        .map_err(|e| FormatError { message: format!("{}: {}", other.0.display(), e.message), ..e })?;
+    let latencies_first = format == Format::RocketfuelLatencies;
+    let (weights, latencies) = if latencies_first { (second, draft) } else { (draft, second) };
+    Ok(rocketfuel_weights::merge(weights, &latencies))
+}
+
+fn read_bytes(path: &Path) -> Result<Vec<u8>, FormatError> {
+    use std::io::Read;
+    let unreadable = |e: std::io::Error| FormatError::whole(format!("cannot be read: {e} ({})", path.display()));
+    let mut bytes = Vec::new();
+    // One byte more than is accepted, so that the reader can tell a file that is too large.
+    let file = std::fs::File::open(path).map_err(unreadable)?;
+    file.take(format::MAX_FILE_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    Ok(bytes)
+}
+
+fn inline(nodes: &[NodeSpec], links: &[LinkSpec]) -> Result<Draft, SpecError> {
+    if links.is_empty() {
+        return Err(SpecError::new(
+            "links",
+            "no links; write at least one, such as { a = \"h0\", b = \"h1\", rate = \"1 Gbps\", delay = \"1 ms\" }",
+        ));
+    }
+    let mut draft = Draft::default();
+    let mut index: HashMap<String, usize> = HashMap::new();
+    for (i, n) in nodes.iter().enumerate() {
+        if index.insert(n.name.clone(), i).is_some() {
+            let message = format!("`{}` is already the name of another node; names are unique", n.name);
+            return Err(SpecError::new(format!("nodes[{i}].name"), message));
+        }
+        draft.nodes.push(inline_node(n).map_err(|e| e.under(&format!("nodes[{i}]")))?);
+    }
+    for link in links {
+        let (a, b) = (end(&mut draft, &mut index, &link.a), end(&mut draft, &mut index, &link.b));
+        draft.links.push(inline_link(link, a, b));
+    }
+    if let Some(i) = draft.links.iter().position(|l| l.a == l.b) {
+        let message = format!("`{}` is linked to itself; a link joins two nodes", links[i].a);
+        return Err(SpecError::new(format!("links[{i}].b"), message));
+    }
+    let adjacency = draft.adjacency();
+    for (n, node) in draft.nodes.iter_mut().enumerate() {
+        let kind = if adjacency.degree(n) == 1 { NodeKind::Host } else { NodeKind::Router };
+        node.kind = node.kind.or(Some(kind));
+    }
+    Ok(draft)
+}
+
+fn inline_node(n: &NodeSpec) -> Result<DraftNode, SpecError> {
+    let finite = |key: &str, v: Option<f64>| match v {
+        Some(v) if !v.is_finite() => Err(SpecError::new(key, format!("{v} is not a coordinate"))),
+        v => Ok(v),
+    };
+    let (x, y) = (finite("x", n.x)?, finite("y", n.y)?);
+    Ok(DraftNode { name: n.name.clone(), kind: n.kind, class: n.class.clone(), pos: x.zip(y), label: None })
+}
+
+fn end(draft: &mut Draft, index: &mut HashMap<String, usize>, name: &str) -> usize {
+    *index.entry(name.to_owned()).or_insert_with(|| {
+        draft.nodes.push(DraftNode { name: name.to_owned(), ..DraftNode::default() });
+        draft.nodes.len() - 1
+    })
+}
+
+fn inline_link(l: &LinkSpec, a: usize, b: usize) -> DraftLink {
+    DraftLink {
+        a,
+        b,
+        rate: l.rate,
+        rate_back: l.rate_back,
+        delay: match l.delay {
+            Some(DelaySpec::Constant(t)) => Some(t),
+            // "distance" is also what a link without a delay gets, unless `default_delay` says otherwise.
+            Some(DelaySpec::Distance) | None => None,
+        },
+        length_km: None,
+        mtu: l.mtu,
+        weight: l.weight,
+        corruption: l.corruption.map_or(0.0, Ratio::as_f64),
+        queue: l.queue.clone(),
+    }
+}
