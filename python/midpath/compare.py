@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import threading
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,24 +11,16 @@ from typing import Any
 import pandas as pd
 
 from midpath import _midpath
-from midpath.errors import OutputError
 from midpath.metrics import METRICS
-from midpath.result import MARKER as RUN_MARKER
 from midpath.result import Result, load
-from midpath.run import as_scenario, run
+from midpath.run import as_scenario
 from midpath.scenario import Scenario
 from midpath.stats import Estimate, estimate, paired_ratio, told_apart
 from midpath.storage import read_json, require_replaceable, to_json, write_text
+from midpath.work import RUNS, RunCallback, StepCallback, Work, run_directory
 
 MARKER = "compare.json"
-# A directory that holds single runs but no MARKER yet is a comparison that was interrupted: it can be gone on with.
-RUNS = "runs"
 IDEAL = "ideal"
-
-# Told after each run: its scheme and seed, how many are done, how many there are.
-RunCallback = Callable[[str, int, int, int], None]
-# Told now and then what one run has reached.
-StepCallback = Callable[[str, int, dict[str, Any]], None]
 
 
 @dataclass(frozen=True)
@@ -147,6 +137,7 @@ def compare(
     seeds: int | Sequence[int] = 1,
     ideal: bool = True,
     jobs: int | None = None,
+    executor: Executor | None = None,
     out: str | Path | None = None,
     on_run: RunCallback | None = None,
     on_step: StepCallback | None = None,
@@ -154,7 +145,8 @@ def compare(
     """Runs every scheme with every seed, `jobs` at a time, on threads: the simulator works outside Python's lock.
 
     `seeds` is how many, from the scenario's own upwards, or which. With `out`, each run is stored as it ends, and runs
-    that are already there are not run again.
+    that are already there are not run again. An `executor` (of processes, or of a Dask cluster) takes the place of the
+    threads; it reports no steps.
     """
     asked = as_scenario(scenario)
     wanted = list(dict.fromkeys([*schemes, *([IDEAL] if ideal else [])]))
@@ -164,8 +156,8 @@ def compare(
     path = Path(out) if out is not None else None
     if path is not None:
         require_comparison(path)
-    work = _Work(asked, path, on_run, on_step)
-    results = work.all([(scheme, seed) for scheme in wanted for seed in numbers], jobs or os.cpu_count() or 1)
+    work = Work(asked, path, on_run, on_step)
+    results = work.all([(scheme, seed) for scheme in wanted for seed in numbers], jobs, executor)
     source = Path(asked.source).name if asked.source else None
     found = Comparison(asked.effective_text(), source, wanted, numbers, results)
     if path is not None:
@@ -182,79 +174,7 @@ def load_comparison(directory: str | Path) -> Comparison:
     return Comparison(head["scenario"], head.get("source"), head["schemes"], head["seeds"], results)
 
 
-def run_directory(path: Path, scheme: str, seed: int) -> Path:
-    """Where a comparison keeps one of its runs."""
-    return path / RUNS / f"{scheme}-{seed}"
-
-
 def require_comparison(path: Path) -> None:
     """Raises `OutputError` if `path` is in use for something else."""
     if not (path / RUNS).is_dir():
         require_replaceable(path, MARKER)
-
-
-class _Work:
-    """The runs of a comparison, some of them perhaps done before."""
-
-    def __init__(
-        self, scenario: Scenario, out: Path | None, on_run: RunCallback | None, on_step: StepCallback | None
-    ) -> None:
-        self.scenario, self.out, self.on_run, self.on_step = scenario, out, on_run, on_step
-        self.stop = threading.Event()
-        self.failure: BaseException | None = None
-
-    def all(self, pairs: list[tuple[str, int]], jobs: int) -> dict[tuple[str, int], Result]:
-        """Every pair's result, in the order of `pairs`."""
-        results: dict[tuple[str, int], Result] = {}
-        with ThreadPoolExecutor(jobs) as pool:
-            futures = {pool.submit(self.guarded, *pair): pair for pair in pairs}
-            try:
-                for future in as_completed(futures):
-                    pair = futures[future]
-                    results[pair] = future.result()
-                    if self.on_run:
-                        self.on_run(*pair, len(results), len(pairs))
-            except BaseException as caught:
-                self.stop.set()
-                pool.shutdown(cancel_futures=True)
-                raise self.failure or caught from None
-        return {pair: results[pair] for pair in pairs}
-
-    def guarded(self, scheme: str, seed: int) -> Result:
-        """`one`; the first that fails stops the others and is the one that is reported."""
-        try:
-            return self.one(scheme, seed)
-        except BaseException as error:
-            if not self.stop.is_set():
-                self.failure = error
-                self.stop.set()
-            raise
-
-    def one(self, scheme: str, seed: int) -> Result:
-        """One run: read if it is there, else run and stored."""
-        if self.stop.is_set():
-            raise KeyboardInterrupt
-        directory = run_directory(self.out, scheme, seed) if self.out else None
-        if directory and (stored := self.stored(directory, scheme, seed)):
-            return stored
-        result = run(self.scenario, scheme=scheme, seed=seed, progress=lambda step: self.step(scheme, seed, step))
-        if directory:
-            result.save(directory)
-        return result
-
-    def stored(self, directory: Path, scheme: str, seed: int) -> Result | None:
-        """The stored result of exactly this run by this version, if there is one."""
-        if not (directory / RUN_MARKER).is_file():
-            return None
-        try:
-            result = load(directory)
-        except OutputError:
-            return None
-        have = (result.run.get("midpath"), result.run.get("scenario"), result.scheme, result.seed)
-        return result if have == (_midpath.version(), self.scenario.effective_text(), scheme, seed) else None
-
-    def step(self, scheme: str, seed: int, progress: dict[str, Any]) -> bool:
-        """Passes progress on; `False` stops the run when another one failed or Ctrl-C was pressed."""
-        if self.on_step:
-            self.on_step(scheme, seed, progress)
-        return not self.stop.is_set()
