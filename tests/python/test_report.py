@@ -1,8 +1,10 @@
+import dataclasses
 import json
 import re
 from html.parser import HTMLParser
 
 import matplotlib.image as images
+import pyarrow as pa
 import pytest
 
 import browser
@@ -96,6 +98,52 @@ def test_one_run_has_tiles(made_up):
 def test_without_series_the_page_says_so(without_series):
     page = html(midpath.compare(TEXT, ["cubic"]))
     assert page.count("measure.series = true") == 2
+
+
+def with_nulls(result, **columns):
+    """The same result, with columns of its tables without any value."""
+    tables = dict(result.tables)
+    for name, gone in columns.items():
+        for column in gone:
+            index = tables[name].schema.get_field_index(column)
+            nulls = pa.nulls(tables[name].num_rows, pa.float64())
+            tables[name] = tables[name].set_column(index, column, nulls)
+    return midpath.Result(result.run | {"summary": dict.fromkeys(result.summary, None) | COUNTS}, tables)
+
+
+COUNTS = {"flows": 400, "completed": 0}
+DELAYS = ["delay_mean_s", "delay_p50_s", "delay_p95_s", "delay_p99_s", "delay_max_s", "queue_mean_bytes"]
+
+
+def test_flows_that_never_end(without_series):
+    result = with_nulls(midpath.run(TEXT), flows=["fct_s", "slowdown", "size_bytes"])
+    page = html(result)
+    assert "Goodput per flow" in page
+    assert "plot-size" not in page
+    assert "0 of 400 flows ended" in page
+
+
+def test_ports_that_measured_nothing(without_series):
+    page = html(with_nulls(midpath.run(TEXT), ports=[*DELAYS, "utilisation"]))
+    assert "nan" not in re.sub(r"<script>.*?</script>", "", page, flags=re.DOTALL).lower().split()
+
+
+def test_flows_that_did_nothing_at_all(without_series):
+    nothing = ["fct_s", "slowdown", "goodput_bps", "delivered_bytes", "rtt_mean_s"]
+    assert "0 of 400 flows ended" in html(with_nulls(midpath.run(TEXT), flows=nothing))
+
+
+def test_empty_tables(without_series):
+    result = midpath.run(TEXT)
+    empty = {name: table.slice(0, 0) for name, table in result.tables.items()}
+    run = result.run | {"topology": {"nodes": [{"name": "a", "kind": "host"}], "links": []}}
+    Page(html(midpath.Result(run, empty)))
+
+
+def test_comparison_in_which_nothing_ends(without_series):
+    found = midpath.compare(TEXT, ["cubic", "dctcp"])
+    gone = {pair: with_nulls(result, flows=["fct_s", "slowdown"]) for pair, result in found.results.items()}
+    Page(html(dataclasses.replace(found, results=gone)))
 
 
 def test_unknown_schemes_get_colours_of_their_own():

@@ -11,6 +11,7 @@ import typer
 from midpath.cli import text
 from midpath.cli.options import File, Json, Out, Seed, Set, changes, print_json
 from midpath.cli.progress import bar
+from midpath.cluster import cluster_executor
 from midpath.compare import IDEAL, require_comparison
 from midpath.compare import compare as compare_schemes
 from midpath.errors import UsageError
@@ -52,6 +53,9 @@ def compare(
     seed: Seed = None,
     ideal: Annotated[bool, typer.Option(help="Add the fluid bound on the same paths and flows.")] = True,
     jobs: Annotated[int, typer.Option(help="Runs at a time; 0: one per core.", min=0)] = 0,
+    cluster: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Run on the workers of a Dask cluster.", show_default=False)
+    ] = None,
     out: Out = None,
     settings: Set = None,
     json: Json = False,
@@ -67,13 +71,14 @@ def compare(
     if out:
         require_comparison(out)
     runs = len({*names, *([IDEAL] if ideal else [])}) * seeds
-    with bar(file.name, runs) as shown:
+    with bar(file.name, runs) as shown, cluster_executor(cluster) as executor:
         found = compare_schemes(
             scenario,
             names,
             seeds=seeds,
             ideal=ideal,
             jobs=jobs or None,
+            executor=executor,
             out=out,
             on_run=shown.ended,
             on_step=shown.step,

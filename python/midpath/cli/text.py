@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from midpath.benchmark import Measurement
 from midpath.compare import IDEAL, Comparison, Row
 from midpath.metrics import METRICS
 from midpath.report.palette import name
@@ -96,3 +97,28 @@ def _row(row: Row, with_ideal: bool) -> list[str | Text]:
 def print_mapping(values: dict[str, Any], title: str | None = None) -> None:
     """Labels and values."""
     print_table(("", ""), [(label, str(value)) for label, value in values.items()], title)
+
+
+def print_benchmarks(found: Sequence[Measurement]) -> None:
+    """One row per benchmark."""
+    heads = ["Benchmark", "", "Packet-hops", "Wall", "Mhops/s", "ns/hop", "ns/event", "Memory"]
+    with_ns3 = any(measurement.ns3_hops_per_s for measurement in found)
+    heads += ["ns-3 Mhops/s", "ratio"] if with_ns3 else []
+    print_table(heads, [_benchmark_row(measurement, with_ns3) for measurement in found])
+
+
+def _benchmark_row(found: Measurement, with_ns3: bool) -> list[str]:
+    cells = [
+        found.id,
+        found.title,
+        f"{found.packet_hops:,}",
+        quantity("seconds", found.wall_s),
+        digits(found.hops_per_s / 1e6),
+        digits(1e9 / found.hops_per_s),
+        digits(found.ns_per_event) if found.ns_per_event else "–",
+        quantity("bytes", found.peak_bytes),
+    ]
+    if with_ns3:
+        cells.append(digits(found.ns3_hops_per_s / 1e6) if found.ns3_hops_per_s else "–")
+        cells.append(quantity("times", found.ratio_to_ns3))
+    return cells

@@ -60,7 +60,7 @@ def _halves(where: dict[str, Place], ports: pd.DataFrame) -> list[Trace]:
 
 def ramp_step(utilisation: float) -> int:
     """0 for an idle link to `STEPS` - 1 for a full one."""
-    return min(max(int(utilisation * STEPS), 0), STEPS - 1)
+    return min(max(int(utilisation * STEPS), 0), STEPS - 1) if math.isfinite(utilisation) else 0
 
 
 def shrink(nodes: int) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from midpath.compare import IDEAL, Comparison, Row
@@ -114,7 +115,7 @@ def _ports(scheme: str, ports: pd.DataFrame) -> str:
 
 
 def _port(port: Any) -> str:
-    used = min(max(float(port.utilisation), 0.0), 1.0)
+    used = float(np.nan_to_num(port.utilisation).clip(0, 1))
     bar = f'<span class="bar" style="--share:{used:.4f}">{quantity("ratio", port.utilisation)}</span>'
     cells = [
         quantity("bps", port.rate_bps),

@@ -104,7 +104,7 @@ def _queue_percentiles(model: Model) -> Figure:
     """A range from median to 99th percentile per scheme, at the ports where packets wait longest."""
     worst = pd.concat(model.ports.values()).groupby("label")["delay_p99_s"].max()
     names = [str(label) for label in worst.sort_values(ascending=False)[:PORTS_TO_CHOOSE].index]
-    factor, x_axis = linear_axis("seconds", float(worst.max() or 0.0), "queueing delay")
+    factor, x_axis = linear_axis("seconds", float(worst.fillna(0.0).max() or 0.0), "queueing delay")
     data: list[Trace] = []
     spread = 0.6 / max(len(model.schemes), 1)
     for place, (scheme, ports) in enumerate(model.ports.items()):

@@ -29,9 +29,10 @@ def _of_run(model: Model) -> str:
 
 def _busiest(model: Model) -> str:
     ports = model.ports[model.schemes[0]]
-    if not len(ports):
+    used = ports["utilisation"].dropna()
+    if not len(used):
         return ""
-    port = ports.iloc[int(ports["utilisation"].to_numpy().argmax())]
+    port = ports.loc[used.index[int(used.to_numpy().argmax())]]
     return f" The busiest link, {port['label']}, was {quantity('ratio', port['utilisation'])} used."
 
 
