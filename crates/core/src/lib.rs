@@ -12,3 +12,4 @@ pub mod roles;
 pub mod spec;
 pub mod stats;
 pub mod units;
+pub mod wire;

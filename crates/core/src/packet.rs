@@ -207,6 +207,11 @@ impl Packet {
         header.encode(&mut self.ext);
     }
 
+    /// Puts a scheme header's bytes on the packet as they came from the wire; they are checked when they are read.
+    pub fn set_ext(&mut self, tag: u16, bytes: [u8; EXT_LEN]) {
+        (self.ext_tag, self.ext) = (tag, bytes);
+    }
+
     /// The scheme header's bytes as they stand on the wire.
     pub fn ext_bytes(&self) -> &[u8; EXT_LEN] {
         &self.ext

@@ -40,6 +40,8 @@ pub trait Probe: Send {
     fn finished(&mut self, _node: u32, _flow: FlowId, _active: bool, _report: &FlowReport, _now: Time) {}
     /// Called for every node at sampling times, before anything else that happens then.
     fn sample(&mut self, _node: u32, _state: &mut Node, _now: Time) {}
+    /// Called when all nodes have been sampled.
+    fn end_sample(&mut self) {}
     /// The probe itself, when the run is over.
     fn into_any(self: Box<Self>) -> Box<dyn std::any::Any + Send>;
 }

@@ -1,2 +1,16 @@
 //! The packet-level simulator of Midpath: it owns [`midpath_core::node::Node`]s and runs them in virtual time.
+//!
+//! [`run_text`] takes a scenario from text to tables; [`engine::Engine`] is the machine underneath.
+
 pub mod engine;
+mod ideal;
+pub mod measure;
+pub mod output;
+pub mod pcap;
+mod run;
+pub mod scenario;
+pub mod setup;
+
+pub use output::{Column, RunOutput, Table};
+pub use run::{Progress, RunOptions, prepare, run_text, run_with};
+pub use scenario::{ScenarioError, schema};

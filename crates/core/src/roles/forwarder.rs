@@ -84,8 +84,14 @@ impl ShortestPath {
 
     /// The port that a flow takes among `choices` at `node`: the same for the same flow, node and direction.
     pub fn pick(choices: &[u16], flow: u32, dst: NodeId, node: NodeId) -> u16 {
+        choices[ShortestPath::pick_index(choices.len(), flow, dst, node)]
+    }
+
+    /// The same as a position among `count` choices. Hashing the node in keeps consecutive routers from all choosing alike.
+    pub fn pick_index(count: usize, flow: u32, dst: NodeId, node: NodeId) -> usize {
         let key = u64::from(flow) << 32 | u64::from(dst.0);
-        choices[(mix(key ^ mix(u64::from(node.0))) % choices.len() as u64) as usize]
+        let hash = mix(key ^ mix(u64::from(node.0)));
+        ((u128::from(hash) * count as u128) >> 64) as usize
     }
 }
 

@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 
 use super::parallel::{Plan, run_alone, run_together};
 use super::part::Part;
-use super::wire::{FaultLine, Ring, Target, Wire};
+use super::wire::{FaultLine, Rings, Target, Wire};
 use super::{Event, FlowFate, Probe, Progress, Tally};
 
 /// One direction of a link.
@@ -80,7 +80,8 @@ impl Engine {
             let take = |v: &mut Vec<Vec<Time>>| std::mem::take(&mut v[p]);
             let look = take(&mut lookahead);
             let (nodes, wires) = (std::mem::take(&mut nodes[p]), std::mem::take(&mut wires[p]));
-            let rings = nodes.iter().flat_map(|n| (0..n.ports()).map(|i| Ring::new(PortId(i as u16)))).collect();
+            let mut rings = Rings::default();
+            nodes.iter().for_each(|n| (0..n.ports()).for_each(|i| rings.add(PortId(i as u16))));
             let first_ring = map.first_ring[p].clone();
             Part::new(nodes, wires, first_ring, rings, look, parts, std::mem::take(&mut events[p]), probe(&members[p]))
         });
@@ -129,7 +130,7 @@ impl Engine {
     pub fn corrupted(&self, id: NodeId, port: PortId) -> u64 {
         let (p, n) = self.place[id.0 as usize];
         let part = &self.parts[p as usize];
-        part.rings[(part.first_ring[n as usize] + u32::from(port.0)) as usize].corrupted
+        part.rings.corrupted[(part.first_ring[n as usize] + u32::from(port.0)) as usize]
     }
 
     /// All parts' tallies as one.

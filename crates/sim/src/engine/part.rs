@@ -10,7 +10,7 @@ use midpath_core::units::Time;
 use rustc_hash::FxHashMap;
 
 use super::sched::Calendar;
-use super::wire::{Entry, Ring, Target, Wire};
+use super::wire::{Entry, Rings, Target, Wire};
 use super::{Event, Probe};
 
 /// A packet that leaves its part.
@@ -71,9 +71,9 @@ impl Tally {
 pub(crate) struct Part {
     pub nodes: Vec<Node>,
     pub wires: Vec<Vec<Wire>>,
-    /// The rings that lead to node `n` are `rings[first_ring[n]..first_ring[n + 1]]`, by port.
+    /// The rings that lead to node `n` are those from `first_ring[n]` to before `first_ring[n + 1]`, by port.
     pub first_ring: Vec<u32>,
-    pub rings: Vec<Ring>,
+    pub rings: Rings,
     pub lookahead: Vec<Time>,
     pub calendar: Calendar,
     pub pool: Pool,
@@ -83,11 +83,12 @@ pub(crate) struct Part {
     pub outbox: Vec<Vec<Crossing>>,
     pub events: Vec<Event>,
     pub probe: Box<dyn Probe>,
+    probing: bool,
     /// Nodes whose lookahead is smaller than a bucket, and when they have something to do in the bucket at hand.
     tight: BinaryHeap<Reverse<(Time, u32)>>,
     bucket_end: Time,
     batch: Vec<u32>,
-    active: Vec<(Time, u32)>,
+    arrivals: Vec<(Time, u32, Entry)>,
 }
 
 /// The node's driver during a call: everything of the part but the node itself.
@@ -95,7 +96,8 @@ struct Hands<'a> {
     now: Time,
     node: u32,
     wires: &'a mut [Wire],
-    rings: &'a mut [Ring],
+    rings: &'a mut Rings,
+    events: &'a [Event],
     calendar: &'a mut Calendar,
     tight: &'a mut BinaryHeap<Reverse<(Time, u32)>>,
     bucket_end: Time,
@@ -110,7 +112,7 @@ struct Hands<'a> {
 impl Hands<'_> {
     #[inline]
     fn arrive(&mut self, ring: u32, node: u32, at: Time, entry: Entry) {
-        if self.rings[ring as usize].push(at, entry) && self.calendar.note(node, at) && at < self.bucket_end {
+        if self.rings.push(ring, at, entry) && self.calendar.note(node, at) && at < self.bucket_end {
             self.tight.push(Reverse((at, node)));
         }
     }
@@ -126,6 +128,102 @@ impl Hands<'_> {
         }
         line.last_arrival = line.last_arrival.max(end + line.delay_at(end, wire.delay));
         Some(line.last_arrival)
+    }
+}
+
+/// Up to this many ports the next arrival is found by looking at all rings' heads; above, a window's arrivals are
+/// collected and sorted. Measured in docs/performance.md.
+const FEW_PORTS: u32 = 12;
+
+/// The loops that run a node. Both return when something happens to it next.
+impl Hands<'_> {
+    fn run_by_heads(&mut self, node: &mut Node, pool: &mut Pool, first: u32, last: u32, horizon: Time) -> Time {
+        loop {
+            // Ties go to the first, which is the lower port: the order is total.
+            let (mut at, mut ring) = (Time::MAX, 0);
+            for (i, head) in self.rings.heads(first, last).iter().enumerate() {
+                if *head < at {
+                    (at, ring) = (*head, first + i as u32);
+                }
+            }
+            let wake = node.next_wake();
+            if at.min(wake) >= horizon {
+                return at.min(wake);
+            }
+            if wake < at {
+                self.wake(node, pool, wake);
+            } else if let Some((at, entry)) = self.rings.pop(ring) {
+                self.arrival(node, pool, ring, at, entry);
+            }
+        }
+    }
+
+    fn run_by_batch(
+        &mut self,
+        node: &mut Node,
+        pool: &mut Pool,
+        first: u32,
+        last: u32,
+        horizon: Time,
+        arrivals: &mut Vec<(Time, u32, Entry)>,
+    ) -> Time {
+        arrivals.clear();
+        let mut beyond = Time::MAX;
+        for ring in first..last {
+            self.rings.pop_before(ring, horizon, arrivals);
+            beyond = beyond.min(self.rings.heads(ring, ring + 1)[0]);
+        }
+        // By time, then port; packets of one ring are in order already and the sort is stable.
+        arrivals.sort_by_key(|a| (a.0, a.1));
+        for &(at, ring, entry) in arrivals.iter() {
+            while node.next_wake() < at {
+                let wake = node.next_wake();
+                self.wake(node, pool, wake);
+            }
+            self.arrival(node, pool, ring, at, entry);
+        }
+        while node.next_wake() < horizon {
+            let wake = node.next_wake();
+            self.wake(node, pool, wake);
+        }
+        beyond.min(node.next_wake())
+    }
+
+    #[inline]
+    fn arrival(&mut self, node: &mut Node, pool: &mut Pool, ring: u32, at: Time, entry: Entry) {
+        self.now = at;
+        self.tally.events += 1;
+        self.tally.last_arrival = self.tally.last_arrival.max(at);
+        if entry.corrupt() {
+            return self.lose(pool, ring, entry);
+        }
+        node.on_packet(at, self.rings.ports[ring as usize], entry.id(), pool, self);
+    }
+
+    #[cold]
+    fn lose(&mut self, pool: &mut Pool, ring: u32, entry: Entry) {
+        self.rings.corrupted[ring as usize] += 1;
+        self.tally.corrupted += 1;
+        let flow = pool.take(entry.id()).flow;
+        self.fates.entry(flow).or_default().corrupted += 1;
+    }
+
+    fn wake(&mut self, node: &mut Node, pool: &mut Pool, at: Time) {
+        self.now = at;
+        self.tally.events += 1;
+        if let Woken::Driver(token) = node.on_wake(at, pool, self) {
+            self.event(node, pool, token, at);
+        }
+    }
+
+    /// What the scenario has in store for a node.
+    #[cold]
+    fn event(&mut self, node: &mut Node, pool: &mut Pool, token: u32, at: Time) {
+        match self.events[token as usize] {
+            Event::Up(port, up) => node.set_up(port, up, at, pool, self),
+            Event::Rate(port, rate) => node.set_rate(port, rate, at, pool, self),
+            Event::Restart => node.restart(at, pool, self),
+        }
     }
 }
 
@@ -178,38 +276,13 @@ impl Driver for Hands<'_> {
     }
 }
 
-/// Splits a part into the node at `$n` and the hands that hold the rest.
-macro_rules! split {
-    ($part:ident, $n:expr, $now:expr) => {
-        (
-            &mut $part.nodes[$n as usize],
-            &mut $part.pool,
-            Hands {
-                now: $now,
-                node: $n,
-                wires: &mut $part.wires[$n as usize],
-                rings: &mut $part.rings,
-                calendar: &mut $part.calendar,
-                tight: &mut $part.tight,
-                bucket_end: $part.bucket_end,
-                tally: &mut $part.tally,
-                fates: &mut $part.fates,
-                reports: &mut $part.reports,
-                outbox: &mut $part.outbox,
-                probing: $part.probe.watches_packets(),
-                probe: $part.probe.as_mut(),
-            },
-        )
-    };
-}
-
 impl Part {
     #[allow(clippy::too_many_arguments)] // One caller, which assembles exactly these.
     pub fn new(
         nodes: Vec<Node>,
         wires: Vec<Vec<Wire>>,
         first_ring: Vec<u32>,
-        rings: Vec<Ring>,
+        rings: Rings,
         lookahead: Vec<Time>,
         parts: usize,
         events: Vec<Event>,
@@ -232,11 +305,12 @@ impl Part {
             reports: Vec::new(),
             outbox: (0..parts).map(|_| Vec::new()).collect(),
             events,
+            probing: probe.watches_packets(),
             probe,
             tight: BinaryHeap::new(),
             bucket_end: Time::ZERO,
             batch: Vec::new(),
-            active: Vec::new(),
+            arrivals: Vec::new(),
         }
     }
 
@@ -250,7 +324,7 @@ impl Part {
         for c in crossings.drain(..) {
             self.tally.imported += 1;
             let id = self.pool.insert(c.packet);
-            if self.rings[c.ring as usize].push(c.at, Entry::new(id, c.corrupt)) {
+            if self.rings.push(c.ring, c.at, Entry::new(id, c.corrupt)) {
                 self.calendar.note(node_of_ring[c.ring as usize], c.at);
             }
         }
@@ -304,71 +378,31 @@ impl Part {
     /// Gives node `n` everything that happens to it before `horizon`, in order of time: arrivals before wake-ups, then by port.
     fn run_node(&mut self, n: u32, horizon: Time) {
         let (first, last) = (self.first_ring[n as usize], self.first_ring[n as usize + 1]);
-        let mut active = std::mem::take(&mut self.active);
-        active.clear();
-        active.extend((first..last).map(|r| (self.rings[r as usize].head(), r)).filter(|h| h.0 < horizon));
-        loop {
-            let wake = self.nodes[n as usize].next_wake();
-            // Ties go to the lower ring, which is the lower port: the order is total.
-            let Some((i, &(at, ring))) = active.iter().enumerate().min_by_key(|(_, h)| **h) else {
-                if wake >= horizon {
-                    break;
-                }
-                self.wake(n, wake);
-                continue;
-            };
-            if wake < at {
-                self.wake(n, wake);
-                continue;
-            }
-            self.arrival(n, ring, at);
-            let head = self.rings[ring as usize].head();
-            if head < horizon {
-                active[i].0 = head;
-            } else {
-                active.swap_remove(i);
-            }
-        }
-        self.active = active;
-        let arrivals = (first..last).map(|r| self.rings[r as usize].head()).min().unwrap_or(Time::MAX);
-        self.calendar.renew(n, arrivals.min(self.nodes[n as usize].next_wake()));
-    }
-
-    #[inline]
-    fn arrival(&mut self, n: u32, ring: u32, at: Time) {
-        self.tally.events += 1;
-        self.tally.last_arrival = self.tally.last_arrival.max(at);
-        let r = &mut self.rings[ring as usize];
-        let Some((_, entry)) = r.pop() else { return };
-        let port = r.port;
-        if entry.corrupt() {
-            r.corrupted += 1;
-            self.tally.corrupted += 1;
-            let flow = self.pool.take(entry.id()).flow;
-            self.fates.entry(flow).or_default().corrupted += 1;
-            return;
-        }
-        let (node, pool, mut hands) = split!(self, n, at);
-        node.on_packet(at, port, entry.id(), pool, &mut hands);
-    }
-
-    fn wake(&mut self, n: u32, at: Time) {
-        self.tally.events += 1;
-        let (node, pool, mut hands) = split!(self, n, at);
-        if let Woken::Driver(token) = node.on_wake(at, pool, &mut hands) {
-            self.driver_event(n, token, at);
-        }
-    }
-
-    /// What the scenario has in store for a node.
-    fn driver_event(&mut self, n: u32, token: u32, at: Time) {
-        let event = self.events[token as usize];
-        let (node, pool, mut hands) = split!(self, n, at);
-        match event {
-            Event::Up(port, up) => node.set_up(port, up, at, pool, &mut hands),
-            Event::Rate(port, rate) => node.set_rate(port, rate, at, pool, &mut hands),
-            Event::Restart => node.restart(at, pool, &mut hands),
-        }
+        let mut arrivals = std::mem::take(&mut self.arrivals);
+        let node = &mut self.nodes[n as usize];
+        let mut hands = Hands {
+            now: Time::ZERO,
+            node: n,
+            wires: &mut self.wires[n as usize],
+            rings: &mut self.rings,
+            events: &self.events,
+            calendar: &mut self.calendar,
+            tight: &mut self.tight,
+            bucket_end: self.bucket_end,
+            tally: &mut self.tally,
+            fates: &mut self.fates,
+            reports: &mut self.reports,
+            outbox: &mut self.outbox,
+            probing: self.probing,
+            probe: self.probe.as_mut(),
+        };
+        let next = if last - first <= FEW_PORTS {
+            hands.run_by_heads(node, &mut self.pool, first, last, horizon)
+        } else {
+            hands.run_by_batch(node, &mut self.pool, first, last, horizon, &mut arrivals)
+        };
+        self.arrivals = arrivals;
+        self.calendar.renew(n, next);
     }
 
     /// How far it has come: the end of the bucket at hand.
@@ -381,18 +415,19 @@ impl Part {
         for (n, node) in self.nodes.iter_mut().enumerate() {
             self.probe.sample(n as u32, node, at);
         }
+        self.probe.end_sample();
     }
 
     /// Packets stored in held ports, and packets on wires (which includes those that wait by timetable).
     pub fn remaining(&self) -> (u64, u64) {
-        let on_wires = self.rings.iter().map(|r| r.len() as u64).sum();
+        let on_wires = self.rings.packets();
         (self.nodes.iter().map(Node::stored).sum(), on_wires)
     }
 
     pub fn memory(&self) -> usize {
         self.pool.memory()
             + self.calendar.memory()
-            + self.rings.iter().map(Ring::memory).sum::<usize>()
+            + self.rings.memory()
             + self.nodes.iter().map(Node::memory).sum::<usize>()
     }
 }

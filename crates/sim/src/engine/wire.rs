@@ -60,16 +60,8 @@ impl Wire {
     }
 }
 
-/// The packets on one direction of a link, first to arrive first.
-#[derive(Default)]
-pub(crate) struct Ring {
-    queue: VecDeque<(Time, Entry)>,
-    pub port: PortId,
-    pub corrupted: u64,
-}
-
 /// A packet on a wire, with a bit that says whether it arrives in one piece.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Entry(u32);
 
 const CORRUPT: u32 = 1 << 31;
@@ -90,35 +82,69 @@ impl Entry {
     }
 }
 
-impl Ring {
-    pub fn new(port: PortId) -> Ring {
-        Ring { port, ..Ring::default() }
+/// The links that lead to a part's nodes: for each, its packets, first to arrive first.
+///
+/// The times of the first ones lie side by side, for looking at them all is most of what choosing the next event costs.
+#[derive(Default)]
+pub(crate) struct Rings {
+    heads: Vec<Time>,
+    queues: Vec<VecDeque<(Time, Entry)>>,
+    pub ports: Vec<PortId>,
+    pub corrupted: Vec<u64>,
+}
+
+impl Rings {
+    /// Adds the ring of one port.
+    pub fn add(&mut self, port: PortId) {
+        self.heads.push(Time::MAX);
+        self.queues.push(VecDeque::new());
+        self.ports.push(port);
+        self.corrupted.push(0);
     }
 
     /// Adds a packet; says whether it is the only one, so that its arrival is news to the receiving node.
     #[inline]
-    pub fn push(&mut self, at: Time, entry: Entry) -> bool {
-        debug_assert!(self.queue.back().is_none_or(|b| b.0 <= at), "a link keeps its order");
-        self.queue.push_back((at, entry));
-        self.queue.len() == 1
+    pub fn push(&mut self, ring: u32, at: Time, entry: Entry) -> bool {
+        let ring = ring as usize;
+        let queue = &mut self.queues[ring];
+        debug_assert!(queue.back().is_none_or(|b| b.0 <= at), "a link keeps its order");
+        queue.push_back((at, entry));
+        let first = self.heads[ring] == Time::MAX;
+        if first {
+            self.heads[ring] = at;
+        }
+        first
     }
 
-    /// When the first packet arrives.
+    /// When the first packets of some rings arrive; [`Time::MAX`] where there is none.
     #[inline]
-    pub fn head(&self) -> Time {
-        self.queue.front().map_or(Time::MAX, |e| e.0)
+    pub fn heads(&self, first: u32, last: u32) -> &[Time] {
+        &self.heads[first as usize..last as usize]
     }
 
+    /// Takes the first packet of a ring that has one.
     #[inline]
-    pub fn pop(&mut self) -> Option<(Time, Entry)> {
-        self.queue.pop_front()
+    pub fn pop(&mut self, ring: u32) -> Option<(Time, Entry)> {
+        let ring = ring as usize;
+        let popped = self.queues[ring].pop_front();
+        self.heads[ring] = self.queues[ring].front().map_or(Time::MAX, |e| e.0);
+        popped
     }
 
-    pub fn len(&self) -> usize {
-        self.queue.len()
+    /// Takes all packets of a ring that arrive before `horizon`.
+    pub fn pop_before(&mut self, ring: u32, horizon: Time, out: &mut Vec<(Time, u32, Entry)>) {
+        while self.heads[ring as usize] < horizon {
+            if let Some((at, entry)) = self.pop(ring) {
+                out.push((at, ring, entry));
+            }
+        }
+    }
+
+    pub fn packets(&self) -> u64 {
+        self.queues.iter().map(|q| q.len() as u64).sum()
     }
 
     pub fn memory(&self) -> usize {
-        self.queue.capacity() * 16
+        self.queues.iter().map(|q| q.capacity() * 16).sum::<usize>() + self.queues.len() * 56
     }
 }

@@ -1,0 +1,165 @@
+//! The ideal as a run: the fluid bound on the scenario's topology, routes and flows, in the tables of any other run.
+//!
+//! Sizes are counted with headers, for those bytes cross the links; a flow's time begins with its first byte, without
+//! handshake, and ends when its last byte has crossed its last link: propagation and storing one packet at each
+//! hop are added to the fluid's time.
+
+use midpath_core::packet::{FlowId, NodeId, PortId};
+use midpath_core::roles::FlowReport;
+use midpath_core::spec::SpecError;
+use midpath_core::stats::PortCounters;
+use midpath_core::units::{Bytes, Time};
+use midpath_ideal::{Allocation, CapacityChange, FluidFlow, FluidOptions, FluidOutput};
+
+use crate::measure::{Entity, FlowRow, PortRow, Recording};
+use crate::setup::{HEADERS, IDEAL, Setup, path, wire_bytes};
+
+/// The ideal's rows, as a packet run has them.
+pub(crate) struct IdealRun {
+    pub rows: Vec<FlowRow>,
+    pub ports: Vec<PortRow>,
+    pub recording: Recording,
+    pub end: Time,
+    pub events: u64,
+}
+
+/// A directed link's number among capacities: twice the link's, plus one for the direction from `b` to `a`.
+fn directed(setup: &Setup, link: usize, from: usize) -> u32 {
+    (2 * link + usize::from(setup.topology.links()[link].a != from)) as u32
+}
+
+fn capacities(setup: &Setup) -> Vec<f64> {
+    let links = setup.topology.links();
+    links.iter().flat_map(|l| [l.rate_from(l.a).as_f64(), l.rate_from(l.b).as_f64()]).collect()
+}
+
+/// `[schemes.ideal]`: `fairness = "max-min"` (unless said) or `"proportional"`.
+fn allocation(setup: &Setup) -> Result<Allocation, SpecError> {
+    let Some(params) = setup.scenario.schemes.get(IDEAL) else { return Ok(Allocation::MaxMin) };
+    if let Some(key) = params.as_object().and_then(|m| m.keys().find(|k| *k != "fairness")) {
+        return Err(SpecError::new(format!("schemes.ideal.{key}"), "unknown; the ideal takes `fairness`"));
+    }
+    match params.get("fairness").and_then(|f| f.as_str()) {
+        None | Some("max-min") => Ok(Allocation::MaxMin),
+        Some("proportional") => Ok(Allocation::Proportional),
+        Some(_) => Err(SpecError::new("schemes.ideal.fairness", "write \"max-min\" or \"proportional\"")),
+    }
+}
+
+fn fluid_flows(setup: &Setup) -> Vec<FluidFlow> {
+    let group_of = setup.groups().0;
+    setup
+        .flows
+        .iter()
+        .enumerate()
+        .map(|(i, info)| {
+            let (src, dst) = (info.flow.src as usize, info.flow.dst as usize);
+            let hops = path(&setup.routes, &setup.topology, src, dst, i as u32, setup.scenario.routing.ecmp);
+            let hops = hops.unwrap_or_default();
+            let wire = info.flow.size.map(|s| wire_bytes(s, info.mtu));
+            FluidFlow {
+                path: hops.iter().map(|h| directed(setup, h.link, h.node)).collect(),
+                size_bits: wire.map_or(f64::INFINITY, |w| w as f64 * 8.0),
+                start_s: info.flow.start.as_secs_f64(),
+                stop_s: info.flow.stop.map_or(f64::INFINITY, Time::as_secs_f64),
+                latency_s: latency(info, wire),
+                cap_bps: info.flow.rate.map_or(f64::INFINITY, |r| r.as_f64()),
+                group: group_of[i],
+                ..FluidFlow::default()
+            }
+        })
+        .collect()
+}
+
+/// What an unloaded path adds to the time at the bottleneck: propagation, and one packet at each other hop.
+fn latency(info: &crate::setup::FlowInfo, wire: Option<u64>) -> f64 {
+    match (info.unloaded, wire) {
+        (Some(unloaded), Some(wire)) => {
+            (unloaded.saturating_sub(info.bottleneck.time_for(Bytes(wire)))).as_secs_f64()
+        }
+        _ => (info.rtt / 2).as_secs_f64(),
+    }
+}
+
+/// The payload's share of bytes on the wire.
+fn payload_share(info: &crate::setup::FlowInfo) -> f64 {
+    match info.flow.size {
+        Some(size) => size.as_f64() / wire_bytes(size, info.mtu) as f64,
+        None => f64::from(info.mtu - HEADERS) / f64::from(info.mtu),
+    }
+}
+
+pub(crate) fn run(setup: &Setup, sample: Option<Time>) -> Result<IdealRun, SpecError> {
+    let changes = setup.capacity_changes().into_iter().flat_map(|(at, link, bps)| {
+        [0, 1].map(|d| CapacityChange { at_s: at.as_secs_f64(), link: (2 * link + d) as u32, bps })
+    });
+    let options = FluidOptions {
+        allocation: allocation(setup)?,
+        stop_s: setup.scenario.stop.map_or(f64::INFINITY, Time::as_secs_f64),
+        changes: changes.collect(),
+        sample_s: sample.map(Time::as_secs_f64),
+    };
+    let caps = capacities(setup);
+    let out = midpath_ideal::run(&caps, &fluid_flows(setup), &options)
+        .map_err(|e| SpecError::new("", format!("the ideal cannot be computed: {e}")))?;
+    let last = out.flows.iter().filter_map(|f| f.finish_s).fold(0.0, f64::max);
+    let end = setup.scenario.stop.unwrap_or_else(|| Time::from_secs_f64(last));
+    let rows = setup.flows.iter().zip(&out.flows).map(|(info, o)| flow_row(info, o, end)).collect();
+    Ok(IdealRun {
+        rows,
+        ports: port_rows(setup, &out),
+        recording: recording(setup, &out, &caps),
+        end,
+        events: out.events,
+    })
+}
+
+fn flow_row(info: &crate::setup::FlowInfo, o: &midpath_ideal::FlowOutcome, end: Time) -> FlowRow {
+    let completed = o.finish_s.map(Time::from_secs_f64).filter(|t| *t <= end);
+    let whole = info.flow.size.filter(|_| completed.is_some()).map(|s| s.0);
+    let delivered = whole.unwrap_or((o.delivered_bits / 8.0 * payload_share(info)) as u64);
+    let fct = completed.map(|t| t.saturating_sub(info.flow.start));
+    let had = info.flow.stop.map_or(end, |s| s.min(end)).saturating_sub(info.flow.start);
+    let took = fct.unwrap_or(had).as_secs_f64();
+    FlowRow {
+        fct,
+        goodput: if took > 0.0 { delivered as f64 * 8.0 / took } else { 0.0 },
+        report: FlowReport { delivered, completed, ..FlowReport::default() },
+        ..FlowRow::default()
+    }
+}
+
+fn port_rows(setup: &Setup, out: &FluidOutput) -> Vec<PortRow> {
+    let topology = &setup.topology;
+    let mut rows = Vec::new();
+    for n in 0..topology.nodes().len() {
+        for (p, at) in topology.ports(n).iter().enumerate() {
+            let bytes = (out.link_bits[directed(setup, at.link as usize, n) as usize] / 8.0) as u64;
+            let packets = bytes.div_ceil(u64::from(topology.links()[at.link as usize].mtu));
+            let counters = PortCounters { bytes, packets, ..PortCounters::default() };
+            rows.push(PortRow { place: (n as u32, p as u16, at.peer), counters, cut: 0, corrupted: 0 });
+        }
+    }
+    rows
+}
+
+fn recording(setup: &Setup, out: &FluidOutput, caps: &[f64]) -> Recording {
+    let mut recording = Recording::default();
+    let Some(series) = &out.series else { return recording };
+    let interval = Time::from_secs_f64(series.interval_s);
+    let groups = setup.groups().1.len();
+    for g in 0..groups {
+        let points = series.group_bps.iter().map(|row| row.get(g).copied().unwrap_or(0.0)).collect();
+        recording.push(interval, Entity::Group(g as u32), "goodput_bps", points);
+    }
+    for (node, port, _) in setup.busiest_ports() {
+        let at = setup.topology.ports(node.0 as usize)[usize::from(port.0)];
+        let link = directed(setup, at.link as usize, node.0 as usize) as usize;
+        let bps: Vec<f64> = series.link_bps.iter().map(|row| row[link]).collect();
+        let entity = Entity::Port(NodeId(node.0), PortId(port.0));
+        recording.push(interval, entity, "utilisation", bps.iter().map(|b| b / caps[link]).collect());
+        recording.push(interval, entity, "throughput_bps", bps);
+    }
+    debug_assert!(setup.flows.len() < FlowId(u32::MAX).0 as usize);
+    recording
+}

@@ -1,0 +1,11 @@
+//! Measurement: what flows, ports and series show, and the summary.
+
+mod flows;
+mod ports;
+mod series;
+mod summary;
+
+pub use flows::{FlowRow, flow_table};
+pub use ports::{PortRow, port_table};
+pub use series::{Entity, Recorder, Recording, SeriesPlan};
+pub use summary::summarise;

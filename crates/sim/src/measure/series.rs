@@ -1,0 +1,257 @@
+//! Time series of bounded size: when one is full, neighbouring points are joined and the interval doubles.
+
+use std::collections::BTreeMap;
+
+use midpath_core::node::Node;
+use midpath_core::packet::{FlowId, NodeId, Packet, PortId};
+use midpath_core::roles::FlowReport;
+use midpath_core::units::Time;
+use rustc_hash::FxHashMap;
+
+use crate::engine::Probe;
+use crate::output::{Column, Table};
+use crate::pcap::Capture;
+
+/// What is to be sampled in the whole network.
+#[derive(Debug, Clone, Default)]
+pub struct SeriesPlan {
+    /// Time between samples.
+    pub interval: Time,
+    /// Points that a series may have; even, at least 2.
+    pub points: usize,
+    /// Ports with their rates in bits per second.
+    pub ports: Vec<(NodeId, PortId, f64)>,
+    /// Flows with series of their own.
+    pub flows: Vec<FlowId>,
+    /// Each flow's group, as a number.
+    pub group_of: Vec<u32>,
+    /// How many groups.
+    pub groups: usize,
+}
+
+/// One quantity of one entity over time.
+#[derive(Debug, Clone, Default)]
+struct Track {
+    sum: f64,
+    points: Vec<f64>,
+}
+
+/// What a track is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Entity {
+    /// A port.
+    Port(NodeId, PortId),
+    /// A group of flows, by number.
+    Group(u32),
+    /// A flow.
+    Flow(FlowId),
+}
+
+/// The tracks of one part while it runs.
+#[derive(Debug)]
+pub struct Recorder {
+    plan: SeriesPlan,
+    nodes: Vec<NodeId>,
+    tracks: BTreeMap<(Entity, &'static str), Track>,
+    /// Samples joined into one point now, and how many of them the open point has.
+    stride: u32,
+    open: u32,
+    ports_of: FxHashMap<NodeId, Vec<(PortId, f64, u64)>>,
+    delivered: FxHashMap<FlowId, u64>,
+    group_bytes: Vec<u64>,
+    captures: Vec<Capture>,
+    sampling: bool,
+}
+
+/// Finished tracks.
+#[derive(Debug, Default)]
+pub struct Recording {
+    tracks: BTreeMap<(Entity, &'static str), Vec<f64>>,
+    interval: Time,
+    /// The captures of this part.
+    pub captures: Vec<Capture>,
+}
+
+impl Recorder {
+    /// A recorder for the part that has `nodes`.
+    pub fn new(plan: &SeriesPlan, nodes: &[NodeId], captures: Vec<Capture>) -> Recorder {
+        let mut ports_of = FxHashMap::<NodeId, Vec<_>>::default();
+        for (node, port, rate) in plan.ports.iter().filter(|p| nodes.contains(&p.0)) {
+            ports_of.entry(*node).or_default().push((*port, *rate, 0));
+        }
+        Recorder {
+            plan: plan.clone(),
+            nodes: nodes.to_vec(),
+            tracks: BTreeMap::new(),
+            stride: 1,
+            open: 0,
+            ports_of,
+            delivered: FxHashMap::default(),
+            group_bytes: vec![0; plan.groups],
+            captures,
+            sampling: !plan.interval.is_zero(),
+        }
+    }
+
+    fn add(&mut self, entity: Entity, metric: &'static str, value: f64) {
+        // A track that begins late has zeros before.
+        let track = self.tracks.entry((entity, metric)).or_default();
+        track.sum += value;
+    }
+
+    fn sample_ports(&mut self, id: NodeId, node: &mut Node, now: Time) {
+        let Some(mut ports) = self.ports_of.remove(&id) else { return };
+        let seconds = self.plan.interval.as_secs_f64();
+        let mut gauges = Vec::new();
+        for (port, rate, seen) in &mut ports {
+            let entity = Entity::Port(id, *port);
+            let bytes = node.counters(*port).bytes;
+            let bps = (bytes - *seen) as f64 * 8.0 / seconds;
+            *seen = bytes;
+            self.add(entity, "queue_bytes", node.backlog(*port, now).bytes as f64);
+            self.add(entity, "throughput_bps", bps);
+            self.add(entity, "utilisation", bps / *rate);
+            gauges.clear();
+            node.gauges(*port, &mut gauges);
+            gauges.drain(..).for_each(|(name, value)| self.add(entity, name, value));
+        }
+        self.ports_of.insert(id, ports);
+    }
+
+    /// Counts what a flow's passive end has delivered since the last time.
+    fn progress(&mut self, flow: FlowId, delivered: u64) -> u64 {
+        let seen = self.delivered.entry(flow).or_default();
+        let new = delivered.saturating_sub(*seen);
+        *seen = delivered;
+        if let Some(group) = self.plan.group_of.get(flow.0 as usize) {
+            self.group_bytes[*group as usize] += new;
+        }
+        new
+    }
+
+    fn sample_flows(&mut self, node: &Node) {
+        let seconds = self.plan.interval.as_secs_f64();
+        for (flow, active, report) in node.reports() {
+            let own = self.plan.flows.contains(&flow);
+            if !active {
+                let new = self.progress(flow, report.delivered);
+                if own {
+                    self.add(Entity::Flow(flow), "goodput_bps", new as f64 * 8.0 / seconds);
+                }
+            } else if own {
+                self.add(Entity::Flow(flow), "cwnd_bytes", report.cwnd as f64);
+                self.add(Entity::Flow(flow), "srtt_s", report.srtt.as_secs_f64());
+                if report.rate > 0 {
+                    self.add(Entity::Flow(flow), "rate_bps", report.rate as f64);
+                }
+            }
+        }
+    }
+
+    fn close_sample(&mut self) {
+        let seconds = self.plan.interval.as_secs_f64();
+        for group in 0..self.group_bytes.len() {
+            let bytes = std::mem::take(&mut self.group_bytes[group]);
+            self.add(Entity::Group(group as u32), "goodput_bps", bytes as f64 * 8.0 / seconds);
+        }
+        self.open += 1;
+        if self.open < self.stride {
+            return;
+        }
+        let points = self.points();
+        for track in self.tracks.values_mut() {
+            track.points.resize(points, 0.0);
+            track.points.push(track.sum / f64::from(self.stride));
+            track.sum = 0.0;
+        }
+        self.open = 0;
+        if points + 1 >= self.plan.points {
+            self.tracks.values_mut().for_each(Track::halve);
+            self.stride *= 2;
+        }
+    }
+
+    /// Points closed so far. The groups' tracks are there from the first sample on.
+    fn points(&self) -> usize {
+        self.tracks.values().map(|t| t.points.len()).max().unwrap_or(0)
+    }
+
+    /// What was recorded.
+    pub fn finish(self) -> Recording {
+        Recording {
+            interval: self.plan.interval * u64::from(self.stride),
+            tracks: self.tracks.into_iter().map(|(k, t)| (k, t.points)).collect(),
+            captures: self.captures,
+        }
+    }
+}
+
+impl Track {
+    fn halve(&mut self) {
+        self.points = self.points.chunks_exact(2).map(|c| (c[0] + c[1]) / 2.0).collect();
+    }
+}
+
+impl Probe for Recorder {
+    fn watches_packets(&self) -> bool {
+        !self.captures.is_empty()
+    }
+
+    fn transmitted(&mut self, node: u32, port: PortId, packet: &Packet, start: Time) {
+        let id = self.nodes[node as usize];
+        self.captures.iter_mut().filter(|c| c.place == (id, port)).for_each(|c| c.add(packet, start));
+    }
+
+    fn finished(&mut self, _node: u32, flow: FlowId, active: bool, report: &FlowReport, _now: Time) {
+        if self.sampling && !active {
+            self.progress(flow, report.delivered);
+            self.delivered.remove(&flow);
+        }
+    }
+
+    fn sample(&mut self, node: u32, state: &mut Node, now: Time) {
+        let id = self.nodes[node as usize];
+        self.sample_ports(id, state, now);
+        self.sample_flows(state);
+    }
+
+    fn end_sample(&mut self) {
+        self.close_sample();
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn std::any::Any + Send> {
+        self
+    }
+}
+
+impl Recording {
+    /// Joins another part's recording of the same run.
+    pub fn merge(&mut self, other: Recording) {
+        self.interval = self.interval.max(other.interval);
+        self.captures.extend(other.captures);
+        for (key, points) in other.tracks {
+            let mine = self.tracks.entry(key).or_default();
+            mine.resize(mine.len().max(points.len()), 0.0);
+            mine.iter_mut().zip(points).for_each(|(a, b)| *a += b);
+        }
+    }
+
+    /// Adds a finished track: the ideal's.
+    pub fn push(&mut self, interval: Time, entity: Entity, metric: &'static str, points: Vec<f64>) {
+        self.interval = interval;
+        self.tracks.insert((entity, metric), points);
+    }
+
+    /// The table `series`. A point's time is the end of its interval.
+    pub fn table(&self, label: impl Fn(Entity) -> String) -> Table {
+        let step = self.interval.as_secs_f64();
+        let rows = || self.tracks.iter().flat_map(|(k, p)| p.iter().enumerate().map(move |(i, v)| (k, i, *v)));
+        let labels: Vec<String> = self.tracks.keys().map(|k| label(k.0)).collect();
+        let each = self.tracks.values().zip(&labels).flat_map(|(p, l)| std::iter::repeat_n(l, p.len()));
+        Table::default()
+            .with("time_s", Column::F64(rows().map(|(_, i, _)| (i + 1) as f64 * step).collect()))
+            .with("entity", Column::texts(each))
+            .with("metric", Column::texts(rows().map(|(k, _, _)| k.1)))
+            .with("value", Column::F64(rows().map(|r| r.2).collect()))
+    }
+}

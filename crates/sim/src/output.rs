@@ -1,0 +1,138 @@
+//! What a run returns: a JSON document, tables by column, and files as bytes.
+
+use std::fmt;
+
+/// One column. A missing value is NaN in `F64`; the other kinds have none.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Column {
+    /// Unsigned integers.
+    U64(Vec<u64>),
+    /// Small unsigned integers.
+    U32(Vec<u32>),
+    /// Floats; NaN is "no value".
+    F64(Vec<f64>),
+    /// Truth values.
+    Bool(Vec<bool>),
+    /// Texts of which few differ.
+    Str {
+        /// The different texts.
+        dictionary: Vec<String>,
+        /// For each row its text.
+        index: Vec<u32>,
+    },
+}
+
+impl Column {
+    /// How many rows.
+    pub fn len(&self) -> usize {
+        match self {
+            Column::U64(v) => v.len(),
+            Column::U32(v) => v.len(),
+            Column::F64(v) => v.len(),
+            Column::Bool(v) => v.len(),
+            Column::Str { index, .. } => index.len(),
+        }
+    }
+    /// Whether it has no rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// A text column; each different text is stored once, in order of first appearance.
+    pub fn texts<S: AsRef<str>>(values: impl IntoIterator<Item = S>) -> Column {
+        let mut known = rustc_hash::FxHashMap::<String, u32>::default();
+        let (mut dictionary, mut index) = (Vec::new(), Vec::new());
+        for value in values {
+            let text = value.as_ref();
+            let i = known.get(text).copied().unwrap_or_else(|| {
+                let i = dictionary.len() as u32;
+                dictionary.push(text.to_owned());
+                known.insert(text.to_owned(), i);
+                i
+            });
+            index.push(i);
+        }
+        Column::Str { dictionary, index }
+    }
+}
+
+/// Columns of equal length, in order.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Table {
+    /// Name and values.
+    pub columns: Vec<(String, Column)>,
+}
+
+impl Table {
+    /// Adds a column.
+    pub fn with(mut self, name: &str, column: Column) -> Table {
+        debug_assert!(self.columns.first().is_none_or(|c| c.1.len() == column.len()), "{name} has another length");
+        self.columns.push((name.to_owned(), column));
+        self
+    }
+    /// The column of that name.
+    pub fn column(&self, name: &str) -> Option<&Column> {
+        self.columns.iter().find(|c| c.0 == name).map(|c| &c.1)
+    }
+    /// The floats of a column; empty if it isn't one of floats.
+    pub fn f64(&self, name: &str) -> &[f64] {
+        match self.column(name) {
+            Some(Column::F64(v)) => v,
+            _ => &[],
+        }
+    }
+    /// The integers of a column; empty if it isn't one of 64-bit integers.
+    pub fn u64(&self, name: &str) -> &[u64] {
+        match self.column(name) {
+            Some(Column::U64(v)) => v,
+            _ => &[],
+        }
+    }
+    /// How many rows.
+    pub fn rows(&self) -> usize {
+        self.columns.first().map_or(0, |c| c.1.len())
+    }
+}
+
+/// What a run returns.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunOutput {
+    /// The contents of `run.json`.
+    pub run: serde_json::Value,
+    /// The tables by name: `flows`, `ports`, and `series` if asked for.
+    pub tables: Vec<(String, Table)>,
+    /// Further files by name: captures.
+    pub files: Vec<(String, Vec<u8>)>,
+}
+
+impl RunOutput {
+    /// The table of that name.
+    pub fn table(&self, name: &str) -> Option<&Table> {
+        self.tables.iter().find(|t| t.0 == name).map(|t| &t.1)
+    }
+    /// One figure of the summary; `None` where it is null or absent.
+    pub fn summary(&self, key: &str) -> Option<f64> {
+        self.run["summary"][key].as_f64()
+    }
+    /// What must be the same in every repetition, as text: all but wall time, speed and threads.
+    pub fn repeatable(&self) -> String {
+        let mut run = self.run.clone();
+        if let Some(map) = run.as_object_mut() {
+            ["wall_s", "hops_per_s", "threads", "memory_bytes"].iter().for_each(|k| {
+                map.remove(*k);
+            });
+        }
+        let mut text = run.to_string();
+        let mut add = |part: fmt::Arguments<'_>| fmt::write(&mut text, part).expect("writing to a string");
+        for (name, table) in &self.tables {
+            for (column, values) in &table.columns {
+                // Debug prints floats with as many digits as tell them apart.
+                add(format_args!("\n{name}.{column} {values:?}"));
+            }
+        }
+        for (name, bytes) in &self.files {
+            add(format_args!("\n{name} {bytes:?}"));
+        }
+        text
+    }
+}

@@ -1,0 +1,316 @@
+//! A run from text to tables.
+
+use std::path::Path;
+use std::time::Instant;
+
+use midpath_core::packet::{FlowId, NodeId, PortId};
+use midpath_core::units::Time;
+use midpath_schemes::Catalogue;
+use serde_json::{Value, json};
+
+use crate::engine::{self, Engine};
+use crate::ideal;
+use crate::measure::{Entity, FlowRow, PortRow, Recorder, Recording, SeriesPlan, flow_table, port_table, summarise};
+use crate::output::{RunOutput, Table};
+use crate::pcap::Capture;
+use crate::scenario::{self, ScenarioError};
+use crate::setup::{IDEAL, Setup};
+
+/// What the caller wants different from the scenario.
+#[derive(Debug, Clone, Default)]
+pub struct RunOptions {
+    /// Another default scheme.
+    pub scheme: Option<String>,
+    /// Another seed.
+    pub seed: Option<u64>,
+    /// Threads at most; 0 and 1 are one. The result doesn't depend on it.
+    pub threads: usize,
+}
+
+/// How far a run is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Progress {
+    /// Simulated seconds.
+    pub simulated_s: f64,
+    /// Where it will stop at the latest, if that is known.
+    pub stop_s: Option<f64>,
+    /// Packet-hops so far.
+    pub packet_hops: u64,
+    /// Flows of the run.
+    pub flows: u64,
+}
+
+/// Reads a scenario and builds its parts. `base` is where its file names are relative to.
+pub fn prepare(text: &str, base: &Path, options: &RunOptions, catalogue: &Catalogue) -> Result<Setup, ScenarioError> {
+    let mut scenario = scenario::parse(text)?;
+    if let Some(scheme) = &options.scheme {
+        scenario.scheme.clone_from(scheme);
+    }
+    scenario.seed = options.seed.unwrap_or(scenario.seed);
+    Setup::new(scenario, base, catalogue).map_err(|e| ScenarioError::locate(e, text))
+}
+
+/// Runs a scenario with the standard schemes. `None` if `progress` returned false on the way.
+pub fn run_text(
+    text: &str,
+    base: &Path,
+    options: &RunOptions,
+    progress: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Option<RunOutput>, ScenarioError> {
+    run_with(text, base, options, &Catalogue::standard(), progress)
+}
+
+/// Runs a scenario with the schemes of `catalogue`.
+pub fn run_with(
+    text: &str,
+    base: &Path,
+    options: &RunOptions,
+    catalogue: &Catalogue,
+    progress: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Option<RunOutput>, ScenarioError> {
+    let setup = prepare(text, base, options, catalogue)?;
+    let began = Instant::now();
+    let finished = if setup.scenario.scheme == IDEAL {
+        Some(run_ideal(&setup).map_err(|e| ScenarioError::locate(e, text))?)
+    } else {
+        run_packets(&setup, options.threads, progress)
+    };
+    Ok(finished.map(|f| f.output(&setup, text, began.elapsed().as_secs_f64())))
+}
+
+/// A run that has ended, before it is written down.
+struct Finished {
+    rows: Vec<FlowRow>,
+    ports: Vec<PortRow>,
+    recording: Recording,
+    span: Time,
+    threads: usize,
+    memory: usize,
+    counts: Counts,
+}
+
+/// Where all packets are: sent = delivered + dropped + corrupted + stored + in flight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Counts {
+    hops: u64,
+    events: u64,
+    sent: u64,
+    delivered: u64,
+    dropped: u64,
+    corrupted: u64,
+    stored: u64,
+    in_flight: u64,
+}
+
+impl Counts {
+    fn of(engine: &Engine) -> Counts {
+        let (tally, (stored, in_flight)) = (engine.tally(), engine.remaining());
+        Counts {
+            hops: tally.hops,
+            events: tally.events,
+            sent: engine.created(),
+            delivered: tally.delivered,
+            dropped: tally.dropped,
+            corrupted: tally.corrupted,
+            stored,
+            in_flight,
+        }
+    }
+
+    fn conserved(&self) -> bool {
+        self.sent == self.delivered + self.dropped + self.corrupted + self.stored + self.in_flight
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "sent": self.sent, "delivered": self.delivered, "dropped": self.dropped, "corrupted": self.corrupted,
+            "stored": self.stored, "in_flight": self.in_flight, "conserved": self.conserved(),
+        })
+    }
+}
+
+fn run_ideal(setup: &Setup) -> Result<Finished, midpath_core::spec::SpecError> {
+    let sample = setup.scenario.measure.series.then(|| setup.sample_interval());
+    let run = ideal::run(setup, sample)?;
+    let counts = Counts { events: run.events, ..Counts::default() };
+    Ok(Finished {
+        rows: run.rows,
+        ports: run.ports,
+        recording: run.recording,
+        span: run.end,
+        threads: 1,
+        memory: 0,
+        counts,
+    })
+}
+
+fn run_packets(setup: &Setup, threads: usize, progress: &mut dyn FnMut(Progress) -> bool) -> Option<Finished> {
+    let plan = setup.series_plan();
+    let captures = setup.captures();
+    let mut engine = Engine::new(setup.network(), threads, |nodes| {
+        let here = captures.iter().filter(|c| nodes.contains(&c.place.0)).cloned().collect();
+        Box::new(Recorder::new(&plan, nodes, here))
+    });
+    let stop_s = setup.scenario.stop.map(Time::as_secs_f64);
+    let flows = setup.flows.len() as u64;
+    let sample = Some(plan.interval).filter(|i| !i.is_zero());
+    let done = engine.run(setup.scenario.stop, sample, &mut |p: engine::Progress| {
+        progress(Progress { simulated_s: p.now.as_secs_f64(), stop_s, packet_hops: p.hops, flows })
+    });
+    if !done {
+        return None;
+    }
+    let counts = Counts::of(&engine);
+    debug_assert!(counts.conserved(), "packets are conserved: {counts:?}");
+    debug_assert_eq!(engine.live(), counts.stored + counts.in_flight, "what lives is stored or on a wire");
+    let span = setup.scenario.stop.unwrap_or(engine.tally().last_arrival);
+    let rows = FlowRow::collect(setup, engine.reports(), &engine.fates(), span);
+    let ports = PortRow::collect(setup, &engine);
+    let (threads, memory) = (engine.threads(), engine.memory());
+    let mut recording = Recording::default();
+    for probe in engine.into_probes() {
+        if let Ok(recorder) = probe.into_any().downcast::<Recorder>() {
+            recording.merge(recorder.finish());
+        }
+    }
+    Some(Finished { rows, ports, recording, span, threads, memory, counts })
+}
+
+impl Finished {
+    fn output(self, setup: &Setup, text: &str, wall: f64) -> RunOutput {
+        let run = json!({
+            "midpath": env!("CARGO_PKG_VERSION"),
+            "format": 1,
+            "title": setup.scenario.title,
+            "scheme": setup.scenario.scheme,
+            "seed": setup.scenario.seed,
+            "scenario": text,
+            "threads": self.threads,
+            "wall_s": wall,
+            "simulated_s": self.span.as_secs_f64(),
+            "packet_hops": self.counts.hops,
+            "hops_per_s": if wall > 0.0 { self.counts.hops as f64 / wall } else { 0.0 },
+            "events": self.counts.events,
+            "memory_bytes": self.memory,
+            "topology": setup.drawing(),
+            "invariants": self.counts.json(),
+            "summary": summarise(setup, &self.rows, &self.ports, self.span, self.counts.sent),
+        });
+        let mut tables = vec![
+            ("flows".to_owned(), flow_table(setup, &self.rows)),
+            ("ports".to_owned(), port_table(setup, &self.ports, self.span)),
+        ];
+        if setup.scenario.measure.series {
+            tables.push(("series".to_owned(), self.series(setup)));
+        }
+        let files = self.recording.captures.into_iter().map(|c| (c.name.clone(), c.file())).collect();
+        RunOutput { run, tables, files }
+    }
+
+    fn series(&self, setup: &Setup) -> Table {
+        let name = |n: NodeId| &setup.topology.nodes()[n.0 as usize].name;
+        let groups = setup.groups().1;
+        self.recording.table(|entity| match entity {
+            Entity::Port(node, port) => {
+                let peer = setup.topology.ports(node.0 as usize)[usize::from(port.0)].peer;
+                format!("port:{}>{}", name(node), name(NodeId(peer)))
+            }
+            Entity::Group(g) => format!("group:{}", groups[g as usize]),
+            Entity::Flow(flow) => format!("flow:{}", flow.0),
+        })
+    }
+}
+
+/// What measurement needs of a setup.
+impl Setup {
+    /// Each flow's group as a number, and the groups' names.
+    pub(crate) fn groups(&self) -> (Vec<u32>, Vec<String>) {
+        let mut names: Vec<String> = Vec::new();
+        let mut known = rustc_hash::FxHashMap::<&str, u32>::default();
+        let of = self.flows.iter().map(|f| {
+            *known.entry(&f.flow.group).or_insert_with(|| {
+                names.push(f.flow.group.to_string());
+                names.len() as u32 - 1
+            })
+        });
+        (of.collect(), names)
+    }
+
+    /// Time between samples.
+    pub(crate) fn sample_interval(&self) -> Time {
+        let measure = &self.scenario.measure;
+        let default = self.scenario.stop.map_or(Time::from_ms(10), |s| Time((s.0 / 500).max(1)));
+        measure.interval.filter(|i| !i.is_zero()).unwrap_or(default)
+    }
+
+    /// The ports that will carry most, judged by the flows' sizes and paths (flows without end count as 1 GB).
+    pub(crate) fn busiest_ports(&self) -> Vec<(NodeId, PortId, f64)> {
+        let mut load = std::collections::BTreeMap::<(usize, u16), f64>::new();
+        for (i, info) in self.flows.iter().enumerate() {
+            let bytes = info.flow.size.map_or(1e9, |s| s.as_f64());
+            let (src, dst) = (info.flow.src as usize, info.flow.dst as usize);
+            let hops = crate::setup::path(&self.routes, &self.topology, src, dst, i as u32, self.scenario.routing.ecmp);
+            for hop in hops.unwrap_or_default() {
+                let rate = self.topology.links()[hop.link].rate_from(hop.node).as_f64();
+                *load.entry((hop.node, hop.port)).or_default() += bytes / rate;
+            }
+        }
+        let mut ports: Vec<_> = load.into_iter().collect();
+        ports.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        ports.truncate(self.scenario.measure.ports as usize);
+        let rate = |n: usize, p: u16| {
+            self.topology.links()[self.topology.ports(n)[p as usize].link as usize].rate_from(n).as_f64()
+        };
+        ports.into_iter().map(|((n, p), _)| (NodeId(n as u32), PortId(p), rate(n, p))).collect()
+    }
+
+    fn series_plan(&self) -> SeriesPlan {
+        let (group_of, names) = self.groups();
+        if !self.scenario.measure.series {
+            return SeriesPlan { groups: names.len(), group_of, ..SeriesPlan::default() };
+        }
+        let measure = &self.scenario.measure;
+        SeriesPlan {
+            interval: self.sample_interval(),
+            points: (measure.points as usize).max(2).next_multiple_of(2),
+            ports: self.busiest_ports(),
+            flows: (0..self.flows.len().min(measure.flows as usize)).map(|i| FlowId(i as u32)).collect(),
+            group_of,
+            groups: names.len(),
+        }
+    }
+
+    fn captures(&self) -> Vec<Capture> {
+        let find = |name: &str| self.topology.find(name);
+        let capture = |p: &scenario::PcapSpec| {
+            let (from, to) = (find(&p.from)?, find(&p.to)?);
+            let port = self.topology.port_to(from, to)?;
+            let name = format!("{}-{}.pcapng", file_name(&p.from), file_name(&p.to));
+            Some(Capture::new((NodeId(from as u32), PortId(port)), name, p.packets))
+        };
+        self.scenario.measure.pcap.iter().filter_map(capture).collect()
+    }
+
+    /// Nodes with positions and links, for a drawing.
+    fn drawing(&self) -> Value {
+        let nodes = self.topology.nodes().iter().map(|n| {
+            json!({
+                "name": n.name,
+                "kind": if n.kind == midpath_topo::NodeKind::Host { "host" } else { "router" },
+                "label": n.label,
+                "x": n.pos.map(|p| p.0),
+                "y": n.pos.map(|p| p.1),
+            })
+        });
+        let name = |n: usize| &self.topology.nodes()[n].name;
+        let links = self.topology.links().iter().map(|l| {
+            json!({ "a": name(l.a), "b": name(l.b), "rate_bps": l.rate.0, "delay_s": l.delay.as_secs_f64() })
+        });
+        json!({ "nodes": nodes.collect::<Vec<_>>(), "links": links.collect::<Vec<_>>() })
+    }
+}
+
+/// A node's name as a part of a file name.
+fn file_name(name: &str) -> String {
+    name.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_') { c } else { '_' }).collect()
+}

@@ -1,0 +1,72 @@
+//! The scenario: one TOML document, one schema, validated here and nowhere else.
+
+mod faults;
+mod lines;
+mod queue;
+mod spec;
+
+pub use faults::{FaultKind, FaultSpec};
+pub use queue::{QueueKind, QueueTable};
+pub use spec::{MeasureSpec, PcapSpec, RoutingSpec, Scenario};
+
+use midpath_core::spec::SpecError;
+
+/// Why a scenario cannot be run: one sentence, with the place.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}{message}", place(.key, .line))]
+pub struct ScenarioError {
+    /// Path of the key, empty for the whole document.
+    pub key: String,
+    /// Line in the document, from 1.
+    pub line: Option<usize>,
+    /// What is wrong, and what would have been accepted.
+    pub message: String,
+}
+
+fn place(key: &str, line: &Option<usize>) -> String {
+    match (key, line) {
+        ("", None) => String::new(),
+        ("", Some(n)) => format!("line {n}: "),
+        (k, None) => format!("{k}: "),
+        (k, Some(n)) => format!("line {n}: {k}: "),
+    }
+}
+
+impl ScenarioError {
+    /// An error without a place.
+    pub fn whole(message: impl Into<String>) -> ScenarioError {
+        ScenarioError { key: String::new(), line: None, message: message.into() }
+    }
+
+    /// A part's error, with the line of its key in `text`.
+    pub fn locate(error: SpecError, text: &str) -> ScenarioError {
+        let line = lines::line_of(text, &error.key);
+        ScenarioError { key: error.key, line, message: error.message }
+    }
+}
+
+/// Longest scenario that is read. Ours: flow lists of any length go into files of their own.
+const MAX_TEXT: usize = 64 << 20;
+
+/// Reads and checks a scenario's form. What refers to other parts (a flow's host) is checked when it is built.
+pub fn parse(text: &str) -> Result<Scenario, ScenarioError> {
+    if text.len() > MAX_TEXT {
+        return Err(ScenarioError::whole(format!("the scenario has {} bytes; at most {MAX_TEXT} are read", text.len())));
+    }
+    toml::from_str(text).map_err(|e| {
+        let line = e.span().map(|s| lines::line_at(text, s.start));
+        let key = e.span().map(|s| lines::key_at(text, s.start)).unwrap_or_default();
+        ScenarioError { key, line, message: one_line(e.message()) }
+    })
+}
+
+/// The scenario's JSON Schema, for editors.
+pub fn schema() -> serde_json::Value {
+    let mut schema = schemars::schema_for!(Scenario).to_value();
+    schema["title"] = "Midpath scenario".into();
+    schema
+}
+
+fn one_line(message: &str) -> String {
+    message.split('\n').map(str::trim).filter(|l| !l.is_empty()).collect::<Vec<_>>().join("; ")
+}

@@ -1,0 +1,119 @@
+use std::collections::BTreeMap;
+
+use midpath_core::roles::Ecmp;
+use midpath_core::units::Time;
+use midpath_topo::Metric;
+use midpath_topo::spec::TopologySpec;
+use midpath_traffic::{ExplicitFlow, WorkloadSpec};
+use serde::{Deserialize, Serialize};
+
+use super::{FaultSpec, QueueTable};
+
+/// A run, whole: what the network is, who sends what over it by which scheme, what goes wrong, what is measured.
+#[derive(Debug, Clone, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// What a reader of the report sees first.
+    #[serde(default)]
+    pub title: String,
+    /// Every random stream derives from it.
+    #[serde(default = "one")]
+    pub seed: u64,
+    /// When the run ends at the latest; without it, it ends with its last flow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<Time>,
+    /// The scheme of all flows that name none.
+    #[serde(default = "newreno")]
+    pub scheme: String,
+    /// The network.
+    pub topology: TopologySpec,
+    /// How packets find their way.
+    #[serde(default)]
+    pub routing: RoutingSpec,
+    /// The queue of every port.
+    #[serde(default)]
+    pub queue: QueueTable,
+    /// The queue of hosts' ports, where it differs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_queue: Option<QueueTable>,
+    /// Further queues by name, for links and rules whose `queue` names one.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub queues: BTreeMap<String, QueueTable>,
+    /// Parameters of schemes by name. A `queue` table among them replaces `[queue]` when that scheme is the run's.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(with = "BTreeMap<String, serde_json::Value>")]
+    pub schemes: BTreeMap<String, serde_json::Value>,
+    /// Flows one by one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flow: Vec<ExplicitFlow>,
+    /// Flows drawn at random or read from a list.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub workload: Vec<WorkloadSpec>,
+    /// What goes wrong.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fault: Vec<FaultSpec>,
+    /// What is measured besides the tables of flows and ports.
+    #[serde(default)]
+    pub measure: MeasureSpec,
+}
+
+fn one() -> u64 {
+    1
+}
+
+fn newreno() -> String {
+    "newreno".to_owned()
+}
+
+/// How packets find their way.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RoutingSpec {
+    /// What a shortest path is shortest in.
+    pub metric: Metric,
+    /// How equal-cost paths are used.
+    pub ecmp: Ecmp,
+}
+
+/// What is measured besides the tables of flows and ports.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct MeasureSpec {
+    /// Record time series: queues and throughput of the busiest ports, goodput by group, windows of the first flows.
+    pub series: bool,
+    /// Time between samples; a 500th of `stop` unless said, 10 ms without `stop`. When a series is full, neighbours are joined and the interval doubles.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval: Option<Time>,
+    /// Points that a series may have; 1000 unless said.
+    pub points: u32,
+    /// How many ports get series: those that carried most; 16 unless said.
+    pub ports: u32,
+    /// How many flows get series of their own: the first ones; 16 unless said.
+    pub flows: u32,
+    /// Packet captures (pcapng) of single ports.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pcap: Vec<PcapSpec>,
+}
+
+impl Default for MeasureSpec {
+    fn default() -> MeasureSpec {
+        MeasureSpec { series: false, interval: None, points: 1000, ports: 16, flows: 16, pcap: Vec::new() }
+    }
+}
+
+/// A capture of what one port sends.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PcapSpec {
+    /// The node that sends.
+    pub from: String,
+    /// Its neighbour.
+    pub to: String,
+    /// Packets captured at most; 100,000 unless said.
+    #[serde(default = "hundred_thousand")]
+    pub packets: u32,
+}
+
+fn hundred_thousand() -> u32 {
+    100_000
+}

@@ -1,0 +1,153 @@
+//! From a scenario to everything a run needs: topology, routes, flows, schemes, queues, faults, nodes.
+
+mod faults;
+mod flows;
+mod queues;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use midpath_core::node::{Forwarding, Node};
+use midpath_core::packet::{FlowId, NodeId, PortId};
+use midpath_core::rng::{Purpose, stream};
+use midpath_core::roles::{LinkInfo, PortSpec, Routes as RoutesTrait, Scheme, ShortestPath};
+use midpath_core::spec::SpecError;
+use midpath_core::units::Time;
+use midpath_schemes::Catalogue;
+use midpath_topo::{Routes, Topology};
+
+pub use flows::{FlowInfo, FlowTable, HEADERS, path, wire_bytes};
+
+use crate::engine::{NetLink, Network};
+use crate::scenario::Scenario;
+use faults::FaultPlan;
+use queues::Queues;
+
+/// The scheme that isn't one: the fluid bound on the same topology, routes and flows.
+pub const IDEAL: &str = "ideal";
+
+/// A scenario whose parts have all been built and agree with each other.
+pub struct Setup {
+    /// The scenario, with seed and scheme as this run uses them.
+    pub scenario: Scenario,
+    /// The network.
+    pub topology: Topology,
+    /// Its shortest paths.
+    pub routes: Arc<TableRoutes>,
+    /// The flows, in order of their start.
+    pub flows: Vec<FlowInfo>,
+    schemes: flows::Schemes,
+    queues: Queues,
+    faults: FaultPlan,
+}
+
+/// The topology's routes as nodes ask for them.
+pub struct TableRoutes(pub Routes);
+
+impl RoutesTrait for TableRoutes {
+    #[inline]
+    fn next_ports(&self, node: NodeId, dst: NodeId) -> &[u16] {
+        self.0.next_ports(node.0 as usize, dst.0 as usize)
+    }
+}
+
+impl Setup {
+    /// Builds every part. `base` is where the scenario's file names are relative to. Keys of errors start at the scenario's root.
+    pub fn new(scenario: Scenario, base: &Path, catalogue: &Catalogue) -> Result<Setup, SpecError> {
+        if scenario.stop.is_some_and(Time::is_zero) {
+            return Err(SpecError::new("stop", "must be above zero"));
+        }
+        let topology = midpath_topo::spec::build(&scenario.topology, base, scenario.seed).map_err(|e| e.under("topology"))?;
+        let schemes = flows::Schemes::new(&scenario, catalogue)?;
+        let queues = Queues::new(&scenario)?;
+        queues.check_links(&topology)?;
+        let faults = FaultPlan::new(&scenario.fault, &topology)?;
+        let routes = Arc::new(TableRoutes(Routes::compute(&topology, scenario.routing.metric)));
+        let flows = flows::generate(&scenario, base, &topology, &routes, &schemes)?;
+        Ok(Setup { scenario, topology, routes, flows, schemes, queues, faults })
+    }
+
+    /// The network, ready for an engine.
+    pub fn network(&self) -> Network {
+        let rtt = self.flows.iter().map(|f| f.rtt).max().unwrap_or(Time::ZERO);
+        let table: Arc<FlowTable> = Arc::new(FlowTable::new(&self.flows, &self.schemes));
+        let mut nodes: Vec<Node> = (0..self.topology.nodes().len()).map(|n| self.node(n, rtt, &table)).collect();
+        for (i, flow) in self.flows.iter().enumerate() {
+            nodes[flow.flow.src as usize].start_flow(flow.flow.start, FlowId(i as u32));
+        }
+        Network { nodes, links: self.links(), events: self.faults.events(), seed: self.scenario.seed }
+    }
+
+    fn node(&self, n: usize, rtt: Time, table: &Arc<FlowTable>) -> Node {
+        let scheme = self.schemes.default_scheme();
+        let (links, disciplines) = (0..self.topology.ports(n).len())
+            .map(|port| {
+                let spec = self.port_spec(n, port, rtt);
+                let discipline = scheme.map_or_else(|| spec.queue.build(spec.link.rate), |s| s.port(&spec));
+                let faulty = self.faults.touches(n, port);
+                (spec.link, if faulty { discipline.held() } else { discipline })
+            })
+            .unzip();
+        let id = NodeId(n as u32);
+        let forwarding = match scheme.and_then(|s| s.forwarder(id)) {
+            Some(forwarder) => Forwarding::Custom(forwarder),
+            None => Forwarding::Shortest(ShortestPath::new(self.routes.clone(), self.scenario.routing.ecmp)),
+        };
+        let rng = stream(self.scenario.seed, Purpose::Node, n as u64);
+        Node::new(id, links, disciplines, forwarding, table.clone(), rng)
+    }
+
+    fn port_spec(&self, n: usize, port: usize, rtt: Time) -> PortSpec {
+        let at = self.topology.ports(n)[port];
+        let (link, peer) = (&self.topology.links()[at.link as usize], at.peer as usize);
+        let host = self.topology.is_host(n);
+        let queue = self.queues.of(link.queue.as_deref(), host);
+        PortSpec {
+            node: NodeId(n as u32),
+            port: PortId(port as u16),
+            peer: NodeId(at.peer),
+            link: LinkInfo { rate: link.rate_from(n), delay: link.delay, mtu: link.mtu, peer: NodeId(at.peer) },
+            host,
+            edge: self.topology.is_host(peer),
+            rtt,
+            queue,
+        }
+    }
+
+    /// Both directions of every link.
+    fn links(&self) -> Vec<NetLink> {
+        let mut all = Vec::with_capacity(self.topology.links().len() * 2);
+        for (i, link) in self.topology.links().iter().enumerate() {
+            let end = |n: usize| {
+                let port = self.topology.port_of_link(n, i).expect("a link is at both of its ends");
+                (NodeId(n as u32), PortId(port))
+            };
+            for (from, to) in [(link.a, link.b), (link.b, link.a)] {
+                all.push(NetLink {
+                    from: end(from),
+                    to: end(to),
+                    delay: link.delay,
+                    corruption: link.corruption,
+                    downs: self.faults.downs(i),
+                    delays: self.faults.delays(i),
+                });
+            }
+        }
+        all
+    }
+
+    /// The name of flow `i`'s scheme.
+    pub fn scheme_of(&self, i: usize) -> &str {
+        self.flows[i].flow.scheme.as_deref().unwrap_or(&self.scenario.scheme)
+    }
+
+    /// What faults do to links' capacities: time, link, whether rate is zero (down) or what it is.
+    pub fn capacity_changes(&self) -> Vec<(Time, usize, f64)> {
+        self.faults.capacity_changes(&self.topology)
+    }
+
+    /// The scheme that governs the network, unless it is the ideal.
+    pub fn default_scheme(&self) -> Option<&Arc<dyn Scheme>> {
+        self.schemes.default_scheme()
+    }
+}

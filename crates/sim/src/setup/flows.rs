@@ -1,0 +1,232 @@
+use std::path::Path;
+use std::sync::Arc;
+
+use midpath_core::node::Flows;
+use midpath_core::packet::{FlowId, NodeId};
+use midpath_core::roles::{Ecmp, Endpoint, FlowSpec, Scheme, ShortestPath};
+use midpath_core::spec::SpecError;
+use midpath_core::units::{Bytes, Rate, Time};
+use midpath_schemes::Catalogue;
+use midpath_topo::path::Unloaded;
+use midpath_topo::routing::Hop;
+use midpath_topo::{NodeKind, Topology};
+use midpath_traffic::{Context, Flow, Host, HostTable, LinkRates};
+
+use super::{IDEAL, TableRoutes};
+use crate::scenario::Scenario;
+
+/// IP, TCP and timestamps: what a full packet carries besides payload (RFC 791, 9293, 7323).
+pub const HEADERS: u32 = 52;
+
+/// A flow and what its path is like when nobody else is there.
+#[derive(Debug, Clone)]
+pub struct FlowInfo {
+    /// Who, whom, how much, when.
+    pub flow: Flow,
+    /// Links on the path.
+    pub hops: u32,
+    /// From its start to its last byte's arrival on an unloaded path, without handshake: packets of the path's MTU back
+    /// to back at the bottleneck's rate, the first one stored and forwarded at each hop.
+    pub unloaded: Option<Time>,
+    /// Propagation both ways, and one full packet out.
+    pub rtt: Time,
+    /// The path's MTU.
+    pub mtu: u32,
+    /// The path's slowest link.
+    pub bottleneck: Rate,
+}
+
+/// The schemes of a run.
+pub(super) struct Schemes {
+    by_name: Vec<(String, Arc<dyn Scheme>)>,
+    default: Option<usize>,
+}
+
+impl Schemes {
+    pub fn new(scenario: &Scenario, catalogue: &Catalogue) -> Result<Schemes, SpecError> {
+        for name in scenario.schemes.keys().filter(|n| *n != IDEAL) {
+            if !catalogue.names().any(|n| n == name) {
+                return Err(unknown(format!("schemes.{name}"), name, catalogue));
+            }
+        }
+        let mut schemes = Schemes { by_name: Vec::new(), default: None };
+        if scenario.scheme != IDEAL {
+            schemes.default = Some(schemes.add("scheme".to_owned(), &scenario.scheme, scenario, catalogue)?);
+        }
+        let flows = scenario.flow.iter().enumerate().map(|(i, f)| (format!("flow[{i}].scheme"), &f.scheme));
+        let loads = scenario.workload.iter().enumerate().map(|(i, w)| (format!("workload[{i}].scheme"), &w.scheme));
+        for (key, name) in flows.chain(loads) {
+            match name.as_deref() {
+                None => {}
+                Some(IDEAL) => return Err(SpecError::new(key, "`ideal` is the bound for a whole run, not a flow's scheme")),
+                Some(name) => drop(schemes.add(key, name, scenario, catalogue)?),
+            }
+        }
+        Ok(schemes)
+    }
+
+    fn add(&mut self, key: String, name: &str, scenario: &Scenario, catalogue: &Catalogue) -> Result<usize, SpecError> {
+        if let Some(i) = self.find(name) {
+            return Ok(i);
+        }
+        if !catalogue.names().any(|n| n == name) {
+            return Err(unknown(key, name, catalogue));
+        }
+        let mut params = scenario.schemes.get(name).cloned().unwrap_or_else(|| serde_json::json!({}));
+        if let Some(map) = params.as_object_mut() {
+            map.remove("queue"); // the network's, not the scheme's
+        }
+        let scheme = catalogue.build(name, &params).map_err(|e| e.under(&format!("schemes.{name}")))?;
+        self.by_name.push((name.to_owned(), scheme));
+        Ok(self.by_name.len() - 1)
+    }
+
+    fn find(&self, name: &str) -> Option<usize> {
+        self.by_name.iter().position(|s| s.0 == name)
+    }
+
+    pub fn default_scheme(&self) -> Option<&Arc<dyn Scheme>> {
+        self.default.map(|i| &self.by_name[i].1)
+    }
+}
+
+fn unknown(key: String, name: &str, catalogue: &Catalogue) -> SpecError {
+    let known = catalogue.names().collect::<Vec<_>>().join(", ");
+    SpecError::new(key, format!("there is no scheme `{name}`; schemes are {known}, {IDEAL}"))
+}
+
+/// Builds flows' ends when nodes ask for them.
+pub struct FlowTable {
+    specs: Vec<(FlowSpec, u8)>,
+    schemes: Vec<Arc<dyn Scheme>>,
+}
+
+impl FlowTable {
+    pub(super) fn new(flows: &[FlowInfo], schemes: &Schemes) -> FlowTable {
+        let specs = flows.iter().enumerate().map(|(i, f)| {
+            let named = f.flow.scheme.as_deref().and_then(|s| schemes.find(s));
+            let scheme = named.or(schemes.default).unwrap_or(0) as u8;
+            (f.spec(FlowId(i as u32)), scheme)
+        });
+        FlowTable { specs: specs.collect(), schemes: schemes.by_name.iter().map(|s| s.1.clone()).collect() }
+    }
+
+    fn get(&self, flow: FlowId) -> Option<(&FlowSpec, &Arc<dyn Scheme>)> {
+        let (spec, scheme) = self.specs.get(flow.0 as usize)?;
+        Some((spec, self.schemes.get(usize::from(*scheme))?))
+    }
+}
+
+impl Flows for FlowTable {
+    fn active(&self, flow: FlowId) -> Option<Box<dyn Endpoint>> {
+        self.get(flow).map(|(spec, scheme)| scheme.active(spec))
+    }
+    fn passive(&self, flow: FlowId) -> Option<Box<dyn Endpoint>> {
+        self.get(flow).map(|(spec, scheme)| scheme.passive(spec))
+    }
+}
+
+impl FlowInfo {
+    fn new(flow: Flow, topology: &Topology, hops: &[Hop]) -> FlowInfo {
+        let path = Unloaded::new(topology, hops);
+        let mtu = path.mtu;
+        let rtt = path.packet_time(Bytes(u64::from(mtu))).saturating_add(path.delay);
+        let unloaded = flow.size.map(|size| unloaded_time(&path, size, mtu));
+        FlowInfo { hops: hops.len() as u32, unloaded, rtt, mtu, bottleneck: path.bottleneck, flow }
+    }
+
+    fn spec(&self, id: FlowId) -> FlowSpec {
+        FlowSpec {
+            id,
+            src: NodeId(self.flow.src),
+            dst: NodeId(self.flow.dst),
+            size: self.flow.size,
+            stop: self.flow.stop,
+            rate: self.flow.rate,
+            mtu: self.mtu,
+        }
+    }
+}
+
+/// Bytes on the wire of `size` payload bytes in packets of `mtu`.
+pub fn wire_bytes(size: Bytes, mtu: u32) -> u64 {
+    let payload = u64::from(mtu.saturating_sub(HEADERS).max(1));
+    size.0 + size.0.div_ceil(payload).max(1) * u64::from(HEADERS)
+}
+
+fn unloaded_time(path: &Unloaded, size: Bytes, mtu: u32) -> Time {
+    let all = wire_bytes(size, mtu);
+    let first = all.min(u64::from(mtu));
+    path.packet_time(Bytes(first)).saturating_add(path.bottleneck.time_for(Bytes(all - first)))
+}
+
+struct Links<'a>(&'a Topology);
+
+impl LinkRates for Links<'_> {
+    fn link_rate(&self, from: &str, to: &str) -> Option<Rate> {
+        let (from, to) = (self.0.find(from)?, self.0.find(to)?);
+        let port = self.0.port_to(from, to)?;
+        Some(self.0.links()[self.0.ports(from)[port as usize].link as usize].rate_from(from))
+    }
+}
+
+fn host_table(topology: &Topology) -> HostTable {
+    HostTable::new(topology.hosts().map(|n| {
+        let links = topology.ports(n).iter().map(|p| &topology.links()[p.link as usize]);
+        Host { name: topology.nodes()[n].name.clone(), node: n as u32, access: links.map(|l| l.rate_from(n)).sum() }
+    }))
+}
+
+/// Names of nodes in `[[flow]]` may be those of routers with one host: they are turned into the host's.
+fn by_host_name(scenario: &Scenario, topology: &Topology) -> Result<Vec<midpath_traffic::ExplicitFlow>, SpecError> {
+    let mut flows = scenario.flow.clone();
+    for (i, flow) in flows.iter_mut().enumerate() {
+        for (end, name) in [("from", &mut flow.from), ("to", &mut flow.to)] {
+            let is_router = topology.find(name).is_some_and(|n| topology.nodes()[n].kind == NodeKind::Router);
+            if is_router {
+                let host = topology.resolve_host(name).map_err(|m| SpecError::new(format!("flow[{i}].{end}"), m))?;
+                *name = topology.nodes()[host].name.clone();
+            }
+        }
+    }
+    Ok(flows)
+}
+
+pub(super) fn generate(
+    scenario: &Scenario,
+    base: &Path,
+    topology: &Topology,
+    routes: &TableRoutes,
+    _schemes: &Schemes,
+) -> Result<Vec<FlowInfo>, SpecError> {
+    let hosts = host_table(topology);
+    let context =
+        Context { hosts: &hosts, links: &Links(topology), base_dir: base, seed: scenario.seed, horizon: scenario.stop };
+    let explicit = by_host_name(scenario, topology)?;
+    let flows = midpath_traffic::generate(&explicit, &scenario.workload, &context)?;
+    if flows.is_empty() {
+        return Err(SpecError::new("", "the scenario has no flows; write a `[[flow]]` or a `[[workload]]`"));
+    }
+    if scenario.stop.is_none() && flows.iter().any(|f| f.size.is_none() && f.stop.is_none()) {
+        return Err(SpecError::new("stop", "is needed: a flow without `size` or `stop` would never end"));
+    }
+    let ecmp = scenario.routing.ecmp;
+    let mut infos = Vec::with_capacity(flows.len());
+    for (i, flow) in flows.into_iter().enumerate() {
+        let (src, dst) = (flow.src as usize, flow.dst as usize);
+        let hops = path(routes, topology, src, dst, i as u32, ecmp).ok_or_else(|| {
+            let name = |n: usize| &topology.nodes()[n].name;
+            SpecError::new("topology", format!("there is no way from `{}` to `{}`", name(src), name(dst)))
+        })?;
+        infos.push(FlowInfo::new(flow, topology, &hops));
+    }
+    Ok(infos)
+}
+
+/// The path that flow `i` takes: the same choices as [`ShortestPath`] makes; with per-packet ECMP, the first of them.
+pub fn path(routes: &TableRoutes, topology: &Topology, src: usize, dst: usize, i: u32, ecmp: Ecmp) -> Option<Vec<Hop>> {
+    routes.0.path(topology, src, dst, |node, ports| match ecmp {
+        Ecmp::Flow => ShortestPath::pick_index(ports.len(), i, NodeId(dst as u32), NodeId(node as u32)),
+        Ecmp::Packet | Ecmp::Off => 0,
+    })
+}
