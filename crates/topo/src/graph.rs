@@ -18,6 +18,9 @@ pub const MAX_DEGREE: usize = 65_535;
 /// The MTU of a link that names none: Ethernet's.
 pub const DEFAULT_MTU: u32 = 1500;
 
+/// The smallest MTU of a link: IPv4's (RFC 791).
+pub const MIN_MTU: u32 = 68;
+
 /// What a node does with packets that are not its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -244,25 +247,52 @@ fn check_link(link: &LinkInfo, nodes: &[NodeInfo]) -> Result<(), SpecError> {
     if link.a == link.b {
         return err("b", format!("`{}` is linked to itself; a link joins two nodes", nodes[link.a].name));
     }
-    if link.rate == Rate::ZERO {
-        return err("rate", "a link needs a rate above zero, such as \"10 Mbps\"".into());
-    }
-    if link.rate_back == Some(Rate::ZERO) {
-        return err("rate_back", "a link needs a rate above zero either way, such as \"10 Mbps\"".into());
-    }
+    check_rate("rate", Some(link.rate))?;
+    check_rate("rate_back", link.rate_back)?;
     if link.delay == Time::ZERO {
         return err("delay", "a link needs a delay above zero, such as \"1 us\"".into());
     }
-    if link.mtu < 64 {
-        return err("mtu", format!("{} bytes is below the smallest MTU, 64; Ethernet's is 1500", link.mtu));
+    check_mtu("mtu", Some(link.mtu))?;
+    check_weight("weight", Some(link.weight))?;
+    check_corruption("corruption", Some(link.corruption))
+}
+
+/// A rate that a link can have.
+pub(crate) fn check_rate(key: &str, rate: Option<Rate>) -> Result<(), SpecError> {
+    match rate {
+        Some(Rate::ZERO) => Err(SpecError::new(key, "a link needs a rate above zero, such as \"10 Mbps\"")),
+        _ => Ok(()),
     }
-    if !(link.weight.is_finite() && link.weight > 0.0 && link.weight <= 1e9) {
-        return err("weight", format!("{} is not a weight; write a number above 0 and up to 1e9", link.weight));
+}
+
+/// An MTU that a link can have.
+pub(crate) fn check_mtu(key: &str, mtu: Option<u32>) -> Result<(), SpecError> {
+    match mtu {
+        Some(mtu) if mtu < MIN_MTU => {
+            Err(SpecError::new(key, format!("{mtu} bytes is below the smallest MTU, {MIN_MTU}; Ethernet's is 1500")))
+        }
+        _ => Ok(()),
     }
-    if !(0.0..1.0).contains(&link.corruption) {
-        return err("corruption", format!("{} is not a probability from 0 to below 1", link.corruption));
+}
+
+/// A routing weight that a link can have.
+pub(crate) fn check_weight(key: &str, weight: Option<f64>) -> Result<(), SpecError> {
+    match weight {
+        Some(w) if !(w.is_finite() && w > 0.0 && w <= 1e9) => {
+            Err(SpecError::new(key, format!("{w} is not a weight; write a number above 0 and up to 1e9")))
+        }
+        _ => Ok(()),
     }
-    Ok(())
+}
+
+/// A loss probability that a link can have.
+pub(crate) fn check_corruption(key: &str, corruption: Option<f64>) -> Result<(), SpecError> {
+    match corruption {
+        Some(p) if !(0.0..1.0).contains(&p) => {
+            Err(SpecError::new(key, format!("{p} is not a probability from 0 to below 1")))
+        }
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]

@@ -83,24 +83,26 @@ impl Routes {
             Routes { places, table: vec![0; anchors * anchors], anchors, groups: vec![(0, 0)], ports: vec![] };
         let mut known = HashMap::from([(Vec::new(), 0)]);
         let mut search = Search::new(topology, &costs);
+        let mut ports = Vec::new();
         for (column, &to) in anchor_nodes.iter().enumerate() {
             search.distances_to(to, metric == Metric::Hops);
             for (row, &from) in anchor_nodes.iter().enumerate() {
-                let ports = search.next_ports(from, to);
-                routes.table[row * anchors + column] = routes.intern(ports, &mut known);
+                search.next_ports(from, to, &mut ports);
+                routes.table[row * anchors + column] = routes.intern(&ports, &mut known);
             }
         }
         routes
     }
 
-    fn intern(&mut self, ports: Vec<u16>, known: &mut HashMap<Vec<u16>, u32>) -> u32 {
-        if let Some(&group) = known.get(&ports) {
+    /// The number of this set of ports, whichever node has it.
+    fn intern(&mut self, ports: &[u16], known: &mut HashMap<Vec<u16>, u32>) -> u32 {
+        if let Some(&group) = known.get(ports) {
             return group;
         }
         let group = self.groups.len() as u32;
         self.groups.push((self.ports.len() as u32, ports.len() as u16));
-        self.ports.extend_from_slice(&ports);
-        known.insert(ports, group);
+        self.ports.extend_from_slice(ports);
+        known.insert(ports.to_vec(), group);
         group
     }
 
@@ -277,17 +279,18 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The ports of `from` that begin a shortest path.
-    fn next_ports(&self, from: usize, to: usize) -> Vec<u16> {
+    /// Fills `ports` with those of `from` that begin a shortest path.
+    fn next_ports(&self, from: usize, to: usize, ports: &mut Vec<u16>) {
+        ports.clear();
         let best = self.distance[from];
         if from == to || best == UNUSABLE {
-            return Vec::new();
+            return;
         }
         let on_path = |peer: usize, link: usize| {
             self.carries(peer, to) && self.distance[peer].saturating_add(self.costs[link]) == best
         };
-        let ports = self.topology.ports(from).iter().enumerate();
-        ports.filter(|(_, p)| on_path(p.peer as usize, p.link as usize)).map(|(i, _)| i as u16).collect()
+        let all = self.topology.ports(from).iter().enumerate();
+        ports.extend(all.filter(|(_, p)| on_path(p.peer as usize, p.link as usize)).map(|(i, _)| i as u16));
     }
 }
 

@@ -160,3 +160,19 @@ proptest! {
         }
     }
 }
+
+#[test]
+#[ignore = "a measurement, not a check: run with --release --ignored --nocapture"]
+fn time_of_large_tables() {
+    use crate::generate::{LinkParams, fat_tree};
+    let link = LinkParams::new(Rate::from_gbps(10), Time::from_us(1));
+    for k in [16, 32, 64] {
+        let t = fat_tree(k, &link, &link).finish(Time::from_us(1)).expect("valid");
+        for metric in [Metric::Hops, Metric::Delay] {
+            let start = std::time::Instant::now();
+            let routes = Routes::compute(&t, metric);
+            let (ms, mb) = (start.elapsed().as_millis(), routes.memory() as f64 / 1e6);
+            println!("k={k}: {} hosts, {} routers, {metric:?}: {ms} ms, {mb:.1} MB", k * k * k / 4, routes.anchors);
+        }
+    }
+}

@@ -5,7 +5,7 @@ use std::path::Path;
 use midpath_core::spec::SpecError;
 use midpath_core::units::Time;
 
-use super::{Component, TopologySpec, attach, fill, source};
+use super::{Component, TopologySpec, attach, check, fill, source};
 use crate::classes;
 use crate::draft::{Draft, MIN_DELAY};
 use crate::graph::{NodeKind, Topology};
@@ -18,9 +18,7 @@ pub const MAX_ROUTERS: usize = 16_384;
 /// An error's key is relative to the topology table: `links[3].a`. `SpecError::under("topology")` completes it.
 pub fn build(spec: &TopologySpec, base_dir: &Path, seed: u64) -> Result<Topology, SpecError> {
     let min_delay = spec.min_delay.unwrap_or(MIN_DELAY);
-    if min_delay.is_zero() {
-        return Err(SpecError::new("min_delay", "a link needs a delay above zero, such as \"1 us\""));
-    }
+    check::values(spec)?;
     let mut draft = source::draft(spec, base_dir, seed)?;
     draft.drop_self_loops();
     if spec.component == Some(Component::Largest) {
@@ -35,7 +33,9 @@ pub fn build(spec: &TopologySpec, base_dir: &Path, seed: u64) -> Result<Topology
 
 fn finish(spec: &TopologySpec, draft: Draft, min_delay: Time) -> Result<Topology, SpecError> {
     let inline = spec.links.is_some();
-    let topology = draft.finish(min_delay).map_err(|e| if inline { e } else { e.under(source::key(spec)) })?;
+    // Links and nodes have keys of their own only where the scenario itself lists them.
+    let of_source = |e: SpecError| SpecError::new(source::key(spec), format!("{}: {}", e.key, e.message));
+    let topology = draft.finish(min_delay).map_err(|e| if inline { e } else { of_source(e) })?;
     check_connected(spec, &topology)?;
     let routers = topology.routers().count();
     if routers > MAX_ROUTERS {

@@ -2,6 +2,7 @@
 
 mod attach;
 mod build;
+mod check;
 mod delay;
 mod fill;
 mod generated;

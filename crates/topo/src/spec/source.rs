@@ -127,7 +127,10 @@ fn inline(nodes: &[NodeSpec], links: &[LinkSpec]) -> Result<Draft, SpecError> {
         }
         draft.nodes.push(inline_node(n).map_err(|e| e.under(&format!("nodes[{i}]")))?);
     }
-    for link in links {
+    for (i, link) in links.iter().enumerate() {
+        if let Some((key, _)) = [("a", &link.a), ("b", &link.b)].into_iter().find(|(_, name)| name.is_empty()) {
+            return Err(SpecError::new(format!("links[{i}].{key}"), "a node needs a name"));
+        }
         let (a, b) = (end(&mut draft, &mut index, &link.a), end(&mut draft, &mut index, &link.b));
         draft.links.push(inline_link(link, a, b));
     }

@@ -1,5 +1,6 @@
 use std::path::PathBuf;
 
+use proptest::prelude::{Strategy, prop, prop_assert, prop_assert_eq, proptest};
 use serde_json::{Value, json};
 
 use super::*;
@@ -217,7 +218,7 @@ fn bad_tables_name_the_key_and_what_would_do() {
         (json!({"builtin": "abilene", "nodes": []}), "nodes: `nodes` belongs to `links`"),
         (json!({"builtin": "abilene", "radius": 1}), "radius: `radius` belongs to `file`"),
         (json!({"builtin": "abilene", "min_delay": "0 ms"}), "min_delay: a link needs a delay above zero"),
-        (json!({"builtin": "abilene", "rate": "0 bps"}), "builtin.links[0].rate: a link needs a rate above zero"),
+        (json!({"builtin": "abilene", "rate": "0 bps"}), "rate: a link needs a rate above zero"),
         (
             json!({"builtin": "abilene", "rules": [{"from": "egde", "rate": "1 bps"}]}),
             "rules[0].from: there is no class `egde`; did you mean `edge`?",
@@ -229,6 +230,21 @@ fn bad_tables_name_the_key_and_what_would_do() {
         (json!({"builtin": "abilene", "hosts": {"per_node": 1, "total": 2}}), "hosts.total: `per_node` already says"),
         (json!({"builtin": "abilene", "hosts": {"homes": 12}}), "hosts.homes: 12 routers for each host; there are 11"),
         (json!({"builtin": "abilene", "hosts": {"per_node": 1_000_000}}), "hosts.per_node: with these hosts"),
+        (
+            json!({"builtin": "abilene", "rules": [{"rate": "1 bps"}, {"weight": 0}]}),
+            "rules[1].weight: 0 is not a weight",
+        ),
+        (json!({"builtin": "abilene", "hosts": {"rate": "0 bps"}}), "hosts.rate: a link needs a rate above zero"),
+        (json!({"builtin": "abilene", "hosts": {"mtu": 20}}), "hosts.mtu: 20 bytes is below"),
+        (
+            dumbbell(json!({"access": {"rate": "0 bps", "delay": "1 ms"}})),
+            "access.rate: a link needs a rate above zero",
+        ),
+        (
+            dumbbell(json!({"access": {"rate": "1 bps", "delay": "1 ms", "corruption": "100 %"}})),
+            "access.corruption: 1 is not a prob",
+        ),
+        (links(json!([{"a": "", "b": "x"}])), "links[0].a: a node needs a name"),
         (json!({"file": "none.cch"}), "file: none.cch: cannot be read"),
         (json!({"file": "README.md"}), "file: README.md: neither name nor content tell the format"),
         (json!({"file": "zoo.gml", "format": "graphml"}), "file: zoo.gml, line 1: not XML"),
@@ -296,4 +312,42 @@ fn the_schema_describes_every_key() {
         assert!(property["description"].is_string(), "{key} has no description");
     }
     assert_eq!(schema["additionalProperties"], false);
+}
+
+/// Tables of every kind of generator, with sizes in and out of range.
+fn generated() -> impl Strategy<Value = TopologySpec> {
+    let kinds = ["dumbbell", "chain", "parking-lot", "star", "ring", "fat-tree", "waxman"];
+    let hosts = (prop::option::of(0usize..3), prop::option::of(0usize..9), prop::option::of(0usize..3));
+    (prop::sample::select(kinds.to_vec()), 0usize..12, 0u64..3, hosts).prop_map(
+        |(kind, n, delay, (per_node, total, homes))| {
+            let link = json!({"rate": "1 Gbps", "delay": format!("{delay} us")});
+            let mut table = json!({"generate": kind, "hosts": {"per_node": per_node, "total": total, "homes": homes}});
+            let wanted = spec(json!({"generate": kind})).generate.map_or(&[][..], Generator::keys);
+            for key in wanted {
+                let value = match *key {
+                    "n" | "k" | "pairs" => json!(n),
+                    "link" | "access" | "bottleneck" => link.clone(),
+                    _ => continue,
+                };
+                table[*key] = value;
+            }
+            spec(table)
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn what_is_built_is_sound_and_routed(table in generated(), seed: u64) {
+        let Ok(t) = build(&table, &fixtures(), seed) else { return Ok(()) };
+        prop_assert!(t.is_connected());
+        prop_assert!(t.links().iter().all(|l| l.delay > Time::ZERO && l.rate > Rate::ZERO));
+        let routes = crate::Routes::compute(&t, crate::Metric::Weight);
+        let hosts: Vec<usize> = t.hosts().collect();
+        for pair in hosts.windows(2) {
+            prop_assert!(routes.flow_path(&t, pair[0], pair[1], seed).is_some());
+        }
+        prop_assert_eq!(crate::layout::layout(&t).len(), t.nodes().len());
+        prop_assert_eq!(crate::describe::topology(&t).nodes, t.nodes().len());
+    }
 }
