@@ -38,6 +38,7 @@ pub mod graph;
 pub mod layout;
 pub mod path;
 pub mod routing;
+mod shortest;
 pub mod spec;
 pub mod suggest;
 

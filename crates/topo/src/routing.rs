@@ -4,13 +4,13 @@
 //! onto it: 13,350 hosts on 440 routers need a table of 440², not of 13,790². Every other node (routers, multi-homed
 //! hosts, a host linked to a host) is an *anchor* and has a row and a column of its own. Hosts never forward.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::collections::HashMap;
 
 use midpath_core::rng::mix;
 use serde::{Deserialize, Serialize};
 
-use crate::graph::{LinkInfo, NodeKind, Topology};
+use crate::graph::{LinkInfo, Topology};
+use crate::shortest::{Search, UNUSABLE};
 
 /// What makes a path short.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
@@ -81,17 +81,32 @@ impl Routes {
         let anchors = anchor_nodes.len();
         let mut routes =
             Routes { places, table: vec![0; anchors * anchors], anchors, groups: vec![(0, 0)], ports: vec![] };
+        let row = |n: usize| (!routes.places[n].folded).then(|| routes.places[n].anchor);
+        let mut search = Search::new(topology, &anchor_nodes, row, &costs);
+        routes.fill(&mut search);
+        routes
+    }
+
+    fn fill(&mut self, search: &mut Search) {
         let mut known = HashMap::from([(Vec::new(), 0)]);
-        let mut search = Search::new(topology, &costs);
         let mut ports = Vec::new();
-        for (column, &to) in anchor_nodes.iter().enumerate() {
-            search.distances_to(to, metric == Metric::Hops);
-            for (row, &from) in anchor_nodes.iter().enumerate() {
+        for to in 0..self.anchors {
+            search.distances_to(to);
+            for from in 0..self.anchors {
                 search.next_ports(from, to, &mut ports);
-                routes.table[row * anchors + column] = routes.intern(&ports, &mut known);
+                let at = from * self.anchors + to;
+                // Neighbouring destinations mostly share their next hops: look before hashing.
+                let before = self.table[at.saturating_sub(1)];
+                let same = to > 0 && self.ports_of(before) == ports;
+                self.table[at] = if same { before } else { self.intern(&ports, &mut known) };
             }
         }
-        routes
+    }
+
+    #[inline]
+    fn ports_of(&self, group: u32) -> &[u16] {
+        let (offset, len) = self.groups[group as usize];
+        &self.ports[offset as usize..offset as usize + len as usize]
     }
 
     /// The number of this set of ports, whichever node has it.
@@ -115,19 +130,18 @@ impl Routes {
         }
         if here.folded {
             // Its router is its only way; but not to where its router cannot go.
-            let onward = here.anchor == there.anchor || self.group(here.anchor, there.anchor).1 > 0;
+            let onward = here.anchor == there.anchor || self.group(here.anchor, there.anchor) != 0;
             return if onward { UPLINK } else { &[] };
         }
         if here.anchor == there.anchor {
             return &there.down;
         }
-        let (offset, len) = self.group(here.anchor, there.anchor);
-        &self.ports[offset as usize..offset as usize + len as usize]
+        self.ports_of(self.group(here.anchor, there.anchor))
     }
 
     #[inline]
-    fn group(&self, from: u32, to: u32) -> (u32, u16) {
-        self.groups[self.table[from as usize * self.anchors + to as usize] as usize]
+    fn group(&self, from: u32, to: u32) -> u32 {
+        self.table[from as usize * self.anchors + to as usize]
     }
 
     /// The hops of a path from `src` to `dst`, where `pick` chooses among equal-cost ports: it is given the node and
@@ -195,9 +209,6 @@ pub fn ecmp_choice(flow: u64, node: u32, ports: usize) -> usize {
     ((u128::from(ecmp_hash(flow, node)) * ports as u128) >> 64) as usize
 }
 
-/// The cost of a link that must not be used, and the distance of a node that is not reached.
-const UNUSABLE: u64 = u64::MAX;
-
 /// The router that a host with a single link hangs on, with the link.
 fn fold(topology: &Topology, n: usize) -> Option<(usize, usize)> {
     match topology.ports(n) {
@@ -223,75 +234,6 @@ fn place_nodes(topology: &Topology, costs: &[u64]) -> (Vec<Place>, Vec<usize>) {
         }
     }
     (places, anchors)
-}
-
-/// Single-destination shortest paths, with buffers that are used again.
-struct Search<'a> {
-    topology: &'a Topology,
-    costs: &'a [u64],
-    distance: Vec<u64>,
-}
-
-impl<'a> Search<'a> {
-    fn new(topology: &'a Topology, costs: &'a [u64]) -> Search<'a> {
-        Search { topology, costs, distance: vec![UNUSABLE; topology.nodes().len()] }
-    }
-
-    /// Whether a path may pass through or end at `n` on its way to `to`.
-    fn carries(&self, n: usize, to: usize) -> bool {
-        n == to || self.topology.nodes()[n].kind == NodeKind::Router
-    }
-
-    /// Fills `distance` with every node's cost to reach `to`.
-    fn distances_to(&mut self, to: usize, uniform: bool) {
-        self.distance.fill(UNUSABLE);
-        self.distance[to] = 0;
-        if uniform { self.breadth_first(to) } else { self.dijkstra(to) }
-    }
-
-    fn breadth_first(&mut self, to: usize) {
-        let mut queue = VecDeque::from([to]);
-        while let Some(n) = queue.pop_front() {
-            self.relax(n, to, |peer, _| queue.push_back(peer));
-        }
-    }
-
-    fn dijkstra(&mut self, to: usize) {
-        let mut heap = BinaryHeap::from([Reverse((0, to))]);
-        while let Some(Reverse((distance, n))) = heap.pop() {
-            if distance == self.distance[n] {
-                self.relax(n, to, |peer, distance| heap.push(Reverse((distance, peer))));
-            }
-        }
-    }
-
-    fn relax(&mut self, n: usize, to: usize, mut closer: impl FnMut(usize, u64)) {
-        if !self.carries(n, to) {
-            return;
-        }
-        for port in self.topology.ports(n) {
-            let (peer, cost) = (port.peer as usize, self.costs[port.link as usize]);
-            let distance = self.distance[n].saturating_add(cost);
-            if distance < self.distance[peer] {
-                self.distance[peer] = distance;
-                closer(peer, distance);
-            }
-        }
-    }
-
-    /// Fills `ports` with those of `from` that begin a shortest path.
-    fn next_ports(&self, from: usize, to: usize, ports: &mut Vec<u16>) {
-        ports.clear();
-        let best = self.distance[from];
-        if from == to || best == UNUSABLE {
-            return;
-        }
-        let on_path = |peer: usize, link: usize| {
-            self.carries(peer, to) && self.distance[peer].saturating_add(self.costs[link]) == best
-        };
-        let all = self.topology.ports(from).iter().enumerate();
-        ports.extend(all.filter(|(_, p)| on_path(p.peer as usize, p.link as usize)).map(|(i, _)| i as u16));
-    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 use super::*;
-use crate::graph::{LinkInfo, NodeInfo};
+use crate::graph::{LinkInfo, NodeInfo, NodeKind};
 use crate::path::Unloaded;
 use midpath_core::units::{Bytes, Rate, Time};
 use proptest::prelude::*;
