@@ -1,1 +1,12 @@
-//! schemes
+//! The congestion-control schemes of Midpath, one folder each, all of the same shape: parameters, endpoints, ports,
+//! a README with scope and limits, tests beside the code.
+//!
+//! [`Catalogue`] turns a name and a table of parameters into a [`midpath_core::roles::Scheme`]. A scheme of your own
+//! needs no change here: implement that trait in your crate and add a builder with [`Catalogue::with`].
+
+mod catalogue;
+pub mod params;
+pub mod tcp;
+pub mod udp;
+
+pub use catalogue::Catalogue;

@@ -1,0 +1,143 @@
+//! Names of schemes, and how each is built from its table of parameters.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use midpath_core::roles::Scheme;
+use midpath_core::spec::SpecError;
+use serde_json::Value;
+
+use crate::{tcp, udp};
+
+/// Builds a scheme from its table of parameters (`null` or an empty table: all defaults).
+type Builder = Arc<dyn Fn(&Value) -> Result<Arc<dyn Scheme>, SpecError> + Send + Sync>;
+
+/// The schemes that scenarios can name.
+#[derive(Clone, Default)]
+pub struct Catalogue {
+    builders: BTreeMap<String, Builder>,
+    #[cfg(feature = "schema")]
+    schemas: BTreeMap<String, schemars::Schema>,
+}
+
+impl Catalogue {
+    /// No schemes at all.
+    pub fn empty() -> Catalogue {
+        Catalogue::default()
+    }
+
+    /// The schemes of this crate. A new one is one line here.
+    pub fn standard() -> Catalogue {
+        Catalogue::empty()
+            .with_params::<tcp::NewRenoParams>("newreno", tcp::build)
+            .with_params::<tcp::CubicParams>("cubic", tcp::build)
+            .with_params::<tcp::DctcpParams>("dctcp", tcp::build)
+            .with_params::<tcp::FixedWindowParams>("fixed-window", tcp::build)
+            .with_params::<udp::UdpParams>("udp", udp::build)
+    }
+
+    /// Adds a scheme, or replaces the one of that name.
+    #[must_use]
+    pub fn with<F>(mut self, name: &str, builder: F) -> Catalogue
+    where
+        F: Fn(&Value) -> Result<Arc<dyn Scheme>, SpecError> + Send + Sync + 'static,
+    {
+        self.builders.insert(name.to_owned(), Arc::new(builder));
+        self
+    }
+
+    /// Adds a scheme whose parameters are a `P`: unknown keys and bad values are named, editors get the schema.
+    #[must_use]
+    pub fn with_params<P: crate::params::Params>(
+        mut self,
+        name: &'static str,
+        build: fn(&str, P) -> Result<Arc<dyn Scheme>, SpecError>,
+    ) -> Catalogue {
+        #[cfg(feature = "schema")]
+        self.schemas.insert(name.to_owned(), schemars::schema_for!(P));
+        self.builders.insert(name.to_owned(), Arc::new(move |value| build(name, crate::params::read(value)?)));
+        self
+    }
+
+    /// Builds the scheme `name` with `params`. Errors name the key within `params`; an unknown name has an empty key.
+    pub fn build(&self, name: &str, params: &Value) -> Result<Arc<dyn Scheme>, SpecError> {
+        match self.builders.get(name) {
+            Some(builder) => builder(params),
+            None => {
+                let known: Vec<&str> = self.names().collect();
+                Err(SpecError::new("", format!("there is no scheme `{name}`; choose one of {}", known.join(", "))))
+            }
+        }
+    }
+
+    /// Whether there is a scheme of this name.
+    pub fn contains(&self, name: &str) -> bool {
+        self.builders.contains_key(name)
+    }
+
+    /// The names, in alphabetical order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.builders.keys().map(String::as_str)
+    }
+
+    /// The JSON Schema of a scheme's parameters, if it was added with [`Catalogue::with_params`].
+    #[cfg(feature = "schema")]
+    pub fn schema(&self, name: &str) -> Option<&schemars::Schema> {
+        self.schemas.get(name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_standard_schemes_build_with_their_defaults() {
+        let catalogue = Catalogue::standard();
+        assert_eq!(catalogue.names().collect::<Vec<_>>(), ["cubic", "dctcp", "fixed-window", "newreno", "udp"]);
+        for name in catalogue.names() {
+            for params in [json!(null), json!({})] {
+                assert_eq!(catalogue.build(name, &params).map(|s| s.name().to_owned()), Ok(name.to_owned()));
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let error = |name, params| Catalogue::standard().build(name, &params).map(|_| ()).unwrap_err();
+        assert!(error("bbr", json!({})).message.contains("cubic, dctcp"));
+        let e = error("cubic", json!({"mn_rto": "1 s"}));
+        assert_eq!(e.key, "mn_rto");
+        assert!(e.message.contains("min_rto") && e.message.contains("fast_convergence"), "{e}");
+        assert_eq!(error("cubic", json!({"sack": false, "min_rto": "1 parsec"})).key, "min_rto");
+        assert_eq!(error("cubic", json!({"beta": 1.5})).key, "beta");
+        assert_eq!(error("dctcp", json!({"g": "0 %"})).key, "g");
+        assert_eq!(error("newreno", json!({"delayed_ack": 0})).key, "delayed_ack");
+        assert_eq!(error("newreno", json!({"beta": 0.5})).key, "beta");
+        assert_eq!(error("newreno", json!([1])).key, "");
+    }
+
+    #[test]
+    fn units_are_read_as_people_write_them() {
+        let params = json!({"min_rto": "10 ms", "delack_timeout": "1 ms", "g": "6.25 %", "initial_alpha": 0.5,
+            "delayed_ack": false, "receive_window": "4 MB", "recovery": "rfc6675", "growth": "per-ack"});
+        assert!(Catalogue::standard().build("dctcp", &params).is_ok());
+    }
+
+    #[test]
+    fn an_outside_scheme_is_one_call() {
+        let catalogue = Catalogue::standard().with("mine", |p| Catalogue::standard().build("cubic", p));
+        assert!(catalogue.contains("mine") && catalogue.build("mine", &json!({})).is_ok());
+    }
+
+    #[cfg(feature = "schema")]
+    #[test]
+    fn every_parameter_is_in_the_schema() {
+        let catalogue = Catalogue::standard();
+        let cubic = catalogue.schema("cubic").expect("cubic has parameters").as_value();
+        for key in ["sack", "min_rto", "beta", "fast_convergence"] {
+            assert!(cubic["properties"].get(key).is_some(), "{key} in {cubic}");
+        }
+    }
+}

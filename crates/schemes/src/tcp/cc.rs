@@ -1,0 +1,213 @@
+//! The one congestion-controller trait, and the window that a controller and the sender share.
+
+use midpath_core::queue::Discipline;
+use midpath_core::roles::PortSpec;
+use midpath_core::units::{Rate, Time};
+
+use super::params::{GrowthRule, TcpParams};
+
+/// A window never grows beyond this: 1 TiB, above every bandwidth-delay product, far below overflow.
+const MAX_WINDOW: u64 = 1 << 40;
+
+/// The congestion window of one sender, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Window {
+    /// Most bytes in flight.
+    pub cwnd: u64,
+    /// Below this the window grows by slow start.
+    pub ssthresh: u64,
+    /// Payload of a full segment (SMSS).
+    pub mss: u64,
+    /// Growth that does not make a whole byte yet.
+    rest: f64,
+}
+
+impl Window {
+    /// A window of `segments` segments and no threshold yet (RFC 5681, §3.1: "arbitrarily high").
+    pub fn new(segments: u32, mss: u32) -> Window {
+        let mss = u64::from(mss);
+        Window { cwnd: u64::from(segments) * mss, ssthresh: MAX_WINDOW, mss, rest: 0.0 }
+    }
+
+    /// Whether slow start governs the growth (RFC 5681, §3.1).
+    #[inline]
+    pub fn in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+
+    /// Grows by a fraction of a byte or more; fractions add up.
+    #[inline]
+    pub fn grow(&mut self, bytes: f64) {
+        self.rest += bytes.max(0.0);
+        let whole = self.rest as u64;
+        self.rest -= whole as f64;
+        self.cwnd = (self.cwnd.saturating_add(whole)).min(MAX_WINDOW);
+    }
+
+    /// Sets the window.
+    pub fn set(&mut self, cwnd: u64) {
+        self.cwnd = cwnd.min(MAX_WINDOW);
+        self.rest = 0.0;
+    }
+
+    /// The window in segments.
+    #[inline]
+    pub fn segments(&self) -> f64 {
+        (self.cwnd as f64 + self.rest) / self.mss as f64
+    }
+}
+
+/// What one acknowledgement has told the sender.
+#[derive(Debug, Clone, Copy)]
+pub struct Ack {
+    /// When it arrived.
+    pub now: Time,
+    /// Bytes by which it moved SND.UNA.
+    pub acked: u64,
+    /// Bytes that it reports for the first time, cumulatively or by SACK.
+    pub delivered: u64,
+    /// SND.UNA after it.
+    pub una: u64,
+    /// SND.NXT.
+    pub nxt: u64,
+    /// Smoothed round-trip time.
+    pub srtt: Time,
+    /// Whether it carries ECN-Echo on a connection that has ECN.
+    pub ece: bool,
+    /// Whether the sender is still repairing what a timeout gave up.
+    pub after_rto: bool,
+}
+
+/// What happened when a controller is asked for a lower threshold.
+#[derive(Debug, Clone, Copy)]
+pub struct Congestion {
+    /// When.
+    pub now: Time,
+    /// Bytes sent and not cumulatively acknowledged (RFC 5681, §2), without those of limited transmit.
+    pub flight: u64,
+    /// Whether ECN has lowered the window already for this window of data.
+    pub ecn_reduced: bool,
+}
+
+/// A congestion controller: it decides how the window grows, and where it falls to.
+///
+/// The sender owns detection and repair of losses, and asks the controller only for its decisions. Thresholds returned
+/// are raised to two segments by the sender (RFC 5681, equation 4).
+pub trait CongestionController: Send + 'static {
+    /// Called for each ACK that reports anything new or carries ECN-Echo, before all else, in every state of the sender.
+    fn on_delivery(&mut self, _ack: &Ack) {}
+    /// Called when an ACK moved SND.UNA outside fast recovery, without ECN-Echo, while the window was what limited the sender.
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack);
+    /// Called instead when something else limited the sender: the application, or the receiver's window.
+    fn on_unlimited_ack(&mut self, _ack: &Ack) {}
+    /// Called when duplicate ACKs have shown a loss, once per window of data: the new threshold.
+    fn on_loss(&mut self, window: &Window, congestion: &Congestion) -> u64;
+    /// Called when the retransmission timer expired for the first time on some data: the new threshold.
+    fn on_rto(&mut self, window: &Window, congestion: &Congestion) -> u64;
+    /// Called on ECN-Echo, once per window of data: the new threshold, which is the new window too.
+    fn on_ecn(&mut self, window: &Window, congestion: &Congestion) -> u64;
+    /// Called when fast recovery or the repair after a timeout is over; the window has been set.
+    fn on_recovered(&mut self, _window: &mut Window, _now: Time) {}
+    /// The rate to pace at, if the controller has an opinion; else the sender paces at a multiple of cwnd/SRTT.
+    fn pacing_rate(&self, _window: &Window, _srtt: Time) -> Option<Rate> {
+        None
+    }
+}
+
+/// How a receiver echoes congestion marks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Echo {
+    /// On every ACK from a mark until the sender says CWR (RFC 3168, §6.1.3).
+    #[default]
+    UntilCwr,
+    /// Exactly the marks, through delayed ACKs (RFC 8257, §3.2).
+    Exact,
+}
+
+/// A configuration value that builds controllers: what an outside controller implements to become a TCP.
+pub trait ControllerConfig: Send + Sync + Clone + 'static {
+    /// What it builds.
+    type Controller: CongestionController;
+    /// Called once per connection.
+    fn build(&self, tcp: &TcpParams, mss: u32) -> Self::Controller;
+    /// Whether ECN is on unless the scenario says otherwise.
+    fn wants_ecn(&self) -> bool {
+        false
+    }
+    /// How its receivers echo marks.
+    fn echo(&self) -> Echo {
+        Echo::UntilCwr
+    }
+    /// The window that a connection starts with, in segments, if not the common parameter.
+    fn initial_window(&self) -> Option<u32> {
+        None
+    }
+    /// The queue of a port when this is the run's scheme; `None` is the queue that the scenario asks for.
+    fn port(&self, _tcp: &TcpParams, _spec: &PortSpec) -> Option<Discipline> {
+        None
+    }
+}
+
+/// Slow start and Reno's congestion avoidance: what NewReno and DCTCP do, and how CUBIC starts.
+#[derive(Debug, Clone, Copy)]
+pub struct Growth {
+    rule: GrowthRule,
+    limit: u64,
+    counted: u64,
+}
+
+impl Growth {
+    /// Growth by the parameters' rule.
+    pub fn new(tcp: &TcpParams, mss: u32) -> Growth {
+        Growth { rule: tcp.growth, limit: u64::from(tcp.abc_limit) * u64::from(mss), counted: 0 }
+    }
+
+    /// Grows by slow start; returns the bytes that are left for congestion avoidance when the threshold was reached.
+    #[inline]
+    pub fn slow_start(&self, window: &mut Window, ack: &Ack) -> u64 {
+        let limit = match self.rule {
+            // RFC 5681, equation 2: cwnd += min(N, SMSS).
+            GrowthRule::PerAck => window.mss,
+            // RFC 3465, §2.3: L = 1 in slow start after a timeout.
+            GrowthRule::Abc if ack.after_rto => window.mss,
+            GrowthRule::Abc => self.limit,
+        };
+        // Up to the threshold and no further, as Linux; RFC 5681 leaves it open.
+        let room = window.ssthresh.saturating_sub(window.cwnd);
+        let grow = ack.acked.min(limit).min(room);
+        window.set(window.cwnd + grow);
+        if grow == room && self.rule == GrowthRule::Abc { ack.acked - grow } else { 0 }
+    }
+
+    /// Grows by one segment per window of `acked` bytes.
+    #[inline]
+    pub fn avoid(&mut self, window: &mut Window, acked: u64) {
+        if self.rule == GrowthRule::PerAck {
+            // RFC 5681, equation 3: cwnd += SMSS*SMSS/cwnd per ACK.
+            return window.grow((window.mss * window.mss) as f64 / window.cwnd as f64);
+        }
+        // RFC 3465, §2.1: one SMSS whenever a whole window has been acknowledged.
+        self.counted += acked;
+        if self.counted >= window.cwnd {
+            self.counted -= window.cwnd;
+            window.grow(window.mss as f64);
+        }
+    }
+
+    /// Slow start below the threshold, congestion avoidance above.
+    #[inline]
+    pub fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        if !window.in_slow_start() {
+            return self.avoid(window, ack.acked);
+        }
+        let left = self.slow_start(window, ack);
+        if left > 0 {
+            self.avoid(window, left);
+        }
+    }
+
+    /// Forgets what was counted towards the next segment: the window has fallen.
+    pub fn restart(&mut self) {
+        self.counted = 0;
+    }
+}

@@ -1,0 +1,191 @@
+//! CUBIC: RFC 9438.
+
+use midpath_core::spec::SpecError;
+use midpath_core::units::Time;
+use serde::{Deserialize, Serialize};
+
+use super::cc::{Ack, Congestion, CongestionController, ControllerConfig, Growth, Window};
+use super::params::TcpParams;
+use super::scheme::TcpTable;
+use crate::params::{require, share};
+
+/// The parameters of `cubic`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct CubicParams {
+    /// What all TCPs share.
+    #[serde(flatten)]
+    pub tcp: TcpParams,
+    /// C, in segments per cubic second. 0.4 is RFC 9438, §5.1.
+    pub c: f64,
+    /// The window after a congestion event, as a share of that before. 0.7 is RFC 9438, §4.6.
+    #[serde(deserialize_with = "share")]
+    pub beta: f64,
+    /// Give up more when the maximum keeps falling (RFC 9438, §4.7).
+    pub fast_convergence: bool,
+    /// Never be slower than Reno would be (RFC 9438, §4.3).
+    pub tcp_friendly: bool,
+}
+
+impl Default for CubicParams {
+    fn default() -> CubicParams {
+        CubicParams { tcp: TcpParams::default(), c: 0.4, beta: 0.7, fast_convergence: true, tcp_friendly: true }
+    }
+}
+
+impl TcpTable for CubicParams {
+    type Config = CubicConfig;
+    fn split(self) -> Result<(TcpParams, CubicConfig), SpecError> {
+        require(self.c.is_finite() && self.c > 0.0, "c", "a positive number")?;
+        require(self.beta > 0.0 && self.beta < 1.0, "beta", "above 0 and below 1")?;
+        let config = CubicConfig {
+            c: self.c,
+            beta: self.beta,
+            fast_convergence: self.fast_convergence,
+            tcp_friendly: self.tcp_friendly,
+        };
+        Ok((self.tcp, config))
+    }
+}
+
+/// Builds [`Cubic`].
+#[derive(Debug, Clone, Copy)]
+pub struct CubicConfig {
+    c: f64,
+    beta: f64,
+    fast_convergence: bool,
+    tcp_friendly: bool,
+}
+
+impl ControllerConfig for CubicConfig {
+    type Controller = Cubic;
+    fn build(&self, tcp: &TcpParams, mss: u32) -> Cubic {
+        Cubic {
+            config: *self,
+            growth: Growth::new(tcp, mss),
+            w_max: 0.0,
+            cwnd_prior: 0.0,
+            w_est: 0.0,
+            k: 0.0,
+            epoch: None,
+            seen: Time::ZERO,
+            from_max: false,
+        }
+    }
+}
+
+/// Grows as a cubic function of the time since the last congestion event. Windows are in segments, times in seconds.
+#[derive(Debug, Clone, Copy)]
+pub struct Cubic {
+    config: CubicConfig,
+    growth: Growth,
+    /// W_max: the window before the last reduction, lowered by fast convergence.
+    w_max: f64,
+    /// The window before the last reduction.
+    cwnd_prior: f64,
+    /// W_est: what Reno's window would be.
+    w_est: f64,
+    /// K: seconds from the start of the epoch to W_max.
+    k: f64,
+    /// When the present stage of congestion avoidance began.
+    epoch: Option<Time>,
+    /// When the last ACK came.
+    seen: Time,
+    /// Whether the stage that begins next returns to W_max (after fast recovery) or starts from where it is.
+    from_max: bool,
+}
+
+impl Cubic {
+    /// RFC 9438, equation 1: W_cubic(t) = C (t - K)^3 + W_max.
+    fn w_cubic(&self, t: f64) -> f64 {
+        let d = t - self.k;
+        self.config.c * d * d * d + self.w_max
+    }
+
+    /// Begins a stage of congestion avoidance.
+    fn begin(&mut self, window: &Window, now: Time) {
+        let cwnd = window.segments();
+        if self.from_max && cwnd < self.w_max {
+            // Equation 2: K = cbrt((W_max - cwnd_epoch) / C).
+            self.k = ((self.w_max - cwnd) / self.config.c).cbrt();
+        } else {
+            // §4.8 and §4.10: after a timeout, or slow start that ended without loss, K = 0 and W_max = cwnd.
+            self.k = 0.0;
+            self.w_max = cwnd;
+        }
+        self.w_est = cwnd;
+        self.epoch = Some(now);
+        self.from_max = false;
+    }
+
+    /// §4.3, equation 4: W_est grows by alpha * segments_acked / cwnd.
+    fn estimate_reno(&mut self, cwnd: f64, segments: f64) {
+        let beta = self.config.beta;
+        let alpha = if self.w_est < self.cwnd_prior { 3.0 * (1.0 - beta) / (1.0 + beta) } else { 1.0 };
+        self.w_est += alpha * segments / cwnd;
+    }
+
+    /// §4.2 to §4.5: congestion avoidance on `acked` bytes.
+    fn avoid(&mut self, window: &mut Window, acked: u64, ack: &Ack) {
+        if self.epoch.is_none() {
+            self.begin(window, ack.now);
+        }
+        let t = ack.now.saturating_sub(self.epoch.unwrap_or(ack.now)).as_secs_f64();
+        let cwnd = window.segments();
+        let segments = acked as f64 / window.mss as f64;
+        self.estimate_reno(cwnd, segments);
+        // §4.3: in the Reno-friendly region cwnd is W_est.
+        if self.config.tcp_friendly && self.w_cubic(t) < self.w_est {
+            return window.grow((self.w_est - cwnd) * window.mss as f64);
+        }
+        // §4.2: target = W_cubic(t + RTT), at least cwnd, at most 1.5 cwnd; §4.4, §4.5: cwnd += (target - cwnd) / cwnd per segment.
+        let target = self.w_cubic(t + ack.srtt.as_secs_f64()).clamp(cwnd, 1.5 * cwnd);
+        window.grow((target - cwnd) / cwnd * segments * window.mss as f64);
+    }
+
+    /// §4.6 and §4.7: remembers the window and returns the new threshold.
+    fn reduce(&mut self, window: &Window, flight: u64) -> u64 {
+        let cwnd = window.segments();
+        let falling = cwnd < self.w_max;
+        self.w_max = if falling && self.config.fast_convergence { cwnd * (1.0 + self.config.beta) / 2.0 } else { cwnd };
+        self.cwnd_prior = cwnd;
+        self.epoch = None;
+        self.from_max = true;
+        self.growth.restart();
+        (flight as f64 * self.config.beta) as u64
+    }
+}
+
+impl CongestionController for Cubic {
+    #[inline]
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        self.seen = ack.now;
+        let left = if window.in_slow_start() { self.growth.slow_start(window, ack) } else { ack.acked };
+        if left > 0 {
+            self.avoid(window, left, ack);
+        }
+    }
+    fn on_unlimited_ack(&mut self, ack: &Ack) {
+        // §5.8: time in which the window was not the limit does not count towards t.
+        if let Some(epoch) = &mut self.epoch {
+            *epoch = epoch.saturating_add(ack.now.saturating_sub(self.seen)).min(ack.now);
+        }
+        self.seen = ack.now;
+    }
+    fn on_loss(&mut self, window: &Window, congestion: &Congestion) -> u64 {
+        if congestion.ecn_reduced {
+            return window.ssthresh; // RFC 3168, §6.1.2: no second reduction for one window of data.
+        }
+        self.reduce(window, congestion.flight)
+    }
+    fn on_rto(&mut self, window: &Window, congestion: &Congestion) -> u64 {
+        let ssthresh = self.reduce(window, congestion.flight);
+        self.from_max = false; // §4.8
+        ssthresh
+    }
+    fn on_ecn(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
+        // §4.6: ECN-Echo is a congestion event like a loss; cwnd stands for the flight, as RFC 3168 has it.
+        self.reduce(window, window.cwnd)
+    }
+}

@@ -1,0 +1,144 @@
+//! DCTCP: RFC 8257.
+
+use midpath_core::queue::{Discipline, Limit, QueueSpec};
+use midpath_core::roles::PortSpec;
+use midpath_core::spec::SpecError;
+use serde::{Deserialize, Serialize};
+
+use super::cc::{Ack, Congestion, CongestionController, ControllerConfig, Echo, Growth, Window};
+use super::params::TcpParams;
+use super::scheme::TcpTable;
+use crate::params::{require, share};
+
+/// The parameters of `dctcp`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct DctcpParams {
+    /// What all TCPs share.
+    #[serde(flatten)]
+    pub tcp: TcpParams,
+    /// Weight of the newest window in the estimate of the marked share. 1/16 is RFC 8257, §4.2.
+    #[serde(deserialize_with = "share")]
+    pub g: f64,
+    /// The estimate before the first window. 1 is RFC 8257, §4.2: the first mark halves the window.
+    #[serde(deserialize_with = "share")]
+    pub initial_alpha: f64,
+}
+
+impl Default for DctcpParams {
+    fn default() -> DctcpParams {
+        DctcpParams { tcp: TcpParams::default(), g: 1.0 / 16.0, initial_alpha: 1.0 }
+    }
+}
+
+impl TcpTable for DctcpParams {
+    type Config = DctcpConfig;
+    fn split(self) -> Result<(TcpParams, DctcpConfig), SpecError> {
+        require(self.g > 0.0 && self.g <= 1.0, "g", "above 0 and at most 1")?;
+        require((0.0..=1.0).contains(&self.initial_alpha), "initial_alpha", "from 0 to 1")?;
+        Ok((self.tcp, DctcpConfig { g: self.g, initial_alpha: self.initial_alpha }))
+    }
+}
+
+/// Builds [`Dctcp`].
+#[derive(Debug, Clone, Copy)]
+pub struct DctcpConfig {
+    g: f64,
+    initial_alpha: f64,
+}
+
+impl ControllerConfig for DctcpConfig {
+    type Controller = Dctcp;
+    fn build(&self, tcp: &TcpParams, mss: u32) -> Dctcp {
+        Dctcp {
+            growth: Growth::new(tcp, mss),
+            g: self.g,
+            alpha: self.initial_alpha,
+            acked: 0,
+            marked: 0,
+            window_end: 0,
+        }
+    }
+    fn wants_ecn(&self) -> bool {
+        true
+    }
+    fn echo(&self) -> Echo {
+        Echo::Exact
+    }
+    fn port(&self, _tcp: &TcpParams, spec: &PortSpec) -> Option<Discipline> {
+        let QueueSpec::DropTail { limit } = spec.queue else { return None };
+        let step = QueueSpec::Step { limit, threshold: Limit::Bytes(threshold(spec, limit)) };
+        Some(step.build(spec.link.rate))
+    }
+}
+
+/// Full packets that a threshold leaves room for at least. Our choice: below it the bursts that delayed ACKs and
+/// window growth make (two to four packets) are marked in an otherwise idle queue, and utilisation falls.
+const MIN_THRESHOLD_PACKETS: u64 = 5;
+
+/// The marking threshold K for a port: RFC 8257, §4.1 takes K > C·RTT/7 from the DCTCP paper's analysis.
+/// At least [`MIN_THRESHOLD_PACKETS`], at most half of the queue so that marks come before drops.
+pub fn threshold(spec: &PortSpec, limit: Limit) -> u64 {
+    let mtu = u64::from(spec.link.mtu);
+    let seventh = spec.link.rate.bytes_in(spec.rtt).0 / 7;
+    let bound = limit.bound(spec.link.rate);
+    let half = bound.bytes.min(bound.packets.saturating_mul(mtu)) / 2;
+    seventh.max(MIN_THRESHOLD_PACKETS * mtu).min(half)
+}
+
+/// Falls in proportion to the share of marked bytes.
+#[derive(Debug, Clone, Copy)]
+pub struct Dctcp {
+    growth: Growth,
+    g: f64,
+    /// DCTCP.Alpha: the estimated share of marked bytes.
+    alpha: f64,
+    /// DCTCP.BytesAcked.
+    acked: u64,
+    /// DCTCP.BytesMarked.
+    marked: u64,
+    /// DCTCP.WindowEnd.
+    window_end: u64,
+}
+
+impl Dctcp {
+    /// The estimated share of marked bytes.
+    pub fn alpha(&self) -> f64 {
+        self.alpha
+    }
+}
+
+impl CongestionController for Dctcp {
+    #[inline]
+    fn on_delivery(&mut self, ack: &Ack) {
+        // RFC 8257, §3.3, steps 1 to 3. What SACK reports counts when it is reported, once.
+        self.acked += ack.delivered;
+        if ack.ece {
+            self.marked += ack.delivered;
+        }
+        // Steps 4 to 8: once per window, M = marked / acked, alpha = alpha * (1 - g) + g * M.
+        if ack.una > self.window_end && self.acked > 0 {
+            let m = self.marked as f64 / self.acked as f64;
+            self.alpha = (self.alpha * (1.0 - self.g) + self.g * m).clamp(0.0, 1.0);
+            (self.acked, self.marked, self.window_end) = (0, 0, ack.nxt);
+        }
+    }
+    #[inline]
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        self.growth.on_ack(window, ack);
+    }
+    fn on_loss(&mut self, _window: &Window, congestion: &Congestion) -> u64 {
+        self.growth.restart();
+        // RFC 8257, §3.5: a loss is answered as by any TCP, even if marks have lowered the window a little already.
+        congestion.flight / 2
+    }
+    fn on_rto(&mut self, window: &Window, congestion: &Congestion) -> u64 {
+        self.on_loss(window, congestion)
+    }
+    fn on_ecn(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
+        self.growth.restart();
+        // RFC 8257, §3.3, step 9: cwnd = cwnd * (1 - DCTCP.Alpha / 2).
+        (window.cwnd as f64 * (1.0 - self.alpha / 2.0)) as u64
+    }
+}

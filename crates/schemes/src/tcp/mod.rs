@@ -1,0 +1,32 @@
+//! TCP: one sender and one receiver, with any congestion controller.
+//!
+//! What is implemented, from which RFC, and what is left out stands in this folder's `README.md`; `docs/schemes/tcp.md`
+//! has the table from RFC section to file. Where to start reading: [`sender`], [`receiver`], and [`cc`] for adding a
+//! congestion controller of your own.
+//!
+//! **Sequence numbers** are 64 bits and never wrap. Payload byte 0 is the first data byte; the SYN has no number (a
+//! SYN-ACK acknowledges 0, the next byte expected); the FIN has the number after the last payload byte, so that it is
+//! retransmitted and acknowledged as a byte would be. The other direction carries no data: its FIN is number 0.
+
+pub mod cc;
+pub mod cubic;
+pub mod dctcp;
+pub mod fixed;
+pub mod newreno;
+pub mod params;
+pub mod prr;
+pub mod receiver;
+pub mod rtt;
+mod scheme;
+pub mod scoreboard;
+mod segment;
+pub mod sender;
+#[cfg(test)]
+mod tests;
+
+pub use cubic::CubicParams;
+pub use dctcp::DctcpParams;
+pub use fixed::FixedWindowParams;
+pub use newreno::NewRenoParams;
+pub use params::TcpParams;
+pub use scheme::{Tcp, TcpTable, build};

@@ -1,0 +1,176 @@
+//! The parameters that all TCPs share. Each names where its default comes from.
+
+use midpath_core::spec::SpecError;
+use midpath_core::units::{Bytes, Time};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::params::require;
+
+/// What all TCPs have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct TcpParams {
+    /// Selective acknowledgements (RFC 2018). Without them losses are repaired by RFC 6582. On, as in all deployed stacks.
+    pub sack: bool,
+    /// Timestamps (RFC 7323): 12 bytes in every packet, every ACK is a round-trip sample. On, as in Linux and ns-3.
+    pub timestamps: bool,
+    /// Segments per ACK: `true` is 2 (RFC 5681, §4.2), `false` is 1, or a number.
+    pub delayed_ack: DelayedAck,
+    /// How long an ACK may be delayed. RFC 5681, §4.2 allows 500 ms; 200 ms is ns-3's and the BSD default.
+    pub delack_timeout: Time,
+    /// Smallest retransmission timeout. 1 s is RFC 6298, (2.4); Linux uses 200 ms.
+    pub min_rto: Time,
+    /// Largest retransmission timeout. 60 s is the least that RFC 6298, (2.5) allows.
+    pub max_rto: Time,
+    /// Retransmission timeout before the first round-trip sample. 1 s is RFC 6298, (2.1).
+    pub initial_rto: Time,
+    /// Initial window in segments. 10 is RFC 6928, §2.
+    pub initial_window: u32,
+    /// How much is sent in fast recovery when SACK is on. PRR is what Linux, FreeBSD and ns-3 do.
+    pub recovery: Recovery,
+    /// How the window counts what an ACK acknowledges.
+    pub growth: GrowthRule,
+    /// With `growth = "abc"`: most segments that one ACK may add in slow start (RFC 3465, §2.3: L = 2).
+    pub abc_limit: u32,
+    /// Explicit congestion notification (RFC 3168). Unset: on for DCTCP, off for the others, as in Linux and ns-3.
+    pub ecn: Option<bool>,
+    /// Spread packets over the round trip instead of sending bursts. Off, as in Linux without `fq` and in ns-3.
+    pub pacing: bool,
+    /// With `pacing`: the rate in slow start as a multiple of cwnd/SRTT. 2 is Linux's `tcp_pacing_ss_ratio`.
+    pub pacing_slow_start: f64,
+    /// With `pacing`: the rate in congestion avoidance as a multiple of cwnd/SRTT. 1.2 is Linux's `tcp_pacing_ca_ratio`.
+    pub pacing_avoidance: f64,
+    /// The receiver's window. 1 GiB is the largest that RFC 7323, §2.3 can express: never the limit unless you make it so.
+    pub receive_window: Bytes,
+    /// Send new data on the first two duplicate ACKs (RFC 3042).
+    pub limited_transmit: bool,
+    /// Duplicate ACKs that mean loss. 3 is RFC 5681, §3.2.
+    pub dup_thresh: u32,
+    /// Timeouts in a row after which a connection is given up. 15 is Linux's `tcp_retries2`.
+    pub max_retries: u32,
+    /// Repeats of a SYN, SYN-ACK or the receiver's FIN before giving up. 6 is Linux's `tcp_syn_retries`.
+    pub syn_retries: u32,
+}
+
+impl Default for TcpParams {
+    fn default() -> TcpParams {
+        TcpParams {
+            sack: true,
+            timestamps: true,
+            delayed_ack: DelayedAck(2),
+            delack_timeout: Time::from_ms(200),
+            min_rto: Time::from_secs(1),
+            max_rto: Time::from_secs(60),
+            initial_rto: Time::from_secs(1),
+            initial_window: 10,
+            recovery: Recovery::Prr,
+            growth: GrowthRule::Abc,
+            abc_limit: 2,
+            ecn: None,
+            pacing: false,
+            pacing_slow_start: 2.0,
+            pacing_avoidance: 1.2,
+            receive_window: Bytes(1 << 30),
+            limited_transmit: true,
+            dup_thresh: 3,
+            max_retries: 15,
+            syn_retries: 6,
+        }
+    }
+}
+
+impl TcpParams {
+    /// Whether a connection can live by these.
+    pub fn check(&self) -> Result<(), SpecError> {
+        require(self.initial_window >= 1, "initial_window", "at least 1 segment")?;
+        require(self.abc_limit >= 1, "abc_limit", "at least 1 segment")?;
+        require(self.dup_thresh >= 1, "dup_thresh", "at least 1")?;
+        require(!self.initial_rto.is_zero(), "initial_rto", "above zero")?;
+        require(!self.min_rto.is_zero(), "min_rto", "above zero")?;
+        require(self.max_rto >= self.min_rto.max(self.initial_rto), "max_rto", "at least min_rto and initial_rto")?;
+        require(self.max_rto <= Time::from_secs(86_400), "max_rto", "at most a day")?;
+        require(self.delack_timeout <= Time::from_secs(3600), "delack_timeout", "at most an hour")?;
+        let gain = |g: f64| g.is_finite() && g > 0.0;
+        require(gain(self.pacing_slow_start), "pacing_slow_start", "a positive number")?;
+        require(gain(self.pacing_avoidance), "pacing_avoidance", "a positive number")?;
+        // SACK blocks are 32-bit distances above the acknowledgement number.
+        let window = self.receive_window.0;
+        require((1..=1 << 31).contains(&window), "receive_window", "from 1 B to 2 GiB")
+    }
+
+    /// Bytes of headers on a data packet: IPv4 (20), TCP (20), and the timestamp option with its padding (12).
+    pub const fn overhead(&self) -> u32 {
+        if self.timestamps { 52 } else { 40 }
+    }
+
+    /// Payload of a full packet on a path with this MTU.
+    pub fn mss(&self, mtu: u32) -> u32 {
+        mtu.saturating_sub(self.overhead()).clamp(1, u32::from(u16::MAX))
+    }
+}
+
+/// How much a sender sends during fast recovery when SACK is on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Recovery {
+    /// Proportional rate reduction (RFC 9937, first RFC 6937): the window shrinks in proportion to what is delivered.
+    #[default]
+    Prr,
+    /// The window is halved at once; sending resumes when the pipe has drained to it (RFC 6675, §5).
+    Rfc6675,
+}
+
+/// How the window counts what an ACK acknowledges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum GrowthRule {
+    /// By bytes (RFC 3465; recommended by RFC 5681, §3.1), as Linux: delayed ACKs do not slow it down.
+    #[default]
+    Abc,
+    /// By ACKs (RFC 5681, equations 2 and 3), as ns-3's TcpNewReno: delayed ACKs halve the growth.
+    PerAck,
+}
+
+/// How many segments one ACK covers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DelayedAck(pub u32);
+
+impl Serialize for DelayedAck {
+    fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(s)
+    }
+}
+
+impl<'de> Deserialize<'de> for DelayedAck {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<DelayedAck, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Form {
+            Switch(bool),
+            Segments(u32),
+        }
+        let accepted =
+            || serde::de::Error::custom("must be true (2 segments), false (1), or a number of segments from 1");
+        match Form::deserialize(d).map_err(|_| accepted())? {
+            Form::Switch(on) => Ok(DelayedAck(if on { 2 } else { 1 })),
+            Form::Segments(0) => Err(accepted()),
+            Form::Segments(n) => Ok(DelayedAck(n)),
+        }
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for DelayedAck {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "DelayedAck".into()
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "anyOf": [{"type": "boolean"}, {"type": "integer", "minimum": 1}],
+            "description": "segments per ACK: true is 2, false is 1, or a number",
+        })
+    }
+}

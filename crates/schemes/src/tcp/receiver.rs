@@ -1,0 +1,362 @@
+//! The passive end of a TCP: takes the bytes in, acknowledges them, answers the FIN with its own.
+
+use std::sync::Arc;
+
+use midpath_core::packet::{Ecn, Flags, Kind, Packet};
+use midpath_core::ranges::RangeSet;
+use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, FlowSpec};
+use midpath_core::units::Time;
+
+use super::cc::Echo;
+use super::rtt::RttEstimator;
+use super::scheme::Settings;
+use super::segment::{Ends, put_sack, round_trip};
+
+/// Separate ranges held out of order at most: a peer that sends single bytes must not fill the memory. A gigabyte of
+/// full packets with every second one lost makes 370,000.
+const MAX_RANGES: usize = 1 << 19;
+
+/// How many recent ranges are remembered for SACK: one more than fit on an ACK, as Linux.
+const RECENT: usize = 4;
+
+/// Where the connection stands (RFC 9293, §3.3.2, the passive side).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// No SYN yet.
+    Listen,
+    /// The SYN-ACK is out.
+    SynReceived,
+    /// Data may come.
+    Established,
+    /// The sender's FIN has come and ours is out.
+    LastAck,
+}
+
+/// The passive end.
+#[derive(Debug)]
+pub struct Receiver {
+    ends: Ends,
+    settings: Arc<Settings>,
+    state: State,
+    /// RCV.NXT: the next number expected; one past the FIN when that has come.
+    next: u64,
+    /// What has come beyond it.
+    held: RangeSet,
+    /// A number within each of the ranges reported most recently, newest first (RFC 2018, §4).
+    recent: [u64; RECENT],
+    recent_len: usize,
+    /// Where the FIN is, once it has been seen; `u64::MAX` before.
+    fin: u64,
+    /// Segments not yet acknowledged.
+    pending: u32,
+    /// When a delayed ACK must go.
+    delack_at: Time,
+    /// When the SYN-ACK or FIN is repeated.
+    rto_at: Time,
+    retries: u32,
+    rtt: RttEstimator,
+    /// TS.Recent and Last.ACK.sent of RFC 7323, §4.3.
+    ts_recent: Time,
+    last_ack: u64,
+    /// Both ends have agreed on ECN.
+    ecn: bool,
+    /// ACKs carry ECN-Echo now (DCTCP.CE of RFC 8257 with [`Echo::Exact`]).
+    echo: bool,
+    delivered_at: Time,
+    stats: FlowReport,
+}
+
+impl Receiver {
+    pub(super) fn new(flow: &FlowSpec, settings: Arc<Settings>) -> Receiver {
+        let tcp = &settings.tcp;
+        Receiver {
+            ends: Ends {
+                flow: flow.id,
+                me: flow.dst,
+                peer: flow.src,
+                overhead: tcp.overhead(),
+                timestamps: tcp.timestamps,
+            },
+            state: State::Listen,
+            next: 0,
+            held: RangeSet::new(),
+            recent: [0; RECENT],
+            recent_len: 0,
+            fin: u64::MAX,
+            pending: 0,
+            delack_at: Time::MAX,
+            rto_at: Time::MAX,
+            retries: 0,
+            rtt: RttEstimator::new(tcp),
+            ts_recent: Time::ZERO,
+            last_ack: 0,
+            ecn: false,
+            echo: false,
+            delivered_at: Time::ZERO,
+            stats: FlowReport::default(),
+            settings,
+        }
+    }
+
+    /// Where the connection stands.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// Bytes held out of order.
+    pub fn held(&self) -> u64 {
+        self.held.bytes()
+    }
+
+    /// A SYN: answers it, again if it is a repeat. RFC 3168, §6.1.1: ECE grants the ECN that ECE and CWR ask for.
+    fn on_syn(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
+        match self.state {
+            State::Listen | State::SynReceived => {
+                self.state = State::SynReceived;
+                self.ecn = self.settings.ecn && packet.flags.has(Flags::ECE.with(Flags::CWR));
+                self.ts_recent = packet.ts_val;
+                self.send_syn_ack(ctx);
+            }
+            // RFC 9293, §3.10.7.4: a SYN on an open connection is answered by an ACK.
+            State::Established | State::LastAck => self.acknowledge(ctx),
+        }
+    }
+
+    fn send_syn_ack(&mut self, ctx: &mut EndpointCtx<'_>) {
+        let grant = if self.ecn { Flags::ECE } else { Flags(0) };
+        let mut p = self.ends.syn(Flags::SYN.with(Flags::ACK).with(grant), ctx.now, self.ts_recent);
+        p.window = self.settings.tcp.receive_window.0;
+        ctx.send(p);
+        self.rto_at = ctx.now.saturating_add(self.rtt.rto());
+    }
+
+    /// The first ACK opens the connection and gives this end its only round-trip sample.
+    fn on_established(&mut self, packet: &Packet, now: Time) {
+        self.state = State::Established;
+        self.rto_at = Time::MAX;
+        self.retries = 0;
+        if let Some(rtt) = round_trip(now, packet.ts_ecr).filter(|_| self.ends.timestamps) {
+            self.rtt.sample(rtt);
+        }
+    }
+
+    /// A segment on the open connection: RFC 9293, §3.10.7.4, in its order.
+    #[inline]
+    fn on_segment(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
+        if self.state == State::LastAck && packet.ack >= 1 {
+            return ctx.finish();
+        }
+        let fin = packet.flags.has(Flags::FIN);
+        let len = u64::from(packet.payload) + u64::from(fin);
+        if len == 0 {
+            return;
+        }
+        let Some((from, to)) = self.acceptable(packet, len) else {
+            return self.acknowledge(ctx);
+        };
+        // RFC 7323, §4.3, (2): the timestamp of the segment that the next ACK is about is echoed.
+        if from <= self.last_ack && packet.ts_val >= self.ts_recent {
+            self.ts_recent = packet.ts_val;
+        }
+        if self.ecn {
+            self.see_mark(packet, ctx);
+        }
+        if fin {
+            self.fin = to - 1;
+        }
+        if from <= self.next && to > self.next && self.held.is_empty() {
+            self.take_in_order(to, fin, ctx);
+        } else {
+            self.take_with_gaps(from, to, ctx);
+        }
+    }
+
+    /// RFC 9293, §3.4: the segment's numbers, if it lies in the window, contradicts no FIN, and there is memory for it.
+    #[inline]
+    fn acceptable(&self, packet: &Packet, len: u64) -> Option<(u64, u64)> {
+        let to = packet.seq.checked_add(len)?;
+        let fin = packet.flags.has(Flags::FIN);
+        // The FIN takes no room in the buffer.
+        let in_window = to - u64::from(fin) <= self.next.saturating_add(self.settings.tcp.receive_window.0);
+        let highest = self.held.last().map_or(self.next, |r| r.1);
+        let fits_fin = if fin { (self.fin == u64::MAX && to >= highest) || self.fin == to - 1 } else { to <= self.fin };
+        (in_window && fits_fin && self.held.len() < MAX_RANGES).then_some((packet.seq, to))
+    }
+
+    /// The usual case: the next segment, and nothing is missing.
+    #[inline]
+    fn take_in_order(&mut self, to: u64, fin: bool, ctx: &mut EndpointCtx<'_>) {
+        self.deliver(to, ctx.now);
+        self.pending += 1;
+        if fin {
+            return self.on_all_received(ctx);
+        }
+        // RFC 5681, §4.2: at least every second full-sized segment, and not later than the timer.
+        if self.pending >= self.settings.tcp.delayed_ack.0 {
+            self.acknowledge(ctx);
+        } else if self.delack_at == Time::MAX {
+            self.delack_at = ctx.now.saturating_add(self.settings.tcp.delack_timeout);
+        }
+    }
+
+    /// A segment that is out of order, fills a gap, or has come before: acknowledged at once (RFC 5681, §4.2).
+    fn take_with_gaps(&mut self, from: u64, to: u64, ctx: &mut EndpointCtx<'_>) {
+        if to > self.next {
+            self.held.insert(from.max(self.next), to);
+            if let Some((start, end)) = self.held.first()
+                && start <= self.next
+            {
+                self.held.remove_below(end);
+                self.deliver(end, ctx.now);
+            }
+            self.remember(from);
+        }
+        if self.next > self.fin {
+            return self.on_all_received(ctx);
+        }
+        self.acknowledge(ctx);
+    }
+
+    #[inline]
+    fn deliver(&mut self, to: u64, now: Time) {
+        if to.min(self.fin) > self.next {
+            self.delivered_at = now;
+        }
+        self.next = to;
+    }
+
+    /// Everything up to the FIN has come: acknowledges it with a FIN of our own.
+    fn on_all_received(&mut self, ctx: &mut EndpointCtx<'_>) {
+        if self.state != State::LastAck {
+            self.state = State::LastAck;
+            // A flow of no bytes is complete with its FIN.
+            self.stats.completed = Some(if self.fin == 0 { ctx.now } else { self.delivered_at });
+            self.rto_at = ctx.now.saturating_add(self.rtt.rto());
+        }
+        self.acknowledge(ctx);
+    }
+
+    /// RFC 2018, §4: the range that holds the newest segment goes to the front of those to be reported.
+    fn remember(&mut self, at: u64) {
+        let newest = self.held.containing(at);
+        let mut kept = [0; RECENT];
+        let mut n = 0;
+        if newest.is_some() {
+            (kept[0], n) = (at, 1);
+        }
+        for &old in &self.recent[..self.recent_len] {
+            let range = self.held.containing(old);
+            if n < RECENT && range.is_some() && range != newest {
+                kept[n] = old;
+                n += 1;
+            }
+        }
+        (self.recent, self.recent_len) = (kept, n);
+    }
+
+    /// What the marks on a data packet mean for the echo.
+    fn see_mark(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
+        let marked = packet.ecn == Ecn::Ce;
+        match self.settings.echo {
+            // RFC 3168, §6.1.3: from a mark until CWR. A marked packet with CWR starts a new echo.
+            Echo::UntilCwr => self.echo = marked || (self.echo && !packet.flags.has(Flags::CWR)),
+            // RFC 8257, §3.2, figure 1: what was received before the change is acknowledged first, with the old echo.
+            Echo::Exact => {
+                if marked != self.echo && self.pending > 0 {
+                    self.acknowledge(ctx);
+                }
+                self.echo = marked;
+            }
+        }
+    }
+
+    /// Sends an ACK of all that has come in order, with what has come beyond it.
+    #[inline]
+    fn acknowledge(&mut self, ctx: &mut EndpointCtx<'_>) {
+        let mut p = self.ends.packet(0, ctx.now, self.ts_recent);
+        p.ack = self.next;
+        p.flags = if self.state == State::LastAck { Flags::ACK.with(Flags::FIN) } else { Flags::ACK };
+        if self.echo {
+            p.flags = p.flags.with(Flags::ECE);
+        }
+        p.window = self.settings.tcp.receive_window.0;
+        if !self.held.is_empty() && self.settings.tcp.sack {
+            self.report_held(&mut p);
+        }
+        ctx.send(p);
+        self.last_ack = self.next;
+        self.pending = 0;
+        self.delack_at = Time::MAX;
+    }
+
+    /// RFC 2018, §4: the newest range first, then those reported most recently.
+    fn report_held(&self, p: &mut Packet) {
+        let mut blocks = [(0, 0); RECENT];
+        let mut n = 0;
+        for range in self.recent[..self.recent_len].iter().filter_map(|at| self.held.containing(*at)) {
+            if !blocks[..n].contains(&range) {
+                blocks[n] = range;
+                n += 1;
+            }
+        }
+        put_sack(p, &blocks[..n]);
+    }
+
+    fn on_rto(&mut self, ctx: &mut EndpointCtx<'_>) {
+        if self.retries >= self.settings.tcp.syn_retries {
+            return ctx.finish();
+        }
+        self.retries += 1;
+        self.rtt.back_off();
+        match self.state {
+            State::SynReceived => self.send_syn_ack(ctx),
+            _ => {
+                self.acknowledge(ctx); // carries the FIN
+                self.rto_at = ctx.now.saturating_add(self.rtt.rto());
+            }
+        }
+    }
+}
+
+impl Endpoint for Receiver {
+    fn on_start(&mut self, _ctx: &mut EndpointCtx<'_>) {}
+
+    fn on_packet(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
+        if packet.kind != Kind::Segment {
+            return;
+        }
+        if packet.flags.has(Flags::RST) {
+            // RFC 5961, §3.2: a reset counts only at the number that is expected next.
+            if packet.seq == self.next && self.state != State::Listen {
+                ctx.finish();
+            }
+            return;
+        }
+        if packet.flags.has(Flags::SYN) {
+            if !packet.flags.has(Flags::ACK) {
+                self.on_syn(packet, ctx);
+            }
+        } else if packet.flags.has(Flags::ACK) && self.state != State::Listen {
+            if self.state == State::SynReceived {
+                self.on_established(packet, ctx.now);
+            }
+            self.on_segment(packet, ctx);
+        }
+        ctx.set_timer(self.delack_at.min(self.rto_at));
+    }
+
+    fn on_timer(&mut self, ctx: &mut EndpointCtx<'_>) {
+        if ctx.now >= self.delack_at {
+            self.acknowledge(ctx);
+        }
+        if ctx.now >= self.rto_at {
+            self.rto_at = Time::MAX;
+            self.on_rto(ctx);
+        }
+        ctx.set_timer(self.delack_at.min(self.rto_at));
+    }
+
+    fn report(&self) -> FlowReport {
+        FlowReport { delivered: self.next.min(self.fin), ..self.stats }
+    }
+}

@@ -1,0 +1,113 @@
+//! The retransmission timeout: RFC 6298.
+
+use midpath_core::units::Time;
+
+use super::params::TcpParams;
+
+/// Smoothed round-trip time, its variation, and the timeout that follows from them.
+#[derive(Debug, Clone, Copy)]
+pub struct RttEstimator {
+    srtt: Time,
+    var: Time,
+    rto: Time,
+    min: Time,
+    max: Time,
+    sampled: bool,
+}
+
+impl RttEstimator {
+    /// Nothing measured yet: (2.1), the RTO is the parameters' initial one.
+    pub fn new(tcp: &TcpParams) -> RttEstimator {
+        RttEstimator {
+            srtt: Time::ZERO,
+            var: Time::ZERO,
+            rto: tcp.initial_rto,
+            min: tcp.min_rto,
+            max: tcp.max_rto,
+            sampled: false,
+        }
+    }
+
+    /// Takes a measurement R'. It also ends a back-off, for the RTO is computed anew.
+    #[inline]
+    pub fn sample(&mut self, r: Time) {
+        if self.sampled {
+            // (2.3): RTTVAR = 3/4 RTTVAR + 1/4 |SRTT - R'|, SRTT = 7/8 SRTT + 1/8 R', in that order.
+            let off = self.srtt.0.abs_diff(r.0);
+            self.var.0 = self.var.0 - self.var.0 / 4 + off / 4;
+            self.srtt.0 = self.srtt.0 - self.srtt.0 / 8 + r.0 / 8;
+        } else {
+            // (2.2): SRTT = R, RTTVAR = R/2.
+            (self.srtt, self.var, self.sampled) = (r, Time(r.0 / 2), true);
+        }
+        // RTO = SRTT + max(G, 4 RTTVAR); the clock's granularity G is a picosecond. (2.4), (2.5): the bounds.
+        self.rto = self.srtt.saturating_add(Time(self.var.0.saturating_mul(4))).clamp(self.min, self.max);
+    }
+
+    /// (5.5): doubles the timeout.
+    pub fn back_off(&mut self) {
+        self.rto = Time(self.rto.0.saturating_mul(2)).min(self.max);
+    }
+
+    /// (5.7): after a SYN that had to be repeated, without a measurement, data start with at least 3 s.
+    pub fn after_lost_syn(&mut self) {
+        if !self.sampled {
+            self.rto = Time::from_secs(3).clamp(self.min, self.max);
+        }
+    }
+
+    /// The timeout now.
+    #[inline]
+    pub fn rto(&self) -> Time {
+        self.rto
+    }
+
+    /// The smoothed round-trip time, zero before the first measurement.
+    #[inline]
+    pub fn srtt(&self) -> Time {
+        self.srtt
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn estimator() -> RttEstimator {
+        RttEstimator::new(&TcpParams { min_rto: Time::from_ms(1), ..TcpParams::default() })
+    }
+
+    #[test]
+    fn follows_rfc_6298() {
+        let mut e = estimator();
+        assert_eq!(e.rto(), Time::from_secs(1));
+        e.sample(Time::from_ms(100));
+        assert_eq!((e.srtt(), e.rto()), (Time::from_ms(100), Time::from_ms(300)));
+        e.sample(Time::from_ms(140));
+        // RTTVAR = 37.5 + 10 ms, SRTT = 87.5 + 17.5 ms.
+        assert_eq!((e.srtt(), e.rto()), (Time::from_ms(105), Time::from_ms(105 + 4 * 47) + Time::from_ms(2)));
+    }
+
+    #[test]
+    fn backs_off_to_the_maximum_and_recovers_with_a_sample() {
+        let mut e = estimator();
+        let seconds: Vec<u64> = (0..8)
+            .map(|_| {
+                e.back_off();
+                e.rto().0 / Time::from_secs(1).0
+            })
+            .collect();
+        assert_eq!(seconds, [2, 4, 8, 16, 32, 60, 60, 60]);
+        e.sample(Time::from_ms(100));
+        assert_eq!(e.rto(), Time::from_ms(300));
+    }
+
+    #[test]
+    fn a_steady_path_has_the_minimum() {
+        let mut e = estimator();
+        (0..200).for_each(|_| e.sample(Time::from_us(10)));
+        assert_eq!(e.rto(), Time::from_ms(1));
+        e.sample(Time::MAX);
+        assert_eq!(e.rto(), Time::from_secs(60));
+    }
+}

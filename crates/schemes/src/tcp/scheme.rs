@@ -1,0 +1,87 @@
+//! A TCP as a scheme: its parameters, a controller's configuration, and the two endpoints they make.
+
+use std::sync::Arc;
+
+use midpath_core::queue::Discipline;
+use midpath_core::roles::{Endpoint, FlowSpec, PortSpec, Scheme};
+use midpath_core::spec::SpecError;
+
+use super::cc::{ControllerConfig, Echo};
+use super::params::TcpParams;
+use super::receiver::Receiver;
+use super::sender::Sender;
+use crate::params::Params;
+
+/// A table of parameters that splits into what all TCPs share and a controller's own.
+pub trait TcpTable: Params {
+    /// What the controller's own parameters become.
+    type Config: ControllerConfig;
+    /// Checks the controller's own parameters and hands both parts out.
+    fn split(self) -> Result<(TcpParams, Self::Config), SpecError>;
+}
+
+/// What the endpoints of one scheme share: parameters with everything resolved.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings {
+    /// The common parameters.
+    pub tcp: TcpParams,
+    /// Whether ECN is asked for and granted.
+    pub ecn: bool,
+    /// How receivers echo marks.
+    pub echo: Echo,
+    /// Segments to start with.
+    pub initial_window: u32,
+}
+
+/// TCP with the congestion controller that `K` builds.
+pub struct Tcp<K> {
+    name: String,
+    settings: Arc<Settings>,
+    control: K,
+}
+
+impl<K: ControllerConfig> Tcp<K> {
+    /// A scheme under this name. The parameters are checked.
+    pub fn new(name: &str, tcp: TcpParams, control: K) -> Result<Tcp<K>, SpecError> {
+        tcp.check()?;
+        let settings = Settings {
+            tcp,
+            ecn: tcp.ecn.unwrap_or(control.wants_ecn()),
+            echo: control.echo(),
+            initial_window: control.initial_window().unwrap_or(tcp.initial_window),
+        };
+        Ok(Tcp { name: name.to_owned(), settings: Arc::new(settings), control })
+    }
+
+    /// The active end, unboxed: for those who put TCP inside a scheme of their own.
+    pub fn sender(&self, flow: &FlowSpec) -> Sender<K::Controller> {
+        let mss = self.settings.tcp.mss(flow.mtu);
+        Sender::new(flow, self.settings.clone(), self.control.build(&self.settings.tcp, mss))
+    }
+
+    /// The passive end, unboxed.
+    pub fn receiver(&self, flow: &FlowSpec) -> Receiver {
+        Receiver::new(flow, self.settings.clone())
+    }
+}
+
+impl<K: ControllerConfig> Scheme for Tcp<K> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+    fn active(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
+        Box::new(self.sender(flow))
+    }
+    fn passive(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
+        Box::new(self.receiver(flow))
+    }
+    fn port(&self, spec: &PortSpec) -> Discipline {
+        self.control.port(&self.settings.tcp, spec).unwrap_or_else(|| spec.queue.build(spec.link.rate))
+    }
+}
+
+/// Builds the scheme `name` from its parameters: what the catalogue calls.
+pub fn build<T: TcpTable>(name: &str, params: T) -> Result<Arc<dyn Scheme>, SpecError> {
+    let (tcp, control) = params.split()?;
+    Ok(Arc::new(Tcp::new(name, tcp, control)?))
+}

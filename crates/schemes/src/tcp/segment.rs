@@ -1,0 +1,69 @@
+//! What segments look like: sizes, timestamps, SACK blocks.
+
+use midpath_core::packet::{Flags, FlowId, MAX_SACK, NodeId, Packet, SackBlock};
+use midpath_core::units::Time;
+
+/// Bytes of a SYN or SYN-ACK: IPv4 (20), TCP (20), and the options that Linux sends: MSS (4), SACK permitted (2),
+/// timestamps (10), window scale (3), one byte of padding.
+pub(super) const SYN_SIZE: u32 = 60;
+
+/// Who talks to whom.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ends {
+    pub flow: FlowId,
+    pub me: NodeId,
+    pub peer: NodeId,
+    /// Bytes of headers on every packet but a SYN.
+    pub overhead: u32,
+    /// Whether packets carry timestamps.
+    pub timestamps: bool,
+}
+
+impl Ends {
+    /// A packet to the peer with `payload` bytes, stamped, all else off.
+    #[inline]
+    pub fn packet(&self, payload: u32, now: Time, echo: Time) -> Packet {
+        let mut p = Packet::new(self.flow, self.me, self.peer, self.overhead + payload);
+        p.payload = payload as u16;
+        if self.timestamps {
+            (p.ts_val, p.ts_ecr) = (stamp(now), echo);
+        }
+        p
+    }
+
+    /// A SYN or SYN-ACK.
+    pub fn syn(&self, flags: Flags, now: Time, echo: Time) -> Packet {
+        let mut p = self.packet(0, now, echo);
+        p.size = SYN_SIZE;
+        p.flags = flags;
+        p
+    }
+}
+
+/// RFC 7323's TSval, exact to the picosecond. One more than the clock, because an echo of zero means "none".
+#[inline]
+pub(super) fn stamp(now: Time) -> Time {
+    now.saturating_add(Time(1))
+}
+
+/// The round trip that an echoed timestamp says; `None` when there is no echo, or one from the future.
+#[inline]
+pub(super) fn round_trip(now: Time, echo: Time) -> Option<Time> {
+    (!echo.is_zero() && echo <= stamp(now)).then(|| stamp(now) - echo)
+}
+
+/// Puts SACK blocks on an ACK. RFC 2018, §3: 2 + 8n bytes of option, padded to 4 + 8n.
+pub(super) fn put_sack(p: &mut Packet, blocks: &[(u64, u64)]) {
+    let mut n = 0;
+    for &(from, to) in blocks.iter().take(MAX_SACK) {
+        let near = |at: u64| at.checked_sub(p.ack).and_then(|d| u32::try_from(d).ok());
+        if let (Some(from), Some(to)) = (near(from), near(to)) {
+            p.sack[n] = SackBlock { from, to };
+            n += 1;
+        }
+    }
+    if n > 0 {
+        p.sack_len = n as u8;
+        p.size += 4 + 8 * n as u32;
+    }
+}

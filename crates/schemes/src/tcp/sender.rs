@@ -1,0 +1,237 @@
+//! The active end of a TCP: sends the flow's bytes, then its FIN.
+//!
+//! The fast path (nothing lost, nothing reported by SACK) touches a dozen words and allocates nothing; what was sent is
+//! not recorded per segment, for everything that recovery needs follows from SND.UNA, SND.NXT and the
+//! [`Scoreboard`]'s ranges. Files: `sender/connect.rs` (handshake, FIN, giving up), `sender/ack.rs` (what an ACK
+//! means), `sender/recovery.rs` (fast recovery, timeouts), `sender/transmit.rs` (what is sent next, and when).
+
+mod ack;
+mod connect;
+mod recovery;
+mod transmit;
+
+use std::sync::Arc;
+
+use midpath_core::packet::{Flags, Kind, Packet};
+use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, FlowSpec};
+use midpath_core::units::Time;
+
+use super::cc::{CongestionController, Window};
+use super::prr::Prr;
+use super::rtt::RttEstimator;
+use super::scheme::Settings;
+use super::scoreboard::Scoreboard;
+use super::segment::Ends;
+
+/// Where the connection stands (RFC 9293, §3.3.2, the active side).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// The SYN is out.
+    SynSent,
+    /// Data flow; the FIN may be out too (ESTABLISHED, FIN-WAIT-1).
+    Open,
+    /// Everything of ours is acknowledged, the peer's FIN is missing (FIN-WAIT-2).
+    FinWait2,
+    /// Both FINs are acknowledged; a repeated FIN of the peer would be answered (TIME-WAIT).
+    TimeWait,
+}
+
+/// What the sender thinks of the network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// No loss is being repaired.
+    Open,
+    /// Fast recovery until `recover` is acknowledged.
+    Recovery,
+    /// Repair after a timeout until `recover` is acknowledged.
+    Loss,
+}
+
+/// The sender's half of ECN (RFC 3168, §6.1.2).
+#[derive(Debug, Clone, Copy, Default)]
+struct EcnState {
+    /// Both ends have agreed.
+    on: bool,
+    /// SND.NXT when the window was last lowered: marks up to here have been answered.
+    answered: u64,
+    /// The window was lowered by ECN-Echo (not by loss) at `answered`.
+    by_mark: bool,
+    /// The next new data packet says CWR.
+    tell: bool,
+}
+
+/// The active end, with congestion controller `C`.
+#[derive(Debug)]
+pub struct Sender<C> {
+    ends: Ends,
+    settings: Arc<Settings>,
+    control: C,
+    state: State,
+    phase: Phase,
+    window: Window,
+    /// SND.UNA: the first byte not yet acknowledged.
+    una: u64,
+    /// SND.NXT: the first byte not yet sent.
+    nxt: u64,
+    /// One past the last byte that the receiver's window admits (SND.UNA + SND.WND).
+    edge: u64,
+    /// The FIN's number, which is the length of the stream; `u64::MAX` while nobody knows.
+    end: u64,
+    board: Scoreboard,
+    /// RecoveryPoint of RFC 6675, recover of RFC 6582: SND.NXT when recovery or repair began; 0 before the first.
+    recover: u64,
+    /// DupAcks.
+    dupacks: u32,
+    /// Payload sent by limited transmit since SND.UNA moved.
+    limited_transmit: u64,
+    /// Partial ACKs in this recovery.
+    partial: u32,
+    prr: Prr,
+    rtt: RttEstimator,
+    /// Without timestamps: the end of the segment being timed, and when it was sent.
+    timed: Option<(u64, Time)>,
+    ecn: EcnState,
+    /// What we expect of the peer: 0, or 1 after its FIN.
+    peer_next: u64,
+    /// The peer's TSval to echo (TS.Recent).
+    ts_recent: Time,
+    /// Whether cwnd (or pacing) was what ended the last burst.
+    limited: bool,
+    /// Timeouts since SND.UNA moved.
+    retries: u32,
+    /// The retransmission timer, and every later state's one deadline.
+    rto_at: Time,
+    /// With pacing: when the next packet may leave.
+    pace_at: Time,
+    /// With pacing: whether a packet waits for that.
+    pacing: bool,
+    /// When the flow stops although data remain.
+    stop_at: Time,
+    stats: FlowReport,
+}
+
+impl<C: CongestionController> Sender<C> {
+    pub(super) fn new(flow: &FlowSpec, settings: Arc<Settings>, control: C) -> Sender<C> {
+        let tcp = &settings.tcp;
+        Sender {
+            ends: Ends {
+                flow: flow.id,
+                me: flow.src,
+                peer: flow.dst,
+                overhead: tcp.overhead(),
+                timestamps: tcp.timestamps,
+            },
+            control,
+            state: State::SynSent,
+            phase: Phase::Open,
+            window: Window::new(settings.initial_window, tcp.mss(flow.mtu)),
+            una: 0,
+            nxt: 0,
+            edge: 0,
+            end: flow.size.map_or(u64::MAX, |s| s.0.min(u64::MAX / 2)),
+            board: Scoreboard::default(),
+            recover: 0,
+            dupacks: 0,
+            limited_transmit: 0,
+            partial: 0,
+            prr: Prr::default(),
+            rtt: RttEstimator::new(tcp),
+            timed: None,
+            ecn: EcnState::default(),
+            peer_next: 0,
+            ts_recent: Time::ZERO,
+            limited: false,
+            retries: 0,
+            rto_at: Time::MAX,
+            pace_at: Time::ZERO,
+            pacing: false,
+            stop_at: flow.stop.unwrap_or(Time::MAX),
+            stats: FlowReport::default(),
+            settings,
+        }
+    }
+
+    /// The congestion window.
+    pub fn window(&self) -> &Window {
+        &self.window
+    }
+    /// The congestion controller.
+    pub fn control(&self) -> &C {
+        &self.control
+    }
+    /// Where the connection stands.
+    pub fn state(&self) -> State {
+        self.state
+    }
+    /// What the sender thinks of the network.
+    pub fn phase(&self) -> Phase {
+        self.phase
+    }
+    /// Bytes sent and not yet acknowledged: RFC 5681's FlightSize, the FIN counted as one.
+    pub fn flight(&self) -> u64 {
+        self.nxt - self.una
+    }
+
+    fn sack_on(&self) -> bool {
+        self.settings.tcp.sack
+    }
+
+    /// Bytes estimated to be in the network.
+    pub fn pipe(&self) -> u64 {
+        match self.phase {
+            Phase::Open => self.flight() - self.board.sacked(),
+            // RFC 6582 inflates the window instead of deflating the pipe.
+            Phase::Recovery if !self.sack_on() => self.flight(),
+            Phase::Recovery | Phase::Loss => self.board.pipe(self.una, self.nxt),
+        }
+    }
+
+    /// Sets the one timer to the first deadline.
+    #[inline]
+    fn arm(&self, ctx: &mut EndpointCtx<'_>) {
+        let pace = if self.pacing { self.pace_at } else { Time::MAX };
+        ctx.set_timer(self.rto_at.min(pace).min(self.stop_at));
+    }
+}
+
+impl<C: CongestionController> Endpoint for Sender<C> {
+    fn on_start(&mut self, ctx: &mut EndpointCtx<'_>) {
+        self.connect(ctx);
+        self.arm(ctx);
+    }
+
+    fn on_packet(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
+        if packet.kind != Kind::Segment || packet.flags.has(Flags::RST) {
+            return self.on_reset(packet, ctx);
+        }
+        match self.state {
+            State::SynSent => self.on_syn_ack(packet, ctx),
+            State::Open if packet.flags.has(Flags::SYN) => self.acknowledge(ctx),
+            State::Open => self.on_ack(packet, ctx),
+            State::FinWait2 | State::TimeWait => {}
+        }
+        if self.una > self.end {
+            self.on_all_acknowledged(packet, ctx);
+        }
+        self.arm(ctx);
+    }
+
+    fn on_timer(&mut self, ctx: &mut EndpointCtx<'_>) {
+        if ctx.now >= self.stop_at && self.state == State::SynSent {
+            return ctx.finish();
+        }
+        if ctx.now >= self.stop_at {
+            self.stop(ctx);
+        }
+        if ctx.now >= self.rto_at {
+            self.on_deadline(ctx);
+        } else if self.pacing && ctx.now >= self.pace_at {
+            self.send(ctx);
+        }
+        self.arm(ctx);
+    }
+
+    fn report(&self) -> FlowReport {
+        FlowReport { cwnd: self.window.cwnd, srtt: self.rtt.srtt(), ..self.stats }
+    }
+}

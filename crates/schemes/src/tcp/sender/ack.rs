@@ -1,0 +1,202 @@
+//! What an acknowledgement means: RFC 9293 §3.10.7.4, RFC 5681, RFC 6675.
+
+use midpath_core::packet::{Flags, Packet};
+use midpath_core::roles::EndpointCtx;
+use midpath_core::units::Time;
+
+use super::{Phase, Sender};
+use crate::tcp::cc::{Ack, Congestion, CongestionController};
+use crate::tcp::segment::round_trip;
+
+/// What the sender needs to know of an ACK after its numbers have been taken in.
+#[derive(Clone, Copy)]
+pub(super) struct News {
+    pub now: Time,
+    /// Bytes by which it moved SND.UNA.
+    pub acked: u64,
+    /// Bytes reported for the first time.
+    pub delivered: u64,
+    /// Bytes outstanding before it.
+    pub flight: u64,
+    /// It is a duplicate ACK.
+    pub duplicate: bool,
+    /// It carries ECN-Echo.
+    pub ece: bool,
+    /// It has shown further loss.
+    pub more_lost: bool,
+}
+
+impl<C: CongestionController> Sender<C> {
+    /// Called with every segment from the peer while the connection is open.
+    #[inline]
+    pub(super) fn on_ack(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
+        // RFC 9293, §3.10.7.4: an ACK of what was never sent, and an old one, tell nothing.
+        if !packet.flags.has(Flags::ACK) || packet.ack > self.nxt || packet.ack < self.una {
+            return;
+        }
+        let mut news = self.take_numbers(packet, ctx.now);
+        let ack = self.describe(&news);
+        if news.delivered > 0 || news.ece {
+            self.control.on_delivery(&ack);
+        }
+        match self.phase {
+            Phase::Open => self.ack_in_open(&news, &ack, ctx),
+            Phase::Recovery => self.ack_in_recovery(&mut news, ctx),
+            Phase::Loss => self.ack_in_loss(&news, &ack, ctx),
+        }
+        if news.ece {
+            self.on_ecn_echo(&news);
+        }
+        self.send(ctx);
+    }
+
+    /// Takes in acknowledgement number, window and SACK blocks.
+    #[inline]
+    fn take_numbers(&mut self, packet: &Packet, now: Time) -> News {
+        let (flight, acked) = (self.flight(), packet.ack - self.una);
+        let edge = packet.ack.saturating_add(packet.window);
+        // RFC 5681, §2: a duplicate moves neither the number nor the window, carries nothing, and data are outstanding.
+        let repeats = acked == 0 && flight > 0 && packet.payload == 0 && !packet.flags.has(Flags::FIN);
+        let mut news = News {
+            now,
+            acked,
+            delivered: acked,
+            flight,
+            duplicate: repeats && edge == self.edge && !self.sack_on(),
+            ece: self.ecn.on && packet.flags.has(Flags::ECE),
+            more_lost: false,
+        };
+        self.edge = self.edge.max(edge);
+        if self.edge <= self.una {
+            self.retries = 0; // RFC 9293, §3.8.6.1: a closed window is probed for as long as the receiver answers
+        }
+        if acked > 0 {
+            self.advance(packet, now);
+        }
+        if packet.sack_len > 0 || !self.board.is_empty() || self.phase != Phase::Open {
+            self.update_board(packet, &mut news);
+        }
+        news
+    }
+
+    /// SND.UNA moves.
+    #[inline]
+    fn advance(&mut self, packet: &Packet, now: Time) {
+        self.una = packet.ack;
+        self.retries = 0;
+        self.limited_transmit = 0;
+        if self.ends.timestamps {
+            // RFC 7323, §4.1: only ACKs that advance the window give a sample, and no repeat can spoil it.
+            if let Some(rtt) = round_trip(now, packet.ts_ecr) {
+                self.measured(rtt);
+            }
+        } else if let Some((end, at)) = self.timed
+            && self.una >= end
+        {
+            self.timed = None;
+            self.measured(now - at);
+        }
+    }
+
+    /// The scoreboard learns what the ACK says: RFC 6675, §5, steps A and B.
+    fn update_board(&mut self, packet: &Packet, news: &mut News) {
+        let known = if news.acked > 0 { self.board.advance(self.una) } else { 0 };
+        let before = self.board.edge();
+        if self.sack_on() {
+            let fresh = self.board.update(packet, self.una, self.nxt);
+            news.delivered = news.acked - known.min(news.acked) + fresh;
+            // RFC 6675, §2: with SACK, a duplicate is an ACK that reports something new above SND.UNA.
+            news.duplicate = news.acked == 0 && fresh > 0;
+        }
+        self.find_lost();
+        news.more_lost = self.board.edge() > before.max(self.una);
+    }
+
+    pub(super) fn find_lost(&mut self) {
+        match self.phase {
+            Phase::Loss => self.board.all_lost(self.una, self.recover),
+            _ => self.board.find_lost(self.una, self.settings.tcp.dup_thresh, self.window.mss),
+        }
+    }
+
+    #[inline]
+    fn describe(&self, news: &News) -> Ack {
+        Ack {
+            now: news.now,
+            acked: news.acked,
+            delivered: news.delivered,
+            una: self.una,
+            nxt: self.nxt,
+            srtt: self.rtt.srtt(),
+            ece: news.ece,
+            after_rto: self.phase == Phase::Loss,
+        }
+    }
+
+    #[inline]
+    fn ack_in_open(&mut self, news: &News, ack: &Ack, ctx: &mut EndpointCtx<'_>) {
+        if news.acked > 0 {
+            self.dupacks = 0;
+            self.rto_at = Time::MAX; // restarted below by what is outstanding: RFC 6298, (5.3)
+            self.grow(ack);
+        } else if news.duplicate {
+            self.dupacks += 1;
+        }
+        if self.loss_shown() {
+            self.enter_recovery(news, ctx);
+        }
+    }
+
+    /// Lets the controller grow the window. RFC 3168, §6.1.2: not on an ACK with ECN-Echo. RFC 7661, §4.4.1 and RFC 9438,
+    /// §5.8: not when the window was not what limited the sender.
+    #[inline]
+    pub(super) fn grow(&mut self, ack: &Ack) {
+        if ack.ece {
+            return;
+        }
+        if self.limited {
+            self.control.on_ack(&mut self.window, ack);
+        } else {
+            self.control.on_unlimited_ack(ack);
+        }
+    }
+
+    /// RFC 6675, §5, steps 1 and 2; RFC 6582, §3.2, step 1.
+    #[inline]
+    pub(super) fn loss_shown(&self) -> bool {
+        let enough = self.dupacks >= self.settings.tcp.dup_thresh;
+        if self.sack_on() {
+            return !self.board.is_empty() && (enough || self.board.edge() > self.una);
+        }
+        enough && (self.una > self.recover || self.recover == 0)
+    }
+
+    /// RFC 3168, §6.1.2: lowers the window, once per window of data.
+    fn on_ecn_echo(&mut self, news: &News) {
+        if self.phase != Phase::Open || self.una <= self.ecn.answered {
+            return;
+        }
+        let congestion = self.congestion(news.now, news.flight);
+        let floor = 2 * self.window.mss;
+        self.window.ssthresh = self.control.on_ecn(&self.window, &congestion).max(floor);
+        self.window.set(self.window.ssthresh);
+        self.answered(true);
+    }
+
+    /// The window was lowered: marks on what is outstanding are answered, and the receiver is told by CWR.
+    pub(super) fn answered(&mut self, by_mark: bool) {
+        self.ecn.answered = self.nxt;
+        self.ecn.by_mark = by_mark;
+        self.ecn.tell = self.ecn.on;
+    }
+
+    /// What a controller is told of congestion.
+    pub(super) fn congestion(&self, now: Time, flight: u64) -> Congestion {
+        Congestion {
+            now,
+            // RFC 6675, §5, step 4.2: what limited transmit sent does not count.
+            flight: flight.saturating_sub(self.limited_transmit),
+            ecn_reduced: self.ecn.on && self.ecn.by_mark && self.una <= self.ecn.answered,
+        }
+    }
+}

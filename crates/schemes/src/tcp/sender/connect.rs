@@ -1,0 +1,135 @@
+//! Opening and closing: RFC 9293, §3.5 and §3.6.
+
+use midpath_core::packet::{Flags, Kind, Packet};
+use midpath_core::roles::EndpointCtx;
+use midpath_core::units::Time;
+
+use super::{Sender, State};
+use crate::tcp::cc::CongestionController;
+use crate::tcp::segment::round_trip;
+
+/// How long a sender waits for the peer's FIN when all of its own is acknowledged: Linux's `tcp_fin_timeout`.
+const FIN_WAIT_2: Time = Time::from_secs(60);
+
+impl<C: CongestionController> Sender<C> {
+    /// Sends the SYN. RFC 3168, §6.1.1: ECE and CWR on it ask for ECN.
+    pub(super) fn connect(&mut self, ctx: &mut EndpointCtx<'_>) {
+        if ctx.now >= self.stop_at {
+            return ctx.finish();
+        }
+        let ask = if self.settings.ecn { Flags::ECE.with(Flags::CWR) } else { Flags(0) };
+        ctx.send(self.ends.syn(Flags::SYN.with(ask), ctx.now, Time::ZERO));
+        if self.retries == 0 {
+            self.timed = Some((0, ctx.now));
+        }
+        self.rto_at = ctx.now.saturating_add(self.rtt.rto());
+    }
+
+    /// The SYN-ACK: the connection is open, and data ride on the third segment.
+    pub(super) fn on_syn_ack(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
+        if !packet.flags.has(Flags::SYN.with(Flags::ACK)) || packet.ack != 0 {
+            return;
+        }
+        self.state = State::Open;
+        self.edge = packet.window;
+        // RFC 3168, §6.1.1: ECE without CWR on the SYN-ACK grants ECN.
+        self.ecn.on = self.settings.ecn && packet.flags.has(Flags::ECE) && !packet.flags.has(Flags::CWR);
+        self.first_round_trip(packet, ctx.now);
+        self.ts_recent = packet.ts_val;
+        if self.retries > 0 {
+            self.rtt.after_lost_syn();
+            // RFC 5681, §3.1: after a lost SYN or SYN-ACK the initial window is one segment. RFC 6928, §2 lets
+            // that pass when only one was lost, as Linux does.
+            if self.retries > 1 {
+                self.window.set(self.window.mss);
+            }
+        }
+        self.retries = 0;
+        self.rto_at = Time::MAX;
+        self.send(ctx);
+        if self.nxt == 0 {
+            self.acknowledge(ctx); // the peer's window is closed: the third segment goes without data
+        }
+    }
+
+    fn first_round_trip(&mut self, packet: &Packet, now: Time) {
+        let timed = self.timed.take().filter(|_| self.retries == 0).map(|(_, at)| now - at);
+        let sample = if self.ends.timestamps { round_trip(now, packet.ts_ecr) } else { timed };
+        if let Some(rtt) = sample {
+            self.measured(rtt);
+        }
+    }
+
+    /// Takes a round-trip sample.
+    #[inline]
+    pub(super) fn measured(&mut self, rtt: Time) {
+        self.rtt.sample(rtt);
+        self.stats.rtt(rtt);
+    }
+
+    /// A pure ACK of what the peer has sent.
+    pub(super) fn acknowledge(&mut self, ctx: &mut EndpointCtx<'_>) {
+        let mut p = self.ends.packet(0, ctx.now, self.ts_recent);
+        (p.seq, p.ack, p.flags) = (self.nxt, self.peer_next, Flags::ACK);
+        ctx.send(p);
+    }
+
+    /// All data and the FIN are acknowledged: waits for the peer's FIN, or answers it.
+    pub(super) fn on_all_acknowledged(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
+        if self.state == State::Open {
+            self.state = State::FinWait2;
+            self.stop_at = Time::MAX;
+            self.pacing = false;
+            self.rto_at = ctx.now.saturating_add(FIN_WAIT_2);
+        }
+        if packet.flags.has(Flags::FIN) && packet.seq == 0 {
+            // TIME-WAIT, restarted by each repeat (RFC 9293, §3.10.7.4). Not two segment lifetimes of four minutes,
+            // for 64-bit numbers need no quiet time: just long enough to answer one repeat of the peer's FIN.
+            self.state = State::TimeWait;
+            self.peer_next = 1;
+            self.ts_recent = packet.ts_val;
+            self.rto_at = ctx.now.saturating_add(Time(self.rtt.rto().0.saturating_mul(2)).min(FIN_WAIT_2));
+            self.acknowledge(ctx);
+        }
+    }
+
+    /// The flow's time is over: what was sent is still delivered, then comes the FIN.
+    pub(super) fn stop(&mut self, ctx: &mut EndpointCtx<'_>) {
+        self.stop_at = Time::MAX;
+        if self.nxt < self.end {
+            self.end = self.nxt;
+            self.send(ctx);
+        }
+    }
+
+    /// The timer that `rto_at` stands for in this state has expired.
+    pub(super) fn on_deadline(&mut self, ctx: &mut EndpointCtx<'_>) {
+        self.rto_at = Time::MAX;
+        match self.state {
+            State::SynSent if self.retries >= self.settings.tcp.syn_retries => ctx.finish(),
+            State::SynSent => {
+                self.retries += 1;
+                self.stats.timeouts += 1;
+                self.rtt.back_off();
+                self.connect(ctx);
+            }
+            State::Open => self.on_rto(ctx),
+            State::FinWait2 | State::TimeWait => ctx.finish(),
+        }
+    }
+
+    /// Gives up, and tells the peer (RFC 9293, §3.8.3).
+    pub(super) fn give_up(&mut self, ctx: &mut EndpointCtx<'_>) {
+        let mut p = self.ends.packet(0, ctx.now, self.ts_recent);
+        (p.seq, p.flags) = (self.una, Flags::RST);
+        ctx.send(p);
+        ctx.finish();
+    }
+
+    /// A reset counts only at the number that is expected next (RFC 5961, §3.2); other kinds of packet are not TCP's.
+    pub(super) fn on_reset(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
+        if packet.kind == Kind::Segment && self.state != State::SynSent && packet.seq == self.peer_next {
+            ctx.finish();
+        }
+    }
+}

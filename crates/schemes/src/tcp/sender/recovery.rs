@@ -1,0 +1,165 @@
+//! Repair of losses: fast recovery with SACK (RFC 6675, RFC 9937) and without (RFC 6582), and timeouts (RFC 6298).
+
+use midpath_core::roles::EndpointCtx;
+use midpath_core::units::Time;
+
+use super::ack::News;
+use super::{Phase, Sender};
+use crate::tcp::cc::{Ack, CongestionController};
+use crate::tcp::params::Recovery;
+use crate::tcp::prr::{Progress, Prr};
+
+impl<C: CongestionController> Sender<C> {
+    fn prr_on(&self) -> bool {
+        self.sack_on() && self.settings.tcp.recovery == Recovery::Prr
+    }
+
+    /// RFC 6675, §5, step 4; RFC 6582, §3.2, step 2.
+    pub(super) fn enter_recovery(&mut self, news: &News, ctx: &mut EndpointCtx<'_>) {
+        let congestion = self.congestion(news.now, self.flight());
+        let floor = 2 * self.window.mss;
+        self.window.ssthresh = self.control.on_loss(&self.window, &congestion).max(floor);
+        self.recover = self.nxt;
+        self.phase = Phase::Recovery;
+        self.partial = 0;
+        self.answered(false);
+        self.board.begin(self.una);
+        if !self.sack_on() {
+            // RFC 5681, §3.2, step 3: the three segments that have left the network.
+            let left = u64::from(self.settings.tcp.dup_thresh) * self.window.mss;
+            self.window.set(self.window.ssthresh + left);
+            return self.retransmit_first(ctx);
+        }
+        self.window.set(self.window.ssthresh);
+        if self.prr_on() {
+            self.prr = Prr::begin(congestion.flight);
+        }
+        self.proportion(news, true);
+        self.retransmit_first(ctx);
+    }
+
+    /// RFC 9937, §6: sets the window to what is in the network and what may be added now.
+    fn proportion(&mut self, news: &News, first: bool) {
+        if !self.prr_on() {
+            return;
+        }
+        let (mss, pipe) = (self.window.mss, self.pipe());
+        let safe = news.acked > 0 && !news.more_lost;
+        let progress = Progress { delivered: news.delivered, pipe, ssthresh: self.window.ssthresh, mss, safe };
+        let allowed = self.prr.allow(&progress);
+        // "Force a fast retransmit upon entering recovery."
+        self.window.set(pipe + if first { allowed.max(mss) } else { allowed });
+    }
+
+    /// Counts what recovery has sent.
+    pub(super) fn sent_in_recovery(&mut self, bytes: u64) {
+        self.prr.sent(bytes);
+    }
+
+    pub(super) fn ack_in_recovery(&mut self, news: &mut News, ctx: &mut EndpointCtx<'_>) {
+        if self.una >= self.recover {
+            self.leave_recovery(news, ctx);
+        } else if self.sack_on() {
+            if news.acked > 0 {
+                self.rto_at = Time::MAX;
+            }
+            self.proportion(news, false);
+        } else if news.acked > 0 {
+            self.partial_ack(news, ctx);
+        } else if news.duplicate {
+            // RFC 5681, §3.2, step 4: each duplicate means that a segment has left the network.
+            self.window.set(self.window.cwnd + self.window.mss);
+        }
+    }
+
+    /// RFC 6582, §3.2, step 3, "partial acknowledgments".
+    fn partial_ack(&mut self, news: &News, ctx: &mut EndpointCtx<'_>) {
+        let mss = self.window.mss;
+        // Deflate by what was acknowledged, add back one segment if that was at least one.
+        let back = if news.acked >= mss { mss } else { 0 };
+        self.window.set((self.window.cwnd.saturating_sub(news.acked) + back).max(mss));
+        // "For the first partial ACK that arrives during fast recovery, also reset the retransmit timer."
+        if self.partial == 0 {
+            self.rto_at = Time::MAX;
+        }
+        self.partial += 1;
+        self.retransmit_first(ctx);
+    }
+
+    /// The whole window at the time of the loss is acknowledged.
+    fn leave_recovery(&mut self, news: &mut News, ctx: &mut EndpointCtx<'_>) {
+        let (mss, ssthresh) = (self.window.mss, self.window.ssthresh);
+        self.window.set(match self.sack_on() {
+            true => ssthresh,
+            // RFC 6582, §3.2, step 3, "full acknowledgments", option 1.
+            false => ssthresh.min(self.flight().max(mss) + mss),
+        });
+        self.reopen(news.now);
+        if self.loss_shown() {
+            self.enter_recovery(news, ctx);
+        }
+    }
+
+    fn reopen(&mut self, now: Time) {
+        self.phase = Phase::Open;
+        self.dupacks = 0;
+        self.rto_at = Time::MAX;
+        self.find_lost();
+        self.control.on_recovered(&mut self.window, now);
+    }
+
+    /// Repair after a timeout: slow start again, RFC 5681, §3.1.
+    pub(super) fn ack_in_loss(&mut self, news: &News, ack: &Ack, ctx: &mut EndpointCtx<'_>) {
+        if news.acked > 0 {
+            self.rto_at = Time::MAX;
+            self.grow(ack);
+        }
+        // RFC 6675, §5.1: no fast recovery until RecoveryPoint is acknowledged.
+        if self.una >= self.recover {
+            self.reopen(news.now);
+            if self.loss_shown() {
+                self.enter_recovery(news, ctx);
+            }
+        }
+    }
+
+    /// The retransmission timer expired: RFC 6298, (5.4) to (5.6).
+    pub(super) fn on_rto(&mut self, ctx: &mut EndpointCtx<'_>) {
+        if self.retries >= self.settings.tcp.max_retries {
+            return self.give_up(ctx);
+        }
+        self.retries += 1;
+        self.rtt.back_off();
+        self.timed = None; // Karn's algorithm, RFC 6298, §3
+        if self.edge <= self.una || self.una == self.nxt {
+            return self.probe_window(ctx);
+        }
+        self.stats.timeouts += 1;
+        self.collapse(ctx.now);
+        self.pace_at = ctx.now;
+        self.send(ctx);
+    }
+
+    /// Gives all that is outstanding up for lost.
+    fn collapse(&mut self, now: Time) {
+        let mss = self.window.mss;
+        if self.retries == 1 {
+            // RFC 5681, equation 4; held constant when the same data time out again. In a repair, the pipe is what
+            // is in the network; FlightSize would count what was given up before.
+            let flight = if self.phase == Phase::Loss { self.pipe() } else { self.flight() };
+            let congestion = self.congestion(now, flight);
+            self.window.ssthresh = self.control.on_rto(&self.window, &congestion).max(2 * mss);
+        }
+        // RFC 5681, §3.1: the loss window is one segment.
+        self.window.set(mss);
+        // RFC 6675, §5.1; RFC 6582, §3.2, step 4.
+        self.recover = self.nxt;
+        self.phase = Phase::Loss;
+        self.dupacks = 0;
+        self.limited_transmit = 0;
+        self.board.forget_if_reneged(self.una);
+        self.board.begin(self.una);
+        self.find_lost();
+        self.answered(false);
+    }
+}

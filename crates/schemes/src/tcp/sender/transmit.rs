@@ -1,0 +1,211 @@
+//! What is sent next, and when: RFC 6675's NextSeg, RFC 3042, the receiver's window, pacing.
+
+use midpath_core::packet::{Ecn, Flags};
+use midpath_core::roles::EndpointCtx;
+use midpath_core::units::{Bytes, Time};
+
+use super::{Phase, Sender};
+use crate::tcp::cc::CongestionController;
+
+/// A segment about to be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Segment {
+    from: u64,
+    payload: u64,
+    fin: bool,
+    /// It has been sent before.
+    again: bool,
+    /// It is the rescue retransmission, which does not move HighRxt.
+    rescue: bool,
+}
+
+impl Segment {
+    /// How many numbers it takes: the FIN has one.
+    fn len(&self) -> u64 {
+        self.payload + u64::from(self.fin)
+    }
+}
+
+impl<C: CongestionController> Sender<C> {
+    /// Sends whatever the window, the receiver and the pace allow, and starts the timer for what is outstanding.
+    #[inline]
+    pub(super) fn send(&mut self, ctx: &mut EndpointCtx<'_>) {
+        let mut pipe = self.pipe();
+        let budget = self.budget();
+        self.pacing = false;
+        self.limited = loop {
+            let Some(segment) = self.next_segment(pipe) else { break false };
+            // RFC 6675, §5, step C: cwnd - pipe >= 1 SMSS, or as much as the segment has.
+            if pipe + segment.payload > budget {
+                break true;
+            }
+            if self.settings.tcp.pacing && ctx.now < self.pace_at {
+                self.pacing = true;
+                break true;
+            }
+            self.emit(segment, ctx);
+            pipe += segment.len();
+        };
+        self.start_timer(ctx.now);
+    }
+
+    /// The most that may be in flight now.
+    #[inline]
+    fn budget(&self) -> u64 {
+        if self.phase != Phase::Open || self.dupacks == 0 {
+            return self.window.cwnd;
+        }
+        match (self.settings.tcp.limited_transmit, self.sack_on()) {
+            (false, _) => 0,
+            // RFC 6675, §5, step 3: the pipe has shrunk by what was SACKed.
+            (true, true) => self.window.cwnd,
+            // RFC 3042, §2: one segment for each of the first two duplicates.
+            (true, false) => self.window.cwnd + u64::from(self.dupacks.min(2)) * self.window.mss,
+        }
+    }
+
+    /// RFC 6298, (5.1): the timer runs while anything is outstanding. While the receiver's window is closed and nothing
+    /// is, it is the persist timer (RFC 9293, §3.8.6.1).
+    #[inline]
+    fn start_timer(&mut self, now: Time) {
+        if self.rto_at == Time::MAX && (self.una < self.nxt || (self.nxt <= self.end && !self.pacing)) {
+            self.rto_at = now.saturating_add(self.rtt.rto());
+        }
+    }
+
+    #[inline]
+    fn next_segment(&mut self, pipe: u64) -> Option<Segment> {
+        match self.phase {
+            Phase::Open => self.new_segment(pipe),
+            Phase::Recovery if self.sack_on() => self.next_seg(pipe),
+            Phase::Recovery => self.new_segment(pipe),
+            Phase::Loss => match self.board.hole_below(self.recover) {
+                Some(hole) => Some(self.segment_in(hole)),
+                None => self.new_segment(pipe),
+            },
+        }
+    }
+
+    /// NextSeg() of RFC 6675, §4.
+    fn next_seg(&mut self, pipe: u64) -> Option<Segment> {
+        if let Some(hole) = self.board.hole(true) {
+            return Some(self.segment_in(hole)); // rule 1: the lowest lost hole
+        }
+        if let Some(new) = self.new_segment(pipe) {
+            return Some(new); // rule 2: data never sent
+        }
+        if let Some(hole) = self.board.hole(false) {
+            return Some(self.segment_in(hole)); // rule 3: the lowest hole, though not lost yet
+        }
+        // Rule 4: one rescue retransmission of the end of what is outstanding.
+        if pipe + self.window.mss > self.window.cwnd {
+            return None;
+        }
+        let (from, to) = self.board.rescue(self.una, self.nxt)?;
+        let fin = u64::from(to > self.end);
+        let start = from.max((to - fin).saturating_sub(self.window.mss));
+        Some(Segment { rescue: true, ..self.segment_in((start, to)) })
+    }
+
+    /// The first segment of a hole in what was sent.
+    fn segment_in(&self, (from, to): (u64, u64)) -> Segment {
+        let payload = self.window.mss.min(to.min(self.end) - from.min(self.end));
+        let fin = from + payload == self.end && to > self.end;
+        Segment { from, payload, fin, again: true, rescue: false }
+    }
+
+    /// The next segment of data never sent, if there are any and the receiver has room.
+    #[inline]
+    fn new_segment(&self, pipe: u64) -> Option<Segment> {
+        let from = self.nxt;
+        if from > self.end {
+            return None;
+        }
+        let mut payload = self.window.mss.min(self.end - from);
+        if payload > 0 && from + payload > self.edge {
+            // RFC 9293, §3.8.6.2.1: less than a full segment only when nothing is in flight that would bring more room.
+            let room = self.edge.saturating_sub(from);
+            if room == 0 || pipe > 0 {
+                return None;
+            }
+            payload = room;
+        }
+        let fin = from + payload == self.end;
+        Some(Segment { from, payload, fin, again: false, rescue: false })
+    }
+
+    #[inline]
+    fn emit(&mut self, segment: Segment, ctx: &mut EndpointCtx<'_>) {
+        let mut p = self.ends.packet(segment.payload as u32, ctx.now, self.ts_recent);
+        (p.seq, p.ack) = (segment.from, self.peer_next);
+        p.flags = if segment.fin { Flags::ACK.with(Flags::FIN) } else { Flags::ACK };
+        if segment.again {
+            self.count_repeat(segment);
+        } else {
+            self.count_new(segment, ctx.now);
+            if self.ecn.on && segment.payload > 0 {
+                // RFC 3168, §6.1.5: ECT on new data only, never on a retransmission.
+                p.ecn = Ecn::Ect0;
+                if self.ecn.tell {
+                    self.ecn.tell = false;
+                    p.flags = p.flags.with(Flags::CWR); // §6.1.2: on the first new data after the reduction
+                }
+            }
+        }
+        self.stats.sent += u64::from(segment.payload > 0);
+        if self.phase == Phase::Recovery {
+            self.sent_in_recovery(segment.payload);
+        }
+        if self.settings.tcp.pacing {
+            self.pace_at = self.pace_at.max(ctx.now).saturating_add(self.spacing(p.size));
+        }
+        ctx.send(p);
+    }
+
+    #[inline]
+    fn count_new(&mut self, segment: Segment, now: Time) {
+        self.nxt += segment.len();
+        if self.dupacks > 0 && self.phase == Phase::Open {
+            self.limited_transmit += segment.payload;
+        }
+        if !self.ends.timestamps && self.timed.is_none() {
+            self.timed = Some((self.nxt, now));
+        }
+    }
+
+    fn count_repeat(&mut self, segment: Segment) {
+        self.stats.retransmitted += u64::from(segment.payload > 0);
+        self.timed = None; // Karn's algorithm, RFC 6298, §3
+        if !segment.rescue {
+            self.board.retransmitted(segment.from, segment.from + segment.len());
+        }
+    }
+
+    /// Sends the first unacknowledged segment again, whatever the window says.
+    pub(super) fn retransmit_first(&mut self, ctx: &mut EndpointCtx<'_>) {
+        let to = self.board.hole(false).filter(|h| h.0 == self.una).map_or(self.nxt, |h| h.1);
+        let segment = self.segment_in((self.una, to));
+        self.emit(segment, ctx);
+    }
+
+    /// RFC 9293, §3.8.6.1: one byte into a closed window, again and again, so that its opening is not missed.
+    pub(super) fn probe_window(&mut self, ctx: &mut EndpointCtx<'_>) {
+        let again = self.una < self.nxt;
+        let payload = u64::from(self.una < self.end);
+        let fin = payload == 0 || self.una + payload == self.end && (!again || self.nxt > self.end);
+        self.emit(Segment { from: self.una, payload, fin, again, rescue: true }, ctx);
+        self.start_timer(ctx.now);
+    }
+
+    /// How long a packet of `size` bytes occupies the pace.
+    fn spacing(&self, size: u32) -> Time {
+        if let Some(rate) = self.control.pacing_rate(&self.window, self.rtt.srtt()) {
+            return rate.time_for(Bytes(size.into())).min(self.rtt.rto());
+        }
+        let tcp = &self.settings.tcp;
+        // Linux's tcp_update_pacing_rate: the gain of slow start applies below half the threshold.
+        let early = self.window.cwnd < self.window.ssthresh / 2;
+        let gain = if early { tcp.pacing_slow_start } else { tcp.pacing_avoidance };
+        self.rtt.srtt().mul_f64(f64::from(size) / (gain * self.window.cwnd as f64))
+    }
+}

@@ -1,0 +1,317 @@
+//! Two nodes with one TCP between them, and a pipe whose treatment of each packet the test decides.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use midpath_core::node::{Driver, Flows, Forwarding, Node};
+use midpath_core::packet::{Ecn, Flags, FlowId, NodeId, Packet, PacketId, Pool, PortId};
+use midpath_core::queue::{Discipline, DropTail, Limit};
+use midpath_core::rng::{Purpose, stream};
+use midpath_core::roles::{Drop, Ecmp, Endpoint, EndpointCtx, FlowReport, FlowSpec, LinkInfo, Routes, ShortestPath};
+use midpath_core::units::{Bytes, Rate, Time};
+
+use crate::tcp::cc::ControllerConfig;
+use crate::tcp::receiver::Receiver;
+use crate::tcp::sender::Sender;
+use crate::tcp::{Tcp, TcpParams};
+
+pub const MSS: u64 = 1448;
+pub const FLOW: FlowId = FlowId(7);
+pub const HOSTS: [NodeId; 2] = [NodeId(0), NodeId(1)];
+
+/// What the pipe does to a packet.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Fate {
+    Pass,
+    Lose,
+    Mark,
+    /// Arrives this much later than it would.
+    Late(Time),
+    /// Arrives, and once more this much later.
+    Twice(Time),
+}
+
+/// A packet as it went onto the wire.
+#[derive(Debug, Clone, Copy)]
+pub struct Sent {
+    pub at: Time,
+    /// 0: from the sender; 1: from the receiver.
+    pub from: usize,
+    pub packet: Packet,
+    pub fate: Fate,
+}
+
+impl Sent {
+    pub fn is_data(&self) -> bool {
+        self.from == 0 && self.packet.payload > 0
+    }
+    pub fn flags(&self) -> Flags {
+        self.packet.flags
+    }
+}
+
+type Treatment = Box<dyn FnMut(&Sent) -> Fate>;
+
+struct Wire {
+    arrivals: BinaryHeap<Reverse<(Time, u64, usize, PacketId)>>,
+    made: u64,
+    delay: Time,
+    treat: Treatment,
+    log: Vec<Sent>,
+    keep_log: bool,
+    drops: u64,
+    finished: [Option<Time>; 2],
+}
+
+impl Wire {
+    fn arrive(&mut self, at: Time, to: usize, id: PacketId) {
+        self.made += 1;
+        self.arrivals.push(Reverse((at, self.made, to, id)));
+    }
+}
+
+struct Tap<'a> {
+    wire: &'a mut Wire,
+    me: usize,
+    now: Time,
+}
+
+impl Driver for Tap<'_> {
+    fn transmit(&mut self, _port: PortId, id: PacketId, start: Time, end: Time, pool: &mut Pool) {
+        let mut sent = Sent { at: start, from: self.me, packet: pool[id], fate: Fate::Pass };
+        sent.fate = (self.wire.treat)(&sent);
+        let at = end + self.wire.delay;
+        match sent.fate {
+            Fate::Pass => self.wire.arrive(at, 1 - self.me, id),
+            Fate::Lose => pool.free(id),
+            Fate::Mark => {
+                pool[id].ecn = Ecn::Ce;
+                self.wire.arrive(at, 1 - self.me, id);
+            }
+            Fate::Late(by) => self.wire.arrive(at + by, 1 - self.me, id),
+            Fate::Twice(by) => {
+                let copy = pool.insert(pool[id]);
+                self.wire.arrive(at, 1 - self.me, id);
+                self.wire.arrive(at + by, 1 - self.me, copy);
+            }
+        }
+        if self.wire.keep_log {
+            self.wire.log.push(sent);
+        }
+    }
+    fn dropped(&mut self, port: Option<PortId>, _packet: &Packet, _why: Drop) {
+        self.wire.drops += u64::from(port.is_some());
+    }
+    fn finished(&mut self, _flow: FlowId, active: bool, _report: FlowReport) {
+        self.wire.finished[usize::from(!active)] = Some(self.now);
+    }
+}
+
+/// Lets the test look at an endpoint that a node owns.
+struct Watched<E>(Arc<Mutex<E>>);
+
+impl<E: Endpoint> Endpoint for Watched<E> {
+    fn on_start(&mut self, ctx: &mut EndpointCtx<'_>) {
+        self.0.lock().unwrap().on_start(ctx);
+    }
+    fn on_packet(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
+        self.0.lock().unwrap().on_packet(packet, ctx);
+    }
+    fn on_timer(&mut self, ctx: &mut EndpointCtx<'_>) {
+        self.0.lock().unwrap().on_timer(ctx);
+    }
+    fn report(&self) -> FlowReport {
+        self.0.lock().unwrap().report()
+    }
+}
+
+struct Pair<C: midpath_core::roles::Endpoint> {
+    sender: Arc<Mutex<C>>,
+    receiver: Arc<Mutex<Receiver>>,
+}
+
+impl<C: Endpoint + 'static> Flows for Pair<C> {
+    fn active(&self, _flow: FlowId) -> Option<Box<dyn Endpoint>> {
+        Some(Box::new(Watched(self.sender.clone())))
+    }
+    fn passive(&self, _flow: FlowId) -> Option<Box<dyn Endpoint>> {
+        Some(Box::new(Watched(self.receiver.clone())))
+    }
+}
+
+struct OnePort;
+impl Routes for OnePort {
+    fn next_ports(&self, _node: NodeId, _dst: NodeId) -> &[u16] {
+        &[0]
+    }
+}
+
+/// The path and the flow of one test.
+#[derive(Debug, Clone, Copy)]
+pub struct Setup {
+    pub size: Option<u64>,
+    pub stop: Option<Time>,
+    pub rate: Rate,
+    /// One way.
+    pub delay: Time,
+    pub queue: Limit,
+    pub mtu: u32,
+}
+
+impl Default for Setup {
+    /// 10 Gbps, 50 ms each way, no queue limit: a segment's own time is negligible beside the round trip of 100 ms.
+    fn default() -> Setup {
+        Setup {
+            size: Some(100 * MSS),
+            stop: None,
+            rate: Rate::from_gbps(10),
+            delay: Time::from_ms(50),
+            queue: Limit::Bytes(u64::MAX),
+            mtu: 1500,
+        }
+    }
+}
+
+/// The laboratory: run it, look at what was sent and at both ends.
+pub struct Lab<K: ControllerConfig> {
+    nodes: [Node; 2],
+    pool: Pool,
+    wire: Wire,
+    pub now: Time,
+    sender: Arc<Mutex<Sender<K::Controller>>>,
+    receiver: Arc<Mutex<Receiver>>,
+}
+
+impl<K: ControllerConfig> Lab<K> {
+    pub fn new(setup: Setup, tcp: TcpParams, control: K) -> Lab<K> {
+        let scheme = Tcp::new("test", tcp, control).expect("valid parameters");
+        let flow = FlowSpec {
+            id: FLOW,
+            src: HOSTS[0],
+            dst: HOSTS[1],
+            size: setup.size.map(Bytes),
+            stop: setup.stop,
+            rate: None,
+            mtu: setup.mtu,
+        };
+        let sender = Arc::new(Mutex::new(scheme.sender(&flow)));
+        let receiver = Arc::new(Mutex::new(scheme.receiver(&flow)));
+        let flows = Arc::new(Pair { sender: sender.clone(), receiver: receiver.clone() });
+        let node = |i: usize| {
+            let link = LinkInfo { rate: setup.rate, delay: setup.delay, mtu: setup.mtu, peer: HOSTS[1 - i] };
+            let queue = Discipline::DropTail(DropTail::new(setup.queue.bound(setup.rate)));
+            let forwarding = Forwarding::Shortest(ShortestPath::new(Arc::new(OnePort), Ecmp::Off));
+            let rng = stream(1, Purpose::Node, i as u64);
+            Node::new(HOSTS[i], vec![link], vec![queue], forwarding, flows.clone(), rng)
+        };
+        let mut nodes = [node(0), node(1)];
+        nodes[0].start_flow(Time::ZERO, FLOW);
+        let wire = Wire {
+            arrivals: BinaryHeap::new(),
+            made: 0,
+            delay: setup.delay,
+            treat: Box::new(|_| Fate::Pass),
+            log: Vec::new(),
+            keep_log: true,
+            drops: 0,
+            finished: [None; 2],
+        };
+        Lab { nodes, pool: Pool::new(), wire, now: Time::ZERO, sender, receiver }
+    }
+
+    /// Decides what the pipe does to each packet.
+    pub fn treat(mut self, treat: impl FnMut(&Sent) -> Fate + 'static) -> Self {
+        self.wire.treat = Box::new(treat);
+        self
+    }
+
+    /// For long runs: nothing is logged.
+    pub fn without_log(mut self) -> Self {
+        self.wire.keep_log = false;
+        self
+    }
+
+    /// Does the next thing; false when nothing is left or `until` has come.
+    pub fn step(&mut self, until: Time) -> bool {
+        let arrival = self.wire.arrivals.peek().map_or(Time::MAX, |e| e.0.0);
+        let wake = [self.nodes[0].next_wake(), self.nodes[1].next_wake()];
+        let next = arrival.min(wake[0]).min(wake[1]);
+        if next > until || next == Time::MAX {
+            self.now = self.now.max(if until == Time::MAX { self.now } else { until });
+            return false;
+        }
+        assert!(next >= self.now, "time went back");
+        self.now = next;
+        if arrival == next {
+            let Reverse((_, _, to, id)) = self.wire.arrivals.pop().expect("peeked");
+            let mut tap = Tap { wire: &mut self.wire, me: to, now: next };
+            self.nodes[to].on_packet(next, PortId(0), id, &mut self.pool, &mut tap);
+        } else {
+            let me = usize::from(wake[0] != next);
+            let mut tap = Tap { wire: &mut self.wire, me, now: next };
+            self.nodes[me].on_wake(next, &mut self.pool, &mut tap);
+        }
+        true
+    }
+
+    pub fn run_until(&mut self, until: Time) {
+        while self.step(until) {}
+    }
+
+    /// Runs until nothing is left to do.
+    pub fn run(&mut self) {
+        self.run_until(Time::MAX);
+        assert_eq!(self.pool.live(), 0, "packets are left over");
+    }
+
+    /// Hands a packet to one end as if it had come from the other.
+    pub fn inject(&mut self, to: usize, mut packet: Packet) {
+        (packet.src, packet.dst, packet.flow) = (HOSTS[1 - to], HOSTS[to], FLOW);
+        let id = self.pool.insert(packet);
+        self.wire.arrive(self.now, to, id);
+    }
+
+    pub fn sender(&self) -> MutexGuard<'_, Sender<K::Controller>> {
+        self.sender.lock().unwrap()
+    }
+    pub fn receiver(&self) -> MutexGuard<'_, Receiver> {
+        self.receiver.lock().unwrap()
+    }
+    pub fn report(&self) -> FlowReport {
+        self.sender().report().merge(self.receiver().report())
+    }
+    pub fn log(&self) -> &[Sent] {
+        &self.wire.log
+    }
+    /// The data packets in order of sending.
+    pub fn data(&self) -> impl Iterator<Item = &Sent> {
+        self.wire.log.iter().filter(|s| s.is_data())
+    }
+    /// Packets that the queues refused.
+    pub fn drops(&self) -> u64 {
+        self.wire.drops
+    }
+    /// When each end finished.
+    pub fn finished(&self) -> [Option<Time>; 2] {
+        self.wire.finished
+    }
+}
+
+/// Loses the first transmission of each of these segments (by number, in full segments).
+pub fn lose_segments(segments: &[u64]) -> impl FnMut(&Sent) -> Fate + 'static {
+    let mut left: Vec<u64> = segments.iter().map(|s| s * MSS).collect();
+    move |sent| match left.iter().position(|at| sent.is_data() && *at == sent.packet.seq) {
+        Some(i) => {
+            left.swap_remove(i);
+            Fate::Lose
+        }
+        None => Fate::Pass,
+    }
+}
+
+/// Segment numbers sent more than once, each as often as it was repeated.
+pub fn repeats<K: ControllerConfig>(lab: &Lab<K>) -> Vec<u64> {
+    let mut seen = std::collections::HashSet::new();
+    lab.data().filter(|s| !seen.insert(s.packet.seq)).map(|s| s.packet.seq / MSS).collect()
+}

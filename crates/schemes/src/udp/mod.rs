@@ -1,0 +1,149 @@
+//! Datagrams at a constant bit rate: traffic that asks nothing of the network and does not listen to it.
+//!
+//! The rate is that of the flow (`FlowSpec::rate`), else the parameter's. It counts IP bytes, headers included, so that
+//! a flow at a link's rate fills the link exactly.
+
+use std::sync::Arc;
+
+use midpath_core::packet::{Kind, NodeId, Packet};
+use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, FlowSpec, Scheme};
+use midpath_core::spec::SpecError;
+use midpath_core::units::{Bytes, Rate, Time, TxClock};
+use serde::{Deserialize, Serialize};
+
+use crate::params::require;
+
+#[cfg(test)]
+mod tests;
+
+/// IPv4 (20) and UDP (8).
+const OVERHEAD: u32 = 28;
+
+/// The parameters of `udp`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct UdpParams {
+    /// The rate of flows that name none. Our choice: a round number, so that a forgotten rate is seen at once.
+    pub rate: Rate,
+    /// Size of a full packet, IP header included; the path's MTU if that is smaller. 1500 B is Ethernet's.
+    pub packet: Bytes,
+}
+
+impl Default for UdpParams {
+    fn default() -> UdpParams {
+        UdpParams { rate: Rate::from_mbps(1), packet: Bytes(1500) }
+    }
+}
+
+/// Builds the scheme: what the catalogue calls.
+pub fn build(name: &str, params: UdpParams) -> Result<Arc<dyn Scheme>, SpecError> {
+    require(params.rate.0 > 0, "rate", "above zero")?;
+    let size = u64::from(OVERHEAD) + 1..=65_535;
+    require(size.contains(&params.packet.0), "packet", "from 29 B to 65535 B, headers included")?;
+    Ok(Arc::new(Udp { name: name.to_owned(), params }))
+}
+
+/// Constant-bit-rate datagrams.
+pub struct Udp {
+    name: String,
+    params: UdpParams,
+}
+
+impl Scheme for Udp {
+    fn name(&self) -> &str {
+        &self.name
+    }
+    fn active(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
+        Box::new(Sender::new(flow, &self.params))
+    }
+    fn passive(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
+        Box::new(Receiver { size: flow.size.map(|s| s.0), received: 0, completed: None })
+    }
+}
+
+/// Sends a full packet whenever the last one would have left a link of the flow's rate.
+#[derive(Debug)]
+struct Sender {
+    to: NodeId,
+    clock: TxClock,
+    mss: u32,
+    left: u64,
+    seq: u64,
+    next_at: Time,
+    stop_at: Time,
+    sent: u64,
+}
+
+impl Sender {
+    fn new(flow: &FlowSpec, params: &UdpParams) -> Sender {
+        let rate = flow.rate.filter(|r| r.0 > 0).unwrap_or(params.rate);
+        let size = u32::try_from(params.packet.0).unwrap_or(u32::MAX).min(flow.mtu);
+        Sender {
+            to: flow.dst,
+            clock: TxClock::new(rate),
+            mss: size.saturating_sub(OVERHEAD).clamp(1, 65_507),
+            left: flow.size.map_or(u64::MAX, |s| s.0),
+            seq: 0,
+            next_at: Time::ZERO,
+            stop_at: flow.stop.unwrap_or(Time::MAX),
+            sent: 0,
+        }
+    }
+}
+
+impl Endpoint for Sender {
+    fn on_start(&mut self, ctx: &mut EndpointCtx<'_>) {
+        self.next_at = ctx.now;
+        self.on_timer(ctx);
+    }
+    fn on_packet(&mut self, _packet: &Packet, _ctx: &mut EndpointCtx<'_>) {}
+    fn on_timer(&mut self, ctx: &mut EndpointCtx<'_>) {
+        if self.left == 0 || ctx.now >= self.stop_at {
+            return ctx.finish();
+        }
+        let payload = u64::from(self.mss).min(self.left) as u32;
+        let mut p = Packet::new(ctx.flow, ctx.node, self.to, payload + OVERHEAD);
+        p.kind = Kind::Datagram;
+        (p.seq, p.payload, p.ts_val) = (self.seq, payload as u16, ctx.now);
+        // From the plan, not from the clock: no drift.
+        self.next_at = self.next_at.saturating_add(self.clock.time(p.size));
+        ctx.send(p);
+        self.seq += u64::from(payload);
+        self.left -= u64::from(payload);
+        self.sent += 1;
+        ctx.set_timer(self.next_at.min(self.stop_at));
+        if self.left == 0 {
+            ctx.finish();
+        }
+    }
+    fn report(&self) -> FlowReport {
+        FlowReport { sent: self.sent, rate: self.clock.rate().0, ..FlowReport::default() }
+    }
+}
+
+/// Counts what arrives; a flow with a loss never completes.
+#[derive(Debug)]
+struct Receiver {
+    size: Option<u64>,
+    received: u64,
+    completed: Option<Time>,
+}
+
+impl Endpoint for Receiver {
+    fn on_start(&mut self, _ctx: &mut EndpointCtx<'_>) {}
+    fn on_packet(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
+        if packet.kind != Kind::Datagram {
+            return;
+        }
+        self.received += u64::from(packet.payload);
+        if self.size.is_some_and(|size| self.received >= size) {
+            self.completed = Some(ctx.now);
+            ctx.finish();
+        }
+    }
+    fn on_timer(&mut self, _ctx: &mut EndpointCtx<'_>) {}
+    fn report(&self) -> FlowReport {
+        FlowReport { delivered: self.received, completed: self.completed, ..FlowReport::default() }
+    }
+}
