@@ -2,7 +2,8 @@
 //!
 //! Words separated by white space: `nodes switches links`, then the switches' numbers, then for each link
 //! `source destination rate delay error-rate`. Nodes are numbered from 0; those that are no switch are hosts. Names here
-//! are the numbers, which flow lists in the companion format refer to.
+//! are the numbers, which flow lists in the companion format refer to. Words after the last link are a remark, as at the end
+of the original `topology.txt`.
 
 use std::str::FromStr;
 
@@ -34,8 +35,10 @@ pub fn parse(text: &str) -> Result<Draft, FormatError> {
         draft.links.push(link(&mut words, nodes)?);
     }
     match words.next() {
-        Ok((line, _)) => Err(FormatError::at(line, format!("more than the {links} links that line 1 announces"))),
-        Err(_) => Ok(draft),
+        Ok((line, word)) if word.starts_with(|c: char| c.is_ascii_digit()) => {
+            Err(FormatError::at(line, format!("more than the {links} links that line 1 announces")))
+        }
+        _ => Ok(draft),
     }
 }
 

@@ -101,6 +101,7 @@ fn hpcc_names_hosts_by_number() {
     assert_eq!(ends(&d), [(0, 2), (1, 3), (2, 3), (2, 3)]);
     assert_eq!((d.links[0].rate, d.links[2].delay), (Some(Rate::from_gbps(100)), Some(Time::from_us(1))));
     assert_eq!(d.links[2].corruption, 1e-4);
+    assert_eq!(read(Format::Hpcc, &format!("{HPCC}\nFirst line: node count, 1 2 3")), d);
 }
 
 #[test]
@@ -138,6 +139,7 @@ fn errors_name_the_line_and_what_was_expected() {
         (Format::Hpcc, "3 1 2\n2\n0 2 1Gbps 1ms 0\n", "line 3: the file ends before"),
         (Format::Hpcc, "2 1 1\n1\n0 1 fast 1ms 0\n", "line 3: `fast` is not a rate"),
         (Format::Hpcc, "2 1 1\n1\n0 7 1Gbps 1ms 0\n", "line 3: a destination `7` is not a node from 0 to 1"),
+        (Format::Hpcc, "2 1 1\n1\n0 1 1Gbps 1ms 0\n0 1 1Gbps 1ms 0", "line 4: more than the 1 links"),
         (Format::Hpcc, "999999999 1 1\n", "line 1: 999999999 nodes"),
         (Format::Hpcc, "4 2 2 9\n", "line 1: 4 words"),
     ];
