@@ -3,7 +3,7 @@
 //! Words separated by white space: `nodes switches links`, then the switches' numbers, then for each link
 //! `source destination rate delay error-rate`. Nodes are numbered from 0; those that are no switch are hosts. Names here
 //! are the numbers, which flow lists in the companion format refer to. Words after the last link are a remark, as at the end
-of the original `topology.txt`.
+//! of the original `topology.txt`.
 
 use std::str::FromStr;
 
