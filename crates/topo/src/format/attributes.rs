@@ -88,6 +88,7 @@ impl Builder {
             // Sometimes a range or a remark ("<10"): then the speed stays unknown.
             "linkspeed" => speed.value = value.trim().parse().ok(),
             "linkspeedunits" => speed.unit = value.trim().chars().next(),
+            "linktype" => speed.optical_carrier = value.trim().strip_prefix("OC-").and_then(|n| n.parse().ok()),
             "weight" | "cost" | "metric" => link.weight = Some(number(name, value)?),
             "dist" | "length_km" => link.length_km = Some(number(name, value)?),
             "mtu" => {
@@ -127,9 +128,14 @@ impl Builder {
     }
 }
 
-/// The Topology Zoo's three ways to state a link's speed.
+/// Line rate of SONET's OC-1 (ANSI T1.105); OC-n is n times that.
+const OC_1_BPS: f64 = 51.84e6;
+
+/// The Topology Zoo's ways to state a link's speed.
 #[derive(Default)]
 struct Speed {
+    /// n of a SONET OC-n.
+    optical_carrier: Option<f64>,
     raw: Option<f64>,
     value: Option<f64>,
     unit: Option<char>,
@@ -137,7 +143,8 @@ struct Speed {
 
 impl Speed {
     fn rate(&self) -> Option<Rate> {
-        let bps = self.raw.or_else(|| Some(self.value? * self.scale()?))?;
+        let stated = self.raw.or_else(|| Some(self.value? * self.scale()?));
+        let bps = stated.or_else(|| Some(self.optical_carrier? * OC_1_BPS))?;
         // Zero means "not known" in the Topology Zoo.
         (1.0..1e18).contains(&bps).then(|| Rate(bps.round() as u64))
     }

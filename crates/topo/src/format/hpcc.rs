@@ -2,8 +2,8 @@
 //!
 //! Words separated by white space: `nodes switches links`, then the switches' numbers, then for each link
 //! `source destination rate delay error-rate`. Nodes are numbered from 0; those that are no switch are hosts. Names here
-//! are the numbers, which flow lists in the companion format refer to. Words after the last link are a remark, as at the end
-//! of the original `topology.txt`.
+//! are the numbers, which flow lists in the companion format refer to. What follows the announced links is left out, as HPCC does:
+//! see the original `topology.txt`.
 
 use std::str::FromStr;
 
@@ -34,12 +34,13 @@ pub fn parse(text: &str) -> Result<Draft, FormatError> {
     for _ in 0..links {
         draft.links.push(link(&mut words, nodes)?);
     }
-    match words.next() {
-        Ok((line, word)) if word.starts_with(|c: char| c.is_ascii_digit()) => {
-            Err(FormatError::at(line, format!("more than the {links} links that line 1 announces")))
-        }
-        _ => Ok(draft),
+    if words.left() > 0 {
+        let line = words.next()?.0;
+        draft
+            .notes
+            .push(format!("what follows the {links} links that line 1 announces, from line {line} on, is left out"));
     }
+    Ok(draft)
 }
 
 fn counts(words: &mut Words<'_>) -> Result<(usize, usize, usize), FormatError> {

@@ -119,7 +119,7 @@ fn defaults_fill_only_gaps() {
     let t = built(json!({"file": "zoo.graphml", "default_rate": "7 Mbps", "default_delay": "4 ms"}));
     let rates: Vec<_> = t.links().iter().take(3).map(|l| l.rate).collect();
     assert_eq!(rates, [Rate::from_gbps(10), Rate(2_500_000_000), Rate::from_mbps(7)]);
-    assert!(t.links()[..3].iter().all(|l| l.delay == Time::from_ms(4)));
+    assert!(t.links()[..4].iter().all(|l| l.delay == Time::from_ms(4)));
     let e = refused(json!({"file": "zoo.graphml", "default_delay": "4 ms"}));
     assert!(e.starts_with("file: the link `Geneva` – `Geneva#2` has no rate here; write default_rate"), "{e}");
     let e = refused(json!({"file": "zoo.graphml", "default_rate": "7 Mbps"}));
