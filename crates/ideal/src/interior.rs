@@ -14,7 +14,7 @@ use crate::cholesky::Lower;
 /// Errors of products (p·s relative to the weight on the link) and of the linear equations at which we stop.
 const DONE: f64 = 1e-13;
 /// Newton steps at most; 10 to 25 are usual.
-const MAX_STEPS: u32 = 200;
+const MAX_STEPS: u32 = 100;
 /// Share of the way to zero that a step may take any quantity, at least; it goes to 1 as products go to 0.
 const BOUNDARY: f64 = 0.99;
 
@@ -57,16 +57,26 @@ pub(crate) struct Interior {
 }
 
 impl Interior {
-    /// Solves from the prices given (zeros: none known). Returns whether the stopping test was met.
+    /// Solves, quickly from the prices given (zeros: none known), else slowly and surely from scratch. Returns whether the
+    /// stopping test was met.
     pub(crate) fn solve(&mut self) -> bool {
+        if self.iterate(Self::newton) {
+            return true;
+        }
+        self.at.price.fill(0.0);
+        self.at.own.fill(0.0);
+        self.iterate(Self::careful_newton)
+    }
+
+    fn iterate(&mut self, step: fn(&mut Self)) -> bool {
         self.start();
         for _ in 0..MAX_STEPS {
             if self.error() < DONE {
                 return true;
             }
-            self.newton();
+            step(self);
         }
-        false
+        self.error() < DONE
     }
 
     /// A start that meets the linear equations, with slack. W_l / C_l is a safe price: it alone keeps the link's load
@@ -135,8 +145,7 @@ impl Interior {
             .enumerate()
             .map(|(l, gap)| (self.at.price[l] * self.at.slack[l] / self.scale[l]).max(gap.abs() / self.caps[l]));
         let own = self.limited().map(|c| self.at.own[c] * self.at.own_slack[c]);
-        let levels = (0..self.classes.len()).map(|c| (self.at.level[c] * self.at.sum[c] - 1.0).abs());
-        links.chain(own).chain(levels).fold(0.0, f64::max)
+        links.chain(own).fold(self.off_level(), f64::max)
     }
 
     fn limited(&self) -> impl Iterator<Item = usize> + '_ {
@@ -168,6 +177,26 @@ impl Interior {
         let length = self.longest(&step, BOUNDARY.max(1.0 - mu));
         self.at.walk(&step, length);
         (self.affine, self.step) = (affine, step);
+    }
+
+    /// A short step along the central path, without prediction: the products' targets are a third of their mean, or the mean
+    /// itself while y·z is further from 1 than that. (Path following: Wright, ch. 5.)
+    fn careful_newton(&mut self) {
+        self.build();
+        let mut step = std::mem::take(&mut self.step);
+        step.resize(self.caps.len(), self.classes.len());
+        let mu = self.mean_product(&step, 0.0);
+        let target = if self.off_level() > mu.max(0.1) { mu } else { mu / 3.0 };
+        self.direction(target.max(1e-3 * DONE), None, &mut step);
+        let length = self.longest(&step, 0.9);
+        self.at.walk(&step, length);
+        self.step = step;
+    }
+
+    /// The largest distance of y·z from 1.
+    fn off_level(&self) -> f64 {
+        let levels = self.at.level.iter().zip(&self.at.sum);
+        levels.map(|(y, z)| (y * z - 1.0).abs()).fold(0.0, f64::max)
     }
 
     /// For a class: a = y/z, and t + r·a.
@@ -207,12 +236,11 @@ impl Interior {
         let second = |pick: fn(&Point) -> (&[f64], &[f64]), i: usize| {
             affine.map_or(0.0, |(step, share)| share * pick(step).0[i] * pick(step).1[i])
         };
-        let gaps = self.gaps();
         let products: Vec<f64> = (0..n)
             .map(|l| target * self.scale[l] - at.price[l] * at.slack[l] - second(|s| (&s.price, &s.slack), l))
             .collect();
-        for l in 0..n {
-            out.price[l] = products[l] / at.price[l] - gaps[l];
+        for (l, (product, gap)) in products.iter().zip(self.gaps()).enumerate() {
+            out.price[l] = product / at.price[l] - gap;
         }
         // `own` and `level` hold the parts of dr and dy that don't depend on dq.
         for (c, class) in self.classes.iter().enumerate() {
@@ -234,8 +262,8 @@ impl Interior {
             out.sum[c] = dq + out.own[c];
             out.own_slack[c] = if class.limit.is_finite() { -out.level[c] } else { 0.0 };
         }
-        for l in 0..n {
-            out.slack[l] = (products[l] - at.slack[l] * out.price[l]) / at.price[l];
+        for (l, product) in products.iter().enumerate() {
+            out.slack[l] = (product - at.slack[l] * out.price[l]) / at.price[l];
         }
     }
 
