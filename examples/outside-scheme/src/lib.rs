@@ -1,1 +1,65 @@
-//! x
+//! A congestion-control scheme of one's own, without touching Midpath: *gauge*.
+//!
+//! Every port writes into the packet the longest queueing delay on the way so far; the receiver echoes it; the sender
+//! holds a window that grows by one packet per round trip while the delay is below a target and shrinks by a tenth
+//! when it is above. Three roles, one header, one line in the catalogue:
+//!
+//! | part | file |
+//! |---|---|
+//! | what the packet carries | [`header`] |
+//! | what the port does | [`port`] |
+//! | what the two ends do | [`endpoint`] |
+//! | the scheme that builds them, and its name in scenarios | here |
+
+pub mod endpoint;
+pub mod header;
+pub mod port;
+
+use std::sync::Arc;
+
+use midpath_core::queue::Discipline;
+use midpath_core::roles::{Endpoint, FlowSpec, PortSpec, Scheme};
+use midpath_core::spec::SpecError;
+use midpath_core::units::Time;
+use midpath_schemes::Catalogue;
+
+/// The scheme's parameters.
+#[derive(Debug, Clone, Copy)]
+pub struct Gauge {
+    /// The queueing delay to hold.
+    pub target: Time,
+}
+
+impl Scheme for Gauge {
+    fn name(&self) -> &str {
+        "gauge"
+    }
+    fn active(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
+        Box::new(endpoint::Sender::new(*flow, self.target))
+    }
+    fn passive(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
+        Box::new(endpoint::Receiver::new(*flow))
+    }
+    fn port(&self, spec: &PortSpec) -> Discipline {
+        Discipline::Timetable(Box::new(port::Stamp::new(spec.queue.limit().bound(spec.link.rate))))
+    }
+}
+
+/// Builds the scheme from its table in a scenario: `[schemes.gauge]` with `target`, 5 ms unless said.
+fn build(params: &serde_json::Value) -> Result<Arc<dyn Scheme>, SpecError> {
+    let mut gauge = Gauge { target: Time::from_ms(5) };
+    for (key, value) in params.as_object().into_iter().flatten() {
+        match (key.as_str(), value.as_str()) {
+            ("target", Some(text)) => {
+                gauge.target = text.parse().map_err(|e| SpecError::new("target", format!("{e}")))?;
+            }
+            _ => return Err(SpecError::new(key.clone(), "unknown; gauge takes `target`, a time such as \"5 ms\"")),
+        }
+    }
+    Ok(Arc::new(gauge))
+}
+
+/// Midpath's schemes and this one.
+pub fn catalogue() -> Catalogue {
+    Catalogue::standard().with("gauge", build)
+}

@@ -1,0 +1,137 @@
+//! What the two ends do: a window of packets, acknowledged one by one, repeated from the first gap after a silence.
+
+use midpath_core::packet::{Flags, Packet};
+use midpath_core::ranges::RangeSet;
+use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, FlowSpec};
+use midpath_core::units::Time;
+
+use crate::header::Reading;
+
+/// IP, and as much again for everything else.
+const HEADERS: u32 = 40;
+/// How long without an ACK before the window is sent again. Ours: TCP's smallest timeout (RFC 6298, §2.4).
+const SILENCE: Time = Time::from_secs(1);
+
+/// The active end.
+pub struct Sender {
+    flow: FlowSpec,
+    target: Time,
+    payload: u64,
+    /// In packets.
+    window: f64,
+    /// First byte not acknowledged, next byte to send.
+    acked: u64,
+    next: u64,
+    /// When the window may change again: once per round trip.
+    review_at: Time,
+    report: FlowReport,
+}
+
+impl Sender {
+    /// A sender that has sent nothing yet.
+    pub fn new(flow: FlowSpec, target: Time) -> Sender {
+        let payload = u64::from(flow.mtu - HEADERS);
+        let (window, review_at, report) = (10.0, Time::ZERO, FlowReport::default());
+        Sender { flow, target, payload, window, acked: 0, next: 0, review_at, report }
+    }
+
+    fn size(&self) -> u64 {
+        self.flow.size.map_or(u64::MAX, |s| s.0)
+    }
+
+    fn fill_window(&mut self, ctx: &mut EndpointCtx<'_>) {
+        let stopped = self.flow.stop.is_some_and(|stop| ctx.now >= stop);
+        while !stopped && self.next < self.size() && self.next - self.acked < (self.window * self.payload as f64) as u64 {
+            let payload = self.payload.min(self.size() - self.next);
+            let mut packet = Packet::new(ctx.flow, self.flow.src, self.flow.dst, HEADERS + payload as u32);
+            (packet.seq, packet.payload, packet.ts_val) = (self.next, payload as u16, ctx.now);
+            // A SYN on every packet: any of them may be the first to arrive.
+            packet.flags = Flags::SYN;
+            packet.set_header(&Reading(Time::ZERO));
+            ctx.send(packet);
+            self.next += payload;
+            self.report.sent += 1;
+        }
+        ctx.set_timer(ctx.now + SILENCE);
+    }
+
+    /// Up by one packet, or down by a tenth, once per round trip.
+    fn review(&mut self, reading: Time, rtt: Time, now: Time) {
+        if now < self.review_at {
+            return;
+        }
+        self.review_at = now + rtt;
+        self.window = if reading < self.target { self.window + 1.0 } else { (self.window * 0.9).max(1.0) };
+    }
+}
+
+impl Endpoint for Sender {
+    fn on_start(&mut self, ctx: &mut EndpointCtx<'_>) {
+        self.fill_window(ctx);
+    }
+
+    fn on_packet(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
+        let rtt = ctx.now.saturating_sub(packet.ts_ecr);
+        self.report.rtt(rtt);
+        if let Some(Reading(reading)) = packet.header() {
+            self.review(reading, rtt, ctx.now);
+        }
+        // An ACK for what was never sent is a hostile peer's.
+        self.acked = self.acked.max(packet.ack.min(self.next));
+        if self.acked >= self.size() {
+            return ctx.finish();
+        }
+        self.fill_window(ctx);
+    }
+
+    fn on_timer(&mut self, ctx: &mut EndpointCtx<'_>) {
+        self.report.timeouts += 1;
+        self.report.retransmitted += (self.next - self.acked).div_ceil(self.payload);
+        self.next = self.acked;
+        self.window = (self.window / 2.0).max(1.0);
+        self.fill_window(ctx);
+    }
+
+    fn report(&self) -> FlowReport {
+        FlowReport { cwnd: (self.window * self.payload as f64) as u64, ..self.report }
+    }
+}
+
+/// The passive end.
+pub struct Receiver {
+    flow: FlowSpec,
+    received: RangeSet,
+    report: FlowReport,
+}
+
+impl Receiver {
+    /// A receiver that has received nothing yet.
+    pub fn new(flow: FlowSpec) -> Receiver {
+        Receiver { flow, received: RangeSet::new(), report: FlowReport::default() }
+    }
+}
+
+impl Endpoint for Receiver {
+    fn on_start(&mut self, _ctx: &mut EndpointCtx<'_>) {}
+
+    fn on_packet(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
+        self.received.insert(packet.seq, packet.seq + u64::from(packet.payload));
+        self.report.delivered = self.received.containing(0).map_or(0, |r| r.1);
+        if self.flow.size.is_some_and(|s| self.report.delivered >= s.0) {
+            self.report.completed.get_or_insert(ctx.now);
+        }
+        let mut ack = Packet::new(ctx.flow, self.flow.dst, self.flow.src, HEADERS);
+        ack.flags = Flags::ACK;
+        (ack.ack, ack.ts_ecr) = (self.report.delivered, packet.ts_val);
+        if let Some(reading) = packet.header::<Reading>() {
+            ack.set_header(&reading);
+        }
+        ctx.send(ack);
+    }
+
+    fn on_timer(&mut self, _ctx: &mut EndpointCtx<'_>) {}
+
+    fn report(&self) -> FlowReport {
+        self.report
+    }
+}

@@ -1,0 +1,70 @@
+//! The scheme runs, holds its target, and lives beside the built-in ones, all from outside the project's crates.
+
+use std::path::Path;
+
+use midpath_sim::{RunOptions, RunOutput, run_with};
+
+const DUMBBELL: &str = r#"
+scheme = "gauge"
+stop = "20 s"
+
+[topology]
+generate = "dumbbell"
+pairs = 3
+bottleneck = { rate = "10 Mbps", delay = "10 ms" }
+access = { rate = "100 Mbps", delay = "5 ms" }
+
+[queue]
+limit = "200 ms"
+
+[[flow]]
+from = "s0"
+to = "d0"
+
+[[flow]]
+from = "s1"
+to = "d1"
+start = "1 s"
+"#;
+
+fn run(text: &str) -> Result<RunOutput, String> {
+    run_with(text, Path::new("."), &RunOptions::default(), &outside_scheme::catalogue(), &mut |_| true)
+        .map(|out| out.expect("not cancelled"))
+        .map_err(|e| e.to_string())
+}
+
+fn bottleneck_delay(out: &RunOutput) -> f64 {
+    let ports = out.table("ports").unwrap();
+    let busiest = ports.u64("bytes").iter().enumerate().max_by_key(|(i, b)| (ports.u64("rate_bps")[*i] == 10_000_000, **b));
+    ports.f64("delay_mean_s")[busiest.unwrap().0]
+}
+
+#[test]
+fn it_fills_the_link_and_holds_its_target() {
+    let out = run(DUMBBELL).unwrap();
+    assert!(out.summary("utilisation_max").unwrap() > 0.95, "{}", out.run["summary"]);
+    assert!(out.summary("jain_goodput").unwrap() > 0.9, "{}", out.run["summary"]);
+    let delay = bottleneck_delay(&out);
+    // Between the depth of its saw-tooth and the target and one packet per flow above it.
+    assert!((0.002..0.009).contains(&delay), "{delay}");
+    assert_eq!(out.run["invariants"]["conserved"], true);
+}
+
+#[test]
+fn a_larger_target_means_a_longer_queue() {
+    let longer = run(&format!("{DUMBBELL}\n[schemes.gauge]\ntarget = \"40 ms\"\n")).unwrap();
+    assert!(bottleneck_delay(&longer) > 3.0 * bottleneck_delay(&run(DUMBBELL).unwrap()));
+}
+
+#[test]
+fn it_shares_a_network_with_tcp_and_finishes_what_it_begins() {
+    let text = format!("{DUMBBELL}\n[[flow]]\nfrom = \"s2\"\nto = \"d2\"\nsize = \"500 kB\"\nscheme = \"newreno\"\n");
+    let out = run(&text).unwrap();
+    assert_eq!(out.summary("completed"), Some(1.0));
+}
+
+#[test]
+fn its_parameters_are_checked_like_any_other() {
+    let error = run(&format!("{DUMBBELL}\n[schemes.gauge]\nspeed = \"fast\"\n")).unwrap_err();
+    assert!(error.contains("line 24") || error.contains("schemes.gauge.speed"), "{error}");
+}
