@@ -27,7 +27,8 @@ pub fn allocate_max_min<P: AsRef<[u32]>>(
     let mut max_min = MaxMin::new(population);
     max_min.changed_classes = (0..paths.len() as u32).collect();
     max_min.resolve(&mut Vec::new());
-    Ok(max_min.population.rates(&max_min.filling.level, limits))
+    let level: Vec<f64> = max_min.filling.class.iter().map(|c| c.level).collect();
+    Ok(max_min.population.rates(&level, limits))
 }
 
 /// Levels below θ by less than this share count as at θ: they differ by rounding. Taking in
@@ -44,10 +45,20 @@ pub(crate) struct MaxMin {
     filling: Filling,
 }
 
+/// What water-filling looks at most, side by side.
+#[derive(Debug, Default, Clone, Copy)]
+struct ClassState {
+    level: f64,
+    /// Weight of all the class's flows together.
+    weight: f64,
+    /// While filling: is it still rising?
+    rising: bool,
+}
+
 /// Levels, and the working space of water-filling.
 #[derive(Debug, Default)]
 struct Filling {
-    level: Vec<f64>,
+    class: Vec<ClassState>,
     /// Level at which each link is full; infinite where it is not.
     full_at: Vec<f64>,
     /// Marks of one `resolve`: `round` where set.
@@ -57,8 +68,6 @@ struct Filling {
     /// Classes to fill again and the links that they cross.
     classes: Vec<u32>,
     links: Vec<u32>,
-    /// While filling: is the class still rising?
-    rising: Vec<bool>,
     /// While filling: capacity that frozen classes leave on each link, and the rising classes' weight and number.
     room: Vec<f64>,
     weight: Vec<f64>,
@@ -69,7 +78,10 @@ struct Filling {
 
 impl MaxMin {
     pub(crate) fn new(population: Population) -> MaxMin {
-        let filling = Filling::new(population.classes(), population.caps.len());
+        let mut filling = Filling::new(population.classes(), population.caps.len());
+        for class in population.present() {
+            filling.class[*class as usize].weight = population.total_weight(*class);
+        }
         MaxMin { population, changed_classes: Vec::new(), changed_links: Vec::new(), filling }
     }
 }
@@ -77,11 +89,10 @@ impl MaxMin {
 impl Filling {
     fn new(classes: usize, links: usize) -> Filling {
         Filling {
-            level: vec![0.0; classes],
+            class: vec![ClassState::default(); classes],
             full_at: vec![f64::INFINITY; links],
             class_mark: vec![0; classes],
             link_mark: vec![0; links],
-            rising: vec![false; classes],
             room: vec![0.0; links],
             weight: vec![0.0; links],
             risers: vec![0; links],
@@ -99,9 +110,9 @@ impl Filling {
         loop {
             let (mut room, mut weight) = (cap, 0.0);
             for class in p.on_link(link) {
-                let total = p.total_weight(class);
+                let total = self.class[class as usize].weight;
                 let changed = self.class_mark[class as usize] == self.round;
-                let top = if changed { p.limit[class as usize] } else { self.level[class as usize] };
+                let top = if changed { p.limit[class as usize] } else { self.class[class as usize].level };
                 if top > s { weight += total } else { room -= total * top }
             }
             if weight == 0.0 {
@@ -140,35 +151,53 @@ impl Filling {
         let low = threshold * (1.0 - SAME_LEVEL);
         self.classes.clear();
         changed.iter().filter(|c| p.flows[**c as usize] > 0).for_each(|c| self.collect(*c));
+        self.heap.clear();
         let mut next = 0;
         while let Some(&link) = self.links.get(next) {
             next += 1;
-            for class in p.on_link(link) {
-                if !self.rising[class as usize] && self.level[class as usize] >= low {
-                    self.collect(class);
+            self.start_link(p, link, low);
+        }
+    }
+
+    /// Collects from one link, and takes its room and rising weight: after this no class on it is collected any more.
+    fn start_link(&mut self, p: &Population, link: u32, low: f64) {
+        let (mut room, mut weight, mut risers) = (p.caps[link as usize], 0.0, 0);
+        for class in p.on_link(link) {
+            let state = self.class[class as usize];
+            // Which of the two it is cannot be foreseen, so no branch: this is the loop where the time goes.
+            let rises = state.rising | (state.level >= low);
+            room -= state.weight * if rises { 0.0 } else { state.level };
+            weight += if rises { state.weight } else { 0.0 };
+            risers += u32::from(rises);
+            if rises & !state.rising {
+                self.collect(class);
+                // In a dense network a few classes reach every link.
+                if self.links.len() < self.room.len() {
                     p.path(class).iter().for_each(|l| self.visit_link(*l));
                 }
             }
         }
+        let l = link as usize;
+        (self.room[l], self.weight[l], self.risers[l], self.full_at[l]) = (room, weight, risers, f64::INFINITY);
+        self.push_link(link);
     }
 
     fn collect(&mut self, class: u32) {
-        if !self.rising[class as usize] {
-            self.rising[class as usize] = true;
+        if !self.class[class as usize].rising {
+            self.class[class as usize].rising = true;
             self.classes.push(class);
         }
     }
 
     /// Fills the collected classes on the collected links; all others stay as they are.
     fn fill(&mut self, p: &Population) {
-        self.start_links(p);
         self.limited.clear();
         self.limited.extend(self.classes.iter().filter(|c| p.limit[**c as usize].is_finite()));
         let limit = |c: u32| p.limit[c as usize];
         self.limited.sort_unstable_by(|a, b| limit(*b).total_cmp(&limit(*a)));
         loop {
             let link = self.next_full_link();
-            while self.limited.last().is_some_and(|c| !self.rising[*c as usize]) {
+            while self.limited.last().is_some_and(|c| !self.class[*c as usize].rising) {
                 self.limited.pop();
             }
             let limited = self.limited.last().map(|c| (p.limit[*c as usize], *c));
@@ -185,29 +214,6 @@ impl Filling {
                 }
                 (None, None) => return,
             }
-        }
-    }
-
-    /// Room and rising weight of each collected link.
-    fn start_links(&mut self, p: &Population) {
-        self.heap.clear();
-        for i in 0..self.links.len() {
-            let link = self.links[i];
-            let (mut room, mut weight, mut risers) = (p.caps[link as usize], 0.0, 0);
-            for class in p.on_link(link) {
-                let total = p.total_weight(class);
-                if self.rising[class as usize] {
-                    weight += total;
-                    risers += 1;
-                } else {
-                    room -= total * self.level[class as usize];
-                }
-            }
-            self.room[link as usize] = room;
-            self.weight[link as usize] = weight;
-            self.risers[link as usize] = risers;
-            self.full_at[link as usize] = f64::INFINITY;
-            self.push_link(link);
         }
     }
 
@@ -241,16 +247,16 @@ impl Filling {
     fn freeze_link(&mut self, p: &Population, link: u32, level: f64) {
         self.full_at[link as usize] = level;
         for class in p.on_link(link) {
-            if self.rising[class as usize] {
+            if self.class[class as usize].rising {
                 self.freeze(p, class, level);
             }
         }
     }
 
     fn freeze(&mut self, p: &Population, class: u32, level: f64) {
-        self.rising[class as usize] = false;
-        self.level[class as usize] = level;
-        let total = p.total_weight(class);
+        self.class[class as usize].rising = false;
+        self.class[class as usize].level = level;
+        let total = self.class[class as usize].weight;
         for &link in p.path(class) {
             self.room[link as usize] -= total * level;
             self.weight[link as usize] -= total;
@@ -265,10 +271,12 @@ impl Allocator for MaxMin {
     }
     fn join(&mut self, class: u32) {
         self.population.join(class);
+        self.filling.class[class as usize].weight = self.population.total_weight(class);
         self.changed_classes.push(class);
     }
     fn leave(&mut self, class: u32) {
         self.population.leave(class);
+        self.filling.class[class as usize].weight = self.population.total_weight(class);
         self.changed_classes.push(class);
     }
     fn set_capacity(&mut self, link: u32, bps: f64) {
@@ -284,6 +292,6 @@ impl Allocator for MaxMin {
         affected.extend_from_slice(&self.filling.classes);
     }
     fn level(&self, class: u32) -> f64 {
-        self.filling.level[class as usize]
+        self.filling.class[class as usize].level
     }
 }
