@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 OUT := out/abilene
 SCHEMES := newreno,cubic,dctcp
-SEEDS := 3
+SEEDS := 5
 
 DEPENDENCIES := $(VENV)/.dependencies
 EXTENSION := $(VENV)/.extension

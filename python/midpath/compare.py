@@ -150,9 +150,9 @@ def compare(
     """
     asked = as_scenario(scenario)
     wanted = list(dict.fromkeys([*schemes, *([IDEAL] if ideal else [])]))
-    numbers = list(seeds) if not isinstance(seeds, int) else [asked.base_seed() + i for i in range(seeds)]
     for scheme in wanted:
         asked.with_(scheme=scheme).check()
+    numbers = list(seeds) if not isinstance(seeds, int) else [asked.base_seed() + i for i in range(seeds)]
     path = Path(out) if out is not None else None
     if path is not None:
         require_comparison(path)

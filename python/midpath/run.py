@@ -28,7 +28,7 @@ def run(
     """Simulates a scenario, given as an object, a file or a text.
 
     The result does not depend on `threads` (0: one per core). `progress` is called about ten times a second with
-    `simulated_s`, `stop_s`, `packet_hops`, `flows_ended` and `flows`; returning `False` stops the run.
+    `simulated_s`, `stop_s` (None if not known), `packet_hops` and `flows`; returning `False` stops the run.
     """
     asked = as_scenario(scenario).with_(scheme=scheme, seed=seed)
     try:

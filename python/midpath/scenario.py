@@ -95,6 +95,9 @@ class Scenario:
         With changes, the simulator read a rewritten text, so its line means nothing to the user: either the file
         itself has the same error, at a line of its own, or a change made it.
         """
+        if error.key == "scheme" and self.scheme is not None:
+            # The scheme was asked for beside the file; what the file says of it is not at fault.
+            return ScenarioError(error.key, None, error.message, self.source)
         if not self.changes:
             return ScenarioError(error.key, error.line, error.message, self.source)
         try:
@@ -112,7 +115,8 @@ def parse(text: str, source: str | None) -> dict[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         found = re.search(r"^(.*) \(at line (\d+), column \d+\)$", str(error))
-        message, line = (found[1], int(found[2])) if found else (str(error), None)
+        last = text.count("\n") + 1
+        message, line = (found[1], int(found[2])) if found else (str(error), last)
         raise ScenarioError("", line, message, source) from None
 
 

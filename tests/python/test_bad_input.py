@@ -28,11 +28,11 @@ NETWORK = GOOD[GOOD.index("nodes") : GOOD.index("\n[queue]")]
 
 # What is replaced by what; the key and the line that the message must name; a word that helps.
 WRONG = {
-    "unknown key": ("[queue]\n", "[queue]\nlimmit = 1\n", "limmit", 14, "limit"),
+    "unknown key": ("[queue]\n", "[queue]\nlimmit = 1\n", "queue.limmit", 13, "limit"),
     "unknown table": ("[queue]\n", "[kue]\n", "kue", 12, "queue"),
     "wrong unit": ('size = "10 kB"', 'size = "10 ms"', "flow[0].size", 18, "B"),
     "no unit": ('rate = "10 Mbps", delay = "1 ms"},\n    ', 'rate = "10", delay = "1 ms"},\n    ', "rate", 8, "Mbps"),
-    "wrong type": ("seed = 1", 'seed = "one"', "seed", 2, "integer"),
+    "wrong type": ("seed = 1", 'seed = "one"', "seed", 2, "expected"),
     "negative seed": ("seed = 1", "seed = -1", "seed", 2, ""),
     "flow to nowhere": ('to = "b"', 'to = "c"', "flow[0].to", 17, "c"),
     "flow to itself": ('to = "b"', 'to = "a"', "flow[0].to", 17, ""),
@@ -40,12 +40,12 @@ WRONG = {
     "no size": ('size = "10 kB"\n', 'size = "0 B"\n', "flow[0].size", 18, ""),
     "disconnected": ('{a = "r", b = "b",', '{a = "x", b = "b",', "topology.links", 7, "connected"),
     "zero rate": ('b = "b", rate = "10 Mbps"', 'b = "b", rate = "0 bps"', "topology.links[1].rate", 9, "zero"),
-    "unknown scheme": ("seed = 1", 'seed = 1\nscheme = "cubik"', "scheme", 3, "cubic"),
+    "unknown scheme": ('size = "10 kB"', 'size = "10 kB"\nscheme = "cubik"', "flow[0].scheme", 19, "cubic"),
     "unknown queue": ("[queue]\n", '[queue]\nkind = "codle"\n', "kind", 13, "codel"),
     "unknown network": (NETWORK, 'builtin = "abilen"\n', "builtin", 6, "abilene"),
     "missing file": (NETWORK, 'file = "no.gml"\n', "topology.file", 6, "no.gml"),
     "truncated file": (NETWORK, 'file = "cut.gml"\n', "topology.file", 6, "cut.gml"),
-    "no topology": (GOOD[GOOD.index("[topology]") : GOOD.index("\n[queue]")], "", "topology", None, "topology"),
+    "no topology": (GOOD[GOOD.index("[topology]") : GOOD.index("\n[queue]")], "", "topology", None, "missing"),
     "not TOML": ("seed = 1", "seed = ", "", 2, ""),
     "cut off": (GOOD[GOOD.index("[queue]") :], '[queue]\nlimit = "20', "", 13, ""),
 }  # fmt: skip
@@ -63,7 +63,7 @@ def test_message_names_the_place(cli, tmp_path, name):
         answer = cli(command[0], file, *command[1:], "--out", tmp_path / "out", "--json")
         assert (answer.code, answer.out) == (2, "")
         assert answer.err.count("\n") == 1
-        place = f"midpath: {file}:{line}: " if line else f"midpath: {file}: "
+        place = f"midpath: {file}:{line}: " if line else f"midpath: {file}:"
         assert answer.err.startswith(place)
         assert key in answer.err
         assert helps in answer.err
@@ -82,6 +82,17 @@ def test_rubbish_is_refused(cli, tmp_path, content):
     file.write_bytes(content)
     answer = cli("run", file)
     assert (answer.code, answer.err.count("\n")) == (2, 1)
+
+
+@pytest.mark.parametrize("command", [("run", "--scheme", "cubik"), ("compare", "--schemes", "cubic,cubik")])
+def test_schemes_asked_for_are_not_sought_in_the_file(cli, tmp_path, command):
+    file = tmp_path / "s.toml"
+    file.write_text('scheme = "cubic"\n' + GOOD)
+    answer = cli(command[0], file, *command[1:], "--out", tmp_path / "out")
+    assert answer.code == 2
+    assert answer.err.startswith(f"midpath: {file}: scheme: ")
+    assert "cubik" in answer.err
+    assert sorted(tmp_path.iterdir()) == [file]
 
 
 def test_changes_are_blamed_for_what_they_break(tmp_path):

@@ -3,10 +3,9 @@
 //! Arrow tables are made on the Python side, from these buffers: the Rust `arrow` crates would add minutes to every
 //! build for what is one call of `pyarrow` per column.
 
+use midpath_sim::{Column, Table};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
-
-use crate::stub::{Column, Table};
 
 /// A table as `{column: (kind, buffer, …)}`, in column order.
 pub(crate) fn table_to_python<'py>(py: Python<'py>, table: &Table) -> PyResult<Bound<'py, PyDict>> {

@@ -1,8 +1,7 @@
 //! The one error that a user of the package meets.
 
+use midpath_sim::ScenarioError;
 use pyo3::prelude::*;
-
-use crate::stub::ScenarioError;
 
 /// `midpath.ScenarioError(key, line, message)`; the class is Python's, so that it is documented and picklable there.
 pub(crate) fn scenario_error(py: Python<'_>, error: &ScenarioError) -> PyErr {

@@ -7,7 +7,7 @@
 mod columns;
 mod errors;
 mod progress;
-mod stub;
+mod topology;
 
 use pyo3::prelude::*;
 
@@ -16,6 +16,8 @@ use pyo3::prelude::*;
 mod _midpath {
     use std::path::PathBuf;
 
+    use midpath_schemes::Catalogue;
+    use midpath_sim::RunOptions;
     use pyo3::exceptions::PyKeyboardInterrupt;
     use pyo3::prelude::*;
     use pyo3::types::{PyBytes, PyDict};
@@ -23,7 +25,7 @@ mod _midpath {
     use crate::columns::table_to_python;
     use crate::errors::scenario_error;
     use crate::progress::Reporter;
-    use crate::stub as engine;
+    use crate::topology;
 
     /// What a run gives Python: `run.json`, the tables by name, and other files by name.
     type Output<'py> = (String, Bound<'py, PyDict>, Bound<'py, PyDict>);
@@ -43,10 +45,10 @@ mod _midpath {
         threads: usize,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Output<'py>> {
-        let options = engine::RunOptions { scheme, seed, threads };
+        let options = RunOptions { scheme, seed, threads };
         let mut reporter = Reporter::new(progress);
         let result =
-            py.detach(|| engine::run_text(text, &base_dir, &options, &mut |progress| reporter.report(&progress)));
+            py.detach(|| midpath_sim::run_text(text, &base_dir, &options, &mut |progress| reporter.report(&progress)));
         if let Some(error) = reporter.into_error() {
             return Err(error);
         }
@@ -70,28 +72,35 @@ mod _midpath {
     /// Checks a scenario without running it.
     #[pyfunction]
     #[pyo3(signature = (text, base_dir, *, scheme=None, seed=None))]
-    fn check(
-        py: Python<'_>,
-        text: &str,
-        base_dir: PathBuf,
-        scheme: Option<String>,
-        seed: Option<u64>,
-    ) -> PyResult<()> {
-        let options = engine::RunOptions { scheme, seed, threads: 1 };
-        py.detach(|| engine::check_text(text, &base_dir, &options)).map_err(|error| scenario_error(py, &error))
+    fn check(py: Python<'_>, text: &str, base_dir: PathBuf, scheme: Option<String>, seed: Option<u64>) -> PyResult<()> {
+        let options = RunOptions { scheme, seed, threads: 1 };
+        let checked = py.detach(|| midpath_sim::prepare(text, &base_dir, &options, &Catalogue::standard()).map(drop));
+        checked.map_err(|error| scenario_error(py, &error))
     }
 
-    /// Describes a scenario's topology as JSON: sizes, degrees, diameter, capacities, detours.
+    /// Describes the topology of a scenario as JSON: sizes, degrees, diameter, capacities, detours.
     #[pyfunction]
-    fn describe_topology(py: Python<'_>, text: &str, base_dir: PathBuf) -> PyResult<String> {
-        let description = py.detach(|| engine::describe_topology(text, &base_dir));
-        description.map(|value| value.to_string()).map_err(|error| scenario_error(py, &error))
+    fn describe_scenario(py: Python<'_>, text: &str, base_dir: PathBuf) -> PyResult<String> {
+        py.detach(|| topology::of_scenario(text, &base_dir)).map_err(|error| scenario_error(py, &error))
+    }
+
+    /// Describes a topology file, as it stands in the file. `radius` is how far a Rocketfuel map is read.
+    #[pyfunction]
+    #[pyo3(signature = (path, *, format=None, radius=0))]
+    fn describe_file(py: Python<'_>, path: PathBuf, format: Option<&str>, radius: u32) -> PyResult<String> {
+        py.detach(|| topology::of_file(&path, format, radius)).map_err(|error| scenario_error(py, &error))
+    }
+
+    /// Describes a topology that ships with Midpath.
+    #[pyfunction]
+    fn describe_builtin(py: Python<'_>, name: &str) -> PyResult<String> {
+        topology::of_builtin(name).map_err(|error| scenario_error(py, &error))
     }
 
     /// The JSON Schema of a scenario.
     #[pyfunction]
     fn schema() -> String {
-        engine::schema().to_string()
+        midpath_sim::schema().to_string()
     }
 
     /// The version of the simulator.

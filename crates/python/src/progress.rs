@@ -2,10 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use midpath_sim::Progress;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-
-use crate::stub::Progress;
 
 /// How often Python hears of progress. Our choice: quick enough for a steady bar and for Ctrl-C, too slow to cost time.
 const PERIOD: Duration = Duration::from_millis(100);
@@ -50,7 +49,6 @@ impl Reporter {
         report.set_item("simulated_s", progress.simulated_s)?;
         report.set_item("stop_s", progress.stop_s)?;
         report.set_item("packet_hops", progress.packet_hops)?;
-        report.set_item("flows_ended", progress.flows_ended)?;
         report.set_item("flows", progress.flows)?;
         let answer = callback.bind(py).call1((report,))?;
         Ok(answer.is_none() || answer.is_truthy()?)

@@ -18,47 +18,37 @@ from midpath.scenario import Scenario
 
 def topo(
     topology: Annotated[
-        str,
-        typer.Argument(help="A scenario, a topology file, or the name of a topology that ships.", show_default=False),
+        str, typer.Argument(help="A scenario, a topology file, or the name of one that ships.", show_default=False)
     ],
+    file_format: Annotated[
+        str | None, typer.Option("--format", help="The file's format, where it cannot be guessed.", show_default=False)
+    ] = None,
+    radius: Annotated[int, typer.Option(help="Rocketfuel maps: how far from the ISP's own routers.", min=0)] = 0,
     json: Json = False,
 ) -> None:
     """Describe a topology: sizes, degrees, diameter, capacities, detours."""
-    scenario = topology_scenario(topology)
-    try:
-        found = json_module.loads(_midpath.describe_topology(scenario.text, scenario.base_dir))
-    except ScenarioError as error:
-        raise scenario.locate(error) from None
+    found = describe(topology, file_format, radius)
     if json:
         print_json(found)
     else:
-        text.print_mapping(flat(found), topology)
+        text.print_topology(found, topology)
 
 
-def topology_scenario(topology: str) -> Scenario:
-    """A scenario that has this topology."""
+def describe(topology: str, file_format: str | None, radius: int) -> dict[str, Any]:
+    """A topology in numbers."""
     path = Path(topology)
-    if path.suffix == ".toml":
-        return Scenario.from_toml(path)
-    if path.is_file():
-        scenario = Scenario.from_dict({"topology": {"file": path.name}}, path.parent)
-    else:
-        scenario = Scenario.from_dict({"topology": {"builtin": topology}})
-    return Scenario(scenario.text, scenario.base_dir, topology)
-
-
-def flat(values: dict[str, Any], prefix: str = "") -> dict[str, str]:
-    """Nested values as one list of labels."""
-    found: dict[str, str] = {}
-    for key, value in values.items():
-        label = f"{prefix}{key}".replace("_", " ")
-        if isinstance(value, dict):
-            found |= flat(value, f"{label}, ")
-        elif isinstance(value, list):
-            found[label] = ", ".join(str(item) for item in value)
+    try:
+        if path.suffix == ".toml":
+            scenario = Scenario.from_toml(path)
+            found = _midpath.describe_scenario(scenario.text, scenario.base_dir)
+        elif path.exists():
+            found = _midpath.describe_file(path, format=file_format, radius=radius)
         else:
-            found[label] = f"{value:.4g}" if isinstance(value, float) else str(value)
-    return found
+            found = _midpath.describe_builtin(topology)
+    except ScenarioError as error:
+        raise ScenarioError(error.key, error.line, error.message, topology) from None
+    values: dict[str, Any] = json_module.loads(found)
+    return values
 
 
 def bench(

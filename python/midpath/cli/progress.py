@@ -38,11 +38,9 @@ class Bar:
 
 
 def share(reached: dict[str, Any]) -> float:
-    """How much of a run is done: by simulated time or by flows, whichever is further along."""
-    stop, flows = reached.get("stop_s"), reached.get("flows")
-    by_time = reached["simulated_s"] / stop if stop else 0.0
-    by_flows = reached["flows_ended"] / flows if flows else 0.0
-    return float(min(max(by_time, by_flows), 1.0))
+    """How much of a run is done, if it is known when it will stop."""
+    stop = reached["stop_s"]
+    return min(float(reached["simulated_s"]) / stop, 1.0) if stop else 0.0
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -94,9 +94,35 @@ def _row(row: Row, with_ideal: bool) -> list[str | Text]:
     return cells
 
 
-def print_mapping(values: dict[str, Any], title: str | None = None) -> None:
-    """Labels and values."""
-    print_table(("", ""), [(label, str(value)) for label, value in values.items()], title)
+def print_topology(found: dict[str, Any], title: str) -> None:
+    """A topology in numbers."""
+    print_table(("", ""), [(label, value) for label, value in _topology_rows(found) if value], title)
+    for note in found["notes"]:
+        console().print(f"note: {note}")
+
+
+def _topology_rows(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    classes = ", ".join(f"{count:,} {role}" for role, count in found["classes"].items())
+    degree, delay, detours = found["degree"], found["delay_s"], found["detours"]
+    yield "nodes", f"{found['nodes']:,}: {found['routers']:,} routers, {found['hosts']:,} hosts"
+    yield "classes", classes
+    yield "links", f"{found['links']:,}"
+    yield "degree of routers", f"{degree['min']} to {degree['max']}, mean {digits(degree['mean'])}"
+    parts = f"no, {found['component_count']:,} parts of {', '.join(map(str, found['components'][:5]))} … nodes"
+    yield "connected", "yes" if found["connected"] else parts
+    yield "diameter", f"{found['diameter_hops']} hops" if found["diameter_hops"] is not None else ""
+    for rate in found["capacities"]:
+        yield f"links of {quantity('bps', rate['rate_bps'])}", f"{rate['links']:,}"
+    yield "links without a rate", f"{found['links_without_rate']:,}" if found["links_without_rate"] else ""
+    yield "delays", " / ".join(quantity("seconds", delay[key]) for key in ("min", "mean", "max")) if delay else ""
+    if detours["percent"] is not None:
+        yield (
+            "links with a 1-hop detour",
+            f"{detours['with_detour']:,} of {detours['links']:,}, {detours['percent']:.2f} %",
+        )
+    if detours["split_percent"]:
+        split = " / ".join(f"{share:.1f}" for share in detours["split_percent"])
+        yield "of these with 1/2/3/4/5+", f"{split} %, at most {detours['max']}"
 
 
 def print_benchmarks(found: Sequence[Measurement]) -> None:

@@ -71,7 +71,9 @@ def shrink(nodes: int) -> float:
 def _nodes(model: Model, where: dict[str, Place], ports: pd.DataFrame) -> Trace:
     nodes, graph = model.topology["nodes"], graph_of(model.topology)
     routers = [node for node in nodes if node.get("kind") != "host"]
-    shown = {node["name"] for node in (nodes if len(nodes) <= LABELLED_NODES // 2 else routers)}
+    # On a map, hosts are where their city is; in a small drawing, their names are what flows are told by.
+    small = len(nodes) <= LABELLED_NODES // 2 and not is_map(model.topology)
+    shown = {node["name"] for node in (nodes if small else routers)}
     shown = shown if len(shown) <= LABELLED_NODES else set()
     degrees = ports["node"].astype(str).value_counts()
     names = [node["name"] for node in nodes]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import statistics
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -55,9 +56,10 @@ def _facts(model: Model) -> list[tuple[str, str]]:
     run, topology = model.first.run, model.topology
     hops = sum(int(result.run.get("packet_hops") or 0) for runs in model.runs.values() for result in runs)
     first, last = model.seeds[0], model.seeds[-1]
+    flows = round(statistics.mean(result.summary["flows"] for runs in model.runs.values() for result in runs))
     return [
         ("Topology", f"{len(topology['nodes'])} nodes, {len(topology['links'])} links"),
-        ("Flows", f"{model.first.summary['flows']:,}{' per run' if model.comparison else ''}"),
+        ("Flows", f"{flows:,}{' per run' if model.comparison else ''}"),
         ("Simulated", quantity("seconds", run["simulated_s"])),
         ("Packet-hops", f"{hops:,}"),
         ("Seed" if first == last else "Seeds", str(first) if first == last else f"{first} – {last}"),

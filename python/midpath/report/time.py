@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -10,9 +12,9 @@ from midpath.report.figure import Figure, Trace, hover, line, linear_axis, singl
 from midpath.report.model import Model
 from midpath.report.palette import name
 
-# About one point per pixel of a figure half a page wide.
-MOST_POINTS = 500
-ESTIMATE_POINTS = 160
+# Few enough for curves of several schemes to be told apart; finer detail is in the series table.
+GOODPUT_POINTS = 120
+QUEUE_POINTS = 240
 PORTS_TO_CHOOSE = 6
 Floats = NDArray[np.float64]
 Curve = tuple[Floats, Floats]
@@ -29,7 +31,9 @@ def goodput(model: Model) -> Figure:
     high = max((float(y.max()) for curve in curves.values() if curve and (y := curve[1]).size), default=0.0)
     factor, y_axis = linear_axis("bps", high, "goodput")
     data = [_rate_line(scheme, curve, factor) for scheme, curve in curves.items() if curve is not None]
-    return Figure("goodput", "Goodput over time", note, single(data, {"xaxis": _seconds(), "yaxis": y_axis}))
+    return Figure(
+        "goodput", "Goodput over time", note, single(data, {"xaxis": _seconds(curves.values()), "yaxis": y_axis})
+    )
 
 
 def _recorded(series: pd.DataFrame) -> Curve | None:
@@ -39,13 +43,13 @@ def _recorded(series: pd.DataFrame) -> Curve | None:
     if not len(found):
         return None
     total = found.groupby("time_s")["value"].sum()
-    return _thin(total.index.to_numpy(dtype=float), total.to_numpy(dtype=float))
+    return _thin(total.index.to_numpy(dtype=float), total.to_numpy(dtype=float), GOODPUT_POINTS)
 
 
 def _estimated(model: Model, scheme: str) -> Curve:
     run = model.runs[scheme][0]
     flows, end = run.flows.to_pandas(), float(run.run["simulated_s"])
-    edges = np.linspace(0, max(end, 1e-12), ESTIMATE_POINTS + 1)
+    edges = np.linspace(0, max(end, 1e-12), GOODPUT_POINTS + 1)
     start = flows["start_s"].to_numpy(dtype=float)
     took = flows["fct_s"].fillna(end - flows["start_s"]).clip(lower=1e-12).to_numpy(dtype=float)
     sent = np.zeros(edges.size)
@@ -84,7 +88,8 @@ def _queue_variant(recorded: dict[str, pd.DataFrame], port: str) -> dict[str, ob
     curves = {}
     for scheme, series in recorded.items():
         found = series[series["entity"] == port]
-        curves[scheme] = _thin(found["time_s"].to_numpy(dtype=float), found["value"].to_numpy(dtype=float))
+        times, values = (found[column].to_numpy(dtype=float) for column in ("time_s", "value"))
+        curves[scheme] = _thin(times, values, QUEUE_POINTS)
     high = max((float(y.max()) for _, y in curves.values() if y.size), default=0.0)
     factor, y_axis = linear_axis("bytes", high, "queue")
     data = [
@@ -97,7 +102,7 @@ def _queue_variant(recorded: dict[str, pd.DataFrame], port: str) -> dict[str, ob
         )
         for scheme, (times, values) in curves.items()
     ]
-    return variant(data, {"xaxis": _seconds(), "yaxis": y_axis})
+    return variant(data, {"xaxis": _seconds(curves.values()), "yaxis": y_axis})
 
 
 def _queue_percentiles(model: Model) -> Figure:
@@ -133,9 +138,9 @@ def _ranges(scheme: str, rows: pd.DataFrame, factor: float, shift: float) -> lis
     return traces
 
 
-def _thin(times: Floats, values: Floats) -> Curve:
-    """Means over equal stretches, when there are more points than pixels."""
-    stretch = -(-times.size // MOST_POINTS)
+def _thin(times: Floats, values: Floats, most: int) -> Curve:
+    """Means over equal stretches, when there are too many points."""
+    stretch = -(-times.size // most)
     if stretch <= 1:
         return times, values
     starts = np.arange(0, times.size, stretch)
@@ -147,5 +152,7 @@ def _of_seed(model: Model) -> str:
     return f"; seed {model.seeds[0]} of {len(model.seeds)}" if len(model.seeds) > 1 else ""
 
 
-def _seconds() -> dict[str, object]:
-    return {"title": {"text": "time (s)"}}
+def _seconds(curves: Iterable[Curve | None]) -> dict[str, object]:
+    """The time axis, up to where the last curve comes to rest."""
+    busy = [float(curve[0][curve[1] > 0].max()) for curve in curves if curve is not None and (curve[1] > 0).any()]
+    return {"title": {"text": "time (s)"}} | ({"range": [0, max(busy) * 1.02]} if busy else {})
