@@ -1,0 +1,51 @@
+//! What the tests share: running a scenario, and statistics over runs.
+#![allow(dead_code)] // each test binary uses its part
+
+use std::path::Path;
+
+use midpath_sim::{RunOptions, RunOutput, run_text};
+
+/// Runs a scenario and checks what must hold in every run.
+pub fn run(text: &str, options: &RunOptions) -> RunOutput {
+    let out = match run_text(text, Path::new("."), options, &mut |_| true) {
+        Ok(out) => out.expect("not cancelled"),
+        Err(e) => panic!("{e}\n{text}"),
+    };
+    assert_eq!(out.run["invariants"]["conserved"], true, "{}", out.run["invariants"]);
+    out
+}
+
+/// Runs a scenario as it is.
+pub fn run_plain(text: &str) -> RunOutput {
+    run(text, &RunOptions::default())
+}
+
+/// Runs a scenario with seeds 1 to `n`.
+pub fn over_seeds(text: &str, n: u64) -> Vec<RunOutput> {
+    (1..=n).map(|seed| run(text, &RunOptions { seed: Some(seed), ..RunOptions::default() })).collect()
+}
+
+/// Mean and standard deviation.
+pub fn mean_sd(values: impl IntoIterator<Item = f64>) -> (f64, f64) {
+    let v: Vec<f64> = values.into_iter().collect();
+    let n = v.len() as f64;
+    let mean = v.iter().sum::<f64>() / n;
+    let var = v.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
+    (mean, var.sqrt())
+}
+
+/// One summary figure over runs.
+pub fn figure(runs: &[RunOutput], key: &str) -> (f64, f64) {
+    mean_sd(runs.iter().map(|r| r.summary(key).unwrap_or_else(|| panic!("no {key}"))))
+}
+
+/// Row of the port from `node` to `peer` in the table of ports.
+pub fn port(out: &RunOutput, node: &str, peer: &str) -> usize {
+    use midpath_sim::Column;
+    let ports = out.table("ports").expect("every run has ports");
+    let text = |name: &str, row: usize| match ports.column(name) {
+        Some(Column::Str { dictionary, index }) => dictionary[index[row] as usize].clone(),
+        _ => panic!("{name} is a text"),
+    };
+    (0..ports.rows()).find(|r| text("node", *r) == node && text("peer", *r) == peer).expect("the port is there")
+}
