@@ -164,12 +164,13 @@ impl Filling {
         let (mut room, mut weight, mut risers) = (p.caps[link as usize], 0.0, 0);
         for class in p.on_link(link) {
             let state = self.class[class as usize];
-            // Which of the two it is cannot be foreseen, so no branch: this is the loop where the time goes.
-            let rises = state.rising | (state.level >= low);
-            room -= state.weight * if rises { 0.0 } else { state.level };
-            weight += if rises { state.weight } else { 0.0 };
-            risers += u32::from(rises);
-            if rises & !state.rising {
+            if !state.rising && state.level < low {
+                room -= state.weight * state.level;
+                continue;
+            }
+            weight += state.weight;
+            risers += 1;
+            if !state.rising {
                 self.collect(class);
                 // In a dense network a few classes reach every link.
                 if self.links.len() < self.room.len() {

@@ -238,7 +238,11 @@ impl<'a> Run<'a> {
         sizes: &SizeSampler,
         (arrivals, size_rng): &mut (Stream, Stream),
     ) -> Result<(), SpecError> {
-        for k in 0..round_len(matrix)? {
+        let each = round_len(matrix)?;
+        if each.min(self.left) > MAX_FLOWS {
+            return Err(SpecError::new("matrix", format!("{each} pairs; a run has {MAX_FLOWS} flows at most")));
+        }
+        for k in 0..each {
             let later = if jitter.is_zero() { 0 } else { arrivals.random_range(0..=jitter.0) };
             self.start(matrix.round_pair(k), sizes.sample(size_rng), at.saturating_add(Time(later)), None)?;
         }

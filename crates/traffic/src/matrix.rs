@@ -11,14 +11,14 @@ use std::collections::{BTreeMap, HashMap};
 
 /// The pairs of hosts that flows run between. Each arrival takes one of them at random, all equally likely (but by
 /// weight for gravity); `once`, `periodic` and Poisson with `rounds` start a flow on every pair.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+// The variants without fields have braces, because serde lets unknown fields pass in unit variants.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum MatrixSpec {
     /// Every host to every other.
-    #[default]
-    AllToAll,
+    AllToAll {},
     /// Every host sends to one other and receives from one other; drawn once, all such matchings equally likely.
-    Permutation,
+    Permutation {},
     /// Many to one.
     Incast {
         /// The host that receives.
@@ -47,6 +47,12 @@ pub enum MatrixSpec {
         #[serde(default)]
         weights: BTreeMap<String, f64>,
     },
+}
+
+impl Default for MatrixSpec {
+    fn default() -> MatrixSpec {
+        MatrixSpec::AllToAll {}
+    }
 }
 
 /// Sender and receiver as indices into the members.
@@ -82,8 +88,8 @@ impl MatrixSpec {
         }
         let n = members.len() as u32;
         let pairs = match self {
-            MatrixSpec::AllToAll | MatrixSpec::Random { pairs: None, .. } => Pairs::Uniform,
-            MatrixSpec::Permutation => Pairs::Listed(derangement(n, rng)),
+            MatrixSpec::AllToAll {} | MatrixSpec::Random { pairs: None, .. } => Pairs::Uniform,
+            MatrixSpec::Permutation {} => Pairs::Listed(derangement(n, rng)),
             MatrixSpec::Incast { to, senders } => return incast(to, *senders, members, hosts, rng),
             MatrixSpec::Random { pairs: Some(pairs), replacement } => random(*pairs, *replacement, n, rng)?,
             MatrixSpec::Pairs { pairs } => return listed(pairs, hosts),
@@ -311,7 +317,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_permutation_is_a_derangement(n in 2u32..60, seed: u64) {
-            let pairs = round(&MatrixSpec::Permutation, n, seed).expect("valid");
+            let pairs = round(&MatrixSpec::Permutation {}, n, seed).expect("valid");
             let mut from: Vec<u32> = pairs.iter().map(|p| p.0).collect();
             let mut to: Vec<u32> = pairs.iter().map(|p| p.1).collect();
             prop_assert!(pairs.iter().all(|p| p.0 != p.1));
@@ -334,7 +340,7 @@ mod tests {
 
     #[test]
     fn all_to_all_has_every_ordered_pair_once() {
-        let mut pairs = round(&MatrixSpec::AllToAll, 5, 1).expect("valid");
+        let mut pairs = round(&MatrixSpec::AllToAll {}, 5, 1).expect("valid");
         assert!(pairs.iter().all(|p| p.0 != p.1));
         pairs.sort_unstable();
         pairs.dedup();
@@ -345,7 +351,7 @@ mod tests {
     fn all_nine_derangements_of_four_are_equally_likely() {
         let mut count: HashMap<Vec<(u32, u32)>, u32> = HashMap::new();
         for seed in 0..9000 {
-            *count.entry(round(&MatrixSpec::Permutation, 4, seed).expect("valid")).or_default() += 1;
+            *count.entry(round(&MatrixSpec::Permutation {}, 4, seed).expect("valid")).or_default() += 1;
         }
         assert_eq!(count.len(), 9);
         // 1000 each, standard deviation 30.
@@ -395,7 +401,7 @@ mod tests {
         ] {
             assert_eq!(round(&spec, 4, 1).expect_err(key).key, key);
         }
-        assert!(round(&MatrixSpec::Permutation, 1, 1).is_err());
+        assert!(round(&MatrixSpec::Permutation {}, 1, 1).is_err());
     }
 
     #[test]
