@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from midpath import _midpath
 from midpath.metrics import METRICS
@@ -18,6 +16,9 @@ from midpath.scenario import Scenario
 from midpath.stats import Estimate, estimate, paired_ratio, told_apart
 from midpath.storage import read_json, require_replaceable, to_json, write_text
 from midpath.work import RUNS, RunCallback, StepCallback, Work, run_directory
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MARKER = "compare.json"
 IDEAL = "ideal"
@@ -98,6 +99,8 @@ class Comparison:
             for row in self.rows()
             for key, value in row.figures.items()
         ]
+        import pandas as pd  # noqa: PLC0415 - most commands need no data frame, and it is slow to load
+
         return pd.DataFrame(records).set_index(["scheme", "figure"])
 
     def to_json(self) -> dict[str, Any]:

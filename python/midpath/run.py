@@ -12,7 +12,7 @@ from midpath import _midpath
 from midpath.errors import ScenarioError
 from midpath.result import Result
 from midpath.scenario import Scenario
-from midpath.tables import NO_SERIES, to_arrow
+from midpath.tables import SERIES, to_arrow
 
 ProgressCallback = Callable[[dict[str, Any]], bool | None]
 
@@ -44,7 +44,9 @@ def run(
         raise asked.locate(error) from None
     found = json.loads(run_json) | {"source": Path(asked.source).name if asked.source else None}
     arrow = {name: to_arrow(table) for name, table in tables.items()}
-    return Result(found, {"series": NO_SERIES} | arrow, files)
+    # A run that recorded no series has a table of none.
+    arrow.setdefault("series", SERIES.empty_table())
+    return Result(found, arrow, files)
 
 
 def as_scenario(scenario: Scenario | str | Path) -> Scenario:

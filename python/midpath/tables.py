@@ -7,11 +7,8 @@ import pyarrow as pa
 
 DTYPES = {"uint64": "<u8", "uint32": "<u4", "float64": "<f8", "bool": "?"}
 
-# The series of a run that recorded none: the same columns, no rows.
 TEXT = pa.dictionary(pa.int32(), pa.string())
-NO_SERIES = pa.schema(
-    [("time_s", pa.float64()), ("entity", TEXT), ("metric", TEXT), ("value", pa.float64())]
-).empty_table()
+SERIES = pa.schema([("time_s", pa.float64()), ("entity", TEXT), ("metric", TEXT), ("value", pa.float64())])
 
 
 def to_arrow(buffers: dict[str, tuple[Any, ...]]) -> pa.Table:

@@ -9,8 +9,8 @@ import pytest
 
 import browser
 import midpath
+from midpath.palette import KNOWN, looks
 from midpath.report import html
-from midpath.report.palette import KNOWN, looks
 from midpath.units import quantity
 
 TEXT = "title = 'x'\n[topology]\nbuiltin = 'abilene' # </script> & <b>\n"

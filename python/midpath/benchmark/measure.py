@@ -1,14 +1,10 @@
-"""Measuring a scenario: in a process of its own, so that its peak of memory is its own."""
+"""Measuring a scenario."""
 
 from __future__ import annotations
 
 import json
-import multiprocessing
-import resource
 import statistics
 import subprocess
-import sys
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -29,7 +25,8 @@ class Measurement:
     wall_s: float
     hops_per_s: float
     ns_per_event: float | None
-    peak_bytes: int
+    memory_bytes: int
+    bytes_per_flow: float | None
     ns3_hops_per_s: float | None
 
     @property
@@ -44,34 +41,22 @@ class Measurement:
 
 def measure(bench: Bench, *, repeat: int = 3, threads: int = 1, ns3: Path | None = None) -> Measurement:
     """Runs a benchmark `repeat` times, and ns-3's side of it once if its programs are given."""
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(1, mp_context=context, max_tasks_per_child=1) as pool:
-        runs = [pool.submit(_run, bench, threads).result() for _ in range(repeat)]
-    wall = statistics.median(run["wall_s"] for run in runs)
-    hops, events = runs[0]["packet_hops"], runs[0]["events"]
+    runs = [run(Scenario.from_dict(bench.scenario), threads=threads) for _ in range(repeat)]
+    wall = statistics.median(result.run["wall_s"] for result in runs)
+    first = runs[0].run
+    hops, events, flows = first["packet_hops"], first["events"], first["summary"]["flows"]
     return Measurement(
         id=bench.id,
         title=bench.title,
-        flows=runs[0]["flows"],
+        flows=flows,
         packet_hops=hops,
         wall_s=wall,
         hops_per_s=hops / wall,
         ns_per_event=wall / events * 1e9 if events else None,
-        peak_bytes=int(statistics.median(run["peak_bytes"] for run in runs)),
+        memory_bytes=first["memory_bytes"],
+        bytes_per_flow=first["memory_bytes"] / flows if bench.together else None,
         ns3_hops_per_s=_ns3(ns3, bench) if ns3 and bench.ns3 else None,
     )
-
-
-def _run(bench: Bench, threads: int) -> dict[str, Any]:
-    before = _peak_bytes()
-    result = run(Scenario.from_dict(bench.scenario), threads=threads)
-    found = {key: result.run.get(key) for key in ("wall_s", "packet_hops", "events")}
-    return found | {"flows": result.summary["flows"], "peak_bytes": _peak_bytes() - before}
-
-
-def _peak_bytes() -> int:
-    # Linux counts kilobytes, macOS bytes.
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def ns3_programs() -> Path | None:

@@ -12,13 +12,16 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Bench:
-    """A scenario, and the program of checks/ns3 that runs the same in ns-3."""
+    """A scenario, and the program of checks/ns3 that runs the same in ns-3.
+
+    `together`: all flows are active at the same time, so memory can be divided by their number.
+    """
 
     id: str
     title: str
     scenario: dict[str, Any]
     ns3: list[str] = field(default_factory=list)
-    flows: int = 0
+    together: bool = False
 
 
 def suite(full: bool = False) -> list[Bench]:
@@ -33,7 +36,7 @@ def _long_flows(full: bool) -> Iterator[Bench]:
             f"{flows:,} NewReno flows, one bottleneck",
             long_flows(flows),
             ["long_flows_b", f"--flows={flows}"] if flows <= 1024 else [],
-            flows,
+            together=True,
         )
 
 
@@ -59,7 +62,7 @@ def long_flows(flows: int) -> dict[str, Any]:
 def _chains(full: bool) -> Iterator[Bench]:
     for routers in (2, 8, 32) if full else (8,):
         ns3 = ["chain_c"] if routers == 8 else []
-        yield Bench(f"chain-{routers}", f"constant rate over {routers} routers", chain(routers), ns3, 1)
+        yield Bench(f"chain-{routers}", f"constant rate over {routers} routers", chain(routers), ns3)
 
 
 def chain(routers: int) -> dict[str, Any]:
@@ -77,7 +80,7 @@ def _fat_trees(full: bool) -> Iterator[Bench]:
     for k in (4, 8, 16) if full else (4, 8):
         hosts = k**3 // 4
         ns3 = ["fattree_d"] if k == 4 else []
-        yield Bench(f"fat-tree-{k}", f"DCTCP permutation of {hosts:,} hosts", fat_tree(k), ns3, hosts)
+        yield Bench(f"fat-tree-{k}", f"DCTCP permutation of {hosts:,} hosts", fat_tree(k), ns3, True)
 
 
 def fat_tree(k: int) -> dict[str, Any]:

@@ -34,7 +34,9 @@ class Bar:
     def _show(self, note: str) -> None:
         if self.progress is not None and self.task is not None:
             text = f"{digits(sum(self.hops.values()) / 1e6)} M packet-hops, {note}"
-            self.progress.update(self.task, completed=sum(self.parts.values()) / self.runs, note=text)
+            done = sum(self.parts.values()) / self.runs
+            # Where nothing says when runs will stop, the bar only shows that there is work.
+            self.progress.update(self.task, total=1.0 if done else None, completed=done, note=text)
 
 
 def share(reached: dict[str, Any]) -> float:

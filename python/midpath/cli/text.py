@@ -12,7 +12,7 @@ from rich.text import Text
 from midpath.benchmark import Measurement
 from midpath.compare import IDEAL, Comparison, Row
 from midpath.metrics import METRICS
-from midpath.report.palette import name
+from midpath.palette import name
 from midpath.result import Result
 from midpath.units import digits, quantity
 
@@ -39,14 +39,9 @@ def console() -> Console:
 
 def print_table(heads: Sequence[str], rows: Sequence[Sequence[str | Text]], title: str | None = None) -> None:
     """A table: first column left, others right."""
-    table = Table(
-        box=None,
-        padding=(0, 2, 0, 0),
-        title=title,
-        title_justify="left",
-        title_style="bold",
-        header_style="dim",
-    )
+    if title:
+        console().print(title, style="bold")
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", show_header=any(heads))
     for index, head in enumerate(heads):
         table.add_column(head, justify="right" if index else "left", no_wrap=True)
     for row in rows:
@@ -127,7 +122,7 @@ def _topology_rows(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 def print_benchmarks(found: Sequence[Measurement]) -> None:
     """One row per benchmark."""
-    heads = ["Benchmark", "", "Packet-hops", "Wall", "Mhops/s", "ns/hop", "ns/event", "Memory"]
+    heads = ["Benchmark", "", "Packet-hops", "Wall", "Mhops/s", "ns/hop", "ns/event", "Memory", "per flow"]
     with_ns3 = any(measurement.ns3_hops_per_s for measurement in found)
     heads += ["ns-3 Mhops/s", "ratio"] if with_ns3 else []
     print_table(heads, [_benchmark_row(measurement, with_ns3) for measurement in found])
@@ -142,7 +137,8 @@ def _benchmark_row(found: Measurement, with_ns3: bool) -> list[str]:
         digits(found.hops_per_s / 1e6),
         digits(1e9 / found.hops_per_s),
         digits(found.ns_per_event) if found.ns_per_event else "–",
-        quantity("bytes", found.peak_bytes),
+        quantity("bytes", found.memory_bytes),
+        quantity("bytes", found.bytes_per_flow),
     ]
     if with_ns3:
         cells.append(digits(found.ns3_hops_per_s / 1e6) if found.ns3_hops_per_s else "–")

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from midpath.palette import name
 from midpath.report.figure import Figure, Trace, hover, line, log_axis, single, variant
 from midpath.report.model import Model
-from midpath.report.palette import name
 from midpath.units import quantity
 
 Floats = NDArray[np.float64]

@@ -12,9 +12,9 @@ from string import Template
 from typing import Any
 
 from midpath.compare import IDEAL
+from midpath.palette import looks, name
 from midpath.report.figure import Figure
 from midpath.report.model import Model
-from midpath.report.palette import looks, name
 from midpath.report.tables import bottlenecks, chip, summary
 from midpath.report.verdict import verdict
 from midpath.units import quantity

@@ -10,8 +10,8 @@ import pandas as pd
 
 from midpath.compare import IDEAL, Comparison, Row
 from midpath.metrics import METRICS, Metric
+from midpath.palette import name
 from midpath.report.model import Model
-from midpath.report.palette import name
 from midpath.units import digits, quantity
 
 BOTTLENECKS = 10

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from midpath.palette import name
 from midpath.report.figure import Figure, Trace, hover, line, linear_axis, single, variant
 from midpath.report.model import Model
-from midpath.report.palette import name
 
 # Few enough for curves of several schemes to be told apart; finer detail is in the series table.
 GOODPUT_POINTS = 120

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from midpath.compare import IDEAL, Comparison, Row
+from midpath.palette import name
 from midpath.report.model import Model
-from midpath.report.palette import name
 from midpath.stats import Estimate
 from midpath.units import digits, quantity
 
