@@ -63,5 +63,6 @@ $(DEPENDENCIES): pyproject.toml scripts/dependencies.py
 
 # Built by `cargo` into target/, put into python/midpath by maturin; .venv only points there.
 $(EXTENSION): $(DEPENDENCIES) $(RUST)
-	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet
+	@echo "building the simulator (minutes the first time, seconds after that)"
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet >/dev/null
 	touch $@

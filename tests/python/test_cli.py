@@ -1,4 +1,10 @@
 import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
 import tomllib
 
 import pytest
@@ -110,6 +116,14 @@ def test_version_and_schema(cli):
     assert midpath.__version__ == cargo["workspace"]["package"]["version"]
 
 
+def test_bench_counts_what_it_runs(cli):
+    (found,) = json.loads(cli("bench", "--only", "chain-8", "--repeat", 1, "--json").out)
+    # 2 s at 1 Gbps are 166,667 packets of 1500 B, over 9 links; those still on the way at the end are not counted.
+    assert found["packet_hops"] == pytest.approx(9 * 166_667, rel=0.01)
+    assert found["hops_per_s"] == pytest.approx(found["packet_hops"] / found["wall_s"])
+    assert cli("bench", "--only", "nothing").code == 2
+
+
 def test_papers_are_listed_honestly(cli):
     assert isinstance(json.loads(cli("paper", "list", "--json").out), list)
     answer = cli("paper", "run", "no-such/figure")
@@ -142,3 +156,25 @@ def test_installed_command(process, small, tmp_path):
     bad = process("run", "no.toml", cwd=tmp_path)
     assert (bad.code, bad.out) == (2, "")
     assert bad.err == "midpath: no.toml: cannot be read: No such file or directory\n"
+
+
+def test_interrupted_runs_leave_nothing(tmp_path):
+    endless = SMALL.replace('size = "500 kB"\n', "") + '\n[queue]\nlimit = "1 MB"\n'
+    (tmp_path / "endless.toml").write_text(f'stop = "100000 s"\n{endless}')
+    command = [sys.executable, "-m", "midpath", "run", "endless.toml", "--out", "out"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        time.sleep(3)
+        running.send_signal(signal.SIGINT)
+        out, err = running.communicate(timeout=30)
+    assert (running.returncode, out, err) == (130, "", "midpath: stopped\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["endless.toml"]
+
+
+def test_progress_shows_on_a_terminal_only(small, tmp_path):
+    leader, follower = pty.openpty()
+    command = [sys.executable, "-m", "midpath", "compare", str(small), "--schemes", "cubic", "--json"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=follower, check=True, timeout=60)
+    os.close(follower)
+    assert "packet-hops" in os.read(leader, 1 << 16).decode()
+    os.close(leader)
+    assert json.loads(done.stdout)["schemes"] == ["cubic", "ideal"]

@@ -1,8 +1,11 @@
 import json
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 
 import midpath
+from conftest import ROOT
 from midpath import _midpath
 from midpath.compare import IDEAL, MARKER, load_comparison
 from midpath.errors import OutputError
@@ -70,3 +73,13 @@ def test_one_failure_stops_the_others(monkeypatch, made_up):
     with pytest.raises(MemoryError):
         midpath.compare(TEXT, ["cubic"], seeds=500, jobs=1)
     assert len(ran) < 500
+
+
+def test_processes_give_what_threads_give():
+    scenario = (ROOT / "examples" / "dumbbell.toml").read_text()
+    here = midpath.compare(scenario, ["cubic"], seeds=2)
+    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as executor:
+        there = midpath.compare(scenario, ["cubic"], seeds=2, executor=executor)
+    assert here.to_json() == there.to_json()
+    for pair, result in here.results.items():
+        assert result.flows.equals(there.results[pair].flows)

@@ -13,6 +13,9 @@ import typer
 from midpath.cli import inspect, papers, runs
 from midpath.errors import OutputError, ScenarioError, UsageError
 
+# 128 + SIGINT, as shells count.
+STOPPED = 130
+
 app = typer.Typer(
     name="midpath",
     invoke_without_command=True,
@@ -47,13 +50,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ScenarioError, OutputError, UsageError) as error:
         return _say(str(error), 2)
     except (KeyboardInterrupt, typer.Abort):
-        return _say("stopped", 130)
+        return _say("stopped", STOPPED)
     except BrokenPipeError:
         # Whoever read our output has seen enough.
         sys.stderr.close()
         return 1
     except OSError as error:
         return _say(str(error), 1)
+    if code == STOPPED:
+        # Typer turns Ctrl-C into this code without a word.
+        return _say("stopped", STOPPED)
     return code if isinstance(code, int) else 0
 
 
