@@ -185,7 +185,7 @@ impl TxClock {
     /// A clock for `rate`, which must not be zero. The slowest rate is 1 bit/s.
     pub fn new(rate: Rate) -> TxClock {
         assert!(rate.0 > 0, "a link needs a rate above zero");
-        let num = 8 * u128::from(PS_PER_S) << Self::FRACTION;
+        let num = (8 * u128::from(PS_PER_S)) << Self::FRACTION;
         let per_byte = u64::try_from(num.div_ceil(u128::from(rate.0))).unwrap_or(u64::MAX);
         TxClock { per_byte, rate }
     }

@@ -89,7 +89,7 @@ impl ShortestPath {
 
     /// The same as a position among `count` choices. Hashing the node in keeps consecutive routers from all choosing alike.
     pub fn pick_index(count: usize, flow: u32, dst: NodeId, node: NodeId) -> usize {
-        let key = u64::from(flow) << 32 | u64::from(dst.0);
+        let key = (u64::from(flow) << 32) | u64::from(dst.0);
         let hash = mix(key ^ mix(u64::from(node.0)));
         ((u128::from(hash) * count as u128) >> 64) as usize
     }
