@@ -20,6 +20,12 @@ pub const DEFAULT_MTU: u32 = 1500;
 
 /// The smallest MTU of a link: IPv4's (RFC 791).
 pub const MIN_MTU: u32 = 68;
+/// The largest MTU of a link: the longest packet that IPv4 can state (RFC 791).
+pub const MAX_MTU: u32 = 65_535;
+/// The highest rate of a link. Our choice: the rates of [`MAX_DEGREE`] links add up in 64 bits.
+pub const MAX_RATE: Rate = Rate::from_gbps(100_000);
+/// The longest delay of a link. Our choice: those of the longest path of routers that can be routed over add up in 64 bits.
+pub const MAX_DELAY: Time = Time::from_secs(1_000);
 
 /// What a node does with packets that are not its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
@@ -249,18 +255,26 @@ fn check_link(link: &LinkInfo, nodes: &[NodeInfo]) -> Result<(), SpecError> {
     }
     check_rate("rate", Some(link.rate))?;
     check_rate("rate_back", link.rate_back)?;
-    if link.delay == Time::ZERO {
-        return err("delay", "a link needs a delay above zero, such as \"1 us\"".into());
-    }
+    check_delay("delay", link.delay)?;
     check_mtu("mtu", Some(link.mtu))?;
     check_weight("weight", Some(link.weight))?;
     check_corruption("corruption", Some(link.corruption))
 }
 
 /// A rate that a link can have.
-pub(crate) fn check_rate(key: &str, rate: Option<Rate>) -> Result<(), SpecError> {
+pub fn check_rate(key: &str, rate: Option<Rate>) -> Result<(), SpecError> {
     match rate {
         Some(Rate::ZERO) => Err(SpecError::new(key, "a link needs a rate above zero, such as \"10 Mbps\"")),
+        Some(rate) if rate > MAX_RATE => Err(SpecError::new(key, format!("{rate} is more than {MAX_RATE}, the most"))),
+        _ => Ok(()),
+    }
+}
+
+/// A delay that a link can have.
+pub fn check_delay(key: &str, delay: Time) -> Result<(), SpecError> {
+    match delay {
+        Time::ZERO => Err(SpecError::new(key, "a link needs a delay above zero, such as \"1 us\"")),
+        delay if delay > MAX_DELAY => Err(SpecError::new(key, format!("{delay} is more than {MAX_DELAY}, the most"))),
         _ => Ok(()),
     }
 }
@@ -270,6 +284,9 @@ pub(crate) fn check_mtu(key: &str, mtu: Option<u32>) -> Result<(), SpecError> {
     match mtu {
         Some(mtu) if mtu < MIN_MTU => {
             Err(SpecError::new(key, format!("{mtu} bytes is below the smallest MTU, {MIN_MTU}; Ethernet's is 1500")))
+        }
+        Some(mtu) if mtu > MAX_MTU => {
+            Err(SpecError::new(key, format!("{mtu} bytes is above the largest MTU, {MAX_MTU}")))
         }
         _ => Ok(()),
     }

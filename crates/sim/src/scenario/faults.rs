@@ -1,5 +1,6 @@
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Rate, Time};
+use midpath_topo::graph::{check_delay, check_rate};
 use serde::{Deserialize, Serialize};
 
 /// What happens.
@@ -74,6 +75,8 @@ impl FaultSpec {
         if self.delay.is_some_and(Time::is_zero) {
             return Err(SpecError::new("delay", "must be above zero"));
         }
+        check_rate("rate", self.rate)?;
+        self.delay.map_or(Ok(()), |delay| check_delay("delay", delay))?;
         if self.until.is_some_and(|u| u <= self.at) {
             return Err(SpecError::new("until", "must be later than `at`"));
         }

@@ -151,7 +151,7 @@ impl FlowInfo {
 /// Bytes on the wire of `size` payload bytes in packets of `mtu`.
 pub fn wire_bytes(size: Bytes, mtu: u32) -> u64 {
     let payload = u64::from(mtu.saturating_sub(HEADERS).max(1));
-    size.0 + size.0.div_ceil(payload).max(1) * u64::from(HEADERS)
+    size.0.saturating_add(size.0.div_ceil(payload).max(1).saturating_mul(u64::from(HEADERS)))
 }
 
 fn unloaded_time(path: &Unloaded, size: Bytes, mtu: u32) -> Time {

@@ -1,0 +1,135 @@
+//! What bytes written by others can reach, one function per entry. The fuzz targets in `fuzz/` call the same functions.
+//!
+//! Each takes any bytes, must not panic, and checks what holds of every answer.
+
+use std::path::Path;
+
+use midpath_core::queue::Limit;
+use midpath_core::units::{Bytes, Rate, Ratio, Time};
+use midpath_core::wire;
+use midpath_schemes::Catalogue;
+use midpath_sim::scenario::{self, Scenario, ScenarioError};
+use midpath_sim::setup::Setup;
+use midpath_topo::format::{self, Format};
+use midpath_traffic::{
+    ArrivalSpec, EmpiricalCdf, FlowListFormat, MatrixSpec, SizeSpec, WorkloadSpec, parse_flow_list_bytes,
+};
+
+/// A scenario: read, made small, built. The error is what a user would see.
+pub fn scenario(bytes: &[u8]) -> Result<(), ScenarioError> {
+    let Ok(text) = std::str::from_utf8(bytes) else { return Ok(()) };
+    let built = scenario::parse(text).and_then(|mut scenario| {
+        make_small(&mut scenario);
+        let setup = Setup::new(scenario, Path::new("."), &Catalogue::standard());
+        setup.map(|s| drop(s.network())).map_err(|e| ScenarioError::locate(e, text))
+    });
+    if let Err(error) = &built {
+        let lines = text.split('\n').count();
+        assert!(error.line.is_none_or(|n| (1..=lines).contains(&n)), "{lines} lines, {error:?}");
+        assert!(!error.message.is_empty(), "{error:?}");
+    }
+    built
+}
+
+/// The most of anything that a scenario made small has.
+const FEW: usize = 8;
+
+/// Takes away what a valid scenario may ask for in size, and the names of files.
+fn make_small(scenario: &mut Scenario) {
+    let topology = &mut scenario.topology;
+    for count in [&mut topology.n, &mut topology.k, &mut topology.pairs] {
+        *count = count.map(|c| c.min(FEW));
+    }
+    if let Some(hosts) = &mut topology.hosts {
+        for count in [&mut hosts.per_node, &mut hosts.total, &mut hosts.homes] {
+            *count = count.map(|c| c.min(FEW));
+        }
+    }
+    absent(&mut topology.file);
+    scenario.flow.iter_mut().for_each(|f| f.count = f.count.min(FEW as u64));
+    scenario.workload.iter_mut().for_each(make_workload_small);
+}
+
+fn make_workload_small(workload: &mut WorkloadSpec) {
+    workload.flows = Some(workload.flows.unwrap_or(u64::MAX).min(FEW as u64));
+    if let Some(MatrixSpec::Random { pairs: Some(pairs), .. }) = &mut workload.matrix {
+        *pairs = (*pairs).min(FEW as u64);
+    }
+    if let Some(SizeSpec::Cdf { file, .. }) = &mut workload.sizes {
+        absent(file);
+    }
+    if let Some(list) = &mut workload.list {
+        list.file = "absent".to_owned();
+    }
+    // A jitter far beyond the end rejects nearly every draw: as slow as it was asked to be.
+    if let Some(ArrivalSpec::Periodic { jitter, .. } | ArrivalSpec::Once { jitter }) = &mut workload.arrivals {
+        *jitter = (*jitter).min(Time::from_ms(1));
+    }
+}
+
+fn absent(file: &mut Option<String>) {
+    if file.is_some() {
+        *file = Some("absent".to_owned());
+    }
+}
+
+/// A topology file, in every format that there is.
+pub fn topology(bytes: &[u8]) {
+    let lines = bytes.split(|b| *b == b'\n').count();
+    for format in Format::ALL {
+        match format::parse_bytes(format, bytes) {
+            // What has been read can be built or is refused, as a scenario's is.
+            Ok(draft) => drop(draft.finish(Time::from_us(1))),
+            Err(e) => {
+                assert!(e.line.is_none_or(|n| (1..=lines).contains(&n)), "{}: {lines} lines, {e:?}", format.name());
+                assert!(!e.message.is_empty(), "{}", format.name());
+            }
+        }
+    }
+    let _ = format::guess(Path::new("network.txt"), bytes);
+}
+
+/// A flow list, in both formats, and a distribution of flow sizes.
+pub fn flow_list(bytes: &[u8]) {
+    let lines = bytes.split(|b| *b == b'\n').count() as u64;
+    for format in [FlowListFormat::Csv, FlowListFormat::Hpcc] {
+        match parse_flow_list_bytes(format, bytes) {
+            Ok(flows) => assert!(flows.iter().all(|f| (1..=lines).contains(&f.line)), "{format:?} {flows:?}"),
+            Err(e) => assert!((1..=lines).contains(&e.line), "{format:?}: {lines} lines, {e:?}"),
+        }
+    }
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    match EmpiricalCdf::parse(text) {
+        Ok(cdf) => assert!(cdf.points().iter().all(|p| p.0.is_finite() && (0.0..=1.0).contains(&p.1)), "{cdf:?}"),
+        Err(e) => assert!((1..=lines as usize).contains(&e.line), "{lines} lines, {e:?}"),
+    }
+}
+
+/// A packet from the wire.
+pub fn packet(bytes: &[u8]) {
+    if let Ok(packet) = wire::decode(bytes) {
+        let mut again = Vec::new();
+        wire::encode(&packet, &mut again);
+        assert!(packet.sack_blocks().len() <= midpath_core::packet::MAX_SACK);
+    }
+}
+
+/// A quantity: what is read prints as text that reads as the same.
+pub fn units(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    round_trip::<Time>(text);
+    round_trip::<Rate>(text);
+    round_trip::<Bytes>(text);
+    round_trip::<Limit>(text);
+    if let Ok(ratio) = text.parse::<Ratio>() {
+        // Percentages are printed as floats: to the nearest part per billion only where f64 has the digits.
+        let again: Ratio = ratio.to_string().parse().expect("what is printed can be read");
+        assert!((again.as_f64() - ratio.as_f64()).abs() <= 1e-9 * ratio.as_f64().max(1.0), "{text:?}");
+    }
+}
+
+fn round_trip<T: std::str::FromStr + std::fmt::Display + PartialEq + std::fmt::Debug>(text: &str) {
+    if let Ok(value) = text.parse::<T>() {
+        assert_eq!(value.to_string().parse::<T>().ok(), Some(value), "{text:?}");
+    }
+}
