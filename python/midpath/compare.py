@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from midpath import _midpath
+from midpath.errors import UsageError
 from midpath.metrics import METRICS
 from midpath.result import Result, load
 from midpath.run import as_scenario
@@ -148,21 +149,22 @@ def compare(
     """Runs every scheme with every seed, `jobs` at a time, on threads: the simulator works outside Python's lock.
 
     `seeds` is how many, from the scenario's own upwards, or which. With `out`, each run is stored as it ends, and runs
-    that are already there are not run again. An `executor` (of processes, or of a Dask cluster) takes the place of the
-    threads; it reports no steps.
+    that are already there (same version, scenario text, scheme and seed) are not run again. An `executor` (of
+    processes, or of a Dask cluster) takes the place of the threads; it reports no steps.
     """
     asked = as_scenario(scenario)
     wanted = list(dict.fromkeys([*schemes, *([IDEAL] if ideal else [])]))
     for scheme in wanted:
         asked.with_(scheme=scheme).check()
     numbers = list(seeds) if not isinstance(seeds, int) else [asked.base_seed() + i for i in range(seeds)]
+    if not wanted or not numbers:
+        raise UsageError("a comparison needs a scheme and a seed")
     path = Path(out) if out is not None else None
     if path is not None:
         require_comparison(path)
     work = Work(asked, path, on_run, on_step)
     results = work.all([(scheme, seed) for scheme in wanted for seed in numbers], jobs, executor)
-    source = Path(asked.source).name if asked.source else None
-    found = Comparison(asked.effective_text(), source, wanted, numbers, results)
+    found = Comparison(asked.effective_text(), asked.file_name, wanted, numbers, results)
     if path is not None:
         write_text(path / MARKER, to_json(found.to_json()))
     return found
@@ -178,6 +180,7 @@ def load_comparison(directory: str | Path) -> Comparison:
 
 
 def require_comparison(path: Path) -> None:
-    """Raises `OutputError` if `path` is in use for something else."""
-    if not (path / RUNS).is_dir():
+    """Raises `OutputError` if `path` is in use for something else than a comparison, finished or interrupted."""
+    interrupted = path.is_dir() and [entry.name for entry in path.iterdir()] == [RUNS]
+    if not interrupted:
         require_replaceable(path, MARKER)

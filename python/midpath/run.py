@@ -42,7 +42,7 @@ def run(
         )
     except ScenarioError as error:
         raise asked.locate(error) from None
-    found = json.loads(run_json) | {"source": Path(asked.source).name if asked.source else None}
+    found = json.loads(run_json) | {"source": asked.file_name}
     arrow = {name: to_arrow(table) for name, table in tables.items()}
     # A run that recorded no series has a table of none.
     arrow.setdefault("series", SERIES.empty_table())

@@ -75,6 +75,11 @@ class Scenario:
             return self.text
         return tomli_w.dumps(replace(self, scheme=None, seed=None).to_dict())
 
+    @property
+    def file_name(self) -> str | None:
+        """The file that holds `effective_text`, if there is one."""
+        return Path(self.source).name if self.source and not self.changes else None
+
     def base_seed(self) -> int:
         """The seed that a run of this scenario uses."""
         if self.seed is not None:

@@ -62,6 +62,22 @@ def test_other_directories_are_left_alone(tmp_path, made_up):
     assert made_up == []
 
 
+def test_a_directory_with_runs_and_more_is_not_ours(tmp_path, made_up):
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(OutputError):
+        midpath.compare(TEXT, ["cubic"], out=tmp_path)
+
+
+def test_an_interrupted_comparison_is_gone_on_with(tmp_path, made_up):
+    midpath.compare(TEXT, ["cubic"], seeds=2, out=tmp_path)
+    (tmp_path / MARKER).unlink()
+    made_up.clear()
+    midpath.compare(TEXT, ["cubic"], seeds=2, out=tmp_path)
+    assert made_up == []
+    assert (tmp_path / MARKER).is_file()
+
+
 def test_one_failure_stops_the_others(monkeypatch, made_up):
     ran = []
 

@@ -31,7 +31,7 @@ SHOWN = (
 
 def console() -> Console:
     """Standard output; wide enough for our tables when it is not a terminal."""
-    found = Console(highlight=False)
+    found = Console(highlight=False, markup=False)
     if not found.is_terminal:
         found.width = max(found.width, 160)
     return found
@@ -72,7 +72,7 @@ def print_comparison(comparison: Comparison) -> None:
     heads = ["Scheme", "Flows", *(metric.label for metric in shown), *(["AFCT/ideal"] if with_ideal else [])]
     print_table(heads, [_row(row, with_ideal) for row in comparison.rows()], comparison.title)
     if len(comparison.seeds) > 1:
-        console().print(f"[dim]means over {len(comparison.seeds)} seeds, ± 95 % confidence[/dim]")
+        console().print(f"means over {len(comparison.seeds)} seeds, ± 95 % confidence", style="dim")
 
 
 def _row(row: Row, with_ideal: bool) -> list[str | Text]:

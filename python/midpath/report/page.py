@@ -33,6 +33,7 @@ def page(model: Model, figures: list[Figure]) -> str:
         figures="".join(_card(figure) for figure in figures if figure.id != "network"),
         network="".join(_card(figure, bottlenecks(model)) for figure in figures if figure.id == "network"),
         command=escape(command(model)),
+        file=escape(file_name(model)),
         scenario=escape(model.scenario.strip()),
         style=asset("report.css"),
         script=asset("report.js"),
@@ -41,9 +42,14 @@ def page(model: Model, figures: list[Figure]) -> str:
     )
 
 
+def file_name(model: Model) -> str:
+    """What the scenario's file is called, or may be."""
+    return model.source or "scenario.toml"
+
+
 def command(model: Model) -> str:
     """What to type to get the same result again."""
-    file = shlex.quote(model.source or "scenario.toml")
+    file = shlex.quote(file_name(model))
     seed = model.seeds[0]
     if model.comparison is None:
         return f"midpath run {file} --scheme {model.first.scheme} --seed {seed}"
