@@ -12,7 +12,7 @@ DEPENDENCIES := $(VENV)/.dependencies
 EXTENSION := $(VENV)/.extension
 RUST := Cargo.toml Cargo.lock $(shell find crates .cargo -type f -not -name '*.md' -not -path '*/tests/*' -not -path '*/benches/*' 2>/dev/null)
 
-.PHONY: help setup run test bench clean fmt test-rust test-python lint-rust lint-python
+.PHONY: help setup run test bench clean fmt docs test-rust test-python lint-rust lint-python
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,6 +28,9 @@ test: lint-rust test-rust lint-python test-python ## run every check
 
 bench: setup ## measure the simulator's speed on this machine
 	$(BIN)/midpath bench
+
+docs: $(DEPENDENCIES) ## write docs/scenario.md again, from the scenario's schema
+	$(BIN)/python scripts/scenario_reference.py
 
 fmt: $(DEPENDENCIES) ## format all code
 	cargo fmt --all

@@ -1,0 +1,227 @@
+"""Writes docs/scenario.md: the tables from the scenario's JSON Schema, the words around them from a template.
+
+    python scripts/scenario_reference.py            writes docs/scenario.md
+    python scripts/scenario_reference.py --check    fails if that would change it
+
+A line `<!-- table Name -->` of the template becomes the table of that definition's keys, one of
+`<!-- kinds Name -->` a section for each kind, one of `<!-- values Name -->` a list of the values.
+"""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+SCHEMA = ROOT / "python" / "midpath" / "schema" / "scenario.schema.json"
+TEMPLATE = Path(__file__).with_name("scenario.template.md")
+PAGE = ROOT / "docs" / "scenario.md"
+DIRECTIVE = re.compile(r"^<!-- (table|kinds|values) (\w+) -->$", re.MULTILINE)
+
+# Quantities are texts; what one looks like is in the section "Quantities".
+QUANTITIES = {"Time", "Rate", "Bytes", "Ratio", "Limit", "Delay"}
+PLAIN = {"string": "text", "boolean": "true or false", "integer": "whole number", "number": "number"}
+
+# What each key looks like, as TOML, where its type does not say it.
+EXAMPLES = {
+    "Scenario.title": '"Buffers on Abilene"',
+    "Scenario.scheme": '"cubic"',
+    "Scenario.schemes": "{ dctcp = { g = 0.0625 } }",
+    "Scenario.seed": "7",
+    "TopologySpec.builtin": '"abilene"',
+    "TopologySpec.file": '"maps/3257.r0.cch"',
+    "TopologySpec.access_delays": '["5 ms", "50 ms"]',
+    "TopologySpec.alpha": "0.2",
+    "TopologySpec.beta": "0.4",
+    "TopologySpec.edge_degree": "3",
+    "TopologySpec.k": "8",
+    "TopologySpec.n": "4",
+    "TopologySpec.pairs": "3",
+    "TopologySpec.radius": "1",
+    "TopologySpec.seed": "7",
+    "TopologySpec.size_km": "500.0",
+    "NodeSpec.name": '"r0"',
+    "NodeSpec.class": '"edge"',
+    "NodeSpec.x": "8.55",
+    "NodeSpec.y": "47.37",
+    "LinkSpec.a": '"r0"',
+    "LinkSpec.b": '"r1"',
+    "LinkSpec.mtu": "9000",
+    "LinkSpec.queue": '"deep"',
+    "LinkSpec.weight": "10.0",
+    "LinkParams.mtu": "9000",
+    "LinkParams.queue": '"deep"',
+    "RuleSpec.from": '"edge"',
+    "RuleSpec.to": '"gateway"',
+    "RuleSpec.mtu": "9000",
+    "RuleSpec.queue": '"deep"',
+    "RuleSpec.weight": "10.0",
+    "HostsSpec.homes": "2",
+    "HostsSpec.mtu": "9000",
+    "HostsSpec.on": '"edge"',
+    "HostsSpec.per_node": "1",
+    "HostsSpec.prefix": '"server"',
+    "HostsSpec.queue": '"deep"',
+    "HostsSpec.total": "100",
+    "ExplicitFlow.from": '"h0"',
+    "ExplicitFlow.to": '"h3"',
+    "ExplicitFlow.count": "10",
+    "ExplicitFlow.group": '"video"',
+    "ExplicitFlow.scheme": '"dctcp"',
+    "WorkloadSpec.flows": "1000",
+    "WorkloadSpec.group": '"web search"',
+    "WorkloadSpec.hosts": '["h0", "server*"]',
+    "WorkloadSpec.scheme": '"dctcp"',
+    "ListSpec.file": '"flows.csv"',
+    "ArrivalSpec.rate_per_s": "438.0",
+    "ArrivalSpec.load_of": '"link:r0>r1"',
+    "ArrivalSpec.hurst": "0.8",
+    "SizeSpec.shape": "1.2",
+    "SizeSpec.sigma": "1.0",
+    "SizeSpec.name": '"web-search"',
+    "SizeSpec.file": '"sizes.txt"',
+    "MatrixSpec.to": '"h0"',
+    "MatrixSpec.senders": "8",
+    "MatrixSpec.pairs": "16",
+    "MatrixSpec.pairs[]": '[["h0", "h1"], ["h2", "h3"]]',
+    "MatrixSpec.weights": "{ h0 = 4.0, h1 = 1.0 }",
+    "FaultSpec.link": '["r0", "r1"]',
+    "FaultSpec.node": '"r0"',
+    "MeasureSpec.points": "2000",
+    "MeasureSpec.ports": "4",
+    "MeasureSpec.flows": "4",
+    "PcapSpec.from": '"r0"',
+    "PcapSpec.to": '"r1"',
+    "PcapSpec.packets": "1000",
+}
+
+
+class Reference:
+    """The schema's definitions as Markdown."""
+
+    def __init__(self, schema: dict) -> None:
+        self.definitions = schema["$defs"] | {"Scenario": schema}
+
+    def render(self, kind: str, name: str) -> str:
+        """What a directive of the template becomes."""
+        definition = self.definitions[name]
+        if kind == "kinds":
+            return self.kinds(name, definition)
+        if kind == "values":
+            return "\n".join(f"- `{value['const']}`: {one_line(value['description'])}" for value in definition["oneOf"])
+        return self.table(name, definition)
+
+    def kinds(self, name: str, definition: dict) -> str:
+        """Every kind of a table that comes in kinds."""
+        parts = []
+        for variant in definition["oneOf"]:
+            kind = variant["properties"]["kind"]["const"]
+            parts.append(f'**`kind = "{kind}"`**: {one_line(variant["description"])}')
+            if len(variant["properties"]) > 1:
+                parts.append(self.table(name, variant))
+        return "\n\n".join(parts)
+
+    def table(self, name: str, definition: dict) -> str:
+        """The keys of a table: those that must be there first."""
+        required = definition.get("required", [])
+        keys = [key for key in definition["properties"] if "const" not in definition["properties"][key]]
+        keys.sort(key=lambda key: key not in required)
+        rows = ["| key | type | unless said | meaning | example |", "|---|---|---|---|---|"]
+        for key in keys:
+            value = definition["properties"][key]
+            meaning, default = split_default(one_line(value.get("description", "")), value.get("default"))
+            default = "needed" if key in required else default
+            shown = self.example(f"{name}.{key}", value)
+            cells = [f"`{key}`", self.type_of(value), default, meaning, f"`{key} = {shown}`" if shown else ""]
+            rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+        return "\n".join(rows)
+
+    def type_of(self, value: dict) -> str:
+        """A type in words, with a link where there is more to say."""
+        value = without_null(value)
+        if "$ref" in value:
+            return self.type_of_definition(value["$ref"].rsplit("/", 1)[1])
+        kind = value.get("type")
+        if kind == "array":
+            length = f"{value['minItems']} " if value.get("minItems") else ""
+            return f"list of {length}{plural(self.type_of(value['items']))}"
+        if kind == "object":
+            inner = value.get("additionalProperties")
+            return f"tables by name: {self.type_of(inner)}" if isinstance(inner, dict) and "$ref" in inner else "table"
+        return PLAIN[kind]
+
+    def type_of_definition(self, name: str) -> str:
+        """The type that a name in the schema stands for."""
+        if name in QUANTITIES:
+            return f"[{name.lower()}](#quantities)"
+        definition = self.definitions[name]
+        if all("const" in value for value in definition.get("oneOf", [{}])):
+            return ", ".join(f'`"{value["const"]}"`' for value in definition["oneOf"])
+        return f"[table](#{name.lower()})"
+
+    def example(self, path: str, value: dict) -> str:
+        """What a key may be set to, as TOML; empty for tables, whose own keys have examples."""
+        value = without_null(value)
+        if value.get("type") == "array" and f"{path}[]" in EXAMPLES:
+            return EXAMPLES[f"{path}[]"]
+        if path in EXAMPLES:
+            return EXAMPLES[path]
+        if "$ref" in value:
+            definition = self.definitions[value["$ref"].rsplit("/", 1)[1]]
+            if "examples" in definition:
+                return f'"{definition["examples"][0]}"'
+            values = [one["const"] for one in definition.get("oneOf", []) if "const" in one]
+            others = [one for one in values if one != value.get("default")]
+            return f'"{others[0]}"' if others else ""
+        return "true" if value.get("type") == "boolean" and value.get("default") is not True else ""
+
+
+def without_null(value: dict) -> dict:
+    """The schema of a value that may be left out, without the null that stands for that."""
+    if "anyOf" in value:
+        value = next(one for one in value["anyOf"] if one.get("type") != "null") | {"default": value.get("default")}
+    if isinstance(value.get("type"), list):
+        value = value | {"type": next(one for one in value["type"] if one != "null")}
+    return value
+
+
+def plural(kind: str) -> str:
+    """More than one of a type."""
+    return {"text": "texts", "number": "numbers"}.get(kind, kind)
+
+
+def one_line(text: str) -> str:
+    """A description as one line of Markdown; lists in it become sentences."""
+    return re.sub(r"\s+", " ", re.sub(r"\n- ", " ", text)).strip()
+
+
+def split_default(meaning: str, default: object) -> tuple[str, str]:
+    """The meaning without the clause that names the default, and the default."""
+    found = re.search(r"; ([^;()]+?),? unless said(?=[.;]|$)", meaning)
+    if found:
+        meaning = meaning[: found.start()] + meaning[found.end() :]
+        if default is None or isinstance(default, dict):
+            return meaning, found[1]
+    if default is None or isinstance(default, dict | list) or default == "":
+        return meaning, ""
+    return meaning, f"`{json.dumps(default)}`"
+
+
+def page() -> str:
+    """The whole of docs/scenario.md."""
+    reference = Reference(json.loads(SCHEMA.read_text(encoding="utf-8")))
+    template = TEMPLATE.read_text(encoding="utf-8")
+    return DIRECTIVE.sub(lambda found: reference.render(found[1], found[2]), template)
+
+
+def main() -> int:
+    """Writes the page, or checks it."""
+    text = page()
+    if "--check" in sys.argv[1:]:
+        return 0 if PAGE.is_file() and PAGE.read_text(encoding="utf-8") == text else 1
+    PAGE.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
