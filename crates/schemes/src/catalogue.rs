@@ -9,8 +9,11 @@ use serde_json::Value;
 
 use crate::{tcp, udp};
 
+/// A scheme, or which parameter is wrong.
+pub type Built = Result<Arc<dyn Scheme>, SpecError>;
+
 /// Builds a scheme from its table of parameters (`null` or an empty table: all defaults).
-type Builder = Arc<dyn Fn(&Value) -> Result<Arc<dyn Scheme>, SpecError> + Send + Sync>;
+type Builder = Arc<dyn Fn(&Value) -> Built + Send + Sync>;
 
 /// The schemes that scenarios can name.
 #[derive(Clone, Default)]
@@ -40,7 +43,7 @@ impl Catalogue {
     #[must_use]
     pub fn with<F>(mut self, name: &str, builder: F) -> Catalogue
     where
-        F: Fn(&Value) -> Result<Arc<dyn Scheme>, SpecError> + Send + Sync + 'static,
+        F: Fn(&Value) -> Built + Send + Sync + 'static,
     {
         self.builders.insert(name.to_owned(), Arc::new(builder));
         self
@@ -51,7 +54,7 @@ impl Catalogue {
     pub fn with_params<P: crate::params::Params>(
         mut self,
         name: &'static str,
-        build: fn(&str, P) -> Result<Arc<dyn Scheme>, SpecError>,
+        build: fn(&str, P) -> Built,
     ) -> Catalogue {
         #[cfg(feature = "schema")]
         self.schemas.insert(name.to_owned(), schemars::schema_for!(P));
@@ -60,7 +63,7 @@ impl Catalogue {
     }
 
     /// Builds the scheme `name` with `params`. Errors name the key within `params`; an unknown name has an empty key.
-    pub fn build(&self, name: &str, params: &Value) -> Result<Arc<dyn Scheme>, SpecError> {
+    pub fn build(&self, name: &str, params: &Value) -> Built {
         match self.builders.get(name) {
             Some(builder) => builder(params),
             None => {

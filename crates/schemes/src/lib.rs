@@ -9,4 +9,4 @@ pub mod params;
 pub mod tcp;
 pub mod udp;
 
-pub use catalogue::Catalogue;
+pub use catalogue::{Built, Catalogue};

@@ -81,7 +81,7 @@ impl<K: ControllerConfig> Scheme for Tcp<K> {
 }
 
 /// Builds the scheme `name` from its parameters: what the catalogue calls.
-pub fn build<T: TcpTable>(name: &str, params: T) -> Result<Arc<dyn Scheme>, SpecError> {
+pub fn build<T: TcpTable>(name: &str, params: T) -> crate::Built {
     let (tcp, control) = params.split()?;
     Ok(Arc::new(Tcp::new(name, tcp, control)?))
 }

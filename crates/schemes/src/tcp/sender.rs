@@ -167,6 +167,10 @@ impl<C: CongestionController> Sender<C> {
     pub fn phase(&self) -> Phase {
         self.phase
     }
+    /// How far the sender has come: SND.NXT.
+    pub fn progress(&self) -> u64 {
+        self.nxt
+    }
     /// Bytes sent and not yet acknowledged: RFC 5681's FlightSize, the FIN counted as one.
     pub fn flight(&self) -> u64 {
         self.nxt - self.una

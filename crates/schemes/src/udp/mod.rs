@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use midpath_core::packet::{Kind, NodeId, Packet};
 use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, FlowSpec, Scheme};
-use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Rate, Time, TxClock};
 use serde::{Deserialize, Serialize};
 
@@ -37,7 +36,7 @@ impl Default for UdpParams {
 }
 
 /// Builds the scheme: what the catalogue calls.
-pub fn build(name: &str, params: UdpParams) -> Result<Arc<dyn Scheme>, SpecError> {
+pub fn build(name: &str, params: UdpParams) -> crate::Built {
     require(params.rate.0 > 0, "rate", "above zero")?;
     let size = u64::from(OVERHEAD) + 1..=65_535;
     require(size.contains(&params.packet.0), "packet", "from 29 B to 65535 B, headers included")?;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use midpath_core::node::{Driver, Flows, Forwarding, Node};
 use midpath_core::packet::{Ecn, Flags, FlowId, NodeId, Packet, PacketId, Pool, PortId};
-use midpath_core::queue::{Discipline, DropTail, Limit};
+use midpath_core::queue::{Limit, QueueSpec};
 use midpath_core::rng::{Purpose, stream};
 use midpath_core::roles::{Drop, Ecmp, Endpoint, EndpointCtx, FlowReport, FlowSpec, LinkInfo, Routes, ShortestPath};
 use midpath_core::units::{Bytes, Rate, Time};
@@ -126,7 +126,7 @@ impl<E: Endpoint> Endpoint for Watched<E> {
     }
 }
 
-struct Pair<C: midpath_core::roles::Endpoint> {
+struct Pair<C> {
     sender: Arc<Mutex<C>>,
     receiver: Arc<Mutex<Receiver>>,
 }
@@ -155,7 +155,7 @@ pub struct Setup {
     pub rate: Rate,
     /// One way.
     pub delay: Time,
-    pub queue: Limit,
+    pub queue: QueueSpec,
     pub mtu: u32,
 }
 
@@ -167,7 +167,7 @@ impl Default for Setup {
             stop: None,
             rate: Rate::from_gbps(10),
             delay: Time::from_ms(50),
-            queue: Limit::Bytes(u64::MAX),
+            queue: QueueSpec::DropTail { limit: Limit::Bytes(u64::MAX) },
             mtu: 1500,
         }
     }
@@ -200,7 +200,7 @@ impl<K: ControllerConfig> Lab<K> {
         let flows = Arc::new(Pair { sender: sender.clone(), receiver: receiver.clone() });
         let node = |i: usize| {
             let link = LinkInfo { rate: setup.rate, delay: setup.delay, mtu: setup.mtu, peer: HOSTS[1 - i] };
-            let queue = Discipline::DropTail(DropTail::new(setup.queue.bound(setup.rate)));
+            let queue = setup.queue.build(setup.rate);
             let forwarding = Forwarding::Shortest(ShortestPath::new(Arc::new(OnePort), Ecmp::Off));
             let rng = stream(1, Purpose::Node, i as u64);
             Node::new(HOSTS[i], vec![link], vec![queue], forwarding, flows.clone(), rng)
@@ -265,6 +265,15 @@ impl<K: ControllerConfig> Lab<K> {
         assert_eq!(self.pool.live(), 0, "packets are left over");
     }
 
+    /// What waits in the sender's port, in bytes.
+    pub fn backlog(&mut self) -> u64 {
+        self.nodes[0].backlog(PortId(0), self.now).bytes
+    }
+    /// Bytes that the sender's port has sent.
+    pub fn carried(&self) -> u64 {
+        self.nodes[0].counters(PortId(0)).bytes
+    }
+
     /// Hands a packet to one end as if it had come from the other.
     pub fn inject(&mut self, to: usize, mut packet: Packet) {
         (packet.src, packet.dst, packet.flow) = (HOSTS[1 - to], HOSTS[to], FLOW);
@@ -314,4 +323,9 @@ pub fn lose_segments(segments: &[u64]) -> impl FnMut(&Sent) -> Fate + 'static {
 pub fn repeats<K: ControllerConfig>(lab: &Lab<K>) -> Vec<u64> {
     let mut seen = std::collections::HashSet::new();
     lab.data().filter(|s| !seen.insert(s.packet.seq)).map(|s| s.packet.seq / MSS).collect()
+}
+
+/// Cases of a property: `PROPTEST_CASES` when it is set, for long searches.
+pub fn cases(usual: u32) -> u32 {
+    std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(usual)
 }

@@ -1,4 +1,11 @@
 //! Two endpoints joined by a pipe in virtual time, and what TCP must do there.
 
+mod ecn;
+mod growth;
 mod harness;
+mod hostile;
+mod oracle;
+mod properties;
+mod recovery;
+mod timeout;
 mod transfer;

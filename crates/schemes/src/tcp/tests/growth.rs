@@ -1,0 +1,167 @@
+//! How windows grow, against closed forms.
+
+use midpath_core::units::{Bytes, Time};
+
+use super::harness::{Fate, Lab, MSS, Setup, lose_segments};
+use crate::tcp::TcpParams;
+use crate::tcp::cc::ControllerConfig;
+use crate::tcp::cubic::CubicParams;
+use crate::tcp::fixed::FixedWindowParams;
+use crate::tcp::newreno::NewRenoConfig;
+use crate::tcp::params::{DelayedAck, GrowthRule};
+use crate::tcp::scheme::TcpTable;
+
+const RTT: Time = Time::from_ms(100);
+
+/// Full segments sent in each round trip after the handshake.
+fn rounds<K: ControllerConfig>(lab: &Lab<K>, n: usize) -> Vec<u64> {
+    let start = lab.data().next().expect("data were sent").at;
+    let round = |at: Time| (at - start).0 / RTT.0;
+    (0..n as u64).map(|r| lab.data().filter(|s| round(s.at) == r).count() as u64).collect()
+}
+
+fn newreno(tcp: TcpParams, size: u64) -> Lab<NewRenoConfig> {
+    let mut lab = Lab::new(Setup { size: Some(size * MSS), ..Setup::default() }, tcp, NewRenoConfig);
+    lab.run();
+    lab
+}
+
+#[test]
+fn slow_start_doubles_every_round_trip_with_or_without_delayed_acks() {
+    for delayed_ack in [DelayedAck(1), DelayedAck(2)] {
+        let lab = newreno(TcpParams { delayed_ack, ..TcpParams::default() }, 10 * 63);
+        assert_eq!(rounds(&lab, 6), [10, 20, 40, 80, 160, 320], "{delayed_ack:?}");
+        // So a flow of 10 (2^n - 1) segments takes n round trips after the handshake, less half of the last one.
+        let fct = lab.report().completed.expect("complete");
+        let expected = RTT * 6 + RTT / 2;
+        assert!(fct >= expected && fct < expected + Time::from_ms(1), "{fct}");
+    }
+}
+
+#[test]
+fn counting_acks_makes_delayed_acks_grow_by_one_half() {
+    let tcp = TcpParams { growth: GrowthRule::PerAck, ..TcpParams::default() };
+    let got = rounds(&newreno(tcp, 400), 6);
+    let mut expected = 10.0;
+    for n in got {
+        // An odd segment waits for its ACK until the next round.
+        assert!((n as f64 / expected - 1.0).abs() < 0.08, "{n} against {expected}");
+        expected *= 1.5;
+    }
+}
+
+#[test]
+fn one_ack_adds_no_more_than_the_limit() {
+    let tcp = TcpParams { abc_limit: 1, ..TcpParams::default() };
+    assert_eq!(rounds(&newreno(tcp, 100), 3), [10, 15, 21], "7 ACKs for 15, the last segment waits");
+}
+
+#[test]
+fn the_initial_window_is_a_parameter() {
+    let lab = newreno(TcpParams { initial_window: 4, ..TcpParams::default() }, 28);
+    assert_eq!(rounds(&lab, 3), [4, 8, 16]);
+}
+
+/// The saw-tooth of Mathis et al. (1997): losing every N-th segment, W_max = sqrt(8N/3) and the mean is 3/4 W_max.
+#[test]
+fn the_saw_tooth_has_its_mean_at_three_quarters() {
+    const N: u64 = 3750;
+    let tcp = TcpParams { delayed_ack: DelayedAck(1), ..TcpParams::default() };
+    let setup = Setup { size: None, stop: Some(Time::from_secs(200)), ..Setup::default() };
+    let mut count = 0;
+    let mut lab = Lab::new(setup, tcp, NewRenoConfig).without_log().treat(move |s| {
+        count += u64::from(s.is_data());
+        if s.is_data() && count.is_multiple_of(N) { Fate::Lose } else { Fate::Pass }
+    });
+    let (mut sum, mut n, mut peaks, mut top) = (0.0, 0.0, Vec::new(), 0.0f64);
+    lab.run_until(Time::from_secs(40));
+    while lab.now < Time::from_secs(190) {
+        lab.run_until(lab.now + RTT);
+        let cwnd = lab.sender().window().segments();
+        if cwnd < 0.6 * top {
+            peaks.push(top);
+            top = cwnd;
+        }
+        (sum, n, top) = (sum + cwnd, n + 1.0, top.max(cwnd));
+    }
+    let (mean, peak) = (sum / n, peaks.iter().sum::<f64>() / peaks.len() as f64);
+    assert!((peak / (8.0 * N as f64 / 3.0).sqrt() - 1.0).abs() < 0.03, "W_max {peak}");
+    assert!((mean / peak - 0.75).abs() < 0.02, "mean {mean}, W_max {peak}");
+    assert_eq!(lab.report().timeouts, 0);
+}
+
+/// RFC 9438, equations 1 and 2: back at W_max after K = cbrt(W_max (1 - beta) / C), concave before, convex after.
+#[test]
+fn cubic_returns_to_w_max_after_k() {
+    let tcp = TcpParams { initial_window: 1000, ..TcpParams::default() };
+    let params = CubicParams { tcp, tcp_friendly: false, ..CubicParams::default() };
+    let (tcp, control) = params.split().expect("valid");
+    let setup = Setup { size: None, stop: Some(Time::from_secs(40)), ..Setup::default() };
+    let mut lab = Lab::new(setup, tcp, control).without_log().treat(lose_segments(&[0]));
+    // The loss shows after one round trip and is mended after another.
+    lab.run_until(Time::from_ms(150));
+    let (mut w_max, mut epoch) = (0.0f64, Time::ZERO);
+    while lab.step(Time::from_secs(1)) {
+        let sender = lab.sender();
+        let cwnd = sender.window().segments();
+        if sender.phase() == crate::tcp::sender::Phase::Open && epoch.is_zero() && w_max > 0.0 && cwnd < 0.8 * w_max {
+            epoch = lab.now;
+        }
+        w_max = if epoch.is_zero() && sender.window().in_slow_start() { w_max.max(cwnd) } else { w_max };
+    }
+    let k = (w_max * 0.3 / 0.4).cbrt();
+    let w_cubic = |t: f64| 0.4 * (t - k).powi(3) + w_max;
+    for share in [0.25, 0.5, 0.75, 1.0, 1.25, 1.5] {
+        let t = share * k;
+        lab.run_until(epoch + Time::from_secs_f64(t));
+        let cwnd = lab.sender().window().segments();
+        assert!((cwnd / w_cubic(t) - 1.0).abs() < 0.01, "at {share} K: {cwnd} against {}", w_cubic(t));
+    }
+    assert!((k - 9.0).abs() < 0.3 && w_max >= 1000.0, "K {k}, W_max {w_max}");
+}
+
+/// RFC 9438, §4.3: on short round trips CUBIC grows as Reno with the same mean would: alpha = 3 (1 - beta) / (1 + beta).
+#[test]
+fn cubic_is_no_slower_than_reno() {
+    let tcp = TcpParams { initial_window: 40, delayed_ack: DelayedAck(1), ..TcpParams::default() };
+    let (tcp, control) = CubicParams { tcp, ..CubicParams::default() }.split().expect("valid");
+    let setup = Setup { size: None, stop: Some(Time::from_secs(2)), delay: Time::from_ms(5), ..Setup::default() };
+    let mut lab = Lab::new(setup, tcp, control).without_log().treat(lose_segments(&[0]));
+    lab.run_until(Time::from_ms(50));
+    let before = lab.sender().window().segments();
+    lab.run_until(Time::from_ms(200));
+    let per_round = (lab.sender().window().segments() - before) / 15.0;
+    assert!((per_round / (3.0 * 0.3 / 1.7) - 1.0).abs() < 0.05, "{per_round}");
+}
+
+#[test]
+fn a_window_that_is_not_the_limit_does_not_grow() {
+    let tcp = TcpParams { receive_window: Bytes(8 * MSS), ..TcpParams::default() };
+    let lab = newreno(tcp, 400);
+    assert_eq!(lab.sender().window().cwnd, 10 * MSS);
+    assert!(lab.report().delivered == 400 * MSS);
+    assert_eq!(rounds(&lab, 3), [8, 8, 8]);
+}
+
+#[test]
+fn a_fixed_window_stays() {
+    let (tcp, control) = FixedWindowParams { window: 8, ..FixedWindowParams::default() }.split().expect("valid");
+    let setup = Setup { size: Some(80 * MSS), ..Setup::default() };
+    let mut lab = Lab::new(setup, tcp, control).treat(lose_segments(&[20]));
+    lab.run();
+    assert_eq!(rounds(&lab, 2), [8, 8]);
+    assert_eq!((lab.report().retransmitted, lab.sender().window().cwnd), (1, 8 * MSS));
+}
+
+/// Paced at twice the window per round trip, the second half of the round trip is quiet, and no two packets touch.
+#[test]
+fn pacing_spreads_packets_over_the_round_trip() {
+    let tcp = TcpParams { pacing: true, ..TcpParams::default() };
+    let lab = newreno(tcp, 30);
+    let at: Vec<Time> = lab.data().map(|s| s.at).collect();
+    let gaps: Vec<f64> = at.windows(2).take(9).map(|w| (w[1] - w[0]).as_secs_f64()).collect();
+    // 1500 B at 2 * 10 * 1448 B per 100 ms.
+    let expected = 0.1 * 1500.0 / (2.0 * 10.0 * 1448.0);
+    assert!(gaps.iter().all(|g| (g / expected - 1.0).abs() < 0.01), "{gaps:?}");
+    assert_eq!(lab.report().delivered, 30 * MSS);
+}

@@ -1,0 +1,127 @@
+//! Whatever the network does, every byte arrives once, in order, and both ends finish.
+
+use midpath_core::queue::{Limit, QueueSpec};
+use midpath_core::units::{Bytes, Rate, Time};
+use proptest::prelude::*;
+
+use super::harness::{Fate, Lab, MSS, Setup, cases};
+use crate::tcp::TcpParams;
+use crate::tcp::cc::ControllerConfig;
+use crate::tcp::cubic::CubicParams;
+use crate::tcp::dctcp::DctcpParams;
+use crate::tcp::newreno::NewRenoConfig;
+use crate::tcp::params::{DelayedAck, GrowthRule, Recovery};
+use crate::tcp::scheme::TcpTable;
+use crate::tcp::sender::Phase;
+
+fn fate() -> impl Strategy<Value = Fate> {
+    prop_oneof![
+        6 => Just(Fate::Pass),
+        3 => Just(Fate::Lose),
+        1 => Just(Fate::Mark),
+        1 => (0u64..30_000).prop_map(|us| Fate::Late(Time::from_us(us))),
+        1 => (0u64..3_000).prop_map(|ms| Fate::Late(Time::from_ms(ms))),
+        1 => (0u64..30_000).prop_map(|us| Fate::Twice(Time::from_us(us))),
+        1 => (0u64..3_000).prop_map(|ms| Fate::Twice(Time::from_ms(ms))),
+    ]
+}
+
+prop_compose! {
+    fn params()(
+        sack in any::<bool>(), timestamps in any::<bool>(), delayed in 1u32..4, window in 1u32..20,
+        prr in any::<bool>(), abc in any::<bool>(), limited_transmit in any::<bool>(), pacing in any::<bool>(),
+        ecn in any::<bool>(), room in prop_oneof![Just(1u64 << 30), 1u64..40_000], low in any::<bool>(),
+    ) -> TcpParams {
+        TcpParams {
+            sack, timestamps, limited_transmit, pacing,
+            delayed_ack: DelayedAck(delayed),
+            initial_window: window,
+            recovery: if prr { Recovery::Prr } else { Recovery::Rfc6675 },
+            growth: if abc { GrowthRule::Abc } else { GrowthRule::PerAck },
+            ecn: Some(ecn),
+            receive_window: Bytes(room),
+            min_rto: if low { Time::from_ms(5) } else { Time::from_secs(1) },
+            // Patterns are finite, so persistence always wins.
+            max_retries: 300,
+            syn_retries: 300,
+            ..TcpParams::default()
+        }
+    }
+}
+
+prop_compose! {
+    fn setup()(size in prop_oneof![0u64..200_000, (0u64..60).prop_map(|n| n * MSS)], mbps in 1u64..200,
+        us in 1u64..20_000, queue in 2u64..60) -> Setup
+    {
+        Setup {
+            size: Some(size),
+            rate: Rate::from_mbps(mbps),
+            delay: Time::from_us(us),
+            queue: QueueSpec::DropTail { limit: Limit::Packets(queue) },
+            ..Setup::default()
+        }
+    }
+}
+
+/// Runs a transfer through the pattern (then clean) and checks the sender after every event.
+fn survives<K: ControllerConfig>(
+    setup: Setup,
+    tcp: TcpParams,
+    control: K,
+    pattern: Vec<Fate>,
+) -> Result<(), TestCaseError> {
+    let mut fates = pattern.into_iter();
+    let mut lab = Lab::new(setup, tcp, control).without_log().treat(move |_| fates.next().unwrap_or(Fate::Pass));
+    let (mut steps, mut sent) = (0u64, 0);
+    while lab.step(Time::MAX) {
+        steps += 1;
+        prop_assert!(steps < 300_000, "it does not end");
+        let sender = lab.sender();
+        let (window, pipe) = (sender.window(), sender.pipe());
+        prop_assert!(window.cwnd > 0 && window.cwnd < 1 << 40 && window.ssthresh >= 2 * window.mss);
+        prop_assert!(pipe <= 2 * sender.flight(), "pipe {pipe}, flight {}", sender.flight());
+        // Whoever sends new data has room for them: RFC 3042 and the FIN may go beyond.
+        let new = sender.progress();
+        if new > sent && sender.phase() == Phase::Open {
+            let over = 1 + if tcp.sack { 0 } else { 2 * window.mss };
+            prop_assert!(pipe <= window.cwnd + over, "pipe {pipe}, cwnd {}", window.cwnd);
+        }
+        sent = new;
+        // One byte for the FIN, one for a probe.
+        prop_assert!(sender.flight() <= tcp.receive_window.0 + 1, "beyond the receiver's window");
+        drop(sender);
+        prop_assert!(lab.receiver().held() <= tcp.receive_window.0 + 1);
+    }
+    let (report, size) = (lab.report(), setup.size.unwrap_or(0));
+    prop_assert_eq!(report.delivered, size);
+    prop_assert!(report.completed.is_some());
+    prop_assert!(lab.finished().iter().all(Option::is_some), "both ends finish");
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(cases(192)))]
+
+    #[test]
+    fn newreno_delivers_every_byte_once(
+        setup in setup(), tcp in params(), pattern in prop::collection::vec(fate(), 0..150),
+    ) {
+        survives(setup, tcp, NewRenoConfig, pattern)?;
+    }
+
+    #[test]
+    fn cubic_delivers_every_byte_once(
+        setup in setup(), tcp in params(), pattern in prop::collection::vec(fate(), 0..150),
+    ) {
+        let (tcp, control) = CubicParams { tcp, ..CubicParams::default() }.split().expect("valid");
+        survives(setup, tcp, control, pattern)?;
+    }
+
+    #[test]
+    fn dctcp_delivers_every_byte_once(
+        setup in setup(), tcp in params(), pattern in prop::collection::vec(fate(), 0..150),
+    ) {
+        let (tcp, control) = DctcpParams { tcp, ..DctcpParams::default() }.split().expect("valid");
+        survives(setup, tcp, control, pattern)?;
+    }
+}

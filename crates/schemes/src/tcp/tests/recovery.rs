@@ -1,0 +1,183 @@
+//! Fast recovery: what is sent again, when, and what happens to the window.
+
+use midpath_core::units::Time;
+
+use super::harness::{Fate, Lab, MSS, Sent, Setup, lose_segments, repeats};
+use crate::tcp::TcpParams;
+use crate::tcp::newreno::NewRenoConfig;
+use crate::tcp::params::{DelayedAck, Recovery};
+
+const RTT: Time = Time::from_ms(100);
+
+fn lab(tcp: TcpParams, treat: impl FnMut(&Sent) -> Fate + 'static) -> Lab<NewRenoConfig> {
+    let setup = Setup { size: Some(400 * MSS), ..Setup::default() };
+    let mut lab = Lab::new(setup, tcp, NewRenoConfig).treat(treat);
+    lab.run();
+    lab
+}
+
+fn no_sack() -> TcpParams {
+    TcpParams { sack: false, ..TcpParams::default() }
+}
+
+/// When the first repeat was sent, and when the last.
+fn repair_times(lab: &Lab<NewRenoConfig>) -> (Time, Time) {
+    let mut seen = std::collections::HashSet::new();
+    let at: Vec<Time> = lab.data().filter(|s| !seen.insert(s.packet.seq)).map(|s| s.at).collect();
+    (at[0], at[at.len() - 1])
+}
+
+#[test]
+fn sack_sends_exactly_what_was_lost_within_one_round_trip() {
+    let lost = [30, 33, 34, 35, 41, 52, 60];
+    for recovery in [Recovery::Prr, Recovery::Rfc6675] {
+        let lab = lab(TcpParams { recovery, ..TcpParams::default() }, lose_segments(&lost));
+        let report = lab.report();
+        assert_eq!(repeats(&lab), lost, "{recovery:?}");
+        assert_eq!((report.delivered, report.retransmitted, report.timeouts), (400 * MSS, 7, 0));
+        let (first, last) = repair_times(&lab);
+        assert!(last - first < RTT, "{recovery:?}: {}", last - first);
+    }
+}
+
+#[test]
+fn the_window_is_halved_once_for_all_losses_of_one_window() {
+    for recovery in [Recovery::Prr, Recovery::Rfc6675] {
+        let tcp = TcpParams { recovery, ..TcpParams::default() };
+        let setup = Setup { size: None, stop: Some(Time::from_secs(3)), ..Setup::default() };
+        let mut lab = Lab::new(setup, tcp, NewRenoConfig).treat(lose_segments(&[30, 40, 50]));
+        // Segments 30 to 69 are the third window: FlightSize at the third duplicate is 40 segments or a little more.
+        lab.run_until(Time::from_ms(620));
+        let threshold = lab.sender().window().ssthresh as f64 / MSS as f64;
+        assert!((19.0..=31.0).contains(&threshold), "{recovery:?}: {threshold}");
+        lab.run();
+        assert_eq!(lab.report().retransmitted, 3);
+    }
+}
+
+/// RFC 9937's point: it sends in proportion to what arrives, where RFC 6675 waits for half a window, then bursts.
+#[test]
+fn prr_sends_evenly_where_rfc_6675_pauses() {
+    let quiet = |recovery| {
+        let lab = lab(TcpParams { recovery, ..TcpParams::default() }, lose_segments(&[70]));
+        let (first, _) = repair_times(&lab);
+        // New data within the half round trip after the fast retransmit.
+        lab.data().filter(|s| s.at > first && s.at < first + RTT / 2).count()
+    };
+    assert!(quiet(Recovery::Prr) >= quiet(Recovery::Rfc6675));
+}
+
+#[test]
+fn newreno_repairs_one_loss_per_round_trip() {
+    let lost = [30, 35, 41];
+    let lab = lab(no_sack(), lose_segments(&lost));
+    let report = lab.report();
+    assert_eq!(repeats(&lab), lost);
+    assert_eq!((report.delivered, report.timeouts), (400 * MSS, 0));
+    let (first, last) = repair_times(&lab);
+    assert!(last - first >= RTT * 2 && last - first < RTT * 2 + RTT / 2, "{}", last - first);
+}
+
+#[test]
+fn a_lost_retransmission_waits_for_the_timer() {
+    for tcp in [TcpParams::default(), no_sack()] {
+        let mut times = 0;
+        let lab = lab(tcp, move |s| {
+            let it = s.is_data() && s.packet.seq == 30 * MSS;
+            times += u32::from(it);
+            if it && times <= 2 { Fate::Lose } else { Fate::Pass }
+        });
+        let report = lab.report();
+        assert_eq!((report.delivered, report.timeouts), (400 * MSS, 1));
+    }
+}
+
+/// RFC 3042: with a window of four and the first lost, three duplicates come only thanks to new data on the first two.
+#[test]
+fn limited_transmit_saves_a_small_window_from_the_timer() {
+    for sack in [true, false] {
+        let run = |limited_transmit| {
+            let tcp = TcpParams {
+                initial_window: 3,
+                delayed_ack: DelayedAck(1),
+                limited_transmit,
+                sack,
+                ..TcpParams::default()
+            };
+            let lab = lab(tcp, lose_segments(&[0]));
+            assert_eq!(lab.report().delivered, 400 * MSS);
+            lab.report().timeouts
+        };
+        assert_eq!((run(true), run(false)), (0, 1), "sack {sack}");
+    }
+}
+
+#[test]
+fn two_duplicates_are_not_a_loss() {
+    // Segment 30 comes after 31 and 32.
+    let lab = lab(TcpParams::default(), |s| match s.is_data() && s.packet.seq == 30 * MSS {
+        true => Fate::Late(Time::from_us(3)),
+        false => Fate::Pass,
+    });
+    assert_eq!((lab.report().retransmitted, lab.report().timeouts), (0, 0));
+}
+
+#[test]
+fn lost_acks_do_not_matter() {
+    for tcp in [TcpParams::default(), no_sack()] {
+        let mut n = 0;
+        let lab = lab(tcp, move |s| {
+            n += u32::from(s.from == 1);
+            if s.from == 1 && n > 3 && n % 3 != 0 && s.packet.ack < 300 * MSS { Fate::Lose } else { Fate::Pass }
+        });
+        assert_eq!((lab.report().delivered, lab.report().retransmitted), (400 * MSS, 0));
+    }
+}
+
+/// RFC 6675, rule 4: the last segments of a window lost, the one that SACK cannot show is sent without the timer.
+#[test]
+fn the_rescue_retransmission_finds_a_hole_at_the_end() {
+    let size = 100;
+    let setup = Setup { size: Some(size * MSS), ..Setup::default() };
+    let lost = [95, 99];
+    let mut lab = Lab::new(setup, TcpParams::default(), NewRenoConfig).treat(lose_segments(&lost));
+    lab.run();
+    assert_eq!((lab.report().delivered, lab.report().timeouts), (size * MSS, 0));
+    assert_eq!(repeats(&lab), lost);
+}
+
+/// RFC 2018, §4: the newest range comes first, and the ACK grows by 4 + 8n bytes.
+#[test]
+fn sack_blocks_are_newest_first() {
+    let lab = lab(TcpParams::default(), lose_segments(&[30, 32, 34]));
+    let acks: Vec<&Sent> = lab.log().iter().filter(|s| s.from == 1 && s.packet.sack_len > 0).collect();
+    let widest = acks.iter().find(|s| s.packet.sack_len == 3).expect("three holes make three blocks");
+    let from: Vec<u64> = widest.packet.sack_blocks().iter().map(|b| u64::from(b.from) / MSS).collect();
+    assert_eq!(from, [5, 3, 1], "35 came last, then 33, then 31; the ACK stands at 30");
+    assert_eq!(widest.packet.size, 52 + 28);
+    assert_eq!(acks[0].packet.size, 52 + 12);
+}
+
+/// RFC 5681, §4.2: out of order and filling a gap are acknowledged at once, in order every second segment.
+#[test]
+fn acks_are_delayed_only_in_order() {
+    let lab = lab(TcpParams::default(), lose_segments(&[30]));
+    let acks: Vec<u64> =
+        lab.log().iter().filter(|s| s.from == 1 && s.packet.size < 60).map(|s| s.packet.ack / MSS).collect();
+    let in_order: Vec<u64> = acks.iter().copied().take_while(|a| *a < 30).collect();
+    assert_eq!(in_order, (1..15).map(|n| 2 * n).collect::<Vec<_>>());
+    let sacked = lab.log().iter().filter(|s| s.packet.sack_len > 0).count();
+    assert_eq!(sacked, 39 + 1 + 1, "each of 31 to 69 and the two segments of limited transmit");
+}
+
+#[test]
+fn a_delayed_ack_goes_with_its_timer() {
+    let setup = Setup { size: None, stop: Some(Time::from_secs(2)), ..Setup::default() };
+    let tcp = TcpParams { initial_window: 1, ..TcpParams::default() };
+    let mut lab = Lab::new(setup, tcp, NewRenoConfig);
+    lab.run();
+    let data = lab.data().next().expect("data were sent").at;
+    let ack = lab.log().iter().find(|s| s.from == 1 && s.packet.ack == MSS).expect("it was acknowledged").at;
+    let waited = ack - data;
+    assert!(waited > Time::from_ms(250) && waited < Time::from_ms(251), "50 ms path and 200 ms timer: {waited}");
+}

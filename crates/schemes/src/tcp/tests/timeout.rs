@@ -1,0 +1,116 @@
+//! The retransmission timer: back-off, Karn, go-back, giving up; and the closed window.
+
+use midpath_core::packet::{Flags, Packet};
+use midpath_core::units::Time;
+
+use super::harness::{FLOW, Fate, HOSTS, Lab, MSS, Setup, repeats};
+use crate::tcp::TcpParams;
+use crate::tcp::newreno::NewRenoConfig;
+use crate::tcp::sender::Phase;
+
+fn lab(setup: Setup, tcp: TcpParams) -> Lab<NewRenoConfig> {
+    Lab::new(setup, tcp, NewRenoConfig)
+}
+
+#[test]
+fn timeouts_back_off_and_end() {
+    let tcp = TcpParams { max_retries: 8, ..TcpParams::default() };
+    let mut lab = lab(Setup::default(), tcp).treat(|s| if s.is_data() { Fate::Lose } else { Fate::Pass });
+    lab.run();
+    let at: Vec<f64> = lab.data().skip(10).map(|s| s.at.as_secs_f64()).collect();
+    let gaps: Vec<u64> = at.windows(2).map(|w| (w[1] - w[0]).round() as u64).collect();
+    assert_eq!(gaps, [2, 4, 8, 16, 32, 60, 60]);
+    assert!((at[0] - 1.1).abs() < 0.001, "the first after the minimum of 1 s: {}", at[0]);
+    assert_eq!(lab.report().timeouts, 8);
+    assert!(lab.finished().iter().all(Option::is_some), "the reset ends the receiver too");
+}
+
+#[test]
+fn the_threshold_is_held_while_the_same_data_time_out_again() {
+    let mut lab = lab(Setup::default(), TcpParams::default())
+        .treat(|s| if s.is_data() && s.at < Time::from_secs(9) { Fate::Lose } else { Fate::Pass });
+    lab.run_until(Time::from_secs(9));
+    let window = *lab.sender().window();
+    assert_eq!((window.ssthresh, window.cwnd), (5 * MSS, MSS), "half of ten, and the loss window");
+    assert_eq!(lab.sender().phase(), Phase::Loss);
+    lab.run();
+    assert_eq!(lab.report().delivered, 100 * MSS);
+}
+
+/// All of a window but its last segment lost: slow start fills the hole and does not repeat what SACK has reported.
+#[test]
+fn after_a_timeout_reported_data_are_not_repeated() {
+    // Limited transmit sent segment 10 too. Without SACK nothing tells that 5 has arrived.
+    let (known, blind) = (vec![0, 1, 2, 3, 4, 6, 7, 8, 9, 10], (0..=10).collect());
+    for (sack, expected) in [(true, known), (false, blind)] {
+        let mut lab = lab(Setup::default(), TcpParams { sack, ..TcpParams::default() }).treat(|s| {
+            match s.is_data() && s.at < Time::from_ms(900) && s.packet.seq != 5 * MSS {
+                true => Fate::Lose,
+                false => Fate::Pass,
+            }
+        });
+        lab.run();
+        assert_eq!(lab.report().delivered, 100 * MSS);
+        assert_eq!(repeats(&lab), expected, "SACK {sack}");
+        assert_eq!(lab.report().timeouts, 1);
+    }
+}
+
+/// Karn (RFC 6298, §3): without timestamps a repeated segment is no measurement; with them it is an exact one.
+#[test]
+fn a_repeated_segment_spoils_no_measurement() {
+    for timestamps in [true, false] {
+        let tcp = TcpParams { timestamps, ..TcpParams::default() };
+        let mut lab = lab(Setup { mtu: if timestamps { 1500 } else { 1488 }, ..Setup::default() }, tcp)
+            .treat(|s| if s.is_data() && s.at < Time::from_ms(150) { Fate::Lose } else { Fate::Pass });
+        lab.run();
+        let report = lab.report();
+        assert_eq!((report.timeouts, report.delivered), (1, 100 * MSS));
+        // Delayed ACKs add up to 200 ms; the ambiguous second of the timeout would show.
+        assert!(report.rtt_max < Time::from_ms(320), "timestamps {timestamps}: {}", report.rtt_max);
+        assert!(report.rtt_min >= Time::from_ms(100));
+    }
+}
+
+#[test]
+fn a_measured_path_with_a_low_minimum_times_out_soon() {
+    let tcp = TcpParams { min_rto: Time::from_ms(10), ..TcpParams::default() };
+    let setup = Setup { delay: Time::from_us(50), ..Setup::default() };
+    let mut lab = lab(setup, tcp).treat(|s| match s.is_data() && s.at < Time::from_ms(1) {
+        true => Fate::Lose,
+        false => Fate::Pass,
+    });
+    lab.run();
+    let second = lab.data().nth(10).expect("a repeat").at;
+    assert!(second > Time::from_ms(10) && second < Time::from_ms(11), "{second}");
+}
+
+/// What the receiver would say with `window` bytes of room.
+fn ack(ack: u64, window: u64) -> Packet {
+    let mut p = Packet::new(FLOW, HOSTS[1], HOSTS[0], 52);
+    (p.flags, p.ack, p.window) = (Flags::ACK, ack, window);
+    p
+}
+
+/// RFC 9293, §3.8.6.1: a closed window is probed with back-off for as long as it is answered, and opens without loss.
+#[test]
+fn a_closed_window_is_probed_until_it_opens() {
+    let mut lab = lab(Setup::default(), TcpParams::default()).treat(|s| match s.from {
+        1 => Fate::Lose,
+        _ => Fate::Pass,
+    });
+    let mut syn_ack = ack(0, 0);
+    syn_ack.flags = Flags::SYN.with(Flags::ACK);
+    lab.run_until(Time::from_ms(100));
+    lab.inject(0, syn_ack);
+    for _ in 0..40 {
+        lab.run_until(lab.now + Time::from_secs(10));
+        lab.inject(0, ack(0, 0));
+    }
+    let probes: Vec<u64> = lab.data().map(|s| u64::from(s.packet.payload)).collect();
+    assert!(probes.iter().all(|n| *n == 1) && (9..=14).contains(&probes.len()), "{probes:?}");
+    assert_eq!(lab.report().timeouts, 0);
+    lab.inject(0, ack(1, 2 * MSS));
+    lab.run_until(lab.now + Time::from_ms(1));
+    assert_eq!(lab.data().filter(|s| u64::from(s.packet.payload) == MSS).count(), 2);
+}
