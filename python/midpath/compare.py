@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from midpath import _midpath
+from midpath import _midpath, matched
 from midpath.errors import UsageError
 from midpath.metrics import METRICS
 from midpath.result import Result, load
@@ -73,6 +73,11 @@ class Comparison:
         """A figure of one scheme, by seed."""
         return [result.summary.get(key) for result in self.of(scheme)]
 
+    def comparable(self, key: str) -> bool:
+        """Whether a figure is over the same flows for all schemes, so that they can be ranked by it."""
+        ended = {scheme: self.values(scheme, "completed") for scheme in self.schemes if scheme != IDEAL}
+        return key not in matched.FIGURES or all(counts == next(iter(ended.values())) for counts in ended.values())
+
     def told_apart(self, scheme: str, other: str, key: str) -> bool:
         """Whether two schemes differ in a figure by more than luck, seed by seed."""
         return told_apart(self.values(scheme, key), self.values(other, key))
@@ -83,7 +88,8 @@ class Comparison:
         to_ideal: dict[str, Estimate | None] = {}
         if IDEAL in self.schemes:
             for key in (metric.key for metric in METRICS if metric.better):
-                to_ideal[key] = paired_ratio(self.values(scheme, key), self.values(IDEAL, key))
+                pairs = [matched.figures(*runs, key) for runs in zip(self.of(scheme), self.of(IDEAL), strict=True)]
+                to_ideal[key] = paired_ratio(*zip(*pairs, strict=True))
         flows, completed = (sum(s[key] for s in summaries) for key in ("flows", "completed"))
         return Row(scheme, flows, completed, figures, to_ideal)
 

@@ -47,6 +47,8 @@ def quantity(kind: str, value: float | None, ci95: float | None = None) -> str:
     if kind == "count":
         number = f"{round(value):,}" if ci95 is None else digits(value)
         return number if not ci95 else f"{number} ± {digits(ci95)}"
+    if kind == "bytes" and 0 < value < 1 and ci95 is None:
+        return "<\N{NO-BREAK SPACE}1\N{NO-BREAK SPACE}B"
     factor, suffix = scale(kind, value)
     number = f"{value:.3f}" if kind == "index" else digits(value / factor)
     if ci95 is not None:

@@ -1,7 +1,10 @@
+import dataclasses
 import json
 import multiprocessing
 from concurrent.futures import ProcessPoolExecutor
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 import midpath
@@ -9,6 +12,7 @@ from conftest import ROOT
 from midpath import _midpath
 from midpath.compare import IDEAL, MARKER, load_comparison
 from midpath.errors import OutputError
+from midpath.report import html
 
 TEXT = "title = 'x'\nseed = 5\n"
 
@@ -31,6 +35,37 @@ def test_rows_hold_means_and_ratios(made_up):
     assert cubic.to_ideal["loss_ratio"] is None
     frame = found.to_pandas()
     assert frame.loc[("cubic", "afct_s"), "mean"] == pytest.approx(sum(times) / 3)
+
+
+def test_ratios_are_over_flows_that_ended_in_both(made_up):
+    whole = midpath.compare(TEXT, ["cubic"])
+    cubic = whole.results["cubic", 5]
+    # CUBIC's slowest half never ends: its mean falls below the ideal's, its ratio over common flows does not.
+    times = cubic.flows["fct_s"].to_numpy()
+    ended = times <= np.median(times)
+    flows = cubic.flows.set_column(7, "fct_s", pa.array(np.where(ended, times, np.nan), from_pandas=True))
+    summary = cubic.summary | {"completed": int(ended.sum()), "afct_s": float(times[ended].mean())}
+    half = midpath.Result(cubic.run | {"summary": summary}, cubic.tables | {"flows": flows})
+    found = dataclasses.replace(whole, results=whole.results | {("cubic", 5): half})
+    row = found.rows()[0]
+    ideal = found.results["ideal", 5]
+    common = ideal.flows["fct_s"].to_numpy()[ended].mean()
+    assert row.to_ideal["afct_s"].mean == pytest.approx(times[ended].mean() / common)
+    assert row.figures["afct_s"].mean < ideal.summary["afct_s"]
+    assert row.to_ideal["afct_s"].mean > 1
+
+
+def test_schemes_that_end_other_numbers_of_flows_are_not_ranked_by_time(made_up):
+    found = midpath.compare(TEXT, ["cubic", "dctcp"])
+    assert found.comparable("afct_s")
+    cubic = found.results["cubic", 5]
+    fewer = midpath.Result(cubic.run | {"summary": cubic.summary | {"completed": 1}}, cubic.tables)
+    found = dataclasses.replace(found, results=found.results | {("cubic", 5): fewer})
+    assert not found.comparable("afct_s")
+    assert found.comparable("loss_ratio")
+    page = html(found)
+    assert "DCTCP ends all 400 flows; CUBIC 1." in page
+    assert "they are not ranked" in page
 
 
 def test_only_missing_runs_are_run(tmp_path, made_up):

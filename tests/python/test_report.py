@@ -11,6 +11,7 @@ import browser
 import midpath
 from midpath.palette import KNOWN, looks
 from midpath.report import html
+from midpath.report.figure import log_ticks
 from midpath.units import quantity
 
 TEXT = "title = 'x'\n[topology]\nbuiltin = 'abilene' # </script> & <b>\n"
@@ -87,6 +88,21 @@ def test_curves_end_at_all_flows(comparison):
     curve = data_of(html(comparison))["figures"]["fct"]["variants"]["all"]["data"][0]
     assert curve["y"][-1] == 1.0
     assert curve["x"] == sorted(curve["x"])
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "some", "most"),
+    [
+        (1e-4, 1e2, {1e-3, 1.0}, 8),
+        (0.02, 3.0, {0.1, 1.0, 2.0}, 10),
+        (20.0, 24.0, {20, 22, 24}, 6),
+        (1.0, 1.1, set(), 6),
+    ],
+)
+def test_log_axes_have_ticks(low, high, some, most):
+    ticks = log_ticks(low, high)
+    assert some <= set(ticks)
+    assert 2 <= len([tick for tick in ticks if low <= tick <= high]) <= most
 
 
 def test_one_run_has_tiles(made_up):

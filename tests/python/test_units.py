@@ -20,6 +20,7 @@ NBSP = "\N{NO-BREAK SPACE}"
         ("seconds", 4321.0, None, f"4,321{NBSP}s"),
         ("bps", 9.447e8, None, f"945{NBSP}Mbps"),
         ("bytes", 1448.0, None, f"1.45{NBSP}kB"),
+        ("bytes", 0.001, None, f"<{NBSP}1{NBSP}B"),
         ("ratio", 0.0042, None, f"0.420{NBSP}%"),
         ("times", 1.5, 0.02, "1.50 ± 0.02×"),
         ("index", 0.98765, 0.0004, "0.988 ± 0.000"),

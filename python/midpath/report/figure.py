@@ -16,6 +16,12 @@ from midpath.units import quantity, scale
 Trace = dict[str, Any]
 Layout = dict[str, Any]
 
+# Below this ratio of its ends, a logarithmic axis has too few decades and halves to be read by.
+NARROW = 8.0
+# Above this one, decades are enough.
+WIDE = 300.0
+MOST_TICKS = 5
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -65,9 +71,7 @@ def compact(values: Iterable[float]) -> list[float | None]:
 
 def log_axis(kind: str, low: float, high: float, title: str) -> Layout:
     """A logarithmic axis with decades named in units people use."""
-    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
-    steps = [1.0] if last - first > 2 else [1.0, 2.0, 5.0]
-    ticks = [step * 10.0**decade for decade in range(first, last + 1) for step in steps]
+    ticks = log_ticks(low, high)
     pad = 0.03 * max(math.log10(high / low), 0.5)
     return {
         "type": "log",
@@ -76,6 +80,17 @@ def log_axis(kind: str, low: float, high: float, title: str) -> Layout:
         "ticktext": [plain(kind, tick) for tick in ticks],
         "range": [math.log10(low) - pad, math.log10(high) + pad],
     }
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """Round numbers from `low` to `high`: decades, their halves and fifths, or even steps where the range is narrow."""
+    if high / low < NARROW:
+        step = 10.0 ** math.floor(math.log10(high - low))
+        step *= next(times for times in (0.2, 0.5, 1.0, 2.0) if (high - low) / (step * times) <= MOST_TICKS)
+        return [round(number * step, 12) for number in range(math.ceil(low / step), math.floor(high / step) + 1)]
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    steps = [1.0] if high / low > WIDE else [1.0, 2.0, 5.0]
+    return [step * 10.0**decade for decade in range(first, last + 1) for step in steps]
 
 
 def linear_axis(kind: str, high: float, title: str) -> tuple[float, Layout]:

@@ -68,7 +68,10 @@ def _cdf(scheme: str, values: Floats, total: int, kind: str) -> Trace:
         f"<b>{name(scheme)}</b><br>{quantity('ratio', y)} within {quantity(kind, x)}"
         for x, y in zip(ordered[keep], share, strict=True)
     ]
-    return line(scheme, ordered[keep], share, text, line={"shape": "hv" if ordered.size < CURVE_POINTS else "linear"})
+    # A curve begins on the axis, at the first flow.
+    x, y = np.append(ordered[:1], ordered[keep]), np.append(np.zeros(min(ordered.size, 1)), share)
+    shape = {"shape": "hv" if ordered.size < CURVE_POINTS else "linear"}
+    return line(scheme, x, y, [*text[:1], *text], line=shape)
 
 
 def by_size(model: Model) -> Figure | None:
@@ -114,24 +117,28 @@ def _quantile_line(scheme: str, bins: pd.DataFrame, column: str, label: str) -> 
 
 
 def _edges(sizes: Floats, fewest: int) -> Floats:
-    """Bins with equally many flows, as few as percentiles need."""
+    """The lower ends of bins: every size where there are few, else equally many flows, as many as percentiles need."""
+    distinct = np.unique(sizes)
+    if distinct.size <= MOST_BINS:
+        return distinct
     count = int(np.clip(fewest // FLOWS_PER_BIN, 1, MOST_BINS))
-    edges = np.unique(np.quantile(sizes, np.linspace(0, 1, count + 1)))
-    return edges if edges.size > 1 else np.array([sizes.min(), sizes.max()])
+    return np.unique(np.quantile(sizes, np.linspace(0, 1, count + 1)[:-1]))
 
 
 def _bins(flows: pd.DataFrame, edges: Floats) -> pd.DataFrame:
     sizes = flows["size_bytes"].to_numpy(dtype=float)
-    index = np.clip(np.searchsorted(edges, sizes, side="right") - 1, 0, edges.size - 2)
-    grouped = pd.DataFrame({"bin": index, "size": np.log(sizes), "slowdown": flows["slowdown"].to_numpy(dtype=float)})
+    index = np.clip(np.searchsorted(edges, sizes, side="right") - 1, 0, edges.size - 1)
+    slowdown = flows["slowdown"].to_numpy(dtype=float)
+    grouped = pd.DataFrame({"bin": index, "size": sizes, "log": np.log(sizes), "slowdown": slowdown})
     rows = grouped.groupby("bin").agg(
-        size=("size", "mean"),
+        size=("log", "mean"),
+        low=("size", "min"),
+        high=("size", "max"),
         p50=("slowdown", "median"),
         p99=("slowdown", lambda values: values.quantile(0.99)),
         count=("slowdown", "size"),
     )
-    where = rows.index.to_numpy()
-    return rows.assign(size=np.exp(rows["size"]), low=edges[where], high=edges[where + 1])
+    return rows.assign(size=np.exp(rows["size"]))
 
 
 def _column(flows: pd.DataFrame, column: str) -> Floats:
@@ -145,7 +152,7 @@ def _span(groups: Any) -> tuple[float, float]:
     if values.size == 0:
         return 1e-3, 1.0
     low, high = float(values.min()), float(values.max())
-    return low, max(high, low * 1.5)
+    return low, max(high, low * 1.1)
 
 
 def _shares(low: float) -> dict[str, Any]:

@@ -73,7 +73,7 @@ def _cell(row: Row, metric: Metric, is_best: bool) -> str:
 def _best(comparison: Comparison, rows: list[Row], metric: Metric) -> set[str]:
     """The best scheme and those that cannot be told apart from it; none if that is all of them."""
     found = {row.scheme: value for row in rows if row.scheme != IDEAL and (value := row.figures[metric.key])}
-    if metric.better is None or len(found) < 2:
+    if metric.better is None or len(found) < 2 or not comparison.comparable(metric.key):
         return set()
     pick = min if metric.better == "lower" else max
     top = pick(found, key=lambda scheme: found[scheme].mean)
@@ -90,6 +90,8 @@ def _footnote(comparison: Comparison) -> str:
         parts.append("One seed, so no confidence intervals. Shaded: best.")
     if IDEAL in comparison.schemes:
         parts.append("Ideal: fluid processor sharing on the same paths and flows; ratios are per seed, then averaged.")
+    if not comparison.comparable("afct_s"):
+        parts.append("Times are over flows that ended (ratios: that ended in the ideal too), so they are not ranked.")
     return f'<p class="note">{" ".join(parts)}</p>'
 
 
@@ -120,7 +122,7 @@ def _port(port: Any) -> str:
     cells = [
         quantity("bps", port.rate_bps),
         bar,
-        quantity("bytes", port.queue_mean_bytes),
+        escape(quantity("bytes", port.queue_mean_bytes)),
         quantity("seconds", port.delay_p99_s),
         quantity("count", port.drops_queue + port.drops_aqm + port.drops_fault),
         quantity("count", port.marks),

@@ -110,6 +110,8 @@ def _queue_percentiles(model: Model) -> Figure:
     worst = pd.concat(model.ports.values()).groupby("label")["delay_p99_s"].max()
     names = [str(label) for label in worst.sort_values(ascending=False)[:PORTS_TO_CHOOSE].index]
     factor, x_axis = linear_axis("seconds", float(worst.fillna(0.0).max() or 0.0), "queueing delay")
+    # Room for the marks of ports where nothing waits.
+    x_axis["range"][0] = -0.02 * x_axis["range"][1]
     data: list[Trace] = []
     spread = 0.6 / max(len(model.schemes), 1)
     for place, (scheme, ports) in enumerate(model.ports.items()):

@@ -38,7 +38,8 @@ def _busiest(model: Model) -> str:
 
 def _of_comparison(comparison: Comparison) -> str:
     rows = {row.scheme: row for row in comparison.rows() if row.scheme != IDEAL}
-    unfair = _unequal(list(rows.values()))
+    if not comparison.comparable("afct_s"):
+        return _by_completion(list(rows.values()))
     times = {scheme: found for scheme, row in rows.items() if (found := row.figures["afct_s"])}
     if not times:
         return _by_goodput(rows)
@@ -53,7 +54,7 @@ def _of_comparison(comparison: Comparison) -> str:
         if len(comparison.seeds) == 1
         else ""
     )
-    return f"{sentence}{f'. {rest}' if rest else ''}.{unfair}{luck}"
+    return f"{sentence}{f'. {rest}' if rest else ''}.{luck}"
 
 
 def _longer(comparison: Comparison, other: str, best: str, times: dict[str, Estimate]) -> str:
@@ -62,13 +63,12 @@ def _longer(comparison: Comparison, other: str, best: str, times: dict[str, Esti
     return f"takes {quantity('ratio', times[other].mean / times[best].mean - 1)} longer"
 
 
-def _unequal(rows: list[Row]) -> str:
-    """Means over completed flows flatter a scheme that completed fewer."""
-    if len({row.completed for row in rows}) <= 1:
-        return ""
-    fewest = min(rows, key=lambda row: row.completed)
-    ended = f"{name(fewest.scheme)}: {fewest.completed:,} of {fewest.flows:,}"
-    return f" Not all flows ended ({ended}); means are over those that did."
+def _by_completion(rows: list[Row]) -> str:
+    """A scheme that ends fewer flows has the better mean over those it ended: no ranking by time, then."""
+    best, *others = sorted(rows, key=lambda row: -row.completed)
+    ends = "all" if best.completed == best.flows else f"{best.completed:,} of"
+    rest = ", ".join(f"{name(row.scheme)} {row.completed:,}" for row in others)
+    return f"{name(best.scheme)} ends {ends} {best.flows:,} flows; {rest}. Times are over flows that ended."
 
 
 def _by_goodput(rows: dict[str, Row]) -> str:
