@@ -4,6 +4,7 @@ use midpath_core::queue::Discipline;
 use midpath_core::roles::PortSpec;
 use midpath_core::units::{Rate, Time};
 
+use super::hystart::HyStart;
 use super::params::{GrowthRule, TcpParams};
 
 /// A window never grows beyond this: 1 TiB, above every bandwidth-delay product, far below overflow.
@@ -70,6 +71,8 @@ pub struct Ack {
     pub una: u64,
     /// SND.NXT.
     pub nxt: u64,
+    /// The round-trip time that it measured.
+    pub rtt: Option<Time>,
     /// Smoothed round-trip time.
     pub srtt: Time,
     /// Whether it carries ECN-Echo on a connection that has ECN.
@@ -154,17 +157,19 @@ pub struct Growth {
     rule: GrowthRule,
     limit: u64,
     counted: u64,
+    hystart: HyStart,
 }
 
 impl Growth {
-    /// Growth by the parameters' rule.
-    pub fn new(tcp: &TcpParams, mss: u32) -> Growth {
-        Growth { rule: tcp.growth, limit: u64::from(tcp.abc_limit) * u64::from(mss), counted: 0 }
+    /// Growth by the parameters' rule; with HyStart++ if they or the controller say so.
+    pub fn new(tcp: &TcpParams, mss: u32, hystart: bool) -> Growth {
+        let limit = u64::from(tcp.abc_limit) * u64::from(mss);
+        Growth { rule: tcp.growth, limit, counted: 0, hystart: HyStart::new(tcp.hystart.unwrap_or(hystart)) }
     }
 
     /// Grows by slow start; returns the bytes that are left for congestion avoidance when the threshold was reached.
     #[inline]
-    pub fn slow_start(&self, window: &mut Window, ack: &Ack) -> u64 {
+    pub fn slow_start(&mut self, window: &mut Window, ack: &Ack) -> u64 {
         let limit = match self.rule {
             // RFC 5681, equation 2: cwnd += min(N, SMSS).
             GrowthRule::PerAck => window.mss,
@@ -173,8 +178,9 @@ impl Growth {
             GrowthRule::Abc => self.limit,
         };
         // Up to the threshold and no further, as Linux; RFC 5681 leaves it open.
+        let wanted = self.hystart.temper(ack.acked.min(limit), window, ack);
         let room = window.ssthresh.saturating_sub(window.cwnd);
-        let grow = ack.acked.min(limit).min(room);
+        let grow = wanted.min(room);
         window.set(window.cwnd + grow);
         if grow == room && self.rule == GrowthRule::Abc { ack.acked - grow } else { 0 }
     }
@@ -206,8 +212,9 @@ impl Growth {
         }
     }
 
-    /// Forgets what was counted towards the next segment: the window has fallen.
+    /// The window has fallen: what was counted towards the next segment is forgotten, the first slow start is over.
     pub fn restart(&mut self) {
         self.counted = 0;
+        self.hystart.end();
     }
 }

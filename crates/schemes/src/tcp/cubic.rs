@@ -63,7 +63,8 @@ impl ControllerConfig for CubicConfig {
     fn build(&self, tcp: &TcpParams, mss: u32) -> Cubic {
         Cubic {
             config: *self,
-            growth: Growth::new(tcp, mss),
+            // §4.10: CUBIC SHOULD use HyStart++.
+            growth: Growth::new(tcp, mss, true),
             w_max: 0.0,
             cwnd_prior: 0.0,
             w_est: 0.0,

@@ -52,7 +52,7 @@ impl ControllerConfig for DctcpConfig {
     type Controller = Dctcp;
     fn build(&self, tcp: &TcpParams, mss: u32) -> Dctcp {
         Dctcp {
-            growth: Growth::new(tcp, mss),
+            growth: Growth::new(tcp, mss, false),
             g: self.g,
             alpha: self.initial_alpha,
             acked: 0,

@@ -12,6 +12,7 @@ pub mod cc;
 pub mod cubic;
 pub mod dctcp;
 pub mod fixed;
+pub mod hystart;
 pub mod newreno;
 pub mod params;
 pub mod prr;

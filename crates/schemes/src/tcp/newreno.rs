@@ -31,7 +31,7 @@ pub struct NewRenoConfig;
 impl ControllerConfig for NewRenoConfig {
     type Controller = NewReno;
     fn build(&self, tcp: &TcpParams, mss: u32) -> NewReno {
-        NewReno { growth: Growth::new(tcp, mss) }
+        NewReno { growth: Growth::new(tcp, mss, false) }
     }
 }
 

@@ -33,6 +33,9 @@ pub struct TcpParams {
     pub growth: GrowthRule,
     /// With `growth = "abc"`: most segments that one ACK may add in slow start (RFC 3465, §2.3: L = 2).
     pub abc_limit: u32,
+    /// HyStart++ (RFC 9406): leave the first slow start when the round-trip time rises. Unset: on for CUBIC (RFC 9438,
+    /// §4.10), off for the others.
+    pub hystart: Option<bool>,
     /// Explicit congestion notification (RFC 3168). Unset: on for DCTCP, off for the others, as in Linux and ns-3.
     pub ecn: Option<bool>,
     /// Spread packets over the round trip instead of sending bursts. Off, as in Linux without `fq` and in ns-3.
@@ -67,6 +70,7 @@ impl Default for TcpParams {
             recovery: Recovery::Prr,
             growth: GrowthRule::Abc,
             abc_limit: 2,
+            hystart: None,
             ecn: None,
             pacing: false,
             pacing_slow_start: 2.0,

@@ -76,6 +76,7 @@ impl Receiver {
                 peer: flow.src,
                 overhead: tcp.overhead(),
                 timestamps: tcp.timestamps,
+                window: tcp.receive_window.0,
             },
             state: State::Listen,
             next: 0,
@@ -124,8 +125,7 @@ impl Receiver {
 
     fn send_syn_ack(&mut self, ctx: &mut EndpointCtx<'_>) {
         let grant = if self.ecn { Flags::ECE } else { Flags(0) };
-        let mut p = self.ends.syn(Flags::SYN.with(Flags::ACK).with(grant), ctx.now, self.ts_recent);
-        p.window = self.settings.tcp.receive_window.0;
+        let p = self.ends.syn(Flags::SYN.with(Flags::ACK).with(grant), ctx.now, self.ts_recent);
         ctx.send(p);
         self.rto_at = ctx.now.saturating_add(self.rtt.rto());
     }
@@ -279,7 +279,6 @@ impl Receiver {
         if self.echo {
             p.flags = p.flags.with(Flags::ECE);
         }
-        p.window = self.settings.tcp.receive_window.0;
         if !self.held.is_empty() && self.settings.tcp.sack {
             self.report_held(&mut p);
         }

@@ -17,6 +17,8 @@ pub(super) struct Ends {
     pub overhead: u32,
     /// Whether packets carry timestamps.
     pub timestamps: bool,
+    /// The window that packets advertise.
+    pub window: u64,
 }
 
 impl Ends {
@@ -25,6 +27,7 @@ impl Ends {
     pub fn packet(&self, payload: u32, now: Time, echo: Time) -> Packet {
         let mut p = Packet::new(self.flow, self.me, self.peer, self.overhead + payload);
         p.payload = payload as u16;
+        p.window = self.window;
         if self.timestamps {
             (p.ts_val, p.ts_ecr) = (stamp(now), echo);
         }

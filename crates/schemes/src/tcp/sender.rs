@@ -120,6 +120,7 @@ impl<C: CongestionController> Sender<C> {
                 peer: flow.dst,
                 overhead: tcp.overhead(),
                 timestamps: tcp.timestamps,
+                window: tcp.receive_window.0,
             },
             control,
             state: State::SynSent,

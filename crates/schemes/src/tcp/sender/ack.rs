@@ -16,6 +16,8 @@ pub(super) struct News {
     pub acked: u64,
     /// Bytes reported for the first time.
     pub delivered: u64,
+    /// The round-trip time that it measured.
+    pub rtt: Option<Time>,
     /// Bytes outstanding before it.
     pub flight: u64,
     /// It is a duplicate ACK.
@@ -61,17 +63,19 @@ impl<C: CongestionController> Sender<C> {
             now,
             acked,
             delivered: acked,
+            rtt: None,
             flight,
             duplicate: repeats && edge == self.edge && !self.sack_on(),
             ece: self.ecn.on && packet.flags.has(Flags::ECE),
             more_lost: false,
         };
         self.edge = self.edge.max(edge);
+        self.ts_recent = packet.ts_val; // RFC 7323, §4.3; the peer's numbers never move, so every segment is the next
         if self.edge <= self.una {
             self.retries = 0; // RFC 9293, §3.8.6.1: a closed window is probed for as long as the receiver answers
         }
         if acked > 0 {
-            self.advance(packet, now);
+            news.rtt = self.advance(packet, now);
         }
         if packet.sack_len > 0 || !self.board.is_empty() || self.phase != Phase::Open {
             self.update_board(packet, &mut news);
@@ -79,23 +83,22 @@ impl<C: CongestionController> Sender<C> {
         news
     }
 
-    /// SND.UNA moves.
+    /// SND.UNA moves. Returns the round-trip time that this has measured.
     #[inline]
-    fn advance(&mut self, packet: &Packet, now: Time) {
+    fn advance(&mut self, packet: &Packet, now: Time) -> Option<Time> {
         self.una = packet.ack;
         self.retries = 0;
         self.limited_transmit = 0;
-        if self.ends.timestamps {
+        let rtt = if self.ends.timestamps {
             // RFC 7323, §4.1: only ACKs that advance the window give a sample, and no repeat can spoil it.
-            if let Some(rtt) = round_trip(now, packet.ts_ecr) {
-                self.measured(rtt);
-            }
-        } else if let Some((end, at)) = self.timed
-            && self.una >= end
-        {
-            self.timed = None;
-            self.measured(now - at);
+            round_trip(now, packet.ts_ecr)
+        } else {
+            self.timed.take_if(|(end, _)| packet.ack >= *end).map(|(_, at)| now - at)
+        };
+        if let Some(rtt) = rtt {
+            self.measured(rtt);
         }
+        rtt
     }
 
     /// The scoreboard learns what the ACK says: RFC 6675, §5, steps A and B.
@@ -127,6 +130,7 @@ impl<C: CongestionController> Sender<C> {
             delivered: news.delivered,
             una: self.una,
             nxt: self.nxt,
+            rtt: news.rtt,
             srtt: self.rtt.srtt(),
             ece: news.ece,
             after_rto: self.phase == Phase::Loss,

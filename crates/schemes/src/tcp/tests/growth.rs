@@ -1,6 +1,6 @@
 //! How windows grow, against closed forms.
 
-use midpath_core::units::{Bytes, Time};
+use midpath_core::units::{Bytes, Rate, Time};
 
 use super::harness::{Fate, Lab, MSS, Setup, lose_segments};
 use crate::tcp::TcpParams;
@@ -164,4 +164,29 @@ fn pacing_spreads_packets_over_the_round_trip() {
     let expected = 0.1 * 1500.0 / (2.0 * 10.0 * 1448.0);
     assert!(gaps.iter().all(|g| (g / expected - 1.0).abs() < 0.01), "{gaps:?}");
     assert_eq!(lab.report().delivered, 30 * MSS);
+}
+
+/// RFC 9406: when the queue has begun to build, the round-trip time tells, and slow start ends without a loss.
+#[test]
+fn hystart_leaves_slow_start_when_the_queue_builds() {
+    let run = |hystart| {
+        let tcp = TcpParams { hystart: Some(hystart), delayed_ack: DelayedAck(1), ..TcpParams::default() };
+        // 50 Mbps, 100 ms: a bandwidth-delay product of 417 packets, and no end to the queue.
+        let setup = Setup { size: None, rate: Rate::from_mbps(50), ..Setup::default() };
+        let mut lab = Lab::new(setup, tcp, NewRenoConfig).without_log();
+        lab.run_until(Time::from_secs(5));
+        let window = *lab.sender().window();
+        (window.in_slow_start(), window.ssthresh / MSS)
+    };
+    let (slow, ssthresh) = run(true);
+    // One round until the rise is seen (twice the product), another to double, five of a quarter each.
+    assert!(!slow && (417..417 * 12).contains(&ssthresh), "{ssthresh}");
+    assert!(run(false).0);
+}
+
+/// A path whose round-trip time does not rise keeps doubling.
+#[test]
+fn hystart_leaves_an_empty_path_alone() {
+    let tcp = TcpParams { hystart: Some(true), ..TcpParams::default() };
+    assert_eq!(rounds(&newreno(tcp, 10 * 63), 6), [10, 20, 40, 80, 160, 320]);
 }
