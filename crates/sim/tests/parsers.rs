@@ -391,4 +391,7 @@ fn values_that_cannot_be_added_up_are_refused() {
     let refused = |rate, delay, key: &str| chain(rate, delay).expect_err(key).key;
     assert_eq!(refused("10 Mbps", "5123 h", "delay"), "topology.links[0].delay");
     assert_eq!(refused("18446744 Tbps", "1 ms", "rate"), "topology.links[0].rate");
+    let queue = "[queue]\nkind = \"red\"\nmin = \"18446744073709551615 packets\"\nmax = \"30 packets\"\n";
+    let error = entries::scenario(format!("{queue}{}", GENERATED[2]).as_bytes()).expect_err("min is above max");
+    assert_eq!((error.key.as_str(), error.line), ("queue.max", Some(4)));
 }

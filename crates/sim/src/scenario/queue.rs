@@ -89,10 +89,11 @@ const DEFAULT_LIMIT: Limit = Limit::Time(Time::from_ms(50));
 
 /// A fraction of a limit, in its own measure.
 fn scale(limit: Limit, times: u64, over: u64) -> Limit {
+    let scaled = |n: u64| u64::try_from(u128::from(n) * u128::from(times) / u128::from(over)).unwrap_or(u64::MAX);
     match limit {
-        Limit::Bytes(n) => Limit::Bytes(n * times / over),
-        Limit::Packets(n) => Limit::Packets((n * times / over).max(1)),
-        Limit::Time(t) => Limit::Time(t * times / over),
+        Limit::Bytes(n) => Limit::Bytes(scaled(n)),
+        Limit::Packets(n) => Limit::Packets(scaled(n).max(1)),
+        Limit::Time(t) => Limit::Time(Time(scaled(t.0))),
     }
 }
 
