@@ -62,6 +62,9 @@ pub enum Woken {
     Nothing,
 }
 
+/// A TCP reset: IPv4 and TCP headers, nothing else.
+const RESET_SIZE: u32 = 40;
+
 /// One node. It reaches no clock, no socket, no global, and no randomness but its own stream.
 pub struct Node {
     id: NodeId,
@@ -318,11 +321,22 @@ impl Node {
                     self.call(seat, now, pool, driver, |e, ctx| e.on_start(ctx));
                     seat
                 }
-                None => return driver.dropped(None, &packet, Drop::Undeliverable),
+                None => return self.refuse(&packet, pool, driver),
             },
         };
         driver.delivered(&packet);
         self.call(seat, now, pool, driver, |e, ctx| e.on_packet(&packet, ctx));
+    }
+
+    /// Answers a segment that nobody here is there for, so that its sender stops: RFC 9293, §3.10.7.1.
+    fn refuse(&mut self, packet: &Packet, pool: &mut Pool, driver: &mut impl Driver) {
+        driver.dropped(None, packet, Drop::Undeliverable);
+        if packet.kind == Kind::Segment && !packet.flags.has(Flags::RST) && packet.src != self.id {
+            let mut reset = Packet::new(packet.flow, self.id, packet.src, RESET_SIZE);
+            reset.flags = Flags::RST.with(Flags::ACK);
+            reset.ack = packet.seq + u64::from(packet.payload);
+            self.out.push((None, pool.insert(reset)));
+        }
     }
 
     /// The passive end for a packet that opens a flow: a SYN, a datagram, or an Interest.

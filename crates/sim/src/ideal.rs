@@ -74,9 +74,7 @@ fn fluid_flows(setup: &Setup) -> Vec<FluidFlow> {
 /// What an unloaded path adds to the time at the bottleneck: propagation, and one packet at each other hop.
 fn latency(info: &crate::setup::FlowInfo, wire: Option<u64>) -> f64 {
     match (info.unloaded, wire) {
-        (Some(unloaded), Some(wire)) => {
-            (unloaded.saturating_sub(info.bottleneck.time_for(Bytes(wire)))).as_secs_f64()
-        }
+        (Some(unloaded), Some(wire)) => (unloaded.saturating_sub(info.bottleneck.time_for(Bytes(wire)))).as_secs_f64(),
         _ => (info.rtt / 2).as_secs_f64(),
     }
 }

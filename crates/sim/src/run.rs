@@ -163,8 +163,9 @@ fn run_packets(setup: &Setup, threads: usize, progress: &mut dyn FnMut(Progress)
     let counts = Counts::of(&engine);
     debug_assert!(counts.conserved(), "packets are conserved: {counts:?}");
     debug_assert_eq!(engine.live(), counts.stored + counts.in_flight, "what lives is stored or on a wire");
-    let span = setup.scenario.stop.unwrap_or(engine.tally().last_arrival);
-    let rows = FlowRow::collect(setup, engine.reports(), &engine.fates(), span);
+    let last = engine.tally().last_arrival;
+    let rows = FlowRow::collect(setup, engine.reports(), &engine.fates(), setup.scenario.stop.unwrap_or(last));
+    let span = setup.scenario.stop.unwrap_or_else(|| length(&rows, last));
     let ports = PortRow::collect(setup, &engine);
     let (threads, memory) = (engine.threads(), engine.memory());
     let mut recording = Recording::default();
@@ -174,6 +175,13 @@ fn run_packets(setup: &Setup, threads: usize, progress: &mut dyn FnMut(Progress)
         }
     }
     Some(Finished { rows, ports, recording, span, threads, memory, counts })
+}
+
+/// How long a run without a stop was: until its last flow's last byte was delivered, if all were; what follows
+/// is connections being closed.
+fn length(rows: &[FlowRow], last_arrival: Time) -> Time {
+    let ends = rows.iter().map(|r| r.report.completed).collect::<Option<Vec<Time>>>();
+    ends.and_then(|e| e.into_iter().max()).unwrap_or(last_arrival)
 }
 
 impl Finished {
@@ -200,17 +208,19 @@ impl Finished {
             ("flows".to_owned(), flow_table(setup, &self.rows)),
             ("ports".to_owned(), port_table(setup, &self.ports, self.span)),
         ];
+        let mut recording = self.recording;
+        let captures = std::mem::take(&mut recording.captures);
         if setup.scenario.measure.series {
-            tables.push(("series".to_owned(), self.series(setup)));
+            tables.push(("series".to_owned(), Finished::series(recording, self.span, setup)));
         }
-        let files = self.recording.captures.into_iter().map(|c| (c.name.clone(), c.file())).collect();
+        let files = captures.into_iter().map(|c| (c.name.clone(), c.file())).collect();
         RunOutput { run, tables, files }
     }
 
-    fn series(&self, setup: &Setup) -> Table {
+    fn series(recording: Recording, span: Time, setup: &Setup) -> Table {
         let name = |n: NodeId| &setup.topology.nodes()[n.0 as usize].name;
         let groups = setup.groups().1;
-        self.recording.table(|entity| match entity {
+        recording.table(span, |entity| match entity {
             Entity::Port(node, port) => {
                 let peer = setup.topology.ports(node.0 as usize)[usize::from(port.0)].peer;
                 format!("port:{}>{}", name(node), name(NodeId(peer)))
@@ -303,9 +313,10 @@ impl Setup {
             })
         });
         let name = |n: usize| &self.topology.nodes()[n].name;
-        let links = self.topology.links().iter().map(|l| {
-            json!({ "a": name(l.a), "b": name(l.b), "rate_bps": l.rate.0, "delay_s": l.delay.as_secs_f64() })
-        });
+        let links =
+            self.topology.links().iter().map(
+                |l| json!({ "a": name(l.a), "b": name(l.b), "rate_bps": l.rate.0, "delay_s": l.delay.as_secs_f64() }),
+            );
         json!({ "nodes": nodes.collect::<Vec<_>>(), "links": links.collect::<Vec<_>>() })
     }
 }

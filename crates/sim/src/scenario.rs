@@ -51,7 +51,10 @@ const MAX_TEXT: usize = 64 << 20;
 /// Reads and checks a scenario's form. What refers to other parts (a flow's host) is checked when it is built.
 pub fn parse(text: &str) -> Result<Scenario, ScenarioError> {
     if text.len() > MAX_TEXT {
-        return Err(ScenarioError::whole(format!("the scenario has {} bytes; at most {MAX_TEXT} are read", text.len())));
+        return Err(ScenarioError::whole(format!(
+            "the scenario has {} bytes; at most {MAX_TEXT} are read",
+            text.len()
+        )));
     }
     toml::from_str(text).map_err(|e| {
         let line = e.span().map(|s| lines::line_at(text, s.start));

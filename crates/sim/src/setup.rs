@@ -57,7 +57,8 @@ impl Setup {
         if scenario.stop.is_some_and(Time::is_zero) {
             return Err(SpecError::new("stop", "must be above zero"));
         }
-        let topology = midpath_topo::spec::build(&scenario.topology, base, scenario.seed).map_err(|e| e.under("topology"))?;
+        let topology =
+            midpath_topo::spec::build(&scenario.topology, base, scenario.seed).map_err(|e| e.under("topology"))?;
         let schemes = flows::Schemes::new(&scenario, catalogue)?;
         let queues = Queues::new(&scenario)?;
         queues.check_links(&topology)?;

@@ -256,9 +256,12 @@ impl Driver for Hands<'_> {
         }
     }
 
-    fn dropped(&mut self, _port: Option<PortId>, packet: &Packet, _why: Drop) {
+    fn dropped(&mut self, _port: Option<PortId>, packet: &Packet, why: Drop) {
         self.tally.dropped += 1;
-        self.fates.entry(packet.flow).or_default().dropped += 1;
+        // A packet that reached its host after the flow was over there was not lost by the network.
+        if why != Drop::Undeliverable {
+            self.fates.entry(packet.flow).or_default().dropped += 1;
+        }
     }
 
     fn marked(&mut self, _port: PortId, packet: &Packet) {

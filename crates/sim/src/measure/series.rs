@@ -59,6 +59,10 @@ pub struct Recorder {
     ports_of: FxHashMap<NodeId, Vec<(PortId, f64, u64)>>,
     delivered: FxHashMap<FlowId, u64>,
     group_bytes: Vec<u64>,
+    /// Bytes per point of each group. Whole numbers until all parts are joined: a group's flows may end in several
+    /// parts, and a sum of fractions would depend on how many.
+    group_points: Vec<Vec<u64>>,
+    closed: usize,
     captures: Vec<Capture>,
     sampling: bool,
 }
@@ -67,6 +71,7 @@ pub struct Recorder {
 #[derive(Debug, Default)]
 pub struct Recording {
     tracks: BTreeMap<(Entity, &'static str), Vec<f64>>,
+    groups: Vec<Vec<u64>>,
     interval: Time,
     /// The captures of this part.
     pub captures: Vec<Capture>,
@@ -88,6 +93,8 @@ impl Recorder {
             ports_of,
             delivered: FxHashMap::default(),
             group_bytes: vec![0; plan.groups],
+            group_points: vec![Vec::new(); plan.groups],
+            closed: 0,
             captures,
             sampling: !plan.interval.is_zero(),
         }
@@ -149,31 +156,23 @@ impl Recorder {
     }
 
     fn close_sample(&mut self) {
-        let seconds = self.plan.interval.as_secs_f64();
-        for group in 0..self.group_bytes.len() {
-            let bytes = std::mem::take(&mut self.group_bytes[group]);
-            self.add(Entity::Group(group as u32), "goodput_bps", bytes as f64 * 8.0 / seconds);
-        }
         self.open += 1;
         if self.open < self.stride {
             return;
         }
-        let points = self.points();
         for track in self.tracks.values_mut() {
-            track.points.resize(points, 0.0);
+            track.points.resize(self.closed, 0.0);
             track.points.push(track.sum / f64::from(self.stride));
             track.sum = 0.0;
         }
-        self.open = 0;
-        if points + 1 >= self.plan.points {
+        self.group_points.iter_mut().zip(&mut self.group_bytes).for_each(|(p, b)| p.push(std::mem::take(b)));
+        (self.open, self.closed) = (0, self.closed + 1);
+        if self.closed >= self.plan.points {
             self.tracks.values_mut().for_each(Track::halve);
+            self.group_points.iter_mut().for_each(|p| *p = p.chunks_exact(2).map(|c| c[0] + c[1]).collect());
+            self.closed /= 2;
             self.stride *= 2;
         }
-    }
-
-    /// Points closed so far. The groups' tracks are there from the first sample on.
-    fn points(&self) -> usize {
-        self.tracks.values().map(|t| t.points.len()).max().unwrap_or(0)
     }
 
     /// What was recorded.
@@ -181,6 +180,7 @@ impl Recorder {
         Recording {
             interval: self.plan.interval * u64::from(self.stride),
             tracks: self.tracks.into_iter().map(|(k, t)| (k, t.points)).collect(),
+            groups: self.group_points,
             captures: self.captures,
         }
     }
@@ -229,11 +229,22 @@ impl Recording {
     pub fn merge(&mut self, other: Recording) {
         self.interval = self.interval.max(other.interval);
         self.captures.extend(other.captures);
-        for (key, points) in other.tracks {
-            let mine = self.tracks.entry(key).or_default();
-            mine.resize(mine.len().max(points.len()), 0.0);
+        // A port or an end of a flow is in one part only; groups are in all.
+        self.tracks.extend(other.tracks);
+        self.groups.resize(self.groups.len().max(other.groups.len()), Vec::new());
+        for (mine, points) in self.groups.iter_mut().zip(other.groups) {
+            mine.resize(mine.len().max(points.len()), 0);
             mine.iter_mut().zip(points).for_each(|(a, b)| *a += b);
         }
+    }
+
+    /// All tracks, the groups' bytes as rates.
+    fn finished(&self) -> BTreeMap<(Entity, &'static str), Vec<f64>> {
+        let seconds = self.interval.as_secs_f64();
+        let rate = |bytes: &u64| *bytes as f64 * 8.0 / seconds;
+        let groups = self.groups.iter().enumerate();
+        let groups = groups.map(|(g, p)| ((Entity::Group(g as u32), "goodput_bps"), p.iter().map(rate).collect()));
+        self.tracks.iter().map(|(k, p)| (*k, p.clone())).chain(groups).collect()
     }
 
     /// Adds a finished track: the ideal's.
@@ -242,12 +253,15 @@ impl Recording {
         self.tracks.insert((entity, metric), points);
     }
 
-    /// The table `series`. A point's time is the end of its interval.
-    pub fn table(&self, label: impl Fn(Entity) -> String) -> Table {
+    /// The table `series` up to `span`. A point's time is the end of its interval.
+    pub fn table(mut self, span: Time, label: impl Fn(Entity) -> String) -> Table {
         let step = self.interval.as_secs_f64();
-        let rows = || self.tracks.iter().flat_map(|(k, p)| p.iter().enumerate().map(move |(i, v)| (k, i, *v)));
-        let labels: Vec<String> = self.tracks.keys().map(|k| label(k.0)).collect();
-        let each = self.tracks.values().zip(&labels).flat_map(|(p, l)| std::iter::repeat_n(l, p.len()));
+        let points = if self.interval.is_zero() { 0 } else { span.0.div_ceil(self.interval.0) as usize };
+        self.tracks.values_mut().for_each(|t| t.truncate(points));
+        let tracks = self.finished();
+        let rows = || tracks.iter().flat_map(|(k, p)| p.iter().enumerate().map(move |(i, v)| (k, i, *v)));
+        let labels: Vec<String> = tracks.keys().map(|k| label(k.0)).collect();
+        let each = tracks.values().zip(&labels).flat_map(|(p, l)| std::iter::repeat_n(l, p.len()));
         Table::default()
             .with("time_s", Column::F64(rows().map(|(_, i, _)| (i + 1) as f64 * step).collect()))
             .with("entity", Column::texts(each))

@@ -56,9 +56,8 @@ fn by_size(setup: &Setup, rows: &[FlowRow]) -> Value {
     let mut from = 0;
     let classes = SIZE_CLASSES.iter().filter_map(|&to| {
         let low = std::mem::replace(&mut from, to);
-        let within = || {
-            rows.iter().zip(&setup.flows).filter(move |(_, f)| f.flow.size.is_some_and(|s| s.0 > low && s.0 <= to))
-        };
+        let within =
+            || rows.iter().zip(&setup.flows).filter(move |(_, f)| f.flow.size.is_some_and(|s| s.0 > low && s.0 <= to));
         let done = Completed::of(within().map(|(r, f)| (r, f.unloaded)));
         (within().count() > 0).then(|| {
             json!({
@@ -79,8 +78,7 @@ fn by_size(setup: &Setup, rows: &[FlowRow]) -> Value {
 
 /// Utilisation of the ports that sent anything: largest and mean.
 fn utilisations(setup: &Setup, ports: &[PortRow], span: Time) -> (f64, f64) {
-    let used: Vec<f64> =
-        ports.iter().filter(|p| p.counters.packets > 0).map(|p| p.utilisation(setup, span)).collect();
+    let used: Vec<f64> = ports.iter().filter(|p| p.counters.packets > 0).map(|p| p.utilisation(setup, span)).collect();
     (used.iter().copied().fold(f64::NAN, f64::max), mean(&used))
 }
 

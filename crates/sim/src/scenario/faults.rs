@@ -63,7 +63,10 @@ impl FaultSpec {
         };
         for (key, given) in given {
             if needed.contains(&key) && !given {
-                return Err(SpecError::new(key, format!("is needed here; this fault takes at, kind, {}", needed.join(", "))));
+                return Err(SpecError::new(
+                    key,
+                    format!("is needed here; this fault takes at, kind, {}", needed.join(", ")),
+                ));
             }
             if given && !needed.contains(&key) && !optional.contains(&key) {
                 return Err(SpecError::new(key, "means nothing to this kind of fault"));

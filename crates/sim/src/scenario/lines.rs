@@ -29,7 +29,9 @@ pub(super) fn line_of(text: &str, path: &str) -> Option<usize> {
     let mut offset = None;
     for step in steps(path) {
         let next = match step {
-            Step::Key(name) => table.and_then(|t| t.iter().find(|(k, _)| k.get_ref() == name)).map(|(k, v)| (k.span(), v)),
+            Step::Key(name) => {
+                table.and_then(|t| t.iter().find(|(k, _)| k.get_ref() == name)).map(|(k, v)| (k.span(), v))
+            }
             Step::Index(i) => match value.map(Spanned::get_ref) {
                 Some(DeValue::Array(items)) => items.get(i).map(|v| (v.span(), v)),
                 _ => None,

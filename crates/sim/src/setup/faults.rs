@@ -37,7 +37,8 @@ impl FaultPlan {
     fn add(&mut self, spec: &FaultSpec, topology: &Topology) -> Result<(), SpecError> {
         spec.check()?;
         if let Some(name) = &spec.node {
-            let node = topology.find(name).ok_or_else(|| SpecError::new("node", format!("there is no node `{name}`")))?;
+            let node =
+                topology.find(name).ok_or_else(|| SpecError::new("node", format!("there is no node `{name}`")))?;
             self.restarts.push((spec.at, node));
             return Ok(());
         }
@@ -125,6 +126,8 @@ fn find_link(topology: &Topology, a: &str, b: &str) -> Result<usize, SpecError> 
         topology.find(name).ok_or_else(|| SpecError::new(format!("link[{i}]"), format!("there is no node `{name}`")))
     };
     let (na, nb) = (node(0, a)?, node(1, b)?);
-    let port = topology.port_to(na, nb).ok_or_else(|| SpecError::new("link", format!("there is no link between `{a}` and `{b}`")))?;
+    let port = topology
+        .port_to(na, nb)
+        .ok_or_else(|| SpecError::new("link", format!("there is no link between `{a}` and `{b}`")))?;
     Ok(topology.ports(na)[port as usize].link as usize)
 }

@@ -58,7 +58,9 @@ impl Schemes {
         for (key, name) in flows.chain(loads) {
             match name.as_deref() {
                 None => {}
-                Some(IDEAL) => return Err(SpecError::new(key, "`ideal` is the bound for a whole run, not a flow's scheme")),
+                Some(IDEAL) => {
+                    return Err(SpecError::new(key, "`ideal` is the bound for a whole run, not a flow's scheme"));
+                }
                 Some(name) => drop(schemes.add(key, name, scenario, catalogue)?),
             }
         }
