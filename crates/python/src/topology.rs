@@ -38,7 +38,7 @@ fn named(name: &str) -> Result<Format, ScenarioError> {
     Format::ALL
         .into_iter()
         .find(|format| format.name() == name)
-        .ok_or_else(|| ScenarioError::whole(suggest::unknown("format", name, known.into_iter())))
+        .ok_or_else(|| ScenarioError::whole(suggest::unknown("format", name, known)))
 }
 
 fn json(description: &Description) -> Result<String, ScenarioError> {
