@@ -8,6 +8,7 @@ import tomllib
 import jsonschema
 import pytest
 
+import midpath
 from conftest import ROOT
 
 _spec = importlib.util.spec_from_file_location("scenario_reference", ROOT / "scripts" / "scenario_reference.py")
@@ -62,3 +63,41 @@ def test_plain_keys_have_examples():
     rows = [line for line in reference.page().splitlines() if line.startswith("| `")]
     bare = [row for row in rows if row.endswith("|  |") and "[table]" not in row]
     assert bare == []
+
+
+def documented(section):
+    """The names in the first cells of a section of docs/results.md."""
+    page = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    body = page.split(f"\n{section}\n", 1)[1].split("\n## ", 1)[0].split("\n### ", 1)[0]
+    cells = [line.split("|")[1] for line in body.splitlines() if line.startswith("| `")]
+    return [name for cell in cells for name in re.findall(r"`(\w+)`", cell)]
+
+
+RUN = """stop = "50 ms"
+[topology]
+links = [{ a = "a", b = "b", rate = "10 Mbps", delay = "1 ms" }]
+[[flow]]
+from = "a"
+to = "b"
+size = "10 kB"
+[measure]
+series = true
+"""
+
+
+def test_results_page_names_what_a_run_returns():
+    result = midpath.run(midpath.Scenario.from_toml(RUN))
+    for name, table in result.tables.items():
+        assert documented(f"## `{name}`")[: table.num_columns] == table.column_names
+    assert sorted(documented("## `run.json`")) == sorted(result.run)
+    assert sorted(documented("### `summary`")) == sorted(result.summary)
+
+
+@pytest.mark.parametrize("scheme", ["newreno", "cubic", "dctcp", "fixed-window", "udp"])
+def test_page_names_every_parameter(scheme):
+    wrong = midpath.Scenario.from_toml(RUN).with_(scheme=scheme, changes={f"schemes.{scheme}.bogus": 1})
+    with pytest.raises(midpath.ScenarioError, match="the parameters are") as caught:
+        wrong.check()
+    names = re.search(r"the parameters are (\w+(?:, \w+)*)", caught.value.message)[1].split(", ")
+    section = reference.page().split("## `[schemes.NAME]`", 1)[1].split("\n## ", 1)[0]
+    assert [name for name in names if f"`{name}`" not in section] == []
