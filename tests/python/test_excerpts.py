@@ -37,3 +37,16 @@ def test_files_named_are_there(page):
     text = page.read_text(encoding="utf-8")
     named = [(ROOT / path if path else page.parent / link) for path, link in PATH.findall(text)]
     assert [str(path.relative_to(ROOT)) for path in named if not path.exists()] == []
+
+
+@pytest.mark.parametrize("page", SOURCES)
+def test_names_are_in_the_code(page):
+    text = re.sub(r"```.*?```", "", (ROOT / page).read_text(encoding="utf-8"), flags=re.DOTALL)
+    code = "\n".join(path.read_text(encoding="utf-8") for path in ROOT.glob("crates/*/src/**/*.rs"))
+    names = {name for found in re.findall(r"`(?:ctx\.)?(\w+(?:::\w+)+)[`(]", text) for name in found.split("::")}
+    calls = set(re.findall(r"`ctx\.(\w+)", text))
+    declared = re.findall(r"(?:fn|struct|enum|trait|type|mod|const) (\w+)", code)
+    # Fields and variants, each on a line of its own.
+    declared += re.findall(r"^ *(?:pub )?(\w+)(?:[:,({]| =| \{)", code, re.MULTILINE)
+    known = set(declared)
+    assert sorted((names | calls) - known) == []
