@@ -140,14 +140,23 @@ impl<C: CongestionController> Sender<C> {
         self.send(ctx);
     }
 
+    /// What a timeout takes for FlightSize: bytes in the network. RFC 5681's own definition counts whatever is not
+    /// acknowledged; when a hole stays open for many round trips while new data pass it, that is many windows, and the
+    /// threshold would rise. Linux keeps the threshold of the recovery, ns-3 takes the pipe as we do.
+    fn in_network(&self) -> u64 {
+        match self.phase {
+            // Without SACK the inflated window hides the pipe; recovery holds it at the threshold.
+            Phase::Recovery if !self.sack_on() => self.flight().min(self.window.ssthresh),
+            _ => self.pipe(),
+        }
+    }
+
     /// Gives all that is outstanding up for lost.
     fn collapse(&mut self, now: Time) {
         let mss = self.window.mss;
         if self.retries == 1 {
-            // RFC 5681, equation 4; held constant when the same data time out again. In a repair, the pipe is what
-            // is in the network; FlightSize would count what was given up before.
-            let flight = if self.phase == Phase::Loss { self.pipe() } else { self.flight() };
-            let congestion = self.congestion(now, flight);
+            // RFC 5681, equation 4; held constant when the same data time out again.
+            let congestion = self.congestion(now, self.in_network());
             self.window.ssthresh = self.control.on_rto(&self.window, &congestion).max(2 * mss);
         }
         // RFC 5681, §3.1: the loss window is one segment.
