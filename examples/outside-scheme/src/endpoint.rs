@@ -41,7 +41,8 @@ impl Sender {
 
     fn fill_window(&mut self, ctx: &mut EndpointCtx<'_>) {
         let stopped = self.flow.stop.is_some_and(|stop| ctx.now >= stop);
-        while !stopped && self.next < self.size() && self.next - self.acked < (self.window * self.payload as f64) as u64 {
+        while !stopped && self.next < self.size() && self.next - self.acked < (self.window * self.payload as f64) as u64
+        {
             let payload = self.payload.min(self.size() - self.next);
             let mut packet = Packet::new(ctx.flow, self.flow.src, self.flow.dst, HEADERS + payload as u32);
             (packet.seq, packet.payload, packet.ts_val) = (self.next, payload as u16, ctx.now);

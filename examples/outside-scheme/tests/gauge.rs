@@ -35,7 +35,8 @@ fn run(text: &str) -> Result<RunOutput, String> {
 
 fn bottleneck_delay(out: &RunOutput) -> f64 {
     let ports = out.table("ports").unwrap();
-    let busiest = ports.u64("bytes").iter().enumerate().max_by_key(|(i, b)| (ports.u64("rate_bps")[*i] == 10_000_000, **b));
+    let busiest =
+        ports.u64("bytes").iter().enumerate().max_by_key(|(i, b)| (ports.u64("rate_bps")[*i] == 10_000_000, **b));
     ports.f64("delay_mean_s")[busiest.unwrap().0]
 }
 
