@@ -209,7 +209,10 @@ impl Finished {
             ("ports".to_owned(), port_table(setup, &self.ports, self.span)),
         ];
         let mut recording = self.recording;
-        let captures = std::mem::take(&mut recording.captures);
+        let mut captures = std::mem::take(&mut recording.captures);
+        // Parts know theirs in order; the whole order is the scenario's, whatever the parts.
+        let order = setup.captures();
+        captures.sort_by_key(|c| order.iter().position(|o| o.place == c.place));
         if setup.scenario.measure.series {
             tables.push(("series".to_owned(), Finished::series(recording, self.span, setup)));
         }

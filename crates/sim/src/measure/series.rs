@@ -258,6 +258,7 @@ impl Recording {
         let step = self.interval.as_secs_f64();
         let points = if self.interval.is_zero() { 0 } else { span.0.div_ceil(self.interval.0) as usize };
         self.tracks.values_mut().for_each(|t| t.truncate(points));
+        self.groups.iter_mut().for_each(|g| g.truncate(points));
         let tracks = self.finished();
         let rows = || tracks.iter().flat_map(|(k, p)| p.iter().enumerate().map(move |(i, v)| (k, i, *v)));
         let labels: Vec<String> = tracks.keys().map(|k| label(k.0)).collect();
