@@ -333,8 +333,13 @@ impl Node {
         driver.dropped(None, packet, Drop::Undeliverable);
         if packet.kind == Kind::Segment && !packet.flags.has(Flags::RST) && packet.src != self.id {
             let mut reset = Packet::new(packet.flow, self.id, packet.src, RESET_SIZE);
-            reset.flags = Flags::RST.with(Flags::ACK);
-            reset.ack = packet.seq + u64::from(packet.payload);
+            // The number that the sender expects next, if it has said so; else what it has sent is acknowledged.
+            if packet.flags.has(Flags::ACK) {
+                (reset.flags, reset.seq) = (Flags::RST, packet.ack);
+            } else {
+                reset.flags = Flags::RST.with(Flags::ACK);
+                reset.ack = packet.seq.saturating_add(u64::from(packet.payload));
+            }
             self.out.push((None, pool.insert(reset)));
         }
     }
