@@ -134,6 +134,21 @@ mod tests {
         assert!(catalogue.contains("mine") && catalogue.build("mine", &json!({})).is_ok());
     }
 
+    #[test]
+    fn every_parameter_is_documented_with_its_default() {
+        let page = include_str!("../../../docs/schemes/tcp.md");
+        let tables = [
+            serde_json::to_value(tcp::CubicParams::default()),
+            serde_json::to_value(tcp::DctcpParams::default()),
+            serde_json::to_value(tcp::FixedWindowParams::default()),
+        ];
+        for (key, value) in tables.iter().flatten().flat_map(|t| t.as_object().expect("a table")) {
+            let value = value.as_str().map_or(value.to_string(), str::to_owned);
+            let row = format!("| `{key}` | {} |", if value == "null" { "by scheme" } else { &value });
+            assert!(page.contains(&row), "docs/schemes/tcp.md lacks `{row}`");
+        }
+    }
+
     #[cfg(feature = "schema")]
     #[test]
     fn every_parameter_is_in_the_schema() {

@@ -128,7 +128,12 @@ impl<C: CongestionController> Sender<C> {
 
     /// A reset counts only at the number that is expected next (RFC 5961, §3.2); other kinds of packet are not TCP's.
     pub(super) fn on_reset(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
-        if packet.kind == Kind::Segment && self.state != State::SynSent && packet.seq == self.peer_next {
+        let believed = match self.state {
+            // RFC 9293, §3.10.7.3: one that acknowledges the SYN refuses the connection.
+            State::SynSent => packet.flags.has(Flags::ACK) && packet.ack == 0,
+            _ => packet.seq == self.peer_next,
+        };
+        if packet.kind == Kind::Segment && believed {
             ctx.finish();
         }
     }

@@ -44,7 +44,7 @@ prop_compose! {
 /// Never a reset that is believed, and never the peer's real FIN: those end the test too soon.
 fn defused(mut p: Packet) -> Packet {
     if p.flags.has(Flags::RST) {
-        p.seq |= 1 << 50;
+        (p.seq, p.ack) = (p.seq | 1 << 50, p.ack | 1 << 50);
     }
     p
 }

@@ -1,11 +1,13 @@
 //! The retransmission timer: back-off, Karn, go-back, giving up; and the closed window.
 
 use midpath_core::packet::{Flags, Packet};
-use midpath_core::units::Time;
+use midpath_core::queue::{Limit, QueueSpec};
+use midpath_core::units::{Rate, Time};
 
 use super::harness::{FLOW, Fate, HOSTS, Lab, MSS, Setup, repeats};
 use crate::tcp::TcpParams;
 use crate::tcp::newreno::NewRenoConfig;
+use crate::tcp::params::GrowthRule;
 use crate::tcp::sender::Phase;
 
 fn lab(setup: Setup, tcp: TcpParams) -> Lab<NewRenoConfig> {
@@ -113,4 +115,26 @@ fn a_closed_window_is_probed_until_it_opens() {
     lab.inject(0, ack(1, 2 * MSS));
     lab.run_until(lab.now + Time::from_ms(1));
     assert_eq!(lab.data().filter(|s| u64::from(s.packet.payload) == MSS).count(), 2);
+}
+
+/// A hole that stays open while new data pass it piles up unacknowledged bytes. They are not in the network, and a
+/// timeout must not take half of them for its threshold.
+#[test]
+fn a_long_recovery_does_not_raise_the_threshold() {
+    for sack in [true, false] {
+        // 10 Mbps, 50 ms, the same of queue: slow start overshoots by 42 segments, and NewReno mends one per round trip
+        // until the timer expires. With SACK one segment is lost for a whole second.
+        let queue = QueueSpec::DropTail { limit: Limit::Time(Time::from_ms(50)) };
+        let setup =
+            Setup { size: None, rate: Rate::from_mbps(10), delay: Time::from_ms(25), queue, ..Setup::default() };
+        let tcp = TcpParams { sack, growth: GrowthRule::PerAck, ..TcpParams::default() };
+        let mut lab = lab(setup, tcp).without_log().treat(move |s| {
+            let stuck = sack && s.is_data() && s.packet.seq == 200 * MSS && s.at < Time::from_secs(1);
+            if stuck { Fate::Lose } else { Fate::Pass }
+        });
+        while lab.report().timeouts == 0 && lab.step(Time::from_secs(5)) {}
+        let threshold = lab.sender().window().ssthresh / MSS;
+        // The path holds 83 segments.
+        assert!(lab.report().timeouts == 1 && threshold <= 42, "SACK {sack}: {threshold} at {}", lab.now);
+    }
 }

@@ -106,3 +106,18 @@ fn a_lost_last_ack_or_fin_is_mended() {
         assert_eq!(lab.report().delivered, 100 * MSS);
     }
 }
+
+/// The peer's last ACK is lost for so long that nobody is there any more: its host resets the receiver, which goes.
+#[test]
+fn a_receiver_whose_peer_has_gone_is_reset() {
+    let mut lab = lab(Setup::default(), TcpParams::default()).treat(|s| {
+        let last = s.from == 0 && s.packet.ack == 1;
+        let again = s.from == 1 && s.flags().has(Flags::FIN) && s.at < Time::from_secs(10);
+        if last || (again && s.at > Time::from_secs(1)) { Fate::Lose } else { Fate::Pass }
+    });
+    lab.run();
+    let [sender, receiver] = lab.finished().map(|t| t.expect("finished"));
+    assert!(sender < Time::from_secs(4) && receiver < Time::from_secs(20), "{sender} {receiver}");
+    let resets = lab.log().iter().filter(|s| s.flags().has(Flags::RST)).count();
+    assert_eq!(resets, 1);
+}
