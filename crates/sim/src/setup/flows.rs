@@ -25,8 +25,8 @@ pub struct FlowInfo {
     pub flow: Flow,
     /// Links on the path.
     pub hops: u32,
-    /// From its start to its last byte's arrival on an unloaded path, without handshake: packets of the path's MTU back
-    /// to back at the bottleneck's rate, the first one stored and forwarded at each hop.
+    /// From its start to its last byte's arrival on an unloaded path, without handshake: packets of the path's MTU sent
+    /// back to back, stored and forwarded at each hop.
     pub unloaded: Option<Time>,
     /// Propagation both ways, and one full packet out.
     pub rtt: Time,
@@ -156,10 +156,24 @@ pub fn wire_bytes(size: Bytes, mtu: u32) -> u64 {
     size.0.saturating_add(size.0.div_ceil(payload).max(1).saturating_mul(u64::from(HEADERS)))
 }
 
+/// When the last packet of `size` payload bytes arrives, sent back to back: full packets, then what is left.
+///
+/// That is the longest chain of "this hop after that packet": full packets fill the hops up to one of them and queue at
+/// the slowest of these; from there on the last packet, which may be smaller, is alone on the way.
 fn unloaded_time(path: &Unloaded, size: Bytes, mtu: u32) -> Time {
-    let all = wire_bytes(size, mtu);
-    let first = all.min(u64::from(mtu));
-    path.packet_time(Bytes(first)).saturating_add(path.bottleneck.time_for(Bytes(all - first)))
+    let payload = u64::from(mtu.saturating_sub(HEADERS).max(1));
+    let full = size.0.saturating_sub(1) / payload;
+    let last = Bytes(size.0.max(1) - full * payload + u64::from(HEADERS));
+    let mut longest = path.packet_time(last);
+    let (mut before, mut slowest, mut after) = (path.delay, Time::ZERO, longest.saturating_sub(path.delay));
+    for rate in path.rates.iter().filter(|_| full > 0) {
+        let time = rate.time_for(Bytes(u64::from(mtu)));
+        (before, slowest) = (before.saturating_add(time), slowest.max(time));
+        let queued = Time(slowest.0.saturating_mul(full - 1));
+        longest = longest.max(before.saturating_add(queued).saturating_add(after));
+        after = after.saturating_sub(rate.time_for(last));
+    }
+    longest
 }
 
 struct Links<'a>(&'a Topology);
@@ -231,4 +245,39 @@ pub fn path(routes: &TableRoutes, topology: &Topology, src: usize, dst: usize, i
         Ecmp::Flow => ShortestPath::pick_index(ports.len(), i, NodeId(dst as u32), NodeId(node as u32)),
         Ecmp::Packet | Ecmp::Off => 0,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Packet by packet and hop by hop.
+    fn stepped(path: &Unloaded, packets: &[u64]) -> Time {
+        let mut free = vec![Time::ZERO; path.rates.len()];
+        let mut arrival = Time::ZERO;
+        for size in packets {
+            arrival = Time::ZERO;
+            for (rate, free) in path.rates.iter().zip(&mut free) {
+                arrival = arrival.max(*free) + rate.time_for(Bytes(*size));
+                *free = arrival;
+            }
+        }
+        arrival + path.delay
+    }
+
+    proptest! {
+        #[test]
+        fn the_unloaded_time_is_that_of_the_last_packet(
+            rates in prop::collection::vec(1u64..100, 1..6), size in 1u64..40_000, delay in 0u64..1000,
+        ) {
+            let rates: Vec<Rate> = rates.into_iter().map(Rate::from_mbps).collect();
+            let bottleneck = rates.iter().copied().min().unwrap_or_default();
+            let path = Unloaded { links: Vec::new(), delay: Time::from_us(delay), bottleneck, mtu: 1500, rates };
+            let full = (size - 1) / 1448;
+            let mut packets = vec![1500; full as usize];
+            packets.push(size - full * 1448 + 52);
+            prop_assert_eq!(unloaded_time(&path, Bytes(size), 1500), stepped(&path, &packets));
+        }
+    }
 }

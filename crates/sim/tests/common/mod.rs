@@ -1,6 +1,8 @@
 //! What the tests share: running a scenario, and statistics over runs.
 #![allow(dead_code)] // each test binary uses its part
 
+pub mod scene;
+
 use std::path::Path;
 
 use midpath_sim::{RunOptions, RunOutput, run_text};
