@@ -105,13 +105,46 @@ pub fn flow_list(bytes: &[u8]) {
     }
 }
 
-/// A packet from the wire.
+/// A packet from the wire: as it is, and with whatever stands guard before the options put right.
 pub fn packet(bytes: &[u8]) {
-    if let Ok(packet) = wire::decode(bytes) {
-        let mut again = Vec::new();
-        wire::encode(&packet, &mut again);
-        assert!(packet.sack_blocks().len() <= midpath_core::packet::MAX_SACK);
+    for bytes in [bytes.to_vec(), admissible(bytes, 6), admissible(bytes, 253)] {
+        if let Ok(packet) = wire::decode(&bytes) {
+            assert!(packet.sack_blocks().len() <= midpath_core::packet::MAX_SACK);
+            let mut again = Vec::new();
+            wire::encode(&packet, &mut again);
+        }
     }
+}
+
+/// The same bytes as an IPv4 packet of `protocol` whose addresses, length, ports and checksums are in order (RFC 791, RFC 9293).
+pub fn admissible(bytes: &[u8], protocol: u8) -> Vec<u8> {
+    let mut b = bytes.to_vec();
+    b.resize(b.len().clamp(40, 1500), 0);
+    let length = (b.len() as u16).to_be_bytes();
+    (b[0], b[9], b[12], b[13], b[16], b[17]) = (0x45, protocol, 10, 0, 10, 1);
+    b[2..4].copy_from_slice(&length);
+    put_checksum(&mut b, 0..20, 10, 0);
+    if protocol == 6 {
+        let header = (usize::from(b[32] >> 4) * 4).clamp(20, 60).min(b.len() - 20) / 4 * 4;
+        b[32] = ((header / 4) << 4) as u8;
+        (b[20], b[22]) = (b[20] | 0x80, 0x14);
+        // The pseudo header: addresses, protocol and length.
+        let addresses: u32 = b[12..20].chunks(2).map(|w| u32::from(u16::from_be_bytes([w[0], w[1]]))).sum();
+        let pseudo = addresses + u32::from(protocol) + (b.len() - 20) as u32;
+        put_checksum(&mut b, 20..20 + header, 36, pseudo);
+    }
+    b
+}
+
+/// Writes the Internet checksum (RFC 1071) of `range` at `at`; `start` is what else it covers.
+fn put_checksum(bytes: &mut [u8], range: std::ops::Range<usize>, at: usize, start: u32) {
+    bytes[at..at + 2].fill(0);
+    let words = bytes[range].chunks(2).map(|w| u32::from(u16::from_be_bytes([w[0], w[1]])));
+    let mut sum = start + words.sum::<u32>();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    bytes[at..at + 2].copy_from_slice(&(!(sum as u16)).to_be_bytes());
 }
 
 /// A quantity: what is read prints as text that reads as the same.
