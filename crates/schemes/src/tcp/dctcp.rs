@@ -21,7 +21,7 @@ pub struct DctcpParams {
     /// Weight of the newest window in the estimate of the marked share. 1/16 is RFC 8257, §4.2.
     #[serde(deserialize_with = "share")]
     pub g: f64,
-    /// The estimate before the first window. 1 is RFC 8257, §4.2: the first mark halves the window.
+    /// The estimate before the first window. 1 is Linux's `dctcp_alpha_on_init`: the first mark halves the window.
     #[serde(deserialize_with = "share")]
     pub initial_alpha: f64,
 }

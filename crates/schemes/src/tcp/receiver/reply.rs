@@ -1,0 +1,76 @@
+//! What a receiver says: ACKs, SACK blocks, echoes of congestion marks.
+
+use midpath_core::packet::{Ecn, Flags, Packet};
+use midpath_core::roles::EndpointCtx;
+use midpath_core::units::Time;
+
+use super::{RECENT, Receiver, State};
+use crate::tcp::cc::Echo;
+use crate::tcp::segment::put_sack;
+
+impl Receiver {
+    /// RFC 2018, §4: the range that holds the newest segment goes to the front of those to be reported.
+    pub(super) fn remember(&mut self, at: u64) {
+        let newest = self.held.containing(at);
+        let mut kept = [0; RECENT];
+        let mut n = 0;
+        if newest.is_some() {
+            (kept[0], n) = (at, 1);
+        }
+        for &old in &self.recent[..self.recent_len] {
+            let range = self.held.containing(old);
+            if n < RECENT && range.is_some() && range != newest {
+                kept[n] = old;
+                n += 1;
+            }
+        }
+        (self.recent, self.recent_len) = (kept, n);
+    }
+
+    /// What the marks on a data packet mean for the echo.
+    pub(super) fn see_mark(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
+        let marked = packet.ecn == Ecn::Ce;
+        match self.settings.echo {
+            // RFC 3168, §6.1.3: from a mark until CWR. A marked packet with CWR starts a new echo.
+            Echo::UntilCwr => self.echo = marked || (self.echo && !packet.flags.has(Flags::CWR)),
+            // RFC 8257, §3.2, figure 1: what was received before the change is acknowledged first, with the old echo.
+            Echo::Exact => {
+                if marked != self.echo && self.pending > 0 {
+                    self.acknowledge(ctx);
+                }
+                self.echo = marked;
+            }
+        }
+    }
+
+    /// Sends an ACK of all that has come in order, with what has come beyond it.
+    #[inline]
+    pub(super) fn acknowledge(&mut self, ctx: &mut EndpointCtx<'_>) {
+        let mut p = self.ends.packet(0, ctx.now, self.ts_recent);
+        p.ack = self.next;
+        p.flags = if self.state == State::LastAck { Flags::ACK.with(Flags::FIN) } else { Flags::ACK };
+        if self.echo {
+            p.flags = p.flags.with(Flags::ECE);
+        }
+        if !self.held.is_empty() && self.settings.tcp.sack {
+            self.report_held(&mut p);
+        }
+        ctx.send(p);
+        self.last_ack = self.next;
+        self.pending = 0;
+        self.delack_at = Time::MAX;
+    }
+
+    /// RFC 2018, §4: the newest range first, then those reported most recently.
+    fn report_held(&self, p: &mut Packet) {
+        let mut blocks = [(0, 0); RECENT];
+        let mut n = 0;
+        for range in self.recent[..self.recent_len].iter().filter_map(|at| self.held.containing(*at)) {
+            if !blocks[..n].contains(&range) {
+                blocks[n] = range;
+                n += 1;
+            }
+        }
+        put_sack(p, &blocks[..n]);
+    }
+}
