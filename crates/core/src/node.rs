@@ -221,6 +221,11 @@ impl Node {
     fn outbound(&mut self, now: Time, port: PortId, id: PacketId, pool: &mut Pool, driver: &mut impl Driver) {
         let slot = &mut self.slots[usize::from(port.0)];
         if matches!(slot.discipline, Discipline::Held(_)) {
+            if slot.idle_armed && slot.free_at <= now {
+                // What starts now waits no longer when another arrives now, as on a timetable.
+                self.poll(port, now, pool, driver);
+            }
+            let slot = &mut self.slots[usize::from(port.0)];
             let marks = slot.counters.marks;
             self.with_held(port, now, pool, |p, ctx| p.outbound(id, ctx));
             let slot = &mut self.slots[usize::from(port.0)];

@@ -30,6 +30,8 @@ pub struct CodelState {
     count: u32,
     last_count: u32,
     dropping: bool,
+    /// A packet was chosen in the dropping state; the next choice is scheduled if the packet after it is as late.
+    chosen: bool,
 }
 
 impl CodelState {
@@ -52,18 +54,18 @@ impl CodelState {
     }
 
     /// §5.6: told of each packet that reaches the head; says whether this one is to be dropped (or marked).
-    /// After `true` the caller drops it and asks again with the next one, unless it marked it, in which case it sends it.
+    /// After `true` the caller drops it and asks again with the next one, or marks it, says so with
+    /// [`CodelState::on_mark`], and sends it.
     pub fn on_dequeue(&mut self, now: Time, sojourn: Time, left_bytes: u64, mtu: u32, p: &CodelParams) -> bool {
         let ok = self.ok_to_drop(now, sojourn, left_bytes, mtu, p);
         if self.dropping {
-            if !ok {
-                self.dropping = false;
-            } else if now >= self.drop_next {
-                self.count += 1;
+            self.dropping = ok;
+            if ok && self.chosen {
                 self.drop_next = self.control_law(self.drop_next, p);
-                return true;
             }
-            return false;
+            self.chosen = ok && now >= self.drop_next;
+            self.count += u32::from(self.chosen);
+            return self.chosen;
         }
         if !ok {
             return false;
@@ -79,6 +81,14 @@ impl CodelState {
         true
     }
 
+    /// The chosen packet was marked: the next choice is scheduled without looking at the packet after it, as in Linux
+    /// (RFC 8289 has no pseudo-code for ECN).
+    pub fn on_mark(&mut self, p: &CodelParams) {
+        if std::mem::take(&mut self.chosen) {
+            self.drop_next = self.control_law(self.drop_next, p);
+        }
+    }
+
     /// Whether it is in the dropping state.
     pub const fn dropping(&self) -> bool {
         self.dropping
@@ -88,6 +98,7 @@ impl CodelState {
     pub fn on_empty(&mut self) {
         self.first_above = Time::ZERO;
         self.dropping = false;
+        self.chosen = false;
     }
 }
 
@@ -138,6 +149,7 @@ impl Port for Codel {
             }
             if self.params.ecn && ctx.pool[id].ecn.capable() {
                 ctx.mark(id);
+                self.state.on_mark(&self.params);
                 return Some(id);
             }
             ctx.drop(id, Drop::Aqm);

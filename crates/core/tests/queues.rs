@@ -1,0 +1,415 @@
+//! Queues at a node's port against oracles: naive models written from the definitions, not from the code.
+
+mod common;
+
+use std::collections::VecDeque;
+
+use common::{Bench, RATE, cases, packet};
+use midpath_core::packet::{Ecn, PortId};
+use midpath_core::queue::{CodelParams, Discipline, Limit, QueueSpec, RedParams};
+use midpath_core::roles::Drop;
+use midpath_core::units::{Bytes, Rate, Time};
+use proptest::prelude::*;
+
+const OUT: PortId = PortId(1);
+
+/// An arrival: how long after the one before, and what.
+#[derive(Debug, Clone, Copy)]
+struct Arrival {
+    at: Time,
+    size: u32,
+    flow: u32,
+    ecn: Ecn,
+}
+
+/// Arrivals whose gaps often hit the ends of transmissions exactly (quarters of a full packet's 1.2 ms).
+fn arrivals(most: usize, flows: u32) -> impl Strategy<Value = Vec<Arrival>> {
+    let gap =
+        prop_oneof![4 => (0u64..8).prop_map(|q| Time::from_us(300 * q)), 1 => (0u64..2_000_000_000).prop_map(Time)];
+    let size = prop_oneof![2 => Just(1500u32), 1 => Just(375u32), 1 => 40u32..1500];
+    let ecn = prop_oneof![Just(Ecn::NotEct), Just(Ecn::Ect0), Just(Ecn::Ect1), Just(Ecn::Ce)];
+    prop::collection::vec((gap, size, 0..flows, ecn), 1..most).prop_map(|list| {
+        let mut at = Time::ZERO;
+        let place = |(gap, size, flow, ecn): (Time, u32, u32, Ecn)| {
+            at += gap;
+            Arrival { at, size, flow, ecn }
+        };
+        list.into_iter().map(place).collect()
+    })
+}
+
+fn run(rate: Rate, queue: Discipline, arrivals: &[Arrival]) -> Bench {
+    let mut bench = Bench::of_queue(rate, queue);
+    for (i, a) in arrivals.iter().enumerate() {
+        bench.arrive(a.at, PortId(0), packet(a.flow, i as u64, a.size, a.ecn));
+    }
+    bench.run_out();
+    assert_eq!(bench.pool.live(), 0, "all packets have been sent or dropped");
+    assert_eq!(bench.log.sent.len() + bench.log.lost.len(), arrivals.len());
+    let mut last = Time::ZERO;
+    for s in &bench.log.sent {
+        assert!(s.start >= last, "one at a time");
+        assert!(s.end - s.start >= rate.time_for(Bytes(s.packet.size.into())));
+        last = s.end;
+    }
+    bench
+}
+
+/// What was sent: which, when, and with what mark.
+fn sent(bench: &Bench) -> Vec<(u64, Time, Time, Ecn)> {
+    bench.log.sent.iter().map(|s| (s.packet.seq, s.start, s.end, s.packet.ecn)).collect()
+}
+
+/// What was dropped: which, why, and when.
+fn lost(bench: &Bench) -> Vec<(u64, Drop, Time)> {
+    bench.log.lost.iter().map(|l| (l.packet.seq, l.why, l.at)).collect()
+}
+
+fn red(ecn: bool, gentle: bool) -> RedParams {
+    // A heavy weight, so that the average moves within a test's few packets.
+    RedParams { min: Limit::Bytes(1000), max: Limit::Bytes(5000), max_p: 0.3, weight: 0.3, ecn, gentle }
+}
+
+fn fifo_specs() -> impl Strategy<Value = QueueSpec> {
+    let limit = prop_oneof![
+        (1500u64..12_000).prop_map(Limit::Bytes),
+        (1u64..8).prop_map(Limit::Packets),
+        (1u64..8).prop_map(|ms| Limit::Time(Time::from_ms(ms))),
+    ];
+    let threshold = prop_oneof![(0u64..6_000).prop_map(Limit::Bytes), (0u64..4).prop_map(Limit::Packets)];
+    (limit, threshold, 0usize..3, any::<bool>(), any::<bool>()).prop_map(|(limit, threshold, kind, ecn, gentle)| {
+        match kind {
+            0 => QueueSpec::DropTail { limit },
+            1 => QueueSpec::Step { limit, threshold },
+            _ => QueueSpec::Red { limit, params: red(ecn, gentle) },
+        }
+    })
+}
+
+proptest! {
+    #![proptest_config(cases(400))]
+
+    /// A held FIFO takes the same decisions as a timetable, at the same times, with the same draws.
+    #[test]
+    fn held_fifos_decide_as_timetables_do(spec in fifo_specs(), arrivals in arrivals(60, 3)) {
+        let (table, held) = (run(RATE, spec.build(RATE), &arrivals), run(RATE, spec.build(RATE).held(), &arrivals));
+        prop_assert_eq!(lost(&table), lost(&held));
+        prop_assert_eq!(sent(&table), sent(&held));
+        let marked = |b: &Bench| b.log.marked.iter().map(|m| m.seq).collect::<Vec<_>>();
+        prop_assert_eq!(marked(&table), marked(&held));
+        let (a, b) = (table.node.counters(OUT), held.node.counters(OUT));
+        prop_assert_eq!((a.packets, a.bytes, a.marks, a.waited), (b.packets, b.bytes, b.marks, b.waited));
+        prop_assert_eq!((a.drops_queue, a.drops_aqm), (b.drops_queue, b.drops_aqm));
+    }
+
+    /// Every byte of a drop-tail queue is accounted for: against a list of all packets with their times.
+    #[test]
+    fn drop_tail_counts_every_byte(spec in fifo_specs(), arrivals in arrivals(60, 3)) {
+        let bound = spec.limit().bound(RATE);
+        let bench = run(RATE, QueueSpec::DropTail { limit: spec.limit() }.build(RATE), &arrivals);
+        let (mut taken, mut refused): (Vec<(u64, Time, Time)>, Vec<u64>) = (Vec::new(), Vec::new());
+        let (mut most, mut free) = (0, Time::ZERO);
+        for (i, a) in arrivals.iter().enumerate() {
+            let waiting = taken.iter().filter(|t| t.1 > a.at);
+            let bytes: u64 = waiting.clone().map(|t| u64::from(arrivals[t.0 as usize].size)).sum();
+            if bytes + u64::from(a.size) > bound.bytes || waiting.count() as u64 >= bound.packets {
+                refused.push(i as u64);
+                continue;
+            }
+            let start = free.max(a.at);
+            free = start + RATE.time_for(Bytes(a.size.into()));
+            taken.push((i as u64, start, free));
+            if start > a.at {
+                most = most.max(bytes + u64::from(a.size));
+            }
+        }
+        prop_assert_eq!(bench.log.sent.iter().map(|s| (s.packet.seq, s.start, s.end)).collect::<Vec<_>>(), taken);
+        prop_assert_eq!(bench.log.lost.iter().map(|l| l.packet.seq).collect::<Vec<_>>(), refused);
+        prop_assert!(bench.log.lost.iter().all(|l| l.why == Drop::Queue && l.port == Some(OUT)));
+        prop_assert_eq!(bench.node.counters(OUT).max_bytes, most);
+        prop_assert_eq!(bench.node.counters(OUT).drops_queue, bench.log.lost.len() as u64);
+    }
+
+    /// Marks are for packets that can carry them (RFC 3168, §5); the others are dropped by RED and CoDel, and let through by
+    /// a step. A packet that came with CE keeps it.
+    #[test]
+    fn only_ecn_capable_packets_are_marked(spec in fifo_specs(), arrivals in arrivals(60, 3)) {
+        let codel = QueueSpec::Codel { limit: spec.limit(), params: CodelParams { ecn: true, ..quick() } };
+        for spec in [spec, codel] {
+            let bench = run(RATE, spec.build(RATE), &arrivals);
+            let ecn = matches!(spec, QueueSpec::Step { .. } | QueueSpec::Codel { .. })
+                || matches!(spec, QueueSpec::Red { params: RedParams { ecn: true, .. }, .. });
+            for s in &bench.log.sent {
+                let before = arrivals[s.packet.seq as usize].ecn;
+                let changed = s.packet.ecn != before;
+                prop_assert!(!changed || (ecn && before.capable() && s.packet.ecn == Ecn::Ce));
+            }
+            for m in &bench.log.marked {
+                prop_assert!(arrivals[m.seq as usize].ecn.capable());
+            }
+            prop_assert_eq!(bench.node.counters(OUT).marks, bench.log.marked.len() as u64);
+            // With ECN on, what is chosen and capable is marked, never dropped.
+            if ecn {
+                prop_assert!(bench.log.lost.iter().all(|l| l.why == Drop::Queue || !arrivals[l.packet.seq as usize].ecn.capable()));
+            }
+        }
+    }
+}
+
+// CoDel -----------------------------------------------------------------------------------------------------------------------
+
+/// Small enough that a short test enters and leaves the dropping state many times.
+fn quick() -> CodelParams {
+    CodelParams { target: Time::from_ms(2), interval: Time::from_ms(8), ecn: false }
+}
+
+/// RFC 8289, §5, word for word: `codel_queue_t`. Times are picoseconds; `f64` as in the RFC would not be exact at ties.
+struct Rfc8289 {
+    queue: VecDeque<(u64, u32, Time, Ecn)>,
+    bytes: u64,
+    params: CodelParams,
+    first_above_time: Time,
+    drop_next: Time,
+    count: u32,
+    lastcount: u32,
+    dropping: bool,
+    dropped: Vec<u64>,
+    marked: Vec<u64>,
+}
+
+type Waiting = (u64, u32, Time, Ecn);
+
+impl Rfc8289 {
+    fn new(params: CodelParams) -> Rfc8289 {
+        Rfc8289 {
+            queue: VecDeque::new(),
+            bytes: 0,
+            params,
+            first_above_time: Time::ZERO,
+            drop_next: Time::ZERO,
+            count: 0,
+            lastcount: 0,
+            dropping: false,
+            dropped: Vec::new(),
+            marked: Vec::new(),
+        }
+    }
+
+    /// §5.5
+    fn dodequeue(&mut self, now: Time) -> (Option<Waiting>, bool) {
+        let Some(p) = self.queue.pop_front() else {
+            self.first_above_time = Time::ZERO;
+            return (None, false);
+        };
+        self.bytes -= u64::from(p.1);
+        let sojourn_time = now - p.2;
+        if sojourn_time < self.params.target || self.bytes <= 1500 {
+            self.first_above_time = Time::ZERO;
+            (Some(p), false)
+        } else if self.first_above_time == Time::ZERO {
+            self.first_above_time = now + self.params.interval;
+            (Some(p), false)
+        } else {
+            (Some(p), now >= self.first_above_time)
+        }
+    }
+
+    /// §5.3
+    fn control_law(&self, t: Time) -> Time {
+        t + Time((self.params.interval.0 as f64 / f64::from(self.count).sqrt()).round() as u64)
+    }
+
+    /// What "drop" is with ECN (§6.2 leaves it open; as Linux does): mark instead, and let that packet go.
+    fn marks(&mut self, p: Option<Waiting>) -> bool {
+        let Some(p) = p.filter(|p| self.params.ecn && p.3.capable()) else { return false };
+        self.marked.push(p.0);
+        true
+    }
+
+    /// §5.6
+    fn dequeue(&mut self, now: Time) -> Option<Waiting> {
+        let (mut p, mut ok_to_drop) = self.dodequeue(now);
+        if self.dropping {
+            if !ok_to_drop {
+                self.dropping = false;
+            }
+            while now >= self.drop_next && self.dropping {
+                self.count += 1;
+                if self.marks(p) {
+                    self.drop_next = self.control_law(self.drop_next);
+                    return p;
+                }
+                self.dropped.extend(p.map(|p| p.0));
+                (p, ok_to_drop) = self.dodequeue(now);
+                if ok_to_drop {
+                    self.drop_next = self.control_law(self.drop_next);
+                } else {
+                    self.dropping = false;
+                }
+            }
+        } else if ok_to_drop {
+            if !self.marks(p) {
+                self.dropped.extend(p.map(|p| p.0));
+                (p, _) = self.dodequeue(now);
+            }
+            self.dropping = true;
+            let delta = self.count.saturating_sub(self.lastcount);
+            self.count = 1;
+            if delta > 1 && now.saturating_sub(self.drop_next) < self.params.interval * 16 {
+                self.count = delta;
+            }
+            self.drop_next = self.control_law(now);
+            self.lastcount = self.count;
+        }
+        p
+    }
+}
+
+/// The RFC's queue before a transmitter: what it sends (which and when).
+fn rfc8289(params: CodelParams, arrivals: &[Arrival]) -> (Vec<(u64, Time)>, Rfc8289) {
+    let mut q = Rfc8289::new(params);
+    let (mut free, mut out) = (Time::ZERO, Vec::new());
+    let serve = |q: &mut Rfc8289, out: &mut Vec<(u64, Time)>, now: Time| match q.dequeue(now) {
+        Some(p) => {
+            out.push((p.0, now));
+            now + RATE.time_for(Bytes(p.1.into()))
+        }
+        None => now,
+    };
+    for (i, a) in arrivals.iter().enumerate() {
+        // A transmitter that becomes idle is served before a packet that arrives then.
+        while free <= a.at && !q.queue.is_empty() {
+            free = serve(&mut q, &mut out, free);
+        }
+        q.queue.push_back((i as u64, a.size, a.at, a.ecn));
+        q.bytes += u64::from(a.size);
+        if free <= a.at {
+            free = serve(&mut q, &mut out, a.at);
+        }
+    }
+    while !q.queue.is_empty() {
+        free = serve(&mut q, &mut out, free);
+    }
+    (out, q)
+}
+
+/// Arrivals at twice the link's rate in bursts with pauses: sojourn times that rise, stay, and fall again.
+fn waves() -> impl Strategy<Value = Vec<Arrival>> {
+    let burst = (1usize..40, 100u64..1500, 0u64..60_000);
+    prop::collection::vec(burst, 1..12).prop_map(|bursts| {
+        let (mut at, mut all) = (Time::ZERO, Vec::new());
+        for (n, gap_us, pause_us) in bursts {
+            for i in 0..n {
+                at += Time::from_us(gap_us);
+                let (size, ecn) = ([1500, 900, 300][i % 3], [Ecn::NotEct, Ecn::Ect0][i / 2 % 2]);
+                all.push(Arrival { at, size, flow: 0, ecn });
+            }
+            at += Time::from_us(pause_us);
+        }
+        all
+    })
+}
+
+proptest! {
+    #![proptest_config(cases(400))]
+
+    #[test]
+    fn codel_does_as_rfc_8289_says(arrivals in waves(), ecn in any::<bool>()) {
+        let params = CodelParams { ecn, ..quick() };
+        let spec = QueueSpec::Codel { limit: Limit::Bytes(u64::MAX), params };
+        let bench = run(RATE, spec.build(RATE), &arrivals);
+        let (out, oracle) = rfc8289(params, &arrivals);
+        prop_assert_eq!(lost(&bench).iter().map(|l| l.0).collect::<Vec<_>>(), oracle.dropped);
+        prop_assert_eq!(bench.log.marked.iter().map(|m| m.seq).collect::<Vec<_>>(), oracle.marked);
+        prop_assert_eq!(sent(&bench).iter().map(|s| (s.0, s.1)).collect::<Vec<_>>(), out);
+    }
+}
+
+// DRR -----------------------------------------------------------------------------------------------------------------------
+
+proptest! {
+    #![proptest_config(cases(200))]
+
+    /// Flows that always have something to send get equal shares of bytes, whatever the sizes of their packets: at any
+    /// time two differ by less than a quantum and a packet (Shreedhar and Varghese, 1996, lemma 2, from the start on).
+    #[test]
+    fn drr_shares_are_equal_within_a_quantum_and_a_packet(
+        sizes in prop::collection::vec(prop::collection::vec(40u32..=1500, 1..4), 2..6), quantum in 100u32..4000,
+    ) {
+        // The first packet finds the transmitter idle and nobody to share with: it is somebody else's.
+        let mut arrivals = vec![Arrival { at: Time::ZERO, size: 1500, flow: sizes.len() as u32, ecn: Ecn::NotEct }];
+        for (flow, sizes) in sizes.iter().enumerate() {
+            let mut bytes = 0;
+            for size in sizes.iter().cycle() {
+                if bytes > 60_000 { break }
+                bytes += size;
+                arrivals.push(Arrival { at: Time::ZERO, size: *size, flow: flow as u32, ecn: Ecn::NotEct });
+            }
+        }
+        let bench = run(RATE, QueueSpec::Drr { limit: Limit::Bytes(u64::MAX), quantum }.build(RATE), &arrivals);
+        let mut served = vec![0u64; sizes.len()];
+        for s in &bench.log.sent[1..] {
+            served[s.packet.flow.0 as usize] += u64::from(s.packet.size);
+            let (least, most) = (served.iter().min().unwrap(), served.iter().max().unwrap());
+            if *most > 60_000 { break }
+            prop_assert!(most - least < u64::from(quantum) + 1500, "{served:?}");
+        }
+    }
+
+    /// The transmitter is idle only when nothing waits, packets of a flow keep their order, and when there is no room
+    /// the flow that has most waiting loses its newest packet.
+    #[test]
+    fn drr_works_on_and_sheds_from_the_longest(arrivals in arrivals(80, 4), limit in 1500u64..9000, quantum in 100u32..3000) {
+        let bench = run(RATE, QueueSpec::Drr { limit: Limit::Bytes(limit), quantum }.build(RATE), &arrivals);
+        let start_of = |seq: u64| bench.log.sent.iter().find(|s| s.packet.seq == seq).map(|s| s.start);
+        // Work-conserving: a gap before a packet means that all earlier arrivals are over.
+        for pair in bench.log.sent.windows(2).filter(|p| p[1].start > p[0].end) {
+            let at = arrivals[pair[1].packet.seq as usize].at;
+            prop_assert_eq!(pair[1].start, at, "it starts on arrival");
+            for (i, _) in arrivals.iter().enumerate().filter(|(_, a)| a.at < at) {
+                prop_assert!(start_of(i as u64).is_none_or(|s| s < at));
+            }
+        }
+        for flow in 0..4 {
+            let order: Vec<u64> = bench.log.sent.iter().filter(|s| s.packet.flow.0 == flow).map(|s| s.packet.seq).collect();
+            prop_assert!(order.is_sorted());
+        }
+        // Replay who was where: between two arrivals only departures, at each arrival first it joins, then the longest sheds.
+        let mut waiting: Vec<(u64, u32, u64)> = Vec::new(); // seq, flow, size
+        let mut shed = bench.log.lost.iter().peekable();
+        for (i, a) in arrivals.iter().enumerate() {
+            waiting.retain(|w| start_of(w.0).is_none_or(|s| s > a.at));
+            waiting.push((i as u64, a.flow, a.size.into()));
+            let total = |w: &[(u64, u32, u64)]| w.iter().map(|x| x.2).sum::<u64>();
+            while total(&waiting) > limit {
+                let bytes_of = |flow: u32| waiting.iter().filter(|w| w.1 == flow).map(|w| w.2).sum::<u64>();
+                let most = (0..4).map(bytes_of).max().unwrap();
+                let gone = shed.next().expect("something must go");
+                let flow = gone.packet.flow.0;
+                prop_assert_eq!((gone.at, bytes_of(flow)), (a.at, most));
+                let newest = waiting.iter().rposition(|w| w.1 == flow).unwrap();
+                prop_assert_eq!(waiting[newest].0, gone.packet.seq);
+                waiting.remove(newest);
+            }
+        }
+        prop_assert!(shed.next().is_none(), "nothing else goes");
+    }
+}
+
+/// A flow that sends less than its share is not delayed by one that floods: it waits for the packet being sent and for one more at most.
+#[test]
+fn drr_protects_the_light_flow() {
+    let mut arrivals: Vec<Arrival> =
+        (0..200).map(|i| Arrival { at: Time::from_us(500 * i), size: 1500, flow: 0, ecn: Ecn::NotEct }).collect();
+    arrivals.extend((0..20).map(|i| Arrival {
+        at: Time::from_us(5_100 * (i + 1)),
+        size: 300,
+        flow: 1,
+        ecn: Ecn::NotEct,
+    }));
+    arrivals.sort_by_key(|a| a.at);
+    let bench = run(RATE, QueueSpec::Drr { limit: Limit::Bytes(15_000), quantum: 1500 }.build(RATE), &arrivals);
+    let light: Vec<_> = bench.log.sent.iter().filter(|s| s.packet.flow.0 == 1).collect();
+    assert_eq!(light.len(), 20, "none of its packets is lost");
+    assert!(light.iter().all(|s| s.start - arrivals[s.packet.seq as usize].at <= Time::from_us(2400)));
+}
