@@ -250,8 +250,11 @@ impl Node {
     /// Asks a held port for a packet if its transmitter is idle; sees to it that it is asked again.
     fn poll(&mut self, port: PortId, now: Time, pool: &mut Pool, driver: &mut impl Driver) {
         let slot = &mut self.slots[usize::from(port.0)];
-        if !slot.up || !matches!(slot.discipline, Discipline::Held(_)) {
+        if !matches!(slot.discipline, Discipline::Held(_)) {
             return;
+        }
+        if !slot.up {
+            return self.arm_port(port, now);
         }
         if slot.free_at <= now {
             let marks = slot.counters.marks;
@@ -540,6 +543,7 @@ impl Node {
         for i in 0..self.slots.len() {
             let port = PortId(i as u16);
             self.with_held(port, now, pool, |p, ctx| p.reset(ctx));
+            self.arm_port(port, now);
             self.slots[i].reset_rule();
         }
         if let Forwarding::Custom(f) = &mut self.forwarding {

@@ -1,0 +1,609 @@
+//! The node's promises to schemes: what each role may ask for happens, at the time asked for, and nothing is lost on the way.
+
+mod common;
+
+use std::sync::{Arc, Mutex};
+
+use common::{Bench, ByPeer, ME, MS, Nobody, PEERS, RATE, ample, cases, packet};
+use midpath_core::node::Flows;
+use midpath_core::packet::{Ecn, Flags, FlowId, Kind, NodeId, Packet, PacketId, Pool, PortId};
+use midpath_core::queue::{CodelParams, Discipline, Limit, QueueSpec};
+use midpath_core::roles::{
+    Backlog, Drop, Endpoint, EndpointCtx, FlowReport, ForwardCtx, Forwarder, Inbound, Port, PortCtx, Route,
+};
+use midpath_core::units::Time;
+use proptest::prelude::*;
+
+fn datagram(seq: u64) -> Packet {
+    packet(0, seq, 1500, Ecn::NotEct)
+}
+
+fn to_me(flow: u32, kind: Kind, seq: u64) -> Packet {
+    let mut p = Packet::new(FlowId(flow), NodeId(PEERS), ME, 100);
+    (p.kind, p.seq) = (kind, seq);
+    p
+}
+
+// Ports ------------------------------------------------------------------------------------------------------------------------
+
+/// A FIFO that does one more thing, chosen by its kind.
+struct Special {
+    kind: Trick,
+    queue: Vec<PacketId>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Trick {
+    /// Hands packets with odd numbers to the sibling port.
+    Detour(PortId),
+    /// Publishes each packet's number; sends nothing through this port, but has the sibling asked.
+    Release(PortId),
+    /// Sends only what the sibling's published number has reached.
+    Gate(PortId),
+    /// Answers each packet that comes in with a control packet to that neighbour, and uses up those that it gets.
+    Notify,
+    /// Refuses what comes in.
+    Police,
+    /// Keeps packets until its timer, which each sets to its number; then they leave through port 2.
+    Shape,
+    /// Tells its neighbour when the node has restarted, a tick later.
+    Chime,
+}
+
+impl Special {
+    fn new(kind: Trick) -> Discipline {
+        Discipline::Held(Box::new(Special { kind, queue: Vec::new() }))
+    }
+}
+
+impl Port for Special {
+    fn outbound(&mut self, id: PacketId, ctx: &mut PortCtx<'_>) {
+        let seq = ctx.pool[id].seq;
+        ctx.pool[id].queued = ctx.now;
+        match self.kind {
+            Trick::Detour(sibling) if seq % 2 == 1 => return ctx.sibling(sibling, id),
+            Trick::Release(sibling) => {
+                ctx.publish([seq, 0, 0, 0]);
+                ctx.kick(sibling);
+                return ctx.drop(id, Drop::Policy);
+            }
+            Trick::Shape => ctx.wake_at(Time(seq)),
+            _ => {}
+        }
+        self.queue.push(id);
+    }
+    fn poll_transmit(&mut self, ctx: &mut PortCtx<'_>) -> Option<PacketId> {
+        let first = *self.queue.first()?;
+        match self.kind {
+            Trick::Gate(sibling) if ctx.published(sibling)[0] < ctx.pool[first].seq => return None,
+            Trick::Shape => return None,
+            _ => {}
+        }
+        Some(self.queue.remove(0))
+    }
+    fn inbound(&mut self, id: PacketId, ctx: &mut PortCtx<'_>) -> Inbound {
+        match self.kind {
+            Trick::Notify if ctx.pool[id].kind == Kind::Control => Inbound::Consume,
+            Trick::Notify => {
+                let mut note = Packet::new(ctx.pool[id].flow, ctx.node, ctx.link().peer, 64);
+                (note.kind, note.seq) = (Kind::Control, ctx.pool[id].seq);
+                ctx.emit(ctx.me, note);
+                Inbound::Forward
+            }
+            Trick::Police => Inbound::Drop(Drop::Policy),
+            _ => Inbound::Forward,
+        }
+    }
+    fn on_timer(&mut self, ctx: &mut PortCtx<'_>) {
+        if self.kind == Trick::Chime {
+            let mut note = Packet::new(FlowId(0), ctx.node, ctx.link().peer, 64);
+            note.kind = Kind::Control;
+            ctx.emit(ctx.me, note);
+        }
+        ctx.publish([ctx.now.0, 0, 0, 0]);
+        self.queue.drain(..).for_each(|id| ctx.sibling(PortId(2), id));
+    }
+    fn backlog(&self) -> Backlog {
+        Backlog { packets: self.queue.len() as u64, bytes: self.queue.len() as u64 * 1500 }
+    }
+    fn reset(&mut self, ctx: &mut PortCtx<'_>) {
+        self.queue.drain(..).for_each(|id| ctx.drop(id, Drop::Fault));
+        if self.kind == Trick::Chime {
+            ctx.wake_at(ctx.now + TICK);
+        }
+    }
+}
+
+fn bench(ports: Vec<Discipline>) -> Bench {
+    Bench::new(RATE, ports, Box::new(ByPeer), Arc::new(Nobody))
+}
+
+#[test]
+fn a_detour_leaves_through_the_sibling() {
+    let mut b = bench(vec![ample(), Special::new(Trick::Detour(PortId(2))), ample()]);
+    (0..6).for_each(|seq| b.arrive(Time::ZERO, PortId(0), datagram(seq)));
+    b.run_out();
+    assert_eq!((b.seqs(1), b.seqs(2)), (vec![0, 2, 4], vec![1, 3, 5]));
+    assert_eq!((b.pool.live(), b.log.lost.len()), (0, 0));
+}
+
+#[test]
+fn a_detour_may_lead_to_a_held_sibling() {
+    let mut b = bench(vec![ample(), Special::new(Trick::Detour(PortId(2))), Special::new(Trick::Notify)]);
+    (0..4).for_each(|seq| b.arrive(Time::ZERO, PortId(0), datagram(seq)));
+    b.run_out();
+    assert_eq!((b.seqs(1), b.seqs(2)), (vec![0, 2], vec![1, 3]));
+}
+
+#[test]
+fn a_kicked_sibling_reads_what_was_published() {
+    let mut b = bench(vec![ample(), Special::new(Trick::Gate(PortId(2))), Special::new(Trick::Release(PortId(1)))]);
+    (1..4).for_each(|seq| b.arrive(Time::ZERO, PortId(0), datagram(seq)));
+    b.run_until(MS * 10);
+    assert!(b.log.sent.is_empty(), "the gate is shut");
+    let mut key = datagram(2);
+    key.dst = NodeId(PEERS + 2);
+    b.arrive(MS * 10, PortId(0), key);
+    assert_eq!(b.log.sent[0].start, MS * 10, "at once");
+    b.run_out();
+    assert_eq!(b.seqs(1), [1, 2], "as far as was published");
+    assert_eq!(b.node.backlog(PortId(1), MS * 20).packets, 1);
+    assert_eq!(b.log.lost.iter().map(|l| l.why).collect::<Vec<_>>(), [Drop::Policy]);
+    assert_eq!(b.node.counters(PortId(2)).drops_policy, 1);
+}
+
+#[test]
+fn control_packets_go_to_the_neighbour_and_no_further() {
+    let mut b = bench(vec![Special::new(Trick::Notify), ample()]);
+    b.arrive(Time::ZERO, PortId(0), datagram(7));
+    b.run_out();
+    assert_eq!((b.seqs(0), b.seqs(1)), (vec![7], vec![7]), "one answer, one on its way");
+    let note = b.log.sent.iter().find(|s| s.port == PortId(0)).expect("sent").packet;
+    assert_eq!((note.kind, note.dst), (Kind::Control, NodeId(PEERS)));
+    // One that comes in is used up by a port that knows it, without a trace.
+    let mut control = datagram(8);
+    control.kind = Kind::Control;
+    b.arrive(MS, PortId(0), control);
+    assert_eq!((b.log.lost.len(), b.log.sent.len(), b.pool.live()), (0, 2, 0));
+    // A port that doesn't know it lets it end, counted.
+    b.arrive(MS * 2, PortId(1), control);
+    assert_eq!(b.log.lost.iter().map(|l| (l.port, l.why)).collect::<Vec<_>>(), [(None, Drop::Undeliverable)]);
+    assert_eq!((b.log.sent.len(), b.pool.live()), (2, 0));
+}
+
+#[test]
+fn what_a_port_refuses_on_the_way_in_is_counted_there() {
+    let mut b = bench(vec![Special::new(Trick::Police), ample()]);
+    b.arrive(Time::ZERO, PortId(0), datagram(0));
+    assert_eq!((b.node.counters(PortId(0)).drops_policy, b.log.lost[0].port), (1, Some(PortId(0))));
+    assert_eq!((b.pool.live(), b.log.sent.len()), (0, 0));
+}
+
+#[test]
+fn wishes_for_ports_that_are_not_there_are_undeliverable() {
+    let mut b = bench(vec![ample(), Special::new(Trick::Detour(PortId(9)))]);
+    (0..3).for_each(|seq| b.arrive(Time::ZERO, PortId(0), datagram(seq)));
+    b.run_out();
+    assert_eq!(b.seqs(1), [0, 2]);
+    assert_eq!((b.log.lost[0].packet.seq, b.log.lost[0].why, b.pool.live()), (1, Drop::Undeliverable, 0));
+}
+
+proptest! {
+    #![proptest_config(cases(200))]
+
+    /// A port's timer comes up exactly at the last time it was set to, however often it was moved before.
+    #[test]
+    fn a_ports_timer_fires_at_the_last_deadline(steps in prop::collection::vec((0u64..4, 0u64..40), 1..40)) {
+        let mut b = bench(vec![ample(), Special::new(Trick::Shape), ample()]);
+        let (mut now, mut armed, mut want) = (0, None, Vec::new());
+        for (later, deadline) in steps {
+            now += later;
+            want.extend(armed.take_if(|at| *at < now));
+            // A wish per packet; 40 of 40 bytes are gone within a tick of 10 ms.
+            b.arrive(TICK * now, PortId(0), packet(0, TICK.0 * deadline, 40, Ecn::NotEct));
+            armed = Some(deadline.max(now));
+        }
+        want.extend(armed);
+        b.run_out();
+        // When it fires, all that waits leaves through port 2, the first at once: on the tick.
+        let fired: Vec<Time> = b.log.sent.iter().map(|s| s.start).filter(|t| t.0 % TICK.0 == 0).collect();
+        prop_assert_eq!(fired, want.into_iter().map(|t| TICK * t).collect::<Vec<_>>());
+        prop_assert_eq!((b.node.stored(), b.pool.live()), (0, 0));
+        prop_assert!(b.log.sent.iter().all(|s| s.port == PortId(2)));
+    }
+}
+
+const TICK: Time = Time::from_ms(10);
+
+#[test]
+fn a_port_that_is_down_gets_the_timer_it_asked_for() {
+    let mut b = bench(vec![ample(), Special::new(Trick::Shape), ample()]);
+    b.node.set_up(PortId(1), false, Time::ZERO, &mut b.pool, &mut b.log);
+    b.arrive(MS, PortId(0), datagram(MS.0 * 4));
+    b.run_out();
+    assert_eq!(b.log.sent.iter().map(|s| (s.port, s.start)).collect::<Vec<_>>(), [(PortId(2), MS * 4)]);
+}
+
+#[test]
+fn a_port_may_ask_for_a_timer_as_it_restarts() {
+    let mut b = bench(vec![ample(), Special::new(Trick::Chime)]);
+    b.node.restart(MS, &mut b.pool, &mut b.log);
+    b.run_out();
+    assert_eq!(b.log.sent.iter().map(|s| (s.port, s.start)).collect::<Vec<_>>(), [(PortId(1), MS + TICK)]);
+}
+
+// Restarts and links -------------------------------------------------------------------------------------------------------------
+
+#[test]
+fn a_restart_drops_what_is_held_and_counts_it() {
+    let limit = Limit::Packets(100);
+    let specs = [
+        QueueSpec::DropTail { limit },
+        QueueSpec::Step { limit, threshold: Limit::Packets(1) },
+        QueueSpec::Codel { limit, params: CodelParams::default() },
+        QueueSpec::Drr { limit, quantum: 1500 },
+    ];
+    for spec in specs {
+        let mut b = Bench::of_queue(RATE, spec.build(RATE).held());
+        (0..8).for_each(|seq| b.arrive(Time::ZERO, PortId(0), packet(seq as u32 % 3, seq, 1500, Ecn::NotEct)));
+        assert_eq!((b.node.stored(), b.log.sent.len()), (7, 1), "{spec:?}");
+        b.node.restart(MS, &mut b.pool, &mut b.log);
+        assert_eq!((b.node.stored(), b.pool.live()), (0, 0), "{spec:?}");
+        assert_eq!(b.node.counters(PortId(1)).drops_fault, 7, "{spec:?}");
+        assert!(b.log.lost.iter().all(|l| l.why == Drop::Fault && l.port == Some(PortId(1))));
+        // What was being sent is; what comes next follows it.
+        b.arrive(MS, PortId(0), datagram(9));
+        b.run_out();
+        assert_eq!(b.log.sent[1].start, b.log.sent[0].end, "{spec:?}");
+        assert_eq!((b.pool.live(), b.node.next_wake()), (0, Time::MAX));
+    }
+}
+
+#[test]
+fn a_link_that_is_down_keeps_what_waits_and_a_new_rate_counts_from_the_next_packet() {
+    let mut b = Bench::of_queue(RATE, QueueSpec::DropTail { limit: Limit::Packets(10) }.build(RATE).held());
+    (0..3).for_each(|seq| b.arrive(Time::ZERO, PortId(0), datagram(seq)));
+    b.node.set_up(PortId(1), false, MS, &mut b.pool, &mut b.log);
+    b.run_until(MS * 50);
+    assert_eq!((b.log.sent.len(), b.node.stored()), (1, 2));
+    b.arrive(MS * 50, PortId(0), datagram(3));
+    assert_eq!(b.log.sent.len(), 1);
+    b.node.set_up(PortId(1), true, MS * 60, &mut b.pool, &mut b.log);
+    b.log.now = MS * 60;
+    // Ten times as fast from now on: the packet that has started keeps its 1.2 ms.
+    let faster = midpath_core::units::Rate::from_mbps(100);
+    b.node.set_rate(PortId(1), faster, MS * 60, &mut b.pool, &mut b.log);
+    b.run_out();
+    let times: Vec<_> = b.log.sent[1..].iter().map(|s| (s.start, s.end - s.start)).collect();
+    let us = Time::from_us;
+    assert_eq!(times, [(us(60_000), us(1200)), (us(61_200), us(120)), (us(61_320), us(120))]);
+}
+
+// Forwarding -----------------------------------------------------------------------------------------------------------------------
+
+/// Copies what is for node 99, to ports 1 and 2 and the endpoint here; answers what is for node 98 with a packet back.
+struct Multicast;
+impl Forwarder for Multicast {
+    fn route(&mut self, id: PacketId, from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route {
+        match ctx.pool[id].dst {
+            NodeId(99) => Route::Copies { ports: vec![PortId(1), PortId(2)], local: true },
+            NodeId(97) => Route::Copies { ports: vec![PortId(1), PortId(2)], local: false },
+            NodeId(98) => {
+                let mut nack = ctx.pool[id];
+                (nack.kind, nack.dst, nack.size) = (Kind::Nack, nack.src, 64);
+                ctx.pool.free(id);
+                let nack = ctx.pool.insert(nack);
+                ctx.emit.push((from, nack));
+                Route::Consumed
+            }
+            ME => Route::Local,
+            NodeId(n) if n >= PEERS && n < PEERS + 3 => Route::Port(PortId((n - PEERS) as u16)),
+            _ => Route::Unroutable,
+        }
+    }
+}
+
+fn multicast() -> (Bench, Events) {
+    let events = Events::default();
+    let flows = Arc::new(Scripts(events.clone()));
+    (Bench::new(RATE, vec![ample(), ample(), ample()], Box::new(Multicast), flows), events)
+}
+
+#[test]
+fn copies_leave_through_every_port_and_the_original_is_delivered_or_freed() {
+    for (dst, local) in [(99, 1), (97, 0)] {
+        let (mut b, _) = multicast();
+        let mut p = datagram(5);
+        p.dst = NodeId(dst);
+        b.arrive(Time::ZERO, PortId(0), p);
+        b.run_out();
+        assert_eq!((b.seqs(0), b.seqs(1), b.seqs(2)), (vec![], vec![5], vec![5]));
+        assert_eq!((b.log.delivered.len(), b.pool.live(), b.log.lost.len()), (local, 0, 0));
+    }
+}
+
+#[test]
+fn a_forwarder_uses_a_packet_up_and_answers_it() {
+    let (mut b, _) = multicast();
+    let mut p = datagram(5);
+    p.dst = NodeId(98);
+    b.arrive(Time::ZERO, PortId(0), p);
+    b.run_out();
+    assert_eq!(b.log.sent.iter().map(|s| (s.port, s.packet.kind)).collect::<Vec<_>>(), [(PortId(0), Kind::Nack)]);
+    assert_eq!((b.pool.live(), b.log.lost.len()), (0, 0));
+}
+
+#[test]
+fn a_packet_takes_no_more_hops_than_it_has() {
+    let (mut b, _) = multicast();
+    for hops in [2, 1, 0] {
+        let mut p = datagram(hops.into());
+        p.hops = hops;
+        b.arrive(Time::ZERO, PortId(0), p);
+    }
+    b.run_out();
+    let left: Vec<_> = b.log.sent.iter().map(|s| (s.packet.seq, s.packet.hops)).collect();
+    assert_eq!(left, [(2, 1), (1, 0)]);
+    assert_eq!((b.log.lost[0].packet.seq, b.log.lost[0].why), (0, Drop::Undeliverable));
+}
+
+#[test]
+fn what_has_no_route_is_undeliverable() {
+    let (mut b, _) = multicast();
+    let mut p = datagram(0);
+    p.dst = NodeId(77);
+    b.arrive(Time::ZERO, PortId(0), p);
+    assert_eq!((b.log.lost[0].port, b.log.lost[0].why, b.pool.live()), (None, Drop::Undeliverable, 0));
+}
+
+// Endpoints ------------------------------------------------------------------------------------------------------------------------
+
+/// What endpoints were called for: flow, call, when.
+#[derive(Clone, Default)]
+struct Events(Arc<Mutex<Vec<(u32, &'static str, Time)>>>);
+
+impl Events {
+    fn push(&self, ctx: &EndpointCtx<'_>, what: &'static str) {
+        self.0.lock().expect("no test panicked").push((ctx.flow.0, what, ctx.now));
+    }
+    fn all(&self) -> Vec<(u32, &'static str, Time)> {
+        self.0.lock().expect("no test panicked").clone()
+    }
+    fn of(&self, what: &str) -> Vec<(u32, Time)> {
+        self.all().into_iter().filter(|e| e.1 == what).map(|e| (e.0, e.2)).collect()
+    }
+}
+
+struct Scripts(Events);
+impl Flows for Scripts {
+    fn active(&self, _flow: FlowId) -> Option<Box<dyn Endpoint>> {
+        Some(Box::new(Script { events: self.0.clone(), packets: 0 }))
+    }
+    fn passive(&self, flow: FlowId) -> Option<Box<dyn Endpoint>> {
+        self.active(flow)
+    }
+}
+
+/// Does what the packets it gets say: `window` is what, `seq` an amount.
+struct Script {
+    events: Events,
+    packets: u64,
+}
+
+const SET_TIMER: u64 = 1;
+const CANCEL: u64 = 2;
+const POKE: u64 = 3;
+const FINISH: u64 = 4;
+const SEND: u64 = 5;
+const SEND_TO_ME: u64 = 6;
+
+impl Endpoint for Script {
+    fn on_start(&mut self, ctx: &mut EndpointCtx<'_>) {
+        self.events.push(ctx, "start");
+    }
+    fn on_packet(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
+        self.packets += 1;
+        self.events.push(ctx, "packet");
+        match packet.window {
+            SET_TIMER => ctx.set_timer(Time(packet.seq)),
+            CANCEL => ctx.cancel_timer(),
+            POKE => ctx.poke(FlowId(packet.seq as u32)),
+            FINISH => {
+                ctx.set_timer(ctx.now + MS);
+                ctx.send_via(PortId(1), Packet::new(ctx.flow, ctx.node, NodeId(PEERS + 1), 100));
+                ctx.finish();
+            }
+            SEND => ctx.send(Packet::new(ctx.flow, ctx.node, NodeId(PEERS + packet.seq as u32), 100)),
+            SEND_TO_ME => ctx.send(Packet::new(ctx.flow, ctx.node, ME, 100)),
+            _ => {}
+        }
+    }
+    fn on_timer(&mut self, ctx: &mut EndpointCtx<'_>) {
+        self.events.push(ctx, "timer");
+    }
+    fn report(&self) -> FlowReport {
+        FlowReport { sent: self.packets, ..FlowReport::default() }
+    }
+}
+
+/// A datagram that tells the endpoint of its flow what to do.
+fn order(flow: u32, what: u64, amount: u64) -> Packet {
+    let mut p = to_me(flow, Kind::Datagram, amount);
+    p.window = what;
+    p
+}
+
+proptest! {
+    #![proptest_config(cases(300))]
+
+    /// An endpoint's timer comes up exactly at the last time it was set to (now, if that is past), once per wish,
+    /// however often it was moved back and forth or withdrawn before.
+    #[test]
+    fn an_endpoints_timer_fires_exactly_at_the_last_deadline(
+        steps in prop::collection::vec((0u64..20, prop_oneof![4 => (0u64..60).prop_map(Some), 1 => Just(None)], 0u32..3), 1..60),
+    ) {
+        let (mut b, events) = multicast();
+        let (mut now, mut armed, mut want) = (0, [u64::MAX; 3], Vec::new());
+        for (later, deadline, flow) in steps {
+            now += later;
+            // What arrives comes before what was asked for at the same time.
+            for (flow, at) in armed.iter_mut().enumerate().filter(|(_, at)| **at < now) {
+                want.push((std::mem::replace(at, u64::MAX), flow as u32));
+            }
+            let what = deadline.map_or(order(flow, CANCEL, 0), |d| order(flow, SET_TIMER, now + d - d.min(20)));
+            b.arrive(Time(now), PortId(0), what);
+            armed[flow as usize] = deadline.map_or(u64::MAX, |d| now + d - d.min(20));
+        }
+        want.extend(armed.iter().enumerate().filter(|(_, at)| **at < u64::MAX).map(|(flow, at)| (*at, flow as u32)));
+        b.run_out();
+        let mut got: Vec<(u64, u32)> = events.of("timer").into_iter().map(|(flow, at)| (at.0, flow)).collect();
+        prop_assert!(got.is_sorted_by_key(|g| g.0), "time does not go back");
+        got.sort_unstable();
+        want.sort_unstable();
+        prop_assert_eq!(got, want);
+        prop_assert_eq!(b.node.next_wake(), Time::MAX);
+    }
+}
+
+#[test]
+fn a_timer_set_to_the_past_comes_now() {
+    let (mut b, events) = multicast();
+    b.arrive(MS * 5, PortId(0), order(1, SET_TIMER, 3));
+    b.run_out();
+    assert_eq!(events.of("timer"), [(1, MS * 5)]);
+}
+
+#[test]
+fn a_poked_endpoint_is_called_now_and_its_own_wish_is_used_up() {
+    let (mut b, events) = multicast();
+    b.arrive(Time::ZERO, PortId(0), order(1, SET_TIMER, MS.0 * 10));
+    b.arrive(MS, PortId(0), order(2, POKE, 1));
+    b.arrive(MS, PortId(0), order(2, POKE, 77)); // nobody there
+    b.arrive(MS, PortId(0), order(2, POKE, 2)); // itself
+    b.run_out();
+    assert_eq!(events.of("timer"), [(1, MS), (2, MS)]);
+}
+
+#[test]
+fn a_finished_endpoint_is_reported_once_and_gone() {
+    let (mut b, events) = multicast();
+    b.arrive(Time::ZERO, PortId(0), order(1, 0, 0));
+    b.arrive(MS, PortId(0), order(1, FINISH, 0));
+    b.run_out();
+    assert_eq!(b.log.finished.iter().map(|f| (f.0, f.1, f.2.sent)).collect::<Vec<_>>(), [(FlowId(1), false, 2)]);
+    assert_eq!(b.log.sent.len(), 1, "what it sent in its last call is sent");
+    assert!(events.of("timer").is_empty(), "what it wished for in its last call is not");
+    assert_eq!((b.node.reports().count(), b.node.report_of(FlowId(1)), b.pool.live()), (0, None, 0));
+}
+
+#[test]
+fn a_finished_flow_is_not_opened_again_but_another_may_have_its_seat() {
+    let (mut b, events) = multicast();
+    b.arrive(Time::ZERO, PortId(0), order(1, FINISH, 0));
+    let mut syn = to_me(1, Kind::Segment, 0);
+    syn.flags = Flags::SYN;
+    b.arrive(MS, PortId(0), order(1, 0, 0));
+    b.arrive(MS, PortId(0), syn);
+    assert_eq!(events.of("start"), [(1, Time::ZERO)]);
+    assert_eq!(b.log.lost.iter().map(|l| l.why).collect::<Vec<_>>(), [Drop::Undeliverable; 2]);
+    b.arrive(MS * 2, PortId(0), order(2, SET_TIMER, MS.0 * 4));
+    b.run_out();
+    assert_eq!((events.of("start").len(), events.of("timer")), (2, vec![(2, MS * 4)]));
+}
+
+#[test]
+fn only_what_opens_a_flow_opens_one() {
+    let syn = |flags: Flags| {
+        let mut p = to_me(0, Kind::Segment, 0);
+        p.flags = flags;
+        p
+    };
+    let kind = |k| to_me(0, k, 0);
+    let opening = [
+        syn(Flags::SYN),
+        syn(Flags::SYN.with(Flags::ECE).with(Flags::CWR)),
+        kind(Kind::Datagram),
+        kind(Kind::Interest),
+    ];
+    let other =
+        [syn(Flags::SYN.with(Flags::ACK)), syn(Flags::ACK), syn(Flags::RST), kind(Kind::Data), kind(Kind::Nack)];
+    for (opens, packets) in [(true, &opening[..]), (false, &other[..])] {
+        for p in packets {
+            let (mut b, events) = multicast();
+            b.arrive(Time::ZERO, PortId(0), *p);
+            b.run_out();
+            assert_eq!(
+                (events.of("start").len(), b.log.delivered.len()),
+                (usize::from(opens), usize::from(opens)),
+                "{p:?}"
+            );
+            assert_eq!((b.log.lost.len(), b.pool.live()), (usize::from(!opens), 0), "{p:?}");
+        }
+    }
+}
+
+#[test]
+fn a_segment_nobody_is_there_for_is_answered_by_a_reset_and_a_reset_is_not() {
+    let (mut b, _) = multicast();
+    let mut p = to_me(3, Kind::Segment, 1000);
+    (p.flags, p.payload) = (Flags::ACK, 60);
+    b.arrive(Time::ZERO, PortId(0), p);
+    b.run_out();
+    let reset = b.log.sent[0].packet;
+    assert_eq!((reset.dst, reset.flags.has(Flags::RST)), (NodeId(PEERS), true));
+    p.flags = reset.flags;
+    b.arrive(MS, PortId(0), p);
+    b.run_out();
+    assert_eq!((b.log.sent.len(), b.log.lost.len(), b.pool.live()), (1, 2, 0));
+}
+
+#[test]
+fn flows_start_when_asked_and_drivers_are_woken_in_between() {
+    use midpath_core::node::Woken;
+    let (mut b, events) = multicast();
+    b.node.start_flow(MS * 2, FlowId(8));
+    b.node.wake_driver(MS, 5);
+    b.node.start_flow(MS, FlowId(9));
+    let mut woken = Vec::new();
+    while b.node.next_wake() < Time::MAX {
+        let at = b.node.next_wake();
+        woken.push((at, b.node.on_wake(at, &mut b.pool, &mut b.log)));
+    }
+    assert_eq!(woken, [(MS, Woken::Driver(5)), (MS, Woken::Node), (MS * 2, Woken::Node)]);
+    assert_eq!(events.of("start"), [(9, MS), (8, MS * 2)]);
+    assert_eq!(b.node.on_wake(MS * 3, &mut b.pool, &mut b.log), Woken::Nothing);
+}
+
+#[test]
+fn endpoints_send_along_routes_and_a_packet_to_oneself_ends() {
+    let (mut b, _) = multicast();
+    b.arrive(Time::ZERO, PortId(0), order(1, SEND, 2));
+    b.arrive(Time::ZERO, PortId(0), order(1, SEND_TO_ME, 0));
+    b.run_out();
+    assert_eq!(b.log.sent.iter().map(|s| s.port).collect::<Vec<_>>(), [PortId(2)]);
+    assert_eq!((b.log.lost.len(), b.log.lost[0].why, b.pool.live()), (1, Drop::Undeliverable, 0));
+}
+
+/// The pool of a bench whose packets are all over is empty: said once more for a mixture of everything.
+#[test]
+fn nothing_is_left_over() {
+    let (mut b, _) = multicast();
+    for i in 0..200u64 {
+        let at = Time::from_us(i * 37);
+        let p = match i % 7 {
+            0 => order((i % 3) as u32, SEND, i % 3),
+            1 => order((i % 5) as u32, FINISH, 0),
+            2 => order((i % 3) as u32, SET_TIMER, at.0 + i * 1000),
+            3 => order((i % 3) as u32, POKE, i % 4),
+            n => {
+                let mut p = datagram(i);
+                p.dst = NodeId(93 + n as u32);
+                p
+            }
+        };
+        b.arrive(at, PortId((i % 3) as u16), p);
+    }
+    b.run_out();
+    let pool: &Pool = &b.pool;
+    assert_eq!((pool.live(), b.node.stored()), (0, 0));
+}
