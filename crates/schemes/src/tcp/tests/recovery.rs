@@ -181,3 +181,17 @@ fn a_delayed_ack_goes_with_its_timer() {
     let waited = ack - data;
     assert!(waited > Time::from_ms(250) && waited < Time::from_ms(251), "50 ms path and 200 ms timer: {waited}");
 }
+
+/// RFC 7323, §4.3: an ACK echoes the first segment it is about; what fills a hole is echoed itself, so it can be timed.
+#[test]
+fn acks_echo_the_segment_that_they_are_about() {
+    let lab = lab(TcpParams::default(), lose_segments(&[30]));
+    let stamp = |n: u64| lab.data().filter(|s| s.packet.seq == n * MSS).last().expect("it was sent").packet.ts_val;
+    let echo =
+        |n: u64| lab.log().iter().find(|s| s.from == 1 && s.packet.ack == n * MSS).expect("an ACK").packet.ts_ecr;
+    assert_eq!((echo(2), echo(28)), (stamp(0), stamp(26)));
+    let filled = lab.log().iter().find(|s| s.from == 1 && s.packet.ack > 30 * MSS).expect("the hole is filled");
+    assert_eq!(filled.packet.ts_ecr, stamp(30));
+    let hole = lab.log().iter().find(|s| s.packet.sack_len > 0).expect("a hole is reported");
+    assert_eq!(hole.packet.ts_ecr, stamp(28));
+}

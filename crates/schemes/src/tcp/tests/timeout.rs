@@ -4,10 +4,10 @@ use midpath_core::packet::{Flags, Packet};
 use midpath_core::queue::{Limit, QueueSpec};
 use midpath_core::units::{Rate, Time};
 
-use super::harness::{FLOW, Fate, HOSTS, Lab, MSS, Setup, repeats};
+use super::harness::{FLOW, Fate, HOSTS, Lab, MSS, Setup, lose_segments, repeats};
 use crate::tcp::TcpParams;
 use crate::tcp::newreno::NewRenoConfig;
-use crate::tcp::params::GrowthRule;
+use crate::tcp::params::{DelayedAck, GrowthRule};
 use crate::tcp::sender::Phase;
 
 fn lab(setup: Setup, tcp: TcpParams) -> Lab<NewRenoConfig> {
@@ -137,4 +137,37 @@ fn a_long_recovery_does_not_raise_the_threshold() {
         // The path holds 83 segments.
         assert!(lab.report().timeouts == 1 && threshold <= 42, "SACK {sack}: {threshold} at {}", lab.now);
     }
+}
+
+/// Karn again, for fast retransmit: the one segment that is timed is lost and sent again.
+#[test]
+fn a_fast_retransmission_spoils_no_measurement() {
+    let tcp = TcpParams { timestamps: false, delayed_ack: DelayedAck(1), ..TcpParams::default() };
+    let mut lab = lab(Setup { mtu: 1488, ..Setup::default() }, tcp).treat(lose_segments(&[0]));
+    lab.run();
+    let report = lab.report();
+    assert_eq!((report.retransmitted, report.timeouts), (1, 0));
+    assert!(report.rtt_count > 1 && report.rtt_max < Time::from_ms(150), "{}", report.rtt_max);
+}
+
+/// RFC 6582, §3.2, step 1: what goes back after a timeout makes duplicates at `recover`; they are no new loss.
+#[test]
+fn duplicates_at_the_recovery_point_start_nothing() {
+    let tcp = TcpParams { sack: false, delayed_ack: DelayedAck(1), ..TcpParams::default() };
+    let mut lab = lab(Setup { size: None, ..Setup::default() }, tcp)
+        .treat(|s| if s.is_data() && s.at < Time::from_ms(900) { Fate::Lose } else { Fate::Pass });
+    let three_duplicates = |lab: &mut Lab<NewRenoConfig>| {
+        let sender = lab.sender();
+        let una = sender.progress() - sender.flight();
+        drop(sender);
+        (0..3).for_each(|_| lab.inject(0, ack(una, 1 << 30)));
+        lab.run_until(lab.now);
+        lab.sender().phase()
+    };
+    while lab.report().timeouts == 0 || lab.sender().phase() != Phase::Open {
+        assert!(lab.step(Time::from_secs(10)));
+    }
+    assert_eq!(three_duplicates(&mut lab), Phase::Open);
+    lab.run_until(lab.now + Time::from_ms(110));
+    assert_eq!(three_duplicates(&mut lab), Phase::Recovery);
 }
