@@ -225,8 +225,9 @@ impl Node {
                 // What starts now waits no longer when another arrives now, as on a timetable.
                 self.poll(port, now, pool, driver);
             }
-            let slot = &mut self.slots[usize::from(port.0)];
-            let marks = slot.counters.marks;
+            // Sojourn counts from here, whatever the port does with the packet.
+            pool[id].queued = now;
+            let marks = self.slots[usize::from(port.0)].counters.marks;
             self.with_held(port, now, pool, |p, ctx| p.outbound(id, ctx));
             let slot = &mut self.slots[usize::from(port.0)];
             slot.counters.max_bytes = slot.counters.max_bytes.max(slot.backlog(now).bytes);
@@ -486,6 +487,13 @@ impl Node {
     /// A port's counters.
     pub fn counters(&self, port: PortId) -> &PortCounters {
         &self.slots[usize::from(port.0)].counters
+    }
+    /// Packets and bytes that a port has begun to send by `now`. (Its counters have those of a timetable that wait, too.)
+    pub fn begun(&self, port: PortId, now: Time) -> (u64, u64) {
+        let slot = &self.slots[usize::from(port.0)];
+        let ahead = slot.waiting.iter().rev().take_while(|w| w.0 > now);
+        let (packets, bytes) = ahead.fold((0, 0), |sum, w| (sum.0 + 1, sum.1 + u64::from(w.1)));
+        (slot.counters.packets - packets, slot.counters.bytes - bytes)
     }
     /// What waits at a port now.
     pub fn backlog(&mut self, port: PortId, now: Time) -> Backlog {

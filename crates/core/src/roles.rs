@@ -56,6 +56,27 @@ pub struct PortSpec {
     pub queue: QueueSpec,
 }
 
+/// The network around a node, for schemes that look further than their own links: detours, trees, producers.
+pub trait Map {
+    /// The links of a node, by port number; empty for a node that isn't there.
+    fn links(&self, node: NodeId) -> Vec<LinkInfo>;
+    /// Whether a node is a host: hosts never forward.
+    fn is_host(&self, node: NodeId) -> bool;
+}
+
+/// What a scheme needs to know of a node to build what is the node's own.
+#[derive(Clone, Copy)]
+pub struct NodeSpec<'a> {
+    /// The node.
+    pub node: NodeId,
+    /// Its links, by port number.
+    pub links: &'a [LinkInfo],
+    /// The network around it, as link-state routing would tell.
+    pub map: &'a dyn Map,
+    /// Shortest paths.
+    pub routes: &'a std::sync::Arc<dyn Routes>,
+}
+
 /// A congestion-control scheme: it builds the roles that it consists of.
 ///
 /// The value itself holds the parameters, so a scheme of your own needs no change in this crate: implement this, hand
@@ -71,8 +92,12 @@ pub trait Scheme: Send + Sync {
     fn port(&self, spec: &PortSpec) -> Discipline {
         spec.queue.build(spec.link.rate)
     }
+    /// The same for schemes whose ports need to know the network around them, such as the siblings that a detour leads through.
+    fn port_at(&self, spec: &PortSpec, _node: &NodeSpec<'_>) -> Discipline {
+        self.port(spec)
+    }
     /// Called once per node when the run's default scheme is this one. `None` is shortest path with ECMP.
-    fn forwarder(&self, _node: NodeId) -> Option<Box<dyn Forwarder>> {
+    fn forwarder(&self, _node: &NodeSpec<'_>) -> Option<Box<dyn Forwarder>> {
         None
     }
 }

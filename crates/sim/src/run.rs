@@ -103,10 +103,10 @@ struct Counts {
 }
 
 impl Counts {
-    fn of(engine: &Engine) -> Counts {
+    fn of(engine: &Engine, ports: &[PortRow]) -> Counts {
         let (tally, (stored, in_flight)) = (engine.tally(), engine.remaining());
         Counts {
-            hops: tally.hops,
+            hops: ports.iter().map(|p| p.counters.packets).sum(),
             events: tally.events,
             sent: engine.created(),
             delivered: tally.delivered,
@@ -160,13 +160,13 @@ fn run_packets(setup: &Setup, threads: usize, progress: &mut dyn FnMut(Progress)
     if !done {
         return None;
     }
-    let counts = Counts::of(&engine);
+    let ports = PortRow::collect(setup, &engine, setup.scenario.stop.unwrap_or(Time::MAX));
+    let counts = Counts::of(&engine, &ports);
     debug_assert!(counts.conserved(), "packets are conserved: {counts:?}");
     debug_assert_eq!(engine.live(), counts.stored + counts.in_flight, "what lives is stored or on a wire");
     let last = engine.tally().last_arrival;
     let rows = FlowRow::collect(setup, engine.reports(), &engine.fates(), setup.scenario.stop.unwrap_or(last));
     let span = setup.scenario.stop.unwrap_or_else(|| length(&rows, last));
-    let ports = PortRow::collect(setup, &engine);
     let (threads, memory) = (engine.threads(), engine.memory());
     let mut recording = Recording::default();
     for probe in engine.into_probes() {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use midpath_core::node::{Forwarding, Node};
 use midpath_core::packet::{FlowId, NodeId, PortId};
 use midpath_core::rng::{Purpose, stream};
-use midpath_core::roles::{LinkInfo, PortSpec, Routes as RoutesTrait, Scheme, ShortestPath};
+use midpath_core::roles::{LinkInfo, Map, NodeSpec, PortSpec, Routes as RoutesTrait, Scheme, ShortestPath};
 use midpath_core::spec::SpecError;
 use midpath_core::units::Time;
 use midpath_schemes::Catalogue;
@@ -39,6 +39,27 @@ pub struct Setup {
     schemes: flows::Schemes,
     queues: Queues,
     faults: FaultPlan,
+}
+
+/// The topology as schemes look at it.
+struct NetworkMap<'a>(&'a Topology);
+
+impl Map for NetworkMap<'_> {
+    fn links(&self, node: NodeId) -> Vec<LinkInfo> {
+        let n = node.0 as usize;
+        let ports = if n < self.0.nodes().len() { self.0.ports(n).len() } else { 0 };
+        (0..ports).map(|port| link_info(self.0, n, port)).collect()
+    }
+    fn is_host(&self, node: NodeId) -> bool {
+        self.0.is_host(node.0 as usize)
+    }
+}
+
+/// The link behind a port.
+fn link_info(topology: &Topology, n: usize, port: usize) -> LinkInfo {
+    let at = topology.ports(n)[port];
+    let link = &topology.links()[at.link as usize];
+    LinkInfo { rate: link.rate_from(n), delay: link.delay, mtu: link.mtu, peer: NodeId(at.peer) }
 }
 
 /// The topology's routes as nodes ask for them.
@@ -81,21 +102,23 @@ impl Setup {
 
     fn node(&self, n: usize, rtt: Time, table: &Arc<FlowTable>) -> Node {
         let scheme = self.schemes.default_scheme();
-        let (links, disciplines) = (0..self.topology.ports(n).len())
+        let id = NodeId(n as u32);
+        let links = NetworkMap(&self.topology).links(id);
+        let routes: Arc<dyn RoutesTrait> = self.routes.clone();
+        let around = NodeSpec { node: id, links: &links, map: &NetworkMap(&self.topology), routes: &routes };
+        let disciplines = (0..links.len())
             .map(|port| {
                 let spec = self.port_spec(n, port, rtt);
-                let discipline = scheme.map_or_else(|| spec.queue.build(spec.link.rate), |s| s.port(&spec));
-                let faulty = self.faults.touches(n, port);
-                (spec.link, if faulty { discipline.held() } else { discipline })
+                let discipline = scheme.map_or_else(|| spec.queue.build(spec.link.rate), |s| s.port_at(&spec, &around));
+                if self.faults.touches(n, port) { discipline.held() } else { discipline }
             })
-            .unzip();
-        let id = NodeId(n as u32);
-        let forwarding = match scheme.and_then(|s| s.forwarder(id)) {
+            .collect();
+        let forwarding = match scheme.and_then(|s| s.forwarder(&around)) {
             Some(forwarder) => Forwarding::Custom(forwarder),
             None => Forwarding::Shortest(ShortestPath::new(self.routes.clone(), self.scenario.routing.ecmp)),
         };
         let rng = stream(self.scenario.seed, Purpose::Node, n as u64);
-        Node::new(id, links, disciplines, forwarding, table.clone(), rng)
+        Node::new(id, links.clone(), disciplines, forwarding, table.clone(), rng)
     }
 
     fn port_spec(&self, n: usize, port: usize, rtt: Time) -> PortSpec {
@@ -107,7 +130,7 @@ impl Setup {
             node: NodeId(n as u32),
             port: PortId(port as u16),
             peer: NodeId(at.peer),
-            link: LinkInfo { rate: link.rate_from(n), delay: link.delay, mtu: link.mtu, peer: NodeId(at.peer) },
+            link: link_info(&self.topology, n, port),
             host,
             edge: self.topology.is_host(peer),
             rtt,

@@ -22,6 +22,8 @@ pub const DEFAULT_MTU: u32 = 1500;
 pub const MIN_MTU: u32 = 68;
 /// The largest MTU of a link: the longest packet that IPv4 can state (RFC 791).
 pub const MAX_MTU: u32 = 65_535;
+/// The lowest rate of a link. Our choice: a queue of 2 GB still drains before the clock's 213 days are over.
+pub const MIN_RATE: Rate = Rate(1_000);
 /// The highest rate of a link. Our choice: the rates of [`MAX_DEGREE`] links add up in 64 bits.
 pub const MAX_RATE: Rate = Rate::from_gbps(100_000);
 /// The longest delay of a link. Our choice: those of the longest path of routers that can be routed over add up in 64 bits.
@@ -265,6 +267,7 @@ fn check_link(link: &LinkInfo, nodes: &[NodeInfo]) -> Result<(), SpecError> {
 pub fn check_rate(key: &str, rate: Option<Rate>) -> Result<(), SpecError> {
     match rate {
         Some(Rate::ZERO) => Err(SpecError::new(key, "a link needs a rate above zero, such as \"10 Mbps\"")),
+        Some(rate) if rate < MIN_RATE => Err(SpecError::new(key, format!("{rate} is less than {MIN_RATE}, the least"))),
         Some(rate) if rate > MAX_RATE => Err(SpecError::new(key, format!("{rate} is more than {MAX_RATE}, the most"))),
         _ => Ok(()),
     }

@@ -273,7 +273,7 @@ impl<'a> Run<'a> {
         let at_file = |e: &dyn std::fmt::Display| SpecError::new("list.file", format!("{}: {e}", list.file));
         let csv = list.file.to_ascii_lowercase().ends_with(".csv");
         let format = list.format.unwrap_or(if csv { FlowListFormat::Csv } else { FlowListFormat::Hpcc });
-        let bytes = std::fs::read(self.cx.base_dir.join(&list.file)).map_err(|e| at_file(&e))?;
+        let bytes = crate::file::read(&self.cx.base_dir.join(&list.file)).map_err(|e| at_file(&e))?;
         for listed in parse_flow_list_bytes(format, &bytes).map_err(|e| at_file(&e))? {
             let flow = self.listed(&listed).map_err(|m| at_file(&format!("line {}: {m}", listed.line)))?;
             self.add(flow)?;

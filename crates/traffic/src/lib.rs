@@ -18,6 +18,7 @@
 mod arrivals;
 mod cdf;
 mod explicit;
+mod file;
 mod flow;
 mod generate;
 mod hosts;

@@ -159,7 +159,7 @@ fn cdf(name: Option<&str>, file: Option<&str>, base_dir: &Path) -> Result<Empiri
         (Some(name), None) => EmpiricalCdf::built_in(name).map_err(|m| SpecError::new("name", m)),
         (None, Some(file)) => {
             let error = |e: &dyn std::fmt::Display| SpecError::new("file", format!("{file}: {e}"));
-            let text = std::fs::read_to_string(base_dir.join(file)).map_err(|e| error(&e))?;
+            let text = crate::file::read_text(&base_dir.join(file)).map_err(|e| error(&e))?;
             EmpiricalCdf::parse(&text).map_err(|e| error(&e))
         }
         _ => Err(SpecError::new("name", "give exactly one of `name` and `file`")),

@@ -10,20 +10,22 @@ use crate::roles::{Admission, AdmitCtx, Backlog, Drop, Verdict};
 use crate::stats::PortCounters;
 use crate::units::{Rate, Time, TxClock};
 
+/// Laid out by use: what every packet reads or writes comes first.
+#[repr(C, align(64))]
 pub(super) struct Slot {
-    pub clock: TxClock,
-    pub up: bool,
-    pub discipline: Discipline,
-    pub counters: PortCounters,
-    pub watches_inbound: bool,
     /// When the transmitter will have sent all that has a place on the wire.
     pub free_at: Time,
+    pub clock: TxClock,
+    pub queued: Backlog,
+    pub discipline: Discipline,
+    pub counters: PortCounters,
     /// Timetable ports: when the packets that wait will start, and their sizes.
     pub waiting: VecDeque<(Time, u32)>,
-    pub queued: Backlog,
+    pub timer: Lazy,
+    pub up: bool,
+    pub watches_inbound: bool,
     /// Held ports: an [`Idle`](super::timers::Wake::Idle) wish is in the heap.
     pub idle_armed: bool,
-    pub timer: Lazy,
 }
 
 impl Slot {

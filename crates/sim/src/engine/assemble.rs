@@ -273,14 +273,17 @@ fn cut_window(links: &[NetLink], part_of: &[u32]) -> Time {
     links.iter().filter(cut).map(NetLink::shortest).min().unwrap_or(Time::MAX)
 }
 
-/// Which part each node goes to: at most `wanted` parts, of about equal numbers of ports, cut where delays are long.
+/// Which part each node goes to: `wanted` parts if they balance, else as many fewer as do.
+fn partition(nodes: usize, links: &[NetLink], wanted: usize) -> Vec<u32> {
+    let most = wanted.min(nodes);
+    (2..=most).rev().find_map(|parts| cut(nodes, links, parts)).unwrap_or_else(|| vec![0; nodes])
+}
+
+/// A partition in at most `wanted` parts of about equal numbers of ports, cut where delays are long.
 ///
 /// Links are taken from the longest delay down as the places where one may cut; the first delay that leaves pieces
 /// small enough to balance is the one. The pieces are then laid out breadth-first and dealt into parts in that order.
-fn partition(nodes: usize, links: &[NetLink], wanted: usize) -> Vec<u32> {
-    if wanted <= 1 || nodes < 2 {
-        return vec![0; nodes];
-    }
+fn cut(nodes: usize, links: &[NetLink], wanted: usize) -> Option<Vec<u32>> {
     let mut weight = vec![1usize; nodes];
     links.iter().for_each(|l| weight[l.from.0.0 as usize] += 1);
     let total: usize = weight.iter().sum();
@@ -290,11 +293,8 @@ fn partition(nodes: usize, links: &[NetLink], wanted: usize) -> Vec<u32> {
         let mut sums = vec![0; nodes];
         (0..nodes).for_each(|n| sums[piece[n]] += weight[n]);
         sums.iter().max().is_some_and(|m| *m * 4 <= fair * 5)
-    });
-    match balanced {
-        Some(piece) => deal(&piece, &breadth_first(nodes, links), &weight, fair, wanted),
-        None => vec![0; nodes],
-    }
+    })?;
+    Some(deal(&balanced, &breadth_first(nodes, links), &weight, fair, wanted))
 }
 
 /// The connected pieces (by smallest member) when links of `delay` and longer are cut.
@@ -354,4 +354,38 @@ fn deal(piece: &[usize], order: &[usize], weight: &[usize], fair: usize, wanted:
         filled += sums[p];
     }
     piece.iter().map(|p| part_of_piece[*p]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn links(edges: &[(u32, u32, u64)]) -> Vec<NetLink> {
+        let link = |a: u32, b: u32, ms: u64| NetLink {
+            from: (NodeId(a), PortId(0)),
+            to: (NodeId(b), PortId(0)),
+            delay: Time::from_ms(ms),
+            corruption: 0.0,
+            downs: Vec::new(),
+            delays: Vec::new(),
+        };
+        edges.iter().flat_map(|&(a, b, ms)| [link(a, b, ms), link(b, a, ms)]).collect()
+    }
+
+    #[test]
+    fn it_cuts_where_delays_are_long() {
+        // Two stars of 1 ms links joined by one of 20 ms.
+        let l = links(&[(0, 1, 1), (0, 2, 1), (0, 3, 20), (3, 4, 1), (3, 5, 1)]);
+        let parts = partition(6, &l, 2);
+        assert_eq!(parts, [0, 0, 0, 1, 1, 1]);
+        assert_eq!(cut_window(&l, &parts), Time::from_ms(20));
+    }
+
+    #[test]
+    fn what_does_not_balance_in_four_is_cut_in_fewer() {
+        let star: Vec<_> = (1..=12).map(|n| (0, n, 1)).collect();
+        let parts = partition(13, &links(&star), 4);
+        assert!((2..4).contains(&(parts.iter().max().unwrap() + 1)), "{parts:?}");
+        assert_eq!(partition(2, &links(&[(0, 1, 1)]), 1), [0, 0]);
+    }
 }

@@ -153,6 +153,10 @@ impl Hands<'_> {
             if wake < at {
                 self.wake(node, pool, wake);
             } else if let Some((at, entry)) = self.rings.pop(ring) {
+                // Look at the ring's next packet now, so that it is in the cache when its turn comes.
+                if let Some(next) = self.rings.first(ring) {
+                    std::hint::black_box(pool[next].size);
+                }
                 self.arrival(node, pool, ring, at, entry);
             }
         }

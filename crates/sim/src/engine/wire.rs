@@ -122,6 +122,12 @@ impl Rings {
         &self.heads[first as usize..last as usize]
     }
 
+    /// The packet that will be taken next from a ring after the first is gone.
+    #[inline]
+    pub fn first(&self, ring: u32) -> Option<PacketId> {
+        self.queues[ring as usize].front().map(|e| e.1.id())
+    }
+
     /// Takes the first packet of a ring that has one.
     #[inline]
     pub fn pop(&mut self, ring: u32) -> Option<(Time, Entry)> {

@@ -21,16 +21,19 @@ pub struct PortRow {
 
 impl PortRow {
     /// Every port's row, node by node.
-    pub fn collect(setup: &Setup, engine: &Engine) -> Vec<PortRow> {
+    pub fn collect(setup: &Setup, engine: &Engine, end: Time) -> Vec<PortRow> {
         let topology = &setup.topology;
         let mut rows = Vec::new();
         for n in 0..topology.nodes().len() {
             for (p, at) in topology.ports(n).iter().enumerate() {
                 let (id, port) = (NodeId(n as u32), PortId(p as u16));
                 let back = topology.port_of_link(at.peer as usize, at.link as usize).unwrap_or(0);
+                // What a timetable has promised for after the end was not sent.
+                let mut counters = engine.node(id).counters(port).clone();
+                (counters.packets, counters.bytes) = engine.node(id).begun(port, end);
                 rows.push(PortRow {
                     place: (n as u32, p as u16, at.peer),
-                    counters: engine.node(id).counters(port).clone(),
+                    counters,
                     cut: engine.cut(id, port),
                     corrupted: engine.corrupted(NodeId(at.peer), PortId(back)),
                 });

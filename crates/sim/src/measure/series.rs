@@ -112,7 +112,7 @@ impl Recorder {
         let mut gauges = Vec::new();
         for (port, rate, seen) in &mut ports {
             let entity = Entity::Port(id, *port);
-            let bytes = node.counters(*port).bytes;
+            let (_, bytes) = node.begun(*port, now);
             let bps = (bytes - *seen) as f64 * 8.0 / seconds;
             *seen = bytes;
             self.add(entity, "queue_bytes", node.backlog(*port, now).bytes as f64);

@@ -18,6 +18,9 @@ use crate::scenario::Scenario;
 /// IP, TCP and timestamps: what a full packet carries besides payload (RFC 791, 9293, 7323).
 pub const HEADERS: u32 = 52;
 
+/// The scheme of flows that have a rate of their own and name no scheme.
+const CONSTANT_RATE: &str = "udp";
+
 /// A flow and what its path is like when nobody else is there.
 #[derive(Debug, Clone)]
 pub struct FlowInfo {
@@ -63,6 +66,9 @@ impl Schemes {
                 }
                 Some(name) => drop(schemes.add(key, name, scenario, catalogue)?),
             }
+        }
+        if catalogue.contains(CONSTANT_RATE) {
+            schemes.add(format!("schemes.{CONSTANT_RATE}"), CONSTANT_RATE, scenario, catalogue)?;
         }
         Ok(schemes)
     }
@@ -228,7 +234,10 @@ pub(super) fn generate(
     }
     let ecmp = scenario.routing.ecmp;
     let mut infos = Vec::with_capacity(flows.len());
-    for (i, flow) in flows.into_iter().enumerate() {
+    for (i, mut flow) in flows.into_iter().enumerate() {
+        if flow.rate.is_some() && flow.scheme.is_none() {
+            flow.scheme = Some(CONSTANT_RATE.into());
+        }
         let (src, dst) = (flow.src as usize, flow.dst as usize);
         let hops = path(routes, topology, src, dst, i as u32, ecmp).ok_or_else(|| {
             let name = |n: usize| &topology.nodes()[n].name;
