@@ -188,15 +188,34 @@ impl Node {
         false
     }
 
+    /// Sends a packet on its way: out of a port, or to the endpoint of its flow here.
     #[inline]
     fn forward(&mut self, now: Time, from: Option<PortId>, id: PacketId, pool: &mut Pool, driver: &mut impl Driver) {
-        let mut ctx =
-            ForwardCtx { now, node: self.id, pool, rng: &mut self.rng, board: &self.board, emit: &mut self.out };
-        let route = match &mut self.forwarding {
-            Forwarding::Shortest(f) => f.route(id, from, &mut ctx),
-            Forwarding::Custom(f) => f.route(id, from, &mut ctx),
+        let Forwarding::Shortest(paths) = &self.forwarding else {
+            return self.forward_by_scheme(now, from, id, pool, driver);
         };
-        match route {
+        let packet = &pool[id];
+        if packet.dst == self.id {
+            return self.deliver(now, id, pool, driver);
+        }
+        match paths.next(packet, self.id, &mut self.rng) {
+            Some(port) => self.outbound(now, port, id, pool, driver),
+            None => self.discard(None, id, Drop::Undeliverable, pool, driver),
+        }
+    }
+
+    /// The same where a scheme forwards.
+    fn forward_by_scheme(
+        &mut self,
+        now: Time,
+        from: Option<PortId>,
+        id: PacketId,
+        pool: &mut Pool,
+        driver: &mut impl Driver,
+    ) {
+        let Forwarding::Custom(forwarder) = &mut self.forwarding else { return };
+        let mut ctx = ForwardCtx { now, node: self.id, pool, rng: &mut self.rng, board: &self.board, emit: &mut self.out };
+        match forwarder.route(id, from, &mut ctx) {
             Route::Port(port) => self.outbound(now, port, id, pool, driver),
             Route::Local => self.deliver(now, id, pool, driver),
             Route::Copies { ports, local } => {

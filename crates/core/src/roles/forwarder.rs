@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use crate::packet::{NodeId, PacketId, Pool, PortId};
+use crate::packet::{NodeId, Packet, PacketId, Pool, PortId};
 use crate::rng::{Stream, below, mix};
 use crate::roles::Board;
 use crate::units::Time;
@@ -95,21 +95,28 @@ impl ShortestPath {
     }
 }
 
-impl Forwarder for ShortestPath {
+impl ShortestPath {
+    /// The port that `packet`, which is for another node, leaves `node` through.
     #[inline]
+    pub(crate) fn next(&self, packet: &Packet, node: NodeId, rng: &mut Stream) -> Option<PortId> {
+        let choices = self.routes.next_ports(node, packet.dst);
+        if choices.len() < 2 {
+            return choices.first().map(|p| PortId(*p));
+        }
+        Some(PortId(match self.ecmp {
+            Ecmp::Flow => ShortestPath::pick(choices, packet.flow.0, packet.dst, node),
+            Ecmp::Packet => choices[below(rng, choices.len() as u64) as usize],
+            Ecmp::Off => choices[0],
+        }))
+    }
+}
+
+impl Forwarder for ShortestPath {
     fn route(&mut self, id: PacketId, _from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route {
         let packet = &ctx.pool[id];
         if packet.dst == ctx.node {
             return Route::Local;
         }
-        match self.routes.next_ports(ctx.node, packet.dst) {
-            [] => Route::Unroutable,
-            [only] => Route::Port(PortId(*only)),
-            choices => Route::Port(PortId(match self.ecmp {
-                Ecmp::Flow => ShortestPath::pick(choices, packet.flow.0, packet.dst, ctx.node),
-                Ecmp::Packet => choices[below(ctx.rng, choices.len() as u64) as usize],
-                Ecmp::Off => choices[0],
-            })),
-        }
+        self.next(packet, ctx.node, ctx.rng).map_or(Route::Unroutable, Route::Port)
     }
 }
