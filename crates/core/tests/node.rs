@@ -51,7 +51,7 @@ enum Trick {
 }
 
 impl Special {
-    fn new(kind: Trick) -> Discipline {
+    fn held(kind: Trick) -> Discipline {
         Discipline::Held(Box::new(Special { kind, queue: Vec::new() }))
     }
 }
@@ -120,7 +120,7 @@ fn bench(ports: Vec<Discipline>) -> Bench {
 
 #[test]
 fn a_detour_leaves_through_the_sibling() {
-    let mut b = bench(vec![ample(), Special::new(Trick::Detour(PortId(2))), ample()]);
+    let mut b = bench(vec![ample(), Special::held(Trick::Detour(PortId(2))), ample()]);
     (0..6).for_each(|seq| b.arrive(Time::ZERO, PortId(0), datagram(seq)));
     b.run_out();
     assert_eq!((b.seqs(1), b.seqs(2)), (vec![0, 2, 4], vec![1, 3, 5]));
@@ -129,7 +129,7 @@ fn a_detour_leaves_through_the_sibling() {
 
 #[test]
 fn a_detour_may_lead_to_a_held_sibling() {
-    let mut b = bench(vec![ample(), Special::new(Trick::Detour(PortId(2))), Special::new(Trick::Notify)]);
+    let mut b = bench(vec![ample(), Special::held(Trick::Detour(PortId(2))), Special::held(Trick::Notify)]);
     (0..4).for_each(|seq| b.arrive(Time::ZERO, PortId(0), datagram(seq)));
     b.run_out();
     assert_eq!((b.seqs(1), b.seqs(2)), (vec![0, 2], vec![1, 3]));
@@ -137,7 +137,7 @@ fn a_detour_may_lead_to_a_held_sibling() {
 
 #[test]
 fn a_kicked_sibling_reads_what_was_published() {
-    let mut b = bench(vec![ample(), Special::new(Trick::Gate(PortId(2))), Special::new(Trick::Release(PortId(1)))]);
+    let mut b = bench(vec![ample(), Special::held(Trick::Gate(PortId(2))), Special::held(Trick::Release(PortId(1)))]);
     (1..4).for_each(|seq| b.arrive(Time::ZERO, PortId(0), datagram(seq)));
     b.run_until(MS * 10);
     assert!(b.log.sent.is_empty(), "the gate is shut");
@@ -154,7 +154,7 @@ fn a_kicked_sibling_reads_what_was_published() {
 
 #[test]
 fn control_packets_go_to_the_neighbour_and_no_further() {
-    let mut b = bench(vec![Special::new(Trick::Notify), ample()]);
+    let mut b = bench(vec![Special::held(Trick::Notify), ample()]);
     b.arrive(Time::ZERO, PortId(0), datagram(7));
     b.run_out();
     assert_eq!((b.seqs(0), b.seqs(1)), (vec![7], vec![7]), "one answer, one on its way");
@@ -173,7 +173,7 @@ fn control_packets_go_to_the_neighbour_and_no_further() {
 
 #[test]
 fn what_a_port_refuses_on_the_way_in_is_counted_there() {
-    let mut b = bench(vec![Special::new(Trick::Police), ample()]);
+    let mut b = bench(vec![Special::held(Trick::Police), ample()]);
     b.arrive(Time::ZERO, PortId(0), datagram(0));
     assert_eq!((b.node.counters(PortId(0)).drops_policy, b.log.lost[0].port), (1, Some(PortId(0))));
     assert_eq!((b.pool.live(), b.log.sent.len()), (0, 0));
@@ -181,7 +181,7 @@ fn what_a_port_refuses_on_the_way_in_is_counted_there() {
 
 #[test]
 fn wishes_for_ports_that_are_not_there_are_undeliverable() {
-    let mut b = bench(vec![ample(), Special::new(Trick::Detour(PortId(9)))]);
+    let mut b = bench(vec![ample(), Special::held(Trick::Detour(PortId(9)))]);
     (0..3).for_each(|seq| b.arrive(Time::ZERO, PortId(0), datagram(seq)));
     b.run_out();
     assert_eq!(b.seqs(1), [0, 2]);
@@ -194,7 +194,7 @@ proptest! {
     /// A port's timer comes up exactly at the last time it was set to, however often it was moved before.
     #[test]
     fn a_ports_timer_fires_at_the_last_deadline(steps in prop::collection::vec((0u64..4, 0u64..40), 1..40)) {
-        let mut b = bench(vec![ample(), Special::new(Trick::Shape), ample()]);
+        let mut b = bench(vec![ample(), Special::held(Trick::Shape), ample()]);
         let (mut now, mut armed, mut want) = (0, None, Vec::new());
         for (later, deadline) in steps {
             now += later;
@@ -217,7 +217,7 @@ const TICK: Time = Time::from_ms(10);
 
 #[test]
 fn a_port_that_is_down_gets_the_timer_it_asked_for() {
-    let mut b = bench(vec![ample(), Special::new(Trick::Shape), ample()]);
+    let mut b = bench(vec![ample(), Special::held(Trick::Shape), ample()]);
     b.node.set_up(PortId(1), false, Time::ZERO, &mut b.pool, &mut b.log);
     b.arrive(MS, PortId(0), datagram(MS.0 * 4));
     b.run_out();
@@ -226,7 +226,7 @@ fn a_port_that_is_down_gets_the_timer_it_asked_for() {
 
 #[test]
 fn a_port_may_ask_for_a_timer_as_it_restarts() {
-    let mut b = bench(vec![ample(), Special::new(Trick::Chime)]);
+    let mut b = bench(vec![ample(), Special::held(Trick::Chime)]);
     b.node.restart(MS, &mut b.pool, &mut b.log);
     b.run_out();
     assert_eq!(b.log.sent.iter().map(|s| (s.port, s.start)).collect::<Vec<_>>(), [(PortId(1), MS + TICK)]);
@@ -297,7 +297,7 @@ impl Forwarder for Multicast {
                 Route::Consumed
             }
             ME => Route::Local,
-            NodeId(n) if n >= PEERS && n < PEERS + 3 => Route::Port(PortId((n - PEERS) as u16)),
+            NodeId(n) if (PEERS..PEERS + 3).contains(&n) => Route::Port(PortId((n - PEERS) as u16)),
             _ => Route::Unroutable,
         }
     }
@@ -358,15 +358,18 @@ fn what_has_no_route_is_undeliverable() {
 
 // Endpoints ------------------------------------------------------------------------------------------------------------------------
 
-/// What endpoints were called for: flow, call, when.
+/// What endpoints were called for.
 #[derive(Clone, Default)]
-struct Events(Arc<Mutex<Vec<(u32, &'static str, Time)>>>);
+struct Events(Arc<Mutex<Vec<Call>>>);
+
+/// Flow, call, when.
+type Call = (u32, &'static str, Time);
 
 impl Events {
     fn push(&self, ctx: &EndpointCtx<'_>, what: &'static str) {
         self.0.lock().expect("no test panicked").push((ctx.flow.0, what, ctx.now));
     }
-    fn all(&self) -> Vec<(u32, &'static str, Time)> {
+    fn all(&self) -> Vec<Call> {
         self.0.lock().expect("no test panicked").clone()
     }
     fn of(&self, what: &str) -> Vec<(u32, Time)> {

@@ -40,7 +40,7 @@ pub(crate) struct FaultLine {
 impl FaultLine {
     /// Whether the link goes down while a packet is on its way through the transmitter.
     pub fn cuts(&self, start: Time, end: Time) -> bool {
-        self.downs.iter().any(|t| start < *t && *t < end)
+        self.downs.iter().any(|t| start <= *t && *t < end)
     }
 
     /// The delay for a packet whose last bit leaves at `end`.

@@ -6,6 +6,13 @@ pub mod scene;
 use std::path::Path;
 
 use midpath_sim::{RunOptions, RunOutput, run_text};
+use proptest::prelude::ProptestConfig;
+
+/// As many cases as asked for in the environment, or `default`.
+pub fn cases(default: u32) -> ProptestConfig {
+    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(default);
+    ProptestConfig { cases, ..ProptestConfig::default() }
+}
 
 /// Runs a scenario and checks what must hold in every run.
 pub fn run(text: &str, options: &RunOptions) -> RunOutput {

@@ -134,11 +134,6 @@ impl Scene {
         LIMITS[self.limit]
     }
 
-    /// Whether ports decide on arrival (and so have promised, at the end of the run, what still waits).
-    pub fn timetables(&self) -> bool {
-        self.queue < 3
-    }
-
     pub fn lossless_wires(&self) -> bool {
         self.corruption == 0
     }

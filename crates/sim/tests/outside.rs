@@ -1,0 +1,79 @@
+//! Schemes from outside whose ports and forwarders make and use up packets of their own: the books must balance.
+
+mod common;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use midpath_core::packet::{Kind, Packet, PacketId};
+use midpath_core::queue::{Codel, CodelParams, Discipline, Limit};
+use midpath_core::roles::{Backlog, Endpoint, FlowSpec, Inbound, Port, PortCtx, PortSpec, Scheme};
+use midpath_schemes::Catalogue;
+use midpath_sim::{RunOptions, run_with};
+
+/// NewReno over ports that tell their neighbour of every packet that comes in.
+struct Chatty(Arc<dyn Scheme>);
+
+impl Scheme for Chatty {
+    fn name(&self) -> &str {
+        "chatty"
+    }
+    fn active(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
+        self.0.active(flow)
+    }
+    fn passive(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
+        self.0.passive(flow)
+    }
+    fn port(&self, spec: &PortSpec) -> Discipline {
+        let bound = Limit::Packets(100).bound(spec.link.rate);
+        Discipline::Held(Box::new(Talker(Codel::new(bound, CodelParams::default()))))
+    }
+}
+
+struct Talker(Codel);
+
+impl Port for Talker {
+    fn outbound(&mut self, id: PacketId, ctx: &mut PortCtx<'_>) {
+        self.0.outbound(id, ctx);
+    }
+    fn poll_transmit(&mut self, ctx: &mut PortCtx<'_>) -> Option<PacketId> {
+        self.0.poll_transmit(ctx)
+    }
+    fn inbound(&mut self, id: PacketId, ctx: &mut PortCtx<'_>) -> Inbound {
+        if ctx.pool[id].kind == Kind::Control {
+            return Inbound::Consume;
+        }
+        let mut note = Packet::new(ctx.pool[id].flow, ctx.node, ctx.link().peer, 64);
+        note.kind = Kind::Control;
+        ctx.emit(ctx.me, note);
+        Inbound::Forward
+    }
+    fn backlog(&self) -> Backlog {
+        self.0.backlog()
+    }
+    fn reset(&mut self, ctx: &mut PortCtx<'_>) {
+        self.0.reset(ctx);
+    }
+}
+
+#[test]
+#[ignore = "packets that a port (Inbound::Consume) or forwarder (Route::Consumed) uses up are in no count"]
+fn control_packets_that_ports_use_up_are_accounted_for() {
+    let text = r#"
+scheme = "chatty"
+[topology]
+generate = "chain"
+n = 2
+link = { rate = "10 Mbps", delay = "1 ms" }
+[[flow]]
+from = "s0"
+to = "d0"
+size = "100 kB"
+"#;
+    let newreno = |p: &serde_json::Value| Catalogue::standard().build("newreno", p);
+    let catalogue = Catalogue::standard().with("chatty", move |p| Ok(Arc::new(Chatty(newreno(p)?))));
+    let out = run_with(text, Path::new("."), &RunOptions::default(), &catalogue, &mut |_| true);
+    let out = out.expect("a good scenario").expect("not cancelled");
+    assert_eq!(out.summary("completed"), Some(1.0));
+    assert_eq!(out.run["invariants"]["conserved"], true, "{}", out.run["invariants"]);
+}
