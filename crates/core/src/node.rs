@@ -33,6 +33,8 @@ pub trait Driver {
     fn finished(&mut self, _flow: FlowId, _active: bool, _report: FlowReport) {}
     /// Called when a packet reached the endpoint of its flow.
     fn delivered(&mut self, _packet: &Packet) {}
+    /// Called when a port or forwarder has used a packet up: a probe answered, an ACK merged into another.
+    fn consumed(&mut self, _packet: &Packet) {}
 }
 
 /// Builds a flow's ends when they are needed.
@@ -181,7 +183,7 @@ impl Node {
         self.poll(port, now, pool, driver);
         match fate {
             Inbound::Forward => return true,
-            Inbound::Consume => pool.free(id),
+            Inbound::Consume => Node::consume(id, pool, driver),
             Inbound::Drop(why) => self.discard(Some(port), id, why, pool, driver),
         }
         self.drain(now, pool, driver);
@@ -214,7 +216,8 @@ impl Node {
         driver: &mut impl Driver,
     ) {
         let Forwarding::Custom(forwarder) = &mut self.forwarding else { return };
-        let mut ctx = ForwardCtx { now, node: self.id, pool, rng: &mut self.rng, board: &self.board, emit: &mut self.out };
+        let mut ctx =
+            ForwardCtx { now, node: self.id, pool, rng: &mut self.rng, board: &self.board, emit: &mut self.out };
         match forwarder.route(id, from, &mut ctx) {
             Route::Port(port) => self.outbound(now, port, id, pool, driver),
             Route::Local => self.deliver(now, id, pool, driver),
@@ -227,10 +230,11 @@ impl Node {
                 if local {
                     self.deliver(now, id, pool, driver);
                 } else {
-                    pool.free(id);
+                    Node::consume(id, pool, driver);
                 }
             }
-            Route::Consumed => {}
+            Route::Consumed => Node::consume(id, pool, driver),
+            Route::Kept => {}
             Route::Unroutable => self.discard(None, id, Drop::Undeliverable, pool, driver),
         }
     }
@@ -487,6 +491,12 @@ impl Node {
         }
     }
 
+    /// Frees a packet that a port or forwarder has used up.
+    fn consume(id: PacketId, pool: &mut Pool, driver: &mut impl Driver) {
+        driver.consumed(&pool[id]);
+        pool.free(id);
+    }
+
     /// Counts and frees a packet that ends here.
     fn discard(&mut self, port: Option<PortId>, id: PacketId, why: Drop, pool: &mut Pool, driver: &mut impl Driver) {
         if let Some(port) = port {
@@ -518,13 +528,17 @@ impl Node {
     pub fn backlog(&mut self, port: PortId, now: Time) -> Backlog {
         self.slots[usize::from(port.0)].backlog(now)
     }
-    /// Packets that held ports keep. (Those of a timetable are the driver's already.)
+    /// Packets that held ports and the forwarder keep. (Those of a timetable are the driver's already.)
     pub fn stored(&self) -> u64 {
         let held = |s: &Slot| match &s.discipline {
             Discipline::Held(port) => port.backlog().packets,
             _ => 0,
         };
-        self.slots.iter().map(held).sum()
+        let kept = match &self.forwarding {
+            Forwarding::Shortest(_) => 0,
+            Forwarding::Custom(forwarder) => forwarder.kept(),
+        };
+        self.slots.iter().map(held).sum::<u64>() + kept
     }
     /// A held port's gauges.
     pub fn gauges(&self, port: PortId, out: &mut Vec<(&'static str, f64)>) {
@@ -574,7 +588,9 @@ impl Node {
             self.slots[i].reset_rule();
         }
         if let Forwarding::Custom(f) = &mut self.forwarding {
-            f.reset(pool);
+            let mut kept = Vec::new();
+            f.reset(&mut kept);
+            kept.into_iter().for_each(|id| self.discard(None, id, Drop::Fault, pool, driver));
         }
         self.drain(now, pool, driver);
     }

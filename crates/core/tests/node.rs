@@ -291,7 +291,6 @@ impl Forwarder for Multicast {
             NodeId(98) => {
                 let mut nack = ctx.pool[id];
                 (nack.kind, nack.dst, nack.size) = (Kind::Nack, nack.src, 64);
-                ctx.pool.free(id);
                 let nack = ctx.pool.insert(nack);
                 ctx.emit.push((from, nack));
                 Route::Consumed

@@ -26,6 +26,9 @@ fn entry(chain: usize, i: u64) -> u64 {
 /// Sum of the times at which packets leave their chains: what the three ways must agree on.
 type Checksum = u64;
 
+/// A prototype: runs that many chains.
+type Way = fn(usize) -> Checksum;
+
 fn two_events(chains: usize) -> Checksum {
     #[derive(Clone, Copy)]
     enum What {
@@ -124,7 +127,7 @@ fn shapes(c: &mut Criterion) {
         assert_eq!(two_events(chains), windows(chains));
         group.throughput(Throughput::Elements((chains * HOPS) as u64 * PACKETS));
         group.sample_size(20);
-        let ways: [(&str, fn(usize) -> Checksum); 3] =
+        let ways: [(&str, Way); 3] =
             [("heap, two events", two_events), ("heap, one event", one_event), ("windows", windows)];
         for (name, way) in ways {
             group.bench_with_input(BenchmarkId::new(name, chains), &chains, |b, n| b.iter(|| way(black_box(*n))));

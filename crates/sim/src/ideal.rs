@@ -12,7 +12,7 @@ use midpath_core::units::{Bytes, Time};
 use midpath_ideal::{Allocation, CapacityChange, FluidFlow, FluidOptions, FluidOutput};
 
 use crate::measure::{Entity, FlowRow, PortRow, Recording};
-use crate::setup::{HEADERS, IDEAL, Setup, path, wire_bytes};
+use crate::setup::{IDEAL, Setup, path};
 
 /// The ideal's rows, as a packet run has them.
 pub(crate) struct IdealRun {
@@ -56,7 +56,7 @@ fn fluid_flows(setup: &Setup) -> Vec<FluidFlow> {
             let (src, dst) = (info.flow.src as usize, info.flow.dst as usize);
             let hops = path(&setup.routes, &setup.topology, src, dst, i as u32, setup.scenario.routing.ecmp);
             let hops = hops.unwrap_or_default();
-            let wire = info.flow.size.map(|s| wire_bytes(s, info.mtu));
+            let wire = info.wire_bytes();
             FluidFlow {
                 path: hops.iter().map(|h| directed(setup, h.link, h.node)).collect(),
                 size_bits: wire.map_or(f64::INFINITY, |w| w as f64 * 8.0),
@@ -76,14 +76,6 @@ fn latency(info: &crate::setup::FlowInfo, wire: Option<u64>) -> f64 {
     match (info.unloaded, wire) {
         (Some(unloaded), Some(wire)) => (unloaded.saturating_sub(info.bottleneck.time_for(Bytes(wire)))).as_secs_f64(),
         _ => (info.rtt / 2).as_secs_f64(),
-    }
-}
-
-/// The payload's share of bytes on the wire.
-fn payload_share(info: &crate::setup::FlowInfo) -> f64 {
-    match info.flow.size {
-        Some(size) => size.as_f64() / wire_bytes(size, info.mtu) as f64,
-        None => f64::from(info.mtu - HEADERS) / f64::from(info.mtu),
     }
 }
 
@@ -115,7 +107,7 @@ pub(crate) fn run(setup: &Setup, sample: Option<Time>) -> Result<IdealRun, SpecE
 fn flow_row(info: &crate::setup::FlowInfo, o: &midpath_ideal::FlowOutcome, end: Time) -> FlowRow {
     let completed = o.finish_s.map(Time::from_secs_f64).filter(|t| *t <= end);
     let whole = info.flow.size.filter(|_| completed.is_some()).map(|s| s.0);
-    let delivered = whole.unwrap_or((o.delivered_bits / 8.0 * payload_share(info)) as u64);
+    let delivered = whole.unwrap_or((o.delivered_bits / 8.0 * info.payload_share()) as u64);
     let fct = completed.map(|t| t.saturating_sub(info.flow.start));
     let had = info.flow.stop.map_or(end, |s| s.min(end)).saturating_sub(info.flow.start);
     let took = fct.unwrap_or(had).as_secs_f64();

@@ -89,7 +89,7 @@ struct Finished {
     counts: Counts,
 }
 
-/// Where all packets are: sent = delivered + dropped + corrupted + stored + in flight.
+/// Where all packets are: sent = delivered + dropped + corrupted + consumed + stored + in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Counts {
     hops: u64,
@@ -98,6 +98,7 @@ struct Counts {
     delivered: u64,
     dropped: u64,
     corrupted: u64,
+    consumed: u64,
     stored: u64,
     in_flight: u64,
 }
@@ -112,19 +113,20 @@ impl Counts {
             delivered: tally.delivered,
             dropped: tally.dropped,
             corrupted: tally.corrupted,
+            consumed: tally.consumed,
             stored,
             in_flight,
         }
     }
 
     fn conserved(&self) -> bool {
-        self.sent == self.delivered + self.dropped + self.corrupted + self.stored + self.in_flight
+        self.sent == self.delivered + self.dropped + self.corrupted + self.consumed + self.stored + self.in_flight
     }
 
     fn json(&self) -> Value {
         json!({
             "sent": self.sent, "delivered": self.delivered, "dropped": self.dropped, "corrupted": self.corrupted,
-            "stored": self.stored, "in_flight": self.in_flight, "conserved": self.conserved(),
+            "consumed": self.consumed, "stored": self.stored, "in_flight": self.in_flight, "conserved": self.conserved(),
         })
     }
 }

@@ -16,7 +16,7 @@ use midpath_core::units::Time;
 use midpath_schemes::Catalogue;
 use midpath_topo::{Routes, Topology};
 
-pub use flows::{FlowInfo, FlowTable, HEADERS, path, wire_bytes};
+pub use flows::{FlowInfo, FlowTable, path};
 
 use crate::engine::{NetLink, Network};
 use crate::scenario::Scenario;

@@ -57,7 +57,6 @@ impl Port for Talker {
 }
 
 #[test]
-#[ignore = "packets that a port (Inbound::Consume) or forwarder (Route::Consumed) uses up are in no count"]
 fn control_packets_that_ports_use_up_are_accounted_for() {
     let text = r#"
 scheme = "chatty"

@@ -19,8 +19,10 @@ pub enum Route {
         /// Whether the local endpoint gets one too.
         local: bool,
     },
-    /// The forwarder has kept or used it up (a PIT hit, an aggregated ACK) and has freed it.
+    /// It is used up (a PIT hit, an ACK merged into another): the node frees it.
     Consumed,
+    /// The forwarder keeps it, counts it in [`Forwarder::kept`], and emits it later.
+    Kept,
     /// There is no way: the packet is dropped and counted.
     Unroutable,
 }
@@ -29,8 +31,12 @@ pub enum Route {
 pub trait Forwarder: Send {
     /// Called when a packet came in through `from`, or from an endpoint of this node (`None`).
     fn route(&mut self, id: PacketId, from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route;
-    /// Called when the node restarts: forget everything learned. Packets kept inside are freed here.
-    fn reset(&mut self, _pool: &mut Pool) {}
+    /// How many packets it keeps.
+    fn kept(&self) -> u64 {
+        0
+    }
+    /// Called when the node restarts: forget everything learned. The packets kept are handed back, to be dropped.
+    fn reset(&mut self, _kept: &mut Vec<PacketId>) {}
 }
 
 /// What a forwarder may reach during a call.

@@ -23,11 +23,15 @@ struct SpinBarrier {
     waiting: AtomicUsize,
     generation: AtomicUsize,
     size: usize,
+    /// How often to look before the core is given away: not at all when there are more threads than cores.
+    patience: u32,
 }
 
 impl SpinBarrier {
     fn new(size: usize) -> SpinBarrier {
-        SpinBarrier { waiting: AtomicUsize::new(0), generation: AtomicUsize::new(0), size }
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let patience = if size <= cores { 2_000 } else { 0 };
+        SpinBarrier { waiting: AtomicUsize::new(0), generation: AtomicUsize::new(0), size, patience }
     }
 
     fn wait(&self) {
@@ -40,7 +44,7 @@ impl SpinBarrier {
         let mut spins = 0u32;
         while self.generation.load(Ordering::Acquire) == generation {
             spins += 1;
-            if spins < 2_000 { std::hint::spin_loop() } else { std::thread::yield_now() }
+            if spins < self.patience { std::hint::spin_loop() } else { std::thread::yield_now() }
         }
     }
 }

@@ -43,6 +43,8 @@ pub struct Tally {
     pub dropped: u64,
     /// Packets corrupted on a wire.
     pub corrupted: u64,
+    /// Packets that ports and forwarders have used up.
+    pub consumed: u64,
     /// Packets that left for another part.
     pub exported: u64,
     /// Packets that came from another part.
@@ -60,6 +62,7 @@ impl Tally {
         self.delivered += o.delivered;
         self.dropped += o.dropped;
         self.corrupted += o.corrupted;
+        self.consumed += o.consumed;
         self.exported += o.exported;
         self.imported += o.imported;
         self.events += o.events;
@@ -280,6 +283,10 @@ impl Driver for Hands<'_> {
     #[inline]
     fn delivered(&mut self, _packet: &Packet) {
         self.tally.delivered += 1;
+    }
+
+    fn consumed(&mut self, _packet: &Packet) {
+        self.tally.consumed += 1;
     }
 }
 

@@ -20,6 +20,8 @@ pub(super) struct FaultPlan {
 enum LinkFault {
     Down,
     Up,
+    /// One outage is over; another may still last.
+    Ended,
     Rate(Rate),
     Delay(Time),
 }
@@ -30,7 +32,7 @@ impl FaultPlan {
         for (i, spec) in specs.iter().enumerate() {
             plan.add(spec, topology).map_err(|e| e.under(&format!("fault[{i}]")))?;
         }
-        plan.links.values_mut().for_each(|list| list.sort_by_key(|f| f.0));
+        plan.links.values_mut().for_each(settle_outages);
         Ok(plan)
     }
 
@@ -53,7 +55,7 @@ impl FaultPlan {
             FaultKind::Restart => return Ok(()),
         };
         list.push((spec.at, fault));
-        list.extend(spec.until.map(|until| (until, LinkFault::Up)));
+        list.extend(spec.until.map(|until| (until, LinkFault::Ended)));
         let ends = [topology.links()[link].a, topology.links()[link].b];
         self.ends.insert(link, ends.map(|n| (n, topology.port_of_link(n, link).unwrap_or(0))));
         Ok(())
@@ -90,7 +92,7 @@ impl FaultPlan {
                         LinkFault::Down => Event::Up(port, false),
                         LinkFault::Up => Event::Up(port, true),
                         LinkFault::Rate(rate) => Event::Rate(port, rate),
-                        LinkFault::Delay(_) => continue, // the wire knows
+                        LinkFault::Delay(_) | LinkFault::Ended => continue, // the wire knows; settled
                     };
                     events.push((NodeId(node as u32), *at, event));
                 }
@@ -112,13 +114,34 @@ impl FaultPlan {
                         rate = r.as_f64();
                         rate
                     }
-                    LinkFault::Delay(_) => continue,
+                    LinkFault::Delay(_) | LinkFault::Ended => continue,
                 };
                 changes.push((*at, *link, now));
             }
         }
         changes
     }
+}
+
+/// Puts a link's faults in order, and makes overlapping outages one: it is up again when the last of them has ended, or
+/// when `link-up` says so.
+fn settle_outages(list: &mut Vec<(Time, LinkFault)>) {
+    list.sort_by_key(|f| f.0);
+    let mut lasting = 0u32;
+    for (_, fault) in list.iter_mut() {
+        match fault {
+            LinkFault::Down => lasting += 1,
+            LinkFault::Up => lasting = 0,
+            LinkFault::Ended => {
+                lasting = lasting.saturating_sub(1);
+                if lasting == 0 {
+                    *fault = LinkFault::Up;
+                }
+            }
+            LinkFault::Rate(_) | LinkFault::Delay(_) => {}
+        }
+    }
+    list.retain(|f| f.1 != LinkFault::Ended);
 }
 
 fn find_link(topology: &Topology, a: &str, b: &str) -> Result<usize, SpecError> {
@@ -130,4 +153,25 @@ fn find_link(topology: &Topology, a: &str, b: &str) -> Result<usize, SpecError> 
         .port_to(na, nb)
         .ok_or_else(|| SpecError::new("link", format!("there is no link between `{a}` and `{b}`")))?;
     Ok(topology.ports(na)[port as usize].link as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn overlapping_outages_are_one() {
+        let at = Time::from_secs;
+        let mut list = vec![
+            (at(1), LinkFault::Down),
+            (at(5), LinkFault::Ended),
+            (at(3), LinkFault::Down),
+            (at(4), LinkFault::Ended),
+            (at(8), LinkFault::Down),
+            (at(9), LinkFault::Up),
+        ];
+        settle_outages(&mut list);
+        let ups: Vec<_> = list.iter().filter(|f| f.1 == LinkFault::Up).map(|f| f.0).collect();
+        assert_eq!(ups, [at(5), at(9)]);
+    }
 }

@@ -2,7 +2,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use midpath_core::node::Flows;
-use midpath_core::packet::{FlowId, NodeId};
+use midpath_core::packet::{FlowId, HOP_LIMIT, NodeId};
 use midpath_core::roles::{Ecmp, Endpoint, FlowSpec, Scheme, ShortestPath};
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Rate, Time};
@@ -16,7 +16,9 @@ use super::{IDEAL, TableRoutes};
 use crate::scenario::Scenario;
 
 /// IP, TCP and timestamps: what a full packet carries besides payload (RFC 791, 9293, 7323).
-pub const HEADERS: u32 = 52;
+const TCP_HEADERS: u32 = 52;
+/// IP and UDP (RFC 791, 768).
+const UDP_HEADERS: u32 = 28;
 
 /// The scheme of flows that have a rate of their own and name no scheme.
 const CONSTANT_RATE: &str = "udp";
@@ -35,6 +37,8 @@ pub struct FlowInfo {
     pub rtt: Time,
     /// The path's MTU.
     pub mtu: u32,
+    /// Header bytes of each of its packets.
+    pub headers: u32,
     /// The path's slowest link.
     pub bottleneck: Rate,
 }
@@ -135,12 +139,32 @@ impl Flows for FlowTable {
 }
 
 impl FlowInfo {
-    fn new(flow: Flow, topology: &Topology, hops: &[Hop]) -> FlowInfo {
+    fn new(flow: Flow, topology: &Topology, hops: &[Hop], headers: u32) -> FlowInfo {
         let path = Unloaded::new(topology, hops);
         let mtu = path.mtu;
         let rtt = path.packet_time(Bytes(u64::from(mtu))).saturating_add(path.delay);
-        let unloaded = flow.size.map(|size| unloaded_time(&path, size, mtu));
-        FlowInfo { hops: hops.len() as u32, unloaded, rtt, mtu, bottleneck: path.bottleneck, flow }
+        let unloaded = flow.size.map(|size| unloaded_time(&path, size, headers));
+        FlowInfo { hops: hops.len() as u32, unloaded, rtt, mtu, headers, bottleneck: path.bottleneck, flow }
+    }
+
+    /// The payload of a full packet.
+    fn payload(&self) -> u64 {
+        u64::from(self.mtu.saturating_sub(self.headers).max(1))
+    }
+
+    /// Bytes on the wire for the whole flow.
+    pub fn wire_bytes(&self) -> Option<u64> {
+        let size = self.flow.size?.0;
+        let packets = size.div_ceil(self.payload()).max(1);
+        Some(size.saturating_add(packets.saturating_mul(u64::from(self.headers))))
+    }
+
+    /// The payload's share of what is on the wire.
+    pub fn payload_share(&self) -> f64 {
+        match self.flow.size.zip(self.wire_bytes()) {
+            Some((size, wire)) => size.as_f64() / wire as f64,
+            None => self.payload() as f64 / f64::from(self.mtu.max(1)),
+        }
     }
 
     fn spec(&self, id: FlowId) -> FlowSpec {
@@ -156,20 +180,15 @@ impl FlowInfo {
     }
 }
 
-/// Bytes on the wire of `size` payload bytes in packets of `mtu`.
-pub fn wire_bytes(size: Bytes, mtu: u32) -> u64 {
-    let payload = u64::from(mtu.saturating_sub(HEADERS).max(1));
-    size.0.saturating_add(size.0.div_ceil(payload).max(1).saturating_mul(u64::from(HEADERS)))
-}
-
 /// When the last packet of `size` payload bytes arrives, sent back to back: full packets, then what is left.
 ///
 /// That is the longest chain of "this hop after that packet": full packets fill the hops up to one of them and queue at
 /// the slowest of these; from there on the last packet, which may be smaller, is alone on the way.
-fn unloaded_time(path: &Unloaded, size: Bytes, mtu: u32) -> Time {
-    let payload = u64::from(mtu.saturating_sub(HEADERS).max(1));
+fn unloaded_time(path: &Unloaded, size: Bytes, headers: u32) -> Time {
+    let mtu = path.mtu;
+    let payload = u64::from(mtu.saturating_sub(headers).max(1));
     let full = size.0.saturating_sub(1) / payload;
-    let last = Bytes(size.0.max(1) - full * payload + u64::from(HEADERS));
+    let last = Bytes(size.0.max(1) - full * payload + u64::from(headers));
     let mut longest = path.packet_time(last);
     let (mut before, mut slowest, mut after) = (path.delay, Time::ZERO, longest.saturating_sub(path.delay));
     for rate in path.rates.iter().filter(|_| full > 0) {
@@ -239,11 +258,17 @@ pub(super) fn generate(
             flow.scheme = Some(CONSTANT_RATE.into());
         }
         let (src, dst) = (flow.src as usize, flow.dst as usize);
+        let headers =
+            if flow.scheme.as_deref().unwrap_or(&scenario.scheme) == CONSTANT_RATE { UDP_HEADERS } else { TCP_HEADERS };
         let hops = path(routes, topology, src, dst, i as u32, ecmp).ok_or_else(|| {
             let name = |n: usize| &topology.nodes()[n].name;
             SpecError::new("topology", format!("there is no way from `{}` to `{}`", name(src), name(dst)))
         })?;
-        infos.push(FlowInfo::new(flow, topology, &hops));
+        if hops.len() > usize::from(HOP_LIMIT) {
+            let message = format!("flow {i} crosses {} links; packets live for {HOP_LIMIT}", hops.len());
+            return Err(SpecError::new("topology", message));
+        }
+        infos.push(FlowInfo::new(flow, topology, &hops, headers));
     }
     Ok(infos)
 }
@@ -286,7 +311,7 @@ mod tests {
             let full = (size - 1) / 1448;
             let mut packets = vec![1500; full as usize];
             packets.push(size - full * 1448 + 52);
-            prop_assert_eq!(unloaded_time(&path, Bytes(size), 1500), stepped(&path, &packets));
+            prop_assert_eq!(unloaded_time(&path, Bytes(size), TCP_HEADERS), stepped(&path, &packets));
         }
     }
 }

@@ -220,7 +220,7 @@ fn bad_tables_name_the_key_and_what_would_do() {
         (json!({"builtin": "abilene", "min_delay": "0 ms"}), "min_delay: a link needs a delay above zero"),
         (json!({"builtin": "abilene", "rate": "0 bps"}), "rate: a link needs a rate above zero"),
         (
-            json!({"builtin": "abilene", "rules": [{"from": "egde", "rate": "1 bps"}]}),
+            json!({"builtin": "abilene", "rules": [{"from": "egde", "rate": "1 Mbps"}]}),
             "rules[0].from: there is no class `egde`; did you mean `edge`?",
         ),
         (
@@ -231,7 +231,7 @@ fn bad_tables_name_the_key_and_what_would_do() {
         (json!({"builtin": "abilene", "hosts": {"homes": 12}}), "hosts.homes: 12 routers for each host; there are 11"),
         (json!({"builtin": "abilene", "hosts": {"per_node": 1_000_000}}), "hosts.per_node: with these hosts"),
         (
-            json!({"builtin": "abilene", "rules": [{"rate": "1 bps"}, {"weight": 0}]}),
+            json!({"builtin": "abilene", "rules": [{"rate": "1 Mbps"}, {"weight": 0}]}),
             "rules[1].weight: 0 is not a weight",
         ),
         (json!({"builtin": "abilene", "hosts": {"rate": "0 bps"}}), "hosts.rate: a link needs a rate above zero"),
@@ -241,7 +241,7 @@ fn bad_tables_name_the_key_and_what_would_do() {
             "access.rate: a link needs a rate above zero",
         ),
         (
-            dumbbell(json!({"access": {"rate": "1 bps", "delay": "1 ms", "corruption": "100 %"}})),
+            dumbbell(json!({"access": {"rate": "1 Mbps", "delay": "1 ms", "corruption": "100 %"}})),
             "access.corruption: 1 is not a prob",
         ),
         (links(json!([{"a": "", "b": "x"}])), "links[0].a: a node needs a name"),
@@ -263,12 +263,12 @@ fn bad_tables_name_the_key_and_what_would_do() {
             "links[1].rate: a link needs a rate above zero",
         ),
         (
-            links(json!([ab, {"a": "c", "b": "d", "rate": "1 bps", "delay": "1 ms"}])),
+            links(json!([ab, {"a": "c", "b": "d", "rate": "1 Mbps", "delay": "1 ms"}])),
             "links: the network is not connected",
         ),
         (json!({"links": [ab], "nodes": [{"name": "a"}, {"name": "a"}]}), "nodes[1].name: `a` is already"),
         (
-            json!({"links": [ab, {"a": "b", "b": "c", "rate": "1 bps", "delay": "1 ms"}], "nodes": [{"name": "b", "kind": "host"}]}),
+            json!({"links": [ab, {"a": "b", "b": "c", "rate": "1 Mbps", "delay": "1 ms"}], "nodes": [{"name": "b", "kind": "host"}]}),
             "links: there is no router",
         ),
     ];
