@@ -57,10 +57,26 @@ pub fn parse(text: &str) -> Result<Scenario, ScenarioError> {
         )));
     }
     toml::from_str(text).map_err(|e| {
+        let message = one_line(e.message());
+        // What is missing at the root has no line of its own.
+        if let Some(field) = message.strip_prefix("missing field `").and_then(|m| m.strip_suffix('`'))
+            && e.span().is_none_or(|s| s.start == 0)
+        {
+            let message = format!("is missing; a scenario needs a `[{field}]`");
+            return ScenarioError { key: field.to_owned(), line: None, message };
+        }
         let line = e.span().map(|s| lines::line_at(text, s.start));
         let key = e.span().map(|s| lines::key_at(text, s.start)).unwrap_or_default();
-        ScenarioError { key, line, message: one_line(e.message()) }
+        ScenarioError { key, line, message: in_toml_terms(&message) }
     })
+}
+
+/// Says "a table" where the parser names one of our types.
+fn in_toml_terms(message: &str) -> String {
+    match message.split_once("expected struct ") {
+        Some((before, _)) => format!("{before}expected a table"),
+        None => message.to_owned(),
+    }
 }
 
 /// The scenario's JSON Schema, for editors.
@@ -72,4 +88,19 @@ pub fn schema() -> serde_json::Value {
 
 fn one_line(message: &str) -> String {
     message.split('\n').map(str::trim).filter(|l| !l.is_empty()).collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_speak_of_keys_and_tables() {
+        let error = |text: &str| parse(text).expect_err(text).to_string();
+        assert_eq!(error("title = \"x\""), "topology: is missing; a scenario needs a `[topology]`");
+        assert_eq!(error("topology = 3"), "line 1: topology: invalid type: integer `3`, expected a table");
+        assert!(
+            error("[topology]\nbuiltin = \"abilene\"\nspeed = 3").starts_with("line 3: topology.speed: unknown field")
+        );
+    }
 }
