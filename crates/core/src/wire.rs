@@ -119,8 +119,8 @@ fn encode_tcp(packet: &Packet, out: &mut Vec<u8>, ip: usize) {
 
 fn encode_options(packet: &Packet, syn: bool, ack: u32, out: &mut Vec<u8>) {
     if syn {
-        // MSS, SACK permitted, window scale (RFC 9293 §3.7.1, RFC 2018 §2, RFC 7323 §2.2), padded by one NOP.
-        out.extend_from_slice(&[2, 4, 0x05, 0xa8, 4, 2, 3, 3, WINDOW_SCALE, 1]);
+        // MSS (1460: without options, RFC 6691), SACK permitted (RFC 2018, §2), window scale (RFC 7323, §2.2), one NOP.
+        out.extend_from_slice(&[2, 4, 0x05, 0xb4, 4, 2, 3, 3, WINDOW_SCALE, 1]);
     } else {
         out.extend_from_slice(&[1, 1]);
     }
