@@ -88,6 +88,11 @@ pub trait Scheme: Send + Sync {
     fn active(&self, flow: &FlowSpec) -> Box<dyn Endpoint>;
     /// Called when a flow's first packet arrives at its destination.
     fn passive(&self, flow: &FlowSpec) -> Box<dyn Endpoint>;
+    /// Whether its flows make no sense over other schemes' ports. A scenario that gives such a scheme to single flows,
+    /// while the run's scheme is another, is refused.
+    fn needs_own_ports(&self) -> bool {
+        false
+    }
     /// Called once per port of the network when the run's default scheme is this one. The default is the queue that the scenario asks for.
     fn port(&self, spec: &PortSpec) -> Discipline {
         spec.queue.build(spec.link.rate)

@@ -40,6 +40,9 @@ impl Scheme for Gauge {
     fn passive(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
         Box::new(endpoint::Receiver::new(*flow))
     }
+    fn needs_own_ports(&self) -> bool {
+        true // without stamps the sender would take every queue for empty
+    }
     fn port(&self, spec: &PortSpec) -> Discipline {
         Discipline::Timetable(Box::new(port::Stamp::new(spec.queue.limit().bound(spec.link.rate))))
     }

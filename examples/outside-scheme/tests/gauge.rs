@@ -65,6 +65,16 @@ fn it_shares_a_network_with_tcp_and_finishes_what_it_begins() {
 }
 
 #[test]
+fn it_is_refused_where_no_port_stamps() {
+    let text = DUMBBELL.replace("scheme = \"gauge\"\n", "");
+    let error = run(&format!("{text}\n[[flow]]\nfrom = \"s2\"\nto = \"d2\"\nscheme = \"gauge\"\n")).unwrap_err();
+    assert!(
+        error.contains("flow[2].scheme: `gauge` needs ports of its own, but they are those of `newreno`"),
+        "{error}"
+    );
+}
+
+#[test]
 fn its_parameters_are_checked_like_any_other() {
     let error = run(&format!("{DUMBBELL}\n[schemes.gauge]\nspeed = \"fast\"\n")).unwrap_err();
     assert!(error.contains("line 24") || error.contains("schemes.gauge.speed"), "{error}");

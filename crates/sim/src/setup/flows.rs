@@ -68,7 +68,10 @@ impl Schemes {
                 Some(IDEAL) => {
                     return Err(SpecError::new(key, "`ideal` is the bound for a whole run, not a flow's scheme"));
                 }
-                Some(name) => drop(schemes.add(key, name, scenario, catalogue)?),
+                Some(name) => {
+                    let i = schemes.add(key.clone(), name, scenario, catalogue)?;
+                    schemes.check_ports(i, key, scenario)?;
+                }
             }
         }
         if catalogue.contains(CONSTANT_RATE) {
@@ -91,6 +94,19 @@ impl Schemes {
         let scheme = catalogue.build(name, &params).map_err(|e| e.under(&format!("schemes.{name}")))?;
         self.by_name.push((name.to_owned(), scheme));
         Ok(self.by_name.len() - 1)
+    }
+
+    /// Whether the network's ports are what scheme `i` needs.
+    fn check_ports(&self, i: usize, key: String, scenario: &Scenario) -> Result<(), SpecError> {
+        let (name, scheme) = &self.by_name[i];
+        if self.default == Some(i) || self.default.is_none() || !scheme.needs_own_ports() {
+            return Ok(());
+        }
+        let message = format!(
+            "`{name}` needs ports of its own, but they are those of `{}`; write `scheme = \"{name}\"` for the whole run",
+            scenario.scheme
+        );
+        Err(SpecError::new(key, message))
     }
 
     fn find(&self, name: &str) -> Option<usize> {
