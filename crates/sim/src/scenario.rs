@@ -83,7 +83,32 @@ fn in_toml_terms(message: &str) -> String {
 pub fn schema() -> serde_json::Value {
     let mut schema = schemars::schema_for!(Scenario).to_value();
     schema["title"] = "Midpath scenario".into();
+    describe_schemes(&mut schema, &midpath_schemes::Catalogue::standard());
     schema
+}
+
+/// Adds what `[schemes.NAME]` takes for each scheme of `catalogue`, so that editors complete it.
+fn describe_schemes(schema: &mut serde_json::Value, catalogue: &midpath_schemes::Catalogue) {
+    let mut tables = serde_json::Map::new();
+    for (name, own) in catalogue.names().filter_map(|n| Some((n, catalogue.schema(n)?))) {
+        let mut table = own.clone().to_value();
+        let Some(map) = table.as_object_mut() else { continue };
+        map.remove("$schema");
+        // References count from the document's root, so definitions move there.
+        if let Some(serde_json::Value::Object(definitions)) = map.remove("$defs") {
+            for (key, definition) in definitions {
+                if schema["$defs"].get(&key).is_none() {
+                    schema["$defs"][key] = definition;
+                }
+            }
+        }
+        table["properties"]["queue"] = serde_json::json!({
+            "$ref": "#/$defs/QueueTable",
+            "description": "The queue of every port when this scheme is the run's, in place of `[queue]`.",
+        });
+        tables.insert(name.to_owned(), table);
+    }
+    schema["properties"]["schemes"]["properties"] = tables.into();
 }
 
 fn one_line(message: &str) -> String {
@@ -93,6 +118,15 @@ fn one_line(message: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_schema_knows_what_schemes_take() {
+        let schema = schema();
+        let cubic = &schema["properties"]["schemes"]["properties"]["cubic"];
+        assert!(cubic["properties"]["beta"].is_object() && cubic["properties"]["min_rto"].is_object(), "{cubic}");
+        let reference = cubic["properties"]["queue"]["$ref"].as_str().unwrap_or_default();
+        assert!(schema.pointer(reference.trim_start_matches('#')).is_some(), "{reference} leads nowhere");
+    }
 
     #[test]
     fn errors_speak_of_keys_and_tables() {
