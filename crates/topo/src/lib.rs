@@ -43,4 +43,4 @@ pub mod spec;
 pub mod suggest;
 
 pub use graph::{LinkInfo, NodeInfo, NodeKind, Port, Topology};
-pub use routing::{Hop, Metric, Routes, ecmp_choice, ecmp_hash};
+pub use routing::{Hop, Metric, Routes};

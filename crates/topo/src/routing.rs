@@ -6,7 +6,8 @@
 
 use std::collections::HashMap;
 
-use midpath_core::rng::mix;
+use midpath_core::packet::NodeId;
+use midpath_core::roles::ShortestPath;
 use serde::{Deserialize, Serialize};
 
 use crate::graph::{LinkInfo, Topology};
@@ -169,9 +170,11 @@ impl Routes {
         Some(hops)
     }
 
-    /// The path that per-flow ECMP gives `flow`: at each node, [`ecmp_hash`] modulo the number of choices.
-    pub fn flow_path(&self, topology: &Topology, src: usize, dst: usize, flow: u64) -> Option<Vec<Hop>> {
-        self.path(topology, src, dst, |node, ports| ecmp_choice(flow, node as u32, ports.len()))
+    /// The path that per-flow ECMP gives `flow`: the choices of [`ShortestPath::pick_index`], which nodes take too.
+    pub fn flow_path(&self, topology: &Topology, src: usize, dst: usize, flow: u32) -> Option<Vec<Hop>> {
+        self.path(topology, src, dst, |node, ports| {
+            ShortestPath::pick_index(ports.len(), flow, NodeId(dst as u32), NodeId(node as u32))
+        })
     }
 
     /// Bytes that the table occupies.
@@ -192,21 +195,6 @@ pub struct Hop {
     pub port: u16,
     /// The link behind that port.
     pub link: usize,
-}
-
-/// Spreads flows over equal-cost ports: splitmix64's finaliser over the flow and, differently at each node, the node.
-///
-/// Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014. Hashing the node in keeps
-/// consecutive routers from all making the same choice (ECMP polarisation).
-#[inline]
-pub fn ecmp_hash(flow: u64, node: u32) -> u64 {
-    mix(flow ^ mix(u64::from(node)))
-}
-
-/// [`ecmp_hash`] as a choice among `ports`, by multiply-shift: unbiased to within `ports`/2⁶⁴ and without a division.
-#[inline]
-pub fn ecmp_choice(flow: u64, node: u32, ports: usize) -> usize {
-    ((u128::from(ecmp_hash(flow, node)) * ports as u128) >> 64) as usize
 }
 
 /// The router that a host with a single link hangs on, with the link.

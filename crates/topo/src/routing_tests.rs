@@ -1,6 +1,7 @@
 use super::*;
 use crate::graph::{LinkInfo, NodeInfo, NodeKind};
 use crate::path::Unloaded;
+use midpath_core::rng::mix;
 use midpath_core::units::{Bytes, Rate, Time};
 use proptest::prelude::*;
 
@@ -82,11 +83,12 @@ fn parallel_links_share_the_load() {
 fn the_hash_spreads_flows_and_depends_on_the_node() {
     // splitmix64 reference output for seed 0 is 0xE220A8397B1DCDAF (Vigna's splitmix64.c).
     assert_eq!(mix(0), 0xE220_A839_7B1D_CDAF);
+    let choice = |flow, node, ports| ShortestPath::pick_index(ports, flow, NodeId(0), NodeId(node));
     let mut counts = [0u32; 4];
-    (0..40_000).for_each(|flow| counts[ecmp_choice(flow, 7, 4)] += 1);
+    (0..40_000).for_each(|flow| counts[choice(flow, 7, 4)] += 1);
     // Binomial with p = 1/4: σ = 87, so 5 σ.
     assert!(counts.iter().all(|&c| c.abs_diff(10_000) < 435), "{counts:?}");
-    let both = (0..40_000).filter(|&f| ecmp_choice(f, 1, 2) == ecmp_choice(f, 2, 2)).count();
+    let both = (0..40_000).filter(|&f| choice(f, 1, 2) == choice(f, 2, 2)).count();
     assert!(both.abs_diff(20_000) < 500, "{both} of 40000 flows choose alike at two nodes");
 }
 
@@ -152,7 +154,7 @@ proptest! {
         let routes = Routes::compute(&t, Metric::Hops);
         for src in t.hosts() {
             for dst in t.hosts().filter(|&d| d != src) {
-                if let Some(path) = routes.flow_path(&t, src, dst, flow) {
+                if let Some(path) = routes.flow_path(&t, src, dst, flow as u32) {
                     prop_assert_eq!(path[0].node, src);
                     prop_assert!(path[1..].iter().all(|h| !t.is_host(h.node)));
                 }

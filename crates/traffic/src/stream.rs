@@ -1,5 +1,6 @@
 //! Random streams that don't disturb each other.
 
+use midpath_core::rng::mix;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 
@@ -25,14 +26,6 @@ pub(crate) enum Purpose {
 pub(crate) fn stream(seed: u64, purpose: Purpose, index: usize) -> Stream {
     let entry = mix(mix(seed ^ mix(purpose as u64)) ^ index as u64);
     Stream::seed_from_u64(entry)
-}
-
-/// SplitMix64's output function (Steele, Lea, Flood 2014): neighbouring inputs give unrelated outputs.
-fn mix(x: u64) -> u64 {
-    let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
 }
 
 #[cfg(test)]

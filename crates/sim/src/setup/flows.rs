@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use midpath_core::node::Flows;
 use midpath_core::packet::{FlowId, HOP_LIMIT, NodeId};
-use midpath_core::roles::{Ecmp, Endpoint, FlowSpec, Scheme, ShortestPath};
+use midpath_core::roles::{Ecmp, Endpoint, FlowSpec, Scheme};
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Rate, Time};
 use midpath_schemes::Catalogue;
@@ -289,12 +289,12 @@ pub(super) fn generate(
     Ok(infos)
 }
 
-/// The path that flow `i` takes: the same choices as [`ShortestPath`] makes; with per-packet ECMP, the first of them.
+/// The path that flow `i` takes: with per-flow ECMP the same choices as nodes make; with per-packet ECMP, the first of them.
 pub fn path(routes: &TableRoutes, topology: &Topology, src: usize, dst: usize, i: u32, ecmp: Ecmp) -> Option<Vec<Hop>> {
-    routes.0.path(topology, src, dst, |node, ports| match ecmp {
-        Ecmp::Flow => ShortestPath::pick_index(ports.len(), i, NodeId(dst as u32), NodeId(node as u32)),
-        Ecmp::Packet | Ecmp::Off => 0,
-    })
+    match ecmp {
+        Ecmp::Flow => routes.0.flow_path(topology, src, dst, i),
+        Ecmp::Packet | Ecmp::Off => routes.0.path(topology, src, dst, |_, _| 0),
+    }
 }
 
 #[cfg(test)]

@@ -345,7 +345,7 @@ proptest! {
         let routes = crate::Routes::compute(&t, crate::Metric::Weight);
         let hosts: Vec<usize> = t.hosts().collect();
         for pair in hosts.windows(2) {
-            prop_assert!(routes.flow_path(&t, pair[0], pair[1], seed).is_some());
+            prop_assert!(routes.flow_path(&t, pair[0], pair[1], seed as u32).is_some());
         }
         prop_assert_eq!(crate::layout::layout(&t).len(), t.nodes().len());
         prop_assert_eq!(crate::describe::topology(&t).nodes, t.nodes().len());
