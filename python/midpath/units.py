@@ -13,6 +13,7 @@ SCALES: dict[str, list[tuple[float, str]]] = {
     "times": [(1.0, "×")],
     "index": [(1.0, "")],
     "count": [(1.0, "")],
+    "dollars_per_s": [(1.0, "$/s")],
 }
 
 

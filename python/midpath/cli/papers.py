@@ -2,46 +2,128 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from midpath.cli.options import Json, print_json
+from midpath.cli import text
+from midpath.cli.options import Json, Out, print_json
+from midpath.cli.progress import bar
 from midpath.errors import UsageError
-from midpath.papers import Claim, claims
+from midpath.papers import Figure, Verdict, figures, record
+from midpath.papers.registry import choose
+from midpath.papers.runner import rows, run_figure
+from midpath.storage import require_replaceable, to_json, write_text
+
+# In a directory of kept runs: what they came to.
+MARKER = "paper.json"
 
 app = typer.Typer(help="Run what papers claim, and compare.")
 
+Root = Annotated[
+    Path | None,
+    typer.Option("--claims", metavar="DIR", help="Claims in DIR instead of those that ship.", show_default=False),
+]
+
 
 @app.command("list")
-def list_claims(json: Json = False) -> None:
-    """List the tables and figures that can be run."""
-    found = claims()
+def list_claims(claims: Root = None, json: Json = False) -> None:
+    """List the tables and figures that can be run, and what they claim."""
+    found = _figures(claims)
     if json:
-        print_json([claim.to_json() for claim in found])
-    elif not found:
-        typer.echo("No paper is reproduced yet: papers/ holds no claim.")
-    else:
-        for claim in found:
-            typer.echo(f"{claim.id}  {claim.title}")
+        print_json([figure.to_json() for figure in found])
+        return
+    for figure in found:
+        count = len(figure.claims)
+        typer.echo(f"{figure.id:16}  {figure.title} ({count} {'claim' if count == 1 else 'claims'})")
 
 
 @app.command("run")
 def run_claims(
-    name: Annotated[str, typer.Argument(metavar="ID", help="A claim from the list, or all.", show_default=False)],
+    name: Annotated[str, typer.Argument(metavar="ID", help="A figure, a paper, or all.", show_default=False)],
+    seeds: Annotated[
+        int | None, typer.Option(help="Seeds of figures with randomness; else 10.", min=1, show_default=False)
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer seeds and shorter runs: a look, not a result.")] = False,
+    jobs: Annotated[int, typer.Option(help="Runs at a time; 0: one per core.", min=0)] = 0,
+    out: Out = None,
+    write_results: Annotated[bool, typer.Option("--write-results", help="Write RESULTS.md beside the claims.")] = False,
+    claims: Root = None,
     json: Json = False,
 ) -> None:
-    """Run a claim, or all of them. Exit code 1 if one does not hold."""
-    chosen = [claim for claim in claims() if name in ("all", claim.id)]
-    if not chosen:
-        known = ", ".join(claim.id for claim in claims()) or "none yet"
-        raise UsageError(f"there is no claim {name!r} to run; there are: {known}")
-    _refuse(chosen, json)
+    """Run a figure's claims, or a paper's, or all. Exit code 1 if one does not hold.
+
+    With --out, every run is kept in DIR/FIGURE/RUN: midpath report draws it.
+    """
+    if write_results and quick:
+        raise UsageError("--write-results is for whole runs, not for --quick ones")
+    _figures(claims)
+    chosen = choose(name, claims)
+    if out:
+        require_replaceable(out, MARKER)
+        write_text(out / MARKER, to_json([]))
+    verdicts: list[Verdict] = []
+    for figure in chosen:
+        found = _run(figure, seeds, quick, jobs, out)
+        verdicts += found
+        if not json:
+            _print(figure, found)
+        if write_results:
+            record.keep(figure, found)
+    _finish(verdicts, out, json)
+    if write_results:
+        for paper in dict.fromkeys(figure.paper for figure in chosen):
+            record.write_page(choose(paper, claims))
+    if not all(verdict.holds for verdict in verdicts):
+        raise typer.Exit(1)
 
 
-def _refuse(chosen: list[Claim], json: bool) -> None:
-    message = f"{chosen[0].id} is described but this version cannot run claims yet"
+def _figures(root: Path | None) -> list[Figure]:
+    found = figures(root)
+    if not found and root is not None:
+        raise UsageError(f"{root} holds no claims: PAPER/FIGURE/claim.toml")
+    return found
+
+
+def _run(figure: Figure, seeds: int | None, quick: bool, jobs: int, out: Path | None) -> list[Verdict]:
+    with bar(figure.id) as shown:
+        asked: list[str] = []
+        ended: list[str] = []
+
+        def ask(run: str) -> None:
+            asked.append(run)
+            shown.runs = len(asked)
+
+        def end(run: str) -> None:
+            ended.append(run)
+            shown.ended(run, 0, len(ended), len(asked))
+
+        return run_figure(
+            figure,
+            seeds=seeds,
+            quick=quick,
+            jobs=jobs or None,
+            out=out / figure.id if out else None,
+            on_asked=ask,
+            on_step=lambda run, reached: shown.step(run, 0, reached),
+            on_end=end,
+        )
+
+
+def _print(figure: Figure, verdicts: list[Verdict]) -> None:
+    text.print_table(("Claim", "Paper", "Ours", "Bound", "Holds"), list(rows(verdicts)), f"{figure.id}: {figure.title}")
+    for verdict in verdicts:
+        if not verdict.holds:
+            text.console().print(f"{verdict.claim.id} does not hold: {verdict.why}")
+
+
+def _finish(verdicts: list[Verdict], out: Path | None, json: bool) -> None:
+    listed = [verdict.to_json() for verdict in verdicts]
+    if out:
+        write_text(out / MARKER, to_json(listed))
     if json:
-        print_json([claim.to_json() | {"holds": None, "why": message} for claim in chosen])
-    typer.echo(f"midpath: {message}", err=True)
-    raise typer.Exit(1)
+        print_json(listed)
+        return
+    holding = sum(verdict.holds for verdict in verdicts)
+    typer.echo(f"{holding} of {len(verdicts)} claims hold")

@@ -1,0 +1,129 @@
+"""What a figure's `measure.py` works with: runs of its scenarios."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from midpath.result import Result
+from midpath.run import run
+from midpath.scenario import Scenario
+
+# Told now and then what a run has reached, by its name.
+StepCallback = Callable[[str, dict[str, Any]], None]
+# Told the names of runs as they are asked for, and as they end.
+NameCallback = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What one claim came to: a value per seed, and the ideal bound where there is one."""
+
+    id: str
+    values: Sequence[float | None]
+    bound: float | None = None
+
+
+class Runs:
+    """The runs of one scenario with all seeds. They have been started; looking at them waits for them."""
+
+    def __init__(self, futures: Sequence[Future[Result]]) -> None:
+        self.futures = futures
+
+    def __iter__(self) -> Iterator[Result]:
+        """Results by seed."""
+        return (future.result() for future in self.futures)
+
+    def __len__(self) -> int:
+        """How many seeds."""
+        return len(self.futures)
+
+    def first(self) -> Result:
+        """The first seed's result."""
+        return self.futures[0].result()
+
+    def values(self, figure: Callable[[Result], float | None]) -> list[float | None]:
+        """A figure of each run."""
+        return [figure(result) for result in self]
+
+    def summary(self, key: str) -> list[float | None]:
+        """A figure of each run's summary."""
+        return self.values(lambda result: result.summary.get(key))
+
+
+class StoppedError(Exception):
+    """Another run failed, or the user pressed Ctrl-C."""
+
+
+class Lab:
+    """Runs the scenarios of one figure.
+
+    `quick` asks for less: shorter runs, fewer seeds, where a figure can do with them.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        seeds: Sequence[int],
+        pool: Executor,
+        *,
+        quick: bool = False,
+        out: Path | None = None,
+        on_asked: NameCallback | None = None,
+        on_step: StepCallback | None = None,
+        on_end: NameCallback | None = None,
+    ) -> None:
+        self.directory, self.seeds, self.pool, self.quick, self.out = directory, list(seeds), pool, quick, out
+        self.on_asked, self.on_step, self.on_end = on_asked, on_step, on_end
+        self.stop = threading.Event()
+
+    def scenario(self, name: str) -> Scenario:
+        """A scenario of this figure, by the name of its file without `.toml`."""
+        return Scenario.from_toml(self.directory / f"{name}.toml")
+
+    def runs(
+        self,
+        name: str,
+        *,
+        scheme: str | None = None,
+        changes: dict[str, Any] | None = None,
+        label: str | None = None,
+        seeds: Sequence[int] | None = None,
+    ) -> Runs:
+        """Starts a run of a scenario for each seed; `label` tells runs apart that differ in `changes` only.
+
+        The runs are on threads, one per core: the simulator works outside Python's lock.
+        """
+        scenario = self.scenario(name)
+        title = "-".join(filter(None, (name, label, scheme)))
+        return Runs(
+            [
+                self._start(scenario.with_(scheme=scheme, seed=seed, changes=changes), title, seed)
+                for seed in (seeds if seeds is not None else self.seeds)
+            ]
+        )
+
+    def _start(self, scenario: Scenario, title: str, seed: int) -> Future[Result]:
+        name = f"{title}-{seed}"
+        if self.on_asked is not None:
+            self.on_asked(name)
+        return self.pool.submit(self._run, scenario, name)
+
+    def _run(self, scenario: Scenario, name: str) -> Result:
+        if self.stop.is_set():
+            raise StoppedError
+        result = run(scenario, progress=lambda reached: self._step(name, reached))
+        if self.out is not None:
+            result.save(self.out / name)
+        if self.on_end is not None:
+            self.on_end(name)
+        return result
+
+    def _step(self, name: str, reached: dict[str, Any]) -> bool:
+        if self.on_step is not None:
+            self.on_step(name, reached)
+        return not self.stop.is_set()

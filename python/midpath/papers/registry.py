@@ -1,0 +1,163 @@
+"""The registry of paper claims: `<paper>/<table or figure>/claim.toml`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from midpath.errors import ScenarioError, UsageError
+from midpath.papers.tolerance import Tolerance
+from midpath.scenario import parse
+from midpath.units import SCALES
+
+CLAIM = "claim.toml"
+MEASURE = "measure.py"
+# Seeds of a figure in which something is random, unless it says otherwise.
+SEEDS = 10
+
+FIGURE_KEYS = {"title", "source", "notes", "seeds", "claim"}
+CLAIM_KEYS = {"id", "source", "claim", "paper", "kind", "tolerance", "why", "differs"}
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A number or shape that a paper states, and what counts as the same.
+
+    `why` is the reason of the tolerance or the derivation of the number; `differs` says why ours is outside it,
+    if it is.
+    """
+
+    id: str
+    source: str
+    claim: str
+    paper: float | str
+    kind: str
+    tolerance: Tolerance
+    why: str
+    differs: str | None
+
+    @property
+    def number(self) -> float | None:
+        """What the paper says, if it is a number."""
+        return None if isinstance(self.paper, str) else self.paper
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A table or figure of a paper: its claims, and the folder with what measures them."""
+
+    id: str
+    title: str
+    notes: str
+    seeds: int
+    claims: tuple[Claim, ...]
+    directory: Path
+
+    @property
+    def paper(self) -> str:
+        """The paper's name."""
+        return self.id.partition("/")[0]
+
+    def scenarios(self) -> list[Path]:
+        """The scenarios that it runs, each also for itself."""
+        return [file for file in sorted(self.directory.glob("*.toml")) if file.name != CLAIM]
+
+    def to_json(self) -> dict[str, Any]:
+        """As `midpath paper list --json` prints it."""
+        claims = [
+            {
+                "id": claim.id,
+                "source": claim.source,
+                "claim": claim.claim,
+                "paper": claim.paper,
+                "kind": claim.kind,
+                "tolerance": claim.tolerance.to_json(),
+                "why": claim.why,
+            }
+            for claim in self.claims
+        ]
+        return {"id": self.id, "title": self.title, "seeds": self.seeds, "notes": self.notes, "claims": claims}
+
+
+def figures(root: Path | None = None) -> list[Figure]:
+    """All figures below `root`; unless said, those that ship with this package. `figure9` comes before `figure10`."""
+    root = root or Path(__file__).parent
+    return [_figure(root, file) for file in sorted(root.glob(f"*/*/{CLAIM}"), key=_natural)]
+
+
+def choose(name: str, root: Path | None = None) -> list[Figure]:
+    """The figure with this id, all of the paper with this name, or all."""
+    found = figures(root)
+    chosen = [figure for figure in found if name in ("all", figure.id, figure.paper)]
+    if not chosen:
+        known = ", ".join(["all", *dict.fromkeys(figure.paper for figure in found), *(figure.id for figure in found)])
+        raise UsageError(f"there is no claim {name!r} to run; there are: {known}")
+    return chosen
+
+
+def _natural(path: Path) -> list[int | str]:
+    # Split at numbers, texts and numbers take turns, so that like is compared with like.
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", path.as_posix())]
+
+
+def _figure(root: Path, file: Path) -> Figure:
+    values = parse(file.read_text(encoding="utf-8"), str(file))
+    try:
+        _require_keys(values, FIGURE_KEYS, {"title", "source", "claim"}, "")
+        claims = tuple(_claims(values))
+        seeds = values.get("seeds", SEEDS)
+        if not isinstance(seeds, int) or seeds < 1:
+            raise ScenarioError("seeds", None, "is not a whole number above 0")
+    except ScenarioError as error:
+        raise ScenarioError(error.key, None, error.message, str(file)) from None
+    name = "/".join(file.parent.relative_to(root).parts)
+    return Figure(name, str(values["title"]), str(values.get("notes", "")).strip(), seeds, claims, file.parent)
+
+
+def _claims(values: dict[str, Any]) -> Iterator[Claim]:
+    seen: set[str] = set()
+    for index, table in enumerate(values["claim"]):
+        key = f"claim[{index}]"
+        _require_keys(table, CLAIM_KEYS, CLAIM_KEYS - {"source", "differs"}, key)
+        found = _claim(table, values["source"], key)
+        if found.id in seen:
+            raise ScenarioError(f"{key}.id", None, f"{found.id!r} is there twice")
+        seen.add(found.id)
+        yield found
+
+
+def _claim(table: dict[str, Any], source: str, key: str) -> Claim:
+    paper, tolerance = table["paper"], Tolerance.read(table["tolerance"], f"{key}.tolerance")
+    if isinstance(paper, str) and tolerance.needs_number():
+        raise ScenarioError(f"{key}.tolerance", None, "is relative to a number, but the paper says none")
+    if table["kind"] not in SCALES:
+        raise ScenarioError(f"{key}.kind", None, f"is none of {', '.join(SCALES)}")
+    return Claim(
+        id=table["id"],
+        source=table.get("source", source),
+        claim=_one_line(table["claim"]),
+        paper=paper if isinstance(paper, str) else float(paper),
+        kind=table["kind"],
+        tolerance=tolerance,
+        why=_one_line(table["why"]),
+        differs=_one_line(table["differs"]) if "differs" in table else None,
+    )
+
+
+def _require_keys(table: Any, known: set[str], needed: set[str], key: str) -> None:
+    if not isinstance(table, dict):
+        raise ScenarioError(key, None, "is not a table")
+    for name in sorted(set(table) - known):
+        raise ScenarioError(f"{key}.{name}".strip("."), None, f"unknown; there are: {', '.join(sorted(known))}")
+    for name in sorted(needed - set(table)):
+        raise ScenarioError(f"{key}.{name}".strip("."), None, "is missing")
+    for name in sorted(needed & {"id", "title", "source", "claim", "why", "kind"}):
+        if not table[name] or not (isinstance(table[name], str) or (key == "" and name == "claim")):
+            raise ScenarioError(f"{key}.{name}".strip("."), None, "is empty or not a text")
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

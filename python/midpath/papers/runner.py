@@ -1,0 +1,139 @@
+"""Figures run, and each claim held against what came out."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from midpath.errors import ScenarioError, UsageError
+from midpath.papers.lab import Lab, Measured, NameCallback, StepCallback
+from midpath.papers.registry import MEASURE, Claim, Figure
+from midpath.stats import Estimate, estimate
+from midpath.units import quantity
+
+# Seeds of a quick run, unless the figure has fewer.
+QUICK_SEEDS = 2
+
+Measure = Callable[[Lab], Iterable[Measured]]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One claim: what the paper says, what we got, whether that is the same."""
+
+    figure: str
+    claim: Claim
+    ours: Estimate | None
+    bound: float | None
+    holds: bool
+    why: str
+
+    def to_json(self) -> dict[str, Any]:
+        """As `midpath paper run --json` prints it."""
+        return {
+            "id": f"{self.figure}/{self.claim.id}",
+            "source": self.claim.source,
+            "claim": self.claim.claim,
+            "kind": self.claim.kind,
+            "paper": self.claim.paper,
+            "ours": self.ours.mean if self.ours else None,
+            "ci95": self.ours.ci95 if self.ours else None,
+            "runs": self.ours.n if self.ours else 0,
+            "bound": self.bound,
+            "tolerance": self.claim.tolerance.to_json(),
+            "holds": self.holds,
+            "why": self.why,
+        }
+
+
+def run_figure(
+    figure: Figure,
+    *,
+    seeds: int | None = None,
+    quick: bool = False,
+    jobs: int | None = None,
+    out: Path | None = None,
+    on_asked: NameCallback | None = None,
+    on_step: StepCallback | None = None,
+    on_end: NameCallback | None = None,
+) -> list[Verdict]:
+    """Runs what a figure needs, `jobs` runs at a time, and judges each of its claims, in their order.
+
+    A figure with nothing random in it has one seed, whatever `seeds` says.
+    """
+    wanted = min(figure.seeds, QUICK_SEEDS) if quick and seeds is None else seeds or figure.seeds
+    numbers = range(1, 1 + (wanted if figure.seeds > 1 else 1))
+    measure = load_measure(figure)
+    with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
+        lab = Lab(
+            figure.directory, numbers, pool, quick=quick, out=out, on_asked=on_asked, on_step=on_step, on_end=on_end
+        )
+        try:
+            return _judged(figure, measure(lab))
+        finally:
+            # If something failed, or Ctrl-C was pressed, nobody waits for the runs that are left.
+            lab.stop.set()
+
+
+def load_measure(figure: Figure) -> Measure:
+    """The function `measure` of the figure's measure.py."""
+    file = figure.directory / MEASURE
+    spec = importlib.util.spec_from_file_location(f"midpath_papers_{figure.id.replace('/', '_')}", file)
+    if spec is None or spec.loader is None or not file.is_file():
+        raise UsageError(f"{figure.id} has no {MEASURE}")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    found: Measure = module.measure
+    return found
+
+
+def _judged(figure: Figure, measured: Iterable[Measured]) -> list[Verdict]:
+    found: dict[str, Measured] = {}
+    failure = "nothing measures it"
+    try:
+        found.update((one.id, one) for one in measured)
+    except ScenarioError as error:
+        failure = f"it could not be run: {error}"
+    unknown = sorted(found.keys() - {claim.id for claim in figure.claims})
+    if unknown:
+        raise UsageError(f"{figure.id}: {MEASURE} measures {', '.join(unknown)}, which {figure.id} does not claim")
+    return [_judge(figure.id, claim, found.get(claim.id), failure) for claim in figure.claims]
+
+
+def _judge(figure: str, claim: Claim, measured: Measured | None, failure: str) -> Verdict:
+    if measured is None:
+        return Verdict(figure, claim, None, None, False, failure)
+    ours = estimate(measured.values)
+    if ours is None:
+        return Verdict(figure, claim, None, measured.bound, False, "the runs gave no value")
+    holds = claim.tolerance.allows(ours.mean, claim.number, measured.bound)
+    return Verdict(figure, claim, ours, measured.bound, holds, _why(claim, holds))
+
+
+def _why(claim: Claim, holds: bool) -> str:
+    if holds:
+        return f"{claim.tolerance.text()}: {claim.why}"
+    return claim.differs or f"not {claim.tolerance.text()}: {claim.why}"
+
+
+def shown(claim: Claim, value: float | str | None, ci95: float | None = None) -> str:
+    """A value of a claim, for people."""
+    return value if isinstance(value, str) else quantity(claim.kind, value, ci95)
+
+
+def rows(verdicts: Iterable[Verdict]) -> Iterator[tuple[str, ...]]:
+    """Claim, paper, ours, bound, holds: what the table on a terminal and RESULTS.md show."""
+    for found in verdicts:
+        ours = found.ours
+        yield (
+            found.claim.claim,
+            shown(found.claim, found.claim.paper),
+            shown(found.claim, ours.mean, ours.ci95) if ours else "–",
+            shown(found.claim, found.bound),
+            "yes" if found.holds else "no",
+        )
