@@ -176,8 +176,10 @@ impl Node {
     /// Shows the packet to the port that it came in through; whether it goes on.
     fn inbound(&mut self, now: Time, port: PortId, id: PacketId, pool: &mut Pool, driver: &mut impl Driver) -> bool {
         if !matches!(self.slots[usize::from(port.0)].discipline, Discipline::Held(_)) {
-            self.slots[usize::from(port.0)].inbound_rule(id, pool, now);
-            return true;
+            let Err(why) = self.slots[usize::from(port.0)].inbound_rule(id, pool, now) else { return true };
+            self.discard(Some(port), id, why, pool, driver);
+            self.drain(now, pool, driver);
+            return false;
         }
         let fate = self.with_held(port, now, pool, |p, ctx| p.inbound(id, ctx)).unwrap_or(Inbound::Forward);
         self.poll(port, now, pool, driver);
@@ -540,11 +542,13 @@ impl Node {
         };
         self.slots.iter().map(held).sum::<u64>() + kept
     }
-    /// A held port's gauges.
+    /// What a port's scheme shows of itself.
     pub fn gauges(&self, port: PortId, out: &mut Vec<(&'static str, f64)>) {
-        if let Discipline::Held(held) = &self.slots[usize::from(port.0)].discipline {
-            held.gauges(out);
-        }
+        self.slots[usize::from(port.0)].gauges(out);
+    }
+    /// The endpoints that are still here: flow, whether it is the active end, endpoint.
+    pub fn endpoints(&self) -> impl Iterator<Item = (FlowId, bool, &dyn Endpoint)> + '_ {
+        self.endpoints.iter().map(|s| (s.flow, s.active, s.endpoint.as_ref()))
     }
     /// The reports of the endpoints that are still here: flow, whether it is the active end, report.
     pub fn reports(&self) -> impl Iterator<Item = (FlowId, bool, FlowReport)> + '_ {

@@ -14,10 +14,11 @@ pub use port::{Action, Admission, AdmitCtx, Backlog, Board, Drop, Inbound, LinkI
 
 use crate::packet::{FlowId, NodeId, PortId};
 use crate::queue::{Discipline, QueueSpec};
+use crate::spec::SpecError;
 use crate::units::{Bytes, Rate, Time};
 
 /// What a scheme needs to know of a flow to build its ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FlowSpec {
     /// Its number.
     pub id: FlowId,
@@ -33,7 +34,22 @@ pub struct FlowSpec {
     pub rate: Option<Rate>,
     /// Largest packet on the path, IP header included.
     pub mtu: u32,
+    /// The number of the group that its results are added up in.
+    pub group: u32,
+    /// Its weight among other flows, above zero, for schemes and bounds that have weights.
+    pub weight: f64,
 }
+
+/// What the names in a scheme's parameters stand for.
+pub trait Names {
+    /// The node of this name.
+    fn node(&self, name: &str) -> Option<NodeId>;
+    /// The group of flows of this name.
+    fn group(&self, name: &str) -> Option<u32>;
+}
+
+/// IPv4 (20), TCP (20) and timestamps (12): the headers of a full packet of most schemes (RFC 791, 9293, 7323).
+pub const TCP_HEADERS: u32 = 52;
 
 /// What a scheme needs to know of a port to build its side of it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -84,6 +100,15 @@ pub struct NodeSpec<'a> {
 pub trait Scheme: Send + Sync {
     /// The name that scenarios use.
     fn name(&self) -> &str;
+    /// Called once, when the network and the flows are known: the scheme with the names in its parameters resolved.
+    /// `None` leaves it as it is. Keys of errors are relative to its table of parameters.
+    fn bind(&self, _names: &dyn Names) -> Result<Option<std::sync::Arc<dyn Scheme>>, SpecError> {
+        Ok(None)
+    }
+    /// Bytes of headers on each of its full packets, for bounds that count what crosses the links.
+    fn headers(&self) -> u32 {
+        TCP_HEADERS
+    }
     /// Called when a flow starts at its source.
     fn active(&self, flow: &FlowSpec) -> Box<dyn Endpoint>;
     /// Called when a flow's first packet arrives at its destination.

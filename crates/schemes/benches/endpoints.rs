@@ -72,6 +72,8 @@ fn run(scheme: &str, params: &serde_json::Value) -> u64 {
         stop: None,
         rate: Some(rate),
         mtu: 1500,
+        group: 0,
+        weight: 1.0,
     };
     let flows = Arc::new(One(scheme, flow));
     let mut nodes = [node(0, flows.clone(), rate), node(1, flows, rate)];

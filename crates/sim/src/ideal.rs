@@ -47,7 +47,6 @@ fn allocation(setup: &Setup) -> Result<Allocation, SpecError> {
 }
 
 fn fluid_flows(setup: &Setup) -> Vec<FluidFlow> {
-    let group_of = setup.groups().0;
     setup
         .flows
         .iter()
@@ -64,8 +63,8 @@ fn fluid_flows(setup: &Setup) -> Vec<FluidFlow> {
                 stop_s: info.flow.stop.map_or(f64::INFINITY, Time::as_secs_f64),
                 latency_s: latency(info, wire),
                 cap_bps: info.flow.rate.map_or(f64::INFINITY, |r| r.as_f64()),
-                group: group_of[i],
-                ..FluidFlow::default()
+                group: setup.groups.of[i],
+                weight: info.flow.weight,
             }
         })
         .collect()
@@ -137,7 +136,7 @@ fn recording(setup: &Setup, out: &FluidOutput, caps: &[f64]) -> Recording {
     let mut recording = Recording::default();
     let Some(series) = &out.series else { return recording };
     let interval = Time::from_secs_f64(series.interval_s);
-    let groups = setup.groups().1.len();
+    let groups = setup.groups.names.len();
     for g in 0..groups {
         let points = series.group_bps.iter().map(|row| row.get(g).copied().unwrap_or(0.0)).collect();
         recording.push(interval, Entity::Group(g as u32), "goodput_bps", points);

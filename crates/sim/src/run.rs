@@ -224,7 +224,7 @@ impl Finished {
 
     fn series(recording: Recording, span: Time, setup: &Setup) -> Table {
         let name = |n: NodeId| &setup.topology.nodes()[n.0 as usize].name;
-        let groups = setup.groups().1;
+        let groups = &setup.groups.names;
         recording.table(span, |entity| match entity {
             Entity::Port(node, port) => {
                 let peer = setup.topology.ports(node.0 as usize)[usize::from(port.0)].peer;
@@ -238,19 +238,6 @@ impl Finished {
 
 /// What measurement needs of a setup.
 impl Setup {
-    /// Each flow's group as a number, and the groups' names.
-    pub(crate) fn groups(&self) -> (Vec<u32>, Vec<String>) {
-        let mut names: Vec<String> = Vec::new();
-        let mut known = rustc_hash::FxHashMap::<&str, u32>::default();
-        let of = self.flows.iter().map(|f| {
-            *known.entry(&f.flow.group).or_insert_with(|| {
-                names.push(f.flow.group.to_string());
-                names.len() as u32 - 1
-            })
-        });
-        (of.collect(), names)
-    }
-
     /// Time between samples.
     pub(crate) fn sample_interval(&self) -> Time {
         let measure = &self.scenario.measure;
@@ -280,9 +267,9 @@ impl Setup {
     }
 
     fn series_plan(&self) -> SeriesPlan {
-        let (group_of, names) = self.groups();
+        let (group_of, groups) = (self.groups.of.clone(), self.groups.names.len());
         if !self.scenario.measure.series {
-            return SeriesPlan { groups: names.len(), group_of, ..SeriesPlan::default() };
+            return SeriesPlan { groups, group_of, ..SeriesPlan::default() };
         }
         let measure = &self.scenario.measure;
         SeriesPlan {
@@ -291,7 +278,7 @@ impl Setup {
             ports: self.busiest_ports(),
             flows: (0..self.flows.len().min(measure.flows as usize)).map(|i| FlowId(i as u32)).collect(),
             group_of,
-            groups: names.len(),
+            groups,
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod faults;
 mod flows;
+mod names;
 mod queues;
 
 use std::path::Path;
@@ -17,6 +18,7 @@ use midpath_schemes::Catalogue;
 use midpath_topo::{Routes, Topology};
 
 pub use flows::{FlowInfo, FlowTable, path};
+pub use names::Groups;
 
 use crate::engine::{NetLink, Network};
 use crate::scenario::Scenario;
@@ -36,6 +38,8 @@ pub struct Setup {
     pub routes: Arc<TableRoutes>,
     /// The flows, in order of their start.
     pub flows: Vec<FlowInfo>,
+    /// The flows' groups.
+    pub groups: Groups,
     schemes: flows::Schemes,
     queues: Queues,
     faults: FaultPlan,
@@ -80,19 +84,21 @@ impl Setup {
         }
         let topology =
             midpath_topo::spec::build(&scenario.topology, base, scenario.seed).map_err(|e| e.under("topology"))?;
-        let schemes = flows::Schemes::new(&scenario, catalogue)?;
+        let mut schemes = flows::Schemes::new(&scenario, catalogue)?;
         let queues = Queues::new(&scenario)?;
         queues.check_links(&topology)?;
         let faults = FaultPlan::new(&scenario.fault, &topology)?;
         let routes = Arc::new(TableRoutes(Routes::compute(&topology, scenario.routing.metric)));
         let flows = flows::generate(&scenario, base, &topology, &routes, &schemes)?;
-        Ok(Setup { scenario, topology, routes, flows, schemes, queues, faults })
+        let groups = Groups::of(&flows);
+        schemes.bind(&names::RunNames { topology: &topology, groups: &groups })?;
+        Ok(Setup { scenario, topology, routes, flows, groups, schemes, queues, faults })
     }
 
     /// The network, ready for an engine.
     pub fn network(&self) -> Network {
         let rtt = self.flows.iter().map(|f| f.rtt).max().unwrap_or(Time::ZERO);
-        let table: Arc<FlowTable> = Arc::new(FlowTable::new(&self.flows, &self.schemes));
+        let table: Arc<FlowTable> = Arc::new(FlowTable::new(&self.flows, &self.groups, &self.schemes));
         let mut nodes: Vec<Node> = (0..self.topology.nodes().len()).map(|n| self.node(n, rtt, &table)).collect();
         for (i, flow) in self.flows.iter().enumerate() {
             nodes[flow.flow.src as usize].start_flow(flow.flow.start, FlowId(i as u32));

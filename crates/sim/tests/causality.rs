@@ -11,7 +11,7 @@ use common::cases;
 use common::scene::scene;
 use midpath_core::packet::{NodeId, Packet};
 use midpath_core::queue::Discipline;
-use midpath_core::roles::{Admission, AdmitCtx, Endpoint, FlowSpec, PortSpec, Scheme, Verdict};
+use midpath_core::roles::{Admission, AdmitCtx, Drop, Endpoint, FlowSpec, PortSpec, Scheme, Verdict};
 use midpath_core::units::Time;
 use midpath_schemes::Catalogue;
 use midpath_sim::{RunOptions, run_with};
@@ -75,9 +75,9 @@ impl Admission for Watch {
     fn watches_inbound(&self) -> bool {
         true
     }
-    fn inbound(&mut self, packet: &mut Packet, now: Time) {
+    fn inbound(&mut self, packet: &mut Packet, now: Time) -> Result<(), Drop> {
         self.clocks.see(self.node, now);
-        self.rule.inbound(packet, now);
+        self.rule.inbound(packet, now)
     }
     fn reset(&mut self) {
         self.rule.reset();

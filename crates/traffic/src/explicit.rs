@@ -1,6 +1,6 @@
 //! `[[flow]]`: flows written out one by one.
 
-use crate::flow::{Budget, Flow};
+use crate::flow::{Budget, Flow, weight};
 use crate::generate::Context;
 use crate::stream::{Purpose, stream};
 use midpath_core::spec::SpecError;
@@ -39,6 +39,9 @@ pub struct ExplicitFlow {
     /// Sends at this constant rate (UDP), without congestion control.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
+    /// Its weight among other flows, where the scheme or the ideal has weights; 1 unless said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weight: Option<f64>,
     /// Each flow starts later by a random time, uniform from zero to this.
     #[serde(default)]
     pub jitter: Time,
@@ -84,6 +87,7 @@ impl ExplicitFlow {
             scheme: self.scheme.as_deref().map(Arc::from),
             group: Arc::from(self.group.as_deref().unwrap_or("flows")),
             rate: self.rate,
+            weight: weight(self.weight)?,
         })
     }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 pub const MAX_FLOWS: u64 = 50_000_000;
 
 /// One transfer from a host to another.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Flow {
     /// Node index of the sending host.
     pub src: u32,
@@ -26,6 +26,17 @@ pub struct Flow {
     pub group: Arc<str>,
     /// Sends at this constant rate, without congestion control.
     pub rate: Option<Rate>,
+    /// Its weight among other flows, for schemes and bounds that have weights.
+    pub weight: f64,
+}
+
+/// The weight that `weight` says, 1 unless it says one.
+pub(crate) fn weight(weight: Option<f64>) -> Result<f64, SpecError> {
+    match weight.unwrap_or(1.0) {
+        // Within these bounds sums and quotients of weights stay exact enough.
+        w if (1e-12..=1e12).contains(&w) => Ok(w),
+        _ => Err(SpecError::new("weight", "a number from 1e-12 to 1e12")),
+    }
 }
 
 /// Counts flows against [`MAX_FLOWS`].

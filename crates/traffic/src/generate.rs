@@ -2,7 +2,7 @@
 
 use crate::arrivals::{ArrivalSpec, Intensity};
 use crate::explicit::ExplicitFlow;
-use crate::flow::{Budget, Flow, MAX_FLOWS};
+use crate::flow::{Budget, Flow, MAX_FLOWS, weight};
 use crate::hosts::{Host, HostTable, LinkRates};
 use crate::list::{FlowListFormat, ListSpec, ListedFlow, parse_flow_list_bytes};
 use crate::matrix::{Matrix, members};
@@ -61,6 +61,7 @@ struct Run<'a> {
     out: &'a mut Vec<Flow>,
     scheme: Option<Arc<str>>,
     group: Arc<str>,
+    weight: f64,
     /// Flows still allowed by `flows`.
     left: u64,
     /// First time at which no flow starts any more.
@@ -78,11 +79,12 @@ impl<'a> Run<'a> {
         let group = spec.group.clone().unwrap_or_else(|| format!("workload{index}")).into();
         let scheme = spec.scheme.as_deref().map(Arc::from);
         let left = spec.flows.unwrap_or(u64::MAX);
-        Run { spec, index, cx, budget, out, scheme, group, left, end: Time::MAX }
+        Run { spec, index, cx, budget, out, scheme, group, weight: 1.0, left, end: Time::MAX }
     }
 
     fn push(&mut self) -> Result<(), SpecError> {
         self.end = self.end()?;
+        self.weight = weight(self.spec.weight)?;
         match (&self.spec.arrivals, &self.spec.list) {
             (Some(arrivals), None) => self.arrive(arrivals),
             (None, Some(list)) => self.list(list),
@@ -253,7 +255,8 @@ impl<'a> Run<'a> {
     fn start(&mut self, pair: (&Host, &Host), size: Bytes, at: Time, rate: Option<Rate>) -> Result<(), SpecError> {
         let (scheme, group) = (self.scheme.clone(), self.group.clone());
         let (src, dst) = (pair.0.node, pair.1.node);
-        self.add(Flow { src, dst, size: Some(size), start: at, stop: None, scheme, group, rate })
+        let weight = self.weight;
+        self.add(Flow { src, dst, size: Some(size), start: at, stop: None, scheme, group, rate, weight })
     }
 
     fn add(&mut self, flow: Flow) -> Result<(), SpecError> {
@@ -296,6 +299,7 @@ impl<'a> Run<'a> {
             scheme: listed.scheme.as_deref().map(Arc::from).or_else(|| self.scheme.clone()),
             group: listed.group.as_deref().map_or_else(|| self.group.clone(), Arc::from),
             rate: listed.rate,
+            weight: self.weight,
         })
     }
 }

@@ -19,6 +19,9 @@ pub struct WorkloadSpec {
     /// Scheme that carries the flows, instead of the run's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheme: Option<String>,
+    /// The flows' weight among others, where the scheme or the ideal has weights; 1 unless said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weight: Option<f64>,
     /// When flows start. Exactly one of `arrivals` and `list`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<ArrivalSpec>,

@@ -144,9 +144,19 @@ impl Slot {
     }
 
     /// What a port sees of a packet that came in through it, for rules that watch.
-    pub fn inbound_rule(&mut self, id: PacketId, pool: &mut Pool, now: Time) {
-        if let Discipline::Timetable(rule) = &mut self.discipline {
-            rule.inbound(&mut pool[id], now);
+    pub fn inbound_rule(&mut self, id: PacketId, pool: &mut Pool, now: Time) -> Result<(), Drop> {
+        match &mut self.discipline {
+            Discipline::Timetable(rule) => rule.inbound(&mut pool[id], now),
+            Discipline::DropTail(_) | Discipline::Held(_) => Ok(()),
+        }
+    }
+
+    /// What its port or rule shows of itself.
+    pub fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
+        match &self.discipline {
+            Discipline::DropTail(_) => {}
+            Discipline::Timetable(rule) => rule.gauges(out),
+            Discipline::Held(port) => port.gauges(out),
         }
     }
 

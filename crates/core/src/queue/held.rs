@@ -51,10 +51,10 @@ impl Port for HeldFifo {
     }
 
     fn inbound(&mut self, id: PacketId, ctx: &mut PortCtx<'_>) -> Inbound {
-        if self.rule.watches_inbound() {
-            self.rule.inbound(&mut ctx.pool[id], ctx.now);
+        if !self.rule.watches_inbound() {
+            return Inbound::Forward;
         }
-        Inbound::Forward
+        self.rule.inbound(&mut ctx.pool[id], ctx.now).map_or_else(Inbound::Drop, |()| Inbound::Forward)
     }
 
     fn on_link(&mut self, ctx: &mut PortCtx<'_>) {
@@ -71,5 +71,9 @@ impl Port for HeldFifo {
         self.bytes = 0;
         self.free_at = ctx.now;
         self.rule.reset();
+    }
+
+    fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
+        self.rule.gauges(out);
     }
 }

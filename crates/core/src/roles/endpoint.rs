@@ -16,6 +16,8 @@ pub trait Endpoint: Send {
     fn on_timer(&mut self, ctx: &mut EndpointCtx<'_>);
     /// Called when somebody measures: at sampling times, when the endpoint finishes, and at the end of the run.
     fn report(&self) -> FlowReport;
+    /// Numbers of the active end to plot over time besides those of the report (a budget, a price), with their names.
+    fn gauges(&self, _out: &mut Vec<(&'static str, f64)>) {}
 }
 
 /// What an endpoint has seen so far. Each end fills in what it knows; zero or `None` elsewhere.

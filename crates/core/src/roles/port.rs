@@ -78,10 +78,14 @@ pub trait Admission: Send {
     fn watches_inbound(&self) -> bool {
         false
     }
-    /// Called when a packet came in through this port, before it is routed. Rewrites it in place.
-    fn inbound(&mut self, _packet: &mut Packet, _now: Time) {}
+    /// Called when a packet came in through this port, before it is routed. Rewrites it in place, or says why it goes no further.
+    fn inbound(&mut self, _packet: &mut Packet, _now: Time) -> Result<(), Drop> {
+        Ok(())
+    }
     /// Called when the node restarts.
     fn reset(&mut self) {}
+    /// Numbers to plot over time besides the backlog (a price, a rate), with their names.
+    fn gauges(&self, _out: &mut Vec<(&'static str, f64)>) {}
 }
 
 /// What becomes of a packet that came in through a port.

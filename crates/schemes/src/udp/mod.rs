@@ -53,6 +53,9 @@ impl Scheme for Udp {
     fn name(&self) -> &str {
         &self.name
     }
+    fn headers(&self) -> u32 {
+        OVERHEAD
+    }
     fn active(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
         Box::new(Sender::new(flow, &self.params))
     }

@@ -21,6 +21,8 @@ fn packets_fit_the_path_and_the_flow_names_the_rate() {
         stop: None,
         rate: Some(Rate::from_mbps(8)),
         mtu: 1000,
+        group: 0,
+        weight: 1.0,
     };
     let sender = Sender::new(&flow, &UdpParams::default());
     assert_eq!((sender.mss, sender.left), (972, 10_000));

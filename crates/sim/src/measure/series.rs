@@ -138,8 +138,9 @@ impl Recorder {
 
     fn sample_flows(&mut self, node: &Node) {
         let seconds = self.plan.interval.as_secs_f64();
-        for (flow, active, report) in node.reports() {
-            let own = self.plan.flows.contains(&flow);
+        let mut gauges = Vec::new();
+        for (flow, active, endpoint) in node.endpoints() {
+            let (own, report) = (self.plan.flows.contains(&flow), endpoint.report());
             if !active {
                 let new = self.progress(flow, report.delivered);
                 if own {
@@ -151,6 +152,8 @@ impl Recorder {
                 if report.rate > 0 {
                     self.add(Entity::Flow(flow), "rate_bps", report.rate as f64);
                 }
+                endpoint.gauges(&mut gauges);
+                gauges.drain(..).for_each(|(name, value)| self.add(Entity::Flow(flow), name, value));
             }
         }
     }

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use midpath_core::node::Flows;
 use midpath_core::packet::{FlowId, HOP_LIMIT, NodeId};
-use midpath_core::roles::{Ecmp, Endpoint, FlowSpec, Scheme};
+use midpath_core::roles::{Ecmp, Endpoint, FlowSpec, Names, Scheme, TCP_HEADERS};
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Rate, Time};
 use midpath_schemes::Catalogue;
@@ -12,13 +12,8 @@ use midpath_topo::routing::Hop;
 use midpath_topo::{NodeKind, Topology};
 use midpath_traffic::{Context, Flow, Host, HostTable, LinkRates};
 
-use super::{IDEAL, TableRoutes};
+use super::{Groups, IDEAL, TableRoutes};
 use crate::scenario::Scenario;
-
-/// IP, TCP and timestamps: what a full packet carries besides payload (RFC 791, 9293, 7323).
-const TCP_HEADERS: u32 = 52;
-/// IP and UDP (RFC 791, 768).
-const UDP_HEADERS: u32 = 28;
 
 /// The scheme of flows that have a rate of their own and name no scheme.
 const CONSTANT_RATE: &str = "udp";
@@ -109,6 +104,22 @@ impl Schemes {
         Err(SpecError::new(key, message))
     }
 
+    /// Resolves the names in the schemes' parameters.
+    pub fn bind(&mut self, names: &dyn Names) -> Result<(), SpecError> {
+        for (name, scheme) in &mut self.by_name {
+            if let Some(bound) = scheme.bind(names).map_err(|e| e.under(&format!("schemes.{name}")))? {
+                *scheme = bound;
+            }
+        }
+        Ok(())
+    }
+
+    /// Header bytes of the packets of a flow that names `scheme`, or of the run's scheme.
+    fn headers(&self, scheme: Option<&str>) -> u32 {
+        let chosen = scheme.and_then(|s| self.find(s)).or(self.default);
+        chosen.map_or(TCP_HEADERS, |i| self.by_name[i].1.headers())
+    }
+
     fn find(&self, name: &str) -> Option<usize> {
         self.by_name.iter().position(|s| s.0 == name)
     }
@@ -130,11 +141,11 @@ pub struct FlowTable {
 }
 
 impl FlowTable {
-    pub(super) fn new(flows: &[FlowInfo], schemes: &Schemes) -> FlowTable {
+    pub(super) fn new(flows: &[FlowInfo], groups: &Groups, schemes: &Schemes) -> FlowTable {
         let specs = flows.iter().enumerate().map(|(i, f)| {
             let named = f.flow.scheme.as_deref().and_then(|s| schemes.find(s));
             let scheme = named.or(schemes.default).unwrap_or(0) as u8;
-            (f.spec(FlowId(i as u32)), scheme)
+            (f.spec(FlowId(i as u32), groups.of[i]), scheme)
         });
         FlowTable { specs: specs.collect(), schemes: schemes.by_name.iter().map(|s| s.1.clone()).collect() }
     }
@@ -183,7 +194,7 @@ impl FlowInfo {
         }
     }
 
-    fn spec(&self, id: FlowId) -> FlowSpec {
+    fn spec(&self, id: FlowId, group: u32) -> FlowSpec {
         FlowSpec {
             id,
             src: NodeId(self.flow.src),
@@ -192,6 +203,8 @@ impl FlowInfo {
             stop: self.flow.stop,
             rate: self.flow.rate,
             mtu: self.mtu,
+            group,
+            weight: self.flow.weight,
         }
     }
 }
@@ -254,7 +267,7 @@ pub(super) fn generate(
     base: &Path,
     topology: &Topology,
     routes: &TableRoutes,
-    _schemes: &Schemes,
+    schemes: &Schemes,
 ) -> Result<Vec<FlowInfo>, SpecError> {
     let hosts = host_table(topology);
     let context =
@@ -274,8 +287,7 @@ pub(super) fn generate(
             flow.scheme = Some(CONSTANT_RATE.into());
         }
         let (src, dst) = (flow.src as usize, flow.dst as usize);
-        let headers =
-            if flow.scheme.as_deref().unwrap_or(&scenario.scheme) == CONSTANT_RATE { UDP_HEADERS } else { TCP_HEADERS };
+        let headers = schemes.headers(flow.scheme.as_deref());
         let hops = path(routes, topology, src, dst, i as u32, ecmp).ok_or_else(|| {
             let name = |n: usize| &topology.nodes()[n].name;
             SpecError::new("topology", format!("there is no way from `{}` to `{}`", name(src), name(dst)))

@@ -194,6 +194,8 @@ impl<K: ControllerConfig> Lab<K> {
             stop: setup.stop,
             rate: None,
             mtu: setup.mtu,
+            group: 0,
+            weight: 1.0,
         };
         let sender = Arc::new(Mutex::new(scheme.sender(&flow)));
         let receiver = Arc::new(Mutex::new(scheme.receiver(&flow)));
