@@ -1,7 +1,9 @@
 //! The one congestion-controller trait, and the window that a controller and the sender share.
 
+use midpath_core::packet::Packet;
 use midpath_core::queue::Discipline;
-use midpath_core::roles::PortSpec;
+use midpath_core::roles::{EndpointCtx, FlowSpec, Forwarder, Names, NodeSpec, PortSpec};
+use midpath_core::spec::SpecError;
 use midpath_core::units::{Rate, Time};
 
 use super::hystart::HyStart;
@@ -92,6 +94,21 @@ pub struct Congestion {
     pub ecn_reduced: bool,
 }
 
+/// What a controller that talks with the network may know of its sender.
+#[derive(Debug, Clone, Copy)]
+pub struct View {
+    /// Smoothed round-trip time; zero before the first sample.
+    pub srtt: Time,
+    /// Payload of a full packet.
+    pub mss: u64,
+    /// Bytes of headers on a packet with payload.
+    pub overhead: u64,
+    /// Payload never sent so far, what is being sent included; `u64::MAX` while nobody knows the end.
+    pub unsent: u64,
+    /// Bytes sent and not yet acknowledged.
+    pub flight: u64,
+}
+
 /// A congestion controller: it decides how the window grows, and where it falls to.
 ///
 /// The sender owns detection and repair of losses, and asks the controller only for its decisions. Thresholds returned
@@ -111,11 +128,26 @@ pub trait CongestionController: Send + 'static {
     fn on_ecn(&mut self, window: &Window, congestion: &Congestion) -> u64;
     /// Called when fast recovery or the repair after a timeout is over; the window has been set.
     fn on_recovered(&mut self, _window: &mut Window, _now: Time) {}
+    /// Called just before any packet of the active end leaves (SYN, data, repeat, pure ACK): the place to put a header on it.
+    fn on_send(&mut self, _packet: &mut Packet, _view: &View, _ctx: &mut EndpointCtx<'_>) {}
+    /// Called with every valid packet that comes back (SYN-ACK included) when its numbers have been taken in, before the
+    /// window is adapted: the place to read the network's feedback off it.
+    fn on_feedback(&mut self, _packet: &Packet, _window: &mut Window, _view: &View, _ctx: &mut EndpointCtx<'_>) {}
+    /// Called when all has been acknowledged, and again when the endpoint goes: what it holds in common with the host's
+    /// other flows is to be given back.
+    fn on_close(&mut self, _ctx: &mut EndpointCtx<'_>) {}
+    /// Called when the endpoint is woken by a poke from another flow of its host.
+    fn on_poke(&mut self, _view: &View, _ctx: &mut EndpointCtx<'_>) {}
     /// The rate to pace at, if the controller has an opinion; else the sender paces at a multiple of cwnd/SRTT.
     fn pacing_rate(&self, _window: &Window, _srtt: Time) -> Option<Rate> {
         None
     }
+    /// Numbers to plot over time, with their names.
+    fn gauges(&self, _out: &mut Vec<(&'static str, f64)>) {}
 }
+
+/// How a receiver turns the header of the newest packet with payload (or of the SYN) into that of an acknowledgement.
+pub type Reflect = fn(seen: &Packet, ack: &mut Packet);
 
 /// How a receiver echoes congestion marks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -133,6 +165,34 @@ pub trait ControllerConfig: Send + Sync + Clone + 'static {
     type Controller: CongestionController;
     /// Called once per connection.
     fn build(&self, tcp: &TcpParams, mss: u32) -> Self::Controller;
+    /// Called once per connection instead of `build` by controllers that look at their flow.
+    fn build_for(&self, tcp: &TcpParams, mss: u32, _flow: &FlowSpec) -> Self::Controller {
+        self.build(tcp, mss)
+    }
+    /// Bytes that the controller's own header takes on every packet.
+    fn header(&self) -> u32 {
+        0
+    }
+    /// How receivers reflect the controller's header.
+    fn reflect(&self) -> Option<Reflect> {
+        None
+    }
+    /// Whether the network tells the rate: packets are paced at it, and no window limits the sender but the receiver's.
+    fn rate_based(&self) -> bool {
+        false
+    }
+    /// Whether flows make no sense over other schemes' ports.
+    fn needs_own_ports(&self) -> bool {
+        false
+    }
+    /// Called once with the names of the network: the configuration with the names in it resolved.
+    fn bind(&self, _names: &dyn Names) -> Result<Option<Self>, SpecError> {
+        Ok(None)
+    }
+    /// A node's own forwarder when this is the run's scheme.
+    fn forwarder(&self, _node: &NodeSpec<'_>) -> Option<Box<dyn Forwarder>> {
+        None
+    }
     /// Whether ECN is on unless the scenario says otherwise.
     fn wants_ecn(&self) -> bool {
         false

@@ -13,7 +13,7 @@ use midpath_core::units::Time;
 
 use super::rtt::RttEstimator;
 use super::scheme::Settings;
-use super::segment::{Ends, round_trip};
+use super::segment::{Ends, SYN_SIZE, round_trip};
 
 /// Separate ranges held out of order at most: a peer that sends single bytes must not fill the memory. A gigabyte of
 /// full packets with every second one lost makes 370,000.
@@ -66,6 +66,8 @@ pub struct Receiver {
     /// ACKs carry ECN-Echo now (DCTCP.CE of RFC 8257 with [`Echo::Exact`]).
     echo: bool,
     delivered_at: Time,
+    /// With a header to reflect: the newest packet that brought one.
+    seen: Option<Box<Packet>>,
     stats: FlowReport,
 }
 
@@ -77,7 +79,8 @@ impl Receiver {
                 flow: flow.id,
                 me: flow.dst,
                 peer: flow.src,
-                overhead: tcp.overhead(),
+                overhead: settings.overhead(),
+                syn: SYN_SIZE + settings.header,
                 timestamps: tcp.timestamps,
                 window: tcp.receive_window.0,
             },
@@ -97,6 +100,7 @@ impl Receiver {
             ecn: false,
             echo: false,
             delivered_at: Time::ZERO,
+            seen: None,
             stats: FlowReport::default(),
             settings,
         }
@@ -128,7 +132,8 @@ impl Receiver {
 
     fn send_syn_ack(&mut self, ctx: &mut EndpointCtx<'_>) {
         let grant = if self.ecn { Flags::ECE } else { Flags(0) };
-        let p = self.ends.syn(Flags::SYN.with(Flags::ACK).with(grant), ctx.now, self.ts_recent);
+        let mut p = self.ends.syn(Flags::SYN.with(Flags::ACK).with(grant), ctx.now, self.ts_recent);
+        self.reflect(&mut p);
         ctx.send(p);
         self.rto_at = ctx.now.saturating_add(self.rtt.rto());
     }
@@ -268,6 +273,9 @@ impl Endpoint for Receiver {
                 ctx.finish();
             }
             return;
+        }
+        if self.settings.reflect.is_some() && (packet.payload > 0 || packet.flags.has(Flags::SYN)) {
+            self.see_header(packet);
         }
         if packet.flags.has(Flags::SYN) {
             if !packet.flags.has(Flags::ACK) {

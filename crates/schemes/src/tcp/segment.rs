@@ -17,6 +17,8 @@ pub(super) struct Ends {
     pub overhead: u32,
     /// Whether packets carry timestamps.
     pub timestamps: bool,
+    /// Bytes of a SYN or SYN-ACK.
+    pub syn: u32,
     /// The window that packets advertise.
     pub window: u64,
 }
@@ -37,7 +39,7 @@ impl Ends {
     /// A SYN or SYN-ACK.
     pub fn syn(&self, flags: Flags, now: Time, echo: Time) -> Packet {
         let mut p = self.packet(0, now, echo);
-        p.size = SYN_SIZE;
+        p.size = self.syn;
         p.flags = flags;
         p
     }

@@ -16,12 +16,12 @@ use midpath_core::packet::{Flags, Kind, Packet};
 use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, FlowSpec};
 use midpath_core::units::Time;
 
-use super::cc::{CongestionController, Window};
+use super::cc::{CongestionController, View, Window};
 use super::prr::Prr;
 use super::rtt::RttEstimator;
-use super::scheme::Settings;
+use super::scheme::{Settings, UNLIMITED};
 use super::scoreboard::Scoreboard;
-use super::segment::Ends;
+use super::segment::{Ends, SYN_SIZE};
 
 /// Where the connection stands (RFC 9293, §3.3.2, the active side).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,8 +101,9 @@ pub struct Sender<C> {
     retries: u32,
     /// The retransmission timer, and every later state's one deadline.
     rto_at: Time,
-    /// With pacing: when the next packet may leave.
+    /// With pacing: when the next packet may leave; when the last one left by plan, and its size.
     pace_at: Time,
+    paced: (Time, u32),
     /// With pacing: whether a packet waits for that.
     pacing: bool,
     /// When the flow stops although data remain.
@@ -118,14 +119,15 @@ impl<C: CongestionController> Sender<C> {
                 flow: flow.id,
                 me: flow.src,
                 peer: flow.dst,
-                overhead: tcp.overhead(),
+                overhead: settings.overhead(),
+                syn: SYN_SIZE + settings.header,
                 timestamps: tcp.timestamps,
                 window: tcp.receive_window.0,
             },
             control,
             state: State::SynSent,
             phase: Phase::Open,
-            window: Window::new(settings.initial_window, tcp.mss(flow.mtu)),
+            window: Window::new(settings.initial_window, settings.mss(flow.mtu)),
             una: 0,
             nxt: 0,
             edge: 0,
@@ -145,6 +147,7 @@ impl<C: CongestionController> Sender<C> {
             retries: 0,
             rto_at: Time::MAX,
             pace_at: Time::ZERO,
+            paced: (Time::ZERO, 0),
             pacing: false,
             stop_at: flow.stop.unwrap_or(Time::MAX),
             stats: FlowReport::default(),
@@ -191,6 +194,48 @@ impl<C: CongestionController> Sender<C> {
         }
     }
 
+    /// What the controller may know.
+    #[inline]
+    fn view(&self) -> View {
+        View {
+            srtt: self.rtt.srtt(),
+            mss: self.window.mss,
+            overhead: self.ends.overhead.into(),
+            unsent: if self.end == u64::MAX { u64::MAX } else { self.end.saturating_sub(self.nxt) },
+            flight: self.flight(),
+        }
+    }
+
+    /// Shows the controller what came back, and paces by what it makes of it.
+    #[inline]
+    fn feedback(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
+        let view = self.view();
+        self.control.on_feedback(packet, &mut self.window, &view, ctx);
+        self.pace_again();
+    }
+
+    /// The rate may have changed since the last packet left: the next one leaves when the new rate has room for it.
+    #[inline]
+    fn pace_again(&mut self) {
+        if self.settings.tcp.pacing && self.control.pacing_rate(&self.window, self.rtt.srtt()).is_some() {
+            self.pace_at = self.paced.0.saturating_add(self.spacing(self.paced.1));
+        }
+    }
+
+    /// The endpoint goes.
+    fn finish(&mut self, ctx: &mut EndpointCtx<'_>) {
+        self.control.on_close(ctx);
+        ctx.finish();
+    }
+
+    /// Puts the controller's header on a packet and sends it.
+    #[inline]
+    fn dispatch(&mut self, mut packet: Packet, ctx: &mut EndpointCtx<'_>) {
+        let view = self.view();
+        self.control.on_send(&mut packet, &view, ctx);
+        ctx.send(packet);
+    }
+
     /// Sets the one timer to the first deadline.
     #[inline]
     fn arm(&self, ctx: &mut EndpointCtx<'_>) {
@@ -223,7 +268,7 @@ impl<C: CongestionController> Endpoint for Sender<C> {
 
     fn on_timer(&mut self, ctx: &mut EndpointCtx<'_>) {
         if ctx.now >= self.stop_at && self.state == State::SynSent {
-            return ctx.finish();
+            return self.finish(ctx);
         }
         if ctx.now >= self.stop_at {
             self.stop(ctx);
@@ -232,11 +277,21 @@ impl<C: CongestionController> Endpoint for Sender<C> {
             self.on_deadline(ctx);
         } else if self.pacing && ctx.now >= self.pace_at {
             self.send(ctx);
+        } else {
+            let view = self.view();
+            self.control.on_poke(&view, ctx);
+            self.pace_again();
         }
         self.arm(ctx);
     }
 
     fn report(&self) -> FlowReport {
-        FlowReport { cwnd: self.window.cwnd, srtt: self.rtt.srtt(), ..self.stats }
+        let rate = self.control.pacing_rate(&self.window, self.rtt.srtt()).map_or(0, |r| r.0);
+        let cwnd = if self.window.mss * u64::from(UNLIMITED) <= self.window.cwnd { 0 } else { self.window.cwnd };
+        FlowReport { cwnd, rate, srtt: self.rtt.srtt(), ..self.stats }
+    }
+
+    fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
+        self.control.gauges(out);
     }
 }

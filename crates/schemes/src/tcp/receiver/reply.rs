@@ -55,10 +55,27 @@ impl Receiver {
         if !self.held.is_empty() && self.settings.tcp.sack {
             self.report_held(&mut p);
         }
+        self.reflect(&mut p);
         ctx.send(p);
         self.last_ack = self.next;
         self.pending = 0;
         self.delack_at = Time::MAX;
+    }
+
+    /// Remembers the header of a packet, for the acknowledgement of it.
+    pub(super) fn see_header(&mut self, packet: &Packet) {
+        match &mut self.seen {
+            Some(seen) => **seen = *packet,
+            None => self.seen = Some(Box::new(*packet)),
+        }
+    }
+
+    /// Reflects the header that the acknowledged packet brought.
+    #[inline]
+    pub(super) fn reflect(&self, ack: &mut Packet) {
+        if let (Some(reflect), Some(seen)) = (self.settings.reflect, &self.seen) {
+            reflect(seen, ack);
+        }
     }
 
     /// RFC 2018, §4: the newest range first, then those reported most recently.

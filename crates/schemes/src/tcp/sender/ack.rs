@@ -37,6 +37,7 @@ impl<C: CongestionController> Sender<C> {
             return;
         }
         let mut news = self.take_numbers(packet, ctx.now);
+        self.feedback(packet, ctx);
         let ack = self.describe(&news);
         if news.delivered > 0 || news.ece {
             self.control.on_delivery(&ack);

@@ -15,10 +15,11 @@ impl<C: CongestionController> Sender<C> {
     /// Sends the SYN. RFC 3168, §6.1.1: ECE and CWR on it ask for ECN.
     pub(super) fn connect(&mut self, ctx: &mut EndpointCtx<'_>) {
         if ctx.now >= self.stop_at {
-            return ctx.finish();
+            return self.finish(ctx);
         }
         let ask = if self.settings.ecn { Flags::ECE.with(Flags::CWR) } else { Flags(0) };
-        ctx.send(self.ends.syn(Flags::SYN.with(ask), ctx.now, Time::ZERO));
+        let syn = self.ends.syn(Flags::SYN.with(ask), ctx.now, Time::ZERO);
+        self.dispatch(syn, ctx);
         if self.retries == 0 {
             self.timed = Some((0, ctx.now));
         }
@@ -36,6 +37,7 @@ impl<C: CongestionController> Sender<C> {
         self.ecn.on = self.settings.ecn && packet.flags.has(Flags::ECE) && !packet.flags.has(Flags::CWR);
         self.first_round_trip(packet, ctx.now);
         self.ts_recent = packet.ts_val;
+        self.feedback(packet, ctx);
         if self.retries > 0 {
             self.rtt.after_lost_syn();
             // RFC 5681, §3.1: after a lost SYN or SYN-ACK the initial window is one segment. RFC 6928, §2 lets
@@ -71,13 +73,14 @@ impl<C: CongestionController> Sender<C> {
     pub(super) fn acknowledge(&mut self, ctx: &mut EndpointCtx<'_>) {
         let mut p = self.ends.packet(0, ctx.now, self.ts_recent);
         (p.seq, p.ack, p.flags) = (self.nxt, self.peer_next, Flags::ACK);
-        ctx.send(p);
+        self.dispatch(p, ctx);
     }
 
     /// All data and the FIN are acknowledged: waits for the peer's FIN, or answers it.
     pub(super) fn on_all_acknowledged(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
         if self.state == State::Open {
             self.state = State::FinWait2;
+            self.control.on_close(ctx);
             self.stop_at = Time::MAX;
             self.pacing = false;
             self.rto_at = ctx.now.saturating_add(FIN_WAIT_2);
@@ -106,7 +109,7 @@ impl<C: CongestionController> Sender<C> {
     pub(super) fn on_deadline(&mut self, ctx: &mut EndpointCtx<'_>) {
         self.rto_at = Time::MAX;
         match self.state {
-            State::SynSent if self.retries >= self.settings.tcp.syn_retries => ctx.finish(),
+            State::SynSent if self.retries >= self.settings.tcp.syn_retries => self.finish(ctx),
             State::SynSent => {
                 self.retries += 1;
                 self.stats.timeouts += 1;
@@ -114,7 +117,7 @@ impl<C: CongestionController> Sender<C> {
                 self.connect(ctx);
             }
             State::Open => self.on_rto(ctx),
-            State::FinWait2 | State::TimeWait => ctx.finish(),
+            State::FinWait2 | State::TimeWait => self.finish(ctx),
         }
     }
 
@@ -123,7 +126,7 @@ impl<C: CongestionController> Sender<C> {
         let mut p = self.ends.packet(0, ctx.now, self.ts_recent);
         (p.seq, p.flags) = (self.una, Flags::RST);
         ctx.send(p);
-        ctx.finish();
+        self.finish(ctx);
     }
 
     /// A reset counts only at the number that is expected next (RFC 5961, §3.2); other kinds of packet are not TCP's.
@@ -134,7 +137,7 @@ impl<C: CongestionController> Sender<C> {
             _ => packet.seq == self.peer_next,
         };
         if packet.kind == Kind::Segment && believed {
-            ctx.finish();
+            self.finish(ctx);
         }
     }
 }

@@ -157,9 +157,10 @@ impl<C: CongestionController> Sender<C> {
             self.sent_in_recovery(segment.payload);
         }
         if self.settings.tcp.pacing {
-            self.pace_at = self.pace_at.max(ctx.now).saturating_add(self.spacing(p.size));
+            self.paced = (self.pace_at.max(ctx.now), p.size);
+            self.pace_at = self.paced.0.saturating_add(self.spacing(p.size));
         }
-        ctx.send(p);
+        self.dispatch(p, ctx);
     }
 
     #[inline]
@@ -198,7 +199,7 @@ impl<C: CongestionController> Sender<C> {
     }
 
     /// How long a packet of `size` bytes occupies the pace.
-    fn spacing(&self, size: u32) -> Time {
+    pub(super) fn spacing(&self, size: u32) -> Time {
         if let Some(rate) = self.control.pacing_rate(&self.window, self.rtt.srtt()) {
             return rate.time_for(Bytes(size.into())).min(self.rtt.rto());
         }
