@@ -14,6 +14,7 @@ SCALES: dict[str, list[tuple[float, str]]] = {
     "index": [(1.0, "")],
     "count": [(1.0, "")],
     "dollars_per_s": [(1.0, "$/s")],
+    "dollars_per_byte": [(1.0, "$/B")],
 }
 
 

@@ -49,7 +49,7 @@ def page(figures: list[Figure]) -> str:
 def _section(figure: Figure) -> Iterator[str]:
     yield f"## {figure.id}: {figure.title}"
     yield ""
-    kept = _stored(figure)
+    kept = stored(figure)
     verdicts = [_verdict(figure.id, claim, kept) for claim in figure.claims]
     runs = max((verdict.ours.n for verdict in verdicts if verdict.ours), default=0)
     version = kept.get("midpath", _midpath.version())
@@ -67,7 +67,8 @@ def _section(figure: Figure) -> Iterator[str]:
         yield figure.notes
 
 
-def _stored(figure: Figure) -> dict[str, Any]:
+def stored(figure: Figure) -> dict[str, Any]:
+    """What `keep` wrote; nothing if the figure has never been run."""
     path = figure.directory / KEPT
     return read_json(path) if path.is_file() else {}
 
