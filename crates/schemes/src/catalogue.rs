@@ -7,7 +7,7 @@ use midpath_core::roles::Scheme;
 use midpath_core::spec::SpecError;
 use serde_json::Value;
 
-use crate::{tcp, udp};
+use crate::{fcp, tcp, udp};
 
 /// A scheme, or which parameter is wrong.
 pub type Built = Result<Arc<dyn Scheme>, SpecError>;
@@ -36,6 +36,7 @@ impl Catalogue {
             .with_params::<tcp::CubicParams>("cubic", tcp::build)
             .with_params::<tcp::DctcpParams>("dctcp", tcp::build)
             .with_params::<tcp::FixedWindowParams>("fixed-window", tcp::build)
+            .with_params::<fcp::FcpParams>("fcp", fcp::build)
             .with_params::<udp::UdpParams>("udp", udp::build)
     }
 

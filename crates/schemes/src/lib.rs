@@ -5,6 +5,7 @@
 //! needs no change here: implement that trait in your crate and add a builder with [`Catalogue::with`].
 
 mod catalogue;
+pub mod fcp;
 pub mod params;
 pub mod tcp;
 pub mod udp;

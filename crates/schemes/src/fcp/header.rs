@@ -1,0 +1,123 @@
+//! The congestion header (§4.1, "Header"): RTT, price, preload, balance, and what the network policies add.
+
+use midpath_core::packet::{EXT_LEN, Header};
+
+/// What a price never exceeds, in $/byte. Ours: far above any price that budgets on real links make, far below overflow
+/// of the sums that prices enter.
+pub const MAX_PRICE: f64 = 1e15;
+
+/// The longest round-trip time that is believed, in seconds. Ours: a minute; a router keeps its prices about as long.
+pub const MAX_RTT: f64 = 60.0;
+
+/// The largest preload that is believed. Ours: a dollar a second from the minimum price is 10^13 (§4.1, start-up).
+pub const MAX_PRELOAD: f64 = 1e18;
+
+/// What kind of service a packet asks for (§4.2: "we assume routers can easily classify packets").
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+#[repr(u8)]
+pub enum Class {
+    /// The price of everybody.
+    #[default]
+    Normal = 0,
+    /// A price that changes slowly (§4.2, bandwidth stability).
+    Stability = 1,
+    /// A fixed price if the desired rate is admitted (§4.2, D³-style deadlines).
+    Deadline = 2,
+    /// The priority service, at a multiple of the price (§4.2, Paris Metro Pricing).
+    Priority = 3,
+}
+
+/// FCP's header on a data packet, or its echo on an acknowledgement.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct FcpHeader {
+    /// The flow's current round-trip time in seconds; 0 while it is unknown, on a SYN.
+    pub rtt: f32,
+    /// The sum of the prices of the links so far, $/byte.
+    pub price: f32,
+    /// By how much the flow will spend more in the next round, in multiples of what this packet pays.
+    pub preload: f32,
+    /// The price that the sender pays for this packet: the last one it was told, $/byte.
+    pub balance: f32,
+    /// What the links so far have charged against the balance, each its own price one round trip ago, $/byte (§5).
+    pub charged: f32,
+    /// EX (§4.3): what a unit of the sender's currency is worth where the packet is.
+    pub exchange: f32,
+    /// What the sender calls this packet; the echo names the packet that it answers.
+    pub nonce: u32,
+    /// The group of flows whose currency the prices are in (§4.3).
+    pub tenant: u16,
+    /// The service asked for; on an echo, the service given.
+    pub class: Class,
+    /// It is the echo on an acknowledgement.
+    pub echo: bool,
+}
+
+/// Bytes that the header takes on the wire.
+pub const WIRE: u32 = 32;
+
+impl Header for FcpHeader {
+    const TAG: u16 = 3;
+
+    fn encode(&self, out: &mut [u8; EXT_LEN]) {
+        let words = [self.rtt, self.price, self.preload, self.balance, self.charged, self.exchange];
+        for (i, word) in words.iter().enumerate() {
+            out[4 * i..4 * i + 4].copy_from_slice(&word.to_be_bytes());
+        }
+        out[24..28].copy_from_slice(&self.nonce.to_be_bytes());
+        out[28..30].copy_from_slice(&self.tenant.to_be_bytes());
+        out[30] = self.class as u8;
+        out[31] = u8::from(self.echo);
+    }
+
+    fn decode(bytes: &[u8; EXT_LEN]) -> Option<FcpHeader> {
+        let word = |i: usize| f32::from_be_bytes([bytes[4 * i], bytes[4 * i + 1], bytes[4 * i + 2], bytes[4 * i + 3]]);
+        let header = FcpHeader {
+            rtt: word(0),
+            price: word(1),
+            preload: word(2),
+            balance: word(3),
+            charged: word(4),
+            exchange: word(5),
+            nonce: u32::from_be_bytes([bytes[24], bytes[25], bytes[26], bytes[27]]),
+            tenant: u16::from_be_bytes([bytes[28], bytes[29]]),
+            class: [Class::Normal, Class::Stability, Class::Deadline, Class::Priority]
+                .into_iter()
+                .find(|c| *c as u8 == bytes[30])?,
+            echo: match bytes[31] {
+                0 => false,
+                1 => true,
+                _ => return None,
+            },
+        };
+        header.sane().then_some(header)
+    }
+}
+
+impl FcpHeader {
+    /// Whether every number is one that an honest end or router could have written.
+    fn sane(&self) -> bool {
+        let within = |x: f32, most: f64| (0.0..=most).contains(&f64::from(x));
+        within(self.rtt, MAX_RTT)
+            && [self.price, self.balance, self.charged].iter().all(|x| within(*x, MAX_PRICE))
+            && f64::from(self.preload.abs()) <= MAX_PRELOAD
+            && (1e-12..=1e12).contains(&self.exchange)
+    }
+
+    /// The price of a path that is one link longer. Prices at or below `minimum` count as zero (§5: P = P + MINIMUM).
+    pub fn add_price(&mut self, link: f64, minimum: f64) {
+        let so_far = f64::from(self.price);
+        self.price = match (so_far > minimum, link > minimum) {
+            (true, true) => (so_far + link).min(MAX_PRICE) as f32,
+            (false, true) => link.min(MAX_PRICE) as f32,
+            (true, false) => self.price,
+            (false, false) => minimum as f32,
+        };
+    }
+
+    /// What the packet has left to pay with, $/byte: negative when it paid too little (§5).
+    pub fn left(&self) -> f64 {
+        f64::from(self.balance) - f64::from(self.charged)
+    }
+}

@@ -1,0 +1,163 @@
+//! A host's budget: one account for each open flow, and who gets how much (invariant 1).
+//!
+//! The budget is split in two steps. Groups with open flows share it by their weights; background groups share a small part of
+//! it first (§6.2). Then each group's [`Policy`] splits the group's part over its flows. That is where a flow's *target* comes
+//! from; what it *spends* follows a round trip later, when the network has heard of it (see `sender.rs`).
+
+use std::collections::BTreeMap;
+
+use midpath_core::packet::{FlowId, NodeId};
+use midpath_core::units::Time;
+
+use super::params::Plan;
+use super::policy::{self, FlowView, GroupView, Policy};
+
+/// One open flow's account.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Account {
+    /// Its group.
+    pub group: u32,
+    /// Its weight.
+    pub weight: f64,
+    /// x: what the policy gives it, $/s.
+    pub target: f64,
+    /// w: what the network knows that it spends, $/s.
+    pub spending: f64,
+    /// The path's price, $/byte; 0 while it is unknown.
+    pub price: f64,
+    /// Smoothed round-trip time, s.
+    pub rtt: f64,
+    /// The most that it can send, bytes per second: what its host's link carries.
+    pub cap: f64,
+}
+
+/// One host's accounts. Lives in what the host's endpoints share.
+#[derive(Default)]
+pub struct Host {
+    accounts: BTreeMap<FlowId, Account>,
+    groups: BTreeMap<u32, Part>,
+    /// Σ w over the open flows, $/s.
+    spending: f64,
+}
+
+/// One group's part of a host's budget.
+struct Part {
+    policy: Box<dyn Policy>,
+    flows: Vec<FlowId>,
+    budget: f64,
+    /// When the policy looks again.
+    next: Time,
+}
+
+impl Host {
+    /// A flow opens.
+    pub fn open(&mut self, flow: FlowId, account: Account, host: NodeId, plan: &Plan, now: Time) {
+        let part = self.groups.entry(account.group).or_insert_with(|| Part {
+            policy: policy::build(plan, host, account.group),
+            flows: Vec::new(),
+            budget: 0.0,
+            next: Time::ZERO,
+        });
+        part.flows.push(flow);
+        self.spending += account.spending;
+        self.accounts.insert(flow, account);
+        self.share(host, plan, now);
+    }
+
+    /// A flow is over: its budget is the others'.
+    pub fn close(&mut self, flow: FlowId, host: NodeId, plan: &Plan, now: Time) {
+        let Some(account) = self.accounts.remove(&flow) else { return };
+        // Summed anew now and then, so that rounding does not add up.
+        self.spending = self.accounts.values().map(|a| a.spending).sum();
+        if let Some(part) = self.groups.get_mut(&account.group) {
+            part.flows.retain(|f| *f != flow);
+            if part.flows.is_empty() {
+                self.groups.remove(&account.group);
+            }
+        }
+        self.share(host, plan, now);
+    }
+
+    /// What a flow has.
+    #[inline]
+    pub fn account(&self, flow: FlowId) -> Option<&Account> {
+        self.accounts.get(&flow)
+    }
+
+    /// What a flow may spend now, $/s: what the network knows of it, scaled down where all flows together would spend
+    /// more than the budget. That is invariant (1), whatever the policies and round-trip times.
+    #[inline]
+    pub fn allowance(&self, flow: FlowId, budget: f64) -> f64 {
+        let spending = self.accounts.get(&flow).map_or(0.0, |a| a.spending);
+        if self.spending > budget { spending * budget / self.spending } else { spending }
+    }
+
+    /// A flow has heard from the network. Lets its group's policy look again when two average round trips have passed
+    /// (§6.2: "reassign every 2 average RTTs").
+    pub fn heard(&mut self, flow: FlowId, change: impl FnOnce(&mut Account), now: Time) {
+        let Some(account) = self.accounts.get_mut(&flow) else { return };
+        let before = account.spending;
+        change(account);
+        self.spending += account.spending - before;
+        let group = account.group;
+        let Some(part) = self.groups.get_mut(&group) else { return };
+        if !part.policy.watches() || now < part.next {
+            return;
+        }
+        part.assign(&mut self.accounts, now, false);
+    }
+
+    /// Splits the host's budget over its groups, and each group's over its flows.
+    fn share(&mut self, host: NodeId, plan: &Plan, now: Time) {
+        let budget = plan.budget(host);
+        let background = |g: u32| plan.policy(host, g) == policy::BACKGROUND;
+        let weights = |back: bool| -> f64 {
+            self.groups.keys().filter(|g| background(**g) == back).map(|g| plan.group(*g).weight).sum()
+        };
+        let (front, back) = (weights(false), weights(true));
+        let share = if back > 0.0 { plan.params.background_share } else { 0.0 };
+        for (group, part) in &mut self.groups {
+            let weight = plan.group(*group).weight;
+            let of = if background(*group) {
+                budget * share * weight / back
+            } else {
+                budget * (1.0 - share) * weight / front
+            };
+            part.budget = of;
+            part.assign(&mut self.accounts, now, true);
+        }
+    }
+}
+
+impl Part {
+    fn assign(&mut self, accounts: &mut BTreeMap<FlowId, Account>, now: Time, changed: bool) {
+        let flows: Vec<FlowView> = self
+            .flows
+            .iter()
+            .map(|f| {
+                let a = &accounts[f];
+                FlowView {
+                    flow: *f,
+                    weight: a.weight,
+                    target: a.target,
+                    spending: a.spending,
+                    price: a.price,
+                    rtt: a.rtt,
+                    cap: a.cap,
+                }
+            })
+            .collect();
+        let known = || flows.iter().filter(|f| f.rtt > 0.0);
+        let rtt = known().map(|f| f.rtt).sum::<f64>() / known().count().max(1) as f64;
+        let view = GroupView { now, budget: self.budget, flows: &flows, rtt, changed };
+        let mut targets: Vec<f64> = flows.iter().map(|f| f.target).collect();
+        self.policy.assign(&view, &mut targets);
+        policy::within(self.budget, &mut targets);
+        for (flow, target) in self.flows.iter().zip(targets) {
+            accounts.get_mut(flow).expect("open").target = target;
+        }
+        if !changed {
+            self.next = now.saturating_add(Time::from_secs_f64(2.0 * rtt));
+        }
+    }
+}

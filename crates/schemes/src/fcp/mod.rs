@@ -1,0 +1,90 @@
+//! FCP, the Flexible Control Protocol: links have prices, hosts have budgets, a flow's rate is budget over price.
+//!
+//! After D. Han, R. Grandl, A. Akella, S. Seshan: "FCP: A Framework for an Evolvable Transport Protocol", CMU-CS-12-125, 2012.
+//! The handshake, acknowledgements and repair are TCP's ([`crate::tcp`]); FCP says how fast. Where to start reading: [`price`] for
+//! what a link costs, [`sender`] for what a flow pays, [`host`] for who gets how much. `README.md` maps the paper to files.
+
+pub mod enforce;
+pub mod header;
+pub mod host;
+pub mod network;
+pub mod params;
+pub mod policy;
+pub mod port;
+pub mod price;
+pub mod sender;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use midpath_core::packet::Packet;
+use midpath_core::queue::Discipline;
+use midpath_core::roles::{FlowSpec, Names, PortSpec};
+use midpath_core::spec::SpecError;
+
+use crate::tcp::cc::{ControllerConfig, Reflect};
+use crate::tcp::{Tcp, TcpParams};
+use header::{FcpHeader, WIRE};
+pub use params::FcpParams;
+use params::Plan;
+use sender::Sender;
+
+/// Builds the scheme: what the catalogue calls.
+pub fn build(name: &str, params: FcpParams) -> crate::Built {
+    let tcp = params.tcp;
+    Ok(Arc::new(Tcp::new(name, tcp, Config { plan: Arc::new(params.plan()?) })?))
+}
+
+/// What builds FCP's senders and ports.
+#[derive(Clone)]
+pub struct Config {
+    plan: Arc<Plan>,
+}
+
+/// The receiver's part (§4.1): "price and preload value are echoed back by an acknowledgement".
+fn reflect(seen: &Packet, ack: &mut Packet) {
+    if let Some(header) = seen.header::<FcpHeader>() {
+        ack.set_header(&FcpHeader { echo: true, ..header });
+    }
+}
+
+impl ControllerConfig for Config {
+    type Controller = Sender;
+
+    fn build(&self, tcp: &TcpParams, mss: u32) -> Sender {
+        let nobody = FlowSpec {
+            id: Default::default(),
+            src: Default::default(),
+            dst: Default::default(),
+            size: None,
+            stop: None,
+            rate: None,
+            mtu: mss + tcp.overhead(),
+            group: 0,
+            weight: 1.0,
+        };
+        self.build_for(tcp, mss, &nobody)
+    }
+    fn build_for(&self, _tcp: &TcpParams, _mss: u32, flow: &FlowSpec) -> Sender {
+        Sender::new(self.plan.clone(), flow)
+    }
+    fn header(&self) -> u32 {
+        WIRE
+    }
+    fn reflect(&self) -> Option<Reflect> {
+        Some(reflect)
+    }
+    fn rate_based(&self) -> bool {
+        true
+    }
+    fn needs_own_ports(&self) -> bool {
+        true
+    }
+    fn bind(&self, names: &dyn Names) -> Result<Option<Config>, SpecError> {
+        Ok(Some(Config { plan: Arc::new(self.plan.bind(names)?) }))
+    }
+    fn port(&self, _tcp: &TcpParams, spec: &PortSpec) -> Option<Discipline> {
+        Some(network::port(&self.plan, spec))
+    }
+}

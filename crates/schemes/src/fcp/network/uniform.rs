@@ -1,0 +1,54 @@
+//! One price for all packets (§4.1).
+
+use crate::fcp::header::FcpHeader;
+use crate::fcp::port::{Charge, Moment, Pricing};
+use crate::fcp::price::{LinkPrice, Load, Meter, Rule};
+
+/// The pricing of §4.1: equation (2) over everything that comes in.
+pub struct Uniform {
+    rule: Rule,
+    meter: Meter,
+    link: LinkPrice,
+}
+
+impl Uniform {
+    /// `rtt` is the round-trip time to reckon with while no packet has told one, s.
+    pub fn new(rule: Rule, rtt: f64) -> Uniform {
+        Uniform { rule, meter: Meter::new(rtt), link: LinkPrice::new(rule, rtt) }
+    }
+
+    /// The price after what has just come in.
+    #[inline]
+    fn update(&mut self, at: &Moment) {
+        let sums = self.meter.settle(at.now, &self.rule);
+        let d = self.meter.d(&self.rule);
+        let capacity = self.meter.capacity(at.now, at.load.capacity, &sums, d);
+        let price = self.rule.price(self.meter.income(&sums, d), Load { capacity, ..at.load }, d);
+        self.link.set(at.now, price);
+    }
+}
+
+impl Pricing for Uniform {
+    #[inline]
+    fn charge(&mut self, header: &mut FcpHeader, size: u32, at: &Moment) -> Charge {
+        let told = self.link.told(header, at.now);
+        // §5: the minimum of the link's own memory and of the balance.
+        let paid = if header.rtt > 0.0 { told.min(header.balance.into()) } else { told };
+        self.meter.pay(at.now, paid * f64::from(size), header.preload.into(), header.rtt.into());
+        self.update(at);
+        Charge { quote: self.link.now(), told }
+    }
+
+    fn pass(&mut self, size: u32, at: &Moment) {
+        self.meter.pass(at.now, size);
+    }
+
+    fn reset(&mut self) {
+        self.meter.reset();
+        self.link.reset();
+    }
+
+    fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
+        out.push(("price", self.link.now()));
+    }
+}

@@ -1,0 +1,285 @@
+//! FCP's parameters, each with its origin, and what they become when the names in them are resolved.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use midpath_core::packet::NodeId;
+use midpath_core::roles::Names;
+use midpath_core::spec::SpecError;
+use midpath_core::units::{Rate, Time};
+use serde::{Deserialize, Serialize};
+
+use super::header::{Class, MAX_PRICE};
+use super::price::Rule;
+use crate::params::require;
+use crate::tcp::TcpParams;
+use crate::tcp::params::DelayedAck;
+
+/// The parameters of `fcp`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct FcpParams {
+    /// What FCP takes from TCP: handshake, SACK, timers. Every packet is acknowledged unless said, for its price rides on the ACK.
+    #[serde(flatten, deserialize_with = "crate::tcp::params::acks_each_packet")]
+    pub tcp: TcpParams,
+    /// Budget of every host for which `hosts` says nothing else, $/s. 1 is that of §6.1.
+    pub budget: f64,
+    /// How a host splits its budget over flows for whose group `groups` says nothing else (§4.2). The paper's baseline.
+    pub policy: String,
+    /// α of equation (2). 2 is §5's.
+    pub alpha: f64,
+    /// The averaging window d as a multiple of the average round-trip time. 2 is §5's.
+    pub window: f64,
+    /// The least price, $/byte. 10^-18 is §5's.
+    pub minimum_price: f64,
+    /// Packets of the first round trip after the handshake. 10 is §4.1's.
+    pub startup_packets: u32,
+    /// Share of its budget that a host gives to its background flows. 1/10000 is §6.2's.
+    pub background_share: f64,
+    /// Hosts by name.
+    pub hosts: BTreeMap<String, HostParams>,
+    /// Groups of flows by name.
+    pub groups: BTreeMap<String, GroupParams>,
+    /// How the network prices, and what it enforces.
+    pub network: NetworkParams,
+}
+
+impl Default for FcpParams {
+    fn default() -> FcpParams {
+        FcpParams {
+            // Every packet's price comes back.
+            tcp: TcpParams { delayed_ack: DelayedAck(1), ..TcpParams::default() },
+            budget: 1.0,
+            policy: "equal-budget".to_owned(),
+            alpha: 2.0,
+            window: 2.0,
+            minimum_price: 1e-18,
+            startup_packets: 10,
+            background_share: 1e-4,
+            hosts: BTreeMap::new(),
+            groups: BTreeMap::new(),
+            network: NetworkParams::default(),
+        }
+    }
+}
+
+/// What one host has.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default, deny_unknown_fields)]
+pub struct HostParams {
+    /// Its budget, $/s.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget: Option<f64>,
+    /// How it splits the budget.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub policy: Option<String>,
+}
+
+/// How one group of flows is treated by its hosts and asks to be treated by the network.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default, deny_unknown_fields)]
+pub struct GroupParams {
+    /// The group's share of a host's budget among the groups that have open flows there.
+    pub weight: f64,
+    /// How its budget is split over its flows; the host's policy unless said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub policy: Option<String>,
+    /// The service that its packets ask for.
+    pub class: Class,
+    /// With class `deadline`: the rate that the flow needs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
+    /// A budget that grows in steps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ramp: Option<Ramp>,
+    /// The largest preload; 1 doubles the budget in a round trip (§4.2, bandwidth stability).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_preload: Option<f64>,
+    /// Whether its senders keep to the protocol.
+    pub behaviour: Behaviour,
+    /// Hosts that each of its flows goes to, instead of the one that the flow names.
+    pub multicast: Vec<String>,
+    /// The group of flows whose currency its prices are in (§4.3).
+    pub tenant: u16,
+}
+
+impl Default for GroupParams {
+    fn default() -> GroupParams {
+        GroupParams {
+            weight: 1.0,
+            policy: None,
+            class: Class::Normal,
+            rate: None,
+            ramp: None,
+            max_preload: None,
+            behaviour: Behaviour::Honest,
+            multicast: Vec::new(),
+            tenant: 0,
+        }
+    }
+}
+
+/// A budget that starts at a share of the flow's and is multiplied in steps.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Ramp {
+    /// The share to start at.
+    pub from: f64,
+    /// By what it is multiplied in each step.
+    pub factor: f64,
+    /// Time between steps; the first one comes this long after `start`.
+    pub every: Time,
+    /// When it begins; at once unless said.
+    #[serde(default)]
+    pub start: Time,
+    /// When it stays as it is; when the whole budget is reached unless said.
+    #[serde(default = "never")]
+    pub until: Time,
+}
+
+fn never() -> Time {
+    Time::MAX
+}
+
+impl Ramp {
+    /// The share of the budget at `now`.
+    pub fn share(&self, now: Time) -> f64 {
+        let steps = now.min(self.until).saturating_sub(self.start).0 / self.every.0.max(1);
+        (self.from * self.factor.powf(steps as f64)).min(1.0)
+    }
+}
+
+/// Whether a sender keeps to the protocol (§6.1.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Behaviour {
+    /// It does.
+    #[default]
+    Honest,
+    /// It preloads its budget, then sends nothing.
+    Idle,
+    /// It preloads its budget again and again, and sends nothing.
+    IdleAgain,
+    /// It announces to spend less, and goes on as before.
+    Overdraw,
+    /// It claims to pay a tenth of what it was told, and sends at ten times its share.
+    Underpay,
+}
+
+/// How the network prices, and what it enforces.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default, deny_unknown_fields)]
+pub struct NetworkParams {
+    /// How links price.
+    pub pricing: Kind,
+    /// Whether edge routers check balances and budgets (§5).
+    pub enforcement: bool,
+}
+
+/// How links price.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// One price for all (§4.1).
+    #[default]
+    Uniform,
+}
+
+/// The parameters with their names resolved: what endpoints and ports look things up in.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The parameters.
+    pub params: FcpParams,
+    hosts: BTreeMap<NodeId, HostParams>,
+    groups: BTreeMap<u32, Arc<GroupParams>>,
+    default_group: Arc<GroupParams>,
+}
+
+impl FcpParams {
+    /// Checks everything that can be checked without the network.
+    pub fn plan(mut self) -> Result<Plan, SpecError> {
+        let positive = |x: f64| x > 0.0 && x <= MAX_PRICE;
+        require(positive(self.budget), "budget", "above zero and at most 1e15 $/s")?;
+        require((0.0..=100.0).contains(&self.alpha), "alpha", "from 0 to 100")?;
+        require((0.5..=100.0).contains(&self.window), "window", "from 0.5 to 100 round-trip times")?;
+        require(
+            self.minimum_price > 0.0 && self.minimum_price <= 1e-3,
+            "minimum_price",
+            "above zero and at most 1e-3 $/byte",
+        )?;
+        require((1..=1000).contains(&self.startup_packets), "startup_packets", "from 1 to 1000")?;
+        require(self.background_share > 0.0 && self.background_share < 1.0, "background_share", "between 0 and 1")?;
+        let each = self.tcp.delayed_ack == DelayedAck(1);
+        require(each, "delayed_ack", "false: every packet's price comes back on an ACK of its own")?;
+        for (name, host) in &self.hosts {
+            let key = format!("hosts.{name}.budget");
+            require(host.budget.is_none_or(positive), &key, "above zero and at most 1e15 $/s")?;
+        }
+        for (name, group) in &mut self.groups {
+            group.check().map_err(|e| e.under(&format!("groups.{name}")))?;
+        }
+        Ok(Plan { params: self, hosts: BTreeMap::new(), groups: BTreeMap::new(), default_group: Arc::default() })
+    }
+}
+
+impl GroupParams {
+    fn check(&self) -> Result<(), SpecError> {
+        require((1e-12..=1e12).contains(&self.weight), "weight", "from 1e-12 to 1e12")?;
+        require(self.max_preload.is_none_or(|p| p > 0.0), "max_preload", "above zero")?;
+        let rate = self.rate.is_some_and(|r| r.0 > 0);
+        require(
+            rate == (self.class == Class::Deadline),
+            "rate",
+            "there, and above zero, with class = \"deadline\" only",
+        )?;
+        let Some(ramp) = &self.ramp else { return Ok(()) };
+        require(ramp.from > 0.0 && ramp.from <= 1.0, "ramp.from", "above 0 and at most 1")?;
+        require((1.0..=1e6).contains(&ramp.factor), "ramp.factor", "from 1 to 1e6")?;
+        require(!ramp.every.is_zero(), "ramp.every", "above zero")
+    }
+}
+
+impl Plan {
+    /// The plan with the names of hosts and groups resolved.
+    pub fn bind(&self, names: &dyn Names) -> Result<Plan, SpecError> {
+        let mut bound = self.clone();
+        for (name, host) in &self.params.hosts {
+            let message = || SpecError::new(format!("hosts.{name}"), "there is no node of this name");
+            bound.hosts.insert(names.node(name).ok_or_else(message)?, host.clone());
+        }
+        for (name, group) in &self.params.groups {
+            let message = || SpecError::new(format!("groups.{name}"), "no flow is in a group of this name");
+            bound.groups.insert(names.group(name).ok_or_else(message)?, Arc::new(group.clone()));
+        }
+        Ok(bound)
+    }
+
+    /// The constants of the pricing.
+    pub fn rule(&self) -> Rule {
+        let FcpParams { alpha, window, minimum_price: minimum, .. } = self.params;
+        Rule { alpha, window, minimum }
+    }
+
+    /// A host's budget, $/s.
+    pub fn budget(&self, host: NodeId) -> f64 {
+        self.hosts.get(&host).and_then(|h| h.budget).unwrap_or(self.params.budget)
+    }
+
+    /// What is said of a group.
+    pub fn group(&self, group: u32) -> &Arc<GroupParams> {
+        self.groups.get(&group).unwrap_or(&self.default_group)
+    }
+
+    /// How `host` splits the budget of `group`.
+    pub fn policy(&self, host: NodeId, group: u32) -> &str {
+        let own = self.hosts.get(&host).and_then(|h| h.policy.as_deref());
+        self.group(group).policy.as_deref().or(own).unwrap_or(&self.params.policy)
+    }
+}

@@ -1,0 +1,114 @@
+//! A port: it prices its link at every packet, and writes the price into the packet's header.
+
+use midpath_core::packet::Packet;
+use midpath_core::queue::Bound;
+use midpath_core::roles::{Admission, AdmitCtx, Drop, PortSpec, Verdict};
+use midpath_core::units::Time;
+
+use super::enforce::Edge;
+use super::header::FcpHeader;
+use super::price::Load;
+
+/// When a packet came, and how the link stood.
+#[derive(Debug, Clone, Copy)]
+pub struct Moment {
+    /// The time.
+    pub now: Time,
+    /// Capacity and queue.
+    pub load: Load,
+}
+
+/// What a packet is told and charged, $/byte.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Charge {
+    /// The link's price as it goes into the header: what the sender will pay from the next round on.
+    pub quote: f64,
+    /// What the sender had been told, and now pays for this link.
+    pub told: f64,
+}
+
+/// How the prices of a link come about: uniform (§4.1), or one of the network's policies (§4.2, §4.3).
+pub trait Pricing: Send {
+    /// Called with each packet that carries a price, in order of arrival. May change the service that it gets.
+    fn charge(&mut self, header: &mut FcpHeader, size: u32, at: &Moment) -> Charge;
+    /// Called with each other packet.
+    fn pass(&mut self, size: u32, at: &Moment);
+    /// Called when the node restarts.
+    fn reset(&mut self);
+    /// Prices to plot, by name.
+    fn gauges(&self, out: &mut Vec<(&'static str, f64)>);
+}
+
+/// A FIFO port with prices.
+pub struct FcpPort {
+    bound: Bound,
+    pricing: Box<dyn Pricing>,
+    minimum: f64,
+    edge: Option<Edge>,
+}
+
+impl FcpPort {
+    /// A port whose queue is as the scenario says. `edge` enforces where a host is at the other end (§5).
+    pub fn new(spec: &PortSpec, pricing: Box<dyn Pricing>, minimum: f64, edge: Option<Edge>) -> FcpPort {
+        FcpPort { bound: spec.queue.limit().bound(spec.link.rate), pricing, minimum, edge }
+    }
+
+    /// Prices a data packet; whether it may go on.
+    fn price(&mut self, packet: &mut Packet, mut header: FcpHeader, at: &Moment) -> Result<(), Drop> {
+        let charge = self.pricing.charge(&mut header, packet.size, at);
+        // Figure 2: price = price + p. A packet from another domain is told in its sender's currency (§4.3).
+        let worth = f64::from(header.exchange);
+        header.add_price(charge.quote / worth, self.minimum);
+        // §5: "every router along the path subtracts its link's price for this packet, p(t − rtt)".
+        if charge.told > self.minimum {
+            header.charged = (f64::from(header.charged) + charge.told / worth).min(super::header::MAX_PRICE) as f32;
+        }
+        packet.set_header(&header);
+        match &mut self.edge {
+            Some(edge) => edge.leave(packet, &header, at.now),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Admission for FcpPort {
+    fn admit(&mut self, packet: &mut Packet, ctx: &mut AdmitCtx<'_>) -> Verdict {
+        let capacity = ctx.rate.as_f64() / 8.0;
+        let at = Moment { now: ctx.now, load: Load { capacity, queue: ctx.backlog.bytes as f64 } };
+        let admitted = match packet.header::<FcpHeader>().filter(|h| !h.echo) {
+            Some(header) => self.price(packet, header, &at),
+            None => {
+                self.pricing.pass(packet.size, &at);
+                Ok(())
+            }
+        };
+        // What finds no room has been counted: it was sent, and it is paid for.
+        match admitted {
+            Err(why) => Verdict::Drop(why),
+            Ok(()) if self.bound.admits(ctx.backlog, packet.size) => Verdict::Accept,
+            Ok(()) => Verdict::Drop(Drop::Queue),
+        }
+    }
+
+    fn watches_inbound(&self) -> bool {
+        self.edge.is_some()
+    }
+
+    fn inbound(&mut self, packet: &mut Packet, now: Time) -> Result<(), Drop> {
+        match (&mut self.edge, packet.header::<FcpHeader>()) {
+            (Some(edge), Some(header)) if !header.echo => edge.enter(packet, &header, now),
+            _ => Ok(()),
+        }
+    }
+
+    fn reset(&mut self) {
+        self.pricing.reset();
+        if let Some(edge) = &mut self.edge {
+            edge.reset();
+        }
+    }
+
+    fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
+        self.pricing.gauges(out);
+    }
+}

@@ -1,0 +1,252 @@
+//! What a link costs: equations (2) to (4) of §4.1, at every packet.
+//!
+//! [`Meter`] is what has come in (the sums of equation 4 over a sliding window), [`History`] what packets were told, and
+//! [`Rule::price`] is equation (2). Policies of the network (§4.2) put the same parts together in other ways.
+
+mod history;
+mod window;
+
+pub use history::History;
+pub use window::{Terms, Window};
+
+use midpath_core::units::Time;
+
+use super::header::{FcpHeader, MAX_PRICE};
+
+/// The constants of the pricing.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rule {
+    /// α of equation (2).
+    pub alpha: f64,
+    /// d as a multiple of the average round-trip time.
+    pub window: f64,
+    /// The least price, $/byte (§5).
+    pub minimum: f64,
+}
+
+/// The state of the link that a price is for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Load {
+    /// C: bytes per second.
+    pub capacity: f64,
+    /// q(t): bytes that wait.
+    pub queue: f64,
+}
+
+impl Rule {
+    /// Equation (2): p = I / (C − αq/d), from the budget that comes in ($/s). Never below the minimum.
+    ///
+    /// §5 bounds the denominator from below by half the capacity.
+    #[inline]
+    pub fn price(&self, income: f64, load: Load, d: f64) -> f64 {
+        let left = (load.capacity - self.alpha * load.queue / d).max(load.capacity / 2.0);
+        (income / left).clamp(self.minimum, MAX_PRICE)
+    }
+
+    /// A price as it enters a sum: the minimum counts as zero (§5).
+    #[inline]
+    pub fn counted(&self, price: f64) -> f64 {
+        if price > self.minimum { price } else { 0.0 }
+    }
+}
+
+/// The least share of the capacity that traffic without prices leaves to the pricing. Ours: so that a link that others
+/// fill has a high price instead of an infinite one.
+const LEAST_SHARE: f64 = 0.01;
+
+/// What has come in over the last d seconds.
+#[derive(Debug, Clone)]
+pub struct Meter {
+    window: Window,
+    /// The average round-trip time of the packets in the window, s; while there is none, the last one known.
+    rtt: f64,
+    since: Option<Time>,
+}
+
+impl Meter {
+    /// A meter that takes `rtt` for the average round-trip time until it knows better.
+    pub fn new(rtt: f64) -> Meter {
+        Meter { window: Window::default(), rtt: rtt.max(1e-6), since: None }
+    }
+
+    /// The average round-trip time, s.
+    #[inline]
+    pub fn rtt(&self) -> f64 {
+        self.rtt
+    }
+
+    /// A packet that pays `paid` $ and announces `preload` times that for each of its round trips.
+    #[inline]
+    pub fn pay(&mut self, now: Time, paid: f64, preload: f64, rtt: f64) {
+        // A SYN doesn't know its round-trip time: the average stands in. It isn't counted into the average.
+        let over = if rtt > 0.0 { rtt } else { self.rtt };
+        let terms = Terms {
+            paid,
+            preloaded: paid * preload / over,
+            rtt,
+            packets: if rtt > 0.0 { 1.0 } else { 0.0 },
+            unpaid: 0.0,
+        };
+        self.push(now, terms);
+    }
+
+    /// A packet that pays nothing: another scheme's, or an acknowledgement.
+    #[inline]
+    pub fn pass(&mut self, now: Time, bytes: u32) {
+        self.push(now, Terms { unpaid: bytes.into(), ..Terms::default() });
+    }
+
+    #[inline]
+    fn push(&mut self, now: Time, terms: Terms) {
+        self.since.get_or_insert(now);
+        self.window.push(now, terms);
+    }
+
+    /// d of equations (2) to (4), s.
+    #[inline]
+    pub fn d(&self, rule: &Rule) -> f64 {
+        rule.window * self.rtt
+    }
+
+    /// Forgets what is older than d, and averages the round-trip times of the rest.
+    #[inline]
+    pub fn settle(&mut self, now: Time, rule: &Rule) -> Terms {
+        self.window.expire(now.saturating_sub(Time::from_secs_f64(self.d(rule))));
+        let sums = self.window.sums();
+        if sums.packets > 0.0 {
+            self.rtt = (sums.rtt / sums.packets).max(1e-6);
+        }
+        sums
+    }
+
+    /// I(t) of equation (4), $/s: what the packets of the window paid per second, and what they preloaded.
+    ///
+    /// Σ p·size·(1 + preload·d/rtt) / d = Σ p·size / d + Σ p·size·preload / rtt. Announced decreases can outweigh what
+    /// was paid for a moment; budget is never negative.
+    #[inline]
+    pub fn income(&self, sums: &Terms, d: f64) -> f64 {
+        (sums.paid / d + sums.preloaded).max(0.0)
+    }
+
+    /// C of equation (2) less what packets take that pay nothing, bytes per second. The paper has no such packets; ours
+    /// because acknowledgements and other schemes share the link.
+    #[inline]
+    pub fn capacity(&self, now: Time, link: f64, sums: &Terms, d: f64) -> f64 {
+        // The window is shorter than d at first.
+        let seen = self.since.map_or(d, |s| (now - s).as_secs_f64()).clamp(d / 16.0, d);
+        (link - sums.unpaid / seen).max(LEAST_SHARE * link)
+    }
+
+    /// Forgets everything but the round-trip time.
+    pub fn reset(&mut self) {
+        *self = Meter::new(self.rtt);
+    }
+}
+
+/// One price of a link over time: what everybody pays (§4.1), or what one class of packets pays (§4.2).
+#[derive(Debug, Clone)]
+pub struct LinkPrice {
+    rule: Rule,
+    history: History,
+    price: f64,
+}
+
+impl LinkPrice {
+    /// A price that starts at the minimum. `rtt` is the longest round trip that is expected, s; longer ones are learned.
+    pub fn new(rule: Rule, rtt: f64) -> LinkPrice {
+        LinkPrice { rule, history: History::new(Time::from_secs_f64(2.0 * rtt)), price: rule.minimum }
+    }
+
+    /// The price now, $/byte.
+    #[inline]
+    pub fn now(&self) -> f64 {
+        self.price
+    }
+
+    /// The price is `price` from now on.
+    #[inline]
+    pub fn set(&mut self, now: Time, price: f64) {
+        self.price = price;
+        self.history.push(now, price);
+    }
+
+    /// p(t − rtt(s)): what this link told the packet's sender, as far as it remembers. A SYN has been told nothing; it
+    /// counts at the price that it is about to be told.
+    #[inline]
+    pub fn told(&mut self, header: &FcpHeader, now: Time) -> f64 {
+        if header.rtt <= 0.0 {
+            return self.price;
+        }
+        let at = now.saturating_sub(Time::from_secs_f64(header.rtt.into()));
+        self.history.at(at, now).unwrap_or(self.rule.minimum)
+    }
+
+    /// What a packet pays for this link per byte: the minimum of what the link told and of the balance (§5,
+    /// "Implementation details"), so that neither a wrong round-trip time nor a forgotten price makes much of it.
+    #[inline]
+    pub fn paid(&mut self, header: &FcpHeader, now: Time) -> f64 {
+        let told = self.told(header, now);
+        if header.rtt > 0.0 { told.min(header.balance.into()) } else { told }
+    }
+
+    /// Back to the minimum.
+    pub fn reset(&mut self) {
+        let span = self.history.span();
+        *self = LinkPrice { rule: self.rule, history: History::new(span), price: self.rule.minimum };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RULE: Rule = Rule { alpha: 2.0, window: 2.0, minimum: 1e-18 };
+
+    #[test]
+    fn equation_2_by_hand() {
+        let load = |queue| Load { capacity: 1000.0, queue };
+        assert_eq!(RULE.price(500.0, load(0.0), 0.2), 0.5);
+        // 1000 − 2·20/0.2 = 800.
+        assert_eq!(RULE.price(400.0, load(20.0), 0.2), 0.5);
+        // 1000 − 2·100/0.2 = 0, bounded by 500.
+        assert_eq!(RULE.price(400.0, load(100.0), 0.2), 0.8);
+        assert_eq!(RULE.price(0.0, load(0.0), 0.2), 1e-18);
+    }
+
+    #[test]
+    fn equation_4_by_hand() {
+        let mut meter = Meter::new(0.1);
+        // Two packets in a window of 0.2 s: 3 $ without preload, 1 $ with a preload of 4 over 0.1 s.
+        meter.pay(Time::from_ms(1), 3.0, 0.0, 0.1);
+        meter.pay(Time::from_ms(2), 1.0, 4.0, 0.1);
+        let sums = meter.settle(Time::from_ms(3), &RULE);
+        // (3·1 + 1·(1 + 4·0.2/0.1)) / 0.2 = (3 + 9) / 0.2.
+        assert!((meter.income(&sums, meter.d(&RULE)) - 60.0).abs() < 1e-9);
+        // Out of the window after d = 0.2 s.
+        let sums = meter.settle(Time::from_ms(202), &RULE);
+        assert_eq!((sums.paid, sums.preloaded), (0.0, 0.0));
+    }
+
+    #[test]
+    fn the_window_follows_the_round_trips() {
+        let mut meter = Meter::new(0.1);
+        meter.pay(Time::from_ms(1), 1.0, 0.0, 0.3);
+        meter.pay(Time::from_ms(1), 1.0, 0.0, 0.5);
+        meter.settle(Time::from_ms(1), &RULE);
+        assert!((meter.d(&RULE) - 0.8).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_packet_pays_what_it_was_told_but_not_more_than_its_balance() {
+        let mut link = LinkPrice::new(RULE, 1.0);
+        for (ms, price) in [(0, 1.0), (10, 2.0), (20, 3.0)] {
+            link.set(Time::from_ms(ms), price);
+        }
+        let header = FcpHeader { rtt: 0.010, balance: 9.0, exchange: 1.0, ..FcpHeader::default() };
+        assert_eq!(link.paid(&header, Time::from_ms(25)), 2.0);
+        assert_eq!(link.paid(&FcpHeader { balance: 1.5, ..header }, Time::from_ms(25)), 1.5);
+        // Before all that is remembered: the oldest.
+        assert_eq!(link.paid(&FcpHeader { rtt: 0.5, ..header }, Time::from_ms(25)), 1.0);
+        assert_eq!(link.paid(&FcpHeader { rtt: 0.0, balance: 0.0, ..header }, Time::from_ms(25)), 3.0);
+    }
+}

@@ -1,0 +1,231 @@
+//! The sender's side of FCP (§4.1): it pays, preloads, and is paced at budget over price.
+//!
+//! The handshake, SACK, timers and repair are TCP's; this is its congestion controller. One round trip lies between wish and
+//! deed: a packet *announces* by its preload how much more the flow will spend, and the flow spends it when the packet's ACK
+//! brings the price that reckons with it. Announcements on the way are kept by the packets' numbers.
+
+mod preload;
+
+use std::sync::Arc;
+
+use midpath_core::packet::{Flags, FlowId, NodeId, Packet};
+use midpath_core::roles::{EndpointCtx, FlowSpec};
+use midpath_core::units::{Rate, Time};
+
+use super::header::FcpHeader;
+use super::host::{Account, Host};
+use super::params::{Behaviour, GroupParams, Plan};
+use crate::tcp::cc::{Ack, Congestion, CongestionController, View, Window};
+use preload::Announced;
+
+/// The least that a flow with data sends, in packets per round trip: so that a flow which may spend (almost) nothing still hears
+/// the price. Ours: the paper leaves a flow without budget no way to learn that the price has fallen.
+const PROBE: f64 = 0.5;
+
+/// A change of budget below this share is not announced. Ours: single precision and the price's noise are far below.
+const NOISE: f64 = 1e-3;
+
+/// One flow's sender.
+#[derive(Debug)]
+pub struct Sender {
+    plan: Arc<Plan>,
+    group: Arc<GroupParams>,
+    flow: FlowId,
+    host: NodeId,
+    number: u32,
+    weight: f64,
+    open: bool,
+    /// w, $/s.
+    spending: f64,
+    /// The last price that was told, $/byte; 0 before the SYN-ACK.
+    price: f64,
+    /// s.
+    rtt: f64,
+    /// What the host's link carries, bytes per second.
+    cap: f64,
+    announced: Announced,
+    /// What the pace follows, bytes per second.
+    rate: f64,
+    /// Budget and target at the last look, for those who measure.
+    target: f64,
+    nonce: u32,
+}
+
+impl Sender {
+    /// The sender of `flow`.
+    pub fn new(plan: Arc<Plan>, flow: &FlowSpec) -> Sender {
+        Sender {
+            group: plan.group(flow.group).clone(),
+            flow: flow.id,
+            host: flow.src,
+            number: flow.group,
+            weight: flow.weight,
+            open: false,
+            spending: 0.0,
+            price: 0.0,
+            rtt: 0.0,
+            cap: f64::INFINITY,
+            announced: Announced::default(),
+            rate: 0.0,
+            target: 0.0,
+            nonce: 0,
+            plan,
+        }
+    }
+
+    /// The flow's account is opened with its first SYN, so that the host's other flows make room during the handshake.
+    fn join(&mut self, ctx: &mut EndpointCtx<'_>) {
+        if self.open {
+            return;
+        }
+        self.open = true;
+        self.cap = ctx.links.iter().map(|l| l.rate.as_f64() / 8.0).fold(0.0, f64::max);
+        let account = Account {
+            group: self.number,
+            weight: self.weight,
+            target: 0.0,
+            spending: 0.0,
+            price: 0.0,
+            rtt: 0.0,
+            cap: self.cap,
+        };
+        ctx.shared.get::<Host>().open(self.flow, account, self.host, &self.plan, ctx.now);
+    }
+
+    /// x: what the flow should spend in the next round, $/s. The host's policy says how much it may, the data that will be left
+    /// then how much it can use: "the flow size / RTT" (§6.1.1), and nothing at the end (§4.1, "preloads −1").
+    fn wanted(&mut self, view: &View, ctx: &mut EndpointCtx<'_>) -> f64 {
+        let given = ctx.shared.get::<Host>().account(self.flow).map_or(0.0, |a| a.target);
+        let share = self.group.ramp.map_or(1.0, |r| r.share(ctx.now));
+        self.target = given * share;
+        if view.unsent == u64::MAX {
+            return self.target;
+        }
+        let wire = view.unsent as f64 * (1.0 + view.overhead as f64 / view.mss as f64);
+        let then = (wire - self.rate * self.rtt).max(0.0);
+        self.target.min(self.price * then / self.rtt)
+    }
+
+    /// What a SYN announces: the packets of the first round trip (§4.1, "start-up behaviour"), or all there are if that is less.
+    fn start_up(&self, packet: &Packet, view: &View) -> f64 {
+        let full = (view.mss + view.overhead) as f64;
+        let packets =
+            (view.unsent as f64 / view.mss as f64).ceil().clamp(1.0, f64::from(self.plan.params.startup_packets));
+        packets * full / f64::from(packet.size)
+    }
+
+    /// What this packet preloads, in multiples of what it pays.
+    fn preload(&mut self, packet: &Packet, view: &View, ctx: &mut EndpointCtx<'_>) -> f64 {
+        let wanted = self.wanted(view, ctx);
+        // What the network reckons with per round trip for a packet like this one, $/s.
+        let pays = self.price * f64::from(packet.size) / self.rtt;
+        let limit = self.group.max_preload.unwrap_or(f64::INFINITY);
+        let preload = match self.group.behaviour {
+            Behaviour::Overdraw => return -0.5,
+            Behaviour::IdleAgain => (self.target / self.spending).max(1.0),
+            _ => self.announced.next(wanted, self.spending, pays).min(limit),
+        };
+        self.announced.push(self.nonce, preload * pays);
+        preload
+    }
+
+    /// The rate: r = w/p, where w is what the host may spend on this flow now.
+    fn pace(&mut self, view: &View, ctx: &mut EndpointCtx<'_>) {
+        if self.rtt <= 0.0 {
+            return;
+        }
+        let may = ctx.shared.get::<Host>().allowance(self.flow, self.plan.budget(self.host));
+        let least = PROBE * (view.mss + view.overhead) as f64 / self.rtt;
+        let idle = matches!(self.group.behaviour, Behaviour::Idle | Behaviour::IdleAgain) && may >= 0.9 * self.target;
+        let factor = if self.group.behaviour == Behaviour::Underpay { 10.0 } else { 1.0 };
+        self.rate = if idle { least } else { (factor * may / self.price).clamp(least, self.cap.max(least)) };
+    }
+
+    /// An ACK that answers packet `nonce` has brought `price`.
+    fn told(&mut self, header: &FcpHeader, view: &View, ctx: &mut EndpointCtx<'_>) {
+        self.price = f64::from(header.price).max(self.plan.params.minimum_price);
+        if view.srtt > Time::ZERO {
+            self.rtt = view.srtt.as_secs_f64();
+        }
+        let change = self.announced.answered(header.nonce);
+        if self.group.behaviour != Behaviour::Overdraw || change > 0.0 {
+            // §4.1: w = w + paid·size·preload / rtt.
+            self.spending = (self.spending + change).max(0.0);
+        }
+        let (price, rtt, spending) = (self.price, self.rtt, self.spending);
+        let update = |a: &mut Account| (a.price, a.rtt, a.spending) = (price, rtt, spending);
+        ctx.shared.get::<Host>().heard(self.flow, update, ctx.now);
+        self.pace(view, ctx);
+    }
+}
+
+impl CongestionController for Sender {
+    fn on_send(&mut self, packet: &mut Packet, view: &View, ctx: &mut EndpointCtx<'_>) {
+        self.join(ctx);
+        self.nonce = self.nonce.wrapping_add(1);
+        let syn = packet.flags.has(Flags::SYN);
+        let preload = if syn {
+            self.start_up(packet, view)
+        } else if packet.payload > 0 && self.rtt > 0.0 && self.price > 0.0 {
+            self.preload(packet, view, ctx)
+        } else {
+            0.0
+        };
+        let claim = if self.group.behaviour == Behaviour::Underpay { 0.1 } else { 1.0 };
+        packet.set_header(&FcpHeader {
+            rtt: if syn { 0.0 } else { self.rtt as f32 },
+            price: 0.0,
+            preload: preload as f32,
+            balance: (claim * self.price) as f32,
+            charged: 0.0,
+            exchange: 1.0,
+            nonce: self.nonce,
+            tenant: self.group.tenant,
+            class: self.group.class,
+            echo: false,
+        });
+    }
+
+    fn on_feedback(&mut self, packet: &Packet, _window: &mut Window, view: &View, ctx: &mut EndpointCtx<'_>) {
+        let Some(header) = packet.header::<FcpHeader>().filter(|h| h.echo) else { return };
+        if packet.flags.has(Flags::SYN) && self.price == 0.0 && view.srtt > Time::ZERO {
+            // §4.1: "upon receiving it, we initialize the budget as price·size·preload/rtt".
+            self.price = f64::from(header.price).max(self.plan.params.minimum_price);
+            let first = self.price * f64::from(packet.size) * f64::from(header.preload) / view.srtt.as_secs_f64();
+            self.announced.push(header.nonce, first);
+        }
+        self.told(&header, view, ctx);
+    }
+
+    fn on_close(&mut self, ctx: &mut EndpointCtx<'_>) {
+        if self.open {
+            self.open = false;
+            ctx.shared.get::<Host>().close(self.flow, self.host, &self.plan, ctx.now);
+        }
+    }
+
+    fn on_poke(&mut self, view: &View, ctx: &mut EndpointCtx<'_>) {
+        self.pace(view, ctx);
+    }
+
+    fn pacing_rate(&self, _window: &Window, _srtt: Time) -> Option<Rate> {
+        Some(Rate(((self.rate * 8.0) as u64).max(1)))
+    }
+
+    fn on_ack(&mut self, window: &mut Window, _ack: &Ack) {
+        window.set(u64::MAX); // a timeout has set it to one segment; the price is what limits the flow
+    }
+    fn on_loss(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
+        window.cwnd
+    }
+    fn on_rto(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
+        window.cwnd
+    }
+    fn on_ecn(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
+        window.cwnd
+    }
+
+    fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
+        out.extend([("budget", self.spending), ("target", self.target), ("price", self.price)]);
+    }
+}

@@ -1,0 +1,121 @@
+//! What a flow has announced and the network has not yet answered.
+
+use std::collections::VecDeque;
+
+use super::NOISE;
+
+/// Announcements on the way, and how the present one goes on.
+#[derive(Debug, Clone, Default)]
+pub struct Announced {
+    /// Packets by number, and by how much each changes the budget, $/s. Bounded by what is in flight.
+    packets: VecDeque<(u32, f64)>,
+    /// Σ of these, $/s.
+    sum: f64,
+    /// The target of the present announcement, $/s.
+    target: f64,
+    /// The preload that each of its packets carries.
+    each: f64,
+}
+
+impl Announced {
+    /// The preload of the next packet of a flow that spends `spending`, should spend `wanted`, and pays `pays` per round trip for
+    /// this packet (all $/s).
+    ///
+    /// §4.1: "it preloads by (x − w)/w" on every packet until that is acknowledged: a round trip's packets announce x − w together.
+    /// The amount is kept count of, for packets are whole and the price moves meanwhile.
+    pub fn next(&mut self, wanted: f64, spending: f64, pays: f64) -> f64 {
+        let rest = wanted - spending - self.sum;
+        if rest.abs() <= NOISE * wanted.max(spending) || pays <= 0.0 {
+            return 0.0;
+        }
+        let turned = rest * self.each <= 0.0;
+        if turned || (wanted - self.target).abs() > NOISE * wanted.max(self.target) {
+            self.target = wanted;
+            self.each = if spending > 0.0 { rest / spending } else { rest / pays };
+        }
+        // Not beyond the rest; and a packet cannot take back more than it pays.
+        let most = rest / pays;
+        let preload = if rest > 0.0 { self.each.min(most) } else { self.each.max(most) };
+        preload.max(-1.0)
+    }
+
+    /// Packet `nonce` announces a change of `change`, $/s.
+    pub fn push(&mut self, nonce: u32, change: f64) {
+        if change != 0.0 {
+            self.packets.push_back((nonce, change));
+            self.sum += change;
+        }
+    }
+
+    /// Packet `nonce` was answered: what it announced holds now, $/s. What was announced before and never answered is lost.
+    pub fn answered(&mut self, nonce: u32) -> f64 {
+        let mut change = 0.0;
+        while let Some(&(first, amount)) = self.packets.front() {
+            // Numbers wrap; half of them are behind.
+            if nonce.wrapping_sub(first) > u32::MAX / 2 {
+                break;
+            }
+            self.packets.pop_front();
+            self.sum -= amount;
+            if first == nonce {
+                change = amount;
+            }
+        }
+        if self.packets.is_empty() {
+            self.sum = 0.0; // rounding does not add up
+        }
+        change
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_trips_packets_announce_the_whole_change() {
+        // w = 1, x = 3, ten packets a round trip: each pays 0.1 and preloads 2.
+        let mut a = Announced::default();
+        for nonce in 0..10 {
+            let preload = a.next(3.0, 1.0, 0.1);
+            assert!((preload - 2.0).abs() < 1e-9, "{nonce}: {preload}");
+            a.push(nonce, preload * 0.1);
+        }
+        assert_eq!(a.next(3.0, 1.0, 0.1), 0.0);
+        // The first answer makes room for nothing new: what is on the way counts.
+        let w = 1.0 + a.answered(0);
+        assert!((w - 1.2).abs() < 1e-9);
+        assert_eq!(a.next(3.0, w, 0.1), 0.0);
+        assert!((w + (1..10).map(|n| a.answered(n)).sum::<f64>() - 3.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_end_takes_all_back() {
+        let mut a = Announced::default();
+        for nonce in 0..10 {
+            assert_eq!(a.next(0.0, 1.0, 0.1), -1.0);
+            a.push(nonce, -0.1);
+        }
+        assert_eq!(a.next(0.0, 1.0, 0.1), 0.0);
+    }
+
+    #[test]
+    fn a_lost_announcement_is_made_again() {
+        let mut a = Announced::default();
+        a.push(7, 0.5);
+        a.push(8, 0.5);
+        // 7 was lost: 8's answer says so.
+        assert_eq!(a.answered(8), 0.5);
+        assert!(a.next(2.0, 1.5, 0.5) > 0.0);
+        assert_eq!(a.answered(8), 0.0);
+    }
+
+    #[test]
+    fn a_new_target_turns_the_announcement_around() {
+        let mut a = Announced::default();
+        let p = a.next(2.0, 1.0, 0.1);
+        assert!(p > 0.0);
+        a.push(1, p * 0.1);
+        assert!(a.next(0.5, 1.0, 0.1) < 0.0);
+    }
+}
