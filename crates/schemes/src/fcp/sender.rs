@@ -25,6 +25,20 @@ const PROBE: f64 = 0.5;
 /// A change of budget below this share is not announced. Ours: single precision and the price's noise are far below.
 const NOISE: f64 = 1e-3;
 
+/// How often a flow that needs less than its budget looks what that costs, in round trips. §6.2's period for policies.
+const LOOK: f64 = 2.0;
+
+/// Whether the flow has an account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Not yet.
+    New,
+    /// It has.
+    Open,
+    /// No longer: all is acknowledged, or the flow was given up.
+    Closed,
+}
+
 /// One flow's sender.
 #[derive(Debug)]
 pub struct Sender {
@@ -34,7 +48,7 @@ pub struct Sender {
     host: NodeId,
     number: u32,
     weight: f64,
-    open: bool,
+    state: State,
     /// w, $/s.
     spending: f64,
     /// The last price that was told, $/byte; 0 before the SYN-ACK.
@@ -49,6 +63,9 @@ pub struct Sender {
     /// Budget and target at the last look, for those who measure.
     target: f64,
     nonce: u32,
+    /// The price that the need was last reckoned at, $/byte, and when that will be done again.
+    need_price: f64,
+    need_at: Time,
 }
 
 impl Sender {
@@ -60,7 +77,7 @@ impl Sender {
             host: flow.src,
             number: flow.group,
             weight: flow.weight,
-            open: false,
+            state: State::New,
             spending: 0.0,
             price: 0.0,
             rtt: 0.0,
@@ -69,16 +86,18 @@ impl Sender {
             rate: 0.0,
             target: 0.0,
             nonce: 0,
+            need_price: 0.0,
+            need_at: Time::ZERO,
             plan,
         }
     }
 
     /// The flow's account is opened with its first SYN, so that the host's other flows make room during the handshake.
     fn join(&mut self, ctx: &mut EndpointCtx<'_>) {
-        if self.open {
+        if self.state != State::New {
             return;
         }
-        self.open = true;
+        self.state = State::Open;
         self.cap = ctx.links.iter().map(|l| l.rate.as_f64() / 8.0).fold(0.0, f64::max);
         let account = Account {
             group: self.number,
@@ -103,7 +122,12 @@ impl Sender {
         }
         let wire = view.unsent as f64 * (1.0 + view.overhead as f64 / view.mss as f64);
         let then = (wire - self.rate * self.rtt).max(0.0);
-        self.target.min(self.price * then / self.rtt)
+        // At the price of the last look: flows that follow a rising price with what they announce make it rise faster.
+        if ctx.now >= self.need_at {
+            self.need_price = self.price;
+            self.need_at = ctx.now.saturating_add(Time::from_secs_f64(LOOK * self.rtt));
+        }
+        self.target.min(self.need_price * then / self.rtt)
     }
 
     /// What a SYN announces: the packets of the first round trip (§4.1, "start-up behaviour"), or all there are if that is less.
@@ -198,8 +222,8 @@ impl CongestionController for Sender {
     }
 
     fn on_close(&mut self, ctx: &mut EndpointCtx<'_>) {
-        if self.open {
-            self.open = false;
+        if self.state == State::Open {
+            self.state = State::Closed;
             ctx.shared.get::<Host>().close(self.flow, self.host, &self.plan, ctx.now);
         }
     }
