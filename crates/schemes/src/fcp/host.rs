@@ -31,6 +31,13 @@ pub struct Account {
     pub cap: f64,
 }
 
+impl Account {
+    fn view(&self, flow: FlowId) -> FlowView {
+        let Account { weight, target, spending, price, rtt, cap, .. } = *self;
+        FlowView { flow, weight, target, spending, price, rtt, cap }
+    }
+}
+
 /// One host's accounts. Lives in what the host's endpoints share.
 #[derive(Default)]
 pub struct Host {
@@ -44,6 +51,9 @@ pub struct Host {
 struct Part {
     policy: Box<dyn Policy>,
     flows: Vec<FlowId>,
+    /// What it has by weight, what its policy demands instead, and what it gets, $/s.
+    fair: f64,
+    demand: Option<f64>,
     budget: f64,
     /// When the policy looks again.
     next: Time,
@@ -55,13 +65,15 @@ impl Host {
         let part = self.groups.entry(account.group).or_insert_with(|| Part {
             policy: policy::build(plan, host, account.group),
             flows: Vec::new(),
+            fair: 0.0,
+            demand: None,
             budget: 0.0,
             next: Time::ZERO,
         });
         part.flows.push(flow);
         self.spending += account.spending;
         self.accounts.insert(flow, account);
-        self.share(host, plan, now);
+        self.share(host, plan, now, None);
     }
 
     /// A flow is over: its budget is the others'.
@@ -75,7 +87,7 @@ impl Host {
                 self.groups.remove(&account.group);
             }
         }
-        self.share(host, plan, now);
+        self.share(host, plan, now, None);
     }
 
     /// What a flow has.
@@ -94,7 +106,7 @@ impl Host {
 
     /// A flow has heard from the network. Lets its group's policy look again when two average round trips have passed
     /// (§6.2: "reassign every 2 average RTTs").
-    pub fn heard(&mut self, flow: FlowId, change: impl FnOnce(&mut Account), now: Time) {
+    pub fn heard(&mut self, flow: FlowId, change: impl FnOnce(&mut Account), host: NodeId, plan: &Plan, now: Time) {
         let Some(account) = self.accounts.get_mut(&flow) else { return };
         let before = account.spending;
         change(account);
@@ -104,11 +116,48 @@ impl Host {
         if !part.policy.watches() || now < part.next {
             return;
         }
-        part.assign(&mut self.accounts, now, false);
+        let view = part.look(&self.accounts, now, false);
+        part.next = now.saturating_add(Time::from_secs_f64(2.0 * view.rtt));
+        match part.policy.demand(&view.of(part.fair)) {
+            // It takes from the other groups: all are split anew.
+            Some(demand) => {
+                part.demand = Some(demand);
+                self.share(host, plan, now, Some(group));
+            }
+            None => part.assign(&mut self.accounts, &view),
+        }
     }
 
-    /// Splits the host's budget over its groups, and each group's over its flows.
-    fn share(&mut self, host: NodeId, plan: &Plan, now: Time) {
+    /// Splits the host's budget over its groups, and each group's over its flows. `looking` is the group whose regular look it
+    /// is; without one, flows have come or gone.
+    fn share(&mut self, host: NodeId, plan: &Plan, now: Time, looking: Option<u32>) {
+        self.fair_parts(host, plan);
+        let budget = plan.budget(host);
+        if looking.is_none() {
+            for part in self.groups.values_mut() {
+                let view = part.look(&self.accounts, now, true);
+                part.demand = part.policy.demand(&view.of(part.fair));
+            }
+        }
+        // Those that demand are served first, the others share what is left as they shared before.
+        let demanded: f64 = self.groups.values().filter_map(|p| p.demand).sum();
+        let scale = if demanded > policy::MOST * budget { policy::MOST * budget / demanded } else { 1.0 };
+        let others: f64 = self.groups.values().filter(|p| p.demand.is_none()).map(|p| p.fair).sum();
+        let left = budget - demanded * scale;
+        for (group, part) in &mut self.groups {
+            part.budget = match part.demand {
+                // Alone on its host, a group has it all.
+                Some(demand) if others > 0.0 => demand * scale,
+                Some(demand) => budget * demand / demanded,
+                None => left * part.fair / others,
+            };
+            let view = part.look(&self.accounts, now, looking != Some(*group));
+            part.assign(&mut self.accounts, &view);
+        }
+    }
+
+    /// What each group has by its weight: background groups a small share of the budget, the others the rest.
+    fn fair_parts(&mut self, host: NodeId, plan: &Plan) {
         let budget = plan.budget(host);
         let background = |g: u32| plan.policy(host, g) == policy::BACKGROUND;
         let weights = |back: bool| -> f64 {
@@ -118,46 +167,44 @@ impl Host {
         let share = if back > 0.0 { plan.params.background_share } else { 0.0 };
         for (group, part) in &mut self.groups {
             let weight = plan.group(*group).weight;
-            let of = if background(*group) {
+            part.fair = if background(*group) {
                 budget * share * weight / back
             } else {
                 budget * (1.0 - share) * weight / front
             };
-            part.budget = of;
-            part.assign(&mut self.accounts, now, true);
         }
     }
 }
 
+/// A group's flows as they stand.
+struct Look {
+    now: Time,
+    flows: Vec<FlowView>,
+    rtt: f64,
+    changed: bool,
+}
+
+impl Look {
+    fn of(&self, budget: f64) -> GroupView<'_> {
+        GroupView { now: self.now, budget, flows: &self.flows, rtt: self.rtt, changed: self.changed }
+    }
+}
+
 impl Part {
-    fn assign(&mut self, accounts: &mut BTreeMap<FlowId, Account>, now: Time, changed: bool) {
-        let flows: Vec<FlowView> = self
-            .flows
-            .iter()
-            .map(|f| {
-                let a = &accounts[f];
-                FlowView {
-                    flow: *f,
-                    weight: a.weight,
-                    target: a.target,
-                    spending: a.spending,
-                    price: a.price,
-                    rtt: a.rtt,
-                    cap: a.cap,
-                }
-            })
-            .collect();
+    fn look(&self, accounts: &BTreeMap<FlowId, Account>, now: Time, changed: bool) -> Look {
+        let flows: Vec<FlowView> = self.flows.iter().map(|f| accounts[f].view(*f)).collect();
         let known = || flows.iter().filter(|f| f.rtt > 0.0);
         let rtt = known().map(|f| f.rtt).sum::<f64>() / known().count().max(1) as f64;
-        let view = GroupView { now, budget: self.budget, flows: &flows, rtt, changed };
-        let mut targets: Vec<f64> = flows.iter().map(|f| f.target).collect();
-        self.policy.assign(&view, &mut targets);
+        Look { now, flows, rtt, changed }
+    }
+
+    /// Splits the group's budget.
+    fn assign(&mut self, accounts: &mut BTreeMap<FlowId, Account>, look: &Look) {
+        let mut targets: Vec<f64> = look.flows.iter().map(|f| f.target).collect();
+        self.policy.assign(&look.of(self.budget), &mut targets);
         policy::within(self.budget, &mut targets);
         for (flow, target) in self.flows.iter().zip(targets) {
             accounts.get_mut(flow).expect("open").target = target;
-        }
-        if !changed {
-            self.next = now.saturating_add(Time::from_secs_f64(2.0 * rtt));
         }
     }
 }

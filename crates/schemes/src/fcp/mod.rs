@@ -32,8 +32,13 @@ use sender::Sender;
 
 /// Builds the scheme: what the catalogue calls.
 pub fn build(name: &str, params: FcpParams) -> crate::Built {
+    build_with(name, params, policy::Own::new())
+}
+
+/// Builds the scheme with policies of one's own, which parameters may name.
+pub fn build_with(name: &str, params: FcpParams, own: policy::Own) -> crate::Built {
     let tcp = params.tcp;
-    Ok(Arc::new(Tcp::new(name, tcp, Config { plan: Arc::new(params.plan()?) })?))
+    Ok(Arc::new(Tcp::new(name, tcp, Config { plan: Arc::new(params.plan(own)?) })?))
 }
 
 /// What builds FCP's senders and ports.

@@ -10,6 +10,7 @@ use midpath_core::units::{Rate, Time};
 use serde::{Deserialize, Serialize};
 
 use super::header::{Class, MAX_PRICE};
+use super::policy;
 use super::price::Rule;
 use crate::params::require;
 use crate::tcp::TcpParams;
@@ -193,18 +194,21 @@ pub enum Kind {
 }
 
 /// The parameters with their names resolved: what endpoints and ports look things up in.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Plan {
     /// The parameters.
     pub params: FcpParams,
     hosts: BTreeMap<NodeId, HostParams>,
     groups: BTreeMap<u32, Arc<GroupParams>>,
     default_group: Arc<GroupParams>,
+    /// Policies from outside.
+    pub own: policy::Own,
 }
 
 impl FcpParams {
     /// Checks everything that can be checked without the network.
-    pub fn plan(mut self) -> Result<Plan, SpecError> {
+    pub fn plan(self, own: policy::Own) -> Result<Plan, SpecError> {
+        policy::check(&self.policy, "policy", &own)?;
         let positive = |x: f64| x > 0.0 && x <= MAX_PRICE;
         require(positive(self.budget), "budget", "above zero and at most 1e15 $/s")?;
         require((0.0..=100.0).contains(&self.alpha), "alpha", "from 0 to 100")?;
@@ -218,14 +222,17 @@ impl FcpParams {
         require(self.background_share > 0.0 && self.background_share < 1.0, "background_share", "between 0 and 1")?;
         let each = self.tcp.delayed_ack == DelayedAck(1);
         require(each, "delayed_ack", "false: every packet's price comes back on an ACK of its own")?;
+        let named = |name: &Option<String>, key: String| name.as_ref().map_or(Ok(()), |n| policy::check(n, &key, &own));
         for (name, host) in &self.hosts {
             let key = format!("hosts.{name}.budget");
             require(host.budget.is_none_or(positive), &key, "above zero and at most 1e15 $/s")?;
+            named(&host.policy, format!("hosts.{name}.policy"))?;
         }
-        for (name, group) in &mut self.groups {
+        for (name, group) in &self.groups {
             group.check().map_err(|e| e.under(&format!("groups.{name}")))?;
+            named(&group.policy, format!("groups.{name}.policy"))?;
         }
-        Ok(Plan { params: self, hosts: BTreeMap::new(), groups: BTreeMap::new(), default_group: Arc::default() })
+        Ok(Plan { params: self, hosts: BTreeMap::new(), groups: BTreeMap::new(), default_group: Arc::default(), own })
     }
 }
 

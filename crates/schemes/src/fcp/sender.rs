@@ -40,7 +40,6 @@ enum State {
 }
 
 /// One flow's sender.
-#[derive(Debug)]
 pub struct Sender {
     plan: Arc<Plan>,
     group: Arc<GroupParams>,
@@ -178,7 +177,7 @@ impl Sender {
         }
         let (price, rtt, spending) = (self.price, self.rtt, self.spending);
         let update = |a: &mut Account| (a.price, a.rtt, a.spending) = (price, rtt, spending);
-        ctx.shared.get::<Host>().heard(self.flow, update, ctx.now);
+        ctx.shared.get::<Host>().heard(self.flow, update, self.host, &self.plan, ctx.now);
         self.pace(view, ctx);
     }
 }

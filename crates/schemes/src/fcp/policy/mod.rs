@@ -2,20 +2,34 @@
 
 mod equal_budget;
 mod equal_throughput;
+mod max_throughput;
+mod stable;
 
 use midpath_core::packet::{FlowId, NodeId};
+use midpath_core::spec::SpecError;
 use midpath_core::units::Time;
 
 use super::params::Plan;
 
 pub use equal_budget::EqualBudget;
 pub use equal_throughput::EqualThroughput;
+pub use max_throughput::MaxThroughput;
+pub use stable::Stable;
 
 /// The policy whose groups get a small share of the host's budget before all others are served.
 pub const BACKGROUND: &str = "background";
 
-/// The names that scenarios may use.
-pub const NAMES: [&str; 3] = ["equal-budget", "equal-throughput", BACKGROUND];
+/// The policies that ship, by the names that scenarios use.
+pub const NAMES: [&str; 5] = ["equal-budget", "equal-throughput", "max-throughput", "stable", BACKGROUND];
+
+/// Makes a policy of one's own for a group on a host.
+pub type Factory = std::sync::Arc<dyn Fn() -> Box<dyn Policy> + Send + Sync>;
+
+/// Policies from outside, by name.
+pub type Own = std::collections::BTreeMap<String, Factory>;
+
+/// The most of a host's budget that groups may take which take from others. Ours: what is left lets the others hear their prices.
+pub const MOST: f64 = 0.9;
 
 /// What a policy may know of a flow.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -63,18 +77,35 @@ pub trait Policy: Send {
     /// Called when something changed, and, if [`Policy::watches`], about every two round trips. `targets` are those of last time,
     /// in the order of the flows, $/s. If their sum is above the budget afterwards, they are scaled down to it.
     fn assign(&mut self, group: &GroupView<'_>, targets: &mut [f64]);
+    /// Called before the host's budget is split over its groups: what the group's flows would need to go on as they are, $/s, if the
+    /// policy takes budget from other groups for that (or leaves them some). `group.budget` is its fair part. Bounded by [`MOST`].
+    fn demand(&mut self, _group: &GroupView<'_>) -> Option<f64> {
+        None
+    }
     /// Whether it wants the regular look.
     fn watches(&self) -> bool {
         true
     }
 }
 
-/// Builds the policy of a group on a host.
+/// Builds the policy of a group on a host. Names have been checked by [`check`].
 pub fn build(plan: &Plan, host: NodeId, group: u32) -> Box<dyn Policy> {
-    match plan.policy(host, group) {
+    let name = plan.policy(host, group);
+    match name {
         "equal-throughput" => Box::new(EqualThroughput),
-        _ => Box::new(EqualBudget),
+        "max-throughput" => Box::new(MaxThroughput::default()),
+        "stable" => Box::new(Stable::default()),
+        _ => plan.own.get(name).map_or_else(|| Box::new(EqualBudget) as Box<dyn Policy>, |own| own()),
     }
+}
+
+/// Whether there is a policy `name`; the error is at `key`.
+pub fn check(name: &str, key: &str, own: &Own) -> Result<(), SpecError> {
+    if NAMES.contains(&name) || own.contains_key(name) {
+        return Ok(());
+    }
+    let known: Vec<&str> = NAMES.into_iter().chain(own.keys().map(String::as_str)).collect();
+    Err(SpecError::new(key, format!("there is no policy `{name}`; choose one of {}", known.join(", "))))
 }
 
 /// Scales `targets` down to `budget` where a policy has given out more; what is no number or negative is nothing.
@@ -83,5 +114,40 @@ pub fn within(budget: f64, targets: &mut [f64]) {
     let sum: f64 = targets.iter().sum();
     if sum > budget {
         targets.iter_mut().for_each(|t| *t *= budget / sum);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Flows at a price of 1 $/byte, spending and given 1 $/s each.
+    pub(super) fn flows(n: u32) -> Vec<FlowView> {
+        let one =
+            |i| FlowView { flow: FlowId(i), weight: 1.0, target: 1.0, spending: 1.0, price: 1.0, rtt: 0.1, cap: 1e9 };
+        (0..n).map(one).collect()
+    }
+
+    #[test]
+    fn nobody_is_given_more_than_there_is() {
+        let mut targets = [3.0, f64::NAN, -1.0, 1.0];
+        within(2.0, &mut targets);
+        assert_eq!(targets, [1.5, 0.0, 0.0, 0.5]);
+        let mut few = [0.5, 0.25];
+        within(2.0, &mut few);
+        assert_eq!(few, [0.5, 0.25]);
+    }
+
+    #[test]
+    fn equal_throughput_gives_by_price() {
+        let (mut policy, mut views, mut targets) = (EqualThroughput, flows(2), vec![1.0, 1.0]);
+        views[1].price = 3.0;
+        for _ in 0..30 {
+            policy.assign(
+                &GroupView { now: Time::ZERO, budget: 2.0, flows: &views, rtt: 0.1, changed: false },
+                &mut targets,
+            );
+        }
+        assert!((targets[0] - 0.5).abs() < 1e-6 && (targets[1] - 1.5).abs() < 1e-6, "{targets:?}");
     }
 }
