@@ -132,13 +132,23 @@ fn port_rows(setup: &Setup, out: &FluidOutput) -> Vec<PortRow> {
     rows
 }
 
+/// The payload's share of what each group has sent: groups' series are of goodput, as those of packets.
+fn payload_shares(setup: &Setup, out: &FluidOutput) -> Vec<f64> {
+    let mut sums = vec![(0.0, 0.0); setup.groups.names.len()];
+    for ((info, o), group) in setup.flows.iter().zip(&out.flows).zip(&setup.groups.of) {
+        let (payload, wire) = &mut sums[*group as usize];
+        *payload += o.delivered_bits * info.payload_share();
+        *wire += o.delivered_bits;
+    }
+    sums.into_iter().map(|(payload, wire)| if wire > 0.0 { payload / wire } else { 1.0 }).collect()
+}
+
 fn recording(setup: &Setup, out: &FluidOutput, caps: &[f64]) -> Recording {
     let mut recording = Recording::default();
     let Some(series) = &out.series else { return recording };
     let interval = Time::from_secs_f64(series.interval_s);
-    let groups = setup.groups.names.len();
-    for g in 0..groups {
-        let points = series.group_bps.iter().map(|row| row.get(g).copied().unwrap_or(0.0)).collect();
+    for (g, share) in payload_shares(setup, out).into_iter().enumerate() {
+        let points = series.group_bps.iter().map(|row| row.get(g).copied().unwrap_or(0.0) * share).collect();
         recording.push(interval, Entity::Group(g as u32), "goodput_bps", points);
     }
     for (node, port, _) in setup.busiest_ports() {
