@@ -191,7 +191,8 @@ def test_cli(cli, papers, tmp_path):
     text = cli("paper", "run", "tiny/figure1", "--claims", root, "--seeds", 1)
     assert text.code == 1
     for words in (
-        "Mean completion time",
+        "afct",
+        "at least 0.01, at most 0.05",
         "40.0\N{NO-BREAK SPACE}ms",
         "wrong does not hold: the paper was made up",
         "2 of 3 claims hold",

@@ -13,7 +13,7 @@ from midpath.cli.progress import bar
 from midpath.errors import UsageError
 from midpath.papers import Figure, Verdict, figures, record
 from midpath.papers.registry import choose
-from midpath.papers.runner import rows, run_figure
+from midpath.papers.runner import row, run_figure
 from midpath.storage import require_replaceable, to_json, write_text
 
 # In a directory of kept runs: what they came to.
@@ -112,10 +112,17 @@ def _run(figure: Figure, seeds: int | None, quick: bool, jobs: int, out: Path | 
 
 
 def _print(figure: Figure, verdicts: list[Verdict]) -> None:
-    text.print_table(("Claim", "Paper", "Ours", "Bound", "Holds"), list(rows(verdicts)), f"{figure.id}: {figure.title}")
+    lines = [(verdict.claim.id, *_short(verdict)) for verdict in verdicts]
+    text.print_table(("Claim", "Paper", "Ours", "Bound", "Holds"), lines, f"{figure.id}: {figure.title}")
     for verdict in verdicts:
         if not verdict.holds:
             text.console().print(f"{verdict.claim.id} does not hold: {verdict.why}")
+
+
+def _short(verdict: Verdict) -> tuple[str, str, str, str]:
+    paper, ours, bound, holds = row(verdict)
+    # A shape in the paper's words fills lines; what counts as that shape is short.
+    return paper if verdict.claim.number is not None else verdict.claim.tolerance.text(), ours, bound, holds
 
 
 def _finish(verdicts: list[Verdict], out: Path | None, json: bool) -> None:

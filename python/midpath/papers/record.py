@@ -8,7 +8,7 @@ from typing import Any
 
 from midpath import _midpath
 from midpath.papers.registry import Claim, Figure
-from midpath.papers.runner import Verdict, rows
+from midpath.papers.runner import Verdict, row
 from midpath.stats import Estimate
 from midpath.storage import read_json, to_json, write_text
 
@@ -57,8 +57,9 @@ def _section(figure: Figure) -> Iterator[str]:
     yield ""
     yield "| claim | paper | ours | bound | holds | source |"
     yield "|---|---|---|---|---|---|"
-    for verdict, row in zip(verdicts, rows(verdicts), strict=True):
-        yield f"| {' | '.join(_cell(text) for text in (*row, verdict.claim.source))} |"
+    for verdict in verdicts:
+        cells = (verdict.claim.claim, *row(verdict), verdict.claim.source)
+        yield f"| {' | '.join(map(_cell, cells))} |"
     yield ""
     for verdict in verdicts:
         yield f"- *{verdict.claim.claim}*: {verdict.why}"

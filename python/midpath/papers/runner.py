@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,14 +126,12 @@ def shown(claim: Claim, value: float | str | None, ci95: float | None = None) ->
     return value if isinstance(value, str) else quantity(claim.kind, value, ci95)
 
 
-def rows(verdicts: Iterable[Verdict]) -> Iterator[tuple[str, ...]]:
-    """Claim, paper, ours, bound, holds: what the table on a terminal and RESULTS.md show."""
-    for found in verdicts:
-        ours = found.ours
-        yield (
-            found.claim.claim,
-            shown(found.claim, found.claim.paper),
-            shown(found.claim, ours.mean, ours.ci95) if ours else "–",
-            shown(found.claim, found.bound),
-            "yes" if found.holds else "no",
-        )
+def row(found: Verdict) -> tuple[str, str, str, str]:
+    """Paper, ours, bound, holds: what the table on a terminal and RESULTS.md show."""
+    ours = found.ours
+    return (
+        shown(found.claim, found.claim.paper),
+        shown(found.claim, ours.mean, ours.ci95) if ours else "–",
+        shown(found.claim, found.bound),
+        "yes" if found.holds else "no",
+    )

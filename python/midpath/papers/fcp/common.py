@@ -1,0 +1,56 @@
+"""What several of the FCP paper's figures measure."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from midpath.papers.series import Numbers, mean, series
+from midpath.result import Result
+
+
+def wire(result: Result) -> float:
+    """Bits on the wire per bit of payload. Rates in the paper count packets; our tables of flows count payload."""
+    flows, ports = result.flows.to_pandas(), result.ports.to_pandas()
+    arrived = ports[ports.peer.isin(set(flows.dst.astype(str)))].bytes.sum()
+    return float(arrived) / float(flows.delivered_bytes.sum())
+
+
+def rate(result: Result, group: str, begin: float, end: float) -> float | None:
+    """A group's mean rate on the wire in a window, in bits per second."""
+    found = mean(result, f"group:{group}", "goodput_bps", begin, end)
+    return None if found is None else found * wire(result)
+
+
+def flow(result: Result, src: str, dst: str) -> str:
+    """The entity of the first flow between two hosts."""
+    flows = result.flows.to_pandas()
+    found = flows[(flows.src == src) & (flows.dst == dst)].flow
+    return f"flow:{int(found.iloc[0])}"
+
+
+def flow_rate(result: Result, src: str, dst: str, begin: float, end: float) -> float | None:
+    """A flow's mean rate on the wire in a window, in bits per second."""
+    found = mean(result, flow(result, src, dst), "goodput_bps", begin, end)
+    return None if found is None else found * wire(result)
+
+
+def rates(result: Result, group: str) -> tuple[Numbers, Numbers]:
+    """Times and rates on the wire of a group."""
+    times, values = series(result, f"group:{group}", "goodput_bps")
+    return times, values * wire(result)
+
+
+def utilisation(result: Result, port: str, begin: float, end: float) -> float | None:
+    """Mean utilisation of a port in a window."""
+    return mean(result, f"port:{port}", "utilisation", begin, end)
+
+
+def ratio(value: float | None, reference: float | None) -> float | None:
+    """`value / reference` where both are known."""
+    return value / reference if value is not None and reference else None
+
+
+def jain(values: list[float]) -> float:
+    """Jain's index: 1 if all are the same, 1/n if one has everything."""
+    known = np.array(values)
+    return float(known.sum() ** 2 / (known.size * (known**2).sum())) if known.any() else float("nan")

@@ -1,0 +1,84 @@
+"""The claims that ship: whole, runnable, and as their papers' RESULTS.md says."""
+
+import math
+import time
+
+import pytest
+
+from midpath import Scenario
+from midpath.papers import figures, record, run_figure
+from midpath.papers.registry import choose
+
+FIGURES = figures()
+IDS = [figure.id for figure in FIGURES]
+SCENARIOS = [pytest.param(file, id=f"{figure.id}/{file.name}") for figure in FIGURES for file in figure.scenarios()]
+# What all quick runs together may take, on two cores.
+PATIENCE_S = 60
+
+
+def test_papers_are_there():
+    assert {figure.paper for figure in FIGURES} == {"fcp"}
+
+
+@pytest.mark.parametrize("figure", FIGURES, ids=IDS)
+def test_claims_say_where_and_why(figure):
+    assert figure.notes
+    for claim in figure.claims:
+        assert claim.source.startswith("§")
+        assert len(claim.why) > 10
+        assert claim.tolerance.text()
+        # What is claimed to be a number is one that the tolerance is about.
+        assert claim.number is None or math.isfinite(claim.number)
+
+
+@pytest.mark.parametrize("file", SCENARIOS)
+def test_scenarios_can_be_run_alone(file):
+    scenario = Scenario.from_toml(file)
+    scenario.check()
+    assert scenario.to_dict()["title"]
+    assert file.read_text(encoding="utf-8").startswith("# ")
+
+
+@pytest.fixture(scope="module")
+def quick():
+    """Every figure run quickly, once."""
+    begin = time.monotonic()
+    verdicts = {figure.id: run_figure(figure, quick=True) for figure in FIGURES}
+    return verdicts, time.monotonic() - begin
+
+
+@pytest.mark.parametrize("figure", FIGURES, ids=IDS)
+def test_every_claim_is_measured(figure, quick):
+    verdicts, _ = quick
+    assert [verdict.claim.id for verdict in verdicts[figure.id]] == [claim.id for claim in figure.claims]
+    unmeasured = [f"{found.claim.id}: {found.why}" for found in verdicts[figure.id] if found.ours is None]
+    assert unmeasured == []
+
+
+@pytest.mark.parametrize("figure", [figure for figure in FIGURES if figure.seeds == 1], ids=lambda figure: figure.id)
+def test_what_is_not_random_is_as_recorded(figure, quick):
+    """A quick run of these is the whole run: RESULTS.md must still be true of it, within what small changes move."""
+    verdicts, _ = quick
+    kept = record.stored(figure)["claims"]
+    for found in verdicts[figure.id]:
+        assert found.holds == kept[found.claim.id]["holds"], found.claim.id
+        assert found.ours.mean == pytest.approx(kept[found.claim.id]["ours"]["mean"], rel=0.05), found.claim.id
+
+
+@pytest.mark.parametrize("figure", FIGURES, ids=IDS)
+def test_what_does_not_hold_says_why(figure):
+    for name, found in record.stored(figure)["claims"].items():
+        (claim,) = (claim for claim in figure.claims if claim.id == name)
+        assert found["holds"] == (claim.differs is None), name
+
+
+def test_quick_is_quick(quick):
+    assert quick[1] < PATIENCE_S
+
+
+@pytest.mark.parametrize("paper", sorted({figure.paper for figure in FIGURES}))
+def test_results_are_what_is_kept(paper):
+    listed = choose(paper)
+    page = listed[0].directory.parent / record.PAGE
+    assert page.read_text(encoding="utf-8") == record.page(listed)
+    assert "not run yet" not in page.read_text(encoding="utf-8").lower()
