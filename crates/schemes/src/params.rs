@@ -30,26 +30,34 @@ pub fn read<P: Params>(value: &Value) -> Result<P, SpecError> {
         Value::Object(table) => table,
         other => return Err(SpecError::new("", format!("`{other}` is not a table of parameters"))),
     };
-    let known = known_keys::<P>();
-    if let Some(key) = table.keys().find(|k| !known.contains(k)) {
+    let defaults = defaults::<P>();
+    if let Some(key) = table.keys().find(|k| !defaults.contains_key(*k)) {
+        let known: Vec<&str> = defaults.keys().map(String::as_str).collect();
         return Err(SpecError::new(key, format!("is not a parameter here; the parameters are {}", known.join(", "))));
     }
-    P::deserialize(Value::Object(table.clone()))
-        .map_err(|e| blame::<P>(table).unwrap_or(SpecError::new("", e.to_string())))
+    P::deserialize(over(&defaults, table))
+        .map_err(|e| blame::<P>(&defaults, table).unwrap_or(SpecError::new("", e.to_string())))
 }
 
-fn known_keys<P: Params>() -> Vec<String> {
+fn defaults<P: Params>() -> Map<String, Value> {
     match serde_json::to_value(P::default()) {
-        Ok(Value::Object(table)) => table.into_iter().map(|(k, _)| k).collect(),
-        _ => Vec::new(),
+        Ok(Value::Object(table)) => table,
+        _ => Map::new(),
     }
+}
+
+/// What is said laid over the scheme's own defaults: a flattened struct would have its type's defaults otherwise.
+fn over(defaults: &Map<String, Value>, table: &Map<String, Value>) -> Value {
+    let mut all = defaults.clone();
+    all.extend(table.clone());
+    Value::Object(all)
 }
 
 /// The first key whose value is refused even when all others have their defaults.
-fn blame<P: Params>(table: &Map<String, Value>) -> Option<SpecError> {
+fn blame<P: Params>(defaults: &Map<String, Value>, table: &Map<String, Value>) -> Option<SpecError> {
     table.iter().find_map(|(key, value)| {
         let alone = Map::from_iter([(key.clone(), value.clone())]);
-        P::deserialize(Value::Object(alone)).err().map(|e| SpecError::new(key, e.to_string()))
+        P::deserialize(over(defaults, &alone)).err().map(|e| SpecError::new(key, e.to_string()))
     })
 }
 
