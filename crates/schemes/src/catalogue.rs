@@ -7,7 +7,7 @@ use midpath_core::roles::Scheme;
 use midpath_core::spec::SpecError;
 use serde_json::Value;
 
-use crate::{fcp, tcp, udp};
+use crate::{fcp, rcp, tcp, udp};
 
 /// A scheme, or which parameter is wrong.
 pub type Built = Result<Arc<dyn Scheme>, SpecError>;
@@ -37,6 +37,7 @@ impl Catalogue {
             .with_params::<tcp::DctcpParams>("dctcp", tcp::build)
             .with_params::<tcp::FixedWindowParams>("fixed-window", tcp::build)
             .with_params::<fcp::FcpParams>("fcp", fcp::build)
+            .with_params::<rcp::RcpParams>("rcp", tcp::build)
             .with_params::<udp::UdpParams>("udp", udp::build)
     }
 
@@ -99,7 +100,10 @@ mod tests {
     #[test]
     fn the_standard_schemes_build_with_their_defaults() {
         let catalogue = Catalogue::standard();
-        assert_eq!(catalogue.names().collect::<Vec<_>>(), ["cubic", "dctcp", "fixed-window", "newreno", "udp"]);
+        assert_eq!(
+            catalogue.names().collect::<Vec<_>>(),
+            ["cubic", "dctcp", "fcp", "fixed-window", "newreno", "rcp", "udp"]
+        );
         for name in catalogue.names() {
             for params in [json!(null), json!({})] {
                 assert_eq!(catalogue.build(name, &params).map(|s| s.name().to_owned()), Ok(name.to_owned()));
@@ -130,6 +134,14 @@ mod tests {
     }
 
     #[test]
+    fn a_scheme_may_have_its_own_default_for_what_tcps_share() {
+        let own: rcp::RcpParams = crate::params::read(&json!({"min_rto": "10 ms"})).expect("valid");
+        assert_eq!(own.tcp.delayed_ack.0, 1);
+        let said: rcp::RcpParams = crate::params::read(&json!({"delayed_ack": true})).expect("valid");
+        assert_eq!(said.tcp.delayed_ack.0, 2);
+    }
+
+    #[test]
     fn an_outside_scheme_is_one_call() {
         let catalogue = Catalogue::standard().with("mine", |p| Catalogue::standard().build("cubic", p));
         assert!(catalogue.contains("mine") && catalogue.build("mine", &json!({})).is_ok());
@@ -138,15 +150,28 @@ mod tests {
     #[test]
     fn every_parameter_is_documented_with_its_default() {
         let page = include_str!("../../../docs/schemes/tcp.md");
-        let tables = [
-            serde_json::to_value(tcp::CubicParams::default()),
-            serde_json::to_value(tcp::DctcpParams::default()),
-            serde_json::to_value(tcp::FixedWindowParams::default()),
-        ];
-        for (key, value) in tables.iter().flatten().flat_map(|t| t.as_object().expect("a table")) {
+        documented(page, &tcp::CubicParams::default(), &[]);
+        documented(page, &tcp::DctcpParams::default(), &[]);
+        documented(page, &tcp::FixedWindowParams::default(), &[]);
+        // What these share with TCP stands on TCP's page; their own default of it on theirs.
+        let shared = own_keys(&tcp::NewRenoParams::default());
+        let shared: Vec<&str> = shared.iter().map(String::as_str).filter(|k| *k != "delayed_ack").collect();
+        documented(include_str!("../../../docs/schemes/rcp.md"), &rcp::RcpParams::default(), &shared);
+    }
+
+    fn own_keys(params: &impl serde::Serialize) -> Vec<String> {
+        let table = serde_json::to_value(params).expect("a table");
+        table.as_object().expect("a table").keys().cloned().collect()
+    }
+
+    /// Whether a page has a row with the default of every parameter but those in `elsewhere`.
+    fn documented(page: &str, params: &impl serde::Serialize, elsewhere: &[&str]) {
+        let table = serde_json::to_value(params).expect("a table");
+        let own = table.as_object().expect("a table").iter().filter(|(key, _)| !elsewhere.contains(&key.as_str()));
+        for (key, value) in own {
             let value = value.as_str().map_or(value.to_string(), str::to_owned);
             let row = format!("| `{key}` | {} |", if value == "null" { "by scheme" } else { &value });
-            assert!(page.contains(&row), "docs/schemes/tcp.md lacks `{row}`");
+            assert!(page.contains(&row), "the scheme's page lacks `{row}`");
         }
     }
 

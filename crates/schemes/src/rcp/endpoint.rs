@@ -1,0 +1,117 @@
+//! The sender's rate. Everything else of the two ends is TCP's: handshake, ACKs, repair of losses.
+
+use midpath_core::packet::{Flags, Packet};
+use midpath_core::queue::Discipline;
+use midpath_core::roles::{EndpointCtx, FlowSpec, PortSpec};
+use midpath_core::units::{Rate, Time};
+
+use super::header::{self, RcpHeader};
+use super::params::RcpParams;
+use super::port::RcpPort;
+use crate::tcp::TcpParams;
+use crate::tcp::cc::{Ack, Congestion, CongestionController, ControllerConfig, Reflect, View, Window};
+
+/// Builds senders and ports.
+#[derive(Debug, Clone, Copy)]
+pub struct RcpConfig {
+    params: RcpParams,
+}
+
+impl RcpConfig {
+    pub(super) fn new(params: RcpParams) -> RcpConfig {
+        RcpConfig { params }
+    }
+}
+
+impl ControllerConfig for RcpConfig {
+    type Controller = Rcp;
+    fn build(&self, _tcp: &TcpParams, mss: u32) -> Rcp {
+        Rcp { demand: f32::MAX, offered: None, packet: mss }
+    }
+    fn build_for(&self, tcp: &TcpParams, mss: u32, flow: &FlowSpec) -> Rcp {
+        let demand = flow.rate.map_or(f32::MAX, |r| r.0 as f32);
+        Rcp { demand, ..self.build(tcp, mss) }
+    }
+    fn header(&self) -> u32 {
+        header::SIZE
+    }
+    fn reflect(&self) -> Option<Reflect> {
+        Some(header::reflect)
+    }
+    fn rate_based(&self) -> bool {
+        true
+    }
+    fn needs_own_ports(&self) -> bool {
+        true
+    }
+    fn port(&self, _tcp: &TcpParams, spec: &PortSpec) -> Option<Discipline> {
+        Some(Discipline::Timetable(Box::new(RcpPort::new(&self.params, spec.queue.limit(), spec.link.rate))))
+    }
+}
+
+/// The sender's side: what the network has offered last.
+#[derive(Debug, Clone, Copy)]
+pub struct Rcp {
+    /// The most that the flow could use, in bits per second.
+    demand: f32,
+    /// The rate that came back last.
+    offered: Option<f32>,
+    packet: u32,
+}
+
+impl Rcp {
+    /// There is no window: TCP's recovery must not leave one behind.
+    fn open(window: &mut Window) {
+        window.set(u64::MAX);
+    }
+}
+
+impl CongestionController for Rcp {
+    fn on_ack(&mut self, window: &mut Window, _ack: &Ack) {
+        Rcp::open(window);
+    }
+    // What is lost is sent again at the rate that the network offers; losses say nothing that R does not.
+    fn on_loss(&mut self, _window: &Window, _congestion: &Congestion) -> u64 {
+        u64::MAX
+    }
+    fn on_rto(&mut self, _window: &Window, _congestion: &Congestion) -> u64 {
+        u64::MAX
+    }
+    fn on_ecn(&mut self, _window: &Window, _congestion: &Congestion) -> u64 {
+        u64::MAX
+    }
+    fn on_recovered(&mut self, window: &mut Window, _now: Time) {
+        Rcp::open(window);
+    }
+
+    /// The SYN and every packet with payload ask for a rate (IWQoS 2005, §II: "every packet carries the desired rate").
+    fn on_send(&mut self, packet: &mut Packet, view: &View, _ctx: &mut EndpointCtx<'_>) {
+        if packet.payload > 0 || packet.flags.has(Flags::SYN) {
+            let rtt = (view.srtt.as_secs_f64() as f32).min(header::MAX_RTT);
+            packet.set_header(&RcpHeader { rate: self.demand, echo: 0.0, rtt });
+        }
+    }
+
+    /// The SYN-ACK brings the first rate, so that data start at it; each ACK brings the newest.
+    fn on_feedback(&mut self, packet: &Packet, window: &mut Window, _view: &View, _ctx: &mut EndpointCtx<'_>) {
+        // An echo of the sender's own wish says that no port on the way has spoken.
+        if let Some(h) = packet.header::<RcpHeader>()
+            && h.echo > 0.0
+            && h.echo < f32::MAX
+        {
+            self.offered = Some(h.echo.min(self.demand));
+            Rcp::open(window);
+        }
+    }
+
+    fn pacing_rate(&self, _window: &Window, srtt: Time) -> Option<Rate> {
+        Some(match self.offered {
+            Some(rate) => Rate((f64::from(rate) as u64).max(1)),
+            // Nothing is known: a packet per round trip (per second before that is known) harms nobody. Our choice.
+            None => {
+                let seconds = if srtt.is_zero() { 1.0 } else { srtt.as_secs_f64() };
+                Rate((f64::from(self.packet) * 8.0 / seconds) as u64)
+            }
+        })
+    }
+}

@@ -1,0 +1,46 @@
+//! What RCP's packets carry: 12 bytes, three numbers of four.
+
+use midpath_core::packet::{EXT_LEN, Header, Packet};
+
+/// Bytes on the wire: a rate for each direction and the round trip, as in the authors' header between IP and TCP.
+pub const SIZE: u32 = 12;
+
+/// Longest round trip that is believed, in seconds: that of a link to the Moon and back with time to spare.
+pub const MAX_RTT: f32 = 10.0;
+
+/// The header of RCP.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RcpHeader {
+    /// The smallest rate that ports on the way have offered, in bits per second; the sender fills in the most that it
+    /// could use. 0 on packets that ask for nothing.
+    pub rate: f32,
+    /// The rate that the other direction's packet brought, in bits per second. 0 for none.
+    pub echo: f32,
+    /// The sender's mean round trip in seconds, 0 before it knows one.
+    pub rtt: f32,
+}
+
+impl Header for RcpHeader {
+    const TAG: u16 = 1;
+
+    fn encode(&self, out: &mut [u8; EXT_LEN]) {
+        for (place, number) in out.chunks_exact_mut(4).zip([self.rate, self.echo, self.rtt]) {
+            place.copy_from_slice(&number.to_be_bytes());
+        }
+    }
+
+    fn decode(bytes: &[u8; EXT_LEN]) -> Option<RcpHeader> {
+        let number = |at: usize| f32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        let header = RcpHeader { rate: number(0), echo: number(4), rtt: number(8) };
+        // Peers are hostile: no negative rate, no infinity, no NaN (which fails every comparison).
+        let rate = |r: f32| (0.0..=f32::MAX).contains(&r);
+        (rate(header.rate) && rate(header.echo) && (0.0..=MAX_RTT).contains(&header.rtt)).then_some(header)
+    }
+}
+
+/// What a receiver makes of it on the acknowledgement: the rate goes back, and nothing is asked for that way.
+pub fn reflect(seen: &Packet, ack: &mut Packet) {
+    if let Some(header) = seen.header::<RcpHeader>() {
+        ack.set_header(&RcpHeader { rate: 0.0, echo: header.rate, rtt: 0.0 });
+    }
+}

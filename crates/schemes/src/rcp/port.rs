@@ -1,0 +1,205 @@
+//! A port's rate R: equation (1), and what it is computed from.
+//!
+//! A timetable port has no timer. The intervals that have ended are worked off when the next packet arrives, each with
+//! the queue and the traffic that it had; R is read by packets only, so none sees the difference.
+
+use midpath_core::packet::Packet;
+use midpath_core::queue::{Bound, Limit};
+use midpath_core::roles::{Admission, AdmitCtx, Drop, Verdict};
+use midpath_core::units::{Rate, Time};
+
+use super::header::RcpHeader;
+use super::params::RcpParams;
+
+/// Bytes of the packet in `min_packets`: that of the authors' simulator.
+const PACKET: f64 = 1000.0;
+
+/// Shortest mean round trip, in seconds: one that hostile packets claim costs work, not sense. Our choice: less than a
+/// packet's time on any link of today.
+const MIN_RTT: f64 = 1e-6;
+
+/// Most intervals that are worked off one by one; a longer silence than that has left no queue. Our choice.
+const MAX_STEPS: u32 = 10_000;
+
+/// A drop-tail port that offers each flow the rate R.
+#[derive(Debug, Clone)]
+pub struct RcpPort {
+    params: RcpParams,
+    bound: Bound,
+    /// Bytes per second of the link, η not counted. Follows the link if that changes.
+    capacity: f64,
+    /// R in bytes per second.
+    rate: f64,
+    /// d: the moving average of round trips, in seconds; whether a packet has told one.
+    rtt: f64,
+    known: bool,
+    /// The interval that is running, and its length T.
+    end: Time,
+    length: Time,
+    /// Bytes that have arrived in it, and of those that arrived just before its end and fall into the next one.
+    input: f64,
+    spill: f64,
+    /// Round trips told in it, weighted by bytes, and the bytes that told one.
+    rtt_sum: f64,
+    rtt_bytes: f64,
+    /// Bytes that waited after the last arrival, and when that was.
+    waiting: f64,
+    seen: Time,
+}
+
+/// A link that stands still has a byte per second: nothing is divided by zero.
+fn bytes_per_second(rate: Rate) -> f64 {
+    (rate.0 as f64 / 8.0).max(1.0)
+}
+
+impl RcpPort {
+    /// A port of `rate` whose queue holds at most `limit`.
+    pub fn new(params: &RcpParams, limit: Limit, rate: Rate) -> RcpPort {
+        let mut port = RcpPort {
+            params: *params,
+            bound: limit.bound(rate),
+            capacity: bytes_per_second(rate),
+            rate: 0.0,
+            rtt: 0.0,
+            known: false,
+            end: Time::ZERO,
+            length: Time::ZERO,
+            input: 0.0,
+            spill: 0.0,
+            rtt_sum: 0.0,
+            rtt_bytes: 0.0,
+            waiting: 0.0,
+            seen: Time::ZERO,
+        };
+        port.restart(Time::ZERO);
+        port
+    }
+
+    /// R in bits per second.
+    pub fn rate(&self) -> f64 {
+        8.0 * self.rate
+    }
+
+    fn restart(&mut self, now: Time) {
+        self.rate = self.params.initial_rate * self.capacity;
+        self.rtt = self.params.initial_rtt.as_secs_f64();
+        self.known = false;
+        (self.input, self.spill, self.rtt_sum, self.rtt_bytes, self.waiting) = (0.0, 0.0, 0.0, 0.0, 0.0);
+        self.seen = now;
+        self.begin(now);
+    }
+
+    /// Begins an interval. T = min(interval, d): IWQoS 2005, §II, and the authors' simulator.
+    fn begin(&mut self, now: Time) {
+        self.length = self.params.interval.min(Time::from_secs_f64(self.rtt));
+        self.end = now.saturating_add(self.length);
+    }
+
+    /// Works off the intervals that have ended by `now`.
+    #[inline]
+    fn catch_up(&mut self, now: Time) {
+        if now >= self.end {
+            self.close_intervals(now);
+        }
+    }
+
+    fn close_intervals(&mut self, now: Time) {
+        for _ in 0..MAX_STEPS {
+            self.average_rtt();
+            let queue = self.queue_at(self.end);
+            self.update(self.input / self.length.as_secs_f64(), queue);
+            self.input = std::mem::take(&mut self.spill);
+            self.begin(self.end);
+            if now < self.end {
+                return;
+            }
+            if self.input == 0.0 && queue == 0.0 {
+                break;
+            }
+        }
+        self.idle(now);
+    }
+
+    /// The link was silent until `now`: equation (1) with y = q = 0, once per interval, is a power.
+    fn idle(&mut self, now: Time) {
+        let steps = 1 + (now - self.end).0 / self.length.0;
+        let growth = 1.0 + self.length.as_secs_f64() / self.rtt * self.params.alpha;
+        self.set(self.rate * growth.powf(steps as f64));
+        self.end += Time(steps * self.length.0);
+    }
+
+    /// Equation (1) of Dukkipati et al.:
+    /// R(t) = R(t−T) [1 + (T/d) (α (ηC − y(t)) − β q(t)/d) / (ηC)], with y and q in bytes per second and bytes.
+    fn update(&mut self, y: f64, q: f64) {
+        let (p, d) = (&self.params, self.rtt);
+        let target = p.eta * self.capacity;
+        let spare = p.alpha * (target - y) - p.beta * q / d;
+        self.set(self.rate * (1.0 + self.length.as_secs_f64() / d * spare / target));
+    }
+
+    /// R lies between `min_packets` per round trip and ηC, as in the authors' simulator.
+    fn set(&mut self, rate: f64) {
+        let top = self.params.eta * self.capacity;
+        self.rate = rate.clamp((self.params.min_packets * PACKET / self.rtt).min(top), top);
+    }
+
+    /// d follows the interval's mean round trip with the gain T/d: the memory is about one round trip.
+    fn average_rtt(&mut self) {
+        if self.rtt_bytes > 0.0 {
+            let mean = (self.rtt_sum / self.rtt_bytes).max(MIN_RTT);
+            let gain = if self.known { (self.length.as_secs_f64() / self.rtt).min(1.0) } else { 1.0 };
+            self.rtt += gain * (mean - self.rtt);
+            self.known = true;
+        }
+        (self.rtt_sum, self.rtt_bytes) = (0.0, 0.0);
+    }
+
+    /// Bytes that wait at a time after the last arrival: what waited then, less what the link has sent since.
+    fn queue_at(&self, at: Time) -> f64 {
+        (self.waiting - (at - self.seen).as_secs_f64() * self.capacity).max(0.0)
+    }
+
+    /// Counts an arrival, taken or not: y is what wants to pass. A packet that would be on the wire beyond the end of
+    /// the interval counts for the next one in that part, as in the authors' simulator: else y has steps of a packet.
+    #[inline]
+    fn count(&mut self, size: f64, now: Time) {
+        let left = (self.end - now).as_secs_f64() * self.capacity;
+        let here = size.min(left);
+        self.input += here;
+        self.spill += size - here;
+    }
+}
+
+impl Admission for RcpPort {
+    fn admit(&mut self, packet: &mut Packet, ctx: &mut AdmitCtx<'_>) -> Verdict {
+        self.catch_up(ctx.now);
+        self.capacity = bytes_per_second(ctx.rate);
+        let size = f64::from(packet.size);
+        self.count(size, ctx.now);
+        if let Some(mut header) = packet.header::<RcpHeader>() {
+            if header.rtt > 0.0 {
+                self.rtt_sum += f64::from(header.rtt) * size;
+                self.rtt_bytes += size;
+            }
+            // The path's rate is the smallest on it.
+            let offer = (8.0 * self.rate) as f32;
+            if header.rate > offer {
+                header.rate = offer;
+                packet.set_header(&header);
+            }
+        }
+        let admitted = self.bound.admits(ctx.backlog, packet.size);
+        self.waiting = ctx.backlog.bytes as f64 + if admitted && ctx.start > ctx.now { size } else { 0.0 };
+        self.seen = ctx.now;
+        if admitted { Verdict::Accept } else { Verdict::Drop(Drop::Queue) }
+    }
+
+    fn reset(&mut self) {
+        // A restarted router has forgotten everything; its clock it keeps.
+        self.restart(self.seen);
+    }
+
+    fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
+        out.push(("rate_bps", self.rate()));
+    }
+}

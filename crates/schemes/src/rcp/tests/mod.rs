@@ -1,0 +1,4 @@
+//! RCP's header and port, one interval at a time. Networks are tried in `crates/sim/tests/rcp.rs`.
+
+mod port;
+mod wire;
