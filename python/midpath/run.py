@@ -10,6 +10,7 @@ from typing import Any
 
 from midpath import _midpath
 from midpath.errors import ScenarioError
+from midpath.policy import Policies, makers
 from midpath.result import Result
 from midpath.scenario import Scenario
 from midpath.tables import SERIES, to_arrow
@@ -24,11 +25,14 @@ def run(
     seed: int | None = None,
     threads: int = 1,
     progress: ProgressCallback | None = None,
+    policies: Policies | None = None,
 ) -> Result:
     """Simulates a scenario, given as an object, a file or a text.
 
     The result does not depend on `threads` (0: one per core). `progress` is called about ten times a second with
     `simulated_s`, `stop_s` (None if not known), `packet_hops` and `flows`; returning `False` stops the run.
+
+    `policies` are endpoint policies for FCP, by the names that the scenario uses: see `midpath.policy`.
     """
     asked = as_scenario(scenario).with_(scheme=scheme, seed=seed)
     try:
@@ -39,6 +43,7 @@ def run(
             seed=asked.seed,
             threads=threads or os.cpu_count() or 1,
             progress=progress,
+            policies=makers(policies) if policies else None,
         )
     except ScenarioError as error:
         raise asked.locate(error) from None

@@ -6,6 +6,7 @@
 
 mod columns;
 mod errors;
+mod policy;
 mod progress;
 mod topology;
 
@@ -14,16 +15,18 @@ use pyo3::prelude::*;
 /// The module `midpath._midpath`.
 #[pymodule]
 mod _midpath {
+    use std::collections::BTreeMap;
     use std::path::PathBuf;
 
     use midpath_schemes::Catalogue;
-    use midpath_sim::RunOptions;
+    use midpath_sim::{Progress, RunOptions};
     use pyo3::exceptions::PyKeyboardInterrupt;
     use pyo3::prelude::*;
     use pyo3::types::{PyBytes, PyDict};
 
     use crate::columns::table_to_python;
     use crate::errors::scenario_error;
+    use crate::policy::{self, Failure};
     use crate::progress::Reporter;
     use crate::topology;
 
@@ -33,9 +36,10 @@ mod _midpath {
     /// Runs a scenario; relative paths in it start at `base_dir`.
     ///
     /// The GIL is released while the simulator works. `progress` is called about ten times a second with a dict and may
-    /// return `False` to stop the run, which then raises `KeyboardInterrupt`, as Ctrl-C does.
+    /// return `False` to stop the run, which then raises `KeyboardInterrupt`, as Ctrl-C does. `policies` are FCP's, by name: functions
+    /// that make one.
     #[pyfunction]
-    #[pyo3(signature = (text, base_dir, *, scheme=None, seed=None, threads=1, progress=None))]
+    #[pyo3(signature = (text, base_dir, *, scheme=None, seed=None, threads=1, progress=None, policies=None))]
     fn run<'py>(
         py: Python<'py>,
         text: &str,
@@ -44,12 +48,14 @@ mod _midpath {
         seed: Option<u64>,
         threads: usize,
         progress: Option<Py<PyAny>>,
+        policies: Option<BTreeMap<String, Py<PyAny>>>,
     ) -> PyResult<Output<'py>> {
         let options = RunOptions { scheme, seed, threads };
-        let mut reporter = Reporter::new(progress);
-        let result =
-            py.detach(|| midpath_sim::run_text(text, &base_dir, &options, &mut |progress| reporter.report(&progress)));
-        if let Some(error) = reporter.into_error() {
+        let (failure, mut reporter) = (Failure::default(), Reporter::new(progress));
+        let catalogue = policy::catalogue(policies, &failure);
+        let mut report = |progress: Progress| !failure.is_set() && reporter.report(&progress);
+        let result = py.detach(|| midpath_sim::run_with(text, &base_dir, &options, &catalogue, &mut report));
+        if let Some(error) = failure.take().or(reporter.into_error()) {
             return Err(error);
         }
         let output = result.map_err(|error| scenario_error(py, &error))?.ok_or_else(interrupted)?;
