@@ -45,7 +45,7 @@ Split = Callable[[Group], Sequence[float]]
 """A policy: the flows' budgets, $/s, in their order. A sum above the group's budget is scaled down to it."""
 
 Policies = Mapping[str, Split | Callable[[], Split]]
-"""Policies by the names that scenarios use. Of a class, each group on each host gets an instance, which may keep state."""
+"""Policies by the names in scenarios. Of a class, each group on each host gets an instance, which may keep state."""
 
 
 def makers(policies: Policies) -> dict[str, Callable[[], Callable[..., list[float]]]]:

@@ -36,6 +36,8 @@ pub struct FcpParams {
     pub minimum_price: f64,
     /// Packets of the first round trip after the handshake. 10 is §4.1's.
     pub startup_packets: u32,
+    /// What flows preload for that need less than their budget.
+    pub preload_for: PreloadFor,
     /// Share of its budget that a host gives to its background flows. 1/10000 is §6.2's.
     pub background_share: f64,
     /// Hosts by name.
@@ -57,12 +59,26 @@ impl Default for FcpParams {
             window: 2.0,
             minimum_price: 1e-18,
             startup_packets: 10,
+            preload_for: PreloadFor::NextRound,
             background_share: 1e-4,
             hosts: BTreeMap::new(),
             groups: BTreeMap::new(),
             network: NetworkParams::default(),
         }
     }
+}
+
+/// What a flow preloads for whose data need less than its budget (§6.1.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum PreloadFor {
+    /// For what will be left when the present round trip is over: what is announced is sent. Ours.
+    #[default]
+    NextRound,
+    /// For all that is left: "to achieve at most flowsize/RTT". The paper's words; the present round trip's packets are announced
+    /// twice, and links keep capacity for what does not come.
+    FlowSize,
 }
 
 /// What one host has.

@@ -14,7 +14,7 @@ use midpath_core::units::{Rate, Time};
 
 use super::header::FcpHeader;
 use super::host::{Account, Host};
-use super::params::{Behaviour, GroupParams, Plan};
+use super::params::{Behaviour, GroupParams, Plan, PreloadFor};
 use crate::tcp::cc::{Ack, Congestion, CongestionController, View, Window};
 use preload::Announced;
 
@@ -120,7 +120,10 @@ impl Sender {
             return self.target;
         }
         let wire = view.unsent as f64 * (1.0 + view.overhead as f64 / view.mss as f64);
-        let then = (wire - self.rate * self.rtt).max(0.0);
+        let then = match self.plan.params.preload_for {
+            PreloadFor::NextRound => (wire - self.rate * self.rtt).max(0.0),
+            PreloadFor::FlowSize => wire,
+        };
         // At the price of the last look: flows that follow a rising price with what they announce make it rise faster.
         if ctx.now >= self.need_at {
             self.need_price = self.price;
