@@ -91,6 +91,8 @@ pub struct NodeSpec<'a> {
     pub map: &'a dyn Map,
     /// Shortest paths.
     pub routes: &'a std::sync::Arc<dyn Routes>,
+    /// How the scenario wants equal-cost paths to be used.
+    pub ecmp: Ecmp,
 }
 
 /// A congestion-control scheme: it builds the roles that it consists of.

@@ -111,7 +111,8 @@ impl Setup {
         let id = NodeId(n as u32);
         let links = NetworkMap(&self.topology).links(id);
         let routes: Arc<dyn RoutesTrait> = self.routes.clone();
-        let around = NodeSpec { node: id, links: &links, map: &NetworkMap(&self.topology), routes: &routes };
+        let (map, ecmp) = (NetworkMap(&self.topology), self.scenario.routing.ecmp);
+        let around = NodeSpec { node: id, links: &links, map: &map, routes: &routes, ecmp };
         let disciplines = (0..links.len())
             .map(|port| {
                 let spec = self.port_spec(n, port, rtt);

@@ -1,3 +1,5 @@
+use std::collections::VecDeque;
+
 use crate::packet::{NodeId, Packet, PacketId, Pool, PortId};
 use crate::rng::Stream;
 use crate::units::{Rate, Time};
@@ -134,21 +136,38 @@ pub enum Action {
     Kick(PortId),
 }
 
-/// What the ports of one node tell each other: a few words per port, read by siblings and by the forwarder.
+/// What the ports of one node tell each other: a few words per port, read by siblings and by the forwarder, and letters
+/// from one port to another.
 #[derive(Debug, Clone, Default)]
-pub struct Board(Vec<[u64; 4]>);
+pub struct Board {
+    words: Vec<[u64; 4]>,
+    letters: Vec<VecDeque<[u64; 4]>>,
+}
+
+/// Letters that wait for one port at most; the oldest goes for a new one. A port that reads looks every few milliseconds.
+const MAX_LETTERS: usize = 256;
 
 impl Board {
     /// A board for `ports` ports, all zero.
     pub fn new(ports: usize) -> Board {
-        Board(vec![[0; 4]; ports])
+        Board { words: vec![[0; 4]; ports], letters: vec![VecDeque::new(); ports] }
     }
     /// What `port` has published.
     pub fn read(&self, port: PortId) -> [u64; 4] {
-        self.0[usize::from(port.0)]
+        self.words[usize::from(port.0)]
     }
     pub(crate) fn write(&mut self, port: PortId, words: [u64; 4]) {
-        self.0[usize::from(port.0)] = words;
+        self.words[usize::from(port.0)] = words;
+    }
+    fn post(&mut self, port: PortId, words: [u64; 4]) {
+        let Some(letters) = self.letters.get_mut(usize::from(port.0)) else { return };
+        if letters.len() == MAX_LETTERS {
+            letters.pop_front();
+        }
+        letters.push_back(words);
+    }
+    fn take(&mut self, port: PortId) -> Option<[u64; 4]> {
+        self.letters[usize::from(port.0)].pop_front()
     }
 }
 
@@ -215,5 +234,28 @@ impl PortCtx<'_> {
     /// What a sibling has published.
     pub fn published(&self, port: PortId) -> [u64; 4] {
         self.board.read(port)
+    }
+    /// Leaves four words for one sibling, which finds them when it next looks: nobody is called.
+    pub fn post(&mut self, port: PortId, words: [u64; 4]) {
+        self.board.post(port, words);
+    }
+    /// The next letter to this port, oldest first.
+    pub fn letter(&mut self) -> Option<[u64; 4]> {
+        self.board.take(self.me)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letters_arrive_in_order_and_are_bounded() {
+        let mut board = Board::new(2);
+        (0..300).for_each(|i| board.post(PortId(1), [i, 0, 0, 0]));
+        board.post(PortId(9), [0; 4]);
+        assert_eq!(board.take(PortId(0)), None);
+        let got: Vec<u64> = std::iter::from_fn(|| board.take(PortId(1))).map(|w| w[0]).collect();
+        assert_eq!(got, (44..300).collect::<Vec<_>>());
     }
 }
