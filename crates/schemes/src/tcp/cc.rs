@@ -107,6 +107,8 @@ pub struct View {
     pub unsent: u64,
     /// Bytes sent and not yet acknowledged.
     pub flight: u64,
+    /// Those of them that are thought to be in the network.
+    pub pipe: u64,
 }
 
 /// A congestion controller: it decides how the window grows, and where it falls to.
@@ -179,6 +181,11 @@ pub trait ControllerConfig: Send + Sync + Clone + 'static {
     }
     /// Whether the network tells the rate: packets are paced at it, and no window limits the sender but the receiver's.
     fn rate_based(&self) -> bool {
+        false
+    }
+    /// Whether the network stores what it cannot send yet. What nothing later has overtaken is then not lost but waits: a
+    /// timeout repeats the first segment and the holes below what was reported by SACK, and lowers no window.
+    fn stores(&self) -> bool {
         false
     }
     /// Whether flows make no sense over other schemes' ports.

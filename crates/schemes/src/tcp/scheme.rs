@@ -35,6 +35,8 @@ pub struct Settings {
     pub header: u32,
     /// How receivers reflect that header.
     pub reflect: Option<Reflect>,
+    /// Whether the network stores what it cannot send yet.
+    pub stores: bool,
 }
 
 impl Settings {
@@ -75,6 +77,7 @@ impl<K: ControllerConfig> Tcp<K> {
             initial_window: window.unwrap_or(tcp.initial_window),
             header: control.header(),
             reflect: control.reflect(),
+            stores: control.stores(),
         };
         Ok(Tcp { name: name.to_owned(), settings: Arc::new(settings), control })
     }

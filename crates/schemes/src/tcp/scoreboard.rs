@@ -34,6 +34,10 @@ impl Scoreboard {
     pub fn sacked(&self) -> u64 {
         self.sacked.bytes()
     }
+    /// One past the highest byte reported; zero when nothing is.
+    pub fn highest(&self) -> u64 {
+        self.sacked.last().map_or(0, |r| r.1)
+    }
     /// Un-SACKed bytes below this are lost.
     #[inline]
     pub fn edge(&self) -> u64 {

@@ -203,6 +203,7 @@ impl<C: CongestionController> Sender<C> {
             overhead: self.ends.overhead.into(),
             unsent: if self.end == u64::MAX { u64::MAX } else { self.end.saturating_sub(self.nxt) },
             flight: self.flight(),
+            pipe: self.pipe(),
         }
     }
 

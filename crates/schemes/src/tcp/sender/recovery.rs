@@ -8,6 +8,7 @@ use super::{Phase, Sender};
 use crate::tcp::cc::{Ack, CongestionController};
 use crate::tcp::params::Recovery;
 use crate::tcp::prr::{Progress, Prr};
+use crate::tcp::scheme::UNLIMITED;
 
 impl<C: CongestionController> Sender<C> {
     fn prr_on(&self) -> bool {
@@ -160,9 +161,12 @@ impl<C: CongestionController> Sender<C> {
             self.window.ssthresh = self.control.on_rto(&self.window, &congestion).max(2 * mss);
         }
         // RFC 5681, §3.1: the loss window is one segment.
-        self.window.set(mss);
-        // RFC 6675, §5.1; RFC 6582, §3.2, step 4.
-        self.recover = self.nxt;
+        self.window.set(if self.settings.stores { mss * u64::from(UNLIMITED) } else { mss });
+        // RFC 6675, §5.1; RFC 6582, §3.2, step 4. Where the network stores, only what was overtaken is lost.
+        self.recover = match self.settings.stores {
+            true => self.nxt.min(self.board.highest().max(self.una + mss)),
+            false => self.nxt,
+        };
         self.phase = Phase::Loss;
         self.dupacks = 0;
         self.limited_transmit = 0;
