@@ -7,7 +7,7 @@ use midpath_core::roles::Scheme;
 use midpath_core::spec::SpecError;
 use serde_json::Value;
 
-use crate::{fcp, rcp, tcp, udp};
+use crate::{fcp, inrpp, rcp, tcp, udp};
 
 /// A scheme, or which parameter is wrong.
 pub type Built = Result<Arc<dyn Scheme>, SpecError>;
@@ -38,6 +38,7 @@ impl Catalogue {
             .with_params::<tcp::FixedWindowParams>("fixed-window", tcp::build)
             .with_params::<fcp::FcpParams>("fcp", fcp::build)
             .with_params::<rcp::RcpParams>("rcp", tcp::build)
+            .with_params::<inrpp::Params>("inrpp", inrpp::build)
             .with_params::<udp::UdpParams>("udp", udp::build)
     }
 
@@ -102,7 +103,7 @@ mod tests {
         let catalogue = Catalogue::standard();
         assert_eq!(
             catalogue.names().collect::<Vec<_>>(),
-            ["cubic", "dctcp", "fcp", "fixed-window", "newreno", "rcp", "udp"]
+            ["cubic", "dctcp", "fcp", "fixed-window", "inrpp", "newreno", "rcp", "udp"]
         );
         for name in catalogue.names() {
             for params in [json!(null), json!({})] {

@@ -6,6 +6,7 @@
 
 mod catalogue;
 pub mod fcp;
+pub mod inrpp;
 pub mod params;
 pub mod rcp;
 pub mod tcp;

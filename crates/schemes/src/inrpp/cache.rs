@@ -1,0 +1,281 @@
+//! The custody cache of a port (§III-D): per-flow lanes that drain at the same rate, and the gates of closed-loop flows.
+//!
+//! A lane is one direction of one flow. Lanes that may send stand in a round, which deficit round robin goes through
+//! (Shreedhar and Varghese, 1996), so "each flow drains at the same rate" in bytes. A lane that the hop downstream has asked to slow
+//! down is gated: it stands in the round only while it has credits, and each ACK brings one (§II-B: "forwards exactly one data packet from
+//! the cache for the corresponding closed-loop flow").
+
+use std::collections::VecDeque;
+
+use midpath_core::packet::{FlowId, NodeId, Packet, PacketId, Pool};
+use midpath_core::units::Time;
+use rustc_hash::FxHashMap;
+
+use super::header::{Nonce, is_inrpp};
+
+/// One direction of a flow.
+pub type Key = (FlowId, NodeId);
+
+/// Credits that a lane keeps at most: far more than the packets of any loop, and a bound on what a flood of ACKs can release.
+const MAX_CREDITS: u32 = 1 << 16;
+
+/// Lanes that are gated at most, so that a flood of flows cannot fill the memory. Flows beyond stay in open loop.
+const MAX_GATED: usize = 1 << 16;
+
+/// Packets that a gated lane of which no ACK has been heard for long may send, to start its loop anew. Ours: RFC 6928's initial window,
+/// as such a flow has to find its rate again.
+const RESTART: u32 = 10;
+
+#[derive(Debug, Default)]
+struct Lane {
+    queue: VecDeque<PacketId>,
+    bytes: u64,
+    deficit: u64,
+    /// Whether it stands in the round.
+    standing: bool,
+    gate: Option<Gate>,
+}
+
+/// Who gates a lane, and what it may send.
+#[derive(Debug, Clone, Copy)]
+struct Gate {
+    nonce: Nonce,
+    credits: u32,
+    /// When the last ACK of the flow asked to slow down.
+    heard: Time,
+}
+
+impl Lane {
+    fn may_send(&self) -> bool {
+        !self.queue.is_empty() && self.gate.is_none_or(|g| g.credits > 0)
+    }
+}
+
+/// What is stored, by partition (§V-A).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Stored {
+    /// Bytes of INRPP flows: S.
+    pub custody: u64,
+    /// Bytes of all other traffic.
+    pub other: u64,
+    /// Packets of both.
+    pub packets: u64,
+}
+
+/// The cache.
+#[derive(Debug)]
+pub struct Cache {
+    quantum: u64,
+    lanes: FxHashMap<Key, Lane>,
+    round: VecDeque<Key>,
+    /// Lanes with a gate, in the order in which they got it.
+    gated: Vec<Key>,
+    stored: Stored,
+}
+
+impl Cache {
+    /// An empty cache in which a flow may send `quantum` bytes per round.
+    pub fn new(quantum: u32) -> Cache {
+        Cache {
+            quantum: u64::from(quantum.max(1)),
+            lanes: FxHashMap::default(),
+            round: VecDeque::new(),
+            gated: Vec::new(),
+            stored: Stored::default(),
+        }
+    }
+
+    /// What is stored.
+    #[inline]
+    pub fn stored(&self) -> Stored {
+        self.stored
+    }
+
+    /// Whether anything may be sent.
+    #[inline]
+    pub fn ready(&self) -> bool {
+        !self.round.is_empty()
+    }
+
+    /// Whether any lane is in closed loop.
+    #[inline]
+    pub fn closed(&self) -> bool {
+        !self.gated.is_empty()
+    }
+
+    /// Lanes in closed loop.
+    pub fn gated(&self) -> usize {
+        self.gated.len()
+    }
+
+    fn stand(&mut self, key: Key) {
+        if let Some(lane) = self.lanes.get_mut(&key)
+            && !lane.standing
+            && lane.may_send()
+        {
+            (lane.standing, lane.deficit) = (true, self.quantum);
+            self.round.push_back(key);
+        }
+    }
+
+    /// Takes a packet in. Whether there is room is the port's business.
+    pub fn push(&mut self, key: Key, id: PacketId, packet: &Packet) {
+        let lane = self.lanes.entry(key).or_default();
+        lane.queue.push_back(id);
+        lane.bytes += u64::from(packet.size);
+        self.account(packet, true);
+        self.stand(key);
+    }
+
+    fn account(&mut self, packet: &Packet, comes: bool) {
+        let (size, s) = (u64::from(packet.size), &mut self.stored);
+        let bytes = if is_inrpp(packet) { &mut s.custody } else { &mut s.other };
+        if comes {
+            (*bytes, s.packets) = (*bytes + size, s.packets + 1);
+        } else {
+            (*bytes, s.packets) = (*bytes - size, s.packets - 1);
+        }
+    }
+
+    /// The next packet, fair among the lanes.
+    pub fn pop(&mut self, pool: &Pool) -> Option<PacketId> {
+        self.pop_if(pool, |_| true)
+    }
+
+    /// The next packet that may take a detour: one of INRPP's that isn't on one already (§V-A: TCP's flows use no detours). It
+    /// counts against its flow's turn on the main link, so that flows drain at the same rate whichever way their packets go.
+    pub fn pop_for_detour(&mut self, pool: &Pool) -> Option<PacketId> {
+        self.pop_if(pool, |p| p.via == u32::MAX && is_inrpp(p))
+    }
+
+    /// Deficit round robin over the lanes whose head `may` go.
+    fn pop_if(&mut self, pool: &Pool, may: impl Fn(&Packet) -> bool) -> Option<PacketId> {
+        // Once around to top up, once more to find who is first then: a quantum is at least a full packet.
+        for _ in 0..=2 * self.round.len() {
+            let key = *self.round.front()?;
+            let lane = self.lanes.get_mut(&key)?;
+            let head = &pool[*lane.queue.front()?];
+            if may(head) {
+                if lane.deficit >= u64::from(head.size) {
+                    return Some(self.take_first(key, pool));
+                }
+                lane.deficit += self.quantum.max(u64::from(head.size));
+            }
+            self.round.rotate_left(1);
+        }
+        None
+    }
+
+    /// Takes the head of the lane that is first in the round.
+    fn take_first(&mut self, key: Key, pool: &Pool) -> PacketId {
+        let lane = self.lanes.get_mut(&key).expect("lanes in the round exist");
+        let id = lane.queue.pop_front().expect("lanes in the round have packets");
+        let size = u64::from(pool[id].size);
+        lane.bytes -= size;
+        lane.deficit -= size;
+        if let Some(gate) = &mut lane.gate {
+            gate.credits -= 1;
+        }
+        if !lane.may_send() {
+            lane.standing = false;
+            self.round.pop_front();
+            if lane.queue.is_empty() && lane.gate.is_none() {
+                self.lanes.remove(&key);
+            }
+        }
+        self.account(&pool[id], false);
+        id
+    }
+
+    /// A flow enters closed loop, or hears of it again: an ACK has asked to slow down (line 16).
+    pub fn gate(&mut self, key: Key, nonce: Nonce, now: Time) {
+        let full = self.gated.len() >= MAX_GATED;
+        let lane = self.lanes.entry(key).or_default();
+        match &mut lane.gate {
+            Some(gate) => (gate.nonce, gate.heard) = (nonce, now),
+            None if full => {}
+            None => {
+                lane.gate = Some(Gate { nonce, credits: 0, heard: now });
+                self.gated.push(key);
+                self.leave_round(key);
+            }
+        }
+    }
+
+    fn leave_round(&mut self, key: Key) {
+        if let Some(lane) = self.lanes.get_mut(&key)
+            && std::mem::take(&mut lane.standing)
+        {
+            self.round.retain(|k| *k != key);
+        }
+    }
+
+    /// Whether a flow is in closed loop.
+    pub fn is_gated(&self, key: Key) -> bool {
+        self.lanes.get(&key).is_some_and(|l| l.gate.is_some())
+    }
+
+    /// One packet for one ACK (lines 17 and 18). Without a packet in the lane the credit waits for it: the number of packets in the loop
+    /// below stays what it was.
+    pub fn grant(&mut self, key: Key, credits: u32) {
+        if let Some(gate) = self.lanes.get_mut(&key).and_then(|l| l.gate.as_mut()) {
+            gate.credits = (gate.credits + credits).min(MAX_CREDITS);
+            self.stand(key);
+        }
+    }
+
+    /// The flows that `nonce` has slowed down are in open loop again (§II-A.4).
+    pub fn open(&mut self, nonce: Nonce) {
+        let (open, still): (Vec<Key>, Vec<Key>) =
+            self.gated.iter().partition(|k| self.lanes.get(k).and_then(|l| l.gate).is_none_or(|g| g.nonce == nonce));
+        self.gated = still;
+        open.into_iter().for_each(|key| self.ungate(key));
+    }
+
+    fn ungate(&mut self, key: Key) {
+        let Some(lane) = self.lanes.get_mut(&key) else { return };
+        lane.gate = None;
+        if lane.queue.is_empty() {
+            self.lanes.remove(&key);
+        } else {
+            self.stand(key);
+        }
+    }
+
+    /// Looks after lanes whose flow has not been heard of since `before`: those that wait start their loop anew, for the
+    /// ACKs that it lived from are lost; those that are empty are forgotten.
+    pub fn revive(&mut self, before: Time, now: Time) {
+        let quiet = |l: &Lane| l.gate.is_some_and(|g| g.heard <= before);
+        let keys: Vec<Key> = self.gated.iter().copied().filter(|k| self.lanes.get(k).is_none_or(quiet)).collect();
+        for key in keys {
+            let Some(lane) = self.lanes.get_mut(&key) else { continue };
+            if lane.queue.is_empty() {
+                lane.gate = None;
+                self.lanes.remove(&key);
+                self.gated.retain(|k| *k != key);
+            } else if let Some(gate) = &mut lane.gate {
+                gate.heard = now;
+                gate.credits = gate.credits.max(RESTART);
+                self.stand(key);
+            }
+        }
+    }
+
+    /// Whether a flow has more than its equal part of `bytes` here.
+    pub fn above_share(&self, key: Key, bytes: u64) -> bool {
+        let lanes = self.lanes.len().max(1) as u64;
+        self.lanes.get(&key).is_some_and(|l| l.bytes > bytes / lanes)
+    }
+
+    /// Gives everything up.
+    pub fn clear(&mut self, mut drop: impl FnMut(PacketId)) {
+        let mut keys: Vec<Key> = self.lanes.keys().copied().collect();
+        keys.sort_unstable(); // a hash map's order is nobody's business
+        for key in keys {
+            self.lanes.remove(&key).into_iter().flat_map(|l| l.queue).for_each(&mut drop);
+        }
+        self.round.clear();
+        self.gated.clear();
+        self.stored = Stored::default();
+    }
+}

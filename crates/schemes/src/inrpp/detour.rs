@@ -1,0 +1,115 @@
+//! Detours (§III-A, §III-B): which there are, and how much is sent through each.
+
+use std::collections::BTreeMap;
+
+use midpath_core::packet::{NodeId, PortId};
+use midpath_core::roles::{Map, NodeSpec};
+use midpath_core::units::Time;
+
+use super::header::Feedback;
+
+/// One detour of a port: through which sibling.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Way {
+    /// The port that faces the first link of the detour.
+    pub port: PortId,
+    /// Whether another router stands between the one behind that port and the original next hop.
+    pub two: bool,
+}
+
+fn linked(map: &dyn Map, a: NodeId, b: NodeId) -> bool {
+    map.links(a).iter().any(|l| l.peer == b)
+}
+
+fn routers<'a>(map: &'a dyn Map, of: NodeId) -> impl Iterator<Item = (usize, NodeId)> + 'a {
+    map.links(of).into_iter().map(|l| l.peer).enumerate().filter(|(_, n)| !map.is_host(*n))
+}
+
+/// The detours around `port` of a router, from the link-state map: Table III, one row. With `two`, ways over two routers where
+/// there is none over one; the paper has one only.
+pub fn around(node: &NodeSpec<'_>, port: PortId, two: bool) -> Vec<Way> {
+    let (map, me) = (node.map, node.node);
+    let Some(target) = node.links.get(usize::from(port.0)).map(|l| l.peer) else { return Vec::new() };
+    if map.is_host(me) || map.is_host(target) {
+        return Vec::new();
+    }
+    let others: Vec<(usize, NodeId)> = routers(map, me).filter(|(_, n)| *n != target && *n != me).collect();
+    let way = |two: bool| move |(i, _): &(usize, NodeId)| Way { port: PortId(*i as u16), two };
+    let one: Vec<Way> = others.iter().filter(|(_, n)| linked(map, *n, target)).map(way(false)).collect();
+    if !one.is_empty() || !two {
+        return one;
+    }
+    others.iter().filter(|(_, n)| !second(map, *n, me, target).is_empty()).map(way(true)).collect()
+}
+
+/// The ports of `through` that lead to a router which is linked to `target`, not by way of `origin`.
+pub fn second(map: &dyn Map, through: NodeId, origin: NodeId, target: NodeId) -> Vec<PortId> {
+    let good = |n: NodeId| n != origin && n != target && n != through && linked(map, n, target);
+    routers(map, through).filter(|(_, n)| good(*n)).map(|(i, _)| PortId(i as u16)).collect()
+}
+
+/// What a port knows of the network around it.
+#[derive(Debug, Clone, Default)]
+pub struct Around {
+    /// Its own detours.
+    pub ways: Vec<Way>,
+    /// With 2-hop detours: for routers two links away, the port that leads there from this node for who comes in through this port.
+    pub second: BTreeMap<NodeId, PortId>,
+}
+
+/// For routers two links from `node`, the port that leads there and not back to `origin`.
+pub fn seconds(node: &NodeSpec<'_>, origin: NodeId) -> BTreeMap<NodeId, PortId> {
+    let map = node.map;
+    let far = routers(map, node.node).filter(|(_, n)| *n != origin).flat_map(|(_, n)| map.links(n));
+    let targets = far.map(|l| l.peer).filter(|t| *t != node.node && *t != origin && !map.is_host(*t));
+    let first = |t: NodeId| second(map, node.node, origin, t).first().map(|p| (t, *p));
+    targets.filter_map(first).collect()
+}
+
+/// One detour in use.
+#[derive(Debug, Clone, Copy)]
+pub struct Path {
+    /// Through where.
+    pub way: Way,
+    /// r_d, in bytes per second.
+    pub rate: f64,
+    /// When the next packet may take it.
+    pub next_at: Time,
+    /// The last answer to a probe, and when it came.
+    pub heard: Option<(Feedback, Time)>,
+}
+
+impl Path {
+    /// A detour that nothing is known of.
+    pub fn new(way: Way) -> Path {
+        Path { way, rate: 0.0, next_at: Time::ZERO, heard: None }
+    }
+
+    /// Whether both of its egress interfaces are in Push (§III-A), as far as is known: `local` is the first.
+    pub fn open(&self, local: bool) -> bool {
+        local && self.rate > 0.0 && self.heard.is_some_and(|(f, _)| f.push)
+    }
+
+    /// The decision every T_d: equation (3), with the feedback of both interfaces. Without an answer since `after` the detour
+    /// router is gone, or the link to it: nothing is sent until there is one.
+    pub fn decide(&mut self, local: Feedback, after: Time) {
+        let Some((remote, _)) = self.heard.filter(|(_, at)| *at >= after) else {
+            (self.rate, self.heard) = (0.0, None);
+            return;
+        };
+        let f = remote.and(local);
+        if f.push {
+            // (3): r_new = r + Δ⁺ − r·Δ⁻.
+            self.rate = (self.rate + f.up - self.rate * f.down).max(0.0);
+        } else {
+            // Not in Push: not used (§III-A). What it was worth is halved until it is again. Ours: AIMD's usual factor.
+            self.rate /= 2.0;
+        }
+    }
+
+    /// A packet of `size` bytes takes it now.
+    pub fn sent(&mut self, size: u32, now: Time) {
+        let gap = Time::from_secs_f64(f64::from(size) / self.rate);
+        self.next_at = self.next_at.max(now).saturating_add(gap);
+    }
+}

@@ -1,0 +1,271 @@
+//! The sender (§III-C), as what it adds to TCP's: open loop at the processor-sharing share of the host's port, closed loop
+//! at the rate of the ACKs. The receiver is TCP's.
+//!
+//! "Modified, rate-based version of TCP": handshake, SACK and the retransmission timer are TCP's; there is no fast recovery
+//! ([`Params::tcp`](super::Params::tcp)), and a timeout repeats what is missing, not what waits in custody
+//! ([`ControllerConfig::stores`]).
+
+use std::collections::BTreeMap;
+
+use midpath_core::packet::{FlowId, Packet};
+use midpath_core::roles::{EndpointCtx, FlowSpec};
+use midpath_core::units::{Rate, Time};
+
+use super::header::{Direction, Nonce, Nonces, OPTION, Option4};
+use crate::tcp::TcpParams;
+use crate::tcp::cc::{Ack, Congestion, CongestionController, ControllerConfig, Reflect, View, Window};
+
+/// With more open flows than this on a host they are not woken when their share changes: each reads its share with its next packet
+/// anyway, and waking all for each that comes would cost the square of their number. Ours.
+const MAX_POKES: usize = 32;
+
+/// Nonces that a sender is slowed down by at most; a path has fewer congested hops.
+const MAX_SLOWED: usize = 16;
+
+/// The flows of a host that have something to send.
+#[derive(Debug, Default)]
+pub struct HostFlows {
+    /// Each flow's rate in closed loop in bits per second; `None` in open loop.
+    claims: BTreeMap<FlowId, Option<f64>>,
+    open: usize,
+    /// Sum of the closed-loop rates.
+    closed_bps: f64,
+}
+
+impl HostFlows {
+    fn set(&mut self, flow: FlowId, claim: Option<f64>) -> bool {
+        let before = self.remove(flow);
+        match claim {
+            Some(bps) => self.closed_bps += bps,
+            None => self.open += 1,
+        }
+        self.claims.insert(flow, claim);
+        before.is_none_or(|b| b.is_some() != claim.is_some())
+    }
+
+    fn remove(&mut self, flow: FlowId) -> Option<Option<f64>> {
+        let claim = self.claims.remove(&flow)?;
+        match claim {
+            Some(bps) => self.closed_bps -= bps,
+            None => self.open -= 1,
+        }
+        if self.claims.len() == self.open {
+            self.closed_bps = 0.0; // no error is left behind by adding and taking away
+        }
+        Some(claim)
+    }
+
+    /// The share of a flow in open loop: what closed-loop flows leave, in equal parts, and never less than an equal part of all.
+    fn share(&self, line: Rate) -> Rate {
+        let all = self.claims.len().max(1) as f64;
+        let free = (line.as_f64() - self.closed_bps).max(0.0) / self.open.max(1) as f64;
+        Rate((free.max(line.as_f64() / all)) as u64)
+    }
+
+    /// How many flows there are, and how many of them in open loop.
+    pub fn count(&self) -> (usize, usize) {
+        (self.claims.len(), self.open)
+    }
+
+    fn poke_others(&self, ctx_flow: FlowId, pokes: &mut Vec<FlowId>) {
+        if self.claims.len() <= MAX_POKES {
+            pokes.extend(self.claims.iter().filter(|(f, c)| **f != ctx_flow && c.is_none()).map(|(f, _)| *f));
+        }
+    }
+}
+
+/// The configuration of senders and receivers.
+#[derive(Debug, Clone, Copy)]
+pub struct Ends {
+    /// How long a sender stays in closed loop without being asked to.
+    pub expiry: Time,
+}
+
+impl ControllerConfig for Ends {
+    type Controller = Control;
+    fn build(&self, _tcp: &TcpParams, mss: u32) -> Control {
+        Control {
+            expiry: self.expiry,
+            mss: u64::from(mss),
+            slowed: Vec::new(),
+            asked: Time::ZERO,
+            echo: Nonces::default(),
+            rate: Rate::ZERO,
+            sending: true,
+        }
+    }
+    fn build_for(&self, tcp: &TcpParams, mss: u32, _flow: &FlowSpec) -> Control {
+        self.build(tcp, mss)
+    }
+    fn header(&self) -> u32 {
+        OPTION
+    }
+    fn reflect(&self) -> Option<Reflect> {
+        Some(reflect)
+    }
+    fn rate_based(&self) -> bool {
+        true
+    }
+    fn stores(&self) -> bool {
+        true
+    }
+    fn needs_own_ports(&self) -> bool {
+        true
+    }
+}
+
+/// What the ACK of a packet carries. On symmetric paths it is the mark of the protocol alone (the IP protocol field of §V-A), so
+/// that ports know whose ACK it is; on asymmetric ones the receiver echoes what ports have put on the data (§II-A, note).
+fn reflect(seen: &Packet, ack: &mut Packet) {
+    if let Some(data) = seen.header::<Option4>() {
+        ack.set_header(&Option4 {
+            direction: Direction::Ack,
+            far_slow: data.far_slow,
+            far_cancel: data.far_cancel,
+            ..Option4::default()
+        });
+    }
+}
+
+/// The sender's rate control.
+#[derive(Debug, Clone)]
+pub struct Control {
+    expiry: Time,
+    mss: u64,
+    /// Who has slowed this flow down; empty in open loop.
+    slowed: Vec<Nonce>,
+    /// When that was last asked for.
+    asked: Time,
+    /// Nonces to copy to data packets.
+    echo: Nonces,
+    /// The open-loop rate.
+    rate: Rate,
+    /// Whether the flow is among the host's open flows.
+    sending: bool,
+}
+
+/// A window that never limits.
+const OPEN: u64 = 1 << 40;
+
+impl Control {
+    /// Whether the flow is in closed loop.
+    pub fn closed(&self) -> bool {
+        !self.slowed.is_empty()
+    }
+
+    /// Enters closed loop: as many packets as are in the network now, and one more for each that leaves it.
+    fn slow_down(&mut self, nonce: Nonce, hold: bool, window: &mut Window, view: &View, now: Time) {
+        let entering = !self.closed();
+        self.asked = now;
+        if !self.slowed.contains(&nonce) && self.slowed.len() < MAX_SLOWED {
+            self.slowed.push(nonce);
+        }
+        // "It adapts the sending rate of the specific flow to the rate of acknowledgement packets." The ACK that brings the request
+        // releases a packet, too, unless it is to be held back.
+        if hold {
+            window.set(view.pipe.max(self.mss).min(window.cwnd));
+        } else if entering {
+            window.set(view.pipe + self.mss);
+        }
+    }
+
+    /// "It switches back to open-loop mode and sends at the rate available through its outgoing interface."
+    fn open(&mut self, window: &mut Window) {
+        self.slowed.clear();
+        window.set(OPEN);
+    }
+
+    /// The flow's line among the host's, and its share of the port.
+    fn claim(&mut self, view: &View, cwnd: u64, ctx: &mut EndpointCtx<'_>) {
+        let line = ctx.links.iter().map(|l| l.rate).min().unwrap_or_default();
+        let closed = self.closed().then(|| {
+            let rtt = view.srtt.as_secs_f64().max(1e-6);
+            (cwnd as f64 * 8.0 / rtt).min(line.as_f64())
+        });
+        let flows = ctx.shared.get::<HostFlows>();
+        let mut pokes = Vec::new();
+        if self.sending && flows.set(ctx.flow, closed) {
+            flows.poke_others(ctx.flow, &mut pokes);
+        }
+        self.rate = flows.share(line);
+        pokes.into_iter().for_each(|f| ctx.poke(f));
+    }
+
+    fn leave(&mut self, ctx: &mut EndpointCtx<'_>) {
+        self.sending = false;
+        let flows = ctx.shared.get::<HostFlows>();
+        let mut pokes = Vec::new();
+        if flows.remove(ctx.flow).is_some() {
+            flows.poke_others(ctx.flow, &mut pokes);
+        }
+        pokes.into_iter().for_each(|f| ctx.poke(f));
+    }
+}
+
+impl CongestionController for Control {
+    fn on_ack(&mut self, _window: &mut Window, _ack: &Ack) {}
+    fn on_loss(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
+        window.cwnd
+    }
+    fn on_rto(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
+        // "No ACK arrivals for an entire RTO period: flows will automatically switch back to open-loop mode" (§III-C). The sender
+        // opens the window.
+        self.slowed.clear();
+        window.cwnd
+    }
+    fn on_ecn(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
+        window.cwnd
+    }
+
+    fn on_send(&mut self, packet: &mut Packet, view: &View, ctx: &mut EndpointCtx<'_>) {
+        packet.set_header(&Option4 { nonces: self.echo, ..Option4::default() });
+        if self.rate == Rate::ZERO {
+            let cwnd = view.pipe;
+            self.claim(view, cwnd, ctx);
+        }
+        if packet.payload > 0 && view.unsent == 0 && self.sending {
+            self.leave(ctx); // all has been sent once: what is repeated is no claim to a share
+        }
+    }
+
+    fn on_feedback(&mut self, packet: &Packet, window: &mut Window, view: &View, ctx: &mut EndpointCtx<'_>) {
+        let Some(option) = packet.header::<Option4>() else { return };
+        if option.direction != Direction::Ack {
+            return;
+        }
+        let cancel = [option.cancel, option.far_cancel];
+        cancel.into_iter().flatten().for_each(|n| {
+            self.echo.remove(n);
+            self.slowed.retain(|s| *s != n);
+        });
+        option.nonces.iter().for_each(|n| self.echo.add(n));
+        let slow = option.slow.map(|s| (s.nonce, s.hold)).or(option.far_slow.map(|n| (n, false)));
+        match slow {
+            Some((nonce, hold)) => self.slow_down(nonce, hold, window, view, ctx.now),
+            // The cancellation may have been lost: nobody asks any more.
+            None if self.closed() && ctx.now >= self.asked.saturating_add(self.expiry) => self.open(window),
+            None => {}
+        }
+        if !self.closed() {
+            window.set(OPEN);
+        }
+        self.claim(view, window.cwnd, ctx);
+    }
+
+    fn on_close(&mut self, ctx: &mut EndpointCtx<'_>) {
+        self.leave(ctx);
+    }
+
+    fn on_poke(&mut self, _view: &View, ctx: &mut EndpointCtx<'_>) {
+        let line = ctx.links.iter().map(|l| l.rate).min().unwrap_or_default();
+        self.rate = ctx.shared.get::<HostFlows>().share(line);
+    }
+
+    fn pacing_rate(&self, _window: &Window, _srtt: Time) -> Option<Rate> {
+        (self.rate != Rate::ZERO).then_some(self.rate)
+    }
+
+    fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
+        out.push(("closed_loop", f64::from(u8::from(self.closed()))));
+    }
+}

@@ -1,0 +1,139 @@
+//! A port's load and what it offers to those who detour through it: equations (1) and (2).
+
+use midpath_core::units::{Rate, Time};
+
+use super::header::Feedback;
+
+/// α, β, and the intervals: what equation (1) needs.
+#[derive(Debug, Clone, Copy)]
+pub struct Gains {
+    /// α, below π/(4√2).
+    pub alpha: f64,
+    /// T_p.
+    pub interval: Time,
+    /// Weight of the newest interval in the moving average.
+    pub weight: f64,
+}
+
+impl Gains {
+    /// β = α²√2 (§III-B).
+    pub fn beta(&self) -> f64 {
+        self.alpha * self.alpha * std::f64::consts::SQRT_2
+    }
+}
+
+/// The moving average of what a port has sent per interval. Nothing is done while nothing is sent: whoever reads it lets
+/// the intervals pass that have ended since.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Load {
+    /// Bytes per interval, averaged over the intervals before `index`.
+    mean: f64,
+    /// The current interval.
+    index: u64,
+    /// Bytes sent in it.
+    bytes: u64,
+}
+
+impl Load {
+    fn roll(&mut self, now: Time, gains: &Gains) {
+        let index = now.0 / gains.interval.0;
+        let passed = index.saturating_sub(self.index);
+        if passed > 0 {
+            self.mean += gains.weight * (self.bytes as f64 - self.mean);
+            // The intervals after it were empty.
+            self.mean *= (1.0 - gains.weight).powi(i32::try_from(passed - 1).unwrap_or(i32::MAX));
+            (self.index, self.bytes) = (index, 0);
+        }
+    }
+
+    /// A packet has begun to leave.
+    #[inline]
+    pub fn sent(&mut self, size: u32, now: Time, gains: &Gains) {
+        self.roll(now, gains);
+        self.bytes += u64::from(size);
+    }
+
+    /// Bytes per interval, averaged over the last few.
+    pub fn mean(mut self, now: Time, gains: &Gains) -> f64 {
+        self.roll(now, gains);
+        self.mean
+    }
+
+    /// Nothing has been sent.
+    pub fn reset(&mut self) {
+        *self = Load::default();
+    }
+}
+
+/// What a port publishes to its siblings, in the four words of the board.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Notice {
+    /// Whether it is in Push.
+    pub push: bool,
+    /// Routers (and ports of this one) that contend for it.
+    pub contenders: u32,
+    /// Bytes in its buffer.
+    pub queue: u32,
+    /// What it sends.
+    pub load: Load,
+    /// What it sends for others that detour through it.
+    pub detoured: Load,
+}
+
+/// γ of XCP's shuffling (Katabi et al., 2002, §3.5.2): 0.1.
+const SHUFFLE: f64 = 0.1;
+
+impl Notice {
+    /// As words. Averages in single precision: their error is far below a packet.
+    pub fn words(&self) -> [u64; 4] {
+        let first = u64::from(self.push) | u64::from(self.contenders.min(1 << 30)) << 1 | u64::from(self.queue) << 32;
+        let pair = |a: u32, b: u32| u64::from(a) << 32 | u64::from(b);
+        let bytes = |load: &Load| u32::try_from(load.bytes).unwrap_or(u32::MAX);
+        let mean = |load: &Load| (load.mean as f32).to_bits();
+        // Both loads roll together: they have the same interval.
+        [
+            first,
+            pair(mean(&self.load), mean(&self.detoured)),
+            self.load.index,
+            pair(bytes(&self.load), bytes(&self.detoured)),
+        ]
+    }
+
+    /// From words.
+    pub fn read(words: [u64; 4]) -> Notice {
+        let load = |shift: u32| Load {
+            mean: f64::from(f32::from_bits((words[1] >> shift) as u32)),
+            index: words[2],
+            bytes: words[3] >> shift & 0xffff_ffff,
+        };
+        Notice {
+            push: words[0] & 1 == 1,
+            contenders: (words[0] as u32) >> 1,
+            queue: (words[0] >> 32) as u32,
+            load: load(32),
+            detoured: load(0),
+        }
+    }
+
+    /// Equations (1) and (2) for an interface of rate `rate`.
+    ///
+    /// Added to the paper's: shuffling as in XCP. Equation (2) lets everybody grow by equal parts and shrink in proportion, but once the
+    /// spare capacity is taken nobody grows or shrinks any more, and who came first keeps what it has. So a tenth of the detoured load changes
+    /// hands while there is no other reason to move: each gives back in proportion, and gets an equal part.
+    pub fn feedback(&self, rate: Rate, now: Time, gains: &Gains) -> Feedback {
+        let interval = gains.interval.as_secs_f64();
+        let (load, detoured) = (self.load.mean(now, gains), self.detoured.mean(now, gains));
+        // RB: capacity minus load, in bytes per second.
+        let residual = rate.as_f64() / 8.0 - load / interval;
+        // (1): SC = α·T_p·RB − β·Q, in bytes that fit into one interval.
+        let spare = gains.alpha * interval * residual - gains.beta() * f64::from(self.queue);
+        let moved = (SHUFFLE * detoured - spare.abs()).max(0.0);
+        let contenders = f64::from(self.contenders.max(1));
+        // (2): Δ⁺ = SC/N, here as the bytes per second that equation (3) adds.
+        let up = (spare.max(0.0) + moved) / contenders / interval;
+        // (2): Δ⁻ = SC/L. With SC ≤ 0 that is negative, and (3) would add it: its amount is meant, as in the work it follows.
+        let back = if load > 0.0 { (-spare).max(0.0) / load } else { 0.0 };
+        let shuffled = if detoured > 0.0 { moved / detoured } else { 0.0 };
+        Feedback { push: self.push, up, down: (back + shuffled).min(1.0) }
+    }
+}

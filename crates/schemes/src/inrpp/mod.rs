@@ -1,0 +1,112 @@
+//! INRPP, the In-Network Resource Pooling Protocol (Rene, Ascigil, Psaras and Pavlou, "A Congestion Control Framework Based on
+//! In-Network Resource Pooling", IEEE/ACM Transactions on Networking, 2021).
+//!
+//! Routers keep what exceeds a link in custody, send part of it around the link where neighbours have room, and push back hop by
+//! hop when storage fills. Senders push at the processor-sharing share of their own link until they are asked not to.
+//! Section, equation and line numbers in this folder are that paper's.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `params.rs` | parameters and where their defaults come from |
+//! | `header.rs` | the option on segments, control packets between neighbours |
+//! | `state.rs` | the states of an interface and its thresholds |
+//! | `cache.rs` | the custody cache: fair lanes, gates of closed-loop flows |
+//! | `nonces.rs` | the stored nonces |
+//! | `port.rs`, `port/` | the interface: sending, algorithm 1, detours |
+//! | `load.rs` | equations (1) and (2) |
+//! | `detour.rs` | which detours there are, equation (3) |
+//! | `forwarder.rs` | obeying the tag of detoured packets |
+//! | `endpoint.rs` | the sender's open and closed loop |
+//! | `auth.rs` | MACs between neighbours |
+
+pub mod auth;
+pub mod cache;
+pub mod detour;
+pub mod endpoint;
+pub mod forwarder;
+pub mod header;
+pub mod load;
+pub mod nonces;
+pub mod params;
+pub mod port;
+pub mod state;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use midpath_core::packet::NodeId;
+use midpath_core::queue::Discipline;
+use midpath_core::roles::{Endpoint, FlowSpec, Forwarder, Names, NodeSpec, PortSpec, Scheme, TCP_HEADERS};
+use midpath_core::spec::SpecError;
+
+pub use params::{Notify, Params};
+
+use crate::tcp::Tcp;
+use detour::Around;
+use endpoint::Ends;
+use port::{Config, InrppPort};
+
+/// INRPP as a scheme.
+pub struct Inrpp {
+    name: String,
+    params: Params,
+    /// Routers that take no detours; known once the network is.
+    borders: Vec<NodeId>,
+    config: Arc<Config>,
+    ends: Arc<Tcp<Ends>>,
+}
+
+/// Builds the scheme: what the catalogue calls.
+pub fn build(name: &str, params: Params) -> crate::Built {
+    params.check()?;
+    let config = Arc::new(Config::new(&params));
+    let ends = Arc::new(Tcp::new(name, params.tcp(), Ends { expiry: params.expiry })?);
+    Ok(Arc::new(Inrpp { name: name.to_owned(), params, borders: Vec::new(), config, ends }))
+}
+
+impl Scheme for Inrpp {
+    fn name(&self) -> &str {
+        &self.name
+    }
+    fn bind(&self, names: &dyn Names) -> Result<Option<Arc<dyn Scheme>>, SpecError> {
+        let mut borders = Vec::new();
+        for (i, border) in self.params.no_detours_at.iter().enumerate() {
+            let unknown = || SpecError::new(format!("no_detours_at[{i}]"), format!("there is no node `{border}`"));
+            borders.push(names.node(border).ok_or_else(unknown)?);
+        }
+        let (name, params) = (self.name.clone(), self.params.clone());
+        let (config, ends) = (self.config.clone(), self.ends.clone());
+        Ok(Some(Arc::new(Inrpp { name, params, borders, config, ends })))
+    }
+    fn headers(&self) -> u32 {
+        TCP_HEADERS + header::OPTION
+    }
+    fn active(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
+        self.ends.active(flow)
+    }
+    fn passive(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
+        self.ends.passive(flow)
+    }
+    fn needs_own_ports(&self) -> bool {
+        true
+    }
+    fn port(&self, spec: &PortSpec) -> Discipline {
+        Discipline::Held(Box::new(InrppPort::new(self.config.clone(), spec, Around::default())))
+    }
+    fn port_at(&self, spec: &PortSpec, node: &NodeSpec<'_>) -> Discipline {
+        let two = self.params.detours > 1;
+        let off = self.params.detours == 0 || self.borders.contains(&spec.node);
+        let around = Around {
+            ways: if off { Vec::new() } else { detour::around(node, spec.port, two) },
+            second: if two && !spec.host { detour::seconds(node, spec.peer) } else { BTreeMap::new() },
+        };
+        Discipline::Held(Box::new(InrppPort::new(self.config.clone(), spec, around)))
+    }
+    fn forwarder(&self, node: &NodeSpec<'_>) -> Option<Box<dyn Forwarder>> {
+        // A host has nothing to choose and forwards nothing.
+        let routes = !node.map.is_host(node.node) || node.links.len() > 1;
+        routes.then(|| Box::new(forwarder::Detouring::new(node, self.params.detours > 1)) as Box<dyn Forwarder>)
+    }
+}

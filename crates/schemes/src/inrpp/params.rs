@@ -1,0 +1,143 @@
+//! INRPP's parameters, each with where its default comes from.
+
+use midpath_core::queue::Limit;
+use midpath_core::spec::SpecError;
+use midpath_core::units::{Bytes, Time};
+use serde::{Deserialize, Serialize};
+
+use crate::params::{require, share};
+use crate::tcp::TcpParams;
+use crate::tcp::params::DelayedAck;
+
+/// How slow-down and cancel reach the sender's side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Notify {
+    /// On ACKs that come back through the congested port, to the hop upstream (§II-A.3). Needs symmetric paths.
+    #[default]
+    Acks,
+    /// On data, echoed by the receiver, to the sender only (§II-A, note): for asymmetric paths.
+    Data,
+}
+
+/// The parameters of `inrpp`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct Params {
+    /// Size of a port's cache: bytes, packets of 1500 bytes, or what the link sends in a time. 20 s: the authors' public code has S_high at
+    /// 10 s of the link's rate and the size at twice that.
+    pub cache: Limit,
+    /// S_high. Unset: size − RTT × C (§II-B), with the longest unloaded round trip of the run's flows.
+    pub high: Option<Limit>,
+    /// S_low as a share of S_high. Half, as in the evaluation (§II-B).
+    #[serde(deserialize_with = "share")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
+    pub low: f64,
+    /// A port's buffer before its cache (§II-A.1). 50 ms of the link's rate, as in §IV-A.
+    pub buffer: Limit,
+    /// The cache's partition for all that isn't INRPP. 50 ms of the link's rate (§V-A).
+    pub tcp_cache: Limit,
+    /// Detours: 0 (off), 1 (1-hop, the paper's) or 2 (2-hop where there is no 1-hop detour; beyond the paper).
+    pub detours: u8,
+    /// Routers by name that take no detours themselves: an AS's border (§V-B).
+    pub no_detours_at: Vec<String>,
+    /// Backpressure. Off: the cache alone, for comparison.
+    pub backpressure: bool,
+    /// Whether a port above S_high keeps back the packet that an ACK would release, for flows that have more than their part of
+    /// the cache. Ours: with one packet per ACK a cache never drains, and each new flow adds a loop's worth to it. Off is the paper's text.
+    pub drain: bool,
+    /// Who carries slow-down and cancel: "acks" (symmetric paths) or "data" (asymmetric ones).
+    pub notify: Notify,
+    /// T_p, how often detours are probed. 10 ms (§III-A).
+    pub probe_interval: Time,
+    /// T_d, how often detours' rates are decided on. 50 ms, at least five times T_p (§III-A).
+    pub decision_interval: Time,
+    /// Intervals of T_p that averages of load reach back. 5 (§III-B).
+    pub average: u32,
+    /// α of equation (1), below π/(4√2) ≈ 0.555 (§III-B); β = α²√2 follows. 0.4, as in TeXCP and XCP, which the equations come from.
+    pub alpha: f64,
+    /// Nonces that a port stores at most, the least recently used goes first (§V-C). Ours: 1024, above any router's number of ports.
+    pub nonces: usize,
+    /// How long a slow-down holds without being heard again. Ours: 1 s, the least RTO (RFC 6298), after which senders give up waiting, too.
+    pub expiry: Time,
+    /// How long cancellations are sent (algorithm 1, line 5). Ours: 100 ms, longer than the usual gap between a flow's ACKs.
+    pub linger: Time,
+    /// Authentication of notifications between neighbours (§V-C).
+    pub auth: bool,
+    /// The domain's secret that the neighbours' keys come from.
+    pub secret: String,
+    /// Segments per ACK: `true` is 2, `false` is 1. 1, because one packet is released per ACK, and Fig. 11 shows equal rates in and out.
+    pub delayed_ack: DelayedAck,
+    /// Smallest retransmission timeout. 1 s is RFC 6298, (2.4).
+    pub min_rto: Time,
+    /// The receiver's window. 1 GiB: never the limit.
+    pub receive_window: Bytes,
+}
+
+impl Default for Params {
+    fn default() -> Params {
+        Params {
+            cache: Limit::Time(Time::from_secs(20)),
+            high: None,
+            low: 0.5,
+            buffer: Limit::Time(Time::from_ms(50)),
+            tcp_cache: Limit::Time(Time::from_ms(50)),
+            detours: 1,
+            no_detours_at: Vec::new(),
+            backpressure: true,
+            drain: true,
+            notify: Notify::Acks,
+            probe_interval: Time::from_ms(10),
+            decision_interval: Time::from_ms(50),
+            average: 5,
+            alpha: 0.4,
+            nonces: 1024,
+            expiry: Time::from_secs(1),
+            linger: Time::from_ms(100),
+            auth: true,
+            secret: "midpath".to_owned(),
+            delayed_ack: DelayedAck(1),
+            min_rto: Time::from_secs(1),
+            receive_window: Bytes(1 << 30),
+        }
+    }
+}
+
+/// §III-B: α must be below π/(4√2).
+const MAX_ALPHA: f64 = std::f64::consts::PI / (4.0 * std::f64::consts::SQRT_2);
+
+impl Params {
+    /// Whether the network can live by these.
+    pub fn check(&self) -> Result<(), SpecError> {
+        require((0.0..1.0).contains(&self.low), "low", "a share from 0 to below 1")?;
+        require(self.detours <= 2, "detours", "0, 1 or 2")?;
+        require(self.probe_interval >= Time::from_us(1), "probe_interval", "at least 1 us")?;
+        let spaced = self.decision_interval.0 >= self.probe_interval.0.saturating_mul(5);
+        require(spaced, "decision_interval", "at least five times probe_interval (§III-A)")?;
+        require(self.decision_interval <= Time::from_secs(3600), "decision_interval", "at most an hour")?;
+        require((1..=1000).contains(&self.average), "average", "from 1 to 1000 intervals")?;
+        let stable = self.alpha > 0.0 && self.alpha < MAX_ALPHA;
+        require(stable, "alpha", "above 0 and below π/(4√2) = 0.5553 (§III-B)")?;
+        require((1..=1 << 20).contains(&self.nonces), "nonces", "from 1 to 1048576")?;
+        require(
+            !self.expiry.is_zero() && self.expiry <= Time::from_secs(3600),
+            "expiry",
+            "above zero, at most an hour",
+        )?;
+        require(!self.linger.is_zero() && self.linger <= self.expiry, "linger", "above zero, at most expiry")
+    }
+
+    /// What the two ends take from TCP.
+    pub fn tcp(&self) -> TcpParams {
+        TcpParams {
+            delayed_ack: self.delayed_ack,
+            min_rto: self.min_rto,
+            receive_window: self.receive_window,
+            // §III-C: "the fast-recovery mechanism at the sender is disabled". No number of duplicate ACKs means loss.
+            dup_thresh: u32::MAX,
+            ..TcpParams::default()
+        }
+    }
+}

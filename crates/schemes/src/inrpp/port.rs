@@ -1,0 +1,412 @@
+//! The interface (§II-A): buffer, custody cache and state machine. `port/ack.rs` has algorithm 1, `port/detours.rs` the probes and detours.
+//!
+//! **Draining.** In closed loop each ACK releases one packet upstream, so what a cache holds stays what it is, and each flow that
+//! starts later adds what it sends before its first ACK tells it to slow down. With `drain` a port above S_high sets *hold* on the
+//! slow-downs of flows that have more than their part of S_high: their ACKs release nothing until the cache is back at S_high.
+
+mod ack;
+mod detours;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use midpath_core::packet::{Kind, NodeId, Packet, PacketId, PortId};
+use midpath_core::queue::Limit;
+use midpath_core::roles::{Backlog, Drop, Inbound, Port, PortCtx, PortSpec};
+use midpath_core::units::{Bytes, Rate, Time};
+
+use super::auth::{Keys, Line};
+use super::cache::Cache;
+use super::detour::{Around, Path};
+use super::header::{Direction, Nonce, Option4, is_ack, is_inrpp};
+use super::load::{Gains, Load, Notice};
+use super::nonces::Store;
+use super::params::{Notify, Params};
+use super::state::{Machine, Note, State, Thresholds};
+
+/// Control packets that wait at most. Ours: a hundred neighbours' probes and answers in one interval.
+const MAX_URGENT: usize = 256;
+
+/// What all ports of a network have in common.
+#[derive(Debug, Clone)]
+pub struct Config {
+    cache: Limit,
+    high: Option<Limit>,
+    low: f64,
+    buffer: Limit,
+    tcp_cache: Limit,
+    backpressure: bool,
+    drain: bool,
+    notify: Notify,
+    gains: Gains,
+    decision: Time,
+    nonces: usize,
+    expiry: Time,
+    linger: Time,
+    keys: Keys,
+}
+
+impl Config {
+    /// From parameters that have been checked.
+    pub fn new(p: &Params) -> Config {
+        // The usual weight of a moving average that reaches back n intervals: 2/(n+1).
+        let weight = 2.0 / (f64::from(p.average) + 1.0);
+        Config {
+            cache: p.cache,
+            high: p.high,
+            low: p.low,
+            buffer: p.buffer,
+            tcp_cache: p.tcp_cache,
+            backpressure: p.backpressure,
+            drain: p.drain,
+            notify: p.notify,
+            gains: Gains { alpha: p.alpha, interval: p.probe_interval, weight },
+            decision: p.decision_interval,
+            nonces: p.nonces,
+            expiry: p.expiry,
+            linger: p.linger,
+            keys: Keys::new(p.auth, &p.secret),
+        }
+    }
+}
+
+/// A limit in bytes on a link; packets count as full ones.
+fn bytes(limit: Limit, rate: Rate, mtu: u32) -> Bytes {
+    let bound = limit.bound(rate);
+    Bytes(bound.bytes.min(bound.packets.saturating_mul(u64::from(mtu))))
+}
+
+/// What a port of this rate may hold.
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    cache: Thresholds,
+    buffer: u64,
+    other: u64,
+}
+
+impl Limits {
+    fn new(config: &Config, rtt: Time, rate: Rate, mtu: u32) -> Limits {
+        let of = |limit| bytes(limit, rate, mtu);
+        let size = of(config.cache);
+        let cache = match config.high {
+            Some(high) => Thresholds::given(size, of(high), config.low),
+            None => Thresholds::by_rule(size, rtt, rate, config.low),
+        };
+        // A buffer without room for a packet would never send one straight through.
+        Limits {
+            cache,
+            buffer: of(config.buffer).0.max(u64::from(mtu)),
+            other: of(config.tcp_cache).0.max(u64::from(mtu)),
+        }
+    }
+}
+
+/// A first-in first-out queue that knows its bytes.
+#[derive(Debug, Default)]
+struct Fifo {
+    queue: VecDeque<PacketId>,
+    bytes: u64,
+    /// Bytes that aren't INRPP's.
+    other: u64,
+}
+
+/// What happened at a port, for gauges.
+#[derive(Debug, Clone, Copy, Default)]
+struct Counts {
+    /// INRPP packets that came to a full cache.
+    refused: u64,
+    /// Packets sent around the link.
+    detoured: u64,
+    /// Times that B was entered.
+    pressed: u64,
+}
+
+/// One interface, both directions.
+pub struct InrppPort {
+    config: Arc<Config>,
+    me: (NodeId, PortId),
+    peer: NodeId,
+    host: bool,
+    /// The peer is a host.
+    edge: bool,
+    rtt: Time,
+    limits: Limits,
+    /// Control packets go first: they are few and small.
+    urgent: Fifo,
+    buffer: Fifo,
+    cache: Cache,
+    machine: Machine,
+    nonce: Nonce,
+    store: Store,
+    line: Line,
+    load: Load,
+    detoured: Load,
+    /// Who has probed for this port lately, and when: routers by number, ports of this node with bit 32 set.
+    contenders: BTreeMap<u64, Time>,
+    paths: Vec<Path>,
+    /// With 2-hop detours: for routers two links away, the first port that leads there, not back to this port's peer.
+    second: BTreeMap<NodeId, PortId>,
+    probe_at: Time,
+    decide_at: Time,
+    revive_at: Time,
+    counts: Counts,
+}
+
+impl InrppPort {
+    /// A port with its detours.
+    pub fn new(config: Arc<Config>, spec: &PortSpec, around: Around) -> InrppPort {
+        let limits = Limits::new(&config, spec.rtt, spec.link.rate, spec.link.mtu);
+        InrppPort {
+            me: (spec.node, spec.port),
+            peer: spec.peer,
+            host: spec.host,
+            edge: spec.edge,
+            rtt: spec.rtt,
+            limits,
+            urgent: Fifo::default(),
+            buffer: Fifo::default(),
+            cache: Cache::new(spec.link.mtu),
+            machine: Machine::default(),
+            nonce: Nonce(config.keys.alias(spec.node, spec.port.0, 0)),
+            store: Store::new(config.nonces, config.expiry),
+            line: Line::default(),
+            load: Load::default(),
+            detoured: Load::default(),
+            contenders: BTreeMap::new(),
+            paths: around.ways.into_iter().map(Path::new).collect(),
+            second: around.second,
+            probe_at: Time::MAX,
+            decide_at: Time::MAX,
+            revive_at: Time::MAX,
+            counts: Counts::default(),
+            config,
+        }
+    }
+
+    /// The state of the interface.
+    pub fn state(&self) -> State {
+        self.machine.state()
+    }
+
+    /// Looks at the occupancy (algorithm 1, lines 2–13).
+    #[inline]
+    fn look(&mut self, now: Time) {
+        let before = self.machine.state();
+        let after = self.machine.look(self.cache.stored().custody, &self.limits.cache, now, self.config.linger);
+        self.counts.pressed += u64::from(after == State::Backpressure && before != after);
+    }
+
+    /// What ends every call: the state, the board, the timer.
+    fn settle(&mut self, ctx: &mut PortCtx<'_>) {
+        self.look(ctx.now);
+        let at = self.next_detour(ctx).min(self.machine.expires()).min(self.store.expires()).min(self.revive_at);
+        ctx.wake_at(at);
+        self.publish(ctx);
+    }
+
+    fn publish(&self, ctx: &mut PortCtx<'_>) {
+        let notice = Notice {
+            push: self.machine.state() == State::Push,
+            contenders: self.contenders.len() as u32,
+            queue: u32::try_from(self.buffer.bytes).unwrap_or(u32::MAX),
+            load: self.load,
+            detoured: self.detoured,
+        };
+        ctx.publish(notice.words());
+    }
+
+    /// A packet of a closed-loop flow that has not been heard of here yet carries a stored nonce: "downstream nodes cache packets with the nonce".
+    fn gate_by_nonce(&mut self, key: super::cache::Key, packet: &Packet, now: Time) {
+        if self.host || self.store.is_empty() || packet.payload == 0 || self.cache.is_gated(key) {
+            return;
+        }
+        let Some(option) = packet.header::<Option4>().filter(|o| o.direction == Direction::Data) else { return };
+        if let Some(nonce) = option.nonces.iter().find(|n| self.store.contains(*n)) {
+            self.cache.gate(key, nonce, now);
+            self.revive_at = self.revive_at.min(now.saturating_add(self.config.expiry));
+        }
+    }
+
+    /// Whether a packet goes straight to the buffer: nothing that may be sent waits in the cache (Fig. 7, arrow 4).
+    fn cuts_through(&self, key: super::cache::Key, packet: &Packet) -> bool {
+        let room = self.buffer.bytes + u64::from(packet.size) <= self.limits.buffer;
+        // Packets without payload belong to no loop: the sender's own ACKs must not wait for it.
+        let free = packet.payload == 0 || !self.cache.is_gated(key);
+        room && free && !self.cache.ready()
+    }
+
+    /// Whether the partition that the packet belongs to has room (§V-A).
+    fn has_room(&self, packet: &Packet) -> bool {
+        let (size, stored) = (u64::from(packet.size), self.cache.stored());
+        if is_inrpp(packet) {
+            return stored.custody + size <= self.limits.cache.size;
+        }
+        self.buffer.other + stored.other + size <= self.limits.other
+    }
+
+    fn buffer_in(&mut self, id: PacketId, packet: &Packet) {
+        self.buffer.bytes += u64::from(packet.size);
+        self.buffer.other += if is_inrpp(packet) { 0 } else { u64::from(packet.size) };
+        self.buffer.queue.push_back(id);
+    }
+
+    fn buffer_out(&mut self, ctx: &PortCtx<'_>) -> Option<PacketId> {
+        let id = self.buffer.queue.pop_front()?;
+        let packet = &ctx.pool[id];
+        self.buffer.bytes -= u64::from(packet.size);
+        self.buffer.other -= if is_inrpp(packet) { 0 } else { u64::from(packet.size) };
+        Some(id)
+    }
+
+    fn urgent_in(&mut self, id: PacketId, ctx: &mut PortCtx<'_>) {
+        if self.urgent.queue.len() >= MAX_URGENT {
+            return ctx.drop(id, Drop::Queue);
+        }
+        self.urgent.bytes += u64::from(ctx.pool[id].size);
+        self.urgent.queue.push_back(id);
+    }
+
+    fn urgent_out(&mut self, ctx: &PortCtx<'_>) -> Option<PacketId> {
+        let id = self.urgent.queue.pop_front()?;
+        self.urgent.bytes -= u64::from(ctx.pool[id].size);
+        Some(id)
+    }
+
+    /// A packet leaves: it is counted, and what it says to the neighbour is signed.
+    fn seal(&mut self, id: PacketId, ctx: &mut PortCtx<'_>) {
+        let packet = &mut ctx.pool[id];
+        self.load.sent(packet.size, ctx.now, &self.config.gains);
+        // A tag that says less than this link's end: the packet is on a detour.
+        let size = if packet.via == u32::MAX || packet.via == self.me.0.0 { 0 } else { packet.size };
+        self.detoured.sent(size, ctx.now, &self.config.gains);
+        if packet.kind == Kind::Control {
+            return self.sign_control(id, ctx);
+        }
+        if is_ack(packet) {
+            self.sign_note(id, ctx);
+        } else if self.config.notify == Notify::Data && is_inrpp(packet) && packet.payload > 0 {
+            self.tag_data(id, ctx);
+        }
+    }
+
+    fn limits_again(&mut self, rate: Rate, mtu: u32) {
+        self.limits = Limits::new(&self.config, self.rtt, rate, mtu);
+    }
+}
+
+impl Port for InrppPort {
+    fn outbound(&mut self, id: PacketId, ctx: &mut PortCtx<'_>) {
+        let packet = ctx.pool[id];
+        if packet.kind == Kind::Control {
+            return self.urgent_in(id, ctx);
+        }
+        let key = (packet.flow, packet.src);
+        self.gate_by_nonce(key, &packet, ctx.now);
+        let before = self.machine.state();
+        if self.cuts_through(key, &packet) && (is_inrpp(&packet) || self.has_room(&packet)) {
+            self.buffer_in(id, &packet);
+        } else if self.has_room(&packet) {
+            self.cache.push(key, id, &packet);
+        } else {
+            self.counts.refused += u64::from(is_inrpp(&packet));
+            return ctx.drop(id, Drop::Queue);
+        }
+        self.look(ctx.now);
+        if before != self.machine.state() || self.wants_detours() {
+            self.settle(ctx);
+        }
+    }
+
+    fn poll_transmit(&mut self, ctx: &mut PortCtx<'_>) -> Option<PacketId> {
+        self.read_letters(ctx);
+        let id = match self.urgent_out(ctx) {
+            Some(id) => Some(id),
+            None => self.buffer_out(ctx).or_else(|| self.cache.pop(ctx.pool)),
+        };
+        if let Some(id) = id {
+            self.seal(id, ctx);
+        }
+        self.settle(ctx);
+        id
+    }
+
+    fn inbound(&mut self, id: PacketId, ctx: &mut PortCtx<'_>) -> Inbound {
+        if ctx.pool[id].kind == Kind::Control {
+            return self.on_control(id, ctx);
+        }
+        if is_ack(&ctx.pool[id]) {
+            self.on_ack(id, ctx);
+        }
+        Inbound::Forward
+    }
+
+    fn on_timer(&mut self, ctx: &mut PortCtx<'_>) {
+        self.read_letters(ctx);
+        while let Some(nonce) = self.store.expire(ctx.now) {
+            self.cache.open(nonce);
+        }
+        if ctx.now >= self.revive_at {
+            self.revive(ctx.now);
+        }
+        self.run_detours(ctx);
+        self.settle(ctx);
+    }
+
+    fn on_link(&mut self, ctx: &mut PortCtx<'_>) {
+        let link = ctx.link();
+        self.limits_again(link.rate, link.mtu);
+        self.settle(ctx);
+    }
+
+    fn backlog(&self) -> Backlog {
+        let stored = self.cache.stored();
+        Backlog {
+            packets: (self.urgent.queue.len() + self.buffer.queue.len()) as u64 + stored.packets,
+            bytes: self.urgent.bytes + self.buffer.bytes + stored.custody + stored.other,
+        }
+    }
+
+    fn reset(&mut self, ctx: &mut PortCtx<'_>) {
+        let waiting = std::mem::take(&mut self.urgent).queue.into_iter().chain(std::mem::take(&mut self.buffer).queue);
+        waiting.for_each(|id| ctx.drop(id, Drop::Fault));
+        self.cache.clear(|id| ctx.drop(id, Drop::Fault));
+        self.machine = Machine::default();
+        // A new alias, so that what neighbours stored under the old one runs out.
+        self.nonce = Nonce(self.config.keys.alias(self.me.0, self.me.1.0, ctx.now.0));
+        self.store.clear();
+        self.line.reset();
+        (self.load, self.detoured) = (Load::default(), Load::default());
+        self.contenders.clear();
+        self.paths.iter_mut().for_each(|p| *p = Path::new(p.way));
+        (self.probe_at, self.decide_at, self.revive_at) = (Time::MAX, Time::MAX, Time::MAX);
+        self.settle(ctx);
+    }
+
+    fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
+        let stored = self.cache.stored();
+        let c = &self.counts;
+        out.push(("state", f64::from(self.machine.state() as u8)));
+        out.push(("cache_bytes", stored.custody as f64));
+        out.push(("closed_loop", f64::from(u8::from(self.cache.closed()))));
+        out.push(("detour_rate", self.paths.iter().map(|p| p.rate * 8.0).sum()));
+        out.push(("detoured", c.detoured as f64));
+        out.push(("backpressures", c.pressed as f64));
+        out.push(("cache_refused", c.refused as f64));
+        out.push(("nonces", self.store.len() as f64));
+        out.push(("forged", self.line.forged as f64));
+        out.push(("replayed", self.line.replayed as f64));
+    }
+}
+
+impl InrppPort {
+    /// What an ACK that comes in now is to be told; nothing where backpressure is off or goes by data.
+    fn own_note(&self) -> Option<Note> {
+        let speaks = self.config.backpressure && self.config.notify == Notify::Acks;
+        if speaks { self.machine.note() } else { None }
+    }
+
+    fn revive(&mut self, now: Time) {
+        self.cache.revive(now.saturating_sub(self.config.expiry), now);
+        self.revive_at = if self.cache.closed() { now.saturating_add(self.config.expiry) } else { Time::MAX };
+    }
+}

@@ -1,0 +1,116 @@
+//! Algorithm 1: what an ACK that comes in through the interface of its data changes, and what it is told.
+
+use midpath_core::packet::{Flags, PacketId};
+use midpath_core::roles::PortCtx;
+
+use super::InrppPort;
+use crate::inrpp::cache::Key;
+use crate::inrpp::header::{NOTE, Option4, Slow, notifies};
+use crate::inrpp::state::Note;
+
+impl InrppPort {
+    /// ACK-Processing(interface, ACK).
+    pub(super) fn on_ack(&mut self, id: PacketId, ctx: &mut PortCtx<'_>) {
+        // Lines 2–13.
+        self.look(ctx.now);
+        let packet = ctx.pool[id];
+        // The handshake is no ACK of data: "new flows enter the system in open-loop mode" (§II-B).
+        let own = self.own_note().filter(|_| !packet.flags.has(Flags::SYN));
+        if own.is_none() && !notifies(&packet) {
+            return;
+        }
+        let Some(mut option) = packet.header::<Option4>() else { return };
+        let had = option.notifies();
+        if had && !self.trusts(&packet, &option) {
+            (option.slow, option.cancel) = (None, None);
+        }
+        // The lane of the data that this ACK is about.
+        let key = (packet.flow, packet.dst);
+        if !self.host {
+            self.obey(key, &mut option, ctx);
+        }
+        self.tell(key, own, &mut option);
+        (option.number, option.mac) = (0, 0); // signed anew when it leaves
+        let packet = &mut ctx.pool[id];
+        packet.size = packet.size + if option.notifies() { NOTE } else { 0 } - if had { NOTE } else { 0 };
+        packet.set_header(&option);
+        self.settle(ctx);
+    }
+
+    /// §V-C: a notification counts when the neighbour has signed it, and hosts have none to give: "the endpoints do not originate
+    /// slow-down notifications".
+    fn trusts(&mut self, packet: &midpath_core::packet::Packet, option: &Option4) -> bool {
+        if self.config.keys.on() && self.edge {
+            self.line.forged += 1;
+            return false;
+        }
+        self.line.verify(&self.config.keys, self.peer, self.me.0, packet, option)
+    }
+
+    /// Lines 14–26: what the hop downstream asks for.
+    fn obey(&mut self, key: Key, option: &mut Option4, ctx: &PortCtx<'_>) {
+        // Lines 19–22: the request was for this hop. The nonce stays on the ACK for the sender.
+        if let Some(slow) = option.slow.take() {
+            // Line 16.
+            if let Some(evicted) = self.store.add(slow.nonce, ctx.now) {
+                self.cache.open(evicted);
+            }
+            self.cache.gate(key, slow.nonce, ctx.now);
+            self.revive_at = self.revive_at.min(ctx.now.saturating_add(self.config.expiry));
+            // Lines 17 and 18. The node asks for a packet after this call.
+            if !slow.hold {
+                self.cache.grant(key, 1);
+            }
+        }
+        // Lines 23–25; line 27: the cancellation goes on to the sender, which stops echoing the nonce.
+        if let Some(nonce) = option.cancel
+            && self.store.remove(nonce)
+        {
+            self.cache.open(nonce);
+        }
+    }
+
+    /// Lines 4 and 8: what this interface has to say to the hop upstream, under its own nonce. (In the algorithm a slow-down that is passed
+    /// on keeps the nonce of the interface downstream; then a cancellation of this interface's nonce would undo nothing upstream.)
+    fn tell(&mut self, key: Key, own: Option<Note>, option: &mut Option4) {
+        match own {
+            Some(Note::SlowDown) => {
+                let hold = self.config.drain
+                    && self.cache.stored().custody > self.limits.cache.high
+                    && self.cache.above_share(key, self.limits.cache.high);
+                option.slow = Some(Slow { nonce: self.nonce, hold });
+                option.nonces.add(self.nonce);
+            }
+            Some(Note::Cancel) => {
+                option.cancel = Some(self.nonce);
+                option.nonces.remove(self.nonce);
+            }
+            None => {}
+        }
+    }
+
+    /// Signs the notification on an ACK that leaves through this port.
+    pub(super) fn sign_note(&mut self, id: PacketId, ctx: &mut PortCtx<'_>) {
+        let packet = ctx.pool[id];
+        if !notifies(&packet) {
+            return;
+        }
+        if let Some(mut option) = packet.header::<Option4>() {
+            self.line.sign(&self.config.keys, ctx.now, self.me.0, self.peer, &packet, &mut option);
+            ctx.pool[id].set_header(&option);
+        }
+    }
+
+    /// The variant for asymmetric paths (§II-A, note): nonce and cancellation go on the data.
+    pub(super) fn tag_data(&mut self, id: PacketId, ctx: &mut PortCtx<'_>) {
+        if !self.config.backpressure {
+            return;
+        }
+        let (Some(note), Some(mut option)) = (self.machine.note(), ctx.pool[id].header::<Option4>()) else { return };
+        match note {
+            Note::SlowDown => option.far_slow = Some(self.nonce),
+            Note::Cancel => option.far_cancel = Some(self.nonce),
+        }
+        ctx.pool[id].set_header(&option);
+    }
+}

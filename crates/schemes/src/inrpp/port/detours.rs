@@ -1,0 +1,196 @@
+//! Probes, feedback and detours (§III-A, §III-B).
+
+use midpath_core::packet::{FlowId, Kind, NodeId, Packet, PacketId, PortId};
+use midpath_core::roles::{Drop, Inbound, PortCtx};
+use midpath_core::units::Time;
+
+use super::InrppPort;
+use crate::inrpp::header::{CONTROL, Control, Feedback, Signed};
+use crate::inrpp::load::Notice;
+use crate::inrpp::state::State;
+
+/// Letters between the ports of a node: "somebody detours through you", and "an answer to your probe".
+const CONTENDER: u64 = 1;
+const ANSWER: u64 = 2;
+
+/// Marks a contender as a port of the same node.
+const LOCAL: u64 = 1 << 32;
+
+/// Contenders that a port remembers. Ours: above any router's number of ports.
+const MAX_CONTENDERS: usize = 1024;
+
+impl InrppPort {
+    /// Whether there is anything that detours would help with: packets that may be sent wait in the cache.
+    pub(super) fn wants_detours(&self) -> bool {
+        !self.paths.is_empty() && self.cache.ready() && self.machine.state() != State::Push
+    }
+
+    /// When the next thing about detours is to be done.
+    pub(super) fn next_detour(&mut self, ctx: &PortCtx<'_>) -> Time {
+        if !self.wants_detours() {
+            (self.probe_at, self.decide_at) = (Time::MAX, Time::MAX);
+            return Time::MAX;
+        }
+        if self.probe_at == Time::MAX {
+            // It begins now; what was learned before counts while it is fresh.
+            let fresh = ctx.now.saturating_sub(self.config.decision);
+            for path in self.paths.iter_mut().filter(|p| p.heard.is_none_or(|(_, at)| at < fresh)) {
+                (path.rate, path.heard) = (0.0, None);
+            }
+            (self.probe_at, self.decide_at) = (ctx.now, Time::MAX);
+        }
+        let open = self.paths.iter().filter(|p| p.open(self.in_push(p.way.port, ctx))).map(|p| p.next_at).min();
+        self.probe_at.min(self.decide_at).min(open.unwrap_or(Time::MAX))
+    }
+
+    fn in_push(&self, port: PortId, ctx: &PortCtx<'_>) -> bool {
+        Notice::read(ctx.published(port)).push
+    }
+
+    /// Does what is due: packets, decisions, probes.
+    pub(super) fn run_detours(&mut self, ctx: &mut PortCtx<'_>) {
+        if !self.wants_detours() {
+            return;
+        }
+        if ctx.now >= self.decide_at {
+            self.decide(ctx);
+        }
+        for i in 0..self.paths.len() {
+            self.detour(i, ctx);
+        }
+        if ctx.now >= self.probe_at {
+            self.probe(ctx);
+        }
+    }
+
+    /// Equation (3) for each detour, with the feedback of its own first interface beside that of the detour router.
+    fn decide(&mut self, ctx: &PortCtx<'_>) {
+        let after = ctx.now.saturating_sub(self.config.decision);
+        for path in &mut self.paths {
+            let port = path.way.port;
+            let local = Notice::read(ctx.published(port));
+            let local = local.feedback(ctx.links[usize::from(port.0)].rate, ctx.now, &self.config.gains);
+            path.decide(local, after);
+        }
+        self.decide_at = ctx.now.saturating_add(self.config.decision);
+    }
+
+    /// Sends what is due through one detour, tagged with the original next hop (§III-A).
+    fn detour(&mut self, i: usize, ctx: &mut PortCtx<'_>) {
+        let way = self.paths[i].way;
+        while ctx.now >= self.paths[i].next_at && self.paths[i].open(self.in_push(way.port, ctx)) {
+            let Some(id) = self.cache.pop_for_detour(ctx.pool) else { return };
+            let packet = &mut ctx.pool[id];
+            packet.via = self.peer.0;
+            self.paths[i].sent(packet.size, ctx.now);
+            self.counts.detoured += 1;
+            ctx.sibling(way.port, id);
+        }
+    }
+
+    /// Every T_p: asks along every detour, and tells its first interface that it is wanted.
+    fn probe(&mut self, ctx: &mut PortCtx<'_>) {
+        for i in 0..self.paths.len() {
+            let way = self.paths[i].way;
+            let control =
+                Control::Probe { origin: self.me.0, port: self.me.1.0, target: self.peer, more: u8::from(way.two) };
+            ctx.post(way.port, [CONTENDER, LOCAL | u64::from(self.me.1.0), 0, 0]);
+            self.say(control, way.port, ctx);
+        }
+        self.probe_at = ctx.now.saturating_add(self.config.gains.interval);
+    }
+
+    /// Sends a control packet to the neighbour behind `port`; that port signs it.
+    fn say(&self, control: Control, port: PortId, ctx: &mut PortCtx<'_>) {
+        let peer = ctx.links[usize::from(port.0)].peer;
+        let mut packet = Packet::new(FlowId(u32::MAX), self.me.0, peer, CONTROL);
+        packet.kind = Kind::Control;
+        packet.set_header(&Signed { control, number: 0, mac: 0 });
+        ctx.emit(port, packet);
+    }
+
+    /// Signs a control packet that leaves through this port.
+    pub(super) fn sign_control(&mut self, id: PacketId, ctx: &mut PortCtx<'_>) {
+        if let Some(signed) = ctx.pool[id].header::<Signed>() {
+            let signed = self.line.sign_control(&self.config.keys, ctx.now, self.me.0, self.peer, signed.control);
+            ctx.pool[id].set_header(&signed);
+        }
+    }
+
+    /// A control packet has come in.
+    pub(super) fn on_control(&mut self, id: PacketId, ctx: &mut PortCtx<'_>) -> Inbound {
+        let Some(signed) = ctx.pool[id].header::<Signed>() else { return Inbound::Drop(Drop::Policy) };
+        if !self.line.verify_control(&self.config.keys, self.peer, self.me.0, &signed) {
+            return Inbound::Drop(Drop::Policy);
+        }
+        match signed.control {
+            Control::Probe { origin, port, target, more } => self.answer(origin, port, target, more, ctx),
+            Control::Feedback { origin, port, target, feedback } => self.hear(origin, port, target, feedback, ctx),
+        }
+        Inbound::Consume
+    }
+
+    /// A neighbour asks what it may send to `target` through this node. The probe goes back with the feedback, or on to
+    /// the second router of a 2-hop detour.
+    fn answer(&mut self, origin: NodeId, port: u16, target: NodeId, more: u8, ctx: &mut PortCtx<'_>) {
+        let behind =
+            |n: NodeId, ctx: &PortCtx<'_>| ctx.links.iter().position(|l| l.peer == n).map(|i| PortId(i as u16));
+        if let Some(to) = behind(target, ctx) {
+            ctx.post(to, [CONTENDER, u64::from(origin.0), 0, 0]);
+            ctx.kick(to);
+            let feedback = self.feedback_of(to, ctx);
+            return self.say(Control::Feedback { origin, port, target, feedback }, ctx.me, ctx);
+        }
+        if more == 0 {
+            return;
+        }
+        let Some(on) = self.second.get(&target).copied() else { return };
+        ctx.post(on, [CONTENDER, u64::from(origin.0), 0, 0]);
+        self.say(Control::Probe { origin, port, target, more: 0 }, on, ctx);
+    }
+
+    fn feedback_of(&self, port: PortId, ctx: &PortCtx<'_>) -> Feedback {
+        let notice = Notice::read(ctx.published(port));
+        notice.feedback(ctx.links[usize::from(port.0)].rate, ctx.now, &self.config.gains)
+    }
+
+    /// An answer: for a port of this node, or to be handed back to who asked, with this interface's own word added.
+    fn hear(&mut self, origin: NodeId, port: u16, target: NodeId, feedback: Feedback, ctx: &mut PortCtx<'_>) {
+        if origin == self.me.0 {
+            let push = u64::from(feedback.push) << 8;
+            let words =
+                [ANSWER | push | u64::from(self.me.1.0) << 16, 0, feedback.up.to_bits(), feedback.down.to_bits()];
+            if usize::from(port) < ctx.links.len() && ctx.links[usize::from(port)].peer == target {
+                ctx.post(PortId(port), words);
+            }
+        } else if let Some(back) = ctx.links.iter().position(|l| l.peer == origin) {
+            let both = feedback.and(self.feedback_of(ctx.me, ctx));
+            self.say(Control::Feedback { origin, port, target, feedback: both }, PortId(back as u16), ctx);
+        }
+    }
+
+    /// Reads what siblings have left.
+    pub(super) fn read_letters(&mut self, ctx: &mut PortCtx<'_>) {
+        while let Some([what, a, b, c]) = ctx.letter() {
+            if what == CONTENDER {
+                if self.contenders.len() < MAX_CONTENDERS {
+                    self.contenders.insert(a, ctx.now);
+                }
+                continue;
+            }
+            let feedback = Feedback { push: what >> 8 & 1 == 1, up: f64::from_bits(b), down: f64::from_bits(c) };
+            let first = self.decide_at == Time::MAX;
+            if let Some(path) = self.paths.iter_mut().find(|p| u64::from(p.way.port.0) == what >> 16) {
+                path.heard = Some((feedback, ctx.now));
+            }
+            if first && self.probe_at != Time::MAX {
+                self.decide_at = ctx.now; // the first decision waits for no interval
+            }
+        }
+        // N of equation (2): who has probed within the last interval of decisions.
+        let old = ctx.now.saturating_sub(self.config.decision);
+        if self.contenders.values().any(|at| *at < old) {
+            self.contenders.retain(|_, at| *at >= old);
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! The states of an interface: figure 3, and lines 2 to 13 of algorithm 1.
+
+use midpath_core::units::{Bytes, Rate, Time};
+
+/// The operational state of an interface (§II-A).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+#[repr(u8)]
+pub enum State {
+    /// P: the cache is empty, packets go straight to the wire.
+    #[default]
+    Push = 0,
+    /// S&D: what exceeds the link is stored, and detoured where there is room.
+    StoreAndDetour = 1,
+    /// B: the cache is filled beyond S_high; the hop upstream is to slow down.
+    Backpressure = 2,
+    /// DB: the cache has drained below S_low; the hop upstream may stop slowing down.
+    DisableBackpressure = 3,
+}
+
+/// The thresholds of a cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Thresholds {
+    /// Size of the cache.
+    pub size: u64,
+    /// S_high.
+    pub high: u64,
+    /// S_low.
+    pub low: u64,
+}
+
+impl Thresholds {
+    /// The paper's rule (§II-B): S_high = size − RTT × C. Where that leaves less than half of the cache (a cache of less
+    /// than two bandwidth-delay products) S_high is half of the size, as in §IV-E.
+    pub fn by_rule(size: Bytes, rtt: Time, rate: Rate, low: f64) -> Thresholds {
+        let high = size.0.saturating_sub(rate.bytes_in(rtt).0).max(size.0 / 2);
+        Thresholds::given(size, Bytes(high), low)
+    }
+
+    /// S_high as given, and S_low as a share of it.
+    pub fn given(size: Bytes, high: Bytes, low: f64) -> Thresholds {
+        let high = high.0.min(size.0);
+        Thresholds { size: size.0, high, low: (high as f64 * low) as u64 }
+    }
+}
+
+/// What an ACK is to be told after the state has been looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Note {
+    /// Slow down.
+    SlowDown,
+    /// Stop slowing down.
+    Cancel,
+}
+
+/// An interface's state, and how long the transitional one lasts.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Machine {
+    state: State,
+    /// In DB: when its timer expires (algorithm 1, line 5).
+    until: Time,
+}
+
+impl Machine {
+    /// The state now.
+    #[inline]
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// When it must be looked at again although nothing happens.
+    #[inline]
+    pub fn expires(&self) -> Time {
+        if self.state == State::DisableBackpressure { self.until } else { Time::MAX }
+    }
+
+    /// Looks at the cache's occupancy. `linger` is how long DB lasts.
+    ///
+    /// Called at every ACK, as algorithm 1 does, and whenever the occupancy has changed: with the last ACKs lost, a port that only
+    /// looks at ACKs would stay in backpressure for ever. Where the algorithm's lines and the text contradict each other the
+    /// text and figure 3 count: line 9 would leave B as soon as S is back at S_high, without a cancellation, and
+    /// line 2 would then never hold; "once the occupancy drops below S_low, interface i leaves the Backpressure state" (§II-A.3).
+    #[inline]
+    pub fn look(&mut self, occupancy: u64, t: &Thresholds, now: Time, linger: Time) -> State {
+        self.state = match self.state {
+            // Lines 2, 3, 5.
+            State::Backpressure if occupancy < t.low || occupancy == 0 => {
+                self.until = now.saturating_add(linger);
+                State::DisableBackpressure
+            }
+            State::Backpressure => State::Backpressure,
+            // Lines 6, 7: also out of DB (§II-A.4).
+            _ if occupancy > t.high => State::Backpressure,
+            State::DisableBackpressure if now < self.until => State::DisableBackpressure,
+            // Lines 9, 10.
+            _ if occupancy > 0 => State::StoreAndDetour,
+            // Line 12.
+            _ => State::Push,
+        };
+        self.state
+    }
+
+    /// Lines 4 and 8: what the next ACK is told. Line 4 cancels on one ACK; here every ACK until the timer expires carries the
+    /// cancellation, for several neighbours may have been slowed down, and an ACK can be lost.
+    #[inline]
+    pub fn note(&self) -> Option<Note> {
+        match self.state {
+            State::Backpressure => Some(Note::SlowDown),
+            State::DisableBackpressure => Some(Note::Cancel),
+            State::Push | State::StoreAndDetour => None,
+        }
+    }
+}
