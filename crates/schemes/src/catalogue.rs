@@ -7,7 +7,7 @@ use midpath_core::roles::Scheme;
 use midpath_core::spec::SpecError;
 use serde_json::Value;
 
-use crate::{fcp, inrpp, rcp, tcp, udp};
+use crate::{fcp, inrpp, rcp, tcp, udp, xcp};
 
 /// A scheme, or which parameter is wrong.
 pub type Built = Result<Arc<dyn Scheme>, SpecError>;
@@ -39,6 +39,7 @@ impl Catalogue {
             .with_params::<fcp::FcpParams>("fcp", fcp::build)
             .with_params::<rcp::RcpParams>("rcp", tcp::build)
             .with_params::<inrpp::Params>("inrpp", inrpp::build)
+            .with_params::<xcp::XcpParams>("xcp", tcp::build)
             .with_params::<udp::UdpParams>("udp", udp::build)
     }
 
@@ -103,7 +104,7 @@ mod tests {
         let catalogue = Catalogue::standard();
         assert_eq!(
             catalogue.names().collect::<Vec<_>>(),
-            ["cubic", "dctcp", "fcp", "fixed-window", "inrpp", "newreno", "rcp", "udp"]
+            ["cubic", "dctcp", "fcp", "fixed-window", "inrpp", "newreno", "rcp", "udp", "xcp"]
         );
         for name in catalogue.names() {
             for params in [json!(null), json!({})] {
@@ -158,6 +159,7 @@ mod tests {
         let shared = own_keys(&tcp::NewRenoParams::default());
         let shared: Vec<&str> = shared.iter().map(String::as_str).filter(|k| *k != "delayed_ack").collect();
         documented(include_str!("../../../docs/schemes/rcp.md"), &rcp::RcpParams::default(), &shared);
+        documented(include_str!("../../../docs/schemes/xcp.md"), &xcp::XcpParams::default(), &shared);
     }
 
     fn own_keys(params: &impl serde::Serialize) -> Vec<String> {

@@ -11,5 +11,6 @@ pub mod params;
 pub mod rcp;
 pub mod tcp;
 pub mod udp;
+pub mod xcp;
 
 pub use catalogue::{Built, Catalogue};

@@ -1,0 +1,132 @@
+//! The sender's window. Everything else of the two ends is TCP's: handshake, ACKs, repair of losses.
+
+use midpath_core::packet::Packet;
+use midpath_core::queue::Discipline;
+use midpath_core::roles::{EndpointCtx, FlowSpec, PortSpec};
+use midpath_core::units::Time;
+
+use super::header::{self, XcpHeader};
+use super::params::XcpParams;
+use super::port::XcpPort;
+use crate::tcp::TcpParams;
+use crate::tcp::cc::{Ack, Congestion, CongestionController, ControllerConfig, Reflect, View, Window};
+
+/// Builds senders and ports.
+#[derive(Debug, Clone, Copy)]
+pub struct XcpConfig {
+    params: XcpParams,
+}
+
+impl XcpConfig {
+    pub(super) fn new(params: XcpParams) -> XcpConfig {
+        XcpConfig { params }
+    }
+}
+
+impl ControllerConfig for XcpConfig {
+    type Controller = Xcp;
+    fn build(&self, tcp: &TcpParams, mss: u32) -> Xcp {
+        let window = f64::from(tcp.initial_window) * f64::from(mss);
+        Xcp { demand: f64::INFINITY, window, rest: 0.0, repairing: false }
+    }
+    fn build_for(&self, tcp: &TcpParams, mss: u32, flow: &FlowSpec) -> Xcp {
+        let demand = flow.rate.map_or(f64::INFINITY, |r| r.as_f64() / 8.0);
+        Xcp { demand, ..self.build(tcp, mss) }
+    }
+    fn header(&self) -> u32 {
+        header::SIZE
+    }
+    fn reflect(&self) -> Option<Reflect> {
+        Some(header::reflect)
+    }
+    fn needs_own_ports(&self) -> bool {
+        true
+    }
+    fn port(&self, _tcp: &TcpParams, spec: &PortSpec) -> Option<Discipline> {
+        Some(Discipline::Timetable(Box::new(XcpPort::new(&self.params, spec.queue.limit(), spec.link.rate))))
+    }
+}
+
+/// The sender's side: the window that packets tell.
+#[derive(Debug, Clone, Copy)]
+pub struct Xcp {
+    /// The most that the flow could use, in bytes per second.
+    demand: f64,
+    /// The window in bytes of payload; during fast recovery the threshold that recovery goes to.
+    window: f64,
+    /// What of that is no whole byte.
+    rest: f64,
+    /// Fast recovery is under way.
+    repairing: bool,
+}
+
+impl Xcp {
+    /// The change of throughput that a packet asks for (§3.2: the sender's demand is spread over the packets of a
+    /// round trip). Nothing, if the answer would come after the last byte is out: as the authors' first simulator.
+    fn request(&self, throughput: f64, rtt: f64, size: f64, unsent: u64) -> f32 {
+        if unsent as f64 <= self.window {
+            return 0.0;
+        }
+        let change = (self.demand - throughput) * size / (throughput * rtt);
+        change.clamp(f64::from(f32::MIN), f64::from(f32::MAX)) as f32
+    }
+}
+
+impl CongestionController for Xcp {
+    /// Only while a timeout's losses are repaired, slow start as TCP's (§3.3: losses are answered as TCP does).
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        if ack.after_rto && window.in_slow_start() {
+            window.grow(ack.acked.min(window.mss) as f64);
+            self.window = window.cwnd as f64;
+        }
+    }
+    fn on_loss(&mut self, window: &Window, congestion: &Congestion) -> u64 {
+        // RFC 5681, equation 4: what was in flight, halved.
+        let threshold = (congestion.flight / 2).max(2 * window.mss);
+        (self.window, self.rest, self.repairing) = (threshold as f64, 0.0, true);
+        threshold
+    }
+    fn on_rto(&mut self, window: &Window, congestion: &Congestion) -> u64 {
+        (self.window, self.rest, self.repairing) = (window.mss as f64, 0.0, false);
+        congestion.flight / 2
+    }
+    fn on_ecn(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
+        window.cwnd / 2
+    }
+    fn on_recovered(&mut self, window: &mut Window, _now: Time) {
+        (self.window, self.repairing) = (window.cwnd as f64, false);
+    }
+
+    /// Data say the window over the round trip and ask for more; everything else says nothing.
+    fn on_send(&mut self, packet: &mut Packet, view: &View, _ctx: &mut EndpointCtx<'_>) {
+        if packet.payload == 0 || view.srtt.is_zero() {
+            return;
+        }
+        let (rtt, size) = (view.srtt.as_secs_f64(), f64::from(packet.size));
+        // On the wire, as ports count.
+        let throughput = self.window * (view.mss + view.overhead) as f64 / view.mss as f64 / rtt;
+        let delta = self.request(throughput, rtt, size, view.unsent);
+        packet.set_header(&XcpHeader { rtt: rtt as f32, throughput: throughput as f32, delta, echo: 0.0 });
+    }
+
+    /// cwnd = max(cwnd + H_feedback, s) (§3.3), with H_feedback = change of throughput × round trip (draft, §3.2.2).
+    fn on_feedback(&mut self, packet: &Packet, window: &mut Window, view: &View, _ctx: &mut EndpointCtx<'_>) {
+        let Some(h) = packet.header::<XcpHeader>() else { return };
+        // An echo of the sender's own wish says that no port on the way has spoken.
+        if h.echo == 0.0 || h.echo >= f32::MAX {
+            return;
+        }
+        let payload = view.mss as f64 / (view.mss + view.overhead) as f64;
+        let change = f64::from(h.echo) * view.srtt.as_secs_f64() * payload;
+        // While losses are repaired, TCP's recovery moves cwnd to its threshold: the network's word moves that.
+        let from = if self.repairing { window.ssthresh } else { window.cwnd };
+        let to = (from as f64 + self.rest + change).max(view.mss as f64);
+        let whole = to.floor();
+        if self.repairing {
+            window.ssthresh = whole as u64;
+        } else {
+            window.set(whole as u64);
+        }
+        (self.window, self.rest) = (to, to - whole);
+    }
+}

@@ -1,0 +1,46 @@
+//! What XCP's packets carry: 20 bytes, four of them format and length, then four numbers of four.
+
+use midpath_core::packet::{EXT_LEN, Header, Packet};
+
+/// Bytes on the wire: the draft's congestion header.
+pub const SIZE: u32 = 20;
+
+/// The congestion header in the form of the draft and of the authors' later simulator: throughput in place of H_cwnd
+/// (it is H_cwnd / H_rtt), and feedback as a change of throughput. Times H_rtt it is the H_feedback of the paper.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct XcpHeader {
+    /// H_rtt in seconds, 0 before the sender knows it and on acknowledgements: ports give it no feedback then.
+    pub rtt: f32,
+    /// The sender's window over its round trip, in bytes per second on the wire.
+    pub throughput: f32,
+    /// The change of throughput: asked for by the sender, lowered by the ports on the way. Bytes per second.
+    pub delta: f32,
+    /// The change that the other direction's packet brought.
+    pub echo: f32,
+}
+
+impl Header for XcpHeader {
+    const TAG: u16 = 2;
+
+    fn encode(&self, out: &mut [u8; EXT_LEN]) {
+        let numbers = [self.rtt, self.throughput, self.delta, self.echo];
+        for (place, number) in out[4..].chunks_exact_mut(4).zip(numbers) {
+            place.copy_from_slice(&number.to_be_bytes());
+        }
+    }
+
+    fn decode(bytes: &[u8; EXT_LEN]) -> Option<XcpHeader> {
+        let number = |at: usize| f32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        let h = XcpHeader { rtt: number(4), throughput: number(8), delta: number(12), echo: number(16) };
+        // Peers are hostile: no infinity, no NaN, and no negative round trip or throughput.
+        let positive = |x: f32| (0.0..=f32::MAX).contains(&x);
+        (positive(h.rtt) && positive(h.throughput) && h.delta.is_finite() && h.echo.is_finite()).then_some(h)
+    }
+}
+
+/// What a receiver makes of it on the acknowledgement: the change goes back, and nothing is asked for that way.
+pub fn reflect(seen: &Packet, ack: &mut Packet) {
+    if let Some(h) = seen.header::<XcpHeader>() {
+        ack.set_header(&XcpHeader { rtt: 0.0, throughput: 0.0, delta: 0.0, echo: h.delta });
+    }
+}

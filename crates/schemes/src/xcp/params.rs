@@ -1,0 +1,57 @@
+//! The parameters of XCP. Each names where its default comes from.
+
+use midpath_core::spec::SpecError;
+use midpath_core::units::Time;
+use serde::{Deserialize, Serialize};
+
+use super::endpoint::XcpConfig;
+use crate::params::require;
+use crate::tcp::params::DelayedAck;
+use crate::tcp::{TcpParams, TcpTable};
+
+/// The parameters of `xcp`: its own, and those of every TCP.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct XcpParams {
+    /// What all TCPs share; an ACK per packet unless said otherwise, for each brings its packet's feedback.
+    #[serde(flatten)]
+    pub tcp: TcpParams,
+    /// How much of the spare capacity is given out per control interval (§3.5.1, §4).
+    pub alpha: f64,
+    /// How much of the persistent queue is drained per control interval (§3.5.1, §4).
+    pub beta: f64,
+    /// Share of the traffic that is moved from flow to flow per control interval (§3.5.2).
+    pub gamma: f64,
+    /// Control interval before any packet has told a round trip, and after one without packets.
+    pub initial_interval: Time,
+    /// Shortest control interval; the persistent queue is judged over two of these at least.
+    pub min_interval: Time,
+}
+
+impl Default for XcpParams {
+    fn default() -> XcpParams {
+        XcpParams {
+            tcp: TcpParams { delayed_ack: DelayedAck(1), ..TcpParams::default() },
+            alpha: 0.4,
+            beta: 0.226,
+            gamma: 0.1,
+            initial_interval: Time::from_ms(50),
+            min_interval: Time::from_ms(1),
+        }
+    }
+}
+
+impl TcpTable for XcpParams {
+    type Config = XcpConfig;
+    fn split(self) -> Result<(TcpParams, XcpConfig), SpecError> {
+        let gain = |x: f64| x.is_finite() && x >= 0.0;
+        require(gain(self.alpha) && self.alpha > 0.0, "alpha", "a positive number")?;
+        require(gain(self.beta), "beta", "a number from 0")?;
+        require(gain(self.gamma) && self.gamma < 1.0, "gamma", "from 0 to below 1")?;
+        let time = Time::from_us(1)..=Time::from_secs(60);
+        require(time.contains(&self.initial_interval), "initial_interval", "from 1 us to 60 s")?;
+        require(time.contains(&self.min_interval), "min_interval", "from 1 us to 60 s")?;
+        Ok((self.tcp, XcpConfig::new(self)))
+    }
+}

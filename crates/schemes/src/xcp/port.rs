@@ -1,0 +1,212 @@
+//! A port's two controllers, and the feedback that they write into packets.
+//!
+//! A timetable port has no timer. The control intervals that have ended are worked off when the next packet arrives; the
+//! results are read by packets only, so none sees the difference. "L n" are the lines of the pseudocode in the draft,
+//! as the authors' later simulator numbers them.
+
+use midpath_core::packet::Packet;
+use midpath_core::queue::{Bound, Limit};
+use midpath_core::roles::{Admission, AdmitCtx, Drop, Verdict};
+use midpath_core::units::{Rate, Time};
+
+use super::header::XcpHeader;
+use super::params::XcpParams;
+use super::queue::PersistentQueue;
+
+/// Longest round trip that counts, in seconds: `XCP_MAX_INTERVAL` of the authors' later simulator.
+const MAX_RTT: f64 = 1.0;
+
+/// A drop-tail port with XCP's efficiency and fairness controllers. Rates are in bytes per second.
+#[derive(Debug, Clone)]
+pub struct XcpPort {
+    params: XcpParams,
+    bound: Bound,
+    capacity: f64,
+    /// The control interval that is running.
+    end: Time,
+    length: Time,
+    /// d: the mean round trip of the last interval, in seconds.
+    rtt: f64,
+    /// Bytes that have arrived in this interval, and those of them that take feedback.
+    input: f64,
+    asking: f64,
+    /// Σ s/x and Σ rtt·s/x over the packets that take feedback: seconds, and seconds squared.
+    sum_inverse: f64,
+    sum_rtt: f64,
+    /// φ, the change of the aggregate, and h, the traffic that is shuffled.
+    aggregate: f64,
+    shuffled: f64,
+    /// What is left to hand out in this interval, each way.
+    residue_pos: f64,
+    residue_neg: f64,
+    /// ξ_p and ξ_n.
+    scale_pos: f64,
+    scale_neg: f64,
+    queue: PersistentQueue,
+}
+
+/// A link that stands still has a byte per second: nothing is divided by zero.
+fn bytes_per_second(rate: Rate) -> f64 {
+    (rate.0 as f64 / 8.0).max(1.0)
+}
+
+impl XcpPort {
+    /// A port of `rate` whose queue holds at most `limit`.
+    pub fn new(params: &XcpParams, limit: Limit, rate: Rate) -> XcpPort {
+        XcpPort::begin(*params, limit.bound(rate), bytes_per_second(rate), Time::ZERO)
+    }
+
+    fn begin(params: XcpParams, bound: Bound, capacity: f64, now: Time) -> XcpPort {
+        let length = params.initial_interval;
+        let end = now.saturating_add(length);
+        XcpPort {
+            params,
+            bound,
+            capacity,
+            end,
+            length,
+            rtt: length.as_secs_f64(),
+            input: 0.0,
+            asking: 0.0,
+            sum_inverse: 0.0,
+            sum_rtt: 0.0,
+            aggregate: 0.0,
+            shuffled: 0.0,
+            residue_pos: 0.0,
+            residue_neg: 0.0,
+            scale_pos: 0.0,
+            scale_neg: 0.0,
+            // Twice the shortest control interval: 2 ms and 1 ms in the authors' simulator.
+            queue: PersistentQueue::new(now, end, 2.0 * params.min_interval.as_secs_f64()),
+        }
+    }
+
+    /// φ of the last control interval, in bytes per second.
+    pub fn aggregate(&self) -> f64 {
+        self.aggregate
+    }
+    /// Feedback that is left to hand out, up and down, in bytes per second.
+    pub fn residues(&self) -> (f64, f64) {
+        (self.residue_pos, self.residue_neg)
+    }
+
+    /// Works off what has ended by `now`, in order of time.
+    #[inline]
+    fn catch_up(&mut self, now: Time) {
+        if now >= self.end {
+            self.close_intervals(now);
+        }
+        self.queue.catch_up(now, self.rtt, self.capacity);
+    }
+
+    fn close_intervals(&mut self, now: Time) {
+        while now >= self.end {
+            self.queue.catch_up(self.end, self.rtt, self.capacity);
+            let silent = self.input == 0.0;
+            self.control();
+            // A silent link goes on in steps of the initial interval, without anything to hand out.
+            let steps = if silent { 1 + (now - self.end).0 / self.length.0 } else { 1 };
+            self.end = self.end.saturating_add(Time(steps * self.length.0));
+        }
+    }
+
+    /// The control interval's end: "L 7" to "L 19".
+    fn control(&mut self) {
+        let y = self.input / self.length.as_secs_f64();
+        // L 7, the mean round trip, each flow counted once: Σ rtt·s/x / Σ s/x.
+        self.rtt = if self.sum_inverse > 0.0 {
+            (self.sum_rtt / self.sum_inverse).max(self.params.min_interval.as_secs_f64())
+        } else {
+            self.params.initial_interval.as_secs_f64()
+        };
+        (self.aggregate, self.shuffled) = if self.input > 0.0 { self.decide(y) } else { (0.0, 0.0) };
+        // L 11, 12: the fairness controller's sums (§3.5.2): positive h + max(φ, 0), negative h + max(−φ, 0).
+        self.residue_pos = self.aggregate.max(0.0) + self.shuffled;
+        self.residue_neg = (-self.aggregate).max(0.0) + self.shuffled;
+        // L 13, §3.5.2: ξ_p = (h + max(φ, 0)) / (d Σ rtt s / cwnd). Each flow gets the same increase.
+        self.scale_pos = quotient(self.residue_pos, self.sum_inverse);
+        // L 14, §3.5.2: ξ_n = (h + max(−φ, 0)) / (d Σ s). Each flow loses in proportion to its throughput. Over
+        // packets that take feedback, not over all traffic as in the simulator: else what ACKs weigh is never taken back.
+        self.scale_neg = quotient(self.residue_neg, self.asking);
+        // L 15 to 18.
+        (self.input, self.asking, self.sum_inverse, self.sum_rtt) = (0.0, 0.0, 0.0, 0.0);
+        self.length = Time::from_secs_f64(self.rtt);
+    }
+
+    /// L 9, 10. §3.5.1: φ = α d S − β Q, and §3.5.2: h = max(0, γ y − |φ|); both per second here, not per interval.
+    fn decide(&self, y: f64) -> (f64, f64) {
+        let p = &self.params;
+        let phi = p.alpha * (self.capacity - y) - p.beta * self.queue.bytes() / self.rtt;
+        (phi, (p.gamma * y - phi.abs()).max(0.0))
+    }
+
+    /// L 1 to 6, what an arriving packet tells. Returns s/x, the packet's share of its flow's time, in seconds.
+    #[inline]
+    fn learn(&mut self, header: &XcpHeader, size: f64) -> f64 {
+        // L 5, 6.
+        let rtt = f64::from(header.rtt).min(MAX_RTT);
+        // No window is smaller than a packet, so s/x is at most a round trip: a stranger cannot claim more.
+        let inverse = (size / f64::from(header.throughput)).min(rtt);
+        self.asking += size;
+        self.sum_inverse += inverse;
+        self.sum_rtt += rtt * inverse;
+        inverse
+    }
+
+    /// L 20 to 31: what this packet gets, and what is left for others.
+    #[inline]
+    fn feedback(&mut self, header: &mut XcpHeader, inverse: f64, size: f64) {
+        let pos = (self.scale_pos * inverse).min(self.residue_pos);
+        let neg = (self.scale_neg * size).min(self.residue_neg);
+        let (asked, change) = (f64::from(header.delta), pos - neg);
+        let (pos, neg) = if asked >= change {
+            header.delta = change as f32;
+            (pos, neg)
+        } else {
+            // Another port gives less: that is booked here, the increase that is not used stays for others.
+            let neg = (neg + (change - asked)).min(self.residue_neg);
+            ((asked + neg).max(0.0), neg)
+        };
+        self.residue_pos = (self.residue_pos - pos).max(0.0);
+        self.residue_neg = (self.residue_neg - neg).max(0.0);
+    }
+}
+
+/// `a / b`, or nothing if there is nobody to share it.
+fn quotient(a: f64, b: f64) -> f64 {
+    if b > 0.0 { a / b } else { 0.0 }
+}
+
+impl Admission for XcpPort {
+    fn admit(&mut self, packet: &mut Packet, ctx: &mut AdmitCtx<'_>) -> Verdict {
+        self.catch_up(ctx.now);
+        self.capacity = bytes_per_second(ctx.rate);
+        let size = f64::from(packet.size);
+        self.input += size;
+        let admitted = self.bound.admits(ctx.backlog, packet.size);
+        let before = ctx.backlog.bytes as f64;
+        self.queue.arrival(ctx.now, before, before + if admitted && ctx.start > ctx.now { size } else { 0.0 });
+        if let Some(mut header) = packet.header::<XcpHeader>()
+            && header.rtt > 0.0
+        {
+            let inverse = self.learn(&header, size);
+            if admitted {
+                self.feedback(&mut header, inverse, size);
+                packet.set_header(&header);
+            }
+        }
+        if admitted { Verdict::Accept } else { Verdict::Drop(Drop::Queue) }
+    }
+
+    fn reset(&mut self) {
+        // A restarted router has forgotten everything; its clock it keeps.
+        let now = self.end.saturating_sub(self.length);
+        *self = XcpPort::begin(self.params, self.bound, self.capacity, now);
+    }
+
+    fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
+        out.push(("aggregate_feedback_bps", 8.0 * self.aggregate));
+        out.push(("shuffled_bps", 8.0 * self.shuffled));
+        out.push(("persistent_queue_bytes", self.queue.bytes()));
+    }
+}

@@ -1,0 +1,57 @@
+use midpath_core::packet::{EXT_LEN, FlowId, Header, NodeId, Packet};
+use proptest::prelude::*;
+
+use crate::xcp::header::{SIZE, XcpHeader, reflect};
+
+const GOOD: XcpHeader = XcpHeader { rtt: 0.1, throughput: 1e6, delta: -5e3, echo: 7.0 };
+
+fn encoded(header: &XcpHeader) -> [u8; EXT_LEN] {
+    let mut bytes = [0; EXT_LEN];
+    header.encode(&mut bytes);
+    bytes
+}
+
+#[test]
+fn it_is_as_long_as_it_says() {
+    let mut bytes = [0xEE; EXT_LEN];
+    GOOD.encode(&mut bytes);
+    assert!(bytes[SIZE as usize..].iter().all(|b| *b == 0xEE));
+    assert_eq!(bytes[16..20], 7.0f32.to_be_bytes());
+}
+
+#[test]
+fn what_is_no_number_is_no_header() {
+    for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+        for h in [
+            XcpHeader { rtt: bad, ..GOOD },
+            XcpHeader { throughput: bad, ..GOOD },
+            XcpHeader { delta: bad, ..GOOD },
+            XcpHeader { echo: bad, ..GOOD },
+        ] {
+            assert_eq!(XcpHeader::decode(&encoded(&h)), None, "{h:?}");
+        }
+    }
+    assert_eq!(XcpHeader::decode(&encoded(&XcpHeader { rtt: -0.1, ..GOOD })), None);
+    assert_eq!(XcpHeader::decode(&encoded(&XcpHeader { throughput: -1.0, ..GOOD })), None);
+}
+
+#[test]
+fn the_receiver_returns_the_change_and_asks_for_none() {
+    let packet = || Packet::new(FlowId(0), NodeId(0), NodeId(1), 1500);
+    let (mut seen, mut ack) = (packet(), packet());
+    reflect(&seen, &mut ack);
+    assert_eq!(ack.header::<XcpHeader>(), None);
+    seen.set_header(&GOOD);
+    reflect(&seen, &mut ack);
+    assert_eq!(ack.header::<XcpHeader>(), Some(XcpHeader { rtt: 0.0, throughput: 0.0, delta: 0.0, echo: -5e3 }));
+}
+
+proptest! {
+    #[test]
+    fn valid_headers_round_trip(
+        rtt in 0.0f32..=f32::MAX, throughput in 0.0f32..=f32::MAX, delta in f32::MIN..=f32::MAX, echo in f32::MIN..=f32::MAX,
+    ) {
+        let header = XcpHeader { rtt, throughput, delta, echo };
+        prop_assert_eq!(XcpHeader::decode(&encoded(&header)), Some(header));
+    }
+}
