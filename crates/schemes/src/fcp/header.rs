@@ -116,6 +116,20 @@ impl FcpHeader {
         };
     }
 
+    /// What the packet holds: its balance in the currency of the domain that it is in (§4.3).
+    #[inline]
+    pub fn holds(&self) -> f64 {
+        f64::from(self.balance) * f64::from(self.exchange)
+    }
+
+    /// What it pays per byte for a link that has told its sender `told`: the minimum of that and of what it holds (§5,
+    /// "Implementation details"), so that neither a wrong round-trip time nor a forgotten price makes much of it. A SYN holds
+    /// nothing yet, and pays what it is about to be told.
+    #[inline]
+    pub fn pays(&self, told: f64) -> f64 {
+        if self.rtt > 0.0 { told.min(self.holds()) } else { told }
+    }
+
     /// What the packet has left to pay with, $/byte: negative when it paid too little (§5).
     pub fn left(&self) -> f64 {
         f64::from(self.balance) - f64::from(self.charged)

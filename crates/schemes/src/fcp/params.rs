@@ -112,7 +112,8 @@ pub struct GroupParams {
     /// A budget that grows in steps.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ramp: Option<Ramp>,
-    /// The largest preload; 1 doubles the budget in a round trip (§4.2, bandwidth stability).
+    /// The largest preload; 1 doubles the budget in a round trip. Without a limit unless said, but 1 with class `stability`
+    /// (§4.2: "end-points limit the maximum preload to 1").
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_preload: Option<f64>,
     /// Whether its senders keep to the protocol.
@@ -207,6 +208,8 @@ pub enum Kind {
     /// One price for all (§4.1).
     #[default]
     Uniform,
+    /// A price of its own for flows of class `stability`, that changes by at most a factor of two in two round trips (§4.2).
+    Stability,
 }
 
 /// The parameters with their names resolved: what endpoints and ports look things up in.
@@ -253,6 +256,11 @@ impl FcpParams {
 }
 
 impl GroupParams {
+    /// The largest preload of its flows.
+    pub fn preload_limit(&self) -> f64 {
+        self.max_preload.unwrap_or(if self.class == Class::Stability { 1.0 } else { f64::INFINITY })
+    }
+
     fn check(&self) -> Result<(), SpecError> {
         require((1e-12..=1e12).contains(&self.weight), "weight", "from 1e-12 to 1e12")?;
         require(self.max_preload.is_none_or(|p| p > 0.0), "max_preload", "above zero")?;

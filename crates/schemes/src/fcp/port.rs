@@ -58,7 +58,8 @@ impl FcpPort {
         let charge = self.pricing.charge(&mut header, packet.size, at);
         // Figure 2: price = price + p. A packet from another domain is told in its sender's currency (§4.3).
         let worth = f64::from(header.exchange);
-        header.add_price(charge.quote / worth, self.minimum);
+        let quote = if charge.quote > self.minimum { charge.quote / worth } else { self.minimum };
+        header.add_price(quote, self.minimum);
         // §5: "every router along the path subtracts its link's price for this packet, p(t − rtt)".
         if charge.told > self.minimum {
             header.charged = (f64::from(header.charged) + charge.told / worth).min(super::header::MAX_PRICE) as f32;

@@ -145,7 +145,7 @@ impl Sender {
         let wanted = self.wanted(view, ctx);
         // What the network reckons with per round trip for a packet like this one, $/s.
         let pays = self.price * f64::from(packet.size) / self.rtt;
-        let limit = self.group.max_preload.unwrap_or(f64::INFINITY);
+        let limit = self.group.preload_limit();
         let preload = match self.group.behaviour {
             Behaviour::Overdraw => return -0.5,
             Behaviour::IdleAgain => (self.target / self.spending).max(1.0),

@@ -1,1 +1,3 @@
 mod header;
+mod script;
+mod stability;

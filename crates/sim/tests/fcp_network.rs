@@ -1,0 +1,137 @@
+//! FCP's network policies (§4.2, §4.3), by the numbers of the paper's figures 20, 22 and 23.
+
+mod common;
+
+use common::{run, run_plain};
+use midpath_sim::{Column, RunOptions, RunOutput};
+
+/// A metric of an entity over time: seconds and values.
+fn track(out: &RunOutput, entity: &str, metric: &str) -> Vec<(f64, f64)> {
+    let series = out.table("series").expect("measured");
+    let is = |name: &str, wanted: &str| -> Vec<bool> {
+        match series.column(name) {
+            Some(Column::Str { dictionary, index }) => {
+                index.iter().map(|i| dictionary[*i as usize] == wanted).collect()
+            }
+            _ => panic!("{name} is a text"),
+        }
+    };
+    let (entities, metrics) = (is("entity", entity), is("metric", metric));
+    let rows = (0..series.rows()).filter(|r| entities[*r] && metrics[*r]);
+    let found: Vec<(f64, f64)> = rows.map(|r| (series.f64("time_s")[r], series.f64("value")[r])).collect();
+    assert!(!found.is_empty(), "no {metric} of {entity}");
+    found
+}
+
+/// The mean of a metric over a time.
+fn mean(track: &[(f64, f64)], from: f64, to: f64) -> f64 {
+    let inside: Vec<f64> = track.iter().filter(|p| p.0 > from && p.0 <= to).map(|p| p.1).collect();
+    inside.iter().sum::<f64>() / inside.len() as f64
+}
+
+/// The largest quotient of two values less than `span` seconds apart.
+fn worst(track: &[(f64, f64)], span: f64) -> f64 {
+    let mut worst: f64 = 1.0;
+    for (i, a) in track.iter().enumerate() {
+        for b in track[i..].iter().take_while(|b| b.0 - a.0 < span) {
+            worst = worst.max((a.1 / b.1).max(b.1 / a.1));
+        }
+    }
+    worst
+}
+
+fn close(x: f64, of: f64, share: f64) -> bool {
+    (x / of - 1.0).abs() <= share
+}
+
+/// Payload of a full packet's bytes on the wire: 1500 of which 52 are TCP/IP's and 32 are FCP's.
+const PAYLOAD: f64 = 1416.0 / 1500.0;
+
+/// Figure 20: 100 Mbps, 100 ms. Flow 0 is the normal one, flow 1 wants stability, flow 2 and 3 are the cross traffic.
+fn figure_20(pricing: &str) -> String {
+    format!(
+        r#"
+scheme = "fcp"
+stop = "8 s"
+[schemes.fcp]
+network = {{ pricing = "{pricing}" }}
+[schemes.fcp.hosts]
+s2 = {{ budget = 50.0 }}
+s3 = {{ budget = 50.0 }}
+[schemes.fcp.groups.stable]
+class = "stability"
+ramp = {{ from = 0.01, factor = 2.0, every = "100 ms", start = "2 s" }}
+[topology]
+generate = "dumbbell"
+pairs = 4
+bottleneck = {{ rate = "100 Mbps", delay = "40 ms" }}
+access = {{ rate = "1 Gbps", delay = "5 ms" }}
+[queue]
+limit = "100 ms"
+[measure]
+series = true
+interval = "10 ms"
+[[flow]]
+from = "s0"
+to = "d0"
+start = "1 s"
+[[flow]]
+from = "s1"
+to = "d1"
+start = "2 s"
+group = "stable"
+[[flow]]
+from = "s2"
+to = "d2"
+start = "3 s"
+stop = "5 s"
+[[flow]]
+from = "s3"
+to = "d3"
+start = "7 s"
+"#
+    )
+}
+
+#[test]
+fn figure_20_the_stability_price_moves_by_no_more_than_two_in_two_round_trips() {
+    let out = run_plain(&figure_20("stability"));
+    let price = |metric: &str| -> Vec<(f64, f64)> {
+        track(&out, "port:r0>r1", metric).into_iter().filter(|p| p.0 > 2.5).collect()
+    };
+    let (stable, normal) = (price("stability_price"), price("price"));
+    // Samples are 10 ms apart: up to 190 ms.
+    assert!(worst(&stable, 0.195) <= 2.0 + 1e-6, "{}", worst(&stable, 0.195));
+    assert!(worst(&normal, 0.2) > 20.0, "{}", worst(&normal, 0.2));
+    let flow =
+        |n: usize, from: f64, to: f64| mean(&track(&out, &format!("flow:{n}"), "goodput_bps"), from, to) / PAYLOAD;
+    // Both have a budget of 1 when the ramp is over; the cross traffic has 50: 1/2, then 1/52 of 100 Mbps each.
+    for n in [0, 1] {
+        assert!(close(flow(n, 6.3, 7.0), 50e6, 0.01), "flow {n}: {}", flow(n, 6.3, 7.0));
+        assert!(close(flow(n, 4.3, 5.0), 100e6 / 52.0, 0.02), "flow {n}: {}", flow(n, 4.3, 5.0));
+    }
+    // The ramp doubles from 0.01 every 100 ms: 1 + 0.64 dollars share the link at 2.9 s, told and spent 200 ms later at most.
+    assert!((15e6..45e6).contains(&flow(1, 2.85, 2.95)), "{}", flow(1, 2.85, 2.95));
+    // 300 ms after the cross traffic came and went the normal flow is where it has to be, the stable one on its way.
+    assert!(flow(0, 3.3, 3.4) < 2.5e6, "{}", flow(0, 3.3, 3.4));
+    assert!(flow(1, 3.3, 3.4) > 20e6, "{}", flow(1, 3.3, 3.4));
+    assert!(flow(0, 5.4, 5.5) > 85e6, "{}", flow(0, 5.4, 5.5));
+    assert!(flow(1, 5.4, 5.5) < 10e6, "{}", flow(1, 5.4, 5.5));
+    assert_eq!(out.summary("lost_packets"), Some(0.0));
+}
+
+/// The control: one price for all throws both flows about.
+#[test]
+fn figure_20_with_one_price_both_flows_are_thrown_about() {
+    let out = run_plain(&figure_20("uniform"));
+    let flow = |n: usize| mean(&track(&out, &format!("flow:{n}"), "goodput_bps"), 3.3, 3.4);
+    assert!(flow(0) < 3e6 && flow(1) < 3e6, "{} {}", flow(0), flow(1));
+}
+
+#[test]
+fn prices_repeat_byte_for_byte_on_any_number_of_threads() {
+    let text = figure_20("stability").replace("stop = \"8 s\"", "stop = \"4 s\"");
+    let one = run_plain(&text);
+    let two = run(&text, &RunOptions { threads: 2, ..RunOptions::default() });
+    assert!(one.repeatable() == two.repeatable());
+}
