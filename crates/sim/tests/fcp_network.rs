@@ -135,3 +135,60 @@ fn prices_repeat_byte_for_byte_on_any_number_of_threads() {
     let two = run(&text, &RunOptions { threads: 2, ..RunOptions::default() });
     assert!(one.repeatable() == two.repeatable());
 }
+
+/// Paris Metro Pricing: flow 1 pays ten times the price, flow 2 is of another scheme and fills the standard queue.
+fn metro(class: &str) -> String {
+    format!(
+        r#"
+scheme = "fcp"
+stop = "10 s"
+[schemes.fcp]
+network = {{ pricing = "metro" }}
+[schemes.fcp.groups.first]
+class = "{class}"
+[topology]
+generate = "dumbbell"
+pairs = 3
+bottleneck = {{ rate = "100 Mbps", delay = "15 ms" }}
+access = {{ rate = "1 Gbps", delay = "5 ms" }}
+[queue]
+limit = "100 ms"
+[measure]
+series = true
+interval = "10 ms"
+[[flow]]
+from = "s0"
+to = "d0"
+[[flow]]
+from = "s1"
+to = "d1"
+group = "first"
+[[flow]]
+from = "s2"
+to = "d2"
+start = "4 s"
+scheme = "newreno"
+"#
+    )
+}
+
+#[test]
+fn metro_sells_a_short_queue_at_ten_times_the_price() {
+    let out = run_plain(&metro("priority"));
+    let flow = |n: usize, from, to| mean(&track(&out, &format!("flow:{n}"), "goodput_bps"), from, to) / PAYLOAD;
+    // Equal budgets, prices 1:10: 10/11 and 1/11 of the link.
+    assert!(close(flow(0, 2.0, 4.0), 100e6 * 10.0 / 11.0, 0.02), "{}", flow(0, 2.0, 4.0));
+    assert!(close(flow(1, 2.0, 4.0), 100e6 / 11.0, 0.02), "{}", flow(1, 2.0, 4.0));
+    // NewReno fills the 100 ms of the standard queue. Whoever pays for priority doesn't wait there: 50 ms and a packet's time.
+    let rtt = |n: usize| mean(&track(&out, &format!("flow:{n}"), "srtt_s"), 8.0, 10.0);
+    assert!(rtt(0) > 0.08, "{}", rtt(0));
+    assert!((0.05..0.052).contains(&rtt(1)), "{}", rtt(1));
+}
+
+/// The control: without priority both wait.
+#[test]
+fn metro_without_priority_waits_with_everybody() {
+    let out = run_plain(&metro("normal"));
+    let rtt = |n: usize| mean(&track(&out, &format!("flow:{n}"), "srtt_s"), 8.0, 10.0);
+    assert!(rtt(0) > 0.08 && rtt(1) > 0.08, "{} {}", rtt(0), rtt(1));
+}

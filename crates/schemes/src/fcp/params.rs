@@ -190,7 +190,7 @@ pub enum Behaviour {
 }
 
 /// How the network prices, and what it enforces.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct NetworkParams {
@@ -198,6 +198,20 @@ pub struct NetworkParams {
     pub pricing: Kind,
     /// Whether edge routers check balances and budgets (§5).
     pub enforcement: bool,
+    /// With `metro`: the priority queue's price in multiples of the standard price. 10 is §4.2's example.
+    pub metro_factor: f64,
+}
+
+impl Default for NetworkParams {
+    fn default() -> NetworkParams {
+        NetworkParams { pricing: Kind::Uniform, enforcement: false, metro_factor: 10.0 }
+    }
+}
+
+impl NetworkParams {
+    fn check(&self) -> Result<(), SpecError> {
+        require((1.0..=1e6).contains(&self.metro_factor), "metro_factor", "from 1 to 1e6")
+    }
 }
 
 /// How links price.
@@ -210,6 +224,8 @@ pub enum Kind {
     Uniform,
     /// A price of its own for flows of class `stability`, that changes by at most a factor of two in two round trips (§4.2).
     Stability,
+    /// A priority queue, at a multiple of the standard price (§4.2, Paris Metro Pricing).
+    Metro,
 }
 
 /// The parameters with their names resolved: what endpoints and ports look things up in.
@@ -242,6 +258,7 @@ impl FcpParams {
         let each = self.tcp.delayed_ack == DelayedAck(1);
         require(each, "delayed_ack", "false: every packet's price comes back on an ACK of its own")?;
         let named = |name: &Option<String>, key: String| name.as_ref().map_or(Ok(()), |n| policy::check(n, &key, &own));
+        self.network.check().map_err(|e| e.under("network"))?;
         for (name, host) in &self.hosts {
             let key = format!("hosts.{name}.budget");
             require(host.budget.is_none_or(positive), &key, "above zero and at most 1e15 $/s")?;

@@ -1,9 +1,11 @@
 //! How networks price: one file for each policy of §4.1 to §4.3.
 
 mod lane;
+mod metro;
 mod stability;
 mod uniform;
 
+pub use metro::{Metro, MetroPort};
 pub use stability::Stability;
 pub use uniform::Uniform;
 
@@ -15,11 +17,20 @@ use super::port::{FcpPort, Pricing};
 
 /// The port that the plan asks for.
 pub fn port(plan: &Plan, spec: &PortSpec) -> Discipline {
-    let rule = plan.rule();
+    if plan.params.network.pricing == Kind::Metro {
+        return Discipline::Held(Box::new(MetroPort::new(spec, |all| Box::new(admission(plan, all)))));
+    }
+    Discipline::Timetable(Box::new(admission(plan, spec)))
+}
+
+/// The rule of a port: it prices, and refuses what finds no room.
+fn admission(plan: &Plan, spec: &PortSpec) -> FcpPort {
+    let (rule, network) = (plan.rule(), &plan.params.network);
     let rtt = spec.rtt.as_secs_f64();
-    let pricing: Box<dyn Pricing> = match plan.params.network.pricing {
+    let pricing: Box<dyn Pricing> = match network.pricing {
         Kind::Uniform => Box::new(Uniform::new(rule, rtt)),
         Kind::Stability => Box::new(Stability::new(rule, rtt)),
+        Kind::Metro => Box::new(Metro::new(rule, network.metro_factor, rtt)),
     };
-    Discipline::Timetable(Box::new(FcpPort::new(spec, pricing, rule.minimum, None)))
+    FcpPort::new(spec, pricing, rule.minimum, None)
 }

@@ -1,3 +1,4 @@
 mod header;
+mod metro;
 mod script;
 mod stability;
