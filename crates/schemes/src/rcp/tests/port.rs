@@ -143,8 +143,11 @@ fn a_restart_forgets() {
     assert!((port.rate() / 1e6 - (1.0 + 0.05 * (1.0 - 0.0))).abs() < 1e-6, "{}", port.rate());
 }
 
+/// A gap in nanoseconds, a size, what waits, and a header's three numbers as bits.
+type Arrival = (u64, u32, u64, Option<(u32, u32, u32)>);
+
 /// Anything that a stranger may send, at any time.
-fn arrivals() -> impl Strategy<Value = Vec<(u64, u32, u64, Option<(u32, u32, u32)>)>> {
+fn arrivals() -> impl Strategy<Value = Vec<Arrival>> {
     let bits = || prop_oneof![any::<u32>(), Just(f32::NAN.to_bits()), Just(1), Just(f32::MAX.to_bits())];
     let rtt = prop_oneof![bits(), (0.0f32..1.0).prop_map(f32::to_bits), Just(MAX_RTT.to_bits())];
     let header = prop::option::of((bits(), bits(), rtt));

@@ -48,7 +48,6 @@ fn interval(port: &mut XcpPort, from: Time, throughputs: &[f32], waiting: u64) -
     let total: u64 = throughputs.iter().map(|x| count(*x)).sum();
     let mut changes = Vec::new();
     let mut n = 0;
-    let mut n = 0;
     for &x in throughputs {
         let mut sum = 0.0;
         for _ in 0..count(x) {
