@@ -184,7 +184,7 @@ pub trait ControllerConfig: Send + Sync + Clone + 'static {
         false
     }
     /// Whether the network stores what it cannot send yet. What nothing later has overtaken is then not lost but waits: a
-    /// timeout repeats the first segment and the holes below what was reported by SACK, and lowers no window.
+    /// timeout repeats the first segment and the holes below what was reported by SACK, and the window is what `on_rto` says.
     fn stores(&self) -> bool {
         false
     }

@@ -8,7 +8,6 @@ use super::{Phase, Sender};
 use crate::tcp::cc::{Ack, CongestionController};
 use crate::tcp::params::Recovery;
 use crate::tcp::prr::{Progress, Prr};
-use crate::tcp::scheme::UNLIMITED;
 
 impl<C: CongestionController> Sender<C> {
     fn prr_on(&self) -> bool {
@@ -160,8 +159,8 @@ impl<C: CongestionController> Sender<C> {
             let congestion = self.congestion(now, self.in_network());
             self.window.ssthresh = self.control.on_rto(&self.window, &congestion).max(2 * mss);
         }
-        // RFC 5681, §3.1: the loss window is one segment.
-        self.window.set(if self.settings.stores { mss * u64::from(UNLIMITED) } else { mss });
+        // RFC 5681, §3.1: the loss window is one segment. Where the network stores, the controller says.
+        self.window.set(if self.settings.stores { self.window.ssthresh } else { mss });
         // RFC 6675, §5.1; RFC 6582, §3.2, step 4. Where the network stores, only what was overtaken is lost.
         self.recover = match self.settings.stores {
             true => self.nxt.min(self.board.highest().max(self.una + mss)),
