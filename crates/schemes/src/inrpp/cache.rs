@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use midpath_core::packet::{FlowId, NodeId, Packet, PacketId, Pool};
 use midpath_core::units::Time;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::header::{Nonce, is_inrpp};
 
@@ -22,8 +22,8 @@ const MAX_CREDITS: u32 = 1 << 16;
 /// Lanes that are gated at most, so that a flood of flows cannot fill the memory. Flows beyond stay in open loop.
 const MAX_GATED: usize = 1 << 16;
 
-/// Packets that a gated lane of which no ACK has been heard for long may send, to start its loop anew. Ours: RFC 6928's initial window,
-/// as such a flow has to find its rate again.
+/// Packets that a gated lane may send to begin its loop when nothing of it is known to be below: no ACK has been heard for long,
+/// or none yet. Ours: RFC 6928's initial window, as such a flow has to find its rate.
 const RESTART: u32 = 10;
 
 #[derive(Debug, Default)]
@@ -33,6 +33,8 @@ struct Lane {
     deficit: u64,
     /// Whether it stands in the round.
     standing: bool,
+    /// Its partition.
+    class: usize,
     gate: Option<Gate>,
 }
 
@@ -48,6 +50,46 @@ struct Gate {
 impl Lane {
     fn may_send(&self) -> bool {
         !self.queue.is_empty() && self.gate.is_none_or(|g| g.credits > 0)
+    }
+}
+
+/// The partitions (§V-A).
+const INRPP: usize = 0;
+const OTHER: usize = 1;
+
+fn class_of(packet: &Packet) -> usize {
+    if is_inrpp(packet) { INRPP } else { OTHER }
+}
+
+/// How long a flow that isn't INRPP's counts after its last packet, at least. Ours: the least RTO of RFC 6298, within which a TCP that has
+/// something to send sends.
+const PRESENT: Time = Time::from_secs(1);
+
+/// Flows remembered at most.
+const MAX_CROWD: usize = 1 << 16;
+
+/// How many flows that aren't INRPP's have sent lately: those of this interval, or of the last if they were more.
+#[derive(Debug, Default)]
+struct Crowd {
+    seen: FxHashSet<Key>,
+    before: u64,
+    since: Time,
+}
+
+impl Crowd {
+    fn see(&mut self, key: Key, now: Time) {
+        if now.saturating_sub(self.since) >= PRESENT {
+            self.before = if now.saturating_sub(self.since) < PRESENT * 2 { self.seen.len() as u64 } else { 0 };
+            self.seen.clear();
+            self.since = now;
+        }
+        if self.seen.len() < MAX_CROWD {
+            self.seen.insert(key);
+        }
+    }
+
+    fn size(&self) -> u64 {
+        self.before.max(self.seen.len() as u64)
     }
 }
 
@@ -67,7 +109,11 @@ pub struct Stored {
 pub struct Cache {
     quantum: u64,
     lanes: FxHashMap<Key, Lane>,
-    round: VecDeque<Key>,
+    /// The lanes that may send, by partition: INRPP's and the others'.
+    rounds: [VecDeque<Key>; 2],
+    /// What each partition has got of the link, in bytes per flow.
+    served: [u64; 2],
+    crowd: Crowd,
     /// Lanes with a gate, in the order in which they got it.
     gated: Vec<Key>,
     stored: Stored,
@@ -79,7 +125,9 @@ impl Cache {
         Cache {
             quantum: u64::from(quantum.max(1)),
             lanes: FxHashMap::default(),
-            round: VecDeque::new(),
+            rounds: [VecDeque::new(), VecDeque::new()],
+            served: [0; 2],
+            crowd: Crowd::default(),
             gated: Vec::new(),
             stored: Stored::default(),
         }
@@ -94,7 +142,7 @@ impl Cache {
     /// Whether anything may be sent.
     #[inline]
     pub fn ready(&self) -> bool {
-        !self.round.is_empty()
+        !(self.rounds[INRPP].is_empty() && self.rounds[OTHER].is_empty())
     }
 
     /// Whether any lane is in closed loop.
@@ -114,13 +162,21 @@ impl Cache {
             && lane.may_send()
         {
             (lane.standing, lane.deficit) = (true, self.quantum);
-            self.round.push_back(key);
+            let class = lane.class;
+            if self.rounds[class].is_empty() {
+                // Who had nothing to send has no claim to what the other has got meanwhile.
+                self.served[class] = self.served[class].max(self.served[1 - class]);
+            }
+            self.rounds[class].push_back(key);
         }
     }
 
     /// Takes a packet in. Whether there is room is the port's business.
     pub fn push(&mut self, key: Key, id: PacketId, packet: &Packet) {
         let lane = self.lanes.entry(key).or_default();
+        if lane.queue.is_empty() {
+            lane.class = class_of(packet);
+        }
         lane.queue.push_back(id);
         lane.bytes += u64::from(packet.size);
         self.account(packet, true);
@@ -129,7 +185,7 @@ impl Cache {
 
     fn account(&mut self, packet: &Packet, comes: bool) {
         let (size, s) = (u64::from(packet.size), &mut self.stored);
-        let bytes = if is_inrpp(packet) { &mut s.custody } else { &mut s.other };
+        let bytes = if class_of(packet) == INRPP { &mut s.custody } else { &mut s.other };
         if comes {
             (*bytes, s.packets) = (*bytes + size, s.packets + 1);
         } else {
@@ -137,37 +193,55 @@ impl Cache {
         }
     }
 
-    /// The next packet, fair among the lanes.
+    /// Counts a flow that isn't INRPP's, whether or not its packet is stored.
+    pub fn see_other(&mut self, key: Key, now: Time) {
+        self.crowd.see(key, now);
+    }
+
+    /// The next packet. The partitions share the link in proportion to their flows, and within each, deficit round robin does.
+    ///
+    /// In proportion to flows, not lanes: TCP's flows have few packets in their short partition, so at most times most of them have no lane,
+    /// and with one round for all they would get far less than the equal share of §V-A.
     pub fn pop(&mut self, pool: &Pool) -> Option<PacketId> {
-        self.pop_if(pool, |_| true)
+        let class = match (self.rounds[INRPP].is_empty(), self.rounds[OTHER].is_empty()) {
+            (true, true) => return None,
+            (false, true) => INRPP,
+            (true, false) => OTHER,
+            (false, false) => usize::from(self.served[OTHER] < self.served[INRPP]),
+        };
+        let id = self.pop_if(class, pool, |_| true)?;
+        let flows = if class == INRPP { self.rounds[INRPP].len() as u64 + 1 } else { self.crowd.size() };
+        // A fixed point of 16 bits: a packet's part is a few bytes where there are many flows.
+        self.served[class] += (u64::from(pool[id].size) << 16) / flows.max(1);
+        Some(id)
     }
 
     /// The next packet that may take a detour: one of INRPP's that isn't on one already (§V-A: TCP's flows use no detours). It
     /// counts against its flow's turn on the main link, so that flows drain at the same rate whichever way their packets go.
     pub fn pop_for_detour(&mut self, pool: &Pool) -> Option<PacketId> {
-        self.pop_if(pool, |p| p.via == u32::MAX && is_inrpp(p))
+        self.pop_if(INRPP, pool, |p| p.via == u32::MAX)
     }
 
-    /// Deficit round robin over the lanes whose head `may` go.
-    fn pop_if(&mut self, pool: &Pool, may: impl Fn(&Packet) -> bool) -> Option<PacketId> {
+    /// Deficit round robin over a partition's lanes whose head `may` go.
+    fn pop_if(&mut self, class: usize, pool: &Pool, may: impl Fn(&Packet) -> bool) -> Option<PacketId> {
         // Once around to top up, once more to find who is first then: a quantum is at least a full packet.
-        for _ in 0..=2 * self.round.len() {
-            let key = *self.round.front()?;
+        for _ in 0..=2 * self.rounds[class].len() {
+            let key = *self.rounds[class].front()?;
             let lane = self.lanes.get_mut(&key)?;
             let head = &pool[*lane.queue.front()?];
             if may(head) {
                 if lane.deficit >= u64::from(head.size) {
-                    return Some(self.take_first(key, pool));
+                    return Some(self.take_first(class, key, pool));
                 }
                 lane.deficit += self.quantum.max(u64::from(head.size));
             }
-            self.round.rotate_left(1);
+            self.rounds[class].rotate_left(1);
         }
         None
     }
 
-    /// Takes the head of the lane that is first in the round.
-    fn take_first(&mut self, key: Key, pool: &Pool) -> PacketId {
+    /// Takes the head of the lane that is first in its round.
+    fn take_first(&mut self, class: usize, key: Key, pool: &Pool) -> PacketId {
         let lane = self.lanes.get_mut(&key).expect("lanes in the round exist");
         let id = lane.queue.pop_front().expect("lanes in the round have packets");
         let size = u64::from(pool[id].size);
@@ -178,7 +252,7 @@ impl Cache {
         }
         if !lane.may_send() {
             lane.standing = false;
-            self.round.pop_front();
+            self.rounds[class].pop_front();
             if lane.queue.is_empty() && lane.gate.is_none() {
                 self.lanes.remove(&key);
             }
@@ -206,7 +280,7 @@ impl Cache {
         if let Some(lane) = self.lanes.get_mut(&key)
             && std::mem::take(&mut lane.standing)
         {
-            self.round.retain(|k| *k != key);
+            self.rounds[lane.class].retain(|k| *k != key);
         }
     }
 
@@ -220,6 +294,14 @@ impl Cache {
     pub fn grant(&mut self, key: Key, credits: u32) {
         if let Some(gate) = self.lanes.get_mut(&key).and_then(|l| l.gate.as_mut()) {
             gate.credits = (gate.credits + credits).min(MAX_CREDITS);
+            self.stand(key);
+        }
+    }
+
+    /// A flow of which nothing is known to be in the loop below may begin one.
+    pub fn restart(&mut self, key: Key) {
+        if let Some(gate) = self.lanes.get_mut(&key).and_then(|l| l.gate.as_mut()) {
+            gate.credits = gate.credits.max(RESTART);
             self.stand(key);
         }
     }
@@ -253,10 +335,9 @@ impl Cache {
                 lane.gate = None;
                 self.lanes.remove(&key);
                 self.gated.retain(|k| *k != key);
-            } else if let Some(gate) = &mut lane.gate {
-                gate.heard = now;
-                gate.credits = gate.credits.max(RESTART);
-                self.stand(key);
+            } else {
+                lane.gate = lane.gate.map(|g| Gate { heard: now, ..g });
+                self.restart(key);
             }
         }
     }
@@ -274,7 +355,8 @@ impl Cache {
         for key in keys {
             self.lanes.remove(&key).into_iter().flat_map(|l| l.queue).for_each(&mut drop);
         }
-        self.round.clear();
+        self.rounds.iter_mut().for_each(VecDeque::clear);
+        (self.served, self.crowd) = ([0; 2], Crowd::default());
         self.gated.clear();
         self.stored = Stored::default();
     }

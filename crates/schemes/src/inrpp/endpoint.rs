@@ -83,12 +83,14 @@ pub struct Ends {
 
 impl ControllerConfig for Ends {
     type Controller = Control;
-    fn build(&self, _tcp: &TcpParams, mss: u32) -> Control {
+    fn build(&self, tcp: &TcpParams, mss: u32) -> Control {
         Control {
             expiry: self.expiry,
             mss: u64::from(mss),
             slowed: Vec::new(),
             asked: Time::ZERO,
+            heard: Time::ZERO,
+            silence: tcp.min_rto,
             echo: Nonces::default(),
             rate: Rate::ZERO,
             sending: true,
@@ -136,6 +138,10 @@ pub struct Control {
     slowed: Vec<Nonce>,
     /// When that was last asked for.
     asked: Time,
+    /// When the last ACK came.
+    heard: Time,
+    /// How long without any ACK is silence: the least RTO.
+    silence: Time,
     /// Nonces to copy to data packets.
     echo: Nonces,
     /// The open-loop rate.
@@ -207,11 +213,14 @@ impl CongestionController for Control {
     fn on_loss(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
         window.cwnd
     }
-    fn on_rto(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
-        // "No ACK arrivals for an entire RTO period: flows will automatically switch back to open-loop mode" (§III-C). The sender
-        // opens the window.
+    fn on_rto(&mut self, window: &Window, congestion: &Congestion) -> u64 {
+        // "No ACK arrivals for an entire RTO period: flows will automatically switch back to open-loop mode" (§III-C). While ACKs
+        // arrive, one segment is missing, and the loop goes on.
+        if congestion.now < self.heard.saturating_add(self.silence) {
+            return window.cwnd;
+        }
         self.slowed.clear();
-        window.cwnd
+        OPEN
     }
     fn on_ecn(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
         window.cwnd
@@ -233,6 +242,7 @@ impl CongestionController for Control {
         if option.direction != Direction::Ack {
             return;
         }
+        self.heard = ctx.now;
         let cancel = [option.cancel, option.far_cancel];
         cancel.into_iter().flatten().for_each(|n| {
             self.echo.remove(n);

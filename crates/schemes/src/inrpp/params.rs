@@ -62,7 +62,8 @@ pub struct Params {
     pub nonces: usize,
     /// How long a slow-down holds without being heard again. Ours: 1 s, the least RTO (RFC 6298), after which senders give up waiting, too.
     pub expiry: Time,
-    /// How long cancellations are sent (algorithm 1, line 5). Ours: 100 ms, longer than the usual gap between a flow's ACKs.
+    /// How long the state Disable-Backpressure lasts (algorithm 1, line 5). Ours: 100 ms, a round trip of most networks. Cancellations are
+    /// sent for as long as `expiry`, after which nobody upstream waits for one.
     pub linger: Time,
     /// Authentication of notifications between neighbours (§V-C).
     pub auth: bool,

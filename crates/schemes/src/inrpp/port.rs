@@ -22,7 +22,7 @@ use super::header::{Direction, Nonce, Option4, is_ack, is_inrpp};
 use super::load::{Gains, Load, Notice};
 use super::nonces::Store;
 use super::params::{Notify, Params};
-use super::state::{Machine, Note, State, Thresholds};
+use super::state::{Lasting, Machine, Note, State, Thresholds};
 
 /// Control packets that wait at most. Ours: a hundred neighbours' probes and answers in one interval.
 const MAX_URGENT: usize = 256;
@@ -42,7 +42,7 @@ pub struct Config {
     decision: Time,
     nonces: usize,
     expiry: Time,
-    linger: Time,
+    lasting: Lasting,
     keys: Keys,
 }
 
@@ -64,7 +64,7 @@ impl Config {
             decision: p.decision_interval,
             nonces: p.nonces,
             expiry: p.expiry,
-            linger: p.linger,
+            lasting: Lasting { state: p.linger, cancel: p.expiry },
             keys: Keys::new(p.auth, &p.secret),
         }
     }
@@ -192,7 +192,7 @@ impl InrppPort {
     #[inline]
     fn look(&mut self, now: Time) {
         let before = self.machine.state();
-        let after = self.machine.look(self.cache.stored().custody, &self.limits.cache, now, self.config.linger);
+        let after = self.machine.look(self.cache.stored().custody, &self.limits.cache, now, self.config.lasting);
         self.counts.pressed += u64::from(after == State::Backpressure && before != after);
     }
 
@@ -223,6 +223,7 @@ impl InrppPort {
         let Some(option) = packet.header::<Option4>().filter(|o| o.direction == Direction::Data) else { return };
         if let Some(nonce) = option.nonces.iter().find(|n| self.store.contains(*n)) {
             self.cache.gate(key, nonce, now);
+            self.cache.restart(key);
             self.revive_at = self.revive_at.min(now.saturating_add(self.config.expiry));
         }
     }
@@ -302,6 +303,9 @@ impl Port for InrppPort {
         }
         let key = (packet.flow, packet.src);
         self.gate_by_nonce(key, &packet, ctx.now);
+        if !is_inrpp(&packet) {
+            self.cache.see_other(key, ctx.now);
+        }
         let before = self.machine.state();
         if self.cuts_through(key, &packet) && (is_inrpp(&packet) || self.has_room(&packet)) {
             self.buffer_in(id, &packet);
@@ -400,9 +404,9 @@ impl Port for InrppPort {
 
 impl InrppPort {
     /// What an ACK that comes in now is to be told; nothing where backpressure is off or goes by data.
-    fn own_note(&self) -> Option<Note> {
+    fn own_note(&self, now: Time) -> Option<Note> {
         let speaks = self.config.backpressure && self.config.notify == Notify::Acks;
-        if speaks { self.machine.note() } else { None }
+        if speaks { self.machine.note(now) } else { None }
     }
 
     fn revive(&mut self, now: Time) {

@@ -58,6 +58,17 @@ pub struct Machine {
     state: State,
     /// In DB: when its timer expires (algorithm 1, line 5).
     until: Time,
+    /// Until when ACKs carry the cancellation.
+    cancel_until: Time,
+}
+
+/// How long DB and its cancellations last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lasting {
+    /// The state.
+    pub state: Time,
+    /// The cancellations: as long as a slow-down holds that nobody has cancelled.
+    pub cancel: Time,
 }
 
 impl Machine {
@@ -73,18 +84,19 @@ impl Machine {
         if self.state == State::DisableBackpressure { self.until } else { Time::MAX }
     }
 
-    /// Looks at the cache's occupancy. `linger` is how long DB lasts.
+    /// Looks at the cache's occupancy.
     ///
     /// Called at every ACK, as algorithm 1 does, and whenever the occupancy has changed: with the last ACKs lost, a port that only
     /// looks at ACKs would stay in backpressure for ever. Where the algorithm's lines and the text contradict each other the
     /// text and figure 3 count: line 9 would leave B as soon as S is back at S_high, without a cancellation, and
     /// line 2 would then never hold; "once the occupancy drops below S_low, interface i leaves the Backpressure state" (§II-A.3).
     #[inline]
-    pub fn look(&mut self, occupancy: u64, t: &Thresholds, now: Time, linger: Time) -> State {
+    pub fn look(&mut self, occupancy: u64, t: &Thresholds, now: Time, lasting: Lasting) -> State {
         self.state = match self.state {
             // Lines 2, 3, 5.
             State::Backpressure if occupancy < t.low || occupancy == 0 => {
-                self.until = now.saturating_add(linger);
+                self.until = now.saturating_add(lasting.state);
+                self.cancel_until = now.saturating_add(lasting.cancel);
                 State::DisableBackpressure
             }
             State::Backpressure => State::Backpressure,
@@ -99,14 +111,15 @@ impl Machine {
         self.state
     }
 
-    /// Lines 4 and 8: what the next ACK is told. Line 4 cancels on one ACK; here every ACK until the timer expires carries the
-    /// cancellation, for several neighbours may have been slowed down, and an ACK can be lost.
+    /// Lines 4 and 8: what the next ACK is told. Line 4 cancels on one ACK. Here every ACK does, also after the transitional
+    /// state, for as long as a hop upstream may still hold packets back: several may have been slowed down, an ACK can be lost, and
+    /// one that waits in a queue downstream may come late.
     #[inline]
-    pub fn note(&self) -> Option<Note> {
+    pub fn note(&self, now: Time) -> Option<Note> {
         match self.state {
             State::Backpressure => Some(Note::SlowDown),
-            State::DisableBackpressure => Some(Note::Cancel),
-            State::Push | State::StoreAndDetour => None,
+            _ if now < self.cancel_until => Some(Note::Cancel),
+            _ => None,
         }
     }
 }

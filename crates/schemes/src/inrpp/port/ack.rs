@@ -15,7 +15,7 @@ impl InrppPort {
         self.look(ctx.now);
         let packet = ctx.pool[id];
         // The handshake is no ACK of data: "new flows enter the system in open-loop mode" (§II-B).
-        let own = self.own_note().filter(|_| !packet.flags.has(Flags::SYN));
+        let own = self.own_note(ctx.now).filter(|_| !packet.flags.has(Flags::SYN));
         if own.is_none() && !notifies(&packet) {
             return;
         }
@@ -106,7 +106,9 @@ impl InrppPort {
         if !self.config.backpressure {
             return;
         }
-        let (Some(note), Some(mut option)) = (self.machine.note(), ctx.pool[id].header::<Option4>()) else { return };
+        let (Some(note), Some(mut option)) = (self.machine.note(ctx.now), ctx.pool[id].header::<Option4>()) else {
+            return;
+        };
         match note {
             Note::SlowDown => option.far_slow = Some(self.nonce),
             Note::Cancel => option.far_cancel = Some(self.nonce),
