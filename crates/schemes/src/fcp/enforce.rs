@@ -1,23 +1,126 @@
-//! Enforcement at the network's edge (§5).
+//! Enforcement at the network's edge (§5): that senders pay what they were told, stay within their budget, and do what they
+//! announce (§6.1.3).
+//!
+//! It happens where a router has a host at the other end, with state per host and none per flow. [`Egress`] looks at what leaves
+//! the network: whether packets still have something of their balance. [`Ingress`] looks at what the host sends: the budget, and
+//! promises. What an egress edge has found out travels "upstream to drop packets near the source" (§5) as a bit in the echoes
+//! of the packets: the edge through which an echo enters writes it, so no host can; the edge through which the echo leaves
+//! towards the sender reads it.
+
+mod egress;
+mod ingress;
+mod promise;
+mod second;
 
 use midpath_core::packet::Packet;
-use midpath_core::roles::Drop;
+use midpath_core::roles::{Drop, PortSpec};
 use midpath_core::units::Time;
 
 use super::header::FcpHeader;
+use super::params::Plan;
+pub use egress::Egress;
+pub use ingress::Ingress;
 
-/// What a router remembers about the host at the other end of an edge port.
-pub struct Edge {}
+/// What a router remembers about the host at the other end of an edge port, and about those who send to it.
+pub struct Edge {
+    ingress: Ingress,
+    egress: Egress,
+}
 
 impl Edge {
-    /// A packet leaves the network here.
-    pub fn leave(&mut self, _packet: &Packet, _header: &FcpHeader, _now: Time) -> Result<(), Drop> {
-        Ok(())
+    /// The edge that `plan` asks for at this port, if it is one.
+    pub fn new(plan: &Plan, spec: &PortSpec) -> Option<Edge> {
+        if !plan.params.network.enforcement || spec.host || !spec.edge {
+            return None;
+        }
+        let startup = f64::from(plan.params.startup_packets) * f64::from(spec.link.mtu);
+        Some(Edge {
+            ingress: Ingress::new(spec.peer, plan.budget(spec.peer), startup),
+            egress: Egress::new(plan.params.minimum_price),
+        })
     }
+
+    /// A packet leaves the network here, after the last link has charged it.
+    pub fn leave(&mut self, packet: &Packet, header: &FcpHeader, now: Time) -> Result<(), Drop> {
+        self.egress.check(packet, header, now)
+    }
+
     /// A packet enters the network here.
-    pub fn enter(&mut self, _packet: &Packet, _header: &FcpHeader, _now: Time) -> Result<(), Drop> {
+    pub fn enter(&mut self, packet: &Packet, header: &FcpHeader, now: Time) -> Result<(), Drop> {
+        self.ingress.check(packet, header, now)
+    }
+
+    /// An echo enters the network here: says to the sender's edge what this one thinks of the sender.
+    pub fn echo_enters(&mut self, packet: &mut Packet, header: &FcpHeader, now: Time) -> Result<(), Drop> {
+        self.ingress.check_echo(packet)?;
+        let refused = self.egress.refuses(packet.dst, now);
+        if refused != header.refused {
+            packet.set_header(&FcpHeader { refused, ..*header });
+        }
         Ok(())
     }
+
+    /// An echo leaves the network here, for the host that sent what it answers.
+    pub fn echo_leaves(&mut self, packet: &Packet, header: &FcpHeader, now: Time) {
+        self.ingress.heard(packet, header, now);
+    }
+
     /// Forgets everything.
-    pub fn reset(&mut self) {}
+    pub fn reset(&mut self) {
+        self.ingress.reset();
+        self.egress.reset();
+    }
+}
+
+/// How long somebody who was caught is kept out.
+///
+/// Ours: two seconds, twice as long each further time, at most 64 s; 64 s without offence make a clean slate. A mistake costs
+/// little, and who goes on is out nearly all the time: of every 64 s the few in which it is caught again.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Penalty {
+    until: Time,
+    offences: u32,
+}
+
+impl Penalty {
+    const MOST: u32 = 6;
+
+    /// Whether it holds now.
+    pub fn holds(&self, now: Time) -> bool {
+        now < self.until
+    }
+
+    /// It starts, or starts again.
+    pub fn start(&mut self, now: Time) {
+        let clean = now >= self.until.saturating_add(Time::from_secs(1 << Penalty::MOST));
+        self.offences = if clean { 1 } else { (self.offences + 1).min(Penalty::MOST) };
+        self.until = now.saturating_add(Time::from_secs(1 << self.offences));
+    }
+
+    /// It has been announced again by somebody else.
+    pub fn extend(&mut self, now: Time) {
+        if !self.holds(now) {
+            self.start(now);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn penalties_double_and_are_forgotten() {
+        let mut p = Penalty::default();
+        assert!(!p.holds(Time::ZERO));
+        let mut now = Time::from_secs(1);
+        for seconds in [2, 4, 8, 16, 32, 64, 64] {
+            p.start(now);
+            assert!(p.holds(now + Time::from_ms(seconds * 1000 - 1)));
+            now += Time::from_secs(seconds);
+            assert!(!p.holds(now));
+        }
+        p.start(now + Time::from_secs(65));
+        assert!(!p.holds(now + Time::from_secs(67)));
+    }
 }

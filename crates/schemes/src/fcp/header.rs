@@ -52,6 +52,8 @@ pub struct FcpHeader {
     pub class: Class,
     /// It is the echo on an acknowledgement.
     pub echo: bool,
+    /// On an echo: an edge drops this sender's packets, for it pays too little (§5).
+    pub refused: bool,
 }
 
 /// Bytes that the header takes on the wire.
@@ -68,11 +70,17 @@ impl Header for FcpHeader {
         out[24..28].copy_from_slice(&self.nonce.to_be_bytes());
         out[28..30].copy_from_slice(&self.tenant.to_be_bytes());
         out[30] = self.class as u8;
-        out[31] = u8::from(self.echo);
+        out[31] = u8::from(self.echo) | u8::from(self.refused) << 1;
     }
 
     fn decode(bytes: &[u8; EXT_LEN]) -> Option<FcpHeader> {
         let word = |i: usize| f32::from_be_bytes([bytes[4 * i], bytes[4 * i + 1], bytes[4 * i + 2], bytes[4 * i + 3]]);
+        let (echo, refused) = match bytes[31] {
+            0 => (false, false),
+            1 => (true, false),
+            3 => (true, true),
+            _ => return None,
+        };
         let header = FcpHeader {
             rtt: word(0),
             price: word(1),
@@ -85,11 +93,8 @@ impl Header for FcpHeader {
             class: [Class::Normal, Class::Stability, Class::Deadline, Class::Priority]
                 .into_iter()
                 .find(|c| *c as u8 == bytes[30])?,
-            echo: match bytes[31] {
-                0 => false,
-                1 => true,
-                _ => return None,
-            },
+            echo,
+            refused,
         };
         header.sane().then_some(header)
     }

@@ -183,7 +183,7 @@ pub enum Behaviour {
     Idle,
     /// It preloads its budget again and again, and sends nothing.
     IdleAgain,
-    /// It announces to spend less, and goes on as before.
+    /// When it spends its budget, it announces to spend less, and goes on as before.
     Overdraw,
     /// It claims to pay a tenth of what it was told, and sends at ten times its share.
     Underpay,

@@ -70,6 +70,13 @@ impl FcpPort {
             None => Ok(()),
         }
     }
+
+    /// The edge sees what its host is told.
+    fn tell(&mut self, packet: &Packet, now: Time) {
+        if let (Some(edge), Some(header)) = (&mut self.edge, packet.header::<FcpHeader>()) {
+            edge.echo_leaves(packet, &header, now);
+        }
+    }
 }
 
 impl Admission for FcpPort {
@@ -80,6 +87,7 @@ impl Admission for FcpPort {
             Some(header) => self.price(packet, header, &at),
             None => {
                 self.pricing.pass(packet.size, &at);
+                self.tell(packet, ctx.now);
                 Ok(())
             }
         };
@@ -97,7 +105,8 @@ impl Admission for FcpPort {
 
     fn inbound(&mut self, packet: &mut Packet, now: Time) -> Result<(), Drop> {
         match (&mut self.edge, packet.header::<FcpHeader>()) {
-            (Some(edge), Some(header)) if !header.echo => edge.enter(packet, &header, now),
+            (Some(edge), Some(header)) if header.echo => edge.echo_enters(packet, &header, now),
+            (Some(edge), Some(header)) => edge.enter(packet, &header, now),
             _ => Ok(()),
         }
     }

@@ -147,8 +147,9 @@ impl Sender {
         let pays = self.price * f64::from(packet.size) / self.rtt;
         let limit = self.group.preload_limit();
         let preload = match self.group.behaviour {
-            Behaviour::Overdraw => return -0.5,
-            Behaviour::IdleAgain => (self.target / self.spending).max(1.0),
+            Behaviour::Overdraw if self.spending >= 0.9 * self.target => return -0.5,
+            // All of it, again with each of its few packets.
+            Behaviour::IdleAgain => self.target / pays,
             _ => self.announced.next(wanted, self.spending, pays).min(limit),
         };
         self.announced.push(self.nonce, preload * pays);
@@ -209,6 +210,7 @@ impl CongestionController for Sender {
             tenant: self.group.tenant,
             class: self.group.class,
             echo: false,
+            refused: false,
         });
     }
 

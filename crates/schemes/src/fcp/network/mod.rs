@@ -12,6 +12,7 @@ pub use uniform::Uniform;
 use midpath_core::queue::Discipline;
 use midpath_core::roles::PortSpec;
 
+use super::enforce::Edge;
 use super::params::{Kind, Plan};
 use super::port::{FcpPort, Pricing};
 
@@ -32,5 +33,5 @@ fn admission(plan: &Plan, spec: &PortSpec) -> FcpPort {
         Kind::Stability => Box::new(Stability::new(rule, rtt)),
         Kind::Metro => Box::new(Metro::new(rule, network.metro_factor, rtt)),
     };
-    FcpPort::new(spec, pricing, rule.minimum, None)
+    FcpPort::new(spec, pricing, rule.minimum, Edge::new(plan, spec))
 }

@@ -23,6 +23,7 @@ fn header() -> impl Strategy<Value = FcpHeader> {
             tenant,
             class,
             echo,
+            refused: echo && nonce % 2 == 1,
         })
 }
 

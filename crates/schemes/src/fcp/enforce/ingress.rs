@@ -1,0 +1,215 @@
+//! What a host may send: the budget policer and the check of promises, where its packets enter the network (§5, §6.1.3).
+//!
+//! The paper prints the "modified version of invariant (1) that accounts for preloading" as Σ paid·size·preload ≤ budget over
+//! each (t−1, t]. Read literally, a packet without a preload would cost nothing. Two sums over a second are meant to stay within
+//! the budget W, and both are policed here:
+//!
+//! - *Spending*, invariant (1): Σ paid·size ≤ W·1 s.
+//! - *Announcing*: Σ paid·size·preload/rtt ≤ W, the term by which a link's estimate (equation 4) runs ahead of what is
+//!   paid. A host whose flows start at w ≥ 0 and end at x with Σx ≤ W announces Σ(x − w) ≤ W in any time, so a second is
+//!   as good as d, which a host's edge could only guess.
+//!
+//! What is beyond is dropped; who tries again and again is kept out, see [`Promise`].
+//!
+//! With both, what equation (4) makes of the host is Σ paid·size/d + Σ paid·size·preload/rtt ≤ 2·W at most: the 1.5 times that it
+//! counts a new budget when all round trips are alike (its preloads stay in the window of two round trips while half of the
+//! window is paid for already), up to twice when they are not.
+
+use midpath_core::packet::{Flags, NodeId, Packet};
+use midpath_core::roles::Drop;
+use midpath_core::units::Time;
+
+use super::Penalty;
+use super::promise::Promise;
+use super::second::Second;
+use crate::fcp::header::FcpHeader;
+
+/// What may be spent beyond the budget, as a share of it. Ours: pacing looks at the price once a packet, so what is spent follows the
+/// price by a packet; the rest of that is in the start-up packets below.
+const SLACK: f64 = 0.1;
+
+/// What may be announced, in multiples of the budget. Ours: announcements that are lost beyond the edge are made again.
+const ANNOUNCED: f64 = 2.0;
+
+/// The largest packet without a round-trip time: a SYN with every option and FCP's header. Ours.
+const SYN_SIZE: u32 = 128;
+
+/// The state of one host.
+#[derive(Debug, Clone)]
+pub struct Ingress {
+    host: NodeId,
+    /// W, $/s.
+    budget: f64,
+    /// Bytes that a flow may send at any price: those of the start-up (§4.1). They also are what is lent to a host that may spend less than
+    /// one packet costs.
+    startup: f64,
+    spent: Second,
+    announced: Second,
+    promise: Promise,
+    /// What the host was told lately, on average, $/byte: what its SYNs cost.
+    price: f64,
+    penalty: Penalty,
+}
+
+impl Ingress {
+    /// The policer of `host`, which may spend `budget` $/s and start flows with `startup` bytes.
+    pub fn new(host: NodeId, budget: f64, startup: f64) -> Ingress {
+        Ingress {
+            host,
+            budget,
+            startup,
+            spent: Second::default(),
+            announced: Second::default(),
+            promise: Promise::new(budget),
+            price: 0.0,
+            penalty: Penalty::default(),
+        }
+    }
+
+    /// Looks at a packet that the host sends; whether it may go on.
+    pub fn check(&mut self, packet: &Packet, header: &FcpHeader, now: Time) -> Result<(), Drop> {
+        // It is from the host, in the host's currency, and no SYN but at the start.
+        if packet.src != self.host || header.exchange != 1.0 || !self.proper(packet, header) {
+            return Err(Drop::Policy);
+        }
+        if self.penalty.holds(now) {
+            return Err(Drop::Policy);
+        }
+        let size = f64::from(packet.size);
+        let (price, rtt) = (f64::from(header.balance), f64::from(header.rtt));
+        let (paid, change) = match rtt > 0.0 {
+            true => (price * size, price * size * f64::from(header.preload) / rtt),
+            false => (self.price * size, 0.0),
+        };
+        if self.promise.count(paid, change, rtt, now) {
+            self.penalty.start(now);
+            return Err(Drop::Policy);
+        }
+        self.within(paid, change, paid / size, now)?;
+        self.spent.add(now, paid);
+        self.announced.add(now, change);
+        Ok(())
+    }
+
+    /// Whether the header is one that an honest sender puts on such a packet.
+    fn proper(&self, packet: &Packet, header: &FcpHeader) -> bool {
+        // Nobody takes back more than it pays (§4.1: "preloads −1 when it is terminating").
+        let preload = f64::from(header.preload);
+        if header.rtt > 0.0 {
+            return preload >= -1.0;
+        }
+        // §4.1: a SYN announces the packets of the first round trip. A link reckons with the average round trip for it, and believes
+        // that it pays: so nothing else may look like one.
+        let announced = preload * f64::from(packet.size);
+        packet.flags.has(Flags::SYN)
+            && packet.payload == 0
+            && packet.size <= SYN_SIZE
+            && announced <= 1.01 * self.startup
+            || packet.payload == 0 && packet.size <= SYN_SIZE && preload == 0.0
+    }
+
+    /// Both sums of the modified invariant.
+    fn within(&mut self, paid: f64, change: f64, price: f64, now: Time) -> Result<(), Drop> {
+        let lent = self.startup * price;
+        let spends = self.spent.sum(now) + paid > (1.0 + SLACK) * self.budget + lent;
+        let announces = change > 0.0 && self.announced.sum(now) + change > ANNOUNCED * self.budget;
+        if spends || announces { Err(Drop::Policy) } else { Ok(()) }
+    }
+
+    /// Looks at an echo that the host sends.
+    pub fn check_echo(&self, packet: &Packet) -> Result<(), Drop> {
+        // An echo pays nothing, so it carries nothing.
+        if packet.src != self.host || packet.payload > 0 { Err(Drop::Policy) } else { Ok(()) }
+    }
+
+    /// Looks at an echo on its way to the host.
+    pub fn heard(&mut self, packet: &Packet, header: &FcpHeader, now: Time) {
+        let told = f64::from(header.price);
+        // An average over about 16 echoes. Ours.
+        self.price += (told - self.price) / 16.0;
+        let rtt = now.saturating_sub(packet.ts_ecr).as_secs_f64();
+        if packet.flags.has(Flags::SYN) && rtt > 0.0 {
+            // §4.1: "upon receiving it, we initialize the budget as price·size·preload/rtt"; the SYN's timestamp comes back with it.
+            let first = told * f64::from(packet.size) * f64::from(header.preload) / rtt;
+            self.promise.announce(first, 0.0, now);
+        }
+        // §5: "this information is then propagated upstream to drop packets near the source".
+        if header.refused {
+            self.penalty.extend(now);
+        }
+    }
+
+    /// Forgets what the host has done.
+    pub fn reset(&mut self) {
+        *self = Ingress::new(self.host, self.budget, self.startup);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use midpath_core::packet::FlowId;
+
+    const PRICE: f32 = 1e-4;
+
+    fn ingress() -> Ingress {
+        Ingress::new(NodeId(0), 1.0, 15_000.0)
+    }
+
+    fn packet(src: u32) -> Packet {
+        let mut packet = Packet::new(FlowId(0), NodeId(src), NodeId(1), 1500);
+        packet.payload = 1448;
+        packet
+    }
+
+    fn header(preload: f32) -> FcpHeader {
+        FcpHeader { rtt: 0.1, balance: PRICE, preload, exchange: 1.0, ..FcpHeader::default() }
+    }
+
+    /// How many of `n` packets in 0.4 s get through, each paying 0.15 $.
+    fn through(n: u64, preload: f32) -> usize {
+        let mut ingress = ingress();
+        (0..n).filter(|i| ingress.check(&packet(0), &header(preload), Time::from_us(i * 400_000 / n)).is_ok()).count()
+    }
+
+    #[test]
+    fn a_second_is_worth_the_budget() {
+        // 1.1 $, and the 10 packets of a start-up: 2.6 $ at 0.15 $ a packet.
+        assert_eq!(through(17, 0.0), 17);
+        assert_eq!(through(100, 0.0), 17);
+    }
+
+    #[test]
+    fn announcements_are_within_the_budget_too() {
+        // 0.15·1/0.1 = 1.5 $/s: one, not two.
+        assert_eq!(through(2, 1.0), 1);
+        assert_eq!(through(2, 0.5), 2);
+        // Nobody takes back more than it pays.
+        assert_eq!(through(2, -1.0), 2);
+        assert_eq!(through(2, -1.5), 0);
+    }
+
+    #[test]
+    fn only_the_hosts_own_packets_in_its_own_currency_enter() {
+        let mut ingress = ingress();
+        assert!(ingress.check(&packet(7), &header(0.0), Time::ZERO).is_err());
+        assert!(ingress.check(&packet(0), &FcpHeader { exchange: 100.0, ..header(0.0) }, Time::ZERO).is_err());
+        // Data are no SYN, and an echo carries none.
+        assert!(ingress.check(&packet(0), &FcpHeader { rtt: 0.0, ..header(0.0) }, Time::ZERO).is_err());
+        assert!(ingress.check_echo(&packet(0)).is_err());
+        let mut syn = packet(0);
+        (syn.payload, syn.size, syn.flags) = (0, 92, Flags::SYN);
+        let start = |preload| FcpHeader { rtt: 0.0, balance: 0.0, preload, ..header(0.0) };
+        assert!(ingress.check(&syn, &start(15_000.0 / 92.0), Time::ZERO).is_ok());
+        assert!(ingress.check(&syn, &start(1e6), Time::ZERO).is_err());
+    }
+
+    #[test]
+    fn a_refusal_from_the_other_edge_holds_here() {
+        let mut ingress = ingress();
+        let echo = FcpHeader { echo: true, refused: true, ..header(0.0) };
+        ingress.heard(&packet(1), &echo, Time::ZERO);
+        assert!(ingress.check(&packet(0), &header(0.0), Time::from_ms(1)).is_err());
+        assert!(ingress.check(&packet(0), &header(0.0), Time::from_ms(2000)).is_ok());
+    }
+}
