@@ -142,14 +142,16 @@ impl Host {
         // Those that demand are served first, the others share what is left as they shared before.
         let demanded: f64 = self.groups.values().filter_map(|p| p.demand).sum();
         let scale = if demanded > policy::MOST * budget { policy::MOST * budget / demanded } else { 1.0 };
-        let others: f64 = self.groups.values().filter(|p| p.demand.is_none()).map(|p| p.fair).sum();
-        let left = budget - demanded * scale;
+        let fair = |demands: bool| -> f64 {
+            self.groups.values().filter(|p| p.demand.is_some() == demands).map(|p| p.fair).sum()
+        };
+        let (of_demanding, of_others) = (fair(true), fair(false));
         for (group, part) in &mut self.groups {
             part.budget = match part.demand {
-                // Alone on its host, a group has it all.
-                Some(demand) if others > 0.0 => demand * scale,
+                Some(demand) if of_others > 0.0 => demand * scale,
+                // Alone on their host, they have it all.
                 Some(demand) => budget * demand / demanded,
-                None => left * part.fair / others,
+                None => part.fair * (budget - demanded * scale) / (budget - of_demanding),
             };
             let view = part.look(&self.accounts, now, looking != Some(*group));
             part.assign(&mut self.accounts, &view);

@@ -198,13 +198,16 @@ pub struct NetworkParams {
     pub pricing: Kind,
     /// Whether edge routers check balances and budgets (§5).
     pub enforcement: bool,
+    /// With uniform pricing: whether an overloaded link whose price is a small part of its paths' catches up at once. Ours, on;
+    /// off is the paper's equation (2) alone.
+    pub catch_up: bool,
     /// With `metro`: the priority queue's price in multiples of the standard price. 10 is §4.2's example.
     pub metro_factor: f64,
 }
 
 impl Default for NetworkParams {
     fn default() -> NetworkParams {
-        NetworkParams { pricing: Kind::Uniform, enforcement: false, metro_factor: 10.0 }
+        NetworkParams { pricing: Kind::Uniform, enforcement: false, catch_up: true, metro_factor: 10.0 }
     }
 }
 

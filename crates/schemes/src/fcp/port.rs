@@ -44,13 +44,16 @@ pub struct FcpPort {
     bound: Bound,
     pricing: Box<dyn Pricing>,
     minimum: f64,
+    /// A full packet, bytes.
+    packet: f64,
     edge: Option<Edge>,
 }
 
 impl FcpPort {
     /// A port whose queue is as the scenario says. `edge` enforces where a host is at the other end (§5).
     pub fn new(spec: &PortSpec, pricing: Box<dyn Pricing>, minimum: f64, edge: Option<Edge>) -> FcpPort {
-        FcpPort { bound: spec.queue.limit().bound(spec.link.rate), pricing, minimum, edge }
+        let (bound, packet) = (spec.queue.limit().bound(spec.link.rate), f64::from(spec.link.mtu));
+        FcpPort { bound, pricing, minimum, packet, edge }
     }
 
     /// Prices a data packet; whether it may go on.
@@ -82,7 +85,9 @@ impl FcpPort {
 impl Admission for FcpPort {
     fn admit(&mut self, packet: &mut Packet, ctx: &mut AdmitCtx<'_>) -> Verdict {
         let capacity = ctx.rate.as_f64() / 8.0;
-        let at = Moment { now: ctx.now, load: Load { capacity, queue: ctx.backlog.bytes as f64 } };
+        // One full packet that waits is how packets of several paced flows meet, not a queue: the paper's is of a fluid.
+        let queue = (ctx.backlog.bytes as f64 - self.packet).max(0.0);
+        let at = Moment { now: ctx.now, load: Load { capacity, queue } };
         let admitted = match packet.header::<FcpHeader>().filter(|h| !h.echo) {
             Some(header) => self.price(packet, header, &at),
             None => {

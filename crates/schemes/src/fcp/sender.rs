@@ -18,9 +18,10 @@ use super::params::{Behaviour, GroupParams, Plan, PreloadFor};
 use crate::tcp::cc::{Ack, Congestion, CongestionController, View, Window};
 use preload::Announced;
 
-/// The least that a flow with data sends, in packets per round trip: so that a flow which may spend (almost) nothing still hears
-/// the price. Ours: the paper leaves a flow without budget no way to learn that the price has fallen.
-const PROBE: f64 = 0.5;
+/// The least that a flow with data sends is a packet in this time, s, or in two round trips if that is longer: so that a flow which
+/// may spend (almost) nothing still hears the price. Ours: the paper leaves it no way to learn that the price has fallen. A second is
+/// TCP's least timeout. A flow that has only repairs left has given its budget back, and sends them at a packet in two round trips.
+const PROBE: f64 = 1.0;
 
 /// A change of budget below this share is not announced. Ours: single precision and the price's noise are far below.
 const NOISE: f64 = 1e-3;
@@ -52,8 +53,10 @@ pub struct Sender {
     spending: f64,
     /// The last price that was told, $/byte; 0 before the SYN-ACK.
     price: f64,
-    /// s.
+    /// Smoothed, s.
     rtt: f64,
+    /// The round trip of the ACK that told the price, s.
+    heard: f64,
     /// What the host's link carries, bytes per second.
     cap: f64,
     announced: Announced,
@@ -62,6 +65,8 @@ pub struct Sender {
     /// Budget and target at the last look, for those who measure.
     target: f64,
     nonce: u32,
+    /// A timeout has struck since the last feedback.
+    silent: bool,
     /// The price that the need was last reckoned at, $/byte, and when that will be done again.
     need_price: f64,
     need_at: Time,
@@ -80,11 +85,13 @@ impl Sender {
             spending: 0.0,
             price: 0.0,
             rtt: 0.0,
+            heard: 0.0,
             cap: f64::INFINITY,
             announced: Announced::default(),
             rate: 0.0,
             target: 0.0,
             nonce: 0,
+            silent: false,
             need_price: 0.0,
             need_at: Time::ZERO,
             plan,
@@ -162,17 +169,23 @@ impl Sender {
             return;
         }
         let may = ctx.shared.get::<Host>().allowance(self.flow, self.plan.budget(self.host));
-        let least = PROBE * (view.mss + view.overhead) as f64 / self.rtt;
+        let every = if view.unsent == 0 { 2.0 * self.rtt } else { (2.0 * self.rtt).max(PROBE) };
+        let least = (view.mss + view.overhead) as f64 / every;
         let idle = matches!(self.group.behaviour, Behaviour::Idle | Behaviour::IdleAgain) && may >= 0.9 * self.target;
         let factor = if self.group.behaviour == Behaviour::Underpay { 10.0 } else { 1.0 };
         self.rate = if idle { least } else { (factor * may / self.price).clamp(least, self.cap.max(least)) };
     }
 
     /// An ACK that answers packet `nonce` has brought `price`.
-    fn told(&mut self, header: &FcpHeader, view: &View, ctx: &mut EndpointCtx<'_>) {
+    fn told(&mut self, header: &FcpHeader, heard: f64, view: &View, ctx: &mut EndpointCtx<'_>) {
         self.price = f64::from(header.price).max(self.plan.params.minimum_price);
         if view.srtt > Time::ZERO {
             self.rtt = view.srtt.as_secs_f64();
+        }
+        self.heard = heard;
+        if std::mem::take(&mut self.silent) {
+            let few = f64::from(self.plan.params.startup_packets) * (view.mss + view.overhead) as f64;
+            self.spending = self.spending.min(self.price * few / self.rtt);
         }
         let change = self.announced.answered(header.nonce);
         if self.group.behaviour != Behaviour::Overdraw || change > 0.0 {
@@ -200,7 +213,7 @@ impl CongestionController for Sender {
         };
         let claim = if self.group.behaviour == Behaviour::Underpay { 0.1 } else { 1.0 };
         packet.set_header(&FcpHeader {
-            rtt: if syn { 0.0 } else { self.rtt as f32 },
+            rtt: if syn { 0.0 } else { self.heard as f32 },
             price: 0.0,
             preload: preload as f32,
             balance: (claim * self.price) as f32,
@@ -222,7 +235,15 @@ impl CongestionController for Sender {
             let first = self.price * f64::from(packet.size) * f64::from(header.preload) / view.srtt.as_secs_f64();
             self.announced.push(header.nonce, first);
         }
-        self.told(&header, view, ctx);
+        // The round trip of this very ACK, if it has one (with SACK blocks, its timestamp is an older packet's): what is paid from
+        // now on was told that long ago.
+        let sample = ctx.now.saturating_sub(packet.ts_ecr).as_secs_f64();
+        let heard = if packet.ts_ecr.is_zero() || sample <= 0.0 || packet.sack_len > 0 {
+            view.srtt.as_secs_f64()
+        } else {
+            sample
+        };
+        self.told(&header, heard, view, ctx);
     }
 
     fn on_close(&mut self, ctx: &mut EndpointCtx<'_>) {
@@ -246,7 +267,14 @@ impl CongestionController for Sender {
     fn on_loss(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
         window.cwnd
     }
+    /// Nothing has come back for long. The price that the rate was made of is old, and links have forgotten a budget that has not
+    /// been paid for a window. So it is as at the start: a few packets, a price, and preloads for the rest.
     fn on_rto(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
+        if self.rtt > 0.0 {
+            self.silent = true;
+            self.announced = Announced::default();
+            self.rate = self.rate.min(f64::from(self.plan.params.startup_packets) * window.mss as f64 / self.rtt);
+        }
         window.cwnd
     }
     fn on_ecn(&mut self, window: &Window, _congestion: &Congestion) -> u64 {

@@ -16,6 +16,14 @@ use super::enforce::Edge;
 use super::params::{Kind, Plan};
 use super::port::{FcpPort, Pricing};
 
+/// The least window in full packets at the link's rate. Ours: the paper's shortest (§6.3, deadlines: 4 ms at 100 Mbps) has 33.
+const LEAST_PACKETS: f64 = 32.0;
+
+/// The least window of a port, s.
+fn least_window(spec: &PortSpec) -> f64 {
+    LEAST_PACKETS * f64::from(spec.link.mtu) * 8.0 / spec.link.rate.as_f64()
+}
+
 /// The port that the plan asks for.
 pub fn port(plan: &Plan, spec: &PortSpec) -> Discipline {
     if plan.params.network.pricing == Kind::Metro {
@@ -29,7 +37,7 @@ fn admission(plan: &Plan, spec: &PortSpec) -> FcpPort {
     let (rule, network) = (plan.rule(), &plan.params.network);
     let rtt = spec.rtt.as_secs_f64();
     let pricing: Box<dyn Pricing> = match network.pricing {
-        Kind::Uniform => Box::new(Uniform::new(rule, rtt)),
+        Kind::Uniform => Box::new(Uniform::new(rule, rtt).at_least(least_window(spec)).catching_up(network.catch_up)),
         Kind::Stability => Box::new(Stability::new(rule, rtt)),
         Kind::Metro => Box::new(Metro::new(rule, network.metro_factor, rtt)),
     };

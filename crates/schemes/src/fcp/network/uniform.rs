@@ -9,12 +9,25 @@ pub struct Uniform {
     rule: Rule,
     meter: Meter,
     link: LinkPrice,
+    catch_up: bool,
 }
 
 impl Uniform {
-    /// `rtt` is the round-trip time to reckon with while no packet has told one, s.
+    /// The paper's. `rtt` is the round-trip time to reckon with while no packet has told one, s.
     pub fn new(rule: Rule, rtt: f64) -> Uniform {
-        Uniform { rule, meter: Meter::new(rtt), link: LinkPrice::new(rule, rtt) }
+        Uniform { rule, meter: Meter::new(rtt), link: LinkPrice::new(rule, rtt), catch_up: false }
+    }
+
+    /// With a window of at least `d`, s.
+    #[must_use]
+    pub fn at_least(self, d: f64) -> Uniform {
+        Uniform { meter: self.meter.at_least(d), ..self }
+    }
+
+    /// With [`Meter::catch_up`], if `on`.
+    #[must_use]
+    pub fn catching_up(self, on: bool) -> Uniform {
+        Uniform { catch_up: on, ..self }
     }
 
     /// The price after what has just come in.
@@ -23,8 +36,10 @@ impl Uniform {
         let sums = self.meter.settle(at.now, &self.rule);
         let d = self.meter.d(&self.rule);
         let capacity = self.meter.capacity(at.now, at.load.capacity, &sums, d);
-        let price = self.rule.price(self.meter.income(&sums, d), Load { capacity, ..at.load }, d);
-        self.link.set(at.now, price);
+        let load = Load { capacity, ..at.load };
+        let price = self.rule.price(self.meter.income(&sums, d), load, d);
+        let least = if self.catch_up { self.meter.catch_up(&sums, load, d) } else { 0.0 };
+        self.link.set(at.now, price.max(least));
     }
 }
 
@@ -34,7 +49,7 @@ impl Pricing for Uniform {
         let told = self.link.told(header, at.now);
         // §5: the minimum of the link's own memory and of the balance.
         let paid = if header.rtt > 0.0 { told.min(header.balance.into()) } else { told };
-        self.meter.pay(at.now, paid * f64::from(size), header.preload.into(), header.rtt.into());
+        self.meter.charge(at.now, header, size, paid * f64::from(size));
         self.update(at);
         Charge { quote: self.link.now(), told }
     }

@@ -54,19 +54,34 @@ impl Rule {
 /// fill has a high price instead of an infinite one.
 const LEAST_SHARE: f64 = 0.01;
 
+/// The queue from which an overload counts as one that lasts, as a share of what the link carries in d. Ours: an eighth, four packets
+/// of the shortest window; less is how packets of several flows meet, and would move the prices that small budgets live on.
+const QUEUE_SHARE: f64 = 0.125;
+
 /// What has come in over the last d seconds.
 #[derive(Debug, Clone)]
 pub struct Meter {
     window: Window,
     /// The average round-trip time of the packets in the window, s; while there is none, the last one known.
     rtt: f64,
+    /// d is never below this, s.
+    least: f64,
+    /// What the newest packet paid, $.
+    newest: f64,
     since: Option<Time>,
 }
 
 impl Meter {
     /// A meter that takes `rtt` for the average round-trip time until it knows better.
     pub fn new(rtt: f64) -> Meter {
-        Meter { window: Window::default(), rtt: rtt.max(1e-6), since: None }
+        Meter { window: Window::default(), rtt: rtt.max(1e-6), least: 0.0, newest: 0.0, since: None }
+    }
+
+    /// The same with a window of at least `d`, s. A sum over two or three packets says little about a rate; the paper's links carry
+    /// tens of packets in a round trip.
+    #[must_use]
+    pub fn at_least(self, d: f64) -> Meter {
+        Meter { least: d, ..self }
     }
 
     /// The average round-trip time, s.
@@ -80,14 +95,47 @@ impl Meter {
     pub fn pay(&mut self, now: Time, paid: f64, preload: f64, rtt: f64) {
         // A SYN doesn't know its round-trip time: the average stands in. It isn't counted into the average.
         let over = if rtt > 0.0 { rtt } else { self.rtt };
-        let terms = Terms {
-            paid,
-            preloaded: paid * preload / over,
-            rtt,
-            packets: if rtt > 0.0 { 1.0 } else { 0.0 },
-            unpaid: 0.0,
-        };
-        self.push(now, terms);
+        let packets = if rtt > 0.0 { 1.0 } else { 0.0 };
+        self.newest = paid;
+        self.push(now, Terms { paid, preloaded: paid * preload / over, rtt, packets, ..Terms::default() });
+    }
+
+    /// A packet with this header that pays `paid` $ for this link, out of its balance for the whole path.
+    #[inline]
+    pub fn charge(&mut self, now: Time, header: &FcpHeader, size: u32, paid: f64) {
+        let (rtt, bytes) = (f64::from(header.rtt), f64::from(size));
+        let over = if rtt > 0.0 { rtt } else { self.rtt };
+        self.newest = paid;
+        self.push(
+            now,
+            Terms {
+                paid,
+                preloaded: paid * f64::from(header.preload) / over,
+                rtt,
+                packets: if rtt > 0.0 { 1.0 } else { 0.0 },
+                bytes,
+                yielding: if header.balance > 0.0 { bytes / f64::from(header.balance) } else { 0.0 },
+                unpaid: 0.0,
+            },
+        );
+    }
+
+    /// The price that would bring an overloaded link down to its capacity if the other links' prices stayed as they are, $/byte;
+    /// zero for a link that isn't overloaded. Ours.
+    ///
+    /// A sender divides by the sum b over its path, so a rise by δ takes r·δ/b off its rate r; Newton's step for the link is
+    /// δ = (y − C) / Σ r/b. Equation (2) only multiplies the link's own price by y/C, and a preload is a multiple of that price: a
+    /// link at the minimum of 10^-18, on a path that is priced elsewhere, takes a dozen round trips with a growing queue until it
+    /// counts. Where the link is its senders' only bottleneck the step is below equation (2) (p·(2 − C/y) ≤ p·y/C), and at y = C
+    /// both are p: neither a single bottleneck nor any equilibrium sees this.
+    #[inline]
+    pub fn catch_up(&self, sums: &Terms, load: Load, d: f64) -> f64 {
+        let over = sums.bytes - load.capacity * d;
+        if over > 0.0 && load.queue > QUEUE_SHARE * load.capacity * d && sums.yielding > 0.0 {
+            sums.paid / sums.bytes + over / sums.yielding
+        } else {
+            0.0
+        }
     }
 
     /// A packet that pays nothing: another scheme's, or an acknowledgement.
@@ -105,7 +153,7 @@ impl Meter {
     /// d of equations (2) to (4), s.
     #[inline]
     pub fn d(&self, rule: &Rule) -> f64 {
-        rule.window * self.rtt
+        (rule.window * self.rtt).max(self.least)
     }
 
     /// Forgets what is older than d, and averages the round-trip times of the rest.
@@ -123,9 +171,12 @@ impl Meter {
     ///
     /// Σ p·size·(1 + preload·d/rtt) / d = Σ p·size / d + Σ p·size·preload / rtt. Announced decreases can outweigh what
     /// was paid for a moment; budget is never negative.
+    ///
+    /// The sum is taken when a packet has just come, so it has half a packet too many on average: (t − d, t] has ⌊d/s⌋ + 1 of
+    /// packets that are s apart. Half of the newest one is left out.
     #[inline]
     pub fn income(&self, sums: &Terms, d: f64) -> f64 {
-        (sums.paid / d + sums.preloaded).max(0.0)
+        ((sums.paid - self.newest / 2.0) / d + sums.preloaded).max(0.0)
     }
 
     /// C of equation (2) less what packets take that pay nothing, bytes per second. The paper has no such packets; ours
@@ -139,7 +190,7 @@ impl Meter {
 
     /// Forgets everything but the round-trip time.
     pub fn reset(&mut self) {
-        *self = Meter::new(self.rtt);
+        *self = Meter::new(self.rtt).at_least(self.least);
     }
 }
 
@@ -220,8 +271,8 @@ mod tests {
         meter.pay(Time::from_ms(1), 3.0, 0.0, 0.1);
         meter.pay(Time::from_ms(2), 1.0, 4.0, 0.1);
         let sums = meter.settle(Time::from_ms(3), &RULE);
-        // (3·1 + 1·(1 + 4·0.2/0.1)) / 0.2 = (3 + 9) / 0.2.
-        assert!((meter.income(&sums, meter.d(&RULE)) - 60.0).abs() < 1e-9);
+        // (3·1 + 1·(1 + 4·0.2/0.1)) / 0.2 = (3 + 9) / 0.2, less half of the newest packet's 1 $: 57.5.
+        assert!((meter.income(&sums, meter.d(&RULE)) - 57.5).abs() < 1e-9);
         // Out of the window after d = 0.2 s.
         let sums = meter.settle(Time::from_ms(202), &RULE);
         assert_eq!((sums.paid, sums.preloaded), (0.0, 0.0));

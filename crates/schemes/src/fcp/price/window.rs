@@ -18,6 +18,10 @@ pub struct Terms {
     pub rtt: f64,
     /// Packets with a round-trip time.
     pub packets: f64,
+    /// Bytes of packets that pay.
+    pub bytes: f64,
+    /// Σ size/balance: by how many bytes a rise of the price by one would lower what comes, byte²/$.
+    pub yielding: f64,
     /// Bytes of packets that pay nothing: those of other schemes, and acknowledgements.
     pub unpaid: f64,
 }
@@ -28,6 +32,8 @@ impl Terms {
         self.preloaded += other.preloaded;
         self.rtt += other.rtt;
         self.packets += other.packets;
+        self.bytes += other.bytes;
+        self.yielding += other.yielding;
         self.unpaid += other.unpaid;
     }
 }
