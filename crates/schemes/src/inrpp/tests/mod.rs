@@ -1,1 +1,9 @@
-
+mod auth;
+mod cache;
+mod detours;
+mod harness;
+mod headers;
+mod nonces;
+mod port;
+mod rates;
+mod state;

@@ -1,0 +1,181 @@
+//! One router between three neighbours: 0 upstream, 2 downstream, 3 a host; flows go from host 8 (behind 0) to host 9 (behind 2).
+
+use std::sync::Arc;
+
+use midpath_core::node::{Driver, Flows, Forwarding, Node};
+use midpath_core::packet::{Flags, FlowId, NodeId, Packet, PacketId, Pool, PortId};
+use midpath_core::queue::{Limit, QueueSpec};
+use midpath_core::rng::{Purpose, stream};
+use midpath_core::roles::{Drop, Ecmp, Endpoint, LinkInfo, Map, NodeSpec, PortSpec, Routes};
+use midpath_core::units::{Bytes, Rate, Time};
+
+use crate::inrpp::auth::{Keys, Line};
+use crate::inrpp::header::{Direction, Option4};
+use crate::inrpp::{Params, build};
+
+pub const ME: NodeId = NodeId(1);
+pub const UP: PortId = PortId(0);
+pub const DOWN: PortId = PortId(1);
+pub const HOST: PortId = PortId(2);
+const SENDER: NodeId = NodeId(8);
+const RECEIVER: NodeId = NodeId(9);
+
+struct World;
+impl Map for World {
+    fn links(&self, _: NodeId) -> Vec<LinkInfo> {
+        Vec::new()
+    }
+    fn is_host(&self, node: NodeId) -> bool {
+        node.0 >= 3
+    }
+}
+impl Routes for World {
+    fn next_ports(&self, _: NodeId, dst: NodeId) -> &[u16] {
+        match dst {
+            SENDER | NodeId(0) => &[0],
+            RECEIVER | NodeId(2) => &[1],
+            _ => &[2],
+        }
+    }
+}
+impl Flows for World {
+    fn active(&self, _: FlowId) -> Option<Box<dyn Endpoint>> {
+        None
+    }
+    fn passive(&self, _: FlowId) -> Option<Box<dyn Endpoint>> {
+        None
+    }
+}
+
+/// What left, and what ended here.
+#[derive(Default)]
+pub struct Log {
+    pub sent: Vec<(PortId, Time, Packet)>,
+    pub dropped: Vec<(Drop, Packet)>,
+}
+impl Driver for Log {
+    fn transmit(&mut self, port: PortId, id: PacketId, start: Time, _end: Time, pool: &mut Pool) {
+        self.sent.push((port, start, pool.take(id)));
+    }
+    fn dropped(&mut self, _port: Option<PortId>, packet: &Packet, why: Drop) {
+        self.dropped.push((why, *packet));
+    }
+}
+
+pub struct Router {
+    pub node: Node,
+    pub pool: Pool,
+    pub log: Log,
+    pub now: Time,
+    keys: Keys,
+    lines: [Line; 3],
+}
+
+/// A cache of ten full packets above a buffer of two, S_high six and S_low three packets; links of 12 Mbps: a packet a millisecond.
+pub fn small() -> Params {
+    Params {
+        cache: Limit::Bytes(15_000),
+        high: Some(Limit::Bytes(9_000)),
+        buffer: Limit::Bytes(3_000),
+        tcp_cache: Limit::Bytes(4_500),
+        ..Params::default()
+    }
+}
+
+impl Router {
+    pub fn new(params: Params) -> Router {
+        let link =
+            |peer| LinkInfo { rate: Rate::from_mbps(12), delay: Time::from_ms(1), mtu: 1500, peer: NodeId(peer) };
+        let links = vec![link(0), link(2), link(3)];
+        let keys = Keys::new(params.auth, &params.secret);
+        let scheme = build("inrpp", params).unwrap_or_else(|e| panic!("{e}"));
+        let routes: Arc<dyn Routes> = Arc::new(World);
+        let spec = NodeSpec { node: ME, links: &links, map: &World, routes: &routes, ecmp: Ecmp::Off };
+        let port = |i: usize| {
+            let queue = QueueSpec::DropTail { limit: Limit::Bytes(Bytes(1).0) };
+            let (rtt, peer) = (Time::from_ms(20), links[i].peer);
+            let edge = peer.0 >= 3;
+            let port = PortId(i as u16);
+            scheme.port_at(&PortSpec { node: ME, port, peer, link: links[i], host: false, edge, rtt, queue }, &spec)
+        };
+        let forwarding = Forwarding::Custom(scheme.forwarder(&spec).expect("a router's"));
+        let ports = (0..3).map(port).collect();
+        let node = Node::new(ME, links.clone(), ports, forwarding, Arc::new(World), stream(1, Purpose::Node, 1));
+        let lines = [Line::default(); 3];
+        Router { node, pool: Pool::new(), log: Log::default(), now: Time::ZERO, keys, lines }
+    }
+
+    pub fn gauge(&self, port: PortId, name: &str) -> f64 {
+        let mut all = Vec::new();
+        self.node.gauges(port, &mut all);
+        all.iter().find(|g| g.0 == name).unwrap_or_else(|| panic!("no {name}")).1
+    }
+
+    pub fn state(&self) -> u8 {
+        self.gauge(DOWN, "state") as u8
+    }
+
+    /// Lets everything happen that is due up to `ms` and a little: 12 Mbps is no round number of picoseconds.
+    pub fn until(&mut self, ms: u64) {
+        let end = Time::from_ms(ms) + Time::from_us(1);
+        while self.node.next_wake() <= end {
+            self.now = self.now.max(self.node.next_wake());
+            self.node.on_wake(self.now, &mut self.pool, &mut self.log);
+        }
+        self.now = self.now.max(end);
+    }
+
+    pub fn arrive(&mut self, port: PortId, packet: Packet) {
+        let id = self.pool.insert(packet);
+        self.node.on_packet(self.now, port, id, &mut self.pool, &mut self.log);
+    }
+
+    /// A full data packet of a flow from upstream, with this option.
+    pub fn data_with(&mut self, flow: u32, option: Option<Option4>) {
+        let mut p = Packet::new(FlowId(flow), SENDER, RECEIVER, 1500);
+        (p.payload, p.flags) = (1432, Flags::ACK);
+        if let Some(option) = option {
+            p.set_header(&option);
+        }
+        self.arrive(UP, p);
+    }
+
+    pub fn data(&mut self, flow: u32, n: usize) {
+        (0..n).for_each(|_| self.data_with(flow, Some(Option4::default())));
+    }
+
+    /// An ACK of a flow from downstream; what it was turned into.
+    pub fn ack(&mut self, flow: u32) -> Option4 {
+        self.ack_with(flow, DOWN, Option4::default(), true)
+    }
+
+    /// An ACK with this option from the neighbour behind `port`, signed by it or not.
+    pub fn ack_with(&mut self, flow: u32, port: PortId, option: Option4, sign: bool) -> Option4 {
+        let mut p = Packet::new(FlowId(flow), RECEIVER, SENDER, 68);
+        p.flags = Flags::ACK;
+        let mut option = Option4 { direction: Direction::Ack, ..option };
+        if sign && option.notifies() {
+            let from = [NodeId(0), NodeId(2), NodeId(3)][usize::from(port.0)];
+            self.lines[usize::from(port.0)].sign(&self.keys, self.now, from, ME, &p, &mut option);
+        }
+        p.set_header(&option);
+        let before = self.log.sent.len();
+        self.arrive(port, p);
+        // It leaves when the way back is free.
+        let t = self.now.0 / 1_000_000_000 + 1;
+        self.until(t);
+        let back = self.log.sent[before..].iter().find(|(port, _, p)| *port == UP && p.flow.0 == flow);
+        back.expect("the ACK goes on").2.header().expect("it is INRPP's")
+    }
+
+    /// Data packets that have left downstream, by flow.
+    pub fn passed(&self, flow: u32) -> usize {
+        self.log.sent.iter().filter(|(port, _, p)| *port == DOWN && p.flow.0 == flow && p.payload > 0).count()
+    }
+
+    /// Whether the MAC of what has been sent upstream is the one that the neighbour expects.
+    pub fn verifies(&self, packet: &Packet) -> bool {
+        let option: Option4 = packet.header().expect("an option");
+        Line::default().verify(&self.keys, ME, NodeId(0), packet, &option)
+    }
+}

@@ -1,0 +1,85 @@
+use midpath_core::packet::{EXT_LEN, FlowId, Header, NodeId, Packet};
+use proptest::prelude::*;
+
+use crate::inrpp::header::{Control, Direction, Feedback, Nonce, Nonces, Option4, Signed, Slow, is_ack, notifies};
+
+fn nonce() -> impl Strategy<Value = Option<Nonce>> {
+    prop_oneof![Just(None), (1u32..).prop_map(|n| Some(Nonce(n)))]
+}
+
+fn option() -> impl Strategy<Value = Option4> {
+    let four = (nonce(), nonce(), nonce(), nonce());
+    (any::<bool>(), any::<bool>(), four, prop::collection::vec(1u32.., 0..4), any::<u64>(), any::<u64>()).prop_map(
+        |(ack, hold, (slow, cancel, far_slow, far_cancel), list, number, mac)| {
+            let mut nonces = Nonces::default();
+            list.iter().for_each(|n| nonces.add(Nonce(*n)));
+            Option4 {
+                direction: if ack { Direction::Ack } else { Direction::Data },
+                nonces,
+                slow: slow.map(|nonce| Slow { nonce, hold }),
+                cancel,
+                far_slow,
+                far_cancel,
+                number,
+                mac,
+            }
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn options_round_trip(option in option()) {
+        let mut p = Packet::new(FlowId(1), NodeId(0), NodeId(1), 100);
+        p.set_header(&option);
+        prop_assert_eq!(p.header::<Option4>(), Some(option));
+        prop_assert_eq!(is_ack(&p), option.direction == Direction::Ack);
+        prop_assert_eq!(notifies(&p), option.notifies());
+    }
+
+    #[test]
+    fn feedback_round_trips(port: u16, origin: u32, target: u32, push: bool, up in 0.0..1e12f64, down in 0.0..1.0f64, number: u64, mac: u64) {
+        let feedback = Feedback { push, up, down };
+        let control = Control::Feedback { origin: NodeId(origin), port, target: NodeId(target), feedback };
+        let signed = Signed { control, number, mac };
+        let mut bytes = [0; EXT_LEN];
+        signed.encode(&mut bytes);
+        prop_assert_eq!(Signed::decode(&bytes), Some(signed));
+    }
+
+    /// From a hostile neighbour comes nothing that a rate could be poisoned with.
+    #[test]
+    fn hostile_bytes_are_refused_or_sane(bytes in prop::collection::vec(any::<u8>(), EXT_LEN), float in any::<f64>()) {
+        let mut bytes: [u8; EXT_LEN] = bytes.try_into().expect("the length");
+        let _ = Option4::decode(&bytes);
+        (bytes[0], bytes[1]) = (2, 1);
+        bytes[16..24].copy_from_slice(&float.to_be_bytes());
+        if let Some(Signed { control: Control::Feedback { feedback, .. }, .. }) = Signed::decode(&bytes) {
+            prop_assert!(feedback.up.is_finite() && feedback.up >= 0.0 && (0.0..=1.0).contains(&feedback.down));
+        }
+    }
+}
+
+#[test]
+fn the_newest_nonces_are_kept() {
+    let mut nonces = Nonces::default();
+    (1..=5).for_each(|n| nonces.add(Nonce(n)));
+    nonces.add(Nonce(4));
+    assert_eq!(nonces.iter().map(|n| n.0).collect::<Vec<_>>(), [4, 5, 3]);
+    nonces.remove(Nonce(5));
+    assert_eq!(nonces.iter().map(|n| n.0).collect::<Vec<_>>(), [4, 3]);
+    assert!(!nonces.is_empty() && Nonces::default().is_empty());
+}
+
+#[test]
+fn numbers_that_are_none_are_refused() {
+    for (up, down) in
+        [(f64::NAN, 0.0), (f64::INFINITY, 0.0), (-1.0, 0.0), (1e13, 0.0), (1.0, 1.5), (1.0, -0.1), (1.0, f64::NAN)]
+    {
+        let feedback = Feedback { push: true, up, down };
+        let control = Control::Feedback { origin: NodeId(1), port: 0, target: NodeId(2), feedback };
+        let mut bytes = [0; EXT_LEN];
+        Signed { control, number: 1, mac: 1 }.encode(&mut bytes);
+        assert_eq!(Signed::decode(&bytes), None, "{up} {down}");
+    }
+}

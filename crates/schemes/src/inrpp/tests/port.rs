@@ -1,0 +1,246 @@
+//! The port as its node drives it: algorithm 1 from both sides.
+
+use midpath_core::packet::{Kind, Packet};
+use midpath_core::roles::Drop;
+
+use super::harness::{DOWN, HOST, Router, UP, small};
+use crate::inrpp::header::{Nonce, Option4, Slow};
+use crate::inrpp::{Notify, Params};
+
+const PUSH: u8 = 0;
+const STORE: u8 = 1;
+const BACKPRESSURE: u8 = 2;
+const DISABLE: u8 = 3;
+
+fn slow(nonce: u32, hold: bool) -> Option4 {
+    Option4 { slow: Some(Slow { nonce: Nonce(nonce), hold }), ..Option4::default() }
+}
+
+#[test]
+fn in_push_packets_go_straight_through() {
+    let mut r = Router::new(small());
+    r.data(1, 1);
+    assert_eq!((r.passed(1), r.state()), (1, PUSH));
+    r.data(1, 2);
+    assert_eq!((r.passed(1), r.state()), (1, PUSH), "two wait in the buffer");
+    assert_eq!(r.ack(1), Option4 { direction: crate::inrpp::header::Direction::Ack, ..Option4::default() });
+    r.until(3);
+    assert_eq!((r.passed(1), r.node.stored()), (3, 0));
+}
+
+#[test]
+fn the_states_follow_the_cache_and_acks_hear_of_it() {
+    let mut r = Router::new(small());
+    r.data(1, 4);
+    assert_eq!((r.state(), r.gauge(DOWN, "cache_bytes")), (STORE, 1500.0));
+    r.data(1, 6);
+    assert_eq!((r.state(), r.gauge(DOWN, "cache_bytes")), (BACKPRESSURE, 10_500.0));
+    // Line 8: one flow alone has more than its part: it is told to hold while S is above S_high.
+    let told = r.ack(1);
+    assert!(told.slow.is_some_and(|s| s.hold) && told.nonces.iter().eq(told.slow.map(|s| s.nonce)));
+    let carried = r.log.sent.iter().find(|s| s.0 == UP).unwrap().2;
+    assert!(r.verifies(&carried) && carried.size == 68 + 24, "signed for the neighbour, and paid for on the wire");
+    r.until(5);
+    assert_eq!((r.state(), r.gauge(DOWN, "cache_bytes")), (BACKPRESSURE, 6000.0));
+    assert!(r.ack(1).slow.is_some_and(|s| !s.hold), "below S_high each ACK releases one packet");
+    r.until(7);
+    assert_eq!((r.state(), r.gauge(DOWN, "cache_bytes")), (DISABLE, 3000.0));
+    let told = r.ack(1);
+    assert!(told.slow.is_none() && told.cancel.is_some() && told.nonces.is_empty());
+    r.until(60);
+    assert_eq!((r.state(), r.node.stored()), (DISABLE, 0));
+    r.until(120);
+    assert_eq!(r.state(), PUSH, "the timer has expired, nobody has asked");
+    assert!(r.ack(1).cancel.is_some(), "for ACKs that come late");
+    r.until(1200);
+    assert_eq!(r.ack(1).cancel, None);
+    assert_eq!(r.log.dropped.len(), 0);
+}
+
+#[test]
+fn a_new_load_in_disable_backpressure_presses_again() {
+    let mut r = Router::new(small());
+    r.data(1, 10);
+    r.until(7);
+    assert_eq!(r.state(), DISABLE);
+    r.data(2, 5);
+    assert_eq!(r.state(), BACKPRESSURE);
+}
+
+#[test]
+fn a_request_closes_the_loop_here_and_goes_no_further() {
+    let mut r = Router::new(small());
+    // Figure 5 B: the request is for this hop; the nonce stays on the ACK for the sender.
+    let told = r.ack_with(1, DOWN, Option4 { nonces: nonces(77), ..slow(77, false) }, true);
+    assert!(told.slow.is_none() && told.nonces.iter().eq([Nonce(77)]));
+    assert_eq!(r.gauge(DOWN, "closed_loop"), 1.0);
+    r.data(1, 4);
+    r.data(2, 1);
+    r.until(20);
+    assert_eq!((r.passed(1), r.passed(2)), (1, 1), "one for the ACK that came; another flow's go through");
+    r.ack_with(1, DOWN, slow(77, false), true);
+    assert_eq!(r.passed(1), 2);
+    r.ack_with(1, DOWN, slow(77, true), true);
+    assert_eq!(r.passed(1), 2, "held back");
+    // Lines 23–27: the cancellation opens the loop, and goes on.
+    let told = r.ack_with(1, DOWN, Option4 { cancel: Some(Nonce(77)), ..Option4::default() }, true);
+    assert_eq!(told.cancel, Some(Nonce(77)));
+    r.until(30);
+    assert_eq!((r.passed(1), r.gauge(DOWN, "closed_loop"), r.gauge(DOWN, "nonces")), (4, 0.0, 0.0));
+}
+
+fn nonces(n: u32) -> crate::inrpp::header::Nonces {
+    let mut all = crate::inrpp::header::Nonces::default();
+    all.add(Nonce(n));
+    all
+}
+
+#[test]
+fn when_this_cache_fills_the_loop_moves_up() {
+    let mut r = Router::new(small());
+    r.ack_with(1, DOWN, slow(77, false), true);
+    r.data(1, 8);
+    assert_eq!(r.state(), BACKPRESSURE);
+    // Figure 5 C: its own nonce, not the one from downstream.
+    let told = r.ack_with(1, DOWN, Option4 { nonces: nonces(77), ..slow(77, false) }, true);
+    let own = told.slow.expect("a request to the next hop").nonce;
+    assert!(own != Nonce(77) && told.nonces.iter().eq([own, Nonce(77)]));
+}
+
+#[test]
+fn data_with_a_stored_nonce_are_stored() {
+    let mut r = Router::new(small());
+    r.ack_with(1, DOWN, slow(77, false), true);
+    let echo = Option4 { nonces: nonces(77), ..Option4::default() };
+    (0..11).for_each(|_| r.data_with(2, Some(echo)));
+    r.until(40);
+    // Nothing was known of flow 2's loop: it may begin one of ten packets.
+    assert_eq!((r.passed(2), r.gauge(DOWN, "cache_bytes")), (10, 1500.0));
+    (0..3).for_each(|_| r.data_with(3, Some(Option4 { nonces: nonces(78), ..Option4::default() })));
+    r.until(50);
+    assert_eq!(r.passed(3), 3, "another interface's nonce means nothing here");
+}
+
+#[test]
+fn what_nobody_asks_for_any_more_expires() {
+    let mut r = Router::new(small());
+    r.ack_with(1, DOWN, slow(77, true), true);
+    r.data(1, 3);
+    r.until(990);
+    assert_eq!(r.passed(1), 0);
+    r.until(1010);
+    assert_eq!((r.passed(1) > 0, r.gauge(DOWN, "closed_loop"), r.gauge(DOWN, "nonces")), (true, 0.0, 0.0));
+}
+
+#[test]
+fn a_flow_whose_acks_are_lost_begins_anew_while_others_go_on() {
+    let mut r = Router::new(small());
+    r.ack_with(1, DOWN, slow(77, true), true);
+    r.data(1, 3);
+    for ms in (10..1500).step_by(10) {
+        r.until(ms);
+        r.ack_with(2, DOWN, slow(77, false), true);
+    }
+    assert_eq!((r.passed(1), r.gauge(DOWN, "nonces")), (3, 1.0));
+}
+
+#[test]
+fn forged_replayed_and_bogus_requests_are_refused_and_counted() {
+    let mut r = Router::new(small());
+    let told = r.ack_with(1, DOWN, slow(77, true), false);
+    assert!(told.slow.is_none(), "the ACK goes on without it");
+    assert_eq!((r.gauge(DOWN, "forged"), r.gauge(DOWN, "closed_loop")), (1.0, 0.0));
+    // From a host, however well signed: end-points originate none (§V-C).
+    r.ack_with(1, HOST, slow(78, true), true);
+    assert_eq!((r.gauge(HOST, "forged"), r.gauge(HOST, "closed_loop")), (1.0, 0.0));
+    // A copy of what was good once.
+    r.ack_with(1, DOWN, slow(79, false), true);
+    let mut copy = Option4 { direction: crate::inrpp::header::Direction::Ack, ..slow(79, false) };
+    copy.number = 1;
+    r.ack_with(1, DOWN, copy, false);
+    assert_eq!(r.gauge(DOWN, "forged"), 2.0, "a number that was not signed is a forgery");
+    // Bogus nonces on data store nothing.
+    (0..50).for_each(|n| r.data_with(9, Some(Option4 { nonces: nonces(1000 + n), ..Option4::default() })));
+    assert_eq!(r.gauge(DOWN, "nonces"), 1.0);
+}
+
+#[test]
+fn without_authentication_a_forged_request_is_obeyed() {
+    let mut r = Router::new(Params { auth: false, ..small() });
+    r.ack_with(1, DOWN, slow(77, true), false);
+    assert_eq!(r.gauge(DOWN, "closed_loop"), 1.0);
+}
+
+#[test]
+fn the_nonce_store_is_bounded_and_evicted_loops_open() {
+    let mut r = Router::new(Params { auth: false, nonces: 4, ..small() });
+    for n in 1..=20 {
+        r.ack_with(n, DOWN, slow(n, true), false);
+    }
+    assert_eq!(r.gauge(DOWN, "nonces"), 4.0);
+    r.data(1, 2);
+    r.data(20, 2);
+    r.until(60);
+    assert_eq!((r.passed(1), r.passed(20)), (2, 0));
+}
+
+#[test]
+fn only_a_full_cache_drops_and_only_what_arrives() {
+    let mut r = Router::new(small());
+    r.data(1, 13);
+    assert_eq!((r.log.dropped.len(), r.gauge(DOWN, "cache_bytes")), (0, 15_000.0));
+    r.data(1, 2);
+    assert_eq!((r.log.dropped.len(), r.gauge(DOWN, "cache_refused")), (2, 2.0));
+    assert!(r.log.dropped.iter().all(|d| d.0 == Drop::Queue));
+    r.until(30);
+    assert_eq!(r.passed(1), 13, "what was taken in is delivered");
+}
+
+#[test]
+fn others_have_a_partition_of_their_own() {
+    let mut r = Router::new(small());
+    (0..8).for_each(|_| r.data_with(5, None));
+    // One on the wire, two in the buffer, one in the partition: 4500 B in all wait.
+    assert_eq!((r.log.dropped.len(), r.gauge(DOWN, "cache_bytes"), r.state()), (4, 0.0, PUSH));
+    r.data(1, 6);
+    assert_eq!((r.log.dropped.len(), r.gauge(DOWN, "cache_bytes")), (4, 9000.0));
+    r.until(30);
+    assert_eq!((r.passed(1), r.passed(5)), (6, 4));
+}
+
+#[test]
+fn without_symmetric_paths_the_data_carry_the_request() {
+    let mut r = Router::new(Params { notify: Notify::Data, ..small() });
+    r.data(1, 10);
+    assert!(r.ack(1).slow.is_none());
+    r.until(30);
+    let far =
+        |p: &Packet| p.header::<Option4>().map_or((false, false), |o| (o.far_slow.is_some(), o.far_cancel.is_some()));
+    let tags: Vec<_> = r.log.sent.iter().filter(|s| s.0 == DOWN).map(|s| far(&s.2)).collect();
+    assert_eq!(tags.len(), 10);
+    assert_eq!((tags[0], tags[2], tags[9]), ((false, false), (true, false), (false, true)));
+}
+
+#[test]
+fn a_restart_forgets_everything_but_keeps_count() {
+    let mut r = Router::new(small());
+    r.data(1, 10);
+    let old = r.ack(1).slow.expect("pressed").nonce;
+    r.ack_with(2, DOWN, slow(77, true), true);
+    r.node.restart(r.now, &mut r.pool, &mut r.log);
+    assert!(r.log.dropped.iter().all(|d| d.0 == Drop::Fault));
+    assert_eq!((r.state(), r.node.stored(), r.gauge(DOWN, "nonces"), r.pool.live()), (PUSH, 0, 0.0, 0));
+    let (before, lost) = (r.passed(1), r.log.dropped.len());
+    assert_eq!(before + lost, 10);
+    r.data(1, 10);
+    assert_ne!(r.ack(1).slow.expect("pressed again").nonce, old);
+}
+
+#[test]
+fn control_packets_that_are_not_the_neighbours_are_refused() {
+    let mut r = Router::new(small());
+    let mut p = Packet::new(midpath_core::packet::FlowId(0), midpath_core::packet::NodeId(2), super::harness::ME, 56);
+    p.kind = Kind::Control;
+    r.arrive(DOWN, p);
+    assert_eq!(r.log.dropped.len(), 1);
+}
