@@ -192,3 +192,70 @@ fn metro_without_priority_waits_with_everybody() {
     let rtt = |n: usize| mean(&track(&out, &format!("flow:{n}"), "srtt_s"), 8.0, 10.0);
     assert!(rtt(0) > 0.08 && rtt(1) > 0.08, "{} {}", rtt(0), rtt(1));
 }
+
+/// Figure 22: 100 Mbps, 2 ms. Flow 0 is best effort, flows 1 and 2 come at 0.1 s and flows 3 to 6 at 0.6 s, each with 700 kB, which at
+/// 30 Mbps are 198 ms.
+fn figure_22(stop: &str) -> String {
+    let mut text = format!(
+        r#"
+scheme = "fcp"
+stop = "{stop}"
+[schemes.fcp]
+network = {{ pricing = "deadline" }}
+[schemes.fcp.groups.urgent]
+class = "deadline"
+rate = "30 Mbps"
+[topology]
+generate = "dumbbell"
+pairs = 7
+bottleneck = {{ rate = "100 Mbps", delay = "600 us" }}
+access = {{ rate = "1 Gbps", delay = "200 us" }}
+[queue]
+limit = "20 ms"
+[measure]
+series = true
+interval = "10 ms"
+[[flow]]
+from = "s0"
+to = "d0"
+"#
+    );
+    for (n, at) in [(1, 100), (2, 100), (3, 600), (4, 600), (5, 600), (6, 600)] {
+        text += &format!(
+            "[[flow]]\nfrom = \"s{n}\"\nto = \"d{n}\"\nstart = \"{at} ms\"\nsize = \"700 kB\"\ngroup = \"urgent\"\n"
+        );
+    }
+    text
+}
+
+#[test]
+fn figure_22_what_fits_is_in_time_and_the_rest_is_best_effort() {
+    let out = run_plain(&figure_22("1400 ms"));
+    let fct = out.table("flows").expect("flows").f64("fct_s").to_vec();
+    let rate = |n: usize, from, to| mean(&track(&out, &format!("flow:{n}"), "goodput_bps"), from, to) / PAYLOAD;
+    // 198 ms at 30 Mbps, and three round trips of handshake, asking and last ACK.
+    for n in [1, 2] {
+        assert!((0.200..0.210).contains(&fct[n]), "flow {n}: {}", fct[n]);
+        assert!(close(rate(n, 0.12, 0.28), 30e6, 0.01), "flow {n}: {}", rate(n, 0.12, 0.28));
+    }
+    // Best effort has what they leave, and has it all again when they are gone.
+    assert!(close(rate(0, 0.12, 0.28), 40e6, 0.06), "{}", rate(0, 0.12, 0.28));
+    assert!(close(rate(0, 0.35, 0.55), 100e6, 0.03), "{}", rate(0, 0.35, 0.55));
+    // Of the four, two fit into 80 Mbps. The others share the rest with flow 0.
+    let granted: Vec<usize> = (3..7).filter(|n| fct[*n] < 0.210).collect();
+    assert_eq!(granted.len(), 2, "{fct:?}");
+    for n in 3..7 {
+        let expected = if granted.contains(&n) { 30e6 } else { 40e6 / 3.0 };
+        assert!(close(rate(n, 0.65, 0.78), expected, 0.08), "flow {n}: {}", rate(n, 0.65, 0.78));
+    }
+    assert!(close(rate(0, 0.65, 0.78), 40e6 / 3.0, 0.12), "{}", rate(0, 0.65, 0.78));
+    assert_eq!(out.summary("lost_packets"), Some(0.0));
+}
+
+/// The control: with one price for all, six flows of equal budgets share the link and none is in time.
+#[test]
+fn figure_22_without_deadlines_none_of_the_four_is_in_time() {
+    let text = figure_22("1400 ms").replace("\"deadline\" }", "\"uniform\" }");
+    let fct = run_plain(&text).table("flows").expect("flows").f64("fct_s").to_vec();
+    assert!(fct[3..7].iter().all(|t| *t > 0.24), "{fct:?}");
+}

@@ -106,7 +106,7 @@ pub struct GroupParams {
     pub policy: Option<String>,
     /// The service that its packets ask for.
     pub class: Class,
-    /// With class `deadline`: the rate that the flow needs.
+    /// With class `deadline`: the rate that the flow needs, on the wire.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
     /// A budget that grows in steps.
@@ -203,17 +203,26 @@ pub struct NetworkParams {
     pub catch_up: bool,
     /// With `metro`: the priority queue's price in multiples of the standard price. 10 is §4.2's example.
     pub metro_factor: f64,
+    /// With `deadline`: how much of the link deadline flows get at most. 0.8 is §6.3's.
+    pub deadline_share: f64,
 }
 
 impl Default for NetworkParams {
     fn default() -> NetworkParams {
-        NetworkParams { pricing: Kind::Uniform, enforcement: false, catch_up: true, metro_factor: 10.0 }
+        NetworkParams {
+            pricing: Kind::Uniform,
+            enforcement: false,
+            catch_up: true,
+            metro_factor: 10.0,
+            deadline_share: 0.8,
+        }
     }
 }
 
 impl NetworkParams {
     fn check(&self) -> Result<(), SpecError> {
-        require((1.0..=1e6).contains(&self.metro_factor), "metro_factor", "from 1 to 1e6")
+        require((1.0..=1e6).contains(&self.metro_factor), "metro_factor", "from 1 to 1e6")?;
+        require((0.0..1.0).contains(&self.deadline_share), "deadline_share", "at least 0 and below 1")
     }
 }
 
@@ -229,6 +238,8 @@ pub enum Kind {
     Stability,
     /// A priority queue, at a multiple of the standard price (§4.2, Paris Metro Pricing).
     Metro,
+    /// A fixed price for flows of class `deadline` whose rates fit (§4.2, D³-style deadlines).
+    Deadline,
 }
 
 /// The parameters with their names resolved: what endpoints and ports look things up in.

@@ -4,6 +4,7 @@
 //! deed: a packet *announces* by its preload how much more the flow will spend, and the flow spends it when the packet's ACK
 //! brings the price that reckons with it. Announcements on the way are kept by the packets' numbers.
 
+mod deadline;
 mod preload;
 
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use super::header::FcpHeader;
 use super::host::{Account, Host};
 use super::params::{Behaviour, GroupParams, Plan, PreloadFor};
 use crate::tcp::cc::{Ack, Congestion, CongestionController, View, Window};
+use deadline::Deadline;
 use preload::Announced;
 
 /// The least that a flow with data sends is a packet in this time, s, or in two round trips if that is longer: so that a flow which
@@ -60,6 +62,10 @@ pub struct Sender {
     /// What the host's link carries, bytes per second.
     cap: f64,
     announced: Announced,
+    /// While it has its deadline served, or hopes for it.
+    deadline: Option<Deadline>,
+    /// What the host's policy gives it, $/s.
+    given: f64,
     /// What the pace follows, bytes per second.
     rate: f64,
     /// Budget and target at the last look, for those who measure.
@@ -88,6 +94,8 @@ impl Sender {
             heard: 0.0,
             cap: f64::INFINITY,
             announced: Announced::default(),
+            deadline: Deadline::of(plan.group(flow.group)),
+            given: 0.0,
             rate: 0.0,
             target: 0.0,
             nonce: 0,
@@ -120,9 +128,9 @@ impl Sender {
     /// x: what the flow should spend in the next round, $/s. The host's policy says how much it may, the data that will be left
     /// then how much it can use: "the flow size / RTT" (§6.1.1), and nothing at the end (§4.1, "preloads −1").
     fn wanted(&mut self, view: &View, ctx: &mut EndpointCtx<'_>) -> f64 {
-        let given = ctx.shared.get::<Host>().account(self.flow).map_or(0.0, |a| a.target);
+        self.given = ctx.shared.get::<Host>().account(self.flow).map_or(0.0, |a| a.target);
         let share = self.group.ramp.map_or(1.0, |r| r.share(ctx.now));
-        self.target = given * share;
+        self.target = self.deadline.map_or(self.given * share, |d| d.rate * self.price);
         if view.unsent == u64::MAX {
             return self.target;
         }
@@ -157,7 +165,10 @@ impl Sender {
             Behaviour::Overdraw if self.spending >= 0.9 * self.target => return -0.5,
             // All of it, again with each of its few packets.
             Behaviour::IdleAgain => self.target / pays,
-            _ => self.announced.next(wanted, self.spending, pays).min(limit),
+            _ => match self.ask(wanted, pays) {
+                Some(all) => all,
+                None => self.announced.next(wanted, self.spending, pays).min(limit),
+            },
         };
         self.announced.push(self.nonce, preload * pays);
         preload
@@ -205,7 +216,7 @@ impl CongestionController for Sender {
         self.nonce = self.nonce.wrapping_add(1);
         let syn = packet.flags.has(Flags::SYN);
         let preload = if syn {
-            self.start_up(packet, view)
+            if self.ask_by_syn() { 0.0 } else { self.start_up(packet, view) }
         } else if packet.payload > 0 && self.rtt > 0.0 && self.price > 0.0 {
             self.preload(packet, view, ctx)
         } else {
@@ -221,7 +232,7 @@ impl CongestionController for Sender {
             exchange: 1.0,
             nonce: self.nonce,
             tenant: self.group.tenant,
-            class: self.group.class,
+            class: self.class(),
             echo: false,
             refused: false,
         });
@@ -243,7 +254,9 @@ impl CongestionController for Sender {
         } else {
             sample
         };
-        self.told(&header, heard, view, ctx);
+        if self.served(&header, ctx.now) {
+            self.told(&header, heard, view, ctx);
+        }
     }
 
     fn on_close(&mut self, ctx: &mut EndpointCtx<'_>) {

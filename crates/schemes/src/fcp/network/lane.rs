@@ -50,9 +50,9 @@ impl Lane {
     }
 }
 
-/// The average round-trip time over two lanes' packets, s; that of the first while neither has any.
+/// The average round-trip time over two meters' packets, s; that of the first while neither has any.
 #[inline]
-pub fn average_rtt(first: (&Lane, &Terms), second: (&Lane, &Terms)) -> f64 {
+pub fn average_rtt(first: (&Meter, &Terms), second: (&Meter, &Terms)) -> f64 {
     let packets = first.1.packets + second.1.packets;
-    if packets > 0.0 { (first.1.rtt + second.1.rtt) / packets } else { first.0.meter.rtt() }
+    if packets > 0.0 { (first.1.rtt + second.1.rtt) / packets } else { first.0.rtt() }
 }

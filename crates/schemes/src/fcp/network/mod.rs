@@ -1,10 +1,12 @@
 //! How networks price: one file for each policy of §4.1 to §4.3.
 
+mod deadline;
 mod lane;
 mod metro;
 mod stability;
 mod uniform;
 
+pub use deadline::Deadline;
 pub use metro::{Metro, MetroPort};
 pub use stability::Stability;
 pub use uniform::Uniform;
@@ -39,6 +41,7 @@ fn admission(plan: &Plan, spec: &PortSpec) -> FcpPort {
     let pricing: Box<dyn Pricing> = match network.pricing {
         Kind::Uniform => Box::new(Uniform::new(rule, rtt).at_least(least_window(spec)).catching_up(network.catch_up)),
         Kind::Stability => Box::new(Stability::new(rule, rtt)),
+        Kind::Deadline => Box::new(Deadline::new(rule, network.deadline_share, rtt)),
         Kind::Metro => Box::new(Metro::new(rule, network.metro_factor, rtt)),
     };
     FcpPort::new(spec, pricing, rule.minimum, Edge::new(plan, spec))

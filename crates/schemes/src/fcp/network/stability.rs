@@ -46,7 +46,7 @@ impl Stability {
     fn update(&mut self, at: &Moment) {
         let (normal_sums, normal_income) = self.normal.settle(at.now, &self.rule);
         let (stable_sums, stable_income) = self.stable.settle(at.now, &self.rule);
-        let rtt = average_rtt((&self.normal, &normal_sums), (&self.stable, &stable_sums));
+        let rtt = average_rtt((&self.normal.meter, &normal_sums), (&self.stable.meter, &stable_sums));
         let d = self.rule.window * rtt;
         let load = self.normal.rest(&normal_sums, at, &self.rule);
         let price = self.rule.price(normal_income + stable_income, load, d);

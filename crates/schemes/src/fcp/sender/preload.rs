@@ -18,16 +18,19 @@ pub struct Announced {
 }
 
 impl Announced {
+    /// By how much a flow that spends `spending` and should spend `wanted` has yet to announce a change, $/s; `None` if it is none.
+    pub fn rest(&self, wanted: f64, spending: f64) -> Option<f64> {
+        let rest = wanted - spending - self.sum;
+        (rest.abs() > NOISE * wanted.max(spending)).then_some(rest)
+    }
+
     /// The preload of the next packet of a flow that spends `spending`, should spend `wanted`, and pays `pays` per round trip for
     /// this packet (all $/s).
     ///
     /// §4.1: "it preloads by (x − w)/w" on every packet until that is acknowledged: a round trip's packets announce x − w together.
     /// The amount is kept count of, for packets are whole and the price moves meanwhile.
     pub fn next(&mut self, wanted: f64, spending: f64, pays: f64) -> f64 {
-        let rest = wanted - spending - self.sum;
-        if rest.abs() <= NOISE * wanted.max(spending) || pays <= 0.0 {
-            return 0.0;
-        }
+        let Some(rest) = self.rest(wanted, spending).filter(|_| pays > 0.0) else { return 0.0 };
         let turned = rest * self.each <= 0.0;
         if turned || (wanted - self.target).abs() > NOISE * wanted.max(self.target) {
             self.target = wanted;

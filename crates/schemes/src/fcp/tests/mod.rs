@@ -1,3 +1,4 @@
+mod deadline;
 mod header;
 mod metro;
 mod script;

@@ -1,0 +1,87 @@
+//! A flow with a deadline (§4.2, §6.3): it asks for the rate that it needs, at the fixed price, and goes on as best effort when
+//! that is refused.
+
+use midpath_core::units::Time;
+
+use super::Sender;
+use crate::fcp::header::{Class, FcpHeader};
+use crate::fcp::params::GroupParams;
+
+/// How long a granted flow goes on when its packets are no longer given the service, in round trips. Ours: single packets may meet
+/// a full window; a path that has changed doesn't come back.
+const PATIENCE: f64 = 2.0;
+
+/// How far the fixed price may be off in the header's single precision.
+const ROUNDING: f64 = 1e-6;
+
+/// A flow that has not been refused.
+#[derive(Debug, Clone, Copy)]
+pub struct Deadline {
+    /// What it needs, bytes per second on the wire.
+    pub rate: f64,
+    /// The packet that asks.
+    ask: u32,
+    /// When the service was last given.
+    given: Option<Time>,
+}
+
+impl Deadline {
+    /// Of flows whose group has the class.
+    pub fn of(group: &GroupParams) -> Option<Deadline> {
+        let rate = group.rate.filter(|_| group.class == Class::Deadline)?;
+        Some(Deadline { rate: rate.as_f64() / 8.0, ask: 0, given: None })
+    }
+}
+
+impl Sender {
+    /// The service that its packets ask for.
+    pub(super) fn class(&self) -> Class {
+        match self.group.class {
+            Class::Deadline if self.deadline.is_none() => Class::Normal,
+            class => class,
+        }
+    }
+
+    /// The preload of a packet with which a deadline flow asks; `None` if there is nothing to ask for. §6.3: it "preloads the amount
+    /// required to meet the desired rate at once", so one packet asks for all, and each link grants or refuses all.
+    pub(super) fn ask(&mut self, wanted: f64, pays: f64) -> Option<f64> {
+        let rest = self.announced.rest(wanted, self.spending)?;
+        let deadline = self.deadline.as_mut().filter(|_| rest > 0.0 && pays > 0.0)?;
+        deadline.ask = self.nonce;
+        Some(rest / pays)
+    }
+
+    /// A SYN asks for nothing: its sender knows no round-trip time. A flow whose SYN is refused needs not ask again.
+    pub(super) fn ask_by_syn(&mut self) -> bool {
+        let nonce = self.nonce;
+        self.deadline.as_mut().map(|d| d.ask = nonce).is_some()
+    }
+
+    /// Whether an answer's price is for the flow: a granted flow keeps to the fixed one when a single packet was refused.
+    pub(super) fn served(&mut self, header: &FcpHeader, now: Time) -> bool {
+        let fixed = self.plan.params.minimum_price * (1.0 + ROUNDING);
+        let Some(deadline) = &mut self.deadline else { return true };
+        // A link that knows no deadlines leaves the class as it is, and names its price.
+        if header.class == Class::Deadline && f64::from(header.price) <= fixed {
+            deadline.given = Some(now);
+            return true;
+        }
+        let patience = Time::from_secs_f64(PATIENCE * self.rtt);
+        let lost = deadline.given.is_none_or(|given| now > given.saturating_add(patience));
+        if header.nonce == deadline.ask || lost {
+            self.fall_back(header);
+            return true;
+        }
+        self.spending = (self.spending + self.announced.answered(header.nonce)).max(0.0);
+        false
+    }
+
+    /// "Falls back to best effort service when it receives a price different from the fixed value" (§4.2). What it spent and asked
+    /// for it now spends at the best-effort price, as the links reckon; but not more than its share of the host's budget.
+    fn fall_back(&mut self, header: &FcpHeader) {
+        self.deadline = None;
+        let rate = (self.spending + self.announced.answered(header.nonce)) / self.price;
+        self.announced = Default::default();
+        self.spending = (rate * f64::from(header.price)).min(self.given);
+    }
+}
