@@ -187,6 +187,8 @@ pub enum Behaviour {
     Overdraw,
     /// It claims to pay a tenth of what it was told, and sends at ten times its share.
     Underpay,
+    /// It pays what it was told, and spends ten times its budget.
+    Overspend,
 }
 
 /// How the network prices, and what it enforces.

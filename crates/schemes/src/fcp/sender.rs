@@ -183,8 +183,12 @@ impl Sender {
         let every = if view.unsent == 0 { 2.0 * self.rtt } else { (2.0 * self.rtt).max(PROBE) };
         let least = (view.mss + view.overhead) as f64 / every;
         let idle = matches!(self.group.behaviour, Behaviour::Idle | Behaviour::IdleAgain) && may >= 0.9 * self.target;
-        let factor = if self.group.behaviour == Behaviour::Underpay { 10.0 } else { 1.0 };
-        self.rate = if idle { least } else { (factor * may / self.price).clamp(least, self.cap.max(least)) };
+        let more = matches!(self.group.behaviour, Behaviour::Underpay | Behaviour::Overspend);
+        let factor = if more { 10.0 } else { 1.0 };
+        // Whoever announces again and again needs packets to do it with.
+        let again = self.group.behaviour == Behaviour::IdleAgain;
+        let few = if again { (view.mss + view.overhead) as f64 / self.rtt } else { least };
+        self.rate = if idle { few } else { (factor * may / self.price).clamp(least, self.cap.max(least)) };
     }
 
     /// An ACK that answers packet `nonce` has brought `price`.
