@@ -166,13 +166,6 @@ impl Sender {
         self.usual = if self.usual > 0.0 { self.usual + (money - self.usual) / 8.0 } else { money };
         let weight = (money / self.usual).min(1.0) * (self.low / self.high);
         self.sum = (self.sum + weight * (miss - TOLERANCE)).max(0.0);
-            eprintln!(
-                "{now} egress sum {:.2} miss {miss:.3} weight {weight:.2} packets {} length {:.3}",
-                self.sum,
-                self.packets,
-                (now - self.since).as_secs_f64()
-            );
-        }
         if self.sum >= LIMIT {
             self.penalty.extend(now);
             // On probation: half a sum is enough the next time.

@@ -82,8 +82,6 @@ impl Ingress {
             false => (self.price * size, 0.0),
         };
         if self.promise.count(paid, change, rtt, now) {
-                eprintln!("{now} host {:?} PROMISE", self.host);
-            }
             self.penalty.start(now);
             return Err(Drop::Policy);
         }
@@ -115,14 +113,6 @@ impl Ingress {
         let lent = self.startup * price;
         let spends = self.spent.sum(now) + paid > (1.0 + SLACK) * self.budget + lent;
         let announces = change > 0.0 && self.announced.sum(now) + change > ANNOUNCED * self.budget;
-            eprintln!(
-                "{now} host {:?} within spent {:.3} paid {paid:.2e} announced {:.3} change {change:.2e} W {}",
-                self.host,
-                self.spent.sum(now),
-                self.announced.sum(now),
-                self.budget
-            );
-        }
         if spends || announces { Err(Drop::Policy) } else { Ok(()) }
     }
 

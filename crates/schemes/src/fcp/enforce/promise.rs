@@ -95,11 +95,6 @@ impl Promise {
             (true, _, true) => self.off.min(0) - 1,
             _ => 0,
         };
-            eprintln!(
-                "off {} actual {actual:.3e} expected {expected:.3e} before {:.3e} change {:.3e} length {}",
-                self.off, self.before, self.change[0], self.length
-            );
-        }
         self.start += Time::from_secs_f64(self.length);
         self.before = actual;
         self.change = [self.change[1], self.change[2], 0.0];
