@@ -257,5 +257,6 @@ fn figure_22_what_fits_is_in_time_and_the_rest_is_best_effort() {
 fn figure_22_without_deadlines_none_of_the_four_is_in_time() {
     let text = figure_22("1400 ms").replace("\"deadline\" }", "\"uniform\" }");
     let fct = run_plain(&text).table("flows").expect("flows").f64("fct_s").to_vec();
-    assert!(fct[3..7].iter().all(|t| *t > 0.24), "{fct:?}");
+    // NaN is a flow that isn't done.
+    assert!(!fct[3..7].iter().any(|t| *t < 0.24), "{fct:?}");
 }

@@ -180,7 +180,12 @@ impl Sender {
             return;
         }
         let may = ctx.shared.get::<Host>().allowance(self.flow, self.plan.budget(self.host));
-        let every = if view.unsent == 0 { 2.0 * self.rtt } else { (2.0 * self.rtt).max(PROBE) };
+        let every = match self.deadline {
+            // The pace of the packet that asks is that of the next one, which follows the answer.
+            Some(_) => self.rtt,
+            None if view.unsent == 0 => 2.0 * self.rtt,
+            None => (2.0 * self.rtt).max(PROBE),
+        };
         let least = (view.mss + view.overhead) as f64 / every;
         let idle = matches!(self.group.behaviour, Behaviour::Idle | Behaviour::IdleAgain) && may >= 0.9 * self.target;
         let more = matches!(self.group.behaviour, Behaviour::Underpay | Behaviour::Overspend);
@@ -258,7 +263,7 @@ impl CongestionController for Sender {
         } else {
             sample
         };
-        if self.served(&header, ctx.now) {
+        if self.served(&header, view, ctx.now) {
             self.told(&header, heard, view, ctx);
         }
     }

@@ -88,10 +88,11 @@ impl Deadline {
     /// A deadline packet that finds no room is a normal one from here on.
     fn demote(&mut self, header: &mut FcpHeader, size: u32, at: &Moment) -> Charge {
         header.class = Class::Normal;
-        // What it asked for it now asks of best effort (the pseudocode: "updateBestEffortInputBudget"). Like a SYN it has not been
-        // told the price, and counts at the one that it is about to be told.
+        // The pseudocode counts it with its preload ("updateBestEffortInputBudget"). We leave the preload out: it is a rate that the flow
+        // hoped to get for nothing, and at the best-effort price a multiple of any budget. Two refused flows of figure 22
+        // made the price rise thirtyfold. Like a SYN the packet has not been told the price, and counts at the one that it is told now.
         let paid = self.best_effort.link.now() * f64::from(size);
-        self.best_effort.meter.pay(at.now, paid, header.preload.into(), header.rtt.into());
+        self.best_effort.meter.pay(at.now, paid, 0.0, header.rtt.into());
         self.update(at);
         Charge { quote: self.best_effort.link.now(), told: self.fixed() }
     }

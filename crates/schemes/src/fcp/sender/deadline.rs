@@ -6,6 +6,7 @@ use midpath_core::units::Time;
 use super::Sender;
 use crate::fcp::header::{Class, FcpHeader};
 use crate::fcp::params::GroupParams;
+use crate::tcp::cc::View;
 
 /// How long a granted flow goes on when its packets are no longer given the service, in round trips. Ours: single packets may meet
 /// a full window; a path that has changed doesn't come back.
@@ -58,9 +59,11 @@ impl Sender {
     }
 
     /// Whether an answer's price is for the flow: a granted flow keeps to the fixed one when a single packet was refused.
-    pub(super) fn served(&mut self, header: &FcpHeader, now: Time) -> bool {
+    pub(super) fn served(&mut self, header: &FcpHeader, view: &View, now: Time) -> bool {
         let fixed = self.plan.params.minimum_price * (1.0 + ROUNDING);
-        let Some(deadline) = &mut self.deadline else { return true };
+        // After the refusal, what packets before it were told is old news.
+        let late = self.group.class == Class::Deadline && header.class == Class::Deadline;
+        let Some(deadline) = &mut self.deadline else { return !late };
         // A link that knows no deadlines leaves the class as it is, and names its price.
         if header.class == Class::Deadline && f64::from(header.price) <= fixed {
             deadline.given = Some(now);
@@ -69,19 +72,18 @@ impl Sender {
         let patience = Time::from_secs_f64(PATIENCE * self.rtt);
         let lost = deadline.given.is_none_or(|given| now > given.saturating_add(patience));
         if header.nonce == deadline.ask || lost {
-            self.fall_back(header);
+            self.fall_back(header, (view.mss + view.overhead) as f64);
             return true;
         }
         self.spending = (self.spending + self.announced.answered(header.nonce)).max(0.0);
         false
     }
 
-    /// "Falls back to best effort service when it receives a price different from the fixed value" (§4.2). What it spent and asked
-    /// for it now spends at the best-effort price, as the links reckon; but not more than its share of the host's budget.
-    fn fall_back(&mut self, header: &FcpHeader) {
+    /// "Falls back to best effort service when it receives a price different from the fixed value" (§4.2). It goes on with what the links
+    /// have counted, the packet of this round trip, and then preloads for its share (§6.3).
+    fn fall_back(&mut self, header: &FcpHeader, packet: f64) {
         self.deadline = None;
-        let rate = (self.spending + self.announced.answered(header.nonce)) / self.price;
         self.announced = Default::default();
-        self.spending = (rate * f64::from(header.price)).min(self.given);
+        self.spending = (packet / self.rtt.max(f64::MIN_POSITIVE) * f64::from(header.price)).min(self.given);
     }
 }
