@@ -22,8 +22,8 @@ const MAX_CREDITS: u32 = 1 << 16;
 /// Lanes that are gated at most, so that a flood of flows cannot fill the memory. Flows beyond stay in open loop.
 const MAX_GATED: usize = 1 << 16;
 
-/// Packets that a gated lane may send to begin its loop when nothing of it is known to be below: no ACK has been heard for long,
-/// or none yet. Ours: RFC 6928's initial window, as such a flow has to find its rate.
+/// Packets that a gated lane may send to begin its loop anew when no ACK has been heard for long. Ours: RFC 6928's initial window,
+/// as such a flow has to find its rate.
 const RESTART: u32 = 10;
 
 #[derive(Debug, Default)]
@@ -298,14 +298,6 @@ impl Cache {
         }
     }
 
-    /// A flow of which nothing is known to be in the loop below may begin one.
-    pub fn restart(&mut self, key: Key) {
-        if let Some(gate) = self.lanes.get_mut(&key).and_then(|l| l.gate.as_mut()) {
-            gate.credits = gate.credits.max(RESTART);
-            self.stand(key);
-        }
-    }
-
     /// The flows that `nonce` has slowed down are in open loop again (§II-A.4).
     pub fn open(&mut self, nonce: Nonce) {
         let (open, still): (Vec<Key>, Vec<Key>) =
@@ -337,15 +329,15 @@ impl Cache {
                 self.gated.retain(|k| *k != key);
             } else {
                 lane.gate = lane.gate.map(|g| Gate { heard: now, ..g });
-                self.restart(key);
+                self.grant(key, RESTART);
             }
         }
     }
 
-    /// Whether a flow has more than its equal part of `bytes` here.
+    /// Whether a flow has more than its equal part of `bytes` here, and more than the two packets without which its loop would end.
     pub fn above_share(&self, key: Key, bytes: u64) -> bool {
-        let lanes = self.lanes.len().max(1) as u64;
-        self.lanes.get(&key).is_some_and(|l| l.bytes > bytes / lanes)
+        let part = bytes / self.lanes.len().max(1) as u64;
+        self.lanes.get(&key).is_some_and(|l| l.bytes > part.max(2 * self.quantum))
     }
 
     /// Gives everything up.

@@ -19,6 +19,9 @@ use crate::tcp::cc::{Ack, Congestion, CongestionController, ControllerConfig, Re
 /// anyway, and waking all for each that comes would cost the square of their number. Ours.
 const MAX_POKES: usize = 32;
 
+/// Nonces that a host remembers to have been slowed down by.
+const MAX_HOST_NONCES: usize = 256;
+
 /// Nonces that a sender is slowed down by at most; a path has fewer congested hops.
 const MAX_SLOWED: usize = 16;
 
@@ -30,6 +33,10 @@ pub struct HostFlows {
     open: usize,
     /// Sum of the closed-loop rates.
     closed_bps: f64,
+    /// Interfaces that have asked one of the flows to slow down, and when they last did.
+    pressed: BTreeMap<Nonce, Time>,
+    /// Rises with every change that others' rates depend on.
+    version: u64,
 }
 
 impl HostFlows {
@@ -40,11 +47,14 @@ impl HostFlows {
             None => self.open += 1,
         }
         self.claims.insert(flow, claim);
-        before.is_none_or(|b| b.is_some() != claim.is_some())
+        let changed = before.is_none_or(|b| b.is_some() != claim.is_some());
+        self.version += u64::from(changed);
+        changed
     }
 
     fn remove(&mut self, flow: FlowId) -> Option<Option<f64>> {
         let claim = self.claims.remove(&flow)?;
+        self.version += 1;
         match claim {
             Some(bps) => self.closed_bps -= bps,
             None => self.open -= 1,
@@ -60,6 +70,28 @@ impl HostFlows {
         let all = self.claims.len().max(1) as f64;
         let free = (line.as_f64() - self.closed_bps).max(0.0) / self.open.max(1) as f64;
         Rate((free.max(line.as_f64() / all)) as u64)
+    }
+
+    /// An interface asks to slow down. Whether that is news.
+    fn press(&mut self, nonce: Nonce, now: Time) -> bool {
+        if self.pressed.len() >= MAX_HOST_NONCES && !self.pressed.contains_key(&nonce) {
+            self.pressed.pop_first();
+        }
+        let news = self.pressed.insert(nonce, now).is_none();
+        self.version += u64::from(news);
+        news
+    }
+
+    /// An interface cancels. Whether that is news.
+    fn release(&mut self, nonce: Nonce) -> bool {
+        let news = self.pressed.remove(&nonce).is_some();
+        self.version += u64::from(news);
+        news
+    }
+
+    /// Whether one of these interfaces has asked to slow down since `after`.
+    fn presses(&self, mut nonces: impl Iterator<Item = Nonce>, after: Time) -> bool {
+        !self.pressed.is_empty() && nonces.any(|n| self.pressed.get(&n).is_some_and(|at| *at >= after))
     }
 
     /// How many flows there are, and how many of them in open loop.
@@ -93,6 +125,7 @@ impl ControllerConfig for Ends {
             silence: tcp.min_rto,
             echo: Nonces::default(),
             rate: Rate::ZERO,
+            version: 0,
             sending: true,
         }
     }
@@ -144,8 +177,10 @@ pub struct Control {
     silence: Time,
     /// Nonces to copy to data packets.
     echo: Nonces,
-    /// The open-loop rate.
+    /// The rate in open loop.
     rate: Rate,
+    /// What it was computed from.
+    version: u64,
     /// Whether the flow is among the host's open flows.
     sending: bool,
 }
@@ -181,20 +216,30 @@ impl Control {
         window.set(OPEN);
     }
 
-    /// The flow's line among the host's, and its share of the port.
+    /// The flow's line among the host's, and its rate.
     fn claim(&mut self, view: &View, cwnd: u64, ctx: &mut EndpointCtx<'_>) {
-        let line = ctx.links.iter().map(|l| l.rate).min().unwrap_or_default();
-        let closed = self.closed().then(|| {
-            let rtt = view.srtt.as_secs_f64().max(1e-6);
-            (cwnd as f64 * 8.0 / rtt).min(line.as_f64())
-        });
+        let line = line(ctx);
+        let closed = self.closed().then(|| ack_rate(cwnd, view).min(line.as_f64()));
         let flows = ctx.shared.get::<HostFlows>();
         let mut pokes = Vec::new();
         if self.sending && flows.set(ctx.flow, closed) {
             flows.poke_others(ctx.flow, &mut pokes);
         }
-        self.rate = flows.share(line);
+        self.read_share(view, ctx);
         pokes.into_iter().for_each(|f| ctx.poke(f));
+    }
+
+    /// The rate in open loop: the share of the port. Once an interface that this flow goes through (its nonce has come with an ACK) has asked
+    /// another flow of the host to slow down, no more than the ACKs' rate, until this flow's own ACK closes or opens the loop: with many
+    /// flows that takes many round trips' worth of the host's rate.
+    fn read_share(&mut self, view: &View, ctx: &mut EndpointCtx<'_>) {
+        let (line, now) = (line(ctx), ctx.now);
+        let flows = ctx.shared.get::<HostFlows>();
+        let mut rate = flows.share(line);
+        if !self.closed() && flows.presses(self.echo.iter(), now.saturating_sub(self.expiry)) {
+            rate = rate.min(Rate(ack_rate(view.pipe + self.mss, view) as u64)).max(Rate(1));
+        }
+        (self.rate, self.version) = (rate, flows.version);
     }
 
     fn leave(&mut self, ctx: &mut EndpointCtx<'_>) {
@@ -206,6 +251,16 @@ impl Control {
         }
         pokes.into_iter().for_each(|f| ctx.poke(f));
     }
+}
+
+/// The rate of the host's port. With several, flows share the slowest: which one a flow takes is the forwarder's choice.
+fn line(ctx: &EndpointCtx<'_>) -> Rate {
+    ctx.links.iter().map(|l| l.rate).min().unwrap_or_default()
+}
+
+/// What `window` bytes per round trip are in bits per second.
+fn ack_rate(window: u64, view: &View) -> f64 {
+    window as f64 * 8.0 / view.srtt.as_secs_f64().max(1e-6)
 }
 
 impl CongestionController for Control {
@@ -229,8 +284,9 @@ impl CongestionController for Control {
     fn on_send(&mut self, packet: &mut Packet, view: &View, ctx: &mut EndpointCtx<'_>) {
         packet.set_header(&Option4 { nonces: self.echo, ..Option4::default() });
         if self.rate == Rate::ZERO {
-            let cwnd = view.pipe;
-            self.claim(view, cwnd, ctx);
+            self.claim(view, view.pipe, ctx);
+        } else if self.version != ctx.shared.get::<HostFlows>().version {
+            self.read_share(view, ctx);
         }
         if packet.payload > 0 && view.unsent == 0 && self.sending {
             self.leave(ctx); // all has been sent once: what is repeated is no claim to a share
@@ -243,18 +299,26 @@ impl CongestionController for Control {
             return;
         }
         self.heard = ctx.now;
-        let cancel = [option.cancel, option.far_cancel];
-        cancel.into_iter().flatten().for_each(|n| {
-            self.echo.remove(n);
-            self.slowed.retain(|s| *s != n);
-        });
+        let mut news = false;
+        for nonce in [option.cancel, option.far_cancel].into_iter().flatten() {
+            self.slowed.retain(|s| *s != nonce);
+            news |= ctx.shared.get::<HostFlows>().release(nonce);
+        }
         option.nonces.iter().for_each(|n| self.echo.add(n));
         let slow = option.slow.map(|s| (s.nonce, s.hold)).or(option.far_slow.map(|n| (n, false)));
         match slow {
-            Some((nonce, hold)) => self.slow_down(nonce, hold, window, view, ctx.now),
+            Some((nonce, hold)) => {
+                self.slow_down(nonce, hold, window, view, ctx.now);
+                news |= ctx.shared.get::<HostFlows>().press(nonce, ctx.now);
+            }
             // The cancellation may have been lost: nobody asks any more.
             None if self.closed() && ctx.now >= self.asked.saturating_add(self.expiry) => self.open(window),
             None => {}
+        }
+        if news {
+            let mut pokes = Vec::new();
+            ctx.shared.get::<HostFlows>().poke_others(ctx.flow, &mut pokes);
+            pokes.into_iter().for_each(|f| ctx.poke(f));
         }
         if !self.closed() {
             window.set(OPEN);
@@ -266,9 +330,8 @@ impl CongestionController for Control {
         self.leave(ctx);
     }
 
-    fn on_poke(&mut self, _view: &View, ctx: &mut EndpointCtx<'_>) {
-        let line = ctx.links.iter().map(|l| l.rate).min().unwrap_or_default();
-        self.rate = ctx.shared.get::<HostFlows>().share(line);
+    fn on_poke(&mut self, view: &View, ctx: &mut EndpointCtx<'_>) {
+        self.read_share(view, ctx);
     }
 
     fn pacing_rate(&self, _window: &Window, _srtt: Time) -> Option<Rate> {

@@ -2,7 +2,7 @@
 //!
 //! **Draining.** In closed loop each ACK releases one packet upstream, so what a cache holds stays what it is, and each flow that
 //! starts later adds what it sends before its first ACK tells it to slow down. With `drain` a port above S_high sets *hold* on the
-//! slow-downs of flows that have more than their part of S_high: their ACKs release nothing until the cache is back at S_high.
+//! slow-downs of flows that have more than their part: their ACKs release nothing. The part shrinks as the cache fills.
 
 mod ack;
 mod detours;
@@ -26,6 +26,10 @@ use super::state::{Lasting, Machine, Note, State, Thresholds};
 
 /// Control packets that wait at most. Ours: a hundred neighbours' probes and answers in one interval.
 const MAX_URGENT: usize = 256;
+
+/// Packets that a flow may send which is closed by a nonce on its data before an ACK of it was heard. Most of such a flow is on its way below
+/// and will be acknowledged; if nothing is, two packets begin a loop (two for receivers that delay ACKs). Ours.
+const UNHEARD: u32 = 2;
 
 /// What all ports of a network have in common.
 #[derive(Debug, Clone)]
@@ -223,7 +227,7 @@ impl InrppPort {
         let Some(option) = packet.header::<Option4>().filter(|o| o.direction == Direction::Data) else { return };
         if let Some(nonce) = option.nonces.iter().find(|n| self.store.contains(*n)) {
             self.cache.gate(key, nonce, now);
-            self.cache.restart(key);
+            self.cache.grant(key, UNHEARD);
             self.revive_at = self.revive_at.min(now.saturating_add(self.config.expiry));
         }
     }

@@ -75,9 +75,7 @@ impl InrppPort {
     fn tell(&mut self, key: Key, own: Option<Note>, option: &mut Option4) {
         match own {
             Some(Note::SlowDown) => {
-                let hold = self.config.drain
-                    && self.cache.stored().custody > self.limits.cache.high
-                    && self.cache.above_share(key, self.limits.cache.high);
+                let hold = self.config.drain && self.cache.above_share(key, self.hold_above());
                 option.slow = Some(Slow { nonce: self.nonce, hold });
                 option.nonces.add(self.nonce);
             }
@@ -87,6 +85,17 @@ impl InrppPort {
             }
             None => {}
         }
+    }
+
+    /// With draining: flows that have more than their part of this are held back. All of them together may have S_high while the
+    /// cache is at S_high, and nothing when it is full, so that it drains the faster the less room is left.
+    fn hold_above(&self) -> u64 {
+        let (stored, t) = (self.cache.stored().custody, &self.limits.cache);
+        if stored <= t.high {
+            return u64::MAX;
+        }
+        let (room, whole) = (t.size.saturating_sub(stored), (t.size - t.high).max(1));
+        (u128::from(t.high) * u128::from(room) / u128::from(whole)) as u64
     }
 
     /// Signs the notification on an ACK that leaves through this port.
