@@ -20,16 +20,16 @@ use midpath_core::units::Time;
 
 use crate::fcp::header::{Class, FcpHeader};
 use crate::fcp::port::{Charge, Moment, Pricing};
-use crate::fcp::price::{Load, Meter, Rule};
+use crate::fcp::price::{Load, Meter};
 
-use super::lane::{Lane, average_rtt};
+use super::lane::{Basis, Lane, common_d};
 
 /// The least share of the link that best effort is priced for. Ours: keeps its price finite.
 const LEAST: f64 = 0.01;
 
 /// The pricing.
 pub struct Deadline {
-    rule: Rule,
+    basis: Basis,
     share: f64,
     best_effort: Lane,
     /// Bytes of deadline packets in place of $: their price is fixed.
@@ -39,14 +39,13 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    /// `share` is how much of the link deadline flows get at most; `rtt` the round-trip time to reckon with while no packet has told
-    /// one, s.
-    pub fn new(rule: Rule, share: f64, rtt: f64) -> Deadline {
+    /// `share` is how much of the link deadline flows get at most.
+    pub fn new(basis: Basis, share: f64) -> Deadline {
         Deadline {
-            rule,
+            basis,
             share,
-            best_effort: Lane::new(rule, rtt),
-            deadline: Meter::new(rtt),
+            best_effort: Lane::new(&basis),
+            deadline: basis.meter(),
             asked: Announcements::default(),
             ended: Announcements::default(),
         }
@@ -54,13 +53,13 @@ impl Deadline {
 
     /// The fixed price, $/byte. §6.3: "we use the minimum price".
     fn fixed(&self) -> f64 {
-        self.rule.minimum
+        self.basis.rule.minimum
     }
 
     /// What deadline flows send and will send, bytes per second.
     fn required(&mut self, now: Time) -> f64 {
-        let sums = self.deadline.settle(now, &self.rule);
-        let d = self.deadline.d(&self.rule);
+        let sums = self.deadline.settle(now, &self.basis.rule);
+        let d = self.deadline.d(&self.basis.rule);
         (sums.paid / d + self.asked.sum(now, d) - self.ended.sum(now, d)).max(0.0)
     }
 
@@ -92,26 +91,26 @@ impl Deadline {
         // hoped to get for nothing, and at the best-effort price a multiple of any budget. Two refused flows of figure 22
         // made the price rise thirtyfold. Like a SYN the packet has not been told the price, and counts at the one that it is told now.
         let paid = self.best_effort.link.now() * f64::from(size);
-        self.best_effort.meter.pay(at.now, paid, 0.0, header.rtt.into());
+        self.best_effort.pay(&FcpHeader { preload: 0.0, ..*header }, size, paid, at.now);
         self.update(at);
         Charge { quote: self.best_effort.link.now(), told: self.fixed() }
     }
 
     /// The link without what packets take that pay nothing.
     fn load(&mut self, at: &Moment) -> Load {
-        let (sums, _) = self.best_effort.settle(at.now, &self.rule);
-        self.best_effort.rest(&sums, at, &self.rule)
+        let (sums, _) = self.best_effort.settle(at.now, &self.basis.rule);
+        self.best_effort.rest(&sums, at, &self.basis.rule)
     }
 
     /// The best-effort price, for what deadline flows leave.
     fn update(&mut self, at: &Moment) {
         let required = self.required(at.now);
-        let (sums, income) = self.best_effort.settle(at.now, &self.rule);
-        let load = self.best_effort.rest(&sums, at, &self.rule);
-        let deadline = self.deadline.settle(at.now, &self.rule);
-        let rtt = average_rtt((&self.best_effort.meter, &sums), (&self.deadline, &deadline));
+        let (sums, income) = self.best_effort.settle(at.now, &self.basis.rule);
+        let load = self.best_effort.rest(&sums, at, &self.basis.rule);
+        let deadline = self.deadline.settle(at.now, &self.basis.rule);
+        let d = common_d(&self.basis, (&self.best_effort.meter, &sums), (&self.deadline, &deadline));
         let capacity = (load.capacity - required).max(LEAST * load.capacity);
-        let price = self.rule.price(income, Load { capacity, ..load }, self.rule.window * rtt);
+        let price = self.basis.rule.price(income, Load { capacity, ..load }, d);
         self.best_effort.link.set(at.now, price);
     }
 }

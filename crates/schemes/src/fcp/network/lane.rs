@@ -1,4 +1,4 @@
-//! A virtual queue: one class of packets, what it brings in and what it is told. All lanes of a link share its one FIFO.
+//! What the pricings are put together from.
 
 use midpath_core::units::Time;
 
@@ -6,34 +6,75 @@ use crate::fcp::header::FcpHeader;
 use crate::fcp::port::Moment;
 use crate::fcp::price::{LinkPrice, Load, Meter, Rule, Terms};
 
-/// One class of packets on one link.
+/// What the parts of a pricing start from.
+#[derive(Debug, Clone, Copy)]
+pub struct Basis {
+    /// The constants.
+    pub rule: Rule,
+    /// The round-trip time to reckon with while no packet has told one, s.
+    pub rtt: f64,
+    /// The least window, s.
+    pub least: f64,
+}
+
+impl Basis {
+    /// The paper's: a window of any length.
+    pub fn new(rule: Rule, rtt: f64) -> Basis {
+        Basis { rule, rtt, least: 0.0 }
+    }
+
+    /// A meter that has seen nothing.
+    pub fn meter(&self) -> Meter {
+        Meter::new(self.rtt).at_least(self.least)
+    }
+
+    /// A price at the minimum.
+    pub fn link(&self) -> LinkPrice {
+        LinkPrice::new(self.rule, self.rtt)
+    }
+}
+
+/// A virtual queue: one class of packets, what it brings in and what it is told. All lanes of a link share its one FIFO.
 pub struct Lane {
     /// What it brings in.
     pub meter: Meter,
     /// What it is told.
     pub link: LinkPrice,
+    /// When the newest packet came, and what it paid, $.
+    newest: (Time, f64),
 }
 
 impl Lane {
-    /// `rtt` is the round-trip time to reckon with while no packet has told one, s.
-    pub fn new(rule: Rule, rtt: f64) -> Lane {
-        Lane { meter: Meter::new(rtt), link: LinkPrice::new(rule, rtt) }
+    /// A lane that has seen nothing.
+    pub fn new(basis: &Basis) -> Lane {
+        Lane { meter: basis.meter(), link: basis.link(), newest: (Time::ZERO, 0.0) }
     }
 
     /// A packet of this class comes in. Returns what its sender had been told, $/byte.
     #[inline]
     pub fn take(&mut self, header: &FcpHeader, size: u32, now: Time) -> f64 {
         let told = self.link.told(header, now);
-        let paid = header.pays(told);
-        self.meter.pay(now, paid * f64::from(size), header.preload.into(), header.rtt.into());
+        self.pay(header, size, header.pays(told) * f64::from(size), now);
         told
+    }
+
+    /// A packet of this class pays `paid` $.
+    #[inline]
+    pub fn pay(&mut self, header: &FcpHeader, size: u32, paid: f64, now: Time) {
+        self.meter.charge(now, header, size, paid);
+        self.newest = (now, paid);
     }
 
     /// Forgets what is older than d. Returns what is left, and the income it makes, $/s.
     #[inline]
     pub fn settle(&mut self, now: Time, rule: &Rule) -> (Terms, f64) {
         let sums = self.meter.settle(now, rule);
-        (sums, self.meter.income(&sums, self.meter.d(rule)))
+        let d = self.meter.d(rule);
+        let income = self.meter.income(&sums, d);
+        // The meter leaves half of the newest packet out, which is right when it has just come. Other lanes' packets find this lane at
+        // any moment, and then its sum has no half packet too many.
+        let half = if now > self.newest.0 && sums.paid > 0.0 { self.newest.1 / 2.0 } else { 0.0 };
+        (sums, income + half / d)
     }
 
     /// The link without what packets take that pay nothing, all of which this lane has seen.
@@ -47,12 +88,14 @@ impl Lane {
     pub fn reset(&mut self) {
         self.meter.reset();
         self.link.reset();
+        self.newest = (Time::ZERO, 0.0);
     }
 }
 
-/// The average round-trip time over two meters' packets, s; that of the first while neither has any.
+/// d for two meters together, s: the average round-trip time over both's packets, or that of the first while neither has any.
 #[inline]
-pub fn average_rtt(first: (&Meter, &Terms), second: (&Meter, &Terms)) -> f64 {
+pub fn common_d(basis: &Basis, first: (&Meter, &Terms), second: (&Meter, &Terms)) -> f64 {
     let packets = first.1.packets + second.1.packets;
-    if packets > 0.0 { (first.1.rtt + second.1.rtt) / packets } else { first.0.rtt() }
+    let rtt = if packets > 0.0 { (first.1.rtt + second.1.rtt) / packets } else { first.0.rtt() };
+    (basis.rule.window * rtt).max(basis.least)
 }

@@ -18,7 +18,7 @@ use crate::fcp::header::{Class, FcpHeader};
 use crate::fcp::port::{Charge, Moment, Pricing};
 use crate::fcp::price::Rule;
 
-use super::lane::Lane;
+use super::lane::{Basis, Lane};
 
 /// The pricing.
 pub struct Metro {
@@ -28,10 +28,9 @@ pub struct Metro {
 }
 
 impl Metro {
-    /// `factor` is the priority price in multiples of the standard one; `rtt` the round-trip time to reckon with while no packet has
-    /// told one, s.
-    pub fn new(rule: Rule, factor: f64, rtt: f64) -> Metro {
-        Metro { rule, factor, lane: Lane::new(rule, rtt) }
+    /// `factor` is the priority price in multiples of the standard one.
+    pub fn new(basis: Basis, factor: f64) -> Metro {
+        Metro { rule: basis.rule, factor, lane: Lane::new(&basis) }
     }
 
     fn update(&mut self, at: &Moment) {
@@ -53,7 +52,7 @@ impl Pricing for Metro {
         let told = self.of(header.class, standard);
         let share = header.pays(told) / told;
         let paid = share * standard * f64::from(size);
-        self.lane.meter.pay(at.now, paid, header.preload.into(), header.rtt.into());
+        self.lane.pay(header, size, paid, at.now);
         self.update(at);
         Charge { quote: self.of(header.class, self.lane.link.now()), told }
     }

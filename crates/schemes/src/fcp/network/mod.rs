@@ -7,6 +7,7 @@ mod stability;
 mod uniform;
 
 pub use deadline::Deadline;
+pub use lane::{Basis, Lane};
 pub use metro::{Metro, MetroPort};
 pub use stability::Stability;
 pub use uniform::Uniform;
@@ -37,12 +38,12 @@ pub fn port(plan: &Plan, spec: &PortSpec) -> Discipline {
 /// The rule of a port: it prices, and refuses what finds no room.
 fn admission(plan: &Plan, spec: &PortSpec) -> FcpPort {
     let (rule, network) = (plan.rule(), &plan.params.network);
-    let rtt = spec.rtt.as_secs_f64();
+    let basis = Basis { rule, rtt: spec.rtt.as_secs_f64(), least: least_window(spec) };
     let pricing: Box<dyn Pricing> = match network.pricing {
-        Kind::Uniform => Box::new(Uniform::new(rule, rtt).at_least(least_window(spec)).catching_up(network.catch_up)),
-        Kind::Stability => Box::new(Stability::new(rule, rtt)),
-        Kind::Deadline => Box::new(Deadline::new(rule, network.deadline_share, rtt)),
-        Kind::Metro => Box::new(Metro::new(rule, network.metro_factor, rtt)),
+        Kind::Uniform => Box::new(Uniform::new(rule, basis.rtt).at_least(basis.least).catching_up(network.catch_up)),
+        Kind::Stability => Box::new(Stability::new(basis)),
+        Kind::Deadline => Box::new(Deadline::new(basis, network.deadline_share)),
+        Kind::Metro => Box::new(Metro::new(basis, network.metro_factor)),
     };
     FcpPort::new(spec, pricing, rule.minimum, Edge::new(plan, spec))
 }

@@ -16,9 +16,9 @@ use midpath_core::units::Time;
 
 use crate::fcp::header::{Class, FcpHeader};
 use crate::fcp::port::{Charge, Moment, Pricing};
-use crate::fcp::price::{Load, Rule};
+use crate::fcp::price::Load;
 
-use super::lane::{Lane, average_rtt};
+use super::lane::{Basis, Lane, common_d};
 
 /// The bound, and over how many average round trips it holds (§4.2: "during a time window of twice the average RTT is
 /// bounded by a factor of two").
@@ -30,34 +30,35 @@ const MOST: f64 = 0.99;
 
 /// The pricing.
 pub struct Stability {
-    rule: Rule,
+    basis: Basis,
     normal: Lane,
     stable: Lane,
     range: Range,
 }
 
 impl Stability {
-    /// `rtt` is the round-trip time to reckon with while no packet has told one, s.
-    pub fn new(rule: Rule, rtt: f64) -> Stability {
-        Stability { rule, normal: Lane::new(rule, rtt), stable: Lane::new(rule, rtt), range: Range::default() }
+    /// Both prices at the minimum.
+    pub fn new(basis: Basis) -> Stability {
+        Stability { basis, normal: Lane::new(&basis), stable: Lane::new(&basis), range: Range::default() }
     }
 
     /// Both prices after what has just come in.
     fn update(&mut self, at: &Moment) {
-        let (normal_sums, normal_income) = self.normal.settle(at.now, &self.rule);
-        let (stable_sums, stable_income) = self.stable.settle(at.now, &self.rule);
-        let rtt = average_rtt((&self.normal.meter, &normal_sums), (&self.stable.meter, &stable_sums));
-        let d = self.rule.window * rtt;
-        let load = self.normal.rest(&normal_sums, at, &self.rule);
-        let price = self.rule.price(normal_income + stable_income, load, d);
+        let rule = &self.basis.rule;
+        let (normal_sums, normal_income) = self.normal.settle(at.now, rule);
+        let (stable_sums, stable_income) = self.stable.settle(at.now, rule);
+        let d = common_d(&self.basis, (&self.normal.meter, &normal_sums), (&self.stable.meter, &stable_sums));
+        let load = self.normal.rest(&normal_sums, at, rule);
+        let price = rule.price(normal_income + stable_income, load, d);
         // Where no stability flow has sent for a window, nobody's price needs to be held; the first one finds the link's.
         if stable_sums.paid <= 0.0 {
             self.range.clear();
         }
-        self.range.expire(at.now.saturating_sub(Time::from_secs_f64(ROUND_TRIPS * rtt)));
+        let span = (ROUND_TRIPS * d / rule.window).max(self.basis.least);
+        self.range.expire(at.now.saturating_sub(Time::from_secs_f64(span)));
         // §4.2: "it steals bandwidth from the normal queue to bound the price increase"; not more than there is.
         let least = stable_income / (MOST * load.capacity);
-        let stable = self.range.bound(price).max(least.min(price)).max(self.rule.minimum);
+        let stable = self.range.bound(price).max(least.min(price)).max(rule.minimum);
         let normal = if stable == price { price } else { self.rest(normal_income, stable_income / stable, load, d) };
         self.range.push(at.now, stable);
         self.stable.link.set(at.now, stable);
@@ -67,7 +68,7 @@ impl Stability {
     /// The normal price when stability flows take `required` bytes per second of the link.
     fn rest(&self, income: f64, required: f64, load: Load, d: f64) -> f64 {
         let capacity = (load.capacity - required).max((1.0 - MOST) * load.capacity);
-        self.rule.price(income, Load { capacity, ..load }, d)
+        self.basis.rule.price(income, Load { capacity, ..load }, d)
     }
 }
 

@@ -48,8 +48,7 @@ impl Pricing for Uniform {
     fn charge(&mut self, header: &mut FcpHeader, size: u32, at: &Moment) -> Charge {
         let told = self.link.told(header, at.now);
         // §5: the minimum of the link's own memory and of the balance.
-        let paid = if header.rtt > 0.0 { told.min(header.balance.into()) } else { told };
-        self.meter.charge(at.now, header, size, paid * f64::from(size));
+        self.meter.charge(at.now, header, size, header.pays(told) * f64::from(size));
         self.update(at);
         Charge { quote: self.link.now(), told }
     }

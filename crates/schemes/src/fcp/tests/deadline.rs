@@ -2,7 +2,7 @@
 
 use midpath_core::units::Time;
 
-use super::script::{CAPACITY, RTT, RULE, close, gauge};
+use super::script::{CAPACITY, basis, close, gauge};
 use crate::fcp::header::{Class, FcpHeader};
 use crate::fcp::network::Deadline;
 use crate::fcp::port::{Charge, Moment, Pricing};
@@ -14,7 +14,7 @@ const SIZE: u32 = 1500;
 const EVERY: f64 = 0.005;
 
 fn link() -> Deadline {
-    Deadline::new(RULE, 0.8, RTT.as_secs_f64())
+    Deadline::new(basis(), 0.8)
 }
 
 fn send(link: &mut Deadline, t: f64, class: Class, preload: f64, balance: f64) -> (Charge, Class) {

@@ -1,12 +1,12 @@
 //! Paris Metro Pricing on a scripted link. The queues themselves are tested in the simulator.
 
-use super::script::{CAPACITY, RTT, RULE, Scripted, close, gauge, play};
+use super::script::{CAPACITY, RTT, RULE, Scripted, basis, close, gauge, play};
 use crate::fcp::header::Class;
 use crate::fcp::network::{Metro, Uniform};
 use crate::fcp::port::Pricing;
 
 fn metro() -> Metro {
-    Metro::new(RULE, 10.0, RTT.as_secs_f64())
+    Metro::new(basis(), 10.0)
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use midpath_core::units::Time;
 
 use crate::fcp::header::{Class, FcpHeader};
+use crate::fcp::network::Basis;
 use crate::fcp::port::{Moment, Pricing};
 use crate::fcp::price::{Load, Rule};
 
@@ -19,6 +20,11 @@ const TICK: Time = Time::from_ms(1);
 
 /// What a sender sends in the round trip after its SYN, bytes per second.
 const FIRST: f64 = 0.01 * CAPACITY;
+
+/// What the pricings on it start from.
+pub fn basis() -> Basis {
+    Basis::new(RULE, RTT.as_secs_f64())
+}
 
 /// A sender whose budget, $/s of its currency, is a function of time in seconds. What it announces it spends a round trip later.
 pub struct Scripted {

@@ -1,12 +1,12 @@
 //! Bandwidth stability on a scripted link.
 
-use super::script::{CAPACITY, RTT, RULE, Scripted, close, gauge, play};
+use super::script::{CAPACITY, RTT, RULE, Scripted, basis, close, gauge, play};
 use crate::fcp::header::Class;
 use crate::fcp::network::{Stability, Uniform};
 use crate::fcp::port::Pricing;
 
 fn stability() -> Stability {
-    Stability::new(RULE, RTT.as_secs_f64())
+    Stability::new(basis())
 }
 
 /// A budget of `low`, and of `high` from `from` to `until`.
