@@ -20,9 +20,9 @@ use crate::tcp::cc::{Ack, Congestion, CongestionController, View, Window};
 use deadline::Deadline;
 use preload::Announced;
 
-/// The least that a flow with data sends is a packet in this time, s, or in two round trips if that is longer: so that a flow which
-/// may spend (almost) nothing still hears the price. Ours: the paper leaves it no way to learn that the price has fallen. A second is
-/// TCP's least timeout. A flow that has only repairs left has given its budget back, and sends them at a packet in two round trips.
+/// The least that a flow with data sends is a packet in this time, s, and one in two round trips if its target pays for that: so that
+/// a flow which spends (almost) nothing still hears the price, and one whose last round the price has stretched gets on. Ours: the
+/// paper leaves them no way to learn that the price has fallen. A second is TCP's least timeout.
 const PROBE: f64 = 1.0;
 
 /// A change of budget below this share is not announced. Ours: single precision and the price's noise are far below.
@@ -174,19 +174,26 @@ impl Sender {
         preload
     }
 
+    /// The least that the flow sends, bytes per second.
+    fn least(&self, view: &View) -> f64 {
+        let packet = (view.mss + view.overhead) as f64;
+        let (slow, quick) = (packet / (2.0 * self.rtt).max(PROBE), packet / (2.0 * self.rtt));
+        match self.deadline {
+            // The pace of the packet that asks is that of the next one, which follows the answer.
+            Some(_) => packet / self.rtt,
+            // A flow that has only repairs left has given its budget back.
+            None if view.unsent == 0 => quick,
+            None => (self.target / self.price).clamp(slow, quick),
+        }
+    }
+
     /// The rate: r = w/p, where w is what the host may spend on this flow now.
     fn pace(&mut self, view: &View, ctx: &mut EndpointCtx<'_>) {
         if self.rtt <= 0.0 {
             return;
         }
         let may = ctx.shared.get::<Host>().allowance(self.flow, self.plan.budget(self.host));
-        let every = match self.deadline {
-            // The pace of the packet that asks is that of the next one, which follows the answer.
-            Some(_) => self.rtt,
-            None if view.unsent == 0 => 2.0 * self.rtt,
-            None => (2.0 * self.rtt).max(PROBE),
-        };
-        let least = (view.mss + view.overhead) as f64 / every;
+        let least = self.least(view);
         let idle = matches!(self.group.behaviour, Behaviour::Idle | Behaviour::IdleAgain) && may >= 0.9 * self.target;
         let more = matches!(self.group.behaviour, Behaviour::Underpay | Behaviour::Overspend);
         let factor = if more { 10.0 } else { 1.0 };
