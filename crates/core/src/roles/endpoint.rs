@@ -16,6 +16,11 @@ pub trait Endpoint: Send {
     fn on_timer(&mut self, ctx: &mut EndpointCtx<'_>);
     /// Called when somebody measures: at sampling times, when the endpoint finishes, and at the end of the run.
     fn report(&self) -> FlowReport;
+    /// Of a passive end: whether its deliveries are the flow's. A multicast flow has several passive ends; one is measured, the others
+    /// report nothing and never finish.
+    fn measured(&self) -> bool {
+        true
+    }
     /// Numbers of the active end to plot over time besides those of the report (a budget, a price), with their names.
     fn gauges(&self, _out: &mut Vec<(&'static str, f64)>) {}
 }

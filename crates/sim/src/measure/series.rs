@@ -141,6 +141,9 @@ impl Recorder {
         let mut gauges = Vec::new();
         for (flow, active, endpoint) in node.endpoints() {
             let (own, report) = (self.plan.flows.contains(&flow), endpoint.report());
+            if !active && !endpoint.measured() {
+                continue;
+            }
             if !active {
                 let new = self.progress(flow, report.delivered);
                 if own {
