@@ -54,6 +54,9 @@ pub struct FcpHeader {
     pub echo: bool,
     /// On an echo: an edge drops this sender's packets, for it pays too little (§5).
     pub refused: bool,
+    /// The multicast tree that it goes down, or whose echo it is (§4.2): the number of the group of flows, plus 1; 0 for none. Only packets on
+    /// trees have it on the wire, as four bytes more.
+    pub tree: u32,
 }
 
 /// Bytes that the header takes on the wire.
@@ -70,6 +73,7 @@ impl Header for FcpHeader {
         out[24..28].copy_from_slice(&self.nonce.to_be_bytes());
         out[28..30].copy_from_slice(&self.tenant.to_be_bytes());
         out[30] = self.class as u8;
+        out[32..36].copy_from_slice(&self.tree.to_be_bytes());
         out[31] = u8::from(self.echo) | u8::from(self.refused) << 1;
     }
 
@@ -95,6 +99,7 @@ impl Header for FcpHeader {
                 .find(|c| *c as u8 == bytes[30])?,
             echo,
             refused,
+            tree: u32::from_be_bytes([bytes[32], bytes[33], bytes[34], bytes[35]]),
         };
         header.sane().then_some(header)
     }

@@ -7,24 +7,26 @@
 pub mod enforce;
 pub mod header;
 pub mod host;
+pub mod multicast;
 pub mod network;
 pub mod params;
 pub mod policy;
 pub mod port;
 pub mod price;
+pub mod scheme;
 pub mod sender;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use midpath_core::packet::Packet;
 use midpath_core::queue::Discipline;
-use midpath_core::roles::{FlowSpec, Names, PortSpec};
+use midpath_core::roles::{FlowSpec, Forwarder, Names, NodeSpec, PortSpec};
 use midpath_core::spec::SpecError;
 
+use crate::tcp::TcpParams;
 use crate::tcp::cc::{ControllerConfig, Reflect};
-use crate::tcp::{Tcp, TcpParams};
 use header::{FcpHeader, WIRE};
 pub use params::FcpParams;
 use params::Plan;
@@ -38,13 +40,21 @@ pub fn build(name: &str, params: FcpParams) -> crate::Built {
 /// Builds the scheme with policies of one's own, which parameters may name.
 pub fn build_with(name: &str, params: FcpParams, own: policy::Own) -> crate::Built {
     let tcp = params.tcp;
-    Ok(Arc::new(Tcp::new(name, tcp, Config { plan: Arc::new(params.plan(own)?) })?))
+    Ok(Arc::new(scheme::Fcp::new(name, tcp, Config::new(params.plan(own)?))?))
 }
 
 /// What builds FCP's senders and ports.
 #[derive(Clone)]
 pub struct Config {
     plan: Arc<Plan>,
+    /// The network as the forwarders of multicast groups see it: looked up once for all.
+    peers: Arc<OnceLock<Arc<multicast::Peers>>>,
+}
+
+impl Config {
+    fn new(plan: Plan) -> Config {
+        Config { plan: Arc::new(plan), peers: Arc::default() }
+    }
 }
 
 /// The receiver's part (§4.1): "price and preload value are echoed back by an acknowledgement".
@@ -87,7 +97,14 @@ impl ControllerConfig for Config {
         true
     }
     fn bind(&self, names: &dyn Names) -> Result<Option<Config>, SpecError> {
-        Ok(Some(Config { plan: Arc::new(self.plan.bind(names)?) }))
+        Ok(Some(Config::new(self.plan.bind(names)?)))
+    }
+    fn forwarder(&self, node: &NodeSpec<'_>) -> Option<Box<dyn Forwarder>> {
+        if !self.plan.multicasts() {
+            return None;
+        }
+        let peers = self.peers.get_or_init(|| Arc::new(multicast::peers(node.node, node.map))).clone();
+        Some(Box::new(multicast::TreeForwarder::new(self.plan.clone(), node, peers)))
     }
     fn port(&self, _tcp: &TcpParams, spec: &PortSpec) -> Option<Discipline> {
         Some(network::port(&self.plan, spec))

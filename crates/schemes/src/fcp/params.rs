@@ -118,7 +118,8 @@ pub struct GroupParams {
     pub max_preload: Option<f64>,
     /// Whether its senders keep to the protocol.
     pub behaviour: Behaviour,
-    /// Hosts that each of its flows goes to, instead of the one that the flow names.
+    /// Hosts that each of its flows goes to besides the one that the flow names, which is the one that is measured; §4.2, multicast-aware
+    /// congestion control. The flows are then paced datagrams, and nothing is sent again.
     pub multicast: Vec<String>,
     /// The group of flows whose currency its prices are in (§4.3).
     pub tenant: u16,
@@ -251,6 +252,8 @@ pub struct Plan {
     pub params: FcpParams,
     hosts: BTreeMap<NodeId, HostParams>,
     groups: BTreeMap<u32, Arc<GroupParams>>,
+    /// Of multicast groups, the hosts that receive.
+    trees: BTreeMap<u32, Vec<NodeId>>,
     default_group: Arc<GroupParams>,
     /// Policies from outside.
     pub own: policy::Own,
@@ -284,7 +287,14 @@ impl FcpParams {
             group.check().map_err(|e| e.under(&format!("groups.{name}")))?;
             named(&group.policy, format!("groups.{name}.policy"))?;
         }
-        Ok(Plan { params: self, hosts: BTreeMap::new(), groups: BTreeMap::new(), default_group: Arc::default(), own })
+        Ok(Plan {
+            params: self,
+            hosts: BTreeMap::new(),
+            groups: BTreeMap::new(),
+            trees: BTreeMap::new(),
+            default_group: Arc::default(),
+            own,
+        })
     }
 }
 
@@ -320,9 +330,28 @@ impl Plan {
         }
         for (name, group) in &self.params.groups {
             let message = || SpecError::new(format!("groups.{name}"), "no flow is in a group of this name");
-            bound.groups.insert(names.group(name).ok_or_else(message)?, Arc::new(group.clone()));
+            let number = names.group(name).ok_or_else(message)?;
+            bound.groups.insert(number, Arc::new(group.clone()));
+            let message =
+                |host: &str| SpecError::new(format!("groups.{name}.multicast"), format!("there is no node `{host}`"));
+            let receivers: Result<Vec<_>, _> =
+                group.multicast.iter().map(|h| names.node(h).ok_or_else(|| message(h))).collect();
+            let receivers = receivers?;
+            if !receivers.is_empty() {
+                bound.trees.insert(number, receivers);
+            }
         }
         Ok(bound)
+    }
+
+    /// The hosts that each flow of a multicast group goes to besides its destination; none for other groups.
+    pub fn receivers(&self, group: u32) -> &[NodeId] {
+        self.trees.get(&group).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether any group is multicast.
+    pub fn multicasts(&self) -> bool {
+        !self.trees.is_empty()
     }
 
     /// The constants of the pricing.

@@ -18,7 +18,7 @@ use super::host::{Account, Host};
 use super::params::{Behaviour, GroupParams, Plan, PreloadFor};
 use crate::tcp::cc::{Ack, Congestion, CongestionController, View, Window};
 use deadline::Deadline;
-use preload::Announced;
+pub use preload::Announced;
 
 /// The least that a flow with data sends is a packet in this time, s, and one in two round trips if its target pays for that: so that
 /// a flow which spends (almost) nothing still hears the price, and one whose last round the price has stretched gets on. Ours: the
@@ -251,6 +251,7 @@ impl CongestionController for Sender {
             class: self.class(),
             echo: false,
             refused: false,
+            tree: 0,
         });
     }
 

@@ -71,6 +71,15 @@ impl Announced {
     }
 }
 
+impl Announced {
+    /// Packet `nonce` and all before it were answered: what they announced holds now, $/s.
+    pub fn answered_until(&mut self, nonce: u32) -> f64 {
+        let before = self.sum;
+        self.answered(nonce);
+        before - self.sum
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

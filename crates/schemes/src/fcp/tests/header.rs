@@ -24,6 +24,7 @@ fn header() -> impl Strategy<Value = FcpHeader> {
             class,
             echo,
             refused: echo && nonce % 2 == 1,
+            tree: nonce / 3,
         })
 }
 

@@ -1,0 +1,199 @@
+//! A node on multicast trees: ReceiveMulticast and ReceiveACK of §4.2.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use midpath_core::packet::{FlowId, NodeId, PacketId, PortId};
+use midpath_core::roles::{ForwardCtx, Forwarder, NodeSpec, Route, Routes, ShortestPath};
+use midpath_core::units::Time;
+
+use super::after;
+use super::tree::{Peers, Place, place};
+use crate::fcp::header::FcpHeader;
+use crate::fcp::params::Plan;
+
+/// Trees remembered at one node; the one not used for longest goes for a new one. Ours.
+const TREES: usize = 1024;
+
+/// A child that has not answered for this long is not waited for, and its price no longer counts. Ours: senders send a packet a second
+/// at least, and no round trip that the header can say in practice is longer than two of these less that second.
+const PATIENCE: Time = Time::from_secs(3);
+
+/// What a child has said last.
+#[derive(Debug, Clone, Copy)]
+struct Heard {
+    at: Time,
+    /// The newest packet that all receivers below have answered.
+    nonce: u32,
+    /// When the sender sent it.
+    sent: Time,
+    /// The price of the link to the child and of what is below, $/byte.
+    price: f32,
+    refused: bool,
+}
+
+/// One flow's tree, as one node knows it.
+#[derive(Debug, Clone)]
+struct Tree {
+    seen: Time,
+    since: Time,
+    place: Place,
+    /// upstreamPrice: of the link from the parent, $/byte.
+    upstream: f32,
+    /// For each child.
+    heard: Vec<Option<Heard>>,
+    /// The newest packet that has been acknowledged to the parent.
+    told: Option<u32>,
+}
+
+/// Forwards multicast packets along trees, and everything else along shortest paths.
+pub struct TreeForwarder {
+    node: NodeId,
+    plan: Arc<Plan>,
+    paths: ShortestPath,
+    routes: Arc<dyn Routes>,
+    peers: Arc<Peers>,
+    trees: BTreeMap<(NodeId, FlowId), Tree>,
+}
+
+impl TreeForwarder {
+    /// The forwarder of one node. `peers` is the network around it.
+    pub fn new(plan: Arc<Plan>, spec: &NodeSpec<'_>, peers: Arc<Peers>) -> TreeForwarder {
+        TreeForwarder {
+            node: spec.node,
+            plan,
+            paths: ShortestPath::new(spec.routes.clone(), spec.ecmp),
+            routes: spec.routes.clone(),
+            peers,
+            trees: BTreeMap::new(),
+        }
+    }
+
+    /// How many trees are remembered.
+    pub fn len(&self) -> usize {
+        self.trees.len()
+    }
+
+    /// Whether none is.
+    pub fn is_empty(&self) -> bool {
+        self.trees.is_empty()
+    }
+
+    /// Who is at the other end of a port.
+    fn peer(&self, port: PortId) -> Option<NodeId> {
+        self.peers.get(&self.node)?.get(usize::from(port.0)).copied()
+    }
+
+    /// The tree of a data packet, made if it is new.
+    fn tree(&mut self, root: NodeId, flow: FlowId, dst: NodeId, group: u32, now: Time) -> &mut Tree {
+        let key = (root, flow);
+        if !self.trees.contains_key(&key) {
+            if self.trees.len() >= TREES {
+                let oldest = self.trees.iter().min_by_key(|(key, tree)| (tree.seen, **key)).map(|(key, _)| *key);
+                oldest.map(|key| self.trees.remove(&key));
+            }
+            let mut receivers = self.plan.receivers(group).to_vec();
+            if !receivers.contains(&dst) {
+                receivers.push(dst);
+            }
+            let place = place(self.node, root, &receivers, &self.peers, self.routes.as_ref());
+            let heard = vec![None; place.children.len()];
+            self.trees.insert(key, Tree { seen: now, since: now, place, upstream: 0.0, heard, told: None });
+        }
+        let tree = self.trees.get_mut(&key).expect("just made");
+        tree.seen = now;
+        tree
+    }
+
+    /// ReceiveMulticast: remembers the upstream price, resets it, and copies the packet to all children.
+    fn down(&mut self, id: PacketId, header: FcpHeader, from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route {
+        let packet = &mut ctx.pool[id];
+        let (root, came) = (packet.src, from.and_then(|port| self.peer(port)));
+        let group = header.tree - 1;
+        if self.plan.receivers(group).is_empty() {
+            return Route::Unroutable;
+        }
+        let tree = self.tree(root, packet.flow, packet.dst, group, ctx.now);
+        // From elsewhere than the parent it is not on the tree: a copy too many, or a forgery.
+        if came != tree.place.parent {
+            return Route::Unroutable;
+        }
+        if tree.place.children.is_empty() {
+            return if tree.place.receives { Route::Local } else { Route::Unroutable };
+        }
+        tree.upstream = header.price;
+        packet.set_header(&FcpHeader { price: 0.0, ..header });
+        Route::Copies { ports: tree.place.children.clone(), local: false }
+    }
+
+    /// ReceiveACK: notes the child's price, and sends up that of the subtree when that is news.
+    fn up(&mut self, id: PacketId, header: FcpHeader, from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route {
+        let packet = &mut ctx.pool[id];
+        if packet.dst == self.node {
+            return Route::Local;
+        }
+        let minimum = self.plan.params.minimum_price;
+        let Some(tree) = self.trees.get_mut(&(packet.dst, packet.flow)) else { return Route::Consumed };
+        let Some(parent) = tree.place.parent else { return Route::Consumed };
+        if let Some(from) = from {
+            let Ok(child) = tree.place.children.binary_search(&from) else { return Route::Consumed };
+            tree.note(child, packet.ts_ecr, &header, ctx.now);
+            let Some(answer) = tree.answer(minimum, ctx.now) else { return Route::Consumed };
+            packet.ts_ecr = answer.sent;
+            let clean = FcpHeader { rtt: 0.0, preload: 0.0, balance: 0.0, charged: 0.0, exchange: 1.0, ..header };
+            packet.set_header(&FcpHeader {
+                price: answer.price,
+                nonce: answer.nonce,
+                refused: answer.refused,
+                ..clean
+            });
+        }
+        let up = self.peers.get(&self.node).and_then(|ends| ends.iter().position(|n| *n == parent));
+        up.map_or(Route::Unroutable, |port| Route::Port(PortId(port as u16)))
+    }
+}
+
+impl Tree {
+    fn note(&mut self, child: usize, sent: Time, header: &FcpHeader, now: Time) {
+        let heard = &mut self.heard[child];
+        if heard.is_none_or(|h| after(header.nonce, h.nonce) || now >= h.at.saturating_add(PATIENCE)) {
+            *heard = Some(Heard { at: now, nonce: header.nonce, sent, price: header.price, refused: header.refused });
+        }
+    }
+
+    /// What goes up, if it answers packets that nothing before has answered. So there are no more ACKs than packets on any link,
+    /// whatever the number of receivers: the paper's limit against implosion, without a timer. It waits for the slowest child, for a
+    /// budget is in force only when all links of the tree reckon with it.
+    fn answer(&mut self, minimum: f64, now: Time) -> Option<Heard> {
+        let missed = |at: Time| now >= at.saturating_add(PATIENCE);
+        // A child that has never answered is waited for while it is new.
+        if self.heard.iter().any(Option::is_none) && !missed(self.since) {
+            return None;
+        }
+        let live: Vec<Heard> = self.heard.iter().flatten().filter(|h| !missed(h.at)).copied().collect();
+        let slowest = live.iter().copied().reduce(|a, b| if after(a.nonce, b.nonce) { b } else { a })?;
+        if self.told.is_some_and(|told| !after(slowest.nonce, told)) {
+            return None;
+        }
+        self.told = Some(slowest.nonce);
+        // "price += upstreamPrice; for all c in children: price += subTreePrice[c]".
+        let mut sum = FcpHeader { price: self.upstream, ..FcpHeader::default() };
+        live.iter().for_each(|h| sum.add_price(h.price.into(), minimum));
+        Some(Heard { price: sum.price, refused: live.iter().any(|h| h.refused), ..slowest })
+    }
+}
+
+impl Forwarder for TreeForwarder {
+    fn route(&mut self, id: PacketId, from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route {
+        match ctx.pool[id].header::<FcpHeader>() {
+            Some(header) if header.tree != 0 && header.echo => self.up(id, header, from, ctx),
+            Some(header) if header.tree != 0 => self.down(id, header, from, ctx),
+            _ => self.paths.route(id, from, ctx),
+        }
+    }
+
+    /// The next packets build the trees anew.
+    fn reset(&mut self, _kept: &mut Vec<PacketId>) {
+        self.trees.clear();
+    }
+}

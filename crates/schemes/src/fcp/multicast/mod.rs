@@ -1,0 +1,27 @@
+//! Multicast-aware congestion control (§4.2, §6.3): a flow that pays for every link of its tree, each once.
+//!
+//! [`tree`] says which way, the same at every node; [`forwarder`] copies packets down the tree and brings one price up; [`sender`] is paced at
+//! budget over that price; [`receiver`] echoes each packet. Nothing is sent again: who needs all bytes needs a code above.
+
+mod forwarder;
+mod receiver;
+mod sender;
+mod tree;
+
+#[cfg(test)]
+mod tests;
+
+pub use forwarder::TreeForwarder;
+pub use receiver::Receiver;
+pub use sender::Sender;
+pub use tree::{Peers, Place, peers, place};
+
+use super::header::WIRE;
+
+/// IPv4 (20) and UDP (8), and the congestion header with the tree's address: on every packet.
+pub const OVERHEAD: u32 = 28 + WIRE + 4;
+
+/// Whether number `a` comes after `b`. Numbers wrap; half of them are behind.
+fn after(a: u32, b: u32) -> bool {
+    a.wrapping_sub(b).wrapping_sub(1) < u32::MAX / 2
+}

@@ -1,0 +1,221 @@
+//! The sender of a multicast flow: a stream of datagrams, paced at budget over the price of the tree.
+
+use std::sync::Arc;
+
+use midpath_core::packet::{Flags, Kind, Packet};
+use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, FlowSpec};
+use midpath_core::units::Time;
+
+use super::OVERHEAD;
+use crate::fcp::header::FcpHeader;
+use crate::fcp::host::{Account, Host};
+use crate::fcp::params::Plan;
+use crate::fcp::sender::Announced;
+
+/// A packet in this time is the least: as long as TCP's least timeout, and well within the patience of forwarders.
+const SILENCE: Time = Time::from_secs(1);
+
+/// The active end.
+pub struct Sender {
+    plan: Arc<Plan>,
+    flow: FlowSpec,
+    /// Payload not yet sent; `u64::MAX` while nobody knows the end.
+    left: u64,
+    seq: u64,
+    nonce: u32,
+    /// w, $/s; the price of the tree, $/byte (0 before the first echo); the round trip to the slowest receiver, s.
+    spending: f64,
+    price: f64,
+    rtt: f64,
+    /// That of the last echo, s: how long ago the price was told that is being paid.
+    heard: f64,
+    heard_at: Time,
+    announced: Announced,
+    /// Bytes per second.
+    rate: f64,
+    cap: f64,
+    target: f64,
+    last: Time,
+    closed: bool,
+    report: FlowReport,
+}
+
+impl Sender {
+    /// The sender of `flow`.
+    pub fn new(plan: Arc<Plan>, flow: &FlowSpec) -> Sender {
+        Sender {
+            plan,
+            flow: *flow,
+            left: flow.size.map_or(u64::MAX, |s| s.0),
+            seq: 0,
+            nonce: 0,
+            spending: 0.0,
+            price: 0.0,
+            rtt: 0.0,
+            heard: 0.0,
+            heard_at: Time::ZERO,
+            announced: Announced::default(),
+            rate: 0.0,
+            cap: f64::INFINITY,
+            target: 0.0,
+            last: Time::ZERO,
+            closed: false,
+            report: FlowReport::default(),
+        }
+    }
+
+    fn mss(&self) -> u32 {
+        self.flow.mtu.saturating_sub(OVERHEAD).clamp(1, 65_000)
+    }
+
+    fn stop_at(&self) -> Time {
+        self.flow.stop.unwrap_or(Time::MAX)
+    }
+
+    /// x: what the flow should spend in the next round, $/s: as for other flows, what its host gives it, or what it needs.
+    fn wanted(&mut self, ctx: &mut EndpointCtx<'_>) -> f64 {
+        let group = self.plan.group(self.flow.group);
+        let given = ctx.shared.get::<Host>().account(self.flow.id).map_or(0.0, |a| a.target);
+        self.target = given * group.ramp.map_or(1.0, |r| r.share(ctx.now));
+        // §4.1: "preloads −1 when it is terminating".
+        if ctx.now.saturating_add(Time::from_secs_f64(self.rtt)) >= self.stop_at() {
+            return 0.0;
+        }
+        if self.left == u64::MAX {
+            return self.target;
+        }
+        let wire = self.left as f64 * (1.0 + f64::from(OVERHEAD) / f64::from(self.mss()));
+        self.target.min(self.price * (wire - self.rate * self.rtt).max(0.0) / self.rtt)
+    }
+
+    /// The preload of the next packet, of `size` bytes.
+    fn preload(&mut self, size: u32, ctx: &mut EndpointCtx<'_>) -> f64 {
+        let limit = self.plan.group(self.flow.group).preload_limit();
+        let wanted = self.wanted(ctx);
+        let pays = self.price * f64::from(size) / self.rtt;
+        let preload = self.announced.next(wanted, self.spending, pays).min(limit);
+        self.announced.push(self.nonce, preload * pays);
+        preload
+    }
+
+    /// The first packet has no payload; like a SYN, it announces the packets of the first round trip (§4.1, "start-up behaviour").
+    fn start_up(&self) -> f64 {
+        f64::from(self.plan.params.startup_packets) * f64::from(self.mss() + OVERHEAD) / f64::from(OVERHEAD)
+    }
+
+    fn send(&mut self, ctx: &mut EndpointCtx<'_>) {
+        let opens = self.rtt <= 0.0;
+        let payload = if opens { 0 } else { u64::from(self.mss()).min(self.left) as u32 };
+        self.nonce = self.nonce.wrapping_add(1);
+        let preload = if opens { self.start_up() } else { self.preload(payload + OVERHEAD, ctx) };
+        let group = self.plan.group(self.flow.group);
+        let mut packet = Packet::new(self.flow.id, ctx.node, self.flow.dst, payload + OVERHEAD);
+        (packet.kind, packet.seq, packet.payload, packet.ts_val) = (Kind::Datagram, self.seq, payload as u16, ctx.now);
+        packet.flags = if opens { Flags::SYN } else { Flags::default() };
+        packet.set_header(&FcpHeader {
+            rtt: self.heard as f32,
+            preload: preload as f32,
+            balance: self.price as f32,
+            exchange: 1.0,
+            nonce: self.nonce,
+            tenant: group.tenant,
+            class: group.class,
+            tree: self.flow.group + 1,
+            ..FcpHeader::default()
+        });
+        ctx.send(packet);
+        self.seq += u64::from(payload);
+        self.left = if self.left == u64::MAX { u64::MAX } else { self.left - u64::from(payload) };
+        self.report.sent += u64::from(payload > 0);
+        self.last = ctx.now;
+    }
+
+    /// When the next packet goes: a packet's size at the rate after the last.
+    fn next_at(&self) -> Time {
+        let gap = f64::from(self.mss() + OVERHEAD) / self.rate.max(1e-9);
+        self.last.saturating_add(Time::from_secs_f64(gap.min(SILENCE.as_secs_f64())))
+    }
+
+    /// r = w/p, where w is what the host may spend on this flow now.
+    fn pace(&mut self, ctx: &mut EndpointCtx<'_>) {
+        if self.price > 0.0 {
+            let may = ctx.shared.get::<Host>().allowance(self.flow.id, self.plan.budget(self.flow.src));
+            self.rate = (may / self.price).min(self.cap);
+        }
+        if ctx.now.saturating_sub(self.heard_at) > SILENCE.saturating_add(Time::from_secs_f64(4.0 * self.rtt)) {
+            // Nobody answers: links have forgotten the budget (a packet a second keeps the forwarders awake).
+            (self.rate, self.spending, self.announced) = (0.0, 0.0, Announced::default());
+        }
+    }
+
+    fn close(&mut self, ctx: &mut EndpointCtx<'_>) {
+        if !std::mem::replace(&mut self.closed, true) {
+            ctx.shared.get::<Host>().close(self.flow.id, self.flow.src, &self.plan, ctx.now);
+        }
+        ctx.finish();
+    }
+}
+
+impl Endpoint for Sender {
+    fn on_start(&mut self, ctx: &mut EndpointCtx<'_>) {
+        self.cap = ctx.links.iter().map(|l| l.rate.as_f64() / 8.0).fold(0.0, f64::max);
+        let account = Account {
+            group: self.flow.group,
+            weight: self.flow.weight,
+            target: 0.0,
+            spending: 0.0,
+            price: 0.0,
+            rtt: 0.0,
+            cap: self.cap,
+        };
+        ctx.shared.get::<Host>().open(self.flow.id, account, self.flow.src, &self.plan, ctx.now);
+        self.heard_at = ctx.now;
+        self.on_timer(ctx);
+    }
+
+    fn on_packet(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
+        let Some(header) = packet.header::<FcpHeader>().filter(|h| h.echo && h.tree != 0) else { return };
+        let sample = ctx.now.saturating_sub(packet.ts_ecr);
+        if packet.ts_ecr.is_zero() && self.rtt > 0.0 || sample.is_zero() {
+            return;
+        }
+        self.report.rtt(sample);
+        (self.heard, self.heard_at) = (sample.as_secs_f64(), ctx.now);
+        self.price = f64::from(header.price).max(self.plan.params.minimum_price);
+        if self.rtt == 0.0 {
+            self.rtt = self.heard;
+            // §4.1: "we initialize the budget as price·size·preload/rtt".
+            self.spending = self.price * f64::from(OVERHEAD) * self.start_up() / self.rtt;
+        }
+        // RFC 6298's gain.
+        self.rtt += (self.heard - self.rtt) / 8.0;
+        // §4.1: w = w + paid·size·preload / rtt, for all that this echo answers: echoes of a tree stand for several packets.
+        self.spending = (self.spending + self.announced.answered_until(header.nonce)).max(0.0);
+        let (price, rtt, spending) = (self.price, self.rtt, self.spending);
+        let update = |a: &mut Account| (a.price, a.rtt, a.spending) = (price, rtt, spending);
+        ctx.shared.get::<Host>().heard(self.flow.id, update, self.flow.src, &self.plan, ctx.now);
+        self.pace(ctx);
+        ctx.set_timer(self.next_at().min(self.stop_at()));
+    }
+
+    fn on_timer(&mut self, ctx: &mut EndpointCtx<'_>) {
+        if ctx.now >= self.stop_at() || self.left == 0 {
+            return self.close(ctx);
+        }
+        self.pace(ctx);
+        // A poke, or a rate that has fallen since.
+        if self.nonce == 0 || ctx.now >= self.next_at() {
+            self.send(ctx);
+        }
+        ctx.set_timer(self.next_at().min(self.stop_at()));
+    }
+
+    fn report(&self) -> FlowReport {
+        let srtt = Time::from_secs_f64(self.rtt);
+        FlowReport { srtt, rate: (self.rate * 8.0) as u64, ..self.report }
+    }
+
+    fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
+        out.extend([("budget", self.spending), ("target", self.target), ("price", self.price)]);
+    }
+}
