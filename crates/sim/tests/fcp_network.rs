@@ -260,3 +260,68 @@ fn figure_22_without_deadlines_none_of_the_four_is_in_time() {
     // NaN is a flow that isn't done.
     assert!(!fct[3..7].iter().any(|t| *t < 0.24), "{fct:?}");
 }
+
+/// Figure 23: 20 servers with two virtual machines each around a switch, links of 1 Gbps. Group 0 (weight 1) has one flow from 1 s on, group
+/// 1 (weight 2) flows of different machines from 1.5 s on, all to the same server.
+fn figure_23(budget: &str) -> String {
+    let mut text = format!(
+        r#"
+scheme = "fcp"
+stop = "3500 ms"
+[schemes.fcp.network]
+pricing = "aggregate"
+tenants = {{ 0 = 1.0, 1 = 2.0 }}
+[schemes.fcp.groups.zero]
+tenant = 0
+[schemes.fcp.groups.one]
+tenant = 1
+{budget}
+[queue]
+limit = "10 ms"
+[measure]
+series = true
+interval = "20 ms"
+[topology]
+links = [
+"#
+    );
+    for n in 0..20 {
+        text += &format!("  {{ a = \"server{n}\", b = \"tor\", rate = \"1 Gbps\", delay = \"100 us\" }},\n");
+        for group in ["a", "b"] {
+            text += &format!("  {{ a = \"{group}{n}\", b = \"server{n}\", rate = \"10 Gbps\", delay = \"10 us\" }},\n");
+        }
+    }
+    text += "]\n[[flow]]\nfrom = \"a0\"\nto = \"a19\"\nstart = \"1 s\"\ngroup = \"zero\"\n";
+    for n in 1..5 {
+        let start = 1000 + 500 * n;
+        text += &format!("[[flow]]\nfrom = \"b{n}\"\nto = \"b19\"\nstart = \"{start} ms\"\ngroup = \"one\"\n");
+    }
+    text
+}
+
+fn check_figure_23(text: &str) {
+    let out = run_plain(text);
+    let rate = |n: usize, from, to| mean(&track(&out, &format!("flow:{n}"), "goodput_bps"), from, to) / PAYLOAD;
+    assert!(close(rate(0, 1.2, 1.5), 1e9, 0.02), "{}", rate(0, 1.2, 1.5));
+    for (flows, from) in [(1, 1.7), (2, 2.2), (3, 2.7), (4, 3.2)] {
+        let (zero, to) = (rate(0, from, from + 0.28), from + 0.28);
+        assert!(close(zero, 1e9 / 3.0, 0.03), "{flows} flows: {zero}");
+        for n in 1..=flows {
+            let expected = 2e9 / 3.0 / flows as f64;
+            assert!(close(rate(n, from, to), expected, 0.03), "flow {n} of {flows}: {}", rate(n, from, to));
+        }
+    }
+    assert_eq!(out.summary("lost_packets"), Some(0.0));
+}
+
+#[test]
+fn figure_23_groups_share_one_to_two_whatever_the_number_of_flows() {
+    check_figure_23(&figure_23(""));
+}
+
+/// Each tenant gives budgets as it likes.
+#[test]
+fn figure_23_with_a_thousand_times_the_budget_is_the_same() {
+    let hosts: String = (0..20).map(|n| format!("[schemes.fcp.hosts.b{n}]\nbudget = 1000.0\n")).collect();
+    check_figure_23(&figure_23(&hosts));
+}

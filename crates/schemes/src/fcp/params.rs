@@ -10,6 +10,7 @@ use midpath_core::units::{Rate, Time};
 use serde::{Deserialize, Serialize};
 
 use super::header::{Class, MAX_PRICE};
+use super::network::MOST_GROUPS;
 use super::policy;
 use super::price::Rule;
 use crate::params::require;
@@ -208,6 +209,8 @@ pub struct NetworkParams {
     pub metro_factor: f64,
     /// With `deadline`: how much of the link deadline flows get at most. 0.8 is §6.3's.
     pub deadline_share: f64,
+    /// With `aggregate`: weights of groups of flows by number. Who has none here shares one of weight 1 with all others.
+    pub tenants: BTreeMap<u16, f64>,
 }
 
 impl Default for NetworkParams {
@@ -218,6 +221,7 @@ impl Default for NetworkParams {
             catch_up: true,
             metro_factor: 10.0,
             deadline_share: 0.8,
+            tenants: BTreeMap::new(),
         }
     }
 }
@@ -225,7 +229,9 @@ impl Default for NetworkParams {
 impl NetworkParams {
     fn check(&self) -> Result<(), SpecError> {
         require((1.0..=1e6).contains(&self.metro_factor), "metro_factor", "from 1 to 1e6")?;
-        require((0.0..1.0).contains(&self.deadline_share), "deadline_share", "at least 0 and below 1")
+        require((0.0..1.0).contains(&self.deadline_share), "deadline_share", "at least 0 and below 1")?;
+        require(self.tenants.len() <= MOST_GROUPS, "tenants", "at most 64 groups")?;
+        require(self.tenants.values().all(|w| (1e-6..=1e6).contains(w)), "tenants", "weights from 1e-6 to 1e6")
     }
 }
 
@@ -243,6 +249,8 @@ pub enum Kind {
     Metro,
     /// A fixed price for flows of class `deadline` whose rates fit (§4.2, D³-style deadlines).
     Deadline,
+    /// Groups of flows with currencies of their own, and bandwidth by their weights (§4.3, aggregate congestion control).
+    Aggregate,
 }
 
 /// The parameters with their names resolved: what endpoints and ports look things up in.

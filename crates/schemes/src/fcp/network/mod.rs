@@ -1,11 +1,13 @@
 //! How networks price: one file for each policy of §4.1 to §4.3.
 
+mod aggregate;
 mod deadline;
 mod lane;
 mod metro;
 mod stability;
 mod uniform;
 
+pub use aggregate::Aggregate;
 pub use deadline::Deadline;
 pub use lane::{Basis, Lane};
 pub use metro::{Metro, MetroPort};
@@ -21,6 +23,9 @@ use super::port::{FcpPort, Pricing};
 
 /// The least window in full packets at the link's rate. Ours: the paper's shortest (§6.3, deadlines: 4 ms at 100 Mbps) has 33.
 const LEAST_PACKETS: f64 = 32.0;
+
+/// Groups with currencies of their own at most. Ours: each has a window and a price history at each port.
+pub const MOST_GROUPS: usize = 64;
 
 /// The least window of a port, s.
 fn least_window(spec: &PortSpec) -> f64 {
@@ -43,6 +48,7 @@ fn admission(plan: &Plan, spec: &PortSpec) -> FcpPort {
         Kind::Uniform => Box::new(Uniform::new(rule, basis.rtt).at_least(basis.least).catching_up(network.catch_up)),
         Kind::Stability => Box::new(Stability::new(basis)),
         Kind::Deadline => Box::new(Deadline::new(basis, network.deadline_share)),
+        Kind::Aggregate => Box::new(Aggregate::new(basis, &network.tenants)),
         Kind::Metro => Box::new(Metro::new(basis, network.metro_factor)),
     };
     FcpPort::new(spec, pricing, rule.minimum, Edge::new(plan, spec))

@@ -1,3 +1,4 @@
+mod aggregate;
 mod deadline;
 mod header;
 mod metro;

@@ -60,6 +60,11 @@ impl Scripted {
         self
     }
 
+    pub fn tenant(mut self, tenant: u16) -> Scripted {
+        self.header.tenant = tenant;
+        self
+    }
+
     /// The rate at second `t`.
     pub fn rate_at(&self, t: f64) -> f64 {
         self.rates[(t / TICK.as_secs_f64()).round() as usize]
