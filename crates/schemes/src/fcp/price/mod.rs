@@ -69,12 +69,14 @@ pub struct Meter {
     /// What the newest packet paid, $.
     newest: f64,
     since: Option<Time>,
+    /// The last d.
+    span: Time,
 }
 
 impl Meter {
     /// A meter that takes `rtt` for the average round-trip time until it knows better.
     pub fn new(rtt: f64) -> Meter {
-        Meter { window: Window::default(), rtt: rtt.max(1e-6), least: 0.0, newest: 0.0, since: None }
+        Meter { window: Window::default(), rtt: rtt.max(1e-6), least: 0.0, newest: 0.0, since: None, span: Time::from_secs(1) }
     }
 
     /// The same with a window of at least `d`, s. A sum over two or three packets says little about a rate; the paper's links carry
@@ -141,6 +143,8 @@ impl Meter {
     /// A packet that pays nothing: another scheme's, or an acknowledgement.
     #[inline]
     pub fn pass(&mut self, now: Time, bytes: u32) {
+        // Where nobody pays, nobody settles: ACKs alone must not fill the window.
+        self.window.expire(now.saturating_sub(self.span));
         self.push(now, Terms { unpaid: bytes.into(), ..Terms::default() });
     }
 
@@ -159,7 +163,8 @@ impl Meter {
     /// Forgets what is older than d, and averages the round-trip times of the rest.
     #[inline]
     pub fn settle(&mut self, now: Time, rule: &Rule) -> Terms {
-        self.window.expire(now.saturating_sub(Time::from_secs_f64(self.d(rule))));
+        self.span = Time::from_secs_f64(self.d(rule));
+        self.window.expire(now.saturating_sub(self.span));
         let sums = self.window.sums();
         if sums.packets > 0.0 {
             self.rtt = (sums.rtt / sums.packets).max(1e-6);
@@ -299,5 +304,14 @@ mod tests {
         // Before all that is remembered: the oldest.
         assert_eq!(link.paid(&FcpHeader { rtt: 0.5, ..header }, Time::from_ms(25)), 1.0);
         assert_eq!(link.paid(&FcpHeader { rtt: 0.0, balance: 0.0, ..header }, Time::from_ms(25)), 3.0);
+    }
+
+    #[test]
+    fn acknowledgements_alone_do_not_fill_the_window() {
+        let mut meter = Meter::new(0.1);
+        for us in 0..3_000_000 / 100 {
+            meter.pass(Time::from_us(100 * us), 84);
+        }
+        assert!(meter.window.len() <= 10_001, "{}", meter.window.len());
     }
 }
