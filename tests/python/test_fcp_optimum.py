@@ -72,7 +72,8 @@ class Network:
         ]
         head = f'scheme = "fcp"\nstop = "{STOP_S} s"\n[routing]\necmp = "off"\n[queue]\nlimit = "200 ms"\n'
         measure = "[measure]\nseries = true\npoints = 120\nflows = 20\nports = 40\n"
-        return f"{head}{measure}[topology]\nnodes = [{nodes}]\nlinks = [\n{chr(10).join(links + access)}\n]\n{''.join(flows)}"
+        topology = f"[topology]\nnodes = [{nodes}]\nlinks = [\n" + "\n".join(links + access) + "\n]\n"
+        return head + measure + topology + "".join(flows)
 
 
 def optima(capacity: dict[str, float], paths: list[list[str]], budgets: list[float]) -> Iterator[list[float]]:
@@ -80,7 +81,7 @@ def optima(capacity: dict[str, float], paths: list[list[str]], budgets: list[flo
 
     ACKs take their part of the links that they go back over, and pay nothing.
     """
-    hops = [[f"{a}>{b}" for a, b in zip(p, p[1:], strict=False)] for p in paths]
+    hops = [[f"{a}>{b}" for a, b in itertools.pairwise(p)] for p in paths]
     flows = {str(i): Flow(w, h) for i, (w, h) in enumerate(zip(budgets, hops, strict=True))}
     used = {link: capacity[link] for path in hops for link in path}
     left = dict(used)
@@ -88,7 +89,7 @@ def optima(capacity: dict[str, float], paths: list[list[str]], budgets: list[flo
         rates = proportional(left, flows)
         left = dict(used)
         for i, path in enumerate(paths):
-            for a, b in zip(path, path[1:], strict=False):
+            for a, b in itertools.pairwise(path):
                 if f"{b}>{a}" in left:
                     left[f"{b}>{a}"] -= rates[str(i)] * ACK / PACKET
     load = {link: sum(rates[str(i)] for i, path in enumerate(hops) if link in path) for link in used}

@@ -160,6 +160,11 @@ mod tests {
         let shared: Vec<&str> = shared.iter().map(String::as_str).filter(|k| *k != "delayed_ack").collect();
         documented(include_str!("../../../docs/schemes/rcp.md"), &rcp::RcpParams::default(), &shared);
         documented(include_str!("../../../docs/schemes/xcp.md"), &xcp::XcpParams::default(), &shared);
+        let page = include_str!("../../../docs/schemes/fcp.md");
+        let tables = [&shared[..], &["network", "domains"]].concat();
+        documented(page, &fcp::FcpParams::default(), &tables);
+        documented(page, &fcp::params::GroupParams::default(), &[]);
+        documented(page, &fcp::params::NetworkParams::default(), &[]);
     }
 
     fn own_keys(params: &impl serde::Serialize) -> Vec<String> {
