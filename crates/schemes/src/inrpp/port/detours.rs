@@ -79,7 +79,11 @@ impl InrppPort {
     fn detour(&mut self, i: usize, ctx: &mut PortCtx<'_>) {
         let way = self.paths[i].way;
         while ctx.now >= self.paths[i].next_at && self.paths[i].open(self.in_push(way.port, ctx)) {
-            let Some(id) = self.cache.pop_for_detour(ctx.pool) else { return };
+            let Some(id) = self.cache.pop_for_detour(ctx.pool) else {
+                // All that waits is on a detour already, or not INRPP's. Looked at again with the next probe.
+                self.paths[i].next_at = ctx.now.saturating_add(self.config.gains.interval);
+                return;
+            };
             let packet = &mut ctx.pool[id];
             packet.via = self.peer.0;
             self.paths[i].sent(packet.size, ctx.now);
