@@ -71,6 +71,8 @@ pub struct Sender {
     /// Budget and target at the last look, for those who measure.
     target: f64,
     nonce: u32,
+    /// What the SYN has preloaded. Ours to remember: a receiver's word for it would be its word for our budget.
+    opening: f64,
     /// A timeout has struck since the last feedback.
     silent: bool,
     /// The price that the need was last reckoned at, $/byte, and when that will be done again.
@@ -99,6 +101,7 @@ impl Sender {
             rate: 0.0,
             target: 0.0,
             nonce: 0,
+            opening: 0.0,
             silent: false,
             need_price: 0.0,
             need_at: Time::ZERO,
@@ -232,7 +235,8 @@ impl CongestionController for Sender {
         self.nonce = self.nonce.wrapping_add(1);
         let syn = packet.flags.has(Flags::SYN);
         let preload = if syn {
-            if self.ask_by_syn() { 0.0 } else { self.start_up(packet, view) }
+            self.opening = if self.ask_by_syn() { 0.0 } else { self.start_up(packet, view) };
+            self.opening
         } else if packet.payload > 0 && self.rtt > 0.0 && self.price > 0.0 {
             self.preload(packet, view, ctx)
         } else {
@@ -260,7 +264,7 @@ impl CongestionController for Sender {
         if packet.flags.has(Flags::SYN) && self.price == 0.0 && view.srtt > Time::ZERO {
             // §4.1: "upon receiving it, we initialize the budget as price·size·preload/rtt".
             self.price = f64::from(header.price).max(self.plan.params.minimum_price);
-            let first = self.price * f64::from(packet.size) * f64::from(header.preload) / view.srtt.as_secs_f64();
+            let first = self.price * f64::from(packet.size) * self.opening / view.srtt.as_secs_f64();
             self.announced.push(header.nonce, first);
         }
         // The round trip of this very ACK, if it has one (with SACK blocks, its timestamp is an older packet's): what is paid from
