@@ -10,6 +10,7 @@ pub mod host;
 pub mod multicast;
 pub mod network;
 pub mod params;
+pub mod perturb;
 pub mod policy;
 pub mod port;
 pub mod price;

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::header::{Class, MAX_PRICE};
 use super::network::MOST_GROUPS;
+use super::perturb::Perturbation;
 use super::policy;
 use super::price::Rule;
 use crate::params::require;
@@ -211,6 +212,9 @@ pub struct NetworkParams {
     pub deadline_share: f64,
     /// With `aggregate`: weights of groups of flows by number. Who has none here shares one of weight 1 with all others.
     pub tenants: BTreeMap<u16, f64>,
+    /// With uniform pricing: prices that are wrong on purpose (§6.1.2, figure 8).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub perturbation: Option<Perturbation>,
 }
 
 impl Default for NetworkParams {
@@ -222,12 +226,18 @@ impl Default for NetworkParams {
             metro_factor: 10.0,
             deadline_share: 0.8,
             tenants: BTreeMap::new(),
+            perturbation: None,
         }
     }
 }
 
 impl NetworkParams {
     fn check(&self) -> Result<(), SpecError> {
+        if let Some(p) = &self.perturbation {
+            require(p.size >= 0.0 && p.size < 1.0, "perturbation.size", "at least 0 and below 1")?;
+            require(!p.every.is_zero(), "perturbation.every", "above zero")?;
+            require(self.pricing == Kind::Uniform, "perturbation", "with uniform pricing only")?;
+        }
         require((1.0..=1e6).contains(&self.metro_factor), "metro_factor", "from 1 to 1e6")?;
         require((0.0..1.0).contains(&self.deadline_share), "deadline_share", "at least 0 and below 1")?;
         require(self.tenants.len() <= MOST_GROUPS, "tenants", "at most 64 groups")?;

@@ -7,6 +7,7 @@ use midpath_core::units::Time;
 
 use super::enforce::Edge;
 use super::header::FcpHeader;
+use super::perturb::{Perturbation, Perturbed};
 use super::price::Load;
 
 /// When a packet came, and how the link stood.
@@ -16,6 +17,8 @@ pub struct Moment {
     pub now: Time,
     /// Capacity and queue.
     pub load: Load,
+    /// What a price that is worked out now is multiplied by: 1 unless it is to be wrong (§6.1.2).
+    pub factor: f64,
 }
 
 /// What a packet is told and charged, $/byte.
@@ -47,13 +50,20 @@ pub struct FcpPort {
     /// A full packet, bytes.
     packet: f64,
     edge: Option<Edge>,
+    perturbed: Option<Perturbed>,
 }
 
 impl FcpPort {
     /// A port whose queue is as the scenario says. `edge` enforces where a host is at the other end (§5).
     pub fn new(spec: &PortSpec, pricing: Box<dyn Pricing>, minimum: f64, edge: Option<Edge>) -> FcpPort {
         let (bound, packet) = (spec.queue.limit().bound(spec.link.rate), f64::from(spec.link.mtu));
-        FcpPort { bound, pricing, minimum, packet, edge }
+        FcpPort { bound, pricing, minimum, packet, edge, perturbed: None }
+    }
+
+    /// With prices that are wrong now and then.
+    #[must_use]
+    pub fn perturbed(self, plan: Option<Perturbation>) -> FcpPort {
+        FcpPort { perturbed: plan.map(Perturbed::new), ..self }
     }
 
     /// Prices a data packet; whether it may go on.
@@ -87,7 +97,8 @@ impl Admission for FcpPort {
         let capacity = ctx.rate.as_f64() / 8.0;
         // One full packet that waits is how packets of several paced flows meet, not a queue: the paper's is of a fluid.
         let queue = (ctx.backlog.bytes as f64 - self.packet).max(0.0);
-        let at = Moment { now: ctx.now, load: Load { capacity, queue } };
+        let factor = self.perturbed.as_mut().map_or(1.0, |p| p.factor(ctx.now, ctx.rng));
+        let at = Moment { now: ctx.now, load: Load { capacity, queue }, factor };
         let admitted = match packet.header::<FcpHeader>().filter(|h| !h.echo) {
             Some(header) => self.price(packet, header, &at),
             None => {

@@ -51,5 +51,5 @@ fn admission(plan: &Plan, spec: &PortSpec) -> FcpPort {
         Kind::Aggregate => Box::new(Aggregate::new(basis, &network.tenants)),
         Kind::Metro => Box::new(Metro::new(basis, network.metro_factor)),
     };
-    FcpPort::new(spec, pricing, rule.minimum, Edge::new(plan, spec))
+    FcpPort::new(spec, pricing, rule.minimum, Edge::new(plan, spec)).perturbed(network.perturbation)
 }

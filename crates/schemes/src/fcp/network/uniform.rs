@@ -39,7 +39,7 @@ impl Uniform {
         let load = Load { capacity, ..at.load };
         let price = self.rule.price(self.meter.income(&sums, d), load, d);
         let least = if self.catch_up { self.meter.catch_up(&sums, load, d) } else { 0.0 };
-        self.link.set(at.now, price.max(least));
+        self.link.set(at.now, (price.max(least) * at.factor).max(self.rule.minimum));
     }
 }
 

@@ -76,7 +76,14 @@ pub struct Meter {
 impl Meter {
     /// A meter that takes `rtt` for the average round-trip time until it knows better.
     pub fn new(rtt: f64) -> Meter {
-        Meter { window: Window::default(), rtt: rtt.max(1e-6), least: 0.0, newest: 0.0, since: None, span: Time::from_secs(1) }
+        Meter {
+            window: Window::default(),
+            rtt: rtt.max(1e-6),
+            least: 0.0,
+            newest: 0.0,
+            since: None,
+            span: Time::from_secs(1),
+        }
     }
 
     /// The same with a window of at least `d`, s. A sum over two or three packets says little about a rate; the paper's links carry

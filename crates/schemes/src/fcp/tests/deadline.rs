@@ -26,7 +26,7 @@ fn send(link: &mut Deadline, t: f64, class: Class, preload: f64, balance: f64) -
         class,
         ..FcpHeader::default()
     };
-    let at = Moment { now: Time::from_secs_f64(t), load: Load { capacity: CAPACITY, queue: 0.0 } };
+    let at = Moment { now: Time::from_secs_f64(t), load: Load { capacity: CAPACITY, queue: 0.0 }, factor: 1.0 };
     let charge = link.charge(&mut header, SIZE, &at);
     (charge, header.class)
 }

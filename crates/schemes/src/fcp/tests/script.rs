@@ -107,7 +107,7 @@ impl Scripted {
     fn send(&self, pricing: &mut dyn Pricing, now: Time, size: u32, preload: f64) -> f64 {
         let mut header = FcpHeader { preload: preload as f32, ..self.header };
         let load = Load { capacity: CAPACITY, queue: 0.0 };
-        let charge = pricing.charge(&mut header, size, &Moment { now, load });
+        let charge = pricing.charge(&mut header, size, &Moment { now, load, factor: 1.0 });
         charge.quote / f64::from(self.header.exchange)
     }
 }
