@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use midpath_core::packet::{NodeId, PortId};
 use midpath_core::roles::{Map, NodeSpec};
-use midpath_core::units::Time;
+use midpath_core::units::{Rate, Time};
 
 use super::header::Feedback;
 
@@ -51,6 +51,8 @@ pub fn second(map: &dyn Map, through: NodeId, origin: NodeId, target: NodeId) ->
 /// What a port knows of the network around it.
 #[derive(Debug, Clone, Default)]
 pub struct Around {
+    /// What all other links of the node can bring in.
+    pub inflow: Rate,
     /// Its own detours.
     pub ways: Vec<Way>,
     /// With 2-hop detours: for routers two links away, the port that leads there from this node for who comes in through this port.

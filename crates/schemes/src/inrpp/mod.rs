@@ -98,7 +98,9 @@ impl Scheme for Inrpp {
     fn port_at(&self, spec: &PortSpec, node: &NodeSpec<'_>) -> Discipline {
         let two = self.params.detours > 1;
         let off = self.params.detours == 0 || self.borders.contains(&spec.node);
+        let others = node.links.iter().enumerate().filter(|(i, _)| *i != usize::from(spec.port.0));
         let around = Around {
+            inflow: others.map(|(_, l)| l.rate).sum(),
             ways: if off { Vec::new() } else { detour::around(node, spec.port, two) },
             second: if two && !spec.host { detour::seconds(node, spec.peer) } else { BTreeMap::new() },
         };

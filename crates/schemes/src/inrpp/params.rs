@@ -29,7 +29,7 @@ pub struct Params {
     /// Size of a port's cache: bytes, packets of 1500 bytes, or what the link sends in a time. 20 s: the authors' public code has S_high at
     /// 10 s of the link's rate and the size at twice that.
     pub cache: Limit,
-    /// S_high. Unset: size − RTT × C (§II-B), with the longest unloaded round trip of the run's flows.
+    /// S_high. Unset: size − RTT × C (§II-B), with the longest unloaded round trip of the run's flows, or less where more comes in (§IV-E).
     pub high: Option<Limit>,
     /// S_low as a share of S_high. Half, as in the evaluation (§II-B).
     #[serde(deserialize_with = "share")]

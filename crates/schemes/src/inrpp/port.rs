@@ -89,12 +89,12 @@ struct Limits {
 }
 
 impl Limits {
-    fn new(config: &Config, rtt: Time, rate: Rate, mtu: u32) -> Limits {
+    fn new(config: &Config, rtt: Time, inflow: Rate, rate: Rate, mtu: u32) -> Limits {
         let of = |limit| bytes(limit, rate, mtu);
         let size = of(config.cache);
         let cache = match config.high {
             Some(high) => Thresholds::given(size, of(high), config.low),
-            None => Thresholds::by_rule(size, rtt, rate, config.low),
+            None => Thresholds::by_rule(size, rtt, rate, inflow, config.low),
         };
         // A buffer without room for a packet would never send one straight through.
         Limits {
@@ -134,6 +134,7 @@ pub struct InrppPort {
     /// The peer is a host.
     edge: bool,
     rtt: Time,
+    inflow: Rate,
     limits: Limits,
     /// Control packets go first: they are few and small.
     urgent: Fifo,
@@ -159,13 +160,14 @@ pub struct InrppPort {
 impl InrppPort {
     /// A port with its detours.
     pub fn new(config: Arc<Config>, spec: &PortSpec, around: Around) -> InrppPort {
-        let limits = Limits::new(&config, spec.rtt, spec.link.rate, spec.link.mtu);
+        let limits = Limits::new(&config, spec.rtt, around.inflow, spec.link.rate, spec.link.mtu);
         InrppPort {
             me: (spec.node, spec.port),
             peer: spec.peer,
             host: spec.host,
             edge: spec.edge,
             rtt: spec.rtt,
+            inflow: around.inflow,
             limits,
             urgent: Fifo::default(),
             buffer: Fifo::default(),
@@ -295,7 +297,7 @@ impl InrppPort {
     }
 
     fn limits_again(&mut self, rate: Rate, mtu: u32) {
-        self.limits = Limits::new(&self.config, self.rtt, rate, mtu);
+        self.limits = Limits::new(&self.config, self.rtt, self.inflow, rate, mtu);
     }
 }
 

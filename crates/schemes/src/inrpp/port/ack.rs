@@ -26,8 +26,11 @@ impl InrppPort {
         }
         // The lane of the data that this ACK is about.
         let key = (packet.flow, packet.dst);
-        if !self.host {
-            self.obey(key, &mut option, ctx);
+        let asked = option.slow;
+        self.obey(key, &mut option, ctx);
+        if self.host {
+            // The sender is the next hop upstream: what waits in its own interface is held back here, what it has not sent yet there.
+            option.slow = asked;
         }
         self.tell(key, own, &mut option);
         (option.number, option.mac) = (0, 0); // signed anew when it leaves
