@@ -165,6 +165,7 @@ mod tests {
         documented(page, &fcp::FcpParams::default(), &tables);
         documented(page, &fcp::params::GroupParams::default(), &[]);
         documented(page, &fcp::params::NetworkParams::default(), &[]);
+        documented(include_str!("../../../docs/schemes/inrpp.md"), &inrpp::Params::default(), &[]);
     }
 
     fn own_keys(params: &impl serde::Serialize) -> Vec<String> {
