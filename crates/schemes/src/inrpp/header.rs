@@ -42,11 +42,8 @@ impl Nonces {
     /// Takes `nonce` out.
     pub fn remove(&mut self, nonce: Nonce) {
         let mut kept = [0; NONCES];
-        let mut n = 0;
-        for &old in self.0.iter().filter(|o| **o != 0 && **o != nonce.0) {
-            kept[n] = old;
-            n += 1;
-        }
+        let others = self.0.iter().filter(|o| **o != 0 && **o != nonce.0);
+        kept.iter_mut().zip(others).for_each(|(place, old)| *place = *old);
         self.0 = kept;
     }
 

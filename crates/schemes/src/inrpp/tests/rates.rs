@@ -102,7 +102,7 @@ proptest! {
                 queue = (queue + (sum + others * capacity) * 0.01 - sent).clamp(0.0, 62_500.0);
                 load.sent(sent as u32, now, &GAINS);
                 detoured.sent((sent * sum / (sum + others * capacity).max(1.0)) as u32, now, &GAINS);
-                now = now + Time::from_ms(10);
+                now += Time::from_ms(10);
             }
             let notice = Notice { push: true, contenders: rates.len() as u32, queue: queue as u32, load, detoured };
             // As it goes over the board.
