@@ -170,6 +170,20 @@ fn packets() -> Vec<Vec<u8>> {
     all
 }
 
+/// Packets that pay, of several senders, as [`entries::prices`] reads them.
+fn paid() -> Vec<Vec<u8>> {
+    let one = |n: u8| {
+        let mut chunk = vec![0x80 | (n % 12), n, 5, 220, n % 3, 1, n % 5, 1];
+        for word in [0.05f32, 0.0, f32::from(n) - 1.0, 1e-6, 0.0, 1.0] {
+            chunk.extend(word.to_be_bytes());
+        }
+        chunk.extend([0, 0, 0, n, 0, 0, n % 4, n / 128]);
+        chunk.resize(80, 0);
+        chunk
+    };
+    vec![(0..100).flat_map(one).collect(), (0..3).flat_map(one).collect()]
+}
+
 /// Texts that mean something somewhere: an edit may put one in.
 const WORDS: [&str; 28] = [
     "0",
@@ -343,6 +357,11 @@ proptest! {
     #[test]
     fn packets_are_read_or_refused(bytes in mutated(packets())) {
         soon(&bytes, entries::packet);
+    }
+
+    #[test]
+    fn prices_stay_prices(bytes in mutated(paid())) {
+        soon(&bytes, entries::prices);
     }
 
     #[test]

@@ -9,7 +9,10 @@ pub const MAX_PRICE: f64 = 1e15;
 /// The longest round-trip time that is believed, in seconds. Ours: a minute; a router keeps its prices about as long.
 pub const MAX_RTT: f64 = 60.0;
 
-/// The largest preload that is believed. Ours: a dollar a second from the minimum price is 10^13 (§4.1, start-up).
+/// The shortest, but for 0, which says that it is unknown: what is announced is divided by it. Ours: 200 m of fibre there and back.
+pub const MIN_RTT: f64 = 1e-6;
+
+/// The largest preload that is believed; the least is −1, for nobody takes back more than it pays (§4.1). Ours: a dollar a second from the minimum price is 10^13 (§4.1, start-up).
 pub const MAX_PRELOAD: f64 = 1e18;
 
 /// What kind of service a packet asks for (§4.2: "we assume routers can easily classify packets").
@@ -110,8 +113,9 @@ impl FcpHeader {
     fn sane(&self) -> bool {
         let within = |x: f32, most: f64| (0.0..=most).contains(&f64::from(x));
         within(self.rtt, MAX_RTT)
+            && (self.rtt == 0.0 || f64::from(self.rtt) >= MIN_RTT)
             && [self.price, self.balance, self.charged].iter().all(|x| within(*x, MAX_PRICE))
-            && f64::from(self.preload.abs()) <= MAX_PRELOAD
+            && (-1.0..=MAX_PRELOAD).contains(&f64::from(self.preload))
             && (1e-12..=1e12).contains(&self.exchange)
     }
 

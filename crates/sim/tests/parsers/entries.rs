@@ -4,7 +4,9 @@
 
 use std::path::Path;
 
-use midpath_core::queue::Limit;
+use midpath_core::packet::{EXT_LEN, FlowId, NodeId, Packet, PortId};
+use midpath_core::queue::{Discipline, Limit, QueueSpec};
+use midpath_core::roles::{Admission, AdmitCtx, Backlog, LinkInfo, PortSpec};
 use midpath_core::units::{Bytes, Rate, Ratio, Time};
 use midpath_core::wire;
 use midpath_schemes::Catalogue;
@@ -145,6 +147,57 @@ fn put_checksum(bytes: &mut [u8], range: std::ops::Range<usize>, at: usize, star
         sum = (sum & 0xffff) + (sum >> 16);
     }
     bytes[at..at + 2].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+}
+
+/// Packets for ports with prices, every pricing, at the network's edge with enforcement: a price is always finite and above zero. Each 80 bytes
+/// are a packet: what to do, how much later, size, and the header's bytes.
+pub fn prices(bytes: &[u8]) {
+    for pricing in ["uniform", "stability", "metro", "deadline"] {
+        let table = serde_json::json!({ "network": { "pricing": pricing, "enforcement": true } });
+        let scheme = Catalogue::standard().build("fcp", &table).expect("valid");
+        let link = LinkInfo { rate: Rate::from_mbps(8), delay: Time::from_ms(1), mtu: 1500, peer: NodeId(1) };
+        let spec = PortSpec {
+            node: NodeId(0),
+            port: PortId(0),
+            peer: NodeId(1),
+            link,
+            host: false,
+            edge: true,
+            rtt: Time::from_ms(100),
+            queue: QueueSpec::DropTail { limit: Limit::Packets(100) },
+        };
+        match scheme.port(&spec) {
+            Discipline::Timetable(mut rule) => drive(rule.as_mut(), bytes),
+            // Its rule is one of the others'.
+            _ => assert_eq!(pricing, "metro"),
+        }
+    }
+}
+
+fn drive(rule: &mut dyn Admission, bytes: &[u8]) {
+    let mut rng = midpath_core::rng::stream(1, midpath_core::rng::Purpose::Node, 0);
+    let mut now = Time::ZERO;
+    for chunk in bytes.chunks_exact(80).take(256) {
+        let mut ext = [0; EXT_LEN];
+        ext.copy_from_slice(&chunk[8..]);
+        let size = u32::from(u16::from_be_bytes([chunk[2], chunk[3]])).max(20);
+        let mut packet = Packet::new(FlowId(0), NodeId(u32::from(chunk[4] % 3)), NodeId(u32::from(chunk[5] % 3)), size);
+        packet.set_ext(if chunk[6] == 0 { u16::from(chunk[7]) } else { 3 }, ext);
+        packet.payload = if chunk[7] % 2 == 0 { 0 } else { size as u16 };
+        // Up to 255 steps of 1 µs to a third of a second.
+        now += Time(u64::from(chunk[1]) << (20 + chunk[0] % 12));
+        let backlog = Backlog { packets: u64::from(chunk[6]), bytes: 1000 * u64::from(chunk[6]) };
+        let mut ctx = AdmitCtx { now, start: now, idle_since: None, backlog, rate: Rate::from_mbps(8), rng: &mut rng };
+        match chunk[0] >> 6 {
+            0 => drop(rule.inbound(&mut packet, now)),
+            1 if chunk[0] % 64 == 63 => rule.reset(),
+            _ => drop(rule.admit(&mut packet, &mut ctx)),
+        }
+        let mut gauges = Vec::new();
+        rule.gauges(&mut gauges);
+        assert!(!gauges.is_empty() && gauges.iter().all(|(_, p)| p.is_finite() && *p >= 0.0), "{gauges:?}");
+        assert!(gauges[0].1 > 0.0, "{gauges:?}");
+    }
 }
 
 /// A quantity: what is read prints as text that reads as the same.

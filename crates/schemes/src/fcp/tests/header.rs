@@ -9,7 +9,7 @@ fn header() -> impl Strategy<Value = FcpHeader> {
     let money = || prop_oneof![Just(0.0f32), 1e-18f32..1e12];
     let class = prop::sample::select(vec![Class::Normal, Class::Stability, Class::Deadline, Class::Priority]);
     (
-        (0f32..60.0, money(), -1f32..1e13, money(), money()),
+        (prop_oneof![Just(0.0f32), 1e-5f32..60.0], money(), -1f32..1e13, money(), money()),
         (1e-6f32..1e6, any::<u32>(), any::<u16>(), class, any::<bool>()),
     )
         .prop_map(|((rtt, price, preload, balance, charged), (exchange, nonce, tenant, class, echo))| FcpHeader {
@@ -65,6 +65,8 @@ fn what_is_no_number_is_no_header() {
     for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 1e30, -1e30] {
         assert_eq!(FcpHeader::decode(&bytes(&FcpHeader { preload: bad, ..good })), None);
     }
+    assert_eq!(FcpHeader::decode(&bytes(&FcpHeader { preload: -1.1, ..good })), None);
+    assert_eq!(FcpHeader::decode(&bytes(&FcpHeader { rtt: 1e-9, ..good })), None);
     assert_eq!(FcpHeader::decode(&bytes(&FcpHeader { exchange: 0.0, ..good })), None);
 }
 
