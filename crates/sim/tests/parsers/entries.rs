@@ -3,10 +3,11 @@
 //! Each takes any bytes, must not panic, and checks what holds of every answer.
 
 use std::path::Path;
+use std::sync::{Arc, OnceLock};
 
 use midpath_core::packet::{EXT_LEN, FlowId, NodeId, Packet, PortId};
 use midpath_core::queue::{Discipline, Limit, QueueSpec};
-use midpath_core::roles::{Admission, AdmitCtx, Backlog, LinkInfo, PortSpec};
+use midpath_core::roles::{Admission, AdmitCtx, Backlog, LinkInfo, PortSpec, Scheme};
 use midpath_core::units::{Bytes, Rate, Ratio, Time};
 use midpath_core::wire;
 use midpath_schemes::Catalogue;
@@ -152,24 +153,28 @@ fn put_checksum(bytes: &mut [u8], range: std::ops::Range<usize>, at: usize, star
 /// Packets for ports with prices, every pricing, at the network's edge with enforcement: a price is always finite and above zero. Each 80 bytes
 /// are a packet: what to do, how much later, size, and the header's bytes.
 pub fn prices(bytes: &[u8]) {
-    for pricing in ["uniform", "stability", "metro", "deadline"] {
+    static SCHEMES: OnceLock<Vec<Arc<dyn Scheme>>> = OnceLock::new();
+    let build = |pricing: &&str| {
         let table = serde_json::json!({ "network": { "pricing": pricing, "enforcement": true } });
-        let scheme = Catalogue::standard().build("fcp", &table).expect("valid");
-        let link = LinkInfo { rate: Rate::from_mbps(8), delay: Time::from_ms(1), mtu: 1500, peer: NodeId(1) };
-        let spec = PortSpec {
-            node: NodeId(0),
-            port: PortId(0),
-            peer: NodeId(1),
-            link,
-            host: false,
-            edge: true,
-            rtt: Time::from_ms(100),
-            queue: QueueSpec::DropTail { limit: Limit::Packets(100) },
-        };
+        Catalogue::standard().build("fcp", &table).expect("valid")
+    };
+    let link = LinkInfo { rate: Rate::from_mbps(8), delay: Time::from_ms(1), mtu: 1500, peer: NodeId(1) };
+    let spec = PortSpec {
+        node: NodeId(0),
+        port: PortId(0),
+        peer: NodeId(1),
+        link,
+        host: false,
+        edge: true,
+        rtt: Time::from_ms(100),
+        queue: QueueSpec::DropTail { limit: Limit::Packets(100) },
+    };
+    // Metro's port has two queues; its rule is one of these.
+    for scheme in SCHEMES.get_or_init(|| ["uniform", "stability", "deadline", "aggregate"].iter().map(build).collect())
+    {
         match scheme.port(&spec) {
             Discipline::Timetable(mut rule) => drive(rule.as_mut(), bytes),
-            // Its rule is one of the others'.
-            _ => assert_eq!(pricing, "metro"),
+            _ => panic!("a FIFO rule"),
         }
     }
 }
@@ -177,7 +182,9 @@ pub fn prices(bytes: &[u8]) {
 fn drive(rule: &mut dyn Admission, bytes: &[u8]) {
     let mut rng = midpath_core::rng::stream(1, midpath_core::rng::Purpose::Node, 0);
     let mut now = Time::ZERO;
-    for chunk in bytes.chunks_exact(80).take(256) {
+    for part in bytes.chunks(80).take(256) {
+        let mut chunk = [0; 80];
+        chunk[..part.len()].copy_from_slice(part);
         let mut ext = [0; EXT_LEN];
         ext.copy_from_slice(&chunk[8..]);
         let size = u32::from(u16::from_be_bytes([chunk[2], chunk[3]])).max(20);

@@ -157,7 +157,7 @@ proptest! {
         packets in prop::collection::vec(packet(1.0), 1..40),
         long in prop::collection::vec(packet(60.0), 1..40),
     ) {
-        for pricing in [Kind::Uniform, Kind::Stability, Kind::Deadline] {
+        for pricing in [Kind::Uniform, Kind::Stability, Kind::Deadline, Kind::Aggregate] {
             prop_assert!(recovery(pricing, &packets, SHORT).is_some(), "{:?}", pricing);
         }
         prop_assert!(recovery(Kind::Uniform, &long, LONG).is_some());
