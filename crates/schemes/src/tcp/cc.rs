@@ -103,7 +103,7 @@ pub struct View {
     pub mss: u64,
     /// Bytes of headers on a packet with payload.
     pub overhead: u64,
-    /// Payload never sent so far, what is being sent included; `u64::MAX` while nobody knows the end.
+    /// Payload never sent so far, without what is just being sent; `u64::MAX` while nobody knows the end.
     pub unsent: u64,
     /// Bytes sent and not yet acknowledged.
     pub flight: u64,
