@@ -325,3 +325,95 @@ fn figure_23_with_a_thousand_times_the_budget_is_the_same() {
     let hosts: String = (0..20).map(|n| format!("[schemes.fcp.hosts.b{n}]\nbudget = 1000.0\n")).collect();
     check_figure_23(&figure_23(&hosts));
 }
+
+/// Three hosts send over one link of domain `p`: s0 of domain `a`, s1 and s2 of domain `c`, s3 of `p` itself. `weights` are what `p` gives
+/// its neighbours; `budget_a` is what `a` calls its host's budget.
+fn domains(weights: &str, budget_a: f64, budget_c: f64) -> String {
+    format!(
+        r#"
+scheme = "fcp"
+stop = "8 s"
+[schemes.fcp.domains]
+a = {{ nodes = ["s0", "ra"] }}
+c = {{ nodes = ["s1", "s2", "rc"] }}
+p = {{ nodes = ["s3", "in", "out", "d0", "d1", "d2", "d3"], weights = {weights} }}
+[schemes.fcp.hosts]
+s0 = {{ budget = {budget_a} }}
+s1 = {{ budget = {budget_c} }}
+s2 = {{ budget = {budget_c} }}
+[queue]
+limit = "50 ms"
+[measure]
+series = true
+interval = "20 ms"
+[topology]
+links = [
+  {{ a = "s0", b = "ra", rate = "1 Gbps", delay = "1 ms" }},
+  {{ a = "s1", b = "rc", rate = "1 Gbps", delay = "1 ms" }},
+  {{ a = "s2", b = "rc", rate = "1 Gbps", delay = "1 ms" }},
+  {{ a = "s3", b = "in", rate = "1 Gbps", delay = "3 ms" }},
+  {{ a = "ra", b = "in", rate = "1 Gbps", delay = "2 ms" }},
+  {{ a = "rc", b = "in", rate = "1 Gbps", delay = "2 ms" }},
+  {{ a = "in", b = "out", rate = "100 Mbps", delay = "5 ms" }},
+  {{ a = "out", b = "d0", rate = "1 Gbps", delay = "1 ms" }},
+  {{ a = "out", b = "d1", rate = "1 Gbps", delay = "1 ms" }},
+  {{ a = "out", b = "d2", rate = "1 Gbps", delay = "1 ms" }},
+  {{ a = "out", b = "d3", rate = "1 Gbps", delay = "1 ms" }},
+]
+[[flow]]
+from = "s0"
+to = "d0"
+start = "1 s"
+[[flow]]
+from = "s1"
+to = "d1"
+start = "2 s"
+[[flow]]
+from = "s2"
+to = "d2"
+start = "3 s"
+[[flow]]
+from = "s3"
+to = "d3"
+start = "4 s"
+"#
+    )
+}
+
+/// Rates at the end, in shares of the link.
+fn shares(text: &str) -> Vec<f64> {
+    let out = run_plain(text);
+    let rate = |n: usize| mean(&track(&out, &format!("flow:{n}"), "goodput_bps"), 6.0, 8.0) / PAYLOAD / 100e6;
+    (0..4).map(rate).collect()
+}
+
+fn check_shares(shares: &[f64], expected: &[f64]) {
+    for (share, expected) in shares.iter().zip(expected) {
+        assert!(close(*share, *expected, 0.04), "{shares:?}, not {expected}");
+    }
+}
+
+/// One to two to one (a host of its own): 1/4, 2/4 among two hosts, 1/4.
+#[test]
+fn domains_share_by_weight_whatever_they_call_their_budgets() {
+    let expected = [0.25, 0.25, 0.25, 0.25];
+    check_shares(&shares(&domains("{ a = 1.0, c = 2.0 }", 1.0, 1.0)), &expected);
+    check_shares(&shares(&domains("{ a = 1.0, c = 2.0 }", 1000.0, 1.0)), &expected);
+    check_shares(&shares(&domains("{ a = 1.0, c = 2.0 }", 1.0, 0.001)), &expected);
+    check_shares(&shares(&domains("{ a = 3.0, c = 1.0 }", 1.0, 1000.0)), &[0.6, 0.1, 0.1, 0.2]);
+}
+
+#[test]
+fn a_domain_that_inflates_its_budgets_gains_nothing() {
+    let (honest, inflated) = (domains("{ a = 1.0, c = 2.0 }", 1.0, 1.0), domains("{ a = 1.0, c = 2.0 }", 1e6, 1.0));
+    let (honest, inflated) = (shares(&honest), shares(&inflated));
+    assert!(inflated[0] <= honest[0] * 1.02, "{inflated:?} {honest:?}");
+    for n in 1..4 {
+        assert!(inflated[n] >= honest[n] * 0.97, "{inflated:?} {honest:?}");
+    }
+    // The control: in one domain it takes nearly all.
+    let text = domains("{ a = 1.0, c = 2.0 }", 1e6, 1.0);
+    let (before, after) = text.split_once("[schemes.fcp.domains]").expect("there");
+    let (_, after) = after.split_once("[schemes.fcp.hosts]").expect("there");
+    assert!(shares(&format!("{before}[schemes.fcp.hosts]{after}"))[0] > 0.95);
+}

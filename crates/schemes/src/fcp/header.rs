@@ -15,6 +15,9 @@ pub const MIN_RTT: f64 = 1e-6;
 /// The largest preload that is believed; the least is −1, for nobody takes back more than it pays (§4.1). Ours: a dollar a second from the minimum price is 10^13 (§4.1, start-up).
 pub const MAX_PRELOAD: f64 = 1e18;
 
+/// How much or little a unit of one currency is worth in another at most. Ours: far beyond any two budgets on real links.
+pub const MAX_EXCHANGE: f64 = 1e12;
+
 /// What kind of service a packet asks for (§4.2: "we assume routers can easily classify packets").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, serde::Serialize, serde::Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -116,7 +119,7 @@ impl FcpHeader {
             && (self.rtt == 0.0 || f64::from(self.rtt) >= MIN_RTT)
             && [self.price, self.balance, self.charged].iter().all(|x| within(*x, MAX_PRICE))
             && (-1.0..=MAX_PRELOAD).contains(&f64::from(self.preload))
-            && (1e-12..=1e12).contains(&self.exchange)
+            && ((1.0 / MAX_EXCHANGE) as f32..=MAX_EXCHANGE as f32).contains(&self.exchange)
     }
 
     /// The price of a path that is one link longer. Prices at or below `minimum` count as zero (§5: P = P + MINIMUM).

@@ -1,5 +1,7 @@
 //! FCP's parameters, each with its origin, and what they become when the names in them are resolved.
 
+mod domains;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -17,6 +19,7 @@ use super::price::Rule;
 use crate::params::require;
 use crate::tcp::TcpParams;
 use crate::tcp::params::DelayedAck;
+pub use domains::{DomainParams, Domains};
 
 /// The parameters of `fcp`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -48,6 +51,8 @@ pub struct FcpParams {
     pub groups: BTreeMap<String, GroupParams>,
     /// How the network prices, and what it enforces.
     pub network: NetworkParams,
+    /// Domains by name, each with a currency of its own (§4.3).
+    pub domains: BTreeMap<String, DomainParams>,
 }
 
 impl Default for FcpParams {
@@ -66,6 +71,7 @@ impl Default for FcpParams {
             hosts: BTreeMap::new(),
             groups: BTreeMap::new(),
             network: NetworkParams::default(),
+            domains: BTreeMap::new(),
         }
     }
 }
@@ -270,6 +276,7 @@ pub struct Plan {
     pub params: FcpParams,
     hosts: BTreeMap<NodeId, HostParams>,
     groups: BTreeMap<u32, Arc<GroupParams>>,
+    domains: Domains,
     /// Of multicast groups, the hosts that receive.
     trees: BTreeMap<u32, Vec<NodeId>>,
     default_group: Arc<GroupParams>,
@@ -296,6 +303,7 @@ impl FcpParams {
         require(each, "delayed_ack", "false: every packet's price comes back on an ACK of its own")?;
         let named = |name: &Option<String>, key: String| name.as_ref().map_or(Ok(()), |n| policy::check(n, &key, &own));
         self.network.check().map_err(|e| e.under("network"))?;
+        domains::check(&self.domains).map_err(|e| e.under("domains"))?;
         for (name, host) in &self.hosts {
             let key = format!("hosts.{name}.budget");
             require(host.budget.is_none_or(positive), &key, "above zero and at most 1e15 $/s")?;
@@ -310,6 +318,7 @@ impl FcpParams {
             hosts: BTreeMap::new(),
             groups: BTreeMap::new(),
             trees: BTreeMap::new(),
+            domains: Domains::default(),
             default_group: Arc::default(),
             own,
         })
@@ -341,7 +350,7 @@ impl GroupParams {
 impl Plan {
     /// The plan with the names of hosts and groups resolved.
     pub fn bind(&self, names: &dyn Names) -> Result<Plan, SpecError> {
-        let mut bound = self.clone();
+        let mut bound = Plan { domains: Domains::bind(&self.params.domains, names)?, ..self.clone() };
         for (name, host) in &self.params.hosts {
             let message = || SpecError::new(format!("hosts.{name}"), "there is no node of this name");
             bound.hosts.insert(names.node(name).ok_or_else(message)?, host.clone());
@@ -370,6 +379,11 @@ impl Plan {
     /// Whether any group is multicast.
     pub fn multicasts(&self) -> bool {
         !self.trees.is_empty()
+    }
+
+    /// Who belongs to which domain.
+    pub fn domains(&self) -> &Domains {
+        &self.domains
     }
 
     /// The constants of the pricing.

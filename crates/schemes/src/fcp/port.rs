@@ -7,6 +7,7 @@ use midpath_core::units::Time;
 
 use super::enforce::Edge;
 use super::header::FcpHeader;
+use super::network::Exchange;
 use super::perturb::{Perturbation, Perturbed};
 use super::price::Load;
 
@@ -51,13 +52,14 @@ pub struct FcpPort {
     packet: f64,
     edge: Option<Edge>,
     perturbed: Option<Perturbed>,
+    exchange: Option<Exchange>,
 }
 
 impl FcpPort {
     /// A port whose queue is as the scenario says. `edge` enforces where a host is at the other end (§5).
     pub fn new(spec: &PortSpec, pricing: Box<dyn Pricing>, minimum: f64, edge: Option<Edge>) -> FcpPort {
         let (bound, packet) = (spec.queue.limit().bound(spec.link.rate), f64::from(spec.link.mtu));
-        FcpPort { bound, pricing, minimum, packet, edge, perturbed: None }
+        FcpPort { bound, pricing, minimum, packet, edge, perturbed: None, exchange: None }
     }
 
     /// With prices that are wrong now and then.
@@ -66,8 +68,18 @@ impl FcpPort {
         FcpPort { perturbed: plan.map(Perturbed::new), ..self }
     }
 
+    /// The same in a network of several domains (§4.3).
+    #[must_use]
+    pub fn translating(self, exchange: Option<Exchange>) -> FcpPort {
+        FcpPort { exchange, ..self }
+    }
+
     /// Prices a data packet; whether it may go on.
     fn price(&mut self, packet: &mut Packet, mut header: FcpHeader, at: &Moment) -> Result<(), Drop> {
+        // Without domains there is one currency, whatever a header says.
+        if self.exchange.is_none() {
+            header.exchange = 1.0;
+        }
         let charge = self.pricing.charge(&mut header, packet.size, at);
         // Figure 2: price = price + p. A packet from another domain is told in its sender's currency (§4.3).
         let worth = f64::from(header.exchange);
@@ -116,21 +128,31 @@ impl Admission for FcpPort {
     }
 
     fn watches_inbound(&self) -> bool {
-        self.edge.is_some()
+        self.edge.is_some() || self.exchange.as_ref().is_some_and(Exchange::watches)
     }
 
     fn inbound(&mut self, packet: &mut Packet, now: Time) -> Result<(), Drop> {
-        match (&mut self.edge, packet.header::<FcpHeader>()) {
-            (Some(edge), Some(header)) if header.echo => edge.echo_enters(packet, &header, now),
-            (Some(edge), Some(header)) => edge.enter(packet, &header, now),
-            _ => Ok(()),
+        let Some(mut header) = packet.header::<FcpHeader>() else { return Ok(()) };
+        if header.echo {
+            return self.edge.as_mut().map_or(Ok(()), |edge| edge.echo_enters(packet, &header, now));
         }
+        if let Some(edge) = &mut self.edge {
+            edge.enter(packet, &header, now)?;
+        }
+        if let Some(exchange) = &mut self.exchange {
+            exchange.enter(&mut header, packet.size, now);
+            packet.set_header(&header);
+        }
+        Ok(())
     }
 
     fn reset(&mut self) {
         self.pricing.reset();
         if let Some(edge) = &mut self.edge {
             edge.reset();
+        }
+        if let Some(exchange) = &mut self.exchange {
+            exchange.reset();
         }
     }
 

@@ -19,14 +19,11 @@ use std::collections::BTreeMap;
 
 use midpath_core::units::Time;
 
-use crate::fcp::header::FcpHeader;
+use crate::fcp::header::{FcpHeader, MAX_EXCHANGE};
 use crate::fcp::port::{Charge, Moment, Pricing};
 use crate::fcp::price::{LinkPrice, Load, Meter, Rule};
 
-use super::lane::{Basis, Lane};
-
-/// How far an exchange rate goes either way. Ours: as far as the header's EX field.
-pub const MOST_EXCHANGE: f64 = 1e12;
+use super::lane::{Basis, Lane, spent};
 
 /// What a group counts for at most, in multiples of its weight. Ours: what it announces and what it sends are worth its weight together;
 /// equation (4) counts an announcement up to 1.5 times, for half a window of the new traffic is there before it is out of the window.
@@ -46,7 +43,8 @@ struct Group {
     own: Meter,
     /// What they are told, in their own.
     told: LinkPrice,
-    /// E_G: what a unit of its currency is worth in the link's. 1 while nobody has spent any.
+    /// E_G: what a unit of its currency is worth in the link's. While nobody has spent any, as much as can be: the first flow finds a price
+    /// of nearly nothing, as on an idle path, and announces what it is going to spend.
     exchange: f64,
     /// What it counts for in equation (2), in the link's currency, $/s.
     income: f64,
@@ -55,9 +53,9 @@ struct Group {
 impl Group {
     /// What it counts for, in the link's currency, $/s. Renews the exchange rate.
     fn settle(&mut self, now: Time, rule: &Rule) -> f64 {
-        let sums = self.spends.settle(now, rule);
-        let spent = self.spends.income(&sums, self.spends.d(rule));
-        self.exchange = if spent > 0.0 { (self.weight / spent).clamp(1.0 / MOST_EXCHANGE, MOST_EXCHANGE) } else { 1.0 };
+        let spent = spent(&mut self.spends, now, rule);
+        // Nothing spent is infinity, which is clamped.
+        self.exchange = (self.weight / spent).clamp(1.0 / MAX_EXCHANGE, MAX_EXCHANGE);
         let ((told, sent), own) = (self.lane.settle(now, rule), self.own.settle(now, rule));
         let now_worth = own.paid * self.exchange;
         let left = if now_worth < LOSS * told.paid { now_worth / told.paid } else { 1.0 };
@@ -89,7 +87,7 @@ impl Aggregate {
             spends: basis.meter(),
             lane: Lane::new(&basis),
             own: basis.meter(),
-            exchange: 1.0,
+            exchange: MAX_EXCHANGE,
             told: basis.link(),
             income: 0.0,
         };
@@ -183,7 +181,7 @@ impl Pricing for Aggregate {
             group.lane.reset();
             group.own.reset();
             group.told.reset();
-            group.exchange = 1.0;
+            group.exchange = MAX_EXCHANGE;
             group.income = 0.0;
         }
     }

@@ -92,6 +92,13 @@ impl Lane {
     }
 }
 
+/// What senders spend by their balances, in their currency, as exchange rates reckon with it: announced increases count, decreases
+/// when they are gone from the window. Ours: a flow's last round trip would be next to nothing, and its currency be worth any amount.
+pub fn spent(meter: &mut Meter, now: Time, rule: &Rule) -> f64 {
+    let sums = meter.settle(now, rule);
+    meter.income(&Terms { preloaded: sums.preloaded.max(0.0), ..sums }, meter.d(rule))
+}
+
 /// d for two meters together, s: the average round-trip time over both's packets, or that of the first while neither has any.
 #[inline]
 pub fn common_d(basis: &Basis, first: (&Meter, &Terms), second: (&Meter, &Terms)) -> f64 {

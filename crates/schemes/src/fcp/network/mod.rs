@@ -2,6 +2,7 @@
 
 mod aggregate;
 mod deadline;
+mod domain;
 mod lane;
 mod metro;
 mod stability;
@@ -9,6 +10,7 @@ mod uniform;
 
 pub use aggregate::Aggregate;
 pub use deadline::Deadline;
+pub use domain::{Border, Exchange};
 pub use lane::{Basis, Lane};
 pub use metro::{Metro, MetroPort};
 pub use stability::Stability;
@@ -51,5 +53,7 @@ fn admission(plan: &Plan, spec: &PortSpec) -> FcpPort {
         Kind::Aggregate => Box::new(Aggregate::new(basis, &network.tenants)),
         Kind::Metro => Box::new(Metro::new(basis, network.metro_factor)),
     };
-    FcpPort::new(spec, pricing, rule.minimum, Edge::new(plan, spec)).perturbed(network.perturbation)
+    FcpPort::new(spec, pricing, rule.minimum, Edge::new(plan, spec))
+        .perturbed(network.perturbation)
+        .translating(Exchange::new(plan, spec, basis))
 }

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::NOISE;
+use crate::fcp::header::MAX_PRELOAD;
 
 /// Announcements on the way, and how the present one goes on.
 #[derive(Debug, Clone, Default)]
@@ -39,7 +40,7 @@ impl Announced {
         // Not beyond the rest; and a packet cannot take back more than it pays.
         let most = rest / pays;
         let preload = if rest > 0.0 { self.each.min(most) } else { self.each.max(most) };
-        preload.max(-1.0)
+        preload.clamp(-1.0, MAX_PRELOAD)
     }
 
     /// Packet `nonce` announces a change of `change`, $/s.

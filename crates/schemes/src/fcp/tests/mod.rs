@@ -1,5 +1,6 @@
 mod aggregate;
 mod deadline;
+mod domain;
 mod header;
 mod hostile;
 mod metro;

@@ -116,7 +116,7 @@ impl Scripted {
 pub fn play(pricing: &mut dyn Pricing, senders: &mut [Scripted], seconds: f64) {
     let mut now = Time::ZERO;
     while now < Time::from_secs_f64(seconds) {
-        now = now + TICK;
+        now += TICK;
         senders.iter_mut().for_each(|s| s.tick(pricing, now));
     }
 }
