@@ -40,6 +40,7 @@ mod _midpath {
     /// that make one.
     #[pyfunction]
     #[pyo3(signature = (text, base_dir, *, scheme=None, seed=None, threads=1, progress=None, policies=None))]
+    #[allow(clippy::too_many_arguments, reason = "they are keywords in Python")]
     fn run<'py>(
         py: Python<'py>,
         text: &str,
