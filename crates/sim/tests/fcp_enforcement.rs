@@ -165,3 +165,14 @@ fn attacks_are_the_same_on_any_number_of_threads() {
         assert!(one.repeatable() == with(threads).repeatable(), "{threads} threads");
     }
 }
+
+#[test]
+fn honest_flows_under_other_pricings_never_feel_it() {
+    let tenants =
+        "pricing = \"aggregate\"\ntenants = { \"0\" = 1.0, \"1\" = 2.0 }\n[schemes.fcp.groups.short]\ntenant = 1\n";
+    for pricing in ["pricing = \"stability\"\n", "pricing = \"deadline\"\n", tenants] {
+        let with = |on| format!("[schemes.fcp.network]\nenforcement = {on}\n");
+        let text = mixed(1, true, "100 Mbps").replace(&with(true), &(with(true) + pricing));
+        assert_eq!(refused(&run_plain(&text)), 0, "{pricing}");
+    }
+}
