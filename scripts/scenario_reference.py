@@ -40,6 +40,8 @@ EXAMPLES = {
     "TopologySpec.radius": "1",
     "TopologySpec.seed": "7",
     "TopologySpec.size_km": "500.0",
+    "ExplicitFlow.weight": "2.0",
+    "WorkloadSpec.weight": "2.0",
     "NodeSpec.name": '"r0"',
     "NodeSpec.class": '"edge"',
     "NodeSpec.x": "8.55",

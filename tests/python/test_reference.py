@@ -16,7 +16,19 @@ reference = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(reference)
 
 SCHEMA = json.loads(reference.SCHEMA.read_text(encoding="utf-8"))
-DEFINITIONS = SCHEMA["$defs"] | {"Scenario": SCHEMA}
+
+
+def reached(part, known):
+    """The definitions that `part` refers to, directly or not, besides those `known`."""
+    for name in re.findall(r'"#/\$defs/(\w+)"', json.dumps(part)):
+        if name not in known:
+            known |= reached(SCHEMA["$defs"][name], known | {name})
+    return known
+
+
+# What only schemes' parameters are made of stands on the schemes' pages; a test beside the schemes looks after that.
+OWN = {key: value for key, value in SCHEMA["properties"].items() if key != "schemes"}
+DEFINITIONS = {name: SCHEMA["$defs"][name] for name in sorted(reached(OWN, set()))} | {"Scenario": SCHEMA}
 ROW = re.compile(r"^\| `(\w+)` \|.*\| `(\w+ = .*)` \|$")
 
 
