@@ -12,6 +12,7 @@ use midpath_core::roles::{EndpointCtx, FlowSpec};
 use midpath_core::units::{Rate, Time};
 
 use super::header::{Direction, Nonce, Nonces, OPTION, Option4};
+use super::params::Notify;
 use crate::tcp::TcpParams;
 use crate::tcp::cc::{Ack, Congestion, CongestionController, ControllerConfig, Reflect, View, Window};
 
@@ -111,6 +112,8 @@ impl HostFlows {
 pub struct Ends {
     /// How long a sender stays in closed loop without being asked to.
     pub expiry: Time,
+    /// Who carries notifications.
+    pub notify: Notify,
 }
 
 impl ControllerConfig for Ends {
@@ -118,6 +121,7 @@ impl ControllerConfig for Ends {
     fn build(&self, tcp: &TcpParams, mss: u32) -> Control {
         Control {
             expiry: self.expiry,
+            echoed: self.notify == Notify::Data,
             mss: u64::from(mss),
             slowed: Vec::new(),
             asked: Time::ZERO,
@@ -166,6 +170,8 @@ fn reflect(seen: &Packet, ack: &mut Packet) {
 #[derive(Debug, Clone)]
 pub struct Control {
     expiry: Time,
+    /// Whether what receivers echo counts. Nobody signs it, so it doesn't where the network has a better way.
+    echoed: bool,
     mss: u64,
     /// Who has slowed this flow down; empty in open loop.
     slowed: Vec<Nonce>,
@@ -300,12 +306,13 @@ impl CongestionController for Control {
         }
         self.heard = ctx.now;
         let mut news = false;
-        for nonce in [option.cancel, option.far_cancel].into_iter().flatten() {
+        let (far_slow, far_cancel) = if self.echoed { (option.far_slow, option.far_cancel) } else { (None, None) };
+        for nonce in [option.cancel, far_cancel].into_iter().flatten() {
             self.slowed.retain(|s| *s != nonce);
             news |= ctx.shared.get::<HostFlows>().release(nonce);
         }
         option.nonces.iter().for_each(|n| self.echo.add(n));
-        let slow = option.slow.map(|s| (s.nonce, s.hold)).or(option.far_slow.map(|n| (n, false)));
+        let slow = option.slow.map(|s| (s.nonce, s.hold)).or(far_slow.map(|n| (n, false)));
         match slow {
             Some((nonce, hold)) => {
                 self.slow_down(nonce, hold, window, view, ctx.now);

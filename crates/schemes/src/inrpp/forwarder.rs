@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use midpath_core::packet::{NodeId, Packet, PacketId, PortId};
-use midpath_core::rng::mix;
 use midpath_core::roles::{Ecmp, ForwardCtx, Forwarder, NodeSpec, Route, Routes, ShortestPath};
 
 use super::detour::seconds;
+use super::overlay::choose;
 
 /// A router's forwarder.
 pub struct Detouring {
@@ -37,6 +37,15 @@ impl Detouring {
         Detouring { routes, base, ecmp: node.ecmp, ports, peers, second }
     }
 
+    /// For a router that doesn't speak INRPP: it knows no tags, and chooses among equal paths as all others do, so that both directions
+    /// of a flow still meet the same routers.
+    pub fn plain(node: &NodeSpec<'_>) -> Detouring {
+        let peers = node.links.iter().map(|l| l.peer).collect();
+        let routes = node.routes.clone();
+        let base = ShortestPath::new(routes.clone(), node.ecmp);
+        Detouring { routes, base, ecmp: node.ecmp, ports: BTreeMap::new(), peers, second: BTreeMap::new() }
+    }
+
     /// The port towards the original next hop of a tagged packet that came in through `from`.
     fn towards(&self, via: NodeId, from: Option<PortId>) -> Option<PortId> {
         if let Some(port) = self.ports.get(&via) {
@@ -46,20 +55,9 @@ impl Detouring {
         self.second.get(origin)?.get(&via).copied()
     }
 
-    /// The shortest path's next port. Among equal ones the choice is by the router behind the port, not by the port's number: so both
-    /// directions of a flow choose alike wherever two equal paths differ in one router, and ACKs come back the way the data
-    /// went (§II-A, note). Where they differ in more they may not.
+    /// The shortest path's next port.
     fn next(&self, packet: &Packet, node: NodeId) -> Option<PortId> {
-        let choices = self.routes.next_ports(node, packet.dst);
-        let score = |p: &u16| {
-            let peer = self.peers[usize::from(*p)];
-            let hash = match self.ecmp {
-                Ecmp::Flow => mix(u64::from(packet.flow.0) << 32 | u64::from(peer.0)),
-                Ecmp::Packet | Ecmp::Off => 0,
-            };
-            (hash, peer, *p)
-        };
-        choices.iter().min_by_key(|p| score(p)).map(|p| PortId(*p))
+        choose(self.routes.next_ports(node, packet.dst), &self.peers, packet.flow, self.ecmp)
     }
 }
 

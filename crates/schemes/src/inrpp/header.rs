@@ -16,6 +16,9 @@ pub const OPTION: u32 = 16;
 /// Bytes that a notification adds: slow-down and cancel nonces (8), number (8), MAC (8).
 pub const NOTE: u32 = 24;
 
+/// Bytes that number and MAC add to an ACK that crosses plain routers with nonces but no notification: they vouch for the nonces.
+pub const SIGNATURE: u32 = 16;
+
 /// Which way a segment goes, as the paper's routers know it from the protocol field and the packet's form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(u8)]
@@ -171,6 +174,18 @@ pub fn is_inrpp(packet: &Packet) -> bool {
 #[inline]
 pub fn notifies(packet: &Packet) -> bool {
     packet.ext_bytes()[4..12].iter().any(|b| *b != 0)
+}
+
+/// Whether an ACK carries nonces for the sender to echo.
+#[inline]
+pub fn has_nonces(packet: &Packet) -> bool {
+    packet.ext_bytes()[20..32].iter().any(|b| *b != 0)
+}
+
+/// Whether an ACK carries what ports put on data and receivers echo.
+#[inline]
+pub fn echoes(packet: &Packet) -> bool {
+    packet.ext_bytes()[12..20].iter().any(|b| *b != 0)
 }
 
 /// What neighbours tell each other about detours (§III-A).

@@ -43,6 +43,9 @@ pub struct Params {
     pub detours: u8,
     /// Routers by name that take no detours themselves: an AS's border (§V-B).
     pub no_detours_at: Vec<String>,
+    /// Routers by name that speak INRPP (§V-B: "only a subset of nodes implement INRPP"); none named: all. The others have the scenario's
+    /// queue, forward options untouched and detour nothing.
+    pub routers: Vec<String>,
     /// Backpressure. Off: the cache alone, for comparison.
     pub backpressure: bool,
     /// Whether a port above S_high keeps back the packet that an ACK would release, for flows that have more than their part of
@@ -87,6 +90,7 @@ impl Default for Params {
             tcp_cache: Limit::Time(Time::from_ms(50)),
             detours: 1,
             no_detours_at: Vec::new(),
+            routers: Vec::new(),
             backpressure: true,
             drain: true,
             notify: Notify::Acks,

@@ -15,12 +15,13 @@ use midpath_core::queue::Limit;
 use midpath_core::roles::{Backlog, Drop, Inbound, Port, PortCtx, PortSpec};
 use midpath_core::units::{Bytes, Rate, Time};
 
-use super::auth::{Keys, Line};
+use super::auth::{Far, Keys, Line};
 use super::cache::Cache;
 use super::detour::{Around, Path};
 use super::header::{Direction, Nonce, Option4, is_ack, is_inrpp};
 use super::load::{Gains, Load, Notice};
 use super::nonces::Store;
+use super::overlay::Side;
 use super::params::{Notify, Params};
 use super::state::{Lasting, Machine, Note, State, Thresholds};
 
@@ -131,8 +132,7 @@ pub struct InrppPort {
     me: (NodeId, PortId),
     peer: NodeId,
     host: bool,
-    /// The peer is a host.
-    edge: bool,
+    side: Side,
     rtt: Time,
     inflow: Rate,
     limits: Limits,
@@ -144,6 +144,7 @@ pub struct InrppPort {
     nonce: Nonce,
     store: Store,
     line: Line,
+    far: Far,
     load: Load,
     detoured: Load,
     /// Who has probed for this port lately, and when: routers by number, ports of this node with bit 32 set.
@@ -165,7 +166,8 @@ impl InrppPort {
             me: (spec.node, spec.port),
             peer: spec.peer,
             host: spec.host,
-            edge: spec.edge,
+            // Asked for without the network around it, a port knows its peer alone.
+            side: if spec.edge { Side::Host } else { around.side },
             rtt: spec.rtt,
             inflow: around.inflow,
             limits,
@@ -176,6 +178,7 @@ impl InrppPort {
             nonce: Nonce(config.keys.alias(spec.node, spec.port.0, 0)),
             store: Store::new(config.nonces, config.expiry),
             line: Line::default(),
+            far: Far::default(),
             load: Load::default(),
             detoured: Load::default(),
             contenders: BTreeMap::new(),

@@ -1,0 +1,8 @@
+//! INRPP's deployment (§V): attackers, plain routers in between, TCP carried through a domain; and that nothing circulates.
+
+mod common;
+
+#[path = "inrpp_deployment/attack.rs"]
+mod attack;
+#[path = "inrpp_deployment/overlay.rs"]
+mod overlay;
