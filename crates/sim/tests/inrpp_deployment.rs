@@ -4,5 +4,7 @@ mod common;
 
 #[path = "inrpp_deployment/attack.rs"]
 mod attack;
+#[path = "inrpp_deployment/carry.rs"]
+mod carry;
 #[path = "inrpp_deployment/overlay.rs"]
 mod overlay;

@@ -68,6 +68,7 @@ impl Keys {
         h.write_u64(slow);
         h.write_u32(option.cancel.map_or(0, |n| n.0));
         option.nonces.iter().for_each(|n| h.write_u32(n.0));
+        h.write_u8(option.releases);
         h.write_u64(option.number);
         h.finish()
     }

@@ -85,6 +85,12 @@ pub struct Option4 {
     pub far_slow: Option<Nonce>,
     /// The same for the cancellation.
     pub far_cancel: Option<Nonce>,
+    /// On ACKs: how many packets it stands for, so that a loop keeps its packets where ACKs are delayed. Zero is one.
+    pub releases: u8,
+    /// The packet is plain TCP's, carried through the domain (§V-B).
+    pub carried: bool,
+    /// On a carried ACK: the router's interface that its data leave through has packets in its cache.
+    pub stored: bool,
     /// Rises with every notification that leaves a port, so that a replay shows.
     pub number: u64,
     /// The MAC between the two neighbours (§V-C); zero without authentication.
@@ -124,7 +130,7 @@ impl Header for Option4 {
     fn encode(&self, out: &mut [u8; EXT_LEN]) {
         out[0] = self.direction as u8;
         out[1] = u8::from(self.slow.is_some_and(|s| s.hold));
-        (out[2], out[3]) = (0, 0);
+        (out[2], out[3]) = (self.releases, u8::from(self.carried) | u8::from(self.stored) << 1);
         put(out, 4, value(self.slow.map(|s| s.nonce)));
         put(out, 8, value(self.cancel));
         put(out, 12, value(self.far_slow));
@@ -140,7 +146,7 @@ impl Header for Option4 {
             2 => Direction::Ack,
             _ => return None,
         };
-        if bytes[1] > 1 {
+        if bytes[1] > 1 || bytes[3] > 3 {
             return None;
         }
         let mut nonces = Nonces::default();
@@ -152,6 +158,9 @@ impl Header for Option4 {
             cancel: nonce(get(bytes, 8)),
             far_slow: nonce(get(bytes, 12)),
             far_cancel: nonce(get(bytes, 16)),
+            releases: bytes[2],
+            carried: bytes[3] & 1 == 1,
+            stored: bytes[3] & 2 == 2,
             number: get_long(bytes, 32),
             mac: get_long(bytes, 40),
         })
@@ -186,6 +195,12 @@ pub fn has_nonces(packet: &Packet) -> bool {
 #[inline]
 pub fn echoes(packet: &Packet) -> bool {
     packet.ext_bytes()[12..20].iter().any(|b| *b != 0)
+}
+
+/// Whether a packet is plain TCP's, carried through the domain.
+#[inline]
+pub fn is_carried(packet: &Packet) -> bool {
+    packet.ext_tag == Option4::TAG && packet.ext_bytes()[3] & 1 == 1
 }
 
 /// What neighbours tell each other about detours (§III-A).

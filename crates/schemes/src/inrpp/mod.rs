@@ -18,11 +18,13 @@
 //! | `forwarder.rs` | obeying the tag of detoured packets |
 //! | `endpoint.rs` | the sender's open and closed loop |
 //! | `auth.rs` | MACs between neighbours |
+//! | `border.rs` | plain TCP carried through, and its windows |
 //! | `attack.rs` | a host that sends what only routers may |
 //! | `overlay.rs` | INRPP routers among plain ones |
 
 pub mod attack;
 pub mod auth;
+pub mod border;
 pub mod cache;
 pub mod detour;
 pub mod endpoint;

@@ -155,12 +155,14 @@ impl Side {
         }
     }
 
-    /// Whether nobody on the other side has anything to notify: only hosts are there.
-    pub fn outside(&self) -> bool {
+    /// Whether a packet that leaves through this port meets no INRPP router any more: it leaves the domain.
+    pub fn ends(&self, packet: &Packet) -> bool {
         match self {
             Side::Neighbour => false,
             Side::Host => true,
-            Side::Plain(beyond) => beyond.speakers.is_empty(),
+            Side::Plain(beyond) => {
+                beyond.next(packet.dst, packet.flow).is_none_or(|n| beyond.speakers.binary_search(&n).is_err())
+            }
         }
     }
 }

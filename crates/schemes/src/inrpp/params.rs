@@ -46,6 +46,10 @@ pub struct Params {
     /// Routers by name that speak INRPP (§V-B: "only a subset of nodes implement INRPP"); none named: all. The others have the scenario's
     /// queue, forward options untouched and detour nothing.
     pub routers: Vec<String>,
+    /// Whether plain TCP from outside is carried from ingress to egress as INRPP (§V-B). Off, it has a partition of its own (§V-A).
+    pub carry_tcp: bool,
+    /// Whether the ingress slows such senders down by the window that their ACKs advertise (§V-B). Off: they are not slowed down, for comparison.
+    pub rewrite_windows: bool,
     /// Backpressure. Off: the cache alone, for comparison.
     pub backpressure: bool,
     /// Whether a port above S_high keeps back the packet that an ACK would release, for flows that have more than their part of
@@ -91,6 +95,8 @@ impl Default for Params {
             detours: 1,
             no_detours_at: Vec::new(),
             routers: Vec::new(),
+            carry_tcp: false,
+            rewrite_windows: true,
             backpressure: true,
             drain: true,
             notify: Notify::Acks,

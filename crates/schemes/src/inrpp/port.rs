@@ -16,9 +16,10 @@ use midpath_core::roles::{Backlog, Drop, Inbound, Port, PortCtx, PortSpec};
 use midpath_core::units::{Bytes, Rate, Time};
 
 use super::auth::{Far, Keys, Line};
+use super::border::Border;
 use super::cache::Cache;
 use super::detour::{Around, Path};
-use super::header::{Direction, Nonce, Option4, is_ack, is_inrpp};
+use super::header::{Direction, Nonce, Option4, is_ack, is_carried, is_inrpp};
 use super::load::{Gains, Load, Notice};
 use super::nonces::Store;
 use super::overlay::Side;
@@ -40,6 +41,8 @@ pub struct Config {
     low: f64,
     buffer: Limit,
     tcp_cache: Limit,
+    carry: bool,
+    rewrites: bool,
     backpressure: bool,
     drain: bool,
     notify: Notify,
@@ -62,6 +65,8 @@ impl Config {
             low: p.low,
             buffer: p.buffer,
             tcp_cache: p.tcp_cache,
+            carry: p.carry_tcp,
+            rewrites: p.rewrite_windows,
             backpressure: p.backpressure,
             drain: p.drain,
             notify: p.notify,
@@ -133,6 +138,8 @@ pub struct InrppPort {
     peer: NodeId,
     host: bool,
     side: Side,
+    /// Where plain TCP comes into the domain and leaves it.
+    border: Option<Box<Border>>,
     rtt: Time,
     inflow: Rate,
     limits: Limits,
@@ -162,12 +169,15 @@ impl InrppPort {
     /// A port with its detours.
     pub fn new(config: Arc<Config>, spec: &PortSpec, around: Around) -> InrppPort {
         let limits = Limits::new(&config, spec.rtt, around.inflow, spec.link.rate, spec.link.mtu);
+        // Asked for without the network around it, a port knows its peer alone.
+        let side = if spec.edge { Side::Host } else { around.side };
+        let carries = config.carry && !spec.host && !matches!(side, Side::Neighbour);
         InrppPort {
             me: (spec.node, spec.port),
             peer: spec.peer,
             host: spec.host,
-            // Asked for without the network around it, a port knows its peer alone.
-            side: if spec.edge { Side::Host } else { around.side },
+            side,
+            border: carries.then(|| Box::new(Border::new(config.rewrites))),
             rtt: spec.rtt,
             inflow: around.inflow,
             limits,
@@ -285,6 +295,12 @@ impl InrppPort {
     /// A packet leaves: it is counted, and what it says to the neighbour is signed.
     fn seal(&mut self, id: PacketId, ctx: &mut PortCtx<'_>) {
         let packet = &mut ctx.pool[id];
+        if let Some(border) = &mut self.border
+            && is_carried(packet)
+            && self.side.ends(packet)
+        {
+            border.leave(packet);
+        }
         self.load.sent(packet.size, ctx.now, &self.config.gains);
         // A tag that says less than this link's end: the packet is on a detour.
         let size = if packet.via == u32::MAX || packet.via == self.me.0.0 { 0 } else { packet.size };
@@ -347,6 +363,9 @@ impl Port for InrppPort {
         if ctx.pool[id].kind == Kind::Control {
             return self.on_control(id, ctx);
         }
+        if let Some(border) = &mut self.border {
+            border.enter(&mut ctx.pool[id]);
+        }
         if is_ack(&ctx.pool[id]) {
             self.on_ack(id, ctx);
         }
@@ -387,6 +406,7 @@ impl Port for InrppPort {
         // A new alias, so that what neighbours stored under the old one runs out.
         self.nonce = Nonce(self.config.keys.alias(self.me.0, self.me.1.0, ctx.now.0));
         self.store.clear();
+        self.border.iter_mut().for_each(|b| b.clear());
         self.line.reset();
         (self.load, self.detoured) = (Load::default(), Load::default());
         self.contenders.clear();
@@ -408,6 +428,10 @@ impl Port for InrppPort {
         out.push(("nonces", self.store.len() as f64));
         out.push(("forged", self.line.forged as f64));
         out.push(("replayed", self.line.replayed as f64));
+        if let Some(border) = &self.border {
+            out.push(("carried", border.flows() as f64));
+            out.push(("windows_lowered", border.lowered as f64));
+        }
     }
 }
 

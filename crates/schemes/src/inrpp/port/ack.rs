@@ -5,10 +5,10 @@ use midpath_core::roles::PortCtx;
 
 use super::InrppPort;
 use crate::inrpp::cache::Key;
-use crate::inrpp::header::{NOTE, Option4, SIGNATURE, Slow, echoes, has_nonces, notifies};
+use crate::inrpp::header::{NOTE, Option4, SIGNATURE, Slow, echoes, has_nonces, is_carried, notifies};
 use crate::inrpp::overlay::Side;
 use crate::inrpp::params::Notify;
-use crate::inrpp::state::Note;
+use crate::inrpp::state::{Note, State};
 
 impl InrppPort {
     /// ACK-Processing(interface, ACK).
@@ -16,6 +16,7 @@ impl InrppPort {
         // Lines 2–13.
         self.look(ctx.now);
         self.screen(id, ctx);
+        self.say_stored(id, ctx);
         let packet = ctx.pool[id];
         // The handshake is no ACK of data: "new flows enter the system in open-loop mode" (§II-B).
         let own = self.own_note(ctx.now).filter(|_| !packet.flags.has(Flags::SYN));
@@ -87,6 +88,16 @@ impl InrppPort {
         packet.set_header(&option);
     }
 
+    /// Tells the border behind this router whether this interface stores: the last one that does is the ingress's.
+    fn say_stored(&self, id: PacketId, ctx: &mut PortCtx<'_>) {
+        let packet = &mut ctx.pool[id];
+        if is_carried(packet)
+            && let Some(option) = packet.header::<Option4>()
+        {
+            packet.set_header(&Option4 { stored: self.machine.state() != State::Push, ..option });
+        }
+    }
+
     /// Whether a notification is the neighbour's.
     fn trusts(&mut self, packet: &midpath_core::packet::Packet, option: &Option4) -> bool {
         match self.side {
@@ -108,7 +119,7 @@ impl InrppPort {
             self.revive_at = self.revive_at.min(ctx.now.saturating_add(self.config.expiry));
             // Lines 17 and 18. The node asks for a packet after this call.
             if !slow.hold {
-                self.cache.grant(key, 1);
+                self.cache.grant(key, u32::from(option.releases.max(1)));
             }
         }
         // Lines 23–25; line 27: the cancellation goes on to the sender, which stops echoing the nonce.

@@ -1,4 +1,5 @@
 mod auth;
+mod border;
 mod cache;
 mod detours;
 mod harness;
