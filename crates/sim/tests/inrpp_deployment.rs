@@ -8,3 +8,5 @@ mod attack;
 mod carry;
 #[path = "inrpp_deployment/overlay.rs"]
 mod overlay;
+#[path = "inrpp_deployment/paths.rs"]
+mod paths;

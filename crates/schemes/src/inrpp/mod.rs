@@ -19,6 +19,7 @@
 //! | `endpoint.rs` | the sender's open and closed loop |
 //! | `auth.rs` | MACs between neighbours |
 //! | `border.rs` | plain TCP carried through, and its windows |
+//! | `unheard.rs` | asymmetric paths, noticed |
 //! | `attack.rs` | a host that sends what only routers may |
 //! | `overlay.rs` | INRPP routers among plain ones |
 
@@ -38,6 +39,7 @@ pub mod port;
 pub mod state;
 #[cfg(test)]
 mod tests;
+pub mod unheard;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -25,6 +25,7 @@ use super::nonces::Store;
 use super::overlay::Side;
 use super::params::{Notify, Params};
 use super::state::{Lasting, Machine, Note, State, Thresholds};
+use super::unheard::Watch;
 
 /// Control packets that wait at most. Ours: a hundred neighbours' probes and answers in one interval.
 const MAX_URGENT: usize = 256;
@@ -152,6 +153,9 @@ pub struct InrppPort {
     store: Store,
     line: Line,
     far: Far,
+    watch: Watch,
+    /// How long a flow may send here before an ACK of it must have come back.
+    patience: Time,
     load: Load,
     detoured: Load,
     /// Who has probed for this port lately, and when: routers by number, ports of this node with bit 32 set.
@@ -189,6 +193,9 @@ impl InrppPort {
             store: Store::new(config.nonces, config.expiry),
             line: Line::default(),
             far: Far::default(),
+            watch: Watch::default(),
+            // As long as a slow-down holds, or four round trips without queues. Ours.
+            patience: config.expiry.max(Time(spec.rtt.0.saturating_mul(4))),
             load: Load::default(),
             detoured: Load::default(),
             contenders: BTreeMap::new(),
@@ -213,6 +220,9 @@ impl InrppPort {
         let before = self.machine.state();
         let after = self.machine.look(self.cache.stored().custody, &self.limits.cache, now, self.config.lasting);
         self.counts.pressed += u64::from(after == State::Backpressure && before != after);
+        if before == State::Backpressure && before != after {
+            self.watch.clear();
+        }
     }
 
     /// What ends every call: the state, the board, the timer.
@@ -307,6 +317,9 @@ impl InrppPort {
         self.detoured.sent(size, ctx.now, &self.config.gains);
         if packet.kind == Kind::Control {
             return self.sign_control(id, ctx);
+        }
+        if self.machine.state() == State::Backpressure && packet.payload > 0 && is_inrpp(packet) {
+            self.watch.sent((packet.flow, packet.src), ctx.now, self.patience);
         }
         if is_ack(packet) {
             self.sign_note(id, ctx);
@@ -406,6 +419,7 @@ impl Port for InrppPort {
         // A new alias, so that what neighbours stored under the old one runs out.
         self.nonce = Nonce(self.config.keys.alias(self.me.0, self.me.1.0, ctx.now.0));
         self.store.clear();
+        self.watch.clear();
         self.border.iter_mut().for_each(|b| b.clear());
         self.line.reset();
         (self.load, self.detoured) = (Load::default(), Load::default());
@@ -428,6 +442,7 @@ impl Port for InrppPort {
         out.push(("nonces", self.store.len() as f64));
         out.push(("forged", self.line.forged as f64));
         out.push(("replayed", self.line.replayed as f64));
+        out.push(("unheard", self.watch.unheard() as f64));
         if let Some(border) = &self.border {
             out.push(("carried", border.flows() as f64));
             out.push(("windows_lowered", border.lowered as f64));

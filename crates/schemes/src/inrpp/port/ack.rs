@@ -18,6 +18,7 @@ impl InrppPort {
         self.screen(id, ctx);
         self.say_stored(id, ctx);
         let packet = ctx.pool[id];
+        self.watch.heard((packet.flow, packet.dst));
         // The handshake is no ACK of data: "new flows enter the system in open-loop mode" (§II-B).
         let own = self.own_note(ctx.now).filter(|_| !packet.flags.has(Flags::SYN));
         if own.is_none() && !notifies(&packet) {
