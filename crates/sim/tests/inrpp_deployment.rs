@@ -6,6 +6,8 @@ mod common;
 mod attack;
 #[path = "inrpp_deployment/carry.rs"]
 mod carry;
+#[path = "inrpp_deployment/mixed.rs"]
+mod mixed;
 #[path = "inrpp_deployment/overlay.rs"]
 mod overlay;
 #[path = "inrpp_deployment/paths.rs"]

@@ -365,6 +365,11 @@ proptest! {
     }
 
     #[test]
+    fn headers_are_read_or_refused(bytes in mutated(paid())) {
+        soon(&bytes, entries::headers);
+    }
+
+    #[test]
     fn units_are_read_or_refused(bytes in mutated(UNITS.split('|').map(|u| u.as_bytes().to_vec()).collect())) {
         soon(&bytes, entries::units);
     }

@@ -189,3 +189,33 @@ fn what_was_said_once_counts_once() {
     // Each repeat releases one packet more.
     assert!(cache(&off) > 1.1 * cache(&on));
 }
+
+/// Figure 6's detour: r2 detours to r4 through r1, to which the attacker's host is linked.
+fn probed(attacked: bool, auth: bool) -> RunOutput {
+    let mut t = format!(
+        "scheme = \"inrpp\"\nstop = \"10 s\"\n[schemes.inrpp]\ncache = \"4 MB\"\nhigh = \"1 MB\"\nauth = {auth}\n"
+    );
+    t += "[topology]\nlinks = [\n";
+    for (a, b, rate) in
+        [("r2", "r4", 10), ("r1", "r4", 10), ("r2", "r1", 10), ("a", "r2", 100), ("c", "r4", 100), ("x", "r1", 100)]
+    {
+        t += &format!("{{ a = \"{a}\", b = \"{b}\", rate = \"{rate} Mbps\", delay = \"2 ms\" }},\n");
+    }
+    t += "]\nnodes = [{ name = \"a\", kind = \"host\" }, { name = \"c\", kind = \"host\" }, { name = \"x\", kind = \"host\" }]\n";
+    t += "[routing]\necmp = \"off\"\n[[flow]]\nfrom = \"a\"\nto = \"c\"\n[measure]\nseries = true\nports = 20\n";
+    if attacked {
+        t += "[schemes.inrpp-attack]\nbehaviour = \"probe\"\ntarget = \"r4\"\nevery = \"1 ms\"\n";
+        t += "[[flow]]\nfrom = \"x\"\nto = \"a\"\nstart = \"10 ms\"\nscheme = \"inrpp-attack\"\n";
+    }
+    run_plain(&t)
+}
+
+#[test]
+fn probes_of_routers_that_are_not_there_take_no_share() {
+    let detoured = |out: &RunOutput| last(out, "port:r2>r4", "detoured");
+    let (quiet, off, on) = (probed(false, true), probed(true, false), probed(true, true));
+    println!("detoured: {} undisturbed, {} without MACs, {} with", detoured(&quiet), detoured(&off), detoured(&on));
+    assert!(detoured(&off) < 0.9 * detoured(&quiet) && detoured(&on) > 0.99 * detoured(&quiet));
+    let ports = on.table("ports").unwrap();
+    assert!(ports.u64("drops_policy").iter().sum::<u64>() > 9_000, "refused at the edge, as policy");
+}

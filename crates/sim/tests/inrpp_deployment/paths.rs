@@ -74,14 +74,14 @@ impl Scheme for Traced {
 
 /// Routers with a host each, dense enough that detours of one and two hops are common, and small caches that fill.
 #[derive(Debug, Clone)]
-struct Mesh {
+pub struct Mesh {
     parents: Vec<usize>,
     cross: Vec<(usize, usize)>,
     rates: Vec<u64>,
     flows: Vec<(usize, usize, u64)>,
 }
 
-fn mesh() -> impl Strategy<Value = Mesh> {
+pub fn mesh() -> impl Strategy<Value = Mesh> {
     (
         prop::collection::vec(0usize..100, 3..7),
         prop::collection::vec((0usize..100, 0usize..100), 3..12),
@@ -92,11 +92,11 @@ fn mesh() -> impl Strategy<Value = Mesh> {
 }
 
 impl Mesh {
-    fn routers(&self) -> usize {
+    pub fn routers(&self) -> usize {
         self.parents.len() + 1
     }
 
-    fn links(&self) -> Vec<(usize, usize)> {
+    pub fn links(&self) -> Vec<(usize, usize)> {
         let n = self.routers();
         let tree = self.parents.iter().enumerate().map(|(i, p)| (p % (i + 1), i + 1));
         let mut links: Vec<(usize, usize)> = Vec::new();
@@ -109,7 +109,7 @@ impl Mesh {
         links
     }
 
-    fn text(&self, detours: u8) -> String {
+    pub fn text(&self, detours: u8) -> String {
         let mut t = format!(
             "scheme = \"inrpp\"\nstop = \"60 s\"\n[schemes.inrpp]\ndetours = {detours}\ncache = \"4 MB\"\nhigh = \"60 kB\"\nbuffer = \"10 kB\"\n[topology]\nlinks = [\n"
         );

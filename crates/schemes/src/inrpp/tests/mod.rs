@@ -4,6 +4,7 @@ mod cache;
 mod detours;
 mod harness;
 mod headers;
+mod hostile;
 mod nonces;
 mod port;
 mod rates;
