@@ -7,11 +7,11 @@
 
 use std::collections::BTreeMap;
 
-use midpath_core::packet::{FlowId, Packet};
+use midpath_core::packet::{Flags, FlowId, Packet};
 use midpath_core::roles::{EndpointCtx, FlowSpec};
 use midpath_core::units::{Rate, Time};
 
-use super::header::{Direction, Nonce, Nonces, OPTION, Option4};
+use super::header::{Direction, Nonce, Nonces, OPTION, Option4, Slow};
 use crate::tcp::TcpParams;
 use crate::tcp::cc::{Ack, Congestion, CongestionController, ControllerConfig, Reflect, View, Window};
 
@@ -111,6 +111,8 @@ impl HostFlows {
 pub struct Ends {
     /// How long a sender stays in closed loop without being asked to.
     pub expiry: Time,
+    /// Whether a sender that has left closed loop doubles its rate each round trip, in place of jumping to its share.
+    pub steer: bool,
 }
 
 impl ControllerConfig for Ends {
@@ -118,6 +120,7 @@ impl ControllerConfig for Ends {
     fn build(&self, tcp: &TcpParams, mss: u32) -> Control {
         Control {
             expiry: self.expiry,
+            steer: self.steer,
             mss: u64::from(mss),
             slowed: Vec::new(),
             asked: Time::ZERO,
@@ -126,6 +129,7 @@ impl ControllerConfig for Ends {
             echo: Nonces::default(),
             rate: Rate::ZERO,
             version: 0,
+            ramping: false,
             sending: true,
         }
     }
@@ -166,6 +170,7 @@ fn reflect(seen: &Packet, ack: &mut Packet) {
 #[derive(Debug, Clone)]
 pub struct Control {
     expiry: Time,
+    steer: bool,
     mss: u64,
     /// Who has slowed this flow down; empty in open loop.
     slowed: Vec<Nonce>,
@@ -181,6 +186,8 @@ pub struct Control {
     rate: Rate,
     /// What it was computed from.
     version: u64,
+    /// Whether the rate is on its way from that of the closed loop to the share.
+    ramping: bool,
     /// Whether the flow is among the host's open flows.
     sending: bool,
 }
@@ -195,24 +202,33 @@ impl Control {
     }
 
     /// Enters closed loop: as many packets as are in the network now, and one more for each that leaves it.
-    fn slow_down(&mut self, nonce: Nonce, hold: bool, window: &mut Window, view: &View, now: Time) {
+    fn slow_down(&mut self, slow: Slow, first: bool, window: &mut Window, view: &View, now: Time) {
         let entering = !self.closed();
-        self.asked = now;
-        if !self.slowed.contains(&nonce) && self.slowed.len() < MAX_SLOWED {
-            self.slowed.push(nonce);
+        (self.asked, self.ramping) = (now, false);
+        if !self.slowed.contains(&slow.nonce) && self.slowed.len() < MAX_SLOWED {
+            self.slowed.push(slow.nonce);
         }
         // "It adapts the sending rate of the specific flow to the rate of acknowledgement packets." The ACK that brings the request
-        // releases a packet, too, unless it is to be held back.
-        if hold {
-            window.set(view.pipe.max(self.mss).min(window.cwnd));
-        } else if entering {
-            window.set(view.pipe + self.mss);
+        // releases packets, too, as many as it says; that of a handshake begins the loop.
+        if first {
+            return window.set(u64::from(slow.release) * self.mss);
+        }
+        let wanted = view.pipe + u64::from(slow.release) * self.mss;
+        match slow.release {
+            0 => window.set(wanted.max(self.mss).min(window.cwnd)),
+            _ if entering => window.set(wanted),
+            1 => {}
+            _ => window.set(wanted.max(window.cwnd)),
         }
     }
 
     /// "It switches back to open-loop mode and sends at the rate available through its outgoing interface."
+    ///
+    /// With steering the rate doubles each round trip until it is that: many flows that are let go at once would send what all their hosts
+    /// can before they hear of it.
     fn open(&mut self, window: &mut Window) {
         self.slowed.clear();
+        self.ramping = self.steer;
         window.set(OPEN);
     }
 
@@ -238,6 +254,12 @@ impl Control {
         let mut rate = flows.share(line);
         if !self.closed() && flows.presses(self.echo.iter(), now.saturating_sub(self.expiry)) {
             rate = rate.min(Rate(ack_rate(view.pipe + self.mss, view) as u64)).max(Rate(1));
+        }
+        if self.ramping {
+            // Twice what is in the network per round trip is twice as much in the network a round trip later.
+            let next = Rate(2 * ack_rate(view.pipe + self.mss, view) as u64);
+            self.ramping = next < rate;
+            rate = rate.min(next).max(Rate(1));
         }
         (self.rate, self.version) = (rate, flows.version);
     }
@@ -275,6 +297,7 @@ impl CongestionController for Control {
             return window.cwnd;
         }
         self.slowed.clear();
+        self.ramping = self.steer;
         OPEN
     }
     fn on_ecn(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
@@ -299,20 +322,21 @@ impl CongestionController for Control {
             return;
         }
         self.heard = ctx.now;
-        let mut news = false;
+        let (mut news, was_closed) = (false, self.closed());
         for nonce in [option.cancel, option.far_cancel].into_iter().flatten() {
             self.slowed.retain(|s| *s != nonce);
             news |= ctx.shared.get::<HostFlows>().release(nonce);
         }
         option.nonces.iter().for_each(|n| self.echo.add(n));
-        let slow = option.slow.map(|s| (s.nonce, s.hold)).or(option.far_slow.map(|n| (n, false)));
+        let slow = option.slow.or(option.far_slow.map(|nonce| Slow { nonce, release: 1 }));
         match slow {
-            Some((nonce, hold)) => {
-                self.slow_down(nonce, hold, window, view, ctx.now);
-                news |= ctx.shared.get::<HostFlows>().press(nonce, ctx.now);
+            Some(slow) => {
+                self.slow_down(slow, packet.flags.has(Flags::SYN), window, view, ctx.now);
+                news |= ctx.shared.get::<HostFlows>().press(slow.nonce, ctx.now);
             }
             // The cancellation may have been lost: nobody asks any more.
             None if self.closed() && ctx.now >= self.asked.saturating_add(self.expiry) => self.open(window),
+            None if was_closed && !self.closed() => self.open(window),
             None => {}
         }
         if news {

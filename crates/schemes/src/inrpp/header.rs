@@ -63,8 +63,9 @@ impl Nonces {
 pub struct Slow {
     /// Which interface asks.
     pub nonce: Nonce,
-    /// Whether the packet that this ACK would release is held back: see [`super::port`] on draining.
-    pub hold: bool,
+    /// How many packets the ACK that brings it releases upstream. One is the paper's (algorithm 1, line 18); none, two, and more on a
+    /// handshake are ours: see [`super::port`] on steering.
+    pub release: u16,
 }
 
 /// INRPP's option on a segment.
@@ -120,8 +121,8 @@ impl Header for Option4 {
 
     fn encode(&self, out: &mut [u8; EXT_LEN]) {
         out[0] = self.direction as u8;
-        out[1] = u8::from(self.slow.is_some_and(|s| s.hold));
-        (out[2], out[3]) = (0, 0);
+        out[1] = 0;
+        out[2..4].copy_from_slice(&self.slow.map_or(0, |s| s.release).to_be_bytes());
         put(out, 4, value(self.slow.map(|s| s.nonce)));
         put(out, 8, value(self.cancel));
         put(out, 12, value(self.far_slow));
@@ -137,15 +138,16 @@ impl Header for Option4 {
             2 => Direction::Ack,
             _ => return None,
         };
-        if bytes[1] > 1 {
+        if bytes[1] != 0 {
             return None;
         }
+        let release = u16::from_be_bytes([bytes[2], bytes[3]]);
         let mut nonces = Nonces::default();
         (0..NONCES).rev().filter_map(|i| nonce(get(bytes, 20 + 4 * i))).for_each(|n| nonces.add(n));
         Some(Option4 {
             direction,
             nonces,
-            slow: nonce(get(bytes, 4)).map(|nonce| Slow { nonce, hold: bytes[1] == 1 }),
+            slow: nonce(get(bytes, 4)).map(|nonce| Slow { nonce, release }),
             cancel: nonce(get(bytes, 8)),
             far_slow: nonce(get(bytes, 12)),
             far_cancel: nonce(get(bytes, 16)),

@@ -62,7 +62,7 @@ pub struct Inrpp {
 pub fn build(name: &str, params: Params) -> crate::Built {
     params.check()?;
     let config = Arc::new(Config::new(&params));
-    let ends = Arc::new(Tcp::new(name, params.tcp(), Ends { expiry: params.expiry })?);
+    let ends = Arc::new(Tcp::new(name, params.tcp(), Ends { expiry: params.expiry, steer: params.steer })?);
     Ok(Arc::new(Inrpp { name: name.to_owned(), params, borders: Vec::new(), config, ends }))
 }
 
