@@ -11,6 +11,7 @@ use midpath_core::packet::{Flags, FlowId, Packet};
 use midpath_core::roles::{EndpointCtx, FlowSpec};
 use midpath_core::units::{Rate, Time};
 
+use super::cache::START;
 use super::header::{Direction, Nonce, Nonces, OPTION, Option4, Slow};
 use crate::tcp::TcpParams;
 use crate::tcp::cc::{Ack, Congestion, CongestionController, ControllerConfig, Reflect, View, Window};
@@ -125,11 +126,12 @@ impl ControllerConfig for Ends {
             slowed: Vec::new(),
             asked: Time::ZERO,
             heard: Time::ZERO,
+            srtt: Time::ZERO,
             silence: tcp.min_rto,
             echo: Nonces::default(),
             rate: Rate::ZERO,
             version: 0,
-            ramping: false,
+            ramp: None,
             sending: true,
         }
     }
@@ -176,8 +178,9 @@ pub struct Control {
     slowed: Vec<Nonce>,
     /// When that was last asked for.
     asked: Time,
-    /// When the last ACK came.
+    /// When the last ACK came, and the smoothed round trip then.
     heard: Time,
+    srtt: Time,
     /// How long without any ACK is silence: the least RTO.
     silence: Time,
     /// Nonces to copy to data packets.
@@ -186,8 +189,8 @@ pub struct Control {
     rate: Rate,
     /// What it was computed from.
     version: u64,
-    /// Whether the rate is on its way from that of the closed loop to the share.
-    ramping: bool,
+    /// On the way from the rate of the closed loop to the share: the rate in bits per second, and when it last rose.
+    ramp: Option<(f64, Time)>,
     /// Whether the flow is among the host's open flows.
     sending: bool,
 }
@@ -204,7 +207,7 @@ impl Control {
     /// Enters closed loop: as many packets as are in the network now, and one more for each that leaves it.
     fn slow_down(&mut self, slow: Slow, first: bool, window: &mut Window, view: &View, now: Time) {
         let entering = !self.closed();
-        (self.asked, self.ramping) = (now, false);
+        (self.asked, self.ramp) = (now, None);
         if !self.slowed.contains(&slow.nonce) && self.slowed.len() < MAX_SLOWED {
             self.slowed.push(slow.nonce);
         }
@@ -226,10 +229,19 @@ impl Control {
     ///
     /// With steering the rate doubles each round trip until it is that: many flows that are let go at once would send what all their hosts
     /// can before they hear of it.
-    fn open(&mut self, window: &mut Window) {
+    fn open(&mut self, window: &mut Window, view: &View, now: Time) {
         self.slowed.clear();
-        self.ramping = self.steer;
+        self.ramp = self.steer.then(|| (2.0 * ack_rate(window.cwnd, view), now));
         window.set(OPEN);
+    }
+
+    /// The rate on the way to the share doubles in a round trip in which ACKs come.
+    fn climb(&mut self, view: &View, now: Time) {
+        if let Some((bps, last)) = &mut self.ramp {
+            let trips = now.saturating_sub(*last).as_secs_f64() / view.srtt.as_secs_f64().max(1e-6);
+            *bps *= 2.0_f64.powf(trips.min(1.0));
+            *last = now;
+        }
     }
 
     /// The flow's line among the host's, and its rate.
@@ -255,11 +267,10 @@ impl Control {
         if !self.closed() && flows.presses(self.echo.iter(), now.saturating_sub(self.expiry)) {
             rate = rate.min(Rate(ack_rate(view.pipe + self.mss, view) as u64)).max(Rate(1));
         }
-        if self.ramping {
-            // Twice what is in the network per round trip is twice as much in the network a round trip later.
-            let next = Rate(2 * ack_rate(view.pipe + self.mss, view) as u64);
-            self.ramping = next < rate;
-            rate = rate.min(next).max(Rate(1));
+        if let Some((bps, _)) = self.ramp {
+            let climbing = bps < rate.as_f64();
+            self.ramp = self.ramp.filter(|_| climbing);
+            rate = rate.min(Rate(bps as u64)).max(Rate(1));
         }
         (self.rate, self.version) = (rate, flows.version);
     }
@@ -297,8 +308,20 @@ impl CongestionController for Control {
             return window.cwnd;
         }
         self.slowed.clear();
-        self.ramping = self.steer;
-        OPEN
+        if !self.steer {
+            return OPEN;
+        }
+        // Nobody knows what the network has room for: one packet asks, as in RFC 6298, and with the first ACK the rate begins as a connection's.
+        let window = u64::from(START) * self.mss;
+        self.ramp = Some((window as f64 * 8.0 / self.srtt.as_secs_f64().max(1e-6), congestion.now));
+        self.version = 0; // the share is read again with the next packet
+        self.mss
+    }
+    fn on_overtaken(&mut self, window: &mut Window, pipe: u64) {
+        // What was dropped had no room: its part of the loop is given up, and steering will say how much there is.
+        if self.steer && self.closed() {
+            window.set(window.cwnd.min(pipe + self.mss));
+        }
     }
     fn on_ecn(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
         window.cwnd
@@ -321,7 +344,8 @@ impl CongestionController for Control {
         if option.direction != Direction::Ack {
             return;
         }
-        self.heard = ctx.now;
+        (self.heard, self.srtt) = (ctx.now, view.srtt);
+        self.climb(view, ctx.now);
         let (mut news, was_closed) = (false, self.closed());
         for nonce in [option.cancel, option.far_cancel].into_iter().flatten() {
             self.slowed.retain(|s| *s != nonce);
@@ -335,8 +359,10 @@ impl CongestionController for Control {
                 news |= ctx.shared.get::<HostFlows>().press(slow.nonce, ctx.now);
             }
             // The cancellation may have been lost: nobody asks any more.
-            None if self.closed() && ctx.now >= self.asked.saturating_add(self.expiry) => self.open(window),
-            None if was_closed && !self.closed() => self.open(window),
+            None if self.closed() && ctx.now >= self.asked.saturating_add(self.expiry) => {
+                self.open(window, view, ctx.now)
+            }
+            None if was_closed && !self.closed() => self.open(window, view, ctx.now),
             None => {}
         }
         if news {

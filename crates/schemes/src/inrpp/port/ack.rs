@@ -33,11 +33,8 @@ impl InrppPort {
         }
         // The lane of the data that this ACK is about.
         let key = (packet.flow, packet.dst);
-        let asked = option.slow;
-        self.obey(key, &mut option, ctx);
-        if self.host {
-            // The sender is the next hop upstream: what waits in its own interface is held back here, what it has not sent yet there.
-            option.slow = asked;
+        if !self.host {
+            self.obey(key, &mut option, ctx); // on a host it is the sender's to obey: one loop, not one inside another
         }
         self.tell(key, own, packet.flags.has(Flags::SYN), &mut option);
         (option.number, option.mac) = (0, 0); // signed anew when it leaves
