@@ -236,6 +236,18 @@ def test_simulator_says_which_way_flows_go():
     assert 0 not in pressing
 
 
+def test_example_of_backpressure_walks_up_and_is_cancelled_downwards():
+    result = midpath.run(ROOT / "examples/inrpp_backpressure.toml")
+    figure = along(model_of(result))
+    names = [mark["text"] for mark in figure.variants["flow:0"]["layout"]["annotations"]]
+    assert names == ["<b>source → r0</b>", "<b>r0 → r1</b>", "<b>r1 → r2</b>", "<b>r2 → r3</b>"]
+    # Once each, and nested: begun from below, ended from above.
+    (((first, last),), ((second, later),), ((third, soon),)) = (bands(figure, 2)[lane] for lane in (3, 2, 1))
+    assert first < second < third < soon < later < last
+    assert [stretch[0][0] for stretch in bands(figure, 3).values()] == [soon, later, last]
+    assert result.summary["lost_packets"] == 0
+
+
 @needs_browser
 def test_browser_draws_paths_and_gauges(pressed, tmp_path):
     page = pressed.report(tmp_path / "report.html")
