@@ -103,11 +103,26 @@ def test_bands_say_when(pressed):
 def test_thresholds_are_where_the_cache_is_as_full(pressed):
     figure = along(model_of(pressed))
     layout = figure.variants["flow:0"]["layout"]
+    # The lower lane comes first.
     assert layout["yaxis"]["ticktext"][0] == "S<sub>high</sub> 1.00\N{NO-BREAK SPACE}MB"
-    # The lower lane's cache is at S_high while it is not empty.
+    # Its cache is at S_high while it is not empty.
     area = next(trace for trace in figure.variants["flow:0"]["data"] if trace.get("fill"))
-    assert max(area["y"]) == pytest.approx(layout["yaxis"]["tickvals"][2], abs=1e-4)
+    assert max(area["y"]) == pytest.approx(layout["yaxis"]["tickvals"][0], abs=1e-4)
     assert area["text"][30] == "Backpressure, 1.00\N{NO-BREAK SPACE}MB"
+
+
+def test_caches_far_below_the_threshold_share_a_scale(made_up):
+    tracks = port("r0>r1", steps((1, 1), (2, 0)), cache=2e4) | port("r1>r2", steps((1, 1), (2, 0)), cache=1e5)
+    tracks |= port("r2>r3", steps((1, 1), (2, 0)), cache=9e5)
+    nodes = ["r0", "r1", "r2", "r3"]
+    figure = along(model_of(with_series(midpath.run(TEXT), tracks, [{"flow": 0, "nodes": nodes}])))
+    areas = [max(trace["y"]) for trace in figure.variants["flow:0"]["data"] if trace.get("fill")]
+    assert (areas[2] - 2) / (areas[1] - 1) == pytest.approx(0.2, rel=1e-3)
+    layout = figure.variants["flow:0"]["layout"]
+    nbsp = "\N{NO-BREAK SPACE}"
+    assert layout["yaxis"]["ticktext"][2:] == [f"100{nbsp}kB"] * 2
+    assert len(layout["shapes"]) == 2
+    assert figure.notes["flow:0"] == "Without dashed lines, because S_high is far above: r0 → r1, r1 → r2."
 
 
 def test_points_of_several_states_are_not_taken_for_one(made_up):

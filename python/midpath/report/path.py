@@ -30,6 +30,10 @@ AREA, LOOP, BAND, TITLE = 0.56, 0.62, 0.72, 0.9
 BAND_PX, LOOP_PX = 13, 4
 # Thresholds nearer to each other than this share of a lane would have their names one over the other.
 APART = 0.16
+# A cache that never held this share of S_high would be a line at the bottom if S_high were in the picture.
+NEAR = 0.25
+# Room above the highest value.
+ROOM = 1.05
 BACKPRESSURE = 2.0
 EVERYWHERE = "everywhere"
 
@@ -62,9 +66,14 @@ class Lane:
         return float(np.mean((self.state[1] > 0) | (self.cache[1] > 0)))
 
     @property
-    def top(self) -> float:
-        """Bytes at the top of the lane."""
-        return 1.05 * max(float(self.cache[1].max(initial=0.0)), self.high or 0.0, 1.0)
+    def most(self) -> float:
+        """The most bytes that were in the cache."""
+        return float(self.cache[1].max(initial=0.0))
+
+    @property
+    def near_high(self) -> bool:
+        """Whether its cache was so full that S_high belongs into the picture."""
+        return self.high is not None and self.most >= NEAR * self.high
 
 
 def along(model: Model) -> Figure | None:
@@ -170,6 +179,7 @@ def _choose(entities: list[str], lanes: dict[str, Lane]) -> tuple[list[Lane], st
     left = {
         "Nothing happened at": [lane.entity for lane in known if lane not in eventful],
         "Less happened at": [lane.entity for lane in eventful if lane not in busiest],
+        "Without dashed lines, because S_high is far above:": [lane.entity for lane in shown if _far(lane)],
         "Not recorded (measure.ports says how many are):": [entity for entity in entities if entity not in lanes],
     }
     return shown, " ".join(f"{what} {_listed(which)}." for what, which in left.items() if which)
@@ -183,10 +193,11 @@ def _listed(entities: list[str]) -> str:
 def _draw(scheme: str, lanes: list[Lane], end: float) -> tuple[list[Trace], Layout]:
     bottoms = [float(len(lanes) - 1 - index) for index in range(len(lanes))]
     # From the bottom, because the box that lists what is hovered over begins with the last.
-    upwards = list(zip(lanes, bottoms, strict=True))[::-1]
-    data = [trace for lane, bottom in upwards for trace in _areas(scheme, lane, bottom)]
+    tops = _tops(lanes)
+    upwards = list(zip(lanes, bottoms, tops, strict=True))[::-1]
+    data = [trace for lane, bottom, top in upwards for trace in _areas(scheme, lane, bottom, top)]
     data += [*_bands(scheme, lanes, bottoms), *_loops(lanes, bottoms)]
-    marks = [mark for lane, bottom in zip(lanes, bottoms, strict=True) for mark in _thresholds(lane, bottom)]
+    marks = [mark for lane, bottom, top in upwards for mark in _marks(lane, bottom, top)]
     layout = {
         "height": LANE_PX * len(lanes) + AXIS_PX,
         "margin": {"l": 8, "r": 10, "t": 4, "b": 44},
@@ -199,17 +210,27 @@ def _draw(scheme: str, lanes: list[Lane], end: float) -> tuple[list[Trace], Layo
             "range": [-0.04, len(lanes)],
             "fixedrange": True,
             "showgrid": False,
-            "tickvals": [y for y, _ in marks],
-            "ticktext": [text for _, text in marks],
+            "tickvals": [y for y, _, _ in marks],
+            "ticktext": [text for _, text, _ in marks],
         },
         "hovermode": "x unified",
         "annotations": [_name(lane, bottom) for lane, bottom in zip(lanes, bottoms, strict=True)],
-        "shapes": [_dashes(y) for y, _ in marks],
+        "shapes": [_dashes(y) for y, _, threshold in marks if threshold],
     }
     return data, layout
 
 
-def _areas(scheme: str, lane: Lane, bottom: float) -> Iterator[Trace]:
+def _far(lane: Lane) -> bool:
+    return lane.most > 0 and lane.high is not None and not lane.near_high
+
+
+def _tops(lanes: list[Lane]) -> list[float]:
+    """Bytes at the top of each lane: above its own S_high, or, where caches never came near it, the same for all."""
+    common = max((lane.most for lane in lanes if not lane.near_high), default=0.0)
+    return [ROOM * max(lane.most, lane.high or 0.0) if lane.near_high else ROOM * max(common, 1.0) for lane in lanes]
+
+
+def _areas(scheme: str, lane: Lane, bottom: float, top: float) -> Iterator[Trace]:
     """What the cache holds, over its base; the hover text of the whole lane is here."""
     times, values = thin(*lane.cache, CACHE_POINTS)
     states = lane.state[1][np.searchsorted(lane.state[0], times).clip(max=lane.state[0].size - 1)]
@@ -218,7 +239,7 @@ def _areas(scheme: str, lane: Lane, bottom: float) -> Iterator[Trace]:
     yield base | {"x": compact(times[[0, -1]]), "y": [bottom, bottom]}
     yield base | {
         "x": compact(times),
-        "y": compact(bottom + AREA * values / lane.top),
+        "y": compact(bottom + AREA * values / top),
         "fill": "tonexty",
         "text": [
             f"{_word(scheme, state)}, {quantity('bytes', held)}{', slowed down' if slowed > 0 else ''}"
@@ -280,14 +301,16 @@ def _stretches(times: Floats, within: Any) -> Iterator[tuple[float, float]]:
         yield float(starts[begin]), float(times[end - 1])
 
 
-def _thresholds(lane: Lane, bottom: float) -> list[tuple[float, str]]:
-    """Where S_high and S_low are, if the cache was used; the lower one only if there is room for its name."""
-    if lane.high is None or not (lane.cache[1] > 0).any():
+def _marks(lane: Lane, bottom: float, top: float) -> list[tuple[float, str, bool]]:
+    """Heights with a name, and whether they are thresholds: S_high, S_low if there is room for it; else the scale."""
+    if not lane.most:
         return []
-    high = (bottom + AREA * lane.high / lane.top, f"S<sub>high</sub> {quantity('bytes', lane.high)}")
-    if lane.low is None or (lane.high - lane.low) * AREA / lane.top < APART:
+    if lane.high is None or not lane.near_high:
+        return [(bottom + AREA / ROOM, quantity("bytes", top / ROOM), False)]
+    high = (bottom + AREA * lane.high / top, f"S<sub>high</sub> {quantity('bytes', lane.high)}", True)
+    if lane.low is None or (lane.high - lane.low) * AREA / top < APART:
         return [high]
-    return [high, (bottom + AREA * lane.low / lane.top, f"S<sub>low</sub> {quantity('bytes', lane.low)}")]
+    return [high, (bottom + AREA * lane.low / top, f"S<sub>low</sub> {quantity('bytes', lane.low)}", True)]
 
 
 def _dashes(y: float) -> Layout:
