@@ -194,10 +194,13 @@ def test_gauges_of_one_scheme_share_a_plot(made_up):
 def test_gauges_of_several_schemes_have_a_line_each(made_up):
     found = midpath.compare(TEXT, ["cubic", "newreno"])
     for pair, result in list(found.results.items()):
-        found.results[pair] = with_series(result, {("flow:0", "cwnd_bytes"): steps((1, 5e4))}, scheme=pair[0])
+        tracks = {("flow:0", "cwnd_bytes"): steps((1, 5e4))}
+        tracks |= {("flow:0", "alpha"): steps((1, 0.5))} if pair[0] == "cubic" else {}
+        found.results[pair] = with_series(result, tracks, scheme=pair[0])
     figure = gauges(model_of(found))
-    assert list(figure.options.values()) == ["cwnd: flow 0"]
-    (state,) = figure.variants.values()
+    assert list(figure.options.values()) == ["alpha (CUBIC)", "cwnd: flow 0"]
+    state = figure.variants["flow/cwnd_bytes/flow:0"]
+    assert figure.notes["flow/cwnd_bytes/flow:0"] == "cwnd_bytes, a line per scheme."
     assert {trace["meta"]["scheme"] for trace in state["data"]} >= {"cubic", "newreno"}
 
 

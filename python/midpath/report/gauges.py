@@ -79,7 +79,7 @@ def gauges(model: Model) -> Figure | None:
         return None
     variants, options, groups, notes = {}, {}, {}, {}
     for gauge in moving:
-        for key, (text, data, layout, note) in _variants(gauge).items():
+        for key, (text, data, layout, note) in _variants(gauge, len(model.schemes)).items():
             variants[key], options[key], notes[key] = variant(data, layout), text, note
             groups[key] = GROUPS[gauge.entity]
     still = dict.fromkeys(gauge.metric for gauge in found if not gauge.busiest)
@@ -106,7 +106,7 @@ def _rank(gauge: Gauge) -> tuple[bool, bool, bool, str]:
     return gauge.entity != "port", gauge.metric in COMMON, gauge.kind == "count", gauge.metric
 
 
-def _variants(gauge: Gauge) -> dict[str, tuple[str, list[Trace], Layout, str]]:
+def _variants(gauge: Gauge, schemes: int) -> dict[str, tuple[str, list[Trace], Layout, str]]:
     key, shown = f"{gauge.entity}/{gauge.metric}", gauge.busiest[:MOST_ENTITIES]
     if len(gauge.curves) == 1:
         ((scheme, curves),) = gauge.curves.items()
@@ -115,7 +115,8 @@ def _variants(gauge: Gauge) -> dict[str, tuple[str, list[Trace], Layout, str]]:
             _line(gauge, label(entity), curves[entity], factor, {"tint": tint, "legend": True})
             for entity, tint in zip(shown, ENTITIES, strict=False)
         ]
-        return {key: (gauge.title, data, layout, _left(gauge, scheme, curves))}
+        title = gauge.title if schemes == 1 else f"{gauge.title} ({name(scheme)})"
+        return {key: (title, data, layout, _left(gauge, scheme, curves))}
     return {
         f"{key}/{entity}": (f"{gauge.title}: {label(entity)}", *_by_scheme(gauge, entity), _choice(gauge, shown))
         for entity in shown
@@ -144,7 +145,7 @@ def _left(gauge: Gauge, scheme: str, curves: Mapping[str, Curve]) -> str:
 def _choice(gauge: Gauge, shown: list[str]) -> str:
     left = len(gauge.busiest) - len(shown)
     more = f"; {left} more {GROUPS[gauge.entity].lower()} where it moves less are left out" if left else ""
-    return f"{gauge.metric}{more}."
+    return f"{gauge.metric}, a line per scheme{more}."
 
 
 def _axes(gauge: Gauge, entities: list[str]) -> tuple[float, Layout]:
