@@ -403,6 +403,8 @@ impl Port for InrppPort {
         let c = &self.counts;
         out.push(("state", f64::from(self.machine.state() as u8)));
         out.push(("cache_bytes", stored.custody as f64));
+        out.push(("cache_high_bytes", self.limits.cache.high as f64));
+        out.push(("cache_low_bytes", self.limits.cache.low as f64));
         out.push(("closed_loop", f64::from(u8::from(self.cache.closed()))));
         out.push(("detour_rate", self.paths.iter().map(|p| p.rate * 8.0).sum()));
         out.push(("detoured", c.detoured as f64));
