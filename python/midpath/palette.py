@@ -56,6 +56,34 @@ NAMES = {
     "mptcp": "MPTCP",
     IDEAL: "Ideal",
 }
+# The states of a scheme's ports, by the numbers that its gauge `state` shows. Grey where nothing is wrong, red where a
+# port asks others to slow down.
+CALM = Look("#C9D1DA", "#46505C")
+STATES = {
+    "inrpp": (
+        ("Push", CALM),
+        ("Store-and-Detour", SKY),
+        ("Backpressure", ORANGE),
+        ("Disable-Backpressure", GREEN),
+    ),
+}
+# A point that joins samples of several states.
+SEVERAL = -1
+# Ports or flows of one scheme in one plot.
+ENTITIES = {f"entity:{index}": look for index, look in enumerate((BLUE, ORANGE, GREEN, PURPLE, AMBER, SKY))}
+
+
+def state_tint(scheme: str, state: int) -> str:
+    """The name of a state's colour."""
+    return f"state:{scheme}:{state}"
+
+
+def tints() -> dict[str, dict[str, str]]:
+    """Colours of what is no scheme, by name."""
+    states = {state_tint(s, i): look for s, found in STATES.items() for i, (_, look) in enumerate(found)}
+    several = {state_tint(scheme, SEVERAL): PURPLE for scheme in STATES}
+    others = {"cache": Look("#5D6976", "#98A4B2"), "ink": Look("#16202B", "#E7ECF2")}
+    return {key: asdict(look) for key, look in (states | several | ENTITIES | others).items()}
 
 
 def name(scheme: str) -> str:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
+
+from midpath.errors import UsageError
 
 # Per kind: (factor, suffix) from small to large; the first whose factor the value reaches from above is used.
 SCALES: dict[str, list[tuple[float, str]]] = {
@@ -13,9 +16,25 @@ SCALES: dict[str, list[tuple[float, str]]] = {
     "times": [(1.0, "×")],
     "index": [(1.0, "")],
     "count": [(1.0, "")],
+    "dollars": [(1.0, "$")],
     "dollars_per_s": [(1.0, "$/s")],
     "dollars_per_byte": [(1.0, "$/B")],
 }
+
+
+AMOUNT = re.compile(r"\s*([+-]?[\d.]+(?:[eE][+-]?\d+)?)\s*(\D*?)\s*")
+
+
+def parse(kind: str, text: str) -> float:
+    """What a user wrote on the command line: `100 Gbps`, `64B`."""
+    units = {suffix: factor for factor, suffix in SCALES[kind]}
+    found = AMOUNT.fullmatch(text)
+    try:
+        if found is not None and found[2] in units:
+            return float(found[1]) * units[found[2]]
+    except ValueError:
+        pass
+    raise UsageError(f"{text!r} is not a number and one of {', '.join(units)}")
 
 
 def scale(kind: str, value: float) -> tuple[float, str]:

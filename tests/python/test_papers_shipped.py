@@ -17,7 +17,7 @@ PATIENCE_S = 60
 
 
 def test_papers_are_there():
-    assert {figure.paper for figure in FIGURES} == {"fcp"}
+    assert {figure.paper for figure in FIGURES} == {"fcp", "inrpp"}
 
 
 @pytest.mark.parametrize("figure", FIGURES, ids=IDS)

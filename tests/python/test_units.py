@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from midpath.units import SCALES, digits, quantity
+from midpath.errors import UsageError
+from midpath.units import SCALES, digits, parse, quantity
 
 NBSP = "\N{NO-BREAK SPACE}"
 
@@ -41,3 +42,17 @@ def test_every_quantity_has_a_text(kind, value, ci95):
 @given(st.floats(1e-5, 1e12))
 def test_digits_keep_three(value):
     assert float(digits(value).replace(",", "")) == pytest.approx(value, rel=6e-3)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "value"),
+    [("bps", "100Gbps", 1e11), ("bps", " 2.5 Mbps ", 2.5e6), ("bytes", "64 B", 64.0), ("bytes", "1e3kB", 1e6)],
+)
+def test_amounts_are_read(kind, text, value):
+    assert parse(kind, text) == value
+
+
+@pytest.mark.parametrize("text", ["", "64", "B", "64 bps", "6.4.1 B", "nan B", "64 B each"])
+def test_what_is_no_amount_is_refused(text):
+    with pytest.raises(UsageError, match="one of B, kB, MB"):
+        parse("bytes", text)

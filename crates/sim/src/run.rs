@@ -203,6 +203,7 @@ impl Finished {
             "events": self.counts.events,
             "memory_bytes": self.memory,
             "topology": setup.drawing(),
+            "paths": setup.paths(),
             "invariants": self.counts.json(),
             "summary": summarise(setup, &self.rows, &self.ports, self.span, self.counts.sent),
         });
@@ -276,10 +277,29 @@ impl Setup {
             interval: self.sample_interval(),
             points: (measure.points as usize).max(2).next_multiple_of(2),
             ports: self.busiest_ports(),
-            flows: (0..self.flows.len().min(measure.flows as usize)).map(|i| FlowId(i as u32)).collect(),
+            flows: self.sampled_flows().map(FlowId).collect(),
             group_of,
             groups,
         }
+    }
+
+    /// The flows that have series of their own: the first ones.
+    fn sampled_flows(&self) -> std::ops::Range<u32> {
+        let measure = &self.scenario.measure;
+        0..if measure.series { (self.flows.len() as u32).min(measure.flows) } else { 0 }
+    }
+
+    /// The nodes that each flow with series crosses, as routed at the start, so that its ports can be shown in order.
+    fn paths(&self) -> Value {
+        let name = |n: usize| &self.topology.nodes()[n].name;
+        let of = |i: u32| {
+            let info = &self.flows[i as usize].flow;
+            let (src, dst) = (info.src as usize, info.dst as usize);
+            let hops = crate::setup::path(&self.routes, &self.topology, src, dst, i, self.scenario.routing.ecmp)?;
+            let nodes: Vec<_> = hops.iter().map(|h| name(h.node)).chain([name(dst)]).collect();
+            Some(json!({ "flow": i, "nodes": nodes }))
+        };
+        self.sampled_flows().filter_map(of).collect()
     }
 
     fn captures(&self) -> Vec<Capture> {

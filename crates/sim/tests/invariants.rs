@@ -203,3 +203,47 @@ fn first_difference(a: &str, b: &str) -> String {
         |s: &str| String::from_utf8_lossy(&s.as_bytes()[at.saturating_sub(200)..(at + 100).min(s.len())]).into_owned();
     format!("at {at}:\n{}\n--\n{}", around(a), around(b))
 }
+
+/// The nodes in `paths` of a run's only flow, and the ports that put data onto a wire.
+fn path_and_ports(src: &str, dst: &str) -> (Vec<String>, Vec<(String, String)>) {
+    let out = with(
+        &format!(
+            r#"
+scheme = "udp"
+[topology]
+generate = "fat-tree"
+k = 4
+link = {{ rate = "1 Gbps", delay = "1 us" }}
+access = {{ rate = "1 Gbps", delay = "1 us" }}
+[[flow]]
+from = "{src}"
+to = "{dst}"
+size = "100 kB"
+rate = "10 Mbps"
+[measure]
+series = true
+"#
+        ),
+        1,
+    );
+    let ports = out.table("ports").unwrap();
+    let (nodes, peers) = (texts(ports, "node"), texts(ports, "peer"));
+    let used = ports.u64("packets").iter().enumerate().filter(|(_, p)| **p > 0);
+    let path = &out.run["paths"];
+    assert_eq!((path.as_array().map(Vec::len), path[0]["flow"].as_u64()), (Some(1), Some(0)));
+    let names = path[0]["nodes"].as_array().unwrap().iter().map(|n| n.as_str().unwrap().to_owned());
+    (names.collect(), used.map(|(i, _)| (nodes[i].clone(), peers[i].clone())).collect())
+}
+
+/// Datagrams go one way only, so the ports that sent anything are the path: here among equal ones.
+#[test]
+fn paths_are_where_packets_go() {
+    for dst in ["h1", "h2", "h5", "h8", "h11", "h15"] {
+        let (path, mut ports) = path_and_ports("h0", dst);
+        let mut hops: Vec<_> = path.windows(2).map(|w| (w[0].clone(), w[1].clone())).collect();
+        hops.sort();
+        ports.sort();
+        assert_eq!(hops, ports, "{path:?}");
+        assert_eq!((path[0].as_str(), path[path.len() - 1].as_str()), ("h0", dst));
+    }
+}

@@ -37,13 +37,16 @@ def console() -> Console:
     return found
 
 
-def print_table(heads: Sequence[str], rows: Sequence[Sequence[str | Text]], title: str | None = None) -> None:
-    """A table: first column left, others right."""
+def print_table(
+    heads: Sequence[str], rows: Sequence[Sequence[str | Text]], title: str | None = None, *, words: bool = False
+) -> None:
+    """A table: first column left, others right, but for a last one of `words`."""
     if title:
         console().print(title, style="bold")
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", show_header=any(heads))
     for index, head in enumerate(heads):
-        table.add_column(head, justify="right" if index else "left", no_wrap=True)
+        left = index == 0 or (words and index == len(heads) - 1)
+        table.add_column(head, justify="left" if left else "right", no_wrap=True)
     for row in rows:
         table.add_row(*row)
     console().print(table)

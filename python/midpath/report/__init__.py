@@ -7,18 +7,22 @@ from pathlib import Path
 from midpath.compare import MARKER as COMPARISON_MARKER
 from midpath.compare import Comparison, load_comparison
 from midpath.report.flows import by_size, completion
+from midpath.report.gauges import gauges
 from midpath.report.model import model_of
 from midpath.report.network import drawn
 from midpath.report.page import page
+from midpath.report.path import along
 from midpath.report.time import goodput, queues
 from midpath.result import Result, load
 from midpath.storage import write_text
+
+FIGURES = (completion, by_size, goodput, queues, along, drawn, gauges)
 
 
 def html(source: Result | Comparison) -> str:
     """The report as text."""
     model = model_of(source)
-    figures = [completion(model), by_size(model), goodput(model), queues(model), drawn(model)]
+    figures = [draw(model) for draw in FIGURES]
     return page(model, [figure for figure in figures if figure is not None])
 
 

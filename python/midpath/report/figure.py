@@ -1,7 +1,8 @@
 """The form in which figures go from Python to the page, and helpers that all of them use.
 
 A figure holds data and what is particular to it. Fonts, grid, and colours are the page's: a trace only names its
-scheme (`meta.scheme`) or its step on the ramp (`meta.ramp`), so that one legend and one theme rule all figures.
+scheme (`meta.scheme`), its colour (`meta.tint`) or its step on the ramp (`meta.ramp`), so that one legend and one theme
+rule all figures.
 """
 
 from __future__ import annotations
@@ -34,6 +35,10 @@ class Figure:
     choose: str = ""
     options: dict[str, str] = field(default_factory=dict)
     height: int = 360
+    # What colours mean (`meta.tint`), under which head each choice is, and what to say below the plot of each.
+    keys: list[tuple[str, str]] = field(default_factory=list)
+    groups: dict[str, str] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """What report.js reads; the rest is in the page as text."""

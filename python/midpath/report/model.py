@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from midpath.compare import Comparison
+from midpath.report.tracks import Tracks, tracks_of
 from midpath.result import Result
 
 
@@ -55,6 +56,11 @@ class Model:
     def series(self) -> dict[str, pd.DataFrame]:
         """The time series of each scheme's first run: a mean over seeds would smooth away what they are there for."""
         return {scheme: runs[0].series.to_pandas() for scheme, runs in self.runs.items()}
+
+    @functools.cached_property
+    def tracks(self) -> dict[str, Tracks]:
+        """The same, series by series."""
+        return {scheme: tracks_of(series) for scheme, series in self.series.items()}
 
 
 def model_of(source: Result | Comparison) -> Model:

@@ -8,16 +8,20 @@ import statistics
 from functools import cache
 from html import escape
 from importlib.resources import files
+from itertools import groupby
 from string import Template
 from typing import Any
 
 from midpath.compare import IDEAL
-from midpath.palette import looks, name
+from midpath.palette import looks, name, tints
 from midpath.report.figure import Figure
 from midpath.report.model import Model
 from midpath.report.tables import bottlenecks, chip, summary
 from midpath.report.verdict import verdict
 from midpath.units import quantity
+
+# Figures as wide as the page, below the others.
+WIDE = ("path", "network", "gauges")
 
 
 def page(model: Model, figures: list[Figure]) -> str:
@@ -30,15 +34,15 @@ def page(model: Model, figures: list[Figure]) -> str:
         legend="".join(_toggle(scheme) for scheme in model.schemes) if len(model.schemes) > 1 else "",
         facts="".join(f"<div><dt>{escape(label)}</dt><dd>{escape(value)}</dd></div>" for label, value in _facts(model)),
         summary=summary(model),
-        figures="".join(_card(figure) for figure in figures if figure.id != "network"),
-        network="".join(_card(figure, bottlenecks(model)) for figure in figures if figure.id == "network"),
+        figures="".join(_card(figure) for figure in figures if figure.id not in WIDE),
+        wide="".join(_card(figure, bottlenecks(model) if figure.id == "network" else "") for figure in _wide(figures)),
         command=escape(command(model)),
         file=escape(file_name(model)),
         scenario=escape(model.scenario.strip()),
         style=asset("report.css"),
         script=asset("report.js"),
         plotly=plotly(),
-        data=_embedded({"figures": drawn, "looks": looks(model.schemes)}),
+        data=_embedded({"figures": drawn, "looks": looks(model.schemes), "tints": tints()}),
     )
 
 
@@ -77,18 +81,45 @@ def _toggle(scheme: str) -> str:
     return f'<button type="button" aria-pressed="true" data-toggle="{escape(scheme)}">{chip(scheme)}</button>'
 
 
+def _wide(figures: list[Figure]) -> list[Figure]:
+    return [figure for figure in figures if figure.id in WIDE]
+
+
 def _card(figure: Figure, below: str = "") -> str:
     choice = ""
     if len(figure.variants) > 1:
-        options = "".join(
-            f'<option value="{escape(key)}">{escape(figure.options.get(key, key))}</option>' for key in figure.variants
-        )
-        choice = f'<label>{escape(figure.choose)} <select data-figure="{figure.id}">{options}</select></label>'
+        choice = f'<label>{escape(figure.choose)} <select data-figure="{figure.id}">{_options(figure)}</select></label>'
     ramp = '<p class="ramp"><span>0</span><i></i><span>100 %</span></p>' if figure.id == "network" else ""
     return (
         f'<section class="card {figure.id}"><header><h2>{escape(figure.title)}</h2>{choice}</header>'
-        f'<p class="note">{escape(figure.note)}</p>{ramp}'
-        f'<div class="plot" id="plot-{figure.id}" style="--height:{figure.height}px"></div>{below}</section>'
+        f'<p class="note">{escape(figure.note)}</p>{ramp}{_keys(figure)}'
+        f'<div class="plot" id="plot-{figure.id}" style="--height:{figure.height}px"></div>'
+        f"{_notes(figure)}{below}</section>"
+    )
+
+
+def _options(figure: Figure) -> str:
+    """The choices, under their heads if they have any."""
+    text = ""
+    for head, keys in groupby(figure.variants, lambda key: figure.groups.get(key, "")):
+        options = "".join(f'<option value="{escape(k)}">{escape(figure.options.get(k, k))}</option>' for k in keys)
+        text += f'<optgroup label="{escape(head)}">{options}</optgroup>' if head else options
+    return text
+
+
+def _keys(figure: Figure) -> str:
+    """What colours mean, in words."""
+    chips = "".join(
+        f'<span class="chip" data-tint="{escape(tint)}"><i></i>{escape(text)}</span>' for tint, text in figure.keys
+    )
+    return f'<p class="keys">{chips}</p>' if chips else ""
+
+
+def _notes(figure: Figure) -> str:
+    return "".join(
+        f'<p class="note" data-variant="{figure.id}" data-choice="{escape(key)}">{escape(text)}</p>'
+        for key, text in figure.notes.items()
+        if text
     )
 
 

@@ -6,18 +6,16 @@ from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from midpath.palette import name
 from midpath.report.figure import Figure, Trace, hover, line, linear_axis, single, variant
 from midpath.report.model import Model
+from midpath.report.tracks import Curve, thin
 
 # Few enough for curves of several schemes to be told apart; finer detail is in the series table.
 GOODPUT_POINTS = 120
 QUEUE_POINTS = 240
 PORTS_TO_CHOOSE = 6
-Floats = NDArray[np.float64]
-Curve = tuple[Floats, Floats]
 
 
 def goodput(model: Model) -> Figure:
@@ -43,7 +41,7 @@ def _recorded(series: pd.DataFrame) -> Curve | None:
     if not len(found):
         return None
     total = found.groupby("time_s")["value"].sum()
-    return _thin(total.index.to_numpy(dtype=float), total.to_numpy(dtype=float), GOODPUT_POINTS)
+    return thin(total.index.to_numpy(dtype=float), total.to_numpy(dtype=float), GOODPUT_POINTS)
 
 
 def _estimated(model: Model, scheme: str) -> Curve:
@@ -89,7 +87,7 @@ def _queue_variant(recorded: dict[str, pd.DataFrame], port: str) -> dict[str, ob
     for scheme, series in recorded.items():
         found = series[series["entity"] == port]
         times, values = (found[column].to_numpy(dtype=float) for column in ("time_s", "value"))
-        curves[scheme] = _thin(times, values, QUEUE_POINTS)
+        curves[scheme] = thin(times, values, QUEUE_POINTS)
     high = max((float(y.max()) for _, y in curves.values() if y.size), default=0.0)
     factor, y_axis = linear_axis("bytes", high, "queue")
     data = [
@@ -138,16 +136,6 @@ def _ranges(scheme: str, rows: pd.DataFrame, factor: float, shift: float) -> lis
         y = [index + shift] * 2
         traces.append(line(scheme, np.array([p50, p99]) / factor, y, [text] * 2, mode="lines+markers", marker=marker))
     return traces
-
-
-def _thin(times: Floats, values: Floats, most: int) -> Curve:
-    """Means over equal stretches, when there are too many points."""
-    stretch = -(-times.size // most)
-    if stretch <= 1:
-        return times, values
-    starts = np.arange(0, times.size, stretch)
-    counts = np.diff(np.append(starts, times.size))
-    return np.add.reduceat(times, starts) / counts, np.add.reduceat(values, starts) / counts
 
 
 def _of_seed(model: Model) -> str:

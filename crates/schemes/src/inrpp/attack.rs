@@ -21,7 +21,7 @@ pub enum Behaviour {
     /// Slow-downs under one made-up nonce: the victim gets one packet for each, and none for its own ACKs.
     #[default]
     SlowDown,
-    /// The same with the wish to hold: the victim gets nothing.
+    /// The same that release nothing: the victim gets nothing.
     Hold,
     /// Slow-downs under a new nonce each: "spamming the network with bogus nonces as part of a state exhaustion attack".
     Spam,
@@ -145,7 +145,8 @@ impl Attacker {
         if self.params.behaviour == Behaviour::Echo {
             option.far_slow = Some(nonce);
         } else {
-            option.slow = Some(Slow { nonce, hold: self.params.behaviour == Behaviour::Hold });
+            let release = u16::from(self.params.behaviour != Behaviour::Hold);
+            option.slow = Some(Slow { nonce, release });
             option.nonces.add(nonce);
         }
         p.set_header(&option);

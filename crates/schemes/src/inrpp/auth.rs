@@ -64,7 +64,7 @@ impl Keys {
         h.write_u16(Option4::TAG);
         h.write_u32(packet.flow.0);
         h.write_u64(packet.ack);
-        let slow = option.slow.map_or(0, |s| u64::from(s.nonce.0) << 1 | u64::from(s.hold));
+        let slow = option.slow.map_or(0, |s| u64::from(s.nonce.0) << 16 | u64::from(s.release));
         h.write_u64(slow);
         h.write_u32(option.cancel.map_or(0, |n| n.0));
         option.nonces.iter().for_each(|n| h.write_u32(n.0));

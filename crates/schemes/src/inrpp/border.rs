@@ -6,8 +6,8 @@
 //!
 //! **The window.** A receiver's right edge must not move left (RFC 9293, §3.8.6), so an edge that has been let run far ahead could never be of use.
 //! The edge is therefore kept near: as far beyond the data seen as the sender may want to go with its next window. When the ingress interface
-//! asks to slow down, the edge moves on by what is acknowledged, as one packet follows each ACK in a closed loop, and stays where it is when
-//! the request is to hold. It is never beyond the receiver's own, never left of what has been said, never less than a segment ahead.
+//! asks to slow down, the edge moves on by what is acknowledged, as one packet follows each ACK in a closed loop; by twice that, or not at all, where the
+//! interface steers. It is never beyond the receiver's own, never left of what has been said, never less than a segment ahead.
 
 use midpath_core::packet::{EXT_LEN, Flags, FlowId, Kind, NodeId, Packet};
 use rustc_hash::FxHashMap;
@@ -22,6 +22,9 @@ const MAX_RELEASES: u64 = 64;
 
 /// The initial window of RFC 6928: ten segments, or 14,600 bytes.
 const INITIAL: u64 = 14_600;
+
+/// A segment's payload before one has been seen: Ethernet's 1500 bytes less IPv4 and TCP.
+const SEGMENT: u64 = 1460;
 
 /// The most in flight during this round trip and the last.
 #[derive(Debug, Clone, Copy, Default)]
@@ -102,7 +105,11 @@ impl Carried {
         self.flight.acked(self.acked, self.nxt);
         let target = match slow {
             Some(slow) => {
-                let moves = if slow.hold { 0 } else { news };
+                let moves = if packet.flags.has(Flags::SYN) {
+                    u64::from(slow.release) * SEGMENT // a handshake's request is the window to begin with
+                } else {
+                    news.saturating_mul(slow.release.into())
+                };
                 *self.goal.insert(self.goal.map_or(self.nxt, |g| g.saturating_add(moves)))
             }
             None => {
@@ -181,7 +188,7 @@ impl Border {
             let Some(carried) = self.find(packet.flow) else { return };
             if packet.src != carried.sender {
                 option.direction = Direction::Ack;
-                option.releases = carried.releases(packet.ack);
+                option.releases = if packet.flags.has(Flags::SYN) { 1 } else { carried.releases(packet.ack) };
                 (option.far_slow, option.far_cancel) = std::mem::take(&mut carried.far);
             }
         }
@@ -214,7 +221,7 @@ impl Border {
         if !rewrites || !packet.flags.has(Flags::ACK) {
             return;
         }
-        let far = option.far_slow.map(|nonce| Slow { nonce, hold: false });
+        let far = option.far_slow.map(|nonce| Slow { nonce, release: 1 });
         let window = carried.window(packet, option.slow.or(far), option.stored);
         self.lowered += u64::from(window < packet.window);
         packet.window = window;

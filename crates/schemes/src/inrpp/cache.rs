@@ -22,9 +22,9 @@ const MAX_CREDITS: u32 = 1 << 16;
 /// Lanes that are gated at most, so that a flood of flows cannot fill the memory. Flows beyond stay in open loop.
 const MAX_GATED: usize = 1 << 16;
 
-/// Packets that a gated lane may send to begin its loop anew when no ACK has been heard for long. Ours: RFC 6928's initial window,
-/// as such a flow has to find its rate.
-const RESTART: u32 = 10;
+/// Packets that a gated lane may send to begin its loop, or to begin it anew when no ACK has been heard for long. Ours: RFC 6928's
+/// initial window, as such a flow has to find its rate.
+pub const START: u16 = 10;
 
 #[derive(Debug, Default)]
 struct Lane {
@@ -131,6 +131,11 @@ impl Cache {
             gated: Vec::new(),
             stored: Stored::default(),
         }
+    }
+
+    /// The bytes that a flow may send per round: a full packet.
+    pub fn quantum(&self) -> u64 {
+        self.quantum
     }
 
     /// What is stored.
@@ -329,15 +334,16 @@ impl Cache {
                 self.gated.retain(|k| *k != key);
             } else {
                 lane.gate = lane.gate.map(|g| Gate { heard: now, ..g });
-                self.grant(key, RESTART);
+                self.grant(key, START.into());
             }
         }
     }
 
-    /// Whether a flow has more than its equal part of `bytes` here, and more than the two packets without which its loop would end.
-    pub fn above_share(&self, key: Key, bytes: u64) -> bool {
-        let part = bytes / self.lanes.len().max(1) as u64;
-        self.lanes.get(&key).is_some_and(|l| l.bytes > part.max(2 * self.quantum))
+    /// What a flow has here, and its equal part of `bytes`: at least the two packets without which its loop would end.
+    pub fn part(&self, key: Key, bytes: u64) -> (u64, u64) {
+        let lane = self.lanes.get(&key);
+        let flows = self.lanes.len() + usize::from(lane.is_none());
+        (lane.map_or(0, |l| l.bytes), (bytes / flows as u64).max(2 * self.quantum))
     }
 
     /// Gives everything up.

@@ -7,11 +7,12 @@
 
 use std::collections::BTreeMap;
 
-use midpath_core::packet::{FlowId, Packet};
+use midpath_core::packet::{Flags, FlowId, Packet};
 use midpath_core::roles::{EndpointCtx, FlowSpec};
 use midpath_core::units::{Rate, Time};
 
-use super::header::{Direction, Nonce, Nonces, OPTION, Option4};
+use super::cache::START;
+use super::header::{Direction, Nonce, Nonces, OPTION, Option4, Slow};
 use super::params::Notify;
 use crate::tcp::TcpParams;
 use crate::tcp::cc::{Ack, Congestion, CongestionController, ControllerConfig, Reflect, View, Window};
@@ -112,6 +113,8 @@ impl HostFlows {
 pub struct Ends {
     /// How long a sender stays in closed loop without being asked to.
     pub expiry: Time,
+    /// Whether a sender that has left closed loop doubles its rate each round trip, in place of jumping to its share.
+    pub steer: bool,
     /// Who carries notifications.
     pub notify: Notify,
 }
@@ -121,15 +124,18 @@ impl ControllerConfig for Ends {
     fn build(&self, tcp: &TcpParams, mss: u32) -> Control {
         Control {
             expiry: self.expiry,
+            steer: self.steer,
             echoed: self.notify == Notify::Data,
             mss: u64::from(mss),
             slowed: Vec::new(),
             asked: Time::ZERO,
             heard: Time::ZERO,
+            srtt: Time::ZERO,
             silence: tcp.min_rto,
             echo: Nonces::default(),
             rate: Rate::ZERO,
             version: 0,
+            ramp: None,
             sending: true,
         }
     }
@@ -170,6 +176,7 @@ fn reflect(seen: &Packet, ack: &mut Packet) {
 #[derive(Debug, Clone)]
 pub struct Control {
     expiry: Time,
+    steer: bool,
     /// Whether what receivers echo counts. Nobody signs it, so it doesn't where the network has a better way.
     echoed: bool,
     mss: u64,
@@ -177,8 +184,9 @@ pub struct Control {
     slowed: Vec<Nonce>,
     /// When that was last asked for.
     asked: Time,
-    /// When the last ACK came.
+    /// When the last ACK came, and the smoothed round trip then.
     heard: Time,
+    srtt: Time,
     /// How long without any ACK is silence: the least RTO.
     silence: Time,
     /// Nonces to copy to data packets.
@@ -187,6 +195,8 @@ pub struct Control {
     rate: Rate,
     /// What it was computed from.
     version: u64,
+    /// On the way from the rate of the closed loop to the share: the rate in bits per second, and when it last rose.
+    ramp: Option<(f64, Time)>,
     /// Whether the flow is among the host's open flows.
     sending: bool,
 }
@@ -201,25 +211,43 @@ impl Control {
     }
 
     /// Enters closed loop: as many packets as are in the network now, and one more for each that leaves it.
-    fn slow_down(&mut self, nonce: Nonce, hold: bool, window: &mut Window, view: &View, now: Time) {
+    fn slow_down(&mut self, slow: Slow, first: bool, window: &mut Window, view: &View, now: Time) {
         let entering = !self.closed();
-        self.asked = now;
-        if !self.slowed.contains(&nonce) && self.slowed.len() < MAX_SLOWED {
-            self.slowed.push(nonce);
+        (self.asked, self.ramp) = (now, None);
+        if !self.slowed.contains(&slow.nonce) && self.slowed.len() < MAX_SLOWED {
+            self.slowed.push(slow.nonce);
         }
         // "It adapts the sending rate of the specific flow to the rate of acknowledgement packets." The ACK that brings the request
-        // releases a packet, too, unless it is to be held back.
-        if hold {
-            window.set(view.pipe.max(self.mss).min(window.cwnd));
-        } else if entering {
-            window.set(view.pipe + self.mss);
+        // releases packets, too, as many as it says; that of a handshake begins the loop.
+        if first {
+            return window.set(u64::from(slow.release) * self.mss);
+        }
+        let wanted = view.pipe + u64::from(slow.release) * self.mss;
+        match slow.release {
+            0 => window.set(wanted.max(self.mss).min(window.cwnd)),
+            _ if entering => window.set(wanted),
+            1 => {}
+            _ => window.set(wanted.max(window.cwnd)),
         }
     }
 
     /// "It switches back to open-loop mode and sends at the rate available through its outgoing interface."
-    fn open(&mut self, window: &mut Window) {
+    ///
+    /// With steering the rate doubles each round trip until it is that: many flows that are let go at once would send what all their hosts
+    /// can before they hear of it.
+    fn open(&mut self, window: &mut Window, view: &View, now: Time) {
         self.slowed.clear();
+        self.ramp = self.steer.then(|| (2.0 * ack_rate(window.cwnd, view), now));
         window.set(OPEN);
+    }
+
+    /// The rate on the way to the share doubles in a round trip in which ACKs come.
+    fn climb(&mut self, view: &View, now: Time) {
+        if let Some((bps, last)) = &mut self.ramp {
+            let trips = now.saturating_sub(*last).as_secs_f64() / view.srtt.as_secs_f64().max(1e-6);
+            *bps *= 2.0_f64.powf(trips.min(1.0));
+            *last = now;
+        }
     }
 
     /// The flow's line among the host's, and its rate.
@@ -244,6 +272,11 @@ impl Control {
         let mut rate = flows.share(line);
         if !self.closed() && flows.presses(self.echo.iter(), now.saturating_sub(self.expiry)) {
             rate = rate.min(Rate(ack_rate(view.pipe + self.mss, view) as u64)).max(Rate(1));
+        }
+        if let Some((bps, _)) = self.ramp {
+            let climbing = bps < rate.as_f64();
+            self.ramp = self.ramp.filter(|_| climbing);
+            rate = rate.min(Rate(bps as u64)).max(Rate(1));
         }
         (self.rate, self.version) = (rate, flows.version);
     }
@@ -281,7 +314,20 @@ impl CongestionController for Control {
             return window.cwnd;
         }
         self.slowed.clear();
-        OPEN
+        if !self.steer {
+            return OPEN;
+        }
+        // Nobody knows what the network has room for: one packet asks, as in RFC 6298, and with the first ACK the rate begins as a connection's.
+        let window = u64::from(START) * self.mss;
+        self.ramp = Some((window as f64 * 8.0 / self.srtt.as_secs_f64().max(1e-6), congestion.now));
+        self.version = 0; // the share is read again with the next packet
+        self.mss
+    }
+    fn on_overtaken(&mut self, window: &mut Window, pipe: u64) {
+        // What was dropped had no room: its part of the loop is given up, and steering will say how much there is.
+        if self.steer && self.closed() {
+            window.set(window.cwnd.min(pipe + self.mss));
+        }
     }
     fn on_ecn(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
         window.cwnd
@@ -304,22 +350,26 @@ impl CongestionController for Control {
         if option.direction != Direction::Ack {
             return;
         }
-        self.heard = ctx.now;
-        let mut news = false;
+        (self.heard, self.srtt) = (ctx.now, view.srtt);
+        self.climb(view, ctx.now);
+        let (mut news, was_closed) = (false, self.closed());
         let (far_slow, far_cancel) = if self.echoed { (option.far_slow, option.far_cancel) } else { (None, None) };
         for nonce in [option.cancel, far_cancel].into_iter().flatten() {
             self.slowed.retain(|s| *s != nonce);
             news |= ctx.shared.get::<HostFlows>().release(nonce);
         }
         option.nonces.iter().for_each(|n| self.echo.add(n));
-        let slow = option.slow.map(|s| (s.nonce, s.hold)).or(far_slow.map(|n| (n, false)));
+        let slow = option.slow.or(far_slow.map(|nonce| Slow { nonce, release: 1 }));
         match slow {
-            Some((nonce, hold)) => {
-                self.slow_down(nonce, hold, window, view, ctx.now);
-                news |= ctx.shared.get::<HostFlows>().press(nonce, ctx.now);
+            Some(slow) => {
+                self.slow_down(slow, packet.flags.has(Flags::SYN), window, view, ctx.now);
+                news |= ctx.shared.get::<HostFlows>().press(slow.nonce, ctx.now);
             }
             // The cancellation may have been lost: nobody asks any more.
-            None if self.closed() && ctx.now >= self.asked.saturating_add(self.expiry) => self.open(window),
+            None if self.closed() && ctx.now >= self.asked.saturating_add(self.expiry) => {
+                self.open(window, view, ctx.now)
+            }
+            None if was_closed && !self.closed() => self.open(window, view, ctx.now),
             None => {}
         }
         if news {

@@ -66,8 +66,9 @@ impl Nonces {
 pub struct Slow {
     /// Which interface asks.
     pub nonce: Nonce,
-    /// Whether the packet that this ACK would release is held back: see [`super::port`] on draining.
-    pub hold: bool,
+    /// How many packets the ACK that brings it releases upstream. One is the paper's (algorithm 1, line 18); none, two, and more on a
+    /// handshake are ours: see [`super::port`] on steering.
+    pub release: u16,
 }
 
 /// INRPP's option on a segment.
@@ -129,8 +130,8 @@ impl Header for Option4 {
 
     fn encode(&self, out: &mut [u8; EXT_LEN]) {
         out[0] = self.direction as u8;
-        out[1] = u8::from(self.slow.is_some_and(|s| s.hold));
-        (out[2], out[3]) = (self.releases, u8::from(self.carried) | u8::from(self.stored) << 1);
+        out[1] = u8::from(self.carried) | u8::from(self.stored) << 1;
+        out[2..4].copy_from_slice(&self.slow.map_or(0, |s| s.release).to_be_bytes());
         put(out, 4, value(self.slow.map(|s| s.nonce)));
         put(out, 8, value(self.cancel));
         put(out, 12, value(self.far_slow));
@@ -138,6 +139,7 @@ impl Header for Option4 {
         (0..NONCES).for_each(|i| put(out, 20 + 4 * i, self.nonces.0[i]));
         out[32..40].copy_from_slice(&self.number.to_be_bytes());
         out[40..48].copy_from_slice(&self.mac.to_be_bytes());
+        out[48] = self.releases;
     }
 
     fn decode(bytes: &[u8; EXT_LEN]) -> Option<Option4> {
@@ -146,21 +148,22 @@ impl Header for Option4 {
             2 => Direction::Ack,
             _ => return None,
         };
-        if bytes[1] > 1 || bytes[3] > 3 {
+        if bytes[1] > 3 {
             return None;
         }
+        let release = u16::from_be_bytes([bytes[2], bytes[3]]);
         let mut nonces = Nonces::default();
         (0..NONCES).rev().filter_map(|i| nonce(get(bytes, 20 + 4 * i))).for_each(|n| nonces.add(n));
         Some(Option4 {
             direction,
             nonces,
-            slow: nonce(get(bytes, 4)).map(|nonce| Slow { nonce, hold: bytes[1] == 1 }),
+            slow: nonce(get(bytes, 4)).map(|nonce| Slow { nonce, release }),
             cancel: nonce(get(bytes, 8)),
             far_slow: nonce(get(bytes, 12)),
             far_cancel: nonce(get(bytes, 16)),
-            releases: bytes[2],
-            carried: bytes[3] & 1 == 1,
-            stored: bytes[3] & 2 == 2,
+            carried: bytes[1] & 1 == 1,
+            stored: bytes[1] & 2 == 2,
+            releases: bytes[48],
             number: get_long(bytes, 32),
             mac: get_long(bytes, 40),
         })
@@ -200,7 +203,7 @@ pub fn echoes(packet: &Packet) -> bool {
 /// Whether a packet is plain TCP's, carried through the domain.
 #[inline]
 pub fn is_carried(packet: &Packet) -> bool {
-    packet.ext_tag == Option4::TAG && packet.ext_bytes()[3] & 1 == 1
+    packet.ext_tag == Option4::TAG && packet.ext_bytes()[1] & 1 == 1
 }
 
 /// What neighbours tell each other about detours (§III-A).

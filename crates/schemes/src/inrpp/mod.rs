@@ -73,7 +73,8 @@ pub struct Inrpp {
 pub fn build(name: &str, params: Params) -> crate::Built {
     params.check()?;
     let config = Arc::new(Config::new(&params));
-    let ends = Arc::new(Tcp::new(name, params.tcp(), Ends { expiry: params.expiry, notify: params.notify })?);
+    let own = Ends { expiry: params.expiry, steer: params.steer, notify: params.notify };
+    let ends = Arc::new(Tcp::new(name, params.tcp(), own)?);
     let (borders, speakers) = (Vec::new(), Speakers::default());
     Ok(Arc::new(Inrpp { name: name.to_owned(), params, borders, speakers, config, ends }))
 }

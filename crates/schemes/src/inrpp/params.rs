@@ -52,9 +52,11 @@ pub struct Params {
     pub rewrite_windows: bool,
     /// Backpressure. Off: the cache alone, for comparison.
     pub backpressure: bool,
-    /// Whether a port above S_high keeps back the packet that an ACK would release, for flows that have more than their part of
-    /// the cache. Ours: with one packet per ACK a cache never drains, and each new flow adds a loop's worth to it. Off is the paper's text.
-    pub drain: bool,
+    /// Whether a port in backpressure steers flows towards equal parts of its cache: above S_high an ACK of a flow that has more than its part releases
+    /// nothing, one of a flow that has less than half of it two packets, and flows that start meanwhile do so in closed loop. Ours: with one packet
+    /// per ACK a cache never drains, each new flow adds a round trip's worth of its host's rate, and who has few packets in its
+    /// loop keeps few. Off is the paper's text.
+    pub steer: bool,
     /// Who carries slow-down and cancel: "acks" (symmetric paths) or "data" (asymmetric ones).
     pub notify: Notify,
     /// T_p, how often detours are probed. 10 ms (§III-A).
@@ -98,7 +100,7 @@ impl Default for Params {
             carry_tcp: false,
             rewrite_windows: true,
             backpressure: true,
-            drain: true,
+            steer: true,
             notify: Notify::Acks,
             probe_interval: Time::from_ms(10),
             decision_interval: Time::from_ms(50),

@@ -1,8 +1,10 @@
 //! The interface (§II-A): buffer, custody cache and state machine. `port/ack.rs` has algorithm 1, `port/detours.rs` the probes and detours.
 //!
-//! **Draining.** In closed loop each ACK releases one packet upstream, so what a cache holds stays what it is, and each flow that
-//! starts later adds what it sends before its first ACK tells it to slow down. With `drain` a port above S_high sets *hold* on the
-//! slow-downs of flows that have more than their part: their ACKs release nothing. The part shrinks as the cache fills.
+//! **Steering.** In closed loop each ACK releases one packet upstream, so what a cache holds stays what it is, each flow that
+//! starts later adds what it sends before its first ACK tells it to slow down, and a flow with few packets in its loop keeps few. With `steer`
+//! a port in backpressure says with each slow-down how many packets the ACK releases: none for flows that have more than their part of a cache
+//! above S_high, two for flows that have less than half of it. The part shrinks as the cache fills. And it asks for closed loop from the
+//! handshake on.
 
 mod ack;
 mod detours;
@@ -45,7 +47,7 @@ pub struct Config {
     carry: bool,
     rewrites: bool,
     backpressure: bool,
-    drain: bool,
+    steer: bool,
     notify: Notify,
     gains: Gains,
     decision: Time,
@@ -69,7 +71,7 @@ impl Config {
             carry: p.carry_tcp,
             rewrites: p.rewrite_windows,
             backpressure: p.backpressure,
-            drain: p.drain,
+            steer: p.steer,
             notify: p.notify,
             gains: Gains { alpha: p.alpha, interval: p.probe_interval, weight },
             decision: p.decision_interval,
@@ -247,6 +249,10 @@ impl InrppPort {
     /// A packet of a closed-loop flow that has not been heard of here yet carries a stored nonce: "downstream nodes cache packets with the nonce".
     fn gate_by_nonce(&mut self, key: super::cache::Key, packet: &Packet, now: Time) {
         if self.host || self.store.is_empty() || packet.payload == 0 || self.cache.is_gated(key) {
+            return;
+        }
+        // ACKs of what is on a detour don't come back this way: nothing would open the gate.
+        if packet.via != u32::MAX {
             return;
         }
         let Some(option) = packet.header::<Option4>().filter(|o| o.direction == Direction::Data) else { return };
@@ -434,6 +440,8 @@ impl Port for InrppPort {
         let c = &self.counts;
         out.push(("state", f64::from(self.machine.state() as u8)));
         out.push(("cache_bytes", stored.custody as f64));
+        out.push(("cache_high_bytes", self.limits.cache.high as f64));
+        out.push(("cache_low_bytes", self.limits.cache.low as f64));
         out.push(("closed_loop", f64::from(u8::from(self.cache.closed()))));
         out.push(("detour_rate", self.paths.iter().map(|p| p.rate * 8.0).sum()));
         out.push(("detoured", c.detoured as f64));

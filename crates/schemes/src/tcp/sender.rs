@@ -80,6 +80,8 @@ pub struct Sender<C> {
     board: Scoreboard,
     /// RecoveryPoint of RFC 6675, recover of RFC 6582: SND.NXT when recovery or repair began; 0 before the first.
     recover: u64,
+    /// When the timer last expired on data, and SND.NXT then.
+    gave_up: (Time, u64),
     /// DupAcks.
     dupacks: u32,
     /// Payload sent by limited transmit since SND.UNA moved.
@@ -134,6 +136,7 @@ impl<C: CongestionController> Sender<C> {
             end: flow.size.map_or(u64::MAX, |s| s.0.min(u64::MAX / 2)),
             board: Scoreboard::default(),
             recover: 0,
+            gave_up: (Time::ZERO, 0),
             dupacks: 0,
             limited_transmit: 0,
             partial: 0,

@@ -175,10 +175,10 @@ fn what_was_said_once_counts_once() {
         Ok(Arc::new(Tapped { inner, at: None }) as Arc<dyn Scheme>)
     });
     let run = |auth| {
-        let text = line(auth).replace("auth =", "drain = false\nauth =");
+        let text = line(auth).replace("auth =", "steer = false\nauth =");
         run_with(&text, Path::new("."), &RunOptions::default(), &tapped, &mut |_| true).expect("valid").expect("ran")
     };
-    let quiet = line(true).replace("auth =", "drain = false\nauth =");
+    let quiet = line(true).replace("auth =", "steer = false\nauth =");
     let (off, on, alone) = (run(false), run(true), run_plain(&quiet));
     let replayed = last(&on, "port:r0>r1", "replayed");
     let cache = |out: &RunOutput| most(out, "port:r2>r3", "cache_bytes");

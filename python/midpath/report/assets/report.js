@@ -2,13 +2,14 @@
 // Draws the figures that Python describes. Python knows data; this file knows looks: fonts, grid, colours of schemes in
 // the light and in the dark, and which schemes the reader has switched off.
 
-const { figures, looks } = JSON.parse(document.getElementById("report-data").textContent);
+const { figures, looks, tints } = JSON.parse(document.getElementById("report-data").textContent);
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const hidden = new Set();
 const chosen = {};
 
 const token = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-const colourOf = (scheme) => looks[scheme][dark.matches ? "dark" : "light"];
+const themed = (look) => look[dark.matches ? "dark" : "light"];
+const colourOf = (scheme) => themed(looks[scheme]);
 
 function channels(hex) {
   return [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
@@ -22,12 +23,16 @@ function ramp(share) {
 }
 
 function paint(trace) {
-  const { scheme, ramp: share, nodes } = trace.meta;
-  const painted = { ...trace, showlegend: false };
+  const { scheme, tint, ramp: share, nodes, legend } = trace.meta;
+  const painted = { ...trace, showlegend: Boolean(legend) };
   if (scheme !== undefined) {
     painted.visible = !hidden.has(scheme);
     painted.line = { width: 2.25, dash: looks[scheme].dash, ...trace.line, color: colourOf(scheme) };
     if (trace.marker) painted.marker = { ...trace.marker, color: colourOf(scheme), line: { color: colourOf(scheme), width: 1.5 } };
+  }
+  if (tint !== undefined) {
+    painted.line = { ...trace.line, color: themed(tints[tint]) };
+    if (trace.fill) painted.fillcolor = "rgba(" + channels(themed(tints[tint])).join(",") + ",.3)";
   }
   if (share !== undefined) painted.line = { ...trace.line, color: ramp(share) };
   if (nodes) {
@@ -55,7 +60,10 @@ function dress(layout) {
     hoverlabel: { bgcolor: token("--card"), bordercolor: token("--line"), font: { color: token("--ink"), size: 13 }, align: "left" },
     hovermode: "closest",
     dragmode: "zoom",
+    legend: { orientation: "h", x: 0, y: 1, xanchor: "left", yanchor: "bottom", font: { color: token("--ink") } },
     ...layout,
+    annotations: (layout.annotations ?? []).map((given) => ({ font: { color: token("--ink"), size: 12.5 }, ...given })),
+    shapes: (layout.shapes ?? []).map((given) => ({ ...given, line: { color: token("--muted"), ...given.line } })),
     xaxis: axis(layout.xaxis),
     yaxis: axis(layout.yaxis),
   };
@@ -64,6 +72,7 @@ function dress(layout) {
 function draw(id) {
   const figure = figures[id];
   const state = figure.variants[chosen[id] ?? Object.keys(figure.variants)[0]];
+  if (state.layout.height) document.getElementById("plot-" + id).style.setProperty("--height", state.layout.height + "px");
   const config = { responsive: true, displaylogo: false, displayModeBar: false, doubleClick: "reset" };
   Plotly.react("plot-" + id, state.data.map(paint), dress(structuredClone(state.layout)), config);
 }
@@ -79,6 +88,7 @@ function drawAll() {
     chip.style.setProperty("--scheme", colourOf(chip.dataset.scheme));
     chip.firstElementChild.style.borderTopStyle = look.dash === "solid" ? "solid" : look.dash === "dot" ? "dotted" : "dashed";
   }
+  for (const chip of document.querySelectorAll("[data-tint]")) chip.style.setProperty("--scheme", themed(tints[chip.dataset.tint]));
   Object.keys(figures).forEach(draw);
 }
 

@@ -4,11 +4,18 @@ use midpath_core::packet::{Flags, PacketId};
 use midpath_core::roles::PortCtx;
 
 use super::InrppPort;
-use crate::inrpp::cache::Key;
+use crate::inrpp::cache::{Key, START};
 use crate::inrpp::header::{NOTE, Option4, SIGNATURE, Slow, echoes, has_nonces, is_carried, notifies};
 use crate::inrpp::overlay::Side;
 use crate::inrpp::params::Notify;
-use crate::inrpp::state::{Note, State};
+use crate::inrpp::state::{Note, State, Thresholds};
+
+/// What all flows together should have of a cache that is filled beyond S_high: S_high at S_high and nothing when it is full, so that
+/// it drains the faster the less room is left.
+fn shrink(t: &Thresholds, stored: u64) -> u64 {
+    let (room, whole) = (t.size.saturating_sub(stored), (t.size - t.high).max(1));
+    (u128::from(t.high) * u128::from(room) / u128::from(whole)) as u64
+}
 
 impl InrppPort {
     /// ACK-Processing(interface, ACK).
@@ -19,8 +26,8 @@ impl InrppPort {
         self.say_stored(id, ctx);
         let packet = ctx.pool[id];
         self.watch.heard((packet.flow, packet.dst));
-        // The handshake is no ACK of data: "new flows enter the system in open-loop mode" (§II-B).
-        let own = self.own_note(ctx.now).filter(|_| !packet.flags.has(Flags::SYN));
+        // The handshake is no ACK of data: "new flows enter the system in open-loop mode" (§II-B), unless flows are steered.
+        let own = self.own_note(ctx.now).filter(|_| self.config.steer || !packet.flags.has(Flags::SYN));
         if own.is_none() && !notifies(&packet) {
             return;
         }
@@ -31,13 +38,10 @@ impl InrppPort {
         }
         // The lane of the data that this ACK is about.
         let key = (packet.flow, packet.dst);
-        let asked = option.slow;
-        self.obey(key, &mut option, ctx);
-        if self.host {
-            // The sender is the next hop upstream: what waits in its own interface is held back here, what it has not sent yet there.
-            option.slow = asked;
+        if !self.host {
+            self.obey(key, &mut option, ctx); // on a host it is the sender's to obey: one loop, not one inside another
         }
-        self.tell(key, own, &mut option);
+        self.tell(key, own, packet.flags.has(Flags::SYN), &mut option);
         (option.number, option.mac) = (0, 0); // signed anew when it leaves
         let packet = &mut ctx.pool[id];
         let size = packet.size + if option.notifies() { NOTE } else { 0 };
@@ -119,9 +123,8 @@ impl InrppPort {
             self.cache.gate(key, slow.nonce, ctx.now);
             self.revive_at = self.revive_at.min(ctx.now.saturating_add(self.config.expiry));
             // Lines 17 and 18. The node asks for a packet after this call.
-            if !slow.hold {
-                self.cache.grant(key, u32::from(option.releases.max(1)));
-            }
+            // Lines 17 and 18. The node asks for a packet after this call.
+            self.cache.grant(key, u32::from(slow.release) * u32::from(option.releases.max(1)));
         }
         // Lines 23–25; line 27: the cancellation goes on to the sender, which stops echoing the nonce.
         if let Some(nonce) = option.cancel
@@ -133,11 +136,11 @@ impl InrppPort {
 
     /// Lines 4 and 8: what this interface has to say to the hop upstream, under its own nonce. (In the algorithm a slow-down that is passed
     /// on keeps the nonce of the interface downstream; then a cancellation of this interface's nonce would undo nothing upstream.)
-    fn tell(&mut self, key: Key, own: Option<Note>, option: &mut Option4) {
+    fn tell(&mut self, key: Key, own: Option<Note>, first: bool, option: &mut Option4) {
         match own {
             Some(Note::SlowDown) => {
-                let hold = self.config.drain && self.cache.above_share(key, self.hold_above());
-                option.slow = Some(Slow { nonce: self.nonce, hold });
+                let release = if first { self.start(key) } else { self.release(key) };
+                option.slow = Some(Slow { nonce: self.nonce, release });
                 option.nonces.add(self.nonce);
             }
             Some(Note::Cancel) => {
@@ -148,15 +151,33 @@ impl InrppPort {
         }
     }
 
-    /// With draining: flows that have more than their part of this are held back. All of them together may have S_high while the
-    /// cache is at S_high, and nothing when it is full, so that it drains the faster the less room is left.
-    fn hold_above(&self) -> u64 {
+    /// What an ACK of this flow releases upstream. With steering: none while the flow has more than its part of what the cache should hold;
+    /// two while it has less than its part of what is halfway from S_low to S_high, so that a port cancels when there is too little to send,
+    /// not when its flows have too few packets in their loops.
+    fn release(&self, key: Key) -> u16 {
+        if !self.config.steer {
+            return 1;
+        }
         let (stored, t) = (self.cache.stored().custody, &self.limits.cache);
         if stored <= t.high {
-            return u64::MAX;
+            let (has, part) = self.cache.part(key, t.low.midpoint(t.high));
+            return 1 + u16::from(has < part);
         }
-        let (room, whole) = (t.size.saturating_sub(stored), (t.size - t.high).max(1));
-        (u128::from(t.high) * u128::from(room) / u128::from(whole)) as u64
+        let (has, part) = self.cache.part(key, shrink(t, stored));
+        match has {
+            _ if has > part => 0,
+            _ if has < part / 2 => 2,
+            _ => 1,
+        }
+    }
+
+    /// How many packets a flow begins its loop with that starts in backpressure: its part of the cache, as far as half of the room that is left
+    /// has it, for others may start at the same time.
+    fn start(&self, key: Key) -> u16 {
+        let t = &self.limits.cache;
+        let room = t.size.saturating_sub(self.cache.stored().custody) / 2;
+        let packets = self.cache.part(key, t.high).1.min(room) / self.cache.quantum();
+        u16::try_from(packets).unwrap_or(u16::MAX).max(START)
     }
 
     /// Signs the notification on an ACK that leaves through this port. A host has no key.

@@ -15,7 +15,7 @@ fn ack() -> Packet {
 }
 
 fn slow(nonce: u32) -> Option4 {
-    Option4 { slow: Some(Slow { nonce: Nonce(nonce), hold: false }), ..Option4::default() }
+    Option4 { slow: Some(Slow { nonce: Nonce(nonce), release: 1 }), ..Option4::default() }
 }
 
 /// What A has signed for B.
@@ -48,7 +48,7 @@ fn forgeries_are_refused_and_counted() {
     other_flow.flow = FlowId(8);
     let tries = [
         (A, B, ack(), Option4 { slow: slow(6).slow, ..good }),
-        (A, B, ack(), Option4 { slow: Some(Slow { nonce: Nonce(5), hold: true }), ..good }),
+        (A, B, ack(), Option4 { slow: Some(Slow { nonce: Nonce(5), release: 0 }), ..good }),
         (A, B, ack(), Option4 { cancel: Some(Nonce(1)), ..good }),
         (A, B, ack(), Option4 { number: good.number + 1, ..good }),
         (A, B, ack(), Option4 { mac: 0, ..good }),

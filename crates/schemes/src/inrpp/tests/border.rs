@@ -28,8 +28,8 @@ fn ack(flow: u32, number: u64, window: u64) -> Packet {
 }
 
 /// The ACK as it leaves the ingress with this request on it.
-fn told(border: &mut Border, mut p: Packet, slow: Option<bool>, stored: bool) -> Packet {
-    let slow = slow.map(|hold| Slow { nonce: Nonce(7), hold });
+fn told(border: &mut Border, mut p: Packet, slow: Option<u16>, stored: bool) -> Packet {
+    let slow = slow.map(|release| Slow { nonce: Nonce(7), release });
     let option = Option4 { direction: Direction::Ack, carried: true, slow, stored, ..Option4::default() };
     p.set_header(&option);
     p.size += OPTION + if slow.is_some() { NOTE } else { 0 };
@@ -97,16 +97,18 @@ fn a_request_moves_the_edge_by_what_is_acknowledged_or_not_at_all() {
     let open = told(&mut border, ack(1, 10 * MSS, OWN), None, false);
     assert!(edge(&open) >= 10 * MSS + 2 * 30 * MSS, "twice the flight is never the limit");
     // The edge stays until what is in flight has come down to what it was at the request: 28 packets.
-    let first = told(&mut border, ack(1, 12 * MSS, OWN), Some(false), true);
+    let first = told(&mut border, ack(1, 12 * MSS, OWN), Some(1), true);
     assert_eq!(edge(&first), edge(&open));
     let mut last = first;
     for i in 13..200 {
-        last = told(&mut border, ack(1, i * MSS, OWN), Some(false), true);
+        last = told(&mut border, ack(1, i * MSS, OWN), Some(1), true);
     }
     assert_eq!(last.window, 28 * MSS);
-    let held = told(&mut border, ack(1, 205 * MSS, OWN), Some(true), true);
-    assert_eq!(edge(&held), edge(&last));
-    let still = told(&mut border, ack(1, 300 * MSS, OWN), Some(true), true);
+    let grown = told(&mut border, ack(1, 200 * MSS, OWN), Some(2), true);
+    assert_eq!(grown.window, 29 * MSS, "two for one");
+    let held = told(&mut border, ack(1, 205 * MSS, OWN), Some(0), true);
+    assert_eq!(edge(&held), edge(&grown));
+    let still = told(&mut border, ack(1, 300 * MSS, OWN), Some(0), true);
     assert_eq!(still.window, MSS, "never less than a segment");
 }
 
@@ -114,9 +116,9 @@ fn a_request_moves_the_edge_by_what_is_acknowledged_or_not_at_all() {
 fn a_flow_that_was_not_seen_from_its_beginning_is_not_taken_back_what_it_was_told() {
     let mut border = Border::new(true);
     border.enter(&mut data(1, 1000 * MSS, MSS));
-    let first = told(&mut border, ack(1, 1000 * MSS, OWN), Some(false), true);
+    let first = told(&mut border, ack(1, 1000 * MSS, OWN), Some(1), true);
     assert_eq!(first.window, OWN);
-    let second = told(&mut border, ack(1, 1001 * MSS, OWN), Some(false), true);
+    let second = told(&mut border, ack(1, 1001 * MSS, OWN), Some(1), true);
     assert_eq!(second.ack + second.window, first.ack + first.window);
 }
 
@@ -151,8 +153,8 @@ proptest! {
             let own = own_right.max(number.saturating_add(window * 1000));
             own_right = if number == una { own } else { own_right };
             let own = own.saturating_sub(number);
-            let slow = [None, Some(false), Some(true), None][usize::from(what) - 2];
-            let p = told(&mut border, ack(1, number, own), slow, what == 5);
+            let slow = [None, Some(1), Some(0), Some(2)][usize::from(what) - 2];
+            let p = told(&mut border, ack(1, number, own), slow, window % 2 == 0);
             prop_assert!(p.window <= own);
             prop_assert!(p.window >= MSS.min(own));
             prop_assert_eq!(p.size, 52);

@@ -151,8 +151,17 @@ impl Router {
 
     /// An ACK with this option from the neighbour behind `port`, signed by it or not.
     pub fn ack_with(&mut self, flow: u32, port: PortId, option: Option4, sign: bool) -> Option4 {
+        self.back(flow, port, Flags::ACK, option, sign)
+    }
+
+    /// The second packet of a handshake, signed.
+    pub fn syn_ack_with(&mut self, flow: u32, port: PortId, option: Option4) -> Option4 {
+        self.back(flow, port, Flags::SYN.with(Flags::ACK), option, true)
+    }
+
+    fn back(&mut self, flow: u32, port: PortId, flags: Flags, option: Option4, sign: bool) -> Option4 {
         let mut p = Packet::new(FlowId(flow), RECEIVER, SENDER, 68);
-        p.flags = Flags::ACK;
+        p.flags = flags;
         let mut option = Option4 { direction: Direction::Ack, ..option };
         if sign && option.notifies() {
             let from = [NodeId(0), NodeId(2), NodeId(3)][usize::from(port.0)];

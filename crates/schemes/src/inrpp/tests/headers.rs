@@ -10,15 +10,15 @@ fn nonce() -> impl Strategy<Value = Option<Nonce>> {
 fn option() -> impl Strategy<Value = Option4> {
     let four = (nonce(), nonce(), nonce(), nonce());
     let border = (any::<u8>(), any::<bool>(), any::<bool>());
-    (any::<bool>(), any::<bool>(), four, prop::collection::vec(1u32.., 0..4), border, any::<u64>(), any::<u64>())
+    (any::<bool>(), any::<u16>(), four, prop::collection::vec(1u32.., 0..4), border, any::<u64>(), any::<u64>())
         .prop_map(
-            |(ack, hold, (slow, cancel, far_slow, far_cancel), list, (releases, carried, stored), number, mac)| {
+            |(ack, release, (slow, cancel, far_slow, far_cancel), list, (releases, carried, stored), number, mac)| {
                 let mut nonces = Nonces::default();
                 list.iter().for_each(|n| nonces.add(Nonce(*n)));
                 Option4 {
                     direction: if ack { Direction::Ack } else { Direction::Data },
                     nonces,
-                    slow: slow.map(|nonce| Slow { nonce, hold }),
+                    slow: slow.map(|nonce| Slow { nonce, release }),
                     cancel,
                     far_slow,
                     far_cancel,

@@ -1,6 +1,7 @@
 //! The port as its node drives it: algorithm 1 from both sides.
 
 use midpath_core::packet::{Kind, Packet};
+use midpath_core::queue::Limit;
 use midpath_core::roles::Drop;
 
 use super::harness::{DOWN, HOST, Router, UP, small};
@@ -12,8 +13,8 @@ const STORE: u8 = 1;
 const BACKPRESSURE: u8 = 2;
 const DISABLE: u8 = 3;
 
-fn slow(nonce: u32, hold: bool) -> Option4 {
-    Option4 { slow: Some(Slow { nonce: Nonce(nonce), hold }), ..Option4::default() }
+fn slow(nonce: u32, release: u16) -> Option4 {
+    Option4 { slow: Some(Slow { nonce: Nonce(nonce), release }), ..Option4::default() }
 }
 
 #[test]
@@ -37,12 +38,12 @@ fn the_states_follow_the_cache_and_acks_hear_of_it() {
     assert_eq!((r.state(), r.gauge(DOWN, "cache_bytes")), (BACKPRESSURE, 10_500.0));
     // Line 8: one flow alone has more than its part: it is told to hold while S is above S_high.
     let told = r.ack(1);
-    assert!(told.slow.is_some_and(|s| s.hold) && told.nonces.iter().eq(told.slow.map(|s| s.nonce)));
+    assert!(told.slow.is_some_and(|s| s.release == 0) && told.nonces.iter().eq(told.slow.map(|s| s.nonce)));
     let carried = r.log.sent.iter().find(|s| s.0 == UP).unwrap().2;
     assert!(r.verifies(&carried) && carried.size == 68 + 24, "signed for the neighbour, and paid for on the wire");
     r.until(5);
     assert_eq!((r.state(), r.gauge(DOWN, "cache_bytes")), (BACKPRESSURE, 6000.0));
-    assert!(r.ack(1).slow.is_some_and(|s| !s.hold), "below S_high each ACK releases one packet");
+    assert!(r.ack(1).slow.is_some_and(|s| s.release == 2), "halfway to S_low it is told to send more");
     r.until(7);
     assert_eq!((r.state(), r.gauge(DOWN, "cache_bytes")), (DISABLE, 3000.0));
     let told = r.ack(1);
@@ -55,6 +56,49 @@ fn the_states_follow_the_cache_and_acks_hear_of_it() {
     r.until(1200);
     assert_eq!(r.ack(1).cancel, None);
     assert_eq!(r.log.dropped.len(), 0);
+}
+
+#[test]
+fn a_port_in_backpressure_steers_flows_towards_equal_parts() {
+    let mut r = Router::new(small());
+    r.data(1, 8);
+    r.data(2, 2);
+    assert_eq!((r.state(), r.gauge(DOWN, "cache_bytes")), (BACKPRESSURE, 10_500.0));
+    let release = |r: &mut Router, flow| r.ack(flow).slow.map(|s| s.release);
+    // Above S_high: six packets wait of flow 1, one of flow 2, whose part is two at least; who has none gets two for one, too.
+    assert_eq!((release(&mut r, 1), release(&mut r, 2), release(&mut r, 3)), (Some(0), Some(1), Some(2)));
+    r.until(5);
+    // Below it: parts of the 4.5 packets halfway from S_low to S_high.
+    assert_eq!((r.state(), r.gauge(DOWN, "cache_bytes")), (BACKPRESSURE, 6000.0));
+    assert_eq!((release(&mut r, 1), release(&mut r, 2)), (Some(1), Some(2)));
+    let paper = Params { steer: false, ..small() };
+    let mut r = Router::new(paper);
+    r.data(1, 10);
+    assert_eq!((release(&mut r, 1), release(&mut r, 2)), (Some(1), Some(1)), "algorithm 1, line 18");
+}
+
+#[test]
+fn two_packets_for_an_ack_that_says_so_and_ten_to_begin_with() {
+    let mut r = Router::new(small());
+    r.ack_with(1, DOWN, slow(77, 2), true);
+    r.data(1, 5);
+    r.until(20);
+    assert_eq!(r.passed(1), 2);
+    let mut r = Router::new(Params { cache: Limit::Bytes(60_000), high: None, ..small() });
+    r.syn_ack_with(1, DOWN, slow(77, 10));
+    r.data(1, 15);
+    r.until(40);
+    assert_eq!(r.passed(1), 10, "a handshake closes the loop with what it says in it");
+}
+
+#[test]
+fn a_handshake_is_told_only_if_flows_are_steered() {
+    for steer in [true, false] {
+        let mut r = Router::new(Params { steer, ..small() });
+        r.data(1, 10);
+        let told = r.syn_ack_with(2, DOWN, Option4::default());
+        assert_eq!(told.slow.is_some(), steer);
+    }
 }
 
 #[test]
@@ -71,16 +115,16 @@ fn a_new_load_in_disable_backpressure_presses_again() {
 fn a_request_closes_the_loop_here_and_goes_no_further() {
     let mut r = Router::new(small());
     // Figure 5 B: the request is for this hop; the nonce stays on the ACK for the sender.
-    let told = r.ack_with(1, DOWN, Option4 { nonces: nonces(77), ..slow(77, false) }, true);
+    let told = r.ack_with(1, DOWN, Option4 { nonces: nonces(77), ..slow(77, 1) }, true);
     assert!(told.slow.is_none() && told.nonces.iter().eq([Nonce(77)]));
     assert_eq!(r.gauge(DOWN, "closed_loop"), 1.0);
     r.data(1, 4);
     r.data(2, 1);
     r.until(20);
     assert_eq!((r.passed(1), r.passed(2)), (1, 1), "one for the ACK that came; another flow's go through");
-    r.ack_with(1, DOWN, slow(77, false), true);
+    r.ack_with(1, DOWN, slow(77, 1), true);
     assert_eq!(r.passed(1), 2);
-    r.ack_with(1, DOWN, slow(77, true), true);
+    r.ack_with(1, DOWN, slow(77, 0), true);
     assert_eq!(r.passed(1), 2, "held back");
     // Lines 23–27: the cancellation opens the loop, and goes on.
     let told = r.ack_with(1, DOWN, Option4 { cancel: Some(Nonce(77)), ..Option4::default() }, true);
@@ -98,11 +142,11 @@ fn nonces(n: u32) -> crate::inrpp::header::Nonces {
 #[test]
 fn when_this_cache_fills_the_loop_moves_up() {
     let mut r = Router::new(small());
-    r.ack_with(1, DOWN, slow(77, false), true);
+    r.ack_with(1, DOWN, slow(77, 1), true);
     r.data(1, 8);
     assert_eq!(r.state(), BACKPRESSURE);
     // Figure 5 C: its own nonce, not the one from downstream.
-    let told = r.ack_with(1, DOWN, Option4 { nonces: nonces(77), ..slow(77, false) }, true);
+    let told = r.ack_with(1, DOWN, Option4 { nonces: nonces(77), ..slow(77, 1) }, true);
     let own = told.slow.expect("a request to the next hop").nonce;
     assert!(own != Nonce(77) && told.nonces.iter().eq([own, Nonce(77)]));
 }
@@ -110,7 +154,7 @@ fn when_this_cache_fills_the_loop_moves_up() {
 #[test]
 fn data_with_a_stored_nonce_are_stored() {
     let mut r = Router::new(small());
-    r.ack_with(1, DOWN, slow(77, false), true);
+    r.ack_with(1, DOWN, slow(77, 1), true);
     let echo = Option4 { nonces: nonces(77), ..Option4::default() };
     (0..11).for_each(|_| r.data_with(2, Some(echo)));
     r.until(40);
@@ -124,7 +168,7 @@ fn data_with_a_stored_nonce_are_stored() {
 #[test]
 fn what_nobody_asks_for_any_more_expires() {
     let mut r = Router::new(small());
-    r.ack_with(1, DOWN, slow(77, true), true);
+    r.ack_with(1, DOWN, slow(77, 0), true);
     r.data(1, 3);
     r.until(990);
     assert_eq!(r.passed(1), 0);
@@ -135,11 +179,11 @@ fn what_nobody_asks_for_any_more_expires() {
 #[test]
 fn a_flow_whose_acks_are_lost_begins_anew_while_others_go_on() {
     let mut r = Router::new(small());
-    r.ack_with(1, DOWN, slow(77, true), true);
+    r.ack_with(1, DOWN, slow(77, 0), true);
     r.data(1, 3);
     for ms in (10..1500).step_by(10) {
         r.until(ms);
-        r.ack_with(2, DOWN, slow(77, false), true);
+        r.ack_with(2, DOWN, slow(77, 1), true);
     }
     assert_eq!((r.passed(1), r.gauge(DOWN, "nonces")), (3, 1.0));
 }
@@ -147,15 +191,15 @@ fn a_flow_whose_acks_are_lost_begins_anew_while_others_go_on() {
 #[test]
 fn forged_replayed_and_bogus_requests_are_refused_and_counted() {
     let mut r = Router::new(small());
-    let told = r.ack_with(1, DOWN, slow(77, true), false);
+    let told = r.ack_with(1, DOWN, slow(77, 0), false);
     assert!(told.slow.is_none(), "the ACK goes on without it");
     assert_eq!((r.gauge(DOWN, "forged"), r.gauge(DOWN, "closed_loop")), (1.0, 0.0));
     // From a host, however well signed: end-points originate none (§V-C).
-    r.ack_with(1, HOST, slow(78, true), true);
+    r.ack_with(1, HOST, slow(78, 0), true);
     assert_eq!((r.gauge(HOST, "forged"), r.gauge(HOST, "closed_loop")), (1.0, 0.0));
     // A copy of what was good once.
-    r.ack_with(1, DOWN, slow(79, false), true);
-    let mut copy = Option4 { direction: crate::inrpp::header::Direction::Ack, ..slow(79, false) };
+    r.ack_with(1, DOWN, slow(79, 1), true);
+    let mut copy = Option4 { direction: crate::inrpp::header::Direction::Ack, ..slow(79, 1) };
     copy.number = 1;
     r.ack_with(1, DOWN, copy, false);
     assert_eq!(r.gauge(DOWN, "forged"), 2.0, "a number that was not signed is a forgery");
@@ -167,7 +211,7 @@ fn forged_replayed_and_bogus_requests_are_refused_and_counted() {
 #[test]
 fn without_authentication_a_forged_request_is_obeyed() {
     let mut r = Router::new(Params { auth: false, ..small() });
-    r.ack_with(1, DOWN, slow(77, true), false);
+    r.ack_with(1, DOWN, slow(77, 0), false);
     assert_eq!(r.gauge(DOWN, "closed_loop"), 1.0);
 }
 
@@ -175,7 +219,7 @@ fn without_authentication_a_forged_request_is_obeyed() {
 fn the_nonce_store_is_bounded_and_evicted_loops_open() {
     let mut r = Router::new(Params { auth: false, nonces: 4, ..small() });
     for n in 1..=20 {
-        r.ack_with(n, DOWN, slow(n, true), false);
+        r.ack_with(n, DOWN, slow(n, 0), false);
     }
     assert_eq!(r.gauge(DOWN, "nonces"), 4.0);
     r.data(1, 2);
@@ -226,7 +270,7 @@ fn a_restart_forgets_everything_but_keeps_count() {
     let mut r = Router::new(small());
     r.data(1, 10);
     let old = r.ack(1).slow.expect("pressed").nonce;
-    r.ack_with(2, DOWN, slow(77, true), true);
+    r.ack_with(2, DOWN, slow(77, 0), true);
     r.node.restart(r.now, &mut r.pool, &mut r.log);
     assert!(r.log.dropped.iter().all(|d| d.0 == Drop::Fault));
     assert_eq!((r.state(), r.node.stored(), r.gauge(DOWN, "nonces"), r.pool.live()), (PUSH, 0, 0.0, 0));

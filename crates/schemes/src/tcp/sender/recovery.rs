@@ -110,6 +110,7 @@ impl<C: CongestionController> Sender<C> {
 
     /// Repair after a timeout: slow start again, RFC 5681, §3.1.
     pub(super) fn ack_in_loss(&mut self, news: &News, ack: &Ack, ctx: &mut EndpointCtx<'_>) {
+        self.note_overtaken(news);
         if news.acked > 0 {
             self.rto_at = Time::MAX;
             self.grow(ack);
@@ -120,6 +121,19 @@ impl<C: CongestionController> Sender<C> {
             if self.loss_shown() {
                 self.enter_recovery(news, ctx);
             }
+        }
+    }
+
+    /// Where the network stores: when the echoed timestamp says that a repeat has arrived, all that was outstanding at the timeout has been
+    /// overtaken and is lost, for a store keeps a flow's order (RFC 8985's reasoning; RFC 3522's test of who is acknowledged).
+    fn note_overtaken(&mut self, news: &News) {
+        let (when, nxt) = self.gave_up;
+        if self.settings.stores && news.rtt.is_some_and(|rtt| news.now.saturating_sub(rtt) >= when) {
+            self.recover = self.recover.max(nxt);
+            self.find_lost();
+            let pipe = self.pipe();
+            self.control.on_overtaken(&mut self.window, pipe);
+            self.gave_up.0 = Time::MAX; // once is enough
         }
     }
 
@@ -166,12 +180,17 @@ impl<C: CongestionController> Sender<C> {
             true => self.nxt.min(self.board.highest().max(self.una + mss)),
             false => self.nxt,
         };
+        self.gave_up = (now, self.nxt);
         self.phase = Phase::Loss;
         self.dupacks = 0;
         self.limited_transmit = 0;
         self.board.forget_if_reneged(self.una);
         self.board.begin(self.una);
         self.find_lost();
+        if self.settings.stores {
+            // What waits fills the window. The first segment is repeated all the same: RFC 6298, (5.4).
+            self.window.set(self.window.cwnd.max(self.pipe() + mss));
+        }
         self.answered(false);
     }
 }

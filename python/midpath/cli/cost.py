@@ -1,0 +1,93 @@
+"""`midpath cost`: what a scheme's hardware costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated
+
+import typer
+
+from midpath.cli import text
+from midpath.cli.options import Json, print_json
+from midpath.cost import DRAM, PACKET_BYTES, RATE_BPS, SRAM, CacheCost, Memory, in_gigabits, inrpp_cache
+from midpath.units import digits, parse, quantity
+
+app = typer.Typer(help="Calculate what a scheme's hardware costs.")
+
+
+@app.callback()
+def root() -> None:
+    """Calculate what a scheme's hardware costs."""
+
+
+@app.command("inrpp-cache")
+def cache(
+    rate: Annotated[str, typer.Option(help="The port's rate.")] = "100 Gbps",
+    packet: Annotated[str, typer.Option(help="The smallest packet that must go at that rate.")] = "64 B",
+    sram: Annotated[
+        str | None,
+        typer.Option(help="SRAM at the head, and as much at the tail; else one chip each.", show_default=False),
+    ] = None,
+    sram_access_ns: Annotated[float, typer.Option(help="Nanoseconds per access.")] = 0.45,
+    sram_capacity: Annotated[str, typer.Option(help="Of one SRAM chip.")] = "260 MB",
+    sram_price: Annotated[float, typer.Option(help="Dollars per MB.")] = 27.0,
+    dram_access_ns: Annotated[float, typer.Option(help="Nanoseconds per access.")] = 11.25,
+    dram_capacity: Annotated[str, typer.Option(help="Of one DRAM.")] = "8 GB",
+    dram_price: Annotated[float, typer.Option(help="Dollars per MB.")] = 0.054,
+    json: Json = False,
+) -> None:
+    """The cache of one INRPP port: DRAMs in parallel between two SRAMs.
+
+    Defaults are those of the paper, §III-D and table IV.
+    """
+    rate_bps, packet_bytes = parse("bps", rate), parse("bytes", packet)
+    fast = Memory(sram_access_ns / 1e9, parse("bytes", sram_capacity), sram_price)
+    slow = Memory(dram_access_ns / 1e9, parse("bytes", dram_capacity), dram_price)
+    sram_bytes = None if sram is None else parse("bytes", sram)
+    found = inrpp_cache(rate_bps, packet_bytes, fast, slow, sram_bytes)
+    papers = (rate_bps, packet_bytes, fast, slow) == (RATE_BPS, PACKET_BYTES, SRAM, DRAM)
+    if json:
+        print_json(found.to_json())
+        return
+    heading = f"INRPP cache of a port of {quantity('bps', rate_bps)}, packets of {quantity('bytes', packet_bytes)}"
+    text.print_table(("", "", ""), list(_rows(found, fast, slow)), heading, words=True)
+    for note in _notes(found, papers):
+        text.console().print(f"note: {note}", soft_wrap=True)
+
+
+def _rows(found: CacheCost, fast: Memory, slow: Memory) -> Iterator[tuple[str, str, str]]:
+    packet, dram = quantity("seconds", found.packet_s), quantity("bytes", slow.capacity_bytes)
+    access = f"{slow.access_s * 1e9:g} ns / {fast.access_s * 1e9:g} ns"
+    chips = f"head and tail: {quantity('bytes', found.sram_bytes / 2)} each"
+    yield "needed access time", quantity("seconds", found.needed_access_s), f"a write and a read in {packet}"
+    yield "DRAMs", str(found.drams), f"{access}: as fast as SRAM; the rate alone needs {found.drams_for_rate}"
+    yield "storage", quantity("bytes", found.storage_bytes), f"{found.drams} × {dram}"
+    yield "traffic", quantity("seconds", found.storage_s), "at the port's rate"
+    yield "DRAM", dollars(found.dram_dollars), f"{found.drams} × {dollars(slow.dollars)}"
+    yield "SRAM", dollars(found.sram_dollars), chips
+    yield "total", dollars(found.total_dollars), ""
+    yield "SRAM alone", dollars(found.all_sram_dollars), "of the same size"
+    yield "saved", _percent(found.saved), f"{_percent(found.saved_without_sram)} if SRAM at head and tail cost nothing"
+
+
+def _notes(found: CacheCost, papers: bool) -> Iterator[str]:
+    if not found.sram_is_fast_enough:
+        yield "the SRAM is too slow for this rate and packet: neither cache would keep up"
+    if papers:
+        bits = inrpp_cache(dram=in_gigabits())
+        yield (
+            f"§III-D says the DRAMs cost around $1350; the prices of table IV make it {dollars(found.dram_dollars)}. "
+            f"With DRAMs of 8 Gbit it would be {dollars(bits.dram_dollars)}, but then they hold "
+            f"{quantity('bytes', bits.storage_bytes)}, {quantity('seconds', bits.storage_s)}, "
+            "not the paper's 200 GB and 16 s"
+        )
+    yield "chips only: no controller, pins, board or energy"
+
+
+def dollars(value: float) -> str:
+    """Whole dollars where there are many, else three digits."""
+    return f"${value:,.0f}" if value >= 100 else f"${digits(value)}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2f}\N{NO-BREAK SPACE}%"

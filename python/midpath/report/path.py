@@ -1,0 +1,329 @@
+"""Along a path: the state of each port that a flow crosses, and what its cache holds, on one time axis.
+
+Lanes are in the order in which data crosses the ports, so that backpressure is seen to move up, hop by hop. All lanes
+are in one plot: a lane is one unit of the vertical axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from midpath.palette import SEVERAL, STATES, name, state_tint
+from midpath.report.figure import Figure, Layout, Trace, compact, variant
+from midpath.report.model import Model
+from midpath.report.tracks import Curve, Floats, Tracks, label, thin
+from midpath.units import quantity
+
+CACHE_POINTS = 240
+# More cannot be read at a glance, and would make the page heavy.
+MOST_PATHS = 8
+MOST_LANES = 8
+LANE_PX, AXIS_PX = 104, 60
+# Where in a lane, from its bottom at 0 to the next one's at 1: the cache's area, the line of closed loop, the band of
+# the state, the name.
+AREA, LOOP, BAND, TITLE = 0.56, 0.62, 0.72, 0.9
+BAND_PX, LOOP_PX = 13, 4
+# Thresholds nearer to each other than this share of a lane would have their names one over the other.
+APART = 0.16
+# A cache that never held this share of S_high would be a line at the bottom if S_high were in the picture.
+NEAR = 0.25
+# Room above the highest value.
+ROOM = 1.05
+BACKPRESSURE = 2.0
+EVERYWHERE = "everywhere"
+
+
+@dataclass(frozen=True)
+class Lane:
+    """One port over time."""
+
+    entity: str
+    state: Curve
+    cache: Curve
+    closed: Curve
+    high: float | None
+    low: float | None
+
+    @property
+    def eventful(self) -> bool:
+        """Whether its state changed, its cache held something, or the hop after it slowed flows down here."""
+        return any(bool((curve[1] > 0).any()) for curve in (self.state, self.cache, self.closed))
+
+    @property
+    def pressed_s(self) -> float | None:
+        """When it first was in Backpressure."""
+        at = self.state[0][self.state[1] == BACKPRESSURE]
+        return float(at[0]) if at.size else None
+
+    @property
+    def busy(self) -> float:
+        """The share of time in which something was going on."""
+        return float(np.mean((self.state[1] > 0) | (self.cache[1] > 0)))
+
+    @property
+    def most(self) -> float:
+        """The most bytes that were in the cache."""
+        return float(self.cache[1].max(initial=0.0))
+
+    @property
+    def near_high(self) -> bool:
+        """Whether its cache was so full that S_high belongs into the picture."""
+        return self.high is not None and self.most >= NEAR * self.high
+
+
+def along(model: Model) -> Figure | None:
+    """The figure, if a scheme whose states we can name has recorded them."""
+    scheme = next((scheme for scheme in model.schemes if scheme in STATES and _lanes(model.tracks[scheme])), None)
+    if scheme is None:
+        return None
+    lanes = _lanes(model.tracks[scheme])
+    run = model.runs[scheme][0].run
+    chosen, missing = _paths(run.get("paths") or [], lanes)
+    if not chosen:
+        return None
+    end = _end(lanes)
+    variants, options, notes = {}, {}, {}
+    for key, (title, entities) in chosen.items():
+        shown, note = _choose(entities, lanes)
+        variants[key] = variant(*_draw(scheme, shown, end))
+        options[key], notes[key] = title, note
+    note = (
+        f"{name(scheme)}: ports in the order in which data crosses them, so backpressure moves up. "
+        "Band: state; area: bytes in the cache, with dashed lines at S_high and S_low."
+    )
+    note += f" {missing} more paths are not drawn." if missing else ""
+    keys = [(state_tint(scheme, index), text) for index, (text, _) in enumerate(STATES[scheme])]
+    if _joined(lanes):
+        keys.append((state_tint(scheme, SEVERAL), "several within one point"))
+    return Figure(
+        "path", "Along a path", note, variants, "Path", options, keys=[*keys, ("ink", LOOP_TEXT)], notes=notes
+    )
+
+
+LOOP_TEXT = "thin line: slowed down by the next hop"
+
+
+def _lanes(tracks: Tracks) -> dict[str, Lane]:
+    """Ports that say what state they are in."""
+    return {entity: _lane(entity, tracks) for entity, metric in tracks if metric == "state"}
+
+
+def _lane(entity: str, tracks: Tracks) -> Lane:
+    state = tracks[entity, "state"]
+    nothing = (state[0], np.zeros_like(state[0]))
+
+    def last(metric: str) -> float | None:
+        values = tracks[entity, metric][1] if (entity, metric) in tracks else np.array([])
+        return float(values.max()) if values.size else None
+
+    return Lane(
+        entity,
+        state,
+        tracks.get((entity, "cache_bytes"), nothing),
+        tracks.get((entity, "closed_loop"), nothing),
+        last("cache_high_bytes"),
+        last("cache_low_bytes"),
+    )
+
+
+def _joined(lanes: dict[str, Lane]) -> bool:
+    """Whether points are means over several samples, so that some hold several states."""
+    return any(bool((lane.state[1] % 1 != 0).any()) for lane in lanes.values())
+
+
+def _end(lanes: dict[str, Lane]) -> float:
+    """When the last port has come to rest."""
+    curves = [curve for lane in lanes.values() for curve in (lane.state, lane.cache, lane.closed)]
+    ends = [float(times[values > 0].max()) for times, values in curves if (values > 0).any()]
+    return max(ends, default=max(float(lane.state[0].max(initial=0.0)) for lane in lanes.values()))
+
+
+def _paths(found: list[dict[str, Any]], lanes: dict[str, Lane]) -> tuple[dict[str, tuple[str, list[str]]], int]:
+    """Paths by key, with a title and their ports; and how many are left out. Those that pushed back most come first."""
+    flows: dict[tuple[str, ...], list[int]] = {}
+    for path in found:
+        flows.setdefault(tuple(path["nodes"]), []).append(int(path["flow"]))
+    entities = {nodes: [f"port:{a}>{b}" for a, b in pairwise(nodes)] for nodes in flows}
+    known = [nodes for nodes in flows if any(entity in lanes for entity in entities[nodes])]
+
+    def rank(nodes: tuple[str, ...]) -> tuple[int, float]:
+        mine = [lanes[entity] for entity in entities[nodes] if entity in lanes]
+        return -sum(lane.pressed_s is not None for lane in mine), -sum(lane.busy for lane in mine)
+
+    known.sort(key=rank)
+    chosen = {f"flow:{flows[nodes][0]}": (_title(nodes, flows[nodes]), entities[nodes]) for nodes in known[:MOST_PATHS]}
+    drawn = {entity for _, ports in chosen.values() for entity in ports}
+    pressed = {entity: lane.pressed_s for entity, lane in lanes.items() if lane.pressed_s is not None}
+    if pressed.keys() - drawn:
+        in_time = sorted(pressed, key=lambda entity: (pressed[entity], entity))
+        chosen[EVERYWHERE] = ("all ports that pushed back, the first at the top", in_time)
+    return chosen, len(known) - min(len(known), MOST_PATHS)
+
+
+def _title(nodes: tuple[str, ...], flows: list[int]) -> str:
+    shown = ", ".join(map(str, flows[:3])) + (" …" if len(flows) > 3 else "")
+    return f"{nodes[0]} → {nodes[-1]} (flow{'s' if len(flows) > 1 else ''} {shown})"
+
+
+def _choose(entities: list[str], lanes: dict[str, Lane]) -> tuple[list[Lane], str]:
+    """The ports worth a lane, in their order, and what to say about the others."""
+    known = [lanes[entity] for entity in entities if entity in lanes]
+    eventful = [lane for lane in known if lane.eventful] or known
+    busiest = sorted(eventful, key=lambda lane: -lane.busy)[:MOST_LANES]
+    shown = [lane for lane in eventful if lane in busiest]
+    left = {
+        "Nothing happened at": [lane.entity for lane in known if lane not in eventful],
+        "Less happened at": [lane.entity for lane in eventful if lane not in busiest],
+        "Without dashed lines, because S_high is far above:": [lane.entity for lane in shown if _far(lane)],
+        "Not recorded (measure.ports says how many are):": [entity for entity in entities if entity not in lanes],
+    }
+    return shown, " ".join(f"{what} {_listed(which)}." for what, which in left.items() if which)
+
+
+def _listed(entities: list[str]) -> str:
+    shown = ", ".join(label(entity) for entity in entities[:MOST_LANES])
+    return shown + (f" and {len(entities) - MOST_LANES} more" if len(entities) > MOST_LANES else "")
+
+
+def _draw(scheme: str, lanes: list[Lane], end: float) -> tuple[list[Trace], Layout]:
+    bottoms = [float(len(lanes) - 1 - index) for index in range(len(lanes))]
+    # From the bottom, because the box that lists what is hovered over begins with the last.
+    tops = _tops(lanes)
+    upwards = list(zip(lanes, bottoms, tops, strict=True))[::-1]
+    data = [trace for lane, bottom, top in upwards for trace in _areas(scheme, lane, bottom, top)]
+    data += [*_bands(scheme, lanes, bottoms), *_loops(lanes, bottoms)]
+    marks = [mark for lane, bottom, top in upwards for mark in _marks(lane, bottom, top)]
+    layout = {
+        "height": LANE_PX * len(lanes) + AXIS_PX,
+        "margin": {"l": 8, "r": 10, "t": 4, "b": 44},
+        "xaxis": {
+            "title": {"text": "time (s)"},
+            "range": [0, end * 1.01 or 1.0],
+            "unifiedhovertitle": {"text": "at %{x:.4~g} s"},
+        },
+        "yaxis": {
+            "range": [-0.04, len(lanes)],
+            "fixedrange": True,
+            "showgrid": False,
+            "tickvals": [y for y, _, _ in marks],
+            "ticktext": [text for _, text, _ in marks],
+        },
+        "hovermode": "x unified",
+        "annotations": [_name(lane, bottom) for lane, bottom in zip(lanes, bottoms, strict=True)],
+        "shapes": [_dashes(y) for y, _, threshold in marks if threshold],
+    }
+    return data, layout
+
+
+def _far(lane: Lane) -> bool:
+    return lane.most > 0 and lane.high is not None and not lane.near_high
+
+
+def _tops(lanes: list[Lane]) -> list[float]:
+    """Bytes at the top of each lane: above its own S_high, or, where caches never came near it, the same for all."""
+    common = max((lane.most for lane in lanes if not lane.near_high), default=0.0)
+    return [ROOM * max(lane.most, lane.high or 0.0) if lane.near_high else ROOM * max(common, 1.0) for lane in lanes]
+
+
+def _areas(scheme: str, lane: Lane, bottom: float, top: float) -> Iterator[Trace]:
+    """What the cache holds, over its base; the hover text of the whole lane is here."""
+    times, values = thin(*lane.cache, CACHE_POINTS)
+    states = lane.state[1][np.searchsorted(lane.state[0], times).clip(max=lane.state[0].size - 1)]
+    closed = lane.closed[1][np.searchsorted(lane.closed[0], times).clip(max=lane.closed[0].size - 1)]
+    base = {"type": "scatter", "mode": "lines", "hoverinfo": "skip", "meta": {"tint": "cache"}, "line": {"width": 1}}
+    yield base | {"x": compact(times[[0, -1]]), "y": [bottom, bottom]}
+    yield base | {
+        "x": compact(times),
+        "y": compact(bottom + AREA * values / top),
+        "fill": "tonexty",
+        "text": [
+            f"{_word(scheme, state)}, {quantity('bytes', held)}{', slowed down' if slowed > 0 else ''}"
+            for state, held, slowed in zip(states, values, closed, strict=True)
+        ],
+        "hovertemplate": f"<b>{label(lane.entity)}</b>: %{{text}}<extra></extra>",
+        "hoverinfo": "all",
+    }
+
+
+def _word(scheme: str, state: float) -> str:
+    return STATES[scheme][int(state)][0] if state % 1 == 0 and state < len(STATES[scheme]) else "several states"
+
+
+def _bands(scheme: str, lanes: list[Lane], bottoms: list[float]) -> Iterator[Trace]:
+    """One trace per state, whatever the number of lanes and of changes."""
+    for index in (*range(len(STATES[scheme])), SEVERAL):
+        xs: list[float] = []
+        ys: list[float] = []
+        for lane, bottom in zip(lanes, bottoms, strict=True):
+            within = lane.state[1] == index if index != SEVERAL else lane.state[1] % 1 != 0
+            for begin, end in _stretches(lane.state[0], within):
+                xs += [begin, end, float("nan")]
+                ys += [bottom + BAND] * 2 + [float("nan")]
+        if xs:
+            yield _strip(xs, ys, state_tint(scheme, index), BAND_PX)
+
+
+def _loops(lanes: list[Lane], bottoms: list[float]) -> Iterator[Trace]:
+    xs: list[float] = []
+    ys: list[float] = []
+    for lane, bottom in zip(lanes, bottoms, strict=True):
+        for begin, end in _stretches(lane.closed[0], lane.closed[1] > 0):
+            xs += [begin, end, float("nan")]
+            ys += [bottom + LOOP] * 2 + [float("nan")]
+    if xs:
+        yield _strip(xs, ys, "ink", LOOP_PX)
+
+
+def _strip(xs: list[float], ys: list[float], tint: str, width: int) -> Trace:
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": compact(xs),
+        "y": compact(ys),
+        "hoverinfo": "skip",
+        "line": {"width": width},
+        "meta": {"tint": tint},
+    }
+
+
+def _stretches(times: Floats, within: Any) -> Iterator[tuple[float, float]]:
+    """From when to when a condition held; a point stands for the interval that ends at its time."""
+    if not times.size:
+        return
+    edges = np.diff(np.concatenate([[0], np.asarray(within, dtype=int), [0]]))
+    starts = np.concatenate([[max(2 * times[0] - times[1], 0.0) if times.size > 1 else 0.0], times])
+    for begin, end in zip(np.flatnonzero(edges == 1), np.flatnonzero(edges == -1), strict=True):
+        yield float(starts[begin]), float(times[end - 1])
+
+
+def _marks(lane: Lane, bottom: float, top: float) -> list[tuple[float, str, bool]]:
+    """Heights with a name, and whether they are thresholds: S_high, S_low if there is room for it; else the scale."""
+    if not lane.most:
+        return []
+    if lane.high is None or not lane.near_high:
+        return [(bottom + AREA / ROOM, quantity("bytes", top / ROOM), False)]
+    high = (bottom + AREA * lane.high / top, f"S<sub>high</sub> {quantity('bytes', lane.high)}", True)
+    if lane.low is None or (lane.high - lane.low) * AREA / top < APART:
+        return [high]
+    return [high, (bottom + AREA * lane.low / top, f"S<sub>low</sub> {quantity('bytes', lane.low)}", True)]
+
+
+def _dashes(y: float) -> Layout:
+    return {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": y, "y1": y, "line": {"width": 1, "dash": "dash"}}
+
+
+def _name(lane: Lane, bottom: float) -> Layout:
+    return {
+        "text": f"<b>{label(lane.entity)}</b>",
+        "xref": "paper",
+        "x": 0,
+        "xanchor": "left",
+        "y": bottom + TITLE,
+        "yanchor": "middle",
+        "showarrow": False,
+    }
