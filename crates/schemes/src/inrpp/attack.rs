@@ -17,7 +17,7 @@ use crate::params::require;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-pub enum Behaviour {
+pub enum AttackBehaviour {
     /// Slow-downs under one made-up nonce: the victim gets one packet for each, and none for its own ACKs.
     #[default]
     SlowDown,
@@ -41,8 +41,8 @@ pub struct AttackParams {
     /// The host that the packets claim to come from, by name: the victim's receiver. Unset: the attacker's own.
     pub receiver: String,
     /// What it does.
-    pub behaviour: Behaviour,
-    /// Time from one packet to the next. Ours: 10 ms, a hundredth of what a full packet takes at 100 Mbps.
+    pub behaviour: AttackBehaviour,
+    /// Time from one packet to the next. Ours: 10 ms, which takes an attacker 74 kbps.
     pub every: Time,
     /// ACK numbers are guesses below this; zero is a number that the sender takes for an old ACK's. "The malicious nodes must somehow
     /// guess the correct sequence numbers" (§V-C) for the sender to listen; routers don't know them.
@@ -56,7 +56,7 @@ impl Default for AttackParams {
         AttackParams {
             victim: 0,
             receiver: String::new(),
-            behaviour: Behaviour::SlowDown,
+            behaviour: AttackBehaviour::SlowDown,
             every: Time::from_ms(10),
             guess: Bytes(0),
             target: String::new(),
@@ -68,7 +68,7 @@ impl Default for AttackParams {
 pub fn build(name: &str, params: AttackParams) -> crate::Built {
     require(params.every >= Time::from_us(1), "every", "at least 1 us")?;
     require(
-        params.behaviour != Behaviour::Probe || !params.target.is_empty(),
+        params.behaviour != AttackBehaviour::Probe || !params.target.is_empty(),
         "target",
         "a router's name, to probe for",
     )?;
@@ -131,7 +131,7 @@ struct Attacker {
 impl Attacker {
     /// A nonce: one for the whole attack, or a new one.
     fn nonce(&self, rng: &mut Stream) -> Nonce {
-        let fresh = matches!(self.params.behaviour, Behaviour::Spam | Behaviour::Probe);
+        let fresh = matches!(self.params.behaviour, AttackBehaviour::Spam | AttackBehaviour::Probe);
         Nonce(if fresh { 1 + below(rng, u64::from(u32::MAX)) as u32 } else { 0xbad })
     }
 
@@ -142,10 +142,10 @@ impl Attacker {
         p.ack = if self.params.guess.0 == 0 { 0 } else { below(rng, self.params.guess.0) };
         let nonce = self.nonce(rng);
         let mut option = Option4 { direction: Direction::Ack, ..Option4::default() };
-        if self.params.behaviour == Behaviour::Echo {
+        if self.params.behaviour == AttackBehaviour::Echo {
             option.far_slow = Some(nonce);
         } else {
-            let release = u16::from(self.params.behaviour != Behaviour::Hold);
+            let release = u16::from(self.params.behaviour != AttackBehaviour::Hold);
             option.slow = Some(Slow { nonce, release });
             option.nonces.add(nonce);
         }
@@ -174,7 +174,7 @@ impl Endpoint for Attacker {
             return ctx.finish();
         }
         let packet = match self.params.behaviour {
-            Behaviour::Probe => self.probe(ctx),
+            AttackBehaviour::Probe => self.probe(ctx),
             _ => self.ack(ctx.now, ctx.rng),
         };
         ctx.send(packet);
