@@ -1,18 +1,20 @@
-//! Forwarding: tagged packets go to their original next hop (§III-A), all others along shortest paths.
+//! Forwarding: tagged packets go to their original next hop (§III-A), ACKs the way that their data came, all others along shortest paths.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use midpath_core::packet::{NodeId, Packet, PacketId, PortId};
-use midpath_core::rng::mix;
 use midpath_core::roles::{Ecmp, ForwardCtx, Forwarder, NodeSpec, Route, Routes, ShortestPath};
 
+use super::back::WayBack;
 use super::detour::seconds;
+use super::header::is_ack;
 
 /// A router's forwarder.
 pub struct Detouring {
     routes: Arc<dyn Routes>,
     base: ShortestPath,
+    back: WayBack,
     ecmp: Ecmp,
     /// Ports by the router behind them; the first of parallel links.
     ports: BTreeMap<NodeId, PortId>,
@@ -34,7 +36,8 @@ impl Detouring {
         let second = routers.map(|p| (*p, seconds(node, *p))).collect();
         let routes = node.routes.clone();
         let base = ShortestPath::new(routes.clone(), node.ecmp);
-        Detouring { routes, base, ecmp: node.ecmp, ports, peers, second }
+        let back = WayBack::new(routes.clone());
+        Detouring { routes, base, back, ecmp: node.ecmp, ports, peers, second }
     }
 
     /// The port towards the original next hop of a tagged packet that came in through `from`.
@@ -46,20 +49,10 @@ impl Detouring {
         self.second.get(origin)?.get(&via).copied()
     }
 
-    /// The shortest path's next port. Among equal ones the choice is by the router behind the port, not by the port's number: so both
-    /// directions of a flow choose alike wherever two equal paths differ in one router, and ACKs come back the way the data
-    /// went (§II-A, note). Where they differ in more they may not.
-    fn next(&self, packet: &Packet, node: NodeId) -> Option<PortId> {
-        let choices = self.routes.next_ports(node, packet.dst);
-        let score = |p: &u16| {
-            let peer = self.peers[usize::from(*p)];
-            let hash = match self.ecmp {
-                Ecmp::Flow => mix(u64::from(packet.flow.0) << 32 | u64::from(peer.0)),
-                Ecmp::Packet | Ecmp::Off => 0,
-            };
-            (hash, peer, *p)
-        };
-        choices.iter().min_by_key(|p| score(p)).map(|p| PortId(*p))
+    /// Where an ACK goes if there is more than one shortest path: back the way that its data went.
+    fn back(&mut self, packet: &Packet, node: NodeId) -> Option<PortId> {
+        let several = self.ecmp == Ecmp::Flow && is_ack(packet) && self.routes.next_ports(node, packet.dst).len() > 1;
+        if several { self.back.port(packet, node) } else { None }
     }
 }
 
@@ -80,9 +73,9 @@ impl Forwarder for Detouring {
             // The original next hop, or a router that doesn't know it: from here on the packet goes by its destination.
             packet.via = u32::MAX;
         }
-        if self.ecmp == Ecmp::Packet {
-            return self.base.route(id, from, ctx);
+        match self.back(&ctx.pool[id], node) {
+            Some(port) => Route::Port(port),
+            None => self.base.route(id, from, ctx),
         }
-        self.next(&ctx.pool[id], node).map_or(Route::Unroutable, Route::Port)
     }
 }

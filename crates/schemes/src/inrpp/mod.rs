@@ -16,10 +16,12 @@
 //! | `load.rs` | equations (1) and (2) |
 //! | `detour.rs` | which detours there are, equation (3) |
 //! | `forwarder.rs` | obeying the tag of detoured packets |
+//! | `back.rs` | ACKs back the way that their data went |
 //! | `endpoint.rs` | the sender's open and closed loop |
 //! | `auth.rs` | MACs between neighbours |
 
 pub mod auth;
+pub mod back;
 pub mod cache;
 pub mod detour;
 pub mod endpoint;
