@@ -376,7 +376,7 @@ impl Net {
     }
 
     fn text(&self, params: &str, corruption: &str, more: &str) -> String {
-        let mut t = format!("scheme = \"mptcp\"\nseed = {}\nstop = \"900 s\"\n[topology]\nlinks = [\n", self.seed);
+        let mut t = format!("scheme = \"mptcp\"\nseed = {}\nstop = \"4000 s\"\n[topology]\nlinks = [\n", self.seed);
         for (i, (a, b)) in self.links().iter().enumerate() {
             let (rate, delay) = (RATES[self.rates[i % 16]], DELAYS[self.delays[i % 16]]);
             let like = format!("rate = \"{rate} Mbps\", delay = \"{delay} ms\", corruption = \"{corruption}\"");
@@ -435,7 +435,7 @@ proptest! {
             };
             writeln!(more, "[[fault]]\nat = \"{at} ms\"\n{what}").unwrap();
         }
-        let text = net.text(PARAMS[params], ["0 %", "0.1 %", "2 %", "8 %"][corruption], &more);
+        let text = net.text(PARAMS[params], ["0 %", "0.1 %", "2 %", "5 %"][corruption], &more);
         all_is_well(&run_plain(&text), &text);
     }
 

@@ -139,6 +139,14 @@ impl Receiver {
         Some(taken)
     }
 
+    /// Whether the packet is the third of an MP_JOIN's handshake: the fourth is an ACK of it, and data may come then (RFC 8684, §3.2).
+    fn confirms(&self, i: usize, packet: &Packet) -> bool {
+        let Subflow { tcp, hello, .. } = &self.subflows[i];
+        let plain = packet.flags == Flags::ACK && packet.payload == 0;
+        let fresh = tcp.state() == tcp::receiver::State::Established && tcp.report().delivered == 0 && tcp.held() == 0;
+        *hello == Hello::Join && plain && fresh
+    }
+
     /// Finishes when all is done, or asks to be woken when the first subflow needs it.
     fn settle(&mut self, ctx: &mut EndpointCtx<'_>) {
         let first = self.subflows.iter().filter(|s| !s.wishes.finished).map(|s| s.wishes.timer).min();
@@ -169,8 +177,10 @@ impl Endpoint for Receiver {
         };
         if let Some(taken) = self.take(i, packet, ctx.now) {
             self.call(i, ctx, |tcp, ctx| tcp.on_packet(packet, ctx));
+            let Subflow { tcp, wishes, .. } = &self.subflows[i];
             // The sender of what another subflow has held up until now must not wait for a delayed ACK.
-            if taken.urgent && !self.subflows[i].wishes.finished {
+            let urgent = taken.urgent && tcp.delays_ack();
+            if !wishes.finished && (urgent || self.confirms(i, packet)) {
                 self.call(i, ctx, |tcp, ctx| tcp.acknowledge_now(ctx));
             }
         }

@@ -105,9 +105,13 @@ impl Connection {
         let mut packet = *packet;
         // RFC 8684, §3.3.4: the window that is told is that of the data; no subflow has one of its own.
         packet.window = super::scheme::SUBFLOW_WINDOW;
-        let opens = packet.flags.has(Flags::SYN.with(Flags::ACK)) && self.subflows[i].is_opening();
-        if opens {
-            self.first_segment(i, ctx.now);
+        if packet.flags.has(Flags::SYN.with(Flags::ACK)) && self.subflows[i].is_opening() {
+            match self.subflows[i].joins() {
+                true => self.subflows[i].confirm_at = ctx.now.saturating_add(self.params.tcp.initial_rto),
+                false => self.first_segment(i, ctx.now),
+            }
+        } else if !packet.flags.has(Flags::SYN) {
+            self.subflows[i].confirm_at = Time::MAX;
         }
         self.show_paths(i);
         self.subflows[i].call(ctx, self.data.end(), |tcp, ctx| tcp.on_packet(&packet, ctx));
@@ -123,7 +127,7 @@ impl Connection {
             self.schedule(ctx);
         }
         let alive = || self.subflows.iter().filter(|s| s.is_alive());
-        match alive().map(|s| s.wishes.timer).min() {
+        match alive().map(Subflow::timer).min() {
             None => ctx.finish(),
             Some(first) => ctx.set_timer(first.min(self.stop_at)),
         }
@@ -155,12 +159,9 @@ impl Endpoint for Connection {
         if ctx.now >= self.stop_at {
             self.stop();
         }
-        let end = self.data.end();
-        for s in &mut self.subflows {
-            if s.is_alive() && s.wishes.timer <= ctx.now {
-                s.wishes.timer = Time::MAX;
-                s.call(ctx, end, |tcp, ctx| tcp.on_timer(ctx));
-            }
+        let (end, now) = (self.data.end(), ctx.now);
+        for s in self.subflows.iter_mut().filter(|s| s.is_alive() && s.timer() <= now) {
+            s.on_timer(ctx, end, &self.params.tcp);
         }
         self.go_on(ctx);
     }

@@ -111,11 +111,14 @@ impl Receiver {
         self.state
     }
 
-    /// Sends the ACK that is being delayed, if one is, for those who put TCP inside a scheme of their own.
+    /// Whether an ACK is being delayed.
+    pub fn delays_ack(&self) -> bool {
+        self.pending > 0
+    }
+
+    /// Acknowledges what has come, for those who put TCP inside a scheme of their own.
     pub fn acknowledge_now(&mut self, ctx: &mut EndpointCtx<'_>) {
-        if self.pending > 0 {
-            self.acknowledge(ctx);
-        }
+        self.acknowledge(ctx);
         ctx.set_timer(self.delack_at.min(self.rto_at));
     }
 

@@ -49,7 +49,7 @@ impl Connection {
     pub(super) fn schedule(&mut self, ctx: &mut EndpointCtx<'_>) {
         let mut rooms = [0; MAX_SUBFLOWS];
         for (room, s) in rooms.iter_mut().zip(&self.subflows) {
-            *room = if s.is_open() && !s.is_silent() { s.tcp.room() } else { 0 };
+            *room = if s.is_ready() { s.tcp.room() } else { 0 };
         }
         let spare = rooms;
         let mut touched = [false; MAX_SUBFLOWS];

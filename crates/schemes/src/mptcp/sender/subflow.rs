@@ -2,13 +2,14 @@
 
 use midpath_core::packet::{Flags, Packet, PortId};
 use midpath_core::ranges::RangeSet;
-use midpath_core::roles::{EndpointCtx, Wishes};
+use midpath_core::roles::{Endpoint, EndpointCtx, Wishes};
 use midpath_core::units::Time;
 
 use crate::mptcp::MAX_SUBFLOWS;
 use crate::mptcp::address::Pair;
 use crate::mptcp::coupling::Coupled;
 use crate::mptcp::header::{ACK_SIZE, Dss, Hello, Mapping, SIZE};
+use crate::tcp::TcpParams;
 use crate::tcp::sender::{Phase, Sender, State};
 
 /// A subflow's gauges: its window, and the bytes of data that it has been given.
@@ -31,6 +32,11 @@ pub struct Subflow {
     pub tcp: Sender<Coupled>,
     pub(super) wishes: Wishes,
     hello: Hello,
+    /// Of an MP_JOIN whose third packet has gone: when that is repeated, unless the fourth has come (RFC 8684, §3.2: until then it is
+    /// PRE_ESTABLISHED and carries no data). `Time::MAX` when it may carry data.
+    pub(super) confirm_at: Time,
+    /// How often the third packet has been sent again.
+    confirms: u32,
     /// Data that it has had and that others are to carry, for it has timed out or is dead.
     pub(super) lost: RangeSet,
     /// Whether `lost` has been filled since it was last heard of.
@@ -48,6 +54,8 @@ impl Subflow {
             tcp: tcp.supplied(),
             wishes: Wishes { timer: Time::MAX, finished: false },
             hello,
+            confirm_at: Time::MAX,
+            confirms: 0,
             lost: RangeSet::new(),
             given_up: false,
             spared_until: Time::ZERO,
@@ -63,9 +71,21 @@ impl Subflow {
     pub fn is_opening(&self) -> bool {
         self.is_alive() && self.tcp.state() == State::SynSent
     }
-    /// Whether it carries data.
+    /// Whether its handshake is complete, at least for TCP.
     pub fn is_open(&self) -> bool {
         self.is_alive() && self.tcp.state() == State::Open
+    }
+    /// Whether it is given data.
+    pub(super) fn is_ready(&self) -> bool {
+        self.is_open() && self.confirm_at == Time::MAX && !self.is_silent()
+    }
+    /// Whether it joins a connection that is there.
+    pub(super) fn joins(&self) -> bool {
+        self.hello == Hello::Join
+    }
+    /// When it wants to be called.
+    pub(super) fn timer(&self) -> Time {
+        self.wishes.timer.min(self.confirm_at)
     }
     /// Whether it has timed out and not been heard of since.
     pub fn is_silent(&self) -> bool {
@@ -107,9 +127,29 @@ impl Subflow {
         );
     }
 
+    /// Its time has come: the TCP's timer, or the fourth packet of its handshake is missing.
+    pub(super) fn on_timer(&mut self, ctx: &mut EndpointCtx<'_>, end: u64, tcp: &TcpParams) {
+        if ctx.now >= self.wishes.timer {
+            self.wishes.timer = Time::MAX;
+            self.call(ctx, end, |tcp, ctx| tcp.on_timer(ctx));
+        }
+        if ctx.now < self.confirm_at {
+            return;
+        }
+        self.confirms += 1;
+        self.confirm_at = Time::MAX;
+        if self.is_open() && self.confirms > tcp.syn_retries {
+            self.call(ctx, end, |tcp, ctx| tcp.abort(ctx));
+        } else if self.is_open() {
+            self.confirm_at = ctx.now.saturating_add(Time(tcp.initial_rto.0 << self.confirms.min(6)).min(tcp.max_rto));
+            self.call(ctx, end, |tcp, ctx| tcp.acknowledge_again(ctx));
+        }
+    }
+
     /// Ends it without a word: its handshake has come to nothing, or nobody is there to listen.
     pub(super) fn bury(&mut self) {
         self.wishes = Wishes { timer: Time::MAX, finished: true };
+        self.confirm_at = Time::MAX;
     }
 
     pub(super) fn gauges(&self, names: (&'static str, &'static str), out: &mut Vec<(&'static str, f64)>) {

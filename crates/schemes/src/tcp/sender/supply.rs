@@ -95,6 +95,12 @@ impl<C: CongestionController> Sender<C> {
         }
     }
 
+    /// Sends a pure ACK, whatever else is or is not to be sent.
+    pub fn acknowledge_again(&mut self, ctx: &mut EndpointCtx<'_>) {
+        self.acknowledge(ctx);
+        self.arm(ctx);
+    }
+
     /// Gives up at once and tells the peer.
     pub fn abort(&mut self, ctx: &mut EndpointCtx<'_>) {
         self.give_up(ctx);
