@@ -167,6 +167,8 @@ mod tests {
         documented(page, &fcp::params::GroupParams::default(), &[]);
         documented(page, &fcp::params::NetworkParams::default(), &[]);
         documented(include_str!("../../../docs/schemes/inrpp.md"), &inrpp::Params::default(), &[]);
+        let shared = [&shared[..], &["delayed_ack"]].concat();
+        documented(include_str!("../../../docs/schemes/mptcp.md"), &mptcp::MptcpParams::default(), &shared);
     }
 
     fn own_keys(params: &impl serde::Serialize) -> Vec<String> {

@@ -90,6 +90,9 @@ impl Connection {
         if self.params.coupling == Coupling::Uncoupled || self.subflows.len() < 2 {
             return;
         }
+        if self.subflows[i].tcp.window().in_slow_start() {
+            return; // RFC 6356, §3: slow start is not coupled
+        }
         let (mut paths, mut me, mut count) = (Paths::default(), None, 0);
         for (j, s) in self.subflows.iter().enumerate().filter(|(_, s)| s.is_open()) {
             let between = s.tcp.control().between_losses() as f64;

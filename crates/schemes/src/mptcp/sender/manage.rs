@@ -25,6 +25,10 @@ impl Connection {
     /// Opens as many subflows as there are to be, once the first is there (RFC 8684, §3.2). Ours: also when a SYN has gone
     /// unanswered, so that a dead path does not keep the connection from starting.
     pub(super) fn open_more(&mut self, ctx: &mut EndpointCtx<'_>) {
+        let mine = address::count(ctx.links.len());
+        if self.subflows.len() >= usize::from(mine) * usize::from(self.addresses) {
+            return;
+        }
         let most = self.params.subflows.map_or(MAX_SUBFLOWS, usize::from);
         let alive = self.subflows.iter().filter(|s| s.is_alive()).count();
         if alive >= most || self.subflows.len() >= MAX_SUBFLOWS || ctx.now >= self.stop_at {
@@ -33,7 +37,7 @@ impl Connection {
         if !self.subflows.iter().any(|s| !s.is_opening() || s.is_silent()) {
             return;
         }
-        let all = address::pairs(address::count(ctx.links.len()), self.addresses);
+        let all = address::pairs(mine, self.addresses);
         let unused = all.filter(|p| self.subflows.iter().all(|s| s.pair != *p));
         let wanted: Vec<Pair> = unused.take((most - alive).min(MAX_SUBFLOWS - self.subflows.len())).collect();
         wanted.into_iter().for_each(|pair| self.open(pair, ctx));
