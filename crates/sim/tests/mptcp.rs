@@ -44,11 +44,11 @@ fn flow(from: &str, to: &str, more: &str) -> String {
     format!("[[flow]]\nfrom = \"{from}\"\nto = \"{to}\"\n{more}\n")
 }
 
-/// A scenario: seconds, network, parameters of MPTCP, flows and further tables.
+/// A scenario: seconds, network, parameters of MPTCP, flows and further tables. Without ECMP the first subflow takes the first of equal paths.
 fn scenario(stop: f64, network: &str, params: &str, rest: &str) -> String {
     let series = "[measure]\nseries = true\ninterval = \"100 ms\"\npoints = 4000\n";
     format!(
-        "scheme = \"mptcp\"\nstop = \"{stop} s\"\n{network}[queue]\nlimit = \"100 packets\"\n[schemes.mptcp]\n{params}\n{rest}{series}"
+        "scheme = \"mptcp\"\nstop = \"{stop} s\"\n{network}[routing]\necmp = \"off\"\n[queue]\nlimit = \"100 packets\"\n[schemes.mptcp]\n{params}\n{rest}{series}"
     )
 }
 

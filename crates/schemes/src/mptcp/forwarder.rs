@@ -3,9 +3,9 @@
 //! Packets of other schemes go along shortest paths to their host, as ever.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
-use midpath_core::packet::{Header, NodeId, Packet, PacketId, PortId};
+use midpath_core::packet::{FlowId, HOP_LIMIT, Header, NodeId, Packet, PacketId, PortId};
 use midpath_core::rng::below;
 use midpath_core::roles::{Ecmp, ForwardCtx, Forwarder, LinkInfo, Map, NodeSpec, Route, Routes, ShortestPath};
 
@@ -15,50 +15,56 @@ use super::header::Dss;
 /// Where an address is: the router, and its port that leads there.
 type Attachment = (NodeId, PortId);
 
-/// Where each multihomed host's addresses are, of all nodes that have a way to each other. As large as the network, whatever packets say.
+/// A node as all forwarders know it.
+#[derive(Debug, Clone, Default)]
+struct Known {
+    /// The node behind each port.
+    peers: Box<[NodeId]>,
+    /// Of a multihomed host, where its addresses are.
+    addresses: Box<[Attachment]>,
+}
+
+/// All nodes that have a way to each other, by number. As large as the network, whatever packets say.
 #[derive(Debug, Default)]
-struct Attachments(Vec<Option<Box<[Attachment]>>>);
+struct Attachments(Vec<Option<Known>>);
 
 impl Attachments {
     /// Walks the map from `start`.
     fn walk(map: &dyn Map, start: NodeId) -> Attachments {
         let mut found = Attachments::default();
         let mut queue = VecDeque::from([start]);
-        found.note(start, None);
         while let Some(node) = queue.pop_front() {
+            if found.knows(node) {
+                continue;
+            }
             let links = map.links(node);
-            if map.is_host(node) && links.len() > 1 {
-                found.note(node, Some(attachments(map, node, &links)));
-            }
-            for link in links {
-                if found.note(link.peer, None) {
-                    queue.push_back(link.peer);
-                }
-            }
+            queue.extend(links.iter().map(|l| l.peer).filter(|p| !found.knows(*p)));
+            let multihomed = map.is_host(node) && links.len() > 1;
+            let addresses = if multihomed { attachments(map, node, &links) } else { Box::default() };
+            found.note(node, Known { peers: links.iter().map(|l| l.peer).collect(), addresses });
         }
         found
     }
 
-    /// Whether the node is new; its addresses if they are known.
-    fn note(&mut self, node: NodeId, at: Option<Box<[Attachment]>>) -> bool {
+    fn note(&mut self, node: NodeId, known: Known) {
         let n = node.0 as usize;
         if self.0.len() <= n {
             self.0.resize_with(n + 1, || None);
         }
-        let new = self.0[n].is_none();
-        if new || at.is_some() {
-            self.0[n] = Some(at.unwrap_or_default());
-        }
-        new
+        self.0[n] = Some(known);
+    }
+
+    fn get(&self, node: NodeId) -> Option<&Known> {
+        self.0.get(node.0 as usize)?.as_ref()
     }
 
     fn knows(&self, node: NodeId) -> bool {
-        self.0.get(node.0 as usize).is_some_and(Option::is_some)
+        self.get(node).is_some()
     }
 
     #[inline]
     fn find(&self, node: NodeId, address: PortId) -> Option<Attachment> {
-        self.0.get(node.0 as usize)?.as_ref()?.get(usize::from(address.0)).copied()
+        self.get(node)?.addresses.get(usize::from(address.0)).copied()
     }
 }
 
@@ -75,19 +81,55 @@ fn attachments(map: &dyn Map, host: NodeId, links: &[LinkInfo]) -> Box<[Attachme
 }
 
 /// What the forwarders of one network share.
-#[derive(Debug, Default)]
-pub struct Network(Mutex<Vec<Arc<Attachments>>>);
+#[derive(Default)]
+pub struct Network {
+    parts: Mutex<Vec<Arc<Attachments>>>,
+    routing: OnceLock<(Arc<dyn Routes>, Ecmp)>,
+}
 
 impl Network {
     /// The part of the network that this node is in.
     fn around(&self, node: &NodeSpec<'_>) -> Arc<Attachments> {
-        let mut parts = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let _ = self.routing.set((node.routes.clone(), node.ecmp));
+        let mut parts = self.parts.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some(part) = parts.iter().find(|p| p.knows(node.node)) {
             return part.clone();
         }
         let part = Arc::new(Attachments::walk(node.map, node.node));
         parts.push(part.clone());
         part
+    }
+
+    /// The pair of addresses that the shortest path connects, the one that a flow of another scheme would take where there are several:
+    /// where the first subflow goes. Between the first ports as long as no forwarder has been made.
+    pub fn first_pair(&self, flow: FlowId, src: NodeId, dst: NodeId) -> Pair {
+        self.shortest(flow, src, dst).unwrap_or(Pair::new(0, 0))
+    }
+
+    fn shortest(&self, flow: FlowId, src: NodeId, dst: NodeId) -> Option<Pair> {
+        let (routes, ecmp) = self.routing.get()?;
+        let part = {
+            let parts = self.parts.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            parts.iter().find(|p| p.knows(src))?.clone()
+        };
+        let (mut node, mut source) = (src, None);
+        for _ in 0..HOP_LIMIT {
+            let choices = Some(routes.next_ports(node, dst)).filter(|c| !c.is_empty())?;
+            let port = match ecmp {
+                Ecmp::Flow => ShortestPath::pick(choices, flow.0, dst, node),
+                Ecmp::Packet | Ecmp::Off => choices[0],
+            };
+            let source = *source.get_or_insert(port);
+            let next = *part.get(node)?.peers.get(usize::from(port))?;
+            if next == dst {
+                let addresses = &part.get(dst)?.addresses;
+                let at = addresses.iter().position(|a| *a == (node, PortId(port))).unwrap_or(0);
+                let named = usize::from(source) < MAX_ADDRESSES;
+                return named.then(|| Pair::new(source as u8, at as u8));
+            }
+            node = next;
+        }
+        None
     }
 }
 

@@ -42,7 +42,8 @@ impl Scheme for Mptcp {
         Some(Box::new(ByAddress::new(&self.network, node)))
     }
     fn active(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
-        Box::new(Connection::new(flow, &self.params, self.subflows.clone()))
+        let first = self.network.first_pair(flow.id, flow.src, flow.dst);
+        Box::new(Connection::new(flow, &self.params, self.subflows.clone(), first))
     }
     fn passive(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
         Box::new(Receiver::new(flow, &self.params, self.subflows.clone()))

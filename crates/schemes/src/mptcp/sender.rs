@@ -29,6 +29,7 @@ pub struct Connection {
     flow: FlowSpec,
     params: MptcpParams,
     scheme: Arc<Subflows>,
+    first: Pair,
     /// In the order in which they were opened; the dead stay.
     subflows: Vec<Subflow>,
     data: Outgoing,
@@ -45,11 +46,13 @@ pub struct Connection {
 }
 
 impl Connection {
-    pub(super) fn new(flow: &FlowSpec, params: &MptcpParams, scheme: Arc<Subflows>) -> Connection {
+    /// A connection whose first subflow is between these addresses.
+    pub(super) fn new(flow: &FlowSpec, params: &MptcpParams, scheme: Arc<Subflows>, first: Pair) -> Connection {
         Connection {
             flow: *flow,
             params: *params,
             scheme,
+            first,
             subflows: Vec::with_capacity(1),
             data: Outgoing::new(flow.size.map(|s| s.0)),
             addresses: 1,
@@ -142,7 +145,7 @@ impl Endpoint for Connection {
         if ctx.now >= self.stop_at {
             return ctx.finish();
         }
-        self.open(Pair::new(0, 0), ctx);
+        self.open(self.first, ctx);
         self.go_on(ctx);
     }
 

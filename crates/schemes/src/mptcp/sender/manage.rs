@@ -37,10 +37,22 @@ impl Connection {
         if !self.subflows.iter().any(|s| !s.is_opening() || s.is_silent()) {
             return;
         }
-        let all = address::pairs(mine, self.addresses);
-        let unused = all.filter(|p| self.subflows.iter().all(|s| s.pair != *p));
-        let wanted: Vec<Pair> = unused.take((most - alive).min(MAX_SUBFLOWS - self.subflows.len())).collect();
-        wanted.into_iter().for_each(|pair| self.open(pair, ctx));
+        for _ in 0..(most - alive).min(MAX_SUBFLOWS - self.subflows.len()) {
+            let Some(pair) = self.next_pair(mine) else { return };
+            self.open(pair, ctx);
+        }
+    }
+
+    /// The pair that shares the fewest addresses with those that there are: so few subflows share few links. Ours.
+    fn next_pair(&self, mine: u8) -> Option<Pair> {
+        let unused = address::pairs(mine, self.addresses).filter(|p| self.subflows.iter().all(|s| s.pair != *p));
+        let shared = |p: &Pair| {
+            let each = |s: &Subflow| {
+                usize::from(s.pair.source() == p.source()) + usize::from(s.pair.destination() == p.destination())
+            };
+            self.subflows.iter().map(each).sum::<usize>()
+        };
+        unused.min_by_key(shared)
     }
 
     /// RFC 8684, §3.3.6: what a subflow that has timed out or died has outstanding is to go out on another. When it is heard of again,

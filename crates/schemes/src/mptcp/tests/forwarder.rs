@@ -118,3 +118,24 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_first_subflow_takes_the_shortest_path() {
+    use crate::mptcp::address::Pair;
+    use crate::mptcp::forwarder::{ByAddress, Network};
+    let network = Network::default();
+    let (g, h) = (NodeId(6), NodeId(5));
+    assert_eq!(network.first_pair(FlowId(1), g, h), Pair::new(0, 0), "nothing is known yet");
+    let routes: Arc<dyn Routes> = Arc::new(World);
+    let links = World.links(NodeId(1));
+    let spec = NodeSpec { node: NodeId(1), links: &links, map: &World, routes: &routes, ecmp: Ecmp::Flow };
+    let _ = ByAddress::new(&network, &spec);
+    // From g there are three ways of equal length, one to each address: different flows begin differently.
+    let mut ends: Vec<Pair> = (0..200).map(|flow| network.first_pair(FlowId(flow), g, h)).collect();
+    ends.sort();
+    ends.dedup();
+    assert_eq!(ends, [Pair::new(0, 0), Pair::new(0, 1), Pair::new(0, 2)]);
+    // Hosts that aren't there have no way.
+    assert_eq!(network.first_pair(FlowId(1), g, NodeId(3)), Pair::new(0, 0));
+    assert_eq!(network.first_pair(FlowId(1), NodeId(u32::MAX), h), Pair::new(0, 0));
+}

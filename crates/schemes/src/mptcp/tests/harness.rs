@@ -12,6 +12,7 @@ use midpath_core::roles::{Drop, Ecmp, Endpoint, EndpointCtx, FlowReport, FlowSpe
 use midpath_core::units::{Bytes, Rate, Time};
 
 use crate::mptcp::MptcpParams;
+use crate::mptcp::address::Pair;
 use crate::mptcp::coupling::CoupledConfig;
 use crate::mptcp::header::Dss;
 use crate::mptcp::receiver::Receiver;
@@ -185,7 +186,7 @@ impl Lab {
         let (id, size) = (FLOW, setup.size.map(Bytes));
         let [src, dst] = HOSTS;
         let flow = FlowSpec { id, src, dst, size, stop: setup.stop, rate: None, mtu: 1500, group: 0, weight: 1.0 };
-        let sender = Arc::new(Mutex::new(Connection::new(&flow, &params, scheme.clone())));
+        let sender = Arc::new(Mutex::new(Connection::new(&flow, &params, scheme.clone(), Pair::new(0, 0))));
         let receiver = Arc::new(Mutex::new(Receiver::new(&flow, &params, scheme)));
         let flows = Arc::new(Ends(sender.clone(), receiver.clone()));
         let node = |i: usize| {
