@@ -7,7 +7,7 @@ use midpath_core::roles::Scheme;
 use midpath_core::spec::SpecError;
 use serde_json::Value;
 
-use crate::{fcp, inrpp, rcp, tcp, udp, xcp};
+use crate::{fcp, inrpp, mptcp, rcp, tcp, udp, xcp};
 
 /// A scheme, or which parameter is wrong.
 pub type Built = Result<Arc<dyn Scheme>, SpecError>;
@@ -39,6 +39,7 @@ impl Catalogue {
             .with_params::<fcp::FcpParams>("fcp", fcp::build)
             .with_params::<rcp::RcpParams>("rcp", tcp::build)
             .with_params::<inrpp::Params>("inrpp", inrpp::build)
+            .with_params::<mptcp::MptcpParams>("mptcp", mptcp::build)
             .with_params::<xcp::XcpParams>("xcp", tcp::build)
             .with_params::<udp::UdpParams>("udp", udp::build)
     }
@@ -104,7 +105,7 @@ mod tests {
         let catalogue = Catalogue::standard();
         assert_eq!(
             catalogue.names().collect::<Vec<_>>(),
-            ["cubic", "dctcp", "fcp", "fixed-window", "inrpp", "newreno", "rcp", "udp", "xcp"]
+            ["cubic", "dctcp", "fcp", "fixed-window", "inrpp", "mptcp", "newreno", "rcp", "udp", "xcp"]
         );
         for name in catalogue.names() {
             for params in [json!(null), json!({})] {
@@ -166,6 +167,8 @@ mod tests {
         documented(page, &fcp::params::GroupParams::default(), &[]);
         documented(page, &fcp::params::NetworkParams::default(), &[]);
         documented(include_str!("../../../docs/schemes/inrpp.md"), &inrpp::Params::default(), &[]);
+        let shared = [&shared[..], &["delayed_ack"]].concat();
+        documented(include_str!("../../../docs/schemes/mptcp.md"), &mptcp::MptcpParams::default(), &shared);
     }
 
     fn own_keys(params: &impl serde::Serialize) -> Vec<String> {
