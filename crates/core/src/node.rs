@@ -367,6 +367,8 @@ impl Node {
         driver.dropped(None, packet, Drop::Undeliverable);
         if packet.kind == Kind::Segment && !packet.flags.has(Flags::RST) && packet.src != self.id {
             let mut reset = Packet::new(packet.flow, self.id, packet.src, RESET_SIZE);
+            // Between the same two addresses of multihomed hosts (MPTCP): the way back has their ports swapped.
+            reset.path = packet.path.rotate_left(4);
             // The number that the sender expects next, if it has said so; else what it has sent is acknowledged.
             if packet.flags.has(Flags::ACK) {
                 (reset.flags, reset.seq) = (Flags::RST, packet.ack);

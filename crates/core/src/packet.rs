@@ -156,7 +156,7 @@ pub struct Packet {
     pub sack: [SackBlock; MAX_SACK],
     /// How many SACK blocks count.
     pub sack_len: u8,
-    /// The subflow or path it belongs to (MPTCP, MIRCC), 0 otherwise.
+    /// The subflow or path it belongs to (MPTCP: the source's port in the upper half, the destination's in the lower; MIRCC), 0 otherwise.
     pub path: u8,
     /// The original next hop of a detoured packet (INRPP §III-A); `u32::MAX` when it isn't detoured.
     pub via: u32,

@@ -8,7 +8,7 @@ mod endpoint;
 mod forwarder;
 mod port;
 
-pub use endpoint::{Endpoint, EndpointCtx, FlowReport, Shared};
+pub use endpoint::{Endpoint, EndpointCtx, FlowReport, Shared, Wishes};
 pub use forwarder::{Ecmp, ForwardCtx, Forwarder, Route, Routes, ShortestPath};
 pub use port::{Action, Admission, AdmitCtx, Backlog, Board, Drop, Inbound, LinkInfo, Port, PortCtx, Verdict};
 

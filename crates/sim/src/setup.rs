@@ -67,12 +67,35 @@ fn link_info(topology: &Topology, n: usize, port: usize) -> LinkInfo {
 }
 
 /// The topology's routes as nodes ask for them.
-pub struct TableRoutes(pub Routes);
+pub struct TableRoutes {
+    /// Equal-cost ports between any two nodes.
+    pub table: Routes,
+    /// The node behind each port, of one node after the other.
+    peers: Vec<u32>,
+    /// Where a node's ports begin there, and after the last node where all end.
+    first: Vec<u32>,
+}
+
+impl TableRoutes {
+    fn new(topology: &Topology, table: Routes) -> TableRoutes {
+        let (mut peers, mut first) = (Vec::new(), vec![0]);
+        for n in 0..topology.nodes().len() {
+            peers.extend(topology.ports(n).iter().map(|p| p.peer));
+            first.push(peers.len() as u32);
+        }
+        TableRoutes { table, peers, first }
+    }
+}
 
 impl RoutesTrait for TableRoutes {
     #[inline]
     fn next_ports(&self, node: NodeId, dst: NodeId) -> &[u16] {
-        self.0.next_ports(node.0 as usize, dst.0 as usize)
+        self.table.next_ports(node.0 as usize, dst.0 as usize)
+    }
+    fn peer(&self, node: NodeId, port: u16) -> Option<NodeId> {
+        let n = node.0 as usize;
+        let (from, to) = (*self.first.get(n)? as usize, *self.first.get(n + 1)? as usize);
+        self.peers[from..to].get(usize::from(port)).map(|p| NodeId(*p))
     }
 }
 
@@ -88,7 +111,7 @@ impl Setup {
         let queues = Queues::new(&scenario)?;
         queues.check_links(&topology)?;
         let faults = FaultPlan::new(&scenario.fault, &topology)?;
-        let routes = Arc::new(TableRoutes(Routes::compute(&topology, scenario.routing.metric)));
+        let routes = Arc::new(TableRoutes::new(&topology, Routes::compute(&topology, scenario.routing.metric)));
         let flows = flows::generate(&scenario, base, &topology, &routes, &schemes)?;
         let groups = Groups::of(&flows);
         schemes.bind(&names::RunNames { topology: &topology, groups: &groups })?;

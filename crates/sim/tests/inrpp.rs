@@ -392,3 +392,27 @@ fn tcp_keeps_its_half_beside_inrpp() {
     assert!((4.0e6..5.5e6).contains(&tcp), "half of the bottleneck: {tcp}");
     assert!((13.0e6..15.0e6).contains(&inrpp), "the other half and the detour: {inrpp}");
 }
+
+/// Links whose two directions were not both used, in runs of one flow each over a fat-tree with four ways between most pairs.
+fn one_way_links(scheme: &str) -> usize {
+    let mut odd = 0;
+    for (i, to) in (4..16).enumerate() {
+        let text = format!(
+            "scheme = \"{scheme}\"\nseed = {i}\nstop = \"5 s\"\n[topology]\ngenerate = \"fat-tree\"\nk = 4\nlink = {{ rate = \"10 Mbps\", delay = \"1 ms\" }}\n\
+             [[flow]]\nfrom = \"h{i}\"\nto = \"h{}\"\nsize = \"100 kB\"\n",
+            (i + to) % 16
+        );
+        let out = run_plain(&text);
+        let (nodes, peers) = (texts(&out, "ports", "node"), texts(&out, "ports", "peer"));
+        let packets = out.table("ports").unwrap().u64("packets").to_vec();
+        let used: Vec<_> = (0..nodes.len()).filter(|r| packets[*r] > 0).map(|r| (&nodes[r], &peers[r])).collect();
+        odd += used.iter().filter(|(a, b)| !used.contains(&(*b, *a))).count();
+    }
+    odd
+}
+
+#[test]
+fn acks_come_back_the_way_their_data_went() {
+    assert_eq!(one_way_links("inrpp"), 0);
+    assert!(one_way_links("newreno") > 0, "others' ACKs choose for themselves, else this shows nothing");
+}

@@ -4,6 +4,8 @@
 
 #[path = "parsers/entries.rs"]
 mod entries;
+#[path = "parsers/peers.rs"]
+mod peers;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -182,6 +184,38 @@ fn paid() -> Vec<Vec<u8>> {
         chunk
     };
     vec![(0..100).flat_map(one).collect(), (0..3).flat_map(one).collect()]
+}
+
+/// A connection's SYN, its answer, and data and ACKs in order, as [`peers::mptcp`] reads them.
+fn subflows() -> Vec<Vec<u8>> {
+    let one = |n: u8| {
+        let mut chunk = vec![0; 100];
+        let (to, flags) = match n {
+            0 => (1, Flags::SYN),
+            1 => (0, Flags::SYN.with(Flags::ACK)),
+            _ => (n & 1, Flags::ACK),
+        };
+        (chunk[0], chunk[1], chunk[6], chunk[8], chunk[9]) = (to, 5, flags.0, 2, if n < 2 { 3 } else { to });
+        let at = u16::from(n.saturating_sub(2)) / 2 * 100;
+        let (payload, seq, ack) = if n < 2 {
+            (0, 0, 0)
+        } else if to == 1 {
+            (100, at, 0)
+        } else {
+            (0, 0, at)
+        };
+        chunk[4..6].copy_from_slice(&u16::to_be_bytes(payload));
+        chunk[10..12].copy_from_slice(&seq.to_be_bytes());
+        chunk[12..14].copy_from_slice(&ack.to_be_bytes());
+        chunk[14..16].copy_from_slice(&1000u16.to_be_bytes());
+        // The option: data ACK, data number, subflow's number, length.
+        chunk[38..40].copy_from_slice(&ack.to_be_bytes());
+        chunk[46..48].copy_from_slice(&seq.to_be_bytes());
+        chunk[50..52].copy_from_slice(&seq.to_be_bytes());
+        chunk[52..54].copy_from_slice(&payload.to_be_bytes());
+        chunk
+    };
+    vec![(0..60).flat_map(one).collect(), (0..6).flat_map(one).collect()]
 }
 
 /// Texts that mean something somewhere: an edit may put one in.
@@ -367,6 +401,11 @@ proptest! {
     #[test]
     fn headers_are_read_or_refused(bytes in mutated(paid())) {
         soon(&bytes, entries::headers);
+    }
+
+    #[test]
+    fn an_mptcp_survives_its_peers(bytes in mutated(subflows())) {
+        soon(&bytes, peers::mptcp);
     }
 
     #[test]

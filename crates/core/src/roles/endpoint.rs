@@ -21,7 +21,7 @@ pub trait Endpoint: Send {
     fn measured(&self) -> bool {
         true
     }
-    /// Numbers of the active end to plot over time besides those of the report (a budget, a price), with their names.
+    /// Numbers to plot over time besides those of the report (a budget, a price, a buffer), with their names. The flow's two ends use different names.
     fn gauges(&self, _out: &mut Vec<(&'static str, f64)>) {}
 }
 
@@ -95,6 +95,15 @@ impl Shared {
     }
 }
 
+/// What an endpoint that lives inside another one has asked for so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wishes {
+    /// When it wants to be woken; `Time::MAX` for not at all.
+    pub timer: Time,
+    /// Whether it needs no more calls.
+    pub finished: bool,
+}
+
 /// What an endpoint may reach during a call.
 pub struct EndpointCtx<'a> {
     /// The time of this call.
@@ -145,5 +154,33 @@ impl EndpointCtx<'_> {
     /// Says that this endpoint needs no more calls; it is removed after this one.
     pub fn finish(&mut self) {
         *self.finished = true;
+    }
+    /// Calls an endpoint that lives inside this one. What it asks for is written to `wishes` in place of being carried
+    /// out. Each packet that it has sent then passes `each`, with what the call returned: it may change the packet, and
+    /// says through which port that leaves.
+    pub fn inside<R>(
+        &mut self,
+        wishes: &mut Wishes,
+        call: impl FnOnce(&mut EndpointCtx<'_>) -> R,
+        mut each: impl FnMut(&R, &mut Packet) -> Option<PortId>,
+    ) -> R {
+        let first = self.out.len();
+        let result = call(&mut EndpointCtx {
+            now: self.now,
+            node: self.node,
+            flow: self.flow,
+            rng: self.rng,
+            shared: self.shared,
+            links: self.links,
+            pool: self.pool,
+            out: self.out,
+            pokes: self.pokes,
+            timer: &mut wishes.timer,
+            finished: &mut wishes.finished,
+        });
+        for (port, id) in &mut self.out[first..] {
+            *port = each(&result, &mut self.pool[*id]);
+        }
+        result
     }
 }

@@ -59,6 +59,10 @@ pub struct ForwardCtx<'a> {
 pub trait Routes: Send + Sync {
     /// The equal-cost ports at `node` towards `dst`, in a fixed order. Empty when there is no way.
     fn next_ports(&self, node: NodeId, dst: NodeId) -> &[u16];
+    /// The node behind a port of any node; `None` where the routes don't tell.
+    fn peer(&self, _node: NodeId, _port: u16) -> Option<NodeId> {
+        None
+    }
 }
 
 /// How equal-cost paths are used.

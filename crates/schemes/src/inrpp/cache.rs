@@ -224,7 +224,8 @@ impl Cache {
     /// The next packet that may take a detour: one of INRPP's that isn't on one already (§V-A: TCP's flows use no detours). It
     /// counts against its flow's turn on the main link, so that flows drain at the same rate whichever way their packets go.
     pub fn pop_for_detour(&mut self, pool: &Pool) -> Option<PacketId> {
-        self.pop_if(INRPP, pool, |p| p.via == u32::MAX)
+        // ACKs stay on the way of their data, for they carry what interfaces there have to say.
+        self.pop_if(INRPP, pool, |p| p.via == u32::MAX && p.payload > 0)
     }
 
     /// Deficit round robin over a partition's lanes whose head `may` go.

@@ -1,4 +1,4 @@
-//! Forwarding: tagged packets go to their original next hop (§III-A), all others along shortest paths.
+//! Forwarding: tagged packets go to their original next hop (§III-A), ACKs the way that their data came, all others along shortest paths.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,13 +6,15 @@ use std::sync::Arc;
 use midpath_core::packet::{NodeId, Packet, PacketId, PortId};
 use midpath_core::roles::{Ecmp, ForwardCtx, Forwarder, NodeSpec, Route, Routes, ShortestPath};
 
+use super::back::WayBack;
 use super::detour::seconds;
-use super::overlay::choose;
+use super::header::is_ack;
 
 /// A router's forwarder.
 pub struct Detouring {
     routes: Arc<dyn Routes>,
     base: ShortestPath,
+    back: WayBack,
     ecmp: Ecmp,
     /// Ports by the router behind them; the first of parallel links.
     ports: BTreeMap<NodeId, PortId>,
@@ -34,16 +36,8 @@ impl Detouring {
         let second = routers.map(|p| (*p, seconds(node, *p))).collect();
         let routes = node.routes.clone();
         let base = ShortestPath::new(routes.clone(), node.ecmp);
-        Detouring { routes, base, ecmp: node.ecmp, ports, peers, second }
-    }
-
-    /// For a router that doesn't speak INRPP: it knows no tags, and chooses among equal paths as all others do, so that both directions
-    /// of a flow still meet the same routers.
-    pub fn plain(node: &NodeSpec<'_>) -> Detouring {
-        let peers = node.links.iter().map(|l| l.peer).collect();
-        let routes = node.routes.clone();
-        let base = ShortestPath::new(routes.clone(), node.ecmp);
-        Detouring { routes, base, ecmp: node.ecmp, ports: BTreeMap::new(), peers, second: BTreeMap::new() }
+        let back = WayBack::new(routes.clone());
+        Detouring { routes, base, back, ecmp: node.ecmp, ports, peers, second }
     }
 
     /// The port towards the original next hop of a tagged packet that came in through `from`.
@@ -55,9 +49,10 @@ impl Detouring {
         self.second.get(origin)?.get(&via).copied()
     }
 
-    /// The shortest path's next port.
-    fn next(&self, packet: &Packet, node: NodeId) -> Option<PortId> {
-        choose(self.routes.next_ports(node, packet.dst), &self.peers, packet.flow, self.ecmp)
+    /// Where an ACK goes if there is more than one shortest path: back the way that its data went.
+    fn back(&mut self, packet: &Packet, node: NodeId) -> Option<PortId> {
+        let several = self.ecmp == Ecmp::Flow && is_ack(packet) && self.routes.next_ports(node, packet.dst).len() > 1;
+        if several { self.back.port(packet, node) } else { None }
     }
 }
 
@@ -78,9 +73,9 @@ impl Forwarder for Detouring {
             // The original next hop, or a router that doesn't know it: from here on the packet goes by its destination.
             packet.via = u32::MAX;
         }
-        if self.ecmp == Ecmp::Packet {
-            return self.base.route(id, from, ctx);
+        match self.back(&ctx.pool[id], node) {
+            Some(port) => Route::Port(port),
+            None => self.base.route(id, from, ctx),
         }
-        self.next(&ctx.pool[id], node).map_or(Route::Unroutable, Route::Port)
     }
 }

@@ -16,6 +16,7 @@
 //! | `load.rs` | equations (1) and (2) |
 //! | `detour.rs` | which detours there are, equation (3) |
 //! | `forwarder.rs` | obeying the tag of detoured packets |
+//! | `back.rs` | ACKs back the way that their data went |
 //! | `endpoint.rs` | the sender's open and closed loop |
 //! | `auth.rs` | MACs between neighbours |
 //! | `border.rs` | plain TCP carried through, and its windows |
@@ -25,6 +26,7 @@
 
 pub mod attack;
 pub mod auth;
+pub mod back;
 pub mod border;
 pub mod cache;
 pub mod detour;
@@ -132,12 +134,10 @@ impl Scheme for Inrpp {
         Discipline::Held(Box::new(InrppPort::new(self.config.clone(), spec, around)))
     }
     fn forwarder(&self, node: &NodeSpec<'_>) -> Option<Box<dyn Forwarder>> {
-        // A host has nothing to choose and forwards nothing.
-        if node.map.is_host(node.node) && node.links.len() < 2 {
+        // A host has nothing to choose and forwards nothing; a plain router forwards as everybody does.
+        let host = node.map.is_host(node.node) && node.links.len() < 2;
+        if host || self.speakers.plain(node.map, node.node) {
             return None;
-        }
-        if self.speakers.plain(node.map, node.node) {
-            return Some(Box::new(forwarder::Detouring::plain(node)));
         }
         let node = &NodeSpec { map: &Speaking { map: node.map, speakers: &self.speakers }, ..*node };
         Some(Box::new(forwarder::Detouring::new(node, self.params.detours > 1)))

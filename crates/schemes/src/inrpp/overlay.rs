@@ -4,12 +4,11 @@
 //! through. A notification that an INRPP router puts on an ACK so reaches the next INRPP router upstream, however many plain ones it crosses; that
 //! is the neighbour whose key signs it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use midpath_core::packet::{FlowId, NodeId, Packet, PortId};
-use midpath_core::rng::mix;
-use midpath_core::roles::{Ecmp, LinkInfo, Map, NodeSpec, Routes};
+use midpath_core::roles::{Ecmp, LinkInfo, Map, NodeSpec, Routes, ShortestPath};
 
 /// Plain routers that are looked through behind one port, and INRPP routers that are known behind them. Ours: far above what can lie
 /// between two neighbours of an overlay that is worth its name.
@@ -56,27 +55,12 @@ impl Map for Speaking<'_> {
     }
 }
 
-/// The port that a flow takes among equally short ones. By the router behind the port, not by the port's number: so both directions of a flow
-/// choose alike wherever two equal paths differ in one router, and ACKs come back the way the data went (§II-A, note). Where
-/// they differ in more they may not.
-pub fn choose(choices: &[u16], peers: &[NodeId], flow: FlowId, ecmp: Ecmp) -> Option<PortId> {
-    let score = |p: &u16| {
-        let peer = peers.get(usize::from(*p)).copied().unwrap_or_default();
-        let hash = match ecmp {
-            Ecmp::Flow => mix(u64::from(flow.0) << 32 | u64::from(peer.0)),
-            Ecmp::Packet | Ecmp::Off => 0,
-        };
-        (hash, peer, *p)
-    };
-    choices.iter().min_by_key(|p| score(p)).map(|p| PortId(*p))
-}
-
 /// What lies behind a port whose peer is a plain router.
 #[derive(Clone)]
 pub struct Beyond {
     peer: NodeId,
-    /// Plain routers up to the next INRPP ones, and who is behind their ports.
-    plain: BTreeMap<NodeId, Vec<NodeId>>,
+    /// Plain routers up to the next INRPP ones.
+    plain: BTreeSet<NodeId>,
     speakers: Vec<NodeId>,
     routes: Arc<dyn Routes>,
     ecmp: Ecmp,
@@ -89,18 +73,18 @@ impl Beyond {
         if !speakers.plain(node.map, peer) {
             return None;
         }
-        let (mut plain, mut found) = (BTreeMap::new(), BTreeSet::new());
+        let (mut plain, mut found) = (BTreeSet::new(), BTreeSet::new());
         let mut next = vec![peer];
         while let Some(at) = next.pop() {
             let peers: Vec<NodeId> = node.map.links(at).iter().map(|l| l.peer).collect();
             for other in peers.iter().filter(|n| !node.map.is_host(**n) && **n != node.node) {
                 if speakers.has(*other) {
                     found.insert(*other);
-                } else if !plain.contains_key(other) && plain.len() + next.len() < MAX_BEYOND {
+                } else if !plain.contains(other) && plain.len() + next.len() < MAX_BEYOND {
                     next.push(*other);
                 }
             }
-            plain.insert(at, peers);
+            plain.insert(at);
         }
         let speakers = found.into_iter().take(MAX_BEYOND).collect();
         Some(Beyond { peer, plain, speakers, routes: node.routes.clone(), ecmp: node.ecmp })
@@ -111,9 +95,16 @@ impl Beyond {
         let mut at = self.peer;
         // Shortest paths have no loops, so it ends; the bound is for routes that aren't what they should be.
         for _ in 0..=self.plain.len() {
-            let Some(peers) = self.plain.get(&at) else { return Some(at) };
-            let port = choose(self.routes.next_ports(at, dst), peers, flow, self.ecmp)?;
-            at = *peers.get(usize::from(port.0))?;
+            if !self.plain.contains(&at) {
+                return Some(at);
+            }
+            let choices = self.routes.next_ports(at, dst);
+            let port = match self.ecmp {
+                Ecmp::Flow if choices.len() > 1 => ShortestPath::pick(choices, flow.0, dst, at),
+                // With a path per packet there is no telling; the first is as good as any.
+                Ecmp::Flow | Ecmp::Packet | Ecmp::Off => *choices.first()?,
+            };
+            at = self.routes.peer(at, port)?;
         }
         None
     }

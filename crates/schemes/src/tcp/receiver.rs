@@ -111,6 +111,25 @@ impl Receiver {
         self.state
     }
 
+    /// Whether an ACK is being delayed.
+    pub fn delays_ack(&self) -> bool {
+        self.pending > 0
+    }
+
+    /// Acknowledges what has come, for those who put TCP inside a scheme of their own.
+    pub fn acknowledge_now(&mut self, ctx: &mut EndpointCtx<'_>) {
+        self.acknowledge(ctx);
+        ctx.set_timer(self.delack_at.min(self.rto_at));
+    }
+
+    /// Whether a segment with these numbers would be taken in as it stands.
+    pub fn would_take(&self, packet: &Packet) -> bool {
+        let len = u64::from(packet.payload) + u64::from(packet.flags.has(Flags::FIN));
+        let open = !matches!(self.state, State::Listen) && packet.kind == Kind::Segment;
+        let plain = packet.flags.has(Flags::ACK) && !packet.flags.has(Flags::SYN) && !packet.flags.has(Flags::RST);
+        open && plain && self.acceptable(packet, len).is_some()
+    }
+
     /// Bytes held out of order.
     pub fn held(&self) -> u64 {
         self.held.bytes()

@@ -3,11 +3,13 @@
 //! The fast path (nothing lost, nothing reported by SACK) touches a dozen words and allocates nothing; what was sent is
 //! not recorded per segment, for everything that recovery needs follows from SND.UNA, SND.NXT and the
 //! [`Scoreboard`]'s ranges. Files: `sender/connect.rs` (handshake, FIN, giving up), `sender/ack.rs` (what an ACK
-//! means), `sender/recovery.rs` (fast recovery, timeouts), `sender/transmit.rs` (what is sent next, and when).
+//! means), `sender/recovery.rs` (fast recovery, timeouts), `sender/transmit.rs` (what is sent next, and when),
+//! `sender/supply.rs` (streams that are handed over piece by piece).
 
 mod ack;
 mod connect;
 mod recovery;
+mod supply;
 mod transmit;
 
 use std::sync::Arc;
@@ -15,6 +17,9 @@ use std::sync::Arc;
 use midpath_core::packet::{Flags, Kind, Packet};
 use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, FlowSpec};
 use midpath_core::units::Time;
+
+pub use supply::Piece;
+use supply::Supply;
 
 use super::cc::{CongestionController, View, Window};
 use super::prr::Prr;
@@ -77,6 +82,8 @@ pub struct Sender<C> {
     edge: u64,
     /// The FIN's number, which is the length of the stream; `u64::MAX` while nobody knows.
     end: u64,
+    /// What has been handed over, when the stream comes piece by piece.
+    supply: Option<Box<Supply>>,
     board: Scoreboard,
     /// RecoveryPoint of RFC 6675, recover of RFC 6582: SND.NXT when recovery or repair began; 0 before the first.
     recover: u64,
@@ -134,6 +141,7 @@ impl<C: CongestionController> Sender<C> {
             nxt: 0,
             edge: 0,
             end: flow.size.map_or(u64::MAX, |s| s.0.min(u64::MAX / 2)),
+            supply: None,
             board: Scoreboard::default(),
             recover: 0,
             gave_up: (Time::ZERO, 0),

@@ -155,6 +155,8 @@ impl Recorder {
                 if report.rate > 0 {
                     self.add(Entity::Flow(flow), "rate_bps", report.rate as f64);
                 }
+            }
+            if own {
                 endpoint.gauges(&mut gauges);
                 gauges.drain(..).for_each(|(name, value)| self.add(Entity::Flow(flow), name, value));
             }

@@ -304,8 +304,8 @@ pub(super) fn generate(
 /// The path that flow `i` takes: with per-flow ECMP the same choices as nodes make; with per-packet ECMP, the first of them.
 pub fn path(routes: &TableRoutes, topology: &Topology, src: usize, dst: usize, i: u32, ecmp: Ecmp) -> Option<Vec<Hop>> {
     match ecmp {
-        Ecmp::Flow => routes.0.flow_path(topology, src, dst, i),
-        Ecmp::Packet | Ecmp::Off => routes.0.path(topology, src, dst, |_, _| 0),
+        Ecmp::Flow => routes.table.flow_path(topology, src, dst, i),
+        Ecmp::Packet | Ecmp::Off => routes.table.path(topology, src, dst, |_, _| 0),
     }
 }
 

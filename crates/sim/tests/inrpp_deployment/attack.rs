@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use midpath_core::packet::{NodeId, Packet, PacketId, PortId};
 use midpath_core::queue::Discipline;
-use midpath_core::roles::{Endpoint, FlowSpec, ForwardCtx, Forwarder, Names, NodeSpec, PortSpec, Route, Scheme};
+use midpath_core::roles::{
+    Endpoint, FlowSpec, ForwardCtx, Forwarder, Names, NodeSpec, PortSpec, Route, Scheme, ShortestPath,
+};
 use midpath_core::spec::SpecError;
 use midpath_schemes::Catalogue;
 use midpath_schemes::inrpp::header::{is_ack, notifies};
@@ -160,10 +162,10 @@ impl Scheme for Tapped {
         self.inner.port_at(spec, node)
     }
     fn forwarder(&self, node: &NodeSpec<'_>) -> Option<Box<dyn Forwarder>> {
-        let inner = self.inner.forwarder(node)?;
         if self.at != Some(node.node) {
-            return Some(inner);
+            return self.inner.forwarder(node);
         }
+        let inner = Box::new(ShortestPath::new(node.routes.clone(), node.ecmp));
         Some(Box::new(Tap { inner, heard: VecDeque::new() }))
     }
 }

@@ -22,6 +22,7 @@ impl Bench {
     }
     fn push(&mut self, flow: u32, size: u32, inrpp: bool) -> PacketId {
         let mut p = Packet::new(FlowId(flow), NodeId(0), NodeId(1), size);
+        p.payload = 1;
         if inrpp {
             p.set_header(&Option4::default());
         } else {
@@ -137,10 +138,12 @@ fn detours_take_inrpp_packets_once() {
     let detoured = b.push(1, 1500, true);
     b.pool[detoured].via = 5;
     b.push(2, 1500, false);
+    let ack = b.push(4, 80, true);
+    b.pool[ack].payload = 0;
     assert_eq!(b.cache.pop_for_detour(&b.pool), None);
     let fresh = b.push(3, 1500, true);
     assert_eq!(b.cache.pop_for_detour(&b.pool), Some(fresh));
-    assert_eq!(b.flows(9).len(), 2);
+    assert_eq!(b.flows(9).len(), 3);
 }
 
 #[test]

@@ -88,6 +88,9 @@ impl<C: CongestionController> Sender<C> {
     #[inline]
     fn advance(&mut self, packet: &Packet, now: Time) -> Option<Time> {
         self.una = packet.ack;
+        if let Some(supply) = &mut self.supply {
+            supply.forget_below(self.una);
+        }
         self.retries = 0;
         self.limited_transmit = 0;
         let rtt = if self.ends.timestamps {

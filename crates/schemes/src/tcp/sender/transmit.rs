@@ -34,7 +34,10 @@ impl<C: CongestionController> Sender<C> {
         let budget = self.budget();
         self.pacing = false;
         self.limited = loop {
-            let Some(segment) = self.next_segment(pipe) else { break false };
+            let Some(segment) = self.next_segment(pipe) else {
+                // Whoever hands over what the window has room for, and no more, is limited by the window.
+                break self.hungry() && pipe + self.window.mss > budget;
+            };
             // RFC 6675, §5, step C: cwnd - pipe >= 1 SMSS, or as much as the segment has.
             if pipe + segment.payload > budget {
                 break true;
@@ -51,7 +54,7 @@ impl<C: CongestionController> Sender<C> {
 
     /// The most that may be in flight now.
     #[inline]
-    fn budget(&self) -> u64 {
+    pub(super) fn budget(&self) -> u64 {
         if self.phase != Phase::Open || self.dupacks == 0 {
             return self.window.cwnd;
         }
@@ -68,7 +71,8 @@ impl<C: CongestionController> Sender<C> {
     /// is, it is the persist timer (RFC 9293, §3.8.6.1).
     #[inline]
     fn start_timer(&mut self, now: Time) {
-        if self.rto_at == Time::MAX && (self.una < self.nxt || (self.nxt <= self.end && !self.pacing)) {
+        if self.rto_at == Time::MAX && (self.una < self.nxt || (self.nxt <= self.end && !self.pacing && !self.hungry()))
+        {
             self.rto_at = now.saturating_add(self.rtt.rto());
         }
     }
@@ -94,6 +98,9 @@ impl<C: CongestionController> Sender<C> {
         if let Some(new) = self.new_segment(pipe) {
             return Some(new); // rule 2: data never sent
         }
+        if self.more_may_come() {
+            return None; // rule 2 is not exhausted: whoever supplies the stream has yet to be asked
+        }
         if let Some(hole) = self.board.hole(false) {
             return Some(self.segment_in(hole)); // rule 3: the lowest hole, though not lost yet
         }
@@ -109,7 +116,10 @@ impl<C: CongestionController> Sender<C> {
 
     /// The first segment of a hole in what was sent.
     fn segment_in(&self, (from, to): (u64, u64)) -> Segment {
-        let payload = self.window.mss.min(to.min(self.end) - from.min(self.end));
+        let mut payload = self.window.mss.min(to.min(self.end) - from.min(self.end));
+        if let Some(supply) = &self.supply {
+            payload = payload.min(supply.limit(from).saturating_sub(from));
+        }
         let fin = from + payload == self.end && to > self.end;
         Segment { from, payload, fin, again: true, rescue: false }
     }
@@ -118,10 +128,13 @@ impl<C: CongestionController> Sender<C> {
     #[inline]
     fn new_segment(&self, pipe: u64) -> Option<Segment> {
         let from = self.nxt;
-        if from > self.end {
+        if from > self.end || self.hungry() {
             return None;
         }
         let mut payload = self.window.mss.min(self.end - from);
+        if let Some(supply) = &self.supply {
+            payload = payload.min(supply.limit(from).saturating_sub(from));
+        }
         if payload > 0 && from + payload > self.edge {
             // RFC 9293, §3.8.6.2.1: less than a full segment only when nothing is in flight that would bring more room.
             let room = self.edge.saturating_sub(from);

@@ -1,0 +1,65 @@
+//! The way back: ACKs take the path of their data in reverse, also where there are equal paths.
+//!
+//! Backpressure needs that (§II-A, note): an ACK is told by the interface that its data wait at, and releases a packet at the one before it. Routers that
+//! know all links (§III-A's link-state protocol) can tell where a flow's data go: each of them chooses among equal paths by a hash that all know.
+
+use std::sync::Arc;
+
+use midpath_core::packet::{HOP_LIMIT, NodeId, Packet, PortId};
+use midpath_core::roles::{Routes, ShortestPath};
+use rustc_hash::FxHashMap;
+
+use super::cache::Key;
+
+/// Flows remembered at most; then all are forgotten and looked up again.
+const MAX_KNOWN: usize = 1 << 16;
+
+/// Where ACKs leave one router.
+pub struct WayBack {
+    routes: Arc<dyn Routes>,
+    known: FxHashMap<Key, Option<PortId>>,
+}
+
+impl WayBack {
+    /// Nothing is known yet.
+    pub fn new(routes: Arc<dyn Routes>) -> WayBack {
+        WayBack { routes, known: FxHashMap::default() }
+    }
+
+    /// The port that an ACK leaves `node` through. `None` where its data don't pass: it goes by its destination then.
+    pub fn port(&mut self, ack: &Packet, node: NodeId) -> Option<PortId> {
+        // The lane of the data: who sends them.
+        let key = (ack.flow, ack.dst);
+        if let Some(port) = self.known.get(&key) {
+            return *port;
+        }
+        if self.known.len() >= MAX_KNOWN {
+            self.known.clear();
+        }
+        let port = self.before(ack, node).and_then(|peer| self.towards(node, ack.dst, peer));
+        self.known.insert(key, port);
+        port
+    }
+
+    /// The router that data come to `node` from.
+    fn before(&self, ack: &Packet, node: NodeId) -> Option<NodeId> {
+        let (mut at, receiver) = (ack.dst, ack.src);
+        for _ in 0..HOP_LIMIT {
+            let choices = self.routes.next_ports(at, receiver);
+            if choices.is_empty() {
+                return None;
+            }
+            let next = self.routes.peer(at, ShortestPath::pick(choices, ack.flow.0, receiver, at))?;
+            if next == node {
+                return Some(at);
+            }
+            at = next;
+        }
+        None
+    }
+
+    fn towards(&self, node: NodeId, dst: NodeId, peer: NodeId) -> Option<PortId> {
+        let ports = self.routes.next_ports(node, dst).iter();
+        ports.copied().find(|p| self.routes.peer(node, *p) == Some(peer)).map(PortId)
+    }
+}

@@ -1,0 +1,197 @@
+//! Forwarding by address: towards the router that the destination's address is attached to, then over that link.
+//!
+//! Packets of other schemes go along shortest paths to their host, as ever.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use midpath_core::packet::{FlowId, HOP_LIMIT, Header, NodeId, Packet, PacketId, PortId};
+use midpath_core::rng::below;
+use midpath_core::roles::{Ecmp, ForwardCtx, Forwarder, LinkInfo, Map, NodeSpec, Route, Routes, ShortestPath};
+
+use super::address::{MAX_ADDRESSES, Pair};
+use super::header::Dss;
+
+/// Where an address is: the router, and its port that leads there.
+type Attachment = (NodeId, PortId);
+
+/// A node as all forwarders know it.
+#[derive(Debug, Clone, Default)]
+struct Known {
+    /// The node behind each port.
+    peers: Box<[NodeId]>,
+    /// Of a multihomed host, where its addresses are.
+    addresses: Box<[Attachment]>,
+}
+
+/// All nodes that have a way to each other, by number. As large as the network, whatever packets say.
+#[derive(Debug, Default)]
+struct Attachments(Vec<Option<Known>>);
+
+impl Attachments {
+    /// Walks the map from `start`.
+    fn walk(map: &dyn Map, start: NodeId) -> Attachments {
+        let mut found = Attachments::default();
+        let mut queue = VecDeque::from([start]);
+        while let Some(node) = queue.pop_front() {
+            if found.knows(node) {
+                continue;
+            }
+            let links = map.links(node);
+            queue.extend(links.iter().map(|l| l.peer).filter(|p| !found.knows(*p)));
+            let multihomed = map.is_host(node) && links.len() > 1;
+            let addresses = if multihomed { attachments(map, node, &links) } else { Box::default() };
+            found.note(node, Known { peers: links.iter().map(|l| l.peer).collect(), addresses });
+        }
+        found
+    }
+
+    fn note(&mut self, node: NodeId, known: Known) {
+        let n = node.0 as usize;
+        if self.0.len() <= n {
+            self.0.resize_with(n + 1, || None);
+        }
+        self.0[n] = Some(known);
+    }
+
+    fn get(&self, node: NodeId) -> Option<&Known> {
+        self.0.get(node.0 as usize)?.as_ref()
+    }
+
+    fn knows(&self, node: NodeId) -> bool {
+        self.get(node).is_some()
+    }
+
+    #[inline]
+    fn find(&self, node: NodeId, address: PortId) -> Option<Attachment> {
+        self.get(node)?.addresses.get(usize::from(address.0)).copied()
+    }
+}
+
+/// Of each of a host's ports, what is on the other end. The k-th of parallel links is the k-th on both ends.
+fn attachments(map: &dyn Map, host: NodeId, links: &[LinkInfo]) -> Box<[Attachment]> {
+    let of = |port: usize| {
+        let peer = links[port].peer;
+        let before = links[..port].iter().filter(|l| l.peer == peer).count();
+        let back = map.links(peer);
+        let at = back.iter().enumerate().filter(|(_, l)| l.peer == host).nth(before);
+        (peer, PortId(at.map_or(u16::MAX, |(i, _)| i as u16)))
+    };
+    (0..links.len().min(MAX_ADDRESSES)).map(of).collect()
+}
+
+/// What the forwarders of one network share.
+#[derive(Default)]
+pub struct Network {
+    parts: Mutex<Vec<Arc<Attachments>>>,
+    routing: OnceLock<(Arc<dyn Routes>, Ecmp)>,
+}
+
+impl Network {
+    /// The part of the network that this node is in.
+    fn around(&self, node: &NodeSpec<'_>) -> Arc<Attachments> {
+        let _ = self.routing.set((node.routes.clone(), node.ecmp));
+        let mut parts = self.parts.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(part) = parts.iter().find(|p| p.knows(node.node)) {
+            return part.clone();
+        }
+        let part = Arc::new(Attachments::walk(node.map, node.node));
+        parts.push(part.clone());
+        part
+    }
+
+    /// The pair of addresses that the shortest path connects, the one that a flow of another scheme would take where there are several:
+    /// where the first subflow goes. Between the first ports as long as no forwarder has been made.
+    pub fn first_pair(&self, flow: FlowId, src: NodeId, dst: NodeId) -> Pair {
+        self.shortest(flow, src, dst).unwrap_or(Pair::new(0, 0))
+    }
+
+    fn shortest(&self, flow: FlowId, src: NodeId, dst: NodeId) -> Option<Pair> {
+        let (routes, ecmp) = self.routing.get()?;
+        let part = {
+            let parts = self.parts.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            parts.iter().find(|p| p.knows(src))?.clone()
+        };
+        let (mut node, mut source) = (src, None);
+        for _ in 0..HOP_LIMIT {
+            let choices = Some(routes.next_ports(node, dst)).filter(|c| !c.is_empty())?;
+            let port = match ecmp {
+                Ecmp::Flow => ShortestPath::pick(choices, flow.0, dst, node),
+                Ecmp::Packet | Ecmp::Off => choices[0],
+            };
+            let source = *source.get_or_insert(port);
+            let next = *part.get(node)?.peers.get(usize::from(port))?;
+            if next == dst {
+                let addresses = &part.get(dst)?.addresses;
+                let at = addresses.iter().position(|a| *a == (node, PortId(port))).unwrap_or(0);
+                let named = usize::from(source) < MAX_ADDRESSES;
+                return named.then(|| Pair::new(source as u8, at as u8));
+            }
+            node = next;
+        }
+        None
+    }
+}
+
+/// A node's forwarder.
+pub struct ByAddress {
+    routes: Arc<dyn Routes>,
+    base: ShortestPath,
+    ecmp: Ecmp,
+    attached: Arc<Attachments>,
+    ports: u16,
+}
+
+impl ByAddress {
+    /// For a node of `network`.
+    pub fn new(network: &Network, node: &NodeSpec<'_>) -> ByAddress {
+        ByAddress {
+            routes: node.routes.clone(),
+            base: ShortestPath::new(node.routes.clone(), node.ecmp),
+            ecmp: node.ecmp,
+            attached: network.around(node),
+            ports: node.links.len() as u16,
+        }
+    }
+
+    /// The port towards the packet's address; `None` leaves the packet to the shortest path to its host.
+    fn towards(&self, id: PacketId, ctx: &mut ForwardCtx<'_>) -> Option<PortId> {
+        let (dst, key) = (ctx.pool[id].dst, key(&ctx.pool[id]));
+        // A host with one address, or none of this number: any way to it will do.
+        let address = Pair(ctx.pool[id].path).destination();
+        let (router, port) = self.attached.find(dst, address).unwrap_or((dst, PortId(u16::MAX)));
+        if router == ctx.node {
+            return (port.0 < self.ports).then_some(port);
+        }
+        let choices = self.routes.next_ports(ctx.node, router);
+        if choices.len() < 2 {
+            return choices.first().map(|p| PortId(*p));
+        }
+        Some(PortId(match self.ecmp {
+            Ecmp::Flow => ShortestPath::pick(choices, key, dst, ctx.node),
+            Ecmp::Packet => choices[below(ctx.rng, choices.len() as u64) as usize],
+            Ecmp::Off => choices[0],
+        }))
+    }
+}
+
+/// What ECMP hashes in place of the flow's number: subflows differ as 5-tuples with other addresses do. The pair (0, 0) hashes as
+/// other schemes' flows do.
+fn key(packet: &Packet) -> u32 {
+    // Fibonacci hashing's multiplier (Knuth), so that pairs don't collide with other flows' numbers.
+    packet.flow.0 ^ u32::from(packet.path).wrapping_mul(0x9e37_79b9)
+}
+
+impl Forwarder for ByAddress {
+    fn route(&mut self, id: PacketId, from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route {
+        let packet = &ctx.pool[id];
+        if packet.dst == ctx.node {
+            return Route::Local;
+        }
+        let ours = packet.path != 0 || packet.ext_tag == Dss::TAG;
+        match ours.then(|| self.towards(id, ctx)).flatten() {
+            Some(port) => Route::Port(port),
+            None => self.base.route(id, from, ctx),
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! The active end: the stream's source, and who carries what.
+//!
+//! Here is what it is told; `sender/outgoing.rs` has the stream's numbers, `sender/subflow.rs` one subflow, `sender/manage.rs` when
+//! subflows come and go, `sender/schedule.rs` which of them carries the next segment, and what is sent again.
+
+mod manage;
+mod outgoing;
+mod schedule;
+mod subflow;
+
+use std::sync::Arc;
+
+use midpath_core::packet::{Flags, Packet};
+use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, FlowSpec};
+use midpath_core::units::Time;
+
+use super::address::Pair;
+use super::coupling::{Path, Paths};
+use super::header::{Dss, Hello};
+use super::params::{Coupling, MptcpParams};
+use super::receiver::refuse;
+use super::scheme::Subflows;
+pub use outgoing::Outgoing;
+use schedule::Blocked;
+pub use subflow::Subflow;
+
+/// The active end of a connection.
+pub struct Connection {
+    flow: FlowSpec,
+    params: MptcpParams,
+    scheme: Arc<Subflows>,
+    first: Pair,
+    /// In the order in which they were opened; the dead stay.
+    subflows: Vec<Subflow>,
+    data: Outgoing,
+    /// How many addresses the peer has said to have.
+    addresses: u8,
+    /// Round robin: who was last.
+    last: usize,
+    /// What the receiver's buffer does.
+    blocked: Blocked,
+    /// Segments whose data another subflow had before.
+    reinjected: u64,
+    closing: bool,
+    stop_at: Time,
+}
+
+impl Connection {
+    /// A connection whose first subflow is between these addresses.
+    pub(super) fn new(flow: &FlowSpec, params: &MptcpParams, scheme: Arc<Subflows>, first: Pair) -> Connection {
+        Connection {
+            flow: *flow,
+            params: *params,
+            scheme,
+            first,
+            subflows: Vec::with_capacity(1),
+            data: Outgoing::new(flow.size.map(|s| s.0)),
+            addresses: 1,
+            last: 0,
+            blocked: Blocked::default(),
+            reinjected: 0,
+            closing: false,
+            stop_at: flow.stop.unwrap_or(Time::MAX),
+        }
+    }
+
+    /// The subflows, the dead among them.
+    pub fn subflows(&self) -> &[Subflow] {
+        &self.subflows
+    }
+    /// The stream.
+    pub fn data(&self) -> &Outgoing {
+        &self.data
+    }
+
+    /// Learns what the packet says above its subflow: data ACK, window, addresses.
+    fn hear(&mut self, packet: &Packet) {
+        if packet.flags.has(Flags::SYN) {
+            if let Some(Hello::Capable(addresses)) = packet.header::<Hello>() {
+                self.addresses = self.addresses.max(addresses);
+            }
+            self.data.on_window(packet.window);
+        } else if let Some(dss) = packet.header::<Dss>()
+            && self.data.on_ack(dss.ack, packet.window)
+        {
+            let una = self.data.una();
+            self.subflows.iter_mut().for_each(|s| s.forget_below(una));
+        }
+    }
+
+    /// Shows the controller of a subflow all paths: it is about to grow.
+    fn show_paths(&mut self, i: usize) {
+        if self.params.coupling == Coupling::Uncoupled || self.subflows.len() < 2 {
+            return;
+        }
+        if self.subflows[i].tcp.window().in_slow_start() {
+            return; // RFC 6356, §3: slow start is not coupled
+        }
+        let (mut paths, mut me, mut count) = (Paths::default(), None, 0);
+        for (j, s) in self.subflows.iter().enumerate().filter(|(_, s)| s.is_open()) {
+            let between = s.tcp.control().between_losses() as f64;
+            let place = paths.add(Path { cwnd: s.settled_window() as f64, rtt: s.tcp.srtt().as_secs_f64(), between });
+            count += u32::from(place.is_some());
+            me = if i == j { place } else { me };
+        }
+        self.subflows[i].tcp.control_mut().see(&paths, me.filter(|_| count > 1));
+    }
+
+    /// Hands a packet to the TCP of its subflow.
+    fn tell(&mut self, i: usize, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
+        let mut packet = *packet;
+        // RFC 8684, §3.3.4: the window that is told is that of the data; no subflow has one of its own.
+        packet.window = super::scheme::SUBFLOW_WINDOW;
+        if packet.flags.has(Flags::SYN.with(Flags::ACK)) && self.subflows[i].is_opening() {
+            match self.subflows[i].joins() {
+                true => self.subflows[i].confirm_at = ctx.now.saturating_add(self.params.tcp.initial_rto),
+                false => self.first_segment(i, ctx.now),
+            }
+        } else if !packet.flags.has(Flags::SYN) {
+            self.subflows[i].confirm_at = Time::MAX;
+        }
+        self.show_paths(i);
+        self.subflows[i].call(ctx, self.data.end(), |tcp, ctx| tcp.on_packet(&packet, ctx));
+    }
+
+    /// What follows from whatever has happened.
+    fn go_on(&mut self, ctx: &mut EndpointCtx<'_>) {
+        self.look_after_losses();
+        if self.data.all_acknowledged() {
+            self.close(ctx);
+        } else {
+            self.open_more(ctx);
+            self.schedule(ctx);
+        }
+        let alive = || self.subflows.iter().filter(|s| s.is_alive());
+        match alive().map(Subflow::timer).min() {
+            None => ctx.finish(),
+            Some(first) => ctx.set_timer(first.min(self.stop_at)),
+        }
+    }
+}
+
+impl Endpoint for Connection {
+    fn on_start(&mut self, ctx: &mut EndpointCtx<'_>) {
+        if ctx.now >= self.stop_at {
+            return ctx.finish();
+        }
+        self.open(self.first, ctx);
+        self.go_on(ctx);
+    }
+
+    fn on_packet(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
+        let pair = Pair(packet.path).reversed();
+        match self.subflows.iter().position(|s| s.pair == pair && s.is_alive()) {
+            None => refuse(packet, ctx),
+            Some(i) => {
+                self.hear(packet);
+                self.tell(i, packet, ctx);
+            }
+        }
+        self.go_on(ctx);
+    }
+
+    fn on_timer(&mut self, ctx: &mut EndpointCtx<'_>) {
+        if ctx.now >= self.stop_at {
+            self.stop();
+        }
+        let (end, now) = (self.data.end(), ctx.now);
+        for s in self.subflows.iter_mut().filter(|s| s.is_alive() && s.timer() <= now) {
+            s.on_timer(ctx, end, &self.params.tcp);
+        }
+        self.go_on(ctx);
+    }
+
+    fn report(&self) -> FlowReport {
+        let mut all = FlowReport::default();
+        for (i, s) in self.subflows.iter().enumerate() {
+            let own = s.tcp.report();
+            let cwnd = all.cwnd + if s.is_alive() { own.cwnd } else { 0 };
+            let srtt = if i == 0 { own.srtt } else { all.srtt };
+            all = FlowReport { cwnd, srtt, ..add(all, own) };
+        }
+        all.retransmitted += self.reinjected;
+        all
+    }
+
+    fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
+        out.push(("subflows", self.subflows.iter().filter(|s| s.is_open()).count() as f64));
+        out.push(("reinjected", self.reinjected as f64));
+        out.push(("blocked_by", self.blocked.by().map_or(0.0, |i| i as f64 + 1.0)));
+        let own = self.subflows.iter().zip(subflow::GAUGES);
+        own.for_each(|(s, names)| s.gauges(names, out));
+    }
+}
+
+/// Both reports' counters and round trips.
+fn add(a: FlowReport, b: FlowReport) -> FlowReport {
+    let least = if a.rtt_count == 0 {
+        b.rtt_min
+    } else if b.rtt_count == 0 {
+        a.rtt_min
+    } else {
+        a.rtt_min.min(b.rtt_min)
+    };
+    FlowReport {
+        sent: a.sent + b.sent,
+        retransmitted: a.retransmitted + b.retransmitted,
+        timeouts: a.timeouts + b.timeouts,
+        rtt_min: least,
+        rtt_max: a.rtt_max.max(b.rtt_max),
+        rtt_sum: a.rtt_sum + b.rtt_sum,
+        rtt_count: a.rtt_count + b.rtt_count,
+        ..a
+    }
+}

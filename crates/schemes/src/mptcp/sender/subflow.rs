@@ -1,0 +1,194 @@
+//! One subflow: a TCP between two addresses.
+
+use midpath_core::packet::{Flags, Packet, PortId};
+use midpath_core::ranges::RangeSet;
+use midpath_core::roles::{Endpoint, EndpointCtx, Wishes};
+use midpath_core::units::Time;
+
+use crate::mptcp::MAX_SUBFLOWS;
+use crate::mptcp::address::Pair;
+use crate::mptcp::coupling::Coupled;
+use crate::mptcp::header::{ACK_SIZE, Dss, Hello, Mapping, SIZE};
+use crate::tcp::TcpParams;
+use crate::tcp::sender::{Phase, Sender, State};
+
+/// A subflow's gauges: its window, and the bytes of data that it has been given.
+pub const GAUGES: [(&str, &str); MAX_SUBFLOWS] = [
+    ("subflow1_cwnd_bytes", "subflow1_bytes"),
+    ("subflow2_cwnd_bytes", "subflow2_bytes"),
+    ("subflow3_cwnd_bytes", "subflow3_bytes"),
+    ("subflow4_cwnd_bytes", "subflow4_bytes"),
+    ("subflow5_cwnd_bytes", "subflow5_bytes"),
+    ("subflow6_cwnd_bytes", "subflow6_bytes"),
+    ("subflow7_cwnd_bytes", "subflow7_bytes"),
+    ("subflow8_cwnd_bytes", "subflow8_bytes"),
+];
+
+/// One subflow.
+pub struct Subflow {
+    /// Its addresses.
+    pub pair: Pair,
+    /// Its TCP.
+    pub tcp: Sender<Coupled>,
+    pub(super) wishes: Wishes,
+    hello: Hello,
+    /// Of an MP_JOIN whose third packet has gone: when that is repeated, unless the fourth has come (RFC 8684, §3.2: until then it is
+    /// PRE_ESTABLISHED and carries no data). `Time::MAX` when it may carry data.
+    pub(super) confirm_at: Time,
+    /// How often the third packet has been sent again.
+    confirms: u32,
+    /// Data that it has had and that others are to carry, for it has timed out or is dead.
+    pub(super) lost: RangeSet,
+    /// Whether `lost` has been filled since it was last heard of.
+    pub(super) given_up: bool,
+    /// When its window may be halved again.
+    pub(super) spared_until: Time,
+    /// Bytes of data that it has been given.
+    pub given: u64,
+}
+
+impl Subflow {
+    pub(super) fn new(pair: Pair, tcp: Sender<Coupled>, hello: Hello) -> Subflow {
+        Subflow {
+            pair,
+            tcp: tcp.supplied(),
+            wishes: Wishes { timer: Time::MAX, finished: false },
+            hello,
+            confirm_at: Time::MAX,
+            confirms: 0,
+            lost: RangeSet::new(),
+            given_up: false,
+            spared_until: Time::ZERO,
+            given: 0,
+        }
+    }
+
+    /// Whether its TCP is there.
+    pub fn is_alive(&self) -> bool {
+        !self.wishes.finished
+    }
+    /// Whether its handshake is under way.
+    pub fn is_opening(&self) -> bool {
+        self.is_alive() && self.tcp.state() == State::SynSent
+    }
+    /// Whether its handshake is complete, at least for TCP.
+    pub fn is_open(&self) -> bool {
+        self.is_alive() && self.tcp.state() == State::Open
+    }
+    /// Whether it is given data.
+    pub(super) fn is_ready(&self) -> bool {
+        self.is_open() && self.confirm_at == Time::MAX && !self.is_silent()
+    }
+    /// Whether it joins a connection that is there.
+    pub(super) fn joins(&self) -> bool {
+        self.hello == Hello::Join
+    }
+    /// When it wants to be called.
+    pub(super) fn timer(&self) -> Time {
+        self.wishes.timer.min(self.confirm_at)
+    }
+    /// Whether it has timed out and not been heard of since.
+    pub fn is_silent(&self) -> bool {
+        self.tcp.silence() > 0
+    }
+
+    /// The window, without what recovery makes of it for the moment.
+    pub(super) fn settled_window(&self) -> u64 {
+        let window = self.tcp.window();
+        if self.tcp.phase() == Phase::Recovery { window.ssthresh } else { window.cwnd }
+    }
+
+    pub(super) fn forget_below(&mut self, una: u64) {
+        if !self.lost.is_empty() {
+            self.lost.remove_below(una);
+        }
+    }
+
+    pub(super) fn give(&mut self, bytes: u64, at: u64) {
+        self.tcp.give(bytes, at);
+        self.given += bytes;
+    }
+
+    /// Calls its TCP. What that sends leaves through its port with the option that belongs there; `end` is the stream's.
+    pub(super) fn call(
+        &mut self,
+        ctx: &mut EndpointCtx<'_>,
+        end: u64,
+        f: impl FnOnce(&mut Sender<Coupled>, &mut EndpointCtx<'_>),
+    ) {
+        let Subflow { pair, tcp, wishes, hello, .. } = self;
+        ctx.inside(
+            wishes,
+            |ctx| {
+                f(tcp, ctx);
+                &*tcp
+            },
+            |tcp, packet| stamp(packet, tcp, *pair, *hello, end),
+        );
+    }
+
+    /// Its time has come: the TCP's timer, or the fourth packet of its handshake is missing.
+    pub(super) fn on_timer(&mut self, ctx: &mut EndpointCtx<'_>, end: u64, tcp: &TcpParams) {
+        if ctx.now >= self.wishes.timer {
+            self.wishes.timer = Time::MAX;
+            self.call(ctx, end, |tcp, ctx| tcp.on_timer(ctx));
+        }
+        if ctx.now < self.confirm_at {
+            return;
+        }
+        self.confirms += 1;
+        self.confirm_at = Time::MAX;
+        if self.is_open() && self.confirms > tcp.syn_retries {
+            self.call(ctx, end, |tcp, ctx| tcp.abort(ctx));
+        } else if self.is_open() {
+            self.confirm_at = ctx.now.saturating_add(Time(tcp.initial_rto.0 << self.confirms.min(6)).min(tcp.max_rto));
+            self.call(ctx, end, |tcp, ctx| tcp.acknowledge_again(ctx));
+        }
+    }
+
+    /// Ends it without a word: its handshake has come to nothing, or nobody is there to listen.
+    pub(super) fn bury(&mut self) {
+        self.wishes = Wishes { timer: Time::MAX, finished: true };
+        self.confirm_at = Time::MAX;
+    }
+
+    pub(super) fn gauges(&self, names: (&'static str, &'static str), out: &mut Vec<(&'static str, f64)>) {
+        let cwnd = if self.is_open() { self.tcp.window().cwnd } else { 0 };
+        out.push((names.0, cwnd as f64));
+        out.push((names.1, self.given as f64));
+    }
+}
+
+/// Puts the option on a packet of a subflow; says which port it leaves through.
+fn stamp(packet: &mut Packet, tcp: &Sender<Coupled>, pair: Pair, hello: Hello, end: u64) -> Option<PortId> {
+    packet.path = pair.0;
+    if packet.flags.has(Flags::SYN) {
+        packet.size = packet.size - SIZE + hello.size(false);
+        packet.set_header(&hello);
+    } else if !packet.flags.has(Flags::RST) {
+        let mapping = mapping(packet, tcp, end);
+        if mapping.is_none() {
+            packet.size -= SIZE - ACK_SIZE;
+        }
+        let fin = mapping.is_some_and(|m| m.data + u64::from(m.len) > end);
+        // There is no data the other way: its data ACK is 0.
+        packet.set_header(&Dss { ack: 0, mapping, fin });
+    } else {
+        packet.size -= SIZE;
+    }
+    Some(pair.source())
+}
+
+/// Where the packet's payload lies in the stream. RFC 8684, §3.3.3: the DATA_FIN is on the last of the data, and (ours) on each
+/// subflow's FIN, so that it is as reliable as that.
+fn mapping(packet: &Packet, tcp: &Sender<Coupled>, end: u64) -> Option<Mapping> {
+    let (subflow, payload) = (packet.seq as u32, packet.payload);
+    if payload == 0 {
+        let fin = packet.flags.has(Flags::FIN) && end != u64::MAX;
+        return fin.then_some(Mapping { data: end, subflow, len: 1 });
+    }
+    let piece = tcp.piece(packet.seq)?;
+    let data = piece.label + (packet.seq - piece.from);
+    let last = data + u64::from(payload) == end;
+    Some(Mapping { data, subflow, len: payload.saturating_add(u16::from(last)) })
+}

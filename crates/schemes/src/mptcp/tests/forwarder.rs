@@ -1,0 +1,141 @@
+//! Which way packets go: a host h (5) with two links to router 0 and one to router 2, routers 0, 1, 2 in a line, a host g (6) with one.
+
+use std::sync::Arc;
+
+use midpath_core::packet::{FlowId, NodeId, Packet, Pool, PortId};
+use midpath_core::rng::{Purpose, stream};
+use midpath_core::roles::{Board, Ecmp, ForwardCtx, Forwarder, LinkInfo, Map, NodeSpec, Route, Routes, Scheme};
+use midpath_core::units::{Rate, Time};
+use proptest::prelude::*;
+
+use crate::mptcp::header::Hello;
+use crate::mptcp::{MptcpParams, build};
+
+struct World;
+
+const LINKS: [&[u32]; 7] = [&[1, 5, 5], &[0, 2, 6], &[1, 5], &[], &[], &[0, 0, 2], &[1]];
+
+impl Map for World {
+    fn links(&self, node: NodeId) -> Vec<LinkInfo> {
+        let rate = Rate::from_mbps(10);
+        let link = |peer: &u32| LinkInfo { rate, delay: Time::from_ms(1), mtu: 1500, peer: NodeId(*peer) };
+        LINKS.get(node.0 as usize).map(|l| l.iter().map(link).collect()).unwrap_or_default()
+    }
+    fn is_host(&self, node: NodeId) -> bool {
+        node.0 >= 5
+    }
+}
+
+impl Routes for World {
+    fn next_ports(&self, node: NodeId, dst: NodeId) -> &[u16] {
+        match (node.0, dst.0) {
+            (0, 1 | 2 | 6) => &[0],
+            (0, 5) => &[1, 2],
+            (1, 0) => &[0],
+            (1, 2) => &[1],
+            (1, 5) => &[0, 1],
+            (1, 6) => &[2],
+            (2, 0 | 1 | 6) => &[0],
+            (2, 5) => &[1],
+            (5, _) => &[0, 1],
+            (6, _) => &[0],
+            _ => &[],
+        }
+    }
+}
+
+fn forwarder(scheme: &Arc<dyn Scheme>, node: u32) -> Box<dyn Forwarder> {
+    let routes: Arc<dyn Routes> = Arc::new(World);
+    let links = World.links(NodeId(node));
+    let spec = NodeSpec { node: NodeId(node), links: &links, map: &World, routes: &routes, ecmp: Ecmp::Flow };
+    scheme.forwarder(&spec).expect("MPTCP forwards")
+}
+
+fn route(f: &mut dyn Forwarder, node: u32, packet: Packet) -> Route {
+    let mut pool = Pool::new();
+    let id = pool.insert(packet);
+    let (mut rng, mut emit) = (stream(1, Purpose::Node, 0), Vec::new());
+    let board = Board::new(3);
+    let mut ctx = ForwardCtx {
+        now: Time::ZERO,
+        node: NodeId(node),
+        pool: &mut pool,
+        rng: &mut rng,
+        board: &board,
+        emit: &mut emit,
+    };
+    f.route(id, None, &mut ctx)
+}
+
+/// A packet of ours.
+fn to(dst: u32, flow: u32, path: u8) -> Packet {
+    let mut p = Packet::new(FlowId(flow), NodeId(6), NodeId(dst), 100);
+    p.path = path;
+    p.set_header(&Hello::Join);
+    p
+}
+
+#[test]
+fn packets_go_to_the_router_of_their_address() {
+    let scheme = build("mptcp", MptcpParams::default()).expect("valid");
+    let mut at: Vec<_> = [0, 1, 2].map(|n| forwarder(&scheme, n)).into();
+    let mut way = |node: u32, path: u8| route(at[node as usize].as_mut(), node, to(5, 1, path));
+    let port = |p| Route::Port(PortId(p));
+    // Addresses 0 and 1 are at router 0, over different links; address 2 is at router 2.
+    assert_eq!([way(1, 0), way(1, 1), way(1, 2)], [port(0), port(0), port(1)]);
+    assert_eq!([way(0, 0), way(0, 1), way(0, 2)], [port(1), port(2), port(0)]);
+    assert_eq!([way(2, 0), way(2, 1), way(2, 2)], [port(0), port(0), port(1)]);
+    // The source's address matters to nobody on the way there.
+    assert_eq!(way(1, 0x32), way(1, 2));
+}
+
+#[test]
+fn others_go_along_shortest_paths() {
+    let scheme = build("mptcp", MptcpParams::default()).expect("valid");
+    let mut f = forwarder(&scheme, 1);
+    for flow in 0..50 {
+        let plain = Packet::new(FlowId(flow), NodeId(6), NodeId(5), 100);
+        let mut base = midpath_core::roles::ShortestPath::new(Arc::new(World), Ecmp::Flow);
+        assert_eq!(route(f.as_mut(), 1, plain), route(&mut base, 1, plain));
+    }
+    assert_eq!(route(f.as_mut(), 1, to(1, 0, 0)), Route::Local);
+    assert_eq!(route(f.as_mut(), 1, to(6, 0, 0)), Route::Port(PortId(2)), "one address");
+}
+
+proptest! {
+    #[test]
+    fn any_path_and_destination_goes_somewhere_or_nowhere(node in 0u32..7, dst in any::<u32>(), path in any::<u8>(), flow in any::<u32>()) {
+        prop_assume!(!(3..5).contains(&node));
+        let scheme = build("mptcp", MptcpParams::default()).expect("valid");
+        let mut f = forwarder(&scheme, node);
+        for dst in [dst, dst % 7] {
+            match route(f.as_mut(), node, to(dst, flow, path)) {
+                Route::Port(p) => prop_assert!(usize::from(p.0) < LINKS[node as usize].len()),
+                Route::Local => prop_assert_eq!(dst, node),
+                Route::Unroutable => {}
+                other => prop_assert!(false, "{:?}", other),
+            }
+        }
+    }
+}
+
+#[test]
+fn the_first_subflow_takes_the_shortest_path() {
+    use crate::mptcp::address::Pair;
+    use crate::mptcp::forwarder::{ByAddress, Network};
+    let network = Network::default();
+    let (g, h) = (NodeId(6), NodeId(5));
+    assert_eq!(network.first_pair(FlowId(1), g, h), Pair::new(0, 0), "nothing is known yet");
+    let routes: Arc<dyn Routes> = Arc::new(World);
+    let links = World.links(NodeId(1));
+    let spec = NodeSpec { node: NodeId(1), links: &links, map: &World, routes: &routes, ecmp: Ecmp::Flow };
+    let _ = ByAddress::new(&network, &spec);
+    // From g there are three ways of equal length, one to each address: different flows begin differently.
+    let mut ends: Vec<Pair> = (0..200).map(|flow| network.first_pair(FlowId(flow), g, h)).collect();
+    ends.sort();
+    ends.dedup();
+    assert_eq!(ends, [Pair::new(0, 0), Pair::new(0, 1), Pair::new(0, 2)]);
+    // Hosts that aren't there have no way.
+    assert_eq!(network.first_pair(FlowId(1), g, NodeId(3)), Pair::new(0, 0));
+    assert_eq!(network.first_pair(FlowId(1), NodeId(u32::MAX), h), Pair::new(0, 0));
+}

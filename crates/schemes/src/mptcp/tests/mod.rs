@@ -1,0 +1,9 @@
+//! What MPTCP must do: between two hosts with links of their own, number by number; networks are in `crates/sim/tests/mptcp.rs`.
+
+mod connection;
+mod coupling;
+mod forwarder;
+mod harness;
+mod header;
+mod hostile;
+mod stream;

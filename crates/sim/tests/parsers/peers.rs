@@ -1,0 +1,120 @@
+//! Peers of an MPTCP that say anything: both ends on nodes with two ports, and packets made of bytes. The fuzz target calls it.
+
+use std::sync::{Arc, OnceLock};
+
+use midpath_core::node::{Driver, Flows, Forwarding, Node};
+use midpath_core::packet::{EXT_LEN, Flags, FlowId, NodeId, Packet, PacketId, Pool, PortId};
+use midpath_core::queue::{Limit, QueueSpec};
+use midpath_core::rng::{Purpose, stream};
+use midpath_core::roles::{Ecmp, Endpoint, FlowSpec, LinkInfo, Routes, Scheme, ShortestPath};
+use midpath_core::units::{Bytes, Rate, Time};
+use midpath_schemes::Catalogue;
+
+const BUFFER: u64 = 100_000;
+const HOSTS: [NodeId; 2] = [NodeId(0), NodeId(1)];
+
+struct One(Arc<dyn Scheme>, FlowSpec);
+impl Flows for One {
+    fn active(&self, _: FlowId) -> Option<Box<dyn Endpoint>> {
+        Some(self.0.active(&self.1))
+    }
+    fn passive(&self, _: FlowId) -> Option<Box<dyn Endpoint>> {
+        Some(self.0.passive(&self.1))
+    }
+}
+
+struct First;
+impl Routes for First {
+    fn next_ports(&self, _: NodeId, _: NodeId) -> &[u16] {
+        &[0]
+    }
+}
+
+/// What is sent goes nowhere.
+#[derive(Default)]
+struct Sink(u64);
+impl Driver for Sink {
+    fn transmit(&mut self, _: PortId, id: PacketId, _: Time, _: Time, pool: &mut Pool) {
+        self.0 += 1;
+        pool.free(id);
+    }
+}
+
+fn node(me: usize, scheme: &Arc<dyn Scheme>) -> Node {
+    let rate = Rate::from_mbps(10);
+    let link = LinkInfo { rate, delay: Time::from_ms(1), mtu: 1500, peer: HOSTS[1 - me] };
+    let queues = || QueueSpec::DropTail { limit: Limit::Packets(20) }.build(rate);
+    let forwarding = Forwarding::Shortest(ShortestPath::new(Arc::new(First), Ecmp::Off));
+    let [src, dst] = HOSTS;
+    let size = Some(Bytes(1 << 40));
+    let flow = FlowSpec { id: FlowId(0), src, dst, size, stop: None, rate: None, mtu: 1500, group: 0, weight: 1.0 };
+    let flows = Arc::new(One(scheme.clone(), flow));
+    Node::new(HOSTS[me], vec![link; 2], vec![queues(), queues()], forwarding, flows, stream(1, Purpose::Node, 0))
+}
+
+/// Each 100 bytes are a packet: to whom, how much later, header fields, the option's bytes. What is held stays within the buffer, and what is
+/// sent in proportion to what is heard.
+pub fn mptcp(bytes: &[u8]) {
+    static SCHEME: OnceLock<Arc<dyn Scheme>> = OnceLock::new();
+    let build =
+        || Catalogue::standard().build("mptcp", &serde_json::json!({ "receive_window": "100 kB" })).expect("valid");
+    let scheme = SCHEME.get_or_init(build);
+    let mut nodes = [node(0, scheme), node(1, scheme)];
+    let (mut pool, mut sink, mut now, mut heard) = (Pool::new(), Sink::default(), Time::ZERO, 0);
+    nodes[0].start_flow(now, FlowId(0));
+    for part in bytes.chunks(100).take(128) {
+        let mut chunk = [0; 100];
+        chunk[..part.len()].copy_from_slice(part);
+        let to = usize::from(chunk[0] & 1);
+        // Up to 255 steps of 1 ms to 8 s.
+        now += Time::from_ms(u64::from(chunk[1]) << (chunk[2] % 6));
+        for node in &mut nodes {
+            while node.next_wake() <= now {
+                node.on_wake(node.next_wake(), &mut pool, &mut sink);
+                heard += 1;
+            }
+        }
+        let id = pool.insert(packet(&chunk, to));
+        nodes[to].on_packet(now, PortId(u16::from(chunk[3] & 1)), id, &mut pool, &mut sink);
+        heard += 1;
+        look(&nodes);
+    }
+    assert!(sink.0 <= (40 + 4 * heard) * (2 + heard), "{} packets for {heard}", sink.0);
+    assert_eq!(pool.live(), 0);
+}
+
+fn packet(chunk: &[u8; 100], to: usize) -> Packet {
+    let short = |at: usize| u64::from(u16::from_be_bytes([chunk[at], chunk[at + 1]]));
+    let payload = short(4) as u16;
+    let mut p = Packet::new(FlowId(0), HOSTS[1 - to], HOSTS[to], 80 + u32::from(payload));
+    p.flags = Flags(chunk[6]);
+    p.path = if chunk[7] < 200 { [0x00, 0x11][usize::from(chunk[7] & 1)] } else { chunk[7] };
+    let far = |at: usize| short(at) << (8 * (chunk[8] % 7));
+    (p.payload, p.seq, p.ack, p.window) = (payload, short(10), short(12), far(14));
+    (p.ts_val, p.ts_ecr, p.sack_len) = (Time(short(16) << 20), Time(short(18) << 20), chunk[9] % 4);
+    for (i, block) in p.sack.iter_mut().enumerate() {
+        (block.from, block.to) = (short(20 + 2 * i) as u32, short(22 + 2 * i) as u32);
+    }
+    let mut ext = [0; EXT_LEN];
+    ext.copy_from_slice(&chunk[28..]);
+    if chunk[9] < 128 {
+        // Most options begin as one of ours does, so that what follows is looked at.
+        let heads = [[30, 12, 0x20, 3], [30, 26, 0x20, 15], [30, 26, 0x20, 31], [30, 4, 1, 2]];
+        ext[..4].copy_from_slice(&heads[usize::from(chunk[9] & 3)]);
+    }
+    p.set_ext(6, ext);
+    p
+}
+
+fn look(nodes: &[Node; 2]) {
+    let mut gauges = Vec::new();
+    for (_, _, endpoint) in nodes.iter().flat_map(Node::endpoints) {
+        endpoint.gauges(&mut gauges);
+        let report = endpoint.report();
+        assert!(report.delivered <= 1 << 40);
+    }
+    for (name, value) in gauges {
+        assert!(value.is_finite() && value >= 0.0, "{name} {value}");
+        assert!(name != "held_bytes" || value <= BUFFER as f64, "{value} held");
+    }
+}
