@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hasher;
 
-use midpath_core::packet::{Header, NodeId, Packet};
+use midpath_core::packet::{EXT_LEN, Header, NodeId, Packet};
 use midpath_core::units::Time;
 use siphasher::sip::SipHasher24;
 
@@ -60,21 +60,22 @@ impl Keys {
     }
 
     fn of_note(&self, from: NodeId, to: NodeId, packet: &Packet, option: &Option4) -> u64 {
+        let pair = |a: u32, b: u32| u64::from(a) << 32 | u64::from(b);
         let mut h = self.hasher(from, to);
-        h.write_u16(Option4::TAG);
-        h.write_u32(packet.flow.0);
+        let kind = u32::from(Option4::TAG) << 8 | u32::from(option.releases);
+        let [first, second, third] = option.nonces.words();
+        // In whole words, which is what the hash takes them in.
+        h.write_u64(pair(packet.flow.0, kind));
         h.write_u64(packet.ack);
-        let slow = option.slow.map_or(0, |s| u64::from(s.nonce.0) << 16 | u64::from(s.release));
-        h.write_u64(slow);
-        h.write_u32(option.cancel.map_or(0, |n| n.0));
-        option.nonces.iter().for_each(|n| h.write_u32(n.0));
-        h.write_u8(option.releases);
+        h.write_u64(option.slow.map_or(0, |s| pair(s.nonce.0, s.release.into())));
+        h.write_u64(pair(option.cancel.map_or(0, |n| n.0), first));
+        h.write_u64(pair(second, third));
         h.write_u64(option.number);
         h.finish()
     }
 
     fn of_control(&self, from: NodeId, to: NodeId, signed: &Signed) -> u64 {
-        let mut bytes = [0; midpath_core::packet::EXT_LEN];
+        let mut bytes = [0; EXT_LEN];
         Signed { mac: 0, ..*signed }.encode(&mut bytes);
         let mut h = self.hasher(from, to);
         h.write_u16(Signed::TAG);

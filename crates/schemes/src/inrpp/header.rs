@@ -36,10 +36,16 @@ pub struct Nonces([u32; NONCES]);
 
 impl Nonces {
     /// Puts `nonce` in front; the oldest goes when there is no room.
+    #[inline]
     pub fn add(&mut self, nonce: Nonce) {
-        self.remove(nonce);
-        self.0.rotate_right(1);
-        self.0[0] = nonce.0;
+        let mut before = nonce.0;
+        for place in &mut self.0 {
+            let old = std::mem::replace(place, before);
+            if old == 0 || old == nonce.0 {
+                return; // a free place, or the one that it had
+            }
+            before = old;
+        }
     }
 
     /// Takes `nonce` out.
@@ -53,6 +59,11 @@ impl Nonces {
     /// Those that count.
     pub fn iter(&self) -> impl Iterator<Item = Nonce> + '_ {
         self.0.iter().filter(|n| **n != 0).map(|n| Nonce(*n))
+    }
+
+    /// All places, zero where there is none.
+    pub fn words(&self) -> [u32; NONCES] {
+        self.0
     }
 
     /// Whether there is none.

@@ -2,40 +2,49 @@
 //! nobody, and its cache overflows. So in Backpressure a port remembers some flows that it sends data of until an ACK of theirs comes in.
 
 use midpath_core::units::Time;
-use rustc_hash::FxHashMap;
 
 use super::cache::Key;
 
 /// Flows watched at a time. Ours: enough to notice, few enough to cost next to nothing.
-const MAX_WATCHED: usize = 64;
+const MAX_WATCHED: usize = 16;
 
-/// Flows that data were sent of since their last ACK: from when on, and whether that is too long.
-#[derive(Debug, Default)]
+/// Flows that data were sent of since their last ACK: from when on, and whether that is too long. One for each of the last bits of flows'
+/// numbers, so that a packet costs a look at one place.
+#[derive(Debug)]
 pub struct Watch {
-    flows: FxHashMap<Key, (Time, bool)>,
+    flows: [Option<(Key, Time, bool)>; MAX_WATCHED],
     unheard: usize,
 }
 
+impl Default for Watch {
+    fn default() -> Watch {
+        Watch { flows: [None; MAX_WATCHED], unheard: 0 }
+    }
+}
+
 impl Watch {
+    fn place(&mut self, key: Key) -> &mut Option<(Key, Time, bool)> {
+        &mut self.flows[key.0.0 as usize % MAX_WATCHED]
+    }
+
     /// Data of a flow leave. Whoever still sends `patience` after the first, unheard, is counted.
     #[inline]
     pub fn sent(&mut self, key: Key, now: Time, patience: Time) {
-        if let Some((since, late)) = self.flows.get_mut(&key) {
-            if !*late && now.saturating_sub(*since) >= patience {
-                *late = true;
-                self.unheard += 1;
+        match self.place(key) {
+            Some((watched, since, late)) => {
+                if *watched == key && !*late && now.saturating_sub(*since) >= patience {
+                    *late = true;
+                    self.unheard += 1;
+                }
             }
-        } else if self.flows.len() < MAX_WATCHED {
-            self.flows.insert(key, (now, false));
+            free => *free = Some((key, now, false)),
         }
     }
 
     /// An ACK of a flow has come in.
     #[inline]
     pub fn heard(&mut self, key: Key) {
-        if !self.flows.is_empty()
-            && let Some((_, late)) = self.flows.remove(&key)
-        {
+        if let Some((_, _, late)) = self.place(key).take_if(|f| f.0 == key) {
             self.unheard -= usize::from(late);
         }
     }
@@ -47,8 +56,7 @@ impl Watch {
 
     /// Nobody is pressed any more: nobody needs to hear.
     pub fn clear(&mut self) {
-        self.flows.clear();
-        self.unheard = 0;
+        *self = Watch::default();
     }
 }
 
