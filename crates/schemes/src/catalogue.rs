@@ -39,6 +39,7 @@ impl Catalogue {
             .with_params::<fcp::FcpParams>("fcp", fcp::build)
             .with_params::<rcp::RcpParams>("rcp", tcp::build)
             .with_params::<inrpp::Params>("inrpp", inrpp::build)
+            .with_params::<inrpp::attack::AttackParams>("inrpp-attack", inrpp::attack::build)
             .with_params::<mptcp::MptcpParams>("mptcp", mptcp::build)
             .with_params::<xcp::XcpParams>("xcp", tcp::build)
             .with_params::<udp::UdpParams>("udp", udp::build)
@@ -105,7 +106,7 @@ mod tests {
         let catalogue = Catalogue::standard();
         assert_eq!(
             catalogue.names().collect::<Vec<_>>(),
-            ["cubic", "dctcp", "fcp", "fixed-window", "inrpp", "mptcp", "newreno", "rcp", "udp", "xcp"]
+            ["cubic", "dctcp", "fcp", "fixed-window", "inrpp", "inrpp-attack", "mptcp", "newreno", "rcp", "udp", "xcp"]
         );
         for name in catalogue.names() {
             for params in [json!(null), json!({})] {
@@ -166,7 +167,9 @@ mod tests {
         documented(page, &fcp::FcpParams::default(), &tables);
         documented(page, &fcp::params::GroupParams::default(), &[]);
         documented(page, &fcp::params::NetworkParams::default(), &[]);
-        documented(include_str!("../../../docs/schemes/inrpp.md"), &inrpp::Params::default(), &[]);
+        let page = include_str!("../../../docs/schemes/inrpp.md");
+        documented(page, &inrpp::Params::default(), &[]);
+        documented(page, &inrpp::attack::AttackParams::default(), &[]);
         let shared = [&shared[..], &["delayed_ack"]].concat();
         documented(include_str!("../../../docs/schemes/mptcp.md"), &mptcp::MptcpParams::default(), &shared);
     }

@@ -399,6 +399,11 @@ proptest! {
     }
 
     #[test]
+    fn headers_are_read_or_refused(bytes in mutated(paid())) {
+        soon(&bytes, entries::headers);
+    }
+
+    #[test]
     fn an_mptcp_survives_its_peers(bytes in mutated(subflows())) {
         soon(&bytes, peers::mptcp);
     }

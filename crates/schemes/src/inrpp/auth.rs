@@ -5,6 +5,7 @@
 //! ACK that the notification rides on, its content, and a number that rises with every signed packet of a port, so
 //! that a replay shows.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hasher;
 
 use midpath_core::packet::{Header, NodeId, Packet};
@@ -66,6 +67,8 @@ impl Keys {
         let slow = option.slow.map_or(0, |s| u64::from(s.nonce.0) << 16 | u64::from(s.release));
         h.write_u64(slow);
         h.write_u32(option.cancel.map_or(0, |n| n.0));
+        option.nonces.iter().for_each(|n| h.write_u32(n.0));
+        h.write_u8(option.releases);
         h.write_u64(option.number);
         h.finish()
     }
@@ -111,6 +114,28 @@ impl Line {
         !keys.on || self.accept(keys.of_note(from, to, packet, option) == option.mac, option.number)
     }
 
+    /// The same for what has come across plain routers: whether one of `from` has signed it. There order is not kept between flows.
+    pub fn verify_far(
+        &mut self,
+        far: &mut Far,
+        keys: &Keys,
+        mut from: impl Iterator<Item = NodeId>,
+        to: NodeId,
+        packet: &Packet,
+        option: &Option4,
+    ) -> bool {
+        let signer = from.find(|f| keys.of_note(*f, to, packet, option) == option.mac);
+        let fresh = signer.is_some_and(|s| far.fresh(s, option.number));
+        self.forged += u64::from(signer.is_none());
+        self.replayed += u64::from(signer.is_some() && !fresh);
+        fresh
+    }
+
+    /// Something that only a router may say has come from where no router is.
+    pub fn refuse(&mut self) {
+        self.forged += 1;
+    }
+
     /// Signs a control packet.
     pub fn sign_control(&mut self, keys: &Keys, now: Time, from: NodeId, to: NodeId, control: Control) -> Signed {
         let mut signed = Signed { control, number: 0, mac: 0 };
@@ -141,5 +166,32 @@ impl Line {
         // Forgetting `seen` lets old packets in again for as long as they can be on the wire; keeping it needs memory that
         // outlives a restart. The numbers are times, so keeping is what a router with a clock does: refuse what is older.
         self.sent = 0;
+    }
+}
+
+/// Numbers that are remembered of a neighbour behind plain routers. Ours: as many as IPsec's window (RFC 4303, §3.4.3: at least 32, 64 preferred).
+const RECENT: usize = 64;
+
+/// What has been seen of neighbours behind plain routers, where packets of different flows may overtake each other.
+#[derive(Debug, Clone, Default)]
+pub struct Far(BTreeMap<NodeId, Recent>);
+
+/// The last numbers of one neighbour.
+#[derive(Debug, Clone, Default)]
+struct Recent {
+    /// All up to here count as seen.
+    floor: u64,
+    seen: BTreeSet<u64>,
+}
+
+impl Far {
+    /// Whether a number is new. There is a place per neighbour that has a key, so the map is bounded.
+    fn fresh(&mut self, from: NodeId, number: u64) -> bool {
+        let recent = self.0.entry(from).or_default();
+        let fresh = number > recent.floor && recent.seen.insert(number);
+        if recent.seen.len() > RECENT {
+            recent.floor = recent.seen.pop_first().unwrap_or(recent.floor);
+        }
+        fresh
     }
 }

@@ -7,6 +7,7 @@ use midpath_core::roles::{Map, NodeSpec};
 use midpath_core::units::{Rate, Time};
 
 use super::header::Feedback;
+use super::overlay::Side;
 
 /// One detour of a port: through which sibling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,6 +58,8 @@ pub struct Around {
     pub ways: Vec<Way>,
     /// With 2-hop detours: for routers two links away, the port that leads there from this node for who comes in through this port.
     pub second: BTreeMap<NodeId, PortId>,
+    /// Who is on the other side.
+    pub side: Side,
 }
 
 /// For routers two links from `node`, the port that leads there and not back to `origin`.

@@ -13,6 +13,7 @@ use midpath_core::units::{Rate, Time};
 
 use super::cache::START;
 use super::header::{Direction, Nonce, Nonces, OPTION, Option4, Slow};
+use super::params::Notify;
 use crate::tcp::TcpParams;
 use crate::tcp::cc::{Ack, Congestion, CongestionController, ControllerConfig, Reflect, View, Window};
 
@@ -114,6 +115,8 @@ pub struct Ends {
     pub expiry: Time,
     /// Whether a sender that has left closed loop doubles its rate each round trip, in place of jumping to its share.
     pub steer: bool,
+    /// Who carries notifications.
+    pub notify: Notify,
 }
 
 impl ControllerConfig for Ends {
@@ -122,6 +125,7 @@ impl ControllerConfig for Ends {
         Control {
             expiry: self.expiry,
             steer: self.steer,
+            echoed: self.notify == Notify::Data,
             mss: u64::from(mss),
             slowed: Vec::new(),
             asked: Time::ZERO,
@@ -173,6 +177,8 @@ fn reflect(seen: &Packet, ack: &mut Packet) {
 pub struct Control {
     expiry: Time,
     steer: bool,
+    /// Whether what receivers echo counts. Nobody signs it, so it doesn't where the network has a better way.
+    echoed: bool,
     mss: u64,
     /// Who has slowed this flow down; empty in open loop.
     slowed: Vec<Nonce>,
@@ -347,12 +353,13 @@ impl CongestionController for Control {
         (self.heard, self.srtt) = (ctx.now, view.srtt);
         self.climb(view, ctx.now);
         let (mut news, was_closed) = (false, self.closed());
-        for nonce in [option.cancel, option.far_cancel].into_iter().flatten() {
+        let (far_slow, far_cancel) = if self.echoed { (option.far_slow, option.far_cancel) } else { (None, None) };
+        for nonce in [option.cancel, far_cancel].into_iter().flatten() {
             self.slowed.retain(|s| *s != nonce);
             news |= ctx.shared.get::<HostFlows>().release(nonce);
         }
         option.nonces.iter().for_each(|n| self.echo.add(n));
-        let slow = option.slow.or(option.far_slow.map(|nonce| Slow { nonce, release: 1 }));
+        let slow = option.slow.or(far_slow.map(|nonce| Slow { nonce, release: 1 }));
         match slow {
             Some(slow) => {
                 self.slow_down(slow, packet.flags.has(Flags::SYN), window, view, ctx.now);

@@ -16,6 +16,9 @@ pub const OPTION: u32 = 16;
 /// Bytes that a notification adds: slow-down and cancel nonces (8), number (8), MAC (8).
 pub const NOTE: u32 = 24;
 
+/// Bytes that number and MAC add to an ACK that crosses plain routers with nonces but no notification: they vouch for the nonces.
+pub const SIGNATURE: u32 = 16;
+
 /// Which way a segment goes, as the paper's routers know it from the protocol field and the packet's form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(u8)]
@@ -83,6 +86,12 @@ pub struct Option4 {
     pub far_slow: Option<Nonce>,
     /// The same for the cancellation.
     pub far_cancel: Option<Nonce>,
+    /// On ACKs: how many packets it stands for, so that a loop keeps its packets where ACKs are delayed. Zero is one.
+    pub releases: u8,
+    /// The packet is plain TCP's, carried through the domain (§V-B).
+    pub carried: bool,
+    /// On a carried ACK: the router's interface that its data leave through has packets in its cache.
+    pub stored: bool,
     /// Rises with every notification that leaves a port, so that a replay shows.
     pub number: u64,
     /// The MAC between the two neighbours (§V-C); zero without authentication.
@@ -121,7 +130,7 @@ impl Header for Option4 {
 
     fn encode(&self, out: &mut [u8; EXT_LEN]) {
         out[0] = self.direction as u8;
-        out[1] = 0;
+        out[1] = u8::from(self.carried) | u8::from(self.stored) << 1;
         out[2..4].copy_from_slice(&self.slow.map_or(0, |s| s.release).to_be_bytes());
         put(out, 4, value(self.slow.map(|s| s.nonce)));
         put(out, 8, value(self.cancel));
@@ -130,6 +139,7 @@ impl Header for Option4 {
         (0..NONCES).for_each(|i| put(out, 20 + 4 * i, self.nonces.0[i]));
         out[32..40].copy_from_slice(&self.number.to_be_bytes());
         out[40..48].copy_from_slice(&self.mac.to_be_bytes());
+        out[48] = self.releases;
     }
 
     fn decode(bytes: &[u8; EXT_LEN]) -> Option<Option4> {
@@ -138,7 +148,7 @@ impl Header for Option4 {
             2 => Direction::Ack,
             _ => return None,
         };
-        if bytes[1] != 0 {
+        if bytes[1] > 3 {
             return None;
         }
         let release = u16::from_be_bytes([bytes[2], bytes[3]]);
@@ -151,6 +161,9 @@ impl Header for Option4 {
             cancel: nonce(get(bytes, 8)),
             far_slow: nonce(get(bytes, 12)),
             far_cancel: nonce(get(bytes, 16)),
+            carried: bytes[1] & 1 == 1,
+            stored: bytes[1] & 2 == 2,
+            releases: bytes[48],
             number: get_long(bytes, 32),
             mac: get_long(bytes, 40),
         })
@@ -173,6 +186,24 @@ pub fn is_inrpp(packet: &Packet) -> bool {
 #[inline]
 pub fn notifies(packet: &Packet) -> bool {
     packet.ext_bytes()[4..12].iter().any(|b| *b != 0)
+}
+
+/// Whether an ACK carries nonces for the sender to echo.
+#[inline]
+pub fn has_nonces(packet: &Packet) -> bool {
+    packet.ext_bytes()[20..32].iter().any(|b| *b != 0)
+}
+
+/// Whether an ACK carries what ports put on data and receivers echo.
+#[inline]
+pub fn echoes(packet: &Packet) -> bool {
+    packet.ext_bytes()[12..20].iter().any(|b| *b != 0)
+}
+
+/// Whether a packet is plain TCP's, carried through the domain.
+#[inline]
+pub fn is_carried(packet: &Packet) -> bool {
+    packet.ext_tag == Option4::TAG && packet.ext_bytes()[1] & 1 == 1
 }
 
 /// What neighbours tell each other about detours (§III-A).

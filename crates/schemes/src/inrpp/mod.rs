@@ -19,9 +19,15 @@
 //! | `back.rs` | ACKs back the way that their data went |
 //! | `endpoint.rs` | the sender's open and closed loop |
 //! | `auth.rs` | MACs between neighbours |
+//! | `border.rs` | plain TCP carried through, and its windows |
+//! | `unheard.rs` | asymmetric paths, noticed |
+//! | `attack.rs` | a host that sends what only routers may |
+//! | `overlay.rs` | INRPP routers among plain ones |
 
+pub mod attack;
 pub mod auth;
 pub mod back;
+pub mod border;
 pub mod cache;
 pub mod detour;
 pub mod endpoint;
@@ -29,11 +35,13 @@ pub mod forwarder;
 pub mod header;
 pub mod load;
 pub mod nonces;
+pub mod overlay;
 pub mod params;
 pub mod port;
 pub mod state;
 #[cfg(test)]
 mod tests;
+pub mod unheard;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -48,6 +56,7 @@ pub use params::{Notify, Params};
 use crate::tcp::Tcp;
 use detour::Around;
 use endpoint::Ends;
+use overlay::{Side, Speakers, Speaking};
 use port::{Config, InrppPort};
 
 /// INRPP as a scheme.
@@ -56,6 +65,8 @@ pub struct Inrpp {
     params: Params,
     /// Routers that take no detours; known once the network is.
     borders: Vec<NodeId>,
+    /// Routers that speak INRPP.
+    speakers: Speakers,
     config: Arc<Config>,
     ends: Arc<Tcp<Ends>>,
 }
@@ -64,8 +75,19 @@ pub struct Inrpp {
 pub fn build(name: &str, params: Params) -> crate::Built {
     params.check()?;
     let config = Arc::new(Config::new(&params));
-    let ends = Arc::new(Tcp::new(name, params.tcp(), Ends { expiry: params.expiry, steer: params.steer })?);
-    Ok(Arc::new(Inrpp { name: name.to_owned(), params, borders: Vec::new(), config, ends }))
+    let own = Ends { expiry: params.expiry, steer: params.steer, notify: params.notify };
+    let ends = Arc::new(Tcp::new(name, params.tcp(), own)?);
+    let (borders, speakers) = (Vec::new(), Speakers::default());
+    Ok(Arc::new(Inrpp { name: name.to_owned(), params, borders, speakers, config, ends }))
+}
+
+/// The nodes of these names, which stand in the parameter `key`.
+fn find(names: &dyn Names, key: &str, list: &[String]) -> Result<Vec<NodeId>, SpecError> {
+    let node = |(i, name): (usize, &String)| {
+        let unknown = || SpecError::new(format!("{key}[{i}]"), format!("there is no node `{name}`"));
+        names.node(name).ok_or_else(unknown)
+    };
+    list.iter().enumerate().map(node).collect()
 }
 
 impl Scheme for Inrpp {
@@ -73,14 +95,11 @@ impl Scheme for Inrpp {
         &self.name
     }
     fn bind(&self, names: &dyn Names) -> Result<Option<Arc<dyn Scheme>>, SpecError> {
-        let mut borders = Vec::new();
-        for (i, border) in self.params.no_detours_at.iter().enumerate() {
-            let unknown = || SpecError::new(format!("no_detours_at[{i}]"), format!("there is no node `{border}`"));
-            borders.push(names.node(border).ok_or_else(unknown)?);
-        }
+        let borders = find(names, "no_detours_at", &self.params.no_detours_at)?;
+        let speakers = Speakers::new(find(names, "routers", &self.params.routers)?);
         let (name, params) = (self.name.clone(), self.params.clone());
         let (config, ends) = (self.config.clone(), self.ends.clone());
-        Ok(Some(Arc::new(Inrpp { name, params, borders, config, ends })))
+        Ok(Some(Arc::new(Inrpp { name, params, borders, speakers, config, ends })))
     }
     fn headers(&self) -> u32 {
         TCP_HEADERS + header::OPTION
@@ -98,6 +117,11 @@ impl Scheme for Inrpp {
         Discipline::Held(Box::new(InrppPort::new(self.config.clone(), spec, Around::default())))
     }
     fn port_at(&self, spec: &PortSpec, node: &NodeSpec<'_>) -> Discipline {
+        if self.speakers.plain(node.map, spec.node) {
+            return spec.queue.build(spec.link.rate);
+        }
+        let side = Side::new(node, spec.port, &self.speakers);
+        let node = &NodeSpec { map: &Speaking { map: node.map, speakers: &self.speakers }, ..*node };
         let two = self.params.detours > 1;
         let off = self.params.detours == 0 || self.borders.contains(&spec.node);
         let others = node.links.iter().enumerate().filter(|(i, _)| *i != usize::from(spec.port.0));
@@ -105,12 +129,17 @@ impl Scheme for Inrpp {
             inflow: others.map(|(_, l)| l.rate).sum(),
             ways: if off { Vec::new() } else { detour::around(node, spec.port, two) },
             second: if two && !spec.host { detour::seconds(node, spec.peer) } else { BTreeMap::new() },
+            side,
         };
         Discipline::Held(Box::new(InrppPort::new(self.config.clone(), spec, around)))
     }
     fn forwarder(&self, node: &NodeSpec<'_>) -> Option<Box<dyn Forwarder>> {
-        // A host has nothing to choose and forwards nothing.
-        let routes = !node.map.is_host(node.node) || node.links.len() > 1;
-        routes.then(|| Box::new(forwarder::Detouring::new(node, self.params.detours > 1)) as Box<dyn Forwarder>)
+        // A host has nothing to choose and forwards nothing; a plain router forwards as everybody does.
+        let host = node.map.is_host(node.node) && node.links.len() < 2;
+        if host || self.speakers.plain(node.map, node.node) {
+            return None;
+        }
+        let node = &NodeSpec { map: &Speaking { map: node.map, speakers: &self.speakers }, ..*node };
+        Some(Box::new(forwarder::Detouring::new(node, self.params.detours > 1)))
     }
 }

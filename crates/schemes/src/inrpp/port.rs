@@ -17,14 +17,17 @@ use midpath_core::queue::Limit;
 use midpath_core::roles::{Backlog, Drop, Inbound, Port, PortCtx, PortSpec};
 use midpath_core::units::{Bytes, Rate, Time};
 
-use super::auth::{Keys, Line};
+use super::auth::{Far, Keys, Line};
+use super::border::Border;
 use super::cache::Cache;
 use super::detour::{Around, Path};
-use super::header::{Direction, Nonce, Option4, is_ack, is_inrpp};
+use super::header::{Direction, Nonce, Option4, is_ack, is_carried, is_inrpp};
 use super::load::{Gains, Load, Notice};
 use super::nonces::Store;
+use super::overlay::Side;
 use super::params::{Notify, Params};
 use super::state::{Lasting, Machine, Note, State, Thresholds};
+use super::unheard::Watch;
 
 /// Control packets that wait at most. Ours: a hundred neighbours' probes and answers in one interval.
 const MAX_URGENT: usize = 256;
@@ -41,6 +44,8 @@ pub struct Config {
     low: f64,
     buffer: Limit,
     tcp_cache: Limit,
+    carry: bool,
+    rewrites: bool,
     backpressure: bool,
     steer: bool,
     notify: Notify,
@@ -63,6 +68,8 @@ impl Config {
             low: p.low,
             buffer: p.buffer,
             tcp_cache: p.tcp_cache,
+            carry: p.carry_tcp,
+            rewrites: p.rewrite_windows,
             backpressure: p.backpressure,
             steer: p.steer,
             notify: p.notify,
@@ -133,8 +140,9 @@ pub struct InrppPort {
     me: (NodeId, PortId),
     peer: NodeId,
     host: bool,
-    /// The peer is a host.
-    edge: bool,
+    side: Side,
+    /// Where plain TCP comes into the domain and leaves it.
+    border: Option<Box<Border>>,
     rtt: Time,
     inflow: Rate,
     limits: Limits,
@@ -146,6 +154,10 @@ pub struct InrppPort {
     nonce: Nonce,
     store: Store,
     line: Line,
+    far: Far,
+    watch: Watch,
+    /// How long a flow may send here before an ACK of it must have come back.
+    patience: Time,
     load: Load,
     detoured: Load,
     /// Who has probed for this port lately, and when: routers by number, ports of this node with bit 32 set.
@@ -163,11 +175,15 @@ impl InrppPort {
     /// A port with its detours.
     pub fn new(config: Arc<Config>, spec: &PortSpec, around: Around) -> InrppPort {
         let limits = Limits::new(&config, spec.rtt, around.inflow, spec.link.rate, spec.link.mtu);
+        // Asked for without the network around it, a port knows its peer alone.
+        let side = if spec.edge { Side::Host } else { around.side };
+        let carries = config.carry && !spec.host && !matches!(side, Side::Neighbour);
         InrppPort {
             me: (spec.node, spec.port),
             peer: spec.peer,
             host: spec.host,
-            edge: spec.edge,
+            side,
+            border: carries.then(|| Box::new(Border::new(config.rewrites))),
             rtt: spec.rtt,
             inflow: around.inflow,
             limits,
@@ -178,6 +194,10 @@ impl InrppPort {
             nonce: Nonce(config.keys.alias(spec.node, spec.port.0, 0)),
             store: Store::new(config.nonces, config.expiry),
             line: Line::default(),
+            far: Far::default(),
+            watch: Watch::default(),
+            // As long as a slow-down holds, or four round trips without queues. Ours.
+            patience: config.expiry.max(Time(spec.rtt.0.saturating_mul(4))),
             load: Load::default(),
             detoured: Load::default(),
             contenders: BTreeMap::new(),
@@ -202,6 +222,9 @@ impl InrppPort {
         let before = self.machine.state();
         let after = self.machine.look(self.cache.stored().custody, &self.limits.cache, now, self.config.lasting);
         self.counts.pressed += u64::from(after == State::Backpressure && before != after);
+        if before == State::Backpressure && before != after {
+            self.watch.clear();
+        }
     }
 
     /// What ends every call: the state, the board, the timer.
@@ -288,12 +311,21 @@ impl InrppPort {
     /// A packet leaves: it is counted, and what it says to the neighbour is signed.
     fn seal(&mut self, id: PacketId, ctx: &mut PortCtx<'_>) {
         let packet = &mut ctx.pool[id];
+        if let Some(border) = &mut self.border
+            && is_carried(packet)
+            && self.side.ends(packet)
+        {
+            border.leave(packet);
+        }
         self.load.sent(packet.size, ctx.now, &self.config.gains);
         // A tag that says less than this link's end: the packet is on a detour.
         let size = if packet.via == u32::MAX || packet.via == self.me.0.0 { 0 } else { packet.size };
         self.detoured.sent(size, ctx.now, &self.config.gains);
         if packet.kind == Kind::Control {
             return self.sign_control(id, ctx);
+        }
+        if self.machine.state() == State::Backpressure && packet.payload > 0 && is_inrpp(packet) {
+            self.watch.sent((packet.flow, packet.src), ctx.now, self.patience);
         }
         if is_ack(packet) {
             self.sign_note(id, ctx);
@@ -350,6 +382,9 @@ impl Port for InrppPort {
         if ctx.pool[id].kind == Kind::Control {
             return self.on_control(id, ctx);
         }
+        if let Some(border) = &mut self.border {
+            border.enter(&mut ctx.pool[id]);
+        }
         if is_ack(&ctx.pool[id]) {
             self.on_ack(id, ctx);
         }
@@ -390,6 +425,8 @@ impl Port for InrppPort {
         // A new alias, so that what neighbours stored under the old one runs out.
         self.nonce = Nonce(self.config.keys.alias(self.me.0, self.me.1.0, ctx.now.0));
         self.store.clear();
+        self.watch.clear();
+        self.border.iter_mut().for_each(|b| b.clear());
         self.line.reset();
         (self.load, self.detoured) = (Load::default(), Load::default());
         self.contenders.clear();
@@ -413,6 +450,11 @@ impl Port for InrppPort {
         out.push(("nonces", self.store.len() as f64));
         out.push(("forged", self.line.forged as f64));
         out.push(("replayed", self.line.replayed as f64));
+        out.push(("unheard", self.watch.unheard() as f64));
+        if let Some(border) = &self.border {
+            out.push(("carried", border.flows() as f64));
+            out.push(("windows_lowered", border.lowered as f64));
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! What the tests share: running a scenario, and statistics over runs.
 #![allow(dead_code)] // each test binary uses its part
 
+pub mod reads;
 pub mod scene;
 
 use std::path::Path;

@@ -5,12 +5,14 @@
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use midpath_core::packet::{EXT_LEN, FlowId, NodeId, Packet, PortId};
+use midpath_core::packet::{EXT_LEN, Flags, FlowId, Header, NodeId, Packet, PortId};
 use midpath_core::queue::{Discipline, Limit, QueueSpec};
 use midpath_core::roles::{Admission, AdmitCtx, Backlog, LinkInfo, PortSpec, Scheme};
 use midpath_core::units::{Bytes, Rate, Ratio, Time};
 use midpath_core::wire;
 use midpath_schemes::Catalogue;
+use midpath_schemes::inrpp::border::Border;
+use midpath_schemes::{fcp, inrpp, rcp, xcp};
 use midpath_sim::scenario::{self, Scenario, ScenarioError};
 use midpath_sim::setup::Setup;
 use midpath_topo::format::{self, Format};
@@ -204,6 +206,50 @@ fn drive(rule: &mut dyn Admission, bytes: &[u8]) {
         rule.gauges(&mut gauges);
         assert!(!gauges.is_empty() && gauges.iter().all(|(_, p)| p.is_finite() && *p >= 0.0), "{gauges:?}");
         assert!(gauges[0].1 > 0.0, "{gauges:?}");
+    }
+}
+
+/// Every scheme's header: what can be read, written and read again is the same. Then INRPP's border, which takes packets of both sides:
+/// 80 bytes each, of which the last 72 are the header's.
+pub fn headers(bytes: &[u8]) {
+    let mut border = Border::new(true);
+    for part in bytes.chunks(80).take(256) {
+        let mut chunk = [0; 80];
+        chunk[..part.len()].copy_from_slice(part);
+        let mut ext = [0; EXT_LEN];
+        ext.copy_from_slice(&chunk[8..]);
+        same_again::<rcp::header::RcpHeader>(&ext);
+        same_again::<xcp::header::XcpHeader>(&ext);
+        same_again::<fcp::header::FcpHeader>(&ext);
+        same_again::<inrpp::header::Option4>(&ext);
+        same_again::<inrpp::header::Signed>(&ext);
+        cross(&mut border, &chunk, ext);
+    }
+}
+
+fn same_again<H: Header + PartialEq + std::fmt::Debug>(bytes: &[u8; EXT_LEN]) {
+    if let Some(header) = H::decode(bytes) {
+        let mut again = [0; EXT_LEN];
+        header.encode(&mut again);
+        assert_eq!(H::decode(&again), Some(header));
+    }
+}
+
+/// A packet comes into INRPP's domain or leaves it: no window grows, and what leaves is shorter.
+fn cross(border: &mut Border, chunk: &[u8; 80], ext: [u8; EXT_LEN]) {
+    let (a, b) = (u32::from(chunk[0] & 1), u32::from(chunk[0] >> 1 & 1));
+    let mut packet = Packet::new(FlowId(u32::from(chunk[1] % 4)), NodeId(a), NodeId(b), 40 + u32::from(chunk[2]));
+    let long = |at: usize| u64::from_be_bytes(chunk[at..at + 8].try_into().expect("eight bytes"));
+    (packet.seq, packet.ack, packet.window) = (long(60), long(64) >> (chunk[3] % 64), long(72) >> (chunk[4] % 64));
+    (packet.flags, packet.payload) = (Flags(chunk[5]), u16::from(chunk[6]));
+    let before = packet;
+    if chunk[7] & 1 == 0 {
+        border.enter(&mut packet);
+        assert!(packet.window == before.window && packet.size >= before.size);
+    } else {
+        packet.set_ext(inrpp::header::Option4::TAG, ext);
+        border.leave(&mut packet);
+        assert!(packet.window <= before.window && packet.size <= before.size);
     }
 }
 

@@ -5,8 +5,10 @@ use midpath_core::roles::PortCtx;
 
 use super::InrppPort;
 use crate::inrpp::cache::{Key, START};
-use crate::inrpp::header::{NOTE, Option4, Slow, notifies};
-use crate::inrpp::state::{Note, Thresholds};
+use crate::inrpp::header::{NOTE, Option4, SIGNATURE, Slow, echoes, has_nonces, is_carried, notifies};
+use crate::inrpp::overlay::Side;
+use crate::inrpp::params::Notify;
+use crate::inrpp::state::{Note, State, Thresholds};
 
 /// What all flows together should have of a cache that is filled beyond S_high: S_high at S_high and nothing when it is full, so that
 /// it drains the faster the less room is left.
@@ -20,7 +22,10 @@ impl InrppPort {
     pub(super) fn on_ack(&mut self, id: PacketId, ctx: &mut PortCtx<'_>) {
         // Lines 2–13.
         self.look(ctx.now);
+        self.screen(id, ctx);
+        self.say_stored(id, ctx);
         let packet = ctx.pool[id];
+        self.watch.heard((packet.flow, packet.dst));
         // The handshake is no ACK of data: "new flows enter the system in open-loop mode" (§II-B), unless flows are steered.
         let own = self.own_note(ctx.now).filter(|_| self.config.steer || !packet.flags.has(Flags::SYN));
         if own.is_none() && !notifies(&packet) {
@@ -39,19 +44,72 @@ impl InrppPort {
         self.tell(key, own, packet.flags.has(Flags::SYN), &mut option);
         (option.number, option.mac) = (0, 0); // signed anew when it leaves
         let packet = &mut ctx.pool[id];
-        packet.size = packet.size + if option.notifies() { NOTE } else { 0 } - if had { NOTE } else { 0 };
+        let size = packet.size + if option.notifies() { NOTE } else { 0 };
+        packet.size = size.saturating_sub(if had { NOTE } else { 0 });
         packet.set_header(&option);
         self.settle(ctx);
     }
 
-    /// §V-C: a notification counts when the neighbour has signed it, and hosts have none to give: "the endpoints do not originate
-    /// slow-down notifications".
-    fn trusts(&mut self, packet: &midpath_core::packet::Packet, option: &Option4) -> bool {
-        if self.config.keys.on() && self.edge {
-            self.line.forged += 1;
-            return false;
+    /// §V-C: what comes from where not everybody is an INRPP router counts when one has signed it. Hosts have nothing to give: "the
+    /// endpoints do not originate slow-down notifications". That holds for nonces, too: the sender would echo them in place of true ones.
+    fn screen(&mut self, id: PacketId, ctx: &mut PortCtx<'_>) {
+        if matches!(self.side, Side::Neighbour) || !self.config.keys.on() {
+            return;
         }
-        self.line.verify(&self.config.keys, self.peer, self.me.0, packet, option)
+        let packet = ctx.pool[id];
+        // Receivers echo what ports have put on data where that is the way.
+        let echoes = self.config.notify == Notify::Acks && echoes(&packet);
+        if !notifies(&packet) && !has_nonces(&packet) && !echoes {
+            return;
+        }
+        let Some(mut option) = packet.header::<Option4>() else { return };
+        let had = if option.notifies() {
+            NOTE
+        } else if option.mac != 0 {
+            SIGNATURE
+        } else {
+            0
+        };
+        let good = match &self.side {
+            Side::Plain(beyond) => {
+                let from = beyond.signers(&packet);
+                self.line.verify_far(&mut self.far, &self.config.keys, from, self.me.0, &packet, &option)
+            }
+            Side::Host | Side::Neighbour => {
+                self.line.refuse();
+                false
+            }
+        };
+        if !good {
+            (option.slow, option.cancel, option.nonces) = (None, None, Default::default());
+        }
+        if self.config.notify == Notify::Acks {
+            (option.far_slow, option.far_cancel) = (None, None);
+        }
+        (option.number, option.mac) = (0, 0);
+        let packet = &mut ctx.pool[id];
+        let size = packet.size + if option.notifies() { NOTE } else { 0 };
+        packet.size = size.saturating_sub(had);
+        packet.set_header(&option);
+    }
+
+    /// Tells the border behind this router whether this interface stores: the last one that does is the ingress's.
+    fn say_stored(&self, id: PacketId, ctx: &mut PortCtx<'_>) {
+        let packet = &mut ctx.pool[id];
+        if is_carried(packet)
+            && let Some(option) = packet.header::<Option4>()
+        {
+            packet.set_header(&Option4 { stored: self.machine.state() != State::Push, ..option });
+        }
+    }
+
+    /// Whether a notification is the neighbour's.
+    fn trusts(&mut self, packet: &midpath_core::packet::Packet, option: &Option4) -> bool {
+        match self.side {
+            Side::Neighbour => self.line.verify(&self.config.keys, self.peer, self.me.0, packet, option),
+            // What was not has been taken off.
+            Side::Host | Side::Plain(_) => true,
+        }
     }
 
     /// Lines 14–26: what the hop downstream asks for.
@@ -65,7 +123,8 @@ impl InrppPort {
             self.cache.gate(key, slow.nonce, ctx.now);
             self.revive_at = self.revive_at.min(ctx.now.saturating_add(self.config.expiry));
             // Lines 17 and 18. The node asks for a packet after this call.
-            self.cache.grant(key, slow.release.into());
+            // Lines 17 and 18. The node asks for a packet after this call.
+            self.cache.grant(key, u32::from(slow.release) * u32::from(option.releases.max(1)));
         }
         // Lines 23–25; line 27: the cancellation goes on to the sender, which stops echoing the nonce.
         if let Some(nonce) = option.cancel
@@ -121,15 +180,23 @@ impl InrppPort {
         u16::try_from(packets).unwrap_or(u16::MAX).max(START)
     }
 
-    /// Signs the notification on an ACK that leaves through this port.
+    /// Signs the notification on an ACK that leaves through this port. A host has no key.
     pub(super) fn sign_note(&mut self, id: PacketId, ctx: &mut PortCtx<'_>) {
         let packet = ctx.pool[id];
-        if !notifies(&packet) {
-            return;
-        }
-        if let Some(mut option) = packet.header::<Option4>() {
-            self.line.sign(&self.config.keys, ctx.now, self.me.0, self.peer, &packet, &mut option);
-            ctx.pool[id].set_header(&option);
+        let says = notifies(&packet);
+        let (to, bare) = match &self.side {
+            Side::Plain(beyond) if says || has_nonces(&packet) => (beyond.next(packet.dst, packet.flow), !says),
+            _ if says => (Some(self.peer), false),
+            _ => return,
+        };
+        if let Some(mut option) = packet.header::<Option4>()
+            && let Some(to) = to
+            && !self.host
+        {
+            self.line.sign(&self.config.keys, ctx.now, self.me.0, to, &packet, &mut option);
+            let packet = &mut ctx.pool[id];
+            packet.size += if bare && self.config.keys.on() { SIGNATURE } else { 0 };
+            packet.set_header(&option);
         }
     }
 

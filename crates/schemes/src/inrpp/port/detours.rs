@@ -7,6 +7,7 @@ use midpath_core::units::Time;
 use super::InrppPort;
 use crate::inrpp::header::{CONTROL, Control, Feedback, Signed};
 use crate::inrpp::load::Notice;
+use crate::inrpp::overlay::Side;
 use crate::inrpp::state::State;
 
 /// Letters between the ports of a node: "somebody detours through you", and "an answer to your probe".
@@ -115,7 +116,7 @@ impl InrppPort {
 
     /// Signs a control packet that leaves through this port.
     pub(super) fn sign_control(&mut self, id: PacketId, ctx: &mut PortCtx<'_>) {
-        if let Some(signed) = ctx.pool[id].header::<Signed>() {
+        if let Some(signed) = ctx.pool[id].header::<Signed>().filter(|_| !self.host) {
             let signed = self.line.sign_control(&self.config.keys, ctx.now, self.me.0, self.peer, signed.control);
             ctx.pool[id].set_header(&signed);
         }
@@ -124,6 +125,11 @@ impl InrppPort {
     /// A control packet has come in.
     pub(super) fn on_control(&mut self, id: PacketId, ctx: &mut PortCtx<'_>) -> Inbound {
         let Some(signed) = ctx.pool[id].header::<Signed>() else { return Inbound::Drop(Drop::Policy) };
+        if self.config.keys.on() && !matches!(self.side, Side::Neighbour) {
+            // §V-C: hosts and plain routers have no key, and no detours to ask for.
+            self.line.refuse();
+            return Inbound::Drop(Drop::Policy);
+        }
         if !self.line.verify_control(&self.config.keys, self.peer, self.me.0, &signed) {
             return Inbound::Drop(Drop::Policy);
         }

@@ -9,22 +9,27 @@ fn nonce() -> impl Strategy<Value = Option<Nonce>> {
 
 fn option() -> impl Strategy<Value = Option4> {
     let four = (nonce(), nonce(), nonce(), nonce());
-    (any::<bool>(), any::<u16>(), four, prop::collection::vec(1u32.., 0..4), any::<u64>(), any::<u64>()).prop_map(
-        |(ack, release, (slow, cancel, far_slow, far_cancel), list, number, mac)| {
-            let mut nonces = Nonces::default();
-            list.iter().for_each(|n| nonces.add(Nonce(*n)));
-            Option4 {
-                direction: if ack { Direction::Ack } else { Direction::Data },
-                nonces,
-                slow: slow.map(|nonce| Slow { nonce, release }),
-                cancel,
-                far_slow,
-                far_cancel,
-                number,
-                mac,
-            }
-        },
-    )
+    let border = (any::<u8>(), any::<bool>(), any::<bool>());
+    (any::<bool>(), any::<u16>(), four, prop::collection::vec(1u32.., 0..4), border, any::<u64>(), any::<u64>())
+        .prop_map(
+            |(ack, release, (slow, cancel, far_slow, far_cancel), list, (releases, carried, stored), number, mac)| {
+                let mut nonces = Nonces::default();
+                list.iter().for_each(|n| nonces.add(Nonce(*n)));
+                Option4 {
+                    direction: if ack { Direction::Ack } else { Direction::Data },
+                    nonces,
+                    slow: slow.map(|nonce| Slow { nonce, release }),
+                    cancel,
+                    far_slow,
+                    far_cancel,
+                    releases,
+                    carried,
+                    stored,
+                    number,
+                    mac,
+                }
+            },
+        )
 }
 
 proptest! {

@@ -1,8 +1,10 @@
 mod auth;
+mod border;
 mod cache;
 mod detours;
 mod harness;
 mod headers;
+mod hostile;
 mod nonces;
 mod port;
 mod rates;

@@ -1,0 +1,202 @@
+//! An attacker (§V-C): a host that sends what only routers may, into the flow of others. A flow of the scheme `inrpp-attack` goes from
+//! the attacker's host to the victim's sender; what it sends claims to be the victim's receiver's.
+
+use std::sync::Arc;
+
+use midpath_core::packet::{Flags, FlowId, Kind, NodeId, Packet};
+use midpath_core::rng::{Stream, below};
+use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, FlowSpec, Names, Scheme, TCP_HEADERS};
+use midpath_core::spec::SpecError;
+use midpath_core::units::{Bytes, Time};
+use serde::{Deserialize, Serialize};
+
+use super::header::{CONTROL, Control, Direction, NOTE, Nonce, OPTION, Option4, Signed, Slow};
+use crate::params::require;
+
+/// What an attacker does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum AttackBehaviour {
+    /// Slow-downs under one made-up nonce: the victim gets one packet for each, and none for its own ACKs.
+    #[default]
+    SlowDown,
+    /// The same that release nothing: the victim gets nothing.
+    Hold,
+    /// Slow-downs under a new nonce each: "spamming the network with bogus nonces as part of a state exhaustion attack".
+    Spam,
+    /// Slow-downs as receivers echo them with `notify = "data"`.
+    Echo,
+    /// Probes of detours under a new name each: true ones get ever smaller shares of the spare capacity.
+    Probe,
+}
+
+/// The parameters of `inrpp-attack`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct AttackParams {
+    /// The number of the flow that is attacked, in the order of the flows' starts as in the results.
+    pub victim: u32,
+    /// The host that the packets claim to come from, by name: the victim's receiver. Unset: the attacker's own.
+    pub receiver: String,
+    /// What it does.
+    pub behaviour: AttackBehaviour,
+    /// Time from one packet to the next. Ours: 10 ms, which takes an attacker 74 kbps.
+    pub every: Time,
+    /// ACK numbers are guesses below this; zero is a number that the sender takes for an old ACK's. "The malicious nodes must somehow
+    /// guess the correct sequence numbers" (§V-C) for the sender to listen; routers don't know them.
+    pub guess: Bytes,
+    /// With `probe`: the router that it pretends to detour to, by name.
+    pub target: String,
+}
+
+impl Default for AttackParams {
+    fn default() -> AttackParams {
+        AttackParams {
+            victim: 0,
+            receiver: String::new(),
+            behaviour: AttackBehaviour::SlowDown,
+            every: Time::from_ms(10),
+            guess: Bytes(0),
+            target: String::new(),
+        }
+    }
+}
+
+/// Builds the scheme: what the catalogue calls.
+pub fn build(name: &str, params: AttackParams) -> crate::Built {
+    require(params.every >= Time::from_us(1), "every", "at least 1 us")?;
+    require(
+        params.behaviour != AttackBehaviour::Probe || !params.target.is_empty(),
+        "target",
+        "a router's name, to probe for",
+    )?;
+    Ok(Arc::new(Attack { name: name.to_owned(), params, receiver: None, target: NodeId(0) }))
+}
+
+/// The attack as a scheme of single flows.
+pub struct Attack {
+    name: String,
+    params: AttackParams,
+    receiver: Option<NodeId>,
+    target: NodeId,
+}
+
+impl Scheme for Attack {
+    fn name(&self) -> &str {
+        &self.name
+    }
+    fn bind(&self, names: &dyn Names) -> Result<Option<Arc<dyn Scheme>>, SpecError> {
+        let find = |key: &str, name: &str| {
+            let unknown = || SpecError::new(key, format!("there is no node `{name}`"));
+            if name.is_empty() { Ok(None) } else { names.node(name).map(Some).ok_or_else(unknown) }
+        };
+        let receiver = find("receiver", &self.params.receiver)?;
+        let target = find("target", &self.params.target)?.unwrap_or_default();
+        Ok(Some(Arc::new(Attack { name: self.name.clone(), params: self.params.clone(), receiver, target })))
+    }
+    fn headers(&self) -> u32 {
+        TCP_HEADERS + OPTION + NOTE
+    }
+    fn active(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
+        let size = u64::from(self.headers());
+        Box::new(Attacker {
+            params: self.params.clone(),
+            spoofed: self.receiver.unwrap_or(flow.src),
+            sender: flow.dst,
+            target: self.target,
+            left: flow.size.map_or(u64::MAX, |s| s.0.div_ceil(size)),
+            stop_at: flow.stop.unwrap_or(Time::MAX),
+            sent: 0,
+        })
+    }
+    fn passive(&self, _flow: &FlowSpec) -> Box<dyn Endpoint> {
+        Box::new(Nobody)
+    }
+}
+
+/// The attacker's end.
+#[derive(Debug)]
+struct Attacker {
+    params: AttackParams,
+    spoofed: NodeId,
+    sender: NodeId,
+    target: NodeId,
+    left: u64,
+    stop_at: Time,
+    sent: u64,
+}
+
+impl Attacker {
+    /// A nonce: one for the whole attack, or a new one.
+    fn nonce(&self, rng: &mut Stream) -> Nonce {
+        let fresh = matches!(self.params.behaviour, AttackBehaviour::Spam | AttackBehaviour::Probe);
+        Nonce(if fresh { 1 + below(rng, u64::from(u32::MAX)) as u32 } else { 0xbad })
+    }
+
+    /// An ACK of the victim's receiver, as far as anybody can see.
+    fn ack(&self, now: Time, rng: &mut Stream) -> Packet {
+        let mut p = Packet::new(FlowId(self.params.victim), self.spoofed, self.sender, TCP_HEADERS + OPTION + NOTE);
+        (p.flags, p.ts_val, p.window) = (Flags::ACK, now.saturating_add(Time(1)), 1 << 30);
+        p.ack = if self.params.guess.0 == 0 { 0 } else { below(rng, self.params.guess.0) };
+        let nonce = self.nonce(rng);
+        let mut option = Option4 { direction: Direction::Ack, ..Option4::default() };
+        if self.params.behaviour == AttackBehaviour::Echo {
+            option.far_slow = Some(nonce);
+        } else {
+            let release = u16::from(self.params.behaviour != AttackBehaviour::Hold);
+            option.slow = Some(Slow { nonce, release });
+            option.nonces.add(nonce);
+        }
+        p.set_header(&option);
+        p
+    }
+
+    /// A probe of a router that isn't there.
+    fn probe(&self, ctx: &mut EndpointCtx<'_>) -> Packet {
+        let origin = NodeId(self.nonce(ctx.rng).0);
+        let mut p = Packet::new(ctx.flow, ctx.node, self.sender, CONTROL);
+        p.kind = Kind::Control;
+        let control = Control::Probe { origin, port: 0, target: self.target, more: 0 };
+        p.set_header(&Signed { control, number: 0, mac: 0 });
+        p
+    }
+}
+
+impl Endpoint for Attacker {
+    fn on_start(&mut self, ctx: &mut EndpointCtx<'_>) {
+        self.on_timer(ctx);
+    }
+    fn on_packet(&mut self, _packet: &Packet, _ctx: &mut EndpointCtx<'_>) {}
+    fn on_timer(&mut self, ctx: &mut EndpointCtx<'_>) {
+        if self.left == 0 || ctx.now >= self.stop_at {
+            return ctx.finish();
+        }
+        let packet = match self.params.behaviour {
+            AttackBehaviour::Probe => self.probe(ctx),
+            _ => self.ack(ctx.now, ctx.rng),
+        };
+        ctx.send(packet);
+        self.left -= 1;
+        self.sent += 1;
+        ctx.set_timer(ctx.now.saturating_add(self.params.every).min(self.stop_at));
+    }
+    fn report(&self) -> FlowReport {
+        FlowReport { sent: self.sent, ..FlowReport::default() }
+    }
+}
+
+/// An attack has no receiver: what it sends belongs to another flow.
+struct Nobody;
+
+impl Endpoint for Nobody {
+    fn on_start(&mut self, ctx: &mut EndpointCtx<'_>) {
+        ctx.finish();
+    }
+    fn on_packet(&mut self, _packet: &Packet, _ctx: &mut EndpointCtx<'_>) {}
+    fn on_timer(&mut self, _ctx: &mut EndpointCtx<'_>) {}
+    fn report(&self) -> FlowReport {
+        FlowReport::default()
+    }
+}

@@ -1,0 +1,159 @@
+//! Partial deployment (§V-B): which routers speak INRPP, and who is the next one where plain routers lie between.
+//!
+//! A plain router queues as the scenario says and forwards options untouched. To detours it is what a host is: nobody to detour
+//! through. A notification that an INRPP router puts on an ACK so reaches the next INRPP router upstream, however many plain ones it crosses; that
+//! is the neighbour whose key signs it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use midpath_core::packet::{FlowId, NodeId, Packet, PortId};
+use midpath_core::roles::{Ecmp, LinkInfo, Map, NodeSpec, Routes, ShortestPath};
+
+/// Plain routers that are looked through behind one port, and INRPP routers that are known behind them. Ours: far above what can lie
+/// between two neighbours of an overlay that is worth its name.
+const MAX_BEYOND: usize = 1 << 14;
+
+/// Neighbours whose keys are tried on an ACK beside the one that is expected, so that a flood of forgeries costs little each. Ours.
+const MAX_TRIES: usize = 16;
+
+/// Which routers speak INRPP: all, or these.
+#[derive(Debug, Clone, Default)]
+pub struct Speakers(Option<BTreeSet<NodeId>>);
+
+impl Speakers {
+    /// These, or all if there are none.
+    pub fn new(routers: Vec<NodeId>) -> Speakers {
+        Speakers((!routers.is_empty()).then(|| routers.into_iter().collect()))
+    }
+
+    /// Whether a router speaks INRPP.
+    pub fn has(&self, node: NodeId) -> bool {
+        self.0.as_ref().is_none_or(|s| s.contains(&node))
+    }
+
+    /// Whether a node is a router without INRPP.
+    pub fn plain(&self, map: &dyn Map, node: NodeId) -> bool {
+        !self.has(node) && !map.is_host(node)
+    }
+}
+
+/// The map in which plain routers count as hosts: nobody detours through them.
+pub struct Speaking<'a> {
+    /// The network.
+    pub map: &'a dyn Map,
+    /// Who speaks INRPP.
+    pub speakers: &'a Speakers,
+}
+
+impl Map for Speaking<'_> {
+    fn links(&self, node: NodeId) -> Vec<LinkInfo> {
+        self.map.links(node)
+    }
+    fn is_host(&self, node: NodeId) -> bool {
+        self.map.is_host(node) || !self.speakers.has(node)
+    }
+}
+
+/// What lies behind a port whose peer is a plain router.
+#[derive(Clone)]
+pub struct Beyond {
+    peer: NodeId,
+    /// Plain routers up to the next INRPP ones.
+    plain: BTreeSet<NodeId>,
+    speakers: Vec<NodeId>,
+    routes: Arc<dyn Routes>,
+    ecmp: Ecmp,
+}
+
+impl Beyond {
+    /// Looks through `port` of a node. `None` if its peer is no plain router.
+    pub fn new(node: &NodeSpec<'_>, port: PortId, speakers: &Speakers) -> Option<Beyond> {
+        let peer = node.links.get(usize::from(port.0))?.peer;
+        if !speakers.plain(node.map, peer) {
+            return None;
+        }
+        let (mut plain, mut found) = (BTreeSet::new(), BTreeSet::new());
+        let mut next = vec![peer];
+        while let Some(at) = next.pop() {
+            let peers: Vec<NodeId> = node.map.links(at).iter().map(|l| l.peer).collect();
+            for other in peers.iter().filter(|n| !node.map.is_host(**n) && **n != node.node) {
+                if speakers.has(*other) {
+                    found.insert(*other);
+                } else if !plain.contains(other) && plain.len() + next.len() < MAX_BEYOND {
+                    next.push(*other);
+                }
+            }
+            plain.insert(at);
+        }
+        let speakers = found.into_iter().take(MAX_BEYOND).collect();
+        Some(Beyond { peer, plain, speakers, routes: node.routes.clone(), ecmp: node.ecmp })
+    }
+
+    /// Who reads what a packet for `dst` says when it has left through this port: the next INRPP router on its way, or the host it goes to.
+    pub fn next(&self, dst: NodeId, flow: FlowId) -> Option<NodeId> {
+        let mut at = self.peer;
+        // Shortest paths have no loops, so it ends; the bound is for routes that aren't what they should be.
+        for _ in 0..=self.plain.len() {
+            if !self.plain.contains(&at) {
+                return Some(at);
+            }
+            let choices = self.routes.next_ports(at, dst);
+            let port = match self.ecmp {
+                Ecmp::Flow if choices.len() > 1 => ShortestPath::pick(choices, flow.0, dst, at),
+                // With a path per packet there is no telling; the first is as good as any.
+                Ecmp::Flow | Ecmp::Packet | Ecmp::Off => *choices.first()?,
+            };
+            at = self.routes.peer(at, port)?;
+        }
+        None
+    }
+
+    /// Who may have signed what an ACK has brought from there: the INRPP router that the way to its source leads to, for ACKs come back the way
+    /// the data went, or one of the others.
+    pub fn signers(&self, ack: &Packet) -> impl Iterator<Item = NodeId> + '_ {
+        let first = self.next(ack.src, ack.flow).filter(|n| self.speakers.contains(n));
+        first.into_iter().chain(self.speakers.iter().copied().filter(move |n| Some(*n) != first).take(MAX_TRIES))
+    }
+}
+
+impl std::fmt::Debug for Beyond {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Beyond").field("plain", &self.plain).field("speakers", &self.speakers).finish_non_exhaustive()
+    }
+}
+
+/// Who is on the other side of a port.
+#[derive(Debug, Clone, Default)]
+pub enum Side {
+    /// An INRPP router, or a host's own router: the peer itself.
+    #[default]
+    Neighbour,
+    /// A host.
+    Host,
+    /// Plain routers, and whoever is behind them.
+    Plain(Arc<Beyond>),
+}
+
+impl Side {
+    /// Looks through `port` of a node.
+    pub fn new(node: &NodeSpec<'_>, port: PortId, speakers: &Speakers) -> Side {
+        let host = node.links.get(usize::from(port.0)).is_some_and(|l| node.map.is_host(l.peer));
+        match Beyond::new(node, port, speakers) {
+            Some(beyond) => Side::Plain(Arc::new(beyond)),
+            None if host => Side::Host,
+            None => Side::Neighbour,
+        }
+    }
+
+    /// Whether a packet that leaves through this port meets no INRPP router any more: it leaves the domain.
+    pub fn ends(&self, packet: &Packet) -> bool {
+        match self {
+            Side::Neighbour => false,
+            Side::Host => true,
+            Side::Plain(beyond) => {
+                beyond.next(packet.dst, packet.flow).is_none_or(|n| beyond.speakers.binary_search(&n).is_err())
+            }
+        }
+    }
+}

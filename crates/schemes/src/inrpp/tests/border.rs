@@ -1,0 +1,167 @@
+use midpath_core::packet::{Flags, FlowId, NodeId, Packet};
+use proptest::prelude::*;
+
+use crate::inrpp::border::Border;
+use crate::inrpp::header::{Direction, NOTE, Nonce, OPTION, Option4, Slow};
+
+const SENDER: NodeId = NodeId(1);
+const RECEIVER: NodeId = NodeId(2);
+const MSS: u64 = 1448;
+const OWN: u64 = 1 << 30;
+
+fn data(flow: u32, seq: u64, payload: u64) -> Packet {
+    let mut p = Packet::new(FlowId(flow), SENDER, RECEIVER, 52 + payload as u32);
+    (p.seq, p.payload, p.flags) = (seq, payload as u16, Flags::ACK);
+    p
+}
+
+fn syn(flow: u32) -> Packet {
+    let mut p = data(flow, 0, 0);
+    p.flags = Flags::SYN;
+    p
+}
+
+fn ack(flow: u32, number: u64, window: u64) -> Packet {
+    let mut p = Packet::new(FlowId(flow), RECEIVER, SENDER, 52);
+    (p.ack, p.window, p.flags) = (number, window, Flags::ACK);
+    p
+}
+
+/// The ACK as it leaves the ingress with this request on it.
+fn told(border: &mut Border, mut p: Packet, slow: Option<u16>, stored: bool) -> Packet {
+    let slow = slow.map(|release| Slow { nonce: Nonce(7), release });
+    let option = Option4 { direction: Direction::Ack, carried: true, slow, stored, ..Option4::default() };
+    p.set_header(&option);
+    p.size += OPTION + if slow.is_some() { NOTE } else { 0 };
+    border.leave(&mut p);
+    p
+}
+
+/// A flow of which `n` full packets have been seen.
+fn opened(n: u64) -> Border {
+    let mut border = Border::new(true);
+    border.enter(&mut syn(1));
+    (0..n).for_each(|i| border.enter(&mut data(1, i * MSS, MSS)));
+    border
+}
+
+#[test]
+fn what_comes_in_is_marked_and_what_goes_out_is_as_it_was() {
+    let (mut ingress, mut egress) = (Border::new(true), Border::new(true));
+    for original in [syn(1), data(1, 0, MSS), data(1, MSS, MSS)] {
+        let mut p = original;
+        ingress.enter(&mut p);
+        assert_eq!(
+            (p.size, p.header::<Option4>().map(|o| o.direction)),
+            (original.size + OPTION, Some(Direction::Data))
+        );
+        egress.leave(&mut p);
+        assert_eq!((p.size, p.ext_tag, p.payload, p.seq), (original.size, 0, original.payload, original.seq));
+    }
+    let mut back = ack(1, 2 * MSS, OWN);
+    egress.enter(&mut back);
+    let option: Option4 = back.header().expect("carried");
+    assert_eq!((option.direction, option.releases), (Direction::Ack, 2), "an ACK of two packets releases two");
+    // The sender's own ACK is no ACK of data.
+    let mut own = data(1, 2 * MSS, 0);
+    ingress.enter(&mut own);
+    assert_eq!(own.header::<Option4>().map(|o| o.direction), Some(Direction::Data));
+    // Of a flow that nobody has seen data of, ACKs stay what they are.
+    let mut strange = ack(9, 0, OWN);
+    egress.enter(&mut strange);
+    assert_eq!((strange.ext_tag, strange.size), (0, 52));
+}
+
+#[test]
+fn duplicates_stand_for_one_packet_each_and_are_not_counted_twice() {
+    let mut egress = Border::new(true);
+    (0..10).for_each(|i| {
+        let mut p = data(1, i * MSS, MSS);
+        p.set_header(&Option4 { carried: true, ..Option4::default() });
+        egress.leave(&mut p);
+    });
+    let mut releases = |number: u64| {
+        let mut p = ack(1, number * MSS, OWN);
+        egress.enter(&mut p);
+        p.header::<Option4>().expect("carried").releases
+    };
+    // Two; the third is missing while three more come; then all five at once.
+    assert_eq!([2, 2, 2, 2, 6].map(&mut releases), [2, 1, 1, 1, 1]);
+    assert_eq!(releases(8), 2);
+}
+
+#[test]
+fn a_request_moves_the_edge_by_what_is_acknowledged_or_not_at_all() {
+    let mut border = opened(40);
+    let edge = |p: &Packet| p.ack + p.window;
+    let open = told(&mut border, ack(1, 10 * MSS, OWN), None, false);
+    assert!(edge(&open) >= 10 * MSS + 2 * 30 * MSS, "twice the flight is never the limit");
+    // The edge stays until what is in flight has come down to what it was at the request: 28 packets.
+    let first = told(&mut border, ack(1, 12 * MSS, OWN), Some(1), true);
+    assert_eq!(edge(&first), edge(&open));
+    let mut last = first;
+    for i in 13..200 {
+        last = told(&mut border, ack(1, i * MSS, OWN), Some(1), true);
+    }
+    assert_eq!(last.window, 28 * MSS);
+    let grown = told(&mut border, ack(1, 200 * MSS, OWN), Some(2), true);
+    assert_eq!(grown.window, 29 * MSS, "two for one");
+    let held = told(&mut border, ack(1, 205 * MSS, OWN), Some(0), true);
+    assert_eq!(edge(&held), edge(&grown));
+    let still = told(&mut border, ack(1, 300 * MSS, OWN), Some(0), true);
+    assert_eq!(still.window, MSS, "never less than a segment");
+}
+
+#[test]
+fn a_flow_that_was_not_seen_from_its_beginning_is_not_taken_back_what_it_was_told() {
+    let mut border = Border::new(true);
+    border.enter(&mut data(1, 1000 * MSS, MSS));
+    let first = told(&mut border, ack(1, 1000 * MSS, OWN), Some(1), true);
+    assert_eq!(first.window, OWN);
+    let second = told(&mut border, ack(1, 1001 * MSS, OWN), Some(1), true);
+    assert_eq!(second.ack + second.window, first.ack + first.window);
+}
+
+#[test]
+fn memory_is_bounded() {
+    let mut border = Border::new(true);
+    (0..200_000).for_each(|flow| border.enter(&mut data(flow, 0, MSS)));
+    assert!(border.flows() <= 1 << 16, "{}", border.flows());
+    border.clear();
+    assert_eq!(border.flows(), 0);
+}
+
+proptest! {
+    /// Whatever comes: the edge never moves left, no window is above the receiver's own, none is below a segment unless that is.
+    #[test]
+    fn windows_are_never_larger_and_edges_never_recede(
+        steps in prop::collection::vec((0u8..6, any::<u64>(), 0u64..4, 0u64..100), 1..200),
+        wild: bool,
+    ) {
+        let mut border = opened(1);
+        let (mut nxt, mut una, mut right, mut own_right) = (MSS, 0u64, 0u64, 0u64);
+        for (what, any, n, window) in steps {
+            if what < 2 {
+                let seq = if wild && n == 0 { any } else { nxt };
+                border.enter(&mut data(1, seq, MSS));
+                nxt = if seq == nxt { nxt + MSS } else { nxt };
+                continue;
+            }
+            una = (una + n * MSS).min(nxt);
+            let number = if wild && n == 3 { any } else { una };
+            // A receiver doesn't take back what it has said either.
+            let own = own_right.max(number.saturating_add(window * 1000));
+            own_right = if number == una { own } else { own_right };
+            let own = own.saturating_sub(number);
+            let slow = [None, Some(1), Some(0), Some(2)][usize::from(what) - 2];
+            let p = told(&mut border, ack(1, number, own), slow, window % 2 == 0);
+            prop_assert!(p.window <= own);
+            prop_assert!(p.window >= MSS.min(own));
+            prop_assert_eq!(p.size, 52);
+            if !wild {
+                prop_assert!(p.ack + p.window >= right, "{} after {}", p.ack + p.window, right);
+                right = right.max(p.ack + p.window);
+            }
+        }
+    }
+}
