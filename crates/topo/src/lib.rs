@@ -35,6 +35,7 @@ pub mod format;
 pub mod generate;
 pub mod geo;
 pub mod graph;
+mod homed;
 pub mod layout;
 pub mod path;
 pub mod routing;

@@ -1,8 +1,9 @@
 //! Shortest-path routing with all equal-cost next hops, in a table of routers × routers.
 //!
 //! A host with one link, to a router, has nothing to decide and is reached through that router alone, so it is *folded*
-//! onto it: 13,350 hosts on 440 routers need a table of 440², not of 13,790². Every other node (routers, multi-homed
-//! hosts, a host linked to a host) is an *anchor* and has a row and a column of its own. Hosts never forward.
+//! onto it: 13,350 hosts on 440 routers need a table of 440², not of 13,790². A host with a few links to routers is *homed*: it has a
+//! column, for routers have to choose between its homes, and no row: its own way out follows from its routers' distances. Every other node
+//! (routers, a host linked to a host or to very many routers) is an *anchor* and has a row and a column. Hosts never forward.
 
 use std::collections::HashMap;
 
@@ -11,6 +12,7 @@ use midpath_core::roles::ShortestPath;
 use serde::{Deserialize, Serialize};
 
 use crate::graph::{LinkInfo, Topology};
+use crate::homed::{Homes, MAX_HOMES};
 use crate::shortest::{Search, UNUSABLE};
 
 /// What makes a path short.
@@ -40,8 +42,10 @@ impl Metric {
 /// Where a node stands in the table.
 #[derive(Debug, Clone, Copy)]
 struct Place {
-    /// The row and column of the node, or of the router that it is folded onto.
-    anchor: u32,
+    /// The column of the node, or of the router that it is folded onto. An anchor's row has the same number.
+    column: u32,
+    /// The row: that of the router for a folded host, [`HOMED`] for a homed one.
+    row: u32,
     /// For a folded host, the router's port that leads to it, in a slice of one; for an anchor, not used.
     down: [u16; 1],
     folded: bool,
@@ -53,9 +57,12 @@ struct Place {
 #[derive(Debug, Clone)]
 pub struct Routes {
     places: Vec<Place>,
-    /// `groups[table[from * anchors + to]]` are the ports of `from` on shortest paths to `to`.
+    /// `groups[table[row * width + column]]` are the ports of an anchor on shortest paths to a node.
     table: Vec<u32>,
     anchors: usize,
+    /// Anchors and homed hosts.
+    width: usize,
+    homes: Homes,
     /// Offset and length in `ports` of each distinct set of ports. Set 0 is empty.
     groups: Vec<(u32, u16)>,
     ports: Vec<u16>,
@@ -63,6 +70,9 @@ pub struct Routes {
 
 /// A folded host's only port.
 const UPLINK: &[u16] = &[0];
+
+/// In place of a row: the node is a homed host.
+const HOMED: u32 = u32::MAX;
 
 impl Routes {
     /// Routes over all links.
@@ -78,11 +88,16 @@ impl Routes {
             .enumerate()
             .map(|(i, link)| if usable(i) { metric.cost(link) } else { UNUSABLE })
             .collect();
-        let (places, anchor_nodes) = place_nodes(topology, &costs);
+        let Placed { places, anchors: anchor_nodes, homed } = place_nodes(topology, &costs);
         let anchors = anchor_nodes.len();
-        let mut routes =
-            Routes { places, table: vec![0; anchors * anchors], anchors, groups: vec![(0, 0)], ports: vec![] };
-        let row = |n: usize| (!routes.places[n].folded).then(|| routes.places[n].anchor);
+        let width = anchors + homed.len();
+        let homes = Homes::new(topology, &homed, anchors, |n| places[n].column, &costs);
+        let table = vec![0; anchors * width];
+        let mut routes = Routes { places, table, anchors, width, homes, groups: vec![(0, 0)], ports: vec![] };
+        let row = |n: usize| {
+            let place = &routes.places[n];
+            (!place.folded && place.row != HOMED).then_some(place.row)
+        };
         let mut search = Search::new(topology, &anchor_nodes, row, &costs);
         routes.fill(&mut search);
         routes
@@ -95,13 +110,33 @@ impl Routes {
             search.distances_to(to);
             for from in 0..self.anchors {
                 search.next_ports(from, to, &mut ports);
-                let at = from * self.anchors + to;
-                // Neighbouring destinations mostly share their next hops: look before hashing.
-                let before = self.table[at.saturating_sub(1)];
-                let same = to > 0 && self.ports_of(before) == ports;
-                self.table[at] = if same { before } else { self.intern(&ports, &mut known) };
+                self.put(from, to, &ports, &mut known);
+                self.homes.learn(from, to, search.distance(from));
             }
         }
+        for host in 0..self.homes.len() {
+            for from in 0..self.anchors {
+                let best = self.homes.distance_to_host(from, host);
+                ports.clear();
+                for home in self.homes.of(host).iter().filter(|h| self.homes.by(from, h) == best) {
+                    match home.router as usize == from {
+                        true => ports.push(home.down),
+                        false => ports.extend_from_slice(self.ports_of(self.group(from as u32, home.router))),
+                    }
+                }
+                ports.sort_unstable();
+                ports.dedup();
+                self.put(from, self.anchors + host, &ports, &mut known);
+            }
+        }
+    }
+
+    fn put(&mut self, from: usize, to: usize, ports: &[u16], known: &mut HashMap<Vec<u16>, u32>) {
+        let at = from * self.width + to;
+        // Neighbouring destinations mostly share their next hops: look before hashing.
+        let before = self.table[at.saturating_sub(1)];
+        let same = to > 0 && self.ports_of(before) == ports;
+        self.table[at] = if same { before } else { self.intern(ports, known) };
     }
 
     #[inline]
@@ -131,18 +166,21 @@ impl Routes {
         }
         if here.folded {
             // Its router is its only way; but not to where its router cannot go.
-            let onward = here.anchor == there.anchor || self.group(here.anchor, there.anchor) != 0;
+            let onward = here.row == there.column || self.group(here.row, there.column) != 0;
             return if onward { UPLINK } else { &[] };
         }
-        if here.anchor == there.anchor {
+        if here.row == HOMED {
+            return self.homes.way_out(here.column, there.column);
+        }
+        if here.row == there.column {
             return &there.down;
         }
-        self.ports_of(self.group(here.anchor, there.anchor))
+        self.ports_of(self.group(here.row, there.column))
     }
 
     #[inline]
     fn group(&self, from: u32, to: u32) -> u32 {
-        self.table[from as usize * self.anchors + to as usize]
+        self.table[from as usize * self.width + to as usize]
     }
 
     /// The hops of a path from `src` to `dst`, where `pick` chooses among equal-cost ports: it is given the node and
@@ -183,6 +221,7 @@ impl Routes {
             + self.ports.len() * size_of::<u16>()
             + self.groups.len() * size_of::<(u32, u16)>()
             + self.places.len() * size_of::<Place>()
+            + self.homes.memory()
     }
 }
 
@@ -207,21 +246,39 @@ fn fold(topology: &Topology, n: usize) -> Option<(usize, usize)> {
     }
 }
 
-fn place_nodes(topology: &Topology, costs: &[u64]) -> (Vec<Place>, Vec<usize>) {
+/// Whether a host has a few links, all of them to routers.
+fn is_homed(topology: &Topology, n: usize) -> bool {
+    let ports = topology.ports(n);
+    let few = (2..=MAX_HOMES).contains(&ports.len());
+    few && topology.is_host(n) && ports.iter().all(|p| !topology.is_host(p.peer as usize))
+}
+
+/// Where all nodes stand.
+struct Placed {
+    places: Vec<Place>,
+    anchors: Vec<usize>,
+    homed: Vec<usize>,
+}
+
+fn place_nodes(topology: &Topology, costs: &[u64]) -> Placed {
     let count = topology.nodes().len();
-    let anchors: Vec<usize> = (0..count).filter(|&n| fold(topology, n).is_none()).collect();
-    let mut places = vec![Place { anchor: 0, down: [0], folded: false, up: true }; count];
-    for (row, &n) in anchors.iter().enumerate() {
-        places[n].anchor = row as u32;
+    let (homed, others): (Vec<usize>, Vec<usize>) =
+        (0..count).filter(|&n| fold(topology, n).is_none()).partition(|&n| is_homed(topology, n));
+    let mut places = vec![Place { column: 0, row: 0, down: [0], folded: false, up: true }; count];
+    for (row, &n) in others.iter().enumerate() {
+        (places[n].row, places[n].column) = (row as u32, row as u32);
+    }
+    for (i, &n) in homed.iter().enumerate() {
+        (places[n].row, places[n].column) = (HOMED, (others.len() + i) as u32);
     }
     for n in 0..count {
         if let Some((router, link)) = fold(topology, n) {
-            let down = topology.port_of_link(router, link).unwrap_or(0);
-            places[n] =
-                Place { anchor: places[router].anchor, down: [down], folded: true, up: costs[link] != UNUSABLE };
+            let down = [topology.port_of_link(router, link).unwrap_or(0)];
+            let Place { row, column, .. } = places[router];
+            places[n] = Place { column, row, down, folded: true, up: costs[link] != UNUSABLE };
         }
     }
-    (places, anchors)
+    Placed { places, anchors: others, homed }
 }
 
 #[cfg(test)]

@@ -66,6 +66,20 @@ fn multi_homed_hosts_have_two_ways_and_are_never_transit() {
 }
 
 #[test]
+fn homed_hosts_have_a_column_and_no_row() {
+    let t = network("hrrrrh", &[(0, 1, 1.), (0, 2, 1.), (1, 3, 1.), (3, 4, 1.), (4, 2, 1.), (2, 5, 1.)]);
+    let routes = Routes::compute(&t, Metric::Hops);
+    assert_eq!((routes.anchors, routes.width), (4, 5));
+    // Two of them, between the same two routers: each has both ways to the other, and no way that is down.
+    let t = network("hrrh", &[(0, 1, 1.), (0, 2, 1.), (1, 3, 1.), (2, 3, 1.), (1, 2, 1.)]);
+    assert_eq!(Routes::compute(&t, Metric::Hops).next_ports(0, 3), [0, 1]);
+    let cut = Routes::compute_over(&t, Metric::Hops, |link| link != 0);
+    assert_eq!((cut.next_ports(0, 3), cut.next_ports(1, 0)), (&[1][..], &[2][..]), "by r2");
+    let off = Routes::compute_over(&t, Metric::Hops, |link| link > 1);
+    assert!(off.next_ports(0, 3).is_empty() && off.next_ports(3, 0).is_empty() && off.next_ports(1, 0).is_empty());
+}
+
+#[test]
 fn two_hosts_may_be_joined_directly() {
     let t = network("hh", &[(0, 1, 1.)]);
     let routes = Routes::compute(&t, Metric::Hops);

@@ -89,6 +89,11 @@ impl Search {
         }
     }
 
+    /// How far an anchor is from the one that distances were found to last.
+    pub fn distance(&self, from: usize) -> u64 {
+        self.distance[from]
+    }
+
     /// Fills `ports` with those of `from` that begin a shortest path to `to`, for which the distances were found last.
     pub fn next_ports(&self, from: usize, to: usize, ports: &mut Vec<u16>) {
         ports.clear();
