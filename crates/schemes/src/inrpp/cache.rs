@@ -22,6 +22,9 @@ const MAX_CREDITS: u32 = 1 << 16;
 /// Lanes that are gated at most, so that a flood of flows cannot fill the memory. Flows beyond stay in open loop.
 const MAX_GATED: usize = 1 << 16;
 
+/// The longest that a flow's loop is given up for lost: the largest RTO of RFC 6298, (2.5).
+const MAX_PATIENCE: Time = Time::from_secs(60);
+
 /// Packets that a gated lane may send to begin its loop, or to begin it anew when no ACK has been heard for long. Ours: RFC 6928's
 /// initial window, as such a flow has to find its rate.
 pub const START: u16 = 10;
@@ -45,6 +48,8 @@ struct Gate {
     credits: u32,
     /// When the last ACK of the flow asked to slow down.
     heard: Time,
+    /// How long not to hear of it is no reason to think that its ACKs are lost.
+    patience: Time,
 }
 
 impl Lane {
@@ -272,10 +277,13 @@ impl Cache {
         let full = self.gated.len() >= MAX_GATED;
         let lane = self.lanes.entry(key).or_default();
         match &mut lane.gate {
-            Some(gate) => (gate.nonce, gate.heard) = (nonce, now),
+            Some(gate) => {
+                let gap = now.saturating_sub(gate.heard);
+                (gate.nonce, gate.heard, gate.patience) = (nonce, now, Time(gap.0.saturating_mul(2)));
+            }
             None if full => {}
             None => {
-                lane.gate = Some(Gate { nonce, credits: 0, heard: now });
+                lane.gate = Some(Gate { nonce, credits: 0, heard: now, patience: Time::ZERO });
                 self.gated.push(key);
                 self.leave_round(key);
             }
@@ -296,10 +304,12 @@ impl Cache {
     }
 
     /// One packet for one ACK (lines 17 and 18). Without a packet in the lane the credit waits for it: the number of packets in the loop
-    /// below stays what it was.
-    pub fn grant(&mut self, key: Key, credits: u32) {
+    /// below stays what it was. More than one for an ACK only to a lane that has spent what it had: where the link is what holds it back, credits
+    /// would pile up, and leave at once when the link is free (RFC 7661 has the same rule for windows).
+    pub fn grant(&mut self, key: Key, acks: u32, release: u32) {
         if let Some(gate) = self.lanes.get_mut(&key).and_then(|l| l.gate.as_mut()) {
-            gate.credits = (gate.credits + credits).min(MAX_CREDITS);
+            let each = if gate.credits > 0 { release.min(1) } else { release };
+            gate.credits = gate.credits.saturating_add(acks.saturating_mul(each)).min(MAX_CREDITS);
             self.stand(key);
         }
     }
@@ -322,10 +332,11 @@ impl Cache {
         }
     }
 
-    /// Looks after lanes whose flow has not been heard of since `before`: those that wait start their loop anew, for the
-    /// ACKs that it lived from are lost; those that are empty are forgotten.
-    pub fn revive(&mut self, before: Time, now: Time) {
-        let quiet = |l: &Lane| l.gate.is_some_and(|g| g.heard <= before);
+    /// Looks after lanes whose flow has not been heard of for `expiry`, or for twice as long as its ACKs were last apart, or since it was looked
+    /// after twice as long ago: those that wait start their loop anew, for the ACKs that it lived from are lost; those that are empty are
+    /// forgotten.
+    pub fn revive(&mut self, expiry: Time, now: Time) {
+        let quiet = |l: &Lane| l.gate.is_some_and(|g| g.heard.saturating_add(g.patience.max(expiry)) <= now);
         let keys: Vec<Key> = self.gated.iter().copied().filter(|k| self.lanes.get(k).is_none_or(quiet)).collect();
         for key in keys {
             let Some(lane) = self.lanes.get_mut(&key) else { continue };
@@ -334,8 +345,9 @@ impl Cache {
                 self.lanes.remove(&key);
                 self.gated.retain(|k| *k != key);
             } else {
-                lane.gate = lane.gate.map(|g| Gate { heard: now, ..g });
-                self.grant(key, START.into());
+                let longer = |g: Gate| Time(g.patience.max(expiry).0.saturating_mul(2)).min(MAX_PATIENCE);
+                lane.gate = lane.gate.map(|g| Gate { heard: now, patience: longer(g), ..g });
+                self.grant(key, 1, START.into());
             }
         }
     }

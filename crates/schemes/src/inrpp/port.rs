@@ -258,7 +258,7 @@ impl InrppPort {
         let Some(option) = packet.header::<Option4>().filter(|o| o.direction == Direction::Data) else { return };
         if let Some(nonce) = option.nonces.iter().find(|n| self.store.contains(*n)) {
             self.cache.gate(key, nonce, now);
-            self.cache.grant(key, UNHEARD);
+            self.cache.grant(key, 1, UNHEARD);
             self.revive_at = self.revive_at.min(now.saturating_add(self.config.expiry));
         }
     }
@@ -466,7 +466,7 @@ impl InrppPort {
     }
 
     fn revive(&mut self, now: Time) {
-        self.cache.revive(now.saturating_sub(self.config.expiry), now);
+        self.cache.revive(self.config.expiry, now);
         self.revive_at = if self.cache.closed() { now.saturating_add(self.config.expiry) } else { Time::MAX };
     }
 }

@@ -124,7 +124,7 @@ impl InrppPort {
             self.revive_at = self.revive_at.min(ctx.now.saturating_add(self.config.expiry));
             // Lines 17 and 18. The node asks for a packet after this call.
             // Lines 17 and 18. The node asks for a packet after this call.
-            self.cache.grant(key, u32::from(slow.release) * u32::from(option.releases.max(1)));
+            self.cache.grant(key, option.releases.max(1).into(), slow.release.into());
         }
         // Lines 23–25; line 27: the cancellation goes on to the sender, which stops echoing the nonce.
         if let Some(nonce) = option.cancel

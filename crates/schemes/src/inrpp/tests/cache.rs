@@ -72,9 +72,9 @@ fn a_gated_flow_sends_one_packet_for_one_credit() {
     b.fill(5, &[1]);
     b.cache.gate(key(1), Nonce(9), Time::ZERO);
     assert!(b.cache.is_gated(key(1)) && !b.cache.ready() && b.pop().is_none());
-    b.cache.grant(key(1), 1);
+    b.cache.grant(key(1), 1, 1);
     assert_eq!(b.flows(9), [1]);
-    b.cache.grant(key(1), 2);
+    b.cache.grant(key(1), 2, 1);
     assert_eq!(b.flows(9), [1, 1]);
     b.cache.open(Nonce(8));
     assert!(b.pop().is_none(), "another's cancellation");
@@ -87,9 +87,21 @@ fn a_gated_flow_sends_one_packet_for_one_credit() {
 fn credits_wait_for_packets() {
     let mut b = Bench::new();
     b.cache.gate(key(1), Nonce(9), Time::ZERO);
-    b.cache.grant(key(1), 2);
+    b.cache.grant(key(1), 2, 1);
     b.fill(3, &[1]);
     assert_eq!(b.flows(9), [1, 1]);
+}
+
+#[test]
+fn growth_is_for_lanes_that_have_spent_their_credits() {
+    let mut b = Bench::new();
+    b.fill(30, &[1]);
+    b.cache.gate(key(1), Nonce(9), Time::ZERO);
+    (0..5).for_each(|_| b.cache.grant(key(1), 1, 2));
+    assert_eq!(b.flows(40).len(), 2 + 4, "two for the first ACK, then one for one");
+    b.cache.grant(key(1), 1, 2);
+    b.cache.grant(key(1), 1, 0);
+    assert_eq!(b.flows(40).len(), 2);
 }
 
 #[test]
@@ -107,11 +119,21 @@ fn a_flow_without_acks_begins_its_loop_anew() {
     b.fill(30, &[1]);
     b.cache.gate(key(1), Nonce(9), Time::ZERO);
     b.cache.gate(key(2), Nonce(9), Time::ZERO);
-    b.cache.revive(Time::from_ms(999), Time::from_secs(2));
+    b.cache.revive(Time::from_secs(1), Time::from_ms(999));
+    assert!(b.pop().is_none());
+    b.cache.revive(Time::from_secs(1), Time::from_secs(2));
     assert_eq!(b.flows(40).len(), 10);
     assert_eq!((b.cache.is_gated(key(1)), b.cache.is_gated(key(2))), (true, false), "the empty lane is forgotten");
-    b.cache.revive(Time::from_secs(1), Time::from_secs(2));
-    assert!(b.pop().is_none(), "it has been looked after at 2 s");
+    b.cache.revive(Time::from_secs(1), Time::from_ms(3999));
+    assert!(b.pop().is_none(), "looked after at 2 s, it is given twice the time");
+    b.cache.revive(Time::from_secs(1), Time::from_secs(4));
+    assert_eq!(b.flows(40).len(), 10);
+    // An ACK after nine seconds: others may be as far apart.
+    b.cache.gate(key(1), Nonce(9), Time::from_secs(13));
+    b.cache.revive(Time::from_secs(1), Time::from_secs(30));
+    assert!(b.pop().is_none());
+    b.cache.revive(Time::from_secs(1), Time::from_secs(31));
+    assert_eq!(b.flows(40).len(), 10);
 }
 
 #[test]
@@ -197,7 +219,7 @@ proptest! {
                 Step::Detour => b.cache.pop_for_detour(&b.pool),
                 Step::Gate(f, n) if f % 3 != 0 => { b.cache.gate(key(*f), Nonce(*n), now); None }
                 Step::Gate(..) => None,
-                Step::Grant(f) => { b.cache.grant(key(*f), 1); None }
+                Step::Grant(f) => { b.cache.grant(key(*f), 1, 1); None }
                 Step::Open(n) => { b.cache.open(Nonce(*n)); None }
                 Step::Revive(ms) => { b.cache.revive(Time::from_ms(*ms), now); None }
             };
