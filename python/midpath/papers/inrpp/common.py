@@ -102,3 +102,9 @@ def _segments(data: bytes) -> list[tuple[float, int, int, int]]:
                 found.append(((high << 32 | low) / 1e9, max(ports) & 0x7FFF, seq - 1, size))
         at += length
     return found
+
+
+def entered(times: Numbers, values: Numbers, least: float) -> float | None:
+    """When a series first reaches `least`."""
+    found = np.flatnonzero(values >= least)
+    return float(times[found[0]]) if found.size else None
