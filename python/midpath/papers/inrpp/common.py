@@ -45,12 +45,14 @@ def refused(result: Result) -> float:
 
 
 def custody_lost(result: Result) -> float:
-    """Packets that a router had taken and lost, or that are still in one though the run is over.
+    """Packets that a router had taken and lost.
 
-    Faults and policies apart (there are none here), what was lost was refused.
+    Faults and policies apart (there are none here), what was lost was refused; and in a run whose flows have all ended,
+    nothing may be in a router any more.
     """
     lost = float(result.summary["lost_packets"]) - refused(result)
-    return lost + float(result.run["invariants"]["stored"])
+    ended = result.summary["completed"] == result.summary["flows"]
+    return lost + (float(result.run["invariants"]["stored"]) if ended else 0.0)
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from midpath.papers.inrpp.common import MTU, PAYLOAD, Capture, capture, custody_lost, refused
 from midpath.papers.lab import Lab, Measured
-from midpath.papers.series import Numbers
 
 # The second flow: of it, about half is sent when router 0 asks router 4 to slow down.
 FLOW, START, SIZE = 1, 2.0, 80e6
@@ -41,8 +41,8 @@ def slope(place: Capture, begin: float, end: float) -> float:
     return float(high - low) * 8 / (end - begin)
 
 
-def stored(into: Capture, out: Capture) -> Numbers:
+def stored(into: Capture, out: Capture) -> NDArray[np.bool_]:
     """For each segment that enters a router, whether it waited there longer than in a buffer."""
     left = dict(zip(out.first.tolist(), out.times.tolist(), strict=True))
     waited = [left[first] - time for first, time in zip(into.first.tolist(), into.times.tolist(), strict=True)]
-    return np.array(waited) - LINK_DELAY > STORED
+    return np.array(waited, dtype=np.float64) - LINK_DELAY > STORED

@@ -31,8 +31,8 @@ def measure(lab: Lab) -> Iterator[Measured]:
     held = {flow: custody(between.of(flow), leaving.of(flow)) for flow in FLOWS}
     gap = sum(held.values()) - gauge(run)
     yield Measured("gauge", [float(np.abs(gap).max())], bound=0.0)
-    yield Measured("held", [lowest(run, "port:r0>r2", "cache_bytes", 3.2, 9.0) / HIGH])
-    yield Measured("held.text", [lowest(text, "port:r0>r2", "cache_bytes", 1.7, 9.0) / HIGH_TEXT])
+    yield Measured("held", [ratio(lowest(run, "port:r0>r2", "cache_bytes", 3.2, 9.0), HIGH)])
+    yield Measured("held.text", [ratio(lowest(text, "port:r0>r2", "cache_bytes", 1.7, 9.0), HIGH_TEXT)])
     flushed = [rate(leaving.of(flow), *THREE) for flow in FLOWS]
     yield Measured("flushed", [min(flushed) / max(flushed)], bound=1.0)
     filled = [np.polyfit(*cut(held[flow], FILLING), 1)[0] for flow in (0, 1)]
@@ -57,7 +57,8 @@ def custody(into: Capture, out: Capture) -> Numbers:
 def gauge(result: Result) -> Numbers:
     """What router 0 itself says that it holds."""
     times, values = series(result, "port:r0>r2", "cache_bytes")
-    return np.interp(LINE, times, values)
+    found: Numbers = np.interp(LINE, times, values)
+    return found
 
 
 def rate(place: Capture, begin: float, end: float) -> float:

@@ -52,7 +52,7 @@ def rates(result: Result) -> tuple[Numbers, Numbers]:
 def joined(result: Result, total: float) -> float:
     """Seconds from the third start until all three flows stay within 10 % of their share for a second."""
     times, values = rates(result)
-    near = (np.abs(values / (total / 3) - 1.0) <= WITHIN).all(axis=0)
+    near = np.abs(values / (total / 3) - 1.0).max(axis=0) <= WITHIN
     for at in np.flatnonzero((times > 3.0) & near):
         if near[(times >= times[at]) & (times < times[at] + 1.0)].all():
             return float(times[at] - 3.0)
@@ -60,7 +60,7 @@ def joined(result: Result, total: float) -> float:
 
 
 def swing(result: Result) -> float:
-    """How much a flow's goodput swings while all three are there: its standard deviation over its mean, from 5 to 10 s."""
+    """Standard deviation of a flow's goodput over its mean, from 5 to 10 s, when all three are there."""
     times, values = rates(result)
     chosen = values[:, (times > 5.0) & (times <= 10.0)]
     return float(np.mean(chosen.std(axis=1) / chosen.mean(axis=1)))
