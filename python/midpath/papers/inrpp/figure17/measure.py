@@ -29,6 +29,8 @@ def measure(lab: Lab) -> Iterator[Measured]:
     networks = {name: network(lab, homes=2 if name == "mptcp" else 1) for name in SCHEMES}
     stop = {"stop": QUICK_ARRIVING if lab.quick else ARRIVING}
     runs, during = {}, {}
+    ideal = lab.runs("isp", scheme="ideal", changes=networks["inrpp"])
+    carried = lab.runs("isp", scheme="ideal", changes=networks["inrpp"] | stop, label="arriving")
     for name, scheme in SCHEMES.items():
         during[name] = lab.runs("isp", scheme=scheme, changes=networks[name] | stop, label="arriving")
         runs[name] = lab.runs("isp", scheme=scheme, changes=networks[name])
@@ -37,8 +39,8 @@ def measure(lab: Lab) -> Iterator[Measured]:
     high = {name: found.values(lambda result: share(result, least, 1.01)) for name, found in during.items()}
     afct = {name: found.summary("afct_s") for name, found in runs.items()}
     for name in SCHEMES:
-        yield Measured(f"utilisation.{name}", used[name])
-        yield Measured(f"afct.{name}", afct[name])
+        yield Measured(f"utilisation.{name}", used[name], bound=float(np.mean([utilisation(one) for one in carried])))
+        yield Measured(f"afct.{name}", afct[name], bound=float(np.mean([completion(one) for one in ideal])))
     for other in ("tcp", "rcp", "mptcp"):
         yield Measured(f"busier.{other}", list(map(ratio, used["inrpp"], used[other])))
         yield Measured(f"high.{other}", list(map(ratio, high["inrpp"], high[other])))
@@ -64,6 +66,11 @@ def network(lab: Lab, homes: int) -> dict[str, Any]:
     }
     traffic = {"arrivals.load_of": LOAD_OF, "flows": flows, "matrix.pairs": flows}
     return {"topology": table} | {f"workload[0].{key}": value for key, value in traffic.items()}
+
+
+def completion(result: Result) -> float:
+    """The mean completion time."""
+    return float(result.summary["afct_s"])
 
 
 def links(result: Result) -> Numbers:
