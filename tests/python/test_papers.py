@@ -162,6 +162,39 @@ def test_a_run_that_fails_fails_its_claims_only(papers):
     assert "newrno" in verdict.why
 
 
+NEEDY = """
+from midpath.papers.lab import Measured, MissingDataError
+
+def measure(lab):
+    yield Measured("afct", lab.runs("short").summary("afct_s"))
+    yield Measured("faster", [float(len(lab.rocketfuel("1.cch", "2.cch").read_bytes()))])
+"""
+
+
+def test_claims_without_their_data_are_skipped(cli, papers, tmp_path, monkeypatch):
+    monkeypatch.delenv("MIDPATH_ROCKETFUEL", raising=False)
+    root = papers(only(CLAIMS, "afct", "faster").replace("at_most = 0.05, at_least = 0.01", "at_most = 5"), NEEDY)
+    answer = cli("paper", "run", "tiny", "--claims", root, "--seeds", 1, "--write-results")
+    assert answer.code == 0
+    assert "faster was skipped: needs Rocketfuel's 1.cch: give its folder as --rocketfuel DIR" in answer.out
+    assert "1 of 2 claims hold, 1 skipped" in answer.out
+    assert "| skipped |" in (root / "tiny" / "RESULTS.md").read_text()
+    assert json.loads(cli("paper", "run", "tiny", "--claims", root, "--json").out)[1]["holds"] is None
+
+    maps = tmp_path / "maps"
+    maps.mkdir()
+    empty = cli("paper", "run", "tiny", "--claims", root, "--seeds", 1, "--rocketfuel", maps)
+    assert "there is no 1.cch or 2.cch in the folder" in empty.out
+    (maps / "2.cch").write_text("abc")
+    assert cli("paper", "run", "tiny", "--claims", root, "--rocketfuel", maps, "--write-results").code == 0
+    kept = (root / "tiny" / "RESULTS.md").read_text()
+    # What has once been measured is kept when its data are away.
+    monkeypatch.setenv("MIDPATH_ROCKETFUEL", str(tmp_path / "nowhere"))
+    assert cli("paper", "run", "tiny", "--claims", root, "--write-results").code == 0
+    assert (root / "tiny" / "RESULTS.md").read_text() == kept
+    assert "skipped" not in kept
+
+
 def test_what_is_measured_must_be_claimed(papers):
     (figure,) = figures(papers(only(CLAIMS, "afct")))
     with pytest.raises(UsageError, match="measures faster, nothing, wrong"):

@@ -84,15 +84,18 @@ fn the_papers_tiscali_scenario_is_routed_with_a_small_table() {
     }
     let rules = serde_json::json!([{"from": "edge", "to": "gateway", "rate": "100 Mbps"}, {"rate": "1 Gbps"}]);
     let table = serde_json::json!({
-        "file": "3257.pop.cch", "radius": 1, "delay": "2 ms", "rules": rules,
+        "file": "3257.pop.cch", "radius": 9, "drop_edge_links": true, "component": "largest", "delay": "2 ms", "rules": rules,
         "hosts": {"total": 13350, "on": "edge", "rate": "1 Gbps"}
     });
     let spec = serde_json::from_value(table).expect("the right keys");
-    let t = midpath_topo::spec::build(&spec, &directory(), 1).expect("connected up to r1");
-    // The paper has 440 routers and 681 links of this map, 267/126/47 edge/gateway/backbone; no radius of our version gives those.
+    let t = midpath_topo::spec::build(&spec, &directory(), 1).expect("connected, as only the largest part is kept");
+    // The paper has 440 routers and 681 links, 267/126/47 edge/gateway/backbone: the whole file, whatever the radius, without links
+    // between edge routers and without what they alone connect, as ndnSIM's reader leaves it. That reader goes from edge routers
+    // depth-first, and depending on the order in which it meets routers counts 337 and 425 as gateways or as backbone; their edge routers
+    // then fall away. With none of the two so counted it is what we have here, with one it is the paper's numbers.
     let d = midpath_topo::describe::topology(&t);
-    assert_eq!((d.routers, d.links - d.hosts), (411, 653));
-    assert_eq!(["edge", "gateway", "backbone"].map(|c| d.classes[c]), [257, 110, 44]);
+    assert_eq!((d.routers, d.links - d.hosts), (442, 683));
+    assert_eq!(["edge", "gateway", "backbone"].map(|c| d.classes[c]), [269, 127, 46]);
     let routes = midpath_topo::Routes::compute(&t, midpath_topo::Metric::Hops);
     assert!(routes.memory() < 2_000_000, "{} bytes", routes.memory());
     let hosts: Vec<usize> = t.hosts().collect();

@@ -12,6 +12,7 @@ from midpath.cli.options import Json, Out, print_json
 from midpath.cli.progress import bar
 from midpath.errors import UsageError
 from midpath.papers import Figure, Verdict, figures, record
+from midpath.papers.lab import ROCKETFUEL
 from midpath.papers.registry import choose
 from midpath.papers.runner import row, run_figure
 from midpath.storage import require_replaceable, to_json, write_text
@@ -48,11 +49,15 @@ def run_claims(
     quick: Annotated[bool, typer.Option("--quick", help="Fewer seeds and shorter runs: a look, not a result.")] = False,
     jobs: Annotated[int, typer.Option(help="Runs at a time; 0: one per core.", min=0)] = 0,
     out: Out = None,
+    rocketfuel: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help=f"Rocketfuel's maps; else {ROCKETFUEL}. Without, their claims are skipped."),
+    ] = None,
     write_results: Annotated[bool, typer.Option("--write-results", help="Write RESULTS.md beside the claims.")] = False,
     claims: Root = None,
     json: Json = False,
 ) -> None:
-    """Run a figure's claims, or a paper's, or all. Exit code 1 if one does not hold.
+    """Run a figure's claims, or a paper's, or all. Exit code 1 if one does not hold; skipped ones do not count.
 
     With --out, every run is kept in DIR/FIGURE/RUN: midpath report draws it.
     """
@@ -65,7 +70,7 @@ def run_claims(
         write_text(out / MARKER, to_json([]))
     verdicts: list[Verdict] = []
     for figure in chosen:
-        found = _run(figure, seeds, quick, jobs, out)
+        found = _run(figure, seeds, quick, jobs, out, rocketfuel)
         verdicts += found
         if not json:
             _print(figure, found)
@@ -75,7 +80,7 @@ def run_claims(
     if write_results:
         for paper in dict.fromkeys(figure.paper for figure in chosen):
             record.write_page(choose(paper, claims))
-    if not all(verdict.holds for verdict in verdicts):
+    if not all(verdict.holds or verdict.skipped for verdict in verdicts):
         raise typer.Exit(1)
 
 
@@ -86,7 +91,9 @@ def _figures(root: Path | None) -> list[Figure]:
     return found
 
 
-def _run(figure: Figure, seeds: int | None, quick: bool, jobs: int, out: Path | None) -> list[Verdict]:
+def _run(
+    figure: Figure, seeds: int | None, quick: bool, jobs: int, out: Path | None, rocketfuel: Path | None
+) -> list[Verdict]:
     with bar(figure.id) as shown:
         asked: list[str] = []
         ended: list[str] = []
@@ -105,6 +112,7 @@ def _run(figure: Figure, seeds: int | None, quick: bool, jobs: int, out: Path | 
             quick=quick,
             jobs=jobs or None,
             out=out / figure.id if out else None,
+            rocketfuel=rocketfuel,
             on_asked=ask,
             on_step=lambda run, reached: shown.step(run, 0, reached),
             on_end=end,
@@ -116,7 +124,8 @@ def _print(figure: Figure, verdicts: list[Verdict]) -> None:
     text.print_table(("Claim", "Paper", "Ours", "Bound", "Holds"), lines, f"{figure.id}: {figure.title}")
     for verdict in verdicts:
         if not verdict.holds:
-            text.console().print(f"{verdict.claim.id} does not hold: {verdict.why}")
+            said = "was skipped" if verdict.skipped else "does not hold"
+            text.console().print(f"{verdict.claim.id} {said}: {verdict.why}")
 
 
 def _short(verdict: Verdict) -> tuple[str, str, str, str]:
@@ -133,4 +142,5 @@ def _finish(verdicts: list[Verdict], out: Path | None, json: bool) -> None:
         print_json(listed)
         return
     holding = sum(verdict.holds for verdict in verdicts)
-    typer.echo(f"{holding} of {len(verdicts)} claims hold")
+    skipped = sum(verdict.skipped for verdict in verdicts)
+    typer.echo(f"{holding} of {len(verdicts)} claims hold" + (f", {skipped} skipped" if skipped else ""))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future
@@ -18,14 +19,22 @@ StepCallback = Callable[[str, dict[str, Any]], None]
 # Told the names of runs as they are asked for, and as they end.
 NameCallback = Callable[[str], None]
 
+# The folder with Rocketfuel's maps, where no option says it. The tests of `crates/topo` read it too.
+ROCKETFUEL = "MIDPATH_ROCKETFUEL"
+
+
+class MissingDataError(LookupError):
+    """Data that a figure is about, but that cannot be shipped, are not there: its claims are skipped."""
+
 
 @dataclass(frozen=True)
 class Measured:
-    """What one claim came to: a value per seed, and the ideal bound where there is one."""
+    """What one claim came to: a value per seed, and the ideal bound where there is one; or why it was skipped."""
 
     id: str
     values: Sequence[float | None]
     bound: float | None = None
+    skipped: str | None = None
 
 
 class Runs:
@@ -73,17 +82,31 @@ class Lab:
         *,
         quick: bool = False,
         out: Path | None = None,
+        rocketfuel: Path | None = None,
         on_asked: NameCallback | None = None,
         on_step: StepCallback | None = None,
         on_end: NameCallback | None = None,
     ) -> None:
         self.directory, self.seeds, self.pool, self.quick, self.out = directory, list(seeds), pool, quick, out
+        self.maps = rocketfuel
         self.on_asked, self.on_step, self.on_end = on_asked, on_step, on_end
         self.stop = threading.Event()
 
     def scenario(self, name: str) -> Scenario:
         """A scenario of this figure, by the name of its file without `.toml`."""
         return Scenario.from_toml(self.directory / f"{name}.toml")
+
+    def rocketfuel(self, *names: str) -> Path:
+        """The first of these files of Rocketfuel's that the user has; raises `MissingDataError` if there is none."""
+        folder = self.maps or Path(os.environ.get(ROCKETFUEL, ""))
+        if folder == Path():
+            raise MissingDataError(
+                f"needs Rocketfuel's {names[0]}: give its folder as --rocketfuel DIR or {ROCKETFUEL}"
+            )
+        found = [folder / name for name in names if (folder / name).is_file()]
+        if not found:
+            raise MissingDataError(f"there is no {' or '.join(names)} in the folder with Rocketfuel's maps")
+        return found[0].resolve()
 
     def runs(
         self,

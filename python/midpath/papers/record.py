@@ -17,9 +17,10 @@ PAGE = "RESULTS.md"
 
 
 def keep(figure: Figure, verdicts: Iterable[Verdict]) -> Path:
-    """Writes a figure's verdicts beside its claims."""
+    """Writes a figure's verdicts beside its claims. What was skipped stays as it was, if it has ever been run."""
     path = figure.directory / KEPT
-    claims = {verdict.claim.id: _kept(verdict) for verdict in verdicts}
+    before = stored(figure).get("claims", {})
+    claims = {verdict.claim.id: _kept(verdict, before.get(verdict.claim.id)) for verdict in verdicts}
     write_text(path, to_json({"midpath": _midpath.version(), "claims": claims}) + "\n")
     return path
 
@@ -74,7 +75,9 @@ def stored(figure: Figure) -> dict[str, Any]:
     return read_json(path) if path.is_file() else {}
 
 
-def _kept(verdict: Verdict) -> dict[str, Any]:
+def _kept(verdict: Verdict, before: dict[str, Any] | None) -> dict[str, Any]:
+    if verdict.skipped:
+        return before or {"ours": None, "bound": None, "holds": None, "why": verdict.why}
     ours = verdict.ours and verdict.ours.to_json()
     return {"ours": ours, "bound": verdict.bound, "holds": verdict.holds, "why": verdict.why}
 
@@ -84,7 +87,8 @@ def _verdict(figure: str, claim: Claim, kept: dict[str, Any]) -> Verdict:
     if found is None:
         return Verdict(figure, claim, None, None, False, "not run yet")
     ours = Estimate(**found["ours"]) if found["ours"] else None
-    return Verdict(figure, claim, ours, found["bound"], found["holds"], found["why"])
+    skipped = found["holds"] is None
+    return Verdict(figure, claim, ours, found["bound"], bool(found["holds"]), found["why"], skipped)
 
 
 def _cell(text: str) -> str:

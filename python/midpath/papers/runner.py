@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from midpath.errors import ScenarioError, UsageError
-from midpath.papers.lab import Lab, Measured, NameCallback, StepCallback
+from midpath.papers.lab import Lab, Measured, MissingDataError, NameCallback, StepCallback
 from midpath.papers.registry import MEASURE, Claim, Figure
 from midpath.stats import Estimate, estimate
 from midpath.units import quantity
@@ -24,7 +24,7 @@ Measure = Callable[[Lab], Iterable[Measured]]
 
 @dataclass(frozen=True)
 class Verdict:
-    """One claim: what the paper says, what we got, whether that is the same."""
+    """One claim: what the paper says, what we got, whether that is the same. `skipped`: its data are not there."""
 
     figure: str
     claim: Claim
@@ -32,6 +32,7 @@ class Verdict:
     bound: float | None
     holds: bool
     why: str
+    skipped: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """As `midpath paper run --json` prints it."""
@@ -46,7 +47,7 @@ class Verdict:
             "runs": self.ours.n if self.ours else 0,
             "bound": self.bound,
             "tolerance": self.claim.tolerance.to_json(),
-            "holds": self.holds,
+            "holds": None if self.skipped else self.holds,
             "why": self.why,
         }
 
@@ -58,20 +59,30 @@ def run_figure(
     quick: bool = False,
     jobs: int | None = None,
     out: Path | None = None,
+    rocketfuel: Path | None = None,
     on_asked: NameCallback | None = None,
     on_step: StepCallback | None = None,
     on_end: NameCallback | None = None,
 ) -> list[Verdict]:
     """Runs what a figure needs, `jobs` runs at a time, and judges each of its claims, in their order.
 
-    A figure with nothing random in it has one seed, whatever `seeds` says.
+    A figure with nothing random in it has one seed, whatever `seeds` says. `rocketfuel` is the folder with
+    Rocketfuel's maps; without it, the environment's `MIDPATH_ROCKETFUEL`.
     """
     wanted = min(figure.seeds, QUICK_SEEDS) if quick and seeds is None else seeds or figure.seeds
     numbers = range(1, 1 + (wanted if figure.seeds > 1 else 1))
     measure = load_measure(figure)
     with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
         lab = Lab(
-            figure.directory, numbers, pool, quick=quick, out=out, on_asked=on_asked, on_step=on_step, on_end=on_end
+            figure.directory,
+            numbers,
+            pool,
+            quick=quick,
+            out=out,
+            rocketfuel=rocketfuel,
+            on_asked=on_asked,
+            on_step=on_step,
+            on_end=on_end,
         )
         try:
             return _judged(figure, measure(lab))
@@ -94,20 +105,26 @@ def load_measure(figure: Figure) -> Measure:
 
 def _judged(figure: Figure, measured: Iterable[Measured]) -> list[Verdict]:
     found: dict[str, Measured] = {}
-    failure = "nothing measures it"
+    failure, skipped = "nothing measures it", False
     try:
         found.update((one.id, one) for one in measured)
     except ScenarioError as error:
         failure = f"it could not be run: {error}"
+    except MissingDataError as error:
+        failure, skipped = str(error), True
     unknown = sorted(found.keys() - {claim.id for claim in figure.claims})
     if unknown:
         raise UsageError(f"{figure.id}: {MEASURE} measures {', '.join(unknown)}, which {figure.id} does not claim")
+    missing = [Measured(claim.id, [], skipped=failure) for claim in figure.claims if claim.id not in found]
+    found |= {one.id: one for one in missing if skipped}
     return [_judge(figure.id, claim, found.get(claim.id), failure) for claim in figure.claims]
 
 
 def _judge(figure: str, claim: Claim, measured: Measured | None, failure: str) -> Verdict:
     if measured is None:
         return Verdict(figure, claim, None, None, False, failure)
+    if measured.skipped is not None:
+        return Verdict(figure, claim, None, None, False, measured.skipped, skipped=True)
     ours = estimate(measured.values)
     if ours is None:
         return Verdict(figure, claim, None, measured.bound, False, "the runs gave no value")
@@ -133,5 +150,5 @@ def row(found: Verdict) -> tuple[str, str, str, str]:
         shown(found.claim, found.claim.paper),
         shown(found.claim, ours.mean, ours.ci95) if ours else "–",
         shown(found.claim, found.bound),
-        "yes" if found.holds else "no",
+        "skipped" if found.skipped else "yes" if found.holds else "no",
     )

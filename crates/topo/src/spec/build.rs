@@ -21,10 +21,14 @@ pub fn build(spec: &TopologySpec, base_dir: &Path, seed: u64) -> Result<Topology
     check::values(spec)?;
     let mut draft = source::draft(spec, base_dir, seed)?;
     draft.drop_self_loops();
+    let edge_degree = spec.edge_degree.unwrap_or(classes::EDGE_DEGREE);
+    if spec.drop_edge_links == Some(true) {
+        classes::drop_edge_links(&mut draft, edge_degree);
+    }
     if spec.component == Some(Component::Largest) {
         draft.keep_largest_component();
     }
-    classes::assign(&mut draft, spec.edge_degree.unwrap_or(classes::EDGE_DEGREE));
+    classes::assign(&mut draft, edge_degree);
     fill::links(spec, &mut draft, min_delay)?;
     attach::hosts(spec, &mut draft, min_delay, seed)?;
     let notes = draft.notes.clone();

@@ -77,6 +77,9 @@ pub struct TopologySpec {
     /// Routers without a class become `edge` if they have fewer links to other routers than this, `gateway` if they have
     /// as many or more and one of them is to an edge router, else `backbone`; 3 unless said, as in the INRPP paper, §IV-D.
     pub edge_degree: Option<usize>,
+    /// Leave out links between two edge routers, as the reader of Rocketfuel maps in ndnSIM does; what they alone connect falls
+    /// away with `component = "largest"`. false unless said.
+    pub drop_edge_links: Option<bool>,
     /// Which parts of a network that is not connected to keep.
     pub component: Option<Component>,
     /// Rocketfuel maps: routers up to this distance from the ISP (`r0`, `r1`, …); 0, its own, unless said.

@@ -1,0 +1,33 @@
+"""Figure 14 and table VI: flows of Pareto sizes, and senders with two links for MPTCP."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from midpath.papers.inrpp.common import custody_lost, quarters, ratio, refused
+from midpath.papers.lab import Lab, Measured
+
+SIZES = {"30": "45 kB", "500": "750 kB"}
+SCHEMES = {"inrpp": ("singlehomed", "inrpp"), "rcp": ("singlehomed", "rcp"), "tcp": ("singlehomed", "newreno")}
+MULTIPATH = {"mptcp": ("multihomed", "mptcp")}
+# A look: fewer flows.
+QUICK = 100
+
+
+def measure(lab: Lab) -> Iterator[Measured]:
+    """Completion times, fairness, and what caches refused."""
+    for size, mean in SIZES.items():
+        changes = {"workload[0].sizes.mean": mean} | ({"workload[0].flows": QUICK} if lab.quick else {})
+        runs = {
+            name: lab.runs(scenario, scheme=scheme, changes=changes, label=size)
+            for name, (scenario, scheme) in (SCHEMES | MULTIPATH).items()
+        }
+        afct = {name: found.summary("afct_s") for name, found in runs.items()}
+        for name, found in runs.items():
+            yield Measured(f"afct.{name}.{size}", afct[name])
+            yield Measured(f"jain.{name}.{size}", found.summary("jain_goodput"), bound=1.0)
+        for fast, slow in (("inrpp", "tcp"), ("inrpp", "rcp"), ("mptcp", "tcp"), ("inrpp", "mptcp"), ("tcp", "rcp")):
+            yield Measured(f"faster.{fast}.{slow}.{size}", list(map(ratio, afct[fast], afct[slow])))
+        yield Measured(f"best.mptcp.{size}", list(map(quarters, runs["inrpp"], runs["mptcp"])))
+        yield Measured(f"custody.{size}", runs["inrpp"].values(custody_lost), bound=0.0)
+        yield Measured(f"refused.{size}", runs["inrpp"].values(refused), bound=0.0)
