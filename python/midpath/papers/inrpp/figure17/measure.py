@@ -13,11 +13,10 @@ from midpath.papers.series import Numbers
 from midpath.result import Result
 
 SCHEMES = {"inrpp": "inrpp", "rcp": "rcp", "tcp": "newreno", "mptcp": "mptcp"}
-# §IV-D.1, but for a fifth of the 13,350 hosts: see the claim's notes. The load is of all links between edge and gateway
-# routers, of which there are 311, one way.
-HOSTS, FLOWS, LOAD_OF = 2670, 6675, "31.1 Gbps"
-# A look: a tenth of the flows, at the same load.
-QUICK_HOSTS, QUICK_FLOWS = 267, 667
+# §IV-D.1. The load is of all links between edge and gateway routers, of which there are 311, one way.
+HOSTS, FLOWS, LOAD_OF = 13350, 6675, "31.1 Gbps"
+# A look: a tenth of the hosts and of the flows, at the same load.
+QUICK_HOSTS, QUICK_FLOWS = 1335, 667
 # Arrivals last for 0.4 s; utilisation counts up to here.
 ARRIVING, QUICK_ARRIVING = "350 ms", "35 ms"
 # A highly utilised link (figure 17 (b)); in a quick look's 35 ms none gets that far.
@@ -52,7 +51,7 @@ def measure(lab: Lab) -> Iterator[Measured]:
 
 
 def network(lab: Lab, homes: int) -> dict[str, Any]:
-    """The scenario on the user's map instead of the one that ships, with the paper's number of flows."""
+    """The scenario on the user's map instead of the one that ships, at the paper's size."""
     table = lab.scenario("isp").to_dict()["topology"]
     del table["builtin"]
     hosts, flows = (QUICK_HOSTS, QUICK_FLOWS) if lab.quick else (HOSTS, FLOWS)
