@@ -31,17 +31,40 @@ def measure(lab: Lab) -> Iterator[Measured]:
     yield Measured("smallest", [smallest({size: drops[size][seed] for size in sizes}) for seed in seeds])
     yield Measured("slower", list(map(ratio, last[250], last[sizes[-1]])))
     yield Measured("again", runs[250].summary("retransmitted_packets"))
-    literal = run(lab, PAPER, {"schemes.inrpp.steer": False})
+    literal = run(lab, PAPER, "literal", {"schemes.inrpp.steer": False})
     yield Measured("refused.literal", literal.values(refused), bound=0.0)
     lost = np.array([runs[size].values(custody_lost) for size in sizes])
     yield Measured("custody", lost.sum(axis=0).tolist(), bound=0.0)
+    apart = {size: run(lab, size, "pairs", pairs(lab)).values(refused) for size in (500, PAPER)}
+    for size, values in apart.items():
+        yield Measured(f"pairs.{size}", values, bound=0.0)
 
 
-def run(lab: Lab, size: int, more: dict[str, Any] | None = None) -> Runs:
+def run(lab: Lab, size: int, name: str = "", more: dict[str, Any] | None = None) -> Runs:
     """The runs with caches of this many kB."""
     changes: dict[str, Any] = {"schemes.inrpp.cache": f"{size} kB", "schemes.inrpp.high": f"{size // 2} kB"}
-    changes |= (more or {}) | (QUICK_FLOWS if lab.quick else {})
-    return lab.runs("dumbbell", changes=changes, label=f"{size}-literal" if more else f"{size}")
+    if lab.quick and name != "pairs":
+        changes |= QUICK_FLOWS
+    changes |= more or {}
+    return lab.runs("dumbbell", changes=changes, label=f"{size}{name}")
+
+
+def pairs(lab: Lab) -> dict[str, Any]:
+    """The same flows, each between hosts of its own."""
+    table = lab.scenario("dumbbell").to_dict()
+    links = table["topology"]["links"]
+    access = {side: next(link for link in links if link["a"] == f"{side}0") for side in "sd"}
+    routers = [link for link in links if link["a"].startswith("r")]
+    flows = 30 if lab.quick else 100
+    workloads = []
+    for i in range(flows):
+        matrix = {"kind": "pairs", "pairs": [[f"s{i}", f"d{i}"]]}
+        workloads.append(table["workload"][0] | {"matrix": matrix, "start": f"{1 + i} s", "flows": 1})
+    return {
+        "topology.nodes": [{"name": f"{side}{i}", "kind": "host"} for side in "sd" for i in range(flows)],
+        "topology.links": routers + [access[side] | {"a": f"{side}{i}"} for side in "sd" for i in range(flows)],
+        "workload": workloads,
+    }
 
 
 def whole(result: Result) -> float:
