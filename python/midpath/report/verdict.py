@@ -19,10 +19,16 @@ def verdict(model: Model) -> str:
 def _of_run(model: Model) -> str:
     summary = model.first.summary
     flows, completed = summary["flows"], summary["completed"]
-    done = f"All {flows:,} flows ended" if completed == flows else f"{completed:,} of {flows:,} flows ended"
+    if flows == completed == 1:
+        done = "The flow ended"
+    elif completed == flows:
+        done = f"All {flows:,} flows ended"
+    else:
+        done = f"{completed:,} of {flows:,} flows ended"
     parts = [f"{done} within {quantity('seconds', model.first.run['simulated_s'])}"]
     if summary.get("afct_s") is not None:
-        parts.append(f"in {quantity('seconds', summary['afct_s'])} on average")
+        average = " on average" if completed > 1 else ""
+        parts.append(f"in {quantity('seconds', summary['afct_s'])}{average}")
     busiest = _busiest(model)
     return f"{', '.join(parts)}.{busiest}"
 
