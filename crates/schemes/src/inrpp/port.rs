@@ -168,6 +168,8 @@ pub struct InrppPort {
     probe_at: Time,
     decide_at: Time,
     revive_at: Time,
+    /// On a host: whether the last ACK has asked the sender to slow down. For gauges.
+    slowed: bool,
     counts: Counts,
 }
 
@@ -206,6 +208,7 @@ impl InrppPort {
             probe_at: Time::MAX,
             decide_at: Time::MAX,
             revive_at: Time::MAX,
+            slowed: false,
             counts: Counts::default(),
             config,
         }
@@ -442,7 +445,7 @@ impl Port for InrppPort {
         out.push(("cache_bytes", stored.custody as f64));
         out.push(("cache_high_bytes", self.limits.cache.high as f64));
         out.push(("cache_low_bytes", self.limits.cache.low as f64));
-        out.push(("closed_loop", f64::from(u8::from(self.cache.closed()))));
+        out.push(("closed_loop", f64::from(u8::from(self.cache.closed() || self.slowed))));
         out.push(("detour_rate", self.paths.iter().map(|p| p.rate * 8.0).sum()));
         out.push(("detoured", c.detoured as f64));
         out.push(("backpressures", c.pressed as f64));
