@@ -13,6 +13,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
 from pathlib import Path
@@ -178,7 +179,7 @@ def simulated(paths: int, seconds: float, seed: int) -> float:
     text = SCENARIO.format(
         scheme="mptcp", seed=seed, seconds=seconds, rate=RATE_MBPS, queue=QUEUE_BYTES, subflows=paths
     )
-    path = Path(f"/tmp/midpath-mptcp-{os.getpid()}.toml")
+    path = Path(tempfile.gettempdir()) / f"midpath-mptcp-{os.getpid()}.toml"
     path.write_text(textwrap.dedent(text))
     try:
         return float(midpath.run(path).summary["goodput_total_bps"]) / 1e6
