@@ -168,8 +168,8 @@ pub struct InrppPort {
     probe_at: Time,
     decide_at: Time,
     revive_at: Time,
-    /// On a host: whether the last ACK has asked the sender to slow down. For gauges.
-    slowed: bool,
+    /// On a host: when the last ACK has asked its sender to slow down, if it has. For gauges.
+    slowed: Option<Time>,
     counts: Counts,
 }
 
@@ -208,7 +208,7 @@ impl InrppPort {
             probe_at: Time::MAX,
             decide_at: Time::MAX,
             revive_at: Time::MAX,
-            slowed: false,
+            slowed: None,
             counts: Counts::default(),
             config,
         }
@@ -445,7 +445,7 @@ impl Port for InrppPort {
         out.push(("cache_bytes", stored.custody as f64));
         out.push(("cache_high_bytes", self.limits.cache.high as f64));
         out.push(("cache_low_bytes", self.limits.cache.low as f64));
-        out.push(("closed_loop", f64::from(u8::from(self.cache.closed() || self.slowed))));
+        out.push(("closed_loop", f64::from(u8::from(self.cache.closed() || self.slowed.is_some()))));
         out.push(("detour_rate", self.paths.iter().map(|p| p.rate * 8.0).sum()));
         out.push(("detoured", c.detoured as f64));
         out.push(("backpressures", c.pressed as f64));
@@ -470,6 +470,8 @@ impl InrppPort {
 
     fn revive(&mut self, now: Time) {
         self.cache.revive(self.config.expiry, now);
-        self.revive_at = if self.cache.closed() { now.saturating_add(self.config.expiry) } else { Time::MAX };
+        self.slowed = self.slowed.filter(|at| at.saturating_add(self.config.expiry) > now);
+        let again = self.cache.closed() || self.slowed.is_some();
+        self.revive_at = if again { now.saturating_add(self.config.expiry) } else { Time::MAX };
     }
 }

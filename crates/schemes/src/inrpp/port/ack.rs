@@ -29,7 +29,7 @@ impl InrppPort {
         // The handshake is no ACK of data: "new flows enter the system in open-loop mode" (§II-B), unless flows are steered.
         let own = self.own_note(ctx.now).filter(|_| self.config.steer || !packet.flags.has(Flags::SYN));
         if own.is_none() && !notifies(&packet) {
-            self.slowed = false;
+            self.slowed = None;
             return;
         }
         let Some(mut option) = packet.header::<Option4>() else { return };
@@ -43,7 +43,10 @@ impl InrppPort {
             self.obey(key, &mut option, ctx); // on a host it is the sender's to obey: one loop, not one inside another
         }
         self.tell(key, own, packet.flags.has(Flags::SYN), &mut option);
-        self.slowed = self.host && option.slow.is_some();
+        if self.host {
+            self.slowed = option.slow.map(|_| ctx.now);
+            self.revive_at = self.revive_at.min(ctx.now.saturating_add(self.config.expiry));
+        }
         (option.number, option.mac) = (0, 0); // signed anew when it leaves
         let packet = &mut ctx.pool[id];
         let size = packet.size + if option.notifies() { NOTE } else { 0 };
