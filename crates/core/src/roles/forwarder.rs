@@ -79,6 +79,26 @@ pub enum Ecmp {
     Off,
 }
 
+impl Ecmp {
+    /// The port that a packet of `flow` takes at `node` among `choices` towards `dst`; `None` if there is none.
+    #[inline]
+    pub fn choose(self, choices: &[u16], flow: u32, dst: NodeId, node: NodeId, rng: &mut Stream) -> Option<PortId> {
+        match self {
+            Ecmp::Packet if choices.len() > 1 => Some(PortId(choices[below(rng, choices.len() as u64) as usize])),
+            _ => self.expected(choices, flow, dst, node),
+        }
+    }
+
+    /// The same for those who work out where packets will go. With a path per packet there is no telling; the first is as good as any.
+    #[inline]
+    pub fn expected(self, choices: &[u16], flow: u32, dst: NodeId, node: NodeId) -> Option<PortId> {
+        match self {
+            Ecmp::Flow if choices.len() > 1 => Some(PortId(ShortestPath::pick(choices, flow, dst, node))),
+            _ => choices.first().map(|p| PortId(*p)),
+        }
+    }
+}
+
 /// Unicast forwarding along shortest paths with ECMP.
 #[derive(Clone)]
 pub struct ShortestPath {
@@ -109,15 +129,7 @@ impl ShortestPath {
     /// The port that `packet`, which is for another node, leaves `node` through.
     #[inline]
     pub(crate) fn next(&self, packet: &Packet, node: NodeId, rng: &mut Stream) -> Option<PortId> {
-        let choices = self.routes.next_ports(node, packet.dst);
-        if choices.len() < 2 {
-            return choices.first().map(|p| PortId(*p));
-        }
-        Some(PortId(match self.ecmp {
-            Ecmp::Flow => ShortestPath::pick(choices, packet.flow.0, packet.dst, node),
-            Ecmp::Packet => choices[below(rng, choices.len() as u64) as usize],
-            Ecmp::Off => choices[0],
-        }))
+        self.ecmp.choose(self.routes.next_ports(node, packet.dst), packet.flow.0, packet.dst, node, rng)
     }
 }
 

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use midpath_core::packet::{HOP_LIMIT, NodeId, Packet, PortId};
-use midpath_core::roles::{Routes, ShortestPath};
+use midpath_core::roles::{Ecmp, Routes};
 use rustc_hash::FxHashMap;
 
 use super::cache::Key;
@@ -45,11 +45,8 @@ impl WayBack {
     fn before(&self, ack: &Packet, node: NodeId) -> Option<NodeId> {
         let (mut at, receiver) = (ack.dst, ack.src);
         for _ in 0..HOP_LIMIT {
-            let choices = self.routes.next_ports(at, receiver);
-            if choices.is_empty() {
-                return None;
-            }
-            let next = self.routes.peer(at, ShortestPath::pick(choices, ack.flow.0, receiver, at))?;
+            let port = Ecmp::Flow.expected(self.routes.next_ports(at, receiver), ack.flow.0, receiver, at)?;
+            let next = self.routes.peer(at, port.0)?;
             if next == node {
                 return Some(at);
             }

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use midpath_core::packet::{FlowId, NodeId, Packet, PortId};
-use midpath_core::roles::{Ecmp, LinkInfo, Map, NodeSpec, Routes, ShortestPath};
+use midpath_core::roles::{Ecmp, LinkInfo, Map, NodeSpec, Routes};
 
 /// Plain routers that are looked through behind one port, and INRPP routers that are known behind them. Ours: far above what can lie
 /// between two neighbours of an overlay that is worth its name.
@@ -98,13 +98,8 @@ impl Beyond {
             if !self.plain.contains(&at) {
                 return Some(at);
             }
-            let choices = self.routes.next_ports(at, dst);
-            let port = match self.ecmp {
-                Ecmp::Flow if choices.len() > 1 => ShortestPath::pick(choices, flow.0, dst, at),
-                // With a path per packet there is no telling; the first is as good as any.
-                Ecmp::Flow | Ecmp::Packet | Ecmp::Off => *choices.first()?,
-            };
-            at = self.routes.peer(at, port)?;
+            let port = self.ecmp.expected(self.routes.next_ports(at, dst), flow.0, dst, at)?;
+            at = self.routes.peer(at, port.0)?;
         }
         None
     }

@@ -6,7 +6,6 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use midpath_core::packet::{FlowId, HOP_LIMIT, Header, NodeId, Packet, PacketId, PortId};
-use midpath_core::rng::below;
 use midpath_core::roles::{Ecmp, ForwardCtx, Forwarder, LinkInfo, Map, NodeSpec, Route, Routes, ShortestPath};
 
 use super::address::{MAX_ADDRESSES, Pair};
@@ -15,18 +14,10 @@ use super::header::Dss;
 /// Where an address is: the router, and its port that leads there.
 type Attachment = (NodeId, PortId);
 
-/// A node as all forwarders know it.
-#[derive(Debug, Clone, Default)]
-struct Known {
-    /// The node behind each port.
-    peers: Box<[NodeId]>,
-    /// Of a multihomed host, where its addresses are.
-    addresses: Box<[Attachment]>,
-}
-
-/// All nodes that have a way to each other, by number. As large as the network, whatever packets say.
+/// All nodes that have a way to each other, by number, and where multihomed hosts have their addresses. As large as the network, whatever
+/// packets say.
 #[derive(Debug, Default)]
-struct Attachments(Vec<Option<Known>>);
+struct Attachments(Vec<Option<Box<[Attachment]>>>);
 
 impl Attachments {
     /// Walks the map from `start`.
@@ -41,21 +32,21 @@ impl Attachments {
             queue.extend(links.iter().map(|l| l.peer).filter(|p| !found.knows(*p)));
             let multihomed = map.is_host(node) && links.len() > 1;
             let addresses = if multihomed { attachments(map, node, &links) } else { Box::default() };
-            found.note(node, Known { peers: links.iter().map(|l| l.peer).collect(), addresses });
+            found.note(node, addresses);
         }
         found
     }
 
-    fn note(&mut self, node: NodeId, known: Known) {
+    fn note(&mut self, node: NodeId, addresses: Box<[Attachment]>) {
         let n = node.0 as usize;
         if self.0.len() <= n {
             self.0.resize_with(n + 1, || None);
         }
-        self.0[n] = Some(known);
+        self.0[n] = Some(addresses);
     }
 
-    fn get(&self, node: NodeId) -> Option<&Known> {
-        self.0.get(node.0 as usize)?.as_ref()
+    fn get(&self, node: NodeId) -> Option<&[Attachment]> {
+        self.0.get(node.0 as usize)?.as_deref()
     }
 
     fn knows(&self, node: NodeId) -> bool {
@@ -64,7 +55,7 @@ impl Attachments {
 
     #[inline]
     fn find(&self, node: NodeId, address: PortId) -> Option<Attachment> {
-        self.get(node)?.addresses.get(usize::from(address.0)).copied()
+        self.get(node)?.get(usize::from(address.0)).copied()
     }
 }
 
@@ -114,16 +105,11 @@ impl Network {
         };
         let (mut node, mut source) = (src, None);
         for _ in 0..HOP_LIMIT {
-            let choices = Some(routes.next_ports(node, dst)).filter(|c| !c.is_empty())?;
-            let port = match ecmp {
-                Ecmp::Flow => ShortestPath::pick(choices, flow.0, dst, node),
-                Ecmp::Packet | Ecmp::Off => choices[0],
-            };
-            let source = *source.get_or_insert(port);
-            let next = *part.get(node)?.peers.get(usize::from(port))?;
+            let port = ecmp.expected(routes.next_ports(node, dst), flow.0, dst, node)?;
+            let source = *source.get_or_insert(port.0);
+            let next = routes.peer(node, port.0)?;
             if next == dst {
-                let addresses = &part.get(dst)?.addresses;
-                let at = addresses.iter().position(|a| *a == (node, PortId(port))).unwrap_or(0);
+                let at = part.get(dst)?.iter().position(|a| *a == (node, port)).unwrap_or(0);
                 let named = usize::from(source) < MAX_ADDRESSES;
                 return named.then(|| Pair::new(source as u8, at as u8));
             }
@@ -163,15 +149,7 @@ impl ByAddress {
         if router == ctx.node {
             return (port.0 < self.ports).then_some(port);
         }
-        let choices = self.routes.next_ports(ctx.node, router);
-        if choices.len() < 2 {
-            return choices.first().map(|p| PortId(*p));
-        }
-        Some(PortId(match self.ecmp {
-            Ecmp::Flow => ShortestPath::pick(choices, key, dst, ctx.node),
-            Ecmp::Packet => choices[below(ctx.rng, choices.len() as u64) as usize],
-            Ecmp::Off => choices[0],
-        }))
+        self.ecmp.choose(self.routes.next_ports(ctx.node, router), key, dst, ctx.node, ctx.rng)
     }
 }
 

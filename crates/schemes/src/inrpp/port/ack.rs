@@ -128,7 +128,6 @@ impl InrppPort {
             self.cache.gate(key, slow.nonce, ctx.now);
             self.revive_at = self.revive_at.min(ctx.now.saturating_add(self.config.expiry));
             // Lines 17 and 18. The node asks for a packet after this call.
-            // Lines 17 and 18. The node asks for a packet after this call.
             self.cache.grant(key, option.releases.max(1).into(), slow.release.into());
         }
         // Lines 23–25; line 27: the cancellation goes on to the sender, which stops echoing the nonce.

@@ -42,6 +42,9 @@ impl Routes for World {
             _ => &[],
         }
     }
+    fn peer(&self, node: NodeId, port: u16) -> Option<NodeId> {
+        LINKS.get(node.0 as usize)?.get(usize::from(port)).map(|n| NodeId(*n))
+    }
 }
 
 fn forwarder(scheme: &Arc<dyn Scheme>, node: u32) -> Box<dyn Forwarder> {
