@@ -101,10 +101,12 @@ impl HostFlows {
         (self.claims.len(), self.open)
     }
 
-    fn poke_others(&self, ctx_flow: FlowId, pokes: &mut Vec<FlowId>) {
-        if self.claims.len() <= MAX_POKES {
-            pokes.extend(self.claims.iter().filter(|(f, c)| **f != ctx_flow && c.is_none()).map(|(f, _)| *f));
+    /// The flows whose rate has changed because `me`'s has; none where there are too many to wake.
+    fn others(&self, me: FlowId) -> Vec<FlowId> {
+        if self.claims.len() > MAX_POKES {
+            return Vec::new();
         }
+        self.claims.iter().filter(|(f, c)| **f != me && c.is_none()).map(|(f, _)| *f).collect()
     }
 }
 
@@ -255,12 +257,10 @@ impl Control {
         let line = line(ctx);
         let closed = self.closed().then(|| ack_rate(cwnd, view).min(line.as_f64()));
         let flows = ctx.shared.get::<HostFlows>();
-        let mut pokes = Vec::new();
         if self.sending && flows.set(ctx.flow, closed) {
-            flows.poke_others(ctx.flow, &mut pokes);
+            poke_others(ctx);
         }
         self.read_share(view, ctx);
-        pokes.into_iter().for_each(|f| ctx.poke(f));
     }
 
     /// The rate in open loop: the share of the port. Once an interface that this flow goes through (its nonce has come with an ACK) has asked
@@ -283,13 +283,16 @@ impl Control {
 
     fn leave(&mut self, ctx: &mut EndpointCtx<'_>) {
         self.sending = false;
-        let flows = ctx.shared.get::<HostFlows>();
-        let mut pokes = Vec::new();
-        if flows.remove(ctx.flow).is_some() {
-            flows.poke_others(ctx.flow, &mut pokes);
+        if ctx.shared.get::<HostFlows>().remove(ctx.flow).is_some() {
+            poke_others(ctx);
         }
-        pokes.into_iter().for_each(|f| ctx.poke(f));
     }
+}
+
+/// Wakes the host's other flows in open loop, because their share has changed.
+fn poke_others(ctx: &mut EndpointCtx<'_>) {
+    let others = ctx.shared.get::<HostFlows>().others(ctx.flow);
+    others.into_iter().for_each(|f| ctx.poke(f));
 }
 
 /// The rate of the host's port. With several, flows share the slowest: which one a flow takes is the forwarder's choice.
@@ -373,9 +376,7 @@ impl CongestionController for Control {
             None => {}
         }
         if news {
-            let mut pokes = Vec::new();
-            ctx.shared.get::<HostFlows>().poke_others(ctx.flow, &mut pokes);
-            pokes.into_iter().for_each(|f| ctx.poke(f));
+            poke_others(ctx);
         }
         if !self.closed() {
             window.set(OPEN);
