@@ -11,6 +11,8 @@ pub mod mptcp;
 pub mod params;
 pub mod rcp;
 pub mod tcp;
+#[cfg(test)]
+mod testing;
 pub mod udp;
 pub mod xcp;
 

@@ -4,28 +4,13 @@ mod common;
 
 use std::fmt::Write;
 
+use common::reads::{drops_at, series, texts};
 use common::{cases, port, run_plain};
-use midpath_sim::{Column, RunOptions, RunOutput};
+use midpath_sim::{RunOptions, RunOutput};
 use proptest::prelude::*;
 
-fn texts(out: &RunOutput, table: &str, column: &str) -> Vec<String> {
-    match out.table(table).and_then(|t| t.column(column)) {
-        Some(Column::Str { dictionary, index }) => index.iter().map(|i| dictionary[*i as usize].clone()).collect(),
-        _ => panic!("{table} has no text {column}"),
-    }
-}
-
-/// A port's series of one metric: times and values.
-fn series(out: &RunOutput, entity: &str, metric: &str) -> Vec<(f64, f64)> {
-    let table = out.table("series").expect("the scenario measures");
-    let (entities, metrics) = (texts(out, "series", "entity"), texts(out, "series", "metric"));
-    let rows = (0..table.rows()).filter(|r| entities[*r] == entity && metrics[*r] == metric);
-    rows.map(|r| (table.f64("time_s")[r], table.f64("value")[r])).collect()
-}
-
 fn drops(out: &RunOutput) -> u64 {
-    let ports = out.table("ports").expect("every run has ports");
-    ["drops_queue", "drops_aqm", "drops_policy"].iter().map(|c| ports.u64(c).iter().sum::<u64>()).sum()
+    drops_at(out, |_| true)
 }
 
 /// Any network of routers with a host each, tree and cross links, and flows between hosts.

@@ -2,6 +2,7 @@
 
 mod common;
 
+use common::reads::texts_of;
 use common::scene::{Scene, scene};
 use common::{cases, run};
 use midpath_core::queue::Limit;
@@ -18,13 +19,6 @@ const DATAGRAM: u64 = 1472;
 
 fn with(text: &str, threads: usize) -> RunOutput {
     run(text, &RunOptions { threads, ..RunOptions::default() })
-}
-
-fn texts(table: &Table, name: &str) -> Vec<String> {
-    match table.column(name) {
-        Some(Column::Str { dictionary, index }) => index.iter().map(|i| dictionary[*i as usize].clone()).collect(),
-        _ => panic!("{name} is a text"),
-    }
 }
 
 fn truths(table: &Table, name: &str) -> Vec<bool> {
@@ -65,7 +59,7 @@ fn check_rates(scene: &Scene, out: &RunOutput) {
     }
     let ports = out.table("ports").unwrap();
     let span = out.run["simulated_s"].as_f64().unwrap();
-    let (nodes, peers) = (texts(ports, "node"), texts(ports, "peer"));
+    let (nodes, peers) = (texts_of(ports, "node"), texts_of(ports, "peer"));
     for row in 0..ports.rows() {
         let own = Rate(ports.u64("rate_bps")[row]);
         let changes = scene.rate_changes(&nodes[row], &peers[row]);
@@ -95,7 +89,7 @@ fn check_queues(scene: &Scene, out: &RunOutput) {
 fn check_flows(scene: &Scene, out: &RunOutput) {
     let flows = out.table("flows").unwrap();
     let completed = truths(flows, "completed");
-    let schemes = texts(flows, "scheme");
+    let schemes = texts_of(flows, "scheme");
     for row in 0..flows.rows() {
         let (size, fct) = (flows.f64("size_bytes")[row] as u64, flows.f64("fct_s")[row]);
         let delivered = flows.u64("delivered_bytes")[row];
@@ -227,7 +221,7 @@ series = true
         1,
     );
     let ports = out.table("ports").unwrap();
-    let (nodes, peers) = (texts(ports, "node"), texts(ports, "peer"));
+    let (nodes, peers) = (texts_of(ports, "node"), texts_of(ports, "peer"));
     let used = ports.u64("packets").iter().enumerate().filter(|(_, p)| **p > 0);
     let path = &out.run["paths"];
     assert_eq!((path.as_array().map(Vec::len), path[0]["flow"].as_u64()), (Some(1), Some(0)));

@@ -4,8 +4,8 @@ mod common;
 
 use std::fmt::Write;
 
-use common::{cases, mean_sd, run_plain};
-use midpath_sim::{Column, RunOptions, RunOutput};
+use common::{cases, mean_sd, reads, run_plain};
+use midpath_sim::{RunOptions, RunOutput};
 use proptest::prelude::*;
 
 /// Payload and size of a full packet: IPv4, TCP, timestamps (52) and the DSS option (28).
@@ -60,20 +60,9 @@ fn delivered(out: &RunOutput, row: usize) -> f64 {
     out.table("flows").unwrap().u64("delivered_bytes")[row] as f64
 }
 
-fn texts(out: &RunOutput, column: &str) -> Vec<String> {
-    match out.table("series").and_then(|t| t.column(column)) {
-        Some(Column::Str { dictionary, index }) => index.iter().map(|i| dictionary[*i as usize].clone()).collect(),
-        _ => panic!("the series have no text {column}"),
-    }
-}
-
 /// A flow's series of one metric.
 fn series(out: &RunOutput, flow: usize, metric: &str) -> Vec<f64> {
-    let (entities, metrics) = (texts(out, "entity"), texts(out, "metric"));
-    let values = out.table("series").unwrap().f64("value");
-    let entity = format!("flow:{flow}");
-    let rows = (0..values.len()).filter(|r| entities[*r] == entity && metrics[*r] == metric);
-    rows.map(|r| values[r]).collect()
+    reads::series(out, &format!("flow:{flow}"), metric).into_iter().map(|(_, value)| value).collect()
 }
 
 fn most(values: &[f64]) -> f64 {

@@ -4,6 +4,7 @@ mod common;
 
 use std::fmt::Write;
 
+use common::reads::series_after;
 use common::{over_seeds, run, run_plain};
 use midpath_ideal::allocate_max_min;
 use midpath_sim::{RunOptions, RunOutput};
@@ -27,25 +28,15 @@ fn dumbbell(rtts: &[f64], stop_s: u32, gap_s: f64, more: &str) -> String {
     format!("scheme = \"rcp\"\nstop = \"{stop_s} s\"\n[topology]\nlinks = [{links}]\n{queue}{more}\n{flows}")
 }
 
+/// The values of a series from `from` seconds on.
+fn series(out: &RunOutput, entity: &str, metric: &str, from: f64) -> Vec<f64> {
+    series_after(out, entity, metric, from).into_iter().map(|(_, value)| value).collect()
+}
+
 /// Mean of a series from `from` seconds on.
 fn mean(out: &RunOutput, entity: &str, metric: &str, from: f64) -> f64 {
     let values = series(out, entity, metric, from);
     values.iter().sum::<f64>() / values.len() as f64
-}
-
-fn series(out: &RunOutput, entity: &str, metric: &str, from: f64) -> Vec<f64> {
-    use midpath_sim::Column;
-    let table = out.table("series").expect("asked for");
-    let text = |name: &str| match table.column(name) {
-        Some(Column::Str { dictionary, index }) => (dictionary, index),
-        _ => panic!("{name} is a text"),
-    };
-    let ((entities, e), (metrics, m)) = (text("entity"), text("metric"));
-    let (time, value) = (table.f64("time_s"), table.f64("value"));
-    let wanted = |r: &usize| entities[e[*r] as usize] == entity && metrics[m[*r] as usize] == metric && time[*r] > from;
-    let values: Vec<f64> = (0..table.rows()).filter(wanted).map(|r| value[r]).collect();
-    assert!(!values.is_empty(), "no {metric} of {entity}");
-    values
 }
 
 fn deviation(values: &[f64]) -> f64 {

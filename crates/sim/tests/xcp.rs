@@ -4,6 +4,7 @@ mod common;
 
 use std::fmt::Write;
 
+use common::reads::series_after;
 use common::{run, run_plain};
 use midpath_ideal::allocate_max_min;
 use midpath_sim::{RunOptions, RunOutput};
@@ -27,24 +28,9 @@ fn dumbbell(rtts: &[f64], stop_s: u32, gap_s: f64, more: &str) -> String {
     format!("scheme = \"xcp\"\nstop = \"{stop_s} s\"\n[topology]\nlinks = [{links}]\n{queue}{more}\n{flows}")
 }
 
-fn series(out: &RunOutput, entity: &str, metric: &str, from: f64) -> Vec<(f64, f64)> {
-    use midpath_sim::Column;
-    let table = out.table("series").expect("asked for");
-    let text = |name: &str| match table.column(name) {
-        Some(Column::Str { dictionary, index }) => (dictionary, index),
-        _ => panic!("{name} is a text"),
-    };
-    let ((entities, e), (metrics, m)) = (text("entity"), text("metric"));
-    let (time, value) = (table.f64("time_s"), table.f64("value"));
-    let wanted = |r: &usize| entities[e[*r] as usize] == entity && metrics[m[*r] as usize] == metric && time[*r] > from;
-    let values: Vec<_> = (0..table.rows()).filter(wanted).map(|r| (time[r], value[r])).collect();
-    assert!(!values.is_empty(), "no {metric} of {entity}");
-    values
-}
-
 /// Mean of a series from `from` seconds on.
 fn mean(out: &RunOutput, entity: &str, metric: &str, from: f64) -> f64 {
-    let values = series(out, entity, metric, from);
+    let values = series_after(out, entity, metric, from);
     values.iter().map(|v| v.1).sum::<f64>() / values.len() as f64
 }
 
@@ -106,7 +92,7 @@ fn fluid_time_to(level: f64, start: f64, delay: f64) -> f64 {
 fn the_aggregate_fills_the_link_as_the_fluid_model_does() {
     for (n, rtt) in [(5, 100.0), (3, 100.0), (5, 200.0)] {
         let out = run_plain(&dumbbell(&vec![rtt; n], 10, 0.0, "interval = \"10 ms\""));
-        let load = series(&out, "port:r0>r1", "utilisation", 0.0);
+        let load = series_after(&out, "port:r0>r1", "utilisation", 0.0);
         let d = rtt / 1e3;
         // Means over a round trip, for windows are sent in bursts.
         let step = load[1].0 - load[0].0;
@@ -208,7 +194,7 @@ fn a_new_flow_converges_at_the_rate_of_shuffling() {
     let out = run_plain(&dumbbell(&[50.0, 50.0], 20, 5.0, ""));
     let difference = |from: f64, to: f64| {
         let at = |i: usize| {
-            let values = series(&out, &format!("flow:{i}"), "goodput_bps", from);
+            let values = series_after(&out, &format!("flow:{i}"), "goodput_bps", from);
             let within: Vec<f64> = values.iter().filter(|v| v.0 <= to).map(|v| v.1).collect();
             within.iter().sum::<f64>() / within.len() as f64
         };

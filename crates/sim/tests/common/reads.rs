@@ -1,13 +1,18 @@
 //! Reading results.
 
-use midpath_sim::{Column, RunOutput};
+use midpath_sim::{Column, RunOutput, Table};
+
+/// A table's column of texts.
+pub fn texts_of(table: &Table, column: &str) -> Vec<String> {
+    match table.column(column) {
+        Some(Column::Str { dictionary, index }) => index.iter().map(|i| dictionary[*i as usize].clone()).collect(),
+        _ => panic!("there is no text {column}"),
+    }
+}
 
 /// A column of texts.
 pub fn texts(out: &RunOutput, table: &str, column: &str) -> Vec<String> {
-    match out.table(table).and_then(|t| t.column(column)) {
-        Some(Column::Str { dictionary, index }) => index.iter().map(|i| dictionary[*i as usize].clone()).collect(),
-        _ => panic!("{table} has no text {column}"),
-    }
+    texts_of(out.table(table).unwrap_or_else(|| panic!("there is no table {table}")), column)
 }
 
 /// A series of one metric: times and values.
@@ -16,6 +21,13 @@ pub fn series(out: &RunOutput, entity: &str, metric: &str) -> Vec<(f64, f64)> {
     let (entities, metrics) = (texts(out, "series", "entity"), texts(out, "series", "metric"));
     let rows = (0..table.rows()).filter(|r| entities[*r] == entity && metrics[*r] == metric);
     rows.map(|r| (table.f64("time_s")[r], table.f64("value")[r])).collect()
+}
+
+/// A series after `from` seconds, in which there must be something.
+pub fn series_after(out: &RunOutput, entity: &str, metric: &str, from: f64) -> Vec<(f64, f64)> {
+    let values: Vec<_> = series(out, entity, metric).into_iter().filter(|(time, _)| *time > from).collect();
+    assert!(!values.is_empty(), "no {metric} of {entity}");
+    values
 }
 
 /// The last value of a series.

@@ -8,7 +8,7 @@ use midpath_core::node::{Driver, Flows, Forwarding, Node};
 use midpath_core::packet::{FlowId, NodeId, Packet, PacketId, Pool, PortId};
 use midpath_core::queue::{Limit, QueueSpec};
 use midpath_core::rng::{Purpose, stream};
-use midpath_core::roles::{Drop, Ecmp, Endpoint, EndpointCtx, FlowReport, FlowSpec, LinkInfo, Routes, ShortestPath};
+use midpath_core::roles::{Drop, Ecmp, Endpoint, FlowReport, FlowSpec, LinkInfo, ShortestPath};
 use midpath_core::units::{Bytes, Rate, Time};
 
 use crate::mptcp::MptcpParams;
@@ -19,6 +19,7 @@ use crate::mptcp::receiver::Receiver;
 use crate::mptcp::scheme::SUBFLOW_WINDOW;
 use crate::mptcp::sender::Connection;
 use crate::tcp::{Tcp, TcpParams};
+use crate::testing::{FirstPort, Watched};
 
 pub const MSS: u64 = 1420;
 pub const FLOW: FlowId = FlowId(7);
@@ -104,24 +105,6 @@ impl Driver for Tap<'_> {
     }
 }
 
-/// Lets the test look at an endpoint that a node owns.
-struct Watched<E>(Arc<Mutex<E>>);
-
-impl<E: Endpoint> Endpoint for Watched<E> {
-    fn on_start(&mut self, ctx: &mut EndpointCtx<'_>) {
-        self.0.lock().unwrap().on_start(ctx);
-    }
-    fn on_packet(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
-        self.0.lock().unwrap().on_packet(packet, ctx);
-    }
-    fn on_timer(&mut self, ctx: &mut EndpointCtx<'_>) {
-        self.0.lock().unwrap().on_timer(ctx);
-    }
-    fn report(&self) -> FlowReport {
-        self.0.lock().unwrap().report()
-    }
-}
-
 struct Ends(Arc<Mutex<Connection>>, Arc<Mutex<Receiver>>);
 
 impl Flows for Ends {
@@ -130,13 +113,6 @@ impl Flows for Ends {
     }
     fn passive(&self, _flow: FlowId) -> Option<Box<dyn Endpoint>> {
         Some(Box::new(Watched(self.1.clone())))
-    }
-}
-
-struct First;
-impl Routes for First {
-    fn next_ports(&self, _node: NodeId, _dst: NodeId) -> &[u16] {
-        &[0]
     }
 }
 
@@ -192,7 +168,7 @@ impl Lab {
         let node = |i: usize| {
             let link = |delay: &Time| LinkInfo { rate: setup.rate, delay: *delay, mtu: 1500, peer: HOSTS[1 - i] };
             let queues = setup.delays.iter().map(|_| setup.queue.build(setup.rate)).collect();
-            let forwarding = Forwarding::Shortest(ShortestPath::new(Arc::new(First), Ecmp::Off));
+            let forwarding = Forwarding::Shortest(ShortestPath::new(Arc::new(FirstPort), Ecmp::Off));
             let rng = stream(1, Purpose::Node, i as u64);
             Node::new(HOSTS[i], setup.delays.iter().map(link).collect(), queues, forwarding, flows.clone(), rng)
         };

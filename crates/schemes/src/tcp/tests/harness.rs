@@ -8,13 +8,14 @@ use midpath_core::node::{Driver, Flows, Forwarding, Node};
 use midpath_core::packet::{Ecn, Flags, FlowId, NodeId, Packet, PacketId, Pool, PortId};
 use midpath_core::queue::{Limit, QueueSpec};
 use midpath_core::rng::{Purpose, stream};
-use midpath_core::roles::{Drop, Ecmp, Endpoint, EndpointCtx, FlowReport, FlowSpec, LinkInfo, Routes, ShortestPath};
+use midpath_core::roles::{Drop, Ecmp, Endpoint, FlowReport, FlowSpec, LinkInfo, ShortestPath};
 use midpath_core::units::{Bytes, Rate, Time};
 
 use crate::tcp::cc::ControllerConfig;
 use crate::tcp::receiver::Receiver;
 use crate::tcp::sender::Sender;
 use crate::tcp::{Tcp, TcpParams};
+use crate::testing::{FirstPort, Watched};
 
 pub const MSS: u64 = 1448;
 pub const FLOW: FlowId = FlowId(7);
@@ -108,24 +109,6 @@ impl Driver for Tap<'_> {
     }
 }
 
-/// Lets the test look at an endpoint that a node owns.
-struct Watched<E>(Arc<Mutex<E>>);
-
-impl<E: Endpoint> Endpoint for Watched<E> {
-    fn on_start(&mut self, ctx: &mut EndpointCtx<'_>) {
-        self.0.lock().unwrap().on_start(ctx);
-    }
-    fn on_packet(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
-        self.0.lock().unwrap().on_packet(packet, ctx);
-    }
-    fn on_timer(&mut self, ctx: &mut EndpointCtx<'_>) {
-        self.0.lock().unwrap().on_timer(ctx);
-    }
-    fn report(&self) -> FlowReport {
-        self.0.lock().unwrap().report()
-    }
-}
-
 struct Pair<C> {
     sender: Arc<Mutex<C>>,
     receiver: Arc<Mutex<Receiver>>,
@@ -137,13 +120,6 @@ impl<C: Endpoint + 'static> Flows for Pair<C> {
     }
     fn passive(&self, _flow: FlowId) -> Option<Box<dyn Endpoint>> {
         Some(Box::new(Watched(self.receiver.clone())))
-    }
-}
-
-struct OnePort;
-impl Routes for OnePort {
-    fn next_ports(&self, _node: NodeId, _dst: NodeId) -> &[u16] {
-        &[0]
     }
 }
 
@@ -203,7 +179,7 @@ impl<K: ControllerConfig> Lab<K> {
         let node = |i: usize| {
             let link = LinkInfo { rate: setup.rate, delay: setup.delay, mtu: setup.mtu, peer: HOSTS[1 - i] };
             let queue = setup.queue.build(setup.rate);
-            let forwarding = Forwarding::Shortest(ShortestPath::new(Arc::new(OnePort), Ecmp::Off));
+            let forwarding = Forwarding::Shortest(ShortestPath::new(Arc::new(FirstPort), Ecmp::Off));
             let rng = stream(1, Purpose::Node, i as u64);
             Node::new(HOSTS[i], vec![link], vec![queue], forwarding, flows.clone(), rng)
         };

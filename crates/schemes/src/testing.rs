@@ -1,0 +1,33 @@
+//! What the schemes' laboratories for tests share.
+
+use std::sync::{Arc, Mutex};
+
+use midpath_core::packet::{NodeId, Packet};
+use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, Routes};
+
+/// Lets a test look at an endpoint that a node owns.
+pub struct Watched<E>(pub Arc<Mutex<E>>);
+
+impl<E: Endpoint> Endpoint for Watched<E> {
+    fn on_start(&mut self, ctx: &mut EndpointCtx<'_>) {
+        self.0.lock().unwrap().on_start(ctx);
+    }
+    fn on_packet(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
+        self.0.lock().unwrap().on_packet(packet, ctx);
+    }
+    fn on_timer(&mut self, ctx: &mut EndpointCtx<'_>) {
+        self.0.lock().unwrap().on_timer(ctx);
+    }
+    fn report(&self) -> FlowReport {
+        self.0.lock().unwrap().report()
+    }
+}
+
+/// All packets leave through the first port.
+pub struct FirstPort;
+
+impl Routes for FirstPort {
+    fn next_ports(&self, _node: NodeId, _dst: NodeId) -> &[u16] {
+        &[0]
+    }
+}
