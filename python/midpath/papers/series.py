@@ -1,4 +1,4 @@
-"""Figures from time series."""
+"""Reading results: time series, and the few figures that several papers need of them."""
 
 from __future__ import annotations
 
@@ -62,3 +62,15 @@ def settled(
         return float(times[0] - begin) if times.size else None
     last = int(away[-1])
     return float(times[last + 1] - begin) if last + 1 < times.size else None
+
+
+def wire(result: Result) -> float:
+    """Bits on the wire per bit of payload. Rates in the paper count packets; our tables of flows count payload."""
+    flows, ports = result.flows.to_pandas(), result.ports.to_pandas()
+    arrived = ports[ports.peer.isin(set(flows.dst.astype(str)))].bytes.sum()
+    return float(arrived) / float(flows.delivered_bytes.sum())
+
+
+def ratio(value: float | None, reference: float | None) -> float | None:
+    """`value / reference` where both are known."""
+    return value / reference if value is not None and reference else None

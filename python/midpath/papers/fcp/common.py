@@ -4,15 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from midpath.papers.series import Numbers, mean, series
+from midpath.papers.series import Numbers, mean, series, wire
 from midpath.result import Result
-
-
-def wire(result: Result) -> float:
-    """Bits on the wire per bit of payload. Rates in the paper count packets; our tables of flows count payload."""
-    flows, ports = result.flows.to_pandas(), result.ports.to_pandas()
-    arrived = ports[ports.peer.isin(set(flows.dst.astype(str)))].bytes.sum()
-    return float(arrived) / float(flows.delivered_bytes.sum())
 
 
 def rate(result: Result, group: str, begin: float, end: float) -> float | None:
@@ -43,11 +36,6 @@ def rates(result: Result, group: str) -> tuple[Numbers, Numbers]:
 def utilisation(result: Result, port: str, begin: float, end: float) -> float | None:
     """Mean utilisation of a port in a window."""
     return mean(result, f"port:{port}", "utilisation", begin, end)
-
-
-def ratio(value: float | None, reference: float | None) -> float | None:
-    """`value / reference` where both are known."""
-    return value / reference if value is not None and reference else None
 
 
 def jain(values: list[float]) -> float:

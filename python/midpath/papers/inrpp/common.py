@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from midpath.papers.fcp.common import ratio, wire
-from midpath.papers.series import Numbers
+from midpath.papers.series import Numbers, ratio, wire
 from midpath.result import Result
 
 __all__ = ["Capture", "capture", "custody_lost", "processor_sharing", "ratio", "refused", "wire"]

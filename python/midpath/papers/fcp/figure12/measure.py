@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from midpath.papers.fair import Flow, proportional
-from midpath.papers.fcp.common import rate, ratio, wire
+from midpath.papers.fcp.common import rate
 from midpath.papers.lab import Lab, Measured
-from midpath.papers.series import mean, settled, window
+from midpath.papers.series import mean, ratio, settled, window, wire
 from midpath.result import Result
 
 LINKS = {"1": 50e6, "2": 100e6}

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from midpath.papers.fair import Flow, proportional
-from midpath.papers.fcp.common import rate, ratio
+from midpath.papers.fcp.common import rate
 from midpath.papers.lab import Lab, Measured
+from midpath.papers.series import ratio
 
 LINKS = {"1": 50e6, "2": 100e6}
 # A background flow's share of its host's budget (§6.2).

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from midpath.papers.fcp.common import flow, ratio
+from midpath.papers.fcp.common import flow
 from midpath.papers.lab import Lab, Measured
-from midpath.papers.series import Numbers, mean, series
+from midpath.papers.series import Numbers, mean, ratio, series
 from midpath.result import Result
 
 # Twice the average round trip: "a window of 200 ms".

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from midpath.papers.fcp.common import rate, wire
+from midpath.papers.fcp.common import rate
 from midpath.papers.lab import Lab, Measured
-from midpath.papers.series import mean
+from midpath.papers.series import mean, wire
 from midpath.result import Result
 
 ASKED = 30e6

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from midpath.papers.fcp.common import jain, rate, ratio
+from midpath.papers.fcp.common import jain, rate
 from midpath.papers.lab import Lab, Measured
+from midpath.papers.series import ratio
 from midpath.result import Result
 
 CAPACITY = 1e9

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from midpath.papers.fcp.common import ratio, utilisation
+from midpath.papers.fcp.common import utilisation
 from midpath.papers.lab import Lab, Measured
-from midpath.papers.series import mean, peak, series
+from midpath.papers.series import mean, peak, ratio, series
 from midpath.result import Result
 
 GROUPS = ("25 ms", "56 ms", "125 ms", "280 ms", "625 ms")
