@@ -10,7 +10,9 @@ mod port;
 
 pub use endpoint::{Endpoint, EndpointCtx, FlowReport, Shared, Wishes};
 pub use forwarder::{Ecmp, ForwardCtx, Forwarder, Route, Routes, ShortestPath};
-pub use port::{Action, Admission, AdmitCtx, Backlog, Board, Drop, Inbound, LinkInfo, Port, PortCtx, Verdict};
+pub use port::{
+    Action, Admission, AdmitCtx, Backlog, Board, Drop, Inbound, LinkInfo, Port, PortCtx, Transmitter, Verdict,
+};
 
 use crate::packet::{FlowId, NodeId, PortId};
 use crate::queue::{Discipline, QueueSpec};
