@@ -48,7 +48,8 @@ fn shortened(text: &str, stop: &str) -> String {
 
 fn shipped(report: &Report<'_>) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
-    let mut files: Vec<_> = std::fs::read_dir(&folder).expect("examples").map(|e| e.expect("readable").path()).collect();
+    let mut files: Vec<_> =
+        std::fs::read_dir(&folder).expect("examples").map(|e| e.expect("readable").path()).collect();
     files.sort();
     for file in files.iter().filter(|p| p.extension().is_some_and(|e| e == "toml")) {
         let name = file.file_stem().and_then(|s| s.to_str()).expect("a name");

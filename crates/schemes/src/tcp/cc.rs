@@ -1,9 +1,7 @@
 //! The one congestion-controller trait, and the window that a controller and the sender share.
 
 use midpath_core::packet::Packet;
-use midpath_core::queue::Discipline;
-use midpath_core::roles::{EndpointCtx, FlowSpec, Forwarder, Names, NodeSpec, PortSpec};
-use midpath_core::spec::SpecError;
+use midpath_core::roles::{EndpointCtx, FlowSpec};
 use midpath_core::units::{Rate, Time};
 
 use super::hystart::HyStart;
@@ -164,60 +162,37 @@ pub enum Echo {
 }
 
 /// A configuration value that builds controllers: what an outside controller implements to become a TCP.
-pub trait ControllerConfig: Send + Sync + Clone + 'static {
+pub trait ControllerConfig: Send + Sync + 'static {
     /// What it builds.
     type Controller: CongestionController;
     /// Called once per connection.
-    fn build(&self, tcp: &TcpParams, mss: u32) -> Self::Controller;
-    /// Called once per connection instead of `build` by controllers that look at their flow.
-    fn build_for(&self, tcp: &TcpParams, mss: u32, _flow: &FlowSpec) -> Self::Controller {
-        self.build(tcp, mss)
+    fn build(&self, tcp: &TcpParams, mss: u32, flow: &FlowSpec) -> Self::Controller;
+    /// What its connections are like; by default as TCP's are.
+    fn traits(&self) -> ControllerTraits {
+        ControllerTraits::default()
     }
+}
+
+/// How the connections of a controller differ from TCP's.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ControllerTraits {
     /// Bytes that the controller's own header takes on every packet.
-    fn header(&self) -> u32 {
-        0
-    }
-    /// How receivers reflect the controller's header.
-    fn reflect(&self) -> Option<Reflect> {
-        None
-    }
+    pub header: u32,
+    /// How receivers reflect that header.
+    pub reflect: Option<Reflect>,
     /// Whether the network tells the rate: packets are paced at it, and no window limits the sender but the receiver's.
-    fn rate_based(&self) -> bool {
-        false
-    }
+    pub rate_based: bool,
     /// Whether the network stores what it cannot send yet. What nothing later has overtaken is then not lost but waits: a
     /// timeout repeats the first segment and the holes below what was reported by SACK, and the window is what `on_rto` says.
-    fn stores(&self) -> bool {
-        false
-    }
-    /// Whether flows make no sense over other schemes' ports.
-    fn needs_own_ports(&self) -> bool {
-        false
-    }
-    /// Called once with the names of the network: the configuration with the names in it resolved.
-    fn bind(&self, _names: &dyn Names) -> Result<Option<Self>, SpecError> {
-        Ok(None)
-    }
-    /// A node's own forwarder when this is the run's scheme.
-    fn forwarder(&self, _node: &NodeSpec<'_>) -> Option<Box<dyn Forwarder>> {
-        None
-    }
+    pub stores: bool,
     /// Whether ECN is on unless the scenario says otherwise.
-    fn wants_ecn(&self) -> bool {
-        false
-    }
-    /// How its receivers echo marks.
-    fn echo(&self) -> Echo {
-        Echo::UntilCwr
-    }
+    pub wants_ecn: bool,
+    /// How receivers echo marks.
+    pub echo: Echo,
     /// The window that a connection starts with, in segments, if not the common parameter.
-    fn initial_window(&self) -> Option<u32> {
-        None
-    }
-    /// The queue of a port when this is the run's scheme; `None` is the queue that the scenario asks for.
-    fn port(&self, _tcp: &TcpParams, _spec: &PortSpec) -> Option<Discipline> {
-        None
-    }
+    pub initial_window: Option<u32>,
+    /// Whether its flows make no sense unless the network scheme of the same name runs somewhere.
+    pub own_network: bool,
 }
 
 /// Slow start and Reno's congestion avoidance: what NewReno and DCTCP do, and how CUBIC starts.

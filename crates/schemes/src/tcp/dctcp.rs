@@ -1,11 +1,13 @@
 //! DCTCP: RFC 8257.
 
+use std::sync::Arc;
+
 use midpath_core::queue::{Discipline, Limit, QueueSpec};
-use midpath_core::roles::PortSpec;
+use midpath_core::roles::{FlowSpec, Network, NodeSpec, PortSpec};
 use midpath_core::spec::SpecError;
 use serde::{Deserialize, Serialize};
 
-use super::cc::{Ack, Congestion, CongestionController, ControllerConfig, Echo, Growth, Window};
+use super::cc::{Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits, Echo, Growth, Window};
 use super::params::TcpParams;
 use super::scheme::TcpTable;
 use crate::params::{require, share};
@@ -39,6 +41,9 @@ impl TcpTable for DctcpParams {
         require((0.0..=1.0).contains(&self.initial_alpha), "initial_alpha", "from 0 to 1")?;
         Ok((self.tcp, DctcpConfig { g: self.g, initial_alpha: self.initial_alpha }))
     }
+    fn network(&self) -> Option<Arc<dyn Network>> {
+        Some(Arc::new(Marking))
+    }
 }
 
 /// Builds [`Dctcp`].
@@ -50,7 +55,7 @@ pub struct DctcpConfig {
 
 impl ControllerConfig for DctcpConfig {
     type Controller = Dctcp;
-    fn build(&self, tcp: &TcpParams, mss: u32) -> Dctcp {
+    fn build(&self, tcp: &TcpParams, mss: u32, _flow: &FlowSpec) -> Dctcp {
         Dctcp {
             growth: Growth::new(tcp, mss, false),
             g: self.g,
@@ -60,16 +65,21 @@ impl ControllerConfig for DctcpConfig {
             window_end: 0,
         }
     }
-    fn wants_ecn(&self) -> bool {
-        true
+    fn traits(&self) -> ControllerTraits {
+        ControllerTraits { wants_ecn: true, echo: Echo::Exact, ..ControllerTraits::default() }
     }
-    fn echo(&self) -> Echo {
-        Echo::Exact
-    }
-    fn port(&self, _tcp: &TcpParams, spec: &PortSpec) -> Option<Discipline> {
-        let QueueSpec::DropTail { limit } = spec.queue else { return None };
-        let step = QueueSpec::Step { limit, threshold: Limit::Bytes(threshold(spec, limit)) };
-        Some(step.build(spec.link.rate))
+}
+
+/// What nodes run: drop-tail queues mark above a threshold, others stay as they are.
+struct Marking;
+
+impl Network for Marking {
+    fn port(&self, spec: &PortSpec, _node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
+        let queue = match spec.queue {
+            QueueSpec::DropTail { limit } => QueueSpec::Step { limit, threshold: Limit::Bytes(threshold(spec, limit)) },
+            other => other,
+        };
+        Ok(queue.build(spec.link.rate))
     }
 }
 

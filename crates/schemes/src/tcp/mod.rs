@@ -20,7 +20,7 @@ pub mod receiver;
 pub mod rtt;
 mod scheme;
 pub mod scoreboard;
-mod segment;
+pub(crate) mod segment;
 pub mod sender;
 #[cfg(test)]
 mod tests;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use midpath_core::packet::{Flags, Kind, Packet};
 use midpath_core::ranges::RangeSet;
-use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, FlowSpec};
+use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport};
 use midpath_core::units::Time;
 
 use super::rtt::RttEstimator;
@@ -72,13 +72,14 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    pub(super) fn new(flow: &FlowSpec, settings: Arc<Settings>) -> Receiver {
+    /// The end that `syn` opens: all that it knows of its peer is there.
+    pub(super) fn new(syn: &Packet, settings: Arc<Settings>) -> Receiver {
         let tcp = &settings.tcp;
         Receiver {
             ends: Ends {
-                flow: flow.id,
-                me: flow.dst,
-                peer: flow.src,
+                flow: syn.flow,
+                me: syn.dst,
+                peer: syn.src,
                 overhead: settings.overhead(),
                 syn: SYN_SIZE + settings.header,
                 timestamps: tcp.timestamps,

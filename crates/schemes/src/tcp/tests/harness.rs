@@ -8,14 +8,15 @@ use midpath_core::node::{Driver, Flows, Forwarding, Node};
 use midpath_core::packet::{Ecn, Flags, FlowId, NodeId, Packet, PacketId, Pool, PortId};
 use midpath_core::queue::{Limit, QueueSpec};
 use midpath_core::rng::{Purpose, stream};
-use midpath_core::roles::{Drop, Ecmp, Endpoint, FlowReport, FlowSpec, LinkInfo, ShortestPath};
+use midpath_core::roles::{Accept, Drop, Ecmp, Endpoint, FlowReport, FlowSpec, LinkInfo, ShortestPath};
 use midpath_core::units::{Bytes, Rate, Time};
 
 use crate::tcp::cc::ControllerConfig;
 use crate::tcp::receiver::Receiver;
+use crate::tcp::segment::reset;
 use crate::tcp::sender::Sender;
 use crate::tcp::{Tcp, TcpParams};
-use crate::testing::{FirstPort, Watched};
+use crate::testing::{FirstPort, Watched, accept_as};
 
 pub const MSS: u64 = 1448;
 pub const FLOW: FlowId = FlowId(7);
@@ -115,11 +116,14 @@ struct Pair<C> {
 }
 
 impl<C: Endpoint + 'static> Flows for Pair<C> {
-    fn active(&self, _flow: FlowId) -> Option<Box<dyn Endpoint>> {
+    fn open(&self, _flow: FlowId) -> Option<Box<dyn Endpoint>> {
         Some(Box::new(Watched(self.sender.clone())))
     }
-    fn passive(&self, _flow: FlowId) -> Option<Box<dyn Endpoint>> {
-        Some(Box::new(Watched(self.receiver.clone())))
+    fn accept(&self, _node: NodeId, first: &Packet) -> Accept {
+        accept_as(first, &self.receiver)
+    }
+    fn refuse(&self, packet: &Packet) -> Option<Packet> {
+        reset(packet)
     }
 }
 
@@ -163,18 +167,13 @@ impl<K: ControllerConfig> Lab<K> {
     pub fn new(setup: Setup, tcp: TcpParams, control: K) -> Lab<K> {
         let scheme = Tcp::new("test", tcp, control).expect("valid parameters");
         let flow = FlowSpec {
-            id: FLOW,
-            src: HOSTS[0],
-            dst: HOSTS[1],
             size: setup.size.map(Bytes),
             stop: setup.stop,
-            rate: None,
             mtu: setup.mtu,
-            group: 0,
-            weight: 1.0,
+            ..FlowSpec::new(FLOW, HOSTS[0], HOSTS[1])
         };
         let sender = Arc::new(Mutex::new(scheme.sender(&flow)));
-        let receiver = Arc::new(Mutex::new(scheme.receiver(&flow)));
+        let receiver = Arc::new(Mutex::new(scheme.receiver(&Packet::new(FLOW, HOSTS[0], HOSTS[1], 60))));
         let flows = Arc::new(Pair { sender: sender.clone(), receiver: receiver.clone() });
         let node = |i: usize| {
             let link = LinkInfo { rate: setup.rate, delay: setup.delay, mtu: setup.mtu, peer: HOSTS[1 - i] };

@@ -4,6 +4,7 @@ mod ecn;
 mod growth;
 mod harness;
 mod hostile;
+mod listen;
 mod oracle;
 mod properties;
 mod recovery;
