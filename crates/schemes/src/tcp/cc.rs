@@ -4,6 +4,7 @@ use midpath_core::packet::Packet;
 use midpath_core::roles::{EndpointCtx, FlowSpec};
 use midpath_core::units::{Rate, Time};
 
+use super::ecn::EcnMode;
 use super::hystart::HyStart;
 use super::params::{GrowthRule, TcpParams};
 
@@ -75,8 +76,12 @@ pub struct Ack {
     pub rtt: Option<Time>,
     /// Smoothed round-trip time.
     pub srtt: Time,
-    /// Whether it carries ECN-Echo on a connection that has ECN.
+    /// Whether it reports marks on a connection that has ECN.
     pub ece: bool,
+    /// Packets that it reports as marked: counted with accurate ECN, else all that it reports for the first time, if it carries ECN-Echo.
+    pub marks: u64,
+    /// Bytes of payload in those; with accurate ECN as if all were full.
+    pub marked: u64,
     /// Whether the sender is still repairing what a timeout gave up.
     pub after_rto: bool,
 }
@@ -114,9 +119,9 @@ pub struct View {
 /// The sender owns detection and repair of losses, and asks the controller only for its decisions. Thresholds returned
 /// are raised to two segments by the sender (RFC 5681, equation 4).
 pub trait CongestionController: Send + 'static {
-    /// Called for each ACK that reports anything new or carries ECN-Echo, before all else, in every state of the sender.
+    /// Called for each ACK that reports anything new or any marks, before all else, in every state of the sender.
     fn on_delivery(&mut self, _ack: &Ack) {}
-    /// Called when an ACK moved SND.UNA outside fast recovery, without ECN-Echo, while the window was what limited the sender.
+    /// Called when an ACK moved SND.UNA outside fast recovery, without reporting marks, while the window was what limited the sender.
     fn on_ack(&mut self, window: &mut Window, ack: &Ack);
     /// Called instead when something else limited the sender: the application, or the receiver's window.
     fn on_unlimited_ack(&mut self, _ack: &Ack) {}
@@ -126,7 +131,7 @@ pub trait CongestionController: Send + 'static {
     fn on_rto(&mut self, window: &Window, congestion: &Congestion) -> u64;
     /// Called where the network stores, when what was outstanding at a timeout turns out to be lost: what is left in the network.
     fn on_overtaken(&mut self, _window: &mut Window, _pipe: u64) {}
-    /// Called on ECN-Echo, once per window of data: the new threshold, which is the new window too.
+    /// Called when marks were reported, once per window of data: the new threshold, which is the new window too.
     fn on_ecn(&mut self, window: &Window, congestion: &Congestion) -> u64;
     /// Called when fast recovery or the repair after a timeout is over; the window has been set.
     fn on_recovered(&mut self, _window: &mut Window, _now: Time) {}
@@ -185,9 +190,9 @@ pub struct ControllerTraits {
     /// Whether the network stores what it cannot send yet. What nothing later has overtaken is then not lost but waits: a
     /// timeout repeats the first segment and the holes below what was reported by SACK, and the window is what `on_rto` says.
     pub stores: bool,
-    /// Whether ECN is on unless the scenario says otherwise.
-    pub wants_ecn: bool,
-    /// How receivers echo marks.
+    /// The ECN that it has unless the scenario says otherwise.
+    pub ecn: EcnMode,
+    /// How receivers echo marks where they don't count them ([`EcnMode::Accurate`]).
     pub echo: Echo,
     /// The window that a connection starts with, in segments, if not the common parameter.
     pub initial_window: Option<u32>,

@@ -8,6 +8,7 @@ use midpath_core::spec::SpecError;
 use serde::{Deserialize, Serialize};
 
 use super::cc::{Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits, Echo, Growth, Window};
+use super::ecn::EcnMode;
 use super::params::TcpParams;
 use super::scheme::TcpTable;
 use crate::params::{require, share};
@@ -66,7 +67,7 @@ impl ControllerConfig for DctcpConfig {
         }
     }
     fn traits(&self) -> ControllerTraits {
-        ControllerTraits { wants_ecn: true, echo: Echo::Exact, ..ControllerTraits::default() }
+        ControllerTraits { ecn: EcnMode::Classic, echo: Echo::Exact, ..ControllerTraits::default() }
     }
 }
 
@@ -124,12 +125,10 @@ impl CongestionController for Dctcp {
     fn on_delivery(&mut self, ack: &Ack) {
         // RFC 8257, §3.3, steps 1 to 3. What SACK reports counts when it is reported, once.
         self.acked += ack.delivered;
-        if ack.ece {
-            self.marked += ack.delivered;
-        }
+        self.marked += ack.marked;
         // Steps 4 to 8: once per window, M = marked / acked, alpha = alpha * (1 - g) + g * M.
         if ack.una > self.window_end && self.acked > 0 {
-            let m = self.marked as f64 / self.acked as f64;
+            let m = (self.marked as f64 / self.acked as f64).min(1.0);
             self.alpha = (self.alpha * (1.0 - self.g) + self.g * m).clamp(0.0, 1.0);
             (self.acked, self.marked, self.window_end) = (0, 0, ack.nxt);
         }

@@ -11,6 +11,7 @@
 pub mod cc;
 pub mod cubic;
 pub mod dctcp;
+pub mod ecn;
 pub mod fixed;
 pub mod hystart;
 pub mod newreno;

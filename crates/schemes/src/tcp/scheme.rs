@@ -7,6 +7,7 @@ use midpath_core::roles::{Accept, Endpoint, FlowSpec, Network, Parts, Transport}
 use midpath_core::spec::SpecError;
 
 use super::cc::{ControllerConfig, Echo, Reflect};
+use super::ecn::EcnMode;
 use super::params::{Recovery, TcpParams};
 use super::receiver::Receiver;
 use super::segment::{opens, reset};
@@ -30,9 +31,9 @@ pub trait TcpTable: Params {
 pub struct Settings {
     /// The common parameters.
     pub tcp: TcpParams,
-    /// Whether ECN is asked for and granted.
-    pub ecn: bool,
-    /// How receivers echo marks.
+    /// The ECN that is asked for and granted.
+    pub ecn: EcnMode,
+    /// How receivers echo marks where they don't count them.
     pub echo: Echo,
     /// Segments to start with.
     pub initial_window: u32,
@@ -78,7 +79,7 @@ impl<K: ControllerConfig> Tcp<K> {
         let window = if traits.rate_based { Some(UNLIMITED) } else { traits.initial_window };
         let settings = Settings {
             tcp,
-            ecn: tcp.ecn.unwrap_or(traits.wants_ecn),
+            ecn: tcp.ecn.unwrap_or(traits.ecn),
             echo: traits.echo,
             initial_window: window.unwrap_or(tcp.initial_window),
             header: traits.header,

@@ -18,7 +18,7 @@ use crate::common::reads::{most, texts};
 use crate::common::{cases, run_plain};
 
 /// What tells one packet from all others: flow, source, numbers, and when it was sent.
-type Name = (u32, u32, u64, u64, Time, u8);
+type Name = (u32, u32, u64, u64, Time, u16);
 
 fn name(p: &Packet) -> Name {
     (p.flow.0, p.src.0, p.seq, p.ack, p.ts_val, p.flags.0)

@@ -92,7 +92,7 @@ fn packet(chunk: &[u8; 100], to: usize) -> Packet {
     let short = |at: usize| u64::from(u16::from_be_bytes([chunk[at], chunk[at + 1]]));
     let payload = short(4) as u16;
     let mut p = Packet::new(FlowId(0), HOSTS[1 - to], HOSTS[to], 80 + u32::from(payload));
-    p.flags = Flags(chunk[6]);
+    p.flags = Flags(u16::from(chunk[6]));
     p.path = if chunk[7] < 200 { [0x00, 0x11][usize::from(chunk[7] & 1)] } else { chunk[7] };
     let far = |at: usize| short(at) << (8 * (chunk[8] % 7));
     (p.payload, p.seq, p.ack, p.window) = (payload, short(10), short(12), far(14));

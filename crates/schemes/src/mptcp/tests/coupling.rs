@@ -40,6 +40,8 @@ fn ack(bytes: u64) -> Ack {
         rtt: None,
         srtt: Time::from_ms(50),
         ece: false,
+        marks: 0,
+        marked: 0,
         after_rto: false,
     }
 }

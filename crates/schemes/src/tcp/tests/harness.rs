@@ -11,7 +11,11 @@ use midpath_core::rng::{Purpose, stream};
 use midpath_core::roles::{Accept, Drop, Ecmp, Endpoint, FlowReport, FlowSpec, LinkInfo, ShortestPath};
 use midpath_core::units::{Bytes, Rate, Time};
 
+use proptest::prelude::*;
+
 use crate::tcp::cc::ControllerConfig;
+use crate::tcp::ecn::{self, EcnMode};
+use crate::tcp::newreno::NewRenoConfig;
 use crate::tcp::receiver::Receiver;
 use crate::tcp::segment::reset;
 use crate::tcp::sender::Sender;
@@ -32,6 +36,8 @@ pub enum Fate {
     Late(Time),
     /// Arrives, and once more this much later.
     Twice(Time),
+    /// Arrives without the flags that speak of ECN.
+    Clear,
 }
 
 /// A packet as it went onto the wire.
@@ -89,6 +95,10 @@ impl Driver for Tap<'_> {
             Fate::Lose => pool.free(id),
             Fate::Mark => {
                 pool[id].ecn = Ecn::Ce;
+                self.wire.arrive(at, 1 - self.me, id);
+            }
+            Fate::Clear => {
+                pool[id].flags = Flags(pool[id].flags.0 & !ecn::flags(0b111).0);
                 self.wire.arrive(at, 1 - self.me, id);
             }
             Fate::Late(by) => self.wire.arrive(at + by, 1 - self.me, id),
@@ -203,6 +213,13 @@ impl<K: ControllerConfig> Lab<K> {
         self
     }
 
+    /// Puts a TCP with other parameters at the other end.
+    pub fn with_peer(self, tcp: TcpParams) -> Self {
+        let peer = Tcp::new("peer", tcp, NewRenoConfig).expect("valid parameters");
+        *self.receiver() = peer.receiver(&Packet::new(FLOW, HOSTS[0], HOSTS[1], 60));
+        self
+    }
+
     /// For long runs: nothing is logged.
     pub fn without_log(mut self) -> Self {
         self.wire.keep_log = false;
@@ -300,6 +317,11 @@ pub fn lose_segments(segments: &[u64]) -> impl FnMut(&Sent) -> Fate + 'static {
 pub fn repeats<K: ControllerConfig>(lab: &Lab<K>) -> Vec<u64> {
     let mut seen = std::collections::HashSet::new();
     lab.data().filter(|s| !seen.insert(s.packet.seq)).map(|s| s.packet.seq / MSS).collect()
+}
+
+/// All modes of ECN.
+pub fn ecn_mode() -> impl Strategy<Value = EcnMode> {
+    prop::sample::select(vec![EcnMode::Off, EcnMode::Classic, EcnMode::Accurate])
 }
 
 /// Cases of a property: `PROPTEST_CASES` when it is set, for long searches.

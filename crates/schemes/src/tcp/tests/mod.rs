@@ -1,5 +1,6 @@
 //! Two endpoints joined by a pipe in virtual time, and what TCP must do there.
 
+mod accecn;
 mod ecn;
 mod growth;
 mod harness;
