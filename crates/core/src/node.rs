@@ -13,12 +13,12 @@ pub use line::Line;
 use slot::Slot;
 use timers::{Timers, Wake};
 
-use crate::packet::{Flags, FlowId, Kind, NodeId, Packet, PacketId, Pkt, Pool, PortId};
+use crate::packet::{FlowId, Kind, NodeId, Packet, PacketId, Pkt, Pool, PortId};
 use crate::queue::Discipline;
 use crate::rng::Stream;
 use crate::roles::{
-    Action, Backlog, Board, Drop, Endpoint, EndpointCtx, FlowReport, ForwardCtx, Forwarder, Inbound, LinkInfo, PortCtx,
-    Route, Shared, ShortestPath, Transmitter,
+    Accept, Action, Backlog, Board, Drop, Endpoint, EndpointCtx, FlowReport, ForwardCtx, Forwarder, Inbound, LinkInfo,
+    PortCtx, Route, Shared, ShortestPath, Transmitter,
 };
 use crate::stats::PortCounters;
 use crate::units::{Rate, Time};
@@ -62,12 +62,18 @@ pub trait Driver {
     fn copied(&mut self, _of: PacketId, _copy: PacketId) {}
 }
 
-/// Builds a flow's ends when they are needed.
+/// The applications of a network: which flows start, and who takes what arrives.
 pub trait Flows: Send + Sync {
-    /// Called at the flow's source when it starts.
-    fn active(&self, flow: FlowId) -> Option<Box<dyn Endpoint>>;
-    /// Called at the flow's destination when its first packet arrives.
-    fn passive(&self, flow: FlowId) -> Option<Box<dyn Endpoint>>;
+    /// Called at the node where a flow starts: its active end.
+    fn open(&self, flow: FlowId) -> Option<Box<dyn Endpoint>>;
+    /// Called at `node` with a packet of a flow that has no end there.
+    fn accept(&self, _node: NodeId, _first: &Packet) -> Accept {
+        Accept::Ignore
+    }
+    /// Called instead with a packet of a flow whose passive end has finished there: the answer, if there is one.
+    fn refuse(&self, _packet: &Packet) -> Option<Packet> {
+        None
+    }
 }
 
 /// How a node forwards.
@@ -88,9 +94,6 @@ pub enum Woken {
     /// Nothing was due.
     Nothing,
 }
-
-/// A TCP reset: IPv4 and TCP headers, nothing else.
-const RESET_SIZE: u32 = 40;
 
 /// One node. It reaches no clock, no socket, no global, and no randomness but its own stream.
 pub struct Node {
@@ -176,7 +179,7 @@ impl Node {
         let Some((at, wake)) = self.timers.pop_due(now) else { return Woken::Nothing };
         match wake {
             Wake::Start(flow) => {
-                if let Some(endpoint) = self.flows.active(flow) {
+                if let Some(endpoint) = self.flows.open(flow) {
                     let seat = self.endpoints.insert(flow, true, endpoint);
                     self.call(seat, now, pool, driver, |e, ctx| e.on_start(ctx));
                 }
@@ -457,54 +460,41 @@ impl Node {
         self.drain(now, pool, driver);
     }
 
-    /// Hands a packet to the endpoint of its flow, which is made if this packet may open one.
+    /// Hands a packet to the endpoint of its flow, or to whoever may accept the flow.
     fn deliver<D: Driver>(&mut self, now: Time, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
         let id = pkt.id();
         let packet = pool.take(pkt);
         let seat = match self.endpoints.find(packet.flow) {
             Some(seat) => seat,
             None => match self.accept(&packet) {
-                Some(endpoint) => {
+                Accept::Take(endpoint) => {
                     let seat = self.endpoints.insert(packet.flow, false, endpoint);
                     self.call(seat, now, pool, driver, |e, ctx| e.on_start(ctx));
                     seat
                 }
-                None => return self.refuse(id, &packet, pool, driver),
+                answer => return self.refuse(id, &packet, answer, pool, driver),
             },
         };
         driver.delivered(id, &packet);
         self.call(seat, now, pool, driver, |e, ctx| e.on_packet(&packet, ctx));
     }
 
-    /// Answers a segment that nobody here is there for, so that its sender stops: RFC 9293, §3.10.7.1.
-    fn refuse<D: Driver>(&mut self, id: PacketId, packet: &Packet, pool: &mut Pool, driver: &mut D) {
-        driver.dropped(None, id, packet, Drop::Undeliverable);
-        if packet.kind == Kind::Segment && !packet.flags.has(Flags::RST) && packet.src != self.id {
-            let mut reset = Packet::new(packet.flow, self.id, packet.src, RESET_SIZE);
-            // Between the same two addresses of multihomed hosts (MPTCP): the way back has their ports swapped.
-            reset.path = packet.path.rotate_left(4);
-            // The number that the sender expects next, if it has said so; else what it has sent is acknowledged.
-            if packet.flags.has(Flags::ACK) {
-                (reset.flags, reset.seq) = (Flags::RST, packet.ack);
-            } else {
-                reset.flags = Flags::RST.with(Flags::ACK);
-                reset.ack = packet.seq.saturating_add(u64::from(packet.payload));
-            }
-            self.out.push_back((None, pool.insert(reset)));
+    /// What is to become of a packet whose flow has no end here. A late copy of a flow that has ended opens nothing.
+    fn accept(&self, packet: &Packet) -> Accept {
+        if self.endpoints.has_closed(packet.flow) {
+            return self.flows.refuse(packet).map_or(Accept::Ignore, Accept::Refuse);
         }
+        self.flows.accept(self.id, packet)
     }
 
-    /// The passive end for a packet that opens a flow: a SYN, a datagram, or an Interest.
-    fn accept(&self, packet: &Packet) -> Option<Box<dyn Endpoint>> {
-        let opens = match packet.kind {
-            Kind::Segment => packet.flags.has(Flags::SYN) && !packet.flags.has(Flags::ACK),
-            Kind::Datagram | Kind::Interest => true,
-            Kind::Data | Kind::Nack | Kind::Control => false,
-        };
-        if !opens || self.endpoints.is_closed(packet.flow) {
-            return None;
+    /// Counts a packet that nobody takes, and sends the answer, if there is one.
+    fn refuse<D: Driver>(&mut self, id: PacketId, packet: &Packet, answer: Accept, pool: &mut Pool, driver: &mut D) {
+        driver.dropped(None, id, packet, Drop::Undeliverable);
+        if let Accept::Refuse(answer) = answer
+            && answer.dst != self.id
+        {
+            self.out.push_back((None, pool.insert(answer)));
         }
-        self.flows.passive(packet.flow)
     }
 
     fn endpoint_timer<D: Driver>(&mut self, index: u32, at: Time, now: Time, pool: &mut Pool, driver: &mut D) {

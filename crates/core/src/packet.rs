@@ -56,9 +56,9 @@ pub enum Kind {
     Control = 5,
 }
 
-/// TCP's flag bits, at their places in the wire's octet (RFC 9293, §3.1; RFC 3168, §6.1).
+/// TCP's flag bits, at their places in the header's octets 12 and 13 (RFC 9293, §3.1; RFC 3168, §6.1; RFC 9768, §3.2.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Flags(pub u8);
+pub struct Flags(pub u16);
 
 impl Flags {
     /// The sender has no more data.
@@ -73,6 +73,8 @@ impl Flags {
     pub const ECE: Flags = Flags(64);
     /// Congestion window reduced.
     pub const CWR: Flags = Flags(128);
+    /// Accurate ECN.
+    pub const AE: Flags = Flags(256);
 
     /// Whether all bits of `other` are set.
     #[inline]
@@ -134,24 +136,24 @@ pub struct Packet {
     pub ack: u64,
     /// When it was sent (RFC 7323 TSval, unrounded).
     pub ts_val: Time,
-    /// The TSval echoed (RFC 7323 TSecr); zero when there is none.
-    pub ts_ecr: Time,
     /// When it came into the queue that it is in; sojourn is counted from here.
     pub queued: Time,
     /// Payload bytes.
     pub payload: u16,
     /// The tag of the scheme's header, 0 for none.
     pub ext_tag: u16,
+    /// TCP flags.
+    pub flags: Flags,
     /// ECN field.
     pub ecn: Ecn,
     /// What it is.
     pub kind: Kind,
-    /// TCP flags.
-    pub flags: Flags,
     /// Hops left.
     pub hops: u8,
     /// Receive window in bytes above `ack`.
     pub window: u64,
+    /// The TSval echoed (RFC 7323 TSecr); zero when there is none.
+    pub ts_ecr: Time,
     /// SACK blocks, newest first; `sack_len` of them count.
     pub sack: [SackBlock; MAX_SACK],
     /// How many SACK blocks count.

@@ -105,11 +105,12 @@ fn encode_tcp(packet: &Packet, out: &mut Vec<u8>, ip: usize) {
     out.extend_from_slice(&to.to_be_bytes());
     out.extend_from_slice(&seq.to_be_bytes());
     out.extend_from_slice(&ack.to_be_bytes());
-    out.extend_from_slice(&[0, packet.flags.0]);
+    out.extend_from_slice(&[0, packet.flags.0 as u8]);
     out.extend_from_slice(&window.to_be_bytes());
     out.extend_from_slice(&[0, 0, 0, 0]);
     encode_options(packet, syn, ack, out);
-    out[start + 12] = (((out.len() - start) / 4) << 4) as u8;
+    // The ninth flag, AE, stands beside the header's length (RFC 9768, figure 3).
+    out[start + 12] = (((out.len() - start) / 4) << 4) as u8 | (packet.flags.0 >> 8 & 1) as u8;
     let length = (packet.size as usize).saturating_sub(IP) as u16;
     let pseudo = [&out[ip + 12..ip + 20], &[0, PROTO_TCP], &length.to_be_bytes()].concat();
     // The payload is zeros and adds nothing.
@@ -187,7 +188,7 @@ fn decode_tcp(packet: &mut Packet, ip: &[u8; IP], bytes: &[u8]) -> Result<(), Wi
     let port = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
     let (from, to) = (port(0), port(2));
     packet.flow = if packet.src < packet.dst { flow_of(from, to)? } else { flow_of(to, from)? };
-    packet.flags = Flags(head[13]);
+    packet.flags = Flags(u16::from(head[12] & 1) << 8 | u16::from(head[13]));
     let syn = packet.flags.has(Flags::SYN);
     let (seq, ack) = (u32::from_be_bytes(take(&head, 4)?), u32::from_be_bytes(take(&head, 8)?));
     packet.seq = u64::from(seq.wrapping_sub(u32::from(!syn)));
@@ -257,7 +258,7 @@ mod tests {
         let who = (0u32..1 << 24, 0u32..1 << 24, 0u32..1 << 29).prop_filter("two ends", |w| w.0 != w.1);
         let numbers = (any::<u32>(), any::<u32>(), 0u64..1 << 24, any::<u32>(), any::<u32>());
         let sack = prop::collection::vec((0u32..1 << 20, 0u32..1 << 20), 0..=MAX_SACK);
-        (who, numbers, sack, any::<u8>(), 0usize..4, 0u16..1400).prop_map(|(w, n, sack, flags, ecn, payload)| {
+        (who, numbers, sack, 0u16..512, 0usize..4, 0u16..1400).prop_map(|(w, n, sack, flags, ecn, payload)| {
             let mut p = Packet::new(FlowId(w.2), NodeId(w.0), NodeId(w.1), 0);
             p.flags = Flags(flags);
             let syn = p.flags.has(Flags::SYN);

@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex};
 
 use common::{Bench, ByPeer, ME, MS, Nobody, PEERS, RATE, ample, cases, packet};
 use midpath_core::node::Flows;
-use midpath_core::packet::{Ecn, Flags, FlowId, Kind, NodeId, Packet, Pkt, Pool, PortId};
+use midpath_core::packet::{Ecn, FlowId, Kind, NodeId, Packet, Pkt, Pool, PortId};
 use midpath_core::queue::{CodelParams, Discipline, Limit, QueueSpec};
 use midpath_core::roles::{
-    Backlog, Drop, Endpoint, EndpointCtx, FlowReport, ForwardCtx, Forwarder, Inbound, Port, PortCtx, Route,
+    Accept, Backlog, Drop, Endpoint, EndpointCtx, FlowReport, ForwardCtx, Forwarder, Inbound, Port, PortCtx, Route,
 };
 use midpath_core::units::Time;
 use proptest::prelude::*;
@@ -377,12 +377,27 @@ impl Events {
 
 struct Scripts(Events);
 impl Flows for Scripts {
-    fn active(&self, _flow: FlowId) -> Option<Box<dyn Endpoint>> {
+    fn open(&self, _flow: FlowId) -> Option<Box<dyn Endpoint>> {
         Some(Box::new(Script { events: self.0.clone(), packets: 0 }))
     }
-    fn passive(&self, flow: FlowId) -> Option<Box<dyn Endpoint>> {
-        self.active(flow)
+    /// Takes datagrams, refuses Interests, ignores all else.
+    fn accept(&self, node: NodeId, first: &Packet) -> Accept {
+        assert_eq!(node, ME);
+        match first.kind {
+            Kind::Datagram => Accept::Take(Box::new(Script { events: self.0.clone(), packets: 0 })),
+            Kind::Interest => Accept::Refuse(answer(first, Kind::Nack)),
+            _ => Accept::Ignore,
+        }
     }
+    fn refuse(&self, packet: &Packet) -> Option<Packet> {
+        (packet.kind == Kind::Datagram).then(|| answer(packet, Kind::Nack))
+    }
+}
+
+fn answer(to: &Packet, kind: Kind) -> Packet {
+    let mut p = Packet::new(to.flow, to.dst, to.src, 40);
+    p.kind = kind;
+    p
 }
 
 /// Does what the packets it gets say: `window` is what, `seq` an amount.
@@ -501,61 +516,38 @@ fn a_finished_endpoint_is_reported_once_and_gone() {
 fn a_finished_flow_is_not_opened_again_but_another_may_have_its_seat() {
     let (mut b, events) = multicast();
     b.arrive(Time::ZERO, PortId(0), order(1, FINISH, 0));
-    let mut syn = to_me(1, Kind::Segment, 0);
-    syn.flags = Flags::SYN;
     b.arrive(MS, PortId(0), order(1, 0, 0));
-    b.arrive(MS, PortId(0), syn);
+    b.arrive(MS, PortId(0), to_me(1, Kind::Interest, 0));
     assert_eq!(events.of("start"), [(1, Time::ZERO)]);
     assert_eq!(b.log.lost.iter().map(|l| l.why).collect::<Vec<_>>(), [Drop::Undeliverable; 2]);
+    let answers = b.log.sent.iter().filter(|s| s.packet.kind == Kind::Nack);
+    assert_eq!(answers.count(), 1, "to the late datagram; to the Interest the flow has nothing to say");
     b.arrive(MS * 2, PortId(0), order(2, SET_TIMER, MS.0 * 4));
     b.run_out();
     assert_eq!((events.of("start").len(), events.of("timer")), (2, vec![(2, MS * 4)]));
 }
 
 #[test]
-fn only_what_opens_a_flow_opens_one() {
-    let syn = |flags: Flags| {
-        let mut p = to_me(0, Kind::Segment, 0);
-        p.flags = flags;
-        p
-    };
-    let kind = |k| to_me(0, k, 0);
-    let opening = [
-        syn(Flags::SYN),
-        syn(Flags::SYN.with(Flags::ECE).with(Flags::CWR)),
-        kind(Kind::Datagram),
-        kind(Kind::Interest),
-    ];
-    let other =
-        [syn(Flags::SYN.with(Flags::ACK)), syn(Flags::ACK), syn(Flags::RST), kind(Kind::Data), kind(Kind::Nack)];
-    for (opens, packets) in [(true, &opening[..]), (false, &other[..])] {
-        for p in packets {
-            let (mut b, events) = multicast();
-            b.arrive(Time::ZERO, PortId(0), *p);
-            b.run_out();
-            assert_eq!(
-                (events.of("start").len(), b.log.delivered.len()),
-                (usize::from(opens), usize::from(opens)),
-                "{p:?}"
-            );
-            assert_eq!((b.log.lost.len(), b.pool.live()), (usize::from(!opens), 0), "{p:?}");
-        }
+fn what_is_accepted_is_delivered_and_all_else_is_lost_with_or_without_an_answer() {
+    for (kind, taken, answered) in [(Kind::Datagram, 1, 0), (Kind::Interest, 0, 1), (Kind::Data, 0, 0)] {
+        let (mut b, events) = multicast();
+        b.arrive(Time::ZERO, PortId(0), to_me(3, kind, 0));
+        b.run_out();
+        assert_eq!((events.of("start").len(), b.log.delivered.len()), (taken, taken), "{kind:?}");
+        assert_eq!((b.log.lost.len(), b.pool.live()), (1 - taken, 0), "{kind:?}");
+        let to: Vec<_> = b.log.sent.iter().map(|s| (s.packet.flow, s.packet.dst)).collect();
+        assert_eq!(to, vec![(FlowId(3), NodeId(PEERS)); answered], "{kind:?}");
     }
 }
 
 #[test]
-fn a_segment_nobody_is_there_for_is_answered_by_a_reset_and_a_reset_is_not() {
+fn an_answer_to_this_very_node_is_not_sent() {
     let (mut b, _) = multicast();
-    let mut p = to_me(3, Kind::Segment, 1000);
-    (p.flags, p.payload) = (Flags::ACK, 60);
+    let mut p = to_me(3, Kind::Interest, 0);
+    p.src = ME;
     b.arrive(Time::ZERO, PortId(0), p);
     b.run_out();
-    let reset = b.log.sent[0].packet;
-    assert_eq!((reset.dst, reset.flags.has(Flags::RST)), (NodeId(PEERS), true));
-    p.flags = reset.flags;
-    b.arrive(MS, PortId(0), p);
-    b.run_out();
-    assert_eq!((b.log.sent.len(), b.log.lost.len(), b.pool.live()), (1, 2, 0));
+    assert_eq!((b.log.sent.len(), b.log.lost.len(), b.pool.live()), (0, 1, 0));
 }
 
 #[test]

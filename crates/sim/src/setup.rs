@@ -11,7 +11,9 @@ use std::sync::Arc;
 use midpath_core::node::{Forwarding, Node};
 use midpath_core::packet::{FlowId, NodeId, PortId};
 use midpath_core::rng::{Purpose, stream};
-use midpath_core::roles::{LinkInfo, Map, NodeSpec, PortSpec, Routes as RoutesTrait, Scheme, ShortestPath};
+use midpath_core::roles::{
+    LinkInfo, Map, Network as NetworkScheme, NodeSpec, PortSpec, Routes as RoutesTrait, ShortestPath,
+};
 use midpath_core::spec::SpecError;
 use midpath_core::units::Time;
 use midpath_schemes::Catalogue;
@@ -119,18 +121,25 @@ impl Setup {
     }
 
     /// The network, ready for an engine.
-    pub fn network(&self) -> Network {
+    pub fn network(&self) -> Result<Network, SpecError> {
         let rtt = self.flows.iter().map(|f| f.rtt).max().unwrap_or(Time::ZERO);
         let table: Arc<FlowTable> = Arc::new(FlowTable::new(&self.flows, &self.groups, &self.schemes));
-        let mut nodes: Vec<Node> = (0..self.topology.nodes().len()).map(|n| self.node(n, rtt, &table)).collect();
+        let running = self.schemes.network();
+        let node = |n| self.node(n, rtt, running.as_deref(), &table);
+        let mut nodes = (0..self.topology.nodes().len()).map(node).collect::<Result<Vec<Node>, SpecError>>()?;
         for (i, flow) in self.flows.iter().enumerate() {
-            nodes[flow.flow.src as usize].start_flow(flow.flow.start, FlowId(i as u32));
+            nodes[flow.ends().0.0 as usize].start_flow(flow.flow.start, FlowId(i as u32));
         }
-        Network { nodes, links: self.links(), events: self.faults.events(), seed: self.scenario.seed }
+        Ok(Network { nodes, links: self.links(), events: self.faults.events(), seed: self.scenario.seed })
     }
 
-    fn node(&self, n: usize, rtt: Time, table: &Arc<FlowTable>) -> Node {
-        let scheme = self.schemes.default_scheme();
+    fn node(
+        &self,
+        n: usize,
+        rtt: Time,
+        running: Option<&dyn NetworkScheme>,
+        table: &Arc<FlowTable>,
+    ) -> Result<Node, SpecError> {
         let id = NodeId(n as u32);
         let links = NetworkMap(&self.topology).links(id);
         let routes: Arc<dyn RoutesTrait> = self.routes.clone();
@@ -139,16 +148,17 @@ impl Setup {
         let disciplines = (0..links.len())
             .map(|port| {
                 let spec = self.port_spec(n, port, rtt);
-                let discipline = scheme.map_or_else(|| spec.queue.build(spec.link.rate), |s| s.port_at(&spec, &around));
-                if self.faults.touches(n, port) { discipline.held() } else { discipline }
+                let plain = || Ok(spec.queue.build(spec.link.rate));
+                let discipline = running.map_or_else(plain, |network| network.port(&spec, &around))?;
+                Ok(if self.faults.touches(n, port) { discipline.held() } else { discipline })
             })
-            .collect();
-        let forwarding = match scheme.and_then(|s| s.forwarder(&around)) {
+            .collect::<Result<_, SpecError>>()?;
+        let forwarding = match running.and_then(|network| network.forwarder(&around)) {
             Some(forwarder) => Forwarding::Custom(forwarder),
             None => Forwarding::Shortest(ShortestPath::new(self.routes.clone(), self.scenario.routing.ecmp)),
         };
         let rng = stream(self.scenario.seed, Purpose::Node, n as u64);
-        Node::new(id, links.clone(), disciplines, forwarding, table.clone(), rng)
+        Ok(Node::new(id, links.clone(), disciplines, forwarding, table.clone(), rng))
     }
 
     fn port_spec(&self, n: usize, port: usize, rtt: Time) -> PortSpec {
@@ -199,10 +209,5 @@ impl Setup {
     /// What faults do to links' capacities: time, link, whether rate is zero (down) or what it is.
     pub fn capacity_changes(&self) -> Vec<(Time, usize, f64)> {
         self.faults.capacity_changes(&self.topology)
-    }
-
-    /// The scheme that governs the network, unless it is the ideal.
-    pub fn default_scheme(&self) -> Option<&Arc<dyn Scheme>> {
-        self.schemes.default_scheme()
     }
 }

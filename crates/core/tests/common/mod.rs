@@ -89,10 +89,7 @@ impl Driver for Log {
 /// No flows live here.
 pub struct Nobody;
 impl Flows for Nobody {
-    fn active(&self, _flow: FlowId) -> Option<Box<dyn Endpoint>> {
-        None
-    }
-    fn passive(&self, _flow: FlowId) -> Option<Box<dyn Endpoint>> {
+    fn open(&self, _flow: FlowId) -> Option<Box<dyn Endpoint>> {
         None
     }
 }

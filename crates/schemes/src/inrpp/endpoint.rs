@@ -3,7 +3,7 @@
 //!
 //! "Modified, rate-based version of TCP": handshake, SACK and the retransmission timer are TCP's; there is no fast recovery
 //! ([`Params::tcp`](super::Params::tcp)), and a timeout repeats what is missing, not what waits in custody
-//! ([`ControllerConfig::stores`]).
+//! ([`ControllerTraits::stores`]).
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use super::cache::START;
 use super::header::{Direction, Nonce, Nonces, OPTION, Option4, Slow};
 use super::params::Notify;
 use crate::tcp::TcpParams;
-use crate::tcp::cc::{Ack, Congestion, CongestionController, ControllerConfig, Reflect, View, Window};
+use crate::tcp::cc::{Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits, View, Window};
 
 /// With more open flows than this on a host they are not woken when their share changes: each reads its share with its next packet
 /// anyway, and waking all for each that comes would cost the square of their number. Ours.
@@ -123,7 +123,7 @@ pub struct Ends {
 
 impl ControllerConfig for Ends {
     type Controller = Control;
-    fn build(&self, tcp: &TcpParams, mss: u32) -> Control {
+    fn build(&self, tcp: &TcpParams, mss: u32, _flow: &FlowSpec) -> Control {
         Control {
             expiry: self.expiry,
             steer: self.steer,
@@ -141,23 +141,15 @@ impl ControllerConfig for Ends {
             sending: true,
         }
     }
-    fn build_for(&self, tcp: &TcpParams, mss: u32, _flow: &FlowSpec) -> Control {
-        self.build(tcp, mss)
-    }
-    fn header(&self) -> u32 {
-        OPTION
-    }
-    fn reflect(&self) -> Option<Reflect> {
-        Some(reflect)
-    }
-    fn rate_based(&self) -> bool {
-        true
-    }
-    fn stores(&self) -> bool {
-        true
-    }
-    fn needs_own_ports(&self) -> bool {
-        true
+    fn traits(&self) -> ControllerTraits {
+        ControllerTraits {
+            header: OPTION,
+            reflect: Some(reflect),
+            rate_based: true,
+            stores: true,
+            own_network: true,
+            ..ControllerTraits::default()
+        }
     }
 }
 

@@ -177,8 +177,7 @@ impl InrppPort {
     /// A port with its detours.
     pub fn new(config: Arc<Config>, spec: &PortSpec, around: Around) -> InrppPort {
         let limits = Limits::new(&config, spec.rtt, around.inflow, spec.link.rate, spec.link.mtu);
-        // Asked for without the network around it, a port knows its peer alone.
-        let side = if spec.edge { Side::Host } else { around.side };
+        let side = around.side;
         let carries = config.carry && !spec.host && !matches!(side, Side::Neighbour);
         InrppPort {
             me: (spec.node, spec.port),

@@ -71,14 +71,14 @@ fn attachments(map: &dyn Map, host: NodeId, links: &[LinkInfo]) -> Box<[Attachme
     (0..links.len().min(MAX_ADDRESSES)).map(of).collect()
 }
 
-/// What the forwarders of one network share.
+/// What the forwarders of one network share: where each host's addresses are.
 #[derive(Default)]
-pub struct Network {
+pub struct Addresses {
     parts: Mutex<Vec<Arc<Attachments>>>,
     routing: OnceLock<(Arc<dyn Routes>, Ecmp)>,
 }
 
-impl Network {
+impl Addresses {
     /// The part of the network that this node is in.
     fn around(&self, node: &NodeSpec<'_>) -> Arc<Attachments> {
         let _ = self.routing.set((node.routes.clone(), node.ecmp));
@@ -129,8 +129,8 @@ pub struct ByAddress {
 }
 
 impl ByAddress {
-    /// For a node of `network`.
-    pub fn new(network: &Network, node: &NodeSpec<'_>) -> ByAddress {
+    /// For a node of the network that has these addresses.
+    pub fn new(network: &Addresses, node: &NodeSpec<'_>) -> ByAddress {
         ByAddress {
             routes: node.routes.clone(),
             base: ShortestPath::new(node.routes.clone(), node.ecmp),

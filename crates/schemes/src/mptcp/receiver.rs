@@ -5,7 +5,7 @@ mod stream;
 use std::sync::Arc;
 
 use midpath_core::packet::{Flags, Kind, Packet};
-use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, FlowSpec, Wishes};
+use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, Wishes};
 use midpath_core::units::Time;
 
 pub use stream::{Stream, Taken};
@@ -16,12 +16,10 @@ use super::header::{ACK_SIZE, Dss, Hello, SIZE, sack_blocks};
 use super::params::MptcpParams;
 use super::scheme::Subflows;
 use crate::tcp;
+use crate::tcp::segment::{opens, reset};
 
 /// How long the end stays when no subflow will bring anything more: Linux's `tcp_fin_timeout`.
 const LINGER: Time = Time::from_secs(60);
-
-/// A reset: IPv4 and TCP headers, nothing else.
-const RESET_SIZE: u32 = 40;
 
 struct Subflow {
     /// Its addresses as this end's packets have them.
@@ -33,7 +31,6 @@ struct Subflow {
 
 /// The passive end of a connection.
 pub struct Receiver {
-    flow: FlowSpec,
     scheme: Arc<Subflows>,
     subflows: Vec<Subflow>,
     /// The shared buffer in bytes (RFC 8684, §3.3.4).
@@ -47,9 +44,8 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    pub(super) fn new(flow: &FlowSpec, params: &MptcpParams, scheme: Arc<Subflows>) -> Receiver {
+    pub(super) fn new(params: &MptcpParams, scheme: Arc<Subflows>) -> Receiver {
         Receiver {
-            flow: *flow,
             scheme,
             subflows: Vec::with_capacity(1),
             buffer: params.tcp.receive_window.0,
@@ -102,16 +98,15 @@ impl Receiver {
         if let Some(i) = self.subflows.iter().position(|s| s.pair == pair) {
             return (!self.subflows[i].wishes.finished).then_some(i);
         }
-        let opens = packet.flags.has(Flags::SYN) && !packet.flags.has(Flags::ACK);
         let mine = address::count(ctx.links.len());
-        if !opens || self.subflows.len() >= MAX_SUBFLOWS || pair.source().0 >= u16::from(mine) {
+        if !opens(packet) || self.subflows.len() >= MAX_SUBFLOWS || pair.source().0 >= u16::from(mine) {
             return None;
         }
         let hello = match packet.header::<Hello>()? {
             Hello::Capable(_) => Hello::Capable(mine),
             Hello::Join => Hello::Join,
         };
-        let tcp = self.scheme.receiver(&self.flow);
+        let tcp = self.scheme.receiver(packet);
         self.subflows.push(Subflow { pair, tcp, wishes: Wishes { timer: Time::MAX, finished: false }, hello });
         Some(self.subflows.len() - 1)
     }
@@ -209,19 +204,10 @@ impl Endpoint for Receiver {
 
 /// Answers a segment of a subflow that isn't there, so that its sender stops: RFC 9293, §3.10.7.1.
 pub(super) fn refuse(packet: &Packet, ctx: &mut EndpointCtx<'_>) {
-    if packet.kind != Kind::Segment || packet.flags.has(Flags::RST) {
-        return;
-    }
-    let pair = Pair(packet.path).reversed();
-    let mut reset = Packet::new(packet.flow, packet.dst, packet.src, RESET_SIZE);
-    reset.path = pair.0;
-    // The number that the sender expects next, if it has said so; else its SYN is acknowledged.
-    (reset.flags, reset.seq) = match packet.flags.has(Flags::ACK) {
-        true => (Flags::RST, packet.ack),
-        false => (Flags::RST.with(Flags::ACK), 0),
-    };
-    match usize::from(pair.source().0) < ctx.links.len() {
-        true => ctx.send_via(pair.source(), reset),
+    let Some(reset) = reset(packet) else { return };
+    let source = Pair(reset.path).source();
+    match usize::from(source.0) < ctx.links.len() {
+        true => ctx.send_via(source, reset),
         false => ctx.send(reset),
     }
 }

@@ -1,6 +1,6 @@
-//! What segments look like: sizes, timestamps, SACK blocks.
+//! What segments look like: sizes, timestamps, SACK blocks, resets.
 
-use midpath_core::packet::{Flags, FlowId, MAX_SACK, NodeId, Packet, SackBlock};
+use midpath_core::packet::{Flags, FlowId, Kind, MAX_SACK, NodeId, Packet, SackBlock};
 use midpath_core::units::Time;
 
 /// Bytes of a SYN or SYN-ACK: IPv4 (20), TCP (20), and the options that Linux sends: MSS (4), SACK permitted (2),
@@ -55,6 +55,32 @@ pub(super) fn stamp(now: Time) -> Time {
 #[inline]
 pub(super) fn round_trip(now: Time, echo: Time) -> Option<Time> {
     (!echo.is_zero() && echo <= stamp(now)).then(|| stamp(now) - echo)
+}
+
+/// Whether a packet opens a connection: a SYN, no answer to one (RFC 9293, §3.10.7.2).
+pub(crate) fn opens(packet: &Packet) -> bool {
+    packet.kind == Kind::Segment && packet.flags.has(Flags::SYN) && !packet.flags.has(Flags::ACK)
+}
+
+/// IPv4 and TCP headers, nothing else.
+const RESET_SIZE: u32 = 40;
+
+/// The answer to a segment of a connection that isn't there, so that its sender stops: RFC 9293, §3.10.7.1. A reset gets none.
+pub(crate) fn reset(packet: &Packet) -> Option<Packet> {
+    if packet.kind != Kind::Segment || packet.flags.has(Flags::RST) {
+        return None;
+    }
+    let mut reset = Packet::new(packet.flow, packet.dst, packet.src, RESET_SIZE);
+    // Between the same two addresses of multihomed hosts (MPTCP): the way back has their ports swapped.
+    reset.path = packet.path.rotate_left(4);
+    // The number that the sender expects next, if it has said so; else what it has sent is acknowledged.
+    if packet.flags.has(Flags::ACK) {
+        (reset.flags, reset.seq) = (Flags::RST, packet.ack);
+    } else {
+        reset.flags = Flags::RST.with(Flags::ACK);
+        reset.ack = packet.seq.saturating_add(u64::from(packet.payload));
+    }
+    Some(reset)
 }
 
 /// Puts SACK blocks on an ACK. RFC 2018, §3: 2 + 8n bytes of option, padded to 4 + 8n.

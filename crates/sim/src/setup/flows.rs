@@ -2,8 +2,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use midpath_core::node::Flows;
-use midpath_core::packet::{FlowId, HOP_LIMIT, NodeId};
-use midpath_core::roles::{Ecmp, Endpoint, FlowSpec, Names, Scheme, TCP_HEADERS};
+use midpath_core::packet::{FlowId, HOP_LIMIT, NodeId, Packet};
+use midpath_core::roles::{Accept, Ecmp, End, Endpoint, FlowSpec, Names, Network, Scheme, TCP_HEADERS, Transport};
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Rate, Time};
 use midpath_schemes::Catalogue;
@@ -34,6 +34,8 @@ pub struct FlowInfo {
     pub mtu: u32,
     /// Header bytes of each of its packets.
     pub headers: u32,
+    /// Which end opens it.
+    pub opener: End,
     /// The path's slowest link.
     pub bottleneck: Rate,
 }
@@ -94,7 +96,8 @@ impl Schemes {
     /// Whether the network's ports are what scheme `i` needs.
     fn check_ports(&self, i: usize, key: String, scenario: &Scenario) -> Result<(), SpecError> {
         let (name, scheme) = &self.by_name[i];
-        if self.default == Some(i) || self.default.is_none() || !scheme.needs_own_ports() {
+        let needs = scheme.transport().is_some_and(|t| t.needs().is_some());
+        if self.default == Some(i) || self.default.is_none() || !needs {
             return Ok(());
         }
         let message = format!(
@@ -114,18 +117,21 @@ impl Schemes {
         Ok(())
     }
 
-    /// Header bytes of the packets of a flow that names `scheme`, or of the run's scheme.
-    fn headers(&self, scheme: Option<&str>) -> u32 {
-        let chosen = scheme.and_then(|s| self.find(s)).or(self.default);
-        chosen.map_or(TCP_HEADERS, |i| self.by_name[i].1.headers())
+    /// What carries a flow of scheme `named`, or of the run's scheme; nothing under the ideal.
+    fn transport(&self, named: Option<&str>) -> Result<Option<Arc<dyn Transport>>, SpecError> {
+        let Some(i) = named.and_then(|s| self.find(s)).or(self.default) else { return Ok(None) };
+        let (name, scheme) = &self.by_name[i];
+        let message = || format!("`{name}` runs in the network and carries no flows; give each flow another `scheme`");
+        scheme.transport().ok_or_else(|| SpecError::new("scheme", message())).map(Some)
     }
 
     fn find(&self, name: &str) -> Option<usize> {
         self.by_name.iter().position(|s| s.0 == name)
     }
 
-    pub fn default_scheme(&self) -> Option<&Arc<dyn Scheme>> {
-        self.default.map(|i| &self.by_name[i].1)
+    /// What the network's nodes run, if that is more than queues and shortest paths.
+    pub fn network(&self) -> Option<Arc<dyn Network>> {
+        self.default.and_then(|i| self.by_name[i].1.network())
     }
 }
 
@@ -134,44 +140,74 @@ fn unknown(key: String, name: &str, catalogue: &Catalogue) -> SpecError {
     SpecError::new(key, format!("there is no scheme `{name}`; schemes are {known}, {IDEAL}"))
 }
 
+/// A flow, where it is expected, and the number of its scheme.
+struct Listed {
+    spec: FlowSpec,
+    passive: NodeId,
+    scheme: u8,
+}
+
 /// Builds flows' ends when nodes ask for them.
 pub struct FlowTable {
-    specs: Vec<(FlowSpec, u8)>,
-    schemes: Vec<Arc<dyn Scheme>>,
+    flows: Vec<Listed>,
+    transports: Vec<Option<Arc<dyn Transport>>>,
+    /// That of flows which name none.
+    default: Option<Arc<dyn Transport>>,
 }
 
 impl FlowTable {
     pub(super) fn new(flows: &[FlowInfo], groups: &Groups, schemes: &Schemes) -> FlowTable {
-        let specs = flows.iter().enumerate().map(|(i, f)| {
+        let flows = flows.iter().enumerate().map(|(i, f)| {
             let named = f.flow.scheme.as_deref().and_then(|s| schemes.find(s));
             let scheme = named.or(schemes.default).unwrap_or(0) as u8;
-            (f.spec(FlowId(i as u32), groups.of[i]), scheme)
+            Listed { spec: f.spec(FlowId(i as u32), groups.of[i]), passive: f.ends().1, scheme }
         });
-        FlowTable { specs: specs.collect(), schemes: schemes.by_name.iter().map(|s| s.1.clone()).collect() }
+        let transports: Vec<_> = schemes.by_name.iter().map(|s| s.1.transport()).collect();
+        let default = schemes.default.and_then(|i| transports[i].clone());
+        FlowTable { flows: flows.collect(), transports, default }
     }
 
-    fn get(&self, flow: FlowId) -> Option<(&FlowSpec, &Arc<dyn Scheme>)> {
-        let (spec, scheme) = self.specs.get(flow.0 as usize)?;
-        Some((spec, self.schemes.get(usize::from(*scheme))?))
+    fn get(&self, flow: FlowId) -> Option<(&Listed, &dyn Transport)> {
+        let listed = self.flows.get(flow.0 as usize)?;
+        Some((listed, self.transports.get(usize::from(listed.scheme))?.as_deref()?))
     }
 }
 
 impl Flows for FlowTable {
-    fn active(&self, flow: FlowId) -> Option<Box<dyn Endpoint>> {
-        self.get(flow).map(|(spec, scheme)| scheme.active(spec))
+    fn open(&self, flow: FlowId) -> Option<Box<dyn Endpoint>> {
+        self.get(flow).map(|(flow, transport)| transport.open(&flow.spec))
     }
-    fn passive(&self, flow: FlowId) -> Option<Box<dyn Endpoint>> {
-        self.get(flow).map(|(spec, scheme)| scheme.passive(spec))
+    fn accept(&self, node: NodeId, first: &Packet) -> Accept {
+        match self.get(first.flow) {
+            Some((flow, transport)) => transport.accept(first, (flow.passive == node).then_some(&flow.spec)),
+            // The scenario has no such flow, and results no place for it.
+            None => self.refuse(first).map_or(Accept::Ignore, Accept::Refuse),
+        }
+    }
+    fn refuse(&self, packet: &Packet) -> Option<Packet> {
+        let known = self.get(packet.flow).map(|(_, transport)| transport);
+        known.or(self.default.as_deref())?.refuse(packet)
     }
 }
 
 impl FlowInfo {
-    fn new(flow: Flow, topology: &Topology, hops: &[Hop], headers: u32) -> FlowInfo {
+    fn new(flow: Flow, topology: &Topology, hops: &[Hop], transport: Option<&dyn Transport>) -> FlowInfo {
+        let headers = transport.map_or(TCP_HEADERS, Transport::headers);
+        let opener = transport.map_or(End::Source, Transport::opener);
         let path = Unloaded::new(topology, hops);
         let mtu = path.mtu;
         let rtt = path.packet_time(Bytes(u64::from(mtu))).saturating_add(path.delay);
         let unloaded = flow.size.map(|size| unloaded_time(&path, size, headers));
-        FlowInfo { hops: hops.len() as u32, unloaded, rtt, mtu, headers, bottleneck: path.bottleneck, flow }
+        FlowInfo { hops: hops.len() as u32, unloaded, rtt, mtu, headers, opener, bottleneck: path.bottleneck, flow }
+    }
+
+    /// The nodes of its active and its passive end.
+    pub fn ends(&self) -> (NodeId, NodeId) {
+        let (src, dst) = (NodeId(self.flow.src), NodeId(self.flow.dst));
+        match self.opener {
+            End::Source => (src, dst),
+            End::Destination => (dst, src),
+        }
     }
 
     /// The payload of a full packet.
@@ -287,7 +323,7 @@ pub(super) fn generate(
             flow.scheme = Some(CONSTANT_RATE.into());
         }
         let (src, dst) = (flow.src as usize, flow.dst as usize);
-        let headers = schemes.headers(flow.scheme.as_deref());
+        let transport = schemes.transport(flow.scheme.as_deref())?;
         let hops = path(routes, topology, src, dst, i as u32, ecmp).ok_or_else(|| {
             let name = |n: usize| &topology.nodes()[n].name;
             SpecError::new("topology", format!("there is no way from `{}` to `{}`", name(src), name(dst)))
@@ -296,7 +332,7 @@ pub(super) fn generate(
             let message = format!("flow {i} crosses {} links; packets live for {HOP_LIMIT}", hops.len());
             return Err(SpecError::new("topology", message));
         }
-        infos.push(FlowInfo::new(flow, topology, &hops, headers));
+        infos.push(FlowInfo::new(flow, topology, &hops, transport.as_deref()));
     }
     Ok(infos)
 }

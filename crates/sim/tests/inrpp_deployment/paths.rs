@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use midpath_core::packet::{NodeId, Packet, Pkt, PortId};
 use midpath_core::queue::Discipline;
-use midpath_core::roles::{Endpoint, FlowSpec, ForwardCtx, Forwarder, Names, NodeSpec, PortSpec, Route, Scheme};
+use midpath_core::roles::{ForwardCtx, Forwarder, Names, Network, NodeSpec, PortSpec, Route, Scheme, Transport};
 use midpath_core::spec::SpecError;
 use midpath_core::units::Time;
 use midpath_schemes::Catalogue;
@@ -18,7 +18,7 @@ use crate::common::reads::{most, texts};
 use crate::common::{cases, run_plain};
 
 /// What tells one packet from all others: flow, source, numbers, and when it was sent.
-type Name = (u32, u32, u64, u64, Time, u8);
+type Name = (u32, u32, u64, u64, Time, u16);
 
 fn name(p: &Packet) -> Name {
     (p.flow.0, p.src.0, p.seq, p.ack, p.ts_val, p.flags.0)
@@ -58,14 +58,23 @@ impl Scheme for Traced {
         let inner = self.inner.bind(names)?.expect("INRPP binds");
         Ok(Some(Arc::new(Traced { inner, visits: self.visits.clone() })))
     }
-    fn active(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
-        self.inner.active(flow)
+    fn transport(&self) -> Option<Arc<dyn Transport>> {
+        self.inner.transport()
     }
-    fn passive(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
-        self.inner.passive(flow)
+    fn network(&self) -> Option<Arc<dyn Network>> {
+        let inner = self.inner.network()?;
+        Some(Arc::new(TracedNetwork { inner, visits: self.visits.clone() }))
     }
-    fn port_at(&self, spec: &PortSpec, node: &NodeSpec<'_>) -> Discipline {
-        self.inner.port_at(spec, node)
+}
+
+struct TracedNetwork {
+    inner: Arc<dyn Network>,
+    visits: Arc<Mutex<Visits>>,
+}
+
+impl Network for TracedNetwork {
+    fn port(&self, spec: &PortSpec, node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
+        self.inner.port(spec, node)
     }
     fn forwarder(&self, node: &NodeSpec<'_>) -> Option<Box<dyn Forwarder>> {
         let inner = self.inner.forwarder(node)?;

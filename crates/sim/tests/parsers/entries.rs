@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use midpath_core::packet::{EXT_LEN, Flags, FlowId, Header, NodeId, Packet, PortId};
 use midpath_core::queue::{Discipline, Limit, QueueSpec};
-use midpath_core::roles::{Admission, AdmitCtx, Backlog, LinkInfo, PortSpec, Scheme};
+use midpath_core::roles::{Admission, AdmitCtx, Backlog, Ecmp, LinkInfo, Map, Network, NodeSpec, PortSpec, Routes};
 use midpath_core::units::{Bytes, Rate, Ratio, Time};
 use midpath_core::wire;
 use midpath_schemes::Catalogue;
@@ -26,7 +26,7 @@ pub fn scenario(bytes: &[u8]) -> Result<(), ScenarioError> {
     let built = scenario::parse(text).and_then(|mut scenario| {
         make_small(&mut scenario);
         let setup = Setup::new(scenario, Path::new("."), &Catalogue::standard());
-        setup.map(|s| drop(s.network())).map_err(|e| ScenarioError::locate(e, text))
+        setup.and_then(|s| s.network().map(drop)).map_err(|e| ScenarioError::locate(e, text))
     });
     if let Err(error) = &built {
         let lines = text.split('\n').count();
@@ -152,13 +152,29 @@ fn put_checksum(bytes: &mut [u8], range: std::ops::Range<usize>, at: usize, star
     bytes[at..at + 2].copy_from_slice(&(!(sum as u16)).to_be_bytes());
 }
 
+/// The network around a port that doesn't ask.
+struct Unknown;
+impl Map for Unknown {
+    fn links(&self, _: NodeId) -> Vec<LinkInfo> {
+        Vec::new()
+    }
+    fn is_host(&self, _: NodeId) -> bool {
+        false
+    }
+}
+impl Routes for Unknown {
+    fn next_ports(&self, _: NodeId, _: NodeId) -> &[u16] {
+        &[]
+    }
+}
+
 /// Packets for ports with prices, every pricing, at the network's edge with enforcement: a price is always finite and above zero. Each 80 bytes
 /// are a packet: what to do, how much later, size, and the header's bytes.
 pub fn prices(bytes: &[u8]) {
-    static SCHEMES: OnceLock<Vec<Arc<dyn Scheme>>> = OnceLock::new();
+    static NETWORKS: OnceLock<Vec<Arc<dyn Network>>> = OnceLock::new();
     let build = |pricing: &&str| {
         let table = serde_json::json!({ "network": { "pricing": pricing, "enforcement": true } });
-        Catalogue::standard().build("fcp", &table).expect("valid")
+        Catalogue::standard().build("fcp", &table).expect("valid").network().expect("FCP has ports")
     };
     let link = LinkInfo { rate: Rate::from_mbps(8), delay: Time::from_ms(1), mtu: 1500, peer: NodeId(1) };
     let spec = PortSpec {
@@ -172,9 +188,11 @@ pub fn prices(bytes: &[u8]) {
         queue: QueueSpec::DropTail { limit: Limit::Packets(100) },
     };
     // Metro's port has two queues; its rule is one of these.
-    for scheme in SCHEMES.get_or_init(|| ["uniform", "stability", "deadline", "aggregate"].iter().map(build).collect())
-    {
-        match scheme.port(&spec) {
+    let pricings = || ["uniform", "stability", "deadline", "aggregate"].iter().map(build).collect();
+    let routes: Arc<dyn Routes> = Arc::new(Unknown);
+    let node = NodeSpec { node: NodeId(0), links: &[link], map: &Unknown, routes: &routes, ecmp: Ecmp::Off };
+    for network in NETWORKS.get_or_init(pricings) {
+        match network.port(&spec, &node).expect("drop-tail") {
             Discipline::Timetable(mut rule) => drive(rule.as_mut(), bytes),
             _ => panic!("a FIFO rule"),
         }
@@ -241,7 +259,7 @@ fn cross(border: &mut Border, chunk: &[u8; 80], ext: [u8; EXT_LEN]) {
     let mut packet = Packet::new(FlowId(u32::from(chunk[1] % 4)), NodeId(a), NodeId(b), 40 + u32::from(chunk[2]));
     let long = |at: usize| u64::from_be_bytes(chunk[at..at + 8].try_into().expect("eight bytes"));
     (packet.seq, packet.ack, packet.window) = (long(60), long(64) >> (chunk[3] % 64), long(72) >> (chunk[4] % 64));
-    (packet.flags, packet.payload) = (Flags(chunk[5]), u16::from(chunk[6]));
+    (packet.flags, packet.payload) = (Flags(u16::from(chunk[5])), u16::from(chunk[6]));
     let before = packet;
     if chunk[7] & 1 == 0 {
         border.enter(&mut packet);

@@ -12,7 +12,7 @@ mod tree;
 mod tests;
 
 pub use forwarder::TreeForwarder;
-pub use receiver::Receiver;
+pub use receiver::{Receiver, opens};
 pub use sender::Sender;
 pub use tree::{Peers, Place, peers, place};
 

@@ -39,10 +39,7 @@ impl Routes for World {
     }
 }
 impl Flows for World {
-    fn active(&self, _: FlowId) -> Option<Box<dyn Endpoint>> {
-        None
-    }
-    fn passive(&self, _: FlowId) -> Option<Box<dyn Endpoint>> {
+    fn open(&self, _: FlowId) -> Option<Box<dyn Endpoint>> {
         None
     }
 }
@@ -95,6 +92,7 @@ impl Router {
         let links = vec![link(0), link(2), link(3)];
         let keys = Keys::new(params.auth, &params.secret);
         let scheme = build("inrpp", params).unwrap_or_else(|e| panic!("{e}"));
+        let network = scheme.network().expect("ports of its own");
         let routes: Arc<dyn Routes> = Arc::new(World);
         let spec = NodeSpec { node: ME, links: &links, map: &World, routes: &routes, ecmp: Ecmp::Off };
         let port = |i: usize| {
@@ -102,9 +100,10 @@ impl Router {
             let (rtt, peer) = (Time::from_ms(20), links[i].peer);
             let edge = peer.0 >= 3;
             let port = PortId(i as u16);
-            scheme.port_at(&PortSpec { node: ME, port, peer, link: links[i], host: false, edge, rtt, queue }, &spec)
+            let port = PortSpec { node: ME, port, peer, link: links[i], host: false, edge, rtt, queue };
+            network.port(&port, &spec).expect("any queue will do")
         };
-        let forwarding = Forwarding::Custom(scheme.forwarder(&spec).expect("a router's"));
+        let forwarding = Forwarding::Custom(network.forwarder(&spec).expect("a router's"));
         let ports = (0..3).map(port).collect();
         let node = Node::new(ME, links.clone(), ports, forwarding, Arc::new(World), stream(1, Purpose::Node, 1));
         let lines = [Line::default(); 3];

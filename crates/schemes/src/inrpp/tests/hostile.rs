@@ -34,7 +34,7 @@ proptest! {
         for (port, flow, tag, flags, control, payload, bytes, number, wait) in packets {
             let ends = if number % 2 == 0 { (NodeId(8), NodeId(9)) } else { (NodeId(9), NodeId(8)) };
             let mut p = Packet::new(FlowId(flow), ends.0, ends.1, 40 + u32::from(payload));
-            (p.flags, p.payload, p.seq, p.ack, p.window) = (Flags(flags), payload, number >> 3, number >> 5, number);
+            (p.flags, p.payload, p.seq, p.ack, p.window) = (Flags(flags.into()), payload, number >> 3, number >> 5, number);
             p.kind = if control && tag == 5 { Kind::Control } else { Kind::Segment };
             p.via = if flags % 16 == 0 { number as u32 } else { u32::MAX };
             let mut ext = [0; EXT_LEN];

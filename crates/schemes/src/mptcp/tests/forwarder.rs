@@ -52,7 +52,7 @@ fn forwarder(scheme: &Arc<dyn Scheme>, node: u32) -> Box<dyn Forwarder> {
     let routes: Arc<dyn Routes> = Arc::new(World);
     let links = World.links(NodeId(node));
     let spec = NodeSpec { node: NodeId(node), links: &links, map: &World, routes: &routes, ecmp: Ecmp::Flow };
-    scheme.forwarder(&spec).expect("MPTCP forwards")
+    scheme.network().and_then(|n| n.forwarder(&spec)).expect("MPTCP forwards")
 }
 
 /// Where a packet goes.
@@ -130,8 +130,8 @@ proptest! {
 #[test]
 fn the_first_subflow_takes_the_shortest_path() {
     use crate::mptcp::address::Pair;
-    use crate::mptcp::forwarder::{ByAddress, Network};
-    let network = Network::default();
+    use crate::mptcp::forwarder::{Addresses, ByAddress};
+    let network = Addresses::default();
     let (g, h) = (NodeId(6), NodeId(5));
     assert_eq!(network.first_pair(FlowId(1), g, h), Pair::new(0, 0), "nothing is known yet");
     let routes: Arc<dyn Routes> = Arc::new(World);
