@@ -12,7 +12,7 @@ use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Time};
 use serde::{Deserialize, Serialize};
 
-use super::header::{CONTROL, Control, Direction, NOTE, Nonce, OPTION, Option4, Signed, Slow};
+use super::header::{CONTROL, Control, Direction, InrppHeader, NOTE, Nonce, OPTION, Signed, Slow};
 use crate::params::require;
 
 /// What an attacker does.
@@ -161,7 +161,7 @@ impl Attacker {
         (p.flags, p.ts_val, p.window) = (Flags::ACK, now.saturating_add(Time(1)), 1 << 30);
         p.ack = if self.params.guess.0 == 0 { 0 } else { below(rng, self.params.guess.0) };
         let nonce = self.nonce(rng);
-        let mut option = Option4 { direction: Direction::Ack, ..Option4::default() };
+        let mut option = InrppHeader { direction: Direction::Ack, ..InrppHeader::default() };
         if self.params.behaviour == AttackBehaviour::Echo {
             option.far_slow = Some(nonce);
         } else {

@@ -9,10 +9,10 @@
 //! asks to slow down, the edge moves on by what is acknowledged, as one packet follows each ACK in a closed loop; by twice that, or not at all, where the
 //! interface steers. It is never beyond the receiver's own, never left of what has been said, never less than a segment ahead.
 
-use midpath_core::packet::{EXT_LEN, Flags, FlowId, Kind, NodeId, Packet};
+use midpath_core::packet::{Flags, FlowId, Kind, NodeId, Packet};
 use rustc_hash::FxHashMap;
 
-use super::header::{Direction, NOTE, Nonce, Nonces, OPTION, Option4, Slow};
+use super::header::{Direction, InrppHeader, NOTE, Nonce, Nonces, OPTION, Slow};
 
 /// Flows that a border remembers: twice as many at most. Those not heard of for longest are forgotten, and their windows pass as they are. Ours.
 const MAX_FLOWS: usize = 1 << 15;
@@ -174,11 +174,11 @@ impl Border {
 
     /// A packet comes into the domain: a TCP segment without a header of another scheme becomes INRPP's.
     pub fn enter(&mut self, packet: &mut Packet) {
-        if packet.kind != Kind::Segment || packet.ext_tag != 0 {
+        if packet.kind != Kind::Segment || packet.has_headers() {
             return;
         }
         let opens = packet.flags.has(Flags::SYN) && !packet.flags.has(Flags::ACK);
-        let mut option = Option4 { carried: true, ..Option4::default() };
+        let mut option = InrppHeader { carried: true, ..InrppHeader::default() };
         if packet.payload > 0 || opens {
             if let Some(carried) = self.see(packet) {
                 option.nonces = carried.echo;
@@ -198,8 +198,8 @@ impl Border {
 
     /// A packet leaves the domain.
     pub fn leave(&mut self, packet: &mut Packet) {
-        let Some(option) = packet.header::<Option4>().filter(|o| o.carried) else { return };
-        packet.set_ext(0, [0; EXT_LEN]);
+        let Some(option) = packet.header::<InrppHeader>().filter(|o| o.carried) else { return };
+        packet.take_header::<InrppHeader>();
         packet.size = packet.size.saturating_sub(OPTION + if option.notifies() { NOTE } else { 0 });
         if option.direction == Direction::Ack {
             return self.shape(packet, &option);
@@ -213,7 +213,7 @@ impl Border {
     }
 
     /// An ACK on its way to the sender, which knows no notifications.
-    fn shape(&mut self, packet: &mut Packet, option: &Option4) {
+    fn shape(&mut self, packet: &mut Packet, option: &InrppHeader) {
         let rewrites = self.rewrites;
         let Some(carried) = self.find(packet.flow).filter(|c| c.sender == packet.dst) else { return };
         option.nonces.iter().for_each(|n| carried.echo.add(n));

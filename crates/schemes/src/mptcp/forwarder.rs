@@ -5,11 +5,10 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use midpath_core::packet::{FlowId, HOP_LIMIT, Header, NodeId, Packet, Pkt, PortId};
+use midpath_core::packet::{FlowId, HOP_LIMIT, NodeId, Packet, Pkt, PortId};
 use midpath_core::roles::{Ecmp, ForwardCtx, Forwarder, LinkInfo, Map, NodeSpec, Route, Routes, ShortestPath};
 
 use super::address::{MAX_ADDRESSES, Pair};
-use super::header::Dss;
 
 /// Where an address is: the router, and its port that leads there.
 type Attachment = (NodeId, PortId);
@@ -145,8 +144,8 @@ impl ByAddress {
         let packet = &ctx.pool[pkt];
         let (dst, key) = (packet.dst, key(packet));
         // A host with one address, or none of this number: any way to it will do.
-        let address = Pair(packet.path).destination();
-        let (router, port) = self.attached.find(dst, address).unwrap_or((dst, PortId(u16::MAX)));
+        let attached = packet.interfaces.destination().and_then(|address| self.attached.find(dst, address));
+        let (router, port) = attached.unwrap_or((dst, PortId(u16::MAX)));
         if router == ctx.node {
             return (port.0 < self.ports).then_some(port);
         }
@@ -157,8 +156,10 @@ impl ByAddress {
 /// What ECMP hashes in place of the flow's number: subflows differ as 5-tuples with other addresses do. The pair (0, 0) hashes as
 /// other schemes' flows do.
 fn key(packet: &Packet) -> u32 {
+    let [source, destination] =
+        [packet.interfaces.source(), packet.interfaces.destination()].map(|p| p.map_or(0, |p| p.0));
     // Fibonacci hashing's multiplier (Knuth), so that pairs don't collide with other flows' numbers.
-    packet.flow.0 ^ u32::from(packet.path).wrapping_mul(0x9e37_79b9)
+    packet.flow.0 ^ u32::from(source << 4 | destination).wrapping_mul(0x9e37_79b9)
 }
 
 impl Forwarder for ByAddress {
@@ -167,8 +168,7 @@ impl Forwarder for ByAddress {
         if packet.dst == ctx.node {
             return Route::Local(pkt);
         }
-        let ours = packet.path != 0 || packet.ext_tag == Dss::TAG;
-        match ours.then(|| self.towards(&pkt, ctx)).flatten() {
+        match packet.interfaces.destination().and_then(|_| self.towards(&pkt, ctx)) {
             Some(port) => Route::Port(port, pkt),
             None => self.base.route(pkt, from, ctx),
         }

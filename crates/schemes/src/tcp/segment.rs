@@ -72,7 +72,7 @@ pub(crate) fn reset(packet: &Packet) -> Option<Packet> {
     }
     let mut reset = Packet::new(packet.flow, packet.dst, packet.src, RESET_SIZE);
     // Between the same two addresses of multihomed hosts (MPTCP): the way back has their ports swapped.
-    reset.path = packet.path.rotate_left(4);
+    reset.interfaces = packet.interfaces.reversed();
     // The number that the sender expects next, if it has said so; else what it has sent is acknowledged.
     if packet.flags.has(Flags::ACK) {
         (reset.flags, reset.seq) = (Flags::RST, packet.ack);

@@ -5,7 +5,7 @@ use midpath_core::roles::{Drop, Inbound, PortCtx};
 use midpath_core::units::Time;
 
 use super::InrppPort;
-use crate::inrpp::header::{CONTROL, Control, Feedback, Signed};
+use crate::inrpp::header::{CONTROL, Control, Feedback, Signed, set_via};
 use crate::inrpp::load::Notice;
 use crate::inrpp::overlay::Side;
 use crate::inrpp::state::State;
@@ -86,7 +86,7 @@ impl InrppPort {
                 return;
             };
             let packet = &mut ctx.pool[&pkt];
-            packet.via = self.peer.0;
+            set_via(packet, Some(self.peer));
             self.paths[i].sent(packet.size, ctx.now);
             self.counts.detoured += 1;
             ctx.sibling(way.port, pkt);

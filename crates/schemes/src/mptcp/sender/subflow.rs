@@ -161,7 +161,7 @@ impl Subflow {
 
 /// Puts the option on a packet of a subflow; says which port it leaves through.
 fn stamp(packet: &mut Packet, tcp: &Sender<Coupled>, pair: Pair, hello: Hello, end: u64) -> Option<PortId> {
-    packet.path = pair.0;
+    packet.interfaces = pair.interfaces();
     if packet.flags.has(Flags::SYN) {
         packet.size = packet.size - SIZE + hello.size(false);
         packet.set_header(&hello);
