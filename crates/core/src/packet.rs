@@ -2,10 +2,12 @@
 
 mod header;
 mod pool;
+mod size;
 
 use header::Stack;
 pub use header::{HEADER_ROOM, Header, TCP_OPTION, body_of};
 pub use pool::{PacketId, Pkt, Pool};
+pub use size::{ICN_HEADER, IP_HEADER, Options, TCP_HEADER, TIMESTAMPS, UDP_HEADER, shim_size};
 
 use crate::units::Time;
 
@@ -155,7 +157,7 @@ pub struct Packet {
     pub src: NodeId,
     /// Which conversation it belongs to.
     pub flow: FlowId,
-    /// Bytes on the link, IP header included.
+    /// Bytes on the link, IP header included: the length of its encoding.
     pub size: u32,
     /// First payload byte's number (the SYN is before byte 0), or the segment an Interest or Data names.
     pub seq: u64,
@@ -179,6 +181,8 @@ pub struct Packet {
     pub kind: Kind,
     /// Hops left.
     pub hops: u8,
+    /// TCP's options, besides SACK blocks.
+    pub options: Options,
     /// Receive window in bytes above `ack`.
     pub window: u64,
     /// The TSval echoed (RFC 7323 TSecr); zero when there is none.
@@ -212,6 +216,7 @@ impl Packet {
             kind: Kind::Segment,
             flags: Flags(0),
             hops: HOP_LIMIT,
+            options: Options::NONE,
             window: 0,
             sack: [SackBlock { from: 0, to: 0 }; MAX_SACK],
             sack_len: 0,

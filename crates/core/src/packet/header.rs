@@ -116,45 +116,47 @@ impl Packet {
         let len = header.body_len();
         let old = self.entries().find(|e| e.0 == H::TAG);
         let (at, before) = old.map_or((0, 0), |(_, from, to)| (from - PREFIX, to - from + PREFIX));
-        if !self.make_room(at, before, len + PREFIX) {
+        if !self.make_room(at, before, H::TAG, Some(len)) {
             return false;
         }
-        (self.stack.0[at], self.stack.0[at + 1]) = (H::TAG, len as u8);
         header.put(&mut self.stack.0[at + PREFIX..at + PREFIX + len]);
-        self.tag = self.stack.0[0];
         true
     }
 
     /// Puts a header's bytes around those that it has, as they came from the wire; they are checked when they are read.
     pub fn push_raw(&mut self, tag: u8, body: &[u8]) -> bool {
-        let len = body.len() + PREFIX;
-        if tag == 0 || body.len() > HEADER_ROOM || !self.make_room(0, 0, len) {
+        if tag == 0 || body.len() > HEADER_ROOM || !self.make_room(0, 0, tag, Some(body.len())) {
             return false;
         }
-        (self.stack.0[0], self.stack.0[1], self.tag) = (tag, body.len() as u8, tag);
-        self.stack.0[PREFIX..len].copy_from_slice(body);
+        self.stack.0[PREFIX..PREFIX + body.len()].copy_from_slice(body);
         true
     }
 
     /// Takes the outermost header `H` off; says whether there was one.
     pub fn take_header<H: Header>(&mut self) -> bool {
         let Some((_, from, to)) = self.entries().find(|e| e.0 == H::TAG) else { return false };
-        self.make_room(from - PREFIX, to - from + PREFIX, 0);
-        self.tag = if self.stacked > 0 { self.stack.0[0] } else { 0 };
-        true
+        self.make_room(from - PREFIX, to - from + PREFIX, H::TAG, None)
     }
 
-    /// Makes what begins at `at` and was `before` bytes long `after` bytes long.
-    fn make_room(&mut self, at: usize, before: usize, after: usize) -> bool {
-        let end = usize::from(self.stacked);
+    /// Makes room for a header with a body of this length (or none at all) in place of the `before` bytes at `at`. The packet's size follows.
+    /// The caller writes the body.
+    fn make_room(&mut self, at: usize, before: usize, tag: u8, body: Option<usize>) -> bool {
+        let after = body.map_or(0, |len| len + PREFIX);
+        if before == after {
+            return true;
+        }
+        let (end, old) = (usize::from(self.stacked), self.carried_size());
         let new_end = end - before + after;
         if new_end > HEADER_ROOM {
             return false;
         }
-        if before != after {
-            self.stack.0.copy_within(at + before..end, at + after);
-            self.stacked = new_end as u8;
+        self.stack.0.copy_within(at + before..end, at + after);
+        self.stacked = new_end as u8;
+        if let Some(len) = body {
+            (self.stack.0[at], self.stack.0[at + 1]) = (tag, len as u8);
         }
+        self.tag = if self.stacked > 0 { self.stack.0[0] } else { 0 };
+        self.size = self.size - old + self.carried_size();
         true
     }
 }

@@ -1,6 +1,6 @@
 //! The congestion header (§4.1, "Header"): RTT, price, preload, balance, and what the network policies add.
 
-use midpath_core::packet::Header;
+use midpath_core::packet::{Header, shim_size};
 
 /// What a price never exceeds, in $/byte. Ours: far above any price that budgets on real links make, far below overflow
 /// of the sums that prices enter.
@@ -65,8 +65,10 @@ pub struct FcpHeader {
     pub tree: u32,
 }
 
-/// Bytes that the header takes on the wire.
-pub const WIRE: u32 = 32;
+/// Bytes that the header takes on the wire, in its shim; and with a tree.
+pub const WIRE: u32 = shim_size(BODY as u32);
+/// The same on packets of multicast trees.
+pub const WIRE_TREE: u32 = shim_size((BODY + TREE) as u32);
 
 /// Bytes of the body without a tree, and of the tree.
 const BODY: usize = 32;

@@ -12,7 +12,7 @@
 use midpath_core::packet::{Flags, FlowId, Kind, NodeId, Packet};
 use rustc_hash::FxHashMap;
 
-use super::header::{Direction, InrppHeader, NOTE, Nonce, Nonces, OPTION, Slow};
+use super::header::{Direction, InrppHeader, Nonce, Nonces, Slow};
 
 /// Flows that a border remembers: twice as many at most. Those not heard of for longest are forgotten, and their windows pass as they are. Ours.
 const MAX_FLOWS: usize = 1 << 15;
@@ -172,9 +172,9 @@ impl Border {
         Some(carried)
     }
 
-    /// A packet comes into the domain: a TCP segment without a header of another scheme becomes INRPP's.
+    /// A packet comes into the domain: a TCP segment becomes INRPP's, around whatever other header it carries.
     pub fn enter(&mut self, packet: &mut Packet) {
-        if packet.kind != Kind::Segment || packet.has_headers() {
+        if packet.kind != Kind::Segment || packet.carries::<InrppHeader>() {
             return;
         }
         let opens = packet.flags.has(Flags::SYN) && !packet.flags.has(Flags::ACK);
@@ -193,14 +193,12 @@ impl Border {
             }
         }
         packet.set_header(&option);
-        packet.size += OPTION;
     }
 
     /// A packet leaves the domain.
     pub fn leave(&mut self, packet: &mut Packet) {
         let Some(option) = packet.header::<InrppHeader>().filter(|o| o.carried) else { return };
         packet.take_header::<InrppHeader>();
-        packet.size = packet.size.saturating_sub(OPTION + if option.notifies() { NOTE } else { 0 });
         if option.direction == Direction::Ack {
             return self.shape(packet, &option);
         }

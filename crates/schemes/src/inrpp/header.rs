@@ -1,6 +1,6 @@
 //! What packets carry: the header on segments (tag 4) and what neighbours say to each other (tag 5).
 
-use midpath_core::packet::{Header, NodeId, Packet};
+use midpath_core::packet::{Header, NodeId, Packet, shim_size};
 
 /// The alias of one congested interface (§II-A.3: "effectively a unique alias name for interface i"); never zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -10,14 +10,11 @@ pub struct Nonce(pub u32);
 /// nearest to the receiver go first, for their hops are gated by flow already (see `port/ack.rs`).
 pub const NONCES: usize = 3;
 
-/// Bytes of the option on every segment: kind and length (2, RFC 9293 §3.1), direction and count, and three nonces.
-pub const OPTION: u32 = 16;
+/// Bytes of the header on every segment, in its shim.
+pub const SIZE: u32 = shim_size(FIXED as u32);
 
-/// Bytes that a notification adds: slow-down and cancel nonces (8), number (8), MAC (8).
-pub const NOTE: u32 = 24;
-
-/// Bytes that number and MAC add to an ACK that crosses plain routers with nonces but no notification: they vouch for the nonces.
-pub const SIGNATURE: u32 = 16;
+/// The same where ports put notifications on data (§II-A, note).
+pub const SIZE_ON_DATA: u32 = shim_size((FIXED + FAR_PART) as u32);
 
 /// Which way a segment goes, as the paper's routers know it from the protocol field and the packet's form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -338,9 +335,6 @@ impl Feedback {
         Feedback { push: self.push && other.push, up: self.up.min(other.up), down: self.down.max(other.down) }
     }
 }
-
-/// Bytes of a probe or its answer: an ICMP-like message in an IP packet (20 + 8 + 20 of content, MAC 8).
-pub const CONTROL: u32 = 56;
 
 /// A control packet with its MAC.
 #[derive(Debug, Clone, Copy, PartialEq)]

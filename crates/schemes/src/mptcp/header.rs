@@ -53,13 +53,24 @@ impl Hello {
             (Hello::Join, true) => 16,
         }
     }
+
+    /// Puts it on a SYN or, as an `answer`, on a SYN-ACK, in place of whatever option it has.
+    pub fn put_on(self, packet: &mut Packet, answer: bool) {
+        let mut body = [0; 14];
+        self.put(&mut body[..BODY]);
+        packet.take_header::<Hello>();
+        packet.push_raw(Hello::TAG, &body[..self.size(answer) as usize - 2]);
+    }
 }
+
+/// Subtype and flags: what of the option on SYNs is more than zeros.
+const BODY: usize = 2;
 
 impl Header for Hello {
     const TAG: u8 = Dss::TAG;
 
     fn body_len(&self) -> usize {
-        2
+        BODY
     }
 
     fn put(&self, out: &mut [u8]) {
@@ -71,7 +82,11 @@ impl Header for Hello {
     }
 
     fn get(body: &[u8]) -> Option<Hello> {
-        match body {
+        let (head, rest) = body.split_first_chunk::<BODY>()?;
+        if rest.iter().any(|b| *b != 0) || rest.len() > 12 {
+            return None;
+        }
+        match head {
             [MP_CAPABLE, n] if (1..=MAX_ADDRESSES as u8).contains(n) => Some(Hello::Capable(*n)),
             [MP_JOIN, 0] => Some(Hello::Join),
             _ => None,

@@ -12,7 +12,7 @@ pub use stream::{Stream, Taken};
 
 use super::MAX_SUBFLOWS;
 use super::address::{self, Pair};
-use super::header::{ACK_SIZE, Dss, Hello, SIZE, sack_blocks};
+use super::header::{Dss, Hello, sack_blocks};
 use super::params::MptcpParams;
 use super::scheme::Subflows;
 use crate::tcp;
@@ -80,10 +80,8 @@ impl Receiver {
                 // RFC 8684, §3.3.4: the window counts from the data ACK, on whichever subflow it is told.
                 packet.window = window;
                 if packet.flags.has(Flags::SYN) {
-                    packet.size = packet.size - SIZE + hello.size(true);
-                    packet.set_header(hello);
+                    hello.put_on(packet, true);
                 } else {
-                    packet.size -= SIZE - ACK_SIZE;
                     keep_sack(packet, sack);
                     packet.set_header(&dss);
                 }

@@ -14,7 +14,7 @@ use midpath_core::units::Time;
 use super::ecn::{self, Agreed};
 use super::rtt::RttEstimator;
 use super::scheme::Settings;
-use super::segment::{Ends, SYN_SIZE, reset, round_trip};
+use super::segment::{Ends, reset, round_trip};
 
 /// Separate ranges held out of order at most: a peer that sends single bytes must not fill the memory. A gigabyte of
 /// full packets with every second one lost makes 370,000.
@@ -87,9 +87,8 @@ impl Receiver {
                 flow: syn.flow,
                 me: syn.dst,
                 peer: syn.src,
-                overhead: settings.overhead(),
-                syn: SYN_SIZE + settings.header,
                 timestamps: tcp.timestamps,
+                sack: tcp.sack,
                 window: tcp.receive_window.0,
             },
             state: State::Listen,

@@ -1,9 +1,9 @@
-//! What XCP's packets carry: 20 bytes, four of them format and length, then four numbers of four.
+//! What XCP's packets carry: four numbers of four bytes.
 
-use midpath_core::packet::{Header, Packet};
+use midpath_core::packet::{Header, Packet, shim_size};
 
-/// Bytes on the wire: the draft's congestion header.
-pub const SIZE: u32 = 20;
+/// Bytes on the wire: the four numbers in a shim. The draft's header has 20: four for format and length, which the shim has its own way.
+pub const SIZE: u32 = shim_size(BODY as u32);
 
 /// Four numbers of four bytes.
 const BODY: usize = 16;

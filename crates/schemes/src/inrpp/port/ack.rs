@@ -5,7 +5,7 @@ use midpath_core::roles::PortCtx;
 
 use super::InrppPort;
 use crate::inrpp::cache::{Key, START};
-use crate::inrpp::header::{InrppHeader, NOTE, SIGNATURE, Slow, echoes, has_nonces, is_carried, notifies};
+use crate::inrpp::header::{InrppHeader, Slow, echoes, has_nonces, is_carried, notifies};
 use crate::inrpp::overlay::Side;
 use crate::inrpp::params::Notify;
 use crate::inrpp::state::{Note, State, Thresholds};
@@ -33,8 +33,7 @@ impl InrppPort {
             return;
         }
         let Some(mut option) = packet.header::<InrppHeader>() else { return };
-        let had = option.notifies();
-        if had && !self.trusts(&packet, &option) {
+        if option.notifies() && !self.trusts(&packet, &option) {
             (option.slow, option.cancel) = (None, None);
         }
         // The lane of the data that this ACK is about.
@@ -48,10 +47,7 @@ impl InrppPort {
             self.revive_at = self.revive_at.min(ctx.now.saturating_add(self.config.expiry));
         }
         (option.number, option.mac) = (0, 0); // signed anew when it leaves
-        let packet = &mut ctx.pool[pkt];
-        let size = packet.size + if option.notifies() { NOTE } else { 0 };
-        packet.size = size.saturating_sub(if had { NOTE } else { 0 });
-        packet.set_header(&option);
+        ctx.pool[pkt].set_header(&option);
         self.settle(ctx);
     }
 
@@ -68,13 +64,6 @@ impl InrppPort {
             return;
         }
         let Some(mut option) = packet.header::<InrppHeader>() else { return };
-        let had = if option.notifies() {
-            NOTE
-        } else if option.mac != 0 {
-            SIGNATURE
-        } else {
-            0
-        };
         let good = match &self.side {
             Side::Plain(beyond) => {
                 let from = beyond.signers(&packet);
@@ -92,10 +81,7 @@ impl InrppPort {
             (option.far_slow, option.far_cancel) = (None, None);
         }
         (option.number, option.mac) = (0, 0);
-        let packet = &mut ctx.pool[pkt];
-        let size = packet.size + if option.notifies() { NOTE } else { 0 };
-        packet.size = size.saturating_sub(had);
-        packet.set_header(&option);
+        ctx.pool[pkt].set_header(&option);
     }
 
     /// Tells the border behind this router whether this interface stores: the last one that does is the ingress's.
@@ -188,9 +174,10 @@ impl InrppPort {
     pub(super) fn sign_note(&mut self, pkt: &Pkt, ctx: &mut PortCtx<'_>) {
         let packet = ctx.pool[pkt];
         let says = notifies(&packet);
-        let (to, bare) = match &self.side {
-            Side::Plain(beyond) if says || has_nonces(&packet) => (beyond.next(packet.dst, packet.flow), !says),
-            _ if says => (Some(self.peer), false),
+        let to = match &self.side {
+            // Across plain routers a signature vouches for bare nonces, too.
+            Side::Plain(beyond) if says || has_nonces(&packet) => beyond.next(packet.dst, packet.flow),
+            _ if says => Some(self.peer),
             _ => return,
         };
         if let Some(mut option) = packet.header::<InrppHeader>()
@@ -198,9 +185,7 @@ impl InrppPort {
             && !self.host
         {
             self.line.sign(&self.config.keys, ctx.now, self.me.0, to, &packet, &mut option);
-            let packet = &mut ctx.pool[pkt];
-            packet.size += if bare && self.config.keys.on() { SIGNATURE } else { 0 };
-            packet.set_header(&option);
+            ctx.pool[pkt].set_header(&option);
         }
     }
 

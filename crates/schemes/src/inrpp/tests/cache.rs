@@ -29,7 +29,9 @@ impl Bench {
         let flow = p.flow.0;
         if inrpp {
             let header = p.header::<InrppHeader>().unwrap_or_default();
+            let size = p.size;
             p.set_header(&header);
+            p.size = size;
         } else {
             self.cache.see_other(key(flow), Time::ZERO);
         }

@@ -143,6 +143,7 @@ impl Router {
         (p.payload, p.flags) = (1432, Flags::ACK);
         if let Some(option) = option {
             p.set_header(&option);
+            p.size = 1500;
         }
         self.arrive(UP, p);
     }

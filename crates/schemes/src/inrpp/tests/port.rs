@@ -40,7 +40,10 @@ fn the_states_follow_the_cache_and_acks_hear_of_it() {
     let told = r.ack(1);
     assert!(told.slow.is_some_and(|s| s.release == 0) && told.nonces.iter().eq(told.slow.map(|s| s.nonce)));
     let carried = r.log.sent.iter().find(|s| s.0 == UP).unwrap().2;
-    assert!(r.verifies(&carried) && carried.size == 68 + 24, "signed for the neighbour, and paid for on the wire");
+    assert!(
+        r.verifies(&carried) && carried.headers().len() == 2 + 18 + 10 + 16,
+        "signed for the neighbour, and paid for on the wire"
+    );
     r.until(5);
     assert_eq!((r.state(), r.gauge(DOWN, "cache_bytes")), (BACKPRESSURE, 6000.0));
     assert!(r.ack(1).slow.is_some_and(|s| s.release == 2), "halfway to S_low it is told to send more");

@@ -24,6 +24,7 @@ fn port(params: &RcpParams) -> RcpPort {
 fn packet(size: u32, header: Option<RcpHeader>) -> Packet {
     let mut p = Packet::new(FlowId(0), NodeId(0), NodeId(1), size);
     header.iter().for_each(|h| assert!(p.set_header(h)));
+    p.size = size;
     p
 }
 

@@ -24,6 +24,7 @@ fn port(params: &XcpParams) -> XcpPort {
 fn data(throughput: f32, delta: f32) -> Packet {
     let mut p = Packet::new(FlowId(0), NodeId(0), NodeId(1), 1000);
     p.set_header(&XcpHeader { rtt: 0.1, throughput, delta, echo: 0.0 });
+    p.size = 1000;
     p
 }
 
@@ -153,6 +154,7 @@ fn others_take_capacity_and_are_left_alone() {
     let mut port = port(&params());
     let mut foreign = Packet::new(FlowId(1), NodeId(0), NodeId(1), 50_000);
     assert!(foreign.push_raw(77, &[0xFF; 40]));
+    foreign.size = 50_000;
     let before = foreign;
     arrive(&mut port, &mut foreign, Time::ZERO, 0);
     assert_eq!(foreign, before);
