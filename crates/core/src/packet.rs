@@ -9,6 +9,7 @@ pub use header::{HEADER_ROOM, Header, TCP_OPTION, body_of};
 pub use pool::{PacketId, Pkt, Pool};
 pub use size::{ICN_HEADER, IP_HEADER, Options, TCP_HEADER, TIMESTAMPS, UDP_HEADER, shim_size};
 
+use crate::rng::mix;
 use crate::units::Time;
 
 /// A node's number: dense, from zero, in the topology's order.
@@ -56,6 +57,15 @@ impl Interfaces {
 
 const fn port_of(interface: u8) -> Option<PortId> {
     if interface == 0 { None } else { Some(PortId(interface as u16 - 1)) }
+}
+
+/// What ECMP, fair queueing and registers by flow know a conversation by: a hash of its two addresses and ports, the same in both directions.
+pub const fn flow_key(flow: FlowId, a: NodeId, b: NodeId, interfaces: Interfaces) -> u32 {
+    let a = (a.0 as u64) << 4 | (interfaces.0 >> 4) as u64;
+    let b = (b.0 as u64) << 4 | (interfaces.0 & 0xf) as u64;
+    let (low, high) = if a < b { (a, b) } else { (b, a) };
+    // The ports are the flow's (see `wire`), so its number stands for them.
+    (mix(mix(low << 32 | high) ^ flow.0 as u64) >> 32) as u32
 }
 
 /// The ECN field of the IP header (RFC 3168, §5).
@@ -155,8 +165,10 @@ pub struct Packet {
     pub dst: NodeId,
     /// Where it comes from.
     pub src: NodeId,
-    /// Which conversation it belongs to.
+    /// Which conversation it belongs to: a handle of this network's, which stands for the ports.
     pub flow: FlowId,
+    /// The conversation as everybody can tell it: [`flow_key`].
+    pub key: u32,
     /// Bytes on the link, IP header included: the length of its encoding.
     pub size: u32,
     /// First payload byte's number (the SYN is before byte 0), or the segment an Interest or Data names.
@@ -183,6 +195,8 @@ pub struct Packet {
     pub hops: u8,
     /// TCP's options, besides SACK blocks.
     pub options: Options,
+    /// Of a SYN with that option: the largest segment that may come, TCP's and IP's headers without options not counted (RFC 6691).
+    pub mss: u16,
     /// Receive window in bytes above `ack`.
     pub window: u64,
     /// The TSval echoed (RFC 7323 TSecr); zero when there is none.
@@ -191,7 +205,7 @@ pub struct Packet {
     pub sack: [SackBlock; MAX_SACK],
     /// How many SACK blocks count.
     pub sack_len: u8,
-    /// Which of its ends' interfaces it is between.
+    /// Which of its ends' interfaces it is between: [`Packet::set_interfaces`].
     pub interfaces: Interfaces,
     stack: Stack,
 }
@@ -203,6 +217,7 @@ impl Packet {
             dst,
             src,
             flow,
+            key: flow_key(flow, src, dst, Interfaces::ANY),
             size,
             seq: 0,
             ack: 0,
@@ -217,12 +232,19 @@ impl Packet {
             flags: Flags(0),
             hops: HOP_LIMIT,
             options: Options::NONE,
+            mss: 0,
             window: 0,
             sack: [SackBlock { from: 0, to: 0 }; MAX_SACK],
             sack_len: 0,
             interfaces: Interfaces::ANY,
             stack: Stack::EMPTY,
         }
+    }
+
+    /// Says which interfaces it is between.
+    pub const fn set_interfaces(&mut self, interfaces: Interfaces) {
+        self.interfaces = interfaces;
+        self.key = flow_key(self.flow, self.src, self.dst, interfaces);
     }
 
     /// The SACK blocks that count.
@@ -254,5 +276,14 @@ mod tests {
         assert_eq!((pair.source(), pair.destination()), (Some(PortId(3)), Some(PortId(12))));
         assert_eq!(pair.reversed(), Interfaces::between(PortId(12), PortId(3)));
         assert_eq!((Interfaces::ANY.source(), Interfaces::ANY.reversed()), (None, Interfaces::ANY));
+    }
+
+    #[test]
+    fn a_key_is_the_same_both_ways_and_another_for_another_conversation() {
+        let (a, b, pair) = (NodeId(3), NodeId(9), Interfaces::between(PortId(0), PortId(2)));
+        let key = flow_key(FlowId(7), a, b, pair);
+        assert_eq!(key, flow_key(FlowId(7), b, a, pair.reversed()));
+        let others = [(7, a, b, Interfaces::ANY), (8, a, b, pair), (7, a, NodeId(10), pair), (7, b, a, pair)];
+        assert!(others.iter().all(|(f, a, b, i)| flow_key(FlowId(*f), *a, *b, *i) != key));
     }
 }

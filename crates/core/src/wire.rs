@@ -169,6 +169,7 @@ pub fn decode(bytes: &[u8]) -> Result<Packet, WireError> {
         PROTO_EXPERIMENT => decode_experiment(&mut packet, &bytes[IP..])?,
         other => return Err(WireError::Protocol(other)),
     }
+    packet.set_interfaces(packet.interfaces);
     Ok(packet)
 }
 

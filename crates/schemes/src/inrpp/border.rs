@@ -9,10 +9,10 @@
 //! asks to slow down, the edge moves on by what is acknowledged, as one packet follows each ACK in a closed loop; by twice that, or not at all, where the
 //! interface steers. It is never beyond the receiver's own, never left of what has been said, never less than a segment ahead.
 
-use midpath_core::packet::{Flags, FlowId, Kind, NodeId, Packet};
+use midpath_core::packet::{Flags, FlowId, Kind, NodeId, Options, Packet};
 use rustc_hash::FxHashMap;
 
-use super::header::{Direction, InrppHeader, Nonce, Nonces, Slow};
+use super::header::{Direction, InrppHeader, Nonce, Nonces, SIZE, Slow};
 
 /// Flows that a border remembers: twice as many at most. Those not heard of for longest are forgotten, and their windows pass as they are. Ours.
 const MAX_FLOWS: usize = 1 << 15;
@@ -178,6 +178,9 @@ impl Border {
             return;
         }
         let opens = packet.flags.has(Flags::SYN) && !packet.flags.has(Flags::ACK);
+        if packet.options.has(Options::MSS) {
+            packet.mss = packet.mss.saturating_sub(SIZE as u16); // what comes back must have room for the header
+        }
         let mut option = InrppHeader { carried: true, ..InrppHeader::default() };
         if packet.payload > 0 || opens {
             if let Some(carried) = self.see(packet) {

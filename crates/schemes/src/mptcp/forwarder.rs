@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use midpath_core::packet::{FlowId, HOP_LIMIT, NodeId, Packet, Pkt, PortId};
+use midpath_core::packet::{FlowId, HOP_LIMIT, Interfaces, NodeId, Pkt, PortId, flow_key};
 use midpath_core::roles::{Ecmp, ForwardCtx, Forwarder, LinkInfo, Map, NodeSpec, Route, Routes, ShortestPath};
 
 use super::address::{MAX_ADDRESSES, Pair};
@@ -103,8 +103,9 @@ impl Addresses {
             parts.iter().find(|p| p.knows(src))?.clone()
         };
         let (mut node, mut source) = (src, None);
+        let key = flow_key(flow, src, dst, Interfaces::ANY);
         for _ in 0..HOP_LIMIT {
-            let port = ecmp.expected(routes.next_ports(node, dst), flow.0, dst, node)?;
+            let port = ecmp.expected(routes.next_ports(node, dst), key, dst, node)?;
             let source = *source.get_or_insert(port.0);
             let next = routes.peer(node, port.0)?;
             if next == dst {
@@ -142,7 +143,7 @@ impl ByAddress {
     /// The port towards the packet's address; `None` leaves the packet to the shortest path to its host.
     fn towards(&self, pkt: &Pkt, ctx: &mut ForwardCtx<'_>) -> Option<PortId> {
         let packet = &ctx.pool[pkt];
-        let (dst, key) = (packet.dst, key(packet));
+        let (dst, key) = (packet.dst, packet.key);
         // A host with one address, or none of this number: any way to it will do.
         let attached = packet.interfaces.destination().and_then(|address| self.attached.find(dst, address));
         let (router, port) = attached.unwrap_or((dst, PortId(u16::MAX)));
@@ -151,15 +152,6 @@ impl ByAddress {
         }
         self.ecmp.choose(self.routes.next_ports(ctx.node, router), key, dst, ctx.node, ctx.rng)
     }
-}
-
-/// What ECMP hashes in place of the flow's number: subflows differ as 5-tuples with other addresses do. The pair (0, 0) hashes as
-/// other schemes' flows do.
-fn key(packet: &Packet) -> u32 {
-    let [source, destination] =
-        [packet.interfaces.source(), packet.interfaces.destination()].map(|p| p.map_or(0, |p| p.0));
-    // Fibonacci hashing's multiplier (Knuth), so that pairs don't collide with other flows' numbers.
-    packet.flow.0 ^ u32::from(source << 4 | destination).wrapping_mul(0x9e37_79b9)
 }
 
 impl Forwarder for ByAddress {

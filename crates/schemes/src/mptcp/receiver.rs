@@ -76,7 +76,7 @@ impl Receiver {
             wishes,
             |ctx| f(tcp, ctx),
             |(), packet| {
-                packet.interfaces = pair.interfaces();
+                packet.set_interfaces(pair.interfaces());
                 // RFC 8684, §3.3.4: the window counts from the data ACK, on whichever subflow it is told.
                 packet.window = window;
                 if packet.flags.has(Flags::SYN) {

@@ -89,6 +89,7 @@ impl Receiver {
                 peer: syn.src,
                 timestamps: tcp.timestamps,
                 sack: tcp.sack,
+                mtu: 0,
                 window: tcp.receive_window.0,
             },
             state: State::Listen,
@@ -177,6 +178,7 @@ impl Receiver {
     }
 
     fn send_syn_ack(&mut self, ctx: &mut EndpointCtx<'_>) {
+        self.ends.mtu = ctx.links.iter().map(|l| l.mtu).max().unwrap_or_default();
         let grant = ecn::grant(self.ecn, self.syn, self.retries);
         let mut p = self.ends.syn(Flags::SYN.with(Flags::ACK).with(grant), ctx.now, self.ts_recent);
         self.reflect(&mut p);

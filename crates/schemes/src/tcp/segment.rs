@@ -15,6 +15,8 @@ pub(super) struct Ends {
     pub timestamps: bool,
     /// Whether SYNs permit SACK.
     pub sack: bool,
+    /// The largest packet that is to come, headers included.
+    pub mtu: u32,
     /// The window that packets advertise.
     pub window: u64,
 }
@@ -38,6 +40,8 @@ impl Ends {
         let mut p = self.packet(0, now, echo);
         p.flags = flags;
         p.options = p.options.with(Options::MSS).with(Options::WINDOW_SCALE);
+        // RFC 6691: without options, IP's or TCP's.
+        p.mss = u16::try_from(self.mtu.saturating_sub(IP_HEADER + TCP_HEADER)).unwrap_or(u16::MAX);
         if self.sack {
             p.options = p.options.with(Options::SACK_PERMITTED);
         }
@@ -70,7 +74,7 @@ pub(crate) fn reset(packet: &Packet) -> Option<Packet> {
     }
     let mut reset = Packet::new(packet.flow, packet.dst, packet.src, IP_HEADER + TCP_HEADER);
     // Between the same two addresses of multihomed hosts (MPTCP): the way back has their ports swapped.
-    reset.interfaces = packet.interfaces.reversed();
+    reset.set_interfaces(packet.interfaces.reversed());
     // The number that the sender expects next, if it has said so; else what it has sent is acknowledged.
     if packet.flags.has(Flags::ACK) {
         (reset.flags, reset.seq) = (Flags::RST, packet.ack);

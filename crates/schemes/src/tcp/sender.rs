@@ -140,6 +140,7 @@ impl<C: CongestionController> Sender<C> {
                 peer: flow.dst,
                 timestamps: tcp.timestamps,
                 sack: tcp.sack,
+                mtu: flow.mtu,
                 window: tcp.receive_window.0,
             },
             control,

@@ -176,7 +176,7 @@ impl InrppPort {
         let says = notifies(&packet);
         let to = match &self.side {
             // Across plain routers a signature vouches for bare nonces, too.
-            Side::Plain(beyond) if says || has_nonces(&packet) => beyond.next(packet.dst, packet.flow),
+            Side::Plain(beyond) if says || has_nonces(&packet) => beyond.next(packet.dst, packet.key),
             _ if says => Some(self.peer),
             _ => return,
         };

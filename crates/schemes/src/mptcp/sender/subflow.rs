@@ -161,7 +161,7 @@ impl Subflow {
 
 /// Puts the option on a packet of a subflow; says which port it leaves through.
 fn stamp(packet: &mut Packet, tcp: &Sender<Coupled>, pair: Pair, hello: Hello, end: u64) -> Option<PortId> {
-    packet.interfaces = pair.interfaces();
+    packet.set_interfaces(pair.interfaces());
     if packet.flags.has(Flags::SYN) {
         hello.put_on(packet, false);
     } else if !packet.flags.has(Flags::RST) {

@@ -80,7 +80,7 @@ fn route(f: &mut dyn Forwarder, node: u32, packet: Packet) -> Way {
 /// A packet of ours.
 fn to(dst: u32, flow: u32, path: u8) -> Packet {
     let mut p = Packet::new(FlowId(flow), NodeId(6), NodeId(dst), 100);
-    p.interfaces = Pair::new(path >> 4, path & 0xf).interfaces();
+    p.set_interfaces(Pair::new(path >> 4, path & 0xf).interfaces());
     p.set_header(&Hello::Join);
     p
 }
