@@ -195,7 +195,7 @@ fn subflows() -> Vec<Vec<u8>> {
             1 => (0, Flags::SYN.with(Flags::ACK)),
             _ => (n & 1, Flags::ACK),
         };
-        (chunk[0], chunk[1], chunk[6], chunk[8], chunk[9]) = (to, 5, flags.0, 2, if n < 2 { 3 } else { to });
+        (chunk[0], chunk[1], chunk[6], chunk[8], chunk[9]) = (to, 5, flags.0 as u8, 2, if n < 2 { 3 } else { to });
         let at = u16::from(n.saturating_sub(2)) / 2 * 100;
         let (payload, seq, ack) = if n < 2 {
             (0, 0, 0)
