@@ -5,11 +5,13 @@ mod flows;
 mod names;
 mod queues;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
 use midpath_core::node::{Forwarding, Node};
 use midpath_core::packet::{FlowId, NodeId, PortId};
+use midpath_core::queue::Discipline;
 use midpath_core::rng::{Purpose, stream};
 use midpath_core::roles::{
     LinkInfo, Map, Network as NetworkScheme, NodeSpec, PortSpec, Routes as RoutesTrait, ShortestPath,
@@ -25,7 +27,7 @@ pub use names::Groups;
 use crate::engine::{NetLink, Network};
 use crate::scenario::Scenario;
 use faults::FaultPlan;
-use queues::Queues;
+use queues::{Keyed, Queues};
 
 /// The scheme that isn't one: the fluid bound on the same topology, routes and flows.
 pub const IDEAL: &str = "ideal";
@@ -117,12 +119,58 @@ impl Setup {
         let flows = flows::generate(&scenario, base, &topology, &routes, &schemes)?;
         let groups = Groups::of(&flows);
         schemes.bind(&names::RunNames { topology: &topology, groups: &groups })?;
-        Ok(Setup { scenario, topology, routes, flows, groups, schemes, queues, faults })
+        let setup = Setup { scenario, topology, routes, flows, groups, schemes, queues, faults };
+        setup.try_queues()?;
+        Ok(setup)
+    }
+
+    /// Whether the network's scheme takes the queues that the scenario asks for: one port of each is built.
+    fn try_queues(&self) -> Result<(), SpecError> {
+        let Some(network) = self.schemes.network() else { return Ok(()) };
+        let (rtt, mut tried) = (self.longest_rtt(), BTreeSet::new());
+        for n in 0..self.topology.nodes().len() {
+            for port in 0..self.topology.ports(n).len() {
+                if tried.insert(&self.queue_of(n, port).key) {
+                    let links = NetworkMap(&self.topology).links(NodeId(n as u32));
+                    self.around(n, &links, |around| self.port(port, rtt, Some(network.as_ref()), around))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn longest_rtt(&self) -> Time {
+        self.flows.iter().map(|f| f.rtt).max().unwrap_or(Time::ZERO)
+    }
+
+    /// Shows what there is around a node.
+    fn around<R>(&self, n: usize, links: &[LinkInfo], look: impl FnOnce(&NodeSpec<'_>) -> R) -> R {
+        let routes: Arc<dyn RoutesTrait> = self.routes.clone();
+        let (map, ecmp) = (NetworkMap(&self.topology), self.scenario.routing.ecmp);
+        look(&NodeSpec { node: NodeId(n as u32), links, map: &map, routes: &routes, ecmp })
+    }
+
+    /// A port as its scheme, or the scenario, wants it.
+    fn port(
+        &self,
+        port: usize,
+        rtt: Time,
+        network: Option<&dyn NetworkScheme>,
+        node: &NodeSpec<'_>,
+    ) -> Result<Discipline, SpecError> {
+        let n = node.node.0 as usize;
+        let spec = self.port_spec(n, port, rtt);
+        let Some(network) = network else { return Ok(spec.queue.build(spec.link.rate)) };
+        network.port(&spec, node).map_err(|mut e| {
+            let name = &self.scenario.scheme;
+            e.message += &format!("; `[schemes.{name}.queue]` gives `{name}` another queue than the other schemes");
+            e.under(&self.queue_of(n, port).key)
+        })
     }
 
     /// The network, ready for an engine.
     pub fn network(&self) -> Result<Network, SpecError> {
-        let rtt = self.flows.iter().map(|f| f.rtt).max().unwrap_or(Time::ZERO);
+        let rtt = self.longest_rtt();
         let table: Arc<FlowTable> = Arc::new(FlowTable::new(&self.flows, &self.groups, &self.schemes));
         let running = self.schemes.network();
         let node = |n| self.node(n, rtt, running.as_deref(), &table);
@@ -140,32 +188,27 @@ impl Setup {
         running: Option<&dyn NetworkScheme>,
         table: &Arc<FlowTable>,
     ) -> Result<Node, SpecError> {
-        let id = NodeId(n as u32);
-        let links = NetworkMap(&self.topology).links(id);
-        let routes: Arc<dyn RoutesTrait> = self.routes.clone();
-        let (map, ecmp) = (NetworkMap(&self.topology), self.scenario.routing.ecmp);
-        let around = NodeSpec { node: id, links: &links, map: &map, routes: &routes, ecmp };
-        let disciplines = (0..links.len())
-            .map(|port| {
-                let spec = self.port_spec(n, port, rtt);
-                let plain = || Ok(spec.queue.build(spec.link.rate));
-                let discipline = running.map_or_else(plain, |network| network.port(&spec, &around))?;
+        let links = NetworkMap(&self.topology).links(NodeId(n as u32));
+        let (disciplines, forwarder) = self.around(n, &links, |around| {
+            let discipline = |port| {
+                let discipline = self.port(port, rtt, running, around)?;
                 Ok(if self.faults.touches(n, port) { discipline.held() } else { discipline })
-            })
-            .collect::<Result<_, SpecError>>()?;
-        let forwarding = match running.and_then(|network| network.forwarder(&around)) {
+            };
+            let disciplines = (0..links.len()).map(discipline).collect::<Result<Vec<_>, SpecError>>()?;
+            Ok((disciplines, running.and_then(|network| network.forwarder(around))))
+        })?;
+        let forwarding = match forwarder {
             Some(forwarder) => Forwarding::Custom(forwarder),
             None => Forwarding::Shortest(ShortestPath::new(self.routes.clone(), self.scenario.routing.ecmp)),
         };
         let rng = stream(self.scenario.seed, Purpose::Node, n as u64);
-        Ok(Node::new(id, links.clone(), disciplines, forwarding, table.clone(), rng))
+        Ok(Node::new(NodeId(n as u32), links, disciplines, forwarding, table.clone(), rng))
     }
 
     fn port_spec(&self, n: usize, port: usize, rtt: Time) -> PortSpec {
         let at = self.topology.ports(n)[port];
-        let (link, peer) = (&self.topology.links()[at.link as usize], at.peer as usize);
+        let peer = at.peer as usize;
         let host = self.topology.is_host(n);
-        let queue = self.queues.of(link.queue.as_deref(), host);
         PortSpec {
             node: NodeId(n as u32),
             port: PortId(port as u16),
@@ -174,8 +217,14 @@ impl Setup {
             host,
             edge: self.topology.is_host(peer),
             rtt,
-            queue,
+            queue: self.queue_of(n, port).queue,
         }
+    }
+
+    /// The queue that the scenario asks for at a port.
+    fn queue_of(&self, n: usize, port: usize) -> &Keyed {
+        let link = &self.topology.links()[self.topology.ports(n)[port].link as usize];
+        self.queues.of(link.queue.as_deref(), self.topology.is_host(n))
     }
 
     /// Both directions of every link.

@@ -139,7 +139,7 @@ impl Network for Domain {
         if self.speakers.plain(node.map, spec.node) {
             return Ok(spec.queue.build(spec.link.rate));
         }
-        let port = InrppPort::new(self.config.clone(), spec, self.around(spec, node));
+        let port = InrppPort::new(self.config.clone(), spec, spec.queue.drop_tail()?, self.around(spec, node));
         Ok(Discipline::Held(Box::new(port)))
     }
     fn forwarder(&self, node: &NodeSpec<'_>) -> Option<Box<dyn Forwarder>> {

@@ -35,8 +35,8 @@ pub struct Params {
     #[serde(deserialize_with = "share")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub low: f64,
-    /// A port's buffer before its cache (§II-A.1). 50 ms of the link's rate, as in §IV-A.
-    pub buffer: Limit,
+    /// A port's buffer before its cache (§II-A.1). Unset: the limit of the scenario's queue, which is 50 ms of the link's rate unless said, as in §IV-A.
+    pub buffer: Option<Limit>,
     /// The cache's partition for all that isn't INRPP. 50 ms of the link's rate (§V-A).
     pub tcp_cache: Limit,
     /// Detours: 0 (off), 1 (1-hop, the paper's) or 2 (2-hop where there is no 1-hop detour; beyond the paper).
@@ -92,7 +92,7 @@ impl Default for Params {
             cache: Limit::Time(Time::from_secs(20)),
             high: None,
             low: 0.5,
-            buffer: Limit::Time(Time::from_ms(50)),
+            buffer: None,
             tcp_cache: Limit::Time(Time::from_ms(50)),
             detours: 1,
             no_detours_at: Vec::new(),

@@ -42,7 +42,7 @@ pub struct Config {
     cache: Limit,
     high: Option<Limit>,
     low: f64,
-    buffer: Limit,
+    buffer: Option<Limit>,
     tcp_cache: Limit,
     carry: bool,
     rewrites: bool,
@@ -98,7 +98,8 @@ struct Limits {
 }
 
 impl Limits {
-    fn new(config: &Config, rtt: Time, inflow: Rate, rate: Rate, mtu: u32) -> Limits {
+    /// Without a buffer of the scheme's own, that of the queue which the scenario asks for.
+    fn new(config: &Config, queue: Limit, rtt: Time, inflow: Rate, rate: Rate, mtu: u32) -> Limits {
         let of = |limit| bytes(limit, rate, mtu);
         let size = of(config.cache);
         let cache = match config.high {
@@ -108,7 +109,7 @@ impl Limits {
         // A buffer without room for a packet would never send one straight through.
         Limits {
             cache,
-            buffer: of(config.buffer).0.max(u64::from(mtu)),
+            buffer: of(config.buffer.unwrap_or(queue)).0.max(u64::from(mtu)),
             other: of(config.tcp_cache).0.max(u64::from(mtu)),
         }
     }
@@ -143,6 +144,7 @@ pub struct InrppPort {
     side: Side,
     /// Where plain TCP comes into the domain and leaves it.
     border: Option<Box<Border>>,
+    queue: Limit,
     rtt: Time,
     inflow: Rate,
     limits: Limits,
@@ -175,8 +177,8 @@ pub struct InrppPort {
 
 impl InrppPort {
     /// A port with its detours.
-    pub fn new(config: Arc<Config>, spec: &PortSpec, around: Around) -> InrppPort {
-        let limits = Limits::new(&config, spec.rtt, around.inflow, spec.link.rate, spec.link.mtu);
+    pub fn new(config: Arc<Config>, spec: &PortSpec, queue: Limit, around: Around) -> InrppPort {
+        let limits = Limits::new(&config, queue, spec.rtt, around.inflow, spec.link.rate, spec.link.mtu);
         let side = around.side;
         let carries = config.carry && !spec.host && !matches!(side, Side::Neighbour);
         InrppPort {
@@ -185,6 +187,7 @@ impl InrppPort {
             host: spec.host,
             side,
             border: carries.then(|| Box::new(Border::new(config.rewrites))),
+            queue,
             rtt: spec.rtt,
             inflow: around.inflow,
             limits,
@@ -337,7 +340,7 @@ impl InrppPort {
     }
 
     fn limits_again(&mut self, rate: Rate, mtu: u32) {
-        self.limits = Limits::new(&self.config, self.rtt, self.inflow, rate, mtu);
+        self.limits = Limits::new(&self.config, self.queue, self.rtt, self.inflow, rate, mtu);
     }
 }
 

@@ -73,7 +73,7 @@ pub fn small() -> Params {
     Params {
         cache: Limit::Bytes(15_000),
         high: Some(Limit::Bytes(9_000)),
-        buffer: Limit::Bytes(3_000),
+        buffer: Some(Limit::Bytes(3_000)),
         tcp_cache: Limit::Bytes(4_500),
         ..Params::default()
     }
