@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use common::{Bench, ByPeer, ME, MS, Nobody, PEERS, RATE, ample, cases, packet};
 use midpath_core::node::Flows;
-use midpath_core::packet::{Ecn, FlowId, Kind, NodeId, Packet, PacketId, Pool, PortId};
+use midpath_core::packet::{Ecn, FlowId, Kind, NodeId, Packet, Pkt, Pool, PortId};
 use midpath_core::queue::{CodelParams, Discipline, Limit, QueueSpec};
 use midpath_core::roles::{
     Accept, Backlog, Drop, Endpoint, EndpointCtx, FlowReport, ForwardCtx, Forwarder, Inbound, Port, PortCtx, Route,
@@ -29,7 +29,7 @@ fn to_me(flow: u32, kind: Kind, seq: u64) -> Packet {
 /// A FIFO that does one more thing, chosen by its kind.
 struct Special {
     kind: Trick,
-    queue: Vec<PacketId>,
+    queue: Vec<Pkt>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -57,23 +57,23 @@ impl Special {
 }
 
 impl Port for Special {
-    fn outbound(&mut self, id: PacketId, ctx: &mut PortCtx<'_>) {
-        let seq = ctx.pool[id].seq;
-        ctx.pool[id].queued = ctx.now;
+    fn outbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) {
+        let seq = ctx.pool[&pkt].seq;
+        ctx.pool[&pkt].queued = ctx.now;
         match self.kind {
-            Trick::Detour(sibling) if seq % 2 == 1 => return ctx.sibling(sibling, id),
+            Trick::Detour(sibling) if seq % 2 == 1 => return ctx.sibling(sibling, pkt),
             Trick::Release(sibling) => {
                 ctx.publish([seq, 0, 0, 0]);
                 ctx.kick(sibling);
-                return ctx.drop(id, Drop::Policy);
+                return ctx.drop(pkt, Drop::Policy);
             }
             Trick::Shape => ctx.wake_at(Time(seq)),
             _ => {}
         }
-        self.queue.push(id);
+        self.queue.push(pkt);
     }
-    fn poll_transmit(&mut self, ctx: &mut PortCtx<'_>) -> Option<PacketId> {
-        let first = *self.queue.first()?;
+    fn poll_transmit(&mut self, ctx: &mut PortCtx<'_>) -> Option<Pkt> {
+        let first = self.queue.first()?;
         match self.kind {
             Trick::Gate(sibling) if ctx.published(sibling)[0] < ctx.pool[first].seq => return None,
             Trick::Shape => return None,
@@ -81,17 +81,17 @@ impl Port for Special {
         }
         Some(self.queue.remove(0))
     }
-    fn inbound(&mut self, id: PacketId, ctx: &mut PortCtx<'_>) -> Inbound {
+    fn inbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) -> Inbound {
         match self.kind {
-            Trick::Notify if ctx.pool[id].kind == Kind::Control => Inbound::Consume,
+            Trick::Notify if ctx.pool[&pkt].kind == Kind::Control => Inbound::Consume(pkt),
             Trick::Notify => {
-                let mut note = Packet::new(ctx.pool[id].flow, ctx.node, ctx.link().peer, 64);
-                (note.kind, note.seq) = (Kind::Control, ctx.pool[id].seq);
+                let mut note = Packet::new(ctx.pool[&pkt].flow, ctx.node, ctx.link().peer, 64);
+                (note.kind, note.seq) = (Kind::Control, ctx.pool[&pkt].seq);
                 ctx.emit(ctx.me, note);
-                Inbound::Forward
+                Inbound::Forward(pkt)
             }
-            Trick::Police => Inbound::Drop(Drop::Policy),
-            _ => Inbound::Forward,
+            Trick::Police => Inbound::Drop(pkt, Drop::Policy),
+            _ => Inbound::Forward(pkt),
         }
     }
     fn on_timer(&mut self, ctx: &mut PortCtx<'_>) {
@@ -101,13 +101,13 @@ impl Port for Special {
             ctx.emit(ctx.me, note);
         }
         ctx.publish([ctx.now.0, 0, 0, 0]);
-        self.queue.drain(..).for_each(|id| ctx.sibling(PortId(2), id));
+        self.queue.drain(..).for_each(|pkt| ctx.sibling(PortId(2), pkt));
     }
     fn backlog(&self) -> Backlog {
         Backlog { packets: self.queue.len() as u64, bytes: self.queue.len() as u64 * 1500 }
     }
     fn reset(&mut self, ctx: &mut PortCtx<'_>) {
-        self.queue.drain(..).for_each(|id| ctx.drop(id, Drop::Fault));
+        self.queue.drain(..).for_each(|pkt| ctx.drop(pkt, Drop::Fault));
         if self.kind == Trick::Chime {
             ctx.wake_at(ctx.now + TICK);
         }
@@ -218,7 +218,7 @@ const TICK: Time = Time::from_ms(10);
 #[test]
 fn a_port_that_is_down_gets_the_timer_it_asked_for() {
     let mut b = bench(vec![ample(), Special::held(Trick::Shape), ample()]);
-    b.node.set_up(PortId(1), false, Time::ZERO, &mut b.pool, &mut b.log);
+    b.set_up(PortId(1), false, Time::ZERO);
     b.arrive(MS, PortId(0), datagram(MS.0 * 4));
     b.run_out();
     assert_eq!(b.log.sent.iter().map(|s| (s.port, s.start)).collect::<Vec<_>>(), [(PortId(2), MS * 4)]);
@@ -263,16 +263,16 @@ fn a_restart_drops_what_is_held_and_counts_it() {
 fn a_link_that_is_down_keeps_what_waits_and_a_new_rate_counts_from_the_next_packet() {
     let mut b = Bench::of_queue(RATE, QueueSpec::DropTail { limit: Limit::Packets(10) }.build(RATE).held());
     (0..3).for_each(|seq| b.arrive(Time::ZERO, PortId(0), datagram(seq)));
-    b.node.set_up(PortId(1), false, MS, &mut b.pool, &mut b.log);
+    b.set_up(PortId(1), false, MS);
     b.run_until(MS * 50);
     assert_eq!((b.log.sent.len(), b.node.stored()), (1, 2));
     b.arrive(MS * 50, PortId(0), datagram(3));
     assert_eq!(b.log.sent.len(), 1);
-    b.node.set_up(PortId(1), true, MS * 60, &mut b.pool, &mut b.log);
+    b.set_up(PortId(1), true, MS * 60);
     b.log.now = MS * 60;
     // Ten times as fast from now on: the packet that has started keeps its 1.2 ms.
     let faster = midpath_core::units::Rate::from_mbps(100);
-    b.node.set_rate(PortId(1), faster, MS * 60, &mut b.pool, &mut b.log);
+    b.set_rate(PortId(1), faster, MS * 60);
     b.run_out();
     let times: Vec<_> = b.log.sent[1..].iter().map(|s| (s.start, s.end - s.start)).collect();
     let us = Time::from_us;
@@ -284,20 +284,19 @@ fn a_link_that_is_down_keeps_what_waits_and_a_new_rate_counts_from_the_next_pack
 /// Copies what is for node 99, to ports 1 and 2 and the endpoint here; answers what is for node 98 with a packet back.
 struct Multicast;
 impl Forwarder for Multicast {
-    fn route(&mut self, id: PacketId, from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route {
-        match ctx.pool[id].dst {
-            NodeId(99) => Route::Copies { ports: vec![PortId(1), PortId(2)], local: true },
-            NodeId(97) => Route::Copies { ports: vec![PortId(1), PortId(2)], local: false },
+    fn route(&mut self, pkt: Pkt, from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route {
+        match ctx.pool[&pkt].dst {
+            NodeId(99) => Route::Copies { pkt, ports: vec![PortId(1), PortId(2)], local: true },
+            NodeId(97) => Route::Copies { pkt, ports: vec![PortId(1), PortId(2)], local: false },
             NodeId(98) => {
-                let mut nack = ctx.pool[id];
+                let mut nack = ctx.pool[&pkt];
                 (nack.kind, nack.dst, nack.size) = (Kind::Nack, nack.src, 64);
-                let nack = ctx.pool.insert(nack);
-                ctx.emit.push((from, nack));
-                Route::Consumed
+                ctx.emit(from, nack);
+                Route::Consumed(pkt)
             }
-            ME => Route::Local,
-            NodeId(n) if (PEERS..PEERS + 3).contains(&n) => Route::Port(PortId((n - PEERS) as u16)),
-            _ => Route::Unroutable,
+            ME => Route::Local(pkt),
+            NodeId(n) if (PEERS..PEERS + 3).contains(&n) => Route::Port(PortId((n - PEERS) as u16), pkt),
+            _ => Route::Unroutable(pkt),
         }
     }
 }
@@ -343,7 +342,7 @@ fn a_packet_takes_no_more_hops_than_it_has() {
     b.run_out();
     let left: Vec<_> = b.log.sent.iter().map(|s| (s.packet.seq, s.packet.hops)).collect();
     assert_eq!(left, [(2, 1), (1, 0)]);
-    assert_eq!((b.log.lost[0].packet.seq, b.log.lost[0].why), (0, Drop::Undeliverable));
+    assert_eq!((b.log.lost[0].packet.seq, b.log.lost[0].why), (0, Drop::Hops));
 }
 
 #[test]

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use midpath_core::node::{Driver, Flows, Forwarding, Node};
-use midpath_core::packet::{FlowId, NodeId, Packet, PacketId, Pool, PortId};
+use midpath_core::packet::{FlowId, NodeId, Packet, Pkt, Pool, PortId};
 use midpath_core::queue::{Limit, QueueSpec};
 use midpath_core::rng::{Purpose, stream};
-use midpath_core::roles::{Accept, Ecmp, Endpoint, FlowSpec, LinkInfo, Routes, ShortestPath, Transport};
+use midpath_core::roles::{Accept, Ecmp, Endpoint, FlowSpec, LinkInfo, Routes, ShortestPath, Transmitter, Transport};
 use midpath_core::units::{Bytes, Rate, Time};
 use midpath_schemes::Catalogue;
 use serde_json::json;
@@ -38,10 +38,17 @@ impl Routes for OnePort {
 
 /// One direction's packets in order of arrival: a link with constant delay keeps order.
 #[derive(Default)]
-struct Wire(VecDeque<(Time, PacketId)>);
+struct Wire(VecDeque<(Time, Pkt)>);
 impl Driver for Wire {
-    fn transmit(&mut self, _: PortId, id: PacketId, _: Time, end: Time, _: &mut Pool) {
-        self.0.push_back((end + DELAY, id));
+    const TIMETABLES: bool = true;
+    fn transmitter(&mut self, _: PortId, now: Time) -> Transmitter {
+        Transmitter::Idle { since: now }
+    }
+    fn start(&mut self, _: PortId, _: Pkt, _: Time, _: &mut Pool) {
+        unreachable!("the ports have timetables")
+    }
+    fn book(&mut self, _: PortId, pkt: Pkt, _: Time, end: Time, _: &mut Pool) {
+        self.0.push_back((end + DELAY, pkt));
     }
 }
 
@@ -84,8 +91,8 @@ fn run(scheme: &str, params: &serde_json::Value) -> u64 {
             return clock(wall) - started;
         }
         if arrivals[i] == now {
-            let (_, id) = wires[1 - i].0.pop_front().expect("it is the first");
-            nodes[i].on_packet(now, PortId(0), id, &mut pool, &mut wires[i]);
+            let (_, pkt) = wires[1 - i].0.pop_front().expect("it is the first");
+            nodes[i].on_packet(now, PortId(0), pkt, &mut pool, &mut wires[i]);
         } else {
             nodes[i].on_wake(now, &mut pool, &mut wires[i]);
         }

@@ -239,6 +239,7 @@ impl Setup {
                 all.push(NetLink {
                     from: end(from),
                     to: end(to),
+                    rate: link.rate_from(from),
                     delay: link.delay,
                     corruption: link.corruption,
                     downs: self.faults.downs(i),

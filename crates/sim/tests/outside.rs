@@ -5,7 +5,7 @@ mod common;
 use std::path::Path;
 use std::sync::Arc;
 
-use midpath_core::packet::{Kind, Packet, PacketId};
+use midpath_core::packet::{Kind, Packet, Pkt};
 use midpath_core::queue::{Codel, CodelParams, Discipline, Limit};
 use midpath_core::roles::{Backlog, Inbound, Network, NodeSpec, Parts, Port, PortCtx, PortSpec};
 use midpath_core::spec::SpecError;
@@ -25,20 +25,20 @@ impl Network for Chatty {
 struct Talker(Codel);
 
 impl Port for Talker {
-    fn outbound(&mut self, id: PacketId, ctx: &mut PortCtx<'_>) {
-        self.0.outbound(id, ctx);
+    fn outbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) {
+        self.0.outbound(pkt, ctx);
     }
-    fn poll_transmit(&mut self, ctx: &mut PortCtx<'_>) -> Option<PacketId> {
+    fn poll_transmit(&mut self, ctx: &mut PortCtx<'_>) -> Option<Pkt> {
         self.0.poll_transmit(ctx)
     }
-    fn inbound(&mut self, id: PacketId, ctx: &mut PortCtx<'_>) -> Inbound {
-        if ctx.pool[id].kind == Kind::Control {
-            return Inbound::Consume;
+    fn inbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) -> Inbound {
+        if ctx.pool[&pkt].kind == Kind::Control {
+            return Inbound::Consume(pkt);
         }
-        let mut note = Packet::new(ctx.pool[id].flow, ctx.node, ctx.link().peer, 64);
+        let mut note = Packet::new(ctx.pool[&pkt].flow, ctx.node, ctx.link().peer, 64);
         note.kind = Kind::Control;
         ctx.emit(ctx.me, note);
-        Inbound::Forward
+        Inbound::Forward(pkt)
     }
     fn backlog(&self) -> Backlog {
         self.0.backlog()

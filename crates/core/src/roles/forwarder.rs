@@ -1,42 +1,45 @@
+use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::packet::{NodeId, Packet, PacketId, Pool, PortId};
+use crate::packet::{NodeId, Packet, Pkt, Pool, PortId};
 use crate::rng::{Stream, below, mix};
 use crate::roles::Board;
 use crate::units::Time;
 
 /// Where a packet goes from here.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub enum Route {
     /// Out of one port.
-    Port(PortId),
+    Port(PortId, Pkt),
     /// To the endpoint of its flow on this node.
-    Local,
+    Local(Pkt),
     /// A copy out of each of these ports, and one to the local endpoint if asked (multicast).
     Copies {
+        /// The packet.
+        pkt: Pkt,
         /// The ports.
         ports: Vec<PortId>,
         /// Whether the local endpoint gets one too.
         local: bool,
     },
     /// It is used up (a PIT hit, an ACK merged into another): the node frees it.
-    Consumed,
+    Consumed(Pkt),
     /// The forwarder keeps it, counts it in [`Forwarder::kept`], and emits it later.
     Kept,
     /// There is no way: the packet is dropped and counted.
-    Unroutable,
+    Unroutable(Pkt),
 }
 
 /// Decides which ports a packet leaves through.
 pub trait Forwarder: Send {
     /// Called when a packet came in through `from`, or from an endpoint of this node (`None`).
-    fn route(&mut self, id: PacketId, from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route;
+    fn route(&mut self, pkt: Pkt, from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route;
     /// How many packets it keeps.
     fn kept(&self) -> u64 {
         0
     }
     /// Called when the node restarts: forget everything learned. The packets kept are handed back, to be dropped.
-    fn reset(&mut self, _kept: &mut Vec<PacketId>) {}
+    fn reset(&mut self, _kept: &mut Vec<Pkt>) {}
 }
 
 /// What a forwarder may reach during a call.
@@ -51,8 +54,32 @@ pub struct ForwardCtx<'a> {
     pub rng: &'a mut Stream,
     /// What the node's ports have published.
     pub board: &'a Board,
-    /// Packets the forwarder makes itself (Nacks, aggregated ACKs) and the port each leaves through.
-    pub emit: &'a mut Vec<(Option<PortId>, PacketId)>,
+    pub(crate) out: &'a mut VecDeque<(Option<PortId>, Pkt)>,
+}
+
+impl<'a> ForwardCtx<'a> {
+    /// A context for one call; what the forwarder sends is appended to `out`, with the port that it leaves through.
+    pub fn new(
+        (now, node): (Time, NodeId),
+        pool: &'a mut Pool,
+        rng: &'a mut Stream,
+        board: &'a Board,
+        out: &'a mut VecDeque<(Option<PortId>, Pkt)>,
+    ) -> ForwardCtx<'a> {
+        ForwardCtx { now, node, pool, rng, board, out }
+    }
+}
+
+impl ForwardCtx<'_> {
+    /// Sends a packet of the forwarder's own (a Nack, an aggregated ACK) out of a port, or along the route to its destination.
+    pub fn emit(&mut self, port: Option<PortId>, packet: Packet) {
+        let pkt = self.pool.insert(packet);
+        self.out.push_back((port, pkt));
+    }
+    /// Sends a packet that was kept.
+    pub fn release(&mut self, port: Option<PortId>, pkt: Pkt) {
+        self.out.push_back((port, pkt));
+    }
 }
 
 /// Shortest-path next hops, computed outside.
@@ -134,11 +161,14 @@ impl ShortestPath {
 }
 
 impl Forwarder for ShortestPath {
-    fn route(&mut self, id: PacketId, _from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route {
-        let packet = &ctx.pool[id];
+    fn route(&mut self, pkt: Pkt, _from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route {
+        let packet = &ctx.pool[&pkt];
         if packet.dst == ctx.node {
-            return Route::Local;
+            return Route::Local(pkt);
         }
-        self.next(packet, ctx.node, ctx.rng).map_or(Route::Unroutable, Route::Port)
+        match self.next(packet, ctx.node, ctx.rng) {
+            Some(port) => Route::Port(port, pkt),
+            None => Route::Unroutable(pkt),
+        }
     }
 }

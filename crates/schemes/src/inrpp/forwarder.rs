@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use midpath_core::packet::{NodeId, Packet, PacketId, PortId};
+use midpath_core::packet::{NodeId, Packet, Pkt, PortId};
 use midpath_core::roles::{Ecmp, ForwardCtx, Forwarder, NodeSpec, Route, Routes, ShortestPath};
 
 use super::back::WayBack;
@@ -57,25 +57,25 @@ impl Detouring {
 }
 
 impl Forwarder for Detouring {
-    fn route(&mut self, id: PacketId, from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route {
+    fn route(&mut self, pkt: Pkt, from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route {
         let node = ctx.node;
-        let packet = &mut ctx.pool[id];
+        let packet = &mut ctx.pool[&pkt];
         if packet.dst == node {
-            return Route::Local;
+            return Route::Local(pkt);
         }
         if packet.via != u32::MAX {
             let via = NodeId(packet.via);
             if via != node
                 && let Some(port) = self.towards(via, from)
             {
-                return Route::Port(port);
+                return Route::Port(port, pkt);
             }
             // The original next hop, or a router that doesn't know it: from here on the packet goes by its destination.
             packet.via = u32::MAX;
         }
-        match self.back(&ctx.pool[id], node) {
-            Some(port) => Route::Port(port),
-            None => self.base.route(id, from, ctx),
+        match self.back(&ctx.pool[&pkt], node) {
+            Some(port) => Route::Port(port, pkt),
+            None => self.base.route(pkt, from, ctx),
         }
     }
 }

@@ -12,7 +12,7 @@ mod detours;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use midpath_core::packet::{Kind, NodeId, Packet, PacketId, PortId};
+use midpath_core::packet::{Kind, NodeId, Packet, Pkt, PortId};
 use midpath_core::queue::Limit;
 use midpath_core::roles::{Backlog, Drop, Inbound, Port, PortCtx, PortSpec};
 use midpath_core::units::{Bytes, Rate, Time};
@@ -118,7 +118,7 @@ impl Limits {
 /// A first-in first-out queue that knows its bytes.
 #[derive(Debug, Default)]
 struct Fifo {
-    queue: VecDeque<PacketId>,
+    queue: VecDeque<Pkt>,
     bytes: u64,
     /// Bytes that aren't INRPP's.
     other: u64,
@@ -285,37 +285,37 @@ impl InrppPort {
         self.buffer.other + stored.other + size <= self.limits.other
     }
 
-    fn buffer_in(&mut self, id: PacketId, packet: &Packet) {
+    fn buffer_in(&mut self, pkt: Pkt, packet: &Packet) {
         self.buffer.bytes += u64::from(packet.size);
         self.buffer.other += if is_inrpp(packet) { 0 } else { u64::from(packet.size) };
-        self.buffer.queue.push_back(id);
+        self.buffer.queue.push_back(pkt);
     }
 
-    fn buffer_out(&mut self, ctx: &PortCtx<'_>) -> Option<PacketId> {
-        let id = self.buffer.queue.pop_front()?;
-        let packet = &ctx.pool[id];
+    fn buffer_out(&mut self, ctx: &PortCtx<'_>) -> Option<Pkt> {
+        let pkt = self.buffer.queue.pop_front()?;
+        let packet = &ctx.pool[&pkt];
         self.buffer.bytes -= u64::from(packet.size);
         self.buffer.other -= if is_inrpp(packet) { 0 } else { u64::from(packet.size) };
-        Some(id)
+        Some(pkt)
     }
 
-    fn urgent_in(&mut self, id: PacketId, ctx: &mut PortCtx<'_>) {
+    fn urgent_in(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) {
         if self.urgent.queue.len() >= MAX_URGENT {
-            return ctx.drop(id, Drop::Queue);
+            return ctx.drop(pkt, Drop::Queue);
         }
-        self.urgent.bytes += u64::from(ctx.pool[id].size);
-        self.urgent.queue.push_back(id);
+        self.urgent.bytes += u64::from(ctx.pool[&pkt].size);
+        self.urgent.queue.push_back(pkt);
     }
 
-    fn urgent_out(&mut self, ctx: &PortCtx<'_>) -> Option<PacketId> {
-        let id = self.urgent.queue.pop_front()?;
-        self.urgent.bytes -= u64::from(ctx.pool[id].size);
-        Some(id)
+    fn urgent_out(&mut self, ctx: &PortCtx<'_>) -> Option<Pkt> {
+        let pkt = self.urgent.queue.pop_front()?;
+        self.urgent.bytes -= u64::from(ctx.pool[&pkt].size);
+        Some(pkt)
     }
 
     /// A packet leaves: it is counted, and what it says to the neighbour is signed.
-    fn seal(&mut self, id: PacketId, ctx: &mut PortCtx<'_>) {
-        let packet = &mut ctx.pool[id];
+    fn seal(&mut self, pkt: &Pkt, ctx: &mut PortCtx<'_>) {
+        let packet = &mut ctx.pool[pkt];
         if let Some(border) = &mut self.border
             && is_carried(packet)
             && self.side.ends(packet)
@@ -327,15 +327,15 @@ impl InrppPort {
         let size = if packet.via == u32::MAX || packet.via == self.me.0.0 { 0 } else { packet.size };
         self.detoured.sent(size, ctx.now, &self.config.gains);
         if packet.kind == Kind::Control {
-            return self.sign_control(id, ctx);
+            return self.sign_control(pkt, ctx);
         }
         if self.machine.state() == State::Backpressure && packet.payload > 0 && is_inrpp(packet) {
             self.watch.sent((packet.flow, packet.src), ctx.now, self.patience);
         }
         if is_ack(packet) {
-            self.sign_note(id, ctx);
+            self.sign_note(pkt, ctx);
         } else if self.config.notify == Notify::Data && is_inrpp(packet) && packet.payload > 0 {
-            self.tag_data(id, ctx);
+            self.tag_data(pkt, ctx);
         }
     }
 
@@ -345,10 +345,10 @@ impl InrppPort {
 }
 
 impl Port for InrppPort {
-    fn outbound(&mut self, id: PacketId, ctx: &mut PortCtx<'_>) {
-        let packet = ctx.pool[id];
+    fn outbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) {
+        let packet = ctx.pool[&pkt];
         if packet.kind == Kind::Control {
-            return self.urgent_in(id, ctx);
+            return self.urgent_in(pkt, ctx);
         }
         let key = (packet.flow, packet.src);
         self.gate_by_nonce(key, &packet, ctx.now);
@@ -357,12 +357,12 @@ impl Port for InrppPort {
         }
         let before = self.machine.state();
         if self.cuts_through(key, &packet) && (is_inrpp(&packet) || self.has_room(&packet)) {
-            self.buffer_in(id, &packet);
+            self.buffer_in(pkt, &packet);
         } else if self.has_room(&packet) {
-            self.cache.push(key, id, &packet);
+            self.cache.push(key, pkt, &packet);
         } else {
             self.counts.refused += u64::from(is_inrpp(&packet));
-            return ctx.drop(id, Drop::Queue);
+            return ctx.drop(pkt, Drop::Queue);
         }
         self.look(ctx.now);
         if before != self.machine.state() || self.wants_detours() {
@@ -370,30 +370,30 @@ impl Port for InrppPort {
         }
     }
 
-    fn poll_transmit(&mut self, ctx: &mut PortCtx<'_>) -> Option<PacketId> {
+    fn poll_transmit(&mut self, ctx: &mut PortCtx<'_>) -> Option<Pkt> {
         self.read_letters(ctx);
-        let id = match self.urgent_out(ctx) {
-            Some(id) => Some(id),
+        let pkt = match self.urgent_out(ctx) {
+            Some(pkt) => Some(pkt),
             None => self.buffer_out(ctx).or_else(|| self.cache.pop(ctx.pool)),
         };
-        if let Some(id) = id {
-            self.seal(id, ctx);
+        if let Some(pkt) = &pkt {
+            self.seal(pkt, ctx);
         }
         self.settle(ctx);
-        id
+        pkt
     }
 
-    fn inbound(&mut self, id: PacketId, ctx: &mut PortCtx<'_>) -> Inbound {
-        if ctx.pool[id].kind == Kind::Control {
-            return self.on_control(id, ctx);
+    fn inbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) -> Inbound {
+        if ctx.pool[&pkt].kind == Kind::Control {
+            return self.on_control(pkt, ctx);
         }
         if let Some(border) = &mut self.border {
-            border.enter(&mut ctx.pool[id]);
+            border.enter(&mut ctx.pool[&pkt]);
         }
-        if is_ack(&ctx.pool[id]) {
-            self.on_ack(id, ctx);
+        if is_ack(&ctx.pool[&pkt]) {
+            self.on_ack(&pkt, ctx);
         }
-        Inbound::Forward
+        Inbound::Forward(pkt)
     }
 
     fn on_timer(&mut self, ctx: &mut PortCtx<'_>) {
@@ -424,8 +424,8 @@ impl Port for InrppPort {
 
     fn reset(&mut self, ctx: &mut PortCtx<'_>) {
         let waiting = std::mem::take(&mut self.urgent).queue.into_iter().chain(std::mem::take(&mut self.buffer).queue);
-        waiting.for_each(|id| ctx.drop(id, Drop::Fault));
-        self.cache.clear(|id| ctx.drop(id, Drop::Fault));
+        waiting.for_each(|pkt| ctx.drop(pkt, Drop::Fault));
+        self.cache.clear(|pkt| ctx.drop(pkt, Drop::Fault));
         self.machine = Machine::default();
         // A new alias, so that what neighbours stored under the old one runs out.
         self.nonce = Nonce(self.config.keys.alias(self.me.0, self.me.1.0, ctx.now.0));

@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use midpath_core::packet::{FlowId, HOP_LIMIT, Header, NodeId, Packet, PacketId, PortId};
+use midpath_core::packet::{FlowId, HOP_LIMIT, Header, NodeId, Packet, Pkt, PortId};
 use midpath_core::roles::{Ecmp, ForwardCtx, Forwarder, LinkInfo, Map, NodeSpec, Route, Routes, ShortestPath};
 
 use super::address::{MAX_ADDRESSES, Pair};
@@ -141,10 +141,11 @@ impl ByAddress {
     }
 
     /// The port towards the packet's address; `None` leaves the packet to the shortest path to its host.
-    fn towards(&self, id: PacketId, ctx: &mut ForwardCtx<'_>) -> Option<PortId> {
-        let (dst, key) = (ctx.pool[id].dst, key(&ctx.pool[id]));
+    fn towards(&self, pkt: &Pkt, ctx: &mut ForwardCtx<'_>) -> Option<PortId> {
+        let packet = &ctx.pool[pkt];
+        let (dst, key) = (packet.dst, key(packet));
         // A host with one address, or none of this number: any way to it will do.
-        let address = Pair(ctx.pool[id].path).destination();
+        let address = Pair(packet.path).destination();
         let (router, port) = self.attached.find(dst, address).unwrap_or((dst, PortId(u16::MAX)));
         if router == ctx.node {
             return (port.0 < self.ports).then_some(port);
@@ -161,15 +162,15 @@ fn key(packet: &Packet) -> u32 {
 }
 
 impl Forwarder for ByAddress {
-    fn route(&mut self, id: PacketId, from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route {
-        let packet = &ctx.pool[id];
+    fn route(&mut self, pkt: Pkt, from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route {
+        let packet = &ctx.pool[&pkt];
         if packet.dst == ctx.node {
-            return Route::Local;
+            return Route::Local(pkt);
         }
         let ours = packet.path != 0 || packet.ext_tag == Dss::TAG;
-        match ours.then(|| self.towards(id, ctx)).flatten() {
-            Some(port) => Route::Port(port),
-            None => self.base.route(id, from, ctx),
+        match ours.then(|| self.towards(&pkt, ctx)).flatten() {
+            Some(port) => Route::Port(port, pkt),
+            None => self.base.route(pkt, from, ctx),
         }
     }
 }

@@ -197,7 +197,7 @@ impl Admission for RcpPort {
             }
         }
         let admitted = self.bound.admits(ctx.backlog, packet.size);
-        self.waiting = ctx.backlog.bytes as f64 + if admitted && ctx.start > ctx.now { size } else { 0.0 };
+        self.waiting = ctx.backlog.bytes as f64 + if admitted && ctx.busy { size } else { 0.0 };
         self.seen = ctx.now;
         if admitted { Verdict::Accept } else { Verdict::Drop(Drop::Queue) }
     }

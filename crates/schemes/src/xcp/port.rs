@@ -193,7 +193,7 @@ impl Admission for XcpPort {
         self.input += size;
         let admitted = self.bound.admits(ctx.backlog, packet.size);
         let before = ctx.backlog.bytes as f64;
-        self.queue.arrival(ctx.now, before, before + if admitted && ctx.start > ctx.now { size } else { 0.0 });
+        self.queue.arrival(ctx.now, before, before + if admitted && ctx.busy { size } else { 0.0 });
         if let Some(mut header) = packet.header::<XcpHeader>()
             && header.rtt > 0.0
         {

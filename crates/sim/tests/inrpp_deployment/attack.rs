@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
 
-use midpath_core::packet::{NodeId, Packet, PacketId, PortId};
+use midpath_core::packet::{NodeId, Packet, Pkt, PortId};
 use midpath_core::queue::Discipline;
 use midpath_core::roles::{
     ForwardCtx, Forwarder, Names, Network, NodeSpec, PortSpec, Route, Scheme, ShortestPath, Transport,
@@ -128,19 +128,18 @@ struct Tap {
 }
 
 impl Forwarder for Tap {
-    fn route(&mut self, id: PacketId, from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route {
-        let packet = ctx.pool[id];
+    fn route(&mut self, pkt: Pkt, from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route {
+        let packet = ctx.pool[&pkt];
         // What this forwarder sends itself, it is asked about again: that has come from nowhere.
         if from.is_some() && is_ack(&packet) && notifies(&packet) {
             self.heard.push_back(packet);
             if self.heard.len() > 20
                 && let Some(old) = self.heard.pop_front()
             {
-                let copy = ctx.pool.insert(old);
-                ctx.emit.push((None, copy));
+                ctx.emit(None, old);
             }
         }
-        self.inner.route(id, from, ctx)
+        self.inner.route(pkt, from, ctx)
     }
 }
 

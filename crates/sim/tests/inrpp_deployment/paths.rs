@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use midpath_core::packet::{NodeId, Packet, PacketId, PortId};
+use midpath_core::packet::{NodeId, Packet, Pkt, PortId};
 use midpath_core::queue::Discipline;
 use midpath_core::roles::{ForwardCtx, Forwarder, Names, Network, NodeSpec, PortSpec, Route, Scheme, Transport};
 use midpath_core::spec::SpecError;
@@ -39,9 +39,10 @@ struct Notebook {
 }
 
 impl Forwarder for Notebook {
-    fn route(&mut self, id: PacketId, from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route {
-        let route = self.inner.route(id, from, ctx);
-        let packet = &ctx.pool[id];
+    fn route(&mut self, pkt: Pkt, from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route {
+        let route = self.inner.route(pkt, from, ctx);
+        let (Route::Port(_, pkt) | Route::Local(pkt) | Route::Unroutable(pkt)) = &route else { return route };
+        let packet = &ctx.pool[pkt];
         // The tag is off when the packet is back on its way.
         let visit = (ctx.node, packet.dst, packet.via != u32::MAX);
         self.visits.lock().expect("one thread").entry(name(packet)).or_default().push(visit);

@@ -214,7 +214,7 @@ fn drive(rule: &mut dyn Admission, bytes: &[u8]) {
         // Up to 255 steps of 1 µs to a third of a second.
         now += Time(u64::from(chunk[1]) << (20 + chunk[0] % 12));
         let backlog = Backlog { packets: u64::from(chunk[6]), bytes: 1000 * u64::from(chunk[6]) };
-        let mut ctx = AdmitCtx { now, start: now, idle_since: None, backlog, rate: Rate::from_mbps(8), rng: &mut rng };
+        let mut ctx = AdmitCtx { now, busy: false, idle_since: None, backlog, rate: Rate::from_mbps(8), rng: &mut rng };
         match chunk[0] >> 6 {
             0 => drop(rule.inbound(&mut packet, now)),
             1 if chunk[0] % 64 == 63 => rule.reset(),

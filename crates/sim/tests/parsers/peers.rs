@@ -3,10 +3,10 @@
 use std::sync::{Arc, OnceLock};
 
 use midpath_core::node::{Driver, Flows, Forwarding, Node};
-use midpath_core::packet::{EXT_LEN, Flags, FlowId, NodeId, Packet, PacketId, Pool, PortId};
+use midpath_core::packet::{EXT_LEN, Flags, FlowId, NodeId, Packet, Pkt, Pool, PortId};
 use midpath_core::queue::{Limit, QueueSpec};
 use midpath_core::rng::{Purpose, stream};
-use midpath_core::roles::{Accept, Ecmp, Endpoint, FlowSpec, LinkInfo, Routes, ShortestPath, Transport};
+use midpath_core::roles::{Accept, Ecmp, Endpoint, FlowSpec, LinkInfo, Routes, ShortestPath, Transmitter, Transport};
 use midpath_core::units::{Bytes, Rate, Time};
 use midpath_schemes::Catalogue;
 
@@ -37,9 +37,16 @@ impl Routes for First {
 #[derive(Default)]
 struct Sink(u64);
 impl Driver for Sink {
-    fn transmit(&mut self, _: PortId, id: PacketId, _: Time, _: Time, pool: &mut Pool) {
+    const TIMETABLES: bool = true;
+    fn transmitter(&mut self, _: PortId, now: Time) -> Transmitter {
+        Transmitter::Idle { since: now }
+    }
+    fn start(&mut self, _: PortId, pkt: Pkt, _: Time, pool: &mut Pool) {
         self.0 += 1;
-        pool.free(id);
+        pool.free(pkt);
+    }
+    fn book(&mut self, port: PortId, pkt: Pkt, start: Time, _: Time, pool: &mut Pool) {
+        self.start(port, pkt, start, pool);
     }
 }
 
@@ -79,8 +86,8 @@ pub fn mptcp(bytes: &[u8]) {
                 heard += 1;
             }
         }
-        let id = pool.insert(packet(&chunk, to));
-        nodes[to].on_packet(now, PortId(u16::from(chunk[3] & 1)), id, &mut pool, &mut sink);
+        let pkt = pool.insert(packet(&chunk, to));
+        nodes[to].on_packet(now, PortId(u16::from(chunk[3] & 1)), pkt, &mut pool, &mut sink);
         heard += 1;
         look(&nodes);
     }

@@ -1,6 +1,6 @@
 //! Algorithm 1: what an ACK that comes in through the interface of its data changes, and what it is told.
 
-use midpath_core::packet::{Flags, PacketId};
+use midpath_core::packet::{Flags, Pkt};
 use midpath_core::roles::PortCtx;
 
 use super::InrppPort;
@@ -19,12 +19,12 @@ fn shrink(t: &Thresholds, stored: u64) -> u64 {
 
 impl InrppPort {
     /// ACK-Processing(interface, ACK).
-    pub(super) fn on_ack(&mut self, id: PacketId, ctx: &mut PortCtx<'_>) {
+    pub(super) fn on_ack(&mut self, pkt: &Pkt, ctx: &mut PortCtx<'_>) {
         // Lines 2–13.
         self.look(ctx.now);
-        self.screen(id, ctx);
-        self.say_stored(id, ctx);
-        let packet = ctx.pool[id];
+        self.screen(pkt, ctx);
+        self.say_stored(pkt, ctx);
+        let packet = ctx.pool[pkt];
         self.watch.heard((packet.flow, packet.dst));
         // The handshake is no ACK of data: "new flows enter the system in open-loop mode" (§II-B), unless flows are steered.
         let own = self.own_note(ctx.now).filter(|_| self.config.steer || !packet.flags.has(Flags::SYN));
@@ -48,7 +48,7 @@ impl InrppPort {
             self.revive_at = self.revive_at.min(ctx.now.saturating_add(self.config.expiry));
         }
         (option.number, option.mac) = (0, 0); // signed anew when it leaves
-        let packet = &mut ctx.pool[id];
+        let packet = &mut ctx.pool[pkt];
         let size = packet.size + if option.notifies() { NOTE } else { 0 };
         packet.size = size.saturating_sub(if had { NOTE } else { 0 });
         packet.set_header(&option);
@@ -57,11 +57,11 @@ impl InrppPort {
 
     /// §V-C: what comes from where not everybody is an INRPP router counts when one has signed it. Hosts have nothing to give: "the
     /// endpoints do not originate slow-down notifications". That holds for nonces, too: the sender would echo them in place of true ones.
-    fn screen(&mut self, id: PacketId, ctx: &mut PortCtx<'_>) {
+    fn screen(&mut self, pkt: &Pkt, ctx: &mut PortCtx<'_>) {
         if matches!(self.side, Side::Neighbour) || !self.config.keys.on() {
             return;
         }
-        let packet = ctx.pool[id];
+        let packet = ctx.pool[pkt];
         // Receivers echo what ports have put on data where that is the way.
         let echoes = self.config.notify == Notify::Acks && echoes(&packet);
         if !notifies(&packet) && !has_nonces(&packet) && !echoes {
@@ -92,15 +92,15 @@ impl InrppPort {
             (option.far_slow, option.far_cancel) = (None, None);
         }
         (option.number, option.mac) = (0, 0);
-        let packet = &mut ctx.pool[id];
+        let packet = &mut ctx.pool[pkt];
         let size = packet.size + if option.notifies() { NOTE } else { 0 };
         packet.size = size.saturating_sub(had);
         packet.set_header(&option);
     }
 
     /// Tells the border behind this router whether this interface stores: the last one that does is the ingress's.
-    fn say_stored(&self, id: PacketId, ctx: &mut PortCtx<'_>) {
-        let packet = &mut ctx.pool[id];
+    fn say_stored(&self, pkt: &Pkt, ctx: &mut PortCtx<'_>) {
+        let packet = &mut ctx.pool[pkt];
         if is_carried(packet)
             && let Some(option) = packet.header::<Option4>()
         {
@@ -185,8 +185,8 @@ impl InrppPort {
     }
 
     /// Signs the notification on an ACK that leaves through this port. A host has no key.
-    pub(super) fn sign_note(&mut self, id: PacketId, ctx: &mut PortCtx<'_>) {
-        let packet = ctx.pool[id];
+    pub(super) fn sign_note(&mut self, pkt: &Pkt, ctx: &mut PortCtx<'_>) {
+        let packet = ctx.pool[pkt];
         let says = notifies(&packet);
         let (to, bare) = match &self.side {
             Side::Plain(beyond) if says || has_nonces(&packet) => (beyond.next(packet.dst, packet.flow), !says),
@@ -198,24 +198,24 @@ impl InrppPort {
             && !self.host
         {
             self.line.sign(&self.config.keys, ctx.now, self.me.0, to, &packet, &mut option);
-            let packet = &mut ctx.pool[id];
+            let packet = &mut ctx.pool[pkt];
             packet.size += if bare && self.config.keys.on() { SIGNATURE } else { 0 };
             packet.set_header(&option);
         }
     }
 
     /// The variant for asymmetric paths (§II-A, note): nonce and cancellation go on the data.
-    pub(super) fn tag_data(&mut self, id: PacketId, ctx: &mut PortCtx<'_>) {
+    pub(super) fn tag_data(&mut self, pkt: &Pkt, ctx: &mut PortCtx<'_>) {
         if !self.config.backpressure {
             return;
         }
-        let (Some(note), Some(mut option)) = (self.machine.note(ctx.now), ctx.pool[id].header::<Option4>()) else {
+        let (Some(note), Some(mut option)) = (self.machine.note(ctx.now), ctx.pool[pkt].header::<Option4>()) else {
             return;
         };
         match note {
             Note::SlowDown => option.far_slow = Some(self.nonce),
             Note::Cancel => option.far_cancel = Some(self.nonce),
         }
-        ctx.pool[id].set_header(&option);
+        ctx.pool[pkt].set_header(&option);
     }
 }

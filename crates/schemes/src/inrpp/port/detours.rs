@@ -1,6 +1,6 @@
 //! Probes, feedback and detours (§III-A, §III-B).
 
-use midpath_core::packet::{FlowId, Kind, NodeId, Packet, PacketId, PortId};
+use midpath_core::packet::{FlowId, Kind, NodeId, Packet, Pkt, PortId};
 use midpath_core::roles::{Drop, Inbound, PortCtx};
 use midpath_core::units::Time;
 
@@ -80,16 +80,16 @@ impl InrppPort {
     fn detour(&mut self, i: usize, ctx: &mut PortCtx<'_>) {
         let way = self.paths[i].way;
         while ctx.now >= self.paths[i].next_at && self.paths[i].open(self.in_push(way.port, ctx)) {
-            let Some(id) = self.cache.pop_for_detour(ctx.pool) else {
+            let Some(pkt) = self.cache.pop_for_detour(ctx.pool) else {
                 // All that waits is on a detour already, or not INRPP's. Looked at again with the next probe.
                 self.paths[i].next_at = ctx.now.saturating_add(self.config.gains.interval);
                 return;
             };
-            let packet = &mut ctx.pool[id];
+            let packet = &mut ctx.pool[&pkt];
             packet.via = self.peer.0;
             self.paths[i].sent(packet.size, ctx.now);
             self.counts.detoured += 1;
-            ctx.sibling(way.port, id);
+            ctx.sibling(way.port, pkt);
         }
     }
 
@@ -115,29 +115,29 @@ impl InrppPort {
     }
 
     /// Signs a control packet that leaves through this port.
-    pub(super) fn sign_control(&mut self, id: PacketId, ctx: &mut PortCtx<'_>) {
-        if let Some(signed) = ctx.pool[id].header::<Signed>().filter(|_| !self.host) {
+    pub(super) fn sign_control(&mut self, pkt: &Pkt, ctx: &mut PortCtx<'_>) {
+        if let Some(signed) = ctx.pool[pkt].header::<Signed>().filter(|_| !self.host) {
             let signed = self.line.sign_control(&self.config.keys, ctx.now, self.me.0, self.peer, signed.control);
-            ctx.pool[id].set_header(&signed);
+            ctx.pool[pkt].set_header(&signed);
         }
     }
 
     /// A control packet has come in.
-    pub(super) fn on_control(&mut self, id: PacketId, ctx: &mut PortCtx<'_>) -> Inbound {
-        let Some(signed) = ctx.pool[id].header::<Signed>() else { return Inbound::Drop(Drop::Policy) };
+    pub(super) fn on_control(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) -> Inbound {
+        let Some(signed) = ctx.pool[&pkt].header::<Signed>() else { return Inbound::Drop(pkt, Drop::Policy) };
         if self.config.keys.on() && !matches!(self.side, Side::Neighbour) {
             // §V-C: hosts and plain routers have no key, and no detours to ask for.
             self.line.refuse();
-            return Inbound::Drop(Drop::Policy);
+            return Inbound::Drop(pkt, Drop::Policy);
         }
         if !self.line.verify_control(&self.config.keys, self.peer, self.me.0, &signed) {
-            return Inbound::Drop(Drop::Policy);
+            return Inbound::Drop(pkt, Drop::Policy);
         }
         match signed.control {
             Control::Probe { origin, port, target, more } => self.answer(origin, port, target, more, ctx),
             Control::Feedback { origin, port, target, feedback } => self.hear(origin, port, target, feedback, ctx),
         }
-        Inbound::Consume
+        Inbound::Consume(pkt)
     }
 
     /// A neighbour asks what it may send to `target` through this node. The probe goes back with the feedback, or on to

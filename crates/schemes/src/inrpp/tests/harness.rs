@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use midpath_core::node::{Driver, Flows, Forwarding, Node};
-use midpath_core::packet::{Flags, FlowId, NodeId, Packet, PacketId, Pool, PortId};
+use midpath_core::node::{Driver, Flows, Forwarding, Line as Transmits, Node};
+use midpath_core::packet::{Flags, FlowId, NodeId, Packet, PacketId, Pkt, Pool, PortId};
 use midpath_core::queue::{Limit, QueueSpec};
 use midpath_core::rng::{Purpose, stream};
-use midpath_core::roles::{Drop, Ecmp, Endpoint, LinkInfo, Map, NodeSpec, PortSpec, Routes};
+use midpath_core::roles::{Drop, Ecmp, Endpoint, LinkInfo, Map, NodeSpec, PortSpec, Routes, Transmitter};
 use midpath_core::units::{Bytes, Rate, Time};
 
 use crate::inrpp::auth::{Keys, Line};
@@ -49,12 +49,18 @@ impl Flows for World {
 pub struct Log {
     pub sent: Vec<(PortId, Time, Packet)>,
     pub dropped: Vec<(Drop, Packet)>,
+    transmitters: Vec<Transmits>,
 }
 impl Driver for Log {
-    fn transmit(&mut self, port: PortId, id: PacketId, start: Time, _end: Time, pool: &mut Pool) {
-        self.sent.push((port, start, pool.take(id)));
+    fn transmitter(&mut self, port: PortId, now: Time) -> Transmitter {
+        self.transmitters[usize::from(port.0)].state(now)
     }
-    fn dropped(&mut self, _port: Option<PortId>, packet: &Packet, why: Drop) {
+    fn start(&mut self, port: PortId, pkt: Pkt, now: Time, pool: &mut Pool) {
+        let packet = pool.take(pkt);
+        self.transmitters[usize::from(port.0)].start(packet.size, now);
+        self.sent.push((port, now, packet));
+    }
+    fn dropped(&mut self, _port: Option<PortId>, _id: PacketId, packet: &Packet, why: Drop) {
         self.dropped.push((why, *packet));
     }
 }
@@ -101,7 +107,9 @@ impl Router {
         let ports = (0..3).map(port).collect();
         let node = Node::new(ME, links.clone(), ports, forwarding, Arc::new(World), stream(1, Purpose::Node, 1));
         let lines = [Line::default(); 3];
-        Router { node, pool: Pool::new(), log: Log::default(), now: Time::ZERO, keys, lines }
+        let transmitters = links.iter().map(|l| Transmits::new(l.rate)).collect();
+        let log = Log { transmitters, ..Log::default() };
+        Router { node, pool: Pool::new(), log, now: Time::ZERO, keys, lines }
     }
 
     pub fn gauge(&self, port: PortId, name: &str) -> f64 {
@@ -125,8 +133,8 @@ impl Router {
     }
 
     pub fn arrive(&mut self, port: PortId, packet: Packet) {
-        let id = self.pool.insert(packet);
-        self.node.on_packet(self.now, port, id, &mut self.pool, &mut self.log);
+        let pkt = self.pool.insert(packet);
+        self.node.on_packet(self.now, port, pkt, &mut self.pool, &mut self.log);
     }
 
     /// A full data packet of a flow from upstream, with this option.

@@ -30,9 +30,8 @@ fn packet(size: u32, header: Option<RcpHeader>) -> Packet {
 /// An arrival at `now` that finds `waiting` bytes and a transmitter that is busy if `busy`.
 fn arrive(port: &mut RcpPort, p: &mut Packet, now: Time, waiting: u64, busy: bool) -> Verdict {
     let rng = &mut stream(1, Purpose::Node, 0);
-    let start = if busy { now + Time::from_us(waiting + 1) } else { now };
     let backlog = Backlog { packets: waiting.div_ceil(1500), bytes: waiting };
-    port.admit(p, &mut AdmitCtx { now, start, idle_since: (!busy).then_some(now), backlog, rate: LINK, rng })
+    port.admit(p, &mut AdmitCtx { now, busy, idle_since: (!busy).then_some(now), backlog, rate: LINK, rng })
 }
 
 /// R after an interval in which `bytes` arrived, the second half of them when `queue` bytes waited.

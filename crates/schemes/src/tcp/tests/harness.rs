@@ -4,11 +4,11 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use midpath_core::node::{Driver, Flows, Forwarding, Node};
-use midpath_core::packet::{Ecn, Flags, FlowId, NodeId, Packet, PacketId, Pool, PortId};
+use midpath_core::node::{Driver, Flows, Forwarding, Line, Node};
+use midpath_core::packet::{Ecn, Flags, FlowId, NodeId, Packet, PacketId, Pkt, Pool, PortId};
 use midpath_core::queue::{Limit, QueueSpec};
 use midpath_core::rng::{Purpose, stream};
-use midpath_core::roles::{Accept, Drop, Ecmp, Endpoint, FlowReport, FlowSpec, LinkInfo, ShortestPath};
+use midpath_core::roles::{Accept, Drop, Ecmp, Endpoint, FlowReport, FlowSpec, LinkInfo, ShortestPath, Transmitter};
 use midpath_core::units::{Bytes, Rate, Time};
 
 use proptest::prelude::*;
@@ -62,7 +62,8 @@ impl Sent {
 type Treatment = Box<dyn FnMut(&Sent) -> Fate>;
 
 struct Wire {
-    arrivals: BinaryHeap<Reverse<(Time, u64, usize, PacketId)>>,
+    arrivals: BinaryHeap<Reverse<(Time, u64, usize, Pkt)>>,
+    lines: [Line; 2],
     made: u64,
     delay: Time,
     treat: Treatment,
@@ -73,9 +74,9 @@ struct Wire {
 }
 
 impl Wire {
-    fn arrive(&mut self, at: Time, to: usize, id: PacketId) {
+    fn arrive(&mut self, at: Time, to: usize, pkt: Pkt) {
         self.made += 1;
-        self.arrivals.push(Reverse((at, self.made, to, id)));
+        self.arrivals.push(Reverse((at, self.made, to, pkt)));
     }
 }
 
@@ -86,25 +87,33 @@ struct Tap<'a> {
 }
 
 impl Driver for Tap<'_> {
-    fn transmit(&mut self, _port: PortId, id: PacketId, start: Time, end: Time, pool: &mut Pool) {
-        let mut sent = Sent { at: start, from: self.me, packet: pool[id], fate: Fate::Pass };
+    const TIMETABLES: bool = true;
+    fn transmitter(&mut self, _port: PortId, now: Time) -> Transmitter {
+        self.wire.lines[self.me].state(now)
+    }
+    fn start(&mut self, port: PortId, pkt: Pkt, now: Time, pool: &mut Pool) {
+        let end = self.wire.lines[self.me].start(pool[&pkt].size, now);
+        self.book(port, pkt, now, end, pool);
+    }
+    fn book(&mut self, _port: PortId, pkt: Pkt, start: Time, end: Time, pool: &mut Pool) {
+        let mut sent = Sent { at: start, from: self.me, packet: pool[&pkt], fate: Fate::Pass };
         sent.fate = (self.wire.treat)(&sent);
         let at = end + self.wire.delay;
         match sent.fate {
-            Fate::Pass => self.wire.arrive(at, 1 - self.me, id),
-            Fate::Lose => pool.free(id),
+            Fate::Pass => self.wire.arrive(at, 1 - self.me, pkt),
+            Fate::Lose => pool.free(pkt),
             Fate::Mark => {
-                pool[id].ecn = Ecn::Ce;
-                self.wire.arrive(at, 1 - self.me, id);
+                pool[&pkt].ecn = Ecn::Ce;
+                self.wire.arrive(at, 1 - self.me, pkt);
             }
             Fate::Clear => {
-                pool[id].flags = Flags(pool[id].flags.0 & !ecn::flags(0b111).0);
-                self.wire.arrive(at, 1 - self.me, id);
+                pool[&pkt].flags = Flags(pool[&pkt].flags.0 & !ecn::flags(0b111).0);
+                self.wire.arrive(at, 1 - self.me, pkt);
             }
-            Fate::Late(by) => self.wire.arrive(at + by, 1 - self.me, id),
+            Fate::Late(by) => self.wire.arrive(at + by, 1 - self.me, pkt),
             Fate::Twice(by) => {
-                let copy = pool.insert(pool[id]);
-                self.wire.arrive(at, 1 - self.me, id);
+                let copy = pool.copy(&pkt);
+                self.wire.arrive(at, 1 - self.me, pkt);
                 self.wire.arrive(at + by, 1 - self.me, copy);
             }
         }
@@ -112,7 +121,7 @@ impl Driver for Tap<'_> {
             self.wire.log.push(sent);
         }
     }
-    fn dropped(&mut self, port: Option<PortId>, _packet: &Packet, _why: Drop) {
+    fn dropped(&mut self, port: Option<PortId>, _id: PacketId, _packet: &Packet, _why: Drop) {
         self.wire.drops += u64::from(port.is_some());
     }
     fn finished(&mut self, _flow: FlowId, active: bool, _report: FlowReport) {
@@ -196,6 +205,7 @@ impl<K: ControllerConfig> Lab<K> {
         nodes[0].start_flow(Time::ZERO, FLOW);
         let wire = Wire {
             arrivals: BinaryHeap::new(),
+            lines: [Line::new(setup.rate), Line::new(setup.rate)],
             made: 0,
             delay: setup.delay,
             treat: Box::new(|_| Fate::Pass),
@@ -238,9 +248,9 @@ impl<K: ControllerConfig> Lab<K> {
         assert!(next >= self.now, "time went back");
         self.now = next;
         if arrival == next {
-            let Reverse((_, _, to, id)) = self.wire.arrivals.pop().expect("peeked");
+            let Reverse((_, _, to, pkt)) = self.wire.arrivals.pop().expect("peeked");
             let mut tap = Tap { wire: &mut self.wire, me: to, now: next };
-            self.nodes[to].on_packet(next, PortId(0), id, &mut self.pool, &mut tap);
+            self.nodes[to].on_packet(next, PortId(0), pkt, &mut self.pool, &mut tap);
         } else {
             let me = usize::from(wake[0] != next);
             let mut tap = Tap { wire: &mut self.wire, me, now: next };
@@ -271,8 +281,8 @@ impl<K: ControllerConfig> Lab<K> {
     /// Hands a packet to one end as if it had come from the other.
     pub fn inject(&mut self, to: usize, mut packet: Packet) {
         (packet.src, packet.dst, packet.flow) = (HOSTS[1 - to], HOSTS[to], FLOW);
-        let id = self.pool.insert(packet);
-        self.wire.arrive(self.now, to, id);
+        let pkt = self.pool.insert(packet);
+        self.wire.arrive(self.now, to, pkt);
     }
 
     pub fn sender(&self) -> MutexGuard<'_, Sender<K::Controller>> {
