@@ -80,8 +80,19 @@ pub trait Flows: Send + Sync {
 pub enum Forwarding {
     /// Shortest paths, without an indirect call.
     Shortest(ShortestPath),
-    /// A scheme's own.
-    Custom(Box<dyn Forwarder>),
+    /// Schemes' own: who doesn't pass a packet on decides. What the last passes on has no way.
+    Chain(Vec<Box<dyn Forwarder>>),
+}
+
+impl Forwarding {
+    /// The forwarders of the schemes that run at a node, in order, and shortest paths after them.
+    pub fn new(mut chain: Vec<Box<dyn Forwarder>>, last: ShortestPath) -> Forwarding {
+        if chain.is_empty() {
+            return Forwarding::Shortest(last);
+        }
+        chain.push(Box::new(last));
+        Forwarding::Chain(chain)
+    }
 }
 
 /// What a wake-up was for.
@@ -251,7 +262,7 @@ impl Node {
     #[inline]
     fn forward<D: Driver>(&mut self, now: Time, from: Option<PortId>, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
         let Forwarding::Shortest(paths) = &self.forwarding else {
-            return self.forward_by_scheme(now, from, pkt, pool, driver);
+            return self.forward_by_chain(now, from, pkt, pool, driver);
         };
         let packet = &pool[&pkt];
         if packet.dst == self.id {
@@ -263,8 +274,8 @@ impl Node {
         }
     }
 
-    /// The same where a scheme forwards.
-    fn forward_by_scheme<D: Driver>(
+    /// The same where schemes forward.
+    fn forward_by_chain<D: Driver>(
         &mut self,
         now: Time,
         from: Option<PortId>,
@@ -272,10 +283,15 @@ impl Node {
         pool: &mut Pool,
         driver: &mut D,
     ) {
-        let Forwarding::Custom(forwarder) = &mut self.forwarding else { return pool.free(pkt) };
-        let mut ctx =
-            ForwardCtx { now, node: self.id, pool, rng: &mut self.rng, board: &self.board, out: &mut self.out };
-        match forwarder.route(pkt, from, &mut ctx) {
+        let Forwarding::Chain(chain) = &mut self.forwarding else { return pool.free(pkt) };
+        let mut route = Route::Pass(pkt);
+        for forwarder in chain {
+            let Route::Pass(pkt) = route else { break };
+            let mut ctx =
+                ForwardCtx { now, node: self.id, pool, rng: &mut self.rng, board: &self.board, out: &mut self.out };
+            route = forwarder.route(pkt, from, &mut ctx);
+        }
+        match route {
             Route::Port(port, pkt) => self.outbound(now, port, pkt, pool, driver),
             Route::Local(pkt) => self.deliver(now, pkt, pool, driver),
             Route::Copies { pkt, ports, local } => {
@@ -292,7 +308,7 @@ impl Node {
             }
             Route::Consumed(pkt) => Node::consume(pkt, pool, driver),
             Route::Kept => {}
-            Route::Unroutable(pkt) => self.discard(None, pkt, Drop::Undeliverable, pool, driver),
+            Route::Unroutable(pkt) | Route::Pass(pkt) => self.discard(None, pkt, Drop::Undeliverable, pool, driver),
         }
     }
 
@@ -636,7 +652,7 @@ impl Node {
         };
         let kept = match &self.forwarding {
             Forwarding::Shortest(_) => 0,
-            Forwarding::Custom(forwarder) => forwarder.kept(),
+            Forwarding::Chain(chain) => chain.iter().map(|f| f.kept()).sum(),
         };
         self.slots.iter().map(held).sum::<u64>() + kept
     }
@@ -682,9 +698,9 @@ impl Node {
             self.arm_port(port, now);
             self.slots[i].reset_rule();
         }
-        if let Forwarding::Custom(f) = &mut self.forwarding {
+        if let Forwarding::Chain(chain) = &mut self.forwarding {
             let mut kept = Vec::new();
-            f.reset(&mut kept);
+            chain.iter_mut().for_each(|f| f.reset(&mut kept));
             kept.into_iter().for_each(|pkt| self.discard(None, pkt, Drop::Fault, pool, driver));
         }
         self.drain(now, pool, driver);

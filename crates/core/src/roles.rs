@@ -90,6 +90,10 @@ pub trait Map {
     fn links(&self, node: NodeId) -> Vec<LinkInfo>;
     /// Whether a node is a host: hosts never forward.
     fn is_host(&self, node: NodeId) -> bool;
+    /// Whether the scheme that asks, with the same parameters, runs at a node, too.
+    fn runs(&self, _node: NodeId) -> bool {
+        true
+    }
 }
 
 /// What a scheme needs to know of a node to build what is the node's own.

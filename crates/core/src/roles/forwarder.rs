@@ -28,9 +28,12 @@ pub enum Route {
     Kept,
     /// There is no way: the packet is dropped and counted.
     Unroutable(Pkt),
+    /// It is not this forwarder's to decide: the next one's, the shortest path's in the end.
+    Pass(Pkt),
 }
 
-/// Decides which ports a packet leaves through.
+/// Decides which ports a packet leaves through. A node has one of each scheme that runs there; the first that doesn't pass a packet on
+/// decides.
 pub trait Forwarder: Send {
     /// Called when a packet came in through `from`, or from an endpoint of this node (`None`).
     fn route(&mut self, pkt: Pkt, from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route;

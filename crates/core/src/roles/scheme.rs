@@ -75,7 +75,7 @@ pub trait Network: Send + Sync {
     fn port(&self, port: &PortSpec, _node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
         Ok(port.queue.build(port.link.rate))
     }
-    /// Called once per node where this scheme runs. `None` is shortest path with ECMP.
+    /// Called once per node where this scheme runs. Packets that it passes on, and all where there is none, take shortest paths.
     fn forwarder(&self, _node: &NodeSpec<'_>) -> Option<Box<dyn Forwarder>> {
         None
     }

@@ -120,7 +120,7 @@ impl Bench {
         let links = (0..ports.len()).map(link).collect();
         let lines = ports.iter().map(|_| Line::new(rate)).collect();
         let rng = stream(7, Purpose::Node, 0);
-        let node = Node::new(ME, links, ports, Forwarding::Custom(forwarder), flows, rng);
+        let node = Node::new(ME, links, ports, Forwarding::Chain(vec![forwarder]), flows, rng);
         Bench { node, pool: Pool::new(), log: Log { lines, ..Log::default() } }
     }
 

@@ -43,9 +43,6 @@ pub struct Params {
     pub detours: u8,
     /// Routers by name that take no detours themselves: an AS's border (§V-B).
     pub no_detours_at: Vec<String>,
-    /// Routers by name that speak INRPP (§V-B: "only a subset of nodes implement INRPP"); none named: all. The others have the scenario's
-    /// queue, forward options untouched and detour nothing.
-    pub routers: Vec<String>,
     /// Whether plain TCP from outside is carried from ingress to egress as INRPP (§V-B). Off, it has a partition of its own (§V-A).
     pub carry_tcp: bool,
     /// Whether the ingress slows such senders down by the window that their ACKs advertise (§V-B). Off: they are not slowed down, for comparison.
@@ -96,7 +93,6 @@ impl Default for Params {
             tcp_cache: Limit::Time(Time::from_ms(50)),
             detours: 1,
             no_detours_at: Vec::new(),
-            routers: Vec::new(),
             carry_tcp: false,
             rewrite_windows: true,
             backpressure: true,

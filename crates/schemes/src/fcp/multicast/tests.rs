@@ -65,6 +65,7 @@ enum Way {
     Copies(Vec<PortId>),
     Consumed,
     Nowhere,
+    Passed,
 }
 
 /// Node 1's forwarder and what it needs to be called.
@@ -103,6 +104,7 @@ impl Bench {
             Route::Copies { pkt, ports, local: false } => (Way::Copies(ports), pkt),
             Route::Consumed(pkt) => (Way::Consumed, pkt),
             Route::Unroutable(pkt) => (Way::Nowhere, pkt),
+            Route::Pass(pkt) => (Way::Passed, pkt),
             other => panic!("{other:?}"),
         };
         let packet = self.pool.take(pkt);
@@ -158,8 +160,8 @@ fn packets_from_elsewhere_than_the_parent_go_nowhere() {
     assert_eq!(b.route(0, 4, 1, header).0, Way::Nowhere);
     assert_eq!(b.route(0, 4, 0, FcpHeader { tree: 99, ..header }).0, Way::Nowhere);
     assert_eq!(b.route(0, 4, 0, FcpHeader { tree: u32::MAX, ..header }).0, Way::Nowhere);
-    // Others take shortest paths.
-    assert_eq!(b.route(0, 4, 0, FcpHeader { tree: 0, ..header }).0, Way::Port(PortId(1)));
+    // Others are passed on.
+    assert_eq!(b.route(0, 4, 0, FcpHeader { tree: 0, ..header }).0, Way::Passed);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use midpath_core::node::{Driver, Flows, Forwarding, Line as Transmits, Node};
 use midpath_core::packet::{Flags, FlowId, NodeId, Packet, PacketId, Pkt, Pool, PortId};
 use midpath_core::queue::{Limit, QueueSpec};
 use midpath_core::rng::{Purpose, stream};
-use midpath_core::roles::{Drop, Ecmp, Endpoint, LinkInfo, Map, NodeSpec, PortSpec, Routes, Transmitter};
+use midpath_core::roles::{Drop, Ecmp, Endpoint, LinkInfo, Map, NodeSpec, PortSpec, Routes, ShortestPath, Transmitter};
 use midpath_core::units::{Bytes, Rate, Time};
 
 use crate::inrpp::auth::{Keys, Line};
@@ -103,7 +103,8 @@ impl Router {
             let port = PortSpec { node: ME, port, peer, link: links[i], host: false, edge, rtt, queue };
             network.port(&port, &spec).expect("any queue will do")
         };
-        let forwarding = Forwarding::Custom(network.forwarder(&spec).expect("a router's"));
+        let chain = vec![network.forwarder(&spec).expect("a router's")];
+        let forwarding = Forwarding::new(chain, ShortestPath::new(routes.clone(), Ecmp::Off));
         let ports = (0..3).map(port).collect();
         let node = Node::new(ME, links.clone(), ports, forwarding, Arc::new(World), stream(1, Purpose::Node, 1));
         let lines = [Line::default(); 3];
