@@ -5,6 +5,7 @@ mod line;
 mod slot;
 mod timers;
 
+use std::any::Any;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use crate::packet::{FlowId, Kind, NodeId, Packet, PacketId, Pkt, Pool, PortId};
 use crate::queue::Discipline;
 use crate::rng::Stream;
 use crate::roles::{
-    Accept, Action, Backlog, Board, Drop, Endpoint, EndpointCtx, FlowReport, ForwardCtx, Forwarder, Inbound, LinkInfo,
+    Accept, Action, Backlog, Drop, Endpoint, EndpointCtx, FlowReport, ForwardCtx, Forwarder, Inbound, LinkInfo,
     PortCtx, Route, Shared, ShortestPath, Transmitter,
 };
 use crate::stats::PortCounters;
@@ -116,7 +117,9 @@ pub struct Node {
     flows: Arc<dyn Flows>,
     timers: Timers,
     rng: Stream,
-    board: Board,
+    /// What the ports and forwarders of each instance share; slots and `forwards` say whose is whose.
+    states: Vec<Box<dyn Any + Send>>,
+    forwards: Vec<Option<u8>>,
     shared: Shared,
     /// Packets that endpoints have sent during a call, drained after it.
     out: VecDeque<(Option<PortId>, Pkt)>,
@@ -138,7 +141,6 @@ impl Node {
     ) -> Node {
         assert_eq!(links.len(), disciplines.len(), "one discipline per link");
         let slots: Vec<Slot> = links.iter().zip(disciplines).map(|(l, d)| Slot::new(l.rate, d)).collect();
-        let board = Board::new(slots.len());
         Node {
             id,
             links,
@@ -148,13 +150,27 @@ impl Node {
             flows,
             timers: Timers::default(),
             rng,
-            board,
+            states: Vec::new(),
+            forwards: Vec::new(),
             shared: Shared::default(),
             out: VecDeque::new(),
             pokes: Vec::new(),
             actions: VecDeque::new(),
             ready: VecDeque::new(),
         }
+    }
+
+    /// Gives ports, and the forwarder that has this place in the chain, what they share.
+    #[must_use]
+    pub fn sharing(mut self, state: Box<dyn Any + Send>, ports: &[PortId], forwarder: Option<usize>) -> Node {
+        let number = u8::try_from(self.states.len()).ok();
+        self.states.push(state);
+        ports.iter().for_each(|p| self.slots[usize::from(p.0)].state = number);
+        if let Some(place) = forwarder {
+            self.forwards.resize(self.forwards.len().max(place + 1), None);
+            self.forwards[place] = number;
+        }
+        self
     }
 
     /// The same node for a driver that knows no timetables: all ports are asked for their packets, with the same decisions.
@@ -285,10 +301,11 @@ impl Node {
     ) {
         let Forwarding::Chain(chain) = &mut self.forwarding else { return pool.free(pkt) };
         let mut route = Route::Pass(pkt);
-        for forwarder in chain {
+        for (place, forwarder) in chain.iter_mut().enumerate() {
             let Route::Pass(pkt) = route else { break };
-            let mut ctx =
-                ForwardCtx { now, node: self.id, pool, rng: &mut self.rng, board: &self.board, out: &mut self.out };
+            let state = self.forwards.get(place).copied().flatten();
+            let state = state.map(|i| self.states[usize::from(i)].as_mut());
+            let mut ctx = ForwardCtx { now, node: self.id, pool, rng: &mut self.rng, state, out: &mut self.out };
             route = forwarder.route(pkt, from, &mut ctx);
         }
         match route {
@@ -452,7 +469,7 @@ impl Node {
             pool,
             rng: &mut self.rng,
             transmitter,
-            board: &mut self.board,
+            state: slot.state.map(|i| self.states[usize::from(i)].as_mut()),
             actions: &mut self.actions,
             timer: &mut slot.timer.deadline,
             marks: &mut slot.counters.marks,

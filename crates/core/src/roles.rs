@@ -11,9 +11,7 @@ mod scheme;
 
 pub use endpoint::{Endpoint, EndpointCtx, FlowReport, Shared, Wishes};
 pub use forwarder::{Ecmp, ForwardCtx, Forwarder, Route, Routes, ShortestPath};
-pub use port::{
-    Action, Admission, AdmitCtx, Backlog, Board, Drop, Inbound, LinkInfo, Port, PortCtx, Transmitter, Verdict,
-};
+pub use port::{Action, Admission, AdmitCtx, Backlog, Drop, Inbound, LinkInfo, Port, PortCtx, Transmitter, Verdict};
 pub use scheme::{Accept, End, Network, Parts, Scheme, Transport};
 
 use std::sync::Arc;

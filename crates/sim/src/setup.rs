@@ -161,13 +161,6 @@ impl Setup {
         })
     }
 
-    /// How a node forwards: as the schemes that run there say, one after the other, and shortest paths last.
-    fn forwarding(&self, n: usize, links: &[LinkInfo]) -> Forwarding {
-        let of = |instance: &usize| self.around(n, links, *instance, |network, node| network.forwarder(node)).flatten();
-        let chain = self.deployment.at(n).iter().filter_map(of).collect();
-        Forwarding::new(chain, ShortestPath::new(self.routes.clone(), self.scenario.routing.ecmp))
-    }
-
     /// The network, ready for an engine.
     pub fn network(&self) -> Result<Network, SpecError> {
         let rtt = self.longest_rtt();
@@ -187,9 +180,22 @@ impl Setup {
             Ok(if self.faults.touches(n, port) { discipline.held() } else { discipline })
         };
         let disciplines = (0..links.len()).map(discipline).collect::<Result<_, SpecError>>()?;
-        let forwarding = self.forwarding(n, &links);
+        let (mut chain, mut shared) = (Vec::new(), Vec::new());
+        for &instance in self.deployment.at(n) {
+            let Some((state, forwarder)) =
+                self.around(n, &links, instance, |network, node| (network.state(node), network.forwarder(node)))
+            else {
+                continue;
+            };
+            let place = forwarder.is_some().then_some(chain.len());
+            chain.extend(forwarder);
+            shared.extend(state.map(|state| (state, self.deployment.ports(n, links.len(), instance), place)));
+        }
+        // Those of the schemes that run here, in order, and shortest paths last.
+        let forwarding = Forwarding::new(chain, ShortestPath::new(self.routes.clone(), self.scenario.routing.ecmp));
         let rng = stream(self.scenario.seed, Purpose::Node, n as u64);
-        Ok(Node::new(NodeId(n as u32), links, disciplines, forwarding, table.clone(), rng))
+        let node = Node::new(NodeId(n as u32), links, disciplines, forwarding, table.clone(), rng);
+        Ok(shared.into_iter().fold(node, |node, (state, ports, place)| node.sharing(state, &ports, place)))
     }
 
     fn port_spec(&self, n: usize, port: usize, rtt: Time) -> PortSpec {

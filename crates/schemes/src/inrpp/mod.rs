@@ -14,6 +14,7 @@
 //! | `nonces.rs` | the stored nonces |
 //! | `port.rs`, `port/` | the interface: sending, algorithm 1, detours |
 //! | `load.rs` | equations (1) and (2) |
+//! | `siblings.rs` | what the interfaces of a router tell each other |
 //! | `detour.rs` | which detours there are, equation (3) |
 //! | `forwarder.rs` | obeying the tag of detoured packets |
 //! | `back.rs` | ACKs back the way that their data went |
@@ -38,11 +39,13 @@ pub mod nonces;
 pub mod overlay;
 pub mod params;
 pub mod port;
+pub mod siblings;
 pub mod state;
 #[cfg(test)]
 mod tests;
 pub mod unheard;
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -58,6 +61,7 @@ use detour::Around;
 use endpoint::Ends;
 use overlay::{Side, Speaking};
 use port::{Config, InrppPort};
+use siblings::Siblings;
 
 /// INRPP as a scheme.
 pub struct Inrpp {
@@ -132,6 +136,9 @@ fn find(names: &dyn Names, key: &str, list: &[String]) -> Result<Vec<NodeId>, Sp
 }
 
 impl Network for Domain {
+    fn state(&self, node: &NodeSpec<'_>) -> Option<Box<dyn Any + Send>> {
+        Some(Box::new(Siblings::new(node.links.len())))
+    }
     fn port(&self, spec: &PortSpec, node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
         let port = InrppPort::new(self.config.clone(), spec, spec.queue.drop_tail()?, self.around(spec, node));
         Ok(Discipline::Held(Box::new(port)))

@@ -26,6 +26,7 @@ use super::load::{Gains, Load, Notice};
 use super::nonces::Store;
 use super::overlay::Side;
 use super::params::{Notify, Params};
+use super::siblings::{Contender, Siblings};
 use super::state::{Lasting, Machine, Note, State, Thresholds};
 use super::unheard::Watch;
 
@@ -162,8 +163,8 @@ pub struct InrppPort {
     patience: Time,
     load: Load,
     detoured: Load,
-    /// Who has probed for this port lately, and when: routers by number, ports of this node with bit 32 set.
-    contenders: BTreeMap<u64, Time>,
+    /// Who has probed for this port lately, and when.
+    contenders: BTreeMap<Contender, Time>,
     paths: Vec<Path>,
     /// With 2-hop detours: for routers two links away, the first port that leads there, not back to this port's peer.
     second: BTreeMap<NodeId, PortId>,
@@ -232,7 +233,7 @@ impl InrppPort {
         }
     }
 
-    /// What ends every call: the state, the board, the timer.
+    /// What ends every call: the state, what siblings know, the timer.
     fn settle(&mut self, ctx: &mut PortCtx<'_>) {
         self.look(ctx.now);
         let at = self.next_detour(ctx).min(self.machine.expires()).min(self.store.expires()).min(self.revive_at);
@@ -245,10 +246,12 @@ impl InrppPort {
             push: self.machine.state() == State::Push,
             contenders: self.contenders.len() as u32,
             queue: u32::try_from(self.buffer.bytes).unwrap_or(u32::MAX),
-            load: self.load,
-            detoured: self.detoured,
+            load: self.load.told(),
+            // Both roll together: they have the same interval.
+            detoured: self.detoured.told(),
         };
-        ctx.publish(notice.words());
+        let me = ctx.me;
+        ctx.state::<Siblings>().publish(me, notice);
     }
 
     /// A packet of a closed-loop flow that has not been heard of here yet carries a stored nonce: "downstream nodes cache packets with the nonce".

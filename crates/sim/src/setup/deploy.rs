@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use midpath_core::packet::NodeId;
+use midpath_core::packet::{NodeId, PortId};
 use midpath_core::roles::{LinkInfo, Map, Names, Network};
 use midpath_core::spec::SpecError;
 use midpath_schemes::Catalogue;
@@ -136,6 +136,11 @@ impl Deployment {
     /// The instance of a port, by number.
     pub fn of(&self, node: usize, port: usize) -> Option<usize> {
         self.row(node, port).map(|r| r.instance)
+    }
+
+    /// A node's ports that have an instance.
+    pub fn ports(&self, node: usize, ports: usize, instance: usize) -> Vec<PortId> {
+        (0..ports).filter(|p| self.of(node, *p) == Some(instance)).map(|p| PortId(p as u16)).collect()
     }
 
     /// The queue that a port's row names.

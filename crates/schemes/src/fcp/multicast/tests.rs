@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use midpath_core::packet::{FlowId, NodeId, Packet, Pool, PortId};
 use midpath_core::rng::Stream;
-use midpath_core::roles::{Board, Ecmp, ForwardCtx, Forwarder, LinkInfo, Map, NodeSpec, Route, Routes};
+use midpath_core::roles::{Ecmp, ForwardCtx, Forwarder, LinkInfo, Map, NodeSpec, Route, Routes};
 use midpath_core::units::{Rate, Time};
 
 use super::*;
@@ -97,8 +97,8 @@ impl Bench {
 
     fn call(&mut self, packet: Packet, from: u16, now: Time) -> (Way, FcpHeader) {
         let pkt = self.pool.insert(packet);
-        let (board, mut out) = (Board::new(3), VecDeque::new());
-        let mut ctx = ForwardCtx::new((now, NodeId(1)), &mut self.pool, &mut self.rng, &board, &mut out);
+        let mut out = VecDeque::new();
+        let mut ctx = ForwardCtx::new((now, NodeId(1)), &mut self.pool, &mut self.rng, &mut out);
         let (way, pkt) = match self.forwarder.route(pkt, Some(PortId(from)), &mut ctx) {
             Route::Port(port, pkt) => (Way::Port(port), pkt),
             Route::Copies { pkt, ports, local: false } => (Way::Copies(ports), pkt),

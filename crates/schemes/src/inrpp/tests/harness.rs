@@ -106,7 +106,9 @@ impl Router {
         let chain = vec![network.forwarder(&spec).expect("a router's")];
         let forwarding = Forwarding::new(chain, ShortestPath::new(routes.clone(), Ecmp::Off));
         let ports = (0..3).map(port).collect();
-        let node = Node::new(ME, links.clone(), ports, forwarding, Arc::new(World), stream(1, Purpose::Node, 1));
+        let state = network.state(&spec).expect("what interfaces share");
+        let node = Node::new(ME, links.clone(), ports, forwarding, Arc::new(World), stream(1, Purpose::Node, 1))
+            .sharing(state, &[UP, DOWN, HOST], None);
         let lines = [Line::default(); 3];
         let transmitters = links.iter().map(|l| Transmits::new(l.rate)).collect();
         let log = Log { transmitters, ..Log::default() };

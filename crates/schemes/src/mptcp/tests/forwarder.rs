@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use midpath_core::packet::{FlowId, NodeId, Packet, Pool, PortId};
 use midpath_core::rng::{Purpose, stream};
-use midpath_core::roles::{Board, Ecmp, ForwardCtx, Forwarder, LinkInfo, Map, NodeSpec, Route, Routes, Scheme};
+use midpath_core::roles::{Ecmp, ForwardCtx, Forwarder, LinkInfo, Map, NodeSpec, Route, Routes, Scheme};
 use midpath_core::units::{Rate, Time};
 use proptest::prelude::*;
 
@@ -65,8 +65,8 @@ enum Way {
 fn route(f: &mut dyn Forwarder, node: u32, packet: Packet) -> Way {
     let (mut pool, mut out) = (Pool::new(), VecDeque::new());
     let pkt = pool.insert(packet);
-    let (mut rng, board) = (stream(1, Purpose::Node, 0), Board::new(3));
-    let mut ctx = ForwardCtx::new((Time::ZERO, NodeId(node)), &mut pool, &mut rng, &board, &mut out);
+    let mut rng = stream(1, Purpose::Node, 0);
+    let mut ctx = ForwardCtx::new((Time::ZERO, NodeId(node)), &mut pool, &mut rng, &mut out);
     match f.route(pkt, None, &mut ctx) {
         Route::Port(port, _) => Way::Port(port),
         Route::Pass(_) => Way::Passed,
