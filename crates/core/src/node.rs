@@ -5,6 +5,7 @@ mod line;
 mod slot;
 mod timers;
 
+use std::any::Any;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use crate::packet::{FlowId, Kind, NodeId, Packet, PacketId, Pkt, Pool, PortId};
 use crate::queue::Discipline;
 use crate::rng::Stream;
 use crate::roles::{
-    Accept, Action, Backlog, Board, Drop, Endpoint, EndpointCtx, FlowReport, ForwardCtx, Forwarder, Inbound, LinkInfo,
+    Accept, Action, Backlog, Drop, Endpoint, EndpointCtx, FlowReport, ForwardCtx, Forwarder, Inbound, LinkInfo,
     PortCtx, Route, Shared, ShortestPath, Transmitter,
 };
 use crate::stats::PortCounters;
@@ -80,8 +81,19 @@ pub trait Flows: Send + Sync {
 pub enum Forwarding {
     /// Shortest paths, without an indirect call.
     Shortest(ShortestPath),
-    /// A scheme's own.
-    Custom(Box<dyn Forwarder>),
+    /// Schemes' own: who doesn't pass a packet on decides. What the last passes on has no way.
+    Chain(Vec<Box<dyn Forwarder>>),
+}
+
+impl Forwarding {
+    /// The forwarders of the schemes that run at a node, in order, and shortest paths after them.
+    pub fn new(mut chain: Vec<Box<dyn Forwarder>>, last: ShortestPath) -> Forwarding {
+        if chain.is_empty() {
+            return Forwarding::Shortest(last);
+        }
+        chain.push(Box::new(last));
+        Forwarding::Chain(chain)
+    }
 }
 
 /// What a wake-up was for.
@@ -105,7 +117,9 @@ pub struct Node {
     flows: Arc<dyn Flows>,
     timers: Timers,
     rng: Stream,
-    board: Board,
+    /// What the ports and forwarders of each instance share; slots and `forwards` say whose is whose.
+    states: Vec<Box<dyn Any + Send>>,
+    forwards: Vec<Option<u8>>,
     shared: Shared,
     /// Packets that endpoints have sent during a call, drained after it.
     out: VecDeque<(Option<PortId>, Pkt)>,
@@ -127,7 +141,6 @@ impl Node {
     ) -> Node {
         assert_eq!(links.len(), disciplines.len(), "one discipline per link");
         let slots: Vec<Slot> = links.iter().zip(disciplines).map(|(l, d)| Slot::new(l, d)).collect();
-        let board = Board::new(slots.len());
         Node {
             id,
             links,
@@ -137,13 +150,27 @@ impl Node {
             flows,
             timers: Timers::default(),
             rng,
-            board,
+            states: Vec::new(),
+            forwards: Vec::new(),
             shared: Shared::default(),
             out: VecDeque::new(),
             pokes: Vec::new(),
             actions: VecDeque::new(),
             ready: VecDeque::new(),
         }
+    }
+
+    /// Gives ports, and the forwarder that has this place in the chain, what they share.
+    #[must_use]
+    pub fn sharing(mut self, state: Box<dyn Any + Send>, ports: &[PortId], forwarder: Option<usize>) -> Node {
+        let number = u8::try_from(self.states.len()).ok();
+        self.states.push(state);
+        ports.iter().for_each(|p| self.slots[usize::from(p.0)].state = number);
+        if let Some(place) = forwarder {
+            self.forwards.resize(self.forwards.len().max(place + 1), None);
+            self.forwards[place] = number;
+        }
+        self
     }
 
     /// The same node for a driver that knows no timetables: all ports are asked for their packets, with the same decisions.
@@ -251,7 +278,7 @@ impl Node {
     #[inline]
     fn forward<D: Driver>(&mut self, now: Time, from: Option<PortId>, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
         let Forwarding::Shortest(paths) = &self.forwarding else {
-            return self.forward_by_scheme(now, from, pkt, pool, driver);
+            return self.forward_by_chain(now, from, pkt, pool, driver);
         };
         let packet = &pool[&pkt];
         if packet.dst == self.id {
@@ -263,8 +290,8 @@ impl Node {
         }
     }
 
-    /// The same where a scheme forwards.
-    fn forward_by_scheme<D: Driver>(
+    /// The same where schemes forward.
+    fn forward_by_chain<D: Driver>(
         &mut self,
         now: Time,
         from: Option<PortId>,
@@ -272,10 +299,16 @@ impl Node {
         pool: &mut Pool,
         driver: &mut D,
     ) {
-        let Forwarding::Custom(forwarder) = &mut self.forwarding else { return pool.free(pkt) };
-        let mut ctx =
-            ForwardCtx { now, node: self.id, pool, rng: &mut self.rng, board: &self.board, out: &mut self.out };
-        match forwarder.route(pkt, from, &mut ctx) {
+        let Forwarding::Chain(chain) = &mut self.forwarding else { return pool.free(pkt) };
+        let mut route = Route::Pass(pkt);
+        for (place, forwarder) in chain.iter_mut().enumerate() {
+            let Route::Pass(pkt) = route else { break };
+            let state = self.forwards.get(place).copied().flatten();
+            let state = state.map(|i| self.states[usize::from(i)].as_mut());
+            let mut ctx = ForwardCtx { now, node: self.id, pool, rng: &mut self.rng, state, out: &mut self.out };
+            route = forwarder.route(pkt, from, &mut ctx);
+        }
+        match route {
             Route::Port(port, pkt) => self.outbound(now, port, pkt, pool, driver),
             Route::Local(pkt) => self.deliver(now, pkt, pool, driver),
             Route::Copies { pkt, ports, local } => {
@@ -292,7 +325,7 @@ impl Node {
             }
             Route::Consumed(pkt) => Node::consume(pkt, pool, driver),
             Route::Kept => {}
-            Route::Unroutable(pkt) => self.discard(None, pkt, Drop::Undeliverable, pool, driver),
+            Route::Unroutable(pkt) | Route::Pass(pkt) => self.discard(None, pkt, Drop::Undeliverable, pool, driver),
         }
     }
 
@@ -439,7 +472,7 @@ impl Node {
             pool,
             rng: &mut self.rng,
             transmitter,
-            board: &mut self.board,
+            state: slot.state.map(|i| self.states[usize::from(i)].as_mut()),
             actions: &mut self.actions,
             timer: &mut slot.timer.deadline,
             marks: &mut slot.counters.marks,
@@ -639,7 +672,7 @@ impl Node {
         };
         let kept = match &self.forwarding {
             Forwarding::Shortest(_) => 0,
-            Forwarding::Custom(forwarder) => forwarder.kept(),
+            Forwarding::Chain(chain) => chain.iter().map(|f| f.kept()).sum(),
         };
         self.slots.iter().map(held).sum::<u64>() + kept
     }
@@ -685,9 +718,9 @@ impl Node {
             self.arm_port(port, now);
             self.slots[i].reset_rule();
         }
-        if let Forwarding::Custom(f) = &mut self.forwarding {
+        if let Forwarding::Chain(chain) = &mut self.forwarding {
             let mut kept = Vec::new();
-            f.reset(&mut kept);
+            chain.iter_mut().for_each(|f| f.reset(&mut kept));
             kept.into_iter().for_each(|pkt| self.discard(None, pkt, Drop::Fault, pool, driver));
         }
         self.drain(now, pool, driver);

@@ -11,9 +11,7 @@ mod scheme;
 
 pub use endpoint::{Endpoint, EndpointCtx, FlowReport, Shared, Wishes};
 pub use forwarder::{Ecmp, ForwardCtx, Forwarder, Route, Routes, ShortestPath};
-pub use port::{
-    Action, Admission, AdmitCtx, Backlog, Board, Drop, Inbound, LinkInfo, Port, PortCtx, Transmitter, Verdict,
-};
+pub use port::{Action, Admission, AdmitCtx, Backlog, Drop, Inbound, LinkInfo, Port, PortCtx, Transmitter, Verdict};
 pub use scheme::{Accept, End, Network, Parts, Scheme, Transport};
 
 use std::sync::Arc;
@@ -90,6 +88,10 @@ pub trait Map {
     fn links(&self, node: NodeId) -> Vec<LinkInfo>;
     /// Whether a node is a host: hosts never forward.
     fn is_host(&self, node: NodeId) -> bool;
+    /// Whether the scheme that asks, with the same parameters, runs at a node, too.
+    fn runs(&self, _node: NodeId) -> bool {
+        true
+    }
 }
 
 /// What a scheme needs to know of a node to build what is the node's own.

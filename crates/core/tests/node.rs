@@ -4,12 +4,13 @@ mod common;
 
 use std::sync::{Arc, Mutex};
 
-use common::{Bench, ByPeer, ME, MS, Nobody, PEERS, RATE, ample, cases, packet};
-use midpath_core::node::Flows;
+use common::{Bench, ByPeer, ME, MS, Nobody, PEERS, RATE, Words, ample, cases, packet};
+use midpath_core::node::{Flows, Forwarding, Node};
 use midpath_core::packet::{Ecn, FlowId, Kind, NodeId, Packet, Pkt, Pool, PortId};
 use midpath_core::queue::{CodelParams, Discipline, Limit, QueueSpec};
 use midpath_core::roles::{
-    Accept, Backlog, Drop, Endpoint, EndpointCtx, FlowReport, ForwardCtx, Forwarder, Inbound, Port, PortCtx, Route,
+    Accept, Backlog, Drop, Endpoint, EndpointCtx, FlowReport, ForwardCtx, Forwarder, Inbound, LinkInfo, Port, PortCtx,
+    Route,
 };
 use midpath_core::units::Time;
 use proptest::prelude::*;
@@ -63,7 +64,10 @@ impl Port for Special {
         match self.kind {
             Trick::Detour(sibling) if seq % 2 == 1 => return ctx.sibling(sibling, pkt),
             Trick::Release(sibling) => {
-                ctx.publish([seq, 0, 0, 0]);
+                {
+                    let (me, word) = (usize::from(ctx.me.0), seq);
+                    ctx.state::<Words>().0[me] = word;
+                }
                 ctx.kick(sibling);
                 return ctx.drop(pkt, Drop::Policy);
             }
@@ -75,7 +79,9 @@ impl Port for Special {
     fn poll_transmit(&mut self, ctx: &mut PortCtx<'_>) -> Option<Pkt> {
         let first = self.queue.first()?;
         match self.kind {
-            Trick::Gate(sibling) if ctx.published(sibling)[0] < ctx.pool[first].seq => return None,
+            Trick::Gate(sibling) if ctx.shared::<Words>().0[usize::from(sibling.0)] < ctx.pool[first].seq => {
+                return None;
+            }
             Trick::Shape => return None,
             _ => {}
         }
@@ -100,7 +106,10 @@ impl Port for Special {
             note.kind = Kind::Control;
             ctx.emit(ctx.me, note);
         }
-        ctx.publish([ctx.now.0, 0, 0, 0]);
+        {
+            let (me, word) = (usize::from(ctx.me.0), ctx.now.0);
+            ctx.state::<Words>().0[me] = word;
+        }
         self.queue.drain(..).for_each(|pkt| ctx.sibling(PortId(2), pkt));
     }
     fn backlog(&self) -> Backlog {
@@ -352,6 +361,66 @@ fn what_has_no_route_is_undeliverable() {
     p.dst = NodeId(77);
     b.arrive(Time::ZERO, PortId(0), p);
     assert_eq!((b.log.lost[0].port, b.log.lost[0].why, b.pool.live()), (None, Drop::Undeliverable, 0));
+}
+
+/// Passes on what isn't for the peer at its port, and counts what it was shown in what it shares with that port.
+struct Only(PortId);
+impl Forwarder for Only {
+    fn route(&mut self, pkt: Pkt, _from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route {
+        ctx.state::<Words>().0[0] += 1;
+        match ctx.pool[&pkt].dst == NodeId(PEERS + u32::from(self.0.0)) {
+            true => Route::Port(self.0, pkt),
+            false => Route::Pass(pkt),
+        }
+    }
+}
+
+/// Shows in a gauge what it shares, and adds a hundred for each packet.
+struct Counting(Vec<Pkt>, u64);
+impl Port for Counting {
+    fn outbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) {
+        ctx.state::<Words>().0[0] += 100;
+        self.1 = ctx.shared::<Words>().0[0];
+        self.0.push(pkt);
+    }
+    fn poll_transmit(&mut self, _ctx: &mut PortCtx<'_>) -> Option<Pkt> {
+        self.0.pop()
+    }
+    fn backlog(&self) -> Backlog {
+        Backlog { packets: self.0.len() as u64, bytes: self.0.len() as u64 * 1500 }
+    }
+    fn reset(&mut self, _ctx: &mut PortCtx<'_>) {}
+    fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
+        out.push(("shared", self.1 as f64));
+    }
+}
+
+#[test]
+fn forwarders_pass_packets_on_and_each_scheme_shares_its_own_state() {
+    let port = || Discipline::Held(Box::new(Counting(Vec::new(), 0)));
+    let links = (0..3).map(|i| LinkInfo { rate: RATE, delay: MS, mtu: 1500, peer: NodeId(PEERS + i) }).collect();
+    let chain: Vec<Box<dyn Forwarder>> = vec![Box::new(Only(PortId(1))), Box::new(Only(PortId(2)))];
+    let rng = midpath_core::rng::stream(7, midpath_core::rng::Purpose::Node, 0);
+    let node = Node::new(ME, links, vec![ample(), port(), port()], Forwarding::Chain(chain), Arc::new(Nobody), rng);
+    let (one, two) = (Box::new(Words(vec![0])), Box::new(Words(vec![0])));
+    let mut b = bench(vec![ample(), ample(), ample()]);
+    b.node = node.sharing(one, &[PortId(1)], Some(0)).sharing(two, &[PortId(2)], Some(1));
+    for (i, peer) in [1, 2, 2, 9].into_iter().enumerate() {
+        let mut p = datagram(i as u64);
+        p.dst = NodeId(PEERS + peer);
+        b.arrive(Time::ZERO, PortId(0), p);
+    }
+    b.run_out();
+    assert_eq!((b.seqs(1), b.seqs(2)), (vec![0], vec![1, 2]));
+    // What nobody knows has no way.
+    assert_eq!(b.log.lost.iter().map(|l| (l.packet.seq, l.why)).collect::<Vec<_>>(), [(3, Drop::Undeliverable)]);
+    let shared = |b: &Bench, port| {
+        let mut all = Vec::new();
+        b.node.gauges(PortId(port), &mut all);
+        all[0].1
+    };
+    // At its last packet: the first forwarder was shown one, then its port one; the second two, and its port two.
+    assert_eq!((shared(&b, 1), shared(&b, 2)), (101.0, 202.0));
 }
 
 // Endpoints ------------------------------------------------------------------------------------------------------------------------

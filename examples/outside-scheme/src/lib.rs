@@ -60,7 +60,8 @@ struct Stamps;
 
 impl Network for Stamps {
     fn port(&self, port: &PortSpec, _node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
-        Ok(Discipline::Timetable(Box::new(port::Stamp::new(port.queue.limit().bound(port.link.rate)))))
+        let limit = port.queue.drop_tail()?;
+        Ok(Discipline::Timetable(Box::new(port::Stamp::new(limit.bound(port.link.rate)))))
     }
 }
 

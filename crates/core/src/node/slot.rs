@@ -29,6 +29,8 @@ pub(super) struct Slot {
     pub idle_armed: bool,
     /// Held ports: it stands in the node's list of ports that a driver may pull from.
     pub listed: bool,
+    /// Held ports: the number of what it shares with the other ports of its instance.
+    pub state: Option<u8>,
 }
 
 impl Slot {
@@ -49,6 +51,7 @@ impl Slot {
             queued: Backlog::default(),
             idle_armed: false,
             listed: false,
+            state: None,
             timer: Lazy::default(),
         }
     }

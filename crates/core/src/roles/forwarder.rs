@@ -1,9 +1,10 @@
+use std::any::Any;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use super::port::SHARED;
 use crate::packet::{NodeId, Packet, Pkt, Pool, PortId};
 use crate::rng::{Stream, below, mix};
-use crate::roles::Board;
 use crate::units::Time;
 
 /// Where a packet goes from here.
@@ -28,9 +29,12 @@ pub enum Route {
     Kept,
     /// There is no way: the packet is dropped and counted.
     Unroutable(Pkt),
+    /// It is not this forwarder's to decide: the next one's, the shortest path's in the end.
+    Pass(Pkt),
 }
 
-/// Decides which ports a packet leaves through.
+/// Decides which ports a packet leaves through. A node has one of each scheme that runs there; the first that doesn't pass a packet on
+/// decides.
 pub trait Forwarder: Send {
     /// Called when a packet came in through `from`, or from an endpoint of this node (`None`).
     fn route(&mut self, pkt: Pkt, from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route;
@@ -52,25 +56,30 @@ pub struct ForwardCtx<'a> {
     pub pool: &'a mut Pool,
     /// The node's random stream.
     pub rng: &'a mut Stream,
-    /// What the node's ports have published.
-    pub board: &'a Board,
+    pub(crate) state: Option<&'a mut (dyn Any + Send)>,
     pub(crate) out: &'a mut VecDeque<(Option<PortId>, Pkt)>,
 }
 
 impl<'a> ForwardCtx<'a> {
-    /// A context for one call; what the forwarder sends is appended to `out`, with the port that it leaves through.
+    /// A context for one call, without shared state; what the forwarder sends is appended to `out`, with the port that it leaves through.
     pub fn new(
         (now, node): (Time, NodeId),
         pool: &'a mut Pool,
         rng: &'a mut Stream,
-        board: &'a Board,
         out: &'a mut VecDeque<(Option<PortId>, Pkt)>,
     ) -> ForwardCtx<'a> {
-        ForwardCtx { now, node, pool, rng, board, out }
+        ForwardCtx { now, node, pool, rng, state: None, out }
     }
 }
 
 impl ForwardCtx<'_> {
+    /// What the ports and the forwarder of this instance share on this node: what [`Network::state`](super::Network::state) made.
+    ///
+    /// # Panics
+    /// If that was of another type, or nothing.
+    pub fn state<T: Any>(&mut self) -> &mut T {
+        self.state.as_deref_mut().and_then(|s| s.downcast_mut()).expect(SHARED)
+    }
     /// Sends a packet of the forwarder's own (a Nack, an aggregated ACK) out of a port, or along the route to its destination.
     pub fn emit(&mut self, port: Option<PortId>, packet: Packet) {
         let pkt = self.pool.insert(packet);

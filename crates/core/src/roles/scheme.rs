@@ -1,3 +1,4 @@
+use std::any::Any;
 use std::sync::Arc;
 
 use super::{Endpoint, FlowSpec, Forwarder, Names, NodeSpec, PortSpec, TCP_HEADERS};
@@ -71,12 +72,16 @@ pub enum Accept {
 
 /// What the ports and the forwarder of a node are.
 pub trait Network: Send + Sync {
+    /// Called once per node where this scheme runs, before its ports and forwarder are asked for: what they share there, beyond their node's links.
+    fn state(&self, _node: &NodeSpec<'_>) -> Option<Box<dyn Any + Send>> {
+        None
+    }
     /// Called once per port of each node where this scheme runs. The default is the queue that the scenario asks for.
     /// Keys of errors are relative to the port's table in the scenario, that of its queue.
     fn port(&self, port: &PortSpec, _node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
         Ok(port.queue.build(port.link.rate))
     }
-    /// Called once per node where this scheme runs. `None` is shortest path with ECMP.
+    /// Called once per node where this scheme runs. Packets that it passes on, and all where there is none, take shortest paths.
     fn forwarder(&self, _node: &NodeSpec<'_>) -> Option<Box<dyn Forwarder>> {
         None
     }

@@ -106,6 +106,9 @@ impl Forwarder for ByPeer {
     }
 }
 
+/// What the ports share: a word each.
+pub struct Words(pub Vec<u64>);
+
 /// A node and what is around it.
 pub struct Bench {
     pub node: Node,
@@ -120,7 +123,10 @@ impl Bench {
         let links = (0..ports.len()).map(link).collect();
         let lines = ports.iter().map(|_| Line::new(rate)).collect();
         let rng = stream(7, Purpose::Node, 0);
-        let node = Node::new(ME, links, ports, Forwarding::Custom(forwarder), flows, rng);
+        let all: Vec<PortId> = (0..ports.len() as u16).map(PortId).collect();
+        let words = Words(vec![0; all.len()]);
+        let node = Node::new(ME, links, ports, Forwarding::Chain(vec![forwarder]), flows, rng);
+        let node = node.sharing(Box::new(words), &all, Some(0));
         Bench { node, pool: Pool::new(), log: Log { lines, ..Log::default() } }
     }
 

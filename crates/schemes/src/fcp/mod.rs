@@ -84,6 +84,7 @@ impl ControllerConfig for Config {
 
 impl Network for Config {
     fn port(&self, spec: &PortSpec, _node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
+        spec.queue.drop_tail()?;
         Ok(network::port(&self.plan, spec))
     }
     fn forwarder(&self, node: &NodeSpec<'_>) -> Option<Box<dyn Forwarder>> {

@@ -14,6 +14,7 @@
 //! | `nonces.rs` | the stored nonces |
 //! | `port.rs`, `port/` | the interface: sending, algorithm 1, detours |
 //! | `load.rs` | equations (1) and (2) |
+//! | `siblings.rs` | what the interfaces of a router tell each other |
 //! | `detour.rs` | which detours there are, equation (3) |
 //! | `forwarder.rs` | obeying the tag of detoured packets |
 //! | `back.rs` | ACKs back the way that their data went |
@@ -38,11 +39,13 @@ pub mod nonces;
 pub mod overlay;
 pub mod params;
 pub mod port;
+pub mod siblings;
 pub mod state;
 #[cfg(test)]
 mod tests;
 pub mod unheard;
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -56,8 +59,9 @@ pub use params::{Notify, Params};
 use crate::tcp::Tcp;
 use detour::Around;
 use endpoint::Ends;
-use overlay::{Side, Speakers, Speaking};
+use overlay::{Side, Speaking};
 use port::{Config, InrppPort};
+use siblings::Siblings;
 
 /// INRPP as a scheme.
 pub struct Inrpp {
@@ -72,7 +76,7 @@ pub fn build(name: &str, params: Params) -> crate::Built {
     let own = Ends { expiry: params.expiry, steer: params.steer, notify: params.notify };
     let ends = Arc::new(Tcp::new(name, params.tcp(), own)?);
     let config = Arc::new(Config::new(&params));
-    let network = Domain { params, borders: Vec::new(), speakers: Speakers::default(), config };
+    let network = Domain { params, borders: Vec::new(), config };
     Ok(Arc::new(Inrpp { name: name.to_owned(), ends, network: Arc::new(network) }))
 }
 
@@ -97,22 +101,19 @@ struct Domain {
     params: Params,
     /// Routers that take no detours; known once the network is.
     borders: Vec<NodeId>,
-    /// Routers that speak INRPP.
-    speakers: Speakers,
     config: Arc<Config>,
 }
 
 impl Domain {
     fn bind(&self, names: &dyn Names) -> Result<Domain, SpecError> {
         let borders = find(names, "no_detours_at", &self.params.no_detours_at)?;
-        let speakers = Speakers::new(find(names, "routers", &self.params.routers)?);
-        Ok(Domain { params: self.params.clone(), borders, speakers, config: self.config.clone() })
+        Ok(Domain { params: self.params.clone(), borders, config: self.config.clone() })
     }
 
     /// What a port knows of the network around it.
     fn around(&self, spec: &PortSpec, node: &NodeSpec<'_>) -> Around {
-        let side = Side::new(node, spec.port, &self.speakers);
-        let node = &NodeSpec { map: &Speaking { map: node.map, speakers: &self.speakers }, ..*node };
+        let side = Side::new(node, spec.port);
+        let node = &NodeSpec { map: &Speaking(node.map), ..*node };
         let two = self.params.detours > 1;
         let off = self.params.detours == 0 || self.borders.contains(&spec.node);
         let others = node.links.iter().enumerate().filter(|(i, _)| *i != usize::from(spec.port.0));
@@ -135,20 +136,19 @@ fn find(names: &dyn Names, key: &str, list: &[String]) -> Result<Vec<NodeId>, Sp
 }
 
 impl Network for Domain {
+    fn state(&self, node: &NodeSpec<'_>) -> Option<Box<dyn Any + Send>> {
+        Some(Box::new(Siblings::new(node.links.len())))
+    }
     fn port(&self, spec: &PortSpec, node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
-        if self.speakers.plain(node.map, spec.node) {
-            return Ok(spec.queue.build(spec.link.rate));
-        }
-        let port = InrppPort::new(self.config.clone(), spec, self.around(spec, node));
+        let port = InrppPort::new(self.config.clone(), spec, spec.queue.drop_tail()?, self.around(spec, node));
         Ok(Discipline::Held(Box::new(port)))
     }
     fn forwarder(&self, node: &NodeSpec<'_>) -> Option<Box<dyn Forwarder>> {
-        // A host has nothing to choose and forwards nothing; a plain router forwards as everybody does.
-        let host = node.map.is_host(node.node) && node.links.len() < 2;
-        if host || self.speakers.plain(node.map, node.node) {
+        // A host has nothing to choose and forwards nothing.
+        if node.map.is_host(node.node) && node.links.len() < 2 {
             return None;
         }
-        let node = &NodeSpec { map: &Speaking { map: node.map, speakers: &self.speakers }, ..*node };
+        let node = &NodeSpec { map: &Speaking(node.map), ..*node };
         Some(Box::new(forwarder::Detouring::new(node, self.params.detours > 1)))
     }
 }

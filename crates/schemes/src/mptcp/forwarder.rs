@@ -1,12 +1,12 @@
 //! Forwarding by address: towards the router that the destination's address is attached to, then over that link.
 //!
-//! Packets of other schemes go along shortest paths to their host, as ever.
+//! Packets of other schemes are passed on.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use midpath_core::packet::{FlowId, HOP_LIMIT, Interfaces, NodeId, Pkt, PortId, flow_key};
-use midpath_core::roles::{Ecmp, ForwardCtx, Forwarder, LinkInfo, Map, NodeSpec, Route, Routes, ShortestPath};
+use midpath_core::roles::{Ecmp, ForwardCtx, Forwarder, LinkInfo, Map, NodeSpec, Route, Routes};
 
 use super::address::{MAX_ADDRESSES, Pair};
 
@@ -122,7 +122,6 @@ impl Addresses {
 /// A node's forwarder.
 pub struct ByAddress {
     routes: Arc<dyn Routes>,
-    base: ShortestPath,
     ecmp: Ecmp,
     attached: Arc<Attachments>,
     ports: u16,
@@ -133,7 +132,6 @@ impl ByAddress {
     pub fn new(network: &Addresses, node: &NodeSpec<'_>) -> ByAddress {
         ByAddress {
             routes: node.routes.clone(),
-            base: ShortestPath::new(node.routes.clone(), node.ecmp),
             ecmp: node.ecmp,
             attached: network.around(node),
             ports: node.links.len() as u16,
@@ -155,14 +153,12 @@ impl ByAddress {
 }
 
 impl Forwarder for ByAddress {
-    fn route(&mut self, pkt: Pkt, from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route {
+    fn route(&mut self, pkt: Pkt, _from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route {
         let packet = &ctx.pool[&pkt];
-        if packet.dst == ctx.node {
-            return Route::Local(pkt);
-        }
-        match packet.interfaces.destination().and_then(|_| self.towards(&pkt, ctx)) {
+        let named = packet.dst != ctx.node && packet.interfaces.destination().is_some();
+        match named.then(|| self.towards(&pkt, ctx)).flatten() {
             Some(port) => Route::Port(port, pkt),
-            None => self.base.route(pkt, from, ctx),
+            None => Route::Pass(pkt),
         }
     }
 }

@@ -55,7 +55,8 @@ fn bytes_per_second(rate: Rate) -> f64 {
 
 impl Network for RcpParams {
     fn port(&self, spec: &PortSpec, _node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
-        Ok(Discipline::Timetable(Box::new(RcpPort::new(self, spec.queue.limit(), spec.link.rate))))
+        let port = RcpPort::new(self, spec.queue.drop_tail()?, spec.link.rate);
+        Ok(Discipline::Timetable(Box::new(port)))
     }
 }
 

@@ -12,6 +12,7 @@ use midpath_topo::routing::Hop;
 use midpath_topo::{NodeKind, Topology};
 use midpath_traffic::{Context, Flow, Host, HostTable, LinkRates};
 
+use super::deploy::{Deployment, NONE};
 use super::{Groups, IDEAL, TableRoutes};
 use crate::scenario::Scenario;
 
@@ -44,6 +45,8 @@ pub struct FlowInfo {
 pub(super) struct Schemes {
     by_name: Vec<(String, Arc<dyn Scheme>)>,
     default: Option<usize>,
+    /// Where flows name a scheme: the key, and which.
+    named: Vec<(String, usize)>,
 }
 
 impl Schemes {
@@ -53,7 +56,7 @@ impl Schemes {
                 return Err(unknown(format!("schemes.{name}"), name, catalogue));
             }
         }
-        let mut schemes = Schemes { by_name: Vec::new(), default: None };
+        let mut schemes = Schemes { by_name: Vec::new(), default: None, named: Vec::new() };
         if scenario.scheme != IDEAL {
             schemes.default = Some(schemes.add("scheme".to_owned(), &scenario.scheme, scenario, catalogue)?);
         }
@@ -67,8 +70,14 @@ impl Schemes {
                 }
                 Some(name) => {
                     let i = schemes.add(key.clone(), name, scenario, catalogue)?;
-                    schemes.check_ports(i, key, scenario)?;
+                    schemes.carries(i).map_err(|e| e.under(&key))?;
+                    schemes.named.push((key, i));
                 }
+            }
+        }
+        for (i, row) in scenario.deploy.iter().enumerate() {
+            if let Some(name) = row.scheme.as_deref().filter(|n| *n != NONE) {
+                schemes.add(format!("deploy[{i}].scheme"), name, scenario, catalogue)?;
             }
         }
         if catalogue.contains(CONSTANT_RATE) {
@@ -84,27 +93,39 @@ impl Schemes {
         if !catalogue.names().any(|n| n == name) {
             return Err(unknown(key, name, catalogue));
         }
-        let mut params = scenario.schemes.get(name).cloned().unwrap_or_else(|| serde_json::json!({}));
-        if let Some(map) = params.as_object_mut() {
-            map.remove("queue"); // the network's, not the scheme's
-        }
-        let scheme = catalogue.build(name, &params).map_err(|e| e.under(&format!("schemes.{name}")))?;
+        let scheme =
+            catalogue.build(name, &table_of(scenario, name)).map_err(|e| e.under(&format!("schemes.{name}")))?;
         self.by_name.push((name.to_owned(), scheme));
         Ok(self.by_name.len() - 1)
     }
 
-    /// Whether the network's ports are what scheme `i` needs.
-    fn check_ports(&self, i: usize, key: String, scenario: &Scenario) -> Result<(), SpecError> {
-        let (name, scheme) = &self.by_name[i];
-        let needs = scheme.transport().is_some_and(|t| t.needs().is_some());
-        if self.default == Some(i) || self.default.is_none() || !needs {
-            return Ok(());
+    /// Whether the network schemes that flows need run anywhere.
+    pub fn check_needs(
+        &self,
+        scenario: &Scenario,
+        flows: &[FlowInfo],
+        deployment: &Deployment,
+    ) -> Result<(), SpecError> {
+        let unnamed = flows.iter().any(|f| f.flow.scheme.is_none());
+        let run = self.default.filter(|_| unnamed).map(|i| ("scheme".to_owned(), i));
+        // Under the ideal nothing runs in the network.
+        for (key, i) in self.named.iter().cloned().chain(run).filter(|_| self.default.is_some()) {
+            let (name, scheme) = &self.by_name[i];
+            let transport = scheme.transport();
+            let needs = transport.as_deref().and_then(|t| t.needs()).filter(|n| !deployment.has(n));
+            if let Some(network) = needs {
+                let whole = if scenario.deploy.is_empty() {
+                    " for the whole run, or in a `[[deploy]]`"
+                } else {
+                    " in a `[[deploy]]`"
+                };
+                let message = format!(
+                    "`{name}` needs `{network}` in the network, which runs nowhere; write `scheme = \"{network}\"`{whole}"
+                );
+                return Err(SpecError::new(key, message));
+            }
         }
-        let message = format!(
-            "`{name}` needs ports of its own, but they are those of `{}`; write `scheme = \"{name}\"` for the whole run",
-            scenario.scheme
-        );
-        Err(SpecError::new(key, message))
+        Ok(())
     }
 
     /// Resolves the names in the schemes' parameters.
@@ -120,19 +141,33 @@ impl Schemes {
     /// What carries a flow of scheme `named`, or of the run's scheme; nothing under the ideal.
     fn transport(&self, named: Option<&str>) -> Result<Option<Arc<dyn Transport>>, SpecError> {
         let Some(i) = named.and_then(|s| self.find(s)).or(self.default) else { return Ok(None) };
+        self.carries(i).map(Some).map_err(|e| e.under("scheme"))
+    }
+
+    /// What carries the flows of scheme `i`.
+    fn carries(&self, i: usize) -> Result<Arc<dyn Transport>, SpecError> {
         let (name, scheme) = &self.by_name[i];
         let message = || format!("`{name}` runs in the network and carries no flows; give each flow another `scheme`");
-        scheme.transport().ok_or_else(|| SpecError::new("scheme", message())).map(Some)
+        scheme.transport().ok_or_else(|| SpecError::new("", message()))
     }
 
     fn find(&self, name: &str) -> Option<usize> {
         self.by_name.iter().position(|s| s.0 == name)
     }
 
-    /// What the network's nodes run, if that is more than queues and shortest paths.
-    pub fn network(&self) -> Option<Arc<dyn Network>> {
-        self.default.and_then(|i| self.by_name[i].1.network())
+    /// What nodes run that have this scheme, if that is more than queues and shortest paths.
+    pub fn network(&self, name: &str) -> Option<Arc<dyn Network>> {
+        self.find(name).and_then(|i| self.by_name[i].1.network())
     }
+}
+
+/// A scheme's table of parameters. The queue in it is the network's.
+pub(super) fn table_of(scenario: &Scenario, name: &str) -> serde_json::Value {
+    let mut params = scenario.schemes.get(name).cloned().unwrap_or_else(|| serde_json::json!({}));
+    if let Some(map) = params.as_object_mut() {
+        map.remove("queue");
+    }
+    params
 }
 
 fn unknown(key: String, name: &str, catalogue: &Catalogue) -> SpecError {

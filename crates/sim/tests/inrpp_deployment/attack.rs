@@ -41,12 +41,14 @@ fn attack(behaviour: &str, every: &str, more: &str, auth: bool) -> RunOutput {
             {{ a = "r2", b = "d1", rate = "100 Mbps", delay = "1 ms" }},
         ]
         [schemes.inrpp]
-        routers = ["r0", "r1", "r2"]
         cache = "1.25 MB"
         high = "1 MB"
         nonces = 64
         auth = {auth}
         {more}
+        [[deploy]]
+        scheme = "inrpp"
+        nodes = ["hosts", "r0", "r1", "r2"]
         [schemes.inrpp-attack]
         receiver = "d0"
         behaviour = "{behaviour}"

@@ -17,6 +17,7 @@ use proptest::prelude::*;
 
 use crate::common::reads::{most, texts};
 use crate::common::{cases, run_plain};
+use crate::overlay::deployed_at;
 
 /// What tells one packet from all others: flow, source, numbers, and when it was sent.
 type Name = (u32, u32, u64, u64, Time, u16);
@@ -242,7 +243,7 @@ fn the_trace_sees_detours() {
 /// Two ways of 10 Mbps between a and d. With d plain, nobody makes ACKs come back the way that their data went.
 fn two_ways(routers: &str, ecmp: &str) -> String {
     let mut t = format!(
-        "scheme = \"inrpp\"\nstop = \"10 s\"\n[routing]\necmp = \"{ecmp}\"\n[schemes.inrpp]\nrouters = [{routers}]\ncache = \"500 kB\"\nhigh = \"250 kB\"\ndetours = 0\n[topology]\nlinks = [\n"
+        "scheme = \"inrpp\"\nstop = \"10 s\"\n[routing]\necmp = \"{ecmp}\"\n[schemes.inrpp]\ncache = \"500 kB\"\nhigh = \"250 kB\"\ndetours = 0\n[topology]\nlinks = [\n"
     );
     for (a, b) in [("a", "b"), ("b", "c"), ("c", "d"), ("a", "e"), ("e", "f"), ("f", "d")] {
         writeln!(t, "{{ a = \"{a}\", b = \"{b}\", rate = \"10 Mbps\", delay = \"1 ms\" }},").unwrap();
@@ -254,7 +255,9 @@ fn two_ways(routers: &str, ecmp: &str) -> String {
     (0..8).for_each(|i| {
         writeln!(t, "{{ name = \"s{i}\", kind = \"host\" }}, {{ name = \"t{i}\", kind = \"host\" }},").unwrap()
     });
-    t += "]\n[measure]\nseries = true\nports = 60\n";
+    t += "]\n";
+    t += &deployed_at(routers);
+    t += "[measure]\nseries = true\nports = 60\n";
     (0..8).for_each(|i| writeln!(t, "[[flow]]\nfrom = \"s{i}\"\nto = \"t{i}\"").unwrap());
     t
 }

@@ -6,7 +6,7 @@ use midpath_core::node::{Driver, Flows, Forwarding, Line as Transmits, Node};
 use midpath_core::packet::{Flags, FlowId, NodeId, Packet, PacketId, Pkt, Pool, PortId};
 use midpath_core::queue::{Limit, QueueSpec};
 use midpath_core::rng::{Purpose, stream};
-use midpath_core::roles::{Drop, Ecmp, Endpoint, LinkInfo, Map, NodeSpec, PortSpec, Routes, Transmitter};
+use midpath_core::roles::{Drop, Ecmp, Endpoint, LinkInfo, Map, NodeSpec, PortSpec, Routes, ShortestPath, Transmitter};
 use midpath_core::units::{Bytes, Rate, Time};
 
 use crate::inrpp::auth::{Keys, Line};
@@ -79,7 +79,7 @@ pub fn small() -> Params {
     Params {
         cache: Limit::Bytes(15_000),
         high: Some(Limit::Bytes(9_000)),
-        buffer: Limit::Bytes(3_000),
+        buffer: Some(Limit::Bytes(3_000)),
         tcp_cache: Limit::Bytes(4_500),
         ..Params::default()
     }
@@ -103,9 +103,12 @@ impl Router {
             let port = PortSpec { node: ME, port, peer, link: links[i], host: false, edge, rtt, queue };
             network.port(&port, &spec).expect("any queue will do")
         };
-        let forwarding = Forwarding::Custom(network.forwarder(&spec).expect("a router's"));
+        let chain = vec![network.forwarder(&spec).expect("a router's")];
+        let forwarding = Forwarding::new(chain, ShortestPath::new(routes.clone(), Ecmp::Off));
         let ports = (0..3).map(port).collect();
-        let node = Node::new(ME, links.clone(), ports, forwarding, Arc::new(World), stream(1, Purpose::Node, 1));
+        let state = network.state(&spec).expect("what interfaces share");
+        let node = Node::new(ME, links.clone(), ports, forwarding, Arc::new(World), stream(1, Purpose::Node, 1))
+            .sharing(state, &[UP, DOWN, HOST], None);
         let lines = [Line::default(); 3];
         let transmitters = links.iter().map(|l| Transmits::new(l.rate)).collect();
         let log = Log { transmitters, ..Log::default() };
