@@ -1,0 +1,113 @@
+"""How much gain is too much: the true limit of stability, and a bound below it that is proven."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+
+from midpath.analysis.rpm.linear import Linear
+from midpath.analysis.rpm.model import Model, Path
+
+Numbers = NDArray[np.float64]
+Complex = NDArray[np.complex128]
+
+# Points per turn of the fastest wave in (5), and points per decade below.
+FINE = 64
+PER_DECADE = 100
+# How far below the limit stability is checked, as a share of it.
+BELOW = 1e-3
+# Doublings of the range of frequencies before we give up.
+DOUBLINGS = 30
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The smallest gain, per packet, at which a root of (5) reaches the imaginary axis, and where, in radians/s."""
+
+    gain: float
+    frequency: float
+
+
+def eta_true(path: Path, model: Model = "paper") -> Limit:
+    """The limit of stability: below this gain all roots of (5), complex ones too, have negative real parts.
+
+    On the imaginary axis (5) reads η = −undriven(iω)/driven(iω). Frequencies at which this is a positive number are
+    crossings; the smallest η among them is the limit. That no smaller one was overlooked is checked by the argument
+    principle just below it; ArithmeticError if one was.
+    """
+    found = Linear.of(path)
+    limit = _smallest(found, model)
+    if not found.is_stable(limit.gain * (1 - BELOW), model):
+        raise ArithmeticError(f"a crossing below {limit.gain:g} was overlooked")
+    return limit
+
+
+def eta_guaranteed(path: Path) -> float:
+    """A gain, per packet, below which (5) is stable for certain; needs a·b < 4. In closed form:
+
+    2γ / (A·d + B·d_s + γ·d_s²·(A + B) / (2·(1 − γ·(d − d_s)))) with A = a/d² and B = b·c².
+
+    Proof. (5) has no root iω with ω > 0 below it. The imaginary part says η(A·sin ωd + B·sin ω·d_s) = γω(2 − cos ωd +
+    cos ω·d_s) ≥ γω(2 − ω²d_s²/2), and the left side is at most ηω(A·d + B·d_s). The real part says ω² + γω(sin ωd −
+    sin ω·d_s) ≤ η(A + B), and the bracket is at least −ω(d − d_s), so ω²·(1 − γ(d − d_s)) ≤ η(A + B), where γd ≤
+    √(ab)/2 < 1. Together they bound η from below. For η → 0 all roots are to the left: one is near −η(A + B)/(2γ), and
+    s = −γ(2 − e^(−sd) + e^(−s·d_s)) has no other solution with Re s ≥ 0. A root cannot come from infinity.
+    """
+    if path.increase * path.decrease >= 4:
+        raise ValueError(f"increase times decrease is {path.increase * path.decrease:g}; the bound needs less than 4")
+    found = Linear.of(path)
+    d, short, gamma = found.round_trip_s, found.short_s, found.gamma
+    both = found.additive + found.multiplicative
+    reach = found.additive * d + found.multiplicative * short
+    return 2 * gamma / (reach + gamma * short**2 * both / (2 * (1 - gamma * (d - short))))
+
+
+def _smallest(found: Linear, model: Model) -> Limit:
+    reach = 4.0 / found.round_trip_s
+    for _ in range(DOUBLINGS):
+        crossings = list(_crossings(found, model, reach))
+        if crossings:
+            best = min(crossings, key=lambda one: one.gain)
+            # Roots of smaller gains are all nearer to zero, so no other crossing matters.
+            if found.characteristic(best.gain, model).radius(0.0) <= reach:
+                return best
+        reach *= 2
+    raise ArithmeticError("no gain makes this system unstable")
+
+
+def _crossings(found: Linear, model: Model, reach: float) -> list[Limit]:
+    undriven, driven = found.undriven(model), found.driven()
+
+    def needed(frequency: Numbers) -> Complex:
+        s = 1j * frequency
+        return np.asarray(-undriven(s) / _waves(driven, s))
+
+    def bent(frequency: float) -> float:
+        return float(needed(np.array([frequency])).imag[0]) / frequency
+
+    grid = _grid(reach, found.round_trip_s)
+    bends = needed(grid).imag / grid
+    crossings = []
+    for index in np.flatnonzero(bends[:-1] * bends[1:] < 0):
+        frequency = float(brentq(bent, grid[index], grid[index + 1], rtol=1e-14, xtol=1e-300))
+        gain = float(needed(np.array([frequency])).real[0])
+        if gain > 0:
+            crossings.append(Limit(gain, frequency))
+    return crossings
+
+
+def _waves(driven: Mapping[float, Sequence[float]], s: Complex) -> Complex:
+    return np.asarray(sum(row[0] * np.exp(-s * delay) for delay, row in driven.items()))
+
+
+def _grid(reach: float, longest: float) -> Numbers:
+    """Fine enough for the waves above, and down to frequencies of a millionth of a radian per round trip."""
+    step = 2 * math.pi / longest / FINE
+    decades = math.log10(step * longest / 1e-6)
+    low = np.geomspace(1e-6 / longest, step, math.ceil(PER_DECADE * decades), endpoint=False)
+    return np.concatenate([low, np.arange(step, reach + step, step)])
