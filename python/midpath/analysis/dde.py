@@ -53,7 +53,7 @@ def solve(
         third = _evaluate(rhs, time + step / 2, state + second * (step / 2), middle)
         fourth = _evaluate(rhs, time + step, state + third * step, past.at(index, END))
         past.states[index + 1] = state + (first + 2 * second + 2 * third + fourth) * (step / 6)
-    return Solution(np.arange(count + 1) * step, past.states)
+    return Solution(np.linspace(0.0, duration, count + 1), past.states)
 
 
 def _evaluate(rhs: RightHandSide, time: float, state: Numbers, lagged: Numbers) -> Numbers:

@@ -156,7 +156,7 @@ class QuasiPolynomial:
 
     def _box(self, right_of: float) -> Box:
         # A little larger than need be on the far sides, so that no root lies on them.
-        far = 1.01 * self.radius(right_of) + 1e-300
+        far = 1.01 * self.radius(right_of) + 0.01 * abs(right_of) + 1e-300
         return Box(right_of, max(far, right_of + far), -far, 1.02 * far)
 
     def _search(self, whole: Box) -> Iterator[complex]:
@@ -203,7 +203,7 @@ class QuasiPolynomial:
         turned = 0.0
         while begin.size:
             middle = (begin + end) / 2
-            sure = self._turns_little(middle, np.abs(end - begin) / 2)
+            sure = self._turns_little(begin, middle, end)
             turned += float(np.angle(self(end[sure]) / self(begin[sure])).sum())
             begin, middle, end = begin[~sure], middle[~sure], end[~sure]
             for near in middle[self._nothing(middle)]:
@@ -211,9 +211,10 @@ class QuasiPolynomial:
             begin, end = np.concatenate([begin, middle]), np.concatenate([middle, end])
         return round(turned / (2 * math.pi))
 
-    def _turns_little(self, middle: Complex, half: Numbers) -> NDArray[np.bool_]:
-        """Where f stays, within `half` of the middle, less than |f(middle)| away from f(middle): Taylor's bound."""
-        left, radius = middle.real - half, np.abs(middle) + half
+    def _turns_little(self, begin: Complex, middle: Complex, end: Complex) -> NDArray[np.bool_]:
+        """Where f stays, from begin to end, less than |f(middle)| away from f(middle): Taylor's bound."""
+        left, radius = np.minimum(begin.real, end.real), np.maximum(np.abs(begin), np.abs(end))
+        half = np.abs(end - begin) / 2
         reach = (np.abs(self.slope(middle)) + self._sizes(2, left, radius) * half / 2) * half
         return np.asarray(reach + NOISE * self._sizes(0, left, radius) < np.abs(self(middle)))
 

@@ -13,9 +13,9 @@ plots    figures (needs matplotlib: the extra `plots`)
 
 from midpath.analysis.rpm.beside import measured
 from midpath.analysis.rpm.lemma import eta_mended, eta_paper, s_star_exact, s_star_mended, s_star_paper
-from midpath.analysis.rpm.limit import Limit, eta_guaranteed, eta_true
+from midpath.analysis.rpm.limit import Limit, Region, eta_guaranteed, eta_true, region
 from midpath.analysis.rpm.linear import Linear
-from midpath.analysis.rpm.model import Equilibrium, Model, Path, Trajectory, trajectory
+from midpath.analysis.rpm.model import Equilibrium, Model, Path, Start, Trajectory, trajectory
 
 __all__ = [
     "Equilibrium",
@@ -23,12 +23,15 @@ __all__ = [
     "Linear",
     "Model",
     "Path",
+    "Region",
+    "Start",
     "Trajectory",
     "eta_guaranteed",
     "eta_mended",
     "eta_paper",
     "eta_true",
     "measured",
+    "region",
     "s_star_exact",
     "s_star_mended",
     "s_star_paper",

@@ -76,10 +76,5 @@ def _discriminant(found: Linear) -> float:
     """What stands under the root of (6): (1 + γ(d − d_s))² + 4γ²(d² − d_s²), sorted."""
     d, short, gamma = found.round_trip_s, found.short_s, found.gamma
     return (
-        5 * d**2 * gamma**2
-        - 2 * d * gamma**2 * short
-        + 2 * d * gamma
-        - 3 * gamma**2 * short**2
-        - 2 * gamma * short
-        + 1
+        5 * d**2 * gamma**2 - 2 * d * gamma**2 * short + 2 * d * gamma - 3 * gamma**2 * short**2 - 2 * gamma * short + 1
     )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
+from midpath.analysis.rpm.lemma import eta_mended
 from midpath.analysis.rpm.linear import Linear
 from midpath.analysis.rpm.model import Model, Path
 
@@ -67,6 +68,36 @@ def eta_guaranteed(path: Path) -> float:
     return 2 * gamma / (reach + gamma * short**2 * both / (2 * (1 - gamma * (d - short))))
 
 
+@dataclass(frozen=True)
+class Region:
+    """Limits of the gain, per packet, over the bottleneck's place: arrays (n,) by d_s/d.
+
+    Stable below `true`; proven below `guaranteed` (NaN for the self-clocked model: the proof is the paper's model's);
+    lemma 1, mended, offers gains up to `mended`.
+    """
+
+    shares: Numbers
+    true: Numbers
+    guaranteed: Numbers
+    mended: Numbers
+
+
+def region(path: Path, shares: Sequence[float], model: Model = "paper") -> Region:
+    """The stability region of a path as d_s moves; τ_f, which no limit depends on, stays at half of d_s.
+
+    d, d_s, c, N and η come in three numbers only: the window c·d/N, the share d_s/d, and N·η. The time unit drops out,
+    and N flows of gain η are one flow of gain N·η and capacity c/N.
+    """
+    paths = [replace(path, short_s=share * path.round_trip_s, forward_s=None) for share in shares]
+    proven = [eta_guaranteed(one) if model == "paper" else math.nan for one in paths]
+    return Region(
+        np.array(shares, dtype=float),
+        np.array([eta_true(one, model).gain for one in paths]),
+        np.array(proven),
+        np.array([eta_mended(one) for one in paths]),
+    )
+
+
 def _smallest(found: Linear, model: Model) -> Limit:
     reach = 4.0 / found.round_trip_s
     for _ in range(DOUBLINGS):
@@ -84,7 +115,7 @@ def _crossings(found: Linear, model: Model, reach: float) -> list[Limit]:
     undriven, driven = found.undriven(model), found.driven()
 
     def needed(frequency: Numbers) -> Complex:
-        s = 1j * frequency
+        s: Complex = np.asarray(1j * frequency)
         return np.asarray(-undriven(s) / _waves(driven, s))
 
     def bent(frequency: float) -> float:

@@ -58,4 +58,6 @@ class Linear:
 
     def is_stable(self, gain: float, model: Model = "paper") -> bool:
         """Whether all roots of (5), complex ones too, have negative real parts."""
-        return self.characteristic(gain, model).count() == 0
+        found = self.characteristic(gain, model)
+        # Not above zero at s = 0 and without bound for large s: there is a real root that is not negative.
+        return bool(found(0.0).real > 0) and found.count() == 0

@@ -9,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 
 from midpath.analysis import dde
 
@@ -21,8 +22,9 @@ Numbers = NDArray[np.float64]
 # linearise it.
 Model = Literal["paper", "self-clocked"]
 
-# Steps of the integrator per round trip, unless a delay is shorter than one.
-STEPS = 50
+# Steps of the integrator per round trip, unless a delay is shorter than one. Ours: over a hundred round trips near the
+# limit of stability, twice as many change a queue by less than a thousandth of its swing.
+STEPS = 20
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ class Path:
     decrease: float = 0.5
 
     def __post_init__(self) -> None:
+        """Refuses what is no path."""
         for name in ("round_trip_s", "short_s", "packets_per_s", "flows", "increase", "decrease"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value > 0):
@@ -72,21 +75,60 @@ class Path:
         """The same path without RPM: a mark travels on to the receiver and back with the ACK, so d_s = d."""
         return replace(self, short_s=self.round_trip_s, forward_s=self.forward)
 
+    def settled(self, gain: float, target: float = 0.0) -> Path:
+        """This path, whose round trip is propagation alone, with the delay of the queue that it settles at.
+
+        `gain` is η per packet, `target` is x* in packets. With forward marking d_s grows as d does. With RPM it does
+        not, for the model marks as a packet arrives; an AQM that marks as a packet leaves makes d_s longer by the same
+        delay.
+        """
+
+        def with_delay(delay: float) -> Path:
+            longer = self.round_trip_s + delay
+            short = longer if self.short_s == self.round_trip_s else self.short_s
+            return replace(self, round_trip_s=longer, short_s=short, forward_s=self.forward)
+
+        def missing(delay: float) -> float:
+            return (target + Equilibrium.of(with_delay(delay), gain).excess) / self.packets_per_s - delay
+
+        longest = (target + 1 / gain) / self.packets_per_s
+        return with_delay(float(brentq(missing, 0.0, longest, xtol=1e-300, rtol=1e-12)))
+
 
 @dataclass(frozen=True)
 class Equilibrium:
-    """Where the models rest: rate per flow (packets/s), share of packets marked, queue above the target (packets)."""
+    """Where the models rest: per flow the rate (packets/s) and the window (packets); the share of packets that is
+    marked; the queue above the target (packets)."""
 
     rate: float
+    window: float
     marked: float
     excess: float
 
     @classmethod
     def of(cls, path: Path, gain: float) -> Equilibrium:
         """From r = c/N and (a/d²)·(1 − p) = b·r²·p, with p = η·(x − x*)."""
+        if not gain > 0:
+            raise ValueError(f"the gain is {gain!r}; it must be above 0")
         a, b = path.increase, path.decrease
         marked = a / (a + b * path.window**2)
-        return cls(path.share, marked, marked / gain)
+        return cls(path.share, path.window, marked, marked / gain)
+
+
+@dataclass(frozen=True)
+class Start:
+    """The constant past of a trajectory: per flow the rate (packets/s) and the window (packets), and the queue
+    (packets). The paper's model starts from the rate, the self-clocked one from the window."""
+
+    rate: float
+    window: float
+    queue: float
+
+    @classmethod
+    def at_rest(cls, path: Path, gain: float, target: float = 0.0) -> Start:
+        """The equilibrium."""
+        rest = Equilibrium.of(path, gain)
+        return cls(rest.rate, rest.window, target + rest.excess)
 
 
 @dataclass(frozen=True)
@@ -107,35 +149,40 @@ def trajectory(
     duration_s: float,
     target: float = 0.0,
     model: Model = "paper",
-    start_rate: float | None = None,
-    start_queue: float | None = None,
+    start: Start | None = None,
     step_s: float | None = None,
 ) -> Trajectory:
     """Solves a fluid model from a constant past; unless said, that is the equilibrium.
 
     `gain` is η per packet, `target` is x* in packets. A probability is at most 1 and a queue at least 0; the paper
-    leaves both out. `start_rate` is per flow in packets/s, `start_queue` in packets.
+    leaves both out. Delays are those of the equilibrium throughout, as in the paper.
     """
-    if not gain > 0:
-        raise ValueError(f"the gain is {gain!r}; it must be above 0")
-    rest = Equilibrium.of(path, gain)
-    rate = rest.rate if start_rate is None else start_rate
-    queue = target + rest.excess if start_queue is None else start_queue
+    rest = Start.at_rest(path, gain, target)
+    begin = start or rest
     step = step_s or min(path.round_trip_s / STEPS, path.forward, path.short_s - path.forward)
-    marked = _marking(gain, target)
+    d, short, forward = path.round_trip_s, path.short_s, path.forward
+    delays = (d, short, forward, d - forward, short - forward)
     if model == "paper":
-        found = dde.solve(
-            _paper(path, marked), _paper_delays(path), (rate, queue), duration=duration_s, step=step
-        )
+        found = dde.solve(paper_rhs(path, gain, target), delays, (begin.rate, begin.queue), duration_s, step)
         rates, queues = found.states.T
-        return Trajectory(found.times, rates, rates * path.round_trip_s, queues)
-    clock = _Clock(path, target + rest.excess)
-    start = (rate * clock.round_trip(queue), queue)
-    found = dde.solve(
-        _self_clocked(path, marked, clock), _clocked_delays(path), start, duration=duration_s, step=step
-    )
+        return Trajectory(found.times, rates, rates * d, queues)
+    propagation = _propagation(path, rest.queue)
+    rhs = self_clocked_rhs(path, gain, target, propagation)
+    found = dde.solve(rhs, delays, (begin.window, begin.queue), duration_s, step)
     windows, queues = found.states.T
-    return Trajectory(found.times, windows / clock.round_trip(queues), windows, queues)
+    rates = windows / (propagation + np.maximum(queues, 0.0) / path.packets_per_s)
+    return Trajectory(found.times, rates, windows, queues)
+
+
+def _propagation(path: Path, resting: float) -> float:
+    """What is left of the equilibrium's round trip without its queue."""
+    found = path.round_trip_s - resting / path.packets_per_s
+    if found <= 0:
+        raise ValueError(
+            f"at this gain {resting:.4g} packets wait, longer than the round trip of {path.round_trip_s:g} s lasts: "
+            "such a path does not exist; Path.settled finds one"
+        )
+    return found
 
 
 def _marking(gain: float, target: float) -> Callable[[float], float]:
@@ -147,14 +194,13 @@ def _fed(queue: float, arriving: float, leaving: float) -> float:
     return arriving - leaving if queue > 0 else max(0.0, arriving - leaving)
 
 
-def _paper_delays(path: Path) -> list[float]:
-    d, short, forward = path.round_trip_s, path.short_s, path.forward
-    return [d, short, forward, d - forward, short - forward]
+def paper_rhs(path: Path, gain: float, target: float) -> dde.RightHandSide:
+    """Equation (3), and the queue x' = N·r(t − τ_f) − c, of the state (r, x) in packets/s and packets.
 
-
-def _paper(path: Path, marked: Callable[[float], float]) -> dde.RightHandSide:
-    """Equation (3), and the queue x' = N·r(t − τ_f) − c."""
+    Past states are taken at d, d_s, τ_f, d − τ_f and d_s − τ_f, in this order.
+    """
     a, b, d = path.increase, path.decrease, path.round_trip_s
+    marked = _marking(gain, target)
 
     def rhs(_: float, state: Numbers, past: Numbers) -> tuple[float, float]:
         rate, queue = state.tolist()
@@ -166,35 +212,13 @@ def _paper(path: Path, marked: Callable[[float], float]) -> dde.RightHandSide:
     return rhs
 
 
-class _Clock:
-    """The round trip with the queue that there is: τ + x/c."""
-
-    def __init__(self, path: Path, resting: float) -> None:
-        self.capacity = path.packets_per_s
-        # d is the round trip of the equilibrium, so what is left of it without its queue is propagation.
-        self.propagation = path.round_trip_s - resting / self.capacity
-        if self.propagation <= 0:
-            raise ValueError(
-                f"at this gain {resting:.4g} packets wait, longer than the round trip of {path.round_trip_s:g} s: "
-                "the model has no equilibrium with such a d"
-            )
-
-    def round_trip(self, queue: Numbers | float) -> Numbers:
-        return np.asarray(self.propagation + np.maximum(queue, 0.0) / self.capacity)
-
-
-def _clocked_delays(path: Path) -> list[float]:
-    d, short, forward = path.round_trip_s, path.short_s, path.forward
-    return [d, short, forward, d - forward, short - forward]
-
-
-def _self_clocked(path: Path, marked: Callable[[float], float], clock: _Clock) -> dde.RightHandSide:
+def self_clocked_rhs(path: Path, gain: float, target: float, propagation: float) -> dde.RightHandSide:
     """Equation (1) for the window, with packets arriving at the queue at w(t − τ_f) / (τ + x(t)/c) per flow.
 
-    Delays stay those of the equilibrium, as in Hollot et al.
+    The state is (w, x) in packets, `propagation` is τ in seconds; past states as in `paper_rhs`.
     """
-    a, b = path.increase, path.decrease
-    propagation, capacity = clock.propagation, clock.capacity
+    a, b, capacity = path.increase, path.decrease, path.packets_per_s
+    marked = _marking(gain, target)
 
     def rate(window: float, queue: float) -> float:
         return window / (propagation + max(queue, 0.0) / capacity)
@@ -204,7 +228,6 @@ def _self_clocked(path: Path, marked: Callable[[float], float], clock: _Clock) -
         (acked, _), (echoed, _), (sent, _), (_, seen), (_, seen_short) = past.tolist()
         increase = a / window * rate(acked, seen) * (1 - marked(seen))
         decrease = b * window * rate(echoed, seen_short) * marked(seen_short)
-        arriving = path.flows * rate(sent, queue)
-        return increase - decrease, _fed(queue, arriving, path.packets_per_s)
+        return increase - decrease, _fed(queue, path.flows * rate(sent, queue), capacity)
 
     return rhs
