@@ -60,5 +60,5 @@ means = [np.mean([getattr(one, name) for one in runs], axis=0) for name in ("rat
 mean = Trajectory(runs[0].time_s, *means)
 folder = File("out")
 folder.mkdir(exist_ok=True)
-plot_beside(models, mean, run_name="packet simulator, mean of 5 runs").savefig(folder / "rpm-beside.png", dpi=110)
-plot_region(Path(0.04, 0.02, 1000.0)).savefig(folder / "rpm-region.png", dpi=110)
+plot_beside(models, mean, run_name="packet simulator, mean of 5 runs").savefig(folder / "rpm-beside.png", dpi=85)
+plot_region(Path(0.04, 0.02, 1000.0)).savefig(folder / "rpm-region.png", dpi=85)
