@@ -41,7 +41,7 @@ def test_no_delay_is_an_ordinary_equation():
     assert found.states[-1] == pytest.approx([1.0, 0.0], abs=1e-8)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.floats(0.05, 0.36), st.floats(0.2, 3.0), st.floats(0.2, 3.0))
 def test_two_delays_that_are_the_same_are_one(k, delay, start):
     twice = solve(lambda _, __, past: -(k / 2) * (past[0] + past[1]), [delay, delay], [start], 5.0, delay / 20)

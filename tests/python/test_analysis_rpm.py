@@ -312,9 +312,15 @@ def test_bad_paths_are_refused(changes, words):
         Path(**({"round_trip_s": 1.0, "short_s": 0.5, "packets_per_s": 10.0} | changes))
 
 
-def test_bad_gains_are_refused():
-    with pytest.raises(ValueError, match="above 0"):
-        trajectory(Path(1.0, 0.5, 10.0), -1e-3, duration_s=1.0)
+def test_bad_arguments_are_refused():
+    path = Path(1.0, 0.5, 10.0)
+    with pytest.raises(ValueError, match=r"gain is -0\.001"):
+        trajectory(path, -1e-3, duration_s=1.0)
+    with pytest.raises(ValueError, match="no start"):
+        trajectory(path, 1e-3, duration_s=1.0, start=Start(0.0, 10.0, 0.0))
+    for refused in (lambda: eta_true(path, "papers"), lambda: trajectory(path, 1e-3, duration_s=1.0, model="papers")):
+        with pytest.raises(ValueError, match="no model 'papers'; there are: paper, self-clocked"):
+            refused()
 
 
 # Beside the simulator.

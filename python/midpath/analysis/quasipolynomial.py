@@ -172,6 +172,8 @@ class QuasiPolynomial:
                 yield from [box.centre] * inside
             else:
                 one, other, first = self._halved(box)
+                if not 0 <= first <= inside:
+                    raise ArithmeticError(f"{first} of {inside} roots in a part of {box}: rounding spoils the count")
                 waiting += [(one, first), (other, inside - first)]
 
     def _halved(self, box: Box) -> tuple[Box, Box, int]:

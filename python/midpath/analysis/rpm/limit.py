@@ -38,8 +38,9 @@ def eta_true(path: Path, model: Model = "paper") -> Limit:
     """The limit of stability: below this gain all roots of (5), complex ones too, have negative real parts.
 
     On the imaginary axis (5) reads η = −undriven(iω)/driven(iω). Frequencies at which this is a positive number are
-    crossings; the smallest η among them is the limit. That no smaller one was overlooked is checked by the argument
-    principle just below it; ArithmeticError if one was.
+    crossings; the smallest η among them is the limit. They are looked for on a grid of frequencies, so the argument
+    principle checks that (5) is stable just below the limit: a root that crossed before and stayed would be seen.
+    Raises ArithmeticError if there is one.
     """
     found = Linear.of(path)
     limit = _smallest(found, model)
@@ -49,15 +50,10 @@ def eta_true(path: Path, model: Model = "paper") -> Limit:
 
 
 def eta_guaranteed(path: Path) -> float:
-    """A gain, per packet, below which (5) is stable for certain; needs a·b < 4. In closed form:
+    """A gain, per packet, below which (5) is stable for certain, complex roots and all; needs a·b < 4.
 
-    2γ / (A·d + B·d_s + γ·d_s²·(A + B) / (2·(1 − γ·(d − d_s)))) with A = a/d² and B = b·c².
-
-    Proof. (5) has no root iω with ω > 0 below it. The imaginary part says η(A·sin ωd + B·sin ω·d_s) = γω(2 − cos ωd +
-    cos ω·d_s) ≥ γω(2 − ω²d_s²/2), and the left side is at most ηω(A·d + B·d_s). The real part says ω² + γω(sin ωd −
-    sin ω·d_s) ≤ η(A + B), and the bracket is at least −ω(d − d_s), so ω²·(1 − γ(d − d_s)) ≤ η(A + B), where γd ≤
-    √(ab)/2 < 1. Together they bound η from below. For η → 0 all roots are to the left: one is near −η(A + B)/(2γ), and
-    s = −γ(2 − e^(−sd) + e^(−s·d_s)) has no other solution with Re s ≥ 0. A root cannot come from infinity.
+    2γ / (A·d + B·d_s + γ·d_s²·(A + B) / (2·(1 − γ·(d − d_s)))) with A = a/d² and B = b·c². The proof is in
+    docs/analysis-rpm.md, "A proof with complex roots".
     """
     if path.increase * path.decrease >= 4:
         raise ValueError(f"increase times decrease is {path.increase * path.decrease:g}; the bound needs less than 4")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from midpath.analysis.quasipolynomial import QuasiPolynomial
-from midpath.analysis.rpm.model import Model, Path
+from midpath.analysis.rpm.model import Model, Path, known
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Linear:
         The self-clocked model adds (s + 2γ)/d: a longer queue makes the round trip longer and the rates lower.
         """
         d, gamma = self.round_trip_s, self.gamma
-        clock = 1 / d if model == "self-clocked" else 0.0
+        clock = 1 / d if known(model) == "self-clocked" else 0.0
         alone = {0.0: [2 * gamma * clock, 2 * gamma + clock, 1.0]}
         if self.short_s == d:
             return QuasiPolynomial(alone)

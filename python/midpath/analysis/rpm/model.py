@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,13 @@ Model = Literal["paper", "self-clocked"]
 # Steps of the integrator per round trip, unless a delay is shorter than one. Ours: over a hundred round trips near the
 # limit of stability, twice as many change a queue by less than a thousandth of its swing.
 STEPS = 20
+
+
+def known(model: Model) -> Model:
+    """The model, if there is one of this name."""
+    if model not in get_args(Model):
+        raise ValueError(f"there is no model {model!r}; there are: {', '.join(get_args(Model))}")
+    return model
 
 
 @dataclass(frozen=True)
@@ -159,10 +166,12 @@ def trajectory(
     """
     rest = Start.at_rest(path, gain, target)
     begin = start or rest
+    if not (begin.rate > 0 and begin.window > 0 and begin.queue >= 0):
+        raise ValueError(f"{begin} is no start: rate and window must be above 0, the queue at least 0")
     step = step_s or min(path.round_trip_s / STEPS, path.forward, path.short_s - path.forward)
     d, short, forward = path.round_trip_s, path.short_s, path.forward
     delays = (d, short, forward, d - forward, short - forward)
-    if model == "paper":
+    if known(model) == "paper":
         found = dde.solve(paper_rhs(path, gain, target), delays, (begin.rate, begin.queue), duration_s, step)
         rates, queues = found.states.T
         return Trajectory(found.times, rates, rates * d, queues)
