@@ -42,7 +42,7 @@ struct Consumer {
 impl Consumer {
     fn ask(&self, ctx: &mut EndpointCtx<'_>) {
         let mut interest = Packet::new(ctx.flow, ctx.node, self.flow.src, HEADERS);
-        (interest.kind, interest.seq) = (Kind::Interest, self.report.delivered);
+        (interest.kind, interest.seq) = (Kind::Interest, self.report.delivered as u32);
         ctx.send(interest);
     }
 }
@@ -76,7 +76,7 @@ impl Endpoint for Producer {
         assert_eq!(ctx.node, self.flow.src);
     }
     fn on_packet(&mut self, interest: &Packet, ctx: &mut EndpointCtx<'_>) {
-        let left = self.flow.size.map_or(u64::MAX, |s| s.0.saturating_sub(interest.seq));
+        let left = self.flow.size.map_or(u64::MAX, |s| s.0.saturating_sub(interest.seq.into()));
         let payload = left.min(u64::from(self.flow.mtu - HEADERS)) as u32;
         let to: NodeId = interest.src;
         let mut data = Packet::new(ctx.flow, ctx.node, to, HEADERS + payload);
