@@ -140,7 +140,7 @@ impl Node {
         rng: Stream,
     ) -> Node {
         assert_eq!(links.len(), disciplines.len(), "one discipline per link");
-        let slots: Vec<Slot> = links.iter().zip(disciplines).map(|(l, d)| Slot::new(l.rate, d)).collect();
+        let slots: Vec<Slot> = links.iter().zip(disciplines).map(|(l, d)| Slot::new(l, d)).collect();
         Node {
             id,
             links,
@@ -333,6 +333,9 @@ impl Node {
     #[inline]
     fn outbound<D: Driver>(&mut self, now: Time, port: PortId, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
         let slot = &mut self.slots[usize::from(port.0)];
+        if pool[&pkt].size > slot.mtu {
+            return self.discard(Some(port), pkt, Drop::TooBig, pool, driver);
+        }
         if !D::TIMETABLES || slot.is_held() {
             return self.outbound_held(now, port, pkt, pool, driver);
         }

@@ -4,7 +4,7 @@
 //! the SYN. A packet that is no TCP segment is an IPv4 datagram of protocol 253 (for experiments, RFC 3692) whose
 //! first bytes are kind, path, header tag, flow and the scheme's header.
 
-use crate::packet::{EXT_LEN, Ecn, Flags, FlowId, Kind, MAX_SACK, NodeId, Packet, SackBlock};
+use crate::packet::{Ecn, Flags, FlowId, Interfaces, Kind, MAX_SACK, NodeId, Packet, SackBlock};
 use crate::units::Time;
 
 const IP: usize = 20;
@@ -140,13 +140,10 @@ fn encode_options(packet: &Packet, syn: bool, ack: u32, out: &mut Vec<u8>) {
 }
 
 fn encode_experiment(packet: &Packet, out: &mut Vec<u8>) {
-    out.extend_from_slice(&[packet.kind as u8, packet.path]);
-    out.extend_from_slice(&packet.ext_tag.to_be_bytes());
+    out.extend_from_slice(&[packet.kind as u8, packet.interfaces.0, 0, packet.headers().len() as u8]);
     out.extend_from_slice(&packet.flow.0.to_be_bytes());
     out.extend_from_slice(&packet.seq.to_be_bytes());
-    if packet.ext_tag != 0 {
-        out.extend_from_slice(packet.ext_bytes());
-    }
+    out.extend_from_slice(packet.headers());
 }
 
 fn take<const N: usize>(bytes: &[u8], at: usize) -> Result<[u8; N], WireError> {
@@ -172,6 +169,7 @@ pub fn decode(bytes: &[u8]) -> Result<Packet, WireError> {
         PROTO_EXPERIMENT => decode_experiment(&mut packet, &bytes[IP..])?,
         other => return Err(WireError::Protocol(other)),
     }
+    packet.set_interfaces(packet.interfaces);
     Ok(packet)
 }
 
@@ -239,13 +237,9 @@ fn decode_experiment(packet: &mut Packet, bytes: &[u8]) -> Result<(), WireError>
         5 => Kind::Control,
         _ => return Err(WireError::Protocol(PROTO_EXPERIMENT)),
     };
-    packet.path = *bytes.get(1).ok_or(WireError::Short)?;
-    let tag = u16::from_be_bytes(take(bytes, 2)?);
+    packet.interfaces = Interfaces(*bytes.get(1).ok_or(WireError::Short)?);
     packet.flow = FlowId(u32::from_be_bytes(take(bytes, 4)?));
     packet.seq = u64::from_be_bytes(take(bytes, 8)?);
-    if tag != 0 {
-        packet.set_ext(tag, take::<EXT_LEN>(bytes, 16)?);
-    }
     Ok(())
 }
 

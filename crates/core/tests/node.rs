@@ -91,7 +91,7 @@ impl Port for Special {
         match self.kind {
             Trick::Notify if ctx.pool[&pkt].kind == Kind::Control => Inbound::Consume(pkt),
             Trick::Notify => {
-                let mut note = Packet::new(ctx.pool[&pkt].flow, ctx.node, ctx.link().peer, 64);
+                let mut note = Packet::new(ctx.pool[&pkt].flow, ctx.node, ctx.link().peer, 20);
                 (note.kind, note.seq) = (Kind::Control, ctx.pool[&pkt].seq);
                 ctx.emit(ctx.me, note);
                 Inbound::Forward(pkt)
@@ -102,7 +102,7 @@ impl Port for Special {
     }
     fn on_timer(&mut self, ctx: &mut PortCtx<'_>) {
         if self.kind == Trick::Chime {
-            let mut note = Packet::new(FlowId(0), ctx.node, ctx.link().peer, 64);
+            let mut note = Packet::new(FlowId(0), ctx.node, ctx.link().peer, 20);
             note.kind = Kind::Control;
             ctx.emit(ctx.me, note);
         }
@@ -495,11 +495,11 @@ impl Endpoint for Script {
             POKE => ctx.poke(FlowId(packet.seq as u32)),
             FINISH => {
                 ctx.set_timer(ctx.now + MS);
-                ctx.send_via(PortId(1), Packet::new(ctx.flow, ctx.node, NodeId(PEERS + 1), 100));
+                ctx.send_via(PortId(1), Packet::new(ctx.flow, ctx.node, NodeId(PEERS + 1), 40));
                 ctx.finish();
             }
-            SEND => ctx.send(Packet::new(ctx.flow, ctx.node, NodeId(PEERS + packet.seq as u32), 100)),
-            SEND_TO_ME => ctx.send(Packet::new(ctx.flow, ctx.node, ME, 100)),
+            SEND => ctx.send(Packet::new(ctx.flow, ctx.node, NodeId(PEERS + packet.seq as u32), 40)),
+            SEND_TO_ME => ctx.send(Packet::new(ctx.flow, ctx.node, ME, 40)),
             _ => {}
         }
     }

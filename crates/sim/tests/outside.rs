@@ -35,7 +35,7 @@ impl Port for Talker {
         if ctx.pool[&pkt].kind == Kind::Control {
             return Inbound::Consume(pkt);
         }
-        let mut note = Packet::new(ctx.pool[&pkt].flow, ctx.node, ctx.link().peer, 64);
+        let mut note = Packet::new(ctx.pool[&pkt].flow, ctx.node, ctx.link().peer, 20);
         note.kind = Kind::Control;
         ctx.emit(ctx.me, note);
         Inbound::Forward(pkt)

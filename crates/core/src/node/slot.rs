@@ -6,9 +6,9 @@ use super::timers::Lazy;
 use crate::packet::{Ecn, Packet, Pkt, Pool};
 use crate::queue::{Bound, Discipline, DropTail};
 use crate::rng::Stream;
-use crate::roles::{Admission, AdmitCtx, Backlog, Drop, Verdict};
+use crate::roles::{Admission, AdmitCtx, Backlog, Drop, LinkInfo, Verdict};
 use crate::stats::PortCounters;
-use crate::units::{Rate, Time, TxClock};
+use crate::units::{Time, TxClock};
 
 /// Laid out by use: what every packet reads or writes comes first.
 #[repr(C, align(64))]
@@ -16,6 +16,8 @@ pub(super) struct Slot {
     /// Timetable ports: when all that has a place on the wire will have been sent.
     free_at: Time,
     clock: TxClock,
+    /// Largest packet on its link.
+    pub mtu: u32,
     pub queued: Backlog,
     pub discipline: Discipline,
     pub counters: PortCounters,
@@ -32,14 +34,15 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    pub fn new(rate: Rate, discipline: Discipline) -> Slot {
+    pub fn new(link: &LinkInfo, discipline: Discipline) -> Slot {
         let watches_inbound = match &discipline {
             Discipline::DropTail(_) => false,
             Discipline::Timetable(rule) => rule.watches_inbound(),
             Discipline::Held(_) => true,
         };
         Slot {
-            clock: TxClock::new(rate),
+            clock: TxClock::new(link.rate),
+            mtu: link.mtu,
             discipline,
             counters: PortCounters::default(),
             watches_inbound,

@@ -116,20 +116,20 @@ pub enum Ecmp {
 }
 
 impl Ecmp {
-    /// The port that a packet of `flow` takes at `node` among `choices` towards `dst`; `None` if there is none.
+    /// The port that a packet of the conversation `key` takes at `node` among `choices` towards `dst`; `None` if there is none.
     #[inline]
-    pub fn choose(self, choices: &[u16], flow: u32, dst: NodeId, node: NodeId, rng: &mut Stream) -> Option<PortId> {
+    pub fn choose(self, choices: &[u16], key: u32, dst: NodeId, node: NodeId, rng: &mut Stream) -> Option<PortId> {
         match self {
             Ecmp::Packet if choices.len() > 1 => Some(PortId(choices[below(rng, choices.len() as u64) as usize])),
-            _ => self.expected(choices, flow, dst, node),
+            _ => self.expected(choices, key, dst, node),
         }
     }
 
     /// The same for those who work out where packets will go. With a path per packet there is no telling; the first is as good as any.
     #[inline]
-    pub fn expected(self, choices: &[u16], flow: u32, dst: NodeId, node: NodeId) -> Option<PortId> {
+    pub fn expected(self, choices: &[u16], key: u32, dst: NodeId, node: NodeId) -> Option<PortId> {
         match self {
-            Ecmp::Flow if choices.len() > 1 => Some(PortId(ShortestPath::pick(choices, flow, dst, node))),
+            Ecmp::Flow if choices.len() > 1 => Some(PortId(ShortestPath::pick(choices, key, dst, node))),
             _ => choices.first().map(|p| PortId(*p)),
         }
     }
@@ -148,14 +148,14 @@ impl ShortestPath {
         ShortestPath { routes, ecmp }
     }
 
-    /// The port that a flow takes among `choices` at `node`: the same for the same flow, node and direction.
-    pub fn pick(choices: &[u16], flow: u32, dst: NodeId, node: NodeId) -> u16 {
-        choices[ShortestPath::pick_index(choices.len(), flow, dst, node)]
+    /// The port that a conversation takes among `choices` at `node`: the same for the same key, node and direction.
+    pub fn pick(choices: &[u16], key: u32, dst: NodeId, node: NodeId) -> u16 {
+        choices[ShortestPath::pick_index(choices.len(), key, dst, node)]
     }
 
     /// The same as a position among `count` choices. Hashing the node in keeps consecutive routers from all choosing alike.
-    pub fn pick_index(count: usize, flow: u32, dst: NodeId, node: NodeId) -> usize {
-        let key = (u64::from(flow) << 32) | u64::from(dst.0);
+    pub fn pick_index(count: usize, key: u32, dst: NodeId, node: NodeId) -> usize {
+        let key = (u64::from(key) << 32) | u64::from(dst.0);
         let hash = mix(key ^ mix(u64::from(node.0)));
         ((u128::from(hash) * count as u128) >> 64) as usize
     }
@@ -165,7 +165,7 @@ impl ShortestPath {
     /// The port that `packet`, which is for another node, leaves `node` through.
     #[inline]
     pub(crate) fn next(&self, packet: &Packet, node: NodeId, rng: &mut Stream) -> Option<PortId> {
-        self.ecmp.choose(self.routes.next_ports(node, packet.dst), packet.flow.0, packet.dst, node, rng)
+        self.ecmp.choose(self.routes.next_ports(node, packet.dst), packet.key, packet.dst, node, rng)
     }
 }
 

@@ -216,6 +216,7 @@ impl PortCtx<'_> {
     }
     /// Sends a new packet through a port of this node: control packets between neighbours.
     pub fn emit(&mut self, port: PortId, packet: Packet) {
+        debug_assert_eq!(packet.size, packet.wire_size(), "a packet is as long as its encoding");
         let pkt = self.pool.insert(packet);
         self.actions.push_back(Action::Sibling(port, pkt));
     }

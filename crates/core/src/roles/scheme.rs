@@ -60,6 +60,7 @@ pub trait Transport: Send + Sync {
 }
 
 /// What a transport makes of a packet whose flow has no end at this node. All but the first count it as undeliverable.
+#[allow(clippy::large_enum_variant)] // One at a time, for a moment.
 pub enum Accept {
     /// It opens the flow: the passive end, which gets the packet.
     Take(Box<dyn Endpoint>),

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use midpath_core::packet::{Flags, FlowId, Kind, NodeId, Packet};
+use midpath_core::packet::{Flags, FlowId, IP_HEADER, Kind, NodeId, Options, Packet};
 use midpath_core::rng::{Stream, below};
 use midpath_core::roles::{
     Accept, Endpoint, EndpointCtx, FlowReport, FlowSpec, Names, Network, Scheme, TCP_HEADERS, Transport,
@@ -12,7 +12,7 @@ use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Time};
 use serde::{Deserialize, Serialize};
 
-use super::header::{CONTROL, Control, Direction, NOTE, Nonce, OPTION, Option4, Signed, Slow};
+use super::header::{Control, Direction, InrppHeader, Nonce, SIZE, Signed, Slow};
 use crate::params::require;
 
 /// What an attacker does.
@@ -116,7 +116,7 @@ impl Scheme for Attack {
 
 impl Transport for Ends {
     fn headers(&self) -> u32 {
-        TCP_HEADERS + OPTION + NOTE
+        TCP_HEADERS + SIZE
     }
     fn open(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
         let size = u64::from(self.headers());
@@ -157,11 +157,12 @@ impl Attacker {
 
     /// An ACK of the victim's receiver, as far as anybody can see.
     fn ack(&self, now: Time, rng: &mut Stream) -> Packet {
-        let mut p = Packet::new(FlowId(self.params.victim), self.spoofed, self.sender, TCP_HEADERS + OPTION + NOTE);
+        let mut p = Packet::new(FlowId(self.params.victim), self.spoofed, self.sender, TCP_HEADERS);
+        p.options = Options::TIMESTAMPS;
         (p.flags, p.ts_val, p.window) = (Flags::ACK, now.saturating_add(Time(1)), 1 << 30);
         p.ack = if self.params.guess.0 == 0 { 0 } else { below(rng, self.params.guess.0) };
         let nonce = self.nonce(rng);
-        let mut option = Option4 { direction: Direction::Ack, ..Option4::default() };
+        let mut option = InrppHeader { direction: Direction::Ack, ..InrppHeader::default() };
         if self.params.behaviour == AttackBehaviour::Echo {
             option.far_slow = Some(nonce);
         } else {
@@ -176,7 +177,7 @@ impl Attacker {
     /// A probe of a router that isn't there.
     fn probe(&self, ctx: &mut EndpointCtx<'_>) -> Packet {
         let origin = NodeId(self.nonce(ctx.rng).0);
-        let mut p = Packet::new(ctx.flow, ctx.node, self.sender, CONTROL);
+        let mut p = Packet::new(ctx.flow, ctx.node, self.sender, IP_HEADER);
         p.kind = Kind::Control;
         let control = Control::Probe { origin, port: 0, target: self.target, more: 0 };
         p.set_header(&Signed { control, number: 0, mac: 0 });

@@ -12,7 +12,7 @@ use midpath_core::roles::{EndpointCtx, FlowSpec};
 use midpath_core::units::{Rate, Time};
 
 use super::cache::START;
-use super::header::{Direction, Nonce, Nonces, OPTION, Option4, Slow};
+use super::header::{Direction, InrppHeader, Nonce, Nonces, SIZE, SIZE_ON_DATA, Slow};
 use super::params::Notify;
 use crate::tcp::TcpParams;
 use crate::tcp::cc::{Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits, View, Window};
@@ -143,7 +143,7 @@ impl ControllerConfig for Ends {
     }
     fn traits(&self) -> ControllerTraits {
         ControllerTraits {
-            header: OPTION,
+            header: if self.notify == Notify::Data { SIZE_ON_DATA } else { SIZE },
             reflect: Some(reflect),
             rate_based: true,
             stores: true,
@@ -156,12 +156,12 @@ impl ControllerConfig for Ends {
 /// What the ACK of a packet carries. On symmetric paths it is the mark of the protocol alone (the IP protocol field of §V-A), so
 /// that ports know whose ACK it is; on asymmetric ones the receiver echoes what ports have put on the data (§II-A, note).
 fn reflect(seen: &Packet, ack: &mut Packet) {
-    if let Some(data) = seen.header::<Option4>() {
-        ack.set_header(&Option4 {
+    if let Some(data) = seen.header::<InrppHeader>() {
+        ack.set_header(&InrppHeader {
             direction: Direction::Ack,
             far_slow: data.far_slow,
             far_cancel: data.far_cancel,
-            ..Option4::default()
+            ..InrppHeader::default()
         });
     }
 }
@@ -329,7 +329,7 @@ impl CongestionController for Control {
     }
 
     fn on_send(&mut self, packet: &mut Packet, view: &View, ctx: &mut EndpointCtx<'_>) {
-        packet.set_header(&Option4 { nonces: self.echo, ..Option4::default() });
+        packet.set_header(&InrppHeader { nonces: self.echo, ..InrppHeader::default() });
         if self.rate == Rate::ZERO {
             self.claim(view, view.pipe, ctx);
         } else if self.version != ctx.shared.get::<HostFlows>().version {
@@ -341,7 +341,7 @@ impl CongestionController for Control {
     }
 
     fn on_feedback(&mut self, packet: &Packet, window: &mut Window, view: &View, ctx: &mut EndpointCtx<'_>) {
-        let Some(option) = packet.header::<Option4>() else { return };
+        let Some(option) = packet.header::<InrppHeader>() else { return };
         if option.direction != Direction::Ack {
             return;
         }

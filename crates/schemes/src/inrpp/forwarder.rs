@@ -8,7 +8,7 @@ use midpath_core::roles::{Ecmp, ForwardCtx, Forwarder, NodeSpec, Route, Routes};
 
 use super::back::WayBack;
 use super::detour::seconds;
-use super::header::is_ack;
+use super::header::{is_ack, set_via, via};
 
 /// A router's forwarder.
 pub struct Detouring {
@@ -61,15 +61,14 @@ impl Forwarder for Detouring {
         if packet.dst == node {
             return Route::Pass(pkt);
         }
-        if packet.via != u32::MAX {
-            let via = NodeId(packet.via);
+        if let Some(via) = via(packet) {
             if via != node
                 && let Some(port) = self.towards(via, from)
             {
                 return Route::Port(port, pkt);
             }
             // The original next hop, or a router that doesn't know it: from here on the packet goes by its destination.
-            packet.via = u32::MAX;
+            set_via(packet, None);
         }
         match self.back(&ctx.pool[&pkt], node) {
             Some(port) => Route::Port(port, pkt),

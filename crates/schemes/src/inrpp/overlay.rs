@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use midpath_core::packet::{FlowId, NodeId, Packet, PortId};
+use midpath_core::packet::{NodeId, Packet, PortId};
 use midpath_core::roles::{Ecmp, LinkInfo, Map, NodeSpec, Routes};
 
 /// Plain routers that are looked through behind one port, and INRPP routers that are known behind them. Ours: far above what can lie
@@ -70,14 +70,14 @@ impl Beyond {
     }
 
     /// Who reads what a packet for `dst` says when it has left through this port: the next INRPP router on its way, or the host it goes to.
-    pub fn next(&self, dst: NodeId, flow: FlowId) -> Option<NodeId> {
+    pub fn next(&self, dst: NodeId, key: u32) -> Option<NodeId> {
         let mut at = self.peer;
         // Shortest paths have no loops, so it ends; the bound is for routes that aren't what they should be.
         for _ in 0..=self.plain.len() {
             if !self.plain.contains(&at) {
                 return Some(at);
             }
-            let port = self.ecmp.expected(self.routes.next_ports(at, dst), flow.0, dst, at)?;
+            let port = self.ecmp.expected(self.routes.next_ports(at, dst), key, dst, at)?;
             at = self.routes.peer(at, port.0)?;
         }
         None
@@ -86,7 +86,7 @@ impl Beyond {
     /// Who may have signed what an ACK has brought from there: the INRPP router that the way to its source leads to, for ACKs come back the way
     /// the data went, or one of the others.
     pub fn signers(&self, ack: &Packet) -> impl Iterator<Item = NodeId> + '_ {
-        let first = self.next(ack.src, ack.flow).filter(|n| self.speakers.contains(n));
+        let first = self.next(ack.src, ack.key).filter(|n| self.speakers.contains(n));
         first.into_iter().chain(self.speakers.iter().copied().filter(move |n| Some(*n) != first).take(MAX_TRIES))
     }
 }
@@ -126,7 +126,7 @@ impl Side {
             Side::Neighbour => false,
             Side::Host => true,
             Side::Plain(beyond) => {
-                beyond.next(packet.dst, packet.flow).is_none_or(|n| beyond.speakers.binary_search(&n).is_err())
+                beyond.next(packet.dst, packet.key).is_none_or(|n| beyond.speakers.binary_search(&n).is_err())
             }
         }
     }

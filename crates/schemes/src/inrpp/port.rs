@@ -21,7 +21,7 @@ use super::auth::{Far, Keys, Line};
 use super::border::Border;
 use super::cache::Cache;
 use super::detour::{Around, Path};
-use super::header::{Direction, Nonce, Option4, is_ack, is_carried, is_inrpp};
+use super::header::{Direction, InrppHeader, Nonce, is_ack, is_carried, is_inrpp, via};
 use super::load::{Gains, Load, Notice};
 use super::nonces::Store;
 use super::overlay::Side;
@@ -260,10 +260,8 @@ impl InrppPort {
             return;
         }
         // ACKs of what is on a detour don't come back this way: nothing would open the gate.
-        if packet.via != u32::MAX {
-            return;
-        }
-        let Some(option) = packet.header::<Option4>().filter(|o| o.direction == Direction::Data) else { return };
+        let gates = |o: &InrppHeader| o.direction == Direction::Data && o.via.is_none();
+        let Some(option) = packet.header::<InrppHeader>().filter(gates) else { return };
         if let Some(nonce) = option.nonces.iter().find(|n| self.store.contains(*n)) {
             self.cache.gate(key, nonce, now);
             self.cache.grant(key, 1, UNHEARD);
@@ -327,7 +325,7 @@ impl InrppPort {
         }
         self.load.sent(packet.size, ctx.now, &self.config.gains);
         // A tag that says less than this link's end: the packet is on a detour.
-        let size = if packet.via == u32::MAX || packet.via == self.me.0.0 { 0 } else { packet.size };
+        let size = if via(packet).is_none_or(|n| n == self.me.0) { 0 } else { packet.size };
         self.detoured.sent(size, ctx.now, &self.config.gains);
         if packet.kind == Kind::Control {
             return self.sign_control(pkt, ctx);

@@ -5,11 +5,10 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use midpath_core::packet::{FlowId, HOP_LIMIT, Header, NodeId, Packet, Pkt, PortId};
+use midpath_core::packet::{FlowId, HOP_LIMIT, Interfaces, NodeId, Pkt, PortId, flow_key};
 use midpath_core::roles::{Ecmp, ForwardCtx, Forwarder, LinkInfo, Map, NodeSpec, Route, Routes};
 
 use super::address::{MAX_ADDRESSES, Pair};
-use super::header::Dss;
 
 /// Where an address is: the router, and its port that leads there.
 type Attachment = (NodeId, PortId);
@@ -104,8 +103,9 @@ impl Addresses {
             parts.iter().find(|p| p.knows(src))?.clone()
         };
         let (mut node, mut source) = (src, None);
+        let key = flow_key(flow, src, dst, Interfaces::ANY);
         for _ in 0..HOP_LIMIT {
-            let port = ecmp.expected(routes.next_ports(node, dst), flow.0, dst, node)?;
+            let port = ecmp.expected(routes.next_ports(node, dst), key, dst, node)?;
             let source = *source.get_or_insert(port.0);
             let next = routes.peer(node, port.0)?;
             if next == dst {
@@ -141,10 +141,10 @@ impl ByAddress {
     /// The port towards the packet's address; `None` leaves the packet to the shortest path to its host.
     fn towards(&self, pkt: &Pkt, ctx: &mut ForwardCtx<'_>) -> Option<PortId> {
         let packet = &ctx.pool[pkt];
-        let (dst, key) = (packet.dst, key(packet));
+        let (dst, key) = (packet.dst, packet.key);
         // A host with one address, or none of this number: any way to it will do.
-        let address = Pair(packet.path).destination();
-        let (router, port) = self.attached.find(dst, address).unwrap_or((dst, PortId(u16::MAX)));
+        let attached = packet.interfaces.destination().and_then(|address| self.attached.find(dst, address));
+        let (router, port) = attached.unwrap_or((dst, PortId(u16::MAX)));
         if router == ctx.node {
             return (port.0 < self.ports).then_some(port);
         }
@@ -152,18 +152,11 @@ impl ByAddress {
     }
 }
 
-/// What ECMP hashes in place of the flow's number: subflows differ as 5-tuples with other addresses do. The pair (0, 0) hashes as
-/// other schemes' flows do.
-fn key(packet: &Packet) -> u32 {
-    // Fibonacci hashing's multiplier (Knuth), so that pairs don't collide with other flows' numbers.
-    packet.flow.0 ^ u32::from(packet.path).wrapping_mul(0x9e37_79b9)
-}
-
 impl Forwarder for ByAddress {
     fn route(&mut self, pkt: Pkt, _from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route {
         let packet = &ctx.pool[&pkt];
-        let ours = packet.dst != ctx.node && (packet.path != 0 || packet.ext_tag == Dss::TAG);
-        match ours.then(|| self.towards(&pkt, ctx)).flatten() {
+        let named = packet.dst != ctx.node && packet.interfaces.destination().is_some();
+        match named.then(|| self.towards(&pkt, ctx)).flatten() {
             Some(port) => Route::Port(port, pkt),
             None => Route::Pass(pkt),
         }

@@ -12,7 +12,7 @@ pub use stream::{Stream, Taken};
 
 use super::MAX_SUBFLOWS;
 use super::address::{self, Pair};
-use super::header::{ACK_SIZE, Dss, Hello, SIZE, sack_blocks};
+use super::header::{Dss, Hello, sack_blocks};
 use super::params::MptcpParams;
 use super::scheme::Subflows;
 use crate::tcp;
@@ -76,14 +76,12 @@ impl Receiver {
             wishes,
             |ctx| f(tcp, ctx),
             |(), packet| {
-                packet.path = pair.0;
+                packet.set_interfaces(pair.interfaces());
                 // RFC 8684, §3.3.4: the window counts from the data ACK, on whichever subflow it is told.
                 packet.window = window;
                 if packet.flags.has(Flags::SYN) {
-                    packet.size = packet.size - SIZE + hello.size(true);
-                    packet.set_header(hello);
+                    hello.put_on(packet, true);
                 } else {
-                    packet.size -= SIZE - ACK_SIZE;
                     keep_sack(packet, sack);
                     packet.set_header(&dss);
                 }
@@ -94,7 +92,7 @@ impl Receiver {
 
     /// The subflow that a packet belongs to; a SYN opens one if there may be more.
     fn subflow_of(&mut self, packet: &Packet, ctx: &EndpointCtx<'_>) -> Option<usize> {
-        let pair = Pair(packet.path).reversed();
+        let pair = Pair::of(packet)?.reversed();
         if let Some(i) = self.subflows.iter().position(|s| s.pair == pair) {
             return (!self.subflows[i].wishes.finished).then_some(i);
         }
@@ -205,10 +203,9 @@ impl Endpoint for Receiver {
 /// Answers a segment of a subflow that isn't there, so that its sender stops: RFC 9293, §3.10.7.1.
 pub(super) fn refuse(packet: &Packet, ctx: &mut EndpointCtx<'_>) {
     let Some(reset) = reset(packet) else { return };
-    let source = Pair(reset.path).source();
-    match usize::from(source.0) < ctx.links.len() {
-        true => ctx.send_via(source, reset),
-        false => ctx.send(reset),
+    match reset.interfaces.source().filter(|port| usize::from(port.0) < ctx.links.len()) {
+        Some(port) => ctx.send_via(port, reset),
+        None => ctx.send(reset),
     }
 }
 

@@ -14,7 +14,7 @@ use midpath_core::units::Time;
 use super::ecn::{self, Agreed};
 use super::rtt::RttEstimator;
 use super::scheme::Settings;
-use super::segment::{Ends, SYN_SIZE, reset, round_trip};
+use super::segment::{Ends, reset, round_trip};
 
 /// Separate ranges held out of order at most: a peer that sends single bytes must not fill the memory. A gigabyte of
 /// full packets with every second one lost makes 370,000.
@@ -87,9 +87,9 @@ impl Receiver {
                 flow: syn.flow,
                 me: syn.dst,
                 peer: syn.src,
-                overhead: settings.overhead(),
-                syn: SYN_SIZE + settings.header,
                 timestamps: tcp.timestamps,
+                sack: tcp.sack,
+                mtu: 0,
                 window: tcp.receive_window.0,
             },
             state: State::Listen,
@@ -178,6 +178,7 @@ impl Receiver {
     }
 
     fn send_syn_ack(&mut self, ctx: &mut EndpointCtx<'_>) {
+        self.ends.mtu = ctx.links.iter().map(|l| l.mtu).max().unwrap_or_default();
         let grant = ecn::grant(self.ecn, self.syn, self.retries);
         let mut p = self.ends.syn(Flags::SYN.with(Flags::ACK).with(grant), ctx.now, self.ts_recent);
         self.reflect(&mut p);

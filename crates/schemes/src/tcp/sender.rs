@@ -27,7 +27,7 @@ use super::prr::Prr;
 use super::rtt::RttEstimator;
 use super::scheme::{Settings, UNLIMITED};
 use super::scoreboard::Scoreboard;
-use super::segment::{Ends, SYN_SIZE};
+use super::segment::Ends;
 
 /// Where the connection stands (RFC 9293, §3.3.2, the active side).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,9 +138,9 @@ impl<C: CongestionController> Sender<C> {
                 flow: flow.id,
                 me: flow.src,
                 peer: flow.dst,
-                overhead: settings.overhead(),
-                syn: SYN_SIZE + settings.header,
                 timestamps: tcp.timestamps,
+                sack: tcp.sack,
+                mtu: flow.mtu,
                 window: tcp.receive_window.0,
             },
             control,
@@ -225,7 +225,7 @@ impl<C: CongestionController> Sender<C> {
         View {
             srtt: self.rtt.srtt(),
             mss: self.window.mss,
-            overhead: self.ends.overhead.into(),
+            overhead: self.settings.overhead().into(),
             unsent: if self.end == u64::MAX { u64::MAX } else { self.end.saturating_sub(self.nxt) },
             flight: self.flight(),
             pipe: self.pipe(),

@@ -84,7 +84,7 @@ impl CongestionController for Xcp {
         if packet.payload == 0 || view.srtt.is_zero() {
             return;
         }
-        let (rtt, size) = (view.srtt.as_secs_f64(), f64::from(packet.size));
+        let (rtt, size) = (view.srtt.as_secs_f64(), f64::from(packet.size + header::SIZE));
         // On the wire, as ports count.
         let throughput = self.window * (view.mss + view.overhead) as f64 / view.mss as f64 / rtt;
         let delta = self.request(throughput, rtt, size, view.unsent);

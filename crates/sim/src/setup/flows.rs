@@ -2,7 +2,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use midpath_core::node::Flows;
-use midpath_core::packet::{FlowId, HOP_LIMIT, NodeId, Packet};
+use midpath_core::packet::{FlowId, HOP_LIMIT, Interfaces, NodeId, Packet, flow_key};
 use midpath_core::roles::{Accept, Ecmp, End, Endpoint, FlowSpec, Names, Network, Scheme, TCP_HEADERS, Transport};
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Rate, Time};
@@ -375,7 +375,10 @@ pub(super) fn generate(
 /// The path that flow `i` takes: with per-flow ECMP the same choices as nodes make; with per-packet ECMP, the first of them.
 pub fn path(routes: &TableRoutes, topology: &Topology, src: usize, dst: usize, i: u32, ecmp: Ecmp) -> Option<Vec<Hop>> {
     match ecmp {
-        Ecmp::Flow => routes.table.flow_path(topology, src, dst, i),
+        Ecmp::Flow => {
+            let key = flow_key(FlowId(i), NodeId(src as u32), NodeId(dst as u32), Interfaces::ANY);
+            routes.table.flow_path(topology, src, dst, key)
+        }
         Ecmp::Packet | Ecmp::Off => routes.table.path(topology, src, dst, |_, _| 0),
     }
 }

@@ -57,8 +57,8 @@ fn macs_change_nothing_but_sizes_where_nobody_attacks() {
 
 /// Figure 8's core, with the router of the detour plain or not: three flows of 10 MB.
 fn core(routers: &str) -> String {
-    let mut t = format!(
-        "scheme = \"inrpp\"\nstop = \"60 s\"\n[routing]\necmp = \"off\"\n[schemes.inrpp]\ncache = \"1.25 MB\"\nhigh = \"1 MB\"\n[topology]\nlinks = [\n"
+    let mut t = String::from(
+        "scheme = \"inrpp\"\nstop = \"60 s\"\n[routing]\necmp = \"off\"\n[schemes.inrpp]\ncache = \"1.25 MB\"\nhigh = \"1 MB\"\n[topology]\nlinks = [\n",
     );
     for (a, b, rate) in [("r0", "r1", 10), ("r0", "r2", 10), ("r1", "r2", 10), ("r4", "r0", 100), ("r2", "r3", 100)] {
         t += &format!("{{ a = \"{a}\", b = \"{b}\", rate = \"{rate} Mbps\", delay = \"5 ms\" }},\n");

@@ -11,6 +11,7 @@ use midpath_core::roles::{ForwardCtx, Forwarder, Names, Network, NodeSpec, PortS
 use midpath_core::spec::SpecError;
 use midpath_core::units::Time;
 use midpath_schemes::Catalogue;
+use midpath_schemes::inrpp::header::via;
 use midpath_sim::{RunOptions, run_with};
 use proptest::prelude::*;
 
@@ -45,7 +46,7 @@ impl Forwarder for Notebook {
         let (Route::Port(_, pkt) | Route::Local(pkt) | Route::Unroutable(pkt)) = &route else { return route };
         let packet = &ctx.pool[pkt];
         // The tag is off when the packet is back on its way.
-        let visit = (ctx.node, packet.dst, packet.via != u32::MAX);
+        let visit = (ctx.node, packet.dst, via(packet).is_some());
         self.visits.lock().expect("one thread").entry(name(packet)).or_default().push(visit);
         route
     }

@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use midpath_core::packet::{EXT_LEN, Flags, FlowId, Header, NodeId, Packet, PortId};
+use midpath_core::packet::{Flags, FlowId, Header, NodeId, Packet, PortId, body_of};
 use midpath_core::queue::{Discipline, Limit, QueueSpec};
 use midpath_core::roles::{Admission, AdmitCtx, Backlog, Ecmp, LinkInfo, Map, Network, NodeSpec, PortSpec, Routes};
 use midpath_core::units::{Bytes, Rate, Ratio, Time};
@@ -205,11 +205,10 @@ fn drive(rule: &mut dyn Admission, bytes: &[u8]) {
     for part in bytes.chunks(80).take(256) {
         let mut chunk = [0; 80];
         chunk[..part.len()].copy_from_slice(part);
-        let mut ext = [0; EXT_LEN];
-        ext.copy_from_slice(&chunk[8..]);
         let size = u32::from(u16::from_be_bytes([chunk[2], chunk[3]])).max(20);
         let mut packet = Packet::new(FlowId(0), NodeId(u32::from(chunk[4] % 3)), NodeId(u32::from(chunk[5] % 3)), size);
-        packet.set_ext(if chunk[6] == 0 { u16::from(chunk[7]) } else { 3 }, ext);
+        let len = if chunk[6] & 1 == 0 { 32 } else { usize::from(chunk[6]) % 72 };
+        packet.push_raw(if chunk[6] == 0 { chunk[7] } else { 3 }, &chunk[8..8 + len]);
         packet.payload = if chunk[7] % 2 == 0 { 0 } else { size as u16 };
         // Up to 255 steps of 1 µs to a third of a second.
         now += Time(u64::from(chunk[1]) << (20 + chunk[0] % 12));
@@ -228,33 +227,31 @@ fn drive(rule: &mut dyn Admission, bytes: &[u8]) {
 }
 
 /// Every scheme's header: what can be read, written and read again is the same. Then INRPP's border, which takes packets of both sides:
-/// 80 bytes each, of which the last 72 are the header's.
+/// 80 bytes each, of which up to the last 72 are the header's.
 pub fn headers(bytes: &[u8]) {
     let mut border = Border::new(true);
     for part in bytes.chunks(80).take(256) {
         let mut chunk = [0; 80];
         chunk[..part.len()].copy_from_slice(part);
-        let mut ext = [0; EXT_LEN];
-        ext.copy_from_slice(&chunk[8..]);
-        same_again::<rcp::header::RcpHeader>(&ext);
-        same_again::<xcp::header::XcpHeader>(&ext);
-        same_again::<fcp::header::FcpHeader>(&ext);
-        same_again::<inrpp::header::Option4>(&ext);
-        same_again::<inrpp::header::Signed>(&ext);
-        cross(&mut border, &chunk, ext);
+        let body = &chunk[8..8 + usize::from(chunk[7] >> 1) % 73];
+        same_again::<rcp::header::RcpHeader>(body);
+        same_again::<xcp::header::XcpHeader>(body);
+        same_again::<fcp::header::FcpHeader>(body);
+        same_again::<inrpp::header::InrppHeader>(body);
+        same_again::<inrpp::header::Signed>(body);
+        cross(&mut border, &chunk, body);
     }
 }
 
-fn same_again<H: Header + PartialEq + std::fmt::Debug>(bytes: &[u8; EXT_LEN]) {
-    if let Some(header) = H::decode(bytes) {
-        let mut again = [0; EXT_LEN];
-        header.encode(&mut again);
-        assert_eq!(H::decode(&again), Some(header));
+fn same_again<H: Header + PartialEq + std::fmt::Debug>(body: &[u8]) {
+    if let Some(header) = H::get(body) {
+        let again = body_of(&header);
+        assert_eq!((H::get(&again), again.len()), (Some(header), body.len()));
     }
 }
 
 /// A packet comes into INRPP's domain or leaves it: no window grows, and what leaves is shorter.
-fn cross(border: &mut Border, chunk: &[u8; 80], ext: [u8; EXT_LEN]) {
+fn cross(border: &mut Border, chunk: &[u8; 80], body: &[u8]) {
     let (a, b) = (u32::from(chunk[0] & 1), u32::from(chunk[0] >> 1 & 1));
     let mut packet = Packet::new(FlowId(u32::from(chunk[1] % 4)), NodeId(a), NodeId(b), 40 + u32::from(chunk[2]));
     let long = |at: usize| u64::from_be_bytes(chunk[at..at + 8].try_into().expect("eight bytes"));
@@ -265,7 +262,7 @@ fn cross(border: &mut Border, chunk: &[u8; 80], ext: [u8; EXT_LEN]) {
         border.enter(&mut packet);
         assert!(packet.window == before.window && packet.size >= before.size);
     } else {
-        packet.set_ext(inrpp::header::Option4::TAG, ext);
+        packet.push_raw(inrpp::header::InrppHeader::TAG, body);
         border.leave(&mut packet);
         assert!(packet.window <= before.window && packet.size <= before.size);
     }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use midpath_core::node::{Driver, Flows, Forwarding, Node};
-use midpath_core::packet::{EXT_LEN, Flags, FlowId, NodeId, Packet, Pkt, Pool, PortId};
+use midpath_core::packet::{Flags, FlowId, Interfaces, NodeId, Packet, Pkt, Pool, PortId, TCP_OPTION};
 use midpath_core::queue::{Limit, QueueSpec};
 use midpath_core::rng::{Purpose, stream};
 use midpath_core::roles::{Accept, Ecmp, Endpoint, FlowSpec, LinkInfo, Routes, ShortestPath, Transmitter, Transport};
@@ -100,21 +100,24 @@ fn packet(chunk: &[u8; 100], to: usize) -> Packet {
     let payload = short(4) as u16;
     let mut p = Packet::new(FlowId(0), HOSTS[1 - to], HOSTS[to], 80 + u32::from(payload));
     p.flags = Flags(u16::from(chunk[6]));
-    p.path = if chunk[7] < 200 { [0x00, 0x11][usize::from(chunk[7] & 1)] } else { chunk[7] };
+    p.interfaces = Interfaces(if chunk[7] < 200 { [0x11, 0x22][usize::from(chunk[7] & 1)] } else { chunk[7] });
     let far = |at: usize| short(at) << (8 * (chunk[8] % 7));
     (p.payload, p.seq, p.ack, p.window) = (payload, short(10), short(12), far(14));
     (p.ts_val, p.ts_ecr, p.sack_len) = (Time(short(16) << 20), Time(short(18) << 20), chunk[9] % 4);
     for (i, block) in p.sack.iter_mut().enumerate() {
         (block.from, block.to) = (short(20 + 2 * i) as u32, short(22 + 2 * i) as u32);
     }
-    let mut ext = [0; EXT_LEN];
-    ext.copy_from_slice(&chunk[28..]);
+    let mut body = [0; 70];
+    body.copy_from_slice(&chunk[30..]);
+    let mut len = usize::from(chunk[29]) % 71;
     if chunk[9] < 128 {
         // Most options begin as one of ours does, so that what follows is looked at.
-        let heads = [[30, 12, 0x20, 3], [30, 26, 0x20, 15], [30, 26, 0x20, 31], [30, 4, 1, 2]];
-        ext[..4].copy_from_slice(&heads[usize::from(chunk[9] & 3)]);
+        let heads = [([0x20, 3], 10), ([0x20, 15], 24), ([0x20, 31], 24), ([1, 2], 2)];
+        let (head, own) = heads[usize::from(chunk[9] & 3)];
+        body[..2].copy_from_slice(&head);
+        len = own;
     }
-    p.set_ext(6, ext);
+    p.push_raw(TCP_OPTION | 30, &body[..len]);
     p
 }
 

@@ -1,10 +1,9 @@
 //! A receiver of a multicast flow: it counts, and echoes.
 
-use midpath_core::packet::{Kind, Packet};
+use midpath_core::packet::{IP_HEADER, Kind, Packet, UDP_HEADER};
 use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, FlowSpec};
 use midpath_core::units::Time;
 
-use super::OVERHEAD;
 use crate::fcp::header::FcpHeader;
 
 /// Whether a packet is one that the sender of a multicast flow sends.
@@ -43,7 +42,7 @@ impl Endpoint for Receiver {
             self.completed = Some(ctx.now);
         }
         // §4.2: "receivers echo back the price information".
-        let mut echo = Packet::new(ctx.flow, ctx.node, packet.src, OVERHEAD);
+        let mut echo = Packet::new(ctx.flow, ctx.node, packet.src, IP_HEADER + UDP_HEADER);
         (echo.kind, echo.flags, echo.ts_ecr) = (Kind::Datagram, packet.flags, packet.ts_val);
         echo.set_header(&FcpHeader { echo: true, ..header });
         ctx.send(echo);

@@ -1,11 +1,11 @@
 //! Probes, feedback and detours (§III-A, §III-B).
 
-use midpath_core::packet::{FlowId, Kind, NodeId, Packet, Pkt, PortId};
+use midpath_core::packet::{FlowId, IP_HEADER, Kind, NodeId, Packet, Pkt, PortId};
 use midpath_core::roles::{Drop, Inbound, PortCtx};
 use midpath_core::units::Time;
 
 use super::InrppPort;
-use crate::inrpp::header::{CONTROL, Control, Feedback, Signed};
+use crate::inrpp::header::{Control, Feedback, Signed, set_via};
 use crate::inrpp::overlay::Side;
 use crate::inrpp::siblings::{Contender, Letter, Siblings};
 use crate::inrpp::state::State;
@@ -79,7 +79,7 @@ impl InrppPort {
                 return;
             };
             let packet = &mut ctx.pool[&pkt];
-            packet.via = self.peer.0;
+            set_via(packet, Some(self.peer));
             self.paths[i].sent(packet.size, ctx.now);
             self.counts.detoured += 1;
             ctx.sibling(way.port, pkt);
@@ -102,7 +102,7 @@ impl InrppPort {
     /// Sends a control packet to the neighbour behind `port`; that port signs it.
     fn say(&self, control: Control, port: PortId, ctx: &mut PortCtx<'_>) {
         let peer = ctx.links[usize::from(port.0)].peer;
-        let mut packet = Packet::new(FlowId(u32::MAX), self.me.0, peer, CONTROL);
+        let mut packet = Packet::new(FlowId(u32::MAX), self.me.0, peer, IP_HEADER);
         packet.kind = Kind::Control;
         packet.set_header(&Signed { control, number: 0, mac: 0 });
         ctx.emit(port, packet);

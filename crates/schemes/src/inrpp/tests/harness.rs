@@ -10,7 +10,7 @@ use midpath_core::roles::{Drop, Ecmp, Endpoint, LinkInfo, Map, NodeSpec, PortSpe
 use midpath_core::units::{Bytes, Rate, Time};
 
 use crate::inrpp::auth::{Keys, Line};
-use crate::inrpp::header::{Direction, Option4};
+use crate::inrpp::header::{Direction, InrppHeader};
 use crate::inrpp::{Params, build};
 
 pub const ME: NodeId = NodeId(1);
@@ -141,38 +141,39 @@ impl Router {
     }
 
     /// A full data packet of a flow from upstream, with this option.
-    pub fn data_with(&mut self, flow: u32, option: Option<Option4>) {
+    pub fn data_with(&mut self, flow: u32, option: Option<InrppHeader>) {
         let mut p = Packet::new(FlowId(flow), SENDER, RECEIVER, 1500);
         (p.payload, p.flags) = (1432, Flags::ACK);
         if let Some(option) = option {
             p.set_header(&option);
+            p.size = 1500;
         }
         self.arrive(UP, p);
     }
 
     pub fn data(&mut self, flow: u32, n: usize) {
-        (0..n).for_each(|_| self.data_with(flow, Some(Option4::default())));
+        (0..n).for_each(|_| self.data_with(flow, Some(InrppHeader::default())));
     }
 
     /// An ACK of a flow from downstream; what it was turned into.
-    pub fn ack(&mut self, flow: u32) -> Option4 {
-        self.ack_with(flow, DOWN, Option4::default(), true)
+    pub fn ack(&mut self, flow: u32) -> InrppHeader {
+        self.ack_with(flow, DOWN, InrppHeader::default(), true)
     }
 
     /// An ACK with this option from the neighbour behind `port`, signed by it or not.
-    pub fn ack_with(&mut self, flow: u32, port: PortId, option: Option4, sign: bool) -> Option4 {
+    pub fn ack_with(&mut self, flow: u32, port: PortId, option: InrppHeader, sign: bool) -> InrppHeader {
         self.back(flow, port, Flags::ACK, option, sign)
     }
 
     /// The second packet of a handshake, signed.
-    pub fn syn_ack_with(&mut self, flow: u32, port: PortId, option: Option4) -> Option4 {
+    pub fn syn_ack_with(&mut self, flow: u32, port: PortId, option: InrppHeader) -> InrppHeader {
         self.back(flow, port, Flags::SYN.with(Flags::ACK), option, true)
     }
 
-    fn back(&mut self, flow: u32, port: PortId, flags: Flags, option: Option4, sign: bool) -> Option4 {
+    fn back(&mut self, flow: u32, port: PortId, flags: Flags, option: InrppHeader, sign: bool) -> InrppHeader {
         let mut p = Packet::new(FlowId(flow), RECEIVER, SENDER, 68);
         p.flags = flags;
-        let mut option = Option4 { direction: Direction::Ack, ..option };
+        let mut option = InrppHeader { direction: Direction::Ack, ..option };
         if sign && option.notifies() {
             let from = [NodeId(0), NodeId(2), NodeId(3)][usize::from(port.0)];
             self.lines[usize::from(port.0)].sign(&self.keys, self.now, from, ME, &p, &mut option);
@@ -194,7 +195,7 @@ impl Router {
 
     /// Whether the MAC of what has been sent upstream is the one that the neighbour expects.
     pub fn verifies(&self, packet: &Packet) -> bool {
-        let option: Option4 = packet.header().expect("an option");
+        let option: InrppHeader = packet.header().expect("an option");
         Line::default().verify(&self.keys, ME, NodeId(0), packet, &option)
     }
 }

@@ -9,6 +9,7 @@ use midpath_core::roles::{Ecmp, ForwardCtx, Forwarder, LinkInfo, Map, NodeSpec, 
 use midpath_core::units::{Rate, Time};
 use proptest::prelude::*;
 
+use crate::mptcp::address::Pair;
 use crate::mptcp::header::Hello;
 use crate::mptcp::{MptcpParams, build};
 
@@ -77,7 +78,7 @@ fn route(f: &mut dyn Forwarder, node: u32, packet: Packet) -> Way {
 /// A packet of ours.
 fn to(dst: u32, flow: u32, path: u8) -> Packet {
     let mut p = Packet::new(FlowId(flow), NodeId(6), NodeId(dst), 100);
-    p.path = path;
+    p.set_interfaces(Pair::new(path >> 4, path & 0xf).interfaces());
     p.set_header(&Hello::Join);
     p
 }
@@ -110,7 +111,7 @@ fn others_are_passed_on() {
 
 proptest! {
     #[test]
-    fn any_path_and_destination_goes_somewhere_or_is_passed_on(node in 0u32..7, dst in any::<u32>(), path in any::<u8>(), flow in any::<u32>()) {
+    fn any_path_and_destination_goes_somewhere_or_is_passed_on(node in 0u32..7, dst in any::<u32>(), path in (0u8..15, 0u8..15).prop_map(|(s, d)| s << 4 | d), flow in any::<u32>()) {
         prop_assume!(!(3..5).contains(&node));
         let scheme = build("mptcp", MptcpParams::default()).expect("valid");
         let mut f = forwarder(&scheme, node);

@@ -1,11 +1,11 @@
 //! Opening and closing: RFC 9293, §3.5 and §3.6.
 
-use midpath_core::packet::{Ecn, Flags, Kind, Packet};
+use midpath_core::packet::{Ecn, Flags, IP_HEADER, Kind, Options, Packet, TCP_HEADER};
 use midpath_core::roles::EndpointCtx;
 use midpath_core::units::Time;
 
 use super::{Sender, State};
-use crate::tcp::cc::CongestionController;
+use crate::tcp::cc::{CongestionController, Window};
 use crate::tcp::ecn::{self, Agreed};
 use crate::tcp::segment::round_trip;
 
@@ -34,6 +34,7 @@ impl<C: CongestionController> Sender<C> {
         }
         self.state = State::Open;
         self.edge = packet.window;
+        self.heed_mss(packet);
         self.agree_on_ecn(packet);
         self.first_round_trip(packet, ctx.now);
         self.ts_recent = packet.ts_val;
@@ -54,6 +55,17 @@ impl<C: CongestionController> Sender<C> {
         self.send(ctx);
         if self.nxt == 0 && self.ecn.agreed != Agreed::Accurate {
             self.acknowledge(ctx); // the peer's window is closed: the third segment goes without data
+        }
+    }
+
+    /// RFC 9293, §3.7.1: segments are no larger than the peer, or a router on the way that needs room, has asked for.
+    fn heed_mss(&mut self, packet: &Packet) {
+        if !packet.options.has(Options::MSS) {
+            return;
+        }
+        let most = (u32::from(packet.mss) + IP_HEADER + TCP_HEADER).saturating_sub(self.settings.overhead()).max(1);
+        if u64::from(most) < self.window.mss {
+            self.window = Window::new(self.settings.initial_window, most);
         }
     }
 

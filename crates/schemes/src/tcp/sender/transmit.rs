@@ -170,8 +170,10 @@ impl<C: CongestionController> Sender<C> {
             self.sent_in_recovery(segment.payload);
         }
         if self.settings.tcp.pacing {
-            self.paced = (self.pace_at.max(ctx.now), p.size);
-            self.pace_at = self.paced.0.saturating_add(self.spacing(p.size));
+            // The controller's header comes onto it below.
+            let size = p.size + self.settings.header;
+            self.paced = (self.pace_at.max(ctx.now), size);
+            self.pace_at = self.paced.0.saturating_add(self.spacing(size));
         }
         self.dispatch(p, ctx);
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use midpath_core::packet::{Flags, FlowId, Kind, NodeId, Packet};
+use midpath_core::packet::{Flags, FlowId, Interfaces, Kind, NodeId, Packet};
 use midpath_core::roles::{Accept, Transport};
 use serde_json::json;
 
@@ -13,7 +13,7 @@ const ME: NodeId = NodeId(9);
 
 fn segment(flags: Flags) -> Packet {
     let mut p = Packet::new(FlowId(3), STRANGER, ME, 100);
-    (p.flags, p.seq, p.ack, p.payload, p.path) = (flags, 1000, 77, 60, 0x12);
+    (p.flags, p.seq, p.ack, p.payload, p.interfaces) = (flags, 1000, 77, 60, Interfaces(0x12));
     p
 }
 
@@ -66,7 +66,7 @@ fn a_reset_has_the_numbers_of_rfc_9293_section_3_10_7_1() {
     let without = tcp.refuse(&segment(Flags(0))).expect("an answer");
     assert_eq!((without.flags, without.seq, without.ack), (Flags::RST.with(Flags::ACK), 0, 1060));
     assert_eq!((with_ack.src, with_ack.dst, with_ack.size, with_ack.payload), (ME, STRANGER, 40, 0));
-    assert_eq!(with_ack.path, 0x21, "back between the same addresses");
+    assert_eq!(with_ack.interfaces, Interfaces(0x21), "back between the same addresses");
 }
 
 #[test]
