@@ -98,7 +98,8 @@ def capture(result: Result, *names: str) -> Capture:
 def _offsets(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
     """Where sequence numbers lie in the flow, which has less than 2 GiB: they begin anywhere and wrap."""
     relative: NDArray[np.int64] = (numbers - numbers[0] + (1 << 31)) % (1 << 32)
-    return np.subtract(relative, relative.min())
+    first: np.int64 = relative.min()
+    return relative - first
 
 
 def _segments(data: bytes) -> list[tuple[float, int, int, int]]:
