@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex};
 
 use common::cases;
 use common::scene::scene;
-use midpath_core::packet::{NodeId, Packet};
+use midpath_core::packet::{NodeId, Pkt};
 use midpath_core::queue::Discipline;
-use midpath_core::roles::{Admission, AdmitCtx, Drop, Endpoint, FlowSpec, PortSpec, Scheme, Verdict};
+use midpath_core::roles::{Backlog, Drop, Endpoint, FlowSpec, Inbound, Port, PortCtx, PortSpec, Scheme};
 use midpath_core::units::Time;
 use midpath_schemes::Catalogue;
 use midpath_sim::{RunOptions, run_with};
@@ -52,35 +52,41 @@ impl Scheme for Watched {
         self.scheme.passive(flow)
     }
     fn port(&self, spec: &PortSpec) -> Discipline {
-        let rule: Box<dyn Admission> = match self.scheme.port(spec) {
-            Discipline::DropTail(rule) => Box::new(rule),
-            Discipline::Timetable(rule) => rule,
-            held @ Discipline::Held(_) => return held,
-        };
-        Discipline::Timetable(Box::new(Watch { rule, node: spec.node, clocks: self.clocks.clone() }))
+        Discipline::of(Watch { port: self.scheme.port(spec).into_port(), node: spec.node, clocks: self.clocks.clone() })
     }
 }
 
 struct Watch {
-    rule: Box<dyn Admission>,
+    port: Box<dyn Port>,
     node: NodeId,
     clocks: Clocks,
 }
 
-impl Admission for Watch {
-    fn admit(&mut self, packet: &mut Packet, ctx: &mut AdmitCtx<'_>) -> Verdict {
+impl Port for Watch {
+    fn is_timetable(&self) -> bool {
+        self.port.is_timetable()
+    }
+    fn admit(&mut self, pkt: &Pkt, ctx: &mut PortCtx<'_>) -> Result<(), Drop> {
         self.clocks.see(self.node, ctx.now);
-        self.rule.admit(packet, ctx)
+        self.port.admit(pkt, ctx)
     }
-    fn watches_inbound(&self) -> bool {
-        true
+    fn outbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) {
+        self.clocks.see(self.node, ctx.now);
+        self.port.outbound(pkt, ctx);
     }
-    fn inbound(&mut self, packet: &mut Packet, now: Time) -> Result<(), Drop> {
-        self.clocks.see(self.node, now);
-        self.rule.inbound(packet, now)
+    fn poll_transmit(&mut self, ctx: &mut PortCtx<'_>) -> Option<Pkt> {
+        self.clocks.see(self.node, ctx.now);
+        self.port.poll_transmit(ctx)
     }
-    fn reset(&mut self) {
-        self.rule.reset();
+    fn inbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) -> Inbound {
+        self.clocks.see(self.node, ctx.now);
+        self.port.inbound(pkt, ctx)
+    }
+    fn backlog(&self) -> Backlog {
+        self.port.backlog()
+    }
+    fn reset(&mut self, ctx: &mut PortCtx<'_>) {
+        self.port.reset(ctx);
     }
 }
 

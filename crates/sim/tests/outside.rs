@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use midpath_core::packet::{Kind, Packet, Pkt};
-use midpath_core::queue::{Codel, CodelParams, Discipline, Limit};
+use midpath_core::queue::{Codel, CodelParams, Discipline, Fifo, Limit, Loss, Queue};
 use midpath_core::roles::{Backlog, Endpoint, FlowSpec, Inbound, Port, PortCtx, PortSpec, Scheme};
 use midpath_schemes::Catalogue;
 use midpath_sim::{RunOptions, run_with};
@@ -26,11 +26,11 @@ impl Scheme for Chatty {
     }
     fn port(&self, spec: &PortSpec) -> Discipline {
         let bound = Limit::Packets(100).bound(spec.link.rate);
-        Discipline::Held(Box::new(Talker(Codel::new(bound, CodelParams::default()))))
+        Discipline::of(Talker(Queue::new(Codel::new(CodelParams::default()), Fifo::new(bound), Loss)))
     }
 }
 
-struct Talker(Codel);
+struct Talker(Queue<Codel, Fifo, Loss>);
 
 impl Port for Talker {
     fn outbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) {

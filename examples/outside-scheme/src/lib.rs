@@ -17,7 +17,7 @@ pub mod port;
 
 use std::sync::Arc;
 
-use midpath_core::queue::Discipline;
+use midpath_core::queue::{Discipline, Fifo, Loss, Queue};
 use midpath_core::roles::{Endpoint, FlowSpec, PortSpec, Scheme};
 use midpath_core::spec::SpecError;
 use midpath_core::units::Time;
@@ -44,7 +44,7 @@ impl Scheme for Gauge {
         true // without stamps the sender would take every queue for empty
     }
     fn port(&self, spec: &PortSpec) -> Discipline {
-        Discipline::Timetable(Box::new(port::Stamp::new(spec.queue.limit().bound(spec.link.rate))))
+        Discipline::of(Queue::new(port::Stamp, Fifo::new(spec.queue.limit.bound(spec.link.rate)), Loss))
     }
 }
 

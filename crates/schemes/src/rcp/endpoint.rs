@@ -1,7 +1,7 @@
 //! The sender's rate. Everything else of the two ends is TCP's: handshake, ACKs, repair of losses.
 
 use midpath_core::packet::{Flags, Packet};
-use midpath_core::queue::Discipline;
+use midpath_core::queue::{Discipline, Queue};
 use midpath_core::roles::{EndpointCtx, FlowSpec, PortSpec};
 use midpath_core::units::{Rate, Time};
 
@@ -45,7 +45,7 @@ impl ControllerConfig for RcpConfig {
         true
     }
     fn port(&self, _tcp: &TcpParams, spec: &PortSpec) -> Option<Discipline> {
-        Some(Discipline::Timetable(Box::new(RcpPort::new(&self.params, spec.queue.limit(), spec.link.rate))))
+        Some(Discipline::of(Queue::of(RcpPort::new(&self.params, spec.queue.limit, spec.link.rate))))
     }
 }
 

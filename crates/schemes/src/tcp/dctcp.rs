@@ -1,6 +1,6 @@
 //! DCTCP: RFC 8257.
 
-use midpath_core::queue::{Discipline, Limit, QueueSpec};
+use midpath_core::queue::{AqmSpec, Discipline, Limit, QueueSpec};
 use midpath_core::roles::PortSpec;
 use midpath_core::spec::SpecError;
 use serde::{Deserialize, Serialize};
@@ -67,9 +67,8 @@ impl ControllerConfig for DctcpConfig {
         Echo::Exact
     }
     fn port(&self, _tcp: &TcpParams, spec: &PortSpec) -> Option<Discipline> {
-        let QueueSpec::DropTail { limit } = spec.queue else { return None };
-        let step = QueueSpec::Step { limit, threshold: Limit::Bytes(threshold(spec, limit)) };
-        Some(step.build(spec.link.rate))
+        let aqm = AqmSpec::Step { threshold: Limit::Bytes(threshold(spec, spec.queue.limit)) };
+        spec.queue.is_drop_tail().then(|| QueueSpec { aqm, ..spec.queue }.build(spec.link.rate))
     }
 }
 

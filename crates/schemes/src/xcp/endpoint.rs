@@ -1,7 +1,7 @@
 //! The sender's window. Everything else of the two ends is TCP's: handshake, ACKs, repair of losses.
 
 use midpath_core::packet::Packet;
-use midpath_core::queue::Discipline;
+use midpath_core::queue::{Discipline, Queue};
 use midpath_core::roles::{EndpointCtx, FlowSpec, PortSpec};
 use midpath_core::units::Time;
 
@@ -43,7 +43,7 @@ impl ControllerConfig for XcpConfig {
         true
     }
     fn port(&self, _tcp: &TcpParams, spec: &PortSpec) -> Option<Discipline> {
-        Some(Discipline::Timetable(Box::new(XcpPort::new(&self.params, spec.queue.limit(), spec.link.rate))))
+        Some(Discipline::of(Queue::of(XcpPort::new(&self.params, spec.queue.limit, spec.link.rate))))
     }
 }
 

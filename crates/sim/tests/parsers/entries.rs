@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use midpath_core::packet::{EXT_LEN, Flags, FlowId, Header, NodeId, Packet, PortId};
 use midpath_core::queue::{Discipline, Limit, QueueSpec};
-use midpath_core::roles::{Admission, AdmitCtx, Backlog, LinkInfo, PortSpec, Scheme};
+use midpath_core::roles::{Backlog, Inbound, LinkInfo, Port, PortBench, PortSpec, Scheme, Transmitter};
 use midpath_core::units::{Bytes, Rate, Ratio, Time};
 use midpath_core::wire;
 use midpath_schemes::Catalogue;
@@ -169,21 +169,21 @@ pub fn prices(bytes: &[u8]) {
         host: false,
         edge: true,
         rtt: Time::from_ms(100),
-        queue: QueueSpec::DropTail { limit: Limit::Packets(100) },
+        queue: QueueSpec::drop_tail(Limit::Packets(100)),
     };
     // Metro's port has two queues; its rule is one of these.
     for scheme in SCHEMES.get_or_init(|| ["uniform", "stability", "deadline", "aggregate"].iter().map(build).collect())
     {
         match scheme.port(&spec) {
-            Discipline::Timetable(mut rule) => drive(rule.as_mut(), bytes),
-            _ => panic!("a FIFO rule"),
+            Discipline::Timetable(mut port) => drive(port.as_mut(), link, bytes),
+            _ => panic!("a timetable"),
         }
     }
 }
 
-fn drive(rule: &mut dyn Admission, bytes: &[u8]) {
-    let mut rng = midpath_core::rng::stream(1, midpath_core::rng::Purpose::Node, 0);
-    let mut now = Time::ZERO;
+fn drive(port: &mut dyn Port, link: LinkInfo, bytes: &[u8]) {
+    let mut bench = PortBench::new(link);
+    bench.transmitter = Transmitter::Busy { until: None };
     for part in bytes.chunks(80).take(256) {
         let mut chunk = [0; 80];
         chunk[..part.len()].copy_from_slice(part);
@@ -194,16 +194,26 @@ fn drive(rule: &mut dyn Admission, bytes: &[u8]) {
         packet.set_ext(if chunk[6] == 0 { u16::from(chunk[7]) } else { 3 }, ext);
         packet.payload = if chunk[7] % 2 == 0 { 0 } else { size as u16 };
         // Up to 255 steps of 1 µs to a third of a second.
-        now += Time(u64::from(chunk[1]) << (20 + chunk[0] % 12));
-        let backlog = Backlog { packets: u64::from(chunk[6]), bytes: 1000 * u64::from(chunk[6]) };
-        let mut ctx = AdmitCtx { now, busy: false, idle_since: None, backlog, rate: Rate::from_mbps(8), rng: &mut rng };
-        match chunk[0] >> 6 {
-            0 => drop(rule.inbound(&mut packet, now)),
-            1 if chunk[0] % 64 == 63 => rule.reset(),
-            _ => drop(rule.admit(&mut packet, &mut ctx)),
-        }
+        bench.now += Time(u64::from(chunk[1]) << (20 + chunk[0] % 12));
+        bench.booked = Backlog { packets: u64::from(chunk[6]), bytes: 1000 * u64::from(chunk[6]) };
+        let pkt = bench.pool.insert(packet);
+        let pkt = match chunk[0] >> 6 {
+            0 => match port.inbound(pkt, &mut bench.ctx()) {
+                Inbound::Forward(pkt) | Inbound::Consume(pkt) | Inbound::Drop(pkt, _) => pkt,
+                Inbound::Keep => panic!("a timetable keeps nothing"),
+            },
+            1 if chunk[0] % 64 == 63 => {
+                port.reset(&mut bench.ctx());
+                pkt
+            }
+            _ => {
+                let _ = port.admit(&pkt, &mut bench.ctx());
+                pkt
+            }
+        };
+        bench.pool.free(pkt);
         let mut gauges = Vec::new();
-        rule.gauges(&mut gauges);
+        port.gauges(&mut gauges);
         assert!(!gauges.is_empty() && gauges.iter().all(|(_, p)| p.is_finite() && *p >= 0.0), "{gauges:?}");
         assert!(gauges[0].1 > 0.0, "{gauges:?}");
     }

@@ -1,0 +1,65 @@
+//! What is around a port, without a node.
+
+use std::collections::VecDeque;
+
+use super::port::{Action, Backlog, Board, LinkInfo, PortCtx, Transmitter};
+use crate::packet::{NodeId, Pool, PortId};
+use crate::rng::{Purpose, Stream, stream};
+use crate::units::Time;
+
+/// All that a port may reach, without a node: for tests of ports and of signals. The port is number 0 of node 0.
+pub struct PortBench {
+    /// The time.
+    pub now: Time,
+    /// The packets.
+    pub pool: Pool,
+    /// The state of the transmitter; idle since the beginning unless set.
+    pub transmitter: Transmitter,
+    /// What waits on the timetable.
+    pub booked: Backlog,
+    /// What the port has wished for and nobody has carried out.
+    pub actions: VecDeque<Action>,
+    /// When the port last asked to be woken.
+    pub timer: Time,
+    /// CE marks set so far.
+    pub marks: u64,
+    links: [LinkInfo; 1],
+    rng: Stream,
+    board: Board,
+}
+
+impl PortBench {
+    /// A port of `link`.
+    pub fn new(link: LinkInfo) -> PortBench {
+        PortBench {
+            now: Time::ZERO,
+            pool: Pool::new(),
+            transmitter: Transmitter::Idle { since: Time::ZERO },
+            booked: Backlog::default(),
+            actions: VecDeque::new(),
+            timer: Time::MAX,
+            marks: 0,
+            links: [link],
+            rng: stream(1, Purpose::Node, 0),
+            board: Board::new(1),
+        }
+    }
+
+    /// The context of a call to the port.
+    pub fn ctx(&mut self) -> PortCtx<'_> {
+        PortCtx {
+            now: self.now,
+            node: NodeId(0),
+            me: PortId(0),
+            links: &self.links,
+            pool: &mut self.pool,
+            rng: &mut self.rng,
+            transmitter: self.transmitter,
+            booked: self.booked,
+            board: &mut self.board,
+            actions: &mut self.actions,
+            timer: &mut self.timer,
+            marks: &mut self.marks,
+        }
+    }
+}
