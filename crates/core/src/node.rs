@@ -5,6 +5,7 @@ mod line;
 mod slot;
 mod timers;
 
+use std::any::Any;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -13,12 +14,12 @@ pub use line::Line;
 use slot::Slot;
 use timers::{Timers, Wake};
 
-use crate::packet::{Flags, FlowId, Kind, NodeId, Packet, PacketId, Pkt, Pool, PortId};
+use crate::packet::{FlowId, Kind, NodeId, Packet, PacketId, Pkt, Pool, PortId};
 use crate::queue::Discipline;
 use crate::rng::Stream;
 use crate::roles::{
-    Action, Backlog, Board, Drop, Endpoint, EndpointCtx, FlowReport, ForwardCtx, Forwarder, Inbound, LinkInfo, PortCtx,
-    Route, Shared, ShortestPath, Transmitter,
+    Accept, Action, Backlog, Drop, Endpoint, EndpointCtx, FlowReport, ForwardCtx, Forwarder, Inbound, LinkInfo,
+    PortCtx, Route, Shared, ShortestPath, Transmitter,
 };
 use crate::stats::PortCounters;
 use crate::units::{Rate, Time};
@@ -62,20 +63,37 @@ pub trait Driver {
     fn copied(&mut self, _of: PacketId, _copy: PacketId) {}
 }
 
-/// Builds a flow's ends when they are needed.
+/// The applications of a network: which flows start, and who takes what arrives.
 pub trait Flows: Send + Sync {
-    /// Called at the flow's source when it starts.
-    fn active(&self, flow: FlowId) -> Option<Box<dyn Endpoint>>;
-    /// Called at the flow's destination when its first packet arrives.
-    fn passive(&self, flow: FlowId) -> Option<Box<dyn Endpoint>>;
+    /// Called at the node where a flow starts: its active end.
+    fn open(&self, flow: FlowId) -> Option<Box<dyn Endpoint>>;
+    /// Called at `node` with a packet of a flow that has no end there.
+    fn accept(&self, _node: NodeId, _first: &Packet) -> Accept {
+        Accept::Ignore
+    }
+    /// Called instead with a packet of a flow whose passive end has finished there: the answer, if there is one.
+    fn refuse(&self, _packet: &Packet) -> Option<Packet> {
+        None
+    }
 }
 
 /// How a node forwards.
 pub enum Forwarding {
     /// Shortest paths, without an indirect call.
     Shortest(ShortestPath),
-    /// A scheme's own.
-    Custom(Box<dyn Forwarder>),
+    /// Schemes' own: who doesn't pass a packet on decides. What the last passes on has no way.
+    Chain(Vec<Box<dyn Forwarder>>),
+}
+
+impl Forwarding {
+    /// The forwarders of the schemes that run at a node, in order, and shortest paths after them.
+    pub fn new(mut chain: Vec<Box<dyn Forwarder>>, last: ShortestPath) -> Forwarding {
+        if chain.is_empty() {
+            return Forwarding::Shortest(last);
+        }
+        chain.push(Box::new(last));
+        Forwarding::Chain(chain)
+    }
 }
 
 /// What a wake-up was for.
@@ -89,9 +107,6 @@ pub enum Woken {
     Nothing,
 }
 
-/// A TCP reset: IPv4 and TCP headers, nothing else.
-const RESET_SIZE: u32 = 40;
-
 /// One node. It reaches no clock, no socket, no global, and no randomness but its own stream.
 pub struct Node {
     id: NodeId,
@@ -102,7 +117,9 @@ pub struct Node {
     flows: Arc<dyn Flows>,
     timers: Timers,
     rng: Stream,
-    board: Board,
+    /// What the ports and forwarders of each instance share; slots and `forwards` say whose is whose.
+    states: Vec<Box<dyn Any + Send>>,
+    forwards: Vec<Option<u8>>,
     shared: Shared,
     /// Packets that endpoints have sent during a call, drained after it.
     out: VecDeque<(Option<PortId>, Pkt)>,
@@ -123,8 +140,7 @@ impl Node {
         rng: Stream,
     ) -> Node {
         assert_eq!(links.len(), disciplines.len(), "one discipline per link");
-        let slots: Vec<Slot> = links.iter().zip(disciplines).map(|(l, d)| Slot::new(l.rate, d)).collect();
-        let board = Board::new(slots.len());
+        let slots: Vec<Slot> = links.iter().zip(disciplines).map(|(l, d)| Slot::new(l, d)).collect();
         Node {
             id,
             links,
@@ -134,13 +150,27 @@ impl Node {
             flows,
             timers: Timers::default(),
             rng,
-            board,
+            states: Vec::new(),
+            forwards: Vec::new(),
             shared: Shared::default(),
             out: VecDeque::new(),
             pokes: Vec::new(),
             actions: VecDeque::new(),
             ready: VecDeque::new(),
         }
+    }
+
+    /// Gives ports, and the forwarder that has this place in the chain, what they share.
+    #[must_use]
+    pub fn sharing(mut self, state: Box<dyn Any + Send>, ports: &[PortId], forwarder: Option<usize>) -> Node {
+        let number = u8::try_from(self.states.len()).ok();
+        self.states.push(state);
+        ports.iter().for_each(|p| self.slots[usize::from(p.0)].state = number);
+        if let Some(place) = forwarder {
+            self.forwards.resize(self.forwards.len().max(place + 1), None);
+            self.forwards[place] = number;
+        }
+        self
     }
 
     /// The same node for a driver that knows no timetables: all ports are asked for their packets, with the same decisions.
@@ -176,7 +206,7 @@ impl Node {
         let Some((at, wake)) = self.timers.pop_due(now) else { return Woken::Nothing };
         match wake {
             Wake::Start(flow) => {
-                if let Some(endpoint) = self.flows.active(flow) {
+                if let Some(endpoint) = self.flows.open(flow) {
                     let seat = self.endpoints.insert(flow, true, endpoint);
                     self.call(seat, now, pool, driver, |e, ctx| e.on_start(ctx));
                 }
@@ -242,7 +272,7 @@ impl Node {
     #[inline]
     fn forward<D: Driver>(&mut self, now: Time, from: Option<PortId>, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
         let Forwarding::Shortest(paths) = &self.forwarding else {
-            return self.forward_by_scheme(now, from, pkt, pool, driver);
+            return self.forward_by_chain(now, from, pkt, pool, driver);
         };
         let packet = &pool[&pkt];
         if packet.dst == self.id {
@@ -254,8 +284,8 @@ impl Node {
         }
     }
 
-    /// The same where a scheme forwards.
-    fn forward_by_scheme<D: Driver>(
+    /// The same where schemes forward.
+    fn forward_by_chain<D: Driver>(
         &mut self,
         now: Time,
         from: Option<PortId>,
@@ -263,10 +293,16 @@ impl Node {
         pool: &mut Pool,
         driver: &mut D,
     ) {
-        let Forwarding::Custom(forwarder) = &mut self.forwarding else { return pool.free(pkt) };
-        let mut ctx =
-            ForwardCtx { now, node: self.id, pool, rng: &mut self.rng, board: &self.board, out: &mut self.out };
-        match forwarder.route(pkt, from, &mut ctx) {
+        let Forwarding::Chain(chain) = &mut self.forwarding else { return pool.free(pkt) };
+        let mut route = Route::Pass(pkt);
+        for (place, forwarder) in chain.iter_mut().enumerate() {
+            let Route::Pass(pkt) = route else { break };
+            let state = self.forwards.get(place).copied().flatten();
+            let state = state.map(|i| self.states[usize::from(i)].as_mut());
+            let mut ctx = ForwardCtx { now, node: self.id, pool, rng: &mut self.rng, state, out: &mut self.out };
+            route = forwarder.route(pkt, from, &mut ctx);
+        }
+        match route {
             Route::Port(port, pkt) => self.outbound(now, port, pkt, pool, driver),
             Route::Local(pkt) => self.deliver(now, pkt, pool, driver),
             Route::Copies { pkt, ports, local } => {
@@ -283,7 +319,7 @@ impl Node {
             }
             Route::Consumed(pkt) => Node::consume(pkt, pool, driver),
             Route::Kept => {}
-            Route::Unroutable(pkt) => self.discard(None, pkt, Drop::Undeliverable, pool, driver),
+            Route::Unroutable(pkt) | Route::Pass(pkt) => self.discard(None, pkt, Drop::Undeliverable, pool, driver),
         }
     }
 
@@ -291,6 +327,9 @@ impl Node {
     #[inline]
     fn outbound<D: Driver>(&mut self, now: Time, port: PortId, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
         let slot = &mut self.slots[usize::from(port.0)];
+        if pool[&pkt].size > slot.mtu {
+            return self.discard(Some(port), pkt, Drop::TooBig, pool, driver);
+        }
         if !D::TIMETABLES || slot.is_held() {
             return self.outbound_held(now, port, pkt, pool, driver);
         }
@@ -460,7 +499,7 @@ impl Node {
             rng: &mut self.rng,
             transmitter,
             booked: slot.queued,
-            board: &mut self.board,
+            state: slot.state.map(|i| self.states[usize::from(i)].as_mut()),
             actions: &mut self.actions,
             timer: &mut slot.timer.deadline,
             marks: &mut slot.counters.marks,
@@ -484,54 +523,41 @@ impl Node {
         self.drain(now, pool, driver);
     }
 
-    /// Hands a packet to the endpoint of its flow, which is made if this packet may open one.
+    /// Hands a packet to the endpoint of its flow, or to whoever may accept the flow.
     fn deliver<D: Driver>(&mut self, now: Time, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
         let id = pkt.id();
         let packet = pool.take(pkt);
         let seat = match self.endpoints.find(packet.flow) {
             Some(seat) => seat,
             None => match self.accept(&packet) {
-                Some(endpoint) => {
+                Accept::Take(endpoint) => {
                     let seat = self.endpoints.insert(packet.flow, false, endpoint);
                     self.call(seat, now, pool, driver, |e, ctx| e.on_start(ctx));
                     seat
                 }
-                None => return self.refuse(id, &packet, pool, driver),
+                answer => return self.refuse(id, &packet, answer, pool, driver),
             },
         };
         driver.delivered(id, &packet);
         self.call(seat, now, pool, driver, |e, ctx| e.on_packet(&packet, ctx));
     }
 
-    /// Answers a segment that nobody here is there for, so that its sender stops: RFC 9293, §3.10.7.1.
-    fn refuse<D: Driver>(&mut self, id: PacketId, packet: &Packet, pool: &mut Pool, driver: &mut D) {
-        driver.dropped(None, id, packet, Drop::Undeliverable);
-        if packet.kind == Kind::Segment && !packet.flags.has(Flags::RST) && packet.src != self.id {
-            let mut reset = Packet::new(packet.flow, self.id, packet.src, RESET_SIZE);
-            // Between the same two addresses of multihomed hosts (MPTCP): the way back has their ports swapped.
-            reset.path = packet.path.rotate_left(4);
-            // The number that the sender expects next, if it has said so; else what it has sent is acknowledged.
-            if packet.flags.has(Flags::ACK) {
-                (reset.flags, reset.seq) = (Flags::RST, packet.ack);
-            } else {
-                reset.flags = Flags::RST.with(Flags::ACK);
-                reset.ack = packet.seq.saturating_add(u64::from(packet.payload));
-            }
-            self.out.push_back((None, pool.insert(reset)));
+    /// What is to become of a packet whose flow has no end here. A late copy of a flow that has ended opens nothing.
+    fn accept(&self, packet: &Packet) -> Accept {
+        if self.endpoints.has_closed(packet.flow) {
+            return self.flows.refuse(packet).map_or(Accept::Ignore, Accept::Refuse);
         }
+        self.flows.accept(self.id, packet)
     }
 
-    /// The passive end for a packet that opens a flow: a SYN, a datagram, or an Interest.
-    fn accept(&self, packet: &Packet) -> Option<Box<dyn Endpoint>> {
-        let opens = match packet.kind {
-            Kind::Segment => packet.flags.has(Flags::SYN) && !packet.flags.has(Flags::ACK),
-            Kind::Datagram | Kind::Interest => true,
-            Kind::Data | Kind::Nack | Kind::Control => false,
-        };
-        if !opens || self.endpoints.is_closed(packet.flow) {
-            return None;
+    /// Counts a packet that nobody takes, and sends the answer, if there is one.
+    fn refuse<D: Driver>(&mut self, id: PacketId, packet: &Packet, answer: Accept, pool: &mut Pool, driver: &mut D) {
+        driver.dropped(None, id, packet, Drop::Undeliverable);
+        if let Accept::Refuse(answer) = answer
+            && answer.dst != self.id
+        {
+            self.out.push_back((None, pool.insert(answer)));
         }
-        self.flows.passive(packet.flow)
     }
 
     fn endpoint_timer<D: Driver>(&mut self, index: u32, at: Time, now: Time, pool: &mut Pool, driver: &mut D) {
@@ -673,7 +699,7 @@ impl Node {
         };
         let kept = match &self.forwarding {
             Forwarding::Shortest(_) => 0,
-            Forwarding::Custom(forwarder) => forwarder.kept(),
+            Forwarding::Chain(chain) => chain.iter().map(|f| f.kept()).sum(),
         };
         self.slots.iter().map(held).sum::<u64>() + kept
     }
@@ -720,9 +746,9 @@ impl Node {
             self.with_port(port, now, transmitter, pool, |p, ctx| p.reset(ctx));
             self.arm_port(port, now);
         }
-        if let Forwarding::Custom(f) = &mut self.forwarding {
+        if let Forwarding::Chain(chain) = &mut self.forwarding {
             let mut kept = Vec::new();
-            f.reset(&mut kept);
+            chain.iter_mut().for_each(|f| f.reset(&mut kept));
             kept.into_iter().for_each(|pkt| self.discard(None, pkt, Drop::Fault, pool, driver));
         }
         self.drain(now, pool, driver);

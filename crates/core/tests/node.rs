@@ -4,12 +4,13 @@ mod common;
 
 use std::sync::{Arc, Mutex};
 
-use common::{Bench, ByPeer, ME, MS, Nobody, PEERS, RATE, ample, cases, packet};
-use midpath_core::node::Flows;
-use midpath_core::packet::{Ecn, Flags, FlowId, Kind, NodeId, Packet, Pkt, Pool, PortId};
+use common::{Bench, ByPeer, ME, MS, Nobody, PEERS, RATE, Words, ample, cases, packet};
+use midpath_core::node::{Flows, Forwarding, Node};
+use midpath_core::packet::{Ecn, FlowId, Kind, NodeId, Packet, Pkt, Pool, PortId};
 use midpath_core::queue::{AqmSpec, CodelParams, Discipline, Limit, QueueSpec, SchedulerSpec};
 use midpath_core::roles::{
-    Backlog, Drop, Endpoint, EndpointCtx, FlowReport, ForwardCtx, Forwarder, Inbound, Port, PortCtx, Route,
+    Accept, Backlog, Drop, Endpoint, EndpointCtx, FlowReport, ForwardCtx, Forwarder, Inbound, LinkInfo, Port, PortCtx,
+    Route,
 };
 use midpath_core::units::Time;
 use proptest::prelude::*;
@@ -52,7 +53,7 @@ enum Trick {
 
 impl Special {
     fn held(kind: Trick) -> Discipline {
-        Discipline::Held(Box::new(Special { kind, queue: Vec::new() }))
+        Discipline::of(Special { kind, queue: Vec::new() })
     }
 }
 
@@ -63,7 +64,10 @@ impl Port for Special {
         match self.kind {
             Trick::Detour(sibling) if seq % 2 == 1 => return ctx.sibling(sibling, pkt),
             Trick::Release(sibling) => {
-                ctx.publish([seq, 0, 0, 0]);
+                {
+                    let (me, word) = (usize::from(ctx.me.0), seq);
+                    ctx.state::<Words>().0[me] = word;
+                }
                 ctx.kick(sibling);
                 return ctx.drop(pkt, Drop::Policy);
             }
@@ -75,7 +79,9 @@ impl Port for Special {
     fn poll_transmit(&mut self, ctx: &mut PortCtx<'_>) -> Option<Pkt> {
         let first = self.queue.first()?;
         match self.kind {
-            Trick::Gate(sibling) if ctx.published(sibling)[0] < ctx.pool[first].seq => return None,
+            Trick::Gate(sibling) if ctx.shared::<Words>().0[usize::from(sibling.0)] < ctx.pool[first].seq => {
+                return None;
+            }
             Trick::Shape => return None,
             _ => {}
         }
@@ -85,7 +91,7 @@ impl Port for Special {
         match self.kind {
             Trick::Notify if ctx.pool[&pkt].kind == Kind::Control => Inbound::Consume(pkt),
             Trick::Notify => {
-                let mut note = Packet::new(ctx.pool[&pkt].flow, ctx.node, ctx.link().peer, 64);
+                let mut note = Packet::new(ctx.pool[&pkt].flow, ctx.node, ctx.link().peer, 20);
                 (note.kind, note.seq) = (Kind::Control, ctx.pool[&pkt].seq);
                 ctx.emit(ctx.me, note);
                 Inbound::Forward(pkt)
@@ -96,11 +102,14 @@ impl Port for Special {
     }
     fn on_timer(&mut self, ctx: &mut PortCtx<'_>) {
         if self.kind == Trick::Chime {
-            let mut note = Packet::new(FlowId(0), ctx.node, ctx.link().peer, 64);
+            let mut note = Packet::new(FlowId(0), ctx.node, ctx.link().peer, 20);
             note.kind = Kind::Control;
             ctx.emit(ctx.me, note);
         }
-        ctx.publish([ctx.now.0, 0, 0, 0]);
+        {
+            let (me, word) = (usize::from(ctx.me.0), ctx.now.0);
+            ctx.state::<Words>().0[me] = word;
+        }
         self.queue.drain(..).for_each(|pkt| ctx.sibling(PortId(2), pkt));
     }
     fn backlog(&self) -> Backlog {
@@ -237,7 +246,7 @@ fn a_port_may_ask_for_a_timer_as_it_restarts() {
 #[test]
 fn a_restart_drops_what_is_held_and_counts_it() {
     let limit = Limit::Packets(100);
-    let plain = QueueSpec::drop_tail(limit);
+    let plain = QueueSpec::fifo(limit);
     let specs = [
         plain,
         QueueSpec { aqm: AqmSpec::Step { threshold: Limit::Packets(1) }, ..plain },
@@ -262,7 +271,7 @@ fn a_restart_drops_what_is_held_and_counts_it() {
 
 #[test]
 fn a_link_that_is_down_keeps_what_waits_and_a_new_rate_counts_from_the_next_packet() {
-    let mut b = Bench::of_queue(RATE, QueueSpec::drop_tail(Limit::Packets(10)).build(RATE).held());
+    let mut b = Bench::of_queue(RATE, QueueSpec::fifo(Limit::Packets(10)).build(RATE).held());
     (0..3).for_each(|seq| b.arrive(Time::ZERO, PortId(0), datagram(seq)));
     b.set_up(PortId(1), false, MS);
     b.run_until(MS * 50);
@@ -355,6 +364,66 @@ fn what_has_no_route_is_undeliverable() {
     assert_eq!((b.log.lost[0].port, b.log.lost[0].why, b.pool.live()), (None, Drop::Undeliverable, 0));
 }
 
+/// Passes on what isn't for the peer at its port, and counts what it was shown in what it shares with that port.
+struct Only(PortId);
+impl Forwarder for Only {
+    fn route(&mut self, pkt: Pkt, _from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route {
+        ctx.state::<Words>().0[0] += 1;
+        match ctx.pool[&pkt].dst == NodeId(PEERS + u32::from(self.0.0)) {
+            true => Route::Port(self.0, pkt),
+            false => Route::Pass(pkt),
+        }
+    }
+}
+
+/// Shows in a gauge what it shares, and adds a hundred for each packet.
+struct Counting(Vec<Pkt>, u64);
+impl Port for Counting {
+    fn outbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) {
+        ctx.state::<Words>().0[0] += 100;
+        self.1 = ctx.shared::<Words>().0[0];
+        self.0.push(pkt);
+    }
+    fn poll_transmit(&mut self, _ctx: &mut PortCtx<'_>) -> Option<Pkt> {
+        self.0.pop()
+    }
+    fn backlog(&self) -> Backlog {
+        Backlog { packets: self.0.len() as u64, bytes: self.0.len() as u64 * 1500 }
+    }
+    fn reset(&mut self, _ctx: &mut PortCtx<'_>) {}
+    fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
+        out.push(("shared", self.1 as f64));
+    }
+}
+
+#[test]
+fn forwarders_pass_packets_on_and_each_scheme_shares_its_own_state() {
+    let port = || Discipline::of(Counting(Vec::new(), 0));
+    let links = (0..3).map(|i| LinkInfo { rate: RATE, delay: MS, mtu: 1500, peer: NodeId(PEERS + i) }).collect();
+    let chain: Vec<Box<dyn Forwarder>> = vec![Box::new(Only(PortId(1))), Box::new(Only(PortId(2)))];
+    let rng = midpath_core::rng::stream(7, midpath_core::rng::Purpose::Node, 0);
+    let node = Node::new(ME, links, vec![ample(), port(), port()], Forwarding::Chain(chain), Arc::new(Nobody), rng);
+    let (one, two) = (Box::new(Words(vec![0])), Box::new(Words(vec![0])));
+    let mut b = bench(vec![ample(), ample(), ample()]);
+    b.node = node.sharing(one, &[PortId(1)], Some(0)).sharing(two, &[PortId(2)], Some(1));
+    for (i, peer) in [1, 2, 2, 9].into_iter().enumerate() {
+        let mut p = datagram(i as u64);
+        p.dst = NodeId(PEERS + peer);
+        b.arrive(Time::ZERO, PortId(0), p);
+    }
+    b.run_out();
+    assert_eq!((b.seqs(1), b.seqs(2)), (vec![0], vec![1, 2]));
+    // What nobody knows has no way.
+    assert_eq!(b.log.lost.iter().map(|l| (l.packet.seq, l.why)).collect::<Vec<_>>(), [(3, Drop::Undeliverable)]);
+    let shared = |b: &Bench, port| {
+        let mut all = Vec::new();
+        b.node.gauges(PortId(port), &mut all);
+        all[0].1
+    };
+    // At its last packet: the first forwarder was shown one, then its port one; the second two, and its port two.
+    assert_eq!((shared(&b, 1), shared(&b, 2)), (101.0, 202.0));
+}
+
 // Endpoints ------------------------------------------------------------------------------------------------------------------------
 
 /// What endpoints were called for.
@@ -378,12 +447,27 @@ impl Events {
 
 struct Scripts(Events);
 impl Flows for Scripts {
-    fn active(&self, _flow: FlowId) -> Option<Box<dyn Endpoint>> {
+    fn open(&self, _flow: FlowId) -> Option<Box<dyn Endpoint>> {
         Some(Box::new(Script { events: self.0.clone(), packets: 0 }))
     }
-    fn passive(&self, flow: FlowId) -> Option<Box<dyn Endpoint>> {
-        self.active(flow)
+    /// Takes datagrams, refuses Interests, ignores all else.
+    fn accept(&self, node: NodeId, first: &Packet) -> Accept {
+        assert_eq!(node, ME);
+        match first.kind {
+            Kind::Datagram => Accept::Take(Box::new(Script { events: self.0.clone(), packets: 0 })),
+            Kind::Interest => Accept::Refuse(answer(first, Kind::Nack)),
+            _ => Accept::Ignore,
+        }
     }
+    fn refuse(&self, packet: &Packet) -> Option<Packet> {
+        (packet.kind == Kind::Datagram).then(|| answer(packet, Kind::Nack))
+    }
+}
+
+fn answer(to: &Packet, kind: Kind) -> Packet {
+    let mut p = Packet::new(to.flow, to.dst, to.src, 40);
+    p.kind = kind;
+    p
 }
 
 /// Does what the packets it gets say: `window` is what, `seq` an amount.
@@ -412,11 +496,11 @@ impl Endpoint for Script {
             POKE => ctx.poke(FlowId(packet.seq as u32)),
             FINISH => {
                 ctx.set_timer(ctx.now + MS);
-                ctx.send_via(PortId(1), Packet::new(ctx.flow, ctx.node, NodeId(PEERS + 1), 100));
+                ctx.send_via(PortId(1), Packet::new(ctx.flow, ctx.node, NodeId(PEERS + 1), 40));
                 ctx.finish();
             }
-            SEND => ctx.send(Packet::new(ctx.flow, ctx.node, NodeId(PEERS + packet.seq as u32), 100)),
-            SEND_TO_ME => ctx.send(Packet::new(ctx.flow, ctx.node, ME, 100)),
+            SEND => ctx.send(Packet::new(ctx.flow, ctx.node, NodeId(PEERS + packet.seq as u32), 40)),
+            SEND_TO_ME => ctx.send(Packet::new(ctx.flow, ctx.node, ME, 40)),
             _ => {}
         }
     }
@@ -502,61 +586,38 @@ fn a_finished_endpoint_is_reported_once_and_gone() {
 fn a_finished_flow_is_not_opened_again_but_another_may_have_its_seat() {
     let (mut b, events) = multicast();
     b.arrive(Time::ZERO, PortId(0), order(1, FINISH, 0));
-    let mut syn = to_me(1, Kind::Segment, 0);
-    syn.flags = Flags::SYN;
     b.arrive(MS, PortId(0), order(1, 0, 0));
-    b.arrive(MS, PortId(0), syn);
+    b.arrive(MS, PortId(0), to_me(1, Kind::Interest, 0));
     assert_eq!(events.of("start"), [(1, Time::ZERO)]);
     assert_eq!(b.log.lost.iter().map(|l| l.why).collect::<Vec<_>>(), [Drop::Undeliverable; 2]);
+    let answers = b.log.sent.iter().filter(|s| s.packet.kind == Kind::Nack);
+    assert_eq!(answers.count(), 1, "to the late datagram; to the Interest the flow has nothing to say");
     b.arrive(MS * 2, PortId(0), order(2, SET_TIMER, MS.0 * 4));
     b.run_out();
     assert_eq!((events.of("start").len(), events.of("timer")), (2, vec![(2, MS * 4)]));
 }
 
 #[test]
-fn only_what_opens_a_flow_opens_one() {
-    let syn = |flags: Flags| {
-        let mut p = to_me(0, Kind::Segment, 0);
-        p.flags = flags;
-        p
-    };
-    let kind = |k| to_me(0, k, 0);
-    let opening = [
-        syn(Flags::SYN),
-        syn(Flags::SYN.with(Flags::ECE).with(Flags::CWR)),
-        kind(Kind::Datagram),
-        kind(Kind::Interest),
-    ];
-    let other =
-        [syn(Flags::SYN.with(Flags::ACK)), syn(Flags::ACK), syn(Flags::RST), kind(Kind::Data), kind(Kind::Nack)];
-    for (opens, packets) in [(true, &opening[..]), (false, &other[..])] {
-        for p in packets {
-            let (mut b, events) = multicast();
-            b.arrive(Time::ZERO, PortId(0), *p);
-            b.run_out();
-            assert_eq!(
-                (events.of("start").len(), b.log.delivered.len()),
-                (usize::from(opens), usize::from(opens)),
-                "{p:?}"
-            );
-            assert_eq!((b.log.lost.len(), b.pool.live()), (usize::from(!opens), 0), "{p:?}");
-        }
+fn what_is_accepted_is_delivered_and_all_else_is_lost_with_or_without_an_answer() {
+    for (kind, taken, answered) in [(Kind::Datagram, 1, 0), (Kind::Interest, 0, 1), (Kind::Data, 0, 0)] {
+        let (mut b, events) = multicast();
+        b.arrive(Time::ZERO, PortId(0), to_me(3, kind, 0));
+        b.run_out();
+        assert_eq!((events.of("start").len(), b.log.delivered.len()), (taken, taken), "{kind:?}");
+        assert_eq!((b.log.lost.len(), b.pool.live()), (1 - taken, 0), "{kind:?}");
+        let to: Vec<_> = b.log.sent.iter().map(|s| (s.packet.flow, s.packet.dst)).collect();
+        assert_eq!(to, vec![(FlowId(3), NodeId(PEERS)); answered], "{kind:?}");
     }
 }
 
 #[test]
-fn a_segment_nobody_is_there_for_is_answered_by_a_reset_and_a_reset_is_not() {
+fn an_answer_to_this_very_node_is_not_sent() {
     let (mut b, _) = multicast();
-    let mut p = to_me(3, Kind::Segment, 1000);
-    (p.flags, p.payload) = (Flags::ACK, 60);
+    let mut p = to_me(3, Kind::Interest, 0);
+    p.src = ME;
     b.arrive(Time::ZERO, PortId(0), p);
     b.run_out();
-    let reset = b.log.sent[0].packet;
-    assert_eq!((reset.dst, reset.flags.has(Flags::RST)), (NodeId(PEERS), true));
-    p.flags = reset.flags;
-    b.arrive(MS, PortId(0), p);
-    b.run_out();
-    assert_eq!((b.log.sent.len(), b.log.lost.len(), b.pool.live()), (1, 2, 0));
+    assert_eq!((b.log.sent.len(), b.log.lost.len(), b.pool.live()), (0, 1, 0));
 }
 
 #[test]

@@ -76,7 +76,7 @@ fn fifo(limit: Limit, aqm: AqmSpec, signal: SignalSpec) -> QueueSpec {
 }
 
 fn drr(limit: Limit, quantum: u32) -> QueueSpec {
-    QueueSpec { scheduler: SchedulerSpec::Drr { quantum }, ..QueueSpec::drop_tail(limit) }
+    QueueSpec { scheduler: SchedulerSpec::Drr { quantum }, ..QueueSpec::fifo(limit) }
 }
 
 fn signals() -> impl Strategy<Value = SignalSpec> {
@@ -118,7 +118,7 @@ proptest! {
     #[test]
     fn drop_tail_counts_every_byte(spec in fifo_specs(), arrivals in arrivals(60, 3)) {
         let bound = spec.limit.bound(RATE);
-        let bench = run(RATE, QueueSpec::drop_tail(spec.limit).build(RATE), &arrivals);
+        let bench = run(RATE, QueueSpec::fifo(spec.limit).build(RATE), &arrivals);
         let (mut taken, mut refused): (Vec<(u64, Time, Time)>, Vec<u64>) = (Vec::new(), Vec::new());
         let (mut most, mut free) = (0, Time::ZERO);
         for (i, a) in arrivals.iter().enumerate() {

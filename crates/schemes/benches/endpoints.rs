@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use midpath_core::node::{Driver, Flows, Forwarding, Node};
-use midpath_core::packet::{FlowId, NodeId, Pkt, Pool, PortId};
+use midpath_core::packet::{FlowId, NodeId, Packet, Pkt, Pool, PortId};
 use midpath_core::queue::{Limit, QueueSpec};
 use midpath_core::rng::{Purpose, stream};
-use midpath_core::roles::{Ecmp, Endpoint, FlowSpec, LinkInfo, Routes, Scheme, ShortestPath, Transmitter};
+use midpath_core::roles::{Accept, Ecmp, Endpoint, FlowSpec, LinkInfo, Routes, ShortestPath, Transmitter, Transport};
 use midpath_core::units::{Bytes, Rate, Time};
 use midpath_schemes::Catalogue;
 use serde_json::json;
@@ -19,13 +19,13 @@ use serde_json::json;
 const PACKETS: u64 = 2_000_000;
 const DELAY: Time = Time::from_us(50);
 
-struct One(Arc<dyn Scheme>, FlowSpec);
+struct One(Arc<dyn Transport>, FlowSpec);
 impl Flows for One {
-    fn active(&self, _: FlowId) -> Option<Box<dyn Endpoint>> {
-        Some(self.0.active(&self.1))
+    fn open(&self, _: FlowId) -> Option<Box<dyn Endpoint>> {
+        Some(self.0.open(&self.1))
     }
-    fn passive(&self, _: FlowId) -> Option<Box<dyn Endpoint>> {
-        Some(self.0.passive(&self.1))
+    fn accept(&self, _: NodeId, first: &Packet) -> Accept {
+        self.0.accept(first, Some(&self.1))
     }
 }
 
@@ -54,7 +54,7 @@ impl Driver for Wire {
 
 fn node(me: u32, flows: Arc<One>, rate: Rate) -> Node {
     let link = LinkInfo { rate, delay: DELAY, mtu: 1500, peer: NodeId(1 - me) };
-    let queue = QueueSpec::drop_tail(Limit::Packets(1000)).build(rate);
+    let queue = QueueSpec::fifo(Limit::Packets(1000)).build(rate);
     let path = ShortestPath::new(Arc::new(OnePort), Ecmp::Off);
     let rng = stream(1, Purpose::Node, u64::from(me));
     Node::new(NodeId(me), vec![link], vec![queue], Forwarding::Shortest(path), flows, rng)
@@ -72,17 +72,11 @@ fn run(scheme: &str, params: &serde_json::Value) -> u64 {
     let scheme = Catalogue::standard().build(scheme, params).expect("valid parameters");
     let rate = Rate::from_gbps(10);
     let flow = FlowSpec {
-        id: FlowId(0),
-        src: NodeId(0),
-        dst: NodeId(1),
         size: Some(Bytes(PACKETS * 1448)),
-        stop: None,
         rate: Some(rate),
-        mtu: 1500,
-        group: 0,
-        weight: 1.0,
+        ..FlowSpec::new(FlowId(0), NodeId(0), NodeId(1))
     };
-    let flows = Arc::new(One(scheme, flow));
+    let flows = Arc::new(One(scheme.transport().expect("carries flows"), flow));
     let mut nodes = [node(0, flows.clone(), rate), node(1, flows, rate)];
     let (mut wires, mut pool) = ([Wire::default(), Wire::default()], Pool::new());
     nodes[0].start_flow(Time::ZERO, FlowId(0));

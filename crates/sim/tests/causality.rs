@@ -11,7 +11,8 @@ use common::cases;
 use common::scene::scene;
 use midpath_core::packet::{NodeId, Pkt};
 use midpath_core::queue::Discipline;
-use midpath_core::roles::{Backlog, Drop, Endpoint, FlowSpec, Inbound, Port, PortCtx, PortSpec, Scheme};
+use midpath_core::roles::{Backlog, Drop, Inbound, Network, NodeSpec, Parts, Port, PortCtx, PortSpec};
+use midpath_core::spec::SpecError;
 use midpath_core::units::Time;
 use midpath_schemes::Catalogue;
 use midpath_sim::{RunOptions, run_with};
@@ -35,24 +36,16 @@ impl Clocks {
     }
 }
 
-/// A scheme whose ports look at the time.
+/// The ports of a network that look at the time.
 struct Watched {
-    scheme: Arc<dyn Scheme>,
+    inner: Option<Arc<dyn Network>>,
     clocks: Clocks,
 }
 
-impl Scheme for Watched {
-    fn name(&self) -> &str {
-        self.scheme.name()
-    }
-    fn active(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
-        self.scheme.active(flow)
-    }
-    fn passive(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
-        self.scheme.passive(flow)
-    }
-    fn port(&self, spec: &PortSpec) -> Discipline {
-        Discipline::of(Watch { port: self.scheme.port(spec).into_port(), node: spec.node, clocks: self.clocks.clone() })
+impl Network for Watched {
+    fn port(&self, spec: &PortSpec, node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
+        let inner = self.inner.as_ref().map_or_else(|| Ok(spec.queue.build(spec.link.rate)), |n| n.port(spec, node))?;
+        Ok(Discipline::of(Watch { port: inner.into_port(), node: spec.node, clocks: self.clocks.clone() }))
     }
 }
 
@@ -95,7 +88,9 @@ fn watched(clocks: &Clocks) -> Catalogue {
         let clocks = clocks.clone();
         catalogue.with(name, move |params| {
             let scheme = Catalogue::standard().build(name, params)?;
-            Ok(Arc::new(Watched { scheme, clocks: clocks.clone() }))
+            let network = Watched { inner: scheme.network(), clocks: clocks.clone() };
+            let (name, transport) = (name.to_owned(), scheme.transport());
+            Ok(Arc::new(Parts { name, transport, network: Some(Arc::new(network)) }))
         })
     })
 }

@@ -7,26 +7,18 @@ use std::sync::Arc;
 
 use midpath_core::packet::{Kind, Packet, Pkt};
 use midpath_core::queue::{Codel, CodelParams, Discipline, Fifo, Limit, Loss, Queue};
-use midpath_core::roles::{Backlog, Endpoint, FlowSpec, Inbound, Port, PortCtx, PortSpec, Scheme};
+use midpath_core::roles::{Backlog, Inbound, Network, NodeSpec, Parts, Port, PortCtx, PortSpec};
+use midpath_core::spec::SpecError;
 use midpath_schemes::Catalogue;
 use midpath_sim::{RunOptions, run_with};
 
-/// NewReno over ports that tell their neighbour of every packet that comes in.
-struct Chatty(Arc<dyn Scheme>);
+/// Ports that tell their neighbour of every packet that comes in.
+struct Chatty;
 
-impl Scheme for Chatty {
-    fn name(&self) -> &str {
-        "chatty"
-    }
-    fn active(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
-        self.0.active(flow)
-    }
-    fn passive(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
-        self.0.passive(flow)
-    }
-    fn port(&self, spec: &PortSpec) -> Discipline {
+impl Network for Chatty {
+    fn port(&self, spec: &PortSpec, _node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
         let bound = Limit::Packets(100).bound(spec.link.rate);
-        Discipline::of(Talker(Queue::new(Codel::new(CodelParams::default()), Fifo::new(bound), Loss)))
+        Ok(Discipline::of(Talker(Queue::new(Codel::new(CodelParams::default()), Fifo::new(bound), Loss))))
     }
 }
 
@@ -43,7 +35,7 @@ impl Port for Talker {
         if ctx.pool[&pkt].kind == Kind::Control {
             return Inbound::Consume(pkt);
         }
-        let mut note = Packet::new(ctx.pool[&pkt].flow, ctx.node, ctx.link().peer, 64);
+        let mut note = Packet::new(ctx.pool[&pkt].flow, ctx.node, ctx.link().peer, 20);
         note.kind = Kind::Control;
         ctx.emit(ctx.me, note);
         Inbound::Forward(pkt)
@@ -69,8 +61,10 @@ from = "s0"
 to = "d0"
 size = "100 kB"
 "#;
-    let newreno = |p: &serde_json::Value| Catalogue::standard().build("newreno", p);
-    let catalogue = Catalogue::standard().with("chatty", move |p| Ok(Arc::new(Chatty(newreno(p)?))));
+    let catalogue = Catalogue::standard().with("chatty", |params| {
+        let transport = Catalogue::standard().build("newreno", params)?.transport();
+        Ok(Arc::new(Parts { name: "chatty".to_owned(), transport, network: Some(Arc::new(Chatty)) }))
+    });
     let out = run_with(text, Path::new("."), &RunOptions::default(), &catalogue, &mut |_| true);
     let out = out.expect("a good scenario").expect("not cancelled");
     assert_eq!(out.summary("completed"), Some(1.0));

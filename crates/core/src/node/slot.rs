@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 
 use super::timers::Lazy;
 use crate::queue::{Bound, Discipline, DropTail};
-use crate::roles::{Backlog, Drop, Transmitter};
+use crate::roles::{Backlog, Drop, LinkInfo, Transmitter};
 use crate::stats::PortCounters;
-use crate::units::{Rate, Time, TxClock};
+use crate::units::{Time, TxClock};
 
 /// Laid out by use: what every packet reads or writes comes first.
 #[repr(C, align(64))]
@@ -14,6 +14,8 @@ pub(super) struct Slot {
     /// Timetable ports: when all that has a place on the wire will have been sent.
     free_at: Time,
     clock: TxClock,
+    /// Largest packet on its link.
+    pub mtu: u32,
     pub queued: Backlog,
     pub discipline: Discipline,
     pub counters: PortCounters,
@@ -25,12 +27,15 @@ pub(super) struct Slot {
     pub idle_armed: bool,
     /// Held ports: it stands in the node's list of ports that a driver may pull from.
     pub listed: bool,
+    /// Held ports: the number of what it shares with the other ports of its instance.
+    pub state: Option<u8>,
 }
 
 impl Slot {
-    pub fn new(rate: Rate, discipline: Discipline) -> Slot {
+    pub fn new(link: &LinkInfo, discipline: Discipline) -> Slot {
         Slot {
-            clock: TxClock::new(rate),
+            clock: TxClock::new(link.rate),
+            mtu: link.mtu,
             watches_inbound: discipline.port().is_some_and(|p| p.watches_inbound()),
             discipline,
             counters: PortCounters::default(),
@@ -39,6 +44,7 @@ impl Slot {
             queued: Backlog::default(),
             idle_armed: false,
             listed: false,
+            state: None,
             timer: Lazy::default(),
         }
     }

@@ -4,6 +4,7 @@ use super::{
     Aqm, Ce, Codel, CodelParams, Discipline, DropTail, Drr, Fifo, Limit, Loss, NoAqm, PerFlow, Queue, Red, RedParams,
     Scheduler, Signal, Step,
 };
+use crate::spec::SpecError;
 use crate::units::Rate;
 
 /// Which packets are told of congestion before the queue is full.
@@ -58,13 +59,28 @@ pub struct QueueSpec {
 
 impl QueueSpec {
     /// A FIFO that refuses what does not fit.
-    pub const fn drop_tail(limit: Limit) -> QueueSpec {
+    pub const fn fifo(limit: Limit) -> QueueSpec {
         QueueSpec { limit, aqm: AqmSpec::DropTail, scheduler: SchedulerSpec::Fifo, signal: SignalSpec::Ce }
     }
 
     /// Whether it is that.
     pub const fn is_drop_tail(&self) -> bool {
         matches!((self.aqm, self.scheduler), (AqmSpec::DropTail, SchedulerSpec::Fifo))
+    }
+
+    /// The limit of a drop-tail queue, for ports that have a rule of their own and would ignore any other.
+    pub fn drop_tail(&self) -> Result<Limit, SpecError> {
+        let own = |key, plain, given| {
+            let rule = "ports of this scheme have a rule of their own";
+            Err(SpecError::new(key, format!("must be \"{plain}\": {rule}, and `{given}` would mean nothing")))
+        };
+        match (self.aqm, self.scheduler) {
+            (AqmSpec::DropTail, SchedulerSpec::Fifo) => Ok(self.limit),
+            (AqmSpec::DropTail, SchedulerSpec::Drr { .. }) => own("scheduler", "fifo", "drr"),
+            (AqmSpec::Step { .. }, _) => own("kind", "drop-tail", "step"),
+            (AqmSpec::Red(_), _) => own("kind", "drop-tail", "red"),
+            (AqmSpec::Codel(_), _) => own("kind", "drop-tail", "codel"),
+        }
     }
 
     /// Builds the queue for a port of `rate`.

@@ -1,8 +1,9 @@
 //! What is around a port, without a node.
 
+use std::any::Any;
 use std::collections::VecDeque;
 
-use super::port::{Action, Backlog, Board, LinkInfo, PortCtx, Transmitter};
+use super::port::{Action, Backlog, LinkInfo, PortCtx, Transmitter};
 use crate::packet::{NodeId, Pool, PortId};
 use crate::rng::{Purpose, Stream, stream};
 use crate::units::Time;
@@ -23,9 +24,10 @@ pub struct PortBench {
     pub timer: Time,
     /// CE marks set so far.
     pub marks: u64,
+    /// What the ports of the node share.
+    pub state: Option<Box<dyn Any + Send>>,
     links: [LinkInfo; 1],
     rng: Stream,
-    board: Board,
 }
 
 impl PortBench {
@@ -39,9 +41,9 @@ impl PortBench {
             actions: VecDeque::new(),
             timer: Time::MAX,
             marks: 0,
+            state: None,
             links: [link],
             rng: stream(1, Purpose::Node, 0),
-            board: Board::new(1),
         }
     }
 
@@ -56,7 +58,7 @@ impl PortBench {
             rng: &mut self.rng,
             transmitter: self.transmitter,
             booked: self.booked,
-            board: &mut self.board,
+            state: self.state.as_deref_mut(),
             actions: &mut self.actions,
             timer: &mut self.timer,
             marks: &mut self.marks,

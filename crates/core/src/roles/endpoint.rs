@@ -129,11 +129,13 @@ impl EndpointCtx<'_> {
     /// Sends `packet` along the route to its destination.
     #[inline]
     pub fn send(&mut self, packet: Packet) {
+        debug_assert_eq!(packet.size, packet.wire_size(), "a packet is as long as its encoding");
         let pkt = self.pool.insert(packet);
         self.out.push_back((None, pkt));
     }
     /// Sends `packet` out of one port of a multihomed host.
     pub fn send_via(&mut self, port: PortId, packet: Packet) {
+        debug_assert_eq!(packet.size, packet.wire_size(), "a packet is as long as its encoding");
         let pkt = self.pool.insert(packet);
         self.out.push_back((Some(port), pkt));
     }

@@ -1,3 +1,4 @@
+use std::any::Any;
 use std::collections::VecDeque;
 
 use crate::packet::{NodeId, Packet, Pkt, Pool, PortId};
@@ -140,41 +141,6 @@ pub enum Action {
     Kick(PortId),
 }
 
-/// What the ports of one node tell each other: a few words per port, read by siblings and by the forwarder, and letters
-/// from one port to another.
-#[derive(Debug, Clone, Default)]
-pub struct Board {
-    words: Vec<[u64; 4]>,
-    letters: Vec<VecDeque<[u64; 4]>>,
-}
-
-/// Letters that wait for one port at most; the oldest goes for a new one. A port that reads looks every few milliseconds.
-const MAX_LETTERS: usize = 256;
-
-impl Board {
-    /// A board for `ports` ports, all zero.
-    pub fn new(ports: usize) -> Board {
-        Board { words: vec![[0; 4]; ports], letters: vec![VecDeque::new(); ports] }
-    }
-    /// What `port` has published.
-    pub fn read(&self, port: PortId) -> [u64; 4] {
-        self.words[usize::from(port.0)]
-    }
-    pub(crate) fn write(&mut self, port: PortId, words: [u64; 4]) {
-        self.words[usize::from(port.0)] = words;
-    }
-    fn post(&mut self, port: PortId, words: [u64; 4]) {
-        let Some(letters) = self.letters.get_mut(usize::from(port.0)) else { return };
-        if letters.len() == MAX_LETTERS {
-            letters.pop_front();
-        }
-        letters.push_back(words);
-    }
-    fn take(&mut self, port: PortId) -> Option<[u64; 4]> {
-        self.letters[usize::from(port.0)].pop_front()
-    }
-}
-
 /// What a port may reach during a call. A timetable has no timer.
 pub struct PortCtx<'a> {
     /// The time of this call.
@@ -193,7 +159,7 @@ pub struct PortCtx<'a> {
     pub transmitter: Transmitter,
     /// What waits on a timetable; nothing where the port is held, for that knows itself what it holds.
     pub booked: Backlog,
-    pub(crate) board: &'a mut Board,
+    pub(crate) state: Option<&'a mut (dyn Any + Send)>,
     pub(crate) actions: &'a mut VecDeque<Action>,
     pub(crate) timer: &'a mut Time,
     pub(crate) marks: &'a mut u64,
@@ -219,6 +185,7 @@ impl PortCtx<'_> {
     }
     /// Sends a new packet through a port of this node: control packets between neighbours.
     pub fn emit(&mut self, port: PortId, packet: Packet) {
+        debug_assert_eq!(packet.size, packet.wire_size(), "a packet is as long as its encoding");
         let pkt = self.pool.insert(packet);
         self.actions.push_back(Action::Sibling(port, pkt));
     }
@@ -235,35 +202,21 @@ impl PortCtx<'_> {
     pub fn wake_at(&mut self, at: Time) {
         *self.timer = at;
     }
-    /// Publishes this port's words to its siblings and the forwarder.
-    pub fn publish(&mut self, words: [u64; 4]) {
-        self.board.write(self.me, words);
+    /// What the ports and the forwarder of this instance share on this node: what [`Network::state`](super::Network::state) made.
+    ///
+    /// # Panics
+    /// If that was of another type, or nothing.
+    pub fn state<T: Any>(&mut self) -> &mut T {
+        self.state.as_deref_mut().and_then(|s| s.downcast_mut()).expect(SHARED)
     }
-    /// What a sibling has published.
-    pub fn published(&self, port: PortId) -> [u64; 4] {
-        self.board.read(port)
-    }
-    /// Leaves four words for one sibling, which finds them when it next looks: nobody is called.
-    pub fn post(&mut self, port: PortId, words: [u64; 4]) {
-        self.board.post(port, words);
-    }
-    /// The next letter to this port, oldest first.
-    pub fn letter(&mut self) -> Option<[u64; 4]> {
-        self.board.take(self.me)
+    /// The same, to look at.
+    ///
+    /// # Panics
+    /// As [`PortCtx::state`].
+    pub fn shared<T: Any>(&self) -> &T {
+        self.state.as_deref().and_then(|s| s.downcast_ref()).expect(SHARED)
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn letters_arrive_in_order_and_are_bounded() {
-        let mut board = Board::new(2);
-        (0..300).for_each(|i| board.post(PortId(1), [i, 0, 0, 0]));
-        board.post(PortId(9), [0; 4]);
-        assert_eq!(board.take(PortId(0)), None);
-        let got: Vec<u64> = std::iter::from_fn(|| board.take(PortId(1))).map(|w| w[0]).collect();
-        assert_eq!(got, (44..300).collect::<Vec<_>>());
-    }
-}
+/// What a scheme that asks for another type has got wrong.
+pub(super) const SHARED: &str = "the network scheme's `state` makes a value of this type";

@@ -89,10 +89,7 @@ impl Driver for Log {
 /// No flows live here.
 pub struct Nobody;
 impl Flows for Nobody {
-    fn active(&self, _flow: FlowId) -> Option<Box<dyn Endpoint>> {
-        None
-    }
-    fn passive(&self, _flow: FlowId) -> Option<Box<dyn Endpoint>> {
+    fn open(&self, _flow: FlowId) -> Option<Box<dyn Endpoint>> {
         None
     }
 }
@@ -109,6 +106,9 @@ impl Forwarder for ByPeer {
     }
 }
 
+/// What the ports share: a word each.
+pub struct Words(pub Vec<u64>);
+
 /// A node and what is around it.
 pub struct Bench {
     pub node: Node,
@@ -123,7 +123,10 @@ impl Bench {
         let links = (0..ports.len()).map(link).collect();
         let lines = ports.iter().map(|_| Line::new(rate)).collect();
         let rng = stream(7, Purpose::Node, 0);
-        let node = Node::new(ME, links, ports, Forwarding::Custom(forwarder), flows, rng);
+        let all: Vec<PortId> = (0..ports.len() as u16).map(PortId).collect();
+        let words = Words(vec![0; all.len()]);
+        let node = Node::new(ME, links, ports, Forwarding::Chain(vec![forwarder]), flows, rng);
+        let node = node.sharing(Box::new(words), &all, Some(0));
         Bench { node, pool: Pool::new(), log: Log { lines, ..Log::default() } }
     }
 
@@ -175,7 +178,7 @@ impl Bench {
 /// A queue that is never full.
 pub fn ample() -> Discipline {
     use midpath_core::queue::{Limit, QueueSpec};
-    QueueSpec::drop_tail(Limit::Bytes(u64::MAX)).build(RATE)
+    QueueSpec::fifo(Limit::Bytes(u64::MAX)).build(RATE)
 }
 
 /// A datagram numbered `seq` for the peer at port 1.

@@ -13,7 +13,7 @@ use midpath_core::packet::{Flags, FlowId, NodeId, Packet};
 use midpath_core::roles::{EndpointCtx, FlowSpec};
 use midpath_core::units::{Rate, Time};
 
-use super::header::FcpHeader;
+use super::header::{FcpHeader, WIRE};
 use super::host::{Account, Host};
 use super::params::{Behaviour, GroupParams, Plan, PreloadFor};
 use crate::tcp::cc::{Ack, Congestion, CongestionController, View, Window};
@@ -155,14 +155,14 @@ impl Sender {
         let full = (view.mss + view.overhead) as f64;
         let packets =
             (view.unsent as f64 / view.mss as f64).ceil().clamp(1.0, f64::from(self.plan.params.startup_packets));
-        packets * full / f64::from(packet.size)
+        packets * full / on_wire(packet)
     }
 
     /// What this packet preloads, in multiples of what it pays.
     fn preload(&mut self, packet: &Packet, view: &View, ctx: &mut EndpointCtx<'_>) -> f64 {
         let wanted = self.wanted(view, ctx);
         // What the network reckons with per round trip for a packet like this one, $/s.
-        let pays = self.price * f64::from(packet.size) / self.rtt;
+        let pays = self.price * on_wire(packet) / self.rtt;
         let limit = self.group.preload_limit();
         let preload = match self.group.behaviour {
             Behaviour::Overdraw if self.spending >= 0.9 * self.target => return -0.5,
@@ -227,6 +227,11 @@ impl Sender {
         ctx.shared.get::<Host>().heard(self.flow, update, self.host, &self.plan, ctx.now);
         self.pace(view, ctx);
     }
+}
+
+/// The size of a packet with FCP's header, which it is about to get.
+fn on_wire(packet: &Packet) -> f64 {
+    f64::from(packet.size + WIRE)
 }
 
 impl CongestionController for Sender {

@@ -11,7 +11,7 @@ use midpath_core::packet::{FlowId, NodeId, Packet, Pkt, Pool};
 use midpath_core::units::Time;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::header::{Nonce, is_inrpp};
+use super::header::{Nonce, is_inrpp, via};
 
 /// One direction of a flow.
 pub type Key = (FlowId, NodeId);
@@ -230,7 +230,7 @@ impl Cache {
     /// counts against its flow's turn on the main link, so that flows drain at the same rate whichever way their packets go.
     pub fn pop_for_detour(&mut self, pool: &Pool) -> Option<Pkt> {
         // ACKs stay on the way of their data, for they carry what interfaces there have to say.
-        self.pop_if(INRPP, pool, |p| p.via == u32::MAX && p.payload > 0)
+        self.pop_if(INRPP, pool, |p| p.payload > 0 && via(p).is_none())
     }
 
     /// Deficit round robin over a partition's lanes whose head `may` go.

@@ -21,11 +21,12 @@ use super::auth::{Far, Keys, Line};
 use super::border::Border;
 use super::cache::Cache;
 use super::detour::{Around, Path};
-use super::header::{Direction, Nonce, Option4, is_ack, is_carried, is_inrpp};
+use super::header::{Direction, InrppHeader, Nonce, is_ack, is_carried, is_inrpp, via};
 use super::load::{Gains, Load, Notice};
 use super::nonces::Store;
 use super::overlay::Side;
 use super::params::{Notify, Params};
+use super::siblings::{Contender, Siblings};
 use super::state::{Lasting, Machine, Note, State, Thresholds};
 use super::unheard::Watch;
 
@@ -42,7 +43,7 @@ pub struct Config {
     cache: Limit,
     high: Option<Limit>,
     low: f64,
-    buffer: Limit,
+    buffer: Option<Limit>,
     tcp_cache: Limit,
     carry: bool,
     rewrites: bool,
@@ -98,7 +99,8 @@ struct Limits {
 }
 
 impl Limits {
-    fn new(config: &Config, rtt: Time, inflow: Rate, rate: Rate, mtu: u32) -> Limits {
+    /// Without a buffer of the scheme's own, that of the queue which the scenario asks for.
+    fn new(config: &Config, queue: Limit, rtt: Time, inflow: Rate, rate: Rate, mtu: u32) -> Limits {
         let of = |limit| bytes(limit, rate, mtu);
         let size = of(config.cache);
         let cache = match config.high {
@@ -108,7 +110,7 @@ impl Limits {
         // A buffer without room for a packet would never send one straight through.
         Limits {
             cache,
-            buffer: of(config.buffer).0.max(u64::from(mtu)),
+            buffer: of(config.buffer.unwrap_or(queue)).0.max(u64::from(mtu)),
             other: of(config.tcp_cache).0.max(u64::from(mtu)),
         }
     }
@@ -143,6 +145,7 @@ pub struct InrppPort {
     side: Side,
     /// Where plain TCP comes into the domain and leaves it.
     border: Option<Box<Border>>,
+    queue: Limit,
     rtt: Time,
     inflow: Rate,
     limits: Limits,
@@ -160,8 +163,8 @@ pub struct InrppPort {
     patience: Time,
     load: Load,
     detoured: Load,
-    /// Who has probed for this port lately, and when: routers by number, ports of this node with bit 32 set.
-    contenders: BTreeMap<u64, Time>,
+    /// Who has probed for this port lately, and when.
+    contenders: BTreeMap<Contender, Time>,
     paths: Vec<Path>,
     /// With 2-hop detours: for routers two links away, the first port that leads there, not back to this port's peer.
     second: BTreeMap<NodeId, PortId>,
@@ -175,10 +178,9 @@ pub struct InrppPort {
 
 impl InrppPort {
     /// A port with its detours.
-    pub fn new(config: Arc<Config>, spec: &PortSpec, around: Around) -> InrppPort {
-        let limits = Limits::new(&config, spec.rtt, around.inflow, spec.link.rate, spec.link.mtu);
-        // Asked for without the network around it, a port knows its peer alone.
-        let side = if spec.edge { Side::Host } else { around.side };
+    pub fn new(config: Arc<Config>, spec: &PortSpec, queue: Limit, around: Around) -> InrppPort {
+        let limits = Limits::new(&config, queue, spec.rtt, around.inflow, spec.link.rate, spec.link.mtu);
+        let side = around.side;
         let carries = config.carry && !spec.host && !matches!(side, Side::Neighbour);
         InrppPort {
             me: (spec.node, spec.port),
@@ -186,6 +188,7 @@ impl InrppPort {
             host: spec.host,
             side,
             border: carries.then(|| Box::new(Border::new(config.rewrites))),
+            queue,
             rtt: spec.rtt,
             inflow: around.inflow,
             limits,
@@ -230,7 +233,7 @@ impl InrppPort {
         }
     }
 
-    /// What ends every call: the state, the board, the timer.
+    /// What ends every call: the state, what siblings know, the timer.
     fn settle(&mut self, ctx: &mut PortCtx<'_>) {
         self.look(ctx.now);
         let at = self.next_detour(ctx).min(self.machine.expires()).min(self.store.expires()).min(self.revive_at);
@@ -243,10 +246,12 @@ impl InrppPort {
             push: self.machine.state() == State::Push,
             contenders: self.contenders.len() as u32,
             queue: u32::try_from(self.buffer.bytes).unwrap_or(u32::MAX),
-            load: self.load,
-            detoured: self.detoured,
+            load: self.load.told(),
+            // Both roll together: they have the same interval.
+            detoured: self.detoured.told(),
         };
-        ctx.publish(notice.words());
+        let me = ctx.me;
+        ctx.state::<Siblings>().publish(me, notice);
     }
 
     /// A packet of a closed-loop flow that has not been heard of here yet carries a stored nonce: "downstream nodes cache packets with the nonce".
@@ -255,10 +260,8 @@ impl InrppPort {
             return;
         }
         // ACKs of what is on a detour don't come back this way: nothing would open the gate.
-        if packet.via != u32::MAX {
-            return;
-        }
-        let Some(option) = packet.header::<Option4>().filter(|o| o.direction == Direction::Data) else { return };
+        let gates = |o: &InrppHeader| o.direction == Direction::Data && o.via.is_none();
+        let Some(option) = packet.header::<InrppHeader>().filter(gates) else { return };
         if let Some(nonce) = option.nonces.iter().find(|n| self.store.contains(*n)) {
             self.cache.gate(key, nonce, now);
             self.cache.grant(key, 1, UNHEARD);
@@ -322,7 +325,7 @@ impl InrppPort {
         }
         self.load.sent(packet.size, ctx.now, &self.config.gains);
         // A tag that says less than this link's end: the packet is on a detour.
-        let size = if packet.via == u32::MAX || packet.via == self.me.0.0 { 0 } else { packet.size };
+        let size = if via(packet).is_none_or(|n| n == self.me.0) { 0 } else { packet.size };
         self.detoured.sent(size, ctx.now, &self.config.gains);
         if packet.kind == Kind::Control {
             return self.sign_control(pkt, ctx);
@@ -338,7 +341,7 @@ impl InrppPort {
     }
 
     fn limits_again(&mut self, rate: Rate, mtu: u32) {
-        self.limits = Limits::new(&self.config, self.rtt, self.inflow, rate, mtu);
+        self.limits = Limits::new(&self.config, self.queue, self.rtt, self.inflow, rate, mtu);
     }
 }
 

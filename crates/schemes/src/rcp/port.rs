@@ -4,8 +4,9 @@
 //! the queue and the traffic that it had; R is read by packets only, so none sees the difference.
 
 use midpath_core::packet::Packet;
-use midpath_core::queue::{Aqm, Bound, Limit, Verdict, View};
-use midpath_core::roles::Drop;
+use midpath_core::queue::{Aqm, Bound, Discipline, Limit, Queue, Verdict, View};
+use midpath_core::roles::{Drop, Network, NodeSpec, PortSpec};
+use midpath_core::spec::SpecError;
 use midpath_core::units::{Rate, Time};
 
 use super::header::RcpHeader;
@@ -50,6 +51,13 @@ pub struct RcpPort {
 /// A link that stands still has a byte per second: nothing is divided by zero.
 fn bytes_per_second(rate: Rate) -> f64 {
     (rate.0 as f64 / 8.0).max(1.0)
+}
+
+impl Network for RcpParams {
+    fn port(&self, spec: &PortSpec, _node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
+        let port = RcpPort::new(self, spec.queue.drop_tail()?, spec.link.rate);
+        Ok(Discipline::of(Queue::of(port)))
+    }
 }
 
 impl RcpPort {

@@ -5,8 +5,9 @@
 //! as the authors' later simulator numbers them.
 
 use midpath_core::packet::Packet;
-use midpath_core::queue::{Aqm, Bound, Limit, Verdict, View};
-use midpath_core::roles::Drop;
+use midpath_core::queue::{Aqm, Bound, Discipline, Limit, Queue, Verdict, View};
+use midpath_core::roles::{Drop, Network, NodeSpec, PortSpec};
+use midpath_core::spec::SpecError;
 use midpath_core::units::{Rate, Time};
 
 use super::header::XcpHeader;
@@ -48,6 +49,13 @@ pub struct XcpPort {
 /// A link that stands still has a byte per second: nothing is divided by zero.
 fn bytes_per_second(rate: Rate) -> f64 {
     (rate.0 as f64 / 8.0).max(1.0)
+}
+
+impl Network for XcpParams {
+    fn port(&self, spec: &PortSpec, _node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
+        let port = XcpPort::new(self, spec.queue.drop_tail()?, spec.link.rate);
+        Ok(Discipline::of(Queue::of(port)))
+    }
 }
 
 impl XcpPort {

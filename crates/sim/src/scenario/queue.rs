@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn defaults_and_scaling() {
-        assert_eq!(build(""), Ok(QueueSpec::drop_tail(DEFAULT_LIMIT)));
+        assert_eq!(build(""), Ok(QueueSpec::fifo(DEFAULT_LIMIT)));
         let red = build("kind = \"red\"\nlimit = \"400 packets\"").expect("valid");
         let AqmSpec::Red(params) = red.aqm else { panic!("{red:?}") };
         assert_eq!((params.min, params.max), (Limit::Packets(100), Limit::Packets(300)));

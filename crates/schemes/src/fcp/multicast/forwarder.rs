@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use midpath_core::packet::{FlowId, NodeId, Pkt, PortId};
-use midpath_core::roles::{ForwardCtx, Forwarder, NodeSpec, Route, Routes, ShortestPath};
+use midpath_core::roles::{ForwardCtx, Forwarder, NodeSpec, Route, Routes};
 use midpath_core::units::Time;
 
 use super::after;
@@ -46,11 +46,10 @@ struct Tree {
     told: Option<u32>,
 }
 
-/// Forwards multicast packets along trees, and everything else along shortest paths.
+/// Forwards multicast packets along trees, and passes on everything else.
 pub struct TreeForwarder {
     node: NodeId,
     plan: Arc<Plan>,
-    paths: ShortestPath,
     routes: Arc<dyn Routes>,
     peers: Arc<Peers>,
     trees: BTreeMap<(NodeId, FlowId), Tree>,
@@ -59,14 +58,7 @@ pub struct TreeForwarder {
 impl TreeForwarder {
     /// The forwarder of one node. `peers` is the network around it.
     pub fn new(plan: Arc<Plan>, spec: &NodeSpec<'_>, peers: Arc<Peers>) -> TreeForwarder {
-        TreeForwarder {
-            node: spec.node,
-            plan,
-            paths: ShortestPath::new(spec.routes.clone(), spec.ecmp),
-            routes: spec.routes.clone(),
-            peers,
-            trees: BTreeMap::new(),
-        }
+        TreeForwarder { node: spec.node, plan, routes: spec.routes.clone(), peers, trees: BTreeMap::new() }
     }
 
     /// How many trees are remembered.
@@ -191,7 +183,7 @@ impl Forwarder for TreeForwarder {
         match ctx.pool[&pkt].header::<FcpHeader>() {
             Some(header) if header.tree != 0 && header.echo => self.up(pkt, header, from, ctx),
             Some(header) if header.tree != 0 => self.down(pkt, header, from, ctx),
-            _ => self.paths.route(pkt, from, ctx),
+            _ => Route::Pass(pkt),
         }
     }
 

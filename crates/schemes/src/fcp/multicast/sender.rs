@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use midpath_core::packet::{Flags, Kind, Packet};
+use midpath_core::packet::{Flags, IP_HEADER, Kind, Packet, UDP_HEADER};
 use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, FlowSpec};
 use midpath_core::units::Time;
 
@@ -109,7 +109,7 @@ impl Sender {
         self.nonce = self.nonce.wrapping_add(1);
         let preload = if opens { self.start_up() } else { self.preload(payload + OVERHEAD, ctx) };
         let group = self.plan.group(self.flow.group);
-        let mut packet = Packet::new(self.flow.id, ctx.node, self.flow.dst, payload + OVERHEAD);
+        let mut packet = Packet::new(self.flow.id, ctx.node, self.flow.dst, IP_HEADER + UDP_HEADER + payload);
         (packet.kind, packet.seq, packet.payload, packet.ts_val) = (Kind::Datagram, self.seq, payload as u16, ctx.now);
         packet.flags = if opens { Flags::SYN } else { Flags::default() };
         packet.set_header(&FcpHeader {

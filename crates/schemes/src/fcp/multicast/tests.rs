@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use midpath_core::packet::{FlowId, NodeId, Packet, Pool, PortId};
 use midpath_core::rng::Stream;
-use midpath_core::roles::{Board, Ecmp, ForwardCtx, Forwarder, LinkInfo, Map, NodeSpec, Route, Routes};
+use midpath_core::roles::{Ecmp, ForwardCtx, Forwarder, LinkInfo, Map, NodeSpec, Route, Routes};
 use midpath_core::units::{Rate, Time};
 
 use super::*;
@@ -65,6 +65,7 @@ enum Way {
     Copies(Vec<PortId>),
     Consumed,
     Nowhere,
+    Passed,
 }
 
 /// Node 1's forwarder and what it needs to be called.
@@ -96,13 +97,14 @@ impl Bench {
 
     fn call(&mut self, packet: Packet, from: u16, now: Time) -> (Way, FcpHeader) {
         let pkt = self.pool.insert(packet);
-        let (board, mut out) = (Board::new(3), VecDeque::new());
-        let mut ctx = ForwardCtx::new((now, NodeId(1)), &mut self.pool, &mut self.rng, &board, &mut out);
+        let mut out = VecDeque::new();
+        let mut ctx = ForwardCtx::new((now, NodeId(1)), &mut self.pool, &mut self.rng, &mut out);
         let (way, pkt) = match self.forwarder.route(pkt, Some(PortId(from)), &mut ctx) {
             Route::Port(port, pkt) => (Way::Port(port), pkt),
             Route::Copies { pkt, ports, local: false } => (Way::Copies(ports), pkt),
             Route::Consumed(pkt) => (Way::Consumed, pkt),
             Route::Unroutable(pkt) => (Way::Nowhere, pkt),
+            Route::Pass(pkt) => (Way::Passed, pkt),
             other => panic!("{other:?}"),
         };
         let packet = self.pool.take(pkt);
@@ -158,8 +160,8 @@ fn packets_from_elsewhere_than_the_parent_go_nowhere() {
     assert_eq!(b.route(0, 4, 1, header).0, Way::Nowhere);
     assert_eq!(b.route(0, 4, 0, FcpHeader { tree: 99, ..header }).0, Way::Nowhere);
     assert_eq!(b.route(0, 4, 0, FcpHeader { tree: u32::MAX, ..header }).0, Way::Nowhere);
-    // Others take shortest paths.
-    assert_eq!(b.route(0, 4, 0, FcpHeader { tree: 0, ..header }).0, Way::Port(PortId(1)));
+    // Others are passed on.
+    assert_eq!(b.route(0, 4, 0, FcpHeader { tree: 0, ..header }).0, Way::Passed);
 }
 
 #[test]

@@ -74,7 +74,7 @@ impl Pricing for Metro {
 pub fn port(spec: &PortSpec, rule: impl FnOnce(&PortSpec) -> FcpPort) -> Discipline {
     let bound = spec.queue.limit.bound(spec.link.rate);
     // The rule sees both queues; whether there is room is said queue by queue.
-    let all = PortSpec { queue: QueueSpec::drop_tail(Limit::Packets(u64::MAX)), ..*spec };
+    let all = PortSpec { queue: QueueSpec::fifo(Limit::Packets(u64::MAX)), ..*spec };
     Discipline::of(Queue::new(rule(&all), Dual::new(bound, Share::Strict, paid), Loss))
 }
 

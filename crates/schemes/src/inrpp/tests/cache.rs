@@ -5,7 +5,7 @@ use midpath_core::units::Time;
 use proptest::prelude::*;
 
 use crate::inrpp::cache::{Cache, Key};
-use crate::inrpp::header::{Nonce, Option4};
+use crate::inrpp::header::{InrppHeader, Nonce};
 
 fn key(flow: u32) -> Key {
     (FlowId(flow), NodeId(0))
@@ -28,7 +28,10 @@ impl Bench {
     fn push_packet(&mut self, mut p: Packet, inrpp: bool) -> PacketId {
         let flow = p.flow.0;
         if inrpp {
-            p.set_header(&Option4::default());
+            let header = p.header::<InrppHeader>().unwrap_or_default();
+            let size = p.size;
+            p.set_header(&header);
+            p.size = size;
         } else {
             self.cache.see_other(key(flow), Time::ZERO);
         }
@@ -163,7 +166,8 @@ fn partitions_share_by_flows() {
 fn detours_take_inrpp_packets_once() {
     let mut b = Bench::new();
     let mut detoured = Packet::new(FlowId(1), NodeId(0), NodeId(1), 1500);
-    (detoured.payload, detoured.via) = (1, 5);
+    detoured.payload = 1;
+    detoured.set_header(&InrppHeader { via: Some(NodeId(5)), ..InrppHeader::default() });
     b.push_packet(detoured, true);
     b.push(2, 1500, false);
     b.push_packet(Packet::new(FlowId(4), NodeId(0), NodeId(1), 80), true);

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use midpath_core::packet::{FlowId, NodeId, Packet, Pool, PortId};
 use midpath_core::rng::{Purpose, stream};
-use midpath_core::roles::{Board, Ecmp, ForwardCtx, Forwarder, LinkInfo, Map, NodeSpec, Route, Routes, Scheme};
+use midpath_core::roles::{Ecmp, ForwardCtx, Forwarder, LinkInfo, Map, NodeSpec, Route, Routes, Scheme};
 use midpath_core::units::{Rate, Time};
 use proptest::prelude::*;
 
+use crate::mptcp::address::Pair;
 use crate::mptcp::header::Hello;
 use crate::mptcp::{MptcpParams, build};
 
@@ -52,26 +53,24 @@ fn forwarder(scheme: &Arc<dyn Scheme>, node: u32) -> Box<dyn Forwarder> {
     let routes: Arc<dyn Routes> = Arc::new(World);
     let links = World.links(NodeId(node));
     let spec = NodeSpec { node: NodeId(node), links: &links, map: &World, routes: &routes, ecmp: Ecmp::Flow };
-    scheme.forwarder(&spec).expect("MPTCP forwards")
+    scheme.network().and_then(|n| n.forwarder(&spec)).expect("MPTCP forwards")
 }
 
 /// Where a packet goes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Way {
     Port(PortId),
-    Local,
-    Nowhere,
+    Passed,
 }
 
 fn route(f: &mut dyn Forwarder, node: u32, packet: Packet) -> Way {
     let (mut pool, mut out) = (Pool::new(), VecDeque::new());
     let pkt = pool.insert(packet);
-    let (mut rng, board) = (stream(1, Purpose::Node, 0), Board::new(3));
-    let mut ctx = ForwardCtx::new((Time::ZERO, NodeId(node)), &mut pool, &mut rng, &board, &mut out);
+    let mut rng = stream(1, Purpose::Node, 0);
+    let mut ctx = ForwardCtx::new((Time::ZERO, NodeId(node)), &mut pool, &mut rng, &mut out);
     match f.route(pkt, None, &mut ctx) {
         Route::Port(port, _) => Way::Port(port),
-        Route::Local(_) => Way::Local,
-        Route::Unroutable(_) => Way::Nowhere,
+        Route::Pass(_) => Way::Passed,
         other => panic!("{other:?}"),
     }
 }
@@ -79,7 +78,7 @@ fn route(f: &mut dyn Forwarder, node: u32, packet: Packet) -> Way {
 /// A packet of ours.
 fn to(dst: u32, flow: u32, path: u8) -> Packet {
     let mut p = Packet::new(FlowId(flow), NodeId(6), NodeId(dst), 100);
-    p.path = path;
+    p.set_interfaces(Pair::new(path >> 4, path & 0xf).interfaces());
     p.set_header(&Hello::Join);
     p
 }
@@ -99,29 +98,27 @@ fn packets_go_to_the_router_of_their_address() {
 }
 
 #[test]
-fn others_go_along_shortest_paths() {
+fn others_are_passed_on() {
     let scheme = build("mptcp", MptcpParams::default()).expect("valid");
     let mut f = forwarder(&scheme, 1);
     for flow in 0..50 {
         let plain = Packet::new(FlowId(flow), NodeId(6), NodeId(5), 100);
-        let mut base = midpath_core::roles::ShortestPath::new(Arc::new(World), Ecmp::Flow);
-        assert_eq!(route(f.as_mut(), 1, plain), route(&mut base, 1, plain));
+        assert_eq!(route(f.as_mut(), 1, plain), Way::Passed);
     }
-    assert_eq!(route(f.as_mut(), 1, to(1, 0, 0)), Way::Local);
+    assert_eq!(route(f.as_mut(), 1, to(1, 0, 0)), Way::Passed);
     assert_eq!(route(f.as_mut(), 1, to(6, 0, 0)), Way::Port(PortId(2)), "one address");
 }
 
 proptest! {
     #[test]
-    fn any_path_and_destination_goes_somewhere_or_nowhere(node in 0u32..7, dst in any::<u32>(), path in any::<u8>(), flow in any::<u32>()) {
+    fn any_path_and_destination_goes_somewhere_or_is_passed_on(node in 0u32..7, dst in any::<u32>(), path in (0u8..15, 0u8..15).prop_map(|(s, d)| s << 4 | d), flow in any::<u32>()) {
         prop_assume!(!(3..5).contains(&node));
         let scheme = build("mptcp", MptcpParams::default()).expect("valid");
         let mut f = forwarder(&scheme, node);
         for dst in [dst, dst % 7] {
             match route(f.as_mut(), node, to(dst, flow, path)) {
                 Way::Port(p) => prop_assert!(usize::from(p.0) < LINKS[node as usize].len()),
-                Way::Local => prop_assert_eq!(dst, node),
-                Way::Nowhere => {}
+                Way::Passed => {}
             }
         }
     }
@@ -130,8 +127,8 @@ proptest! {
 #[test]
 fn the_first_subflow_takes_the_shortest_path() {
     use crate::mptcp::address::Pair;
-    use crate::mptcp::forwarder::{ByAddress, Network};
-    let network = Network::default();
+    use crate::mptcp::forwarder::{Addresses, ByAddress};
+    let network = Addresses::default();
     let (g, h) = (NodeId(6), NodeId(5));
     assert_eq!(network.first_pair(FlowId(1), g, h), Pair::new(0, 0), "nothing is known yet");
     let routes: Arc<dyn Routes> = Arc::new(World);

@@ -8,7 +8,7 @@ use midpath_core::node::{Driver, Flows, Forwarding, Line, Node};
 use midpath_core::packet::{FlowId, NodeId, Packet, Pkt, Pool, PortId};
 use midpath_core::queue::{Limit, QueueSpec};
 use midpath_core::rng::{Purpose, stream};
-use midpath_core::roles::{Ecmp, Endpoint, FlowReport, FlowSpec, LinkInfo, ShortestPath, Transmitter};
+use midpath_core::roles::{Accept, Ecmp, Endpoint, FlowReport, FlowSpec, LinkInfo, ShortestPath, Transmitter};
 use midpath_core::units::{Bytes, Rate, Time};
 
 use crate::mptcp::MptcpParams;
@@ -18,8 +18,9 @@ use crate::mptcp::header::Dss;
 use crate::mptcp::receiver::Receiver;
 use crate::mptcp::scheme::SUBFLOW_WINDOW;
 use crate::mptcp::sender::Connection;
+use crate::tcp::segment::reset;
 use crate::tcp::{Tcp, TcpParams};
-use crate::testing::{FirstPort, Watched};
+use crate::testing::{FirstPort, Watched, accept_as};
 
 pub const MSS: u64 = 1420;
 pub const FLOW: FlowId = FlowId(7);
@@ -116,11 +117,14 @@ impl Driver for Tap<'_> {
 struct Ends(Arc<Mutex<Connection>>, Arc<Mutex<Receiver>>);
 
 impl Flows for Ends {
-    fn active(&self, _flow: FlowId) -> Option<Box<dyn Endpoint>> {
+    fn open(&self, _flow: FlowId) -> Option<Box<dyn Endpoint>> {
         Some(Box::new(Watched(self.0.clone())))
     }
-    fn passive(&self, _flow: FlowId) -> Option<Box<dyn Endpoint>> {
-        Some(Box::new(Watched(self.1.clone())))
+    fn accept(&self, _node: NodeId, first: &Packet) -> Accept {
+        accept_as(first, &self.1)
+    }
+    fn refuse(&self, packet: &Packet) -> Option<Packet> {
+        reset(packet)
     }
 }
 
@@ -143,7 +147,7 @@ impl Default for Setup {
             stop: None,
             rate: Rate::from_gbps(10),
             delays: vec![Time::from_ms(10), Time::from_ms(50)],
-            queue: QueueSpec::drop_tail(Limit::Bytes(u64::MAX)),
+            queue: QueueSpec::fifo(Limit::Bytes(u64::MAX)),
         }
     }
 }
@@ -169,9 +173,9 @@ impl Lab {
         let scheme = Arc::new(Tcp::new("test", tcp, CoupledConfig(params.coupling)).expect("valid parameters"));
         let (id, size) = (FLOW, setup.size.map(Bytes));
         let [src, dst] = HOSTS;
-        let flow = FlowSpec { id, src, dst, size, stop: setup.stop, rate: None, mtu: 1500, group: 0, weight: 1.0 };
+        let flow = FlowSpec { size, stop: setup.stop, ..FlowSpec::new(id, src, dst) };
         let sender = Arc::new(Mutex::new(Connection::new(&flow, &params, scheme.clone(), Pair::new(0, 0))));
-        let receiver = Arc::new(Mutex::new(Receiver::new(&flow, &params, scheme)));
+        let receiver = Arc::new(Mutex::new(Receiver::new(&params, scheme)));
         let flows = Arc::new(Ends(sender.clone(), receiver.clone()));
         let node = |i: usize| {
             let link = |delay: &Time| LinkInfo { rate: setup.rate, delay: *delay, mtu: 1500, peer: HOSTS[1 - i] };

@@ -1,4 +1,4 @@
-use midpath_core::packet::{EXT_LEN, FlowId, NodeId, Packet};
+use midpath_core::packet::{FlowId, NodeId, Packet};
 use midpath_core::queue::Limit;
 use midpath_core::queue::{Aqm, Verdict, View};
 use midpath_core::rng::{Purpose, stream};
@@ -24,7 +24,8 @@ fn port(params: &RcpParams) -> RcpPort {
 
 fn packet(size: u32, header: Option<RcpHeader>) -> Packet {
     let mut p = Packet::new(FlowId(0), NodeId(0), NodeId(1), size);
-    header.iter().for_each(|h| p.set_header(h));
+    header.iter().for_each(|h| assert!(p.set_header(h)));
+    p.size = size;
     p
 }
 
@@ -117,7 +118,7 @@ fn the_packet_takes_the_smaller_rate_and_what_asks_for_none_is_left_alone() {
         assert_eq!(p.header(), Some(RcpHeader { rate: got, echo: 9e9, rtt: 0.1 }));
     }
     let mut foreign = packet(100, None);
-    foreign.set_ext(77, [0xFF; EXT_LEN]);
+    assert!(foreign.push_raw(77, &[0xFF; 40]));
     let before = foreign;
     arrive(&mut port, &mut foreign, Time::ZERO, 0, false);
     assert_eq!(foreign, before);
@@ -165,11 +166,11 @@ proptest! {
             now += Time::from_ns(gap_ns);
             let mut packet = packet(size, None);
             if let Some((rate, echo, rtt)) = header {
-                let mut bytes = [0; EXT_LEN];
+                let mut bytes = [0; 12];
                 for (place, number) in bytes.chunks_exact_mut(4).zip([rate, echo, rtt]) {
                     place.copy_from_slice(&number.to_be_bytes());
                 }
-                packet.set_ext(1, bytes);
+                packet.push_raw(1, &bytes);
             }
             let asked = packet.header::<RcpHeader>();
             arrive(&mut port, &mut packet, now, waiting, waiting > 0);

@@ -8,14 +8,19 @@ use midpath_core::node::{Driver, Flows, Forwarding, Line, Node};
 use midpath_core::packet::{Ecn, Flags, FlowId, NodeId, Packet, PacketId, Pkt, Pool, PortId};
 use midpath_core::queue::{Limit, QueueSpec};
 use midpath_core::rng::{Purpose, stream};
-use midpath_core::roles::{Drop, Ecmp, Endpoint, FlowReport, FlowSpec, LinkInfo, ShortestPath, Transmitter};
+use midpath_core::roles::{Accept, Drop, Ecmp, Endpoint, FlowReport, FlowSpec, LinkInfo, ShortestPath, Transmitter};
 use midpath_core::units::{Bytes, Rate, Time};
 
+use proptest::prelude::*;
+
 use crate::tcp::cc::ControllerConfig;
+use crate::tcp::ecn::{self, EcnMode};
+use crate::tcp::newreno::NewRenoConfig;
 use crate::tcp::receiver::Receiver;
+use crate::tcp::segment::reset;
 use crate::tcp::sender::Sender;
 use crate::tcp::{Tcp, TcpParams};
-use crate::testing::{FirstPort, Watched};
+use crate::testing::{FirstPort, Watched, accept_as};
 
 pub const MSS: u64 = 1448;
 pub const FLOW: FlowId = FlowId(7);
@@ -31,6 +36,8 @@ pub enum Fate {
     Late(Time),
     /// Arrives, and once more this much later.
     Twice(Time),
+    /// Arrives without the flags that speak of ECN.
+    Clear,
 }
 
 /// A packet as it went onto the wire.
@@ -99,6 +106,10 @@ impl Driver for Tap<'_> {
                 pool[&pkt].ecn = Ecn::Ce;
                 self.wire.arrive(at, 1 - self.me, pkt);
             }
+            Fate::Clear => {
+                pool[&pkt].flags = Flags(pool[&pkt].flags.0 & !ecn::flags(0b111).0);
+                self.wire.arrive(at, 1 - self.me, pkt);
+            }
             Fate::Late(by) => self.wire.arrive(at + by, 1 - self.me, pkt),
             Fate::Twice(by) => {
                 let copy = pool.copy(&pkt);
@@ -124,11 +135,14 @@ struct Pair<C> {
 }
 
 impl<C: Endpoint + 'static> Flows for Pair<C> {
-    fn active(&self, _flow: FlowId) -> Option<Box<dyn Endpoint>> {
+    fn open(&self, _flow: FlowId) -> Option<Box<dyn Endpoint>> {
         Some(Box::new(Watched(self.sender.clone())))
     }
-    fn passive(&self, _flow: FlowId) -> Option<Box<dyn Endpoint>> {
-        Some(Box::new(Watched(self.receiver.clone())))
+    fn accept(&self, _node: NodeId, first: &Packet) -> Accept {
+        accept_as(first, &self.receiver)
+    }
+    fn refuse(&self, packet: &Packet) -> Option<Packet> {
+        reset(packet)
     }
 }
 
@@ -152,7 +166,7 @@ impl Default for Setup {
             stop: None,
             rate: Rate::from_gbps(10),
             delay: Time::from_ms(50),
-            queue: QueueSpec::drop_tail(Limit::Bytes(u64::MAX)),
+            queue: QueueSpec::fifo(Limit::Bytes(u64::MAX)),
             mtu: 1500,
         }
     }
@@ -172,18 +186,13 @@ impl<K: ControllerConfig> Lab<K> {
     pub fn new(setup: Setup, tcp: TcpParams, control: K) -> Lab<K> {
         let scheme = Tcp::new("test", tcp, control).expect("valid parameters");
         let flow = FlowSpec {
-            id: FLOW,
-            src: HOSTS[0],
-            dst: HOSTS[1],
             size: setup.size.map(Bytes),
             stop: setup.stop,
-            rate: None,
             mtu: setup.mtu,
-            group: 0,
-            weight: 1.0,
+            ..FlowSpec::new(FLOW, HOSTS[0], HOSTS[1])
         };
         let sender = Arc::new(Mutex::new(scheme.sender(&flow)));
-        let receiver = Arc::new(Mutex::new(scheme.receiver(&flow)));
+        let receiver = Arc::new(Mutex::new(scheme.receiver(&Packet::new(FLOW, HOSTS[0], HOSTS[1], 60))));
         let flows = Arc::new(Pair { sender: sender.clone(), receiver: receiver.clone() });
         let node = |i: usize| {
             let link = LinkInfo { rate: setup.rate, delay: setup.delay, mtu: setup.mtu, peer: HOSTS[1 - i] };
@@ -211,6 +220,13 @@ impl<K: ControllerConfig> Lab<K> {
     /// Decides what the pipe does to each packet.
     pub fn treat(mut self, treat: impl FnMut(&Sent) -> Fate + 'static) -> Self {
         self.wire.treat = Box::new(treat);
+        self
+    }
+
+    /// Puts a TCP with other parameters at the other end.
+    pub fn with_peer(self, tcp: TcpParams) -> Self {
+        let peer = Tcp::new("peer", tcp, NewRenoConfig).expect("valid parameters");
+        *self.receiver() = peer.receiver(&Packet::new(FLOW, HOSTS[0], HOSTS[1], 60));
         self
     }
 
@@ -311,6 +327,11 @@ pub fn lose_segments(segments: &[u64]) -> impl FnMut(&Sent) -> Fate + 'static {
 pub fn repeats<K: ControllerConfig>(lab: &Lab<K>) -> Vec<u64> {
     let mut seen = std::collections::HashSet::new();
     lab.data().filter(|s| !seen.insert(s.packet.seq)).map(|s| s.packet.seq / MSS).collect()
+}
+
+/// All modes of ECN.
+pub fn ecn_mode() -> impl Strategy<Value = EcnMode> {
+    prop::sample::select(vec![EcnMode::Off, EcnMode::Classic, EcnMode::Accurate])
 }
 
 /// Cases of a property: `PROPTEST_CASES` when it is set, for long searches.

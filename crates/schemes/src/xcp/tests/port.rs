@@ -1,4 +1,4 @@
-use midpath_core::packet::{EXT_LEN, FlowId, NodeId, Packet};
+use midpath_core::packet::{FlowId, NodeId, Packet};
 use midpath_core::queue::Limit;
 use midpath_core::queue::{Aqm, Verdict, View};
 use midpath_core::rng::{Purpose, stream};
@@ -25,6 +25,7 @@ fn port(params: &XcpParams) -> XcpPort {
 fn data(throughput: f32, delta: f32) -> Packet {
     let mut p = Packet::new(FlowId(0), NodeId(0), NodeId(1), 1000);
     p.set_header(&XcpHeader { rtt: 0.1, throughput, delta, echo: 0.0 });
+    p.size = 1000;
     p
 }
 
@@ -154,7 +155,8 @@ fn after_silence_nothing_is_handed_out_until_an_interval_has_been_seen() {
 fn others_take_capacity_and_are_left_alone() {
     let mut port = port(&params());
     let mut foreign = Packet::new(FlowId(1), NodeId(0), NodeId(1), 50_000);
-    foreign.set_ext(77, [0xFF; EXT_LEN]);
+    assert!(foreign.push_raw(77, &[0xFF; 40]));
+    foreign.size = 50_000;
     let before = foreign;
     arrive(&mut port, &mut foreign, Time::ZERO, 0);
     assert_eq!(foreign, before);
@@ -199,11 +201,11 @@ proptest! {
         for (gap_ns, size, waiting, numbers) in arrivals {
             now += Time::from_ns(gap_ns);
             let mut packet = Packet::new(FlowId(0), NodeId(0), NodeId(1), size);
-            let mut bytes = [0; EXT_LEN];
-            for (place, number) in bytes[4..].chunks_exact_mut(4).zip(numbers) {
+            let mut bytes = [0; 16];
+            for (place, number) in bytes.chunks_exact_mut(4).zip(numbers) {
                 place.copy_from_slice(&number.to_be_bytes());
             }
-            packet.set_ext(2, bytes);
+            packet.push_raw(2, &bytes);
             let asked = packet.header::<XcpHeader>();
             let before = port.residues();
             arrive(&mut port, &mut packet, now, waiting);
