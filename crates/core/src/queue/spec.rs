@@ -70,17 +70,15 @@ impl QueueSpec {
 
     /// The limit of a drop-tail queue, for ports that have a rule of their own and would ignore any other.
     pub fn drop_tail(&self) -> Result<Limit, SpecError> {
-        let own = |key, plain, given| {
-            let rule = "ports of this scheme have a rule of their own";
-            Err(SpecError::new(key, format!("must be \"{plain}\": {rule}, and `{given}` would mean nothing")))
+        let given = match (self.aqm, self.scheduler) {
+            (AqmSpec::DropTail, SchedulerSpec::Fifo) => return Ok(self.limit),
+            (AqmSpec::DropTail, SchedulerSpec::Drr { .. }) => "drr",
+            (AqmSpec::Step { .. }, _) => "step",
+            (AqmSpec::Red(_), _) => "red",
+            (AqmSpec::Codel(_), _) => "codel",
         };
-        match (self.aqm, self.scheduler) {
-            (AqmSpec::DropTail, SchedulerSpec::Fifo) => Ok(self.limit),
-            (AqmSpec::DropTail, SchedulerSpec::Drr { .. }) => own("scheduler", "fifo", "drr"),
-            (AqmSpec::Step { .. }, _) => own("kind", "drop-tail", "step"),
-            (AqmSpec::Red(_), _) => own("kind", "drop-tail", "red"),
-            (AqmSpec::Codel(_), _) => own("kind", "drop-tail", "codel"),
-        }
+        let rule = "ports of this scheme have a rule of their own";
+        Err(SpecError::new("kind", format!("must be \"drop-tail\": {rule}, and `{given}` would mean nothing")))
     }
 
     /// Builds the queue for a port of `rate`.
