@@ -16,6 +16,7 @@ pub mod port;
 pub mod price;
 pub mod scheme;
 pub mod sender;
+pub mod sent;
 #[cfg(test)]
 mod tests;
 

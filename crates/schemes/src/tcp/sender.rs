@@ -10,6 +10,7 @@ mod ack;
 mod connect;
 mod recovery;
 mod supply;
+mod times;
 mod transmit;
 
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use midpath_core::units::Time;
 
 pub use supply::Piece;
 use supply::Supply;
+use times::SendTimes;
 
 use super::cc::{CongestionController, View, Window};
 use super::ecn::{self, Agreed, Marks};
@@ -107,8 +109,10 @@ pub struct Sender<C> {
     partial: u32,
     prr: Prr,
     rtt: RttEstimator,
-    /// Without timestamps: the end of the segment being timed, and when it was sent.
-    timed: Option<(u64, Time)>,
+    /// When outstanding segments were sent.
+    times: SendTimes,
+    /// When the last SYN was sent.
+    syn_at: Time,
     ecn: EcnState,
     /// What we expect of the peer: 0, or 1 after its FIN.
     peer_next: u64,
@@ -160,7 +164,8 @@ impl<C: CongestionController> Sender<C> {
             partial: 0,
             prr: Prr::default(),
             rtt: RttEstimator::new(tcp),
-            timed: None,
+            times: SendTimes::default(),
+            syn_at: Time::ZERO,
             ecn: EcnState::default(),
             peer_next: 0,
             ts_recent: Time::ZERO,

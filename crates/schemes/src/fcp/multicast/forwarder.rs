@@ -7,10 +7,10 @@ use midpath_core::packet::{FlowId, NodeId, Pkt, PortId};
 use midpath_core::roles::{ForwardCtx, Forwarder, NodeSpec, Route, Routes};
 use midpath_core::units::Time;
 
-use super::after;
 use super::tree::{Peers, Place, place};
 use crate::fcp::header::FcpHeader;
 use crate::fcp::params::Plan;
+use crate::fcp::sent::after;
 
 /// Trees remembered at one node; the one not used for longest goes for a new one. Ours.
 const TREES: usize = 1024;
@@ -25,8 +25,6 @@ struct Heard {
     at: Time,
     /// The newest packet that all receivers below have answered.
     nonce: u32,
-    /// When the sender sent it.
-    sent: Time,
     /// The price of the link to the child and of what is below, $/byte.
     price: f32,
     refused: bool,
@@ -129,9 +127,8 @@ impl TreeForwarder {
         let Some(parent) = tree.place.parent else { return Route::Consumed(pkt) };
         if let Some(from) = from {
             let Ok(child) = tree.place.children.binary_search(&from) else { return Route::Consumed(pkt) };
-            tree.note(child, packet.ts_ecr, &header, ctx.now);
+            tree.note(child, &header, ctx.now);
             let Some(answer) = tree.answer(minimum, ctx.now) else { return Route::Consumed(pkt) };
-            packet.ts_ecr = answer.sent;
             let clean = FcpHeader { rtt: 0.0, preload: 0.0, balance: 0.0, charged: 0.0, exchange: 1.0, ..header };
             packet.set_header(&FcpHeader {
                 price: answer.price,
@@ -149,10 +146,10 @@ impl TreeForwarder {
 }
 
 impl Tree {
-    fn note(&mut self, child: usize, sent: Time, header: &FcpHeader, now: Time) {
+    fn note(&mut self, child: usize, header: &FcpHeader, now: Time) {
         let heard = &mut self.heard[child];
         if heard.is_none_or(|h| after(header.nonce, h.nonce) || now >= h.at.saturating_add(PATIENCE)) {
-            *heard = Some(Heard { at: now, nonce: header.nonce, sent, price: header.price, refused: header.refused });
+            *heard = Some(Heard { at: now, nonce: header.nonce, price: header.price, refused: header.refused });
         }
     }
 

@@ -22,8 +22,3 @@ use super::header::WIRE_TREE;
 
 /// IPv4 (20) and UDP (8), and the congestion header with the tree's address: on every packet.
 pub const OVERHEAD: u32 = IP_HEADER + UDP_HEADER + WIRE_TREE;
-
-/// Whether number `a` comes after `b`. Numbers wrap; half of them are behind.
-fn after(a: u32, b: u32) -> bool {
-    a.wrapping_sub(b).wrapping_sub(1) < u32::MAX / 2
-}

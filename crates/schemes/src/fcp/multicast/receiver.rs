@@ -43,7 +43,7 @@ impl Endpoint for Receiver {
         }
         // §4.2: "receivers echo back the price information".
         let mut echo = Packet::new(ctx.flow, ctx.node, packet.src, IP_HEADER + UDP_HEADER);
-        (echo.kind, echo.flags, echo.ts_ecr) = (Kind::Datagram, packet.flags, packet.ts_val);
+        echo.kind = Kind::Datagram;
         echo.set_header(&FcpHeader { echo: true, ..header });
         ctx.send(echo);
     }

@@ -7,7 +7,7 @@ use midpath_core::units::Time;
 use super::{Phase, Sender};
 use crate::tcp::cc::{Ack, Congestion, CongestionController};
 use crate::tcp::ecn::{self, Agreed};
-use crate::tcp::segment::round_trip;
+use crate::tcp::segment::stamp;
 
 /// What the sender needs to know of an ACK after its numbers have been taken in.
 #[derive(Clone, Copy)]
@@ -29,6 +29,8 @@ pub(super) struct News {
     pub marks: u64,
     /// It has shown further loss.
     pub more_lost: bool,
+    /// It says by its timestamp that something has arrived that was sent after the last timeout.
+    pub repeat_arrived: bool,
 }
 
 impl<C: CongestionController> Sender<C> {
@@ -73,6 +75,7 @@ impl<C: CongestionController> Sender<C> {
             ece: self.ecn.agreed == Agreed::Classic && packet.flags.has(Flags::ECE),
             marks: 0,
             more_lost: false,
+            repeat_arrived: acked > 0 && self.echoes(packet, self.gave_up.0),
         };
         let newer = self.ends.timestamps && packet.ts_val > self.ts_recent;
         self.edge = self.edge.max(edge);
@@ -116,16 +119,19 @@ impl<C: CongestionController> Sender<C> {
         }
         self.retries = 0;
         self.limited_transmit = 0;
-        let rtt = if self.ends.timestamps {
-            // RFC 7323, §4.1: only ACKs that advance the window give a sample, and no repeat can spoil it.
-            round_trip(now, packet.ts_ecr)
-        } else {
-            self.timed.take_if(|(end, _)| packet.ack >= *end).map(|(_, at)| now - at)
-        };
-        if let Some(rtt) = rtt {
-            self.measured(rtt);
+        // Karn's algorithm (RFC 6298, §3), unless the timestamp says that it is the repeat that has arrived.
+        let timed = self.times.acknowledged(self.una)?;
+        if timed.again && !self.echoes(packet, timed.at) {
+            return None;
         }
-        rtt
+        let rtt = now.saturating_sub(timed.at);
+        self.measured(rtt);
+        Some(rtt)
+    }
+
+    /// Whether a packet echoes the timestamp of something that was sent at `at` or later.
+    pub(super) fn echoes(&self, packet: &Packet, at: Time) -> bool {
+        self.ends.timestamps && packet.ts_ecr >= stamp(at)
     }
 
     /// The scoreboard learns what the ACK says: RFC 6675, §5, steps A and B.

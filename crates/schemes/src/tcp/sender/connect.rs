@@ -7,7 +7,6 @@ use midpath_core::units::Time;
 use super::{Sender, State};
 use crate::tcp::cc::{CongestionController, Window};
 use crate::tcp::ecn::{self, Agreed};
-use crate::tcp::segment::round_trip;
 
 /// How long a sender waits for the peer's FIN when all of its own is acknowledged: Linux's `tcp_fin_timeout`.
 const FIN_WAIT_2: Time = Time::from_secs(60);
@@ -21,9 +20,7 @@ impl<C: CongestionController> Sender<C> {
         let ask = ecn::ask(self.settings.ecn, self.retries);
         let syn = self.ends.syn(Flags::SYN.with(ask), ctx.now, Time::ZERO);
         self.dispatch(syn, ctx);
-        if self.retries == 0 {
-            self.timed = Some((0, ctx.now));
-        }
+        self.syn_at = ctx.now;
         self.rto_at = ctx.now.saturating_add(self.rtt.rto());
     }
 
@@ -90,10 +87,8 @@ impl<C: CongestionController> Sender<C> {
     }
 
     fn first_round_trip(&mut self, packet: &Packet, now: Time) {
-        let timed = self.timed.take().filter(|_| self.retries == 0).map(|(_, at)| now - at);
-        let sample = if self.ends.timestamps { round_trip(now, packet.ts_ecr) } else { timed };
-        if let Some(rtt) = sample {
-            self.measured(rtt);
+        if self.retries == 0 || self.echoes(packet, self.syn_at) {
+            self.measured(now.saturating_sub(self.syn_at));
         }
     }
 

@@ -153,7 +153,7 @@ impl<C: CongestionController> Sender<C> {
         (p.seq, p.ack) = (segment.from, self.peer_next);
         p.flags = if segment.fin { Flags::ACK.with(Flags::FIN) } else { Flags::ACK }.with(self.ace());
         if segment.again {
-            self.count_repeat(segment);
+            self.count_repeat(segment, ctx.now);
         } else {
             self.count_new(segment, ctx.now);
             if self.ecn.capable && segment.payload > 0 {
@@ -181,17 +181,15 @@ impl<C: CongestionController> Sender<C> {
     #[inline]
     fn count_new(&mut self, segment: Segment, now: Time) {
         self.nxt += segment.len();
+        self.times.sent(self.nxt, now);
         if self.dupacks > 0 && self.phase == Phase::Open {
             self.limited_transmit += segment.payload;
         }
-        if !self.ends.timestamps && self.timed.is_none() {
-            self.timed = Some((self.nxt, now));
-        }
     }
 
-    fn count_repeat(&mut self, segment: Segment) {
+    fn count_repeat(&mut self, segment: Segment, now: Time) {
         self.stats.retransmitted += u64::from(segment.payload > 0);
-        self.timed = None; // Karn's algorithm, RFC 6298, §3
+        self.times.sent_again(segment.from, segment.from + segment.len(), now);
         if !segment.rescue {
             self.board.retransmitted(segment.from, segment.from + segment.len());
         }
