@@ -5,8 +5,9 @@
 //! |---|---|---|
 //! | [`NoAqm`] | – | – |
 //! | [`Step`] | on arrival, by the port's backlog | go on |
+//! | [`DelayStep`] | as packets leave, by how long each has waited | go on |
 //! | [`Red`] | on arrival, by the port's average backlog | are dropped |
-//! | [`Codel`] | as packets leave; per port under [`Fifo`], per flow under [`Drr`] ([`PerFlow`]) | are dropped |
+//! | [`Codel`], [`CodelDataPlane`] | as packets leave; per port under [`Fifo`], per flow under [`Drr`] ([`PerFlow`]) | are dropped |
 //!
 //! What decides on arrival in a FIFO runs as a timetable ([`Discipline`]).
 
@@ -20,7 +21,10 @@ mod spec;
 #[cfg(test)]
 mod testing;
 
-pub use aqm::{Aqm, Codel, CodelParams, NoAqm, PerFlow, Red, RedParams, Step, Unsignalled, Verdict, View};
+pub use aqm::{
+    Aqm, Codel, CodelDataPlane, CodelParams, DelayStep, NoAqm, PerFlow, Red, RedParams, Step, Unsignalled, Verdict,
+    View,
+};
 pub use compose::Queue;
 pub use droptail::DropTail;
 pub use limit::{Bound, Limit};

@@ -337,6 +337,49 @@ proptest! {
     }
 }
 
+/// Several flows of full packets, each in waves of its own.
+fn flows_in_waves() -> impl Strategy<Value = Vec<Arrival>> {
+    prop::collection::vec(waves(), 1..4).prop_map(|flows| {
+        let of = |(flow, list): (usize, Vec<Arrival>)| {
+            list.into_iter().map(move |a| Arrival { flow: flow as u32, size: 1500, ..a })
+        };
+        let mut all: Vec<Arrival> = flows.into_iter().enumerate().flat_map(of).collect();
+        all.sort_by_key(|a| a.at);
+        all
+    })
+}
+
+proptest! {
+    #![proptest_config(cases(200))]
+
+    /// Under fair queueing each flow's packets fare as in a queue of the flow's own: RFC 8289 once per flow, asked when one of its packets leaves.
+    #[test]
+    fn fair_codel_is_rfc_8289_for_each_flow(arrivals in flows_in_waves(), signal in signals()) {
+        let spec = QueueSpec { signal, aqm: AqmSpec::Codel(quick()), ..drr(Limit::Bytes(u64::MAX), 1500) };
+        let bench = run(RATE, spec.build(RATE), &arrivals);
+        let mut own: Vec<Rfc8289> = (0..3).map(|_| Rfc8289::new(quick(), signal == SignalSpec::Ce)).collect();
+        let mut next = 0;
+        for s in &bench.log.sent {
+            // What arrives when a transmission ends comes after the packet that leaves then, unless it is that packet.
+            while arrivals.get(next).is_some_and(|a| a.at < s.start || next as u64 <= s.packet.seq) {
+                let a = arrivals[next];
+                let flow = &mut own[a.flow as usize];
+                flow.queue.push_back((next as u64, a.size, a.at, a.ecn));
+                flow.bytes += u64::from(a.size);
+                next += 1;
+            }
+            let sent = own[s.packet.flow.0 as usize].dequeue(s.start);
+            prop_assert_eq!(sent.map(|p| p.0), Some(s.packet.seq));
+        }
+        for (flow, own) in own.iter().enumerate() {
+            let of = |p: &midpath_core::packet::Packet| p.flow.0 == flow as u32;
+            let dropped: Vec<u64> = bench.log.lost.iter().filter(|l| of(&l.packet)).map(|l| l.packet.seq).collect();
+            let marked: Vec<u64> = bench.log.marked.iter().filter(|m| of(m)).map(|m| m.seq).collect();
+            prop_assert_eq!((&dropped, &marked), (&own.dropped, &own.marked));
+        }
+    }
+}
+
 // DRR -----------------------------------------------------------------------------------------------------------------------
 
 proptest! {

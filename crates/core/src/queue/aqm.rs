@@ -1,14 +1,16 @@
 //! Active queue management: which packets are told of congestion.
 
 mod codel;
+mod dataplane;
 mod flows;
 mod red;
 mod step;
 
 pub use codel::{Codel, CodelParams};
+pub use dataplane::CodelDataPlane;
 pub use flows::PerFlow;
 pub use red::{Red, RedParams};
-pub use step::Step;
+pub use step::{DelayStep, Step};
 
 use crate::packet::Packet;
 use crate::rng::Stream;

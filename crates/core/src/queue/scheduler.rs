@@ -6,6 +6,7 @@ mod fifo;
 mod round;
 
 pub use drr::Drr;
+pub(super) use drr::key_of;
 pub use dual::{Dual, Share};
 pub use fifo::Fifo;
 pub use round::Round;

@@ -1,11 +1,11 @@
 //! A queue as a scenario asks for it.
 
 use super::{
-    Aqm, Ce, Codel, CodelParams, Discipline, DropTail, Drr, Fifo, Limit, Loss, NoAqm, PerFlow, Queue, Red, RedParams,
-    Scheduler, Signal, Step,
+    Aqm, Ce, Codel, CodelDataPlane, CodelParams, DelayStep, Discipline, DropTail, Drr, Fifo, Limit, Loss, NoAqm,
+    PerFlow, Queue, Red, RedParams, Signal, Step,
 };
 use crate::spec::SpecError;
-use crate::units::Rate;
+use crate::units::{Rate, Time};
 
 /// Which packets are told of congestion before the queue is full.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -17,10 +17,17 @@ pub enum AqmSpec {
         /// The threshold.
         threshold: Limit,
     },
+    /// A threshold on how long a packet has waited.
+    DelayStep {
+        /// Packets that waited longer are chosen.
+        threshold: Time,
+    },
     /// Random early detection.
     Red(RedParams),
-    /// Controlled delay.
+    /// Controlled delay (RFC 8289).
     Codel(CodelParams),
+    /// The same as a match-action pipeline runs it.
+    CodelDataPlane(CodelParams),
 }
 
 /// In which order packets leave.
@@ -74,8 +81,9 @@ impl QueueSpec {
             (AqmSpec::DropTail, SchedulerSpec::Fifo) => return Ok(self.limit),
             (AqmSpec::DropTail, SchedulerSpec::Drr { .. }) => "drr",
             (AqmSpec::Step { .. }, _) => "step",
+            (AqmSpec::DelayStep { .. }, _) => "delay-step",
             (AqmSpec::Red(_), _) => "red",
-            (AqmSpec::Codel(_), _) => "codel",
+            (AqmSpec::Codel(_) | AqmSpec::CodelDataPlane(_), _) => "codel",
         };
         let rule = "ports of this scheme have a rule of their own";
         Err(SpecError::new("kind", format!("must be \"drop-tail\": {rule}, and `{given}` would mean nothing")))
@@ -83,42 +91,40 @@ impl QueueSpec {
 
     /// Builds the queue for a port of `rate`.
     pub fn build(&self, rate: Rate) -> Discipline {
+        if self.is_drop_tail() {
+            return Discipline::DropTail(DropTail::new(self.limit.bound(rate)));
+        }
+        match self.signal {
+            SignalSpec::Ce => self.build_with(Ce, rate),
+            SignalSpec::Drop => self.build_with(Loss, rate),
+        }
+    }
+
+    /// The same with another signal than it asks for.
+    pub fn build_with(&self, signal: impl Signal + 'static, rate: Rate) -> Discipline {
         match self.aqm {
-            AqmSpec::DropTail if self.is_drop_tail() => Discipline::DropTail(DropTail::new(self.limit.bound(rate))),
-            AqmSpec::DropTail => self.scheduled(NoAqm, rate),
-            AqmSpec::Step { threshold } => self.scheduled(Step::new(threshold.bound(rate)), rate),
-            AqmSpec::Red(params) => self.scheduled(Red::new(params, rate), rate),
-            AqmSpec::Codel(params) => self.per_flow(Codel::new(params), rate),
+            AqmSpec::DropTail => self.scheduled(NoAqm, signal, rate),
+            AqmSpec::Step { threshold } => self.scheduled(Step::new(threshold.bound(rate)), signal, rate),
+            AqmSpec::DelayStep { threshold } => self.scheduled(DelayStep::new(threshold), signal, rate),
+            AqmSpec::Red(params) => self.scheduled(Red::new(params, rate), signal, rate),
+            AqmSpec::Codel(params) => self.per_flow(Codel::new(params), signal, rate),
+            AqmSpec::CodelDataPlane(params) => self.per_flow(CodelDataPlane::new(params), signal, rate),
         }
     }
 
     /// With an AQM that goes by single packets' delays: where flows have queues of their own, each has its own AQM, too.
-    fn per_flow<A: Aqm + Clone + 'static>(&self, aqm: A, rate: Rate) -> Discipline {
+    fn per_flow<A: Aqm + Clone + 'static>(&self, aqm: A, signal: impl Signal + 'static, rate: Rate) -> Discipline {
         match self.scheduler {
-            SchedulerSpec::Fifo => self.scheduled(aqm, rate),
-            SchedulerSpec::Drr { .. } => self.scheduled(PerFlow::new(aqm), rate),
+            SchedulerSpec::Fifo => self.scheduled(aqm, signal, rate),
+            SchedulerSpec::Drr { .. } => self.scheduled(PerFlow::new(aqm), signal, rate),
         }
     }
 
-    fn scheduled<A: Aqm + 'static>(&self, aqm: A, rate: Rate) -> Discipline {
+    fn scheduled(&self, aqm: impl Aqm + 'static, signal: impl Signal + 'static, rate: Rate) -> Discipline {
         let bound = self.limit.bound(rate);
         match self.scheduler {
-            SchedulerSpec::Fifo => self.signalled(aqm, Fifo::new(bound)),
-            SchedulerSpec::Drr { quantum } => self.signalled(aqm, Drr::new(bound, quantum)),
-        }
-    }
-
-    fn signalled<A: Aqm + 'static, S: Scheduler + 'static>(&self, aqm: A, scheduler: S) -> Discipline {
-        fn of(
-            aqm: impl Aqm + 'static,
-            scheduler: impl Scheduler + 'static,
-            signal: impl Signal + 'static,
-        ) -> Discipline {
-            Discipline::of(Queue::new(aqm, scheduler, signal))
-        }
-        match self.signal {
-            SignalSpec::Ce => of(aqm, scheduler, Ce),
-            SignalSpec::Drop => of(aqm, scheduler, Loss),
+            SchedulerSpec::Fifo => Discipline::of(Queue::new(aqm, Fifo::new(bound), signal)),
+            SchedulerSpec::Drr { quantum } => Discipline::of(Queue::new(aqm, Drr::new(bound, quantum), signal)),
         }
     }
 }

@@ -1,4 +1,6 @@
-use midpath_core::queue::{AqmSpec, CodelParams, Limit, QueueSpec, RedParams, SchedulerSpec, SignalSpec};
+use midpath_core::queue::{
+    AqmSpec, CodelDataPlane, CodelParams, Limit, QueueSpec, RedParams, SchedulerSpec, SignalSpec,
+};
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Ratio, Time};
 use serde::{Deserialize, Serialize};
@@ -12,9 +14,11 @@ pub enum QueueKind {
     DropTail,
     /// Those that find more than `threshold` waiting (DCTCP's switch). Those that can't be signalled pass.
     Step,
+    /// Those that have waited for longer than `target` when they leave. Those that can't be signalled pass.
+    DelayStep,
     /// Random early detection (Floyd and Jacobson, 1993). Those that can't be signalled are dropped.
     Red,
-    /// Controlled delay (RFC 8289). Those that can't be signalled are dropped. With `drr`, each flow has a CoDel of its own, as in FQ-CoDel (RFC 8290).
+    /// Controlled delay. Those that can't be signalled are dropped. With `drr`, each flow has a CoDel of its own, as in FQ-CoDel (RFC 8290).
     Codel,
     /// Another way to write `drop-tail` with `scheduler = "drr"`.
     Drr,
@@ -28,6 +32,17 @@ pub enum SchedulerKind {
     Fifo,
     /// Fair queueing of flows by deficit round robin (Shreedhar and Varghese, 1996).
     Drr,
+}
+
+/// Which CoDel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CodelVariant {
+    /// As RFC 8289 has it.
+    Rfc8289,
+    /// As programmable switches run it: the next choice is scheduled without a look at what else waits, with no memory of the last rate, on a clock
+    /// of 32 bits (P4-CoDel: Kundel et al., 2018).
+    DataPlane,
 }
 
 /// How the senders of chosen packets are told.
@@ -45,6 +60,7 @@ impl QueueKind {
         match self {
             QueueKind::DropTail => "drop-tail",
             QueueKind::Step => "step",
+            QueueKind::DelayStep => "delay-step",
             QueueKind::Red => "red",
             QueueKind::Codel => "codel",
             QueueKind::Drr => "drr",
@@ -56,8 +72,9 @@ impl QueueKind {
         match self {
             QueueKind::DropTail => &["scheduler"],
             QueueKind::Step => &["scheduler", "signal", "threshold"],
+            QueueKind::DelayStep => &["scheduler", "signal", "target"],
             QueueKind::Red => &["scheduler", "signal", "min", "max", "max_p", "weight", "gentle"],
-            QueueKind::Codel => &["scheduler", "signal", "target", "interval"],
+            QueueKind::Codel => &["scheduler", "signal", "variant", "target", "interval"],
             QueueKind::Drr => &[],
         }
     }
@@ -72,7 +89,7 @@ pub struct QueueTable {
     /// In which order packets leave; `fifo` unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scheduler: Option<SchedulerKind>,
-    /// `step`, `red`, `codel`: how the senders of chosen packets are told; `ce` unless said.
+    /// `step`, `delay-step`, `red`, `codel`: how the senders of chosen packets are told; `ce` unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signal: Option<SignalKind>,
     /// The most that may wait, the packet in transmission not counted; 50 ms of the port's rate unless said.
@@ -96,12 +113,15 @@ pub struct QueueTable {
     /// `red`: let the probability grow to 1 between `max` and twice `max`; true unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gentle: Option<bool>,
-    /// `codel`: acceptable standing delay; 5 ms unless said.
+    /// `codel`, `delay-step`: acceptable delay; 5 ms unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<Time>,
     /// `codel`: of the order of the longest usual round trip; 100 ms unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Time>,
+    /// `codel`: which one; `rfc8289` unless said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub variant: Option<CodelVariant>,
     /// `drr`: bytes a flow may send per round; 1500 B unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quantum: Option<Bytes>,
@@ -131,8 +151,9 @@ impl QueueTable {
         let aqm = match self.kind {
             QueueKind::DropTail | QueueKind::Drr => AqmSpec::DropTail,
             QueueKind::Step => AqmSpec::Step { threshold: self.threshold()? },
+            QueueKind::DelayStep => AqmSpec::DelayStep { threshold: self.target() },
             QueueKind::Red => AqmSpec::Red(self.red(limit)?),
-            QueueKind::Codel => AqmSpec::Codel(self.codel()?),
+            QueueKind::Codel => self.codel()?,
         };
         let scheduler =
             if self.is_fair() { SchedulerSpec::Drr { quantum: self.quantum()? } } else { SchedulerSpec::Fifo };
@@ -148,7 +169,7 @@ impl QueueTable {
     }
 
     /// Its keys, and whether they are there.
-    fn given(&self) -> [(&'static str, bool); 11] {
+    fn given(&self) -> [(&'static str, bool); 12] {
         [
             ("scheduler", self.scheduler.is_some()),
             ("signal", self.signal.is_some()),
@@ -160,6 +181,7 @@ impl QueueTable {
             ("gentle", self.gentle.is_some()),
             ("target", self.target.is_some()),
             ("interval", self.interval.is_some()),
+            ("variant", self.variant.is_some()),
             ("quantum", self.quantum.is_some()),
         ]
     }
@@ -204,13 +226,24 @@ impl QueueTable {
         })
     }
 
-    fn codel(&self) -> Result<CodelParams, SpecError> {
-        let default = CodelParams::default();
-        let interval = self.interval.unwrap_or(default.interval);
+    fn target(&self) -> Time {
+        self.target.unwrap_or(CodelParams::default().target)
+    }
+
+    fn codel(&self) -> Result<AqmSpec, SpecError> {
+        let interval = self.interval.unwrap_or(CodelParams::default().interval);
         if interval.is_zero() {
             return Err(SpecError::new("interval", "must be above zero"));
         }
-        Ok(CodelParams { target: self.target.unwrap_or(default.target), interval })
+        let params = CodelParams { target: self.target(), interval };
+        match self.variant {
+            Some(CodelVariant::DataPlane) if interval >= CodelDataPlane::MAX_INTERVAL => {
+                let most = CodelDataPlane::MAX_INTERVAL;
+                Err(SpecError::new("interval", format!("must be below {most}, half of a switch's clock")))
+            }
+            Some(CodelVariant::DataPlane) => Ok(AqmSpec::CodelDataPlane(params)),
+            Some(CodelVariant::Rfc8289) | None => Ok(AqmSpec::Codel(params)),
+        }
     }
 
     fn quantum(&self) -> Result<u32, SpecError> {
@@ -244,6 +277,10 @@ mod tests {
         assert_eq!(build("kind = \"drr\""), build("scheduler = \"drr\""));
         let codel = build("kind = \"codel\"\nscheduler = \"drr\"\nsignal = \"drop\"").expect("valid");
         assert!(fair(&codel) && codel.signal == SignalSpec::Drop && matches!(codel.aqm, AqmSpec::Codel(_)));
+        let switch = build("kind = \"codel\"\nvariant = \"data-plane\"\ninterval = \"20 ms\"").expect("valid");
+        assert!(matches!(switch.aqm, AqmSpec::CodelDataPlane(p) if p.interval == Time::from_ms(20)));
+        let late = build("kind = \"delay-step\"\ntarget = \"1 ms\"").expect("valid");
+        assert_eq!(late.aqm, AqmSpec::DelayStep { threshold: Time::from_ms(1) });
         let step = build("kind = \"step\"\nthreshold = \"9 packets\"\nscheduler = \"fifo\"").expect("valid");
         assert_eq!((step.scheduler, step.signal), (SchedulerSpec::Fifo, SignalSpec::Ce));
     }
@@ -256,6 +293,8 @@ mod tests {
         assert!(e.contains("quantum: means nothing to a drop-tail queue"), "{e}");
         let e = build("signal = \"drop\"").unwrap_err();
         assert!(e.contains("its keys are kind, limit, scheduler"), "{e}");
+        let e = build("kind = \"codel\"\nvariant = \"data-plane\"\ninterval = \"3 s\"").unwrap_err();
+        assert!(e.contains("below 2.147483648 s"), "{e}");
         assert!(build("kind = \"drr\"\nscheduler = \"fifo\"").unwrap_err().contains("means nothing to a drr queue"));
         assert!(build("kind = \"step\"").unwrap_err().contains("65 packets"));
         assert!(build("kind = \"red\"\nmin = \"9 kB\"\nmax = \"8 kB\"").unwrap_err().contains("above `min`"));

@@ -4,6 +4,7 @@ use rustc_hash::{FxHashMap, FxHasher};
 
 use super::{Aqm, Unsignalled, Verdict, View};
 use crate::packet::Packet;
+use crate::queue::scheduler::key_of;
 
 /// How many states there are: the default number of queues of RFC 8290, §5.2.
 const STATES: u64 = 1024;
@@ -26,7 +27,7 @@ impl<A: Aqm + Clone> PerFlow<A> {
     }
 
     fn of(&mut self, packet: &Packet) -> &mut A {
-        let hash = BuildHasherDefault::<FxHasher>::default().hash_one((packet.flow, packet.src));
+        let hash = BuildHasherDefault::<FxHasher>::default().hash_one(key_of(packet));
         self.states.entry(hash % STATES).or_insert_with(|| self.fresh.clone())
     }
 }

@@ -3,15 +3,15 @@ use std::collections::VecDeque;
 use rustc_hash::FxHashMap;
 
 use super::{Round, Scheduler};
-use crate::packet::{FlowId, NodeId, Packet, Pkt, Pool};
+use crate::packet::{NodeId, Packet, Pkt, Pool};
 use crate::queue::Bound;
 use crate::roles::Backlog;
 
-/// One direction of a flow is one lane.
-type Key = (FlowId, NodeId);
+/// One direction of a conversation, as all who go by flows know it: its key and who sends.
+type Key = (u32, NodeId);
 
-const fn key_of(packet: &Packet) -> Key {
-    (packet.flow, packet.src)
+pub(in crate::queue) const fn key_of(packet: &Packet) -> Key {
+    (packet.key, packet.src)
 }
 
 #[derive(Debug, Default)]
@@ -28,7 +28,8 @@ impl Lane {
 
 /// Per-flow fair queueing by deficit round robin.
 ///
-/// Flows have exact queues, made when they get a packet and removed when they are empty. When all together are over
+/// Flows have queues of their own (of two with one [key](crate::packet::flow_key) in 2³², one), made when they get a packet and removed when
+/// they are empty. When all together are over
 /// the limit, the longest queue loses its newest packet, so that a flow within its share is not punished for others.
 #[derive(Debug)]
 pub struct Drr {
