@@ -52,7 +52,7 @@ impl Signal for ReverseEce {
         }
     }
 
-    fn reset(&mut self) {
+    fn reset(&mut self, _ctx: &mut PortCtx<'_>) {
         self.owed.fill(0);
     }
 }

@@ -10,7 +10,7 @@ use crate::units::Time;
 /// One AQM sees the whole port; [`PerFlow`](super::PerFlow) makes it one per flow. A packet that arrives is first shown to the AQM, then refused if there
 /// is no room, then signalled: what finds no room is lost, and that tells its sender enough.
 ///
-/// It is a timetable if the AQM decides on arrival and the scheduler is a FIFO. Its decisions are the same either way.
+/// It is a timetable if the scheduler is a FIFO and neither AQM nor signal looks at packets that leave. Its decisions are the same either way.
 pub struct Queue<A, S, G> {
     aqm: A,
     scheduler: S,
@@ -85,7 +85,7 @@ impl<A: Aqm, S: Scheduler, G: Signal> Queue<A, S, G> {
 
 impl<A: Aqm, S: Scheduler, G: Signal> Port for Queue<A, S, G> {
     fn is_timetable(&self) -> bool {
-        self.scheduler.is_fifo() && !self.aqm.watches_leaving()
+        self.scheduler.is_fifo() && !self.aqm.watches_leaving() && !self.signal.watches_leaving()
     }
 
     fn admit(&mut self, pkt: &Pkt, ctx: &mut PortCtx<'_>) -> Result<(), Drop> {
@@ -114,6 +114,9 @@ impl<A: Aqm, S: Scheduler, G: Signal> Port for Queue<A, S, G> {
                 self.aqm.empty();
                 return None;
             };
+            if self.signal.watches_leaving() {
+                self.signal.leaving(&pkt, ctx);
+            }
             if !self.aqm.watches_leaving() {
                 return Some(pkt);
             }
@@ -146,7 +149,7 @@ impl<A: Aqm, S: Scheduler, G: Signal> Port for Queue<A, S, G> {
     fn reset(&mut self, ctx: &mut PortCtx<'_>) {
         self.scheduler.clear(&mut |pkt| ctx.drop(pkt, Drop::Fault));
         self.aqm.reset();
-        self.signal.reset();
+        self.signal.reset(ctx);
     }
 
     fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {

@@ -237,9 +237,9 @@ impl QueueTable {
         }
         let params = CodelParams { target: self.target(), interval };
         match self.variant {
-            Some(CodelVariant::DataPlane) if interval >= CodelDataPlane::MAX_INTERVAL => {
+            Some(CodelVariant::DataPlane) if interval > CodelDataPlane::MAX_INTERVAL => {
                 let most = CodelDataPlane::MAX_INTERVAL;
-                Err(SpecError::new("interval", format!("must be below {most}, half of a switch's clock")))
+                Err(SpecError::new("interval", format!("must be at most {most}, for a switch's clock wraps")))
             }
             Some(CodelVariant::DataPlane) => Ok(AqmSpec::CodelDataPlane(params)),
             Some(CodelVariant::Rfc8289) | None => Ok(AqmSpec::Codel(params)),
@@ -294,7 +294,7 @@ mod tests {
         let e = build("signal = \"drop\"").unwrap_err();
         assert!(e.contains("its keys are kind, limit, scheduler"), "{e}");
         let e = build("kind = \"codel\"\nvariant = \"data-plane\"\ninterval = \"3 s\"").unwrap_err();
-        assert!(e.contains("below 2.147483648 s"), "{e}");
+        assert!(e.contains("at most 2 s"), "{e}");
         assert!(build("kind = \"drr\"\nscheduler = \"fifo\"").unwrap_err().contains("means nothing to a drr queue"));
         assert!(build("kind = \"step\"").unwrap_err().contains("65 packets"));
         assert!(build("kind = \"red\"\nmin = \"9 kB\"\nmax = \"8 kB\"").unwrap_err().contains("above `min`"));

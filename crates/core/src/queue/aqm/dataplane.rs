@@ -22,10 +22,10 @@ const fn clock_ns(t: Time) -> u32 {
 }
 
 impl CodelDataPlane {
-    /// The longest interval that half of the clock can tell from the past.
-    pub const MAX_INTERVAL: Time = Time::from_ns(1 << 31);
+    /// The longest interval: shorter than half a turn of the clock, 2.147 s, which tells the future from the past.
+    pub const MAX_INTERVAL: Time = Time::from_secs(2);
 
-    /// CoDel with `params`. The interval is below [`CodelDataPlane::MAX_INTERVAL`].
+    /// CoDel with `params`. The interval is at most [`CodelDataPlane::MAX_INTERVAL`].
     pub const fn new(params: CodelParams) -> CodelDataPlane {
         CodelDataPlane { params, above: false, drop_next_ns: 0, count: 0 }
     }
