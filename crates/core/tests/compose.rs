@@ -155,7 +155,7 @@ proptest! {
         let first = |p: &Packet| p.flow.0 == 0;
         let dual = Dual::new(Limit::Packets(limit).bound(RATE), Share::Strict, first);
         let bench = run(Discipline::of(Queue::new(NoAqm, dual, Loss)), &arrivals);
-        let came = |seq: u64| arrivals[..=seq as usize].iter().map(|a| a.gap).fold(Time::ZERO, |sum, gap| sum + gap);
+        let came = |seq: u32| arrivals[..=seq as usize].iter().map(|a| a.gap).fold(Time::ZERO, |sum, gap| sum + gap);
         let sent: Vec<_> = bench.log.sent.iter().filter(|s| s.port == OUT).collect();
         for s in sent.iter().filter(|s| s.packet.flow.0 != 0) {
             let waits = |o: &&&common::Sent| o.packet.flow.0 == 0 && came(o.packet.seq) < s.start && o.start > s.start;

@@ -21,6 +21,8 @@ pub struct Counts {
     pub no_acks: u64,
     /// Signals that went forward, for the flow does AccECN.
     pub accecn: u64,
+    /// Packets on which CE was set: those whose signal went forward, and all in the modes that say so.
+    pub marked: u64,
     /// ACKs on which ECE was set, or that had it.
     pub told: u64,
 }
@@ -147,6 +149,7 @@ impl Signal for Rpm {
         }
         let back = self.registers && tcp && !flags.has(Flags::AE) && self.count((key, src), ctx);
         if !back || self.mode == Mode::Both {
+            self.counts.marked += 1;
             ctx.mark(pkt);
         }
         Done::Told
@@ -182,10 +185,10 @@ impl Signal for Rpm {
     }
 
     fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
-        let Counts { counted, saturated, collisions, no_acks, accecn, told } = self.counts;
+        let Counts { counted, saturated, collisions, marked, told, .. } = self.counts;
+        out.push(("rpm_marked", marked as f64));
         if self.registers {
             out.push(("rpm_signals", (counted + saturated) as f64));
-            out.push(("rpm_forward", (collisions + no_acks + accecn) as f64));
             out.push(("rpm_collisions", collisions as f64));
             out.push(("rpm_told", told as f64));
         }
