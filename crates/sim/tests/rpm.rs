@@ -12,17 +12,19 @@ const BEHIND: f64 = 21.0;
 
 /// s – r0 – r1 – r2 – d. The bottleneck is r1's port to r2, with RPM at r1 alone.
 fn line(tcp: &str, mode: &str, params: &str, queue: &str, rest: &str) -> String {
+    let (stop, interval) = if rest == ONE { (20, "250 us") } else { (10, "50 ms") };
     format!(
         r#"
 scheme = "{tcp}"
-stop = "8 s"
+stop = "{stop} s"
 [schemes.{tcp}]
 ecn = true
+delayed_ack = false
 [topology]
 links = [
     {{ a = "s", b = "r0", rate = "1 Gbps", delay = "5 ms" }},
     {{ a = "r0", b = "r1", rate = "1 Gbps", delay = "1 ms" }},
-    {{ a = "r1", b = "r2", rate = "40 Mbps", delay = "1 ms" }},
+    {{ a = "r1", b = "r2", rate = "10 Mbps", delay = "1 ms" }},
     {{ a = "r2", b = "d", rate = "1 Gbps", delay = "20 ms" }},
 ]
 nodes = [{{ name = "s", kind = "host" }}, {{ name = "d", kind = "host" }}]
@@ -39,36 +41,46 @@ params = {{ mode = "{mode}", {params} }}
 {rest}
 [measure]
 series = true
-interval = "250 us"
-points = 40000
+interval = "{interval}"
+points = 80000
 "#
     )
 }
 
 const ONE: &str = "[[flow]]\nfrom = \"s\"\nto = \"d\"\n";
 
-/// From the first signal at the bottleneck to the sender's first smaller window, in ms.
+/// From a signal at the bottleneck after a quiet time to the sender's next smaller window, in ms, once the link is full and ACKs come one by one: the median.
 fn reaction(tcp: &str, mode: &str) -> f64 {
     let out = run_plain(&line(tcp, mode, "", "", ONE));
+    assert_eq!(of_port(&out, "drops_queue", "r1", "r2"), 0, "it is the signal that lowers the window");
     let signals = if mode == "fwd" { "rpm_marked" } else { "rpm_signals" };
-    let (at, _) = series(&out, "port:r1>r2", signals).into_iter().find(|s| s.1 > 0.0).expect("CoDel signals");
+    let signals = series(&out, "port:r1>r2", signals);
     let cwnd = series(&out, "flow:0", "cwnd_bytes");
-    let down = cwnd.windows(2).find(|w| w[1].0 >= at && w[1].1 < w[0].1).expect("the window shrinks");
-    let drops = out.table("ports").unwrap().u64("drops_queue").iter().sum::<u64>();
-    assert_eq!(drops, 0, "it is the signal that shrinks it");
-    1e3 * (down[1].0 - at)
+    let lowered: Vec<f64> = cwnd.windows(2).filter(|w| w[1].1 < w[0].1).map(|w| w[1].0).collect();
+    let (mut quiet_since, mut took) = (2.0, Vec::new());
+    for at in signals.windows(2).filter(|w| w[1].1 > w[0].1 && w[1].0 > 2.0).map(|w| w[1].0) {
+        if at - quiet_since > 0.06
+            && let Some(down) = lowered.iter().find(|down| **down >= at)
+        {
+            took.push(1e3 * (down - at));
+        }
+        quiet_since = at;
+    }
+    assert!(took.len() >= 3, "{tcp}, {mode}: {took:?}");
+    took.sort_by(f64::total_cmp);
+    took[took.len() / 2]
 }
 
-/// The paper's point: the way from the bottleneck to the receiver and back is saved. What may come on top in either mode is a sample (0.25 ms), the
-/// wait for the next ACK or for a delayed one (two packets of 0.3 ms), and what queues beside.
+/// The paper's point: the way from the bottleneck to the receiver and back is saved. What comes on top is the wait for the next ACK (up to a
+/// packet's 1.2 ms) or the marked packet's own 1.2 ms, and samples of 0.25 ms.
 #[test]
 fn the_sender_reacts_sooner_by_the_way_to_the_receiver_and_back() {
     for tcp in ["newreno", "cubic", "dctcp"] {
         let (rpm, fwd) = (reaction(tcp, "rpm"), reaction(tcp, "fwd"));
-        assert!((BEFORE - 0.25..BEFORE + 1.5).contains(&rpm), "{tcp}: {rpm} ms");
+        println!("{tcp}: {rpm:.2} ms with RPM, {fwd:.2} ms with CE marks");
+        assert!((BEFORE - 0.25..BEFORE + 1.75).contains(&rpm), "{tcp}: {rpm} ms");
         let whole = BEFORE + 2.0 * BEHIND;
-        assert!((whole - 0.25..whole + 2.0).contains(&fwd), "{tcp}: {fwd} ms");
-        assert!((fwd - rpm - 2.0 * BEHIND).abs() < 1.5, "{tcp}: {fwd} - {rpm} ms");
+        assert!((whole + 0.95..whole + 1.75).contains(&fwd), "{tcp}: {fwd} ms");
     }
 }
 
@@ -83,7 +95,7 @@ fn of_port(out: &RunOutput, column: &str, node: &str, peer: &str) -> u64 {
 /// All modes, AQMs, schedulers and registers: what is sent arrives, and each kind of signal is used where it is meant to be.
 #[test]
 fn every_mode_delivers_every_byte() {
-    let flows = "[[flow]]\nfrom = \"s\"\nto = \"d\"\nsize = \"2 MB\"\ncount = 4\njitter = \"100 ms\"\n";
+    let flows = "[[flow]]\nfrom = \"s\"\nto = \"d\"\nsize = \"1 MB\"\ncount = 4\njitter = \"100 ms\"\n";
     let codel = "kind = \"codel\"\ntarget = \"2 ms\"\ninterval = \"30 ms\"\n";
     let queues = [
         String::new(),
@@ -101,7 +113,7 @@ fn every_mode_delivers_every_byte() {
                 }
                 let tcp = ["newreno", "cubic", "dctcp"][(i + mode.len()) % 3];
                 let out = run_plain(&line(tcp, mode, params, queue, flows));
-                (0..4).for_each(|f| assert_eq!(delivered(&out, f), 2_000_000, "{tcp}, {mode}, {params}, {queue}"));
+                (0..4).for_each(|f| assert_eq!(delivered(&out, f), 1_000_000, "{tcp}, {mode}, {params}, {queue}"));
                 let [marks, drops] = ["marks", "drops_aqm"].map(|c| of_port(&out, c, "r1", "r2"));
                 let told = if matches!(mode, "rpm" | "both") { last(&out, "port:r1>r2", "rpm_told") } else { 0.0 };
                 let seen = (marks > 0, drops > 0, told > 0.0);
@@ -158,7 +170,7 @@ params = {{ mode = "{mode}", {params} }}
 [[flow]]
 from = "s"
 to = "d"
-count = 12
+count = 24
 jitter = "1 s"
 [measure]
 series = true

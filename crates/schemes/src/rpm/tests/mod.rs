@@ -1,1 +1,2 @@
+mod switch;
 mod vectors;
