@@ -33,7 +33,7 @@ pub struct View<'a> {
     pub idle_since: Option<Time>,
     /// How long the packet has waited; zero when it arrives.
     pub sojourn: Time,
-    /// The node's random stream.
+    /// The random stream of the node's ports.
     pub rng: &'a mut Stream,
 }
 

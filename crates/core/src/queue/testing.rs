@@ -19,7 +19,7 @@ impl Leaving {
         Leaving {
             sojourn,
             backlog: Backlog { packets: behind / 1500, bytes: behind },
-            rng: stream(1, Purpose::Node, 0),
+            rng: stream(1, Purpose::Ports, 0),
         }
     }
 

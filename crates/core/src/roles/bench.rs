@@ -43,7 +43,7 @@ impl PortBench {
             marks: 0,
             state: None,
             links: [link],
-            rng: stream(1, Purpose::Node, 0),
+            rng: stream(1, Purpose::Ports, 0),
         }
     }
 

@@ -50,7 +50,7 @@ impl Bench {
     fn admit(&mut self, packet: &mut Packet) {
         let backlog = Backlog { packets: (self.backlog / f64::from(SIZE)) as u64, bytes: self.backlog as u64 };
         let (now, rate) = (self.now, Rate(8 * CAPACITY as u64));
-        let mut rng = stream(1, Purpose::Node, 0);
+        let mut rng = stream(1, Purpose::Ports, 0);
         let (lane, sojourn) = (backlog, Time::ZERO);
         let mut view = View { now, backlog, lane, rate, mtu: 1500, idle_since: None, sojourn, rng: &mut rng };
         self.port.enqueue(packet, &mut view);
