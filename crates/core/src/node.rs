@@ -263,14 +263,8 @@ impl Node {
         pool: &mut Pool,
         driver: &mut D,
     ) -> Option<Pkt> {
-        if !self.slots[usize::from(port.0)].is_held() {
-            let Err(why) = self.slots[usize::from(port.0)].inbound_rule(&pkt, pool, now) else { return Some(pkt) };
-            self.discard(Some(port), pkt, why, pool, driver);
-            self.drain(now, pool, driver);
-            return None;
-        }
-        let transmitter = driver.transmitter(port, now);
-        let fate = self.with_held(port, now, transmitter, pool, |p, ctx| p.inbound(pkt, ctx));
+        let transmitter = self.transmitter(port, now, driver);
+        let fate = self.with_port(port, now, transmitter, pool, |p, ctx| p.inbound(pkt, ctx));
         self.poll(port, now, pool, driver);
         match fate {
             Some(Inbound::Forward(pkt)) => return Some(pkt),
@@ -348,16 +342,37 @@ impl Node {
         if !D::TIMETABLES || slot.is_held() {
             return self.outbound_held(now, port, pkt, pool, driver);
         }
-        let marks = slot.counters.marks;
-        match slot.schedule(&mut pool[&pkt], now, &mut self.streams.ports) {
-            Ok((start, end)) => {
-                if slot.counters.marks > marks {
-                    driver.marked(port, pkt.id(), &pool[&pkt]);
-                }
+        slot.settle(now);
+        let size = pool[&pkt].size;
+        let admitted = match &slot.discipline {
+            Discipline::DropTail(rule) => rule.admit(slot.queued, size),
+            _ => self.admit(now, port, &pkt, pool, driver),
+        };
+        match admitted {
+            Ok(()) => {
+                let (start, end) = self.slots[usize::from(port.0)].book(size, now);
                 driver.book(port, pkt, start, end, pool);
             }
             Err(why) => self.discard(Some(port), pkt, why, pool, driver),
         }
+    }
+
+    /// Asks a timetable whether it takes a packet.
+    fn admit<D: Driver>(
+        &mut self,
+        now: Time,
+        port: PortId,
+        pkt: &Pkt,
+        pool: &mut Pool,
+        driver: &mut D,
+    ) -> Result<(), Drop> {
+        let slot = &self.slots[usize::from(port.0)];
+        let (marks, transmitter) = (slot.counters.marks, slot.transmitter(now));
+        let admitted = self.with_port(port, now, transmitter, pool, |p, ctx| p.admit(pkt, ctx));
+        if self.slots[usize::from(port.0)].counters.marks > marks {
+            driver.marked(port, pkt.id(), &pool[pkt]);
+        }
+        admitted.expect("drop-tail decides for itself")
     }
 
     fn outbound_held<D: Driver>(&mut self, now: Time, port: PortId, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
@@ -370,7 +385,7 @@ impl Node {
         let id = pkt.id();
         let marks = self.slots[usize::from(port.0)].counters.marks;
         let transmitter = driver.transmitter(port, now);
-        let known = self.with_held(port, now, transmitter, pool, |p, ctx| p.outbound(pkt, ctx));
+        let known = self.with_port(port, now, transmitter, pool, |p, ctx| p.outbound(pkt, ctx));
         assert!(known.is_some(), "a driver without timetables runs nodes with held ports only");
         let slot = &mut self.slots[usize::from(port.0)];
         slot.counters.max_bytes = slot.counters.max_bytes.max(slot.backlog(now).bytes);
@@ -408,7 +423,7 @@ impl Node {
         driver: &mut D,
     ) -> Option<Pkt> {
         let marks = self.slots[usize::from(port.0)].counters.marks;
-        let pkt = self.with_held(port, now, transmitter, pool, |p, ctx| p.poll_transmit(ctx))??;
+        let pkt = self.with_port(port, now, transmitter, pool, |p, ctx| p.poll_transmit(ctx))??;
         let (slot, packet) = (&mut self.slots[usize::from(port.0)], &pool[&pkt]);
         slot.count(packet.size, now.saturating_sub(packet.queued));
         if slot.counters.marks > marks {
@@ -462,8 +477,19 @@ impl Node {
         pkt
     }
 
-    /// Calls a held port with its context. `None` if it isn't held.
-    fn with_held<R>(
+    /// A port's transmitter as the port may see it. A timetable is brought up to `now`.
+    fn transmitter<D: Driver>(&mut self, port: PortId, now: Time, driver: &mut D) -> Transmitter {
+        let slot = &mut self.slots[usize::from(port.0)];
+        if slot.is_held() {
+            return driver.transmitter(port, now);
+        }
+        slot.settle(now);
+        slot.transmitter(now)
+    }
+
+    /// Calls a port with its context. `None` if it is plain drop-tail.
+    #[inline]
+    fn with_port<R>(
         &mut self,
         port: PortId,
         now: Time,
@@ -472,7 +498,7 @@ impl Node {
         call: impl FnOnce(&mut dyn crate::roles::Port, &mut PortCtx<'_>) -> R,
     ) -> Option<R> {
         let slot = &mut self.slots[usize::from(port.0)];
-        let Discipline::Held(held) = &mut slot.discipline else { return None };
+        let called = slot.discipline.port_mut()?;
         let mut ctx = PortCtx {
             now,
             node: self.id,
@@ -481,12 +507,13 @@ impl Node {
             pool,
             rng: &mut self.streams.ports,
             transmitter,
+            booked: slot.queued,
             state: slot.state.map(|i| self.states[usize::from(i)].as_mut()),
             actions: &mut self.actions,
             timer: &mut slot.timer.deadline,
             marks: &mut slot.counters.marks,
         };
-        Some(call(held.as_mut(), &mut ctx))
+        Some(call(called, &mut ctx))
     }
 
     fn arm_port(&mut self, port: PortId, now: Time) {
@@ -498,7 +525,7 @@ impl Node {
     fn port_timer<D: Driver>(&mut self, port: PortId, at: Time, now: Time, pool: &mut Pool, driver: &mut D) {
         if self.slots[usize::from(port.0)].timer.fire(at, now) {
             let transmitter = driver.transmitter(port, now);
-            self.with_held(port, now, transmitter, pool, |p, ctx| p.on_timer(ctx));
+            self.with_port(port, now, transmitter, pool, |p, ctx| p.on_timer(ctx));
             self.poll(port, now, pool, driver);
         }
         self.arm_port(port, now);
@@ -688,7 +715,9 @@ impl Node {
     }
     /// What a port's scheme shows of itself.
     pub fn gauges(&self, port: PortId, out: &mut Vec<(&'static str, f64)>) {
-        self.slots[usize::from(port.0)].gauges(out);
+        if let Some(port) = self.slots[usize::from(port.0)].discipline.port() {
+            port.gauges(out);
+        }
     }
     /// The endpoints that are still here: flow, whether it is the active end, endpoint.
     pub fn endpoints(&self) -> impl Iterator<Item = (FlowId, bool, &dyn Endpoint)> + '_ {
@@ -714,7 +743,7 @@ impl Node {
     pub fn on_link<D: Driver>(&mut self, port: PortId, now: Time, pool: &mut Pool, driver: &mut D) {
         debug_assert!(self.slots[usize::from(port.0)].is_held(), "links that change need held ports");
         let transmitter = driver.transmitter(port, now);
-        self.with_held(port, now, transmitter, pool, |p, ctx| p.on_link(ctx));
+        self.with_port(port, now, transmitter, pool, |p, ctx| p.on_link(ctx));
         self.poll(port, now, pool, driver);
         self.drain(now, pool, driver);
     }
@@ -723,10 +752,9 @@ impl Node {
     pub fn restart<D: Driver>(&mut self, now: Time, pool: &mut Pool, driver: &mut D) {
         for i in 0..self.slots.len() {
             let port = PortId(i as u16);
-            let transmitter = driver.transmitter(port, now);
-            self.with_held(port, now, transmitter, pool, |p, ctx| p.reset(ctx));
+            let transmitter = self.transmitter(port, now, driver);
+            self.with_port(port, now, transmitter, pool, |p, ctx| p.reset(ctx));
             self.arm_port(port, now);
-            self.slots[i].reset_rule();
         }
         if let Forwarding::Chain(chain) = &mut self.forwarding {
             let mut kept = Vec::new();

@@ -54,7 +54,7 @@ impl Driver for Wire {
 
 fn node(me: u32, flows: Arc<One>, rate: Rate) -> Node {
     let link = LinkInfo { rate, delay: DELAY, mtu: 1500, peer: NodeId(1 - me) };
-    let queue = QueueSpec::DropTail { limit: Limit::Packets(1000) }.build(rate);
+    let queue = QueueSpec::fifo(Limit::Packets(1000)).build(rate);
     let path = ShortestPath::new(Arc::new(OnePort), Ecmp::Off);
     let streams = Streams::of(1, u64::from(me));
     Node::new(NodeId(me), vec![link], vec![queue], Forwarding::Shortest(path), flows, streams)

@@ -10,6 +10,7 @@ pub mod inrpp;
 pub mod mptcp;
 pub mod params;
 pub mod rcp;
+pub mod rpm;
 pub mod tcp;
 #[cfg(test)]
 mod testing;

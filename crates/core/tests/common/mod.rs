@@ -178,7 +178,7 @@ impl Bench {
 /// A queue that is never full.
 pub fn ample() -> Discipline {
     use midpath_core::queue::{Limit, QueueSpec};
-    QueueSpec::DropTail { limit: Limit::Bytes(u64::MAX) }.build(RATE)
+    QueueSpec::fifo(Limit::Bytes(u64::MAX)).build(RATE)
 }
 
 /// A datagram numbered `seq` for the peer at port 1.

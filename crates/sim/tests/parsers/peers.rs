@@ -63,7 +63,7 @@ impl Driver for Sink {
 fn node(me: usize, transport: &Arc<dyn Transport>) -> Node {
     let rate = Rate::from_mbps(10);
     let link = LinkInfo { rate, delay: Time::from_ms(1), mtu: 1500, peer: HOSTS[1 - me] };
-    let queues = || QueueSpec::DropTail { limit: Limit::Packets(20) }.build(rate);
+    let queues = || QueueSpec::fifo(Limit::Packets(20)).build(rate);
     let forwarding = Forwarding::Shortest(ShortestPath::new(Arc::new(First), Ecmp::Off));
     let [src, dst] = HOSTS;
     let size = Some(Bytes(1 << 40));

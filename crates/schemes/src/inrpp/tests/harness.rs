@@ -96,7 +96,7 @@ impl Router {
         let routes: Arc<dyn Routes> = Arc::new(World);
         let spec = NodeSpec { node: ME, links: &links, map: &World, routes: &routes, ecmp: Ecmp::Off };
         let port = |i: usize| {
-            let queue = QueueSpec::DropTail { limit: Limit::Bytes(Bytes(1).0) };
+            let queue = QueueSpec::fifo(Limit::Bytes(Bytes(1).0));
             let (rtt, peer) = (Time::from_ms(20), links[i].peer);
             let edge = peer.0 >= 3;
             let port = PortId(i as u16);

@@ -146,7 +146,7 @@ impl Default for Setup {
             stop: None,
             rate: Rate::from_gbps(10),
             delays: vec![Time::from_ms(10), Time::from_ms(50)],
-            queue: QueueSpec::DropTail { limit: Limit::Bytes(u64::MAX) },
+            queue: QueueSpec::fifo(Limit::Bytes(u64::MAX)),
         }
     }
 }

@@ -177,7 +177,7 @@ impl Default for Setup {
             stop: None,
             rate: Rate::from_gbps(10),
             delay: Time::from_ms(50),
-            queue: QueueSpec::DropTail { limit: Limit::Bytes(u64::MAX) },
+            queue: QueueSpec::fifo(Limit::Bytes(u64::MAX)),
             mtu: 1500,
         }
     }
