@@ -19,7 +19,8 @@ fn main() {
         let bytes = match compile(Path::new("bpf").join(source).as_path(), &object) {
             Ok(()) => {
                 let bytes = fs::metadata(&object).expect("clang has written it").len();
-                constants += &format!("static {name}_OBJECT: Aligned<{bytes}> = Aligned(*include_bytes!({object:?}));\n");
+                constants +=
+                    &format!("static {name}_OBJECT: Aligned<{bytes}> = Aligned(*include_bytes!({object:?}));\n");
                 format!("Some({name}_OBJECT.as_bytes())")
             }
             Err(why) => {

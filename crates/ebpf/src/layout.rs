@@ -173,6 +173,13 @@ pub struct Register {
     pub flags: u16,
 }
 
+impl Register {
+    /// A register without an owner, with signals.
+    pub fn waiting(count: u16) -> Register {
+        Register { count, ..Register::default() }
+    }
+}
+
 /// The bits of [`Register::flags`].
 #[derive(Debug, Clone, Copy)]
 pub struct RegisterFlags;
@@ -353,7 +360,9 @@ impl Stats {
 
 /// From where (inclusive) to where a bucket of [`Stats::sojourn`] reaches. The last one also holds all above it.
 pub fn sojourn_bounds_ns(bucket: usize) -> (u64, u64) {
-    let bound = |bucket: u64| ((SOJOURN_STEPS + bucket % SOJOURN_STEPS) << (u64::from(SOJOURN_FIRST) - 3)) << (bucket / SOJOURN_STEPS);
+    let bound = |bucket: u64| {
+        ((SOJOURN_STEPS + bucket % SOJOURN_STEPS) << (u64::from(SOJOURN_FIRST) - 3)) << (bucket / SOJOURN_STEPS)
+    };
     let bucket = bucket as u64;
     (if bucket == 0 { 0 } else { bound(bucket) }, bound(bucket + 1))
 }

@@ -16,8 +16,8 @@ mod load;
 mod running;
 
 pub use layout::{
-    Aqm, Codel, Config, Dataplane, Entrance, Mode, Params, Port, RawParams, Register, RegisterFlags, Registers, SOJOURN_BUCKETS,
-    Stats, TICK_NS, sojourn_bounds_ns,
+    Aqm, Codel, Config, Dataplane, Entrance, Mode, Params, Port, RawParams, Register, RegisterFlags, Registers,
+    SOJOURN_BUCKETS, Stats, TICK_NS, sojourn_bounds_ns,
 };
 #[cfg(target_os = "linux")]
 pub use load::{Loaded, Program, RunPacket, RunResult};

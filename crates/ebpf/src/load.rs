@@ -151,7 +151,7 @@ impl Loaded {
     ///
     /// # Errors
     ///
-    /// If the kernel refuses the packet; it wants at least 14 bytes.
+    /// If the kernel refuses the packet; it wants more than Ethernet's header.
     pub fn run(&mut self, program: Program, packet: &RunPacket<'_>) -> Result<RunResult, Error> {
         // Room for the link header that rpm_divert adds.
         let mut data = vec![0; packet.data.len() + 64];

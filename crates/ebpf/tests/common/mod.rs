@@ -31,3 +31,32 @@ fn root() -> bool {
     let all = u64::from_str_radix(effective, 16).unwrap_or(0);
     all >> 21 & 1 == 1 || (all >> 39 & 1 == 1 && all >> 12 & 1 == 1)
 }
+
+/// The flow's register under a hash key of 0, by the standard library's SipHash-1-3, which has the same key.
+#[cfg(target_os = "linux")]
+pub fn place_of(flow: &frame::Tcp, mask: u32) -> u32 {
+    hash_of(flow) as u32 & mask
+}
+
+/// The hash of `bpf/flow_hash.h`: addresses as they lie in memory, in the order in which packets leave.
+pub fn hash_of(flow: &frame::Tcp) -> u64 {
+    use std::hash::Hasher;
+    let words = |host: u8| -> Vec<u32> {
+        let bytes =
+            if flow.v6 { frame::address6(host).octets().to_vec() } else { frame::address4(host).octets().to_vec() };
+        bytes.chunks(4).map(|w| u32::from_ne_bytes(w.try_into().unwrap())).collect()
+    };
+    let (source, destination) = (words(flow.hosts.0), words(flow.hosts.1));
+    let pair = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
+    let ports =
+        pair(u32::from(flow.ports.0.to_be()) << 16 | u32::from(flow.ports.1.to_be()), if flow.v6 { 6 } else { 4 });
+    let mut hasher = std::hash::DefaultHasher::new();
+    hasher.write(&pair(source[0], destination[0]).to_le_bytes());
+    if flow.v6 {
+        hasher.write(&pair(source[1], source[2]).to_le_bytes());
+        hasher.write(&pair(source[3], destination[1]).to_le_bytes());
+        hasher.write(&pair(destination[2], destination[3]).to_le_bytes());
+    }
+    hasher.write(&ports.to_le_bytes());
+    hasher.finish()
+}
