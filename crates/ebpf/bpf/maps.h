@@ -12,7 +12,7 @@
 struct rpm_config {
     struct rpm_params params;
     __u64 hash_key[2];
-    /* For tests: this is the time, and the stamp of a packet is believed whatever clock it names. */
+    /* For tests: this is the time. */
     __u64 test_now_ns;
     __u64 rate_bps;
     __u64 buffer_bytes;

@@ -77,8 +77,9 @@ int rpm_enqueue(struct __sk_buff *skb)
         return TC_ACT_SHOT;
     }
     now = clock_ns(config);
+    /* The helper takes IP only. For what is tagged twice, or no IP, the bare time will do: see rpm_dequeue. */
     if (bpf_skb_set_tstamp(skb, now, BPF_SKB_TSTAMP_DELIVERY_MONO))
-        stats->unstamped++;
+        skb->tstamp = now;
     entrance->last_ns = now;
     entrance->last_bytes = skb->wire_len;
     __sync_fetch_and_add(&entrance->bytes, skb->wire_len);
@@ -143,7 +144,8 @@ int rpm_dequeue(struct __sk_buff *skb)
     stamp = skb->tstamp;
     stats->packets++;
     stats->bytes += skb->len;
-    if (skb->tstamp_type != BPF_SKB_TSTAMP_DELIVERY_MONO && !config->test_now_ns) {
+    /* A stamp without its type may be a capture's, by the wall clock: that one is ahead of ours, which starts at boot. */
+    if (skb->tstamp_type != BPF_SKB_TSTAMP_DELIVERY_MONO && (!stamp || stamp > now)) {
         stats->unstamped++;
         return bpf_redirect(config->dev_ifindex, 0);
     }

@@ -121,7 +121,7 @@ pub struct Config {
     pub params: RawParams,
     /// SipHash's key; drawn at each start.
     pub hash_key: [u64; 2],
-    /// For tests: the time, and any stamp of a packet is believed. 0: the kernel's clock.
+    /// For tests: the time; 0: the kernel's clock.
     pub test_now_ns: u64,
     /// The shaper's.
     pub rate_bps: u64,

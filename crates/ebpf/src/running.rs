@@ -66,6 +66,15 @@ impl Running {
         array::<Config>(&self.config)?.get(&0, 0).map_err(|e| kernel("rpm_config", &e))
     }
 
+    /// Changes what the programs are told.
+    ///
+    /// # Errors
+    ///
+    /// If the kernel refuses.
+    pub fn set_config(&self, config: &Config) -> Result<(), Error> {
+        array::<Config>(&self.config)?.set(0, *config, 0).map_err(|e| kernel("rpm_config", &e))
+    }
+
     /// The port's state.
     ///
     /// # Errors
