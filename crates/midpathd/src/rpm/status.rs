@@ -4,6 +4,7 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 
 use midpath_ebpf::{Aqm, Mode, Params, RegisterFlags, Registers, Running, Stats, TICK_NS, sojourn_bounds_ns};
+use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -62,7 +63,7 @@ impl RegisterCounts {
         let sizes = running.sizes()?;
         let mut counts =
             RegisterCounts { total: sizes.registers / sizes.register, bytes: sizes.registers, ..Default::default() };
-        let now = (clock_ns()? / TICK_NS) as u32;
+        let now = (clock_ns() / TICK_NS) as u32;
         for register in running.registers()? {
             counts.waiting += u64::from(register.count > 0);
             counts.signals += u64::from(register.count);
@@ -83,11 +84,10 @@ impl RegisterCounts {
     }
 }
 
-/// The clock that the programs read, CLOCK_MONOTONIC: close enough by the time since boot.
-fn clock_ns() -> Result<u64, Error> {
-    let text = std::fs::read_to_string("/proc/uptime").tried(|| "/proc/uptime".into())?;
-    let seconds = text.split_whitespace().next().and_then(|s| s.parse::<f64>().ok());
-    seconds.map(|s| (s * 1e9) as u64).ok_or_else(|| Error::Machine("/proc/uptime is not understood".into()))
+/// The clock that the programs read.
+fn clock_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
 /// All devices, or one.
@@ -228,7 +228,7 @@ pub fn watch(net: &mut Net, device: Option<&str>, json: bool, every: Option<Dura
         let mut out = std::io::stdout().lock();
         let written = if json {
             let all: Vec<Value> = found.iter().map(Status::to_json).collect();
-            let text = json!({"time_s": clock_ns()? as f64 / 1e9, "devices": all}).to_string();
+            let text = json!({"time_s": clock_ns() as f64 / 1e9, "devices": all}).to_string();
             writeln!(out, "{text}")
         } else if found.is_empty() {
             writeln!(out, "RPM is off")

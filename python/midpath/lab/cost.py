@@ -1,0 +1,153 @@
+"""What RPM costs a router: time per packet, and memory per flow."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import statistics
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from midpath.errors import UsageError
+from midpath.lab.experiment import Experiment, measure
+from midpath.lab.machine import Tools, describe
+from midpath.lab.router import Bottleneck, Router
+from midpath.lab.table import cell, markdown, spread
+from midpath.lab.testbed import Delays, Testbed, receiver
+from midpath.units import quantity
+
+STATS = Path("/proc/sys/kernel/bpf_stats_enabled")
+PROGRAMS = ("rpm_divert", "rpm_enqueue", "rpm_dequeue", "rpm_return")
+# Datagrams of one measurement of the whole path.
+DATAGRAMS = 100_000
+# The share of a core is told for so many packets a second.
+RATE_PPS = 100_000
+
+# The time of the thread that sends is the time of the whole path: each datagram is forwarded, shaped and delivered
+# within the system call that sends it, before the next one. So what else runs on the machine does not count.
+SEND = textwrap.dedent(
+    """
+    import socket, sys, time
+    to, count = sys.argv[1], int(sys.argv[2])
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.connect((to, 9))
+    data = bytes(1400)
+    for _ in range(2000):
+        s.send(data)
+    begin = time.thread_time_ns()
+    for _ in range(count):
+        s.send(data)
+    print((time.thread_time_ns() - begin) / count)
+    """
+)
+
+
+@contextmanager
+def program_times() -> Iterator[None]:
+    """Lets the kernel take the time of programs, which itself costs some 20 ns a run."""
+    before = STATS.read_text()
+    STATS.write_text("1")
+    try:
+        yield
+    finally:
+        STATS.write_text(before)
+
+
+def program_ns() -> dict[str, tuple[float, int]]:
+    """Of each program, the mean time of a run so far, and how many there were."""
+    said = subprocess.run(["bpftool", "-j", "prog", "show"], check=True, capture_output=True, text=True).stdout
+    found = {}
+    for program in json.loads(said):
+        runs = program.get("run_cnt", 0)
+        if program.get("name") in PROGRAMS and runs:
+            found[program["name"]] = (program["run_time_ns"] / runs, runs)
+    return found
+
+
+def path_ns(bed: Testbed) -> float:
+    """Thread time of one datagram from the sender through the router."""
+    done = bed.sender.run(sys.executable, "-c", SEND, receiver(0), str(DATAGRAMS))
+    return float(done.stdout)
+
+
+def section(tools: Tools, repeats: int) -> str:
+    """The measurements, as text."""
+    if shutil.which("bpftool") is None:
+        raise UsageError("cost: bpftool is not there to read the programs' times")
+    machine = describe(tools)
+    programs: dict[str, list[float]] = {name: [] for name in PROGRAMS}
+    paths: dict[str, list[float]] = {}
+    with Testbed(Delays(0.0, (0.01,)), tools) as bed:
+        for seed in range(1, repeats + 1):
+            for name, value in _programs(bed, tools, seed).items():
+                programs[name].append(value)
+            for name, value in _paths(bed, tools).items():
+                paths.setdefault(name, []).append(value)
+    return _text(programs, paths, machine, repeats)
+
+
+def _programs(bed: Testbed, tools: Tools, seed: int) -> dict[str, float]:
+    """Under TCP with signals."""
+    found: dict[str, float] = {}
+    busy = Experiment("cost", Bottleneck(aqm="step", target_s=0.001), bed.delays, long=8, seconds=5.0)
+    with program_times():
+
+        def keep(_: object) -> None:
+            found.update({name: ns for name, (ns, _) in program_ns().items()})
+
+        measure(bed, busy, "cubic", "rpm", seed, tools, before_down=keep)
+    return found
+
+
+def _paths(bed: Testbed, tools: Tools) -> dict[str, float]:
+    """With datagrams, at a rate that never holds them up."""
+    bottleneck = Bottleneck(rate_bps=100e9, buffer_s=0.1)
+    found = {"no midpathd": path_ns(bed)}
+    for mode in ("none", "fwd", "rpm"):
+        with Router(bed.router, tools, bottleneck, mode):
+            found[f"mode {'off' if mode == 'none' else mode}"] = path_ns(bed)
+    return found
+
+
+def _text(
+    programs: dict[str, list[float]], paths: dict[str, list[float]], machine: dict[str, str], repeats: int
+) -> str:
+    lines = [[name, cell(spread(values))] for name, values in programs.items()]
+    data = sum(statistics.median(programs[name]) for name in PROGRAMS[:3] if programs[name])
+    data += statistics.median(programs["rpm_divert"]) if programs["rpm_divert"] else 0.0
+    ack = statistics.median(programs["rpm_return"]) if programs["rpm_return"] else 0.0
+    lines.append(["a data packet (rpm_divert runs twice)", cell({"median": data, "min": data, "max": data})])
+    share = (data * RATE_PPS + ack * RATE_PPS / 2) / 1e9
+    base = statistics.median(paths["no midpathd"])
+    whole = [[name, cell(spread(values)), f"{statistics.median(values) - base:+.0f}"] for name, values in paths.items()]
+    added = statistics.median(paths["mode rpm"]) - base
+    return (
+        f"Programs, 8 CUBIC flows through 100 Mbps, by the kernel's own count (its clock is a part of each figure):\n\n"
+        f"{markdown(('Program', 'ns per run'), lines)}\n"
+        f"At {RATE_PPS:,} data packets/s and half as many ACKs the programs take {share:.1%} of a core.\n\n"
+        f"The whole path: thread time of a datagram of 1400 bytes from sender to wire, the divert through the internal "
+        f"pair and its shaper included:\n\n"
+        f"{markdown(('Router', 'ns per packet', 'more than without'), whole)}\n"
+        f"So {RATE_PPS:,} packets/s cost {added * RATE_PPS / 1e9:.1%} of a core more than plain forwarding.\n\n"
+        f"Medians of {repeats} runs; kernel {machine['kernel']}, {machine['midpathd']}, load average "
+        f"{machine['load_average']}.\n\n"
+    )
+
+
+def memory(tools: Tools) -> str:
+    """Bytes by number of flows."""
+    lines = []
+    with Testbed(Delays(0.0, (0.0,)), tools) as bed:
+        for flows in (1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20):
+            with Router(bed.router, tools, Bottleneck(flows=flows), "rpm") as router:
+                registers = router.status()["registers"]
+            total, bytes_ = registers["total"], registers["bytes"]
+            lines.append(
+                [f"{total:,}", quantity("bytes", bytes_), f"{bytes_ / total:.0f}", quantity("bytes", total / 8)]
+            )
+    heads = ("Flows", "Registers", "Bytes per flow", "The paper's least: a bit per flow")
+    return f"{markdown(heads, lines)}\n"

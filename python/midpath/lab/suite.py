@@ -1,0 +1,222 @@
+"""Everything that docs/rpm-on-linux.md shows, in one command: `midpath lab rpm --full --out DIR`.
+
+A part is a list of experiments; each writes its runs below DIR and a section of DIR/RESULTS.md. Runs that are there
+already are not run again, so an interrupted suite goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from midpath.compare import MARKER, Comparison, load_comparison
+from midpath.errors import UsageError
+from midpath.lab import cost, download, simulate
+from midpath.lab.experiment import Experiment, Short, to_dict
+from midpath.lab.machine import Tools
+from midpath.lab.router import Bottleneck
+from midpath.lab.runner import compare
+from midpath.lab.table import HEADS, cells, footnote, markdown
+from midpath.lab.testbed import Delays
+from midpath.storage import write_text
+
+MS = 1e-3
+CODEL = Bottleneck()
+# The paper's §V-B.
+PAPER = Bottleneck(target_s=1 * MS, interval_s=20 * MS)
+STEP = Bottleneck(aqm="step", target_s=1 * MS)
+# The paper's table I: one-way delays of the receivers' links; the senders' are 10 ms.
+TABLE_I = {
+    "1": (10, 10, 10, 10, 10),
+    "2": (10, 20, 30, 40, 50),
+    "3": (20, 40, 60, 80, 100),
+}
+THREE = ("none", "fwd", "rpm")
+
+
+@dataclass(frozen=True)
+class Case:
+    """An experiment with what it is run under."""
+
+    name: str
+    experiment: Experiment
+    controls: tuple[str, ...] = ("cubic",)
+    modes: tuple[str, ...] = THREE
+
+
+def behind(rtt_ms: float) -> Delays:
+    """All of the round trip lies behind the router: what RPM shortens most."""
+    return Delays(0.0, (rtt_ms / 2 * MS,))
+
+
+def long_flows(bottleneck: Bottleneck, name: str, controls: tuple[str, ...]) -> list[Case]:
+    """1 and 8 flows over 4, 40 and 100 ms."""
+    found = []
+    for rtt in (4, 40, 100):
+        for flows in (1, 8):
+            title = f"{name}, RTT {rtt} ms, {flows} {'flow' if flows == 1 else 'flows'}"
+            experiment = Experiment(title, bottleneck, behind(rtt), long=flows, seconds=10.0)
+            found.append(Case(f"{rtt}ms-{flows}", experiment, controls))
+    return found
+
+
+def rates() -> list[Case]:
+    """The same at other rates."""
+    found = []
+    for mbps in (20, 50, 200):
+        bottleneck = Bottleneck(rate_bps=mbps * 1e6)
+        experiment = Experiment(f"{mbps} Mbps, RTT 40 ms, 8 flows", bottleneck, behind(40), long=8, seconds=10.0)
+        found.append(Case(f"{mbps}mbps", experiment))
+    return found
+
+
+def mixed() -> list[Case]:
+    """Table I: ten flows whose round trips differ."""
+    found = []
+    for bottleneck, name in ((PAPER, "1/20 ms"), (CODEL, "5/100 ms")):
+        for number, down in TABLE_I.items():
+            title = f"Table I, experiment {number}, CoDel {name}"
+            delays = Delays(10 * MS, tuple(delay * MS for delay in down))
+            experiment = Experiment(title, bottleneck, delays, long=2, seconds=30.0)
+            found.append(Case(f"{number}-{name.split('/', maxsplit=1)[0]}ms", experiment, modes=("fwd", "rpm")))
+    return found
+
+
+def paper_codel() -> list[Case]:
+    """The paper's CoDel beside the RFC's."""
+    found = []
+    for bottleneck, name in ((PAPER, "1/20 ms"), (CODEL, "5/100 ms")):
+        for flows in (1, 8):
+            title = f"CoDel {name}, RTT 40 ms, {flows} {'flow' if flows == 1 else 'flows'}"
+            experiment = Experiment(title, bottleneck, behind(40), long=flows, seconds=10.0)
+            found.append(Case(f"{name.split('/', maxsplit=1)[0]}ms-{flows}", experiment, ("cubic", "dctcp")))
+    return found
+
+
+def short() -> list[Case]:
+    """Completion of short flows beside two long ones (the paper's figure 5)."""
+    found = []
+    for bottleneck, name, control in ((PAPER, "CoDel 1/20 ms", "cubic"), (STEP, "step 1 ms", "dctcp")):
+        experiment = Experiment(
+            f"Short flows beside 2 long ones, {control}, {name}, RTT 40 ms",
+            bottleneck,
+            behind(40),
+            long=2,
+            seconds=30.0,
+            short=Short(),
+        )
+        found.append(Case(control, experiment, (control,)))
+    return found
+
+
+def others() -> list[Case]:
+    """Other congestion controls, and RPM's other forms."""
+    eight = Experiment("NewReno and BBR, RTT 40 ms, 8 flows", CODEL, behind(40), long=8)
+    together = Experiment(
+        "One register for all (§III-C), RTT 40 ms, 8 flows", Bottleneck(aggregate=True), behind(40), long=8
+    )
+    plain = Experiment("Plain registers, RTT 40 ms, 8 flows", Bottleneck(registers="plain"), behind(40), long=8)
+    dataplane = Experiment(
+        "Data-plane CoDel, RTT 40 ms, 8 flows", Bottleneck(aqm="codel-dataplane"), behind(40), long=8
+    )
+    both = Experiment("Both ways at once, RTT 40 ms, 8 flows", CODEL, behind(40), long=8)
+    return [
+        Case("controls", eight, ("newreno", "bbr")),
+        Case("aggregate", together, ("cubic", "dctcp"), ("rpm",)),
+        Case("plain", plain, ("cubic", "dctcp"), ("rpm",)),
+        Case("dataplane", dataplane, ("cubic",), ("fwd", "rpm")),
+        Case("both", both, ("cubic", "dctcp"), ("both",)),
+    ]
+
+
+def beside_simulator() -> list[Case]:
+    """What the simulator can run, too."""
+    found = []
+    for rtt, flows in ((4, 8), (40, 1), (40, 8), (100, 8)):
+        title = f"RTT {rtt} ms, {flows} {'flow' if flows == 1 else 'flows'}"
+        experiment = Experiment(title, CODEL, behind(rtt), long=flows, seconds=10.0)
+        found.append(Case(f"{rtt}ms-{flows}", experiment, ("cubic", "newreno"), ("none", "fwd")))
+    step = Experiment("Step 1 ms, RTT 40 ms, 8 flows", STEP, behind(40), long=8, seconds=10.0)
+    return [*found, Case("step", step, ("dctcp",), ("none", "fwd"))]
+
+
+PARTS: dict[str, Callable[[], list[Case]]] = {
+    "codel": lambda: long_flows(CODEL, "CoDel 5/100 ms", ("cubic", "dctcp")),
+    "step": lambda: long_flows(STEP, "Step 1 ms", ("cubic", "dctcp")),
+    "rates": rates,
+    "mixed": mixed,
+    "paper-codel": paper_codel,
+    "short": short,
+    "others": others,
+    "sim": beside_simulator,
+}
+# Parts that are no comparison of runs.
+SPECIAL = ("cost", "memory", "download")
+
+
+def run(out: Path, tools: Tools, repeats: int, only: Sequence[str] | None, say: Callable[[str], None]) -> None:
+    """Runs all parts, or some; writes RESULTS.md after each."""
+    everything = (*PARTS, *SPECIAL)
+    if unknown := [part for part in only or () if part not in everything]:
+        raise UsageError(f"--only {unknown[0]}: there are {', '.join(everything)}")
+    for part in everything:
+        if only is not None and part not in only:
+            continue
+        say(f"{part} …")
+        if part in PARTS:
+            section = "".join(_case(out / part, case, tools, repeats, part == "sim") for case in PARTS[part]())
+        elif part == "cost":
+            section = cost.section(tools, repeats)
+        elif part == "memory":
+            section = cost.memory(tools)
+        else:
+            section = download.section(tools, repeats)
+        write_text(out / "sections" / f"{part}.md", f"## {part}\n\n{section}")
+        _join(out, everything)
+    say(f"results in {out / 'RESULTS.md'}")
+
+
+def _case(out: Path, case: Case, tools: Tools, repeats: int, with_simulator: bool) -> str:
+    found = _stored(out / case.name, case, repeats)
+    if found is None:
+        found = compare(case.experiment, case.controls, case.modes, repeats, tools, out=out / case.name)
+    text = f"### {case.experiment.title}\n\n{markdown(HEADS, cells(found))}\n{footnote(found)}\n\n"
+    if with_simulator:
+        lines = simulate.side_by_side(case.experiment, found, case.controls, case.modes)
+        text += f"{markdown(simulate.HEADS, simulate.cells(lines))}\n"
+    if case.experiment.short is not None:
+        text += f"{_sizes(found)}\n"
+    return text
+
+
+def _stored(directory: Path, case: Case, repeats: int) -> Comparison | None:
+    """The runs of exactly this experiment, if they are there."""
+    if not (directory / MARKER).is_file():
+        return None
+    found = load_comparison(directory)
+    same = found.scenario == json.dumps(to_dict(case.experiment), indent=2) and len(found.seeds) == repeats
+    return found if same else None
+
+
+def _sizes(found: Comparison) -> str:
+    """Mean completion times by size."""
+    classes = sorted({entry["to_bytes"] for result in found.results.values() for entry in result.summary["by_size"]})
+    lines = []
+    for scheme in found.schemes:
+        line = [scheme]
+        for size in classes:
+            entries = [e for r in found.of(scheme) for e in r.summary["by_size"] if e["to_bytes"] == size]
+            flows = sum(entry["flows"] for entry in entries)
+            mean = sum(entry["afct_s"] * entry["flows"] for entry in entries) / flows if flows else None
+            line.append("–" if mean is None else f"{mean * 1e3:.1f}")
+        lines.append(line)
+    heads = ["Mean FCT ms", *(f"{size / 1448:.0f} packets" for size in classes)]
+    return markdown(heads, lines)
+
+
+def _join(out: Path, order: Sequence[str]) -> None:
+    sections = [out / "sections" / f"{part}.md" for part in order]
+    text = "\n".join(section.read_text(encoding="utf-8") for section in sections if section.is_file())
+    write_text(out / "RESULTS.md", f"# RPM on a real Linux router: measurements\n\n{text}")
