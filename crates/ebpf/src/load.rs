@@ -1,5 +1,6 @@
 //! Programs into the kernel.
 
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use aya::maps::{Array, MapData, PerCpuArray};
@@ -247,17 +248,26 @@ fn absent(name: &str) -> Error {
 }
 
 /// The whole chain of causes, the verifier's log left out: it fills pages and is for developers.
-pub(crate) fn kernel(what: &str, error: &dyn std::error::Error) -> Error {
+pub(crate) fn kernel(what: &str, error: &(dyn std::error::Error + 'static)) -> Error {
     let mut why = first_line(&error.to_string());
+    let mut denied = is_denied(error);
     let mut cause = error.source();
     while let Some(found) = cause {
         let line = first_line(&found.to_string());
         if !why.ends_with(&line) {
             why = format!("{why}: {line}");
         }
+        denied |= is_denied(found);
         cause = found.source();
     }
+    if denied {
+        why += "; run it as root (or with CAP_BPF and CAP_NET_ADMIN)";
+    }
     Error::Kernel { what: what.to_owned(), why }
+}
+
+fn is_denied(error: &(dyn std::error::Error + 'static)) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
 }
 
 fn first_line(text: &str) -> String {

@@ -20,6 +20,8 @@ pub use qdisc::{QdiscStats, Shaper};
 pub struct Net {
     socket: Socket,
     sequence: u32,
+    #[cfg(debug_assertions)]
+    changes: u32,
 }
 
 impl Net {
@@ -30,13 +32,31 @@ impl Net {
         socket.connect(&SocketAddr::new(0, 0))?;
         // Errors with the kernel's words for them; kernels before 4.12 have none.
         let _ = socket.set_ext_ack(true);
-        Ok(Net { socket, sequence: 0 })
+        Ok(Net {
+            socket,
+            sequence: 0,
+            #[cfg(debug_assertions)]
+            changes: 0,
+        })
     }
 
     /// Asks for a change.
     fn request(&mut self, message: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
+        #[cfg(debug_assertions)]
+        self.fault()?;
         self.send(message, NLM_F_REQUEST | NLM_F_ACK | flags)?;
         self.receive(|_| ())
+    }
+
+    /// For tests, in debug builds only: lets the change fail, or the process die, that the environment names by number.
+    #[cfg(debug_assertions)]
+    fn fault(&mut self) -> io::Result<()> {
+        self.changes += 1;
+        let asked = |name| std::env::var(name).is_ok_and(|number| number == self.changes.to_string());
+        if asked("MIDPATHD_TEST_DIE_AT") {
+            std::process::abort();
+        }
+        if asked("MIDPATHD_TEST_FAIL_AT") { Err(io::Error::other("made to fail")) } else { Ok(()) }
     }
 
     /// Asks for a list.

@@ -40,13 +40,23 @@ impl Pair {
     fn read(links: &[Link], queue: &Link) -> Option<Pair> {
         let mut parts = queue.alias.split(':');
         if parts.next() != Some(ALIAS) {
-            return None;
+            return Pair::unsigned(links, queue);
         }
         let device_index = parts.next()?.parse().ok()?;
         let device = parts.next()?.to_owned();
         let made_clsact = parts.next() == Some(MADE_CLSACT);
         let exit = links.iter().find(|link| link.name == Pair::names(device_index).1).cloned();
         Some(Pair { device_index, device, made_clsact, queue: queue.clone(), exit })
+    }
+
+    /// What an `up` has left that died before it could sign: both ends with our names, and nothing written on them.
+    fn unsigned(links: &[Link], queue: &Link) -> Option<Pair> {
+        let device_index = queue.name.strip_prefix("mpq")?.parse().ok()?;
+        let exit = links.iter().find(|link| link.name == Pair::names(device_index).1)?.clone();
+        let device =
+            links.iter().find(|link| link.index == device_index).map_or(String::new(), |link| link.name.clone());
+        let ours = queue.alias.is_empty() && exit.alias.is_empty();
+        ours.then(|| Pair { device_index, device, made_clsact: false, queue: queue.clone(), exit: Some(exit) })
     }
 
     /// The programs of this pair, if the whole chain of filters is in place.
@@ -108,6 +118,9 @@ mod tests {
             assert_eq!((found[0].device_index, found[0].device.as_str()), (2, "eth0"));
             assert_eq!((found[0].made_clsact, found[0].exit.as_ref().unwrap().index), (made_clsact, 9));
         }
+        let unsigned = [eth0.clone(), link(9, &exit, ""), link(10, &queue, "")];
+        assert_eq!(Pair::read(&unsigned, &unsigned[2]).unwrap().device, "eth0");
+        assert_eq!(Pair::read(&unsigned[..1], &unsigned[2]), None);
         for strange in ["", "midpath-rpm", "midpath-rpm:x:eth0", "other:2:eth0"] {
             assert_eq!(Pair::read(&[], &link(3, "a", strange)), None);
         }
