@@ -10,7 +10,7 @@ import time
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 from midpath.errors import UsageError
@@ -18,7 +18,7 @@ from midpath.lab import traffic
 from midpath.lab.machine import Tools, describe
 from midpath.lab.router import Bottleneck, Router
 from midpath.lab.spaces import Space
-from midpath.lab.testbed import Delays, Testbed, receiver
+from midpath.lab.testbed import Delays, Testbed, receiver, round_trips
 from midpath.lab.traffic import LONG_PORT, SHORT_PORT
 
 AQMS = ("codel", "codel-dataplane", "step")
@@ -213,11 +213,31 @@ def _together(parts: Sequence[list[Any]]) -> list[tuple[float, int]]:
     return together
 
 
+def command(experiment: Experiment, controls: Sequence[str], modes: Sequence[str], repeats: int) -> str:
+    """What to type to run it again."""
+    bottleneck, delays = experiment.bottleneck, experiment.delays
+
+    def ms(seconds: float) -> str:
+        return f"{seconds * 1e3:g}ms"
+
+    options = {
+        "cc": ",".join(controls),
+        "modes": ",".join(modes),
+        "flows": experiment.long,
+        "rtt": ",".join(ms(rtt) for rtt in round_trips(delays)),
+        "upstream": ms(2 * delays.up),
+        "rate": f"{bottleneck.rate_bps / 1e6:g}Mbps",
+        "buffer": ms(bottleneck.buffer_s),
+        "aqm": bottleneck.aqm,
+        "target": ms(bottleneck.target_s),
+        "interval": ms(bottleneck.interval_s),
+        "seconds": f"{experiment.seconds:g}",
+        "repeats": repeats,
+    }
+    flags = [*(["--aggregate"] if bottleneck.aggregate else []), *(["--short"] if experiment.short else [])]
+    return " ".join(["midpath lab rpm", *(f"--{name} {value}" for name, value in options.items()), *flags])
+
+
 def to_dict(experiment: Experiment) -> dict[str, Any]:
     """The experiment as plain data, for results."""
     return asdict(experiment)
-
-
-def with_bottleneck(experiment: Experiment, **changes: Any) -> Experiment:
-    """The same experiment at another bottleneck."""
-    return replace(experiment, bottleneck=replace(experiment.bottleneck, **changes))

@@ -9,7 +9,7 @@ from pathlib import Path
 from midpath.compare import Comparison
 from midpath.lab.collect import result, scheme_name
 from midpath.lab.congestion import controls
-from midpath.lab.experiment import Experiment, measure, to_dict
+from midpath.lab.experiment import Experiment, command, measure, to_dict
 from midpath.lab.machine import Tools, require
 from midpath.lab.testbed import Testbed
 from midpath.result import Result
@@ -40,7 +40,9 @@ def compare(
             for control, mode in pairs:
                 scheme = scheme_name(control, mode)
                 measured = measure(bed, experiment, names[control], mode, seed, tools)
-                results[scheme, seed] = result(experiment, control, mode, seed, measured)
+                one = result(experiment, control, mode, seed, measured)
+                one.run["command"] = command(experiment, wanted, modes, repeats)
+                results[scheme, seed] = one
                 if out is not None:
                     results[scheme, seed].save(run_directory(out, scheme, seed))
                 if told is not None:

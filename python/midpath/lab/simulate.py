@@ -20,6 +20,8 @@ PACKET_BYTES = 1500
 FAST = "10 Gbps"
 # Congestion controls that both have.
 CONTROLS = ("newreno", "cubic", "dctcp")
+# The scheme whose ports the network has; what they do is in the scenario's queue.
+NETWORK = "newreno"
 # What the simulator's port does, by mode. RPM will be one line more when the simulator has it.
 MODES = ("none", "fwd")
 
@@ -47,15 +49,16 @@ def simulate(experiment: Experiment, control: str, mode: str, seed: int) -> Resu
 
 def scenario(experiment: Experiment, control: str, mode: str, seed: int) -> Scenario:
     """The experiment as a scenario."""
-    flows = [_flow(flow) for flow in experiment.flows(control, seed)]
+    flows = [_flow(flow) | {"scheme": control} for flow in experiment.flows(control, seed)]
     values = {
         "title": experiment.title,
-        "scheme": control,
+        # The flows name their own. With DCTCP for the run's, the simulator's drop-tail queues would mark.
+        "scheme": NETWORK,
         "seed": seed,
         "stop": _seconds(experiment.seconds),
         "topology": _topology(experiment),
         "queue": _queue(experiment, mode),
-        # As Linux has it.
+        # As Linux has them.
         "schemes": {control: {"min_rto": "200 ms", "delack_timeout": "40 ms"}},
         "flow": flows,
         "measure": {"series": True},

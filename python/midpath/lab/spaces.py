@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -38,10 +40,13 @@ def inside(name: str) -> Iterator[None]:
 class Space:
     """A network namespace; it is there from the making of this object until `close`."""
 
+    _made = itertools.count()
+
     def __init__(self, name: str) -> None:
-        netns.create(name)
-        self.name = name
-        self.ip = NetNS(name)
+        # Several laboratories may be there at a time, in one process and in several.
+        self.name = f"midpath-{os.getpid()}-{next(self._made)}{name}"
+        netns.create(self.name)
+        self.ip = NetNS(self.name)
         self.ip.link("set", index=1, state="up")
 
     def close(self) -> None:

@@ -8,7 +8,6 @@ Every receiver has a wire of its own, so that flows of several round trips meet 
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -75,7 +74,7 @@ class Testbed:
         self.stack.close()
 
     def _space(self, name: str) -> Space:
-        space = Space(f"mp{os.getpid()}-{name}")
+        space = Space(name)
         self.stack.callback(space.close)
         return space
 

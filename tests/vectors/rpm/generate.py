@@ -115,7 +115,12 @@ def codel_drops():
 def codel_paper():
     """The paper's 1 ms and 20 ms."""
     events = [out(t, sojourn=3 * MS) for t in every(0.1, 1500)]
-    return "Target 1 ms, interval 20 ms, as in the paper's §V-B.", replace(PLAIN, target_ns=MS, interval_ns=20 * MS), A, events
+    return (
+        "Target 1 ms, interval 20 ms, as in the paper's §V-B.",
+        replace(PLAIN, target_ns=MS, interval_ns=20 * MS),
+        A,
+        events,
+    )
 
 
 @vector
@@ -165,7 +170,12 @@ def codel_dataplane_traffic():
 def step_traffic():
     """A step under bursts."""
     params = _step(mode="both", registers="plain")
-    return "Bursts of several flows over 20 Mbps, a step, both ways, plain registers.", params, _many(6, 2), _traffic(14, 6, 800)
+    return (
+        "Bursts of several flows over 20 Mbps, a step, both ways, plain registers.",
+        params,
+        _many(6, 2),
+        _traffic(14, 6, 800),
+    )
 
 
 @vector
@@ -312,7 +322,12 @@ def collisions():
     events += [back(t + 1500 * MS, "b"), out(t + 1501 * MS, "b"), back(t + 1502 * MS, "a"), back(t + 1503 * MS, "b")]
     # b falls back, a asks for nothing in between.
     events += [out(t + 2700 * MS, "b"), out(t + 2701 * MS, "a"), back(t + 2702 * MS, "b"), out(t + 2703 * MS, "b")]
-    return "A register that is another's is left alone, until that one has been silent for a second.", _step(), places, events
+    return (
+        "A register that is another's is left alone, until that one has been silent for a second.",
+        _step(),
+        places,
+        events,
+    )
 
 
 @vector
@@ -324,11 +339,21 @@ def connections():
     events += [out(t + 5 * MS, ecn="not-ect", flags="SYN"), back(t + 6 * MS, flags="SYN ACK"), back(t + 7 * MS)]
     # A bare SYN owns nothing; a SYN-ACK that goes out does not show that anything comes back, the ACK after it does.
     events += [back(t + 8 * MS, "b", "SYN"), out(t + 9 * MS, "b"), back(t + 10 * MS, "c", "SYN")]
-    events += [out(t + 11 * MS, "c", flags="SYN ACK"), back(t + 12 * MS, "c"), out(t + 13 * MS, "c"), back(t + 14 * MS, "c")]
+    events += [
+        out(t + 11 * MS, "c", flags="SYN ACK"),
+        back(t + 12 * MS, "c"),
+        out(t + 13 * MS, "c"),
+        back(t + 14 * MS, "c"),
+    ]
     # A flow that fell back stays there over its own SYN.
     events += [out(t + 15 * MS, "b", flags="SYN"), out(t + 16 * MS, "b"), back(t + 17 * MS, "b", "SYN ACK")]
     events += [out(t + 18 * MS, "b"), back(t + 19 * MS, "b", "ACK"), back(t + 20 * MS, "b", "ACK")]
-    return "Registers begin with what comes back, and again with each connection.", _step(), {"a": 0, "b": 1, "c": 2}, events
+    return (
+        "Registers begin with what comes back, and again with each connection.",
+        _step(),
+        {"a": 0, "b": 1, "c": 2},
+        events,
+    )
 
 
 @vector
@@ -379,7 +404,10 @@ def data_both_ways():
     events, t = [back(START, "a"), back(START, "b")], START
     for i in range(40):
         t += MS
-        events += [out(t, "a", sojourn=(3 if i % 3 else 1) * MS), back(t + 400_000, "a", "ACK ECE" if i % 5 == 0 else "ACK")]
+        events += [
+            out(t, "a", sojourn=(3 if i % 3 else 1) * MS),
+            back(t + 400_000, "a", "ACK ECE" if i % 5 == 0 else "ACK"),
+        ]
         events += [out(t + 500_000, "b", bytes=52, sojourn=(3 if i % 4 else 1) * MS), back(t + 600_000, "b")]
     return "Two flows with data and ACKs in both directions.", _step(), {"a": 0, "b": 1}, events
 
@@ -394,7 +422,12 @@ def aggregate():
     events += [out(t + 5 * MS, "c"), out(t + 6 * MS, "d", ecn="not-ect"), back(t + 7 * MS, "c"), back(t + 8 * MS, "d")]
     events += [back(t + 9 * MS, "b"), back(t + 10 * MS, "a"), back(t + 11 * MS, "a")]
     # What nobody came for is dropped when the next signal comes.
-    events += [out(t + 12 * MS, "a"), out(t + 13 * MS, "a"), back(t + 1100 * MS, "d"), back(t + 1190 * MS, "a", "SYN ACK")]
+    events += [
+        out(t + 12 * MS, "a"),
+        out(t + 13 * MS, "a"),
+        back(t + 1100 * MS, "d"),
+        back(t + 1190 * MS, "a", "SYN ACK"),
+    ]
     events += [out(t + 1200 * MS, "a", sojourn=MS), out(t + 1201 * MS, "a"), back(t + 1202 * MS, "a")]
     return "All flows of the port share one register (§III-C).", _step(aggregate=True), places, events
 
@@ -403,7 +436,13 @@ def aggregate():
 def aggregate_plain():
     """The same to the letter."""
     t, places = START, {"a": 0, "b": 1}
-    events = [out(t, "a"), out(t + MS, "a"), back(t + 2 * MS, "b"), back(t + 3 * MS, "b", "ACK AE"), back(t + 4000 * MS, "a")]
+    events = [
+        out(t, "a"),
+        out(t + MS, "a"),
+        back(t + 2 * MS, "b"),
+        back(t + 3 * MS, "b", "ACK AE"),
+        back(t + 4000 * MS, "a"),
+    ]
     return "One register, nothing checked.", _step(aggregate=True, registers="plain"), places, events
 
 
@@ -435,7 +474,9 @@ def _traffic(seed: int, flows: int, packets: int) -> list[dict]:
         events.append(event)
         now += event["bytes"] * 8 * SECOND // queue.rate_bps
         if rng.random() < 0.6:
-            acks.append((event["t"] + rng.randint(1 * MS, 12 * MS), event["flow"], rng.choice(["ACK"] * 9 + ["ACK ECE"])))
+            acks.append(
+                (event["t"] + rng.randint(1 * MS, 12 * MS), event["flow"], rng.choice(["ACK"] * 9 + ["ACK ECE"]))
+            )
     return events
 
 

@@ -1,4 +1,4 @@
-"""A model of RPM for the test vectors: RFC 8289's pseudo-code and the rules of README.md, written from these texts alone.
+"""A model of RPM for the test vectors: RFC 8289's pseudo-code and the rules of README.md, written from these alone.
 
 Time is in nanoseconds, exact: the control law's square roots are decimals of 50 digits.
 """
@@ -17,7 +17,7 @@ ACE = {"AE", "CWR", "ECE"}
 GRANTS = ({"CWR"}, {"CWR", "ECE"}, {"AE"}, {"AE", "CWR"})
 
 
-class TooClose(Exception):
+class TooCloseError(Exception):
     """A decision lies so close to its limit that rounding would decide it."""
 
 
@@ -46,7 +46,7 @@ def over_root(interval_ns: int, count: int) -> Decimal:
 def has_come(now_ns: Decimal | int, due_ns: Decimal | int) -> bool:
     """Whether `now` has reached the schedule."""
     if abs(now_ns - due_ns) < SCHEDULE_MARGIN_NS:
-        raise TooClose
+        raise TooCloseError
     return now_ns >= due_ns
 
 
@@ -63,7 +63,7 @@ class Codel:
     """RFC 8289, §5.1 to §5.6, over packets that leave a queue one after the other.
 
     The RFC's `deque` calls `dodequeue` for each packet that it looks at. Here it is a generator: it is sent the packet
-    that `dodequeue` would have taken, and yields whether that one is signalled. So the text of the loops stays the RFC's.
+    that `dodequeue` would have taken, and yields whether that one is signalled. So the loops stay the RFC's.
     """
 
     def __init__(self, params: Params) -> None:
@@ -100,12 +100,12 @@ class Codel:
             return False
         return self.now >= self.first_above
 
-    def _run(self):  # noqa: ANN202 - a generator of bool that is sent Leaving
+    def _run(self):
         packet = yield False
         while True:
             packet = yield from self._deque(packet)
 
-    def _deque(self, packet: Leaving):  # noqa: ANN202
+    def _deque(self, packet: Leaving):
         """`deque`, with its last `return` turned into "not signalled, and the next packet please"."""
         ok = self._ok_to_drop(packet)
         if self.dropping:
@@ -164,7 +164,7 @@ class Dataplane:
             self.next = (now + Decimal(self.params.interval_ns)) % 2**32
             return False
         if self.near(now):
-            raise TooClose
+            raise TooCloseError
         back = (now - self.next) % 2**32
         if back >= 2**31:
             return False
@@ -362,7 +362,7 @@ class Port:
 
     def _older(self, seen: int) -> bool:
         if abs(self.now - seen - self.params.age_ns) < AGE_MARGIN_NS:
-            raise TooClose
+            raise TooCloseError
         return self.now - seen > self.params.age_ns
 
 
