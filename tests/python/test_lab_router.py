@@ -188,15 +188,15 @@ def test_tags_in_the_frame_are_looked_behind():
         a.up("e0")
         b.up("e0")
         with OnDevice(a, "e0", "fwd") as router, packet_socket(b, "e0") as heard, packet_socket(a, "e0") as sends:
-            for _ in range(200):
+            for _ in range(60):
                 sends.send(frame)
             # Hosts talk about IPv6, too.
-            long = (got for _ in range(300) if len(got := heard.recv(2000)) > 1000)
-            fields = [got[-1019] & 3 for _, got in zip(range(200), long, strict=False)]
+            long = (got for _ in range(100) if len(got := heard.recv(2000)) > 1000)
+            fields = [got[-1019] & 3 for _, got in zip(range(60), long, strict=False)]
             counters = router.status()["counters"]
         # The first ones found no queue.
         assert fields[0] == 2
-        assert fields.count(3) > 100
+        assert fields.count(3) > 30
         assert counters["unstamped"] == counters["foreign"] == 0
 
 
