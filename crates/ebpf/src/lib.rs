@@ -31,6 +31,9 @@ pub enum Error {
     /// The programs were not compiled.
     #[error(transparent)]
     Missing(#[from] Missing),
+    /// What runs was loaded by a version of this crate that keeps other structures.
+    #[error("what runs was started by another version of midpathd")]
+    OtherVersion,
     /// A program, a map or a type could not be loaded.
     #[error("{what}: {why}")]
     Kernel {

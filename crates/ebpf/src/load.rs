@@ -261,7 +261,7 @@ pub(crate) fn kernel(what: &str, error: &(dyn std::error::Error + 'static)) -> E
         cause = found.source();
     }
     if denied {
-        why += "; run it as root (or with CAP_BPF and CAP_NET_ADMIN)";
+        why += "; run it as root";
     }
     Error::Kernel { what: what.to_owned(), why }
 }

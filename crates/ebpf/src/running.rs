@@ -1,7 +1,7 @@
 //! Programs that run already, found by a program's number: nothing has to be pinned or written down for that.
 
 use aya::maps::{Array, Map, MapData, MapInfo, PerCpuArray};
-use aya::programs::loaded_programs;
+use aya::programs::{ProgramInfo, loaded_programs};
 
 use crate::Error;
 use crate::layout::{Config, Port, Register, Stats};
@@ -32,8 +32,7 @@ impl Running {
     ///
     /// If there is no such program, or it is another version's.
     pub fn of_program(id: u32) -> Result<Running, Error> {
-        let found = loaded_programs().filter_map(Result::ok).find(|p| p.id() == id);
-        let program = found.ok_or_else(|| wrong(id, "is not there"))?;
+        let program = program(id)?;
         let ids = program.map_ids().map_err(|e| kernel("the program's maps", &e))?.unwrap_or_default();
         let (mut config, mut port, mut stats, mut registers) = (None, None, None, None);
         for id in ids {
@@ -47,7 +46,7 @@ impl Running {
             };
             *slot = Some(MapData::from_id(id).map_err(|e| kernel("a map of the program", &e))?);
         }
-        let other = || wrong(id, "was loaded by another version of midpathd");
+        let other = || Error::OtherVersion;
         let found = Running {
             config: config.ok_or_else(other)?,
             port: port.ok_or_else(other)?,
@@ -130,6 +129,16 @@ fn array<T: aya::Pod>(data: &MapData) -> Result<Array<MapData, T>, Error> {
     Array::try_from(Map::Array(again(data)?)).map_err(|e| kernel("a map", &e))
 }
 
-fn wrong(id: u32, why: &str) -> Error {
-    Error::Kernel { what: format!("the program with number {id}"), why: why.to_owned() }
+fn program(id: u32) -> Result<ProgramInfo, Error> {
+    let what = format!("the program with number {id}");
+    let mut refused = None;
+    for program in loaded_programs() {
+        match program {
+            Ok(program) if program.id() == id => return Ok(program),
+            Ok(_) => {}
+            // One that has gone meanwhile, or all of them: who may load programs may not always look at them.
+            Err(error) => refused = Some(kernel(&what, &error)),
+        }
+    }
+    Err(refused.unwrap_or(Error::Kernel { what, why: "is not there".to_owned() }))
 }

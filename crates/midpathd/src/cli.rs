@@ -148,4 +148,17 @@ mod tests {
     fn the_command_line_is_sound() {
         Cli::command().debug_assert();
     }
+
+    #[test]
+    fn the_manual_has_every_command_and_option() {
+        let manual = include_str!("../dist/midpathd-rpm.8").replace("\\-", "-").replace("\\fB", "").replace("\\fR", "");
+        let cli = Cli::command();
+        let rpm = cli.find_subcommand("rpm").expect("there is rpm");
+        for command in rpm.get_subcommands() {
+            assert!(manual.contains(&format!("midpathd rpm {}", command.get_name())), "{}", command.get_name());
+            for option in command.get_arguments().filter_map(clap::Arg::get_long).filter(|name| *name != "help") {
+                assert!(manual.contains(&format!("--{option}")), "--{option}");
+            }
+        }
+    }
 }

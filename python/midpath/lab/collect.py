@@ -209,6 +209,7 @@ def _summary(experiment: Experiment, flows: list[dict[str, Any]], port: dict[str
         "marks": port["marks"],
         "marks_back": port["marks_back"],
         "signals": port["signals"],
+        "echoed_packets": sum(flow["echoed_packets"] for flow in flows),
         "rtt_mean_s": statistics.mean(long_rtts) if long_rtts else None,
         "queue_delay_mean_s": port["delay_mean_s"],
         "queue_delay_p50_s": port["delay_p50_s"],

@@ -9,7 +9,8 @@ from typing import Any
 from midpath.compare import Comparison
 from midpath.units import digits
 
-# Key of the summary, head, what to divide by.
+# Key of the summary, head, what to divide by. Signals are the AQM's decisions, CE and ECE what the router wrote, echoed
+# the packets that their senders were told of.
 COLUMNS = (
     ("goodput_total_bps", "Goodput Mbps", 1e6),
     ("queue_delay_p50_s", "Sojourn p50 ms", 1e-3),
@@ -19,6 +20,7 @@ COLUMNS = (
     ("signals", "Signals", 1.0),
     ("marks", "CE", 1.0),
     ("marks_back", "ECE", 1.0),
+    ("echoed_packets", "Echoed", 1.0),
     ("lost_packets", "Drops", 1.0),
     ("afct_s", "Short FCT ms", 1e-3),
 )

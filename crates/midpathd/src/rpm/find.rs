@@ -76,8 +76,12 @@ impl Pair {
             }
         }
         let has_shaper = net.shaper_stats(self.queue.index).tried(|| "qdiscs cannot be listed".into())?.is_some();
-        // An instance of another version cannot be read, and so counts as not there: `up` replaces it.
-        Ok(id.filter(|_| has_shaper).and_then(|id| Running::of_program(id).ok()))
+        let Some(id) = id.filter(|_| has_shaper) else { return Ok(None) };
+        match Running::of_program(id) {
+            // It cannot be read, and so counts as not there: `up` replaces it.
+            Err(midpath_ebpf::Error::OtherVersion) => Ok(None),
+            found => Ok(Some(found?)),
+        }
     }
 }
 

@@ -10,8 +10,11 @@ use crate::net::Net;
 use crate::rpm::status::{Active, Status, mode_name, status_of};
 use midpath_ebpf::{SOJOURN_BUCKETS, sojourn_bounds_ns};
 
-/// Name, help, value: what only grows.
-const COUNTERS: [(&str, &str, fn(&Active) -> u64); 19] = [
+/// Name, help, value.
+type Metric<T> = (&'static str, &'static str, fn(&Active) -> T);
+
+/// What only grows.
+const COUNTERS: [Metric<u64>; 19] = [
     ("packets", "Packets through the queue.", |a| a.stats.packets),
     ("bytes", "Bytes through the queue.", |a| a.stats.bytes),
     ("queue_drops", "Packets refused because the queue was full.", |a| a.queue.drops.into()),
@@ -33,8 +36,8 @@ const COUNTERS: [(&str, &str, fn(&Active) -> u64); 19] = [
     ("failures", "Packets without a stamp, and marks that the kernel refused.", |a| a.stats.unstamped + a.stats.failed),
 ];
 
-/// Name, help, value: what goes up and down.
-const GAUGES: [(&str, &str, fn(&Active) -> f64); 8] = [
+/// What goes up and down.
+const GAUGES: [Metric<f64>; 8] = [
     ("rate_bits_per_second", "The shaper's rate.", |a| a.rate_bps as f64),
     ("backlog_bytes", "Bytes that wait.", |a| a.queue.backlog_bytes.into()),
     ("registers", "Registers.", |a| a.registers.total as f64),
