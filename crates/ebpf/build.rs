@@ -31,7 +31,7 @@ fn main() {
         constants += &format!("static {name}: Option<&[u8]> = {bytes};\n");
     }
     if let Some(why) = &missing {
-        println!("cargo::warning=midpath-ebpf is built without its eBPF programs: {why}");
+        println!("cargo::warning=midpath-ebpf is built without its eBPF programs: {why}; install clang to have them");
     }
     constants += &format!("const MISSING: &str = {:?};\n", missing.unwrap_or_default());
     fs::write(out.join("programs.rs"), constants).expect("cargo's OUT_DIR can be written");
@@ -48,7 +48,7 @@ fn compile(source: &Path, object: &Path) -> Result<(), String> {
     command.args(["-target", "bpf", "-mcpu=v2", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-c"]);
     command.args(include_flags()).arg(source).arg("-o").arg(object);
     match command.output() {
-        Err(error) => Err(format!("{} could not be started ({error}); install clang", clang.display())),
+        Err(error) => Err(format!("{} could not be started: {error}", clang.display())),
         Ok(done) if done.status.success() => Ok(()),
         // A compiler that is there and refuses is a defect of ours or of its installation: show what it said.
         Ok(done) => Err(format!("{} failed: {}", source.display(), String::from_utf8_lossy(&done.stderr).trim_end())),

@@ -2,9 +2,11 @@
 
 /// An ELF file must begin where its words may begin.
 #[repr(C, align(8))]
+#[allow(dead_code)] // Where there was no clang, there is nothing to align.
 struct Aligned<const N: usize>([u8; N]);
 
 impl<const N: usize> Aligned<N> {
+    #[allow(dead_code)] // As above.
     const fn as_bytes(&'static self) -> &'static [u8] {
         &self.0
     }

@@ -21,7 +21,7 @@ OURS = "midpath_dctcp"
 
 def available() -> set[str]:
     """What the kernel has now, by its own names."""
-    return set(AVAILABLE.read_text().split())
+    return set(AVAILABLE.read_text().split()) if AVAILABLE.exists() else set()
 
 
 @contextmanager
