@@ -9,15 +9,16 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 from midpath.errors import UsageError
 from midpath.lab.experiment import Experiment, measure
 from midpath.lab.machine import Tools, describe
 from midpath.lab.router import Bottleneck, Router
+from midpath.lab.spaces import Space, pair
 from midpath.lab.table import cell, markdown, spread
-from midpath.lab.testbed import Delays, Testbed, receiver
+from midpath.lab.testbed import BOTTLENECK, ROUTER_IN, ROUTER_OUT, SENDER, Delays, Testbed, mac, receiver
 from midpath.units import quantity
 
 STATS = Path("/proc/sys/kernel/bpf_stats_enabled")
@@ -32,15 +33,14 @@ RATE_PPS = 100_000
 SEND = textwrap.dedent(
     """
     import socket, sys, time
-    to, count = sys.argv[1], int(sys.argv[2])
+    to, count = (sys.argv[1], 9), int(sys.argv[2])
     s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    s.connect((to, 9))
     data = bytes(1400)
     for _ in range(2000):
-        s.send(data)
+        s.sendto(data, to)
     begin = time.thread_time_ns()
     for _ in range(count):
-        s.send(data)
+        s.sendto(data, to)
     print((time.thread_time_ns() - begin) / count)
     """
 )
@@ -68,9 +68,28 @@ def program_ns() -> dict[str, tuple[float, int]]:
     return found
 
 
-def path_ns(bed: Testbed) -> float:
+@contextmanager
+def straight() -> Iterator[tuple[Space, Space]]:
+    """A sender and a router without wires between: what is sent is forwarded at once, and then nobody takes it."""
+    with ExitStack() as stack:
+        sender, router, nobody = (stack.enter_context(closing(Space(name))) for name in ("s", "r", "n"))
+        pair(sender, "s0", router, "ri", mac=mac(1), peer_mac=mac(2))
+        pair(router, BOTTLENECK, nobody, "n0", mac=mac(3), peer_mac=mac(4))
+        sender.address("s0", SENDER, 24)
+        router.address("ri", ROUTER_IN, 24)
+        router.address(BOTTLENECK, ROUTER_OUT, 24)
+        nobody.up("n0")
+        sender.neighbour("s0", ROUTER_IN, mac(2))
+        sender.route("10.77.2.0/24", ROUTER_IN)
+        # Another station's address: the frame is dropped where it arrives.
+        router.neighbour(BOTTLENECK, receiver(0), mac(4, 9))
+        router.sysctl("net.ipv4.ip_forward", 1)
+        yield sender, router
+
+
+def path_ns(sender: Space) -> float:
     """Thread time of one datagram from the sender through the router."""
-    done = bed.sender.run(sys.executable, "-c", SEND, receiver(0), str(DATAGRAMS))
+    done = sender.run(sys.executable, "-c", SEND, receiver(0), str(DATAGRAMS))
     return float(done.stdout)
 
 
@@ -85,7 +104,7 @@ def section(tools: Tools, repeats: int) -> str:
         for seed in range(1, repeats + 1):
             for name, value in _programs(bed, tools, seed).items():
                 programs[name].append(value)
-            for name, value in _paths(bed, tools).items():
+            for name, value in _paths(tools).items():
                 paths.setdefault(name, []).append(value)
     return _text(programs, paths, machine, repeats)
 
@@ -103,13 +122,17 @@ def _programs(bed: Testbed, tools: Tools, seed: int) -> dict[str, float]:
     return found
 
 
-def _paths(bed: Testbed, tools: Tools) -> dict[str, float]:
+def _paths(tools: Tools) -> dict[str, float]:
     """With datagrams, at a rate that never holds them up."""
     bottleneck = Bottleneck(rate_bps=100e9, buffer_s=0.1)
-    found = {"no midpathd": path_ns(bed)}
-    for mode in ("none", "fwd", "rpm"):
-        with Router(bed.router, tools, bottleneck, mode):
-            found[f"mode {'off' if mode == 'none' else mode}"] = path_ns(bed)
+    with straight() as (sender, router):
+        found = {"no midpathd": path_ns(sender)}
+        for mode in ("none", "fwd", "rpm"):
+            with Router(router, tools, bottleneck, mode) as running:
+                found[f"mode {'off' if mode == 'none' else mode}"] = path_ns(sender)
+                passed = running.status()["counters"]["packets"]
+            if passed < DATAGRAMS:
+                raise OSError(f"cost: only {passed} of {DATAGRAMS} datagrams passed the router")
     return found
 
 
