@@ -80,8 +80,10 @@ def mixed() -> list[Case]:
             title = f"Table I, experiment {number}, CoDel {name}"
             delays = Delays(10 * MS, tuple(delay * MS for delay in down))
             experiment = Experiment(title, bottleneck, delays, long=2, seconds=30.0)
-            found.append(Case(f"{number}-{name.split('/', maxsplit=1)[0]}ms", experiment, modes=("fwd", "rpm")))
-    return found
+            found.append(Case(f"{number}-{name.split('/', maxsplit=1)[0]}ms", experiment))
+    delays = Delays(10 * MS, tuple(delay * MS for delay in TABLE_I["2"]))
+    step = Experiment("Table I, experiment 2, step 1 ms", STEP, delays, long=2, seconds=30.0)
+    return [*found, Case("2-step", step, ("dctcp",))]
 
 
 def paper_codel() -> list[Case]:
