@@ -11,6 +11,8 @@ mod layout;
 mod programs;
 
 #[cfg(target_os = "linux")]
+mod batch;
+#[cfg(target_os = "linux")]
 mod load;
 #[cfg(target_os = "linux")]
 mod running;

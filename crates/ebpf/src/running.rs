@@ -3,9 +3,9 @@
 use aya::maps::{Array, Map, MapData, MapInfo, PerCpuArray};
 use aya::programs::{ProgramInfo, loaded_programs};
 
-use crate::Error;
 use crate::layout::{Config, Port, Register, Stats};
 use crate::load::{kernel, sum_of_cpus};
+use crate::{Error, batch};
 
 /// The maps of programs that run.
 #[derive(Debug)]
@@ -100,9 +100,7 @@ impl Running {
     ///
     /// If the kernel refuses.
     pub fn registers(&self) -> Result<Vec<Register>, Error> {
-        let all = array::<Register>(&self.registers)?;
-        let found: Result<Vec<_>, _> = all.iter().collect();
-        let mut found = found.map_err(|e| kernel("rpm_registers", &e))?;
+        let mut found: Vec<Register> = batch::values(&self.registers)?;
         found.retain(|register| register.tag != 0);
         Ok(found)
     }
