@@ -45,7 +45,7 @@ def rpm(
     repeats: Annotated[int, typer.Option(help="How often each is run.", min=1)] = 3,
     vs_sim: Annotated[bool, typer.Option("--vs-sim", help="Run the same in the simulator, side by side.")] = False,
     full: Annotated[
-        bool, typer.Option("--full", help="Everything that docs/rpm-on-linux.md shows; takes hours, needs --out.")
+        bool, typer.Option("--full", help="Everything that docs/rpm-on-linux.md shows; takes more than an hour, needs --out.")
     ] = False,
     only: Annotated[
         str | None, typer.Option(help="With --full: these parts of it, with commas between them.", show_default=False)

@@ -51,15 +51,28 @@ def behind(rtt_ms: float) -> Delays:
     return Delays(0.0, (rtt_ms / 2 * MS,))
 
 
-def long_flows(bottleneck: Bottleneck, name: str, controls: tuple[str, ...]) -> list[Case]:
+def long_flows(bottleneck: Bottleneck, name: str, control: str) -> list[Case]:
     """1 and 8 flows over 4, 40 and 100 ms."""
     found = []
     for rtt in (4, 40, 100):
         for flows in (1, 8):
-            title = f"{name}, RTT {rtt} ms, {flows} {'flow' if flows == 1 else 'flows'}"
-            experiment = Experiment(title, bottleneck, behind(rtt), long=flows, seconds=10.0)
-            found.append(Case(f"{rtt}ms-{flows}", experiment, controls))
+            title = f"{name}, {control}, RTT {rtt} ms, {count(flows)}"
+            experiment = Experiment(title, bottleneck, behind(rtt), long=flows, seconds=8.0)
+            found.append(Case(f"{rtt}ms-{flows}", experiment, (control,)))
     return found
+
+
+def count(flows: int) -> str:
+    """`1 flow`."""
+    return f"{flows} flow" if flows == 1 else f"{flows} flows"
+
+
+def crossed() -> list[Case]:
+    """Each congestion control under the other's AQM."""
+    codel = Experiment("CoDel 5/100 ms, dctcp, RTT 40 ms, 8 flows", CODEL, behind(40), long=8, seconds=8.0)
+    step = Experiment("Step 1 ms, cubic, RTT 40 ms, 8 flows", STEP, behind(40), long=8, seconds=8.0)
+    modes = ("fwd", "rpm")
+    return [Case("codel-dctcp", codel, ("dctcp",), modes), Case("step-cubic", step, ("cubic",), modes)]
 
 
 def rates() -> list[Case]:
@@ -67,33 +80,30 @@ def rates() -> list[Case]:
     found = []
     for mbps in (20, 50, 200):
         bottleneck = Bottleneck(rate_bps=mbps * 1e6)
-        experiment = Experiment(f"{mbps} Mbps, RTT 40 ms, 8 flows", bottleneck, behind(40), long=8, seconds=10.0)
-        found.append(Case(f"{mbps}mbps", experiment))
+        title = f"{mbps} Mbps, CoDel 5/100 ms, cubic, RTT 40 ms, 8 flows"
+        found.append(Case(f"{mbps}mbps", Experiment(title, bottleneck, behind(40), long=8, seconds=8.0)))
     return found
 
 
 def mixed() -> list[Case]:
-    """Table I: ten flows whose round trips differ."""
+    """Table I: ten flows whose round trips differ, under the paper's CoDel; one of them with DCTCP."""
     found = []
-    for bottleneck, name in ((PAPER, "1/20 ms"), (CODEL, "5/100 ms")):
-        for number, down in TABLE_I.items():
-            title = f"Table I, experiment {number}, CoDel {name}"
-            delays = Delays(10 * MS, tuple(delay * MS for delay in down))
-            experiment = Experiment(title, bottleneck, delays, long=2, seconds=30.0)
-            found.append(Case(f"{number}-{name.split('/', maxsplit=1)[0]}ms", experiment))
+    for number, down in TABLE_I.items():
+        delays = Delays(10 * MS, tuple(delay * MS for delay in down))
+        title = f"Table I, experiment {number}, CoDel 1/20 ms, cubic"
+        found.append(Case(number, Experiment(title, PAPER, delays, long=2, seconds=12.0)))
     delays = Delays(10 * MS, tuple(delay * MS for delay in TABLE_I["2"]))
-    step = Experiment("Table I, experiment 2, step 1 ms", STEP, delays, long=2, seconds=30.0)
+    step = Experiment("Table I, experiment 2, step 1 ms, dctcp", STEP, delays, long=2, seconds=12.0)
     return [*found, Case("2-step", step, ("dctcp",))]
 
 
 def paper_codel() -> list[Case]:
-    """The paper's CoDel beside the RFC's."""
+    """The paper's CoDel; the RFC's is in the part `codel`."""
     found = []
-    for bottleneck, name in ((PAPER, "1/20 ms"), (CODEL, "5/100 ms")):
-        for flows in (1, 8):
-            title = f"CoDel {name}, RTT 40 ms, {flows} {'flow' if flows == 1 else 'flows'}"
-            experiment = Experiment(title, bottleneck, behind(40), long=flows, seconds=10.0)
-            found.append(Case(f"{name.split('/', maxsplit=1)[0]}ms-{flows}", experiment, ("cubic", "dctcp")))
+    for flows in (1, 8):
+        title = f"CoDel 1/20 ms, cubic, RTT 40 ms, {count(flows)}"
+        experiment = Experiment(title, PAPER, behind(40), long=flows, seconds=8.0)
+        found.append(Case(f"1ms-{flows}", experiment, modes=("fwd", "rpm")))
     return found
 
 
@@ -101,61 +111,41 @@ def short() -> list[Case]:
     """Completion of short flows beside two long ones (the paper's figure 5)."""
     found = []
     for bottleneck, name, control in ((PAPER, "CoDel 1/20 ms", "cubic"), (STEP, "step 1 ms", "dctcp")):
-        experiment = Experiment(
-            f"Short flows beside 2 long ones, {control}, {name}, RTT 40 ms",
-            bottleneck,
-            behind(40),
-            long=2,
-            seconds=30.0,
-            short=Short(),
-        )
+        title = f"Short flows beside 2 long ones, {control}, {name}, RTT 40 ms"
+        experiment = Experiment(title, bottleneck, behind(40), long=2, seconds=15.0, short=Short())
         found.append(Case(control, experiment, (control,)))
     return found
 
 
 def others() -> list[Case]:
-    """Other congestion controls, and RPM's other forms."""
-    eight = Experiment("NewReno and BBR, RTT 40 ms, 8 flows", CODEL, behind(40), long=8)
-    together = Experiment(
-        "One register for all (§III-C), RTT 40 ms, 8 flows", Bottleneck(aggregate=True), behind(40), long=8
-    )
-    plain = Experiment("Plain registers, RTT 40 ms, 8 flows", Bottleneck(registers="plain"), behind(40), long=8)
-    dataplane = Experiment(
-        "Data-plane CoDel, RTT 40 ms, 8 flows", Bottleneck(aqm="codel-dataplane"), behind(40), long=8
-    )
-    both = Experiment("Both ways at once, RTT 40 ms, 8 flows", CODEL, behind(40), long=8)
+    """Other congestion controls, and RPM's other forms; all with 8 flows, RTT 40 ms."""
+
+    def eight(title: str, bottleneck: Bottleneck = CODEL) -> Experiment:
+        return Experiment(title, bottleneck, behind(40), long=8, seconds=8.0)
+
     return [
-        Case("controls", eight, ("newreno", "bbr")),
-        Case("aggregate", together, ("cubic", "dctcp"), ("rpm",)),
-        Case("plain", plain, ("cubic", "dctcp"), ("rpm",)),
-        Case("dataplane", dataplane, ("cubic",), ("fwd", "rpm")),
-        Case("both", both, ("cubic", "dctcp"), ("both",)),
+        Case("controls", eight("NewReno and BBR"), ("newreno", "bbr")),
+        Case("aggregate", eight("One register for all (§III-C)", Bottleneck(aggregate=True)), modes=("rpm",)),
+        Case("plain", eight("Plain registers (algorithm 1)", Bottleneck(registers="plain")), modes=("rpm",)),
+        Case("dataplane", eight("Data-plane CoDel", Bottleneck(aqm="codel-dataplane")), modes=("fwd", "rpm")),
+        Case("both", eight("Both ways at once"), modes=("both",)),
     ]
 
 
-def beside_simulator() -> list[Case]:
-    """What the simulator can run, too."""
-    found = []
-    for rtt, flows in ((4, 8), (40, 1), (40, 8), (100, 8)):
-        title = f"RTT {rtt} ms, {flows} {'flow' if flows == 1 else 'flows'}"
-        experiment = Experiment(title, CODEL, behind(rtt), long=flows, seconds=10.0)
-        found.append(Case(f"{rtt}ms-{flows}", experiment, ("cubic", "newreno"), ("none", "fwd")))
-    step = Experiment("Step 1 ms, RTT 40 ms, 8 flows", STEP, behind(40), long=8, seconds=10.0)
-    return [*found, Case("step", step, ("dctcp",), ("none", "fwd"))]
-
-
 PARTS: dict[str, Callable[[], list[Case]]] = {
-    "codel": lambda: long_flows(CODEL, "CoDel 5/100 ms", ("cubic", "dctcp")),
-    "step": lambda: long_flows(STEP, "Step 1 ms", ("cubic", "dctcp")),
+    "codel": lambda: long_flows(CODEL, "CoDel 5/100 ms", "cubic"),
+    "step": lambda: long_flows(STEP, "Step 1 ms", "dctcp"),
+    "crossed": crossed,
     "rates": rates,
     "mixed": mixed,
     "paper-codel": paper_codel,
     "short": short,
     "others": others,
-    "sim": beside_simulator,
 }
+# What the part `sim` runs in the simulator, too.
+SIMULATED = (("codel", "4ms-8"), ("codel", "40ms-1"), ("codel", "40ms-8"), ("codel", "100ms-8"), ("step", "40ms-8"))
 # Parts that are no comparison of runs.
-SPECIAL = ("cost", "memory", "download")
+SPECIAL = ("sim", "cost", "memory", "download")
 
 
 def run(out: Path, tools: Tools, repeats: int, only: Sequence[str] | None, say: Callable[[str], None]) -> None:
@@ -168,7 +158,9 @@ def run(out: Path, tools: Tools, repeats: int, only: Sequence[str] | None, say: 
             continue
         say(f"{part} …")
         if part in PARTS:
-            section = "".join(_case(out / part, case, tools, repeats, part == "sim") for case in PARTS[part]())
+            section = "".join(_case(out / part, case, tools, repeats) for case in PARTS[part]())
+        elif part == "sim":
+            section = "".join(_beside(out / name, _case_of(name, case), tools, repeats) for name, case in SIMULATED)
         elif part == "cost":
             section = cost.section(tools, repeats)
         elif part == "memory":
@@ -180,17 +172,29 @@ def run(out: Path, tools: Tools, repeats: int, only: Sequence[str] | None, say: 
     say(f"results in {out / 'RESULTS.md'}")
 
 
-def _case(out: Path, case: Case, tools: Tools, repeats: int, with_simulator: bool) -> str:
-    found = _stored(out / case.name, case, repeats)
-    if found is None:
-        found = compare(case.experiment, case.controls, case.modes, repeats, tools, out=out / case.name)
+def _case_of(part: str, name: str) -> Case:
+    return next(case for case in PARTS[part]() if case.name == name)
+
+
+def _case(out: Path, case: Case, tools: Tools, repeats: int) -> str:
+    found = _measured(out / case.name, case, tools, repeats)
     text = f"### {case.experiment.title}\n\n{markdown(HEADS, cells(found))}\n{footnote(found)}\n\n"
-    if with_simulator:
-        lines = simulate.side_by_side(case.experiment, found, case.controls, case.modes)
-        text += f"{markdown(simulate.HEADS, simulate.cells(lines))}\n"
-    if case.experiment.short is not None:
-        text += f"{_sizes(found)}\n"
-    return text
+    return text if case.experiment.short is None else f"{text}{_sizes(found)}\n"
+
+
+def _beside(out: Path, case: Case, tools: Tools, repeats: int) -> str:
+    """The same runs in the simulator, as far as it has them."""
+    found = _measured(out / case.name, case, tools, repeats)
+    lines = simulate.side_by_side(case.experiment, found, case.controls, case.modes)
+    return f"### {case.experiment.title}\n\n{markdown(simulate.HEADS, simulate.cells(lines))}\n"
+
+
+def _measured(directory: Path, case: Case, tools: Tools, repeats: int) -> Comparison:
+    """The runs that are there already, or new ones."""
+    found = _stored(directory, case, repeats)
+    if found is not None:
+        return found
+    return compare(case.experiment, case.controls, case.modes, repeats, tools, out=directory)
 
 
 def _stored(directory: Path, case: Case, repeats: int) -> Comparison | None:
