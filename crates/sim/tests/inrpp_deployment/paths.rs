@@ -1,5 +1,6 @@
 //! Where packets go: none circulates because of detours, and a port notices when its ACKs come back another way.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
@@ -43,7 +44,7 @@ struct Notebook {
 impl Forwarder for Notebook {
     fn route(&mut self, pkt: Pkt, from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route {
         let route = self.inner.route(pkt, from, ctx);
-        let (Route::Port(_, pkt) | Route::Local(pkt) | Route::Unroutable(pkt)) = &route else { return route };
+        let (Route::Port(_, pkt) | Route::Pass(pkt)) = &route else { return route };
         let packet = &ctx.pool[pkt];
         // The tag is off when the packet is back on its way.
         let visit = (ctx.node, packet.dst, via(packet).is_some());
@@ -75,6 +76,9 @@ struct TracedNetwork {
 }
 
 impl Network for TracedNetwork {
+    fn state(&self, node: &NodeSpec<'_>) -> Option<Box<dyn Any + Send>> {
+        self.inner.state(node)
+    }
     fn port(&self, spec: &PortSpec, node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
         self.inner.port(spec, node)
     }
