@@ -14,9 +14,9 @@ use midpath_core::roles::{EndpointCtx, FlowSpec};
 use midpath_core::units::{Rate, Time};
 
 use super::header::{FcpHeader, WIRE};
-use super::sent::Unanswered;
 use super::host::{Account, Host};
 use super::params::{Behaviour, GroupParams, Plan, PreloadFor};
+use super::sent::Unanswered;
 use crate::tcp::cc::{Ack, Congestion, CongestionController, View, Window};
 use deadline::Deadline;
 pub use preload::Announced;
