@@ -26,17 +26,33 @@ def tools():
     """What these tests start: what `make test` has built, before anything that lies around."""
     built = ROOT / "target" / "debug" / "midpathd"
     found = machine.find_tools(str(built) if built.exists() else None)
-    # Built without clang, the programs are missing in all of them.
-    done = subprocess.run([found.midpath_lab, "dctcp"], capture_output=True, text=True, errors="replace", check=False)
-    if done.returncode != 0:
-        raise UsageError(done.stderr.strip())
+    machine.check(found)
     return found
+
+
+# What a container may keep from root: devices, both qdiscs, parameters. Asked for without the laboratory.
+NEEDS = """
+ip netns add $0
+trap "ip netns delete $0" EXIT
+ip -n $0 link add v0 type veth peer name v1
+tc -n $0 qdisc add dev v0 clsact
+tc -n $0 qdisc add dev v0 root tbf rate 1mbit burst 5kb limit 50kb
+nsenter --net=/run/netns/$0 sh -c 'echo 1 > /proc/sys/net/ipv4/ip_forward'
+"""
+
+
+def lacking():
+    """Why namespaces are not enough here, or `None`."""
+    command = ["sh", "-ec", NEEDS, f"midpath-try-{os.getpid()}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return None if done.returncode == 0 else f"this machine refuses: {' '.join(done.stderr.split())}"
 
 
 WHY = machine.missing()
 if WHY is None:
     try:
         TOOLS = tools()
+        WHY = lacking()
     except UsageError as error:
         WHY = str(error)
 pytestmark = pytest.mark.skipif(WHY is not None, reason=WHY or "")

@@ -22,7 +22,7 @@ pub use layout::{
     SOJOURN_BUCKETS, Stats, TICK_NS, sojourn_bounds_ns,
 };
 #[cfg(target_os = "linux")]
-pub use load::{Loaded, Program, RunPacket, RunResult};
+pub use load::{Loaded, Program, RunPacket, RunResult, unsupported};
 pub use programs::{Missing, dctcp, rpm};
 #[cfg(target_os = "linux")]
 pub use running::{MapSizes, Running};

@@ -3,8 +3,9 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use aya::maps::{Array, MapData, PerCpuArray};
-use aya::programs::{SchedClassifier, TestRunOptions};
+use aya::maps::{Array, MapData, MapType, PerCpuArray};
+use aya::programs::{ProgramType, SchedClassifier, TestRunOptions};
+use aya::sys::{BpfHelper, is_helper_supported, is_map_supported};
 use aya::{Ebpf, EbpfLoader, TestRun};
 
 use crate::layout::{Config, Entrance, Port, Register, Stats};
@@ -36,6 +37,23 @@ impl Program {
             Program::Return => "rpm_return",
         }
     }
+}
+
+/// Why this machine cannot run the programs, or `None` if it can: this process has no privilege, the kernel has no eBPF,
+/// or it is too old. Loads none of our programs, so tests can tell a machine without eBPF from a defect of ours.
+pub fn unsupported() -> Option<String> {
+    // The newest helper that the programs call; Linux 5.18 brought it.
+    let newest = is_helper_supported(ProgramType::SchedClassifier, BpfHelper::BPF_FUNC_skb_set_tstamp);
+    let helper = match newest {
+        Ok(true) => None,
+        Ok(false) => Some("the kernel has no bpf_skb_set_tstamp; Linux 5.18 or later is needed".to_owned()),
+        Err(error) => Some(kernel("eBPF programs cannot be loaded", &error).to_string()),
+    };
+    helper.or_else(|| match is_map_supported(MapType::PerCpuArray) {
+        Ok(true) => None,
+        Ok(false) => Some("the kernel has no eBPF maps per CPU".to_owned()),
+        Err(error) => Some(kernel("eBPF maps cannot be made", &error).to_string()),
+    })
 }
 
 /// Programs and maps that this process has put into the kernel. They stay there as long as this value or a filter

@@ -27,6 +27,8 @@ enum Tool {
         #[arg(long = "path", required = true, value_name = "PATH")]
         paths: Vec<String>,
     },
+    /// Say why this machine cannot run RPM's programs, if it cannot.
+    Check,
     /// Write DCTCP, as an object for `bpftool struct_ops register`, to standard output.
     Dctcp,
 }
@@ -34,6 +36,7 @@ enum Tool {
 fn main() -> ExitCode {
     let done = match Cli::parse().tool {
         Tool::Wire { paths } => wire(&paths),
+        Tool::Check => check(),
         Tool::Dctcp => dctcp(),
     };
     match done {
@@ -54,6 +57,12 @@ fn wire(paths: &[String]) -> Result<(), String> {
 }
 
 #[cfg(target_os = "linux")]
+fn check() -> Result<(), String> {
+    midpath_ebpf::rpm().map_err(|error| error.to_string())?;
+    midpath_ebpf::unsupported().map_or(Ok(()), Err)
+}
+
+#[cfg(target_os = "linux")]
 fn dctcp() -> Result<(), String> {
     let object = midpath_ebpf::dctcp().map_err(|error| error.to_string())?;
     std::io::stdout().write_all(object).map_err(|error| error.to_string())
@@ -61,6 +70,11 @@ fn dctcp() -> Result<(), String> {
 
 #[cfg(not(target_os = "linux"))]
 fn wire(_: &[String]) -> Result<(), String> {
+    Err("works on Linux only".into())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn check() -> Result<(), String> {
     Err("works on Linux only".into())
 }
 

@@ -34,7 +34,11 @@ impl Lab {
             let program = words.next().expect("a program");
             let done = Command::new(program).args(words).output().map_err(|e| format!("needs {program}: {e}"))?;
             let said = String::from_utf8_lossy(&done.stderr).trim().to_owned();
-            if done.status.success() { Ok(()) } else { Err(format!("needs root and network namespaces: {said}")) }
+            if done.status.success() {
+                Ok(())
+            } else {
+                Err(format!("needs root, network namespaces, clsact and tbf; {command}: {said}"))
+            }
         };
         let (here, there) = (&self.here, &self.there);
         run("tc -V")?;
@@ -47,11 +51,13 @@ impl Lab {
             run(&format!("ip -n {space} link set dev0 up"))?;
             run(&format!("ip -n {space} link set lo up"))?;
         }
-        let done = self.midpathd(&["up", "--dev", "dev0", "--rate", "1Mbps"], &[]);
-        self.midpathd(&["down"], &[]);
-        // A kernel that refuses is no reason to skip.
-        let said = text(&done.stderr);
-        if said.contains("built without") { Err(said.trim().to_owned()) } else { Ok(()) }
+        // What RPM is made of. Where the kernel has all of it, but refuses ours, that is no reason to skip.
+        midpath_ebpf::rpm().map_err(|why| why.to_string())?;
+        midpath_ebpf::unsupported().map_or(Ok(()), Err)?;
+        run(&format!("tc -n {here} qdisc add dev dev0 clsact"))?;
+        run(&format!("tc -n {here} qdisc delete dev dev0 clsact"))?;
+        run(&format!("tc -n {here} qdisc add dev dev0 root tbf rate 1mbit burst 5kb limit 50kb"))?;
+        run(&format!("tc -n {here} qdisc delete dev dev0 root"))
     }
 
     fn within(&self, program: &str) -> Command {

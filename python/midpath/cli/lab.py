@@ -45,7 +45,10 @@ def rpm(
     repeats: Annotated[int, typer.Option(help="How often each is run.", min=1)] = 3,
     vs_sim: Annotated[bool, typer.Option("--vs-sim", help="Run the same in the simulator, side by side.")] = False,
     full: Annotated[
-        bool, typer.Option("--full", help="Everything that docs/rpm-on-linux.md shows; takes more than an hour, needs --out.")
+        bool,
+        typer.Option(
+            "--full", help="Everything that docs/rpm-on-linux.md shows; takes more than an hour, needs --out."
+        ),
     ] = False,
     only: Annotated[
         str | None, typer.Option(help="With --full: these parts of it, with commas between them.", show_default=False)
@@ -73,6 +76,7 @@ def rpm(
     if full or only:
         if out is None:
             raise UsageError("--full needs --out, to keep what was measured")
+        machine.check(tools)
         suite.run(out, tools, repeats, _names("--only", only) if only else None, typer.echo)
         return
     experiment = Experiment(
@@ -95,6 +99,7 @@ def rpm(
         simulate.require(wanted, chosen)
     if out:
         require_comparison(out)
+    machine.check(tools)
     with bar(experiment.title, len(wanted) * len(chosen) * repeats) as shown:
         found = compare(experiment, wanted, chosen, repeats, tools, out=out, told=shown.ended)
     sides = simulate.side_by_side(experiment, found, wanted, chosen) if vs_sim else []

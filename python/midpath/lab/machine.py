@@ -66,6 +66,13 @@ def find_tools(midpathd: str | None = None) -> Tools:
     )
 
 
+def check(tools: Tools) -> None:
+    """Raises `UsageError` unless the programs were compiled and this kernel runs them."""
+    done = subprocess.run([tools.midpath_lab, "check"], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise UsageError(done.stderr.strip().removeprefix("midpath-lab: "))
+
+
 def describe(tools: Tools) -> dict[str, str]:
     """What was measured on: versions and load."""
     said = subprocess.run([tools.midpathd, "--version"], capture_output=True, text=True, check=True).stdout

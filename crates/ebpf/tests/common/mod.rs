@@ -6,15 +6,20 @@ pub mod vectors;
 
 use std::io::Write;
 
-use midpath_ebpf::{Config, Error, Loaded};
+#[cfg(target_os = "linux")]
+use midpath_ebpf::{Config, Error, Loaded, unsupported};
 
-/// Programs in the kernel, or `None` with the reason on stderr where tests cannot have them.
+/// Programs in the kernel, or `None` with the reason on stderr where tests cannot have them. A kernel that could load
+/// programs, but refuses ours, fails the test.
+#[cfg(target_os = "linux")]
 pub fn loaded(test: &str, config: &Config) -> Option<Loaded> {
     match Loaded::new(config) {
         Ok(loaded) => Some(loaded),
         Err(why @ Error::Missing(_)) => skip(test, &why.to_string()),
-        Err(why) if !root() => skip(test, &format!("needs root ({why})")),
-        Err(why) => panic!("{why}"),
+        Err(why) => match unsupported() {
+            Some(reason) => skip(test, &reason),
+            None => panic!("{why}"),
+        },
     }
 }
 
@@ -22,14 +27,6 @@ pub fn loaded(test: &str, config: &Config) -> Option<Loaded> {
 pub fn skip<T>(test: &str, why: &str) -> Option<T> {
     writeln!(std::io::stderr(), "test {test} skipped: {why}").expect("stderr can be written");
     None
-}
-
-fn root() -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:")).unwrap_or("0").trim();
-    // CAP_BPF (39) and CAP_NET_ADMIN (12), or CAP_SYS_ADMIN (21) on older kernels.
-    let all = u64::from_str_radix(effective, 16).unwrap_or(0);
-    all >> 21 & 1 == 1 || (all >> 39 & 1 == 1 && all >> 12 & 1 == 1)
 }
 
 /// The flow's register under a hash key of 0, by the standard library's SipHash-1-3, which has the same key.
