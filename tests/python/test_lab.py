@@ -114,6 +114,11 @@ def test_every_part_of_the_suite_can_be_run():
             case.experiment.check()
             names.add((part, case.name))
     assert len(names) == sum(len(cases()) for cases in suite.PARTS.values())
+    # What is put beside the simulator was measured, and the simulator has some of it.
+    assert names.issuperset(suite.SIMULATED)
+    for part, name in suite.SIMULATED:
+        case = next(case for case in suite.PARTS[part]() if case.name == name)
+        simulate.require(list(case.controls), list(case.modes))
 
 
 # -- beside the simulator --

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use midpath_ebpf::{Config, Loaded, Program, Running};
+use midpath_ebpf::{Config, Loaded, Program, Running, unsupported};
 
 use crate::error::{Error, Tried};
 use crate::net::{Link, LinkKind, Net, Side};
@@ -132,7 +132,7 @@ fn steps(
     config.hash_key = [random()?, random()?];
     config.ticket = random()? as u32 | 1;
     // The verifier speaks before anything is touched.
-    let mut programs = Loaded::new(&config)?;
+    let mut programs = Loaded::new(&config).map_err(refused)?;
     let had_clsact = has_clsact(net, link)?;
 
     let (queue, exit) = make_pair(net, link, !had_clsact, undo)?;
@@ -156,6 +156,14 @@ fn steps(
     }
     attach(net, &mut programs, device, Side::Ingress, Program::Return, undo)?;
     attach(net, &mut programs, device, Side::Egress, Program::Divert, undo)
+}
+
+/// A kernel that is too old says so in the verifier's words; ours are shorter.
+fn refused(error: midpath_ebpf::Error) -> Error {
+    match (&error, unsupported()) {
+        (midpath_ebpf::Error::Kernel { .. }, Some(why)) => Error::Machine(why),
+        _ => error.into(),
+    }
 }
 
 fn no_clsact() -> String {
