@@ -200,9 +200,10 @@ impl Receiver {
         self.rto_at = ctx.now.saturating_add(self.rtt.rto());
         let first = u64::from(self.settings.initial_window) * u64::from(self.settings.mss(self.ends.mtu));
         if self.ends.syn_tells_less() && first > u64::from(u16::MAX) {
-            // A sender that begins with more than a SYN-ACK can tell (RFC 7323, §2.2) must not wait a round trip for it. What the SYN brought
-            // has been reflected.
-            ctx.send(self.ack(ctx.now));
+            // A sender that begins with more than a SYN-ACK can tell (RFC 7323, §2.2) must not wait a round trip for it.
+            let mut p = self.ack(ctx.now);
+            self.reflect(&mut p);
+            ctx.send(p);
         }
     }
 
@@ -234,7 +235,7 @@ impl Receiver {
             return self.acknowledge(ctx);
         };
         // RFC 7323, §4.3, (2): the timestamp of the segment that the next ACK is about is echoed.
-        if from <= self.last_ack && self.ends.stamped(packet) {
+        if from <= self.last_ack && self.ends.stamped(packet) && !self.ends.is_older(packet, ctx.now) {
             self.ends.remember(packet, ctx.now);
         }
         let urgent = self.ecn != Agreed::None && self.see_mark(packet, ctx);

@@ -25,6 +25,10 @@ const TICK: Time = Time::from_us(1);
 /// How long a timestamp says which of two segments is newer: half of what the clock takes to wrap, as Linux' `TCP_PAWS_WRAP`.
 const TIMESTAMP_LIFE: Time = Time::from_secs(i32::MAX as u64 / 1_000_000);
 
+/// By how many ticks a segment may be older than one that came before it: those of a millisecond, the finest clock that RFC 7323 (§5.4)
+/// thinks of. With it, a segment that its own repeat has overtaken in the network looks as new as the repeat.
+const OVERTAKEN: u32 = 1_000;
+
 /// One end's half of a connection: who talks to whom, in which numbers, by which clock.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ends {
@@ -129,12 +133,21 @@ impl Ends {
         self.stamped(packet) && comes_after(packet.ts_val, self.echo)
     }
 
-    /// RFC 7323, §5.3, R1: its timestamp says that a packet is an old duplicate.
+    /// Its timestamp says that a packet is older than the one whose timestamp is to be echoed.
+    #[inline]
+    pub fn is_older(&self, packet: &Packet, now: Time) -> bool {
+        self.is_older_than(self.echo, packet, now)
+    }
+
+    /// RFC 7323, §5.3, R1: its timestamp says that a packet is an old duplicate, and not one that a repeat has overtaken.
     #[inline]
     pub fn is_outdated(&self, packet: &Packet, now: Time) -> bool {
-        self.stamped(packet)
-            && comes_after(self.echo, packet.ts_val)
-            && now.saturating_sub(self.echo_at) < TIMESTAMP_LIFE
+        self.is_older_than(self.echo.wrapping_sub(OVERTAKEN), packet, now)
+    }
+
+    fn is_older_than(&self, clock: u32, packet: &Packet, now: Time) -> bool {
+        let known = now.saturating_sub(self.echo_at) < TIMESTAMP_LIFE;
+        self.stamped(packet) && comes_after(clock, packet.ts_val) && known
     }
 
     /// The packet's timestamp is to be echoed.
@@ -264,6 +277,6 @@ mod tests {
     fn windows_are_told_in_the_finest_units() {
         assert_eq!([0, 65_535, 65_536, 131_071, 131_072].map(scale_for), [0, 0, 1, 1, 2]);
         assert_eq!((scale_for(MAX_RECEIVE_WINDOW), scale_for(u64::MAX)), (14, 14));
-        assert!(MAX_RECEIVE_WINDOW > 1_073_000_000 && MAX_RECEIVE_WINDOW < 1 << 30);
+        assert_eq!(MAX_RECEIVE_WINDOW, 65_535 << 14);
     }
 }

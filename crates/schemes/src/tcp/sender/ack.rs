@@ -77,7 +77,7 @@ impl<C: CongestionController> Sender<C> {
         };
         let newer = self.ends.is_newer(packet);
         self.edge = self.edge.max(edge);
-        if self.ends.stamped(packet) && !self.ends.is_outdated(packet, now) {
+        if self.ends.stamped(packet) && !self.ends.is_older(packet, now) {
             // RFC 7323, §4.3; the peer's numbers never move, so every segment is the next.
             self.ends.remember(packet, now);
         }
