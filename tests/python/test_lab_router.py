@@ -89,6 +89,8 @@ def test_rpm_tells_senders_by_their_acks(bed):
     assert counters["marked_ce"] == 0
     assert told(found) > 0
     assert all(count > 100_000 for count in found.delivered.values())
+    # Both flows have a register each, also while packets come back.
+    assert {look["registers"]["owned"] for look in found.seen[len(found.seen) // 2 :]} == {2}
 
 
 def test_forward_marks_go_by_the_receiver(bed):

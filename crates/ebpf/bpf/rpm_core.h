@@ -26,6 +26,8 @@ struct bpf_spin_lock {
 /* A 64-bit clock that started at boot does not reach the end of this type, so it stands for "not set" (RFC 8289, §5.5). */
 #define RPM_UNSET 0ULL
 #define RPM_TICK_SHIFT 20
+/* Another CPU may have looked at its clock a moment later and yet have come first: so many ticks ahead are no age. */
+#define RPM_SKEW_TICKS 16
 
 enum rpm_aqm {
     /* Signals every packet that waited longer than `target`. */
@@ -347,9 +349,15 @@ static __always_inline __u32 rpm_ticks(__u64 now_ns)
     return (__u32)(now_ns >> RPM_TICK_SHIFT);
 }
 
+/* Whether more than `age_ticks` have passed since `seen`. */
+static __always_inline int rpm_aged(const struct rpm_params *p, __u32 seen, __u32 tick)
+{
+    return tick - seen + RPM_SKEW_TICKS > p->age_ticks + RPM_SKEW_TICKS;
+}
+
 static __always_inline int rpm_live(const struct rpm_register *r, const struct rpm_params *p, __u32 tick)
 {
-    return r->tag && tick - r->seen <= p->age_ticks;
+    return r->tag && !rpm_aged(p, r->seen, tick);
 }
 
 static __always_inline void rpm_claim(struct rpm_register *r, __u32 tag, __u32 flags, __u32 tick,
@@ -553,7 +561,7 @@ static __always_inline __u64 rpm_backlog(struct rpm_port *port, const struct rpm
 static __always_inline enum rpm_counted rpm_port_count(struct rpm_port *port, const struct rpm_params *p, __u32 tick,
                                                        struct rpm_events *events)
 {
-    if (p->registers == RPM_REGISTERS_GUARDED && port->together && tick - port->together_seen > p->age_ticks) {
+    if (p->registers == RPM_REGISTERS_GUARDED && port->together && rpm_aged(p, port->together_seen, tick)) {
         events->aged += port->together;
         port->together = 0;
     }

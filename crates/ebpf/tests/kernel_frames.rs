@@ -238,6 +238,20 @@ fn a_register_knows_its_owner_by_the_rest_of_the_hash() {
 }
 
 #[test]
+fn a_register_that_another_cpu_saw_a_moment_later_is_alive() {
+    let mut guarded = config(Mode::Rpm, 0);
+    guarded.params = Params { registers: Registers::Guarded, ..params(Mode::Rpm) }.into();
+    let Some(mut loaded) = loaded("a_register_that_another_cpu_saw", &guarded) else { return };
+    returned(&mut loaded, &TCP.reversed().frame());
+    let mut register = loaded.register(0).unwrap();
+    register.seen += 1;
+    loaded.set_register(0, register).unwrap();
+    dequeue(&mut loaded, &TCP.frame());
+    let stats = loaded.stats().unwrap();
+    assert_eq!((stats.counted, stats.no_acks), (1, 0));
+}
+
+#[test]
 fn a_device_without_a_link_header_is_read_from_its_first_byte() {
     let bare = Config { bare: 1, ..config(Mode::Rpm, 0) };
     let Some(mut loaded) = loaded("a_device_without_a_link_header", &bare) else { return };

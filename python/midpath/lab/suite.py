@@ -148,6 +148,18 @@ SIMULATED = (("codel", "4ms-8"), ("codel", "40ms-1"), ("codel", "40ms-8"), ("cod
 SPECIAL = ("sim", "cost", "memory", "download")
 
 
+INTRO = """# RPM on a real Linux router: measurements
+
+Written by `midpath lab rpm --full`. A row is a congestion control and what the router does: nothing beyond its shaper
+(`cubic`), forward marks (`cubic-fwd`), RPM (`cubic-rpm`), both at once (`cubic-both`). 100 Mbps, 200 ms of buffer, and
+all of the round trip behind the router, unless a heading says otherwise.
+
+*Goodput* is of all flows together. *Sojourn* is the time in the router's queue, *RTT* the mean of the senders' own.
+*Jain* is among flows without end. *Signals* are the AQM's decisions; *CE* and *ECE* what the router wrote; *Echoed* the
+packets that senders took for marked. *Short FCT* is the mean completion time of short flows. Slow start is included.
+"""
+
+
 def run(out: Path, tools: Tools, repeats: int, only: Sequence[str] | None, say: Callable[[str], None]) -> None:
     """Runs all parts, or some; writes RESULTS.md after each."""
     everything = (*PARTS, *SPECIAL)
@@ -225,4 +237,4 @@ def _sizes(found: Comparison) -> str:
 def _join(out: Path, order: Sequence[str]) -> None:
     sections = [out / "sections" / f"{part}.md" for part in order]
     text = "\n".join(section.read_text(encoding="utf-8") for section in sections if section.is_file())
-    write_text(out / "RESULTS.md", f"# RPM on a real Linux router: measurements\n\n{text}")
+    write_text(out / "RESULTS.md", f"{INTRO}\n{text}")

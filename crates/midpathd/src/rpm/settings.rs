@@ -55,8 +55,9 @@ impl Settings {
         if !(1..=MOST_FLOWS).contains(flows) {
             return usage(format!("--flows {flows}: from 1 to {MOST_FLOWS} are possible"));
         }
-        if params.age_ticks < 10 {
-            return usage("--ack-timeout: 10 ms is the least".to_owned());
+        // A register's clock of 32 bits goes round in 52 days.
+        if !(10..1 << 31).contains(&params.age_ticks) {
+            return usage("--ack-timeout: from 10 ms to 26 days are possible".to_owned());
         }
         if params.register_max == 0 {
             return usage("--register-max: from 1 to 65535 are possible".to_owned());
@@ -153,6 +154,7 @@ mod tests {
         assert!(wrong(|s| s.params.target_ns = 200_000_000).contains("--target 200 ms is never reached"));
         assert!(wrong(|s| s.flows = 0).contains("--flows 0"));
         assert!(wrong(|s| s.params.age_ticks = 1).contains("--ack-timeout"));
+        assert!(wrong(|s| s.params.age_ticks = u32::MAX).contains("--ack-timeout"));
         assert!(wrong(|s| s.params.register_max = 0).contains("--register-max"));
     }
 

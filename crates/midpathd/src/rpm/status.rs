@@ -63,8 +63,10 @@ impl RegisterCounts {
         let sizes = running.sizes()?;
         let mut counts =
             RegisterCounts { total: sizes.registers / sizes.register, bytes: sizes.registers, ..Default::default() };
+        let registers = running.registers()?;
+        // Now, and not before: programs write the time of what they see meanwhile.
         let now = (clock_ns() / TICK_NS) as u32;
-        for register in running.registers()? {
+        for register in registers {
             counts.waiting += u64::from(register.count > 0);
             counts.signals += u64::from(register.count);
             // Plain registers have no owner.
