@@ -368,10 +368,10 @@ fn check_return(before: &[u8], after: &[u8]) {
     assert_eq!(checksum(&before[tcp..tcp + 20]), checksum(&after[tcp..tcp + 20]));
 }
 
-/// `MIDPATH_FUZZ_PACKETS=1000000 cargo test -p midpath-ebpf --test kernel_frames` runs a million.
+/// `MIDPATH_FUZZ_SEED=2 cargo test -p midpath-ebpf --test kernel_frames` runs other packets.
 #[test]
 fn garbage_passes_unharmed() {
-    let packets = std::env::var("MIDPATH_FUZZ_PACKETS").map_or(40_000, |n| n.parse().expect("a number of packets"));
+    let packets = std::env::var("MIDPATH_FUZZ_PACKETS").map_or(1_000_000, |n| n.parse().expect("a number of packets"));
     let seed = std::env::var("MIDPATH_FUZZ_SEED").map_or(1, |n| n.parse().expect("a seed"));
     let kinds: Vec<Vec<u8>> = kinds().into_iter().map(|(_, frame, ..)| frame).collect();
     let (mut marked, mut echoed) = (0, 0);

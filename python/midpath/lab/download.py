@@ -65,7 +65,7 @@ def _nginx(root: Path) -> Path:
 
 
 def _wait(bed: Testbed, process: subprocess.Popen[bytes]) -> None:
-    for _ in range(100):
+    for _ in range(300):
         there = bed.sender.run("curl", "-s", "-o", "/dev/null", f"http://{SENDER}:{WEB_PORT}/", check=False)
         if there.returncode == 0:
             return
