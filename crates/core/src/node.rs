@@ -16,7 +16,7 @@ use timers::{Timers, Wake};
 
 use crate::packet::{FlowId, Kind, NodeId, Packet, PacketId, Pkt, Pool, PortId};
 use crate::queue::Discipline;
-use crate::rng::{Stream, secret};
+use crate::rng::{Streams, secret};
 use crate::roles::{
     Accept, Action, Backlog, Drop, Endpoint, EndpointCtx, FlowReport, ForwardCtx, Forwarder, Inbound, LinkInfo,
     PortCtx, Route, Shared, ShortestPath, Transmitter,
@@ -116,7 +116,7 @@ pub struct Node {
     endpoints: Endpoints,
     flows: Arc<dyn Flows>,
     timers: Timers,
-    rng: Stream,
+    streams: Streams,
     secret: [u64; 2],
     /// What the ports and forwarders of each instance share; slots and `forwards` say whose is whose.
     states: Vec<Box<dyn Any + Send>>,
@@ -138,11 +138,11 @@ impl Node {
         disciplines: Vec<Discipline>,
         forwarding: Forwarding,
         flows: Arc<dyn Flows>,
-        rng: Stream,
+        streams: Streams,
     ) -> Node {
         assert_eq!(links.len(), disciplines.len(), "one discipline per link");
         let slots: Vec<Slot> = links.iter().zip(disciplines).map(|(l, d)| Slot::new(l, d)).collect();
-        let secret = secret(&rng);
+        let secret = secret(&streams.endpoints);
         Node {
             id,
             links,
@@ -151,7 +151,7 @@ impl Node {
             endpoints: Endpoints::default(),
             flows,
             timers: Timers::default(),
-            rng,
+            streams,
             secret,
             states: Vec::new(),
             forwards: Vec::new(),
@@ -292,7 +292,7 @@ impl Node {
         if packet.dst == self.id {
             return self.deliver(now, pkt, pool, driver);
         }
-        match paths.next(packet, self.id, &mut self.rng) {
+        match paths.next(packet, self.id, &mut self.streams.forwarders) {
             Some(port) => self.outbound(now, port, pkt, pool, driver),
             None => self.discard(None, pkt, Drop::Undeliverable, pool, driver),
         }
@@ -313,7 +313,8 @@ impl Node {
             let Route::Pass(pkt) = route else { break };
             let state = self.forwards.get(place).copied().flatten();
             let state = state.map(|i| self.states[usize::from(i)].as_mut());
-            let mut ctx = ForwardCtx { now, node: self.id, pool, rng: &mut self.rng, state, out: &mut self.out };
+            let mut ctx =
+                ForwardCtx { now, node: self.id, pool, rng: &mut self.streams.forwarders, state, out: &mut self.out };
             route = forwarder.route(pkt, from, &mut ctx);
         }
         match route {
@@ -348,7 +349,7 @@ impl Node {
             return self.outbound_held(now, port, pkt, pool, driver);
         }
         let marks = slot.counters.marks;
-        match slot.schedule(&mut pool[&pkt], now, &mut self.rng) {
+        match slot.schedule(&mut pool[&pkt], now, &mut self.streams.ports) {
             Ok((start, end)) => {
                 if slot.counters.marks > marks {
                     driver.marked(port, pkt.id(), &pool[&pkt]);
@@ -478,7 +479,7 @@ impl Node {
             me: port,
             links: &self.links,
             pool,
-            rng: &mut self.rng,
+            rng: &mut self.streams.ports,
             transmitter,
             state: slot.state.map(|i| self.states[usize::from(i)].as_mut()),
             actions: &mut self.actions,
@@ -565,7 +566,7 @@ impl Node {
             now,
             node: self.id,
             flow: seat.flow,
-            rng: &mut self.rng,
+            rng: &mut self.streams.endpoints,
             secret: self.secret,
             shared: &mut self.shared,
             links: &self.links,

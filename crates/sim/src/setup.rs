@@ -13,7 +13,7 @@ use std::sync::Arc;
 use midpath_core::node::{Forwarding, Node};
 use midpath_core::packet::{FlowId, NodeId, PortId};
 use midpath_core::queue::Discipline;
-use midpath_core::rng::{Purpose, stream};
+use midpath_core::rng::Streams;
 use midpath_core::roles::{
     LinkInfo, Network as NetworkScheme, NodeSpec, PortSpec, Routes as RoutesTrait, ShortestPath,
 };
@@ -193,8 +193,8 @@ impl Setup {
         }
         // Those of the schemes that run here, in order, and shortest paths last.
         let forwarding = Forwarding::new(chain, ShortestPath::new(self.routes.clone(), self.scenario.routing.ecmp));
-        let rng = stream(self.scenario.seed, Purpose::Node, n as u64);
-        let node = Node::new(NodeId(n as u32), links, disciplines, forwarding, table.clone(), rng);
+        let streams = Streams::of(self.scenario.seed, n as u64);
+        let node = Node::new(NodeId(n as u32), links, disciplines, forwarding, table.clone(), streams);
         Ok(shared.into_iter().fold(node, |node, (state, ports, place)| node.sharing(state, &ports, place)))
     }
 

@@ -145,7 +145,7 @@ mod tests {
 
     /// Packets from one mark to the next with a queue that stays at `bytes` (weight 1: the average is the queue).
     fn gaps(bytes: u64, gentle: bool, packets: usize) -> Vec<usize> {
-        let (mut red, mut rng) = (red(1.0, gentle), stream(3, Purpose::Node, 0));
+        let (mut red, mut rng) = (red(1.0, gentle), stream(3, Purpose::Ports, 0));
         let marked = (0..packets).filter(|_| arrive(&mut red, bytes, Time::ZERO, None, &mut rng)).collect::<Vec<_>>();
         marked.windows(2).map(|w| w[1] - w[0]).collect()
     }
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn an_idle_link_lets_the_average_decay_by_a_packet_time_each() {
-        let (mut red, mut rng) = (red(0.1, true), stream(3, Purpose::Node, 0));
+        let (mut red, mut rng) = (red(0.1, true), stream(3, Purpose::Ports, 0));
         for _ in 0..200 {
             arrive(&mut red, 20_000, Time::ZERO, None, &mut rng);
         }
@@ -211,7 +211,7 @@ mod tests {
         fn the_average_is_the_exponentially_weighted_one(
             queue in prop::collection::vec((0u64..100_000, 0u64..20), 1..100), weight in 0.001f64..1.0,
         ) {
-            let (mut red, mut rng) = (red(weight, true), stream(3, Purpose::Node, 0));
+            let (mut red, mut rng) = (red(weight, true), stream(3, Purpose::Ports, 0));
             let (mut average, mut now) = (0.0, Time::ZERO);
             for (bytes, idle_ms) in queue {
                 now += Time::from_ms(idle_ms);

@@ -200,7 +200,7 @@ pub fn prices(bytes: &[u8]) {
 }
 
 fn drive(rule: &mut dyn Admission, bytes: &[u8]) {
-    let mut rng = midpath_core::rng::stream(1, midpath_core::rng::Purpose::Node, 0);
+    let mut rng = midpath_core::rng::stream(1, midpath_core::rng::Purpose::Ports, 0);
     let mut now = Time::ZERO;
     for part in bytes.chunks(80).take(256) {
         let mut chunk = [0; 80];

@@ -52,7 +52,7 @@ impl Bench {
     fn admit(&mut self, packet: &mut Packet) {
         let backlog = Backlog { packets: (self.backlog / f64::from(SIZE)) as u64, bytes: self.backlog as u64 };
         let (now, rate) = (self.now, Rate(8 * CAPACITY as u64));
-        let mut rng = stream(1, Purpose::Node, 0);
+        let mut rng = stream(1, Purpose::Ports, 0);
         let mut ctx = AdmitCtx { now, busy: false, idle_since: None, backlog, rate, rng: &mut rng };
         self.port.admit(packet, &mut ctx);
         self.backlog = (self.backlog + f64::from(packet.size)).min(200_000.0);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use midpath_core::node::{Driver, Flows, Forwarding, Line as Transmits, Node};
 use midpath_core::packet::{Flags, FlowId, NodeId, Packet, PacketId, Pkt, Pool, PortId};
 use midpath_core::queue::{Limit, QueueSpec};
-use midpath_core::rng::{Purpose, stream};
+use midpath_core::rng::Streams;
 use midpath_core::roles::{Drop, Ecmp, Endpoint, LinkInfo, Map, NodeSpec, PortSpec, Routes, ShortestPath, Transmitter};
 use midpath_core::units::{Bytes, Rate, Time};
 
@@ -107,8 +107,11 @@ impl Router {
         let forwarding = Forwarding::new(chain, ShortestPath::new(routes.clone(), Ecmp::Off));
         let ports = (0..3).map(port).collect();
         let state = network.state(&spec).expect("what interfaces share");
-        let node = Node::new(ME, links.clone(), ports, forwarding, Arc::new(World), stream(1, Purpose::Node, 1))
-            .sharing(state, &[UP, DOWN, HOST], None);
+        let node = Node::new(ME, links.clone(), ports, forwarding, Arc::new(World), Streams::of(1, 1)).sharing(
+            state,
+            &[UP, DOWN, HOST],
+            None,
+        );
         let lines = [Line::default(); 3];
         let transmitters = links.iter().map(|l| Transmits::new(l.rate)).collect();
         let log = Log { transmitters, ..Log::default() };

@@ -30,7 +30,7 @@ fn packet(size: u32, header: Option<RcpHeader>) -> Packet {
 
 /// An arrival at `now` that finds `waiting` bytes and a transmitter that is busy if `busy`.
 fn arrive(port: &mut RcpPort, p: &mut Packet, now: Time, waiting: u64, busy: bool) -> Verdict {
-    let rng = &mut stream(1, Purpose::Node, 0);
+    let rng = &mut stream(1, Purpose::Ports, 0);
     let backlog = Backlog { packets: waiting.div_ceil(1500), bytes: waiting };
     port.admit(p, &mut AdmitCtx { now, busy, idle_since: (!busy).then_some(now), backlog, rate: LINK, rng })
 }

@@ -30,7 +30,7 @@ fn data(throughput: f32, delta: f32) -> Packet {
 
 /// An arrival at `now` that finds `waiting` bytes.
 fn arrive(port: &mut XcpPort, p: &mut Packet, now: Time, waiting: u64) -> Verdict {
-    let rng = &mut stream(1, Purpose::Node, 0);
+    let rng = &mut stream(1, Purpose::Ports, 0);
     let idle_since = (waiting == 0).then_some(now);
     let backlog = Backlog { packets: waiting.div_ceil(1500), bytes: waiting };
     port.admit(p, &mut AdmitCtx { now, busy: waiting > 0, idle_since, backlog, rate: LINK, rng })
