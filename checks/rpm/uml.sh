@@ -35,6 +35,8 @@ midpathd=$root/target/debug/midpathd
 "$midpathd" rpm up --dev dev0 --rate 20Mbps --mode fwd
 "$midpathd" rpm down
 
+# Packets are slower here.
+export MIDPATH_FUZZ_PACKETS=40000
 cd "$root/crates/ebpf"
 for test in kernel_vectors kernel_frames; do
     # The newest one, if several were built.
