@@ -15,7 +15,7 @@
 use midpath_core::packet::{Flags, FlowId, Kind, NodeId, Options, Packet, Sequence};
 use rustc_hash::FxHashMap;
 
-use super::header::{Direction, InrppHeader, Nonce, Nonces, SIZE, Slow};
+use super::header::{Direction, InrppHeader, Nonce, Nonces, Slow};
 
 /// Flows that a border remembers: twice as many at most. Those not heard of for longest are forgotten, and their windows pass as they are. Ours.
 const MAX_FLOWS: usize = 1 << 15;
@@ -175,6 +175,8 @@ impl Carried {
 pub struct Border {
     /// Whether windows are rewritten.
     rewrites: bool,
+    /// What it puts on packets, bytes, and ports further in may.
+    header: u32,
     young: FxHashMap<FlowId, Carried>,
     old: FxHashMap<FlowId, Carried>,
     /// ACKs whose window was lowered.
@@ -182,9 +184,9 @@ pub struct Border {
 }
 
 impl Border {
-    /// A border port that has seen nothing.
-    pub fn new(rewrites: bool) -> Border {
-        Border { rewrites, ..Border::default() }
+    /// A border port that has seen nothing, of a domain whose headers take up to `header` bytes.
+    pub fn new(rewrites: bool, header: u32) -> Border {
+        Border { rewrites, header, ..Border::default() }
     }
 
     /// What is known of a flow, if anything.
@@ -215,14 +217,16 @@ impl Border {
         Some(carried)
     }
 
-    /// A packet comes into the domain: a TCP segment becomes INRPP's, around whatever other header it carries.
-    pub fn enter(&mut self, packet: &mut Packet) {
-        if packet.kind != Kind::Segment || packet.carries::<InrppHeader>() {
+    /// A packet comes into the domain, whose links take packets of `mtu` bytes: a TCP segment becomes INRPP's, around whatever other header
+    /// it carries. One that would be too long with another header stays what it is: its sender has not heard a SYN that crossed a border, and knows
+    /// nothing of headers. It goes beside INRPP's packets, as where TCP is not carried.
+    pub fn enter(&mut self, packet: &mut Packet, mtu: u32) {
+        if packet.kind != Kind::Segment || packet.carries::<InrppHeader>() || packet.size + self.header > mtu {
             return;
         }
         let opens = packet.flags.has(Flags::SYN) && !packet.flags.has(Flags::ACK);
         if packet.options.has(Options::MSS) {
-            packet.mss = packet.mss.saturating_sub(SIZE as u16); // what comes back must have room for the header
+            packet.mss = packet.mss.saturating_sub(self.header as u16); // what comes back must have room for the header
         }
         let mut option = InrppHeader { carried: true, ..InrppHeader::default() };
         if packet.payload > 0 || opens {

@@ -12,7 +12,7 @@ use midpath_core::roles::{EndpointCtx, FlowSpec};
 use midpath_core::units::{Rate, Time};
 
 use super::cache::START;
-use super::header::{Direction, InrppHeader, Nonce, Nonces, SIZE, SIZE_ON_DATA, Slow};
+use super::header::{Direction, InrppHeader, Nonce, Nonces, Slow};
 use super::params::Notify;
 use crate::tcp::TcpParams;
 use crate::tcp::cc::{Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits, View, Window};
@@ -143,7 +143,7 @@ impl ControllerConfig for Ends {
     }
     fn traits(&self) -> ControllerTraits {
         ControllerTraits {
-            header: if self.notify == Notify::Data { SIZE_ON_DATA } else { SIZE },
+            header: self.notify.header(),
             reflect: Some(reflect),
             rate_based: true,
             stores: true,

@@ -5,6 +5,7 @@ use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Time};
 use serde::{Deserialize, Serialize};
 
+use super::header::{SIZE, SIZE_ON_DATA};
 use crate::params::{require, share};
 use crate::tcp::TcpParams;
 use crate::tcp::params::DelayedAck;
@@ -19,6 +20,16 @@ pub enum Notify {
     Acks,
     /// On data, echoed by the receiver, to the sender only (§II-A, note): for asymmetric paths.
     Data,
+}
+
+impl Notify {
+    /// Bytes that INRPP's header takes at most on data.
+    pub const fn header(self) -> u32 {
+        match self {
+            Notify::Acks => SIZE,
+            Notify::Data => SIZE_ON_DATA,
+        }
+    }
 }
 
 /// The parameters of `inrpp`.

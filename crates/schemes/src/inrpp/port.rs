@@ -187,7 +187,7 @@ impl InrppPort {
             peer: spec.peer,
             host: spec.host,
             side,
-            border: carries.then(|| Box::new(Border::new(config.rewrites))),
+            border: carries.then(|| Box::new(Border::new(config.rewrites, config.notify.header()))),
             queue,
             rtt: spec.rtt,
             inflow: around.inflow,
@@ -389,7 +389,8 @@ impl Port for InrppPort {
             return self.on_control(pkt, ctx);
         }
         if let Some(border) = &mut self.border {
-            border.enter(&mut ctx.pool[&pkt]);
+            let mtu = ctx.links.iter().map(|link| link.mtu).min().unwrap_or_default();
+            border.enter(&mut ctx.pool[&pkt], mtu);
         }
         if is_ack(&ctx.pool[&pkt]) {
             self.on_ack(&pkt, ctx);

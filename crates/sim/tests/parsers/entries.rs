@@ -241,7 +241,7 @@ fn drive(port: &mut dyn Port, link: LinkInfo, bytes: &[u8]) {
 /// Every scheme's header: what can be read, written and read again is the same. Then INRPP's border, which takes packets of both sides:
 /// 80 bytes each, of which up to the last 72 are the header's.
 pub fn headers(bytes: &[u8]) {
-    let mut border = Border::new(true);
+    let mut border = Border::new(true, inrpp::header::SIZE);
     for part in bytes.chunks(80).take(256) {
         let mut chunk = [0; 80];
         chunk[..part.len()].copy_from_slice(part);
@@ -272,7 +272,7 @@ fn cross(border: &mut Border, chunk: &[u8; 80], body: &[u8]) {
     (packet.flags, packet.payload) = (Flags(u16::from(chunk[5])), u16::from(chunk[6]));
     if chunk[7] & 1 == 0 {
         let before = packet;
-        border.enter(&mut packet);
+        border.enter(&mut packet, 1500);
         assert!(packet.window == before.window && packet.size >= before.size);
     } else {
         packet.push_raw(inrpp::header::InrppHeader::TAG, body);

@@ -13,6 +13,9 @@ const OWN: u64 = (u16::MAX as u64) << SCALE;
 /// The sender's numbers wrap soon.
 const NUMBERS: Sequence = Sequence::after_syn(u32::MAX - 10_000);
 
+/// Links that take any packet with any header.
+const LONG: u32 = 9000;
+
 fn data(flow: u32, seq: u64, payload: u64) -> Packet {
     let mut p = Packet::new(FlowId(flow), SENDER, RECEIVER, 52 + payload as u32);
     (p.seq, p.payload, p.flags) = (NUMBERS.wire(seq), payload as u16, Flags::ACK);
@@ -60,19 +63,19 @@ fn told(border: &mut Border, mut p: Packet, slow: Option<u16>, stored: bool) -> 
 
 /// A flow of which `n` full packets have been seen.
 fn opened(n: u64) -> Border {
-    let mut border = Border::new(true);
-    border.enter(&mut syn(1));
+    let mut border = Border::new(true, SIZE);
+    border.enter(&mut syn(1), LONG);
     told(&mut border, syn_ack(1), None, false);
-    (0..n).for_each(|i| border.enter(&mut data(1, i * MSS, MSS)));
+    (0..n).for_each(|i| border.enter(&mut data(1, i * MSS, MSS), LONG));
     border
 }
 
 #[test]
 fn what_comes_in_is_marked_and_what_goes_out_is_as_it_was() {
-    let (mut ingress, mut egress) = (Border::new(true), Border::new(true));
+    let (mut ingress, mut egress) = (Border::new(true, SIZE), Border::new(true, SIZE));
     for original in [syn(1), data(1, 0, MSS), data(1, MSS, MSS)] {
         let mut p = original;
-        ingress.enter(&mut p);
+        ingress.enter(&mut p, LONG);
         assert_eq!(
             (p.size, p.header::<InrppHeader>().map(|o| o.direction)),
             (original.size + SIZE, Some(Direction::Data))
@@ -81,22 +84,22 @@ fn what_comes_in_is_marked_and_what_goes_out_is_as_it_was() {
         assert_eq!((p.size, p.has_headers(), p.payload, p.seq), (original.size, false, original.payload, original.seq));
     }
     let mut back = ack(1, 2 * MSS, OWN);
-    egress.enter(&mut back);
+    egress.enter(&mut back, LONG);
     let option: InrppHeader = back.header().expect("carried");
     assert_eq!((option.direction, option.releases), (Direction::Ack, 2), "an ACK of two packets releases two");
     // The sender's own ACK is no ACK of data.
     let mut own = data(1, 2 * MSS, 0);
-    ingress.enter(&mut own);
+    ingress.enter(&mut own, LONG);
     assert_eq!(own.header::<InrppHeader>().map(|o| o.direction), Some(Direction::Data));
     // Of a flow that nobody has seen data of, ACKs stay what they are.
     let mut strange = ack(9, 0, OWN);
-    egress.enter(&mut strange);
+    egress.enter(&mut strange, LONG);
     assert_eq!((strange.has_headers(), strange.size), (false, 52));
 }
 
 #[test]
 fn duplicates_stand_for_one_packet_each_and_are_not_counted_twice() {
-    let mut egress = Border::new(true);
+    let mut egress = Border::new(true, SIZE);
     (0..10).for_each(|i| {
         let mut p = data(1, i * MSS, MSS);
         p.set_header(&InrppHeader { carried: true, ..InrppHeader::default() });
@@ -104,7 +107,7 @@ fn duplicates_stand_for_one_packet_each_and_are_not_counted_twice() {
     });
     let mut releases = |number: u64| {
         let mut p = ack(1, number * MSS, OWN);
-        egress.enter(&mut p);
+        egress.enter(&mut p, LONG);
         p.header::<InrppHeader>().expect("carried").releases
     };
     // Two; the third is missing while three more come; then all five at once.
@@ -135,29 +138,29 @@ fn a_request_moves_the_edge_by_what_is_acknowledged_or_not_at_all() {
 
 #[test]
 fn of_a_flow_that_was_not_seen_from_its_beginning_nobody_knows_what_windows_are_worth() {
-    let mut border = Border::new(true);
-    border.enter(&mut data(1, 1000 * MSS, MSS));
+    let mut border = Border::new(true, SIZE);
+    border.enter(&mut data(1, 1000 * MSS, MSS), LONG);
     for i in 1000..1100 {
-        border.enter(&mut data(1, i * MSS, MSS));
+        border.enter(&mut data(1, i * MSS, MSS), LONG);
         assert_eq!(window(&told(&mut border, ack(1, i * MSS, OWN), Some(0), true)), OWN);
     }
     // But what its ACKs release is counted.
     let mut p = ack(1, 1101 * MSS, OWN);
-    border.enter(&mut p);
+    border.enter(&mut p, LONG);
     assert_eq!(p.header::<InrppHeader>().map(|o| o.releases), Some(64), "as many as one ACK may stand for");
     let mut p = ack(1, 1103 * MSS, OWN);
-    border.enter(&mut p);
+    border.enter(&mut p, LONG);
     assert_eq!(p.header::<InrppHeader>().map(|o| o.releases), Some(2));
 }
 
 #[test]
 fn windows_are_told_in_whole_units_and_leave_room_for_a_segment() {
-    let mut border = Border::new(true);
-    border.enter(&mut syn(1));
+    let mut border = Border::new(true, SIZE);
+    border.enter(&mut syn(1), LONG);
     let mut coarse = syn_ack(1);
     coarse.window_scale = 14; // units of 16 KiB, as of a receiver with a gigabyte
     told(&mut border, coarse, None, false);
-    (0..40).for_each(|i| border.enter(&mut data(1, i * MSS, MSS)));
+    (0..40).for_each(|i| border.enter(&mut data(1, i * MSS, MSS), LONG));
     let units = |border: &mut Border, number: u64, slow| {
         let mut p = ack(1, number, 0);
         p.window = u16::MAX;
@@ -174,7 +177,7 @@ fn another_connection_between_the_same_ports_begins_anew() {
     let mut border = opened(40);
     let mut again = syn(1);
     again.seq = 77;
-    border.enter(&mut again);
+    border.enter(&mut again, LONG);
     let mut p = syn_ack(1);
     p.ack = 78;
     assert_eq!(told(&mut border, p, None, false).window, 14_600, "not scaled, and room for an initial window");
@@ -182,8 +185,8 @@ fn another_connection_between_the_same_ports_begins_anew() {
 
 #[test]
 fn memory_is_bounded() {
-    let mut border = Border::new(true);
-    (0..200_000).for_each(|flow| border.enter(&mut data(flow, 0, MSS)));
+    let mut border = Border::new(true, SIZE);
+    (0..200_000).for_each(|flow| border.enter(&mut data(flow, 0, MSS), LONG));
     assert!(border.flows() <= 1 << 16, "{}", border.flows());
     border.clear();
     assert_eq!(border.flows(), 0);
@@ -201,7 +204,7 @@ proptest! {
         for (what, any, n, room) in steps {
             if what < 2 {
                 let seq = if wild && n == 0 { any } else { nxt };
-                border.enter(&mut data(1, seq, MSS));
+                border.enter(&mut data(1, seq, MSS), LONG);
                 nxt = if seq == nxt { nxt + MSS } else { nxt };
                 continue;
             }
@@ -222,5 +225,17 @@ proptest! {
                 right = right.max(edge(&p));
             }
         }
+    }
+}
+
+/// A sender whose SYN-ACK came another way has not been told of the headers' room.
+#[test]
+fn what_would_be_too_long_with_a_header_goes_beside() {
+    let mut border = Border::new(true, SIZE);
+    border.enter(&mut syn(1), 1500);
+    for (payload, carried) in [(1448, false), (1500 - 52 - SIZE as u64, true)] {
+        let mut p = data(1, 0, payload);
+        border.enter(&mut p, 1500);
+        assert_eq!((p.carries::<InrppHeader>(), p.size <= 1500), (carried, true), "{payload}");
     }
 }
