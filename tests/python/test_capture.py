@@ -49,7 +49,7 @@ pcap = [
 RUNS = {
     "newreno": "",
     "cubic": '[schemes.cubic]\necn = "accurate"\n'
-    '[queue]\nkind = "red"\nmin = "5 packets"\nmax = "20 packets"\necn = true',
+    '[queue]\nkind = "red"\nmin = "5 packets"\nmax = "20 packets"',
     "dctcp": '[queue]\nkind = "step"\nthreshold = "10 packets"',
     "mptcp": "",
     "udp": "",

@@ -97,8 +97,9 @@ def capture(result: Result, *names: str) -> Capture:
 
 def _offsets(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
     """Where sequence numbers lie in the flow, which has less than 2 GiB: they begin anywhere and wrap."""
-    relative = (numbers - numbers[0] + (1 << 31)) % (1 << 32)
-    return relative - relative.min()
+    relative: NDArray[np.int64] = (numbers - numbers[0] + (1 << 31)) % (1 << 32)
+    first: np.int64 = relative.min()
+    return relative - first
 
 
 def _segments(data: bytes) -> list[tuple[float, int, int, int]]:
