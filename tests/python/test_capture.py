@@ -48,8 +48,7 @@ pcap = [
 # Every transport and header there is; and a stack of two headers.
 RUNS = {
     "newreno": "",
-    "cubic": '[schemes.cubic]\necn = "accurate"\n'
-    '[queue]\nkind = "red"\nmin = "5 packets"\nmax = "20 packets"\necn = true',
+    "cubic": '[schemes.cubic]\necn = "accurate"\n[queue]\nkind = "red"\nmin = "5 packets"\nmax = "20 packets"',
     "dctcp": '[queue]\nkind = "step"\nthreshold = "10 packets"',
     "mptcp": "",
     "udp": "",
