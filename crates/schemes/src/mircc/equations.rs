@@ -19,7 +19,7 @@ pub fn full_rate_flows(c: f64, y: f64, r: f64) -> f64 {
     c.max(y) / r
 }
 
-/// (12): N̂_s = max{max(C_s(t), y_s(t)) / R_s(t−T), 1}. The paper prints R(t−T), see `SecondaryCount`.
+/// (12): N̂_s = max{max(C_s(t), y_s(t)) / R_s(t−T), 1}. The paper prints R(t−T).
 pub fn full_rate_flows_secondary(c_s: f64, y_s: f64, r: f64) -> f64 {
     full_rate_flows(c_s, y_s, r).max(1.0)
 }

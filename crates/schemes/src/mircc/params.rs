@@ -68,27 +68,15 @@ pub enum RttSource {
     Upstream,
 }
 
-/// Equation (11).
+/// How an equation of the paper is read that contradicts its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-pub enum Residual {
-    /// C_s = C − y_p/η: the secondary class gets what the primary one leaves of ηC.
-    #[default]
-    Derated,
-    /// C_s = C − y_p, the paper's text: it also gets η(1 − η)C of a link that the primary class fills.
-    Printed,
-}
-
-/// The rate that equation (12) divides by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum SecondaryCount {
-    /// R_s(t−T), as (6) has R_p.
+pub enum Reading {
+    /// As the text around it wants it.
     #[default]
     Corrected,
-    /// R(t−T), the paper's text, which can only be R_p(t−T).
+    /// As it is printed.
     Printed,
 }
 
@@ -161,16 +149,21 @@ pub struct RateParams {
     /// Largest R as a share of ηC. Ours: 1, what one flow alone can have; figure 6's 12 + 3 needs it. 0: none but `largest_rate`, the
     /// paper's text.
     pub cap: f64,
-    /// Least R as a share of C, for zero is absorbing. Ours: 10⁻⁴; a link of ten thousand flows is at it.
+    /// Least R_p as a share of C, for zero is absorbing. Ours: 10⁻⁴, which ten thousand flows are at.
     #[serde(deserialize_with = "share")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub floor: f64,
+    /// Least R_s as a share of C. Ours: 10⁻⁶: all subflows of a full link have it, and a thousand times 10⁻⁴ would be 10 % of the link.
+    #[serde(deserialize_with = "share")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
+    pub secondary_floor: f64,
     /// The rate that producers put on Data (§3.1, *MaxRate*): above every link's. Ours: 10 Tbps.
     pub largest_rate: Rate,
-    /// Equation (11): "derated" or "printed".
-    pub residual: Residual,
-    /// Equation (12): "corrected" or "printed".
-    pub secondary_count: SecondaryCount,
+    /// Equation (11). "corrected": C_s = C − y_p/η, what the primary class leaves of ηC. "printed": C − y_p, which is also η(1 − η)C of a
+    /// link that the primary class fills.
+    pub residual: Reading,
+    /// The rate that equation (12) divides by. "corrected": R_s(t−T), as (6) has R_p. "printed": R(t−T), which can only be R_p(t−T).
+    pub secondary_count: Reading,
     /// C: "left" or "link".
     pub capacity: Capacity,
     /// α of (1). 0.4: the default of the RCP authors' simulator.
@@ -196,9 +189,10 @@ impl Default for RateParams {
             initial_rate: 1.0,
             cap: 1.0,
             floor: 1e-4,
+            secondary_floor: 1e-6,
             largest_rate: Rate::from_gbps(10_000),
-            residual: Residual::Derated,
-            secondary_count: SecondaryCount::Corrected,
+            residual: Reading::Corrected,
+            secondary_count: Reading::Corrected,
             capacity: Capacity::Left,
             rcp_alpha: 0.4,
             rcp_beta: 0.4,
@@ -228,6 +222,7 @@ impl RateParams {
         require(self.cap.is_finite() && self.cap >= 0.0, "cap", "a share of ηC, or 0 for none")?;
         require(self.cap == 0.0 || self.cap > self.floor, "cap", "above floor, or 0 for none")?;
         require(part(self.floor), "floor", "a share of C, from 0 to 1")?;
+        require(part(self.secondary_floor), "secondary_floor", "a share of C, from 0 to 1")?;
         require(self.largest_rate.0 > 0, "largest_rate", "above zero")?;
         require(positive(self.rcp_alpha), "rcp_alpha", "a positive number")?;
         require(self.rcp_beta.is_finite() && self.rcp_beta >= 0.0, "rcp_beta", "a number from 0")

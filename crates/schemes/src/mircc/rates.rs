@@ -8,7 +8,7 @@ use midpath_core::units::{Bytes, Rate, Time};
 
 use super::equations::{self as eq, Load, RcpGains, Target};
 use super::mean::{Mean, Rtts};
-use super::params::{Capacity, Gain, Interval, RateParams, Residual, RttOf, RttSource, SecondaryCount, Update};
+use super::params::{Capacity, Gain, Interval, RateParams, Reading, RttOf, RttSource, Update};
 
 /// The traffic class that an Interest is marked with (§4.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -227,28 +227,28 @@ impl LinkRates {
         self.primary.update(link, load(y[0]), n, p.beta, weight);
         // (11)
         let c_s = match p.residual {
-            Residual::Printed => eq::secondary_capacity(c, y[0]),
-            Residual::Derated => eq::secondary_capacity_derated(link, y[0]),
+            Reading::Printed => eq::secondary_capacity(c, y[0]),
+            Reading::Corrected => eq::secondary_capacity_derated(link, y[0]),
         };
         // (12)–(16)
         let r = match p.secondary_count {
-            SecondaryCount::Printed => r_p,
-            SecondaryCount::Corrected => r_s,
+            Reading::Printed => r_p,
+            Reading::Corrected => r_s,
         };
         let n = eq::full_rate_flows_secondary(c_s, y[1], r);
         let left = Target { capacity: c_s, ..link };
         self.secondary.update(left, load(y[1]), n, p.beta, weight);
     }
 
-    /// Holds both rates between the floor and the cap.
+    /// Holds both rates between their floors and the cap.
     fn bound(&mut self) {
         let p = &self.params;
         let largest = p.largest_rate.as_f64();
         let cap = if p.cap > 0.0 { (p.cap * p.eta * self.capacity).min(largest) } else { largest };
-        let floor = (p.floor * self.capacity).min(cap);
-        for class in [&mut self.primary, &mut self.secondary] {
+        let capacity = self.capacity;
+        for (class, floor) in [(&mut self.primary, p.floor), (&mut self.secondary, p.secondary_floor)] {
             let rate = class.rate();
-            let held = eq::bounded(rate, floor, cap);
+            let held = eq::bounded(rate, floor * capacity, cap);
             if held.to_bits() != rate.to_bits() {
                 class.set(held);
             }
@@ -272,7 +272,7 @@ mod tests {
             min_packets: 0.0,
             rtt: RttSource::Average,
             rtt_weight: 1.0,
-            residual: Residual::Printed,
+            residual: Reading::Printed,
             capacity: Capacity::Link,
             ..RateParams::default()
         }
@@ -365,8 +365,8 @@ mod tests {
             link.stamps().secondary
         };
         // As printed η(1 − η)C = 0.9 Mbit/s, corrected nothing but the floor.
-        assert!((settle(Residual::Printed) / 0.9e6 - 1.0).abs() < 1e-3);
-        assert!(settle(Residual::Derated) < 2e-3 * 1e6);
+        assert!((settle(Reading::Printed) / 0.9e6 - 1.0).abs() < 1e-3);
+        assert!(settle(Reading::Corrected) < 1e-4 * 1e6);
     }
 
     #[test]
@@ -461,7 +461,7 @@ mod tests {
         // 9 (1 + 0.1 · 0.4 (9 − 19)/10).
         link.tick(MS(100), Bytes::ZERO);
         close(link.stamps().primary, 8.64e6);
-        close(link.stamps().secondary, 1e3);
+        close(link.stamps().secondary, 10.0);
     }
 
     #[test]
@@ -474,12 +474,12 @@ mod tests {
     fn any_params() -> impl Strategy<Value = RateParams> {
         let choice = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), 0..3u8);
         (choice, 0.5..1.0f64, 0.01..1.0f64, prop_oneof![Just(0.0), Just(1.0), Just(3.0)]).prop_map(
-            |((rcp, scaled, left, derated, corrected, t), eta, weight, cap)| RateParams {
+            |((rcp, scaled, left, residual, count, t), eta, weight, cap)| RateParams {
                 update: if rcp { Update::Rcp } else { Update::Mircc },
                 gain: if scaled { Gain::Scaled } else { Gain::Printed },
                 capacity: if left { Capacity::Left } else { Capacity::Link },
-                residual: if derated { Residual::Derated } else { Residual::Printed },
-                secondary_count: if corrected { SecondaryCount::Corrected } else { SecondaryCount::Printed },
+                residual: if residual { Reading::Corrected } else { Reading::Printed },
+                secondary_count: if count { Reading::Corrected } else { Reading::Printed },
                 interval: [Interval::Of(RttOf::Mean), Interval::Of(RttOf::Largest), Interval::Fixed(MS(10))]
                     [t as usize],
                 eta,
@@ -509,7 +509,7 @@ mod tests {
                 now += Time::from_ns(wait);
                 link.tick(now, Bytes(queued));
                 for rate in [link.stamps().primary, link.stamps().secondary] {
-                    prop_assert!((1e3 * 0.999_999..=cap * 1.000_001).contains(&rate), "{} {}", rate, cap);
+                    prop_assert!((10.0 * 0.999_999..=cap * 1.000_001).contains(&rate), "{} {}", rate, cap);
                 }
                 prop_assert!((Time::from_us(1)..=params.max_interval).contains(&link.interval()));
             }

@@ -203,14 +203,14 @@ class Model:
 
     def _shape(self, arriving: Floats) -> Floats:
         """What the shapers let go, and what they keep or refuse. What waits in a shaper is taken for well mixed."""
-        amount = self.waiting + arriving * self.dt
+        amount: Floats = self.waiting + arriving * self.dt
         total = self._by_link(amount).sum(axis=1)
         room = self.service * self.dt
         if (total <= room).all():
             self.waiting = np.zeros_like(amount)
-            return amount / self.dt
+            return np.asarray(amount / self.dt)
         share = np.divide(room, total, out=np.ones_like(total), where=total > room)
-        gone = amount * share[self.network.hop_link, None]
+        gone: Floats = amount * share[self.network.hop_link, None]
         self.waiting = amount - gone
         self._refuse(np.maximum(total - room, 0.0))
         return gone / self.dt
@@ -289,9 +289,8 @@ class Model:
             n = eq.full_rate_flows(c, y[:, PRIMARY], before[:, PRIMARY])
             self._blend(due, PRIMARY, c, y, queue, n, elapsed)
         if p.strategy == "dual":
-            derated = p.residual == "derated"
-            y_p = y[:, PRIMARY]
-            c_s = eq.secondary_capacity_derated(c, y_p, p.eta) if derated else eq.secondary_capacity(c, y_p)
+            y_p, printed = y[:, PRIMARY], p.residual == "printed"
+            c_s = eq.secondary_capacity(c, y_p) if printed else eq.secondary_capacity_derated(c, y_p, p.eta)
             r = before[:, SECONDARY if p.secondary_count == "corrected" else PRIMARY]
             n = eq.full_rate_flows_secondary(c_s, y[:, SECONDARY], r)
             self._blend(due, SECONDARY, c_s, y, queue, n, elapsed)
@@ -314,4 +313,5 @@ class Model:
         p, c = self.params, self.c[due, None]
         high = p.largest * p.eta * c if p.largest is not None else np.inf
         rates = self.rates[due]
-        self.base[due] += np.clip(rates, p.floor * c, high) - rates
+        low = np.array([p.floor, p.secondary_floor]) * c
+        self.base[due] += np.clip(rates, low, high) - rates

@@ -127,17 +127,22 @@ def most_throughput(network: Network, capacity: Floats | None = None) -> float:
     return float(-found.fun)
 
 
-def max_min_flows(network: Network, capacity: Floats | None = None) -> Floats:
+def max_min_flows(network: Network, capacity: Floats | None = None, most: Floats | None = None) -> Floats:
     """Max-min fair rates between flows that may split over their paths at will: a sequence of linear programs.
 
-    Each raises the smallest rate of the flows that can still grow, then fixes those that cannot.
+    Each raises the smallest rate of the flows that can still grow, then fixes those that cannot. No flow gets more than
+    its entry in `most`.
     """
     caps = network.capacity if capacity is None else capacity
     n, flows = len(network.paths), len(network.flows)
     unit = float(caps.max())
     sums = (network.path_flow[None, :] == np.arange(flows)[:, None]).astype(float)
     fixed = np.full(flows, np.nan)
-    a_ub = np.hstack([_incidence(network), np.zeros((len(caps), 1))])
+    uses = _incidence(network)
+    if most is not None:
+        # A flow's limit is a link that all its paths cross.
+        uses, caps = np.vstack([uses, sums]), np.concatenate([caps, most])
+    a_ub = np.hstack([uses, np.zeros((len(caps), 1))])
     while np.isnan(fixed).any():
         open_flows = np.isnan(fixed)
         level = _raise_least(a_ub, caps / unit, sums, fixed / unit)
