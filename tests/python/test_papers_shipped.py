@@ -17,7 +17,7 @@ PATIENCE_S = 60
 
 
 def test_papers_are_there():
-    assert {figure.paper for figure in FIGURES} == {"fcp", "inrpp"}
+    assert {figure.paper for figure in FIGURES} == {"fcp", "inrpp", "rpm"}
 
 
 @pytest.mark.parametrize("figure", FIGURES, ids=IDS)

@@ -1,56 +1,99 @@
 //! A node: ports, a forwarder and endpoints, told what arrived and asked when to be woken.
 
 mod endpoints;
+mod line;
 mod slot;
 mod timers;
 
+use std::any::Any;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use endpoints::Endpoints;
+pub use line::Line;
 use slot::Slot;
 use timers::{Timers, Wake};
 
-use crate::packet::{Flags, FlowId, Kind, NodeId, Packet, PacketId, Pool, PortId};
+use crate::packet::{FlowId, Kind, NodeId, Packet, PacketId, Pkt, Pool, PortId};
 use crate::queue::Discipline;
 use crate::rng::Stream;
 use crate::roles::{
-    Action, Backlog, Board, Drop, Endpoint, EndpointCtx, FlowReport, ForwardCtx, Forwarder, Inbound, LinkInfo, PortCtx,
-    Route, Shared, ShortestPath,
+    Accept, Action, Backlog, Drop, Endpoint, EndpointCtx, FlowReport, ForwardCtx, Forwarder, Inbound, LinkInfo,
+    PortCtx, Route, Shared, ShortestPath, Transmitter,
 };
 use crate::stats::PortCounters;
 use crate::units::{Rate, Time};
 
-/// What a node asks of whoever runs it: the simulator, or the daemon on real packets.
+/// Whoever runs a node: the simulator in virtual time, a daemon on real packets, a test.
+///
+/// **Pull.** A port gives a packet when the driver can send one. The node asks [`Driver::transmitter`] whenever a port has news. If that is idle,
+/// the port's next packet goes to [`Driver::start`]. If it is busy, the node asks again at the time that the driver gave, or leaves it to the
+/// driver to come back: [`Node::ready`] names the ports that have something, [`Node::poll_transmit`] takes a packet.
+///
+/// **Timetables.** A simulator may know more: a FIFO whose rule goes by the order of arrivals alone sends each packet when the one before
+/// it has left. A driver with [`Driver::TIMETABLES`] is told that time at once, by [`Driver::book`], and needs no second event. For other drivers
+/// a node is to be made with [`Discipline::held`] ports; their decisions are the same.
+///
+/// **Fates.** Each packet that a driver hands in or is told of ends in exactly one of `start`, `book`, `delivered`, `consumed` and `dropped`, or is kept
+/// by the node. The driver may keep what it knows of a packet beside it, by its [`PacketId`].
 pub trait Driver {
-    /// Called when a packet has got its place on the wire of `port`: it starts at `start` (which may lie ahead) and
-    /// its last bit leaves at `end`. The driver owns the packet from here.
-    fn transmit(&mut self, port: PortId, id: PacketId, start: Time, end: Time, pool: &mut Pool);
+    /// Whether [`Driver::book`] is there.
+    const TIMETABLES: bool = false;
+    /// Called when a port may have something to send: whether its transmitter can take a packet now. A driver that
+    /// pulls by itself is always busy here.
+    fn transmitter(&mut self, port: PortId, now: Time) -> Transmitter;
+    /// Called with the packet that an idle transmitter is given: it starts now. The driver owns the packet from here.
+    fn start(&mut self, port: PortId, pkt: Pkt, now: Time, pool: &mut Pool);
+    /// Called when a packet has got its place on a timetable: it starts at `start` (which may lie ahead) and its last
+    /// bit leaves at `end`. The driver owns the packet from here.
+    fn book(&mut self, _port: PortId, _pkt: Pkt, _start: Time, _end: Time, _pool: &mut Pool) {
+        unreachable!("a driver without timetables runs nodes with held ports only");
+    }
     /// Called when a packet ended at `port` (`None`: at the node itself). The node frees it after the call.
-    fn dropped(&mut self, _port: Option<PortId>, _packet: &Packet, _why: Drop) {}
+    fn dropped(&mut self, _port: Option<PortId>, _id: PacketId, _packet: &Packet, _why: Drop) {}
     /// Called when a packet got its CE mark at `port`.
-    fn marked(&mut self, _port: PortId, _packet: &Packet) {}
+    fn marked(&mut self, _port: PortId, _id: PacketId, _packet: &Packet) {}
     /// Called when an endpoint finished.
     fn finished(&mut self, _flow: FlowId, _active: bool, _report: FlowReport) {}
     /// Called when a packet reached the endpoint of its flow.
-    fn delivered(&mut self, _packet: &Packet) {}
+    fn delivered(&mut self, _id: PacketId, _packet: &Packet) {}
     /// Called when a port or forwarder has used a packet up: a probe answered, an ACK merged into another.
-    fn consumed(&mut self, _packet: &Packet) {}
+    fn consumed(&mut self, _id: PacketId, _packet: &Packet) {}
+    /// Called when a packet has been copied: the copy has a fate of its own.
+    fn copied(&mut self, _of: PacketId, _copy: PacketId) {}
 }
 
-/// Builds a flow's ends when they are needed.
+/// The applications of a network: which flows start, and who takes what arrives.
 pub trait Flows: Send + Sync {
-    /// Called at the flow's source when it starts.
-    fn active(&self, flow: FlowId) -> Option<Box<dyn Endpoint>>;
-    /// Called at the flow's destination when its first packet arrives.
-    fn passive(&self, flow: FlowId) -> Option<Box<dyn Endpoint>>;
+    /// Called at the node where a flow starts: its active end.
+    fn open(&self, flow: FlowId) -> Option<Box<dyn Endpoint>>;
+    /// Called at `node` with a packet of a flow that has no end there.
+    fn accept(&self, _node: NodeId, _first: &Packet) -> Accept {
+        Accept::Ignore
+    }
+    /// Called instead with a packet of a flow whose passive end has finished there: the answer, if there is one.
+    fn refuse(&self, _packet: &Packet) -> Option<Packet> {
+        None
+    }
 }
 
 /// How a node forwards.
 pub enum Forwarding {
     /// Shortest paths, without an indirect call.
     Shortest(ShortestPath),
-    /// A scheme's own.
-    Custom(Box<dyn Forwarder>),
+    /// Schemes' own: who doesn't pass a packet on decides. What the last passes on has no way.
+    Chain(Vec<Box<dyn Forwarder>>),
+}
+
+impl Forwarding {
+    /// The forwarders of the schemes that run at a node, in order, and shortest paths after them.
+    pub fn new(mut chain: Vec<Box<dyn Forwarder>>, last: ShortestPath) -> Forwarding {
+        if chain.is_empty() {
+            return Forwarding::Shortest(last);
+        }
+        chain.push(Box::new(last));
+        Forwarding::Chain(chain)
+    }
 }
 
 /// What a wake-up was for.
@@ -64,9 +107,6 @@ pub enum Woken {
     Nothing,
 }
 
-/// A TCP reset: IPv4 and TCP headers, nothing else.
-const RESET_SIZE: u32 = 40;
-
 /// One node. It reaches no clock, no socket, no global, and no randomness but its own stream.
 pub struct Node {
     id: NodeId,
@@ -77,12 +117,16 @@ pub struct Node {
     flows: Arc<dyn Flows>,
     timers: Timers,
     rng: Stream,
-    board: Board,
+    /// What the ports and forwarders of each instance share; slots and `forwards` say whose is whose.
+    states: Vec<Box<dyn Any + Send>>,
+    forwards: Vec<Option<u8>>,
     shared: Shared,
     /// Packets that endpoints have sent during a call, drained after it.
-    out: Vec<(Option<PortId>, PacketId)>,
+    out: VecDeque<(Option<PortId>, Pkt)>,
     pokes: Vec<FlowId>,
-    actions: Vec<Action>,
+    actions: VecDeque<Action>,
+    /// Held ports that have something for a transmitter that was busy, in the order in which they got it.
+    ready: VecDeque<PortId>,
 }
 
 impl Node {
@@ -96,8 +140,7 @@ impl Node {
         rng: Stream,
     ) -> Node {
         assert_eq!(links.len(), disciplines.len(), "one discipline per link");
-        let slots: Vec<Slot> = links.iter().zip(disciplines).map(|(l, d)| Slot::new(l.rate, d)).collect();
-        let board = Board::new(slots.len());
+        let slots: Vec<Slot> = links.iter().zip(disciplines).map(|(l, d)| Slot::new(l, d)).collect();
         Node {
             id,
             links,
@@ -107,12 +150,34 @@ impl Node {
             flows,
             timers: Timers::default(),
             rng,
-            board,
+            states: Vec::new(),
+            forwards: Vec::new(),
             shared: Shared::default(),
-            out: Vec::new(),
+            out: VecDeque::new(),
             pokes: Vec::new(),
-            actions: Vec::new(),
+            actions: VecDeque::new(),
+            ready: VecDeque::new(),
         }
+    }
+
+    /// Gives ports, and the forwarder that has this place in the chain, what they share.
+    #[must_use]
+    pub fn sharing(mut self, state: Box<dyn Any + Send>, ports: &[PortId], forwarder: Option<usize>) -> Node {
+        let number = u8::try_from(self.states.len()).ok();
+        self.states.push(state);
+        ports.iter().for_each(|p| self.slots[usize::from(p.0)].state = number);
+        if let Some(place) = forwarder {
+            self.forwards.resize(self.forwards.len().max(place + 1), None);
+            self.forwards[place] = number;
+        }
+        self
+    }
+
+    /// The same node for a driver that knows no timetables: all ports are asked for their packets, with the same decisions.
+    #[must_use]
+    pub fn without_timetables(mut self) -> Node {
+        self.slots.iter_mut().for_each(Slot::hold);
+        self
     }
 
     /// Its number.
@@ -136,23 +201,23 @@ impl Node {
         self.timers.next()
     }
 
-    /// Called when `now` has reached [`Node::next_wake`]: does the first thing that is due.
-    pub fn on_wake(&mut self, now: Time, pool: &mut Pool, driver: &mut impl Driver) -> Woken {
-        let Some(wake) = self.timers.pop_due(now) else { return Woken::Nothing };
+    /// Called when `now` has reached [`Node::next_wake`], or later: does the first thing that is due.
+    pub fn on_wake<D: Driver>(&mut self, now: Time, pool: &mut Pool, driver: &mut D) -> Woken {
+        let Some((at, wake)) = self.timers.pop_due(now) else { return Woken::Nothing };
         match wake {
             Wake::Start(flow) => {
-                if let Some(endpoint) = self.flows.active(flow) {
+                if let Some(endpoint) = self.flows.open(flow) {
                     let seat = self.endpoints.insert(flow, true, endpoint);
                     self.call(seat, now, pool, driver, |e, ctx| e.on_start(ctx));
                 }
             }
-            Wake::Endpoint(seat) => self.endpoint_timer(seat, now, pool, driver),
+            Wake::Endpoint(seat) => self.endpoint_timer(seat, at, now, pool, driver),
             Wake::Idle(port) => {
                 self.slots[usize::from(port.0)].idle_armed = false;
                 self.poll(port, now, pool, driver);
                 self.drain(now, pool, driver);
             }
-            Wake::Port(port) => self.port_timer(port, now, pool, driver),
+            Wake::Port(port) => self.port_timer(port, at, now, pool, driver),
             Wake::Driver(token) => return Woken::Driver(token),
         }
         Woken::Node
@@ -160,148 +225,232 @@ impl Node {
 
     /// Called when the last bit of a packet has come in through `port`.
     #[inline]
-    pub fn on_packet(&mut self, now: Time, port: PortId, id: PacketId, pool: &mut Pool, driver: &mut impl Driver) {
-        if self.slots[usize::from(port.0)].watches_inbound && !self.inbound(now, port, id, pool, driver) {
-            return;
+    pub fn on_packet<D: Driver>(&mut self, now: Time, port: PortId, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
+        let mut pkt = pkt;
+        if self.slots[usize::from(port.0)].watches_inbound {
+            match self.inbound(now, port, pkt, pool, driver) {
+                Some(on) => pkt = on,
+                None => return,
+            }
         }
-        if pool[id].hops == 0 || pool[id].kind == Kind::Control {
+        let packet = &mut pool[&pkt];
+        if packet.kind == Kind::Control {
             // A control packet that no port has taken ends here: neighbours that don't know a scheme ignore it.
-            return self.discard(None, id, Drop::Undeliverable, pool, driver);
+            return self.discard(None, pkt, Drop::Undeliverable, pool, driver);
         }
-        pool[id].hops -= 1;
-        self.forward(now, Some(port), id, pool, driver);
+        if packet.hops == 0 {
+            return self.discard(None, pkt, Drop::Hops, pool, driver);
+        }
+        packet.hops -= 1;
+        self.forward(now, Some(port), pkt, pool, driver);
         self.drain(now, pool, driver);
     }
 
-    /// Shows the packet to the port that it came in through; whether it goes on.
-    fn inbound(&mut self, now: Time, port: PortId, id: PacketId, pool: &mut Pool, driver: &mut impl Driver) -> bool {
-        if !matches!(self.slots[usize::from(port.0)].discipline, Discipline::Held(_)) {
-            let Err(why) = self.slots[usize::from(port.0)].inbound_rule(id, pool, now) else { return true };
-            self.discard(Some(port), id, why, pool, driver);
+    /// Shows the packet to the port that it came in through; gives it back if it goes on.
+    fn inbound<D: Driver>(
+        &mut self,
+        now: Time,
+        port: PortId,
+        pkt: Pkt,
+        pool: &mut Pool,
+        driver: &mut D,
+    ) -> Option<Pkt> {
+        if !self.slots[usize::from(port.0)].is_held() {
+            let Err(why) = self.slots[usize::from(port.0)].inbound_rule(&pkt, pool, now) else { return Some(pkt) };
+            self.discard(Some(port), pkt, why, pool, driver);
             self.drain(now, pool, driver);
-            return false;
+            return None;
         }
-        let fate = self.with_held(port, now, pool, |p, ctx| p.inbound(id, ctx)).unwrap_or(Inbound::Forward);
+        let transmitter = driver.transmitter(port, now);
+        let fate = self.with_held(port, now, transmitter, pool, |p, ctx| p.inbound(pkt, ctx));
         self.poll(port, now, pool, driver);
         match fate {
-            Inbound::Forward => return true,
-            Inbound::Consume => Node::consume(id, pool, driver),
-            Inbound::Drop(why) => self.discard(Some(port), id, why, pool, driver),
+            Some(Inbound::Forward(pkt)) => return Some(pkt),
+            Some(Inbound::Consume(pkt)) => Node::consume(pkt, pool, driver),
+            Some(Inbound::Drop(pkt, why)) => self.discard(Some(port), pkt, why, pool, driver),
+            Some(Inbound::Keep) | None => {}
         }
         self.drain(now, pool, driver);
-        false
+        None
     }
 
     /// Sends a packet on its way: out of a port, or to the endpoint of its flow here.
     #[inline]
-    fn forward(&mut self, now: Time, from: Option<PortId>, id: PacketId, pool: &mut Pool, driver: &mut impl Driver) {
+    fn forward<D: Driver>(&mut self, now: Time, from: Option<PortId>, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
         let Forwarding::Shortest(paths) = &self.forwarding else {
-            return self.forward_by_scheme(now, from, id, pool, driver);
+            return self.forward_by_chain(now, from, pkt, pool, driver);
         };
-        let packet = &pool[id];
+        let packet = &pool[&pkt];
         if packet.dst == self.id {
-            return self.deliver(now, id, pool, driver);
+            return self.deliver(now, pkt, pool, driver);
         }
         match paths.next(packet, self.id, &mut self.rng) {
-            Some(port) => self.outbound(now, port, id, pool, driver),
-            None => self.discard(None, id, Drop::Undeliverable, pool, driver),
+            Some(port) => self.outbound(now, port, pkt, pool, driver),
+            None => self.discard(None, pkt, Drop::Undeliverable, pool, driver),
         }
     }
 
-    /// The same where a scheme forwards.
-    fn forward_by_scheme(
+    /// The same where schemes forward.
+    fn forward_by_chain<D: Driver>(
         &mut self,
         now: Time,
         from: Option<PortId>,
-        id: PacketId,
+        pkt: Pkt,
         pool: &mut Pool,
-        driver: &mut impl Driver,
+        driver: &mut D,
     ) {
-        let Forwarding::Custom(forwarder) = &mut self.forwarding else { return };
-        let mut ctx =
-            ForwardCtx { now, node: self.id, pool, rng: &mut self.rng, board: &self.board, emit: &mut self.out };
-        match forwarder.route(id, from, &mut ctx) {
-            Route::Port(port) => self.outbound(now, port, id, pool, driver),
-            Route::Local => self.deliver(now, id, pool, driver),
-            Route::Copies { ports, local } => {
-                let packet = pool[id];
+        let Forwarding::Chain(chain) = &mut self.forwarding else { return pool.free(pkt) };
+        let mut route = Route::Pass(pkt);
+        for (place, forwarder) in chain.iter_mut().enumerate() {
+            let Route::Pass(pkt) = route else { break };
+            let state = self.forwards.get(place).copied().flatten();
+            let state = state.map(|i| self.states[usize::from(i)].as_mut());
+            let mut ctx = ForwardCtx { now, node: self.id, pool, rng: &mut self.rng, state, out: &mut self.out };
+            route = forwarder.route(pkt, from, &mut ctx);
+        }
+        match route {
+            Route::Port(port, pkt) => self.outbound(now, port, pkt, pool, driver),
+            Route::Local(pkt) => self.deliver(now, pkt, pool, driver),
+            Route::Copies { pkt, ports, local } => {
                 for port in ports {
-                    let copy = pool.insert(packet);
+                    let copy = pool.copy(&pkt);
+                    driver.copied(pkt.id(), copy.id());
                     self.outbound(now, port, copy, pool, driver);
                 }
                 if local {
-                    self.deliver(now, id, pool, driver);
+                    self.deliver(now, pkt, pool, driver);
                 } else {
-                    Node::consume(id, pool, driver);
+                    Node::consume(pkt, pool, driver);
                 }
             }
-            Route::Consumed => Node::consume(id, pool, driver),
+            Route::Consumed(pkt) => Node::consume(pkt, pool, driver),
             Route::Kept => {}
-            Route::Unroutable => self.discard(None, id, Drop::Undeliverable, pool, driver),
+            Route::Unroutable(pkt) | Route::Pass(pkt) => self.discard(None, pkt, Drop::Undeliverable, pool, driver),
         }
     }
 
     /// Offers a packet to a port.
     #[inline]
-    fn outbound(&mut self, now: Time, port: PortId, id: PacketId, pool: &mut Pool, driver: &mut impl Driver) {
+    fn outbound<D: Driver>(&mut self, now: Time, port: PortId, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
         let slot = &mut self.slots[usize::from(port.0)];
-        if matches!(slot.discipline, Discipline::Held(_)) {
-            if slot.idle_armed && slot.free_at <= now {
-                // What starts now waits no longer when another arrives now, as on a timetable.
-                self.poll(port, now, pool, driver);
-            }
-            // Sojourn counts from here, whatever the port does with the packet.
-            pool[id].queued = now;
-            let marks = self.slots[usize::from(port.0)].counters.marks;
-            self.with_held(port, now, pool, |p, ctx| p.outbound(id, ctx));
-            let slot = &mut self.slots[usize::from(port.0)];
-            slot.counters.max_bytes = slot.counters.max_bytes.max(slot.backlog(now).bytes);
-            if slot.counters.marks > marks {
-                driver.marked(port, &pool[id]);
-            }
-            return self.poll(port, now, pool, driver);
+        if pool[&pkt].size > slot.mtu {
+            return self.discard(Some(port), pkt, Drop::TooBig, pool, driver);
+        }
+        if !D::TIMETABLES || slot.is_held() {
+            return self.outbound_held(now, port, pkt, pool, driver);
         }
         let marks = slot.counters.marks;
-        match slot.schedule(&mut pool[id], now, &mut self.rng) {
+        match slot.schedule(&mut pool[&pkt], now, &mut self.rng) {
             Ok((start, end)) => {
                 if slot.counters.marks > marks {
-                    driver.marked(port, &pool[id]);
+                    driver.marked(port, pkt.id(), &pool[&pkt]);
                 }
-                driver.transmit(port, id, start, end, pool);
+                driver.book(port, pkt, start, end, pool);
             }
-            Err(why) => self.discard(Some(port), id, why, pool, driver),
+            Err(why) => self.discard(Some(port), pkt, why, pool, driver),
         }
     }
 
-    /// Asks a held port for a packet if its transmitter is idle; sees to it that it is asked again.
-    fn poll(&mut self, port: PortId, now: Time, pool: &mut Pool, driver: &mut impl Driver) {
+    fn outbound_held<D: Driver>(&mut self, now: Time, port: PortId, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
+        if self.slots[usize::from(port.0)].idle_armed && !driver.transmitter(port, now).is_busy() {
+            // What starts now waits no longer when another arrives now, as on a timetable.
+            self.poll(port, now, pool, driver);
+        }
+        // Sojourn counts from here, whatever the port does with the packet.
+        pool[&pkt].queued = now;
+        let id = pkt.id();
+        let marks = self.slots[usize::from(port.0)].counters.marks;
+        let transmitter = driver.transmitter(port, now);
+        let known = self.with_held(port, now, transmitter, pool, |p, ctx| p.outbound(pkt, ctx));
+        assert!(known.is_some(), "a driver without timetables runs nodes with held ports only");
         let slot = &mut self.slots[usize::from(port.0)];
-        if !matches!(slot.discipline, Discipline::Held(_)) {
+        slot.counters.max_bytes = slot.counters.max_bytes.max(slot.backlog(now).bytes);
+        if slot.counters.marks > marks {
+            driver.marked(port, id, pool.peek(id));
+        }
+        self.poll(port, now, pool, driver);
+    }
+
+    /// Asks a held port for a packet if its transmitter is idle; sees to it that it is asked again.
+    fn poll<D: Driver>(&mut self, port: PortId, now: Time, pool: &mut Pool, driver: &mut D) {
+        if !self.slots[usize::from(port.0)].is_held() {
             return;
         }
-        if !slot.up {
-            return self.arm_port(port, now);
+        let mut transmitter = driver.transmitter(port, now);
+        if !transmitter.is_busy()
+            && let Some(pkt) = self.take(port, now, transmitter, pool, driver)
+        {
+            driver.start(port, pkt, now, pool);
+            transmitter = driver.transmitter(port, now);
         }
-        if slot.free_at <= now {
-            let marks = slot.counters.marks;
-            if let Some(Some(id)) = self.with_held(port, now, pool, |p, ctx| p.poll_transmit(ctx)) {
-                let slot = &mut self.slots[usize::from(port.0)];
-                let packet = &pool[id];
-                let end = now + slot.clock.time(packet.size);
-                slot.free_at = end;
-                slot.count(packet.size, now.saturating_sub(packet.queued));
-                if slot.counters.marks > marks {
-                    driver.marked(port, packet);
-                }
-                driver.transmit(port, id, now, end, pool);
-            }
-        }
-        let slot = &mut self.slots[usize::from(port.0)];
-        if !slot.idle_armed && slot.free_at > now && slot.backlog(now).packets > 0 {
-            slot.idle_armed = true;
-            self.timers.push(slot.free_at, Wake::Idle(port));
+        if let Transmitter::Busy { until } = transmitter {
+            self.ask_again(port, now, until);
         }
         self.arm_port(port, now);
+    }
+
+    /// Asks a held port for its next packet, and counts it.
+    fn take<D: Driver>(
+        &mut self,
+        port: PortId,
+        now: Time,
+        transmitter: Transmitter,
+        pool: &mut Pool,
+        driver: &mut D,
+    ) -> Option<Pkt> {
+        let marks = self.slots[usize::from(port.0)].counters.marks;
+        let pkt = self.with_held(port, now, transmitter, pool, |p, ctx| p.poll_transmit(ctx))??;
+        let (slot, packet) = (&mut self.slots[usize::from(port.0)], &pool[&pkt]);
+        slot.count(packet.size, now.saturating_sub(packet.queued));
+        if slot.counters.marks > marks {
+            driver.marked(port, pkt.id(), packet);
+        }
+        Some(pkt)
+    }
+
+    /// A port whose transmitter is busy is asked again then, if it has something, or when the driver comes back.
+    fn ask_again(&mut self, port: PortId, now: Time, until: Option<Time>) {
+        let slot = &mut self.slots[usize::from(port.0)];
+        let waits = match until {
+            Some(_) => !slot.idle_armed,
+            None => !slot.listed,
+        };
+        if !waits || slot.backlog(now).packets == 0 {
+            return;
+        }
+        match until {
+            Some(at) => {
+                slot.idle_armed = true;
+                self.timers.push(at, Wake::Idle(port));
+            }
+            None => {
+                slot.listed = true;
+                self.ready.push_back(port);
+            }
+        }
+    }
+
+    /// The next port that had something to send while its transmitter was busy. A driver that pulls asks this after each
+    /// call, and each such port for packets until it has none.
+    pub fn ready(&mut self) -> Option<PortId> {
+        let port = self.ready.pop_front()?;
+        self.slots[usize::from(port.0)].listed = false;
+        Some(port)
+    }
+
+    /// Called when the driver can send on `port`: its next packet, which starts now. A driver that can't send it after all
+    /// drops it, and counts that itself.
+    pub fn poll_transmit<D: Driver>(
+        &mut self,
+        now: Time,
+        port: PortId,
+        pool: &mut Pool,
+        driver: &mut D,
+    ) -> Option<Pkt> {
+        let pkt = self.take(port, now, Transmitter::Idle { since: now }, pool, driver);
+        self.arm_port(port, now);
+        self.drain(now, pool, driver);
+        pkt
     }
 
     /// Calls a held port with its context. `None` if it isn't held.
@@ -309,6 +458,7 @@ impl Node {
         &mut self,
         port: PortId,
         now: Time,
+        transmitter: Transmitter,
         pool: &mut Pool,
         call: impl FnOnce(&mut dyn crate::roles::Port, &mut PortCtx<'_>) -> R,
     ) -> Option<R> {
@@ -321,7 +471,8 @@ impl Node {
             links: &self.links,
             pool,
             rng: &mut self.rng,
-            board: &mut self.board,
+            transmitter,
+            state: slot.state.map(|i| self.states[usize::from(i)].as_mut()),
             actions: &mut self.actions,
             timer: &mut slot.timer.deadline,
             marks: &mut slot.counters.marks,
@@ -335,67 +486,56 @@ impl Node {
         }
     }
 
-    fn port_timer(&mut self, port: PortId, now: Time, pool: &mut Pool, driver: &mut impl Driver) {
-        if self.slots[usize::from(port.0)].timer.fire(now) {
-            self.with_held(port, now, pool, |p, ctx| p.on_timer(ctx));
+    fn port_timer<D: Driver>(&mut self, port: PortId, at: Time, now: Time, pool: &mut Pool, driver: &mut D) {
+        if self.slots[usize::from(port.0)].timer.fire(at, now) {
+            let transmitter = driver.transmitter(port, now);
+            self.with_held(port, now, transmitter, pool, |p, ctx| p.on_timer(ctx));
             self.poll(port, now, pool, driver);
         }
         self.arm_port(port, now);
         self.drain(now, pool, driver);
     }
 
-    /// Hands a packet to the endpoint of its flow, which is made if this packet may open one.
-    fn deliver(&mut self, now: Time, id: PacketId, pool: &mut Pool, driver: &mut impl Driver) {
-        let packet = pool.take(id);
+    /// Hands a packet to the endpoint of its flow, or to whoever may accept the flow.
+    fn deliver<D: Driver>(&mut self, now: Time, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
+        let id = pkt.id();
+        let packet = pool.take(pkt);
         let seat = match self.endpoints.find(packet.flow) {
             Some(seat) => seat,
             None => match self.accept(&packet) {
-                Some(endpoint) => {
+                Accept::Take(endpoint) => {
                     let seat = self.endpoints.insert(packet.flow, false, endpoint);
                     self.call(seat, now, pool, driver, |e, ctx| e.on_start(ctx));
                     seat
                 }
-                None => return self.refuse(&packet, pool, driver),
+                answer => return self.refuse(id, &packet, answer, pool, driver),
             },
         };
-        driver.delivered(&packet);
+        driver.delivered(id, &packet);
         self.call(seat, now, pool, driver, |e, ctx| e.on_packet(&packet, ctx));
     }
 
-    /// Answers a segment that nobody here is there for, so that its sender stops: RFC 9293, §3.10.7.1.
-    fn refuse(&mut self, packet: &Packet, pool: &mut Pool, driver: &mut impl Driver) {
-        driver.dropped(None, packet, Drop::Undeliverable);
-        if packet.kind == Kind::Segment && !packet.flags.has(Flags::RST) && packet.src != self.id {
-            let mut reset = Packet::new(packet.flow, self.id, packet.src, RESET_SIZE);
-            // Between the same two addresses of multihomed hosts (MPTCP): the way back has their ports swapped.
-            reset.path = packet.path.rotate_left(4);
-            // The number that the sender expects next, if it has said so; else what it has sent is acknowledged.
-            if packet.flags.has(Flags::ACK) {
-                (reset.flags, reset.seq) = (Flags::RST, packet.ack);
-            } else {
-                reset.flags = Flags::RST.with(Flags::ACK);
-                reset.ack = packet.seq.saturating_add(u64::from(packet.payload));
-            }
-            self.out.push((None, pool.insert(reset)));
+    /// What is to become of a packet whose flow has no end here. A late copy of a flow that has ended opens nothing.
+    fn accept(&self, packet: &Packet) -> Accept {
+        if self.endpoints.has_closed(packet.flow) {
+            return self.flows.refuse(packet).map_or(Accept::Ignore, Accept::Refuse);
+        }
+        self.flows.accept(self.id, packet)
+    }
+
+    /// Counts a packet that nobody takes, and sends the answer, if there is one.
+    fn refuse<D: Driver>(&mut self, id: PacketId, packet: &Packet, answer: Accept, pool: &mut Pool, driver: &mut D) {
+        driver.dropped(None, id, packet, Drop::Undeliverable);
+        if let Accept::Refuse(answer) = answer
+            && answer.dst != self.id
+        {
+            self.out.push_back((None, pool.insert(answer)));
         }
     }
 
-    /// The passive end for a packet that opens a flow: a SYN, a datagram, or an Interest.
-    fn accept(&self, packet: &Packet) -> Option<Box<dyn Endpoint>> {
-        let opens = match packet.kind {
-            Kind::Segment => packet.flags.has(Flags::SYN) && !packet.flags.has(Flags::ACK),
-            Kind::Datagram | Kind::Interest => true,
-            Kind::Data | Kind::Nack | Kind::Control => false,
-        };
-        if !opens || self.endpoints.is_closed(packet.flow) {
-            return None;
-        }
-        self.flows.passive(packet.flow)
-    }
-
-    fn endpoint_timer(&mut self, index: u32, now: Time, pool: &mut Pool, driver: &mut impl Driver) {
+    fn endpoint_timer<D: Driver>(&mut self, index: u32, at: Time, now: Time, pool: &mut Pool, driver: &mut D) {
         let Some(seat) = self.endpoints.seat(index) else { return };
-        if seat.timer.fire(now) {
+        if seat.timer.fire(at, now) {
             self.call(index, now, pool, driver, |e, ctx| e.on_timer(ctx));
         } else if let Some(at) = seat.timer.arm(now) {
             self.timers.push(at, Wake::Endpoint(index));
@@ -403,12 +543,12 @@ impl Node {
     }
 
     /// Calls an endpoint and carries out what it wished for.
-    fn call(
+    fn call<D: Driver>(
         &mut self,
         index: u32,
         now: Time,
         pool: &mut Pool,
-        driver: &mut impl Driver,
+        driver: &mut D,
         call: impl FnOnce(&mut dyn Endpoint, &mut EndpointCtx<'_>),
     ) {
         let Some(seat) = self.endpoints.seat(index) else { return };
@@ -453,61 +593,53 @@ impl Node {
 
     /// Routes what endpoints (or the forwarder) have sent. Packets to this very node are undeliverable, not a recursion.
     #[inline]
-    fn send_out(&mut self, now: Time, pool: &mut Pool, driver: &mut impl Driver) {
-        let mut next = 0;
-        while next < self.out.len() {
-            let (via, id) = self.out[next];
-            next += 1;
+    fn send_out<D: Driver>(&mut self, now: Time, pool: &mut Pool, driver: &mut D) {
+        while let Some((via, pkt)) = self.out.pop_front() {
             match via {
-                Some(port) if usize::from(port.0) < self.slots.len() => self.outbound(now, port, id, pool, driver),
-                None if pool[id].dst != self.id => self.forward(now, None, id, pool, driver),
-                _ => self.discard(None, id, Drop::Undeliverable, pool, driver),
+                Some(port) if usize::from(port.0) < self.slots.len() => self.outbound(now, port, pkt, pool, driver),
+                None if pool[&pkt].dst != self.id => self.forward(now, None, pkt, pool, driver),
+                _ => self.discard(None, pkt, Drop::Undeliverable, pool, driver),
             }
         }
-        self.out.clear();
     }
 
     /// Carries out what ports and the forwarder have wished for, first wish first, until nothing is left.
     #[inline]
-    fn drain(&mut self, now: Time, pool: &mut Pool, driver: &mut impl Driver) {
+    fn drain<D: Driver>(&mut self, now: Time, pool: &mut Pool, driver: &mut D) {
         while !self.actions.is_empty() || !self.out.is_empty() {
             self.send_out(now, pool, driver);
-            let mut next = 0;
-            while next < self.actions.len() {
-                let action = self.actions[next];
-                next += 1;
+            while let Some(action) = self.actions.pop_front() {
                 self.carry_out(action, now, pool, driver);
             }
-            self.actions.clear();
         }
     }
 
-    fn carry_out(&mut self, action: Action, now: Time, pool: &mut Pool, driver: &mut impl Driver) {
+    fn carry_out<D: Driver>(&mut self, action: Action, now: Time, pool: &mut Pool, driver: &mut D) {
         match action {
-            Action::Sibling(port, id) if usize::from(port.0) < self.slots.len() => {
-                self.outbound(now, port, id, pool, driver);
+            Action::Sibling(port, pkt) if usize::from(port.0) < self.slots.len() => {
+                self.outbound(now, port, pkt, pool, driver);
             }
-            Action::Sibling(_, id) => self.discard(None, id, Drop::Undeliverable, pool, driver),
-            Action::Route(id) => self.out.push((None, id)),
-            Action::Drop(port, id, why) => self.discard(Some(port), id, why, pool, driver),
+            Action::Sibling(_, pkt) => self.discard(None, pkt, Drop::Undeliverable, pool, driver),
+            Action::Route(pkt) => self.out.push_back((None, pkt)),
+            Action::Drop(port, pkt, why) => self.discard(Some(port), pkt, why, pool, driver),
             Action::Kick(port) if usize::from(port.0) < self.slots.len() => self.poll(port, now, pool, driver),
             Action::Kick(_) => {}
         }
     }
 
     /// Frees a packet that a port or forwarder has used up.
-    fn consume(id: PacketId, pool: &mut Pool, driver: &mut impl Driver) {
-        driver.consumed(&pool[id]);
-        pool.free(id);
+    fn consume<D: Driver>(pkt: Pkt, pool: &mut Pool, driver: &mut D) {
+        driver.consumed(pkt.id(), &pool[&pkt]);
+        pool.free(pkt);
     }
 
     /// Counts and frees a packet that ends here.
-    fn discard(&mut self, port: Option<PortId>, id: PacketId, why: Drop, pool: &mut Pool, driver: &mut impl Driver) {
+    fn discard<D: Driver>(&mut self, port: Option<PortId>, pkt: Pkt, why: Drop, pool: &mut Pool, driver: &mut D) {
         if let Some(port) = port {
             self.slots[usize::from(port.0)].count_drop(why);
         }
-        driver.dropped(port, &pool[id], why);
-        pool.free(id);
+        driver.dropped(port, pkt.id(), &pool[&pkt], why);
+        pool.free(pkt);
     }
 }
 
@@ -540,7 +672,7 @@ impl Node {
         };
         let kept = match &self.forwarding {
             Forwarding::Shortest(_) => 0,
-            Forwarding::Custom(forwarder) => forwarder.kept(),
+            Forwarding::Chain(chain) => chain.iter().map(|f| f.kept()).sum(),
         };
         self.slots.iter().map(held).sum::<u64>() + kept
     }
@@ -562,41 +694,34 @@ impl Node {
         self.endpoints.seat(index).map(|s| s.endpoint.report())
     }
 
-    /// Changes a port's rate. Only held ports may change: a timetable has promised its times already.
-    pub fn set_rate(&mut self, port: PortId, rate: Rate, now: Time, pool: &mut Pool, driver: &mut impl Driver) {
+    /// Called when a port's rate has changed. Only held ports may change: a timetable has promised its times already.
+    pub fn set_rate<D: Driver>(&mut self, port: PortId, rate: Rate, now: Time, pool: &mut Pool, driver: &mut D) {
         self.links[usize::from(port.0)].rate = rate;
-        self.slots[usize::from(port.0)].clock = crate::units::TxClock::new(rate);
-        self.link_changed(port, now, pool, driver);
+        self.on_link(port, now, pool, driver);
     }
 
-    /// Takes a port's link down or up. What waits stays; a port that is down sends nothing.
-    pub fn set_up(&mut self, port: PortId, up: bool, now: Time, pool: &mut Pool, driver: &mut impl Driver) {
-        self.slots[usize::from(port.0)].up = up;
-        self.link_changed(port, now, pool, driver);
-    }
-
-    fn link_changed(&mut self, port: PortId, now: Time, pool: &mut Pool, driver: &mut impl Driver) {
-        debug_assert!(
-            matches!(self.slots[usize::from(port.0)].discipline, Discipline::Held(_)),
-            "faults need held ports"
-        );
-        self.with_held(port, now, pool, |p, ctx| p.on_link(ctx));
+    /// Called when a port's link has gone down or come back. What waits stays; the driver's transmitter is busy while the link is down.
+    pub fn on_link<D: Driver>(&mut self, port: PortId, now: Time, pool: &mut Pool, driver: &mut D) {
+        debug_assert!(self.slots[usize::from(port.0)].is_held(), "links that change need held ports");
+        let transmitter = driver.transmitter(port, now);
+        self.with_held(port, now, transmitter, pool, |p, ctx| p.on_link(ctx));
         self.poll(port, now, pool, driver);
         self.drain(now, pool, driver);
     }
 
     /// Restarts the node's network side: queues are lost, schemes at ports and the forwarder forget. Endpoints live on.
-    pub fn restart(&mut self, now: Time, pool: &mut Pool, driver: &mut impl Driver) {
+    pub fn restart<D: Driver>(&mut self, now: Time, pool: &mut Pool, driver: &mut D) {
         for i in 0..self.slots.len() {
             let port = PortId(i as u16);
-            self.with_held(port, now, pool, |p, ctx| p.reset(ctx));
+            let transmitter = driver.transmitter(port, now);
+            self.with_held(port, now, transmitter, pool, |p, ctx| p.reset(ctx));
             self.arm_port(port, now);
             self.slots[i].reset_rule();
         }
-        if let Forwarding::Custom(f) = &mut self.forwarding {
+        if let Forwarding::Chain(chain) = &mut self.forwarding {
             let mut kept = Vec::new();
-            f.reset(&mut kept);
-            kept.into_iter().for_each(|id| self.discard(None, id, Drop::Fault, pool, driver));
+            chain.iter_mut().for_each(|f| f.reset(&mut kept));
+            kept.into_iter().for_each(|pkt| self.discard(None, pkt, Drop::Fault, pool, driver));
         }
         self.drain(now, pool, driver);
     }

@@ -1,5 +1,15 @@
-//! The packet: what every hop reads in the first cache line, what only ends read in the second, a scheme's header in the third.
+//! The packet: what every hop reads comes first, what only some packets have comes last.
 
+mod header;
+mod pool;
+mod size;
+
+use header::Stack;
+pub use header::{HEADER_ROOM, Header, TCP_OPTION, body_of};
+pub use pool::{PacketId, Pkt, Pool};
+pub use size::{ICN_HEADER, IP_HEADER, Options, TCP_HEADER, TIMESTAMPS, UDP_HEADER, shim_size};
+
+use crate::rng::mix;
 use crate::units::Time;
 
 /// A node's number: dense, from zero, in the topology's order.
@@ -13,6 +23,50 @@ pub struct PortId(pub u16);
 /// A flow's number: both directions of a conversation carry the same one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct FlowId(pub u32);
+
+/// Interfaces that an address can name; a host's further ports have no address of their own.
+pub const MAX_INTERFACES: usize = 15;
+
+/// The interfaces of a packet's two ends: the source's in the upper half, the destination's in the lower. 0 is any; else it is the
+/// number of the port plus one. With the node's number this is the address (see `wire`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Interfaces(pub u8);
+
+impl Interfaces {
+    /// Any interface of both.
+    pub const ANY: Interfaces = Interfaces(0);
+
+    /// From the source's port to the destination's, both below [`MAX_INTERFACES`].
+    pub const fn between(source: PortId, destination: PortId) -> Interfaces {
+        Interfaces((source.0 as u8 + 1) << 4 | (destination.0 as u8 + 1) & 0xf)
+    }
+    /// The source's port, if it is named.
+    pub const fn source(self) -> Option<PortId> {
+        port_of(self.0 >> 4)
+    }
+    /// The destination's port, if it is named.
+    pub const fn destination(self) -> Option<PortId> {
+        port_of(self.0 & 0xf)
+    }
+    /// The same, seen from the other end.
+    #[must_use]
+    pub const fn reversed(self) -> Interfaces {
+        Interfaces(self.0.rotate_left(4))
+    }
+}
+
+const fn port_of(interface: u8) -> Option<PortId> {
+    if interface == 0 { None } else { Some(PortId(interface as u16 - 1)) }
+}
+
+/// What ECMP, fair queueing and registers by flow know a conversation by: a hash of its two addresses and ports, the same in both directions.
+pub const fn flow_key(flow: FlowId, a: NodeId, b: NodeId, interfaces: Interfaces) -> u32 {
+    let a = (a.0 as u64) << 4 | (interfaces.0 >> 4) as u64;
+    let b = (b.0 as u64) << 4 | (interfaces.0 & 0xf) as u64;
+    let (low, high) = if a < b { (a, b) } else { (b, a) };
+    // The ports are the flow's (see `wire`), so its number stands for them.
+    (mix(mix(low << 32 | high) ^ flow.0 as u64) >> 32) as u32
+}
 
 /// The ECN field of the IP header (RFC 3168, §5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -56,9 +110,9 @@ pub enum Kind {
     Control = 5,
 }
 
-/// TCP's flag bits, at their places in the wire's octet (RFC 9293, §3.1; RFC 3168, §6.1).
+/// TCP's flag bits, at their places in the header's octets 12 and 13 (RFC 9293, §3.1; RFC 3168, §6.1; RFC 9768, §3.2.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Flags(pub u8);
+pub struct Flags(pub u16);
 
 impl Flags {
     /// The sender has no more data.
@@ -73,6 +127,8 @@ impl Flags {
     pub const ECE: Flags = Flags(64);
     /// Congestion window reduced.
     pub const CWR: Flags = Flags(128);
+    /// Accurate ECN.
+    pub const AE: Flags = Flags(256);
 
     /// Whether all bits of `other` are set.
     #[inline]
@@ -98,25 +154,10 @@ pub struct SackBlock {
 /// How many SACK blocks fit beside timestamps (RFC 2018, §3).
 pub const MAX_SACK: usize = 3;
 
-/// Room for a scheme's own header, in bytes.
-pub const EXT_LEN: usize = 72;
-
 /// Hops a packet may take before it is taken for a loop and dropped (the IP default, RFC 1700).
 pub const HOP_LIMIT: u8 = 64;
 
-/// A scheme's header as the bytes it has on the wire, so that what is simulated is what is sent.
-///
-/// A port that doesn't know the header forwards it untouched.
-pub trait Header: Copy {
-    /// Tells headers apart on the wire. 0 is "none"; 1–1023 are Midpath's own; outside schemes take from 1024 up.
-    const TAG: u16;
-    /// Writes the header; the rest of `out` stays as it is.
-    fn encode(&self, out: &mut [u8; EXT_LEN]);
-    /// Reads it back. `None` when the bytes are no valid header: peers are hostile until authenticated.
-    fn decode(bytes: &[u8; EXT_LEN]) -> Option<Self>;
-}
-
-/// One packet. Copied only where it enters or leaves a node's endpoints; hops move its [`PacketId`].
+/// One packet. Copied only where it enters or leaves a node's endpoints; hops move its [`Pkt`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[repr(C, align(64))]
 pub struct Packet {
@@ -124,9 +165,11 @@ pub struct Packet {
     pub dst: NodeId,
     /// Where it comes from.
     pub src: NodeId,
-    /// Which conversation it belongs to.
+    /// Which conversation it belongs to: a handle of this network's, which stands for the ports.
     pub flow: FlowId,
-    /// Bytes on the link, IP header included.
+    /// The conversation as everybody can tell it: [`flow_key`].
+    pub key: u32,
+    /// Bytes on the link, IP header included: the length of its encoding.
     pub size: u32,
     /// First payload byte's number (the SYN is before byte 0), or the segment an Interest or Data names.
     pub seq: u64,
@@ -134,33 +177,37 @@ pub struct Packet {
     pub ack: u64,
     /// When it was sent (RFC 7323 TSval, unrounded).
     pub ts_val: Time,
-    /// The TSval echoed (RFC 7323 TSecr); zero when there is none.
-    pub ts_ecr: Time,
     /// When it came into the queue that it is in; sojourn is counted from here.
     pub queued: Time,
     /// Payload bytes.
     pub payload: u16,
-    /// The tag of the scheme's header, 0 for none.
-    pub ext_tag: u16,
+    /// The tag of the outermost header, 0 for none.
+    pub(crate) tag: u8,
+    /// Bytes of headers.
+    pub(crate) stacked: u8,
+    /// TCP flags.
+    pub flags: Flags,
     /// ECN field.
     pub ecn: Ecn,
     /// What it is.
     pub kind: Kind,
-    /// TCP flags.
-    pub flags: Flags,
     /// Hops left.
     pub hops: u8,
+    /// TCP's options, besides SACK blocks.
+    pub options: Options,
+    /// Of a SYN with that option: the largest segment that may come, TCP's and IP's headers without options not counted (RFC 6691).
+    pub mss: u16,
     /// Receive window in bytes above `ack`.
     pub window: u64,
+    /// The TSval echoed (RFC 7323 TSecr); zero when there is none.
+    pub ts_ecr: Time,
     /// SACK blocks, newest first; `sack_len` of them count.
     pub sack: [SackBlock; MAX_SACK],
     /// How many SACK blocks count.
     pub sack_len: u8,
-    /// The subflow or path it belongs to (MPTCP: the source's port in the upper half, the destination's in the lower; MIRCC), 0 otherwise.
-    pub path: u8,
-    /// The original next hop of a detoured packet (INRPP §III-A); `u32::MAX` when it isn't detoured.
-    pub via: u32,
-    ext: [u8; EXT_LEN],
+    /// Which of its ends' interfaces it is between: [`Packet::set_interfaces`].
+    pub interfaces: Interfaces,
+    stack: Stack,
 }
 
 impl Packet {
@@ -170,6 +217,7 @@ impl Packet {
             dst,
             src,
             flow,
+            key: flow_key(flow, src, dst, Interfaces::ANY),
             size,
             seq: 0,
             ack: 0,
@@ -177,125 +225,44 @@ impl Packet {
             ts_ecr: Time::ZERO,
             queued: Time::ZERO,
             payload: 0,
-            ext_tag: 0,
+            tag: 0,
+            stacked: 0,
             ecn: Ecn::NotEct,
             kind: Kind::Segment,
             flags: Flags(0),
             hops: HOP_LIMIT,
+            options: Options::NONE,
+            mss: 0,
             window: 0,
             sack: [SackBlock { from: 0, to: 0 }; MAX_SACK],
             sack_len: 0,
-            path: 0,
-            via: u32::MAX,
-            ext: [0; EXT_LEN],
+            interfaces: Interfaces::ANY,
+            stack: Stack::EMPTY,
         }
+    }
+
+    /// Says which interfaces it is between.
+    pub const fn set_interfaces(&mut self, interfaces: Interfaces) {
+        self.interfaces = interfaces;
+        self.key = flow_key(self.flow, self.src, self.dst, interfaces);
     }
 
     /// The SACK blocks that count.
     pub fn sack_blocks(&self) -> &[SackBlock] {
         &self.sack[..usize::from(self.sack_len).min(MAX_SACK)]
     }
+}
 
-    /// The scheme header `H`, if this packet carries one that is valid.
-    pub fn header<H: Header>(&self) -> Option<H> {
-        if self.ext_tag == H::TAG { H::decode(&self.ext) } else { None }
-    }
-
-    /// Puts `header` on the packet in place of any other.
-    pub fn set_header<H: Header>(&mut self, header: &H) {
-        self.ext_tag = H::TAG;
-        header.encode(&mut self.ext);
-    }
-
-    /// Puts a scheme header's bytes on the packet as they came from the wire; they are checked when they are read.
-    pub fn set_ext(&mut self, tag: u16, bytes: [u8; EXT_LEN]) {
-        (self.ext_tag, self.ext) = (tag, bytes);
-    }
-
-    /// The scheme header's bytes as they stand on the wire.
-    pub fn ext_bytes(&self) -> &[u8; EXT_LEN] {
-        &self.ext
+/// Headers are compared as far as they are there.
+impl PartialEq for Stack {
+    fn eq(&self, other: &Stack) -> bool {
+        self.0 == other.0
     }
 }
 
-/// A packet's place in its [`Pool`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PacketId(pub u32);
-
-/// A slab of packets: no allocation per hop, the last freed place is used first (its lines are still in cache).
-#[derive(Debug, Default)]
-pub struct Pool {
-    slots: Vec<Packet>,
-    free: Vec<PacketId>,
-    created: u64,
-}
-
-impl Pool {
-    /// An empty pool; it grows to the largest number of packets alive at once.
-    pub fn new() -> Pool {
-        Pool::default()
-    }
-
-    /// Takes a packet in.
-    #[inline]
-    pub fn insert(&mut self, packet: Packet) -> PacketId {
-        self.created += 1;
-        match self.free.pop() {
-            Some(id) => {
-                self.slots[id.0 as usize] = packet;
-                id
-            }
-            None => {
-                let id = PacketId(u32::try_from(self.slots.len()).expect("fewer than 2^32 packets alive"));
-                self.slots.push(packet);
-                id
-            }
-        }
-    }
-
-    /// Gives a packet's place back.
-    #[inline]
-    pub fn free(&mut self, id: PacketId) {
-        debug_assert!((id.0 as usize) < self.slots.len());
-        self.free.push(id);
-    }
-
-    /// Takes a packet out.
-    #[inline]
-    pub fn take(&mut self, id: PacketId) -> Packet {
-        let packet = self.slots[id.0 as usize];
-        self.free(id);
-        packet
-    }
-
-    /// Packets alive now.
-    pub fn live(&self) -> usize {
-        self.slots.len() - self.free.len()
-    }
-
-    /// Packets ever taken in.
-    pub fn created(&self) -> u64 {
-        self.created
-    }
-
-    /// Bytes of memory held.
-    pub fn memory(&self) -> usize {
-        self.slots.capacity() * size_of::<Packet>() + self.free.capacity() * size_of::<PacketId>()
-    }
-}
-
-impl std::ops::Index<PacketId> for Pool {
-    type Output = Packet;
-    #[inline]
-    fn index(&self, id: PacketId) -> &Packet {
-        &self.slots[id.0 as usize]
-    }
-}
-
-impl std::ops::IndexMut<PacketId> for Pool {
-    #[inline]
-    fn index_mut(&mut self, id: PacketId) -> &mut Packet {
-        &mut self.slots[id.0 as usize]
+impl std::fmt::Debug for Stack {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("…")
     }
 }
 
@@ -303,44 +270,20 @@ impl std::ops::IndexMut<PacketId> for Pool {
 mod tests {
     use super::*;
 
-    #[derive(Debug, Clone, Copy, PartialEq)]
-    struct Price(f64);
-    impl Header for Price {
-        const TAG: u16 = 2000;
-        fn encode(&self, out: &mut [u8; EXT_LEN]) {
-            out[..8].copy_from_slice(&self.0.to_be_bytes());
-        }
-        fn decode(bytes: &[u8; EXT_LEN]) -> Option<Price> {
-            let v = f64::from_be_bytes(bytes[..8].try_into().ok()?);
-            v.is_finite().then_some(Price(v))
-        }
+    #[test]
+    fn interfaces_are_named_or_any() {
+        let pair = Interfaces::between(PortId(3), PortId(12));
+        assert_eq!((pair.source(), pair.destination()), (Some(PortId(3)), Some(PortId(12))));
+        assert_eq!(pair.reversed(), Interfaces::between(PortId(12), PortId(3)));
+        assert_eq!((Interfaces::ANY.source(), Interfaces::ANY.reversed()), (None, Interfaces::ANY));
     }
 
     #[test]
-    fn what_a_hop_reads_is_one_cache_line() {
-        assert_eq!(std::mem::offset_of!(Packet, window), 64);
-        assert_eq!(size_of::<Packet>(), 192);
-    }
-
-    #[test]
-    fn a_header_round_trips_and_a_bad_one_is_none() {
-        let mut p = Packet::new(FlowId(0), NodeId(0), NodeId(1), 100);
-        assert_eq!(p.header::<Price>(), None);
-        p.set_header(&Price(0.25));
-        assert_eq!(p.header::<Price>(), Some(Price(0.25)));
-        p.set_header(&Price(f64::NAN));
-        assert_eq!(p.header::<Price>(), None);
-    }
-
-    #[test]
-    fn the_pool_reuses_what_was_freed_last() {
-        let mut pool = Pool::new();
-        let p = Packet::new(FlowId(0), NodeId(0), NodeId(1), 100);
-        let (a, b) = (pool.insert(p), pool.insert(p));
-        pool.free(a);
-        assert_eq!(pool.live(), 1);
-        assert_eq!(pool.insert(p), a);
-        pool.free(b);
-        assert_eq!((pool.live(), pool.created()), (1, 3));
+    fn a_key_is_the_same_both_ways_and_another_for_another_conversation() {
+        let (a, b, pair) = (NodeId(3), NodeId(9), Interfaces::between(PortId(0), PortId(2)));
+        let key = flow_key(FlowId(7), a, b, pair);
+        assert_eq!(key, flow_key(FlowId(7), b, a, pair.reversed()));
+        let others = [(7, a, b, Interfaces::ANY), (8, a, b, pair), (7, a, NodeId(10), pair), (7, b, a, pair)];
+        assert!(others.iter().all(|(f, a, b, i)| flow_key(FlowId(*f), *a, *b, *i) != key));
     }
 }

@@ -16,6 +16,7 @@ pub use held::HeldFifo;
 pub use red::{Red, RedParams};
 
 use crate::roles::{Admission, Port};
+use crate::spec::SpecError;
 use crate::units::{Bytes, Rate, Time, UnitError};
 
 /// How much may wait, as people say it.
@@ -155,6 +156,31 @@ impl QueueSpec {
             | QueueSpec::Red { limit, .. }
             | QueueSpec::Codel { limit, .. }
             | QueueSpec::Drr { limit, .. } => limit,
+        }
+    }
+
+    /// As scenarios write its kind.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            QueueSpec::DropTail { .. } => "drop-tail",
+            QueueSpec::Step { .. } => "step",
+            QueueSpec::Red { .. } => "red",
+            QueueSpec::Codel { .. } => "codel",
+            QueueSpec::Drr { .. } => "drr",
+        }
+    }
+
+    /// The limit of a drop-tail queue, for ports that have a rule of their own and would ignore any other.
+    pub fn drop_tail(&self) -> Result<Limit, SpecError> {
+        match self {
+            QueueSpec::DropTail { limit } => Ok(*limit),
+            other => {
+                let message = format!(
+                    "must be \"drop-tail\": ports of this scheme have a rule of their own, and `{}` would mean nothing",
+                    other.kind()
+                );
+                Err(SpecError::new("kind", message))
+            }
         }
     }
 

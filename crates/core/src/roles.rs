@@ -1,4 +1,4 @@
-//! The three roles a scheme is made of, and what they may reach while they run.
+//! The three roles a scheme is made of, and what they may reach while they run; `scheme.rs` has what builds them.
 //!
 //! The rule that holds for all of them is *told, then asked*: a role is told what happened (`on_*`, `outbound`,
 //! `inbound`) and leaves its wishes in the context (send this, wake me then); the node carries the wishes out after
@@ -7,14 +7,17 @@
 mod endpoint;
 mod forwarder;
 mod port;
+mod scheme;
 
 pub use endpoint::{Endpoint, EndpointCtx, FlowReport, Shared, Wishes};
 pub use forwarder::{Ecmp, ForwardCtx, Forwarder, Route, Routes, ShortestPath};
-pub use port::{Action, Admission, AdmitCtx, Backlog, Board, Drop, Inbound, LinkInfo, Port, PortCtx, Verdict};
+pub use port::{Action, Admission, AdmitCtx, Backlog, Drop, Inbound, LinkInfo, Port, PortCtx, Transmitter, Verdict};
+pub use scheme::{Accept, End, Network, Parts, Scheme, Transport};
+
+use std::sync::Arc;
 
 use crate::packet::{FlowId, NodeId, PortId};
-use crate::queue::{Discipline, QueueSpec};
-use crate::spec::SpecError;
+use crate::queue::QueueSpec;
 use crate::units::{Bytes, Rate, Time};
 
 /// What a scheme needs to know of a flow to build its ends.
@@ -22,9 +25,9 @@ use crate::units::{Bytes, Rate, Time};
 pub struct FlowSpec {
     /// Its number.
     pub id: FlowId,
-    /// The active end: a sender, or an ICN consumer.
+    /// Where its data come from.
     pub src: NodeId,
-    /// The passive end: a receiver, or an ICN producer.
+    /// Where they go.
     pub dst: NodeId,
     /// How much to move; `None` runs until the flow is stopped or the run ends.
     pub size: Option<Bytes>,
@@ -38,6 +41,13 @@ pub struct FlowSpec {
     pub group: u32,
     /// Its weight among other flows, above zero, for schemes and bounds that have weights.
     pub weight: f64,
+}
+
+impl FlowSpec {
+    /// A flow without end in Ethernet's packets of 1500 bytes, with nothing else said.
+    pub const fn new(id: FlowId, src: NodeId, dst: NodeId) -> FlowSpec {
+        FlowSpec { id, src, dst, size: None, stop: None, rate: None, mtu: 1500, group: 0, weight: 1.0 }
+    }
 }
 
 /// What the names in a scheme's parameters stand for.
@@ -78,6 +88,10 @@ pub trait Map {
     fn links(&self, node: NodeId) -> Vec<LinkInfo>;
     /// Whether a node is a host: hosts never forward.
     fn is_host(&self, node: NodeId) -> bool;
+    /// Whether the scheme that asks, with the same parameters, runs at a node, too.
+    fn runs(&self, _node: NodeId) -> bool {
+        true
+    }
 }
 
 /// What a scheme needs to know of a node to build what is the node's own.
@@ -90,46 +104,7 @@ pub struct NodeSpec<'a> {
     /// The network around it, as link-state routing would tell.
     pub map: &'a dyn Map,
     /// Shortest paths.
-    pub routes: &'a std::sync::Arc<dyn Routes>,
+    pub routes: &'a Arc<dyn Routes>,
     /// How the scenario wants equal-cost paths to be used.
     pub ecmp: Ecmp,
-}
-
-/// A congestion-control scheme: it builds the roles that it consists of.
-///
-/// The value itself holds the parameters, so a scheme of your own needs no change in this crate: implement this, hand
-/// it to the catalogue under a name, and scenarios can use it.
-pub trait Scheme: Send + Sync {
-    /// The name that scenarios use.
-    fn name(&self) -> &str;
-    /// Called once, when the network and the flows are known: the scheme with the names in its parameters resolved.
-    /// `None` leaves it as it is. Keys of errors are relative to its table of parameters.
-    fn bind(&self, _names: &dyn Names) -> Result<Option<std::sync::Arc<dyn Scheme>>, SpecError> {
-        Ok(None)
-    }
-    /// Bytes of headers on each of its full packets, for bounds that count what crosses the links.
-    fn headers(&self) -> u32 {
-        TCP_HEADERS
-    }
-    /// Called when a flow starts at its source.
-    fn active(&self, flow: &FlowSpec) -> Box<dyn Endpoint>;
-    /// Called when a flow's first packet arrives at its destination.
-    fn passive(&self, flow: &FlowSpec) -> Box<dyn Endpoint>;
-    /// Whether its flows make no sense over other schemes' ports. A scenario that gives such a scheme to single flows,
-    /// while the run's scheme is another, is refused.
-    fn needs_own_ports(&self) -> bool {
-        false
-    }
-    /// Called once per port of the network when the run's default scheme is this one. The default is the queue that the scenario asks for.
-    fn port(&self, spec: &PortSpec) -> Discipline {
-        spec.queue.build(spec.link.rate)
-    }
-    /// The same for schemes whose ports need to know the network around them, such as the siblings that a detour leads through.
-    fn port_at(&self, spec: &PortSpec, _node: &NodeSpec<'_>) -> Discipline {
-        self.port(spec)
-    }
-    /// Called once per node when the run's default scheme is this one. `None` is shortest path with ECMP.
-    fn forwarder(&self, _node: &NodeSpec<'_>) -> Option<Box<dyn Forwarder>> {
-        None
-    }
 }

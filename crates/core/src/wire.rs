@@ -4,7 +4,7 @@
 //! the SYN. A packet that is no TCP segment is an IPv4 datagram of protocol 253 (for experiments, RFC 3692) whose
 //! first bytes are kind, path, header tag, flow and the scheme's header.
 
-use crate::packet::{EXT_LEN, Ecn, Flags, FlowId, Kind, MAX_SACK, NodeId, Packet, SackBlock};
+use crate::packet::{Ecn, Flags, FlowId, Interfaces, Kind, MAX_SACK, NodeId, Packet, SackBlock};
 use crate::units::Time;
 
 const IP: usize = 20;
@@ -105,11 +105,12 @@ fn encode_tcp(packet: &Packet, out: &mut Vec<u8>, ip: usize) {
     out.extend_from_slice(&to.to_be_bytes());
     out.extend_from_slice(&seq.to_be_bytes());
     out.extend_from_slice(&ack.to_be_bytes());
-    out.extend_from_slice(&[0, packet.flags.0]);
+    out.extend_from_slice(&[0, packet.flags.0 as u8]);
     out.extend_from_slice(&window.to_be_bytes());
     out.extend_from_slice(&[0, 0, 0, 0]);
     encode_options(packet, syn, ack, out);
-    out[start + 12] = (((out.len() - start) / 4) << 4) as u8;
+    // The ninth flag, AE, stands beside the header's length (RFC 9768, figure 3).
+    out[start + 12] = (((out.len() - start) / 4) << 4) as u8 | (packet.flags.0 >> 8 & 1) as u8;
     let length = (packet.size as usize).saturating_sub(IP) as u16;
     let pseudo = [&out[ip + 12..ip + 20], &[0, PROTO_TCP], &length.to_be_bytes()].concat();
     // The payload is zeros and adds nothing.
@@ -139,13 +140,10 @@ fn encode_options(packet: &Packet, syn: bool, ack: u32, out: &mut Vec<u8>) {
 }
 
 fn encode_experiment(packet: &Packet, out: &mut Vec<u8>) {
-    out.extend_from_slice(&[packet.kind as u8, packet.path]);
-    out.extend_from_slice(&packet.ext_tag.to_be_bytes());
+    out.extend_from_slice(&[packet.kind as u8, packet.interfaces.0, 0, packet.headers().len() as u8]);
     out.extend_from_slice(&packet.flow.0.to_be_bytes());
     out.extend_from_slice(&packet.seq.to_be_bytes());
-    if packet.ext_tag != 0 {
-        out.extend_from_slice(packet.ext_bytes());
-    }
+    out.extend_from_slice(packet.headers());
 }
 
 fn take<const N: usize>(bytes: &[u8], at: usize) -> Result<[u8; N], WireError> {
@@ -171,6 +169,7 @@ pub fn decode(bytes: &[u8]) -> Result<Packet, WireError> {
         PROTO_EXPERIMENT => decode_experiment(&mut packet, &bytes[IP..])?,
         other => return Err(WireError::Protocol(other)),
     }
+    packet.set_interfaces(packet.interfaces);
     Ok(packet)
 }
 
@@ -187,7 +186,7 @@ fn decode_tcp(packet: &mut Packet, ip: &[u8; IP], bytes: &[u8]) -> Result<(), Wi
     let port = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
     let (from, to) = (port(0), port(2));
     packet.flow = if packet.src < packet.dst { flow_of(from, to)? } else { flow_of(to, from)? };
-    packet.flags = Flags(head[13]);
+    packet.flags = Flags(u16::from(head[12] & 1) << 8 | u16::from(head[13]));
     let syn = packet.flags.has(Flags::SYN);
     let (seq, ack) = (u32::from_be_bytes(take(&head, 4)?), u32::from_be_bytes(take(&head, 8)?));
     packet.seq = u64::from(seq.wrapping_sub(u32::from(!syn)));
@@ -238,13 +237,9 @@ fn decode_experiment(packet: &mut Packet, bytes: &[u8]) -> Result<(), WireError>
         5 => Kind::Control,
         _ => return Err(WireError::Protocol(PROTO_EXPERIMENT)),
     };
-    packet.path = *bytes.get(1).ok_or(WireError::Short)?;
-    let tag = u16::from_be_bytes(take(bytes, 2)?);
+    packet.interfaces = Interfaces(*bytes.get(1).ok_or(WireError::Short)?);
     packet.flow = FlowId(u32::from_be_bytes(take(bytes, 4)?));
     packet.seq = u64::from_be_bytes(take(bytes, 8)?);
-    if tag != 0 {
-        packet.set_ext(tag, take::<EXT_LEN>(bytes, 16)?);
-    }
     Ok(())
 }
 
@@ -257,7 +252,7 @@ mod tests {
         let who = (0u32..1 << 24, 0u32..1 << 24, 0u32..1 << 29).prop_filter("two ends", |w| w.0 != w.1);
         let numbers = (any::<u32>(), any::<u32>(), 0u64..1 << 24, any::<u32>(), any::<u32>());
         let sack = prop::collection::vec((0u32..1 << 20, 0u32..1 << 20), 0..=MAX_SACK);
-        (who, numbers, sack, any::<u8>(), 0usize..4, 0u16..1400).prop_map(|(w, n, sack, flags, ecn, payload)| {
+        (who, numbers, sack, 0u16..512, 0usize..4, 0u16..1400).prop_map(|(w, n, sack, flags, ecn, payload)| {
             let mut p = Packet::new(FlowId(w.2), NodeId(w.0), NodeId(w.1), 0);
             p.flags = Flags(flags);
             let syn = p.flags.has(Flags::SYN);

@@ -4,12 +4,13 @@ mod common;
 
 use std::sync::{Arc, Mutex};
 
-use common::{Bench, ByPeer, ME, MS, Nobody, PEERS, RATE, ample, cases, packet};
-use midpath_core::node::Flows;
-use midpath_core::packet::{Ecn, Flags, FlowId, Kind, NodeId, Packet, PacketId, Pool, PortId};
+use common::{Bench, ByPeer, ME, MS, Nobody, PEERS, RATE, Words, ample, cases, packet};
+use midpath_core::node::{Flows, Forwarding, Node};
+use midpath_core::packet::{Ecn, FlowId, Kind, NodeId, Packet, Pkt, Pool, PortId};
 use midpath_core::queue::{CodelParams, Discipline, Limit, QueueSpec};
 use midpath_core::roles::{
-    Backlog, Drop, Endpoint, EndpointCtx, FlowReport, ForwardCtx, Forwarder, Inbound, Port, PortCtx, Route,
+    Accept, Backlog, Drop, Endpoint, EndpointCtx, FlowReport, ForwardCtx, Forwarder, Inbound, LinkInfo, Port, PortCtx,
+    Route,
 };
 use midpath_core::units::Time;
 use proptest::prelude::*;
@@ -29,7 +30,7 @@ fn to_me(flow: u32, kind: Kind, seq: u64) -> Packet {
 /// A FIFO that does one more thing, chosen by its kind.
 struct Special {
     kind: Trick,
-    queue: Vec<PacketId>,
+    queue: Vec<Pkt>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -57,57 +58,65 @@ impl Special {
 }
 
 impl Port for Special {
-    fn outbound(&mut self, id: PacketId, ctx: &mut PortCtx<'_>) {
-        let seq = ctx.pool[id].seq;
-        ctx.pool[id].queued = ctx.now;
+    fn outbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) {
+        let seq = ctx.pool[&pkt].seq;
+        ctx.pool[&pkt].queued = ctx.now;
         match self.kind {
-            Trick::Detour(sibling) if seq % 2 == 1 => return ctx.sibling(sibling, id),
+            Trick::Detour(sibling) if seq % 2 == 1 => return ctx.sibling(sibling, pkt),
             Trick::Release(sibling) => {
-                ctx.publish([seq, 0, 0, 0]);
+                {
+                    let (me, word) = (usize::from(ctx.me.0), seq);
+                    ctx.state::<Words>().0[me] = word;
+                }
                 ctx.kick(sibling);
-                return ctx.drop(id, Drop::Policy);
+                return ctx.drop(pkt, Drop::Policy);
             }
             Trick::Shape => ctx.wake_at(Time(seq)),
             _ => {}
         }
-        self.queue.push(id);
+        self.queue.push(pkt);
     }
-    fn poll_transmit(&mut self, ctx: &mut PortCtx<'_>) -> Option<PacketId> {
-        let first = *self.queue.first()?;
+    fn poll_transmit(&mut self, ctx: &mut PortCtx<'_>) -> Option<Pkt> {
+        let first = self.queue.first()?;
         match self.kind {
-            Trick::Gate(sibling) if ctx.published(sibling)[0] < ctx.pool[first].seq => return None,
+            Trick::Gate(sibling) if ctx.shared::<Words>().0[usize::from(sibling.0)] < ctx.pool[first].seq => {
+                return None;
+            }
             Trick::Shape => return None,
             _ => {}
         }
         Some(self.queue.remove(0))
     }
-    fn inbound(&mut self, id: PacketId, ctx: &mut PortCtx<'_>) -> Inbound {
+    fn inbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) -> Inbound {
         match self.kind {
-            Trick::Notify if ctx.pool[id].kind == Kind::Control => Inbound::Consume,
+            Trick::Notify if ctx.pool[&pkt].kind == Kind::Control => Inbound::Consume(pkt),
             Trick::Notify => {
-                let mut note = Packet::new(ctx.pool[id].flow, ctx.node, ctx.link().peer, 64);
-                (note.kind, note.seq) = (Kind::Control, ctx.pool[id].seq);
+                let mut note = Packet::new(ctx.pool[&pkt].flow, ctx.node, ctx.link().peer, 20);
+                (note.kind, note.seq) = (Kind::Control, ctx.pool[&pkt].seq);
                 ctx.emit(ctx.me, note);
-                Inbound::Forward
+                Inbound::Forward(pkt)
             }
-            Trick::Police => Inbound::Drop(Drop::Policy),
-            _ => Inbound::Forward,
+            Trick::Police => Inbound::Drop(pkt, Drop::Policy),
+            _ => Inbound::Forward(pkt),
         }
     }
     fn on_timer(&mut self, ctx: &mut PortCtx<'_>) {
         if self.kind == Trick::Chime {
-            let mut note = Packet::new(FlowId(0), ctx.node, ctx.link().peer, 64);
+            let mut note = Packet::new(FlowId(0), ctx.node, ctx.link().peer, 20);
             note.kind = Kind::Control;
             ctx.emit(ctx.me, note);
         }
-        ctx.publish([ctx.now.0, 0, 0, 0]);
-        self.queue.drain(..).for_each(|id| ctx.sibling(PortId(2), id));
+        {
+            let (me, word) = (usize::from(ctx.me.0), ctx.now.0);
+            ctx.state::<Words>().0[me] = word;
+        }
+        self.queue.drain(..).for_each(|pkt| ctx.sibling(PortId(2), pkt));
     }
     fn backlog(&self) -> Backlog {
         Backlog { packets: self.queue.len() as u64, bytes: self.queue.len() as u64 * 1500 }
     }
     fn reset(&mut self, ctx: &mut PortCtx<'_>) {
-        self.queue.drain(..).for_each(|id| ctx.drop(id, Drop::Fault));
+        self.queue.drain(..).for_each(|pkt| ctx.drop(pkt, Drop::Fault));
         if self.kind == Trick::Chime {
             ctx.wake_at(ctx.now + TICK);
         }
@@ -218,7 +227,7 @@ const TICK: Time = Time::from_ms(10);
 #[test]
 fn a_port_that_is_down_gets_the_timer_it_asked_for() {
     let mut b = bench(vec![ample(), Special::held(Trick::Shape), ample()]);
-    b.node.set_up(PortId(1), false, Time::ZERO, &mut b.pool, &mut b.log);
+    b.set_up(PortId(1), false, Time::ZERO);
     b.arrive(MS, PortId(0), datagram(MS.0 * 4));
     b.run_out();
     assert_eq!(b.log.sent.iter().map(|s| (s.port, s.start)).collect::<Vec<_>>(), [(PortId(2), MS * 4)]);
@@ -263,16 +272,16 @@ fn a_restart_drops_what_is_held_and_counts_it() {
 fn a_link_that_is_down_keeps_what_waits_and_a_new_rate_counts_from_the_next_packet() {
     let mut b = Bench::of_queue(RATE, QueueSpec::DropTail { limit: Limit::Packets(10) }.build(RATE).held());
     (0..3).for_each(|seq| b.arrive(Time::ZERO, PortId(0), datagram(seq)));
-    b.node.set_up(PortId(1), false, MS, &mut b.pool, &mut b.log);
+    b.set_up(PortId(1), false, MS);
     b.run_until(MS * 50);
     assert_eq!((b.log.sent.len(), b.node.stored()), (1, 2));
     b.arrive(MS * 50, PortId(0), datagram(3));
     assert_eq!(b.log.sent.len(), 1);
-    b.node.set_up(PortId(1), true, MS * 60, &mut b.pool, &mut b.log);
+    b.set_up(PortId(1), true, MS * 60);
     b.log.now = MS * 60;
     // Ten times as fast from now on: the packet that has started keeps its 1.2 ms.
     let faster = midpath_core::units::Rate::from_mbps(100);
-    b.node.set_rate(PortId(1), faster, MS * 60, &mut b.pool, &mut b.log);
+    b.set_rate(PortId(1), faster, MS * 60);
     b.run_out();
     let times: Vec<_> = b.log.sent[1..].iter().map(|s| (s.start, s.end - s.start)).collect();
     let us = Time::from_us;
@@ -284,20 +293,19 @@ fn a_link_that_is_down_keeps_what_waits_and_a_new_rate_counts_from_the_next_pack
 /// Copies what is for node 99, to ports 1 and 2 and the endpoint here; answers what is for node 98 with a packet back.
 struct Multicast;
 impl Forwarder for Multicast {
-    fn route(&mut self, id: PacketId, from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route {
-        match ctx.pool[id].dst {
-            NodeId(99) => Route::Copies { ports: vec![PortId(1), PortId(2)], local: true },
-            NodeId(97) => Route::Copies { ports: vec![PortId(1), PortId(2)], local: false },
+    fn route(&mut self, pkt: Pkt, from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route {
+        match ctx.pool[&pkt].dst {
+            NodeId(99) => Route::Copies { pkt, ports: vec![PortId(1), PortId(2)], local: true },
+            NodeId(97) => Route::Copies { pkt, ports: vec![PortId(1), PortId(2)], local: false },
             NodeId(98) => {
-                let mut nack = ctx.pool[id];
+                let mut nack = ctx.pool[&pkt];
                 (nack.kind, nack.dst, nack.size) = (Kind::Nack, nack.src, 64);
-                let nack = ctx.pool.insert(nack);
-                ctx.emit.push((from, nack));
-                Route::Consumed
+                ctx.emit(from, nack);
+                Route::Consumed(pkt)
             }
-            ME => Route::Local,
-            NodeId(n) if (PEERS..PEERS + 3).contains(&n) => Route::Port(PortId((n - PEERS) as u16)),
-            _ => Route::Unroutable,
+            ME => Route::Local(pkt),
+            NodeId(n) if (PEERS..PEERS + 3).contains(&n) => Route::Port(PortId((n - PEERS) as u16), pkt),
+            _ => Route::Unroutable(pkt),
         }
     }
 }
@@ -343,7 +351,7 @@ fn a_packet_takes_no_more_hops_than_it_has() {
     b.run_out();
     let left: Vec<_> = b.log.sent.iter().map(|s| (s.packet.seq, s.packet.hops)).collect();
     assert_eq!(left, [(2, 1), (1, 0)]);
-    assert_eq!((b.log.lost[0].packet.seq, b.log.lost[0].why), (0, Drop::Undeliverable));
+    assert_eq!((b.log.lost[0].packet.seq, b.log.lost[0].why), (0, Drop::Hops));
 }
 
 #[test]
@@ -353,6 +361,66 @@ fn what_has_no_route_is_undeliverable() {
     p.dst = NodeId(77);
     b.arrive(Time::ZERO, PortId(0), p);
     assert_eq!((b.log.lost[0].port, b.log.lost[0].why, b.pool.live()), (None, Drop::Undeliverable, 0));
+}
+
+/// Passes on what isn't for the peer at its port, and counts what it was shown in what it shares with that port.
+struct Only(PortId);
+impl Forwarder for Only {
+    fn route(&mut self, pkt: Pkt, _from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route {
+        ctx.state::<Words>().0[0] += 1;
+        match ctx.pool[&pkt].dst == NodeId(PEERS + u32::from(self.0.0)) {
+            true => Route::Port(self.0, pkt),
+            false => Route::Pass(pkt),
+        }
+    }
+}
+
+/// Shows in a gauge what it shares, and adds a hundred for each packet.
+struct Counting(Vec<Pkt>, u64);
+impl Port for Counting {
+    fn outbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) {
+        ctx.state::<Words>().0[0] += 100;
+        self.1 = ctx.shared::<Words>().0[0];
+        self.0.push(pkt);
+    }
+    fn poll_transmit(&mut self, _ctx: &mut PortCtx<'_>) -> Option<Pkt> {
+        self.0.pop()
+    }
+    fn backlog(&self) -> Backlog {
+        Backlog { packets: self.0.len() as u64, bytes: self.0.len() as u64 * 1500 }
+    }
+    fn reset(&mut self, _ctx: &mut PortCtx<'_>) {}
+    fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
+        out.push(("shared", self.1 as f64));
+    }
+}
+
+#[test]
+fn forwarders_pass_packets_on_and_each_scheme_shares_its_own_state() {
+    let port = || Discipline::Held(Box::new(Counting(Vec::new(), 0)));
+    let links = (0..3).map(|i| LinkInfo { rate: RATE, delay: MS, mtu: 1500, peer: NodeId(PEERS + i) }).collect();
+    let chain: Vec<Box<dyn Forwarder>> = vec![Box::new(Only(PortId(1))), Box::new(Only(PortId(2)))];
+    let rng = midpath_core::rng::stream(7, midpath_core::rng::Purpose::Node, 0);
+    let node = Node::new(ME, links, vec![ample(), port(), port()], Forwarding::Chain(chain), Arc::new(Nobody), rng);
+    let (one, two) = (Box::new(Words(vec![0])), Box::new(Words(vec![0])));
+    let mut b = bench(vec![ample(), ample(), ample()]);
+    b.node = node.sharing(one, &[PortId(1)], Some(0)).sharing(two, &[PortId(2)], Some(1));
+    for (i, peer) in [1, 2, 2, 9].into_iter().enumerate() {
+        let mut p = datagram(i as u64);
+        p.dst = NodeId(PEERS + peer);
+        b.arrive(Time::ZERO, PortId(0), p);
+    }
+    b.run_out();
+    assert_eq!((b.seqs(1), b.seqs(2)), (vec![0], vec![1, 2]));
+    // What nobody knows has no way.
+    assert_eq!(b.log.lost.iter().map(|l| (l.packet.seq, l.why)).collect::<Vec<_>>(), [(3, Drop::Undeliverable)]);
+    let shared = |b: &Bench, port| {
+        let mut all = Vec::new();
+        b.node.gauges(PortId(port), &mut all);
+        all[0].1
+    };
+    // At its last packet: the first forwarder was shown one, then its port one; the second two, and its port two.
+    assert_eq!((shared(&b, 1), shared(&b, 2)), (101.0, 202.0));
 }
 
 // Endpoints ------------------------------------------------------------------------------------------------------------------------
@@ -378,12 +446,27 @@ impl Events {
 
 struct Scripts(Events);
 impl Flows for Scripts {
-    fn active(&self, _flow: FlowId) -> Option<Box<dyn Endpoint>> {
+    fn open(&self, _flow: FlowId) -> Option<Box<dyn Endpoint>> {
         Some(Box::new(Script { events: self.0.clone(), packets: 0 }))
     }
-    fn passive(&self, flow: FlowId) -> Option<Box<dyn Endpoint>> {
-        self.active(flow)
+    /// Takes datagrams, refuses Interests, ignores all else.
+    fn accept(&self, node: NodeId, first: &Packet) -> Accept {
+        assert_eq!(node, ME);
+        match first.kind {
+            Kind::Datagram => Accept::Take(Box::new(Script { events: self.0.clone(), packets: 0 })),
+            Kind::Interest => Accept::Refuse(answer(first, Kind::Nack)),
+            _ => Accept::Ignore,
+        }
     }
+    fn refuse(&self, packet: &Packet) -> Option<Packet> {
+        (packet.kind == Kind::Datagram).then(|| answer(packet, Kind::Nack))
+    }
+}
+
+fn answer(to: &Packet, kind: Kind) -> Packet {
+    let mut p = Packet::new(to.flow, to.dst, to.src, 40);
+    p.kind = kind;
+    p
 }
 
 /// Does what the packets it gets say: `window` is what, `seq` an amount.
@@ -412,11 +495,11 @@ impl Endpoint for Script {
             POKE => ctx.poke(FlowId(packet.seq as u32)),
             FINISH => {
                 ctx.set_timer(ctx.now + MS);
-                ctx.send_via(PortId(1), Packet::new(ctx.flow, ctx.node, NodeId(PEERS + 1), 100));
+                ctx.send_via(PortId(1), Packet::new(ctx.flow, ctx.node, NodeId(PEERS + 1), 40));
                 ctx.finish();
             }
-            SEND => ctx.send(Packet::new(ctx.flow, ctx.node, NodeId(PEERS + packet.seq as u32), 100)),
-            SEND_TO_ME => ctx.send(Packet::new(ctx.flow, ctx.node, ME, 100)),
+            SEND => ctx.send(Packet::new(ctx.flow, ctx.node, NodeId(PEERS + packet.seq as u32), 40)),
+            SEND_TO_ME => ctx.send(Packet::new(ctx.flow, ctx.node, ME, 40)),
             _ => {}
         }
     }
@@ -502,61 +585,38 @@ fn a_finished_endpoint_is_reported_once_and_gone() {
 fn a_finished_flow_is_not_opened_again_but_another_may_have_its_seat() {
     let (mut b, events) = multicast();
     b.arrive(Time::ZERO, PortId(0), order(1, FINISH, 0));
-    let mut syn = to_me(1, Kind::Segment, 0);
-    syn.flags = Flags::SYN;
     b.arrive(MS, PortId(0), order(1, 0, 0));
-    b.arrive(MS, PortId(0), syn);
+    b.arrive(MS, PortId(0), to_me(1, Kind::Interest, 0));
     assert_eq!(events.of("start"), [(1, Time::ZERO)]);
     assert_eq!(b.log.lost.iter().map(|l| l.why).collect::<Vec<_>>(), [Drop::Undeliverable; 2]);
+    let answers = b.log.sent.iter().filter(|s| s.packet.kind == Kind::Nack);
+    assert_eq!(answers.count(), 1, "to the late datagram; to the Interest the flow has nothing to say");
     b.arrive(MS * 2, PortId(0), order(2, SET_TIMER, MS.0 * 4));
     b.run_out();
     assert_eq!((events.of("start").len(), events.of("timer")), (2, vec![(2, MS * 4)]));
 }
 
 #[test]
-fn only_what_opens_a_flow_opens_one() {
-    let syn = |flags: Flags| {
-        let mut p = to_me(0, Kind::Segment, 0);
-        p.flags = flags;
-        p
-    };
-    let kind = |k| to_me(0, k, 0);
-    let opening = [
-        syn(Flags::SYN),
-        syn(Flags::SYN.with(Flags::ECE).with(Flags::CWR)),
-        kind(Kind::Datagram),
-        kind(Kind::Interest),
-    ];
-    let other =
-        [syn(Flags::SYN.with(Flags::ACK)), syn(Flags::ACK), syn(Flags::RST), kind(Kind::Data), kind(Kind::Nack)];
-    for (opens, packets) in [(true, &opening[..]), (false, &other[..])] {
-        for p in packets {
-            let (mut b, events) = multicast();
-            b.arrive(Time::ZERO, PortId(0), *p);
-            b.run_out();
-            assert_eq!(
-                (events.of("start").len(), b.log.delivered.len()),
-                (usize::from(opens), usize::from(opens)),
-                "{p:?}"
-            );
-            assert_eq!((b.log.lost.len(), b.pool.live()), (usize::from(!opens), 0), "{p:?}");
-        }
+fn what_is_accepted_is_delivered_and_all_else_is_lost_with_or_without_an_answer() {
+    for (kind, taken, answered) in [(Kind::Datagram, 1, 0), (Kind::Interest, 0, 1), (Kind::Data, 0, 0)] {
+        let (mut b, events) = multicast();
+        b.arrive(Time::ZERO, PortId(0), to_me(3, kind, 0));
+        b.run_out();
+        assert_eq!((events.of("start").len(), b.log.delivered.len()), (taken, taken), "{kind:?}");
+        assert_eq!((b.log.lost.len(), b.pool.live()), (1 - taken, 0), "{kind:?}");
+        let to: Vec<_> = b.log.sent.iter().map(|s| (s.packet.flow, s.packet.dst)).collect();
+        assert_eq!(to, vec![(FlowId(3), NodeId(PEERS)); answered], "{kind:?}");
     }
 }
 
 #[test]
-fn a_segment_nobody_is_there_for_is_answered_by_a_reset_and_a_reset_is_not() {
+fn an_answer_to_this_very_node_is_not_sent() {
     let (mut b, _) = multicast();
-    let mut p = to_me(3, Kind::Segment, 1000);
-    (p.flags, p.payload) = (Flags::ACK, 60);
+    let mut p = to_me(3, Kind::Interest, 0);
+    p.src = ME;
     b.arrive(Time::ZERO, PortId(0), p);
     b.run_out();
-    let reset = b.log.sent[0].packet;
-    assert_eq!((reset.dst, reset.flags.has(Flags::RST)), (NodeId(PEERS), true));
-    p.flags = reset.flags;
-    b.arrive(MS, PortId(0), p);
-    b.run_out();
-    assert_eq!((b.log.sent.len(), b.log.lost.len(), b.pool.live()), (1, 2, 0));
+    assert_eq!((b.log.sent.len(), b.log.lost.len(), b.pool.live()), (0, 1, 0));
 }
 
 #[test]

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use midpath_core::node::{Driver, Flows, Forwarding, Node};
-use midpath_core::packet::{FlowId, NodeId, PacketId, Pool, PortId};
+use midpath_core::packet::{FlowId, NodeId, Packet, Pkt, Pool, PortId};
 use midpath_core::queue::{Limit, QueueSpec};
 use midpath_core::rng::{Purpose, stream};
-use midpath_core::roles::{Ecmp, Endpoint, FlowSpec, LinkInfo, Routes, Scheme, ShortestPath};
+use midpath_core::roles::{Accept, Ecmp, Endpoint, FlowSpec, LinkInfo, Routes, ShortestPath, Transmitter, Transport};
 use midpath_core::units::{Bytes, Rate, Time};
 use midpath_schemes::Catalogue;
 use serde_json::json;
@@ -19,13 +19,13 @@ use serde_json::json;
 const PACKETS: u64 = 2_000_000;
 const DELAY: Time = Time::from_us(50);
 
-struct One(Arc<dyn Scheme>, FlowSpec);
+struct One(Arc<dyn Transport>, FlowSpec);
 impl Flows for One {
-    fn active(&self, _: FlowId) -> Option<Box<dyn Endpoint>> {
-        Some(self.0.active(&self.1))
+    fn open(&self, _: FlowId) -> Option<Box<dyn Endpoint>> {
+        Some(self.0.open(&self.1))
     }
-    fn passive(&self, _: FlowId) -> Option<Box<dyn Endpoint>> {
-        Some(self.0.passive(&self.1))
+    fn accept(&self, _: NodeId, first: &Packet) -> Accept {
+        self.0.accept(first, Some(&self.1))
     }
 }
 
@@ -38,10 +38,17 @@ impl Routes for OnePort {
 
 /// One direction's packets in order of arrival: a link with constant delay keeps order.
 #[derive(Default)]
-struct Wire(VecDeque<(Time, PacketId)>);
+struct Wire(VecDeque<(Time, Pkt)>);
 impl Driver for Wire {
-    fn transmit(&mut self, _: PortId, id: PacketId, _: Time, end: Time, _: &mut Pool) {
-        self.0.push_back((end + DELAY, id));
+    const TIMETABLES: bool = true;
+    fn transmitter(&mut self, _: PortId, now: Time) -> Transmitter {
+        Transmitter::Idle { since: now }
+    }
+    fn start(&mut self, _: PortId, _: Pkt, _: Time, _: &mut Pool) {
+        unreachable!("the ports have timetables")
+    }
+    fn book(&mut self, _: PortId, pkt: Pkt, _: Time, end: Time, _: &mut Pool) {
+        self.0.push_back((end + DELAY, pkt));
     }
 }
 
@@ -65,17 +72,11 @@ fn run(scheme: &str, params: &serde_json::Value) -> u64 {
     let scheme = Catalogue::standard().build(scheme, params).expect("valid parameters");
     let rate = Rate::from_gbps(10);
     let flow = FlowSpec {
-        id: FlowId(0),
-        src: NodeId(0),
-        dst: NodeId(1),
         size: Some(Bytes(PACKETS * 1448)),
-        stop: None,
         rate: Some(rate),
-        mtu: 1500,
-        group: 0,
-        weight: 1.0,
+        ..FlowSpec::new(FlowId(0), NodeId(0), NodeId(1))
     };
-    let flows = Arc::new(One(scheme, flow));
+    let flows = Arc::new(One(scheme.transport().expect("carries flows"), flow));
     let mut nodes = [node(0, flows.clone(), rate), node(1, flows, rate)];
     let (mut wires, mut pool) = ([Wire::default(), Wire::default()], Pool::new());
     nodes[0].start_flow(Time::ZERO, FlowId(0));
@@ -90,8 +91,8 @@ fn run(scheme: &str, params: &serde_json::Value) -> u64 {
             return clock(wall) - started;
         }
         if arrivals[i] == now {
-            let (_, id) = wires[1 - i].0.pop_front().expect("it is the first");
-            nodes[i].on_packet(now, PortId(0), id, &mut pool, &mut wires[i]);
+            let (_, pkt) = wires[1 - i].0.pop_front().expect("it is the first");
+            nodes[i].on_packet(now, PortId(0), pkt, &mut pool, &mut wires[i]);
         } else {
             nodes[i].on_wake(now, &mut pool, &mut wires[i]);
         }

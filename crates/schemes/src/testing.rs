@@ -3,7 +3,9 @@
 use std::sync::{Arc, Mutex};
 
 use midpath_core::packet::{NodeId, Packet};
-use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, Routes};
+use midpath_core::roles::{Accept, Endpoint, EndpointCtx, FlowReport, Routes};
+
+use crate::tcp::segment::{opens, reset};
 
 /// Lets a test look at an endpoint that a node owns.
 pub struct Watched<E>(pub Arc<Mutex<E>>);
@@ -21,6 +23,14 @@ impl<E: Endpoint> Endpoint for Watched<E> {
     fn report(&self) -> FlowReport {
         self.0.lock().unwrap().report()
     }
+}
+
+/// Accepts as TCP does, with an end that the test has made already.
+pub fn accept_as<E: Endpoint + 'static>(first: &Packet, end: &Arc<Mutex<E>>) -> Accept {
+    if opens(first) {
+        return Accept::Take(Box::new(Watched(end.clone())));
+    }
+    reset(first).map_or(Accept::Ignore, Accept::Refuse)
 }
 
 /// All packets leave through the first port.

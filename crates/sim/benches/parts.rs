@@ -21,8 +21,8 @@ fn parts(c: &mut Criterion) {
     group.bench_function("pool: insert and take", |b| {
         let mut pool = Pool::new();
         b.iter(|| {
-            let id = pool.insert(black_box(packet()));
-            black_box(pool.take(id).seq)
+            let pkt = pool.insert(black_box(packet()));
+            black_box(pool.take(pkt).seq)
         });
     });
     group.bench_function("serialisation delay", |b| {

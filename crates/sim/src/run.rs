@@ -8,7 +8,7 @@ use midpath_core::units::Time;
 use midpath_schemes::Catalogue;
 use serde_json::{Value, json};
 
-use crate::engine::{self, Engine};
+use crate::engine::{self, Engine, Network};
 use crate::ideal;
 use crate::measure::{Entity, FlowRow, PortRow, Recorder, Recording, SeriesPlan, flow_table, port_table, summarise};
 use crate::output::{RunOutput, Table};
@@ -73,7 +73,8 @@ pub fn run_with(
     let finished = if setup.scenario.scheme == IDEAL {
         Some(run_ideal(&setup).map_err(|e| ScenarioError::locate(e, text))?)
     } else {
-        run_packets(&setup, options.threads, progress)
+        let network = setup.network().map_err(|e| ScenarioError::locate(e, text))?;
+        run_packets(&setup, network, options.threads, progress)
     };
     Ok(finished.map(|f| f.output(&setup, text, began.elapsed().as_secs_f64())))
 }
@@ -146,10 +147,15 @@ fn run_ideal(setup: &Setup) -> Result<Finished, midpath_core::spec::SpecError> {
     })
 }
 
-fn run_packets(setup: &Setup, threads: usize, progress: &mut dyn FnMut(Progress) -> bool) -> Option<Finished> {
+fn run_packets(
+    setup: &Setup,
+    network: Network,
+    threads: usize,
+    progress: &mut dyn FnMut(Progress) -> bool,
+) -> Option<Finished> {
     let plan = setup.series_plan();
     let captures = setup.captures();
-    let mut engine = Engine::new(setup.network(), threads, |nodes| {
+    let mut engine = Engine::new(network, threads, |nodes| {
         let here = captures.iter().filter(|c| nodes.contains(&c.place.0)).cloned().collect();
         Box::new(Recorder::new(&plan, nodes, here))
     });
@@ -279,6 +285,7 @@ impl Setup {
             ports: self.busiest_ports(),
             flows: self.sampled_flows().map(FlowId).collect(),
             group_of,
+            opener_of: self.flows.iter().map(|f| f.opener).collect(),
             groups,
         }
     }

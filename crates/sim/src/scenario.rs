@@ -1,10 +1,12 @@
 //! The scenario: one TOML document, one schema, validated here and nowhere else.
 
+mod deploy;
 mod faults;
 mod lines;
 mod queue;
 mod spec;
 
+pub use deploy::DeploySpec;
 pub use faults::{FaultKind, FaultSpec};
 pub use queue::{QueueKind, QueueTable};
 pub use spec::{MeasureSpec, PcapSpec, RoutingSpec, Scenario};
@@ -104,7 +106,7 @@ fn describe_schemes(schema: &mut serde_json::Value, catalogue: &midpath_schemes:
         }
         table["properties"]["queue"] = serde_json::json!({
             "$ref": "#/$defs/QueueTable",
-            "description": "The queue of every port when this scheme is the run's, in place of `[queue]`.",
+            "description": "The queue of ports where this scheme runs in the network, in place of `[queue]`.",
         });
         tables.insert(name.to_owned(), table);
     }

@@ -1,17 +1,22 @@
 //! From a scenario to everything a run needs: topology, routes, flows, schemes, queues, faults, nodes.
 
+mod deploy;
 mod faults;
 mod flows;
 mod names;
 mod queues;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
 use midpath_core::node::{Forwarding, Node};
 use midpath_core::packet::{FlowId, NodeId, PortId};
+use midpath_core::queue::Discipline;
 use midpath_core::rng::{Purpose, stream};
-use midpath_core::roles::{LinkInfo, Map, NodeSpec, PortSpec, Routes as RoutesTrait, Scheme, ShortestPath};
+use midpath_core::roles::{
+    LinkInfo, Network as NetworkScheme, NodeSpec, PortSpec, Routes as RoutesTrait, ShortestPath,
+};
 use midpath_core::spec::SpecError;
 use midpath_core::units::Time;
 use midpath_schemes::Catalogue;
@@ -22,8 +27,9 @@ pub use names::Groups;
 
 use crate::engine::{NetLink, Network};
 use crate::scenario::Scenario;
+use deploy::{Deployment, NetworkMap, links};
 use faults::FaultPlan;
-use queues::Queues;
+use queues::{Keyed, Queues};
 
 /// The scheme that isn't one: the fluid bound on the same topology, routes and flows.
 pub const IDEAL: &str = "ideal";
@@ -41,22 +47,9 @@ pub struct Setup {
     /// The flows' groups.
     pub groups: Groups,
     schemes: flows::Schemes,
+    deployment: Deployment,
     queues: Queues,
     faults: FaultPlan,
-}
-
-/// The topology as schemes look at it.
-struct NetworkMap<'a>(&'a Topology);
-
-impl Map for NetworkMap<'_> {
-    fn links(&self, node: NodeId) -> Vec<LinkInfo> {
-        let n = node.0 as usize;
-        let ports = if n < self.0.nodes().len() { self.0.ports(n).len() } else { 0 };
-        (0..ports).map(|port| link_info(self.0, n, port)).collect()
-    }
-    fn is_host(&self, node: NodeId) -> bool {
-        self.0.is_host(node.0 as usize)
-    }
 }
 
 /// The link behind a port.
@@ -114,48 +107,101 @@ impl Setup {
         let routes = Arc::new(TableRoutes::new(&topology, Routes::compute(&topology, scenario.routing.metric)));
         let flows = flows::generate(&scenario, base, &topology, &routes, &schemes)?;
         let groups = Groups::of(&flows);
-        schemes.bind(&names::RunNames { topology: &topology, groups: &groups })?;
-        Ok(Setup { scenario, topology, routes, flows, groups, schemes, queues, faults })
+        let names = names::RunNames { topology: &topology, groups: &groups };
+        schemes.bind(&names)?;
+        let deployment = Deployment::new(&scenario, catalogue, &schemes, &topology, &names)?;
+        schemes.check_needs(&scenario, &flows, &deployment)?;
+        let setup = Setup { scenario, topology, routes, flows, groups, schemes, deployment, queues, faults };
+        setup.try_queues()?;
+        Ok(setup)
+    }
+
+    /// Whether the network's schemes take the queues that the scenario asks for: one port of each is built.
+    fn try_queues(&self) -> Result<(), SpecError> {
+        let (rtt, mut tried) = (self.longest_rtt(), BTreeSet::new());
+        for n in 0..self.topology.nodes().len() {
+            for port in 0..self.topology.ports(n).len() {
+                if tried.insert((self.deployment.of(n, port), &self.queue_of(n, port).key)) {
+                    self.port(n, port, rtt, &links(&self.topology, NodeId(n as u32)))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn longest_rtt(&self) -> Time {
+        self.flows.iter().map(|f| f.rtt).max().unwrap_or(Time::ZERO)
+    }
+
+    /// Shows what there is around a node to a scheme that runs there.
+    fn around<R>(
+        &self,
+        n: usize,
+        links: &[LinkInfo],
+        instance: usize,
+        look: impl FnOnce(&dyn NetworkScheme, &NodeSpec<'_>) -> R,
+    ) -> Option<R> {
+        let network = self.deployment.get(instance).network.as_deref()?;
+        let routes: Arc<dyn RoutesTrait> = self.routes.clone();
+        let map = NetworkMap { topology: &self.topology, deployment: &self.deployment, instance };
+        let ecmp = self.scenario.routing.ecmp;
+        Some(look(network, &NodeSpec { node: NodeId(n as u32), links, map: &map, routes: &routes, ecmp }))
+    }
+
+    /// A port as its scheme, or the scenario, wants it.
+    fn port(&self, n: usize, port: usize, rtt: Time, links: &[LinkInfo]) -> Result<Discipline, SpecError> {
+        let spec = self.port_spec(n, port, rtt);
+        let plain = || Ok(spec.queue.build(spec.link.rate));
+        let Some(instance) = self.deployment.of(n, port) else { return plain() };
+        let built = self.around(n, links, instance, |network, node| network.port(&spec, node));
+        built.unwrap_or_else(plain).map_err(|mut e| {
+            let name = &self.deployment.get(instance).scheme;
+            e.message += &format!("; `[schemes.{name}.queue]` gives `{name}` another queue than the other schemes");
+            e.under(&self.queue_of(n, port).key)
+        })
     }
 
     /// The network, ready for an engine.
-    pub fn network(&self) -> Network {
-        let rtt = self.flows.iter().map(|f| f.rtt).max().unwrap_or(Time::ZERO);
+    pub fn network(&self) -> Result<Network, SpecError> {
+        let rtt = self.longest_rtt();
         let table: Arc<FlowTable> = Arc::new(FlowTable::new(&self.flows, &self.groups, &self.schemes));
-        let mut nodes: Vec<Node> = (0..self.topology.nodes().len()).map(|n| self.node(n, rtt, &table)).collect();
+        let node = |n| self.node(n, rtt, &table);
+        let mut nodes = (0..self.topology.nodes().len()).map(node).collect::<Result<Vec<Node>, SpecError>>()?;
         for (i, flow) in self.flows.iter().enumerate() {
-            nodes[flow.flow.src as usize].start_flow(flow.flow.start, FlowId(i as u32));
+            nodes[flow.ends().0.0 as usize].start_flow(flow.flow.start, FlowId(i as u32));
         }
-        Network { nodes, links: self.links(), events: self.faults.events(), seed: self.scenario.seed }
+        Ok(Network { nodes, links: self.links(), events: self.faults.events(), seed: self.scenario.seed })
     }
 
-    fn node(&self, n: usize, rtt: Time, table: &Arc<FlowTable>) -> Node {
-        let scheme = self.schemes.default_scheme();
-        let id = NodeId(n as u32);
-        let links = NetworkMap(&self.topology).links(id);
-        let routes: Arc<dyn RoutesTrait> = self.routes.clone();
-        let (map, ecmp) = (NetworkMap(&self.topology), self.scenario.routing.ecmp);
-        let around = NodeSpec { node: id, links: &links, map: &map, routes: &routes, ecmp };
-        let disciplines = (0..links.len())
-            .map(|port| {
-                let spec = self.port_spec(n, port, rtt);
-                let discipline = scheme.map_or_else(|| spec.queue.build(spec.link.rate), |s| s.port_at(&spec, &around));
-                if self.faults.touches(n, port) { discipline.held() } else { discipline }
-            })
-            .collect();
-        let forwarding = match scheme.and_then(|s| s.forwarder(&around)) {
-            Some(forwarder) => Forwarding::Custom(forwarder),
-            None => Forwarding::Shortest(ShortestPath::new(self.routes.clone(), self.scenario.routing.ecmp)),
+    fn node(&self, n: usize, rtt: Time, table: &Arc<FlowTable>) -> Result<Node, SpecError> {
+        let links = links(&self.topology, NodeId(n as u32));
+        let discipline = |port| {
+            let discipline = self.port(n, port, rtt, &links)?;
+            Ok(if self.faults.touches(n, port) { discipline.held() } else { discipline })
         };
+        let disciplines = (0..links.len()).map(discipline).collect::<Result<_, SpecError>>()?;
+        let (mut chain, mut shared) = (Vec::new(), Vec::new());
+        for &instance in self.deployment.at(n) {
+            let Some((state, forwarder)) =
+                self.around(n, &links, instance, |network, node| (network.state(node), network.forwarder(node)))
+            else {
+                continue;
+            };
+            let place = forwarder.is_some().then_some(chain.len());
+            chain.extend(forwarder);
+            shared.extend(state.map(|state| (state, self.deployment.ports(n, links.len(), instance), place)));
+        }
+        // Those of the schemes that run here, in order, and shortest paths last.
+        let forwarding = Forwarding::new(chain, ShortestPath::new(self.routes.clone(), self.scenario.routing.ecmp));
         let rng = stream(self.scenario.seed, Purpose::Node, n as u64);
-        Node::new(id, links.clone(), disciplines, forwarding, table.clone(), rng)
+        let node = Node::new(NodeId(n as u32), links, disciplines, forwarding, table.clone(), rng);
+        Ok(shared.into_iter().fold(node, |node, (state, ports, place)| node.sharing(state, &ports, place)))
     }
 
     fn port_spec(&self, n: usize, port: usize, rtt: Time) -> PortSpec {
         let at = self.topology.ports(n)[port];
-        let (link, peer) = (&self.topology.links()[at.link as usize], at.peer as usize);
+        let peer = at.peer as usize;
         let host = self.topology.is_host(n);
-        let queue = self.queues.of(link.queue.as_deref(), host);
         PortSpec {
             node: NodeId(n as u32),
             port: PortId(port as u16),
@@ -164,8 +210,16 @@ impl Setup {
             host,
             edge: self.topology.is_host(peer),
             rtt,
-            queue,
+            queue: self.queue_of(n, port).queue,
         }
+    }
+
+    /// The queue that the scenario asks for at a port.
+    fn queue_of(&self, n: usize, port: usize) -> &Keyed {
+        let link = &self.topology.links()[self.topology.ports(n)[port].link as usize];
+        let named = self.deployment.queue(n, port).or(link.queue.as_deref());
+        let scheme = self.deployment.of(n, port).map(|i| self.deployment.get(i).scheme.as_str());
+        self.queues.of(named, self.topology.is_host(n), scheme)
     }
 
     /// Both directions of every link.
@@ -180,6 +234,7 @@ impl Setup {
                 all.push(NetLink {
                     from: end(from),
                     to: end(to),
+                    rate: link.rate_from(from),
                     delay: link.delay,
                     corruption: link.corruption,
                     downs: self.faults.downs(i),
@@ -198,10 +253,5 @@ impl Setup {
     /// What faults do to links' capacities: time, link, whether rate is zero (down) or what it is.
     pub fn capacity_changes(&self) -> Vec<(Time, usize, f64)> {
         self.faults.capacity_changes(&self.topology)
-    }
-
-    /// The scheme that governs the network, unless it is the ideal.
-    pub fn default_scheme(&self) -> Option<&Arc<dyn Scheme>> {
-        self.schemes.default_scheme()
     }
 }

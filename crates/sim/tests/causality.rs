@@ -11,7 +11,8 @@ use common::cases;
 use common::scene::scene;
 use midpath_core::packet::{NodeId, Packet};
 use midpath_core::queue::Discipline;
-use midpath_core::roles::{Admission, AdmitCtx, Drop, Endpoint, FlowSpec, PortSpec, Scheme, Verdict};
+use midpath_core::roles::{Admission, AdmitCtx, Drop, Network, NodeSpec, Parts, PortSpec, Verdict};
+use midpath_core::spec::SpecError;
 use midpath_core::units::Time;
 use midpath_schemes::Catalogue;
 use midpath_sim::{RunOptions, run_with};
@@ -35,29 +36,21 @@ impl Clocks {
     }
 }
 
-/// A scheme whose ports look at the time.
+/// The ports of a network that look at the time.
 struct Watched {
-    scheme: Arc<dyn Scheme>,
+    inner: Option<Arc<dyn Network>>,
     clocks: Clocks,
 }
 
-impl Scheme for Watched {
-    fn name(&self) -> &str {
-        self.scheme.name()
-    }
-    fn active(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
-        self.scheme.active(flow)
-    }
-    fn passive(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
-        self.scheme.passive(flow)
-    }
-    fn port(&self, spec: &PortSpec) -> Discipline {
-        let rule: Box<dyn Admission> = match self.scheme.port(spec) {
+impl Network for Watched {
+    fn port(&self, spec: &PortSpec, node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
+        let inner = self.inner.as_ref().map_or_else(|| Ok(spec.queue.build(spec.link.rate)), |n| n.port(spec, node))?;
+        let rule: Box<dyn Admission> = match inner {
             Discipline::DropTail(rule) => Box::new(rule),
             Discipline::Timetable(rule) => rule,
-            held @ Discipline::Held(_) => return held,
+            held @ Discipline::Held(_) => return Ok(held),
         };
-        Discipline::Timetable(Box::new(Watch { rule, node: spec.node, clocks: self.clocks.clone() }))
+        Ok(Discipline::Timetable(Box::new(Watch { rule, node: spec.node, clocks: self.clocks.clone() })))
     }
 }
 
@@ -89,7 +82,9 @@ fn watched(clocks: &Clocks) -> Catalogue {
         let clocks = clocks.clone();
         catalogue.with(name, move |params| {
             let scheme = Catalogue::standard().build(name, params)?;
-            Ok(Arc::new(Watched { scheme, clocks: clocks.clone() }))
+            let network = Watched { inner: scheme.network(), clocks: clocks.clone() };
+            let (name, transport) = (name.to_owned(), scheme.transport());
+            Ok(Arc::new(Parts { name, transport, network: Some(Arc::new(network)) }))
         })
     })
 }

@@ -5,48 +5,40 @@ mod common;
 use std::path::Path;
 use std::sync::Arc;
 
-use midpath_core::packet::{Kind, Packet, PacketId};
+use midpath_core::packet::{Kind, Packet, Pkt};
 use midpath_core::queue::{Codel, CodelParams, Discipline, Limit};
-use midpath_core::roles::{Backlog, Endpoint, FlowSpec, Inbound, Port, PortCtx, PortSpec, Scheme};
+use midpath_core::roles::{Backlog, Inbound, Network, NodeSpec, Parts, Port, PortCtx, PortSpec};
+use midpath_core::spec::SpecError;
 use midpath_schemes::Catalogue;
 use midpath_sim::{RunOptions, run_with};
 
-/// NewReno over ports that tell their neighbour of every packet that comes in.
-struct Chatty(Arc<dyn Scheme>);
+/// Ports that tell their neighbour of every packet that comes in.
+struct Chatty;
 
-impl Scheme for Chatty {
-    fn name(&self) -> &str {
-        "chatty"
-    }
-    fn active(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
-        self.0.active(flow)
-    }
-    fn passive(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
-        self.0.passive(flow)
-    }
-    fn port(&self, spec: &PortSpec) -> Discipline {
+impl Network for Chatty {
+    fn port(&self, spec: &PortSpec, _node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
         let bound = Limit::Packets(100).bound(spec.link.rate);
-        Discipline::Held(Box::new(Talker(Codel::new(bound, CodelParams::default()))))
+        Ok(Discipline::Held(Box::new(Talker(Codel::new(bound, CodelParams::default())))))
     }
 }
 
 struct Talker(Codel);
 
 impl Port for Talker {
-    fn outbound(&mut self, id: PacketId, ctx: &mut PortCtx<'_>) {
-        self.0.outbound(id, ctx);
+    fn outbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) {
+        self.0.outbound(pkt, ctx);
     }
-    fn poll_transmit(&mut self, ctx: &mut PortCtx<'_>) -> Option<PacketId> {
+    fn poll_transmit(&mut self, ctx: &mut PortCtx<'_>) -> Option<Pkt> {
         self.0.poll_transmit(ctx)
     }
-    fn inbound(&mut self, id: PacketId, ctx: &mut PortCtx<'_>) -> Inbound {
-        if ctx.pool[id].kind == Kind::Control {
-            return Inbound::Consume;
+    fn inbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) -> Inbound {
+        if ctx.pool[&pkt].kind == Kind::Control {
+            return Inbound::Consume(pkt);
         }
-        let mut note = Packet::new(ctx.pool[id].flow, ctx.node, ctx.link().peer, 64);
+        let mut note = Packet::new(ctx.pool[&pkt].flow, ctx.node, ctx.link().peer, 20);
         note.kind = Kind::Control;
         ctx.emit(ctx.me, note);
-        Inbound::Forward
+        Inbound::Forward(pkt)
     }
     fn backlog(&self) -> Backlog {
         self.0.backlog()
@@ -69,8 +61,10 @@ from = "s0"
 to = "d0"
 size = "100 kB"
 "#;
-    let newreno = |p: &serde_json::Value| Catalogue::standard().build("newreno", p);
-    let catalogue = Catalogue::standard().with("chatty", move |p| Ok(Arc::new(Chatty(newreno(p)?))));
+    let catalogue = Catalogue::standard().with("chatty", |params| {
+        let transport = Catalogue::standard().build("newreno", params)?.transport();
+        Ok(Arc::new(Parts { name: "chatty".to_owned(), transport, network: Some(Arc::new(Chatty)) }))
+    });
     let out = run_with(text, Path::new("."), &RunOptions::default(), &catalogue, &mut |_| true);
     let out = out.expect("a good scenario").expect("not cancelled");
     assert_eq!(out.summary("completed"), Some(1.0));

@@ -163,7 +163,7 @@ fn packets() -> Vec<Vec<u8>> {
             let mut p = Packet::new(FlowId(70_000), NodeId(3), NodeId(900), 1500);
             (p.kind, p.flags, p.seq, p.ack, p.sack_len) = (kind, flags, 4_000, 2_000, 2);
             p.sack = [SackBlock { from: 1448, to: 2896 }; 3];
-            p.set_ext(1024, [7; midpath_core::packet::EXT_LEN]);
+            p.push_raw(64, &[7; 30]);
             let mut bytes = Vec::new();
             wire::encode(&p, &mut bytes);
             all.push(bytes);
@@ -195,7 +195,7 @@ fn subflows() -> Vec<Vec<u8>> {
             1 => (0, Flags::SYN.with(Flags::ACK)),
             _ => (n & 1, Flags::ACK),
         };
-        (chunk[0], chunk[1], chunk[6], chunk[8], chunk[9]) = (to, 5, flags.0, 2, if n < 2 { 3 } else { to });
+        (chunk[0], chunk[1], chunk[6], chunk[8], chunk[9]) = (to, 5, flags.0 as u8, 2, if n < 2 { 3 } else { to });
         let at = u16::from(n.saturating_sub(2)) / 2 * 100;
         let (payload, seq, ack) = if n < 2 {
             (0, 0, 0)

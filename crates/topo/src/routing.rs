@@ -208,10 +208,10 @@ impl Routes {
         Some(hops)
     }
 
-    /// The path that per-flow ECMP gives `flow`: the choices of [`ShortestPath::pick_index`], which nodes take too.
-    pub fn flow_path(&self, topology: &Topology, src: usize, dst: usize, flow: u32) -> Option<Vec<Hop>> {
+    /// The path that per-flow ECMP gives the conversation `key`: the choices of [`ShortestPath::pick_index`], which nodes take too.
+    pub fn flow_path(&self, topology: &Topology, src: usize, dst: usize, key: u32) -> Option<Vec<Hop>> {
         self.path(topology, src, dst, |node, ports| {
-            ShortestPath::pick_index(ports.len(), flow, NodeId(dst as u32), NodeId(node as u32))
+            ShortestPath::pick_index(ports.len(), key, NodeId(dst as u32), NodeId(node as u32))
         })
     }
 

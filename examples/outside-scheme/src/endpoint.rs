@@ -1,14 +1,16 @@
 //! What the two ends do: a window of packets, acknowledged one by one, repeated from the first gap after a silence.
 
-use midpath_core::packet::{Flags, Packet};
+use midpath_core::packet::{IP_HEADER, NodeId, Packet, TCP_HEADER, shim_size};
 use midpath_core::ranges::RangeSet;
 use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, FlowSpec};
-use midpath_core::units::Time;
+use midpath_core::units::{Bytes, Time};
 
 use crate::header::Reading;
 
-/// IP, and as much again for everything else.
-const HEADERS: u32 = 40;
+/// IP's and TCP's header: its packets look like TCP's segments without options.
+const BARE: u32 = IP_HEADER + TCP_HEADER;
+/// The same with a reading in its shim.
+pub const HEADERS: u32 = BARE + shim_size(8);
 /// How long without an ACK before the window is sent again. Ours: TCP's smallest timeout (RFC 6298, §2.4).
 const SILENCE: Time = Time::from_secs(1);
 
@@ -44,10 +46,8 @@ impl Sender {
         while !stopped && self.next < self.size() && self.next - self.acked < (self.window * self.payload as f64) as u64
         {
             let payload = self.payload.min(self.size() - self.next);
-            let mut packet = Packet::new(ctx.flow, self.flow.src, self.flow.dst, HEADERS + payload as u32);
+            let mut packet = Packet::new(ctx.flow, self.flow.src, self.flow.dst, BARE + payload as u32);
             (packet.seq, packet.payload, packet.ts_val) = (self.next, payload as u16, ctx.now);
-            // A SYN on every packet: any of them may be the first to arrive.
-            packet.flags = Flags::SYN;
             packet.set_header(&Reading(Time::ZERO));
             ctx.send(packet);
             self.next += payload;
@@ -100,15 +100,17 @@ impl Endpoint for Sender {
 
 /// The passive end.
 pub struct Receiver {
-    flow: FlowSpec,
+    sender: NodeId,
+    size: Option<Bytes>,
     received: RangeSet,
     report: FlowReport,
 }
 
 impl Receiver {
-    /// A receiver that has received nothing yet.
-    pub fn new(flow: FlowSpec) -> Receiver {
-        Receiver { flow, received: RangeSet::new(), report: FlowReport::default() }
+    /// What the first packet of a flow opens. How much there is to come is what the application expects, if it does.
+    pub fn new(first: &Packet, expected: Option<&FlowSpec>) -> Receiver {
+        let size = expected.and_then(|flow| flow.size);
+        Receiver { sender: first.src, size, received: RangeSet::new(), report: FlowReport::default() }
     }
 }
 
@@ -118,11 +120,10 @@ impl Endpoint for Receiver {
     fn on_packet(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
         self.received.insert(packet.seq, packet.seq + u64::from(packet.payload));
         self.report.delivered = self.received.containing(0).map_or(0, |r| r.1);
-        if self.flow.size.is_some_and(|s| self.report.delivered >= s.0) {
+        if self.size.is_some_and(|s| self.report.delivered >= s.0) {
             self.report.completed.get_or_insert(ctx.now);
         }
-        let mut ack = Packet::new(ctx.flow, self.flow.dst, self.flow.src, HEADERS);
-        ack.flags = Flags::ACK;
+        let mut ack = Packet::new(ctx.flow, ctx.node, self.sender, BARE);
         (ack.ack, ack.ts_ecr) = (self.report.delivered, packet.ts_val);
         if let Some(reading) = packet.header::<Reading>() {
             ack.set_header(&reading);

@@ -1,6 +1,6 @@
 //! What a packet carries: the longest queueing delay on its way so far, in nanoseconds.
 
-use midpath_core::packet::{EXT_LEN, Header};
+use midpath_core::packet::Header;
 use midpath_core::units::Time;
 
 /// The header; on an ACK, the echo of the data packet's.
@@ -8,14 +8,18 @@ use midpath_core::units::Time;
 pub struct Reading(pub Time);
 
 impl Header for Reading {
-    const TAG: u16 = 1024;
+    const TAG: u8 = 64;
 
-    fn encode(&self, out: &mut [u8; EXT_LEN]) {
-        out[..8].copy_from_slice(&self.0.as_ns().to_be_bytes());
+    fn body_len(&self) -> usize {
+        8
     }
 
-    fn decode(bytes: &[u8; EXT_LEN]) -> Option<Reading> {
-        let ns = u64::from_be_bytes(bytes[..8].try_into().ok()?);
+    fn put(&self, out: &mut [u8]) {
+        out.copy_from_slice(&self.0.as_ns().to_be_bytes());
+    }
+
+    fn get(body: &[u8]) -> Option<Reading> {
+        let ns = u64::from_be_bytes(body.try_into().ok()?);
         // More than an hour is no queueing delay but a hostile packet.
         (ns < 3_600_000_000_000).then(|| Reading(Time::from_ns(ns)))
     }

@@ -17,11 +17,17 @@ pub mod port;
 
 use std::sync::Arc;
 
+use midpath_core::packet::Packet;
 use midpath_core::queue::Discipline;
-use midpath_core::roles::{Endpoint, FlowSpec, PortSpec, Scheme};
+use midpath_core::roles::{Accept, Endpoint, FlowSpec, Network, NodeSpec, Parts, PortSpec, Scheme, Transport};
 use midpath_core::spec::SpecError;
 use midpath_core::units::Time;
 use midpath_schemes::Catalogue;
+
+use header::Reading;
+
+/// What scenarios call it.
+const NAME: &str = "gauge";
 
 /// The scheme's parameters.
 #[derive(Debug, Clone, Copy)]
@@ -30,21 +36,32 @@ pub struct Gauge {
     pub target: Time,
 }
 
-impl Scheme for Gauge {
-    fn name(&self) -> &str {
-        "gauge"
+/// What carries gauge's flows.
+impl Transport for Gauge {
+    fn headers(&self) -> u32 {
+        endpoint::HEADERS
     }
-    fn active(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
+    fn open(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
         Box::new(endpoint::Sender::new(*flow, self.target))
     }
-    fn passive(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
-        Box::new(endpoint::Receiver::new(*flow))
+    fn accept(&self, first: &Packet, expected: Option<&FlowSpec>) -> Accept {
+        match first.header::<Reading>() {
+            Some(_) if first.payload > 0 => Accept::Take(Box::new(endpoint::Receiver::new(first, expected))),
+            _ => Accept::Ignore,
+        }
     }
-    fn needs_own_ports(&self) -> bool {
-        true // without stamps the sender would take every queue for empty
+    fn needs(&self) -> Option<&str> {
+        Some(NAME) // without stamps the sender would take every queue for empty
     }
-    fn port(&self, spec: &PortSpec) -> Discipline {
-        Discipline::Timetable(Box::new(port::Stamp::new(spec.queue.limit().bound(spec.link.rate))))
+}
+
+/// What the network's nodes run.
+struct Stamps;
+
+impl Network for Stamps {
+    fn port(&self, port: &PortSpec, _node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
+        let limit = port.queue.drop_tail()?;
+        Ok(Discipline::Timetable(Box::new(port::Stamp::new(limit.bound(port.link.rate)))))
     }
 }
 
@@ -59,10 +76,10 @@ fn build(params: &serde_json::Value) -> Result<Arc<dyn Scheme>, SpecError> {
             _ => return Err(SpecError::new(key.clone(), "unknown; gauge takes `target`, a time such as \"5 ms\"")),
         }
     }
-    Ok(Arc::new(gauge))
+    Ok(Arc::new(Parts { name: NAME.to_owned(), transport: Some(Arc::new(gauge)), network: Some(Arc::new(Stamps)) }))
 }
 
 /// Midpath's schemes and this one.
 pub fn catalogue() -> Catalogue {
-    Catalogue::standard().with("gauge", build)
+    Catalogue::standard().with(NAME, build)
 }

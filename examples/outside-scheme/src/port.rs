@@ -1,8 +1,9 @@
-//! What the port does: drop-tail, and a stamp. The start of transmission is known on arrival, so this is a timetable.
+//! What the port does: drop-tail, and a stamp. What it decides depends on the order of arrivals alone, so this is a timetable.
 
 use midpath_core::packet::Packet;
 use midpath_core::queue::Bound;
 use midpath_core::roles::{Admission, AdmitCtx, Drop, Verdict};
+use midpath_core::units::Bytes;
 
 use crate::header::Reading;
 
@@ -27,7 +28,9 @@ impl Admission for Stamp {
         if packet.payload > 0
             && let Some(Reading(so_far)) = packet.header::<Reading>()
         {
-            packet.set_header(&Reading(so_far.max(ctx.start - ctx.now)));
+            // What waits before it, at the port's rate.
+            let delay = ctx.rate.time_for(Bytes(ctx.backlog.bytes));
+            packet.set_header(&Reading(so_far.max(delay)));
         }
         Verdict::Accept
     }

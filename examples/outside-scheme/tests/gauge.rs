@@ -68,10 +68,7 @@ fn it_shares_a_network_with_tcp_and_finishes_what_it_begins() {
 fn it_is_refused_where_no_port_stamps() {
     let text = DUMBBELL.replace("scheme = \"gauge\"\n", "");
     let error = run(&format!("{text}\n[[flow]]\nfrom = \"s2\"\nto = \"d2\"\nscheme = \"gauge\"\n")).unwrap_err();
-    assert!(
-        error.contains("flow[2].scheme: `gauge` needs ports of its own, but they are those of `newreno`"),
-        "{error}"
-    );
+    assert!(error.contains("flow[2].scheme: `gauge` needs `gauge` in the network, which runs nowhere"), "{error}");
 }
 
 #[test]

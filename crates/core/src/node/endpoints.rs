@@ -1,5 +1,7 @@
 //! The endpoints that live on a node: a slab, and the flow numbers that lead there.
 
+use std::collections::VecDeque;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::timers::Lazy;
@@ -18,8 +20,32 @@ pub(super) struct Endpoints {
     seats: Vec<Option<Seat>>,
     free: Vec<u32>,
     of_flow: FxHashMap<FlowId, u32>,
-    /// Flows whose passive end has finished here: a late copy of their first packet opens nothing.
-    closed: FxHashSet<FlowId>,
+    closed: Closed,
+}
+
+/// The flows whose passive end has finished here last: a late copy of their first packet opens nothing.
+#[derive(Default)]
+struct Closed {
+    flows: FxHashSet<FlowId>,
+    order: VecDeque<FlowId>,
+}
+
+/// Flows that are remembered; the one that ended first goes for a new one. Ours: a copy that is later than this many ends of other flows
+/// opens its flow again, and its sender, which knows nothing of it, refuses what that says.
+const MAX_CLOSED: usize = 1 << 16;
+
+impl Closed {
+    fn insert(&mut self, flow: FlowId) {
+        if !self.flows.insert(flow) {
+            return;
+        }
+        self.order.push_back(flow);
+        if self.order.len() > MAX_CLOSED
+            && let Some(first) = self.order.pop_front()
+        {
+            self.flows.remove(&first);
+        }
+    }
 }
 
 impl Endpoints {
@@ -59,8 +85,9 @@ impl Endpoints {
         Some(seat)
     }
 
-    pub fn is_closed(&self, flow: FlowId) -> bool {
-        self.closed.contains(&flow)
+    /// Whether its passive end has finished here, as far as is remembered.
+    pub fn has_closed(&self, flow: FlowId) -> bool {
+        self.closed.flows.contains(&flow)
     }
 
     /// Those alive, in a fixed order.
@@ -69,6 +96,23 @@ impl Endpoints {
     }
 
     pub fn memory(&self) -> usize {
-        self.seats.capacity() * size_of::<Option<Seat>>() + self.of_flow.capacity() * 9 + self.closed.capacity() * 5
+        let closed = self.closed.flows.capacity() * 5 + self.closed.order.capacity() * 4;
+        self.seats.capacity() * size_of::<Option<Seat>>() + self.of_flow.capacity() * 9 + closed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_flows_that_ended_last_are_remembered() {
+        let mut closed = Closed::default();
+        let flows = MAX_CLOSED as u32 + 10;
+        (0..flows).for_each(|f| closed.insert(FlowId(f)));
+        (0..flows).for_each(|f| closed.insert(FlowId(flows - 1 - f % 2))); // ends twice: once is remembered
+        assert_eq!((closed.flows.len(), closed.order.len()), (MAX_CLOSED, MAX_CLOSED));
+        assert!((0..10).all(|f| !closed.flows.contains(&FlowId(f))));
+        assert!((10..flows).all(|f| closed.flows.contains(&FlowId(f))));
     }
 }

@@ -3,41 +3,46 @@
 use std::collections::VecDeque;
 
 use super::timers::Lazy;
-use crate::packet::{Ecn, Packet, PacketId, Pool};
-use crate::queue::{Discipline, DropTail};
+use crate::packet::{Ecn, Packet, Pkt, Pool};
+use crate::queue::{Bound, Discipline, DropTail};
 use crate::rng::Stream;
-use crate::roles::{Admission, AdmitCtx, Backlog, Drop, Verdict};
+use crate::roles::{Admission, AdmitCtx, Backlog, Drop, LinkInfo, Verdict};
 use crate::stats::PortCounters;
-use crate::units::{Rate, Time, TxClock};
+use crate::units::{Time, TxClock};
 
 /// Laid out by use: what every packet reads or writes comes first.
 #[repr(C, align(64))]
 pub(super) struct Slot {
-    /// When the transmitter will have sent all that has a place on the wire.
-    pub free_at: Time,
-    pub clock: TxClock,
+    /// Timetable ports: when all that has a place on the wire will have been sent.
+    free_at: Time,
+    clock: TxClock,
+    /// Largest packet on its link.
+    pub mtu: u32,
     pub queued: Backlog,
     pub discipline: Discipline,
     pub counters: PortCounters,
     /// Timetable ports: when the packets that wait will start, and their sizes.
     pub waiting: VecDeque<(Time, u32)>,
     pub timer: Lazy,
-    pub up: bool,
     pub watches_inbound: bool,
     /// Held ports: an [`Idle`](super::timers::Wake::Idle) wish is in the heap.
     pub idle_armed: bool,
+    /// Held ports: it stands in the node's list of ports that a driver may pull from.
+    pub listed: bool,
+    /// Held ports: the number of what it shares with the other ports of its instance.
+    pub state: Option<u8>,
 }
 
 impl Slot {
-    pub fn new(rate: Rate, discipline: Discipline) -> Slot {
+    pub fn new(link: &LinkInfo, discipline: Discipline) -> Slot {
         let watches_inbound = match &discipline {
             Discipline::DropTail(_) => false,
             Discipline::Timetable(rule) => rule.watches_inbound(),
             Discipline::Held(_) => true,
         };
         Slot {
-            clock: TxClock::new(rate),
-            up: true,
+            clock: TxClock::new(link.rate),
+            mtu: link.mtu,
             discipline,
             counters: PortCounters::default(),
             watches_inbound,
@@ -45,8 +50,23 @@ impl Slot {
             waiting: VecDeque::new(),
             queued: Backlog::default(),
             idle_armed: false,
+            listed: false,
+            state: None,
             timer: Lazy::default(),
         }
+    }
+
+    /// Makes a port with a timetable one that is asked for its packets. Nothing may have been sent yet.
+    pub fn hold(&mut self) {
+        let none = Discipline::DropTail(DropTail::new(Bound { bytes: 0, packets: 0 }));
+        self.discipline = std::mem::replace(&mut self.discipline, none).held();
+        self.watches_inbound = true;
+    }
+
+    /// Whether it is asked for packets, instead of having a timetable.
+    #[inline]
+    pub fn is_held(&self) -> bool {
+        matches!(self.discipline, Discipline::Held(_))
     }
 
     /// What waits now, for either kind of port.
@@ -81,7 +101,7 @@ impl Slot {
     pub fn schedule(&mut self, packet: &mut Packet, now: Time, rng: &mut Stream) -> Result<(Time, Time), Drop> {
         self.settle(now);
         let start = self.free_at.max(now);
-        match self.verdict(packet, now, start, rng) {
+        match self.verdict(packet, now, rng) {
             Verdict::Accept => {}
             Verdict::Mark => {
                 packet.ecn = Ecn::Ce;
@@ -102,13 +122,13 @@ impl Slot {
     }
 
     #[inline]
-    fn verdict(&mut self, packet: &mut Packet, now: Time, start: Time, rng: &mut Stream) -> Verdict {
+    fn verdict(&mut self, packet: &mut Packet, now: Time, rng: &mut Stream) -> Verdict {
         match &mut self.discipline {
             Discipline::DropTail(rule) => Self::drop_tail(rule, self.queued, packet.size),
             Discipline::Timetable(rule) => {
                 let mut ctx = AdmitCtx {
                     now,
-                    start,
+                    busy: self.free_at > now,
                     idle_since: (self.free_at <= now).then_some(self.free_at),
                     backlog: self.queued,
                     rate: self.clock.rate(),
@@ -138,15 +158,15 @@ impl Slot {
         match why {
             Drop::Queue => self.counters.drops_queue += 1,
             Drop::Aqm => self.counters.drops_aqm += 1,
-            Drop::Fault | Drop::Undeliverable => self.counters.drops_fault += 1,
-            Drop::Policy => self.counters.drops_policy += 1,
+            Drop::Fault | Drop::Undeliverable | Drop::Hops => self.counters.drops_fault += 1,
+            Drop::Policy | Drop::TooBig => self.counters.drops_policy += 1,
         }
     }
 
     /// What a port sees of a packet that came in through it, for rules that watch.
-    pub fn inbound_rule(&mut self, id: PacketId, pool: &mut Pool, now: Time) -> Result<(), Drop> {
+    pub fn inbound_rule(&mut self, pkt: &Pkt, pool: &mut Pool, now: Time) -> Result<(), Drop> {
         match &mut self.discipline {
-            Discipline::Timetable(rule) => rule.inbound(&mut pool[id], now),
+            Discipline::Timetable(rule) => rule.inbound(&mut pool[pkt], now),
             Discipline::DropTail(_) | Discipline::Held(_) => Ok(()),
         }
     }

@@ -39,12 +39,12 @@ impl Timers {
         self.heap.peek().map_or(Time::MAX, |e| e.0.0)
     }
 
-    /// The first wish, if it is due.
-    pub fn pop_due(&mut self, now: Time) -> Option<Wake> {
+    /// The first wish, if it is due, and the time that it was for. A driver may come late.
+    pub fn pop_due(&mut self, now: Time) -> Option<(Time, Wake)> {
         if self.next() > now {
             return None;
         }
-        self.heap.pop().map(|e| e.0.2)
+        self.heap.pop().map(|e| (e.0.0, e.0.2))
     }
 
     pub fn memory(&self) -> usize {
@@ -77,10 +77,10 @@ impl Lazy {
         Some(self.deadline)
     }
 
-    /// Called when an entry of this timer comes up: whether it is the one that counts and the deadline has come.
+    /// Called at `now` when the entry for `at` of this timer comes up: whether it is the one that counts and the deadline has come.
     #[inline]
-    pub fn fire(&mut self, now: Time) -> bool {
-        if now != self.armed {
+    pub fn fire(&mut self, at: Time, now: Time) -> bool {
+        if at != self.armed {
             return false; // superseded by an earlier one
         }
         self.armed = Time::MAX;

@@ -1,6 +1,6 @@
 use std::collections::VecDeque;
 
-use crate::packet::PacketId;
+use crate::packet::Pkt;
 use crate::queue::Bound;
 use crate::roles::{Backlog, Drop, Port, PortCtx};
 use crate::units::Time;
@@ -108,7 +108,7 @@ pub struct Codel {
     bound: Bound,
     params: CodelParams,
     state: CodelState,
-    queue: VecDeque<PacketId>,
+    queue: VecDeque<Pkt>,
     bytes: u64,
 }
 
@@ -118,41 +118,41 @@ impl Codel {
         Codel { bound, params, state: CodelState::default(), queue: VecDeque::new(), bytes: 0 }
     }
 
-    fn pop(&mut self, ctx: &PortCtx<'_>) -> Option<PacketId> {
-        let id = self.queue.pop_front()?;
-        self.bytes -= u64::from(ctx.pool[id].size);
-        Some(id)
+    fn pop(&mut self, ctx: &PortCtx<'_>) -> Option<Pkt> {
+        let pkt = self.queue.pop_front()?;
+        self.bytes -= u64::from(ctx.pool[&pkt].size);
+        Some(pkt)
     }
 }
 
 impl Port for Codel {
-    fn outbound(&mut self, id: PacketId, ctx: &mut PortCtx<'_>) {
-        let size = ctx.pool[id].size;
+    fn outbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) {
+        let size = ctx.pool[&pkt].size;
         if !self.bound.admits(self.backlog(), size) {
-            return ctx.drop(id, Drop::Queue);
+            return ctx.drop(pkt, Drop::Queue);
         }
-        ctx.pool[id].queued = ctx.now;
+        ctx.pool[&pkt].queued = ctx.now;
         self.bytes += u64::from(size);
-        self.queue.push_back(id);
+        self.queue.push_back(pkt);
     }
 
-    fn poll_transmit(&mut self, ctx: &mut PortCtx<'_>) -> Option<PacketId> {
+    fn poll_transmit(&mut self, ctx: &mut PortCtx<'_>) -> Option<Pkt> {
         let mtu = ctx.link().mtu;
         loop {
-            let Some(id) = self.pop(ctx) else {
+            let Some(pkt) = self.pop(ctx) else {
                 self.state.on_empty();
                 return None;
             };
-            let sojourn = ctx.now.saturating_sub(ctx.pool[id].queued);
+            let sojourn = ctx.now.saturating_sub(ctx.pool[&pkt].queued);
             if !self.state.on_dequeue(ctx.now, sojourn, self.bytes, mtu, &self.params) {
-                return Some(id);
+                return Some(pkt);
             }
-            if self.params.ecn && ctx.pool[id].ecn.capable() {
-                ctx.mark(id);
+            if self.params.ecn && ctx.pool[&pkt].ecn.capable() {
+                ctx.mark(&pkt);
                 self.state.on_mark(&self.params);
-                return Some(id);
+                return Some(pkt);
             }
-            ctx.drop(id, Drop::Aqm);
+            ctx.drop(pkt, Drop::Aqm);
         }
     }
 
@@ -161,7 +161,7 @@ impl Port for Codel {
     }
 
     fn reset(&mut self, ctx: &mut PortCtx<'_>) {
-        self.queue.drain(..).for_each(|id| ctx.drop(id, Drop::Fault));
+        self.queue.drain(..).for_each(|pkt| ctx.drop(pkt, Drop::Fault));
         self.bytes = 0;
         self.state = CodelState::default();
     }

@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
-use crate::packet::{FlowId, NodeId, PacketId};
+use crate::packet::{FlowId, NodeId, Pkt};
 use crate::queue::Bound;
 use crate::roles::{Backlog, Drop, Port, PortCtx};
 
@@ -11,7 +11,7 @@ type Key = (FlowId, NodeId);
 
 #[derive(Debug, Default)]
 struct Lane {
-    queue: VecDeque<PacketId>,
+    queue: VecDeque<Pkt>,
     bytes: u64,
     deficit: u64,
 }
@@ -56,9 +56,9 @@ impl Drr {
     fn shed(&mut self, ctx: &mut PortCtx<'_>) {
         while self.total.bytes > self.bound.bytes || self.total.packets > self.bound.packets {
             let Some(key) = self.longest() else { return };
-            let Some(id) = self.lanes.get_mut(&key).and_then(|l| l.queue.pop_back()) else { return };
-            self.account(key, ctx.pool[id].size);
-            ctx.drop(id, Drop::Queue);
+            let Some(pkt) = self.lanes.get_mut(&key).and_then(|l| l.queue.pop_back()) else { return };
+            self.account(key, ctx.pool[&pkt].size);
+            ctx.drop(pkt, Drop::Queue);
             self.retire(key);
         }
     }
@@ -80,8 +80,8 @@ impl Drr {
 }
 
 impl Port for Drr {
-    fn outbound(&mut self, id: PacketId, ctx: &mut PortCtx<'_>) {
-        let packet = &mut ctx.pool[id];
+    fn outbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) {
+        let packet = &mut ctx.pool[&pkt];
         packet.queued = ctx.now;
         let (key, size) = ((packet.flow, packet.src), u64::from(packet.size));
         let lane = self.lanes.entry(key).or_default();
@@ -89,24 +89,24 @@ impl Port for Drr {
             lane.deficit = self.quantum;
             self.round.push_back(key);
         }
-        lane.queue.push_back(id);
+        lane.queue.push_back(pkt);
         lane.bytes += size;
         self.total.bytes += size;
         self.total.packets += 1;
         self.shed(ctx);
     }
 
-    fn poll_transmit(&mut self, ctx: &mut PortCtx<'_>) -> Option<PacketId> {
+    fn poll_transmit(&mut self, ctx: &mut PortCtx<'_>) -> Option<Pkt> {
         loop {
             let key = *self.round.front()?;
             let lane = self.lanes.get_mut(&key)?;
-            let size = ctx.pool[*lane.queue.front()?].size;
+            let size = ctx.pool[lane.queue.front()?].size;
             if lane.deficit >= u64::from(size) {
-                let id = lane.queue.pop_front()?;
+                let pkt = lane.queue.pop_front()?;
                 lane.deficit -= u64::from(size);
                 self.account(key, size);
                 self.retire(key);
-                return Some(id);
+                return Some(pkt);
             }
             lane.deficit += self.quantum;
             self.round.rotate_left(1);
@@ -121,7 +121,7 @@ impl Port for Drr {
         // In round order, for a hash map's order is nobody's business.
         for key in std::mem::take(&mut self.round) {
             if let Some(lane) = self.lanes.remove(&key) {
-                lane.queue.into_iter().for_each(|id| ctx.drop(id, Drop::Fault));
+                lane.queue.into_iter().for_each(|pkt| ctx.drop(pkt, Drop::Fault));
             }
         }
         self.total = Backlog::default();

@@ -1,65 +1,58 @@
 use std::collections::VecDeque;
 
-use crate::packet::{Ecn, PacketId};
+use crate::packet::Pkt;
 use crate::roles::{Admission, AdmitCtx, Backlog, Drop, Inbound, Port, PortCtx, Verdict};
-use crate::units::{Time, TxClock};
 
-/// A FIFO under an [`Admission`] rule, asked packet by packet: the same decisions as the timetable makes, for links whose rate or state changes during the run.
+/// A FIFO under an [`Admission`] rule, asked packet by packet: the same decisions as the timetable makes, for links whose rate
+/// or state changes during the run, and for drivers that know no timetables.
 pub struct HeldFifo {
     rule: Box<dyn Admission>,
-    queue: VecDeque<PacketId>,
+    queue: VecDeque<Pkt>,
     bytes: u64,
-    /// When what has been accepted will be on the wire, as far as is known.
-    free_at: Time,
 }
 
 impl HeldFifo {
     /// A FIFO under `rule`.
     pub fn new(rule: Box<dyn Admission>) -> HeldFifo {
-        HeldFifo { rule, queue: VecDeque::new(), bytes: 0, free_at: Time::ZERO }
+        HeldFifo { rule, queue: VecDeque::new(), bytes: 0 }
     }
 }
 
 impl Port for HeldFifo {
-    fn outbound(&mut self, id: PacketId, ctx: &mut PortCtx<'_>) {
-        let rate = ctx.link().rate;
+    fn outbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) {
         let mut admit = AdmitCtx {
             now: ctx.now,
-            start: ctx.now.max(self.free_at),
-            idle_since: (self.free_at <= ctx.now && self.queue.is_empty()).then_some(self.free_at),
+            busy: ctx.transmitter.is_busy() || !self.queue.is_empty(),
+            idle_since: ctx.transmitter.idle_since().filter(|_| self.queue.is_empty()),
             backlog: Backlog { packets: self.queue.len() as u64, bytes: self.bytes },
-            rate,
+            rate: ctx.links[usize::from(ctx.me.0)].rate,
             rng: ctx.rng,
         };
-        match self.rule.admit(&mut ctx.pool[id], &mut admit) {
-            Verdict::Drop(why) => return ctx.drop(id, why),
-            Verdict::Mark => ctx.mark(id),
+        match self.rule.admit(&mut ctx.pool[&pkt], &mut admit) {
+            Verdict::Drop(why) => return ctx.drop(pkt, why),
+            Verdict::Mark => ctx.mark(&pkt),
             Verdict::Accept => {}
         }
-        let packet = &mut ctx.pool[id];
+        let packet = &mut ctx.pool[&pkt];
         packet.queued = ctx.now;
         self.bytes += u64::from(packet.size);
-        self.free_at = ctx.now.max(self.free_at) + TxClock::new(rate).time(packet.size);
-        self.queue.push_back(id);
-        debug_assert!(packet.ecn != Ecn::Ce || self.bytes > 0);
+        self.queue.push_back(pkt);
     }
 
-    fn poll_transmit(&mut self, ctx: &mut PortCtx<'_>) -> Option<PacketId> {
-        let id = self.queue.pop_front()?;
-        self.bytes -= u64::from(ctx.pool[id].size);
-        Some(id)
+    fn poll_transmit(&mut self, ctx: &mut PortCtx<'_>) -> Option<Pkt> {
+        let pkt = self.queue.pop_front()?;
+        self.bytes -= u64::from(ctx.pool[&pkt].size);
+        Some(pkt)
     }
 
-    fn inbound(&mut self, id: PacketId, ctx: &mut PortCtx<'_>) -> Inbound {
+    fn inbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) -> Inbound {
         if !self.rule.watches_inbound() {
-            return Inbound::Forward;
+            return Inbound::Forward(pkt);
         }
-        self.rule.inbound(&mut ctx.pool[id], ctx.now).map_or_else(Inbound::Drop, |()| Inbound::Forward)
-    }
-
-    fn on_link(&mut self, ctx: &mut PortCtx<'_>) {
-        let clock = TxClock::new(ctx.link().rate);
-        self.free_at = self.queue.iter().fold(ctx.now, |t, id| t + clock.time(ctx.pool[*id].size));
+        match self.rule.inbound(&mut ctx.pool[&pkt], ctx.now) {
+            Ok(()) => Inbound::Forward(pkt),
+            Err(why) => Inbound::Drop(pkt, why),
+        }
     }
 
     fn backlog(&self) -> Backlog {
@@ -67,9 +60,8 @@ impl Port for HeldFifo {
     }
 
     fn reset(&mut self, ctx: &mut PortCtx<'_>) {
-        self.queue.drain(..).for_each(|id| ctx.drop(id, Drop::Fault));
+        self.queue.drain(..).for_each(|pkt| ctx.drop(pkt, Drop::Fault));
         self.bytes = 0;
-        self.free_at = ctx.now;
         self.rule.reset();
     }
 

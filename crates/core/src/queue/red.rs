@@ -139,7 +139,7 @@ mod tests {
         let mut packet = Packet::new(FlowId(0), NodeId(0), NodeId(1), 1500);
         packet.ecn = Ecn::Ect0;
         let backlog = Backlog { packets: bytes / 1500, bytes };
-        let mut ctx = AdmitCtx { now, start: now, idle_since, backlog, rate: RATE, rng };
+        let mut ctx = AdmitCtx { now, busy: idle_since.is_none(), idle_since, backlog, rate: RATE, rng };
         red.admit(&mut packet, &mut ctx) == Verdict::Mark
     }
 

@@ -1,7 +1,7 @@
 use std::any::{Any, TypeId};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
-use crate::packet::{FlowId, NodeId, Packet, PacketId, Pool, PortId};
+use crate::packet::{FlowId, NodeId, Packet, Pkt, Pool, PortId};
 use crate::rng::Stream;
 use crate::roles::LinkInfo;
 use crate::units::Time;
@@ -119,7 +119,7 @@ pub struct EndpointCtx<'a> {
     /// The node's links, by port number.
     pub links: &'a [LinkInfo],
     pub(crate) pool: &'a mut Pool,
-    pub(crate) out: &'a mut Vec<(Option<PortId>, PacketId)>,
+    pub(crate) out: &'a mut VecDeque<(Option<PortId>, Pkt)>,
     pub(crate) pokes: &'a mut Vec<FlowId>,
     pub(crate) timer: &'a mut Time,
     pub(crate) finished: &'a mut bool,
@@ -129,13 +129,15 @@ impl EndpointCtx<'_> {
     /// Sends `packet` along the route to its destination.
     #[inline]
     pub fn send(&mut self, packet: Packet) {
-        let id = self.pool.insert(packet);
-        self.out.push((None, id));
+        debug_assert_eq!(packet.size, packet.wire_size(), "a packet is as long as its encoding");
+        let pkt = self.pool.insert(packet);
+        self.out.push_back((None, pkt));
     }
     /// Sends `packet` out of one port of a multihomed host.
     pub fn send_via(&mut self, port: PortId, packet: Packet) {
-        let id = self.pool.insert(packet);
-        self.out.push((Some(port), id));
+        debug_assert_eq!(packet.size, packet.wire_size(), "a packet is as long as its encoding");
+        let pkt = self.pool.insert(packet);
+        self.out.push_back((Some(port), pkt));
     }
     /// Asks for `on_timer` at `at` in place of any earlier wish. In the past means now. Cheap: re-arming later costs nothing until the old time comes.
     #[inline]
@@ -178,8 +180,8 @@ impl EndpointCtx<'_> {
             timer: &mut wishes.timer,
             finished: &mut wishes.finished,
         });
-        for (port, id) in &mut self.out[first..] {
-            *port = each(&result, &mut self.pool[*id]);
+        for (port, pkt) in self.out.range_mut(first..) {
+            *port = each(&result, &mut self.pool[&*pkt]);
         }
         result
     }

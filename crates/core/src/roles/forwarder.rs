@@ -1,42 +1,49 @@
+use std::any::Any;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::packet::{NodeId, Packet, PacketId, Pool, PortId};
+use super::port::SHARED;
+use crate::packet::{NodeId, Packet, Pkt, Pool, PortId};
 use crate::rng::{Stream, below, mix};
-use crate::roles::Board;
 use crate::units::Time;
 
 /// Where a packet goes from here.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub enum Route {
     /// Out of one port.
-    Port(PortId),
+    Port(PortId, Pkt),
     /// To the endpoint of its flow on this node.
-    Local,
+    Local(Pkt),
     /// A copy out of each of these ports, and one to the local endpoint if asked (multicast).
     Copies {
+        /// The packet.
+        pkt: Pkt,
         /// The ports.
         ports: Vec<PortId>,
         /// Whether the local endpoint gets one too.
         local: bool,
     },
     /// It is used up (a PIT hit, an ACK merged into another): the node frees it.
-    Consumed,
+    Consumed(Pkt),
     /// The forwarder keeps it, counts it in [`Forwarder::kept`], and emits it later.
     Kept,
     /// There is no way: the packet is dropped and counted.
-    Unroutable,
+    Unroutable(Pkt),
+    /// It is not this forwarder's to decide: the next one's, the shortest path's in the end.
+    Pass(Pkt),
 }
 
-/// Decides which ports a packet leaves through.
+/// Decides which ports a packet leaves through. A node has one of each scheme that runs there; the first that doesn't pass a packet on
+/// decides.
 pub trait Forwarder: Send {
     /// Called when a packet came in through `from`, or from an endpoint of this node (`None`).
-    fn route(&mut self, id: PacketId, from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route;
+    fn route(&mut self, pkt: Pkt, from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route;
     /// How many packets it keeps.
     fn kept(&self) -> u64 {
         0
     }
     /// Called when the node restarts: forget everything learned. The packets kept are handed back, to be dropped.
-    fn reset(&mut self, _kept: &mut Vec<PacketId>) {}
+    fn reset(&mut self, _kept: &mut Vec<Pkt>) {}
 }
 
 /// What a forwarder may reach during a call.
@@ -49,10 +56,39 @@ pub struct ForwardCtx<'a> {
     pub pool: &'a mut Pool,
     /// The node's random stream.
     pub rng: &'a mut Stream,
-    /// What the node's ports have published.
-    pub board: &'a Board,
-    /// Packets the forwarder makes itself (Nacks, aggregated ACKs) and the port each leaves through.
-    pub emit: &'a mut Vec<(Option<PortId>, PacketId)>,
+    pub(crate) state: Option<&'a mut (dyn Any + Send)>,
+    pub(crate) out: &'a mut VecDeque<(Option<PortId>, Pkt)>,
+}
+
+impl<'a> ForwardCtx<'a> {
+    /// A context for one call, without shared state; what the forwarder sends is appended to `out`, with the port that it leaves through.
+    pub fn new(
+        (now, node): (Time, NodeId),
+        pool: &'a mut Pool,
+        rng: &'a mut Stream,
+        out: &'a mut VecDeque<(Option<PortId>, Pkt)>,
+    ) -> ForwardCtx<'a> {
+        ForwardCtx { now, node, pool, rng, state: None, out }
+    }
+}
+
+impl ForwardCtx<'_> {
+    /// What the ports and the forwarder of this instance share on this node: what [`Network::state`](super::Network::state) made.
+    ///
+    /// # Panics
+    /// If that was of another type, or nothing.
+    pub fn state<T: Any>(&mut self) -> &mut T {
+        self.state.as_deref_mut().and_then(|s| s.downcast_mut()).expect(SHARED)
+    }
+    /// Sends a packet of the forwarder's own (a Nack, an aggregated ACK) out of a port, or along the route to its destination.
+    pub fn emit(&mut self, port: Option<PortId>, packet: Packet) {
+        let pkt = self.pool.insert(packet);
+        self.out.push_back((port, pkt));
+    }
+    /// Sends a packet that was kept.
+    pub fn release(&mut self, port: Option<PortId>, pkt: Pkt) {
+        self.out.push_back((port, pkt));
+    }
 }
 
 /// Shortest-path next hops, computed outside.
@@ -80,20 +116,20 @@ pub enum Ecmp {
 }
 
 impl Ecmp {
-    /// The port that a packet of `flow` takes at `node` among `choices` towards `dst`; `None` if there is none.
+    /// The port that a packet of the conversation `key` takes at `node` among `choices` towards `dst`; `None` if there is none.
     #[inline]
-    pub fn choose(self, choices: &[u16], flow: u32, dst: NodeId, node: NodeId, rng: &mut Stream) -> Option<PortId> {
+    pub fn choose(self, choices: &[u16], key: u32, dst: NodeId, node: NodeId, rng: &mut Stream) -> Option<PortId> {
         match self {
             Ecmp::Packet if choices.len() > 1 => Some(PortId(choices[below(rng, choices.len() as u64) as usize])),
-            _ => self.expected(choices, flow, dst, node),
+            _ => self.expected(choices, key, dst, node),
         }
     }
 
     /// The same for those who work out where packets will go. With a path per packet there is no telling; the first is as good as any.
     #[inline]
-    pub fn expected(self, choices: &[u16], flow: u32, dst: NodeId, node: NodeId) -> Option<PortId> {
+    pub fn expected(self, choices: &[u16], key: u32, dst: NodeId, node: NodeId) -> Option<PortId> {
         match self {
-            Ecmp::Flow if choices.len() > 1 => Some(PortId(ShortestPath::pick(choices, flow, dst, node))),
+            Ecmp::Flow if choices.len() > 1 => Some(PortId(ShortestPath::pick(choices, key, dst, node))),
             _ => choices.first().map(|p| PortId(*p)),
         }
     }
@@ -112,14 +148,14 @@ impl ShortestPath {
         ShortestPath { routes, ecmp }
     }
 
-    /// The port that a flow takes among `choices` at `node`: the same for the same flow, node and direction.
-    pub fn pick(choices: &[u16], flow: u32, dst: NodeId, node: NodeId) -> u16 {
-        choices[ShortestPath::pick_index(choices.len(), flow, dst, node)]
+    /// The port that a conversation takes among `choices` at `node`: the same for the same key, node and direction.
+    pub fn pick(choices: &[u16], key: u32, dst: NodeId, node: NodeId) -> u16 {
+        choices[ShortestPath::pick_index(choices.len(), key, dst, node)]
     }
 
     /// The same as a position among `count` choices. Hashing the node in keeps consecutive routers from all choosing alike.
-    pub fn pick_index(count: usize, flow: u32, dst: NodeId, node: NodeId) -> usize {
-        let key = (u64::from(flow) << 32) | u64::from(dst.0);
+    pub fn pick_index(count: usize, key: u32, dst: NodeId, node: NodeId) -> usize {
+        let key = (u64::from(key) << 32) | u64::from(dst.0);
         let hash = mix(key ^ mix(u64::from(node.0)));
         ((u128::from(hash) * count as u128) >> 64) as usize
     }
@@ -129,16 +165,19 @@ impl ShortestPath {
     /// The port that `packet`, which is for another node, leaves `node` through.
     #[inline]
     pub(crate) fn next(&self, packet: &Packet, node: NodeId, rng: &mut Stream) -> Option<PortId> {
-        self.ecmp.choose(self.routes.next_ports(node, packet.dst), packet.flow.0, packet.dst, node, rng)
+        self.ecmp.choose(self.routes.next_ports(node, packet.dst), packet.key, packet.dst, node, rng)
     }
 }
 
 impl Forwarder for ShortestPath {
-    fn route(&mut self, id: PacketId, _from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route {
-        let packet = &ctx.pool[id];
+    fn route(&mut self, pkt: Pkt, _from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route {
+        let packet = &ctx.pool[&pkt];
         if packet.dst == ctx.node {
-            return Route::Local;
+            return Route::Local(pkt);
         }
-        self.next(packet, ctx.node, ctx.rng).map_or(Route::Unroutable, Route::Port)
+        match self.next(packet, ctx.node, ctx.rng) {
+            Some(port) => Route::Port(port, pkt),
+            None => Route::Unroutable(pkt),
+        }
     }
 }

@@ -1,6 +1,7 @@
+use std::any::Any;
 use std::collections::VecDeque;
 
-use crate::packet::{NodeId, Packet, PacketId, Pool, PortId};
+use crate::packet::{NodeId, Packet, Pkt, Pool, PortId};
 use crate::rng::Stream;
 use crate::units::{Rate, Time};
 
@@ -26,6 +27,37 @@ pub struct Backlog {
     pub bytes: u64,
 }
 
+/// A port's transmitter, as whoever drives the node sees it now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transmitter {
+    /// It can take a packet, and has been able to since then.
+    Idle {
+        /// Since when.
+        since: Time,
+    },
+    /// It sends, or cannot send.
+    Busy {
+        /// When it is to be asked again; `None` if the driver comes back by itself.
+        until: Option<Time>,
+    },
+}
+
+impl Transmitter {
+    /// Whether it can take no packet now.
+    #[inline]
+    pub const fn is_busy(self) -> bool {
+        matches!(self, Transmitter::Busy { .. })
+    }
+    /// Since when it has been idle, if it is.
+    #[inline]
+    pub const fn idle_since(self) -> Option<Time> {
+        match self {
+            Transmitter::Idle { since } => Some(since),
+            Transmitter::Busy { .. } => None,
+        }
+    }
+}
+
 /// Why a packet ended before its destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Drop {
@@ -37,7 +69,11 @@ pub enum Drop {
     Fault,
     /// A scheme's policy refused it (a policer, a forged notification).
     Policy,
-    /// No route, no hops left, or nobody there to take it.
+    /// It is larger than the link's MTU.
+    TooBig,
+    /// It had no hops left: a loop.
+    Hops,
+    /// No route, or nobody there to take it.
     Undeliverable,
 }
 
@@ -56,9 +92,9 @@ pub enum Verdict {
 pub struct AdmitCtx<'a> {
     /// When the packet arrived.
     pub now: Time,
-    /// When it will start onto the wire if it is taken.
-    pub start: Time,
-    /// When the transmitter last became idle, if it is idle now.
+    /// Whether the transmitter is busy, so that the packet would wait.
+    pub busy: bool,
+    /// When the transmitter last became idle, if it is idle now and nothing waits.
     pub idle_since: Option<Time>,
     /// What waits before it.
     pub backlog: Backlog,
@@ -91,25 +127,27 @@ pub trait Admission: Send {
 }
 
 /// What becomes of a packet that came in through a port.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub enum Inbound {
     /// It is routed on.
-    Forward,
+    Forward(Pkt),
     /// The port has used it up; the node frees it.
-    Consume,
+    Consume(Pkt),
     /// The port refuses it; the node counts and frees it.
-    Drop(Drop),
+    Drop(Pkt, Drop),
+    /// The port keeps it, and counts it in its backlog.
+    Keep,
 }
 
 /// One interface of a node, both directions, *held*: it is asked for a packet whenever the transmitter is idle.
 pub trait Port: Send {
     /// Called when a packet was routed here. Keep it for [`Port::poll_transmit`], give it to [`PortCtx::drop`], or hand it to a sibling.
-    fn outbound(&mut self, id: PacketId, ctx: &mut PortCtx<'_>);
+    fn outbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>);
     /// Called when the transmitter is idle: the next packet, which starts onto the wire now. Stamp it here.
-    fn poll_transmit(&mut self, ctx: &mut PortCtx<'_>) -> Option<PacketId>;
+    fn poll_transmit(&mut self, ctx: &mut PortCtx<'_>) -> Option<Pkt>;
     /// Called when a packet came in through this port, before it is routed.
-    fn inbound(&mut self, _id: PacketId, _ctx: &mut PortCtx<'_>) -> Inbound {
-        Inbound::Forward
+    fn inbound(&mut self, pkt: Pkt, _ctx: &mut PortCtx<'_>) -> Inbound {
+        Inbound::Forward(pkt)
     }
     /// Called when the time last given to [`PortCtx::wake_at`] has come.
     fn on_timer(&mut self, _ctx: &mut PortCtx<'_>) {}
@@ -124,51 +162,16 @@ pub trait Port: Send {
 }
 
 /// A wish that a port leaves with its node.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub enum Action {
     /// Offer the packet to a sibling port's `outbound`.
-    Sibling(PortId, PacketId),
+    Sibling(PortId, Pkt),
     /// Route the packet as if an endpoint here had sent it.
-    Route(PacketId),
+    Route(Pkt),
     /// The packet ends at this port.
-    Drop(PortId, PacketId, Drop),
+    Drop(PortId, Pkt, Drop),
     /// Ask this sibling for a packet, if its transmitter is idle: what it waited for has changed.
     Kick(PortId),
-}
-
-/// What the ports of one node tell each other: a few words per port, read by siblings and by the forwarder, and letters
-/// from one port to another.
-#[derive(Debug, Clone, Default)]
-pub struct Board {
-    words: Vec<[u64; 4]>,
-    letters: Vec<VecDeque<[u64; 4]>>,
-}
-
-/// Letters that wait for one port at most; the oldest goes for a new one. A port that reads looks every few milliseconds.
-const MAX_LETTERS: usize = 256;
-
-impl Board {
-    /// A board for `ports` ports, all zero.
-    pub fn new(ports: usize) -> Board {
-        Board { words: vec![[0; 4]; ports], letters: vec![VecDeque::new(); ports] }
-    }
-    /// What `port` has published.
-    pub fn read(&self, port: PortId) -> [u64; 4] {
-        self.words[usize::from(port.0)]
-    }
-    pub(crate) fn write(&mut self, port: PortId, words: [u64; 4]) {
-        self.words[usize::from(port.0)] = words;
-    }
-    fn post(&mut self, port: PortId, words: [u64; 4]) {
-        let Some(letters) = self.letters.get_mut(usize::from(port.0)) else { return };
-        if letters.len() == MAX_LETTERS {
-            letters.pop_front();
-        }
-        letters.push_back(words);
-    }
-    fn take(&mut self, port: PortId) -> Option<[u64; 4]> {
-        self.letters[usize::from(port.0)].pop_front()
-    }
 }
 
 /// What a held port may reach during a call.
@@ -185,8 +188,10 @@ pub struct PortCtx<'a> {
     pub pool: &'a mut Pool,
     /// The node's random stream.
     pub rng: &'a mut Stream,
-    pub(crate) board: &'a mut Board,
-    pub(crate) actions: &'a mut Vec<Action>,
+    /// The state of this port's transmitter.
+    pub transmitter: Transmitter,
+    pub(crate) state: Option<&'a mut (dyn Any + Send)>,
+    pub(crate) actions: &'a mut VecDeque<Action>,
     pub(crate) timer: &'a mut Time,
     pub(crate) marks: &'a mut u64,
 }
@@ -197,65 +202,52 @@ impl PortCtx<'_> {
         self.links[usize::from(self.me.0)]
     }
     /// Ends a packet here.
-    pub fn drop(&mut self, id: PacketId, why: Drop) {
-        self.actions.push(Action::Drop(self.me, id, why));
+    pub fn drop(&mut self, pkt: Pkt, why: Drop) {
+        self.actions.push_back(Action::Drop(self.me, pkt, why));
     }
     /// Sets CE on a packet and counts it.
-    pub fn mark(&mut self, id: PacketId) {
-        self.pool[id].ecn = crate::packet::Ecn::Ce;
+    pub fn mark(&mut self, pkt: &Pkt) {
+        self.pool[pkt].ecn = crate::packet::Ecn::Ce;
         *self.marks += 1;
     }
     /// Sends a held packet through a sibling port.
-    pub fn sibling(&mut self, port: PortId, id: PacketId) {
-        self.actions.push(Action::Sibling(port, id));
+    pub fn sibling(&mut self, port: PortId, pkt: Pkt) {
+        self.actions.push_back(Action::Sibling(port, pkt));
     }
     /// Sends a new packet through a port of this node: control packets between neighbours.
     pub fn emit(&mut self, port: PortId, packet: Packet) {
-        let id = self.pool.insert(packet);
-        self.actions.push(Action::Sibling(port, id));
+        debug_assert_eq!(packet.size, packet.wire_size(), "a packet is as long as its encoding");
+        let pkt = self.pool.insert(packet);
+        self.actions.push_back(Action::Sibling(port, pkt));
     }
     /// Sends a new packet along the route to its destination.
     pub fn route(&mut self, packet: Packet) {
-        let id = self.pool.insert(packet);
-        self.actions.push(Action::Route(id));
+        let pkt = self.pool.insert(packet);
+        self.actions.push_back(Action::Route(pkt));
     }
     /// Has a sibling asked for a packet, because what it waited for has changed.
     pub fn kick(&mut self, port: PortId) {
-        self.actions.push(Action::Kick(port));
+        self.actions.push_back(Action::Kick(port));
     }
     /// Asks for `on_timer` at `at`, in place of any earlier wish; [`Time::MAX`] withdraws it.
     pub fn wake_at(&mut self, at: Time) {
         *self.timer = at;
     }
-    /// Publishes this port's words to its siblings and the forwarder.
-    pub fn publish(&mut self, words: [u64; 4]) {
-        self.board.write(self.me, words);
+    /// What the ports and the forwarder of this instance share on this node: what [`Network::state`](super::Network::state) made.
+    ///
+    /// # Panics
+    /// If that was of another type, or nothing.
+    pub fn state<T: Any>(&mut self) -> &mut T {
+        self.state.as_deref_mut().and_then(|s| s.downcast_mut()).expect(SHARED)
     }
-    /// What a sibling has published.
-    pub fn published(&self, port: PortId) -> [u64; 4] {
-        self.board.read(port)
-    }
-    /// Leaves four words for one sibling, which finds them when it next looks: nobody is called.
-    pub fn post(&mut self, port: PortId, words: [u64; 4]) {
-        self.board.post(port, words);
-    }
-    /// The next letter to this port, oldest first.
-    pub fn letter(&mut self) -> Option<[u64; 4]> {
-        self.board.take(self.me)
+    /// The same, to look at.
+    ///
+    /// # Panics
+    /// As [`PortCtx::state`].
+    pub fn shared<T: Any>(&self) -> &T {
+        self.state.as_deref().and_then(|s| s.downcast_ref()).expect(SHARED)
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn letters_arrive_in_order_and_are_bounded() {
-        let mut board = Board::new(2);
-        (0..300).for_each(|i| board.post(PortId(1), [i, 0, 0, 0]));
-        board.post(PortId(9), [0; 4]);
-        assert_eq!(board.take(PortId(0)), None);
-        let got: Vec<u64> = std::iter::from_fn(|| board.take(PortId(1))).map(|w| w[0]).collect();
-        assert_eq!(got, (44..300).collect::<Vec<_>>());
-    }
-}
+/// What a scheme that asks for another type has got wrong.
+pub(super) const SHARED: &str = "the network scheme's `state` makes a value of this type";

@@ -4,11 +4,11 @@
 
 use std::sync::Arc;
 
-use midpath_core::node::{Driver, Flows, Forwarding, Node, Woken};
-use midpath_core::packet::{Ecn, FlowId, Kind, NodeId, Packet, PacketId, Pool, PortId};
+use midpath_core::node::{Driver, Flows, Forwarding, Line, Node, Woken};
+use midpath_core::packet::{Ecn, FlowId, Kind, NodeId, Packet, PacketId, Pkt, Pool, PortId};
 use midpath_core::queue::Discipline;
 use midpath_core::rng::{Purpose, stream};
-use midpath_core::roles::{Drop, Endpoint, FlowReport, ForwardCtx, Forwarder, LinkInfo, Route};
+use midpath_core::roles::{Drop, Endpoint, FlowReport, ForwardCtx, Forwarder, LinkInfo, Route, Transmitter};
 use midpath_core::units::{Rate, Time};
 use proptest::prelude::ProptestConfig;
 
@@ -49,6 +49,8 @@ pub struct Lost {
 #[derive(Debug, Default)]
 pub struct Log {
     pub now: Time,
+    /// The ports' transmitters, where they are asked for packets.
+    pub lines: Vec<Line>,
     pub sent: Vec<Sent>,
     pub lost: Vec<Lost>,
     pub marked: Vec<Packet>,
@@ -57,21 +59,29 @@ pub struct Log {
 }
 
 impl Driver for Log {
-    fn transmit(&mut self, port: PortId, id: PacketId, start: Time, end: Time, pool: &mut Pool) {
+    const TIMETABLES: bool = true;
+    fn transmitter(&mut self, port: PortId, now: Time) -> Transmitter {
+        self.lines[usize::from(port.0)].state(now)
+    }
+    fn start(&mut self, port: PortId, pkt: Pkt, now: Time, pool: &mut Pool) {
+        let end = self.lines[usize::from(port.0)].start(pool[&pkt].size, now);
+        self.book(port, pkt, now, end, pool);
+    }
+    fn book(&mut self, port: PortId, pkt: Pkt, start: Time, end: Time, pool: &mut Pool) {
         assert!(start >= self.now && end > start);
-        let packet = pool.take(id);
+        let packet = pool.take(pkt);
         self.sent.push(Sent { port, start, end, packet });
     }
-    fn dropped(&mut self, port: Option<PortId>, packet: &Packet, why: Drop) {
+    fn dropped(&mut self, port: Option<PortId>, _id: PacketId, packet: &Packet, why: Drop) {
         self.lost.push(Lost { port, why, at: self.now, packet: *packet });
     }
-    fn marked(&mut self, _port: PortId, packet: &Packet) {
+    fn marked(&mut self, _port: PortId, _id: PacketId, packet: &Packet) {
         self.marked.push(*packet);
     }
     fn finished(&mut self, flow: FlowId, active: bool, report: FlowReport) {
         self.finished.push((flow, active, report));
     }
-    fn delivered(&mut self, packet: &Packet) {
+    fn delivered(&mut self, _id: PacketId, packet: &Packet) {
         self.delivered.push(*packet);
     }
 }
@@ -79,10 +89,7 @@ impl Driver for Log {
 /// No flows live here.
 pub struct Nobody;
 impl Flows for Nobody {
-    fn active(&self, _flow: FlowId) -> Option<Box<dyn Endpoint>> {
-        None
-    }
-    fn passive(&self, _flow: FlowId) -> Option<Box<dyn Endpoint>> {
+    fn open(&self, _flow: FlowId) -> Option<Box<dyn Endpoint>> {
         None
     }
 }
@@ -90,14 +97,17 @@ impl Flows for Nobody {
 /// Sends what is for this node to its endpoint, and all else through the port whose peer it is for, or port 1.
 pub struct ByPeer;
 impl Forwarder for ByPeer {
-    fn route(&mut self, id: PacketId, _from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route {
-        match ctx.pool[id].dst {
-            ME => Route::Local,
-            NodeId(n) if n >= PEERS => Route::Port(PortId((n - PEERS) as u16)),
-            _ => Route::Port(PortId(1)),
+    fn route(&mut self, pkt: Pkt, _from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route {
+        match ctx.pool[&pkt].dst {
+            ME => Route::Local(pkt),
+            NodeId(n) if n >= PEERS => Route::Port(PortId((n - PEERS) as u16), pkt),
+            _ => Route::Port(PortId(1), pkt),
         }
     }
 }
+
+/// What the ports share: a word each.
+pub struct Words(pub Vec<u64>);
 
 /// A node and what is around it.
 pub struct Bench {
@@ -111,9 +121,13 @@ impl Bench {
     pub fn new(rate: Rate, ports: Vec<Discipline>, forwarder: Box<dyn Forwarder>, flows: Arc<dyn Flows>) -> Bench {
         let link = |i: usize| LinkInfo { rate, delay: MS, mtu: 1500, peer: NodeId(PEERS + i as u32) };
         let links = (0..ports.len()).map(link).collect();
+        let lines = ports.iter().map(|_| Line::new(rate)).collect();
         let rng = stream(7, Purpose::Node, 0);
-        let node = Node::new(ME, links, ports, Forwarding::Custom(forwarder), flows, rng);
-        Bench { node, pool: Pool::new(), log: Log::default() }
+        let all: Vec<PortId> = (0..ports.len() as u16).map(PortId).collect();
+        let words = Words(vec![0; all.len()]);
+        let node = Node::new(ME, links, ports, Forwarding::Chain(vec![forwarder]), flows, rng);
+        let node = node.sharing(Box::new(words), &all, Some(0));
+        Bench { node, pool: Pool::new(), log: Log { lines, ..Log::default() } }
     }
 
     /// A queue under test at port 1; packets come in through port 0.
@@ -139,8 +153,20 @@ impl Bench {
     /// A packet arrives.
     pub fn arrive(&mut self, at: Time, port: PortId, packet: Packet) {
         self.run_until(at);
-        let id = self.pool.insert(packet);
-        self.node.on_packet(at, port, id, &mut self.pool, &mut self.log);
+        let pkt = self.pool.insert(packet);
+        self.node.on_packet(at, port, pkt, &mut self.pool, &mut self.log);
+    }
+
+    /// A port's link goes down or comes back.
+    pub fn set_up(&mut self, port: PortId, up: bool, now: Time) {
+        self.log.lines[usize::from(port.0)].set_up(up);
+        self.node.on_link(port, now, &mut self.pool, &mut self.log);
+    }
+
+    /// A port gets another rate.
+    pub fn set_rate(&mut self, port: PortId, rate: Rate, now: Time) {
+        self.log.lines[usize::from(port.0)].set_rate(rate);
+        self.node.set_rate(port, rate, now, &mut self.pool, &mut self.log);
     }
 
     /// Sequence numbers of what was sent through a port, in order.

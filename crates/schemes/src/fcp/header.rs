@@ -1,6 +1,6 @@
 //! The congestion header (§4.1, "Header"): RTT, price, preload, balance, and what the network policies add.
 
-use midpath_core::packet::{EXT_LEN, Header};
+use midpath_core::packet::{Header, shim_size};
 
 /// What a price never exceeds, in $/byte. Ours: far above any price that budgets on real links make, far below overflow
 /// of the sums that prices enter.
@@ -65,13 +65,23 @@ pub struct FcpHeader {
     pub tree: u32,
 }
 
-/// Bytes that the header takes on the wire.
-pub const WIRE: u32 = 32;
+/// Bytes that the header takes on the wire, in its shim; and with a tree.
+pub const WIRE: u32 = shim_size(BODY as u32);
+/// The same on packets of multicast trees.
+pub const WIRE_TREE: u32 = shim_size((BODY + TREE) as u32);
+
+/// Bytes of the body without a tree, and of the tree.
+const BODY: usize = 32;
+const TREE: usize = 4;
 
 impl Header for FcpHeader {
-    const TAG: u16 = 3;
+    const TAG: u8 = 3;
 
-    fn encode(&self, out: &mut [u8; EXT_LEN]) {
+    fn body_len(&self) -> usize {
+        if self.tree == 0 { BODY } else { BODY + TREE }
+    }
+
+    fn put(&self, out: &mut [u8]) {
         let words = [self.rtt, self.price, self.preload, self.balance, self.charged, self.exchange];
         for (i, word) in words.iter().enumerate() {
             out[4 * i..4 * i + 4].copy_from_slice(&word.to_be_bytes());
@@ -79,11 +89,19 @@ impl Header for FcpHeader {
         out[24..28].copy_from_slice(&self.nonce.to_be_bytes());
         out[28..30].copy_from_slice(&self.tenant.to_be_bytes());
         out[30] = self.class as u8;
-        out[32..36].copy_from_slice(&self.tree.to_be_bytes());
         out[31] = u8::from(self.echo) | u8::from(self.refused) << 1;
+        if self.tree != 0 {
+            out[BODY..].copy_from_slice(&self.tree.to_be_bytes());
+        }
     }
 
-    fn decode(bytes: &[u8; EXT_LEN]) -> Option<FcpHeader> {
+    fn get(body: &[u8]) -> Option<FcpHeader> {
+        let (bytes, tree) = body.split_first_chunk::<BODY>()?;
+        let tree = match tree {
+            [] => 0,
+            // A tree that is none is said by leaving it out.
+            _ => u32::from_be_bytes(tree.try_into().ok()?).checked_sub(1)? + 1,
+        };
         let word = |i: usize| f32::from_be_bytes([bytes[4 * i], bytes[4 * i + 1], bytes[4 * i + 2], bytes[4 * i + 3]]);
         let (echo, refused) = match bytes[31] {
             0 => (false, false),
@@ -105,7 +123,7 @@ impl Header for FcpHeader {
                 .find(|c| *c as u8 == bytes[30])?,
             echo,
             refused,
-            tree: u32::from_be_bytes([bytes[32], bytes[33], bytes[34], bytes[35]]),
+            tree,
         };
         header.sane().then_some(header)
     }

@@ -16,6 +16,7 @@ pub mod port;
 pub mod price;
 pub mod scheme;
 pub mod sender;
+pub mod sent;
 #[cfg(test)]
 mod tests;
 
@@ -23,11 +24,11 @@ use std::sync::{Arc, OnceLock};
 
 use midpath_core::packet::Packet;
 use midpath_core::queue::Discipline;
-use midpath_core::roles::{FlowSpec, Forwarder, Names, NodeSpec, PortSpec};
+use midpath_core::roles::{FlowSpec, Forwarder, Network, NodeSpec, PortSpec};
 use midpath_core::spec::SpecError;
 
 use crate::tcp::TcpParams;
-use crate::tcp::cc::{ControllerConfig, Reflect};
+use crate::tcp::cc::{ControllerConfig, ControllerTraits};
 use header::{FcpHeader, WIRE};
 pub use params::FcpParams;
 use params::Plan;
@@ -41,7 +42,7 @@ pub fn build(name: &str, params: FcpParams) -> crate::Built {
 /// Builds the scheme with policies of one's own, which parameters may name.
 pub fn build_with(name: &str, params: FcpParams, own: policy::Own) -> crate::Built {
     let tcp = params.tcp;
-    Ok(Arc::new(scheme::Fcp::new(name, tcp, Config::new(params.plan(own)?))?))
+    Ok(Arc::new(scheme::Fcp::new(name, tcp, params.plan(own)?)?))
 }
 
 /// What builds FCP's senders and ports.
@@ -68,37 +69,24 @@ fn reflect(seen: &Packet, ack: &mut Packet) {
 impl ControllerConfig for Config {
     type Controller = Sender;
 
-    fn build(&self, tcp: &TcpParams, mss: u32) -> Sender {
-        let nobody = FlowSpec {
-            id: Default::default(),
-            src: Default::default(),
-            dst: Default::default(),
-            size: None,
-            stop: None,
-            rate: None,
-            mtu: mss + tcp.overhead(),
-            group: 0,
-            weight: 1.0,
-        };
-        self.build_for(tcp, mss, &nobody)
-    }
-    fn build_for(&self, _tcp: &TcpParams, _mss: u32, flow: &FlowSpec) -> Sender {
+    fn build(&self, _tcp: &TcpParams, _mss: u32, flow: &FlowSpec) -> Sender {
         Sender::new(self.plan.clone(), flow)
     }
-    fn header(&self) -> u32 {
-        WIRE
+    fn traits(&self) -> ControllerTraits {
+        ControllerTraits {
+            header: WIRE,
+            reflect: Some(reflect),
+            rate_based: true,
+            own_network: true,
+            ..ControllerTraits::default()
+        }
     }
-    fn reflect(&self) -> Option<Reflect> {
-        Some(reflect)
-    }
-    fn rate_based(&self) -> bool {
-        true
-    }
-    fn needs_own_ports(&self) -> bool {
-        true
-    }
-    fn bind(&self, names: &dyn Names) -> Result<Option<Config>, SpecError> {
-        Ok(Some(Config::new(self.plan.bind(names)?)))
+}
+
+impl Network for Config {
+    fn port(&self, spec: &PortSpec, _node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
+        spec.queue.drop_tail()?;
+        Ok(network::port(&self.plan, spec))
     }
     fn forwarder(&self, node: &NodeSpec<'_>) -> Option<Box<dyn Forwarder>> {
         if !self.plan.multicasts() {
@@ -106,8 +94,5 @@ impl ControllerConfig for Config {
         }
         let peers = self.peers.get_or_init(|| Arc::new(multicast::peers(node.node, node.map))).clone();
         Some(Box::new(multicast::TreeForwarder::new(self.plan.clone(), node, peers)))
-    }
-    fn port(&self, _tcp: &TcpParams, spec: &PortSpec) -> Option<Discipline> {
-        Some(network::port(&self.plan, spec))
     }
 }

@@ -1,64 +1,74 @@
-//! FCP as a scheme: TCP's ends with FCP's controller, and others for multicast groups.
+//! FCP as a scheme: TCP's ends with FCP's controller, others for multicast groups, and ports with prices.
 
 use std::sync::Arc;
 
-use midpath_core::queue::Discipline;
-use midpath_core::roles::{Endpoint, FlowSpec, Forwarder, Names, NodeSpec, PortSpec, Scheme};
+use midpath_core::packet::Packet;
+use midpath_core::roles::{Accept, Endpoint, FlowSpec, Names, Network, Scheme, Transport};
 use midpath_core::spec::SpecError;
 
 use super::Config;
 use super::multicast;
-use crate::tcp::cc::ControllerConfig;
+use super::params::Plan;
 use crate::tcp::{Tcp, TcpParams};
 
 /// The scheme.
 pub struct Fcp {
-    params: TcpParams,
-    config: Config,
-    tcp: Tcp<Config>,
+    name: String,
+    tcp: TcpParams,
+    ends: Arc<Ends>,
+    network: Arc<Config>,
 }
 
 impl Fcp {
     /// The scheme under this name. The parameters are checked.
-    pub fn new(name: &str, params: TcpParams, config: Config) -> Result<Fcp, SpecError> {
-        Ok(Fcp { params, tcp: Tcp::new(name, params, config.clone())?, config })
-    }
-
-    fn multicast(&self, flow: &FlowSpec) -> bool {
-        !self.config.plan.receivers(flow.group).is_empty()
+    pub fn new(name: &str, tcp: TcpParams, plan: Plan) -> Result<Fcp, SpecError> {
+        let config = Config::new(plan);
+        let ends = Ends { plan: config.plan.clone(), tcp: Tcp::new(name, tcp, config.clone())? };
+        Ok(Fcp { name: name.to_owned(), tcp, ends: Arc::new(ends), network: Arc::new(config) })
     }
 }
 
 impl Scheme for Fcp {
     fn name(&self) -> &str {
-        self.tcp.name()
+        &self.name
     }
     fn bind(&self, names: &dyn Names) -> Result<Option<Arc<dyn Scheme>>, SpecError> {
-        let Some(config) = self.config.bind(names)? else { return Ok(None) };
-        Ok(Some(Arc::new(Fcp::new(self.name(), self.params, config)?)))
+        Ok(Some(Arc::new(Fcp::new(&self.name, self.tcp, self.network.plan.bind(names)?)?)))
     }
+    fn transport(&self) -> Option<Arc<dyn Transport>> {
+        Some(self.ends.clone())
+    }
+    fn network(&self) -> Option<Arc<dyn Network>> {
+        Some(self.network.clone())
+    }
+}
+
+/// What carries FCP's flows.
+struct Ends {
+    plan: Arc<Plan>,
+    tcp: Tcp<Config>,
+}
+
+impl Transport for Ends {
     fn headers(&self) -> u32 {
         self.tcp.headers()
     }
-    fn needs_own_ports(&self) -> bool {
-        self.tcp.needs_own_ports()
-    }
-    fn active(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
-        match self.multicast(flow) {
-            true => Box::new(multicast::Sender::new(self.config.plan.clone(), flow)),
-            false => self.tcp.active(flow),
+    fn open(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
+        match self.plan.receivers(flow.group).is_empty() {
+            true => self.tcp.open(flow),
+            false => Box::new(multicast::Sender::new(self.plan.clone(), flow)),
         }
     }
-    fn passive(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
-        match self.multicast(flow) {
-            true => Box::new(multicast::Receiver::new(flow)),
-            false => self.tcp.passive(flow),
+    fn accept(&self, first: &Packet, expected: Option<&FlowSpec>) -> Accept {
+        match multicast::opens(first) {
+            true => Accept::Take(Box::new(multicast::Receiver::new(expected))),
+            false => self.tcp.accept(first, expected),
         }
     }
-    fn port(&self, spec: &PortSpec) -> Discipline {
-        self.tcp.port(spec)
+    fn refuse(&self, packet: &Packet) -> Option<Packet> {
+        self.tcp.refuse(packet)
     }
-    fn forwarder(&self, node: &NodeSpec<'_>) -> Option<Box<dyn Forwarder>> {
-        self.tcp.forwarder(node)
+    fn needs(&self) -> Option<&str> {
+        self.tcp.needs()
     }
 }

@@ -13,7 +13,8 @@ use midpath_core::packet::{Flags, FlowId, NodeId, Packet};
 use midpath_core::roles::{EndpointCtx, FlowSpec};
 use midpath_core::units::{Rate, Time};
 
-use super::header::FcpHeader;
+use super::header::{FcpHeader, WIRE};
+use super::sent::Unanswered;
 use super::host::{Account, Host};
 use super::params::{Behaviour, GroupParams, Plan, PreloadFor};
 use crate::tcp::cc::{Ack, Congestion, CongestionController, View, Window};
@@ -71,6 +72,7 @@ pub struct Sender {
     /// Budget and target at the last look, for those who measure.
     target: f64,
     nonce: u32,
+    unanswered: Unanswered,
     /// What the SYN has preloaded. Ours to remember: a receiver's word for it would be its word for our budget.
     opening: f64,
     /// A timeout has struck since the last feedback.
@@ -101,6 +103,7 @@ impl Sender {
             rate: 0.0,
             target: 0.0,
             nonce: 0,
+            unanswered: Unanswered::default(),
             opening: 0.0,
             silent: false,
             need_price: 0.0,
@@ -155,14 +158,14 @@ impl Sender {
         let full = (view.mss + view.overhead) as f64;
         let packets =
             (view.unsent as f64 / view.mss as f64).ceil().clamp(1.0, f64::from(self.plan.params.startup_packets));
-        packets * full / f64::from(packet.size)
+        packets * full / on_wire(packet)
     }
 
     /// What this packet preloads, in multiples of what it pays.
     fn preload(&mut self, packet: &Packet, view: &View, ctx: &mut EndpointCtx<'_>) -> f64 {
         let wanted = self.wanted(view, ctx);
         // What the network reckons with per round trip for a packet like this one, $/s.
-        let pays = self.price * f64::from(packet.size) / self.rtt;
+        let pays = self.price * on_wire(packet) / self.rtt;
         let limit = self.group.preload_limit();
         let preload = match self.group.behaviour {
             Behaviour::Overdraw if self.spending >= 0.9 * self.target => return -0.5,
@@ -229,10 +232,16 @@ impl Sender {
     }
 }
 
+/// The size of a packet with FCP's header, which it is about to get.
+fn on_wire(packet: &Packet) -> f64 {
+    f64::from(packet.size + WIRE)
+}
+
 impl CongestionController for Sender {
     fn on_send(&mut self, packet: &mut Packet, view: &View, ctx: &mut EndpointCtx<'_>) {
         self.join(ctx);
         self.nonce = self.nonce.wrapping_add(1);
+        self.unanswered.sent(self.nonce, ctx.now);
         let syn = packet.flags.has(Flags::SYN);
         let preload = if syn {
             self.opening = if self.ask_by_syn() { 0.0 } else { self.start_up(packet, view) };
@@ -267,14 +276,8 @@ impl CongestionController for Sender {
             let first = self.price * f64::from(packet.size) * self.opening / view.srtt.as_secs_f64();
             self.announced.push(header.nonce, first);
         }
-        // The round trip of this very ACK, if it has one (with SACK blocks, its timestamp is an older packet's): what is paid from
-        // now on was told that long ago.
-        let sample = ctx.now.saturating_sub(packet.ts_ecr).as_secs_f64();
-        let heard = if packet.ts_ecr.is_zero() || sample <= 0.0 || packet.sack_len > 0 {
-            view.srtt.as_secs_f64()
-        } else {
-            sample
-        };
+        // The round trip of the packet that this ACK answers: what is paid from now on was told that long ago.
+        let heard = self.unanswered.answered(header.nonce, ctx.now).unwrap_or(view.srtt).as_secs_f64();
         if self.served(&header, view, ctx.now) {
             self.told(&header, heard, view, ctx);
         }

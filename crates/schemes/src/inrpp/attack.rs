@@ -3,14 +3,16 @@
 
 use std::sync::Arc;
 
-use midpath_core::packet::{Flags, FlowId, Kind, NodeId, Packet};
+use midpath_core::packet::{Flags, FlowId, IP_HEADER, Kind, NodeId, Options, Packet};
 use midpath_core::rng::{Stream, below};
-use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, FlowSpec, Names, Scheme, TCP_HEADERS};
+use midpath_core::roles::{
+    Accept, Endpoint, EndpointCtx, FlowReport, FlowSpec, Names, Network, Scheme, TCP_HEADERS, Transport,
+};
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Time};
 use serde::{Deserialize, Serialize};
 
-use super::header::{CONTROL, Control, Direction, NOTE, Nonce, OPTION, Option4, Signed, Slow};
+use super::header::{Control, Direction, InrppHeader, Nonce, SIZE, Signed, Slow};
 use crate::params::require;
 
 /// What an attacker does.
@@ -72,12 +74,18 @@ pub fn build(name: &str, params: AttackParams) -> crate::Built {
         "target",
         "a router's name, to probe for",
     )?;
-    Ok(Arc::new(Attack { name: name.to_owned(), params, receiver: None, target: NodeId(0) }))
+    let ends = Ends { params, receiver: None, target: NodeId(0) };
+    Ok(Arc::new(Attack { name: name.to_owned(), ends: Arc::new(ends) }))
 }
 
 /// The attack as a scheme of single flows.
 pub struct Attack {
     name: String,
+    ends: Arc<Ends>,
+}
+
+/// What sends an attacker's packets.
+struct Ends {
     params: AttackParams,
     receiver: Option<NodeId>,
     target: NodeId,
@@ -92,14 +100,25 @@ impl Scheme for Attack {
             let unknown = || SpecError::new(key, format!("there is no node `{name}`"));
             if name.is_empty() { Ok(None) } else { names.node(name).map(Some).ok_or_else(unknown) }
         };
-        let receiver = find("receiver", &self.params.receiver)?;
-        let target = find("target", &self.params.target)?.unwrap_or_default();
-        Ok(Some(Arc::new(Attack { name: self.name.clone(), params: self.params.clone(), receiver, target })))
+        let params = &self.ends.params;
+        let receiver = find("receiver", &params.receiver)?;
+        let target = find("target", &params.target)?.unwrap_or_default();
+        let ends = Ends { params: params.clone(), receiver, target };
+        Ok(Some(Arc::new(Attack { name: self.name.clone(), ends: Arc::new(ends) })))
     }
+    fn transport(&self) -> Option<Arc<dyn Transport>> {
+        Some(self.ends.clone())
+    }
+    fn network(&self) -> Option<Arc<dyn Network>> {
+        None
+    }
+}
+
+impl Transport for Ends {
     fn headers(&self) -> u32 {
-        TCP_HEADERS + OPTION + NOTE
+        TCP_HEADERS + SIZE
     }
-    fn active(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
+    fn open(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
         let size = u64::from(self.headers());
         Box::new(Attacker {
             params: self.params.clone(),
@@ -111,8 +130,9 @@ impl Scheme for Attack {
             sent: 0,
         })
     }
-    fn passive(&self, _flow: &FlowSpec) -> Box<dyn Endpoint> {
-        Box::new(Nobody)
+    /// An attack has no receiver: what it sends belongs to another flow.
+    fn accept(&self, _first: &Packet, _expected: Option<&FlowSpec>) -> Accept {
+        Accept::Ignore
     }
 }
 
@@ -137,11 +157,12 @@ impl Attacker {
 
     /// An ACK of the victim's receiver, as far as anybody can see.
     fn ack(&self, now: Time, rng: &mut Stream) -> Packet {
-        let mut p = Packet::new(FlowId(self.params.victim), self.spoofed, self.sender, TCP_HEADERS + OPTION + NOTE);
+        let mut p = Packet::new(FlowId(self.params.victim), self.spoofed, self.sender, TCP_HEADERS);
+        p.options = Options::TIMESTAMPS;
         (p.flags, p.ts_val, p.window) = (Flags::ACK, now.saturating_add(Time(1)), 1 << 30);
         p.ack = if self.params.guess.0 == 0 { 0 } else { below(rng, self.params.guess.0) };
         let nonce = self.nonce(rng);
-        let mut option = Option4 { direction: Direction::Ack, ..Option4::default() };
+        let mut option = InrppHeader { direction: Direction::Ack, ..InrppHeader::default() };
         if self.params.behaviour == AttackBehaviour::Echo {
             option.far_slow = Some(nonce);
         } else {
@@ -156,7 +177,7 @@ impl Attacker {
     /// A probe of a router that isn't there.
     fn probe(&self, ctx: &mut EndpointCtx<'_>) -> Packet {
         let origin = NodeId(self.nonce(ctx.rng).0);
-        let mut p = Packet::new(ctx.flow, ctx.node, self.sender, CONTROL);
+        let mut p = Packet::new(ctx.flow, ctx.node, self.sender, IP_HEADER);
         p.kind = Kind::Control;
         let control = Control::Probe { origin, port: 0, target: self.target, more: 0 };
         p.set_header(&Signed { control, number: 0, mac: 0 });
@@ -184,19 +205,5 @@ impl Endpoint for Attacker {
     }
     fn report(&self) -> FlowReport {
         FlowReport { sent: self.sent, ..FlowReport::default() }
-    }
-}
-
-/// An attack has no receiver: what it sends belongs to another flow.
-struct Nobody;
-
-impl Endpoint for Nobody {
-    fn on_start(&mut self, ctx: &mut EndpointCtx<'_>) {
-        ctx.finish();
-    }
-    fn on_packet(&mut self, _packet: &Packet, _ctx: &mut EndpointCtx<'_>) {}
-    fn on_timer(&mut self, _ctx: &mut EndpointCtx<'_>) {}
-    fn report(&self) -> FlowReport {
-        FlowReport::default()
     }
 }

@@ -8,11 +8,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hasher;
 
-use midpath_core::packet::{EXT_LEN, Header, NodeId, Packet};
+use midpath_core::packet::{Header, NodeId, Packet, body_of};
 use midpath_core::units::Time;
 use siphasher::sip::SipHasher24;
 
-use super::header::{Control, Option4, Signed};
+use super::header::{Control, InrppHeader, Signed};
 
 /// The keys of a domain.
 #[derive(Debug, Clone, Copy)]
@@ -59,10 +59,10 @@ impl Keys {
         (h.finish() as u32).max(1)
     }
 
-    fn of_note(&self, from: NodeId, to: NodeId, packet: &Packet, option: &Option4) -> u64 {
+    fn of_note(&self, from: NodeId, to: NodeId, packet: &Packet, option: &InrppHeader) -> u64 {
         let pair = |a: u32, b: u32| u64::from(a) << 32 | u64::from(b);
         let mut h = self.hasher(from, to);
-        let kind = u32::from(Option4::TAG) << 8 | u32::from(option.releases);
+        let kind = u32::from(InrppHeader::TAG) << 8 | u32::from(option.releases);
         let [first, second, third] = option.nonces.words();
         // In whole words, which is what the hash takes them in.
         h.write_u64(pair(packet.flow.0, kind));
@@ -75,11 +75,9 @@ impl Keys {
     }
 
     fn of_control(&self, from: NodeId, to: NodeId, signed: &Signed) -> u64 {
-        let mut bytes = [0; EXT_LEN];
-        Signed { mac: 0, ..*signed }.encode(&mut bytes);
         let mut h = self.hasher(from, to);
-        h.write_u16(Signed::TAG);
-        h.write(&bytes[..48]);
+        h.write_u8(Signed::TAG);
+        h.write(&body_of(&Signed { mac: 0, ..*signed }));
         h.finish()
     }
 }
@@ -103,7 +101,15 @@ impl Line {
     }
 
     /// Signs what an ACK has for the next hop, just before it leaves: on a link order is kept, so numbers only rise.
-    pub fn sign(&mut self, keys: &Keys, now: Time, from: NodeId, to: NodeId, packet: &Packet, option: &mut Option4) {
+    pub fn sign(
+        &mut self,
+        keys: &Keys,
+        now: Time,
+        from: NodeId,
+        to: NodeId,
+        packet: &Packet,
+        option: &mut InrppHeader,
+    ) {
         if keys.on {
             option.number = self.next(now);
             option.mac = keys.of_note(from, to, packet, option);
@@ -111,7 +117,7 @@ impl Line {
     }
 
     /// Whether what an ACK has brought is from the neighbour, and new.
-    pub fn verify(&mut self, keys: &Keys, from: NodeId, to: NodeId, packet: &Packet, option: &Option4) -> bool {
+    pub fn verify(&mut self, keys: &Keys, from: NodeId, to: NodeId, packet: &Packet, option: &InrppHeader) -> bool {
         !keys.on || self.accept(keys.of_note(from, to, packet, option) == option.mac, option.number)
     }
 
@@ -123,7 +129,7 @@ impl Line {
         mut from: impl Iterator<Item = NodeId>,
         to: NodeId,
         packet: &Packet,
-        option: &Option4,
+        option: &InrppHeader,
     ) -> bool {
         let signer = from.find(|f| keys.of_note(*f, to, packet, option) == option.mac);
         let fresh = signer.is_some_and(|s| far.fresh(s, option.number));

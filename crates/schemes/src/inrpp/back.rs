@@ -45,7 +45,7 @@ impl WayBack {
     fn before(&self, ack: &Packet, node: NodeId) -> Option<NodeId> {
         let (mut at, receiver) = (ack.dst, ack.src);
         for _ in 0..HOP_LIMIT {
-            let port = Ecmp::Flow.expected(self.routes.next_ports(at, receiver), ack.flow.0, receiver, at)?;
+            let port = Ecmp::Flow.expected(self.routes.next_ports(at, receiver), ack.key, receiver, at)?;
             let next = self.routes.peer(at, port.0)?;
             if next == node {
                 return Some(at);

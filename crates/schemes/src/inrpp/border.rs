@@ -9,10 +9,10 @@
 //! asks to slow down, the edge moves on by what is acknowledged, as one packet follows each ACK in a closed loop; by twice that, or not at all, where the
 //! interface steers. It is never beyond the receiver's own, never left of what has been said, never less than a segment ahead.
 
-use midpath_core::packet::{EXT_LEN, Flags, FlowId, Kind, NodeId, Packet};
+use midpath_core::packet::{Flags, FlowId, Kind, NodeId, Options, Packet};
 use rustc_hash::FxHashMap;
 
-use super::header::{Direction, NOTE, Nonce, Nonces, OPTION, Option4, Slow};
+use super::header::{Direction, InrppHeader, Nonce, Nonces, SIZE, Slow};
 
 /// Flows that a border remembers: twice as many at most. Those not heard of for longest are forgotten, and their windows pass as they are. Ours.
 const MAX_FLOWS: usize = 1 << 15;
@@ -172,13 +172,16 @@ impl Border {
         Some(carried)
     }
 
-    /// A packet comes into the domain: a TCP segment without a header of another scheme becomes INRPP's.
+    /// A packet comes into the domain: a TCP segment becomes INRPP's, around whatever other header it carries.
     pub fn enter(&mut self, packet: &mut Packet) {
-        if packet.kind != Kind::Segment || packet.ext_tag != 0 {
+        if packet.kind != Kind::Segment || packet.carries::<InrppHeader>() {
             return;
         }
         let opens = packet.flags.has(Flags::SYN) && !packet.flags.has(Flags::ACK);
-        let mut option = Option4 { carried: true, ..Option4::default() };
+        if packet.options.has(Options::MSS) {
+            packet.mss = packet.mss.saturating_sub(SIZE as u16); // what comes back must have room for the header
+        }
+        let mut option = InrppHeader { carried: true, ..InrppHeader::default() };
         if packet.payload > 0 || opens {
             if let Some(carried) = self.see(packet) {
                 option.nonces = carried.echo;
@@ -193,14 +196,12 @@ impl Border {
             }
         }
         packet.set_header(&option);
-        packet.size += OPTION;
     }
 
     /// A packet leaves the domain.
     pub fn leave(&mut self, packet: &mut Packet) {
-        let Some(option) = packet.header::<Option4>().filter(|o| o.carried) else { return };
-        packet.set_ext(0, [0; EXT_LEN]);
-        packet.size = packet.size.saturating_sub(OPTION + if option.notifies() { NOTE } else { 0 });
+        let Some(option) = packet.header::<InrppHeader>().filter(|o| o.carried) else { return };
+        packet.take_header::<InrppHeader>();
         if option.direction == Direction::Ack {
             return self.shape(packet, &option);
         }
@@ -213,7 +214,7 @@ impl Border {
     }
 
     /// An ACK on its way to the sender, which knows no notifications.
-    fn shape(&mut self, packet: &mut Packet, option: &Option4) {
+    fn shape(&mut self, packet: &mut Packet, option: &InrppHeader) {
         let rewrites = self.rewrites;
         let Some(carried) = self.find(packet.flow).filter(|c| c.sender == packet.dst) else { return };
         option.nonces.iter().for_each(|n| carried.echo.add(n));

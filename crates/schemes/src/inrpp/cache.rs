@@ -7,11 +7,11 @@
 
 use std::collections::VecDeque;
 
-use midpath_core::packet::{FlowId, NodeId, Packet, PacketId, Pool};
+use midpath_core::packet::{FlowId, NodeId, Packet, Pkt, Pool};
 use midpath_core::units::Time;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::header::{Nonce, is_inrpp};
+use super::header::{Nonce, is_inrpp, via};
 
 /// One direction of a flow.
 pub type Key = (FlowId, NodeId);
@@ -31,7 +31,7 @@ pub const START: u16 = 10;
 
 #[derive(Debug, Default)]
 struct Lane {
-    queue: VecDeque<PacketId>,
+    queue: VecDeque<Pkt>,
     bytes: u64,
     deficit: u64,
     /// Whether it stands in the round.
@@ -182,12 +182,12 @@ impl Cache {
     }
 
     /// Takes a packet in. Whether there is room is the port's business.
-    pub fn push(&mut self, key: Key, id: PacketId, packet: &Packet) {
+    pub fn push(&mut self, key: Key, pkt: Pkt, packet: &Packet) {
         let lane = self.lanes.entry(key).or_default();
         if lane.queue.is_empty() {
             lane.class = class_of(packet);
         }
-        lane.queue.push_back(id);
+        lane.queue.push_back(pkt);
         lane.bytes += u64::from(packet.size);
         self.account(packet, true);
         self.stand(key);
@@ -212,34 +212,34 @@ impl Cache {
     ///
     /// In proportion to flows, not lanes: TCP's flows have few packets in their short partition, so at most times most of them have no lane,
     /// and with one round for all they would get far less than the equal share of §V-A.
-    pub fn pop(&mut self, pool: &Pool) -> Option<PacketId> {
+    pub fn pop(&mut self, pool: &Pool) -> Option<Pkt> {
         let class = match (self.rounds[INRPP].is_empty(), self.rounds[OTHER].is_empty()) {
             (true, true) => return None,
             (false, true) => INRPP,
             (true, false) => OTHER,
             (false, false) => usize::from(self.served[OTHER] < self.served[INRPP]),
         };
-        let id = self.pop_if(class, pool, |_| true)?;
+        let pkt = self.pop_if(class, pool, |_| true)?;
         let flows = if class == INRPP { self.rounds[INRPP].len() as u64 + 1 } else { self.crowd.size() };
         // A fixed point of 16 bits: a packet's part is a few bytes where there are many flows.
-        self.served[class] += (u64::from(pool[id].size) << 16) / flows.max(1);
-        Some(id)
+        self.served[class] += (u64::from(pool[&pkt].size) << 16) / flows.max(1);
+        Some(pkt)
     }
 
     /// The next packet that may take a detour: one of INRPP's that isn't on one already (§V-A: TCP's flows use no detours). It
     /// counts against its flow's turn on the main link, so that flows drain at the same rate whichever way their packets go.
-    pub fn pop_for_detour(&mut self, pool: &Pool) -> Option<PacketId> {
+    pub fn pop_for_detour(&mut self, pool: &Pool) -> Option<Pkt> {
         // ACKs stay on the way of their data, for they carry what interfaces there have to say.
-        self.pop_if(INRPP, pool, |p| p.via == u32::MAX && p.payload > 0)
+        self.pop_if(INRPP, pool, |p| p.payload > 0 && via(p).is_none())
     }
 
     /// Deficit round robin over a partition's lanes whose head `may` go.
-    fn pop_if(&mut self, class: usize, pool: &Pool, may: impl Fn(&Packet) -> bool) -> Option<PacketId> {
+    fn pop_if(&mut self, class: usize, pool: &Pool, may: impl Fn(&Packet) -> bool) -> Option<Pkt> {
         // Once around to top up, once more to find who is first then: a quantum is at least a full packet.
         for _ in 0..=2 * self.rounds[class].len() {
             let key = *self.rounds[class].front()?;
             let lane = self.lanes.get_mut(&key)?;
-            let head = &pool[*lane.queue.front()?];
+            let head = &pool[lane.queue.front()?];
             if may(head) {
                 if lane.deficit >= u64::from(head.size) {
                     return Some(self.take_first(class, key, pool));
@@ -252,10 +252,10 @@ impl Cache {
     }
 
     /// Takes the head of the lane that is first in its round.
-    fn take_first(&mut self, class: usize, key: Key, pool: &Pool) -> PacketId {
+    fn take_first(&mut self, class: usize, key: Key, pool: &Pool) -> Pkt {
         let lane = self.lanes.get_mut(&key).expect("lanes in the round exist");
-        let id = lane.queue.pop_front().expect("lanes in the round have packets");
-        let size = u64::from(pool[id].size);
+        let pkt = lane.queue.pop_front().expect("lanes in the round have packets");
+        let size = u64::from(pool[&pkt].size);
         lane.bytes -= size;
         lane.deficit -= size;
         if let Some(gate) = &mut lane.gate {
@@ -268,8 +268,8 @@ impl Cache {
                 self.lanes.remove(&key);
             }
         }
-        self.account(&pool[id], false);
-        id
+        self.account(&pool[&pkt], false);
+        pkt
     }
 
     /// A flow enters closed loop, or hears of it again: an ACK has asked to slow down (line 16).
@@ -360,7 +360,7 @@ impl Cache {
     }
 
     /// Gives everything up.
-    pub fn clear(&mut self, mut drop: impl FnMut(PacketId)) {
+    pub fn clear(&mut self, mut drop: impl FnMut(Pkt)) {
         let mut keys: Vec<Key> = self.lanes.keys().copied().collect();
         keys.sort_unstable(); // a hash map's order is nobody's business
         for key in keys {

@@ -3,7 +3,7 @@
 //!
 //! "Modified, rate-based version of TCP": handshake, SACK and the retransmission timer are TCP's; there is no fast recovery
 //! ([`Params::tcp`](super::Params::tcp)), and a timeout repeats what is missing, not what waits in custody
-//! ([`ControllerConfig::stores`]).
+//! ([`ControllerTraits::stores`]).
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,10 @@ use midpath_core::roles::{EndpointCtx, FlowSpec};
 use midpath_core::units::{Rate, Time};
 
 use super::cache::START;
-use super::header::{Direction, Nonce, Nonces, OPTION, Option4, Slow};
+use super::header::{Direction, InrppHeader, Nonce, Nonces, SIZE, SIZE_ON_DATA, Slow};
 use super::params::Notify;
 use crate::tcp::TcpParams;
-use crate::tcp::cc::{Ack, Congestion, CongestionController, ControllerConfig, Reflect, View, Window};
+use crate::tcp::cc::{Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits, View, Window};
 
 /// With more open flows than this on a host they are not woken when their share changes: each reads its share with its next packet
 /// anyway, and waking all for each that comes would cost the square of their number. Ours.
@@ -123,7 +123,7 @@ pub struct Ends {
 
 impl ControllerConfig for Ends {
     type Controller = Control;
-    fn build(&self, tcp: &TcpParams, mss: u32) -> Control {
+    fn build(&self, tcp: &TcpParams, mss: u32, _flow: &FlowSpec) -> Control {
         Control {
             expiry: self.expiry,
             steer: self.steer,
@@ -141,35 +141,27 @@ impl ControllerConfig for Ends {
             sending: true,
         }
     }
-    fn build_for(&self, tcp: &TcpParams, mss: u32, _flow: &FlowSpec) -> Control {
-        self.build(tcp, mss)
-    }
-    fn header(&self) -> u32 {
-        OPTION
-    }
-    fn reflect(&self) -> Option<Reflect> {
-        Some(reflect)
-    }
-    fn rate_based(&self) -> bool {
-        true
-    }
-    fn stores(&self) -> bool {
-        true
-    }
-    fn needs_own_ports(&self) -> bool {
-        true
+    fn traits(&self) -> ControllerTraits {
+        ControllerTraits {
+            header: if self.notify == Notify::Data { SIZE_ON_DATA } else { SIZE },
+            reflect: Some(reflect),
+            rate_based: true,
+            stores: true,
+            own_network: true,
+            ..ControllerTraits::default()
+        }
     }
 }
 
 /// What the ACK of a packet carries. On symmetric paths it is the mark of the protocol alone (the IP protocol field of §V-A), so
 /// that ports know whose ACK it is; on asymmetric ones the receiver echoes what ports have put on the data (§II-A, note).
 fn reflect(seen: &Packet, ack: &mut Packet) {
-    if let Some(data) = seen.header::<Option4>() {
-        ack.set_header(&Option4 {
+    if let Some(data) = seen.header::<InrppHeader>() {
+        ack.set_header(&InrppHeader {
             direction: Direction::Ack,
             far_slow: data.far_slow,
             far_cancel: data.far_cancel,
-            ..Option4::default()
+            ..InrppHeader::default()
         });
     }
 }
@@ -337,7 +329,7 @@ impl CongestionController for Control {
     }
 
     fn on_send(&mut self, packet: &mut Packet, view: &View, ctx: &mut EndpointCtx<'_>) {
-        packet.set_header(&Option4 { nonces: self.echo, ..Option4::default() });
+        packet.set_header(&InrppHeader { nonces: self.echo, ..InrppHeader::default() });
         if self.rate == Rate::ZERO {
             self.claim(view, view.pipe, ctx);
         } else if self.version != ctx.shared.get::<HostFlows>().version {
@@ -349,7 +341,7 @@ impl CongestionController for Control {
     }
 
     fn on_feedback(&mut self, packet: &Packet, window: &mut Window, view: &View, ctx: &mut EndpointCtx<'_>) {
-        let Some(option) = packet.header::<Option4>() else { return };
+        let Some(option) = packet.header::<InrppHeader>() else { return };
         if option.direction != Direction::Ack {
             return;
         }

@@ -1,19 +1,18 @@
-//! Forwarding: tagged packets go to their original next hop (§III-A), ACKs the way that their data came, all others along shortest paths.
+//! Forwarding: tagged packets go to their original next hop (§III-A), ACKs the way that their data came. All others are passed on.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use midpath_core::packet::{NodeId, Packet, PacketId, PortId};
-use midpath_core::roles::{Ecmp, ForwardCtx, Forwarder, NodeSpec, Route, Routes, ShortestPath};
+use midpath_core::packet::{NodeId, Packet, Pkt, PortId};
+use midpath_core::roles::{Ecmp, ForwardCtx, Forwarder, NodeSpec, Route, Routes};
 
 use super::back::WayBack;
 use super::detour::seconds;
-use super::header::is_ack;
+use super::header::{is_ack, set_via, via};
 
 /// A router's forwarder.
 pub struct Detouring {
     routes: Arc<dyn Routes>,
-    base: ShortestPath,
     back: WayBack,
     ecmp: Ecmp,
     /// Ports by the router behind them; the first of parallel links.
@@ -35,9 +34,8 @@ impl Detouring {
         let routers = peers.iter().filter(|p| two && !node.map.is_host(**p));
         let second = routers.map(|p| (*p, seconds(node, *p))).collect();
         let routes = node.routes.clone();
-        let base = ShortestPath::new(routes.clone(), node.ecmp);
         let back = WayBack::new(routes.clone());
-        Detouring { routes, base, back, ecmp: node.ecmp, ports, peers, second }
+        Detouring { routes, back, ecmp: node.ecmp, ports, peers, second }
     }
 
     /// The port towards the original next hop of a tagged packet that came in through `from`.
@@ -57,25 +55,24 @@ impl Detouring {
 }
 
 impl Forwarder for Detouring {
-    fn route(&mut self, id: PacketId, from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route {
+    fn route(&mut self, pkt: Pkt, from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route {
         let node = ctx.node;
-        let packet = &mut ctx.pool[id];
+        let packet = &mut ctx.pool[&pkt];
         if packet.dst == node {
-            return Route::Local;
+            return Route::Pass(pkt);
         }
-        if packet.via != u32::MAX {
-            let via = NodeId(packet.via);
+        if let Some(via) = via(packet) {
             if via != node
                 && let Some(port) = self.towards(via, from)
             {
-                return Route::Port(port);
+                return Route::Port(port, pkt);
             }
             // The original next hop, or a router that doesn't know it: from here on the packet goes by its destination.
-            packet.via = u32::MAX;
+            set_via(packet, None);
         }
-        match self.back(&ctx.pool[id], node) {
-            Some(port) => Route::Port(port),
-            None => self.base.route(id, from, ctx),
+        match self.back(&ctx.pool[&pkt], node) {
+            Some(port) => Route::Port(port, pkt),
+            None => Route::Pass(pkt),
         }
     }
 }

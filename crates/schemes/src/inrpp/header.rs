@@ -1,6 +1,6 @@
-//! What packets carry: the option on segments (tag 4) and what neighbours say to each other (tag 5).
+//! What packets carry: the header on segments (tag 4) and what neighbours say to each other (tag 5).
 
-use midpath_core::packet::{EXT_LEN, Header, NodeId, Packet};
+use midpath_core::packet::{Header, NodeId, Packet, shim_size};
 
 /// The alias of one congested interface (§II-A.3: "effectively a unique alias name for interface i"); never zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -10,14 +10,11 @@ pub struct Nonce(pub u32);
 /// nearest to the receiver go first, for their hops are gated by flow already (see `port/ack.rs`).
 pub const NONCES: usize = 3;
 
-/// Bytes of the option on every segment: kind and length (2, RFC 9293 §3.1), direction and count, and three nonces.
-pub const OPTION: u32 = 16;
+/// Bytes of the header on every segment, in its shim.
+pub const SIZE: u32 = shim_size(FIXED as u32);
 
-/// Bytes that a notification adds: slow-down and cancel nonces (8), number (8), MAC (8).
-pub const NOTE: u32 = 24;
-
-/// Bytes that number and MAC add to an ACK that crosses plain routers with nonces but no notification: they vouch for the nonces.
-pub const SIGNATURE: u32 = 16;
+/// The same where ports put notifications on data (§II-A, note).
+pub const SIZE_ON_DATA: u32 = shim_size((FIXED + FAR_PART) as u32);
 
 /// Which way a segment goes, as the paper's routers know it from the protocol field and the packet's form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -84,7 +81,7 @@ pub struct Slow {
 
 /// INRPP's option on a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Option4 {
+pub struct InrppHeader {
     /// Which way it goes.
     pub direction: Direction,
     /// On ACKs, what senders are to store and echo; on data, what the sender echoes (§II-A.3).
@@ -99,6 +96,8 @@ pub struct Option4 {
     pub far_cancel: Option<Nonce>,
     /// On ACKs: how many packets it stands for, so that a loop keeps its packets where ACKs are delayed. Zero is one.
     pub releases: u8,
+    /// The original next hop of a packet on a detour (§III-A).
+    pub via: Option<NodeId>,
     /// The packet is plain TCP's, carried through the domain (§V-B).
     pub carried: bool,
     /// On a carried ACK: the router's interface that its data leave through has packets in its cache.
@@ -109,10 +108,20 @@ pub struct Option4 {
     pub mac: u64,
 }
 
-impl Option4 {
+impl InrppHeader {
     /// Whether it has anything for the next hop.
     pub fn notifies(&self) -> bool {
         self.slow.is_some() || self.cancel.is_some()
+    }
+
+    /// Whether it has anything that ports put on data and receivers echo.
+    fn far(&self) -> bool {
+        self.far_slow.is_some() || self.far_cancel.is_some()
+    }
+
+    /// Whether it is signed.
+    fn signed(&self) -> bool {
+        self.number != 0 || self.mac != 0
     }
 }
 
@@ -136,85 +145,150 @@ fn value(nonce: Option<Nonce>) -> u32 {
     nonce.map_or(0, |n| n.0)
 }
 
-impl Header for Option4 {
-    const TAG: u16 = 4;
+/// Flags in the first octet: which way it goes, how it is carried, and which parts follow what every packet has.
+const ACK: u8 = 1;
+const CARRIED: u8 = 1 << 1;
+const STORED: u8 = 1 << 2;
+const FAR: u8 = 1 << 3;
+const SAYS: u8 = 1 << 4;
+const SIGNED: u8 = 1 << 5;
 
-    fn encode(&self, out: &mut [u8; EXT_LEN]) {
-        out[0] = self.direction as u8;
-        out[1] = u8::from(self.carried) | u8::from(self.stored) << 1;
-        out[2..4].copy_from_slice(&self.slow.map_or(0, |s| s.release).to_be_bytes());
-        put(out, 4, value(self.slow.map(|s| s.nonce)));
-        put(out, 8, value(self.cancel));
-        put(out, 12, value(self.far_slow));
-        put(out, 16, value(self.far_cancel));
-        (0..NONCES).for_each(|i| put(out, 20 + 4 * i, self.nonces.0[i]));
-        out[32..40].copy_from_slice(&self.number.to_be_bytes());
-        out[40..48].copy_from_slice(&self.mac.to_be_bytes());
-        out[48] = self.releases;
+/// Bytes that every packet has: flags, releases, nonces, the original next hop.
+const FIXED: usize = 2 + 4 * NONCES + 4;
+
+/// Bytes of the parts that are there when they say something.
+const FAR_PART: usize = 8;
+const NOTE_PART: usize = 10;
+const SIGNATURE_PART: usize = 16;
+
+/// Stands for no original next hop.
+const NOWHERE: u32 = u32::MAX;
+
+impl Header for InrppHeader {
+    const TAG: u8 = 4;
+
+    fn body_len(&self) -> usize {
+        let part = |there: bool, len: usize| if there { len } else { 0 };
+        FIXED + part(self.far(), FAR_PART) + part(self.notifies(), NOTE_PART) + part(self.signed(), SIGNATURE_PART)
     }
 
-    fn decode(bytes: &[u8; EXT_LEN]) -> Option<Option4> {
-        let direction = match bytes[0] {
-            1 => Direction::Data,
-            2 => Direction::Ack,
-            _ => return None,
-        };
-        if bytes[1] > 3 {
+    fn put(&self, out: &mut [u8]) {
+        let flag = |on: bool, bit: u8| if on { bit } else { 0 };
+        let parts = flag(self.far(), FAR) | flag(self.notifies(), SAYS) | flag(self.signed(), SIGNED);
+        let carried = flag(self.carried, CARRIED) | flag(self.stored, STORED);
+        out[0] = flag(self.direction == Direction::Ack, ACK) | carried | parts;
+        out[1] = self.releases;
+        (0..NONCES).for_each(|i| put(out, 2 + 4 * i, self.nonces.0[i]));
+        put(out, FIXED - 4, self.via.map_or(NOWHERE, |n| n.0));
+        let mut rest = &mut out[FIXED..];
+        if self.far() {
+            put(rest, 0, value(self.far_slow));
+            put(rest, 4, value(self.far_cancel));
+            rest = &mut rest[FAR_PART..];
+        }
+        if self.notifies() {
+            put(rest, 0, value(self.slow.map(|s| s.nonce)));
+            rest[4..6].copy_from_slice(&self.slow.map_or(0, |s| s.release).to_be_bytes());
+            put(rest, 6, value(self.cancel));
+            rest = &mut rest[NOTE_PART..];
+        }
+        if self.signed() {
+            rest[..8].copy_from_slice(&self.number.to_be_bytes());
+            rest[8..].copy_from_slice(&self.mac.to_be_bytes());
+        }
+    }
+
+    fn get(body: &[u8]) -> Option<InrppHeader> {
+        let (fixed, rest) = body.split_first_chunk::<FIXED>()?;
+        let has = |bit: u8| fixed[0] & bit != 0;
+        let part = |bit: u8, len: usize| if has(bit) { len } else { 0 };
+        let (far, rest) = rest.split_at_checked(part(FAR, FAR_PART))?;
+        let (says, rest) = rest.split_at_checked(part(SAYS, NOTE_PART))?;
+        let (signature, rest) = rest.split_at_checked(part(SIGNED, SIGNATURE_PART))?;
+        if fixed[0] >> 6 != 0 || !rest.is_empty() {
             return None;
         }
-        let release = u16::from_be_bytes([bytes[2], bytes[3]]);
-        let mut nonces = Nonces::default();
-        (0..NONCES).rev().filter_map(|i| nonce(get(bytes, 20 + 4 * i))).for_each(|n| nonces.add(n));
-        Some(Option4 {
-            direction,
-            nonces,
-            slow: nonce(get(bytes, 4)).map(|nonce| Slow { nonce, release }),
-            cancel: nonce(get(bytes, 8)),
-            far_slow: nonce(get(bytes, 12)),
-            far_cancel: nonce(get(bytes, 16)),
-            carried: bytes[1] & 1 == 1,
-            stored: bytes[1] & 2 == 2,
-            releases: bytes[48],
-            number: get_long(bytes, 32),
-            mac: get_long(bytes, 40),
-        })
+        let mut header = InrppHeader {
+            direction: if has(ACK) { Direction::Ack } else { Direction::Data },
+            carried: has(CARRIED),
+            stored: has(STORED),
+            releases: fixed[1],
+            via: Some(get(fixed, FIXED - 4)).filter(|n| *n != NOWHERE).map(NodeId),
+            ..InrppHeader::default()
+        };
+        (0..NONCES).rev().filter_map(|i| nonce(get(fixed, 2 + 4 * i))).for_each(|n| header.nonces.add(n));
+        if !far.is_empty() {
+            (header.far_slow, header.far_cancel) = (nonce(get(far, 0)), nonce(get(far, 4)));
+        }
+        if !says.is_empty() {
+            let release = u16::from_be_bytes([says[4], says[5]]);
+            header.slow = nonce(get(says, 0)).map(|nonce| Slow { nonce, release });
+            header.cancel = nonce(get(says, 6));
+        }
+        if !signature.is_empty() {
+            (header.number, header.mac) = (get_long(signature, 0), get_long(signature, 8));
+        }
+        // A part that says nothing is left out.
+        (header.body_len() == body.len()).then_some(header)
     }
 }
 
-/// Whether a packet is an ACK of data under INRPP, seen without reading the whole option.
+fn body(packet: &Packet) -> Option<&[u8]> {
+    packet.body(InrppHeader::TAG).filter(|b| b.len() >= FIXED)
+}
+
+fn flagged(packet: &Packet, bit: u8) -> bool {
+    body(packet).is_some_and(|b| b[0] & bit != 0)
+}
+
+/// Whether a packet is an ACK of data under INRPP, seen without reading the whole header.
 #[inline]
 pub fn is_ack(packet: &Packet) -> bool {
-    packet.ext_tag == Option4::TAG && packet.ext_bytes()[0] == Direction::Ack as u8
+    flagged(packet, ACK)
 }
 
 /// Whether a packet belongs to an INRPP flow: the protocol field of §V-A.
 #[inline]
 pub fn is_inrpp(packet: &Packet) -> bool {
-    packet.ext_tag == Option4::TAG
+    packet.carries::<InrppHeader>()
 }
 
 /// Whether an ACK carries something for the next hop.
 #[inline]
 pub fn notifies(packet: &Packet) -> bool {
-    packet.ext_bytes()[4..12].iter().any(|b| *b != 0)
+    flagged(packet, SAYS)
 }
 
 /// Whether an ACK carries nonces for the sender to echo.
 #[inline]
 pub fn has_nonces(packet: &Packet) -> bool {
-    packet.ext_bytes()[20..32].iter().any(|b| *b != 0)
+    body(packet).is_some_and(|b| b[2..FIXED - 4].iter().any(|b| *b != 0))
 }
 
 /// Whether an ACK carries what ports put on data and receivers echo.
 #[inline]
 pub fn echoes(packet: &Packet) -> bool {
-    packet.ext_bytes()[12..20].iter().any(|b| *b != 0)
+    flagged(packet, FAR)
 }
 
 /// Whether a packet is plain TCP's, carried through the domain.
 #[inline]
 pub fn is_carried(packet: &Packet) -> bool {
-    packet.ext_tag == Option4::TAG && packet.ext_bytes()[1] & 1 == 1
+    flagged(packet, CARRIED)
+}
+
+/// The original next hop of a packet on a detour (§III-A: "the packet is tagged").
+#[inline]
+pub fn via(packet: &Packet) -> Option<NodeId> {
+    body(packet).map(|b| get(b, FIXED - 4)).filter(|n| *n != NOWHERE).map(NodeId)
+}
+
+/// Tags a packet with its original next hop, or takes the tag off. What carries no INRPP header takes no detour.
+#[inline]
+pub fn set_via(packet: &mut Packet, via: Option<NodeId>) {
+    if let Some(body) = packet.body_mut(InrppHeader::TAG).filter(|b| b.len() >= FIXED) {
+        put(body, FIXED - 4, via.map_or(NOWHERE, |n| n.0));
+    }
 }
 
 /// What neighbours tell each other about detours (§III-A).
@@ -262,9 +336,6 @@ impl Feedback {
     }
 }
 
-/// Bytes of a probe or its answer: an ICMP-like message in an IP packet (20 + 8 + 20 of content, MAC 8).
-pub const CONTROL: u32 = 56;
-
 /// A control packet with its MAC.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Signed {
@@ -276,44 +347,53 @@ pub struct Signed {
     pub mac: u64,
 }
 
-impl Header for Signed {
-    const TAG: u16 = 5;
+/// Bytes of a control packet's body: kind, a flag, port, origin, target, number, MAC; and those of feedback.
+const PROBE_BODY: usize = 28;
+const FEEDBACK_PART: usize = 16;
 
-    fn encode(&self, out: &mut [u8; EXT_LEN]) {
-        let (kind, origin, port, target) = match self.control {
-            Control::Probe { origin, port, target, .. } => (1, origin, port, target),
-            Control::Feedback { origin, port, target, .. } => (2, origin, port, target),
-        };
-        out[..40].fill(0);
-        (out[0], out[2], out[3]) = (kind, port.to_be_bytes()[0], port.to_be_bytes()[1]);
-        put(out, 4, origin.0);
-        put(out, 8, target.0);
+impl Header for Signed {
+    const TAG: u8 = 5;
+
+    fn body_len(&self) -> usize {
         match self.control {
-            Control::Probe { more, .. } => out[1] = more,
-            Control::Feedback { feedback, .. } => {
-                out[1] = u8::from(feedback.push);
-                out[16..24].copy_from_slice(&feedback.up.to_be_bytes());
-                out[24..32].copy_from_slice(&feedback.down.to_be_bytes());
-            }
+            Control::Probe { .. } => PROBE_BODY,
+            Control::Feedback { .. } => PROBE_BODY + FEEDBACK_PART,
         }
-        out[32..40].copy_from_slice(&self.number.to_be_bytes());
-        out[40..48].copy_from_slice(&self.mac.to_be_bytes());
     }
 
-    fn decode(bytes: &[u8; EXT_LEN]) -> Option<Signed> {
+    fn put(&self, out: &mut [u8]) {
+        let (kind, flag, origin, port, target) = match self.control {
+            Control::Probe { origin, port, target, more } => (1, more, origin, port, target),
+            Control::Feedback { origin, port, target, feedback } => (2, feedback.push.into(), origin, port, target),
+        };
+        (out[0], out[1]) = (kind, flag);
+        out[2..4].copy_from_slice(&port.to_be_bytes());
+        put(out, 4, origin.0);
+        put(out, 8, target.0);
+        out[12..20].copy_from_slice(&self.number.to_be_bytes());
+        out[20..28].copy_from_slice(&self.mac.to_be_bytes());
+        if let Control::Feedback { feedback, .. } = self.control {
+            out[28..36].copy_from_slice(&feedback.up.to_be_bytes());
+            out[36..].copy_from_slice(&feedback.down.to_be_bytes());
+        }
+    }
+
+    fn get(body: &[u8]) -> Option<Signed> {
+        let (bytes, rest) = body.split_first_chunk::<PROBE_BODY>()?;
         let port = u16::from_be_bytes([bytes[2], bytes[3]]);
         let (origin, target) = (NodeId(get(bytes, 4)), NodeId(get(bytes, 8)));
-        let control = match (bytes[0], bytes[1]) {
-            (1, more @ 0..=1) => Control::Probe { origin, port, target, more },
-            (2, push @ 0..=1) => {
-                let float = |at: usize| f64::from_bits(get_long(bytes, at));
-                let feedback = Feedback { push: push == 1, up: float(16), down: float(24) };
+        let control = match (bytes[0], bytes[1], rest) {
+            (1, more @ 0..=1, []) => Control::Probe { origin, port, target, more },
+            (2, push @ 0..=1, rest) => {
+                let rest: &[u8; FEEDBACK_PART] = rest.try_into().ok()?;
+                let float = |at: usize| f64::from_bits(get_long(rest, at));
+                let feedback = Feedback { push: push == 1, up: float(0), down: float(8) };
                 // No link carries a terabyte per second; a share is a share.
                 let sane = (0.0..=1e12).contains(&feedback.up) && (0.0..=1.0).contains(&feedback.down);
                 sane.then_some(Control::Feedback { origin, port, target, feedback })?
             }
             _ => return None,
         };
-        Some(Signed { control, number: get_long(bytes, 32), mac: get_long(bytes, 40) })
+        Some(Signed { control, number: get_long(bytes, 12), mac: get_long(bytes, 20) })
     }
 }

@@ -59,13 +59,18 @@ impl Load {
         self.mean
     }
 
+    /// As it is told to others: the average in single precision, whose error is far below a packet.
+    pub fn told(self) -> Load {
+        Load { mean: f64::from(self.mean as f32), ..self }
+    }
+
     /// Nothing has been sent.
     pub fn reset(&mut self) {
         *self = Load::default();
     }
 }
 
-/// What a port publishes to its siblings, in the four words of the board.
+/// What a port publishes to its siblings.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Notice {
     /// Whether it is in Push.
@@ -84,37 +89,6 @@ pub struct Notice {
 const SHUFFLE: f64 = 0.1;
 
 impl Notice {
-    /// As words. Averages in single precision: their error is far below a packet.
-    pub fn words(&self) -> [u64; 4] {
-        let first = u64::from(self.push) | u64::from(self.contenders.min(1 << 30)) << 1 | u64::from(self.queue) << 32;
-        let pair = |a: u32, b: u32| u64::from(a) << 32 | u64::from(b);
-        let bytes = |load: &Load| u32::try_from(load.bytes).unwrap_or(u32::MAX);
-        let mean = |load: &Load| (load.mean as f32).to_bits();
-        // Both loads roll together: they have the same interval.
-        [
-            first,
-            pair(mean(&self.load), mean(&self.detoured)),
-            self.load.index,
-            pair(bytes(&self.load), bytes(&self.detoured)),
-        ]
-    }
-
-    /// From words.
-    pub fn read(words: [u64; 4]) -> Notice {
-        let load = |shift: u32| Load {
-            mean: f64::from(f32::from_bits((words[1] >> shift) as u32)),
-            index: words[2],
-            bytes: words[3] >> shift & 0xffff_ffff,
-        };
-        Notice {
-            push: words[0] & 1 == 1,
-            contenders: (words[0] as u32) >> 1,
-            queue: (words[0] >> 32) as u32,
-            load: load(32),
-            detoured: load(0),
-        }
-    }
-
     /// Equations (1) and (2) for an interface of rate `rate`.
     ///
     /// Added to the paper's: shuffling as in XCP. Equation (2) lets everybody grow by equal parts and shrink in proportion, but once the

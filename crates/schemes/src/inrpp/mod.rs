@@ -14,6 +14,7 @@
 //! | `nonces.rs` | the stored nonces |
 //! | `port.rs`, `port/` | the interface: sending, algorithm 1, detours |
 //! | `load.rs` | equations (1) and (2) |
+//! | `siblings.rs` | what the interfaces of a router tell each other |
 //! | `detour.rs` | which detours there are, equation (3) |
 //! | `forwarder.rs` | obeying the tag of detoured packets |
 //! | `back.rs` | ACKs back the way that their data went |
@@ -38,17 +39,19 @@ pub mod nonces;
 pub mod overlay;
 pub mod params;
 pub mod port;
+pub mod siblings;
 pub mod state;
 #[cfg(test)]
 mod tests;
 pub mod unheard;
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use midpath_core::packet::NodeId;
 use midpath_core::queue::Discipline;
-use midpath_core::roles::{Endpoint, FlowSpec, Forwarder, Names, NodeSpec, PortSpec, Scheme, TCP_HEADERS};
+use midpath_core::roles::{Forwarder, Names, Network, NodeSpec, PortSpec, Scheme, Transport};
 use midpath_core::spec::SpecError;
 
 pub use params::{Notify, Params};
@@ -56,29 +59,71 @@ pub use params::{Notify, Params};
 use crate::tcp::Tcp;
 use detour::Around;
 use endpoint::Ends;
-use overlay::{Side, Speakers, Speaking};
+use overlay::{Side, Speaking};
 use port::{Config, InrppPort};
+use siblings::Siblings;
 
 /// INRPP as a scheme.
 pub struct Inrpp {
     name: String,
-    params: Params,
-    /// Routers that take no detours; known once the network is.
-    borders: Vec<NodeId>,
-    /// Routers that speak INRPP.
-    speakers: Speakers,
-    config: Arc<Config>,
     ends: Arc<Tcp<Ends>>,
+    network: Arc<Domain>,
 }
 
 /// Builds the scheme: what the catalogue calls.
 pub fn build(name: &str, params: Params) -> crate::Built {
     params.check()?;
-    let config = Arc::new(Config::new(&params));
     let own = Ends { expiry: params.expiry, steer: params.steer, notify: params.notify };
     let ends = Arc::new(Tcp::new(name, params.tcp(), own)?);
-    let (borders, speakers) = (Vec::new(), Speakers::default());
-    Ok(Arc::new(Inrpp { name: name.to_owned(), params, borders, speakers, config, ends }))
+    let config = Arc::new(Config::new(&params));
+    let network = Domain { params, borders: Vec::new(), config };
+    Ok(Arc::new(Inrpp { name: name.to_owned(), ends, network: Arc::new(network) }))
+}
+
+impl Scheme for Inrpp {
+    fn name(&self) -> &str {
+        &self.name
+    }
+    fn bind(&self, names: &dyn Names) -> Result<Option<Arc<dyn Scheme>>, SpecError> {
+        let network = Arc::new(self.network.bind(names)?);
+        Ok(Some(Arc::new(Inrpp { name: self.name.clone(), ends: self.ends.clone(), network })))
+    }
+    fn transport(&self) -> Option<Arc<dyn Transport>> {
+        Some(self.ends.clone())
+    }
+    fn network(&self) -> Option<Arc<dyn Network>> {
+        Some(self.network.clone())
+    }
+}
+
+/// What the nodes of an INRPP domain run.
+struct Domain {
+    params: Params,
+    /// Routers that take no detours; known once the network is.
+    borders: Vec<NodeId>,
+    config: Arc<Config>,
+}
+
+impl Domain {
+    fn bind(&self, names: &dyn Names) -> Result<Domain, SpecError> {
+        let borders = find(names, "no_detours_at", &self.params.no_detours_at)?;
+        Ok(Domain { params: self.params.clone(), borders, config: self.config.clone() })
+    }
+
+    /// What a port knows of the network around it.
+    fn around(&self, spec: &PortSpec, node: &NodeSpec<'_>) -> Around {
+        let side = Side::new(node, spec.port);
+        let node = &NodeSpec { map: &Speaking(node.map), ..*node };
+        let two = self.params.detours > 1;
+        let off = self.params.detours == 0 || self.borders.contains(&spec.node);
+        let others = node.links.iter().enumerate().filter(|(i, _)| *i != usize::from(spec.port.0));
+        Around {
+            inflow: others.map(|(_, l)| l.rate).sum(),
+            ways: if off { Vec::new() } else { detour::around(node, spec.port, two) },
+            second: if two && !spec.host { detour::seconds(node, spec.peer) } else { BTreeMap::new() },
+            side,
+        }
+    }
 }
 
 /// The nodes of these names, which stand in the parameter `key`.
@@ -90,56 +135,20 @@ fn find(names: &dyn Names, key: &str, list: &[String]) -> Result<Vec<NodeId>, Sp
     list.iter().enumerate().map(node).collect()
 }
 
-impl Scheme for Inrpp {
-    fn name(&self) -> &str {
-        &self.name
+impl Network for Domain {
+    fn state(&self, node: &NodeSpec<'_>) -> Option<Box<dyn Any + Send>> {
+        Some(Box::new(Siblings::new(node.links.len())))
     }
-    fn bind(&self, names: &dyn Names) -> Result<Option<Arc<dyn Scheme>>, SpecError> {
-        let borders = find(names, "no_detours_at", &self.params.no_detours_at)?;
-        let speakers = Speakers::new(find(names, "routers", &self.params.routers)?);
-        let (name, params) = (self.name.clone(), self.params.clone());
-        let (config, ends) = (self.config.clone(), self.ends.clone());
-        Ok(Some(Arc::new(Inrpp { name, params, borders, speakers, config, ends })))
-    }
-    fn headers(&self) -> u32 {
-        TCP_HEADERS + header::OPTION
-    }
-    fn active(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
-        self.ends.active(flow)
-    }
-    fn passive(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
-        self.ends.passive(flow)
-    }
-    fn needs_own_ports(&self) -> bool {
-        true
-    }
-    fn port(&self, spec: &PortSpec) -> Discipline {
-        Discipline::Held(Box::new(InrppPort::new(self.config.clone(), spec, Around::default())))
-    }
-    fn port_at(&self, spec: &PortSpec, node: &NodeSpec<'_>) -> Discipline {
-        if self.speakers.plain(node.map, spec.node) {
-            return spec.queue.build(spec.link.rate);
-        }
-        let side = Side::new(node, spec.port, &self.speakers);
-        let node = &NodeSpec { map: &Speaking { map: node.map, speakers: &self.speakers }, ..*node };
-        let two = self.params.detours > 1;
-        let off = self.params.detours == 0 || self.borders.contains(&spec.node);
-        let others = node.links.iter().enumerate().filter(|(i, _)| *i != usize::from(spec.port.0));
-        let around = Around {
-            inflow: others.map(|(_, l)| l.rate).sum(),
-            ways: if off { Vec::new() } else { detour::around(node, spec.port, two) },
-            second: if two && !spec.host { detour::seconds(node, spec.peer) } else { BTreeMap::new() },
-            side,
-        };
-        Discipline::Held(Box::new(InrppPort::new(self.config.clone(), spec, around)))
+    fn port(&self, spec: &PortSpec, node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
+        let port = InrppPort::new(self.config.clone(), spec, spec.queue.drop_tail()?, self.around(spec, node));
+        Ok(Discipline::Held(Box::new(port)))
     }
     fn forwarder(&self, node: &NodeSpec<'_>) -> Option<Box<dyn Forwarder>> {
-        // A host has nothing to choose and forwards nothing; a plain router forwards as everybody does.
-        let host = node.map.is_host(node.node) && node.links.len() < 2;
-        if host || self.speakers.plain(node.map, node.node) {
+        // A host has nothing to choose and forwards nothing.
+        if node.map.is_host(node.node) && node.links.len() < 2 {
             return None;
         }
-        let node = &NodeSpec { map: &Speaking { map: node.map, speakers: &self.speakers }, ..*node };
+        let node = &NodeSpec { map: &Speaking(node.map), ..*node };
         Some(Box::new(forwarder::Detouring::new(node, self.params.detours > 1)))
     }
 }

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use midpath_core::packet::{FlowId, NodeId, Packet, PortId};
+use midpath_core::packet::{NodeId, Packet, PortId};
 use midpath_core::roles::{Ecmp, LinkInfo, Map, NodeSpec, Routes};
 
 /// Plain routers that are looked through behind one port, and INRPP routers that are known behind them. Ours: far above what can lie
@@ -17,41 +17,20 @@ const MAX_BEYOND: usize = 1 << 14;
 /// Neighbours whose keys are tried on an ACK beside the one that is expected, so that a flood of forgeries costs little each. Ours.
 const MAX_TRIES: usize = 16;
 
-/// Which routers speak INRPP: all, or these.
-#[derive(Debug, Clone, Default)]
-pub struct Speakers(Option<BTreeSet<NodeId>>);
-
-impl Speakers {
-    /// These, or all if there are none.
-    pub fn new(routers: Vec<NodeId>) -> Speakers {
-        Speakers((!routers.is_empty()).then(|| routers.into_iter().collect()))
-    }
-
-    /// Whether a router speaks INRPP.
-    pub fn has(&self, node: NodeId) -> bool {
-        self.0.as_ref().is_none_or(|s| s.contains(&node))
-    }
-
-    /// Whether a node is a router without INRPP.
-    pub fn plain(&self, map: &dyn Map, node: NodeId) -> bool {
-        !self.has(node) && !map.is_host(node)
-    }
+/// Whether a node is a router without INRPP, or with another domain's.
+fn is_plain(map: &dyn Map, node: NodeId) -> bool {
+    !map.runs(node) && !map.is_host(node)
 }
 
 /// The map in which plain routers count as hosts: nobody detours through them.
-pub struct Speaking<'a> {
-    /// The network.
-    pub map: &'a dyn Map,
-    /// Who speaks INRPP.
-    pub speakers: &'a Speakers,
-}
+pub struct Speaking<'a>(pub &'a dyn Map);
 
 impl Map for Speaking<'_> {
     fn links(&self, node: NodeId) -> Vec<LinkInfo> {
-        self.map.links(node)
+        self.0.links(node)
     }
     fn is_host(&self, node: NodeId) -> bool {
-        self.map.is_host(node) || !self.speakers.has(node)
+        self.0.is_host(node) || !self.0.runs(node)
     }
 }
 
@@ -68,9 +47,9 @@ pub struct Beyond {
 
 impl Beyond {
     /// Looks through `port` of a node. `None` if its peer is no plain router.
-    pub fn new(node: &NodeSpec<'_>, port: PortId, speakers: &Speakers) -> Option<Beyond> {
+    pub fn new(node: &NodeSpec<'_>, port: PortId) -> Option<Beyond> {
         let peer = node.links.get(usize::from(port.0))?.peer;
-        if !speakers.plain(node.map, peer) {
+        if !is_plain(node.map, peer) {
             return None;
         }
         let (mut plain, mut found) = (BTreeSet::new(), BTreeSet::new());
@@ -78,7 +57,7 @@ impl Beyond {
         while let Some(at) = next.pop() {
             let peers: Vec<NodeId> = node.map.links(at).iter().map(|l| l.peer).collect();
             for other in peers.iter().filter(|n| !node.map.is_host(**n) && **n != node.node) {
-                if speakers.has(*other) {
+                if node.map.runs(*other) {
                     found.insert(*other);
                 } else if !plain.contains(other) && plain.len() + next.len() < MAX_BEYOND {
                     next.push(*other);
@@ -91,14 +70,14 @@ impl Beyond {
     }
 
     /// Who reads what a packet for `dst` says when it has left through this port: the next INRPP router on its way, or the host it goes to.
-    pub fn next(&self, dst: NodeId, flow: FlowId) -> Option<NodeId> {
+    pub fn next(&self, dst: NodeId, key: u32) -> Option<NodeId> {
         let mut at = self.peer;
         // Shortest paths have no loops, so it ends; the bound is for routes that aren't what they should be.
         for _ in 0..=self.plain.len() {
             if !self.plain.contains(&at) {
                 return Some(at);
             }
-            let port = self.ecmp.expected(self.routes.next_ports(at, dst), flow.0, dst, at)?;
+            let port = self.ecmp.expected(self.routes.next_ports(at, dst), key, dst, at)?;
             at = self.routes.peer(at, port.0)?;
         }
         None
@@ -107,7 +86,7 @@ impl Beyond {
     /// Who may have signed what an ACK has brought from there: the INRPP router that the way to its source leads to, for ACKs come back the way
     /// the data went, or one of the others.
     pub fn signers(&self, ack: &Packet) -> impl Iterator<Item = NodeId> + '_ {
-        let first = self.next(ack.src, ack.flow).filter(|n| self.speakers.contains(n));
+        let first = self.next(ack.src, ack.key).filter(|n| self.speakers.contains(n));
         first.into_iter().chain(self.speakers.iter().copied().filter(move |n| Some(*n) != first).take(MAX_TRIES))
     }
 }
@@ -132,9 +111,9 @@ pub enum Side {
 
 impl Side {
     /// Looks through `port` of a node.
-    pub fn new(node: &NodeSpec<'_>, port: PortId, speakers: &Speakers) -> Side {
+    pub fn new(node: &NodeSpec<'_>, port: PortId) -> Side {
         let host = node.links.get(usize::from(port.0)).is_some_and(|l| node.map.is_host(l.peer));
-        match Beyond::new(node, port, speakers) {
+        match Beyond::new(node, port) {
             Some(beyond) => Side::Plain(Arc::new(beyond)),
             None if host => Side::Host,
             None => Side::Neighbour,
@@ -147,7 +126,7 @@ impl Side {
             Side::Neighbour => false,
             Side::Host => true,
             Side::Plain(beyond) => {
-                beyond.next(packet.dst, packet.flow).is_none_or(|n| beyond.speakers.binary_search(&n).is_err())
+                beyond.next(packet.dst, packet.key).is_none_or(|n| beyond.speakers.binary_search(&n).is_err())
             }
         }
     }

@@ -35,17 +35,14 @@ pub struct Params {
     #[serde(deserialize_with = "share")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub low: f64,
-    /// A port's buffer before its cache (§II-A.1). 50 ms of the link's rate, as in §IV-A.
-    pub buffer: Limit,
+    /// A port's buffer before its cache (§II-A.1). Unset: the limit of the scenario's queue, which is 50 ms of the link's rate unless said, as in §IV-A.
+    pub buffer: Option<Limit>,
     /// The cache's partition for all that isn't INRPP. 50 ms of the link's rate (§V-A).
     pub tcp_cache: Limit,
     /// Detours: 0 (off), 1 (1-hop, the paper's) or 2 (2-hop where there is no 1-hop detour; beyond the paper).
     pub detours: u8,
     /// Routers by name that take no detours themselves: an AS's border (§V-B).
     pub no_detours_at: Vec<String>,
-    /// Routers by name that speak INRPP (§V-B: "only a subset of nodes implement INRPP"); none named: all. The others have the scenario's
-    /// queue, forward options untouched and detour nothing.
-    pub routers: Vec<String>,
     /// Whether plain TCP from outside is carried from ingress to egress as INRPP (§V-B). Off, it has a partition of its own (§V-A).
     pub carry_tcp: bool,
     /// Whether the ingress slows such senders down by the window that their ACKs advertise (§V-B). Off: they are not slowed down, for comparison.
@@ -92,11 +89,10 @@ impl Default for Params {
             cache: Limit::Time(Time::from_secs(20)),
             high: None,
             low: 0.5,
-            buffer: Limit::Time(Time::from_ms(50)),
+            buffer: None,
             tcp_cache: Limit::Time(Time::from_ms(50)),
             detours: 1,
             no_detours_at: Vec::new(),
-            routers: Vec::new(),
             carry_tcp: false,
             rewrite_windows: true,
             backpressure: true,

@@ -12,7 +12,7 @@ mod detours;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use midpath_core::packet::{Kind, NodeId, Packet, PacketId, PortId};
+use midpath_core::packet::{Kind, NodeId, Packet, Pkt, PortId};
 use midpath_core::queue::Limit;
 use midpath_core::roles::{Backlog, Drop, Inbound, Port, PortCtx, PortSpec};
 use midpath_core::units::{Bytes, Rate, Time};
@@ -21,11 +21,12 @@ use super::auth::{Far, Keys, Line};
 use super::border::Border;
 use super::cache::Cache;
 use super::detour::{Around, Path};
-use super::header::{Direction, Nonce, Option4, is_ack, is_carried, is_inrpp};
+use super::header::{Direction, InrppHeader, Nonce, is_ack, is_carried, is_inrpp, via};
 use super::load::{Gains, Load, Notice};
 use super::nonces::Store;
 use super::overlay::Side;
 use super::params::{Notify, Params};
+use super::siblings::{Contender, Siblings};
 use super::state::{Lasting, Machine, Note, State, Thresholds};
 use super::unheard::Watch;
 
@@ -42,7 +43,7 @@ pub struct Config {
     cache: Limit,
     high: Option<Limit>,
     low: f64,
-    buffer: Limit,
+    buffer: Option<Limit>,
     tcp_cache: Limit,
     carry: bool,
     rewrites: bool,
@@ -98,7 +99,8 @@ struct Limits {
 }
 
 impl Limits {
-    fn new(config: &Config, rtt: Time, inflow: Rate, rate: Rate, mtu: u32) -> Limits {
+    /// Without a buffer of the scheme's own, that of the queue which the scenario asks for.
+    fn new(config: &Config, queue: Limit, rtt: Time, inflow: Rate, rate: Rate, mtu: u32) -> Limits {
         let of = |limit| bytes(limit, rate, mtu);
         let size = of(config.cache);
         let cache = match config.high {
@@ -108,7 +110,7 @@ impl Limits {
         // A buffer without room for a packet would never send one straight through.
         Limits {
             cache,
-            buffer: of(config.buffer).0.max(u64::from(mtu)),
+            buffer: of(config.buffer.unwrap_or(queue)).0.max(u64::from(mtu)),
             other: of(config.tcp_cache).0.max(u64::from(mtu)),
         }
     }
@@ -117,7 +119,7 @@ impl Limits {
 /// A first-in first-out queue that knows its bytes.
 #[derive(Debug, Default)]
 struct Fifo {
-    queue: VecDeque<PacketId>,
+    queue: VecDeque<Pkt>,
     bytes: u64,
     /// Bytes that aren't INRPP's.
     other: u64,
@@ -143,6 +145,7 @@ pub struct InrppPort {
     side: Side,
     /// Where plain TCP comes into the domain and leaves it.
     border: Option<Box<Border>>,
+    queue: Limit,
     rtt: Time,
     inflow: Rate,
     limits: Limits,
@@ -160,8 +163,8 @@ pub struct InrppPort {
     patience: Time,
     load: Load,
     detoured: Load,
-    /// Who has probed for this port lately, and when: routers by number, ports of this node with bit 32 set.
-    contenders: BTreeMap<u64, Time>,
+    /// Who has probed for this port lately, and when.
+    contenders: BTreeMap<Contender, Time>,
     paths: Vec<Path>,
     /// With 2-hop detours: for routers two links away, the first port that leads there, not back to this port's peer.
     second: BTreeMap<NodeId, PortId>,
@@ -175,10 +178,9 @@ pub struct InrppPort {
 
 impl InrppPort {
     /// A port with its detours.
-    pub fn new(config: Arc<Config>, spec: &PortSpec, around: Around) -> InrppPort {
-        let limits = Limits::new(&config, spec.rtt, around.inflow, spec.link.rate, spec.link.mtu);
-        // Asked for without the network around it, a port knows its peer alone.
-        let side = if spec.edge { Side::Host } else { around.side };
+    pub fn new(config: Arc<Config>, spec: &PortSpec, queue: Limit, around: Around) -> InrppPort {
+        let limits = Limits::new(&config, queue, spec.rtt, around.inflow, spec.link.rate, spec.link.mtu);
+        let side = around.side;
         let carries = config.carry && !spec.host && !matches!(side, Side::Neighbour);
         InrppPort {
             me: (spec.node, spec.port),
@@ -186,6 +188,7 @@ impl InrppPort {
             host: spec.host,
             side,
             border: carries.then(|| Box::new(Border::new(config.rewrites))),
+            queue,
             rtt: spec.rtt,
             inflow: around.inflow,
             limits,
@@ -230,7 +233,7 @@ impl InrppPort {
         }
     }
 
-    /// What ends every call: the state, the board, the timer.
+    /// What ends every call: the state, what siblings know, the timer.
     fn settle(&mut self, ctx: &mut PortCtx<'_>) {
         self.look(ctx.now);
         let at = self.next_detour(ctx).min(self.machine.expires()).min(self.store.expires()).min(self.revive_at);
@@ -243,10 +246,12 @@ impl InrppPort {
             push: self.machine.state() == State::Push,
             contenders: self.contenders.len() as u32,
             queue: u32::try_from(self.buffer.bytes).unwrap_or(u32::MAX),
-            load: self.load,
-            detoured: self.detoured,
+            load: self.load.told(),
+            // Both roll together: they have the same interval.
+            detoured: self.detoured.told(),
         };
-        ctx.publish(notice.words());
+        let me = ctx.me;
+        ctx.state::<Siblings>().publish(me, notice);
     }
 
     /// A packet of a closed-loop flow that has not been heard of here yet carries a stored nonce: "downstream nodes cache packets with the nonce".
@@ -255,10 +260,8 @@ impl InrppPort {
             return;
         }
         // ACKs of what is on a detour don't come back this way: nothing would open the gate.
-        if packet.via != u32::MAX {
-            return;
-        }
-        let Some(option) = packet.header::<Option4>().filter(|o| o.direction == Direction::Data) else { return };
+        let gates = |o: &InrppHeader| o.direction == Direction::Data && o.via.is_none();
+        let Some(option) = packet.header::<InrppHeader>().filter(gates) else { return };
         if let Some(nonce) = option.nonces.iter().find(|n| self.store.contains(*n)) {
             self.cache.gate(key, nonce, now);
             self.cache.grant(key, 1, UNHEARD);
@@ -283,37 +286,37 @@ impl InrppPort {
         self.buffer.other + stored.other + size <= self.limits.other
     }
 
-    fn buffer_in(&mut self, id: PacketId, packet: &Packet) {
+    fn buffer_in(&mut self, pkt: Pkt, packet: &Packet) {
         self.buffer.bytes += u64::from(packet.size);
         self.buffer.other += if is_inrpp(packet) { 0 } else { u64::from(packet.size) };
-        self.buffer.queue.push_back(id);
+        self.buffer.queue.push_back(pkt);
     }
 
-    fn buffer_out(&mut self, ctx: &PortCtx<'_>) -> Option<PacketId> {
-        let id = self.buffer.queue.pop_front()?;
-        let packet = &ctx.pool[id];
+    fn buffer_out(&mut self, ctx: &PortCtx<'_>) -> Option<Pkt> {
+        let pkt = self.buffer.queue.pop_front()?;
+        let packet = &ctx.pool[&pkt];
         self.buffer.bytes -= u64::from(packet.size);
         self.buffer.other -= if is_inrpp(packet) { 0 } else { u64::from(packet.size) };
-        Some(id)
+        Some(pkt)
     }
 
-    fn urgent_in(&mut self, id: PacketId, ctx: &mut PortCtx<'_>) {
+    fn urgent_in(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) {
         if self.urgent.queue.len() >= MAX_URGENT {
-            return ctx.drop(id, Drop::Queue);
+            return ctx.drop(pkt, Drop::Queue);
         }
-        self.urgent.bytes += u64::from(ctx.pool[id].size);
-        self.urgent.queue.push_back(id);
+        self.urgent.bytes += u64::from(ctx.pool[&pkt].size);
+        self.urgent.queue.push_back(pkt);
     }
 
-    fn urgent_out(&mut self, ctx: &PortCtx<'_>) -> Option<PacketId> {
-        let id = self.urgent.queue.pop_front()?;
-        self.urgent.bytes -= u64::from(ctx.pool[id].size);
-        Some(id)
+    fn urgent_out(&mut self, ctx: &PortCtx<'_>) -> Option<Pkt> {
+        let pkt = self.urgent.queue.pop_front()?;
+        self.urgent.bytes -= u64::from(ctx.pool[&pkt].size);
+        Some(pkt)
     }
 
     /// A packet leaves: it is counted, and what it says to the neighbour is signed.
-    fn seal(&mut self, id: PacketId, ctx: &mut PortCtx<'_>) {
-        let packet = &mut ctx.pool[id];
+    fn seal(&mut self, pkt: &Pkt, ctx: &mut PortCtx<'_>) {
+        let packet = &mut ctx.pool[pkt];
         if let Some(border) = &mut self.border
             && is_carried(packet)
             && self.side.ends(packet)
@@ -322,31 +325,31 @@ impl InrppPort {
         }
         self.load.sent(packet.size, ctx.now, &self.config.gains);
         // A tag that says less than this link's end: the packet is on a detour.
-        let size = if packet.via == u32::MAX || packet.via == self.me.0.0 { 0 } else { packet.size };
+        let size = if via(packet).is_none_or(|n| n == self.me.0) { 0 } else { packet.size };
         self.detoured.sent(size, ctx.now, &self.config.gains);
         if packet.kind == Kind::Control {
-            return self.sign_control(id, ctx);
+            return self.sign_control(pkt, ctx);
         }
         if self.machine.state() == State::Backpressure && packet.payload > 0 && is_inrpp(packet) {
             self.watch.sent((packet.flow, packet.src), ctx.now, self.patience);
         }
         if is_ack(packet) {
-            self.sign_note(id, ctx);
+            self.sign_note(pkt, ctx);
         } else if self.config.notify == Notify::Data && is_inrpp(packet) && packet.payload > 0 {
-            self.tag_data(id, ctx);
+            self.tag_data(pkt, ctx);
         }
     }
 
     fn limits_again(&mut self, rate: Rate, mtu: u32) {
-        self.limits = Limits::new(&self.config, self.rtt, self.inflow, rate, mtu);
+        self.limits = Limits::new(&self.config, self.queue, self.rtt, self.inflow, rate, mtu);
     }
 }
 
 impl Port for InrppPort {
-    fn outbound(&mut self, id: PacketId, ctx: &mut PortCtx<'_>) {
-        let packet = ctx.pool[id];
+    fn outbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) {
+        let packet = ctx.pool[&pkt];
         if packet.kind == Kind::Control {
-            return self.urgent_in(id, ctx);
+            return self.urgent_in(pkt, ctx);
         }
         let key = (packet.flow, packet.src);
         self.gate_by_nonce(key, &packet, ctx.now);
@@ -355,12 +358,12 @@ impl Port for InrppPort {
         }
         let before = self.machine.state();
         if self.cuts_through(key, &packet) && (is_inrpp(&packet) || self.has_room(&packet)) {
-            self.buffer_in(id, &packet);
+            self.buffer_in(pkt, &packet);
         } else if self.has_room(&packet) {
-            self.cache.push(key, id, &packet);
+            self.cache.push(key, pkt, &packet);
         } else {
             self.counts.refused += u64::from(is_inrpp(&packet));
-            return ctx.drop(id, Drop::Queue);
+            return ctx.drop(pkt, Drop::Queue);
         }
         self.look(ctx.now);
         if before != self.machine.state() || self.wants_detours() {
@@ -368,30 +371,30 @@ impl Port for InrppPort {
         }
     }
 
-    fn poll_transmit(&mut self, ctx: &mut PortCtx<'_>) -> Option<PacketId> {
+    fn poll_transmit(&mut self, ctx: &mut PortCtx<'_>) -> Option<Pkt> {
         self.read_letters(ctx);
-        let id = match self.urgent_out(ctx) {
-            Some(id) => Some(id),
+        let pkt = match self.urgent_out(ctx) {
+            Some(pkt) => Some(pkt),
             None => self.buffer_out(ctx).or_else(|| self.cache.pop(ctx.pool)),
         };
-        if let Some(id) = id {
-            self.seal(id, ctx);
+        if let Some(pkt) = &pkt {
+            self.seal(pkt, ctx);
         }
         self.settle(ctx);
-        id
+        pkt
     }
 
-    fn inbound(&mut self, id: PacketId, ctx: &mut PortCtx<'_>) -> Inbound {
-        if ctx.pool[id].kind == Kind::Control {
-            return self.on_control(id, ctx);
+    fn inbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) -> Inbound {
+        if ctx.pool[&pkt].kind == Kind::Control {
+            return self.on_control(pkt, ctx);
         }
         if let Some(border) = &mut self.border {
-            border.enter(&mut ctx.pool[id]);
+            border.enter(&mut ctx.pool[&pkt]);
         }
-        if is_ack(&ctx.pool[id]) {
-            self.on_ack(id, ctx);
+        if is_ack(&ctx.pool[&pkt]) {
+            self.on_ack(&pkt, ctx);
         }
-        Inbound::Forward
+        Inbound::Forward(pkt)
     }
 
     fn on_timer(&mut self, ctx: &mut PortCtx<'_>) {
@@ -422,8 +425,8 @@ impl Port for InrppPort {
 
     fn reset(&mut self, ctx: &mut PortCtx<'_>) {
         let waiting = std::mem::take(&mut self.urgent).queue.into_iter().chain(std::mem::take(&mut self.buffer).queue);
-        waiting.for_each(|id| ctx.drop(id, Drop::Fault));
-        self.cache.clear(|id| ctx.drop(id, Drop::Fault));
+        waiting.for_each(|pkt| ctx.drop(pkt, Drop::Fault));
+        self.cache.clear(|pkt| ctx.drop(pkt, Drop::Fault));
         self.machine = Machine::default();
         // A new alias, so that what neighbours stored under the old one runs out.
         self.nonce = Nonce(self.config.keys.alias(self.me.0, self.me.1.0, ctx.now.0));

@@ -1,31 +1,40 @@
 //! Addresses: a multihomed host has one per port.
 
-use midpath_core::packet::PortId;
+use midpath_core::packet::{Interfaces, MAX_INTERFACES, Packet, PortId};
 
-/// Most addresses of a host: what half of [`midpath_core::packet::Packet::path`] can name. Further ports are no addresses.
-pub const MAX_ADDRESSES: usize = 16;
+/// Most addresses of a host: what a packet can name. Further ports are no addresses.
+pub const MAX_ADDRESSES: usize = MAX_INTERFACES;
 
-/// A source's and a destination's address as they stand in a packet's `path`: the source's port in the upper half, the destination's
-/// in the lower. The way back has them swapped.
+/// A source's and a destination's address, by their ports. The way back has them swapped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Pair(pub u8);
+pub struct Pair(Interfaces);
 
 impl Pair {
     /// The pair of these ports, both below [`MAX_ADDRESSES`].
     pub const fn new(source: u8, destination: u8) -> Pair {
-        Pair(source << 4 | destination & 0xf)
+        Pair(Interfaces::between(PortId(source as u16), PortId(destination as u16)))
+    }
+    /// What a packet is between; `None` if it doesn't name both ends' addresses.
+    pub fn of(packet: &Packet) -> Option<Pair> {
+        let named = packet.interfaces.source().is_some() && packet.interfaces.destination().is_some();
+        named.then_some(Pair(packet.interfaces))
+    }
+    /// As a packet says it.
+    pub const fn interfaces(self) -> Interfaces {
+        self.0
     }
     /// The source's port.
-    pub const fn source(self) -> PortId {
-        PortId((self.0 >> 4) as u16)
+    pub fn source(self) -> PortId {
+        self.0.source().unwrap_or_default()
     }
     /// The destination's port.
-    pub const fn destination(self) -> PortId {
-        PortId((self.0 & 0xf) as u16)
+    pub fn destination(self) -> PortId {
+        self.0.destination().unwrap_or_default()
     }
     /// The same pair seen from the other end.
+    #[must_use]
     pub const fn reversed(self) -> Pair {
-        Pair(self.0.rotate_left(4))
+        Pair(self.0.reversed())
     }
 }
 
@@ -51,7 +60,7 @@ mod tests {
 
     #[test]
     fn every_pair_comes_once_and_disjoint_ones_come_first() {
-        for (s, d) in [(1u8, 1u8), (2, 1), (1, 3), (2, 2), (3, 2), (2, 3), (4, 4), (16, 16)] {
+        for (s, d) in [(1u8, 1u8), (2, 1), (1, 3), (2, 2), (3, 2), (2, 3), (4, 4), (15, 15)] {
             let all: Vec<Pair> = pairs(s, d).collect();
             let mut sorted = all.clone();
             sorted.sort();
@@ -71,6 +80,6 @@ mod tests {
         let pair = Pair::new(3, 12);
         assert_eq!((pair.source(), pair.destination()), (PortId(3), PortId(12)));
         assert_eq!(pair.reversed(), Pair::new(12, 3));
-        assert_eq!((count(0), count(2), count(40)), (1, 2, 16));
+        assert_eq!((count(0), count(2), count(40)), (1, 2, 15));
     }
 }

@@ -3,8 +3,10 @@
 //! Slow start, and the halving at a loss, are NewReno's in all of them; only the increase in congestion avoidance is
 //! coupled. A controller is shown all paths of its connection before each call.
 
+use midpath_core::roles::FlowSpec;
+
 use crate::tcp::TcpParams;
-use crate::tcp::cc::{Ack, Congestion, CongestionController, ControllerConfig, Growth, Window};
+use crate::tcp::cc::{Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits, Growth, Window};
 
 use super::MAX_SUBFLOWS;
 use super::params::Coupling;
@@ -97,7 +99,7 @@ pub struct CoupledConfig(pub Coupling);
 
 impl ControllerConfig for CoupledConfig {
     type Controller = Coupled;
-    fn build(&self, tcp: &TcpParams, mss: u32) -> Coupled {
+    fn build(&self, tcp: &TcpParams, mss: u32, _flow: &FlowSpec) -> Coupled {
         Coupled {
             coupling: self.0,
             growth: Growth::new(tcp, mss, false),
@@ -108,8 +110,8 @@ impl ControllerConfig for CoupledConfig {
             owed: 0.0,
         }
     }
-    fn header(&self) -> u32 {
-        super::header::SIZE
+    fn traits(&self) -> ControllerTraits {
+        ControllerTraits { header: super::header::SIZE, ..ControllerTraits::default() }
     }
 }
 

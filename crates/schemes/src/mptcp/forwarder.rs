@@ -1,15 +1,14 @@
 //! Forwarding by address: towards the router that the destination's address is attached to, then over that link.
 //!
-//! Packets of other schemes go along shortest paths to their host, as ever.
+//! Packets of other schemes are passed on.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use midpath_core::packet::{FlowId, HOP_LIMIT, Header, NodeId, Packet, PacketId, PortId};
-use midpath_core::roles::{Ecmp, ForwardCtx, Forwarder, LinkInfo, Map, NodeSpec, Route, Routes, ShortestPath};
+use midpath_core::packet::{FlowId, HOP_LIMIT, Interfaces, NodeId, Pkt, PortId, flow_key};
+use midpath_core::roles::{Ecmp, ForwardCtx, Forwarder, LinkInfo, Map, NodeSpec, Route, Routes};
 
 use super::address::{MAX_ADDRESSES, Pair};
-use super::header::Dss;
 
 /// Where an address is: the router, and its port that leads there.
 type Attachment = (NodeId, PortId);
@@ -71,14 +70,14 @@ fn attachments(map: &dyn Map, host: NodeId, links: &[LinkInfo]) -> Box<[Attachme
     (0..links.len().min(MAX_ADDRESSES)).map(of).collect()
 }
 
-/// What the forwarders of one network share.
+/// What the forwarders of one network share: where each host's addresses are.
 #[derive(Default)]
-pub struct Network {
+pub struct Addresses {
     parts: Mutex<Vec<Arc<Attachments>>>,
     routing: OnceLock<(Arc<dyn Routes>, Ecmp)>,
 }
 
-impl Network {
+impl Addresses {
     /// The part of the network that this node is in.
     fn around(&self, node: &NodeSpec<'_>) -> Arc<Attachments> {
         let _ = self.routing.set((node.routes.clone(), node.ecmp));
@@ -104,8 +103,9 @@ impl Network {
             parts.iter().find(|p| p.knows(src))?.clone()
         };
         let (mut node, mut source) = (src, None);
+        let key = flow_key(flow, src, dst, Interfaces::ANY);
         for _ in 0..HOP_LIMIT {
-            let port = ecmp.expected(routes.next_ports(node, dst), flow.0, dst, node)?;
+            let port = ecmp.expected(routes.next_ports(node, dst), key, dst, node)?;
             let source = *source.get_or_insert(port.0);
             let next = routes.peer(node, port.0)?;
             if next == dst {
@@ -122,18 +122,16 @@ impl Network {
 /// A node's forwarder.
 pub struct ByAddress {
     routes: Arc<dyn Routes>,
-    base: ShortestPath,
     ecmp: Ecmp,
     attached: Arc<Attachments>,
     ports: u16,
 }
 
 impl ByAddress {
-    /// For a node of `network`.
-    pub fn new(network: &Network, node: &NodeSpec<'_>) -> ByAddress {
+    /// For a node of the network that has these addresses.
+    pub fn new(network: &Addresses, node: &NodeSpec<'_>) -> ByAddress {
         ByAddress {
             routes: node.routes.clone(),
-            base: ShortestPath::new(node.routes.clone(), node.ecmp),
             ecmp: node.ecmp,
             attached: network.around(node),
             ports: node.links.len() as u16,
@@ -141,11 +139,12 @@ impl ByAddress {
     }
 
     /// The port towards the packet's address; `None` leaves the packet to the shortest path to its host.
-    fn towards(&self, id: PacketId, ctx: &mut ForwardCtx<'_>) -> Option<PortId> {
-        let (dst, key) = (ctx.pool[id].dst, key(&ctx.pool[id]));
+    fn towards(&self, pkt: &Pkt, ctx: &mut ForwardCtx<'_>) -> Option<PortId> {
+        let packet = &ctx.pool[pkt];
+        let (dst, key) = (packet.dst, packet.key);
         // A host with one address, or none of this number: any way to it will do.
-        let address = Pair(ctx.pool[id].path).destination();
-        let (router, port) = self.attached.find(dst, address).unwrap_or((dst, PortId(u16::MAX)));
+        let attached = packet.interfaces.destination().and_then(|address| self.attached.find(dst, address));
+        let (router, port) = attached.unwrap_or((dst, PortId(u16::MAX)));
         if router == ctx.node {
             return (port.0 < self.ports).then_some(port);
         }
@@ -153,23 +152,13 @@ impl ByAddress {
     }
 }
 
-/// What ECMP hashes in place of the flow's number: subflows differ as 5-tuples with other addresses do. The pair (0, 0) hashes as
-/// other schemes' flows do.
-fn key(packet: &Packet) -> u32 {
-    // Fibonacci hashing's multiplier (Knuth), so that pairs don't collide with other flows' numbers.
-    packet.flow.0 ^ u32::from(packet.path).wrapping_mul(0x9e37_79b9)
-}
-
 impl Forwarder for ByAddress {
-    fn route(&mut self, id: PacketId, from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route {
-        let packet = &ctx.pool[id];
-        if packet.dst == ctx.node {
-            return Route::Local;
-        }
-        let ours = packet.path != 0 || packet.ext_tag == Dss::TAG;
-        match ours.then(|| self.towards(id, ctx)).flatten() {
-            Some(port) => Route::Port(port),
-            None => self.base.route(id, from, ctx),
+    fn route(&mut self, pkt: Pkt, _from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route {
+        let packet = &ctx.pool[&pkt];
+        let named = packet.dst != ctx.node && packet.interfaces.destination().is_some();
+        match named.then(|| self.towards(&pkt, ctx)).flatten() {
+            Some(port) => Route::Port(port, pkt),
+            None => Route::Pass(pkt),
         }
     }
 }

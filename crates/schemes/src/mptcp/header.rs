@@ -1,6 +1,6 @@
 //! What MPTCP's packets carry: the Data Sequence Signal option as the bytes of RFC 8684, figure 9, and what SYNs say.
 
-use midpath_core::packet::{EXT_LEN, Header, Packet};
+use midpath_core::packet::{Header, Packet, TCP_OPTION};
 
 use super::address::MAX_ADDRESSES;
 
@@ -53,23 +53,42 @@ impl Hello {
             (Hello::Join, true) => 16,
         }
     }
+
+    /// Puts it on a SYN or, as an `answer`, on a SYN-ACK, in place of whatever option it has.
+    pub fn put_on(self, packet: &mut Packet, answer: bool) {
+        let mut body = [0; 14];
+        self.put(&mut body[..BODY]);
+        packet.take_header::<Hello>();
+        packet.push_raw(Hello::TAG, &body[..self.size(answer) as usize - 2]);
+    }
 }
 
-impl Header for Hello {
-    const TAG: u16 = Dss::TAG;
+/// Subtype and flags: what of the option on SYNs is more than zeros.
+const BODY: usize = 2;
 
-    fn encode(&self, out: &mut [u8; EXT_LEN]) {
+impl Header for Hello {
+    const TAG: u8 = Dss::TAG;
+
+    fn body_len(&self) -> usize {
+        BODY
+    }
+
+    fn put(&self, out: &mut [u8]) {
         let (subtype, octet) = match self {
             Hello::Capable(addresses) => (MP_CAPABLE, *addresses),
             Hello::Join => (MP_JOIN, 0),
         };
-        out[..4].copy_from_slice(&[KIND, 4, subtype, octet]);
+        out.copy_from_slice(&[subtype, octet]);
     }
 
-    fn decode(bytes: &[u8; EXT_LEN]) -> Option<Hello> {
-        match bytes[..4] {
-            [KIND, 4, MP_CAPABLE, n] if (1..=MAX_ADDRESSES as u8).contains(&n) => Some(Hello::Capable(n)),
-            [KIND, 4, MP_JOIN, 0] => Some(Hello::Join),
+    fn get(body: &[u8]) -> Option<Hello> {
+        let (head, rest) = body.split_first_chunk::<BODY>()?;
+        if rest.iter().any(|b| *b != 0) || rest.len() > 12 {
+            return None;
+        }
+        match head {
+            [MP_CAPABLE, n] if (1..=MAX_ADDRESSES as u8).contains(n) => Some(Hello::Capable(*n)),
+            [MP_JOIN, 0] => Some(Hello::Join),
             _ => None,
         }
     }
@@ -97,38 +116,47 @@ pub struct Dss {
     pub fin: bool,
 }
 
-impl Header for Dss {
-    const TAG: u16 = 6;
+/// Bytes of the option's body: subtype, flags and data ACK; and those of a mapping.
+const BARE: usize = 10;
+const MAPPED: usize = 14;
 
-    fn encode(&self, out: &mut [u8; EXT_LEN]) {
+impl Header for Dss {
+    const TAG: u8 = TCP_OPTION | KIND;
+
+    fn body_len(&self) -> usize {
+        if self.mapping.is_some() { BARE + MAPPED } else { BARE }
+    }
+
+    fn put(&self, out: &mut [u8]) {
         let fin = if self.fin { DATA_FIN } else { 0 };
-        let (flags, len) = if self.mapping.is_some() { (DATA_ACK | MAPPING | fin, 26) } else { (DATA_ACK, 12) };
-        out[..4].copy_from_slice(&[KIND, len, SUBTYPE, flags]);
-        out[4..12].copy_from_slice(&self.ack.to_be_bytes());
+        let flags = if self.mapping.is_some() { DATA_ACK | MAPPING | fin } else { DATA_ACK };
+        out[..2].copy_from_slice(&[SUBTYPE, flags]);
+        out[2..10].copy_from_slice(&self.ack.to_be_bytes());
         if let Some(m) = self.mapping {
-            out[12..20].copy_from_slice(&m.data.to_be_bytes());
-            out[20..24].copy_from_slice(&m.subflow.to_be_bytes());
-            out[24..26].copy_from_slice(&m.len.to_be_bytes());
+            out[10..18].copy_from_slice(&m.data.to_be_bytes());
+            out[18..22].copy_from_slice(&m.subflow.to_be_bytes());
+            out[22..24].copy_from_slice(&m.len.to_be_bytes());
         }
     }
 
-    fn decode(bytes: &[u8; EXT_LEN]) -> Option<Dss> {
-        let long = |at: usize| bytes[at..at + 8].try_into().ok().map(u64::from_be_bytes);
-        let ack = long(4)?;
-        let head = |flags, len| bytes[..4] == [KIND, len, SUBTYPE, flags];
-        if head(DATA_ACK, 12) {
+    fn get(body: &[u8]) -> Option<Dss> {
+        let (bare, mapped) = body.split_first_chunk::<BARE>()?;
+        let ack = u64::from_be_bytes(bare[2..].try_into().ok()?);
+        let head = |flags| bare[..2] == [SUBTYPE, flags];
+        if head(DATA_ACK) && mapped.is_empty() {
             return Some(Dss { ack, mapping: None, fin: false });
         }
-        let fin = head(DATA_ACK | MAPPING | DATA_FIN, 26);
-        if !fin && !head(DATA_ACK | MAPPING, 26) {
+        let fin = head(DATA_ACK | MAPPING | DATA_FIN);
+        if !fin && !head(DATA_ACK | MAPPING) {
             return None;
         }
-        let subflow = u32::from_be_bytes(bytes[20..24].try_into().ok()?);
-        let len = u16::from_be_bytes(bytes[24..26].try_into().ok()?);
-        let mapping = Mapping { data: long(12)?, subflow, len };
+        let mapped: &[u8; MAPPED] = mapped.try_into().ok()?;
+        let data = u64::from_be_bytes(mapped[..8].try_into().ok()?);
+        let subflow = u32::from_be_bytes(mapped[8..12].try_into().ok()?);
+        let len = u16::from_be_bytes([mapped[12], mapped[13]]);
         // Peers are hostile: no empty mapping, and none beyond the last number.
-        let valid = len > 0 && mapping.data.checked_add(len.into()).is_some();
-        valid.then_some(Dss { ack, mapping: Some(mapping), fin })
+        let valid = len > 0 && data.checked_add(len.into()).is_some();
+        valid.then_some(Dss { ack, mapping: Some(Mapping { data, subflow, len }), fin })
     }
 }
 

@@ -5,23 +5,21 @@ mod stream;
 use std::sync::Arc;
 
 use midpath_core::packet::{Flags, Kind, Packet};
-use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, FlowSpec, Wishes};
+use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, Wishes};
 use midpath_core::units::Time;
 
 pub use stream::{Stream, Taken};
 
 use super::MAX_SUBFLOWS;
 use super::address::{self, Pair};
-use super::header::{ACK_SIZE, Dss, Hello, SIZE, sack_blocks};
+use super::header::{Dss, Hello, sack_blocks};
 use super::params::MptcpParams;
 use super::scheme::Subflows;
 use crate::tcp;
+use crate::tcp::segment::{opens, reset};
 
 /// How long the end stays when no subflow will bring anything more: Linux's `tcp_fin_timeout`.
 const LINGER: Time = Time::from_secs(60);
-
-/// A reset: IPv4 and TCP headers, nothing else.
-const RESET_SIZE: u32 = 40;
 
 struct Subflow {
     /// Its addresses as this end's packets have them.
@@ -33,7 +31,6 @@ struct Subflow {
 
 /// The passive end of a connection.
 pub struct Receiver {
-    flow: FlowSpec,
     scheme: Arc<Subflows>,
     subflows: Vec<Subflow>,
     /// The shared buffer in bytes (RFC 8684, §3.3.4).
@@ -47,9 +44,8 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    pub(super) fn new(flow: &FlowSpec, params: &MptcpParams, scheme: Arc<Subflows>) -> Receiver {
+    pub(super) fn new(params: &MptcpParams, scheme: Arc<Subflows>) -> Receiver {
         Receiver {
-            flow: *flow,
             scheme,
             subflows: Vec::with_capacity(1),
             buffer: params.tcp.receive_window.0,
@@ -80,14 +76,12 @@ impl Receiver {
             wishes,
             |ctx| f(tcp, ctx),
             |(), packet| {
-                packet.path = pair.0;
+                packet.set_interfaces(pair.interfaces());
                 // RFC 8684, §3.3.4: the window counts from the data ACK, on whichever subflow it is told.
                 packet.window = window;
                 if packet.flags.has(Flags::SYN) {
-                    packet.size = packet.size - SIZE + hello.size(true);
-                    packet.set_header(hello);
+                    hello.put_on(packet, true);
                 } else {
-                    packet.size -= SIZE - ACK_SIZE;
                     keep_sack(packet, sack);
                     packet.set_header(&dss);
                 }
@@ -98,20 +92,19 @@ impl Receiver {
 
     /// The subflow that a packet belongs to; a SYN opens one if there may be more.
     fn subflow_of(&mut self, packet: &Packet, ctx: &EndpointCtx<'_>) -> Option<usize> {
-        let pair = Pair(packet.path).reversed();
+        let pair = Pair::of(packet)?.reversed();
         if let Some(i) = self.subflows.iter().position(|s| s.pair == pair) {
             return (!self.subflows[i].wishes.finished).then_some(i);
         }
-        let opens = packet.flags.has(Flags::SYN) && !packet.flags.has(Flags::ACK);
         let mine = address::count(ctx.links.len());
-        if !opens || self.subflows.len() >= MAX_SUBFLOWS || pair.source().0 >= u16::from(mine) {
+        if !opens(packet) || self.subflows.len() >= MAX_SUBFLOWS || pair.source().0 >= u16::from(mine) {
             return None;
         }
         let hello = match packet.header::<Hello>()? {
             Hello::Capable(_) => Hello::Capable(mine),
             Hello::Join => Hello::Join,
         };
-        let tcp = self.scheme.receiver(&self.flow);
+        let tcp = self.scheme.receiver(packet);
         self.subflows.push(Subflow { pair, tcp, wishes: Wishes { timer: Time::MAX, finished: false }, hello });
         Some(self.subflows.len() - 1)
     }
@@ -209,20 +202,10 @@ impl Endpoint for Receiver {
 
 /// Answers a segment of a subflow that isn't there, so that its sender stops: RFC 9293, §3.10.7.1.
 pub(super) fn refuse(packet: &Packet, ctx: &mut EndpointCtx<'_>) {
-    if packet.kind != Kind::Segment || packet.flags.has(Flags::RST) {
-        return;
-    }
-    let pair = Pair(packet.path).reversed();
-    let mut reset = Packet::new(packet.flow, packet.dst, packet.src, RESET_SIZE);
-    reset.path = pair.0;
-    // The number that the sender expects next, if it has said so; else its SYN is acknowledged.
-    (reset.flags, reset.seq) = match packet.flags.has(Flags::ACK) {
-        true => (Flags::RST, packet.ack),
-        false => (Flags::RST.with(Flags::ACK), 0),
-    };
-    match usize::from(pair.source().0) < ctx.links.len() {
-        true => ctx.send_via(pair.source(), reset),
-        false => ctx.send(reset),
+    let Some(reset) = reset(packet) else { return };
+    match reset.interfaces.source().filter(|port| usize::from(port.0) < ctx.links.len()) {
+        Some(port) => ctx.send_via(port, reset),
+        None => ctx.send(reset),
     }
 }
 

@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
-use midpath_core::roles::{Endpoint, FlowSpec, Forwarder, Names, NodeSpec, Scheme};
+use midpath_core::packet::Packet;
+use midpath_core::roles::{Accept, Endpoint, FlowSpec, Forwarder, Names, Network, NodeSpec, Scheme, Transport};
 use midpath_core::spec::SpecError;
 use midpath_core::units::Bytes;
 
 use super::coupling::CoupledConfig;
-use super::forwarder::{ByAddress, Network};
+use super::forwarder::{Addresses, ByAddress};
 use super::params::MptcpParams;
 use super::receiver::Receiver;
 use super::sender::Connection;
+use crate::tcp::segment::{opens, reset};
 use crate::tcp::{Tcp, TcpParams};
 
 /// The window of a subflow by itself, which never limits it: RFC 8684, §3.3.4 has one window for all, at the level of data.
@@ -21,9 +23,14 @@ pub(super) type Subflows = Tcp<CoupledConfig>;
 
 struct Mptcp {
     name: String,
-    params: MptcpParams,
-    subflows: Arc<Subflows>,
-    network: Network,
+    ends: Arc<Ends>,
+}
+
+impl Mptcp {
+    fn new(name: &str, params: MptcpParams, subflows: Arc<Subflows>) -> Mptcp {
+        let ends = Ends { params, subflows, addresses: Arc::default() };
+        Mptcp { name: name.to_owned(), ends: Arc::new(ends) }
+    }
 }
 
 impl Scheme for Mptcp {
@@ -32,21 +39,46 @@ impl Scheme for Mptcp {
     }
     /// Nothing has a name in its parameters; but what it knows of the network is this run's.
     fn bind(&self, _names: &dyn Names) -> Result<Option<Arc<dyn Scheme>>, SpecError> {
-        let (name, subflows) = (self.name.clone(), self.subflows.clone());
-        Ok(Some(Arc::new(Mptcp { name, params: self.params, subflows, network: Network::default() })))
+        Ok(Some(Arc::new(Mptcp::new(&self.name, self.ends.params, self.ends.subflows.clone()))))
     }
+    fn transport(&self) -> Option<Arc<dyn Transport>> {
+        Some(self.ends.clone())
+    }
+    fn network(&self) -> Option<Arc<dyn Network>> {
+        Some(self.ends.addresses.clone())
+    }
+}
+
+/// What carries MPTCP's flows.
+struct Ends {
+    params: MptcpParams,
+    subflows: Arc<Subflows>,
+    addresses: Arc<Addresses>,
+}
+
+impl Transport for Ends {
     fn headers(&self) -> u32 {
         self.subflows.headers()
     }
-    fn forwarder(&self, node: &NodeSpec<'_>) -> Option<Box<dyn Forwarder>> {
-        Some(Box::new(ByAddress::new(&self.network, node)))
-    }
-    fn active(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
-        let first = self.network.first_pair(flow.id, flow.src, flow.dst);
+    fn open(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
+        let first = self.addresses.first_pair(flow.id, flow.src, flow.dst);
         Box::new(Connection::new(flow, &self.params, self.subflows.clone(), first))
     }
-    fn passive(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
-        Box::new(Receiver::new(flow, &self.params, self.subflows.clone()))
+    fn accept(&self, first: &Packet, _expected: Option<&FlowSpec>) -> Accept {
+        if opens(first) {
+            return Accept::Take(Box::new(Receiver::new(&self.params, self.subflows.clone())));
+        }
+        self.refuse(first).map_or(Accept::Ignore, Accept::Refuse)
+    }
+    fn refuse(&self, packet: &Packet) -> Option<Packet> {
+        reset(packet)
+    }
+}
+
+/// Hosts with several links have an address on each: nodes send packets to the one that they are for.
+impl Network for Addresses {
+    fn forwarder(&self, node: &NodeSpec<'_>) -> Option<Box<dyn Forwarder>> {
+        Some(Box::new(ByAddress::new(self, node)))
     }
 }
 
@@ -56,5 +88,5 @@ pub fn build(name: &str, params: MptcpParams) -> crate::Built {
     params.tcp.check()?;
     let tcp = TcpParams { receive_window: Bytes(SUBFLOW_WINDOW), ..params.tcp };
     let subflows = Arc::new(Tcp::new(name, tcp, CoupledConfig(params.coupling))?);
-    Ok(Arc::new(Mptcp { name: name.to_owned(), params, subflows, network: Network::default() }))
+    Ok(Arc::new(Mptcp::new(name, params, subflows)))
 }

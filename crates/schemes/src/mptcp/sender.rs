@@ -150,8 +150,8 @@ impl Endpoint for Connection {
     }
 
     fn on_packet(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
-        let pair = Pair(packet.path).reversed();
-        match self.subflows.iter().position(|s| s.pair == pair && s.is_alive()) {
+        let pair = Pair::of(packet).map(Pair::reversed);
+        match self.subflows.iter().position(|s| Some(s.pair) == pair && s.is_alive()) {
             None => refuse(packet, ctx),
             Some(i) => {
                 self.hear(packet);

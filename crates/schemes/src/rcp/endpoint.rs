@@ -1,51 +1,30 @@
 //! The sender's rate. Everything else of the two ends is TCP's: handshake, ACKs, repair of losses.
 
 use midpath_core::packet::{Flags, Packet};
-use midpath_core::queue::Discipline;
-use midpath_core::roles::{EndpointCtx, FlowSpec, PortSpec};
+use midpath_core::roles::{EndpointCtx, FlowSpec};
 use midpath_core::units::{Rate, Time};
 
 use super::header::{self, RcpHeader};
-use super::params::RcpParams;
-use super::port::RcpPort;
 use crate::tcp::TcpParams;
-use crate::tcp::cc::{Ack, Congestion, CongestionController, ControllerConfig, Reflect, View, Window};
+use crate::tcp::cc::{Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits, View, Window};
 
-/// Builds senders and ports.
+/// Builds senders.
 #[derive(Debug, Clone, Copy)]
-pub struct RcpConfig {
-    params: RcpParams,
-}
-
-impl RcpConfig {
-    pub(super) fn new(params: RcpParams) -> RcpConfig {
-        RcpConfig { params }
-    }
-}
+pub struct RcpConfig;
 
 impl ControllerConfig for RcpConfig {
     type Controller = Rcp;
-    fn build(&self, _tcp: &TcpParams, mss: u32) -> Rcp {
-        Rcp { demand: f32::MAX, offered: None, packet: mss }
+    fn build(&self, _tcp: &TcpParams, mss: u32, flow: &FlowSpec) -> Rcp {
+        Rcp { demand: flow.rate.map_or(f32::MAX, |r| r.0 as f32), offered: None, packet: mss }
     }
-    fn build_for(&self, tcp: &TcpParams, mss: u32, flow: &FlowSpec) -> Rcp {
-        let demand = flow.rate.map_or(f32::MAX, |r| r.0 as f32);
-        Rcp { demand, ..self.build(tcp, mss) }
-    }
-    fn header(&self) -> u32 {
-        header::SIZE
-    }
-    fn reflect(&self) -> Option<Reflect> {
-        Some(header::reflect)
-    }
-    fn rate_based(&self) -> bool {
-        true
-    }
-    fn needs_own_ports(&self) -> bool {
-        true
-    }
-    fn port(&self, _tcp: &TcpParams, spec: &PortSpec) -> Option<Discipline> {
-        Some(Discipline::Timetable(Box::new(RcpPort::new(&self.params, spec.queue.limit(), spec.link.rate))))
+    fn traits(&self) -> ControllerTraits {
+        ControllerTraits {
+            header: header::SIZE,
+            reflect: Some(header::reflect),
+            rate_based: true,
+            own_network: true,
+            ..ControllerTraits::default()
+        }
     }
 }
 

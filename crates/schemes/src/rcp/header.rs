@@ -1,9 +1,12 @@
-//! What RCP's packets carry: 12 bytes, three numbers of four.
+//! What RCP's packets carry: three numbers of four bytes.
 
-use midpath_core::packet::{EXT_LEN, Header, Packet};
+use midpath_core::packet::{Header, Packet, shim_size};
 
-/// Bytes on the wire: a rate for each direction and the round trip, as in the authors' header between IP and TCP.
-pub const SIZE: u32 = 12;
+/// A rate for each direction and the round trip, as in the authors' header between IP and TCP.
+const BODY: usize = 12;
+
+/// Bytes on the wire: the three numbers in a shim.
+pub const SIZE: u32 = shim_size(BODY as u32);
 
 /// Longest round trip that is believed, in seconds: that of a link to the Moon and back with time to spare.
 pub const MAX_RTT: f32 = 10.0;
@@ -21,15 +24,20 @@ pub struct RcpHeader {
 }
 
 impl Header for RcpHeader {
-    const TAG: u16 = 1;
+    const TAG: u8 = 1;
 
-    fn encode(&self, out: &mut [u8; EXT_LEN]) {
+    fn body_len(&self) -> usize {
+        BODY
+    }
+
+    fn put(&self, out: &mut [u8]) {
         for (place, number) in out.chunks_exact_mut(4).zip([self.rate, self.echo, self.rtt]) {
             place.copy_from_slice(&number.to_be_bytes());
         }
     }
 
-    fn decode(bytes: &[u8; EXT_LEN]) -> Option<RcpHeader> {
+    fn get(body: &[u8]) -> Option<RcpHeader> {
+        let bytes: &[u8; BODY] = body.try_into().ok()?;
         let number = |at: usize| f32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
         let header = RcpHeader { rate: number(0), echo: number(4), rtt: number(8) };
         // Peers are hostile: no negative rate, no infinity, no NaN (which fails every comparison).

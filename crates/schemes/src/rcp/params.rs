@@ -1,5 +1,8 @@
 //! The parameters of RCP. Each names where its default comes from.
 
+use std::sync::Arc;
+
+use midpath_core::roles::Network;
 use midpath_core::spec::SpecError;
 use midpath_core::units::Time;
 use serde::{Deserialize, Serialize};
@@ -63,6 +66,9 @@ impl TcpTable for RcpParams {
         let time = Time::from_us(1)..=Time::from_secs(60);
         require(time.contains(&self.interval), "interval", "from 1 us to 60 s")?;
         require(time.contains(&self.initial_rtt), "initial_rtt", "from 1 us to 60 s")?;
-        Ok((self.tcp, RcpConfig::new(self)))
+        Ok((self.tcp, RcpConfig))
+    }
+    fn network(&self) -> Option<Arc<dyn Network>> {
+        Some(Arc::new(*self))
     }
 }

@@ -4,8 +4,9 @@
 //! the queue and the traffic that it had; R is read by packets only, so none sees the difference.
 
 use midpath_core::packet::Packet;
-use midpath_core::queue::{Bound, Limit};
-use midpath_core::roles::{Admission, AdmitCtx, Drop, Verdict};
+use midpath_core::queue::{Bound, Discipline, Limit};
+use midpath_core::roles::{Admission, AdmitCtx, Drop, Network, NodeSpec, PortSpec, Verdict};
+use midpath_core::spec::SpecError;
 use midpath_core::units::{Rate, Time};
 
 use super::header::RcpHeader;
@@ -50,6 +51,13 @@ pub struct RcpPort {
 /// A link that stands still has a byte per second: nothing is divided by zero.
 fn bytes_per_second(rate: Rate) -> f64 {
     (rate.0 as f64 / 8.0).max(1.0)
+}
+
+impl Network for RcpParams {
+    fn port(&self, spec: &PortSpec, _node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
+        let port = RcpPort::new(self, spec.queue.drop_tail()?, spec.link.rate);
+        Ok(Discipline::Timetable(Box::new(port)))
+    }
 }
 
 impl RcpPort {
@@ -189,7 +197,7 @@ impl Admission for RcpPort {
             }
         }
         let admitted = self.bound.admits(ctx.backlog, packet.size);
-        self.waiting = ctx.backlog.bytes as f64 + if admitted && ctx.start > ctx.now { size } else { 0.0 };
+        self.waiting = ctx.backlog.bytes as f64 + if admitted && ctx.busy { size } else { 0.0 };
         self.seen = ctx.now;
         if admitted { Verdict::Accept } else { Verdict::Drop(Drop::Queue) }
     }

@@ -1,11 +1,10 @@
 //! The one congestion-controller trait, and the window that a controller and the sender share.
 
 use midpath_core::packet::Packet;
-use midpath_core::queue::Discipline;
-use midpath_core::roles::{EndpointCtx, FlowSpec, Forwarder, Names, NodeSpec, PortSpec};
-use midpath_core::spec::SpecError;
+use midpath_core::roles::{EndpointCtx, FlowSpec};
 use midpath_core::units::{Rate, Time};
 
+use super::ecn::EcnMode;
 use super::hystart::HyStart;
 use super::params::{GrowthRule, TcpParams};
 
@@ -77,8 +76,12 @@ pub struct Ack {
     pub rtt: Option<Time>,
     /// Smoothed round-trip time.
     pub srtt: Time,
-    /// Whether it carries ECN-Echo on a connection that has ECN.
+    /// Whether it reports marks on a connection that has ECN.
     pub ece: bool,
+    /// Packets that it reports as marked: counted with accurate ECN, else all that it reports for the first time, if it carries ECN-Echo.
+    pub marks: u64,
+    /// Bytes of payload in those; with accurate ECN as if all were full.
+    pub marked: u64,
     /// Whether the sender is still repairing what a timeout gave up.
     pub after_rto: bool,
 }
@@ -116,9 +119,9 @@ pub struct View {
 /// The sender owns detection and repair of losses, and asks the controller only for its decisions. Thresholds returned
 /// are raised to two segments by the sender (RFC 5681, equation 4).
 pub trait CongestionController: Send + 'static {
-    /// Called for each ACK that reports anything new or carries ECN-Echo, before all else, in every state of the sender.
+    /// Called for each ACK that reports anything new or any marks, before all else, in every state of the sender.
     fn on_delivery(&mut self, _ack: &Ack) {}
-    /// Called when an ACK moved SND.UNA outside fast recovery, without ECN-Echo, while the window was what limited the sender.
+    /// Called when an ACK moved SND.UNA outside fast recovery, without reporting marks, while the window was what limited the sender.
     fn on_ack(&mut self, window: &mut Window, ack: &Ack);
     /// Called instead when something else limited the sender: the application, or the receiver's window.
     fn on_unlimited_ack(&mut self, _ack: &Ack) {}
@@ -128,7 +131,7 @@ pub trait CongestionController: Send + 'static {
     fn on_rto(&mut self, window: &Window, congestion: &Congestion) -> u64;
     /// Called where the network stores, when what was outstanding at a timeout turns out to be lost: what is left in the network.
     fn on_overtaken(&mut self, _window: &mut Window, _pipe: u64) {}
-    /// Called on ECN-Echo, once per window of data: the new threshold, which is the new window too.
+    /// Called when marks were reported, once per window of data: the new threshold, which is the new window too.
     fn on_ecn(&mut self, window: &Window, congestion: &Congestion) -> u64;
     /// Called when fast recovery or the repair after a timeout is over; the window has been set.
     fn on_recovered(&mut self, _window: &mut Window, _now: Time) {}
@@ -164,60 +167,37 @@ pub enum Echo {
 }
 
 /// A configuration value that builds controllers: what an outside controller implements to become a TCP.
-pub trait ControllerConfig: Send + Sync + Clone + 'static {
+pub trait ControllerConfig: Send + Sync + 'static {
     /// What it builds.
     type Controller: CongestionController;
     /// Called once per connection.
-    fn build(&self, tcp: &TcpParams, mss: u32) -> Self::Controller;
-    /// Called once per connection instead of `build` by controllers that look at their flow.
-    fn build_for(&self, tcp: &TcpParams, mss: u32, _flow: &FlowSpec) -> Self::Controller {
-        self.build(tcp, mss)
+    fn build(&self, tcp: &TcpParams, mss: u32, flow: &FlowSpec) -> Self::Controller;
+    /// What its connections are like; by default as TCP's are.
+    fn traits(&self) -> ControllerTraits {
+        ControllerTraits::default()
     }
+}
+
+/// How the connections of a controller differ from TCP's.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ControllerTraits {
     /// Bytes that the controller's own header takes on every packet.
-    fn header(&self) -> u32 {
-        0
-    }
-    /// How receivers reflect the controller's header.
-    fn reflect(&self) -> Option<Reflect> {
-        None
-    }
+    pub header: u32,
+    /// How receivers reflect that header.
+    pub reflect: Option<Reflect>,
     /// Whether the network tells the rate: packets are paced at it, and no window limits the sender but the receiver's.
-    fn rate_based(&self) -> bool {
-        false
-    }
+    pub rate_based: bool,
     /// Whether the network stores what it cannot send yet. What nothing later has overtaken is then not lost but waits: a
     /// timeout repeats the first segment and the holes below what was reported by SACK, and the window is what `on_rto` says.
-    fn stores(&self) -> bool {
-        false
-    }
-    /// Whether flows make no sense over other schemes' ports.
-    fn needs_own_ports(&self) -> bool {
-        false
-    }
-    /// Called once with the names of the network: the configuration with the names in it resolved.
-    fn bind(&self, _names: &dyn Names) -> Result<Option<Self>, SpecError> {
-        Ok(None)
-    }
-    /// A node's own forwarder when this is the run's scheme.
-    fn forwarder(&self, _node: &NodeSpec<'_>) -> Option<Box<dyn Forwarder>> {
-        None
-    }
-    /// Whether ECN is on unless the scenario says otherwise.
-    fn wants_ecn(&self) -> bool {
-        false
-    }
-    /// How its receivers echo marks.
-    fn echo(&self) -> Echo {
-        Echo::UntilCwr
-    }
+    pub stores: bool,
+    /// The ECN that it has unless the scenario says otherwise.
+    pub ecn: EcnMode,
+    /// How receivers echo marks where they don't count them ([`EcnMode::Accurate`]).
+    pub echo: Echo,
     /// The window that a connection starts with, in segments, if not the common parameter.
-    fn initial_window(&self) -> Option<u32> {
-        None
-    }
-    /// The queue of a port when this is the run's scheme; `None` is the queue that the scenario asks for.
-    fn port(&self, _tcp: &TcpParams, _spec: &PortSpec) -> Option<Discipline> {
-        None
-    }
+    pub initial_window: Option<u32>,
+    /// Whether its flows make no sense unless the network scheme of the same name runs somewhere.
+    pub own_network: bool,
 }
 
 /// Slow start and Reno's congestion avoidance: what NewReno and DCTCP do, and how CUBIC starts.

@@ -1,5 +1,6 @@
 //! CUBIC: RFC 9438.
 
+use midpath_core::roles::FlowSpec;
 use midpath_core::spec::SpecError;
 use midpath_core::units::Time;
 use serde::{Deserialize, Serialize};
@@ -60,7 +61,7 @@ pub struct CubicConfig {
 
 impl ControllerConfig for CubicConfig {
     type Controller = Cubic;
-    fn build(&self, tcp: &TcpParams, mss: u32) -> Cubic {
+    fn build(&self, tcp: &TcpParams, mss: u32, _flow: &FlowSpec) -> Cubic {
         Cubic {
             config: *self,
             // §4.10: CUBIC SHOULD use HyStart++.

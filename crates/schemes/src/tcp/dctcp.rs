@@ -1,11 +1,14 @@
 //! DCTCP: RFC 8257.
 
+use std::sync::Arc;
+
 use midpath_core::queue::{Discipline, Limit, QueueSpec};
-use midpath_core::roles::PortSpec;
+use midpath_core::roles::{FlowSpec, Network, NodeSpec, PortSpec};
 use midpath_core::spec::SpecError;
 use serde::{Deserialize, Serialize};
 
-use super::cc::{Ack, Congestion, CongestionController, ControllerConfig, Echo, Growth, Window};
+use super::cc::{Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits, Echo, Growth, Window};
+use super::ecn::EcnMode;
 use super::params::TcpParams;
 use super::scheme::TcpTable;
 use crate::params::{require, share};
@@ -39,6 +42,9 @@ impl TcpTable for DctcpParams {
         require((0.0..=1.0).contains(&self.initial_alpha), "initial_alpha", "from 0 to 1")?;
         Ok((self.tcp, DctcpConfig { g: self.g, initial_alpha: self.initial_alpha }))
     }
+    fn network(&self) -> Option<Arc<dyn Network>> {
+        Some(Arc::new(Marking))
+    }
 }
 
 /// Builds [`Dctcp`].
@@ -50,7 +56,7 @@ pub struct DctcpConfig {
 
 impl ControllerConfig for DctcpConfig {
     type Controller = Dctcp;
-    fn build(&self, tcp: &TcpParams, mss: u32) -> Dctcp {
+    fn build(&self, tcp: &TcpParams, mss: u32, _flow: &FlowSpec) -> Dctcp {
         Dctcp {
             growth: Growth::new(tcp, mss, false),
             g: self.g,
@@ -60,16 +66,21 @@ impl ControllerConfig for DctcpConfig {
             window_end: 0,
         }
     }
-    fn wants_ecn(&self) -> bool {
-        true
+    fn traits(&self) -> ControllerTraits {
+        ControllerTraits { ecn: EcnMode::Classic, echo: Echo::Exact, ..ControllerTraits::default() }
     }
-    fn echo(&self) -> Echo {
-        Echo::Exact
-    }
-    fn port(&self, _tcp: &TcpParams, spec: &PortSpec) -> Option<Discipline> {
-        let QueueSpec::DropTail { limit } = spec.queue else { return None };
-        let step = QueueSpec::Step { limit, threshold: Limit::Bytes(threshold(spec, limit)) };
-        Some(step.build(spec.link.rate))
+}
+
+/// What nodes run: drop-tail queues mark above a threshold, others stay as they are.
+struct Marking;
+
+impl Network for Marking {
+    fn port(&self, spec: &PortSpec, _node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
+        let queue = match spec.queue {
+            QueueSpec::DropTail { limit } => QueueSpec::Step { limit, threshold: Limit::Bytes(threshold(spec, limit)) },
+            other => other,
+        };
+        Ok(queue.build(spec.link.rate))
     }
 }
 
@@ -114,12 +125,10 @@ impl CongestionController for Dctcp {
     fn on_delivery(&mut self, ack: &Ack) {
         // RFC 8257, §3.3, steps 1 to 3. What SACK reports counts when it is reported, once.
         self.acked += ack.delivered;
-        if ack.ece {
-            self.marked += ack.delivered;
-        }
+        self.marked += ack.marked;
         // Steps 4 to 8: once per window, M = marked / acked, alpha = alpha * (1 - g) + g * M.
         if ack.una > self.window_end && self.acked > 0 {
-            let m = self.marked as f64 / self.acked as f64;
+            let m = (self.marked as f64 / self.acked as f64).min(1.0);
             self.alpha = (self.alpha * (1.0 - self.g) + self.g * m).clamp(0.0, 1.0);
             (self.acked, self.marked, self.window_end) = (0, 0, ack.nxt);
         }

@@ -1,9 +1,10 @@
 //! A window that never changes: the baseline, and the smallest controller to copy from.
 
+use midpath_core::roles::FlowSpec;
 use midpath_core::spec::SpecError;
 use serde::{Deserialize, Serialize};
 
-use super::cc::{Ack, Congestion, CongestionController, ControllerConfig, Window};
+use super::cc::{Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits, Window};
 use super::params::TcpParams;
 use super::scheme::TcpTable;
 use crate::params::require;
@@ -48,11 +49,11 @@ impl FixedWindow {
 
 impl ControllerConfig for FixedWindow {
     type Controller = FixedWindow;
-    fn build(&self, _tcp: &TcpParams, _mss: u32) -> FixedWindow {
+    fn build(&self, _tcp: &TcpParams, _mss: u32, _flow: &FlowSpec) -> FixedWindow {
         *self
     }
-    fn initial_window(&self) -> Option<u32> {
-        Some(self.segments)
+    fn traits(&self) -> ControllerTraits {
+        ControllerTraits { initial_window: Some(self.segments), ..ControllerTraits::default() }
     }
 }
 

@@ -11,6 +11,7 @@
 pub mod cc;
 pub mod cubic;
 pub mod dctcp;
+pub mod ecn;
 pub mod fixed;
 pub mod hystart;
 pub mod newreno;
@@ -20,7 +21,7 @@ pub mod receiver;
 pub mod rtt;
 mod scheme;
 pub mod scoreboard;
-mod segment;
+pub(crate) mod segment;
 pub mod sender;
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,6 @@
 //! NewReno's congestion control: RFC 5681 with byte counting (RFC 3465).
 
+use midpath_core::roles::FlowSpec;
 use midpath_core::spec::SpecError;
 use serde::{Deserialize, Serialize};
 
@@ -30,7 +31,7 @@ pub struct NewRenoConfig;
 
 impl ControllerConfig for NewRenoConfig {
     type Controller = NewReno;
-    fn build(&self, tcp: &TcpParams, mss: u32) -> NewReno {
+    fn build(&self, tcp: &TcpParams, mss: u32, _flow: &FlowSpec) -> NewReno {
         NewReno { growth: Growth::new(tcp, mss, false) }
     }
 }

@@ -4,6 +4,7 @@ use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Time};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::ecn::EcnMode;
 use crate::params::require;
 
 /// What all TCPs have in common.
@@ -36,8 +37,9 @@ pub struct TcpParams {
     /// HyStart++ (RFC 9406): leave the first slow start when the round-trip time rises. Unset: on for CUBIC (RFC 9438,
     /// §4.10), off for the others.
     pub hystart: Option<bool>,
-    /// Explicit congestion notification (RFC 3168). Unset: on for DCTCP, off for the others, as in Linux and ns-3.
-    pub ecn: Option<bool>,
+    /// Explicit congestion notification: `true` is RFC 3168, `"accurate"` RFC 9768. Unset: `true` for DCTCP, off for the others, as in Linux and
+    /// ns-3.
+    pub ecn: Option<EcnMode>,
     /// Spread packets over the round trip instead of sending bursts. Off, as in Linux without `fq` and in ns-3.
     pub pacing: bool,
     /// With `pacing`: the rate in slow start as a multiple of cwnd/SRTT. 2 is Linux's `tcp_pacing_ss_ratio`.

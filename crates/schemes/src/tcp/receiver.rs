@@ -6,14 +6,15 @@ mod reply;
 
 use std::sync::Arc;
 
-use midpath_core::packet::{Flags, Kind, Packet};
+use midpath_core::packet::{Ecn, Flags, Kind, Packet};
 use midpath_core::ranges::RangeSet;
-use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, FlowSpec};
+use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport};
 use midpath_core::units::Time;
 
+use super::ecn::{self, Agreed};
 use super::rtt::RttEstimator;
 use super::scheme::Settings;
-use super::segment::{Ends, SYN_SIZE, round_trip};
+use super::segment::{Ends, reset, round_trip};
 
 /// Separate ranges held out of order at most: a peer that sends single bytes must not fill the memory. A gigabyte of
 /// full packets with every second one lost makes 370,000.
@@ -61,8 +62,14 @@ pub struct Receiver {
     /// TS.Recent and Last.ACK.sent of RFC 7323, §4.3.
     ts_recent: Time,
     last_ack: u64,
-    /// Both ends have agreed on ECN.
-    ecn: bool,
+    /// What both ends have agreed on: by the first SYN.
+    ecn: Agreed,
+    /// How the latest SYN arrived.
+    syn: Ecn,
+    /// With accurate ECN: r.cep, how much of it has come since the last ACK, and whether the last packet was marked.
+    marks: u64,
+    unreported: u32,
+    marked: bool,
     /// ACKs carry ECN-Echo now (DCTCP.CE of RFC 8257 with [`Echo::Exact`]).
     echo: bool,
     delivered_at: Time,
@@ -72,16 +79,17 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    pub(super) fn new(flow: &FlowSpec, settings: Arc<Settings>) -> Receiver {
+    /// The end that `syn` opens: all that it knows of its peer is there.
+    pub(super) fn new(syn: &Packet, settings: Arc<Settings>) -> Receiver {
         let tcp = &settings.tcp;
         Receiver {
             ends: Ends {
-                flow: flow.id,
-                me: flow.dst,
-                peer: flow.src,
-                overhead: settings.overhead(),
-                syn: SYN_SIZE + settings.header,
+                flow: syn.flow,
+                me: syn.dst,
+                peer: syn.src,
                 timestamps: tcp.timestamps,
+                sack: tcp.sack,
+                mtu: 0,
                 window: tcp.receive_window.0,
             },
             state: State::Listen,
@@ -97,7 +105,11 @@ impl Receiver {
             rtt: RttEstimator::new(tcp),
             ts_recent: Time::ZERO,
             last_ack: 0,
-            ecn: false,
+            ecn: Agreed::None,
+            syn: Ecn::NotEct,
+            marks: ecn::FIRST,
+            unreported: 0,
+            marked: false,
             echo: false,
             delivered_at: Time::ZERO,
             seen: None,
@@ -135,12 +147,20 @@ impl Receiver {
         self.held.bytes()
     }
 
-    /// A SYN: answers it, again if it is a repeat. RFC 3168, §6.1.1: ECE grants the ECN that ECE and CWR ask for.
+    /// A SYN: answers it, again if it is a repeat.
     fn on_syn(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
         match self.state {
             State::Listen | State::SynReceived => {
+                let asked = ecn::on_syn(self.settings.ecn, packet.flags);
+                if self.state == State::Listen {
+                    self.ecn = asked;
+                } else if [asked, self.ecn] == [Agreed::Classic, Agreed::Accurate]
+                    || [asked, self.ecn] == [Agreed::Accurate, Agreed::Classic]
+                {
+                    return self.refuse(packet, ctx);
+                }
                 self.state = State::SynReceived;
-                self.ecn = self.settings.ecn && packet.flags.has(Flags::ECE.with(Flags::CWR));
+                self.syn = packet.ecn;
                 self.ts_recent = packet.ts_val;
                 self.send_syn_ack(ctx);
             }
@@ -149,8 +169,17 @@ impl Receiver {
         }
     }
 
+    /// RFC 9768, §3.1.5: a connection has one kind of feedback, so nobody may ask for two.
+    fn refuse(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
+        if let Some(reset) = reset(packet) {
+            ctx.send(reset);
+        }
+        ctx.finish();
+    }
+
     fn send_syn_ack(&mut self, ctx: &mut EndpointCtx<'_>) {
-        let grant = if self.ecn { Flags::ECE } else { Flags(0) };
+        self.ends.mtu = ctx.links.iter().map(|l| l.mtu).max().unwrap_or_default();
+        let grant = ecn::grant(self.ecn, self.syn, self.retries);
         let mut p = self.ends.syn(Flags::SYN.with(Flags::ACK).with(grant), ctx.now, self.ts_recent);
         self.reflect(&mut p);
         ctx.send(p);
@@ -176,6 +205,8 @@ impl Receiver {
         let fin = packet.flags.has(Flags::FIN);
         let len = u64::from(packet.payload) + u64::from(fin);
         if len == 0 {
+            self.marked = packet.ecn == Ecn::Ce;
+            self.marks += u64::from(self.marked);
             return;
         }
         let Some((from, to)) = self.acceptable(packet, len) else {
@@ -185,14 +216,12 @@ impl Receiver {
         if from <= self.last_ack && packet.ts_val >= self.ts_recent {
             self.ts_recent = packet.ts_val;
         }
-        if self.ecn {
-            self.see_mark(packet, ctx);
-        }
+        let urgent = self.ecn != Agreed::None && self.see_mark(packet, ctx);
         if fin {
             self.fin = to - 1;
         }
         if from <= self.next && to > self.next && self.held.is_empty() {
-            self.take_in_order(to, fin, ctx);
+            self.take_in_order(to, fin, urgent, ctx);
         } else {
             self.take_with_gaps(from, to, ctx);
         }
@@ -212,14 +241,14 @@ impl Receiver {
 
     /// The usual case: the next segment, and nothing is missing.
     #[inline]
-    fn take_in_order(&mut self, to: u64, fin: bool, ctx: &mut EndpointCtx<'_>) {
+    fn take_in_order(&mut self, to: u64, fin: bool, urgent: bool, ctx: &mut EndpointCtx<'_>) {
         self.deliver(to, ctx.now);
         self.pending += 1;
         if fin {
             return self.on_all_received(ctx);
         }
         // RFC 5681, §4.2: at least every second full-sized segment, and not later than the timer.
-        if self.pending >= self.settings.tcp.delayed_ack.0 {
+        if urgent || self.pending >= self.settings.tcp.delayed_ack.0 {
             self.acknowledge(ctx);
         } else if self.delack_at == Time::MAX {
             self.delack_at = ctx.now.saturating_add(self.settings.tcp.delack_timeout);

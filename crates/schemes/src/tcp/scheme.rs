@@ -1,14 +1,16 @@
-//! A TCP as a scheme: its parameters, a controller's configuration, and the two endpoints they make.
+//! TCP as a transport: its parameters, a controller's configuration, and the two endpoints they make.
 
 use std::sync::Arc;
 
-use midpath_core::queue::Discipline;
-use midpath_core::roles::{Endpoint, FlowSpec, Forwarder, Names, NodeSpec, PortSpec, Scheme};
+use midpath_core::packet::Packet;
+use midpath_core::roles::{Accept, Endpoint, FlowSpec, Network, Parts, Transport};
 use midpath_core::spec::SpecError;
 
 use super::cc::{ControllerConfig, Echo, Reflect};
+use super::ecn::EcnMode;
 use super::params::{Recovery, TcpParams};
 use super::receiver::Receiver;
+use super::segment::{opens, reset};
 use super::sender::Sender;
 use crate::params::Params;
 
@@ -18,6 +20,10 @@ pub trait TcpTable: Params {
     type Config: ControllerConfig;
     /// Checks the controller's own parameters and hands both parts out.
     fn split(self) -> Result<(TcpParams, Self::Config), SpecError>;
+    /// What nodes run, if the scheme has a network's side, too.
+    fn network(&self) -> Option<Arc<dyn Network>> {
+        None
+    }
 }
 
 /// What the endpoints of one scheme share: parameters with everything resolved.
@@ -25,9 +31,9 @@ pub trait TcpTable: Params {
 pub struct Settings {
     /// The common parameters.
     pub tcp: TcpParams,
-    /// Whether ECN is asked for and granted.
-    pub ecn: bool,
-    /// How receivers echo marks.
+    /// The ECN that is asked for and granted.
+    pub ecn: EcnMode,
+    /// How receivers echo marks where they don't count them.
     pub echo: Echo,
     /// Segments to start with.
     pub initial_window: u32,
@@ -56,77 +62,71 @@ pub(super) const UNLIMITED: u32 = 1 << 24;
 
 /// TCP with the congestion controller that `K` builds.
 pub struct Tcp<K> {
-    name: String,
     settings: Arc<Settings>,
     control: K,
+    needs: Option<String>,
 }
 
 impl<K: ControllerConfig> Tcp<K> {
-    /// A scheme under this name. The parameters are checked.
+    /// The transport of the scheme `name`. The parameters are checked.
     pub fn new(name: &str, mut tcp: TcpParams, control: K) -> Result<Tcp<K>, SpecError> {
         tcp.check()?;
-        if control.rate_based() {
+        let traits = control.traits();
+        if traits.rate_based {
             // What is lost is repaired at the rate that the network tells: there is no window to reduce in proportion.
             (tcp.pacing, tcp.recovery) = (true, Recovery::Rfc6675);
         }
-        let window = if control.rate_based() { Some(UNLIMITED) } else { control.initial_window() };
+        let window = if traits.rate_based { Some(UNLIMITED) } else { traits.initial_window };
         let settings = Settings {
             tcp,
-            ecn: tcp.ecn.unwrap_or(control.wants_ecn()),
-            echo: control.echo(),
+            ecn: tcp.ecn.unwrap_or(traits.ecn),
+            echo: traits.echo,
             initial_window: window.unwrap_or(tcp.initial_window),
-            header: control.header(),
-            reflect: control.reflect(),
-            stores: control.stores(),
+            header: traits.header,
+            reflect: traits.reflect,
+            stores: traits.stores,
         };
-        Ok(Tcp { name: name.to_owned(), settings: Arc::new(settings), control })
+        let needs = traits.own_network.then(|| name.to_owned());
+        Ok(Tcp { settings: Arc::new(settings), control, needs })
     }
 
-    /// The active end, unboxed: for those who put TCP inside a scheme of their own.
+    /// The active end, unboxed: for those who put TCP inside a transport of their own.
     pub fn sender(&self, flow: &FlowSpec) -> Sender<K::Controller> {
         let mss = self.settings.mss(flow.mtu);
-        Sender::new(flow, self.settings.clone(), self.control.build_for(&self.settings.tcp, mss, flow))
+        Sender::new(flow, self.settings.clone(), self.control.build(&self.settings.tcp, mss, flow))
     }
 
-    /// The passive end, unboxed.
-    pub fn receiver(&self, flow: &FlowSpec) -> Receiver {
-        Receiver::new(flow, self.settings.clone())
+    /// The passive end that a SYN opens, unboxed.
+    pub fn receiver(&self, syn: &Packet) -> Receiver {
+        Receiver::new(syn, self.settings.clone())
     }
 }
 
-impl<K: ControllerConfig> Scheme for Tcp<K> {
-    fn name(&self) -> &str {
-        &self.name
-    }
-    fn bind(&self, names: &dyn Names) -> Result<Option<Arc<dyn Scheme>>, SpecError> {
-        let bound = self.control.bind(names)?;
-        Ok(bound.map(|control| {
-            let (name, settings) = (self.name.clone(), self.settings.clone());
-            Arc::new(Tcp { name, settings, control }) as Arc<dyn Scheme>
-        }))
-    }
+impl<K: ControllerConfig> Transport for Tcp<K> {
     fn headers(&self) -> u32 {
         self.settings.overhead()
     }
-    fn needs_own_ports(&self) -> bool {
-        self.control.needs_own_ports()
-    }
-    fn forwarder(&self, node: &NodeSpec<'_>) -> Option<Box<dyn Forwarder>> {
-        self.control.forwarder(node)
-    }
-    fn active(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
+    fn open(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
         Box::new(self.sender(flow))
     }
-    fn passive(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
-        Box::new(self.receiver(flow))
+    fn accept(&self, first: &Packet, _expected: Option<&FlowSpec>) -> Accept {
+        if opens(first) {
+            return Accept::Take(Box::new(self.receiver(first)));
+        }
+        self.refuse(first).map_or(Accept::Ignore, Accept::Refuse)
     }
-    fn port(&self, spec: &PortSpec) -> Discipline {
-        self.control.port(&self.settings.tcp, spec).unwrap_or_else(|| spec.queue.build(spec.link.rate))
+    fn refuse(&self, packet: &Packet) -> Option<Packet> {
+        reset(packet)
+    }
+    fn needs(&self) -> Option<&str> {
+        self.needs.as_deref()
     }
 }
 
 /// Builds the scheme `name` from its parameters: what the catalogue calls.
 pub fn build<T: TcpTable>(name: &str, params: T) -> crate::Built {
+    let network = params.network();
     let (tcp, control) = params.split()?;
-    Ok(Arc::new(Tcp::new(name, tcp, control)?))
+    let transport = Tcp::new(name, tcp, control)?;
+    Ok(Arc::new(Parts { name: name.to_owned(), transport: Some(Arc::new(transport)), network }))
 }

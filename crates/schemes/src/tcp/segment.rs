@@ -1,11 +1,9 @@
-//! What segments look like: sizes, timestamps, SACK blocks.
+//! What segments look like: sizes, timestamps, SACK blocks, resets.
 
-use midpath_core::packet::{Flags, FlowId, MAX_SACK, NodeId, Packet, SackBlock};
+use midpath_core::packet::{
+    Flags, FlowId, IP_HEADER, Kind, MAX_SACK, NodeId, Options, Packet, SackBlock, TCP_HEADER, TIMESTAMPS,
+};
 use midpath_core::units::Time;
-
-/// Bytes of a SYN or SYN-ACK: IPv4 (20), TCP (20), and the options that Linux sends: MSS (4), SACK permitted (2),
-/// timestamps (10), window scale (3), one byte of padding.
-pub(super) const SYN_SIZE: u32 = 60;
 
 /// Who talks to whom.
 #[derive(Debug, Clone, Copy)]
@@ -13,12 +11,12 @@ pub(super) struct Ends {
     pub flow: FlowId,
     pub me: NodeId,
     pub peer: NodeId,
-    /// Bytes of headers on every packet but a SYN.
-    pub overhead: u32,
     /// Whether packets carry timestamps.
     pub timestamps: bool,
-    /// Bytes of a SYN or SYN-ACK.
-    pub syn: u32,
+    /// Whether SYNs permit SACK.
+    pub sack: bool,
+    /// The largest packet that is to come, headers included.
+    pub mtu: u32,
     /// The window that packets advertise.
     pub window: u64,
 }
@@ -27,20 +25,27 @@ impl Ends {
     /// A packet to the peer with `payload` bytes, stamped, all else off.
     #[inline]
     pub fn packet(&self, payload: u32, now: Time, echo: Time) -> Packet {
-        let mut p = Packet::new(self.flow, self.me, self.peer, self.overhead + payload);
+        let mut p = Packet::new(self.flow, self.me, self.peer, IP_HEADER + TCP_HEADER + payload);
         p.payload = payload as u16;
         p.window = self.window;
         if self.timestamps {
-            (p.ts_val, p.ts_ecr) = (stamp(now), echo);
+            (p.ts_val, p.ts_ecr, p.options) = (stamp(now), echo, Options::TIMESTAMPS);
+            p.size += TIMESTAMPS;
         }
         p
     }
 
-    /// A SYN or SYN-ACK.
+    /// A SYN or SYN-ACK, with the options that Linux sends.
     pub fn syn(&self, flags: Flags, now: Time, echo: Time) -> Packet {
         let mut p = self.packet(0, now, echo);
-        p.size = self.syn;
         p.flags = flags;
+        p.options = p.options.with(Options::MSS).with(Options::WINDOW_SCALE);
+        // RFC 6691: without options, IP's or TCP's.
+        p.mss = u16::try_from(self.mtu.saturating_sub(IP_HEADER + TCP_HEADER)).unwrap_or(u16::MAX);
+        if self.sack {
+            p.options = p.options.with(Options::SACK_PERMITTED);
+        }
+        p.measure();
         p
     }
 }
@@ -55,6 +60,29 @@ pub(super) fn stamp(now: Time) -> Time {
 #[inline]
 pub(super) fn round_trip(now: Time, echo: Time) -> Option<Time> {
     (!echo.is_zero() && echo <= stamp(now)).then(|| stamp(now) - echo)
+}
+
+/// Whether a packet opens a connection: a SYN, no answer to one (RFC 9293, §3.10.7.2).
+pub(crate) fn opens(packet: &Packet) -> bool {
+    packet.kind == Kind::Segment && packet.flags.has(Flags::SYN) && !packet.flags.has(Flags::ACK)
+}
+
+/// The answer to a segment of a connection that isn't there, so that its sender stops: RFC 9293, §3.10.7.1. A reset gets none.
+pub(crate) fn reset(packet: &Packet) -> Option<Packet> {
+    if packet.kind != Kind::Segment || packet.flags.has(Flags::RST) {
+        return None;
+    }
+    let mut reset = Packet::new(packet.flow, packet.dst, packet.src, IP_HEADER + TCP_HEADER);
+    // Between the same two addresses of multihomed hosts (MPTCP): the way back has their ports swapped.
+    reset.set_interfaces(packet.interfaces.reversed());
+    // The number that the sender expects next, if it has said so; else what it has sent is acknowledged.
+    if packet.flags.has(Flags::ACK) {
+        (reset.flags, reset.seq) = (Flags::RST, packet.ack);
+    } else {
+        reset.flags = Flags::RST.with(Flags::ACK);
+        reset.ack = packet.seq.saturating_add(u64::from(packet.payload));
+    }
+    Some(reset)
 }
 
 /// Puts SACK blocks on an ACK. RFC 2018, §3: 2 + 8n bytes of option, padded to 4 + 8n.

@@ -10,6 +10,7 @@ mod ack;
 mod connect;
 mod recovery;
 mod supply;
+mod times;
 mod transmit;
 
 use std::sync::Arc;
@@ -20,13 +21,15 @@ use midpath_core::units::Time;
 
 pub use supply::Piece;
 use supply::Supply;
+use times::SendTimes;
 
 use super::cc::{CongestionController, View, Window};
+use super::ecn::{self, Agreed, Marks};
 use super::prr::Prr;
 use super::rtt::RttEstimator;
 use super::scheme::{Settings, UNLIMITED};
 use super::scoreboard::Scoreboard;
-use super::segment::{Ends, SYN_SIZE};
+use super::segment::Ends;
 
 /// Where the connection stands (RFC 9293, §3.3.2, the active side).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,11 +55,20 @@ pub enum Phase {
     Loss,
 }
 
-/// The sender's half of ECN (RFC 3168, §6.1.2).
+/// The sender's half of ECN (RFC 3168, §6.1.2; RFC 9768, §3.2).
 #[derive(Debug, Clone, Copy, Default)]
 struct EcnState {
-    /// Both ends have agreed.
-    on: bool,
+    /// What both ends have agreed on.
+    agreed: Agreed,
+    /// New data are sent as ECN-capable.
+    capable: bool,
+    /// Marks that are reported count.
+    heeded: bool,
+    /// With accurate ECN: what the receiver has counted, and whether it has said so yet.
+    marks: Marks,
+    heard: bool,
+    /// With accurate ECN: whether the SYN-ACK was marked (r.cep is 5 or 6, for ACKs are not ECN-capable).
+    marked: bool,
     /// SND.NXT when the window was last lowered: marks up to here have been answered.
     answered: u64,
     /// The window was lowered by ECN-Echo (not by loss) at `answered`.
@@ -97,8 +109,10 @@ pub struct Sender<C> {
     partial: u32,
     prr: Prr,
     rtt: RttEstimator,
-    /// Without timestamps: the end of the segment being timed, and when it was sent.
-    timed: Option<(u64, Time)>,
+    /// When outstanding segments were sent.
+    times: SendTimes,
+    /// When the last SYN was sent.
+    syn_at: Time,
     ecn: EcnState,
     /// What we expect of the peer: 0, or 1 after its FIN.
     peer_next: u64,
@@ -128,9 +142,9 @@ impl<C: CongestionController> Sender<C> {
                 flow: flow.id,
                 me: flow.src,
                 peer: flow.dst,
-                overhead: settings.overhead(),
-                syn: SYN_SIZE + settings.header,
                 timestamps: tcp.timestamps,
+                sack: tcp.sack,
+                mtu: flow.mtu,
                 window: tcp.receive_window.0,
             },
             control,
@@ -150,7 +164,8 @@ impl<C: CongestionController> Sender<C> {
             partial: 0,
             prr: Prr::default(),
             rtt: RttEstimator::new(tcp),
-            timed: None,
+            times: SendTimes::default(),
+            syn_at: Time::ZERO,
             ecn: EcnState::default(),
             peer_next: 0,
             ts_recent: Time::ZERO,
@@ -182,6 +197,10 @@ impl<C: CongestionController> Sender<C> {
     pub fn phase(&self) -> Phase {
         self.phase
     }
+    /// With accurate ECN: how many packets the receiver has reported as marked.
+    pub fn marks(&self) -> u64 {
+        self.ecn.marks.count() - ecn::FIRST
+    }
     /// How far the sender has come: SND.NXT.
     pub fn progress(&self) -> u64 {
         self.nxt
@@ -211,7 +230,7 @@ impl<C: CongestionController> Sender<C> {
         View {
             srtt: self.rtt.srtt(),
             mss: self.window.mss,
-            overhead: self.ends.overhead.into(),
+            overhead: self.settings.overhead().into(),
             unsent: if self.end == u64::MAX { u64::MAX } else { self.end.saturating_sub(self.nxt) },
             flight: self.flight(),
             pipe: self.pipe(),
@@ -246,6 +265,15 @@ impl<C: CongestionController> Sender<C> {
         let view = self.view();
         self.control.on_send(&mut packet, &view, ctx);
         ctx.send(packet);
+    }
+
+    /// What all segments after the handshake say of ECN: the number of marked packets received, where that is counted.
+    #[inline]
+    fn ace(&self) -> Flags {
+        match self.ecn.agreed {
+            Agreed::Accurate => ecn::flags(ecn::FIRST + u64::from(self.ecn.marked)),
+            Agreed::None | Agreed::Classic => Flags(0),
+        }
     }
 
     /// Sets the one timer to the first deadline.

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use midpath_core::packet::{Kind, NodeId, Packet};
-use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, FlowSpec, Scheme};
+use midpath_core::roles::{Accept, Endpoint, EndpointCtx, FlowReport, FlowSpec, Parts, Transport};
 use midpath_core::units::{Bytes, Rate, Time, TxClock};
 use serde::{Deserialize, Serialize};
 
@@ -40,27 +40,25 @@ pub fn build(name: &str, params: UdpParams) -> crate::Built {
     require(params.rate.0 > 0, "rate", "above zero")?;
     let size = u64::from(OVERHEAD) + 1..=65_535;
     require(size.contains(&params.packet.0), "packet", "from 29 B to 65535 B, headers included")?;
-    Ok(Arc::new(Udp { name: name.to_owned(), params }))
+    Ok(Arc::new(Parts { name: name.to_owned(), transport: Some(Arc::new(Udp(params))), network: None }))
 }
 
 /// Constant-bit-rate datagrams.
-pub struct Udp {
-    name: String,
-    params: UdpParams,
-}
+struct Udp(UdpParams);
 
-impl Scheme for Udp {
-    fn name(&self) -> &str {
-        &self.name
-    }
+impl Transport for Udp {
     fn headers(&self) -> u32 {
         OVERHEAD
     }
-    fn active(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
-        Box::new(Sender::new(flow, &self.params))
+    fn open(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
+        Box::new(Sender::new(flow, &self.0))
     }
-    fn passive(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
-        Box::new(Receiver { size: flow.size.map(|s| s.0), received: 0, completed: None })
+    fn accept(&self, first: &Packet, expected: Option<&FlowSpec>) -> Accept {
+        if first.kind != Kind::Datagram {
+            return Accept::Ignore;
+        }
+        let size = expected.and_then(|flow| flow.size).map(|s| s.0);
+        Accept::Take(Box::new(Receiver { size, received: 0, completed: None }))
     }
 }
 

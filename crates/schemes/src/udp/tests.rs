@@ -1,3 +1,4 @@
+use midpath_core::packet::FlowId;
 use serde_json::json;
 
 use super::*;
@@ -14,15 +15,10 @@ fn parameters_are_checked() {
 #[test]
 fn packets_fit_the_path_and_the_flow_names_the_rate() {
     let flow = FlowSpec {
-        id: Default::default(),
-        src: NodeId(0),
-        dst: NodeId(1),
         size: Some(Bytes(10_000)),
-        stop: None,
         rate: Some(Rate::from_mbps(8)),
         mtu: 1000,
-        group: 0,
-        weight: 1.0,
+        ..FlowSpec::new(FlowId(0), NodeId(0), NodeId(1))
     };
     let sender = Sender::new(&flow, &UdpParams::default());
     assert_eq!((sender.mss, sender.left), (972, 10_000));

@@ -1,49 +1,31 @@
 //! The sender's window. Everything else of the two ends is TCP's: handshake, ACKs, repair of losses.
 
 use midpath_core::packet::Packet;
-use midpath_core::queue::Discipline;
-use midpath_core::roles::{EndpointCtx, FlowSpec, PortSpec};
+use midpath_core::roles::{EndpointCtx, FlowSpec};
 use midpath_core::units::Time;
 
 use super::header::{self, XcpHeader};
-use super::params::XcpParams;
-use super::port::XcpPort;
 use crate::tcp::TcpParams;
-use crate::tcp::cc::{Ack, Congestion, CongestionController, ControllerConfig, Reflect, View, Window};
+use crate::tcp::cc::{Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits, View, Window};
 
-/// Builds senders and ports.
+/// Builds senders.
 #[derive(Debug, Clone, Copy)]
-pub struct XcpConfig {
-    params: XcpParams,
-}
-
-impl XcpConfig {
-    pub(super) fn new(params: XcpParams) -> XcpConfig {
-        XcpConfig { params }
-    }
-}
+pub struct XcpConfig;
 
 impl ControllerConfig for XcpConfig {
     type Controller = Xcp;
-    fn build(&self, tcp: &TcpParams, mss: u32) -> Xcp {
+    fn build(&self, tcp: &TcpParams, mss: u32, flow: &FlowSpec) -> Xcp {
         let window = f64::from(tcp.initial_window) * f64::from(mss);
-        Xcp { demand: f64::INFINITY, window, rest: 0.0, repairing: false }
-    }
-    fn build_for(&self, tcp: &TcpParams, mss: u32, flow: &FlowSpec) -> Xcp {
         let demand = flow.rate.map_or(f64::INFINITY, |r| r.as_f64() / 8.0);
-        Xcp { demand, ..self.build(tcp, mss) }
+        Xcp { demand, window, rest: 0.0, repairing: false }
     }
-    fn header(&self) -> u32 {
-        header::SIZE
-    }
-    fn reflect(&self) -> Option<Reflect> {
-        Some(header::reflect)
-    }
-    fn needs_own_ports(&self) -> bool {
-        true
-    }
-    fn port(&self, _tcp: &TcpParams, spec: &PortSpec) -> Option<Discipline> {
-        Some(Discipline::Timetable(Box::new(XcpPort::new(&self.params, spec.queue.limit(), spec.link.rate))))
+    fn traits(&self) -> ControllerTraits {
+        ControllerTraits {
+            header: header::SIZE,
+            reflect: Some(header::reflect),
+            own_network: true,
+            ..ControllerTraits::default()
+        }
     }
 }
 
@@ -102,7 +84,7 @@ impl CongestionController for Xcp {
         if packet.payload == 0 || view.srtt.is_zero() {
             return;
         }
-        let (rtt, size) = (view.srtt.as_secs_f64(), f64::from(packet.size));
+        let (rtt, size) = (view.srtt.as_secs_f64(), f64::from(packet.size + header::SIZE));
         // On the wire, as ports count.
         let throughput = self.window * (view.mss + view.overhead) as f64 / view.mss as f64 / rtt;
         let delta = self.request(throughput, rtt, size, view.unsent);

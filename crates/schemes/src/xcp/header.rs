@@ -1,9 +1,12 @@
-//! What XCP's packets carry: 20 bytes, four of them format and length, then four numbers of four.
+//! What XCP's packets carry: four numbers of four bytes.
 
-use midpath_core::packet::{EXT_LEN, Header, Packet};
+use midpath_core::packet::{Header, Packet, shim_size};
 
-/// Bytes on the wire: the draft's congestion header.
-pub const SIZE: u32 = 20;
+/// Bytes on the wire: the four numbers in a shim. The draft's header has 20: four for format and length, which the shim has its own way.
+pub const SIZE: u32 = shim_size(BODY as u32);
+
+/// Four numbers of four bytes.
+const BODY: usize = 16;
 
 /// The congestion header in the form of the draft and of the authors' later simulator: throughput in place of H_cwnd
 /// (it is H_cwnd / H_rtt), and feedback as a change of throughput. Times H_rtt it is the H_feedback of the paper.
@@ -20,18 +23,23 @@ pub struct XcpHeader {
 }
 
 impl Header for XcpHeader {
-    const TAG: u16 = 2;
+    const TAG: u8 = 2;
 
-    fn encode(&self, out: &mut [u8; EXT_LEN]) {
+    fn body_len(&self) -> usize {
+        BODY
+    }
+
+    fn put(&self, out: &mut [u8]) {
         let numbers = [self.rtt, self.throughput, self.delta, self.echo];
-        for (place, number) in out[4..].chunks_exact_mut(4).zip(numbers) {
+        for (place, number) in out.chunks_exact_mut(4).zip(numbers) {
             place.copy_from_slice(&number.to_be_bytes());
         }
     }
 
-    fn decode(bytes: &[u8; EXT_LEN]) -> Option<XcpHeader> {
+    fn get(body: &[u8]) -> Option<XcpHeader> {
+        let bytes: &[u8; BODY] = body.try_into().ok()?;
         let number = |at: usize| f32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
-        let h = XcpHeader { rtt: number(4), throughput: number(8), delta: number(12), echo: number(16) };
+        let h = XcpHeader { rtt: number(0), throughput: number(4), delta: number(8), echo: number(12) };
         // Peers are hostile: no infinity, no NaN, and no negative round trip or throughput.
         let positive = |x: f32| (0.0..=f32::MAX).contains(&x);
         (positive(h.rtt) && positive(h.throughput) && h.delta.is_finite() && h.echo.is_finite()).then_some(h)

@@ -1,5 +1,8 @@
 //! The parameters of XCP. Each names where its default comes from.
 
+use std::sync::Arc;
+
+use midpath_core::roles::Network;
 use midpath_core::spec::SpecError;
 use midpath_core::units::Time;
 use serde::{Deserialize, Serialize};
@@ -52,6 +55,9 @@ impl TcpTable for XcpParams {
         let time = Time::from_us(1)..=Time::from_secs(60);
         require(time.contains(&self.initial_interval), "initial_interval", "from 1 us to 60 s")?;
         require(time.contains(&self.min_interval), "min_interval", "from 1 us to 60 s")?;
-        Ok((self.tcp, XcpConfig::new(self)))
+        Ok((self.tcp, XcpConfig))
+    }
+    fn network(&self) -> Option<Arc<dyn Network>> {
+        Some(Arc::new(*self))
     }
 }

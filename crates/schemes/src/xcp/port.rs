@@ -5,8 +5,9 @@
 //! as the authors' later simulator numbers them.
 
 use midpath_core::packet::Packet;
-use midpath_core::queue::{Bound, Limit};
-use midpath_core::roles::{Admission, AdmitCtx, Drop, Verdict};
+use midpath_core::queue::{Bound, Discipline, Limit};
+use midpath_core::roles::{Admission, AdmitCtx, Drop, Network, NodeSpec, PortSpec, Verdict};
+use midpath_core::spec::SpecError;
 use midpath_core::units::{Rate, Time};
 
 use super::header::XcpHeader;
@@ -48,6 +49,13 @@ pub struct XcpPort {
 /// A link that stands still has a byte per second: nothing is divided by zero.
 fn bytes_per_second(rate: Rate) -> f64 {
     (rate.0 as f64 / 8.0).max(1.0)
+}
+
+impl Network for XcpParams {
+    fn port(&self, spec: &PortSpec, _node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
+        let port = XcpPort::new(self, spec.queue.drop_tail()?, spec.link.rate);
+        Ok(Discipline::Timetable(Box::new(port)))
+    }
 }
 
 impl XcpPort {
@@ -185,7 +193,7 @@ impl Admission for XcpPort {
         self.input += size;
         let admitted = self.bound.admits(ctx.backlog, packet.size);
         let before = ctx.backlog.bytes as f64;
-        self.queue.arrival(ctx.now, before, before + if admitted && ctx.start > ctx.now { size } else { 0.0 });
+        self.queue.arrival(ctx.now, before, before + if admitted && ctx.busy { size } else { 0.0 });
         if let Some(mut header) = packet.header::<XcpHeader>()
             && header.rtt > 0.0
         {

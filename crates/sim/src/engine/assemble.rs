@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use midpath_core::node::Node;
+use midpath_core::node::{Line, Node};
 use midpath_core::packet::{FlowId, NodeId, PortId};
 use midpath_core::rng::{Purpose, stream};
 use midpath_core::roles::FlowReport;
-use midpath_core::units::Time;
+use midpath_core::units::{Rate, Time};
 use rustc_hash::FxHashMap;
 
 use super::parallel::{Plan, run_alone, run_together};
@@ -21,6 +21,8 @@ pub struct NetLink {
     pub from: (NodeId, PortId),
     /// Receiving end.
     pub to: (NodeId, PortId),
+    /// Transmission rate at the start.
+    pub rate: Rate,
     /// Propagation delay, above zero.
     pub delay: Time,
     /// Probability that a packet is corrupted on the way.
@@ -226,6 +228,7 @@ impl Map {
                 let ring = self.first_ring[part as usize][node as usize] + u32::from(link.to.1.0);
                 let here = part == place[n].0;
                 Wire {
+                    line: Line::new(link.rate),
                     delay: link.delay,
                     target: if here { Target::Here { ring, node } } else { Target::There { part, ring } },
                     corruption: (link.corruption > 0.0)
@@ -364,6 +367,7 @@ mod tests {
         let link = |a: u32, b: u32, ms: u64| NetLink {
             from: (NodeId(a), PortId(0)),
             to: (NodeId(b), PortId(0)),
+            rate: Rate::from_mbps(1),
             delay: Time::from_ms(ms),
             corruption: 0.0,
             downs: Vec::new(),

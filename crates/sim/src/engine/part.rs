@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use midpath_core::node::{Driver, Node, Woken};
-use midpath_core::packet::{FlowId, Packet, PacketId, Pool, PortId};
-use midpath_core::roles::{Drop, FlowReport};
+use midpath_core::packet::{FlowId, Packet, PacketId, Pkt, Pool, PortId};
+use midpath_core::roles::{Drop, FlowReport, Transmitter};
 use midpath_core::units::Time;
 use rustc_hash::FxHashMap;
 
@@ -158,7 +158,7 @@ impl Hands<'_> {
             } else if let Some((at, entry)) = self.rings.pop(ring) {
                 // Look at the ring's next packet now, so that it is in the cache when its turn comes.
                 if let Some(next) = self.rings.first(ring) {
-                    std::hint::black_box(pool[next].size);
+                    next.warm(pool);
                 }
                 self.arrival(node, pool, ring, at, entry);
             }
@@ -204,14 +204,14 @@ impl Hands<'_> {
         if entry.corrupt() {
             return self.lose(pool, ring, entry);
         }
-        node.on_packet(at, self.rings.ports[ring as usize], entry.id(), pool, self);
+        node.on_packet(at, self.rings.ports[ring as usize], entry.take(pool), pool, self);
     }
 
     #[cold]
     fn lose(&mut self, pool: &mut Pool, ring: u32, entry: Entry) {
         self.rings.corrupted[ring as usize] += 1;
         self.tally.corrupted += 1;
-        let flow = pool.take(entry.id()).flow;
+        let flow = pool.take(entry.take(pool)).flow;
         self.fates.entry(flow).or_default().corrupted += 1;
     }
 
@@ -227,19 +227,37 @@ impl Hands<'_> {
     #[cold]
     fn event(&mut self, node: &mut Node, pool: &mut Pool, token: u32, at: Time) {
         match self.events[token as usize] {
-            Event::Up(port, up) => node.set_up(port, up, at, pool, self),
-            Event::Rate(port, rate) => node.set_rate(port, rate, at, pool, self),
+            Event::Up(port, up) => {
+                self.wires[usize::from(port.0)].line.set_up(up);
+                node.on_link(port, at, pool, self);
+            }
+            Event::Rate(port, rate) => {
+                self.wires[usize::from(port.0)].line.set_rate(rate);
+                node.set_rate(port, rate, at, pool, self);
+            }
             Event::Restart => node.restart(at, pool, self),
         }
     }
 }
 
 impl Driver for Hands<'_> {
+    const TIMETABLES: bool = true;
+
     #[inline]
-    fn transmit(&mut self, port: PortId, id: PacketId, start: Time, end: Time, pool: &mut Pool) {
+    fn transmitter(&mut self, port: PortId, now: Time) -> Transmitter {
+        self.wires[usize::from(port.0)].line.state(now)
+    }
+
+    fn start(&mut self, port: PortId, pkt: Pkt, now: Time, pool: &mut Pool) {
+        let end = self.wires[usize::from(port.0)].line.start(pool[&pkt].size, now);
+        self.book(port, pkt, now, end, pool);
+    }
+
+    #[inline]
+    fn book(&mut self, port: PortId, pkt: Pkt, start: Time, end: Time, pool: &mut Pool) {
         self.tally.hops += 1;
         if self.probing {
-            self.probe.transmitted(self.node, port, &pool[id], start);
+            self.probe.transmitted(self.node, port, &pool[&pkt], start);
         }
         let wire = &mut self.wires[usize::from(port.0)];
         let corrupt = wire.corrupts();
@@ -248,22 +266,22 @@ impl Driver for Hands<'_> {
             match self.under_faults(port, start, end) {
                 Some(later) => at = later,
                 None => {
-                    self.dropped(Some(port), &pool[id], Drop::Fault);
-                    return pool.free(id);
+                    self.dropped(Some(port), pkt.id(), &pool[&pkt], Drop::Fault);
+                    return pool.free(pkt);
                 }
             }
         }
         match target {
-            Target::Here { ring, node } => self.arrive(ring, node, at, Entry::new(id, corrupt)),
+            Target::Here { ring, node } => self.arrive(ring, node, at, Entry::new(pkt, corrupt, pool)),
             Target::There { part, ring } => {
                 self.tally.exported += 1;
-                let packet = pool.take(id);
+                let packet = pool.take(pkt);
                 self.outbox[part as usize].push(Crossing { ring, at, corrupt, packet });
             }
         }
     }
 
-    fn dropped(&mut self, _port: Option<PortId>, packet: &Packet, why: Drop) {
+    fn dropped(&mut self, _port: Option<PortId>, _id: PacketId, packet: &Packet, why: Drop) {
         self.tally.dropped += 1;
         // A packet that reached its host after the flow was over there was not lost by the network.
         if why != Drop::Undeliverable {
@@ -271,7 +289,7 @@ impl Driver for Hands<'_> {
         }
     }
 
-    fn marked(&mut self, _port: PortId, packet: &Packet) {
+    fn marked(&mut self, _port: PortId, _id: PacketId, packet: &Packet) {
         self.fates.entry(packet.flow).or_default().marked += 1;
     }
 
@@ -281,11 +299,11 @@ impl Driver for Hands<'_> {
     }
 
     #[inline]
-    fn delivered(&mut self, _packet: &Packet) {
+    fn delivered(&mut self, _id: PacketId, _packet: &Packet) {
         self.tally.delivered += 1;
     }
 
-    fn consumed(&mut self, _packet: &Packet) {
+    fn consumed(&mut self, _id: PacketId, _packet: &Packet) {
         self.tally.consumed += 1;
     }
 }
@@ -337,8 +355,8 @@ impl Part {
     pub fn import(&mut self, crossings: &mut Vec<Crossing>, node_of_ring: &[u32]) {
         for c in crossings.drain(..) {
             self.tally.imported += 1;
-            let id = self.pool.insert(c.packet);
-            if self.rings.push(c.ring, c.at, Entry::new(id, c.corrupt)) {
+            let pkt = self.pool.insert(c.packet);
+            if self.rings.push(c.ring, c.at, Entry::new(pkt, c.corrupt, &self.pool)) {
                 self.calendar.note(node_of_ring[c.ring as usize], c.at);
             }
         }

@@ -2,12 +2,15 @@
 
 use std::collections::VecDeque;
 
-use midpath_core::packet::{PacketId, PortId};
+use midpath_core::node::Line;
+use midpath_core::packet::{Pkt, Pool, PortId};
 use midpath_core::rng::{Stream, unit};
 use midpath_core::units::Time;
 
 /// One direction of a link, at its sending end.
 pub(crate) struct Wire {
+    /// The transmitter, where the port is asked for its packets.
+    pub line: Line,
     pub delay: Time,
     pub target: Target,
     /// Probability that a packet is corrupted on the way, with the stream that decides.
@@ -60,7 +63,7 @@ impl Wire {
     }
 }
 
-/// A packet on a wire, with a bit that says whether it arrives in one piece.
+/// A packet on a wire, as its pool's number, with a bit that says whether it arrives in one piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Entry(u32);
 
@@ -68,13 +71,20 @@ const CORRUPT: u32 = 1 << 31;
 
 impl Entry {
     #[inline]
-    pub fn new(id: PacketId, corrupt: bool) -> Entry {
-        debug_assert!(id.0 < CORRUPT);
-        Entry(id.0 | if corrupt { CORRUPT } else { 0 })
+    pub fn new(pkt: Pkt, corrupt: bool, pool: &Pool) -> Entry {
+        let number = pool.stow(pkt);
+        debug_assert!(number < CORRUPT);
+        Entry(number | if corrupt { CORRUPT } else { 0 })
     }
+    /// The packet, which is off the wire now.
     #[inline]
-    pub fn id(self) -> PacketId {
-        PacketId(self.0 & !CORRUPT)
+    pub fn take(self, pool: &Pool) -> Pkt {
+        pool.unstow(self.0 & !CORRUPT)
+    }
+    /// Looks at the packet, so that it is in the cache when its turn comes.
+    #[inline]
+    pub fn warm(self, pool: &Pool) {
+        pool.warm(self.0 & !CORRUPT);
     }
     #[inline]
     pub fn corrupt(self) -> bool {
@@ -124,8 +134,8 @@ impl Rings {
 
     /// The packet that will be taken next from a ring after the first is gone.
     #[inline]
-    pub fn first(&self, ring: u32) -> Option<PacketId> {
-        self.queues[ring as usize].front().map(|e| e.1.id())
+    pub fn first(&self, ring: u32) -> Option<Entry> {
+        self.queues[ring as usize].front().map(|e| e.1)
     }
 
     /// Takes the first packet of a ring that has one.

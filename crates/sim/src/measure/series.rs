@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use midpath_core::node::Node;
 use midpath_core::packet::{FlowId, NodeId, Packet, PortId};
-use midpath_core::roles::FlowReport;
+use midpath_core::roles::{End, FlowReport};
 use midpath_core::units::Time;
 use rustc_hash::FxHashMap;
 
@@ -25,6 +25,8 @@ pub struct SeriesPlan {
     pub flows: Vec<FlowId>,
     /// Each flow's group, as a number.
     pub group_of: Vec<u32>,
+    /// Each flow's active end.
+    pub opener_of: Vec<End>,
     /// How many groups.
     pub groups: usize,
 }
@@ -125,7 +127,13 @@ impl Recorder {
         self.ports_of.insert(id, ports);
     }
 
-    /// Counts what a flow's passive end has delivered since the last time.
+    /// Whether this end of a flow is the one that its data go to.
+    fn receives(&self, flow: FlowId, active: bool) -> bool {
+        let pulled = self.plan.opener_of.get(flow.0 as usize) == Some(&End::Destination);
+        active == pulled
+    }
+
+    /// Counts what the end that a flow's data go to has delivered since the last time.
     fn progress(&mut self, flow: FlowId, delivered: u64) -> u64 {
         let seen = self.delivered.entry(flow).or_default();
         let new = delivered.saturating_sub(*seen);
@@ -144,12 +152,13 @@ impl Recorder {
             if !active && !endpoint.measured() {
                 continue;
             }
-            if !active {
+            if self.receives(flow, active) {
                 let new = self.progress(flow, report.delivered);
                 if own {
                     self.add(Entity::Flow(flow), "goodput_bps", new as f64 * 8.0 / seconds);
                 }
-            } else if own {
+            }
+            if active && own {
                 self.add(Entity::Flow(flow), "cwnd_bytes", report.cwnd as f64);
                 self.add(Entity::Flow(flow), "srtt_s", report.srtt.as_secs_f64());
                 if report.rate > 0 {
@@ -211,7 +220,7 @@ impl Probe for Recorder {
     }
 
     fn finished(&mut self, _node: u32, flow: FlowId, active: bool, report: &FlowReport, _now: Time) {
-        if self.sampling && !active {
+        if self.sampling && self.receives(flow, active) {
             self.progress(flow, report.delivered);
             self.delivered.remove(&flow);
         }

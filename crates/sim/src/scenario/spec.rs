@@ -7,7 +7,7 @@ use midpath_topo::spec::TopologySpec;
 use midpath_traffic::{ExplicitFlow, WorkloadSpec};
 use serde::{Deserialize, Serialize};
 
-use super::{FaultSpec, QueueTable};
+use super::{DeploySpec, FaultSpec, QueueTable};
 
 /// A run, whole: what the network is, who sends what over it by which scheme, what goes wrong, what is measured.
 #[derive(Debug, Clone, Serialize, Deserialize, schemars::JsonSchema)]
@@ -39,10 +39,13 @@ pub struct Scenario {
     /// Further queues by name, for links and rules whose `queue` names one.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub queues: BTreeMap<String, QueueTable>,
-    /// Parameters of schemes by name. A `queue` table among them replaces `[queue]` when that scheme is the run's.
+    /// Parameters of schemes by name. A `queue` table among them replaces `[queue]` where that scheme runs in the network.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub schemes: BTreeMap<String, serde_json::Value>,
+    /// Which scheme runs where in the network; the run's everywhere unless said.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deploy: Vec<DeploySpec>,
     /// Flows one by one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flow: Vec<ExplicitFlow>,

@@ -2,8 +2,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use midpath_core::node::Flows;
-use midpath_core::packet::{FlowId, HOP_LIMIT, NodeId};
-use midpath_core::roles::{Ecmp, Endpoint, FlowSpec, Names, Scheme, TCP_HEADERS};
+use midpath_core::packet::{FlowId, HOP_LIMIT, Interfaces, NodeId, Packet, flow_key};
+use midpath_core::roles::{Accept, Ecmp, End, Endpoint, FlowSpec, Names, Network, Scheme, TCP_HEADERS, Transport};
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Rate, Time};
 use midpath_schemes::Catalogue;
@@ -12,6 +12,7 @@ use midpath_topo::routing::Hop;
 use midpath_topo::{NodeKind, Topology};
 use midpath_traffic::{Context, Flow, Host, HostTable, LinkRates};
 
+use super::deploy::{Deployment, NONE};
 use super::{Groups, IDEAL, TableRoutes};
 use crate::scenario::Scenario;
 
@@ -34,6 +35,8 @@ pub struct FlowInfo {
     pub mtu: u32,
     /// Header bytes of each of its packets.
     pub headers: u32,
+    /// Which end opens it.
+    pub opener: End,
     /// The path's slowest link.
     pub bottleneck: Rate,
 }
@@ -42,6 +45,8 @@ pub struct FlowInfo {
 pub(super) struct Schemes {
     by_name: Vec<(String, Arc<dyn Scheme>)>,
     default: Option<usize>,
+    /// Where flows name a scheme: the key, and which.
+    named: Vec<(String, usize)>,
 }
 
 impl Schemes {
@@ -51,7 +56,7 @@ impl Schemes {
                 return Err(unknown(format!("schemes.{name}"), name, catalogue));
             }
         }
-        let mut schemes = Schemes { by_name: Vec::new(), default: None };
+        let mut schemes = Schemes { by_name: Vec::new(), default: None, named: Vec::new() };
         if scenario.scheme != IDEAL {
             schemes.default = Some(schemes.add("scheme".to_owned(), &scenario.scheme, scenario, catalogue)?);
         }
@@ -65,8 +70,14 @@ impl Schemes {
                 }
                 Some(name) => {
                     let i = schemes.add(key.clone(), name, scenario, catalogue)?;
-                    schemes.check_ports(i, key, scenario)?;
+                    schemes.carries(i).map_err(|e| e.under(&key))?;
+                    schemes.named.push((key, i));
                 }
+            }
+        }
+        for (i, row) in scenario.deploy.iter().enumerate() {
+            if let Some(name) = row.scheme.as_deref().filter(|n| *n != NONE) {
+                schemes.add(format!("deploy[{i}].scheme"), name, scenario, catalogue)?;
             }
         }
         if catalogue.contains(CONSTANT_RATE) {
@@ -82,26 +93,39 @@ impl Schemes {
         if !catalogue.names().any(|n| n == name) {
             return Err(unknown(key, name, catalogue));
         }
-        let mut params = scenario.schemes.get(name).cloned().unwrap_or_else(|| serde_json::json!({}));
-        if let Some(map) = params.as_object_mut() {
-            map.remove("queue"); // the network's, not the scheme's
-        }
-        let scheme = catalogue.build(name, &params).map_err(|e| e.under(&format!("schemes.{name}")))?;
+        let scheme =
+            catalogue.build(name, &table_of(scenario, name)).map_err(|e| e.under(&format!("schemes.{name}")))?;
         self.by_name.push((name.to_owned(), scheme));
         Ok(self.by_name.len() - 1)
     }
 
-    /// Whether the network's ports are what scheme `i` needs.
-    fn check_ports(&self, i: usize, key: String, scenario: &Scenario) -> Result<(), SpecError> {
-        let (name, scheme) = &self.by_name[i];
-        if self.default == Some(i) || self.default.is_none() || !scheme.needs_own_ports() {
-            return Ok(());
+    /// Whether the network schemes that flows need run anywhere.
+    pub fn check_needs(
+        &self,
+        scenario: &Scenario,
+        flows: &[FlowInfo],
+        deployment: &Deployment,
+    ) -> Result<(), SpecError> {
+        let unnamed = flows.iter().any(|f| f.flow.scheme.is_none());
+        let run = self.default.filter(|_| unnamed).map(|i| ("scheme".to_owned(), i));
+        // Under the ideal nothing runs in the network.
+        for (key, i) in self.named.iter().cloned().chain(run).filter(|_| self.default.is_some()) {
+            let (name, scheme) = &self.by_name[i];
+            let transport = scheme.transport();
+            let needs = transport.as_deref().and_then(|t| t.needs()).filter(|n| !deployment.has(n));
+            if let Some(network) = needs {
+                let whole = if scenario.deploy.is_empty() {
+                    " for the whole run, or in a `[[deploy]]`"
+                } else {
+                    " in a `[[deploy]]`"
+                };
+                let message = format!(
+                    "`{name}` needs `{network}` in the network, which runs nowhere; write `scheme = \"{network}\"`{whole}"
+                );
+                return Err(SpecError::new(key, message));
+            }
         }
-        let message = format!(
-            "`{name}` needs ports of its own, but they are those of `{}`; write `scheme = \"{name}\"` for the whole run",
-            scenario.scheme
-        );
-        Err(SpecError::new(key, message))
+        Ok(())
     }
 
     /// Resolves the names in the schemes' parameters.
@@ -114,19 +138,36 @@ impl Schemes {
         Ok(())
     }
 
-    /// Header bytes of the packets of a flow that names `scheme`, or of the run's scheme.
-    fn headers(&self, scheme: Option<&str>) -> u32 {
-        let chosen = scheme.and_then(|s| self.find(s)).or(self.default);
-        chosen.map_or(TCP_HEADERS, |i| self.by_name[i].1.headers())
+    /// What carries a flow of scheme `named`, or of the run's scheme; nothing under the ideal.
+    fn transport(&self, named: Option<&str>) -> Result<Option<Arc<dyn Transport>>, SpecError> {
+        let Some(i) = named.and_then(|s| self.find(s)).or(self.default) else { return Ok(None) };
+        self.carries(i).map(Some).map_err(|e| e.under("scheme"))
+    }
+
+    /// What carries the flows of scheme `i`.
+    fn carries(&self, i: usize) -> Result<Arc<dyn Transport>, SpecError> {
+        let (name, scheme) = &self.by_name[i];
+        let message = || format!("`{name}` runs in the network and carries no flows; give each flow another `scheme`");
+        scheme.transport().ok_or_else(|| SpecError::new("", message()))
     }
 
     fn find(&self, name: &str) -> Option<usize> {
         self.by_name.iter().position(|s| s.0 == name)
     }
 
-    pub fn default_scheme(&self) -> Option<&Arc<dyn Scheme>> {
-        self.default.map(|i| &self.by_name[i].1)
+    /// What nodes run that have this scheme, if that is more than queues and shortest paths.
+    pub fn network(&self, name: &str) -> Option<Arc<dyn Network>> {
+        self.find(name).and_then(|i| self.by_name[i].1.network())
     }
+}
+
+/// A scheme's table of parameters. The queue in it is the network's.
+pub(super) fn table_of(scenario: &Scenario, name: &str) -> serde_json::Value {
+    let mut params = scenario.schemes.get(name).cloned().unwrap_or_else(|| serde_json::json!({}));
+    if let Some(map) = params.as_object_mut() {
+        map.remove("queue");
+    }
+    params
 }
 
 fn unknown(key: String, name: &str, catalogue: &Catalogue) -> SpecError {
@@ -134,44 +175,74 @@ fn unknown(key: String, name: &str, catalogue: &Catalogue) -> SpecError {
     SpecError::new(key, format!("there is no scheme `{name}`; schemes are {known}, {IDEAL}"))
 }
 
+/// A flow, where it is expected, and the number of its scheme.
+struct Listed {
+    spec: FlowSpec,
+    passive: NodeId,
+    scheme: u8,
+}
+
 /// Builds flows' ends when nodes ask for them.
 pub struct FlowTable {
-    specs: Vec<(FlowSpec, u8)>,
-    schemes: Vec<Arc<dyn Scheme>>,
+    flows: Vec<Listed>,
+    transports: Vec<Option<Arc<dyn Transport>>>,
+    /// That of flows which name none.
+    default: Option<Arc<dyn Transport>>,
 }
 
 impl FlowTable {
     pub(super) fn new(flows: &[FlowInfo], groups: &Groups, schemes: &Schemes) -> FlowTable {
-        let specs = flows.iter().enumerate().map(|(i, f)| {
+        let flows = flows.iter().enumerate().map(|(i, f)| {
             let named = f.flow.scheme.as_deref().and_then(|s| schemes.find(s));
             let scheme = named.or(schemes.default).unwrap_or(0) as u8;
-            (f.spec(FlowId(i as u32), groups.of[i]), scheme)
+            Listed { spec: f.spec(FlowId(i as u32), groups.of[i]), passive: f.ends().1, scheme }
         });
-        FlowTable { specs: specs.collect(), schemes: schemes.by_name.iter().map(|s| s.1.clone()).collect() }
+        let transports: Vec<_> = schemes.by_name.iter().map(|s| s.1.transport()).collect();
+        let default = schemes.default.and_then(|i| transports[i].clone());
+        FlowTable { flows: flows.collect(), transports, default }
     }
 
-    fn get(&self, flow: FlowId) -> Option<(&FlowSpec, &Arc<dyn Scheme>)> {
-        let (spec, scheme) = self.specs.get(flow.0 as usize)?;
-        Some((spec, self.schemes.get(usize::from(*scheme))?))
+    fn get(&self, flow: FlowId) -> Option<(&Listed, &dyn Transport)> {
+        let listed = self.flows.get(flow.0 as usize)?;
+        Some((listed, self.transports.get(usize::from(listed.scheme))?.as_deref()?))
     }
 }
 
 impl Flows for FlowTable {
-    fn active(&self, flow: FlowId) -> Option<Box<dyn Endpoint>> {
-        self.get(flow).map(|(spec, scheme)| scheme.active(spec))
+    fn open(&self, flow: FlowId) -> Option<Box<dyn Endpoint>> {
+        self.get(flow).map(|(flow, transport)| transport.open(&flow.spec))
     }
-    fn passive(&self, flow: FlowId) -> Option<Box<dyn Endpoint>> {
-        self.get(flow).map(|(spec, scheme)| scheme.passive(spec))
+    fn accept(&self, node: NodeId, first: &Packet) -> Accept {
+        match self.get(first.flow) {
+            Some((flow, transport)) => transport.accept(first, (flow.passive == node).then_some(&flow.spec)),
+            // The scenario has no such flow, and results no place for it.
+            None => self.refuse(first).map_or(Accept::Ignore, Accept::Refuse),
+        }
+    }
+    fn refuse(&self, packet: &Packet) -> Option<Packet> {
+        let known = self.get(packet.flow).map(|(_, transport)| transport);
+        known.or(self.default.as_deref())?.refuse(packet)
     }
 }
 
 impl FlowInfo {
-    fn new(flow: Flow, topology: &Topology, hops: &[Hop], headers: u32) -> FlowInfo {
+    fn new(flow: Flow, topology: &Topology, hops: &[Hop], transport: Option<&dyn Transport>) -> FlowInfo {
+        let headers = transport.map_or(TCP_HEADERS, Transport::headers);
+        let opener = transport.map_or(End::Source, Transport::opener);
         let path = Unloaded::new(topology, hops);
         let mtu = path.mtu;
         let rtt = path.packet_time(Bytes(u64::from(mtu))).saturating_add(path.delay);
         let unloaded = flow.size.map(|size| unloaded_time(&path, size, headers));
-        FlowInfo { hops: hops.len() as u32, unloaded, rtt, mtu, headers, bottleneck: path.bottleneck, flow }
+        FlowInfo { hops: hops.len() as u32, unloaded, rtt, mtu, headers, opener, bottleneck: path.bottleneck, flow }
+    }
+
+    /// The nodes of its active and its passive end.
+    pub fn ends(&self) -> (NodeId, NodeId) {
+        let (src, dst) = (NodeId(self.flow.src), NodeId(self.flow.dst));
+        match self.opener {
+            End::Source => (src, dst),
+            End::Destination => (dst, src),
+        }
     }
 
     /// The payload of a full packet.
@@ -287,7 +358,7 @@ pub(super) fn generate(
             flow.scheme = Some(CONSTANT_RATE.into());
         }
         let (src, dst) = (flow.src as usize, flow.dst as usize);
-        let headers = schemes.headers(flow.scheme.as_deref());
+        let transport = schemes.transport(flow.scheme.as_deref())?;
         let hops = path(routes, topology, src, dst, i as u32, ecmp).ok_or_else(|| {
             let name = |n: usize| &topology.nodes()[n].name;
             SpecError::new("topology", format!("there is no way from `{}` to `{}`", name(src), name(dst)))
@@ -296,7 +367,7 @@ pub(super) fn generate(
             let message = format!("flow {i} crosses {} links; packets live for {HOP_LIMIT}", hops.len());
             return Err(SpecError::new("topology", message));
         }
-        infos.push(FlowInfo::new(flow, topology, &hops, headers));
+        infos.push(FlowInfo::new(flow, topology, &hops, transport.as_deref()));
     }
     Ok(infos)
 }
@@ -304,7 +375,10 @@ pub(super) fn generate(
 /// The path that flow `i` takes: with per-flow ECMP the same choices as nodes make; with per-packet ECMP, the first of them.
 pub fn path(routes: &TableRoutes, topology: &Topology, src: usize, dst: usize, i: u32, ecmp: Ecmp) -> Option<Vec<Hop>> {
     match ecmp {
-        Ecmp::Flow => routes.table.flow_path(topology, src, dst, i),
+        Ecmp::Flow => {
+            let key = flow_key(FlowId(i), NodeId(src as u32), NodeId(dst as u32), Interfaces::ANY);
+            routes.table.flow_path(topology, src, dst, key)
+        }
         Ecmp::Packet | Ecmp::Off => routes.table.path(topology, src, dst, |_, _| 0),
     }
 }

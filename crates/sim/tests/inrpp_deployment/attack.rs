@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
 
-use midpath_core::packet::{NodeId, Packet, PacketId, PortId};
+use midpath_core::packet::{NodeId, Packet, Pkt, PortId};
 use midpath_core::queue::Discipline;
 use midpath_core::roles::{
-    Endpoint, FlowSpec, ForwardCtx, Forwarder, Names, NodeSpec, PortSpec, Route, Scheme, ShortestPath,
+    ForwardCtx, Forwarder, Names, Network, NodeSpec, PortSpec, Route, Scheme, ShortestPath, Transport,
 };
 use midpath_core::spec::SpecError;
 use midpath_schemes::Catalogue;
@@ -41,12 +41,14 @@ fn attack(behaviour: &str, every: &str, more: &str, auth: bool) -> RunOutput {
             {{ a = "r2", b = "d1", rate = "100 Mbps", delay = "1 ms" }},
         ]
         [schemes.inrpp]
-        routers = ["r0", "r1", "r2"]
         cache = "1.25 MB"
         high = "1 MB"
         nonces = 64
         auth = {auth}
         {more}
+        [[deploy]]
+        scheme = "inrpp"
+        nodes = ["hosts", "r0", "r1", "r2"]
         [schemes.inrpp-attack]
         receiver = "d0"
         behaviour = "{behaviour}"
@@ -128,19 +130,18 @@ struct Tap {
 }
 
 impl Forwarder for Tap {
-    fn route(&mut self, id: PacketId, from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route {
-        let packet = ctx.pool[id];
+    fn route(&mut self, pkt: Pkt, from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route {
+        let packet = ctx.pool[&pkt];
         // What this forwarder sends itself, it is asked about again: that has come from nowhere.
         if from.is_some() && is_ack(&packet) && notifies(&packet) {
             self.heard.push_back(packet);
             if self.heard.len() > 20
                 && let Some(old) = self.heard.pop_front()
             {
-                let copy = ctx.pool.insert(old);
-                ctx.emit.push((None, copy));
+                ctx.emit(None, old);
             }
         }
-        self.inner.route(id, from, ctx)
+        self.inner.route(pkt, from, ctx)
     }
 }
 
@@ -152,14 +153,23 @@ impl Scheme for Tapped {
         let inner = self.inner.bind(names)?.expect("INRPP binds");
         Ok(Some(Arc::new(Tapped { inner, at: names.node("r1") })))
     }
-    fn active(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
-        self.inner.active(flow)
+    fn transport(&self) -> Option<Arc<dyn Transport>> {
+        self.inner.transport()
     }
-    fn passive(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
-        self.inner.passive(flow)
+    fn network(&self) -> Option<Arc<dyn Network>> {
+        let inner = self.inner.network()?;
+        Some(Arc::new(TappedNetwork { inner, at: self.at }))
     }
-    fn port_at(&self, spec: &PortSpec, node: &NodeSpec<'_>) -> Discipline {
-        self.inner.port_at(spec, node)
+}
+
+struct TappedNetwork {
+    inner: Arc<dyn Network>,
+    at: Option<NodeId>,
+}
+
+impl Network for TappedNetwork {
+    fn port(&self, spec: &PortSpec, node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
+        self.inner.port(spec, node)
     }
     fn forwarder(&self, node: &NodeSpec<'_>) -> Option<Box<dyn Forwarder>> {
         if self.at != Some(node.node) {

@@ -80,7 +80,7 @@ fn carried_flows_end() {
         for params in [
             "carry_tcp = true",
             "carry_tcp = true\nnotify = \"data\"",
-            "carry_tcp = true\nrouters = [\"r4\", \"r0\", \"r3\"]",
+            "carry_tcp = true\n[[deploy]]\nscheme = \"inrpp\"\nnodes = [\"hosts\", \"r4\", \"r0\", \"r3\"]",
         ] {
             let out = domain(tcp, params, "size = \"3 MB\"");
             (0..6).for_each(|f| assert_eq!(delivered(&out, f), 3_000_000, "{tcp} {params}"));

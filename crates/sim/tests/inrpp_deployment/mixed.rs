@@ -6,6 +6,7 @@ use midpath_sim::RunOptions;
 use proptest::prelude::*;
 
 use crate::common::{cases, run};
+use crate::overlay::deployed_at;
 use crate::paths::{Mesh, mesh};
 
 /// What is drawn beside the network.
@@ -52,12 +53,8 @@ fn scenario(mesh: &Mesh, d: &Deployment) -> String {
     let routers: Vec<String> = (0..n).filter(|i| d.speak[*i]).map(|i| format!("\"r{i}\"")).collect();
     let notify = if d.notify { "data" } else { "acks" };
     let params = format!(
-        "detours = {}\nrouters = [{}]\ncarry_tcp = {}\nrewrite_windows = {}\nauth = {}\nnotify = \"{notify}\"\n",
-        d.detours,
-        routers.join(", "),
-        d.carry,
-        d.rewrite,
-        d.auth
+        "detours = {}\ncarry_tcp = {}\nrewrite_windows = {}\nauth = {}\nnotify = \"{notify}\"\n",
+        d.detours, d.carry, d.rewrite, d.auth
     );
     t = t.replace(&format!("detours = {}\n", d.detours), &params).replace("60 s", "600 s");
     if d.lossy {
@@ -69,6 +66,7 @@ fn scenario(mesh: &Mesh, d: &Deployment) -> String {
         let scheme = if d.tcp[i % 8] { "scheme = \"newreno\"\n" } else { "" };
         write!(t, "[[flow]]\n{scheme}{flow}").unwrap();
     }
+    t += &deployed_at(&routers.join(", "));
     let links = mesh.links();
     for (what, which, at, lasts) in &d.faults {
         let (a, b) = links[which % links.len()];

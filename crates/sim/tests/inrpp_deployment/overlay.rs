@@ -3,16 +3,26 @@
 use crate::common::reads::{drops_at, last, series};
 use crate::common::run_plain;
 
+/// The row that puts INRPP at the hosts and at these routers; none named: everywhere.
+pub fn deployed_at(routers: &str) -> String {
+    if routers.is_empty() {
+        String::new()
+    } else {
+        format!("[[deploy]]\nscheme = \"inrpp\"\nnodes = [\"hosts\", {routers}]\n")
+    }
+}
+
 /// Four INRPP routers and a plain one between each two; the last link is slow.
 pub fn line(auth: bool) -> String {
     let mut t = format!(
-        "scheme = \"inrpp\"\nstop = \"4 s\"\n[schemes.inrpp]\nrouters = [\"r0\", \"r2\", \"r4\", \"r6\"]\ncache = \"1.5 MB\"\nhigh = \"1 MB\"\nauth = {auth}\n[topology]\nlinks = [\n"
+        "scheme = \"inrpp\"\nstop = \"4 s\"\n[schemes.inrpp]\ncache = \"1.5 MB\"\nhigh = \"1 MB\"\nauth = {auth}\n[topology]\nlinks = [\n"
     );
     for i in 0..6 {
         t += &format!("{{ a = \"r{i}\", b = \"r{}\", rate = \"100 Mbps\", delay = \"1 ms\" }},\n", i + 1);
     }
     t += "{ a = \"h0\", b = \"r0\", rate = \"100 Mbps\", delay = \"2 ms\" },\n{ a = \"h1\", b = \"r6\", rate = \"10 Mbps\", delay = \"2 ms\" },\n]\n";
     t += "nodes = [{ name = \"h0\", kind = \"host\" }, { name = \"h1\", kind = \"host\" }]\n";
+    t += &deployed_at("\"r0\", \"r2\", \"r4\", \"r6\"");
     t + "[[flow]]\nfrom = \"h0\"\nto = \"h1\"\n[measure]\nseries = true\nports = 20\ninterval = \"10 ms\"\n"
 }
 
@@ -47,8 +57,8 @@ fn macs_change_nothing_but_sizes_where_nobody_attacks() {
 
 /// Figure 8's core, with the router of the detour plain or not: three flows of 10 MB.
 fn core(routers: &str) -> String {
-    let mut t = format!(
-        "scheme = \"inrpp\"\nstop = \"60 s\"\n[routing]\necmp = \"off\"\n[schemes.inrpp]\ncache = \"1.25 MB\"\nhigh = \"1 MB\"\nrouters = [{routers}]\n[topology]\nlinks = [\n"
+    let mut t = String::from(
+        "scheme = \"inrpp\"\nstop = \"60 s\"\n[routing]\necmp = \"off\"\n[schemes.inrpp]\ncache = \"1.25 MB\"\nhigh = \"1 MB\"\n[topology]\nlinks = [\n",
     );
     for (a, b, rate) in [("r0", "r1", 10), ("r0", "r2", 10), ("r1", "r2", 10), ("r4", "r0", 100), ("r2", "r3", 100)] {
         t += &format!("{{ a = \"{a}\", b = \"{b}\", rate = \"{rate} Mbps\", delay = \"5 ms\" }},\n");
@@ -64,6 +74,7 @@ fn core(routers: &str) -> String {
     for i in 0..3 {
         t += &format!("[[flow]]\nfrom = \"s{i}\"\nto = \"d{i}\"\nsize = \"10 MB\"\nstart = \"{} s\"\n", i + 1);
     }
+    t += &deployed_at(routers);
     t + "[measure]\nseries = true\nports = 20\ninterval = \"50 ms\"\n"
 }
 

@@ -5,20 +5,22 @@ use std::fmt::Write;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use midpath_core::packet::{NodeId, Packet, PacketId, PortId};
+use midpath_core::packet::{NodeId, Packet, Pkt, PortId};
 use midpath_core::queue::Discipline;
-use midpath_core::roles::{Endpoint, FlowSpec, ForwardCtx, Forwarder, Names, NodeSpec, PortSpec, Route, Scheme};
+use midpath_core::roles::{ForwardCtx, Forwarder, Names, Network, NodeSpec, PortSpec, Route, Scheme, Transport};
 use midpath_core::spec::SpecError;
 use midpath_core::units::Time;
 use midpath_schemes::Catalogue;
+use midpath_schemes::inrpp::header::via;
 use midpath_sim::{RunOptions, run_with};
 use proptest::prelude::*;
 
 use crate::common::reads::{most, texts};
 use crate::common::{cases, run_plain};
+use crate::overlay::deployed_at;
 
 /// What tells one packet from all others: flow, source, numbers, and when it was sent.
-type Name = (u32, u32, u64, u64, Time, u8);
+type Name = (u32, u32, u64, u64, Time, u16);
 
 fn name(p: &Packet) -> Name {
     (p.flow.0, p.src.0, p.seq, p.ack, p.ts_val, p.flags.0)
@@ -39,11 +41,12 @@ struct Notebook {
 }
 
 impl Forwarder for Notebook {
-    fn route(&mut self, id: PacketId, from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route {
-        let route = self.inner.route(id, from, ctx);
-        let packet = &ctx.pool[id];
+    fn route(&mut self, pkt: Pkt, from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route {
+        let route = self.inner.route(pkt, from, ctx);
+        let (Route::Port(_, pkt) | Route::Local(pkt) | Route::Unroutable(pkt)) = &route else { return route };
+        let packet = &ctx.pool[pkt];
         // The tag is off when the packet is back on its way.
-        let visit = (ctx.node, packet.dst, packet.via != u32::MAX);
+        let visit = (ctx.node, packet.dst, via(packet).is_some());
         self.visits.lock().expect("one thread").entry(name(packet)).or_default().push(visit);
         route
     }
@@ -57,14 +60,23 @@ impl Scheme for Traced {
         let inner = self.inner.bind(names)?.expect("INRPP binds");
         Ok(Some(Arc::new(Traced { inner, visits: self.visits.clone() })))
     }
-    fn active(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
-        self.inner.active(flow)
+    fn transport(&self) -> Option<Arc<dyn Transport>> {
+        self.inner.transport()
     }
-    fn passive(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
-        self.inner.passive(flow)
+    fn network(&self) -> Option<Arc<dyn Network>> {
+        let inner = self.inner.network()?;
+        Some(Arc::new(TracedNetwork { inner, visits: self.visits.clone() }))
     }
-    fn port_at(&self, spec: &PortSpec, node: &NodeSpec<'_>) -> Discipline {
-        self.inner.port_at(spec, node)
+}
+
+struct TracedNetwork {
+    inner: Arc<dyn Network>,
+    visits: Arc<Mutex<Visits>>,
+}
+
+impl Network for TracedNetwork {
+    fn port(&self, spec: &PortSpec, node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
+        self.inner.port(spec, node)
     }
     fn forwarder(&self, node: &NodeSpec<'_>) -> Option<Box<dyn Forwarder>> {
         let inner = self.inner.forwarder(node)?;
@@ -231,7 +243,7 @@ fn the_trace_sees_detours() {
 /// Two ways of 10 Mbps between a and d. With d plain, nobody makes ACKs come back the way that their data went.
 fn two_ways(routers: &str, ecmp: &str) -> String {
     let mut t = format!(
-        "scheme = \"inrpp\"\nstop = \"10 s\"\n[routing]\necmp = \"{ecmp}\"\n[schemes.inrpp]\nrouters = [{routers}]\ncache = \"500 kB\"\nhigh = \"250 kB\"\ndetours = 0\n[topology]\nlinks = [\n"
+        "scheme = \"inrpp\"\nstop = \"10 s\"\n[routing]\necmp = \"{ecmp}\"\n[schemes.inrpp]\ncache = \"500 kB\"\nhigh = \"250 kB\"\ndetours = 0\n[topology]\nlinks = [\n"
     );
     for (a, b) in [("a", "b"), ("b", "c"), ("c", "d"), ("a", "e"), ("e", "f"), ("f", "d")] {
         writeln!(t, "{{ a = \"{a}\", b = \"{b}\", rate = \"10 Mbps\", delay = \"1 ms\" }},").unwrap();
@@ -243,7 +255,9 @@ fn two_ways(routers: &str, ecmp: &str) -> String {
     (0..8).for_each(|i| {
         writeln!(t, "{{ name = \"s{i}\", kind = \"host\" }}, {{ name = \"t{i}\", kind = \"host\" }},").unwrap()
     });
-    t += "]\n[measure]\nseries = true\nports = 60\n";
+    t += "]\n";
+    t += &deployed_at(routers);
+    t += "[measure]\nseries = true\nports = 60\n";
     (0..8).for_each(|i| writeln!(t, "[[flow]]\nfrom = \"s{i}\"\nto = \"t{i}\"").unwrap());
     t
 }

@@ -5,9 +5,9 @@
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use midpath_core::packet::{EXT_LEN, Flags, FlowId, Header, NodeId, Packet, PortId};
+use midpath_core::packet::{Flags, FlowId, Header, NodeId, Packet, PortId, body_of};
 use midpath_core::queue::{Discipline, Limit, QueueSpec};
-use midpath_core::roles::{Admission, AdmitCtx, Backlog, LinkInfo, PortSpec, Scheme};
+use midpath_core::roles::{Admission, AdmitCtx, Backlog, Ecmp, LinkInfo, Map, Network, NodeSpec, PortSpec, Routes};
 use midpath_core::units::{Bytes, Rate, Ratio, Time};
 use midpath_core::wire;
 use midpath_schemes::Catalogue;
@@ -26,7 +26,7 @@ pub fn scenario(bytes: &[u8]) -> Result<(), ScenarioError> {
     let built = scenario::parse(text).and_then(|mut scenario| {
         make_small(&mut scenario);
         let setup = Setup::new(scenario, Path::new("."), &Catalogue::standard());
-        setup.map(|s| drop(s.network())).map_err(|e| ScenarioError::locate(e, text))
+        setup.and_then(|s| s.network().map(drop)).map_err(|e| ScenarioError::locate(e, text))
     });
     if let Err(error) = &built {
         let lines = text.split('\n').count();
@@ -152,13 +152,29 @@ fn put_checksum(bytes: &mut [u8], range: std::ops::Range<usize>, at: usize, star
     bytes[at..at + 2].copy_from_slice(&(!(sum as u16)).to_be_bytes());
 }
 
+/// The network around a port that doesn't ask.
+struct Unknown;
+impl Map for Unknown {
+    fn links(&self, _: NodeId) -> Vec<LinkInfo> {
+        Vec::new()
+    }
+    fn is_host(&self, _: NodeId) -> bool {
+        false
+    }
+}
+impl Routes for Unknown {
+    fn next_ports(&self, _: NodeId, _: NodeId) -> &[u16] {
+        &[]
+    }
+}
+
 /// Packets for ports with prices, every pricing, at the network's edge with enforcement: a price is always finite and above zero. Each 80 bytes
 /// are a packet: what to do, how much later, size, and the header's bytes.
 pub fn prices(bytes: &[u8]) {
-    static SCHEMES: OnceLock<Vec<Arc<dyn Scheme>>> = OnceLock::new();
+    static NETWORKS: OnceLock<Vec<Arc<dyn Network>>> = OnceLock::new();
     let build = |pricing: &&str| {
         let table = serde_json::json!({ "network": { "pricing": pricing, "enforcement": true } });
-        Catalogue::standard().build("fcp", &table).expect("valid")
+        Catalogue::standard().build("fcp", &table).expect("valid").network().expect("FCP has ports")
     };
     let link = LinkInfo { rate: Rate::from_mbps(8), delay: Time::from_ms(1), mtu: 1500, peer: NodeId(1) };
     let spec = PortSpec {
@@ -172,9 +188,11 @@ pub fn prices(bytes: &[u8]) {
         queue: QueueSpec::DropTail { limit: Limit::Packets(100) },
     };
     // Metro's port has two queues; its rule is one of these.
-    for scheme in SCHEMES.get_or_init(|| ["uniform", "stability", "deadline", "aggregate"].iter().map(build).collect())
-    {
-        match scheme.port(&spec) {
+    let pricings = || ["uniform", "stability", "deadline", "aggregate"].iter().map(build).collect();
+    let routes: Arc<dyn Routes> = Arc::new(Unknown);
+    let node = NodeSpec { node: NodeId(0), links: &[link], map: &Unknown, routes: &routes, ecmp: Ecmp::Off };
+    for network in NETWORKS.get_or_init(pricings) {
+        match network.port(&spec, &node).expect("drop-tail") {
             Discipline::Timetable(mut rule) => drive(rule.as_mut(), bytes),
             _ => panic!("a FIFO rule"),
         }
@@ -187,16 +205,15 @@ fn drive(rule: &mut dyn Admission, bytes: &[u8]) {
     for part in bytes.chunks(80).take(256) {
         let mut chunk = [0; 80];
         chunk[..part.len()].copy_from_slice(part);
-        let mut ext = [0; EXT_LEN];
-        ext.copy_from_slice(&chunk[8..]);
         let size = u32::from(u16::from_be_bytes([chunk[2], chunk[3]])).max(20);
         let mut packet = Packet::new(FlowId(0), NodeId(u32::from(chunk[4] % 3)), NodeId(u32::from(chunk[5] % 3)), size);
-        packet.set_ext(if chunk[6] == 0 { u16::from(chunk[7]) } else { 3 }, ext);
+        let len = if chunk[6] & 1 == 0 { 32 } else { usize::from(chunk[6]) % 72 };
+        packet.push_raw(if chunk[6] == 0 { chunk[7] } else { 3 }, &chunk[8..8 + len]);
         packet.payload = if chunk[7] % 2 == 0 { 0 } else { size as u16 };
         // Up to 255 steps of 1 µs to a third of a second.
         now += Time(u64::from(chunk[1]) << (20 + chunk[0] % 12));
         let backlog = Backlog { packets: u64::from(chunk[6]), bytes: 1000 * u64::from(chunk[6]) };
-        let mut ctx = AdmitCtx { now, start: now, idle_since: None, backlog, rate: Rate::from_mbps(8), rng: &mut rng };
+        let mut ctx = AdmitCtx { now, busy: false, idle_since: None, backlog, rate: Rate::from_mbps(8), rng: &mut rng };
         match chunk[0] >> 6 {
             0 => drop(rule.inbound(&mut packet, now)),
             1 if chunk[0] % 64 == 63 => rule.reset(),
@@ -210,44 +227,42 @@ fn drive(rule: &mut dyn Admission, bytes: &[u8]) {
 }
 
 /// Every scheme's header: what can be read, written and read again is the same. Then INRPP's border, which takes packets of both sides:
-/// 80 bytes each, of which the last 72 are the header's.
+/// 80 bytes each, of which up to the last 72 are the header's.
 pub fn headers(bytes: &[u8]) {
     let mut border = Border::new(true);
     for part in bytes.chunks(80).take(256) {
         let mut chunk = [0; 80];
         chunk[..part.len()].copy_from_slice(part);
-        let mut ext = [0; EXT_LEN];
-        ext.copy_from_slice(&chunk[8..]);
-        same_again::<rcp::header::RcpHeader>(&ext);
-        same_again::<xcp::header::XcpHeader>(&ext);
-        same_again::<fcp::header::FcpHeader>(&ext);
-        same_again::<inrpp::header::Option4>(&ext);
-        same_again::<inrpp::header::Signed>(&ext);
-        cross(&mut border, &chunk, ext);
+        let body = &chunk[8..8 + usize::from(chunk[7] >> 1) % 73];
+        same_again::<rcp::header::RcpHeader>(body);
+        same_again::<xcp::header::XcpHeader>(body);
+        same_again::<fcp::header::FcpHeader>(body);
+        same_again::<inrpp::header::InrppHeader>(body);
+        same_again::<inrpp::header::Signed>(body);
+        cross(&mut border, &chunk, body);
     }
 }
 
-fn same_again<H: Header + PartialEq + std::fmt::Debug>(bytes: &[u8; EXT_LEN]) {
-    if let Some(header) = H::decode(bytes) {
-        let mut again = [0; EXT_LEN];
-        header.encode(&mut again);
-        assert_eq!(H::decode(&again), Some(header));
+fn same_again<H: Header + PartialEq + std::fmt::Debug>(body: &[u8]) {
+    if let Some(header) = H::get(body) {
+        let again = body_of(&header);
+        assert_eq!((H::get(&again), again.len()), (Some(header), body.len()));
     }
 }
 
 /// A packet comes into INRPP's domain or leaves it: no window grows, and what leaves is shorter.
-fn cross(border: &mut Border, chunk: &[u8; 80], ext: [u8; EXT_LEN]) {
+fn cross(border: &mut Border, chunk: &[u8; 80], body: &[u8]) {
     let (a, b) = (u32::from(chunk[0] & 1), u32::from(chunk[0] >> 1 & 1));
     let mut packet = Packet::new(FlowId(u32::from(chunk[1] % 4)), NodeId(a), NodeId(b), 40 + u32::from(chunk[2]));
     let long = |at: usize| u64::from_be_bytes(chunk[at..at + 8].try_into().expect("eight bytes"));
     (packet.seq, packet.ack, packet.window) = (long(60), long(64) >> (chunk[3] % 64), long(72) >> (chunk[4] % 64));
-    (packet.flags, packet.payload) = (Flags(chunk[5]), u16::from(chunk[6]));
+    (packet.flags, packet.payload) = (Flags(u16::from(chunk[5])), u16::from(chunk[6]));
     let before = packet;
     if chunk[7] & 1 == 0 {
         border.enter(&mut packet);
         assert!(packet.window == before.window && packet.size >= before.size);
     } else {
-        packet.set_ext(inrpp::header::Option4::TAG, ext);
+        packet.push_raw(inrpp::header::InrppHeader::TAG, body);
         border.leave(&mut packet);
         assert!(packet.window <= before.window && packet.size <= before.size);
     }

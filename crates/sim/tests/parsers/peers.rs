@@ -3,23 +3,26 @@
 use std::sync::{Arc, OnceLock};
 
 use midpath_core::node::{Driver, Flows, Forwarding, Node};
-use midpath_core::packet::{EXT_LEN, Flags, FlowId, NodeId, Packet, PacketId, Pool, PortId};
+use midpath_core::packet::{Flags, FlowId, Interfaces, NodeId, Packet, Pkt, Pool, PortId, TCP_OPTION};
 use midpath_core::queue::{Limit, QueueSpec};
 use midpath_core::rng::{Purpose, stream};
-use midpath_core::roles::{Ecmp, Endpoint, FlowSpec, LinkInfo, Routes, Scheme, ShortestPath};
+use midpath_core::roles::{Accept, Ecmp, Endpoint, FlowSpec, LinkInfo, Routes, ShortestPath, Transmitter, Transport};
 use midpath_core::units::{Bytes, Rate, Time};
 use midpath_schemes::Catalogue;
 
 const BUFFER: u64 = 100_000;
 const HOSTS: [NodeId; 2] = [NodeId(0), NodeId(1)];
 
-struct One(Arc<dyn Scheme>, FlowSpec);
+struct One(Arc<dyn Transport>, FlowSpec);
 impl Flows for One {
-    fn active(&self, _: FlowId) -> Option<Box<dyn Endpoint>> {
-        Some(self.0.active(&self.1))
+    fn open(&self, _: FlowId) -> Option<Box<dyn Endpoint>> {
+        Some(self.0.open(&self.1))
     }
-    fn passive(&self, _: FlowId) -> Option<Box<dyn Endpoint>> {
-        Some(self.0.passive(&self.1))
+    fn accept(&self, _: NodeId, first: &Packet) -> Accept {
+        self.0.accept(first, None)
+    }
+    fn refuse(&self, packet: &Packet) -> Option<Packet> {
+        self.0.refuse(packet)
     }
 }
 
@@ -34,32 +37,41 @@ impl Routes for First {
 #[derive(Default)]
 struct Sink(u64);
 impl Driver for Sink {
-    fn transmit(&mut self, _: PortId, id: PacketId, _: Time, _: Time, pool: &mut Pool) {
+    const TIMETABLES: bool = true;
+    fn transmitter(&mut self, _: PortId, now: Time) -> Transmitter {
+        Transmitter::Idle { since: now }
+    }
+    fn start(&mut self, _: PortId, pkt: Pkt, _: Time, pool: &mut Pool) {
         self.0 += 1;
-        pool.free(id);
+        pool.free(pkt);
+    }
+    fn book(&mut self, port: PortId, pkt: Pkt, start: Time, _: Time, pool: &mut Pool) {
+        self.start(port, pkt, start, pool);
     }
 }
 
-fn node(me: usize, scheme: &Arc<dyn Scheme>) -> Node {
+fn node(me: usize, transport: &Arc<dyn Transport>) -> Node {
     let rate = Rate::from_mbps(10);
     let link = LinkInfo { rate, delay: Time::from_ms(1), mtu: 1500, peer: HOSTS[1 - me] };
     let queues = || QueueSpec::DropTail { limit: Limit::Packets(20) }.build(rate);
     let forwarding = Forwarding::Shortest(ShortestPath::new(Arc::new(First), Ecmp::Off));
     let [src, dst] = HOSTS;
     let size = Some(Bytes(1 << 40));
-    let flow = FlowSpec { id: FlowId(0), src, dst, size, stop: None, rate: None, mtu: 1500, group: 0, weight: 1.0 };
-    let flows = Arc::new(One(scheme.clone(), flow));
+    let flow = FlowSpec { size, ..FlowSpec::new(FlowId(0), src, dst) };
+    let flows = Arc::new(One(transport.clone(), flow));
     Node::new(HOSTS[me], vec![link; 2], vec![queues(), queues()], forwarding, flows, stream(1, Purpose::Node, 0))
 }
 
 /// Each 100 bytes are a packet: to whom, how much later, header fields, the option's bytes. What is held stays within the buffer, and what is
 /// sent in proportion to what is heard.
 pub fn mptcp(bytes: &[u8]) {
-    static SCHEME: OnceLock<Arc<dyn Scheme>> = OnceLock::new();
-    let build =
-        || Catalogue::standard().build("mptcp", &serde_json::json!({ "receive_window": "100 kB" })).expect("valid");
-    let scheme = SCHEME.get_or_init(build);
-    let mut nodes = [node(0, scheme), node(1, scheme)];
+    static MPTCP: OnceLock<Arc<dyn Transport>> = OnceLock::new();
+    let build = || {
+        let params = serde_json::json!({ "receive_window": "100 kB" });
+        Catalogue::standard().build("mptcp", &params).expect("valid").transport().expect("carries flows")
+    };
+    let mptcp = MPTCP.get_or_init(build);
+    let mut nodes = [node(0, mptcp), node(1, mptcp)];
     let (mut pool, mut sink, mut now, mut heard) = (Pool::new(), Sink::default(), Time::ZERO, 0);
     nodes[0].start_flow(now, FlowId(0));
     for part in bytes.chunks(100).take(128) {
@@ -74,8 +86,8 @@ pub fn mptcp(bytes: &[u8]) {
                 heard += 1;
             }
         }
-        let id = pool.insert(packet(&chunk, to));
-        nodes[to].on_packet(now, PortId(u16::from(chunk[3] & 1)), id, &mut pool, &mut sink);
+        let pkt = pool.insert(packet(&chunk, to));
+        nodes[to].on_packet(now, PortId(u16::from(chunk[3] & 1)), pkt, &mut pool, &mut sink);
         heard += 1;
         look(&nodes);
     }
@@ -87,22 +99,25 @@ fn packet(chunk: &[u8; 100], to: usize) -> Packet {
     let short = |at: usize| u64::from(u16::from_be_bytes([chunk[at], chunk[at + 1]]));
     let payload = short(4) as u16;
     let mut p = Packet::new(FlowId(0), HOSTS[1 - to], HOSTS[to], 80 + u32::from(payload));
-    p.flags = Flags(chunk[6]);
-    p.path = if chunk[7] < 200 { [0x00, 0x11][usize::from(chunk[7] & 1)] } else { chunk[7] };
+    p.flags = Flags(u16::from(chunk[6]));
+    p.interfaces = Interfaces(if chunk[7] < 200 { [0x11, 0x22][usize::from(chunk[7] & 1)] } else { chunk[7] });
     let far = |at: usize| short(at) << (8 * (chunk[8] % 7));
     (p.payload, p.seq, p.ack, p.window) = (payload, short(10), short(12), far(14));
     (p.ts_val, p.ts_ecr, p.sack_len) = (Time(short(16) << 20), Time(short(18) << 20), chunk[9] % 4);
     for (i, block) in p.sack.iter_mut().enumerate() {
         (block.from, block.to) = (short(20 + 2 * i) as u32, short(22 + 2 * i) as u32);
     }
-    let mut ext = [0; EXT_LEN];
-    ext.copy_from_slice(&chunk[28..]);
+    let mut body = [0; 70];
+    body.copy_from_slice(&chunk[30..]);
+    let mut len = usize::from(chunk[29]) % 71;
     if chunk[9] < 128 {
         // Most options begin as one of ours does, so that what follows is looked at.
-        let heads = [[30, 12, 0x20, 3], [30, 26, 0x20, 15], [30, 26, 0x20, 31], [30, 4, 1, 2]];
-        ext[..4].copy_from_slice(&heads[usize::from(chunk[9] & 3)]);
+        let heads = [([0x20, 3], 10), ([0x20, 15], 24), ([0x20, 31], 24), ([1, 2], 2)];
+        let (head, own) = heads[usize::from(chunk[9] & 3)];
+        body[..2].copy_from_slice(&head);
+        len = own;
     }
-    p.set_ext(6, ext);
+    p.push_raw(TCP_OPTION | 30, &body[..len]);
     p
 }
 

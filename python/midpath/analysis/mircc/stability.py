@@ -208,7 +208,7 @@ CHAIN_JOIN_S, CHAIN_END_S = 5.0, 20.0
 
 
 def on_the_chain(bottleneck: int, params: Params) -> tuple[float, float]:
-    """Figure 2: three flows join one. RTTs until all are within 10 % of ηC/4 for good; the last 5 s' swing of a flow."""
+    """Figure 2: three flows join one. RTTs until all are within 10 % of ηC/4 for good; its swing in the last 5 s."""
     trace = Model(chain([0.0] + [CHAIN_JOIN_S] * 3, bottleneck), params, 0.001).run(CHAIN_END_S, sample=0.01)
     sent = trace.after(CHAIN_JOIN_S).sent[:, :, 0]
     off = (np.abs(sent / (params.eta * 1e6 / 4) - 1) > 0.1).any(axis=1)
@@ -220,13 +220,13 @@ def on_the_chain(bottleneck: int, params: Params) -> tuple[float, float]:
 def chains() -> str:
     """Figure 2's chain as it is, and with its bottleneck beside the producer."""
     base = Params(eta=ETA, strategy="best")
-    rcp = replace(base, update="rcp", rtt="average")
+    rcp = replace(base, update="rcp", beta=0.4, rtt="average")
     variants = {
         "MIRCC, T = RTT/10": replace(base, interval=CHAIN_RTT / 10),
         "MIRCC, T = RTT/3": replace(base, interval=CHAIN_RTT / 3),
         "MIRCC, T = d(t)": base,
-        "RCP (0.4, 0.1), T = d": rcp,
-        "RCP (0.4, 0.1), T = RTT/10": replace(rcp, interval=CHAIN_RTT / 10),
+        "RCP (0.4, 0.4), T = d": rcp,
+        "RCP (0.4, 0.4), T = RTT/10": replace(rcp, interval=CHAIN_RTT / 10),
     }
     rows = [
         "| | three equal links: settled after, RTTs | swing | bottleneck beside the producer: settled after | swing |",
@@ -285,8 +285,8 @@ RCP's T/d allows for the loop's delay. Where there is none, at a link beside the
 ## Figure 3
 
 Figure 2's chain has three equal links, and all consumers sit on node 0. One flow, then three more; delays of 10 ms per
-link, which the paper does not say. The first link has no loop. But once it lets go ηC, the second and the third
-see the same load, offer the same rate, and have loops of 20 and 40 ms. With T = RTT/10 those are longer than 2.83 T: they
+link, which the paper does not say. The first link has no loop. But once it lets go ηC, the others
+see the same load and offer the same rate, with loops of 20 and 40 ms. With T = RTT/10 those exceed 2.83 T: they
 swing, and as the smallest rate counts, so do the flows.
 
 {chains}

@@ -15,7 +15,9 @@
 //! counts a new budget when all round trips are alike (its preloads stay in the window of two round trips while half of the
 //! window is paid for already), up to twice when they are not.
 
-use midpath_core::packet::{Flags, NodeId, Packet};
+use std::collections::VecDeque;
+
+use midpath_core::packet::{Flags, Kind, NodeId, Packet};
 use midpath_core::roles::Drop;
 use midpath_core::units::Time;
 
@@ -48,6 +50,8 @@ pub struct Ingress {
     promise: Promise,
     /// What the host was told lately, on average, $/byte: what its SYNs cost.
     price: f64,
+    /// Handshakes under way.
+    opening: Opening,
     penalty: Penalty,
 }
 
@@ -62,6 +66,7 @@ impl Ingress {
             announced: Second::default(),
             promise: Promise::new(budget),
             price: 0.0,
+            opening: Opening::default(),
             penalty: Penalty::default(),
         }
     }
@@ -86,6 +91,9 @@ impl Ingress {
             return Err(Drop::Policy);
         }
         self.within(paid, change, paid / size, now)?;
+        if packet.flags.has(Flags::SYN) {
+            self.opening.began(packet.key, now);
+        }
         self.spent.add(now, paid);
         self.announced.add(now, change);
         Ok(())
@@ -100,7 +108,7 @@ impl Ingress {
         // §4.1: a SYN announces the packets of the first round trip. A link reckons with the average round trip for it, and believes
         // that it pays: so nothing else may look like one.
         let announced = preload * f64::from(packet.size);
-        packet.flags.has(Flags::SYN)
+        (packet.flags.has(Flags::SYN) || packet.kind == Kind::Datagram)
             && packet.payload == 0
             && packet.size <= SYN_SIZE
             && announced <= 1.01 * self.startup
@@ -126,9 +134,10 @@ impl Ingress {
         let told = f64::from(header.price);
         // An average over about 16 echoes. Ours.
         self.price += (told - self.price) / 16.0;
-        let rtt = now.saturating_sub(packet.ts_ecr).as_secs_f64();
-        if packet.flags.has(Flags::SYN) && rtt > 0.0 {
-            // §4.1: "upon receiving it, we initialize the budget as price·size·preload/rtt"; the SYN's timestamp comes back with it.
+        if packet.flags.has(Flags::SYN)
+            && let Some(rtt) = self.opening.answered(packet.key, now).map(Time::as_secs_f64).filter(|rtt| *rtt > 0.0)
+        {
+            // §4.1: "upon receiving it, we initialize the budget as price·size·preload/rtt".
             let first = told * f64::from(packet.size) * f64::from(header.preload) / rtt;
             self.promise.announce(first, 0.0, now);
         }
@@ -141,6 +150,28 @@ impl Ingress {
     /// Forgets what the host has done.
     pub fn reset(&mut self) {
         *self = Ingress::new(self.host, self.budget, self.startup);
+    }
+}
+
+/// Handshakes of a host that are remembered. Ours: what a host opens in a round trip; the oldest goes for a new one.
+const MOST_OPENING: usize = 256;
+
+/// When SYNs have passed, by their conversation: the edge's own measure of their round trip.
+#[derive(Debug, Clone, Default)]
+struct Opening(VecDeque<(u32, Time)>);
+
+impl Opening {
+    fn began(&mut self, key: u32, now: Time) {
+        if self.0.len() >= MOST_OPENING {
+            self.0.pop_front();
+        }
+        self.0.push_back((key, now));
+    }
+
+    /// How long ago the last SYN of this conversation passed.
+    fn answered(&mut self, key: u32, now: Time) -> Option<Time> {
+        let at = self.0.iter().rposition(|(k, _)| *k == key)?;
+        self.0.remove(at).map(|(_, began)| now.saturating_sub(began))
     }
 }
 

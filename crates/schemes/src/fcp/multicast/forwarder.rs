@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use midpath_core::packet::{FlowId, NodeId, PacketId, PortId};
-use midpath_core::roles::{ForwardCtx, Forwarder, NodeSpec, Route, Routes, ShortestPath};
+use midpath_core::packet::{FlowId, NodeId, Pkt, PortId};
+use midpath_core::roles::{ForwardCtx, Forwarder, NodeSpec, Route, Routes};
 use midpath_core::units::Time;
 
-use super::after;
 use super::tree::{Peers, Place, place};
 use crate::fcp::header::FcpHeader;
 use crate::fcp::params::Plan;
+use crate::fcp::sent::after;
 
 /// Trees remembered at one node; the one not used for longest goes for a new one. Ours.
 const TREES: usize = 1024;
@@ -25,8 +25,6 @@ struct Heard {
     at: Time,
     /// The newest packet that all receivers below have answered.
     nonce: u32,
-    /// When the sender sent it.
-    sent: Time,
     /// The price of the link to the child and of what is below, $/byte.
     price: f32,
     refused: bool,
@@ -46,11 +44,10 @@ struct Tree {
     told: Option<u32>,
 }
 
-/// Forwards multicast packets along trees, and everything else along shortest paths.
+/// Forwards multicast packets along trees, and passes on everything else.
 pub struct TreeForwarder {
     node: NodeId,
     plan: Arc<Plan>,
-    paths: ShortestPath,
     routes: Arc<dyn Routes>,
     peers: Arc<Peers>,
     trees: BTreeMap<(NodeId, FlowId), Tree>,
@@ -59,14 +56,7 @@ pub struct TreeForwarder {
 impl TreeForwarder {
     /// The forwarder of one node. `peers` is the network around it.
     pub fn new(plan: Arc<Plan>, spec: &NodeSpec<'_>, peers: Arc<Peers>) -> TreeForwarder {
-        TreeForwarder {
-            node: spec.node,
-            plan,
-            paths: ShortestPath::new(spec.routes.clone(), spec.ecmp),
-            routes: spec.routes.clone(),
-            peers,
-            trees: BTreeMap::new(),
-        }
+        TreeForwarder { node: spec.node, plan, routes: spec.routes.clone(), peers, trees: BTreeMap::new() }
     }
 
     /// How many trees are remembered.
@@ -106,40 +96,39 @@ impl TreeForwarder {
     }
 
     /// ReceiveMulticast: remembers the upstream price, resets it, and copies the packet to all children.
-    fn down(&mut self, id: PacketId, header: FcpHeader, from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route {
-        let packet = &mut ctx.pool[id];
+    fn down(&mut self, pkt: Pkt, header: FcpHeader, from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route {
+        let packet = &mut ctx.pool[&pkt];
         let (root, came) = (packet.src, from.and_then(|port| self.peer(port)));
         let group = header.tree - 1;
         if self.plan.receivers(group).is_empty() {
-            return Route::Unroutable;
+            return Route::Unroutable(pkt);
         }
         let tree = self.tree(root, packet.flow, packet.dst, group, ctx.now);
         // From elsewhere than the parent it is not on the tree: a copy too many, or a forgery.
         if came != tree.place.parent {
-            return Route::Unroutable;
+            return Route::Unroutable(pkt);
         }
         if tree.place.children.is_empty() {
-            return if tree.place.receives { Route::Local } else { Route::Unroutable };
+            return if tree.place.receives { Route::Local(pkt) } else { Route::Unroutable(pkt) };
         }
         tree.upstream = header.price;
         packet.set_header(&FcpHeader { price: 0.0, ..header });
-        Route::Copies { ports: tree.place.children.clone(), local: false }
+        Route::Copies { pkt, ports: tree.place.children.clone(), local: false }
     }
 
     /// ReceiveACK: notes the child's price, and sends up that of the subtree when that is news.
-    fn up(&mut self, id: PacketId, header: FcpHeader, from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route {
-        let packet = &mut ctx.pool[id];
+    fn up(&mut self, pkt: Pkt, header: FcpHeader, from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route {
+        let packet = &mut ctx.pool[&pkt];
         if packet.dst == self.node {
-            return Route::Local;
+            return Route::Local(pkt);
         }
         let minimum = self.plan.params.minimum_price;
-        let Some(tree) = self.trees.get_mut(&(packet.dst, packet.flow)) else { return Route::Consumed };
-        let Some(parent) = tree.place.parent else { return Route::Consumed };
+        let Some(tree) = self.trees.get_mut(&(packet.dst, packet.flow)) else { return Route::Consumed(pkt) };
+        let Some(parent) = tree.place.parent else { return Route::Consumed(pkt) };
         if let Some(from) = from {
-            let Ok(child) = tree.place.children.binary_search(&from) else { return Route::Consumed };
-            tree.note(child, packet.ts_ecr, &header, ctx.now);
-            let Some(answer) = tree.answer(minimum, ctx.now) else { return Route::Consumed };
-            packet.ts_ecr = answer.sent;
+            let Ok(child) = tree.place.children.binary_search(&from) else { return Route::Consumed(pkt) };
+            tree.note(child, &header, ctx.now);
+            let Some(answer) = tree.answer(minimum, ctx.now) else { return Route::Consumed(pkt) };
             let clean = FcpHeader { rtt: 0.0, preload: 0.0, balance: 0.0, charged: 0.0, exchange: 1.0, ..header };
             packet.set_header(&FcpHeader {
                 price: answer.price,
@@ -149,15 +138,18 @@ impl TreeForwarder {
             });
         }
         let up = self.peers.get(&self.node).and_then(|ends| ends.iter().position(|n| *n == parent));
-        up.map_or(Route::Unroutable, |port| Route::Port(PortId(port as u16)))
+        match up {
+            Some(port) => Route::Port(PortId(port as u16), pkt),
+            None => Route::Unroutable(pkt),
+        }
     }
 }
 
 impl Tree {
-    fn note(&mut self, child: usize, sent: Time, header: &FcpHeader, now: Time) {
+    fn note(&mut self, child: usize, header: &FcpHeader, now: Time) {
         let heard = &mut self.heard[child];
         if heard.is_none_or(|h| after(header.nonce, h.nonce) || now >= h.at.saturating_add(PATIENCE)) {
-            *heard = Some(Heard { at: now, nonce: header.nonce, sent, price: header.price, refused: header.refused });
+            *heard = Some(Heard { at: now, nonce: header.nonce, price: header.price, refused: header.refused });
         }
     }
 
@@ -184,16 +176,16 @@ impl Tree {
 }
 
 impl Forwarder for TreeForwarder {
-    fn route(&mut self, id: PacketId, from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route {
-        match ctx.pool[id].header::<FcpHeader>() {
-            Some(header) if header.tree != 0 && header.echo => self.up(id, header, from, ctx),
-            Some(header) if header.tree != 0 => self.down(id, header, from, ctx),
-            _ => self.paths.route(id, from, ctx),
+    fn route(&mut self, pkt: Pkt, from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route {
+        match ctx.pool[&pkt].header::<FcpHeader>() {
+            Some(header) if header.tree != 0 && header.echo => self.up(pkt, header, from, ctx),
+            Some(header) if header.tree != 0 => self.down(pkt, header, from, ctx),
+            _ => Route::Pass(pkt),
         }
     }
 
     /// The next packets build the trees anew.
-    fn reset(&mut self, _kept: &mut Vec<PacketId>) {
+    fn reset(&mut self, _kept: &mut Vec<Pkt>) {
         self.trees.clear();
     }
 }

@@ -12,16 +12,13 @@ mod tree;
 mod tests;
 
 pub use forwarder::TreeForwarder;
-pub use receiver::Receiver;
+pub use receiver::{Receiver, opens};
 pub use sender::Sender;
 pub use tree::{Peers, Place, peers, place};
 
-use super::header::WIRE;
+use midpath_core::packet::{IP_HEADER, UDP_HEADER};
+
+use super::header::WIRE_TREE;
 
 /// IPv4 (20) and UDP (8), and the congestion header with the tree's address: on every packet.
-pub const OVERHEAD: u32 = 28 + WIRE + 4;
-
-/// Whether number `a` comes after `b`. Numbers wrap; half of them are behind.
-fn after(a: u32, b: u32) -> bool {
-    a.wrapping_sub(b).wrapping_sub(1) < u32::MAX / 2
-}
+pub const OVERHEAD: u32 = IP_HEADER + UDP_HEADER + WIRE_TREE;

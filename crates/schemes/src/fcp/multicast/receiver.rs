@@ -1,16 +1,23 @@
 //! A receiver of a multicast flow: it counts, and echoes.
 
-use midpath_core::packet::{Kind, NodeId, Packet};
+use midpath_core::packet::{IP_HEADER, Kind, Packet, UDP_HEADER};
 use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, FlowSpec};
 use midpath_core::units::Time;
 
-use super::OVERHEAD;
 use crate::fcp::header::FcpHeader;
 
-/// One of a flow's passive ends. The one at the flow's destination is measured.
+/// Whether a packet is one that the sender of a multicast flow sends.
+pub fn opens(packet: &Packet) -> bool {
+    tree_header(packet).is_some()
+}
+
+fn tree_header(packet: &Packet) -> Option<FcpHeader> {
+    packet.header::<FcpHeader>().filter(|h| packet.kind == Kind::Datagram && h.tree != 0 && !h.echo)
+}
+
+/// One of a flow's passive ends. The one where the flow is expected, at its destination, is measured.
 #[derive(Debug)]
 pub struct Receiver {
-    dst: NodeId,
     size: Option<u64>,
     measured: bool,
     received: u64,
@@ -18,26 +25,25 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// A receiver of `flow`.
-    pub fn new(flow: &FlowSpec) -> Receiver {
-        Receiver { dst: flow.dst, size: flow.size.map(|s| s.0), measured: true, received: 0, completed: None }
+    /// A receiver of the flow that is expected here, or of a stranger's.
+    pub fn new(expected: Option<&FlowSpec>) -> Receiver {
+        let size = expected.and_then(|flow| flow.size).map(|s| s.0);
+        Receiver { size, measured: expected.is_some(), received: 0, completed: None }
     }
 }
 
 impl Endpoint for Receiver {
-    fn on_start(&mut self, ctx: &mut EndpointCtx<'_>) {
-        self.measured = ctx.node == self.dst;
-    }
+    fn on_start(&mut self, _ctx: &mut EndpointCtx<'_>) {}
 
     fn on_packet(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
-        let Some(header) = packet.header::<FcpHeader>().filter(|h| h.tree != 0 && !h.echo) else { return };
+        let Some(header) = tree_header(packet) else { return };
         self.received += u64::from(packet.payload);
         if self.completed.is_none() && self.size.is_some_and(|size| self.received >= size) {
             self.completed = Some(ctx.now);
         }
         // §4.2: "receivers echo back the price information".
-        let mut echo = Packet::new(ctx.flow, ctx.node, packet.src, OVERHEAD);
-        (echo.kind, echo.flags, echo.ts_ecr) = (Kind::Datagram, packet.flags, packet.ts_val);
+        let mut echo = Packet::new(ctx.flow, ctx.node, packet.src, IP_HEADER + UDP_HEADER);
+        echo.kind = Kind::Datagram;
         echo.set_header(&FcpHeader { echo: true, ..header });
         ctx.send(echo);
     }

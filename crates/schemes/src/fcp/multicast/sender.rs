@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use midpath_core::packet::{Flags, Kind, Packet};
+use midpath_core::packet::{IP_HEADER, Kind, Packet, UDP_HEADER};
 use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, FlowSpec};
 use midpath_core::units::Time;
 
@@ -11,6 +11,7 @@ use crate::fcp::header::FcpHeader;
 use crate::fcp::host::{Account, Host};
 use crate::fcp::params::Plan;
 use crate::fcp::sender::Announced;
+use crate::fcp::sent::Unanswered;
 
 /// A packet in this time is the least: as long as TCP's least timeout, and well within the patience of forwarders.
 const SILENCE: Time = Time::from_secs(1);
@@ -21,8 +22,8 @@ pub struct Sender {
     flow: FlowSpec,
     /// Payload not yet sent; `u64::MAX` while nobody knows the end.
     left: u64,
-    seq: u64,
     nonce: u32,
+    unanswered: Unanswered,
     /// w, $/s; the price of the tree, $/byte (0 before the first echo); the round trip to the slowest receiver, s.
     spending: f64,
     price: f64,
@@ -47,8 +48,8 @@ impl Sender {
             plan,
             flow: *flow,
             left: flow.size.map_or(u64::MAX, |s| s.0),
-            seq: 0,
             nonce: 0,
+            unanswered: Unanswered::default(),
             spending: 0.0,
             price: 0.0,
             rtt: 0.0,
@@ -107,11 +108,11 @@ impl Sender {
         let opens = self.rtt <= 0.0;
         let payload = if opens { 0 } else { u64::from(self.mss()).min(self.left) as u32 };
         self.nonce = self.nonce.wrapping_add(1);
+        self.unanswered.sent(self.nonce, ctx.now);
         let preload = if opens { self.start_up() } else { self.preload(payload + OVERHEAD, ctx) };
         let group = self.plan.group(self.flow.group);
-        let mut packet = Packet::new(self.flow.id, ctx.node, self.flow.dst, payload + OVERHEAD);
-        (packet.kind, packet.seq, packet.payload, packet.ts_val) = (Kind::Datagram, self.seq, payload as u16, ctx.now);
-        packet.flags = if opens { Flags::SYN } else { Flags::default() };
+        let mut packet = Packet::new(self.flow.id, ctx.node, self.flow.dst, IP_HEADER + UDP_HEADER + payload);
+        (packet.kind, packet.payload) = (Kind::Datagram, payload as u16);
         packet.set_header(&FcpHeader {
             rtt: self.heard as f32,
             preload: preload as f32,
@@ -124,7 +125,6 @@ impl Sender {
             ..FcpHeader::default()
         });
         ctx.send(packet);
-        self.seq += u64::from(payload);
         self.left = if self.left == u64::MAX { u64::MAX } else { self.left - u64::from(payload) };
         self.report.sent += u64::from(payload > 0);
         self.last = ctx.now;
@@ -175,10 +175,7 @@ impl Endpoint for Sender {
 
     fn on_packet(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
         let Some(header) = packet.header::<FcpHeader>().filter(|h| h.echo && h.tree != 0) else { return };
-        let sample = ctx.now.saturating_sub(packet.ts_ecr);
-        if packet.ts_ecr.is_zero() && self.rtt > 0.0 || sample.is_zero() {
-            return;
-        }
+        let Some(sample) = self.unanswered.answered(header.nonce, ctx.now).filter(|s| !s.is_zero()) else { return };
         self.report.rtt(sample);
         (self.heard, self.heard_at) = (sample.as_secs_f64(), ctx.now);
         self.price = f64::from(header.price).max(self.plan.params.minimum_price);

@@ -10,7 +10,7 @@
 
 use std::collections::VecDeque;
 
-use midpath_core::packet::{Packet, PacketId};
+use midpath_core::packet::{Packet, Pkt};
 use midpath_core::queue::{Bound, Limit, QueueSpec};
 use midpath_core::roles::{Admission, AdmitCtx, Backlog, Drop, Inbound, Port, PortCtx, PortSpec, Verdict};
 
@@ -97,33 +97,37 @@ impl MetroPort {
 }
 
 impl Port for MetroPort {
-    fn outbound(&mut self, id: PacketId, ctx: &mut PortCtx<'_>) {
+    fn outbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) {
         let (now, rate, backlog) = (ctx.now, ctx.link().rate, self.backlog());
-        let idle_since = (backlog.packets == 0).then_some(now);
-        let mut admit = AdmitCtx { now, start: now, idle_since, backlog, rate, rng: ctx.rng };
-        match self.rule.admit(&mut ctx.pool[id], &mut admit) {
-            Verdict::Drop(why) => return ctx.drop(id, why),
-            Verdict::Mark => ctx.mark(id),
+        let idle_since = ctx.transmitter.idle_since().filter(|_| backlog.packets == 0);
+        let busy = ctx.transmitter.is_busy() || backlog.packets > 0;
+        let mut admit = AdmitCtx { now, busy, idle_since, backlog, rate, rng: ctx.rng };
+        match self.rule.admit(&mut ctx.pool[&pkt], &mut admit) {
+            Verdict::Drop(why) => return ctx.drop(pkt, why),
+            Verdict::Mark => ctx.mark(&pkt),
             Verdict::Accept => {}
         }
-        let (bound, size) = (self.bound, ctx.pool[id].size);
-        let queue = self.queue(&ctx.pool[id]);
+        let (bound, size) = (self.bound, ctx.pool[&pkt].size);
+        let queue = self.queue(&ctx.pool[&pkt]);
         if !bound.admits(queue.backlog(), size) {
-            return ctx.drop(id, Drop::Queue);
+            return ctx.drop(pkt, Drop::Queue);
         }
-        ctx.pool[id].queued = now;
-        queue.push(id, size);
+        ctx.pool[&pkt].queued = now;
+        queue.push(pkt, size);
     }
 
-    fn poll_transmit(&mut self, ctx: &mut PortCtx<'_>) -> Option<PacketId> {
+    fn poll_transmit(&mut self, ctx: &mut PortCtx<'_>) -> Option<Pkt> {
         self.priority.pop(ctx).or_else(|| self.standard.pop(ctx))
     }
 
-    fn inbound(&mut self, id: PacketId, ctx: &mut PortCtx<'_>) -> Inbound {
+    fn inbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) -> Inbound {
         if !self.rule.watches_inbound() {
-            return Inbound::Forward;
+            return Inbound::Forward(pkt);
         }
-        self.rule.inbound(&mut ctx.pool[id], ctx.now).map_or_else(Inbound::Drop, |()| Inbound::Forward)
+        match self.rule.inbound(&mut ctx.pool[&pkt], ctx.now) {
+            Ok(()) => Inbound::Forward(pkt),
+            Err(why) => Inbound::Drop(pkt, why),
+        }
     }
 
     fn backlog(&self) -> Backlog {
@@ -133,7 +137,7 @@ impl Port for MetroPort {
 
     fn reset(&mut self, ctx: &mut PortCtx<'_>) {
         for queue in [&mut self.priority, &mut self.standard] {
-            queue.ids.drain(..).for_each(|id| ctx.drop(id, Drop::Fault));
+            queue.packets.drain(..).for_each(|pkt| ctx.drop(pkt, Drop::Fault));
             queue.bytes = 0;
         }
         self.rule.reset();
@@ -147,23 +151,23 @@ impl Port for MetroPort {
 /// Packets in order, and their bytes.
 #[derive(Debug, Default)]
 struct Fifo {
-    ids: VecDeque<PacketId>,
+    packets: VecDeque<Pkt>,
     bytes: u64,
 }
 
 impl Fifo {
     fn backlog(&self) -> Backlog {
-        Backlog { packets: self.ids.len() as u64, bytes: self.bytes }
+        Backlog { packets: self.packets.len() as u64, bytes: self.bytes }
     }
 
-    fn push(&mut self, id: PacketId, size: u32) {
-        self.ids.push_back(id);
+    fn push(&mut self, pkt: Pkt, size: u32) {
+        self.packets.push_back(pkt);
         self.bytes += u64::from(size);
     }
 
-    fn pop(&mut self, ctx: &PortCtx<'_>) -> Option<PacketId> {
-        let id = self.ids.pop_front()?;
-        self.bytes -= u64::from(ctx.pool[id].size);
-        Some(id)
+    fn pop(&mut self, ctx: &PortCtx<'_>) -> Option<Pkt> {
+        let pkt = self.packets.pop_front()?;
+        self.bytes -= u64::from(ctx.pool[&pkt].size);
+        Some(pkt)
     }
 }

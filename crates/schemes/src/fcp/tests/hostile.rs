@@ -1,6 +1,6 @@
 //! Whatever a sender writes into headers, a port's price stays a price, and the port recovers.
 
-use midpath_core::packet::{EXT_LEN, FlowId, Header, NodeId, Packet};
+use midpath_core::packet::{FlowId, Header, NodeId, Packet};
 use midpath_core::queue::{Discipline, Limit, QueueSpec};
 use midpath_core::rng::{Purpose, stream};
 use midpath_core::roles::{Admission, AdmitCtx, Backlog, LinkInfo, PortSpec};
@@ -53,7 +53,7 @@ impl Bench {
         let backlog = Backlog { packets: (self.backlog / f64::from(SIZE)) as u64, bytes: self.backlog as u64 };
         let (now, rate) = (self.now, Rate(8 * CAPACITY as u64));
         let mut rng = stream(1, Purpose::Node, 0);
-        let mut ctx = AdmitCtx { now, start: now, idle_since: None, backlog, rate, rng: &mut rng };
+        let mut ctx = AdmitCtx { now, busy: false, idle_since: None, backlog, rate, rng: &mut rng };
         self.port.admit(packet, &mut ctx);
         self.backlog = (self.backlog + f64::from(packet.size)).min(200_000.0);
         let price = self.price();
@@ -110,15 +110,15 @@ fn word(rtts: f32) -> impl Strategy<Value = [f32; 6]> {
 
 /// A hostile packet: words in range or any bytes, any tag, size, class and bits; how many of it, and how many ms later.
 fn packet(rtts: f32) -> impl Strategy<Value = (Packet, u8, u8)> {
-    let noise = prop::collection::vec(any::<u8>(), EXT_LEN);
+    let noise =
+        prop_oneof![Just(32usize), Just(36), 0usize..80].prop_flat_map(|n| prop::collection::vec(any::<u8>(), n));
     let bad = prop::sample::select(vec![f32::NAN, f32::INFINITY, f32::NEG_INFINITY, -1.0]);
     let spoilt = prop_oneof![4 => Just(None), 1 => (0usize..6, bad).prop_map(Some)];
-    let what = (prop_oneof![6 => Just(FcpHeader::TAG), 1 => any::<u16>()], 1u32..65_535, any::<bool>(), 0u8..5, 0u8..4);
+    let what = (prop_oneof![6 => Just(FcpHeader::TAG), 1 => 1u8..], 1u32..65_535, any::<bool>(), 0u8..5, 0u8..4);
     (word(rtts), spoilt, noise, what, 1u8..40, 0u8..50).prop_map(|(words, spoilt, noise, what, times, later)| {
         let (tag, size, random, class, bits) = what;
-        let mut raw = [0; EXT_LEN];
-        raw.copy_from_slice(&noise);
-        if !random {
+        let mut raw = noise;
+        if !random && raw.len() >= 32 {
             words.iter().enumerate().for_each(|(i, w)| raw[4 * i..4 * i + 4].copy_from_slice(&w.to_be_bytes()));
             if let Some((i, bad)) = spoilt {
                 raw[4 * i..4 * i + 4].copy_from_slice(&bad.to_be_bytes());
@@ -126,7 +126,7 @@ fn packet(rtts: f32) -> impl Strategy<Value = (Packet, u8, u8)> {
             (raw[30], raw[31]) = (class, bits);
         }
         let mut packet = Packet::new(FlowId(9), NodeId(3), NodeId(1), size);
-        packet.set_ext(tag, raw);
+        packet.push_raw(tag, &raw);
         (packet, times, later)
     })
 }

@@ -1,11 +1,11 @@
 //! Algorithm 1: what an ACK that comes in through the interface of its data changes, and what it is told.
 
-use midpath_core::packet::{Flags, PacketId};
+use midpath_core::packet::{Flags, Pkt};
 use midpath_core::roles::PortCtx;
 
 use super::InrppPort;
 use crate::inrpp::cache::{Key, START};
-use crate::inrpp::header::{NOTE, Option4, SIGNATURE, Slow, echoes, has_nonces, is_carried, notifies};
+use crate::inrpp::header::{InrppHeader, Slow, echoes, has_nonces, is_carried, notifies};
 use crate::inrpp::overlay::Side;
 use crate::inrpp::params::Notify;
 use crate::inrpp::state::{Note, State, Thresholds};
@@ -19,12 +19,12 @@ fn shrink(t: &Thresholds, stored: u64) -> u64 {
 
 impl InrppPort {
     /// ACK-Processing(interface, ACK).
-    pub(super) fn on_ack(&mut self, id: PacketId, ctx: &mut PortCtx<'_>) {
+    pub(super) fn on_ack(&mut self, pkt: &Pkt, ctx: &mut PortCtx<'_>) {
         // Lines 2–13.
         self.look(ctx.now);
-        self.screen(id, ctx);
-        self.say_stored(id, ctx);
-        let packet = ctx.pool[id];
+        self.screen(pkt, ctx);
+        self.say_stored(pkt, ctx);
+        let packet = ctx.pool[pkt];
         self.watch.heard((packet.flow, packet.dst));
         // The handshake is no ACK of data: "new flows enter the system in open-loop mode" (§II-B), unless flows are steered.
         let own = self.own_note(ctx.now).filter(|_| self.config.steer || !packet.flags.has(Flags::SYN));
@@ -32,9 +32,8 @@ impl InrppPort {
             self.slowed = None;
             return;
         }
-        let Some(mut option) = packet.header::<Option4>() else { return };
-        let had = option.notifies();
-        if had && !self.trusts(&packet, &option) {
+        let Some(mut option) = packet.header::<InrppHeader>() else { return };
+        if option.notifies() && !self.trusts(&packet, &option) {
             (option.slow, option.cancel) = (None, None);
         }
         // The lane of the data that this ACK is about.
@@ -48,33 +47,23 @@ impl InrppPort {
             self.revive_at = self.revive_at.min(ctx.now.saturating_add(self.config.expiry));
         }
         (option.number, option.mac) = (0, 0); // signed anew when it leaves
-        let packet = &mut ctx.pool[id];
-        let size = packet.size + if option.notifies() { NOTE } else { 0 };
-        packet.size = size.saturating_sub(if had { NOTE } else { 0 });
-        packet.set_header(&option);
+        ctx.pool[pkt].set_header(&option);
         self.settle(ctx);
     }
 
     /// §V-C: what comes from where not everybody is an INRPP router counts when one has signed it. Hosts have nothing to give: "the
     /// endpoints do not originate slow-down notifications". That holds for nonces, too: the sender would echo them in place of true ones.
-    fn screen(&mut self, id: PacketId, ctx: &mut PortCtx<'_>) {
+    fn screen(&mut self, pkt: &Pkt, ctx: &mut PortCtx<'_>) {
         if matches!(self.side, Side::Neighbour) || !self.config.keys.on() {
             return;
         }
-        let packet = ctx.pool[id];
+        let packet = ctx.pool[pkt];
         // Receivers echo what ports have put on data where that is the way.
         let echoes = self.config.notify == Notify::Acks && echoes(&packet);
         if !notifies(&packet) && !has_nonces(&packet) && !echoes {
             return;
         }
-        let Some(mut option) = packet.header::<Option4>() else { return };
-        let had = if option.notifies() {
-            NOTE
-        } else if option.mac != 0 {
-            SIGNATURE
-        } else {
-            0
-        };
+        let Some(mut option) = packet.header::<InrppHeader>() else { return };
         let good = match &self.side {
             Side::Plain(beyond) => {
                 let from = beyond.signers(&packet);
@@ -92,24 +81,21 @@ impl InrppPort {
             (option.far_slow, option.far_cancel) = (None, None);
         }
         (option.number, option.mac) = (0, 0);
-        let packet = &mut ctx.pool[id];
-        let size = packet.size + if option.notifies() { NOTE } else { 0 };
-        packet.size = size.saturating_sub(had);
-        packet.set_header(&option);
+        ctx.pool[pkt].set_header(&option);
     }
 
     /// Tells the border behind this router whether this interface stores: the last one that does is the ingress's.
-    fn say_stored(&self, id: PacketId, ctx: &mut PortCtx<'_>) {
-        let packet = &mut ctx.pool[id];
+    fn say_stored(&self, pkt: &Pkt, ctx: &mut PortCtx<'_>) {
+        let packet = &mut ctx.pool[pkt];
         if is_carried(packet)
-            && let Some(option) = packet.header::<Option4>()
+            && let Some(option) = packet.header::<InrppHeader>()
         {
-            packet.set_header(&Option4 { stored: self.machine.state() != State::Push, ..option });
+            packet.set_header(&InrppHeader { stored: self.machine.state() != State::Push, ..option });
         }
     }
 
     /// Whether a notification is the neighbour's.
-    fn trusts(&mut self, packet: &midpath_core::packet::Packet, option: &Option4) -> bool {
+    fn trusts(&mut self, packet: &midpath_core::packet::Packet, option: &InrppHeader) -> bool {
         match self.side {
             Side::Neighbour => self.line.verify(&self.config.keys, self.peer, self.me.0, packet, option),
             // What was not has been taken off.
@@ -118,7 +104,7 @@ impl InrppPort {
     }
 
     /// Lines 14–26: what the hop downstream asks for.
-    fn obey(&mut self, key: Key, option: &mut Option4, ctx: &PortCtx<'_>) {
+    fn obey(&mut self, key: Key, option: &mut InrppHeader, ctx: &PortCtx<'_>) {
         // Lines 19–22: the request was for this hop. The nonce stays on the ACK for the sender.
         if let Some(slow) = option.slow.take() {
             // Line 16.
@@ -140,7 +126,7 @@ impl InrppPort {
 
     /// Lines 4 and 8: what this interface has to say to the hop upstream, under its own nonce. (In the algorithm a slow-down that is passed
     /// on keeps the nonce of the interface downstream; then a cancellation of this interface's nonce would undo nothing upstream.)
-    fn tell(&mut self, key: Key, own: Option<Note>, first: bool, option: &mut Option4) {
+    fn tell(&mut self, key: Key, own: Option<Note>, first: bool, option: &mut InrppHeader) {
         match own {
             Some(Note::SlowDown) => {
                 let release = if first { self.start(key) } else { self.release(key) };
@@ -185,37 +171,36 @@ impl InrppPort {
     }
 
     /// Signs the notification on an ACK that leaves through this port. A host has no key.
-    pub(super) fn sign_note(&mut self, id: PacketId, ctx: &mut PortCtx<'_>) {
-        let packet = ctx.pool[id];
+    pub(super) fn sign_note(&mut self, pkt: &Pkt, ctx: &mut PortCtx<'_>) {
+        let packet = ctx.pool[pkt];
         let says = notifies(&packet);
-        let (to, bare) = match &self.side {
-            Side::Plain(beyond) if says || has_nonces(&packet) => (beyond.next(packet.dst, packet.flow), !says),
-            _ if says => (Some(self.peer), false),
+        let to = match &self.side {
+            // Across plain routers a signature vouches for bare nonces, too.
+            Side::Plain(beyond) if says || has_nonces(&packet) => beyond.next(packet.dst, packet.key),
+            _ if says => Some(self.peer),
             _ => return,
         };
-        if let Some(mut option) = packet.header::<Option4>()
+        if let Some(mut option) = packet.header::<InrppHeader>()
             && let Some(to) = to
             && !self.host
         {
             self.line.sign(&self.config.keys, ctx.now, self.me.0, to, &packet, &mut option);
-            let packet = &mut ctx.pool[id];
-            packet.size += if bare && self.config.keys.on() { SIGNATURE } else { 0 };
-            packet.set_header(&option);
+            ctx.pool[pkt].set_header(&option);
         }
     }
 
     /// The variant for asymmetric paths (§II-A, note): nonce and cancellation go on the data.
-    pub(super) fn tag_data(&mut self, id: PacketId, ctx: &mut PortCtx<'_>) {
+    pub(super) fn tag_data(&mut self, pkt: &Pkt, ctx: &mut PortCtx<'_>) {
         if !self.config.backpressure {
             return;
         }
-        let (Some(note), Some(mut option)) = (self.machine.note(ctx.now), ctx.pool[id].header::<Option4>()) else {
+        let (Some(note), Some(mut option)) = (self.machine.note(ctx.now), ctx.pool[pkt].header::<InrppHeader>()) else {
             return;
         };
         match note {
             Note::SlowDown => option.far_slow = Some(self.nonce),
             Note::Cancel => option.far_cancel = Some(self.nonce),
         }
-        ctx.pool[id].set_header(&option);
+        ctx.pool[pkt].set_header(&option);
     }
 }

@@ -1,21 +1,14 @@
 //! Probes, feedback and detours (§III-A, §III-B).
 
-use midpath_core::packet::{FlowId, Kind, NodeId, Packet, PacketId, PortId};
+use midpath_core::packet::{FlowId, IP_HEADER, Kind, NodeId, Packet, Pkt, PortId};
 use midpath_core::roles::{Drop, Inbound, PortCtx};
 use midpath_core::units::Time;
 
 use super::InrppPort;
-use crate::inrpp::header::{CONTROL, Control, Feedback, Signed};
-use crate::inrpp::load::Notice;
+use crate::inrpp::header::{Control, Feedback, Signed, set_via};
 use crate::inrpp::overlay::Side;
+use crate::inrpp::siblings::{Contender, Letter, Siblings};
 use crate::inrpp::state::State;
-
-/// Letters between the ports of a node: "somebody detours through you", and "an answer to your probe".
-const CONTENDER: u64 = 1;
-const ANSWER: u64 = 2;
-
-/// Marks a contender as a port of the same node.
-const LOCAL: u64 = 1 << 32;
 
 /// Contenders that a port remembers. Ours: above any router's number of ports.
 const MAX_CONTENDERS: usize = 1024;
@@ -45,7 +38,7 @@ impl InrppPort {
     }
 
     fn in_push(&self, port: PortId, ctx: &PortCtx<'_>) -> bool {
-        Notice::read(ctx.published(port)).push
+        ctx.shared::<Siblings>().notice(port).push
     }
 
     /// Does what is due: packets, decisions, probes.
@@ -69,7 +62,7 @@ impl InrppPort {
         let after = ctx.now.saturating_sub(self.config.decision);
         for path in &mut self.paths {
             let port = path.way.port;
-            let local = Notice::read(ctx.published(port));
+            let local = ctx.shared::<Siblings>().notice(port);
             let local = local.feedback(ctx.links[usize::from(port.0)].rate, ctx.now, &self.config.gains);
             path.decide(local, after);
         }
@@ -80,16 +73,16 @@ impl InrppPort {
     fn detour(&mut self, i: usize, ctx: &mut PortCtx<'_>) {
         let way = self.paths[i].way;
         while ctx.now >= self.paths[i].next_at && self.paths[i].open(self.in_push(way.port, ctx)) {
-            let Some(id) = self.cache.pop_for_detour(ctx.pool) else {
+            let Some(pkt) = self.cache.pop_for_detour(ctx.pool) else {
                 // All that waits is on a detour already, or not INRPP's. Looked at again with the next probe.
                 self.paths[i].next_at = ctx.now.saturating_add(self.config.gains.interval);
                 return;
             };
-            let packet = &mut ctx.pool[id];
-            packet.via = self.peer.0;
+            let packet = &mut ctx.pool[&pkt];
+            set_via(packet, Some(self.peer));
             self.paths[i].sent(packet.size, ctx.now);
             self.counts.detoured += 1;
-            ctx.sibling(way.port, id);
+            ctx.sibling(way.port, pkt);
         }
     }
 
@@ -99,7 +92,8 @@ impl InrppPort {
             let way = self.paths[i].way;
             let control =
                 Control::Probe { origin: self.me.0, port: self.me.1.0, target: self.peer, more: u8::from(way.two) };
-            ctx.post(way.port, [CONTENDER, LOCAL | u64::from(self.me.1.0), 0, 0]);
+            let me = Letter::Contends(Contender::Sibling(self.me.1));
+            ctx.state::<Siblings>().post(way.port, me);
             self.say(control, way.port, ctx);
         }
         self.probe_at = ctx.now.saturating_add(self.config.gains.interval);
@@ -108,36 +102,36 @@ impl InrppPort {
     /// Sends a control packet to the neighbour behind `port`; that port signs it.
     fn say(&self, control: Control, port: PortId, ctx: &mut PortCtx<'_>) {
         let peer = ctx.links[usize::from(port.0)].peer;
-        let mut packet = Packet::new(FlowId(u32::MAX), self.me.0, peer, CONTROL);
+        let mut packet = Packet::new(FlowId(u32::MAX), self.me.0, peer, IP_HEADER);
         packet.kind = Kind::Control;
         packet.set_header(&Signed { control, number: 0, mac: 0 });
         ctx.emit(port, packet);
     }
 
     /// Signs a control packet that leaves through this port.
-    pub(super) fn sign_control(&mut self, id: PacketId, ctx: &mut PortCtx<'_>) {
-        if let Some(signed) = ctx.pool[id].header::<Signed>().filter(|_| !self.host) {
+    pub(super) fn sign_control(&mut self, pkt: &Pkt, ctx: &mut PortCtx<'_>) {
+        if let Some(signed) = ctx.pool[pkt].header::<Signed>().filter(|_| !self.host) {
             let signed = self.line.sign_control(&self.config.keys, ctx.now, self.me.0, self.peer, signed.control);
-            ctx.pool[id].set_header(&signed);
+            ctx.pool[pkt].set_header(&signed);
         }
     }
 
     /// A control packet has come in.
-    pub(super) fn on_control(&mut self, id: PacketId, ctx: &mut PortCtx<'_>) -> Inbound {
-        let Some(signed) = ctx.pool[id].header::<Signed>() else { return Inbound::Drop(Drop::Policy) };
+    pub(super) fn on_control(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) -> Inbound {
+        let Some(signed) = ctx.pool[&pkt].header::<Signed>() else { return Inbound::Drop(pkt, Drop::Policy) };
         if self.config.keys.on() && !matches!(self.side, Side::Neighbour) {
             // §V-C: hosts and plain routers have no key, and no detours to ask for.
             self.line.refuse();
-            return Inbound::Drop(Drop::Policy);
+            return Inbound::Drop(pkt, Drop::Policy);
         }
         if !self.line.verify_control(&self.config.keys, self.peer, self.me.0, &signed) {
-            return Inbound::Drop(Drop::Policy);
+            return Inbound::Drop(pkt, Drop::Policy);
         }
         match signed.control {
             Control::Probe { origin, port, target, more } => self.answer(origin, port, target, more, ctx),
             Control::Feedback { origin, port, target, feedback } => self.hear(origin, port, target, feedback, ctx),
         }
-        Inbound::Consume
+        Inbound::Consume(pkt)
     }
 
     /// A neighbour asks what it may send to `target` through this node. The probe goes back with the feedback, or on to
@@ -146,7 +140,7 @@ impl InrppPort {
         let behind =
             |n: NodeId, ctx: &PortCtx<'_>| ctx.links.iter().position(|l| l.peer == n).map(|i| PortId(i as u16));
         if let Some(to) = behind(target, ctx) {
-            ctx.post(to, [CONTENDER, u64::from(origin.0), 0, 0]);
+            ctx.state::<Siblings>().post(to, Letter::Contends(Contender::Router(origin)));
             ctx.kick(to);
             let feedback = self.feedback_of(to, ctx);
             return self.say(Control::Feedback { origin, port, target, feedback }, ctx.me, ctx);
@@ -155,23 +149,20 @@ impl InrppPort {
             return;
         }
         let Some(on) = self.second.get(&target).copied() else { return };
-        ctx.post(on, [CONTENDER, u64::from(origin.0), 0, 0]);
+        ctx.state::<Siblings>().post(on, Letter::Contends(Contender::Router(origin)));
         self.say(Control::Probe { origin, port, target, more: 0 }, on, ctx);
     }
 
     fn feedback_of(&self, port: PortId, ctx: &PortCtx<'_>) -> Feedback {
-        let notice = Notice::read(ctx.published(port));
+        let notice = ctx.shared::<Siblings>().notice(port);
         notice.feedback(ctx.links[usize::from(port.0)].rate, ctx.now, &self.config.gains)
     }
 
     /// An answer: for a port of this node, or to be handed back to who asked, with this interface's own word added.
     fn hear(&mut self, origin: NodeId, port: u16, target: NodeId, feedback: Feedback, ctx: &mut PortCtx<'_>) {
         if origin == self.me.0 {
-            let push = u64::from(feedback.push) << 8;
-            let words =
-                [ANSWER | push | u64::from(self.me.1.0) << 16, 0, feedback.up.to_bits(), feedback.down.to_bits()];
             if usize::from(port) < ctx.links.len() && ctx.links[usize::from(port)].peer == target {
-                ctx.post(PortId(port), words);
+                ctx.state::<Siblings>().post(PortId(port), Letter::Answer(self.me.1, feedback));
             }
         } else if let Some(back) = ctx.links.iter().position(|l| l.peer == origin) {
             let both = feedback.and(self.feedback_of(ctx.me, ctx));
@@ -179,22 +170,27 @@ impl InrppPort {
         }
     }
 
+    /// The feedback of the detour that begins with a sibling.
+    fn heed(&mut self, through: PortId, feedback: Feedback, now: Time) {
+        let first = self.decide_at == Time::MAX;
+        if let Some(path) = self.paths.iter_mut().find(|p| p.way.port == through) {
+            path.heard = Some((feedback, now));
+        }
+        if first && self.probe_at != Time::MAX {
+            self.decide_at = now; // the first decision waits for no interval
+        }
+    }
+
     /// Reads what siblings have left.
     pub(super) fn read_letters(&mut self, ctx: &mut PortCtx<'_>) {
-        while let Some([what, a, b, c]) = ctx.letter() {
-            if what == CONTENDER {
-                if self.contenders.len() < MAX_CONTENDERS {
-                    self.contenders.insert(a, ctx.now);
+        let (me, now) = (ctx.me, ctx.now);
+        while let Some(letter) = ctx.state::<Siblings>().take(me) {
+            match letter {
+                Letter::Contends(who) if self.contenders.len() < MAX_CONTENDERS => {
+                    self.contenders.insert(who, now);
                 }
-                continue;
-            }
-            let feedback = Feedback { push: what >> 8 & 1 == 1, up: f64::from_bits(b), down: f64::from_bits(c) };
-            let first = self.decide_at == Time::MAX;
-            if let Some(path) = self.paths.iter_mut().find(|p| u64::from(p.way.port.0) == what >> 16) {
-                path.heard = Some((feedback, ctx.now));
-            }
-            if first && self.probe_at != Time::MAX {
-                self.decide_at = ctx.now; // the first decision waits for no interval
+                Letter::Contends(_) => {}
+                Letter::Answer(through, feedback) => self.heed(through, feedback, now),
             }
         }
         // N of equation (2): who has probed within the last interval of decisions.

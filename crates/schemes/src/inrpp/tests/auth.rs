@@ -2,7 +2,7 @@ use midpath_core::packet::{FlowId, NodeId, Packet};
 use midpath_core::units::Time;
 
 use crate::inrpp::auth::{Keys, Line};
-use crate::inrpp::header::{Control, Nonce, Option4, Slow};
+use crate::inrpp::header::{Control, InrppHeader, Nonce, Slow};
 
 const A: NodeId = NodeId(1);
 const B: NodeId = NodeId(2);
@@ -14,12 +14,12 @@ fn ack() -> Packet {
     p
 }
 
-fn slow(nonce: u32) -> Option4 {
-    Option4 { slow: Some(Slow { nonce: Nonce(nonce), release: 1 }), ..Option4::default() }
+fn slow(nonce: u32) -> InrppHeader {
+    InrppHeader { slow: Some(Slow { nonce: Nonce(nonce), release: 1 }), ..InrppHeader::default() }
 }
 
 /// What A has signed for B.
-fn signed(keys: &Keys, line: &mut Line, now: Time) -> Option4 {
+fn signed(keys: &Keys, line: &mut Line, now: Time) -> InrppHeader {
     let mut option = slow(5);
     line.sign(keys, now, A, B, &ack(), &mut option);
     option
@@ -47,11 +47,11 @@ fn forgeries_are_refused_and_counted() {
     other_ack.ack = 2000;
     other_flow.flow = FlowId(8);
     let tries = [
-        (A, B, ack(), Option4 { slow: slow(6).slow, ..good }),
-        (A, B, ack(), Option4 { slow: Some(Slow { nonce: Nonce(5), release: 0 }), ..good }),
-        (A, B, ack(), Option4 { cancel: Some(Nonce(1)), ..good }),
-        (A, B, ack(), Option4 { number: good.number + 1, ..good }),
-        (A, B, ack(), Option4 { mac: 0, ..good }),
+        (A, B, ack(), InrppHeader { slow: slow(6).slow, ..good }),
+        (A, B, ack(), InrppHeader { slow: Some(Slow { nonce: Nonce(5), release: 0 }), ..good }),
+        (A, B, ack(), InrppHeader { cancel: Some(Nonce(1)), ..good }),
+        (A, B, ack(), InrppHeader { number: good.number + 1, ..good }),
+        (A, B, ack(), InrppHeader { mac: 0, ..good }),
         (A, B, other_ack, good),
         (A, B, other_flow, good),
         (A, C, ack(), good),

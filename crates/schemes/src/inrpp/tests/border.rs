@@ -2,7 +2,7 @@ use midpath_core::packet::{Flags, FlowId, NodeId, Packet};
 use proptest::prelude::*;
 
 use crate::inrpp::border::Border;
-use crate::inrpp::header::{Direction, NOTE, Nonce, OPTION, Option4, Slow};
+use crate::inrpp::header::{Direction, InrppHeader, Nonce, SIZE, Slow};
 
 const SENDER: NodeId = NodeId(1);
 const RECEIVER: NodeId = NodeId(2);
@@ -30,9 +30,8 @@ fn ack(flow: u32, number: u64, window: u64) -> Packet {
 /// The ACK as it leaves the ingress with this request on it.
 fn told(border: &mut Border, mut p: Packet, slow: Option<u16>, stored: bool) -> Packet {
     let slow = slow.map(|release| Slow { nonce: Nonce(7), release });
-    let option = Option4 { direction: Direction::Ack, carried: true, slow, stored, ..Option4::default() };
+    let option = InrppHeader { direction: Direction::Ack, carried: true, slow, stored, ..InrppHeader::default() };
     p.set_header(&option);
-    p.size += OPTION + if slow.is_some() { NOTE } else { 0 };
     border.leave(&mut p);
     p
 }
@@ -52,24 +51,24 @@ fn what_comes_in_is_marked_and_what_goes_out_is_as_it_was() {
         let mut p = original;
         ingress.enter(&mut p);
         assert_eq!(
-            (p.size, p.header::<Option4>().map(|o| o.direction)),
-            (original.size + OPTION, Some(Direction::Data))
+            (p.size, p.header::<InrppHeader>().map(|o| o.direction)),
+            (original.size + SIZE, Some(Direction::Data))
         );
         egress.leave(&mut p);
-        assert_eq!((p.size, p.ext_tag, p.payload, p.seq), (original.size, 0, original.payload, original.seq));
+        assert_eq!((p.size, p.has_headers(), p.payload, p.seq), (original.size, false, original.payload, original.seq));
     }
     let mut back = ack(1, 2 * MSS, OWN);
     egress.enter(&mut back);
-    let option: Option4 = back.header().expect("carried");
+    let option: InrppHeader = back.header().expect("carried");
     assert_eq!((option.direction, option.releases), (Direction::Ack, 2), "an ACK of two packets releases two");
     // The sender's own ACK is no ACK of data.
     let mut own = data(1, 2 * MSS, 0);
     ingress.enter(&mut own);
-    assert_eq!(own.header::<Option4>().map(|o| o.direction), Some(Direction::Data));
+    assert_eq!(own.header::<InrppHeader>().map(|o| o.direction), Some(Direction::Data));
     // Of a flow that nobody has seen data of, ACKs stay what they are.
     let mut strange = ack(9, 0, OWN);
     egress.enter(&mut strange);
-    assert_eq!((strange.ext_tag, strange.size), (0, 52));
+    assert_eq!((strange.has_headers(), strange.size), (false, 52));
 }
 
 #[test]
@@ -77,13 +76,13 @@ fn duplicates_stand_for_one_packet_each_and_are_not_counted_twice() {
     let mut egress = Border::new(true);
     (0..10).for_each(|i| {
         let mut p = data(1, i * MSS, MSS);
-        p.set_header(&Option4 { carried: true, ..Option4::default() });
+        p.set_header(&InrppHeader { carried: true, ..InrppHeader::default() });
         egress.leave(&mut p);
     });
     let mut releases = |number: u64| {
         let mut p = ack(1, number * MSS, OWN);
         egress.enter(&mut p);
-        p.header::<Option4>().expect("carried").releases
+        p.header::<InrppHeader>().expect("carried").releases
     };
     // Two; the third is missing while three more come; then all five at once.
     assert_eq!([2, 2, 2, 2, 6].map(&mut releases), [2, 1, 1, 1, 1]);

@@ -5,7 +5,7 @@ use midpath_core::units::Time;
 use proptest::prelude::*;
 
 use crate::inrpp::cache::{Cache, Key};
-use crate::inrpp::header::{Nonce, Option4};
+use crate::inrpp::header::{InrppHeader, Nonce};
 
 fn key(flow: u32) -> Key {
     (FlowId(flow), NodeId(0))
@@ -23,17 +23,25 @@ impl Bench {
     fn push(&mut self, flow: u32, size: u32, inrpp: bool) -> PacketId {
         let mut p = Packet::new(FlowId(flow), NodeId(0), NodeId(1), size);
         p.payload = 1;
+        self.push_packet(p, inrpp)
+    }
+    fn push_packet(&mut self, mut p: Packet, inrpp: bool) -> PacketId {
+        let flow = p.flow.0;
         if inrpp {
-            p.set_header(&Option4::default());
+            let header = p.header::<InrppHeader>().unwrap_or_default();
+            let size = p.size;
+            p.set_header(&header);
+            p.size = size;
         } else {
             self.cache.see_other(key(flow), Time::ZERO);
         }
-        let id = self.pool.insert(p);
-        self.cache.push(key(flow), id, &p);
+        let pkt = self.pool.insert(p);
+        let id = pkt.id();
+        self.cache.push(key(flow), pkt, &p);
         id
     }
     fn pop(&mut self) -> Option<u32> {
-        self.cache.pop(&self.pool).map(|id| self.pool[id].flow.0)
+        self.cache.pop(&self.pool).map(|pkt| self.pool[&pkt].flow.0)
     }
     /// `n` packets of each of these flows, in turn.
     fn fill(&mut self, n: usize, flows: &[u32]) {
@@ -59,8 +67,8 @@ fn each_flow_drains_at_the_same_rate_in_bytes() {
     }
     let mut bytes = BTreeMap::new();
     for _ in 0..600 {
-        let id = b.cache.pop(&b.pool).unwrap();
-        *bytes.entry(b.pool[id].flow.0).or_insert(0u32) += b.pool[id].size;
+        let packet = &b.pool[&b.cache.pop(&b.pool).unwrap()];
+        *bytes.entry(packet.flow.0).or_insert(0u32) += packet.size;
     }
     let (least, most) = (bytes.values().min().unwrap(), bytes.values().max().unwrap());
     assert!(most - least <= 2 * 1500, "{bytes:?}");
@@ -157,14 +165,15 @@ fn partitions_share_by_flows() {
 #[test]
 fn detours_take_inrpp_packets_once() {
     let mut b = Bench::new();
-    let detoured = b.push(1, 1500, true);
-    b.pool[detoured].via = 5;
+    let mut detoured = Packet::new(FlowId(1), NodeId(0), NodeId(1), 1500);
+    detoured.payload = 1;
+    detoured.set_header(&InrppHeader { via: Some(NodeId(5)), ..InrppHeader::default() });
+    b.push_packet(detoured, true);
     b.push(2, 1500, false);
-    let ack = b.push(4, 80, true);
-    b.pool[ack].payload = 0;
+    b.push_packet(Packet::new(FlowId(4), NodeId(0), NodeId(1), 80), true);
     assert_eq!(b.cache.pop_for_detour(&b.pool), None);
     let fresh = b.push(3, 1500, true);
-    assert_eq!(b.cache.pop_for_detour(&b.pool), Some(fresh));
+    assert_eq!(b.cache.pop_for_detour(&b.pool).map(|pkt| pkt.id()), Some(fresh));
     assert_eq!(b.flows(9).len(), 3);
 }
 
@@ -174,7 +183,7 @@ fn clearing_gives_all_up() {
     let mut all: Vec<PacketId> = (0..6).map(|i| b.push(i % 3, 1500, i % 2 == 0)).collect();
     b.cache.gate(key(1), Nonce(1), Time::ZERO);
     let mut dropped = Vec::new();
-    b.cache.clear(|id| dropped.push(id));
+    b.cache.clear(|pkt| dropped.push(pkt.id()));
     dropped.sort_unstable();
     all.sort_unstable();
     assert_eq!(dropped, all);
@@ -210,11 +219,11 @@ proptest! {
     #[test]
     fn the_cache_keeps_what_it_is_given(steps in prop::collection::vec(step(), 1..200)) {
         let mut b = Bench::new();
-        let mut inside: BTreeMap<u32, Vec<PacketId>> = BTreeMap::new();
+        let mut inside: BTreeMap<u32, Vec<(PacketId, u32)>> = BTreeMap::new();
         for (i, s) in steps.iter().enumerate() {
             let now = Time::from_ms(i as u64);
             let out = match s {
-                Step::Push(f, size, inrpp) => { inside.entry(*f).or_default().push(b.push(*f, *size, *inrpp)); None }
+                Step::Push(f, size, inrpp) => { inside.entry(*f).or_default().push((b.push(*f, *size, *inrpp), *size)); None }
                 Step::Pop => b.cache.pop(&b.pool),
                 Step::Detour => b.cache.pop_for_detour(&b.pool),
                 Step::Gate(f, n) if f % 3 != 0 => { b.cache.gate(key(*f), Nonce(*n), now); None }
@@ -223,11 +232,11 @@ proptest! {
                 Step::Open(n) => { b.cache.open(Nonce(*n)); None }
                 Step::Revive(ms) => { b.cache.revive(Time::from_ms(*ms), now); None }
             };
-            if let Some(id) = out {
-                let lane = inside.get_mut(&b.pool[id].flow.0).unwrap();
-                prop_assert_eq!(lane.remove(0), id);
+            if let Some(pkt) = out {
+                let lane = inside.get_mut(&b.pool[&pkt].flow.0).unwrap();
+                prop_assert_eq!(lane.remove(0).0, pkt.id());
             }
-            let sum = |inrpp: bool| inside.iter().filter(|(f, _)| (**f % 3 != 0) == inrpp).flat_map(|(_, l)| l).map(|id| u64::from(b.pool[*id].size)).sum::<u64>();
+            let sum = |inrpp: bool| inside.iter().filter(|(f, _)| (**f % 3 != 0) == inrpp).flat_map(|(_, l)| l).map(|(_, size)| u64::from(*size)).sum::<u64>();
             let stored = b.cache.stored();
             prop_assert_eq!((stored.custody, stored.other), (sum(true), sum(false)));
             prop_assert_eq!(stored.packets, inside.values().map(|l| l.len() as u64).sum::<u64>());

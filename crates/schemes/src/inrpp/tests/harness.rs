@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use midpath_core::node::{Driver, Flows, Forwarding, Node};
-use midpath_core::packet::{Flags, FlowId, NodeId, Packet, PacketId, Pool, PortId};
+use midpath_core::node::{Driver, Flows, Forwarding, Line as Transmits, Node};
+use midpath_core::packet::{Flags, FlowId, NodeId, Packet, PacketId, Pkt, Pool, PortId};
 use midpath_core::queue::{Limit, QueueSpec};
 use midpath_core::rng::{Purpose, stream};
-use midpath_core::roles::{Drop, Ecmp, Endpoint, LinkInfo, Map, NodeSpec, PortSpec, Routes};
+use midpath_core::roles::{Drop, Ecmp, Endpoint, LinkInfo, Map, NodeSpec, PortSpec, Routes, ShortestPath, Transmitter};
 use midpath_core::units::{Bytes, Rate, Time};
 
 use crate::inrpp::auth::{Keys, Line};
-use crate::inrpp::header::{Direction, Option4};
+use crate::inrpp::header::{Direction, InrppHeader};
 use crate::inrpp::{Params, build};
 
 pub const ME: NodeId = NodeId(1);
@@ -39,10 +39,7 @@ impl Routes for World {
     }
 }
 impl Flows for World {
-    fn active(&self, _: FlowId) -> Option<Box<dyn Endpoint>> {
-        None
-    }
-    fn passive(&self, _: FlowId) -> Option<Box<dyn Endpoint>> {
+    fn open(&self, _: FlowId) -> Option<Box<dyn Endpoint>> {
         None
     }
 }
@@ -52,12 +49,18 @@ impl Flows for World {
 pub struct Log {
     pub sent: Vec<(PortId, Time, Packet)>,
     pub dropped: Vec<(Drop, Packet)>,
+    transmitters: Vec<Transmits>,
 }
 impl Driver for Log {
-    fn transmit(&mut self, port: PortId, id: PacketId, start: Time, _end: Time, pool: &mut Pool) {
-        self.sent.push((port, start, pool.take(id)));
+    fn transmitter(&mut self, port: PortId, now: Time) -> Transmitter {
+        self.transmitters[usize::from(port.0)].state(now)
     }
-    fn dropped(&mut self, _port: Option<PortId>, packet: &Packet, why: Drop) {
+    fn start(&mut self, port: PortId, pkt: Pkt, now: Time, pool: &mut Pool) {
+        let packet = pool.take(pkt);
+        self.transmitters[usize::from(port.0)].start(packet.size, now);
+        self.sent.push((port, now, packet));
+    }
+    fn dropped(&mut self, _port: Option<PortId>, _id: PacketId, packet: &Packet, why: Drop) {
         self.dropped.push((why, *packet));
     }
 }
@@ -76,7 +79,7 @@ pub fn small() -> Params {
     Params {
         cache: Limit::Bytes(15_000),
         high: Some(Limit::Bytes(9_000)),
-        buffer: Limit::Bytes(3_000),
+        buffer: Some(Limit::Bytes(3_000)),
         tcp_cache: Limit::Bytes(4_500),
         ..Params::default()
     }
@@ -89,6 +92,7 @@ impl Router {
         let links = vec![link(0), link(2), link(3)];
         let keys = Keys::new(params.auth, &params.secret);
         let scheme = build("inrpp", params).unwrap_or_else(|e| panic!("{e}"));
+        let network = scheme.network().expect("ports of its own");
         let routes: Arc<dyn Routes> = Arc::new(World);
         let spec = NodeSpec { node: ME, links: &links, map: &World, routes: &routes, ecmp: Ecmp::Off };
         let port = |i: usize| {
@@ -96,13 +100,19 @@ impl Router {
             let (rtt, peer) = (Time::from_ms(20), links[i].peer);
             let edge = peer.0 >= 3;
             let port = PortId(i as u16);
-            scheme.port_at(&PortSpec { node: ME, port, peer, link: links[i], host: false, edge, rtt, queue }, &spec)
+            let port = PortSpec { node: ME, port, peer, link: links[i], host: false, edge, rtt, queue };
+            network.port(&port, &spec).expect("any queue will do")
         };
-        let forwarding = Forwarding::Custom(scheme.forwarder(&spec).expect("a router's"));
+        let chain = vec![network.forwarder(&spec).expect("a router's")];
+        let forwarding = Forwarding::new(chain, ShortestPath::new(routes.clone(), Ecmp::Off));
         let ports = (0..3).map(port).collect();
-        let node = Node::new(ME, links.clone(), ports, forwarding, Arc::new(World), stream(1, Purpose::Node, 1));
+        let state = network.state(&spec).expect("what interfaces share");
+        let node = Node::new(ME, links.clone(), ports, forwarding, Arc::new(World), stream(1, Purpose::Node, 1))
+            .sharing(state, &[UP, DOWN, HOST], None);
         let lines = [Line::default(); 3];
-        Router { node, pool: Pool::new(), log: Log::default(), now: Time::ZERO, keys, lines }
+        let transmitters = links.iter().map(|l| Transmits::new(l.rate)).collect();
+        let log = Log { transmitters, ..Log::default() };
+        Router { node, pool: Pool::new(), log, now: Time::ZERO, keys, lines }
     }
 
     pub fn gauge(&self, port: PortId, name: &str) -> f64 {
@@ -126,43 +136,44 @@ impl Router {
     }
 
     pub fn arrive(&mut self, port: PortId, packet: Packet) {
-        let id = self.pool.insert(packet);
-        self.node.on_packet(self.now, port, id, &mut self.pool, &mut self.log);
+        let pkt = self.pool.insert(packet);
+        self.node.on_packet(self.now, port, pkt, &mut self.pool, &mut self.log);
     }
 
     /// A full data packet of a flow from upstream, with this option.
-    pub fn data_with(&mut self, flow: u32, option: Option<Option4>) {
+    pub fn data_with(&mut self, flow: u32, option: Option<InrppHeader>) {
         let mut p = Packet::new(FlowId(flow), SENDER, RECEIVER, 1500);
         (p.payload, p.flags) = (1432, Flags::ACK);
         if let Some(option) = option {
             p.set_header(&option);
+            p.size = 1500;
         }
         self.arrive(UP, p);
     }
 
     pub fn data(&mut self, flow: u32, n: usize) {
-        (0..n).for_each(|_| self.data_with(flow, Some(Option4::default())));
+        (0..n).for_each(|_| self.data_with(flow, Some(InrppHeader::default())));
     }
 
     /// An ACK of a flow from downstream; what it was turned into.
-    pub fn ack(&mut self, flow: u32) -> Option4 {
-        self.ack_with(flow, DOWN, Option4::default(), true)
+    pub fn ack(&mut self, flow: u32) -> InrppHeader {
+        self.ack_with(flow, DOWN, InrppHeader::default(), true)
     }
 
     /// An ACK with this option from the neighbour behind `port`, signed by it or not.
-    pub fn ack_with(&mut self, flow: u32, port: PortId, option: Option4, sign: bool) -> Option4 {
+    pub fn ack_with(&mut self, flow: u32, port: PortId, option: InrppHeader, sign: bool) -> InrppHeader {
         self.back(flow, port, Flags::ACK, option, sign)
     }
 
     /// The second packet of a handshake, signed.
-    pub fn syn_ack_with(&mut self, flow: u32, port: PortId, option: Option4) -> Option4 {
+    pub fn syn_ack_with(&mut self, flow: u32, port: PortId, option: InrppHeader) -> InrppHeader {
         self.back(flow, port, Flags::SYN.with(Flags::ACK), option, true)
     }
 
-    fn back(&mut self, flow: u32, port: PortId, flags: Flags, option: Option4, sign: bool) -> Option4 {
+    fn back(&mut self, flow: u32, port: PortId, flags: Flags, option: InrppHeader, sign: bool) -> InrppHeader {
         let mut p = Packet::new(FlowId(flow), RECEIVER, SENDER, 68);
         p.flags = flags;
-        let mut option = Option4 { direction: Direction::Ack, ..option };
+        let mut option = InrppHeader { direction: Direction::Ack, ..option };
         if sign && option.notifies() {
             let from = [NodeId(0), NodeId(2), NodeId(3)][usize::from(port.0)];
             self.lines[usize::from(port.0)].sign(&self.keys, self.now, from, ME, &p, &mut option);
@@ -184,7 +195,7 @@ impl Router {
 
     /// Whether the MAC of what has been sent upstream is the one that the neighbour expects.
     pub fn verifies(&self, packet: &Packet) -> bool {
-        let option: Option4 = packet.header().expect("an option");
+        let option: InrppHeader = packet.header().expect("an option");
         Line::default().verify(&self.keys, ME, NodeId(0), packet, &option)
     }
 }

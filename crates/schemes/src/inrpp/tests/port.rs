@@ -5,7 +5,7 @@ use midpath_core::queue::Limit;
 use midpath_core::roles::Drop;
 
 use super::harness::{DOWN, HOST, Router, UP, small};
-use crate::inrpp::header::{Nonce, Option4, Slow};
+use crate::inrpp::header::{InrppHeader, Nonce, Slow};
 use crate::inrpp::{Notify, Params};
 
 const PUSH: u8 = 0;
@@ -13,8 +13,8 @@ const STORE: u8 = 1;
 const BACKPRESSURE: u8 = 2;
 const DISABLE: u8 = 3;
 
-fn slow(nonce: u32, release: u16) -> Option4 {
-    Option4 { slow: Some(Slow { nonce: Nonce(nonce), release }), ..Option4::default() }
+fn slow(nonce: u32, release: u16) -> InrppHeader {
+    InrppHeader { slow: Some(Slow { nonce: Nonce(nonce), release }), ..InrppHeader::default() }
 }
 
 #[test]
@@ -24,7 +24,7 @@ fn in_push_packets_go_straight_through() {
     assert_eq!((r.passed(1), r.state()), (1, PUSH));
     r.data(1, 2);
     assert_eq!((r.passed(1), r.state()), (1, PUSH), "two wait in the buffer");
-    assert_eq!(r.ack(1), Option4 { direction: crate::inrpp::header::Direction::Ack, ..Option4::default() });
+    assert_eq!(r.ack(1), InrppHeader { direction: crate::inrpp::header::Direction::Ack, ..InrppHeader::default() });
     r.until(3);
     assert_eq!((r.passed(1), r.node.stored()), (3, 0));
 }
@@ -40,7 +40,10 @@ fn the_states_follow_the_cache_and_acks_hear_of_it() {
     let told = r.ack(1);
     assert!(told.slow.is_some_and(|s| s.release == 0) && told.nonces.iter().eq(told.slow.map(|s| s.nonce)));
     let carried = r.log.sent.iter().find(|s| s.0 == UP).unwrap().2;
-    assert!(r.verifies(&carried) && carried.size == 68 + 24, "signed for the neighbour, and paid for on the wire");
+    assert!(
+        r.verifies(&carried) && carried.headers().len() == 2 + 18 + 10 + 16,
+        "signed for the neighbour, and paid for on the wire"
+    );
     r.until(5);
     assert_eq!((r.state(), r.gauge(DOWN, "cache_bytes")), (BACKPRESSURE, 6000.0));
     assert!(r.ack(1).slow.is_some_and(|s| s.release == 2), "halfway to S_low it is told to send more");
@@ -96,7 +99,7 @@ fn a_handshake_is_told_only_if_flows_are_steered() {
     for steer in [true, false] {
         let mut r = Router::new(Params { steer, ..small() });
         r.data(1, 10);
-        let told = r.syn_ack_with(2, DOWN, Option4::default());
+        let told = r.syn_ack_with(2, DOWN, InrppHeader::default());
         assert_eq!(told.slow.is_some(), steer);
     }
 }
@@ -115,7 +118,7 @@ fn a_new_load_in_disable_backpressure_presses_again() {
 fn a_request_closes_the_loop_here_and_goes_no_further() {
     let mut r = Router::new(small());
     // Figure 5 B: the request is for this hop; the nonce stays on the ACK for the sender.
-    let told = r.ack_with(1, DOWN, Option4 { nonces: nonces(77), ..slow(77, 1) }, true);
+    let told = r.ack_with(1, DOWN, InrppHeader { nonces: nonces(77), ..slow(77, 1) }, true);
     assert!(told.slow.is_none() && told.nonces.iter().eq([Nonce(77)]));
     assert_eq!(r.gauge(DOWN, "closed_loop"), 1.0);
     r.data(1, 4);
@@ -127,7 +130,7 @@ fn a_request_closes_the_loop_here_and_goes_no_further() {
     r.ack_with(1, DOWN, slow(77, 0), true);
     assert_eq!(r.passed(1), 2, "held back");
     // Lines 23–27: the cancellation opens the loop, and goes on.
-    let told = r.ack_with(1, DOWN, Option4 { cancel: Some(Nonce(77)), ..Option4::default() }, true);
+    let told = r.ack_with(1, DOWN, InrppHeader { cancel: Some(Nonce(77)), ..InrppHeader::default() }, true);
     assert_eq!(told.cancel, Some(Nonce(77)));
     r.until(30);
     assert_eq!((r.passed(1), r.gauge(DOWN, "closed_loop"), r.gauge(DOWN, "nonces")), (4, 0.0, 0.0));
@@ -146,7 +149,7 @@ fn when_this_cache_fills_the_loop_moves_up() {
     r.data(1, 8);
     assert_eq!(r.state(), BACKPRESSURE);
     // Figure 5 C: its own nonce, not the one from downstream.
-    let told = r.ack_with(1, DOWN, Option4 { nonces: nonces(77), ..slow(77, 1) }, true);
+    let told = r.ack_with(1, DOWN, InrppHeader { nonces: nonces(77), ..slow(77, 1) }, true);
     let own = told.slow.expect("a request to the next hop").nonce;
     assert!(own != Nonce(77) && told.nonces.iter().eq([own, Nonce(77)]));
 }
@@ -155,12 +158,12 @@ fn when_this_cache_fills_the_loop_moves_up() {
 fn data_with_a_stored_nonce_are_stored() {
     let mut r = Router::new(small());
     r.ack_with(1, DOWN, slow(77, 1), true);
-    let echo = Option4 { nonces: nonces(77), ..Option4::default() };
+    let echo = InrppHeader { nonces: nonces(77), ..InrppHeader::default() };
     (0..11).for_each(|_| r.data_with(2, Some(echo)));
     r.until(40);
     // Nothing is known of flow 2's loop: it may begin one.
     assert_eq!((r.passed(2), r.gauge(DOWN, "cache_bytes")), (2, 13_500.0));
-    (0..3).for_each(|_| r.data_with(3, Some(Option4 { nonces: nonces(78), ..Option4::default() })));
+    (0..3).for_each(|_| r.data_with(3, Some(InrppHeader { nonces: nonces(78), ..InrppHeader::default() })));
     r.until(50);
     assert_eq!(r.passed(3), 3, "another interface's nonce means nothing here");
 }
@@ -199,12 +202,12 @@ fn forged_replayed_and_bogus_requests_are_refused_and_counted() {
     assert_eq!((r.gauge(HOST, "forged"), r.gauge(HOST, "closed_loop")), (1.0, 0.0));
     // A copy of what was good once.
     r.ack_with(1, DOWN, slow(79, 1), true);
-    let mut copy = Option4 { direction: crate::inrpp::header::Direction::Ack, ..slow(79, 1) };
+    let mut copy = InrppHeader { direction: crate::inrpp::header::Direction::Ack, ..slow(79, 1) };
     copy.number = 1;
     r.ack_with(1, DOWN, copy, false);
     assert_eq!(r.gauge(DOWN, "forged"), 2.0, "a number that was not signed is a forgery");
     // Bogus nonces on data store nothing.
-    (0..50).for_each(|n| r.data_with(9, Some(Option4 { nonces: nonces(1000 + n), ..Option4::default() })));
+    (0..50).for_each(|n| r.data_with(9, Some(InrppHeader { nonces: nonces(1000 + n), ..InrppHeader::default() })));
     assert_eq!(r.gauge(DOWN, "nonces"), 1.0);
 }
 
@@ -258,8 +261,9 @@ fn without_symmetric_paths_the_data_carry_the_request() {
     r.data(1, 10);
     assert!(r.ack(1).slow.is_none());
     r.until(30);
-    let far =
-        |p: &Packet| p.header::<Option4>().map_or((false, false), |o| (o.far_slow.is_some(), o.far_cancel.is_some()));
+    let far = |p: &Packet| {
+        p.header::<InrppHeader>().map_or((false, false), |o| (o.far_slow.is_some(), o.far_cancel.is_some()))
+    };
     let tags: Vec<_> = r.log.sent.iter().filter(|s| s.0 == DOWN).map(|s| far(&s.2)).collect();
     assert_eq!(tags.len(), 10);
     assert_eq!((tags[0], tags[2], tags[9]), ((false, false), (true, false), (false, true)));

@@ -104,9 +104,9 @@ proptest! {
                 detoured.sent((sent * sum / (sum + others * capacity).max(1.0)) as u32, now, &GAINS);
                 now += Time::from_ms(10);
             }
-            let notice = Notice { push: true, contenders: rates.len() as u32, queue: queue as u32, load, detoured };
-            // As it goes over the board.
-            let f = Notice::read(notice.words()).feedback(RATE, now, &GAINS);
+            let (contenders, load, detoured) = (rates.len() as u32, load.told(), detoured.told());
+            let notice = Notice { push: true, contenders, queue: queue as u32, load, detoured };
+            let f = notice.feedback(RATE, now, &GAINS);
             rates.iter_mut().for_each(|r| *r = (*r + f.up - *r * f.down).max(0.0));
         }
         let fair = (1.0 - others) * capacity / rates.len() as f64;

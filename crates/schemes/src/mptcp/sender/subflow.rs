@@ -8,7 +8,7 @@ use midpath_core::units::Time;
 use crate::mptcp::MAX_SUBFLOWS;
 use crate::mptcp::address::Pair;
 use crate::mptcp::coupling::Coupled;
-use crate::mptcp::header::{ACK_SIZE, Dss, Hello, Mapping, SIZE};
+use crate::mptcp::header::{Dss, Hello, Mapping};
 use crate::tcp::TcpParams;
 use crate::tcp::sender::{Phase, Sender, State};
 
@@ -161,20 +161,14 @@ impl Subflow {
 
 /// Puts the option on a packet of a subflow; says which port it leaves through.
 fn stamp(packet: &mut Packet, tcp: &Sender<Coupled>, pair: Pair, hello: Hello, end: u64) -> Option<PortId> {
-    packet.path = pair.0;
+    packet.set_interfaces(pair.interfaces());
     if packet.flags.has(Flags::SYN) {
-        packet.size = packet.size - SIZE + hello.size(false);
-        packet.set_header(&hello);
+        hello.put_on(packet, false);
     } else if !packet.flags.has(Flags::RST) {
         let mapping = mapping(packet, tcp, end);
-        if mapping.is_none() {
-            packet.size -= SIZE - ACK_SIZE;
-        }
         let fin = mapping.is_some_and(|m| m.data + u64::from(m.len) > end);
         // There is no data the other way: its data ACK is 0.
         packet.set_header(&Dss { ack: 0, mapping, fin });
-    } else {
-        packet.size -= SIZE;
     }
     Some(pair.source())
 }

@@ -169,7 +169,7 @@ fn a_subflow_that_is_reset_leaves_its_data_to_the_other() {
     lab.run_until(Time::from_ms(250));
     let mut reset =
         midpath_core::packet::Packet::new(super::harness::FLOW, super::harness::HOSTS[1], super::harness::HOSTS[0], 40);
-    (reset.flags, reset.path) = (Flags::RST, 0x11);
+    (reset.flags, reset.interfaces) = (Flags::RST, crate::mptcp::address::Pair::new(1, 1).interfaces());
     lab.inject(0, 1, reset);
     lab.run();
     assert_eq!(lab.report().delivered, 2000 * MSS);

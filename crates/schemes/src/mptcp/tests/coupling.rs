@@ -1,5 +1,7 @@
 //! LIA and OLIA against their equations, computed here in packets as the papers write them.
 
+use midpath_core::packet::{FlowId, NodeId};
+use midpath_core::roles::FlowSpec;
 use proptest::prelude::*;
 
 use crate::mptcp::Coupling;
@@ -38,6 +40,8 @@ fn ack(bytes: u64) -> Ack {
         rtt: None,
         srtt: Time::from_ms(50),
         ece: false,
+        marks: 0,
+        marked: 0,
         after_rto: false,
     }
 }
@@ -90,7 +94,7 @@ fn olia_moves_windows_from_the_largest_to_the_best() {
 #[test]
 fn a_window_may_shrink_but_not_below_a_segment() {
     let tcp = TcpParams::default();
-    let mut me = CoupledConfig(Coupling::Olia).build(&tcp, 1420);
+    let mut me = CoupledConfig(Coupling::Olia).build(&tcp, 1420, &FlowSpec::new(FlowId(0), NodeId(0), NodeId(1)));
     let mut window = Window::new(2, 1420);
     window.ssthresh = 1420;
     // The largest window on the worst path.

@@ -4,11 +4,11 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use midpath_core::node::{Driver, Flows, Forwarding, Node};
-use midpath_core::packet::{FlowId, NodeId, Packet, PacketId, Pool, PortId};
+use midpath_core::node::{Driver, Flows, Forwarding, Line, Node};
+use midpath_core::packet::{FlowId, NodeId, Packet, Pkt, Pool, PortId};
 use midpath_core::queue::{Limit, QueueSpec};
 use midpath_core::rng::{Purpose, stream};
-use midpath_core::roles::{Drop, Ecmp, Endpoint, FlowReport, FlowSpec, LinkInfo, ShortestPath};
+use midpath_core::roles::{Accept, Ecmp, Endpoint, FlowReport, FlowSpec, LinkInfo, ShortestPath, Transmitter};
 use midpath_core::units::{Bytes, Rate, Time};
 
 use crate::mptcp::MptcpParams;
@@ -18,8 +18,9 @@ use crate::mptcp::header::Dss;
 use crate::mptcp::receiver::Receiver;
 use crate::mptcp::scheme::SUBFLOW_WINDOW;
 use crate::mptcp::sender::Connection;
+use crate::tcp::segment::reset;
 use crate::tcp::{Tcp, TcpParams};
-use crate::testing::{FirstPort, Watched};
+use crate::testing::{FirstPort, Watched, accept_as};
 
 pub const MSS: u64 = 1420;
 pub const FLOW: FlowId = FlowId(7);
@@ -58,10 +59,11 @@ impl Sent {
 type Treatment = Box<dyn FnMut(&Sent) -> Fate>;
 
 /// When, in which order, at which end, over which link, what.
-type Arrival = (Time, u64, usize, usize, PacketId);
+type Arrival = (Time, u64, usize, usize, Pkt);
 
 struct Wire {
     arrivals: BinaryHeap<Reverse<Arrival>>,
+    lines: [Vec<Line>; 2],
     made: u64,
     delays: Vec<Time>,
     treat: Treatment,
@@ -70,9 +72,9 @@ struct Wire {
 }
 
 impl Wire {
-    fn arrive(&mut self, at: Time, to: usize, link: usize, id: PacketId) {
+    fn arrive(&mut self, at: Time, to: usize, link: usize, pkt: Pkt) {
         self.made += 1;
-        self.arrivals.push(Reverse((at, self.made, to, link, id)));
+        self.arrivals.push(Reverse((at, self.made, to, link, pkt)));
     }
 }
 
@@ -83,23 +85,30 @@ struct Tap<'a> {
 }
 
 impl Driver for Tap<'_> {
-    fn transmit(&mut self, port: PortId, id: PacketId, start: Time, end: Time, pool: &mut Pool) {
+    const TIMETABLES: bool = true;
+    fn transmitter(&mut self, port: PortId, now: Time) -> Transmitter {
+        self.wire.lines[self.me][usize::from(port.0)].state(now)
+    }
+    fn start(&mut self, port: PortId, pkt: Pkt, now: Time, pool: &mut Pool) {
+        let end = self.wire.lines[self.me][usize::from(port.0)].start(pool[&pkt].size, now);
+        self.book(port, pkt, now, end, pool);
+    }
+    fn book(&mut self, port: PortId, pkt: Pkt, start: Time, end: Time, pool: &mut Pool) {
         let link = usize::from(port.0);
-        let sent = Sent { at: start, from: self.me, link, packet: pool[id] };
+        let sent = Sent { at: start, from: self.me, link, packet: pool[&pkt] };
         let at = end + self.wire.delays[link];
         match (self.wire.treat)(&sent) {
-            Fate::Pass => self.wire.arrive(at, 1 - self.me, link, id),
-            Fate::Lose => pool.free(id),
-            Fate::Late(by) => self.wire.arrive(at + by, 1 - self.me, link, id),
+            Fate::Pass => self.wire.arrive(at, 1 - self.me, link, pkt),
+            Fate::Lose => pool.free(pkt),
+            Fate::Late(by) => self.wire.arrive(at + by, 1 - self.me, link, pkt),
             Fate::Twice(by) => {
-                let copy = pool.insert(pool[id]);
-                self.wire.arrive(at, 1 - self.me, link, id);
+                let copy = pool.copy(&pkt);
+                self.wire.arrive(at, 1 - self.me, link, pkt);
                 self.wire.arrive(at + by, 1 - self.me, link, copy);
             }
         }
         self.wire.log.push(sent);
     }
-    fn dropped(&mut self, _port: Option<PortId>, _packet: &Packet, _why: Drop) {}
     fn finished(&mut self, _flow: FlowId, active: bool, _report: FlowReport) {
         self.wire.finished[usize::from(!active)] = Some(self.now);
     }
@@ -108,11 +117,14 @@ impl Driver for Tap<'_> {
 struct Ends(Arc<Mutex<Connection>>, Arc<Mutex<Receiver>>);
 
 impl Flows for Ends {
-    fn active(&self, _flow: FlowId) -> Option<Box<dyn Endpoint>> {
+    fn open(&self, _flow: FlowId) -> Option<Box<dyn Endpoint>> {
         Some(Box::new(Watched(self.0.clone())))
     }
-    fn passive(&self, _flow: FlowId) -> Option<Box<dyn Endpoint>> {
-        Some(Box::new(Watched(self.1.clone())))
+    fn accept(&self, _node: NodeId, first: &Packet) -> Accept {
+        accept_as(first, &self.1)
+    }
+    fn refuse(&self, packet: &Packet) -> Option<Packet> {
+        reset(packet)
     }
 }
 
@@ -161,9 +173,9 @@ impl Lab {
         let scheme = Arc::new(Tcp::new("test", tcp, CoupledConfig(params.coupling)).expect("valid parameters"));
         let (id, size) = (FLOW, setup.size.map(Bytes));
         let [src, dst] = HOSTS;
-        let flow = FlowSpec { id, src, dst, size, stop: setup.stop, rate: None, mtu: 1500, group: 0, weight: 1.0 };
+        let flow = FlowSpec { size, stop: setup.stop, ..FlowSpec::new(id, src, dst) };
         let sender = Arc::new(Mutex::new(Connection::new(&flow, &params, scheme.clone(), Pair::new(0, 0))));
-        let receiver = Arc::new(Mutex::new(Receiver::new(&flow, &params, scheme)));
+        let receiver = Arc::new(Mutex::new(Receiver::new(&params, scheme)));
         let flows = Arc::new(Ends(sender.clone(), receiver.clone()));
         let node = |i: usize| {
             let link = |delay: &Time| LinkInfo { rate: setup.rate, delay: *delay, mtu: 1500, peer: HOSTS[1 - i] };
@@ -176,6 +188,7 @@ impl Lab {
         nodes[0].start_flow(Time::ZERO, FLOW);
         let wire = Wire {
             arrivals: BinaryHeap::new(),
+            lines: [0, 1].map(|_| setup.delays.iter().map(|_| Line::new(setup.rate)).collect()),
             made: 0,
             delays: setup.delays.clone(),
             treat: Box::new(|_| Fate::Pass),
@@ -202,9 +215,9 @@ impl Lab {
         assert!(next >= self.now, "time went back");
         self.now = next;
         if arrival == next {
-            let Reverse((_, _, to, link, id)) = self.wire.arrivals.pop().expect("peeked");
+            let Reverse((_, _, to, link, pkt)) = self.wire.arrivals.pop().expect("peeked");
             let mut tap = Tap { wire: &mut self.wire, me: to, now: next };
-            self.nodes[to].on_packet(next, PortId(link as u16), id, &mut self.pool, &mut tap);
+            self.nodes[to].on_packet(next, PortId(link as u16), pkt, &mut self.pool, &mut tap);
         } else {
             let me = usize::from(wake[0] != next);
             let mut tap = Tap { wire: &mut self.wire, me, now: next };
@@ -226,8 +239,8 @@ impl Lab {
     /// Hands a packet to one end as if it had come from the other over `link`.
     pub fn inject(&mut self, to: usize, link: usize, mut packet: Packet) {
         (packet.src, packet.dst, packet.flow) = (HOSTS[1 - to], HOSTS[to], FLOW);
-        let id = self.pool.insert(packet);
-        self.wire.arrive(self.now, to, link, id);
+        let pkt = self.pool.insert(packet);
+        self.wire.arrive(self.now, to, link, pkt);
     }
 
     pub fn sender(&self) -> MutexGuard<'_, Connection> {

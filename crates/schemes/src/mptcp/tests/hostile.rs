@@ -1,6 +1,6 @@
 //! Peers that say anything: no panic, no endless sending, no memory without end; and a network that does anything: every byte once.
 
-use midpath_core::packet::{EXT_LEN, Flags, Header, Packet, SackBlock};
+use midpath_core::packet::{Flags, Header, Interfaces, Packet, PortId, SackBlock};
 use midpath_core::queue::{Limit, QueueSpec};
 use midpath_core::units::{Bytes, Rate, Time};
 use proptest::prelude::*;
@@ -29,7 +29,7 @@ fn option() -> impl Strategy<Value = Option30> {
     prop_oneof![
         6 => (number(), mapping, any::<bool>()).prop_map(|(a, m, f)| Option30::Dss(a, m, f)),
         1 => any::<bool>().prop_map(Option30::Hello),
-        1 => prop::collection::vec(any::<u8>(), EXT_LEN).prop_map(Option30::Bytes),
+        1 => prop::collection::vec(any::<u8>(), 0..40).prop_map(Option30::Bytes),
         1 => Just(Option30::Nothing),
     ]
 }
@@ -38,12 +38,12 @@ prop_compose! {
     fn packet()(
         seq in number(), ack in number(), window in number(), option in option(),
         payload in prop_oneof![Just(0u16), Just(MSS as u16), any::<u16>()],
-        flags in prop_oneof![6 => Just(Flags::ACK.0), 1 => Just(Flags::SYN.0), 2 => any::<u8>()],
-        path in prop_oneof![3 => Just(0u8), 3 => Just(0x11), 1 => any::<u8>()],
+        flags in prop_oneof![6 => Just(Flags::ACK.0), 1 => Just(Flags::SYN.0), 2 => 0u16..512],
+        ends in prop_oneof![3 => Just(0x11u8), 3 => Just(0x22), 1 => any::<u8>()],
         sack in prop::array::uniform3((0u32..60_000, 0u32..60_000)), sack_len in 0u8..=3, time in 0u64..1_000_000,
     ) -> Packet {
         let mut p = Packet::new(FLOW, HOSTS[0], HOSTS[1], 52 + u32::from(payload));
-        (p.seq, p.ack, p.window, p.payload, p.flags, p.path) = (seq, ack, window, payload, Flags(flags), path);
+        (p.seq, p.ack, p.window, p.payload, p.flags, p.interfaces) = (seq, ack, window, payload, Flags(flags), Interfaces(ends));
         (p.ts_val, p.ts_ecr, p.sack_len) = (Time(time), Time(time), sack_len);
         for (block, (from, to)) in p.sack.iter_mut().zip(sack) {
             *block = SackBlock { from, to };
@@ -51,14 +51,19 @@ prop_compose! {
         match option {
             Option30::Dss(ack, m, fin) => {
                 let mapping = m.map(|(data, subflow, len)| Mapping { data, subflow, len });
-                p.set_header(&Dss { ack, mapping, fin });
+                p.set_header(&Dss { ack, mapping, fin })
             }
             Option30::Hello(join) => p.set_header(&if join { Hello::Join } else { Hello::Capable(2) }),
-            Option30::Bytes(bytes) => p.set_ext(Dss::TAG, bytes.try_into().expect("as long")),
-            Option30::Nothing => {}
-        }
+            Option30::Bytes(bytes) => p.push_raw(Dss::TAG, &bytes),
+            Option30::Nothing => true,
+        };
         p
     }
+}
+
+/// The link that a packet comes over.
+fn link_of(p: &Packet) -> usize {
+    usize::from(p.interfaces.destination() == Some(PortId(1)))
 }
 
 proptest! {
@@ -74,7 +79,7 @@ proptest! {
         lab.run_until(Time::from_ms(200));
         let count = packets.len();
         for (p, ms) in packets {
-            lab.inject(0, usize::from(p.path & 1), p);
+            lab.inject(0, link_of(&p), p);
             lab.run_until(lab.now + Time::from_ms(ms));
             let sender = lab.sender();
             prop_assert!(sender.data().una() <= sender.data().next());
@@ -98,7 +103,7 @@ proptest! {
         lab.run_until(Time::from_ms(200));
         let count = packets.len();
         for (p, ms) in packets {
-            lab.inject(1, usize::from(p.path & 1), p);
+            lab.inject(1, link_of(&p), p);
             lab.run_until(lab.now + Time::from_ms(ms));
             prop_assert!(lab.receiver().stream().held() <= buffer);
         }

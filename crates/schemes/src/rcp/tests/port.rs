@@ -1,4 +1,4 @@
-use midpath_core::packet::{EXT_LEN, FlowId, NodeId, Packet};
+use midpath_core::packet::{FlowId, NodeId, Packet};
 use midpath_core::queue::Limit;
 use midpath_core::rng::{Purpose, stream};
 use midpath_core::roles::{Admission, AdmitCtx, Backlog, Drop, Verdict};
@@ -23,16 +23,16 @@ fn port(params: &RcpParams) -> RcpPort {
 
 fn packet(size: u32, header: Option<RcpHeader>) -> Packet {
     let mut p = Packet::new(FlowId(0), NodeId(0), NodeId(1), size);
-    header.iter().for_each(|h| p.set_header(h));
+    header.iter().for_each(|h| assert!(p.set_header(h)));
+    p.size = size;
     p
 }
 
 /// An arrival at `now` that finds `waiting` bytes and a transmitter that is busy if `busy`.
 fn arrive(port: &mut RcpPort, p: &mut Packet, now: Time, waiting: u64, busy: bool) -> Verdict {
     let rng = &mut stream(1, Purpose::Node, 0);
-    let start = if busy { now + Time::from_us(waiting + 1) } else { now };
     let backlog = Backlog { packets: waiting.div_ceil(1500), bytes: waiting };
-    port.admit(p, &mut AdmitCtx { now, start, idle_since: (!busy).then_some(now), backlog, rate: LINK, rng })
+    port.admit(p, &mut AdmitCtx { now, busy, idle_since: (!busy).then_some(now), backlog, rate: LINK, rng })
 }
 
 /// R after an interval in which `bytes` arrived, the second half of them when `queue` bytes waited.
@@ -116,7 +116,7 @@ fn the_packet_takes_the_smaller_rate_and_what_asks_for_none_is_left_alone() {
         assert_eq!(p.header(), Some(RcpHeader { rate: got, echo: 9e9, rtt: 0.1 }));
     }
     let mut foreign = packet(100, None);
-    foreign.set_ext(77, [0xFF; EXT_LEN]);
+    assert!(foreign.push_raw(77, &[0xFF; 40]));
     let before = foreign;
     arrive(&mut port, &mut foreign, Time::ZERO, 0, false);
     assert_eq!(foreign, before);
@@ -164,11 +164,11 @@ proptest! {
             now += Time::from_ns(gap_ns);
             let mut packet = packet(size, None);
             if let Some((rate, echo, rtt)) = header {
-                let mut bytes = [0; EXT_LEN];
+                let mut bytes = [0; 12];
                 for (place, number) in bytes.chunks_exact_mut(4).zip([rate, echo, rtt]) {
                     place.copy_from_slice(&number.to_be_bytes());
                 }
-                packet.set_ext(1, bytes);
+                packet.push_raw(1, &bytes);
             }
             let asked = packet.header::<RcpHeader>();
             arrive(&mut port, &mut packet, now, waiting, waiting > 0);

@@ -6,7 +6,11 @@ use midpath_core::units::Time;
 
 use super::{RECENT, Receiver, State};
 use crate::tcp::cc::Echo;
+use crate::tcp::ecn::{self, Agreed};
 use crate::tcp::segment::put_sack;
+
+/// Marks after which an ACK must not wait (RFC 9768, §3.2.2.5.1: n SHOULD be 2).
+const MARKS_PER_ACK: u32 = 2;
 
 impl Receiver {
     /// RFC 2018, §4: the range that holds the newest segment goes to the front of those to be reported.
@@ -27,9 +31,12 @@ impl Receiver {
         (self.recent, self.recent_len) = (kept, n);
     }
 
-    /// What the marks on a data packet mean for the echo.
-    pub(super) fn see_mark(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
+    /// What the mark on a data packet, or that there is none, means for what ACKs say. Whether it must be said at once.
+    pub(super) fn see_mark(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) -> bool {
         let marked = packet.ecn == Ecn::Ce;
+        if self.ecn == Agreed::Accurate {
+            return self.count_mark(marked);
+        }
         match self.settings.echo {
             // RFC 3168, §6.1.3: from a mark until CWR. A marked packet with CWR starts a new echo.
             Echo::UntilCwr => self.echo = marked || (self.echo && !packet.flags.has(Flags::CWR)),
@@ -41,6 +48,25 @@ impl Receiver {
                 self.echo = marked;
             }
         }
+        false
+    }
+
+    /// RFC 9768, §3.2.2.5.1: an ACK at once when marks begin, and for every second one.
+    fn count_mark(&mut self, marked: bool) -> bool {
+        let begins = marked && !self.marked;
+        self.marked = marked;
+        self.marks += u64::from(marked);
+        self.unreported += u32::from(marked);
+        begins || self.unreported >= MARKS_PER_ACK
+    }
+
+    /// What every segment says of ECN.
+    fn ecn_flags(&self) -> Flags {
+        match self.ecn {
+            Agreed::Accurate => ecn::flags(self.marks),
+            _ if self.echo => Flags::ECE,
+            _ => Flags(0),
+        }
     }
 
     /// Sends an ACK of all that has come in order, with what has come beyond it.
@@ -49,16 +75,14 @@ impl Receiver {
         let mut p = self.ends.packet(0, ctx.now, self.ts_recent);
         p.ack = self.next;
         p.flags = if self.state == State::LastAck { Flags::ACK.with(Flags::FIN) } else { Flags::ACK };
-        if self.echo {
-            p.flags = p.flags.with(Flags::ECE);
-        }
+        p.flags = p.flags.with(self.ecn_flags());
         if !self.held.is_empty() && self.settings.tcp.sack {
             self.report_held(&mut p);
         }
         self.reflect(&mut p);
         ctx.send(p);
         self.last_ack = self.next;
-        self.pending = 0;
+        (self.pending, self.unreported) = (0, 0);
         self.delack_at = Time::MAX;
     }
 

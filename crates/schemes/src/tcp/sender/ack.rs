@@ -6,7 +6,8 @@ use midpath_core::units::Time;
 
 use super::{Phase, Sender};
 use crate::tcp::cc::{Ack, Congestion, CongestionController};
-use crate::tcp::segment::round_trip;
+use crate::tcp::ecn::{self, Agreed};
+use crate::tcp::segment::stamp;
 
 /// What the sender needs to know of an ACK after its numbers have been taken in.
 #[derive(Clone, Copy)]
@@ -22,10 +23,14 @@ pub(super) struct News {
     pub flight: u64,
     /// It is a duplicate ACK.
     pub duplicate: bool,
-    /// It carries ECN-Echo.
+    /// It reports marks.
     pub ece: bool,
+    /// With accurate ECN: on how many packets.
+    pub marks: u64,
     /// It has shown further loss.
     pub more_lost: bool,
+    /// It says by its timestamp that something has arrived that was sent after the last timeout.
+    pub repeat_arrived: bool,
 }
 
 impl<C: CongestionController> Sender<C> {
@@ -67,9 +72,12 @@ impl<C: CongestionController> Sender<C> {
             rtt: None,
             flight,
             duplicate: repeats && edge == self.edge && !self.sack_on(),
-            ece: self.ecn.on && packet.flags.has(Flags::ECE),
+            ece: self.ecn.agreed == Agreed::Classic && packet.flags.has(Flags::ECE),
+            marks: 0,
             more_lost: false,
+            repeat_arrived: acked > 0 && self.echoes(packet, self.gave_up.0),
         };
+        let newer = self.ends.timestamps && packet.ts_val > self.ts_recent;
         self.edge = self.edge.max(edge);
         self.ts_recent = packet.ts_val; // RFC 7323, §4.3; the peer's numbers never move, so every segment is the next
         if self.edge <= self.una {
@@ -81,7 +89,25 @@ impl<C: CongestionController> Sender<C> {
         if packet.sack_len > 0 || !self.board.is_empty() || self.phase != Phase::Open {
             self.update_board(packet, &mut news);
         }
+        if self.ecn.agreed == Agreed::Accurate && (news.delivered > 0 || newer) {
+            self.count_marks(packet, &mut news);
+        }
         news
+    }
+
+    /// What the receiver's count of marked packets says, on an ACK that no newer one has overtaken (RFC 9768, §3.2.2.2).
+    fn count_marks(&mut self, packet: &Packet, news: &mut News) {
+        let ace = ecn::number(packet.flags);
+        if !self.ecn.heard && ace == 0 {
+            // §3.2.2.4: the counter begins at 5. Somebody on the way clears it, or the receiver doesn't count.
+            (self.ecn.capable, self.ecn.heeded) = (false, false);
+        }
+        self.ecn.heard = true;
+        let packets = news.delivered.div_ceil(self.window.mss);
+        let marks = self.ecn.marks.report(ace, packets, self.una, self.nxt);
+        if self.ecn.heeded {
+            (news.marks, news.ece) = (marks, marks > 0);
+        }
     }
 
     /// SND.UNA moves. Returns the round-trip time that this has measured.
@@ -93,16 +119,19 @@ impl<C: CongestionController> Sender<C> {
         }
         self.retries = 0;
         self.limited_transmit = 0;
-        let rtt = if self.ends.timestamps {
-            // RFC 7323, §4.1: only ACKs that advance the window give a sample, and no repeat can spoil it.
-            round_trip(now, packet.ts_ecr)
-        } else {
-            self.timed.take_if(|(end, _)| packet.ack >= *end).map(|(_, at)| now - at)
-        };
-        if let Some(rtt) = rtt {
-            self.measured(rtt);
+        // Karn's algorithm (RFC 6298, §3), unless the timestamp says that it is the repeat that has arrived.
+        let timed = self.times.acknowledged(self.una)?;
+        if timed.again && !self.echoes(packet, timed.at) {
+            return None;
         }
-        rtt
+        let rtt = now.saturating_sub(timed.at);
+        self.measured(rtt);
+        Some(rtt)
+    }
+
+    /// Whether a packet echoes the timestamp of something that was sent at `at` or later.
+    pub(super) fn echoes(&self, packet: &Packet, at: Time) -> bool {
+        self.ends.timestamps && packet.ts_ecr >= stamp(at)
     }
 
     /// The scoreboard learns what the ACK says: RFC 6675, §5, steps A and B.
@@ -128,6 +157,11 @@ impl<C: CongestionController> Sender<C> {
 
     #[inline]
     fn describe(&self, news: &News) -> Ack {
+        let (marks, marked) = match self.ecn.agreed {
+            Agreed::Accurate => (news.marks, news.marks * self.window.mss),
+            _ if news.ece => (news.delivered.div_ceil(self.window.mss), news.delivered),
+            _ => (0, 0),
+        };
         Ack {
             now: news.now,
             acked: news.acked,
@@ -137,6 +171,8 @@ impl<C: CongestionController> Sender<C> {
             rtt: news.rtt,
             srtt: self.rtt.srtt(),
             ece: news.ece,
+            marks,
+            marked,
             after_rto: self.phase == Phase::Loss,
         }
     }
@@ -195,7 +231,8 @@ impl<C: CongestionController> Sender<C> {
     pub(super) fn answered(&mut self, by_mark: bool) {
         self.ecn.answered = self.nxt;
         self.ecn.by_mark = by_mark;
-        self.ecn.tell = self.ecn.on;
+        // RFC 9768, §3.1.5: with accurate ECN the flag is a part of the counter.
+        self.ecn.tell = self.ecn.agreed == Agreed::Classic;
     }
 
     /// What a controller is told of congestion.
@@ -204,7 +241,7 @@ impl<C: CongestionController> Sender<C> {
             now,
             // RFC 6675, §5, step 4.2: what limited transmit sent does not count.
             flight: flight.saturating_sub(self.limited_transmit),
-            ecn_reduced: self.ecn.on && self.ecn.by_mark && self.una <= self.ecn.answered,
+            ecn_reduced: self.ecn.agreed != Agreed::None && self.ecn.by_mark && self.una <= self.ecn.answered,
         }
     }
 }

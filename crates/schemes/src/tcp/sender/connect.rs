@@ -1,28 +1,26 @@
 //! Opening and closing: RFC 9293, §3.5 and §3.6.
 
-use midpath_core::packet::{Flags, Kind, Packet};
+use midpath_core::packet::{Ecn, Flags, IP_HEADER, Kind, Options, Packet, TCP_HEADER};
 use midpath_core::roles::EndpointCtx;
 use midpath_core::units::Time;
 
 use super::{Sender, State};
-use crate::tcp::cc::CongestionController;
-use crate::tcp::segment::round_trip;
+use crate::tcp::cc::{CongestionController, Window};
+use crate::tcp::ecn::{self, Agreed};
 
 /// How long a sender waits for the peer's FIN when all of its own is acknowledged: Linux's `tcp_fin_timeout`.
 const FIN_WAIT_2: Time = Time::from_secs(60);
 
 impl<C: CongestionController> Sender<C> {
-    /// Sends the SYN. RFC 3168, §6.1.1: ECE and CWR on it ask for ECN.
+    /// Sends the SYN, which asks for ECN.
     pub(super) fn connect(&mut self, ctx: &mut EndpointCtx<'_>) {
         if ctx.now >= self.stop_at {
             return self.finish(ctx);
         }
-        let ask = if self.settings.ecn { Flags::ECE.with(Flags::CWR) } else { Flags(0) };
+        let ask = ecn::ask(self.settings.ecn, self.retries);
         let syn = self.ends.syn(Flags::SYN.with(ask), ctx.now, Time::ZERO);
         self.dispatch(syn, ctx);
-        if self.retries == 0 {
-            self.timed = Some((0, ctx.now));
-        }
+        self.syn_at = ctx.now;
         self.rto_at = ctx.now.saturating_add(self.rtt.rto());
     }
 
@@ -33,8 +31,8 @@ impl<C: CongestionController> Sender<C> {
         }
         self.state = State::Open;
         self.edge = packet.window;
-        // RFC 3168, §6.1.1: ECE without CWR on the SYN-ACK grants ECN.
-        self.ecn.on = self.settings.ecn && packet.flags.has(Flags::ECE) && !packet.flags.has(Flags::CWR);
+        self.heed_mss(packet);
+        self.agree_on_ecn(packet);
         self.first_round_trip(packet, ctx.now);
         self.ts_recent = packet.ts_val;
         self.feedback(packet, ctx);
@@ -48,17 +46,49 @@ impl<C: CongestionController> Sender<C> {
         }
         self.retries = 0;
         self.rto_at = Time::MAX;
+        if self.ecn.agreed == Agreed::Accurate {
+            self.tell_arrival(packet.ecn, ctx);
+        }
         self.send(ctx);
-        if self.nxt == 0 {
+        if self.nxt == 0 && self.ecn.agreed != Agreed::Accurate {
             self.acknowledge(ctx); // the peer's window is closed: the third segment goes without data
         }
     }
 
+    /// RFC 9293, §3.7.1: segments are no larger than the peer, or a router on the way that needs room, has asked for.
+    fn heed_mss(&mut self, packet: &Packet) {
+        if !packet.options.has(Options::MSS) {
+            return;
+        }
+        let most = (u32::from(packet.mss) + IP_HEADER + TCP_HEADER).saturating_sub(self.settings.overhead()).max(1);
+        if u64::from(most) < self.window.mss {
+            self.window = Window::new(self.settings.initial_window, most);
+        }
+    }
+
+    /// What the SYN-ACK grants.
+    fn agree_on_ecn(&mut self, packet: &Packet) {
+        let agreed = ecn::on_syn_ack(self.settings.ecn, packet.flags);
+        self.ecn.agreed = agreed;
+        self.ecn.heeded = agreed != Agreed::None;
+        // RFC 9768, §3.2.2.3: our SYNs are not ECN-capable. Where they arrive otherwise, somebody on the way mangles the field.
+        let intact = [ecn::arrived_as(Ecn::NotEct), ecn::RESERVED].contains(&u64::from(ecn::number(packet.flags)));
+        self.ecn.capable = agreed == Agreed::Classic || (agreed == Agreed::Accurate && intact);
+        // §3.2.2.2: counted once, however often the SYN-ACK comes.
+        self.ecn.marked = agreed == Agreed::Accurate && packet.ecn == Ecn::Ce;
+    }
+
+    /// RFC 9768, §3.2.2.1: a pure ACK says how the SYN-ACK arrived.
+    fn tell_arrival(&mut self, field: Ecn, ctx: &mut EndpointCtx<'_>) {
+        let mut p = self.ends.packet(0, ctx.now, self.ts_recent);
+        (p.seq, p.ack) = (self.nxt, self.peer_next);
+        p.flags = Flags::ACK.with(ecn::flags(ecn::arrived_as(field)));
+        self.dispatch(p, ctx);
+    }
+
     fn first_round_trip(&mut self, packet: &Packet, now: Time) {
-        let timed = self.timed.take().filter(|_| self.retries == 0).map(|(_, at)| now - at);
-        let sample = if self.ends.timestamps { round_trip(now, packet.ts_ecr) } else { timed };
-        if let Some(rtt) = sample {
-            self.measured(rtt);
+        if self.retries == 0 || self.echoes(packet, self.syn_at) {
+            self.measured(now.saturating_sub(self.syn_at));
         }
     }
 
@@ -72,7 +102,7 @@ impl<C: CongestionController> Sender<C> {
     /// A pure ACK of what the peer has sent.
     pub(super) fn acknowledge(&mut self, ctx: &mut EndpointCtx<'_>) {
         let mut p = self.ends.packet(0, ctx.now, self.ts_recent);
-        (p.seq, p.ack, p.flags) = (self.nxt, self.peer_next, Flags::ACK);
+        (p.seq, p.ack, p.flags) = (self.nxt, self.peer_next, Flags::ACK.with(self.ace()));
         self.dispatch(p, ctx);
     }
 
@@ -124,7 +154,7 @@ impl<C: CongestionController> Sender<C> {
     /// Gives up, and tells the peer (RFC 9293, §3.8.3).
     pub(super) fn give_up(&mut self, ctx: &mut EndpointCtx<'_>) {
         let mut p = self.ends.packet(0, ctx.now, self.ts_recent);
-        (p.seq, p.flags) = (self.una, Flags::RST);
+        (p.seq, p.flags) = (self.una, Flags::RST.with(self.ace()));
         ctx.send(p);
         self.finish(ctx);
     }

@@ -127,8 +127,8 @@ impl<C: CongestionController> Sender<C> {
     /// Where the network stores: when the echoed timestamp says that a repeat has arrived, all that was outstanding at the timeout has been
     /// overtaken and is lost, for a store keeps a flow's order (RFC 8985's reasoning; RFC 3522's test of who is acknowledged).
     fn note_overtaken(&mut self, news: &News) {
-        let (when, nxt) = self.gave_up;
-        if self.settings.stores && news.rtt.is_some_and(|rtt| news.now.saturating_sub(rtt) >= when) {
+        let (_, nxt) = self.gave_up;
+        if self.settings.stores && news.repeat_arrived {
             self.recover = self.recover.max(nxt);
             self.find_lost();
             let pipe = self.pipe();
@@ -147,7 +147,6 @@ impl<C: CongestionController> Sender<C> {
         }
         self.retries += 1;
         self.rtt.back_off();
-        self.timed = None; // Karn's algorithm, RFC 6298, §3
         if self.edge <= self.una || self.una == self.nxt {
             return self.probe_window(ctx);
         }

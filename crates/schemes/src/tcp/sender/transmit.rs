@@ -151,12 +151,12 @@ impl<C: CongestionController> Sender<C> {
     fn emit(&mut self, segment: Segment, ctx: &mut EndpointCtx<'_>) {
         let mut p = self.ends.packet(segment.payload as u32, ctx.now, self.ts_recent);
         (p.seq, p.ack) = (segment.from, self.peer_next);
-        p.flags = if segment.fin { Flags::ACK.with(Flags::FIN) } else { Flags::ACK };
+        p.flags = if segment.fin { Flags::ACK.with(Flags::FIN) } else { Flags::ACK }.with(self.ace());
         if segment.again {
-            self.count_repeat(segment);
+            self.count_repeat(segment, ctx.now);
         } else {
             self.count_new(segment, ctx.now);
-            if self.ecn.on && segment.payload > 0 {
+            if self.ecn.capable && segment.payload > 0 {
                 // RFC 3168, §6.1.5: ECT on new data only, never on a retransmission.
                 p.ecn = Ecn::Ect0;
                 if self.ecn.tell {
@@ -170,8 +170,10 @@ impl<C: CongestionController> Sender<C> {
             self.sent_in_recovery(segment.payload);
         }
         if self.settings.tcp.pacing {
-            self.paced = (self.pace_at.max(ctx.now), p.size);
-            self.pace_at = self.paced.0.saturating_add(self.spacing(p.size));
+            // The controller's header comes onto it below.
+            let size = p.size + self.settings.header;
+            self.paced = (self.pace_at.max(ctx.now), size);
+            self.pace_at = self.paced.0.saturating_add(self.spacing(size));
         }
         self.dispatch(p, ctx);
     }
@@ -179,17 +181,15 @@ impl<C: CongestionController> Sender<C> {
     #[inline]
     fn count_new(&mut self, segment: Segment, now: Time) {
         self.nxt += segment.len();
+        self.times.sent(self.nxt, now);
         if self.dupacks > 0 && self.phase == Phase::Open {
             self.limited_transmit += segment.payload;
         }
-        if !self.ends.timestamps && self.timed.is_none() {
-            self.timed = Some((self.nxt, now));
-        }
     }
 
-    fn count_repeat(&mut self, segment: Segment) {
+    fn count_repeat(&mut self, segment: Segment, now: Time) {
         self.stats.retransmitted += u64::from(segment.payload > 0);
-        self.timed = None; // Karn's algorithm, RFC 6298, §3
+        self.times.sent_again(segment.from, segment.from + segment.len(), now);
         if !segment.rescue {
             self.board.retransmitted(segment.from, segment.from + segment.len());
         }

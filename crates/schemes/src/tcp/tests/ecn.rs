@@ -9,12 +9,13 @@ use midpath_core::units::{Rate, Time};
 use super::harness::{Fate, Lab, MSS, Sent, Setup, lose_segments};
 use crate::tcp::TcpParams;
 use crate::tcp::dctcp::{DctcpConfig, DctcpParams, threshold};
+use crate::tcp::ecn::EcnMode;
 use crate::tcp::newreno::NewRenoConfig;
 use crate::tcp::params::DelayedAck;
 use crate::tcp::scheme::TcpTable;
 
 fn ecn_on() -> TcpParams {
-    TcpParams { ecn: Some(true), ..TcpParams::default() }
+    TcpParams { ecn: Some(EcnMode::Classic), ..TcpParams::default() }
 }
 
 fn lab(tcp: TcpParams, treat: impl FnMut(&Sent) -> Fate + 'static) -> Lab<NewRenoConfig> {
@@ -94,6 +95,25 @@ fn the_exact_echo_survives_delayed_acks() {
         (last, marked) = (ack.packet.ack, marked + if ack.flags().has(Flags::ECE) { acked } else { 0 });
     }
     assert_eq!(marked, (1..=301).filter(|n| pattern(*n)).count() as u64);
+}
+
+/// RFC 8257, §3.2: DCTCP.CE follows the marks alone. CWR, which RFC 3168 stops the echo with, does not clear it, an unmarked packet does.
+#[test]
+fn the_exact_echo_ends_with_an_unmarked_packet_not_with_cwr() {
+    let marked = 3..=30;
+    let setup = Setup { size: Some(60 * MSS), ..Setup::default() };
+    let tcp = TcpParams { delayed_ack: DelayedAck(1), ..TcpParams::default() };
+    let mut lab = dctcp(tcp, setup).treat({
+        let marked = marked.clone();
+        move |s| if s.is_data() && marked.contains(&(s.packet.seq / MSS)) { Fate::Mark } else { Fate::Pass }
+    });
+    lab.run();
+    let cwr = lab.data().filter(|s| s.flags().has(Flags::CWR)).map(|s| s.packet.seq / MSS).min();
+    assert!(cwr.is_some_and(|n| marked.contains(&n) && n < 30), "CWR came while marks did: {cwr:?}");
+    for ack in lab.log().iter().filter(|s| s.from == 1 && s.packet.ack > 0 && s.packet.ack <= 60 * MSS) {
+        let echo = ack.flags().has(Flags::ECE);
+        assert_eq!(echo, marked.contains(&(ack.packet.ack / MSS - 1)), "{:?}", ack.packet);
+    }
 }
 
 #[test]

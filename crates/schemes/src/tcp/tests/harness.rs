@@ -4,18 +4,23 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use midpath_core::node::{Driver, Flows, Forwarding, Node};
-use midpath_core::packet::{Ecn, Flags, FlowId, NodeId, Packet, PacketId, Pool, PortId};
+use midpath_core::node::{Driver, Flows, Forwarding, Line, Node};
+use midpath_core::packet::{Ecn, Flags, FlowId, NodeId, Packet, PacketId, Pkt, Pool, PortId};
 use midpath_core::queue::{Limit, QueueSpec};
 use midpath_core::rng::{Purpose, stream};
-use midpath_core::roles::{Drop, Ecmp, Endpoint, FlowReport, FlowSpec, LinkInfo, ShortestPath};
+use midpath_core::roles::{Accept, Drop, Ecmp, Endpoint, FlowReport, FlowSpec, LinkInfo, ShortestPath, Transmitter};
 use midpath_core::units::{Bytes, Rate, Time};
 
+use proptest::prelude::*;
+
 use crate::tcp::cc::ControllerConfig;
+use crate::tcp::ecn::{self, EcnMode};
+use crate::tcp::newreno::NewRenoConfig;
 use crate::tcp::receiver::Receiver;
+use crate::tcp::segment::reset;
 use crate::tcp::sender::Sender;
 use crate::tcp::{Tcp, TcpParams};
-use crate::testing::{FirstPort, Watched};
+use crate::testing::{FirstPort, Watched, accept_as};
 
 pub const MSS: u64 = 1448;
 pub const FLOW: FlowId = FlowId(7);
@@ -31,6 +36,8 @@ pub enum Fate {
     Late(Time),
     /// Arrives, and once more this much later.
     Twice(Time),
+    /// Arrives without the flags that speak of ECN.
+    Clear,
 }
 
 /// A packet as it went onto the wire.
@@ -55,7 +62,8 @@ impl Sent {
 type Treatment = Box<dyn FnMut(&Sent) -> Fate>;
 
 struct Wire {
-    arrivals: BinaryHeap<Reverse<(Time, u64, usize, PacketId)>>,
+    arrivals: BinaryHeap<Reverse<(Time, u64, usize, Pkt)>>,
+    lines: [Line; 2],
     made: u64,
     delay: Time,
     treat: Treatment,
@@ -66,9 +74,9 @@ struct Wire {
 }
 
 impl Wire {
-    fn arrive(&mut self, at: Time, to: usize, id: PacketId) {
+    fn arrive(&mut self, at: Time, to: usize, pkt: Pkt) {
         self.made += 1;
-        self.arrivals.push(Reverse((at, self.made, to, id)));
+        self.arrivals.push(Reverse((at, self.made, to, pkt)));
     }
 }
 
@@ -79,21 +87,33 @@ struct Tap<'a> {
 }
 
 impl Driver for Tap<'_> {
-    fn transmit(&mut self, _port: PortId, id: PacketId, start: Time, end: Time, pool: &mut Pool) {
-        let mut sent = Sent { at: start, from: self.me, packet: pool[id], fate: Fate::Pass };
+    const TIMETABLES: bool = true;
+    fn transmitter(&mut self, _port: PortId, now: Time) -> Transmitter {
+        self.wire.lines[self.me].state(now)
+    }
+    fn start(&mut self, port: PortId, pkt: Pkt, now: Time, pool: &mut Pool) {
+        let end = self.wire.lines[self.me].start(pool[&pkt].size, now);
+        self.book(port, pkt, now, end, pool);
+    }
+    fn book(&mut self, _port: PortId, pkt: Pkt, start: Time, end: Time, pool: &mut Pool) {
+        let mut sent = Sent { at: start, from: self.me, packet: pool[&pkt], fate: Fate::Pass };
         sent.fate = (self.wire.treat)(&sent);
         let at = end + self.wire.delay;
         match sent.fate {
-            Fate::Pass => self.wire.arrive(at, 1 - self.me, id),
-            Fate::Lose => pool.free(id),
+            Fate::Pass => self.wire.arrive(at, 1 - self.me, pkt),
+            Fate::Lose => pool.free(pkt),
             Fate::Mark => {
-                pool[id].ecn = Ecn::Ce;
-                self.wire.arrive(at, 1 - self.me, id);
+                pool[&pkt].ecn = Ecn::Ce;
+                self.wire.arrive(at, 1 - self.me, pkt);
             }
-            Fate::Late(by) => self.wire.arrive(at + by, 1 - self.me, id),
+            Fate::Clear => {
+                pool[&pkt].flags = Flags(pool[&pkt].flags.0 & !ecn::flags(0b111).0);
+                self.wire.arrive(at, 1 - self.me, pkt);
+            }
+            Fate::Late(by) => self.wire.arrive(at + by, 1 - self.me, pkt),
             Fate::Twice(by) => {
-                let copy = pool.insert(pool[id]);
-                self.wire.arrive(at, 1 - self.me, id);
+                let copy = pool.copy(&pkt);
+                self.wire.arrive(at, 1 - self.me, pkt);
                 self.wire.arrive(at + by, 1 - self.me, copy);
             }
         }
@@ -101,7 +121,7 @@ impl Driver for Tap<'_> {
             self.wire.log.push(sent);
         }
     }
-    fn dropped(&mut self, port: Option<PortId>, _packet: &Packet, _why: Drop) {
+    fn dropped(&mut self, port: Option<PortId>, _id: PacketId, _packet: &Packet, _why: Drop) {
         self.wire.drops += u64::from(port.is_some());
     }
     fn finished(&mut self, _flow: FlowId, active: bool, _report: FlowReport) {
@@ -115,11 +135,14 @@ struct Pair<C> {
 }
 
 impl<C: Endpoint + 'static> Flows for Pair<C> {
-    fn active(&self, _flow: FlowId) -> Option<Box<dyn Endpoint>> {
+    fn open(&self, _flow: FlowId) -> Option<Box<dyn Endpoint>> {
         Some(Box::new(Watched(self.sender.clone())))
     }
-    fn passive(&self, _flow: FlowId) -> Option<Box<dyn Endpoint>> {
-        Some(Box::new(Watched(self.receiver.clone())))
+    fn accept(&self, _node: NodeId, first: &Packet) -> Accept {
+        accept_as(first, &self.receiver)
+    }
+    fn refuse(&self, packet: &Packet) -> Option<Packet> {
+        reset(packet)
     }
 }
 
@@ -163,18 +186,13 @@ impl<K: ControllerConfig> Lab<K> {
     pub fn new(setup: Setup, tcp: TcpParams, control: K) -> Lab<K> {
         let scheme = Tcp::new("test", tcp, control).expect("valid parameters");
         let flow = FlowSpec {
-            id: FLOW,
-            src: HOSTS[0],
-            dst: HOSTS[1],
             size: setup.size.map(Bytes),
             stop: setup.stop,
-            rate: None,
             mtu: setup.mtu,
-            group: 0,
-            weight: 1.0,
+            ..FlowSpec::new(FLOW, HOSTS[0], HOSTS[1])
         };
         let sender = Arc::new(Mutex::new(scheme.sender(&flow)));
-        let receiver = Arc::new(Mutex::new(scheme.receiver(&flow)));
+        let receiver = Arc::new(Mutex::new(scheme.receiver(&Packet::new(FLOW, HOSTS[0], HOSTS[1], 60))));
         let flows = Arc::new(Pair { sender: sender.clone(), receiver: receiver.clone() });
         let node = |i: usize| {
             let link = LinkInfo { rate: setup.rate, delay: setup.delay, mtu: setup.mtu, peer: HOSTS[1 - i] };
@@ -187,6 +205,7 @@ impl<K: ControllerConfig> Lab<K> {
         nodes[0].start_flow(Time::ZERO, FLOW);
         let wire = Wire {
             arrivals: BinaryHeap::new(),
+            lines: [Line::new(setup.rate), Line::new(setup.rate)],
             made: 0,
             delay: setup.delay,
             treat: Box::new(|_| Fate::Pass),
@@ -201,6 +220,13 @@ impl<K: ControllerConfig> Lab<K> {
     /// Decides what the pipe does to each packet.
     pub fn treat(mut self, treat: impl FnMut(&Sent) -> Fate + 'static) -> Self {
         self.wire.treat = Box::new(treat);
+        self
+    }
+
+    /// Puts a TCP with other parameters at the other end.
+    pub fn with_peer(self, tcp: TcpParams) -> Self {
+        let peer = Tcp::new("peer", tcp, NewRenoConfig).expect("valid parameters");
+        *self.receiver() = peer.receiver(&Packet::new(FLOW, HOSTS[0], HOSTS[1], 60));
         self
     }
 
@@ -222,9 +248,9 @@ impl<K: ControllerConfig> Lab<K> {
         assert!(next >= self.now, "time went back");
         self.now = next;
         if arrival == next {
-            let Reverse((_, _, to, id)) = self.wire.arrivals.pop().expect("peeked");
+            let Reverse((_, _, to, pkt)) = self.wire.arrivals.pop().expect("peeked");
             let mut tap = Tap { wire: &mut self.wire, me: to, now: next };
-            self.nodes[to].on_packet(next, PortId(0), id, &mut self.pool, &mut tap);
+            self.nodes[to].on_packet(next, PortId(0), pkt, &mut self.pool, &mut tap);
         } else {
             let me = usize::from(wake[0] != next);
             let mut tap = Tap { wire: &mut self.wire, me, now: next };
@@ -255,8 +281,8 @@ impl<K: ControllerConfig> Lab<K> {
     /// Hands a packet to one end as if it had come from the other.
     pub fn inject(&mut self, to: usize, mut packet: Packet) {
         (packet.src, packet.dst, packet.flow) = (HOSTS[1 - to], HOSTS[to], FLOW);
-        let id = self.pool.insert(packet);
-        self.wire.arrive(self.now, to, id);
+        let pkt = self.pool.insert(packet);
+        self.wire.arrive(self.now, to, pkt);
     }
 
     pub fn sender(&self) -> MutexGuard<'_, Sender<K::Controller>> {
@@ -301,6 +327,11 @@ pub fn lose_segments(segments: &[u64]) -> impl FnMut(&Sent) -> Fate + 'static {
 pub fn repeats<K: ControllerConfig>(lab: &Lab<K>) -> Vec<u64> {
     let mut seen = std::collections::HashSet::new();
     lab.data().filter(|s| !seen.insert(s.packet.seq)).map(|s| s.packet.seq / MSS).collect()
+}
+
+/// All modes of ECN.
+pub fn ecn_mode() -> impl Strategy<Value = EcnMode> {
+    prop::sample::select(vec![EcnMode::Off, EcnMode::Classic, EcnMode::Accurate])
 }
 
 /// Cases of a property: `PROPTEST_CASES` when it is set, for long searches.

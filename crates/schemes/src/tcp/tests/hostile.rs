@@ -5,7 +5,7 @@ use midpath_core::queue::{Limit, QueueSpec};
 use midpath_core::units::{Rate, Time};
 use proptest::prelude::*;
 
-use super::harness::{FLOW, HOSTS, Lab, MSS, Setup, cases};
+use super::harness::{FLOW, HOSTS, Lab, MSS, Setup, cases, ecn_mode};
 use crate::tcp::TcpParams;
 use crate::tcp::cubic::CubicParams;
 use crate::tcp::params::DelayedAck;
@@ -20,7 +20,7 @@ prop_compose! {
     fn packet()(
         seq in number(), ack in number(), window in number(), ts_val in any::<u64>(), ts_ecr in any::<u64>(),
         payload in prop_oneof![Just(0u16), Just(MSS as u16), any::<u16>()],
-        flags in prop_oneof![4 => Just(Flags::ACK.0), 2 => any::<u8>()],
+        flags in prop_oneof![4 => Just(Flags::ACK.0), 2 => 0u16..512],
         sack in prop::array::uniform3((any::<u32>(), any::<u32>())), near in any::<bool>(), sack_len in 0u8..=255,
         kind in prop_oneof![9 => Just(Kind::Segment), 1 => Just(Kind::Datagram)],
         marked in any::<bool>(), honest_time in any::<bool>(),
@@ -55,9 +55,9 @@ proptest! {
     #[test]
     fn a_sender_survives_any_peer(
         packets in prop::collection::vec((packet(), 0u64..300), 1..120), sack in any::<bool>(),
-        timestamps in any::<bool>(), pacing in any::<bool>(), open in any::<bool>(),
+        timestamps in any::<bool>(), pacing in any::<bool>(), open in any::<bool>(), ecn in ecn_mode(),
     ) {
-        let tcp = TcpParams { sack, timestamps, pacing, ecn: Some(true), ..TcpParams::default() };
+        let tcp = TcpParams { sack, timestamps, pacing, ecn: Some(ecn), ..TcpParams::default() };
         let (tcp, control) = CubicParams { tcp, ..CubicParams::default() }.split().expect("valid");
         let queue = QueueSpec::DropTail { limit: Limit::Packets(30) };
         let setup = Setup { size: None, rate: Rate::from_mbps(10), queue, ..Setup::default() };
@@ -82,7 +82,7 @@ proptest! {
     #[test]
     fn a_receiver_survives_any_peer(
         packets in prop::collection::vec((packet(), 0u64..300), 1..200), sack in any::<bool>(), delayed in 1u32..4,
-        ecn in any::<bool>(),
+        ecn in ecn_mode(),
     ) {
         let tcp = TcpParams { sack, ecn: Some(ecn), delayed_ack: DelayedAck(delayed), ..TcpParams::default() };
         let (tcp, control) = CubicParams { tcp, ..CubicParams::default() }.split().expect("valid");

@@ -1,9 +1,11 @@
 //! Two endpoints joined by a pipe in virtual time, and what TCP must do there.
 
+mod accecn;
 mod ecn;
 mod growth;
 mod harness;
 mod hostile;
+mod listen;
 mod oracle;
 mod properties;
 mod recovery;

@@ -4,7 +4,7 @@ use midpath_core::queue::{Limit, QueueSpec};
 use midpath_core::units::{Bytes, Rate, Time};
 use proptest::prelude::*;
 
-use super::harness::{Fate, Lab, MSS, Setup, cases};
+use super::harness::{Fate, Lab, MSS, Setup, cases, ecn_mode};
 use crate::tcp::TcpParams;
 use crate::tcp::cc::ControllerConfig;
 use crate::tcp::cubic::CubicParams;
@@ -30,7 +30,7 @@ prop_compose! {
     fn params()(
         sack in any::<bool>(), timestamps in any::<bool>(), delayed in 1u32..4, window in 1u32..20,
         prr in any::<bool>(), abc in any::<bool>(), limited_transmit in any::<bool>(), pacing in any::<bool>(),
-        ecn in any::<bool>(), room in prop_oneof![Just(1u64 << 30), 1u64..40_000], low in any::<bool>(),
+        ecn in ecn_mode(), room in prop_oneof![Just(1u64 << 30), 1u64..40_000], low in any::<bool>(),
     ) -> TcpParams {
         TcpParams {
             sack, timestamps, limited_transmit, pacing,

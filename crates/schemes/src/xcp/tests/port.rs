@@ -1,4 +1,4 @@
-use midpath_core::packet::{EXT_LEN, FlowId, NodeId, Packet};
+use midpath_core::packet::{FlowId, NodeId, Packet};
 use midpath_core::queue::Limit;
 use midpath_core::rng::{Purpose, stream};
 use midpath_core::roles::{Admission, AdmitCtx, Backlog, Drop, Verdict};
@@ -24,16 +24,16 @@ fn port(params: &XcpParams) -> XcpPort {
 fn data(throughput: f32, delta: f32) -> Packet {
     let mut p = Packet::new(FlowId(0), NodeId(0), NodeId(1), 1000);
     p.set_header(&XcpHeader { rtt: 0.1, throughput, delta, echo: 0.0 });
+    p.size = 1000;
     p
 }
 
 /// An arrival at `now` that finds `waiting` bytes.
 fn arrive(port: &mut XcpPort, p: &mut Packet, now: Time, waiting: u64) -> Verdict {
     let rng = &mut stream(1, Purpose::Node, 0);
-    let start = now + Time::from_us(waiting);
     let idle_since = (waiting == 0).then_some(now);
     let backlog = Backlog { packets: waiting.div_ceil(1500), bytes: waiting };
-    port.admit(p, &mut AdmitCtx { now, start, idle_since, backlog, rate: LINK, rng })
+    port.admit(p, &mut AdmitCtx { now, busy: waiting > 0, idle_since, backlog, rate: LINK, rng })
 }
 
 /// The change of throughput that a packet gets.
@@ -153,7 +153,8 @@ fn after_silence_nothing_is_handed_out_until_an_interval_has_been_seen() {
 fn others_take_capacity_and_are_left_alone() {
     let mut port = port(&params());
     let mut foreign = Packet::new(FlowId(1), NodeId(0), NodeId(1), 50_000);
-    foreign.set_ext(77, [0xFF; EXT_LEN]);
+    assert!(foreign.push_raw(77, &[0xFF; 40]));
+    foreign.size = 50_000;
     let before = foreign;
     arrive(&mut port, &mut foreign, Time::ZERO, 0);
     assert_eq!(foreign, before);
@@ -198,11 +199,11 @@ proptest! {
         for (gap_ns, size, waiting, numbers) in arrivals {
             now += Time::from_ns(gap_ns);
             let mut packet = Packet::new(FlowId(0), NodeId(0), NodeId(1), size);
-            let mut bytes = [0; EXT_LEN];
-            for (place, number) in bytes[4..].chunks_exact_mut(4).zip(numbers) {
+            let mut bytes = [0; 16];
+            for (place, number) in bytes.chunks_exact_mut(4).zip(numbers) {
                 place.copy_from_slice(&number.to_be_bytes());
             }
-            packet.set_ext(2, bytes);
+            packet.push_raw(2, &bytes);
             let asked = packet.header::<XcpHeader>();
             let before = port.residues();
             arrive(&mut port, &mut packet, now, waiting);

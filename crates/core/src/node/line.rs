@@ -1,0 +1,49 @@
+//! A simulated transmitter, for drivers in virtual time.
+
+use crate::roles::Transmitter;
+use crate::units::{Rate, Time, TxClock};
+
+/// One packet at a time at the link's rate. It is the driver's: a node on real packets has a device in its place.
+#[derive(Debug, Clone)]
+pub struct Line {
+    clock: TxClock,
+    free_at: Time,
+    up: bool,
+}
+
+impl Line {
+    /// An idle transmitter of `rate`, up.
+    pub fn new(rate: Rate) -> Line {
+        Line { clock: TxClock::new(rate), free_at: Time::ZERO, up: true }
+    }
+
+    /// Whether it can take a packet now.
+    #[inline]
+    pub fn state(&self, now: Time) -> Transmitter {
+        if !self.up {
+            return Transmitter::Busy { until: None };
+        }
+        if self.free_at <= now {
+            Transmitter::Idle { since: self.free_at }
+        } else {
+            Transmitter::Busy { until: Some(self.free_at) }
+        }
+    }
+
+    /// Takes a packet of `size` bytes now; says when its last bit leaves.
+    #[inline]
+    pub fn start(&mut self, size: u32, now: Time) -> Time {
+        self.free_at = now + self.clock.time(size);
+        self.free_at
+    }
+
+    /// The next packet is sent at another rate.
+    pub fn set_rate(&mut self, rate: Rate) {
+        self.clock = TxClock::new(rate);
+    }
+
+    /// The link goes up or down. A packet that is being sent is the wire's to lose.
+    pub fn set_up(&mut self, up: bool) {
+        self.up = up;
+    }
+}

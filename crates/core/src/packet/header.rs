@@ -1,0 +1,257 @@
+//! Headers of schemes: length-prefixed, stacked, and kept as the bytes that they have on the wire.
+
+use super::Packet;
+
+/// Bytes of headers that a packet has room for, tags and lengths included. Ours: INRPP's around FCP's around another of forty bytes; TCP's
+/// options have forty at most.
+pub const HEADER_ROOM: usize = 104;
+
+/// Bytes in front of each header's body: its tag and its length.
+pub(crate) const PREFIX: usize = 2;
+
+/// Tags from here on stand for TCP options (RFC 9293, §3.1): the option's kind, plus this.
+pub const TCP_OPTION: u8 = 128;
+
+/// A scheme's header. On the wire it stands in the shim between IP and transport, or among TCP's options.
+///
+/// A port that doesn't know the header forwards it untouched.
+pub trait Header: Copy {
+    /// Tells headers apart on the wire. 0 is padding; 1–63 are Midpath's own; outside schemes take from 64 to 127. [`TCP_OPTION`] and
+    /// above are TCP options by kind.
+    const TAG: u8;
+    /// Bytes of its body.
+    fn body_len(&self) -> usize;
+    /// Writes its body: `out` has [`Header::body_len`] bytes.
+    fn put(&self, out: &mut [u8]);
+    /// Reads it back. `None` when the bytes are no valid header: peers are hostile until authenticated.
+    fn get(body: &[u8]) -> Option<Self>;
+}
+
+/// A header's body, for tests and for what is signed.
+pub fn body_of<H: Header>(header: &H) -> Vec<u8> {
+    let mut out = vec![0; header.body_len()];
+    header.put(&mut out);
+    out
+}
+
+/// The headers of one packet, outermost first: tag, length, body, one after the other.
+#[derive(Clone, Copy)]
+pub(crate) struct Stack(pub [u8; HEADER_ROOM]);
+
+impl Stack {
+    pub const EMPTY: Stack = Stack([0; HEADER_ROOM]);
+}
+
+/// The headers in `bytes`: tag, where the body begins, where it ends.
+pub(crate) struct Entries<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl Iterator for Entries<'_> {
+    type Item = (u8, usize, usize);
+    #[inline]
+    fn next(&mut self) -> Option<(u8, usize, usize)> {
+        let (tag, len) = (*self.bytes.get(self.at)?, *self.bytes.get(self.at + 1)?);
+        let from = self.at + PREFIX;
+        self.at = from + usize::from(len);
+        (self.at <= self.bytes.len()).then_some((tag, from, self.at))
+    }
+}
+
+/// What a packet carries for schemes.
+impl Packet {
+    #[inline]
+    pub(crate) fn entries(&self) -> Entries<'_> {
+        Entries { bytes: self.headers(), at: 0 }
+    }
+
+    /// All headers as they are kept: tag, length and body of each, outermost first.
+    #[inline]
+    pub fn headers(&self) -> &[u8] {
+        &self.stack.0[..usize::from(self.stacked)]
+    }
+
+    /// Whether it carries any header.
+    #[inline]
+    pub const fn has_headers(&self) -> bool {
+        self.stacked > 0
+    }
+
+    /// The body of the outermost header with this tag.
+    #[inline]
+    pub fn body(&self, tag: u8) -> Option<&[u8]> {
+        if self.tag == 0 {
+            return None;
+        }
+        self.entries().find(|e| e.0 == tag).map(|(_, from, to)| &self.stack.0[from..to])
+    }
+
+    /// The body of the outermost header with this tag, to be changed in place.
+    #[inline]
+    pub fn body_mut(&mut self, tag: u8) -> Option<&mut [u8]> {
+        let (_, from, to) = self.entries().find(|e| e.0 == tag)?;
+        Some(&mut self.stack.0[from..to])
+    }
+
+    /// Whether it carries a header `H`, valid or not.
+    #[inline]
+    pub fn carries<H: Header>(&self) -> bool {
+        self.tag == H::TAG || (self.tag != 0 && self.body(H::TAG).is_some())
+    }
+
+    /// The header `H`, if this packet carries one that is valid.
+    #[inline]
+    pub fn header<H: Header>(&self) -> Option<H> {
+        if self.tag == 0 {
+            return None;
+        }
+        let bodies = self.entries().filter(|e| e.0 == H::TAG);
+        bodies.map(|(_, from, to)| &self.stack.0[from..to]).find_map(H::get)
+    }
+
+    /// Puts `header` on the packet: in place of another `H`, or around the headers that it has. Says whether there was room; else
+    /// the packet is as it was.
+    pub fn set_header<H: Header>(&mut self, header: &H) -> bool {
+        let len = header.body_len();
+        let old = self.entries().find(|e| e.0 == H::TAG);
+        let (at, before) = old.map_or((0, 0), |(_, from, to)| (from - PREFIX, to - from + PREFIX));
+        if !self.make_room(at, before, H::TAG, Some(len)) {
+            return false;
+        }
+        header.put(&mut self.stack.0[at + PREFIX..at + PREFIX + len]);
+        true
+    }
+
+    /// Puts a header's bytes around those that it has, as they came from the wire; they are checked when they are read.
+    pub fn push_raw(&mut self, tag: u8, body: &[u8]) -> bool {
+        if tag == 0 || body.len() > HEADER_ROOM || !self.make_room(0, 0, tag, Some(body.len())) {
+            return false;
+        }
+        self.stack.0[PREFIX..PREFIX + body.len()].copy_from_slice(body);
+        true
+    }
+
+    /// Takes the outermost header `H` off; says whether there was one.
+    pub fn take_header<H: Header>(&mut self) -> bool {
+        let Some((_, from, to)) = self.entries().find(|e| e.0 == H::TAG) else { return false };
+        self.make_room(from - PREFIX, to - from + PREFIX, H::TAG, None)
+    }
+
+    /// Makes room for a header with a body of this length (or none at all) in place of the `before` bytes at `at`. The packet's size follows.
+    /// The caller writes the body.
+    fn make_room(&mut self, at: usize, before: usize, tag: u8, body: Option<usize>) -> bool {
+        let after = body.map_or(0, |len| len + PREFIX);
+        if before == after {
+            return true;
+        }
+        let (end, old) = (usize::from(self.stacked), self.carried_size());
+        let new_end = end - before + after;
+        if new_end > HEADER_ROOM {
+            return false;
+        }
+        self.stack.0.copy_within(at + before..end, at + after);
+        self.stacked = new_end as u8;
+        if let Some(len) = body {
+            (self.stack.0[at], self.stack.0[at + 1]) = (tag, len as u8);
+        }
+        self.tag = if self.stacked > 0 { self.stack.0[0] } else { 0 };
+        self.size = self.size - old + self.carried_size();
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::packet::{FlowId, NodeId};
+
+    #[derive(Debug, Clone, Copy, PartialEq)]
+    struct Price(f64);
+    impl Header for Price {
+        const TAG: u8 = 100;
+        fn body_len(&self) -> usize {
+            8
+        }
+        fn put(&self, out: &mut [u8]) {
+            out.copy_from_slice(&self.0.to_be_bytes());
+        }
+        fn get(body: &[u8]) -> Option<Price> {
+            let v = f64::from_be_bytes(body.try_into().ok()?);
+            v.is_finite().then_some(Price(v))
+        }
+    }
+
+    /// As many bytes as it says.
+    #[derive(Debug, Clone, Copy, PartialEq)]
+    struct Long(u8);
+    impl Header for Long {
+        const TAG: u8 = 101;
+        fn body_len(&self) -> usize {
+            self.0.into()
+        }
+        fn put(&self, out: &mut [u8]) {
+            out.fill(self.0);
+        }
+        fn get(body: &[u8]) -> Option<Long> {
+            body.iter().all(|b| usize::from(*b) == body.len()).then_some(Long(body.len() as u8))
+        }
+    }
+
+    fn packet() -> Packet {
+        Packet::new(FlowId(0), NodeId(0), NodeId(1), 100)
+    }
+
+    #[test]
+    fn a_header_round_trips_and_a_bad_one_is_none() {
+        let mut p = packet();
+        assert!(p.header::<Price>().is_none() && !p.carries::<Price>() && !p.has_headers());
+        assert!(p.set_header(&Price(0.25)));
+        assert_eq!(p.header::<Price>(), Some(Price(0.25)));
+        assert!(p.set_header(&Price(f64::NAN)) && p.carries::<Price>());
+        assert_eq!(p.header::<Price>(), None);
+    }
+
+    #[test]
+    fn headers_stack_and_one_is_taken_from_between() {
+        let mut p = packet();
+        assert!(p.set_header(&Price(1.0)) && p.set_header(&Long(5)) && p.push_raw(7, &[1, 2, 3]));
+        assert_eq!(p.entries().map(|e| e.0).collect::<Vec<_>>(), [7, 101, 100], "outermost first");
+        assert!(p.set_header(&Long(9)), "in its place, longer");
+        assert_eq!((p.header::<Long>(), p.header::<Price>()), (Some(Long(9)), Some(Price(1.0))));
+        assert!(p.take_header::<Long>() && !p.take_header::<Long>());
+        assert_eq!(p.headers()[..5], [7, 3, 1, 2, 3]);
+        assert_eq!(p.header::<Price>(), Some(Price(1.0)));
+        assert!(p.take_header::<Price>() && p.headers().len() == 5);
+    }
+
+    #[test]
+    fn without_room_the_packet_stays_as_it_was() {
+        let mut p = packet();
+        assert!(p.set_header(&Long(95)));
+        assert!(!p.set_header(&Price(1.0)) && !p.push_raw(3, &[0; 20]));
+        assert_eq!((p.header::<Long>(), p.headers().len()), (Some(Long(95)), 97));
+        assert!(p.set_header(&Long(102)) && !p.set_header(&Long(103)));
+        assert_eq!(p.header::<Long>(), Some(Long(102)));
+    }
+
+    proptest! {
+        /// Whatever is put on and taken off, each header is the last one of its kind, or not there.
+        #[test]
+        fn the_stack_is_what_was_put_on(steps in prop::collection::vec((0u8..4, 0u8..60), 0..40)) {
+            let (mut p, mut price, mut long) = (packet(), None, None);
+            for (what, n) in steps {
+                match what {
+                    0 => if p.set_header(&Price(n.into())) { price = Some(Price(n.into())) },
+                    1 => if p.set_header(&Long(n)) { long = Some(Long(n)) },
+                    2 => prop_assert_eq!(p.take_header::<Price>(), price.take().is_some()),
+                    _ => prop_assert_eq!(p.take_header::<Long>(), long.take().is_some()),
+                }
+                prop_assert_eq!((p.header::<Price>(), p.header::<Long>()), (price, long));
+                prop_assert_eq!(p.headers().len(), p.entries().map(|(_, from, to)| to - from + PREFIX).sum::<usize>());
+            }
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Where packets live while they are in a node or on a simulated wire.
+
+use super::Packet;
+
+/// The name of a packet in its pool: good for telling packets apart in books that are kept beside the pool, not for reaching one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PacketId(pub u32);
+
+/// A packet that is held: the only way to reach it in its [`Pool`].
+///
+/// It is moved, never copied, so that a packet cannot be freed or sent twice. Whoever holds it passes it on, gives it back to
+/// the pool, or keeps it. In builds with debug assertions a pool refuses the packets of another one.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[must_use = "a packet that is dropped like this is lost: send it, keep it, or free it"]
+pub struct Pkt {
+    place: u32,
+    #[cfg(debug_assertions)]
+    pool: u32,
+}
+
+impl Pkt {
+    /// Its name.
+    #[inline]
+    pub const fn id(&self) -> PacketId {
+        PacketId(self.place)
+    }
+}
+
+/// A slab of packets: no allocation per hop, the last freed place is used first (its lines are still in cache).
+#[derive(Debug)]
+pub struct Pool {
+    slots: Vec<Packet>,
+    free: Vec<u32>,
+    created: u64,
+    #[cfg(debug_assertions)]
+    tag: u32,
+}
+
+impl Default for Pool {
+    fn default() -> Pool {
+        Pool {
+            slots: Vec::new(),
+            free: Vec::new(),
+            created: 0,
+            #[cfg(debug_assertions)]
+            tag: next_tag(),
+        }
+    }
+}
+
+/// Tells pools apart in checks; it reaches no result.
+#[cfg(debug_assertions)]
+fn next_tag() -> u32 {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static POOLS: AtomicU32 = AtomicU32::new(0);
+    POOLS.fetch_add(1, Ordering::Relaxed)
+}
+
+impl Pool {
+    /// An empty pool; it grows to the largest number of packets alive at once.
+    pub fn new() -> Pool {
+        Pool::default()
+    }
+
+    #[inline]
+    fn hold(&self, place: u32) -> Pkt {
+        Pkt {
+            place,
+            #[cfg(debug_assertions)]
+            pool: self.tag,
+        }
+    }
+
+    #[inline]
+    fn place(&self, pkt: &Pkt) -> usize {
+        #[cfg(debug_assertions)]
+        assert_eq!(pkt.pool, self.tag, "a packet of another pool");
+        pkt.place as usize
+    }
+
+    /// Takes a packet in.
+    #[inline]
+    pub fn insert(&mut self, packet: Packet) -> Pkt {
+        self.created += 1;
+        match self.free.pop() {
+            Some(place) => {
+                self.slots[place as usize] = packet;
+                self.hold(place)
+            }
+            None => {
+                let place = u32::try_from(self.slots.len()).expect("fewer than 2^32 packets alive");
+                self.slots.push(packet);
+                self.hold(place)
+            }
+        }
+    }
+
+    /// Takes a copy of a packet in.
+    pub fn copy(&mut self, pkt: &Pkt) -> Pkt {
+        let packet = self.slots[self.place(pkt)];
+        self.insert(packet)
+    }
+
+    /// Gives a packet's place back.
+    #[inline]
+    pub fn free(&mut self, pkt: Pkt) {
+        let place = self.place(&pkt);
+        debug_assert!(place < self.slots.len());
+        self.free.push(place as u32);
+    }
+
+    /// Takes a packet out.
+    #[inline]
+    pub fn take(&mut self, pkt: Pkt) -> Packet {
+        let packet = self.slots[self.place(&pkt)];
+        self.free(pkt);
+        packet
+    }
+
+    /// Turns a held packet into a number, for drivers that keep packets on wires as such.
+    #[inline]
+    pub fn stow(&self, pkt: Pkt) -> u32 {
+        self.place(&pkt) as u32
+    }
+
+    /// Turns a number that [`Pool::stow`] has given into the held packet again. Once: the number is worth nothing after that.
+    #[inline]
+    pub fn unstow(&self, number: u32) -> Pkt {
+        debug_assert!((number as usize) < self.slots.len());
+        self.hold(number)
+    }
+
+    /// Looks at a stowed packet, so that it is in the cache when it is taken.
+    #[inline]
+    pub fn warm(&self, number: u32) {
+        std::hint::black_box(self.slots[number as usize].size);
+    }
+
+    /// A packet that is alive and held by somebody else.
+    pub(crate) fn peek(&self, id: PacketId) -> &Packet {
+        &self.slots[id.0 as usize]
+    }
+
+    /// Packets alive now.
+    pub fn live(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// Packets ever taken in.
+    pub fn created(&self) -> u64 {
+        self.created
+    }
+
+    /// Bytes of memory held.
+    pub fn memory(&self) -> usize {
+        self.slots.capacity() * size_of::<Packet>() + self.free.capacity() * size_of::<u32>()
+    }
+}
+
+impl std::ops::Index<&Pkt> for Pool {
+    type Output = Packet;
+    #[inline]
+    fn index(&self, pkt: &Pkt) -> &Packet {
+        &self.slots[self.place(pkt)]
+    }
+}
+
+impl std::ops::IndexMut<&Pkt> for Pool {
+    #[inline]
+    fn index_mut(&mut self, pkt: &Pkt) -> &mut Packet {
+        let place = self.place(pkt);
+        &mut self.slots[place]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::{FlowId, NodeId};
+
+    #[test]
+    fn the_pool_reuses_what_was_freed_last() {
+        let mut pool = Pool::new();
+        let p = Packet::new(FlowId(0), NodeId(0), NodeId(1), 100);
+        let (a, b) = (pool.insert(p), pool.insert(p));
+        let first = a.id();
+        pool.free(a);
+        assert_eq!(pool.live(), 1);
+        let again = pool.insert(p);
+        assert_eq!(again.id(), first);
+        pool.free(b);
+        assert_eq!((pool.live(), pool.created()), (1, 3));
+        let number = pool.stow(again);
+        assert_eq!(pool.unstow(number).id(), first);
+    }
+
+    #[test]
+    #[cfg(debug_assertions)]
+    #[should_panic(expected = "another pool")]
+    fn a_packet_of_another_pool_is_caught() {
+        let (mut here, mut there) = (Pool::new(), Pool::new());
+        let p = Packet::new(FlowId(0), NodeId(0), NodeId(1), 100);
+        let pkt = there.insert(p);
+        let _ = here.insert(p);
+        here.free(pkt);
+    }
+}

@@ -1,0 +1,83 @@
+//! What the interfaces of one router tell each other: how each is loaded, and letters from one to another.
+
+use std::collections::VecDeque;
+
+use midpath_core::packet::{NodeId, PortId};
+
+use super::header::Feedback;
+use super::load::Notice;
+
+/// Letters that wait for one interface at most; the oldest goes for a new one. An interface looks every few milliseconds. Ours.
+const MAX_LETTERS: usize = 256;
+
+/// Who detours through an interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Contender {
+    /// Another interface of this router.
+    Sibling(PortId),
+    /// A neighbour.
+    Router(NodeId),
+}
+
+/// What one interface tells another, which finds it when it next looks: nobody is called.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Letter {
+    /// Somebody wants to detour through you.
+    Contends(Contender),
+    /// The answer to your probe, from the detour that begins with this interface.
+    Answer(PortId, Feedback),
+}
+
+/// The interfaces of one router.
+#[derive(Debug)]
+pub struct Siblings {
+    notices: Vec<Notice>,
+    letters: Vec<VecDeque<Letter>>,
+}
+
+impl Siblings {
+    /// Of a router with this many ports.
+    pub fn new(ports: usize) -> Siblings {
+        Siblings { notices: vec![Notice::default(); ports], letters: vec![VecDeque::new(); ports] }
+    }
+
+    /// What an interface has last said of itself.
+    pub fn notice(&self, port: PortId) -> Notice {
+        self.notices[usize::from(port.0)]
+    }
+
+    /// Says what an interface is like now.
+    pub fn publish(&mut self, port: PortId, notice: Notice) {
+        self.notices[usize::from(port.0)] = notice;
+    }
+
+    /// Leaves a letter for an interface, if there is such a one.
+    pub fn post(&mut self, port: PortId, letter: Letter) {
+        let Some(letters) = self.letters.get_mut(usize::from(port.0)) else { return };
+        if letters.len() == MAX_LETTERS {
+            letters.pop_front();
+        }
+        letters.push_back(letter);
+    }
+
+    /// The next letter to an interface, oldest first.
+    pub fn take(&mut self, port: PortId) -> Option<Letter> {
+        self.letters[usize::from(port.0)].pop_front()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letters_arrive_in_order_and_are_bounded() {
+        let mut siblings = Siblings::new(2);
+        let letter = |i: u32| Letter::Contends(Contender::Router(NodeId(i)));
+        (0..300).for_each(|i| siblings.post(PortId(1), letter(i)));
+        siblings.post(PortId(9), letter(0));
+        assert_eq!(siblings.take(PortId(0)), None);
+        let got: Vec<Letter> = std::iter::from_fn(|| siblings.take(PortId(1))).collect();
+        assert_eq!(got, (44..300).map(letter).collect::<Vec<_>>());
+    }
+}

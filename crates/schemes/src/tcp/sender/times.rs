@@ -1,0 +1,78 @@
+//! When segments were sent: round trips come from here (RFC 6298, §3), not from timestamps, whose ticks are coarse.
+
+use std::collections::VecDeque;
+
+use midpath_core::units::Time;
+
+/// A segment that is outstanding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Sent {
+    /// One past its last number.
+    end: u64,
+    /// When it was last sent.
+    at: Time,
+    /// It has been sent more than once.
+    again: bool,
+}
+
+/// When the first of the segments that an ACK covers was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Timed {
+    /// When it was last sent.
+    pub at: Time,
+    /// It has been sent more than once: who knows which one is acknowledged (Karn's algorithm, RFC 6298, §3)?
+    pub again: bool,
+}
+
+/// The outstanding segments in order of their numbers.
+#[derive(Debug, Clone, Default)]
+pub(super) struct SendTimes(VecDeque<Sent>);
+
+impl SendTimes {
+    /// New data up to `end` have been sent.
+    #[inline]
+    pub fn sent(&mut self, end: u64, at: Time) {
+        self.0.push_back(Sent { end, at, again: false });
+    }
+
+    /// Numbers from `from` to before `to` have been sent again.
+    pub fn sent_again(&mut self, from: u64, to: u64, at: Time) {
+        let first = self.0.partition_point(|s| s.end <= from);
+        for sent in self.0.range_mut(first..) {
+            (sent.at, sent.again) = (at, true);
+            if sent.end >= to {
+                break;
+            }
+        }
+    }
+
+    /// All below `una` is acknowledged: forgets it, and says when the first whole segment of that was sent.
+    #[inline]
+    pub fn acknowledged(&mut self, una: u64) -> Option<Timed> {
+        let first = self.0.front().filter(|s| s.end <= una).map(|s| Timed { at: s.at, again: s.again });
+        while self.0.front().is_some_and(|s| s.end <= una) {
+            self.0.pop_front();
+        }
+        first
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: fn(u64) -> Time = Time::from_ms;
+
+    #[test]
+    fn the_first_acknowledged_segment_is_timed() {
+        let mut times = SendTimes::default();
+        (1..=5).for_each(|i| times.sent(i * 100, MS(i)));
+        let timed = |i, again| Some(Timed { at: MS(i), again });
+        assert_eq!(times.acknowledged(200), timed(1, false));
+        assert_eq!(times.acknowledged(250), None, "no whole segment");
+        times.sent_again(200, 300, MS(9));
+        assert_eq!(times.acknowledged(400), timed(9, true));
+        times.sent_again(450, 460, MS(10));
+        assert_eq!((times.acknowledged(500), times.acknowledged(500)), (timed(10, true), None));
+    }
+}
