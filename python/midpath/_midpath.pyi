@@ -14,6 +14,7 @@ def run(
     scheme: str | None = None,
     seed: int | None = None,
     threads: int = 1,
+    wire: bool = False,
     progress: ProgressCallback | None = None,
     policies: dict[str, Callable[[], Callable[..., list[float]]]] | None = None,
 ) -> tuple[str, dict[str, Buffers], dict[str, bytes]]: ...

@@ -24,6 +24,7 @@ def run(
     scheme: str | None = None,
     seed: int | None = None,
     threads: int = 1,
+    wire: bool = False,
     progress: ProgressCallback | None = None,
     policies: Policies | None = None,
 ) -> Result:
@@ -31,6 +32,9 @@ def run(
 
     The result does not depend on `threads` (0: one per core). `progress` is called about ten times a second with
     `simulated_s`, `stop_s` (None if not known), `packet_hops` and `flows`; returning `False` stops the run.
+
+    With `wire`, links carry bytes: each packet is encoded and decoded on every link, as `docs/wire.md` says. The result is
+    the same, later.
 
     `policies` are endpoint policies for FCP, by the names that the scenario uses: see `midpath.policy`.
     """
@@ -42,6 +46,7 @@ def run(
             scheme=asked.scheme,
             seed=asked.seed,
             threads=threads or os.cpu_count() or 1,
+            wire=wire,
             progress=progress,
             policies=makers(policies) if policies else None,
         )

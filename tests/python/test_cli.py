@@ -67,12 +67,12 @@ def test_set_changes_the_scenario(cli, small, tmp_path):
     assert slow > 3 * fast
 
 
-def test_threads_do_not_change_the_result(cli, small):
-    def run(threads):
-        found = json.loads(cli("run", small, "--json", "--threads", threads).out)
+def test_threads_and_links_of_bytes_do_not_change_the_result(cli, small):
+    def run(threads, *more):
+        found = json.loads(cli("run", small, "--json", "--threads", threads, *more).out)
         return {key: found[key] for key in found.keys() - {"wall_s", "hops_per_s", "threads", "memory_bytes"}}
 
-    assert run(1) == run(0) == run(3)
+    assert run(1) == run(0) == run(3) == run(1, "--wire")
 
 
 def test_compare_prints_a_row_per_scheme(cli, small, tmp_path):

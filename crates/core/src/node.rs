@@ -16,7 +16,7 @@ use timers::{Timers, Wake};
 
 use crate::packet::{FlowId, Kind, NodeId, Packet, PacketId, Pkt, Pool, PortId};
 use crate::queue::Discipline;
-use crate::rng::Stream;
+use crate::rng::{Stream, secret};
 use crate::roles::{
     Accept, Action, Backlog, Drop, Endpoint, EndpointCtx, FlowReport, ForwardCtx, Forwarder, Inbound, LinkInfo,
     PortCtx, Route, Shared, ShortestPath, Transmitter,
@@ -117,6 +117,7 @@ pub struct Node {
     flows: Arc<dyn Flows>,
     timers: Timers,
     rng: Stream,
+    secret: [u64; 2],
     /// What the ports and forwarders of each instance share; slots and `forwards` say whose is whose.
     states: Vec<Box<dyn Any + Send>>,
     forwards: Vec<Option<u8>>,
@@ -141,6 +142,7 @@ impl Node {
     ) -> Node {
         assert_eq!(links.len(), disciplines.len(), "one discipline per link");
         let slots: Vec<Slot> = links.iter().zip(disciplines).map(|(l, d)| Slot::new(l, d)).collect();
+        let secret = secret(&rng);
         Node {
             id,
             links,
@@ -150,6 +152,7 @@ impl Node {
             flows,
             timers: Timers::default(),
             rng,
+            secret,
             states: Vec::new(),
             forwards: Vec::new(),
             shared: Shared::default(),
@@ -228,6 +231,11 @@ impl Node {
     pub fn on_packet<D: Driver>(&mut self, now: Time, port: PortId, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
         let mut pkt = pkt;
         if self.slots[usize::from(port.0)].watches_inbound {
+            let packet = &pool[&pkt];
+            if packet.kind == Kind::Control && packet.hops != u8::MAX {
+                // RFC 5082, §3: it has come from further away than a neighbour.
+                return self.discard(Some(port), pkt, Drop::Policy, pool, driver);
+            }
             match self.inbound(now, port, pkt, pool, driver) {
                 Some(on) => pkt = on,
                 None => return,
@@ -558,6 +566,7 @@ impl Node {
             node: self.id,
             flow: seat.flow,
             rng: &mut self.rng,
+            secret: self.secret,
             shared: &mut self.shared,
             links: &self.links,
             pool,

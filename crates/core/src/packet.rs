@@ -2,11 +2,13 @@
 
 mod header;
 mod pool;
+mod sequence;
 mod size;
 
 use header::Stack;
 pub use header::{HEADER_ROOM, Header, TCP_OPTION, body_of};
 pub use pool::{PacketId, Pkt, Pool};
+pub use sequence::{Sequence, comes_after};
 pub use size::{ICN_HEADER, IP_HEADER, Options, TCP_HEADER, TIMESTAMPS, UDP_HEADER, shim_size};
 
 use crate::rng::mix;
@@ -23,6 +25,11 @@ pub struct PortId(pub u16);
 /// A flow's number: both directions of a conversation carry the same one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct FlowId(pub u32);
+
+impl FlowId {
+    /// No conversation at all: what neighbours say to each other.
+    pub const NONE: FlowId = FlowId(u32::MAX);
+}
 
 /// Interfaces that an address can name; a host's further ports have no address of their own.
 pub const MAX_INTERFACES: usize = 15;
@@ -142,12 +149,12 @@ impl Flags {
     }
 }
 
-/// A SACK block (RFC 2018) as distances above the acknowledgement number.
+/// A SACK block (RFC 2018, §3) by its numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SackBlock {
-    /// First byte received, as a distance above `ack`.
+    /// First byte received.
     pub from: u32,
-    /// One past the last byte received, as a distance above `ack`.
+    /// One past the last byte received.
     pub to: u32,
 }
 
@@ -158,6 +165,8 @@ pub const MAX_SACK: usize = 3;
 pub const HOP_LIMIT: u8 = 64;
 
 /// One packet. Copied only where it enters or leaves a node's endpoints; hops move its [`Pkt`].
+///
+/// Fields are the wire's own. Three are not on the wire: `flow` and `key`, which follow from addresses and ports, and `queued`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[repr(C, align(64))]
 pub struct Packet {
@@ -171,74 +180,96 @@ pub struct Packet {
     pub key: u32,
     /// Bytes on the link, IP header included: the length of its encoding.
     pub size: u32,
-    /// First payload byte's number (the SYN is before byte 0), or the segment an Interest or Data names.
-    pub seq: u64,
-    /// Next byte expected from the other side; counts when `flags` has ACK.
-    pub ack: u64,
-    /// When it was sent (RFC 7323 TSval, unrounded).
-    pub ts_val: Time,
+    /// The number of its first byte, or of its SYN (RFC 9293, §3.4); or the segment that an Interest or Data names.
+    pub seq: u32,
     /// When it came into the queue that it is in; sojourn is counted from here.
     pub queued: Time,
+    /// The number expected next from the other side; counts when `flags` has ACK.
+    pub ack: u32,
+    /// With timestamps: the sender's clock when it was sent (RFC 7323, TSval).
+    pub ts_val: u32,
+    /// With timestamps: the TSval that it echoes (RFC 7323, TSecr).
+    pub ts_ecr: u32,
     /// Payload bytes.
     pub payload: u16,
-    /// The tag of the outermost header, 0 for none.
-    pub(crate) tag: u8,
-    /// Bytes of headers.
-    pub(crate) stacked: u8,
+    /// Receive window: bytes above `ack`, divided by the scale that the SYN has announced (RFC 7323, §2.2). A SYN's is not scaled.
+    pub window: u16,
     /// TCP flags.
     pub flags: Flags,
+    /// Of a SYN with that option: the largest segment that may come, TCP's and IP's headers without options not counted (RFC 6691).
+    pub mss: u16,
+    /// Of a SYN with that option: the window's scale, as a shift.
+    pub window_scale: u8,
+    /// TCP's options, besides SACK blocks.
+    pub options: Options,
+    /// How many SACK blocks count.
+    pub sack_len: u8,
     /// ECN field.
     pub ecn: Ecn,
     /// What it is.
     pub kind: Kind,
     /// Hops left.
     pub hops: u8,
-    /// TCP's options, besides SACK blocks.
-    pub options: Options,
-    /// Of a SYN with that option: the largest segment that may come, TCP's and IP's headers without options not counted (RFC 6691).
-    pub mss: u16,
-    /// Receive window in bytes above `ack`.
-    pub window: u64,
-    /// The TSval echoed (RFC 7323 TSecr); zero when there is none.
-    pub ts_ecr: Time,
-    /// SACK blocks, newest first; `sack_len` of them count.
-    pub sack: [SackBlock; MAX_SACK],
-    /// How many SACK blocks count.
-    pub sack_len: u8,
     /// Which of its ends' interfaces it is between: [`Packet::set_interfaces`].
     pub interfaces: Interfaces,
+    /// The tag of the outermost header, 0 for none.
+    pub(crate) tag: u8,
+    /// Bytes of headers.
+    pub(crate) stacked: u8,
+    /// SACK blocks, newest first; `sack_len` of them count.
+    pub sack: [SackBlock; MAX_SACK],
     stack: Stack,
 }
 
 impl Packet {
     /// A segment of `size` bytes on the link from `src` to `dst`, all else zero or off.
     pub const fn new(flow: FlowId, src: NodeId, dst: NodeId, size: u32) -> Packet {
+        let key = flow_key(flow, src, dst, Interfaces::ANY);
+        Packet::between(flow, src, dst, Interfaces::ANY, key, size)
+    }
+
+    /// The same between two interfaces, for those who know the [`flow_key`] already.
+    pub const fn between(
+        flow: FlowId,
+        src: NodeId,
+        dst: NodeId,
+        interfaces: Interfaces,
+        key: u32,
+        size: u32,
+    ) -> Packet {
         Packet {
             dst,
             src,
             flow,
-            key: flow_key(flow, src, dst, Interfaces::ANY),
+            key,
             size,
             seq: 0,
-            ack: 0,
-            ts_val: Time::ZERO,
-            ts_ecr: Time::ZERO,
             queued: Time::ZERO,
+            ack: 0,
+            ts_val: 0,
+            ts_ecr: 0,
             payload: 0,
-            tag: 0,
-            stacked: 0,
+            window: 0,
+            flags: Flags(0),
+            mss: 0,
+            window_scale: 0,
+            options: Options::NONE,
+            sack_len: 0,
             ecn: Ecn::NotEct,
             kind: Kind::Segment,
-            flags: Flags(0),
             hops: HOP_LIMIT,
-            options: Options::NONE,
-            mss: 0,
-            window: 0,
+            interfaces,
+            tag: 0,
+            stacked: 0,
             sack: [SackBlock { from: 0, to: 0 }; MAX_SACK],
-            sack_len: 0,
-            interfaces: Interfaces::ANY,
             stack: Stack::EMPTY,
         }
+    }
+
+    /// What a node says to its neighbour: RFC 5082's hop limit shows that nobody else has sent it.
+    pub const fn control(from: NodeId, to: NodeId) -> Packet {
+        let packet = Packet::new(FlowId::NONE, from, to, IP_HEADER);
+        Packet { kind: Kind::Control, hops: u8::MAX, ..packet }
     }
 
     /// Says which interfaces it is between.
@@ -253,22 +284,15 @@ impl Packet {
     }
 }
 
-/// Headers are compared as far as they are there.
-impl PartialEq for Stack {
-    fn eq(&self, other: &Stack) -> bool {
-        self.0 == other.0
-    }
-}
-
-impl std::fmt::Debug for Stack {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("…")
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_packets_without_headers_are_is_one_cache_line() {
+        assert_eq!(std::mem::offset_of!(Packet, sack), 64);
+        assert_eq!(size_of::<Packet>(), 192);
+    }
 
     #[test]
     fn interfaces_are_named_or_any() {

@@ -36,6 +36,13 @@ pub fn stream(seed: u64, purpose: Purpose, index: u64) -> Stream {
     Stream::seed_from_u64(mix(mix(mix(seed) ^ purpose as u64) ^ index))
 }
 
+/// A key for hashes that others must not foresee, from far beyond what `stream` will ever give.
+pub fn secret(stream: &Stream) -> [u64; 2] {
+    let mut far = stream.clone();
+    far.jump();
+    [far.next_u64(), far.next_u64()]
+}
+
 /// A uniform float in [0, 1) with 53 bits.
 #[inline]
 pub fn unit(stream: &mut Stream) -> f64 {

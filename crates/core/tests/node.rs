@@ -21,7 +21,7 @@ fn datagram(seq: u64) -> Packet {
 
 fn to_me(flow: u32, kind: Kind, seq: u64) -> Packet {
     let mut p = Packet::new(FlowId(flow), NodeId(PEERS), ME, 100);
-    (p.kind, p.seq) = (kind, seq);
+    (p.kind, p.seq) = (kind, seq as u32);
     p
 }
 
@@ -45,7 +45,7 @@ enum Trick {
     Notify,
     /// Refuses what comes in.
     Police,
-    /// Keeps packets until its timer, which each sets to its number; then they leave through port 2.
+    /// Keeps packets until its timer, which each sets to its number in milliseconds; then they leave through port 2.
     Shape,
     /// Tells its neighbour when the node has restarted, a tick later.
     Chime,
@@ -59,7 +59,7 @@ impl Special {
 
 impl Port for Special {
     fn outbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) {
-        let seq = ctx.pool[&pkt].seq;
+        let seq = u64::from(ctx.pool[&pkt].seq);
         ctx.pool[&pkt].queued = ctx.now;
         match self.kind {
             Trick::Detour(sibling) if seq % 2 == 1 => return ctx.sibling(sibling, pkt),
@@ -71,7 +71,7 @@ impl Port for Special {
                 ctx.kick(sibling);
                 return ctx.drop(pkt, Drop::Policy);
             }
-            Trick::Shape => ctx.wake_at(Time(seq)),
+            Trick::Shape => ctx.wake_at(MS * seq),
             _ => {}
         }
         self.queue.push(pkt);
@@ -79,7 +79,9 @@ impl Port for Special {
     fn poll_transmit(&mut self, ctx: &mut PortCtx<'_>) -> Option<Pkt> {
         let first = self.queue.first()?;
         match self.kind {
-            Trick::Gate(sibling) if ctx.shared::<Words>().0[usize::from(sibling.0)] < ctx.pool[first].seq => {
+            Trick::Gate(sibling)
+                if ctx.shared::<Words>().0[usize::from(sibling.0)] < u64::from(ctx.pool[first].seq) =>
+            {
                 return None;
             }
             Trick::Shape => return None,
@@ -170,10 +172,14 @@ fn control_packets_go_to_the_neighbour_and_no_further() {
     let note = b.log.sent.iter().find(|s| s.port == PortId(0)).expect("sent").packet;
     assert_eq!((note.kind, note.dst), (Kind::Control, NodeId(PEERS)));
     // One that comes in is used up by a port that knows it, without a trace.
-    let mut control = datagram(8);
-    control.kind = Kind::Control;
+    let mut control = Packet::control(NodeId(PEERS), ME);
     b.arrive(MS, PortId(0), control);
     assert_eq!((b.log.lost.len(), b.log.sent.len(), b.pool.live()), (0, 2, 0));
+    // RFC 5082: one that has come further than from a neighbour is not shown to it.
+    control.hops -= 1;
+    b.arrive(MS, PortId(0), control);
+    assert_eq!(b.log.lost.pop().map(|l| (l.port, l.why)), Some((Some(PortId(0)), Drop::Policy)));
+    control.hops += 1;
     // A port that doesn't know it lets it end, counted.
     b.arrive(MS * 2, PortId(1), control);
     assert_eq!(b.log.lost.iter().map(|l| (l.port, l.why)).collect::<Vec<_>>(), [(None, Drop::Undeliverable)]);
@@ -209,7 +215,7 @@ proptest! {
             now += later;
             want.extend(armed.take_if(|at| *at < now));
             // A wish per packet; 40 of 40 bytes are gone within a tick of 10 ms.
-            b.arrive(TICK * now, PortId(0), packet(0, TICK.0 * deadline, 40, Ecn::NotEct));
+            b.arrive(TICK * now, PortId(0), packet(0, 10 * deadline, 40, Ecn::NotEct));
             armed = Some(deadline.max(now));
         }
         want.extend(armed);
@@ -228,7 +234,7 @@ const TICK: Time = Time::from_ms(10);
 fn a_port_that_is_down_gets_the_timer_it_asked_for() {
     let mut b = bench(vec![ample(), Special::held(Trick::Shape), ample()]);
     b.set_up(PortId(1), false, Time::ZERO);
-    b.arrive(MS, PortId(0), datagram(MS.0 * 4));
+    b.arrive(MS, PortId(0), datagram(4));
     b.run_out();
     assert_eq!(b.log.sent.iter().map(|s| (s.port, s.start)).collect::<Vec<_>>(), [(PortId(2), MS * 4)]);
 }
@@ -475,12 +481,12 @@ struct Script {
     packets: u64,
 }
 
-const SET_TIMER: u64 = 1;
-const CANCEL: u64 = 2;
-const POKE: u64 = 3;
-const FINISH: u64 = 4;
-const SEND: u64 = 5;
-const SEND_TO_ME: u64 = 6;
+const SET_TIMER: u16 = 1;
+const CANCEL: u16 = 2;
+const POKE: u16 = 3;
+const FINISH: u16 = 4;
+const SEND: u16 = 5;
+const SEND_TO_ME: u16 = 6;
 
 impl Endpoint for Script {
     fn on_start(&mut self, ctx: &mut EndpointCtx<'_>) {
@@ -490,15 +496,15 @@ impl Endpoint for Script {
         self.packets += 1;
         self.events.push(ctx, "packet");
         match packet.window {
-            SET_TIMER => ctx.set_timer(Time(packet.seq)),
+            SET_TIMER => ctx.set_timer(Time::from_us(packet.seq.into())),
             CANCEL => ctx.cancel_timer(),
-            POKE => ctx.poke(FlowId(packet.seq as u32)),
+            POKE => ctx.poke(FlowId(packet.seq)),
             FINISH => {
                 ctx.set_timer(ctx.now + MS);
                 ctx.send_via(PortId(1), Packet::new(ctx.flow, ctx.node, NodeId(PEERS + 1), 40));
                 ctx.finish();
             }
-            SEND => ctx.send(Packet::new(ctx.flow, ctx.node, NodeId(PEERS + packet.seq as u32), 40)),
+            SEND => ctx.send(Packet::new(ctx.flow, ctx.node, NodeId(PEERS + packet.seq), 40)),
             SEND_TO_ME => ctx.send(Packet::new(ctx.flow, ctx.node, ME, 40)),
             _ => {}
         }
@@ -512,7 +518,7 @@ impl Endpoint for Script {
 }
 
 /// A datagram that tells the endpoint of its flow what to do.
-fn order(flow: u32, what: u64, amount: u64) -> Packet {
+fn order(flow: u32, what: u16, amount: u64) -> Packet {
     let mut p = to_me(flow, Kind::Datagram, amount);
     p.window = what;
     p
@@ -536,12 +542,12 @@ proptest! {
                 want.push((std::mem::replace(at, u64::MAX), flow as u32));
             }
             let what = deadline.map_or(order(flow, CANCEL, 0), |d| order(flow, SET_TIMER, now + d - d.min(20)));
-            b.arrive(Time(now), PortId(0), what);
+            b.arrive(Time::from_us(now), PortId(0), what);
             armed[flow as usize] = deadline.map_or(u64::MAX, |d| now + d - d.min(20));
         }
         want.extend(armed.iter().enumerate().filter(|(_, at)| **at < u64::MAX).map(|(flow, at)| (*at, flow as u32)));
         b.run_out();
-        let mut got: Vec<(u64, u32)> = events.of("timer").into_iter().map(|(flow, at)| (at.0, flow)).collect();
+        let mut got: Vec<(u64, u32)> = events.of("timer").into_iter().map(|(flow, at)| (at.0 / 1_000_000, flow)).collect();
         prop_assert!(got.is_sorted_by_key(|g| g.0), "time does not go back");
         got.sort_unstable();
         want.sort_unstable();
@@ -561,7 +567,7 @@ fn a_timer_set_to_the_past_comes_now() {
 #[test]
 fn a_poked_endpoint_is_called_now_and_its_own_wish_is_used_up() {
     let (mut b, events) = multicast();
-    b.arrive(Time::ZERO, PortId(0), order(1, SET_TIMER, MS.0 * 10));
+    b.arrive(Time::ZERO, PortId(0), order(1, SET_TIMER, 10_000));
     b.arrive(MS, PortId(0), order(2, POKE, 1));
     b.arrive(MS, PortId(0), order(2, POKE, 77)); // nobody there
     b.arrive(MS, PortId(0), order(2, POKE, 2)); // itself
@@ -591,7 +597,7 @@ fn a_finished_flow_is_not_opened_again_but_another_may_have_its_seat() {
     assert_eq!(b.log.lost.iter().map(|l| l.why).collect::<Vec<_>>(), [Drop::Undeliverable; 2]);
     let answers = b.log.sent.iter().filter(|s| s.packet.kind == Kind::Nack);
     assert_eq!(answers.count(), 1, "to the late datagram; to the Interest the flow has nothing to say");
-    b.arrive(MS * 2, PortId(0), order(2, SET_TIMER, MS.0 * 4));
+    b.arrive(MS * 2, PortId(0), order(2, SET_TIMER, 4_000));
     b.run_out();
     assert_eq!((events.of("start").len(), events.of("timer")), (2, vec![(2, MS * 4)]));
 }
@@ -655,7 +661,7 @@ fn nothing_is_left_over() {
         let p = match i % 7 {
             0 => order((i % 3) as u32, SEND, i % 3),
             1 => order((i % 5) as u32, FINISH, 0),
-            2 => order((i % 3) as u32, SET_TIMER, at.0 + i * 1000),
+            2 => order((i % 3) as u32, SET_TIMER, at.0 / 1_000_000 + i),
             3 => order((i % 3) as u32, POKE, i % 4),
             n => {
                 let mut p = datagram(i);

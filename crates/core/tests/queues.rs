@@ -57,12 +57,12 @@ fn run(rate: Rate, queue: Discipline, arrivals: &[Arrival]) -> Bench {
 
 /// What was sent: which, when, and with what mark.
 fn sent(bench: &Bench) -> Vec<(u64, Time, Time, Ecn)> {
-    bench.log.sent.iter().map(|s| (s.packet.seq, s.start, s.end, s.packet.ecn)).collect()
+    bench.log.sent.iter().map(|s| (u64::from(s.packet.seq), s.start, s.end, s.packet.ecn)).collect()
 }
 
 /// What was dropped: which, why, and when.
 fn lost(bench: &Bench) -> Vec<(u64, Drop, Time)> {
-    bench.log.lost.iter().map(|l| (l.packet.seq, l.why, l.at)).collect()
+    bench.log.lost.iter().map(|l| (u64::from(l.packet.seq), l.why, l.at)).collect()
 }
 
 fn red(ecn: bool, gentle: bool) -> RedParams {
@@ -95,7 +95,7 @@ proptest! {
         let (table, held) = (run(RATE, spec.build(RATE), &arrivals), run(RATE, spec.build(RATE).held(), &arrivals));
         prop_assert_eq!(lost(&table), lost(&held));
         prop_assert_eq!(sent(&table), sent(&held));
-        let marked = |b: &Bench| b.log.marked.iter().map(|m| m.seq).collect::<Vec<_>>();
+        let marked = |b: &Bench| b.log.marked.iter().map(|m| u64::from(m.seq)).collect::<Vec<_>>();
         prop_assert_eq!(marked(&table), marked(&held));
         let (a, b) = (table.node.counters(OUT), held.node.counters(OUT));
         prop_assert_eq!((a.packets, a.bytes, a.marks, a.waited), (b.packets, b.bytes, b.marks, b.waited));
@@ -123,8 +123,8 @@ proptest! {
                 most = most.max(bytes + u64::from(a.size));
             }
         }
-        prop_assert_eq!(bench.log.sent.iter().map(|s| (s.packet.seq, s.start, s.end)).collect::<Vec<_>>(), taken);
-        prop_assert_eq!(bench.log.lost.iter().map(|l| l.packet.seq).collect::<Vec<_>>(), refused);
+        prop_assert_eq!(bench.log.sent.iter().map(|s| (u64::from(s.packet.seq), s.start, s.end)).collect::<Vec<_>>(), taken);
+        prop_assert_eq!(bench.log.lost.iter().map(|l| u64::from(l.packet.seq)).collect::<Vec<_>>(), refused);
         prop_assert!(bench.log.lost.iter().all(|l| l.why == Drop::Queue && l.port == Some(OUT)));
         prop_assert_eq!(bench.node.counters(OUT).max_bytes, most);
         prop_assert_eq!(bench.node.counters(OUT).drops_queue, bench.log.lost.len() as u64);
@@ -320,7 +320,7 @@ proptest! {
         let bench = run(RATE, spec.build(RATE), &arrivals);
         let (out, oracle) = rfc8289(params, &arrivals);
         prop_assert_eq!(lost(&bench).iter().map(|l| l.0).collect::<Vec<_>>(), oracle.dropped);
-        prop_assert_eq!(bench.log.marked.iter().map(|m| m.seq).collect::<Vec<_>>(), oracle.marked);
+        prop_assert_eq!(bench.log.marked.iter().map(|m| u64::from(m.seq)).collect::<Vec<_>>(), oracle.marked);
         prop_assert_eq!(sent(&bench).iter().map(|s| (s.0, s.1)).collect::<Vec<_>>(), out);
     }
 }
@@ -361,7 +361,7 @@ proptest! {
     #[test]
     fn drr_works_on_and_sheds_from_the_longest(arrivals in arrivals(80, 4), limit in 1500u64..9000, quantum in 100u32..3000) {
         let bench = run(RATE, QueueSpec::Drr { limit: Limit::Bytes(limit), quantum }.build(RATE), &arrivals);
-        let start_of = |seq: u64| bench.log.sent.iter().find(|s| s.packet.seq == seq).map(|s| s.start);
+        let start_of = |seq: u64| bench.log.sent.iter().find(|s| u64::from(s.packet.seq) == seq).map(|s| s.start);
         // Work-conserving: a gap before a packet means that all earlier arrivals are over.
         for pair in bench.log.sent.windows(2).filter(|p| p[1].start > p[0].end) {
             let at = arrivals[pair[1].packet.seq as usize].at;
@@ -371,7 +371,7 @@ proptest! {
             }
         }
         for flow in 0..4 {
-            let order: Vec<u64> = bench.log.sent.iter().filter(|s| s.packet.flow.0 == flow).map(|s| s.packet.seq).collect();
+            let order: Vec<u64> = bench.log.sent.iter().filter(|s| s.packet.flow.0 == flow).map(|s| s.packet.seq.into()).collect();
             prop_assert!(order.is_sorted());
         }
         // Replay who was where: between two arrivals only departures, at each arrival first it joins, then the longest sheds.
@@ -388,7 +388,7 @@ proptest! {
                 let flow = gone.packet.flow.0;
                 prop_assert_eq!((gone.at, bytes_of(flow)), (a.at, most));
                 let newest = waiting.iter().rposition(|w| w.1 == flow).unwrap();
-                prop_assert_eq!(waiting[newest].0, gone.packet.seq);
+                prop_assert_eq!(waiting[newest].0, u64::from(gone.packet.seq));
                 waiting.remove(newest);
             }
         }

@@ -39,7 +39,7 @@ mod _midpath {
     /// return `False` to stop the run, which then raises `KeyboardInterrupt`, as Ctrl-C does. `policies` are FCP's, by name: functions
     /// that make one.
     #[pyfunction]
-    #[pyo3(signature = (text, base_dir, *, scheme=None, seed=None, threads=1, progress=None, policies=None))]
+    #[pyo3(signature = (text, base_dir, *, scheme=None, seed=None, threads=1, wire=false, progress=None, policies=None))]
     #[allow(clippy::too_many_arguments, reason = "they are keywords in Python")]
     fn run<'py>(
         py: Python<'py>,
@@ -48,10 +48,11 @@ mod _midpath {
         scheme: Option<String>,
         seed: Option<u64>,
         threads: usize,
+        wire: bool,
         progress: Option<Py<PyAny>>,
         policies: Option<BTreeMap<String, Py<PyAny>>>,
     ) -> PyResult<Output<'py>> {
-        let options = RunOptions { scheme, seed, threads };
+        let options = RunOptions { scheme, seed, threads, wire };
         let (failure, mut reporter) = (Failure::default(), Reporter::new(progress));
         let catalogue = policy::catalogue(policies, &failure);
         let mut report = |progress: Progress| !failure.is_set() && reporter.report(&progress);
@@ -80,7 +81,7 @@ mod _midpath {
     #[pyfunction]
     #[pyo3(signature = (text, base_dir, *, scheme=None, seed=None))]
     fn check(py: Python<'_>, text: &str, base_dir: PathBuf, scheme: Option<String>, seed: Option<u64>) -> PyResult<()> {
-        let options = RunOptions { scheme, seed, threads: 1 };
+        let options = RunOptions { scheme, seed, ..RunOptions::default() };
         let checked = py.detach(|| midpath_sim::prepare(text, &base_dir, &options, &Catalogue::standard()).map(drop));
         checked.map_err(|error| scenario_error(py, &error))
     }

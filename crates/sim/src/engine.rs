@@ -4,6 +4,7 @@
 //! (time, arrival before wake-up, port, order on the wire), and nothing else.
 
 mod assemble;
+mod bytes;
 mod parallel;
 mod part;
 mod sched;

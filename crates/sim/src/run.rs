@@ -25,6 +25,8 @@ pub struct RunOptions {
     pub seed: Option<u64>,
     /// Threads at most; 0 and 1 are one. The result doesn't depend on it.
     pub threads: usize,
+    /// Links carry bytes: each packet is encoded and decoded on every link. The result doesn't depend on it.
+    pub wire: bool,
 }
 
 /// How far a run is.
@@ -74,7 +76,7 @@ pub fn run_with(
         Some(run_ideal(&setup).map_err(|e| ScenarioError::locate(e, text))?)
     } else {
         let network = setup.network().map_err(|e| ScenarioError::locate(e, text))?;
-        run_packets(&setup, network, options.threads, progress)
+        run_packets(&setup, network, options, progress)
     };
     Ok(finished.map(|f| f.output(&setup, text, began.elapsed().as_secs_f64())))
 }
@@ -150,15 +152,18 @@ fn run_ideal(setup: &Setup) -> Result<Finished, midpath_core::spec::SpecError> {
 fn run_packets(
     setup: &Setup,
     network: Network,
-    threads: usize,
+    options: &RunOptions,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Option<Finished> {
     let plan = setup.series_plan();
     let captures = setup.captures();
-    let mut engine = Engine::new(network, threads, |nodes| {
+    let mut engine = Engine::new(network, options.threads, |nodes| {
         let here = captures.iter().filter(|c| nodes.contains(&c.place.0)).cloned().collect();
         Box::new(Recorder::new(&plan, nodes, here))
     });
+    if options.wire {
+        engine.carry_bytes();
+    }
     let stop_s = setup.scenario.stop.map(Time::as_secs_f64);
     let flows = setup.flows.len() as u64;
     let sample = Some(plan.interval).filter(|i| !i.is_zero());

@@ -1,6 +1,6 @@
 //! What the two ends do: a window of packets, acknowledged one by one, repeated from the first gap after a silence.
 
-use midpath_core::packet::{IP_HEADER, NodeId, Packet, TCP_HEADER, shim_size};
+use midpath_core::packet::{Flags, IP_HEADER, NodeId, Packet, Sequence, TCP_HEADER, shim_size};
 use midpath_core::ranges::RangeSet;
 use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, FlowSpec};
 use midpath_core::units::{Bytes, Time};
@@ -11,6 +11,8 @@ use crate::header::Reading;
 const BARE: u32 = IP_HEADER + TCP_HEADER;
 /// The same with a reading in its shim.
 pub const HEADERS: u32 = BARE + shim_size(8);
+/// Numbers on the wire have 32 bits and wrap; ours count from zero and don't.
+const NUMBERS: Sequence = Sequence::with(0, 0);
 /// How long without an ACK before the window is sent again. Ours: TCP's smallest timeout (RFC 6298, §2.4).
 const SILENCE: Time = Time::from_secs(1);
 
@@ -24,6 +26,9 @@ pub struct Sender {
     /// First byte not acknowledged, next byte to send.
     acked: u64,
     next: u64,
+    /// The byte whose acknowledgement measures the round trip, and when what ends there was sent.
+    timed: Option<(u64, Time)>,
+    rtt: Time,
     /// When the window may change again: once per round trip.
     review_at: Time,
     report: FlowReport,
@@ -33,8 +38,9 @@ impl Sender {
     /// A sender that has sent nothing yet.
     pub fn new(flow: FlowSpec, target: Time) -> Sender {
         let payload = u64::from(flow.mtu - HEADERS);
-        let (window, review_at, report) = (10.0, Time::ZERO, FlowReport::default());
-        Sender { flow, target, payload, window, acked: 0, next: 0, review_at, report }
+        let (window, report) = (10.0, FlowReport::default());
+        let (acked, next, timed, rtt, review_at) = (0, 0, None, Time::ZERO, Time::ZERO);
+        Sender { flow, target, payload, window, acked, next, timed, rtt, review_at, report }
     }
 
     fn size(&self) -> u64 {
@@ -47,21 +53,22 @@ impl Sender {
         {
             let payload = self.payload.min(self.size() - self.next);
             let mut packet = Packet::new(ctx.flow, self.flow.src, self.flow.dst, BARE + payload as u32);
-            (packet.seq, packet.payload, packet.ts_val) = (self.next, payload as u16, ctx.now);
+            (packet.seq, packet.payload) = (NUMBERS.wire(self.next), payload as u16);
             packet.set_header(&Reading(Time::ZERO));
             ctx.send(packet);
             self.next += payload;
+            self.timed.get_or_insert((self.next, ctx.now));
             self.report.sent += 1;
         }
         ctx.set_timer(ctx.now + SILENCE);
     }
 
     /// Up by one packet, or down by a tenth, once per round trip.
-    fn review(&mut self, reading: Time, rtt: Time, now: Time) {
+    fn review(&mut self, reading: Time, now: Time) {
         if now < self.review_at {
             return;
         }
-        self.review_at = now + rtt;
+        self.review_at = now + self.rtt;
         self.window = if reading < self.target { self.window + 1.0 } else { (self.window * 0.9).max(1.0) };
     }
 }
@@ -72,13 +79,16 @@ impl Endpoint for Sender {
     }
 
     fn on_packet(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
-        let rtt = ctx.now.saturating_sub(packet.ts_ecr);
-        self.report.rtt(rtt);
-        if let Some(Reading(reading)) = packet.header() {
-            self.review(reading, rtt, ctx.now);
-        }
         // An ACK for what was never sent is a hostile peer's.
-        self.acked = self.acked.max(packet.ack.min(self.next));
+        let acked = NUMBERS.offset(packet.ack, self.acked).unwrap_or(0).min(self.next);
+        self.acked = self.acked.max(acked);
+        if let Some((_, at)) = self.timed.take_if(|(end, _)| *end <= acked) {
+            self.rtt = ctx.now.saturating_sub(at);
+            self.report.rtt(self.rtt);
+        }
+        if let Some(Reading(reading)) = packet.header() {
+            self.review(reading, ctx.now);
+        }
         if self.acked >= self.size() {
             return ctx.finish();
         }
@@ -88,7 +98,7 @@ impl Endpoint for Sender {
     fn on_timer(&mut self, ctx: &mut EndpointCtx<'_>) {
         self.report.timeouts += 1;
         self.report.retransmitted += (self.next - self.acked).div_ceil(self.payload);
-        self.next = self.acked;
+        (self.next, self.timed) = (self.acked, None); // whose repeat is acknowledged, nobody could tell
         self.window = (self.window / 2.0).max(1.0);
         self.fill_window(ctx);
     }
@@ -118,13 +128,14 @@ impl Endpoint for Receiver {
     fn on_start(&mut self, _ctx: &mut EndpointCtx<'_>) {}
 
     fn on_packet(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
-        self.received.insert(packet.seq, packet.seq + u64::from(packet.payload));
+        let Some(from) = NUMBERS.offset(packet.seq, self.report.delivered) else { return };
+        self.received.insert(from, from + u64::from(packet.payload));
         self.report.delivered = self.received.containing(0).map_or(0, |r| r.1);
         if self.size.is_some_and(|s| self.report.delivered >= s.0) {
             self.report.completed.get_or_insert(ctx.now);
         }
         let mut ack = Packet::new(ctx.flow, ctx.node, self.sender, BARE);
-        (ack.ack, ack.ts_ecr) = (self.report.delivered, packet.ts_val);
+        (ack.flags, ack.ack) = (Flags::ACK, NUMBERS.wire(self.report.delivered));
         if let Some(reading) = packet.header::<Reading>() {
             ack.set_header(&reading);
         }

@@ -27,6 +27,7 @@ def run(
     scheme: Annotated[str | None, typer.Option(help="Scheme in place of the scenario's.", show_default=False)] = None,
     seed: Seed = None,
     threads: Annotated[int, typer.Option(help="Threads for this one run; 0: one per core.", min=0)] = 1,
+    wire: Annotated[bool, typer.Option("--wire", help="Encode and decode each packet on every link.")] = False,
     settings: Set = None,
     json: Json = False,
 ) -> None:
@@ -35,7 +36,9 @@ def run(
     if out:
         require_replaceable(out, MARKER)
     with bar(file.name) as shown:
-        result = run_scenario(scenario, threads=threads, progress=lambda reached: shown.step("", 0, reached))
+        result = run_scenario(
+            scenario, threads=threads, wire=wire, progress=lambda reached: shown.step("", 0, reached)
+        )
     if out:
         result.save(out)
     if json:

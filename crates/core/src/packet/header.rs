@@ -35,8 +35,14 @@ pub fn body_of<H: Header>(header: &H) -> Vec<u8> {
 }
 
 /// The headers of one packet, outermost first: tag, length, body, one after the other.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 pub(crate) struct Stack(pub [u8; HEADER_ROOM]);
+
+impl std::fmt::Debug for Stack {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(Entries { bytes: &self.0, at: 0 }.take_while(|e| e.0 != 0)).finish()
+    }
+}
 
 impl Stack {
     pub const EMPTY: Stack = Stack([0; HEADER_ROOM]);
@@ -115,7 +121,7 @@ impl Packet {
     pub fn set_header<H: Header>(&mut self, header: &H) -> bool {
         let len = header.body_len();
         let old = self.entries().find(|e| e.0 == H::TAG);
-        let (at, before) = old.map_or((0, 0), |(_, from, to)| (from - PREFIX, to - from + PREFIX));
+        let (at, before) = old.map_or((self.place_for(H::TAG), 0), |(_, from, to)| (from - PREFIX, to - from + PREFIX));
         if !self.make_room(at, before, H::TAG, Some(len)) {
             return false;
         }
@@ -125,10 +131,11 @@ impl Packet {
 
     /// Puts a header's bytes around those that it has, as they came from the wire; they are checked when they are read.
     pub fn push_raw(&mut self, tag: u8, body: &[u8]) -> bool {
-        if tag == 0 || body.len() > HEADER_ROOM || !self.make_room(0, 0, tag, Some(body.len())) {
+        let at = self.place_for(tag);
+        if tag == 0 || body.len() > HEADER_ROOM || !self.make_room(at, 0, tag, Some(body.len())) {
             return false;
         }
-        self.stack.0[PREFIX..PREFIX + body.len()].copy_from_slice(body);
+        self.stack.0[at + PREFIX..at + PREFIX + body.len()].copy_from_slice(body);
         true
     }
 
@@ -136,6 +143,12 @@ impl Packet {
     pub fn take_header<H: Header>(&mut self) -> bool {
         let Some((_, from, to)) = self.entries().find(|e| e.0 == H::TAG) else { return false };
         self.make_room(from - PREFIX, to - from + PREFIX, H::TAG, None)
+    }
+
+    /// Where a new header goes: around all others, but TCP's options stay innermost, for they are in TCP's header.
+    fn place_for(&self, tag: u8) -> usize {
+        let first_option = || self.entries().find(|e| e.0 >= TCP_OPTION).map_or(self.stacked.into(), |e| e.1 - PREFIX);
+        if tag >= TCP_OPTION { first_option() } else { 0 }
     }
 
     /// Makes room for a header with a body of this length (or none at all) in place of the `before` bytes at `at`. The packet's size follows.
@@ -151,6 +164,9 @@ impl Packet {
             return false;
         }
         self.stack.0.copy_within(at + before..end, at + after);
+        if new_end < end {
+            self.stack.0[new_end..end].fill(0); // so that equal packets are equal
+        }
         self.stacked = new_end as u8;
         if let Some(len) = body {
             (self.stack.0[at], self.stack.0[at + 1]) = (tag, len as u8);

@@ -114,6 +114,8 @@ pub struct EndpointCtx<'a> {
     pub flow: FlowId,
     /// The node's random stream.
     pub rng: &'a mut Stream,
+    /// What only this node knows: the key of initial sequence numbers and the like (RFC 6528, §3).
+    pub secret: [u64; 2],
     /// What the node's endpoints share.
     pub shared: &'a mut Shared,
     /// The node's links, by port number.
@@ -172,6 +174,7 @@ impl EndpointCtx<'_> {
             node: self.node,
             flow: self.flow,
             rng: self.rng,
+            secret: self.secret,
             shared: self.shared,
             links: self.links,
             pool: self.pool,

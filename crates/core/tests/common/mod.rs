@@ -171,7 +171,7 @@ impl Bench {
 
     /// Sequence numbers of what was sent through a port, in order.
     pub fn seqs(&self, port: u16) -> Vec<u64> {
-        self.log.sent.iter().filter(|s| s.port.0 == port).map(|s| s.packet.seq).collect()
+        self.log.sent.iter().filter(|s| s.port.0 == port).map(|s| s.packet.seq.into()).collect()
     }
 }
 
@@ -184,6 +184,6 @@ pub fn ample() -> Discipline {
 /// A datagram numbered `seq` for the peer at port 1.
 pub fn packet(flow: u32, seq: u64, size: u32, ecn: Ecn) -> Packet {
     let mut p = Packet::new(FlowId(flow), NodeId(PEERS), NodeId(PEERS + 1), size);
-    (p.seq, p.ecn, p.kind) = (seq, ecn, Kind::Datagram);
+    (p.seq, p.ecn, p.kind) = (seq as u32, ecn, Kind::Datagram);
     p
 }

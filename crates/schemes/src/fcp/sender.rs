@@ -14,9 +14,9 @@ use midpath_core::roles::{EndpointCtx, FlowSpec};
 use midpath_core::units::{Rate, Time};
 
 use super::header::{FcpHeader, WIRE};
-use super::sent::Unanswered;
 use super::host::{Account, Host};
 use super::params::{Behaviour, GroupParams, Plan, PreloadFor};
+use super::sent::Unanswered;
 use crate::tcp::cc::{Ack, Congestion, CongestionController, View, Window};
 use deadline::Deadline;
 pub use preload::Announced;
@@ -58,8 +58,9 @@ pub struct Sender {
     price: f64,
     /// Smoothed, s.
     rtt: f64,
-    /// The round trip of the ACK that told the price, s.
+    /// The round trip of the ACK that told the price, s, and when it came.
     heard: f64,
+    told_at: Time,
     /// What the host's link carries, bytes per second.
     cap: f64,
     announced: Announced,
@@ -96,6 +97,7 @@ impl Sender {
             price: 0.0,
             rtt: 0.0,
             heard: 0.0,
+            told_at: Time::ZERO,
             cap: f64::INFINITY,
             announced: Announced::default(),
             deadline: Deadline::of(plan.group(flow.group)),
@@ -153,6 +155,12 @@ impl Sender {
         self.target.min(self.need_price * then / self.rtt)
     }
 
+    /// The round-trip time in the header, s: how long ago the path's links quoted the price that a packet pays, when it passes them. That
+    /// is the round trip of the ACK that brought the price, and how long ago it came: ACKs are far apart where a queue has just grown.
+    fn age(&self, now: Time) -> f64 {
+        self.heard + now.saturating_sub(self.told_at).as_secs_f64()
+    }
+
     /// What a SYN announces: the packets of the first round trip (§4.1, "start-up behaviour"), or all there are if that is less.
     fn start_up(&self, packet: &Packet, view: &View) -> f64 {
         let full = (view.mss + view.overhead) as f64;
@@ -165,7 +173,7 @@ impl Sender {
     fn preload(&mut self, packet: &Packet, view: &View, ctx: &mut EndpointCtx<'_>) -> f64 {
         let wanted = self.wanted(view, ctx);
         // What the network reckons with per round trip for a packet like this one, $/s.
-        let pays = self.price * on_wire(packet) / self.rtt;
+        let pays = self.price * on_wire(packet) / self.age(ctx.now);
         let limit = self.group.preload_limit();
         let preload = match self.group.behaviour {
             Behaviour::Overdraw if self.spending >= 0.9 * self.target => return -0.5,
@@ -215,7 +223,7 @@ impl Sender {
         if view.srtt > Time::ZERO {
             self.rtt = view.srtt.as_secs_f64();
         }
-        self.heard = heard;
+        (self.heard, self.told_at) = (heard, ctx.now);
         if std::mem::take(&mut self.silent) {
             let few = f64::from(self.plan.params.startup_packets) * (view.mss + view.overhead) as f64;
             self.spending = self.spending.min(self.price * few / self.rtt);
@@ -253,7 +261,7 @@ impl CongestionController for Sender {
         };
         let claim = if self.group.behaviour == Behaviour::Underpay { 0.1 } else { 1.0 };
         packet.set_header(&FcpHeader {
-            rtt: if syn { 0.0 } else { self.heard as f32 },
+            rtt: if syn { 0.0 } else { self.age(ctx.now) as f32 },
             price: 0.0,
             preload: preload as f32,
             balance: (claim * self.price) as f32,

@@ -31,7 +31,8 @@ impl Unanswered {
         while self.0.front().is_some_and(|(n, _)| after(nonce, *n)) {
             self.0.pop_front();
         }
-        let (_, at) = self.0.pop_front_if(|(n, _)| *n == nonce)?;
+        let (_, at) = *self.0.front().filter(|(n, _)| *n == nonce)?;
+        self.0.pop_front();
         Some(now.saturating_sub(at))
     }
 }

@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use midpath_core::packet::{Flags, FlowId, IP_HEADER, Kind, NodeId, Options, Packet};
+use midpath_core::packet::{Flags, FlowId, NodeId, Options, Packet};
 use midpath_core::rng::{Stream, below};
 use midpath_core::roles::{
     Accept, Endpoint, EndpointCtx, FlowReport, FlowSpec, Names, Network, Scheme, TCP_HEADERS, Transport,
 };
 use midpath_core::spec::SpecError;
-use midpath_core::units::{Bytes, Time};
+use midpath_core::units::Time;
 use serde::{Deserialize, Serialize};
 
 use super::header::{Control, Direction, InrppHeader, Nonce, SIZE, Signed, Slow};
@@ -46,9 +46,6 @@ pub struct AttackParams {
     pub behaviour: AttackBehaviour,
     /// Time from one packet to the next. Ours: 10 ms, which takes an attacker 74 kbps.
     pub every: Time,
-    /// ACK numbers are guesses below this; zero is a number that the sender takes for an old ACK's. "The malicious nodes must somehow
-    /// guess the correct sequence numbers" (§V-C) for the sender to listen; routers don't know them.
-    pub guess: Bytes,
     /// With `probe`: the router that it pretends to detour to, by name.
     pub target: String,
 }
@@ -60,7 +57,6 @@ impl Default for AttackParams {
             receiver: String::new(),
             behaviour: AttackBehaviour::SlowDown,
             every: Time::from_ms(10),
-            guess: Bytes(0),
             target: String::new(),
         }
     }
@@ -155,12 +151,14 @@ impl Attacker {
         Nonce(if fresh { 1 + below(rng, u64::from(u32::MAX)) as u32 } else { 0xbad })
     }
 
-    /// An ACK of the victim's receiver, as far as anybody can see.
-    fn ack(&self, now: Time, rng: &mut Stream) -> Packet {
+    /// An ACK of the victim's receiver, as far as anybody can see who does not know the connection's numbers: "the malicious nodes must somehow guess
+    /// the correct sequence numbers" (§V-C) for the sender to listen; routers don't know them.
+    fn ack(&self, rng: &mut Stream) -> Packet {
         let mut p = Packet::new(FlowId(self.params.victim), self.spoofed, self.sender, TCP_HEADERS);
         p.options = Options::TIMESTAMPS;
-        (p.flags, p.ts_val, p.window) = (Flags::ACK, now.saturating_add(Time(1)), 1 << 30);
-        p.ack = if self.params.guess.0 == 0 { 0 } else { below(rng, self.params.guess.0) };
+        (p.flags, p.window) = (Flags::ACK, u16::MAX);
+        let mut number = || below(rng, 1 << 32) as u32;
+        (p.seq, p.ack, p.ts_val, p.ts_ecr) = (number(), number(), number(), number());
         let nonce = self.nonce(rng);
         let mut option = InrppHeader { direction: Direction::Ack, ..InrppHeader::default() };
         if self.params.behaviour == AttackBehaviour::Echo {
@@ -177,8 +175,7 @@ impl Attacker {
     /// A probe of a router that isn't there.
     fn probe(&self, ctx: &mut EndpointCtx<'_>) -> Packet {
         let origin = NodeId(self.nonce(ctx.rng).0);
-        let mut p = Packet::new(ctx.flow, ctx.node, self.sender, IP_HEADER);
-        p.kind = Kind::Control;
+        let mut p = Packet::control(ctx.node, self.sender);
         let control = Control::Probe { origin, port: 0, target: self.target, more: 0 };
         p.set_header(&Signed { control, number: 0, mac: 0 });
         p
@@ -196,7 +193,7 @@ impl Endpoint for Attacker {
         }
         let packet = match self.params.behaviour {
             AttackBehaviour::Probe => self.probe(ctx),
-            _ => self.ack(ctx.now, ctx.rng),
+            _ => self.ack(ctx.rng),
         };
         ctx.send(packet);
         self.left -= 1;

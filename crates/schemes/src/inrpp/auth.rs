@@ -66,7 +66,7 @@ impl Keys {
         let [first, second, third] = option.nonces.words();
         // In whole words, which is what the hash takes them in.
         h.write_u64(pair(packet.flow.0, kind));
-        h.write_u64(packet.ack);
+        h.write_u64(packet.ack.into());
         h.write_u64(option.slow.map_or(0, |s| pair(s.nonce.0, s.release.into())));
         h.write_u64(pair(option.cancel.map_or(0, |n| n.0), first));
         h.write_u64(pair(second, third));

@@ -8,8 +8,11 @@
 //! The edge is therefore kept near: as far beyond the data seen as the sender may want to go with its next window. When the ingress interface
 //! asks to slow down, the edge moves on by what is acknowledged, as one packet follows each ACK in a closed loop; by twice that, or not at all, where the
 //! interface steers. It is never beyond the receiver's own, never left of what has been said, never less than a segment ahead.
+//!
+//! What a window is worth is said once, by the SYNs (RFC 7323, §2.2). Of a flow that a border has not seen from its beginning it cannot tell, and
+//! leaves the windows as they are.
 
-use midpath_core::packet::{Flags, FlowId, Kind, NodeId, Options, Packet};
+use midpath_core::packet::{Flags, FlowId, Kind, NodeId, Options, Packet, Sequence};
 use rustc_hash::FxHashMap;
 
 use super::header::{Direction, InrppHeader, Nonce, Nonces, SIZE, Slow};
@@ -22,6 +25,12 @@ const MAX_RELEASES: u64 = 64;
 
 /// The initial window of RFC 6928: ten segments, or 14,600 bytes.
 const INITIAL: u64 = 14_600;
+
+/// The offset of the first byte seen of a flow that was under way before: what comes before it must have one, too.
+const MIDWAY: u64 = 1 << 31;
+
+/// The largest shift of a window (RFC 7323, §2.3).
+const MAX_SCALE: u8 = 14;
 
 /// A segment's payload before one has been seen: Ethernet's 1500 bytes less IPv4 and TCP.
 const SEGMENT: u64 = 1460;
@@ -55,6 +64,11 @@ impl Flight {
 #[derive(Debug, Clone, Default)]
 struct Carried {
     sender: NodeId,
+    /// Where the sender's numbers begin. What follows are offsets.
+    data: Sequence,
+    /// Whether the SYN offers to scale windows, and what the SYN-ACK has made of that; `None` until it has come.
+    offers: bool,
+    scale: Option<u8>,
     /// Largest payload seen.
     mss: u64,
     /// One past the last byte seen.
@@ -63,8 +77,8 @@ struct Carried {
     acked: u64,
     dups: u64,
     flight: Flight,
-    /// The right edge that the sender has been told. `None` where the flow was not seen from its beginning and no ACK yet.
-    edge: Option<u64>,
+    /// The right edge that the sender has been told.
+    edge: u64,
     /// In closed loop: where the edge should be.
     goal: Option<u64>,
     /// Nonces for the data to carry, as a native sender would echo them.
@@ -74,11 +88,38 @@ struct Carried {
 }
 
 impl Carried {
+    /// A flow of which this packet of its sender is the first that has been seen.
+    fn new(packet: &Packet) -> Carried {
+        let sender = packet.src;
+        if packet.flags.has(Flags::SYN) {
+            let offers = packet.options.has(Options::WINDOW_SCALE);
+            return Carried { sender, data: Sequence::after_syn(packet.seq), offers, ..Carried::default() };
+        }
+        Carried { sender, data: Sequence::with(packet.seq, MIDWAY), nxt: MIDWAY, acked: MIDWAY, ..Carried::default() }
+    }
+
     /// What one packet from the sender tells.
     fn see(&mut self, packet: &Packet) {
         self.mss = self.mss.max(packet.payload.into());
-        self.nxt = self.nxt.max(packet.seq.saturating_add(packet.payload.into()));
+        if let Some(from) = self.data.offset(packet.seq, self.nxt) {
+            self.nxt = self.nxt.max(from + u64::from(packet.payload));
+        }
         self.flight.sent(self.nxt.saturating_sub(self.acked));
+    }
+
+    /// What an ACK acknowledges.
+    fn ack_of(&self, packet: &Packet) -> u64 {
+        self.data.offset(packet.ack, self.acked).unwrap_or(0)
+    }
+
+    /// What the windows of a packet's sender are to be shifted by; `None` if nobody knows.
+    fn scale_of(&mut self, packet: &Packet) -> Option<u8> {
+        if packet.flags.has(Flags::SYN) {
+            let both = self.offers && packet.options.has(Options::WINDOW_SCALE);
+            self.scale = Some(if both { packet.window_scale.min(MAX_SCALE) } else { 0 });
+            return Some(0);
+        }
+        self.scale
     }
 
     /// How many packets an ACK says to have left: receivers delay ACKs, and in closed loop each packet that leaves makes room for one.
@@ -94,14 +135,12 @@ impl Carried {
     }
 
     /// The window to advertise.
-    fn window(&mut self, packet: &Packet, slow: Option<Slow>, stored: bool) -> u64 {
-        let own = packet.ack.saturating_add(packet.window);
-        let Some(told) = self.edge else {
-            self.edge = Some(own);
-            return packet.window;
-        };
-        let news = packet.ack.saturating_sub(self.acked);
-        self.acked = self.acked.max(packet.ack);
+    fn window(&mut self, packet: &Packet, slow: Option<Slow>, stored: bool) -> u16 {
+        let Some(scale) = self.scale_of(packet) else { return packet.window };
+        let (ack, told) = (self.ack_of(packet), self.edge);
+        let own = ack + (u64::from(packet.window) << scale);
+        let news = ack.saturating_sub(self.acked);
+        self.acked = self.acked.max(ack);
         self.flight.acked(self.acked, self.nxt);
         let target = match slow {
             Some(slow) => {
@@ -119,12 +158,15 @@ impl Carried {
                 let little = INITIAL.max(10 * self.mss);
                 let near = self.nxt.saturating_add(little);
                 let twice = self.flight.most().saturating_mul(2);
-                if stored { near } else { near.max(packet.ack.saturating_add(twice).saturating_add(little)) }
+                if stored { near } else { near.max(ack.saturating_add(twice).saturating_add(little)) }
             }
         };
-        let edge = target.max(told).max(packet.ack.saturating_add(self.mss)).min(own);
-        self.edge = Some(told.max(edge));
-        edge - packet.ack
+        let edge = target.max(told).max(ack + self.mss).min(own);
+        self.edge = told.max(edge);
+        // In whole units: not beyond the edge, but room for a segment there must be.
+        let units = (edge - ack) >> scale;
+        let least = self.mss.div_ceil(1 << scale);
+        units.max(least).min(packet.window.into()) as u16
     }
 }
 
@@ -163,9 +205,10 @@ impl Border {
 
     /// A packet of the sender has been seen: data, or the SYN that a flow is seen from its beginning by.
     fn see(&mut self, packet: &Packet) -> Option<&mut Carried> {
-        if self.find(packet.flow).is_none() {
-            let edge = packet.flags.has(Flags::SYN).then_some(0);
-            self.keep(packet.flow, Carried { sender: packet.src, edge, ..Carried::default() });
+        // A SYN with another number opens another connection between the same ports.
+        let again = |c: &mut Carried| packet.flags.has(Flags::SYN) && c.data.isn() != packet.seq;
+        if self.find(packet.flow).is_none_or(again) {
+            self.keep(packet.flow, Carried::new(packet));
         }
         let carried = self.find(packet.flow).filter(|c| c.sender == packet.src)?;
         carried.see(packet);
@@ -191,7 +234,8 @@ impl Border {
             let Some(carried) = self.find(packet.flow) else { return };
             if packet.src != carried.sender {
                 option.direction = Direction::Ack;
-                option.releases = if packet.flags.has(Flags::SYN) { 1 } else { carried.releases(packet.ack) };
+                option.releases =
+                    if packet.flags.has(Flags::SYN) { 1 } else { carried.releases(carried.ack_of(packet)) };
                 (option.far_slow, option.far_cancel) = std::mem::take(&mut carried.far);
             }
         }

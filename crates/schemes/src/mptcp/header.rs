@@ -99,7 +99,7 @@ impl Header for Hello {
 pub struct Mapping {
     /// Data sequence number of the first byte.
     pub data: u64,
-    /// The last 32 bits of the subflow's number of the first byte.
+    /// The subflow's number of the first byte, counted from its SYN (RFC 8684, §3.3.1).
     pub subflow: u32,
     /// How many bytes; a DATA_FIN counts for one (RFC 8684, §3.3.3).
     pub len: u16,
@@ -172,8 +172,9 @@ pub struct Place {
 }
 
 impl Dss {
-    /// Where `packet`, which came with this option, belongs. `None` when the mapping doesn't cover its payload.
-    pub fn place(&self, packet: &Packet) -> Option<Place> {
+    /// Where `packet`, which came with this option and has this number counted from the subflow's SYN, belongs. `None` when the mapping doesn't
+    /// cover its payload.
+    pub fn place(&self, packet: &Packet, number: u32) -> Option<Place> {
         let m = self.mapping?;
         let data = u64::from(m.len) - u64::from(self.fin);
         let end = self.fin.then_some(m.data + data);
@@ -181,7 +182,7 @@ impl Dss {
         if payload == 0 {
             return Some(Place { from: m.data, to: m.data, end });
         }
-        let skip = u64::from((packet.seq as u32).wrapping_sub(m.subflow));
+        let skip = u64::from(number.wrapping_sub(m.subflow));
         let from = m.data.checked_add(skip)?;
         (skip + payload <= data).then(|| Place { from, to: from + payload, end })
     }

@@ -71,14 +71,11 @@ impl Receiver {
     ) {
         let Subflow { pair, tcp, wishes, hello } = &mut self.subflows[i];
         let dss = Dss { ack: self.stream.ack(), mapping: None, fin: false };
-        let (window, sack) = (self.buffer, self.sack);
+        let sack = self.sack;
         ctx.inside(
             wishes,
             |ctx| f(tcp, ctx),
             |(), packet| {
-                packet.set_interfaces(pair.interfaces());
-                // RFC 8684, §3.3.4: the window counts from the data ACK, on whichever subflow it is told.
-                packet.window = window;
                 if packet.flags.has(Flags::SYN) {
                     hello.put_on(packet, true);
                 } else {
@@ -104,7 +101,8 @@ impl Receiver {
             Hello::Capable(_) => Hello::Capable(mine),
             Hello::Join => Hello::Join,
         };
-        let tcp = self.scheme.receiver(packet);
+        // RFC 8684, §3.3.4: the window that it tells is the buffer's, from the data ACK on.
+        let tcp = self.scheme.receiver(packet).sharing_window();
         self.subflows.push(Subflow { pair, tcp, wishes: Wishes { timer: Time::MAX, finished: false }, hello });
         Some(self.subflows.len() - 1)
     }
@@ -112,7 +110,8 @@ impl Receiver {
     /// Takes the data of a packet; what it did, or `None` when the packet is to be ignored.
     fn take(&mut self, i: usize, packet: &Packet, now: Time) -> Option<Taken> {
         // A SYN says something else in the option's place; a reset says nothing.
-        let place = packet.header::<Dss>().and_then(|dss| dss.place(packet));
+        let number = packet.seq.wrapping_sub(self.subflows[i].tcp.peer_isn());
+        let place = packet.header::<Dss>().and_then(|dss| dss.place(packet, number));
         let Some(place) = place else {
             // RFC 8684, §3.3.1: data without a mapping that covers them are not taken.
             return (packet.payload == 0).then(Taken::default);

@@ -5,18 +5,14 @@ use std::sync::Arc;
 use midpath_core::packet::Packet;
 use midpath_core::roles::{Accept, Endpoint, FlowSpec, Forwarder, Names, Network, NodeSpec, Scheme, Transport};
 use midpath_core::spec::SpecError;
-use midpath_core::units::Bytes;
 
 use super::coupling::CoupledConfig;
 use super::forwarder::{Addresses, ByAddress};
 use super::params::MptcpParams;
 use super::receiver::Receiver;
 use super::sender::Connection;
+use crate::tcp::Tcp;
 use crate::tcp::segment::{opens, reset};
-use crate::tcp::{Tcp, TcpParams};
-
-/// The window of a subflow by itself, which never limits it: RFC 8684, §3.3.4 has one window for all, at the level of data.
-pub(super) const SUBFLOW_WINDOW: u64 = 1 << 31;
 
 /// The TCP of the subflows.
 pub(super) type Subflows = Tcp<CoupledConfig>;
@@ -86,7 +82,6 @@ impl Network for Addresses {
 pub fn build(name: &str, params: MptcpParams) -> crate::Built {
     params.check()?;
     params.tcp.check()?;
-    let tcp = TcpParams { receive_window: Bytes(SUBFLOW_WINDOW), ..params.tcp };
-    let subflows = Arc::new(Tcp::new(name, tcp, CoupledConfig(params.coupling))?);
+    let subflows = Arc::new(Tcp::new(name, params.tcp, CoupledConfig(params.coupling))?);
     Ok(Arc::new(Mptcp::new(name, params, subflows)))
 }

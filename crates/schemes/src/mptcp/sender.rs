@@ -74,14 +74,15 @@ impl Connection {
     }
 
     /// Learns what the packet says above its subflow: data ACK, window, addresses.
-    fn hear(&mut self, packet: &Packet) {
+    fn hear(&mut self, i: usize, packet: &Packet) {
+        let window = self.subflows[i].tcp.told_window(packet);
         if packet.flags.has(Flags::SYN) {
             if let Some(Hello::Capable(addresses)) = packet.header::<Hello>() {
                 self.addresses = self.addresses.max(addresses);
             }
-            self.data.on_window(packet.window);
+            self.data.on_window(window);
         } else if let Some(dss) = packet.header::<Dss>()
-            && self.data.on_ack(dss.ack, packet.window)
+            && self.data.on_ack(dss.ack, window)
         {
             let una = self.data.una();
             self.subflows.iter_mut().for_each(|s| s.forget_below(una));
@@ -108,9 +109,6 @@ impl Connection {
 
     /// Hands a packet to the TCP of its subflow.
     fn tell(&mut self, i: usize, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
-        let mut packet = *packet;
-        // RFC 8684, §3.3.4: the window that is told is that of the data; no subflow has one of its own.
-        packet.window = super::scheme::SUBFLOW_WINDOW;
         if packet.flags.has(Flags::SYN.with(Flags::ACK)) && self.subflows[i].is_opening() {
             match self.subflows[i].joins() {
                 true => self.subflows[i].confirm_at = ctx.now.saturating_add(self.params.tcp.initial_rto),
@@ -120,7 +118,7 @@ impl Connection {
             self.subflows[i].confirm_at = Time::MAX;
         }
         self.show_paths(i);
-        self.subflows[i].call(ctx, self.data.end(), |tcp, ctx| tcp.on_packet(&packet, ctx));
+        self.subflows[i].call(ctx, self.data.end(), |tcp, ctx| tcp.on_packet(packet, ctx));
     }
 
     /// What follows from whatever has happened.
@@ -154,7 +152,7 @@ impl Endpoint for Connection {
         match self.subflows.iter().position(|s| Some(s.pair) == pair && s.is_alive()) {
             None => refuse(packet, ctx),
             Some(i) => {
-                self.hear(packet);
+                self.hear(i, packet);
                 self.tell(i, packet, ctx);
             }
         }

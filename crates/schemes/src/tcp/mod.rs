@@ -4,9 +4,11 @@
 //! has the table from RFC section to file. Where to start reading: [`sender`], [`receiver`], and [`cc`] for adding a
 //! congestion controller of your own.
 //!
-//! **Sequence numbers** are 64 bits and never wrap. Payload byte 0 is the first data byte; the SYN has no number (a
-//! SYN-ACK acknowledges 0, the next byte expected); the FIN has the number after the last payload byte, so that it is
-//! retransmitted and acknowledged as a byte would be. The other direction carries no data: its FIN is number 0.
+//! **Sequence numbers** have 32 bits on the wire, begin at random and wrap. Here they are offsets of 64 bits that don't ([`Sequence`]
+//! translates): 0 is the first byte of data, one after the SYN; the FIN has the number after the last byte, so that it is
+//! retransmitted and acknowledged as a byte would be. The other direction carries no data: its FIN is at 0.
+//!
+//! [`Sequence`]: midpath_core::packet::Sequence
 
 pub mod cc;
 pub mod cubic;

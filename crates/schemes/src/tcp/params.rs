@@ -102,7 +102,11 @@ impl TcpParams {
         require(gain(self.pacing_avoidance), "pacing_avoidance", "a positive number")?;
         // SACK blocks are 32-bit distances above the acknowledgement number.
         let window = self.receive_window.0;
-        require((1..=1 << 31).contains(&window), "receive_window", "from 1 B to 2 GiB")
+        require(
+            (1..=1 << 30).contains(&window),
+            "receive_window",
+            "from 1 B to 1 GiB, which is all that RFC 7323 can express",
+        )
     }
 
     /// Bytes of headers on a data packet: IPv4 (20), TCP (20), and the timestamp option with its padding (12).

@@ -14,7 +14,7 @@ use midpath_core::units::Time;
 use super::ecn::{self, Agreed};
 use super::rtt::RttEstimator;
 use super::scheme::Settings;
-use super::segment::{Ends, reset, round_trip};
+use super::segment::{Ends, reset};
 
 /// Separate ranges held out of order at most: a peer that sends single bytes must not fill the memory. A gigabyte of
 /// full packets with every second one lost makes 370,000.
@@ -42,11 +42,11 @@ pub struct Receiver {
     ends: Ends,
     settings: Arc<Settings>,
     state: State,
-    /// RCV.NXT: the next number expected; one past the FIN when that has come.
+    /// RCV.NXT as an offset, as all that follows: the next one expected; one past the FIN when that has come.
     next: u64,
     /// What has come beyond it.
     held: RangeSet,
-    /// A number within each of the ranges reported most recently, newest first (RFC 2018, §4).
+    /// An offset within each of the ranges reported most recently, newest first (RFC 2018, §4).
     recent: [u64; RECENT],
     recent_len: usize,
     /// Where the FIN is, once it has been seen; `u64::MAX` before.
@@ -59,8 +59,10 @@ pub struct Receiver {
     rto_at: Time,
     retries: u32,
     rtt: RttEstimator,
-    /// TS.Recent and Last.ACK.sent of RFC 7323, §4.3.
-    ts_recent: Time,
+    /// When the SYN-ACK was last sent, and whether it had been sent before.
+    syn_ack_at: Time,
+    answered_again: bool,
+    /// Last.ACK.sent of RFC 7323, §4.3.
     last_ack: u64,
     /// What both ends have agreed on: by the first SYN.
     ecn: Agreed,
@@ -83,15 +85,7 @@ impl Receiver {
     pub(super) fn new(syn: &Packet, settings: Arc<Settings>) -> Receiver {
         let tcp = &settings.tcp;
         Receiver {
-            ends: Ends {
-                flow: syn.flow,
-                me: syn.dst,
-                peer: syn.src,
-                timestamps: tcp.timestamps,
-                sack: tcp.sack,
-                mtu: 0,
-                window: tcp.receive_window.0,
-            },
+            ends: Ends::new(syn.flow, syn.dst, syn.src, syn.interfaces.reversed(), 0, tcp),
             state: State::Listen,
             next: 0,
             held: RangeSet::new(),
@@ -103,7 +97,8 @@ impl Receiver {
             rto_at: Time::MAX,
             retries: 0,
             rtt: RttEstimator::new(tcp),
-            ts_recent: Time::ZERO,
+            syn_ack_at: Time::ZERO,
+            answered_again: false,
             last_ack: 0,
             ecn: Agreed::None,
             syn: Ecn::NotEct,
@@ -118,9 +113,21 @@ impl Receiver {
         }
     }
 
+    /// Lets the window be shared with other connections, for those who put TCP inside a scheme of their own: none of its own is kept to.
+    #[must_use]
+    pub fn sharing_window(mut self) -> Receiver {
+        self.ends.shares_window = true;
+        self
+    }
+
     /// Where the connection stands.
     pub fn state(&self) -> State {
         self.state
+    }
+
+    /// The peer's initial sequence number.
+    pub fn peer_isn(&self) -> u32 {
+        self.ends.peer.isn()
     }
 
     /// Whether an ACK is being delayed.
@@ -154,14 +161,20 @@ impl Receiver {
                 let asked = ecn::on_syn(self.settings.ecn, packet.flags);
                 if self.state == State::Listen {
                     self.ecn = asked;
+                    self.ends.begin(ctx);
+                    self.ends.agree(packet, ctx.now);
+                } else if packet.seq != self.ends.peer.isn() {
+                    // Another connection's; as below.
+                    return self.acknowledge(ctx);
                 } else if [asked, self.ecn] == [Agreed::Classic, Agreed::Accurate]
                     || [asked, self.ecn] == [Agreed::Accurate, Agreed::Classic]
                 {
                     return self.refuse(packet, ctx);
                 }
+                self.answered_again = self.state == State::SynReceived;
                 self.state = State::SynReceived;
                 self.syn = packet.ecn;
-                self.ts_recent = packet.ts_val;
+                self.ends.remember(packet, ctx.now);
                 self.send_syn_ack(ctx);
             }
             // RFC 9293, §3.10.7.4: a SYN on an open connection is answered by an ACK.
@@ -180,26 +193,35 @@ impl Receiver {
     fn send_syn_ack(&mut self, ctx: &mut EndpointCtx<'_>) {
         self.ends.mtu = ctx.links.iter().map(|l| l.mtu).max().unwrap_or_default();
         let grant = ecn::grant(self.ecn, self.syn, self.retries);
-        let mut p = self.ends.syn(Flags::SYN.with(Flags::ACK).with(grant), ctx.now, self.ts_recent);
+        let mut p = self.ends.syn(Flags::SYN.with(Flags::ACK).with(grant), ctx.now);
         self.reflect(&mut p);
         ctx.send(p);
+        self.syn_ack_at = ctx.now;
         self.rto_at = ctx.now.saturating_add(self.rtt.rto());
+        let first = u64::from(self.settings.initial_window) * u64::from(self.settings.mss(self.ends.mtu));
+        if self.ends.syn_tells_less() && first > u64::from(u16::MAX) {
+            // A sender that begins with more than a SYN-ACK can tell (RFC 7323, §2.2) must not wait a round trip for it.
+            let mut p = self.ack(ctx.now);
+            self.reflect(&mut p);
+            ctx.send(p);
+        }
     }
 
-    /// The first ACK opens the connection and gives this end its only round-trip sample.
+    /// The first ACK opens the connection and gives this end its only round-trip sample, if it is known what it is an answer to.
     fn on_established(&mut self, packet: &Packet, now: Time) {
         self.state = State::Established;
         self.rto_at = Time::MAX;
-        self.retries = 0;
-        if let Some(rtt) = round_trip(now, packet.ts_ecr).filter(|_| self.ends.timestamps) {
-            self.rtt.sample(rtt);
+        let once = self.retries == 0 && !self.answered_again;
+        if once || self.ends.echoes(packet, self.syn_ack_at) {
+            self.rtt.sample(now.saturating_sub(self.syn_ack_at));
         }
+        self.retries = 0;
     }
 
     /// A segment on the open connection: RFC 9293, §3.10.7.4, in its order.
     #[inline]
     fn on_segment(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
-        if self.state == State::LastAck && packet.ack >= 1 {
+        if self.state == State::LastAck && packet.ack == self.ends.own.wire(1) {
             return ctx.finish();
         }
         let fin = packet.flags.has(Flags::FIN);
@@ -209,12 +231,12 @@ impl Receiver {
             self.marks += u64::from(self.marked);
             return;
         }
-        let Some((from, to)) = self.acceptable(packet, len) else {
+        let Some((from, to)) = self.acceptable(packet, len).filter(|_| !self.ends.is_outdated(packet, ctx.now)) else {
             return self.acknowledge(ctx);
         };
         // RFC 7323, §4.3, (2): the timestamp of the segment that the next ACK is about is echoed.
-        if from <= self.last_ack && packet.ts_val >= self.ts_recent {
-            self.ts_recent = packet.ts_val;
+        if from <= self.last_ack && self.ends.stamped(packet) && !self.ends.is_older(packet, ctx.now) {
+            self.ends.remember(packet, ctx.now);
         }
         let urgent = self.ecn != Agreed::None && self.see_mark(packet, ctx);
         if fin {
@@ -230,13 +252,14 @@ impl Receiver {
     /// RFC 9293, §3.4: the segment's numbers, if it lies in the window, contradicts no FIN, and there is memory for it.
     #[inline]
     fn acceptable(&self, packet: &Packet, len: u64) -> Option<(u64, u64)> {
-        let to = packet.seq.checked_add(len)?;
+        let from = self.ends.peer.offset(packet.seq, self.next)?;
+        let to = from + len;
         let fin = packet.flags.has(Flags::FIN);
         // The FIN takes no room in the buffer.
-        let in_window = to - u64::from(fin) <= self.next.saturating_add(self.settings.tcp.receive_window.0);
+        let in_window = to - u64::from(fin) <= self.next + self.ends.receive_window();
         let highest = self.held.last().map_or(self.next, |r| r.1);
         let fits_fin = if fin { (self.fin == u64::MAX && to >= highest) || self.fin == to - 1 } else { to <= self.fin };
-        (in_window && fits_fin && self.held.len() < MAX_RANGES).then_some((packet.seq, to))
+        (in_window && fits_fin && self.held.len() < MAX_RANGES).then_some((from, to))
     }
 
     /// The usual case: the next segment, and nothing is missing.
@@ -317,7 +340,7 @@ impl Endpoint for Receiver {
         }
         if packet.flags.has(Flags::RST) {
             // RFC 5961, §3.2: a reset counts only at the number that is expected next.
-            if packet.seq == self.next && self.state != State::Listen {
+            if packet.seq == self.ends.peer.wire(self.next) && self.state != State::Listen {
                 ctx.finish();
             }
             return;
@@ -331,6 +354,11 @@ impl Endpoint for Receiver {
             }
         } else if packet.flags.has(Flags::ACK) && self.state != State::Listen {
             if self.state == State::SynReceived {
+                if packet.ack != self.ends.own.wire(0) {
+                    // RFC 9293, §3.10.7.4: it has not seen our SYN. The connection stays as it is.
+                    reset(packet).into_iter().for_each(|reset| ctx.send(reset));
+                    return ctx.set_timer(self.delack_at.min(self.rto_at));
+                }
                 self.on_established(packet, ctx.now);
             }
             self.on_segment(packet, ctx);

@@ -4,7 +4,7 @@
 //! [`Scoreboard::edge`], separates lost from not lost. And HighRxt separates retransmitted from not retransmitted. So
 //! pipe is a sum of four terms that are kept up to date, and nothing here grows while nothing is lost.
 
-use midpath_core::packet::Packet;
+use midpath_core::packet::{Packet, Sequence};
 use midpath_core::ranges::RangeSet;
 
 /// What the receiver has reported by SACK, and what was retransmitted.
@@ -49,11 +49,11 @@ impl Scoreboard {
     }
 
     /// Update() of RFC 6675, §4: takes in the blocks of an ACK; returns how many bytes they report for the first time.
-    /// Blocks that reach outside what is outstanding are false and ignored.
-    pub fn update(&mut self, packet: &Packet, una: u64, nxt: u64) -> u64 {
+    /// Blocks that reach outside what is outstanding are false and ignored. `own` says which bytes the numbers are of.
+    pub fn update(&mut self, packet: &Packet, own: Sequence, una: u64, nxt: u64) -> u64 {
         let blocks = packet.sack_blocks().iter();
         blocks
-            .map(|b| (packet.ack.saturating_add(u64::from(b.from)), packet.ack.saturating_add(u64::from(b.to))))
+            .filter_map(|b| Some((own.offset(b.from, una)?, own.offset(b.to, una)?)))
             .filter(|(from, to)| from < to && *from >= una && *to <= nxt)
             .map(|(from, to)| self.insert(from, to))
             .sum()

@@ -1,65 +1,248 @@
-//! What segments look like: sizes, timestamps, SACK blocks, resets.
+//! What segments look like: numbers, clocks, windows, SACK blocks, resets.
+
+use std::hash::Hasher;
 
 use midpath_core::packet::{
-    Flags, FlowId, IP_HEADER, Kind, MAX_SACK, NodeId, Options, Packet, SackBlock, TCP_HEADER, TIMESTAMPS,
+    Flags, FlowId, IP_HEADER, Interfaces, Kind, MAX_SACK, NodeId, Options, Packet, SackBlock, Sequence, TCP_HEADER,
+    TIMESTAMPS, comes_after, flow_key,
 };
+use midpath_core::roles::EndpointCtx;
 use midpath_core::units::Time;
+use siphasher::sip::SipHasher24;
 
-/// Who talks to whom.
+use super::params::TcpParams;
+
+/// The largest shift of a window (RFC 7323, §2.3), and the largest window in units of it.
+const MAX_SCALE: u8 = 14;
+const MAX_UNITS: u64 = u16::MAX as u64;
+
+/// The largest window that can be told: 64 KiB less one, times 2^14.
+pub const MAX_RECEIVE_WINDOW: u64 = MAX_UNITS << MAX_SCALE;
+
+/// A tick of the timestamp clock: 1 µs, as Linux has it for `tcp_usec_ts`. It wraps after 71 minutes.
+const TICK: Time = Time::from_us(1);
+
+/// How long a timestamp says which of two segments is newer: half of what the clock takes to wrap, as Linux' `TCP_PAWS_WRAP`.
+const TIMESTAMP_LIFE: Time = Time::from_secs(i32::MAX as u64 / 1_000_000);
+
+/// By how many ticks a segment may be older than one that came before it: those of a millisecond, the finest clock that RFC 7323 (§5.4)
+/// thinks of. With it, a segment that its own repeat has overtaken in the network looks as new as the repeat.
+const OVERTAKEN: u32 = 1_000;
+
+/// One end's half of a connection: who talks to whom, in which numbers, by which clock.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ends {
-    pub flow: FlowId,
-    pub me: NodeId,
-    pub peer: NodeId,
-    /// Whether packets carry timestamps.
+    flow: FlowId,
+    me: NodeId,
+    peer_node: NodeId,
+    between: Interfaces,
+    key: u32,
+    /// Whether packets carry timestamps. Asked for at first, then what both have agreed on; so the next two.
     pub timestamps: bool,
-    /// Whether SYNs permit SACK.
+    /// Whether ACKs carry SACK blocks.
     pub sack: bool,
+    scaling: bool,
     /// The largest packet that is to come, headers included.
     pub mtu: u32,
-    /// The window that packets advertise.
-    pub window: u64,
+    /// The receive window, and the shift that it is told with.
+    window: u64,
+    scale: u8,
+    /// The shift of the windows that the peer tells.
+    peer_scale: u8,
+    /// The window belongs to several connections together (RFC 8684, §3.3.4): this one alone keeps to none.
+    pub shares_window: bool,
+    /// This end's numbers, and the peer's.
+    pub own: Sequence,
+    pub peer: Sequence,
+    /// What this end's clock is ahead of the time.
+    clock: u32,
+    /// TS.Recent: the peer's TSval to echo (RFC 7323, §4.3), and when it came.
+    echo: u32,
+    echo_at: Time,
 }
 
 impl Ends {
+    /// The ends of a connection that is not open yet.
+    pub fn new(flow: FlowId, me: NodeId, peer: NodeId, between: Interfaces, mtu: u32, tcp: &TcpParams) -> Ends {
+        let window = tcp.receive_window.0;
+        Ends {
+            flow,
+            me,
+            peer_node: peer,
+            between,
+            key: flow_key(flow, me, peer, between),
+            timestamps: tcp.timestamps,
+            sack: tcp.sack,
+            scaling: true,
+            mtu,
+            window,
+            scale: scale_for(window),
+            peer_scale: 0,
+            shares_window: false,
+            own: Sequence::default(),
+            peer: Sequence::default(),
+            clock: 0,
+            echo: 0,
+            echo_at: Time::ZERO,
+        }
+    }
+
+    /// Says which interfaces the connection is between.
+    pub fn between(&mut self, interfaces: Interfaces) {
+        (self.between, self.key) = (interfaces, flow_key(self.flow, self.me, self.peer_node, interfaces));
+    }
+
+    /// Chooses where this end's numbers and clock begin: RFC 6528, §3, and RFC 7323, §5.4. Nobody else can tell, and the numbers
+    /// of one connection after the other between the same ports rise.
+    pub fn begin(&mut self, ctx: &EndpointCtx<'_>) {
+        let hash = |what: u8| {
+            let mut h = SipHasher24::new_with_keys(ctx.secret[0], ctx.secret[1]);
+            h.write_u8(what);
+            h.write_u32(self.me.0);
+            h.write_u32(self.peer_node.0);
+            h.write_u32(self.flow.0);
+            h.write_u8(self.between.0);
+            h.finish() as u32
+        };
+        let four_microseconds = (ctx.now.0 / Time::from_us(4).0) as u32;
+        self.own = Sequence::after_syn(four_microseconds.wrapping_add(hash(0)));
+        self.clock = hash(1);
+    }
+
+    /// This end's clock.
+    #[inline]
+    pub fn tick(&self, now: Time) -> u32 {
+        ((now.0 / TICK.0) as u32).wrapping_add(self.clock)
+    }
+
+    /// Whether a packet echoes the timestamp of something that was sent at `at` or later.
+    #[inline]
+    pub fn echoes(&self, packet: &Packet, at: Time) -> bool {
+        self.stamped(packet) && !comes_after(self.tick(at), packet.ts_ecr)
+    }
+
+    /// Whether a packet's timestamps count.
+    #[inline]
+    pub fn stamped(&self, packet: &Packet) -> bool {
+        self.timestamps && packet.options.has(Options::TIMESTAMPS)
+    }
+
+    /// Whether a packet was sent after all whose timestamp has been remembered.
+    #[inline]
+    pub fn is_newer(&self, packet: &Packet) -> bool {
+        self.stamped(packet) && comes_after(packet.ts_val, self.echo)
+    }
+
+    /// Its timestamp says that a packet is older than the one whose timestamp is to be echoed.
+    #[inline]
+    pub fn is_older(&self, packet: &Packet, now: Time) -> bool {
+        self.is_older_than(self.echo, packet, now)
+    }
+
+    /// RFC 7323, §5.3, R1: its timestamp says that a packet is an old duplicate, and not one that a repeat has overtaken.
+    #[inline]
+    pub fn is_outdated(&self, packet: &Packet, now: Time) -> bool {
+        self.is_older_than(self.echo.wrapping_sub(OVERTAKEN), packet, now)
+    }
+
+    fn is_older_than(&self, clock: u32, packet: &Packet, now: Time) -> bool {
+        let known = now.saturating_sub(self.echo_at) < TIMESTAMP_LIFE;
+        self.stamped(packet) && comes_after(clock, packet.ts_val) && known
+    }
+
+    /// The packet's timestamp is to be echoed.
+    #[inline]
+    pub fn remember(&mut self, packet: &Packet, now: Time) {
+        (self.echo, self.echo_at) = (packet.ts_val, now);
+    }
+
     /// A packet to the peer with `payload` bytes, stamped, all else off.
     #[inline]
-    pub fn packet(&self, payload: u32, now: Time, echo: Time) -> Packet {
-        let mut p = Packet::new(self.flow, self.me, self.peer, IP_HEADER + TCP_HEADER + payload);
+    pub fn packet(&self, payload: u32, now: Time) -> Packet {
+        let size = IP_HEADER + TCP_HEADER + payload;
+        let mut p = Packet::between(self.flow, self.me, self.peer_node, self.between, self.key, size);
         p.payload = payload as u16;
-        p.window = self.window;
+        p.window = (self.window >> self.scale).min(MAX_UNITS) as u16;
         if self.timestamps {
-            (p.ts_val, p.ts_ecr, p.options) = (stamp(now), echo, Options::TIMESTAMPS);
+            (p.ts_val, p.ts_ecr, p.options) = (self.tick(now), self.echo, Options::TIMESTAMPS);
             p.size += TIMESTAMPS;
         }
         p
     }
 
-    /// A SYN or SYN-ACK, with the options that Linux sends.
-    pub fn syn(&self, flags: Flags, now: Time, echo: Time) -> Packet {
-        let mut p = self.packet(0, now, echo);
-        p.flags = flags;
-        p.options = p.options.with(Options::MSS).with(Options::WINDOW_SCALE);
+    /// A SYN or SYN-ACK, with the options that Linux sends, as far as they are on.
+    pub fn syn(&self, flags: Flags, now: Time) -> Packet {
+        let mut p = self.packet(0, now);
+        (p.flags, p.seq) = (flags, self.own.isn());
+        if flags.has(Flags::ACK) {
+            p.ack = self.peer.wire(0);
+        }
+        p.options = p.options.with(Options::MSS);
         // RFC 6691: without options, IP's or TCP's.
         p.mss = u16::try_from(self.mtu.saturating_sub(IP_HEADER + TCP_HEADER)).unwrap_or(u16::MAX);
+        // RFC 7323, §2.2: the window of a SYN is not scaled.
+        p.window = self.window.min(MAX_UNITS) as u16;
+        if self.scaling {
+            (p.options, p.window_scale) = (p.options.with(Options::WINDOW_SCALE), self.scale);
+        }
         if self.sack {
             p.options = p.options.with(Options::SACK_PERMITTED);
         }
         p.measure();
         p
     }
+
+    /// Takes in the peer's SYN or SYN-ACK: where its numbers begin, and what both sides can.
+    pub fn agree(&mut self, syn: &Packet, now: Time) {
+        self.peer = Sequence::after_syn(syn.seq);
+        self.timestamps &= syn.options.has(Options::TIMESTAMPS);
+        self.sack &= syn.options.has(Options::SACK_PERMITTED);
+        self.scaling &= syn.options.has(Options::WINDOW_SCALE);
+        if self.scaling {
+            self.peer_scale = syn.window_scale.min(MAX_SCALE); // RFC 7323, §2.3
+        } else {
+            self.scale = 0;
+        }
+        self.remember(syn, now);
+    }
+
+    /// Whether a SYN can tell less than the window is.
+    pub fn syn_tells_less(&self) -> bool {
+        self.scale > 0
+    }
+
+    /// The window that the peer tells: bytes above its acknowledgement.
+    #[inline]
+    pub fn told_window(&self, packet: &Packet) -> u64 {
+        // RFC 7323, §2.2: a SYN's is not scaled.
+        if packet.flags.has(Flags::SYN) { packet.window.into() } else { u64::from(packet.window) << self.peer_scale }
+    }
+
+    /// The window that this connection alone keeps to: bytes above the peer's acknowledgement.
+    #[inline]
+    pub fn send_window(&self, packet: &Packet) -> u64 {
+        if self.shares_window { MAX_RECEIVE_WINDOW } else { self.told_window(packet) }
+    }
+
+    /// Bytes beyond the next one that may come.
+    #[inline]
+    pub fn receive_window(&self) -> u64 {
+        if self.shares_window { MAX_RECEIVE_WINDOW } else { self.window }
+    }
+
+    /// Puts SACK blocks on an ACK.
+    pub fn put_sack(&self, p: &mut Packet, blocks: &[(u64, u64)]) {
+        for (block, &(from, to)) in p.sack.iter_mut().zip(blocks) {
+            *block = SackBlock { from: self.peer.wire(from), to: self.peer.wire(to) };
+        }
+        p.sack_len = blocks.len().min(MAX_SACK) as u8;
+        p.measure();
+    }
 }
 
-/// RFC 7323's TSval, exact to the picosecond. One more than the clock, because an echo of zero means "none".
-#[inline]
-pub(super) fn stamp(now: Time) -> Time {
-    now.saturating_add(Time(1))
-}
-
-/// The round trip that an echoed timestamp says; `None` when there is no echo, or one from the future.
-#[inline]
-pub(super) fn round_trip(now: Time, echo: Time) -> Option<Time> {
-    (!echo.is_zero() && echo <= stamp(now)).then(|| stamp(now) - echo)
+/// The smallest shift that lets 16 bits tell the window: RFC 7323, §2.3.
+fn scale_for(window: u64) -> u8 {
+    (0..MAX_SCALE).find(|s| window >> s <= MAX_UNITS).unwrap_or(MAX_SCALE)
 }
 
 /// Whether a packet opens a connection: a SYN, no answer to one (RFC 9293, §3.10.7.2).
@@ -80,23 +263,20 @@ pub(crate) fn reset(packet: &Packet) -> Option<Packet> {
         (reset.flags, reset.seq) = (Flags::RST, packet.ack);
     } else {
         reset.flags = Flags::RST.with(Flags::ACK);
-        reset.ack = packet.seq.saturating_add(u64::from(packet.payload));
+        let controls = u32::from(packet.flags.has(Flags::SYN)) + u32::from(packet.flags.has(Flags::FIN));
+        reset.ack = packet.seq.wrapping_add(u32::from(packet.payload) + controls);
     }
     Some(reset)
 }
 
-/// Puts SACK blocks on an ACK. RFC 2018, §3: 2 + 8n bytes of option, padded to 4 + 8n.
-pub(super) fn put_sack(p: &mut Packet, blocks: &[(u64, u64)]) {
-    let mut n = 0;
-    for &(from, to) in blocks.iter().take(MAX_SACK) {
-        let near = |at: u64| at.checked_sub(p.ack).and_then(|d| u32::try_from(d).ok());
-        if let (Some(from), Some(to)) = (near(from), near(to)) {
-            p.sack[n] = SackBlock { from, to };
-            n += 1;
-        }
-    }
-    if n > 0 {
-        p.sack_len = n as u8;
-        p.size += 4 + 8 * n as u32;
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_are_told_in_the_finest_units() {
+        assert_eq!([0, 65_535, 65_536, 131_071, 131_072].map(scale_for), [0, 0, 1, 1, 2]);
+        assert_eq!((scale_for(MAX_RECEIVE_WINDOW), scale_for(u64::MAX)), (14, 14));
+        assert_eq!(MAX_RECEIVE_WINDOW, 65_535 << 14);
     }
 }

@@ -15,7 +15,7 @@ mod transmit;
 
 use std::sync::Arc;
 
-use midpath_core::packet::{Flags, Kind, Packet};
+use midpath_core::packet::{Flags, Interfaces, Kind, Packet};
 use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, FlowSpec};
 use midpath_core::units::Time;
 
@@ -86,7 +86,7 @@ pub struct Sender<C> {
     state: State,
     phase: Phase,
     window: Window,
-    /// SND.UNA: the first byte not yet acknowledged.
+    /// SND.UNA as an offset, as all that follows: the first byte not yet acknowledged.
     una: u64,
     /// SND.NXT: the first byte not yet sent.
     nxt: u64,
@@ -116,8 +116,6 @@ pub struct Sender<C> {
     ecn: EcnState,
     /// What we expect of the peer: 0, or 1 after its FIN.
     peer_next: u64,
-    /// The peer's TSval to echo (TS.Recent).
-    ts_recent: Time,
     /// Whether cwnd (or pacing) was what ended the last burst.
     limited: bool,
     /// Timeouts since SND.UNA moved.
@@ -138,15 +136,7 @@ impl<C: CongestionController> Sender<C> {
     pub(super) fn new(flow: &FlowSpec, settings: Arc<Settings>, control: C) -> Sender<C> {
         let tcp = &settings.tcp;
         Sender {
-            ends: Ends {
-                flow: flow.id,
-                me: flow.src,
-                peer: flow.dst,
-                timestamps: tcp.timestamps,
-                sack: tcp.sack,
-                mtu: flow.mtu,
-                window: tcp.receive_window.0,
-            },
+            ends: Ends::new(flow.id, flow.src, flow.dst, Interfaces::ANY, flow.mtu, tcp),
             control,
             state: State::SynSent,
             phase: Phase::Open,
@@ -168,7 +158,6 @@ impl<C: CongestionController> Sender<C> {
             syn_at: Time::ZERO,
             ecn: EcnState::default(),
             peer_next: 0,
-            ts_recent: Time::ZERO,
             limited: false,
             retries: 0,
             rto_at: Time::MAX,
@@ -211,7 +200,7 @@ impl<C: CongestionController> Sender<C> {
     }
 
     fn sack_on(&self) -> bool {
-        self.settings.tcp.sack
+        self.ends.sack
     }
 
     /// Bytes estimated to be in the network.

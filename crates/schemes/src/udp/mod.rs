@@ -69,7 +69,6 @@ struct Sender {
     clock: TxClock,
     mss: u32,
     left: u64,
-    seq: u64,
     next_at: Time,
     stop_at: Time,
     sent: u64,
@@ -84,7 +83,6 @@ impl Sender {
             clock: TxClock::new(rate),
             mss: size.saturating_sub(OVERHEAD).clamp(1, 65_507),
             left: flow.size.map_or(u64::MAX, |s| s.0),
-            seq: 0,
             next_at: Time::ZERO,
             stop_at: flow.stop.unwrap_or(Time::MAX),
             sent: 0,
@@ -105,11 +103,10 @@ impl Endpoint for Sender {
         let payload = u64::from(self.mss).min(self.left) as u32;
         let mut p = Packet::new(ctx.flow, ctx.node, self.to, payload + OVERHEAD);
         p.kind = Kind::Datagram;
-        (p.seq, p.payload, p.ts_val) = (self.seq, payload as u16, ctx.now);
+        p.payload = payload as u16;
         // From the plan, not from the clock: no drift.
         self.next_at = self.next_at.saturating_add(self.clock.time(p.size));
         ctx.send(p);
-        self.seq += u64::from(payload);
         self.left -= u64::from(payload);
         self.sent += 1;
         ctx.set_timer(self.next_at.min(self.stop_at));

@@ -91,6 +91,11 @@ impl Engine {
         Engine { parts, place, nodes_of_rings, window }
     }
 
+    /// Makes all links carry bytes: every packet is encoded and decoded on each.
+    pub fn carry_bytes(&mut self) {
+        self.parts.iter_mut().for_each(Part::carry_bytes);
+    }
+
     /// Runs until nothing happens any more, or until `stop`; samples every `sample`. `progress` returning false
     /// cancels the run. Says whether it ran to its end.
     pub fn run(

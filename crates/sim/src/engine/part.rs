@@ -9,6 +9,7 @@ use midpath_core::roles::{Drop, FlowReport, Transmitter};
 use midpath_core::units::Time;
 use rustc_hash::FxHashMap;
 
+use super::bytes;
 use super::sched::Calendar;
 use super::wire::{Entry, Rings, Target, Wire};
 use super::{Event, Probe};
@@ -86,7 +87,10 @@ pub(crate) struct Part {
     pub outbox: Vec<Vec<Crossing>>,
     pub events: Vec<Event>,
     pub probe: Box<dyn Probe>,
-    probing: bool,
+    /// Packets are looked at as they get their places on the wire: by the probe, or because links are of bytes.
+    looking: bool,
+    /// With links of bytes: where packets are written.
+    bytes: Option<Vec<u8>>,
     /// Nodes whose lookahead is smaller than a bucket, and when they have something to do in the bucket at hand.
     tight: BinaryHeap<Reverse<(Time, u32)>>,
     bucket_end: Time,
@@ -109,7 +113,8 @@ struct Hands<'a> {
     reports: &'a mut Vec<(FlowId, bool, FlowReport)>,
     outbox: &'a mut [Vec<Crossing>],
     probe: &'a mut dyn Probe,
-    probing: bool,
+    looking: bool,
+    bytes: Option<&'a mut Vec<u8>>,
 }
 
 impl Hands<'_> {
@@ -117,6 +122,15 @@ impl Hands<'_> {
     fn arrive(&mut self, ring: u32, node: u32, at: Time, entry: Entry) {
         if self.rings.push(ring, at, entry) && self.calendar.note(node, at) && at < self.bucket_end {
             self.tight.push(Reverse((at, node)));
+        }
+    }
+
+    /// A packet gets its place on the wire, and somebody wants to know.
+    #[cold]
+    fn look(&mut self, port: PortId, pkt: &Pkt, start: Time, pool: &mut Pool) {
+        self.probe.transmitted(self.node, port, &pool[pkt], start);
+        if let Some(bytes) = &mut self.bytes {
+            bytes::cross(&mut pool[pkt], bytes);
         }
     }
 
@@ -256,8 +270,8 @@ impl Driver for Hands<'_> {
     #[inline]
     fn book(&mut self, port: PortId, pkt: Pkt, start: Time, end: Time, pool: &mut Pool) {
         self.tally.hops += 1;
-        if self.probing {
-            self.probe.transmitted(self.node, port, &pool[&pkt], start);
+        if self.looking {
+            self.look(port, &pkt, start, pool);
         }
         let wire = &mut self.wires[usize::from(port.0)];
         let corrupt = wire.corrupts();
@@ -337,13 +351,19 @@ impl Part {
             reports: Vec::new(),
             outbox: (0..parts).map(|_| Vec::new()).collect(),
             events,
-            probing: probe.watches_packets(),
+            looking: probe.watches_packets(),
+            bytes: None,
             probe,
             tight: BinaryHeap::new(),
             bucket_end: Time::ZERO,
             batch: Vec::new(),
             arrivals: Vec::new(),
         }
+    }
+
+    /// Makes the links that start here carry bytes.
+    pub fn carry_bytes(&mut self) {
+        (self.looking, self.bytes) = (true, Some(Vec::new()));
     }
 
     /// The earliest time at which anything happens here.
@@ -425,7 +445,8 @@ impl Part {
             fates: &mut self.fates,
             reports: &mut self.reports,
             outbox: &mut self.outbox,
-            probing: self.probing,
+            looking: self.looking,
+            bytes: self.bytes.as_mut(),
             probe: self.probe.as_mut(),
         };
         let next = if last - first <= FEW_PORTS {

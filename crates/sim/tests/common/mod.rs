@@ -3,6 +3,7 @@
 
 pub mod reads;
 pub mod scene;
+pub mod suite;
 
 use std::path::Path;
 

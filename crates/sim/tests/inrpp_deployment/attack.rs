@@ -4,12 +4,8 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
 
-use midpath_core::packet::{NodeId, Packet, Pkt, PortId};
-use midpath_core::queue::Discipline;
-use midpath_core::roles::{
-    ForwardCtx, Forwarder, Names, Network, NodeSpec, PortSpec, Route, Scheme, ShortestPath, Transport,
-};
-use midpath_core::spec::SpecError;
+use midpath_core::packet::{Packet, Pkt, PortId};
+use midpath_core::roles::{ForwardCtx, Forwarder, Network, NodeSpec, Parts, Route};
 use midpath_schemes::Catalogue;
 use midpath_schemes::inrpp::header::{is_ack, notifies};
 use midpath_sim::{RunOptions, RunOutput, run_with};
@@ -118,14 +114,16 @@ fn what_nobody_signs_counts_only_where_receivers_echo() {
     assert!(victim(&data) > 0.98 * WHOLE, "an old ACK tells the sender nothing: {}", victim(&data));
 }
 
-/// INRPP with a plain router, r1, in which somebody repeats every notification that passes, twenty notifications later.
-struct Tapped {
-    inner: Arc<dyn Scheme>,
-    at: Option<NodeId>,
+/// A plain router in which somebody repeats every notification that passes, twenty notifications later.
+struct Tapped;
+
+impl Network for Tapped {
+    fn forwarder(&self, _node: &NodeSpec<'_>) -> Option<Box<dyn Forwarder>> {
+        Some(Box::new(Tap { heard: VecDeque::new() }))
+    }
 }
 
 struct Tap {
-    inner: Box<dyn Forwarder>,
     heard: VecDeque<Packet>,
 }
 
@@ -141,53 +139,18 @@ impl Forwarder for Tap {
                 ctx.emit(None, old);
             }
         }
-        self.inner.route(pkt, from, ctx)
-    }
-}
-
-impl Scheme for Tapped {
-    fn name(&self) -> &str {
-        self.inner.name()
-    }
-    fn bind(&self, names: &dyn Names) -> Result<Option<Arc<dyn Scheme>>, SpecError> {
-        let inner = self.inner.bind(names)?.expect("INRPP binds");
-        Ok(Some(Arc::new(Tapped { inner, at: names.node("r1") })))
-    }
-    fn transport(&self) -> Option<Arc<dyn Transport>> {
-        self.inner.transport()
-    }
-    fn network(&self) -> Option<Arc<dyn Network>> {
-        let inner = self.inner.network()?;
-        Some(Arc::new(TappedNetwork { inner, at: self.at }))
-    }
-}
-
-struct TappedNetwork {
-    inner: Arc<dyn Network>,
-    at: Option<NodeId>,
-}
-
-impl Network for TappedNetwork {
-    fn port(&self, spec: &PortSpec, node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
-        self.inner.port(spec, node)
-    }
-    fn forwarder(&self, node: &NodeSpec<'_>) -> Option<Box<dyn Forwarder>> {
-        if self.at != Some(node.node) {
-            return self.inner.forwarder(node);
-        }
-        let inner = Box::new(ShortestPath::new(node.routes.clone(), node.ecmp));
-        Some(Box::new(Tap { inner, heard: VecDeque::new() }))
+        Route::Pass(pkt)
     }
 }
 
 #[test]
 fn what_was_said_once_counts_once() {
-    let tapped = Catalogue::standard().with("inrpp", |params| {
-        let inner = Catalogue::standard().build("inrpp", params)?;
-        Ok(Arc::new(Tapped { inner, at: None }) as Arc<dyn Scheme>)
+    let tapped = Catalogue::standard().with("tap", |_| {
+        Ok(Arc::new(Parts { name: "tap".to_owned(), transport: None, network: Some(Arc::new(Tapped)) }))
     });
     let run = |auth| {
         let text = line(auth).replace("auth =", "steer = false\nauth =");
+        let text = format!("{text}[[deploy]]\nscheme = \"tap\"\nnodes = [\"r1\"]\n");
         run_with(&text, Path::new("."), &RunOptions::default(), &tapped, &mut |_| true).expect("valid").expect("ran")
     };
     let quiet = line(true).replace("auth =", "steer = false\nauth =");

@@ -8,7 +8,7 @@ use crate::common::run_plain;
 /// Figure 8's core as a domain; six plain TCP senders outside, each with a flow without end or of `size`.
 fn domain(tcp: &str, params: &str, size: &str) -> RunOutput {
     let mut t = format!(
-        "scheme = \"inrpp\"\nstop = \"40 s\"\n[routing]\necmp = \"off\"\n[schemes.inrpp]\ncache = \"1.25 MB\"\nhigh = \"1 MB\"\n{params}\n[topology]\nlinks = [\n"
+        "scheme = \"inrpp\"\nstop = \"40 s\"\n[routing]\necmp = \"off\"\n[schemes.inrpp]\ncache = \"1.25 MB\"\nhigh = \"1 MB\"\n{params}\n[schemes.{tcp}]\nreceive_window = \"4 MB\"\n[topology]\nlinks = [\n"
     );
     for (a, b, rate) in [("r0", "r1", 10), ("r0", "r2", 10), ("r1", "r2", 10), ("r4", "r0", 100), ("r2", "r3", 100)] {
         t += &format!("{{ a = \"{a}\", b = \"{b}\", rate = \"{rate} Mbps\", delay = \"5 ms\" }},\n");
@@ -70,8 +70,8 @@ fn carried_flows_take_detours_that_tcp_beside_inrpp_does_not() {
     show("carried over the detour, too", &carried);
     assert!(goodput(&beside) < 9.7 && goodput(&carried) > 18.0);
     assert_eq!(drops_at(&carried, |_| true), 0);
-    // Reordering is taken for loss now and then: TCP's fast retransmit stays on.
-    assert!(carried.summary("retransmitted_packets").unwrap() < 0.005 * goodput(&carried) * 40e6 / 8.0 / 1448.0);
+    // Reordering is taken for loss now and then: TCP's fast retransmit stays on. Measured: 0.3 to 0.5 % of the packets.
+    assert!(carried.summary("retransmitted_packets").unwrap() < 0.01 * goodput(&carried) * 40e6 / 8.0 / 1448.0);
 }
 
 #[test]

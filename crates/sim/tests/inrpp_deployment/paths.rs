@@ -1,5 +1,6 @@
 //! Where packets go: none circulates because of detours, and a port notices when its ACKs come back another way.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
@@ -9,7 +10,6 @@ use midpath_core::packet::{NodeId, Packet, Pkt, PortId};
 use midpath_core::queue::Discipline;
 use midpath_core::roles::{ForwardCtx, Forwarder, Names, Network, NodeSpec, PortSpec, Route, Scheme, Transport};
 use midpath_core::spec::SpecError;
-use midpath_core::units::Time;
 use midpath_schemes::Catalogue;
 use midpath_schemes::inrpp::header::via;
 use midpath_sim::{RunOptions, run_with};
@@ -19,11 +19,12 @@ use crate::common::reads::{most, texts};
 use crate::common::{cases, run_plain};
 use crate::overlay::deployed_at;
 
-/// What tells one packet from all others: flow, source, numbers, and when it was sent.
-type Name = (u32, u32, u64, u64, Time, u16);
+/// What tells one packet from all others: flow, source, numbers, what is reported by SACK, and when it was sent.
+type Name = (u32, u32, u32, u32, u32, u32, u16);
 
 fn name(p: &Packet) -> Name {
-    (p.flow.0, p.src.0, p.seq, p.ack, p.ts_val, p.flags.0)
+    let sack = p.sack_blocks().first().map_or(0, |b| b.to);
+    (p.flow.0, p.src.0, p.seq, p.ack, sack, p.ts_val, p.flags.0)
 }
 
 /// Where a packet was: the node, its destination, and whether it was on a detour when it was forwarded.
@@ -43,7 +44,7 @@ struct Notebook {
 impl Forwarder for Notebook {
     fn route(&mut self, pkt: Pkt, from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route {
         let route = self.inner.route(pkt, from, ctx);
-        let (Route::Port(_, pkt) | Route::Local(pkt) | Route::Unroutable(pkt)) = &route else { return route };
+        let (Route::Port(_, pkt) | Route::Pass(pkt)) = &route else { return route };
         let packet = &ctx.pool[pkt];
         // The tag is off when the packet is back on its way.
         let visit = (ctx.node, packet.dst, via(packet).is_some());
@@ -75,6 +76,9 @@ struct TracedNetwork {
 }
 
 impl Network for TracedNetwork {
+    fn state(&self, node: &NodeSpec<'_>) -> Option<Box<dyn Any + Send>> {
+        self.inner.state(node)
+    }
     fn port(&self, spec: &PortSpec, node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
         self.inner.port(spec, node)
     }

@@ -255,14 +255,16 @@ fn cross(border: &mut Border, chunk: &[u8; 80], body: &[u8]) {
     let (a, b) = (u32::from(chunk[0] & 1), u32::from(chunk[0] >> 1 & 1));
     let mut packet = Packet::new(FlowId(u32::from(chunk[1] % 4)), NodeId(a), NodeId(b), 40 + u32::from(chunk[2]));
     let long = |at: usize| u64::from_be_bytes(chunk[at..at + 8].try_into().expect("eight bytes"));
-    (packet.seq, packet.ack, packet.window) = (long(60), long(64) >> (chunk[3] % 64), long(72) >> (chunk[4] % 64));
+    let short = |shift: u8| (long(64) >> (shift % 64)) as u32;
+    (packet.seq, packet.ack, packet.window) = (short(chunk[4]), short(chunk[3]), long(72) as u16);
     (packet.flags, packet.payload) = (Flags(u16::from(chunk[5])), u16::from(chunk[6]));
-    let before = packet;
     if chunk[7] & 1 == 0 {
+        let before = packet;
         border.enter(&mut packet);
         assert!(packet.window == before.window && packet.size >= before.size);
     } else {
         packet.push_raw(inrpp::header::InrppHeader::TAG, body);
+        let before = packet;
         border.leave(&mut packet);
         assert!(packet.window <= before.window && packet.size <= before.size);
     }

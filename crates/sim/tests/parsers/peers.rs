@@ -1,9 +1,12 @@
 //! Peers of an MPTCP that say anything: both ends on nodes with two ports, and packets made of bytes. The fuzz target calls it.
 
+use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use midpath_core::node::{Driver, Flows, Forwarding, Node};
-use midpath_core::packet::{Flags, FlowId, Interfaces, NodeId, Packet, Pkt, Pool, PortId, TCP_OPTION};
+use midpath_core::packet::{
+    Flags, FlowId, Interfaces, NodeId, Options, Packet, Pkt, Pool, PortId, Sequence, TCP_OPTION,
+};
 use midpath_core::queue::{Limit, QueueSpec};
 use midpath_core::rng::{Purpose, stream};
 use midpath_core::roles::{Accept, Ecmp, Endpoint, FlowSpec, LinkInfo, Routes, ShortestPath, Transmitter, Transport};
@@ -33,16 +36,23 @@ impl Routes for First {
     }
 }
 
-/// What is sent goes nowhere.
+/// What is sent goes nowhere; it is counted, and where its numbers begin is remembered.
 #[derive(Default)]
-struct Sink(u64);
+struct Sink {
+    sent: u64,
+    numbers: HashMap<(NodeId, Interfaces), Sequence>,
+}
 impl Driver for Sink {
     const TIMETABLES: bool = true;
     fn transmitter(&mut self, _: PortId, now: Time) -> Transmitter {
         Transmitter::Idle { since: now }
     }
     fn start(&mut self, _: PortId, pkt: Pkt, _: Time, pool: &mut Pool) {
-        self.0 += 1;
+        self.sent += 1;
+        let packet = &pool[&pkt];
+        if packet.flags.has(Flags::SYN) {
+            self.numbers.insert((packet.src, packet.interfaces), Sequence::after_syn(packet.seq));
+        }
         pool.free(pkt);
     }
     fn book(&mut self, port: PortId, pkt: Pkt, start: Time, _: Time, pool: &mut Pool) {
@@ -64,7 +74,8 @@ fn node(me: usize, transport: &Arc<dyn Transport>) -> Node {
 
 /// Each 100 bytes are a packet: to whom, how much later, header fields, the option's bytes. What is held stays within the buffer, and what is
 /// sent in proportion to what is heard.
-pub fn mptcp(bytes: &[u8]) {
+/// Returns the most that an end has taken.
+pub fn mptcp(bytes: &[u8]) -> u64 {
     static MPTCP: OnceLock<Arc<dyn Transport>> = OnceLock::new();
     let build = || {
         let params = serde_json::json!({ "receive_window": "100 kB" });
@@ -86,26 +97,32 @@ pub fn mptcp(bytes: &[u8]) {
                 heard += 1;
             }
         }
-        let pkt = pool.insert(packet(&chunk, to));
+        let pkt = pool.insert(packet(&chunk, to, &sink));
         nodes[to].on_packet(now, PortId(u16::from(chunk[3] & 1)), pkt, &mut pool, &mut sink);
         heard += 1;
         look(&nodes);
     }
-    assert!(sink.0 <= (40 + 4 * heard) * (2 + heard), "{} packets for {heard}", sink.0);
+    assert!(sink.sent <= (40 + 4 * heard) * (2 + heard), "{} packets for {heard}", sink.sent);
     assert_eq!(pool.live(), 0);
+    let ends = nodes.iter().flat_map(Node::endpoints);
+    ends.map(|(_, _, end)| end.report().delivered).max().unwrap_or(0)
 }
 
-fn packet(chunk: &[u8; 100], to: usize) -> Packet {
+/// A packet whose numbers are offsets in the bytes: a peer who sees what is sent knows where they begin.
+fn packet(chunk: &[u8; 100], to: usize, sink: &Sink) -> Packet {
     let short = |at: usize| u64::from(u16::from_be_bytes([chunk[at], chunk[at + 1]]));
     let payload = short(4) as u16;
     let mut p = Packet::new(FlowId(0), HOSTS[1 - to], HOSTS[to], 80 + u32::from(payload));
     p.flags = Flags(u16::from(chunk[6]));
     p.interfaces = Interfaces(if chunk[7] < 200 { [0x11, 0x22][usize::from(chunk[7] & 1)] } else { chunk[7] });
-    let far = |at: usize| short(at) << (8 * (chunk[8] % 7));
-    (p.payload, p.seq, p.ack, p.window) = (payload, short(10), short(12), far(14));
-    (p.ts_val, p.ts_ecr, p.sack_len) = (Time(short(16) << 20), Time(short(18) << 20), chunk[9] % 4);
+    let own = sink.numbers.get(&(HOSTS[to], p.interfaces.reversed())).copied().unwrap_or_default();
+    let far = |at: usize| (short(at) << (8 * (chunk[8] % 3))) as u32;
+    p.seq = if p.flags.has(Flags::SYN) { 0 } else { far(10).wrapping_add(1) };
+    (p.payload, p.ack, p.window) = (payload, own.wire(far(12).into()), short(14) as u16);
+    (p.options, p.window_scale, p.mss) = (Options(chunk[8] >> 4), chunk[28], chunk[27].into());
+    (p.ts_val, p.ts_ecr, p.sack_len) = (far(16), far(18), chunk[9] % 4);
     for (i, block) in p.sack.iter_mut().enumerate() {
-        (block.from, block.to) = (short(20 + 2 * i) as u32, short(22 + 2 * i) as u32);
+        (block.from, block.to) = (own.wire(short(20 + 2 * i)), own.wire(short(22 + 2 * i)));
     }
     let mut body = [0; 70];
     body.copy_from_slice(&chunk[30..]);

@@ -90,9 +90,15 @@ impl Ingress {
             self.penalty.start(now);
             return Err(Drop::Policy);
         }
+        if rtt > 0.0
+            && let Some(first) = self.opening.goes_on(packet.key, rtt)
+        {
+            self.promise.announce(first, 0.0, now);
+        }
         self.within(paid, change, paid / size, now)?;
         if packet.flags.has(Flags::SYN) {
-            self.opening.began(packet.key, now);
+            let broken = self.opening.began(packet.key, now);
+            self.promise.announce(broken, 0.0, now);
         }
         self.spent.add(now, paid);
         self.announced.add(now, change);
@@ -134,12 +140,9 @@ impl Ingress {
         let told = f64::from(header.price);
         // An average over about 16 echoes. Ours.
         self.price += (told - self.price) / 16.0;
-        if packet.flags.has(Flags::SYN)
-            && let Some(rtt) = self.opening.answered(packet.key, now).map(Time::as_secs_f64).filter(|rtt| *rtt > 0.0)
-        {
+        if packet.flags.has(Flags::SYN) {
             // §4.1: "upon receiving it, we initialize the budget as price·size·preload/rtt".
-            let first = told * f64::from(packet.size) * f64::from(header.preload) / rtt;
-            self.promise.announce(first, 0.0, now);
+            self.opening.answer(packet.key, now, told * f64::from(packet.size) * f64::from(header.preload));
         }
         // §5: "this information is then propagated upstream to drop packets near the source".
         if header.refused {
@@ -156,22 +159,71 @@ impl Ingress {
 /// Handshakes of a host that are remembered. Ours: what a host opens in a round trip; the oldest goes for a new one.
 const MOST_OPENING: usize = 256;
 
-/// When SYNs have passed, by their conversation: the edge's own measure of their round trip.
+/// How long after its SYN was answered a flow may take to send something, before its host is held to what the SYN announced.
+/// Ours: a promise's longest window.
+const LATEST: Time = Time::from_secs(2);
+
+/// A handshake as an edge sees it pass.
+#[derive(Debug, Clone)]
+struct Handshake {
+    /// Its conversation.
+    key: u32,
+    began: Time,
+    answer: Option<Answer>,
+}
+
+/// What an answered SYN lets a sender spend in its first round trip.
+#[derive(Debug, Clone)]
+struct Answer {
+    at: Time,
+    /// The round trip from this edge and back, s: the host's own is longer by the way to the edge.
+    rtt: f64,
+    /// price·size·preload, $.
+    first: f64,
+}
+
+/// The handshakes of a host whose flows have not sent anything else yet.
 #[derive(Debug, Clone, Default)]
-struct Opening(VecDeque<(u32, Time)>);
+struct Opening {
+    all: VecDeque<Handshake>,
+    answered: usize,
+}
 
 impl Opening {
-    fn began(&mut self, key: u32, now: Time) {
-        if self.0.len() >= MOST_OPENING {
-            self.0.pop_front();
+    /// A SYN passes. What flows announced that were opened and never came, $/s.
+    fn began(&mut self, key: u32, now: Time) -> f64 {
+        let mut broken = 0.0;
+        let late = |h: &Handshake| h.answer.as_ref().is_some_and(|a| now >= a.at.saturating_add(LATEST));
+        while self.all.len() >= MOST_OPENING || self.all.front().is_some_and(late) {
+            let Some(answer) = self.all.pop_front().and_then(|h| h.answer) else { continue };
+            self.answered -= 1;
+            broken += answer.first / answer.rtt;
         }
-        self.0.push_back((key, now));
+        self.all.push_back(Handshake { key, began: now, answer: None });
+        broken
     }
 
-    /// How long ago the last SYN of this conversation passed.
-    fn answered(&mut self, key: u32, now: Time) -> Option<Time> {
-        let at = self.0.iter().rposition(|(k, _)| *k == key)?;
-        self.0.remove(at).map(|(_, began)| now.saturating_sub(began))
+    /// The last SYN of a conversation is answered: `first` $ may be spent in its first round trip.
+    fn answer(&mut self, key: u32, now: Time, first: f64) {
+        let Some(shake) = self.all.iter_mut().rev().find(|h| h.key == key && h.answer.is_none()) else { return };
+        let rtt = now.saturating_sub(shake.began).as_secs_f64();
+        if rtt > 0.0 {
+            shake.answer = Some(Answer { at: now, rtt, first });
+            self.answered += 1;
+        }
+    }
+
+    /// A conversation goes on, with a round trip of `rtt` s by the host's word, which cannot be shorter than from here. What its
+    /// SYN has announced, $/s, the first time.
+    #[inline]
+    fn goes_on(&mut self, key: u32, rtt: f64) -> Option<f64> {
+        if self.answered == 0 {
+            return None;
+        }
+        let at = self.all.iter().rposition(|h| h.key == key && h.answer.is_some())?;
+        let answer = self.all.remove(at).and_then(|h| h.answer)?;
+        self.answered -= 1;
+        Some(answer.first / rtt.max(answer.rtt))
     }
 }
 
@@ -230,6 +282,34 @@ mod tests {
         let start = |preload| FcpHeader { rtt: 0.0, balance: 0.0, preload, ..header(0.0) };
         assert!(ingress.check(&syn, &start(15_000.0 / 92.0), Time::ZERO).is_ok());
         assert!(ingress.check(&syn, &start(1e6), Time::ZERO).is_err());
+    }
+
+    #[test]
+    fn a_flow_begins_with_what_its_syn_announced_over_its_own_round_trip() {
+        let (ms, mut opening) = (Time::from_ms, Opening::default());
+        assert_eq!(opening.began(7, ms(0)), 0.0);
+        assert_eq!(opening.goes_on(7, 0.5), None, "not answered yet");
+        opening.answer(7, ms(100), 2.0);
+        opening.answer(8, ms(100), 2.0);
+        assert_eq!(opening.goes_on(8, 0.5), None, "its SYN has not passed here");
+        assert_eq!(opening.goes_on(7, 0.5), Some(4.0));
+        assert_eq!(opening.goes_on(7, 0.5), None, "once");
+        opening.began(7, ms(1000));
+        opening.answer(7, ms(1100), 2.0);
+        assert_eq!(opening.goes_on(7, 0.01), Some(20.0), "shorter than from here and back");
+    }
+
+    #[test]
+    fn who_opens_flows_and_does_not_come_has_still_announced() {
+        let (ms, mut opening) = (Time::from_ms, Opening::default());
+        opening.began(1, ms(0));
+        opening.answer(1, ms(100), 2.0);
+        assert_eq!(opening.began(2, ms(2000)), 0.0);
+        assert_eq!(opening.began(3, ms(2100)), 20.0);
+        for key in 4..=2 * MOST_OPENING as u32 {
+            assert_eq!(opening.began(key, ms(2200)), 0.0);
+        }
+        assert_eq!((opening.all.len(), opening.answered), (MOST_OPENING, 0));
     }
 
     #[test]

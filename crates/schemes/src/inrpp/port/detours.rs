@@ -1,6 +1,6 @@
 //! Probes, feedback and detours (§III-A, §III-B).
 
-use midpath_core::packet::{FlowId, IP_HEADER, Kind, NodeId, Packet, Pkt, PortId};
+use midpath_core::packet::{NodeId, Packet, Pkt, PortId};
 use midpath_core::roles::{Drop, Inbound, PortCtx};
 use midpath_core::units::Time;
 
@@ -102,8 +102,7 @@ impl InrppPort {
     /// Sends a control packet to the neighbour behind `port`; that port signs it.
     fn say(&self, control: Control, port: PortId, ctx: &mut PortCtx<'_>) {
         let peer = ctx.links[usize::from(port.0)].peer;
-        let mut packet = Packet::new(FlowId(u32::MAX), self.me.0, peer, IP_HEADER);
-        packet.kind = Kind::Control;
+        let mut packet = Packet::control(self.me.0, peer);
         packet.set_header(&Signed { control, number: 0, mac: 0 });
         ctx.emit(port, packet);
     }

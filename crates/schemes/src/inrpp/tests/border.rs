@@ -1,4 +1,4 @@
-use midpath_core::packet::{Flags, FlowId, NodeId, Packet};
+use midpath_core::packet::{Flags, FlowId, NodeId, Options, Packet, Sequence};
 use proptest::prelude::*;
 
 use crate::inrpp::border::Border;
@@ -7,23 +7,45 @@ use crate::inrpp::header::{Direction, InrppHeader, Nonce, SIZE, Slow};
 const SENDER: NodeId = NodeId(1);
 const RECEIVER: NodeId = NodeId(2);
 const MSS: u64 = 1448;
-const OWN: u64 = 1 << 30;
+/// The receiver tells its windows in units of eight bytes; this is the largest.
+const SCALE: u8 = 3;
+const OWN: u64 = (u16::MAX as u64) << SCALE;
+/// The sender's numbers wrap soon.
+const NUMBERS: Sequence = Sequence::after_syn(u32::MAX - 10_000);
 
 fn data(flow: u32, seq: u64, payload: u64) -> Packet {
     let mut p = Packet::new(FlowId(flow), SENDER, RECEIVER, 52 + payload as u32);
-    (p.seq, p.payload, p.flags) = (seq, payload as u16, Flags::ACK);
+    (p.seq, p.payload, p.flags) = (NUMBERS.wire(seq), payload as u16, Flags::ACK);
     p
 }
 
 fn syn(flow: u32) -> Packet {
     let mut p = data(flow, 0, 0);
-    p.flags = Flags::SYN;
+    (p.seq, p.flags, p.options, p.window_scale) = (NUMBERS.isn(), Flags::SYN, Options::WINDOW_SCALE, 9);
+    p.measure();
     p
+}
+
+fn syn_ack(flow: u32) -> Packet {
+    let mut p = ack(flow, 0, OWN);
+    (p.flags, p.options, p.window_scale) = (Flags::SYN.with(Flags::ACK), Options::WINDOW_SCALE, SCALE);
+    p.measure();
+    p
+}
+
+/// The window that a packet tells, in bytes.
+fn window(p: &Packet) -> u64 {
+    u64::from(p.window) << SCALE
+}
+
+/// The right edge that it tells.
+fn edge(p: &Packet) -> u64 {
+    NUMBERS.offset(p.ack, 0).expect("after the SYN") + window(p)
 }
 
 fn ack(flow: u32, number: u64, window: u64) -> Packet {
     let mut p = Packet::new(FlowId(flow), RECEIVER, SENDER, 52);
-    (p.ack, p.window, p.flags) = (number, window, Flags::ACK);
+    (p.ack, p.window, p.flags) = (NUMBERS.wire(number), (window >> SCALE) as u16, Flags::ACK);
     p
 }
 
@@ -40,6 +62,7 @@ fn told(border: &mut Border, mut p: Packet, slow: Option<u16>, stored: bool) -> 
 fn opened(n: u64) -> Border {
     let mut border = Border::new(true);
     border.enter(&mut syn(1));
+    told(&mut border, syn_ack(1), None, false);
     (0..n).for_each(|i| border.enter(&mut data(1, i * MSS, MSS)));
     border
 }
@@ -92,7 +115,6 @@ fn duplicates_stand_for_one_packet_each_and_are_not_counted_twice() {
 #[test]
 fn a_request_moves_the_edge_by_what_is_acknowledged_or_not_at_all() {
     let mut border = opened(40);
-    let edge = |p: &Packet| p.ack + p.window;
     let open = told(&mut border, ack(1, 10 * MSS, OWN), None, false);
     assert!(edge(&open) >= 10 * MSS + 2 * 30 * MSS, "twice the flight is never the limit");
     // The edge stays until what is in flight has come down to what it was at the request: 28 packets.
@@ -102,23 +124,60 @@ fn a_request_moves_the_edge_by_what_is_acknowledged_or_not_at_all() {
     for i in 13..200 {
         last = told(&mut border, ack(1, i * MSS, OWN), Some(1), true);
     }
-    assert_eq!(last.window, 28 * MSS);
+    assert_eq!(window(&last), 28 * MSS);
     let grown = told(&mut border, ack(1, 200 * MSS, OWN), Some(2), true);
-    assert_eq!(grown.window, 29 * MSS, "two for one");
+    assert_eq!(window(&grown), 29 * MSS, "two for one");
     let held = told(&mut border, ack(1, 205 * MSS, OWN), Some(0), true);
     assert_eq!(edge(&held), edge(&grown));
     let still = told(&mut border, ack(1, 300 * MSS, OWN), Some(0), true);
-    assert_eq!(still.window, MSS, "never less than a segment");
+    assert_eq!(window(&still), MSS, "never less than a segment");
 }
 
 #[test]
-fn a_flow_that_was_not_seen_from_its_beginning_is_not_taken_back_what_it_was_told() {
+fn of_a_flow_that_was_not_seen_from_its_beginning_nobody_knows_what_windows_are_worth() {
     let mut border = Border::new(true);
     border.enter(&mut data(1, 1000 * MSS, MSS));
-    let first = told(&mut border, ack(1, 1000 * MSS, OWN), Some(1), true);
-    assert_eq!(first.window, OWN);
-    let second = told(&mut border, ack(1, 1001 * MSS, OWN), Some(1), true);
-    assert_eq!(second.ack + second.window, first.ack + first.window);
+    for i in 1000..1100 {
+        border.enter(&mut data(1, i * MSS, MSS));
+        assert_eq!(window(&told(&mut border, ack(1, i * MSS, OWN), Some(0), true)), OWN);
+    }
+    // But what its ACKs release is counted.
+    let mut p = ack(1, 1101 * MSS, OWN);
+    border.enter(&mut p);
+    assert_eq!(p.header::<InrppHeader>().map(|o| o.releases), Some(64), "as many as one ACK may stand for");
+    let mut p = ack(1, 1103 * MSS, OWN);
+    border.enter(&mut p);
+    assert_eq!(p.header::<InrppHeader>().map(|o| o.releases), Some(2));
+}
+
+#[test]
+fn windows_are_told_in_whole_units_and_leave_room_for_a_segment() {
+    let mut border = Border::new(true);
+    border.enter(&mut syn(1));
+    let mut coarse = syn_ack(1);
+    coarse.window_scale = 14; // units of 16 KiB, as of a receiver with a gigabyte
+    told(&mut border, coarse, None, false);
+    (0..40).for_each(|i| border.enter(&mut data(1, i * MSS, MSS)));
+    let units = |border: &mut Border, number: u64, slow| {
+        let mut p = ack(1, number, 0);
+        p.window = u16::MAX;
+        told(border, p, slow, true).window
+    };
+    // 40 packets are 3.5 units; what was told before, 14,600 bytes, is behind them.
+    assert_eq!(units(&mut border, MSS, Some(1)), 3);
+    assert_eq!(units(&mut border, 30 * MSS, Some(0)), 1, "a unit is more than a segment");
+    assert_eq!(units(&mut border, 40 * MSS, Some(0)), 1);
+}
+
+#[test]
+fn another_connection_between_the_same_ports_begins_anew() {
+    let mut border = opened(40);
+    let mut again = syn(1);
+    again.seq = 77;
+    border.enter(&mut again);
+    let mut p = syn_ack(1);
+    p.ack = 78;
+    assert_eq!(told(&mut border, p, None, false).window, 14_600, "not scaled, and room for an initial window");
 }
 
 #[test]
@@ -134,12 +193,12 @@ proptest! {
     /// Whatever comes: the edge never moves left, no window is above the receiver's own, none is below a segment unless that is.
     #[test]
     fn windows_are_never_larger_and_edges_never_recede(
-        steps in prop::collection::vec((0u8..6, any::<u64>(), 0u64..4, 0u64..100), 1..200),
+        steps in prop::collection::vec((0u8..6, 0u64..1 << 40, 0u64..4, 0u64..100), 1..200),
         wild: bool,
     ) {
         let mut border = opened(1);
         let (mut nxt, mut una, mut right, mut own_right) = (MSS, 0u64, 0u64, 0u64);
-        for (what, any, n, window) in steps {
+        for (what, any, n, room) in steps {
             if what < 2 {
                 let seq = if wild && n == 0 { any } else { nxt };
                 border.enter(&mut data(1, seq, MSS));
@@ -149,17 +208,18 @@ proptest! {
             una = (una + n * MSS).min(nxt);
             let number = if wild && n == 3 { any } else { una };
             // A receiver doesn't take back what it has said either.
-            let own = own_right.max(number.saturating_add(window * 1000));
+            let own = own_right.max(number + room * 1000);
             own_right = if number == una { own } else { own_right };
-            let own = own.saturating_sub(number);
+            let own = own.saturating_sub(number) & !0b111;
             let slow = [None, Some(1), Some(0), Some(2)][usize::from(what) - 2];
-            let p = told(&mut border, ack(1, number, own), slow, window % 2 == 0);
-            prop_assert!(p.window <= own);
-            prop_assert!(p.window >= MSS.min(own));
+            let p = told(&mut border, ack(1, number, own), slow, room % 2 == 0);
+            prop_assert!(window(&p) <= own);
+            prop_assert!(window(&p) >= MSS.min(own));
             prop_assert_eq!(p.size, 52);
             if !wild {
-                prop_assert!(p.ack + p.window >= right, "{} after {}", p.ack + p.window, right);
-                right = right.max(p.ack + p.window);
+                // But for the unit in which it is told (RFC 7323, §2.4).
+                prop_assert!(edge(&p) + (1 << SCALE) > right, "{} after {}", edge(&p), right);
+                right = right.max(edge(&p));
             }
         }
     }

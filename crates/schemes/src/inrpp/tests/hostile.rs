@@ -36,7 +36,7 @@ proptest! {
         for (port, flow, tag, flags, control, payload, bytes, number, wait) in packets {
             let ends = if number % 2 == 0 { (NodeId(8), NodeId(9)) } else { (NodeId(9), NodeId(8)) };
             let mut p = Packet::new(FlowId(flow), ends.0, ends.1, 40 + u32::from(payload));
-            (p.flags, p.payload, p.seq, p.ack, p.window) = (Flags(flags.into()), payload, number >> 3, number >> 5, number);
+            (p.flags, p.payload, p.seq, p.ack, p.window) = (Flags(flags.into()), payload, (number >> 3) as u32, (number >> 5) as u32, number as u16);
             p.kind = if control && tag == 5 { Kind::Control } else { Kind::Segment };
             p.push_raw(tag, &bytes);
             set_via(&mut p, (flags % 16 == 0).then_some(NodeId(number as u32)));

@@ -51,7 +51,7 @@ impl Subflow {
     pub(super) fn new(pair: Pair, tcp: Sender<Coupled>, hello: Hello) -> Subflow {
         Subflow {
             pair,
-            tcp: tcp.supplied(),
+            tcp: tcp.supplied(pair.interfaces()),
             wishes: Wishes { timer: Time::MAX, finished: false },
             hello,
             confirm_at: Time::MAX,
@@ -161,7 +161,6 @@ impl Subflow {
 
 /// Puts the option on a packet of a subflow; says which port it leaves through.
 fn stamp(packet: &mut Packet, tcp: &Sender<Coupled>, pair: Pair, hello: Hello, end: u64) -> Option<PortId> {
-    packet.set_interfaces(pair.interfaces());
     if packet.flags.has(Flags::SYN) {
         hello.put_on(packet, false);
     } else if !packet.flags.has(Flags::RST) {
@@ -176,13 +175,14 @@ fn stamp(packet: &mut Packet, tcp: &Sender<Coupled>, pair: Pair, hello: Hello, e
 /// Where the packet's payload lies in the stream. RFC 8684, §3.3.3: the DATA_FIN is on the last of the data, and (ours) on each
 /// subflow's FIN, so that it is as reliable as that.
 fn mapping(packet: &Packet, tcp: &Sender<Coupled>, end: u64) -> Option<Mapping> {
-    let (subflow, payload) = (packet.seq as u32, packet.payload);
+    let (subflow, payload) = (tcp.relative(packet), packet.payload);
     if payload == 0 {
         let fin = packet.flags.has(Flags::FIN) && end != u64::MAX;
         return fin.then_some(Mapping { data: end, subflow, len: 1 });
     }
-    let piece = tcp.piece(packet.seq)?;
-    let data = piece.label + (packet.seq - piece.from);
+    let from = tcp.offset(packet)?;
+    let piece = tcp.piece(from)?;
+    let data = piece.label + (from - piece.from);
     let last = data + u64::from(payload) == end;
     Some(Mapping { data, subflow, len: payload.saturating_add(u16::from(last)) })
 }

@@ -16,10 +16,9 @@ use crate::mptcp::address::Pair;
 use crate::mptcp::coupling::CoupledConfig;
 use crate::mptcp::header::Dss;
 use crate::mptcp::receiver::Receiver;
-use crate::mptcp::scheme::SUBFLOW_WINDOW;
 use crate::mptcp::sender::Connection;
+use crate::tcp::Tcp;
 use crate::tcp::segment::reset;
-use crate::tcp::{Tcp, TcpParams};
 use crate::testing::{FirstPort, Watched, accept_as};
 
 pub const MSS: u64 = 1420;
@@ -169,8 +168,7 @@ pub struct Lab {
 
 impl Lab {
     pub fn new(setup: &Setup, params: MptcpParams) -> Lab {
-        let tcp = TcpParams { receive_window: Bytes(SUBFLOW_WINDOW), ..params.tcp };
-        let scheme = Arc::new(Tcp::new("test", tcp, CoupledConfig(params.coupling)).expect("valid parameters"));
+        let scheme = Arc::new(Tcp::new("test", params.tcp, CoupledConfig(params.coupling)).expect("valid parameters"));
         let (id, size) = (FLOW, setup.size.map(Bytes));
         let [src, dst] = HOSTS;
         let flow = FlowSpec { size, stop: setup.stop, ..FlowSpec::new(id, src, dst) };

@@ -7,7 +7,6 @@ use midpath_core::units::Time;
 use super::{RECENT, Receiver, State};
 use crate::tcp::cc::Echo;
 use crate::tcp::ecn::{self, Agreed};
-use crate::tcp::segment::put_sack;
 
 /// Marks after which an ACK must not wait (RFC 9768, §3.2.2.5.1: n SHOULD be 2).
 const MARKS_PER_ACK: u32 = 2;
@@ -69,14 +68,21 @@ impl Receiver {
         }
     }
 
+    /// An ACK of all that has come in order.
+    #[inline]
+    pub(super) fn ack(&self, now: Time) -> Packet {
+        let mut p = self.ends.packet(0, now);
+        (p.seq, p.ack) = (self.ends.own.wire(0), self.ends.peer.wire(self.next));
+        p.flags = if self.state == State::LastAck { Flags::ACK.with(Flags::FIN) } else { Flags::ACK };
+        p.flags = p.flags.with(self.ecn_flags());
+        p
+    }
+
     /// Sends an ACK of all that has come in order, with what has come beyond it.
     #[inline]
     pub(super) fn acknowledge(&mut self, ctx: &mut EndpointCtx<'_>) {
-        let mut p = self.ends.packet(0, ctx.now, self.ts_recent);
-        p.ack = self.next;
-        p.flags = if self.state == State::LastAck { Flags::ACK.with(Flags::FIN) } else { Flags::ACK };
-        p.flags = p.flags.with(self.ecn_flags());
-        if !self.held.is_empty() && self.settings.tcp.sack {
+        let mut p = self.ack(ctx.now);
+        if !self.held.is_empty() && self.ends.sack {
             self.report_held(&mut p);
         }
         self.reflect(&mut p);
@@ -112,6 +118,6 @@ impl Receiver {
                 n += 1;
             }
         }
-        put_sack(p, &blocks[..n]);
+        self.ends.put_sack(p, &blocks[..n]);
     }
 }

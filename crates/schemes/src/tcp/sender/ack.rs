@@ -7,7 +7,6 @@ use midpath_core::units::Time;
 use super::{Phase, Sender};
 use crate::tcp::cc::{Ack, Congestion, CongestionController};
 use crate::tcp::ecn::{self, Agreed};
-use crate::tcp::segment::stamp;
 
 /// What the sender needs to know of an ACK after its numbers have been taken in.
 #[derive(Clone, Copy)]
@@ -38,10 +37,9 @@ impl<C: CongestionController> Sender<C> {
     #[inline]
     pub(super) fn on_ack(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
         // RFC 9293, §3.10.7.4: an ACK of what was never sent, and an old one, tell nothing.
-        if !packet.flags.has(Flags::ACK) || packet.ack > self.nxt || packet.ack < self.una {
-            return;
-        }
-        let mut news = self.take_numbers(packet, ctx.now);
+        let ack = self.ends.own.offset(packet.ack, self.una).filter(|ack| (self.una..=self.nxt).contains(ack));
+        let (Some(ack), true) = (ack, packet.flags.has(Flags::ACK)) else { return };
+        let mut news = self.take_numbers(packet, ack, ctx.now);
         self.feedback(packet, ctx);
         let ack = self.describe(&news);
         if news.delivered > 0 || news.ece {
@@ -60,9 +58,9 @@ impl<C: CongestionController> Sender<C> {
 
     /// Takes in acknowledgement number, window and SACK blocks.
     #[inline]
-    fn take_numbers(&mut self, packet: &Packet, now: Time) -> News {
-        let (flight, acked) = (self.flight(), packet.ack - self.una);
-        let edge = packet.ack.saturating_add(packet.window);
+    fn take_numbers(&mut self, packet: &Packet, ack: u64, now: Time) -> News {
+        let (flight, acked) = (self.flight(), ack - self.una);
+        let edge = ack + self.ends.send_window(packet);
         // RFC 5681, §2: a duplicate moves neither the number nor the window, carries nothing, and data are outstanding.
         let repeats = acked == 0 && flight > 0 && packet.payload == 0 && !packet.flags.has(Flags::FIN);
         let mut news = News {
@@ -75,16 +73,19 @@ impl<C: CongestionController> Sender<C> {
             ece: self.ecn.agreed == Agreed::Classic && packet.flags.has(Flags::ECE),
             marks: 0,
             more_lost: false,
-            repeat_arrived: acked > 0 && self.echoes(packet, self.gave_up.0),
+            repeat_arrived: acked > 0 && self.ends.echoes(packet, self.gave_up.0),
         };
-        let newer = self.ends.timestamps && packet.ts_val > self.ts_recent;
+        let newer = self.ends.is_newer(packet);
         self.edge = self.edge.max(edge);
-        self.ts_recent = packet.ts_val; // RFC 7323, §4.3; the peer's numbers never move, so every segment is the next
+        if self.ends.stamped(packet) && !self.ends.is_older(packet, now) {
+            // RFC 7323, §4.3; the peer's numbers never move, so every segment is the next.
+            self.ends.remember(packet, now);
+        }
         if self.edge <= self.una {
             self.retries = 0; // RFC 9293, §3.8.6.1: a closed window is probed for as long as the receiver answers
         }
         if acked > 0 {
-            news.rtt = self.advance(packet, now);
+            news.rtt = self.advance(packet, ack, now);
         }
         if packet.sack_len > 0 || !self.board.is_empty() || self.phase != Phase::Open {
             self.update_board(packet, &mut news);
@@ -112,8 +113,8 @@ impl<C: CongestionController> Sender<C> {
 
     /// SND.UNA moves. Returns the round-trip time that this has measured.
     #[inline]
-    fn advance(&mut self, packet: &Packet, now: Time) -> Option<Time> {
-        self.una = packet.ack;
+    fn advance(&mut self, packet: &Packet, ack: u64, now: Time) -> Option<Time> {
+        self.una = ack;
         if let Some(supply) = &mut self.supply {
             supply.forget_below(self.una);
         }
@@ -121,7 +122,7 @@ impl<C: CongestionController> Sender<C> {
         self.limited_transmit = 0;
         // Karn's algorithm (RFC 6298, §3), unless the timestamp says that it is the repeat that has arrived.
         let timed = self.times.acknowledged(self.una)?;
-        if timed.again && !self.echoes(packet, timed.at) {
+        if timed.again && !self.ends.echoes(packet, timed.at) {
             return None;
         }
         let rtt = now.saturating_sub(timed.at);
@@ -129,17 +130,12 @@ impl<C: CongestionController> Sender<C> {
         Some(rtt)
     }
 
-    /// Whether a packet echoes the timestamp of something that was sent at `at` or later.
-    pub(super) fn echoes(&self, packet: &Packet, at: Time) -> bool {
-        self.ends.timestamps && packet.ts_ecr >= stamp(at)
-    }
-
     /// The scoreboard learns what the ACK says: RFC 6675, §5, steps A and B.
     fn update_board(&mut self, packet: &Packet, news: &mut News) {
         let known = if news.acked > 0 { self.board.advance(self.una) } else { 0 };
         let before = self.board.edge();
         if self.sack_on() {
-            let fresh = self.board.update(packet, self.una, self.nxt);
+            let fresh = self.board.update(packet, self.ends.own, self.una, self.nxt);
             news.delivered = news.acked - known.min(news.acked) + fresh;
             // RFC 6675, §2: with SACK, a duplicate is an ACK that reports something new above SND.UNA.
             news.duplicate = news.acked == 0 && fresh > 0;

@@ -18,7 +18,10 @@ impl<C: CongestionController> Sender<C> {
             return self.finish(ctx);
         }
         let ask = ecn::ask(self.settings.ecn, self.retries);
-        let syn = self.ends.syn(Flags::SYN.with(ask), ctx.now, Time::ZERO);
+        if self.retries == 0 {
+            self.ends.begin(ctx);
+        }
+        let syn = self.ends.syn(Flags::SYN.with(ask), ctx.now);
         self.dispatch(syn, ctx);
         self.syn_at = ctx.now;
         self.rto_at = ctx.now.saturating_add(self.rtt.rto());
@@ -26,15 +29,15 @@ impl<C: CongestionController> Sender<C> {
 
     /// The SYN-ACK: the connection is open, and data ride on the third segment.
     pub(super) fn on_syn_ack(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
-        if !packet.flags.has(Flags::SYN.with(Flags::ACK)) || packet.ack != 0 {
+        if !packet.flags.has(Flags::SYN.with(Flags::ACK)) || packet.ack != self.ends.own.wire(0) {
             return;
         }
         self.state = State::Open;
-        self.edge = packet.window;
+        self.ends.agree(packet, ctx.now);
+        self.edge = self.ends.send_window(packet);
         self.heed_mss(packet);
         self.agree_on_ecn(packet);
         self.first_round_trip(packet, ctx.now);
-        self.ts_recent = packet.ts_val;
         self.feedback(packet, ctx);
         if self.retries > 0 {
             self.rtt.after_lost_syn();
@@ -80,14 +83,13 @@ impl<C: CongestionController> Sender<C> {
 
     /// RFC 9768, §3.2.2.1: a pure ACK says how the SYN-ACK arrived.
     fn tell_arrival(&mut self, field: Ecn, ctx: &mut EndpointCtx<'_>) {
-        let mut p = self.ends.packet(0, ctx.now, self.ts_recent);
-        (p.seq, p.ack) = (self.nxt, self.peer_next);
+        let mut p = self.numbered(0, self.nxt, ctx.now);
         p.flags = Flags::ACK.with(ecn::flags(ecn::arrived_as(field)));
         self.dispatch(p, ctx);
     }
 
     fn first_round_trip(&mut self, packet: &Packet, now: Time) {
-        if self.retries == 0 || self.echoes(packet, self.syn_at) {
+        if self.retries == 0 || self.ends.echoes(packet, self.syn_at) {
             self.measured(now.saturating_sub(self.syn_at));
         }
     }
@@ -99,10 +101,18 @@ impl<C: CongestionController> Sender<C> {
         self.stats.rtt(rtt);
     }
 
+    /// A packet with the number of the byte at `from`, and what is expected of the peer.
+    #[inline]
+    pub(super) fn numbered(&self, payload: u64, from: u64, now: Time) -> Packet {
+        let mut p = self.ends.packet(payload as u32, now);
+        (p.seq, p.ack) = (self.ends.own.wire(from), self.ends.peer.wire(self.peer_next));
+        p
+    }
+
     /// A pure ACK of what the peer has sent.
     pub(super) fn acknowledge(&mut self, ctx: &mut EndpointCtx<'_>) {
-        let mut p = self.ends.packet(0, ctx.now, self.ts_recent);
-        (p.seq, p.ack, p.flags) = (self.nxt, self.peer_next, Flags::ACK.with(self.ace()));
+        let mut p = self.numbered(0, self.nxt, ctx.now);
+        p.flags = Flags::ACK.with(self.ace());
         self.dispatch(p, ctx);
     }
 
@@ -115,12 +125,12 @@ impl<C: CongestionController> Sender<C> {
             self.pacing = false;
             self.rto_at = ctx.now.saturating_add(FIN_WAIT_2);
         }
-        if packet.flags.has(Flags::FIN) && packet.seq == 0 {
-            // TIME-WAIT, restarted by each repeat (RFC 9293, §3.10.7.4). Not two segment lifetimes of four minutes,
-            // for 64-bit numbers need no quiet time: just long enough to answer one repeat of the peer's FIN.
+        if packet.flags.has(Flags::FIN) && packet.seq == self.ends.peer.wire(0) {
+            // TIME-WAIT, restarted by each repeat (RFC 9293, §3.10.7.4). Not two segment lifetimes of four minutes: a flow's ports are
+            // its own, so no other connection comes after it. Just long enough to answer one repeat of the peer's FIN.
             self.state = State::TimeWait;
             self.peer_next = 1;
-            self.ts_recent = packet.ts_val;
+            self.ends.remember(packet, ctx.now);
             self.rto_at = ctx.now.saturating_add(Time(self.rtt.rto().0.saturating_mul(2)).min(FIN_WAIT_2));
             self.acknowledge(ctx);
         }
@@ -153,8 +163,8 @@ impl<C: CongestionController> Sender<C> {
 
     /// Gives up, and tells the peer (RFC 9293, §3.8.3).
     pub(super) fn give_up(&mut self, ctx: &mut EndpointCtx<'_>) {
-        let mut p = self.ends.packet(0, ctx.now, self.ts_recent);
-        (p.seq, p.flags) = (self.una, Flags::RST.with(self.ace()));
+        let mut p = self.numbered(0, self.una, ctx.now);
+        p.flags = Flags::RST.with(self.ace());
         ctx.send(p);
         self.finish(ctx);
     }
@@ -163,8 +173,8 @@ impl<C: CongestionController> Sender<C> {
     pub(super) fn on_reset(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
         let believed = match self.state {
             // RFC 9293, §3.10.7.3: one that acknowledges the SYN refuses the connection.
-            State::SynSent => packet.flags.has(Flags::ACK) && packet.ack == 0,
-            _ => packet.seq == self.peer_next,
+            State::SynSent => packet.flags.has(Flags::ACK) && packet.ack == self.ends.own.wire(0),
+            _ => packet.seq == self.ends.peer.wire(self.peer_next),
         };
         if packet.kind == Kind::Segment && believed {
             self.finish(ctx);

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use midpath_core::packet::{Interfaces, Packet};
 use midpath_core::roles::EndpointCtx;
 use midpath_core::units::Time;
 
@@ -57,11 +58,29 @@ impl Supply {
 }
 
 impl<C: CongestionController> Sender<C> {
-    /// Lets the stream be supplied piece by piece, in place of a length that is known.
+    /// Makes it one connection of several that carry a stream together: it is supplied piece by piece, in place of a length that is known, and the
+    /// window is shared. `between` is what sets it apart from the others.
     #[must_use]
-    pub fn supplied(mut self) -> Sender<C> {
+    pub fn supplied(mut self, between: Interfaces) -> Sender<C> {
         self.supply = Some(Box::default());
+        self.ends.between(between);
+        self.ends.shares_window = true;
         self
+    }
+
+    /// A packet's sequence number, counted from the SYN's.
+    pub fn relative(&self, packet: &Packet) -> u32 {
+        packet.seq.wrapping_sub(self.ends.own.isn())
+    }
+
+    /// The offset of a packet's first byte; of one that this end has sent.
+    pub fn offset(&self, packet: &Packet) -> Option<u64> {
+        self.ends.own.offset(packet.seq, self.nxt)
+    }
+
+    /// The window that a packet of the peer tells, of the data as a whole.
+    pub fn told_window(&self, packet: &Packet) -> u64 {
+        self.ends.told_window(packet)
     }
 
     /// Hands `bytes` over, whose first one the caller calls `label`. They leave with the next [`Sender::push`].

@@ -149,8 +149,7 @@ impl<C: CongestionController> Sender<C> {
 
     #[inline]
     fn emit(&mut self, segment: Segment, ctx: &mut EndpointCtx<'_>) {
-        let mut p = self.ends.packet(segment.payload as u32, ctx.now, self.ts_recent);
-        (p.seq, p.ack) = (segment.from, self.peer_next);
+        let mut p = self.numbered(segment.payload, segment.from, ctx.now);
         p.flags = if segment.fin { Flags::ACK.with(Flags::FIN) } else { Flags::ACK }.with(self.ace());
         if segment.again {
             self.count_repeat(segment, ctx.now);

@@ -23,7 +23,7 @@ fn lab(segments: u64, tcp: TcpParams, treat: impl FnMut(&Sent) -> Fate + 'static
 
 fn marking(segments: &[u64]) -> impl FnMut(&Sent) -> Fate + 'static {
     let segments = segments.to_vec();
-    move |s| if s.is_data() && segments.contains(&(s.packet.seq / MSS)) { Fate::Mark } else { Fate::Pass }
+    move |s| if s.is_data() && segments.contains(&(s.seq / MSS)) { Fate::Mark } else { Fate::Pass }
 }
 
 /// From whom, whether it is SYN, payload in segments, the number of the three flags.
@@ -49,8 +49,8 @@ fn the_handshake_says_so_and_data_follow_a_pure_ack() {
 fn the_counter_moves_with_each_mark() {
     let mut lab = lab(10, with(EcnMode::Accurate), marking(&[2, 3, 7]));
     lab.run_until(Time::from_ms(160));
-    let acks = lab.log().iter().filter(|s| s.from == 1 && s.packet.ack > 0);
-    let told: Vec<_> = acks.map(|s| (s.packet.ack / MSS, number(s.flags()))).collect();
+    let acks = lab.log().iter().filter(|s| s.from == 1 && s.ack > 0);
+    let told: Vec<_> = acks.map(|s| (s.ack / MSS, number(s.flags()))).collect();
     assert_eq!(told, [(2, 5), (3, 6), (5, 7), (7, 7), (8, 0), (10, 0)]);
     lab.run();
     assert_eq!(lab.sender().marks(), 3);
@@ -62,8 +62,8 @@ fn an_ack_goes_out_for_every_second_mark() {
     let tcp = TcpParams { delayed_ack: DelayedAck(4), ..with(EcnMode::Accurate) };
     let mut lab = lab(10, tcp, marking(&[1, 2, 3, 4, 5]));
     lab.run_until(Time::from_ms(160));
-    let acks = lab.log().iter().filter(|s| s.from == 1 && s.packet.ack > 0);
-    let told: Vec<_> = acks.map(|s| (s.packet.ack / MSS, number(s.flags()))).collect();
+    let acks = lab.log().iter().filter(|s| s.from == 1 && s.ack > 0);
+    let told: Vec<_> = acks.map(|s| (s.ack / MSS, number(s.flags()))).collect();
     assert_eq!(told, [(2, 6), (4, 0), (6, 2), (10, 2)]);
 }
 
@@ -126,7 +126,7 @@ fn a_path_that_clears_the_counter_ends_ecn() {
     });
     lab.run();
     // The first ten segments are on their way before the first ACK shows it.
-    assert!(lab.data().all(|s| s.packet.ecn.capable() == (s.packet.seq < 10 * MSS)));
+    assert!(lab.data().all(|s| s.packet.ecn.capable() == (s.seq < 10 * MSS)));
     let sender = lab.sender();
     assert!(sender.marks() > 0);
     assert_eq!(sender.window().ssthresh, 1 << 40, "and that means nothing");
@@ -193,11 +193,11 @@ proptest! {
         let setup = Setup { size: Some(segments * MSS), ..Setup::default() };
         let mut lab = Lab::new(setup, tcp, control).treat(move |s| {
             if s.is_data() {
-                let marked = s.packet.ecn.capable() && pattern[(s.packet.seq / MSS) as usize];
+                let marked = s.packet.ecn.capable() && pattern[(s.seq / MSS) as usize];
                 return if marked { Fate::Mark } else { Fate::Pass };
             }
             acks += u64::from(s.from == 1);
-            let last = s.packet.ack >= segments * MSS;
+            let last = s.ack >= segments * MSS;
             if s.from == 1 && !s.flags().has(Flags::SYN) && !last && acks % 3 != 0 { Fate::Lose } else { Fate::Pass }
         });
         lab.run();

@@ -33,7 +33,7 @@ fn dctcp(tcp: TcpParams, setup: Setup) -> Lab<DctcpConfig> {
 fn ect_is_on_new_data_only() {
     let lab = lab(ecn_on(), lose_segments(&[30]));
     for s in lab.log() {
-        let new = s.is_data() && !(s.packet.seq == 30 * MSS && s.fate == Fate::Pass);
+        let new = s.is_data() && !(s.seq == 30 * MSS && s.fate == Fate::Pass);
         assert_eq!(s.packet.ecn == Ecn::Ect0, new, "{s:?}");
     }
 }
@@ -68,7 +68,7 @@ fn a_loss_among_marks_does_not_halve_twice() {
     let tcp = ecn_on();
     let setup = Setup { size: None, stop: Some(Time::from_ms(700)), ..Setup::default() };
     let mut lab = Lab::new(setup, tcp, NewRenoConfig).treat(move |s| match lose(s) {
-        Fate::Pass if s.is_data() && s.packet.seq == 32 * MSS => Fate::Mark,
+        Fate::Pass if s.is_data() && s.seq == 32 * MSS => Fate::Mark,
         fate => fate,
     });
     lab.run_until(Time::from_ms(600));
@@ -91,8 +91,8 @@ fn the_exact_echo_survives_delayed_acks() {
     lab.run();
     let (mut last, mut marked) = (0, 0);
     for ack in lab.log().iter().filter(|s| s.from == 1 && s.flags().has(Flags::ACK)) {
-        let acked = (ack.packet.ack - last) / MSS;
-        (last, marked) = (ack.packet.ack, marked + if ack.flags().has(Flags::ECE) { acked } else { 0 });
+        let acked = (ack.ack - last) / MSS;
+        (last, marked) = (ack.ack, marked + if ack.flags().has(Flags::ECE) { acked } else { 0 });
     }
     assert_eq!(marked, (1..=301).filter(|n| pattern(*n)).count() as u64);
 }
@@ -105,14 +105,14 @@ fn the_exact_echo_ends_with_an_unmarked_packet_not_with_cwr() {
     let tcp = TcpParams { delayed_ack: DelayedAck(1), ..TcpParams::default() };
     let mut lab = dctcp(tcp, setup).treat({
         let marked = marked.clone();
-        move |s| if s.is_data() && marked.contains(&(s.packet.seq / MSS)) { Fate::Mark } else { Fate::Pass }
+        move |s| if s.is_data() && marked.contains(&(s.seq / MSS)) { Fate::Mark } else { Fate::Pass }
     });
     lab.run();
-    let cwr = lab.data().filter(|s| s.flags().has(Flags::CWR)).map(|s| s.packet.seq / MSS).min();
+    let cwr = lab.data().filter(|s| s.flags().has(Flags::CWR)).map(|s| s.seq / MSS).min();
     assert!(cwr.is_some_and(|n| marked.contains(&n) && n < 30), "CWR came while marks did: {cwr:?}");
-    for ack in lab.log().iter().filter(|s| s.from == 1 && s.packet.ack > 0 && s.packet.ack <= 60 * MSS) {
+    for ack in lab.log().iter().filter(|s| s.from == 1 && s.ack > 0 && s.ack <= 60 * MSS) {
         let echo = ack.flags().has(Flags::ECE);
-        assert_eq!(echo, marked.contains(&(ack.packet.ack / MSS - 1)), "{:?}", ack.packet);
+        assert_eq!(echo, marked.contains(&(ack.ack / MSS - 1)), "{:?}", ack.packet);
     }
 }
 

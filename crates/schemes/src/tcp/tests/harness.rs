@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use midpath_core::node::{Driver, Flows, Forwarding, Line, Node};
-use midpath_core::packet::{Ecn, Flags, FlowId, NodeId, Packet, PacketId, Pkt, Pool, PortId};
+use midpath_core::packet::{Ecn, Flags, FlowId, NodeId, Packet, PacketId, Pkt, Pool, PortId, SackBlock, Sequence};
 use midpath_core::queue::{Limit, QueueSpec};
 use midpath_core::rng::{Purpose, stream};
 use midpath_core::roles::{Accept, Drop, Ecmp, Endpoint, FlowReport, FlowSpec, LinkInfo, ShortestPath, Transmitter};
@@ -47,6 +47,9 @@ pub struct Sent {
     /// 0: from the sender; 1: from the receiver.
     pub from: usize,
     pub packet: Packet,
+    /// Its numbers as offsets: 0 is the first byte of data, and a SYN's own.
+    pub seq: u64,
+    pub ack: u64,
     pub fate: Fate,
 }
 
@@ -65,6 +68,8 @@ struct Wire {
     arrivals: BinaryHeap<Reverse<(Time, u64, usize, Pkt)>>,
     lines: [Line; 2],
     made: u64,
+    /// Where each end's numbers begin: what its SYN says.
+    numbers: [Sequence; 2],
     delay: Time,
     treat: Treatment,
     log: Vec<Sent>,
@@ -96,7 +101,13 @@ impl Driver for Tap<'_> {
         self.book(port, pkt, now, end, pool);
     }
     fn book(&mut self, _port: PortId, pkt: Pkt, start: Time, end: Time, pool: &mut Pool) {
-        let mut sent = Sent { at: start, from: self.me, packet: pool[&pkt], fate: Fate::Pass };
+        let packet = pool[&pkt];
+        if packet.flags.has(Flags::SYN) {
+            self.wire.numbers[self.me] = Sequence::after_syn(packet.seq);
+        }
+        let seq = self.wire.numbers[self.me].offset(packet.seq, 0).unwrap_or(0);
+        let ack = self.wire.numbers[1 - self.me].offset(packet.ack, 0).filter(|_| packet.flags.has(Flags::ACK));
+        let mut sent = Sent { at: start, from: self.me, packet, seq, ack: ack.unwrap_or(0), fate: Fate::Pass };
         sent.fate = (self.wire.treat)(&sent);
         let at = end + self.wire.delay;
         match sent.fate {
@@ -207,6 +218,7 @@ impl<K: ControllerConfig> Lab<K> {
             arrivals: BinaryHeap::new(),
             lines: [Line::new(setup.rate), Line::new(setup.rate)],
             made: 0,
+            numbers: [Sequence::default(); 2],
             delay: setup.delay,
             treat: Box::new(|_| Fate::Pass),
             log: Vec::new(),
@@ -278,8 +290,12 @@ impl<K: ControllerConfig> Lab<K> {
         self.nodes[0].counters(PortId(0)).bytes
     }
 
-    /// Hands a packet to one end as if it had come from the other.
+    /// Hands a packet to one end as if it had come from the other. Its numbers, and those of its SACK blocks, are offsets.
     pub fn inject(&mut self, to: usize, mut packet: Packet) {
+        let [theirs, own] = [self.wire.numbers[1 - to], self.wire.numbers[to]];
+        let isn = |s: Sequence| if packet.flags.has(Flags::SYN) { s.isn() } else { s.wire(packet.seq.into()) };
+        (packet.seq, packet.ack) = (isn(theirs), own.wire(packet.ack.into()));
+        packet.sack = packet.sack.map(|b| SackBlock { from: own.wire(b.from.into()), to: own.wire(b.to.into()) });
         (packet.src, packet.dst, packet.flow) = (HOSTS[1 - to], HOSTS[to], FLOW);
         let pkt = self.pool.insert(packet);
         self.wire.arrive(self.now, to, pkt);
@@ -314,7 +330,7 @@ impl<K: ControllerConfig> Lab<K> {
 /// Loses the first transmission of each of these segments (by number, in full segments).
 pub fn lose_segments(segments: &[u64]) -> impl FnMut(&Sent) -> Fate + 'static {
     let mut left: Vec<u64> = segments.iter().map(|s| s * MSS).collect();
-    move |sent| match left.iter().position(|at| sent.is_data() && *at == sent.packet.seq) {
+    move |sent| match left.iter().position(|at| sent.is_data() && *at == sent.seq) {
         Some(i) => {
             left.swap_remove(i);
             Fate::Lose
@@ -326,7 +342,7 @@ pub fn lose_segments(segments: &[u64]) -> impl FnMut(&Sent) -> Fate + 'static {
 /// Segment numbers sent more than once, each as often as it was repeated.
 pub fn repeats<K: ControllerConfig>(lab: &Lab<K>) -> Vec<u64> {
     let mut seen = std::collections::HashSet::new();
-    lab.data().filter(|s| !seen.insert(s.packet.seq)).map(|s| s.packet.seq / MSS).collect()
+    lab.data().filter(|s| !seen.insert(s.seq)).map(|s| s.seq / MSS).collect()
 }
 
 /// All modes of ECN.

@@ -6,6 +6,7 @@ mod growth;
 mod harness;
 mod hostile;
 mod listen;
+mod numbers;
 mod oracle;
 mod properties;
 mod recovery;

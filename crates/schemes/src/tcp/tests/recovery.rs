@@ -1,5 +1,6 @@
 //! Fast recovery: what is sent again, when, and what happens to the window.
 
+use midpath_core::packet::SackBlock;
 use midpath_core::units::Time;
 
 use super::harness::{Fate, Lab, MSS, Sent, Setup, lose_segments, repeats};
@@ -23,7 +24,7 @@ fn no_sack() -> TcpParams {
 /// When the first repeat was sent, and when the last.
 fn repair_times(lab: &Lab<NewRenoConfig>) -> (Time, Time) {
     let mut seen = std::collections::HashSet::new();
-    let at: Vec<Time> = lab.data().filter(|s| !seen.insert(s.packet.seq)).map(|s| s.at).collect();
+    let at: Vec<Time> = lab.data().filter(|s| !seen.insert(s.seq)).map(|s| s.at).collect();
     (at[0], at[at.len() - 1])
 }
 
@@ -83,7 +84,7 @@ fn a_lost_retransmission_waits_for_the_timer() {
     for tcp in [TcpParams::default(), no_sack()] {
         let mut times = 0;
         let lab = lab(tcp, move |s| {
-            let it = s.is_data() && s.packet.seq == 30 * MSS;
+            let it = s.is_data() && s.seq == 30 * MSS;
             times += u32::from(it);
             if it && times <= 2 { Fate::Lose } else { Fate::Pass }
         });
@@ -115,7 +116,7 @@ fn limited_transmit_saves_a_small_window_from_the_timer() {
 #[test]
 fn two_duplicates_are_not_a_loss() {
     // Segment 30 comes after 31 and 32.
-    let lab = lab(TcpParams::default(), |s| match s.is_data() && s.packet.seq == 30 * MSS {
+    let lab = lab(TcpParams::default(), |s| match s.is_data() && s.seq == 30 * MSS {
         true => Fate::Late(Time::from_us(3)),
         false => Fate::Pass,
     });
@@ -128,7 +129,7 @@ fn lost_acks_do_not_matter() {
         let mut n = 0;
         let lab = lab(tcp, move |s| {
             n += u32::from(s.from == 1);
-            if s.from == 1 && n > 3 && n % 3 != 0 && s.packet.ack < 300 * MSS { Fate::Lose } else { Fate::Pass }
+            if s.from == 1 && n > 3 && n % 3 != 0 && s.ack < 300 * MSS { Fate::Lose } else { Fate::Pass }
         });
         assert_eq!((lab.report().delivered, lab.report().retransmitted), (400 * MSS, 0));
     }
@@ -152,7 +153,8 @@ fn sack_blocks_are_newest_first() {
     let lab = lab(TcpParams::default(), lose_segments(&[30, 32, 34]));
     let acks: Vec<&Sent> = lab.log().iter().filter(|s| s.from == 1 && s.packet.sack_len > 0).collect();
     let widest = acks.iter().find(|s| s.packet.sack_len == 3).expect("three holes make three blocks");
-    let from: Vec<u64> = widest.packet.sack_blocks().iter().map(|b| u64::from(b.from) / MSS).collect();
+    let above = |b: &SackBlock| u64::from(b.from.wrapping_sub(widest.packet.ack)) / MSS;
+    let from: Vec<u64> = widest.packet.sack_blocks().iter().map(above).collect();
     assert_eq!(from, [5, 3, 1], "35 came last, then 33, then 31; the ACK stands at 30");
     assert_eq!(widest.packet.size, 52 + 28);
     assert_eq!(acks[0].packet.size, 52 + 12);
@@ -162,8 +164,7 @@ fn sack_blocks_are_newest_first() {
 #[test]
 fn acks_are_delayed_only_in_order() {
     let lab = lab(TcpParams::default(), lose_segments(&[30]));
-    let acks: Vec<u64> =
-        lab.log().iter().filter(|s| s.from == 1 && s.packet.size < 60).map(|s| s.packet.ack / MSS).collect();
+    let acks: Vec<u64> = lab.log().iter().filter(|s| s.from == 1 && s.packet.size < 60).map(|s| s.ack / MSS).collect();
     let in_order: Vec<u64> = acks.iter().copied().take_while(|a| *a < 30).collect();
     assert_eq!(in_order, (1..15).map(|n| 2 * n).collect::<Vec<_>>());
     let sacked = lab.log().iter().filter(|s| s.packet.sack_len > 0).count();
@@ -177,7 +178,7 @@ fn a_delayed_ack_goes_with_its_timer() {
     let mut lab = Lab::new(setup, tcp, NewRenoConfig);
     lab.run();
     let data = lab.data().next().expect("data were sent").at;
-    let ack = lab.log().iter().find(|s| s.from == 1 && s.packet.ack == MSS).expect("it was acknowledged").at;
+    let ack = lab.log().iter().find(|s| s.from == 1 && s.ack == MSS).expect("it was acknowledged").at;
     let waited = ack - data;
     assert!(waited > Time::from_ms(250) && waited < Time::from_ms(251), "50 ms path and 200 ms timer: {waited}");
 }
@@ -186,11 +187,10 @@ fn a_delayed_ack_goes_with_its_timer() {
 #[test]
 fn acks_echo_the_segment_that_they_are_about() {
     let lab = lab(TcpParams::default(), lose_segments(&[30]));
-    let stamp = |n: u64| lab.data().filter(|s| s.packet.seq == n * MSS).last().expect("it was sent").packet.ts_val;
-    let echo =
-        |n: u64| lab.log().iter().find(|s| s.from == 1 && s.packet.ack == n * MSS).expect("an ACK").packet.ts_ecr;
+    let stamp = |n: u64| lab.data().filter(|s| s.seq == n * MSS).last().expect("it was sent").packet.ts_val;
+    let echo = |n: u64| lab.log().iter().find(|s| s.from == 1 && s.ack == n * MSS).expect("an ACK").packet.ts_ecr;
     assert_eq!((echo(2), echo(28)), (stamp(0), stamp(26)));
-    let filled = lab.log().iter().find(|s| s.from == 1 && s.packet.ack > 30 * MSS).expect("the hole is filled");
+    let filled = lab.log().iter().find(|s| s.from == 1 && s.ack > 30 * MSS).expect("the hole is filled");
     assert_eq!(filled.packet.ts_ecr, stamp(30));
     let hole = lab.log().iter().find(|s| s.packet.sack_len > 0).expect("a hole is reported");
     assert_eq!(hole.packet.ts_ecr, stamp(28));

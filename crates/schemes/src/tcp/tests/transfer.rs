@@ -94,7 +94,7 @@ fn a_lost_last_ack_or_fin_is_mended() {
     for victim in [1, 0] {
         let mut lost = false;
         let mut lab = lab(Setup::default(), TcpParams::default()).treat(move |s| {
-            let closing = if victim == 1 { s.flags().has(Flags::FIN) } else { s.packet.ack == 1 };
+            let closing = if victim == 1 { s.flags().has(Flags::FIN) } else { s.ack == 1 };
             if s.from == victim && closing && !lost {
                 lost = true;
                 return Fate::Lose;
@@ -111,7 +111,7 @@ fn a_lost_last_ack_or_fin_is_mended() {
 #[test]
 fn a_receiver_whose_peer_has_gone_is_reset() {
     let mut lab = lab(Setup::default(), TcpParams::default()).treat(|s| {
-        let last = s.from == 0 && s.packet.ack == 1;
+        let last = s.from == 0 && s.ack == 1;
         let again = s.from == 1 && s.flags().has(Flags::FIN) && s.at < Time::from_secs(10);
         if last || (again && s.at > Time::from_secs(1)) { Fate::Lose } else { Fate::Pass }
     });

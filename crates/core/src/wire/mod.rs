@@ -1,0 +1,169 @@
+//! Packets as bytes: each packet has exactly one encoding, whose length is its `size`. `docs/wire.md` has it byte by byte.
+//!
+//! IPv4, then (if it carries scheme headers) a shim of them, then TCP, UDP or an ICN header, then the payload. TCP is standard: an
+//! unmodified host's segment is the same type. Nodes have addresses in 10.0.0.0/8 by number and interface, flows have ports by number.
+
+mod checksum;
+mod options;
+mod shim;
+mod transport;
+
+use crate::packet::{Ecn, FlowId, HEADER_ROOM, Interfaces, Kind, NodeId, Packet};
+use checksum::checksum;
+
+/// Bytes of the IPv4 header: no options.
+const IP: usize = 20;
+
+/// Protocol numbers (IANA): 59 is "nothing follows"; 253 and 254 are for experiments (RFC 3692).
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+const NOTHING: u8 = 59;
+const SHIM: u8 = 253;
+const ICN: u8 = 254;
+
+/// Nodes that addresses can name: 20 bits of 10.0.0.0/8; four bits name the interface.
+pub const MAX_NODES: usize = 1 << 20;
+
+/// Flows that ports can name: 15 bits in one, 14 in the other.
+pub const MAX_FLOWS: usize = 1 << 29;
+
+/// Why bytes are no packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum WireError {
+    /// Fewer bytes than the headers say.
+    #[error("the packet is shorter than its headers say")]
+    Short,
+    /// Not IPv4, or a header length that cannot be.
+    #[error("not an IPv4 header")]
+    Ip,
+    /// A checksum that doesn't match.
+    #[error("the {0} header's checksum is wrong")]
+    Checksum(&'static str),
+    /// A protocol that Midpath doesn't speak.
+    #[error("protocol {0} is neither TCP nor UDP nor Midpath's")]
+    Protocol(u8),
+    /// An address or port that no node or flow has.
+    #[error("an address or port outside Midpath's ranges")]
+    Address,
+    /// TCP options that cannot be.
+    #[error("malformed TCP options")]
+    Options,
+    /// A shim that cannot be, or that has more than a packet has room for.
+    #[error("malformed scheme headers")]
+    Shim,
+}
+
+/// The address of a node's interface.
+fn address(node: NodeId, interface: u8) -> [u8; 4] {
+    (0x0a00_0000 | (node.0 << 4 & 0x00ff_fff0) | u32::from(interface)).to_be_bytes()
+}
+
+fn node_of(bytes: [u8; 4]) -> Result<(NodeId, u8), WireError> {
+    let number = u32::from_be_bytes(bytes);
+    if bytes[0] == 10 {
+        Ok((NodeId((number & 0x00ff_ffff) >> 4), (number & 0xf) as u8))
+    } else {
+        Err(WireError::Address)
+    }
+}
+
+/// The ports of a flow: the lower-numbered node's first.
+fn ports(flow: FlowId) -> (u16, u16) {
+    (0x8000 | (flow.0 & 0x7fff) as u16, 0x1400 + ((flow.0 >> 15) & 0x3fff) as u16)
+}
+
+fn flow_of(low: u16, high: u16) -> Result<FlowId, WireError> {
+    let upper = high.checked_sub(0x1400).filter(|u| *u <= 0x3fff && low & 0x8000 != 0).ok_or(WireError::Address)?;
+    Ok(FlowId(u32::from(low & 0x7fff) | u32::from(upper) << 15))
+}
+
+/// Source's and destination's port of a packet.
+fn ports_of(packet: &Packet) -> (u16, u16) {
+    let (low, high) = ports(packet.flow);
+    if packet.src < packet.dst { (low, high) } else { (high, low) }
+}
+
+/// The flow that a packet with these ports belongs to.
+fn flow_between(packet: &Packet, from: u16, to: u16) -> Result<FlowId, WireError> {
+    if packet.src < packet.dst { flow_of(from, to) } else { flow_of(to, from) }
+}
+
+/// What follows the IP header and the shim.
+fn protocol(kind: Kind) -> u8 {
+    match kind {
+        Kind::Segment => TCP,
+        Kind::Datagram => UDP,
+        Kind::Interest | Kind::Data | Kind::Nack => ICN,
+        Kind::Control => NOTHING,
+    }
+}
+
+/// Writes a packet's headers. The payload, which is zeros, is not written; the IP length counts it.
+pub fn encode(packet: &Packet, out: &mut Vec<u8>) {
+    let start = out.len();
+    let next = protocol(packet.kind);
+    let has_shim = shim::has_any(packet);
+    out.extend_from_slice(&[0x45, packet.ecn as u8]);
+    let size = u16::try_from(packet.size).unwrap_or(u16::MAX);
+    out.extend_from_slice(&size.to_be_bytes());
+    out.extend_from_slice(&[0, 0, 0x40, 0]); // no identification, don't fragment
+    out.extend_from_slice(&[packet.hops, if has_shim { SHIM } else { next }, 0, 0]);
+    out.extend_from_slice(&address(packet.src, packet.interfaces.0 >> 4));
+    out.extend_from_slice(&address(packet.dst, packet.interfaces.0 & 0xf));
+    let sum = checksum(&[&out[start..start + IP]]);
+    out[start + 10..start + 12].copy_from_slice(&sum.to_be_bytes());
+    if has_shim {
+        shim::encode(packet, next, out);
+    }
+    transport::encode(packet, start, out);
+}
+
+fn take<const N: usize>(bytes: &[u8], at: usize) -> Result<[u8; N], WireError> {
+    bytes.get(at..at + N).and_then(|s| s.try_into().ok()).ok_or(WireError::Short)
+}
+
+fn short(bytes: &[u8], at: usize) -> Result<u16, WireError> {
+    take(bytes, at).map(u16::from_be_bytes)
+}
+
+fn long(bytes: &[u8], at: usize) -> Result<u32, WireError> {
+    take(bytes, at).map(u32::from_be_bytes)
+}
+
+/// Reads a packet back. The payload may be missing; its length is the IP header's.
+pub fn decode(bytes: &[u8]) -> Result<Packet, WireError> {
+    let header: [u8; IP] = take(bytes, 0)?;
+    let size = u32::from(short(&header, 2)?);
+    if header[0] != 0x45 || size < IP as u32 {
+        return Err(WireError::Ip);
+    }
+    if checksum(&[&header]) != 0 {
+        return Err(WireError::Checksum("IP"));
+    }
+    let ((src, from), (dst, to)) = (node_of(take(&header, 12)?)?, node_of(take(&header, 16)?)?);
+    let mut packet = Packet::new(FlowId::NONE, src, dst, size);
+    packet.interfaces = Interfaces(from << 4 | to);
+    packet.hops = header[8];
+    packet.ecn = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce][usize::from(header[1] & 3)];
+    let (mut next, mut rest) = (header[9], &bytes[IP..]);
+    let mut stack = Vec::new();
+    if next == SHIM {
+        (next, rest) = shim::decode(rest, &mut stack)?;
+    }
+    transport::decode(&mut packet, next, &header, rest, &mut stack)?;
+    // The stack is put on last, so that nothing else makes the size.
+    if stack.iter().map(|(_, body)| body.len() + 2).sum::<usize>() > HEADER_ROOM {
+        return Err(WireError::Shim);
+    }
+    for (tag, body) in stack.into_iter().rev() {
+        if !packet.push_raw(tag, body) {
+            return Err(WireError::Shim);
+        }
+    }
+    packet.size = size;
+    packet.set_interfaces(packet.interfaces);
+    if packet.wire_size() == size { Ok(packet) } else { Err(WireError::Short) }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,102 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::packet::{Flags, MAX_SACK, Options, SackBlock, TCP_OPTION};
+
+/// Any packet that an endpoint or a router could make.
+fn packet() -> impl Strategy<Value = Packet> {
+    let who = (0u32..1 << 20, 0u32..1 << 20, 0u32..1 << 29, any::<u8>()).prop_filter("two ends", |w| w.0 != w.1);
+    let numbers = (any::<u32>(), any::<u32>(), any::<u16>(), any::<u32>(), any::<u32>(), any::<u16>(), 0u8..=14);
+    let sack = prop::collection::vec((any::<u32>(), any::<u32>()), 0..=MAX_SACK);
+    let kind = prop::sample::select(vec![
+        Kind::Segment,
+        Kind::Segment,
+        Kind::Datagram,
+        Kind::Interest,
+        Kind::Data,
+        Kind::Nack,
+        Kind::Control,
+    ]);
+    let headers = prop::collection::vec((1u8..TCP_OPTION, prop::collection::vec(any::<u8>(), 0..30)), 0..3);
+    let option = prop::option::of(prop::collection::vec(any::<u8>(), 0..10));
+    let bits = (0u16..512, 0u8..16, 0usize..4, any::<u8>(), 0u16..1400);
+    (who, numbers, sack, kind, headers, option, bits).prop_map(|(w, n, sack, kind, headers, option, bits)| {
+        let mut p = Packet::new(FlowId(w.2), NodeId(w.0), NodeId(w.1), 0);
+        p.set_interfaces(Interfaces(w.3));
+        (p.kind, p.payload, p.hops) = (kind, bits.4, bits.3);
+        p.ecn = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce][bits.2];
+        match kind {
+            Kind::Segment => {
+                (p.flags, p.seq, p.ack, p.window) = (Flags(bits.0), n.0, n.1, n.2);
+                let syn = p.flags.has(Flags::SYN);
+                p.options = Options(if syn { bits.1 } else { bits.1 & Options::TIMESTAMPS.0 });
+                if p.options.has(Options::TIMESTAMPS) {
+                    (p.ts_val, p.ts_ecr) = (n.3, n.4);
+                }
+                p.mss = if p.options.has(Options::MSS) { n.5 } else { 0 };
+                p.window_scale = if p.options.has(Options::WINDOW_SCALE) { n.6 } else { 0 };
+                let sack = if syn || option.is_some() { Vec::new() } else { sack };
+                p.sack_len = sack.len() as u8;
+                sack.iter().enumerate().for_each(|(i, s)| p.sack[i] = SackBlock { from: s.0, to: s.1 });
+                option.iter().for_each(|body| assert!(p.push_raw(TCP_OPTION | 30, body)));
+            }
+            Kind::Interest | Kind::Data | Kind::Nack => p.seq = n.0,
+            Kind::Control => (p.flow, p.payload) = (FlowId::NONE, bits.4),
+            Kind::Datagram => {}
+        }
+        p.set_interfaces(p.interfaces);
+        headers.iter().for_each(|(tag, body)| {
+            p.push_raw(*tag, body);
+        });
+        p.measure();
+        p
+    })
+}
+
+fn bytes_of(p: &Packet) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    encode(p, &mut bytes);
+    bytes
+}
+
+proptest! {
+    #[test]
+    fn a_packet_is_as_long_as_its_encoding_and_comes_back(p in packet()) {
+        let bytes = bytes_of(&p);
+        prop_assert_eq!(bytes.len() + usize::from(p.payload), p.size as usize);
+        prop_assert_eq!(decode(&bytes), Ok(p));
+    }
+
+    #[test]
+    fn what_is_read_is_written_the_same(p in packet(), at in 0usize..160, with in any::<u8>()) {
+        let mut bytes = bytes_of(&p);
+        let at = at % bytes.len();
+        bytes[at] = with;
+        if let Ok(read) = decode(&bytes) {
+            // Options may come in another order or padding than ours; then there is one encoding of what they say.
+            prop_assert_eq!(decode(&bytes_of(&read)), Ok(read));
+        }
+    }
+
+    #[test]
+    fn hostile_bytes_are_errors_not_panics(p in packet(), cut in 0usize..200, noise in prop::collection::vec(any::<u8>(), 0..200)) {
+        let _ = decode(&noise);
+        let bytes = bytes_of(&p);
+        let _ = decode(&bytes[..cut.min(bytes.len())]);
+    }
+}
+
+#[test]
+fn shims_that_cannot_be_are_refused() {
+    let mut p = Packet::new(FlowId(5), NodeId(1), NodeId(2), 0);
+    assert!(p.push_raw(7, &[1, 2, 3]));
+    p.measure();
+    let good = bytes_of(&p);
+    // Next protocol, 3 words, 0, 0, tag, length, body of three, padding of three.
+    assert_eq!(good[IP..IP + 12], [TCP, 3, 0, 0, 7, 3, 1, 2, 3, 0, 0, 0]);
+    for (at, with) in [(1, 0), (1, 2), (1, 60), (2, 1), (4, 200), (5, 90), (9, 200), (0, 99)] {
+        let mut bad = good.clone();
+        bad[IP + at] = with;
+        assert!(decode(&bad).is_err(), "{with} at {at}");
+    }
+}

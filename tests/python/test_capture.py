@@ -1,0 +1,123 @@
+"""Captures of every scheme, as Wireshark sees them: nothing malformed, every checksum right."""
+
+import csv
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import midpath
+
+DISSECTOR = Path(__file__).parents[2] / "tools" / "midpath.lua"
+
+SCENARIO = """
+stop = "2 s"
+[topology]
+nodes = [{{ name = "s", kind = "host" }}, {{ name = "d", kind = "host" }}]
+links = [
+  {{ a = "s", b = "r0", rate = "100 Mbps", delay = "1 ms" }},
+  {{ a = "s", b = "r2", rate = "100 Mbps", delay = "1 ms" }},
+  {{ a = "r0", b = "r1", rate = "5 Mbps", delay = "2 ms" }},
+  {{ a = "r0", b = "r2", rate = "10 Mbps", delay = "2 ms" }},
+  {{ a = "r2", b = "r1", rate = "10 Mbps", delay = "2 ms" }},
+  {{ a = "r1", b = "d", rate = "100 Mbps", delay = "1 ms" }},
+]
+[[flow]]
+from = "s"
+to = "d"
+[[flow]]
+from = "d"
+to = "s"
+size = "100 kB"
+[[fault]]
+at = "500 ms"
+until = "700 ms"
+link = ["r0", "r1"]
+kind = "link-down"
+[measure]
+pcap = [
+  {{ from = "s", to = "r0" }},
+  {{ from = "r0", to = "r1" }},
+  {{ from = "r0", to = "r2" }},
+  {{ from = "r0", to = "s" }},
+]
+{more}
+"""
+
+# Every transport and header there is; and a stack of two headers.
+RUNS = {
+    "newreno": "",
+    "cubic": '[schemes.cubic]\necn = "accurate"\n'
+    '[queue]\nkind = "red"\nmin = "5 packets"\nmax = "20 packets"\necn = true',
+    "dctcp": '[queue]\nkind = "step"\nthreshold = "10 packets"',
+    "mptcp": "",
+    "udp": "",
+    "rcp": "",
+    "xcp": "",
+    "fcp": "",
+    "inrpp": "[schemes.inrpp]\nauth = true",
+}
+
+needs_tshark = pytest.mark.skipif(not shutil.which("tshark"), reason="tshark is not installed")
+
+
+def tshark(capture, *columns):
+    """Each packet's columns. Checksums are looked at."""
+    checks = ("-o", "ip.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE")
+    fields = [word for column in columns for word in ("-e", column)]
+    command = [
+        "tshark",
+        "-X",
+        f"lua_script:{DISSECTOR}",
+        *checks,
+        "-r",
+        capture,
+        "-T",
+        "fields",
+        "-E",
+        "separator=,",
+        *fields,
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "Lua" not in done.stderr, done.stderr
+    return list(csv.reader(done.stdout.splitlines()))
+
+
+@needs_tshark
+@pytest.mark.parametrize("scheme", RUNS)
+def test_wireshark_finds_nothing_malformed(scheme, tmp_path):
+    result = midpath.run(midpath.Scenario.from_toml(SCENARIO.format(more=RUNS[scheme])).with_(scheme=scheme))
+    result.save(tmp_path / "out")
+    packets = 0
+    for capture in sorted((tmp_path / "out").glob("*.pcapng")):
+        found = tshark(
+            capture,
+            "frame.len",
+            "ip.len",
+            "ip.checksum.status",
+            "tcp.checksum.status",
+            "_ws.malformed",
+            "midpath.broken",
+        )
+        for length, ip, ip_sum, tcp_sum, malformed, broken in found:
+            assert (malformed, broken) == ("", ""), capture.name
+            assert length == ip and ip_sum == "1"
+            # 2 is "unverified": the capture has not the payload, and no shim stands before it.
+            assert tcp_sum in ("", "1", "2"), tcp_sum
+        packets += len(found)
+    assert packets > 60
+
+
+@needs_tshark
+def test_headers_are_read_as_they_were_written(tmp_path):
+    result = midpath.run(midpath.Scenario.from_toml(SCENARIO.format(more="")).with_(scheme="fcp"))
+    result.save(tmp_path / "out")
+    found = tshark(
+        tmp_path / "out" / "r0-s.pcapng", "midpath.fcp.nonce", "midpath.fcp.flags", "midpath.fcp.rtt", "tcp.len"
+    )
+    sent = [row for row in found if row[1] == "0x00" and int(row[3] or 0) > 0]
+    assert [int(row[0]) for row in sent] == sorted(int(row[0]) for row in sent)
+    # The path's propagation is 8 ms or more; nobody waits for a second.
+    assert all(0.008 <= float(row[2]) < 1 for row in sent)
+    assert {int(row[3]) for row in sent if int(row[3]) > 1000} == {1408}
