@@ -159,13 +159,17 @@ local kinds = { [2] = "Interest", [3] = "Data", [4] = "Nack" }
 named.fields.kind = ProtoField.uint8("midpath_icn.kind", "Kind", base.DEC, kinds)
 named.fields.segment = ProtoField.uint32("midpath_icn.segment", "Segment", base.DEC)
 named.fields.name = ProtoField.uint32("midpath_icn.name", "Name", base.DEC)
+named.fields.nonce = ProtoField.uint32("midpath_icn.nonce", "Nonce", base.HEX)
+named.fields.consumer = ProtoField.uint32("midpath_icn.consumer", "Number of the consumer", base.DEC)
 
 function named.dissector(tvb, pinfo, tree)
     pinfo.cols.protocol = "MIDPATH"
-    local top = tree:add(named, tvb(0, 12))
+    local top = tree:add(named, tvb(0, 20))
     top:add(named.fields.kind, tvb(0, 1))
     top:add(named.fields.segment, tvb(4, 4))
     top:add(named.fields.name, tvb(8, 4))
+    top:add(named.fields.nonce, tvb(12, 4))
+    top:add(named.fields.consumer, tvb(16, 4))
     pinfo.cols.info = (kinds[tvb(0, 1):uint()] or "?") .. " " .. tvb(8, 4):uint() .. "/" .. tvb(4, 4):uint()
 end
 

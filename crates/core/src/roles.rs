@@ -10,7 +10,7 @@ mod port;
 mod scheme;
 
 pub use endpoint::{Endpoint, EndpointCtx, FlowReport, Shared, Wishes};
-pub use forwarder::{Ecmp, ForwardCtx, Forwarder, Route, Routes, ShortestPath};
+pub use forwarder::{Ecmp, Face, ForwardCtx, Forwarder, Route, Routes, ShortestPath, Way};
 pub use port::{Action, Admission, AdmitCtx, Backlog, Drop, Inbound, LinkInfo, Port, PortCtx, Transmitter, Verdict};
 pub use scheme::{Accept, End, Network, Parts, Scheme, Transport};
 
