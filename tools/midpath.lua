@@ -70,6 +70,18 @@ header(5, "INRPP control", {
     { 36, 8, field("double", "inrpp.down", "Share to give back") },
 })
 
+header(6, "MIRCC Interest", {
+    { 0, 1, field("uint8", "mircc.flags", "Flags (1: secondary, 2: hinted)", base.HEX) },
+    { 2, 2, field("uint16", "mircc.expected", "Size of the Data asked for", base.DEC) },
+    { 4, 4, field("uint32", "mircc.rtt", "Round trip, us", base.DEC) },
+    { 8, 8, field("uint64", "mircc.hint", "Hint", base.HEX) },
+})
+header(7, "MIRCC", {
+    { 0, 8, field("uint64", "mircc.primary", "Primary rate, bit/s", base.DEC) },
+    { 8, 8, field("uint64", "mircc.secondary", "Secondary rate, bit/s", base.DEC) },
+    { 16, 8, field("uint64", "mircc.path", "Path", base.HEX) },
+})
+
 -- The parts that follow what every INRPP header has, by the bits of its flags.
 local far_slow = field("uint32", "inrpp.far_slow", "Slow-down, on data", base.HEX)
 local far_cancel = field("uint32", "inrpp.far_cancel", "Cancel, on data", base.HEX)

@@ -267,7 +267,7 @@ pub struct ShaperParams {
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub headroom: f64,
     /// Interests that wait, both classes together. 100: the same.
-    pub queue: usize,
+    pub interests: usize,
     /// How far ahead of the link bookings may run. Ours: 3 kB, two Data; the neighbour's Data queue must hold as much.
     pub burst: Bytes,
     /// How long opposite Interests are counted for their rate. 100 ms: Wang's implementation.
@@ -284,7 +284,7 @@ impl Default for ShaperParams {
             pacing: Pacing::Wang,
             order: Order::Arrival,
             headroom: 0.98,
-            queue: 100,
+            interests: 100,
             burst: Bytes(3000),
             observe: Time::from_ms(100),
             size_weight: 0.125,
@@ -297,11 +297,100 @@ impl ShaperParams {
     pub fn check(&self) -> Result<(), SpecError> {
         let whole = |x: f64| x > 0.0 && x <= 1.0;
         require(whole(self.headroom), "headroom", "above 0 and at most 1")?;
-        require((1..=1 << 20).contains(&self.queue), "queue", "from 1 to 1048576 Interests")?;
+        require((1..=1 << 20).contains(&self.interests), "interests", "from 1 to 1048576")?;
         require(self.burst <= Bytes(1 << 30), "burst", "at most 1 GiB")?;
         let time = (Time::from_us(1)..=Time::from_secs(60)).contains(&self.observe);
         require(time, "observe", "from 1 us to 60 s")?;
         require(whole(self.size_weight), "size_weight", "above 0 and at most 1")
+    }
+}
+
+/// How many ways a flow takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Paths {
+    /// One of the shortest ones, chosen as for other schemes' flows.
+    One,
+    /// All shortest ones, steered by the paper's simulation shortcut (§4.3.2).
+    #[default]
+    All,
+}
+
+/// The parameters of `mircc`: those of links and shapers, and these.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct MirccParams {
+    /// Those of a link's rates.
+    #[serde(flatten)]
+    pub rates: RateParams,
+    /// Those of a port's shaper.
+    #[serde(flatten)]
+    pub shaper: ShaperParams,
+    /// "all" or "one".
+    pub paths: Paths,
+    /// "dual-class", "best-subflow" or "total-per-subflow".
+    pub sending: Sending,
+    /// Share of a flow's primary Interests without a hint. 3 % (§4.3.3).
+    #[serde(deserialize_with = "share")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
+    pub hintless: f64,
+    /// Size of an Interest, headers included; less than these are is these. Ours: no more than its headers.
+    pub interest: Bytes,
+    /// Least time until a consumer asks again for what has not come. 1 s: RFC 6298, §2.4.
+    pub min_rto: Time,
+    /// Longest time between two Interests of a flow, whatever its rate: it hears of better rates by Data alone. Ours: 1 s.
+    pub probe: Time,
+    /// A path without Data for this long is taken for gone. Ours: 4 s, four probes.
+    pub path_lifetime: Time,
+    /// How long an Interest is pending at a forwarder. 4 s: NDN's packet specification, InterestLifetime.
+    pub lifetime: Time,
+    /// Segments in a forwarder's PIT. Ours: 2¹⁸, 100 ms of 30 Gbps.
+    pub pit: usize,
+    /// Paths that a forwarder's steering remembers. Ours: 65,536.
+    pub known_paths: usize,
+    /// Paths that a consumer uses at most. Ours: 16.
+    pub max_paths: usize,
+}
+
+impl Default for MirccParams {
+    fn default() -> MirccParams {
+        MirccParams {
+            rates: RateParams::default(),
+            shaper: ShaperParams::default(),
+            paths: Paths::All,
+            sending: Sending::DualClass,
+            hintless: 0.03,
+            interest: Bytes(0),
+            min_rto: Time::from_secs(1),
+            probe: Time::from_secs(1),
+            path_lifetime: Time::from_secs(4),
+            lifetime: Time::from_secs(4),
+            pit: 1 << 18,
+            known_paths: 1 << 16,
+            max_paths: 16,
+        }
+    }
+}
+
+impl MirccParams {
+    /// Whether these can be run.
+    pub fn check(&self) -> Result<(), SpecError> {
+        self.rates.check()?;
+        self.shaper.check()?;
+        let measured = self.rates.rtt != RttSource::Upstream;
+        require(measured, "rtt", "\"least\" or \"average\": forwarders measure no round trips yet")?;
+        require((0.0..=1.0).contains(&self.hintless), "hintless", "a share from 0 to 1")?;
+        require(self.interest <= Bytes(9000), "interest", "at most 9000 B")?;
+        let time = |t: Time| (Time::from_ms(1)..=Time::from_secs(60)).contains(&t);
+        let times = [("min_rto", self.min_rto), ("probe", self.probe), ("path_lifetime", self.path_lifetime)];
+        times.into_iter().try_for_each(|(key, t)| require(time(t), key, "from 1 ms to 60 s"))?;
+        require(time(self.lifetime), "lifetime", "from 1 ms to 60 s")?;
+        let entries = |n: usize| (1..=1 << 24).contains(&n);
+        require(entries(self.pit), "pit", "from 1 to 16777216 segments")?;
+        require(entries(self.known_paths), "known_paths", "from 1 to 16777216 paths")?;
+        require((1..=1024).contains(&self.max_paths), "max_paths", "from 1 to 1024")
     }
 }
 
@@ -334,8 +423,12 @@ mod tests {
         assert_eq!(key(RateParams { weight: f64::NAN, ..ok }), "weight");
         assert_eq!(key(RateParams { interval: Interval::Fixed(Time::ZERO), ..ok }), "interval");
         assert_eq!(key(RateParams { cap: 1e-5, ..ok }), "cap");
+        let of = |p: MirccParams| p.check().expect_err("refused").key;
+        let upstream = RateParams { rtt: RttSource::Upstream, ..ok };
+        assert_eq!(of(MirccParams { rates: upstream, ..MirccParams::default() }), "rtt");
+        assert_eq!(of(MirccParams { pit: 0, ..MirccParams::default() }), "pit");
         assert_eq!(key(RateParams { rcp_alpha: -1.0, ..ok }), "rcp_alpha");
-        let shaper = ShaperParams { queue: 0, ..ShaperParams::default() };
-        assert_eq!(shaper.check().expect_err("refused").key, "queue");
+        let shaper = ShaperParams { interests: 0, ..ShaperParams::default() };
+        assert_eq!(shaper.check().expect_err("refused").key, "interests");
     }
 }

@@ -171,6 +171,12 @@ impl Shortcut {
         self.known.get(&hint).copied()
     }
 
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.known.clear();
+        self.age.clear();
+    }
+
     /// Paths that it remembers.
     pub fn len(&self) -> usize {
         self.known.len()

@@ -99,6 +99,13 @@ impl<T> Shaper<T> {
         }
     }
 
+    /// Takes out all that waits: the node restarts.
+    pub fn reset(&mut self) -> impl Iterator<Item = Interest<T>> + use<T> {
+        self.backlog = 0;
+        let [primary, secondary] = std::mem::take(&mut self.queues);
+        primary.into_iter().chain(secondary).map(|(_, interest)| interest)
+    }
+
     /// Called when the link has other rates. What is booked stays booked.
     pub fn set_rates(&mut self, out: Rate, back: Rate) {
         for (direction, rate) in [(&mut self.out, out), (&mut self.back, back)] {
@@ -108,7 +115,7 @@ impl<T> Shaper<T> {
 
     /// Called when an Interest was routed to this port.
     pub fn offer(&mut self, interest: Interest<T>) -> Offer<T> {
-        if self.len() < self.params.queue {
+        if self.len() < self.params.interests {
             self.push(interest);
             return Offer::Queued;
         }

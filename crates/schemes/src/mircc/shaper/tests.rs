@@ -6,7 +6,7 @@ use proptest::prelude::*;
 const LINK: Rate = Rate(8_000_000);
 
 fn params() -> ShaperParams {
-    ShaperParams { pacing: Pacing::Booked, headroom: 1.0, queue: 4, burst: Bytes(0), ..ShaperParams::default() }
+    ShaperParams { pacing: Pacing::Booked, headroom: 1.0, interests: 4, burst: Bytes(0), ..ShaperParams::default() }
 }
 
 fn interest(token: u32, class: Class) -> Interest<u32> {
@@ -72,7 +72,7 @@ fn a_full_queue_refuses_and_secondary_ones_make_room_for_primary_ones() {
 
 #[test]
 fn refusing_a_secondary_interest_keeps_those_that_wait() {
-    let mut shaper = Shaper::new(&ShaperParams { queue: 1, ..params() }, LINK, LINK);
+    let mut shaper = Shaper::new(&ShaperParams { interests: 1, ..params() }, LINK, LINK);
     shaper.offer(interest(0, Class::Secondary));
     assert_eq!(shaper.offer(interest(1, Class::Secondary)), Offer::Refused(interest(1, Class::Secondary)));
     assert_eq!(drain(&mut shaper).len(), 1);
@@ -120,7 +120,8 @@ fn wangs_rates_by_hand() {
 #[test]
 fn wangs_pace_keeps_room_for_what_comes_the_other_way() {
     let link = Rate::from_mbps(10);
-    let mut shaper = Shaper::new(&ShaperParams { queue: 100, headroom: 1.0, ..ShaperParams::default() }, link, link);
+    let mut shaper =
+        Shaper::new(&ShaperParams { interests: 100, headroom: 1.0, ..ShaperParams::default() }, link, link);
     let mut gap = |opposite: bool, from: u64| {
         let mut now = Time::from_ms(from);
         // 200 ms of opposite Interests at 10/7 Mbit/s: 300 B each 1.68 ms.
@@ -206,7 +207,7 @@ proptest! {
     #[test]
     fn data_never_overflow_the_way_back(steps in steps(), burst in 0..20_000u64, wang in any::<bool>()) {
         let pacing = if wang { Pacing::Wang } else { Pacing::Booked };
-        let params = ShaperParams { pacing, burst: Bytes(burst), queue: 20, ..params() };
+        let params = ShaperParams { pacing, burst: Bytes(burst), interests: 20, ..params() };
         let (bookings, ..) = play(&mut Shaper::new(&params, LINK, LINK), &steps, 20);
         for (i, (from, _)) in bookings.iter().enumerate() {
             let mut sum = 0;
@@ -222,7 +223,7 @@ proptest! {
     #[test]
     fn queues_are_bounded_and_in_order(steps in steps(), limit in 1..30usize, first in any::<bool>()) {
         let order = if first { Order::PrimaryFirst } else { Order::Arrival };
-        let mut shaper = Shaper::new(&ShaperParams { queue: limit, order, ..params() }, LINK, LINK);
+        let mut shaper = Shaper::new(&ShaperParams { interests: limit, order, ..params() }, LINK, LINK);
         let (_, gone, back) = play(&mut shaper, &steps, limit);
         for class in [Class::Primary, Class::Secondary] {
             let tokens: Vec<u32> = gone.iter().filter(|g| g.1 == class).map(|g| g.0).collect();
