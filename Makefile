@@ -56,7 +56,8 @@ lint-python: setup ## ruff and mypy
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test-python: setup ## pytest: the package, the command, the report, examples and docs
+test-python: setup ## pytest: the package, the command, the report, examples and docs, real packets where it may
+	cargo build --quiet -p midpathd -p midpath-lab
 	$(BIN)/pytest
 
 # The dependencies are read out of pyproject.toml, so that installing them does not build the extension.

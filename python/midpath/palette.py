@@ -54,8 +54,11 @@ NAMES = {
     "rcp": "RCP",
     "xcp": "XCP",
     "mptcp": "MPTCP",
+    "bbr": "BBR",
     IDEAL: "Ideal",
 }
+# What the laboratory's router does with signals.
+LAB_MODES = {"fwd": "marks forward", "rpm": "RPM", "both": "both"}
 # The states of a scheme's ports, by the numbers that its gauge `state` shows. Grey where nothing is wrong, red where a
 # port asks others to slow down.
 CALM = Look("#C9D1DA", "#46505C")
@@ -87,7 +90,10 @@ def tints() -> dict[str, dict[str, str]]:
 
 
 def name(scheme: str) -> str:
-    """The scheme's name as people write it."""
+    """The scheme's name as people write it; `cubic-rpm` is a laboratory's: CUBIC through a router with RPM."""
+    control, dash, mode = scheme.partition("-")
+    if dash and mode in LAB_MODES:
+        return f"{NAMES.get(control, control)}, {LAB_MODES[mode]}"
     return NAMES.get(scheme, scheme)
 
 

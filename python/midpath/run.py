@@ -33,8 +33,8 @@ def run(
     The result does not depend on `threads` (0: one per core). `progress` is called about ten times a second with
     `simulated_s`, `stop_s` (None if not known), `packet_hops` and `flows`; returning `False` stops the run.
 
-    With `wire`, links carry bytes: each packet is encoded and decoded on every link, as `docs/wire.md` says. The result is
-    the same, later.
+    With `wire`, links carry bytes: each packet is encoded and decoded on every link, as `docs/wire.md` says. The result
+    is the same, later.
 
     `policies` are endpoint policies for FCP, by the names that the scenario uses: see `midpath.policy`.
     """

@@ -21,7 +21,17 @@ SLOWER = {"ideal": 1.0, "dctcp": 1.5, "cubic": 2.1, "newreno": 2.4}
 
 
 def binding_run(
-    text, base_dir, *, scheme=None, seed=None, threads=1, wire=False, progress=None, policies=None, series=True, flows=400
+    text,
+    base_dir,
+    *,
+    scheme=None,
+    seed=None,
+    threads=1,
+    wire=False,
+    progress=None,
+    policies=None,
+    series=True,
+    flows=400,
 ):
     """What `_midpath.run` returns."""
     scheme, seed = scheme or "cubic", seed or 1

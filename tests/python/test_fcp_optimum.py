@@ -15,8 +15,8 @@ from midpath.papers.fair import Flow, proportional
 
 NETWORKS = 100
 STOP_S = 60
-# What a packet is on the wire, what it carries, and its ACK: FCP's header is 32 B beside TCP's 52.
-PACKET, PAYLOAD, ACK = 1500, 1416, 84
+# What a packet is on the wire, what it carries, and its ACK: FCP's shim has 40 B beside TCP's 52.
+PACKET, PAYLOAD, ACK = 1500, 1408, 92
 ACCESS = 50e6
 # Below this a flow sends too few packets in half a run for 3 % to mean anything.
 LEAST = 60e3
@@ -61,7 +61,7 @@ class Network:
         both = [(a, b, rate * 1e6) for a, b, rate, _ in self.links] + [(h, r, ACCESS) for h, r, _ in self.hosts]
         return {f"{x}>{y}": rate for a, b, rate in both for x, y in ((a, b), (b, a))}
 
-    def toml(self) -> str:
+    def toml(self, header_rtt: str) -> str:
         routers = sorted({end for a, b, *_ in self.links for end in (a, b)})
         nodes = ", ".join(f'{{ name = "{name}", kind = "router" }}' for name in routers)
         links = [f'{{ a = "{a}", b = "{b}", rate = "{r} Mbps", delay = "{d:.3f} ms" }},' for a, b, r, d in self.links]
@@ -71,6 +71,7 @@ class Network:
             for i, w in enumerate(self.budgets)
         ]
         head = f'scheme = "fcp"\nstop = "{STOP_S} s"\n[routing]\necmp = "off"\n[queue]\nlimit = "200 ms"\n'
+        head += f'[schemes.fcp]\nheader_rtt = "{header_rtt}"\n'
         measure = "[measure]\nseries = true\npoints = 120\nflows = 20\nports = 40\n"
         topology = f"[topology]\nnodes = [{nodes}]\nlinks = [\n" + "\n".join(links + access) + "\n]\n"
         return head + measure + topology + "".join(flows)
@@ -112,9 +113,9 @@ class Outcome:
     rtts_ms: tuple[float, float]
 
 
-def run(seed: int) -> Outcome:
+def run(seed: int, header_rtt: str) -> Outcome:
     network = Network.draw(seed)
-    result = midpath.run(network.toml())
+    result = midpath.run(network.toml(header_rtt))
     series = result.series.to_pandas()
     late = series[series.time_s > STOP_S / 2]
     means = late.groupby(["entity", "metric"]).value.mean()
@@ -141,20 +142,31 @@ def unambiguous(seed: int) -> bool:
     return all(len(list(nx.all_shortest_paths(graph, f"s{i}", f"d{i}"))) == 1 for i in range(len(network.budgets)))
 
 
+# How many of the networks may be beyond: with the paper's round trip in the header, and with the age of the price. The
+# latter is the longer the fewer packets a flow sends, and links of 1 Mbps carry a few packets a round trip: 94 networks
+# are within 3 %, not 97, and 3 beyond, not 2.
+FAR = {"round-trip": 0.02, "price-age": 0.04}
+
+
+@pytest.fixture(scope="module", params=FAR)
+def header_rtt(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
 @pytest.fixture(scope="module")
-def outcomes() -> list[Outcome]:
+def outcomes(header_rtt: str) -> list[Outcome]:
     seeds = [seed for seed in range(3 * NETWORKS) if unambiguous(seed)][:NETWORKS]
     assert len(seeds) == NETWORKS
     with ProcessPoolExecutor(max_workers=2) as pool:
-        return list(pool.map(run, seeds))
+        return list(pool.map(run, seeds, itertools.repeat(header_rtt)))
 
 
-def test_rates_are_the_optimum(outcomes: list[Outcome]) -> None:
+def test_rates_are_the_optimum(outcomes: list[Outcome], header_rtt: str) -> None:
     close = [o for o in outcomes if o.plain <= CLOSE]
     far = [o for o in outcomes if o.beyond > CLOSE]
     # Where two links are almost equally scarce, a hundredth of a capacity moves the optimum by more than 3 %.
     assert len(close) >= 0.9 * NETWORKS, sorted(outcomes, key=lambda o: -o.plain)[:10]
-    assert len(far) <= 0.02 * NETWORKS, far
+    assert len(far) <= FAR[header_rtt] * NETWORKS, far
 
 
 def test_queues_are_a_few_packets(outcomes: list[Outcome]) -> None:

@@ -65,7 +65,9 @@ def test_what_is_not_random_is_as_recorded(figure, quick):
         if found.skipped:
             continue
         assert found.holds == kept[found.claim.id]["holds"], found.claim.id
-        assert found.ours.mean == pytest.approx(kept[found.claim.id]["ours"]["mean"], rel=0.05), found.claim.id
+        # Far below what a claim allows at most, a figure is an error of rounding.
+        nothing, recorded = 0.01 * (found.claim.tolerance.at_most or 0), kept[found.claim.id]["ours"]["mean"]
+        assert found.ours.mean == pytest.approx(recorded, rel=0.05, abs=nothing), found.claim.id
 
 
 @pytest.mark.parametrize("figure", FIGURES, ids=IDS)

@@ -16,7 +16,7 @@ use timers::{Timers, Wake};
 
 use crate::packet::{FlowId, Kind, NodeId, Packet, PacketId, Pkt, Pool, PortId};
 use crate::queue::Discipline;
-use crate::rng::{Stream, secret};
+use crate::rng::{Streams, secret};
 use crate::roles::{
     Accept, Action, Backlog, Drop, Endpoint, EndpointCtx, FlowReport, ForwardCtx, Forwarder, Inbound, LinkInfo,
     PortCtx, Route, Shared, ShortestPath, Transmitter, Way,
@@ -116,7 +116,7 @@ pub struct Node {
     endpoints: Endpoints,
     flows: Arc<dyn Flows>,
     timers: Timers,
-    rng: Stream,
+    streams: Streams,
     secret: [u64; 2],
     /// What the ports and forwarders of each instance share; slots and `forwards` say whose is whose.
     states: Vec<Box<dyn Any + Send>>,
@@ -142,11 +142,11 @@ impl Node {
         disciplines: Vec<Discipline>,
         forwarding: Forwarding,
         flows: Arc<dyn Flows>,
-        rng: Stream,
+        streams: Streams,
     ) -> Node {
         assert_eq!(links.len(), disciplines.len(), "one discipline per link");
         let slots: Vec<Slot> = links.iter().zip(disciplines).map(|(l, d)| Slot::new(l, d)).collect();
-        let secret = secret(&rng);
+        let secret = secret(&streams.endpoints);
         Node {
             id,
             reverse: links.iter().map(|l| l.rate).collect(),
@@ -157,7 +157,7 @@ impl Node {
             endpoints: Endpoints::default(),
             flows,
             timers: Timers::default(),
-            rng,
+            streams,
             secret,
             states: Vec::new(),
             forwards: Vec::new(),
@@ -277,14 +277,8 @@ impl Node {
         pool: &mut Pool,
         driver: &mut D,
     ) -> Option<Pkt> {
-        if !self.slots[usize::from(port.0)].is_held() {
-            let Err(why) = self.slots[usize::from(port.0)].inbound_rule(&pkt, pool, now) else { return Some(pkt) };
-            self.discard(Some(port), pkt, why, pool, driver);
-            self.drain(now, pool, driver);
-            return None;
-        }
-        let transmitter = driver.transmitter(port, now);
-        let fate = self.with_held(port, now, transmitter, pool, |p, ctx| p.inbound(pkt, ctx));
+        let transmitter = self.transmitter(port, now, driver);
+        let fate = self.with_port(port, now, transmitter, pool, |p, ctx| p.inbound(pkt, ctx));
         self.poll(port, now, pool, driver);
         match fate {
             Some(Inbound::Forward(pkt)) => return Some(pkt),
@@ -306,7 +300,7 @@ impl Node {
         if packet.dst == self.id {
             return self.deliver(now, pkt, pool, driver);
         }
-        match paths.next(packet, self.id, &mut self.rng) {
+        match paths.next(packet, self.id, &mut self.streams.forwarders) {
             Some(port) => self.outbound(now, port, pkt, pool, driver),
             None => self.discard(None, pkt, Drop::Undeliverable, pool, driver),
         }
@@ -327,7 +321,7 @@ impl Node {
             let Route::Pass(pkt) = route else { break };
             let state = self.forwards.get(place).copied().flatten();
             let state = state.map(|i| self.states[usize::from(i)].as_mut());
-            let (rng, out, copies) = (&mut self.rng, &mut self.out, Some(&mut self.copies));
+            let (rng, out, copies) = (&mut self.streams.forwarders, &mut self.out, Some(&mut self.copies));
             let mut ctx = ForwardCtx { now, node: self.id, pool, rng, state, out, copies };
             route = forwarder.route(pkt, from, &mut ctx);
         }
@@ -363,16 +357,37 @@ impl Node {
         if !D::TIMETABLES || slot.is_held() {
             return self.outbound_held(now, port, pkt, pool, driver);
         }
-        let marks = slot.counters.marks;
-        match slot.schedule(&mut pool[&pkt], now, &mut self.rng) {
-            Ok((start, end)) => {
-                if slot.counters.marks > marks {
-                    driver.marked(port, pkt.id(), &pool[&pkt]);
-                }
+        slot.settle(now);
+        let size = pool[&pkt].size;
+        let admitted = match &slot.discipline {
+            Discipline::DropTail(rule) => rule.admit(slot.queued, size),
+            _ => self.admit(now, port, &pkt, pool, driver),
+        };
+        match admitted {
+            Ok(()) => {
+                let (start, end) = self.slots[usize::from(port.0)].book(size, now);
                 driver.book(port, pkt, start, end, pool);
             }
             Err(why) => self.discard(Some(port), pkt, why, pool, driver),
         }
+    }
+
+    /// Asks a timetable whether it takes a packet.
+    fn admit<D: Driver>(
+        &mut self,
+        now: Time,
+        port: PortId,
+        pkt: &Pkt,
+        pool: &mut Pool,
+        driver: &mut D,
+    ) -> Result<(), Drop> {
+        let slot = &self.slots[usize::from(port.0)];
+        let (marks, transmitter) = (slot.counters.marks, slot.transmitter(now));
+        let admitted = self.with_port(port, now, transmitter, pool, |p, ctx| p.admit(pkt, ctx));
+        if self.slots[usize::from(port.0)].counters.marks > marks {
+            driver.marked(port, pkt.id(), &pool[pkt]);
+        }
+        admitted.expect("drop-tail decides for itself")
     }
 
     fn outbound_held<D: Driver>(&mut self, now: Time, port: PortId, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
@@ -385,7 +400,7 @@ impl Node {
         let id = pkt.id();
         let marks = self.slots[usize::from(port.0)].counters.marks;
         let transmitter = driver.transmitter(port, now);
-        let known = self.with_held(port, now, transmitter, pool, |p, ctx| p.outbound(pkt, ctx));
+        let known = self.with_port(port, now, transmitter, pool, |p, ctx| p.outbound(pkt, ctx));
         assert!(known.is_some(), "a driver without timetables runs nodes with held ports only");
         let slot = &mut self.slots[usize::from(port.0)];
         slot.counters.max_bytes = slot.counters.max_bytes.max(slot.backlog(now).bytes);
@@ -423,7 +438,7 @@ impl Node {
         driver: &mut D,
     ) -> Option<Pkt> {
         let marks = self.slots[usize::from(port.0)].counters.marks;
-        let pkt = self.with_held(port, now, transmitter, pool, |p, ctx| p.poll_transmit(ctx))??;
+        let pkt = self.with_port(port, now, transmitter, pool, |p, ctx| p.poll_transmit(ctx))??;
         let (slot, packet) = (&mut self.slots[usize::from(port.0)], &pool[&pkt]);
         slot.count(packet.size, now.saturating_sub(packet.queued));
         if slot.counters.marks > marks {
@@ -477,8 +492,19 @@ impl Node {
         pkt
     }
 
-    /// Calls a held port with its context. `None` if it isn't held.
-    fn with_held<R>(
+    /// A port's transmitter as the port may see it. A timetable is brought up to `now`.
+    fn transmitter<D: Driver>(&mut self, port: PortId, now: Time, driver: &mut D) -> Transmitter {
+        let slot = &mut self.slots[usize::from(port.0)];
+        if slot.is_held() {
+            return driver.transmitter(port, now);
+        }
+        slot.settle(now);
+        slot.transmitter(now)
+    }
+
+    /// Calls a port with its context. `None` if it is plain drop-tail.
+    #[inline]
+    fn with_port<R>(
         &mut self,
         port: PortId,
         now: Time,
@@ -487,22 +513,23 @@ impl Node {
         call: impl FnOnce(&mut dyn crate::roles::Port, &mut PortCtx<'_>) -> R,
     ) -> Option<R> {
         let slot = &mut self.slots[usize::from(port.0)];
-        let Discipline::Held(held) = &mut slot.discipline else { return None };
+        let called = slot.discipline.port_mut()?;
         let mut ctx = PortCtx {
             now,
             node: self.id,
             me: port,
             links: &self.links,
             pool,
-            rng: &mut self.rng,
+            rng: &mut self.streams.ports,
             transmitter,
             reverse: self.reverse[usize::from(port.0)],
+            booked: slot.queued,
             state: slot.state.map(|i| self.states[usize::from(i)].as_mut()),
             actions: &mut self.actions,
             timer: &mut slot.timer.deadline,
             marks: &mut slot.counters.marks,
         };
-        Some(call(held.as_mut(), &mut ctx))
+        Some(call(called, &mut ctx))
     }
 
     fn arm_port(&mut self, port: PortId, now: Time) {
@@ -514,7 +541,7 @@ impl Node {
     fn port_timer<D: Driver>(&mut self, port: PortId, at: Time, now: Time, pool: &mut Pool, driver: &mut D) {
         if self.slots[usize::from(port.0)].timer.fire(at, now) {
             let transmitter = driver.transmitter(port, now);
-            self.with_held(port, now, transmitter, pool, |p, ctx| p.on_timer(ctx));
+            self.with_port(port, now, transmitter, pool, |p, ctx| p.on_timer(ctx));
             self.poll(port, now, pool, driver);
         }
         self.arm_port(port, now);
@@ -582,7 +609,7 @@ impl Node {
             now,
             node: self.id,
             flow: seat.flow,
-            rng: &mut self.rng,
+            rng: &mut self.streams.endpoints,
             secret: self.secret,
             shared: &mut self.shared,
             links: &self.links,
@@ -709,7 +736,9 @@ impl Node {
     }
     /// What a port's scheme shows of itself.
     pub fn gauges(&self, port: PortId, out: &mut Vec<(&'static str, f64)>) {
-        self.slots[usize::from(port.0)].gauges(out);
+        if let Some(port) = self.slots[usize::from(port.0)].discipline.port() {
+            port.gauges(out);
+        }
     }
     /// The endpoints that are still here: flow, whether it is the active end, endpoint.
     pub fn endpoints(&self) -> impl Iterator<Item = (FlowId, bool, &dyn Endpoint)> + '_ {
@@ -740,7 +769,7 @@ impl Node {
     pub fn on_link<D: Driver>(&mut self, port: PortId, now: Time, pool: &mut Pool, driver: &mut D) {
         debug_assert!(self.slots[usize::from(port.0)].is_held(), "links that change need held ports");
         let transmitter = driver.transmitter(port, now);
-        self.with_held(port, now, transmitter, pool, |p, ctx| p.on_link(ctx));
+        self.with_port(port, now, transmitter, pool, |p, ctx| p.on_link(ctx));
         self.poll(port, now, pool, driver);
         self.drain(now, pool, driver);
     }
@@ -749,10 +778,9 @@ impl Node {
     pub fn restart<D: Driver>(&mut self, now: Time, pool: &mut Pool, driver: &mut D) {
         for i in 0..self.slots.len() {
             let port = PortId(i as u16);
-            let transmitter = driver.transmitter(port, now);
-            self.with_held(port, now, transmitter, pool, |p, ctx| p.reset(ctx));
+            let transmitter = self.transmitter(port, now, driver);
+            self.with_port(port, now, transmitter, pool, |p, ctx| p.reset(ctx));
             self.arm_port(port, now);
-            self.slots[i].reset_rule();
         }
         if let Forwarding::Chain(chain) = &mut self.forwarding {
             let mut kept = Vec::new();

@@ -19,8 +19,8 @@ pub const fn mix(mut z: u64) -> u64 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Purpose {
-    /// A node's own stream: ports, forwarder and endpoints.
-    Node = 1,
+    /// A node's ports.
+    Ports = 1,
     /// Corruption on one direction of a link.
     Corruption = 2,
     /// A workload's arrivals and sizes.
@@ -29,6 +29,33 @@ pub enum Purpose {
     Topology = 4,
     /// Faults drawn at random.
     Fault = 5,
+    /// A node's forwarders.
+    Forwarders = 6,
+    /// The endpoints on a node.
+    Endpoints = 7,
+}
+
+/// The streams of one node: what one of its parts draws leaves the others' draws alone.
+#[derive(Debug, Clone)]
+pub struct Streams {
+    /// Of its ports.
+    pub ports: Stream,
+    /// Of its forwarders.
+    pub forwarders: Stream,
+    /// Of the endpoints on it.
+    pub endpoints: Stream,
+}
+
+impl Streams {
+    /// Those of node `node` under the run's `seed`.
+    pub fn of(seed: u64, node: u64) -> Streams {
+        let part = |purpose| stream(seed, purpose, node);
+        Streams {
+            ports: part(Purpose::Ports),
+            forwarders: part(Purpose::Forwarders),
+            endpoints: part(Purpose::Endpoints),
+        }
+    }
 }
 
 /// The stream of component `index` for `purpose` under the run's `seed`.
@@ -62,19 +89,22 @@ mod tests {
     #[test]
     fn streams_are_repeatable_and_apart() {
         let draw = |seed, p, i| stream(seed, p, i).next_u64();
-        assert_eq!(draw(1, Purpose::Node, 0), draw(1, Purpose::Node, 0));
+        assert_eq!(draw(1, Purpose::Ports, 0), draw(1, Purpose::Ports, 0));
         let all = [
-            draw(1, Purpose::Node, 0),
-            draw(1, Purpose::Node, 1),
+            draw(1, Purpose::Ports, 0),
+            draw(1, Purpose::Ports, 1),
             draw(1, Purpose::Workload, 0),
-            draw(2, Purpose::Node, 0),
+            draw(2, Purpose::Ports, 0),
         ];
         assert!((0..4).all(|i| (0..i).all(|j| all[i] != all[j])));
+        let Streams { mut ports, mut forwarders, mut endpoints } = Streams::of(1, 0);
+        let draws = [ports.next_u64(), forwarders.next_u64(), endpoints.next_u64()];
+        assert!(draws[0] != draws[1] && draws[1] != draws[2] && draws[2] != draws[0]);
     }
 
     #[test]
     fn unit_and_below_stay_in_range_and_average_out() {
-        let mut s = stream(7, Purpose::Node, 0);
+        let mut s = stream(7, Purpose::Ports, 0);
         let n = 20_000;
         let mean = (0..n).map(|_| unit(&mut s)).inspect(|x| assert!((0.0..1.0).contains(x))).sum::<f64>() / n as f64;
         assert!((mean - 0.5).abs() < 4.0 * (1.0f64 / 12.0 / n as f64).sqrt(), "{mean}");

@@ -4,14 +4,16 @@
 //! `inbound`) and leaves its wishes in the context (send this, wake me then); the node carries the wishes out after
 //! the call returns, in the order they were left. No role calls another.
 
+mod bench;
 mod endpoint;
 mod forwarder;
 mod port;
 mod scheme;
 
+pub use bench::PortBench;
 pub use endpoint::{Endpoint, EndpointCtx, FlowReport, Shared, Wishes};
 pub use forwarder::{Ecmp, Face, ForwardCtx, Forwarder, Route, Routes, ShortestPath, Way};
-pub use port::{Action, Admission, AdmitCtx, Backlog, Drop, Inbound, LinkInfo, Port, PortCtx, Transmitter, Verdict};
+pub use port::{Action, Backlog, Drop, Inbound, LinkInfo, Port, PortCtx, Transmitter};
 pub use scheme::{Accept, End, Network, Parts, Scheme, Transport};
 
 use std::sync::Arc;

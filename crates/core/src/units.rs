@@ -54,19 +54,19 @@ impl Time {
     }
     /// `n` nanoseconds.
     pub const fn from_ns(n: u64) -> Time {
-        Time(n * 1_000)
+        Time(n.saturating_mul(1_000))
     }
     /// `n` microseconds.
     pub const fn from_us(n: u64) -> Time {
-        Time(n * 1_000_000)
+        Time(n.saturating_mul(1_000_000))
     }
     /// `n` milliseconds.
     pub const fn from_ms(n: u64) -> Time {
-        Time(n * 1_000_000_000)
+        Time(n.saturating_mul(1_000_000_000))
     }
     /// `n` seconds.
     pub const fn from_secs(n: u64) -> Time {
-        Time(n * PS_PER_S)
+        Time(n.saturating_mul(PS_PER_S))
     }
     /// Seconds as a float, rounded to the nearest picosecond; negative and NaN become zero, too much becomes [`Time::MAX`].
     pub fn from_secs_f64(s: f64) -> Time {
@@ -108,11 +108,11 @@ impl Rate {
     }
     /// `n` million bits per second.
     pub const fn from_mbps(n: u64) -> Rate {
-        Rate(n * 1_000_000)
+        Rate(n.saturating_mul(1_000_000))
     }
     /// `n` billion bits per second.
     pub const fn from_gbps(n: u64) -> Rate {
-        Rate(n * 1_000_000_000)
+        Rate(n.saturating_mul(1_000_000_000))
     }
     /// In bits per second.
     pub fn as_f64(self) -> f64 {
@@ -199,17 +199,49 @@ impl TxClock {
         let ps = (self.per_byte as u128 * bytes as u128) >> Self::FRACTION;
         // Round up any remaining fraction: a fraction below one part in 2^20 of a picosecond is the only loss.
         let exact = ps << Self::FRACTION == self.per_byte as u128 * bytes as u128;
-        Time(ps as u64 + if exact { 0 } else { 1 })
+        let ps = ps + if exact { 0 } else { 1 };
+        if ps > u64::MAX as u128 { Time::MAX } else { Time(ps as u64) }
     }
+}
+
+/// Sums, differences and multiples of units stop a run rather than wrap, in release builds too: a time that has wrapped is a run that looks right.
+#[inline]
+const fn plus(a: u64, b: u64) -> u64 {
+    match a.checked_add(b) {
+        Some(sum) => sum,
+        None => beyond(),
+    }
+}
+
+#[inline]
+const fn minus(a: u64, b: u64) -> u64 {
+    match a.checked_sub(b) {
+        Some(difference) => difference,
+        None => beyond(),
+    }
+}
+
+#[inline]
+const fn times(a: u64, b: u64) -> u64 {
+    match a.checked_mul(b) {
+        Some(product) => product,
+        None => beyond(),
+    }
+}
+
+#[cold]
+#[inline(never)]
+const fn beyond() -> ! {
+    panic!("a time, rate or size has left 64 bits");
 }
 
 macro_rules! arithmetic {
     ($($t:ident),*) => {$(
-        impl Add for $t { type Output = $t; #[inline] fn add(self, o: $t) -> $t { $t(self.0 + o.0) } }
-        impl Sub for $t { type Output = $t; #[inline] fn sub(self, o: $t) -> $t { $t(self.0 - o.0) } }
-        impl AddAssign for $t { #[inline] fn add_assign(&mut self, o: $t) { self.0 += o.0; } }
-        impl SubAssign for $t { #[inline] fn sub_assign(&mut self, o: $t) { self.0 -= o.0; } }
-        impl Mul<u64> for $t { type Output = $t; #[inline] fn mul(self, k: u64) -> $t { $t(self.0 * k) } }
+        impl Add for $t { type Output = $t; #[inline] fn add(self, o: $t) -> $t { $t(plus(self.0, o.0)) } }
+        impl Sub for $t { type Output = $t; #[inline] fn sub(self, o: $t) -> $t { $t(minus(self.0, o.0)) } }
+        impl AddAssign for $t { #[inline] fn add_assign(&mut self, o: $t) { *self = *self + o; } }
+        impl SubAssign for $t { #[inline] fn sub_assign(&mut self, o: $t) { *self = *self - o; } }
+        impl Mul<u64> for $t { type Output = $t; #[inline] fn mul(self, k: u64) -> $t { $t(times(self.0, k)) } }
         impl Div<u64> for $t { type Output = $t; #[inline] fn div(self, k: u64) -> $t { $t(self.0 / k) } }
         impl Sum for $t { fn sum<I: Iterator<Item = $t>>(it: I) -> $t { it.fold($t(0), Add::add) } }
     )*};
@@ -394,6 +426,17 @@ text!(serde Ratio);
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn arithmetic_stops_rather_than_wraps() {
+        let wraps: [fn() -> Time; 3] = [|| Time::MAX + Time(1), || Time::ZERO - Time(1), || Time::MAX * 2];
+        for wrap in wraps {
+            let stopped = std::panic::catch_unwind(wrap).expect_err("stopped");
+            assert_eq!(stopped.downcast_ref(), Some(&"a time, rate or size has left 64 bits"));
+        }
+        assert_eq!((Time::from_secs(u64::MAX), Rate::from_gbps(u64::MAX)), (Time::MAX, Rate(u64::MAX)));
+        assert_eq!(TxClock::new(Rate(1)).time(u32::MAX), Time::MAX);
+    }
 
     #[test]
     fn reads_what_people_write() {

@@ -8,7 +8,7 @@ use common::{Bench, MS, Nobody, PEERS, RATE};
 use midpath_core::node::{Forwarding, Node};
 use midpath_core::packet::{FlowId, Kind, Name, NodeId, Packet, Pkt, PortId};
 use midpath_core::queue::Discipline;
-use midpath_core::rng::{Purpose, stream};
+use midpath_core::rng::Streams;
 use midpath_core::roles::{Backlog, Drop, Face, ForwardCtx, Forwarder, LinkInfo, Port, PortCtx, Route};
 use midpath_core::units::Rate;
 
@@ -70,8 +70,8 @@ fn fan() -> Bench {
     let links = (0..2).map(|i| LinkInfo { rate: RATE, delay: MS, mtu: 1500, peer: NodeId(PEERS + i) }).collect();
     let port = || Discipline::Held(Box::<Narrow>::default());
     let forwarding = Forwarding::Chain(vec![Box::new(Fan)]);
-    let rng = stream(7, Purpose::Node, 0);
-    let node = Node::new(common::ME, links, vec![common::ample(), port()], forwarding, Arc::new(Nobody), rng);
+    let node =
+        Node::new(common::ME, links, vec![common::ample(), port()], forwarding, Arc::new(Nobody), Streams::of(7, 0));
     let mut b = Bench::new(RATE, vec![common::ample(), common::ample()], Box::new(Fan), Arc::new(Nobody));
     b.node = node.with_reverse_rates(vec![RATE, Rate::from_mbps(3)]);
     b

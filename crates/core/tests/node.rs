@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use common::{Bench, ByPeer, ME, MS, Nobody, PEERS, RATE, Words, ample, cases, packet};
 use midpath_core::node::{Flows, Forwarding, Node};
 use midpath_core::packet::{Ecn, FlowId, Kind, NodeId, Packet, Pkt, Pool, PortId};
-use midpath_core::queue::{CodelParams, Discipline, Limit, QueueSpec};
+use midpath_core::queue::{AqmSpec, CodelParams, Discipline, Limit, QueueSpec, SchedulerSpec};
 use midpath_core::roles::{
     Accept, Backlog, Drop, Endpoint, EndpointCtx, FlowReport, ForwardCtx, Forwarder, Inbound, LinkInfo, Port, PortCtx,
     Route,
@@ -53,7 +53,7 @@ enum Trick {
 
 impl Special {
     fn held(kind: Trick) -> Discipline {
-        Discipline::Held(Box::new(Special { kind, queue: Vec::new() }))
+        Discipline::of(Special { kind, queue: Vec::new() })
     }
 }
 
@@ -252,11 +252,12 @@ fn a_port_may_ask_for_a_timer_as_it_restarts() {
 #[test]
 fn a_restart_drops_what_is_held_and_counts_it() {
     let limit = Limit::Packets(100);
+    let plain = QueueSpec::fifo(limit);
     let specs = [
-        QueueSpec::DropTail { limit },
-        QueueSpec::Step { limit, threshold: Limit::Packets(1) },
-        QueueSpec::Codel { limit, params: CodelParams::default() },
-        QueueSpec::Drr { limit, quantum: 1500 },
+        plain,
+        QueueSpec { aqm: AqmSpec::Step { threshold: Limit::Packets(1) }, ..plain },
+        QueueSpec { aqm: AqmSpec::Codel(CodelParams::default()), ..plain },
+        QueueSpec { scheduler: SchedulerSpec::Drr { quantum: 1500 }, ..plain },
     ];
     for spec in specs {
         let mut b = Bench::of_queue(RATE, spec.build(RATE).held());
@@ -276,7 +277,7 @@ fn a_restart_drops_what_is_held_and_counts_it() {
 
 #[test]
 fn a_link_that_is_down_keeps_what_waits_and_a_new_rate_counts_from_the_next_packet() {
-    let mut b = Bench::of_queue(RATE, QueueSpec::DropTail { limit: Limit::Packets(10) }.build(RATE).held());
+    let mut b = Bench::of_queue(RATE, QueueSpec::fifo(Limit::Packets(10)).build(RATE).held());
     (0..3).for_each(|seq| b.arrive(Time::ZERO, PortId(0), datagram(seq)));
     b.set_up(PortId(1), false, MS);
     b.run_until(MS * 50);
@@ -403,11 +404,11 @@ impl Port for Counting {
 
 #[test]
 fn forwarders_pass_packets_on_and_each_scheme_shares_its_own_state() {
-    let port = || Discipline::Held(Box::new(Counting(Vec::new(), 0)));
+    let port = || Discipline::of(Counting(Vec::new(), 0));
     let links = (0..3).map(|i| LinkInfo { rate: RATE, delay: MS, mtu: 1500, peer: NodeId(PEERS + i) }).collect();
     let chain: Vec<Box<dyn Forwarder>> = vec![Box::new(Only(PortId(1))), Box::new(Only(PortId(2)))];
-    let rng = midpath_core::rng::stream(7, midpath_core::rng::Purpose::Node, 0);
-    let node = Node::new(ME, links, vec![ample(), port(), port()], Forwarding::Chain(chain), Arc::new(Nobody), rng);
+    let streams = midpath_core::rng::Streams::of(7, 0);
+    let node = Node::new(ME, links, vec![ample(), port(), port()], Forwarding::Chain(chain), Arc::new(Nobody), streams);
     let (one, two) = (Box::new(Words(vec![0])), Box::new(Words(vec![0])));
     let mut b = bench(vec![ample(), ample(), ample()]);
     b.node = node.sharing(one, &[PortId(1)], Some(0)).sharing(two, &[PortId(2)], Some(1));

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use common::{Bench, RATE, cases, packet};
 use midpath_core::packet::{Ecn, PortId};
-use midpath_core::queue::{CodelParams, Discipline, Limit, QueueSpec, RedParams};
+use midpath_core::queue::{AqmSpec, CodelParams, Discipline, Limit, QueueSpec, RedParams, SchedulerSpec, SignalSpec};
 use midpath_core::roles::Drop;
 use midpath_core::units::{Bytes, Rate, Time};
 use proptest::prelude::*;
@@ -65,9 +65,22 @@ fn lost(bench: &Bench) -> Vec<(u64, Drop, Time)> {
     bench.log.lost.iter().map(|l| (u64::from(l.packet.seq), l.why, l.at)).collect()
 }
 
-fn red(ecn: bool, gentle: bool) -> RedParams {
+fn red(gentle: bool) -> RedParams {
     // A heavy weight, so that the average moves within a test's few packets.
-    RedParams { min: Limit::Bytes(1000), max: Limit::Bytes(5000), max_p: 0.3, weight: 0.3, ecn, gentle }
+    RedParams { min: Limit::Bytes(1000), max: Limit::Bytes(5000), max_p: 0.3, weight: 0.3, gentle }
+}
+
+/// A FIFO with an AQM and a signal.
+fn fifo(limit: Limit, aqm: AqmSpec, signal: SignalSpec) -> QueueSpec {
+    QueueSpec { limit, aqm, scheduler: SchedulerSpec::Fifo, signal }
+}
+
+fn drr(limit: Limit, quantum: u32) -> QueueSpec {
+    QueueSpec { scheduler: SchedulerSpec::Drr { quantum }, ..QueueSpec::fifo(limit) }
+}
+
+fn signals() -> impl Strategy<Value = SignalSpec> {
+    prop_oneof![Just(SignalSpec::Ce), Just(SignalSpec::Drop)]
 }
 
 fn fifo_specs() -> impl Strategy<Value = QueueSpec> {
@@ -77,13 +90,12 @@ fn fifo_specs() -> impl Strategy<Value = QueueSpec> {
         (1u64..8).prop_map(|ms| Limit::Time(Time::from_ms(ms))),
     ];
     let threshold = prop_oneof![(0u64..6_000).prop_map(Limit::Bytes), (0u64..4).prop_map(Limit::Packets)];
-    (limit, threshold, 0usize..3, any::<bool>(), any::<bool>()).prop_map(|(limit, threshold, kind, ecn, gentle)| {
-        match kind {
-            0 => QueueSpec::DropTail { limit },
-            1 => QueueSpec::Step { limit, threshold },
-            _ => QueueSpec::Red { limit, params: red(ecn, gentle) },
-        }
-    })
+    let aqm = prop_oneof![
+        Just(AqmSpec::DropTail),
+        threshold.prop_map(|threshold| AqmSpec::Step { threshold }),
+        any::<bool>().prop_map(|gentle| AqmSpec::Red(red(gentle))),
+    ];
+    (limit, aqm, signals()).prop_map(|(limit, aqm, signal)| fifo(limit, aqm, signal))
 }
 
 proptest! {
@@ -105,8 +117,8 @@ proptest! {
     /// Every byte of a drop-tail queue is accounted for: against a list of all packets with their times.
     #[test]
     fn drop_tail_counts_every_byte(spec in fifo_specs(), arrivals in arrivals(60, 3)) {
-        let bound = spec.limit().bound(RATE);
-        let bench = run(RATE, QueueSpec::DropTail { limit: spec.limit() }.build(RATE), &arrivals);
+        let bound = spec.limit.bound(RATE);
+        let bench = run(RATE, QueueSpec::fifo(spec.limit).build(RATE), &arrivals);
         let (mut taken, mut refused): (Vec<(u64, Time, Time)>, Vec<u64>) = (Vec::new(), Vec::new());
         let (mut most, mut free) = (0, Time::ZERO);
         for (i, a) in arrivals.iter().enumerate() {
@@ -134,11 +146,10 @@ proptest! {
     /// a step. A packet that came with CE keeps it.
     #[test]
     fn only_ecn_capable_packets_are_marked(spec in fifo_specs(), arrivals in arrivals(60, 3)) {
-        let codel = QueueSpec::Codel { limit: spec.limit(), params: CodelParams { ecn: true, ..quick() } };
+        let codel = QueueSpec { aqm: AqmSpec::Codel(quick()), ..spec };
         for spec in [spec, codel] {
             let bench = run(RATE, spec.build(RATE), &arrivals);
-            let ecn = matches!(spec, QueueSpec::Step { .. } | QueueSpec::Codel { .. })
-                || matches!(spec, QueueSpec::Red { params: RedParams { ecn: true, .. }, .. });
+            let ecn = spec.aqm != AqmSpec::DropTail && spec.signal == SignalSpec::Ce;
             for s in &bench.log.sent {
                 let before = arrivals[s.packet.seq as usize].ecn;
                 let changed = s.packet.ecn != before;
@@ -160,7 +171,7 @@ proptest! {
 
 /// Small enough that a short test enters and leaves the dropping state many times.
 fn quick() -> CodelParams {
-    CodelParams { target: Time::from_ms(2), interval: Time::from_ms(8), ecn: false }
+    CodelParams { target: Time::from_ms(2), interval: Time::from_ms(8) }
 }
 
 /// RFC 8289, §5, word for word: `codel_queue_t`. Times are picoseconds; `f64` as in the RFC would not be exact at ties.
@@ -168,6 +179,7 @@ struct Rfc8289 {
     queue: VecDeque<(u64, u32, Time, Ecn)>,
     bytes: u64,
     params: CodelParams,
+    ecn: bool,
     first_above_time: Time,
     drop_next: Time,
     count: u32,
@@ -180,11 +192,12 @@ struct Rfc8289 {
 type Waiting = (u64, u32, Time, Ecn);
 
 impl Rfc8289 {
-    fn new(params: CodelParams) -> Rfc8289 {
+    fn new(params: CodelParams, ecn: bool) -> Rfc8289 {
         Rfc8289 {
             queue: VecDeque::new(),
             bytes: 0,
             params,
+            ecn,
             first_above_time: Time::ZERO,
             drop_next: Time::ZERO,
             count: 0,
@@ -221,7 +234,7 @@ impl Rfc8289 {
 
     /// What "drop" is with ECN (§6.2 leaves it open; as Linux does): mark instead, and let that packet go.
     fn marks(&mut self, p: Option<Waiting>) -> bool {
-        let Some(p) = p.filter(|p| self.params.ecn && p.3.capable()) else { return false };
+        let Some(p) = p.filter(|p| self.ecn && p.3.capable()) else { return false };
         self.marked.push(p.0);
         true
     }
@@ -266,8 +279,8 @@ impl Rfc8289 {
 }
 
 /// The RFC's queue before a transmitter: what it sends (which and when).
-fn rfc8289(params: CodelParams, arrivals: &[Arrival]) -> (Vec<(u64, Time)>, Rfc8289) {
-    let mut q = Rfc8289::new(params);
+fn rfc8289(params: CodelParams, ecn: bool, arrivals: &[Arrival]) -> (Vec<(u64, Time)>, Rfc8289) {
+    let mut q = Rfc8289::new(params, ecn);
     let (mut free, mut out) = (Time::ZERO, Vec::new());
     let serve = |q: &mut Rfc8289, out: &mut Vec<(u64, Time)>, now: Time| match q.dequeue(now) {
         Some(p) => {
@@ -314,14 +327,56 @@ proptest! {
     #![proptest_config(cases(400))]
 
     #[test]
-    fn codel_does_as_rfc_8289_says(arrivals in waves(), ecn in any::<bool>()) {
-        let params = CodelParams { ecn, ..quick() };
-        let spec = QueueSpec::Codel { limit: Limit::Bytes(u64::MAX), params };
+    fn codel_does_as_rfc_8289_says(arrivals in waves(), signal in signals()) {
+        let spec = fifo(Limit::Bytes(u64::MAX), AqmSpec::Codel(quick()), signal);
         let bench = run(RATE, spec.build(RATE), &arrivals);
-        let (out, oracle) = rfc8289(params, &arrivals);
+        let (out, oracle) = rfc8289(quick(), signal == SignalSpec::Ce, &arrivals);
         prop_assert_eq!(lost(&bench).iter().map(|l| l.0).collect::<Vec<_>>(), oracle.dropped);
         prop_assert_eq!(bench.log.marked.iter().map(|m| u64::from(m.seq)).collect::<Vec<_>>(), oracle.marked);
         prop_assert_eq!(sent(&bench).iter().map(|s| (s.0, s.1)).collect::<Vec<_>>(), out);
+    }
+}
+
+/// Several flows of full packets, each in waves of its own.
+fn flows_in_waves() -> impl Strategy<Value = Vec<Arrival>> {
+    prop::collection::vec(waves(), 1..4).prop_map(|flows| {
+        let of = |(flow, list): (usize, Vec<Arrival>)| {
+            list.into_iter().map(move |a| Arrival { flow: flow as u32, size: 1500, ..a })
+        };
+        let mut all: Vec<Arrival> = flows.into_iter().enumerate().flat_map(of).collect();
+        all.sort_by_key(|a| a.at);
+        all
+    })
+}
+
+proptest! {
+    #![proptest_config(cases(200))]
+
+    /// Under fair queueing each flow's packets fare as in a queue of the flow's own: RFC 8289 once per flow, asked when one of its packets leaves.
+    #[test]
+    fn fair_codel_is_rfc_8289_for_each_flow(arrivals in flows_in_waves(), signal in signals()) {
+        let spec = QueueSpec { signal, aqm: AqmSpec::Codel(quick()), ..drr(Limit::Bytes(u64::MAX), 1500) };
+        let bench = run(RATE, spec.build(RATE), &arrivals);
+        let mut own: Vec<Rfc8289> = (0..3).map(|_| Rfc8289::new(quick(), signal == SignalSpec::Ce)).collect();
+        let mut next = 0;
+        for s in &bench.log.sent {
+            // What arrives when a transmission ends comes after the packet that leaves then, unless it is that packet.
+            while arrivals.get(next).is_some_and(|a| a.at < s.start || next as u64 <= u64::from(s.packet.seq)) {
+                let a = arrivals[next];
+                let flow = &mut own[a.flow as usize];
+                flow.queue.push_back((next as u64, a.size, a.at, a.ecn));
+                flow.bytes += u64::from(a.size);
+                next += 1;
+            }
+            let sent = own[s.packet.flow.0 as usize].dequeue(s.start);
+            prop_assert_eq!(sent.map(|p| p.0), Some(u64::from(s.packet.seq)));
+        }
+        for (flow, own) in own.iter().enumerate() {
+            let of = |p: &midpath_core::packet::Packet| p.flow.0 == flow as u32;
+            let dropped: Vec<u64> = bench.log.lost.iter().filter(|l| of(&l.packet)).map(|l| u64::from(l.packet.seq)).collect();
+            let marked: Vec<u64> = bench.log.marked.iter().filter(|m| of(m)).map(|m| u64::from(m.seq)).collect();
+            prop_assert_eq!((&dropped, &marked), (&own.dropped, &own.marked));
+        }
     }
 }
 
@@ -346,7 +401,7 @@ proptest! {
                 arrivals.push(Arrival { at: Time::ZERO, size: *size, flow: flow as u32, ecn: Ecn::NotEct });
             }
         }
-        let bench = run(RATE, QueueSpec::Drr { limit: Limit::Bytes(u64::MAX), quantum }.build(RATE), &arrivals);
+        let bench = run(RATE, drr(Limit::Bytes(u64::MAX), quantum).build(RATE), &arrivals);
         let mut served = vec![0u64; sizes.len()];
         for s in &bench.log.sent[1..] {
             served[s.packet.flow.0 as usize] += u64::from(s.packet.size);
@@ -360,7 +415,7 @@ proptest! {
     /// the flow that has most waiting loses its newest packet.
     #[test]
     fn drr_works_on_and_sheds_from_the_longest(arrivals in arrivals(80, 4), limit in 1500u64..9000, quantum in 100u32..3000) {
-        let bench = run(RATE, QueueSpec::Drr { limit: Limit::Bytes(limit), quantum }.build(RATE), &arrivals);
+        let bench = run(RATE, drr(Limit::Bytes(limit), quantum).build(RATE), &arrivals);
         let start_of = |seq: u64| bench.log.sent.iter().find(|s| u64::from(s.packet.seq) == seq).map(|s| s.start);
         // Work-conserving: a gap before a packet means that all earlier arrivals are over.
         for pair in bench.log.sent.windows(2).filter(|p| p[1].start > p[0].end) {
@@ -408,7 +463,7 @@ fn drr_protects_the_light_flow() {
         ecn: Ecn::NotEct,
     }));
     arrivals.sort_by_key(|a| a.at);
-    let bench = run(RATE, QueueSpec::Drr { limit: Limit::Bytes(15_000), quantum: 1500 }.build(RATE), &arrivals);
+    let bench = run(RATE, drr(Limit::Bytes(15_000), 1500).build(RATE), &arrivals);
     let light: Vec<_> = bench.log.sent.iter().filter(|s| s.packet.flow.0 == 1).collect();
     assert_eq!(light.len(), 20, "none of its packets is lost");
     assert!(light.iter().all(|s| s.start - arrivals[s.packet.seq as usize].at <= Time::from_us(2400)));

@@ -10,7 +10,7 @@ use std::time::Instant;
 use midpath_core::node::{Driver, Flows, Forwarding, Node};
 use midpath_core::packet::{FlowId, NodeId, Packet, Pkt, Pool, PortId};
 use midpath_core::queue::{Limit, QueueSpec};
-use midpath_core::rng::{Purpose, stream};
+use midpath_core::rng::Streams;
 use midpath_core::roles::{Accept, Ecmp, Endpoint, FlowSpec, LinkInfo, Routes, ShortestPath, Transmitter, Transport};
 use midpath_core::units::{Bytes, Rate, Time};
 use midpath_schemes::Catalogue;
@@ -54,10 +54,10 @@ impl Driver for Wire {
 
 fn node(me: u32, flows: Arc<One>, rate: Rate) -> Node {
     let link = LinkInfo { rate, delay: DELAY, mtu: 1500, peer: NodeId(1 - me) };
-    let queue = QueueSpec::DropTail { limit: Limit::Packets(1000) }.build(rate);
+    let queue = QueueSpec::fifo(Limit::Packets(1000)).build(rate);
     let path = ShortestPath::new(Arc::new(OnePort), Ecmp::Off);
-    let rng = stream(1, Purpose::Node, u64::from(me));
-    Node::new(NodeId(me), vec![link], vec![queue], Forwarding::Shortest(path), flows, rng)
+    let streams = Streams::of(1, u64::from(me));
+    Node::new(NodeId(me), vec![link], vec![queue], Forwarding::Shortest(path), flows, streams)
 }
 
 /// Nanoseconds that this thread has been on a processor, or wall time where the system does not say.

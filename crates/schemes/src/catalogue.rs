@@ -7,7 +7,7 @@ use midpath_core::roles::Scheme;
 use midpath_core::spec::SpecError;
 use serde_json::Value;
 
-use crate::{fcp, inrpp, mircc, mptcp, rcp, tcp, udp, xcp};
+use crate::{fcp, inrpp, mircc, mptcp, rcp, rpm, tcp, udp, xcp};
 
 /// A scheme, or which parameter is wrong.
 pub type Built = Result<Arc<dyn Scheme>, SpecError>;
@@ -38,6 +38,7 @@ impl Catalogue {
             .with_params::<tcp::FixedWindowParams>("fixed-window", tcp::build)
             .with_params::<fcp::FcpParams>("fcp", fcp::build)
             .with_params::<rcp::RcpParams>("rcp", tcp::build)
+            .with_params::<rpm::RpmParams>("rpm", rpm::build)
             .with_params::<inrpp::Params>("inrpp", inrpp::build)
             .with_params::<inrpp::attack::AttackParams>("inrpp-attack", inrpp::attack::build)
             .with_params::<mircc::MirccParams>("mircc", mircc::build)
@@ -118,6 +119,7 @@ mod tests {
                 "mptcp",
                 "newreno",
                 "rcp",
+                "rpm",
                 "udp",
                 "xcp"
             ]
@@ -181,6 +183,7 @@ mod tests {
         documented(page, &fcp::FcpParams::default(), &tables);
         documented(page, &fcp::params::GroupParams::default(), &[]);
         documented(page, &fcp::params::NetworkParams::default(), &[]);
+        documented(include_str!("../../../docs/schemes/rpm.md"), &rpm::RpmParams::default(), &[]);
         let page = include_str!("../../../docs/schemes/inrpp.md");
         documented(page, &inrpp::Params::default(), &[]);
         documented(page, &inrpp::attack::AttackParams::default(), &[]);

@@ -11,6 +11,7 @@ pub mod mircc;
 pub mod mptcp;
 pub mod params;
 pub mod rcp;
+pub mod rpm;
 pub mod tcp;
 #[cfg(test)]
 mod testing;

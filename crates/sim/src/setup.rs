@@ -13,7 +13,7 @@ use std::sync::Arc;
 use midpath_core::node::{Forwarding, Node};
 use midpath_core::packet::{FlowId, NodeId, PortId};
 use midpath_core::queue::Discipline;
-use midpath_core::rng::{Purpose, stream};
+use midpath_core::rng::Streams;
 use midpath_core::roles::{
     LinkInfo, Network as NetworkScheme, NodeSpec, PortSpec, Routes as RoutesTrait, ShortestPath,
 };
@@ -193,13 +193,13 @@ impl Setup {
         }
         // Those of the schemes that run here, in order, and shortest paths last.
         let forwarding = Forwarding::new(chain, ShortestPath::new(self.routes.clone(), self.scenario.routing.ecmp));
-        let rng = stream(self.scenario.seed, Purpose::Node, n as u64);
+        let streams = Streams::of(self.scenario.seed, n as u64);
         let back = |(port, link): (usize, &LinkInfo)| {
             let at = self.topology.ports(n)[port];
             self.topology.links()[at.link as usize].rate_from(link.peer.0 as usize)
         };
         let reverse = links.iter().enumerate().map(back).collect();
-        let node = Node::new(NodeId(n as u32), links, disciplines, forwarding, table.clone(), rng);
+        let node = Node::new(NodeId(n as u32), links, disciplines, forwarding, table.clone(), streams);
         let node = node.with_reverse_rates(reverse);
         Ok(shared.into_iter().fold(node, |node, (state, ports, place)| node.sharing(state, &ports, place)))
     }

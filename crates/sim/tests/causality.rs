@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex};
 
 use common::cases;
 use common::scene::scene;
-use midpath_core::packet::{NodeId, Packet};
+use midpath_core::packet::{NodeId, Pkt};
 use midpath_core::queue::Discipline;
-use midpath_core::roles::{Admission, AdmitCtx, Drop, Network, NodeSpec, Parts, PortSpec, Verdict};
+use midpath_core::roles::{Backlog, Drop, Inbound, Network, NodeSpec, Parts, Port, PortCtx, PortSpec};
 use midpath_core::spec::SpecError;
 use midpath_core::units::Time;
 use midpath_schemes::Catalogue;
@@ -45,35 +45,41 @@ struct Watched {
 impl Network for Watched {
     fn port(&self, spec: &PortSpec, node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
         let inner = self.inner.as_ref().map_or_else(|| Ok(spec.queue.build(spec.link.rate)), |n| n.port(spec, node))?;
-        let rule: Box<dyn Admission> = match inner {
-            Discipline::DropTail(rule) => Box::new(rule),
-            Discipline::Timetable(rule) => rule,
-            held @ Discipline::Held(_) => return Ok(held),
-        };
-        Ok(Discipline::Timetable(Box::new(Watch { rule, node: spec.node, clocks: self.clocks.clone() })))
+        Ok(Discipline::of(Watch { port: inner.into_port(), node: spec.node, clocks: self.clocks.clone() }))
     }
 }
 
 struct Watch {
-    rule: Box<dyn Admission>,
+    port: Box<dyn Port>,
     node: NodeId,
     clocks: Clocks,
 }
 
-impl Admission for Watch {
-    fn admit(&mut self, packet: &mut Packet, ctx: &mut AdmitCtx<'_>) -> Verdict {
+impl Port for Watch {
+    fn is_timetable(&self) -> bool {
+        self.port.is_timetable()
+    }
+    fn admit(&mut self, pkt: &Pkt, ctx: &mut PortCtx<'_>) -> Result<(), Drop> {
         self.clocks.see(self.node, ctx.now);
-        self.rule.admit(packet, ctx)
+        self.port.admit(pkt, ctx)
     }
-    fn watches_inbound(&self) -> bool {
-        true
+    fn outbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) {
+        self.clocks.see(self.node, ctx.now);
+        self.port.outbound(pkt, ctx);
     }
-    fn inbound(&mut self, packet: &mut Packet, now: Time) -> Result<(), Drop> {
-        self.clocks.see(self.node, now);
-        self.rule.inbound(packet, now)
+    fn poll_transmit(&mut self, ctx: &mut PortCtx<'_>) -> Option<Pkt> {
+        self.clocks.see(self.node, ctx.now);
+        self.port.poll_transmit(ctx)
     }
-    fn reset(&mut self) {
-        self.rule.reset();
+    fn inbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) -> Inbound {
+        self.clocks.see(self.node, ctx.now);
+        self.port.inbound(pkt, ctx)
+    }
+    fn backlog(&self) -> Backlog {
+        self.port.backlog()
+    }
+    fn reset(&mut self, ctx: &mut PortCtx<'_>) {
+        self.port.reset(ctx);
     }
 }
 

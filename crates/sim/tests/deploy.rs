@@ -169,7 +169,7 @@ struct Short;
 
 impl Network for Short {
     fn port(&self, port: &PortSpec, _node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
-        Ok(QueueSpec::DropTail { limit: Limit::Packets(3) }.build(port.link.rate))
+        Ok(QueueSpec::fifo(Limit::Packets(3)).build(port.link.rate))
     }
 }
 

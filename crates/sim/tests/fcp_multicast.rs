@@ -41,7 +41,7 @@ fn flow_u64(out: &RunOutput, column: &str) -> Vec<u64> {
 /// Mbps on the wire of each flow between two times: a multicast packet has 64 bytes of headers, a unicast one 84.
 fn rates(more: &str, from: u64, to: u64) -> Vec<f64> {
     let until = |s: u64| flow_u64(&run_plain(&figure_21(&format!("{s} s"), more)), "delivered_bytes");
-    let wire = |i: usize, bytes: u64| bytes as f64 * 1500.0 / if i == 0 { 1436.0 } else { 1416.0 };
+    let wire = |i: usize, bytes: u64| bytes as f64 * 1500.0 / if i == 0 { 1428.0 } else { 1408.0 };
     let (a, b) = (until(from), until(to));
     (0..a.len()).map(|i| wire(i, b[i] - a[i]) * 8e-6 / (to - from) as f64).collect()
 }

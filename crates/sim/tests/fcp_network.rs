@@ -45,7 +45,7 @@ fn close(x: f64, of: f64, share: f64) -> bool {
 }
 
 /// Payload of a full packet's bytes on the wire: 1500 of which 52 are TCP/IP's and 32 are FCP's.
-const PAYLOAD: f64 = 1416.0 / 1500.0;
+const PAYLOAD: f64 = 1408.0 / 1500.0;
 
 /// Figure 20: 100 Mbps, 100 ms. Flow 0 is the normal one, flow 1 wants stability, flow 2 and 3 are the cross traffic.
 fn figure_20(pricing: &str) -> String {

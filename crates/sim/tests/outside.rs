@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use midpath_core::packet::{Kind, Packet, Pkt};
-use midpath_core::queue::{Codel, CodelParams, Discipline, Limit};
+use midpath_core::queue::{Codel, CodelParams, Discipline, Fifo, Limit, Loss, Queue};
 use midpath_core::roles::{Backlog, Inbound, Network, NodeSpec, Parts, Port, PortCtx, PortSpec};
 use midpath_core::spec::SpecError;
 use midpath_schemes::Catalogue;
@@ -18,11 +18,11 @@ struct Chatty;
 impl Network for Chatty {
     fn port(&self, spec: &PortSpec, _node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
         let bound = Limit::Packets(100).bound(spec.link.rate);
-        Ok(Discipline::Held(Box::new(Talker(Codel::new(bound, CodelParams::default())))))
+        Ok(Discipline::of(Talker(Queue::new(Codel::new(CodelParams::default()), Fifo::new(bound), Loss))))
     }
 }
 
-struct Talker(Codel);
+struct Talker(Queue<Codel, Fifo, Loss>);
 
 impl Port for Talker {
     fn outbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) {

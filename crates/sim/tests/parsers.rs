@@ -43,7 +43,7 @@ max = "30 packets"
 max_p = "10 %"
 weight = "0.002"
 gentle = true
-ecn = false
+signal = "drop"
 
 [host_queue]
 kind = "drr"

@@ -10,15 +10,19 @@
 //! | what the port does | [`port`] |
 //! | what the two ends do | [`endpoint`] |
 //! | the scheme that builds them, and its name in scenarios | here |
+//!
+//! And two parts of ports, which need no transport of their own: an AQM, [`blue`], and a signal, [`reverse`].
 
+pub mod blue;
 pub mod endpoint;
 pub mod header;
 pub mod port;
+pub mod reverse;
 
 use std::sync::Arc;
 
 use midpath_core::packet::Packet;
-use midpath_core::queue::Discipline;
+use midpath_core::queue::{Ce, Discipline, Fifo, Loss, Queue};
 use midpath_core::roles::{Accept, Endpoint, FlowSpec, Network, NodeSpec, Parts, PortSpec, Scheme, Transport};
 use midpath_core::spec::SpecError;
 use midpath_core::units::Time;
@@ -61,7 +65,7 @@ struct Stamps;
 impl Network for Stamps {
     fn port(&self, port: &PortSpec, _node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
         let limit = port.queue.drop_tail()?;
-        Ok(Discipline::Timetable(Box::new(port::Stamp::new(limit.bound(port.link.rate)))))
+        Ok(Discipline::of(Queue::new(port::Stamp, Fifo::new(limit.bound(port.link.rate)), Loss)))
     }
 }
 
@@ -79,7 +83,34 @@ fn build(params: &serde_json::Value) -> Result<Arc<dyn Scheme>, SpecError> {
     Ok(Arc::new(Parts { name: NAME.to_owned(), transport: Some(Arc::new(gauge)), network: Some(Arc::new(Stamps)) }))
 }
 
-/// Midpath's schemes and this one.
+/// Ports under BLUE, which mark who can be marked.
+struct BluePorts;
+
+impl Network for BluePorts {
+    fn port(&self, port: &PortSpec, _node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
+        let bound = port.queue.drop_tail()?.bound(port.link.rate);
+        Ok(Discipline::of(Queue::new(blue::Blue::default(), Fifo::new(bound), Ce)))
+    }
+}
+
+/// The scenario's queues with another signal.
+struct ReversePorts;
+
+impl Network for ReversePorts {
+    fn port(&self, port: &PortSpec, _node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
+        Ok(port.queue.build_with(reverse::ReverseEce::default(), port.link.rate))
+    }
+}
+
+/// A scheme of the network alone, without parameters.
+fn ports(name: &str, network: Arc<dyn Network>) -> Result<Arc<dyn Scheme>, SpecError> {
+    Ok(Arc::new(Parts { name: name.to_owned(), transport: None, network: Some(network) }))
+}
+
+/// Midpath's schemes and these.
 pub fn catalogue() -> Catalogue {
-    Catalogue::standard().with(NAME, build)
+    Catalogue::standard()
+        .with(NAME, build)
+        .with("blue", |_| ports("blue", Arc::new(BluePorts)))
+        .with("reverse-ece", |_| ports("reverse-ece", Arc::new(ReversePorts)))
 }

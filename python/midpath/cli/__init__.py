@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import typer
 
-from midpath.cli import cost, inspect, papers, runs
+from midpath.cli import cost, inspect, lab, papers, runs
 from midpath.errors import OutputError, ScenarioError, UsageError
 
 # 128 + SIGINT, as shells count.
@@ -33,6 +33,7 @@ app.command()(inspect.schema)
 app.command()(inspect.version)
 app.add_typer(papers.app, name="paper")
 app.add_typer(cost.app, name="cost")
+app.add_typer(lab.app, name="lab")
 
 
 @app.callback()

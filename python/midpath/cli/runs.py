@@ -36,9 +36,7 @@ def run(
     if out:
         require_replaceable(out, MARKER)
     with bar(file.name) as shown:
-        result = run_scenario(
-            scenario, threads=threads, wire=wire, progress=lambda reached: shown.step("", 0, reached)
-        )
+        result = run_scenario(scenario, threads=threads, wire=wire, progress=lambda reached: shown.step("", 0, reached))
     if out:
         result.save(out)
     if json:

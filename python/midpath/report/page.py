@@ -53,6 +53,8 @@ def file_name(model: Model) -> str:
 
 def command(model: Model) -> str:
     """What to type to get the same result again."""
+    if typed := model.first.run.get("command"):
+        return str(typed)
     file = shlex.quote(file_name(model))
     seed = model.seeds[0]
     if model.comparison is None:
@@ -70,7 +72,7 @@ def _facts(model: Model) -> list[tuple[str, str]]:
     return [
         ("Topology", f"{len(topology['nodes'])} nodes, {len(topology['links'])} links"),
         ("Flows", f"{flows:,}{' per run' if model.comparison else ''}"),
-        ("Simulated", quantity("seconds", run["simulated_s"])),
+        ("Measured" if run.get("kind") == "lab" else "Simulated", quantity("seconds", run["simulated_s"])),
         ("Packet-hops", f"{hops:,}"),
         ("Seed" if first == last else "Seeds", str(first) if first == last else f"{first} – {last}"),
         ("Midpath", str(run["midpath"])),

@@ -3,10 +3,8 @@
 use std::collections::VecDeque;
 
 use super::timers::Lazy;
-use crate::packet::{Ecn, Packet, Pkt, Pool};
 use crate::queue::{Bound, Discipline, DropTail};
-use crate::rng::Stream;
-use crate::roles::{Admission, AdmitCtx, Backlog, Drop, LinkInfo, Verdict};
+use crate::roles::{Backlog, Drop, LinkInfo, Transmitter};
 use crate::stats::PortCounters;
 use crate::units::{Time, TxClock};
 
@@ -35,17 +33,12 @@ pub(super) struct Slot {
 
 impl Slot {
     pub fn new(link: &LinkInfo, discipline: Discipline) -> Slot {
-        let watches_inbound = match &discipline {
-            Discipline::DropTail(_) => false,
-            Discipline::Timetable(rule) => rule.watches_inbound(),
-            Discipline::Held(_) => true,
-        };
         Slot {
             clock: TxClock::new(link.rate),
             mtu: link.mtu,
+            watches_inbound: discipline.port().is_some_and(|p| p.watches_inbound()),
             discipline,
             counters: PortCounters::default(),
-            watches_inbound,
             free_at: Time::ZERO,
             waiting: VecDeque::new(),
             queued: Backlog::default(),
@@ -60,7 +53,6 @@ impl Slot {
     pub fn hold(&mut self) {
         let none = Discipline::DropTail(DropTail::new(Bound { bytes: 0, packets: 0 }));
         self.discipline = std::mem::replace(&mut self.discipline, none).held();
-        self.watches_inbound = true;
     }
 
     /// Whether it is asked for packets, instead of having a timetable.
@@ -80,7 +72,7 @@ impl Slot {
 
     /// Takes the packets that have started by `now` off the timetable.
     #[inline]
-    fn settle(&mut self, now: Time) {
+    pub fn settle(&mut self, now: Time) {
         if self.free_at <= now {
             self.waiting.clear();
             self.queued = Backlog::default();
@@ -96,53 +88,26 @@ impl Slot {
         }
     }
 
-    /// A timetable port's whole work on one packet: when it starts and ends on the wire, or why it doesn't.
+    /// The transmitter as a timetable sees it: when it will be idle is nobody's business.
     #[inline]
-    pub fn schedule(&mut self, packet: &mut Packet, now: Time, rng: &mut Stream) -> Result<(Time, Time), Drop> {
-        self.settle(now);
+    pub fn transmitter(&self, now: Time) -> Transmitter {
+        if self.free_at <= now { Transmitter::Idle { since: self.free_at } } else { Transmitter::Busy { until: None } }
+    }
+
+    /// Gives a packet its place on the timetable: when it starts and ends on the wire.
+    #[inline]
+    pub fn book(&mut self, size: u32, now: Time) -> (Time, Time) {
         let start = self.free_at.max(now);
-        match self.verdict(packet, now, rng) {
-            Verdict::Accept => {}
-            Verdict::Mark => {
-                packet.ecn = Ecn::Ce;
-                self.counters.marks += 1;
-            }
-            Verdict::Drop(why) => return Err(why),
-        }
-        let end = start + self.clock.time(packet.size);
+        let end = start + self.clock.time(size);
         self.free_at = end;
         if start > now {
-            self.waiting.push_back((start, packet.size));
+            self.waiting.push_back((start, size));
             self.queued.packets += 1;
-            self.queued.bytes += u64::from(packet.size);
+            self.queued.bytes += u64::from(size);
             self.counters.max_bytes = self.counters.max_bytes.max(self.queued.bytes);
         }
-        self.count(packet.size, start - now);
-        Ok((start, end))
-    }
-
-    #[inline]
-    fn verdict(&mut self, packet: &mut Packet, now: Time, rng: &mut Stream) -> Verdict {
-        match &mut self.discipline {
-            Discipline::DropTail(rule) => Self::drop_tail(rule, self.queued, packet.size),
-            Discipline::Timetable(rule) => {
-                let mut ctx = AdmitCtx {
-                    now,
-                    busy: self.free_at > now,
-                    idle_since: (self.free_at <= now).then_some(self.free_at),
-                    backlog: self.queued,
-                    rate: self.clock.rate(),
-                    rng,
-                };
-                rule.admit(packet, &mut ctx)
-            }
-            Discipline::Held(_) => unreachable!("held ports are polled, not scheduled"),
-        }
-    }
-
-    #[inline]
-    fn drop_tail(rule: &DropTail, queued: Backlog, size: u32) -> Verdict {
-        if rule.bound().admits(queued, size) { Verdict::Accept } else { Verdict::Drop(Drop::Queue) }
+        self.count(size, start - now);
+        (start, end)
     }
 
     /// Counts one packet onto the wire after `waited` in the queue.
@@ -160,32 +125,6 @@ impl Slot {
             Drop::Aqm => self.counters.drops_aqm += 1,
             Drop::Fault | Drop::Undeliverable | Drop::Hops => self.counters.drops_fault += 1,
             Drop::Policy | Drop::TooBig => self.counters.drops_policy += 1,
-        }
-    }
-
-    /// What a port sees of a packet that came in through it, for rules that watch.
-    pub fn inbound_rule(&mut self, pkt: &Pkt, pool: &mut Pool, now: Time) -> Result<(), Drop> {
-        match &mut self.discipline {
-            Discipline::Timetable(rule) => rule.inbound(&mut pool[pkt], now),
-            Discipline::DropTail(_) | Discipline::Held(_) => Ok(()),
-        }
-    }
-
-    /// What its port or rule shows of itself.
-    pub fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
-        match &self.discipline {
-            Discipline::DropTail(_) => {}
-            Discipline::Timetable(rule) => rule.gauges(out),
-            Discipline::Held(port) => port.gauges(out),
-        }
-    }
-
-    /// Resets a timetable's rule; what has a place on the wire keeps it.
-    pub fn reset_rule(&mut self) {
-        match &mut self.discipline {
-            Discipline::DropTail(rule) => rule.reset(),
-            Discipline::Timetable(rule) => rule.reset(),
-            Discipline::Held(_) => {}
         }
     }
 }

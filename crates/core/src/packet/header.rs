@@ -1,6 +1,6 @@
 //! Headers of schemes: length-prefixed, stacked, and kept as the bytes that they have on the wire.
 
-use super::Packet;
+use super::{Kind, Packet};
 
 /// Bytes of headers that a packet has room for, tags and lengths included. Ours: INRPP's around FCP's around another of forty bytes; TCP's
 /// options have forty at most.
@@ -82,6 +82,12 @@ impl Packet {
     #[inline]
     pub const fn has_headers(&self) -> bool {
         self.stacked > 0
+    }
+
+    /// Whether it is TCP that anybody on its way can read: no scheme's header stands before TCP's.
+    #[inline]
+    pub const fn is_tcp(&self) -> bool {
+        matches!(self.kind, Kind::Segment) && (self.tag == 0 || self.tag >= TCP_OPTION)
     }
 
     /// The body of the outermost header with this tag.

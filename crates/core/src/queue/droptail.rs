@@ -1,8 +1,7 @@
-use crate::packet::Packet;
-use crate::queue::Bound;
-use crate::roles::{Admission, AdmitCtx, Drop, Verdict};
+use super::{Bound, Fifo, Loss, NoAqm, Queue};
+use crate::roles::{Backlog, Drop, Port};
 
-/// Refuses what does not fit.
+/// Refuses what does not fit, and nothing else: the usual port, which nodes run without an indirect call.
 #[derive(Debug, Clone)]
 pub struct DropTail {
     bound: Bound,
@@ -13,40 +12,15 @@ impl DropTail {
     pub const fn new(bound: Bound) -> DropTail {
         DropTail { bound }
     }
-    /// The bound it holds to.
-    pub const fn bound(&self) -> Bound {
-        self.bound
-    }
-}
 
-impl Admission for DropTail {
+    /// Whether there is room for `size` bytes where `waiting` waits.
     #[inline]
-    fn admit(&mut self, packet: &mut Packet, ctx: &mut AdmitCtx<'_>) -> Verdict {
-        if self.bound.admits(ctx.backlog, packet.size) { Verdict::Accept } else { Verdict::Drop(Drop::Queue) }
+    pub const fn admit(&self, waiting: Backlog, size: u32) -> Result<(), Drop> {
+        if self.bound.admits(waiting, size) { Ok(()) } else { Err(Drop::Queue) }
     }
-}
 
-/// Drop-tail that marks an arriving ECN-capable packet when more than a threshold waits already: DCTCP's switch (RFC 8257, §1; "K").
-#[derive(Debug, Clone)]
-pub struct Step {
-    bound: Bound,
-    threshold: Bound,
-}
-
-impl Step {
-    /// Holds at most `bound`, marks above `threshold`.
-    pub const fn new(bound: Bound, threshold: Bound) -> Step {
-        Step { bound, threshold }
-    }
-}
-
-impl Admission for Step {
-    #[inline]
-    fn admit(&mut self, packet: &mut Packet, ctx: &mut AdmitCtx<'_>) -> Verdict {
-        if !self.bound.admits(ctx.backlog, packet.size) {
-            return Verdict::Drop(Drop::Queue);
-        }
-        let above = ctx.backlog.bytes > self.threshold.bytes || ctx.backlog.packets > self.threshold.packets;
-        if above && packet.ecn.capable() { Verdict::Mark } else { Verdict::Accept }
+    /// The same as a port like any other.
+    pub fn into_port(self) -> Box<dyn Port> {
+        Box::new(Queue::new(NoAqm, Fifo::new(self.bound), Loss))
     }
 }

@@ -77,55 +77,6 @@ pub enum Drop {
     Undeliverable,
 }
 
-/// What an [`Admission`] rule says of a packet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// Take it.
-    Accept,
-    /// Take it and set CE. For a packet that isn't ECN-capable the rule must decide otherwise itself.
-    Mark,
-    /// Refuse it.
-    Drop(Drop),
-}
-
-/// What an [`Admission`] rule may know.
-pub struct AdmitCtx<'a> {
-    /// When the packet arrived.
-    pub now: Time,
-    /// Whether the transmitter is busy, so that the packet would wait.
-    pub busy: bool,
-    /// When the transmitter last became idle, if it is idle now and nothing waits.
-    pub idle_since: Option<Time>,
-    /// What waits before it.
-    pub backlog: Backlog,
-    /// The port's rate.
-    pub rate: Rate,
-    /// The node's random stream.
-    pub rng: &'a mut Stream,
-}
-
-/// The rule of a FIFO port whose decisions depend on the order of arrivals alone.
-///
-/// Such a port is a *timetable*: the start of transmission is known on arrival and a hop costs one event. RED, step
-/// marking, and the stamping of prices and rates are rules of this kind; CoDel isn't, for it looks at what has
-/// arrived by the time a packet leaves.
-pub trait Admission: Send {
-    /// Called when a packet was routed here, in order of arrival.
-    fn admit(&mut self, packet: &mut Packet, ctx: &mut AdmitCtx<'_>) -> Verdict;
-    /// Whether [`Admission::inbound`] wants to be called.
-    fn watches_inbound(&self) -> bool {
-        false
-    }
-    /// Called when a packet came in through this port, before it is routed. Rewrites it in place, or says why it goes no further.
-    fn inbound(&mut self, _packet: &mut Packet, _now: Time) -> Result<(), Drop> {
-        Ok(())
-    }
-    /// Called when the node restarts.
-    fn reset(&mut self) {}
-    /// Numbers to plot over time besides the backlog (a price, a rate), with their names.
-    fn gauges(&self, _out: &mut Vec<(&'static str, f64)>) {}
-}
-
 /// What becomes of a packet that came in through a port.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Inbound {
@@ -139,12 +90,28 @@ pub enum Inbound {
     Keep,
 }
 
-/// One interface of a node, both directions, *held*: it is asked for a packet whenever the transmitter is idle.
+/// One interface of a node, both directions.
+///
+/// A port is *held*: it keeps its packets, and is asked for one whenever the transmitter is idle. A port that sends what comes in the order in which it
+/// came, and decides all on arrival, may be a *timetable* instead: it says yes or no, and the node knows when each packet starts.
 pub trait Port: Send {
+    /// Whether it can be a timetable. Asked once; it is held all the same where the link changes, and under drivers that know no timetables.
+    fn is_timetable(&self) -> bool {
+        false
+    }
+    /// Called when a packet was routed to a timetable, in place of [`Port::outbound`]: whether it is taken, by the same rule. What waits before it is in
+    /// [`PortCtx::booked`].
+    fn admit(&mut self, _pkt: &Pkt, _ctx: &mut PortCtx<'_>) -> Result<(), Drop> {
+        unreachable!("only ports that say so are timetables")
+    }
     /// Called when a packet was routed here. Keep it for [`Port::poll_transmit`], give it to [`PortCtx::drop`], or hand it to a sibling.
     fn outbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>);
     /// Called when the transmitter is idle: the next packet, which starts onto the wire now. Stamp it here.
     fn poll_transmit(&mut self, ctx: &mut PortCtx<'_>) -> Option<Pkt>;
+    /// Whether [`Port::inbound`] wants to be called. Asked once.
+    fn watches_inbound(&self) -> bool {
+        true
+    }
     /// Called when a packet came in through this port, before it is routed.
     fn inbound(&mut self, pkt: Pkt, _ctx: &mut PortCtx<'_>) -> Inbound {
         Inbound::Forward(pkt)
@@ -178,7 +145,7 @@ pub enum Action {
     Kick(PortId),
 }
 
-/// What a held port may reach during a call.
+/// What a port may reach during a call. A timetable has no timer.
 pub struct PortCtx<'a> {
     /// The time of this call.
     pub now: Time,
@@ -196,6 +163,8 @@ pub struct PortCtx<'a> {
     pub transmitter: Transmitter,
     /// The rate at which the neighbour sends to this port.
     pub reverse: Rate,
+    /// What waits on a timetable; nothing where the port is held, for that knows itself what it holds.
+    pub booked: Backlog,
     pub(crate) state: Option<&'a mut (dyn Any + Send)>,
     pub(crate) actions: &'a mut VecDeque<Action>,
     pub(crate) timer: &'a mut Time,

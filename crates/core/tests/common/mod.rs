@@ -7,7 +7,7 @@ use std::sync::Arc;
 use midpath_core::node::{Driver, Flows, Forwarding, Line, Node, Woken};
 use midpath_core::packet::{Ecn, FlowId, Kind, NodeId, Packet, PacketId, Pkt, Pool, PortId};
 use midpath_core::queue::Discipline;
-use midpath_core::rng::{Purpose, stream};
+use midpath_core::rng::Streams;
 use midpath_core::roles::{Drop, Endpoint, FlowReport, ForwardCtx, Forwarder, LinkInfo, Route, Transmitter};
 use midpath_core::units::{Rate, Time};
 use proptest::prelude::ProptestConfig;
@@ -122,10 +122,10 @@ impl Bench {
         let link = |i: usize| LinkInfo { rate, delay: MS, mtu: 1500, peer: NodeId(PEERS + i as u32) };
         let links = (0..ports.len()).map(link).collect();
         let lines = ports.iter().map(|_| Line::new(rate)).collect();
-        let rng = stream(7, Purpose::Node, 0);
+        let streams = Streams::of(7, 0);
         let all: Vec<PortId> = (0..ports.len() as u16).map(PortId).collect();
         let words = Words(vec![0; all.len()]);
-        let node = Node::new(ME, links, ports, Forwarding::Chain(vec![forwarder]), flows, rng);
+        let node = Node::new(ME, links, ports, Forwarding::Chain(vec![forwarder]), flows, streams);
         let node = node.sharing(Box::new(words), &all, Some(0));
         Bench { node, pool: Pool::new(), log: Log { lines, ..Log::default() } }
     }
@@ -178,7 +178,7 @@ impl Bench {
 /// A queue that is never full.
 pub fn ample() -> Discipline {
     use midpath_core::queue::{Limit, QueueSpec};
-    QueueSpec::DropTail { limit: Limit::Bytes(u64::MAX) }.build(RATE)
+    QueueSpec::fifo(Limit::Bytes(u64::MAX)).build(RATE)
 }
 
 /// A datagram numbered `seq` for the peer at port 1.

@@ -43,6 +43,8 @@ pub struct FcpParams {
     pub startup_packets: u32,
     /// What flows preload for that need less than their budget.
     pub preload_for: PreloadFor,
+    /// What senders write into the header's round-trip time.
+    pub header_rtt: HeaderRtt,
     /// Share of its budget that a host gives to its background flows. 1/10000 is §6.2's.
     pub background_share: f64,
     /// Hosts by name.
@@ -67,6 +69,7 @@ impl Default for FcpParams {
             minimum_price: 1e-18,
             startup_packets: 10,
             preload_for: PreloadFor::NextRound,
+            header_rtt: HeaderRtt::PriceAge,
             background_share: 1e-4,
             hosts: BTreeMap::new(),
             groups: BTreeMap::new(),
@@ -87,6 +90,18 @@ pub enum PreloadFor {
     /// For all that is left: "to achieve at most flowsize/RTT". The paper's words; the present round trip's packets are announced
     /// twice, and links keep capacity for what does not come.
     FlowSize,
+}
+
+/// What a sender writes into the header's round-trip time, by which links look up what they told it: p(t − rtt).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum HeaderRtt {
+    /// How long ago links quoted the price that the packet pays: the round trip of the ACK that told it, and how long ago that came. Ours.
+    #[default]
+    PriceAge,
+    /// The round trip of that ACK (§5). Where a queue has just grown, ACKs are far apart, and links look at a later price.
+    RoundTrip,
 }
 
 /// What one host has.

@@ -62,7 +62,7 @@ mod tests {
     fn each_perturbation_has_one_factor() {
         let (from, every, lasting) = (Time::from_secs(2), Time::from_secs(1), Time::from_ms(100));
         let mut perturbed = Perturbed::new(Perturbation { from, every, lasting, size: 0.3 });
-        let mut rng = stream(1, Purpose::Node, 0);
+        let mut rng = stream(1, Purpose::Ports, 0);
         let mut at = |ms| perturbed.factor(Time::from_ms(ms), &mut rng);
         assert_eq!((at(1999), at(2100), at(2999)), (1.0, 1.0, 1.0));
         let (first, same, next) = (at(3000), at(3099), at(4050));

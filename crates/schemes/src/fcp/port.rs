@@ -1,8 +1,8 @@
 //! A port: it prices its link at every packet, and writes the price into the packet's header.
 
 use midpath_core::packet::Packet;
-use midpath_core::queue::Bound;
-use midpath_core::roles::{Admission, AdmitCtx, Drop, PortSpec, Verdict};
+use midpath_core::queue::{Aqm, Bound, Verdict, View};
+use midpath_core::roles::{Drop, PortSpec};
 use midpath_core::units::Time;
 
 use super::enforce::Edge;
@@ -58,7 +58,7 @@ pub struct FcpPort {
 impl FcpPort {
     /// A port whose queue is as the scenario says. `edge` enforces where a host is at the other end (§5).
     pub fn new(spec: &PortSpec, pricing: Box<dyn Pricing>, minimum: f64, edge: Option<Edge>) -> FcpPort {
-        let (bound, packet) = (spec.queue.limit().bound(spec.link.rate), f64::from(spec.link.mtu));
+        let (bound, packet) = (spec.queue.limit.bound(spec.link.rate), f64::from(spec.link.mtu));
         FcpPort { bound, pricing, minimum, packet, edge, perturbed: None, exchange: None }
     }
 
@@ -104,25 +104,25 @@ impl FcpPort {
     }
 }
 
-impl Admission for FcpPort {
-    fn admit(&mut self, packet: &mut Packet, ctx: &mut AdmitCtx<'_>) -> Verdict {
-        let capacity = ctx.rate.as_f64() / 8.0;
+impl Aqm for FcpPort {
+    fn enqueue(&mut self, packet: &mut Packet, view: &mut View<'_>) -> Verdict {
+        let capacity = view.rate.as_f64() / 8.0;
         // One full packet that waits is how packets of several paced flows meet, not a queue: the paper's is of a fluid.
-        let queue = (ctx.backlog.bytes as f64 - self.packet).max(0.0);
-        let factor = self.perturbed.as_mut().map_or(1.0, |p| p.factor(ctx.now, ctx.rng));
-        let at = Moment { now: ctx.now, load: Load { capacity, queue }, factor };
+        let queue = (view.backlog.bytes as f64 - self.packet).max(0.0);
+        let factor = self.perturbed.as_mut().map_or(1.0, |p| p.factor(view.now, view.rng));
+        let at = Moment { now: view.now, load: Load { capacity, queue }, factor };
         let admitted = match packet.header::<FcpHeader>().filter(|h| !h.echo) {
             Some(header) => self.price(packet, header, &at),
             None => {
                 self.pricing.pass(packet.size, &at);
-                self.tell(packet, ctx.now);
+                self.tell(packet, view.now);
                 Ok(())
             }
         };
         // What finds no room has been counted: it was sent, and it is paid for.
         match admitted {
             Err(why) => Verdict::Drop(why),
-            Ok(()) if self.bound.admits(ctx.backlog, packet.size) => Verdict::Accept,
+            Ok(()) if self.bound.admits(view.backlog, packet.size) => Verdict::Pass,
             Ok(()) => Verdict::Drop(Drop::Queue),
         }
     }

@@ -15,7 +15,7 @@ use midpath_core::units::{Rate, Time};
 
 use super::header::{FcpHeader, WIRE};
 use super::host::{Account, Host};
-use super::params::{Behaviour, GroupParams, Plan, PreloadFor};
+use super::params::{Behaviour, GroupParams, HeaderRtt, Plan, PreloadFor};
 use super::sent::Unanswered;
 use crate::tcp::cc::{Ack, Congestion, CongestionController, View, Window};
 use deadline::Deadline;
@@ -158,7 +158,10 @@ impl Sender {
     /// The round-trip time in the header, s: how long ago the path's links quoted the price that a packet pays, when it passes them. That
     /// is the round trip of the ACK that brought the price, and how long ago it came: ACKs are far apart where a queue has just grown.
     fn age(&self, now: Time) -> f64 {
-        self.heard + now.saturating_sub(self.told_at).as_secs_f64()
+        match self.plan.params.header_rtt {
+            HeaderRtt::PriceAge => self.heard + now.saturating_sub(self.told_at).as_secs_f64(),
+            HeaderRtt::RoundTrip => self.heard,
+        }
     }
 
     /// What a SYN announces: the packets of the first round trip (§4.1, "start-up behaviour"), or all there are if that is less.

@@ -1,13 +1,13 @@
 //! The custody cache of a port (§III-D): per-flow lanes that drain at the same rate, and the gates of closed-loop flows.
 //!
-//! A lane is one direction of one flow. Lanes that may send stand in a round, which deficit round robin goes through
-//! (Shreedhar and Varghese, 1996), so "each flow drains at the same rate" in bytes. A lane that the hop downstream has asked to slow
+//! A lane is one direction of one flow. Lanes that may send stand in a [`Round`], so "each flow drains at the same rate" in bytes. A lane that the hop downstream has asked to slow
 //! down is gated: it stands in the round only while it has credits, and each ACK brings one (§II-B: "forwards exactly one data packet from
 //! the cache for the corresponding closed-loop flow").
 
 use std::collections::VecDeque;
 
 use midpath_core::packet::{FlowId, NodeId, Packet, Pkt, Pool};
+use midpath_core::queue::Round;
 use midpath_core::units::Time;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -33,7 +33,6 @@ pub const START: u16 = 10;
 struct Lane {
     queue: VecDeque<Pkt>,
     bytes: u64,
-    deficit: u64,
     /// Whether it stands in the round.
     standing: bool,
     /// Its partition.
@@ -115,7 +114,7 @@ pub struct Cache {
     quantum: u64,
     lanes: FxHashMap<Key, Lane>,
     /// The lanes that may send, by partition: INRPP's and the others'.
-    rounds: [VecDeque<Key>; 2],
+    rounds: [Round<Key>; 2],
     /// What each partition has got of the link, in bytes per flow.
     served: [u64; 2],
     crowd: Crowd,
@@ -130,7 +129,7 @@ impl Cache {
         Cache {
             quantum: u64::from(quantum.max(1)),
             lanes: FxHashMap::default(),
-            rounds: [VecDeque::new(), VecDeque::new()],
+            rounds: [Round::default(), Round::default()],
             served: [0; 2],
             crowd: Crowd::default(),
             gated: Vec::new(),
@@ -171,13 +170,13 @@ impl Cache {
             && !lane.standing
             && lane.may_send()
         {
-            (lane.standing, lane.deficit) = (true, self.quantum);
+            lane.standing = true;
             let class = lane.class;
             if self.rounds[class].is_empty() {
                 // Who had nothing to send has no claim to what the other has got meanwhile.
                 self.served[class] = self.served[class].max(self.served[1 - class]);
             }
-            self.rounds[class].push_back(key);
+            self.rounds[class].join(key, self.quantum);
         }
     }
 
@@ -235,35 +234,27 @@ impl Cache {
 
     /// Deficit round robin over a partition's lanes whose head `may` go.
     fn pop_if(&mut self, class: usize, pool: &Pool, may: impl Fn(&Packet) -> bool) -> Option<Pkt> {
-        // Once around to top up, once more to find who is first then: a quantum is at least a full packet.
-        for _ in 0..=2 * self.rounds[class].len() {
-            let key = *self.rounds[class].front()?;
-            let lane = self.lanes.get_mut(&key)?;
-            let head = &pool[lane.queue.front()?];
-            if may(head) {
-                if lane.deficit >= u64::from(head.size) {
-                    return Some(self.take_first(class, key, pool));
-                }
-                lane.deficit += self.quantum.max(u64::from(head.size));
-            }
-            self.rounds[class].rotate_left(1);
-        }
-        None
+        let (lanes, quantum) = (&self.lanes, self.quantum);
+        let first = |key| {
+            let head = &pool[lanes.get(&key)?.queue.front()?];
+            may(head).then_some(head.size)
+        };
+        let key = self.rounds[class].next(first, |_| quantum)?;
+        Some(self.take_first(class, key, pool))
     }
 
-    /// Takes the head of the lane that is first in its round.
+    /// Takes the head of the lane whose turn it is.
     fn take_first(&mut self, class: usize, key: Key, pool: &Pool) -> Pkt {
         let lane = self.lanes.get_mut(&key).expect("lanes in the round exist");
         let pkt = lane.queue.pop_front().expect("lanes in the round have packets");
         let size = u64::from(pool[&pkt].size);
         lane.bytes -= size;
-        lane.deficit -= size;
         if let Some(gate) = &mut lane.gate {
             gate.credits -= 1;
         }
         if !lane.may_send() {
             lane.standing = false;
-            self.rounds[class].pop_front();
+            self.rounds[class].leave(key);
             if lane.queue.is_empty() && lane.gate.is_none() {
                 self.lanes.remove(&key);
             }
@@ -294,7 +285,7 @@ impl Cache {
         if let Some(lane) = self.lanes.get_mut(&key)
             && std::mem::take(&mut lane.standing)
         {
-            self.rounds[lane.class].retain(|k| *k != key);
+            self.rounds[lane.class].leave(key);
         }
     }
 
@@ -366,7 +357,7 @@ impl Cache {
         for key in keys {
             self.lanes.remove(&key).into_iter().flat_map(|l| l.queue).for_each(&mut drop);
         }
-        self.rounds.iter_mut().for_each(VecDeque::clear);
+        self.rounds.iter_mut().for_each(Round::clear);
         (self.served, self.crowd) = ([0; 2], Crowd::default());
         self.gated.clear();
         self.stored = Stored::default();

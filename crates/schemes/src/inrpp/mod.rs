@@ -141,7 +141,7 @@ impl Network for Domain {
     }
     fn port(&self, spec: &PortSpec, node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
         let port = InrppPort::new(self.config.clone(), spec, spec.queue.drop_tail()?, self.around(spec, node));
-        Ok(Discipline::Held(Box::new(port)))
+        Ok(Discipline::of(port))
     }
     fn forwarder(&self, node: &NodeSpec<'_>) -> Option<Box<dyn Forwarder>> {
         // A host has nothing to choose and forwards nothing.

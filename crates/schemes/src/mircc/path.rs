@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn false_positives_are_as_many_as_the_closed_form_says() {
-        let mut random = stream(5, Purpose::Node, 0);
+        let mut random = stream(5, Purpose::Forwarders, 0);
         let mut entry = || at(below(&mut random, 1 << 32) as u32, below(&mut random, 64) as u32);
         // Far more entries than split points, so that there is something to count.
         for n in [8u32, 16, 32, 64] {
@@ -339,7 +339,7 @@ mod tests {
 
     #[test]
     fn unit_draws_hit_each_next_hop_as_often_as_its_weight_says() {
-        let mut random = stream(6, Purpose::Node, 0);
+        let mut random = stream(6, Purpose::Forwarders, 0);
         let next = hops(&[1, 2, 3, 4]);
         let mut counts = [0f64; 4];
         let n = 40_000;

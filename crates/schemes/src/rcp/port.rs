@@ -4,8 +4,8 @@
 //! the queue and the traffic that it had; R is read by packets only, so none sees the difference.
 
 use midpath_core::packet::Packet;
-use midpath_core::queue::{Bound, Discipline, Limit};
-use midpath_core::roles::{Admission, AdmitCtx, Drop, Network, NodeSpec, PortSpec, Verdict};
+use midpath_core::queue::{Aqm, Bound, Discipline, Limit, Queue, Verdict, View};
+use midpath_core::roles::{Drop, Network, NodeSpec, PortSpec};
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Rate, Time};
 
@@ -56,7 +56,7 @@ fn bytes_per_second(rate: Rate) -> f64 {
 impl Network for RcpParams {
     fn port(&self, spec: &PortSpec, _node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
         let port = RcpPort::new(self, spec.queue.drop_tail()?, spec.link.rate);
-        Ok(Discipline::Timetable(Box::new(port)))
+        Ok(Discipline::of(Queue::of(port)))
     }
 }
 
@@ -178,12 +178,12 @@ impl RcpPort {
     }
 }
 
-impl Admission for RcpPort {
-    fn admit(&mut self, packet: &mut Packet, ctx: &mut AdmitCtx<'_>) -> Verdict {
-        self.catch_up(ctx.now);
-        self.capacity = bytes_per_second(ctx.rate);
+impl Aqm for RcpPort {
+    fn enqueue(&mut self, packet: &mut Packet, view: &mut View<'_>) -> Verdict {
+        self.catch_up(view.now);
+        self.capacity = bytes_per_second(view.rate);
         let size = f64::from(packet.size);
-        self.count(size, ctx.now);
+        self.count(size, view.now);
         if let Some(mut header) = packet.header::<RcpHeader>() {
             if header.rtt > 0.0 {
                 self.rtt_sum += f64::from(header.rtt) * size;
@@ -196,10 +196,10 @@ impl Admission for RcpPort {
                 packet.set_header(&header);
             }
         }
-        let admitted = self.bound.admits(ctx.backlog, packet.size);
-        self.waiting = ctx.backlog.bytes as f64 + if admitted && ctx.busy { size } else { 0.0 };
-        self.seen = ctx.now;
-        if admitted { Verdict::Accept } else { Verdict::Drop(Drop::Queue) }
+        let admitted = self.bound.admits(view.backlog, packet.size);
+        self.waiting = view.backlog.bytes as f64 + if admitted && view.busy() { size } else { 0.0 };
+        self.seen = view.now;
+        if admitted { Verdict::Pass } else { Verdict::Drop(Drop::Queue) }
     }
 
     fn reset(&mut self) {

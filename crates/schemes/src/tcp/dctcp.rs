@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use midpath_core::queue::{Discipline, Limit, QueueSpec};
+use midpath_core::queue::{AqmSpec, Discipline, Limit, QueueSpec};
 use midpath_core::roles::{FlowSpec, Network, NodeSpec, PortSpec};
 use midpath_core::spec::SpecError;
 use serde::{Deserialize, Serialize};
@@ -76,10 +76,8 @@ struct Marking;
 
 impl Network for Marking {
     fn port(&self, spec: &PortSpec, _node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
-        let queue = match spec.queue {
-            QueueSpec::DropTail { limit } => QueueSpec::Step { limit, threshold: Limit::Bytes(threshold(spec, limit)) },
-            other => other,
-        };
+        let aqm = AqmSpec::Step { threshold: Limit::Bytes(threshold(spec, spec.queue.limit)) };
+        let queue = if spec.queue.is_drop_tail() { QueueSpec { aqm, ..spec.queue } } else { spec.queue };
         Ok(queue.build(spec.link.rate))
     }
 }

@@ -5,8 +5,8 @@
 //! as the authors' later simulator numbers them.
 
 use midpath_core::packet::Packet;
-use midpath_core::queue::{Bound, Discipline, Limit};
-use midpath_core::roles::{Admission, AdmitCtx, Drop, Network, NodeSpec, PortSpec, Verdict};
+use midpath_core::queue::{Aqm, Bound, Discipline, Limit, Queue, Verdict, View};
+use midpath_core::roles::{Drop, Network, NodeSpec, PortSpec};
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Rate, Time};
 
@@ -54,7 +54,7 @@ fn bytes_per_second(rate: Rate) -> f64 {
 impl Network for XcpParams {
     fn port(&self, spec: &PortSpec, _node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
         let port = XcpPort::new(self, spec.queue.drop_tail()?, spec.link.rate);
-        Ok(Discipline::Timetable(Box::new(port)))
+        Ok(Discipline::of(Queue::of(port)))
     }
 }
 
@@ -185,15 +185,15 @@ fn quotient(a: f64, b: f64) -> f64 {
     if b > 0.0 { a / b } else { 0.0 }
 }
 
-impl Admission for XcpPort {
-    fn admit(&mut self, packet: &mut Packet, ctx: &mut AdmitCtx<'_>) -> Verdict {
-        self.catch_up(ctx.now);
-        self.capacity = bytes_per_second(ctx.rate);
+impl Aqm for XcpPort {
+    fn enqueue(&mut self, packet: &mut Packet, view: &mut View<'_>) -> Verdict {
+        self.catch_up(view.now);
+        self.capacity = bytes_per_second(view.rate);
         let size = f64::from(packet.size);
         self.input += size;
-        let admitted = self.bound.admits(ctx.backlog, packet.size);
-        let before = ctx.backlog.bytes as f64;
-        self.queue.arrival(ctx.now, before, before + if admitted && ctx.busy { size } else { 0.0 });
+        let admitted = self.bound.admits(view.backlog, packet.size);
+        let before = view.backlog.bytes as f64;
+        self.queue.arrival(view.now, before, before + if admitted && view.busy() { size } else { 0.0 });
         if let Some(mut header) = packet.header::<XcpHeader>()
             && header.rtt > 0.0
         {
@@ -203,7 +203,7 @@ impl Admission for XcpPort {
                 packet.set_header(&header);
             }
         }
-        if admitted { Verdict::Accept } else { Verdict::Drop(Drop::Queue) }
+        if admitted { Verdict::Pass } else { Verdict::Drop(Drop::Queue) }
     }
 
     fn reset(&mut self) {

@@ -1,23 +1,58 @@
-use midpath_core::queue::{CodelParams, Limit, QueueSpec, RedParams};
+use midpath_core::queue::{
+    AqmSpec, CodelDataPlane, CodelParams, Limit, QueueSpec, RedParams, SchedulerSpec, SignalSpec,
+};
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Ratio, Time};
 use serde::{Deserialize, Serialize};
 
-/// Which queue.
+/// Which packets are chosen, to tell their senders of congestion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum QueueKind {
-    /// Refuses what does not fit.
+    /// None: what does not fit is refused.
     #[default]
     DropTail,
-    /// Drop-tail that marks ECN-capable packets above `threshold` (DCTCP's switch).
+    /// Those that find more than `threshold` waiting (DCTCP's switch). Those that can't be signalled pass.
     Step,
-    /// Random early detection (Floyd and Jacobson, 1993).
+    /// Those that have waited for longer than `target` when they leave. Those that can't be signalled pass.
+    DelayStep,
+    /// Random early detection (Floyd and Jacobson, 1993). Those that can't be signalled are dropped.
     Red,
-    /// Controlled delay (RFC 8289).
+    /// Controlled delay. Those that can't be signalled are dropped. With `drr`, each flow has a CoDel of its own, as in FQ-CoDel (RFC 8290).
     Codel,
-    /// Per-flow fair queueing by deficit round robin.
+    /// Another way to write `drop-tail` with `scheduler = "drr"`.
     Drr,
+}
+
+/// In which order packets leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SchedulerKind {
+    /// As they came.
+    Fifo,
+    /// Fair queueing of flows by deficit round robin (Shreedhar and Varghese, 1996).
+    Drr,
+}
+
+/// Which CoDel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CodelVariant {
+    /// As RFC 8289 has it.
+    Rfc8289,
+    /// As programmable switches run it: the next choice is scheduled without a look at what else waits, with no memory of the last rate, on a clock
+    /// of 32 bits (P4-CoDel: Kundel et al., 2018).
+    DataPlane,
+}
+
+/// How the senders of chosen packets are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SignalKind {
+    /// By a CE mark (RFC 3168), which only ECN-capable packets can carry.
+    Ce,
+    /// By the loss of the packet.
+    Drop,
 }
 
 impl QueueKind {
@@ -25,6 +60,7 @@ impl QueueKind {
         match self {
             QueueKind::DropTail => "drop-tail",
             QueueKind::Step => "step",
+            QueueKind::DelayStep => "delay-step",
             QueueKind::Red => "red",
             QueueKind::Codel => "codel",
             QueueKind::Drr => "drr",
@@ -34,11 +70,12 @@ impl QueueKind {
     /// The keys that mean something to it, besides `kind` and `limit`.
     const fn keys(self) -> &'static [&'static str] {
         match self {
-            QueueKind::DropTail => &[],
-            QueueKind::Step => &["threshold"],
-            QueueKind::Red => &["min", "max", "max_p", "weight", "ecn", "gentle"],
-            QueueKind::Codel => &["target", "interval", "ecn"],
-            QueueKind::Drr => &["quantum"],
+            QueueKind::DropTail => &["scheduler"],
+            QueueKind::Step => &["scheduler", "signal", "threshold"],
+            QueueKind::DelayStep => &["scheduler", "signal", "target"],
+            QueueKind::Red => &["scheduler", "signal", "min", "max", "max_p", "weight", "gentle"],
+            QueueKind::Codel => &["scheduler", "signal", "variant", "target", "interval"],
+            QueueKind::Drr => &[],
         }
     }
 }
@@ -47,15 +84,21 @@ impl QueueKind {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct QueueTable {
-    /// Which queue; `drop-tail` unless said.
+    /// Active queue management: which packets are chosen; `drop-tail` unless said.
     pub kind: QueueKind,
+    /// In which order packets leave; `fifo` unless said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scheduler: Option<SchedulerKind>,
+    /// `step`, `delay-step`, `red`, `codel`: how the senders of chosen packets are told; `ce` unless said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signal: Option<SignalKind>,
     /// The most that may wait, the packet in transmission not counted; 50 ms of the port's rate unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
-    /// `step`: marks a packet that finds more than this waiting.
+    /// `step`: chooses a packet that finds more than this waiting.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threshold: Option<Limit>,
-    /// `red`: below this average nothing is marked or dropped; a quarter of the limit unless said.
+    /// `red`: below this average nothing is chosen; a quarter of the limit unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min: Option<Limit>,
     /// `red`: above this average everything is (with `gentle`: above twice this); three times `min` unless said.
@@ -67,18 +110,18 @@ pub struct QueueTable {
     /// `red`: weight of the newest queue length in the average; 0.002 unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub weight: Option<Ratio>,
-    /// `red`, `codel`: mark ECN-capable packets instead of dropping them; true unless said.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ecn: Option<bool>,
     /// `red`: let the probability grow to 1 between `max` and twice `max`; true unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gentle: Option<bool>,
-    /// `codel`: acceptable standing delay; 5 ms unless said.
+    /// `codel`, `delay-step`: acceptable delay; 5 ms unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<Time>,
     /// `codel`: of the order of the longest usual round trip; 100 ms unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Time>,
+    /// `codel`: which one; `rfc8289` unless said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub variant: Option<CodelVariant>,
     /// `drr`: bytes a flow may send per round; 1500 B unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quantum: Option<Bytes>,
@@ -105,37 +148,52 @@ impl QueueTable {
         if matches!(limit, Limit::Packets(0)) || limit == Limit::Time(Time::ZERO) {
             return Err(SpecError::new("limit", "a queue needs room: write \"100 packets\", \"100 kB\" or \"50 ms\""));
         }
-        Ok(match self.kind {
-            QueueKind::DropTail => QueueSpec::DropTail { limit },
-            QueueKind::Step => QueueSpec::Step { limit, threshold: self.threshold()? },
-            QueueKind::Red => QueueSpec::Red { limit, params: self.red(limit)? },
-            QueueKind::Codel => QueueSpec::Codel { limit, params: self.codel()? },
-            QueueKind::Drr => QueueSpec::Drr { limit, quantum: self.quantum()? },
-        })
+        let aqm = match self.kind {
+            QueueKind::DropTail | QueueKind::Drr => AqmSpec::DropTail,
+            QueueKind::Step => AqmSpec::Step { threshold: self.threshold()? },
+            QueueKind::DelayStep => AqmSpec::DelayStep { threshold: self.target() },
+            QueueKind::Red => AqmSpec::Red(self.red(limit)?),
+            QueueKind::Codel => self.codel()?,
+        };
+        let scheduler =
+            if self.is_fair() { SchedulerSpec::Drr { quantum: self.quantum()? } } else { SchedulerSpec::Fifo };
+        let signal = match self.signal {
+            Some(SignalKind::Drop) => SignalSpec::Drop,
+            Some(SignalKind::Ce) | None => SignalSpec::Ce,
+        };
+        Ok(QueueSpec { limit, aqm, scheduler, signal })
     }
 
-    fn given(&self) -> [(&'static str, bool); 10] {
+    fn is_fair(&self) -> bool {
+        self.kind == QueueKind::Drr || self.scheduler == Some(SchedulerKind::Drr)
+    }
+
+    /// Its keys, and whether they are there.
+    fn given(&self) -> [(&'static str, bool); 12] {
         [
+            ("scheduler", self.scheduler.is_some()),
+            ("signal", self.signal.is_some()),
             ("threshold", self.threshold.is_some()),
             ("min", self.min.is_some()),
             ("max", self.max.is_some()),
             ("max_p", self.max_p.is_some()),
             ("weight", self.weight.is_some()),
-            ("ecn", self.ecn.is_some()),
             ("gentle", self.gentle.is_some()),
             ("target", self.target.is_some()),
             ("interval", self.interval.is_some()),
+            ("variant", self.variant.is_some()),
             ("quantum", self.quantum.is_some()),
         ]
     }
 
     fn refuse_foreign_keys(&self) -> Result<(), SpecError> {
-        let own = self.kind.keys();
+        let fair: &[_] = if self.is_fair() { &["quantum"] } else { &[] };
+        let own = [&["kind", "limit"], self.kind.keys(), fair].concat();
         match self.given().iter().find(|(key, given)| *given && !own.contains(key)) {
             None => Ok(()),
             Some((key, _)) => {
-                let keys = ["kind", "limit"].iter().chain(own).copied().collect::<Vec<_>>().join(", ");
-                Err(SpecError::new(*key, format!("means nothing to a {} queue; its keys are {keys}", self.kind.name())))
+                let (name, keys) = (self.kind.name(), own.join(", "));
+                Err(SpecError::new(*key, format!("means nothing to a {name} queue; its keys are {keys}")))
             }
         }
     }
@@ -164,18 +222,28 @@ impl QueueTable {
             max,
             max_p: share("max_p", self.max_p, 0.1)?,
             weight: share("weight", self.weight, 0.002)?,
-            ecn: self.ecn.unwrap_or(true),
             gentle: self.gentle.unwrap_or(true),
         })
     }
 
-    fn codel(&self) -> Result<CodelParams, SpecError> {
-        let default = CodelParams::default();
-        let interval = self.interval.unwrap_or(default.interval);
+    fn target(&self) -> Time {
+        self.target.unwrap_or(CodelParams::default().target)
+    }
+
+    fn codel(&self) -> Result<AqmSpec, SpecError> {
+        let interval = self.interval.unwrap_or(CodelParams::default().interval);
         if interval.is_zero() {
             return Err(SpecError::new("interval", "must be above zero"));
         }
-        Ok(CodelParams { target: self.target.unwrap_or(default.target), interval, ecn: self.ecn.unwrap_or(true) })
+        let params = CodelParams { target: self.target(), interval };
+        match self.variant {
+            Some(CodelVariant::DataPlane) if interval > CodelDataPlane::MAX_INTERVAL => {
+                let most = CodelDataPlane::MAX_INTERVAL;
+                Err(SpecError::new("interval", format!("must be at most {most}, for a switch's clock wraps")))
+            }
+            Some(CodelVariant::DataPlane) => Ok(AqmSpec::CodelDataPlane(params)),
+            Some(CodelVariant::Rfc8289) | None => Ok(AqmSpec::Codel(params)),
+        }
     }
 
     fn quantum(&self) -> Result<u32, SpecError> {
@@ -196,15 +264,38 @@ mod tests {
 
     #[test]
     fn defaults_and_scaling() {
-        assert_eq!(build(""), Ok(QueueSpec::DropTail { limit: DEFAULT_LIMIT }));
-        let Ok(QueueSpec::Red { params, .. }) = build("kind = \"red\"\nlimit = \"400 packets\"") else { panic!() };
+        assert_eq!(build(""), Ok(QueueSpec::fifo(DEFAULT_LIMIT)));
+        let red = build("kind = \"red\"\nlimit = \"400 packets\"").expect("valid");
+        let AqmSpec::Red(params) = red.aqm else { panic!("{red:?}") };
         assert_eq!((params.min, params.max), (Limit::Packets(100), Limit::Packets(300)));
+    }
+
+    #[test]
+    fn the_parts_combine() {
+        let fair = |q: &QueueSpec| q.scheduler == SchedulerSpec::Drr { quantum: 1500 };
+        assert!(fair(&build("kind = \"drr\"").expect("valid")));
+        assert_eq!(build("kind = \"drr\""), build("scheduler = \"drr\""));
+        let codel = build("kind = \"codel\"\nscheduler = \"drr\"\nsignal = \"drop\"").expect("valid");
+        assert!(fair(&codel) && codel.signal == SignalSpec::Drop && matches!(codel.aqm, AqmSpec::Codel(_)));
+        let switch = build("kind = \"codel\"\nvariant = \"data-plane\"\ninterval = \"20 ms\"").expect("valid");
+        assert!(matches!(switch.aqm, AqmSpec::CodelDataPlane(p) if p.interval == Time::from_ms(20)));
+        let late = build("kind = \"delay-step\"\ntarget = \"1 ms\"").expect("valid");
+        assert_eq!(late.aqm, AqmSpec::DelayStep { threshold: Time::from_ms(1) });
+        let step = build("kind = \"step\"\nthreshold = \"9 packets\"\nscheduler = \"fifo\"").expect("valid");
+        assert_eq!((step.scheduler, step.signal), (SchedulerSpec::Fifo, SignalSpec::Ce));
     }
 
     #[test]
     fn a_key_of_another_queue_is_named() {
         let e = build("kind = \"codel\"\nthreshold = \"9 packets\"").unwrap_err();
         assert!(e.contains("threshold: means nothing to a codel queue") && e.contains("target"), "{e}");
+        let e = build("scheduler = \"fifo\"\nquantum = \"9 kB\"").unwrap_err();
+        assert!(e.contains("quantum: means nothing to a drop-tail queue"), "{e}");
+        let e = build("signal = \"drop\"").unwrap_err();
+        assert!(e.contains("its keys are kind, limit, scheduler"), "{e}");
+        let e = build("kind = \"codel\"\nvariant = \"data-plane\"\ninterval = \"3 s\"").unwrap_err();
+        assert!(e.contains("at most 2 s"), "{e}");
+        assert!(build("kind = \"drr\"\nscheduler = \"fifo\"").unwrap_err().contains("means nothing to a drr queue"));
         assert!(build("kind = \"step\"").unwrap_err().contains("65 packets"));
         assert!(build("kind = \"red\"\nmin = \"9 kB\"\nmax = \"8 kB\"").unwrap_err().contains("above `min`"));
         assert!(build("limit = \"0 packets\"").unwrap_err().contains("room"));

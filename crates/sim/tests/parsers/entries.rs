@@ -7,7 +7,9 @@ use std::sync::{Arc, OnceLock};
 
 use midpath_core::packet::{Flags, FlowId, Header, NodeId, Packet, PortId, body_of};
 use midpath_core::queue::{Discipline, Limit, QueueSpec};
-use midpath_core::roles::{Admission, AdmitCtx, Backlog, Ecmp, LinkInfo, Map, Network, NodeSpec, PortSpec, Routes};
+use midpath_core::roles::{
+    Backlog, Ecmp, Inbound, LinkInfo, Map, Network, NodeSpec, Port, PortBench, PortSpec, Routes, Transmitter,
+};
 use midpath_core::units::{Bytes, Rate, Ratio, Time};
 use midpath_core::wire;
 use midpath_schemes::Catalogue;
@@ -185,7 +187,7 @@ pub fn prices(bytes: &[u8]) {
         host: false,
         edge: true,
         rtt: Time::from_ms(100),
-        queue: QueueSpec::DropTail { limit: Limit::Packets(100) },
+        queue: QueueSpec::fifo(Limit::Packets(100)),
     };
     // Metro's port has two queues; its rule is one of these.
     let pricings = || ["uniform", "stability", "deadline", "aggregate"].iter().map(build).collect();
@@ -193,15 +195,15 @@ pub fn prices(bytes: &[u8]) {
     let node = NodeSpec { node: NodeId(0), links: &[link], map: &Unknown, routes: &routes, ecmp: Ecmp::Off };
     for network in NETWORKS.get_or_init(pricings) {
         match network.port(&spec, &node).expect("drop-tail") {
-            Discipline::Timetable(mut rule) => drive(rule.as_mut(), bytes),
-            _ => panic!("a FIFO rule"),
+            Discipline::Timetable(mut port) => drive(port.as_mut(), link, bytes),
+            _ => panic!("a timetable"),
         }
     }
 }
 
-fn drive(rule: &mut dyn Admission, bytes: &[u8]) {
-    let mut rng = midpath_core::rng::stream(1, midpath_core::rng::Purpose::Node, 0);
-    let mut now = Time::ZERO;
+fn drive(port: &mut dyn Port, link: LinkInfo, bytes: &[u8]) {
+    let mut bench = PortBench::new(link);
+    bench.transmitter = Transmitter::Busy { until: None };
     for part in bytes.chunks(80).take(256) {
         let mut chunk = [0; 80];
         chunk[..part.len()].copy_from_slice(part);
@@ -211,16 +213,26 @@ fn drive(rule: &mut dyn Admission, bytes: &[u8]) {
         packet.push_raw(if chunk[6] == 0 { chunk[7] } else { 3 }, &chunk[8..8 + len]);
         packet.payload = if chunk[7] % 2 == 0 { 0 } else { size as u16 };
         // Up to 255 steps of 1 µs to a third of a second.
-        now += Time(u64::from(chunk[1]) << (20 + chunk[0] % 12));
-        let backlog = Backlog { packets: u64::from(chunk[6]), bytes: 1000 * u64::from(chunk[6]) };
-        let mut ctx = AdmitCtx { now, busy: false, idle_since: None, backlog, rate: Rate::from_mbps(8), rng: &mut rng };
-        match chunk[0] >> 6 {
-            0 => drop(rule.inbound(&mut packet, now)),
-            1 if chunk[0] % 64 == 63 => rule.reset(),
-            _ => drop(rule.admit(&mut packet, &mut ctx)),
-        }
+        bench.now += Time(u64::from(chunk[1]) << (20 + chunk[0] % 12));
+        bench.booked = Backlog { packets: u64::from(chunk[6]), bytes: 1000 * u64::from(chunk[6]) };
+        let pkt = bench.pool.insert(packet);
+        let pkt = match chunk[0] >> 6 {
+            0 => match port.inbound(pkt, &mut bench.ctx()) {
+                Inbound::Forward(pkt) | Inbound::Consume(pkt) | Inbound::Drop(pkt, _) => pkt,
+                Inbound::Keep => panic!("a timetable keeps nothing"),
+            },
+            1 if chunk[0] % 64 == 63 => {
+                port.reset(&mut bench.ctx());
+                pkt
+            }
+            _ => {
+                let _ = port.admit(&pkt, &mut bench.ctx());
+                pkt
+            }
+        };
+        bench.pool.free(pkt);
         let mut gauges = Vec::new();
-        rule.gauges(&mut gauges);
+        port.gauges(&mut gauges);
         assert!(!gauges.is_empty() && gauges.iter().all(|(_, p)| p.is_finite() && *p >= 0.0), "{gauges:?}");
         assert!(gauges[0].1 > 0.0, "{gauges:?}");
     }

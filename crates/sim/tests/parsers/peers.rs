@@ -8,7 +8,7 @@ use midpath_core::packet::{
     Flags, FlowId, Interfaces, NodeId, Options, Packet, Pkt, Pool, PortId, Sequence, TCP_OPTION,
 };
 use midpath_core::queue::{Limit, QueueSpec};
-use midpath_core::rng::{Purpose, stream};
+use midpath_core::rng::Streams;
 use midpath_core::roles::{Accept, Ecmp, Endpoint, FlowSpec, LinkInfo, Routes, ShortestPath, Transmitter, Transport};
 use midpath_core::units::{Bytes, Rate, Time};
 use midpath_schemes::Catalogue;
@@ -63,13 +63,13 @@ impl Driver for Sink {
 fn node(me: usize, transport: &Arc<dyn Transport>) -> Node {
     let rate = Rate::from_mbps(10);
     let link = LinkInfo { rate, delay: Time::from_ms(1), mtu: 1500, peer: HOSTS[1 - me] };
-    let queues = || QueueSpec::DropTail { limit: Limit::Packets(20) }.build(rate);
+    let queues = || QueueSpec::fifo(Limit::Packets(20)).build(rate);
     let forwarding = Forwarding::Shortest(ShortestPath::new(Arc::new(First), Ecmp::Off));
     let [src, dst] = HOSTS;
     let size = Some(Bytes(1 << 40));
     let flow = FlowSpec { size, ..FlowSpec::new(FlowId(0), src, dst) };
     let flows = Arc::new(One(transport.clone(), flow));
-    Node::new(HOSTS[me], vec![link; 2], vec![queues(), queues()], forwarding, flows, stream(1, Purpose::Node, 0))
+    Node::new(HOSTS[me], vec![link; 2], vec![queues(), queues()], forwarding, flows, Streams::of(1, 0))
 }
 
 /// Each 100 bytes are a packet: to whom, how much later, header fields, the option's bytes. What is held stays within the buffer, and what is

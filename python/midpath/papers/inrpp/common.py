@@ -14,8 +14,8 @@ from midpath.result import Result
 
 __all__ = ["Capture", "capture", "custody_lost", "processor_sharing", "ratio", "refused", "wire"]
 
-# Payload in a packet of 1500 bytes: IPv4 and TCP with timestamps take 52, INRPP's option 16, RCP's header 12.
-PAYLOAD = {"inrpp": 1432, "rcp": 1436, "newreno": 1448, "mptcp": 1428}
+# Payload in a packet of 1500 bytes: IPv4 and TCP with timestamps take 52, INRPP's shim 24, RCP's 20, MPTCP's option 20.
+PAYLOAD = {"inrpp": 1424, "rcp": 1428, "newreno": 1448, "mptcp": 1428}
 MTU = 1500
 
 
@@ -77,16 +77,29 @@ class Capture:
 # Packets in a capture begin after 28 bytes of block (pcapng §4.3): type, length, interface, time, sizes.
 BODY = 28
 ENHANCED = 6
+# The IP protocol of scheme headers.
+SHIM = 253
 # Smaller packets carry no payload here.
 WITH_PAYLOAD = 200
 
 
 def capture(result: Result, *names: str) -> Capture:
-    """The segments with payload in these captures (`r0-r1`), by time."""
+    """The segments with payload in these captures (`r0-r1`), by time. Together they have all of each flow."""
     found = [one for name in names for one in _segments(result.files[f"{name}.pcapng"])]
     found.sort()
-    times, flows, first, size = (np.array(column) for column in zip(*found, strict=True))
-    return Capture(times, flows.astype(np.int64), first.astype(np.int64), size.astype(np.int64))
+    times, flows, numbers, size = (np.array(column) for column in zip(*found, strict=True))
+    first = np.zeros_like(numbers)
+    for flow in np.unique(flows):
+        mine = flows == flow
+        first[mine] = _offsets(numbers[mine])
+    return Capture(times, flows.astype(np.int64), first, size.astype(np.int64))
+
+
+def _offsets(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where sequence numbers lie in the flow, which has less than 2 GiB: they begin anywhere and wrap."""
+    relative: NDArray[np.int64] = (numbers - numbers[0] + (1 << 31)) % (1 << 32)
+    first: np.int64 = relative.min()
+    return relative - first
 
 
 def _segments(data: bytes) -> list[tuple[float, int, int, int]]:
@@ -97,10 +110,10 @@ def _segments(data: bytes) -> list[tuple[float, int, int, int]]:
             high, low, _, size = struct.unpack_from("<IIII", data, at + 12)
             if size > WITH_PAYLOAD:
                 ip = at + BODY
-                # The port with the highest bit is the flow's number (midpath_core::wire); byte 0 has number 1.
-                ports = struct.unpack_from(">HH", data, ip + 20)
-                (seq,) = struct.unpack_from(">I", data, ip + 24)
-                found.append(((high << 32 | low) / 1e9, max(ports) & 0x7FFF, seq - 1, size))
+                # docs/wire.md: a shim may stand before TCP; the port with the highest bit is the flow's number.
+                tcp = ip + 20 + (4 * data[ip + 21] if data[ip + 9] == SHIM else 0)
+                *ports, number = struct.unpack_from(">HHI", data, tcp)
+                found.append(((high << 32 | low) / 1e9, max(ports) & 0x7FFF, number, size))
         at += length
     return found
 

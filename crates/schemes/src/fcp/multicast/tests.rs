@@ -84,7 +84,7 @@ impl Bench {
         Bench {
             forwarder,
             pool: Pool::new(),
-            rng: midpath_core::rng::stream(1, midpath_core::rng::Purpose::Node, 0),
+            rng: midpath_core::rng::stream(1, midpath_core::rng::Purpose::Ports, 0),
             now: Time::from_ms(1),
         }
     }

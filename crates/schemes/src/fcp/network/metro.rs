@@ -8,14 +8,12 @@
 //! p = (I_n + I_p/m) / C: equation (2), where a priority packet counts a m-th of what it pays. The paper doesn't say so; with all
 //! of I_p in the numerator the link would stand idle in part.
 
-use std::collections::VecDeque;
-
-use midpath_core::packet::{Packet, Pkt};
-use midpath_core::queue::{Bound, Limit, QueueSpec};
-use midpath_core::roles::{Admission, AdmitCtx, Backlog, Drop, Inbound, Port, PortCtx, PortSpec, Verdict};
+use midpath_core::packet::Packet;
+use midpath_core::queue::{Discipline, Dual, Limit, Loss, Queue, QueueSpec, Share};
+use midpath_core::roles::PortSpec;
 
 use crate::fcp::header::{Class, FcpHeader};
-use crate::fcp::port::{Charge, Moment, Pricing};
+use crate::fcp::port::{Charge, FcpPort, Moment, Pricing};
 use crate::fcp::price::Rule;
 
 use super::lane::{Basis, Lane};
@@ -71,103 +69,16 @@ impl Pricing for Metro {
     }
 }
 
-/// A port with two FIFOs, the priority one served first. Each holds what the scenario's queue limit says.
-pub struct MetroPort {
-    /// Prices both queues by what waits in them together.
-    rule: Box<dyn Admission>,
-    bound: Bound,
-    priority: Fifo,
-    standard: Fifo,
+/// A port with two FIFOs, the priority one served first. Each holds what the scenario's queue limit says. `rule` prices both by what
+/// waits in them together.
+pub fn port(spec: &PortSpec, rule: impl FnOnce(&PortSpec) -> FcpPort) -> Discipline {
+    let bound = spec.queue.limit.bound(spec.link.rate);
+    // The rule sees both queues; whether there is room is said queue by queue.
+    let all = PortSpec { queue: QueueSpec::fifo(Limit::Packets(u64::MAX)), ..*spec };
+    Discipline::of(Queue::new(rule(&all), Dual::new(bound, Share::Strict, paid), Loss))
 }
 
-impl MetroPort {
-    /// `rule` builds the admission rule of a port like `spec`.
-    pub fn new(spec: &PortSpec, rule: impl FnOnce(&PortSpec) -> Box<dyn Admission>) -> MetroPort {
-        let bound = spec.queue.limit().bound(spec.link.rate);
-        // The rule sees both queues; whether there is room is said here, queue by queue.
-        let all = PortSpec { queue: QueueSpec::DropTail { limit: Limit::Packets(u64::MAX) }, ..*spec };
-        MetroPort { rule: rule(&all), bound, priority: Fifo::default(), standard: Fifo::default() }
-    }
-
-    /// Who paid for priority gets it; acknowledgements and other schemes' packets pay for nothing.
-    fn queue(&mut self, packet: &Packet) -> &mut Fifo {
-        let paid = packet.header::<FcpHeader>().is_some_and(|h| h.class == Class::Priority && !h.echo);
-        if paid { &mut self.priority } else { &mut self.standard }
-    }
-}
-
-impl Port for MetroPort {
-    fn outbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) {
-        let (now, rate, backlog) = (ctx.now, ctx.link().rate, self.backlog());
-        let idle_since = ctx.transmitter.idle_since().filter(|_| backlog.packets == 0);
-        let busy = ctx.transmitter.is_busy() || backlog.packets > 0;
-        let mut admit = AdmitCtx { now, busy, idle_since, backlog, rate, rng: ctx.rng };
-        match self.rule.admit(&mut ctx.pool[&pkt], &mut admit) {
-            Verdict::Drop(why) => return ctx.drop(pkt, why),
-            Verdict::Mark => ctx.mark(&pkt),
-            Verdict::Accept => {}
-        }
-        let (bound, size) = (self.bound, ctx.pool[&pkt].size);
-        let queue = self.queue(&ctx.pool[&pkt]);
-        if !bound.admits(queue.backlog(), size) {
-            return ctx.drop(pkt, Drop::Queue);
-        }
-        ctx.pool[&pkt].queued = now;
-        queue.push(pkt, size);
-    }
-
-    fn poll_transmit(&mut self, ctx: &mut PortCtx<'_>) -> Option<Pkt> {
-        self.priority.pop(ctx).or_else(|| self.standard.pop(ctx))
-    }
-
-    fn inbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) -> Inbound {
-        if !self.rule.watches_inbound() {
-            return Inbound::Forward(pkt);
-        }
-        match self.rule.inbound(&mut ctx.pool[&pkt], ctx.now) {
-            Ok(()) => Inbound::Forward(pkt),
-            Err(why) => Inbound::Drop(pkt, why),
-        }
-    }
-
-    fn backlog(&self) -> Backlog {
-        let (a, b) = (self.priority.backlog(), self.standard.backlog());
-        Backlog { packets: a.packets + b.packets, bytes: a.bytes + b.bytes }
-    }
-
-    fn reset(&mut self, ctx: &mut PortCtx<'_>) {
-        for queue in [&mut self.priority, &mut self.standard] {
-            queue.packets.drain(..).for_each(|pkt| ctx.drop(pkt, Drop::Fault));
-            queue.bytes = 0;
-        }
-        self.rule.reset();
-    }
-
-    fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
-        self.rule.gauges(out);
-    }
-}
-
-/// Packets in order, and their bytes.
-#[derive(Debug, Default)]
-struct Fifo {
-    packets: VecDeque<Pkt>,
-    bytes: u64,
-}
-
-impl Fifo {
-    fn backlog(&self) -> Backlog {
-        Backlog { packets: self.packets.len() as u64, bytes: self.bytes }
-    }
-
-    fn push(&mut self, pkt: Pkt, size: u32) {
-        self.packets.push_back(pkt);
-        self.bytes += u64::from(size);
-    }
-
-    fn pop(&mut self, ctx: &PortCtx<'_>) -> Option<Pkt> {
-        let pkt = self.packets.pop_front()?;
-        self.bytes -= u64::from(ctx.pool[&pkt].size);
-        Some(pkt)
-    }
+/// Who paid for priority gets it; acknowledgements and other schemes' packets pay for nothing.
+fn paid(packet: &Packet) -> bool {
+    packet.header::<FcpHeader>().is_some_and(|h| h.class == Class::Priority && !h.echo)
 }

@@ -12,11 +12,11 @@ pub use aggregate::Aggregate;
 pub use deadline::Deadline;
 pub use domain::{Border, Exchange};
 pub use lane::{Basis, Lane};
-pub use metro::{Metro, MetroPort};
+pub use metro::Metro;
 pub use stability::Stability;
 pub use uniform::Uniform;
 
-use midpath_core::queue::Discipline;
+use midpath_core::queue::{Discipline, Queue};
 use midpath_core::roles::PortSpec;
 
 use super::enforce::Edge;
@@ -37,13 +37,13 @@ fn least_window(spec: &PortSpec) -> f64 {
 /// The port that the plan asks for.
 pub fn port(plan: &Plan, spec: &PortSpec) -> Discipline {
     if plan.params.network.pricing == Kind::Metro {
-        return Discipline::Held(Box::new(MetroPort::new(spec, |all| Box::new(admission(plan, all)))));
+        return metro::port(spec, |all| admission(plan, all));
     }
-    Discipline::Timetable(Box::new(admission(plan, spec)))
+    Discipline::of(Queue::of(admission(plan, spec)))
 }
 
 /// The rule of a port: it prices, and refuses what finds no room.
-fn admission(plan: &Plan, spec: &PortSpec) -> FcpPort {
+pub fn admission(plan: &Plan, spec: &PortSpec) -> FcpPort {
     let (rule, network) = (plan.rule(), &plan.params.network);
     let basis = Basis { rule, rtt: spec.rtt.as_secs_f64(), least: least_window(spec) };
     let pricing: Box<dyn Pricing> = match network.pricing {

@@ -1,9 +1,9 @@
 //! Whatever a sender writes into headers, a port's price stays a price, and the port recovers.
 
 use midpath_core::packet::{FlowId, Header, NodeId, Packet};
-use midpath_core::queue::{Discipline, Limit, QueueSpec};
+use midpath_core::queue::{Aqm, Limit, QueueSpec, View};
 use midpath_core::rng::{Purpose, stream};
-use midpath_core::roles::{Admission, AdmitCtx, Backlog, LinkInfo, PortSpec};
+use midpath_core::roles::{Backlog, LinkInfo, PortSpec};
 use midpath_core::units::{Rate, Time};
 use proptest::prelude::*;
 
@@ -12,6 +12,7 @@ use crate::fcp::header::FcpHeader;
 use crate::fcp::network;
 use crate::fcp::params::Kind;
 use crate::fcp::policy::Own;
+use crate::fcp::port::FcpPort;
 
 /// The link: bytes per second; and the honest sender's round trip and budget.
 const CAPACITY: f64 = 1e6;
@@ -20,23 +21,20 @@ const TICK: Time = Time::from_ms(1);
 const SIZE: u32 = 1000;
 
 /// A port of each pricing, without enforcement.
-fn port(pricing: Kind) -> Box<dyn Admission> {
+fn port(pricing: Kind) -> FcpPort {
     let mut params = FcpParams::default();
     params.network.pricing = pricing;
     let (rate, delay) = (Rate(8 * CAPACITY as u64), Time::from_ms(1));
     let link = LinkInfo { rate, delay, mtu: 1500, peer: NodeId(1) };
-    let (node, queue) = (NodeId(0), QueueSpec::DropTail { limit: Limit::Packets(200) });
+    let (node, queue) = (NodeId(0), QueueSpec::fifo(Limit::Packets(200)));
     let spec =
         PortSpec { node, port: Default::default(), peer: NodeId(1), link, host: false, edge: false, rtt: RTT, queue };
-    match network::port(&params.plan(Own::new()).expect("valid"), &spec) {
-        Discipline::Timetable(rule) => rule,
-        _ => panic!("a timetable"),
-    }
+    network::admission(&params.plan(Own::new()).expect("valid"), &spec)
 }
 
 /// One honest sender of 1 $/s, a round trip behind what it is told, and whoever else sends over the same link.
 struct Bench {
-    port: Box<dyn Admission>,
+    port: FcpPort,
     now: Time,
     backlog: f64,
     owed: f64,
@@ -52,9 +50,10 @@ impl Bench {
     fn admit(&mut self, packet: &mut Packet) {
         let backlog = Backlog { packets: (self.backlog / f64::from(SIZE)) as u64, bytes: self.backlog as u64 };
         let (now, rate) = (self.now, Rate(8 * CAPACITY as u64));
-        let mut rng = stream(1, Purpose::Node, 0);
-        let mut ctx = AdmitCtx { now, busy: false, idle_since: None, backlog, rate, rng: &mut rng };
-        self.port.admit(packet, &mut ctx);
+        let mut rng = stream(1, Purpose::Ports, 0);
+        let (lane, sojourn) = (backlog, Time::ZERO);
+        let mut view = View { now, backlog, lane, rate, mtu: 1500, idle_since: None, sojourn, rng: &mut rng };
+        self.port.enqueue(packet, &mut view);
         self.backlog = (self.backlog + f64::from(packet.size)).min(200_000.0);
         let price = self.price();
         assert!(price.is_finite() && price > 0.0, "{price}");

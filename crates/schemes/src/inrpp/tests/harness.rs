@@ -5,7 +5,7 @@ use std::sync::Arc;
 use midpath_core::node::{Driver, Flows, Forwarding, Line as Transmits, Node};
 use midpath_core::packet::{Flags, FlowId, NodeId, Packet, PacketId, Pkt, Pool, PortId};
 use midpath_core::queue::{Limit, QueueSpec};
-use midpath_core::rng::{Purpose, stream};
+use midpath_core::rng::Streams;
 use midpath_core::roles::{Drop, Ecmp, Endpoint, LinkInfo, Map, NodeSpec, PortSpec, Routes, ShortestPath, Transmitter};
 use midpath_core::units::{Bytes, Rate, Time};
 
@@ -96,7 +96,7 @@ impl Router {
         let routes: Arc<dyn Routes> = Arc::new(World);
         let spec = NodeSpec { node: ME, links: &links, map: &World, routes: &routes, ecmp: Ecmp::Off };
         let port = |i: usize| {
-            let queue = QueueSpec::DropTail { limit: Limit::Bytes(Bytes(1).0) };
+            let queue = QueueSpec::fifo(Limit::Bytes(Bytes(1).0));
             let (rtt, peer) = (Time::from_ms(20), links[i].peer);
             let edge = peer.0 >= 3;
             let port = PortId(i as u16);
@@ -107,8 +107,11 @@ impl Router {
         let forwarding = Forwarding::new(chain, ShortestPath::new(routes.clone(), Ecmp::Off));
         let ports = (0..3).map(port).collect();
         let state = network.state(&spec).expect("what interfaces share");
-        let node = Node::new(ME, links.clone(), ports, forwarding, Arc::new(World), stream(1, Purpose::Node, 1))
-            .sharing(state, &[UP, DOWN, HOST], None);
+        let node = Node::new(ME, links.clone(), ports, forwarding, Arc::new(World), Streams::of(1, 1)).sharing(
+            state,
+            &[UP, DOWN, HOST],
+            None,
+        );
         let lines = [Line::default(); 3];
         let transmitters = links.iter().map(|l| Transmits::new(l.rate)).collect();
         let log = Log { transmitters, ..Log::default() };

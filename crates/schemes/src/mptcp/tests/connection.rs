@@ -100,7 +100,7 @@ fn the_lowest_round_trip_comes_first() {
 
 #[test]
 fn round_robin_takes_turns() {
-    let queue = QueueSpec::DropTail { limit: Limit::Packets(50) };
+    let queue = QueueSpec::fifo(Limit::Packets(50));
     let delays = vec![Time::from_ms(10); 2];
     let both = Setup { delays, size: None, rate: Rate::from_mbps(10), queue, ..Setup::default() };
     let params = MptcpParams { scheduler: Scheduler::RoundRobin, ..per_link(2) };

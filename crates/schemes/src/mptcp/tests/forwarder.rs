@@ -66,7 +66,7 @@ enum Way {
 fn route(f: &mut dyn Forwarder, node: u32, packet: Packet) -> Way {
     let (mut pool, mut out) = (Pool::new(), VecDeque::new());
     let pkt = pool.insert(packet);
-    let mut rng = stream(1, Purpose::Node, 0);
+    let mut rng = stream(1, Purpose::Ports, 0);
     let mut ctx = ForwardCtx::new((Time::ZERO, NodeId(node)), &mut pool, &mut rng, &mut out);
     match f.route(pkt, None, &mut ctx) {
         Route::Port(port, _) => Way::Port(port),

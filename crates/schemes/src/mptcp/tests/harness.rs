@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use midpath_core::node::{Driver, Flows, Forwarding, Line, Node};
 use midpath_core::packet::{FlowId, NodeId, Packet, Pkt, Pool, PortId};
 use midpath_core::queue::{Limit, QueueSpec};
-use midpath_core::rng::{Purpose, stream};
+use midpath_core::rng::Streams;
 use midpath_core::roles::{Accept, Ecmp, Endpoint, FlowReport, FlowSpec, LinkInfo, ShortestPath, Transmitter};
 use midpath_core::units::{Bytes, Rate, Time};
 
@@ -146,7 +146,7 @@ impl Default for Setup {
             stop: None,
             rate: Rate::from_gbps(10),
             delays: vec![Time::from_ms(10), Time::from_ms(50)],
-            queue: QueueSpec::DropTail { limit: Limit::Bytes(u64::MAX) },
+            queue: QueueSpec::fifo(Limit::Bytes(u64::MAX)),
         }
     }
 }
@@ -179,8 +179,8 @@ impl Lab {
             let link = |delay: &Time| LinkInfo { rate: setup.rate, delay: *delay, mtu: 1500, peer: HOSTS[1 - i] };
             let queues = setup.delays.iter().map(|_| setup.queue.build(setup.rate)).collect();
             let forwarding = Forwarding::Shortest(ShortestPath::new(Arc::new(FirstPort), Ecmp::Off));
-            let rng = stream(1, Purpose::Node, i as u64);
-            Node::new(HOSTS[i], setup.delays.iter().map(link).collect(), queues, forwarding, flows.clone(), rng)
+            let streams = Streams::of(1, i as u64);
+            Node::new(HOSTS[i], setup.delays.iter().map(link).collect(), queues, forwarding, flows.clone(), streams)
         };
         let mut nodes = [node(0), node(1)];
         nodes[0].start_flow(Time::ZERO, FLOW);

@@ -73,7 +73,7 @@ proptest! {
     fn a_sender_survives_any_peer(packets in prop::collection::vec((packet(), 0u64..300), 1..120), sack in any::<bool>(), olia in any::<bool>()) {
         let tcp = TcpParams { sack, ..TcpParams::default() };
         let coupling = if olia { Coupling::Olia } else { Coupling::Lia };
-        let queue = QueueSpec::DropTail { limit: Limit::Packets(30) };
+        let queue = QueueSpec::fifo(Limit::Packets(30));
         let setup = Setup { size: None, rate: Rate::from_mbps(10), queue, ..Setup::default() };
         let mut lab = Lab::new(&setup, MptcpParams { tcp, coupling, ..per_link(2) });
         lab.run_until(Time::from_ms(200));

@@ -1,7 +1,8 @@
 use midpath_core::packet::{FlowId, NodeId, Packet};
 use midpath_core::queue::Limit;
+use midpath_core::queue::{Aqm, Verdict, View};
 use midpath_core::rng::{Purpose, stream};
-use midpath_core::roles::{Admission, AdmitCtx, Backlog, Drop, Verdict};
+use midpath_core::roles::{Backlog, Drop};
 use midpath_core::units::{Rate, Time};
 use proptest::prelude::*;
 
@@ -30,9 +31,10 @@ fn packet(size: u32, header: Option<RcpHeader>) -> Packet {
 
 /// An arrival at `now` that finds `waiting` bytes and a transmitter that is busy if `busy`.
 fn arrive(port: &mut RcpPort, p: &mut Packet, now: Time, waiting: u64, busy: bool) -> Verdict {
-    let rng = &mut stream(1, Purpose::Node, 0);
+    let rng = &mut stream(1, Purpose::Ports, 0);
     let backlog = Backlog { packets: waiting.div_ceil(1500), bytes: waiting };
-    port.admit(p, &mut AdmitCtx { now, busy, idle_since: (!busy).then_some(now), backlog, rate: LINK, rng })
+    let (idle_since, sojourn) = ((!busy).then_some(now), Time::ZERO);
+    port.enqueue(p, &mut View { now, backlog, lane: backlog, rate: LINK, mtu: 1500, idle_since, sojourn, rng })
 }
 
 /// R after an interval in which `bytes` arrived, the second half of them when `queue` bytes waited.
@@ -112,7 +114,7 @@ fn the_packet_takes_the_smaller_rate_and_what_asks_for_none_is_left_alone() {
     let mut port = port(&params());
     for (asked, got) in [(1e9, 1e6), (1.5e6, 1e6), (0.5e6, 0.5e6), (0.0, 0.0)] {
         let mut p = packet(100, Some(RcpHeader { rate: asked, echo: 9e9, rtt: 0.1 }));
-        assert_eq!(arrive(&mut port, &mut p, Time::ZERO, 0, false), Verdict::Accept);
+        assert_eq!(arrive(&mut port, &mut p, Time::ZERO, 0, false), Verdict::Pass);
         assert_eq!(p.header(), Some(RcpHeader { rate: got, echo: 9e9, rtt: 0.1 }));
     }
     let mut foreign = packet(100, None);

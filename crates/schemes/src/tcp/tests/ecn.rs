@@ -2,7 +2,7 @@
 
 use midpath_core::packet::{Ecn, Flags};
 use midpath_core::packet::{NodeId, PortId};
-use midpath_core::queue::{Limit, QueueSpec};
+use midpath_core::queue::{AqmSpec, Limit, QueueSpec};
 use midpath_core::roles::{LinkInfo, PortSpec};
 use midpath_core::units::{Rate, Time};
 
@@ -136,7 +136,8 @@ fn alpha_converges_to_the_marked_share() {
 #[test]
 fn dctcp_keeps_the_queue_at_the_threshold() {
     let (rate, packets) = (Rate::from_gbps(1), |n: u64| n * 1500);
-    let queue = QueueSpec::Step { limit: Limit::Bytes(packets(400)), threshold: Limit::Bytes(packets(40)) };
+    let aqm = AqmSpec::Step { threshold: Limit::Bytes(packets(40)) };
+    let queue = QueueSpec { aqm, ..QueueSpec::fifo(Limit::Bytes(packets(400))) };
     let setup = Setup { size: None, stop: Some(Time::from_secs(1)), rate, delay: Time::from_us(250), queue, mtu: 1500 };
     let tcp = TcpParams { min_rto: Time::from_ms(10), delayed_ack: DelayedAck(1), ..TcpParams::default() };
     let mut lab = dctcp(tcp, setup).without_log();
@@ -166,7 +167,7 @@ fn the_default_threshold_follows_the_bandwidth_delay_product() {
         host: false,
         edge: false,
         rtt,
-        queue: QueueSpec::DropTail { limit },
+        queue: QueueSpec::fifo(limit),
     };
     let k = |rate, rtt, limit| threshold(&spec(rate, rtt, limit), limit);
     let wide = Limit::Bytes(10_000_000);

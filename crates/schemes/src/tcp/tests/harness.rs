@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use midpath_core::node::{Driver, Flows, Forwarding, Line, Node};
 use midpath_core::packet::{Ecn, Flags, FlowId, NodeId, Packet, PacketId, Pkt, Pool, PortId, SackBlock, Sequence};
 use midpath_core::queue::{Limit, QueueSpec};
-use midpath_core::rng::{Purpose, stream};
+use midpath_core::rng::Streams;
 use midpath_core::roles::{Accept, Drop, Ecmp, Endpoint, FlowReport, FlowSpec, LinkInfo, ShortestPath, Transmitter};
 use midpath_core::units::{Bytes, Rate, Time};
 
@@ -177,7 +177,7 @@ impl Default for Setup {
             stop: None,
             rate: Rate::from_gbps(10),
             delay: Time::from_ms(50),
-            queue: QueueSpec::DropTail { limit: Limit::Bytes(u64::MAX) },
+            queue: QueueSpec::fifo(Limit::Bytes(u64::MAX)),
             mtu: 1500,
         }
     }
@@ -209,8 +209,8 @@ impl<K: ControllerConfig> Lab<K> {
             let link = LinkInfo { rate: setup.rate, delay: setup.delay, mtu: setup.mtu, peer: HOSTS[1 - i] };
             let queue = setup.queue.build(setup.rate);
             let forwarding = Forwarding::Shortest(ShortestPath::new(Arc::new(FirstPort), Ecmp::Off));
-            let rng = stream(1, Purpose::Node, i as u64);
-            Node::new(HOSTS[i], vec![link], vec![queue], forwarding, flows.clone(), rng)
+            let streams = Streams::of(1, i as u64);
+            Node::new(HOSTS[i], vec![link], vec![queue], forwarding, flows.clone(), streams)
         };
         let mut nodes = [node(0), node(1)];
         nodes[0].start_flow(Time::ZERO, FLOW);

@@ -56,7 +56,7 @@ proptest! {
     ) {
         let tcp = TcpParams { sack, timestamps, pacing, ecn: Some(ecn), ..TcpParams::default() };
         let (tcp, control) = CubicParams { tcp, ..CubicParams::default() }.split().expect("valid");
-        let queue = QueueSpec::DropTail { limit: Limit::Packets(30) };
+        let queue = QueueSpec::fifo(Limit::Packets(30));
         let setup = Setup { size: None, rate: Rate::from_mbps(10), queue, ..Setup::default() };
         let mut lab = Lab::new(setup, tcp, control);
         // With `open` the handshake is honest; the first ACKs and the hostile packets mix from then on.

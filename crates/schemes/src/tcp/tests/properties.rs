@@ -57,7 +57,7 @@ prop_compose! {
             size: Some(size),
             rate: Rate::from_mbps(mbps),
             delay: Time::from_us(us),
-            queue: QueueSpec::DropTail { limit: Limit::Packets(queue) },
+            queue: QueueSpec::fifo(Limit::Packets(queue)),
             ..Setup::default()
         }
     }

@@ -125,7 +125,7 @@ fn a_long_recovery_does_not_raise_the_threshold() {
     for sack in [true, false] {
         // 10 Mbps, 50 ms, the same of queue: slow start overshoots by 42 segments, and NewReno mends one per round trip
         // until the timer expires. With SACK one segment is lost for a whole second.
-        let queue = QueueSpec::DropTail { limit: Limit::Time(Time::from_ms(50)) };
+        let queue = QueueSpec::fifo(Limit::Time(Time::from_ms(50)));
         let setup =
             Setup { size: None, rate: Rate::from_mbps(10), delay: Time::from_ms(25), queue, ..Setup::default() };
         let tcp = TcpParams { sack, growth: GrowthRule::PerAck, ..TcpParams::default() };

@@ -1,7 +1,8 @@
 use midpath_core::packet::{FlowId, NodeId, Packet};
 use midpath_core::queue::Limit;
+use midpath_core::queue::{Aqm, Verdict, View};
 use midpath_core::rng::{Purpose, stream};
-use midpath_core::roles::{Admission, AdmitCtx, Backlog, Drop, Verdict};
+use midpath_core::roles::{Backlog, Drop};
 use midpath_core::units::{Rate, Time};
 use proptest::prelude::*;
 
@@ -30,10 +31,11 @@ fn data(throughput: f32, delta: f32) -> Packet {
 
 /// An arrival at `now` that finds `waiting` bytes.
 fn arrive(port: &mut XcpPort, p: &mut Packet, now: Time, waiting: u64) -> Verdict {
-    let rng = &mut stream(1, Purpose::Node, 0);
+    let rng = &mut stream(1, Purpose::Ports, 0);
     let idle_since = (waiting == 0).then_some(now);
     let backlog = Backlog { packets: waiting.div_ceil(1500), bytes: waiting };
-    port.admit(p, &mut AdmitCtx { now, busy: waiting > 0, idle_since, backlog, rate: LINK, rng })
+    let sojourn = Time::ZERO;
+    port.enqueue(p, &mut View { now, backlog, lane: backlog, rate: LINK, mtu: 1500, idle_since, sojourn, rng })
 }
 
 /// The change of throughput that a packet gets.

@@ -15,8 +15,8 @@ CASES = {
     "larger": (12.5, "300 kB", 1.0),
     "budget": (125.0, "30 kB", 10.0),
 }
-# The paper's words, and ours.
-RULES = {"paper": "flow-size", "ours": "next-round"}
+# The paper's words, and ours: what is preloaded, and what the header's round-trip time says.
+RULES = {"paper": ("flow-size", "round-trip"), "ours": ("next-round", "price-age")}
 
 
 def measure(lab: Lab) -> Iterator[Measured]:
@@ -24,13 +24,14 @@ def measure(lab: Lab) -> Iterator[Measured]:
     end = 10.0 if lab.quick else 30.0
     runs = {}
     for name, (arrivals, size, budget) in CASES.items():
-        for rule, preload_for in RULES.items():
+        for rule, (preload_for, header_rtt) in RULES.items():
             changes = {
                 "stop": f"{end} s",
                 "workload[0].arrivals.rate_per_s": arrivals,
                 "workload[0].sizes.mean": size,
                 "schemes.fcp.hosts.s0.budget": budget,
                 "schemes.fcp.preload_for": preload_for,
+                "schemes.fcp.header_rtt": header_rtt,
             }
             runs[f"{rule}.{name}"] = lab.runs("mixed", changes=changes, label=f"{name}-{rule}")
     for name, found in runs.items():

@@ -15,6 +15,7 @@ from midpath.result import Result
 LINKS = {"1": 50e6, "2": 100e6}
 START, END = 1.1, 5.0
 COLD = {"flow 0": Flow(1.0, ["1", "2"])}
+OURS = {"schemes.fcp.header_rtt": "price-age"}
 WARM = COLD | {"flow 1": Flow(1.0, ["1"]), "flow 2": Flow(1.0, ["2"])}
 
 
@@ -29,6 +30,7 @@ def measure(lab: Lab) -> Iterator[Measured]:
     yield Measured("cold.price2", cold.values(lambda r: mean(r, "port:r1>r2", "price", 14.0, 15.0)), bound=1e-18)
     yield Measured("cold.over", cold.values(over))
     yield Measured("cold.under", cold.values(under))
+    yield Measured("cold.under.ours", lab.runs("cold", changes=OURS, label="cold-ours").values(under))
     for name in WARM:
         yield Measured(f"warm.{name}", [rate(r, name, 4.0, END) for r in warm], bound=shared[name])
     below = [ratio(rate(r, "flow 0", 4.0, END), rate(r, "flow 1", 4.0, END)) for r in warm]

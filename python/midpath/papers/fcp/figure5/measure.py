@@ -13,7 +13,7 @@ from midpath.result import Result
 
 SCHEMES = {"xcp": "xcp", "tcp": "newreno", "rcp": "rcp", "fcp": "fcp", "ours": "fcp"}
 # FCP as the paper's words have it is in the scenario; this is what it does here unless told otherwise.
-OURS = {"schemes.fcp.preload_for": "next-round"}
+OURS = {"schemes.fcp.preload_for": "next-round", "schemes.fcp.header_rtt": "price-age"}
 # Classes of sizes, bytes: two a decade, as fine as the tail lets the means be.
 EDGES = np.array([5e3, 1e4, 3e4, 1e5, 3e5, 5e5, 1e6, 3e6, np.inf])
 SMALL = 5e5

@@ -33,7 +33,7 @@ def measure(lab: Lab) -> Iterator[Measured]:
     yield Measured("backpressure.0", [state(run, "r0>r2", BACKPRESSURE)])
     yield Measured("backpressure.0.text", [state(text, "r0>r2", BACKPRESSURE)])
     yield Measured("input.two", [entering(run, 3.2, 4.0)], bound=2 * ACCESS)
-    yield Measured("input.one", [entering(run, 4.15, 4.4)], bound=ACCESS)
+    yield Measured("input.one", [entering(run, 4.2, 4.4)], bound=ACCESS)
     yield Measured("closed", [entered(*series(run, "flow:2", "closed_loop"), 1.0)])
     yield Measured("closed.rate", [mean(run, "port:s2>r4", "throughput_bps", 5.2, 8.0)], bound=POOLED / 3)
     yield Measured("custody", [custody_lost(run)], bound=0.0)

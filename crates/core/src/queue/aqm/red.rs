@@ -1,7 +1,7 @@
+use super::{Aqm, Verdict, View};
 use crate::packet::Packet;
-use crate::queue::{Bound, Limit};
+use crate::queue::Limit;
 use crate::rng::unit;
-use crate::roles::{Admission, AdmitCtx, Drop, Verdict};
 use crate::units::{Rate, Time, TxClock};
 
 /// RED's parameters (Floyd and Jacobson, 1993); the defaults are those of Floyd's notes of 1997 and 2000.
@@ -15,8 +15,6 @@ pub struct RedParams {
     pub max_p: f64,
     /// Weight of the newest queue length in the average.
     pub weight: f64,
-    /// Mark ECN-capable packets instead of dropping them.
-    pub ecn: bool,
     /// Let the probability grow from `max_p` to 1 between `max` and twice `max`.
     pub gentle: bool,
 }
@@ -24,7 +22,6 @@ pub struct RedParams {
 /// Random early detection over an average of the bytes waiting.
 #[derive(Debug, Clone)]
 pub struct Red {
-    bound: Bound,
     params: RedParams,
     min: f64,
     max: f64,
@@ -36,15 +33,14 @@ pub struct Red {
 }
 
 impl Red {
-    /// A RED queue on a port of `rate`.
-    pub fn new(bound: Bound, params: RedParams, rate: Rate) -> Red {
+    /// RED on a port of `rate`.
+    pub fn new(params: RedParams, rate: Rate) -> Red {
         let packets = matches!(params.max, Limit::Packets(_));
         let edge = |l: Limit| {
             let b = l.bound(rate);
             (if packets { b.packets } else { b.bytes }) as f64
         };
         Red {
-            bound,
             params,
             min: edge(params.min),
             max: edge(params.max),
@@ -57,12 +53,12 @@ impl Red {
     }
 
     /// The average queue length: §4, the first half of the "detailed algorithm".
-    fn update(&mut self, ctx: &AdmitCtx<'_>) {
-        let q = (if self.packets { ctx.backlog.packets } else { ctx.backlog.bytes }) as f64;
-        match ctx.idle_since {
+    fn update(&mut self, view: &View<'_>) {
+        let q = (if self.packets { view.backlog.packets } else { view.backlog.bytes }) as f64;
+        match view.idle_since {
             // m = f(time - q_time); avg <- (1 - w_q)^m avg
             Some(since) if q == 0.0 => {
-                let m = (ctx.now - since).0 as f64 / self.typical.0 as f64;
+                let m = (view.now - since).0 as f64 / self.typical.0 as f64;
                 self.average *= (1.0 - self.params.weight).powf(m);
             }
             _ => self.average += self.params.weight * (q - self.average),
@@ -79,7 +75,7 @@ impl Red {
     }
 
     /// Whether this arrival is chosen.
-    fn chooses(&mut self, ctx: &mut AdmitCtx<'_>) -> bool {
+    fn chooses(&mut self, view: &mut View<'_>) -> bool {
         if self.average < self.min {
             self.count = -1;
             return false;
@@ -88,7 +84,7 @@ impl Red {
         // p_a <- p_b / (1 - count p_b): spaces the marks evenly.
         let chosen = self.probability().is_none_or(|pb| {
             let rest = 1.0 - self.count as f64 * pb;
-            rest <= 0.0 || unit(ctx.rng) < pb / rest
+            rest <= 0.0 || unit(view.rng) < pb / rest
         });
         if chosen {
             self.count = 0;
@@ -97,18 +93,11 @@ impl Red {
     }
 }
 
-impl Admission for Red {
-    fn admit(&mut self, packet: &mut Packet, ctx: &mut AdmitCtx<'_>) -> Verdict {
-        self.update(ctx);
-        let chosen = self.chooses(ctx);
-        if !self.bound.admits(ctx.backlog, packet.size) {
-            return Verdict::Drop(Drop::Queue);
-        }
-        match chosen {
-            false => Verdict::Accept,
-            true if self.params.ecn && packet.ecn.capable() => Verdict::Mark,
-            true => Verdict::Drop(Drop::Aqm),
-        }
+impl Aqm for Red {
+    #[inline]
+    fn enqueue(&mut self, _packet: &mut Packet, view: &mut View<'_>) -> Verdict {
+        self.update(view);
+        if self.chooses(view) { Verdict::Signal } else { Verdict::Pass }
     }
 
     fn reset(&mut self) {
@@ -122,30 +111,29 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::packet::{Ecn, FlowId, NodeId};
+    use crate::packet::{FlowId, NodeId};
     use crate::rng::{Purpose, Stream, stream};
     use crate::roles::Backlog;
 
     const RATE: Rate = Rate::from_mbps(12);
-    const LIMIT: Bound = Bound { bytes: 1_000_000, packets: u64::MAX };
 
     fn red(weight: f64, gentle: bool) -> Red {
         let (min, max) = (Limit::Bytes(10_000), Limit::Bytes(30_000));
-        Red::new(LIMIT, RedParams { min, max, max_p: 0.1, weight, ecn: true, gentle }, RATE)
+        Red::new(RedParams { min, max, max_p: 0.1, weight, gentle }, RATE)
     }
 
-    /// One arrival that finds `bytes` waiting (or an idle transmitter, since when); whether it is marked.
+    /// One arrival that finds `bytes` waiting (or an idle transmitter, since when); whether it is chosen.
     fn arrive(red: &mut Red, bytes: u64, now: Time, idle_since: Option<Time>, rng: &mut Stream) -> bool {
         let mut packet = Packet::new(FlowId(0), NodeId(0), NodeId(1), 1500);
-        packet.ecn = Ecn::Ect0;
         let backlog = Backlog { packets: bytes / 1500, bytes };
-        let mut ctx = AdmitCtx { now, busy: idle_since.is_none(), idle_since, backlog, rate: RATE, rng };
-        red.admit(&mut packet, &mut ctx) == Verdict::Mark
+        let (lane, sojourn) = (backlog, Time::ZERO);
+        let mut view = View { now, backlog, lane, rate: RATE, mtu: 1500, idle_since, sojourn, rng };
+        red.enqueue(&mut packet, &mut view) == Verdict::Signal
     }
 
     /// Packets from one mark to the next with a queue that stays at `bytes` (weight 1: the average is the queue).
     fn gaps(bytes: u64, gentle: bool, packets: usize) -> Vec<usize> {
-        let (mut red, mut rng) = (red(1.0, gentle), stream(3, Purpose::Node, 0));
+        let (mut red, mut rng) = (red(1.0, gentle), stream(3, Purpose::Ports, 0));
         let marked = (0..packets).filter(|_| arrive(&mut red, bytes, Time::ZERO, None, &mut rng)).collect::<Vec<_>>();
         marked.windows(2).map(|w| w[1] - w[0]).collect()
     }
@@ -196,7 +184,7 @@ mod tests {
 
     #[test]
     fn an_idle_link_lets_the_average_decay_by_a_packet_time_each() {
-        let (mut red, mut rng) = (red(0.1, true), stream(3, Purpose::Node, 0));
+        let (mut red, mut rng) = (red(0.1, true), stream(3, Purpose::Ports, 0));
         for _ in 0..200 {
             arrive(&mut red, 20_000, Time::ZERO, None, &mut rng);
         }
@@ -211,7 +199,7 @@ mod tests {
         fn the_average_is_the_exponentially_weighted_one(
             queue in prop::collection::vec((0u64..100_000, 0u64..20), 1..100), weight in 0.001f64..1.0,
         ) {
-            let (mut red, mut rng) = (red(weight, true), stream(3, Purpose::Node, 0));
+            let (mut red, mut rng) = (red(weight, true), stream(3, Purpose::Ports, 0));
             let (mut average, mut now) = (0.0, Time::ZERO);
             for (bytes, idle_ms) in queue {
                 now += Time::from_ms(idle_ms);

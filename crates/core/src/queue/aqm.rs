@@ -1,0 +1,112 @@
+//! Active queue management: which packets are told of congestion.
+
+mod codel;
+mod dataplane;
+mod flows;
+mod red;
+mod step;
+
+pub use codel::{Codel, CodelParams};
+pub use dataplane::CodelDataPlane;
+pub use flows::PerFlow;
+pub use red::{Red, RedParams};
+pub use step::{DelayStep, Step};
+
+use crate::packet::Packet;
+use crate::rng::Stream;
+use crate::roles::{Backlog, Drop};
+use crate::units::{Rate, Time};
+
+/// What an AQM may know of its port. Nothing of it is a promise about the future.
+pub struct View<'a> {
+    /// The time.
+    pub now: Time,
+    /// What waits, the packet in question not counted.
+    pub backlog: Backlog,
+    /// The part of it that waits in the packet's own lane: all of it where the scheduler has one queue.
+    pub lane: Backlog,
+    /// The port's rate.
+    pub rate: Rate,
+    /// The link's largest packet.
+    pub mtu: u32,
+    /// When the transmitter last became idle, if it is idle now and nothing waits.
+    pub idle_since: Option<Time>,
+    /// How long the packet has waited; zero when it arrives.
+    pub sojourn: Time,
+    /// The random stream of the node's ports.
+    pub rng: &'a mut Stream,
+}
+
+impl View<'_> {
+    /// Whether a packet that arrives now has to wait.
+    #[inline]
+    pub const fn busy(&self) -> bool {
+        self.idle_since.is_none()
+    }
+}
+
+/// What an [`Aqm`] says of a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// Nothing is to be done.
+    Pass,
+    /// Its sender is to be told of congestion, by whatever signal the port has.
+    Signal,
+    /// It ends here.
+    Drop(Drop),
+}
+
+/// What becomes of a chosen packet that the port's signal cannot tell anybody about, such as one that is not ECN-capable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unsignalled {
+    /// It is dropped: a loss is a signal that everybody understands.
+    Drop,
+    /// It goes on.
+    Pass,
+}
+
+/// What decides on each packet of a port: on arrival, when it leaves, or both. Schemes whose ports write into each
+/// packet (prices, rates) do it here, too.
+///
+/// An AQM that decides on arrival alone, from the order of arrivals, lets a FIFO port be a *timetable*
+/// ([`Port::is_timetable`](crate::roles::Port::is_timetable)): a hop costs one event.
+pub trait Aqm: Send {
+    /// Whether it looks at packets that leave. Asked once.
+    fn watches_leaving(&self) -> bool {
+        false
+    }
+    /// Called with each packet that arrives, in order, whether or not there is room for it.
+    fn enqueue(&mut self, _packet: &mut Packet, _view: &mut View<'_>) -> Verdict {
+        Verdict::Pass
+    }
+    /// Called with each packet that is about to leave, if [`Aqm::watches_leaving`]. After a drop it is called with the next one at once.
+    fn dequeue(&mut self, _packet: &mut Packet, _view: &mut View<'_>) -> Verdict {
+        Verdict::Pass
+    }
+    /// Called when the packet that it chose has been signalled and goes on.
+    fn signalled(&mut self, _packet: &Packet) {}
+    /// Called when the packet that it chose cannot be signalled: what becomes of it.
+    fn unable(&mut self, _packet: &Packet) -> Unsignalled {
+        Unsignalled::Drop
+    }
+    /// Called when the transmitter asked for a packet and none waits.
+    fn empty(&mut self) {}
+    /// Whether [`Aqm::inbound`] wants to be called. Asked once.
+    fn watches_inbound(&self) -> bool {
+        false
+    }
+    /// Called when a packet came in through the port, before it is routed. Rewrites it in place, or says why it goes no further.
+    fn inbound(&mut self, _packet: &mut Packet, _now: Time) -> Result<(), Drop> {
+        Ok(())
+    }
+    /// Called when the node restarts.
+    fn reset(&mut self) {}
+    /// Numbers to plot over time besides the backlog (a price, a rate), with their names.
+    fn gauges(&self, _out: &mut Vec<(&'static str, f64)>) {}
+}
+
+/// No active queue management: the queue grows until it is full.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoAqm;
+
+impl Aqm for NoAqm {}

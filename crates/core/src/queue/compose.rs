@@ -1,0 +1,159 @@
+use super::aqm::{Aqm, Unsignalled, Verdict, View};
+use super::scheduler::{Fifo, Scheduler};
+use super::signal::{Done, Loss, Signal};
+use crate::packet::Pkt;
+use crate::roles::{Backlog, Drop, Inbound, Port, PortCtx};
+use crate::units::Time;
+
+/// A port of three parts: an AQM chooses packets, a scheduler orders them, a signal tells the chosen ones' senders.
+///
+/// One AQM sees the whole port; [`PerFlow`](super::PerFlow) makes it one per flow. A packet that arrives is first shown to the AQM, then refused if there
+/// is no room, then signalled: what finds no room is lost, and that tells its sender enough.
+///
+/// It is a timetable if the scheduler is a FIFO and neither AQM nor signal looks at packets that leave. Its decisions are the same either way.
+pub struct Queue<A, S, G> {
+    aqm: A,
+    scheduler: S,
+    signal: G,
+}
+
+impl<A: Aqm> Queue<A, Fifo, Loss> {
+    /// A FIFO whose AQM says itself for what there is room.
+    pub const fn of(aqm: A) -> Queue<A, Fifo, Loss> {
+        Queue::new(aqm, Fifo::unbounded(), Loss)
+    }
+}
+
+impl<A, S, G> Queue<A, S, G> {
+    /// A port of these parts.
+    pub const fn new(aqm: A, scheduler: S, signal: G) -> Queue<A, S, G> {
+        Queue { aqm, scheduler, signal }
+    }
+}
+
+impl<A: Aqm, S: Scheduler, G: Signal> Queue<A, S, G> {
+    /// What waits: here, or on the node's timetable.
+    fn waiting(&self, ctx: &PortCtx<'_>) -> Backlog {
+        let held = self.scheduler.backlog();
+        Backlog { packets: held.packets + ctx.booked.packets, bytes: held.bytes + ctx.booked.bytes }
+    }
+
+    /// Asks the AQM about a packet, on its arrival or as it leaves.
+    #[inline]
+    fn ask(&mut self, pkt: &Pkt, leaves: bool, ctx: &mut PortCtx<'_>) -> Verdict {
+        let backlog = self.waiting(ctx);
+        let link = ctx.links[usize::from(ctx.me.0)];
+        let packet = &mut ctx.pool[pkt];
+        let mut view = View {
+            now: ctx.now,
+            backlog,
+            lane: self.scheduler.lane(packet, backlog),
+            rate: link.rate,
+            mtu: link.mtu,
+            idle_since: ctx.transmitter.idle_since().filter(|_| backlog.packets == 0),
+            sojourn: if leaves { ctx.now.saturating_sub(packet.queued) } else { Time::ZERO },
+            rng: ctx.rng,
+        };
+        if leaves { self.aqm.dequeue(packet, &mut view) } else { self.aqm.enqueue(packet, &mut view) }
+    }
+
+    /// Signals a chosen packet; says why, if it is to be dropped.
+    fn tell(&mut self, pkt: &Pkt, ctx: &mut PortCtx<'_>) -> Result<(), Drop> {
+        match self.signal.signal(pkt, ctx) {
+            Done::Told => {
+                self.aqm.signalled(&ctx.pool[pkt]);
+                Ok(())
+            }
+            Done::Drop => Err(Drop::Aqm),
+            Done::Unable => match self.aqm.unable(&ctx.pool[pkt]) {
+                Unsignalled::Drop => Err(Drop::Aqm),
+                Unsignalled::Pass => Ok(()),
+            },
+        }
+    }
+
+    /// Whether a packet may leave.
+    #[inline]
+    fn leaves(&mut self, pkt: &Pkt, ctx: &mut PortCtx<'_>) -> Result<(), Drop> {
+        match self.ask(pkt, true, ctx) {
+            Verdict::Pass => Ok(()),
+            Verdict::Signal => self.tell(pkt, ctx),
+            Verdict::Drop(why) => Err(why),
+        }
+    }
+}
+
+impl<A: Aqm, S: Scheduler, G: Signal> Port for Queue<A, S, G> {
+    fn is_timetable(&self) -> bool {
+        self.scheduler.is_fifo() && !self.aqm.watches_leaving() && !self.signal.watches_leaving()
+    }
+
+    fn admit(&mut self, pkt: &Pkt, ctx: &mut PortCtx<'_>) -> Result<(), Drop> {
+        let waiting = self.waiting(ctx);
+        match self.ask(pkt, false, ctx) {
+            Verdict::Drop(why) => Err(why),
+            _ if !self.scheduler.admits(&ctx.pool[pkt], waiting) => Err(Drop::Queue),
+            Verdict::Signal => self.tell(pkt, ctx),
+            Verdict::Pass => Ok(()),
+        }
+    }
+
+    fn outbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) {
+        if let Err(why) = self.admit(&pkt, ctx) {
+            return ctx.drop(pkt, why);
+        }
+        self.scheduler.push(pkt, ctx.pool);
+        while let Some(pkt) = self.scheduler.shed(ctx.pool) {
+            ctx.drop(pkt, Drop::Queue);
+        }
+    }
+
+    fn poll_transmit(&mut self, ctx: &mut PortCtx<'_>) -> Option<Pkt> {
+        loop {
+            let Some(pkt) = self.scheduler.pop(ctx.pool) else {
+                self.aqm.empty();
+                return None;
+            };
+            if self.signal.watches_leaving() {
+                self.signal.leaving(&pkt, ctx);
+            }
+            if !self.aqm.watches_leaving() {
+                return Some(pkt);
+            }
+            match self.leaves(&pkt, ctx) {
+                Ok(()) => return Some(pkt),
+                Err(why) => {
+                    self.scheduler.refund(&ctx.pool[&pkt]);
+                    ctx.drop(pkt, why);
+                }
+            }
+        }
+    }
+
+    fn watches_inbound(&self) -> bool {
+        self.aqm.watches_inbound() || self.signal.watches_inbound()
+    }
+
+    fn inbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) -> Inbound {
+        if let Err(why) = self.aqm.inbound(&mut ctx.pool[&pkt], ctx.now) {
+            return Inbound::Drop(pkt, why);
+        }
+        self.signal.inbound(&pkt, ctx);
+        Inbound::Forward(pkt)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.scheduler.backlog()
+    }
+
+    fn reset(&mut self, ctx: &mut PortCtx<'_>) {
+        self.scheduler.clear(&mut |pkt| ctx.drop(pkt, Drop::Fault));
+        self.aqm.reset();
+        self.signal.reset(ctx);
+    }
+
+    fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
+        self.aqm.gauges(out);
+        self.signal.gauges(out);
+    }
+}

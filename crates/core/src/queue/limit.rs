@@ -1,0 +1,111 @@
+//! How much may wait.
+
+use crate::roles::Backlog;
+use crate::units::{Bytes, Rate, Time, UnitError};
+
+/// How much may wait, as people say it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    /// Bytes.
+    Bytes(u64),
+    /// Packets of any size.
+    Packets(u64),
+    /// What the link sends in this time, in bytes.
+    Time(Time),
+}
+
+impl Limit {
+    /// The bound it is on a port of `rate`.
+    pub fn bound(self, rate: Rate) -> Bound {
+        match self {
+            Limit::Bytes(bytes) => Bound { bytes, packets: u64::MAX },
+            Limit::Packets(packets) => Bound { bytes: u64::MAX, packets },
+            Limit::Time(t) => Bound { bytes: rate.bytes_in(t).0, packets: u64::MAX },
+        }
+    }
+}
+
+impl std::str::FromStr for Limit {
+    type Err = UnitError;
+    fn from_str(s: &str) -> Result<Limit, UnitError> {
+        let packets = ["packets", "packet", "pkts", "p"].iter().find_map(|u| s.trim().strip_suffix(u));
+        if let Some(n) = packets.and_then(|n| n.trim().parse().ok()) {
+            return Ok(Limit::Packets(n));
+        }
+        let bytes = s.parse::<Bytes>().map(|b| Limit::Bytes(b.0));
+        bytes.or_else(|_| s.parse::<Time>().map(Limit::Time)).map_err(|e| UnitError {
+            what: "a queue limit",
+            example: "\"100 kB\", \"100 packets\" or \"50 ms\"",
+            ..e
+        })
+    }
+}
+
+impl std::fmt::Display for Limit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Limit::Bytes(b) => Bytes(*b).fmt(f),
+            Limit::Packets(1) => f.write_str("1 packet"),
+            Limit::Packets(n) => write!(f, "{n} packets"),
+            Limit::Time(t) => t.fmt(f),
+        }
+    }
+}
+
+impl serde::Serialize for Limit {
+    fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.collect_str(self)
+    }
+}
+impl<'de> serde::Deserialize<'de> for Limit {
+    fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Limit, D::Error> {
+        std::borrow::Cow::<'de, str>::deserialize(d)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Limit {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Limit".into()
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "type": "string",
+            "description": "how much may wait: bytes, packets, or what the link sends in a time",
+            "examples": ["100 kB", "100 packets", "50 ms"],
+        })
+    }
+}
+
+/// A limit resolved to a port: both must hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bound {
+    /// Most bytes waiting.
+    pub bytes: u64,
+    /// Most packets waiting.
+    pub packets: u64,
+}
+
+impl Bound {
+    /// Whether `size` more bytes fit on top of `backlog`.
+    #[inline]
+    pub const fn admits(&self, backlog: Backlog, size: u32) -> bool {
+        backlog.bytes + size as u64 <= self.bytes && backlog.packets < self.packets
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_read_and_print() {
+        assert_eq!("100 kB".parse(), Ok(Limit::Bytes(100_000)));
+        assert_eq!("100 packets".parse(), Ok(Limit::Packets(100)));
+        assert_eq!("50 ms".parse(), Ok(Limit::Time(Time::from_ms(50))));
+        assert!("50 parsecs".parse::<Limit>().is_err_and(|e| e.to_string().contains("100 packets")));
+        for l in [Limit::Bytes(1500), Limit::Packets(1), Limit::Packets(9), Limit::Time(Time::from_us(3))] {
+            assert_eq!(l.to_string().parse(), Ok(l));
+        }
+        assert_eq!(Limit::Time(Time::from_ms(50)).bound(Rate::from_mbps(10)).bytes, 62_500);
+    }
+}

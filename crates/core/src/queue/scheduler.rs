@@ -1,0 +1,43 @@
+//! In which order waiting packets leave, and for which there is room.
+
+mod drr;
+mod dual;
+mod fifo;
+mod round;
+
+pub use drr::Drr;
+pub(super) use drr::key_of;
+pub use dual::{Dual, Share};
+pub use fifo::Fifo;
+pub use round::Round;
+
+use crate::packet::{Packet, Pkt, Pool};
+use crate::roles::Backlog;
+
+/// Holds a port's packets. Those of one lane stay in order.
+pub trait Scheduler: Send {
+    /// Whether packets leave in the order in which they came. Asked once.
+    fn is_fifo(&self) -> bool {
+        false
+    }
+    /// Whether there is room for a packet where `waiting` waits at the port.
+    fn admits(&self, packet: &Packet, waiting: Backlog) -> bool;
+    /// Called with a packet that has been admitted.
+    fn push(&mut self, pkt: Pkt, pool: &Pool);
+    /// Called after a push until it gives none: a packet that has to go because too much waits.
+    fn shed(&mut self, _pool: &Pool) -> Option<Pkt> {
+        None
+    }
+    /// The next packet to leave.
+    fn pop(&mut self, pool: &Pool) -> Option<Pkt>;
+    /// Called when a packet that was just popped has been dropped: it does not count for its lane's share.
+    fn refund(&mut self, _packet: &Packet) {}
+    /// What waits.
+    fn backlog(&self) -> Backlog;
+    /// What waits in the lane of a packet, if `waiting` waits in all.
+    fn lane(&self, _packet: &Packet, waiting: Backlog) -> Backlog {
+        waiting
+    }
+    /// Gives everything up, in an order that is the same in each run.
+    fn clear(&mut self, give: &mut dyn FnMut(Pkt));
+}

@@ -1,0 +1,135 @@
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+
+use super::{Round, Scheduler};
+use crate::packet::{NodeId, Packet, Pkt, Pool};
+use crate::queue::Bound;
+use crate::roles::Backlog;
+
+/// One direction of a conversation, as all who go by flows know it: its key and who sends.
+type Key = (u32, NodeId);
+
+pub(in crate::queue) const fn key_of(packet: &Packet) -> Key {
+    (packet.key, packet.src)
+}
+
+#[derive(Debug, Default)]
+struct Lane {
+    packets: VecDeque<Pkt>,
+    bytes: u64,
+}
+
+impl Lane {
+    fn backlog(&self) -> Backlog {
+        Backlog { packets: self.packets.len() as u64, bytes: self.bytes }
+    }
+}
+
+/// Per-flow fair queueing by deficit round robin.
+///
+/// Flows have queues of their own (of two with one [key](crate::packet::flow_key) in 2³², one), made when they get a packet and removed when
+/// they are empty. When all together are over
+/// the limit, the longest queue loses its newest packet, so that a flow within its share is not punished for others.
+#[derive(Debug)]
+pub struct Drr {
+    bound: Bound,
+    quantum: u64,
+    lanes: FxHashMap<Key, Lane>,
+    round: Round<Key>,
+    total: Backlog,
+}
+
+impl Drr {
+    /// Holds at most `bound` in all; a flow sends `quantum` bytes per round (at least one byte).
+    pub fn new(bound: Bound, quantum: u32) -> Drr {
+        Drr {
+            bound,
+            quantum: u64::from(quantum.max(1)),
+            lanes: FxHashMap::default(),
+            round: Round::default(),
+            total: Backlog::default(),
+        }
+    }
+
+    /// The longest lane; of several the one whose turn comes first, so that the choice is repeatable.
+    fn longest(&self) -> Option<Key> {
+        let mut best: Option<(u64, Key)> = None;
+        for key in self.round.lanes() {
+            let bytes = self.lanes.get(&key).map_or(0, |l| l.bytes);
+            if best.is_none_or(|(b, _)| bytes > b) {
+                best = Some((bytes, key));
+            }
+        }
+        best.map(|(_, key)| key)
+    }
+
+    /// Takes a packet from one end of a lane.
+    fn take(&mut self, key: Key, pool: &Pool, end: fn(&mut VecDeque<Pkt>) -> Option<Pkt>) -> Option<Pkt> {
+        let lane = self.lanes.get_mut(&key)?;
+        let pkt = end(&mut lane.packets)?;
+        let size = u64::from(pool[&pkt].size);
+        lane.bytes -= size;
+        self.total.bytes -= size;
+        self.total.packets -= 1;
+        if lane.packets.is_empty() {
+            self.lanes.remove(&key);
+            self.round.leave(key);
+        }
+        Some(pkt)
+    }
+}
+
+impl Scheduler for Drr {
+    fn admits(&self, _packet: &Packet, _waiting: Backlog) -> bool {
+        true
+    }
+
+    fn push(&mut self, pkt: Pkt, pool: &Pool) {
+        let (key, size) = (key_of(&pool[&pkt]), u64::from(pool[&pkt].size));
+        let lane = self.lanes.entry(key).or_default();
+        if lane.packets.is_empty() {
+            self.round.join(key, self.quantum);
+        }
+        lane.packets.push_back(pkt);
+        lane.bytes += size;
+        self.total.bytes += size;
+        self.total.packets += 1;
+    }
+
+    fn shed(&mut self, pool: &Pool) -> Option<Pkt> {
+        if self.total.bytes <= self.bound.bytes && self.total.packets <= self.bound.packets {
+            return None;
+        }
+        let key = self.longest()?;
+        self.take(key, pool, VecDeque::pop_back)
+    }
+
+    fn pop(&mut self, pool: &Pool) -> Option<Pkt> {
+        let (lanes, quantum) = (&self.lanes, self.quantum);
+        let size = |key| Some(pool[lanes.get(&key)?.packets.front()?].size);
+        let key = self.round.next(size, |_| quantum)?;
+        self.take(key, pool, VecDeque::pop_front)
+    }
+
+    fn refund(&mut self, packet: &Packet) {
+        self.round.refund(key_of(packet), packet.size);
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.total
+    }
+
+    fn lane(&self, packet: &Packet, _waiting: Backlog) -> Backlog {
+        self.lanes.get(&key_of(packet)).map(Lane::backlog).unwrap_or_default()
+    }
+
+    fn clear(&mut self, give: &mut dyn FnMut(Pkt)) {
+        // In the round's order, for a hash map's order is nobody's business.
+        for key in self.round.lanes() {
+            self.lanes.remove(&key).into_iter().flat_map(|l| l.packets).for_each(&mut *give);
+        }
+        self.round.clear();
+        self.total = Backlog::default();
+    }
+}

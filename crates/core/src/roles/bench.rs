@@ -1,0 +1,68 @@
+//! What is around a port, without a node.
+
+use std::any::Any;
+use std::collections::VecDeque;
+
+use super::port::{Action, Backlog, LinkInfo, PortCtx, Transmitter};
+use crate::packet::{NodeId, Pool, PortId};
+use crate::rng::{Purpose, Stream, stream};
+use crate::units::Time;
+
+/// All that a port may reach, without a node: for tests of ports and of signals. The port is number 0 of node 0.
+pub struct PortBench {
+    /// The time.
+    pub now: Time,
+    /// The packets.
+    pub pool: Pool,
+    /// The state of the transmitter; idle since the beginning unless set.
+    pub transmitter: Transmitter,
+    /// What waits on the timetable.
+    pub booked: Backlog,
+    /// What the port has wished for and nobody has carried out.
+    pub actions: VecDeque<Action>,
+    /// When the port last asked to be woken.
+    pub timer: Time,
+    /// CE marks set so far.
+    pub marks: u64,
+    /// What the ports of the node share.
+    pub state: Option<Box<dyn Any + Send>>,
+    links: [LinkInfo; 1],
+    rng: Stream,
+}
+
+impl PortBench {
+    /// A port of `link`.
+    pub fn new(link: LinkInfo) -> PortBench {
+        PortBench {
+            now: Time::ZERO,
+            pool: Pool::new(),
+            transmitter: Transmitter::Idle { since: Time::ZERO },
+            booked: Backlog::default(),
+            actions: VecDeque::new(),
+            timer: Time::MAX,
+            marks: 0,
+            state: None,
+            links: [link],
+            rng: stream(1, Purpose::Ports, 0),
+        }
+    }
+
+    /// The context of a call to the port.
+    pub fn ctx(&mut self) -> PortCtx<'_> {
+        PortCtx {
+            now: self.now,
+            node: NodeId(0),
+            me: PortId(0),
+            links: &self.links,
+            pool: &mut self.pool,
+            rng: &mut self.rng,
+            transmitter: self.transmitter,
+            reverse: self.links[0].rate,
+            booked: self.booked,
+            state: self.state.as_deref_mut(),
+            actions: &mut self.actions,
+            timer: &mut self.timer,
+            marks: &mut self.marks,
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Tools of the laboratory, which `midpath lab rpm` starts.
+
+#[cfg(target_os = "linux")]
+mod packets;
+#[cfg(target_os = "linux")]
+mod wire;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Tools that `midpath lab rpm` starts.
+#[derive(Debug, Parser)]
+#[command(name = "midpath-lab", version, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    tool: Tool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Tool {
+    /// Forward frames between devices, each a constant time after it came, until standard input ends.
+    Wire {
+        /// A path for frames, such as `in=w0,out=b1,mac=02:00:00:00:00:01,delay=10ms`. Without `mac` it takes what no
+        /// other path of the device takes.
+        #[arg(long = "path", required = true, value_name = "PATH")]
+        paths: Vec<String>,
+    },
+    /// Say why this machine cannot run RPM's programs, if it cannot.
+    Check,
+    /// Write DCTCP, as an object for `bpftool struct_ops register`, to standard output.
+    Dctcp,
+}
+
+fn main() -> ExitCode {
+    let done = match Cli::parse().tool {
+        Tool::Wire { paths } => wire(&paths),
+        Tool::Check => check(),
+        Tool::Dctcp => dctcp(),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("midpath-lab: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn wire(paths: &[String]) -> Result<(), String> {
+    let paths = paths.iter().map(|path| wire::Path::parse(path)).collect::<Result<Vec<_>, _>>()?;
+    let report = wire::run(&paths).map_err(|error| error.to_string())?;
+    println!("{}", report.to_json());
+    Ok(())
+}
+
+#[cfg(target_os = "linux")]
+fn check() -> Result<(), String> {
+    midpath_ebpf::rpm().map_err(|error| error.to_string())?;
+    midpath_ebpf::unsupported().map_or(Ok(()), Err)
+}
+
+#[cfg(target_os = "linux")]
+fn dctcp() -> Result<(), String> {
+    let object = midpath_ebpf::dctcp().map_err(|error| error.to_string())?;
+    std::io::stdout().write_all(object).map_err(|error| error.to_string())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn wire(_: &[String]) -> Result<(), String> {
+    Err("works on Linux only".into())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn check() -> Result<(), String> {
+    Err("works on Linux only".into())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn dctcp() -> Result<(), String> {
+    Err("works on Linux only".into())
+}

@@ -1,0 +1,196 @@
+//! A packet socket that moves many frames with one system call.
+
+use std::ffi::CString;
+use std::io;
+use std::mem::{size_of, zeroed};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+/// Frames per system call.
+pub const BATCH: usize = 64;
+/// No frame is longer: the laboratory's devices have an MTU of 1500 and cut nothing later.
+pub const FRAME: usize = 2048;
+/// Room in the kernel for what comes while we sleep: 16 MB.
+const ROOM: libc::c_int = 16 << 20;
+
+/// A frame, and when it came, in ns of the wall clock.
+#[derive(Debug, Clone)]
+pub struct Frame {
+    /// When it came.
+    pub at_ns: u64,
+    /// How long it is.
+    pub bytes: usize,
+    /// What it says; only the first `bytes` count.
+    pub data: Box<[u8; FRAME]>,
+}
+
+/// A packet socket on one device.
+#[derive(Debug)]
+pub struct Packets {
+    fd: OwnedFd,
+}
+
+#[allow(unsafe_code)]
+impl Packets {
+    /// Opens one for all frames that come in through `device`.
+    pub fn open(device: &str) -> io::Result<Packets> {
+        let index = index_of(device)?;
+        // Deaf until it is bound: no frame of another device may get in.
+        // SAFETY: plain numbers; the result is checked.
+        let fd = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC, 0) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the descriptor is new and nobody else's.
+        let socket = Packets { fd: unsafe { OwnedFd::from_raw_fd(fd) } };
+        socket.set(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, ROOM)?;
+        socket.set(libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, ROOM)?;
+        socket.set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
+        socket.set(libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)?;
+        socket.set(libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, 1)?;
+        // SAFETY: all bytes 0 is a valid address structure.
+        let mut address: libc::sockaddr_ll = unsafe { zeroed() };
+        address.sll_family = libc::AF_PACKET as u16;
+        address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
+        address.sll_ifindex = index;
+        // SAFETY: the pointer and the length are those of a structure that lives over the call.
+        let bound =
+            unsafe { libc::bind(fd, (&raw const address).cast(), size_of::<libc::sockaddr_ll>() as libc::socklen_t) };
+        if bound < 0 { Err(io::Error::last_os_error()) } else { Ok(socket) }
+    }
+
+    fn set(&self, level: libc::c_int, option: libc::c_int, value: libc::c_int) -> io::Result<()> {
+        // SAFETY: the pointer and the length are those of a number that lives over the call.
+        let done = unsafe {
+            libc::setsockopt(
+                self.fd.as_raw_fd(),
+                level,
+                option,
+                (&raw const value).cast(),
+                size_of::<libc::c_int>() as libc::socklen_t,
+            )
+        };
+        if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+
+    /// The descriptor, for `poll`.
+    pub fn raw(&self) -> RawFd {
+        self.fd.as_raw_fd()
+    }
+
+    /// Frames that have come, at most [`BATCH`]; `free` gives them room.
+    pub fn receive(&self, free: &mut Vec<Frame>) -> io::Result<Vec<Frame>> {
+        let mut frames: Vec<Frame> = (0..BATCH).map(|_| free.pop().unwrap_or_else(empty)).collect();
+        let mut stamps = [[0u64; 8]; BATCH];
+        // SAFETY: all bytes 0 are valid vectors and headers; the pointers put in below outlive the call.
+        let mut vectors: [libc::iovec; BATCH] = unsafe { zeroed() };
+        // SAFETY: as above.
+        let mut headers: [libc::mmsghdr; BATCH] = unsafe { zeroed() };
+        for i in 0..BATCH {
+            vectors[i].iov_base = frames[i].data.as_mut_ptr().cast();
+            vectors[i].iov_len = FRAME;
+            headers[i].msg_hdr.msg_iov = &raw mut vectors[i];
+            headers[i].msg_hdr.msg_iovlen = 1;
+            headers[i].msg_hdr.msg_control = stamps[i].as_mut_ptr().cast();
+            headers[i].msg_hdr.msg_controllen = size_of::<[u64; 8]>() as _;
+        }
+        // SAFETY: BATCH headers that point to memory of the lengths that they say.
+        let got = unsafe {
+            libc::recvmmsg(
+                self.raw(),
+                headers.as_mut_ptr(),
+                BATCH as u32,
+                libc::MSG_DONTWAIT as _,
+                std::ptr::null_mut(),
+            )
+        };
+        let got = match usize::try_from(got) {
+            Ok(got) => got,
+            Err(_) => would_block(io::Error::last_os_error())?,
+        };
+        for (frame, header) in frames.iter_mut().zip(&headers).take(got) {
+            frame.bytes = header.msg_len as usize;
+            frame.at_ns = stamp_of(&header.msg_hdr).unwrap_or_else(now_ns);
+        }
+        free.extend(frames.drain(got..));
+        Ok(frames)
+    }
+
+    /// Sends frames, at most [`BATCH`]; says how many the device took.
+    pub fn send(&self, frames: &[Frame]) -> io::Result<usize> {
+        let count = frames.len().min(BATCH);
+        // SAFETY: all bytes 0 are valid vectors and headers; the pointers put in below outlive the call.
+        let mut vectors: [libc::iovec; BATCH] = unsafe { zeroed() };
+        // SAFETY: as above.
+        let mut headers: [libc::mmsghdr; BATCH] = unsafe { zeroed() };
+        for i in 0..count {
+            // The kernel only reads through this pointer.
+            vectors[i].iov_base = frames[i].data.as_ptr().cast_mut().cast();
+            vectors[i].iov_len = frames[i].bytes;
+            headers[i].msg_hdr.msg_iov = &raw mut vectors[i];
+            headers[i].msg_hdr.msg_iovlen = 1;
+        }
+        // SAFETY: `count` headers that point to memory of the lengths that they say.
+        let sent = unsafe { libc::sendmmsg(self.raw(), headers.as_mut_ptr(), count as u32, libc::MSG_DONTWAIT as _) };
+        usize::try_from(sent).or_else(|_| would_block(io::Error::last_os_error()))
+    }
+}
+
+/// The kernel's stamp in a message's control data.
+#[allow(unsafe_code)]
+fn stamp_of(header: &libc::msghdr) -> Option<u64> {
+    // SAFETY: the header is one that the kernel has just filled; the macros stay within its control data, and a stamp
+    // is a timespec, read without an assumption on where it lies.
+    unsafe {
+        let mut control = libc::CMSG_FIRSTHDR(header);
+        while !control.is_null() {
+            if ((*control).cmsg_level, (*control).cmsg_type) == (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) {
+                let time: libc::timespec = libc::CMSG_DATA(control).cast::<libc::timespec>().read_unaligned();
+                return Some(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64);
+            }
+            control = libc::CMSG_NXTHDR(header, control);
+        }
+    }
+    None
+}
+
+#[allow(unsafe_code)]
+fn index_of(device: &str) -> io::Result<libc::c_int> {
+    let name = CString::new(device)?;
+    // SAFETY: a string that ends with 0 and lives over the call.
+    match unsafe { libc::if_nametoindex(name.as_ptr()) } {
+        0 => Err(io::Error::other(format!("{device}: {}", io::Error::last_os_error()))),
+        index => Ok(index as libc::c_int),
+    }
+}
+
+/// Nothing to do now is no error.
+fn would_block(error: io::Error) -> io::Result<usize> {
+    let full = error.raw_os_error() == Some(libc::ENOBUFS);
+    if full || error.kind() == io::ErrorKind::WouldBlock { Ok(0) } else { Err(error) }
+}
+
+fn empty() -> Frame {
+    Frame { at_ns: 0, bytes: 0, data: Box::new([0; FRAME]) }
+}
+
+/// The wall clock: the one that the kernel stamps frames with.
+pub fn now_ns() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |time| time.as_nanos() as u64)
+}
+
+/// Waits until a descriptor can be read, or for `ns`; says which can be.
+#[allow(unsafe_code)]
+pub fn wait(descriptors: &[RawFd], ns: Option<u64>) -> io::Result<Vec<bool>> {
+    let mut all: Vec<libc::pollfd> =
+        descriptors.iter().map(|fd| libc::pollfd { fd: *fd, events: libc::POLLIN, revents: 0 }).collect();
+    let time = ns.map(|ns| libc::timespec { tv_sec: (ns / 1_000_000_000) as _, tv_nsec: (ns % 1_000_000_000) as _ });
+    let time = time.as_ref().map_or(std::ptr::null(), |time| &raw const *time);
+    // SAFETY: as many descriptors as it says, and a time that lives over the call.
+    let ready = unsafe { libc::ppoll(all.as_mut_ptr(), all.len() as libc::nfds_t, time, std::ptr::null()) };
+    if ready < 0 {
+        let error = io::Error::last_os_error();
+        return if error.kind() == io::ErrorKind::Interrupted { Ok(vec![false; all.len()]) } else { Err(error) };
+    }
+    Ok(all.iter().map(|fd| fd.revents != 0).collect())
+}

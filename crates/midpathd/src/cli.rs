@@ -1,0 +1,164 @@
+//! The command line.
+
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::quantity::{rate_bps, time_ns};
+
+/// Midpath on a Linux router.
+#[derive(Debug, Parser)]
+#[command(name = "midpathd", version, max_term_width = 100)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Reverse Path congestion Marking: tell senders of congestion by the ACKs that pass here.
+    #[command(subcommand)]
+    Rpm(Rpm),
+}
+
+/// RPM's commands.
+#[derive(Debug, Subcommand)]
+pub enum Rpm {
+    /// Shape what leaves through a device, and mark where its queue grows.
+    Up(Up),
+    /// Turn it off; the device is as it was before.
+    Down {
+        /// The device; all that RPM is on for, unless given.
+        #[arg(long, value_name = "DEV")]
+        dev: Option<String>,
+    },
+    /// Show what was sent, how long it waited, and what was marked.
+    Status {
+        /// The device; all that RPM is on for, unless given.
+        #[arg(long, value_name = "DEV")]
+        dev: Option<String>,
+        /// For machines: one JSON object a line.
+        #[arg(long)]
+        json: bool,
+        /// Again and again.
+        #[arg(long)]
+        watch: bool,
+        /// How often with --watch.
+        #[arg(long, value_name = "TIME", value_parser = time_ns, default_value = "1s", requires = "watch")]
+        every: u64,
+    },
+    /// Serve the same to Prometheus, at /metrics.
+    Metrics {
+        /// Address and port. Whoever can reach it can read it.
+        #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:9466")]
+        listen: String,
+    },
+}
+
+impl Rpm {
+    /// How often `status` prints; once without --watch.
+    pub fn interval(watch: bool, every: u64) -> Option<Duration> {
+        watch.then(|| Duration::from_nanos(every.max(10_000_000)))
+    }
+}
+
+/// Options of `up`.
+#[derive(Debug, Args)]
+pub struct Up {
+    /// The device whose outgoing traffic is shaped: the one towards the bottleneck.
+    #[arg(long, value_name = "DEV")]
+    pub dev: String,
+    /// The bottleneck's rate, a little less than the line's, so that the queue is here.
+    #[arg(long, value_name = "RATE", value_parser = rate_bps)]
+    pub rate: u64,
+    /// How congestion is found.
+    #[arg(long, value_enum, default_value = "codel")]
+    pub aqm: AqmName,
+    /// CoDel's target, or the step's threshold.
+    #[arg(long, value_name = "TIME", value_parser = time_ns, default_value = "5ms")]
+    pub target: u64,
+    /// CoDel's interval: about the longest usual round trip.
+    #[arg(long, value_name = "TIME", value_parser = time_ns, default_value = "100ms")]
+    pub interval: u64,
+    /// Which way signals go: in ACKs (rpm), in data packets (fwd), both, or nowhere (off).
+    #[arg(long, value_enum, default_value = "rpm")]
+    pub mode: ModeName,
+    /// Registers; a power of two is taken. Flows beyond them are marked forward.
+    #[arg(long, value_name = "COUNT", default_value_t = 65_536)]
+    pub flows: u32,
+    /// One register for all flows.
+    #[arg(long)]
+    pub aggregate: bool,
+    /// How long a packet may wait.
+    #[arg(long, value_name = "TIME", value_parser = time_ns, default_value = "200ms")]
+    pub buffer: u64,
+    /// A flow none of whose packets came back for so long is marked forward.
+    #[arg(long, value_name = "TIME", value_parser = time_ns, default_value = "1s")]
+    pub ack_timeout: u64,
+    /// Signals that a register holds.
+    #[arg(long, value_name = "COUNT", default_value_t = 65_535)]
+    pub register_max: u16,
+    /// Registers with an owner, or the published algorithm to the letter (for experiments: collisions mark other flows).
+    #[arg(long, value_enum, default_value = "guarded")]
+    pub registers: RegistersName,
+}
+
+/// `--aqm`.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum AqmName {
+    /// RFC 8289.
+    Codel,
+    /// CoDel as a P4 switch runs it.
+    CodelDataplane,
+    /// Every packet that waited longer than the target.
+    Step,
+}
+
+/// `--mode`.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum ModeName {
+    /// In ACKs.
+    Rpm,
+    /// In data packets.
+    Fwd,
+    /// Both.
+    Both,
+    /// Nowhere.
+    Off,
+}
+
+/// `--registers`.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum RegistersName {
+    /// With an owner.
+    Guarded,
+    /// Algorithm 1.
+    Plain,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_manual_has_every_command_and_option() {
+        let manual = include_str!("../dist/midpathd-rpm.8").replace("\\-", "-").replace("\\fB", "").replace("\\fR", "");
+        let cli = Cli::command();
+        let rpm = cli.find_subcommand("rpm").expect("there is rpm");
+        for command in rpm.get_subcommands() {
+            assert!(manual.contains(&format!("midpathd rpm {}", command.get_name())), "{}", command.get_name());
+            for option in command.get_arguments().filter_map(clap::Arg::get_long).filter(|name| *name != "help") {
+                assert!(manual.contains(&format!("--{option}")), "--{option}");
+            }
+        }
+    }
+}

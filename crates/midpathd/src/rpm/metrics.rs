@@ -1,0 +1,170 @@
+//! The Prometheus endpoint.
+
+use std::fmt::Write;
+use std::io;
+
+use tiny_http::{Header, Method, Response, Server};
+
+use crate::error::{Error, Tried};
+use crate::net::Net;
+use crate::rpm::status::{Active, Status, mode_name, status_of};
+use midpath_ebpf::{SOJOURN_BUCKETS, sojourn_bounds_ns};
+
+/// Name, help, value.
+type Metric<T> = (&'static str, &'static str, fn(&Active) -> T);
+
+/// What only grows.
+const COUNTERS: [Metric<u64>; 19] = [
+    ("packets", "Packets through the queue.", |a| a.stats.packets),
+    ("bytes", "Bytes through the queue.", |a| a.stats.bytes),
+    ("queue_drops", "Packets refused because the queue was full.", |a| a.queue.drops.into()),
+    ("signals", "Packets that the AQM chose.", |a| a.stats.signals),
+    ("counted", "Signals that a register took.", |a| a.stats.counted),
+    ("saturated", "Signals that found their register full.", |a| a.stats.saturated),
+    ("marked_ce", "CE marks set in data packets.", |a| a.stats.marked_ce),
+    ("marked_ece", "ACKs that left with ECE for a signal.", |a| a.stats.marked_ece),
+    ("dropped", "Packets that the AQM dropped because they are not ECT.", |a| a.stats.dropped),
+    ("spared", "Signals that changed nothing (SYN, RST, CE already, not IP).", |a| a.stats.spared),
+    ("collisions", "Signals sent forward because the register is another flow's.", |a| a.stats.collisions),
+    ("no_acks", "Signals sent forward because nothing came back.", |a| a.stats.no_acks),
+    ("accecn", "Signals sent forward because the flow does AccECN.", |a| a.stats.accecn),
+    ("aged", "Signals dropped because no ACK came for them.", |a| a.stats.aged),
+    ("flows", "Flows that took a register.", |a| a.stats.claimed),
+    ("flows_fallen", "Flows that fell back to forward marking.", |a| a.stats.fallen),
+    ("returned", "TCP packets that came back.", |a| a.stats.returned),
+    ("foreign", "Packets that somebody else sent into the internal pair.", |a| a.stats.foreign),
+    ("failures", "Packets without a stamp, and marks that the kernel refused.", |a| a.stats.unstamped + a.stats.failed),
+];
+
+/// What goes up and down.
+const GAUGES: [Metric<f64>; 8] = [
+    ("rate_bits_per_second", "The shaper's rate.", |a| a.rate_bps as f64),
+    ("backlog_bytes", "Bytes that wait.", |a| a.queue.backlog_bytes.into()),
+    ("registers", "Registers.", |a| a.registers.total as f64),
+    ("registers_bytes", "Kernel memory of the registers.", |a| a.registers.bytes as f64),
+    ("registers_owned", "Registers that a flow owns.", |a| a.registers.owned as f64),
+    ("registers_signals", "Signals that wait for an ACK.", |a| a.registers.signals as f64),
+    ("registers_fallen", "Flows that fell back to forward marking.", |a| a.registers.fallen as f64),
+    ("registers_accecn", "Flows that do AccECN.", |a| a.registers.accecn as f64),
+];
+
+/// The text that Prometheus reads.
+pub fn render(found: &[Status]) -> String {
+    let mut text = String::new();
+    let active = || found.iter().filter_map(|status| Some((&status.device, status.active.as_ref()?)));
+    let head = |name: &str, kind: &str, help: &str| {
+        format!("# HELP midpath_rpm_{name} {help}\n# TYPE midpath_rpm_{name} {kind}\n")
+    };
+    text += &head("up", "gauge", "Whether RPM runs on the device.");
+    for status in found {
+        line(&mut text, "up", &status.device, "", &u8::from(status.active.is_some()));
+    }
+    text += &head("mode", "gauge", "1 for the mode that is on.");
+    for (device, a) in active() {
+        line(&mut text, "mode", device, &format!(",mode=\"{}\"", mode_name(a.params.mode)), &1);
+    }
+    for (name, help, value) in GAUGES {
+        text += &head(name, "gauge", help);
+        active().for_each(|(device, a)| line(&mut text, name, device, "", &value(a)));
+    }
+    for (name, help, value) in COUNTERS {
+        let name = format!("{name}_total");
+        text += &head(&name, "counter", help);
+        active().for_each(|(device, a)| line(&mut text, &name, device, "", &value(a)));
+    }
+    text += &head("sojourn_seconds", "histogram", "How long packets waited in the queue.");
+    active().for_each(|(device, a)| histogram(&mut text, device, a));
+    text
+}
+
+fn line(text: &mut String, name: &str, device: &str, labels: &str, value: &dyn std::fmt::Display) {
+    let _ = writeln!(text, "midpath_rpm_{name}{{device=\"{}\"{labels}}} {value}", escaped(device));
+}
+
+/// One bucket for each doubling: what is finer stays in `status --json`.
+fn histogram(text: &mut String, device: &str, active: &Active) {
+    let mut sum = 0;
+    for (bucket, packets) in active.stats.sojourn.iter().enumerate() {
+        sum += packets;
+        if bucket % 8 == 7 && bucket + 1 < SOJOURN_BUCKETS {
+            let bound = sojourn_bounds_ns(bucket).1 as f64 / 1e9;
+            line(text, "sojourn_seconds_bucket", device, &format!(",le=\"{bound}\""), &sum);
+        }
+    }
+    line(text, "sojourn_seconds_bucket", device, ",le=\"+Inf\"", &sum);
+    line(text, "sojourn_seconds_sum", device, "", &(active.stats.sojourn_sum_ns as f64 / 1e9));
+    line(text, "sojourn_seconds_count", device, "", &sum);
+}
+
+/// A device's name may hold anything but a slash and blanks.
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"")
+}
+
+/// Answers `GET /metrics` until the process is ended.
+pub fn serve(net: &mut Net, listen: &str) -> Result<(), Error> {
+    let server = Server::http(listen)
+        .map_err(|e| io::Error::other(e.to_string()))
+        .tried(|| format!("--listen {listen}: cannot be opened"))?;
+    eprintln!("midpathd: metrics at http://{}/metrics", server.server_addr());
+    loop {
+        let request = server.recv().tried(|| format!("{listen}: cannot be read"))?;
+        let response = match (request.method(), request.url()) {
+            (Method::Get, "/metrics") => match status_of(net, None) {
+                Ok(found) => Response::from_string(render(&found)).with_header(plain_text()),
+                Err(error) => Response::from_string(format!("{error}\n")).with_status_code(500),
+            },
+            (Method::Get, _) => Response::from_string("midpathd: see /metrics\n").with_status_code(404),
+            _ => Response::from_string("only GET\n").with_status_code(405),
+        };
+        // A client that has gone away is not our concern.
+        let _ = request.respond(response);
+    }
+}
+
+fn plain_text() -> Header {
+    Header::from_bytes("Content-Type", "text/plain; version=0.0.4; charset=utf-8").expect("ASCII")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::QdiscStats;
+    use crate::rpm::status::RegisterCounts;
+    use midpath_ebpf::{Aqm, Mode, Params, Registers, Stats};
+
+    fn active() -> Active {
+        let mut stats = Stats { packets: 3, sojourn_sum_ns: 2_500_000, ..Stats::default() };
+        stats.sojourn[0] = 1;
+        stats.sojourn[9] = 2;
+        let params = Params {
+            aqm: Aqm::Codel,
+            target_ns: 0,
+            interval_ns: 0,
+            mtu_bytes: 0,
+            mode: Mode::Rpm,
+            registers: Registers::Guarded,
+            aggregate: false,
+            age_ticks: 0,
+            register_max: 1,
+        };
+        let (queue, registers) = (QdiscStats::default(), RegisterCounts::default());
+        Active { params, rate_bps: 5, buffer_bytes: 0, stats, queue, registers }
+    }
+
+    #[test]
+    fn a_scrape_reads_as_prometheus_wants_it() {
+        let found =
+            [Status { device: "eth0".into(), active: Some(active()) }, Status { device: "e\"1".into(), active: None }];
+        let text = render(&found);
+        assert!(text.contains("midpath_rpm_up{device=\"eth0\"} 1\nmidpath_rpm_up{device=\"e\\\"1\"} 0\n"));
+        assert!(text.contains("midpath_rpm_packets_total{device=\"eth0\"} 3\n"));
+        // Buckets are cumulative: 2048 ns end the first eight, 4096 ns the next.
+        assert!(text.contains("bucket{device=\"eth0\",le=\"0.000002048\"} 1\n"));
+        assert!(text.contains("bucket{device=\"eth0\",le=\"0.000004096\"} 3\n"));
+        assert!(text.contains("bucket{device=\"eth0\",le=\"+Inf\"} 3\n"));
+        for line in text.lines() {
+            assert!(line.starts_with("# ") || line.starts_with("midpath_rpm_"), "{line}");
+        }
+    }
+}

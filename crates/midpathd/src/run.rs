@@ -1,0 +1,67 @@
+//! From the command line to what does it.
+
+use midpath_ebpf::{Aqm, Mode, Params, Registers};
+
+use crate::cli::{AqmName, Cli, Command, ModeName, RegistersName, Rpm, Up};
+use crate::error::{Error, Tried};
+use crate::net::Net;
+use crate::quantity::show_rate;
+use crate::rpm::{self, Done, Settings, Shape};
+
+/// Does what the command line says.
+pub fn run(cli: Cli) -> Result<(), Error> {
+    let Command::Rpm(command) = cli.command;
+    let mut net = Net::new().tried(|| "the kernel's netlink interface cannot be opened".into())?;
+    match command {
+        Rpm::Up(up) => {
+            let said = match rpm::up(&mut net, &up.dev, &settings(&up))? {
+                Done::Started => "is on",
+                Done::Changed => "is changed",
+                Done::Nothing => "is on already",
+            };
+            println!("RPM {said}: {} at {}", up.dev, show_rate(up.rate));
+            Ok(())
+        }
+        Rpm::Down { dev } => {
+            let off = rpm::down(&mut net, dev.as_deref())?;
+            match (off.is_empty(), dev) {
+                (false, _) => println!("RPM is off: {}", off.join(", ")),
+                (true, Some(dev)) => println!("RPM was not on for {dev}"),
+                (true, None) => println!("RPM was not on"),
+            }
+            Ok(())
+        }
+        Rpm::Status { dev, json, watch, every } => {
+            rpm::watch(&mut net, dev.as_deref(), json, Rpm::interval(watch, every))
+        }
+        Rpm::Metrics { listen } => rpm::serve(&mut net, &listen),
+    }
+}
+
+fn settings(up: &Up) -> Settings {
+    let params = Params {
+        aqm: match up.aqm {
+            AqmName::Codel => Aqm::Codel,
+            AqmName::CodelDataplane => Aqm::CodelDataplane,
+            AqmName::Step => Aqm::Step,
+        },
+        target_ns: up.target,
+        interval_ns: up.interval,
+        // The device's, known later.
+        mtu_bytes: 0,
+        mode: match up.mode {
+            ModeName::Rpm => Mode::Rpm,
+            ModeName::Fwd => Mode::Fwd,
+            ModeName::Both => Mode::Both,
+            ModeName::Off => Mode::Off,
+        },
+        registers: match up.registers {
+            RegistersName::Guarded => Registers::Guarded,
+            RegistersName::Plain => Registers::Plain,
+        },
+        aggregate: up.aggregate,
+        age_ticks: rpm::ticks(up.ack_timeout),
+        register_max: up.register_max,
+    };
+    Settings { shape: Shape { rate_bps: up.rate, buffer_ns: up.buffer }, params, flows: up.flows }
+}

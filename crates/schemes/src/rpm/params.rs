@@ -1,0 +1,85 @@
+//! The parameters of RPM. Each names where its default comes from.
+
+use midpath_core::spec::SpecError;
+use midpath_core::units::Time;
+use serde::{Deserialize, Serialize};
+
+use crate::params::require;
+
+/// How the senders of chosen packets are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// Not at all: the port has no AQM.
+    Off,
+    /// By the packet's loss.
+    Drop,
+    /// By CE on the packet: the paper's CoDel-FWD.
+    Fwd,
+    /// By ECE on an ACK that comes back: algorithm 1.
+    Rpm,
+    /// By both.
+    Both,
+}
+
+/// What a switch keeps of flows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Kept {
+    /// Algorithm 1's counters and nothing else: flows of one hash share one, and what no ACK collects stays.
+    Plain,
+    /// Each counter has an owner, whose ACKs are known to come back.
+    Guarded,
+}
+
+/// The parameters of `rpm`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct RpmParams {
+    /// How the senders of chosen packets are told.
+    pub mode: Mode,
+    /// What the switch keeps of flows.
+    pub registers: Kept,
+    /// How many registers the switch has. All its ports share them.
+    pub size: u32,
+    /// A register counts up to this. 16 bits, a word of a Tofino's register file; the paper speaks of one bit and of a counter.
+    pub register_max: u16,
+    /// Guarded registers: after so long without a packet on the way back, a register has no owner. Ours: the least retransmission timeout of
+    /// RFC 6298, so that a flow which sends hears of congestion at least as often.
+    pub age: Time,
+    /// One counter for all flows of a port (§III-C).
+    pub aggregate: bool,
+}
+
+impl Default for RpmParams {
+    fn default() -> RpmParams {
+        RpmParams {
+            mode: Mode::Rpm,
+            registers: Kept::Guarded,
+            size: 65_536,
+            register_max: u16::MAX,
+            age: Time::from_secs(1),
+            aggregate: false,
+        }
+    }
+}
+
+/// Most registers: 64 times the default, 128 MiB. Ours.
+const MAX_SIZE: u32 = 1 << 22;
+
+impl RpmParams {
+    /// What is wrong with them, if anything is.
+    pub fn check(&self) -> Result<(), SpecError> {
+        require((1..=MAX_SIZE).contains(&self.size), "size", "from 1 to 4194304")?;
+        require(self.register_max > 0, "register_max", "from 1 to 65535")?;
+        require(!self.age.is_zero(), "age", "above zero")
+    }
+
+    /// Whether ACKs are told.
+    pub const fn uses_registers(&self) -> bool {
+        matches!(self.mode, Mode::Rpm | Mode::Both)
+    }
+}

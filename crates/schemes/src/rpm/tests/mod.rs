@@ -1,0 +1,2 @@
+mod switch;
+mod vectors;

@@ -1,0 +1,67 @@
+"""Congestion controls of this kernel, and DCTCP where it was built without."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from midpath.errors import UsageError
+from midpath.lab.machine import Tools
+
+AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+# Our names and the kernel's.
+KERNEL = {"cubic": "cubic", "newreno": "reno", "bbr": "bbr", "dctcp": "dctcp"}
+# The name under which crates/ebpf/bpf/dctcp.bpf.c registers.
+OURS = "midpath_dctcp"
+
+
+def available() -> set[str]:
+    """What the kernel has now, by its own names."""
+    return set(AVAILABLE.read_text().split()) if AVAILABLE.exists() else set()
+
+
+@contextmanager
+def controls(wanted: list[str], tools: Tools) -> Iterator[dict[str, str]]:
+    """The kernel's names for congestion controls, while the block runs."""
+    unknown = [name for name in wanted if name not in KERNEL]
+    if unknown:
+        raise UsageError(f"--cc {unknown[0]}: there are {', '.join(KERNEL)}")
+    names = {name: KERNEL[name] for name in wanted}
+    lacking = [name for name in wanted if names[name] not in available()]
+    if lacking and lacking != ["dctcp"]:
+        raise UsageError(f"--cc {lacking[0]}: this kernel has no {names[lacking[0]]}")
+    if not lacking:
+        yield names
+        return
+    number = register_dctcp(tools)
+    try:
+        yield names | {"dctcp": OURS}
+    finally:
+        if number is not None:
+            subprocess.run(["bpftool", "struct_ops", "unregister", "id", number], check=False, capture_output=True)
+
+
+def register_dctcp(tools: Tools) -> str | None:
+    """Gives the kernel DCTCP by struct_ops; its number, or `None` if somebody else has done it."""
+    if OURS in available():
+        return None
+    if shutil.which("bpftool") is None:
+        raise UsageError("--cc dctcp: this kernel has none, and bpftool is not there to give it one")
+    compiled = subprocess.run([tools.midpath_lab, "dctcp"], check=False, capture_output=True)
+    if compiled.returncode != 0:
+        raise UsageError(f"--cc dctcp: {compiled.stderr.decode().strip()}")
+    with tempfile.NamedTemporaryFile(suffix=".o") as file:
+        file.write(compiled.stdout)
+        file.flush()
+        done = subprocess.run(
+            ["bpftool", "struct_ops", "register", file.name], check=False, capture_output=True, text=True
+        )
+    # "Registered tcp_congestion_ops midpath_dctcp id 345"
+    number = done.stdout.split()[-1] if done.returncode == 0 and done.stdout else None
+    if OURS not in available() or number is None:
+        raise UsageError(f"--cc dctcp: the kernel does not take it: {' '.join(done.stderr.split())}")
+    return number

@@ -1,0 +1,177 @@
+"""What RPM costs a router: time per packet, and memory per flow."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import statistics
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+
+from midpath.errors import UsageError
+from midpath.lab.experiment import Experiment, measure
+from midpath.lab.machine import Tools, describe
+from midpath.lab.router import Bottleneck, Router
+from midpath.lab.spaces import Space, pair
+from midpath.lab.table import cell, markdown, spread
+from midpath.lab.testbed import BOTTLENECK, ROUTER_IN, ROUTER_OUT, SENDER, Delays, Testbed, mac, receiver
+from midpath.units import quantity
+
+STATS = Path("/proc/sys/kernel/bpf_stats_enabled")
+PROGRAMS = ("rpm_divert", "rpm_enqueue", "rpm_dequeue", "rpm_return")
+# Datagrams of one measurement of the whole path.
+DATAGRAMS = 100_000
+# The share of a core is told for so many packets a second.
+RATE_PPS = 100_000
+
+# The time of the thread that sends is the time of the whole path: each datagram is forwarded, shaped and delivered
+# within the system call that sends it, before the next one. So what else runs on the machine does not count.
+SEND = textwrap.dedent(
+    """
+    import socket, sys, time
+    to, count = (sys.argv[1], 9), int(sys.argv[2])
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    data = bytes(1400)
+    for _ in range(2000):
+        s.sendto(data, to)
+    begin = time.thread_time_ns()
+    for _ in range(count):
+        s.sendto(data, to)
+    print((time.thread_time_ns() - begin) / count)
+    """
+)
+
+
+@contextmanager
+def program_times() -> Iterator[None]:
+    """Lets the kernel take the time of programs, which itself costs some 20 ns a run."""
+    before = STATS.read_text()
+    STATS.write_text("1")
+    try:
+        yield
+    finally:
+        STATS.write_text(before)
+
+
+def program_ns() -> dict[str, tuple[float, int]]:
+    """Of each program, the mean time of a run so far, and how many there were."""
+    said = subprocess.run(["bpftool", "-j", "prog", "show"], check=True, capture_output=True, text=True).stdout
+    found = {}
+    for program in json.loads(said):
+        runs = program.get("run_cnt", 0)
+        if program.get("name") in PROGRAMS and runs:
+            found[program["name"]] = (program["run_time_ns"] / runs, runs)
+    return found
+
+
+@contextmanager
+def straight() -> Iterator[tuple[Space, Space]]:
+    """A sender and a router without wires between: what is sent is forwarded at once, and then nobody takes it."""
+    with ExitStack() as stack:
+        sender, router, nobody = (stack.enter_context(closing(Space(name))) for name in ("s", "r", "n"))
+        pair(sender, "s0", router, "ri", mac=mac(1), peer_mac=mac(2))
+        pair(router, BOTTLENECK, nobody, "n0", mac=mac(3), peer_mac=mac(4))
+        sender.address("s0", SENDER, 24)
+        router.address("ri", ROUTER_IN, 24)
+        router.address(BOTTLENECK, ROUTER_OUT, 24)
+        nobody.up("n0")
+        sender.neighbour("s0", ROUTER_IN, mac(2))
+        sender.route("10.77.2.0/24", ROUTER_IN)
+        # Another station's address: the frame is dropped where it arrives.
+        router.neighbour(BOTTLENECK, receiver(0), mac(4, 9))
+        router.sysctl("net.ipv4.ip_forward", 1)
+        yield sender, router
+
+
+def path_ns(sender: Space) -> float:
+    """Thread time of one datagram from the sender through the router."""
+    done = sender.run(sys.executable, "-c", SEND, receiver(0), str(DATAGRAMS))
+    return float(done.stdout)
+
+
+def section(tools: Tools, repeats: int) -> str:
+    """The measurements, as text."""
+    if shutil.which("bpftool") is None:
+        raise UsageError("cost: bpftool is not there to read the programs' times")
+    machine = describe(tools)
+    programs: dict[str, list[float]] = {name: [] for name in PROGRAMS}
+    paths: dict[str, list[float]] = {}
+    with Testbed(Delays(0.0, (0.01,)), tools) as bed:
+        for seed in range(1, repeats + 1):
+            for name, value in _programs(bed, tools, seed).items():
+                programs[name].append(value)
+            for name, value in _paths(tools).items():
+                paths.setdefault(name, []).append(value)
+    return _text(programs, paths, machine, repeats)
+
+
+def _programs(bed: Testbed, tools: Tools, seed: int) -> dict[str, float]:
+    """Under TCP with signals."""
+    found: dict[str, float] = {}
+    busy = Experiment("cost", Bottleneck(aqm="step", target_s=0.001), bed.delays, long=8, seconds=5.0)
+    with program_times():
+
+        def keep(_: object) -> None:
+            found.update({name: ns for name, (ns, _) in program_ns().items()})
+
+        measure(bed, busy, "cubic", "rpm", seed, tools, before_down=keep)
+    return found
+
+
+def _paths(tools: Tools) -> dict[str, float]:
+    """With datagrams, at a rate that never holds them up."""
+    bottleneck = Bottleneck(rate_bps=100e9, buffer_s=0.1)
+    with straight() as (sender, router):
+        found = {"no midpathd": path_ns(sender)}
+        for mode in ("none", "fwd", "rpm"):
+            with Router(router, tools, bottleneck, mode) as running:
+                found[f"mode {'off' if mode == 'none' else mode}"] = path_ns(sender)
+                passed = running.status()["counters"]["packets"]
+            if passed < DATAGRAMS:
+                raise OSError(f"cost: only {passed} of {DATAGRAMS} datagrams passed the router")
+    return found
+
+
+def _text(
+    programs: dict[str, list[float]], paths: dict[str, list[float]], machine: dict[str, str], repeats: int
+) -> str:
+    lines = [[name, cell(spread(values))] for name, values in programs.items()]
+    data = sum(statistics.median(programs[name]) for name in PROGRAMS[:3] if programs[name])
+    data += statistics.median(programs["rpm_divert"]) if programs["rpm_divert"] else 0.0
+    ack = statistics.median(programs["rpm_return"]) if programs["rpm_return"] else 0.0
+    lines.append(["a data packet (rpm_divert runs twice)", cell({"median": data, "min": data, "max": data})])
+    share = (data * RATE_PPS + ack * RATE_PPS / 2) / 1e9
+    # Each repeat by itself: what else the machine does changes slower than that.
+    more = {name: [a - b for a, b in zip(values, paths["no midpathd"], strict=True)] for name, values in paths.items()}
+    whole = [[name, cell(spread(values)), cell(spread(more[name]))] for name, values in paths.items()]
+    added = statistics.median(more["mode rpm"])
+    return (
+        f"Programs, 8 CUBIC flows through 100 Mbps, by the kernel's own count (its clock is a part of each figure):\n\n"
+        f"{markdown(('Program', 'ns per run'), lines)}\n"
+        f"At {RATE_PPS:,} data packets/s and half as many ACKs the programs take {share:.1%} of a core.\n\n"
+        f"The whole path: thread time of a datagram of 1400 bytes from sender to wire, the divert through the internal "
+        f"pair and its shaper included:\n\n"
+        f"{markdown(('Router', 'ns per packet', 'more than without'), whole)}\n"
+        f"So {RATE_PPS:,} packets/s cost {added * RATE_PPS / 1e9:.1%} of a core more than plain forwarding.\n\n"
+        f"Medians of {repeats} runs; kernel {machine['kernel']}, {machine['midpathd']}, load average "
+        f"{machine['load_average']}.\n\n"
+    )
+
+
+def memory(tools: Tools) -> str:
+    """Bytes by number of flows."""
+    lines = []
+    with Testbed(Delays(0.0, (0.0,)), tools) as bed:
+        for flows in (1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20):
+            with Router(bed.router, tools, Bottleneck(flows=flows), "rpm") as router:
+                registers = router.status()["registers"]
+            total, bytes_ = registers["total"], registers["bytes"]
+            lines.append(
+                [f"{total:,}", quantity("bytes", bytes_), f"{bytes_ / total:.0f}", quantity("bytes", total / 8)]
+            )
+    heads = ("Flows", "Registers", "Bytes per flow", "The paper's least: a bit per flow")
+    return f"{markdown(heads, lines)}\n"

@@ -1,0 +1,86 @@
+"""What the laboratory needs of a machine, and what this one has."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from midpath.errors import UsageError
+
+# Where cargo puts the binaries of a checkout, the better ones first.
+BUILT = [Path(__file__).parents[3] / "target" / kind for kind in ("release", "debug")]
+
+
+@dataclass(frozen=True)
+class Tools:
+    """The programs that the laboratory starts."""
+
+    midpathd: str
+    midpath_lab: str
+
+
+def program(name: str, asked: str | None = None) -> str:
+    """A binary of ours: the one that was asked for, on the path, or built in this checkout."""
+    if asked is not None:
+        if os.access(asked, os.X_OK):
+            return asked
+        raise UsageError(f"{asked} is not a program")
+    found = shutil.which(name) or next((str(path / name) for path in BUILT if os.access(path / name, os.X_OK)), None)
+    if found is None:
+        raise UsageError(f"{name} is not on the path; build it with: cargo build --release -p {name}")
+    return found
+
+
+def missing() -> str | None:
+    """Why the laboratory cannot be built here, if it cannot."""
+    if platform.system() != "Linux":
+        return "the laboratory needs Linux"
+    if os.geteuid() != 0:
+        return "the laboratory needs root, for network namespaces and eBPF"
+    try:
+        import pyroute2  # noqa: F401, PLC0415 - an extra that only the laboratory needs
+    except ImportError:
+        return "the laboratory needs pyroute2; install it with: pip install 'midpath[lab]'"
+    for tool in ("nsenter", "tc"):
+        if shutil.which(tool) is None:
+            return f"the laboratory needs {tool} (packages util-linux and iproute2)"
+    return None
+
+
+def require() -> None:
+    """Raises `UsageError` unless the laboratory can be built here."""
+    why = missing()
+    if why is not None:
+        raise UsageError(why)
+
+
+def find_tools(midpathd: str | None = None) -> Tools:
+    """The programs that the laboratory starts, or an error that says how to get them."""
+    lab = str(Path(midpathd).with_name("midpath-lab")) if midpathd else None
+    return Tools(
+        program("midpathd", midpathd), program("midpath-lab", lab if lab and os.access(lab, os.X_OK) else None)
+    )
+
+
+def check(tools: Tools) -> None:
+    """Raises `UsageError` unless the programs were compiled and this kernel runs them."""
+    done = subprocess.run([tools.midpath_lab, "check"], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise UsageError(done.stderr.strip().removeprefix("midpath-lab: "))
+
+
+def describe(tools: Tools) -> dict[str, str]:
+    """What was measured on: versions and load."""
+    said = subprocess.run([tools.midpathd, "--version"], capture_output=True, text=True, check=True).stdout
+    load = " ".join(f"{value:.1f}" for value in os.getloadavg())
+    return {
+        "kernel": platform.release(),
+        "machine": platform.machine(),
+        "cpus": str(os.cpu_count()),
+        "midpathd": said.strip(),
+        "load_average": load,
+    }
