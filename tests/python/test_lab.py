@@ -73,9 +73,9 @@ def test_bad_input_gets_one_line(cli, as_root, option, value, says):
     assert says in refused(cli, option, value)
 
 
-def test_the_simulator_has_no_rpm_yet_and_says_what_it_has(cli, as_root):
+def test_beside_the_simulator_says_which_modes_it_runs(cli, as_root):
     said = refused(cli, "--vs-sim", "--modes", "rpm")
-    assert "mode rpm is not in the simulator yet" in said
+    assert "mode rpm is not run in the simulator yet" in said
     assert "none, fwd" in said
     assert "bbr is not in the simulator" in refused(cli, "--vs-sim", "--cc", "bbr", "--modes", "none")
 

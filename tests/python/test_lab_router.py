@@ -113,6 +113,14 @@ def test_off_is_the_shaper_alone(bed):
     reason="this kernel has no DCTCP, and there is no bpftool to give it one",
 )
 def test_dctcp_hears_of_as_many_packets_as_were_signalled(bed):
+    try:
+        with controls(["dctcp"], TOOLS) as names:
+            assert names["dctcp"] in available()
+    except UsageError as error:
+        if "Registered" in str(error):
+            raise
+        # It takes BTF and a JIT compiler, which RPM's programs can do without.
+        pytest.skip(str(error))
     found, counters = run(bed, "fwd", "dctcp", long=1)
     assert counters["marked_ce"] > 0
     assert 0.5 * counters["marked_ce"] <= told(found) <= 1.5 * counters["marked_ce"] + 10

@@ -1,6 +1,6 @@
 //! A driver in virtual time that keeps the contract and nothing beyond it.
 //!
-//! Wake-ups come late, packets arrive in bursts, and a transmitter that could send says now and then that it can't. All of it is drawn
+//! Links carry bytes. Wake-ups come late, packets arrive in bursts, and a transmitter that could send says now and then that it can't. All of it is drawn
 //! from a seed, so that a failure repeats. Order on a link is kept, and every packet's fate is written down by its id: a fate that is told twice, or
 //! of a packet that nobody has, stops the run.
 
@@ -12,6 +12,7 @@ use midpath_core::packet::{FlowId, NodeId, Packet, PacketId, Pkt, Pool, PortId};
 use midpath_core::rng::{Purpose, Stream, below, stream, unit};
 use midpath_core::roles::{Drop, FlowReport, Transmitter};
 use midpath_core::units::{Time, TxClock};
+use midpath_core::wire;
 use rustc_hash::FxHashSet;
 
 use crate::{Link, Network};
@@ -102,6 +103,8 @@ struct Wires {
     out: Outcome,
     /// Packets that a driver has handed to a node and not heard of since.
     inside: FxHashSet<PacketId>,
+    /// Where packets are written.
+    bytes: Vec<u8>,
 }
 
 impl Wires {
@@ -126,9 +129,11 @@ impl Wires {
         refuses
     }
 
-    /// Puts a packet onto a wire.
-    fn send(&mut self, n: u32, port: PortId, pkt: Pkt, size: u32) {
+    /// Puts a packet onto a wire, as bytes.
+    fn send(&mut self, n: u32, port: PortId, pkt: Pkt, pool: &mut Pool) {
         self.inside.remove(&pkt.id());
+        wire::cross(&mut pool[&pkt], &mut self.bytes);
+        let size = pool[&pkt].size;
         self.out.hops += 1;
         let (now, step) = (self.now, self.malice.burst.0.max(1));
         let wire = self.of(n, port);
@@ -155,8 +160,7 @@ impl Driver for Ear<'_> {
         if busy || self.wires.refuses() { Transmitter::Busy { until: None } } else { Transmitter::Idle { since } }
     }
     fn start(&mut self, port: PortId, pkt: Pkt, _now: Time, pool: &mut Pool) {
-        let size = pool[&pkt].size;
-        self.wires.send(self.node, port, pkt, size);
+        self.wires.send(self.node, port, pkt, pool);
     }
     fn dropped(&mut self, _port: Option<PortId>, id: PacketId, _packet: &Packet, _why: Drop) {
         self.wires.inside.remove(&id);
@@ -222,6 +226,7 @@ impl World {
             now: Time::ZERO,
             out: Outcome::default(),
             inside: FxHashSet::default(),
+            bytes: Vec::new(),
         };
         let mut world = World { armed: vec![Time::MAX; nodes.len()], nodes, wires, pool: Pool::new() };
         (0..world.nodes.len()).for_each(|n| world.arm(n as u32));
@@ -289,8 +294,7 @@ impl World {
         let mut ear = Ear { node: n, wires: &mut self.wires };
         let pulled = self.nodes[n as usize].poll_transmit(now, port, &mut self.pool, &mut ear);
         if let Some(pkt) = pulled {
-            let size = self.pool[&pkt].size;
-            self.wires.send(n, port, pkt, size);
+            self.wires.send(n, port, pkt, &mut self.pool);
         }
     }
 

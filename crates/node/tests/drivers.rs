@@ -1,12 +1,13 @@
-//! The same flows under the simulator and under a driver that is late, bursty and unwilling: every byte arrives, every packet is
+//! The same flows under the simulator, under a driver that is late, bursty and unwilling, and in real time: every byte arrives, every packet is
 //! somewhere, and the time that it takes is explained by how badly the driver behaves.
 
 use std::path::Path;
+use std::time::Duration;
 
 use midpath_core::packet::FlowId;
 use midpath_core::units::Time;
 use midpath_node::hostile::{Malice, Outcome, run};
-use midpath_node::{Link, Network};
+use midpath_node::{Link, Network, realtime};
 use midpath_schemes::Catalogue;
 use midpath_sim::{RunOptions, run_text};
 
@@ -94,6 +95,25 @@ fn every_byte_arrives_however_badly_the_driver_behaves() {
                 assert!(*bad < 1.5 * good + 0.5, "{scheme}, seed {seed}: {bad} s, {good} s when it behaves");
             }
         }
+    }
+}
+
+/// The same nodes on sockets, in real time. What is certain on a busy machine: every byte arrives, and none sooner than links allow.
+#[test]
+fn every_byte_arrives_in_real_time_over_bytes() {
+    for scheme in ["newreno", "dctcp", "fcp", "inrpp"] {
+        let out =
+            realtime::run(network(&scenario(scheme)), 2, Duration::from_secs(60)).expect("the loopback interface");
+        let completed = [0, 1].map(|f| {
+            let report = out.flow(FlowId(f));
+            assert_eq!(report.delivered, BYTES, "{scheme}, flow {f}: {report:?}");
+            report.completed.expect("complete").as_secs_f64()
+        });
+        println!("{scheme}: both flows end after {completed:.2?} s, {} packets sent", out.sent);
+        // Both share 20 Mbps; the second begins 0.2 s later.
+        let least = 2.0 * BYTES as f64 * 8.0 / 20e6;
+        assert!(completed[0].max(completed[1]) > least, "{scheme}: {completed:?}");
+        assert_eq!(out.refused, 0, "{scheme}");
     }
 }
 

@@ -4,7 +4,6 @@
 //! (time, arrival before wake-up, port, order on the wire), and nothing else.
 
 mod assemble;
-mod bytes;
 mod parallel;
 mod part;
 mod sched;

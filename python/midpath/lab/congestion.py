@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import tempfile
@@ -60,8 +61,9 @@ def register_dctcp(tools: Tools) -> str | None:
         done = subprocess.run(
             ["bpftool", "struct_ops", "register", file.name], check=False, capture_output=True, text=True
         )
-    # "Registered tcp_congestion_ops midpath_dctcp id 345"
-    number = done.stdout.split()[-1] if done.returncode == 0 and done.stdout else None
-    if OURS not in available() or number is None:
-        raise UsageError(f"--cc dctcp: the kernel does not take it: {' '.join(done.stderr.split())}")
-    return number
+    # "Registered tcp_congestion_ops midpath_dctcp id 345", on one stream or the other.
+    said = " ".join((done.stdout + done.stderr).split())
+    number = re.search(rf"Registered .*{OURS} id (\d+)", said)
+    if number is None or OURS not in available():
+        raise UsageError(f"--cc dctcp: the kernel does not take it: {said}")
+    return number[1]

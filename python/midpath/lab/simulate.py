@@ -22,7 +22,7 @@ FAST = "10 Gbps"
 CONTROLS = ("newreno", "cubic", "dctcp")
 # The scheme whose ports the network has; what they do is in the scenario's queue.
 NETWORK = "newreno"
-# What the simulator's port does, by mode. RPM will be one line more when the simulator has it.
+# What the scenarios here can ask of the simulated port. The simulator has RPM; a scenario would deploy it at `r`.
 MODES = ("none", "fwd")
 
 
@@ -31,7 +31,7 @@ def can(control: str, mode: str) -> str | None:
     if control not in CONTROLS:
         return f"{control} is not in the simulator"
     if mode not in MODES:
-        return f"mode {mode} is not in the simulator yet"
+        return f"mode {mode} is not run in the simulator yet"
     return None
 
 

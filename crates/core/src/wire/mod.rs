@@ -165,5 +165,24 @@ pub fn decode(bytes: &[u8]) -> Result<Packet, WireError> {
     if packet.wire_size() == size { Ok(packet) } else { Err(WireError::Short) }
 }
 
+/// Sends a packet over a link of bytes: it comes out as its bytes say. Only when it came to the port, which no byte says, is kept.
+/// `bytes` is where it is written.
+///
+/// # Panics
+/// If a packet cannot be read back, or is not as long as its bytes: such packets are a mistake of ours.
+pub fn cross(packet: &mut Packet, bytes: &mut Vec<u8>) {
+    bytes.clear();
+    encode(packet, bytes);
+    let length = bytes.len() + usize::from(packet.payload);
+    assert_eq!(length, packet.size as usize, "a packet is not as long as its bytes: {packet:?}");
+    match decode(bytes) {
+        Ok(mut read) => {
+            read.queued = packet.queued;
+            *packet = read;
+        }
+        Err(error) => panic!("a packet's bytes cannot be read back: {error}: {packet:?}"),
+    }
+}
+
 #[cfg(test)]
 mod tests;

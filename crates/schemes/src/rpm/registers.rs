@@ -94,7 +94,7 @@ impl Registers {
     pub fn flow(&self, key: u32, sender: NodeId) -> Flow {
         let id = u64::from(key) << 32 | u64::from(sender.0);
         // The hash's upper half, scaled to the table.
-        let place = (mix(id) >> 32) * self.table.len() as u64 >> 32;
+        let place = ((mix(id) >> 32) * self.table.len() as u64) >> 32;
         Flow { id, place: place as usize }
     }
 

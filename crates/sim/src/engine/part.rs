@@ -7,9 +7,9 @@ use midpath_core::node::{Driver, Node, Woken};
 use midpath_core::packet::{FlowId, Packet, PacketId, Pkt, Pool, PortId};
 use midpath_core::roles::{Drop, FlowReport, Transmitter};
 use midpath_core::units::Time;
+use midpath_core::wire;
 use rustc_hash::FxHashMap;
 
-use super::bytes;
 use super::sched::Calendar;
 use super::wire::{Entry, Rings, Target, Wire};
 use super::{Event, Probe};
@@ -130,7 +130,7 @@ impl Hands<'_> {
     fn look(&mut self, port: PortId, pkt: &Pkt, start: Time, pool: &mut Pool) {
         self.probe.transmitted(self.node, port, &pool[pkt], start);
         if let Some(bytes) = &mut self.bytes {
-            bytes::cross(&mut pool[pkt], bytes);
+            wire::cross(&mut pool[pkt], bytes);
         }
     }
 

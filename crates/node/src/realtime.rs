@@ -1,0 +1,270 @@
+//! A driver in real time: every node is a thread with a socket on the loopback interface, and links carry packets as bytes.
+//!
+//! Rates and delays are kept here: a transmitter is busy for as long as its packet takes at the link's rate, and the datagram is sent
+//! when the delay is over. The operating system wakes threads late and may lose datagrams; nodes have to live with both. It is a smoke test of the
+//! contract between node and driver, not a router.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use midpath_core::node::{Driver, Node, Woken};
+use midpath_core::packet::{FlowId, Pkt, Pool, PortId};
+use midpath_core::roles::{FlowReport, Transmitter};
+use midpath_core::units::{Time, TxClock};
+use midpath_core::wire;
+
+use crate::Network;
+
+/// A datagram is the number of the port that it is for, and the packet.
+const PORT: usize = 2;
+/// The longest datagram: a packet of 65,535 bytes cannot be sent in one, and no link here has such an MTU.
+const LONGEST: usize = 65_000;
+/// How long a thread sleeps at most before it looks at its socket again: a tenth of what a full packet takes at 6 Mbps. A socket's own
+/// timeout would be simpler, but it counts in ticks of up to 10 ms.
+const NAP: Duration = Duration::from_micros(200);
+
+/// A datagram on its way: when it arrives, in which order it left, through which port.
+type Flying = Reverse<(Time, u64, u16, Vec<u8>)>;
+
+/// What a run has counted.
+#[derive(Debug, Clone, Default)]
+pub struct Outcome {
+    /// Every endpoint's last report: flow, whether it is the active end, report.
+    pub reports: Vec<(FlowId, bool, FlowReport)>,
+    /// Datagrams sent and received.
+    pub sent: u64,
+    /// Those that came in from where the link leads.
+    pub received: u64,
+    /// Datagrams from elsewhere, and those whose bytes are no packet.
+    pub refused: u64,
+}
+
+impl Outcome {
+    /// Both ends' reports of a flow as one.
+    pub fn flow(&self, flow: FlowId) -> FlowReport {
+        let of = self.reports.iter().filter(|r| r.0 == flow).map(|r| r.2);
+        of.reduce(FlowReport::merge).unwrap_or_default()
+    }
+}
+
+/// One port's transmitter, and where its link leads.
+struct Line {
+    peer: SocketAddr,
+    peer_port: PortId,
+    clock: TxClock,
+    delay: Time,
+    /// When the packet that is being sent has been sent.
+    until: Option<Time>,
+    idle_since: Time,
+}
+
+/// Everything of a node's driver but the node itself.
+struct Lines {
+    of: Vec<Line>,
+    /// Datagrams on their way.
+    flying: BinaryHeap<Flying>,
+    out: Outcome,
+    ended: usize,
+}
+
+impl Lines {
+    /// A packet starts onto a link.
+    fn send(&mut self, port: PortId, pkt: Pkt, now: Time, pool: &mut Pool) {
+        let packet = pool.take(pkt);
+        let line = &mut self.of[usize::from(port.0)];
+        let end = now + line.clock.time(packet.size);
+        line.until = Some(end);
+        let mut bytes = Vec::with_capacity(packet.size as usize + PORT);
+        bytes.extend_from_slice(&line.peer_port.0.to_be_bytes());
+        wire::encode(&packet, &mut bytes);
+        bytes.resize((packet.size as usize + PORT).min(LONGEST), 0); // the payload
+        self.out.sent += 1;
+        self.flying.push(Reverse((end + line.delay, self.out.sent, port.0, bytes)));
+    }
+
+    /// When something here is due.
+    fn next(&self) -> Time {
+        let busy = self.of.iter().filter_map(|l| l.until);
+        let flying = self.flying.peek().map(|Reverse((at, ..))| *at);
+        busy.chain(flying).min().unwrap_or(Time::MAX)
+    }
+}
+
+impl Driver for Lines {
+    fn transmitter(&mut self, port: PortId, _now: Time) -> Transmitter {
+        let line = &self.of[usize::from(port.0)];
+        match line.until {
+            Some(_) => Transmitter::Busy { until: None },
+            None => Transmitter::Idle { since: line.idle_since },
+        }
+    }
+    fn start(&mut self, port: PortId, pkt: Pkt, now: Time, pool: &mut Pool) {
+        self.send(port, pkt, now, pool);
+    }
+    fn finished(&mut self, flow: FlowId, active: bool, report: FlowReport) {
+        self.ended += usize::from(active);
+        self.out.reports.push((flow, active, report));
+    }
+}
+
+/// A node with its thread's socket and clock.
+struct Station {
+    node: Node,
+    lines: Lines,
+    pool: Pool,
+    socket: UdpSocket,
+    began: Instant,
+}
+
+/// Runs a network until `flows` active ends have finished, or for `limit`.
+pub fn run(network: Network, flows: usize, limit: Duration) -> io::Result<Outcome> {
+    let stations = stations(network)?;
+    let ended = AtomicUsize::new(0);
+    let outcomes = thread::scope(|scope| {
+        let spawn = |mut s: Station| scope.spawn(|| s.run(&ended, flows, limit).map(|()| s.finish()));
+        let threads: Vec<_> = stations.into_iter().map(spawn).collect();
+        threads.into_iter().map(|t| t.join().expect("a node's thread ends")).collect::<io::Result<Vec<_>>>()
+    })?;
+    let mut all = Outcome::default();
+    for out in outcomes {
+        all.reports.extend(out.reports);
+        (all.sent, all.received) = (all.sent + out.sent, all.received + out.received);
+        all.refused += out.refused;
+    }
+    Ok(all)
+}
+
+/// Binds a socket for each node, and connects ports with sockets.
+fn stations(network: Network) -> io::Result<Vec<Station>> {
+    let bind = |_: &Node| {
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+        socket.set_nonblocking(true)?;
+        Ok(socket)
+    };
+    let sockets = network.nodes.iter().map(bind).collect::<io::Result<Vec<_>>>()?;
+    let addresses = sockets.iter().map(UdpSocket::local_addr).collect::<io::Result<Vec<_>>>()?;
+    let mut lines: Vec<Vec<Option<Line>>> =
+        network.nodes.iter().map(|n| (0..n.ports()).map(|_| None).collect()).collect();
+    for link in network.links {
+        let (peer, peer_port) = (addresses[link.to.0.0 as usize], link.to.1);
+        let clock = TxClock::new(link.rate);
+        let line = Line { peer, peer_port, clock, delay: link.delay, until: None, idle_since: Time::ZERO };
+        lines[link.from.0.0 as usize][usize::from(link.from.1.0)] = Some(line);
+    }
+    let began = Instant::now();
+    let station = |((node, socket), lines): ((Node, UdpSocket), Vec<Option<Line>>)| Station {
+        node: node.without_timetables(),
+        lines: Lines {
+            of: lines.into_iter().map(|l| l.expect("each port has a link")).collect(),
+            flying: BinaryHeap::new(),
+            out: Outcome::default(),
+            ended: 0,
+        },
+        pool: Pool::new(),
+        socket,
+        began,
+    };
+    Ok(network.nodes.into_iter().zip(sockets).zip(lines).map(station).collect())
+}
+
+impl Station {
+    fn now(&self) -> Time {
+        Time::from_ns(u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    /// How long nothing is due here, or a little less.
+    fn nap(&self) -> Duration {
+        let next = self.lines.next().min(self.node.next_wake()).saturating_sub(self.now());
+        Duration::from_nanos(next.as_ns()).min(NAP)
+    }
+
+    fn run(&mut self, ended: &AtomicUsize, flows: usize, limit: Duration) -> io::Result<()> {
+        let mut bytes = [0; LONGEST];
+        while ended.load(Ordering::Relaxed) < flows && self.began.elapsed() < limit {
+            self.due()?;
+            ended.fetch_add(std::mem::take(&mut self.lines.ended), Ordering::Relaxed);
+            match self.socket.recv_from(&mut bytes) {
+                Ok((length, from)) => self.heard(&bytes[..length], from),
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => thread::sleep(self.nap()),
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
+    }
+
+    /// Does what is due: datagrams that arrive, packets that have been sent, wake-ups.
+    fn due(&mut self) -> io::Result<()> {
+        let now = self.now();
+        while self.lines.flying.peek().is_some_and(|Reverse((at, ..))| *at <= now) {
+            let Some(Reverse((_, _, port, bytes))) = self.lines.flying.pop() else { break };
+            match self.socket.send_to(&bytes, self.lines.of[usize::from(port)].peer) {
+                // A full buffer loses the packet, as a link may.
+                Err(e) if e.kind() != io::ErrorKind::WouldBlock => return Err(e),
+                _ => {}
+            }
+        }
+        for port in 0..self.lines.of.len() {
+            let line = &mut self.lines.of[port];
+            if let Some(until) = line.until.take_if(|until| *until <= now) {
+                line.idle_since = until;
+                self.pull(PortId(port as u16), now);
+            }
+        }
+        while self.node.next_wake() <= now {
+            if self.node.on_wake(now, &mut self.pool, &mut self.lines) == Woken::Nothing {
+                break;
+            }
+        }
+        self.settle(now);
+        Ok(())
+    }
+
+    /// A datagram has come in. Whoever isn't at the other end of the port's link is not heard.
+    fn heard(&mut self, bytes: &[u8], from: SocketAddr) {
+        let now = self.now();
+        let Some((port, packet)) = bytes.split_first_chunk::<PORT>() else {
+            self.lines.out.refused += 1;
+            return;
+        };
+        let port = u16::from_be_bytes(*port);
+        let linked = self.lines.of.get(usize::from(port)).is_some_and(|line| line.peer == from);
+        match wire::decode(packet) {
+            Ok(packet) if linked => {
+                self.lines.out.received += 1;
+                let pkt = self.pool.insert(packet);
+                self.node.on_packet(now, PortId(port), pkt, &mut self.pool, &mut self.lines);
+                self.settle(now);
+            }
+            _ => self.lines.out.refused += 1,
+        }
+    }
+
+    /// After each call: the ports that have something are asked.
+    fn settle(&mut self, now: Time) {
+        while let Some(port) = self.node.ready() {
+            self.pull(port, now);
+        }
+    }
+
+    /// Takes a port's next packet, if nothing is being sent there.
+    fn pull(&mut self, port: PortId, now: Time) {
+        if self.lines.of[usize::from(port.0)].until.is_some() {
+            return; // it is asked when that packet has been sent
+        }
+        if let Some(pkt) = self.node.poll_transmit(now, port, &mut self.pool, &mut self.lines) {
+            self.lines.send(port, pkt, now, &mut self.pool);
+        }
+    }
+
+    fn finish(self) -> Outcome {
+        let mut out = self.lines.out;
+        out.reports.extend(self.node.reports());
+        out
+    }
+}
