@@ -70,6 +70,18 @@ header(5, "INRPP control", {
     { 36, 8, field("double", "inrpp.down", "Share to give back") },
 })
 
+header(6, "MIRCC Interest", {
+    { 0, 1, field("uint8", "mircc.flags", "Flags (1: secondary, 2: hinted)", base.HEX) },
+    { 2, 2, field("uint16", "mircc.expected", "Size of the Data asked for", base.DEC) },
+    { 4, 4, field("uint32", "mircc.rtt", "Round trip, us", base.DEC) },
+    { 8, 8, field("uint64", "mircc.hint", "Hint", base.HEX) },
+})
+header(7, "MIRCC", {
+    { 0, 8, field("uint64", "mircc.primary", "Primary rate, bit/s", base.DEC) },
+    { 8, 8, field("uint64", "mircc.secondary", "Secondary rate, bit/s", base.DEC) },
+    { 16, 8, field("uint64", "mircc.path", "Path", base.HEX) },
+})
+
 -- The parts that follow what every INRPP header has, by the bits of its flags.
 local far_slow = field("uint32", "inrpp.far_slow", "Slow-down, on data", base.HEX)
 local far_cancel = field("uint32", "inrpp.far_cancel", "Cancel, on data", base.HEX)
@@ -159,13 +171,17 @@ local kinds = { [2] = "Interest", [3] = "Data", [4] = "Nack" }
 named.fields.kind = ProtoField.uint8("midpath_icn.kind", "Kind", base.DEC, kinds)
 named.fields.segment = ProtoField.uint32("midpath_icn.segment", "Segment", base.DEC)
 named.fields.name = ProtoField.uint32("midpath_icn.name", "Name", base.DEC)
+named.fields.nonce = ProtoField.uint32("midpath_icn.nonce", "Nonce", base.HEX)
+named.fields.consumer = ProtoField.uint32("midpath_icn.consumer", "Number of the consumer", base.DEC)
 
 function named.dissector(tvb, pinfo, tree)
     pinfo.cols.protocol = "MIDPATH"
-    local top = tree:add(named, tvb(0, 12))
+    local top = tree:add(named, tvb(0, 20))
     top:add(named.fields.kind, tvb(0, 1))
     top:add(named.fields.segment, tvb(4, 4))
     top:add(named.fields.name, tvb(8, 4))
+    top:add(named.fields.nonce, tvb(12, 4))
+    top:add(named.fields.consumer, tvb(16, 4))
     pinfo.cols.info = (kinds[tvb(0, 1):uint()] or "?") .. " " .. tvb(8, 4):uint() .. "/" .. tvb(4, 4):uint()
 end
 

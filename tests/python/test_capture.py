@@ -56,6 +56,7 @@ RUNS = {
     "xcp": "",
     "fcp": "",
     "inrpp": "[schemes.inrpp]\nauth = true",
+    "mircc": "",
 }
 
 needs_tshark = pytest.mark.skipif(not shutil.which("tshark"), reason="tshark is not installed")

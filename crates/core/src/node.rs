@@ -19,7 +19,7 @@ use crate::queue::Discipline;
 use crate::rng::{Streams, secret};
 use crate::roles::{
     Accept, Action, Backlog, Drop, Endpoint, EndpointCtx, FlowReport, ForwardCtx, Forwarder, Inbound, LinkInfo,
-    PortCtx, Route, Shared, ShortestPath, Transmitter,
+    PortCtx, Route, Shared, ShortestPath, Transmitter, Way,
 };
 use crate::stats::PortCounters;
 use crate::units::{Rate, Time};
@@ -122,8 +122,12 @@ pub struct Node {
     states: Vec<Box<dyn Any + Send>>,
     forwards: Vec<Option<u8>>,
     shared: Shared,
+    /// The rates of the links' other directions, by port.
+    reverse: Vec<Rate>,
     /// Packets that endpoints have sent during a call, drained after it.
-    out: VecDeque<(Option<PortId>, Pkt)>,
+    out: VecDeque<(Way, Pkt)>,
+    /// The copies that a forwarder has made during a call: of which packet, and the copy.
+    copies: Vec<(PacketId, PacketId)>,
     pokes: Vec<FlowId>,
     actions: VecDeque<Action>,
     /// Held ports that have something for a transmitter that was busy, in the order in which they got it.
@@ -145,6 +149,8 @@ impl Node {
         let secret = secret(&streams.endpoints);
         Node {
             id,
+            reverse: links.iter().map(|l| l.rate).collect(),
+            copies: Vec::new(),
             links,
             slots,
             forwarding,
@@ -173,6 +179,14 @@ impl Node {
             self.forwards.resize(self.forwards.len().max(place + 1), None);
             self.forwards[place] = number;
         }
+        self
+    }
+
+    /// Says at which rates the neighbours send, by port. Without this, links are as fast one way as the other.
+    #[must_use]
+    pub fn with_reverse_rates(mut self, rates: Vec<Rate>) -> Node {
+        assert_eq!(rates.len(), self.links.len(), "one rate per link");
+        self.reverse = rates;
         self
     }
 
@@ -307,10 +321,11 @@ impl Node {
             let Route::Pass(pkt) = route else { break };
             let state = self.forwards.get(place).copied().flatten();
             let state = state.map(|i| self.states[usize::from(i)].as_mut());
-            let mut ctx =
-                ForwardCtx { now, node: self.id, pool, rng: &mut self.streams.forwarders, state, out: &mut self.out };
+            let (rng, out, copies) = (&mut self.streams.forwarders, &mut self.out, Some(&mut self.copies));
+            let mut ctx = ForwardCtx { now, node: self.id, pool, rng, state, out, copies };
             route = forwarder.route(pkt, from, &mut ctx);
         }
+        self.copies.drain(..).for_each(|(of, copy)| driver.copied(of, copy));
         match route {
             Route::Port(port, pkt) => self.outbound(now, port, pkt, pool, driver),
             Route::Local(pkt) => self.deliver(now, pkt, pool, driver),
@@ -507,6 +522,7 @@ impl Node {
             pool,
             rng: &mut self.streams.ports,
             transmitter,
+            reverse: self.reverse[usize::from(port.0)],
             booked: slot.queued,
             state: slot.state.map(|i| self.states[usize::from(i)].as_mut()),
             actions: &mut self.actions,
@@ -565,7 +581,7 @@ impl Node {
         if let Accept::Refuse(answer) = answer
             && answer.dst != self.id
         {
-            self.out.push_back((None, pool.insert(answer)));
+            self.out.push_back((Way::Routed, pool.insert(answer)));
         }
     }
 
@@ -631,10 +647,13 @@ impl Node {
     /// Routes what endpoints (or the forwarder) have sent. Packets to this very node are undeliverable, not a recursion.
     #[inline]
     fn send_out<D: Driver>(&mut self, now: Time, pool: &mut Pool, driver: &mut D) {
-        while let Some((via, pkt)) = self.out.pop_front() {
-            match via {
-                Some(port) if usize::from(port.0) < self.slots.len() => self.outbound(now, port, pkt, pool, driver),
-                None if pool[&pkt].dst != self.id => self.forward(now, None, pkt, pool, driver),
+        while let Some((way, pkt)) = self.out.pop_front() {
+            match way {
+                Way::Port(port) if usize::from(port.0) < self.slots.len() => {
+                    self.outbound(now, port, pkt, pool, driver);
+                }
+                Way::Routed if pool[&pkt].dst != self.id => self.forward(now, None, pkt, pool, driver),
+                Way::Local => self.deliver(now, pkt, pool, driver),
                 _ => self.discard(None, pkt, Drop::Undeliverable, pool, driver),
             }
         }
@@ -657,7 +676,9 @@ impl Node {
                 self.outbound(now, port, pkt, pool, driver);
             }
             Action::Sibling(_, pkt) => self.discard(None, pkt, Drop::Undeliverable, pool, driver),
-            Action::Route(pkt) => self.out.push_back((None, pkt)),
+            Action::Route(pkt) => self.out.push_back((Way::Routed, pkt)),
+            Action::Back(port, pkt) => self.forward(now, Some(port), pkt, pool, driver),
+            Action::Consume(pkt) => Node::consume(pkt, pool, driver),
             Action::Drop(port, pkt, why) => self.discard(Some(port), pkt, why, pool, driver),
             Action::Kick(port) if usize::from(port.0) < self.slots.len() => self.poll(port, now, pool, driver),
             Action::Kick(_) => {}
@@ -737,6 +758,11 @@ impl Node {
     pub fn set_rate<D: Driver>(&mut self, port: PortId, rate: Rate, now: Time, pool: &mut Pool, driver: &mut D) {
         self.links[usize::from(port.0)].rate = rate;
         self.on_link(port, now, pool, driver);
+    }
+
+    /// Called when the rate of a link's other direction has changed; the port sees it when it is called next.
+    pub fn set_reverse_rate(&mut self, port: PortId, rate: Rate) {
+        self.reverse[usize::from(port.0)] = rate;
     }
 
     /// Called when a port's link has gone down or come back. What waits stays; the driver's transmitter is busy while the link is down.

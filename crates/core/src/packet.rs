@@ -1,12 +1,14 @@
 //! The packet: what every hop reads comes first, what only some packets have comes last.
 
 mod header;
+mod name;
 mod pool;
 mod sequence;
 mod size;
 
 use header::Stack;
 pub use header::{HEADER_ROOM, Header, TCP_OPTION, body_of};
+pub use name::Name;
 pub use pool::{PacketId, Pkt, Pool};
 pub use sequence::{Sequence, comes_after};
 pub use size::{ICN_HEADER, IP_HEADER, Options, TCP_HEADER, TIMESTAMPS, UDP_HEADER, shim_size};
@@ -184,9 +186,9 @@ pub struct Packet {
     pub seq: u32,
     /// When it came into the queue that it is in; sojourn is counted from here.
     pub queued: Time,
-    /// The number expected next from the other side; counts when `flags` has ACK.
+    /// The number expected next from the other side; counts when `flags` has ACK. Or the object that an Interest or Data names.
     pub ack: u32,
-    /// With timestamps: the sender's clock when it was sent (RFC 7323, TSval).
+    /// With timestamps: the sender's clock when it was sent (RFC 7323, TSval). Or an Interest's nonce.
     pub ts_val: u32,
     /// With timestamps: the TSval that it echoes (RFC 7323, TSecr).
     pub ts_ecr: u32,

@@ -7,7 +7,7 @@ use midpath_core::roles::Scheme;
 use midpath_core::spec::SpecError;
 use serde_json::Value;
 
-use crate::{fcp, inrpp, mptcp, rcp, rpm, tcp, udp, xcp};
+use crate::{fcp, inrpp, mircc, mptcp, rcp, rpm, tcp, udp, xcp};
 
 /// A scheme, or which parameter is wrong.
 pub type Built = Result<Arc<dyn Scheme>, SpecError>;
@@ -41,6 +41,7 @@ impl Catalogue {
             .with_params::<rpm::RpmParams>("rpm", rpm::build)
             .with_params::<inrpp::Params>("inrpp", inrpp::build)
             .with_params::<inrpp::attack::AttackParams>("inrpp-attack", inrpp::attack::build)
+            .with_params::<mircc::MirccParams>("mircc", mircc::build)
             .with_params::<mptcp::MptcpParams>("mptcp", mptcp::build)
             .with_params::<xcp::XcpParams>("xcp", tcp::build)
             .with_params::<udp::UdpParams>("udp", udp::build)
@@ -114,6 +115,7 @@ mod tests {
                 "fixed-window",
                 "inrpp",
                 "inrpp-attack",
+                "mircc",
                 "mptcp",
                 "newreno",
                 "rcp",
@@ -185,6 +187,7 @@ mod tests {
         let page = include_str!("../../../docs/schemes/inrpp.md");
         documented(page, &inrpp::Params::default(), &[]);
         documented(page, &inrpp::attack::AttackParams::default(), &[]);
+        documented(include_str!("../../../docs/schemes/mircc.md"), &mircc::MirccParams::default(), &[]);
         let shared = [&shared[..], &["delayed_ack"]].concat();
         documented(include_str!("../../../docs/schemes/mptcp.md"), &mptcp::MptcpParams::default(), &shared);
     }

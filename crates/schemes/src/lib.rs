@@ -7,6 +7,7 @@
 mod catalogue;
 pub mod fcp;
 pub mod inrpp;
+pub mod mircc;
 pub mod mptcp;
 pub mod params;
 pub mod rcp;

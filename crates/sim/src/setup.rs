@@ -194,7 +194,13 @@ impl Setup {
         // Those of the schemes that run here, in order, and shortest paths last.
         let forwarding = Forwarding::new(chain, ShortestPath::new(self.routes.clone(), self.scenario.routing.ecmp));
         let streams = Streams::of(self.scenario.seed, n as u64);
+        let back = |(port, link): (usize, &LinkInfo)| {
+            let at = self.topology.ports(n)[port];
+            self.topology.links()[at.link as usize].rate_from(link.peer.0 as usize)
+        };
+        let reverse = links.iter().enumerate().map(back).collect();
         let node = Node::new(NodeId(n as u32), links, disciplines, forwarding, table.clone(), streams);
+        let node = node.with_reverse_rates(reverse);
         Ok(shared.into_iter().fold(node, |node, (state, ports, place)| node.sharing(state, &ports, place)))
     }
 

@@ -97,7 +97,7 @@ fn run(text: &str) -> RunOutput {
     run_with(text, Path::new("."), &RunOptions::default(), &catalogue, &mut |_| true).expect("valid").expect("ran")
 }
 
-/// 10 Mbps and 1 ms: an Interest takes 25.6 us and a packet of 1500 bytes 1.2 ms, so each of the 100 packets takes 3.2256 ms.
+/// 10 Mbps and 1 ms: an Interest takes 32 us and a packet of 1500 bytes 1.2 ms, so each of the 100 packets takes 3.232 ms.
 #[test]
 fn data_go_from_the_source_to_the_destination_whoever_asks() {
     let out = run(r#"
@@ -108,15 +108,15 @@ nodes = [{ name = "a", kind = "host" }, { name = "b", kind = "host" }]
 [[flow]]
 from = "a"
 to = "b"
-size = "146800 B"
+size = "146000 B"
 [measure]
 series = true
 interval = "10 ms"
 "#);
     let flows = out.table("flows").expect("there");
-    assert_eq!((flows.u64("delivered_bytes")[0], flows.u64("sent_packets")[0]), (146_800, 100));
-    assert!((flows.f64("fct_s")[0] - 0.32256).abs() < 1e-9, "{}", flows.f64("fct_s")[0]);
-    // 1468 bytes in 3.2256 ms are 3.64 Mbps; three or four packets fall into a sample.
+    assert_eq!((flows.u64("delivered_bytes")[0], flows.u64("sent_packets")[0]), (146_000, 100));
+    assert!((flows.f64("fct_s")[0] - 0.3232).abs() < 1e-9, "{}", flows.f64("fct_s")[0]);
+    // 1460 bytes in 3.232 ms are 3.61 Mbps; three or four packets fall into a sample.
     let goodput = most(&out, "flow:0", "goodput_bps");
     assert!((3.5e6..4.7e6).contains(&goodput), "{goodput}");
     assert_eq!(out.run["invariants"]["conserved"], true);

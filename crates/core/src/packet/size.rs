@@ -11,8 +11,8 @@ pub const TCP_HEADER: u32 = 20;
 pub const UDP_HEADER: u32 = 8;
 /// The timestamp option with its padding (RFC 7323, appendix A).
 pub const TIMESTAMPS: u32 = 12;
-/// What an ICN packet has in place of a transport's header: kind and segment.
-pub const ICN_HEADER: u32 = 12;
+/// What an ICN packet has in place of a transport's header: kind, segment, name, nonce and the consumer's number.
+pub const ICN_HEADER: u32 = 20;
 /// The shim's own bytes in front of its headers.
 pub(crate) const SHIM: u32 = 4;
 

@@ -3,7 +3,7 @@ use std::collections::{HashMap, VecDeque};
 
 use crate::packet::{FlowId, NodeId, Packet, Pkt, Pool, PortId};
 use crate::rng::Stream;
-use crate::roles::LinkInfo;
+use crate::roles::{LinkInfo, Way};
 use crate::units::Time;
 
 /// One end of a flow: active (sender, consumer) or passive (receiver, producer).
@@ -121,7 +121,7 @@ pub struct EndpointCtx<'a> {
     /// The node's links, by port number.
     pub links: &'a [LinkInfo],
     pub(crate) pool: &'a mut Pool,
-    pub(crate) out: &'a mut VecDeque<(Option<PortId>, Pkt)>,
+    pub(crate) out: &'a mut VecDeque<(Way, Pkt)>,
     pub(crate) pokes: &'a mut Vec<FlowId>,
     pub(crate) timer: &'a mut Time,
     pub(crate) finished: &'a mut bool,
@@ -133,13 +133,13 @@ impl EndpointCtx<'_> {
     pub fn send(&mut self, packet: Packet) {
         debug_assert_eq!(packet.size, packet.wire_size(), "a packet is as long as its encoding");
         let pkt = self.pool.insert(packet);
-        self.out.push_back((None, pkt));
+        self.out.push_back((Way::Routed, pkt));
     }
     /// Sends `packet` out of one port of a multihomed host.
     pub fn send_via(&mut self, port: PortId, packet: Packet) {
         debug_assert_eq!(packet.size, packet.wire_size(), "a packet is as long as its encoding");
         let pkt = self.pool.insert(packet);
-        self.out.push_back((Some(port), pkt));
+        self.out.push_back((Way::Port(port), pkt));
     }
     /// Asks for `on_timer` at `at` in place of any earlier wish. In the past means now. Cheap: re-arming later costs nothing until the old time comes.
     #[inline]
@@ -183,8 +183,8 @@ impl EndpointCtx<'_> {
             timer: &mut wishes.timer,
             finished: &mut wishes.finished,
         });
-        for (port, pkt) in self.out.range_mut(first..) {
-            *port = each(&result, &mut self.pool[&*pkt]);
+        for (way, pkt) in self.out.range_mut(first..) {
+            *way = each(&result, &mut self.pool[&*pkt]).into();
         }
         result
     }

@@ -3,9 +3,35 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::port::SHARED;
-use crate::packet::{NodeId, Packet, Pkt, Pool, PortId};
+use crate::packet::{FlowId, NodeId, Packet, PacketId, Pkt, Pool, PortId};
 use crate::rng::{Stream, below, mix};
 use crate::units::Time;
+
+/// Where packets come from and go to at a node: a port, or a local application, of which several may want the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Face {
+    /// A neighbour.
+    Port(PortId),
+    /// The end of this flow here.
+    App(FlowId),
+}
+
+/// How a packet that an endpoint, a port or a forwarder has sent leaves the node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// As the forwarder says.
+    Routed,
+    /// Through this port.
+    Port(PortId),
+    /// It doesn't: it is for the endpoint of its flow here.
+    Local,
+}
+
+impl From<Option<PortId>> for Way {
+    fn from(port: Option<PortId>) -> Way {
+        port.map_or(Way::Routed, Way::Port)
+    }
+}
 
 /// Where a packet goes from here.
 #[derive(Debug, PartialEq, Eq)]
@@ -36,7 +62,8 @@ pub enum Route {
 /// Decides which ports a packet leaves through. A node has one of each scheme that runs there; the first that doesn't pass a packet on
 /// decides.
 pub trait Forwarder: Send {
-    /// Called when a packet came in through `from`, or from an endpoint of this node (`None`).
+    /// Called when a packet came in through `from`, or from an endpoint of this node (`None`). A packet that a port handed back
+    /// ([`PortCtx::hand_back`](super::PortCtx::hand_back)) comes from that port.
     fn route(&mut self, pkt: Pkt, from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route;
     /// How many packets it keeps.
     fn kept(&self) -> u64 {
@@ -57,18 +84,19 @@ pub struct ForwardCtx<'a> {
     /// The node's random stream.
     pub rng: &'a mut Stream,
     pub(crate) state: Option<&'a mut (dyn Any + Send)>,
-    pub(crate) out: &'a mut VecDeque<(Option<PortId>, Pkt)>,
+    pub(crate) out: &'a mut VecDeque<(Way, Pkt)>,
+    pub(crate) copies: Option<&'a mut Vec<(PacketId, PacketId)>>,
 }
 
 impl<'a> ForwardCtx<'a> {
-    /// A context for one call, without shared state; what the forwarder sends is appended to `out`, with the port that it leaves through.
+    /// A context for one call, without shared state; what the forwarder sends is appended to `out`, with the way that it takes.
     pub fn new(
         (now, node): (Time, NodeId),
         pool: &'a mut Pool,
         rng: &'a mut Stream,
-        out: &'a mut VecDeque<(Option<PortId>, Pkt)>,
+        out: &'a mut VecDeque<(Way, Pkt)>,
     ) -> ForwardCtx<'a> {
-        ForwardCtx { now, node, pool, rng, state: None, out }
+        ForwardCtx { now, node, pool, rng, state: None, out, copies: None }
     }
 }
 
@@ -83,11 +111,29 @@ impl ForwardCtx<'_> {
     /// Sends a packet of the forwarder's own (a Nack, an aggregated ACK) out of a port, or along the route to its destination.
     pub fn emit(&mut self, port: Option<PortId>, packet: Packet) {
         let pkt = self.pool.insert(packet);
-        self.out.push_back((port, pkt));
+        self.out.push_back((port.into(), pkt));
     }
     /// Sends a packet that was kept.
     pub fn release(&mut self, port: Option<PortId>, pkt: Pkt) {
-        self.out.push_back((port, pkt));
+        self.out.push_back((port.into(), pkt));
+    }
+    /// Sends a copy of the packet to a face: out of a port, or to the end of a flow here. The copy may be changed, so that each face gets its own.
+    pub fn copy_to(&mut self, face: Face, pkt: &Pkt) -> &mut Packet {
+        let copy = self.pool.copy(pkt);
+        let id = copy.id();
+        if let Some(copies) = &mut self.copies {
+            copies.push((pkt.id(), id));
+        }
+        let way = match face {
+            Face::Port(port) => Way::Port(port),
+            Face::App(flow) => {
+                self.pool[&copy].flow = flow;
+                Way::Local
+            }
+        };
+        self.out.push_back((way, copy));
+        let (_, sent) = self.out.back().expect("just put there");
+        &mut self.pool[sent]
     }
 }
 

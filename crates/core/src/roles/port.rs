@@ -137,6 +137,10 @@ pub enum Action {
     Route(Pkt),
     /// The packet ends at this port.
     Drop(PortId, Pkt, Drop),
+    /// The forwarder gets the packet as if it had come in through this port.
+    Back(PortId, Pkt),
+    /// The packet is used up.
+    Consume(Pkt),
     /// Ask this sibling for a packet, if its transmitter is idle: what it waited for has changed.
     Kick(PortId),
 }
@@ -157,6 +161,8 @@ pub struct PortCtx<'a> {
     pub rng: &'a mut Stream,
     /// The state of this port's transmitter.
     pub transmitter: Transmitter,
+    /// The rate at which the neighbour sends to this port.
+    pub reverse: Rate,
     /// What waits on a timetable; nothing where the port is held, for that knows itself what it holds.
     pub booked: Backlog,
     pub(crate) state: Option<&'a mut (dyn Any + Send)>,
@@ -173,6 +179,14 @@ impl PortCtx<'_> {
     /// Ends a packet here.
     pub fn drop(&mut self, pkt: Pkt, why: Drop) {
         self.actions.push_back(Action::Drop(self.me, pkt, why));
+    }
+    /// Gives a packet back to the forwarder, which gets it as if it had come in through this port: an Interest that finds no room, as a Nack.
+    pub fn hand_back(&mut self, pkt: Pkt) {
+        self.actions.push_back(Action::Back(self.me, pkt));
+    }
+    /// Uses a packet up. It counts as consumed, not as dropped.
+    pub fn consume(&mut self, pkt: Pkt) {
+        self.actions.push_back(Action::Consume(pkt));
     }
     /// Sets CE on a packet and counts it.
     pub fn mark(&mut self, pkt: &Pkt) {

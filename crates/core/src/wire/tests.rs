@@ -40,7 +40,7 @@ fn packet() -> impl Strategy<Value = Packet> {
                 sack.iter().enumerate().for_each(|(i, s)| p.sack[i] = SackBlock { from: s.0, to: s.1 });
                 option.iter().for_each(|body| assert!(p.push_raw(TCP_OPTION | 30, body)));
             }
-            Kind::Interest | Kind::Data | Kind::Nack => p.seq = n.0,
+            Kind::Interest | Kind::Data | Kind::Nack => (p.seq, p.ack, p.ts_val) = (n.0, n.1, n.3),
             Kind::Control => (p.flow, p.payload) = (FlowId::NONE, bits.4),
             Kind::Datagram => {}
         }

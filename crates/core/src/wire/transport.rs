@@ -1,4 +1,4 @@
-//! TCP (RFC 9293), UDP (RFC 768), and an ICN packet's kind and segment.
+//! TCP (RFC 9293), UDP (RFC 768), and an ICN packet's name.
 
 use super::checksum::checksum;
 use super::{ICN, IP, NOTHING, TCP, UDP, WireError, flow_between, long, options, ports_of, short, take};
@@ -36,8 +36,8 @@ pub(super) fn encode(packet: &Packet, ip: usize, out: &mut Vec<u8>) {
         }
         Kind::Interest | Kind::Data | Kind::Nack => {
             out.extend_from_slice(&[packet.kind as u8, 0, 0, 0]);
-            out.extend_from_slice(&packet.seq.to_be_bytes());
-            out.extend_from_slice(&packet.flow.0.to_be_bytes());
+            let fields = [packet.seq, packet.ack, packet.ts_val, packet.flow.0];
+            fields.iter().for_each(|n| out.extend_from_slice(&n.to_be_bytes()));
         }
         Kind::Control => {}
     }
@@ -128,6 +128,7 @@ fn decode_icn(packet: &mut Packet, bytes: &[u8]) -> Result<usize, WireError> {
         [4, 0, 0, 0] => Kind::Nack,
         _ => return Err(WireError::Protocol(ICN)),
     };
-    (packet.seq, packet.flow) = (long(&head, 4)?, FlowId(long(&head, 8)?));
+    (packet.seq, packet.ack, packet.ts_val) = (long(&head, 4)?, long(&head, 8)?, long(&head, 12)?);
+    packet.flow = FlowId(long(&head, 16)?);
     Ok(ICN_BYTES)
 }

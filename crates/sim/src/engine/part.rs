@@ -247,6 +247,8 @@ impl Hands<'_> {
             }
             Event::Rate(port, rate) => {
                 self.wires[usize::from(port.0)].line.set_rate(rate);
+                // A rate fault is one for both directions.
+                node.set_reverse_rate(port, rate);
                 node.set_rate(port, rate, at, pool, self);
             }
             Event::Restart => node.restart(at, pool, self),

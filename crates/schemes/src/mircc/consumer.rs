@@ -1,0 +1,125 @@
+//! What a consumer makes of the rates that come back: the rule for Data and Nacks, and how much to ask for on each path.
+
+use super::params::Sending;
+use super::rates::Stamps;
+
+/// The rates that a path offers, as its consumer knows them.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct PathRates {
+    known: Option<Stamps>,
+}
+
+/// Whether a pair of rates can be what links have stamped; peers are hostile.
+fn believable(stamps: Stamps) -> bool {
+    [stamps.primary, stamps.secondary].iter().all(|rate| rate.is_finite() && *rate >= 0.0)
+}
+
+impl PathRates {
+    /// Called with the rates of Data of this path: they are applied at once, without smoothing (§3.1).
+    pub fn on_data(&mut self, stamps: Stamps) {
+        if believable(stamps) {
+            self.known = Some(stamps);
+        }
+    }
+
+    /// Called with the rates of a Nack of this path: they are of a part of it, so each is taken only if it is smaller
+    /// (§3.1). A path without Data so far stays unknown.
+    pub fn on_nack(&mut self, stamps: Stamps) {
+        if believable(stamps) {
+            self.known = self.known.map(|known| known.least(stamps));
+        }
+    }
+
+    /// The rates, if Data have come back.
+    pub fn get(self) -> Option<Stamps> {
+        self.known
+    }
+}
+
+/// How much to ask for on each of a flow's paths, by class, in bits of Data per second.
+pub fn demands(sending: Sending, paths: &[Stamps]) -> impl Iterator<Item = Stamps> {
+    let best = best_subflow_rate(paths);
+    let sum: f64 = paths.iter().map(|path| path.primary).sum();
+    paths.iter().map(move |path| {
+        let share = if sum > 0.0 { best * path.primary / sum } else { 0.0 };
+        match sending {
+            Sending::DualClass => Stamps { primary: share, secondary: path.secondary },
+            Sending::BestSubflow => Stamps { primary: share, secondary: 0.0 },
+            Sending::TotalPerSubflow => Stamps { primary: path.primary, secondary: 0.0 },
+        }
+    })
+}
+
+/// §4.1: "the largest rate of any of the flow's subflows".
+///
+/// It is split in proportion to the paths' rates (§4.3). No path gets more than its own rate then, but a link that several paths
+/// share may get more than its own.
+fn best_subflow_rate(paths: &[Stamps]) -> f64 {
+    paths.iter().map(|path| path.primary).fold(0.0, f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn stamps(primary: f64, secondary: f64) -> Stamps {
+        Stamps { primary, secondary }
+    }
+
+    #[test]
+    fn data_set_the_rates_and_nacks_only_lower_them() {
+        let mut path = PathRates::default();
+        path.on_nack(stamps(1.0, 1.0));
+        assert_eq!(path.get(), None);
+        path.on_data(stamps(5.0, 2.0));
+        path.on_nack(stamps(4.0, 3.0));
+        assert_eq!(path.get(), Some(stamps(4.0, 2.0)));
+        path.on_data(stamps(6.0, 1.0));
+        assert_eq!(path.get(), Some(stamps(6.0, 1.0)));
+    }
+
+    #[test]
+    fn rates_that_no_link_stamps_are_not_believed() {
+        let mut path = PathRates::default();
+        path.on_data(stamps(5.0, 2.0));
+        for bad in [f64::NAN, f64::INFINITY, -1.0] {
+            path.on_data(stamps(bad, 1.0));
+            path.on_nack(stamps(1.0, bad));
+        }
+        assert_eq!(path.get(), Some(stamps(5.0, 2.0)));
+    }
+
+    #[test]
+    fn the_strategies_on_the_slingshot() {
+        // §4.4, figure 6 with η = 1: paths of 12 and 9 Mbit/s, 1.5 of secondary rate each.
+        let paths = [stamps(12.0, 1.5), stamps(9.0, 1.5)];
+        let totals = |sending| {
+            let sum: Vec<Stamps> = demands(sending, &paths).collect();
+            (sum.iter().map(|d| d.primary).sum::<f64>(), sum.iter().map(|d| d.secondary).sum::<f64>())
+        };
+        assert_eq!(totals(Sending::DualClass), (12.0, 3.0));
+        assert_eq!(totals(Sending::BestSubflow), (12.0, 0.0));
+        assert_eq!(totals(Sending::TotalPerSubflow), (21.0, 0.0));
+        let first = demands(Sending::DualClass, &paths).next().expect("two paths");
+        assert!((first.primary - 12.0 * 12.0 / 21.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn paths_that_offer_nothing_get_nothing() {
+        let paths = [stamps(0.0, 0.0); 2];
+        assert!(demands(Sending::DualClass, &paths).all(|d| d == stamps(0.0, 0.0)));
+    }
+
+    proptest! {
+        /// §4.3: "no path … more than their stamping rate", and the flow gets its best path's rate.
+        #[test]
+        fn no_path_gets_more_than_its_rate(rates in prop::collection::vec(1e-3..1e9f64, 1..9)) {
+            let paths: Vec<Stamps> = rates.iter().map(|r| stamps(*r, 0.0)).collect();
+            let asked: Vec<f64> = demands(Sending::BestSubflow, &paths).map(|d| d.primary).collect();
+            prop_assert!(asked.iter().zip(&rates).all(|(a, r)| *a <= r * (1.0 + 1e-12)));
+            let best = rates.iter().copied().fold(0.0, f64::max);
+            prop_assert!((asked.iter().sum::<f64>() / best - 1.0).abs() < 1e-9);
+        }
+    }
+}

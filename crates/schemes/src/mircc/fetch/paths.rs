@@ -1,0 +1,181 @@
+//! A consumer's paths: their rates, and whose turn it is to carry an Interest.
+
+use midpath_core::units::{Rate, Time};
+
+use crate::mircc::consumer::{PathRates, demands};
+use crate::mircc::params::{MirccParams, Sending};
+use crate::mircc::path::PathId;
+use crate::mircc::rates::{Class, Stamps};
+
+/// Losses in a row after which a path is taken for gone. Ours: a single one may be corruption.
+const MAX_LOST: u32 = 3;
+
+/// Whose turn it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Turn {
+    pub path: PathId,
+    pub class: Class,
+    index: usize,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Path {
+    id: PathId,
+    rates: PathRates,
+    /// What to ask for, by class, in bits of Data per second.
+    demand: [f64; 2],
+    /// When the next Interest is due at the rates of now, and when the last was, by class; and the bits that the last one asked for.
+    due: [Time; 2],
+    last: [Time; 2],
+    bits: [f64; 2],
+    heard: Time,
+    lost: u32,
+}
+
+/// All of them.
+#[derive(Debug)]
+pub struct Paths {
+    list: Vec<Path>,
+    stamps: Vec<Stamps>,
+    most: usize,
+    sending: Sending,
+    probe: Time,
+    lifetime: Time,
+    /// A flow with a rate of its own asks for no more.
+    limit: Option<Rate>,
+}
+
+const CLASSES: [Class; 2] = [Class::Primary, Class::Secondary];
+
+impl Paths {
+    pub fn new(params: &MirccParams, limit: Option<Rate>) -> Paths {
+        let MirccParams { max_paths: most, sending, probe, path_lifetime: lifetime, .. } = *params;
+        Paths { list: Vec::new(), stamps: Vec::new(), most, sending, probe, lifetime, limit }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Called with the rates that Data have brought over a path, which may be new.
+    pub fn data(&mut self, id: PathId, stamps: Stamps, now: Time) {
+        let index = self.list.iter().position(|p| p.id == id).unwrap_or_else(|| self.add(id, now));
+        let path = &mut self.list[index];
+        path.rates.on_data(stamps);
+        (path.heard, path.lost) = (now, 0);
+        self.share();
+    }
+
+    /// A place for a new path: that of the one heard of least recently, if there are too many.
+    fn add(&mut self, id: PathId, now: Time) -> usize {
+        let rates = PathRates::default();
+        let path =
+            Path { id, rates, demand: [0.0; 2], due: [now; 2], last: [now; 2], bits: [0.0; 2], heard: now, lost: 0 };
+        if self.list.len() < self.most {
+            self.list.push(path);
+            return self.list.len() - 1;
+        }
+        let oldest = (0..self.list.len()).min_by_key(|i| self.list[*i].heard).unwrap_or(0);
+        self.list[oldest] = path;
+        oldest
+    }
+
+    /// Called with the rates that a Nack has brought.
+    pub fn nack(&mut self, id: PathId, stamps: Stamps) {
+        if let Some(path) = self.list.iter_mut().find(|p| p.id == id) {
+            path.rates.on_nack(stamps);
+            self.share();
+        }
+    }
+
+    /// Called when an Interest over this path was not answered in time.
+    pub fn lost(&mut self, id: PathId) {
+        if let Some(index) = self.list.iter().position(|p| p.id == id) {
+            self.list[index].lost += 1;
+            if self.list[index].lost >= MAX_LOST {
+                self.list.remove(index);
+                self.share();
+            }
+        }
+    }
+
+    /// Drops the paths that have been silent for too long.
+    pub fn expire(&mut self, now: Time) {
+        let (before, lifetime) = (self.list.len(), self.lifetime);
+        if before > 1 {
+            let newest = self.list.iter().map(|p| p.heard).max().unwrap_or(now);
+            // The last one stays: it is not known to be gone before its Interests are lost.
+            self.list.retain(|p| p.heard == newest || now.saturating_sub(p.heard) < lifetime);
+        }
+        if self.list.len() < before {
+            self.share();
+        }
+    }
+
+    /// Splits what the flow may have over its paths (§4.2, §4.3); rates count at once (§3.1).
+    fn share(&mut self) {
+        self.stamps.clear();
+        let none = Stamps { primary: 0.0, secondary: 0.0 };
+        self.stamps.extend(self.list.iter().map(|p| p.rates.get().unwrap_or(none)));
+        for (path, demand) in self.list.iter_mut().zip(demands(self.sending, &self.stamps)) {
+            path.demand = [demand.primary, demand.secondary];
+        }
+        let total: f64 = self.rates().iter().sum();
+        let scale = self.limit.map_or(1.0, |l| (l.as_f64() / total).min(1.0));
+        let probe = self.probe;
+        for path in &mut self.list {
+            for class in 0..2 {
+                path.demand[class] *= scale;
+                let gap = Time::from_secs_f64((path.bits[class] / path.demand[class]).min(3600.0));
+                // A flow hears of better rates by its own Data alone.
+                let gap = if class == Class::Primary as usize { gap.min(probe) } else { gap };
+                path.due[class] = match path.demand[class] > 0.0 {
+                    true => path.last[class].saturating_add(gap),
+                    false => Time::MAX,
+                };
+            }
+        }
+    }
+
+    /// The rates of both classes over all paths.
+    pub fn rates(&self) -> [f64; 2] {
+        [0, 1].map(|class: usize| self.list.iter().map(|p| p.demand[class]).sum())
+    }
+
+    /// Both together.
+    pub fn rate(&self) -> f64 {
+        self.rates().iter().sum()
+    }
+
+    fn first(&self) -> Option<(Time, usize, usize)> {
+        let all = self.list.iter().enumerate().flat_map(|(i, p)| [(p.due[0], i, 0), (p.due[1], i, 1)]);
+        all.min()
+    }
+
+    /// Whose Interest is due by now.
+    pub fn turn(&self, now: Time) -> Option<Turn> {
+        let (_, index, class) = self.first().filter(|(due, ..)| *due <= now)?;
+        Some(Turn { path: self.list[index].id, class: CLASSES[class], index })
+    }
+
+    /// When the next turn is.
+    pub fn next_turn(&self) -> Time {
+        self.first().map_or(Time::MAX, |f| f.0)
+    }
+
+    /// Called when the Interest has been sent that this turn was for; it asks for Data of `size`.
+    pub fn taken(&mut self, turn: Turn, now: Time, size: u16) {
+        let (path, class) = (&mut self.list[turn.index], turn.class as usize);
+        let bits = 8.0 * f64::from(size);
+        let gap = Time::from_secs_f64((bits / path.demand[class]).min(3600.0));
+        let gap = if class == Class::Primary as usize { gap.min(self.probe) } else { gap };
+        // From the plan, not from the clock, unless the flow had nothing to ask for: no drift, and no burst after a pause.
+        let planned = path.due[class];
+        let at = if planned.saturating_add(gap) <= now { now } else { planned };
+        (path.last[class], path.bits[class], path.due[class]) = (at, bits, at.saturating_add(gap));
+    }
+}

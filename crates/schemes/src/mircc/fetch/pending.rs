@@ -1,0 +1,163 @@
+//! What a consumer has asked for and not got, and how long to wait for it.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use midpath_core::units::Time;
+use rustc_hash::FxHashMap;
+
+use crate::mircc::path::PathId;
+
+/// A segment that has been asked for.
+#[derive(Debug, Clone, Copy)]
+struct Asked {
+    at: Time,
+    path: Option<PathId>,
+    /// How often it was asked for.
+    times: u32,
+    /// It waits to be asked for again.
+    back: bool,
+}
+
+/// A segment that has come.
+#[derive(Debug, Clone, Copy)]
+pub struct Answered(Asked);
+
+impl Answered {
+    /// The round trip, if it is sure which Interest was answered (Karn's rule).
+    pub fn round_trip(&self, now: Time) -> Option<Time> {
+        (self.0.times == 1).then(|| now.saturating_sub(self.0.at))
+    }
+}
+
+/// Timeouts double with each repeat of a segment, at most this often. Ours.
+const MAX_DOUBLINGS: u32 = 4;
+
+/// The segments on their way.
+#[derive(Debug, Default)]
+pub struct Pending {
+    asked: FxHashMap<u32, Asked>,
+    /// Those asked for once, in order of their Interests; and repeats by their deadlines.
+    first: VecDeque<u32>,
+    repeats: BinaryHeap<Reverse<(Time, u32, u32)>>,
+}
+
+impl Pending {
+    /// Called when an Interest has been sent; `timeout` is that of a first one.
+    pub fn sent(&mut self, segment: u32, now: Time, path: Option<PathId>, timeout: Time) {
+        let times = self.asked.get(&segment).map_or(1, |a| a.times + 1);
+        self.asked.insert(segment, Asked { at: now, path, times, back: false });
+        if times == 1 {
+            self.first.push_back(segment);
+        } else {
+            let wait = Time(timeout.0 << (times - 1).min(MAX_DOUBLINGS));
+            self.repeats.push(Reverse((now.saturating_add(wait), segment, times)));
+        }
+    }
+
+    /// Called when Data have come. `None`: they were not asked for, or have come already.
+    pub fn answered(&mut self, segment: u32) -> Option<Answered> {
+        self.asked.remove(&segment).map(Answered)
+    }
+
+    /// Called with a Nack: the path of its Interest, which is to be sent again. The outer `None`: nothing waits for it.
+    pub fn refused(&mut self, segment: u32) -> Option<Option<PathId>> {
+        let asked = self.asked.get_mut(&segment).filter(|a| !a.back)?;
+        asked.back = true;
+        Some(asked.path)
+    }
+
+    /// Whether a segment is to be sent again.
+    pub fn waits_to_be_sent(&self, segment: u32) -> bool {
+        self.asked.get(&segment).is_some_and(|a| a.back)
+    }
+
+    /// The next segment that is late, and its path; it is to be sent again. Ask again.
+    pub fn late(&mut self, now: Time, timeout: Time) -> Option<(u32, Option<PathId>)> {
+        self.forget();
+        let head = self.first.front().filter(|s| self.asked[s].at.saturating_add(timeout) <= now).copied();
+        let segment = match head {
+            Some(segment) => segment,
+            None => self.repeats.peek().filter(|r| r.0.0 <= now)?.0.1,
+        };
+        let asked = self.asked.get_mut(&segment)?;
+        asked.back = true;
+        Some((segment, asked.path))
+    }
+
+    /// When the next one will be late.
+    pub fn next_timeout(&mut self, timeout: Time) -> Time {
+        self.forget();
+        let first = self.first.front().map_or(Time::MAX, |s| self.asked[s].at.saturating_add(timeout));
+        self.repeats.peek().map_or(first, |r| first.min(r.0.0))
+    }
+
+    /// Drops entries at the heads of both lists that count no more.
+    fn forget(&mut self) {
+        while let Some(segment) = self.first.front() {
+            if self.asked.get(segment).is_some_and(|a| a.times == 1 && !a.back) {
+                break;
+            }
+            self.first.pop_front();
+        }
+        while let Some(Reverse((_, segment, times))) = self.repeats.peek() {
+            if self.asked.get(segment).is_some_and(|a| a.times == *times && !a.back) {
+                break;
+            }
+            self.repeats.pop();
+        }
+    }
+}
+
+/// How long the least RTT is remembered, at least. Ours: as BBR does.
+const WINDOW: Time = Time::from_secs(10);
+
+/// Longest timeout of a first Interest. RFC 6298, §2.5: at least 60 s; ours is shorter, for an Interest costs little.
+const MAX_TIMEOUT: Time = Time::from_secs(10);
+
+/// Round trips: the least of late for the links, the smoothed one for the timeout (RFC 6298).
+#[derive(Debug, Clone, Copy)]
+pub struct RoundTrips {
+    smoothed: Option<(Time, Time)>,
+    least: [Time; 2],
+    window: Time,
+    min_timeout: Time,
+}
+
+impl RoundTrips {
+    pub fn new(min_timeout: Time) -> RoundTrips {
+        RoundTrips { smoothed: None, least: [Time::MAX; 2], window: Time::ZERO, min_timeout }
+    }
+
+    /// Called with each sample. RFC 6298, §2.2 and §2.3.
+    pub fn add(&mut self, now: Time, rtt: Time) {
+        self.smoothed = Some(match self.smoothed {
+            None => (rtt, Time(rtt.0 / 2)),
+            Some((mean, var)) => {
+                let away = Time(mean.0.abs_diff(rtt.0));
+                (Time((mean.0 / 8) * 7 + rtt.0 / 8), Time((var.0 / 4) * 3 + away.0 / 4))
+            }
+        });
+        if now.saturating_sub(self.window) >= WINDOW {
+            (self.least, self.window) = ([Time::MAX, self.least[0]], now);
+        }
+        self.least[0] = self.least[0].min(rtt);
+    }
+
+    pub fn smoothed(&self) -> Option<Time> {
+        self.smoothed.map(|s| s.0)
+    }
+
+    /// The least of the last 10 to 20 s.
+    pub fn least(&self, now: Time) -> Option<Time> {
+        let old = now.saturating_sub(self.window) >= WINDOW;
+        let least = if old { self.least[0] } else { self.least[0].min(self.least[1]) };
+        (least < Time::MAX).then_some(least)
+    }
+
+    /// RFC 6298, §2.3 and §2.4; before the first sample the least timeout.
+    pub fn timeout(&self) -> Time {
+        let wait = self.smoothed.map_or(Time::ZERO, |(mean, var)| mean.saturating_add(Time(var.0.saturating_mul(4))));
+        wait.max(self.min_timeout).min(MAX_TIMEOUT.max(self.min_timeout))
+    }
+}

@@ -1,0 +1,125 @@
+use midpath_core::packet::{FlowId, NodeId};
+use midpath_core::units::{Bytes, Rate, Time};
+
+use super::paths::Paths;
+use super::pending::{Pending, RoundTrips};
+use super::*;
+use crate::mircc::params::Sending;
+use crate::mircc::rates::Stamps;
+
+const MS: fn(u64) -> Time = Time::from_ms;
+const S: fn(u64) -> Time = Time::from_secs;
+
+/// Four paths at most, probes each second.
+fn paths(sending: Sending, limit: Option<Rate>) -> Paths {
+    Paths::new(&MirccParams { sending, max_paths: 4, ..MirccParams::default() }, limit)
+}
+
+fn stamps(primary: f64, secondary: f64) -> Stamps {
+    Stamps { primary, secondary }
+}
+
+#[test]
+fn an_object_is_cut_into_segments() {
+    let flow = FlowSpec { size: Some(Bytes(3000)), ..FlowSpec::new(FlowId(4), NodeId(1), NodeId(2)) };
+    let object = Object::of(&flow);
+    assert_eq!((object.name, object.payload), (Name { prefix: NodeId(1), object: 4 }, 1428));
+    assert_eq!(
+        (object.segments(), object.payload_of(1), object.payload_of(2), object.payload_of(3)),
+        (3, 1428, 144, 0)
+    );
+    assert_eq!((object.data_size(0), object.data_size(2)), (1500, 216));
+    assert_eq!(Object { size: Some(Bytes(0)), ..object }.segments(), 1);
+}
+
+/// Lets a flow send whatever is due until `end`, and counts Interests by path and class.
+fn count(paths: &mut Paths, ids: &[PathId], end: Time) -> Vec<[u32; 2]> {
+    let mut counts = vec![[0; 2]; ids.len()];
+    loop {
+        let now = paths.next_turn();
+        let Some(turn) = paths.turn(now).filter(|_| now < end) else { return counts };
+        let place = ids.iter().position(|p| *p == turn.path).expect("known");
+        counts[place][turn.class as usize] += 1;
+        paths.taken(turn, now, 1500);
+    }
+}
+
+#[test]
+fn interests_are_sent_at_the_deflated_rates_in_proportion() {
+    // 12 Mbps is a Data of 1500 B each ms. The best is 12, shared 2 : 1, and 3 of secondary on the second path.
+    let ids = [PathId(1), PathId(2)];
+    let mut paths = paths(Sending::DualClass, None);
+    paths.data(ids[0], stamps(12e6, 0.0), Time::ZERO);
+    paths.data(ids[1], stamps(6e6, 3e6), Time::ZERO);
+    let counts = count(&mut paths, &ids, S(3));
+    assert!(counts[0][0].abs_diff(2000) <= 1 && counts[1][0].abs_diff(1000) <= 1, "{counts:?}");
+    assert!(counts[0][1] == 0 && counts[1][1].abs_diff(750) <= 1, "{counts:?}");
+}
+
+#[test]
+fn a_flow_with_a_rate_asks_for_no_more() {
+    let mut paths = paths(Sending::DualClass, Some(Rate::from_mbps(6)));
+    paths.data(PathId(1), stamps(12e6, 3e6), Time::ZERO);
+    assert!((paths.rate() - 6e6).abs() < 1.0);
+    paths.data(PathId(1), stamps(2e6, 1e6), Time::ZERO);
+    assert!((paths.rate() - 3e6).abs() < 1.0);
+}
+
+#[test]
+fn a_new_rate_counts_at_once_and_a_starved_flow_still_probes() {
+    let mut paths = paths(Sending::BestSubflow, None);
+    paths.data(PathId(1), stamps(12e6, 0.0), Time::ZERO);
+    let turn = paths.turn(Time::ZERO).expect("due");
+    paths.taken(turn, Time::ZERO, 1500);
+    assert_eq!(paths.next_turn(), MS(1));
+    paths.nack(PathId(1), stamps(3e6, 0.0));
+    assert_eq!(paths.next_turn(), MS(4));
+    paths.data(PathId(1), stamps(24e6, 0.0), Time::ZERO);
+    assert_eq!(paths.next_turn(), Time::from_us(500));
+    paths.data(PathId(1), stamps(1.0, 0.0), Time::ZERO);
+    assert_eq!(paths.next_turn(), S(1));
+}
+
+#[test]
+fn paths_are_bounded_and_lost_ones_forgotten() {
+    let mut paths = paths(Sending::DualClass, None);
+    for i in 0..9 {
+        paths.data(PathId(i), stamps(1e6, 0.0), S(i));
+    }
+    assert_eq!(paths.len(), 4);
+    (0..3).for_each(|_| paths.lost(PathId(8)));
+    assert_eq!(paths.len(), 3);
+    paths.expire(S(1000));
+    assert_eq!(paths.len(), 1, "the last one stays until its Interests are lost");
+}
+
+#[test]
+fn what_does_not_come_is_asked_for_again_ever_later() {
+    let (mut pending, second) = (Pending::default(), S(1));
+    pending.sent(7, Time::ZERO, Some(PathId(1)), second);
+    assert_eq!(pending.next_timeout(second), S(1));
+    assert_eq!((pending.late(MS(999), second), pending.late(S(1), second)), (None, Some((7, Some(PathId(1))))));
+    assert!(pending.late(S(1), second).is_none() && pending.waits_to_be_sent(7));
+    assert_eq!(pending.next_timeout(second), Time::MAX);
+    pending.sent(7, S(1), None, second);
+    assert_eq!(pending.next_timeout(second), S(3));
+    assert_eq!(pending.refused(7), Some(None));
+    assert_eq!(pending.refused(7), None, "once");
+    // Late Data count, and tell no round trip.
+    assert!(pending.answered(7).is_some_and(|a| a.round_trip(S(2)).is_none()) && pending.answered(7).is_none());
+    assert!(!pending.waits_to_be_sent(7));
+}
+
+#[test]
+fn round_trips_are_smoothed_and_the_least_is_forgotten_in_time() {
+    let mut rtts = RoundTrips::new(MS(10));
+    assert_eq!((rtts.timeout(), rtts.least(S(0)), rtts.smoothed()), (MS(10), None, None));
+    rtts.add(S(0), MS(80));
+    // RFC 6298: 80 + 4 · 40.
+    assert_eq!((rtts.timeout(), rtts.least(S(1))), (MS(240), Some(MS(80))));
+    rtts.add(S(1), MS(160));
+    assert_eq!((rtts.smoothed(), rtts.timeout()), (Some(MS(90)), MS(90 + 4 * 50)));
+    rtts.add(S(12), MS(100));
+    rtts.add(S(23), MS(100));
+    assert_eq!(rtts.least(S(24)), Some(MS(100)));
+}

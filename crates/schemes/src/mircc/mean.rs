@@ -1,0 +1,159 @@
+//! Moving averages and the quantities that are one: sizes, inflation factors, RTTs.
+
+use midpath_core::units::{Bytes, Time};
+
+use super::equations::ewma;
+
+/// An EWMA that the first sample sets.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Mean {
+    value: Option<f64>,
+    weight: f64,
+}
+
+impl Mean {
+    /// An average in which a sample weighs `weight`, from 0 to 1.
+    pub fn new(weight: f64) -> Mean {
+        Mean { value: None, weight }
+    }
+
+    /// Takes a sample in.
+    pub fn add(&mut self, x: f64) {
+        self.value = Some(self.value.map_or(x, |mean| ewma(mean, x, self.weight)));
+    }
+
+    /// The average, if there was a sample.
+    pub fn get(self) -> Option<f64> {
+        self.value
+    }
+}
+
+/// A link's inflation factor (§3.1.1): how much larger Data are than the Interests that ask for them.
+///
+/// Where the size of the Data is known beforehand, from the application or a manifest (§3.1.2), it is used as it is
+/// and this is not asked.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Inflation {
+    interest: Mean,
+    data: Mean,
+}
+
+impl Inflation {
+    /// Factors from averages in which a packet weighs `weight`.
+    pub fn new(weight: f64) -> Inflation {
+        Inflation { interest: Mean::new(weight), data: Mean::new(weight) }
+    }
+
+    /// Called when an Interest has left over the link.
+    pub fn on_interest_out(&mut self, size: Bytes) {
+        self.interest.add(size.as_f64());
+    }
+
+    /// Called when Data have come in over it. Nacks don't count.
+    pub fn on_data_in(&mut self, size: Bytes) {
+        self.data.add(size.as_f64());
+    }
+
+    /// The ratio of the averages, once both are known.
+    pub fn factor(&self) -> Option<f64> {
+        self.data
+            .get()
+            .zip(self.interest.get())
+            .filter(|(_, interest)| *interest > 0.0)
+            .map(|(data, interest)| data / interest)
+    }
+
+    /// The expected size of the Data for an Interest of `size`; `unknown` before anything is known.
+    pub fn expected(&self, size: Bytes, unknown: Bytes) -> Bytes {
+        self.factor().map_or(unknown, |factor| Bytes((size.as_f64() * factor).round() as u64))
+    }
+}
+
+/// A link's view of its traffic's RTTs: d(t), and the largest of late.
+#[derive(Debug, Clone, Copy)]
+pub struct Rtts {
+    mean: Mean,
+    longest: Time,
+    /// The largest since the window began, and in the one before.
+    largest: [Time; 2],
+    window: Time,
+}
+
+impl Rtts {
+    /// Shortest RTT that is believed: less than a packet's time on most links. Ours, so that nothing is divided by zero.
+    const SHORTEST: Time = Time::from_us(1);
+    /// How long the largest RTT is remembered, at least. Ours: a few of the longest RTTs that networks have.
+    const WINDOW: Time = Time::from_secs(2);
+
+    /// RTTs above `longest` count as `longest`; a packet weighs `weight` in d(t).
+    pub fn new(weight: f64, longest: Time, now: Time) -> Rtts {
+        Rtts { mean: Mean::new(weight), longest, largest: [Time::ZERO; 2], window: now }
+    }
+
+    /// Called when a packet has told, or shown, an RTT.
+    pub fn add(&mut self, now: Time, rtt: Time) {
+        let rtt = rtt.clamp(Rtts::SHORTEST, self.longest);
+        self.mean.add(rtt.as_secs_f64());
+        let age = now.saturating_sub(self.window);
+        if age >= Rtts::WINDOW {
+            let before = if age >= Rtts::WINDOW * 2 { Time::ZERO } else { self.largest[0] };
+            (self.largest, self.window) = ([Time::ZERO, before], now);
+        }
+        self.largest[0] = self.largest[0].max(rtt);
+    }
+
+    /// d(t), if an RTT was told.
+    pub fn mean(&self) -> Option<Time> {
+        self.mean.get().map(Time::from_secs_f64)
+    }
+
+    /// The largest RTT of the last seconds, if one was told.
+    pub fn largest(&self) -> Option<Time> {
+        self.mean.get().map(|_| self.largest[0].max(self.largest[1]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_sample_sets_and_later_ones_weigh() {
+        let mut mean = Mean::new(0.25);
+        assert_eq!(mean.get(), None);
+        mean.add(8.0);
+        mean.add(16.0);
+        // 0.75 · 8 + 0.25 · 16.
+        assert_eq!(mean.get(), Some(10.0));
+    }
+
+    #[test]
+    fn inflation_is_the_ratio_of_the_means() {
+        let mut inflation = Inflation::new(0.5);
+        assert_eq!(inflation.expected(Bytes(40), Bytes(1500)), Bytes(1500));
+        inflation.on_interest_out(Bytes(200));
+        inflation.on_interest_out(Bytes(400));
+        assert_eq!(inflation.factor(), None);
+        inflation.on_data_in(Bytes(1800));
+        // 1800 over the mean of 200 and 400.
+        assert_eq!(inflation.factor(), Some(6.0));
+        assert_eq!(inflation.expected(Bytes(100), Bytes(1500)), Bytes(600));
+    }
+
+    #[test]
+    fn rtts_are_bounded_averaged_and_the_largest_forgotten_in_time() {
+        let mut rtts = Rtts::new(0.5, Time::from_secs(1), Time::ZERO);
+        assert_eq!((rtts.mean(), rtts.largest()), (None, None));
+        rtts.add(Time::ZERO, Time::from_secs(100));
+        rtts.add(Time::ZERO, Time::ZERO);
+        assert_eq!(rtts.mean(), Some(Time::from_secs_f64(0.500_000_5)));
+        assert_eq!(rtts.largest(), Some(Time::from_secs(1)));
+        // In the next window the large one is still known, in the one after it is not.
+        for s in [2, 4] {
+            assert_eq!(rtts.largest(), Some(Time::from_secs(1)));
+            rtts.add(Time::from_secs(s), Time::from_ms(10));
+        }
+        rtts.add(Time::from_secs(6), Time::from_ms(10));
+        assert_eq!(rtts.largest(), Some(Time::from_ms(10)));
+    }
+}

@@ -1,0 +1,434 @@
+//! The parameters of MIRCC's links, shapers and consumers. The paper says β' = 0.1 and the EWMA's 0.5 and leaves the rest open;
+//! each other default says where it comes from. "The model" is `docs/mircc-errata.md`.
+
+use midpath_core::spec::SpecError;
+use midpath_core::units::{Bytes, Rate, Time};
+use serde::{Deserialize, Serialize};
+
+use crate::params::{require, share};
+
+/// The equation that a link's rate follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Update {
+    /// (2)–(5), and (6)–(16) for two classes.
+    #[default]
+    Mircc,
+    /// (1), the baseline of §3.2. It has one class; the secondary rate stays at the floor.
+    Rcp,
+}
+
+/// What footnote 3's α is multiplied by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Gain {
+    /// Nothing: the paper's text.
+    #[default]
+    Printed,
+    /// min(1, T/d), ours: stable for any T, however short.
+    Scaled,
+}
+
+/// T, how often a link's rates are computed (§3.1.2: "as short as possible, and no greater than RTT").
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged)]
+pub enum Interval {
+    /// What the link's traffic says.
+    Of(RttOf),
+    /// A time.
+    Fixed(Time),
+}
+
+/// One RTT for all of a link's traffic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum RttOf {
+    /// d(t), the mean over the packets: the longest T that §3.1.2 allows.
+    Mean,
+    /// The largest of late.
+    Largest,
+}
+
+/// Whose RTT d(t) is. The paper says "the EWMA of the per-packet RTT" and not who measures it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum RttSource {
+    /// The consumer's least RTT of late, told in its Interests. The loop runs downstream of the link, and no part of it is longer;
+    /// what waits in shapers is not in it. Where d divides q, the link adds the wait in its own shaper.
+    #[default]
+    Least,
+    /// The consumer's smoothed RTT, told in its Interests.
+    Average,
+    /// What the forwarder measures from an Interest to its Data: upstream of itself, where the loop is not. For comparison.
+    Upstream,
+}
+
+/// How an equation of the paper is read that contradicts its text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Reading {
+    /// As the text around it wants it.
+    #[default]
+    Corrected,
+    /// As it is printed.
+    Printed,
+}
+
+/// C of the equations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Capacity {
+    /// What the Interests that come in over the link leave of it: Data can have no more.
+    #[default]
+    Left,
+    /// The link's rate, the paper's text.
+    Link,
+}
+
+/// At what rates a consumer sends (§4.1, §4.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Sending {
+    /// Primary Interests at the best subflow's rate, secondary ones at the sum of the secondary rates (§4.2).
+    #[default]
+    DualClass,
+    /// The best subflow's rate only (§4.1).
+    BestSubflow,
+    /// The sum of the subflows' rates (§4.1).
+    TotalPerSubflow,
+}
+
+/// What a link's rates are computed by.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct RateParams {
+    /// "mircc" or "rcp".
+    pub update: Update,
+    /// η, share of the link that is given out. Ours: 0.95. It must stay below the shaper's headroom, and the other 5 % drain a queue
+    /// of one RTT in 20 RTTs. The paper derates by η without a number.
+    #[serde(deserialize_with = "share")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
+    pub eta: f64,
+    /// β', the least β(t). 0.1 (§3.1.1).
+    pub beta: f64,
+    /// α of the EWMA of base_rate and excess_rate. 0.5 (§3.1.1).
+    #[serde(deserialize_with = "share")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
+    pub weight: f64,
+    /// "printed", or "scaled" by T/d.
+    pub gain: Gain,
+    /// T: "mean" or "largest" (RTT), or a time. Ours: "mean", the longest that §3.1.2 allows, with which every mix of RTTs in the model settles;
+    /// a T far below the RTT does not.
+    pub interval: Interval,
+    /// T is no shorter than this many of the link's Data, for y(t) counts whole Interests. Ours: 10, with which R deviates by less than
+    /// 5 % in the model (2: by 70 %).
+    pub min_packets: f64,
+    /// T and believed RTTs are no longer than this. Ours: 1 s, so that no consumer can stop a link's clock.
+    pub max_interval: Time,
+    /// "least", "average" or "upstream".
+    pub rtt: RttSource,
+    /// Weight of a packet's RTT in d(t). Ours: 1/16, about the packets of one T at the least T.
+    #[serde(deserialize_with = "share")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
+    pub rtt_weight: f64,
+    /// d(t) before a packet has told an RTT. Ours: 100 ms, for T follows it.
+    pub initial_rtt: Time,
+    /// R(0) as a share of ηC. Ours: 1, where an idle link's rate goes anyway.
+    #[serde(deserialize_with = "share")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
+    pub initial_rate: f64,
+    /// Largest R as a share of ηC. Ours: 1, what one flow alone can have; figure 6's 12 + 3 needs it. 0: none but `largest_rate`, the
+    /// paper's text.
+    pub cap: f64,
+    /// Least R_p as a share of C, for zero is absorbing. Ours: 10⁻⁴, which ten thousand flows are at.
+    #[serde(deserialize_with = "share")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
+    pub floor: f64,
+    /// Least R_s as a share of C. Ours: 10⁻⁶: all subflows of a full link have it, and a thousand times 10⁻⁴ would be 10 % of the link.
+    #[serde(deserialize_with = "share")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
+    pub secondary_floor: f64,
+    /// The rate that producers put on Data (§3.1, *MaxRate*): above every link's. Ours: 10 Tbps.
+    pub largest_rate: Rate,
+    /// Equation (11). "corrected": C_s = C − y_p/η, what the primary class leaves of ηC. "printed": C − y_p, which is also η(1 − η)C of a
+    /// link that the primary class fills.
+    pub residual: Reading,
+    /// The rate that equation (12) divides by. "corrected": R_s(t−T), as (6) has R_p. "printed": R(t−T), which can only be R_p(t−T).
+    pub secondary_count: Reading,
+    /// C: "left" or "link".
+    pub capacity: Capacity,
+    /// α of (1). 0.4: the default of the RCP authors' simulator.
+    pub rcp_alpha: f64,
+    /// β of (1). 0.4: the same. They also published (0.4, 1) and (0.1, 1); 0.226 is XCP's.
+    pub rcp_beta: f64,
+}
+
+impl Default for RateParams {
+    fn default() -> RateParams {
+        RateParams {
+            update: Update::Mircc,
+            eta: 0.95,
+            beta: 0.1,
+            weight: 0.5,
+            gain: Gain::Printed,
+            interval: Interval::Of(RttOf::Mean),
+            min_packets: 10.0,
+            max_interval: Time::from_secs(1),
+            rtt: RttSource::Least,
+            rtt_weight: 1.0 / 16.0,
+            initial_rtt: Time::from_ms(100),
+            initial_rate: 1.0,
+            cap: 1.0,
+            floor: 1e-4,
+            secondary_floor: 1e-6,
+            largest_rate: Rate::from_gbps(10_000),
+            residual: Reading::Corrected,
+            secondary_count: Reading::Corrected,
+            capacity: Capacity::Left,
+            rcp_alpha: 0.4,
+            rcp_beta: 0.4,
+        }
+    }
+}
+
+impl RateParams {
+    /// Whether a link can live by these.
+    pub fn check(&self) -> Result<(), SpecError> {
+        let positive = |x: f64| x.is_finite() && x > 0.0;
+        let whole = |x: f64| positive(x) && x <= 1.0;
+        let part = |x: f64| (0.0..=1.0).contains(&x);
+        let time = |t: Time| (Time::from_us(1)..=Time::from_secs(60)).contains(&t);
+        require(whole(self.eta), "eta", "above 0 and at most 1")?;
+        require(self.beta.is_finite() && self.beta >= 0.0, "beta", "a number from 0")?;
+        require(whole(self.weight), "weight", "above 0 and at most 1")?;
+        if let Interval::Fixed(t) = self.interval {
+            require(time(t), "interval", "\"mean\", \"largest\" or from 1 us to 60 s")?;
+        }
+        let packets = (0.0..=1e6).contains(&self.min_packets);
+        require(packets, "min_packets", "from 0 to 1000000")?;
+        require(time(self.max_interval), "max_interval", "from 1 us to 60 s")?;
+        require(whole(self.rtt_weight), "rtt_weight", "above 0 and at most 1")?;
+        require(time(self.initial_rtt), "initial_rtt", "from 1 us to 60 s")?;
+        require(whole(self.initial_rate), "initial_rate", "above 0 and at most 1")?;
+        require(self.cap.is_finite() && self.cap >= 0.0, "cap", "a share of ηC, or 0 for none")?;
+        require(self.cap == 0.0 || self.cap > self.floor, "cap", "above floor, or 0 for none")?;
+        require(part(self.floor), "floor", "a share of C, from 0 to 1")?;
+        require(part(self.secondary_floor), "secondary_floor", "a share of C, from 0 to 1")?;
+        require(self.largest_rate.0 > 0, "largest_rate", "above zero")?;
+        require(positive(self.rcp_alpha), "rcp_alpha", "a positive number")?;
+        require(self.rcp_beta.is_finite() && self.rcp_beta >= 0.0, "rcp_beta", "a number from 0")
+    }
+}
+
+/// How a shaper paces Interests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Pacing {
+    /// At the shaping rate of Wang et al., and never beyond what is booked.
+    #[default]
+    Wang,
+    /// By what is booked alone.
+    Booked,
+}
+
+/// Which of the queued Interests goes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Order {
+    /// The one that came first: the paper gives primary Interests room, not precedence (§4.2).
+    #[default]
+    Arrival,
+    /// A primary one. For comparison.
+    PrimaryFirst,
+}
+
+/// The Interest shaper of a port.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct ShaperParams {
+    /// "wang" or "booked".
+    pub pacing: Pacing,
+    /// "arrival" or "primary-first".
+    pub order: Order,
+    /// Share of both directions that may be booked. 0.98: the default of Wang's public implementation for ndnSIM.
+    #[serde(deserialize_with = "share")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
+    pub headroom: f64,
+    /// Interests that wait, both classes together. 100: the same.
+    pub interests: usize,
+    /// How far ahead of the link bookings may run. Ours: 3 kB, two Data; the neighbour's Data queue must hold as much.
+    pub burst: Bytes,
+    /// How long opposite Interests are counted for their rate. 100 ms: Wang's implementation.
+    pub observe: Time,
+    /// Weight of a packet in the mean sizes of Interests and Data. 1/8: the same.
+    #[serde(deserialize_with = "share")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
+    pub size_weight: f64,
+}
+
+impl Default for ShaperParams {
+    fn default() -> ShaperParams {
+        ShaperParams {
+            pacing: Pacing::Wang,
+            order: Order::Arrival,
+            headroom: 0.98,
+            interests: 100,
+            burst: Bytes(3000),
+            observe: Time::from_ms(100),
+            size_weight: 0.125,
+        }
+    }
+}
+
+impl ShaperParams {
+    /// Whether a port can live by these.
+    pub fn check(&self) -> Result<(), SpecError> {
+        let whole = |x: f64| x > 0.0 && x <= 1.0;
+        require(whole(self.headroom), "headroom", "above 0 and at most 1")?;
+        require((1..=1 << 20).contains(&self.interests), "interests", "from 1 to 1048576")?;
+        require(self.burst <= Bytes(1 << 30), "burst", "at most 1 GiB")?;
+        let time = (Time::from_us(1)..=Time::from_secs(60)).contains(&self.observe);
+        require(time, "observe", "from 1 us to 60 s")?;
+        require(whole(self.size_weight), "size_weight", "above 0 and at most 1")
+    }
+}
+
+/// How many ways a flow takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Paths {
+    /// One of the shortest ones, chosen as for other schemes' flows.
+    One,
+    /// All shortest ones, steered by the paper's simulation shortcut (§4.3.2).
+    #[default]
+    All,
+}
+
+/// The parameters of `mircc`: those of links and shapers, and these.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct MirccParams {
+    /// Those of a link's rates.
+    #[serde(flatten)]
+    pub rates: RateParams,
+    /// Those of a port's shaper.
+    #[serde(flatten)]
+    pub shaper: ShaperParams,
+    /// "all" or "one".
+    pub paths: Paths,
+    /// "dual-class", "best-subflow" or "total-per-subflow".
+    pub sending: Sending,
+    /// Share of a flow's primary Interests without a hint. 3 % (§4.3.3).
+    #[serde(deserialize_with = "share")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
+    pub hintless: f64,
+    /// Size of an Interest, headers included; less than these are is these. Ours: no more than its headers.
+    pub interest: Bytes,
+    /// Least time until a consumer asks again for what has not come. 1 s: RFC 6298, §2.4.
+    pub min_rto: Time,
+    /// Longest time between two Interests of a flow, whatever its rate: it hears of better rates by Data alone. Ours: 1 s.
+    pub probe: Time,
+    /// A path without Data for this long is taken for gone. Ours: 4 s, four probes.
+    pub path_lifetime: Time,
+    /// How long an Interest is pending at a forwarder. 4 s: NDN's packet specification, InterestLifetime.
+    pub lifetime: Time,
+    /// Segments in a forwarder's PIT. Ours: 2¹⁸, 100 ms of 30 Gbps.
+    pub pit: usize,
+    /// Paths that a forwarder's steering remembers. Ours: 65,536.
+    pub known_paths: usize,
+    /// Paths that a consumer uses at most. Ours: 16.
+    pub max_paths: usize,
+}
+
+impl Default for MirccParams {
+    fn default() -> MirccParams {
+        MirccParams {
+            rates: RateParams::default(),
+            shaper: ShaperParams::default(),
+            paths: Paths::All,
+            sending: Sending::DualClass,
+            hintless: 0.03,
+            interest: Bytes(0),
+            min_rto: Time::from_secs(1),
+            probe: Time::from_secs(1),
+            path_lifetime: Time::from_secs(4),
+            lifetime: Time::from_secs(4),
+            pit: 1 << 18,
+            known_paths: 1 << 16,
+            max_paths: 16,
+        }
+    }
+}
+
+impl MirccParams {
+    /// Whether these can be run.
+    pub fn check(&self) -> Result<(), SpecError> {
+        self.rates.check()?;
+        self.shaper.check()?;
+        let measured = self.rates.rtt != RttSource::Upstream;
+        require(measured, "rtt", "\"least\" or \"average\": forwarders measure no round trips yet")?;
+        require((0.0..=1.0).contains(&self.hintless), "hintless", "a share from 0 to 1")?;
+        require(self.interest <= Bytes(9000), "interest", "at most 9000 B")?;
+        let time = |t: Time| (Time::from_ms(1)..=Time::from_secs(60)).contains(&t);
+        let times = [("min_rto", self.min_rto), ("probe", self.probe), ("path_lifetime", self.path_lifetime)];
+        times.into_iter().try_for_each(|(key, t)| require(time(t), key, "from 1 ms to 60 s"))?;
+        require(time(self.lifetime), "lifetime", "from 1 ms to 60 s")?;
+        let entries = |n: usize| (1..=1 << 24).contains(&n);
+        require(entries(self.pit), "pit", "from 1 to 16777216 segments")?;
+        require(entries(self.known_paths), "known_paths", "from 1 to 16777216 paths")?;
+        require((1..=1024).contains(&self.max_paths), "max_paths", "from 1 to 1024")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_are_allowed_and_survive_being_written() {
+        let (rates, shaper) = (RateParams::default(), ShaperParams::default());
+        assert_eq!((rates.check(), shaper.check()), (Ok(()), Ok(())));
+        let text = serde_json::to_string(&rates).expect("serialises");
+        assert!(text.contains(r#""interval":"mean""#), "{text}");
+        assert_eq!(serde_json::from_str::<RateParams>(&text).expect("parses"), rates);
+    }
+
+    #[test]
+    fn intervals_are_words_or_times() {
+        let read = |text: &str| serde_json::from_str::<Interval>(text);
+        assert_eq!(read(r#""largest""#).expect("a word"), Interval::Of(RttOf::Largest));
+        assert_eq!(read(r#""10 ms""#).expect("a time"), Interval::Fixed(Time::from_ms(10)));
+        assert!(read(r#""often""#).is_err());
+    }
+
+    #[test]
+    fn errors_name_the_key() {
+        let key = |p: RateParams| p.check().expect_err("refused").key;
+        let ok = RateParams::default();
+        assert_eq!(key(RateParams { eta: 0.0, ..ok }), "eta");
+        assert_eq!(key(RateParams { weight: f64::NAN, ..ok }), "weight");
+        assert_eq!(key(RateParams { interval: Interval::Fixed(Time::ZERO), ..ok }), "interval");
+        assert_eq!(key(RateParams { cap: 1e-5, ..ok }), "cap");
+        let of = |p: MirccParams| p.check().expect_err("refused").key;
+        let upstream = RateParams { rtt: RttSource::Upstream, ..ok };
+        assert_eq!(of(MirccParams { rates: upstream, ..MirccParams::default() }), "rtt");
+        assert_eq!(of(MirccParams { pit: 0, ..MirccParams::default() }), "pit");
+        assert_eq!(key(RateParams { rcp_alpha: -1.0, ..ok }), "rcp_alpha");
+        let shaper = ShaperParams { interests: 0, ..ShaperParams::default() };
+        assert_eq!(shaper.check().expect_err("refused").key, "interests");
+    }
+}

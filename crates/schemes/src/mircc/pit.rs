@@ -1,0 +1,278 @@
+//! The Pending Interest Table: who waits for which segment, and where the Interest went.
+//!
+//! It has no timer. An entry whose lifetime is over counts as absent. When the table is full, the entries that are over are swept out,
+//! at most a few times per lifetime, so that a flood of Interests to random names costs neither memory nor time without bound.
+
+use midpath_core::packet::{FlowId, Name, NodeId, PortId};
+use midpath_core::roles::Face;
+use midpath_core::units::Time;
+use rustc_hash::FxHashMap;
+
+/// An object and its segment.
+pub type Key = (Name, u32);
+
+/// One who waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Record {
+    /// Where the answer goes.
+    pub face: Face,
+    /// Whom it is for: his node, and the number that he gave.
+    pub consumer: NodeId,
+    /// The number.
+    pub flow: FlowId,
+    /// The nonce of his last Interest.
+    pub nonce: u32,
+}
+
+/// Faces that may wait for one segment at a node, and neighbours that one Interest may have gone to. Ours: more than a node usually has.
+const MAX_RECORDS: usize = 64;
+const MAX_OUTS: usize = 3;
+
+/// An Interest from another face in what was asked for longer ago is sent on: the one before may be lost. NFD's longest suppression.
+const SUPPRESSION: Time = Time::from_ms(250);
+
+/// Sweeps per lifetime. Ours.
+const SWEEPS: u64 = 4;
+
+/// Who waits for a segment.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    first: Record,
+    more: Vec<Record>,
+    /// The ports that the Interest went to and that have not answered; `None` is the producer here. The last one last.
+    outs: [Option<Option<PortId>>; MAX_OUTS],
+    until: Time,
+    /// When the Interest last went on.
+    asked_at: Time,
+    /// Largest Data that somebody has asked for: shapers have booked no more.
+    pub expected: u16,
+}
+
+impl Entry {
+    /// Those who wait.
+    pub fn records(&self) -> impl Iterator<Item = &Record> {
+        std::iter::once(&self.first).chain(&self.more)
+    }
+
+    fn record_mut(&mut self, face: Face) -> Option<&mut Record> {
+        std::iter::once(&mut self.first).chain(&mut self.more).find(|r| r.face == face)
+    }
+
+    /// Another Interest in the same segment.
+    fn join(&mut self, now: Time, record: Record, expected: u16) -> Verdict {
+        if self.records().any(|r| r.nonce == record.nonce) {
+            return Verdict::Repeated;
+        }
+        let full = self.more.len() + 1 >= MAX_RECORDS;
+        let known = self.record_mut(record.face);
+        let again = known.is_some();
+        match known {
+            Some(known) => *known = record,
+            None if full => return Verdict::Full,
+            None => self.more.push(record),
+        }
+        // Upstream, less may have been booked than this one asks for.
+        let larger = expected > self.expected;
+        self.expected = self.expected.max(expected);
+        if !again && !larger && now.saturating_sub(self.asked_at) < SUPPRESSION {
+            return Verdict::Aggregate;
+        }
+        self.asked_at = now;
+        Verdict::Forward
+    }
+
+    fn asked(&self, port: Option<PortId>) -> bool {
+        self.outs.contains(&Some(port))
+    }
+}
+
+/// What is to become of an Interest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// It goes on: the first one, or its consumer asks again.
+    Forward,
+    /// Another one like it is on its way; its answer will be for both.
+    Aggregate,
+    /// It has been here: a loop, or a copy.
+    Repeated,
+    /// There is no room.
+    Full,
+}
+
+/// The table.
+#[derive(Debug)]
+pub struct Pit {
+    entries: FxHashMap<Key, Entry>,
+    limit: usize,
+    lifetime: Time,
+    swept: Option<Time>,
+}
+
+impl Pit {
+    /// A table of at most `limit` segments, each for `lifetime` after the last Interest.
+    pub fn new(limit: usize, lifetime: Time) -> Pit {
+        Pit { entries: FxHashMap::default(), limit, lifetime, swept: None }
+    }
+
+    /// Called with each Interest: whether it goes on.
+    pub fn interest(&mut self, now: Time, key: Key, record: Record, expected: u16) -> Verdict {
+        let until = now.saturating_add(self.lifetime);
+        if let Some(entry) = self.entries.get_mut(&key).filter(|e| e.until > now) {
+            let verdict = entry.join(now, record, expected);
+            if verdict != Verdict::Repeated {
+                entry.until = until;
+            }
+            return verdict;
+        }
+        if self.entries.len() >= self.limit && !self.sweep(now) {
+            return Verdict::Full;
+        }
+        let entry = Entry { first: record, more: Vec::new(), outs: [None; MAX_OUTS], until, asked_at: now, expected };
+        self.entries.insert(key, entry);
+        Verdict::Forward
+    }
+
+    /// Takes entries out that are over; says whether there is room now.
+    fn sweep(&mut self, now: Time) -> bool {
+        let pause = Time(self.lifetime.0 / SWEEPS);
+        if self.swept.is_some_and(|last| now.saturating_sub(last) < pause) {
+            return false;
+        }
+        self.swept = Some(now);
+        self.entries.retain(|_, entry| entry.until > now);
+        self.entries.len() < self.limit
+    }
+
+    /// Called when the Interest goes out of a port, or to the producer here (`None`).
+    pub fn sent(&mut self, key: Key, port: Option<PortId>) {
+        if let Some(entry) = self.entries.get_mut(&key)
+            && !entry.asked(port)
+        {
+            match entry.outs.iter_mut().find(|out| out.is_none()) {
+                Some(free) => *free = Some(port),
+                None => {
+                    entry.outs.rotate_left(1);
+                    entry.outs[MAX_OUTS - 1] = Some(port);
+                }
+            }
+        }
+    }
+
+    /// Called with Data: those who wait for it, if it comes from where the Interest went and is no larger than was asked for.
+    pub fn data(&mut self, now: Time, key: Key, from: Option<PortId>, size: u32) -> Option<Entry> {
+        let fits = |e: &&Entry| e.until > now && e.asked(from) && size <= u32::from(e.expected);
+        self.entries.get(&key).filter(fits)?;
+        self.entries.remove(&key)
+    }
+
+    /// Called with a Nack: those who wait, if nobody else is left who may answer. The outer `None`: it answers nothing.
+    pub fn nack(&mut self, now: Time, key: Key, from: Option<PortId>) -> Option<Option<Entry>> {
+        let entry = self.entries.get_mut(&key).filter(|e| e.until > now)?;
+        let out = entry.outs.iter_mut().find(|out| **out == Some(from))?;
+        *out = None;
+        if entry.outs.iter().any(Option::is_some) {
+            return Some(None);
+        }
+        self.entries.remove(&key).map(Some)
+    }
+
+    /// Called when an Interest could not be sent anywhere.
+    pub fn forget(&mut self, key: Key) {
+        self.entries.remove(&key);
+    }
+
+    /// Segments that it has an entry for, those that are over included.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.entries.clear();
+        self.swept = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: Key = (Name { prefix: NodeId(9), object: 1 }, 4);
+    const OUT: Option<PortId> = Some(PortId(7));
+    const S: fn(u64) -> Time = Time::from_secs;
+
+    fn record(face: u16, nonce: u32) -> Record {
+        let face = Face::Port(PortId(face));
+        Record { face, consumer: NodeId(2), flow: FlowId(3), nonce }
+    }
+
+    fn pit() -> Pit {
+        Pit::new(10, S(4))
+    }
+
+    fn waiting(entry: Option<Entry>) -> Vec<Face> {
+        entry.iter().flat_map(Entry::records).map(|r| r.face).collect()
+    }
+
+    #[test]
+    fn interests_in_the_same_segment_are_one_and_its_data_go_to_all() {
+        let mut pit = pit();
+        assert_eq!(pit.interest(S(0), KEY, record(0, 1), 1500), Verdict::Forward);
+        pit.sent(KEY, OUT);
+        assert_eq!(pit.interest(Time::from_ms(249), KEY, record(1, 2), 1500), Verdict::Aggregate);
+        let app = Record { face: Face::App(FlowId(8)), ..record(0, 3) };
+        assert_eq!(pit.interest(Time::from_ms(250), KEY, app, 1500), Verdict::Forward, "the first may be lost");
+        assert_eq!(waiting(pit.data(S(2), KEY, OUT, 1500)), [record(0, 0).face, record(1, 0).face, app.face]);
+        assert!(pit.is_empty() && pit.data(S(2), KEY, OUT, 1500).is_none(), "it is answered once");
+    }
+
+    #[test]
+    fn who_asks_again_is_sent_on_and_a_nonce_goes_nowhere_twice() {
+        let mut pit = pit();
+        pit.interest(S(0), KEY, record(0, 1), 1500);
+        assert_eq!(pit.interest(S(1), KEY, record(5, 1), 1500), Verdict::Repeated);
+        assert_eq!(pit.interest(S(1), KEY, record(0, 2), 1500), Verdict::Forward);
+    }
+
+    #[test]
+    fn only_who_was_asked_may_answer_and_with_no_more_than_was_booked() {
+        let mut pit = pit();
+        pit.interest(S(0), KEY, record(0, 1), 1000);
+        pit.sent(KEY, OUT);
+        assert!(pit.data(S(1), KEY, Some(PortId(3)), 1000).is_none());
+        assert!(pit.data(S(1), KEY, OUT, 1001).is_none());
+        assert_eq!(pit.interest(S(1), KEY, record(1, 2), 1500), Verdict::Forward, "more must be booked");
+        assert!(pit.data(S(1), KEY, OUT, 1001).is_some());
+    }
+
+    #[test]
+    fn a_nack_counts_when_nobody_else_may_answer() {
+        let mut pit = pit();
+        pit.interest(S(0), KEY, record(0, 1), 1500);
+        pit.sent(KEY, OUT);
+        pit.sent(KEY, None);
+        assert!(pit.nack(S(1), KEY, Some(PortId(1))).is_none());
+        assert!(pit.nack(S(1), KEY, OUT).expect("asked").is_none());
+        assert_eq!(waiting(pit.nack(S(1), KEY, None).expect("asked")).len(), 1);
+    }
+
+    #[test]
+    fn entries_live_as_long_as_said_and_the_table_is_bounded() {
+        let mut pit = pit();
+        for segment in 0..10 {
+            assert_eq!(pit.interest(S(0), (KEY.0, segment), record(0, segment), 1500), Verdict::Forward);
+            pit.sent((KEY.0, segment), OUT);
+        }
+        for segment in 10..1000 {
+            assert_eq!(pit.interest(S(3), (KEY.0, segment), record(0, segment), 1500), Verdict::Full);
+        }
+        assert!(pit.data(S(4), (KEY.0, 1), OUT, 1500).is_none(), "its time is over");
+        assert_eq!(pit.interest(S(4), (KEY.0, 1000), record(0, 1), 1500), Verdict::Forward);
+        assert_eq!(pit.len(), 1);
+    }
+}

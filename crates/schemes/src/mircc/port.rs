@@ -1,0 +1,206 @@
+//! A port: the Interest shaper, the link's rates, and the queue of everything else.
+//!
+//! Data, Nacks and other schemes' packets wait in a FIFO and go before Interests: what they use has been booked by the opposite Interests. Rates have no
+//! timer. The intervals that have ended are worked off when a packet comes or goes, with the traffic and the queue that each had; only packets
+//! read the rates, so none sees the difference.
+
+use std::collections::VecDeque;
+
+use midpath_core::packet::{Kind, Pkt};
+use midpath_core::queue::{Bound, Limit};
+use midpath_core::roles::{Backlog, Drop, Inbound, Port, PortCtx};
+use midpath_core::units::{Bytes, Rate, Time};
+
+use super::header::{InterestHeader, Stamped};
+use super::params::MirccParams;
+use super::path::PathId;
+use super::rates::{Class, LinkRates};
+use super::shaper::{Interest, Offer, Shaper};
+
+/// Most intervals that are worked off one by one; a longer silence than that counts as one. Ours: rates come to rest in far fewer.
+const MAX_STEPS: u32 = 10_000;
+
+/// What needs the rates of both directions, known at the first call.
+struct Link {
+    rates: LinkRates,
+    shaper: Shaper<Pkt>,
+    out: Rate,
+    back: Rate,
+}
+
+/// The port.
+pub struct MirccPort {
+    params: MirccParams,
+    limit: Limit,
+    link: Option<Link>,
+    /// What is not an Interest.
+    queue: VecDeque<Pkt>,
+    /// What waits there, and Interests in the shaper.
+    queued: Backlog,
+    interests: Backlog,
+}
+
+fn add(backlog: &mut Backlog, size: u32) {
+    backlog.packets += 1;
+    backlog.bytes += u64::from(size);
+}
+
+fn take(backlog: &mut Backlog, size: u32) {
+    backlog.packets -= 1;
+    backlog.bytes -= u64::from(size);
+}
+
+impl MirccPort {
+    /// A port whose FIFO holds at most `limit`.
+    pub fn new(params: &MirccParams, limit: Limit) -> MirccPort {
+        MirccPort {
+            params: *params,
+            limit,
+            link: None,
+            queue: VecDeque::new(),
+            queued: Backlog::default(),
+            interests: Backlog::default(),
+        }
+    }
+
+    /// The link's state at this time.
+    fn link(&mut self, ctx: &PortCtx<'_>) -> &mut Link {
+        let (out, back, now) = (ctx.link().rate, ctx.reverse, ctx.now);
+        let params = &self.params;
+        let link = self.link.get_or_insert_with(|| Link {
+            rates: LinkRates::new(&params.rates, back, now),
+            shaper: Shaper::new(&params.shaper, out, back),
+            out,
+            back,
+        });
+        catch_up(link, now);
+        if (link.out, link.back) != (out, back) {
+            (link.out, link.back) = (out, back);
+            link.shaper.set_rates(out, back);
+            link.rates.set_capacity(back);
+        }
+        link
+    }
+
+    /// Offers an Interest to the shaper; hands the one back that finds no room, or has made room.
+    fn shape(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) {
+        let packet = &ctx.pool[&pkt];
+        let header = packet.header::<InterestHeader>();
+        let (size, now) = (packet.size, ctx.now);
+        let class = header.map_or(Class::Primary, |h| h.class);
+        let data = expected(header, ctx);
+        let link = self.link(ctx);
+        link.rates.on_interest(now, class, data);
+        if let Some(rtt) = header.and_then(|h| h.rtt()) {
+            link.rates.on_rtt(now, rtt);
+        }
+        let offer = link.shaper.offer(Interest { token: pkt, size: Bytes(u64::from(size)), data, class });
+        let stamps = link.rates.stamps();
+        add(&mut self.interests, size);
+        if let Offer::Displaced(Interest { token, size, .. }) | Offer::Refused(Interest { token, size, .. }) = offer {
+            take(&mut self.interests, size.0 as u32);
+            // §3.1: Nacks carry R(t), too.
+            let start = Stamped { primary: u64::MAX, secondary: u64::MAX, path: PathId::START };
+            ctx.pool[&token].answer(Kind::Nack, 0);
+            ctx.pool[&token].set_header(&start.least(stamps));
+            ctx.hand_back(token);
+        }
+    }
+}
+
+/// The size of the Data that an Interest asks for; one that doesn't say counts as a full packet.
+fn expected(header: Option<InterestHeader>, ctx: &PortCtx<'_>) -> Bytes {
+    Bytes(header.map_or(u64::from(ctx.link().mtu), |h| u64::from(h.expected)))
+}
+
+/// Works off the intervals that have ended by `now`.
+fn catch_up(link: &mut Link, now: Time) {
+    for _ in 0..MAX_STEPS {
+        let Some(at) = link.rates.next_tick().filter(|at| *at <= now) else { return };
+        link.rates.tick(at, link.shaper.backlog());
+    }
+    link.rates.tick(now, link.shaper.backlog());
+}
+
+impl Port for MirccPort {
+    fn outbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) {
+        if ctx.pool[&pkt].kind == Kind::Interest {
+            return self.shape(pkt, ctx);
+        }
+        let size = ctx.pool[&pkt].size;
+        let bound: Bound = self.limit.bound(ctx.link().rate);
+        // What goes straight onto the wire does not wait.
+        let waits = ctx.transmitter.is_busy() || !self.queue.is_empty();
+        if waits && !bound.admits(self.queued, size) {
+            return ctx.drop(pkt, Drop::Queue);
+        }
+        add(&mut self.queued, size);
+        self.queue.push_back(pkt);
+    }
+
+    fn poll_transmit(&mut self, ctx: &mut PortCtx<'_>) -> Option<Pkt> {
+        if let Some(pkt) = self.queue.pop_front() {
+            take(&mut self.queued, ctx.pool[&pkt].size);
+            return Some(pkt);
+        }
+        let now = ctx.now;
+        let link = self.link(ctx);
+        let interest = link.shaper.poll(now);
+        let next = link.shaper.next_release();
+        let Some(interest) = interest else {
+            ctx.wake_at(next.unwrap_or(Time::MAX));
+            return None;
+        };
+        take(&mut self.interests, ctx.pool[&interest.token].size);
+        Some(interest.token)
+    }
+
+    fn inbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) -> Inbound {
+        let packet = &ctx.pool[&pkt];
+        let (now, size) = (ctx.now, Bytes(u64::from(packet.size)));
+        match packet.kind {
+            Kind::Interest => {
+                let data = expected(packet.header::<InterestHeader>(), ctx);
+                let link = self.link(ctx);
+                link.rates.on_opposite_interest(now, size);
+                link.shaper.on_opposite_interest(now, size, data);
+            }
+            // §3.1: whoever receives the Data stamps it, for the Interests into this link are his.
+            Kind::Data | Kind::Nack => {
+                let header = packet.header::<Stamped>();
+                let stamps = self.link(ctx).rates.stamps();
+                if let Some(header) = header {
+                    ctx.pool[&pkt].set_header(&header.least(stamps));
+                }
+            }
+            Kind::Segment | Kind::Datagram | Kind::Control => {}
+        }
+        Inbound::Forward(pkt)
+    }
+
+    fn on_link(&mut self, ctx: &mut PortCtx<'_>) {
+        self.link(ctx);
+    }
+
+    fn backlog(&self) -> Backlog {
+        Backlog {
+            packets: self.queued.packets + self.interests.packets,
+            bytes: self.queued.bytes + self.interests.bytes,
+        }
+    }
+
+    fn reset(&mut self, ctx: &mut PortCtx<'_>) {
+        let interests = self.link.take().map(|mut link| link.shaper.reset());
+        let interests = interests.into_iter().flatten().map(|interest| interest.token);
+        self.queue.drain(..).chain(interests).for_each(|pkt| ctx.drop(pkt, Drop::Fault));
+        (self.queued, self.interests) = (Backlog::default(), Backlog::default());
+    }
+
+    fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
+        let Some(link) = &self.link else { return };
+        let stamps = link.rates.stamps();
+        out.push(("rate_bps", stamps.primary));
+        out.push(("secondary_rate_bps", stamps.secondary));
+        out.push(("interests", self.interests.packets as f64));
+    }
+}

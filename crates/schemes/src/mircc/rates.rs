@@ -1,0 +1,518 @@
+//! A link's stamping rates R_p(t) and R_s(t): what is counted, and when the equations are applied to it.
+//!
+//! A state machine without I/O. It is told of Interests, RTTs and the time; it answers the rates to stamp and when it wants
+//! to be told the time again. R for a single class (§3) is R_p with primary Interests alone: §4.2 says that both are
+//! identical then.
+
+use midpath_core::units::{Bytes, Rate, Time};
+
+use super::equations::{self as eq, Load, RcpGains, Target};
+use super::mean::{Mean, Rtts};
+use super::params::{Capacity, Gain, Interval, RateParams, Reading, RttOf, RttSource, Update};
+
+/// The traffic class that an Interest is marked with (§4.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// Sent at the flow's best-subflow rate.
+    Primary,
+    /// Sent to use what primary traffic leaves.
+    Secondary,
+}
+
+/// The two rates that a link stamps, in bits of Data per second.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Stamps {
+    /// R_p(t).
+    pub primary: f64,
+    /// R_s(t).
+    pub secondary: f64,
+}
+
+impl Stamps {
+    /// What Data carry on after a link with these: the smaller of each (§3.1, §4.2).
+    pub fn least(self, other: Stamps) -> Stamps {
+        Stamps { primary: self.primary.min(other.primary), secondary: self.secondary.min(other.secondary) }
+    }
+}
+
+impl Stamps {
+    /// Whether both differ by no more than rounding.
+    fn about(self, other: Stamps) -> bool {
+        let same = |a: f64, b: f64| (a - b).abs() <= 1e-9 * b;
+        same(self.primary, other.primary) && same(self.secondary, other.secondary)
+    }
+}
+
+/// One class's rate: the averages of (5), and y(t−T) of (8) and (14).
+#[derive(Debug, Clone, Copy)]
+struct ClassRate {
+    base: f64,
+    excess: f64,
+    y_before: f64,
+}
+
+impl ClassRate {
+    fn new(rate: f64) -> ClassRate {
+        ClassRate { base: rate, excess: 0.0, y_before: 0.0 }
+    }
+
+    /// R(t), (5).
+    fn rate(&self) -> f64 {
+        eq::stamping_rate(self.base, self.excess)
+    }
+
+    /// (3)–(5) with footnote 3's averages; N̂ is `n`.
+    fn update(&mut self, link: Target, load: Load, n: f64, beta: f64, weight: f64) {
+        let beta = eq::self_tuned_beta(beta, load.y, self.y_before);
+        let excess = eq::excess_rate(self.rate(), load.y, n);
+        self.base = eq::ewma(self.base, eq::base_rate(link, beta, load, n), weight);
+        self.excess = eq::ewma(self.excess, excess, weight);
+        self.y_before = load.y;
+    }
+
+    /// Sets R(t). Only the sum of both averages matters, so the base takes what is missing.
+    fn set(&mut self, rate: f64) {
+        self.excess = if self.excess.is_finite() { self.excess } else { 0.0 };
+        self.base = rate - self.excess;
+    }
+}
+
+/// The rates of one link, kept by the node that sends Interests into it.
+#[derive(Debug, Clone)]
+pub struct LinkRates {
+    params: RateParams,
+    /// Bits per second that the link carries towards this node.
+    capacity: f64,
+    primary: ClassRate,
+    secondary: ClassRate,
+    /// Data that the Interests of this interval ask for, by class, and Interests that came in over the link, in bytes.
+    offered: [u64; 2],
+    opposite: u64,
+    rtts: Rtts,
+    /// Mean size of the Data asked for, in bits.
+    size: Mean,
+    /// When the running interval began, if one is running: the rates of an idle link that have come to rest need no clock.
+    began: Option<Time>,
+}
+
+/// Weight of an Interest in the mean size of Data, which only the least T depends on. Ours.
+const SIZE_WEIGHT: f64 = 1.0 / 16.0;
+
+impl LinkRates {
+    /// Rates of a link that carries Data at `capacity`.
+    pub fn new(params: &RateParams, capacity: Rate, now: Time) -> LinkRates {
+        let mut link = LinkRates {
+            params: *params,
+            capacity: 0.0,
+            primary: ClassRate::new(0.0),
+            secondary: ClassRate::new(0.0),
+            offered: [0; 2],
+            opposite: 0,
+            rtts: Rtts::new(params.rtt_weight, params.max_interval, now),
+            size: Mean::new(SIZE_WEIGHT),
+            began: None,
+        };
+        link.set_capacity(capacity);
+        let initial = params.initial_rate * params.eta * link.capacity;
+        for class in [&mut link.primary, &mut link.secondary] {
+            *class = ClassRate::new(initial);
+        }
+        link.bound();
+        link
+    }
+
+    /// Called when the link's rate has changed. Rates that it no longer allows come down at once.
+    pub fn set_capacity(&mut self, capacity: Rate) {
+        // A link that stands still has a bit per second: nothing is divided by zero.
+        self.capacity = capacity.as_f64().max(1.0);
+        self.bound();
+    }
+
+    /// Called when an Interest is offered to the shaper, whether that lets it go, queues it or Nacks it: y(t) counts all
+    /// (§3.1.1). `data` is the expected size of its Data.
+    pub fn on_interest(&mut self, now: Time, class: Class, data: Bytes) {
+        self.began.get_or_insert(now);
+        self.size.add(8.0 * data.as_f64());
+        let count = &mut self.offered[class as usize];
+        *count = count.saturating_add(data.0);
+    }
+
+    /// Called when an Interest has come in over the link: it took part of what the link carries towards this node.
+    pub fn on_opposite_interest(&mut self, now: Time, size: Bytes) {
+        self.began.get_or_insert(now);
+        self.opposite = self.opposite.saturating_add(size.0);
+    }
+
+    /// Called with the RTT that a packet of this link told, or that it showed: see [`RttSource`].
+    pub fn on_rtt(&mut self, now: Time, rtt: Time) {
+        self.rtts.add(now, rtt);
+    }
+
+    /// When [`LinkRates::tick`] wants to be called. `None` while the link is idle and its rates at rest.
+    pub fn next_tick(&self) -> Option<Time> {
+        self.began.map(|began| began.saturating_add(self.interval()))
+    }
+
+    /// Called at [`LinkRates::next_tick`], or later: computes the rates for the next interval. `queued` is what the Interests in the shaper ask
+    /// for, both classes together (§4.2: "q(t) includes all the queued Interests, regardless of class").
+    pub fn tick(&mut self, now: Time, queued: Bytes) {
+        let Some(began) = self.began.filter(|began| *began < now) else { return };
+        let period = now.saturating_sub(began);
+        let per_second = |bytes: u64| 8.0 * bytes as f64 / period.as_secs_f64();
+        let y = self.offered.map(per_second);
+        let c = self.capacity_left(per_second(self.opposite));
+        let before = self.stamps();
+        self.update(c, y, 8.0 * queued.as_f64(), period);
+        self.bound();
+        let idle = self.offered == [0; 2] && self.opposite == 0 && queued == Bytes::ZERO;
+        self.began = (!idle || !self.stamps().about(before)).then_some(now);
+        (self.offered, self.opposite) = ([0; 2], 0);
+    }
+
+    /// R_p(t) and R_s(t), to be stamped on Data and Nacks that come in over the link.
+    pub fn stamps(&self) -> Stamps {
+        Stamps { primary: self.primary.rate(), secondary: self.secondary.rate() }
+    }
+
+    /// d(t).
+    pub fn mean_rtt(&self) -> Time {
+        self.rtts.mean().unwrap_or(self.params.initial_rtt)
+    }
+
+    /// T.
+    pub fn interval(&self) -> Time {
+        let wanted = match self.params.interval {
+            Interval::Fixed(time) => time,
+            Interval::Of(RttOf::Mean) => self.mean_rtt(),
+            Interval::Of(RttOf::Largest) => self.rtts.largest().unwrap_or(self.params.initial_rtt),
+        };
+        let packets = self.params.min_packets * self.size.get().unwrap_or(0.0) / self.capacity;
+        wanted.max(Time::from_secs_f64(packets)).clamp(Time::from_us(1), self.params.max_interval)
+    }
+
+    /// C of the equations.
+    fn capacity_left(&self, opposite: f64) -> f64 {
+        match self.params.capacity {
+            Capacity::Link => self.capacity,
+            Capacity::Left => (self.capacity - opposite).max(1.0),
+        }
+    }
+
+    /// d(t) where it divides q: the wait in this link's shaper belongs to an average RTT, but not to the least one.
+    fn rtt_with_wait(&self, c: f64, q: f64) -> f64 {
+        let d = self.mean_rtt().as_secs_f64();
+        if self.params.rtt == RttSource::Least { d + q / c } else { d }
+    }
+
+    fn update(&mut self, c: f64, y: [f64; 2], q: f64, period: Time) {
+        let p = self.params;
+        let link = Target { eta: p.eta, capacity: c };
+        let d = self.rtt_with_wait(c, q);
+        let load = |y: f64| Load { y, q, d };
+        if p.update == Update::Rcp {
+            // RCP's d and T/d; it knows no classes.
+            let gains = RcpGains { alpha: p.rcp_alpha, beta: p.rcp_beta };
+            let rate = eq::rcp_rate(self.primary.rate(), link, load(y[0] + y[1]), gains, period.as_secs_f64());
+            self.primary.set(rate);
+            self.secondary.set(0.0);
+            return;
+        }
+        let weight = match p.gain {
+            Gain::Printed => p.weight,
+            Gain::Scaled => eq::scaled_weight(p.weight, period.as_secs_f64(), self.mean_rtt().as_secs_f64()),
+        };
+        let (r_p, r_s) = (self.primary.rate(), self.secondary.rate());
+        // (6)–(10)
+        let n = eq::full_rate_flows(c, y[0], r_p);
+        self.primary.update(link, load(y[0]), n, p.beta, weight);
+        // (11)
+        let c_s = match p.residual {
+            Reading::Printed => eq::secondary_capacity(c, y[0]),
+            Reading::Corrected => eq::secondary_capacity_derated(link, y[0]),
+        };
+        // (12)–(16)
+        let r = match p.secondary_count {
+            Reading::Printed => r_p,
+            Reading::Corrected => r_s,
+        };
+        let n = eq::full_rate_flows_secondary(c_s, y[1], r);
+        let left = Target { capacity: c_s, ..link };
+        self.secondary.update(left, load(y[1]), n, p.beta, weight);
+    }
+
+    /// Holds both rates between their floors and the cap.
+    fn bound(&mut self) {
+        let p = &self.params;
+        let largest = p.largest_rate.as_f64();
+        let cap = if p.cap > 0.0 { (p.cap * p.eta * self.capacity).min(largest) } else { largest };
+        let capacity = self.capacity;
+        for (class, floor) in [(&mut self.primary, p.floor), (&mut self.secondary, p.secondary_floor)] {
+            let rate = class.rate();
+            let held = eq::bounded(rate, floor * capacity, cap);
+            if held.to_bits() != rate.to_bits() {
+                class.set(held);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const MS: fn(u64) -> Time = Time::from_ms;
+    const C: Rate = Rate(10_000_000);
+
+    /// The paper's text, with T = 100 ms and R(0) = ηC = 9.
+    fn printed() -> RateParams {
+        RateParams {
+            eta: 0.9,
+            interval: Interval::Fixed(MS(100)),
+            min_packets: 0.0,
+            rtt: RttSource::Average,
+            rtt_weight: 1.0,
+            residual: Reading::Printed,
+            capacity: Capacity::Link,
+            ..RateParams::default()
+        }
+    }
+
+    fn close(a: f64, b: f64) {
+        assert!((a - b).abs() <= 1e-6 * b.abs(), "{a} is not {b}");
+    }
+
+    /// Closer than whole bytes per interval can be.
+    fn near(a: f64, b: f64) {
+        assert!((a / b - 1.0).abs() < 1e-4, "{a} is not {b}");
+    }
+
+    /// `mbps` of Data of one class asked for in the interval that begins at `now`.
+    fn offer(link: &mut LinkRates, now: Time, class: Class, mbps: f64) {
+        link.on_interest(now, class, Bytes((mbps * 1e6 * 0.1 / 8.0) as u64));
+    }
+
+    #[test]
+    fn one_overloaded_interval_by_hand() {
+        let mut link = LinkRates::new(&printed(), C, Time::ZERO);
+        close(link.stamps().primary, 9e6);
+        link.on_rtt(Time::ZERO, MS(100));
+        offer(&mut link, Time::ZERO, Class::Primary, 20.0);
+        assert_eq!(link.next_tick(), Some(MS(100)));
+        // q = 100 kbit, q/d = 1 Mbit/s, β = 1 (all of y is new): base = (9 − 1)·9/20 = 3.6, excess = 0.
+        // base_ewma = (9 + 3.6)/2, excess_ewma = 0.
+        link.tick(MS(100), Bytes(12_500));
+        close(link.stamps().primary, 6.3e6);
+        // y = 10: β = 0.1, N̂ = 10/6.3; base = 9·0.63 = 5.67, excess = 0; base_ewma = (6.3 + 5.67)/2.
+        offer(&mut link, MS(100), Class::Primary, 10.0);
+        link.tick(MS(200), Bytes::ZERO);
+        close(link.stamps().primary, 5.985e6);
+        // y = 5: N̂ = 10/5.985; base = 9·0.5985 = 5.3865, excess = 5.985 − 5·0.5985 = 2.9925;
+        // base_ewma = (5.985 + 5.3865)/2 = 5.68575, excess_ewma = 1.49625.
+        offer(&mut link, MS(200), Class::Primary, 5.0);
+        link.tick(MS(300), Bytes::ZERO);
+        close(link.stamps().primary, 7.182e6);
+    }
+
+    #[test]
+    fn the_secondary_class_by_hand() {
+        let mut link = LinkRates::new(&printed(), C, Time::ZERO);
+        offer(&mut link, Time::ZERO, Class::Primary, 4.0);
+        offer(&mut link, Time::ZERO, Class::Secondary, 12.0);
+        // C_s = 6, y_s = 12, R_s = 9: N̂_s = 12/9; base = 0.9·6·9/12 = 4.05, excess = 9 − 12·9/12 = 0; base_ewma = (9 + 4.05)/2.
+        link.tick(MS(100), Bytes::ZERO);
+        close(link.stamps().secondary, 6.525e6);
+    }
+
+    #[test]
+    fn the_single_class_is_the_primary_one_alone() {
+        let mut both = LinkRates::new(&printed(), C, Time::ZERO);
+        let mut alone = both.clone();
+        for i in 0..50 {
+            let mbps = [3.0, 20.0, 9.0, 0.0, 12.0][i % 5];
+            let now = MS(100) * i as u64;
+            offer(&mut both, now, Class::Primary, mbps);
+            offer(&mut alone, now, Class::Primary, mbps);
+            offer(&mut both, now, Class::Secondary, 7.0);
+            both.tick(now + MS(100), Bytes(500));
+            alone.tick(now + MS(100), Bytes(500));
+            assert_eq!(both.stamps().primary.to_bits(), alone.stamps().primary.to_bits());
+        }
+    }
+
+    #[test]
+    fn flows_that_obey_at_once_share_the_target() {
+        // y = N·R: the loop without delay ends at R = ηC/N.
+        let mut link = LinkRates::new(&printed(), C, Time::ZERO);
+        for i in 0..100 {
+            let mbps = 4.0 * link.stamps().primary / 1e6;
+            offer(&mut link, MS(100) * i, Class::Primary, mbps);
+            link.tick(MS(100) * (i + 1), Bytes::ZERO);
+        }
+        near(link.stamps().primary, 9e6 / 4.0);
+    }
+
+    #[test]
+    fn what_the_primary_class_leaves_goes_to_the_secondary_one() {
+        let settle = |residual| {
+            let mut link = LinkRates::new(&RateParams { residual, ..printed() }, C, Time::ZERO);
+            for i in 0..300 {
+                offer(&mut link, MS(100) * i, Class::Primary, 9.0);
+                let mbps = link.stamps().secondary / 1e6;
+                offer(&mut link, MS(100) * i, Class::Secondary, mbps);
+                link.tick(MS(100) * (i + 1), Bytes::ZERO);
+            }
+            link.stamps().secondary
+        };
+        // As printed η(1 − η)C = 0.9 Mbit/s, corrected nothing but the floor.
+        assert!((settle(Reading::Printed) / 0.9e6 - 1.0).abs() < 1e-3);
+        assert!(settle(Reading::Corrected) < 1e-4 * 1e6);
+    }
+
+    #[test]
+    fn an_idle_link_comes_to_rest_at_its_cap_and_wakes_with_traffic() {
+        let params = RateParams { initial_rate: 0.001, ..printed() };
+        let mut link = LinkRates::new(&params, C, Time::ZERO);
+        assert_eq!(link.next_tick(), None);
+        link.on_interest(MS(5), Class::Primary, Bytes(1000));
+        let mut ticks = 0;
+        while let Some(at) = link.next_tick() {
+            link.tick(at, Bytes::ZERO);
+            ticks += 1;
+        }
+        close(link.stamps().primary, 9e6);
+        close(link.stamps().secondary, 9e6);
+        // From 0.001 by 1.45 a tick: ln(1000)/ln(1.45) = 18.6, and two to see that nothing changes.
+        assert!((19..=23).contains(&ticks), "{ticks}");
+        link.on_interest(Time::from_secs(100), Class::Primary, Bytes(1000));
+        assert_eq!(link.next_tick(), Some(Time::from_secs(100) + MS(100)));
+    }
+
+    #[test]
+    fn without_a_cap_the_rate_grows_to_the_producers() {
+        let mut link = LinkRates::new(&RateParams { cap: 0.0, ..printed() }, C, Time::ZERO);
+        for i in 0..100 {
+            offer(&mut link, MS(100) * i, Class::Primary, 3.0);
+            link.tick(MS(100) * (i + 1), Bytes::ZERO);
+        }
+        close(link.stamps().primary, RateParams::default().largest_rate.as_f64());
+    }
+
+    #[test]
+    fn zero_is_absorbing_and_a_floor_is_not() {
+        let run = |floor| {
+            let mut link = LinkRates::new(&RateParams { floor, ..printed() }, C, Time::ZERO);
+            // A queue of ten seconds: far more than base_rate can bear.
+            link.on_rtt(Time::ZERO, MS(10));
+            offer(&mut link, Time::ZERO, Class::Primary, 50.0);
+            link.tick(MS(100), Bytes(12_500_000));
+            let hit = link.stamps().primary;
+            for i in 1..60 {
+                offer(&mut link, MS(100) * i, Class::Primary, 1.0);
+                link.tick(MS(100) * (i + 1), Bytes::ZERO);
+            }
+            (hit, link.stamps().primary)
+        };
+        assert_eq!(run(0.0), (0.0, 0.0));
+        let (hit, after) = run(1e-4);
+        close(hit, 1e3);
+        close(after, 9e6);
+    }
+
+    #[test]
+    fn opposite_interests_are_left_out_of_c() {
+        let params = RateParams { capacity: Capacity::Left, ..printed() };
+        let mut link = LinkRates::new(&params, C, Time::ZERO);
+        for i in 0..100 {
+            // They take 1.43 of 10 Mbit/s: η(C − 1.43) is left for two flows.
+            link.on_opposite_interest(MS(100) * i, Bytes(17_875));
+            let mbps = 2.0 * link.stamps().primary / 1e6;
+            offer(&mut link, MS(100) * i, Class::Primary, mbps);
+            link.tick(MS(100) * (i + 1), Bytes::ZERO);
+        }
+        near(link.stamps().primary, 0.9 * 8.57e6 / 2.0);
+    }
+
+    #[test]
+    fn the_interval_follows_what_it_is_told_to() {
+        let interval = |of, min_packets| {
+            let params = RateParams { interval: Interval::Of(of), min_packets, ..printed() };
+            let mut link = LinkRates::new(&params, C, Time::ZERO);
+            assert_eq!(link.interval(), MS(100));
+            link.on_interest(Time::ZERO, Class::Primary, Bytes(1250));
+            link.on_rtt(Time::ZERO, MS(30));
+            link.on_rtt(Time::ZERO, MS(20));
+            link.interval()
+        };
+        assert_eq!(interval(RttOf::Mean, 0.0), MS(20));
+        assert_eq!(interval(RttOf::Largest, 0.0), MS(30));
+        // 50 Data of 1250 B take 50 ms.
+        assert_eq!(interval(RttOf::Mean, 50.0), MS(50));
+        assert_eq!(interval(RttOf::Mean, 1e6), Time::from_secs(1));
+    }
+
+    #[test]
+    fn rcp_moves_by_t_over_d() {
+        let params = RateParams { update: Update::Rcp, ..printed() };
+        let mut link = LinkRates::new(&params, C, Time::ZERO);
+        link.on_rtt(Time::ZERO, Time::from_secs(1));
+        offer(&mut link, Time::ZERO, Class::Primary, 14.0);
+        offer(&mut link, Time::ZERO, Class::Secondary, 5.0);
+        // 9 (1 + 0.1 · 0.4 (9 − 19)/10).
+        link.tick(MS(100), Bytes::ZERO);
+        close(link.stamps().primary, 8.64e6);
+        close(link.stamps().secondary, 10.0);
+    }
+
+    #[test]
+    fn a_slower_link_lowers_its_rates_at_once() {
+        let mut link = LinkRates::new(&printed(), C, Time::ZERO);
+        link.set_capacity(Rate::from_mbps(1));
+        close(link.stamps().primary, 0.9e6);
+    }
+
+    fn any_params() -> impl Strategy<Value = RateParams> {
+        let choice = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), 0..3u8);
+        (choice, 0.5..1.0f64, 0.01..1.0f64, prop_oneof![Just(0.0), Just(1.0), Just(3.0)]).prop_map(
+            |((rcp, scaled, left, residual, count, t), eta, weight, cap)| RateParams {
+                update: if rcp { Update::Rcp } else { Update::Mircc },
+                gain: if scaled { Gain::Scaled } else { Gain::Printed },
+                capacity: if left { Capacity::Left } else { Capacity::Link },
+                residual: if residual { Reading::Corrected } else { Reading::Printed },
+                secondary_count: if count { Reading::Corrected } else { Reading::Printed },
+                interval: [Interval::Of(RttOf::Mean), Interval::Of(RttOf::Largest), Interval::Fixed(MS(10))]
+                    [t as usize],
+                eta,
+                weight,
+                cap,
+                ..RateParams::default()
+            },
+        )
+    }
+
+    proptest! {
+        /// Whatever traffic and peers do, rates are numbers between floor and cap, and T is between its bounds.
+        #[test]
+        fn rates_stay_within_bounds(
+            params in any_params(),
+            steps in prop::collection::vec((any::<u64>(), any::<u64>(), any::<u64>(), any::<u64>(), 1..10_000_000u64), 1..60),
+        ) {
+            prop_assert_eq!(params.check(), Ok(()));
+            let mut link = LinkRates::new(&params, C, Time::ZERO);
+            let mut now = Time::ZERO;
+            let cap = if params.cap > 0.0 { params.cap * params.eta * 1e7 } else { params.largest_rate.as_f64() };
+            for (primary, secondary, queued, rtt, wait) in steps {
+                link.on_interest(now, Class::Primary, Bytes(primary));
+                link.on_interest(now, Class::Secondary, Bytes(secondary));
+                link.on_opposite_interest(now, Bytes(secondary));
+                link.on_rtt(now, Time(rtt));
+                now += Time::from_ns(wait);
+                link.tick(now, Bytes(queued));
+                for rate in [link.stamps().primary, link.stamps().secondary] {
+                    prop_assert!((10.0 * 0.999_999..=cap * 1.000_001).contains(&rate), "{} {}", rate, cap);
+                }
+                prop_assert!((Time::from_us(1)..=params.max_interval).contains(&link.interval()));
+            }
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! The Interest shaper of a port: Wang, Rozhnova, Narayanan, Oran and Rhee, "An improved hop-by-hop Interest shaper for
+//! congestion control in named data networking", ICN 2013, as §3.1 and §4.2 use it.
+//!
+//! A state machine without I/O. Each Interest that it lets go books both directions of the link: its own bytes on the way out,
+//! its Data's on the way back. Each Interest that comes in over the link books the opposite. An Interest leaves only while neither
+//! direction is booked further ahead than the burst, so that over any time Data and Interests together stay within what the
+//! link carries, plus the burst and one packet of each kind. What cannot leave waits; what finds no room is handed back, to be Nacked.
+//!
+//! Wang et al. is cited from its abstract and from the first author's public implementation for ndnSIM: the text was not at hand.
+
+use std::collections::VecDeque;
+
+use midpath_core::units::{Bytes, Rate, Time, TxClock};
+
+use super::mean::Mean;
+use super::params::{Order, Pacing, ShaperParams};
+use super::rates::Class;
+
+/// An Interest, as far as the shaper looks at it. `token` is the caller's: the packet, or its number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Interest<T> {
+    /// The caller's.
+    pub token: T,
+    /// Its size.
+    pub size: Bytes,
+    /// The expected size of its Data.
+    pub data: Bytes,
+    /// Its class.
+    pub class: Class,
+}
+
+/// What became of an Interest that was offered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Offer<T> {
+    /// It waits its turn, which may be now: ask [`Shaper::poll`].
+    Queued,
+    /// It waits, and this secondary one has made room for it (§4.2): to be Nacked.
+    Displaced(Interest<T>),
+    /// There is no room: to be Nacked.
+    Refused(Interest<T>),
+}
+
+/// One direction of the link: until when it is booked.
+#[derive(Debug, Clone, Copy)]
+struct Direction {
+    clock: TxClock,
+    booked: Time,
+}
+
+impl Direction {
+    fn new(rate: Rate, headroom: f64) -> Direction {
+        // A link that stands still has a bit per second: nothing is divided by zero.
+        let share = (rate.as_f64() * headroom) as u64;
+        Direction { clock: TxClock::new(Rate(share.max(1))), booked: Time::ZERO }
+    }
+
+    fn book(&mut self, now: Time, size: Bytes) {
+        let size = u32::try_from(size.0).unwrap_or(u32::MAX);
+        self.booked = self.booked.max(now).saturating_add(self.clock.time(size));
+    }
+
+    /// From when on it is booked no further ahead than `burst`.
+    fn free(&self, burst: Bytes) -> Time {
+        self.booked.saturating_sub(self.clock.rate().time_for(burst))
+    }
+}
+
+/// The shaper.
+#[derive(Debug, Clone)]
+pub struct Shaper<T> {
+    params: ShaperParams,
+    /// The way of this port's Interests, and that of their Data.
+    out: Direction,
+    back: Direction,
+    /// Queues of both classes, with the number of each Interest's arrival.
+    queues: [VecDeque<(u64, Interest<T>)>; 2],
+    arrivals: u64,
+    /// What the queued Interests ask for.
+    backlog: u64,
+    /// Wang's pace: no Interest leaves before.
+    paced: Time,
+    sizes: Sizes,
+    opposite: Opposite,
+}
+
+impl<T> Shaper<T> {
+    /// The shaper of a port that sends at `out` and whose neighbour sends at `back`.
+    pub fn new(params: &ShaperParams, out: Rate, back: Rate) -> Shaper<T> {
+        Shaper {
+            params: *params,
+            out: Direction::new(out, params.headroom),
+            back: Direction::new(back, params.headroom),
+            queues: [VecDeque::new(), VecDeque::new()],
+            arrivals: 0,
+            backlog: 0,
+            paced: Time::ZERO,
+            sizes: Sizes::new(params.size_weight),
+            opposite: Opposite::default(),
+        }
+    }
+
+    /// Takes out all that waits: the node restarts.
+    pub fn reset(&mut self) -> impl Iterator<Item = Interest<T>> + use<T> {
+        self.backlog = 0;
+        let [primary, secondary] = std::mem::take(&mut self.queues);
+        primary.into_iter().chain(secondary).map(|(_, interest)| interest)
+    }
+
+    /// Called when the link has other rates. What is booked stays booked.
+    pub fn set_rates(&mut self, out: Rate, back: Rate) {
+        for (direction, rate) in [(&mut self.out, out), (&mut self.back, back)] {
+            direction.clock = Direction::new(rate, self.params.headroom).clock;
+        }
+    }
+
+    /// Called when an Interest was routed to this port.
+    pub fn offer(&mut self, interest: Interest<T>) -> Offer<T> {
+        if self.len() < self.params.interests {
+            self.push(interest);
+            return Offer::Queued;
+        }
+        // §4.2: "drops queued secondary class Interests to make room for new primary class Interests". The last in line goes,
+        // which has waited least; the paper does not say which.
+        let secondary = &mut self.queues[Class::Secondary as usize];
+        let displaced = if interest.class == Class::Primary { secondary.pop_back() } else { None };
+        let Some((_, displaced)) = displaced else { return Offer::Refused(interest) };
+        self.backlog -= displaced.data.0;
+        self.push(interest);
+        Offer::Displaced(displaced)
+    }
+
+    fn push(&mut self, interest: Interest<T>) {
+        self.arrivals += 1;
+        self.backlog += interest.data.0;
+        self.queues[interest.class as usize].push_back((self.arrivals, interest));
+    }
+
+    /// Called when an Interest came in over the link: it used the way back, and its Data (`data` expected) will go out.
+    pub fn on_opposite_interest(&mut self, now: Time, size: Bytes, data: Bytes) {
+        self.back.book(now, size);
+        self.out.book(now, data);
+        self.sizes.opposite(size, data);
+        self.opposite.count(now, size, self.params.observe);
+    }
+
+    /// Called when Data came in over the link that are larger than was expected: the difference was not booked.
+    pub fn on_larger_data(&mut self, now: Time, difference: Bytes) {
+        self.back.book(now, difference);
+    }
+
+    /// When [`Shaper::poll`] has an Interest to give, if one waits.
+    pub fn next_release(&self) -> Option<Time> {
+        let burst = self.params.burst;
+        let free = self.out.free(burst).max(self.back.free(burst)).max(self.paced);
+        (!self.is_empty()).then_some(free)
+    }
+
+    /// The next Interest, if one may leave now. It is booked; ask again.
+    pub fn poll(&mut self, now: Time) -> Option<Interest<T>> {
+        self.next_release().filter(|at| *at <= now)?;
+        let interest = self.pop()?;
+        self.out.book(now, interest.size);
+        self.back.book(now, interest.data);
+        self.sizes.own(interest.size, interest.data);
+        if self.params.pacing == Pacing::Wang {
+            self.paced = now.saturating_add(self.gap(now, interest.size));
+        }
+        Some(interest)
+    }
+
+    fn pop(&mut self) -> Option<Interest<T>> {
+        let heads = [0, 1].map(|class: usize| self.queues[class].front().map(|(number, _)| *number));
+        let class = match (heads, self.params.order) {
+            ([Some(primary), Some(secondary)], Order::Arrival) => usize::from(secondary < primary),
+            ([primary, _], _) => usize::from(primary.is_none()),
+        };
+        let (_, interest) = self.queues[class].pop_front()?;
+        self.backlog -= interest.data.0;
+        Some(interest)
+    }
+
+    /// The time to the next Interest at Wang's shaping rate.
+    fn gap(&self, now: Time, size: Bytes) -> Time {
+        let link = Link {
+            out: self.out.clock.rate().as_f64(),
+            back: self.back.clock.rate().as_f64(),
+            own: self.sizes.own_inflation(),
+            opposite: self.sizes.opposite_inflation(),
+        };
+        let rate = link.shaping_rate(self.opposite.rate(now, self.params.observe));
+        Time::from_secs_f64(8.0 * size.as_f64() / rate.max(1.0))
+    }
+
+    /// Interests that wait.
+    pub fn len(&self) -> usize {
+        self.queues.iter().map(VecDeque::len).sum()
+    }
+
+    /// Whether none waits.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// q(t): what the waiting Interests ask for, both classes together (§3.1.1, §4.2).
+    pub fn backlog(&self) -> Bytes {
+        Bytes(self.backlog)
+    }
+}
+
+/// Mean sizes of Interests and of their Data, for both directions' Interests.
+#[derive(Debug, Clone, Copy)]
+struct Sizes {
+    means: [[Mean; 2]; 2],
+}
+
+impl Sizes {
+    fn new(weight: f64) -> Sizes {
+        Sizes { means: [[Mean::new(weight); 2]; 2] }
+    }
+
+    fn add(&mut self, whose: usize, interest: Bytes, data: Bytes) {
+        self.means[whose][0].add(interest.as_f64().max(1.0));
+        self.means[whose][1].add(data.as_f64().max(1.0));
+    }
+
+    fn own(&mut self, interest: Bytes, data: Bytes) {
+        self.add(0, interest, data);
+    }
+
+    fn opposite(&mut self, interest: Bytes, data: Bytes) {
+        self.add(1, interest, data);
+    }
+
+    fn inflation(&self, whose: usize) -> Option<f64> {
+        let [interest, data] = self.means[whose].map(Mean::get);
+        data.zip(interest).map(|(data, interest)| data / interest)
+    }
+
+    /// r₁. Asked when an Interest has been counted.
+    fn own_inflation(&self) -> f64 {
+        self.inflation(0).unwrap_or(1.0)
+    }
+
+    /// r₂; the same as r₁ while nothing came in.
+    fn opposite_inflation(&self) -> f64 {
+        self.inflation(1).unwrap_or(self.own_inflation())
+    }
+}
+
+/// The rate at which Interests come in over the link, counted over an interval.
+#[derive(Debug, Clone, Copy, Default)]
+struct Opposite {
+    began: Time,
+    bytes: u64,
+    /// In bits per second, in the interval before.
+    before: f64,
+}
+
+impl Opposite {
+    fn count(&mut self, now: Time, size: Bytes, interval: Time) {
+        if now.saturating_sub(self.began) >= interval {
+            *self = Opposite { began: now, bytes: 0, before: self.rate(now, interval) };
+        }
+        self.bytes = self.bytes.saturating_add(size.0);
+    }
+
+    /// That of the last whole interval; of the running one if that is over and nothing came since.
+    fn rate(&self, now: Time, interval: Time) -> f64 {
+        let age = now.saturating_sub(self.began);
+        if age >= interval { 8.0 * self.bytes as f64 / age.as_secs_f64() } else { self.before }
+    }
+}
+
+/// What Wang's shaping rate depends on: capacities in bits per second, and how much larger Data are than Interests.
+#[derive(Debug, Clone, Copy)]
+pub struct Link {
+    /// c₁: that of the direction that this port sends in.
+    pub out: f64,
+    /// c₂: that of the other one.
+    pub back: f64,
+    /// r₁: Data that come in, over Interests that go out.
+    pub own: f64,
+    /// r₂: Data that go out, over Interests that come in.
+    pub opposite: f64,
+}
+
+impl Link {
+    /// The shaping rate in bits of Interests per second, when opposite Interests were seen at `seen`.
+    ///
+    /// The whole of c₂ if there are none, min s₁ if there are as many as are to be expected, and between these
+    /// min s₁ + (max s₁ − min s₁) (1 − seen/expected)².
+    pub fn shaping_rate(self, seen: f64) -> f64 {
+        let (least, expected) = self.shares();
+        let idle = (1.0 - seen / expected).max(0.0);
+        let most = (self.back / self.own).min(self.out);
+        least + (most - least).max(0.0) * idle * idle
+    }
+
+    /// min s₁ and the expected rate of opposite Interests: both directions in demand, log s₁ + log s₂ largest under
+    /// s₁ + r₂ s₂ ≤ c₁ and r₁ s₁ + s₂ ≤ c₂.
+    fn shares(self) -> (f64, f64) {
+        let Link { out: c1, back: c2, own: r1, opposite: r2 } = self;
+        let both = r1 * r2;
+        if c1 / c2 <= 2.0 * r2 / (both + 1.0) {
+            // Only the first holds with equality.
+            (c1 / 2.0, c1 / (2.0 * r2))
+        } else if c1 / c2 >= (both + 1.0) / (2.0 * r1) {
+            // Only the second.
+            (c2 / (2.0 * r1), c2 / 2.0)
+        } else {
+            ((r2 * c2 - c1) / (both - 1.0), (r1 * c1 - c2) / (both - 1.0))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,248 @@
+//! The shaper by hand, Wang's rates against their optimum, and what must hold for whatever is offered.
+
+use super::*;
+use proptest::prelude::*;
+
+const LINK: Rate = Rate(8_000_000);
+
+fn params() -> ShaperParams {
+    ShaperParams { pacing: Pacing::Booked, headroom: 1.0, interests: 4, burst: Bytes(0), ..ShaperParams::default() }
+}
+
+fn interest(token: u32, class: Class) -> Interest<u32> {
+    Interest { token, size: Bytes(100), data: Bytes(1000), class }
+}
+
+fn drain(shaper: &mut Shaper<u32>) -> Vec<(Time, u32)> {
+    let mut out = Vec::new();
+    while let Some(at) = shaper.next_release() {
+        out.push((at, shaper.poll(at).expect("it said so").token));
+    }
+    out
+}
+
+#[test]
+fn interests_leave_as_fast_as_their_data_can_come_back() {
+    let mut shaper = Shaper::new(&params(), LINK, LINK);
+    (0..3).for_each(|i| assert_eq!(shaper.offer(interest(i, Class::Primary)), Offer::Queued));
+    assert_eq!(shaper.backlog(), Bytes(3000));
+    // 1000 B of Data take 1 ms at 8 Mbit/s.
+    assert_eq!(drain(&mut shaper), [(Time::ZERO, 0), (Time::from_ms(1), 1), (Time::from_ms(2), 2)]);
+    assert_eq!(shaper.backlog(), Bytes::ZERO);
+}
+
+#[test]
+fn a_burst_lets_some_go_ahead() {
+    let mut shaper = Shaper::new(&ShaperParams { burst: Bytes(1000), ..params() }, LINK, LINK);
+    (0..3).for_each(|i| assert_eq!(shaper.offer(interest(i, Class::Primary)), Offer::Queued));
+    assert_eq!(drain(&mut shaper), [(Time::ZERO, 0), (Time::ZERO, 1), (Time::from_ms(1), 2)]);
+}
+
+#[test]
+fn opposite_interests_take_both_ways_from_it() {
+    let mut shaper = Shaper::new(&params(), LINK, LINK);
+    // 100 B of the way back, 2000 B of the way out: the later counts.
+    shaper.on_opposite_interest(Time::ZERO, Bytes(100), Bytes(2000));
+    shaper.offer(interest(0, Class::Primary));
+    assert_eq!(drain(&mut shaper), [(Time::from_ms(2), 0)]);
+}
+
+#[test]
+fn larger_data_than_expected_are_booked_late() {
+    let mut shaper = Shaper::new(&params(), LINK, LINK);
+    shaper.on_larger_data(Time::ZERO, Bytes(500));
+    shaper.offer(interest(0, Class::Primary));
+    assert_eq!(drain(&mut shaper), [(Time::from_us(500), 0)]);
+}
+
+#[test]
+fn a_full_queue_refuses_and_secondary_ones_make_room_for_primary_ones() {
+    let mut shaper = Shaper::new(&params(), LINK, LINK);
+    shaper.offer(interest(0, Class::Secondary));
+    shaper.offer(interest(1, Class::Primary));
+    shaper.offer(interest(2, Class::Secondary));
+    shaper.offer(interest(3, Class::Primary));
+    assert_eq!(shaper.offer(interest(4, Class::Secondary)), Offer::Refused(interest(4, Class::Secondary)));
+    assert_eq!(shaper.offer(interest(5, Class::Primary)), Offer::Displaced(interest(2, Class::Secondary)));
+    assert_eq!(shaper.offer(interest(6, Class::Primary)), Offer::Displaced(interest(0, Class::Secondary)));
+    assert_eq!(shaper.offer(interest(7, Class::Primary)), Offer::Refused(interest(7, Class::Primary)));
+    let tokens: Vec<u32> = drain(&mut shaper).into_iter().map(|(_, token)| token).collect();
+    assert_eq!(tokens, [1, 3, 5, 6]);
+}
+
+#[test]
+fn refusing_a_secondary_interest_keeps_those_that_wait() {
+    let mut shaper = Shaper::new(&ShaperParams { interests: 1, ..params() }, LINK, LINK);
+    shaper.offer(interest(0, Class::Secondary));
+    assert_eq!(shaper.offer(interest(1, Class::Secondary)), Offer::Refused(interest(1, Class::Secondary)));
+    assert_eq!(drain(&mut shaper).len(), 1);
+}
+
+#[test]
+fn the_order_is_that_of_arrival_or_by_class() {
+    for (order, expected) in [(Order::Arrival, [0, 1, 2]), (Order::PrimaryFirst, [1, 0, 2])] {
+        let mut shaper = Shaper::new(&ShaperParams { order, ..params() }, LINK, LINK);
+        shaper.offer(interest(0, Class::Secondary));
+        shaper.offer(interest(1, Class::Primary));
+        shaper.offer(interest(2, Class::Secondary));
+        let tokens: Vec<u32> = drain(&mut shaper).into_iter().map(|(_, token)| token).collect();
+        assert_eq!(tokens, expected);
+    }
+}
+
+#[test]
+fn a_link_that_got_slower_is_booked_slower() {
+    let mut shaper = Shaper::new(&params(), LINK, LINK);
+    shaper.set_rates(LINK, Rate(4_000_000));
+    (0..2).for_each(|i| assert_eq!(shaper.offer(interest(i, Class::Primary)), Offer::Queued));
+    assert_eq!(drain(&mut shaper), [(Time::ZERO, 0), (Time::from_ms(2), 1)]);
+}
+
+fn close(a: f64, b: f64) {
+    assert!((a - b).abs() <= 1e-9 * b, "{a} is not {b}");
+}
+
+#[test]
+fn wangs_rates_by_hand() {
+    // Figure 9's sizes on a link of 10 Mbit/s both ways: r = 6, min s = (6·10 − 10)/35 = 10/7 Mbit/s, which is 6/7 of the link in Data.
+    let link = Link { out: 10e6, back: 10e6, own: 6.0, opposite: 6.0 };
+    close(link.shaping_rate(0.0), 10e6 / 6.0);
+    close(link.shaping_rate(10e6 / 7.0), 10e6 / 7.0);
+    close(link.shaping_rate(9e6), 10e6 / 7.0);
+    // Half as many: a quarter of the way.
+    close(link.shaping_rate(5e6 / 7.0), 10e6 / 7.0 + (10e6 / 6.0 - 10e6 / 7.0) / 4.0);
+    // 1 Mbit/s out, 100 back: Interests get half of the way out.
+    close(Link { out: 1e6, back: 100e6, own: 6.0, opposite: 6.0 }.shares().0, 0.5e6);
+    // 100 out, 1 back: their Data get half of the way back.
+    close(Link { out: 100e6, back: 1e6, own: 6.0, opposite: 6.0 }.shares().0, 1e6 / 12.0);
+}
+
+#[test]
+fn wangs_pace_keeps_room_for_what_comes_the_other_way() {
+    let link = Rate::from_mbps(10);
+    let mut shaper =
+        Shaper::new(&ShaperParams { interests: 100, headroom: 1.0, ..ShaperParams::default() }, link, link);
+    let mut gap = |opposite: bool, from: u64| {
+        let mut now = Time::from_ms(from);
+        // 200 ms of opposite Interests at 10/7 Mbit/s: 300 B each 1.68 ms.
+        for i in 0..if opposite { 119 } else { 0 } {
+            shaper.on_opposite_interest(now + Time::from_us(1680 * i), Bytes(300), Bytes(1800));
+        }
+        now += Time::from_ms(205);
+        let queued = || Interest { token: 0, size: Bytes(300), data: Bytes(1800), class: Class::Primary };
+        shaper.offer(queued());
+        shaper.offer(queued());
+        shaper.poll(now).expect("the link is free");
+        shaper.next_release().expect("one waits") - now
+    };
+    // 1800 B at 10 Mbit/s take 1.44 ms; with 6/7 of it, 1.68 ms.
+    assert_eq!(gap(false, 0).as_ns() / 1000, 1440);
+    let paced = gap(true, 1000).as_ns() / 1000;
+    assert!((1670..=1690).contains(&paced), "{paced}");
+}
+
+proptest! {
+    /// min s₁ and the expected s₂ are the best under both constraints: no point on a grid within them has more log s₁ + log s₂.
+    #[test]
+    fn wangs_shares_are_the_optimum(
+        c1 in 1e5..1e9f64, ratio in 0.01..100.0f64, r1 in 0.2..50.0f64, r2 in 0.2..50.0f64, at in 0.001..0.999f64,
+    ) {
+        let link = Link { out: c1, back: c1 * ratio, own: r1, opposite: r2 };
+        let (s1, s2) = link.shares();
+        prop_assert!(s1 + r2 * s2 <= link.out * (1.0 + 1e-9) && r1 * s1 + s2 <= link.back * (1.0 + 1e-9));
+        let other = at * link.out.min(link.back / r1);
+        let left = ((link.out - other) / r2).min(link.back - r1 * other);
+        prop_assert!(other * left <= s1 * s2 * (1.0 + 1e-9), "{other} {left} beats {s1} {s2}");
+    }
+}
+
+/// What happens to a shaper.
+#[derive(Debug, Clone)]
+enum Step {
+    Offer { size: u64, data: u64, primary: bool },
+    Opposite { size: u64, data: u64 },
+    Wait { us: u64 },
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let offer =
+        (20..400u64, 20..9000u64, any::<bool>()).prop_map(|(size, data, primary)| Step::Offer { size, data, primary });
+    // Opposite Interests come over the link, so they cannot be faster than it: they wait for their own time (below).
+    let opposite = (20..400u64, 20..9000u64).prop_map(|(size, data)| Step::Opposite { size, data });
+    let wait = (0..20_000u64).prop_map(|us| Step::Wait { us });
+    prop::collection::vec(prop_oneof![3 => offer, 1 => opposite, 2 => wait], 1..200)
+}
+
+/// What was booked on the way back: when, and how much.
+type Bookings = Vec<(Time, u64)>;
+
+/// Runs the steps; returns the bookings, the Interests let go, and those handed back.
+fn play(shaper: &mut Shaper<u32>, steps: &[Step], limit: usize) -> (Bookings, Vec<(u32, Class)>, usize) {
+    let (mut now, mut bookings, mut gone, mut back) = (Time::ZERO, Vec::new(), Vec::new(), 0);
+    for (token, step) in steps.iter().enumerate() {
+        match *step {
+            Step::Offer { size, data, primary } => {
+                let class = if primary { Class::Primary } else { Class::Secondary };
+                let interest = Interest { token: token as u32, size: Bytes(size), data: Bytes(data), class };
+                back += usize::from(shaper.offer(interest) != Offer::Queued);
+            }
+            Step::Opposite { size, data } => {
+                now += LINK.time_for(Bytes(size));
+                shaper.on_opposite_interest(now, Bytes(size), Bytes(data));
+                bookings.push((now, size));
+            }
+            Step::Wait { us } => now += Time::from_us(us),
+        }
+        while let Some(interest) = shaper.poll(now) {
+            bookings.push((now, interest.data.0));
+            gone.push((interest.token, interest.class));
+        }
+        assert!(shaper.len() <= limit);
+    }
+    (bookings, gone, back)
+}
+
+proptest! {
+    /// Over any time, what is booked on the way back is what the link carries, its burst, and a packet of each kind.
+    #[test]
+    fn data_never_overflow_the_way_back(steps in steps(), burst in 0..20_000u64, wang in any::<bool>()) {
+        let pacing = if wang { Pacing::Wang } else { Pacing::Booked };
+        let params = ShaperParams { pacing, burst: Bytes(burst), interests: 20, ..params() };
+        let (bookings, ..) = play(&mut Shaper::new(&params, LINK, LINK), &steps, 20);
+        for (i, (from, _)) in bookings.iter().enumerate() {
+            let mut sum = 0;
+            for (to, size) in &bookings[i..] {
+                sum += size;
+                let carried = LINK.bytes_in(*to - *from).0;
+                prop_assert!(sum <= carried + burst + 9000 + 400 + 1, "{sum} in {}", *to - *from);
+            }
+        }
+    }
+
+    /// The queue is bounded, first in is first out in each class, and every Interest is let go, handed back or waiting.
+    #[test]
+    fn queues_are_bounded_and_in_order(steps in steps(), limit in 1..30usize, first in any::<bool>()) {
+        let order = if first { Order::PrimaryFirst } else { Order::Arrival };
+        let mut shaper = Shaper::new(&ShaperParams { interests: limit, order, ..params() }, LINK, LINK);
+        let (_, gone, back) = play(&mut shaper, &steps, limit);
+        for class in [Class::Primary, Class::Secondary] {
+            let tokens: Vec<u32> = gone.iter().filter(|g| g.1 == class).map(|g| g.0).collect();
+            prop_assert!(tokens.is_sorted());
+        }
+        let offered = steps.iter().filter(|s| matches!(s, Step::Offer { .. })).count();
+        prop_assert_eq!(gone.len() + back + shaper.len(), offered);
+        let waiting: u64 = shaper.queues.iter().flatten().map(|(_, i)| i.data.0).sum();
+        prop_assert_eq!(shaper.backlog(), Bytes(waiting));
+    }
+
+    /// Nothing gets stuck: whatever was booked, what waits leaves in the end.
+    #[test]
+    fn what_waits_leaves(steps in steps(), wang in any::<bool>()) {
+        let pacing = if wang { Pacing::Wang } else { Pacing::Booked };
+        let mut shaper = Shaper::new(&ShaperParams { pacing, ..params() }, LINK, LINK);
+        play(&mut shaper, &steps, 4);
+        let waiting = shaper.len();
+        prop_assert_eq!(drain(&mut shaper).len(), waiting);
+        prop_assert!(shaper.is_empty());
+    }
+}

@@ -1,0 +1,256 @@
+//! MIRCC in networks: the fixed points that the paper names, and what happens when networks change and lose.
+
+mod common;
+
+use std::fmt::Write;
+
+use common::reads::{series_after, texts};
+use common::run_plain;
+use midpath_sim::{RunOptions, RunOutput, run_text};
+
+/// Bytes on the wire per byte of payload of a full Data: 20 IP, 20 names, 32 MIRCC.
+const WIRE: f64 = 1500.0 / 1428.0;
+/// η.
+const ETA: f64 = 0.95;
+
+/// Mean of a series in (from, to] seconds.
+fn mean(out: &RunOutput, entity: &str, metric: &str, from: f64, to: f64) -> f64 {
+    let values: Vec<f64> =
+        series_after(out, entity, metric, from).into_iter().filter(|v| v.0 <= to).map(|v| v.1).collect();
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// Data that a flow gets, in Mbps on the wire.
+fn data(out: &RunOutput, flow: usize, from: f64, to: f64) -> f64 {
+    mean(out, &format!("flow:{flow}"), "goodput_bps", from, to) * WIRE / 1e6
+}
+
+/// What its Interests ask for in a class, in Mbps.
+fn asked(out: &RunOutput, flow: usize, class: &str, from: f64, to: f64) -> f64 {
+    mean(out, &format!("flow:{flow}"), &format!("{class}_rate_bps"), from, to) / 1e6
+}
+
+fn near(what: &str, got: f64, want: f64, tolerance: f64) {
+    assert!((got - want).abs() <= tolerance * want, "{what}: {got} is not {want}");
+}
+
+/// Nothing was refused by a queue or a policy, and every packet is accounted for.
+fn no_data_dropped(out: &RunOutput) {
+    let ports = out.table("ports").expect("every run has ports");
+    let dropped = ports.u64("drops_queue").iter().zip(ports.u64("drops_policy")).map(|(a, b)| a + b);
+    let names = texts(out, "ports", "node").into_iter().zip(texts(out, "ports", "peer"));
+    let at: Vec<_> = names.zip(dropped).filter(|(_, dropped)| *dropped > 0).collect();
+    assert!(at.is_empty(), "dropped at {at:?}");
+    assert_eq!(out.run["invariants"]["conserved"], true);
+}
+
+/// Links as (a, b, Mbps, delay in ms); hosts are those that begin with c (consumers) or p (producers).
+fn topology(links: &[(&str, &str, f64, f64)]) -> String {
+    let mut text = String::from("[topology]\nlinks = [\n");
+    let mut hosts: Vec<&str> = Vec::new();
+    for (a, b, rate, delay) in links {
+        let kbps = rate * 1e3;
+        writeln!(text, "{{ a = \"{a}\", b = \"{b}\", rate = \"{kbps} kbps\", delay = \"{delay} ms\" }},").unwrap();
+        hosts.extend([*a, *b].into_iter().filter(|n| n.starts_with(['c', 'p'])));
+    }
+    hosts.sort_unstable();
+    hosts.dedup();
+    let nodes: Vec<String> = hosts.iter().map(|h| format!("{{ name = \"{h}\", kind = \"host\" }}")).collect();
+    format!("{text}]\nnodes = [{}]\n", nodes.join(", "))
+}
+
+fn flow(from: &str, to: &str, more: &str) -> String {
+    format!("[[flow]]\nfrom = \"{from}\"\nto = \"{to}\"\n{more}\n")
+}
+
+fn scenario(stop_s: u32, params: &str, rest: &str) -> String {
+    let measure = "[measure]\nseries = true\ninterval = \"250 ms\"\npoints = 4000\n";
+    format!("scheme = \"mircc\"\nstop = \"{stop_s} s\"\n[schemes.mircc]\n{params}\n{measure}{rest}")
+}
+
+/// Figure 2: three links of 1 Mbps, all consumers at one end.
+fn chain() -> String {
+    let access: Vec<String> = (0..4).map(|i| format!("c{i}")).collect();
+    let mut links = vec![("r0", "r1", 1.0, 10.0), ("r1", "r2", 1.0, 10.0), ("r2", "r3", 1.0, 10.0)];
+    links.extend(access.iter().map(|c| (c.as_str(), "r0", 100.0, 1.0)));
+    links.push(("p", "r3", 100.0, 1.0));
+    topology(&links)
+}
+
+/// Figure 3: one flow, three more at 83 s. Each gets ηC, then ηC/4; the links are full; nothing is dropped.
+#[test]
+fn figure_3s_flows_share_the_chain() {
+    for params in
+        ["paths = \"one\"\nsending = \"best-subflow\"", "update = \"rcp\"\npaths = \"one\"\nsending = \"best-subflow\""]
+    {
+        let flows: String =
+            (0..4).map(|i| flow("p", &format!("c{i}"), if i > 0 { "start = \"83 s\"" } else { "" })).collect();
+        let out = run_plain(&scenario(160, params, &(chain() + &flows)));
+        near("alone", data(&out, 0, 40.0, 83.0), ETA, 0.03);
+        for i in 0..4 {
+            near(&format!("flow {i}"), data(&out, i, 120.0, 160.0), ETA / 4.0, 0.03);
+        }
+        no_data_dropped(&out);
+    }
+}
+
+/// The same with both classes: many flows leave the secondary class nothing (§4.3.4, the first case).
+#[test]
+fn a_full_link_leaves_the_secondary_class_nothing() {
+    let flows: String = (0..4).map(|i| flow("p", &format!("c{i}"), "")).collect();
+    let out = run_plain(&scenario(80, "", &(chain() + &flows)));
+    for i in 0..4 {
+        near(&format!("flow {i}"), data(&out, i, 50.0, 80.0), ETA / 4.0, 0.03);
+        let secondary = asked(&out, i, "secondary", 50.0, 80.0);
+        assert!(secondary < 0.01 * ETA / 4.0, "flow {i} asks for {secondary}");
+    }
+    no_data_dropped(&out);
+}
+
+/// Figure 5. Producer 2 is behind `shared`.
+fn slingshot(shared: &str) -> String {
+    let links = [
+        ("c1", "e1", 1000.0, 0.5),
+        ("c2", "e1", 1000.0, 0.5),
+        ("e1", "x", 15.0, 4.0),
+        ("x", "e2", 12.0, 4.0),
+        ("x", "e3", 9.0, 4.0),
+        ("e2", "y", 1000.0, 3.0),
+        ("e3", "y", 1000.0, 3.0),
+        ("p1", "y", 1000.0, 0.5),
+        ("p2", shared, 1000.0, 3.5),
+    ];
+    topology(&links) + &flow("p1", "c1", "") + &flow("p2", "c2", "start = \"20 s\"\nstop = \"60 s\"")
+}
+
+/// Figure 6: 12 + 3 Mbps over η; then less than 2 : 1 on the full l_a (the equations' fixed point is 1.72 : 1); then as before.
+#[test]
+fn figure_6s_slingshot() {
+    let out = run_plain(&scenario(90, "", &slingshot("e3")));
+    for (from, to) in [(10.0, 20.0), (80.0, 90.0)] {
+        near("primary", asked(&out, 0, "primary", from, to), 12.0 * ETA, 0.05);
+        near("secondary", asked(&out, 0, "secondary", from, to), 3.0 * ETA, 0.05);
+        near("flow 0", data(&out, 0, from, to), 15.0 * ETA, 0.05);
+    }
+    let (one, two) = (data(&out, 0, 40.0, 60.0), data(&out, 1, 40.0, 60.0));
+    near("l_a", one + two, 15.0 * ETA, 0.05);
+    near("ratio", one / two, 1.721, 0.05);
+    no_data_dropped(&out);
+}
+
+/// "If Producer 2 is moved … so that the 12Mbps l_b is the shared second hop, the Consumers both bottleneck on l_a, which is shared evenly".
+#[test]
+fn the_slingshot_with_a_wider_second_hop_is_shared_evenly() {
+    let out = run_plain(&scenario(60, "", &slingshot("e2")));
+    let (one, two) = (data(&out, 0, 40.0, 60.0), data(&out, 1, 40.0, 60.0));
+    near("l_a", one + two, 15.0 * ETA, 0.05);
+    near("ratio", one / two, 1.0, 0.05);
+    no_data_dropped(&out);
+}
+
+/// §4.3.4, the second case on figure 4's scenario 2: 5 + 5 primary and 2.5 + 2.5 secondary, l_g of 15 Mbps full.
+#[test]
+fn one_flow_over_two_paths_fills_the_cut() {
+    let links = [
+        ("c", "e1", 1000.0, 0.5),
+        ("e1", "a", 20.0, 3.0),
+        ("a", "b1", 10.0, 3.0),
+        ("a", "b2", 10.0, 3.0),
+        ("b1", "g", 100.0, 3.0),
+        ("b2", "g", 100.0, 3.0),
+        ("g", "e2", 15.0, 3.0),
+        ("p", "e2", 1000.0, 0.5),
+    ];
+    let out = run_plain(&scenario(40, "", &(topology(&links) + &flow("p", "c", ""))));
+    near("primary", asked(&out, 0, "primary", 20.0, 40.0), 10.0 * ETA, 0.05);
+    near("secondary", asked(&out, 0, "secondary", 20.0, 40.0), 5.0 * ETA, 0.05);
+    near("all", data(&out, 0, 20.0, 40.0), 15.0 * ETA, 0.05);
+    near("paths", mean(&out, "flow:0", "paths", 20.0, 40.0), 2.0, 0.0);
+    no_data_dropped(&out);
+}
+
+/// The alternatives of §4.1 on the same network: 10 and 15 (not 20: the cut).
+#[test]
+fn the_strategies_that_the_paper_argues_against() {
+    let links = [
+        ("c", "a", 100.0, 3.0),
+        ("a", "b1", 10.0, 3.0),
+        ("a", "b2", 10.0, 3.0),
+        ("b1", "g", 100.0, 3.0),
+        ("b2", "g", 100.0, 3.0),
+        ("p", "g", 100.0, 3.0),
+    ];
+    for (sending, mbps) in [("best-subflow", 10.0), ("total-per-subflow", 20.0)] {
+        let text = topology(&links) + &flow("p", "c", "");
+        let out = run_plain(&scenario(30, &format!("sending = \"{sending}\""), &text));
+        near(sending, data(&out, 0, 15.0, 30.0), mbps * ETA, 0.05);
+    }
+}
+
+/// Joins, an outage of one of two paths and of the only one, a restart, other rates, loss on a link: every object is fetched.
+fn troubled(params: &str) -> String {
+    let mut text = String::from(
+        "[topology]\nlinks = [\n\
+         { a = \"r0\", b = \"r1\", rate = \"10 Mbps\", delay = \"5 ms\" },\n\
+         { a = \"r1\", b = \"r2\", rate = \"8 Mbps\", delay = \"2 ms\", corruption = \"1 %\" },\n\
+         { a = \"r1\", b = \"r3\", rate = \"6 Mbps\", delay = \"9 ms\" },\n\
+         { a = \"r2\", b = \"r4\", rate = \"10 Mbps\", delay = \"1 ms\" },\n\
+         { a = \"r3\", b = \"r4\", rate = \"10 Mbps\", delay = \"1 ms\" },\n",
+    );
+    for i in 0..3 {
+        writeln!(text, "{{ a = \"c{i}\", b = \"r0\", rate = \"100 Mbps\", delay = \"{i}1 ms\" }},").unwrap();
+    }
+    text += "{ a = \"p\", b = \"r4\", rate = \"100 Mbps\", delay = \"1 ms\" },\n]\n";
+    text += "nodes = [{ name = \"p\", kind = \"host\" }, { name = \"c0\", kind = \"host\" }, \
+             { name = \"c1\", kind = \"host\" }, { name = \"c2\", kind = \"host\" }]\n";
+    for i in 0..9 {
+        let more = format!("size = \"{} kB\"\nstart = \"{} ms\"", 100 + 400 * (i % 3), 700 * i);
+        text += &flow("p", &format!("c{}", i % 3), &more);
+    }
+    let faults = [
+        ("2 s", "kind = \"link-down\"\nlink = [\"r1\", \"r3\"]\nuntil = \"4 s\""),
+        ("5 s", "kind = \"link-down\"\nlink = [\"r0\", \"r1\"]\nuntil = \"6 s\""),
+        ("7 s", "kind = \"restart\"\nnode = \"r1\""),
+        ("8 s", "kind = \"rate\"\nlink = [\"r0\", \"r1\"]\nrate = \"3 Mbps\""),
+    ];
+    faults.iter().for_each(|(at, what)| write!(text, "[[fault]]\nat = \"{at}\"\n{what}\n").unwrap());
+    // What was asked for before a link fails or slows down still comes: two shapers of 100 Interests, and 62 packets of a round trip.
+    let queue = "[queue]\nlimit = \"300 packets\"\n";
+    format!("scheme = \"mircc\"\nstop = \"120 s\"\n[schemes.mircc]\n{params}\n{queue}{text}")
+}
+
+#[test]
+fn every_object_is_fetched_through_outages_restarts_and_loss() {
+    for params in ["", "paths = \"one\"\nsending = \"best-subflow\"", "update = \"rcp\"\nsending = \"best-subflow\""] {
+        let out = run_plain(&troubled(params));
+        assert_eq!(out.summary("completed"), Some(9.0), "{params}");
+        let flows = out.table("flows").expect("there");
+        let sizes: Vec<u64> = (0..9).map(|i| 1000 * (100 + 400 * (i % 3))).collect();
+        assert_eq!(flows.u64("delivered_bytes"), sizes, "{params}");
+        assert!(texts(&out, "flows", "scheme").iter().all(|s| s == "mircc"));
+        no_data_dropped(&out);
+    }
+}
+
+#[test]
+fn threads_and_bytes_change_nothing() {
+    let run = |threads, wire| {
+        let options = RunOptions { threads, wire, ..RunOptions::default() };
+        let text = troubled("");
+        let out = run_text(&text, std::path::Path::new("."), &options, &mut |_| true).expect("valid").expect("ran");
+        out.repeatable()
+    };
+    let one = run(1, false);
+    assert!(one == run(2, false) && one == run(1, true));
+}
+
+#[test]
+fn what_mircc_cannot_do_is_refused() {
+    let error = |params: &str, rest: &str| {
+        let text = scenario(1, params, &(chain() + &flow("p", "c0", "") + rest));
+        run_text(&text, std::path::Path::new("."), &RunOptions::default(), &mut |_| true).unwrap_err().to_string()
+    };
+    assert!(error("rtt = \"upstream\"", "").contains("rtt"));
+    assert!(error("pit = 0", "").contains("pit"));
+    assert!(error("", "[queue]\nkind = \"codel\"").contains("drop-tail"));
+}

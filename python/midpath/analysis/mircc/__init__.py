@@ -1,0 +1,8 @@
+"""MIRCC's equations as a fluid model, and solvers for where they settle.
+
+`equations` holds the paper's formulas, `model` runs them with delays on a `network`, `solvers` computes the rates at
+which they rest, by other means. `cases` has the paper's topologies and random networks. `stability` and `errata` print
+the tables of `docs/mircc-stability.md` and `docs/mircc-errata.md`.
+
+Rates are in bits/s, queues in bits, times in seconds. A link is one direction: the one that carries Data.
+"""
