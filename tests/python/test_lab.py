@@ -3,14 +3,15 @@
 import importlib.util
 import json
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from midpath.errors import UsageError
 from midpath.lab import collect, congestion, machine, simulate, suite, table
-from midpath.lab.experiment import Experiment, Measured, Short, command
-from midpath.lab.router import Bottleneck
+from midpath.lab.experiment import AQMS, MODES, Experiment, Measured, Short, command
+from midpath.lab.router import Bottleneck, Router
 from midpath.lab.testbed import Delays, round_trips
 from midpath.report import html
 
@@ -73,11 +74,9 @@ def test_bad_input_gets_one_line(cli, as_root, option, value, says):
     assert says in refused(cli, option, value)
 
 
-def test_beside_the_simulator_says_which_modes_it_runs(cli, as_root):
-    said = refused(cli, "--vs-sim", "--modes", "rpm")
-    assert "mode rpm is not run in the simulator yet" in said
-    assert "none, fwd" in said
-    assert "bbr is not in the simulator" in refused(cli, "--vs-sim", "--cc", "bbr", "--modes", "none")
+def test_beside_the_simulator_says_what_it_has(cli, as_root):
+    said = refused(cli, "--vs-sim", "--cc", "bbr")
+    assert "bbr is not in the simulator; it has newreno, cubic, dctcp" in said
 
 
 def test_unknown_congestion_controls_are_named(monkeypatch):
@@ -118,25 +117,75 @@ def test_every_part_of_the_suite_can_be_run():
     assert names.issuperset(suite.SIMULATED)
     for part, name in suite.SIMULATED:
         case = next(case for case in suite.PARTS[part]() if case.name == name)
-        simulate.require(list(case.controls), list(case.modes))
+        simulate.require(case.controls)
+
+
+class Here:
+    """This machine in place of a namespace."""
+
+    @staticmethod
+    def command(*arguments):
+        return list(arguments)
+
+
+def test_the_router_is_looked_at_to_the_end(tmp_path):
+    # More than a pipe holds, and then a sign that all was written.
+    done = tmp_path / "done"
+    program = tmp_path / "midpathd"
+    line = json.dumps({"time_s": 1.5, "devices": [{"queue": "x" * 4000}]})
+    program.write_text(f"#!/bin/sh\nfor i in $(seq 100); do echo '{line}'; done\ntouch {done}\nexec sleep 60\n")
+    program.chmod(0o755)
+    router = Router(Here(), machine.Tools(str(program), ""), Bottleneck(), "rpm")
+    router.watch()
+    patience = time.monotonic() + 20
+    while not done.exists() and time.monotonic() < patience:
+        time.sleep(0.01)
+    seen = router.stop_watching()
+    assert len(seen) == 100
+    assert seen[-1] == {"time_s": 1.5, "queue": "x" * 4000}
+    assert router.stop_watching() == []
 
 
 # -- beside the simulator --
 
 
-@pytest.mark.parametrize("mode", simulate.MODES)
-@pytest.mark.parametrize("aqm", ["codel", "step"])
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("aqm", AQMS)
 def test_an_experiment_is_a_scenario(mode, aqm):
     asked = experiment(bottleneck=Bottleneck(rate_bps=20e6, aqm=aqm), short=Short(), seconds=3.0)
-    scenario = simulate.scenario(asked, "dctcp", mode, 1)
-    scenario.check()
-    result = simulate.simulate(asked, "dctcp", mode, 1)
+    result = simulate.simulate(asked, "cubic", mode, 1)
     port = simulate.bottleneck_of(result)
     # The laboratory's rate counts Ethernet's header.
     assert port["rate_bps"] == round(20e6 * 1500 / 1514)
     assert port["utilisation"] > 0.5
-    assert (port["marks"] > 0) == (mode == "fwd")
     assert set(result.flows.to_pandas()["dst"]) == {"d0", "d1"}
+    # Data are marked, ACKs are, both, or neither.
+    assert (port["marks"] > 0) == (mode in ("fwd", "both"))
+    told = counted(result, "rpm_told")
+    assert (told > 0) == (mode in ("rpm", "both"))
+    if mode == "rpm":
+        assert told <= counted(result, "rpm_signals")
+        assert counted(result, "rpm_marked") == 0
+
+
+def counted(result, metric):
+    """What the router's port had counted at the end; 0 without such a series."""
+    series = result.series.to_pandas()
+    values = series[(series.metric == metric) & (series.entity == "port:r>x")].value
+    return values.max() if len(values) else 0
+
+
+def test_the_simulated_router_is_asked_for_what_midpathd_is():
+    bottleneck = Bottleneck(
+        aqm="codel-dataplane", target_s=0.001, interval_s=0.02, registers="plain", aggregate=True, flows=64
+    )
+    values = simulate.scenario(experiment(bottleneck=bottleneck), "cubic", "none", 1).to_dict()
+    (row,) = values["deploy"]
+    assert (row["scheme"], row["ports"]) == ("rpm", ["r>x"])
+    assert row["params"] == {"mode": "off", "registers": "plain", "size": 64, "aggregate": True}
+    queue = values["queues"][row["queue"]]
+    assert (queue["kind"], queue["variant"]) == ("codel", "data-plane")
+    assert (queue["target"], queue["interval"], queue["limit"]) == ("1000 us", "20000 us", "200000 us")
 
 
 def test_margins_are_a_share_or_an_amount():

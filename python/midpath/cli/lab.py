@@ -96,7 +96,7 @@ def rpm(
     )
     experiment.check()
     if vs_sim:
-        simulate.require(wanted, chosen)
+        simulate.require(wanted)
     if out:
         require_comparison(out)
     machine.check(tools)

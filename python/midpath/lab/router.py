@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import subprocess
+import tempfile
 from dataclasses import dataclass
-from typing import Any
+from typing import IO, Any
 
 from midpath.lab.machine import Tools
 from midpath.lab.spaces import Space
@@ -46,7 +47,8 @@ class Router:
 
     def __init__(self, space: Space, tools: Tools, bottleneck: Bottleneck, mode: str) -> None:
         self.space, self.tools, self.bottleneck, self.mode = space, tools, bottleneck, mode
-        self.watching: subprocess.Popen[str] | None = None
+        # Who looks, and the file that it writes: a pipe that nobody reads is full after a few looks.
+        self.watching: tuple[subprocess.Popen[bytes], IO[bytes]] | None = None
 
     def __enter__(self) -> Router:
         """Turns RPM on."""
@@ -73,15 +75,19 @@ class Router:
         """Begins to look at the queue again and again."""
         command = self.space.command(self.tools.midpathd, "rpm", "status", "--dev", BOTTLENECK, "--json")
         command += ["--watch", "--every", f"{SAMPLE_S * 1000:.0f}ms"]
-        self.watching = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        looks = tempfile.TemporaryFile()  # noqa: SIM115 (`stop_watching` closes it)
+        self.watching = (subprocess.Popen(command, stdout=looks), looks)
 
     def stop_watching(self) -> list[dict[str, Any]]:
         """What was seen since `watch`: `time_s` (since boot) and the status at each look."""
         if self.watching is None:
             return []
-        self.watching.terminate()
-        out, _ = self.watching.communicate()
+        process, looks = self.watching
         self.watching = None
-        # The last line may have been cut off.
-        lines = [json.loads(line) for line in out.splitlines() if line.endswith("]}") or line.endswith("}")]
+        process.terminate()
+        process.wait()
+        with looks:
+            looks.seek(0)
+            # The last line may have been cut off.
+            lines = [json.loads(line) for line in looks if line.endswith(b"}\n")]
         return [{"time_s": line["time_s"], **line["devices"][0]} for line in lines if line["devices"]]
