@@ -12,7 +12,7 @@ from midpath.papers.registry import choose
 FIGURES = figures()
 IDS = [figure.id for figure in FIGURES]
 SCENARIOS = [pytest.param(file, id=f"{figure.id}/{file.name}") for figure in FIGURES for file in figure.scenarios()]
-# What all quick runs together may take, on two cores that have other things to do: alone they need less than a quarter of it.
+# What all quick runs together may take, on two cores that have other things to do: alone they need a quarter of it.
 # It tells a quick run from a full one; speed is measured elsewhere.
 PATIENCE_S = 300
 
