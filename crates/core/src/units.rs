@@ -204,44 +204,23 @@ impl TxClock {
     }
 }
 
-/// Sums, differences and multiples of units stop a run rather than wrap, in release builds too: a time that has wrapped is a run that looks right.
+/// A sum, difference or multiple of units. One beyond 64 bits stops the run, in release builds too: a time that has wrapped is a run that
+/// looks right.
 #[inline]
-const fn plus(a: u64, b: u64) -> u64 {
-    match a.checked_add(b) {
-        Some(sum) => sum,
-        None => beyond(),
+fn within(result: Option<u64>) -> u64 {
+    match result {
+        Some(result) => result,
+        None => panic!("a time, rate or size has left 64 bits"),
     }
-}
-
-#[inline]
-const fn minus(a: u64, b: u64) -> u64 {
-    match a.checked_sub(b) {
-        Some(difference) => difference,
-        None => beyond(),
-    }
-}
-
-#[inline]
-const fn times(a: u64, b: u64) -> u64 {
-    match a.checked_mul(b) {
-        Some(product) => product,
-        None => beyond(),
-    }
-}
-
-#[cold]
-#[inline(never)]
-const fn beyond() -> ! {
-    panic!("a time, rate or size has left 64 bits");
 }
 
 macro_rules! arithmetic {
     ($($t:ident),*) => {$(
-        impl Add for $t { type Output = $t; #[inline] fn add(self, o: $t) -> $t { $t(plus(self.0, o.0)) } }
-        impl Sub for $t { type Output = $t; #[inline] fn sub(self, o: $t) -> $t { $t(minus(self.0, o.0)) } }
+        impl Add for $t { type Output = $t; #[inline] fn add(self, o: $t) -> $t { $t(within(self.0.checked_add(o.0))) } }
+        impl Sub for $t { type Output = $t; #[inline] fn sub(self, o: $t) -> $t { $t(within(self.0.checked_sub(o.0))) } }
         impl AddAssign for $t { #[inline] fn add_assign(&mut self, o: $t) { *self = *self + o; } }
         impl SubAssign for $t { #[inline] fn sub_assign(&mut self, o: $t) { *self = *self - o; } }
-        impl Mul<u64> for $t { type Output = $t; #[inline] fn mul(self, k: u64) -> $t { $t(times(self.0, k)) } }
+        impl Mul<u64> for $t { type Output = $t; #[inline] fn mul(self, k: u64) -> $t { $t(within(self.0.checked_mul(k))) } }
         impl Div<u64> for $t { type Output = $t; #[inline] fn div(self, k: u64) -> $t { $t(self.0 / k) } }
         impl Sum for $t { fn sum<I: Iterator<Item = $t>>(it: I) -> $t { it.fold($t(0), Add::add) } }
     )*};
