@@ -67,7 +67,6 @@ def print_result(result: Result) -> None:
         f"{quantity('seconds', run['simulated_s'])} simulated in {quantity('seconds', wall)}{speed}"
     )
 
-
     for line in _deployed(run.get("deployment") or []):
         console().print(line, style="dim")
 
