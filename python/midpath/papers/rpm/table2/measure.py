@@ -13,10 +13,10 @@ from midpath.result import Result
 FLOWS = 10
 # Table I, in ms: the delays of S_2 – H_j, each for two receivers.
 EXPERIMENTS = {"1": (10, 10, 10, 10, 10), "2": (10, 20, 30, 40, 50), "3": (20, 40, 60, 80, 100)}
-# Seconds over which J is taken: at a tenth of the paper's rates, for its dependence on the run's length, and at the paper's.
-MAIN, LENGTHS, FULL = 60.0, (10.0, 30.0, 120.0), 30.0
+# Seconds over which J is taken: usually, and for its dependence on the run's length.
+MAIN, LENGTHS = 30.0, (10.0, 60.0, 120.0)
 # How many of the seeds run for 120 s, run at the paper's rates, or tell what a choice moves.
-FEW = {"long": 6, "full": 5, "choice": 6, "first link": 20, "aggregate": 10}
+FEW = {"long": 4, "full": 3, "choice": 6, "first link": 20, "aggregate": 10}
 
 DEEP: dict[str, Any] = {"queues.tofino.limit": "50 ms"}
 # What the text leaves open, and what of it is another reading than ours.
@@ -54,14 +54,15 @@ class Bench:
     def __init__(self, lab: Lab) -> None:
         self.lab = lab
 
-    def runs(self, label: str, changes: dict[str, Any], length: float, few: str | None = None) -> dict[str, Runs]:
-        """Both modes with the first seeds of the figure's; a quick look is two seconds long."""
+    def one(self, label: str, name: str, changes: dict[str, Any], length: float, few: str | None = None) -> Runs:
+        """One mode with the first seeds of the figure's; a quick look is two seconds long."""
         stop = {"stop": f"{2.0 if self.lab.quick else length:g} s"}
         seeds = self.lab.seeds[: FEW[few]] if few else self.lab.seeds
-        return {
-            name: self.lab.runs("fairness", changes=changes | mode(name) | stop, label=f"{label}-{name}", seeds=seeds)
-            for name in MODES
-        }
+        return self.lab.runs("fairness", changes=changes | mode(name) | stop, label=f"{label}-{name}", seeds=seeds)
+
+    def runs(self, label: str, changes: dict[str, Any], length: float, few: str | None = None) -> dict[str, Runs]:
+        """Both modes."""
+        return {name: self.one(label, name, changes, length, few) for name in MODES}
 
 
 def index(runs: Runs, end: float) -> list[float | None]:
@@ -77,21 +78,22 @@ def gain(runs: dict[str, Runs], end: float) -> list[float | None]:
 def measure(lab: Lab) -> Iterator[Measured]:
     """All runs are asked for first, the longest at the beginning."""
     bench = Bench(lab)
-    full = {e: bench.runs(f"full{e}", paper_rates() | receivers(e), FULL, "full") for e in EXPERIMENTS}
+    full = {e: bench.runs(f"full{e}", paper_rates() | receivers(e), MAIN, "full") for e in EXPERIMENTS}
     long = {e: bench.runs(f"long{e}", receivers(e), max(LENGTHS), "long") for e in EXPERIMENTS}
     main = {e: bench.runs(f"main{e}", receivers(e), MAIN) for e in EXPERIMENTS}
     choices = {name: bench.runs(name, receivers("2") | c, MAIN, "choice") for name, c in CHOICES.items()}
     deep3 = bench.runs("deep3", receivers("3") | DEEP, MAIN, "choice")
     first = bench.runs("first-link", senders("2"), MAIN, "first link")
-    one = bench.runs("aggregate", receivers("2") | {"deploy[0].params.aggregate": True}, MAIN, "aggregate")["rpm"]
+    aggregate = receivers("2") | {"deploy[0].params.aggregate": True}
+    one = bench.one("aggregate", "rpm", aggregate, MAIN, "aggregate")
 
     for e in EXPERIMENTS:
         for name in MODES:
-            yield Measured(f"{name}.{e}", index(full[e][name], FULL))
+            yield Measured(f"{name}.{e}", index(full[e][name], MAIN))
             yield Measured(f"tenth.{name}.{e}", index(main[e][name], MAIN))
             for length in LENGTHS:
                 yield Measured(f"length.{name}.{e}.{length:g}", index(long[e][name], length))
-        yield Measured(f"gain.{e}", gain(full[e], FULL))
+        yield Measured(f"gain.{e}", gain(full[e], MAIN))
         yield Measured(f"tenth.gain.{e}", gain(main[e], MAIN))
     for choice, found in choices.items():
         for name in MODES:
