@@ -54,6 +54,7 @@ RUNS = {
     "udp": "",
     "rcp": "",
     "xcp": "",
+    "hpcc": "",
     "fcp": "",
     "inrpp": "[schemes.inrpp]\nauth = true",
     "mircc": "",
