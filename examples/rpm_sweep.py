@@ -1,18 +1,22 @@
-"""Where does RPM help, and where does it hurt? One switch tells CUBIC's senders by RPM, by CE marks (forward), or by drops.
+"""Where does RPM help, and where does it hurt? One switch tells CUBIC's senders by RPM, by CE marks, or by drops.
 
-Prints fairness, the link's use, the queue and completion times over unlike round trips, numbers of flows, sizes of the register file, and ACK thinning.
+Prints fairness, the link's use, the queue and completion times over unlike round trips, numbers of flows, sizes of
+the register file, and ACK thinning. SEEDS in the environment says how many runs a line is the mean of; else one.
 """
 
+import os
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 import midpath
+from midpath.stats import student_t
 
+SEEDS = int(os.environ.get("SEEDS", "1"))
 HOSTS = 10
 MODES = ("rpm", "fwd", "drop")
-TABLE = "{:34} {:5} {:>6} {:>6} {:>9} {:>9} {:>9} {:>10}"
+TABLE = "{:32} {:5} {:>10} {:>6} {:>9} {:>9} {:>9} {:>10}"
 
 
 def scenario(mode: str, flows: int, spread: float, params: dict[str, Any], tcp: dict[str, Any]) -> midpath.Scenario:
@@ -21,7 +25,13 @@ def scenario(mode: str, flows: int, spread: float, params: dict[str, Any], tcp: 
     access = [{"a": f"s{i}", "b": "r0", "rate": "1 Gbps", "delay": "5 ms"} for i in range(HOSTS)]
     far = [{"a": "r1", "b": f"d{i}", "rate": "1 Gbps", "delay": f"{behind[i]:.3f} ms"} for i in range(HOSTS)]
     long = [
-        {"from": f"s{i}", "to": f"d{i}", "count": flows // HOSTS + (i < flows % HOSTS), "jitter": "1 s", "group": "long"}
+        {
+            "from": f"s{i}",
+            "to": f"d{i}",
+            "count": flows // HOSTS + (i < flows % HOSTS),
+            "jitter": "1 s",
+            "group": "long",
+        }
         for i in range(min(flows, HOSTS))
     ]
     short = {
@@ -48,23 +58,25 @@ def scenario(mode: str, flows: int, spread: float, params: dict[str, Any], tcp: 
     )
 
 
-def row(name: str, mode: str, result: midpath.Result) -> str:
-    """One line of the table: what the long flows share, and what short flows meet."""
+def figures(result: midpath.Result) -> list[float]:
+    """What the long flows share, and what short flows meet: a line of the table."""
     flows = result.flows.to_pandas()
     got = flows.loc[flows.group.astype(str) == "long", "delivered_bytes"].to_numpy(dtype=float)
     times = 1e3 * flows.loc[flows.group.astype(str) == "short", "fct_s"].dropna().to_numpy(dtype=float)
     port = next(p for p in result.ports.to_pylist() if (p["node"], p["peer"]) == ("r0", "r1"))
+    delays = [1e3 * port["delay_mean_s"], 1e3 * port["delay_p99_s"]]
     jain = got.sum() ** 2 / (got.size * (got**2).sum())
-    delays = (f"{1e3 * port['delay_mean_s']:.1f} ms", f"{1e3 * port['delay_p99_s']:.1f} ms")
-    fct = (f"{np.median(times):.0f} ms", f"{np.percentile(times, 99):.0f} ms")
-    used = f"{100 * port['utilisation']:.0f} %"
-    return TABLE.format(name, mode, f"{jain:.2f}", used, *delays, *fct)
+    return [jain, 100 * port["utilisation"], *delays, float(np.median(times)), float(np.percentile(times, 99))]
 
 
 def compare(name: str, make: Callable[[str], midpath.Scenario], modes: tuple[str, ...] = MODES) -> None:
     """The same network under each way of telling."""
     for mode in modes:
-        print(row(name, mode, midpath.run(make(mode))), flush=True)
+        runs = np.array([figures(midpath.run(make(mode).with_(seed=seed))) for seed in range(1, SEEDS + 1)])
+        jain, used, *times = runs.mean(axis=0)
+        spread = f"±{student_t(SEEDS - 1) * runs[:, 0].std(ddof=1) / SEEDS**0.5:.2f}" if SEEDS > 1 else ""
+        shown = [f"{time:.0f} ms" if time > 100 else f"{time:.1f} ms" for time in times]
+        print(TABLE.format(name, mode, f"{jain:.2f}{spread}", f"{used:.0f} %", *shown), flush=True)
 
 
 print(TABLE.format("", "", "Jain", "used", "mean", "p99", "FCT p50", "FCT p99"))

@@ -1,4 +1,4 @@
-"""Table II: Jain's index of ten CUBIC flows, forward marking against RPM, at the paper's rates and at a tenth of them."""
+"""Table II: Jain's index of ten CUBIC flows, forward marking against RPM, at the paper's rates and at a tenth."""
 
 from __future__ import annotations
 
@@ -125,4 +125,3 @@ def _utilisation(result: Result) -> float | None:
 def _added(result: Result) -> float | None:
     """Packets that leave the switch for the senders beyond those that come in for them."""
     return max(0.0, float(port(result, "r1", "s1")["packets"]) - float(port(result, "s2", "r1")["packets"]))
-
