@@ -6,13 +6,12 @@ use common::reads::{last, series};
 use common::{port, run_plain};
 use midpath_sim::RunOutput;
 
-/// Eight pairs of hosts over 20 Mbps; the round trips are 14 ms, and `spread` times that for the last.
+/// Eight pairs of hosts over 20 Mbps; the round trips are from 14 ms to `spread` times that.
 fn network(mode: &str, spread: f64, corruption: &str, flows: &str, faults: &str) -> RunOutput {
     let mut links =
         format!("{{ a = \"r0\", b = \"r1\", rate = \"20 Mbps\", delay = \"1 ms\", corruption = \"{corruption}\" }},\n");
     for i in 0..8 {
-        let behind = 3.0 * spread.powf(f64::from(i) / 7.0)
-            + if spread > 1.0 { 7.0 * (spread - 1.0) * f64::from(i) / 7.0 } else { 0.0 };
+        let behind = 3.0 + (spread - 1.0) * f64::from(i);
         links += &format!("{{ a = \"s{i}\", b = \"r0\", rate = \"1 Gbps\", delay = \"3 ms\" }},\n");
         links += &format!("{{ a = \"r1\", b = \"d{i}\", rate = \"1 Gbps\", delay = \"{behind:.3} ms\" }},\n");
     }
@@ -90,7 +89,7 @@ fn compare(name: &str, run: impl Fn(&str) -> RunOutput, change: f64, mbps: f64) 
         figures[0], figures[1]
     );
     let [rpm, fwd] = figures;
-    assert!(rpm.0 <= fwd.0 + 1.0 && rpm.0 < 3.0, "{name}: settles after {} s, with CE {}", rpm.0, fwd.0);
+    assert!(rpm.0 <= fwd.0 + 1.0 && rpm.0 < 4.0, "{name}: settles after {} s, with CE {}", rpm.0, fwd.0);
     assert!(rpm.1 < 1.2 * fwd.1 + 0.5, "{name}: {} ms wait, with CE {}", rpm.1, fwd.1);
     assert!(rpm.2 > 0.95 * fwd.2, "{name}: {} used, with CE {}", rpm.2, fwd.2);
     // Losses are slow start's overshoot and what faults take.
