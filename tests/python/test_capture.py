@@ -56,6 +56,7 @@ RUNS = {
     "udp": "",
     "rcp": "",
     "xcp": "",
+    "hpcc": "",
     "fcp": "",
     "inrpp": "[schemes.inrpp]\nauth = true",
     "mircc": "",
