@@ -13,9 +13,10 @@ from midpath.papers.mircc.common import ETA, dropped, params
 from midpath.papers.series import mean, wire
 from midpath.result import Result
 
-BEGIN, END = 4.0, 6.0
+BEGIN, END = 2.0, 4.0
 # Mbps of l_g.
 SCENARIOS = {1: 60, 2: 50}
+STRATEGIES = {"best": "best-subflow", "total": "total-per-subflow", "dual": "dual-class"}
 # Consumers like E.
 OTHERS = 2
 
@@ -27,7 +28,8 @@ def measure(lab: Lab) -> Iterator[Measured]:
         link = {"topology.links[5].rate": f"{shared} Mbps"}
         runs = {
             name: lab.runs("diamond", changes=link | params(sending=sending), label=f"{scenario}-{name}")
-            for name, sending in (("best", "best-subflow"), ("total", "total-per-subflow"), ("dual", "dual-class"))
+            for name, sending in STRATEGIES.items()
+            if scenario == 2 or name != "dual"
         }
         every += runs.values()
         for name, found in runs.items():
@@ -35,7 +37,9 @@ def measure(lab: Lab) -> Iterator[Measured]:
             yield Measured(f"{name}.{scenario}", found.values(lambda result: rate(result, "A", 1)), bound=bound)
         if scenario == 2:
             yield Measured("single.2", runs["total"].values(lambda result: rate(result, "E", OTHERS)))
-    yield Measured("dropped", [float(np.sum([dropped(result) for result in seed])) for seed in zip(*every, strict=True)])
+    yield Measured(
+        "dropped", [float(np.sum([dropped(result) for result in seed])) for seed in zip(*every, strict=True)]
+    )
 
 
 def rate(result: Result, group: str, flows: int) -> float | None:
@@ -46,10 +50,10 @@ def rate(result: Result, group: str, flows: int) -> float | None:
 
 def dual(shared: float) -> float:
     """Consumer A's rate with both classes where the equations rest, over η."""
-    links = {"a": 10e9, "c": 40e6, "d": 40e6, "g": shared * 1e6}
+    links = {"a": 1e9, "c": 160e6, "d": 160e6, "g": shared * 1e6}
     paths = {"A": [["a", "c", "g"], ["a", "d", "g"]]}
     paths |= {f"E{i}": [["g"]] for i in range(OTHERS)}
-    paths |= {f"{link}{i}": [[link]] for link in "cd" for i in range(3)}
+    paths |= {f"{link}{i}": [[link]] for link in "cd" for i in range(15)}
     network = Network.of(links, paths)
     primary = stamps_fixed_point(network).path
     total = network.flow_sum(primary + secondary_max_min(network, primary))

@@ -31,7 +31,6 @@ def measure(lab: Lab) -> Iterator[Measured]:
     }
     ideal = lab.runs("objects", scheme="ideal")
     lags = {place: lab.runs("step", changes=changes, label=place) for place, changes in PLACES.items()}
-    # Data go from n3 to n0: the link beside IP RCP's sender is the far one.
     backwards = {place: lab.runs("step", scheme="rcp", changes=PLACES[place], label=place) for place in ("near", "far")}
     used = {name: found.values(utilisation) for name, found in runs.items()}
     yield Measured("utilisation", [ours - theirs for ours, theirs in zip(used["mircc"], used["rcp"], strict=True)])
@@ -40,9 +39,10 @@ def measure(lab: Lab) -> Iterator[Measured]:
     yield Measured("fct.short", list(map(ratio, _short(runs["mircc"]), _short(runs["rcp"]))))
     yield Measured("fct.ideal", list(map(ratio, afct["mircc"], afct["ideal"])))
     for place, found in lags.items():
-        yield Measured(f"feedback.{place}", found.values(lag), bound=0.5)
-    yield Measured("feedback.rcp.near", backwards["far"].values(lag))
-    yield Measured("feedback.rcp.far", backwards["near"].values(lag))
+        yield Measured(f"feedback.{place}", found.values(lambda result: (_heard(result, "flow:0") - FAULT) / RTT))
+    # Data go from n3 to n0, so that the far link is the one beside IP RCP's sender.
+    for place, end, port in (("near", "far", "n3>n2"), ("far", "near", "n1>n0")):
+        yield Measured(f"feedback.rcp.{place}", backwards[end].values(lambda result, port=port: lag(result, port)))
 
 
 def utilisation(result: Result) -> float:
@@ -60,8 +60,12 @@ def _short(runs: Runs) -> list[float | None]:
     return found
 
 
-def lag(result: Result) -> float | None:
-    """RTTs from the fault until the sender has slowed down."""
-    times, values = series(result, "flow:0", "rate_bps")
-    heard = np.flatnonzero((times > FAULT) & (values < HEARD))
-    return float(times[heard[0]] - FAULT) / RTT if heard.size else None
+def _heard(result: Result, entity: str) -> float:
+    """When a rate has come down."""
+    times, values = series(result, entity, "rate_bps")
+    return float(times[np.flatnonzero((times > FAULT) & (values < HEARD))[0]])
+
+
+def lag(result: Result, port: str) -> float:
+    """RTTs from the fall of a router's rate until the sender's has fallen, too."""
+    return (_heard(result, "flow:0") - _heard(result, f"port:{port}")) / RTT
