@@ -5,6 +5,7 @@ mod faults;
 mod flows;
 mod names;
 mod queues;
+mod routes;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -20,10 +21,11 @@ use midpath_core::roles::{
 use midpath_core::spec::SpecError;
 use midpath_core::units::Time;
 use midpath_schemes::Catalogue;
-use midpath_topo::{Routes, Topology};
+use midpath_topo::Topology;
 
-pub use flows::{FlowInfo, FlowTable, path};
+pub use flows::{FlowInfo, FlowTable};
 pub use names::Groups;
+pub use routes::TableRoutes;
 
 use crate::engine::{NetLink, Network};
 use crate::scenario::Scenario;
@@ -59,39 +61,6 @@ fn link_info(topology: &Topology, n: usize, port: usize) -> LinkInfo {
     LinkInfo { rate: link.rate_from(n), delay: link.delay, mtu: link.mtu, peer: NodeId(at.peer) }
 }
 
-/// The topology's routes as nodes ask for them.
-pub struct TableRoutes {
-    /// Equal-cost ports between any two nodes.
-    pub table: Routes,
-    /// The node behind each port, of one node after the other.
-    peers: Vec<u32>,
-    /// Where a node's ports begin there, and after the last node where all end.
-    first: Vec<u32>,
-}
-
-impl TableRoutes {
-    fn new(topology: &Topology, table: Routes) -> TableRoutes {
-        let (mut peers, mut first) = (Vec::new(), vec![0]);
-        for n in 0..topology.nodes().len() {
-            peers.extend(topology.ports(n).iter().map(|p| p.peer));
-            first.push(peers.len() as u32);
-        }
-        TableRoutes { table, peers, first }
-    }
-}
-
-impl RoutesTrait for TableRoutes {
-    #[inline]
-    fn next_ports(&self, node: NodeId, dst: NodeId) -> &[u16] {
-        self.table.next_ports(node.0 as usize, dst.0 as usize)
-    }
-    fn peer(&self, node: NodeId, port: u16) -> Option<NodeId> {
-        let n = node.0 as usize;
-        let (from, to) = (*self.first.get(n)? as usize, *self.first.get(n + 1)? as usize);
-        self.peers[from..to].get(usize::from(port)).map(|p| NodeId(*p))
-    }
-}
-
 impl Setup {
     /// Builds every part. `base` is where the scenario's file names are relative to. Keys of errors start at the scenario's root.
     pub fn new(scenario: Scenario, base: &Path, catalogue: &Catalogue) -> Result<Setup, SpecError> {
@@ -104,7 +73,7 @@ impl Setup {
         let queues = Queues::new(&scenario)?;
         queues.check_links(&topology)?;
         let faults = FaultPlan::new(&scenario.fault, &topology)?;
-        let routes = Arc::new(TableRoutes::new(&topology, Routes::compute(&topology, scenario.routing.metric)));
+        let routes = Arc::new(TableRoutes::new(&topology, &scenario.routing));
         let flows = flows::generate(&scenario, base, &topology, &routes, &schemes)?;
         let groups = Groups::of(&flows);
         let names = names::RunNames { topology: &topology, groups: &groups };
@@ -114,6 +83,11 @@ impl Setup {
         let setup = Setup { scenario, topology, routes, flows, groups, schemes, deployment, queues, faults };
         setup.try_queues()?;
         Ok(setup)
+    }
+
+    /// What runs where, for the result.
+    pub fn deployed(&self) -> serde_json::Value {
+        self.deployment.json(&self.topology)
     }
 
     /// Whether the network's schemes take the queues that the scenario asks for: one port of each is built.

@@ -40,16 +40,7 @@ pub enum Route {
     Port(PortId, Pkt),
     /// To the endpoint of its flow on this node.
     Local(Pkt),
-    /// A copy out of each of these ports, and one to the local endpoint if asked (multicast).
-    Copies {
-        /// The packet.
-        pkt: Pkt,
-        /// The ports.
-        ports: Vec<PortId>,
-        /// Whether the local endpoint gets one too.
-        local: bool,
-    },
-    /// It is used up (a PIT hit, an ACK merged into another): the node frees it.
+    /// It is used up (copied to several faces, a PIT hit, an ACK merged into another): the node frees it.
     Consumed(Pkt),
     /// The forwarder keeps it, counts it in [`Forwarder::kept`], and emits it later.
     Kept,
@@ -141,6 +132,12 @@ impl ForwardCtx<'_> {
 pub trait Routes: Send + Sync {
     /// The equal-cost ports at `node` towards `dst`, in a fixed order. Empty when there is no way.
     fn next_ports(&self, node: NodeId, dst: NodeId) -> &[u16];
+    /// The ports at `node` that a conversation with this key may take towards `dst`: all of [`Routes::next_ports`], unless routing itself
+    /// has a path for each conversation ([`Ecmp::Symmetric`]).
+    #[inline]
+    fn ports_for(&self, node: NodeId, dst: NodeId, _key: u32) -> &[u16] {
+        self.next_ports(node, dst)
+    }
     /// The node behind a port of any node; `None` where the routes don't tell.
     fn peer(&self, _node: NodeId, _port: u16) -> Option<NodeId> {
         None
@@ -155,6 +152,8 @@ pub enum Ecmp {
     /// Each flow keeps to one path, chosen by hash (RFC 2992's aim).
     #[default]
     Flow,
+    /// Each flow keeps to one path, the same there and back: one of 16 trees, as in IEEE 802.1aq.
+    Symmetric,
     /// Each packet draws a path.
     Packet,
     /// Always the first path.
@@ -211,7 +210,7 @@ impl ShortestPath {
     /// The port that `packet`, which is for another node, leaves `node` through.
     #[inline]
     pub(crate) fn next(&self, packet: &Packet, node: NodeId, rng: &mut Stream) -> Option<PortId> {
-        self.ecmp.choose(self.routes.next_ports(node, packet.dst), packet.key, packet.dst, node, rng)
+        self.ecmp.choose(self.routes.ports_for(node, packet.dst, packet.key), packet.key, packet.dst, node, rng)
     }
 }
 
