@@ -293,7 +293,7 @@ impl Node {
     /// Sends a packet on its way: out of a port, or to the endpoint of its flow here.
     #[inline]
     fn forward<D: Driver>(&mut self, now: Time, from: Option<PortId>, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
-        let Forwarding::Shortest(paths) = &self.forwarding else {
+        let Forwarding::Shortest(paths) = &mut self.forwarding else {
             return self.forward_by_chain(now, from, pkt, pool, driver);
         };
         let packet = &pool[&pkt];
