@@ -16,7 +16,12 @@ SCENARIOS = {
     "Abilene": ("abilene.toml", {"workload[0].until": "4 s", "measure.series": False}),
     "GÉANT": ("inrpp_isp.toml", {"measure.series": False}),
 }
-SCHEMES = ["ideal", "newreno", "cubic", "fcp", "inrpp", "mircc"]
+SINGLE = {"schemes.mircc.paths": "one", "schemes.mircc.sending": "best-subflow"}
+# Name, scheme and parameters of each row.
+ROWS: list[tuple[str, str, dict[str, object]]] = [
+    *((f"`{scheme}`", scheme, {}) for scheme in ("ideal", "newreno", "cubic", "fcp", "inrpp", "mircc")),
+    ("`mircc`, one path", "mircc", SINGLE),
+]
 # Heading, scale and digits of each figure.
 COLUMNS = {
     "AFCT, ms": (1e3, 1),
@@ -49,13 +54,13 @@ def main(seeds: int) -> None:
     with ThreadPoolExecutor(2) as pool:
         for title, (file, changes) in SCENARIOS.items():
             print(f"\n| {title} | " + " | ".join(COLUMNS) + " |\n|" + "---|" * (1 + len(COLUMNS)))
-            for scheme in SCHEMES:
-                runs = [pool.submit(figures, file, changes, scheme, seed) for seed in range(1, seeds + 1)]
+            for name, scheme, params in ROWS:
+                runs = [pool.submit(figures, file, changes | params, scheme, seed) for seed in range(1, seeds + 1)]
                 rows = zip(*(run.result() for run in runs), strict=True)
                 cells = [
                     cell(list(row), scale, digits) for row, (scale, digits) in zip(rows, COLUMNS.values(), strict=True)
                 ]
-                print(f"| `{scheme}` | " + " | ".join(cells) + " |", flush=True)
+                print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
 
 
 if __name__ == "__main__":
