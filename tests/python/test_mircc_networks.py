@@ -11,7 +11,7 @@ from midpath.papers.mircc.common import asked, dropped
 from midpath.papers.series import mean
 
 BASE = Path(layered.__file__).parent / "networks" / "network.toml"
-BEGIN, END = 15.0, 30.0
+BEGIN, END = 12.0, 20.0
 # Two with one path per flow, one with several; chosen for few packets.
 SINGLE, SEVERAL = (2, 9), (4,)
 

@@ -13,8 +13,8 @@ from midpath.papers.mircc.layered import DATA, Layered, Run, draw, rest
 from midpath.papers.series import mean
 from midpath.result import Result
 
-NETWORKS, QUICK = 100, 6
-BEGIN, END = 15.0, 30.0
+NETWORKS, QUICK = 20, 3
+BEGIN, END = 12.0, 20.0
 # Bytes on the link per byte of payload of a full Data.
 WIRE = DATA / 1428
 # Secondary rates below this share of their flow's primary one are compared with that share: 5 % of nothing is nothing.

@@ -53,7 +53,7 @@ def utilisation(result: Result) -> float:
 
 def _short(runs: Runs) -> list[float | None]:
     """Mean completion time of the short objects."""
-    found = []
+    found: list[float | None] = []
     for result in runs:
         flows = result.flows.to_pandas()
         found.append(float(flows[flows.group == "short"].fct_s.mean()))
