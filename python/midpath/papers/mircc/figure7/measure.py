@@ -6,15 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from midpath.papers.inrpp.common import processor_sharing
 from midpath.papers.lab import Lab, Measured
-from midpath.papers.mircc.common import ETA, dropped, nacked, slowdowns
+from midpath.papers.mircc.common import dropped, nacked, slowdowns
 from midpath.papers.series import Numbers, ratio, series
 from midpath.result import Result
 
 BEGIN, END, INTERVAL = 20.0, 150.0, 10.0
-# What l_c and l_d carry, and bits on the link per byte of payload.
-CUT, WIRE = 20e6, 8 * 700 / 628
 # Between the two sizes, in bytes.
 BETWEEN = 5e6
 QUICK = {f"workload[{i}].until": "30 s" for i in (0, 1)}
@@ -31,7 +28,6 @@ def measure(lab: Lab) -> Iterator[Measured]:
     yield Measured("dropped", runs.values(dropped), bound=0.0)
     yield Measured("nacked", runs.values(nacked))
     yield Measured("short", runs.values(unfairness))
-    yield Measured("short.sharing", runs.values(lambda result: ratio(unfairness(result), shared(result))), bound=1.0)
     yield Measured("short.newreno", others["newreno"].values(unfairness))
     yield Measured("slowdown", runs.values(_short))
     for scheme, found in others.items():
@@ -64,15 +60,6 @@ def evenness(result: Result) -> float | None:
 def unfairness(result: Result) -> float | None:
     """Mean slowdown of short objects over that of long ones; None in a run without long ones."""
     return ratio(_short(result), slowdowns(result, BETWEEN, np.inf))
-
-
-def shared(result: Result) -> float | None:
-    """The same if the cut were a processor that all objects share equally, from the same arrivals."""
-    flows = result.flows.to_pandas()
-    times = processor_sharing(ETA * CUT, flows.start_s.to_list(), (WIRE * flows.size_bytes).to_list())
-    slowdown = np.array(times) / flows.ideal_fct_s.to_numpy()
-    long = (flows.size_bytes >= BETWEEN).to_numpy()
-    return ratio(float(slowdown[~long].mean()), float(slowdown[long].mean())) if long.any() else None
 
 
 def _short(result: Result) -> float | None:

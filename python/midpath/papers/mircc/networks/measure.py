@@ -13,7 +13,7 @@ from midpath.papers.mircc.layered import DATA, Layered, Run, draw, rest
 from midpath.papers.series import mean
 from midpath.result import Result
 
-NETWORKS, QUICK = 20, 3
+NETWORKS, QUICK = 8, 3
 BEGIN, END = 12.0, 20.0
 # Bytes on the link per byte of payload of a full Data.
 WIRE = DATA / 1428

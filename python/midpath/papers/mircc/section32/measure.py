@@ -32,8 +32,8 @@ def measure(lab: Lab) -> Iterator[Measured]:
     ideal = lab.runs("objects", scheme="ideal")
     lags = {place: lab.runs("step", changes=changes, label=place) for place, changes in PLACES.items()}
     backwards = {place: lab.runs("step", scheme="rcp", changes=PLACES[place], label=place) for place in ("near", "far")}
-    used = {name: found.values(utilisation) for name, found in runs.items()}
-    yield Measured("utilisation", [ours - theirs for ours, theirs in zip(used["mircc"], used["rcp"], strict=True)])
+    pairs = zip(runs["mircc"], runs["rcp"], strict=True)
+    yield Measured("utilisation", [utilisation(ours) - utilisation(theirs) for ours, theirs in pairs])
     afct = {name: found.summary("afct_s") for name, found in {**runs, "ideal": ideal}.items()}
     yield Measured("fct", list(map(ratio, afct["mircc"], afct["rcp"])))
     yield Measured("fct.short", list(map(ratio, _short(runs["mircc"]), _short(runs["rcp"]))))
@@ -42,7 +42,7 @@ def measure(lab: Lab) -> Iterator[Measured]:
         yield Measured(f"feedback.{place}", found.values(lambda result: (_heard(result, "flow:0") - FAULT) / RTT))
     # Data go from n3 to n0, so that the far link is the one beside IP RCP's sender.
     for place, end, port in (("near", "far", "n3>n2"), ("far", "near", "n1>n0")):
-        yield Measured(f"feedback.rcp.{place}", backwards[end].values(lambda result, port=port: lag(result, port)))
+        yield Measured(f"feedback.rcp.{place}", [lag(result, port) for result in backwards[end]])
 
 
 def utilisation(result: Result) -> float:
