@@ -4,6 +4,7 @@ mod deploy;
 mod faults;
 mod flows;
 mod names;
+mod objects;
 mod queues;
 
 use std::collections::BTreeSet;
@@ -20,10 +21,11 @@ use midpath_core::roles::{
 use midpath_core::spec::SpecError;
 use midpath_core::units::Time;
 use midpath_schemes::Catalogue;
-use midpath_topo::{Routes, Topology};
+use midpath_topo::{Metric, Routes, Topology};
 
 pub use flows::{FlowInfo, FlowTable, path};
 pub use names::Groups;
+pub use objects::Objects;
 
 use crate::engine::{NetLink, Network};
 use crate::scenario::Scenario;
@@ -46,6 +48,8 @@ pub struct Setup {
     pub flows: Vec<FlowInfo>,
     /// The flows' groups.
     pub groups: Groups,
+    /// What the flows move.
+    pub objects: Arc<Objects>,
     schemes: flows::Schemes,
     deployment: Deployment,
     queues: Queues,
@@ -65,18 +69,28 @@ pub struct TableRoutes {
     pub table: Routes,
     /// The node behind each port, of one node after the other.
     peers: Vec<u32>,
+    /// What paths pay for the link there.
+    costs: Vec<u64>,
     /// Where a node's ports begin there, and after the last node where all end.
     first: Vec<u32>,
 }
 
 impl TableRoutes {
-    fn new(topology: &Topology, table: Routes) -> TableRoutes {
-        let (mut peers, mut first) = (Vec::new(), vec![0]);
+    fn new(topology: &Topology, metric: Metric) -> TableRoutes {
+        let (mut peers, mut costs, mut first) = (Vec::new(), Vec::new(), vec![0]);
         for n in 0..topology.nodes().len() {
             peers.extend(topology.ports(n).iter().map(|p| p.peer));
+            costs.extend(topology.ports(n).iter().map(|p| metric.cost(&topology.links()[p.link as usize])));
             first.push(peers.len() as u32);
         }
-        TableRoutes { table, peers, first }
+        TableRoutes { table: Routes::compute(topology, metric), peers, costs, first }
+    }
+
+    /// Where a port stands in `peers` and `costs`.
+    fn place(&self, node: NodeId, port: u16) -> Option<usize> {
+        let n = node.0 as usize;
+        let (from, to) = (*self.first.get(n)? as usize, *self.first.get(n + 1)? as usize);
+        Some(from + usize::from(port)).filter(|place| *place < to)
     }
 }
 
@@ -86,9 +100,10 @@ impl RoutesTrait for TableRoutes {
         self.table.next_ports(node.0 as usize, dst.0 as usize)
     }
     fn peer(&self, node: NodeId, port: u16) -> Option<NodeId> {
-        let n = node.0 as usize;
-        let (from, to) = (*self.first.get(n)? as usize, *self.first.get(n + 1)? as usize);
-        self.peers[from..to].get(usize::from(port)).map(|p| NodeId(*p))
+        self.place(node, port).map(|place| NodeId(self.peers[place]))
+    }
+    fn cost(&self, node: NodeId, port: u16) -> u64 {
+        self.place(node, port).map_or(1, |place| self.costs[place])
     }
 }
 
@@ -104,14 +119,15 @@ impl Setup {
         let queues = Queues::new(&scenario)?;
         queues.check_links(&topology)?;
         let faults = FaultPlan::new(&scenario.fault, &topology)?;
-        let routes = Arc::new(TableRoutes::new(&topology, Routes::compute(&topology, scenario.routing.metric)));
+        let routes = Arc::new(TableRoutes::new(&topology, scenario.routing.metric));
         let flows = flows::generate(&scenario, base, &topology, &routes, &schemes)?;
         let groups = Groups::of(&flows);
-        let names = names::RunNames { topology: &topology, groups: &groups };
+        let objects = Arc::new(Objects::of(&flows, |n| topology.nodes()[n.0 as usize].name.clone())?);
+        let names = names::RunNames { topology: &topology, groups: &groups, objects: &objects };
         schemes.bind(&names)?;
         let deployment = Deployment::new(&scenario, catalogue, &schemes, &topology, &names)?;
         schemes.check_needs(&scenario, &flows, &deployment)?;
-        let setup = Setup { scenario, topology, routes, flows, groups, schemes, deployment, queues, faults };
+        let setup = Setup { scenario, topology, routes, flows, groups, objects, schemes, deployment, queues, faults };
         setup.try_queues()?;
         Ok(setup)
     }
@@ -164,7 +180,7 @@ impl Setup {
     /// The network, ready for an engine.
     pub fn network(&self) -> Result<Network, SpecError> {
         let rtt = self.longest_rtt();
-        let table: Arc<FlowTable> = Arc::new(FlowTable::new(&self.flows, &self.groups, &self.schemes));
+        let table: Arc<FlowTable> = Arc::new(FlowTable::new(&self.flows, &self.groups, &self.objects, &self.schemes));
         let node = |n| self.node(n, rtt, &table);
         let mut nodes = (0..self.topology.nodes().len()).map(node).collect::<Result<Vec<Node>, SpecError>>()?;
         for (i, flow) in self.flows.iter().enumerate() {
