@@ -41,6 +41,7 @@ KNOWN = {
     "rcp": Look(AMBER.light, AMBER.dark, "dot"),
     "xcp": Look(SKY.light, SKY.dark, "dot"),
     "mptcp": Look(BLUE.light, BLUE.dark, "dot"),
+    "ndn": Look(ORANGE.light, ORANGE.dark, "dot"),
     IDEAL: GREY,
 }
 NAMES = {
@@ -54,6 +55,7 @@ NAMES = {
     "rcp": "RCP",
     "xcp": "XCP",
     "mptcp": "MPTCP",
+    "ndn": "NDN",
     "bbr": "BBR",
     IDEAL: "Ideal",
 }

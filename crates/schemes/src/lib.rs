@@ -9,6 +9,7 @@ pub mod fcp;
 pub mod inrpp;
 pub mod mircc;
 pub mod mptcp;
+pub mod ndn;
 pub mod params;
 pub mod rcp;
 pub mod rpm;
