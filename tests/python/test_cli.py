@@ -38,6 +38,14 @@ start = "100 ms"
 """
 
 
+MIXED = """
+[[deploy]]
+name = "first"
+scheme = "fcp"
+nodes = ["r0"]
+"""
+
+
 @pytest.fixture
 def small(tmp_path):
     file = tmp_path / "small.toml"
@@ -73,6 +81,18 @@ def test_threads_and_links_of_bytes_do_not_change_the_result(cli, small):
         return {key: found[key] for key in found.keys() - {"wall_s", "hops_per_s", "threads", "memory_bytes"}}
 
     assert run(1) == run(0) == run(3) == run(1, "--wire")
+
+
+def test_what_runs_where_is_told(cli, small, tmp_path):
+    assert json.loads(cli("run", small, "--json").out)["deployment"] == [
+        {"instance": "newreno", "scheme": "none", "ports": 10, "nodes": "all"}
+    ]
+    mixed = tmp_path / "mixed.toml"
+    mixed.write_text(small.read_text() + MIXED)
+    assert "first: fcp at r0 (3 ports)\n" in cli("run", mixed).out
+    answer = cli("run", small, "--scheme", "ideal", "--wire")
+    assert answer.code == 2
+    assert "has no packets to encode" in answer.err
 
 
 def test_compare_prints_a_row_per_scheme(cli, small, tmp_path):

@@ -126,12 +126,12 @@ def test_verdicts(papers):
     (figure,) = figures(papers())
     found = {verdict.claim.id: verdict for verdict in run_figure(figure)}
     assert list(found) == ["afct", "wrong", "faster", "nothing", "forgotten"]
-    assert {name: verdict.holds for name, verdict in found.items()} == {
-        "afct": True,
-        "wrong": False,
-        "faster": True,
-        "nothing": False,
-        "forgotten": False,
+    assert {name: str(verdict.judgement) for name, verdict in found.items()} == {
+        "afct": "holds",
+        "wrong": "does not hold",
+        "faster": "holds",
+        "nothing": "does not hold",
+        "forgotten": "does not hold",
     }
     # Three seeds, so there is an interval; and it is that of the runs themselves.
     runs = [midpath.run(figure.directory / "short.toml", seed=seed).summary["afct_s"] for seed in (1, 2, 3)]
@@ -158,7 +158,7 @@ def test_seeds(papers):
 def test_a_run_that_fails_fails_its_claims_only(papers):
     (figure,) = figures(papers(scenario=SCENARIO.replace('scheme = "newreno"', 'scheme = "newrno"')))
     (verdict, *_) = run_figure(figure)
-    assert not verdict.holds
+    assert verdict.fails
     assert "newrno" in verdict.why
 
 
@@ -177,7 +177,7 @@ def test_claims_without_their_data_are_skipped(cli, papers, tmp_path, monkeypatc
     answer = cli("paper", "run", "tiny", "--claims", root, "--seeds", 1, "--write-results")
     assert answer.code == 0
     assert "faster was skipped: needs Rocketfuel's 1.cch: give its folder as --rocketfuel DIR" in answer.out
-    assert "1 of 2 claims hold, 1 skipped" in answer.out
+    assert "1 of 2 claims of the paper hold, 1 skipped" in answer.out
     assert "| skipped |" in (root / "tiny" / "RESULTS.md").read_text()
     assert json.loads(cli("paper", "run", "tiny", "--claims", root, "--json").out)[1]["holds"] is None
 
@@ -192,7 +192,7 @@ def test_claims_without_their_data_are_skipped(cli, papers, tmp_path, monkeypatc
     monkeypatch.setenv("MIDPATH_ROCKETFUEL", str(tmp_path / "nowhere"))
     assert cli("paper", "run", "tiny", "--claims", root, "--write-results").code == 0
     assert (root / "tiny" / "RESULTS.md").read_text() == kept
-    assert "skipped" not in kept
+    assert "skipped" not in kept.replace("| undecided | skipped |", "")
 
 
 def test_what_is_measured_must_be_claimed(papers):
@@ -206,7 +206,7 @@ def test_cli(cli, papers, tmp_path):
     answer = cli("paper", "run", "tiny", "--claims", root, "--out", tmp_path / "out", "--json")
     assert (answer.code, answer.err) == (1, "")
     found = json.loads(answer.out)
-    keys = {"id", "source", "claim", "paper", "ours", "ci95", "bound", "holds", "why"}
+    keys = {"id", "source", "claim", "paper", "ours", "ci95", "bound", "verdict", "holds", "fixed", "says", "why"}
     assert all(keys <= record.keys() for record in found)
     assert [record["id"] for record in found] == [f"tiny/figure1/{name}" for name in ("afct", "wrong", "faster")]
     assert found == json.loads((tmp_path / "out" / "paper.json").read_text())
@@ -228,7 +228,7 @@ def test_cli(cli, papers, tmp_path):
         "at least 0.01, at most 0.05",
         "40.0\N{NO-BREAK SPACE}ms",
         "wrong does not hold: the paper was made up",
-        "2 of 3 claims hold",
+        "2 of 3 claims of the paper hold",
     ):
         assert words in text.out
 
@@ -254,7 +254,7 @@ def test_results_are_kept_as_text(cli, papers):
     assert cli("paper", "run", "tiny/figure1", "--claims", root, "--write-results").code == 0
     page = (root / "tiny" / "RESULTS.md").read_text()
     assert f"Midpath {midpath.__version__}, 3 seeds." in page
-    assert "| Mean completion time | 40.0\N{NO-BREAK SPACE}ms | " in page
+    assert "| Mean completion time | number | 40.0\N{NO-BREAK SPACE}ms | " in page
     assert "The rate is ours." in page
     assert page.count("Not run yet.") == 1
     # The page is made from what is kept: nothing in it comes from elsewhere.
@@ -271,6 +271,9 @@ BROKEN = {
     "a tolerance of nothing": ("{ relative = 0.5 }", "{ relative = 0 }", "claim[0].tolerance.relative"),
     "a tolerance without a number": ("paper = 0.04", 'paper = "short"', "claim[0].tolerance"),
     "an unknown kind": ('kind = "seconds"', 'kind = "second"', "claim[0].kind"),
+    "an unknown speaker": ('kind = "seconds"', 'kind = "seconds"\nsays = "they"', "claim[0].says"),
+    "no number": ('paper = "faster"', 'paper = "faster"\nsays = "number"', "claim[2].says"),
+    "fixed": ("seeds = 3", 'seeds = 3\nfixed = "yes"', "fixed"),
     "twice": ('id = "wrong"', 'id = "afct"', "claim[1].id"),
     "seeds": ("seeds = 3", "seeds = 0", "seeds"),
     "no claim": (CLAIMS[CLAIMS.index("[[claim]]") :], "", "claim"),
@@ -310,6 +313,57 @@ def test_tolerances(limits, ours, paper, bound, holds):
     tolerance = Tolerance.read(limits, "tolerance")
     assert tolerance.allows(ours, paper, bound) is holds
     assert tolerance.text()
+
+
+SPREAD = """
+from midpath.papers.lab import Measured
+
+def measure(lab):
+    yield Measured("afct", [0.05 + 0.001 * seed for seed in lab.seeds])
+"""
+
+
+@pytest.mark.parametrize(
+    ("limit", "said"), [(0.06, "holds"), (0.0545, "undecided"), (0.0515, "undecided"), (0.04, "does not hold")]
+)
+def test_a_verdict_looks_at_the_interval(papers, limit, said):
+    """Five seeds: 53 ms, and an interval of 2 ms to either side."""
+    claims = only(CLAIMS, "afct").replace("relative = 0.5", f"at_most = {limit}")
+    (figure,) = figures(papers(claims, SPREAD))
+    (verdict,) = run_figure(figure, seeds=5)
+    assert verdict.ours.mean == pytest.approx(0.053)
+    assert verdict.ours.ci95 == pytest.approx(0.001963, rel=0.001)
+    assert (verdict.judgement, verdict.within) == (said, limit > 0.053)
+    assert verdict.fails == (said == "does not hold")
+    assert verdict.to_json()["holds"] == {"holds": True, "does not hold": False}.get(said)
+    assert verdict.why.startswith({"undecided": "undecided whether at most", "holds": "at most"}.get(said, "not at"))
+
+
+def test_seeds_can_begin_elsewhere(cli, papers):
+    root = papers(only(CLAIMS, "afct"), SPREAD)
+    found = json.loads(cli("paper", "run", "tiny", "--claims", root, "--first-seed", 11, "--json").out)
+    assert found[0]["ours"] == pytest.approx(0.062)
+
+
+def test_what_is_ours_is_counted_apart(cli, papers):
+    """A headline of the paper's claims; what nobody judges cannot fail."""
+    head, afct, wrong, faster = only(CLAIMS, "afct", "wrong", "faster").split("[[claim]]\n")
+    wrong += 'says = "information"\n'
+    faster += 'says = "ours"\nfixed = false\n'
+    root = papers("[[claim]]\n".join([head, afct, wrong, faster]), MEASURE.replace('    yield Measured("nothing"', "#"))
+    answer = cli("paper", "run", "tiny", "--claims", root, "--write-results")
+    assert answer.code == 0
+    assert "1 of 1 claims of the paper hold\n" in answer.out
+    page = (root / "tiny" / "RESULTS.md").read_text()
+    assert "| the paper, a number | 1 | 1 | 0 | 0 | 0 |" in page
+    assert "| we: a variant, a reading or a check | 1 | 1 | 0 | 0 | 0 |" in page
+    assert "| information, not judged | 1 | – | – | – | – |" in page
+    assert "at least 0.01, at most 0.05* |" in page
+    found = {one["id"]: one for one in json.loads(cli("paper", "run", "tiny", "--claims", root, "--json").out)}
+    assert found["tiny/figure1/wrong"]["verdict"] == "information"
+    assert found["tiny/figure1/wrong"]["holds"] is None
+    assert found["tiny/figure1/afct"]["fixed"] is True
+    assert found["tiny/figure1/faster"]["says"] == "ours"
 
 
 def test_progress_names_what_runs(papers):

@@ -65,7 +65,7 @@ def test_what_is_not_random_is_as_recorded(figure, quick):
     for found in verdicts[figure.id]:
         if found.skipped:
             continue
-        assert found.holds == kept[found.claim.id]["holds"], found.claim.id
+        assert found.judgement == kept[found.claim.id]["verdict"], found.claim.id
         # Far below what a claim allows at most, a figure is an error of rounding.
         nothing, recorded = 0.01 * (found.claim.tolerance.at_most or 0), kept[found.claim.id]["ours"]["mean"]
         assert found.ours.mean == pytest.approx(recorded, rel=0.05, abs=nothing), found.claim.id
@@ -73,11 +73,11 @@ def test_what_is_not_random_is_as_recorded(figure, quick):
 
 @pytest.mark.parametrize("figure", FIGURES, ids=IDS)
 def test_what_does_not_hold_says_why(figure):
-    for name, found in record.stored(figure)["claims"].items():
-        if found["holds"] is None:
-            continue
-        (claim,) = (claim for claim in figure.claims if claim.id == name)
-        assert found["holds"] == (claim.differs is None), name
+    for found in record.verdicts(figure):
+        if found.fails:
+            assert found.claim.differs, found.claim.id
+        if found.judgement == "holds":
+            assert not found.claim.differs, found.claim.id
 
 
 def test_quick_is_quick(quick):

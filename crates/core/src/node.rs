@@ -293,7 +293,7 @@ impl Node {
     /// Sends a packet on its way: out of a port, or to the endpoint of its flow here.
     #[inline]
     fn forward<D: Driver>(&mut self, now: Time, from: Option<PortId>, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
-        let Forwarding::Shortest(paths) = &self.forwarding else {
+        let Forwarding::Shortest(paths) = &mut self.forwarding else {
             return self.forward_by_chain(now, from, pkt, pool, driver);
         };
         let packet = &pool[&pkt];
@@ -329,18 +329,6 @@ impl Node {
         match route {
             Route::Port(port, pkt) => self.outbound(now, port, pkt, pool, driver),
             Route::Local(pkt) => self.deliver(now, pkt, pool, driver),
-            Route::Copies { pkt, ports, local } => {
-                for port in ports {
-                    let copy = pool.copy(&pkt);
-                    driver.copied(pkt.id(), copy.id());
-                    self.outbound(now, port, copy, pool, driver);
-                }
-                if local {
-                    self.deliver(now, pkt, pool, driver);
-                } else {
-                    Node::consume(pkt, pool, driver);
-                }
-            }
             Route::Consumed(pkt) => Node::consume(pkt, pool, driver),
             Route::Kept => {}
             Route::Unroutable(pkt) | Route::Pass(pkt) => self.discard(None, pkt, Drop::Undeliverable, pool, driver),

@@ -6,6 +6,8 @@ mod pool;
 mod sequence;
 mod size;
 
+use std::ops::{Deref, DerefMut};
+
 use header::Stack;
 pub use header::{HEADER_ROOM, Header, TCP_OPTION, body_of};
 pub use name::Name;
@@ -168,10 +170,21 @@ pub const HOP_LIMIT: u8 = 64;
 
 /// One packet. Copied only where it enters or leaves a node's endpoints; hops move its [`Pkt`].
 ///
+/// Two parts, for what most packets say fits one cache line: its [`Head`], whose fields are reached as the packet's own, and a tail of SACK
+/// blocks and headers that most packets do not have.
+#[derive(Debug, Clone, Copy)]
+#[repr(C, align(64))]
+pub struct Packet {
+    head: Head,
+    tail: Tail,
+}
+
+/// What every packet has.
+///
 /// Fields are the wire's own. Three are not on the wire: `flow` and `key`, which follow from addresses and ports, and `queued`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[repr(C, align(64))]
-pub struct Packet {
+pub struct Head {
     /// Where it goes.
     pub dst: NodeId,
     /// Where it comes from.
@@ -218,9 +231,39 @@ pub struct Packet {
     pub(crate) tag: u8,
     /// Bytes of headers.
     pub(crate) stacked: u8,
-    /// SACK blocks, newest first; `sack_len` of them count.
-    pub sack: [SackBlock; MAX_SACK],
+}
+
+/// What most packets do not have.
+#[derive(Debug, Clone, Copy)]
+struct Tail {
+    sack: [SackBlock; MAX_SACK],
     stack: Stack,
+}
+
+impl Tail {
+    const EMPTY: Tail = Tail { sack: [SackBlock { from: 0, to: 0 }; MAX_SACK], stack: Stack::EMPTY };
+}
+
+/// Equal in what counts.
+impl PartialEq for Packet {
+    fn eq(&self, other: &Packet) -> bool {
+        self.head == other.head && self.sack_blocks() == other.sack_blocks() && self.headers() == other.headers()
+    }
+}
+
+impl Deref for Packet {
+    type Target = Head;
+    #[inline]
+    fn deref(&self) -> &Head {
+        &self.head
+    }
+}
+
+impl DerefMut for Packet {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Head {
+        &mut self.head
+    }
 }
 
 impl Packet {
@@ -239,7 +282,7 @@ impl Packet {
         key: u32,
         size: u32,
     ) -> Packet {
-        Packet {
+        let head = Head {
             dst,
             src,
             flow,
@@ -263,26 +306,46 @@ impl Packet {
             interfaces,
             tag: 0,
             stacked: 0,
-            sack: [SackBlock { from: 0, to: 0 }; MAX_SACK],
-            stack: Stack::EMPTY,
-        }
+        };
+        Packet { head, tail: Tail::EMPTY }
     }
 
     /// What a node says to its neighbour: RFC 5082's hop limit shows that nobody else has sent it.
     pub const fn control(from: NodeId, to: NodeId) -> Packet {
-        let packet = Packet::new(FlowId::NONE, from, to, IP_HEADER);
-        Packet { kind: Kind::Control, hops: u8::MAX, ..packet }
+        let mut packet = Packet::new(FlowId::NONE, from, to, IP_HEADER);
+        (packet.head.kind, packet.head.hops) = (Kind::Control, u8::MAX);
+        packet
     }
 
     /// Says which interfaces it is between.
     pub const fn set_interfaces(&mut self, interfaces: Interfaces) {
-        self.interfaces = interfaces;
-        self.key = flow_key(self.flow, self.src, self.dst, interfaces);
+        self.head.interfaces = interfaces;
+        self.head.key = flow_key(self.head.flow, self.head.src, self.head.dst, interfaces);
     }
 
     /// The SACK blocks that count.
     pub fn sack_blocks(&self) -> &[SackBlock] {
-        &self.sack[..usize::from(self.sack_len).min(MAX_SACK)]
+        &self.tail.sack[..usize::from(self.sack_len).min(MAX_SACK)]
+    }
+
+    /// The places of SACK blocks, newest first; `sack_len` of them count.
+    pub const fn sack_mut(&mut self) -> &mut [SackBlock; MAX_SACK] {
+        &mut self.tail.sack
+    }
+
+    /// Whether its head is all of it.
+    #[inline]
+    pub(crate) const fn is_short(&self) -> bool {
+        self.head.stacked == 0 && self.head.sack_len == 0
+    }
+
+    /// Becomes a copy of `other`, of as much of it as counts.
+    #[inline]
+    pub(crate) fn become_copy_of(&mut self, other: &Packet) {
+        self.head = other.head;
+        if !other.is_short() {
+            self.tail = other.tail;
+        }
     }
 }
 
@@ -292,7 +355,7 @@ mod tests {
 
     #[test]
     fn what_packets_without_headers_are_is_one_cache_line() {
-        assert_eq!(std::mem::offset_of!(Packet, sack), 64);
+        assert_eq!(std::mem::offset_of!(Packet, tail), 64);
         assert_eq!(size_of::<Packet>(), 192);
     }
 

@@ -42,8 +42,21 @@ impl RangeSet {
     }
     /// The range that holds `at`.
     pub fn containing(&self, at: u64) -> Option<(u64, u64)> {
-        let i = self.ranges.partition_point(|r| r.1 <= at);
+        let i = self.first_beyond(at);
         self.ranges.get(i).copied().filter(|r| r.0 <= at)
+    }
+
+    /// The position of the first range that ends after `at`. Mostly it is at one of the ends, or there is none.
+    #[inline]
+    fn first_beyond(&self, at: u64) -> usize {
+        let len = self.ranges.len();
+        match (self.ranges.front(), self.ranges.back()) {
+            (_, None) => 0,
+            (_, Some(last)) if last.1 <= at => len,
+            (Some(first), _) if first.1 > at => 0,
+            _ if self.ranges[len - 2].1 <= at => len - 1,
+            _ => self.ranges.partition_point(|r| r.1 <= at),
+        }
     }
 
     /// Adds `[from, to)`; returns how many bytes are new.
@@ -52,7 +65,7 @@ impl RangeSet {
             return 0;
         }
         // Ranges i..j touch or overlap the new one and are merged into it.
-        let i = self.ranges.partition_point(|r| r.1 < from);
+        let i = if from == 0 { 0 } else { self.first_beyond(from - 1) };
         let mut j = i;
         let (mut lo, mut hi, mut had) = (from, to, 0);
         while let Some(&(a, b)) = self.ranges.get(j) {
@@ -94,13 +107,13 @@ impl RangeSet {
 
     /// Bytes in the set within `[from, to)`.
     pub fn bytes_within(&self, from: u64, to: u64) -> u64 {
-        let i = self.ranges.partition_point(|r| r.1 <= from);
+        let i = self.first_beyond(from);
         self.ranges.iter().skip(i).take_while(|r| r.0 < to).map(|r| r.1.min(to) - r.0.max(from)).sum()
     }
 
     /// The first gap at or above `from` and below the highest range, as `[from, to)`.
     pub fn gap_from(&self, from: u64) -> Option<(u64, u64)> {
-        let i = self.ranges.partition_point(|r| r.1 <= from);
+        let i = self.first_beyond(from);
         let r = self.ranges.get(i)?;
         if from < r.0 {
             return Some((from, r.0));

@@ -9,8 +9,8 @@ use midpath_core::node::{Flows, Forwarding, Node};
 use midpath_core::packet::{Ecn, FlowId, Kind, NodeId, Packet, Pkt, Pool, PortId};
 use midpath_core::queue::{AqmSpec, CodelParams, Discipline, Limit, QueueSpec, SchedulerSpec};
 use midpath_core::roles::{
-    Accept, Backlog, Drop, Endpoint, EndpointCtx, FlowReport, ForwardCtx, Forwarder, Inbound, LinkInfo, Port, PortCtx,
-    Route,
+    Accept, Backlog, Drop, Endpoint, EndpointCtx, Face, FlowReport, ForwardCtx, Forwarder, Inbound, LinkInfo, Port,
+    PortCtx, Route,
 };
 use midpath_core::units::Time;
 use proptest::prelude::*;
@@ -302,8 +302,12 @@ struct Multicast;
 impl Forwarder for Multicast {
     fn route(&mut self, pkt: Pkt, from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route {
         match ctx.pool[&pkt].dst {
-            NodeId(99) => Route::Copies { pkt, ports: vec![PortId(1), PortId(2)], local: true },
-            NodeId(97) => Route::Copies { pkt, ports: vec![PortId(1), PortId(2)], local: false },
+            dst @ (NodeId(97) | NodeId(99)) => {
+                for port in [PortId(1), PortId(2)] {
+                    ctx.copy_to(Face::Port(port), &pkt);
+                }
+                if dst == NodeId(99) { Route::Local(pkt) } else { Route::Consumed(pkt) }
+            }
             NodeId(98) => {
                 let mut nack = ctx.pool[&pkt];
                 (nack.kind, nack.dst, nack.size) = (Kind::Nack, nack.src, 64);

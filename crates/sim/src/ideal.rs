@@ -12,7 +12,7 @@ use midpath_core::units::{Bytes, Time};
 use midpath_ideal::{Allocation, CapacityChange, FluidFlow, FluidOptions, FluidOutput};
 
 use crate::measure::{Entity, FlowRow, PortRow, Recording};
-use crate::setup::{IDEAL, Setup, path};
+use crate::setup::{IDEAL, Setup};
 
 /// The ideal's rows, as a packet run has them.
 pub(crate) struct IdealRun {
@@ -53,7 +53,7 @@ fn fluid_flows(setup: &Setup) -> Vec<FluidFlow> {
         .enumerate()
         .map(|(i, info)| {
             let (src, dst) = (info.flow.src as usize, info.flow.dst as usize);
-            let hops = path(&setup.routes, &setup.topology, src, dst, i as u32, setup.scenario.routing.ecmp);
+            let hops = setup.routes.path(&setup.topology, src, dst, i as u32);
             let hops = hops.unwrap_or_default();
             let wire = info.wire_bytes();
             FluidFlow {

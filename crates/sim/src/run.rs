@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use midpath_core::packet::{FlowId, NodeId, PortId};
+use midpath_core::spec::SpecError;
 use midpath_core::units::Time;
 use midpath_schemes::Catalogue;
 use serde_json::{Value, json};
@@ -73,6 +74,10 @@ pub fn run_with(
     let setup = prepare(text, base, options, catalogue)?;
     let began = Instant::now();
     let finished = if setup.scenario.scheme == IDEAL {
+        if options.wire {
+            let message = "`ideal` is a fluid bound and has no packets to encode: run it without `--wire`";
+            return Err(ScenarioError::locate(SpecError::new("scheme", message), text));
+        }
         Some(run_ideal(&setup).map_err(|e| ScenarioError::locate(e, text))?)
     } else {
         let network = setup.network().map_err(|e| ScenarioError::locate(e, text))?;
@@ -134,7 +139,7 @@ impl Counts {
     }
 }
 
-fn run_ideal(setup: &Setup) -> Result<Finished, midpath_core::spec::SpecError> {
+fn run_ideal(setup: &Setup) -> Result<Finished, SpecError> {
     let sample = setup.scenario.measure.series.then(|| setup.sample_interval());
     let run = ideal::run(setup, sample)?;
     let counts = Counts { events: run.events, ..Counts::default() };
@@ -214,6 +219,7 @@ impl Finished {
             "events": self.counts.events,
             "memory_bytes": self.memory,
             "topology": setup.drawing(),
+            "deployment": setup.deployed(),
             "paths": setup.paths(),
             "invariants": self.counts.json(),
             "summary": summarise(setup, &self.rows, &self.ports, self.span, self.counts.sent),
@@ -263,7 +269,7 @@ impl Setup {
         for (i, info) in self.flows.iter().enumerate() {
             let bytes = info.flow.size.map_or(1e9, |s| s.as_f64());
             let (src, dst) = (info.flow.src as usize, info.flow.dst as usize);
-            let hops = crate::setup::path(&self.routes, &self.topology, src, dst, i as u32, self.scenario.routing.ecmp);
+            let hops = self.routes.path(&self.topology, src, dst, i as u32);
             for hop in hops.unwrap_or_default() {
                 let rate = self.topology.links()[hop.link].rate_from(hop.node).as_f64();
                 *load.entry((hop.node, hop.port)).or_default() += bytes / rate;
@@ -307,7 +313,7 @@ impl Setup {
         let of = |i: u32| {
             let info = &self.flows[i as usize].flow;
             let (src, dst) = (info.src as usize, info.dst as usize);
-            let hops = crate::setup::path(&self.routes, &self.topology, src, dst, i, self.scenario.routing.ecmp)?;
+            let hops = self.routes.path(&self.topology, src, dst, i)?;
             let nodes: Vec<_> = hops.iter().map(|h| name(h.node)).chain([name(dst)]).collect();
             Some(json!({ "flow": i, "nodes": nodes }))
         };

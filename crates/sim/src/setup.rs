@@ -6,6 +6,7 @@ mod flows;
 mod names;
 mod objects;
 mod queues;
+mod routes;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -21,11 +22,12 @@ use midpath_core::roles::{
 use midpath_core::spec::SpecError;
 use midpath_core::units::Time;
 use midpath_schemes::Catalogue;
-use midpath_topo::{Metric, Routes, Topology};
+use midpath_topo::Topology;
 
-pub use flows::{FlowInfo, FlowTable, path};
+pub use flows::{FlowInfo, FlowTable};
 pub use names::Groups;
 pub use objects::Objects;
+pub use routes::TableRoutes;
 
 use crate::engine::{NetLink, Network};
 use crate::scenario::Scenario;
@@ -63,50 +65,6 @@ fn link_info(topology: &Topology, n: usize, port: usize) -> LinkInfo {
     LinkInfo { rate: link.rate_from(n), delay: link.delay, mtu: link.mtu, peer: NodeId(at.peer) }
 }
 
-/// The topology's routes as nodes ask for them.
-pub struct TableRoutes {
-    /// Equal-cost ports between any two nodes.
-    pub table: Routes,
-    /// The node behind each port, of one node after the other.
-    peers: Vec<u32>,
-    /// What paths pay for the link there.
-    costs: Vec<u64>,
-    /// Where a node's ports begin there, and after the last node where all end.
-    first: Vec<u32>,
-}
-
-impl TableRoutes {
-    fn new(topology: &Topology, metric: Metric) -> TableRoutes {
-        let (mut peers, mut costs, mut first) = (Vec::new(), Vec::new(), vec![0]);
-        for n in 0..topology.nodes().len() {
-            peers.extend(topology.ports(n).iter().map(|p| p.peer));
-            costs.extend(topology.ports(n).iter().map(|p| metric.cost(&topology.links()[p.link as usize])));
-            first.push(peers.len() as u32);
-        }
-        TableRoutes { table: Routes::compute(topology, metric), peers, costs, first }
-    }
-
-    /// Where a port stands in `peers` and `costs`.
-    fn place(&self, node: NodeId, port: u16) -> Option<usize> {
-        let n = node.0 as usize;
-        let (from, to) = (*self.first.get(n)? as usize, *self.first.get(n + 1)? as usize);
-        Some(from + usize::from(port)).filter(|place| *place < to)
-    }
-}
-
-impl RoutesTrait for TableRoutes {
-    #[inline]
-    fn next_ports(&self, node: NodeId, dst: NodeId) -> &[u16] {
-        self.table.next_ports(node.0 as usize, dst.0 as usize)
-    }
-    fn peer(&self, node: NodeId, port: u16) -> Option<NodeId> {
-        self.place(node, port).map(|place| NodeId(self.peers[place]))
-    }
-    fn cost(&self, node: NodeId, port: u16) -> u64 {
-        self.place(node, port).map_or(1, |place| self.costs[place])
-    }
-}
-
 impl Setup {
     /// Builds every part. `base` is where the scenario's file names are relative to. Keys of errors start at the scenario's root.
     pub fn new(scenario: Scenario, base: &Path, catalogue: &Catalogue) -> Result<Setup, SpecError> {
@@ -119,7 +77,7 @@ impl Setup {
         let queues = Queues::new(&scenario)?;
         queues.check_links(&topology)?;
         let faults = FaultPlan::new(&scenario.fault, &topology)?;
-        let routes = Arc::new(TableRoutes::new(&topology, scenario.routing.metric));
+        let routes = Arc::new(TableRoutes::new(&topology, &scenario.routing));
         let flows = flows::generate(&scenario, base, &topology, &routes, &schemes)?;
         let groups = Groups::of(&flows);
         let objects = Arc::new(Objects::of(&flows, |n| topology.nodes()[n.0 as usize].name.clone())?);
@@ -130,6 +88,11 @@ impl Setup {
         let setup = Setup { scenario, topology, routes, flows, groups, objects, schemes, deployment, queues, faults };
         setup.try_queues()?;
         Ok(setup)
+    }
+
+    /// What runs where, for the result.
+    pub fn deployed(&self) -> serde_json::Value {
+        self.deployment.json(&self.topology)
     }
 
     /// Whether the network's schemes take the queues that the scenario asks for: one port of each is built.

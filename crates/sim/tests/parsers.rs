@@ -163,7 +163,8 @@ fn packets() -> Vec<Vec<u8>> {
             let mut p = Packet::new(FlowId(70_000), NodeId(3), NodeId(900), 1500);
             (p.kind, p.flags, p.seq, p.ack) = (kind, flags, 4_000, 2_000);
             if kind == Kind::Segment {
-                (p.sack_len, p.sack) = (2, [SackBlock { from: 1448, to: 2896 }; 3]);
+                p.sack_len = 2;
+                *p.sack_mut() = [SackBlock { from: 1448, to: 2896 }; 3];
             }
             p.payload = if kind == Kind::Control { 0 } else { 1000 };
             p.push_raw(64, &[7; 30]);

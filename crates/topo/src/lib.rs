@@ -42,6 +42,7 @@ pub mod routing;
 mod shortest;
 pub mod spec;
 pub mod suggest;
+pub mod symmetric;
 
 pub use graph::{LinkInfo, NodeInfo, NodeKind, Port, Topology};
 pub use routing::{Hop, Metric, Routes};

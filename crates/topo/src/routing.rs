@@ -62,6 +62,8 @@ pub struct Routes {
     anchors: usize,
     /// Anchors and homed hosts.
     width: usize,
+    /// The nodes that have a column, by column.
+    spots: Vec<u32>,
     homes: Homes,
     /// Offset and length in `ports` of each distinct set of ports. Set 0 is empty.
     groups: Vec<(u32, u16)>,
@@ -93,7 +95,8 @@ impl Routes {
         let width = anchors + homed.len();
         let homes = Homes::new(topology, &homed, anchors, |n| places[n].column, &costs);
         let table = vec![0; anchors * width];
-        let mut routes = Routes { places, table, anchors, width, homes, groups: vec![(0, 0)], ports: vec![] };
+        let spots = anchor_nodes.iter().chain(&homed).map(|&n| n as u32).collect();
+        let mut routes = Routes { places, table, anchors, width, spots, homes, groups: vec![(0, 0)], ports: vec![] };
         let row = |n: usize| {
             let place = &routes.places[n];
             (!place.folded && place.row != HOMED).then_some(place.row)
@@ -176,6 +179,16 @@ impl Routes {
             return &there.down;
         }
         self.ports_of(self.group(here.row, there.column))
+    }
+
+    /// The nodes that routes are kept of: all but hosts with a single link to a router.
+    pub fn spots(&self) -> &[u32] {
+        &self.spots
+    }
+
+    /// The position of a node in [`Routes::spots`]; of a host with a single link, that of its router.
+    pub fn spot(&self, node: usize) -> usize {
+        self.places[node].column as usize
     }
 
     #[inline]
@@ -283,4 +296,4 @@ fn place_nodes(topology: &Topology, costs: &[u64]) -> Placed {
 
 #[cfg(test)]
 #[path = "routing_tests.rs"]
-mod tests;
+pub(crate) mod tests;

@@ -134,7 +134,7 @@ fn oracle(t: &Topology, metric: Metric, to: usize) -> Vec<u64> {
     d
 }
 
-fn networks() -> impl Strategy<Value = Topology> {
+pub(crate) fn networks() -> impl Strategy<Value = Topology> {
     (2usize..9).prop_flat_map(|n| {
         let links = prop::collection::vec((0..n, 1..n, 1u8..4), 1..16);
         (prop::collection::vec(prop::bool::weighted(0.4), n), links).prop_map(move |(hosts, links)| {

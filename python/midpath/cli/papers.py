@@ -12,13 +12,22 @@ from midpath.cli.options import Json, Out, print_json
 from midpath.cli.progress import bar
 from midpath.errors import UsageError
 from midpath.papers import Figure, Verdict, figures, record
+from midpath.papers.headline import COLUMNS, counts, headline
 from midpath.papers.lab import ROCKETFUEL
 from midpath.papers.registry import choose
 from midpath.papers.runner import row, run_figure
+from midpath.papers.tolerance import Judgement
 from midpath.storage import require_replaceable, to_json, write_text
 
 # In a directory of kept runs: what they came to.
 MARKER = "paper.json"
+
+# What a reader is told the reason of.
+SAID = {
+    Judgement.FAILS: "does not hold",
+    Judgement.UNDECIDED: "is undecided",
+    Judgement.SKIPPED: "was skipped",
+}
 
 app = typer.Typer(help="Run what papers claim, and compare.")
 
@@ -46,6 +55,7 @@ def run_claims(
     seeds: Annotated[
         int | None, typer.Option(help="Seeds of figures with randomness; else 10.", min=1, show_default=False)
     ] = None,
+    first_seed: Annotated[int, typer.Option(help="The first seed; the others follow it.", min=0)] = 1,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer seeds and shorter runs: a look, not a result.")] = False,
     jobs: Annotated[int, typer.Option(help="Runs at a time; 0: one per core.", min=0)] = 0,
     out: Out = None,
@@ -57,7 +67,7 @@ def run_claims(
     claims: Root = None,
     json: Json = False,
 ) -> None:
-    """Run a figure's claims, or a paper's, or all. Exit code 1 if one does not hold; skipped ones do not count.
+    """Run a figure's claims, or a paper's, or all. Exit code 1 if one does not hold.
 
     With --out, every run is kept in DIR/FIGURE/RUN: midpath report draws it.
     """
@@ -70,7 +80,7 @@ def run_claims(
         write_text(out / MARKER, to_json([]))
     verdicts: list[Verdict] = []
     for figure in chosen:
-        found = _run(figure, seeds, quick, jobs, out, rocketfuel)
+        found = _run(figure, seeds, first_seed, quick, jobs, out, rocketfuel)
         verdicts += found
         if not json:
             _print(figure, found)
@@ -80,7 +90,7 @@ def run_claims(
     if write_results:
         for paper in dict.fromkeys(figure.paper for figure in chosen):
             record.write_page(choose(paper, claims))
-    if not all(verdict.holds or verdict.skipped for verdict in verdicts):
+    if any(verdict.fails for verdict in verdicts):
         raise typer.Exit(1)
 
 
@@ -92,7 +102,13 @@ def _figures(root: Path | None) -> list[Figure]:
 
 
 def _run(
-    figure: Figure, seeds: int | None, quick: bool, jobs: int, out: Path | None, rocketfuel: Path | None
+    figure: Figure,
+    seeds: int | None,
+    first_seed: int,
+    quick: bool,
+    jobs: int,
+    out: Path | None,
+    rocketfuel: Path | None,
 ) -> list[Verdict]:
     with bar(figure.id) as shown:
         asked: list[str] = []
@@ -109,6 +125,7 @@ def _run(
         return run_figure(
             figure,
             seeds=seeds,
+            first_seed=first_seed,
             quick=quick,
             jobs=jobs or None,
             out=out / figure.id if out else None,
@@ -121,11 +138,10 @@ def _run(
 
 def _print(figure: Figure, verdicts: list[Verdict]) -> None:
     lines = [(verdict.claim.id, *_short(verdict)) for verdict in verdicts]
-    text.print_table(("Claim", "Paper", "Ours", "Bound", "Holds"), lines, f"{figure.id}: {figure.title}")
+    text.print_table(("Claim", "Paper", "Ours", "Ideal", "Holds"), lines, f"{figure.id}: {figure.title}")
     for verdict in verdicts:
-        if not verdict.holds:
-            said = "was skipped" if verdict.skipped else "does not hold"
-            text.console().print(f"{verdict.claim.id} {said}: {verdict.why}")
+        if verdict.judgement in SAID:
+            text.console().print(f"{verdict.claim.id} {SAID[verdict.judgement]}: {verdict.why}")
 
 
 def _short(verdict: Verdict) -> tuple[str, str, str, str]:
@@ -141,6 +157,5 @@ def _finish(verdicts: list[Verdict], out: Path | None, json: bool) -> None:
     if json:
         print_json(listed)
         return
-    holding = sum(verdict.holds for verdict in verdicts)
-    skipped = sum(verdict.skipped for verdict in verdicts)
-    typer.echo(f"{holding} of {len(verdicts)} claims hold" + (f", {skipped} skipped" if skipped else ""))
+    text.print_table(COLUMNS, list(counts(verdicts)))
+    typer.echo(headline(verdicts))

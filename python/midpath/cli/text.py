@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -66,6 +66,26 @@ def print_result(result: Result) -> None:
         f"{name(result.scheme)}, seed {result.seed}: {summary['completed']:,} of {summary['flows']:,} flows ended, "
         f"{quantity('seconds', run['simulated_s'])} simulated in {quantity('seconds', wall)}{speed}"
     )
+
+    for line in _deployed(run.get("deployment") or []):
+        console().print(line, style="dim")
+
+
+# More nodes than this are counted, not named.
+MAX_NAMED = 8
+
+
+def _deployed(instances: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """What runs where, unless one scheme runs everywhere."""
+    if all(instance["nodes"] == "all" for instance in instances):
+        return
+    for instance in instances:
+        nodes, ports = instance["nodes"], instance["ports"]
+        named = "all nodes" if nodes == "all" else ", ".join(nodes[:MAX_NAMED])
+        more = f" and {len(nodes) - MAX_NAMED} more" if nodes != "all" and len(nodes) > MAX_NAMED else ""
+        title = "" if instance["instance"] == instance["scheme"] else f"{instance['instance']}: "
+        scheme = "plain queues" if instance["scheme"] == "none" else instance["scheme"]
+        yield f"{title}{scheme} at {named}{more} ({ports} {'port' if ports == 1 else 'ports'})"
 
 
 def print_comparison(comparison: Comparison) -> None:

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from midpath import _midpath
-from midpath.papers.registry import Claim, Figure
-from midpath.papers.runner import Verdict, row
+from midpath.papers.headline import COLUMNS, counts
+from midpath.papers.registry import Claim, Figure, Says
+from midpath.papers.runner import Verdict, judge, row
+from midpath.papers.tolerance import Judgement
 from midpath.stats import Estimate
 from midpath.storage import read_json, to_json, write_text
 
@@ -16,11 +18,11 @@ KEPT = "results.json"
 PAGE = "RESULTS.md"
 
 
-def keep(figure: Figure, verdicts: Iterable[Verdict]) -> Path:
+def keep(figure: Figure, found: Iterable[Verdict]) -> Path:
     """Writes a figure's verdicts beside its claims. What was skipped stays as it was, if it has ever been run."""
     path = figure.directory / KEPT
     before = stored(figure).get("claims", {})
-    claims = {verdict.claim.id: _kept(verdict, before.get(verdict.claim.id)) for verdict in verdicts}
+    claims = {verdict.claim.id: _kept(verdict, before.get(verdict.claim.id)) for verdict in found}
     write_text(path, to_json({"midpath": _midpath.version(), "claims": claims}) + "\n")
     return path
 
@@ -34,39 +36,53 @@ def write_page(figures: Iterable[Figure]) -> Path:
 
 
 def page(figures: list[Figure]) -> str:
-    """RESULTS.md: a table per figure that has been run, then the reasons."""
+    """RESULTS.md: how many claims hold, a table per figure that has been run, then the reasons."""
+    found = {figure.id: verdicts(figure) for figure in figures}
+    measured = [verdict for figure in figures if stored(figure) for verdict in found[figure.id]]
     lines = [
         f"# {figures[0].paper}: what the paper says, and what came out",
         "",
         f"Written by `midpath paper run {figures[0].paper} --write-results`. Values are means over seeds ± half the",
-        "width of their 95 % confidence interval; where nothing is random there is one run. `docs/papers.md` says how",
-        "to read and repeat them.",
+        "width of their 95 % confidence interval; where nothing is random there is one run. A claim holds if all of",
+        "that interval is within the bound, and is undecided if a part of it is. A bound with a star is not known to",
+        "have been fixed before the first run. `docs/papers.md` says how to read and repeat all this.",
+        "",
+        *_table(COLUMNS, counts(measured)),
     ]
     for figure in figures:
-        lines += ["", *_section(figure)]
+        lines += ["", *_section(figure, found[figure.id])]
     return "\n".join(lines) + "\n"
 
 
-def _section(figure: Figure) -> Iterator[str]:
+def _section(figure: Figure, found: list[Verdict]) -> Iterator[str]:
     yield f"## {figure.id}: {figure.title}"
     yield ""
-    kept = stored(figure)
-    verdicts = [_verdict(figure.id, claim, kept) for claim in figure.claims]
-    runs = max((verdict.ours.n for verdict in verdicts if verdict.ours), default=0)
-    version = kept.get("midpath", _midpath.version())
+    runs = max((verdict.ours.n for verdict in found if verdict.ours), default=0)
+    version = stored(figure).get("midpath", _midpath.version())
     yield f"Midpath {version}, {runs} {'seed' if runs == 1 else 'seeds'}." if runs else "Not run yet."
     yield ""
-    yield "| claim | paper | ours | bound | holds | source |"
-    yield "|---|---|---|---|---|---|"
-    for verdict in verdicts:
-        cells = (verdict.claim.claim, *row(verdict), verdict.claim.source)
-        yield f"| {' | '.join(map(_cell, cells))} |"
+    rows = ((v.claim.claim, v.claim.says, *row(v), _bound(v.claim), v.claim.source) for v in found)
+    yield from _table(("claim", "kind", "paper", "ours", "ideal", "holds", "bound", "source"), rows)
     yield ""
-    for verdict in verdicts:
+    for verdict in found:
         yield f"- *{verdict.claim.claim}*: {verdict.why}"
     if figure.notes:
         yield ""
         yield figure.notes
+
+
+def _bound(claim: Claim) -> str:
+    if claim.says is Says.INFORMATION:
+        return "–"
+    return claim.tolerance.text() + ("" if claim.fixed else "*")
+
+
+def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
+    names = list(head)
+    yield f"| {' | '.join(names)} |"
+    yield "|" + "---|" * len(names)
+    for cells in rows:
+        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
 def stored(figure: Figure) -> dict[str, Any]:
@@ -75,21 +91,22 @@ def stored(figure: Figure) -> dict[str, Any]:
     return read_json(path) if path.is_file() else {}
 
 
+def verdicts(figure: Figure) -> list[Verdict]:
+    """What is kept of a figure, held against its claims as they are now."""
+    kept = stored(figure).get("claims", {})
+    return [_verdict(figure.id, claim, kept.get(claim.id)) for claim in figure.claims]
+
+
 def _kept(verdict: Verdict, before: dict[str, Any] | None) -> dict[str, Any]:
-    if verdict.skipped:
-        return before or {"ours": None, "bound": None, "holds": None, "why": verdict.why}
+    if verdict.skipped and before:
+        return before
     ours = verdict.ours and verdict.ours.to_json()
-    return {"ours": ours, "bound": verdict.bound, "holds": verdict.holds, "why": verdict.why}
+    return {"ours": ours, "bound": verdict.bound, "verdict": verdict.judgement, "why": verdict.why}
 
 
-def _verdict(figure: str, claim: Claim, kept: dict[str, Any]) -> Verdict:
-    found = kept.get("claims", {}).get(claim.id)
-    if found is None:
-        return Verdict(figure, claim, None, None, False, "not run yet")
-    ours = Estimate(**found["ours"]) if found["ours"] else None
-    skipped = found["holds"] is None
-    return Verdict(figure, claim, ours, found["bound"], bool(found["holds"]), found["why"], skipped)
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
+def _verdict(figure: str, claim: Claim, kept: dict[str, Any] | None) -> Verdict:
+    if kept is None:
+        return Verdict(figure, claim, None, None, Judgement.SKIPPED, "not run yet")
+    if kept["ours"] is None:
+        return Verdict(figure, claim, None, kept["bound"], Judgement(kept["verdict"]), kept["why"])
+    return judge(figure, claim, Estimate(**kept["ours"]), kept["bound"])

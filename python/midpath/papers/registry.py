@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -18,24 +19,37 @@ MEASURE = "measure.py"
 # Seeds of a figure in which something is random, unless it says otherwise.
 SEEDS = 10
 
-FIGURE_KEYS = {"title", "source", "notes", "seeds", "claim"}
-CLAIM_KEYS = {"id", "source", "claim", "paper", "kind", "tolerance", "why", "differs"}
+FIGURE_KEYS = {"title", "source", "notes", "seeds", "fixed", "claim"}
+CLAIM_KEYS = {"id", "source", "claim", "paper", "says", "kind", "tolerance", "fixed", "why", "differs"}
+OPTIONAL = {"source", "says", "fixed", "differs"}
+
+
+class Says(StrEnum):
+    """Who says it. The headline counts what the paper says: its numbers and its shapes."""
+
+    NUMBER = "number"
+    SHAPE = "shape"
+    OURS = "ours"
+    INFORMATION = "information"
 
 
 @dataclass(frozen=True)
 class Claim:
     """A number or shape that a paper states, and what counts as the same.
 
-    `why` is the reason of the tolerance or the derivation of the number; `differs` says why ours is outside it,
-    if it is.
+    `says` tells what the paper states from a variant or reading of ours, and from mere information, which no run
+    can contradict. `fixed`: the tolerance is known to have been fixed before the first run. `why` is the reason of
+    the tolerance or the derivation of the number; `differs` says why ours is outside it, if it is.
     """
 
     id: str
     source: str
     claim: str
     paper: float | str
+    says: Says
     kind: str
     tolerance: Tolerance
+    fixed: bool
     why: str
     differs: str | None
 
@@ -43,6 +57,11 @@ class Claim:
     def number(self) -> float | None:
         """What the paper says, if it is a number."""
         return None if isinstance(self.paper, str) else self.paper
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is the paper's own, so that the headline counts it."""
+        return self.says in (Says.NUMBER, Says.SHAPE)
 
 
 @dataclass(frozen=True)
@@ -73,6 +92,8 @@ class Figure:
                 "source": claim.source,
                 "claim": claim.claim,
                 "paper": claim.paper,
+                "says": claim.says,
+                "fixed": claim.fixed,
                 "kind": claim.kind,
                 "tolerance": claim.tolerance.to_json(),
                 "why": claim.why,
@@ -121,15 +142,15 @@ def _claims(values: dict[str, Any]) -> Iterator[Claim]:
     seen: set[str] = set()
     for index, table in enumerate(values["claim"]):
         key = f"claim[{index}]"
-        _require_keys(table, CLAIM_KEYS, CLAIM_KEYS - {"source", "differs"}, key)
-        found = _claim(table, values["source"], key)
+        _require_keys(table, CLAIM_KEYS, CLAIM_KEYS - OPTIONAL, key)
+        found = _claim(table, values, key)
         if found.id in seen:
             raise ScenarioError(f"{key}.id", None, f"{found.id!r} is there twice")
         seen.add(found.id)
         yield found
 
 
-def _claim(table: dict[str, Any], source: str, key: str) -> Claim:
+def _claim(table: dict[str, Any], figure: dict[str, Any], key: str) -> Claim:
     paper, tolerance = table["paper"], Tolerance.read(table["tolerance"], f"{key}.tolerance")
     if isinstance(paper, str) and tolerance.needs_number():
         raise ScenarioError(f"{key}.tolerance", None, "is relative to a number, but the paper says none")
@@ -137,14 +158,31 @@ def _claim(table: dict[str, Any], source: str, key: str) -> Claim:
         raise ScenarioError(f"{key}.kind", None, f"is none of {', '.join(SCALES)}")
     return Claim(
         id=table["id"],
-        source=table.get("source", source),
+        source=table.get("source", figure["source"]),
         claim=_one_line(table["claim"]),
         paper=paper if isinstance(paper, str) else float(paper),
+        says=_says(table.get("says", Says.SHAPE if isinstance(paper, str) else Says.NUMBER), paper, key),
         kind=table["kind"],
         tolerance=tolerance,
+        fixed=_fixed(table, figure, key),
         why=_one_line(table["why"]),
         differs=_one_line(table["differs"]) if "differs" in table else None,
     )
+
+
+def _says(name: Any, paper: Any, key: str) -> Says:
+    if name not in list(Says):
+        raise ScenarioError(f"{key}.says", None, f"is none of {', '.join(Says)}")
+    if name == Says.NUMBER and isinstance(paper, str):
+        raise ScenarioError(f"{key}.says", None, "is number, but the paper says none")
+    return Says(name)
+
+
+def _fixed(table: dict[str, Any], figure: dict[str, Any], key: str) -> bool:
+    value = table.get("fixed", figure.get("fixed", True))
+    if not isinstance(value, bool):
+        raise ScenarioError(f"{key}.fixed" if "fixed" in table else "fixed", None, "is neither true nor false")
+    return value
 
 
 def _require_keys(table: Any, known: set[str], needed: set[str], key: str) -> None:

@@ -12,27 +12,47 @@ from typing import Any
 
 from midpath.errors import ScenarioError, UsageError
 from midpath.papers.lab import Lab, Measured, MissingDataError, NameCallback, StepCallback
-from midpath.papers.registry import MEASURE, Claim, Figure
+from midpath.papers.registry import MEASURE, Claim, Figure, Says
+from midpath.papers.tolerance import Judgement
 from midpath.stats import Estimate, estimate
 from midpath.units import quantity
 
 # Seeds of a quick run, unless the figure has fewer.
 QUICK_SEEDS = 2
 
+# What programs read: true, false, or null where nothing is decided.
+HOLDS = {Judgement.HOLDS: True, Judgement.FAILS: False}
+
 Measure = Callable[[Lab], Iterable[Measured]]
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """One claim: what the paper says, what we got, whether that is the same. `skipped`: its data are not there."""
+    """One claim: what the paper says, what we got, whether that is the same."""
 
     figure: str
     claim: Claim
     ours: Estimate | None
     bound: float | None
-    holds: bool
+    judgement: Judgement
     why: str
-    skipped: bool = False
+
+    @property
+    def within(self) -> bool | None:
+        """Whether the mean is within the bound, whatever its interval; None without a value."""
+        if self.ours is None:
+            return None
+        return self.claim.tolerance.allows(self.ours.mean, self.claim.number, self.bound)
+
+    @property
+    def fails(self) -> bool:
+        """Whether it is a claim that does not hold."""
+        return self.judgement is Judgement.FAILS
+
+    @property
+    def skipped(self) -> bool:
+        """Whether the data that it needs are not there."""
+        return self.judgement is Judgement.SKIPPED
 
     def to_json(self) -> dict[str, Any]:
         """As `midpath paper run --json` prints it."""
@@ -40,6 +60,7 @@ class Verdict:
             "id": f"{self.figure}/{self.claim.id}",
             "source": self.claim.source,
             "claim": self.claim.claim,
+            "says": self.claim.says,
             "kind": self.claim.kind,
             "paper": self.claim.paper,
             "ours": self.ours.mean if self.ours else None,
@@ -47,7 +68,9 @@ class Verdict:
             "runs": self.ours.n if self.ours else 0,
             "bound": self.bound,
             "tolerance": self.claim.tolerance.to_json(),
-            "holds": None if self.skipped else self.holds,
+            "fixed": self.claim.fixed,
+            "verdict": self.judgement,
+            "holds": HOLDS.get(self.judgement),
             "why": self.why,
         }
 
@@ -56,6 +79,7 @@ def run_figure(
     figure: Figure,
     *,
     seeds: int | None = None,
+    first_seed: int = 1,
     quick: bool = False,
     jobs: int | None = None,
     out: Path | None = None,
@@ -70,7 +94,7 @@ def run_figure(
     Rocketfuel's maps; without it, the environment's `MIDPATH_ROCKETFUEL`.
     """
     wanted = min(figure.seeds, QUICK_SEEDS) if quick and seeds is None else seeds or figure.seeds
-    numbers = range(1, 1 + (wanted if figure.seeds > 1 else 1))
+    numbers = range(first_seed, first_seed + (wanted if figure.seeds > 1 else 1))
     measure = load_measure(figure)
     with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
         lab = Lab(
@@ -117,25 +141,33 @@ def _judged(figure: Figure, measured: Iterable[Measured]) -> list[Verdict]:
         raise UsageError(f"{figure.id}: {MEASURE} measures {', '.join(unknown)}, which {figure.id} does not claim")
     missing = [Measured(claim.id, [], skipped=failure) for claim in figure.claims if claim.id not in found]
     found |= {one.id: one for one in missing if skipped}
-    return [_judge(figure.id, claim, found.get(claim.id), failure) for claim in figure.claims]
+    return [_held(figure.id, claim, found.get(claim.id), failure) for claim in figure.claims]
 
 
-def _judge(figure: str, claim: Claim, measured: Measured | None, failure: str) -> Verdict:
+def _held(figure: str, claim: Claim, measured: Measured | None, failure: str) -> Verdict:
     if measured is None:
-        return Verdict(figure, claim, None, None, False, failure)
+        return Verdict(figure, claim, None, None, Judgement.FAILS, failure)
     if measured.skipped is not None:
-        return Verdict(figure, claim, None, None, False, measured.skipped, skipped=True)
+        return Verdict(figure, claim, None, None, Judgement.SKIPPED, measured.skipped)
     ours = estimate(measured.values)
     if ours is None:
-        return Verdict(figure, claim, None, measured.bound, False, "the runs gave no value")
-    holds = claim.tolerance.allows(ours.mean, claim.number, measured.bound)
-    return Verdict(figure, claim, ours, measured.bound, holds, _why(claim, holds))
+        return Verdict(figure, claim, None, measured.bound, Judgement.FAILS, "the runs gave no value")
+    return judge(figure, claim, ours, measured.bound)
 
 
-def _why(claim: Claim, holds: bool) -> str:
-    if holds:
+def judge(figure: str, claim: Claim, ours: Estimate, bound: float | None) -> Verdict:
+    """The verdict on what was measured."""
+    if claim.says is Says.INFORMATION:
+        return Verdict(figure, claim, ours, bound, Judgement.INFORMATION, claim.why)
+    found = claim.tolerance.judge(ours, claim.number, bound)
+    return Verdict(figure, claim, ours, bound, found, _why(claim, found))
+
+
+def _why(claim: Claim, found: Judgement) -> str:
+    if found is Judgement.HOLDS:
         return f"{claim.tolerance.text()}: {claim.why}"
-    return claim.differs or f"not {claim.tolerance.text()}: {claim.why}"
+    said = "not" if found is Judgement.FAILS else "undecided whether"
+    return claim.differs or f"{said} {claim.tolerance.text()}: {claim.why}"
 
 
 def shown(claim: Claim, value: float | str | None, ci95: float | None = None) -> str:
@@ -144,11 +176,15 @@ def shown(claim: Claim, value: float | str | None, ci95: float | None = None) ->
 
 
 def row(found: Verdict) -> tuple[str, str, str, str]:
-    """Paper, ours, bound, holds: what the table on a terminal and RESULTS.md show."""
+    """Paper, ours, ideal, holds: what the table on a terminal and RESULTS.md show."""
     ours = found.ours
     return (
         shown(found.claim, found.claim.paper),
         shown(found.claim, ours.mean, ours.ci95) if ours else "–",
         shown(found.claim, found.bound),
-        "skipped" if found.skipped else "yes" if found.holds else "no",
+        WORDS.get(found.judgement, str(found.judgement)),
     )
+
+
+# In a column called "holds".
+WORDS = {Judgement.HOLDS: "yes", Judgement.FAILS: "no"}

@@ -4,13 +4,25 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 from midpath.errors import ScenarioError
+from midpath.stats import Estimate
 
 # How far from the paper's number (`relative`, `absolute`) or from the ideal bound (`of_bound`, relative), or between
 # which figures (`at_least`, `at_most`) ours may be.
 KEYS = ("relative", "absolute", "of_bound", "at_least", "at_most")
+
+
+class Judgement(StrEnum):
+    """What came out, held against a claim. Undecided: one end of the interval is within the bound, the other is not."""
+
+    HOLDS = "holds"
+    FAILS = "does not hold"
+    UNDECIDED = "undecided"
+    INFORMATION = "information"
+    SKIPPED = "skipped"
 
 
 @dataclass(frozen=True)
@@ -37,16 +49,40 @@ class Tolerance:
         """Whether it makes sense only if the paper says a number."""
         return self.relative is not None or self.absolute is not None
 
+    def limits(self, paper: float | None, bound: float | None) -> tuple[float, float] | None:
+        """The least and the largest value that counts as the same; None where what it is relative to is missing."""
+        low, high = -math.inf, math.inf
+        for share, reference in ((self.relative, paper), (self.of_bound, bound)):
+            if share is not None:
+                if reference is None:
+                    return None
+                margin = share * abs(reference)
+                low, high = max(low, reference - margin), min(high, reference + margin)
+        if self.absolute is not None:
+            if paper is None:
+                return None
+            low, high = max(low, paper - self.absolute), min(high, paper + self.absolute)
+        if self.at_least is not None:
+            low = max(low, self.at_least)
+        if self.at_most is not None:
+            high = min(high, self.at_most)
+        return low, high
+
+    def judge(self, ours: Estimate, paper: float | None, bound: float | None) -> Judgement:
+        """Where the whole 95 % interval of ours is. A single run is its own interval."""
+        limits = self.limits(paper, bound)
+        if limits is None or not math.isfinite(ours.mean):
+            return Judgement.FAILS
+        half = ours.ci95 or 0.0
+        if limits[0] <= ours.mean - half and ours.mean + half <= limits[1]:
+            return Judgement.HOLDS
+        if ours.mean + half < limits[0] or ours.mean - half > limits[1]:
+            return Judgement.FAILS
+        return Judgement.UNDECIDED
+
     def allows(self, ours: float, paper: float | None, bound: float | None) -> bool:
-        """Whether ours counts as what the paper says."""
-        if not math.isfinite(ours):
-            return False
-        for limit, reference in ((self.relative, paper), (self.of_bound, bound)):
-            if limit is not None and (reference is None or abs(ours - reference) > limit * abs(reference)):
-                return False
-        if self.absolute is not None and (paper is None or abs(ours - paper) > self.absolute):
-            return False
-        return (self.at_least is None or ours >= self.at_least) and (self.at_most is None or ours <= self.at_most)
+        """Whether one value counts as what the paper says."""
+        return self.judge(Estimate(ours, None, 1), paper, bound) is Judgement.HOLDS
 
     def text(self) -> str:
         """For people."""

@@ -75,18 +75,18 @@ impl Packet {
     /// All headers as they are kept: tag, length and body of each, outermost first.
     #[inline]
     pub fn headers(&self) -> &[u8] {
-        &self.stack.0[..usize::from(self.stacked)]
+        &self.tail.stack.0[..usize::from(self.stacked)]
     }
 
     /// Whether it carries any header.
     #[inline]
-    pub const fn has_headers(&self) -> bool {
+    pub fn has_headers(&self) -> bool {
         self.stacked > 0
     }
 
     /// Whether it is TCP that anybody on its way can read: no scheme's header stands before TCP's.
     #[inline]
-    pub const fn is_tcp(&self) -> bool {
+    pub fn is_tcp(&self) -> bool {
         matches!(self.kind, Kind::Segment) && (self.tag == 0 || self.tag >= TCP_OPTION)
     }
 
@@ -96,14 +96,14 @@ impl Packet {
         if self.tag == 0 {
             return None;
         }
-        self.entries().find(|e| e.0 == tag).map(|(_, from, to)| &self.stack.0[from..to])
+        self.entries().find(|e| e.0 == tag).map(|(_, from, to)| &self.tail.stack.0[from..to])
     }
 
     /// The body of the outermost header with this tag, to be changed in place.
     #[inline]
     pub fn body_mut(&mut self, tag: u8) -> Option<&mut [u8]> {
         let (_, from, to) = self.entries().find(|e| e.0 == tag)?;
-        Some(&mut self.stack.0[from..to])
+        Some(&mut self.tail.stack.0[from..to])
     }
 
     /// Whether it carries a header `H`, valid or not.
@@ -119,19 +119,29 @@ impl Packet {
             return None;
         }
         let bodies = self.entries().filter(|e| e.0 == H::TAG);
-        bodies.map(|(_, from, to)| &self.stack.0[from..to]).find_map(H::get)
+        bodies.map(|(_, from, to)| &self.tail.stack.0[from..to]).find_map(H::get)
     }
 
     /// Puts `header` on the packet: in place of another `H`, or around the headers that it has. Says whether there was room; else
     /// the packet is as it was.
+    #[inline]
     pub fn set_header<H: Header>(&mut self, header: &H) -> bool {
         let len = header.body_len();
+        if self.tag == H::TAG && usize::from(self.tail.stack.0[1]) == len {
+            // The usual case: what is outermost is written again.
+            header.put(&mut self.tail.stack.0[PREFIX..PREFIX + len]);
+            return true;
+        }
+        self.place_header(header, len)
+    }
+
+    fn place_header<H: Header>(&mut self, header: &H, len: usize) -> bool {
         let old = self.entries().find(|e| e.0 == H::TAG);
         let (at, before) = old.map_or((self.place_for(H::TAG), 0), |(_, from, to)| (from - PREFIX, to - from + PREFIX));
         if !self.make_room(at, before, H::TAG, Some(len)) {
             return false;
         }
-        header.put(&mut self.stack.0[at + PREFIX..at + PREFIX + len]);
+        header.put(&mut self.tail.stack.0[at + PREFIX..at + PREFIX + len]);
         true
     }
 
@@ -141,7 +151,7 @@ impl Packet {
         if tag == 0 || body.len() > HEADER_ROOM || !self.make_room(at, 0, tag, Some(body.len())) {
             return false;
         }
-        self.stack.0[at + PREFIX..at + PREFIX + body.len()].copy_from_slice(body);
+        self.tail.stack.0[at + PREFIX..at + PREFIX + body.len()].copy_from_slice(body);
         true
     }
 
@@ -169,15 +179,15 @@ impl Packet {
         if new_end > HEADER_ROOM {
             return false;
         }
-        self.stack.0.copy_within(at + before..end, at + after);
+        self.tail.stack.0.copy_within(at + before..end, at + after);
         if new_end < end {
-            self.stack.0[new_end..end].fill(0); // so that equal packets are equal
+            self.tail.stack.0[new_end..end].fill(0); // so that equal packets are equal
         }
         self.stacked = new_end as u8;
         if let Some(len) = body {
-            (self.stack.0[at], self.stack.0[at + 1]) = (tag, len as u8);
+            (self.tail.stack.0[at], self.tail.stack.0[at + 1]) = (tag, len as u8);
         }
-        self.tag = if self.stacked > 0 { self.stack.0[0] } else { 0 };
+        self.tag = if self.stacked > 0 { self.tail.stack.0[0] } else { 0 };
         self.size = self.size - old + self.carried_size();
         true
     }

@@ -14,7 +14,7 @@ pub struct Name {
 /// Fields of Interest, Data and Nack. They stand where segments have theirs.
 impl Packet {
     /// An Interest of `consumer` in a segment of an object. `flow` is the consumer's own number, which comes back with the answer.
-    pub const fn interest(flow: FlowId, consumer: NodeId, name: Name, segment: u32, nonce: u32) -> Packet {
+    pub fn interest(flow: FlowId, consumer: NodeId, name: Name, segment: u32, nonce: u32) -> Packet {
         let mut packet = Packet::new(flow, consumer, name.prefix, 0);
         packet.kind = Kind::Interest;
         packet.seq = segment;
@@ -34,12 +34,12 @@ impl Packet {
     }
 
     /// Which segment of the object.
-    pub const fn segment(&self) -> u32 {
+    pub fn segment(&self) -> u32 {
         self.seq
     }
 
     /// An Interest's nonce, which its answer repeats.
-    pub const fn nonce(&self) -> u32 {
+    pub fn nonce(&self) -> u32 {
         self.ts_val
     }
 
@@ -53,7 +53,7 @@ impl Packet {
     }
 
     /// Sends an answer on to another consumer: his flow at his node.
-    pub const fn readdress(&mut self, flow: FlowId, consumer: NodeId) {
+    pub fn readdress(&mut self, flow: FlowId, consumer: NodeId) {
         self.flow = flow;
         self.dst = consumer;
         self.set_interfaces(self.interfaces);

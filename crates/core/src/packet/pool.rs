@@ -1,6 +1,6 @@
 //! Where packets live while they are in a node or on a simulated wire.
 
-use super::Packet;
+use super::{NodeId, Packet};
 
 /// The name of a packet in its pool: good for telling packets apart in books that are kept beside the pool, not for reaching one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -84,7 +84,7 @@ impl Pool {
         self.created += 1;
         match self.free.pop() {
             Some(place) => {
-                self.slots[place as usize] = packet;
+                self.slots[place as usize].become_copy_of(&packet);
                 self.hold(place)
             }
             None => {
@@ -112,7 +112,8 @@ impl Pool {
     /// Takes a packet out.
     #[inline]
     pub fn take(&mut self, pkt: Pkt) -> Packet {
-        let packet = self.slots[self.place(&pkt)];
+        let mut packet = Packet::control(NodeId(0), NodeId(0));
+        packet.become_copy_of(&self.slots[self.place(&pkt)]);
         self.free(pkt);
         packet
     }

@@ -99,7 +99,7 @@ fn one<'a>(packet: &mut Packet, kind: u8, body: &'a [u8], stack: &mut Vec<(u8, &
         (SACK, n) if !syn && n > 0 && n.is_multiple_of(8) && n / 8 <= MAX_SACK => {
             packet.sack_len = (n / 8) as u8;
             for (i, b) in body.chunks_exact(8).enumerate() {
-                packet.sack[i] = SackBlock { from: long(b, 0)?, to: long(b, 4)? };
+                packet.sack_mut()[i] = SackBlock { from: long(b, 0)?, to: long(b, 4)? };
             }
             return Ok(());
         }

@@ -37,7 +37,7 @@ fn packet() -> impl Strategy<Value = Packet> {
                 p.window_scale = if p.options.has(Options::WINDOW_SCALE) { n.6 } else { 0 };
                 let sack = if syn || option.is_some() { Vec::new() } else { sack };
                 p.sack_len = sack.len() as u8;
-                sack.iter().enumerate().for_each(|(i, s)| p.sack[i] = SackBlock { from: s.0, to: s.1 });
+                sack.iter().enumerate().for_each(|(i, s)| p.sack_mut()[i] = SackBlock { from: s.0, to: s.1 });
                 option.iter().for_each(|body| assert!(p.push_raw(TCP_OPTION | 30, body)));
             }
             Kind::Interest | Kind::Data | Kind::Nack => (p.seq, p.ack, p.ts_val) = (n.0, n.1, n.3),

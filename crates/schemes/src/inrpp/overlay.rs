@@ -77,7 +77,7 @@ impl Beyond {
             if !self.plain.contains(&at) {
                 return Some(at);
             }
-            let port = self.ecmp.expected(self.routes.next_ports(at, dst), key, dst, at)?;
+            let port = self.ecmp.expected(self.routes.ports_for(at, dst, key), key, dst, at)?;
             at = self.routes.peer(at, port.0)?;
         }
         None

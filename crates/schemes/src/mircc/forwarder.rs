@@ -94,7 +94,7 @@ impl IcnForwarder {
         let (node, dst, flow) = (ctx.node, packet.dst, packet.key);
         if self.params.paths == Paths::One {
             if self.fib.several(name).is_none() {
-                return self.ecmp.choose(self.routes.next_ports(node, dst), flow, dst, node, ctx.rng);
+                return self.ecmp.choose(self.routes.ports_for(node, dst, flow), flow, dst, node, ctx.rng);
             }
             let ports: Vec<u16> = self.fib.towards(name)?.hops.iter().map(|hop| hop.port.0).collect();
             return self.ecmp.choose(&ports, flow, dst, node, ctx.rng);

@@ -105,7 +105,7 @@ impl Addresses {
         let (mut node, mut source) = (src, None);
         let key = flow_key(flow, src, dst, Interfaces::ANY);
         for _ in 0..HOP_LIMIT {
-            let port = ecmp.expected(routes.next_ports(node, dst), key, dst, node)?;
+            let port = ecmp.expected(routes.ports_for(node, dst, key), key, dst, node)?;
             let source = *source.get_or_insert(port.0);
             let next = routes.peer(node, port.0)?;
             if next == dst {
@@ -148,7 +148,7 @@ impl ByAddress {
         if router == ctx.node {
             return (port.0 < self.ports).then_some(port);
         }
-        self.ecmp.choose(self.routes.next_ports(ctx.node, router), key, dst, ctx.node, ctx.rng)
+        self.ecmp.choose(self.routes.ports_for(ctx.node, router, key), key, dst, ctx.node, ctx.rng)
     }
 }
 

@@ -1,6 +1,6 @@
 //! What becomes of a chosen packet, and of the ACKs that come back: algorithm 1.
 
-use midpath_core::packet::{Ecn, Flags, NodeId, Packet, Pkt};
+use midpath_core::packet::{Ecn, Flags, Head, NodeId, Pkt};
 use midpath_core::queue::{Done, Signal};
 use midpath_core::roles::PortCtx;
 use midpath_core::units::Time;
@@ -126,7 +126,7 @@ impl Signal for Rpm {
     }
 
     fn leaving(&mut self, pkt: &Pkt, ctx: &mut PortCtx<'_>) {
-        let Packet { flags, ecn, key, src, .. } = ctx.pool[pkt];
+        let Head { flags, ecn, key, src, .. } = *ctx.pool[pkt];
         let syn = flags.has(Flags::SYN);
         if !(syn || self.aggregate.is_some() && ecn.capable()) || !ctx.pool[pkt].is_tcp() {
             return;
@@ -138,7 +138,7 @@ impl Signal for Rpm {
     }
 
     fn signal(&mut self, pkt: &Pkt, ctx: &mut PortCtx<'_>) -> Done {
-        let Packet { flags, ecn, key, src, .. } = ctx.pool[pkt];
+        let Head { flags, ecn, key, src, .. } = *ctx.pool[pkt];
         let tcp = ctx.pool[pkt].is_tcp();
         match ecn {
             Ecn::NotEct => return Done::Unable,
@@ -160,7 +160,7 @@ impl Signal for Rpm {
     }
 
     fn inbound(&mut self, pkt: &Pkt, ctx: &mut PortCtx<'_>) {
-        let Packet { flags, key, dst, .. } = ctx.pool[pkt];
+        let Head { flags, key, dst, .. } = *ctx.pool[pkt];
         if flags.has(Flags::RST) || !ctx.pool[pkt].is_tcp() {
             return;
         }

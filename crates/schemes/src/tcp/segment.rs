@@ -232,7 +232,7 @@ impl Ends {
 
     /// Puts SACK blocks on an ACK.
     pub fn put_sack(&self, p: &mut Packet, blocks: &[(u64, u64)]) {
-        for (block, &(from, to)) in p.sack.iter_mut().zip(blocks) {
+        for (block, &(from, to)) in p.sack_mut().iter_mut().zip(blocks) {
             *block = SackBlock { from: self.peer.wire(from), to: self.peer.wire(to) };
         }
         p.sack_len = blocks.len().min(MAX_SACK) as u8;

@@ -8,6 +8,7 @@ use midpath_core::roles::{LinkInfo, Map, Names, Network};
 use midpath_core::spec::SpecError;
 use midpath_schemes::Catalogue;
 use midpath_topo::Topology;
+use serde_json::{Value, json};
 
 use super::flows::{Schemes, table_of};
 use super::{IDEAL, link_info};
@@ -155,6 +156,24 @@ impl Deployment {
 
     pub fn get(&self, instance: usize) -> &Instance {
         &self.instances[instance]
+    }
+
+    /// What runs where: each instance with how many ports it has, and its nodes, unless they are all.
+    pub fn json(&self, topology: &Topology) -> Value {
+        let of = |(i, instance): (usize, &Instance)| {
+            let nodes: Vec<usize> = (0..self.at.len()).filter(|n| self.at[*n].contains(&i)).collect();
+            let ports: usize = nodes.iter().map(|n| self.ports(*n, topology.ports(*n).len(), i).len()).sum();
+            let all = nodes.len() == topology.nodes().len();
+            let names = || nodes.iter().map(|n| topology.nodes()[*n].name.as_str()).collect::<Vec<_>>();
+            json!({
+                "instance": instance.name,
+                // Of a transport that runs nothing in the network, the queues are the scenario's.
+                "scheme": if instance.network.is_some() { instance.scheme.as_str() } else { NONE },
+                "ports": ports,
+                "nodes": if all { json!("all") } else { json!(names()) },
+            })
+        };
+        self.instances.iter().enumerate().map(of).collect()
     }
 
     /// Whether a network scheme runs anywhere.

@@ -2,8 +2,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use midpath_core::node::Flows;
-use midpath_core::packet::{FlowId, HOP_LIMIT, Interfaces, Name, NodeId, Packet, flow_key};
-use midpath_core::roles::{Accept, Ecmp, End, Endpoint, FlowSpec, Names, Network, Scheme, TCP_HEADERS, Transport};
+use midpath_core::packet::{FlowId, HOP_LIMIT, Name, NodeId, Packet};
+use midpath_core::roles::{Accept, End, Endpoint, FlowSpec, Names, Network, Scheme, TCP_HEADERS, Transport};
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Rate, Time};
 use midpath_schemes::Catalogue;
@@ -360,7 +360,6 @@ pub(super) fn generate(
     if scenario.stop.is_none() && flows.iter().any(|f| f.size.is_none() && f.stop.is_none()) {
         return Err(SpecError::new("stop", "is needed: a flow without `size` or `stop` would never end"));
     }
-    let ecmp = scenario.routing.ecmp;
     let mut infos = Vec::with_capacity(flows.len());
     for (i, mut flow) in flows.into_iter().enumerate() {
         if flow.rate.is_some() && flow.scheme.is_none() {
@@ -368,7 +367,7 @@ pub(super) fn generate(
         }
         let (src, dst) = (flow.src as usize, flow.dst as usize);
         let transport = schemes.transport(flow.scheme.as_deref())?;
-        let hops = path(routes, topology, src, dst, i as u32, ecmp).ok_or_else(|| {
+        let hops = routes.path(topology, src, dst, i as u32).ok_or_else(|| {
             let name = |n: usize| &topology.nodes()[n].name;
             SpecError::new("topology", format!("there is no way from `{}` to `{}`", name(src), name(dst)))
         })?;
@@ -379,17 +378,6 @@ pub(super) fn generate(
         infos.push(FlowInfo::new(flow, topology, &hops, transport.as_deref()));
     }
     Ok(infos)
-}
-
-/// The path that flow `i` takes: with per-flow ECMP the same choices as nodes make; with per-packet ECMP, the first of them.
-pub fn path(routes: &TableRoutes, topology: &Topology, src: usize, dst: usize, i: u32, ecmp: Ecmp) -> Option<Vec<Hop>> {
-    match ecmp {
-        Ecmp::Flow => {
-            let key = flow_key(FlowId(i), NodeId(src as u32), NodeId(dst as u32), Interfaces::ANY);
-            routes.table.flow_path(topology, src, dst, key)
-        }
-        Ecmp::Packet | Ecmp::Off => routes.table.path(topology, src, dst, |_, _| 0),
-    }
 }
 
 #[cfg(test)]

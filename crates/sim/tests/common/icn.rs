@@ -86,5 +86,5 @@ pub fn bytes(out: &RunOutput, node: &str, peer: &str) -> u64 {
     let ports = out.table("ports").expect("every run has ports");
     let names = texts(out, "ports", "node").into_iter().zip(texts(out, "ports", "peer"));
     let found = names.zip(ports.u64("bytes")).find(|((n, p), _)| n == node && p == peer);
-    found.unwrap_or_else(|| panic!("there is no port {node}>{peer}")).1
+    *found.unwrap_or_else(|| panic!("there is no port {node}>{peer}")).1
 }

@@ -106,7 +106,7 @@ fn fault() -> impl Strategy<Value = FaultPick> {
 /// Any scenario.
 pub fn scene() -> impl Strategy<Value = Scene> {
     let hop = || (0..RATES.len(), 0..DELAYS.len());
-    let rules = (0usize..5, 0..LIMITS.len(), 0usize..3, 0usize..3, 0usize..3, 0..CORRUPTION.len());
+    let rules = (0usize..5, 0..LIMITS.len(), 0usize..4, 0usize..3, 0usize..3, 0..CORRUPTION.len());
     let faults = prop_oneof![2 => Just(Vec::new()), 1 => prop::collection::vec(fault(), 1..4)];
     let stop = prop_oneof![1 => Just(None), 1 => (1u64..150).prop_map(Some)];
     (shape(), hop(), hop(), rules, prop::collection::vec(flow(), 1..7), faults, stop, 0u64..1000).prop_map(
@@ -209,7 +209,7 @@ impl Scene {
             writeln!(t, "stop = \"{ms} ms\"").unwrap();
         }
         self.put_topology(&mut t);
-        let ecmp = ["flow", "packet", "off"][self.ecmp];
+        let ecmp = ["flow", "packet", "off", "symmetric"][self.ecmp];
         let metric = ["hops", "weight", "delay"][self.metric];
         writeln!(t, "[routing]\necmp = \"{ecmp}\"\nmetric = \"{metric}\"").unwrap();
         self.put_queue(&mut t);

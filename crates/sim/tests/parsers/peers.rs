@@ -121,7 +121,7 @@ fn packet(chunk: &[u8; 100], to: usize, sink: &Sink) -> Packet {
     (p.payload, p.ack, p.window) = (payload, own.wire(far(12).into()), short(14) as u16);
     (p.options, p.window_scale, p.mss) = (Options(chunk[8] >> 4), chunk[28], chunk[27].into());
     (p.ts_val, p.ts_ecr, p.sack_len) = (far(16), far(18), chunk[9] % 4);
-    for (i, block) in p.sack.iter_mut().enumerate() {
+    for (i, block) in p.sack_mut().iter_mut().enumerate() {
         (block.from, block.to) = (own.wire(short(20 + 2 * i)), own.wire(short(22 + 2 * i)));
     }
     let mut body = [0; 70];

@@ -10,7 +10,7 @@ use crate::roles::Backlog;
 /// One direction of a conversation, as all who go by flows know it: its key and who sends.
 type Key = (u32, NodeId);
 
-pub(in crate::queue) const fn key_of(packet: &Packet) -> Key {
+pub(in crate::queue) fn key_of(packet: &Packet) -> Key {
     (packet.key, packet.src)
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use midpath_core::packet::{FlowId, NodeId, Pkt, PortId};
-use midpath_core::roles::{ForwardCtx, Forwarder, NodeSpec, Route, Routes};
+use midpath_core::roles::{Face, ForwardCtx, Forwarder, NodeSpec, Route, Routes};
 use midpath_core::units::Time;
 
 use super::tree::{Peers, Place, place};
@@ -113,7 +113,10 @@ impl TreeForwarder {
         }
         tree.upstream = header.price;
         packet.set_header(&FcpHeader { price: 0.0, ..header });
-        Route::Copies { pkt, ports: tree.place.children.clone(), local: false }
+        for &child in &tree.place.children {
+            ctx.copy_to(Face::Port(child), &pkt);
+        }
+        Route::Consumed(pkt)
     }
 
     /// ReceiveACK: notes the child's price, and sends up that of the subtree when that is news.

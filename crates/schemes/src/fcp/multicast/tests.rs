@@ -1,7 +1,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use midpath_core::packet::{FlowId, NodeId, Packet, Pool, PortId};
+use midpath_core::packet::{FlowId, NodeId, Packet, Pkt, Pool, PortId};
 use midpath_core::rng::Stream;
 use midpath_core::roles::{Ecmp, ForwardCtx, Forwarder, LinkInfo, Map, NodeSpec, Route, Routes};
 use midpath_core::units::{Rate, Time};
@@ -101,7 +101,7 @@ impl Bench {
         let mut ctx = ForwardCtx::new((now, NodeId(1)), &mut self.pool, &mut self.rng, &mut out);
         let (way, pkt) = match self.forwarder.route(pkt, Some(PortId(from)), &mut ctx) {
             Route::Port(port, pkt) => (Way::Port(port), pkt),
-            Route::Copies { pkt, ports, local: false } => (Way::Copies(ports), pkt),
+            Route::Consumed(pkt) if !out.is_empty() => (Way::Copies(self.copied_to(out)), pkt),
             Route::Consumed(pkt) => (Way::Consumed, pkt),
             Route::Unroutable(pkt) => (Way::Nowhere, pkt),
             Route::Pass(pkt) => (Way::Passed, pkt),
@@ -109,6 +109,18 @@ impl Bench {
         };
         let packet = self.pool.take(pkt);
         (way, packet.header::<FcpHeader>().expect("there"))
+    }
+
+    /// The ports that copies left through; they are freed.
+    fn copied_to(&mut self, out: VecDeque<(midpath_core::roles::Way, Pkt)>) -> Vec<PortId> {
+        let port = |(way, copy)| {
+            self.pool.free(copy);
+            match way {
+                midpath_core::roles::Way::Port(port) => port,
+                other => panic!("{other:?}"),
+            }
+        };
+        out.into_iter().map(port).collect()
     }
 
     fn data(&mut self, nonce: u32, price: f32) -> (Way, f32) {

@@ -45,7 +45,7 @@ prop_compose! {
         let mut p = Packet::new(FLOW, HOSTS[0], HOSTS[1], 52 + u32::from(payload));
         (p.seq, p.ack, p.window, p.payload, p.flags, p.interfaces) = (seq, ack, window, payload, Flags(flags), Interfaces(ends));
         (p.ts_val, p.ts_ecr, p.sack_len) = (time, time, sack_len);
-        for (block, (from, to)) in p.sack.iter_mut().zip(sack) {
+        for (block, (from, to)) in p.sack_mut().iter_mut().zip(sack) {
             *block = SackBlock { from, to };
         }
         match option {

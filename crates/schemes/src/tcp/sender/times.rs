@@ -4,15 +4,22 @@ use std::collections::VecDeque;
 
 use midpath_core::units::Time;
 
-/// A segment that is outstanding.
+/// A segment that is outstanding: two words, for there are as many as windows have room for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Sent {
-    /// One past its last number.
+    /// One past its last number, and in the highest bit whether it has been sent more than once.
     end: u64,
     /// When it was last sent.
     at: Time,
-    /// It has been sent more than once.
-    again: bool,
+}
+
+const AGAIN: u64 = 1 << 63;
+
+impl Sent {
+    #[inline]
+    const fn end(self) -> u64 {
+        self.end & !AGAIN
+    }
 }
 
 /// When the first of the segments that an ACK covers was sent.
@@ -32,15 +39,16 @@ impl SendTimes {
     /// New data up to `end` have been sent.
     #[inline]
     pub fn sent(&mut self, end: u64, at: Time) {
-        self.0.push_back(Sent { end, at, again: false });
+        debug_assert!(end < AGAIN);
+        self.0.push_back(Sent { end, at });
     }
 
     /// Numbers from `from` to before `to` have been sent again.
     pub fn sent_again(&mut self, from: u64, to: u64, at: Time) {
-        let first = self.0.partition_point(|s| s.end <= from);
+        let first = self.0.partition_point(|s| s.end() <= from);
         for sent in self.0.range_mut(first..) {
-            (sent.at, sent.again) = (at, true);
-            if sent.end >= to {
+            (sent.at, sent.end) = (at, sent.end | AGAIN);
+            if sent.end() >= to {
                 break;
             }
         }
@@ -49,9 +57,14 @@ impl SendTimes {
     /// All below `una` is acknowledged: forgets it, and says when the first whole segment of that was sent.
     #[inline]
     pub fn acknowledged(&mut self, una: u64) -> Option<Timed> {
-        let first = self.0.front().filter(|s| s.end <= una).map(|s| Timed { at: s.at, again: s.again });
-        while self.0.front().is_some_and(|s| s.end <= una) {
+        let first = self.0.front().filter(|s| s.end() <= una);
+        let first = first.map(|s| Timed { at: s.at, again: s.end & AGAIN != 0 });
+        while self.0.front().is_some_and(|s| s.end() <= una) {
             self.0.pop_front();
+        }
+        // A ring goes round all of its memory: what slow start has needed once would be in the cache for good.
+        if self.0.capacity() > 8 * self.0.len().max(4) {
+            self.0.shrink_to(2 * self.0.len());
         }
         first
     }

@@ -295,7 +295,8 @@ impl<K: ControllerConfig> Lab<K> {
         let [theirs, own] = [self.wire.numbers[1 - to], self.wire.numbers[to]];
         let isn = |s: Sequence| if packet.flags.has(Flags::SYN) { s.isn() } else { s.wire(packet.seq.into()) };
         (packet.seq, packet.ack) = (isn(theirs), own.wire(packet.ack.into()));
-        packet.sack = packet.sack.map(|b| SackBlock { from: own.wire(b.from.into()), to: own.wire(b.to.into()) });
+        *packet.sack_mut() =
+            packet.sack_mut().map(|b| SackBlock { from: own.wire(b.from.into()), to: own.wire(b.to.into()) });
         (packet.src, packet.dst, packet.flow) = (HOSTS[1 - to], HOSTS[to], FLOW);
         let pkt = self.pool.insert(packet);
         self.wire.arrive(self.now, to, pkt);

@@ -31,7 +31,7 @@ prop_compose! {
         (p.ts_val, p.ts_ecr, p.options, p.window_scale, p.mss) = (ts_val, ts_ecr, Options(options), window_scale, mss);
         p.ecn = if marked { Ecn::Ce } else { Ecn::NotEct };
         p.sack_len = if near { sack_len % 4 } else { sack_len };
-        for (block, (from, to)) in p.sack.iter_mut().zip(sack) {
+        for (block, (from, to)) in p.sack_mut().iter_mut().zip(sack) {
             *block = if near { SackBlock { from: from % 60_000, to: to % 60_000 } } else { SackBlock { from, to } };
         }
         p

@@ -69,7 +69,7 @@ proptest! {
                     let to = (from + n).min(naive.nxt);
                     let mut p = Packet::new(FLOW, HOSTS[1], HOSTS[0], 52);
                     p.sack_len = 1;
-                    p.sack[0] = SackBlock { from: own.wire(from), to: own.wire(to) };
+                    p.sack_mut()[0] = SackBlock { from: own.wire(from), to: own.wire(to) };
                     let new = (from..to).filter(|s| naive.sacked.insert(*s)).count() as u64;
                     prop_assert_eq!(board.update(&p, own, naive.una, naive.nxt), new);
                 }

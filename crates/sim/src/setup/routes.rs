@@ -1,0 +1,77 @@
+//! The network's routes, as nodes ask for them.
+
+use midpath_core::packet::{FlowId, Interfaces, NodeId, PortId, flow_key};
+use midpath_core::roles::{Ecmp, Routes as _};
+use midpath_topo::symmetric::SymmetricTrees;
+use midpath_topo::{Hop, Routes, Topology};
+
+use crate::scenario::RoutingSpec;
+
+/// The topology's routes as nodes ask for them.
+pub struct TableRoutes {
+    /// Equal-cost ports between any two nodes.
+    pub table: Routes,
+    /// The node behind each port, of one node after the other.
+    peers: Vec<u32>,
+    /// What paths pay for the link there.
+    costs: Vec<u64>,
+    /// Where a node's ports begin there, and after the last node where all end.
+    first: Vec<u32>,
+    ecmp: Ecmp,
+    /// With `ecmp = "symmetric"`.
+    trees: Option<SymmetricTrees>,
+}
+
+impl TableRoutes {
+    /// Routes as the scenario's `[routing]` says.
+    pub fn new(topology: &Topology, routing: &RoutingSpec) -> TableRoutes {
+        let (mut peers, mut costs, mut first) = (Vec::new(), Vec::new(), vec![0]);
+        for n in 0..topology.nodes().len() {
+            peers.extend(topology.ports(n).iter().map(|p| p.peer));
+            costs.extend(topology.ports(n).iter().map(|p| routing.metric.cost(&topology.links()[p.link as usize])));
+            first.push(peers.len() as u32);
+        }
+        let (table, ecmp) = (Routes::compute(topology, routing.metric), routing.ecmp);
+        let trees = (ecmp == Ecmp::Symmetric).then(|| SymmetricTrees::new(topology, &table));
+        TableRoutes { table, peers, costs, first, ecmp, trees }
+    }
+
+    /// Where a port stands in `peers` and `costs`.
+    fn place(&self, node: NodeId, port: u16) -> Option<usize> {
+        let n = node.0 as usize;
+        let (from, to) = (*self.first.get(n)? as usize, *self.first.get(n + 1)? as usize);
+        Some(from + usize::from(port)).filter(|place| *place < to)
+    }
+
+    /// The hops of flow `i`, by the choices that nodes make; where each packet draws a path, the first of them.
+    pub fn path(&self, topology: &Topology, src: usize, dst: usize, i: u32) -> Option<Vec<Hop>> {
+        let (from, to) = (NodeId(src as u32), NodeId(dst as u32));
+        let key = flow_key(FlowId(i), from, to, Interfaces::ANY);
+        self.table.path(topology, src, dst, |node, choices| {
+            let node = NodeId(node as u32);
+            let port = self.ecmp.expected(self.ports_for(node, to, key), key, to, node);
+            choices.iter().position(|p| Some(PortId(*p)) == port).unwrap_or(0)
+        })
+    }
+}
+
+impl midpath_core::roles::Routes for TableRoutes {
+    #[inline]
+    fn next_ports(&self, node: NodeId, dst: NodeId) -> &[u16] {
+        self.table.next_ports(node.0 as usize, dst.0 as usize)
+    }
+    #[inline]
+    fn ports_for(&self, node: NodeId, dst: NodeId, key: u32) -> &[u16] {
+        let (n, to) = (node.0 as usize, dst.0 as usize);
+        match &self.trees {
+            None => self.table.next_ports(n, to),
+            Some(trees) => trees.next_port(&self.table, (n, to), key),
+        }
+    }
+    fn peer(&self, node: NodeId, port: u16) -> Option<NodeId> {
+        self.place(node, port).map(|place| NodeId(self.peers[place]))
+    }
+    fn cost(&self, node: NodeId, port: u16) -> u64 {
+        self.place(node, port).map_or(1, |place| self.costs[place])
+    }
+}
