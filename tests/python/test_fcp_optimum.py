@@ -142,9 +142,8 @@ def unambiguous(seed: int) -> bool:
     return all(len(list(nx.all_shortest_paths(graph, f"s{i}", f"d{i}"))) == 1 for i in range(len(network.budgets)))
 
 
-# How many of the networks may be beyond: with the paper's round trip in the header, and with the age of the price. The
-# latter is the longer the fewer packets a flow sends, and links of 1 Mbps carry a few packets a round trip: 94 networks
-# are within 3 %, not 97, and 3 beyond, not 2.
+# How many of the networks may be beyond: with the paper's round trip in the header, and with the age of the price, which
+# is the longer the fewer packets a flow sends. With either 98 are within 3 % (checks/fcp/RESULTS.md).
 FAR = {"round-trip": 0.02, "price-age": 0.04}
 
 
