@@ -7,7 +7,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 use super::scene;
 
-const SCHEMES: [&str; 9] = ["newreno", "cubic", "dctcp", "rcp", "xcp", "fcp", "inrpp", "mptcp", "hpcc"];
+const SCHEMES: [&str; 10] = ["newreno", "cubic", "dctcp", "rcp", "xcp", "fcp", "inrpp", "mircc", "mptcp", "hpcc"];
 
 /// Schemes whose ports take any queue; the others' take drop-tail.
 const ANY_QUEUE: [&str; 4] = ["newreno", "cubic", "dctcp", "mptcp"];
