@@ -5,7 +5,6 @@ the register file, and ACK thinning. SEEDS in the environment says how many runs
 """
 
 import os
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -69,26 +68,32 @@ def figures(result: midpath.Result) -> list[float]:
     return [jain, 100 * port["utilisation"], *delays, float(np.median(times)), float(np.percentile(times, 99))]
 
 
-def compare(name: str, make: Callable[[str], midpath.Scenario], modes: tuple[str, ...] = MODES) -> None:
+def compare(
+    name: str,
+    flows: int,
+    spread: float = 1.0,
+    params: dict[str, Any] | None = None,
+    tcp: dict[str, Any] | None = None,
+    modes: tuple[str, ...] = MODES,
+) -> None:
     """The same network under each way of telling."""
     for mode in modes:
-        runs = np.array([figures(midpath.run(make(mode).with_(seed=seed))) for seed in range(1, SEEDS + 1)])
+        made = scenario(mode, flows, spread, params or {}, tcp or {})
+        runs = np.array([figures(midpath.run(made.with_(seed=seed))) for seed in range(1, SEEDS + 1)])
         jain, used, *times = runs.mean(axis=0)
-        spread = f"±{student_t(SEEDS - 1) * runs[:, 0].std(ddof=1) / SEEDS**0.5:.2f}" if SEEDS > 1 else ""
+        interval = f"±{student_t(SEEDS - 1) * runs[:, 0].std(ddof=1) / SEEDS**0.5:.2f}" if SEEDS > 1 else ""
         shown = [f"{time:.0f} ms" if time > 100 else f"{time:.1f} ms" for time in times]
-        print(TABLE.format(name, mode, f"{jain:.2f}{spread}", f"{used:.0f} %", *shown), flush=True)
+        print(TABLE.format(name, mode, f"{jain:.2f}{interval}", f"{used:.0f} %", *shown), flush=True)
 
 
 print(TABLE.format("", "", "Jain", "used", "mean", "p99", "FCT p50", "FCT p99"))
-for spread in (1, 5, 20):
-    compare(f"10 flows, longest RTT {spread}x", lambda mode, s=spread: scenario(mode, 10, s, {}, {}))
-for flows in (2, 100, 1000):
-    compare(f"{flows} flows", lambda mode, n=flows: scenario(mode, n, 1, {}, {}))
+for times_as_long in (1, 5, 20):
+    compare(f"10 flows, longest RTT {times_as_long}x", 10, times_as_long)
+for many in (2, 100, 1000):
+    compare(f"{many} flows", many)
 for size in (16, 256):
-    compare(f"100 flows, {size} registers", lambda mode, n=size: scenario(mode, 100, 1, {"size": n}, {}), ("rpm",))
-plain = {"size": 16, "registers": "plain"}
-compare("100 flows, 16 plain registers", lambda mode: scenario(mode, 100, 1, plain, {}), ("rpm",))
-compare("10 flows, one counter for all", lambda mode: scenario(mode, 10, 5, {"aggregate": True}, {}), ("rpm",))
+    compare(f"100 flows, {size} registers", 100, params={"size": size}, modes=("rpm",))
+compare("100 flows, 16 plain registers", 100, params={"size": 16, "registers": "plain"}, modes=("rpm",))
+compare("10 flows, one counter for all", 10, 5, params={"aggregate": True}, modes=("rpm",))
 for every in (1, 8):
-    name = f"10 flows, an ACK per {every}"
-    compare(name, lambda mode, n=every: scenario(mode, 10, 5, {}, {"delayed_ack": n}), ("rpm", "fwd"))
+    compare(f"10 flows, an ACK per {every}", 10, 5, tcp={"delayed_ack": every}, modes=("rpm", "fwd"))
