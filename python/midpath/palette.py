@@ -42,6 +42,7 @@ KNOWN = {
     "xcp": Look(SKY.light, SKY.dark, "dot"),
     "mptcp": Look(BLUE.light, BLUE.dark, "dot"),
     "hpcc": Look(GREEN.light, GREEN.dark, "dot"),
+    "ndn": Look(ORANGE.light, ORANGE.dark, "dot"),
     IDEAL: GREY,
 }
 NAMES = {
@@ -56,6 +57,7 @@ NAMES = {
     "xcp": "XCP",
     "mptcp": "MPTCP",
     "hpcc": "HPCC",
+    "ndn": "NDN",
     "bbr": "BBR",
     IDEAL: "Ideal",
 }

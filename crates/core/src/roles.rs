@@ -18,7 +18,7 @@ pub use scheme::{Accept, End, Network, Parts, Scheme, Transport};
 
 use std::sync::Arc;
 
-use crate::packet::{FlowId, NodeId, PortId};
+use crate::packet::{FlowId, Name, NodeId, PortId};
 use crate::queue::QueueSpec;
 use crate::units::{Bytes, Rate, Time};
 
@@ -43,12 +43,15 @@ pub struct FlowSpec {
     pub group: u32,
     /// Its weight among other flows, above zero, for schemes and bounds that have weights.
     pub weight: f64,
+    /// What it moves, for schemes that go by names. Flows that move the same have the same name and MTU.
+    pub name: Name,
 }
 
 impl FlowSpec {
     /// A flow without end in Ethernet's packets of 1500 bytes, with nothing else said.
     pub const fn new(id: FlowId, src: NodeId, dst: NodeId) -> FlowSpec {
-        FlowSpec { id, src, dst, size: None, stop: None, rate: None, mtu: 1500, group: 0, weight: 1.0 }
+        let name = Name { prefix: src, object: id.0 };
+        FlowSpec { id, src, dst, size: None, stop: None, rate: None, mtu: 1500, group: 0, weight: 1.0, name }
     }
 }
 
@@ -58,6 +61,10 @@ pub trait Names {
     fn node(&self, name: &str) -> Option<NodeId>;
     /// The group of flows of this name.
     fn group(&self, name: &str) -> Option<u32>;
+    /// The objects that several nodes have, and these nodes. Of any other its prefix has it.
+    fn copies(&self) -> Vec<(Name, Vec<NodeId>)> {
+        Vec::new()
+    }
 }
 
 /// IPv4 (20), TCP (20) and timestamps (12): the headers of a full packet of most schemes (RFC 791, 9293, 7323).

@@ -7,7 +7,7 @@ use midpath_core::roles::Scheme;
 use midpath_core::spec::SpecError;
 use serde_json::Value;
 
-use crate::{fcp, hpcc, inrpp, mircc, mptcp, rcp, rpm, tcp, udp, xcp};
+use crate::{fcp, hpcc, inrpp, mircc, mptcp, ndn, rcp, rpm, tcp, udp, xcp};
 
 /// A scheme, or which parameter is wrong.
 pub type Built = Result<Arc<dyn Scheme>, SpecError>;
@@ -43,6 +43,7 @@ impl Catalogue {
             .with_params::<inrpp::Params>("inrpp", inrpp::build)
             .with_params::<inrpp::attack::AttackParams>("inrpp-attack", inrpp::attack::build)
             .with_params::<mircc::MirccParams>("mircc", mircc::build)
+            .with_params::<ndn::NdnParams>("ndn", ndn::build)
             .with_params::<mptcp::MptcpParams>("mptcp", mptcp::build)
             .with_params::<xcp::XcpParams>("xcp", tcp::build)
             .with_params::<udp::UdpParams>("udp", udp::build)

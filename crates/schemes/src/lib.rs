@@ -10,6 +10,7 @@ pub mod hpcc;
 pub mod inrpp;
 pub mod mircc;
 pub mod mptcp;
+pub mod ndn;
 pub mod params;
 pub mod rcp;
 pub mod rpm;

@@ -4,6 +4,7 @@ mod deploy;
 mod faults;
 mod flows;
 mod names;
+mod objects;
 mod queues;
 mod routes;
 
@@ -25,6 +26,7 @@ use midpath_topo::Topology;
 
 pub use flows::{FlowInfo, FlowTable};
 pub use names::Groups;
+pub use objects::Objects;
 pub use routes::TableRoutes;
 
 use crate::engine::{NetLink, Network};
@@ -48,6 +50,8 @@ pub struct Setup {
     pub flows: Vec<FlowInfo>,
     /// The flows' groups.
     pub groups: Groups,
+    /// What the flows move.
+    pub objects: Arc<Objects>,
     schemes: flows::Schemes,
     deployment: Deployment,
     queues: Queues,
@@ -76,11 +80,12 @@ impl Setup {
         let routes = Arc::new(TableRoutes::new(&topology, &scenario.routing));
         let flows = flows::generate(&scenario, base, &topology, &routes, &schemes)?;
         let groups = Groups::of(&flows);
-        let names = names::RunNames { topology: &topology, groups: &groups };
+        let objects = Arc::new(Objects::of(&flows, |n| topology.nodes()[n.0 as usize].name.clone())?);
+        let names = names::RunNames { topology: &topology, groups: &groups, objects: &objects };
         schemes.bind(&names)?;
         let deployment = Deployment::new(&scenario, catalogue, &schemes, &topology, &names)?;
         schemes.check_needs(&scenario, &flows, &deployment)?;
-        let setup = Setup { scenario, topology, routes, flows, groups, schemes, deployment, queues, faults };
+        let setup = Setup { scenario, topology, routes, flows, groups, objects, schemes, deployment, queues, faults };
         setup.try_queues()?;
         Ok(setup)
     }
@@ -138,7 +143,7 @@ impl Setup {
     /// The network, ready for an engine.
     pub fn network(&self) -> Result<Network, SpecError> {
         let rtt = self.longest_rtt();
-        let table: Arc<FlowTable> = Arc::new(FlowTable::new(&self.flows, &self.groups, &self.schemes));
+        let table: Arc<FlowTable> = Arc::new(FlowTable::new(&self.flows, &self.groups, &self.objects, &self.schemes));
         let node = |n| self.node(n, rtt, &table);
         let mut nodes = (0..self.topology.nodes().len()).map(node).collect::<Result<Vec<Node>, SpecError>>()?;
         for (i, flow) in self.flows.iter().enumerate() {

@@ -3,7 +3,7 @@
 mod common;
 
 use common::reads::{last, series};
-use common::{port, run_plain};
+use common::run_plain;
 use midpath_sim::RunOutput;
 
 /// Eight pairs of hosts over 20 Mbps; the round trips are from 14 ms to `spread` times that.

@@ -45,6 +45,13 @@ pub struct ExplicitFlow {
     /// Each flow starts later by a random time, uniform from zero to this.
     #[serde(default)]
     pub jitter: Time,
+    /// What it moves: flows with the same word move the same, and all their senders have it. Schemes by name share it; others move it for
+    /// each flow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub object: Option<String>,
+    /// Further hosts that have what it moves; schemes by name fetch it from any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replicas: Vec<String>,
 }
 
 fn one() -> u64 {
@@ -88,7 +95,21 @@ impl ExplicitFlow {
             group: Arc::from(self.group.as_deref().unwrap_or("flows")),
             rate: self.rate,
             weight: weight(self.weight)?,
+            object: self.object.as_deref().map(Arc::from),
+            replicas: self.replicas(cx, dst)?,
         })
+    }
+
+    /// The nodes of further hosts that have what it moves.
+    fn replicas(&self, cx: &Context<'_>, dst: u32) -> Result<Option<Arc<[u32]>>, SpecError> {
+        let node = |(i, name): (usize, &String)| {
+            let key = format!("replicas[{i}]");
+            let node = cx.hosts.find(name).map_err(|m| SpecError::new(key.clone(), m))?.node;
+            let message = || format!("`{name}` has it, and would fetch it");
+            if node == dst { Err(SpecError::new(key, message())) } else { Ok(node) }
+        };
+        let nodes = self.replicas.iter().enumerate().map(node).collect::<Result<Arc<[u32]>, _>>()?;
+        Ok(Some(nodes).filter(|nodes| !nodes.is_empty()))
     }
 
     fn check_amounts(&self) -> Result<(), SpecError> {

@@ -28,6 +28,10 @@ pub struct Flow {
     pub rate: Option<Rate>,
     /// Its weight among other flows, for schemes and bounds that have weights.
     pub weight: f64,
+    /// What it moves, if other flows may move the same: they have the same word here.
+    pub object: Option<Arc<str>>,
+    /// Node indices of further hosts that have what it moves.
+    pub replicas: Option<Arc<[u32]>>,
 }
 
 /// The weight that `weight` says, 1 unless it says one.

@@ -6,6 +6,7 @@ use crate::flow::{Budget, Flow, MAX_FLOWS, weight};
 use crate::hosts::{Host, HostTable, LinkRates};
 use crate::list::{FlowListFormat, ListSpec, ListedFlow, parse_flow_list_bytes};
 use crate::matrix::{Matrix, members};
+use crate::objects::Objects;
 use crate::sizes::SizeSampler;
 use crate::stream::{Purpose, Stream, stream};
 use crate::workload::WorkloadSpec;
@@ -66,6 +67,7 @@ struct Run<'a> {
     left: u64,
     /// First time at which no flow starts any more.
     end: Time,
+    objects: Option<Objects>,
 }
 
 impl<'a> Run<'a> {
@@ -79,17 +81,27 @@ impl<'a> Run<'a> {
         let group = spec.group.clone().unwrap_or_else(|| format!("workload{index}")).into();
         let scheme = spec.scheme.as_deref().map(Arc::from);
         let left = spec.flows.unwrap_or(u64::MAX);
-        Run { spec, index, cx, budget, out, scheme, group, weight: 1.0, left, end: Time::MAX }
+        Run { spec, index, cx, budget, out, scheme, group, weight: 1.0, left, end: Time::MAX, objects: None }
     }
 
     fn push(&mut self) -> Result<(), SpecError> {
         self.end = self.end()?;
         self.weight = weight(self.spec.weight)?;
+        self.objects = self.objects()?;
         match (&self.spec.arrivals, &self.spec.list) {
             (Some(arrivals), None) => self.arrive(arrivals),
             (None, Some(list)) => self.list(list),
             _ => Err(SpecError::new("arrivals", "give exactly one of `arrivals` and `list`")),
         }
+    }
+
+    fn objects(&self) -> Result<Option<Objects>, SpecError> {
+        let Some(spec) = &self.spec.objects else { return Ok(None) };
+        if self.spec.sizes.is_none() {
+            return Err(SpecError::new("objects", "goes with `sizes`, which these arrivals don't take"));
+        }
+        let objects = Objects::new(spec, self.group.clone(), self.stream(Purpose::Objects));
+        objects.map(Some).map_err(|e| e.under("objects"))
     }
 
     fn end(&self) -> Result<Time, SpecError> {
@@ -256,7 +268,15 @@ impl<'a> Run<'a> {
         let (scheme, group) = (self.scheme.clone(), self.group.clone());
         let (src, dst) = (pair.0.node, pair.1.node);
         let weight = self.weight;
-        self.add(Flow { src, dst, size: Some(size), start: at, stop: None, scheme, group, rate, weight })
+        let (object, size) = match &mut self.objects {
+            Some(objects) => {
+                let (object, size) = objects.draw(src, size);
+                (Some(object), size)
+            }
+            None => (None, size),
+        };
+        let (size, stop, replicas) = (Some(size), None, None);
+        self.add(Flow { src, dst, size, start: at, stop, scheme, group, rate, weight, object, replicas })
     }
 
     fn add(&mut self, flow: Flow) -> Result<(), SpecError> {
@@ -300,6 +320,8 @@ impl<'a> Run<'a> {
             group: listed.group.as_deref().map_or_else(|| self.group.clone(), Arc::from),
             rate: listed.rate,
             weight: self.weight,
+            object: None,
+            replicas: None,
         })
     }
 }

@@ -20,6 +20,8 @@ pub(crate) enum Purpose {
     Matrix = 4,
     /// Which of these pairs an arrival takes.
     Pairs = 5,
+    /// Which object of its sender a flow moves.
+    Objects = 6,
 }
 
 /// The stream of entry `index` for `purpose` under the run's `seed`.
@@ -38,7 +40,8 @@ mod tests {
     fn streams_differ_by_seed_purpose_and_index() {
         let mut seen = HashSet::new();
         for seed in 0..20 {
-            for purpose in [Purpose::FlowJitter, Purpose::Arrivals, Purpose::Sizes, Purpose::Matrix, Purpose::Pairs] {
+            let five = [Purpose::FlowJitter, Purpose::Arrivals, Purpose::Sizes, Purpose::Matrix, Purpose::Pairs];
+            for purpose in five.into_iter().chain([Purpose::Objects]) {
                 for index in 0..20 {
                     assert!(seen.insert(stream(seed, purpose, index).next_u64()));
                 }

@@ -3,6 +3,7 @@
 use crate::arrivals::ArrivalSpec;
 use crate::list::ListSpec;
 use crate::matrix::MatrixSpec;
+use crate::objects::ObjectSpec;
 use crate::sizes::SizeSpec;
 use midpath_core::units::Time;
 use schemars::JsonSchema;
@@ -49,4 +50,7 @@ pub struct WorkloadSpec {
     /// How many flows at most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flows: Option<u64>,
+    /// What flows move, if some are to move the same; each its own unless said. Goes with `sizes`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub objects: Option<ObjectSpec>,
 }

@@ -142,6 +142,10 @@ pub trait Routes: Send + Sync {
     fn peer(&self, _node: NodeId, _port: u16) -> Option<NodeId> {
         None
     }
+    /// What a path pays for the link behind a port: shortest paths have the least sum. Each link costs the same where the routes don't tell.
+    fn cost(&self, _node: NodeId, _port: u16) -> u64 {
+        1
+    }
 }
 
 /// How equal-cost paths are used.

@@ -13,12 +13,18 @@ use midpath_core::rng::{below, unit};
 use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, FlowSpec};
 use midpath_core::units::{Bytes, Time};
 
-use super::header::{DATA_HEADERS, INTEREST_SIZE, InterestHeader, Stamped, microseconds};
-use super::params::{MirccParams, Paths as PathsOf, RttSource};
+use super::header::{InterestHeader, Stamped, Way, data_headers, microseconds};
+use super::params::{MirccParams, Paths as PathsOf, RttSource, Steering};
 use super::path::PathId;
 use super::rates::Class;
 use paths::{Paths, Turn};
-use pending::{Pending, RoundTrips};
+pub use pending::{Pending, RoundTrips};
+
+/// RFC 6298, §2.2: mean deviations above the mean round trip.
+const RTO_K: u32 = 4;
+
+/// How soon a consumer without a path asks again after a Nack that tells no rate. Ours.
+const AGAIN: Time = Time::from_ms(10);
 
 /// An object, as its consumer and its producer know it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,13 +35,15 @@ pub struct Object {
     pub payload: u16,
     /// Bytes in all; without end if `None`.
     pub size: Option<Bytes>,
+    /// Bytes of headers on its Data.
+    headers: u16,
 }
 
 impl Object {
-    /// That of a flow: one of its own, at the node where its data come from.
-    pub fn of(flow: &FlowSpec) -> Object {
-        let payload = flow.mtu.saturating_sub(DATA_HEADERS).clamp(1, u32::from(u16::MAX) - DATA_HEADERS);
-        Object { name: Name { prefix: flow.src, object: flow.id.0 }, payload: payload as u16, size: flow.size }
+    /// What a flow moves, with so many bytes of headers on Data.
+    pub fn of(flow: &FlowSpec, headers: u32) -> Object {
+        let payload = flow.mtu.saturating_sub(headers).clamp(1, u32::from(u16::MAX) - headers);
+        Object { name: flow.name, payload: payload as u16, size: flow.size, headers: headers as u16 }
     }
 
     /// How many segments it has. An empty one has one, with nothing in it.
@@ -50,9 +58,18 @@ impl Object {
         left.min(u64::from(self.payload)) as u16
     }
 
+    /// The Data that answer an Interest in it, if it has that segment.
+    pub fn answer(&self, interest: &Packet) -> Option<Packet> {
+        let mine = interest.kind == Kind::Interest && interest.name() == Some(self.name);
+        let segment = Some(interest.segment()).filter(|s| mine && u64::from(*s) < self.segments())?;
+        let mut data = *interest;
+        data.answer(Kind::Data, self.payload_of(segment));
+        Some(data)
+    }
+
     /// Bytes on the link of a segment's Data.
     pub fn data_size(&self, segment: u32) -> u16 {
-        (u32::from(self.payload_of(segment)) + DATA_HEADERS) as u16
+        self.payload_of(segment) + self.headers
     }
 }
 
@@ -60,8 +77,8 @@ impl Object {
 pub struct Fetch {
     params: Arc<MirccParams>,
     object: Object,
-    /// Bytes of padding in Interests.
-    padding: u16,
+    /// Size of an Interest, unless its headers are longer.
+    interest: u32,
     stop: Time,
     /// The segment that nobody has asked for yet.
     next: u64,
@@ -73,24 +90,26 @@ pub struct Fetch {
     /// While no path is known: when to ask again.
     probe_at: Time,
     received: u64,
+    /// Data that came over another path than their Interests were steered onto.
+    strayed: u64,
     report: FlowReport,
 }
 
 impl Fetch {
     /// The consumer of a flow.
     pub fn new(flow: &FlowSpec, params: Arc<MirccParams>) -> Fetch {
-        let interest = params.interest.0.min(u64::from(flow.mtu));
         Fetch {
-            object: Object::of(flow),
-            padding: interest.saturating_sub(u64::from(INTEREST_SIZE)) as u16,
+            object: Object::of(flow, data_headers(params.steering)),
+            interest: params.interest.0.min(u64::from(flow.mtu)) as u32,
             stop: flow.stop.unwrap_or(Time::MAX),
             next: 0,
             again: VecDeque::new(),
             pending: Pending::default(),
             paths: Paths::new(&params, flow.rate.filter(|r| r.0 > 0)),
-            rtts: RoundTrips::new(params.min_rto),
+            rtts: RoundTrips::new(params.min_rto, RTO_K),
             probe_at: Time::ZERO,
             received: 0,
+            strayed: 0,
             report: FlowReport::default(),
             params,
         }
@@ -119,19 +138,28 @@ impl Fetch {
         // §4.3.3: a share of the primary Interests finds new paths.
         let steered =
             self.params.paths == PathsOf::All && (class == Class::Secondary || unit(ctx.rng) >= self.params.hintless);
-        let hint = turn.map(|t| t.path).filter(|_| steered);
+        let way = match turn.filter(|_| steered) {
+            Some(turn) => turn.way,
+            // §4.3.2: "probe for different paths by using new random numbers".
+            None if self.params.steering == Steering::RandomValue => {
+                Way::Value { value: below(ctx.rng, u64::MAX), spare: 0 }
+            }
+            None => Way::Any { spare: 0 },
+        };
         let rtt = match self.params.rates.rtt {
             RttSource::Average => self.rtts.smoothed(),
-            RttSource::Least | RttSource::Upstream => self.rtts.least(ctx.now),
+            RttSource::Least => self.rtts.least(ctx.now),
+            RttSource::Upstream => None,
         };
         let expected = self.object.data_size(segment);
         let nonce = below(ctx.rng, 1 << 32) as u32;
         let mut interest = Packet::interest(ctx.flow, ctx.node, self.object.name, segment, nonce);
-        interest.payload = self.padding;
-        interest.set_header(&InterestHeader { class, expected, rtt: rtt.map_or(0, microseconds), hint });
+        interest.set_header(&InterestHeader { class, expected, rtt: rtt.map_or(0, microseconds), way });
+        interest.payload = self.interest.saturating_sub(interest.wire_size()) as u16;
         interest.measure();
         ctx.send(interest);
-        self.pending.sent(segment, ctx.now, turn.map(|t| t.path), self.rtts.timeout());
+        let steered = steered && turn.is_some();
+        self.pending.sent(segment, ctx.now, turn.map(|t| t.path), steered, self.rtts.timeout());
         self.report.sent += 1;
     }
 
@@ -196,7 +224,9 @@ impl Fetch {
             self.rtts.add(ctx.now, rtt);
             self.report.rtt(rtt);
         }
-        self.paths.data(self.path_of(header.path), header.stamps(), ctx.now);
+        let path = self.path_of(header.path);
+        self.strayed += u64::from(answered.strayed(path));
+        self.paths.data(path, header.trail, header.stamps(), ctx.now);
         self.received += 1;
         self.report.delivered += u64::from(data.payload);
         if self.received == self.object.segments() {
@@ -214,7 +244,11 @@ impl Fetch {
         let segment = nack.segment();
         let Some(path) = self.pending.refused(segment) else { return };
         self.again.push_back(segment);
-        let Some(header) = nack.header::<Stamped>() else { return };
+        let Some(header) = nack.header::<Stamped>() else {
+            // From a forwarder that has no way on, or found a loop: another Interest may go another way.
+            self.probe_at = ctx.now.saturating_add(AGAIN);
+            return;
+        };
         match path {
             Some(path) => self.paths.nack(path, header.stamps()),
             // No Data yet: the rate that it tells says when to ask again.
@@ -259,5 +293,9 @@ impl Endpoint for Fetch {
         out.push(("primary_rate_bps", primary));
         out.push(("secondary_rate_bps", secondary));
         out.push(("paths", self.paths.len() as f64));
+        // By pathIds that forwarders remember, only paths that have changed are missed.
+        if self.params.steering != Steering::Shortcut {
+            out.push(("strayed", self.strayed as f64));
+        }
     }
 }

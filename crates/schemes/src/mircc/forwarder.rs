@@ -2,35 +2,55 @@
 
 use std::sync::Arc;
 
-use midpath_core::packet::{Kind, Pkt, PortId};
-use midpath_core::rng::unit;
+use midpath_core::packet::{Kind, Name, NodeId, Packet, Pkt, PortId};
+use midpath_core::rng::{Stream, unit};
 use midpath_core::roles::{Ecmp, Face, ForwardCtx, Forwarder, LinkInfo, NodeSpec, Route, Routes};
 
-use super::header::{InterestHeader, Stamped};
-use super::params::{MirccParams, Paths};
-use super::path::{NextHop, NodeLink, PathId, Shortcut, without_hint};
+use super::fib::{Copies, Entry as FibEntry, Fib, Hop, SharedGraph};
+use super::header::{InterestHeader, Stamped, Trail, Way};
+use super::params::{MirccParams, Outage, Paths};
+use super::path::{NextHop, NodeLink, Shortcut, by_random_value, without_hint};
 use super::pit::{Entry, Key, Pit, Record, Verdict};
+use super::store::Store;
+
+/// Which of a node's links are down, by port number: what its ports tell its forwarder.
+pub struct Down(pub Vec<bool>);
 
 /// The forwarder. What is not a packet by name it passes on.
 pub struct IcnForwarder {
+    params: Arc<MirccParams>,
     pit: Pit,
+    fib: Fib,
+    store: Store,
     routes: Arc<dyn Routes>,
     ecmp: Ecmp,
-    links: Vec<LinkInfo>,
     shortcut: Shortcut,
-    paths: Paths,
+    down: Vec<bool>,
+    /// The largest Data for an Interest that does not say: what shapers book for it.
+    largest: u16,
 }
 
 impl IcnForwarder {
-    /// The forwarder of a node.
-    pub fn new(params: &MirccParams, node: &NodeSpec<'_>) -> IcnForwarder {
+    /// The forwarder of a node. Hosts keep no content.
+    pub fn new(
+        params: &Arc<MirccParams>,
+        node: &NodeSpec<'_>,
+        copies: &Arc<Copies>,
+        graph: &SharedGraph,
+    ) -> IcnForwarder {
+        let bounds = |link: &LinkInfo| params.unproven > 0 && node.map.is_host(link.peer);
+        let pit = Pit::new(params.pit, params.lifetime).bounding_hosts(params.unproven, node.links.iter().map(bounds));
+        let store = if node.map.is_host(node.node) { 0 } else { params.store.0 };
         IcnForwarder {
-            pit: Pit::new(params.pit, params.lifetime),
+            params: params.clone(),
+            pit,
+            fib: Fib::new(node, params.stretch, copies, graph),
+            store: Store::new(store),
             routes: node.routes.clone(),
             ecmp: node.ecmp,
-            links: node.links.to_vec(),
             shortcut: Shortcut::new(params.known_paths),
-            paths: params.paths,
+            down: Vec::new(),
+            largest: node.links.iter().map(|l| l.mtu).max().map_or(0, |mtu| u16::try_from(mtu).unwrap_or(u16::MAX)),
         }
     }
 
@@ -39,45 +59,75 @@ impl IcnForwarder {
         let face = from.map_or(Face::App(packet.flow), Face::Port);
         let record = Record { face, consumer: packet.src, flow: packet.flow, nonce: packet.nonce() };
         let header = packet.header::<InterestHeader>();
-        let expected = header.map_or(0, |h| h.expected);
+        let expected = header.map_or(self.largest, |h| h.expected);
+        if let Some(data) = self.stored(packet, header, key, expected) {
+            ctx.pool[&pkt] = data;
+            return to_face(pkt, face);
+        }
         match self.pit.interest(ctx.now, key, record, expected) {
             Verdict::Forward => {}
             Verdict::Aggregate | Verdict::Repeated => return Route::Consumed(pkt),
-            Verdict::Full => return refuse(pkt, face, ctx),
+            Verdict::Loop | Verdict::Full => return refuse(pkt, face, ctx),
         }
-        if key.0.prefix == ctx.node {
+        if self.fib.is_here(key.0) {
             self.pit.sent(key, None);
             return Route::Local(pkt);
         }
-        let Some(port) = self.next_hop(&pkt, header, ctx) else {
+        let Some(port) = self.next_hop(&pkt, header, key.0, from, ctx) else {
             self.pit.forget(key);
-            return Route::Unroutable(pkt);
+            return refuse(pkt, face, ctx);
         };
         self.pit.sent(key, Some(port));
         Route::Port(port, pkt)
     }
 
-    /// The FIB's choice: by the hint, else by lot in proportion to bandwidth (§4.3.3); with one path by the flow's hash.
-    fn next_hop(&self, pkt: &Pkt, header: Option<InterestHeader>, ctx: &mut ForwardCtx<'_>) -> Option<PortId> {
+    /// The FIB's choice: by what steers (§4.3.2), else by lot (§4.3.3); with one path by the flow's hash.
+    fn next_hop(
+        &mut self,
+        pkt: &Pkt,
+        header: Option<InterestHeader>,
+        name: Name,
+        from: Option<PortId>,
+        ctx: &mut ForwardCtx<'_>,
+    ) -> Option<PortId> {
         let packet = &ctx.pool[pkt];
-        let choices = self.routes.next_ports(ctx.node, packet.dst);
-        if self.paths == Paths::One {
-            return self.ecmp.choose(choices, packet.key, packet.dst, ctx.node, ctx.rng);
+        let (node, dst, flow) = (ctx.node, packet.dst, packet.key);
+        if self.params.paths == Paths::One {
+            if self.fib.several(name).is_none() {
+                return self.ecmp.choose(self.routes.ports_for(node, dst, flow), flow, dst, node, ctx.rng);
+            }
+            let ports: Vec<u16> = self.fib.towards(name)?.hops.iter().map(|hop| hop.port.0).collect();
+            return self.ecmp.choose(&ports, flow, dst, node, ctx.rng);
         }
-        if let Some(header) = header
-            && let Some(hint) = header.hint
-            && let Some((link, upstream)) = self.shortcut.steer(hint)
-            && let Some(port) = u16::try_from(link).ok().filter(|port| choices.contains(port))
-        {
-            ctx.pool[pkt].set_header(&InterestHeader { hint: Some(upstream), ..header });
-            return Some(PortId(port));
+        if self.params.outage == Outage::Around {
+            self.down.clone_from(&ctx.state::<Down>().0);
         }
-        if let [only] = choices {
-            return Some(PortId(*only));
+        let entry = self.fib.towards(name)?;
+        let way = header.map_or(Way::Any { spare: 0 }, |h| h.way);
+        let spare = match way {
+            // The path begins here.
+            Way::Any { .. } | Way::Value { .. } if from.is_none() => entry.spare,
+            Way::Any { spare } | Way::Value { spare, .. } => spare,
+            Way::Path(_) | Way::Filter(_) => 0,
+        };
+        let choice = Choice { entry, from, down: &self.down, spare };
+        let (hop, onward) = choice.steered(way, &self.shortcut).or_else(|| choice.drawn(node, way, ctx.rng))?;
+        if let Some(header) = header.filter(|h| h.way != onward) {
+            ctx.pool[pkt].set_header(&InterestHeader { way: onward, ..header });
         }
-        let hop = |port: &u16| NextHop { link: u32::from(*port), weight: self.links[usize::from(*port)].rate.0 };
-        let hops: Vec<NextHop> = choices.iter().map(hop).collect();
-        without_hint(&hops, unit(ctx.rng)).map(|i| PortId(choices[i]))
+        Some(hop)
+    }
+
+    /// The answer from the content store: Data as a producer would send them. `None` if it has none, or a larger one than was asked for.
+    fn stored(&mut self, interest: &Packet, header: Option<InterestHeader>, key: Key, expected: u16) -> Option<Packet> {
+        let payload = self.store.get(key)?;
+        let mut data = *interest;
+        data.answer(Kind::Data, payload);
+        data.ecn = interest.ecn;
+        if let Some(header) = header {
+            data.set_header(&Stamped::start(self.params.rates.largest_rate.0, self.params.trail(header.way)));
+        }
+        (data.size <= u32::from(expected)).then_some(data)
     }
 
     fn data(&mut self, pkt: Pkt, from: Option<PortId>, key: Key, ctx: &mut ForwardCtx<'_>) -> Route {
@@ -89,18 +139,23 @@ impl IcnForwarder {
             && let Some(header) = ctx.pool[&pkt].header::<Stamped>()
         {
             let link = NodeLink { node: ctx.node.0, link: u32::from(port.0) };
-            let path = self.extend(header.path, link);
-            ctx.pool[&pkt].set_header(&Stamped { path, ..header });
+            let header = self.over(header, link, key.0);
+            ctx.pool[&pkt].set_header(&header);
         }
+        let packet = &ctx.pool[&pkt];
+        self.store.put(key, packet.payload, packet.size);
         answer_all(pkt, &entry, ctx)
     }
 
-    /// The pathId from here on (§4.3.1).
-    fn extend(&mut self, upstream: PathId, link: NodeLink) -> PathId {
-        match self.paths {
-            Paths::One => upstream.extend(link),
-            Paths::All => self.shortcut.learn(upstream, link),
+    /// What Data say of their path from here on (§4.3.1, §4.3.2).
+    fn over(&mut self, data: Stamped, link: NodeLink, name: Name) -> Stamped {
+        let (mut path, mut trail) = (data.path.extend(link), data.trail);
+        match &mut trail {
+            Trail::None if self.params.paths == Paths::All => path = self.shortcut.learn(data.path, link),
+            Trail::Filter(filter) if self.fib.towards(name).is_some_and(FibEntry::splits) => filter.insert(link),
+            Trail::None | Trail::Filter(_) | Trail::Value(_) => {}
         }
+        Stamped { path, trail, ..data }
     }
 
     fn nack(&mut self, pkt: Pkt, from: Option<PortId>, key: Key, ctx: &mut ForwardCtx<'_>) -> Route {
@@ -109,6 +164,66 @@ impl IcnForwarder {
             Some(None) => Route::Consumed(pkt),
             None => Route::Unroutable(pkt),
         }
+    }
+}
+
+/// The next hops that an Interest may take.
+struct Choice<'a> {
+    entry: &'a FibEntry,
+    from: Option<PortId>,
+    down: &'a [bool],
+    spare: u64,
+}
+
+impl Choice<'_> {
+    /// Not back, and not over a link that is known to be down.
+    fn usable(&self, port: PortId) -> bool {
+        Some(port) != self.from && !self.down.get(usize::from(port.0)).copied().unwrap_or(false)
+    }
+
+    fn hops(&self) -> impl Iterator<Item = &Hop> + Clone {
+        self.entry.hops.iter().filter(|hop| self.usable(hop.port))
+    }
+
+    /// Where a remembered pathId leads, and the pathId there.
+    fn steered(&self, way: Way, shortcut: &Shortcut) -> Option<(PortId, Way)> {
+        let Way::Path(hint) = way else { return None };
+        let (link, upstream) = shortcut.steer(hint)?;
+        let hop = self.hops().find(|hop| u32::from(hop.port.0) == link)?;
+        Some((hop.port, Way::Path(upstream)))
+    }
+
+    /// The filter's hit, the value's choice, or one by lot.
+    fn drawn(&self, node: NodeId, way: Way, rng: &mut Stream) -> Option<(PortId, Way)> {
+        let next = |hop: &Hop| NextHop { link: u32::from(hop.port.0), weight: hop.weight };
+        let within = self.hops().filter(|hop| hop.extra <= self.spare);
+        let port = match way {
+            Way::Filter(filter) => lot(filter.hits(node.0, self.hops().map(next)), rng),
+            Way::Value { value, .. } => by_random_value(value, node.0, within.clone().map(next)),
+            Way::Any { .. } | Way::Path(_) => None,
+        };
+        let port = port.or_else(|| lot(within.map(next), rng));
+        // Round a link that is down any way will do; if there is none, Interests wait at the link.
+        let port = port.or_else(|| lot(self.hops().map(next), rng));
+        let shortest = self.entry.hops.iter().filter(|hop| Some(hop.port) != self.from && hop.extra <= self.spare);
+        let port = port.or_else(|| lot(shortest.map(next), rng))?;
+        let hop = self.entry.hops.iter().find(|hop| u32::from(hop.port.0) == port)?;
+        let spare = self.spare.saturating_sub(hop.takes);
+        let onward = match way {
+            Way::Any { .. } => Way::Any { spare },
+            Way::Value { value, .. } => Way::Value { value, spare },
+            Way::Path(_) | Way::Filter(_) => way,
+        };
+        Some((hop.port, onward))
+    }
+}
+
+/// One of the next hops, in proportion to their weights.
+fn lot(mut next_hops: impl Iterator<Item = NextHop> + Clone, rng: &mut Stream) -> Option<u32> {
+    let mut rest = next_hops.clone();
+    match (rest.next(), rest.next()) {
+        (Some(_), Some(_)) => without_hint(next_hops, unit(rng)),
+        _ => next_hops.next().map(|only| only.link),
     }
 }
 
@@ -151,5 +266,6 @@ impl Forwarder for IcnForwarder {
     fn reset(&mut self, _kept: &mut Vec<Pkt>) {
         self.pit.clear();
         self.shortcut.clear();
+        self.store.clear();
     }
 }

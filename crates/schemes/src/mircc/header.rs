@@ -3,16 +3,57 @@
 use midpath_core::packet::{Header, ICN_HEADER, IP_HEADER, shim_size};
 use midpath_core::units::Time;
 
-use super::path::PathId;
+use super::params::Steering;
+use super::path::{Bloom, PathId};
 use super::rates::{Class, Stamps};
 
-const INTEREST: usize = 16;
+/// What all of them begin with: flags, class, size and RTT of an Interest; rates and pathId of an answer.
+const INTEREST: usize = 8;
 const ANSWER: usize = 24;
 
-/// Bytes of headers on Data, and of an Interest.
-pub const DATA_HEADERS: u32 = IP_HEADER + ICN_HEADER + shim_size(ANSWER as u32);
-/// The size of an Interest without a payload.
-pub const INTEREST_SIZE: u32 = IP_HEADER + ICN_HEADER + shim_size(INTEREST as u32);
+/// Bytes of headers on Data, and of an Interest, by what steers.
+pub const fn data_headers(steering: Steering) -> u32 {
+    let trail = match steering {
+        Steering::Shortcut => 0,
+        Steering::BloomFilter => BLOOM,
+        Steering::RandomValue => 8,
+    };
+    IP_HEADER + ICN_HEADER + shim_size((ANSWER + trail) as u32)
+}
+
+/// The largest size of an Interest without a payload.
+pub const fn interest_size(steering: Steering) -> u32 {
+    let way = match steering {
+        Steering::Shortcut => 8,
+        Steering::BloomFilter => BLOOM,
+        Steering::RandomValue => 16,
+    };
+    IP_HEADER + ICN_HEADER + shim_size((INTEREST + way) as u32)
+}
+
+/// Bytes of a filter.
+const BLOOM: usize = Bloom::BITS as usize / 8;
+
+/// Which way an Interest is to go (§4.3.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// Any that costs at most so much more than the shortest one from here (§4.3.3; see [`super::fib`]).
+    Any {
+        /// So much.
+        spare: u64,
+    },
+    /// That of the Data with this pathId: the paper's simulation shortcut.
+    Path(PathId),
+    /// That of the Data with this Bloom filter.
+    Filter(Bloom),
+    /// The one that forwarders make of a random value.
+    Value {
+        /// The value.
+        value: u64,
+        /// As above.
+        spare: u64,
+    },
+}
 
 /// What an Interest says to shapers and forwarders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,8 +64,8 @@ pub struct InterestHeader {
     pub expected: u16,
     /// The consumer's RTT in microseconds, 0 before it knows one: for d(t).
     pub rtt: u32,
-    /// Which way (§4.3.2, the simulation shortcut): the pathId of Data that came that way.
-    pub hint: Option<PathId>,
+    /// Which way.
+    pub way: Way,
 }
 
 impl InterestHeader {
@@ -40,37 +81,103 @@ pub fn microseconds(rtt: Time) -> u32 {
 }
 
 const SECONDARY: u8 = 1;
-const HINTED: u8 = 2;
+const PATH: u8 = 2;
+const FILTER: u8 = 4;
+const VALUE: u8 = 8;
+
+fn words(bloom: &[u8; BLOOM]) -> Bloom {
+    let mut words = [0; BLOOM / 8];
+    words.iter_mut().zip(bloom.chunks_exact(8)).for_each(|(word, bytes)| *word = number(bytes));
+    Bloom::from_words(words)
+}
+
+fn put_words(bloom: Bloom, out: &mut [u8]) {
+    out.chunks_exact_mut(8).zip(bloom.words()).for_each(|(place, word)| place.copy_from_slice(&word.to_be_bytes()));
+}
+
+/// Eight bytes as a number.
+fn number(bytes: &[u8]) -> u64 {
+    u64::from_be_bytes(bytes.try_into().unwrap_or_default())
+}
+
+impl Way {
+    fn flag(self) -> u8 {
+        match self {
+            Way::Any { .. } => 0,
+            Way::Path(_) => PATH,
+            Way::Filter(_) => FILTER,
+            Way::Value { .. } => VALUE,
+        }
+    }
+
+    fn len(self) -> usize {
+        match self {
+            Way::Any { .. } | Way::Path(_) => 8,
+            Way::Filter(_) => BLOOM,
+            Way::Value { .. } => 16,
+        }
+    }
+
+    fn put(self, out: &mut [u8]) {
+        match self {
+            Way::Any { spare: number } | Way::Path(PathId(number)) => out.copy_from_slice(&number.to_be_bytes()),
+            Way::Filter(bloom) => put_words(bloom, out),
+            Way::Value { value, spare } => {
+                out[..8].copy_from_slice(&value.to_be_bytes());
+                out[8..].copy_from_slice(&spare.to_be_bytes());
+            }
+        }
+    }
+
+    fn get(flags: u8, body: &[u8]) -> Option<Way> {
+        match (flags & !SECONDARY, body.len()) {
+            (0, 8) => Some(Way::Any { spare: number(body) }),
+            (PATH, 8) => Some(Way::Path(PathId(number(body)))),
+            (FILTER, BLOOM) => Some(Way::Filter(words(body.try_into().ok()?))),
+            (VALUE, 16) => Some(Way::Value { value: number(&body[..8]), spare: number(&body[8..]) }),
+            _ => None,
+        }
+    }
+}
 
 impl Header for InterestHeader {
     const TAG: u8 = 6;
 
     fn body_len(&self) -> usize {
-        INTEREST
+        INTEREST + self.way.len()
     }
 
     fn put(&self, out: &mut [u8]) {
         let class = if self.class == Class::Secondary { SECONDARY } else { 0 };
-        out[0] = class | if self.hint.is_some() { HINTED } else { 0 };
+        out[0] = class | self.way.flag();
         out[1] = 0;
         out[2..4].copy_from_slice(&self.expected.to_be_bytes());
         out[4..8].copy_from_slice(&self.rtt.to_be_bytes());
-        out[8..].copy_from_slice(&self.hint.unwrap_or_default().0.to_be_bytes());
+        self.way.put(&mut out[INTEREST..]);
     }
 
     fn get(body: &[u8]) -> Option<InterestHeader> {
-        let body = <&[u8; INTEREST]>::try_from(body).ok()?;
-        let [flags, 0, e0, e1, r0, r1, r2, r3, ref hint @ ..] = *body else { return None };
-        let hint = PathId(u64::from_be_bytes(*hint));
-        let hinted = flags & HINTED != 0;
-        let known = flags & !(SECONDARY | HINTED) == 0 && (hinted || hint == PathId::START);
-        known.then_some(InterestHeader {
+        let (head, way) = body.split_first_chunk::<INTEREST>()?;
+        let [flags, 0, e0, e1, r0, r1, r2, r3] = *head else { return None };
+        Some(InterestHeader {
             class: if flags & SECONDARY != 0 { Class::Secondary } else { Class::Primary },
             expected: u16::from_be_bytes([e0, e1]),
             rtt: u32::from_be_bytes([r0, r1, r2, r3]),
-            hint: hinted.then_some(hint),
+            way: Way::get(flags, way)?,
         })
     }
+}
+
+/// What Data tell of their way besides the pathId, for the consumer's next Interests (§4.3.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Trail {
+    /// Nothing.
+    #[default]
+    None,
+    /// The next hops at the split points so far.
+    Filter(Bloom),
+    /// The random value of the Interest, reflected.
+    Value(u64),
 }
 
 /// What Data and Nacks carry: the least rates of the links that they came over, in whole bits per second, so that no peer can send NaN,
@@ -83,9 +190,16 @@ pub struct Stamped {
     pub secondary: u64,
     /// The path from the producer to here.
     pub path: PathId,
+    /// What else steers along it.
+    pub trail: Trail,
 }
 
 impl Stamped {
+    /// Before any link: at a producer (§3.1, *MaxRate*), or where a Nack begins.
+    pub fn start(rate: u64, trail: Trail) -> Stamped {
+        Stamped { primary: rate, secondary: rate, path: PathId::START, trail }
+    }
+
     /// The rates.
     pub fn stamps(&self) -> Stamps {
         Stamps { primary: self.primary as f64, secondary: self.secondary as f64 }
@@ -108,19 +222,35 @@ impl Header for Stamped {
     const TAG: u8 = 7;
 
     fn body_len(&self) -> usize {
-        ANSWER
+        let trail = match self.trail {
+            Trail::None => 0,
+            Trail::Filter(_) => BLOOM,
+            Trail::Value(_) => 8,
+        };
+        ANSWER + trail
     }
 
     fn put(&self, out: &mut [u8]) {
         for (place, number) in out.chunks_exact_mut(8).zip([self.primary, self.secondary, self.path.0]) {
             place.copy_from_slice(&number.to_be_bytes());
         }
+        match self.trail {
+            Trail::None => {}
+            Trail::Filter(bloom) => put_words(bloom, &mut out[ANSWER..]),
+            Trail::Value(value) => out[ANSWER..].copy_from_slice(&value.to_be_bytes()),
+        }
     }
 
     fn get(body: &[u8]) -> Option<Stamped> {
-        let body: &[u8; ANSWER] = body.try_into().ok()?;
-        let mut numbers = body.chunks_exact(8).map(|b| u64::from_be_bytes(b.try_into().unwrap_or_default()));
-        Some(Stamped { primary: numbers.next()?, secondary: numbers.next()?, path: PathId(numbers.next()?) })
+        let (head, trail) = body.split_first_chunk::<ANSWER>()?;
+        let trail = match trail.len() {
+            0 => Trail::None,
+            8 => Trail::Value(number(trail)),
+            BLOOM => Trail::Filter(words(trail.try_into().ok()?)),
+            _ => return None,
+        };
+        let (primary, secondary) = (number(&head[..8]), number(&head[8..16]));
+        Some(Stamped { primary, secondary, path: PathId(number(&head[16..])), trail })
     }
 }
 
@@ -134,7 +264,7 @@ mod tests {
     proptest! {
         /// Whatever is read is written the same; whatever is written is read.
         #[test]
-        fn headers_have_one_encoding(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
+        fn headers_have_one_encoding(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
             if let Some(header) = InterestHeader::get(&bytes) {
                 prop_assert_eq!(body_of(&header), bytes.clone());
             }
@@ -144,17 +274,24 @@ mod tests {
         }
 
         #[test]
-        fn interests_come_back(secondary: bool, expected: u16, rtt: u32, hint: Option<u64>) {
+        fn headers_come_back(secondary: bool, expected: u16, rtt: u32, a: u64, b: u64, filter: [u64; 4]) {
             let class = if secondary { Class::Secondary } else { Class::Primary };
-            let header = InterestHeader { class, expected, rtt, hint: hint.map(PathId) };
-            prop_assert_eq!(InterestHeader::get(&body_of(&header)), Some(header));
+            let filter = Bloom::from_words(filter);
+            for way in [Way::Any { spare: a }, Way::Path(PathId(a)), Way::Filter(filter), Way::Value { value: a, spare: b }] {
+                let header = InterestHeader { class, expected, rtt, way };
+                prop_assert_eq!(InterestHeader::get(&body_of(&header)), Some(header));
+            }
+            for trail in [Trail::None, Trail::Filter(filter), Trail::Value(a)] {
+                let header = Stamped { primary: a, secondary: b, path: PathId(a ^ b), trail };
+                prop_assert_eq!(Stamped::get(&body_of(&header)), Some(header));
+            }
         }
     }
 
     #[test]
     fn each_link_lowers_what_it_must() {
-        let data = Stamped { primary: 10, secondary: 5, path: PathId(3) };
+        let data = Stamped { primary: 10, secondary: 5, path: PathId(3), trail: Trail::None };
         let after = data.least(Stamps { primary: 7.4, secondary: 9.0 });
-        assert_eq!(after, Stamped { primary: 7, secondary: 5, path: PathId(3) });
+        assert_eq!(after, Stamped { primary: 7, ..data });
     }
 }

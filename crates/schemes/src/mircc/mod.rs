@@ -2,12 +2,13 @@
 //!
 //! [`equations`] has the paper's equations, [`rates`] the state machine of a link's two rates, [`shaper`] a port's Interest shaper, [`path`]
 //! path identifiers and steering hints, [`consumer`] what a consumer makes of the rates that come back. Around these, the network by
-//! names: [`header`] has what packets carry, [`pit`] and [`forwarder`] a node's tables, [`port`] its ports, [`fetch`] the consumer,
+//! names: [`header`] has what packets carry, [`pit`], [`fib`], [`store`] and [`forwarder`] a node's tables, [`port`] its ports, [`fetch`] the consumer,
 //! [`scheme`] the producer and all of it together. `README.md` maps the paper to functions.
 
 pub mod consumer;
 pub mod equations;
 pub mod fetch;
+pub mod fib;
 pub mod forwarder;
 pub mod header;
 pub mod mean;
@@ -18,6 +19,7 @@ pub mod port;
 pub mod rates;
 pub mod scheme;
 pub mod shaper;
+pub mod store;
 
 pub use params::MirccParams;
 pub use scheme::build;

@@ -5,6 +5,8 @@ use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Rate, Time};
 use serde::{Deserialize, Serialize};
 
+use super::header::{Trail, Way};
+use super::path::Bloom;
 use crate::params::{require, share};
 
 /// The equation that a link's rate follows.
@@ -312,9 +314,35 @@ impl ShaperParams {
 pub enum Paths {
     /// One of the shortest ones, chosen as for other schemes' flows.
     One,
-    /// All shortest ones, steered by the paper's simulation shortcut (§4.3.2).
+    /// All that the FIB has: the shortest ones, and others within `stretch`.
     #[default]
     All,
+}
+
+/// How Interests are steered onto paths (§4.3.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Steering {
+    /// By pathIds that forwarders remember: the paper's simulation shortcut.
+    #[default]
+    Shortcut,
+    /// By a Bloom filter of the next hops at split points, which Data bring.
+    BloomFilter,
+    /// By a random value that forwarders hash, and Data reflect.
+    RandomValue,
+}
+
+/// What a forwarder does with Interests for a link that is down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Outage {
+    /// They wait at the port: routes are not computed again.
+    #[default]
+    Wait,
+    /// Another next hop of the FIB takes them, if there is one.
+    Around,
 }
 
 /// The parameters of `mircc`: those of links and shapers, and these.
@@ -330,6 +358,12 @@ pub struct MirccParams {
     pub shaper: ShaperParams,
     /// "all" or "one".
     pub paths: Paths,
+    /// With "all": what a path may cost at most, as a multiple of the shortest one's cost by the scenario's metric. Ours: 1, the shortest ones only.
+    pub stretch: f64,
+    /// With "all": "shortcut", "bloom-filter" or "random-value".
+    pub steering: Steering,
+    /// "wait" or "around".
+    pub outage: Outage,
     /// "dual-class", "best-subflow" or "total-per-subflow".
     pub sending: Sending,
     /// Share of a flow's primary Interests without a hint. 3 % (§4.3.3).
@@ -348,6 +382,11 @@ pub struct MirccParams {
     pub lifetime: Time,
     /// Segments in a forwarder's PIT. Ours: 2¹⁸, 100 ms of 30 Gbps.
     pub pit: usize,
+    /// Interests that a host may have pending at its router before some have been answered: one more for each that is, half when some never
+    /// were. 0: no bound. Ours: 0, for an honest consumer begins at the path's whole rate.
+    pub unproven: u32,
+    /// Bytes of Data in a router's content store, which forgets what was not asked for longest. Ours: 0, none.
+    pub store: Bytes,
     /// Paths that a forwarder's steering remembers. Ours: 65,536.
     pub known_paths: usize,
     /// Paths that a consumer uses at most. Ours: 16.
@@ -360,6 +399,9 @@ impl Default for MirccParams {
             rates: RateParams::default(),
             shaper: ShaperParams::default(),
             paths: Paths::All,
+            stretch: 1.0,
+            steering: Steering::Shortcut,
+            outage: Outage::Wait,
             sending: Sending::DualClass,
             hintless: 0.03,
             interest: Bytes(0),
@@ -368,6 +410,8 @@ impl Default for MirccParams {
             path_lifetime: Time::from_secs(4),
             lifetime: Time::from_secs(4),
             pit: 1 << 18,
+            unproven: 0,
+            store: Bytes(0),
             known_paths: 1 << 16,
             max_paths: 16,
         }
@@ -375,12 +419,24 @@ impl Default for MirccParams {
 }
 
 impl MirccParams {
+    /// Where the Data that answer an Interest begin to tell of their way (§4.3.2).
+    pub fn trail(&self, interest: Way) -> Trail {
+        match (self.steering, interest) {
+            (Steering::BloomFilter, _) => Trail::Filter(Bloom::default()),
+            (Steering::RandomValue, Way::Value { value, .. }) => Trail::Value(value),
+            _ => Trail::None,
+        }
+    }
+
     /// Whether these can be run.
     pub fn check(&self) -> Result<(), SpecError> {
         self.rates.check()?;
         self.shaper.check()?;
-        let measured = self.rates.rtt != RttSource::Upstream;
-        require(measured, "rtt", "\"least\" or \"average\": forwarders measure no round trips yet")?;
+        require((1.0..=100.0).contains(&self.stretch), "stretch", "from 1 to 100")?;
+        let all = self.paths == Paths::All;
+        require(all || self.stretch == 1.0, "stretch", "1 with `paths = \"one\"`")?;
+        require(all || self.steering == Steering::Shortcut, "steering", "not given with `paths = \"one\"`")?;
+        require(all || self.outage == Outage::Wait, "outage", "\"wait\" with `paths = \"one\"`")?;
         require((0.0..=1.0).contains(&self.hintless), "hintless", "a share from 0 to 1")?;
         require(self.interest <= Bytes(9000), "interest", "at most 9000 B")?;
         let time = |t: Time| (Time::from_ms(1)..=Time::from_secs(60)).contains(&t);
@@ -424,9 +480,11 @@ mod tests {
         assert_eq!(key(RateParams { interval: Interval::Fixed(Time::ZERO), ..ok }), "interval");
         assert_eq!(key(RateParams { cap: 1e-5, ..ok }), "cap");
         let of = |p: MirccParams| p.check().expect_err("refused").key;
-        let upstream = RateParams { rtt: RttSource::Upstream, ..ok };
-        assert_eq!(of(MirccParams { rates: upstream, ..MirccParams::default() }), "rtt");
         assert_eq!(of(MirccParams { pit: 0, ..MirccParams::default() }), "pit");
+        let one = MirccParams { paths: Paths::One, ..MirccParams::default() };
+        assert_eq!(of(MirccParams { stretch: 2.0, ..one }), "stretch");
+        assert_eq!(of(MirccParams { steering: Steering::BloomFilter, ..one }), "steering");
+        assert_eq!(of(MirccParams { outage: Outage::Around, ..one }), "outage");
         assert_eq!(key(RateParams { rcp_alpha: -1.0, ..ok }), "rcp_alpha");
         let shaper = ShaperParams { interests: 0, ..ShaperParams::default() };
         assert_eq!(shaper.check().expect_err("refused").key, "interests");

@@ -89,11 +89,13 @@ impl Bloom {
         (1.0 - empty).powi(Bloom::HASHES as i32)
     }
 
-    /// Which of `node`'s next hops the filter names: the only hit, or one of several drawn by `u` in proportion to weights.
-    /// `None` if there is no hit: the path has changed, and the Interest goes as if it had no hint.
-    pub fn steer(self, node: u32, next_hops: &[NextHop], u: f64) -> Option<usize> {
-        let hit = |hop: &NextHop| self.contains(NodeLink { node, link: hop.link });
-        draw(next_hops.iter().map(|hop| if hit(hop) { hop.weight } else { 0 }), u)
+    /// Those of `node`'s next hops that the filter names. No hit: the path has changed, and the Interest goes as if it had no hint.
+    pub fn hits(
+        self,
+        node: u32,
+        next_hops: impl Iterator<Item = NextHop> + Clone,
+    ) -> impl Iterator<Item = NextHop> + Clone {
+        next_hops.filter(move |hop| self.contains(NodeLink { node, link: hop.link }))
     }
 }
 
@@ -107,27 +109,27 @@ pub struct NextHop {
 }
 
 /// The next hop for an Interest without a hint: drawn in proportion to weights by `u`, uniform in [0, 1) (§4.3.3).
-pub fn without_hint(next_hops: &[NextHop], u: f64) -> Option<usize> {
-    draw(next_hops.iter().map(|hop| hop.weight), u)
+pub fn without_hint(next_hops: impl Iterator<Item = NextHop> + Clone, u: f64) -> Option<u32> {
+    draw(next_hops, u)
 }
 
 /// The next hop for an Interest with a random value as hint: the value, hashed with the node, is the draw (§4.3.2). Weighted as without a
 /// hint, so that fresh values probe the paths as hintless Interests do.
-pub fn by_random_value(value: u64, node: u32, next_hops: &[NextHop]) -> Option<usize> {
+pub fn by_random_value(value: u64, node: u32, next_hops: impl Iterator<Item = NextHop> + Clone) -> Option<u32> {
     let hash = mix(mix(value) ^ u64::from(node));
     // The upper 53 bits as a float in [0, 1), as `rng::unit` makes one.
-    without_hint(next_hops, (hash >> 11) as f64 / (1u64 << 53) as f64)
+    draw(next_hops, (hash >> 11) as f64 / (1u64 << 53) as f64)
 }
 
-/// The index drawn by `u` from [0, 1) in proportion to the weights; `None` if all are zero.
-fn draw(weights: impl Iterator<Item = u64> + Clone, u: f64) -> Option<usize> {
-    let total: u128 = weights.clone().map(u128::from).sum();
+/// The link drawn by `u` from [0, 1) in proportion to the weights; `None` if all are zero.
+fn draw(next_hops: impl Iterator<Item = NextHop> + Clone, u: f64) -> Option<u32> {
+    let total: u128 = next_hops.clone().map(|hop| u128::from(hop.weight)).sum();
     // Below `total` but for rounding, which the last weight above zero catches.
     let mut at = (u * total as f64) as u128;
     let mut chosen = None;
-    for (i, weight) in weights.enumerate().filter(|(_, weight)| *weight > 0) {
-        chosen = Some(i);
-        match at.checked_sub(u128::from(weight)) {
+    for hop in next_hops.filter(|hop| hop.weight > 0) {
+        chosen = Some(hop.link);
+        match at.checked_sub(u128::from(hop.weight)) {
             None => break,
             Some(rest) => at = rest,
         }
@@ -198,8 +200,8 @@ mod tests {
         NodeLink { node, link }
     }
 
-    fn hops(weights: &[u64]) -> Vec<NextHop> {
-        weights.iter().enumerate().map(|(i, weight)| NextHop { link: i as u32, weight: *weight }).collect()
+    fn hops(weights: &[u64]) -> impl Iterator<Item = NextHop> + Clone {
+        weights.iter().enumerate().map(|(i, weight)| NextHop { link: i as u32, weight: *weight })
     }
 
     #[test]
@@ -263,22 +265,23 @@ mod tests {
     fn a_filter_steers_to_what_it_holds() {
         let mut filter = Bloom::default();
         filter.insert(at(9, 2));
-        assert_eq!(filter.steer(9, &hops(&[10, 10, 10]), 0.9), Some(2));
-        assert_eq!(filter.steer(8, &hops(&[10, 10, 10]), 0.9), None);
-        assert_eq!(Bloom::from_words([u64::MAX; 4]).steer(8, &hops(&[10, 30]), 0.9), Some(1));
+        let links =
+            |filter: Bloom, node| filter.hits(node, hops(&[10, 10, 10])).map(|hop| hop.link).collect::<Vec<_>>();
+        assert_eq!((links(filter, 9), links(filter, 8)), (vec![2], vec![]));
+        assert_eq!(links(Bloom::from_words([u64::MAX; 4]), 8), [0, 1, 2], "one that is full says nothing");
         assert_eq!(Bloom::from_words(filter.words()), filter);
     }
 
     #[test]
     fn draws_are_in_proportion_to_weights() {
         let next = hops(&[10, 0, 30]);
-        assert_eq!(without_hint(&next, 0.0), Some(0));
-        assert_eq!(without_hint(&next, 0.249), Some(0));
-        assert_eq!(without_hint(&next, 0.25), Some(2));
-        assert_eq!(without_hint(&next, 1.0), Some(2));
-        assert_eq!(without_hint(&hops(&[0, 0]), 0.5), None);
-        assert_eq!(without_hint(&[], 0.5), None);
-        assert_eq!(without_hint(&hops(&[u64::MAX, u64::MAX]), 0.75), Some(1));
+        assert_eq!(without_hint(next.clone(), 0.0), Some(0));
+        assert_eq!(without_hint(next.clone(), 0.249), Some(0));
+        assert_eq!(without_hint(next.clone(), 0.25), Some(2));
+        assert_eq!(without_hint(next.clone(), 1.0), Some(2));
+        assert_eq!(without_hint(hops(&[0, 0]), 0.5), None);
+        assert_eq!(without_hint(hops(&[]), 0.5), None);
+        assert_eq!(without_hint(hops(&[u64::MAX, u64::MAX]), 0.75), Some(1));
     }
 
     #[test]
@@ -287,7 +290,7 @@ mod tests {
         let n = 20_000;
         let (mut second, mut both) = (0, 0);
         for value in 0..n {
-            let choice = |node| by_random_value(value, node, &next) == Some(1);
+            let choice = |node| by_random_value(value, node, next.clone()) == Some(1);
             assert_eq!(choice(1), choice(1));
             second += u64::from(choice(1));
             both += u64::from(choice(1) && choice(2));
@@ -331,8 +334,8 @@ mod tests {
         #[test]
         fn steering_stays_within_the_next_hops(words in any::<[u64; 4]>(), weights in prop::collection::vec(0..5u64, 0..6), u in 0.0..1.0f64) {
             let next = hops(&weights);
-            for chosen in [Bloom::from_words(words).steer(1, &next, u), without_hint(&next, u), by_random_value(words[0], 1, &next)] {
-                prop_assert!(chosen.is_none_or(|i| weights[i] > 0));
+            for chosen in [without_hint(Bloom::from_words(words).hits(1, next.clone()), u), without_hint(next.clone(), u), by_random_value(words[0], 1, next.clone())] {
+                prop_assert!(chosen.is_none_or(|i| weights[i as usize] > 0));
             }
         }
     }
@@ -343,7 +346,7 @@ mod tests {
         let next = hops(&[1, 2, 3, 4]);
         let mut counts = [0f64; 4];
         let n = 40_000;
-        (0..n).for_each(|_| counts[without_hint(&next, unit(&mut random)).expect("weights")] += 1.0);
+        (0..n).for_each(|_| counts[without_hint(next.clone(), unit(&mut random)).expect("weights") as usize] += 1.0);
         // Pearson's χ² with 3 degrees of freedom: 16.3 is passed once in a thousand.
         let expected = |i: usize| f64::from(n) * (i + 1) as f64 / 10.0;
         let chi: f64 = counts.iter().enumerate().map(|(i, c)| (c - expected(i)).powi(2) / expected(i)).sum();

@@ -60,8 +60,8 @@ impl Entry {
 
     /// Another Interest in the same segment.
     fn join(&mut self, now: Time, record: Record, expected: u16) -> Verdict {
-        if self.records().any(|r| r.nonce == record.nonce) {
-            return Verdict::Repeated;
+        if let Some(same) = self.records().find(|r| r.nonce == record.nonce) {
+            return if same.face == record.face { Verdict::Repeated } else { Verdict::Loop };
         }
         let full = self.more.len() + 1 >= MAX_RECORDS;
         let known = self.record_mut(record.face);
@@ -93,11 +93,24 @@ pub enum Verdict {
     Forward,
     /// Another one like it is on its way; its answer will be for both.
     Aggregate,
-    /// It has been here: a loop, or a copy.
+    /// The same one came in over the same face: a copy.
     Repeated,
+    /// It has come round.
+    Loop,
     /// There is no room.
     Full,
 }
+
+/// What a host may have pending: a window that grows with each of its Interests that is answered and shrinks when some never were, as
+/// those in random names. Afanasyev et al. (*Interest flooding attack and countermeasures*, Networking 2013) go by the same sign.
+#[derive(Debug, Clone, Copy)]
+struct Trust {
+    window: u32,
+    pending: u32,
+}
+
+/// A host may always have so many pending. Ours.
+const LEAST_TRUST: u32 = 16;
 
 /// The table.
 #[derive(Debug)]
@@ -106,27 +119,72 @@ pub struct Pit {
     limit: usize,
     lifetime: Time,
     swept: Option<Time>,
+    /// By port, where hosts are bounded.
+    trust: Vec<Option<Trust>>,
 }
 
 impl Pit {
     /// A table of at most `limit` segments, each for `lifetime` after the last Interest.
     pub fn new(limit: usize, lifetime: Time) -> Pit {
-        Pit { entries: FxHashMap::default(), limit, lifetime, swept: None }
+        Pit { entries: FxHashMap::default(), limit, lifetime, swept: None, trust: Vec::new() }
+    }
+
+    /// The same, with so many Interests pending at first from the hosts behind some of the ports.
+    #[must_use]
+    pub fn bounding_hosts(self, first: u32, hosts: impl Iterator<Item = bool>) -> Pit {
+        Pit { trust: hosts.map(|host| host.then_some(Trust { window: first, pending: 0 })).collect(), ..self }
+    }
+
+    fn trust(&mut self, face: Face) -> Option<&mut Trust> {
+        let Face::Port(port) = face else { return None };
+        self.trust.get_mut(usize::from(port.0))?.as_mut()
+    }
+
+    /// Whether a host may have one more pending. Those that are over count no more.
+    fn trusts(&mut self, now: Time, face: Face) -> bool {
+        let full = |t: Option<&mut Trust>| t.is_some_and(|t| t.pending >= t.window);
+        if full(self.trust(face)) {
+            self.sweep(now);
+        }
+        !full(self.trust(face))
+    }
+
+    /// Who waited in this entry waits no more: it was answered, or it was not.
+    fn settle(&mut self, entry: &Entry, answered: bool) {
+        if self.trust.is_empty() {
+            return;
+        }
+        for record in entry.records() {
+            if let Some(trust) = self.trust(record.face) {
+                trust.pending = trust.pending.saturating_sub(1);
+                trust.window = trust.window.saturating_add(u32::from(answered));
+            }
+        }
     }
 
     /// Called with each Interest: whether it goes on.
     pub fn interest(&mut self, now: Time, key: Key, record: Record, expected: u16) -> Verdict {
         let until = now.saturating_add(self.lifetime);
+        let known = self.entries.get(&key).filter(|e| e.until > now);
+        let waits = known.is_some_and(|e| e.records().any(|r| r.face == record.face));
+        if !waits && !self.trusts(now, record.face) {
+            return Verdict::Full;
+        }
         if let Some(entry) = self.entries.get_mut(&key).filter(|e| e.until > now) {
             let verdict = entry.join(now, record, expected);
-            if verdict != Verdict::Repeated {
+            if matches!(verdict, Verdict::Forward | Verdict::Aggregate) {
                 entry.until = until;
+                self.waits(record.face, waits);
             }
             return verdict;
         }
         if self.entries.len() >= self.limit && !self.sweep(now) {
             return Verdict::Full;
         }
+        if let Some(over) = self.entries.remove(&key) {
+            self.settle(&over, false);
+        }
+        self.waits(record.face, false);
         let entry = Entry { first: record, more: Vec::new(), outs: [None; MAX_OUTS], until, asked_at: now, expected };
         self.entries.insert(key, entry);
         Verdict::Forward
@@ -139,8 +197,23 @@ impl Pit {
             return false;
         }
         self.swept = Some(now);
-        self.entries.retain(|_, entry| entry.until > now);
+        let over: Vec<Entry> = self.entries.extract_if(|_, entry| entry.until <= now).map(|(_, entry)| entry).collect();
+        let before: Vec<u32> = self.trust.iter().map(|t| t.map_or(0, |t| t.pending)).collect();
+        over.iter().for_each(|entry| self.settle(entry, false));
+        // Once per sweep: a host of whose Interests some were never answered has half the window.
+        for (trust, before) in self.trust.iter_mut().zip(before) {
+            if let Some(trust) = trust.as_mut().filter(|t| t.pending < before) {
+                trust.window = (trust.window / 2).max(LEAST_TRUST);
+            }
+        }
         self.entries.len() < self.limit
+    }
+
+    /// One more who waits, unless he does already.
+    fn waits(&mut self, face: Face, already: bool) {
+        if let Some(trust) = self.trust(face).filter(|_| !already) {
+            trust.pending += 1;
+        }
     }
 
     /// Called when the Interest goes out of a port, or to the producer here (`None`).
@@ -162,7 +235,9 @@ impl Pit {
     pub fn data(&mut self, now: Time, key: Key, from: Option<PortId>, size: u32) -> Option<Entry> {
         let fits = |e: &&Entry| e.until > now && e.asked(from) && size <= u32::from(e.expected);
         self.entries.get(&key).filter(fits)?;
-        self.entries.remove(&key)
+        let entry = self.entries.remove(&key)?;
+        self.settle(&entry, true);
+        Some(entry)
     }
 
     /// Called with a Nack: those who wait, if nobody else is left who may answer. The outer `None`: it answers nothing.
@@ -173,12 +248,16 @@ impl Pit {
         if entry.outs.iter().any(Option::is_some) {
             return Some(None);
         }
-        self.entries.remove(&key).map(Some)
+        let entry = self.entries.remove(&key)?;
+        self.settle(&entry, false);
+        Some(Some(entry))
     }
 
     /// Called when an Interest could not be sent anywhere.
     pub fn forget(&mut self, key: Key) {
-        self.entries.remove(&key);
+        if let Some(entry) = self.entries.remove(&key) {
+            self.settle(&entry, false);
+        }
     }
 
     /// Segments that it has an entry for, those that are over included.
@@ -195,6 +274,7 @@ impl Pit {
     pub fn clear(&mut self) {
         self.entries.clear();
         self.swept = None;
+        self.trust.iter_mut().flatten().for_each(|trust| trust.pending = 0);
     }
 }
 
@@ -235,7 +315,8 @@ mod tests {
     fn who_asks_again_is_sent_on_and_a_nonce_goes_nowhere_twice() {
         let mut pit = pit();
         pit.interest(S(0), KEY, record(0, 1), 1500);
-        assert_eq!(pit.interest(S(1), KEY, record(5, 1), 1500), Verdict::Repeated);
+        assert_eq!(pit.interest(S(1), KEY, record(5, 1), 1500), Verdict::Loop);
+        assert_eq!(pit.interest(S(1), KEY, record(0, 1), 1500), Verdict::Repeated);
         assert_eq!(pit.interest(S(1), KEY, record(0, 2), 1500), Verdict::Forward);
     }
 
@@ -259,6 +340,30 @@ mod tests {
         assert!(pit.nack(S(1), KEY, Some(PortId(1))).is_none());
         assert!(pit.nack(S(1), KEY, OUT).expect("asked").is_none());
         assert_eq!(waiting(pit.nack(S(1), KEY, None).expect("asked")).len(), 1);
+    }
+
+    /// A host that floods has ever fewer pending; its neighbour, whose Interests are answered, is not bounded.
+    #[test]
+    fn a_host_whose_interests_are_never_answered_gets_ever_less_room() {
+        let mut pit = Pit::new(100_000, S(4)).bounding_hosts(64, [true, true, false].into_iter());
+        let mut segment = 0;
+        let mut admitted = |pit: &mut Pit, now: Time, face: u16| {
+            let verdicts = (0..1000).map(|_| {
+                segment += 1;
+                pit.interest(now, (KEY.0, segment), record(face, segment), 1500)
+            });
+            verdicts.filter(|v| *v == Verdict::Forward).count()
+        };
+        let flood: Vec<usize> = (0..5).map(|i| admitted(&mut pit, S(5 * i), 0)).collect();
+        assert_eq!(flood, [64, 32, 16, 16, 16]);
+        assert_eq!(admitted(&mut pit, S(30), 2), 1000, "a router is not bounded");
+        for segment in 2_000_000..2_001_000 {
+            let key = (KEY.0, segment);
+            assert_eq!(pit.interest(S(31), key, record(1, segment), 1500), Verdict::Forward);
+            pit.sent(key, OUT);
+            assert!(pit.data(S(31), key, OUT, 1500).is_some());
+        }
+        assert_eq!(admitted(&mut pit, S(32), 1), 1000, "64 and one for each that was answered");
     }
 
     #[test]

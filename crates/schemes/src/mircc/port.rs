@@ -6,14 +6,14 @@
 
 use std::collections::VecDeque;
 
-use midpath_core::packet::{Kind, Pkt};
+use midpath_core::packet::{Kind, Name, Pkt};
 use midpath_core::queue::{Bound, Limit};
-use midpath_core::roles::{Backlog, Drop, Inbound, Port, PortCtx};
+use midpath_core::roles::{Backlog, Drop, Inbound, Port, PortCtx, Transmitter};
 use midpath_core::units::{Bytes, Rate, Time};
 
-use super::header::{InterestHeader, Stamped};
-use super::params::MirccParams;
-use super::path::PathId;
+use super::forwarder::Down;
+use super::header::{InterestHeader, Stamped, Trail};
+use super::params::{MirccParams, Outage, RttSource};
 use super::rates::{Class, LinkRates};
 use super::shaper::{Interest, Offer, Shaper};
 
@@ -35,6 +35,8 @@ pub struct MirccPort {
     link: Option<Link>,
     /// What is not an Interest.
     queue: VecDeque<Pkt>,
+    /// With `rtt = "upstream"`: the Interest whose Data will tell a round trip, and when it went out.
+    timed: Option<((Name, u32), Time)>,
     /// What waits there, and Interests in the shaper.
     queued: Backlog,
     interests: Backlog,
@@ -58,6 +60,7 @@ impl MirccPort {
             limit,
             link: None,
             queue: VecDeque::new(),
+            timed: None,
             queued: Backlog::default(),
             interests: Backlog::default(),
         }
@@ -82,6 +85,11 @@ impl MirccPort {
         link
     }
 
+    /// Whether the port measures round trips itself: of one Interest after the other, from here to whoever answers.
+    fn measures(&self) -> bool {
+        self.params.rates.rtt == RttSource::Upstream
+    }
+
     /// Offers an Interest to the shaper; hands the one back that finds no room, or has made room.
     fn shape(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) {
         let packet = &ctx.pool[&pkt];
@@ -89,9 +97,10 @@ impl MirccPort {
         let (size, now) = (packet.size, ctx.now);
         let class = header.map_or(Class::Primary, |h| h.class);
         let data = expected(header, ctx);
+        let upstream = self.measures();
         let link = self.link(ctx);
         link.rates.on_interest(now, class, data);
-        if let Some(rtt) = header.and_then(|h| h.rtt()) {
+        if let Some(rtt) = header.and_then(|h| h.rtt()).filter(|_| !upstream) {
             link.rates.on_rtt(now, rtt);
         }
         let offer = link.shaper.offer(Interest { token: pkt, size: Bytes(u64::from(size)), data, class });
@@ -100,7 +109,7 @@ impl MirccPort {
         if let Offer::Displaced(Interest { token, size, .. }) | Offer::Refused(Interest { token, size, .. }) = offer {
             take(&mut self.interests, size.0 as u32);
             // §3.1: Nacks carry R(t), too.
-            let start = Stamped { primary: u64::MAX, secondary: u64::MAX, path: PathId::START };
+            let start = Stamped::start(u64::MAX, Trail::None);
             ctx.pool[&token].answer(Kind::Nack, 0);
             ctx.pool[&token].set_header(&start.least(stamps));
             ctx.hand_back(token);
@@ -108,9 +117,10 @@ impl MirccPort {
     }
 }
 
-/// The size of the Data that an Interest asks for; one that doesn't say counts as a full packet.
+/// The size of the Data that an Interest asks for: a full packet if it doesn't say, or if it says more than the link can carry.
 fn expected(header: Option<InterestHeader>, ctx: &PortCtx<'_>) -> Bytes {
-    Bytes(header.map_or(u64::from(ctx.link().mtu), |h| u64::from(h.expected)))
+    let mtu = u64::from(ctx.link().mtu);
+    Bytes(header.map_or(mtu, |h| u64::from(h.expected).min(mtu)))
 }
 
 /// Works off the intervals that have ended by `now`.
@@ -153,7 +163,12 @@ impl Port for MirccPort {
             ctx.wake_at(link.shaper.next_release().unwrap_or(Time::MAX));
             return None;
         };
-        take(&mut self.interests, ctx.pool[&interest.token].size);
+        let packet = &ctx.pool[&interest.token];
+        take(&mut self.interests, packet.size);
+        let over = self.timed.is_none_or(|(_, at)| now.saturating_sub(at) >= self.params.rates.max_interval);
+        if self.measures() && over {
+            self.timed = packet.name().map(|name| ((name, packet.segment()), now));
+        }
         Some(interest.token)
     }
 
@@ -169,6 +184,12 @@ impl Port for MirccPort {
             }
             // §3.1: whoever receives the Data stamps it, for the Interests into this link are his.
             Kind::Data | Kind::Nack => {
+                let timed = self.timed.filter(|(key, _)| packet.name() == Some(key.0) && packet.segment() == key.1);
+                if let Some((_, at)) = timed {
+                    self.timed = None;
+                    self.link(ctx).rates.on_rtt(now, now.saturating_sub(at));
+                }
+                let packet = &ctx.pool[&pkt];
                 let header = packet.header::<Stamped>();
                 let stamps = self.link(ctx).rates.stamps();
                 if let Some(header) = header {
@@ -182,6 +203,12 @@ impl Port for MirccPort {
 
     fn on_link(&mut self, ctx: &mut PortCtx<'_>) {
         self.link(ctx);
+        if self.params.outage == Outage::Around {
+            // A transmitter that cannot say when it sends again has no link.
+            let down = matches!(ctx.transmitter, Transmitter::Busy { until: None });
+            let me = usize::from(ctx.me.0);
+            ctx.state::<Down>().0[me] = down;
+        }
     }
 
     fn backlog(&self) -> Backlog {

@@ -1,27 +1,51 @@
 //! MIRCC as a scheme: consumers and producers, ports and forwarders.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use midpath_core::packet::{Kind, Packet};
 use midpath_core::queue::Discipline;
 use midpath_core::roles::{
-    Accept, End, Endpoint, EndpointCtx, FlowReport, FlowSpec, Forwarder, Network, NodeSpec, Parts, PortSpec, Transport,
+    Accept, End, Endpoint, EndpointCtx, FlowReport, FlowSpec, Forwarder, Names, Network, NodeSpec, PortSpec, Scheme,
+    Transport,
 };
 use midpath_core::spec::SpecError;
 
 use super::fetch::{Fetch, Object};
-use super::forwarder::IcnForwarder;
-use super::header::{DATA_HEADERS, Stamped};
-use super::params::MirccParams;
-use super::path::PathId;
+use super::fib::{Copies, SharedGraph};
+use super::forwarder::{Down, IcnForwarder};
+use super::header::{InterestHeader, Stamped, Way, data_headers};
+use super::params::{MirccParams, Outage};
 use super::port::MirccPort;
 
 /// Builds the scheme: what the catalogue calls.
 pub fn build(name: &str, params: MirccParams) -> crate::Built {
     params.check()?;
-    let params = Arc::new(params);
-    let transport = Arc::new(Icn { name: name.to_owned(), params: params.clone() });
-    Ok(Arc::new(Parts { name: name.to_owned(), transport: Some(transport), network: Some(Arc::new(Nodes(params))) }))
+    Ok(Arc::new(Mircc { name: name.to_owned(), params: Arc::new(params), copies: Arc::default() }))
+}
+
+/// The scheme, with the objects that several nodes have.
+struct Mircc {
+    name: String,
+    params: Arc<MirccParams>,
+    copies: Arc<Copies>,
+}
+
+impl Scheme for Mircc {
+    fn name(&self) -> &str {
+        &self.name
+    }
+    fn bind(&self, names: &dyn Names) -> Result<Option<Arc<dyn Scheme>>, SpecError> {
+        let copies = Arc::new(names.copies().into_iter().collect());
+        Ok(Some(Arc::new(Mircc { name: self.name.clone(), params: self.params.clone(), copies })))
+    }
+    fn transport(&self) -> Option<Arc<dyn Transport>> {
+        Some(Arc::new(Icn { name: self.name.clone(), params: self.params.clone() }))
+    }
+    fn network(&self) -> Option<Arc<dyn Network>> {
+        let (params, copies) = (self.params.clone(), self.copies.clone());
+        Some(Arc::new(Nodes { params, copies, graph: SharedGraph::new() }))
+    }
 }
 
 /// What carries flows: a consumer at `to` fetches what the producer at `from` has.
@@ -32,7 +56,7 @@ struct Icn {
 
 impl Transport for Icn {
     fn headers(&self) -> u32 {
-        DATA_HEADERS
+        data_headers(self.params.steering)
     }
     fn opener(&self) -> End {
         End::Destination
@@ -43,8 +67,8 @@ impl Transport for Icn {
     fn accept(&self, first: &Packet, expected: Option<&FlowSpec>) -> Accept {
         match expected {
             Some(flow) if first.kind == Kind::Interest => {
-                let largest_rate = self.params.rates.largest_rate.0;
-                Accept::Take(Box::new(Producer { object: Object::of(flow), largest_rate, sent: 0 }))
+                let object = Object::of(flow, data_headers(self.params.steering));
+                Accept::Take(Box::new(Producer { object, params: self.params.clone(), sent: 0, copy: false }))
             }
             _ => Accept::Ignore,
         }
@@ -57,24 +81,21 @@ impl Transport for Icn {
 /// Answers Interests in its object (§3.2: "The producer endpoint in ICN has no responsibilities").
 struct Producer {
     object: Object,
-    largest_rate: u64,
+    params: Arc<MirccParams>,
     sent: u64,
+    /// Another node than the flow's has a copy, and answers as well.
+    copy: bool,
 }
 
 impl Endpoint for Producer {
-    fn on_start(&mut self, _ctx: &mut EndpointCtx<'_>) {}
+    fn on_start(&mut self, ctx: &mut EndpointCtx<'_>) {
+        self.copy = ctx.node != self.object.name.prefix;
+    }
 
     fn on_packet(&mut self, interest: &Packet, ctx: &mut EndpointCtx<'_>) {
-        let segment = interest.segment();
-        let mine = interest.kind == Kind::Interest && interest.name() == Some(self.object.name);
-        if !mine || u64::from(segment) >= self.object.segments() {
-            return;
-        }
-        let mut data = *interest;
-        data.answer(Kind::Data, self.object.payload_of(segment));
-        // §3.1: MaxRate, and the beginning of the pathId.
-        let rate = self.largest_rate;
-        data.set_header(&Stamped { primary: rate, secondary: rate, path: PathId::START });
+        let Some(mut data) = self.object.answer(interest) else { return };
+        let way = interest.header::<InterestHeader>().map_or(Way::Any { spare: 0 }, |h| h.way);
+        data.set_header(&Stamped::start(self.params.rates.largest_rate.0, self.params.trail(way)));
         ctx.send(data);
         self.sent += 1;
     }
@@ -85,19 +106,31 @@ impl Endpoint for Producer {
         FlowReport::default()
     }
 
+    fn measured(&self) -> bool {
+        !self.copy
+    }
+
     fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
         out.push(("data_sent", self.sent as f64));
     }
 }
 
 /// What nodes run.
-struct Nodes(Arc<MirccParams>);
+struct Nodes {
+    params: Arc<MirccParams>,
+    copies: Arc<Copies>,
+    graph: SharedGraph,
+}
 
 impl Network for Nodes {
+    fn state(&self, node: &NodeSpec<'_>) -> Option<Box<dyn Any + Send>> {
+        let watch = self.params.outage == Outage::Around;
+        watch.then(|| -> Box<dyn Any + Send> { Box::new(Down(vec![false; node.links.len()])) })
+    }
     fn port(&self, port: &PortSpec, _node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
-        Ok(Discipline::Held(Box::new(MirccPort::new(&self.0, port.queue.drop_tail()?))))
+        Ok(Discipline::Held(Box::new(MirccPort::new(&self.params, port.queue.drop_tail()?))))
     }
     fn forwarder(&self, node: &NodeSpec<'_>) -> Option<Box<dyn Forwarder>> {
-        Some(Box::new(IcnForwarder::new(&self.0, node)))
+        Some(Box::new(IcnForwarder::new(&self.params, node, &self.copies, &self.graph)))
     }
 }

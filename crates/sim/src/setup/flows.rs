@@ -2,7 +2,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use midpath_core::node::Flows;
-use midpath_core::packet::{FlowId, HOP_LIMIT, NodeId, Packet};
+use midpath_core::packet::{FlowId, HOP_LIMIT, Name, NodeId, Packet};
 use midpath_core::roles::{Accept, End, Endpoint, FlowSpec, Names, Network, Scheme, TCP_HEADERS, Transport};
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Rate, Time};
@@ -13,7 +13,7 @@ use midpath_topo::{NodeKind, Topology};
 use midpath_traffic::{Context, Flow, Host, HostTable, LinkRates};
 
 use super::deploy::{Deployment, NONE};
-use super::{Groups, IDEAL, TableRoutes};
+use super::{Groups, IDEAL, Objects, TableRoutes};
 use crate::scenario::Scenario;
 
 /// The scheme of flows that have a rate of their own and name no scheme.
@@ -188,18 +188,22 @@ pub struct FlowTable {
     transports: Vec<Option<Arc<dyn Transport>>>,
     /// That of flows which name none.
     default: Option<Arc<dyn Transport>>,
+    objects: Arc<Objects>,
 }
 
 impl FlowTable {
-    pub(super) fn new(flows: &[FlowInfo], groups: &Groups, schemes: &Schemes) -> FlowTable {
+    pub(super) fn new(flows: &[FlowInfo], groups: &Groups, objects: &Arc<Objects>, schemes: &Schemes) -> FlowTable {
         let flows = flows.iter().enumerate().map(|(i, f)| {
             let named = f.flow.scheme.as_deref().and_then(|s| schemes.find(s));
             let scheme = named.or(schemes.default).unwrap_or(0) as u8;
-            Listed { spec: f.spec(FlowId(i as u32), groups.of[i]), passive: f.ends().1, scheme }
+            let name = objects.of[i];
+            let mtu = objects.mtu(name).unwrap_or(f.mtu);
+            let spec = FlowSpec { mtu, name, ..f.spec(FlowId(i as u32), groups.of[i]) };
+            Listed { spec, passive: f.ends().1, scheme }
         });
         let transports: Vec<_> = schemes.by_name.iter().map(|s| s.1.transport()).collect();
         let default = schemes.default.and_then(|i| transports[i].clone());
-        FlowTable { flows: flows.collect(), transports, default }
+        FlowTable { flows: flows.collect(), transports, default, objects: objects.clone() }
     }
 
     fn get(&self, flow: FlowId) -> Option<(&Listed, &dyn Transport)> {
@@ -214,7 +218,10 @@ impl Flows for FlowTable {
     }
     fn accept(&self, node: NodeId, first: &Packet) -> Accept {
         match self.get(first.flow) {
-            Some((flow, transport)) => transport.accept(first, (flow.passive == node).then_some(&flow.spec)),
+            Some((flow, transport)) => {
+                let here = flow.passive == node || self.objects.has_copy(flow.spec.name, node);
+                transport.accept(first, here.then_some(&flow.spec))
+            }
             // The scenario has no such flow, and results no place for it.
             None => self.refuse(first).map_or(Accept::Ignore, Accept::Refuse),
         }
@@ -276,6 +283,7 @@ impl FlowInfo {
             mtu: self.mtu,
             group,
             weight: self.flow.weight,
+            name: Name { prefix: NodeId(self.flow.src), object: id.0 },
         }
     }
 }
@@ -322,7 +330,8 @@ fn host_table(topology: &Topology) -> HostTable {
 fn by_host_name(scenario: &Scenario, topology: &Topology) -> Result<Vec<midpath_traffic::ExplicitFlow>, SpecError> {
     let mut flows = scenario.flow.clone();
     for (i, flow) in flows.iter_mut().enumerate() {
-        for (end, name) in [("from", &mut flow.from), ("to", &mut flow.to)] {
+        let replicas = flow.replicas.iter_mut().map(|name| ("replicas", name));
+        for (end, name) in [("from", &mut flow.from), ("to", &mut flow.to)].into_iter().chain(replicas) {
             let is_router = topology.find(name).is_some_and(|n| topology.nodes()[n].kind == NodeKind::Router);
             if is_router {
                 let host = topology.resolve_host(name).map_err(|m| SpecError::new(format!("flow[{i}].{end}"), m))?;

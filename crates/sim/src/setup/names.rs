@@ -1,11 +1,11 @@
 //! Groups of flows by number, and what names in schemes' parameters stand for.
 
-use midpath_core::packet::NodeId;
+use midpath_core::packet::{Name, NodeId};
 use midpath_core::roles::Names;
 use midpath_topo::Topology;
 use rustc_hash::FxHashMap;
 
-use super::FlowInfo;
+use super::{FlowInfo, Objects};
 
 /// The groups that flows are added up in, numbered in the order of their first flows.
 #[derive(Debug, Clone, Default)]
@@ -34,6 +34,7 @@ impl Groups {
 pub(super) struct RunNames<'a> {
     pub topology: &'a Topology,
     pub groups: &'a Groups,
+    pub objects: &'a Objects,
 }
 
 impl Names for RunNames<'_> {
@@ -42,5 +43,8 @@ impl Names for RunNames<'_> {
     }
     fn group(&self, name: &str) -> Option<u32> {
         self.groups.names.iter().position(|n| n == name).map(|g| g as u32)
+    }
+    fn copies(&self) -> Vec<(Name, Vec<NodeId>)> {
+        self.objects.copies()
     }
 }

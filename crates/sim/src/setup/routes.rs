@@ -13,6 +13,8 @@ pub struct TableRoutes {
     pub table: Routes,
     /// The node behind each port, of one node after the other.
     peers: Vec<u32>,
+    /// What paths pay for the link there.
+    costs: Vec<u64>,
     /// Where a node's ports begin there, and after the last node where all end.
     first: Vec<u32>,
     ecmp: Ecmp,
@@ -23,14 +25,22 @@ pub struct TableRoutes {
 impl TableRoutes {
     /// Routes as the scenario's `[routing]` says.
     pub fn new(topology: &Topology, routing: &RoutingSpec) -> TableRoutes {
-        let (mut peers, mut first) = (Vec::new(), vec![0]);
+        let (mut peers, mut costs, mut first) = (Vec::new(), Vec::new(), vec![0]);
         for n in 0..topology.nodes().len() {
             peers.extend(topology.ports(n).iter().map(|p| p.peer));
+            costs.extend(topology.ports(n).iter().map(|p| routing.metric.cost(&topology.links()[p.link as usize])));
             first.push(peers.len() as u32);
         }
         let (table, ecmp) = (Routes::compute(topology, routing.metric), routing.ecmp);
         let trees = (ecmp == Ecmp::Symmetric).then(|| SymmetricTrees::new(topology, &table));
-        TableRoutes { table, peers, first, ecmp, trees }
+        TableRoutes { table, peers, costs, first, ecmp, trees }
+    }
+
+    /// Where a port stands in `peers` and `costs`.
+    fn place(&self, node: NodeId, port: u16) -> Option<usize> {
+        let n = node.0 as usize;
+        let (from, to) = (*self.first.get(n)? as usize, *self.first.get(n + 1)? as usize);
+        Some(from + usize::from(port)).filter(|place| *place < to)
     }
 
     /// The hops of flow `i`, by the choices that nodes make; where each packet draws a path, the first of them.
@@ -59,8 +69,9 @@ impl midpath_core::roles::Routes for TableRoutes {
         }
     }
     fn peer(&self, node: NodeId, port: u16) -> Option<NodeId> {
-        let n = node.0 as usize;
-        let (from, to) = (*self.first.get(n)? as usize, *self.first.get(n + 1)? as usize);
-        self.peers[from..to].get(usize::from(port)).map(|p| NodeId(*p))
+        self.place(node, port).map(|place| NodeId(self.peers[place]))
+    }
+    fn cost(&self, node: NodeId, port: u16) -> u64 {
+        self.place(node, port).map_or(1, |place| self.costs[place])
     }
 }

@@ -1,6 +1,7 @@
 //! What the tests share: running a scenario, and statistics over runs.
 #![allow(dead_code)] // each test binary uses its part
 
+pub mod icn;
 pub mod reads;
 pub mod scene;
 pub mod suite;

@@ -84,7 +84,7 @@ pub fn random(cases: usize) -> impl Iterator<Item = Case> {
         let text = match ANY_QUEUE.contains(&scheme) {
             false => plain_queue(&text),
             // Every second round of the schemes has RPM at all routers.
-            true if case / SCHEMES.len() % 2 == 0 => with_rpm(&text),
+            true if (case / SCHEMES.len()).is_multiple_of(2) => with_rpm(&text),
             true => text,
         };
         Case { name: format!("random-{case} {scheme}"), text, base: PathBuf::from("."), scheme: Some(scheme) }
@@ -93,7 +93,7 @@ pub fn random(cases: usize) -> impl Iterator<Item = Case> {
 
 /// The same scenario with RPM at all routers, in each of its modes that uses registers, under TCPs with ECN.
 fn with_rpm(text: &str) -> String {
-    let mode = if text.len() % 2 == 0 { "rpm" } else { "both" };
+    let mode = if text.len().is_multiple_of(2) { "rpm" } else { "both" };
     let ecn: String = ["newreno", "cubic", "mptcp"].map(|s| format!("[schemes.{s}]\necn = true\n")).concat();
     format!(
         "{text}\n{ecn}[[deploy]]\nscheme = \"rpm\"\nnodes = [\"routers\"]\nparams = {{ mode = \"{mode}\", size = 16 }}\n"

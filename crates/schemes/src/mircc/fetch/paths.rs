@@ -3,6 +3,7 @@
 use midpath_core::units::{Rate, Time};
 
 use crate::mircc::consumer::{PathRates, demands};
+use crate::mircc::header::{Trail, Way};
 use crate::mircc::params::{MirccParams, Sending};
 use crate::mircc::path::PathId;
 use crate::mircc::rates::{Class, Stamps};
@@ -14,6 +15,8 @@ const MAX_LOST: u32 = 3;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Turn {
     pub path: PathId,
+    /// What steers there.
+    pub way: Way,
     pub class: Class,
     index: usize,
 }
@@ -21,6 +24,7 @@ pub struct Turn {
 #[derive(Debug, Clone, Copy)]
 struct Path {
     id: PathId,
+    trail: Trail,
     rates: PathRates,
     /// What to ask for, by class, in bits of Data per second.
     demand: [f64; 2],
@@ -30,6 +34,17 @@ struct Path {
     bits: [f64; 2],
     heard: Time,
     lost: u32,
+}
+
+impl Path {
+    /// What an Interest says to go this way (§4.3.2).
+    fn way(&self) -> Way {
+        match self.trail {
+            Trail::None => Way::Path(self.id),
+            Trail::Filter(filter) => Way::Filter(filter),
+            Trail::Value(value) => Way::Value { value, spare: 0 },
+        }
+    }
 }
 
 /// All of them.
@@ -61,20 +76,24 @@ impl Paths {
         self.list.len()
     }
 
-    /// Called with the rates that Data have brought over a path, which may be new.
-    pub fn data(&mut self, id: PathId, stamps: Stamps, now: Time) {
+    /// Called with what Data have brought over a path, which may be new.
+    pub fn data(&mut self, id: PathId, trail: Trail, stamps: Stamps, now: Time) {
+        if let Trail::Value(_) = trail {
+            // §4.3.2: a value that returns another path than it did leads to the former one no more.
+            self.list.retain(|p| p.id == id || p.trail != trail);
+        }
         let index = self.list.iter().position(|p| p.id == id).unwrap_or_else(|| self.add(id, now));
         let path = &mut self.list[index];
         path.rates.on_data(stamps);
-        (path.heard, path.lost) = (now, 0);
+        (path.trail, path.heard, path.lost) = (trail, now, 0);
         self.share();
     }
 
     /// A place for a new path: that of the one heard of least recently, if there are too many.
     fn add(&mut self, id: PathId, now: Time) -> usize {
         let rates = PathRates::default();
-        let path =
-            Path { id, rates, demand: [0.0; 2], due: [now; 2], last: [now; 2], bits: [0.0; 2], heard: now, lost: 0 };
+        let (demand, due, last, bits) = ([0.0; 2], [now; 2], [now; 2], [0.0; 2]);
+        let path = Path { id, trail: Trail::None, rates, demand, due, last, bits, heard: now, lost: 0 };
         if self.list.len() < self.most {
             self.list.push(path);
             return self.list.len() - 1;
@@ -159,7 +178,8 @@ impl Paths {
     /// Whose Interest is due by now.
     pub fn turn(&self, now: Time) -> Option<Turn> {
         let (_, index, class) = self.first().filter(|(due, ..)| *due <= now)?;
-        Some(Turn { path: self.list[index].id, class: CLASSES[class], index })
+        let path = &self.list[index];
+        Some(Turn { path: path.id, way: path.way(), class: CLASSES[class], index })
     }
 
     /// When the next turn is.

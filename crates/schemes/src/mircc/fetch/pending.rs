@@ -13,6 +13,8 @@ use crate::mircc::path::PathId;
 struct Asked {
     at: Time,
     path: Option<PathId>,
+    /// Whether the Interest was steered there.
+    steered: bool,
     /// How often it was asked for.
     times: u32,
     /// It waits to be asked for again.
@@ -27,6 +29,16 @@ impl Answered {
     /// The round trip, if it is sure which Interest was answered (Karn's rule).
     pub fn round_trip(&self, now: Time) -> Option<Time> {
         (self.0.times == 1).then(|| now.saturating_sub(self.0.at))
+    }
+
+    /// Whether it was on its way, and did not wait to be asked for again.
+    pub fn flew(&self) -> bool {
+        !self.0.back
+    }
+
+    /// Whether its Interest was steered onto another path than this.
+    pub fn strayed(&self, path: PathId) -> bool {
+        self.0.steered && self.0.path != Some(path)
     }
 }
 
@@ -43,10 +55,10 @@ pub struct Pending {
 }
 
 impl Pending {
-    /// Called when an Interest has been sent; `timeout` is that of a first one.
-    pub fn sent(&mut self, segment: u32, now: Time, path: Option<PathId>, timeout: Time) {
+    /// Called when an Interest has been sent for a path, perhaps steered there; `timeout` is that of a first one.
+    pub fn sent(&mut self, segment: u32, now: Time, path: Option<PathId>, steered: bool, timeout: Time) {
         let times = self.asked.get(&segment).map_or(1, |a| a.times + 1);
-        self.asked.insert(segment, Asked { at: now, path, times, back: false });
+        self.asked.insert(segment, Asked { at: now, path, steered, times, back: false });
         if times == 1 {
             self.first.push_back(segment);
         } else {
@@ -122,11 +134,14 @@ pub struct RoundTrips {
     least: [Time; 2],
     window: Time,
     min_timeout: Time,
+    /// RFC 6298's K.
+    k: u32,
 }
 
 impl RoundTrips {
-    pub fn new(min_timeout: Time) -> RoundTrips {
-        RoundTrips { smoothed: None, least: [Time::MAX; 2], window: Time::ZERO, min_timeout }
+    /// None so far.
+    pub fn new(min_timeout: Time, k: u32) -> RoundTrips {
+        RoundTrips { smoothed: None, least: [Time::MAX; 2], window: Time::ZERO, min_timeout, k }
     }
 
     /// Called with each sample. RFC 6298, §2.2 and §2.3.
@@ -144,6 +159,7 @@ impl RoundTrips {
         self.least[0] = self.least[0].min(rtt);
     }
 
+    /// The smoothed one.
     pub fn smoothed(&self) -> Option<Time> {
         self.smoothed.map(|s| s.0)
     }
@@ -157,7 +173,9 @@ impl RoundTrips {
 
     /// RFC 6298, §2.3 and §2.4; before the first sample the least timeout.
     pub fn timeout(&self) -> Time {
-        let wait = self.smoothed.map_or(Time::ZERO, |(mean, var)| mean.saturating_add(Time(var.0.saturating_mul(4))));
+        let wait = self
+            .smoothed
+            .map_or(Time::ZERO, |(mean, var)| mean.saturating_add(Time(var.0.saturating_mul(u64::from(self.k)))));
         wait.max(self.min_timeout).min(MAX_TIMEOUT.max(self.min_timeout))
     }
 }

@@ -4,6 +4,7 @@ use midpath_core::units::{Bytes, Rate, Time};
 use super::paths::Paths;
 use super::pending::{Pending, RoundTrips};
 use super::*;
+use crate::mircc::header::Trail;
 use crate::mircc::params::Sending;
 use crate::mircc::rates::Stamps;
 
@@ -22,7 +23,7 @@ fn stamps(primary: f64, secondary: f64) -> Stamps {
 #[test]
 fn an_object_is_cut_into_segments() {
     let flow = FlowSpec { size: Some(Bytes(3000)), ..FlowSpec::new(FlowId(4), NodeId(1), NodeId(2)) };
-    let object = Object::of(&flow);
+    let object = Object::of(&flow, 72);
     assert_eq!((object.name, object.payload), (Name { prefix: NodeId(1), object: 4 }, 1428));
     assert_eq!(
         (object.segments(), object.payload_of(1), object.payload_of(2), object.payload_of(3)),
@@ -49,8 +50,8 @@ fn interests_are_sent_at_the_deflated_rates_in_proportion() {
     // 12 Mbps is a Data of 1500 B each ms. The best is 12, shared 2 : 1, and 3 of secondary on the second path.
     let ids = [PathId(1), PathId(2)];
     let mut paths = paths(Sending::DualClass, None);
-    paths.data(ids[0], stamps(12e6, 0.0), Time::ZERO);
-    paths.data(ids[1], stamps(6e6, 3e6), Time::ZERO);
+    paths.data(ids[0], Trail::None, stamps(12e6, 0.0), Time::ZERO);
+    paths.data(ids[1], Trail::None, stamps(6e6, 3e6), Time::ZERO);
     let counts = count(&mut paths, &ids, S(3));
     assert!(counts[0][0].abs_diff(2000) <= 1 && counts[1][0].abs_diff(1000) <= 1, "{counts:?}");
     assert!(counts[0][1] == 0 && counts[1][1].abs_diff(750) <= 1, "{counts:?}");
@@ -59,24 +60,24 @@ fn interests_are_sent_at_the_deflated_rates_in_proportion() {
 #[test]
 fn a_flow_with_a_rate_asks_for_no_more() {
     let mut paths = paths(Sending::DualClass, Some(Rate::from_mbps(6)));
-    paths.data(PathId(1), stamps(12e6, 3e6), Time::ZERO);
+    paths.data(PathId(1), Trail::None, stamps(12e6, 3e6), Time::ZERO);
     assert!((paths.rate() - 6e6).abs() < 1.0);
-    paths.data(PathId(1), stamps(2e6, 1e6), Time::ZERO);
+    paths.data(PathId(1), Trail::None, stamps(2e6, 1e6), Time::ZERO);
     assert!((paths.rate() - 3e6).abs() < 1.0);
 }
 
 #[test]
 fn a_new_rate_counts_at_once_and_a_starved_flow_still_probes() {
     let mut paths = paths(Sending::BestSubflow, None);
-    paths.data(PathId(1), stamps(12e6, 0.0), Time::ZERO);
+    paths.data(PathId(1), Trail::None, stamps(12e6, 0.0), Time::ZERO);
     let turn = paths.turn(Time::ZERO).expect("due");
     paths.taken(turn, Time::ZERO, 1500);
     assert_eq!(paths.next_turn(), MS(1));
     paths.nack(PathId(1), stamps(3e6, 0.0));
     assert_eq!(paths.next_turn(), MS(4));
-    paths.data(PathId(1), stamps(24e6, 0.0), Time::ZERO);
+    paths.data(PathId(1), Trail::None, stamps(24e6, 0.0), Time::ZERO);
     assert_eq!(paths.next_turn(), Time::from_us(500));
-    paths.data(PathId(1), stamps(1.0, 0.0), Time::ZERO);
+    paths.data(PathId(1), Trail::None, stamps(1.0, 0.0), Time::ZERO);
     assert_eq!(paths.next_turn(), S(1));
 }
 
@@ -84,7 +85,7 @@ fn a_new_rate_counts_at_once_and_a_starved_flow_still_probes() {
 fn paths_are_bounded_and_lost_ones_forgotten() {
     let mut paths = paths(Sending::DualClass, None);
     for i in 0..9 {
-        paths.data(PathId(i), stamps(1e6, 0.0), S(i));
+        paths.data(PathId(i), Trail::None, stamps(1e6, 0.0), S(i));
     }
     assert_eq!(paths.len(), 4);
     (0..3).for_each(|_| paths.lost(PathId(8)));
@@ -96,12 +97,12 @@ fn paths_are_bounded_and_lost_ones_forgotten() {
 #[test]
 fn what_does_not_come_is_asked_for_again_ever_later() {
     let (mut pending, second) = (Pending::default(), S(1));
-    pending.sent(7, Time::ZERO, Some(PathId(1)), second);
+    pending.sent(7, Time::ZERO, Some(PathId(1)), true, second);
     assert_eq!(pending.next_timeout(second), S(1));
     assert_eq!((pending.late(MS(999), second), pending.late(S(1), second)), (None, Some((7, Some(PathId(1))))));
     assert!(pending.late(S(1), second).is_none() && pending.waits_to_be_sent(7));
     assert_eq!(pending.next_timeout(second), Time::MAX);
-    pending.sent(7, S(1), None, second);
+    pending.sent(7, S(1), None, false, second);
     assert_eq!(pending.next_timeout(second), S(3));
     assert_eq!(pending.refused(7), Some(None));
     assert_eq!(pending.refused(7), None, "once");
@@ -112,7 +113,7 @@ fn what_does_not_come_is_asked_for_again_ever_later() {
 
 #[test]
 fn round_trips_are_smoothed_and_the_least_is_forgotten_in_time() {
-    let mut rtts = RoundTrips::new(MS(10));
+    let mut rtts = RoundTrips::new(MS(10), 4);
     assert_eq!((rtts.timeout(), rtts.least(S(0)), rtts.smoothed()), (MS(10), None, None));
     rtts.add(S(0), MS(80));
     // RFC 6298: 80 + 4 · 40.

@@ -1,6 +1,6 @@
 //! Who may join, who may not, and how addresses become known: RFC 8684, §3.1, §3.2, §3.4.1.
 
-use midpath_core::packet::{Flags, Packet, PortId};
+use midpath_core::packet::{Flags, Packet};
 use midpath_core::queue::{Limit, QueueSpec};
 use midpath_core::roles::Accept;
 use midpath_core::units::{Rate, Time};
@@ -264,7 +264,7 @@ fn the_first_data_may_come_last() {
 
 #[test]
 fn of_two_that_would_be_first_one_is() {
-    // The first SYN-ACK is late by more than a timeout, so that the other path is tried, too.
+    // SYN-ACKs over link 0 are late by more than a timeout, so that the other address is tried, too. Its SYN-ACK comes back over link 0.
     let mut lab = Lab::new(&endless(), per_link(2)).treat(|s| {
         let late = s.from == 1 && s.link == 0 && s.packet.flags.has(Flags::SYN);
         if late { Fate::Late(Time::from_ms(1200)) } else { Fate::Pass }
@@ -272,12 +272,12 @@ fn of_two_that_would_be_first_one_is() {
     lab.run_until(Time::from_secs(5));
     let capable = lab.log().iter().filter(|s| s.hello() == Some(Hello::Capable));
     assert!(capable.clone().any(|s| s.link == 0) && capable.clone().any(|s| s.link == 1));
-    // Link 1 is the first; link 0's attempt is given up, and joins.
+    // Link 0's SYN-ACK is there first; the other attempt is given up, and its address joins.
     let joins = |s: &&Sent| s.from == 0 && matches!(s.hello(), Some(Hello::Join { .. }));
     let join = lab.log().iter().find(joins).expect("a join");
-    assert!(join.link == 0 && join.packet.interfaces == Pair::new(0, 0).interfaces());
-    let first = lab.sender().subflows()[0].pair;
-    assert_eq!((first.source(), lab.sender().subflows()[0].is_alive()), (PortId(0), false));
+    assert!(join.link == 1 && join.packet.interfaces == Pair::new(1, 1).interfaces());
+    let tried: Vec<_> = lab.sender().subflows().iter().map(|s| (s.pair, s.is_alive())).collect();
+    assert_eq!(tried, [(Pair::new(0, 0), true), (Pair::new(1, 0), false), (Pair::new(1, 1), true)]);
     assert_eq!(lab.gauge("subflows"), 2.0);
     assert!(lab.gauge("subflow3_bytes") > 0.0);
 }

@@ -16,7 +16,7 @@ EXPERIMENTS = {"1": (10, 10, 10, 10, 10), "2": (10, 20, 30, 40, 50), "3": (20, 4
 # Seconds over which J is taken: usually, and for its dependence on the run's length.
 MAIN, LENGTHS = 30.0, (10.0, 60.0, 120.0)
 # How many of the seeds run for 120 s, run at the paper's rates, or tell what a choice moves.
-FEW = {"long": 4, "full": 3, "choice": 6, "first link": 20, "aggregate": 10}
+FEW = {"long": 4, "full": 3, "choice": 6, "first link": 10, "aggregate": 6}
 
 DEEP: dict[str, Any] = {"queues.tofino.limit": "50 ms"}
 # What the text leaves open, and what of it is another reading than ours.

@@ -1,0 +1,128 @@
+//! NDN without MIRCC: forwarders by name, the scenario's queues, consumers with a window.
+
+use std::sync::Arc;
+
+use midpath_core::packet::{ICN_HEADER, IP_HEADER, Kind, Packet};
+use midpath_core::roles::{
+    Accept, End, Endpoint, EndpointCtx, FlowReport, FlowSpec, Forwarder, Names, Network, NodeSpec, Scheme, Transport,
+};
+use midpath_core::spec::SpecError;
+
+use super::fetch::WindowFetch;
+use super::params::NdnParams;
+use crate::mircc::MirccParams;
+use crate::mircc::fetch::Object;
+use crate::mircc::fib::{Copies, SharedGraph};
+use crate::mircc::forwarder::IcnForwarder;
+
+/// Bytes of headers on Data.
+pub const HEADERS: u32 = IP_HEADER + ICN_HEADER;
+
+/// Builds the scheme: what the catalogue calls.
+pub fn build(name: &str, params: NdnParams) -> crate::Built {
+    params.check()?;
+    Ok(Arc::new(Ndn { name: name.to_owned(), params: Arc::new(params), copies: Arc::default() }))
+}
+
+/// The scheme, with the objects that several nodes have.
+struct Ndn {
+    name: String,
+    params: Arc<NdnParams>,
+    copies: Arc<Copies>,
+}
+
+impl Scheme for Ndn {
+    fn name(&self) -> &str {
+        &self.name
+    }
+    fn bind(&self, names: &dyn Names) -> Result<Option<Arc<dyn Scheme>>, SpecError> {
+        let copies = Arc::new(names.copies().into_iter().collect());
+        Ok(Some(Arc::new(Ndn { name: self.name.clone(), params: self.params.clone(), copies })))
+    }
+    fn transport(&self) -> Option<Arc<dyn Transport>> {
+        Some(Arc::new(Chunks { name: self.name.clone(), params: self.params.clone() }))
+    }
+    fn network(&self) -> Option<Arc<dyn Network>> {
+        let (params, copies) = (Arc::new(self.params.forwarders()), self.copies.clone());
+        Some(Arc::new(Nodes { params, copies, graph: SharedGraph::new() }))
+    }
+}
+
+/// What carries flows: a consumer at `to` fetches what the producer at `from` has.
+struct Chunks {
+    name: String,
+    params: Arc<NdnParams>,
+}
+
+impl Transport for Chunks {
+    fn headers(&self) -> u32 {
+        HEADERS
+    }
+    fn opener(&self) -> End {
+        End::Destination
+    }
+    fn open(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
+        Box::new(WindowFetch::new(flow, self.params.clone()))
+    }
+    fn accept(&self, first: &Packet, expected: Option<&FlowSpec>) -> Accept {
+        match expected {
+            Some(flow) if first.kind == Kind::Interest => {
+                Accept::Take(Box::new(Producer { object: Object::of(flow, HEADERS), sent: 0, copy: false }))
+            }
+            _ => Accept::Ignore,
+        }
+    }
+    fn needs(&self) -> Option<&str> {
+        Some(&self.name)
+    }
+}
+
+/// Answers Interests in its object.
+struct Producer {
+    object: Object,
+    sent: u64,
+    /// Another node than the flow's has a copy, and answers as well.
+    copy: bool,
+}
+
+impl Endpoint for Producer {
+    fn on_start(&mut self, ctx: &mut EndpointCtx<'_>) {
+        self.copy = ctx.node != self.object.name.prefix;
+    }
+
+    fn on_packet(&mut self, interest: &Packet, ctx: &mut EndpointCtx<'_>) {
+        if let Some(mut data) = self.object.answer(interest) {
+            // A mark that an Interest has got on its way up goes back with its Data.
+            data.ecn = interest.ecn;
+            ctx.send(data);
+            self.sent += 1;
+        }
+    }
+
+    fn on_timer(&mut self, _ctx: &mut EndpointCtx<'_>) {}
+
+    fn report(&self) -> FlowReport {
+        FlowReport::default()
+    }
+
+    fn measured(&self) -> bool {
+        !self.copy
+    }
+
+    fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
+        out.push(("data_sent", self.sent as f64));
+    }
+}
+
+/// What nodes run: forwarders by name; ports are the queues that the scenario asks for.
+struct Nodes {
+    params: Arc<MirccParams>,
+    copies: Arc<Copies>,
+    graph: SharedGraph,
+}
+
+impl Network for Nodes {
+    fn forwarder(&self, node: &NodeSpec<'_>) -> Option<Box<dyn Forwarder>> {
+        Some(Box::new(IcnForwarder::new(&self.params, node, &self.copies, &self.graph)))
+    }
+}

@@ -1,0 +1,85 @@
+//! What flows move, by name: which flows move the same, and who has it.
+
+use std::collections::BTreeMap;
+
+use midpath_core::packet::{Name, NodeId};
+use midpath_core::spec::SpecError;
+use midpath_core::units::Bytes;
+use rustc_hash::FxHashMap;
+
+use super::FlowInfo;
+
+/// The objects of a run. An object's name is that of the first flow that moves it: the node where that one's data come from, and its number.
+#[derive(Debug, Clone, Default)]
+pub struct Objects {
+    /// Each flow's object.
+    pub of: Vec<Name>,
+    /// The smallest MTU of the flows that share an object: its segments are cut once.
+    mtus: FxHashMap<Name, u32>,
+    /// Who has an object that several nodes have.
+    copies: BTreeMap<Name, Vec<NodeId>>,
+}
+
+impl Objects {
+    /// Those of these flows.
+    pub(super) fn of(flows: &[FlowInfo], node: impl Fn(NodeId) -> String) -> Result<Objects, SpecError> {
+        let mut objects = Objects::default();
+        let mut known = FxHashMap::<&str, (Name, Option<Bytes>)>::default();
+        let mut holders = BTreeMap::<Name, Vec<NodeId>>::new();
+        for (i, FlowInfo { flow, mtu, .. }) in flows.iter().enumerate() {
+            let own = Name { prefix: NodeId(flow.src), object: i as u32 };
+            let (name, size) = match flow.object.as_deref() {
+                Some(word) => *known.entry(word).or_insert((own, flow.size)),
+                None => (own, flow.size),
+            };
+            if size != flow.size {
+                let size = |size: Option<Bytes>| size.map_or("no size".to_owned(), |s| s.to_string());
+                let word = flow.object.as_deref().unwrap_or_default();
+                let message = format!(
+                    "flows of the object `{word}` have {} and {}; give them one",
+                    size(known[word].1),
+                    size(flow.size)
+                );
+                return Err(SpecError::new("flow", message));
+            }
+            objects.of.push(name);
+            if flow.object.is_some() || flow.replicas.is_some() {
+                let least = objects.mtus.entry(name).or_insert(*mtu);
+                *least = (*least).min(*mtu);
+                let has = holders.entry(name).or_default();
+                has.push(NodeId(flow.src));
+                has.extend(flow.replicas.iter().flat_map(|r| r.iter()).map(|n| NodeId(*n)));
+            }
+        }
+        for has in holders.values_mut() {
+            has.sort_unstable();
+            has.dedup();
+        }
+        for (i, FlowInfo { flow, .. }) in flows.iter().enumerate() {
+            let dst = NodeId(flow.dst);
+            if holders.get(&objects.of[i]).is_some_and(|has| has.contains(&dst)) {
+                let message =
+                    format!("`{}` has what it would fetch, as a flow of the same object comes from there", node(dst));
+                return Err(SpecError::new("flow", message));
+            }
+        }
+        holders.retain(|_, has| has.len() > 1);
+        objects.copies = holders;
+        Ok(objects)
+    }
+
+    /// The MTU that a flow's data are cut by, if others share its object.
+    pub fn mtu(&self, name: Name) -> Option<u32> {
+        self.mtus.get(&name).copied()
+    }
+
+    /// Whether one of several nodes that have this object is that one.
+    pub fn has_copy(&self, name: Name, node: NodeId) -> bool {
+        self.copies.get(&name).is_some_and(|has| has.contains(&node))
+    }
+
+    /// The objects that several nodes have.
+    pub fn copies(&self) -> Vec<(Name, Vec<NodeId>)> {
+        self.copies.iter().map(|(name, has)| (*name, has.clone())).collect()
+    }
+}
