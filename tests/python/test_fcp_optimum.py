@@ -142,8 +142,8 @@ def unambiguous(seed: int) -> bool:
     return all(len(list(nx.all_shortest_paths(graph, f"s{i}", f"d{i}"))) == 1 for i in range(len(network.budgets)))
 
 
-# How many of the networks may be beyond: with the paper's round trip in the header, and with the age of the price, which
-# is the longer the fewer packets a flow sends. With either 98 are within 3 % (checks/fcp/RESULTS.md).
+# How many of the networks may be beyond: with the paper's round trip in the header, and with the price's age, which is
+# the longer the fewer packets a flow sends. With either 98 are within 3 % (checks/fcp/RESULTS.md).
 FAR = {"round-trip": 0.02, "price-age": 0.04}
 
 
