@@ -82,6 +82,16 @@ header(7, "MIRCC", {
     { 16, 8, field("uint64", "mircc.path", "Path", base.HEX) },
 })
 
+local readings = { { 0, 1, field("uint8", "hpcc.readings", "Readings (128: on its way back)", base.DEC) } }
+for i = 0, 4 do
+    local name, at = "hpcc.port" .. i, 1 + 16 * i
+    table.insert(readings, { at, 4, field("float", name .. ".rate", "Port " .. i .. ": rate, bit/s") })
+    table.insert(readings, { at + 4, 4, field("uint32", name .. ".queue", "Port " .. i .. ": waiting, B", base.DEC) })
+    table.insert(readings, { at + 8, 4, field("uint32", name .. ".sent", "Port " .. i .. ": sent, B", base.DEC) })
+    table.insert(readings, { at + 12, 4, field("uint32", name .. ".time", "Port " .. i .. ": time, ns", base.DEC) })
+end
+header(8, "HPCC", readings)
+
 -- The parts that follow what every INRPP header has, by the bits of its flags.
 local far_slow = field("uint32", "inrpp.far_slow", "Slow-down, on data", base.HEX)
 local far_cancel = field("uint32", "inrpp.far_cancel", "Cancel, on data", base.HEX)

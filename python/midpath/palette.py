@@ -41,6 +41,7 @@ KNOWN = {
     "rcp": Look(AMBER.light, AMBER.dark, "dot"),
     "xcp": Look(SKY.light, SKY.dark, "dot"),
     "mptcp": Look(BLUE.light, BLUE.dark, "dot"),
+    "hpcc": Look(GREEN.light, GREEN.dark, "dot"),
     "ndn": Look(ORANGE.light, ORANGE.dark, "dot"),
     IDEAL: GREY,
 }
@@ -55,6 +56,7 @@ NAMES = {
     "rcp": "RCP",
     "xcp": "XCP",
     "mptcp": "MPTCP",
+    "hpcc": "HPCC",
     "ndn": "NDN",
     "bbr": "BBR",
     IDEAL: "Ideal",

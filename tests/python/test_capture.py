@@ -1,6 +1,8 @@
 """Captures of every scheme, as Wireshark sees them: nothing malformed, every checksum right."""
 
 import csv
+import hashlib
+import hmac
 import shutil
 import subprocess
 from pathlib import Path
@@ -54,6 +56,7 @@ RUNS = {
     "udp": "",
     "rcp": "",
     "xcp": "",
+    "hpcc": "",
     "fcp": "",
     "inrpp": "[schemes.inrpp]\nauth = true",
     "mircc": "",
@@ -77,6 +80,8 @@ def tshark(capture, *columns):
         "fields",
         "-E",
         "separator=,",
+        "-E",
+        "aggregator=;",
         *fields,
     ]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -121,3 +126,81 @@ def test_headers_are_read_as_they_were_written(tmp_path):
     # The path's propagation is 8 ms or more; nobody waits for a second.
     assert all(0.008 <= float(row[2]) < 1 for row in sent)
     assert {int(row[3]) for row in sent if int(row[3]) > 1000} == {1408}
+
+
+# Two addresses at each end, and both ways between them.
+TWO_PATHS = """
+scheme = "mptcp"
+stop = "3 s"
+[topology]
+nodes = [{ name = "s", kind = "host" }, { name = "d", kind = "host" }]
+links = [
+  { a = "s", b = "p", rate = "10 Mbps", delay = "5 ms" },
+  { a = "s", b = "q", rate = "10 Mbps", delay = "10 ms" },
+  { a = "p", b = "d", rate = "10 Mbps", delay = "5 ms" },
+  { a = "q", b = "d", rate = "10 Mbps", delay = "10 ms" },
+  { a = "p", b = "q", rate = "1 Mbps", delay = "1 ms" },
+]
+[[flow]]
+from = "s"
+to = "d"
+size = "1 MB"
+[schemes.mptcp]
+subflows = 2
+[measure]
+pcap = [
+  { from = "s", to = "p" },
+  { from = "p", to = "s" },
+  { from = "s", to = "q" },
+  { from = "q", to = "s" },
+]
+"""
+
+
+def mac(key, text):
+    return hmac.new(key, text, "sha256").digest()
+
+
+@needs_tshark
+@pytest.mark.skipif(not shutil.which("mergecap"), reason="mergecap is not installed")
+def test_wireshark_follows_an_mptcp_connection(tmp_path):
+    midpath.run(midpath.Scenario.from_toml(TWO_PATHS)).save(tmp_path / "out")
+    both = tmp_path / "both.pcapng"
+    subprocess.run(["mergecap", "-w", both, *sorted((tmp_path / "out").glob("*.pcapng"))], check=True)
+    option = "tcp.options.mptcp."
+    names = ["subtype", "sendkey", "recvkey", "recvtok", "sendrand", "sendtrunchmac", "sendhmac"]
+    names += ["addrid", "ipv4", "addaddrtrunchmac", "rawdataack"]
+    columns = ["tcp.stream", *(option + name for name in names), "mptcp.expected_token", "_ws.expert.message"]
+    found = [dict(zip(columns, row, strict=True)) for row in tshark(both, *columns)]
+
+    def values(name):
+        """What packets say, in order."""
+        return [row[option + name] for row in found if row[option + name]]
+
+    def number(text, size):
+        return int(text, 0).to_bytes(size)
+
+    # The listener's key is on the SYN-ACK, both on the third packet, which has the first data.
+    listener, initiator = (number(values("sendkey")[i], 8) for i in (0, 1))
+    assert number(values("recvkey")[0], 8) == listener
+    digest = {key: hashlib.sha256(key).digest() for key in (listener, initiator)}
+    # Data ACKs count from the number after the initial one; the first is of two segments.
+    acks = [int(ack) for ack in values("rawdataack")]
+    first = int.from_bytes(digest[initiator][-8:]) + 1
+    assert first + 1_000_000 + 1 in acks and min(a - first for a in acks if a >= first) == 2 * 1420
+    # The join: token and proofs of both sides.
+    assert [number(token, 4) for token in values("recvtok")] == [digest[listener][:4]]
+    ours, theirs = (number(nonce, 4) for nonce in values("sendrand"))
+    assert [number(proof, 8) for proof in values("sendtrunchmac")] == [mac(listener + initiator, theirs + ours)[:8]]
+    proofs = {bytes.fromhex(proof.replace(":", "")) for proof in values("sendhmac")}
+    assert proofs == {mac(initiator + listener, ours + theirs)[:20]}
+    # The second address of d, which is node 1: told once, echoed.
+    assert values("ipv4") == ["10.0.0.18"] * 2
+    told = bytes([2]) + bytes([10, 0, 0, 18]) + bytes(2)
+    assert [number(proof, 8) for proof in values("addaddrtrunchmac")] == [mac(listener + initiator, told)[-8:]]
+    # Wireshark finds the same token in the keys, sees two subflows, and has nothing to say about MPTCP.
+    tokens = {int(token) for row in found for token in row["mptcp.expected_token"].split(";") if token}
+    assert tokens >= {int.from_bytes(digest[listener][:4])}
+    assert {row["tcp.stream"] for row in found} == {"0", "1"}
+    said = {row["_ws.expert.message"] for row in found if row["_ws.expert.message"]}
+    assert not any(word in text for text in said for word in ("MPTCP", "key", "mapping", "algorithm")), said

@@ -18,7 +18,7 @@ PATIENCE_S = 300
 
 
 def test_papers_are_there():
-    assert {figure.paper for figure in FIGURES} == {"fcp", "inrpp", "rpm"}
+    assert {figure.paper for figure in FIGURES} == {"fcp", "inrpp", "mircc", "rpm"}
 
 
 @pytest.mark.parametrize("figure", FIGURES, ids=IDS)

@@ -7,7 +7,7 @@ use midpath_core::roles::Scheme;
 use midpath_core::spec::SpecError;
 use serde_json::Value;
 
-use crate::{fcp, inrpp, mircc, mptcp, ndn, rcp, rpm, tcp, udp, xcp};
+use crate::{fcp, hpcc, inrpp, mircc, mptcp, ndn, rcp, rpm, tcp, udp, xcp};
 
 /// A scheme, or which parameter is wrong.
 pub type Built = Result<Arc<dyn Scheme>, SpecError>;
@@ -37,6 +37,7 @@ impl Catalogue {
             .with_params::<tcp::DctcpParams>("dctcp", tcp::build)
             .with_params::<tcp::FixedWindowParams>("fixed-window", tcp::build)
             .with_params::<fcp::FcpParams>("fcp", fcp::build)
+            .with_params::<hpcc::HpccParams>("hpcc", tcp::build)
             .with_params::<rcp::RcpParams>("rcp", tcp::build)
             .with_params::<rpm::RpmParams>("rpm", rpm::build)
             .with_params::<inrpp::Params>("inrpp", inrpp::build)
@@ -114,6 +115,7 @@ mod tests {
                 "dctcp",
                 "fcp",
                 "fixed-window",
+                "hpcc",
                 "inrpp",
                 "inrpp-attack",
                 "mircc",
@@ -179,6 +181,7 @@ mod tests {
         let shared: Vec<&str> = shared.iter().map(String::as_str).filter(|k| *k != "delayed_ack").collect();
         documented(include_str!("../../../docs/schemes/rcp.md"), &rcp::RcpParams::default(), &shared);
         documented(include_str!("../../../docs/schemes/xcp.md"), &xcp::XcpParams::default(), &shared);
+        documented(include_str!("../../../docs/schemes/hpcc.md"), &hpcc::HpccParams::default(), &shared);
         let page = include_str!("../../../docs/schemes/fcp.md");
         let tables = [&shared[..], &["network", "domains"]].concat();
         documented(page, &fcp::FcpParams::default(), &tables);

@@ -6,6 +6,7 @@
 
 mod catalogue;
 pub mod fcp;
+pub mod hpcc;
 pub mod inrpp;
 pub mod mircc;
 pub mod mptcp;

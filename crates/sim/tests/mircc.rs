@@ -187,6 +187,31 @@ fn the_strategies_that_the_paper_argues_against() {
     }
 }
 
+/// RTTs of 3 to 300 ms on one link: flows that come one after another and go again have equal shares, and nothing is dropped.
+#[test]
+fn rtts_a_hundred_apart_share_a_link() {
+    let mut links = vec![("r0", "r1", 10.0, 0.5), ("p", "r1", 100.0, 0.5)];
+    links.extend([("c0", "r0", 100.0, 0.5), ("c1", "r0", 100.0, 5.0), ("c2", "r0", 100.0, 50.0)]);
+    links.push(("c3", "r0", 100.0, 149.0));
+    for bottleneck_far in [false, true] {
+        if bottleneck_far {
+            // The long way is between the link and the consumers, or between the link and the producer.
+            links[0].3 = 149.0;
+            links[5].3 = 0.5;
+        }
+        let flows: String = (0..4).map(|i| flow("p", &format!("c{i}"), &format!("start = \"{} s\"", 5 * i))).collect();
+        let leaving = flow("p", "c0", "start = \"40 s\"\nstop = \"60 s\"");
+        let out = run_plain(&scenario(90, "", &(topology(&links) + &flows + &leaving)));
+        for (from, to) in [(30.0, 40.0), (80.0, 90.0)] {
+            for i in 0..4 {
+                near(&format!("flow {i}, {from} s"), data(&out, i, from, to), 10.0 * ETA / 4.0, 0.05);
+            }
+        }
+        near("the fifth", data(&out, 4, 50.0, 60.0), 10.0 * ETA / 5.0, 0.05);
+        no_data_dropped(&out);
+    }
+}
+
 /// Joins, an outage of one of two paths and of the only one, a restart, other rates, loss on a link: every object is fetched.
 fn troubled(params: &str) -> String {
     let mut text = String::from(

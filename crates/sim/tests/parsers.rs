@@ -200,7 +200,9 @@ fn subflows() -> Vec<Vec<u8>> {
             1 => (0, Flags::SYN.with(Flags::ACK)),
             _ => (n & 1, Flags::ACK),
         };
-        (chunk[0], chunk[1], chunk[6], chunk[8], chunk[9]) = (to, 5, flags.0 as u8, 0, if n < 2 { 3 } else { to });
+        // SYN, SYN-ACK and the first data say who is there, the others what of the data has come or where they belong.
+        let option = if [0, 1, 3].contains(&n) { 3 } else { to };
+        (chunk[0], chunk[1], chunk[6], chunk[8], chunk[9]) = (to, 5, flags.0 as u8, 0, option);
         let at = u16::from(n.saturating_sub(2)) / 2 * 100;
         let (payload, seq, ack) = if n < 2 {
             (0, 0, 0)

@@ -53,8 +53,8 @@ pub enum WireError {
     Shim,
 }
 
-/// The address of a node's interface.
-fn address(node: NodeId, interface: u8) -> [u8; 4] {
+/// The address of a node's interface: its port plus one, or 0 for any.
+pub fn address(node: NodeId, interface: u8) -> [u8; 4] {
     (0x0a00_0000 | (node.0 << 4 & 0x00ff_fff0) | u32::from(interface)).to_be_bytes()
 }
 

@@ -1,5 +1,6 @@
 //! FCP's parameters, each with its origin, and what they become when the names in them are resolved.
 
+mod additions;
 mod domains;
 
 use std::collections::BTreeMap;
@@ -19,6 +20,7 @@ use super::price::Rule;
 use crate::params::require;
 use crate::tcp::TcpParams;
 use crate::tcp::params::DelayedAck;
+pub use additions::Additions;
 pub use domains::{DomainParams, Domains};
 
 /// The parameters of `fcp`.
@@ -224,6 +226,10 @@ pub struct NetworkParams {
     pub pricing: Kind,
     /// Whether edge routers check balances and budgets (§5).
     pub enforcement: bool,
+    /// The paper's text, with nothing of ours: neither `additions` nor `catch_up`.
+    pub plain: bool,
+    /// What we add to the paper's pricing.
+    pub additions: Additions,
     /// With uniform pricing: whether an overloaded link whose price is a small part of its paths' catches up at once. Ours, on;
     /// off is the paper's equation (2) alone.
     pub catch_up: bool,
@@ -243,6 +249,8 @@ impl Default for NetworkParams {
         NetworkParams {
             pricing: Kind::Uniform,
             enforcement: false,
+            plain: false,
+            additions: Additions::default(),
             catch_up: true,
             metro_factor: 10.0,
             deadline_share: 0.8,
@@ -259,6 +267,7 @@ impl NetworkParams {
             require(!p.every.is_zero(), "perturbation.every", "above zero")?;
             require(self.pricing == Kind::Uniform, "perturbation", "with uniform pricing only")?;
         }
+        self.additions.check().map_err(|e| e.under("additions"))?;
         require((1.0..=1e6).contains(&self.metro_factor), "metro_factor", "from 1 to 1e6")?;
         require((0.0..1.0).contains(&self.deadline_share), "deadline_share", "at least 0 and below 1")?;
         require(self.tenants.len() <= MOST_GROUPS, "tenants", "at most 64 groups")?;
@@ -404,7 +413,8 @@ impl Plan {
     /// The constants of the pricing.
     pub fn rule(&self) -> Rule {
         let FcpParams { alpha, window, minimum_price: minimum, .. } = self.params;
-        Rule { alpha, window, minimum }
+        let network = &self.params.network;
+        Rule { alpha, window, minimum, ours: if network.plain { Additions::NONE } else { network.additions } }
     }
 
     /// A host's budget, $/s.

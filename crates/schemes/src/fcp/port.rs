@@ -9,7 +9,7 @@ use super::enforce::Edge;
 use super::header::FcpHeader;
 use super::network::Exchange;
 use super::perturb::{Perturbation, Perturbed};
-use super::price::Load;
+use super::price::{Load, Rule};
 
 /// When a packet came, and how the link stood.
 #[derive(Debug, Clone, Copy)]
@@ -48,8 +48,8 @@ pub struct FcpPort {
     bound: Bound,
     pricing: Box<dyn Pricing>,
     minimum: f64,
-    /// A full packet, bytes.
-    packet: f64,
+    /// Bytes that wait and count as no queue.
+    forgiven: f64,
     edge: Option<Edge>,
     perturbed: Option<Perturbed>,
     exchange: Option<Exchange>,
@@ -57,9 +57,11 @@ pub struct FcpPort {
 
 impl FcpPort {
     /// A port whose queue is as the scenario says. `edge` enforces where a host is at the other end (§5).
-    pub fn new(spec: &PortSpec, pricing: Box<dyn Pricing>, minimum: f64, edge: Option<Edge>) -> FcpPort {
-        let (bound, packet) = (spec.queue.limit.bound(spec.link.rate), f64::from(spec.link.mtu));
-        FcpPort { bound, pricing, minimum, packet, edge, perturbed: None, exchange: None }
+    pub fn new(spec: &PortSpec, pricing: Box<dyn Pricing>, rule: &Rule, edge: Option<Edge>) -> FcpPort {
+        let bound = spec.queue.limit.bound(spec.link.rate);
+        // One full packet that waits is how packets of several paced flows meet, not a queue: the paper's is of a fluid.
+        let forgiven = if rule.ours.packet_of_queue { f64::from(spec.link.mtu) } else { 0.0 };
+        FcpPort { bound, pricing, minimum: rule.minimum, forgiven, edge, perturbed: None, exchange: None }
     }
 
     /// With prices that are wrong now and then.
@@ -107,8 +109,7 @@ impl FcpPort {
 impl Aqm for FcpPort {
     fn enqueue(&mut self, packet: &mut Packet, view: &mut View<'_>) -> Verdict {
         let capacity = view.rate.as_f64() / 8.0;
-        // One full packet that waits is how packets of several paced flows meet, not a queue: the paper's is of a fluid.
-        let queue = (view.backlog.bytes as f64 - self.packet).max(0.0);
+        let queue = (view.backlog.bytes as f64 - self.forgiven).max(0.0);
         let factor = self.perturbed.as_mut().map_or(1.0, |p| p.factor(view.now, view.rng));
         let at = Moment { now: view.now, load: Load { capacity, queue }, factor };
         let admitted = match packet.header::<FcpHeader>().filter(|h| !h.echo) {

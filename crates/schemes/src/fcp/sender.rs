@@ -16,7 +16,7 @@ use midpath_core::units::{Rate, Time};
 use super::header::{FcpHeader, WIRE};
 use super::host::{Account, Host};
 use super::params::{Behaviour, GroupParams, HeaderRtt, Plan, PreloadFor};
-use super::sent::Unanswered;
+use super::sent::{Unanswered, after};
 use crate::tcp::cc::{Ack, Congestion, CongestionController, View, Window};
 use deadline::Deadline;
 pub use preload::Announced;
@@ -76,8 +76,9 @@ pub struct Sender {
     unanswered: Unanswered,
     /// What the SYN has preloaded. Ours to remember: a receiver's word for it would be its word for our budget.
     opening: f64,
-    /// A timeout has struck since the last feedback.
-    silent: bool,
+    /// After a timeout, the newest packet before it: until a later one is answered, nobody knows a price. Answers that come from before an
+    /// outage tell prices from before it.
+    silent: Option<u32>,
     /// The price that the need was last reckoned at, $/byte, and when that will be done again.
     need_price: f64,
     need_at: Time,
@@ -107,7 +108,7 @@ impl Sender {
             nonce: 0,
             unanswered: Unanswered::default(),
             opening: 0.0,
-            silent: false,
+            silent: None,
             need_price: 0.0,
             need_at: Time::ZERO,
             plan,
@@ -227,7 +228,7 @@ impl Sender {
             self.rtt = view.srtt.as_secs_f64();
         }
         (self.heard, self.told_at) = (heard, ctx.now);
-        if std::mem::take(&mut self.silent) {
+        if self.silent.take().is_some() {
             let few = f64::from(self.plan.params.startup_packets) * (view.mss + view.overhead) as f64;
             self.spending = self.spending.min(self.price * few / self.rtt);
         }
@@ -287,6 +288,9 @@ impl CongestionController for Sender {
             let first = self.price * f64::from(packet.size) * self.opening / view.srtt.as_secs_f64();
             self.announced.push(header.nonce, first);
         }
+        if self.silent.is_some_and(|before| !after(header.nonce, before)) {
+            return;
+        }
         // The round trip of the packet that this ACK answers: what is paid from now on was told that long ago.
         let heard = self.unanswered.answered(header.nonce, ctx.now).unwrap_or(view.srtt).as_secs_f64();
         if self.served(&header, view, ctx.now) {
@@ -310,7 +314,11 @@ impl CongestionController for Sender {
     }
 
     fn on_ack(&mut self, window: &mut Window, _ack: &Ack) {
-        window.set(u64::MAX); // a timeout has set it to one segment; the price is what limits the flow
+        // A timeout has set it to one segment. The price is what limits the flow, unless nobody tells it.
+        let rounds = self.plan.rule().ours.unanswered_rounds;
+        let few = u64::from(self.plan.params.startup_packets) * window.mss;
+        let most = if rounds > 0.0 { (rounds * self.rate * self.rtt) as u64 } else { u64::MAX };
+        window.set(most.max(few));
     }
     fn on_loss(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
         window.cwnd
@@ -318,8 +326,8 @@ impl CongestionController for Sender {
     /// Nothing has come back for long. The price that the rate was made of is old, and links have forgotten a budget that has not
     /// been paid for a window. So it is as at the start: a few packets, a price, and preloads for the rest.
     fn on_rto(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
-        if self.rtt > 0.0 {
-            self.silent = true;
+        if self.rtt > 0.0 && self.plan.rule().ours.restart {
+            self.silent = Some(self.nonce);
             self.announced = Announced::default();
             self.rate = self.rate.min(f64::from(self.plan.params.startup_packets) * window.mss as f64 / self.rtt);
         }

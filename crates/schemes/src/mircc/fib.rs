@@ -312,7 +312,7 @@ mod tests {
                     let (mut at, mut from, mut cost, mut spare) = (NodeId(start), None, 0, None);
                     while at != NodeId(dst) {
                         let mut fib = fib(ring, at.0, stretch);
-                        let entry = fib.towards(at(dst)).expect("there is a way");
+                        let entry = fib.towards(self::at(dst)).expect("there is a way");
                         let left = spare.unwrap_or(entry.spare);
                         let allowed = |h: &&Hop| net.ports(at)[usize::from(h.port.0)].0 != from.unwrap_or(at);
                         let hops: Vec<&Hop> = entry.hops.iter().filter(|h| h.extra <= left).filter(allowed).collect();

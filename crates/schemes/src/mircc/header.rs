@@ -215,7 +215,7 @@ impl Stamped {
 
 /// Rounded to whole bits per second; a link's rates are numbers between its floor and its cap.
 fn whole(rate: f64) -> u64 {
-    rate.round() as u64
+    (rate + 0.5) as u64
 }
 
 impl Header for Stamped {

@@ -102,6 +102,11 @@ impl Rtts {
         self.largest[0] = self.largest[0].max(rtt);
     }
 
+    /// Whether none was told.
+    pub fn is_empty(&self) -> bool {
+        self.mean.get().is_none()
+    }
+
     /// d(t), if an RTT was told.
     pub fn mean(&self) -> Option<Time> {
         self.mean.get().map(Time::from_secs_f64)

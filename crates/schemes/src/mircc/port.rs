@@ -153,12 +153,14 @@ impl Port for MirccPort {
             take(&mut self.queued, ctx.pool[&pkt].size);
             return Some(pkt);
         }
+        if self.interests.packets == 0 {
+            ctx.wake_at(Time::MAX);
+            return None;
+        }
         let now = ctx.now;
         let link = self.link(ctx);
-        let interest = link.shaper.poll(now);
-        let next = link.shaper.next_release();
-        let Some(interest) = interest else {
-            ctx.wake_at(next.unwrap_or(Time::MAX));
+        let Some(interest) = link.shaper.poll(now) else {
+            ctx.wake_at(link.shaper.next_release().unwrap_or(Time::MAX));
             return None;
         };
         let packet = &ctx.pool[&interest.token];

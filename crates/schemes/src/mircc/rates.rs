@@ -91,8 +91,16 @@ pub struct LinkRates {
     rtts: Rtts,
     /// Mean size of the Data asked for, in bits.
     size: Mean,
-    /// When the running interval began, if one is running: the rates of an idle link that have come to rest need no clock.
-    began: Option<Time>,
+    /// The running interval, if one is running: the rates of an idle link that have come to rest need no clock.
+    running: Option<Running>,
+}
+
+/// [t−T, t).
+#[derive(Debug, Clone, Copy)]
+struct Running {
+    began: Time,
+    /// T is settled when an interval begins.
+    ends: Time,
 }
 
 /// Weight of an Interest in the mean size of Data, which only the least T depends on. Ours.
@@ -110,7 +118,7 @@ impl LinkRates {
             opposite: 0,
             rtts: Rtts::new(params.rtt_weight, params.max_interval, now),
             size: Mean::new(SIZE_WEIGHT),
-            began: None,
+            running: None,
         };
         link.set_capacity(capacity);
         let initial = params.initial_rate * params.eta * link.capacity;
@@ -131,33 +139,49 @@ impl LinkRates {
     /// Called when an Interest is offered to the shaper, whether that lets it go, queues it or Nacks it: y(t) counts all
     /// (§3.1.1). `data` is the expected size of its Data.
     pub fn on_interest(&mut self, now: Time, class: Class, data: Bytes) {
-        self.began.get_or_insert(now);
         self.size.add(8.0 * data.as_f64());
+        self.begin(now);
         let count = &mut self.offered[class as usize];
         *count = count.saturating_add(data.0);
     }
 
     /// Called when an Interest has come in over the link: it took part of what the link carries towards this node.
     pub fn on_opposite_interest(&mut self, now: Time, size: Bytes) {
-        self.began.get_or_insert(now);
+        self.begin(now);
         self.opposite = self.opposite.saturating_add(size.0);
     }
 
     /// Called with the RTT that a packet of this link told, or that it showed: see [`RttSource`].
     pub fn on_rtt(&mut self, now: Time, rtt: Time) {
+        let first = self.rtts.is_empty();
         self.rtts.add(now, rtt);
+        // `initial_rtt` was only a guess.
+        if first && let Some(running) = self.running {
+            self.running = Some(self.interval_from(running.began));
+        }
     }
 
     /// When [`LinkRates::tick`] wants to be called. `None` while the link is idle and its rates at rest.
     pub fn next_tick(&self) -> Option<Time> {
-        self.began.map(|began| began.saturating_add(self.interval()))
+        self.running.map(|running| running.ends)
+    }
+
+    /// Starts the clock, if it doesn't run.
+    fn begin(&mut self, now: Time) {
+        if self.running.is_none() {
+            self.running = Some(self.interval_from(now));
+        }
+    }
+
+    fn interval_from(&self, now: Time) -> Running {
+        Running { began: now, ends: now.saturating_add(self.interval()) }
     }
 
     /// Called at [`LinkRates::next_tick`], or later: computes the rates for the next interval. `queued` is what the Interests in the shaper ask
     /// for, both classes together (§4.2: "q(t) includes all the queued Interests, regardless of class").
     pub fn tick(&mut self, now: Time, queued: Bytes) {
-        let Some(began) = self.began.filter(|began| *began < now) else { return };
-        let period = now.saturating_sub(began);
+        let Some(running) = self.running.filter(|running| running.began < now) else { return };
+        let period = now.saturating_sub(running.began);
         let per_second = |bytes: u64| 8.0 * bytes as f64 / period.as_secs_f64();
         let y = self.offered.map(per_second);
         let c = self.capacity_left(per_second(self.opposite));
@@ -165,7 +189,7 @@ impl LinkRates {
         self.update(c, y, 8.0 * queued.as_f64(), period);
         self.bound();
         let idle = self.offered == [0; 2] && self.opposite == 0 && queued == Bytes::ZERO;
-        self.began = (!idle || !self.stamps().about(before)).then_some(now);
+        self.running = (!idle || !self.stamps().about(before)).then(|| self.interval_from(now));
         (self.offered, self.opposite) = ([0; 2], 0);
     }
 

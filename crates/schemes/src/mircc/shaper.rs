@@ -44,14 +44,16 @@ pub enum Offer<T> {
 #[derive(Debug, Clone, Copy)]
 struct Direction {
     clock: TxClock,
+    /// How long the burst takes.
+    ahead: Time,
     booked: Time,
 }
 
 impl Direction {
-    fn new(rate: Rate, headroom: f64) -> Direction {
+    fn new(rate: Rate, params: &ShaperParams) -> Direction {
         // A link that stands still has a bit per second: nothing is divided by zero.
-        let share = (rate.as_f64() * headroom) as u64;
-        Direction { clock: TxClock::new(Rate(share.max(1))), booked: Time::ZERO }
+        let share = Rate(((rate.as_f64() * params.headroom) as u64).max(1));
+        Direction { clock: TxClock::new(share), ahead: share.time_for(params.burst), booked: Time::ZERO }
     }
 
     fn book(&mut self, now: Time, size: Bytes) {
@@ -59,9 +61,9 @@ impl Direction {
         self.booked = self.booked.max(now).saturating_add(self.clock.time(size));
     }
 
-    /// From when on it is booked no further ahead than `burst`.
-    fn free(&self, burst: Bytes) -> Time {
-        self.booked.saturating_sub(self.clock.rate().time_for(burst))
+    /// From when on it is booked no further ahead than the burst.
+    fn free(&self) -> Time {
+        self.booked.saturating_sub(self.ahead)
     }
 }
 
@@ -88,8 +90,8 @@ impl<T> Shaper<T> {
     pub fn new(params: &ShaperParams, out: Rate, back: Rate) -> Shaper<T> {
         Shaper {
             params: *params,
-            out: Direction::new(out, params.headroom),
-            back: Direction::new(back, params.headroom),
+            out: Direction::new(out, params),
+            back: Direction::new(back, params),
             queues: [VecDeque::new(), VecDeque::new()],
             arrivals: 0,
             backlog: 0,
@@ -109,7 +111,7 @@ impl<T> Shaper<T> {
     /// Called when the link has other rates. What is booked stays booked.
     pub fn set_rates(&mut self, out: Rate, back: Rate) {
         for (direction, rate) in [(&mut self.out, out), (&mut self.back, back)] {
-            direction.clock = Direction::new(rate, self.params.headroom).clock;
+            *direction = Direction { booked: direction.booked, ..Direction::new(rate, &self.params) };
         }
     }
 
@@ -150,9 +152,7 @@ impl<T> Shaper<T> {
 
     /// When [`Shaper::poll`] has an Interest to give, if one waits.
     pub fn next_release(&self) -> Option<Time> {
-        let burst = self.params.burst;
-        let free = self.out.free(burst).max(self.back.free(burst)).max(self.paced);
-        (!self.is_empty()).then_some(free)
+        (!self.is_empty()).then(|| self.out.free().max(self.back.free()).max(self.paced))
     }
 
     /// The next Interest, if one may leave now. It is booked; ask again.
@@ -188,7 +188,7 @@ impl<T> Shaper<T> {
             opposite: self.sizes.opposite_inflation(),
         };
         let rate = link.shaping_rate(self.opposite.rate(now, self.params.observe));
-        Time::from_secs_f64(8.0 * size.as_f64() / rate.max(1.0))
+        Time((8e12 * size.as_f64() / rate.max(1.0)) as u64)
     }
 
     /// Interests that wait.

@@ -8,16 +8,22 @@
 //! |---|---|
 //! | `params.rs` | parameters and where their defaults come from |
 //! | `address.rs` | one address per port, and pairs of them |
-//! | `header.rs` | the DSS option, and what SYNs say |
+//! | `keys.rs` | keys, tokens, HMACs |
+//! | `hello.rs` | the options of handshakes |
+//! | `announce.rs` | the option that tells of addresses, and who has been told |
+//! | `header.rs` | the DSS option |
 //! | `coupling.rs` | how windows grow: LIA, OLIA |
 //! | `sender.rs`, `sender/` | the stream's source: subflows, scheduler, reinjection |
 //! | `receiver.rs`, `receiver/stream.rs` | the shared buffer |
 //! | `forwarder.rs` | forwarding by address |
 
 pub mod address;
+pub mod announce;
 pub mod coupling;
 pub mod forwarder;
 pub mod header;
+pub mod hello;
+pub mod keys;
 mod params;
 pub mod receiver;
 mod scheme;

@@ -8,6 +8,7 @@ use midpath_core::spec::SpecError;
 
 use super::coupling::CoupledConfig;
 use super::forwarder::{Addresses, ByAddress};
+use super::hello::{Hello, Refused};
 use super::params::MptcpParams;
 use super::receiver::Receiver;
 use super::sender::Connection;
@@ -61,13 +62,16 @@ impl Transport for Ends {
         Box::new(Connection::new(flow, &self.params, self.subflows.clone(), first))
     }
     fn accept(&self, first: &Packet, _expected: Option<&FlowSpec>) -> Accept {
-        if opens(first) {
+        // RFC 8684, §3.2: a join of a connection that isn't there is refused, as is (for we don't fall back) a plain TCP's SYN.
+        if opens(first) && first.header::<Hello>() == Some(Hello::Capable) {
             return Accept::Take(Box::new(Receiver::new(&self.params, self.subflows.clone())));
         }
         self.refuse(first).map_or(Accept::Ignore, Accept::Refuse)
     }
     fn refuse(&self, packet: &Packet) -> Option<Packet> {
-        reset(packet)
+        let mut reset = reset(packet)?;
+        Refused::explain(&mut reset, packet);
+        Some(reset)
     }
 }
 

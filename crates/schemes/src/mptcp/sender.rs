@@ -15,8 +15,10 @@ use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, FlowSpec};
 use midpath_core::units::Time;
 
 use super::address::Pair;
+use super::announce::AddAddr;
 use super::coupling::{Path, Paths};
-use super::header::{Dss, Hello};
+use super::header::Dss;
+use super::keys::{Key, Keys};
 use super::params::{Coupling, MptcpParams};
 use super::receiver::refuse;
 use super::scheme::Subflows;
@@ -33,8 +35,12 @@ pub struct Connection {
     /// In the order in which they were opened; the dead stay.
     subflows: Vec<Subflow>,
     data: Outgoing,
-    /// How many addresses the peer has said to have.
-    addresses: u8,
+    /// This end's key, drawn when the flow starts.
+    own: Option<Key>,
+    /// Both ends' keys, once the peer has shown that it has them: further subflows may join.
+    keys: Option<Keys>,
+    /// The peer's addresses that are known, a bit for each of its ports.
+    addresses: u16,
     /// Round robin: who was last.
     last: usize,
     /// What the receiver's buffer does.
@@ -55,7 +61,9 @@ impl Connection {
             first,
             subflows: Vec::with_capacity(1),
             data: Outgoing::new(flow.size.map(|s| s.0)),
-            addresses: 1,
+            own: None,
+            keys: None,
+            addresses: 1 << first.destination().0,
             last: 0,
             blocked: Blocked::default(),
             reinjected: 0,
@@ -73,20 +81,34 @@ impl Connection {
         &self.data
     }
 
-    /// Learns what the packet says above its subflow: data ACK, window, addresses.
-    fn hear(&mut self, i: usize, packet: &Packet) {
-        let window = self.subflows[i].tcp.told_window(packet);
+    /// Learns what the packet says above its subflow: data ACK, window, an address. Whether the address is to be echoed.
+    fn hear(&mut self, i: usize, packet: &Packet, ctx: &mut EndpointCtx<'_>) -> Option<AddAddr> {
+        let s = &mut self.subflows[i];
+        let (window, keys) = (s.tcp.told_window(packet), *s.keys()?);
         if packet.flags.has(Flags::SYN) {
-            if let Some(Hello::Capable(addresses)) = packet.header::<Hello>() {
-                self.addresses = self.addresses.max(addresses);
-            }
-            self.data.on_window(window);
-        } else if let Some(dss) = packet.header::<Dss>()
-            && self.data.on_ack(dss.ack, window)
-        {
-            let una = self.data.una();
-            self.subflows.iter_mut().for_each(|s| s.forget_below(una));
+            return None;
         }
+        let ack = packet.header::<Dss>().map(|dss| dss.ack.wrapping_sub(keys.own.first));
+        if let Some(ack) = ack.filter(|ack| self.data.may_be_acknowledged(*ack)) {
+            // Nobody knows these numbers who has not the keys.
+            if s.confirmed() && !s.joins() {
+                self.establish(i, keys, ctx);
+            }
+            if self.data.on_ack(ack, window) {
+                let una = self.data.una();
+                self.subflows.iter_mut().for_each(|s| s.forget_below(una));
+            }
+        }
+        self.hear_of_address(packet)
+    }
+
+    /// An ADD_ADDR (RFC 8684, §3.4.1): only the peer itself can vouch for its addresses.
+    fn hear_of_address(&mut self, packet: &Packet) -> Option<AddAddr> {
+        let address = packet.header::<AddAddr>()?;
+        let vouched = self.keys?.vouched(address.proof?, address.id, address.address);
+        let port = address.port(self.flow.dst).filter(|_| vouched)?;
+        self.addresses |= 1 << port.0;
+        Some(address)
     }
 
     /// Shows the controller of a subflow all paths: it is about to grow.
@@ -109,16 +131,23 @@ impl Connection {
 
     /// Hands a packet to the TCP of its subflow.
     fn tell(&mut self, i: usize, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
-        if packet.flags.has(Flags::SYN.with(Flags::ACK)) && self.subflows[i].is_opening() {
+        if self.subflows[i].tcp.is_answered_by(packet) {
+            if !self.greet(i, packet) {
+                return refuse(packet, ctx);
+            }
+            self.data.on_window(self.subflows[i].tcp.told_window(packet));
             match self.subflows[i].joins() {
                 true => self.subflows[i].confirm_at = ctx.now.saturating_add(self.params.tcp.initial_rto),
                 false => self.first_segment(i, ctx.now),
             }
-        } else if !packet.flags.has(Flags::SYN) {
-            self.subflows[i].confirm_at = Time::MAX;
         }
+        let echo = self.hear(i, packet, ctx);
         self.show_paths(i);
-        self.subflows[i].call(ctx, self.data.end(), |tcp, ctx| tcp.on_packet(packet, ctx));
+        let end = self.data.end();
+        self.subflows[i].call(ctx, end, |tcp, ctx| tcp.on_packet(packet, ctx));
+        if let Some(address) = echo.filter(|_| self.subflows[i].is_open()) {
+            self.subflows[i].echo(address, ctx, end);
+        }
     }
 
     /// What follows from whatever has happened.
@@ -151,10 +180,7 @@ impl Endpoint for Connection {
         let pair = Pair::of(packet).map(Pair::reversed);
         match self.subflows.iter().position(|s| Some(s.pair) == pair && s.is_alive()) {
             None => refuse(packet, ctx),
-            Some(i) => {
-                self.hear(i, packet);
-                self.tell(i, packet, ctx);
-            }
+            Some(i) => self.tell(i, packet, ctx),
         }
         self.go_on(ctx);
     }

@@ -130,6 +130,12 @@ impl Receiver {
         self.ends.peer.isn()
     }
 
+    /// Whether a packet comes from somebody who has seen this end's SYN-ACK.
+    pub fn has_answered(&self, packet: &Packet) -> bool {
+        // The FIN is all that this end sends after it.
+        packet.flags.has(Flags::ACK) && packet.ack.wrapping_sub(self.ends.own.wire(0)) <= 1
+    }
+
     /// Whether an ACK is being delayed.
     pub fn delays_ack(&self) -> bool {
         self.pending > 0

@@ -7,7 +7,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 use super::scene;
 
-const SCHEMES: [&str; 8] = ["newreno", "cubic", "dctcp", "rcp", "xcp", "fcp", "inrpp", "mptcp"];
+const SCHEMES: [&str; 10] = ["newreno", "cubic", "dctcp", "rcp", "xcp", "fcp", "inrpp", "mircc", "mptcp", "hpcc"];
 
 /// Schemes whose ports take any queue; the others' take drop-tail.
 const ANY_QUEUE: [&str; 4] = ["newreno", "cubic", "dctcp", "mptcp"];
@@ -81,9 +81,23 @@ pub fn random(cases: usize) -> impl Iterator<Item = Case> {
         let scene = strategy.new_tree(&mut runner).expect("a scene").current();
         let scheme = SCHEMES[case % SCHEMES.len()];
         let text = scene.text(case % 2 == 0);
-        let text = if ANY_QUEUE.contains(&scheme) { text } else { plain_queue(&text) };
+        let text = match ANY_QUEUE.contains(&scheme) {
+            false => plain_queue(&text),
+            // Every second round of the schemes has RPM at all routers.
+            true if (case / SCHEMES.len()).is_multiple_of(2) => with_rpm(&text),
+            true => text,
+        };
         Case { name: format!("random-{case} {scheme}"), text, base: PathBuf::from("."), scheme: Some(scheme) }
     })
+}
+
+/// The same scenario with RPM at all routers, in each of its modes that uses registers, under TCPs with ECN.
+fn with_rpm(text: &str) -> String {
+    let mode = if text.len().is_multiple_of(2) { "rpm" } else { "both" };
+    let ecn: String = ["newreno", "cubic", "mptcp"].map(|s| format!("[schemes.{s}]\necn = true\n")).concat();
+    format!(
+        "{text}\n{ecn}[[deploy]]\nscheme = \"rpm\"\nnodes = [\"routers\"]\nparams = {{ mode = \"{mode}\", size = 16 }}\n"
+    )
 }
 
 /// The same scenario with a drop-tail queue.

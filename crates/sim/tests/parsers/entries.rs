@@ -14,7 +14,7 @@ use midpath_core::units::{Bytes, Rate, Ratio, Time};
 use midpath_core::wire;
 use midpath_schemes::Catalogue;
 use midpath_schemes::inrpp::border::Border;
-use midpath_schemes::{fcp, inrpp, rcp, xcp};
+use midpath_schemes::{fcp, inrpp, mptcp, rcp, xcp};
 use midpath_sim::scenario::{self, Scenario, ScenarioError};
 use midpath_sim::setup::Setup;
 use midpath_topo::format::{self, Format};
@@ -251,6 +251,10 @@ pub fn headers(bytes: &[u8]) {
         same_again::<fcp::header::FcpHeader>(body);
         same_again::<inrpp::header::InrppHeader>(body);
         same_again::<inrpp::header::Signed>(body);
+        same_again::<mptcp::header::Dss>(body);
+        same_again::<mptcp::hello::Hello>(body);
+        same_again::<mptcp::hello::Refused>(body);
+        same_again::<mptcp::announce::AddAddr>(body);
         cross(&mut border, &chunk, body);
     }
 }

@@ -11,7 +11,12 @@ use midpath_core::queue::{Limit, QueueSpec};
 use midpath_core::rng::Streams;
 use midpath_core::roles::{Accept, Ecmp, Endpoint, FlowSpec, LinkInfo, Routes, ShortestPath, Transmitter, Transport};
 use midpath_core::units::{Bytes, Rate, Time};
+use midpath_core::wire;
 use midpath_schemes::Catalogue;
+use midpath_schemes::mptcp::announce::AddAddr;
+use midpath_schemes::mptcp::header::{Dss, Mapping};
+use midpath_schemes::mptcp::hello::Hello;
+use midpath_schemes::mptcp::keys::{Key, Keys};
 
 const BUFFER: u64 = 100_000;
 const HOSTS: [NodeId; 2] = [NodeId(0), NodeId(1)];
@@ -36,12 +41,30 @@ impl Routes for First {
     }
 }
 
-/// What is sent goes nowhere; it is counted, and where its numbers begin is remembered.
+/// The key and the nonce of whoever talks to an end.
+const KEY: u64 = 0x0123_4567_89ab_cdef;
+const NONCE: u32 = 77;
+
+/// What is sent goes nowhere; it is counted, and where its numbers begin is remembered, with the keys and nonces that an end tells.
 #[derive(Default)]
 struct Sink {
     sent: u64,
     numbers: HashMap<(NodeId, Interfaces), Sequence>,
+    keys: [Option<Key>; 2],
+    nonces: [u32; 2],
 }
+
+impl Sink {
+    fn learn(&mut self, packet: &Packet) {
+        let from = packet.src.0 as usize;
+        match packet.header::<Hello>() {
+            Some(Hello::Listener(key) | Hello::Keys { own: key, .. }) => self.keys[from] = Some(Key::new(key)),
+            Some(Hello::Join { nonce, .. } | Hello::Joined { nonce, .. }) => self.nonces[from] = nonce,
+            _ => {}
+        }
+    }
+}
+
 impl Driver for Sink {
     const TIMETABLES: bool = true;
     fn transmitter(&mut self, _: PortId, now: Time) -> Transmitter {
@@ -53,6 +76,7 @@ impl Driver for Sink {
         if packet.flags.has(Flags::SYN) {
             self.numbers.insert((packet.src, packet.interfaces), Sequence::after_syn(packet.seq));
         }
+        self.learn(packet);
         pool.free(pkt);
     }
     fn book(&mut self, port: PortId, pkt: Pkt, start: Time, _: Time, pool: &mut Pool) {
@@ -124,18 +148,43 @@ fn packet(chunk: &[u8; 100], to: usize, sink: &Sink) -> Packet {
     for (i, block) in p.sack_mut().iter_mut().enumerate() {
         (block.from, block.to) = (own.wire(short(20 + 2 * i)), own.wire(short(22 + 2 * i)));
     }
-    let mut body = [0; 70];
-    body.copy_from_slice(&chunk[30..]);
-    let mut len = usize::from(chunk[29]) % 71;
     if chunk[9] < 128 {
-        // Most options begin as one of ours does, so that what follows is looked at.
-        let heads = [([0x20, 3], 10), ([0x20, 15], 24), ([0x20, 31], 24), ([1, 2], 2)];
-        let (head, own) = heads[usize::from(chunk[9] & 3)];
-        body[..2].copy_from_slice(&head);
-        len = own;
+        put_option(&mut p, chunk, to, sink);
+    } else {
+        p.push_raw(TCP_OPTION | 30, &chunk[30..30 + usize::from(chunk[29]) % 71]);
     }
-    p.push_raw(TCP_OPTION | 30, &body[..len]);
     p
+}
+
+/// Most options are MPTCP's, of a peer who has the keys: what they say is in the bytes, counted from where the keys begin.
+fn put_option(p: &mut Packet, chunk: &[u8; 100], to: usize, sink: &Sink) {
+    let own = Key::new(KEY);
+    let keys = Keys { own, peer: sink.keys[to].unwrap_or(own) };
+    let long = |at: usize| u64::from_be_bytes(std::array::from_fn(|i| chunk[at + i]));
+    let (address, len) = (chunk[31], u16::from_be_bytes([chunk[52], chunk[53]]));
+    match chunk[9] & 7 {
+        which @ 0..3 => {
+            let mapping = Mapping { data: own.first.wrapping_add(long(40)), subflow: (long(48) >> 32) as u32, len };
+            let mapping = (which > 0).then_some(mapping);
+            p.set_header(&Dss { ack: keys.peer.first.wrapping_add(long(32)), mapping, fin: which == 2 })
+        }
+        3 => p.set_header(&match (p.flags.has(Flags::SYN), to) {
+            (true, 0) => Hello::Listener(KEY),
+            (true, _) => Hello::Capable,
+            (false, _) => Hello::Keys { own: KEY, peer: keys.peer.bits, data: Some(len).filter(|n| *n > 0) },
+        }),
+        4 => p.set_header(&Hello::Join { address, token: keys.peer.token, nonce: NONCE }),
+        5 => {
+            let proof = keys.short_proof(NONCE, sink.nonces[to]);
+            p.set_header(&Hello::Joined { address, proof, nonce: NONCE })
+        }
+        6 => p.set_header(&Hello::Proof(keys.proof(NONCE, sink.nonces[to]))),
+        _ => {
+            let named = wire::address(HOSTS[1 - to], address & 0xf);
+            let proof = (chunk[30] & 1 == 0).then(|| keys.vouch(address, named));
+            p.set_header(&AddAddr { id: address, address: named, proof })
+        }
+    };
 }
 
 fn look(nodes: &[Node; 2]) {

@@ -54,7 +54,8 @@ impl Lane {
     #[inline]
     pub fn take(&mut self, header: &FcpHeader, size: u32, now: Time) -> f64 {
         let told = self.link.told(header, now);
-        self.pay(header, size, header.pays(told) * f64::from(size), now);
+        let pays = self.link.pays(header, told, now);
+        self.pay(header, size, pays * f64::from(size), now);
         told
     }
 
@@ -70,10 +71,11 @@ impl Lane {
     pub fn settle(&mut self, now: Time, rule: &Rule) -> (Terms, f64) {
         let sums = self.meter.settle(now, rule);
         let d = self.meter.d(rule);
-        let income = self.meter.income(&sums, d);
+        let income = self.meter.income(rule, &sums, d);
         // The meter leaves half of the newest packet out, which is right when it has just come. Other lanes' packets find this lane at
         // any moment, and then its sum has no half packet too many.
-        let half = if now > self.newest.0 && sums.paid > 0.0 { self.newest.1 / 2.0 } else { 0.0 };
+        let behind = rule.ours.half_packet && now > self.newest.0 && sums.paid > 0.0;
+        let half = if behind { self.newest.1 / 2.0 } else { 0.0 };
         (sums, income + half / d)
     }
 
@@ -96,7 +98,7 @@ impl Lane {
 /// when they are gone from the window. Ours: a flow's last round trip would be next to nothing, and its currency be worth any amount.
 pub fn spent(meter: &mut Meter, now: Time, rule: &Rule) -> f64 {
     let sums = meter.settle(now, rule);
-    meter.income(&Terms { preloaded: sums.preloaded.max(0.0), ..sums }, meter.d(rule))
+    meter.income(rule, &Terms { preloaded: sums.preloaded.max(0.0), ..sums }, meter.d(rule))
 }
 
 /// d for two meters together, s: the average round-trip time over both's packets, or that of the first while neither has any.

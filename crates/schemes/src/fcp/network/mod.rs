@@ -23,15 +23,12 @@ use super::enforce::Edge;
 use super::params::{Kind, Plan};
 use super::port::{FcpPort, Pricing};
 
-/// The least window in full packets at the link's rate. Ours: the paper's shortest (§6.3, deadlines: 4 ms at 100 Mbps) has 33.
-const LEAST_PACKETS: f64 = 32.0;
-
 /// Groups with currencies of their own at most. Ours: each has a window and a price history at each port.
 pub const MOST_GROUPS: usize = 64;
 
 /// The least window of a port, s.
-fn least_window(spec: &PortSpec) -> f64 {
-    LEAST_PACKETS * f64::from(spec.link.mtu) * 8.0 / spec.link.rate.as_f64()
+fn least_window(spec: &PortSpec, packets: u32) -> f64 {
+    f64::from(packets) * f64::from(spec.link.mtu) * 8.0 / spec.link.rate.as_f64()
 }
 
 /// The port that the plan asks for.
@@ -45,15 +42,17 @@ pub fn port(plan: &Plan, spec: &PortSpec) -> Discipline {
 /// The rule of a port: it prices, and refuses what finds no room.
 pub fn admission(plan: &Plan, spec: &PortSpec) -> FcpPort {
     let (rule, network) = (plan.rule(), &plan.params.network);
-    let basis = Basis { rule, rtt: spec.rtt.as_secs_f64(), least: least_window(spec) };
+    let basis = Basis { rule, rtt: spec.rtt.as_secs_f64(), least: least_window(spec, rule.ours.least_packets) };
     let pricing: Box<dyn Pricing> = match network.pricing {
-        Kind::Uniform => Box::new(Uniform::new(rule, basis.rtt).at_least(basis.least).catching_up(network.catch_up)),
+        Kind::Uniform => Box::new(
+            Uniform::new(rule, basis.rtt).at_least(basis.least).catching_up(network.catch_up && !network.plain),
+        ),
         Kind::Stability => Box::new(Stability::new(basis)),
         Kind::Deadline => Box::new(Deadline::new(basis, network.deadline_share)),
         Kind::Aggregate => Box::new(Aggregate::new(basis, &network.tenants)),
         Kind::Metro => Box::new(Metro::new(basis, network.metro_factor)),
     };
-    FcpPort::new(spec, pricing, rule.minimum, Edge::new(plan, spec))
+    FcpPort::new(spec, pricing, &rule, Edge::new(plan, spec))
         .perturbed(network.perturbation)
         .translating(Exchange::new(plan, spec, basis))
 }

@@ -37,7 +37,7 @@ impl Uniform {
         let d = self.meter.d(&self.rule);
         let capacity = self.meter.capacity(at.now, at.load.capacity, &sums, d);
         let load = Load { capacity, ..at.load };
-        let price = self.rule.price(self.meter.income(&sums, d), load, d);
+        let price = self.rule.price(self.meter.income(&self.rule, &sums, d), load, d);
         let least = if self.catch_up { self.meter.catch_up(&sums, load, d) } else { 0.0 };
         self.link.set(at.now, (price.max(least) * at.factor).max(self.rule.minimum));
     }
@@ -48,7 +48,8 @@ impl Pricing for Uniform {
     fn charge(&mut self, header: &mut FcpHeader, size: u32, at: &Moment) -> Charge {
         let told = self.link.told(header, at.now);
         // §5: the minimum of the link's own memory and of the balance.
-        self.meter.charge(at.now, header, size, header.pays(told) * f64::from(size));
+        let pays = self.link.pays(header, told, at.now);
+        self.meter.charge(at.now, header, size, pays * f64::from(size));
         self.update(at);
         Charge { quote: self.link.now(), told }
     }

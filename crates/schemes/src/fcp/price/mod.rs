@@ -12,6 +12,7 @@ pub use window::{Terms, Window};
 use midpath_core::units::Time;
 
 use super::header::{FcpHeader, MAX_PRICE};
+use super::params::Additions;
 
 /// The constants of the pricing.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -22,6 +23,8 @@ pub struct Rule {
     pub window: f64,
     /// The least price, $/byte (§5).
     pub minimum: f64,
+    /// What we add.
+    pub ours: Additions,
 }
 
 /// The state of the link that a price is for.
@@ -161,16 +164,21 @@ impl Meter {
         self.window.push(now, terms);
     }
 
-    /// d of equations (2) to (4), s.
+    /// d of equations (2) to (4), s: that of the packets that [`Meter::settle`] has summed, or the one that follows from their round trips.
     #[inline]
     pub fn d(&self, rule: &Rule) -> f64 {
+        if rule.ours.summed_span { self.span.as_secs_f64() } else { self.next_d(rule) }
+    }
+
+    #[inline]
+    fn next_d(&self, rule: &Rule) -> f64 {
         (rule.window * self.rtt).max(self.least)
     }
 
     /// Forgets what is older than d, and averages the round-trip times of the rest.
     #[inline]
     pub fn settle(&mut self, now: Time, rule: &Rule) -> Terms {
-        self.span = Time::from_secs_f64(self.d(rule));
+        self.span = Time::from_secs_f64(self.next_d(rule));
         self.window.expire(now.saturating_sub(self.span));
         let sums = self.window.sums();
         if sums.packets > 0.0 {
@@ -182,13 +190,15 @@ impl Meter {
     /// I(t) of equation (4), $/s: what the packets of the window paid per second, and what they preloaded.
     ///
     /// Σ p·size·(1 + preload·d/rtt) / d = Σ p·size / d + Σ p·size·preload / rtt. Announced decreases can outweigh what
-    /// was paid for a moment; budget is never negative.
+    /// was paid, for they are told at the price of a round trip ago; `least_income` bounds how far they count.
     ///
     /// The sum is taken when a packet has just come, so it has half a packet too many on average: (t − d, t] has ⌊d/s⌋ + 1 of
     /// packets that are s apart. Half of the newest one is left out.
     #[inline]
-    pub fn income(&self, sums: &Terms, d: f64) -> f64 {
-        ((sums.paid - self.newest / 2.0) / d + sums.preloaded).max(0.0)
+    pub fn income(&self, rule: &Rule, sums: &Terms, d: f64) -> f64 {
+        let half = if rule.ours.half_packet { self.newest / 2.0 } else { 0.0 };
+        let paid = (sums.paid - half) / d;
+        (paid + sums.preloaded).max(rule.ours.least_income * paid).max(0.0)
     }
 
     /// C of equation (2) less what packets take that pay nothing, bytes per second. The paper has no such packets; ours
@@ -212,12 +222,14 @@ pub struct LinkPrice {
     rule: Rule,
     history: History,
     price: f64,
+    /// When its memory begins.
+    since: Option<Time>,
 }
 
 impl LinkPrice {
     /// A price that starts at the minimum. `rtt` is the longest round trip that is expected, s; longer ones are learned.
     pub fn new(rule: Rule, rtt: f64) -> LinkPrice {
-        LinkPrice { rule, history: History::new(Time::from_secs_f64(2.0 * rtt)), price: rule.minimum }
+        LinkPrice { rule, history: History::new(Time::from_secs_f64(2.0 * rtt)), price: rule.minimum, since: None }
     }
 
     /// The price now, $/byte.
@@ -230,6 +242,7 @@ impl LinkPrice {
     #[inline]
     pub fn set(&mut self, now: Time, price: f64) {
         self.price = price;
+        self.since.get_or_insert(now);
         self.history.push(now, price);
     }
 
@@ -244,18 +257,30 @@ impl LinkPrice {
         self.history.at(at, now).unwrap_or(self.rule.minimum)
     }
 
-    /// What a packet pays for this link per byte: the minimum of what the link told and of the balance (§5,
+    /// What a packet pays for this link per byte that was `told` this: the minimum of that and of its balance (§5,
     /// "Implementation details"), so that neither a wrong round-trip time nor a forgotten price makes much of it.
+    ///
+    /// After a restart a link doesn't know what it told before. At the minimum everybody's payment would be nothing, and the price fall
+    /// until senders flood it; so it takes what other links on the way have left of the balance (`trust_balance`).
     #[inline]
-    pub fn paid(&mut self, header: &FcpHeader, now: Time) -> f64 {
-        let told = self.told(header, now);
-        if header.rtt > 0.0 { told.min(header.balance.into()) } else { told }
+    pub fn pays(&self, header: &FcpHeader, told: f64, now: Time) -> f64 {
+        if self.rule.ours.trust_balance && self.is_older(header, now) {
+            return header.left().max(self.rule.minimum);
+        }
+        header.pays(told)
+    }
+
+    /// Whether the packet was told its price before this link's memory begins. A header's time has 24 bits.
+    #[inline]
+    fn is_older(&self, header: &FcpHeader, now: Time) -> bool {
+        let told = now.saturating_sub(Time::from_secs_f64(f64::from(header.rtt) * (1.0 - 1e-6)));
+        header.rtt > 0.0 && self.since.is_none_or(|since| told < since)
     }
 
     /// Back to the minimum.
     pub fn reset(&mut self) {
         let span = self.history.span();
-        *self = LinkPrice { rule: self.rule, history: History::new(span), price: self.rule.minimum };
+        *self = LinkPrice { rule: self.rule, history: History::new(span), price: self.rule.minimum, since: None };
     }
 }
 
@@ -263,7 +288,8 @@ impl LinkPrice {
 mod tests {
     use super::*;
 
-    const RULE: Rule = Rule { alpha: 2.0, window: 2.0, minimum: 1e-18 };
+    const RULE: Rule =
+        Rule { alpha: 2.0, window: 2.0, minimum: 1e-18, ours: Additions { half_packet: true, ..Additions::NONE } };
 
     #[test]
     fn equation_2_by_hand() {
@@ -284,7 +310,7 @@ mod tests {
         meter.pay(Time::from_ms(2), 1.0, 4.0, 0.1);
         let sums = meter.settle(Time::from_ms(3), &RULE);
         // (3·1 + 1·(1 + 4·0.2/0.1)) / 0.2 = (3 + 9) / 0.2, less half of the newest packet's 1 $: 57.5.
-        assert!((meter.income(&sums, meter.d(&RULE)) - 57.5).abs() < 1e-9);
+        assert!((meter.income(&RULE, &sums, meter.d(&RULE)) - 57.5).abs() < 1e-9);
         // Out of the window after d = 0.2 s.
         let sums = meter.settle(Time::from_ms(202), &RULE);
         assert_eq!((sums.paid, sums.preloaded), (0.0, 0.0));
@@ -306,11 +332,64 @@ mod tests {
             link.set(Time::from_ms(ms), price);
         }
         let header = FcpHeader { rtt: 0.010, balance: 9.0, exchange: 1.0, ..FcpHeader::default() };
-        assert_eq!(link.paid(&header, Time::from_ms(25)), 2.0);
-        assert_eq!(link.paid(&FcpHeader { balance: 1.5, ..header }, Time::from_ms(25)), 1.5);
+        let mut pays = |header: &FcpHeader| {
+            let told = link.told(header, Time::from_ms(25));
+            link.pays(header, told, Time::from_ms(25))
+        };
+        assert_eq!(pays(&header), 2.0);
+        assert_eq!(pays(&FcpHeader { balance: 1.5, ..header }), 1.5);
         // Before all that is remembered: the oldest.
-        assert_eq!(link.paid(&FcpHeader { rtt: 0.5, ..header }, Time::from_ms(25)), 1.0);
-        assert_eq!(link.paid(&FcpHeader { rtt: 0.0, balance: 0.0, ..header }, Time::from_ms(25)), 3.0);
+        assert_eq!(pays(&FcpHeader { rtt: 0.5, ..header }), 1.0);
+        assert_eq!(pays(&FcpHeader { rtt: 0.0, balance: 0.0, ..header }), 3.0);
+    }
+
+    #[test]
+    fn a_link_that_has_restarted_takes_what_others_have_left() {
+        let mut link = LinkPrice::new(Rule { ours: Additions::default(), ..RULE }, 1.0);
+        link.set(Time::from_ms(5), 7.0);
+        link.reset();
+        let header = FcpHeader { rtt: 0.020, balance: 9.0, charged: 4.0, exchange: 1.0, ..FcpHeader::default() };
+        let mut pays = |rtt, ms| {
+            let header = FcpHeader { rtt, ..header };
+            let told = link.told(&header, Time::from_ms(ms));
+            let pays = link.pays(&header, told, Time::from_ms(ms));
+            link.set(Time::from_ms(ms), 3.0);
+            pays
+        };
+        assert_eq!(pays(0.020, 10), 5.0);
+        // Told at 10 ms, when it was there again; told before.
+        assert_eq!((pays(0.020, 30), pays(0.021, 30)), (3.0, 5.0));
+    }
+
+    #[test]
+    fn announced_decreases_count_up_to_a_bound() {
+        let income = |least_income, preload| {
+            let rule = Rule { ours: Additions { least_income, ..Additions::NONE }, ..RULE };
+            let mut meter = Meter::new(0.1);
+            // 10 $ in 0.2 s, and 8 $ that say that nothing follows: 8·(−1)/0.1 s.
+            meter.pay(Time::from_ms(1), 10.0, 0.0, 0.1);
+            meter.pay(Time::from_ms(2), 8.0, preload, 0.1);
+            let sums = meter.settle(Time::from_ms(3), &rule);
+            meter.income(&rule, &sums, meter.d(&rule))
+        };
+        assert!((income(0.3, -0.5) - (90.0 - 40.0)).abs() < 1e-9);
+        assert!((income(0.3, -1.0) - 27.0).abs() < 1e-9);
+        assert!((income(0.0, -1.0) - 10.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_sum_is_divided_by_its_own_span() {
+        let income = |summed_span| {
+            let rule = Rule { ours: Additions { summed_span, ..Additions::NONE }, ..RULE };
+            let mut meter = Meter::new(0.1);
+            // 10 $ in the last 0.2 s, the newest with a round trip of 0.3 s: d is 0.4 s from here on.
+            meter.pay(Time::from_ms(1), 5.0, 0.0, 0.1);
+            meter.pay(Time::from_ms(2), 5.0, 0.0, 0.3);
+            let sums = meter.settle(Time::from_ms(3), &rule);
+            meter.income(&rule, &sums, meter.d(&rule))
+        };
+        assert!((income(true) - 50.0).abs() < 1e-9);
+        assert!((income(false) - 25.0).abs() < 1e-9);
     }
 
     #[test]

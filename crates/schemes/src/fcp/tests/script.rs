@@ -6,10 +6,12 @@ use midpath_core::units::Time;
 
 use crate::fcp::header::{Class, FcpHeader};
 use crate::fcp::network::Basis;
+use crate::fcp::params::Additions;
 use crate::fcp::port::{Moment, Pricing};
 use crate::fcp::price::{Load, Rule};
 
-pub const RULE: Rule = Rule { alpha: 2.0, window: 2.0, minimum: 1e-18 };
+pub const RULE: Rule =
+    Rule { alpha: 2.0, window: 2.0, minimum: 1e-18, ours: Additions { half_packet: true, ..Additions::NONE } };
 
 /// Bytes per second.
 pub const CAPACITY: f64 = 1e6;

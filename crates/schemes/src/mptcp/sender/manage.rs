@@ -1,32 +1,58 @@
 //! When subflows come and go.
 
+use midpath_core::packet::Packet;
 use midpath_core::roles::{Endpoint, EndpointCtx, FlowSpec};
 use midpath_core::units::Time;
 
 use super::{Connection, Subflow};
 use crate::mptcp::MAX_SUBFLOWS;
 use crate::mptcp::address::{self, Pair};
-use crate::mptcp::header::Hello;
+use crate::mptcp::announce::number;
+use crate::mptcp::hello::Hello;
+use crate::mptcp::keys::{Key, Keys, nonce};
 
 impl Connection {
     /// Opens a subflow: RFC 8684, §3.1 for the first, §3.2 for the others.
     pub(super) fn open(&mut self, pair: Pair, ctx: &mut EndpointCtx<'_>) {
         let mtu = ctx.links.get(usize::from(pair.source().0)).map_or(self.flow.mtu, |l| l.mtu.min(self.flow.mtu));
         let spec = FlowSpec { size: None, stop: None, mtu, ..self.flow };
-        let mine = address::count(ctx.links.len());
-        // Until somebody has answered, each may be the first.
-        let joins = self.subflows.iter().any(Subflow::is_open);
-        let hello = if joins { Hello::Join } else { Hello::Capable(mine) };
-        let mut subflow = Subflow::new(pair, self.scheme.sender(&spec), hello);
+        self.own.get_or_insert_with(|| Key::draw(ctx));
+        // Until the peer has the keys, each may be the first.
+        let hello = self.keys.map_or(Hello::Capable, |keys| {
+            let address = number(pair.source(), self.first.source());
+            Hello::Join { address, token: keys.peer.token, nonce: nonce(ctx, pair.interfaces()) }
+        });
+        let mut subflow = Subflow::new(pair, self.scheme.sender(&spec), hello, self.keys);
         subflow.call(ctx, self.data.end(), Endpoint::on_start);
         self.subflows.push(subflow);
     }
 
-    /// Opens as many subflows as there are to be, once the first is there (RFC 8684, §3.2). Ours: also when a SYN has gone
-    /// unanswered, so that a dead path does not keep the connection from starting.
+    /// A SYN-ACK answers subflow `i`. Whether the subflow goes on; else it is gone.
+    pub(super) fn greet(&mut self, i: usize, answer: &Packet) -> bool {
+        let other = |s: &Subflow| s.is_open() && !s.is_silent();
+        if !self.subflows[i].joins() && self.subflows.iter().any(other) {
+            self.subflows[i].abandoned = true;
+        } else if self.own.is_some_and(|own| self.subflows[i].greeted(own, answer)) {
+            return true;
+        }
+        self.subflows[i].bury();
+        false
+    }
+
+    /// The peer has shown that it has the keys that subflow `i` told it: this is the connection's first subflow. Others that were tried for that may join later.
+    pub(super) fn establish(&mut self, i: usize, keys: Keys, ctx: &mut EndpointCtx<'_>) {
+        (self.keys, self.first) = (Some(keys), self.subflows[i].pair);
+        let end = self.data.end();
+        let others = self.subflows.iter_mut().enumerate().filter(|(j, s)| *j != i && s.is_alive());
+        others.for_each(|(_, s)| s.abandon(ctx, end));
+    }
+
+    /// Opens as many subflows as there are to be, once the peer has the keys (RFC 8684, §3.2). Ours: also, each to be the first, when the first
+    /// goes unanswered, so that a dead path does not keep the connection from starting.
     pub(super) fn open_more(&mut self, ctx: &mut EndpointCtx<'_>) {
         let mine = address::count(ctx.links.len());
-        if self.subflows.len() >= usize::from(mine) * usize::from(self.addresses) {
+        let taken = self.subflows.iter().filter(|s| !s.abandoned).count();
+        if taken >= usize::from(mine) * self.addresses.count_ones() as usize {
             return;
         }
         let most = self.params.subflows.map_or(MAX_SUBFLOWS, usize::from);
@@ -34,7 +60,7 @@ impl Connection {
         if alive >= most || self.subflows.len() >= MAX_SUBFLOWS || ctx.now >= self.stop_at {
             return;
         }
-        if !self.subflows.iter().any(|s| !s.is_opening() || s.is_silent()) {
+        if self.keys.is_none() && self.subflows.iter().any(|s| s.is_alive() && !s.is_silent()) {
             return;
         }
         for _ in 0..(most - alive).min(MAX_SUBFLOWS - self.subflows.len()) {
@@ -45,12 +71,15 @@ impl Connection {
 
     /// The pair that shares the fewest addresses with those that there are: so few subflows share few links. Ours.
     fn next_pair(&self, mine: u8) -> Option<Pair> {
-        let unused = address::pairs(mine, self.addresses).filter(|p| self.subflows.iter().all(|s| s.pair != *p));
+        let theirs = (u16::BITS - self.addresses.leading_zeros()) as u8;
+        let known = |p: &Pair| self.addresses >> p.destination().0 & 1 == 1;
+        let taken = || self.subflows.iter().filter(|s| !s.abandoned);
+        let unused = address::pairs(mine, theirs).filter(|p| known(p) && taken().all(|s| s.pair != *p));
         let shared = |p: &Pair| {
             let each = |s: &Subflow| {
                 usize::from(s.pair.source() == p.source()) + usize::from(s.pair.destination() == p.destination())
             };
-            self.subflows.iter().map(each).sum::<usize>()
+            taken().map(each).sum::<usize>()
         };
         unused.min_by_key(shared)
     }

@@ -1,6 +1,6 @@
-//! The data stream as the sender has it: RFC 8684, §3.3.
+//! The data stream as the sender has it: RFC 8684, §3.3. Bytes count from 0; packets have the initial data sequence number added.
 
-/// Data sequence numbers, from 0; the DATA_FIN takes the one after the last byte (§3.3.3).
+/// The stream's numbers; the DATA_FIN takes the one after the last byte (§3.3.3).
 #[derive(Debug, Clone, Copy)]
 pub struct Outgoing {
     /// The first byte that the receiver lacks.
@@ -45,9 +45,14 @@ impl Outgoing {
         self.edge = self.edge.max(window);
     }
 
-    /// A data ACK with the window that counts from it; whether it is news. What was never sent cannot be acknowledged.
+    /// Whether this can be a data ACK, if perhaps an old one. What was never sent cannot be acknowledged.
+    pub fn may_be_acknowledged(&self, ack: u64) -> bool {
+        ack <= self.next + u64::from(self.next == self.end)
+    }
+
+    /// A data ACK with the window that counts from it; whether it is news.
     pub fn on_ack(&mut self, ack: u64, window: u64) -> bool {
-        if ack > self.next + u64::from(self.next == self.end) || ack < self.una {
+        if !self.may_be_acknowledged(ack) || ack < self.una {
             return false;
         }
         self.edge = self.edge.max(ack.saturating_add(window));

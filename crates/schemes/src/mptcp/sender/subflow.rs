@@ -1,14 +1,17 @@
 //! One subflow: a TCP between two addresses.
 
-use midpath_core::packet::{Flags, Packet, PortId};
+use midpath_core::packet::{Flags, Header, Packet, body_of};
 use midpath_core::ranges::RangeSet;
 use midpath_core::roles::{Endpoint, EndpointCtx, Wishes};
 use midpath_core::units::Time;
 
 use crate::mptcp::MAX_SUBFLOWS;
 use crate::mptcp::address::Pair;
+use crate::mptcp::announce::AddAddr;
 use crate::mptcp::coupling::Coupled;
-use crate::mptcp::header::{Dss, Hello, Mapping};
+use crate::mptcp::header::{Dss, Mapping};
+use crate::mptcp::hello::Hello;
+use crate::mptcp::keys::{Key, Keys};
 use crate::tcp::TcpParams;
 use crate::tcp::sender::{Phase, Sender, State};
 
@@ -31,7 +34,9 @@ pub struct Subflow {
     /// Its TCP.
     pub tcp: Sender<Coupled>,
     pub(super) wishes: Wishes,
-    hello: Hello,
+    says: Says,
+    /// It was to be the first, and another one is: its addresses are free again.
+    pub(super) abandoned: bool,
     /// Of an MP_JOIN whose third packet has gone: when that is repeated, unless the fourth has come (RFC 8684, §3.2: until then it is
     /// PRE_ESTABLISHED and carries no data). `Time::MAX` when it may carry data.
     pub(super) confirm_at: Time,
@@ -47,13 +52,28 @@ pub struct Subflow {
     pub given: u64,
 }
 
+/// What a subflow's packets say besides where their data belong.
+#[derive(Debug, Clone, Copy)]
+struct Says {
+    /// On the SYN.
+    hello: Hello,
+    /// From the SYN-ACK until the peer is heard of: that this end has the keys (RFC 8684, §3.1, §3.2).
+    claim: Option<Hello>,
+    /// The echo of an address, on the packet that is about to leave.
+    echo: Option<AddAddr>,
+    /// Both ends' keys, once they are known.
+    keys: Option<Keys>,
+}
+
 impl Subflow {
-    pub(super) fn new(pair: Pair, tcp: Sender<Coupled>, hello: Hello) -> Subflow {
+    /// A subflow whose SYN says this; `keys` are the connection's, once it has some.
+    pub(super) fn new(pair: Pair, tcp: Sender<Coupled>, hello: Hello, keys: Option<Keys>) -> Subflow {
         Subflow {
             pair,
             tcp: tcp.supplied(pair.interfaces()),
             wishes: Wishes { timer: Time::MAX, finished: false },
-            hello,
+            says: Says { hello, claim: None, echo: None, keys },
+            abandoned: false,
             confirm_at: Time::MAX,
             confirms: 0,
             lost: RangeSet::new(),
@@ -81,7 +101,50 @@ impl Subflow {
     }
     /// Whether it joins a connection that is there.
     pub(super) fn joins(&self) -> bool {
-        self.hello == Hello::Join
+        self.says.hello != Hello::Capable
+    }
+    /// Both ends' keys, once its SYN-ACK has come.
+    pub fn keys(&self) -> Option<&Keys> {
+        self.says.keys.as_ref()
+    }
+
+    /// The SYN-ACK has come: whether it says what it must. From now on packets prove that this end has the keys.
+    pub(super) fn greeted(&mut self, own: Key, answer: &Packet) -> bool {
+        let claim = match (self.says.hello, answer.header::<Hello>()) {
+            (Hello::Capable, Some(Hello::Listener(peer))) => {
+                self.says.keys = Some(Keys { own, peer: Key::new(peer) });
+                Some(Hello::Keys { own: own.bits, peer, data: None })
+            }
+            (Hello::Join { nonce: mine, .. }, Some(Hello::Joined { proof, nonce, .. })) => {
+                let keys = self.says.keys.filter(|keys| keys.proves(&proof, mine, nonce));
+                keys.map(|keys| Hello::Proof(keys.proof(mine, nonce)))
+            }
+            _ => None,
+        };
+        self.says.claim = claim;
+        claim.is_some()
+    }
+
+    /// The peer has shown that it knows the subflow's keys; whether that is news.
+    pub(super) fn confirmed(&mut self) -> bool {
+        self.confirm_at = Time::MAX;
+        self.says.claim.take().is_some()
+    }
+
+    /// Tells the peer that its address has come: RFC 8684, §3.4.1.
+    pub(super) fn echo(&mut self, address: AddAddr, ctx: &mut EndpointCtx<'_>, end: u64) {
+        self.says.echo = Some(address.echo());
+        self.call(ctx, end, |tcp, ctx| tcp.acknowledge_again(ctx));
+        self.says.echo = None;
+    }
+
+    /// Leaves the connection to another subflow that has come first.
+    pub(super) fn abandon(&mut self, ctx: &mut EndpointCtx<'_>, end: u64) {
+        self.abandoned = true;
+        if self.is_open() {
+            self.call(ctx, end, |tcp, ctx| tcp.abort(ctx));
+        }
+        self.bury();
     }
     /// When it wants to be called.
     pub(super) fn timer(&self) -> Time {
@@ -116,14 +179,17 @@ impl Subflow {
         end: u64,
         f: impl FnOnce(&mut Sender<Coupled>, &mut EndpointCtx<'_>),
     ) {
-        let Subflow { pair, tcp, wishes, hello, .. } = self;
+        let Subflow { pair, tcp, wishes, says, .. } = self;
         ctx.inside(
             wishes,
             |ctx| {
                 f(tcp, ctx);
                 &*tcp
             },
-            |tcp, packet| stamp(packet, tcp, *pair, *hello, end),
+            |tcp, packet| {
+                says.put_on(packet, tcp, end);
+                Some(pair.source())
+            },
         );
     }
 
@@ -159,30 +225,46 @@ impl Subflow {
     }
 }
 
-/// Puts the option on a packet of a subflow; says which port it leaves through.
-fn stamp(packet: &mut Packet, tcp: &Sender<Coupled>, pair: Pair, hello: Hello, end: u64) -> Option<PortId> {
-    if packet.flags.has(Flags::SYN) {
-        hello.put_on(packet, false);
-    } else if !packet.flags.has(Flags::RST) {
-        let mapping = mapping(packet, tcp, end);
-        let fin = mapping.is_some_and(|m| m.data + u64::from(m.len) > end);
-        // There is no data the other way: its data ACK is 0.
-        packet.set_header(&Dss { ack: 0, mapping, fin });
+impl Says {
+    /// Puts what there is to say on a packet of the subflow; `end` is the stream's.
+    fn put_on(&self, packet: &mut Packet, tcp: &Sender<Coupled>, end: u64) {
+        if packet.flags.has(Flags::SYN) {
+            packet.set_header(&self.hello);
+        }
+        let Some(keys) = self.keys.filter(|_| !packet.flags.has(Flags::SYN) && !packet.flags.has(Flags::RST)) else {
+            return;
+        };
+        let (mapping, fin) = mapping(packet, tcp, end).unzip();
+        match self.claim {
+            // RFC 8684, §3.1: the first data come with the keys in place of a mapping.
+            Some(Hello::Keys { own, peer, .. }) if mapping.is_some_and(|m| m.subflow == 1) => {
+                packet.set_header(&Hello::Keys { own, peer, data: Some(packet.payload) })
+            }
+            Some(claim) if mapping.is_none() => packet.set_header(&claim),
+            _ => {
+                let mapping = mapping.map(|m| Mapping { data: keys.own.first.wrapping_add(m.data), ..m });
+                // There is no data the other way: its first number is the one expected.
+                packet.set_header(&Dss { ack: keys.peer.first, mapping, fin: fin.unwrap_or(false) })
+            }
+        };
+        if let Some(echo) = self.echo {
+            packet.push_raw(AddAddr::TAG, &body_of(&echo));
+        }
     }
-    Some(pair.source())
 }
 
-/// Where the packet's payload lies in the stream. RFC 8684, §3.3.3: the DATA_FIN is on the last of the data, and (ours) on each
-/// subflow's FIN, so that it is as reliable as that.
-fn mapping(packet: &Packet, tcp: &Sender<Coupled>, end: u64) -> Option<Mapping> {
-    let (subflow, payload) = (tcp.relative(packet), packet.payload);
+/// Where the packet's payload lies in the stream, from 0, and whether the stream ends with it. RFC 8684, §3.3.3: the DATA_FIN is on the last of the
+/// data, and (ours) on each subflow's FIN, so that it is as reliable as that.
+fn mapping(packet: &Packet, tcp: &Sender<Coupled>, end: u64) -> Option<(Mapping, bool)> {
+    let payload = packet.payload;
     if payload == 0 {
         let fin = packet.flags.has(Flags::FIN) && end != u64::MAX;
-        return fin.then_some(Mapping { data: end, subflow, len: 1 });
+        return fin.then_some((Mapping { data: end, subflow: 0, len: 1 }, true));
     }
     let from = tcp.offset(packet)?;
     let piece = tcp.piece(from)?;
     let data = piece.label + (from - piece.from);
     let last = data + u64::from(payload) == end;
-    Some(Mapping { data, subflow, len: payload.saturating_add(u16::from(last)) })
+    let len = payload.saturating_add(u16::from(last));
+    Some((Mapping { data, subflow: tcp.relative(packet), len }, last))
 }

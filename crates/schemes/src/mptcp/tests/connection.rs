@@ -5,13 +5,35 @@ use midpath_core::queue::{Limit, QueueSpec};
 use midpath_core::units::{Rate, Time};
 
 use super::harness::{Fate, Lab, MSS, Sent, Setup, per_link};
-use crate::mptcp::header::{Hello, Mapping};
+use crate::mptcp::header::Mapping;
+use crate::mptcp::hello::Hello;
+use crate::mptcp::keys::Key;
 use crate::mptcp::{MptcpParams, Scheduler};
 use crate::tcp::TcpParams;
 
-fn data(log: &[Sent]) -> Vec<(usize, Mapping, bool)> {
-    let dss = |s: &Sent| s.dss().and_then(|d| Some((s.link, d.mapping?, d.fin)));
-    log.iter().filter(|s| s.is_data()).filter_map(dss).collect()
+/// The data that were sent: over which link, their mapping counted from the stream's beginning, DATA_FIN.
+fn data(lab: &Lab) -> Vec<(usize, Mapping, bool)> {
+    let first = key(lab).first;
+    let said = |s: &Sent| match (s.hello(), s.dss()) {
+        (Some(Hello::Keys { data: Some(len), .. }), None) => {
+            Some((s.link, Mapping { data: 0, subflow: 1, len }, false))
+        }
+        (None, Some(dss)) => {
+            let m = dss.mapping?;
+            Some((s.link, Mapping { data: m.data.wrapping_sub(first), ..m }, dss.fin))
+        }
+        _ => None,
+    };
+    lab.log().iter().filter(|s| s.is_data()).filter_map(said).collect()
+}
+
+/// The sender's key, as its third packet has it.
+fn key(lab: &Lab) -> Key {
+    let told = |s: &Sent| match s.hello() {
+        Some(Hello::Keys { own, .. }) => Some(Key::new(own)),
+        _ => None,
+    };
+    lab.log().iter().find_map(told).expect("a third packet")
 }
 
 #[test]
@@ -19,10 +41,21 @@ fn the_second_subflow_joins_when_the_first_is_there() {
     let mut lab = Lab::new(&Setup::default(), per_link(2));
     lab.run();
     let syns: Vec<_> = lab.log().iter().filter(|s| s.packet.flags.has(Flags::SYN)).collect();
-    let said: Vec<_> = syns.iter().map(|s| (s.from, s.link, s.packet.header::<Hello>(), s.packet.size)).collect();
-    let (first, join) = (Some(Hello::Capable(2)), Some(Hello::Join));
-    assert_eq!(said, [(0, 0, first, 64), (1, 0, first, 72), (0, 1, join, 72), (1, 1, join, 76)]);
-    assert!(syns[2].at >= Time::from_ms(20), "RFC 8684, §3.2: after the first round trip");
+    let said: Vec<_> = syns.iter().map(|s| (s.from, s.link, s.packet.size)).collect();
+    assert_eq!(said, [(0, 0, 64), (1, 0, 72), (0, 1, 72), (1, 1, 76)]);
+    // RFC 8684, figures 4 and 8; addresses beyond the first subflow's have their interface's number.
+    let all: Vec<_> = syns.iter().filter_map(|s| s.hello()).collect();
+    let [
+        Hello::Capable,
+        Hello::Listener(listener),
+        Hello::Join { address: 2, token, .. },
+        Hello::Joined { address: 2, .. },
+    ] = all[..]
+    else {
+        panic!("{all:?}")
+    };
+    assert_eq!(token, Key::new(listener).token);
+    assert!(syns[2].at >= Time::from_ms(40), "after the listener has shown that it has the keys");
     assert_eq!(lab.report().delivered, 100 * MSS);
     assert!(lab.finished().iter().all(Option::is_some), "both ends go: {:?}", lab.finished());
 }
@@ -50,15 +83,15 @@ fn joining(fate: fn(&Sent, usize) -> Fate) -> Vec<(usize, &'static str, u64)> {
 fn data_wait_for_the_fourth_packet_of_a_join() {
     // RFC 8684, §3.2, figure 8.
     let usual = joining(|_, _| Fate::Pass);
-    assert_eq!(usual, [(0, "SYN", 20), (1, "SYN", 70), (0, "ACK", 120), (1, "ACK", 170), (0, "data", 220)]);
+    assert_eq!(usual, [(0, "SYN", 40), (1, "SYN", 90), (0, "ACK", 140), (1, "ACK", 190), (0, "data", 240)]);
     // The third is lost: the SYN-ACK comes again, after a second. The fourth is: the third comes again, after a second.
     let third = joining(|_, n| if n == 3 { Fate::Lose } else { Fate::Pass });
     assert_eq!(
         third[3..],
-        [(1, "SYN", 1070), (0, "ACK", 1120), (0, "ACK", 1120), (1, "ACK", 1170), (1, "ACK", 1170), (0, "data", 1220)]
+        [(1, "SYN", 1090), (0, "ACK", 1140), (0, "ACK", 1140), (1, "ACK", 1190), (1, "ACK", 1190), (0, "data", 1240)]
     );
     let fourth = joining(|_, n| if n == 4 { Fate::Lose } else { Fate::Pass });
-    assert_eq!(fourth[4..], [(0, "ACK", 1120), (1, "ACK", 1170), (0, "data", 1220)]);
+    assert_eq!(fourth[4..], [(0, "ACK", 1140), (1, "ACK", 1190), (0, "data", 1240)]);
 }
 
 #[test]
@@ -66,7 +99,7 @@ fn every_byte_has_one_place_and_the_last_has_the_data_fin() {
     let size = 50_000 * MSS + 77;
     let mut lab = Lab::new(&Setup { size: Some(size), ..Setup::default() }, per_link(2));
     lab.run();
-    let mut all = data(lab.log());
+    let mut all = data(&lab);
     assert!(all.iter().any(|d| d.0 == 1) && all.iter().any(|d| d.0 == 0), "both links are in use");
     all.sort_by_key(|d| d.1.data);
     let mut at = 0;
@@ -77,8 +110,9 @@ fn every_byte_has_one_place_and_the_last_has_the_data_fin() {
     }
     assert_eq!(at, size);
     assert_eq!(lab.report().retransmitted, 0);
+    let first = key(&lab).first;
     // The sender's FINs come when everything is acknowledged (RFC 8684, §3.3.3).
-    let acked = lab.log().iter().find(|s| s.from == 1 && s.dss().is_some_and(|d| d.ack == size + 1));
+    let acked = lab.log().iter().find(|s| s.from == 1 && s.dss().is_some_and(|d| d.ack == first + size + 1));
     let fins = lab.log().iter().filter(|s| s.from == 0 && s.packet.flags.has(Flags::FIN));
     let before = acked.expect("the DATA_FIN is acknowledged").at;
     assert!(fins.clone().count() == 2 && fins.clone().all(|s| s.at > before));
@@ -86,13 +120,13 @@ fn every_byte_has_one_place_and_the_last_has_the_data_fin() {
 
 #[test]
 fn the_lowest_round_trip_comes_first() {
-    // Ten segments leave on the third packet; the next ones when ACKs come back, 20 ms later: all before link 1 is there at 120 ms.
+    // Ten segments leave on the third packet; the next ones when ACKs come back, 20 ms later: all before link 1 is there at 240 ms.
     let few = Setup { size: Some(20 * MSS), ..Setup::default() };
     let mut lab = Lab::new(&few, per_link(2));
     lab.run();
-    assert!(data(lab.log()).iter().all(|d| d.0 == 0));
+    assert!(data(&lab).iter().all(|d| d.0 == 0));
     // With both there, the fast one gets what it has room for, and the slow one the rest.
-    let mut lab = Lab::new(&Setup { size: Some(20_000 * MSS), ..Setup::default() }, per_link(2));
+    let mut lab = Lab::new(&Setup { size: Some(100_000 * MSS), ..Setup::default() }, per_link(2));
     lab.run_until(Time::from_ms(2000));
     let (fast, slow) = (lab.gauge("subflow1_bytes"), lab.gauge("subflow2_bytes"));
     assert!(fast > slow && slow > 0.0, "{fast} {slow}");
@@ -118,7 +152,7 @@ fn one_link_sends_what_a_tcp_sends() {
     // SYN, 50 segments, FIN, the ACK of the FIN. Data ride on the third packet.
     assert_eq!(lab.log().iter().filter(|s| s.from == 0).count(), 1 + 50 + 1 + 1);
     let third = lab.log().iter().filter(|s| s.from == 0).nth(1).expect("sent");
-    assert!(third.is_data() && third.packet.size == 1500);
+    assert!(third.is_data() && third.packet.size == 1496, "both keys and a length take 24 bytes, a DSS 28");
     let ack = lab.log().iter().filter(|s| s.from == 1).nth(1).expect("sent");
     assert_eq!(ack.packet.size, 64, "IPv4, TCP, timestamps, data ACK");
 }
@@ -136,7 +170,7 @@ fn a_flow_that_is_stopped_delivers_what_it_has_sent() {
     let setup = Setup { size: None, stop: Some(Time::from_ms(300)), ..Setup::default() };
     let mut lab = Lab::new(&setup, per_link(2));
     lab.run();
-    let sent: u64 = data(lab.log()).iter().map(|d| u64::from(d.1.len) - u64::from(d.2)).sum();
+    let sent: u64 = data(&lab).iter().map(|d| u64::from(d.1.len) - u64::from(d.2)).sum();
     assert!(lab.report().completed.is_some());
     assert_eq!(lab.report().delivered, sent);
     assert!(lab.finished().iter().all(Option::is_some));
@@ -149,13 +183,13 @@ fn a_flow_that_is_stopped_delivers_what_it_has_sent() {
 #[test]
 fn what_a_dead_subflow_had_goes_out_on_the_other() {
     // Link 1 loses everything from 200 ms on.
-    let setup = Setup { size: Some(20_000 * MSS), ..Setup::default() };
+    let setup = Setup { size: Some(100_000 * MSS), ..Setup::default() };
     let mut lab = Lab::new(&setup, per_link(2)).treat(|s| {
         let dead = s.link == 1 && s.at > Time::from_ms(200);
         if dead { Fate::Lose } else { Fate::Pass }
     });
     lab.run();
-    assert_eq!(lab.report().delivered, 20_000 * MSS);
+    assert_eq!(lab.report().delivered, 100_000 * MSS);
     assert!(lab.gauge("reinjected") > 0.0);
     let done = lab.report().completed.expect("complete");
     // A timeout of at least a second, then a few round trips of 20 ms.

@@ -10,7 +10,7 @@ use midpath_core::units::{Rate, Time};
 use proptest::prelude::*;
 
 use crate::mptcp::address::Pair;
-use crate::mptcp::header::Hello;
+use crate::mptcp::hello::Hello;
 use crate::mptcp::{MptcpParams, build};
 
 struct World;
@@ -79,7 +79,7 @@ fn route(f: &mut dyn Forwarder, node: u32, packet: Packet) -> Way {
 fn to(dst: u32, flow: u32, path: u8) -> Packet {
     let mut p = Packet::new(FlowId(flow), NodeId(6), NodeId(dst), 100);
     p.set_interfaces(Pair::new(path >> 4, path & 0xf).interfaces());
-    p.set_header(&Hello::Join);
+    p.set_header(&Hello::Join { address: 1, token: 2, nonce: 3 });
     p
 }
 

@@ -13,8 +13,10 @@ use midpath_core::units::{Bytes, Rate, Time};
 
 use crate::mptcp::MptcpParams;
 use crate::mptcp::address::Pair;
+use crate::mptcp::announce::AddAddr;
 use crate::mptcp::coupling::CoupledConfig;
 use crate::mptcp::header::Dss;
+use crate::mptcp::hello::Hello;
 use crate::mptcp::receiver::Receiver;
 use crate::mptcp::sender::Connection;
 use crate::tcp::Tcp;
@@ -52,6 +54,12 @@ impl Sent {
     }
     pub fn dss(&self) -> Option<Dss> {
         self.packet.header::<Dss>()
+    }
+    pub fn hello(&self) -> Option<Hello> {
+        self.packet.header::<Hello>()
+    }
+    pub fn address(&self) -> Option<AddAddr> {
+        self.packet.header::<AddAddr>()
     }
 }
 

@@ -6,7 +6,10 @@ use midpath_core::units::{Bytes, Rate, Time};
 use proptest::prelude::*;
 
 use super::harness::{FLOW, Fate, HOSTS, Lab, MSS, Setup, cases, per_link};
-use crate::mptcp::header::{Dss, Hello, Mapping};
+use crate::mptcp::announce::AddAddr;
+use crate::mptcp::header::{Dss, Mapping};
+use crate::mptcp::hello::Hello;
+use crate::mptcp::keys::Keys;
 use crate::mptcp::{Coupling, MptcpParams, Scheduler};
 use crate::tcp::TcpParams;
 
@@ -18,7 +21,9 @@ fn number() -> impl Strategy<Value = u64> {
 #[derive(Debug, Clone)]
 enum Option30 {
     Dss(u64, Option<(u64, u32, u16)>, bool),
-    Hello(bool),
+    /// As an honest peer would say it, or with a bit wrong.
+    Hello(usize, bool),
+    Address(u8, bool),
     Bytes(Vec<u8>),
     Nothing,
 }
@@ -28,37 +33,80 @@ fn option() -> impl Strategy<Value = Option30> {
         prop::option::of((number(), number().prop_map(|n| n as u32), prop_oneof![Just(MSS as u16), any::<u16>()]));
     prop_oneof![
         6 => (number(), mapping, any::<bool>()).prop_map(|(a, m, f)| Option30::Dss(a, m, f)),
-        1 => any::<bool>().prop_map(Option30::Hello),
+        2 => (0usize..7, any::<bool>()).prop_map(|(which, right)| Option30::Hello(which, right)),
+        1 => (0u8..20, any::<bool>()).prop_map(|(id, right)| Option30::Address(id, right)),
         1 => prop::collection::vec(any::<u8>(), 0..40).prop_map(Option30::Bytes),
         1 => Just(Option30::Nothing),
     ]
 }
 
+impl Option30 {
+    /// Puts it on a packet of a peer who knows the keys, here as that peer has them.
+    fn put_on(self, p: &mut Packet, keys: &Keys) {
+        match self {
+            Option30::Dss(ack, m, fin) => {
+                let mapping = m.map(|(data, subflow, len)| {
+                    let data = keys.own.first.wrapping_add(data);
+                    Mapping { data, subflow, len: len.max(1) }
+                });
+                p.set_header(&Dss { ack: keys.peer.first.wrapping_add(ack), mapping, fin: fin && mapping.is_some() })
+            }
+            Option30::Hello(which, right) => {
+                let wrong = u64::from(!right);
+                let (own, peer) = (keys.own.bits, keys.peer.bits ^ wrong);
+                let token = keys.peer.token ^ wrong as u32;
+                p.set_header(&match which {
+                    0 => Hello::Capable,
+                    1 => Hello::Listener(own),
+                    2 => Hello::Keys { own, peer, data: None },
+                    3 => Hello::Keys { own, peer, data: Some(MSS as u16) },
+                    4 => Hello::Join { address: 1, token, nonce: 7 },
+                    5 => Hello::Joined { address: 1, proof: keys.short_proof(7, 7), nonce: 7 },
+                    _ => Hello::Proof(keys.proof(7, 7)),
+                })
+            }
+            Option30::Address(id, right) => {
+                let address = midpath_core::wire::address(p.src, id & 0xf);
+                let mut proof = keys.vouch(id, address);
+                proof[0] ^= u8::from(!right);
+                p.set_header(&AddAddr { id, address, proof: (id % 3 > 0).then_some(proof) })
+            }
+            Option30::Bytes(bytes) => p.push_raw(Dss::TAG, &bytes),
+            Option30::Nothing => true,
+        };
+    }
+}
+
 prop_compose! {
     fn packet()(
-        seq in any::<u32>(), ack in any::<u32>(), window in any::<u16>(), option in option(),
+        seq in any::<u32>(), near in any::<bool>(), ack in any::<u32>(), window in any::<u16>(), option in option(),
         payload in prop_oneof![Just(0u16), Just(MSS as u16), any::<u16>()],
         flags in prop_oneof![6 => Just(Flags::ACK.0), 1 => Just(Flags::SYN.0), 2 => 0u16..512],
         ends in prop_oneof![3 => Just(0x11u8), 3 => Just(0x22), 1 => any::<u8>()],
         sack in prop::array::uniform3((0u32..60_000, 0u32..60_000)), sack_len in 0u8..=3, time in any::<u32>(),
-    ) -> Packet {
+    ) -> (Packet, Option30, bool) {
         let mut p = Packet::new(FLOW, HOSTS[0], HOSTS[1], 52 + u32::from(payload));
         (p.seq, p.ack, p.window, p.payload, p.flags, p.interfaces) = (seq, ack, window, payload, Flags(flags), Interfaces(ends));
         (p.ts_val, p.ts_ecr, p.sack_len) = (time, time, sack_len);
         for (block, (from, to)) in p.sack_mut().iter_mut().zip(sack) {
             *block = SackBlock { from, to };
         }
-        match option {
-            Option30::Dss(ack, m, fin) => {
-                let mapping = m.map(|(data, subflow, len)| Mapping { data, subflow, len });
-                p.set_header(&Dss { ack, mapping, fin })
-            }
-            Option30::Hello(join) => p.set_header(&if join { Hello::Join } else { Hello::Capable(2) }),
-            Option30::Bytes(bytes) => p.push_raw(Dss::TAG, &bytes),
-            Option30::Nothing => true,
-        };
-        p
+        (p, option, near)
     }
+}
+
+/// Lets the peer of `to` send it a packet: one who knows the keys and, when it is `near`, the subflow's numbers.
+fn attack(lab: &mut Lab, to: usize, (mut p, option, near): (Packet, Option30, bool)) {
+    let keys = lab.sender().subflows()[0].keys().copied().expect("the SYN-ACK has come");
+    if near {
+        let seen = |from| lab.log().iter().rev().find(|s| s.from == from && s.link == link_of(&p)).map(|s| s.packet);
+        if let (Some(theirs), Some(own)) = (seen(1 - to), seen(to)) {
+            (p.seq, p.ack) = (theirs.seq.wrapping_add(p.seq % 2), own.seq.wrapping_add(p.ack % 2));
+        }
+    }
+    p.src = HOSTS[1 - to];
+    option.put_on(&mut p, &if to == 1 { keys } else { Keys { own: keys.peer, peer: keys.own } });
+    lab.inject(to, link_of(&p), p);
 }
 
 /// The link that a packet comes over.
@@ -79,7 +127,7 @@ proptest! {
         lab.run_until(Time::from_ms(200));
         let count = packets.len();
         for (p, ms) in packets {
-            lab.inject(0, link_of(&p), p);
+            attack(&mut lab, 0, p);
             lab.run_until(lab.now + Time::from_ms(ms));
             let sender = lab.sender();
             prop_assert!(sender.data().una() <= sender.data().next());
@@ -95,17 +143,19 @@ proptest! {
     }
 
     #[test]
-    fn a_receiver_survives_any_peer(packets in prop::collection::vec((packet(), 0u64..300), 1..200), buffer in 1u64..200_000) {
+    fn a_receiver_survives_any_peer(packets in prop::collection::vec((packet(), 0u64..300), 1..200), buffer in 1u64..200_000, open in any::<bool>()) {
         let tcp = TcpParams { receive_window: Bytes(buffer), ..TcpParams::default() };
-        let mut lab = Lab::new(&Setup::default(), MptcpParams { tcp, ..per_link(2) }).treat(|s| {
-            if s.is_data() { Fate::Lose } else { Fate::Pass }
+        let mut lab = Lab::new(&Setup::default(), MptcpParams { tcp, ..per_link(2) }).treat(move |s| {
+            // With the keys, or before they have come.
+            if s.is_data() && !(open && s.hello().is_some()) { Fate::Lose } else { Fate::Pass }
         });
         lab.run_until(Time::from_ms(200));
         let count = packets.len();
         for (p, ms) in packets {
-            lab.inject(1, link_of(&p), p);
+            attack(&mut lab, 1, p);
             lab.run_until(lab.now + Time::from_ms(ms));
             prop_assert!(lab.receiver().stream().held() <= buffer);
+            prop_assert!(lab.receiver().places() <= crate::mptcp::MAX_SUBFLOWS);
         }
         lab.run_until(lab.now + Time::from_secs(3600));
         let answers = lab.log().iter().filter(|s| s.from == 1).count();

@@ -6,4 +6,6 @@ mod forwarder;
 mod harness;
 mod header;
 mod hostile;
+mod joins;
+mod keys;
 mod stream;

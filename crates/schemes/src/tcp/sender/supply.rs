@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use midpath_core::packet::{Interfaces, Packet};
+use midpath_core::packet::{Flags, Interfaces, Packet};
 use midpath_core::roles::EndpointCtx;
 use midpath_core::units::Time;
 
@@ -66,6 +66,12 @@ impl<C: CongestionController> Sender<C> {
         self.ends.between(between);
         self.ends.shares_window = true;
         self
+    }
+
+    /// Whether a packet is the SYN-ACK that this end waits for.
+    pub fn is_answered_by(&self, packet: &Packet) -> bool {
+        let answer = packet.flags.has(Flags::SYN.with(Flags::ACK)) && !packet.flags.has(Flags::RST);
+        self.state == State::SynSent && answer && packet.ack == self.ends.own.wire(0)
     }
 
     /// A packet's sequence number, counted from the SYN's.

@@ -1,0 +1,152 @@
+//! The sender's window. Everything else of the two ends is TCP's: handshake, ACKs, repair of losses.
+
+use midpath_core::packet::{Flags, Packet};
+use midpath_core::roles::{EndpointCtx, FlowSpec};
+use midpath_core::units::{Rate, Time};
+
+use super::equations::{Path, State};
+use super::header::{self, IntHeader};
+use super::params::{HpccParams, Int};
+use crate::tcp::TcpParams;
+use crate::tcp::cc::{
+    Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits, Reflect, View, Window,
+};
+
+/// Readings older than this say nothing of now: their counters may have gone round. Ours: a counter of bytes goes round in 0.34 s at 100 Gbps.
+const STALE: Time = Time::from_ms(250);
+
+/// Builds senders.
+#[derive(Debug, Clone, Copy)]
+pub struct HpccConfig(pub HpccParams);
+
+impl ControllerConfig for HpccConfig {
+    type Controller = Hpcc;
+    fn build(&self, tcp: &TcpParams, mss: u32, _flow: &FlowSpec) -> Hpcc {
+        let window = f64::from(tcp.initial_window) * f64::from(mss);
+        Hpcc {
+            params: self.0,
+            base_rtt: self.0.base_rtt.unwrap_or(Time::ZERO),
+            state: State::new(window),
+            round: None,
+            last: IntHeader::default(),
+            heard: Time::ZERO,
+            repairing: false,
+            wire: 1.0,
+        }
+    }
+    fn traits(&self) -> ControllerTraits {
+        let (header, reflect): (u32, Reflect) = match self.0.int {
+            Int::Data => (header::SIZE, header::reflect),
+            Int::Ack => (0, header::make_room),
+        };
+        ControllerTraits { header, reflect: Some(reflect), own_network: true, ..ControllerTraits::default() }
+    }
+}
+
+/// The sender's side.
+#[derive(Debug, Clone, Copy)]
+pub struct Hpcc {
+    params: HpccParams,
+    /// T; zero before it is known.
+    base_rtt: Time,
+    state: State,
+    /// lastUpdateSeq: an ACK beyond it begins another round trip.
+    round: Option<u32>,
+    /// L: the newest readings, and when they came.
+    last: IntHeader,
+    heard: Time,
+    /// Fast recovery is under way: the window is TCP's.
+    repairing: bool,
+    /// Bytes on the wire per byte of payload.
+    wire: f64,
+}
+
+impl Hpcc {
+    fn path(&self, mss: u64) -> Path {
+        let slowest = self.last.readings().iter().map(|r| f64::from(r.rate)).fold(f64::INFINITY, f64::min);
+        let fills = slowest / 8.0 * self.base_rtt.as_secs_f64() / self.wire;
+        Path {
+            eta: self.params.eta,
+            max_stage: self.params.max_stage,
+            // §3.3: N flows' W_AI together are what η leaves.
+            increase: fills * (1.0 - self.params.eta) / f64::from(self.params.flows),
+            least: mss as f64,
+            most: fills.max(mss as f64),
+        }
+    }
+}
+
+/// HPCC's networks lose nothing; elsewhere RFC 5681's equation 4 must do: what was in flight, halved.
+fn half(window: &Window, congestion: &Congestion) -> u64 {
+    (congestion.flight / 2).max(2 * window.mss)
+}
+
+impl CongestionController for Hpcc {
+    fn on_delivery(&mut self, ack: &Ack) {
+        if self.params.base_rtt.is_none()
+            && let Some(rtt) = ack.rtt
+        {
+            self.base_rtt = if self.base_rtt.is_zero() { rtt } else { self.base_rtt.min(rtt) };
+        }
+    }
+    fn on_ack(&mut self, _window: &mut Window, _ack: &Ack) {}
+    fn on_loss(&mut self, window: &Window, congestion: &Congestion) -> u64 {
+        self.repairing = true;
+        half(window, congestion)
+    }
+    fn on_rto(&mut self, window: &Window, congestion: &Congestion) -> u64 {
+        self.repairing = false;
+        self.state.restart(window.mss as f64);
+        half(window, congestion)
+    }
+    fn on_ecn(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
+        window.cwnd / 2
+    }
+    fn on_recovered(&mut self, window: &mut Window, _now: Time) {
+        self.repairing = false;
+        self.state.restart(window.cwnd as f64);
+    }
+
+    /// Where data bring the readings, they have room for them.
+    fn on_send(&mut self, packet: &mut Packet, _view: &View, _ctx: &mut EndpointCtx<'_>) {
+        if self.params.int == Int::Data && (packet.payload > 0 || packet.flags.has(Flags::SYN)) {
+            packet.set_header(&IntHeader::empty(false));
+        }
+    }
+
+    /// Algorithm 1, NewAck.
+    fn on_feedback(&mut self, packet: &Packet, window: &mut Window, view: &View, ctx: &mut EndpointCtx<'_>) {
+        let Some(header) = packet.header::<IntHeader>().filter(|h| h.returns && !h.readings().is_empty()) else {
+            return;
+        };
+        if self.base_rtt.is_zero() {
+            self.base_rtt = view.srtt;
+        }
+        self.wire = (view.mss + view.overhead) as f64 / view.mss as f64;
+        let before = std::mem::replace(&mut self.last, header);
+        let fresh = ctx.now.saturating_sub(self.heard) < STALE && before.readings().len() == header.readings().len();
+        self.heard = ctx.now;
+        if !fresh || self.base_rtt.is_zero() {
+            return;
+        }
+        self.state.measure(before.readings(), header.readings(), self.base_rtt.as_secs_f64());
+        let first = self.round.is_none_or(|sent| packet.ack.wrapping_sub(sent).cast_signed() > 0);
+        if first {
+            self.round = Some(packet.ack.wrapping_add(view.flight as u32));
+        }
+        if !self.repairing {
+            self.state.adapt(&self.path(view.mss), first);
+            window.set(self.state.window as u64);
+        }
+    }
+
+    /// R = W/T, on the wire.
+    fn pacing_rate(&self, _window: &Window, _srtt: Time) -> Option<Rate> {
+        let seconds = self.base_rtt.as_secs_f64();
+        (seconds > 0.0).then(|| Rate(((8.0 * self.state.window * self.wire / seconds) as u64).max(1)))
+    }
+
+    fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
+        out.push(("load", self.state.load()));
+    }
+}

@@ -1,0 +1,72 @@
+//! The parameters of HPCC. Each names where its default comes from.
+
+use std::sync::Arc;
+
+use midpath_core::roles::Network;
+use midpath_core::spec::SpecError;
+use midpath_core::units::Time;
+use serde::{Deserialize, Serialize};
+
+use super::endpoint::HpccConfig;
+use crate::params::{require, share};
+use crate::tcp::params::DelayedAck;
+use crate::tcp::{TcpParams, TcpTable};
+
+/// What ports write their telemetry (INT) into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Int {
+    /// Packets with data, as they leave; the receiver returns it. HPCC.
+    Data,
+    /// ACKs, as they come back through the port that their data left through. FNCC.
+    Ack,
+}
+
+/// The parameters of `hpcc`: its own, and those of every TCP.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct HpccParams {
+    /// What all TCPs share; paced, and an ACK per packet unless said otherwise, for each brings telemetry.
+    #[serde(flatten)]
+    pub tcp: TcpParams,
+    /// What ports write their telemetry into.
+    pub int: Int,
+    /// η: the share of a link that senders aim at.
+    #[serde(deserialize_with = "share")]
+    pub eta: f64,
+    /// maxStage: so many round trips of additive increase before the window follows the load.
+    pub max_stage: u32,
+    /// N: with so many flows, all their additive increases together are 1 − η of the path.
+    pub flows: u32,
+    /// T: the round trip without queues. Unset: the shortest that the flow has measured.
+    pub base_rtt: Option<Time>,
+}
+
+impl Default for HpccParams {
+    fn default() -> HpccParams {
+        HpccParams {
+            tcp: TcpParams { delayed_ack: DelayedAck(1), pacing: true, ..TcpParams::default() },
+            int: Int::Data,
+            eta: 0.95,
+            max_stage: 5,
+            flows: 100,
+            base_rtt: None,
+        }
+    }
+}
+
+impl TcpTable for HpccParams {
+    type Config = HpccConfig;
+    fn split(self) -> Result<(TcpParams, HpccConfig), SpecError> {
+        require(self.eta > 0.0 && self.eta < 1.0, "eta", "above 0 and below 1")?;
+        require(self.flows > 0, "flows", "from 1")?;
+        let time = Time::from_us(1)..=Time::from_secs(60);
+        require(self.base_rtt.is_none_or(|t| time.contains(&t)), "base_rtt", "from 1 us to 60 s")?;
+        Ok((self.tcp, HpccConfig(self)))
+    }
+    fn network(&self) -> Option<Arc<dyn Network>> {
+        Some(Arc::new(*self))
+    }
+}
