@@ -68,7 +68,7 @@ fn mean(values: &[(f64, f64)], from: f64, to: f64) -> f64 {
 /// Seconds after `from` from which on the mean queue of any half second stays below `limit` ms.
 fn settles(values: &[(f64, f64)], from: f64, to: f64, limit: f64) -> f64 {
     let steps = ((to - from - 0.5) / 0.1) as u32;
-    let high = (0..=steps).map(|i| from + 0.1 * f64::from(i)).filter(|t| mean(values, *t, t + 0.5) > limit).last();
+    let high = (0..=steps).map(|i| from + 0.1 * f64::from(i)).rfind(|t| mean(values, *t, t + 0.5) > limit);
     high.map_or(0.0, |t| t + 0.1 - from)
 }
 
