@@ -275,7 +275,6 @@ fn what_mircc_cannot_do_is_refused() {
         let text = scenario(1, params, &(chain() + &flow("p", "c0", "") + rest));
         run_text(&text, std::path::Path::new("."), &RunOptions::default(), &mut |_| true).unwrap_err().to_string()
     };
-    assert!(error("rtt = \"upstream\"", "").contains("rtt"));
     assert!(error("pit = 0", "").contains("pit"));
     assert!(error("", "[queue]\nkind = \"codel\"").contains("drop-tail"));
 }

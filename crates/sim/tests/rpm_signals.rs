@@ -82,7 +82,8 @@ points = 80000
 }
 
 fn of_port(out: &RunOutput, column: &str, node: &str, peer: &str) -> f64 {
-    out.table("ports").unwrap().f64(column)[port(out, node, peer)]
+    let (ports, at) = (out.table("ports").unwrap(), port(out, node, peer));
+    ports.f64(column).get(at).copied().unwrap_or_else(|| ports.u64(column)[at] as f64)
 }
 
 /// Times at which a series rises, or falls.

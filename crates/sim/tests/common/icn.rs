@@ -31,14 +31,28 @@ pub fn near(what: &str, got: f64, want: f64, tolerance: f64) {
     assert!((got - want).abs() <= tolerance * want, "{what}: {got} is not {want}");
 }
 
-/// Nothing was refused by a queue or a policy, and every packet is accounted for.
-pub fn no_data_dropped(out: &RunOutput) {
+/// Packets that a queue or a policy refused, by port.
+fn refused(out: &RunOutput) -> Vec<((String, String), u64)> {
+    assert_eq!(out.run["invariants"]["conserved"], true);
     let ports = out.table("ports").expect("every run has ports");
     let dropped = ports.u64("drops_queue").iter().zip(ports.u64("drops_policy")).map(|(a, b)| a + b);
     let names = texts(out, "ports", "node").into_iter().zip(texts(out, "ports", "peer"));
-    let at: Vec<_> = names.zip(dropped).filter(|(_, dropped)| *dropped > 0).collect();
+    names.zip(dropped).filter(|(_, dropped)| *dropped > 0).collect()
+}
+
+/// Nothing was refused by a queue or a policy, and every packet is accounted for.
+pub fn no_data_dropped(out: &RunOutput) {
+    let at = refused(out);
     assert!(at.is_empty(), "dropped at {at:?}");
-    assert_eq!(out.run["invariants"]["conserved"], true);
+}
+
+/// No more than one packet in a thousand was: links that Data fill both ways drop a few (docs/schemes/mircc.md, Limits).
+pub fn hardly_any_dropped(out: &RunOutput) {
+    let at = refused(out);
+    let dropped: u64 = at.iter().map(|(_, dropped)| dropped).sum();
+    println!("dropped at {at:?}");
+    let sent = out.run["invariants"]["sent"].as_u64().expect("counted");
+    assert!(1000 * dropped <= sent, "{dropped} of {sent}");
 }
 
 /// Links as (a, b, Mbps, delay in ms); hosts are those that begin with c (consumers) or p (producers).
