@@ -120,6 +120,7 @@ mod tests {
                 "inrpp-attack",
                 "mircc",
                 "mptcp",
+                "ndn",
                 "newreno",
                 "rcp",
                 "rpm",
@@ -186,7 +187,8 @@ mod tests {
         let tables = [&shared[..], &["network", "domains"]].concat();
         documented(page, &fcp::FcpParams::default(), &tables);
         documented(page, &fcp::params::GroupParams::default(), &[]);
-        documented(page, &fcp::params::NetworkParams::default(), &[]);
+        documented(page, &fcp::params::NetworkParams::default(), &["additions"]);
+        documented(page, &fcp::params::Additions::default(), &[]);
         documented(include_str!("../../../docs/schemes/rpm.md"), &rpm::RpmParams::default(), &[]);
         let page = include_str!("../../../docs/schemes/inrpp.md");
         documented(page, &inrpp::Params::default(), &[]);
