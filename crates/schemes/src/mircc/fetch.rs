@@ -1,24 +1,27 @@
 //! The consumer of a flow: fetches an object segment by segment, at the rates that its Data bring.
 
+mod object;
 mod paths;
 mod pending;
+mod segments;
 #[cfg(test)]
 mod tests;
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
-use midpath_core::packet::{Kind, Name, Packet};
+use midpath_core::packet::{Kind, Packet};
 use midpath_core::rng::{below, unit};
 use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, FlowSpec};
-use midpath_core::units::{Bytes, Time};
+use midpath_core::units::Time;
 
 use super::header::{InterestHeader, Stamped, Way, data_headers, microseconds};
 use super::params::{MirccParams, Paths as PathsOf, RttSource, Steering};
 use super::path::PathId;
 use super::rates::Class;
+pub use object::Object;
 use paths::{Paths, Turn};
-pub use pending::{Pending, RoundTrips};
+pub use pending::RoundTrips;
+pub use segments::Segments;
 
 /// RFC 6298, §2.2: mean deviations above the mean round trip.
 const RTO_K: u32 = 4;
@@ -26,70 +29,17 @@ const RTO_K: u32 = 4;
 /// How soon a consumer without a path asks again after a Nack that tells no rate. Ours.
 const AGAIN: Time = Time::from_ms(10);
 
-/// An object, as its consumer and its producer know it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Object {
-    /// Its name.
-    pub name: Name,
-    /// Bytes of payload in each segment but the last.
-    pub payload: u16,
-    /// Bytes in all; without end if `None`.
-    pub size: Option<Bytes>,
-    /// Bytes of headers on its Data.
-    headers: u16,
-}
-
-impl Object {
-    /// What a flow moves, with so many bytes of headers on Data.
-    pub fn of(flow: &FlowSpec, headers: u32) -> Object {
-        let payload = flow.mtu.saturating_sub(headers).clamp(1, u32::from(u16::MAX) - headers);
-        Object { name: flow.name, payload: payload as u16, size: flow.size, headers: headers as u16 }
-    }
-
-    /// How many segments it has. An empty one has one, with nothing in it.
-    pub fn segments(&self) -> u64 {
-        self.size.map_or(1 << 32, |s| s.0.div_ceil(u64::from(self.payload)).max(1))
-    }
-
-    /// Bytes of payload in a segment.
-    pub fn payload_of(&self, segment: u32) -> u16 {
-        let before = u64::from(segment) * u64::from(self.payload);
-        let left = self.size.map_or(u64::MAX, |s| s.0.saturating_sub(before));
-        left.min(u64::from(self.payload)) as u16
-    }
-
-    /// The Data that answer an Interest in it, if it has that segment.
-    pub fn answer(&self, interest: &Packet) -> Option<Packet> {
-        let mine = interest.kind == Kind::Interest && interest.name() == Some(self.name);
-        let segment = Some(interest.segment()).filter(|s| mine && u64::from(*s) < self.segments())?;
-        let mut data = *interest;
-        data.answer(Kind::Data, self.payload_of(segment));
-        Some(data)
-    }
-
-    /// Bytes on the link of a segment's Data.
-    pub fn data_size(&self, segment: u32) -> u16 {
-        self.payload_of(segment) + self.headers
-    }
-}
-
 /// The consumer.
 pub struct Fetch {
     params: Arc<MirccParams>,
-    object: Object,
+    segments: Segments,
     /// Size of an Interest, unless its headers are longer.
     interest: u32,
     stop: Time,
-    /// The segment that nobody has asked for yet.
-    next: u64,
-    /// Segments to be asked for again.
-    again: VecDeque<u32>,
-    pending: Pending,
     paths: Paths,
     rtts: RoundTrips,
     /// While no path is known: when to ask again.
     probe_at: Time,
-    received: u64,
     /// Data that came over another path than their Interests were steered onto.
     strayed: u64,
     report: FlowReport,
@@ -99,41 +49,21 @@ impl Fetch {
     /// The consumer of a flow.
     pub fn new(flow: &FlowSpec, params: Arc<MirccParams>) -> Fetch {
         Fetch {
-            object: Object::of(flow, data_headers(params.steering)),
+            segments: Segments::of(Object::of(flow, data_headers(params.steering))),
             interest: params.interest.0.min(u64::from(flow.mtu)) as u32,
             stop: flow.stop.unwrap_or(Time::MAX),
-            next: 0,
-            again: VecDeque::new(),
-            pending: Pending::default(),
             paths: Paths::new(&params, flow.rate.filter(|r| r.0 > 0)),
             rtts: RoundTrips::new(params.min_rto, RTO_K),
             probe_at: Time::ZERO,
-            received: 0,
             strayed: 0,
             report: FlowReport::default(),
             params,
         }
     }
 
-    /// The segment to ask for next: one that did not come, before new ones.
-    fn wanted(&mut self) -> Option<u32> {
-        while let Some(segment) = self.again.front() {
-            if self.pending.waits_to_be_sent(*segment) {
-                return Some(*segment);
-            }
-            self.again.pop_front();
-        }
-        (self.next < self.object.segments()).then_some(self.next as u32)
-    }
-
     /// Sends an Interest in that segment.
     fn ask(&mut self, segment: u32, turn: Option<Turn>, ctx: &mut EndpointCtx<'_>) {
-        if self.again.front() == Some(&segment) {
-            self.again.pop_front();
-            self.report.retransmitted += 1;
-        } else {
-            self.next += 1;
-        }
+        self.report.retransmitted += u64::from(self.segments.take(segment));
         let class = turn.map_or(Class::Primary, |t| t.class);
         // §4.3.3: a share of the primary Interests finds new paths.
         let steered =
@@ -151,15 +81,15 @@ impl Fetch {
             RttSource::Least => self.rtts.least(ctx.now),
             RttSource::Upstream => None,
         };
-        let expected = self.object.data_size(segment);
+        let expected = self.segments.object().data_size(segment);
         let nonce = below(ctx.rng, 1 << 32) as u32;
-        let mut interest = Packet::interest(ctx.flow, ctx.node, self.object.name, segment, nonce);
+        let mut interest = Packet::interest(ctx.flow, ctx.node, self.segments.object().name, segment, nonce);
         interest.set_header(&InterestHeader { class, expected, rtt: rtt.map_or(0, microseconds), way });
         interest.payload = self.interest.saturating_sub(interest.wire_size()) as u16;
         interest.measure();
         ctx.send(interest);
         let steered = steered && turn.is_some();
-        self.pending.sent(segment, ctx.now, turn.map(|t| t.path), steered, self.rtts.timeout());
+        self.segments.sent(segment, ctx.now, turn.map(|t| t.path), steered, self.rtts.timeout());
         self.report.sent += 1;
     }
 
@@ -170,19 +100,19 @@ impl Fetch {
         }
         self.time_out(ctx.now);
         self.paths.expire(ctx.now);
-        let mut next = self.pending.next_timeout(self.rtts.timeout());
+        let mut next = self.segments.next_timeout(self.rtts.timeout());
         match self.paths.is_empty() {
             true => next = next.min(self.find_a_path(ctx)),
             false => {
-                while let Some(segment) = self.wanted() {
+                while let Some(segment) = self.segments.wanted() {
                     let Some(turn) = self.paths.turn(ctx.now) else { break };
                     self.ask(segment, Some(turn), ctx);
-                    self.paths.taken(turn, ctx.now, self.object.data_size(segment));
+                    self.paths.taken(turn, ctx.now, self.segments.object().data_size(segment));
                 }
-                if self.wanted().is_some() {
+                if self.segments.wanted().is_some() {
                     next = next.min(self.paths.next_turn());
                 }
-                next = next.min(self.pending.next_timeout(self.rtts.timeout()));
+                next = next.min(self.segments.next_timeout(self.rtts.timeout()));
             }
         }
         ctx.set_timer(next.min(self.stop));
@@ -191,10 +121,10 @@ impl Fetch {
     /// While no path is known there is one Interest at a time (§4.3.3: "only a single initial message for any given path is needed").
     fn find_a_path(&mut self, ctx: &mut EndpointCtx<'_>) -> Time {
         if ctx.now < self.probe_at {
-            return if self.wanted().is_some() { self.probe_at } else { Time::MAX };
+            return if self.segments.wanted().is_some() { self.probe_at } else { Time::MAX };
         }
         // What is on its way has a timeout of its own.
-        let Some(segment) = self.wanted() else { return Time::MAX };
+        let Some(segment) = self.segments.wanted() else { return Time::MAX };
         self.ask(segment, None, ctx);
         self.probe_at = ctx.now.saturating_add(self.rtts.timeout());
         self.probe_at
@@ -203,9 +133,8 @@ impl Fetch {
     /// Puts what has not come in time on the list again.
     fn time_out(&mut self, now: Time) {
         let timeout = self.rtts.timeout();
-        while let Some((segment, path)) = self.pending.late(now, timeout) {
+        while let Some((_, path)) = self.segments.late(now, timeout) {
             self.report.timeouts += 1;
-            self.again.push_back(segment);
             if let Some(path) = path {
                 self.paths.lost(path);
             }
@@ -213,13 +142,8 @@ impl Fetch {
     }
 
     fn data(&mut self, data: &Packet, ctx: &mut EndpointCtx<'_>) {
-        let segment = data.segment();
         let Some(header) = data.header::<Stamped>() else { return };
-        // What is shorter than the segment would leave a hole.
-        if data.payload != self.object.payload_of(segment) {
-            return;
-        }
-        let Some(answered) = self.pending.answered(segment) else { return };
+        let Some(answered) = self.segments.answered(data) else { return };
         if let Some(rtt) = answered.round_trip(ctx.now) {
             self.rtts.add(ctx.now, rtt);
             self.report.rtt(rtt);
@@ -227,9 +151,8 @@ impl Fetch {
         let path = self.path_of(header.path);
         self.strayed += u64::from(answered.strayed(path));
         self.paths.data(path, header.trail, header.stamps(), ctx.now);
-        self.received += 1;
         self.report.delivered += u64::from(data.payload);
-        if self.received == self.object.segments() {
+        if self.segments.complete() {
             self.report.completed = Some(ctx.now);
             ctx.finish();
         }
@@ -242,8 +165,7 @@ impl Fetch {
 
     fn nack(&mut self, nack: &Packet, ctx: &mut EndpointCtx<'_>) {
         let segment = nack.segment();
-        let Some(path) = self.pending.refused(segment) else { return };
-        self.again.push_back(segment);
+        let Some(path) = self.segments.refused(segment) else { return };
         let Some(header) = nack.header::<Stamped>() else {
             // From a forwarder that has no way on, or found a loop: another Interest may go another way.
             self.probe_at = ctx.now.saturating_add(AGAIN);
@@ -253,7 +175,7 @@ impl Fetch {
             Some(path) => self.paths.nack(path, header.stamps()),
             // No Data yet: the rate that it tells says when to ask again.
             None => {
-                let bits = 8.0 * f64::from(self.object.data_size(segment));
+                let bits = 8.0 * f64::from(self.segments.object().data_size(segment));
                 let wait = Time::from_secs_f64(bits / header.stamps().primary.max(1.0));
                 self.probe_at = ctx.now.saturating_add(wait.min(self.rtts.timeout()));
             }
@@ -267,7 +189,7 @@ impl Endpoint for Fetch {
     }
 
     fn on_packet(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
-        if packet.name() != Some(self.object.name) {
+        if packet.name() != Some(self.segments.object().name) {
             return;
         }
         match packet.kind {

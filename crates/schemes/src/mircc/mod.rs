@@ -3,7 +3,7 @@
 //! [`equations`] has the paper's equations, [`rates`] the state machine of a link's two rates, [`shaper`] a port's Interest shaper, [`path`]
 //! path identifiers and steering hints, [`consumer`] what a consumer makes of the rates that come back. Around these, the network by
 //! names: [`header`] has what packets carry, [`pit`], [`fib`], [`store`] and [`forwarder`] a node's tables, [`port`] its ports, [`fetch`] the consumer,
-//! [`scheme`] the producer and all of it together. `README.md` maps the paper to functions.
+//! [`producer`] the producer, [`scheme`] all of it together. `README.md` maps the paper to functions.
 
 pub mod consumer;
 pub mod equations;
@@ -16,6 +16,7 @@ pub mod params;
 pub mod path;
 pub mod pit;
 pub mod port;
+pub mod producer;
 pub mod rates;
 pub mod scheme;
 pub mod shaper;

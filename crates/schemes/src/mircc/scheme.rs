@@ -6,8 +6,7 @@ use std::sync::Arc;
 use midpath_core::packet::{Kind, Packet};
 use midpath_core::queue::Discipline;
 use midpath_core::roles::{
-    Accept, End, Endpoint, EndpointCtx, FlowReport, FlowSpec, Forwarder, Names, Network, NodeSpec, PortSpec, Scheme,
-    Transport,
+    Accept, End, Endpoint, FlowSpec, Forwarder, Names, Network, NodeSpec, PortSpec, Scheme, Transport,
 };
 use midpath_core::spec::SpecError;
 
@@ -17,6 +16,7 @@ use super::forwarder::{Down, IcnForwarder};
 use super::header::{InterestHeader, Stamped, Way, data_headers};
 use super::params::{MirccParams, Outage};
 use super::port::MirccPort;
+use super::producer::Producer;
 
 /// Builds the scheme: what the catalogue calls.
 pub fn build(name: &str, params: MirccParams) -> crate::Built {
@@ -68,7 +68,8 @@ impl Transport for Icn {
         match expected {
             Some(flow) if first.kind == Kind::Interest => {
                 let object = Object::of(flow, data_headers(self.params.steering));
-                Accept::Take(Box::new(Producer { object, params: self.params.clone(), sent: 0, copy: false }))
+                let params = self.params.clone();
+                Accept::Take(Box::new(Producer::new(object, move |interest, data| start(&params, interest, data))))
             }
             _ => Accept::Ignore,
         }
@@ -78,41 +79,10 @@ impl Transport for Icn {
     }
 }
 
-/// Answers Interests in its object (§3.2: "The producer endpoint in ICN has no responsibilities").
-struct Producer {
-    object: Object,
-    params: Arc<MirccParams>,
-    sent: u64,
-    /// Another node than the flow's has a copy, and answers as well.
-    copy: bool,
-}
-
-impl Endpoint for Producer {
-    fn on_start(&mut self, ctx: &mut EndpointCtx<'_>) {
-        self.copy = ctx.node != self.object.name.prefix;
-    }
-
-    fn on_packet(&mut self, interest: &Packet, ctx: &mut EndpointCtx<'_>) {
-        let Some(mut data) = self.object.answer(interest) else { return };
-        let way = interest.header::<InterestHeader>().map_or(Way::Any { spare: 0 }, |h| h.way);
-        data.set_header(&Stamped::start(self.params.rates.largest_rate.0, self.params.trail(way)));
-        ctx.send(data);
-        self.sent += 1;
-    }
-
-    fn on_timer(&mut self, _ctx: &mut EndpointCtx<'_>) {}
-
-    fn report(&self) -> FlowReport {
-        FlowReport::default()
-    }
-
-    fn measured(&self) -> bool {
-        !self.copy
-    }
-
-    fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
-        out.push(("data_sent", self.sent as f64));
-    }
+/// Data set out with the largest rate, and with what tells the path that their Interest was steered by.
+fn start(params: &MirccParams, interest: &Packet, data: &mut Packet) {
+    let way = interest.header::<InterestHeader>().map_or(Way::Any { spare: 0 }, |h| h.way);
+    data.set_header(&Stamped::start(params.rates.largest_rate.0, params.trail(way)));
 }
 
 /// What nodes run.

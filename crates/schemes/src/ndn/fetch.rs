@@ -1,6 +1,5 @@
 //! The consumer: a window of Interests, as `ndncatchunks` has it.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use midpath_core::packet::{Ecn, Kind, Packet};
@@ -10,24 +9,19 @@ use midpath_core::units::Time;
 
 use super::params::NdnParams;
 use super::window::Window;
-use crate::mircc::fetch::{Object, Pending, RoundTrips};
+use crate::mircc::fetch::{Object, RoundTrips, Segments};
 
 /// The consumer of a flow.
 pub struct WindowFetch {
     params: Arc<NdnParams>,
-    object: Object,
+    segments: Segments,
     stop: Time,
     window: Window,
-    /// The segment that nobody has asked for yet, and those to be asked for again.
-    next: u64,
-    again: VecDeque<u32>,
-    pending: Pending,
     /// Interests on their way.
     flying: u64,
     rtts: RoundTrips,
     /// The window shrinks again only for segments above this one: once per round trip.
     recovery: Option<u64>,
-    received: u64,
     report: FlowReport,
 }
 
@@ -35,46 +29,26 @@ impl WindowFetch {
     /// At its start.
     pub fn new(flow: &FlowSpec, params: Arc<NdnParams>) -> WindowFetch {
         WindowFetch {
-            object: Object::of(flow, super::scheme::HEADERS),
+            segments: Segments::of(Object::of(flow, super::scheme::HEADERS)),
             stop: flow.stop.unwrap_or(Time::MAX),
             window: Window::new(&params),
-            next: 0,
-            again: VecDeque::new(),
-            pending: Pending::default(),
             flying: 0,
             rtts: RoundTrips::new(params.min_rto, params.rto_k),
             recovery: None,
-            received: 0,
             report: FlowReport::default(),
             params,
         }
     }
 
-    /// The segment to ask for next: one that did not come, before new ones.
-    fn wanted(&mut self) -> Option<u32> {
-        while let Some(segment) = self.again.front() {
-            if self.pending.waits_to_be_sent(*segment) {
-                return Some(*segment);
-            }
-            self.again.pop_front();
-        }
-        (self.next < self.object.segments()).then_some(self.next as u32)
-    }
-
     fn ask(&mut self, segment: u32, ctx: &mut EndpointCtx<'_>) {
-        if self.again.front() == Some(&segment) {
-            self.again.pop_front();
-            self.report.retransmitted += 1;
-        } else {
-            self.next += 1;
-        }
+        self.report.retransmitted += u64::from(self.segments.take(segment));
         let nonce = below(ctx.rng, 1 << 32) as u32;
-        let mut interest = Packet::interest(ctx.flow, ctx.node, self.object.name, segment, nonce);
+        let mut interest = Packet::interest(ctx.flow, ctx.node, self.segments.object().name, segment, nonce);
         interest.ecn = if self.params.marks { Ecn::Ect0 } else { Ecn::NotEct };
         interest.payload = (self.params.interest.0 as u32).saturating_sub(interest.wire_size()) as u16;
         interest.measure();
         ctx.send(interest);
-        self.pending.sent(segment, ctx.now, None, false, self.rtts.timeout());
+        self.segments.sent(segment, ctx.now, None, false, self.rtts.timeout());
         self.flying += 1;
         self.report.sent += 1;
     }
@@ -86,18 +60,17 @@ impl WindowFetch {
         }
         self.time_out(ctx.now);
         while (self.flying as f64) < self.window.size().floor() {
-            let Some(segment) = self.wanted() else { break };
+            let Some(segment) = self.segments.wanted() else { break };
             self.ask(segment, ctx);
         }
-        ctx.set_timer(self.pending.next_timeout(self.rtts.timeout()).min(self.stop));
+        ctx.set_timer(self.segments.next_timeout(self.rtts.timeout()).min(self.stop));
     }
 
     fn time_out(&mut self, now: Time) {
         let timeout = self.rtts.timeout();
-        while let Some((segment, _)) = self.pending.late(now, timeout) {
+        while let Some((segment, _)) = self.segments.late(now, timeout) {
             self.report.timeouts += 1;
             self.flying -= 1;
-            self.again.push_back(segment);
             self.congested(u64::from(segment), now);
         }
     }
@@ -105,18 +78,14 @@ impl WindowFetch {
     /// Once per round trip: only for what was asked for after the last decrease.
     fn congested(&mut self, segment: u64, now: Time) {
         if self.recovery.is_none_or(|last| segment > last) {
-            self.recovery = Some(self.next);
+            self.recovery = Some(self.segments.next());
             self.window.shrink(now);
         }
     }
 
     fn data(&mut self, data: &Packet, ctx: &mut EndpointCtx<'_>) {
         let segment = data.segment();
-        // What is shorter than the segment would leave a hole.
-        if data.payload != self.object.payload_of(segment) {
-            return;
-        }
-        let Some(answered) = self.pending.answered(segment) else { return };
+        let Some(answered) = self.segments.answered(data) else { return };
         self.flying -= u64::from(answered.flew());
         if let Some(rtt) = answered.round_trip(ctx.now) {
             self.rtts.add(ctx.now, rtt);
@@ -126,9 +95,8 @@ impl WindowFetch {
             true => self.congested(u64::from(segment), ctx.now),
             false => self.window.grow(ctx.now, self.rtts.smoothed()),
         }
-        self.received += 1;
         self.report.delivered += u64::from(data.payload);
-        if self.received == self.object.segments() {
+        if self.segments.complete() {
             self.report.completed = Some(ctx.now);
             ctx.finish();
         }
@@ -136,9 +104,8 @@ impl WindowFetch {
 
     fn nack(&mut self, nack: &Packet, now: Time) {
         let segment = nack.segment();
-        if self.pending.refused(segment).is_some() {
+        if self.segments.refused(segment).is_some() {
             self.flying -= 1;
-            self.again.push_back(segment);
             self.congested(u64::from(segment), now);
         }
     }
@@ -150,7 +117,7 @@ impl Endpoint for WindowFetch {
     }
 
     fn on_packet(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
-        if packet.name() != Some(self.object.name) {
+        if packet.name() != Some(self.segments.object().name) {
             return;
         }
         match packet.kind {
@@ -168,7 +135,7 @@ impl Endpoint for WindowFetch {
     }
 
     fn report(&self) -> FlowReport {
-        let cwnd = self.window.size() * f64::from(self.object.data_size(0));
+        let cwnd = self.window.size() * f64::from(self.segments.object().data_size(0));
         FlowReport { cwnd: cwnd as u64, srtt: self.rtts.smoothed().unwrap_or(Time::ZERO), ..self.report }
     }
 }

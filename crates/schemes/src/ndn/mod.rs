@@ -1,6 +1,6 @@
 //! NDN with a window at the consumer, as its users run it today: the baseline beside [`mircc`](crate::mircc).
 //!
-//! [`window`] has AIMD and CUBIC, [`fetch`] the consumer around them, [`scheme`] the producer and all of it together. Forwarders are
+//! [`window`] has AIMD and CUBIC, [`fetch`] the consumer around them, [`scheme`] all of it together. Forwarders and producers are
 //! MIRCC's, without its ports: what congestion there is shows in the scenario's queues, which mark or drop.
 
 pub mod fetch;

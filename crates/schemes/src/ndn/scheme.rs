@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use midpath_core::packet::{ICN_HEADER, IP_HEADER, Kind, Packet};
-use midpath_core::roles::{
-    Accept, End, Endpoint, EndpointCtx, FlowReport, FlowSpec, Forwarder, Names, Network, NodeSpec, Scheme, Transport,
-};
+use midpath_core::roles::{Accept, End, Endpoint, FlowSpec, Forwarder, Names, Network, NodeSpec, Scheme, Transport};
 use midpath_core::spec::SpecError;
 
 use super::fetch::WindowFetch;
@@ -14,6 +12,7 @@ use crate::mircc::MirccParams;
 use crate::mircc::fetch::Object;
 use crate::mircc::fib::{Copies, SharedGraph};
 use crate::mircc::forwarder::IcnForwarder;
+use crate::mircc::producer::Producer;
 
 /// Bytes of headers on Data.
 pub const HEADERS: u32 = IP_HEADER + ICN_HEADER;
@@ -67,50 +66,15 @@ impl Transport for Chunks {
     fn accept(&self, first: &Packet, expected: Option<&FlowSpec>) -> Accept {
         match expected {
             Some(flow) if first.kind == Kind::Interest => {
-                Accept::Take(Box::new(Producer { object: Object::of(flow, HEADERS), sent: 0, copy: false }))
+                // A mark that an Interest has got on its way up goes back with its Data.
+                let answer = |interest: &Packet, data: &mut Packet| data.ecn = interest.ecn;
+                Accept::Take(Box::new(Producer::new(Object::of(flow, HEADERS), answer)))
             }
             _ => Accept::Ignore,
         }
     }
     fn needs(&self) -> Option<&str> {
         Some(&self.name)
-    }
-}
-
-/// Answers Interests in its object.
-struct Producer {
-    object: Object,
-    sent: u64,
-    /// Another node than the flow's has a copy, and answers as well.
-    copy: bool,
-}
-
-impl Endpoint for Producer {
-    fn on_start(&mut self, ctx: &mut EndpointCtx<'_>) {
-        self.copy = ctx.node != self.object.name.prefix;
-    }
-
-    fn on_packet(&mut self, interest: &Packet, ctx: &mut EndpointCtx<'_>) {
-        if let Some(mut data) = self.object.answer(interest) {
-            // A mark that an Interest has got on its way up goes back with its Data.
-            data.ecn = interest.ecn;
-            ctx.send(data);
-            self.sent += 1;
-        }
-    }
-
-    fn on_timer(&mut self, _ctx: &mut EndpointCtx<'_>) {}
-
-    fn report(&self) -> FlowReport {
-        FlowReport::default()
-    }
-
-    fn measured(&self) -> bool {
-        !self.copy
-    }
-
-    fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
-        out.push(("data_sent", self.sent as f64));
     }
 }
 

@@ -1,4 +1,4 @@
-use midpath_core::packet::{FlowId, NodeId};
+use midpath_core::packet::{FlowId, Name, NodeId};
 use midpath_core::units::{Bytes, Rate, Time};
 
 use super::paths::Paths;

@@ -1,0 +1,52 @@
+//! What a flow moves, in segments.
+
+use midpath_core::packet::{Kind, Name, Packet};
+use midpath_core::roles::FlowSpec;
+use midpath_core::units::Bytes;
+
+/// An object, as its consumer and its producer know it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Object {
+    /// Its name.
+    pub name: Name,
+    /// Bytes of payload in each segment but the last.
+    pub payload: u16,
+    /// Bytes in all; without end if `None`.
+    pub size: Option<Bytes>,
+    /// Bytes of headers on its Data.
+    pub(super) headers: u16,
+}
+
+impl Object {
+    /// What a flow moves, with so many bytes of headers on Data.
+    pub fn of(flow: &FlowSpec, headers: u32) -> Object {
+        let payload = flow.mtu.saturating_sub(headers).clamp(1, u32::from(u16::MAX) - headers);
+        Object { name: flow.name, payload: payload as u16, size: flow.size, headers: headers as u16 }
+    }
+
+    /// How many segments it has. An empty one has one, with nothing in it.
+    pub fn segments(&self) -> u64 {
+        self.size.map_or(1 << 32, |s| s.0.div_ceil(u64::from(self.payload)).max(1))
+    }
+
+    /// Bytes of payload in a segment.
+    pub fn payload_of(&self, segment: u32) -> u16 {
+        let before = u64::from(segment) * u64::from(self.payload);
+        let left = self.size.map_or(u64::MAX, |s| s.0.saturating_sub(before));
+        left.min(u64::from(self.payload)) as u16
+    }
+
+    /// The Data that answer an Interest in it, if it has that segment.
+    pub fn answer(&self, interest: &Packet) -> Option<Packet> {
+        let mine = interest.kind == Kind::Interest && interest.name() == Some(self.name);
+        let segment = Some(interest.segment()).filter(|s| mine && u64::from(*s) < self.segments())?;
+        let mut data = *interest;
+        data.answer(Kind::Data, self.payload_of(segment));
+        Some(data)
+    }
+
+    /// Bytes on the link of a segment's Data.
+    pub fn data_size(&self, segment: u32) -> u16 {
+        self.payload_of(segment) + self.headers
+    }
+}

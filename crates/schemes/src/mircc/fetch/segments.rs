@@ -1,0 +1,100 @@
+//! The segments of an object, as its consumer knows them: not asked for yet, on their way, to be asked for again, here.
+
+use std::collections::VecDeque;
+
+use midpath_core::packet::Packet;
+use midpath_core::units::Time;
+
+use super::object::Object;
+use super::pending::{Answered, Pending};
+use crate::mircc::path::PathId;
+
+/// What is left of an object to fetch.
+#[derive(Debug)]
+pub struct Segments {
+    object: Object,
+    /// The segment that nobody has asked for yet.
+    next: u64,
+    /// Segments to be asked for again.
+    again: VecDeque<u32>,
+    pending: Pending,
+    received: u64,
+}
+
+impl Segments {
+    /// All of an object.
+    pub fn of(object: Object) -> Segments {
+        Segments { object, next: 0, again: VecDeque::new(), pending: Pending::default(), received: 0 }
+    }
+
+    /// The object.
+    pub fn object(&self) -> &Object {
+        &self.object
+    }
+
+    /// The first segment that nobody has asked for yet.
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// The segment to ask for next: one that did not come, before new ones.
+    pub fn wanted(&mut self) -> Option<u32> {
+        while let Some(segment) = self.again.front() {
+            if self.pending.waits_to_be_sent(*segment) {
+                return Some(*segment);
+            }
+            self.again.pop_front();
+        }
+        (self.next < self.object.segments()).then_some(self.next as u32)
+    }
+
+    /// Takes the segment that was wanted off the list. Whether it is asked for again.
+    pub fn take(&mut self, segment: u32) -> bool {
+        let again = self.again.front() == Some(&segment);
+        match again {
+            true => drop(self.again.pop_front()),
+            false => self.next += 1,
+        }
+        again
+    }
+
+    /// Called when an Interest has been sent for a path, perhaps steered there; `timeout` is that of a first one.
+    pub fn sent(&mut self, segment: u32, now: Time, path: Option<PathId>, steered: bool, timeout: Time) {
+        self.pending.sent(segment, now, path, steered, timeout);
+    }
+
+    /// The next segment that is late, and its path; it is on the list again. Ask again.
+    pub fn late(&mut self, now: Time, timeout: Time) -> Option<(u32, Option<PathId>)> {
+        let (segment, path) = self.pending.late(now, timeout)?;
+        self.again.push_back(segment);
+        Some((segment, path))
+    }
+
+    /// When the next one will be late.
+    pub fn next_timeout(&mut self, timeout: Time) -> Time {
+        self.pending.next_timeout(timeout)
+    }
+
+    /// Called with a Nack: the path of its Interest, which is on the list again. The outer `None`: nothing waits for it.
+    pub fn refused(&mut self, segment: u32) -> Option<Option<PathId>> {
+        let path = self.pending.refused(segment)?;
+        self.again.push_back(segment);
+        Some(path)
+    }
+
+    /// Called with Data. `None`: they were not asked for, have come already, or are shorter than the segment and would leave a hole.
+    pub fn answered(&mut self, data: &Packet) -> Option<Answered> {
+        let segment = data.segment();
+        if data.payload != self.object.payload_of(segment) {
+            return None;
+        }
+        let answered = self.pending.answered(segment)?;
+        self.received += 1;
+        Some(answered)
+    }
+
+    /// Whether all of it is here.
+    pub fn complete(&self) -> bool {
+        self.received == self.object.segments()
+    }
+}
