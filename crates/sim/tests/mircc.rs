@@ -4,68 +4,21 @@ mod common;
 
 use std::fmt::Write;
 
-use common::reads::{series_after, texts};
+use common::icn::{self, ETA, asked, flow, mean, near, no_data_dropped, slingshot, topology};
+use common::reads::texts;
 use common::run_plain;
 use midpath_sim::{RunOptions, RunOutput, run_text};
 
-/// Bytes on the wire per byte of payload of a full Data: 20 IP, 20 names, 32 MIRCC.
-const WIRE: f64 = 1500.0 / 1428.0;
-/// η.
-const ETA: f64 = 0.95;
-
-/// Mean of a series in (from, to] seconds.
-fn mean(out: &RunOutput, entity: &str, metric: &str, from: f64, to: f64) -> f64 {
-    let values: Vec<f64> =
-        series_after(out, entity, metric, from).into_iter().filter(|v| v.0 <= to).map(|v| v.1).collect();
-    values.iter().sum::<f64>() / values.len() as f64
-}
+/// Bytes of headers on Data: 20 IP, 20 names, 32 MIRCC.
+const HEADERS: f64 = 72.0;
 
 /// Data that a flow gets, in Mbps on the wire.
 fn data(out: &RunOutput, flow: usize, from: f64, to: f64) -> f64 {
-    mean(out, &format!("flow:{flow}"), "goodput_bps", from, to) * WIRE / 1e6
-}
-
-/// What its Interests ask for in a class, in Mbps.
-fn asked(out: &RunOutput, flow: usize, class: &str, from: f64, to: f64) -> f64 {
-    mean(out, &format!("flow:{flow}"), &format!("{class}_rate_bps"), from, to) / 1e6
-}
-
-fn near(what: &str, got: f64, want: f64, tolerance: f64) {
-    assert!((got - want).abs() <= tolerance * want, "{what}: {got} is not {want}");
-}
-
-/// Nothing was refused by a queue or a policy, and every packet is accounted for.
-fn no_data_dropped(out: &RunOutput) {
-    let ports = out.table("ports").expect("every run has ports");
-    let dropped = ports.u64("drops_queue").iter().zip(ports.u64("drops_policy")).map(|(a, b)| a + b);
-    let names = texts(out, "ports", "node").into_iter().zip(texts(out, "ports", "peer"));
-    let at: Vec<_> = names.zip(dropped).filter(|(_, dropped)| *dropped > 0).collect();
-    assert!(at.is_empty(), "dropped at {at:?}");
-    assert_eq!(out.run["invariants"]["conserved"], true);
-}
-
-/// Links as (a, b, Mbps, delay in ms); hosts are those that begin with c (consumers) or p (producers).
-fn topology(links: &[(&str, &str, f64, f64)]) -> String {
-    let mut text = String::from("[topology]\nlinks = [\n");
-    let mut hosts: Vec<&str> = Vec::new();
-    for (a, b, rate, delay) in links {
-        let kbps = rate * 1e3;
-        writeln!(text, "{{ a = \"{a}\", b = \"{b}\", rate = \"{kbps} kbps\", delay = \"{delay} ms\" }},").unwrap();
-        hosts.extend([*a, *b].into_iter().filter(|n| n.starts_with(['c', 'p'])));
-    }
-    hosts.sort_unstable();
-    hosts.dedup();
-    let nodes: Vec<String> = hosts.iter().map(|h| format!("{{ name = \"{h}\", kind = \"host\" }}")).collect();
-    format!("{text}]\nnodes = [{}]\n", nodes.join(", "))
-}
-
-fn flow(from: &str, to: &str, more: &str) -> String {
-    format!("[[flow]]\nfrom = \"{from}\"\nto = \"{to}\"\n{more}\n")
+    icn::data(out, flow, HEADERS, from, to)
 }
 
 fn scenario(stop_s: u32, params: &str, rest: &str) -> String {
-    let measure = "[measure]\nseries = true\ninterval = \"250 ms\"\npoints = 4000\n";
-    format!("scheme = \"mircc\"\nstop = \"{stop_s} s\"\n[schemes.mircc]\n{params}\n{measure}{rest}")
+    icn::scenario("mircc", stop_s, params, rest)
 }
 
 /// Figure 2: three links of 1 Mbps, all consumers at one end.
@@ -105,22 +58,6 @@ fn a_full_link_leaves_the_secondary_class_nothing() {
         assert!(secondary < 0.01 * ETA / 4.0, "flow {i} asks for {secondary}");
     }
     no_data_dropped(&out);
-}
-
-/// Figure 5. Producer 2 is behind `shared`.
-fn slingshot(shared: &str) -> String {
-    let links = [
-        ("c1", "e1", 1000.0, 0.5),
-        ("c2", "e1", 1000.0, 0.5),
-        ("e1", "x", 15.0, 4.0),
-        ("x", "e2", 12.0, 4.0),
-        ("x", "e3", 9.0, 4.0),
-        ("e2", "y", 1000.0, 3.0),
-        ("e3", "y", 1000.0, 3.0),
-        ("p1", "y", 1000.0, 0.5),
-        ("p2", shared, 1000.0, 3.5),
-    ];
-    topology(&links) + &flow("p1", "c1", "") + &flow("p2", "c2", "start = \"20 s\"\nstop = \"60 s\"")
 }
 
 /// Figure 6: 12 + 3 Mbps over η; then less than 2 : 1 on the full l_a (the equations' fixed point is 1.72 : 1); then as before.
