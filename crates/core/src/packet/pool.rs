@@ -26,6 +26,9 @@ impl Pkt {
     }
 }
 
+/// What a packet is copied over when it leaves.
+const BLANK: Packet = Packet::control(NodeId(0), NodeId(0));
+
 /// A slab of packets: no allocation per hop, the last freed place is used first (its lines are still in cache).
 #[derive(Debug)]
 pub struct Pool {
@@ -112,7 +115,7 @@ impl Pool {
     /// Takes a packet out.
     #[inline]
     pub fn take(&mut self, pkt: Pkt) -> Packet {
-        let mut packet = Packet::control(NodeId(0), NodeId(0));
+        let mut packet = BLANK;
         packet.become_copy_of(&self.slots[self.place(&pkt)]);
         self.free(pkt);
         packet

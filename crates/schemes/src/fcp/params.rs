@@ -413,8 +413,13 @@ impl Plan {
     /// The constants of the pricing.
     pub fn rule(&self) -> Rule {
         let FcpParams { alpha, window, minimum_price: minimum, .. } = self.params;
+        Rule { alpha, window, minimum, ours: self.additions() }
+    }
+
+    /// What is added to the paper's pricing.
+    pub fn additions(&self) -> Additions {
         let network = &self.params.network;
-        Rule { alpha, window, minimum, ours: if network.plain { Additions::NONE } else { network.additions } }
+        if network.plain { Additions::NONE } else { network.additions }
     }
 
     /// A host's budget, $/s.

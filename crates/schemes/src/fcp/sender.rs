@@ -315,7 +315,7 @@ impl CongestionController for Sender {
 
     fn on_ack(&mut self, window: &mut Window, _ack: &Ack) {
         // A timeout has set it to one segment. The price is what limits the flow, unless nobody tells it.
-        let rounds = self.plan.rule().ours.unanswered_rounds;
+        let rounds = self.plan.additions().unanswered_rounds;
         let few = u64::from(self.plan.params.startup_packets) * window.mss;
         let most = if rounds > 0.0 { (rounds * self.rate * self.rtt) as u64 } else { u64::MAX };
         window.set(most.max(few));
@@ -326,7 +326,7 @@ impl CongestionController for Sender {
     /// Nothing has come back for long. The price that the rate was made of is old, and links have forgotten a budget that has not
     /// been paid for a window. So it is as at the start: a few packets, a price, and preloads for the rest.
     fn on_rto(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
-        if self.rtt > 0.0 && self.plan.rule().ours.restart {
+        if self.rtt > 0.0 && self.plan.additions().restart {
             self.silent = Some(self.nonce);
             self.announced = Announced::default();
             self.rate = self.rate.min(f64::from(self.plan.params.startup_packets) * window.mss as f64 / self.rtt);
