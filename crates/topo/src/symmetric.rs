@@ -12,7 +12,7 @@ use midpath_core::rng::mix;
 use crate::graph::Topology;
 use crate::routing::Routes;
 
-/// Trees, as many as the standard has of its equal-cost tree algorithms (IEEE 802.1aq, 28.8).
+/// Trees, as many as the standard has equal-cost tree algorithms.
 pub const TREES: usize = 16;
 
 /// For each destination that somebody has asked for, the port of each node in each tree. Hosts with one link are their router's.
