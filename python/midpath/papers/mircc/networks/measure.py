@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 
 from midpath.analysis.mircc.network import Floats
-from midpath.papers.lab import Lab, Measured
+from midpath.papers.lab import Lab, Measured, Runs
 from midpath.papers.mircc.common import asked, dropped
 from midpath.papers.mircc.layered import DATA, Layered, Run, draw, rest
 from midpath.papers.series import mean
-from midpath.result import Result
 
-NETWORKS, QUICK = 8, 3
-BEGIN, END = 12.0, 20.0
+NETWORKS, QUICK = 100, 3
+# Those that are run with all links ten times as fast as well.
+FASTER, TIMES = 20, 10.0
+# Seconds over which rates are means. Several paths have to be found first, by 3 % of the Interests.
+SINGLE, SEVERAL = (12.0, 20.0), (40.0, 60.0)
 # Bytes on the link per byte of payload of a full Data.
 WIRE = DATA / 1428
 # Secondary rates below this share of their flow's primary one are compared with that share: 5 % of nothing is nothing.
@@ -22,26 +25,36 @@ SMALL = 0.1
 
 
 def measure(lab: Lab) -> Iterator[Measured]:
-    """One path per flow, then up to four."""
-    yield from _single(runs(lab, most_paths=1))
-    yield from _several(runs(lab, most_paths=4))
+    """One path per flow, then up to four, then some of these with faster links."""
+    started = [_start(lab, 1, SINGLE), _start(lab, 4, SEVERAL), _start(lab, 4, SINGLE, FASTER, TIMES)]
+    single, several, faster = ([run() for run in runs] for runs in started)
+    yield from _single(single)
+    yield from _several(several)
+    yield Measured("secondary.faster", _secondary(faster))
+    yield Measured("secondary.slower", _secondary(several[: len(faster)]))
 
 
-def runs(lab: Lab, most_paths: int) -> list[Run]:
-    """All networks, run."""
-    drawn = [draw(seed, most_paths) for seed in range(QUICK if lab.quick else NETWORKS)]
-    started = [
-        lab.runs("network", changes=one.scenario(), label=f"{most_paths}-{i}", seeds=[1 + i])
-        for i, one in enumerate(drawn)
+def _start(
+    lab: Lab, most_paths: int, over: tuple[float, float], most: int = NETWORKS, times: float = 1.0
+) -> list[Callable[[], Run]]:
+    """Starts all networks; each is there when it is called."""
+    found = [draw(seed, most_paths).faster(times) for seed in range(QUICK if lab.quick else most)]
+    return [
+        partial(_run, one, _runs(lab, one, f"{most_paths}-{times:g}-{i}", over, 1 + i), over)
+        for i, one in enumerate(found)
     ]
-    return [_run(one, started.first()) for one, started in zip(drawn, started, strict=True)]
 
 
-def _run(found: Layered, result: Result) -> Run:
+def _runs(lab: Lab, one: Layered, label: str, over: tuple[float, float], seed: int) -> Runs:
+    return lab.runs("network", changes=one.scenario() | {"stop": f"{over[1]:g} s"}, label=label, seeds=[seed])
+
+
+def _run(found: Layered, started: Runs, over: tuple[float, float]) -> Run:
+    result = started.first()
     entities = range(len(found.flows))
-    data = [WIRE * (mean(result, f"group:{consumer}", "goodput_bps", BEGIN, END) or 0.0) for _, consumer in found.flows]
+    data = [WIRE * (mean(result, f"group:{consumer}", "goodput_bps", *over) or 0.0) for _, consumer in found.flows]
     # All flows start at once, so that they are numbered in their order.
-    primary, secondary = ([asked(result, i, name, BEGIN, END) for i in entities] for name in ("primary", "secondary"))
+    primary, secondary = ([asked(result, i, name, *over) for i in entities] for name in ("primary", "secondary"))
     return Run(found, rest(found), np.array(data), np.array(primary), np.array(secondary), dropped(result))
 
 
@@ -61,10 +74,13 @@ def _single(found: list[Run]) -> Iterator[Measured]:
     yield Measured("single.dropped", [sum(run.dropped for run in found)], bound=0.0)
 
 
+def _secondary(found: list[Run]) -> list[float]:
+    return [_worst(run.secondary, run.rest.secondary, SMALL * run.rest.primary) for run in found]
+
+
 def _several(found: list[Run]) -> Iterator[Measured]:
     yield from _deviations("primary", [_worst(run.primary, run.rest.primary) for run in found], 0.05)
-    secondary = [_worst(run.secondary, run.rest.secondary, SMALL * run.rest.primary) for run in found]
-    yield from _deviations("secondary", secondary, 0.05)
+    yield from _deviations("secondary", _secondary(found), 0.05)
     total = [_worst(run.data, run.rest.primary + run.rest.secondary) for run in found]
     yield from _deviations("total", total, 0.05)
     short = [float((1.0 - run.primary / run.rest.fair).max()) for run in found]
