@@ -12,7 +12,7 @@ use std::sync::Arc;
 use endpoints::Endpoints;
 pub use line::Line;
 use slot::Slot;
-use timers::{Timers, Wake};
+use timers::{Lazy, Pair, Timers, Wake};
 
 use crate::packet::{FlowId, Kind, NodeId, Packet, PacketId, Pkt, Pool, PortId};
 use crate::queue::Discipline;
@@ -113,9 +113,13 @@ pub struct Node {
     links: Vec<LinkInfo>,
     slots: Vec<Slot>,
     forwarding: Forwarding,
+    /// The timers of the chain's forwarders, by place.
+    chain_timers: Vec<Pair>,
     endpoints: Endpoints,
     flows: Arc<dyn Flows>,
     timers: Timers,
+    /// The background timers of ports, by port; none where no port is held.
+    background: Vec<Lazy>,
     streams: Streams,
     secret: [u64; 2],
     /// What the ports and forwarders of each instance share; slots and `forwards` say whose is whose.
@@ -147,13 +151,17 @@ impl Node {
         assert_eq!(links.len(), disciplines.len(), "one discipline per link");
         let slots: Vec<Slot> = links.iter().zip(disciplines).map(|(l, d)| Slot::new(l, d)).collect();
         let secret = secret(&streams.endpoints);
-        Node {
+        let places = if let Forwarding::Chain(chain) = &forwarding { chain.len() } else { 0 };
+        assert!(places <= usize::from(u8::MAX), "a node has a few forwarders");
+        let mut node = Node {
             id,
             reverse: links.iter().map(|l| l.rate).collect(),
             copies: Vec::new(),
             links,
             slots,
             forwarding,
+            chain_timers: vec![Pair::default(); places],
+            background: Vec::new(),
             endpoints: Endpoints::default(),
             flows,
             timers: Timers::default(),
@@ -166,6 +174,15 @@ impl Node {
             pokes: Vec::new(),
             actions: VecDeque::new(),
             ready: VecDeque::new(),
+        };
+        node.give_background_timers();
+        node
+    }
+
+    /// Where ports are held, each gets one.
+    fn give_background_timers(&mut self) {
+        if self.slots.iter().any(Slot::is_held) {
+            self.background = vec![Lazy::default(); self.slots.len()];
         }
     }
 
@@ -194,6 +211,7 @@ impl Node {
     #[must_use]
     pub fn without_timetables(mut self) -> Node {
         self.slots.iter_mut().for_each(Slot::hold);
+        self.give_background_timers();
         self
     }
 
@@ -218,6 +236,12 @@ impl Node {
         self.timers.next()
     }
 
+    /// Whether all that it wants to be woken for is housekeeping ([`PortCtx::wake_in_background`]), or nothing. A run in which all nodes
+    /// rest and no packet is on its way is over.
+    pub fn is_resting(&self) -> bool {
+        self.timers.is_resting()
+    }
+
     /// Called when `now` has reached [`Node::next_wake`], or later: does the first thing that is due.
     pub fn on_wake<D: Driver>(&mut self, now: Time, pool: &mut Pool, driver: &mut D) -> Woken {
         let Some((at, wake)) = self.timers.pop_due(now) else { return Woken::Nothing };
@@ -234,7 +258,24 @@ impl Node {
                 self.poll(port, now, pool, driver);
                 self.drain(now, pool, driver);
             }
-            Wake::Port(port) => self.port_timer(port, at, now, pool, driver),
+            Wake::Port(port) => {
+                let fires = self.slots[usize::from(port.0)].timer.fire(at, now);
+                self.port_timer(port, fires, now, pool, driver);
+            }
+            Wake::PortBackground(port) => {
+                self.timers.background_done();
+                let fires = self.background[usize::from(port.0)].fire(at, now);
+                self.port_timer(port, fires, now, pool, driver);
+            }
+            Wake::Forwarder(place) => {
+                let fires = self.chain_timers[usize::from(place)].work.fire(at, now);
+                self.forwarder_timer(place, fires, now, pool, driver);
+            }
+            Wake::ForwarderBackground(place) => {
+                self.timers.background_done();
+                let fires = self.chain_timers[usize::from(place)].background.fire(at, now);
+                self.forwarder_timer(place, fires, now, pool, driver);
+            }
             Wake::Driver(token) => return Woken::Driver(token),
         }
         Woken::Node
@@ -315,15 +356,10 @@ impl Node {
         pool: &mut Pool,
         driver: &mut D,
     ) {
-        let Forwarding::Chain(chain) = &mut self.forwarding else { return pool.free(pkt) };
         let mut route = Route::Pass(pkt);
-        for (place, forwarder) in chain.iter_mut().enumerate() {
+        for place in 0..self.chain_timers.len() {
             let Route::Pass(pkt) = route else { break };
-            let state = self.forwards.get(place).copied().flatten();
-            let state = state.map(|i| self.states[usize::from(i)].as_mut());
-            let (rng, out, copies) = (&mut self.streams.forwarders, &mut self.out, Some(&mut self.copies));
-            let mut ctx = ForwardCtx { now, node: self.id, pool, rng, state, out, copies };
-            route = forwarder.route(pkt, from, &mut ctx);
+            route = self.with_forwarder(place, now, pool, |f, ctx| f.route(pkt, from, ctx));
         }
         self.copies.drain(..).for_each(|(of, copy)| driver.copied(of, copy));
         match route {
@@ -332,6 +368,51 @@ impl Node {
             Route::Consumed(pkt) => Node::consume(pkt, pool, driver),
             Route::Kept => {}
             Route::Unroutable(pkt) | Route::Pass(pkt) => self.discard(None, pkt, Drop::Undeliverable, pool, driver),
+        }
+    }
+
+    /// Calls a forwarder of the chain with its context, and sees to it that it is woken when it asked to be.
+    #[inline]
+    fn with_forwarder<R>(
+        &mut self,
+        place: usize,
+        now: Time,
+        pool: &mut Pool,
+        call: impl FnOnce(&mut dyn Forwarder, &mut ForwardCtx<'_>) -> R,
+    ) -> R {
+        let Forwarding::Chain(chain) = &mut self.forwarding else { unreachable!("asked for a place in the chain") };
+        let state = self.forwards.get(place).copied().flatten();
+        let state = state.map(|i| self.states[usize::from(i)].as_mut());
+        let (rng, out, copies) = (&mut self.streams.forwarders, &mut self.out, Some(&mut self.copies));
+        let Pair { work, background } = &mut self.chain_timers[place];
+        let timers = Some([&mut work.deadline, &mut background.deadline]);
+        let mut ctx = ForwardCtx { now, node: self.id, pool, rng, state, out, copies, timers };
+        let answer = call(chain[place].as_mut(), &mut ctx);
+        self.arm_forwarder(place, now);
+        answer
+    }
+
+    /// The same for a forwarder.
+    fn forwarder_timer<D: Driver>(&mut self, place: u8, fires: bool, now: Time, pool: &mut Pool, driver: &mut D) {
+        let place = usize::from(place);
+        if fires {
+            self.with_forwarder(place, now, pool, |f, ctx| f.on_timer(ctx));
+            self.copies.drain(..).for_each(|(of, copy)| driver.copied(of, copy));
+        } else {
+            self.arm_forwarder(place, now);
+        }
+        self.drain(now, pool, driver);
+    }
+
+    #[inline]
+    fn arm_forwarder(&mut self, place: usize, now: Time) {
+        // A node has a few forwarders: `Node::new` sees to it.
+        let (pair, number) = (&mut self.chain_timers[place], place as u8);
+        if let Some(at) = pair.work.arm(now) {
+            self.timers.push(at, Wake::Forwarder(number));
+        }
+        if let Some(at) = pair.background.arm(now) {
+            self.timers.push_background(at, Wake::ForwarderBackground(number));
         }
     }
 
@@ -502,6 +583,8 @@ impl Node {
     ) -> Option<R> {
         let slot = &mut self.slots[usize::from(port.0)];
         let called = slot.discipline.port_mut()?;
+        // A timetable has no timers.
+        let mut never = Time::MAX;
         let mut ctx = PortCtx {
             now,
             node: self.id,
@@ -515,6 +598,7 @@ impl Node {
             state: slot.state.map(|i| self.states[usize::from(i)].as_mut()),
             actions: &mut self.actions,
             timer: &mut slot.timer.deadline,
+            background: self.background.get_mut(usize::from(port.0)).map_or(&mut never, |t| &mut t.deadline),
             marks: &mut slot.counters.marks,
         };
         Some(call(called, &mut ctx))
@@ -524,10 +608,14 @@ impl Node {
         if let Some(at) = self.slots[usize::from(port.0)].timer.arm(now) {
             self.timers.push(at, Wake::Port(port));
         }
+        if let Some(at) = self.background.get_mut(usize::from(port.0)).and_then(|timer| timer.arm(now)) {
+            self.timers.push_background(at, Wake::PortBackground(port));
+        }
     }
 
-    fn port_timer<D: Driver>(&mut self, port: PortId, at: Time, now: Time, pool: &mut Pool, driver: &mut D) {
-        if self.slots[usize::from(port.0)].timer.fire(at, now) {
+    /// An entry of a port's timers has come up; `fires` if the port is to be told.
+    fn port_timer<D: Driver>(&mut self, port: PortId, fires: bool, now: Time, pool: &mut Pool, driver: &mut D) {
+        if fires {
             let transmitter = driver.transmitter(port, now);
             self.with_port(port, now, transmitter, pool, |p, ctx| p.on_timer(ctx));
             self.poll(port, now, pool, driver);
@@ -771,6 +859,7 @@ impl Node {
             self.arm_port(port, now);
         }
         if let Forwarding::Chain(chain) = &mut self.forwarding {
+            self.chain_timers.iter_mut().for_each(Pair::withdraw);
             let mut kept = Vec::new();
             chain.iter_mut().for_each(|f| f.reset(&mut kept));
             kept.into_iter().for_each(|pkt| self.discard(None, pkt, Drop::Fault, pool, driver));

@@ -22,6 +22,8 @@ pub struct PortBench {
     pub actions: VecDeque<Action>,
     /// When the port last asked to be woken.
     pub timer: Time,
+    /// The same in the background.
+    pub background: Time,
     /// CE marks set so far.
     pub marks: u64,
     /// What the ports of the node share.
@@ -40,6 +42,7 @@ impl PortBench {
             booked: Backlog::default(),
             actions: VecDeque::new(),
             timer: Time::MAX,
+            background: Time::MAX,
             marks: 0,
             state: None,
             links: [link],
@@ -62,6 +65,7 @@ impl PortBench {
             state: self.state.as_deref_mut(),
             actions: &mut self.actions,
             timer: &mut self.timer,
+            background: &mut self.background,
             marks: &mut self.marks,
         }
     }

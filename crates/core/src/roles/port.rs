@@ -116,7 +116,7 @@ pub trait Port: Send {
     fn inbound(&mut self, pkt: Pkt, _ctx: &mut PortCtx<'_>) -> Inbound {
         Inbound::Forward(pkt)
     }
-    /// Called when the time last given to [`PortCtx::wake_at`] has come.
+    /// Called when the time last given to [`PortCtx::wake_at`] or [`PortCtx::wake_in_background`] has come: do all that is due.
     fn on_timer(&mut self, _ctx: &mut PortCtx<'_>) {}
     /// Called when the rate changed or the link came back. The new rate is in the context.
     fn on_link(&mut self, _ctx: &mut PortCtx<'_>) {}
@@ -168,6 +168,7 @@ pub struct PortCtx<'a> {
     pub(crate) state: Option<&'a mut (dyn Any + Send)>,
     pub(crate) actions: &'a mut VecDeque<Action>,
     pub(crate) timer: &'a mut Time,
+    pub(crate) background: &'a mut Time,
     pub(crate) marks: &'a mut u64,
 }
 
@@ -215,6 +216,11 @@ impl PortCtx<'_> {
     /// Asks for `on_timer` at `at`, in place of any earlier wish; [`Time::MAX`] withdraws it.
     pub fn wake_at(&mut self, at: Time) {
         *self.timer = at;
+    }
+    /// The same for housekeeping (ageing, hellos): such a wish does not keep a run from ending. It stands beside that of
+    /// [`PortCtx::wake_at`].
+    pub fn wake_in_background(&mut self, at: Time) {
+        *self.background = at;
     }
     /// What the ports and the forwarder of this instance share on this node: what [`Network::state`](super::Network::state) made.
     ///
