@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use endpoints::Endpoints;
+pub use endpoints::Limits;
 pub use line::Line;
 use slot::Slot;
 use timers::{Lazy, Pair, Timers, Wake};
@@ -212,6 +213,13 @@ impl Node {
     pub fn without_timetables(mut self) -> Node {
         self.slots.iter_mut().for_each(Slot::hold);
         self.give_background_timers();
+        self
+    }
+
+    /// The same node with bounds on what peers can open, for drivers whose peers are not their own.
+    #[must_use]
+    pub fn with_limits(mut self, limits: Limits) -> Node {
+        self.endpoints.limit(limits);
         self
     }
 
@@ -632,8 +640,12 @@ impl Node {
             Some(seat) => seat,
             None => match self.accept(&packet) {
                 Accept::Take(endpoint) => {
+                    if !self.endpoints.has_room() {
+                        return self.refuse(id, &packet, Accept::Ignore, pool, driver);
+                    }
                     let seat = self.endpoints.insert(packet.flow, false, endpoint);
                     self.call(seat, now, pool, driver, |e, ctx| e.on_start(ctx));
+                    self.endpoints.recycle(packet.flow);
                     seat
                 }
                 answer => return self.refuse(id, &packet, answer, pool, driver),
