@@ -20,7 +20,7 @@ use crate::queue::Discipline;
 use crate::rng::{Streams, secret};
 use crate::roles::{
     Accept, Action, Backlog, Drop, Endpoint, EndpointCtx, FlowReport, ForwardCtx, Forwarder, Inbound, LinkInfo,
-    PortCtx, Route, Shared, ShortestPath, Transmitter, Way,
+    PortCtx, Route, Shared, ShortestPath, Transmitter, WakeAt, Way,
 };
 use crate::stats::PortCounters;
 use crate::units::{Rate, Time};
@@ -116,10 +116,12 @@ pub struct Node {
     forwarding: Forwarding,
     /// The timers of the chain's forwarders, by place.
     chain_timers: Vec<Pair>,
+    /// When a forwarder has asked to be woken, during a call.
+    wakes: Vec<WakeAt>,
     endpoints: Endpoints,
     flows: Arc<dyn Flows>,
     timers: Timers,
-    /// The background timers of ports, by port; none where no port is held.
+    /// The background timers of ports, by port; none before the first wish.
     background: Vec<Lazy>,
     streams: Streams,
     secret: [u64; 2],
@@ -154,7 +156,7 @@ impl Node {
         let secret = secret(&streams.endpoints);
         let places = if let Forwarding::Chain(chain) = &forwarding { chain.len() } else { 0 };
         assert!(places <= usize::from(u8::MAX), "a node has a few forwarders");
-        let mut node = Node {
+        Node {
             id,
             reverse: links.iter().map(|l| l.rate).collect(),
             copies: Vec::new(),
@@ -162,6 +164,7 @@ impl Node {
             slots,
             forwarding,
             chain_timers: vec![Pair::default(); places],
+            wakes: Vec::new(),
             background: Vec::new(),
             endpoints: Endpoints::default(),
             flows,
@@ -175,15 +178,6 @@ impl Node {
             pokes: Vec::new(),
             actions: VecDeque::new(),
             ready: VecDeque::new(),
-        };
-        node.give_background_timers();
-        node
-    }
-
-    /// Where ports are held, each gets one.
-    fn give_background_timers(&mut self) {
-        if self.slots.iter().any(Slot::is_held) {
-            self.background = vec![Lazy::default(); self.slots.len()];
         }
     }
 
@@ -212,7 +206,6 @@ impl Node {
     #[must_use]
     pub fn without_timetables(mut self) -> Node {
         self.slots.iter_mut().for_each(Slot::hold);
-        self.give_background_timers();
         self
     }
 
@@ -274,6 +267,7 @@ impl Node {
                 self.timers.background_done();
                 let fires = self.background[usize::from(port.0)].fire(at, now);
                 self.port_timer(port, fires, now, pool, driver);
+                self.arm_background(port, now);
             }
             Wake::Forwarder(place) => {
                 let fires = self.chain_timers[usize::from(place)].work.fire(at, now);
@@ -392,11 +386,12 @@ impl Node {
         let state = self.forwards.get(place).copied().flatten();
         let state = state.map(|i| self.states[usize::from(i)].as_mut());
         let (rng, out, copies) = (&mut self.streams.forwarders, &mut self.out, Some(&mut self.copies));
-        let Pair { work, background } = &mut self.chain_timers[place];
-        let timers = Some([&mut work.deadline, &mut background.deadline]);
-        let mut ctx = ForwardCtx { now, node: self.id, pool, rng, state, out, copies, timers };
+        let wakes = Some(&mut self.wakes);
+        let mut ctx = ForwardCtx { now, node: self.id, pool, rng, state, out, copies, wakes };
         let answer = call(chain[place].as_mut(), &mut ctx);
-        self.arm_forwarder(place, now);
+        if !self.wakes.is_empty() {
+            self.arm_forwarder(place, now);
+        }
         answer
     }
 
@@ -406,16 +401,21 @@ impl Node {
         if fires {
             self.with_forwarder(place, now, pool, |f, ctx| f.on_timer(ctx));
             self.copies.drain(..).for_each(|(of, copy)| driver.copied(of, copy));
-        } else {
-            self.arm_forwarder(place, now);
         }
+        self.arm_forwarder(place, now);
         self.drain(now, pool, driver);
     }
 
-    #[inline]
+    #[cold]
     fn arm_forwarder(&mut self, place: usize, now: Time) {
         // A node has a few forwarders: `Node::new` sees to it.
         let (pair, number) = (&mut self.chain_timers[place], place as u8);
+        for wake in self.wakes.drain(..) {
+            match wake {
+                WakeAt::Work(at) => pair.work.deadline = at,
+                WakeAt::Background(at) => pair.background.deadline = at,
+            }
+        }
         if let Some(at) = pair.work.arm(now) {
             self.timers.push(at, Wake::Forwarder(number));
         }
@@ -436,11 +436,8 @@ impl Node {
         }
         slot.settle(now);
         let size = pool[&pkt].size;
-        let admitted = match &slot.discipline {
-            Discipline::DropTail(rule) => rule.admit(slot.queued, size),
-            _ => self.admit(now, port, &pkt, pool, driver),
-        };
-        match admitted {
+        let admitted = slot.admits_within.admits(slot.queued, size);
+        match if admitted { Ok(()) } else { self.admit(now, port, &pkt, pool, driver) } {
             Ok(()) => {
                 let (start, end) = self.slots[usize::from(port.0)].book(size, now);
                 driver.book(port, pkt, start, end, pool);
@@ -449,7 +446,7 @@ impl Node {
         }
     }
 
-    /// Asks a timetable whether it takes a packet.
+    /// Asks a timetable whether it takes a packet that its bound does not admit.
     fn admit<D: Driver>(
         &mut self,
         now: Time,
@@ -460,11 +457,13 @@ impl Node {
     ) -> Result<(), Drop> {
         let slot = &self.slots[usize::from(port.0)];
         let (marks, transmitter) = (slot.counters.marks, slot.transmitter(now));
-        let admitted = self.with_port(port, now, transmitter, pool, |p, ctx| p.admit(pkt, ctx));
+        // Drop-tail has said all in its bound.
+        let admitted =
+            self.with_port(port, now, transmitter, pool, |p, ctx| p.admit(pkt, ctx)).unwrap_or(Err(Drop::Queue));
         if self.slots[usize::from(port.0)].counters.marks > marks {
             driver.marked(port, pkt.id(), &pool[pkt]);
         }
-        admitted.expect("drop-tail decides for itself")
+        admitted
     }
 
     fn outbound_held<D: Driver>(&mut self, now: Time, port: PortId, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
@@ -591,8 +590,6 @@ impl Node {
     ) -> Option<R> {
         let slot = &mut self.slots[usize::from(port.0)];
         let called = slot.discipline.port_mut()?;
-        // A timetable has no timers.
-        let mut never = Time::MAX;
         let mut ctx = PortCtx {
             now,
             node: self.id,
@@ -606,7 +603,6 @@ impl Node {
             state: slot.state.map(|i| self.states[usize::from(i)].as_mut()),
             actions: &mut self.actions,
             timer: &mut slot.timer.deadline,
-            background: self.background.get_mut(usize::from(port.0)).map_or(&mut never, |t| &mut t.deadline),
             marks: &mut slot.counters.marks,
         };
         Some(call(called, &mut ctx))
@@ -616,7 +612,10 @@ impl Node {
         if let Some(at) = self.slots[usize::from(port.0)].timer.arm(now) {
             self.timers.push(at, Wake::Port(port));
         }
-        if let Some(at) = self.background.get_mut(usize::from(port.0)).and_then(|timer| timer.arm(now)) {
+    }
+
+    fn arm_background(&mut self, port: PortId, now: Time) {
+        if let Some(at) = self.background[usize::from(port.0)].arm(now) {
             self.timers.push_background(at, Wake::PortBackground(port));
         }
     }
@@ -770,6 +769,11 @@ impl Node {
             Action::Drop(port, pkt, why) => self.discard(Some(port), pkt, why, pool, driver),
             Action::Kick(port) if usize::from(port.0) < self.slots.len() => self.poll(port, now, pool, driver),
             Action::Kick(_) => {}
+            Action::Background(port, at) => {
+                self.background.resize(self.slots.len(), Lazy::default());
+                self.background[usize::from(port.0)].deadline = at;
+                self.arm_background(port, now);
+            }
         }
     }
 

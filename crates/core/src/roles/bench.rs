@@ -22,8 +22,6 @@ pub struct PortBench {
     pub actions: VecDeque<Action>,
     /// When the port last asked to be woken.
     pub timer: Time,
-    /// The same in the background.
-    pub background: Time,
     /// CE marks set so far.
     pub marks: u64,
     /// What the ports of the node share.
@@ -42,7 +40,6 @@ impl PortBench {
             booked: Backlog::default(),
             actions: VecDeque::new(),
             timer: Time::MAX,
-            background: Time::MAX,
             marks: 0,
             state: None,
             links: [link],
@@ -65,7 +62,6 @@ impl PortBench {
             state: self.state.as_deref_mut(),
             actions: &mut self.actions,
             timer: &mut self.timer,
-            background: &mut self.background,
             marks: &mut self.marks,
         }
     }

@@ -66,6 +66,13 @@ pub trait Forwarder: Send {
     fn reset(&mut self, _kept: &mut Vec<Pkt>) {}
 }
 
+/// When a forwarder wants to be woken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WakeAt {
+    Work(Time),
+    Background(Time),
+}
+
 /// What a forwarder may reach during a call.
 pub struct ForwardCtx<'a> {
     /// The time of this call.
@@ -79,7 +86,7 @@ pub struct ForwardCtx<'a> {
     pub(crate) state: Option<&'a mut (dyn Any + Send)>,
     pub(crate) out: &'a mut VecDeque<(Way, Pkt)>,
     pub(crate) copies: Option<&'a mut Vec<(PacketId, PacketId)>>,
-    pub(crate) timers: Option<[&'a mut Time; 2]>,
+    pub(crate) wakes: Option<&'a mut Vec<WakeAt>>,
 }
 
 impl<'a> ForwardCtx<'a> {
@@ -90,7 +97,7 @@ impl<'a> ForwardCtx<'a> {
         rng: &'a mut Stream,
         out: &'a mut VecDeque<(Way, Pkt)>,
     ) -> ForwardCtx<'a> {
-        ForwardCtx { now, node, pool, rng, state: None, out, copies: None, timers: None }
+        ForwardCtx { now, node, pool, rng, state: None, out, copies: None, wakes: None }
     }
 }
 
@@ -109,17 +116,12 @@ impl ForwardCtx<'_> {
     }
     /// Asks for [`Forwarder::on_timer`] at `at`, in place of any earlier wish; [`Time::MAX`] withdraws it.
     pub fn wake_at(&mut self, at: Time) {
-        self.set(0, at);
+        self.wakes.iter_mut().for_each(|w| w.push(WakeAt::Work(at)));
     }
     /// The same for housekeeping (ageing, hellos): such a wish does not keep a run from ending. It stands beside that of
     /// [`ForwardCtx::wake_at`].
     pub fn wake_in_background(&mut self, at: Time) {
-        self.set(1, at);
-    }
-    fn set(&mut self, timer: usize, at: Time) {
-        if let Some(timers) = &mut self.timers {
-            *timers[timer] = at;
-        }
+        self.wakes.iter_mut().for_each(|w| w.push(WakeAt::Background(at)));
     }
     /// Sends a packet that was kept.
     pub fn release(&mut self, port: Option<PortId>, pkt: Pkt) {

@@ -2,6 +2,7 @@ use std::any::Any;
 use std::collections::VecDeque;
 
 use crate::packet::{NodeId, Packet, Pkt, Pool, PortId};
+use crate::queue::Bound;
 use crate::rng::Stream;
 use crate::units::{Rate, Time};
 
@@ -104,6 +105,11 @@ pub trait Port: Send {
     fn admit(&mut self, _pkt: &Pkt, _ctx: &mut PortCtx<'_>) -> Result<(), Drop> {
         unreachable!("only ports that say so are timetables")
     }
+    /// Of a timetable: as long as a packet fits into this with all that waits, [`Port::admit`] would take it and change nothing, so that it need not be
+    /// called. Asked once.
+    fn admits_within(&self) -> Bound {
+        Bound::NOTHING
+    }
     /// Called when a packet was routed here. Keep it for [`Port::poll_transmit`], give it to [`PortCtx::drop`], or hand it to a sibling.
     fn outbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>);
     /// Called when the transmitter is idle: the next packet, which starts onto the wire now. Stamp it here.
@@ -141,6 +147,8 @@ pub enum Action {
     Back(PortId, Pkt),
     /// The packet is used up.
     Consume(Pkt),
+    /// Wake this port in the background then.
+    Background(PortId, Time),
     /// Ask this sibling for a packet, if its transmitter is idle: what it waited for has changed.
     Kick(PortId),
 }
@@ -168,7 +176,6 @@ pub struct PortCtx<'a> {
     pub(crate) state: Option<&'a mut (dyn Any + Send)>,
     pub(crate) actions: &'a mut VecDeque<Action>,
     pub(crate) timer: &'a mut Time,
-    pub(crate) background: &'a mut Time,
     pub(crate) marks: &'a mut u64,
 }
 
@@ -220,7 +227,7 @@ impl PortCtx<'_> {
     /// The same for housekeeping (ageing, hellos): such a wish does not keep a run from ending. It stands beside that of
     /// [`PortCtx::wake_at`].
     pub fn wake_in_background(&mut self, at: Time) {
-        *self.background = at;
+        self.actions.push_back(Action::Background(self.me, at));
     }
     /// What the ports and the forwarder of this instance share on this node: what [`Network::state`](super::Network::state) made.
     ///
