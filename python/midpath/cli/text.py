@@ -25,6 +25,7 @@ SHOWN = (
     "jain_goodput",
     "utilisation_max",
     "loss_ratio",
+    "queue_max_bytes",
     "queue_delay_p99_s",
 )
 
