@@ -114,6 +114,15 @@ pub struct View {
     pub flight: u64,
     /// Those of them that are thought to be in the network.
     pub pipe: u64,
+    /// Those of them that are thought to be lost and have not been sent again.
+    pub lost: u64,
+}
+
+impl View {
+    /// Payload that is still to be sent, repairs included; `u64::MAX` while nobody knows the end.
+    pub const fn to_send(&self) -> u64 {
+        self.unsent.saturating_add(self.lost)
+    }
 }
 
 /// A congestion controller: it decides how the window grows, and where it falls to.

@@ -222,14 +222,16 @@ impl<C: CongestionController> Sender<C> {
     /// What the controller may know.
     #[inline]
     fn view(&self) -> View {
+        let (flight, pipe) = (self.flight(), self.pipe());
         View {
             srtt: self.rtt.srtt(),
             base_rtt: self.rtt.base(),
             mss: self.window.mss,
             overhead: self.settings.overhead().into(),
             unsent: if self.end == u64::MAX { u64::MAX } else { self.end.saturating_sub(self.nxt) },
-            flight: self.flight(),
-            pipe: self.pipe(),
+            flight,
+            pipe,
+            lost: flight.saturating_sub(self.board.sacked() + pipe),
         }
     }
 

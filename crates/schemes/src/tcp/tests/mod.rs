@@ -2,6 +2,7 @@
 
 mod accecn;
 mod ecn;
+mod flood;
 mod growth;
 mod harness;
 mod hostile;
