@@ -832,6 +832,12 @@ impl Node {
             port.gauges(out);
         }
     }
+    /// What a port's scheme warns of.
+    pub fn warnings(&self, port: PortId, out: &mut Vec<String>) {
+        if let Some(port) = self.slots[usize::from(port.0)].discipline.port() {
+            port.warnings(out);
+        }
+    }
     /// The endpoints that are still here: flow, whether it is the active end, endpoint.
     pub fn endpoints(&self) -> impl Iterator<Item = (FlowId, bool, &dyn Endpoint)> + '_ {
         self.endpoints.iter().map(|s| (s.flow, s.active, s.endpoint.as_ref()))

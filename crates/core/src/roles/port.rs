@@ -132,6 +132,9 @@ pub trait Port: Send {
     fn reset(&mut self, ctx: &mut PortCtx<'_>);
     /// A number to plot over time besides the backlog (a price, a state, a rate), with its name.
     fn gauges(&self, _out: &mut Vec<(&'static str, f64)>) {}
+    /// Called when a run is over: what its user should know about this port, a sentence each. The same words for the same
+    /// cause, without numbers, for a result names each sentence once, with its ports.
+    fn warnings(&self, _out: &mut Vec<String>) {}
 }
 
 /// A wish that a port leaves with its node.

@@ -9,6 +9,7 @@ mod hostile;
 mod listen;
 mod numbers;
 mod oracle;
+mod overtaken;
 mod properties;
 mod recovery;
 mod timeout;
