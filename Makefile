@@ -5,6 +5,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 OUT := out/abilene
+# These send real packets and measure what comes of it: they run alone.
+LAB_TESTS := tests/python/test_lab.py tests/python/test_lab_router.py
 SCHEMES := newreno,cubic,dctcp
 SEEDS := 5
 
@@ -58,7 +60,8 @@ lint-python: setup ## ruff and mypy
 
 test-python: setup ## pytest: the package, the command, the report, examples and docs, real packets where it may
 	cargo build --quiet -p midpathd -p midpath-lab
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses auto --dist loadfile $(addprefix --ignore=,$(LAB_TESTS))
+	$(BIN)/pytest $(LAB_TESTS)
 
 # The dependencies are read out of pyproject.toml, so that installing them does not build the extension.
 $(DEPENDENCIES): pyproject.toml scripts/dependencies.py

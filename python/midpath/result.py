@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,11 @@ class Result:
         """The figures of the whole run."""
         summary: dict[str, Any] = self.run["summary"]
         return summary
+
+    @property
+    def warnings(self) -> list[str]:
+        """What schemes warn of, a sentence each with the ports that it is about."""
+        return [_sentence(entry) for entry in self.run.get("warnings") or []]
 
     @property
     def title(self) -> str:
@@ -98,3 +104,14 @@ def load(directory: str | Path) -> Result:
         file.name: file.read_bytes() for file in sorted(path.iterdir()) if file.suffix not in skip and file.is_file()
     }
     return Result(run, tables, files)
+
+
+def distinct_warnings(results: Iterable[Result]) -> list[str]:
+    """What these runs warn of, each once."""
+    return list(dict.fromkeys(warning for result in results for warning in result.warnings))
+
+
+def _sentence(warning: Mapping[str, Any]) -> str:
+    named, count = warning["ports"], warning["count"]
+    more = f" and {count - len(named):,} more" if count > len(named) else ""
+    return f"{warning['scheme']} at {', '.join(named)}{more}: {warning['message']}"

@@ -10,16 +10,17 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use endpoints::Endpoints;
+pub use endpoints::Limits;
 pub use line::Line;
 use slot::Slot;
-use timers::{Timers, Wake};
+use timers::{Lazy, Pair, Timers, Wake};
 
 use crate::packet::{FlowId, Kind, NodeId, Packet, PacketId, Pkt, Pool, PortId};
 use crate::queue::Discipline;
 use crate::rng::{Streams, secret};
 use crate::roles::{
     Accept, Action, Backlog, Drop, Endpoint, EndpointCtx, FlowReport, ForwardCtx, Forwarder, Inbound, LinkInfo,
-    PortCtx, Route, Shared, ShortestPath, Transmitter, Way,
+    PortCtx, Route, Shared, ShortestPath, Transmitter, WakeAt, Way,
 };
 use crate::stats::PortCounters;
 use crate::units::{Rate, Time};
@@ -113,9 +114,15 @@ pub struct Node {
     links: Vec<LinkInfo>,
     slots: Vec<Slot>,
     forwarding: Forwarding,
+    /// The timers of the chain's forwarders, by place.
+    chain_timers: Vec<Pair>,
+    /// When a forwarder has asked to be woken, during a call.
+    wakes: Vec<WakeAt>,
     endpoints: Endpoints,
     flows: Arc<dyn Flows>,
     timers: Timers,
+    /// The background timers of ports, by port; none before the first wish.
+    background: Vec<Lazy>,
     streams: Streams,
     secret: [u64; 2],
     /// What the ports and forwarders of each instance share; slots and `forwards` say whose is whose.
@@ -147,6 +154,8 @@ impl Node {
         assert_eq!(links.len(), disciplines.len(), "one discipline per link");
         let slots: Vec<Slot> = links.iter().zip(disciplines).map(|(l, d)| Slot::new(l, d)).collect();
         let secret = secret(&streams.endpoints);
+        let places = if let Forwarding::Chain(chain) = &forwarding { chain.len() } else { 0 };
+        assert!(places <= usize::from(u8::MAX), "a node has a few forwarders");
         Node {
             id,
             reverse: links.iter().map(|l| l.rate).collect(),
@@ -154,6 +163,9 @@ impl Node {
             links,
             slots,
             forwarding,
+            chain_timers: vec![Pair::default(); places],
+            wakes: Vec::new(),
+            background: Vec::new(),
             endpoints: Endpoints::default(),
             flows,
             timers: Timers::default(),
@@ -197,6 +209,13 @@ impl Node {
         self
     }
 
+    /// The same node with bounds on what peers can open, for drivers whose peers are not their own.
+    #[must_use]
+    pub fn with_limits(mut self, limits: Limits) -> Node {
+        self.endpoints.limit(limits);
+        self
+    }
+
     /// Its number.
     pub fn id(&self) -> NodeId {
         self.id
@@ -218,6 +237,12 @@ impl Node {
         self.timers.next()
     }
 
+    /// Whether all that it wants to be woken for is housekeeping ([`PortCtx::wake_in_background`]), or nothing. A run in which all nodes
+    /// rest and no packet is on its way is over.
+    pub fn is_resting(&self) -> bool {
+        self.timers.is_resting()
+    }
+
     /// Called when `now` has reached [`Node::next_wake`], or later: does the first thing that is due.
     pub fn on_wake<D: Driver>(&mut self, now: Time, pool: &mut Pool, driver: &mut D) -> Woken {
         let Some((at, wake)) = self.timers.pop_due(now) else { return Woken::Nothing };
@@ -234,7 +259,25 @@ impl Node {
                 self.poll(port, now, pool, driver);
                 self.drain(now, pool, driver);
             }
-            Wake::Port(port) => self.port_timer(port, at, now, pool, driver),
+            Wake::Port(port) => {
+                let fires = self.slots[usize::from(port.0)].timer.fire(at, now);
+                self.port_timer(port, fires, now, pool, driver);
+            }
+            Wake::PortBackground(port) => {
+                self.timers.background_done();
+                let fires = self.background[usize::from(port.0)].fire(at, now);
+                self.port_timer(port, fires, now, pool, driver);
+                self.arm_background(port, now);
+            }
+            Wake::Forwarder(place) => {
+                let fires = self.chain_timers[usize::from(place)].work.fire(at, now);
+                self.forwarder_timer(place, fires, now, pool, driver);
+            }
+            Wake::ForwarderBackground(place) => {
+                self.timers.background_done();
+                let fires = self.chain_timers[usize::from(place)].background.fire(at, now);
+                self.forwarder_timer(place, fires, now, pool, driver);
+            }
             Wake::Driver(token) => return Woken::Driver(token),
         }
         Woken::Node
@@ -315,15 +358,10 @@ impl Node {
         pool: &mut Pool,
         driver: &mut D,
     ) {
-        let Forwarding::Chain(chain) = &mut self.forwarding else { return pool.free(pkt) };
         let mut route = Route::Pass(pkt);
-        for (place, forwarder) in chain.iter_mut().enumerate() {
+        for place in 0..self.chain_timers.len() {
             let Route::Pass(pkt) = route else { break };
-            let state = self.forwards.get(place).copied().flatten();
-            let state = state.map(|i| self.states[usize::from(i)].as_mut());
-            let (rng, out, copies) = (&mut self.streams.forwarders, &mut self.out, Some(&mut self.copies));
-            let mut ctx = ForwardCtx { now, node: self.id, pool, rng, state, out, copies };
-            route = forwarder.route(pkt, from, &mut ctx);
+            route = self.with_forwarder(place, now, pool, |f, ctx| f.route(pkt, from, ctx));
         }
         self.copies.drain(..).for_each(|(of, copy)| driver.copied(of, copy));
         match route {
@@ -332,6 +370,57 @@ impl Node {
             Route::Consumed(pkt) => Node::consume(pkt, pool, driver),
             Route::Kept => {}
             Route::Unroutable(pkt) | Route::Pass(pkt) => self.discard(None, pkt, Drop::Undeliverable, pool, driver),
+        }
+    }
+
+    /// Calls a forwarder of the chain with its context, and sees to it that it is woken when it asked to be.
+    #[inline]
+    fn with_forwarder<R>(
+        &mut self,
+        place: usize,
+        now: Time,
+        pool: &mut Pool,
+        call: impl FnOnce(&mut dyn Forwarder, &mut ForwardCtx<'_>) -> R,
+    ) -> R {
+        let Forwarding::Chain(chain) = &mut self.forwarding else { unreachable!("asked for a place in the chain") };
+        let state = self.forwards.get(place).copied().flatten();
+        let state = state.map(|i| self.states[usize::from(i)].as_mut());
+        let (rng, out, copies) = (&mut self.streams.forwarders, &mut self.out, Some(&mut self.copies));
+        let wakes = Some(&mut self.wakes);
+        let mut ctx = ForwardCtx { now, node: self.id, pool, rng, state, out, copies, wakes };
+        let answer = call(chain[place].as_mut(), &mut ctx);
+        if !self.wakes.is_empty() {
+            self.arm_forwarder(place, now);
+        }
+        answer
+    }
+
+    /// The same for a forwarder.
+    fn forwarder_timer<D: Driver>(&mut self, place: u8, fires: bool, now: Time, pool: &mut Pool, driver: &mut D) {
+        let place = usize::from(place);
+        if fires {
+            self.with_forwarder(place, now, pool, |f, ctx| f.on_timer(ctx));
+            self.copies.drain(..).for_each(|(of, copy)| driver.copied(of, copy));
+        }
+        self.arm_forwarder(place, now);
+        self.drain(now, pool, driver);
+    }
+
+    #[cold]
+    fn arm_forwarder(&mut self, place: usize, now: Time) {
+        // A node has a few forwarders: `Node::new` sees to it.
+        let (pair, number) = (&mut self.chain_timers[place], place as u8);
+        for wake in self.wakes.drain(..) {
+            match wake {
+                WakeAt::Work(at) => pair.work.deadline = at,
+                WakeAt::Background(at) => pair.background.deadline = at,
+            }
+        }
+        if let Some(at) = pair.work.arm(now) {
+            self.timers.push(at, Wake::Forwarder(number));
+        }
+        if let Some(at) = pair.background.arm(now) {
+            self.timers.push_background(at, Wake::ForwarderBackground(number));
         }
     }
 
@@ -347,11 +436,8 @@ impl Node {
         }
         slot.settle(now);
         let size = pool[&pkt].size;
-        let admitted = match &slot.discipline {
-            Discipline::DropTail(rule) => rule.admit(slot.queued, size),
-            _ => self.admit(now, port, &pkt, pool, driver),
-        };
-        match admitted {
+        let admitted = slot.admits_within.admits(slot.queued, size);
+        match if admitted { Ok(()) } else { self.admit(now, port, &pkt, pool, driver) } {
             Ok(()) => {
                 let (start, end) = self.slots[usize::from(port.0)].book(size, now);
                 driver.book(port, pkt, start, end, pool);
@@ -360,7 +446,7 @@ impl Node {
         }
     }
 
-    /// Asks a timetable whether it takes a packet.
+    /// Asks a timetable whether it takes a packet that its bound does not admit.
     fn admit<D: Driver>(
         &mut self,
         now: Time,
@@ -371,11 +457,13 @@ impl Node {
     ) -> Result<(), Drop> {
         let slot = &self.slots[usize::from(port.0)];
         let (marks, transmitter) = (slot.counters.marks, slot.transmitter(now));
-        let admitted = self.with_port(port, now, transmitter, pool, |p, ctx| p.admit(pkt, ctx));
+        // Drop-tail has said all in its bound.
+        let admitted =
+            self.with_port(port, now, transmitter, pool, |p, ctx| p.admit(pkt, ctx)).unwrap_or(Err(Drop::Queue));
         if self.slots[usize::from(port.0)].counters.marks > marks {
             driver.marked(port, pkt.id(), &pool[pkt]);
         }
-        admitted.expect("drop-tail decides for itself")
+        admitted
     }
 
     fn outbound_held<D: Driver>(&mut self, now: Time, port: PortId, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
@@ -526,8 +614,15 @@ impl Node {
         }
     }
 
-    fn port_timer<D: Driver>(&mut self, port: PortId, at: Time, now: Time, pool: &mut Pool, driver: &mut D) {
-        if self.slots[usize::from(port.0)].timer.fire(at, now) {
+    fn arm_background(&mut self, port: PortId, now: Time) {
+        if let Some(at) = self.background[usize::from(port.0)].arm(now) {
+            self.timers.push_background(at, Wake::PortBackground(port));
+        }
+    }
+
+    /// An entry of a port's timers has come up; `fires` if the port is to be told.
+    fn port_timer<D: Driver>(&mut self, port: PortId, fires: bool, now: Time, pool: &mut Pool, driver: &mut D) {
+        if fires {
             let transmitter = driver.transmitter(port, now);
             self.with_port(port, now, transmitter, pool, |p, ctx| p.on_timer(ctx));
             self.poll(port, now, pool, driver);
@@ -544,8 +639,12 @@ impl Node {
             Some(seat) => seat,
             None => match self.accept(&packet) {
                 Accept::Take(endpoint) => {
+                    if !self.endpoints.has_room() {
+                        return self.refuse(id, &packet, Accept::Ignore, pool, driver);
+                    }
                     let seat = self.endpoints.insert(packet.flow, false, endpoint);
                     self.call(seat, now, pool, driver, |e, ctx| e.on_start(ctx));
+                    self.endpoints.recycle(packet.flow);
                     seat
                 }
                 answer => return self.refuse(id, &packet, answer, pool, driver),
@@ -670,6 +769,11 @@ impl Node {
             Action::Drop(port, pkt, why) => self.discard(Some(port), pkt, why, pool, driver),
             Action::Kick(port) if usize::from(port.0) < self.slots.len() => self.poll(port, now, pool, driver),
             Action::Kick(_) => {}
+            Action::Background(port, at) => {
+                self.background.resize(self.slots.len(), Lazy::default());
+                self.background[usize::from(port.0)].deadline = at;
+                self.arm_background(port, now);
+            }
         }
     }
 
@@ -728,6 +832,12 @@ impl Node {
             port.gauges(out);
         }
     }
+    /// What a port's scheme warns of.
+    pub fn warnings(&self, port: PortId, out: &mut Vec<String>) {
+        if let Some(port) = self.slots[usize::from(port.0)].discipline.port() {
+            port.warnings(out);
+        }
+    }
     /// The endpoints that are still here: flow, whether it is the active end, endpoint.
     pub fn endpoints(&self) -> impl Iterator<Item = (FlowId, bool, &dyn Endpoint)> + '_ {
         self.endpoints.iter().map(|s| (s.flow, s.active, s.endpoint.as_ref()))
@@ -771,6 +881,7 @@ impl Node {
             self.arm_port(port, now);
         }
         if let Forwarding::Chain(chain) = &mut self.forwarding {
+            self.chain_timers.iter_mut().for_each(Pair::withdraw);
             let mut kept = Vec::new();
             chain.iter_mut().for_each(|f| f.reset(&mut kept));
             kept.into_iter().for_each(|pkt| self.discard(None, pkt, Drop::Fault, pool, driver));

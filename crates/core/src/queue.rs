@@ -65,6 +65,15 @@ impl Discipline {
         }
     }
 
+    /// Of what runs as a timetable: what is admitted without asking anybody.
+    pub(crate) fn admits_within(&self) -> Bound {
+        match self {
+            Discipline::DropTail(rule) => rule.bound(),
+            Discipline::Timetable(port) => port.admits_within(),
+            Discipline::Held(_) => Bound::NOTHING,
+        }
+    }
+
     /// The port, unless it is plain drop-tail.
     pub(crate) fn port(&self) -> Option<&dyn Port> {
         match self {

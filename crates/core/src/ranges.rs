@@ -105,6 +105,46 @@ impl RangeSet {
         before - self.total
     }
 
+    /// Takes `[from, to)` out; returns how many bytes of it were in the set.
+    pub fn remove(&mut self, from: u64, to: u64) -> u64 {
+        let mut gone = 0;
+        let mut i = self.first_beyond(from);
+        while let Some(&(a, b)) = self.ranges.get(i).filter(|r| r.0 < to) {
+            gone += b.min(to) - a.max(from);
+            match (a < from, to < b) {
+                (true, true) => {
+                    self.ranges[i].1 = from;
+                    self.ranges.insert(i + 1, (to, b));
+                    i += 1;
+                }
+                (true, false) => self.ranges[i].1 = from,
+                (false, true) => self.ranges[i].0 = to,
+                (false, false) => {
+                    self.ranges.remove(i);
+                    continue;
+                }
+            }
+            i += 1;
+        }
+        self.total -= gone;
+        gone
+    }
+
+    /// The parts of `[from, to)` that are not in the set, in order.
+    pub fn missing(&self, from: u64, to: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let mut at = from;
+        std::iter::from_fn(move || {
+            at = self.containing(at).map_or(at, |r| r.1);
+            if at >= to {
+                return None;
+            }
+            let end = self.gap_from(at).map_or(to, |g| g.1.min(to));
+            let gap = (at, end);
+            at = end;
+            Some(gap)
+        })
+    }
+
     /// Bytes in the set within `[from, to)`.
     pub fn bytes_within(&self, from: u64, to: u64) -> u64 {
         let i = self.first_beyond(from);
@@ -154,10 +194,15 @@ mod tests {
         fn behaves_as_a_set_of_integers(ops in prop::collection::vec((0u64..60, 1u64..12, any::<bool>()), 1..60)) {
             let (mut s, mut oracle) = (RangeSet::new(), BTreeSet::new());
             for (at, n, cut) in ops {
+                let missing: Vec<u64> = s.missing(at, at + n).flat_map(|(a, b)| a..b).collect();
+                prop_assert_eq!(missing, (at..at + n).filter(|x| !oracle.contains(x)).collect::<Vec<_>>());
                 if cut && n > 8 {
                     let gone = oracle.iter().filter(|x| **x < at).count() as u64;
                     prop_assert_eq!(s.remove_below(at), gone);
                     oracle.retain(|x| *x >= at);
+                } else if cut && n > 4 {
+                    let gone = (at..at + n).filter(|x| oracle.remove(x)).count() as u64;
+                    prop_assert_eq!(s.remove(at, at + n), gone);
                 } else {
                     let new = (at..at + n).filter(|x| oracle.insert(*x)).count() as u64;
                     prop_assert_eq!(s.insert(at, at + n), new);

@@ -12,6 +12,7 @@ mod scheme;
 
 pub use bench::PortBench;
 pub use endpoint::{Endpoint, EndpointCtx, FlowReport, Shared, Wishes};
+pub(crate) use forwarder::WakeAt;
 pub use forwarder::{Ecmp, Face, ForwardCtx, Forwarder, Route, Routes, ShortestPath, Way};
 pub use port::{Action, Backlog, Drop, Inbound, LinkInfo, Port, PortCtx, Transmitter};
 pub use scheme::{Accept, End, Network, Parts, Scheme, Transport};

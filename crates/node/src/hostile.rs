@@ -192,7 +192,7 @@ struct World {
     pool: Pool,
 }
 
-/// Runs a network until nothing happens any more, or until `stop`.
+/// Runs a network until nothing but housekeeping happens any more, or until `stop`.
 pub fn run(network: Network, malice: Malice, stop: Time) -> Outcome {
     let mut world = World::new(network, malice);
     while let Some(Reverse((at, made, event))) = world.wires.events.pop() {
@@ -202,7 +202,11 @@ pub fn run(network: Network, malice: Malice, stop: Time) -> Outcome {
         }
         assert!(at >= world.wires.now, "time went back");
         world.wires.now = at;
+        let woken = matches!(event, Event::Wake(_));
         world.happen(event);
+        if woken && world.is_resting() {
+            break;
+        }
     }
     world.finish()
 }
@@ -231,6 +235,12 @@ impl World {
         let mut world = World { armed: vec![Time::MAX; nodes.len()], nodes, wires, pool: Pool::new() };
         (0..world.nodes.len()).for_each(|n| world.arm(n as u32));
         world
+    }
+
+    /// Whether nothing but housekeeping is left to be done.
+    fn is_resting(&self) -> bool {
+        let waking = |Reverse((_, _, event)): &Reverse<(Time, u64, Event)>| matches!(event, Event::Wake(_));
+        self.nodes.iter().all(Node::is_resting) && self.wires.events.iter().all(waking)
     }
 
     /// Sees to it that a node is woken, a little late.

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use midpath_core::node::{Driver, Node, Woken};
+use midpath_core::node::{Driver, Limits, Node, Woken};
 use midpath_core::packet::{FlowId, Pkt, Pool, PortId};
 use midpath_core::roles::{FlowReport, Transmitter};
 use midpath_core::units::{Time, TxClock};
@@ -158,7 +158,7 @@ fn stations(network: Network) -> io::Result<Vec<Station>> {
     }
     let began = Instant::now();
     let station = |((node, socket), lines): ((Node, UdpSocket), Vec<Option<Line>>)| Station {
-        node: node.without_timetables(),
+        node: node.without_timetables().with_limits(Limits::default()),
         lines: Lines {
             of: lines.into_iter().map(|l| l.expect("each port has a link")).collect(),
             flying: BinaryHeap::new(),

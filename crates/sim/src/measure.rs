@@ -4,8 +4,10 @@ mod flows;
 mod ports;
 mod series;
 mod summary;
+mod warnings;
 
 pub use flows::{FlowRow, flow_table};
 pub use ports::{PortRow, port_table};
 pub use series::{Entity, Recorder, Recording, SeriesPlan};
 pub use summary::summarise;
+pub use warnings::warnings;

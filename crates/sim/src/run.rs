@@ -11,7 +11,9 @@ use serde_json::{Value, json};
 
 use crate::engine::{self, Engine, Network};
 use crate::ideal;
-use crate::measure::{Entity, FlowRow, PortRow, Recorder, Recording, SeriesPlan, flow_table, port_table, summarise};
+use crate::measure::{
+    Entity, FlowRow, PortRow, Recorder, Recording, SeriesPlan, flow_table, port_table, summarise, warnings,
+};
 use crate::output::{RunOutput, Table};
 use crate::pcap::Capture;
 use crate::scenario::{self, ScenarioError};
@@ -50,6 +52,7 @@ pub fn prepare(text: &str, base: &Path, options: &RunOptions, catalogue: &Catalo
         scenario.scheme.clone_from(scheme);
     }
     scenario.seed = options.seed.unwrap_or(scenario.seed);
+    scenario::split_scheme(&mut scenario).map_err(|e| ScenarioError::locate(e, text))?;
     Setup::new(scenario, base, catalogue).map_err(|e| ScenarioError::locate(e, text))
 }
 
@@ -95,6 +98,7 @@ struct Finished {
     threads: usize,
     memory: usize,
     counts: Counts,
+    warnings: Value,
 }
 
 /// Where all packets are: sent = delivered + dropped + corrupted + consumed + stored + in flight.
@@ -151,6 +155,7 @@ fn run_ideal(setup: &Setup) -> Result<Finished, SpecError> {
         threads: 1,
         memory: 0,
         counts,
+        warnings: json!([]),
     })
 }
 
@@ -185,14 +190,14 @@ fn run_packets(
     let last = engine.tally().last_arrival;
     let rows = FlowRow::collect(setup, engine.reports(), &engine.fates(), setup.scenario.stop.unwrap_or(last));
     let span = setup.scenario.stop.unwrap_or_else(|| length(&rows, last));
-    let (threads, memory) = (engine.threads(), engine.memory());
+    let (threads, memory, warnings) = (engine.threads(), engine.memory(), warnings(setup, &engine));
     let mut recording = Recording::default();
     for probe in engine.into_probes() {
         if let Ok(recorder) = probe.into_any().downcast::<Recorder>() {
             recording.merge(recorder.finish());
         }
     }
-    Some(Finished { rows, ports, recording, span, threads, memory, counts })
+    Some(Finished { rows, ports, recording, span, threads, memory, counts, warnings })
 }
 
 /// How long a run without a stop was: until its last flow's last byte was delivered, if all were; what follows
@@ -208,7 +213,7 @@ impl Finished {
             "midpath": env!("CARGO_PKG_VERSION"),
             "format": 1,
             "title": setup.scenario.title,
-            "scheme": setup.scenario.scheme,
+            "scheme": setup.scenario.called.as_ref().unwrap_or(&setup.scenario.scheme),
             "seed": setup.scenario.seed,
             "scenario": text,
             "threads": self.threads,
@@ -220,6 +225,7 @@ impl Finished {
             "memory_bytes": self.memory,
             "topology": setup.drawing(),
             "deployment": setup.deployed(),
+            "warnings": self.warnings,
             "paths": setup.paths(),
             "invariants": self.counts.json(),
             "summary": summarise(setup, &self.rows, &self.ports, self.span, self.counts.sent),

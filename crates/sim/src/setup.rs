@@ -90,6 +90,11 @@ impl Setup {
         Ok(setup)
     }
 
+    /// The network's scheme at a port, by name.
+    pub fn scheme_at(&self, n: usize, port: usize) -> Option<&str> {
+        self.deployment.of(n, port).map(|i| self.deployment.get(i).scheme.as_str())
+    }
+
     /// What runs where, for the result.
     pub fn deployed(&self) -> serde_json::Value {
         self.deployment.json(&self.topology)
@@ -203,8 +208,7 @@ impl Setup {
     fn queue_of(&self, n: usize, port: usize) -> &Keyed {
         let link = &self.topology.links()[self.topology.ports(n)[port].link as usize];
         let named = self.deployment.queue(n, port).or(link.queue.as_deref());
-        let scheme = self.deployment.of(n, port).map(|i| self.deployment.get(i).scheme.as_str());
-        self.queues.of(named, self.topology.is_host(n), scheme)
+        self.queues.of(named, self.topology.is_host(n), self.scheme_at(n, port))
     }
 
     /// Both directions of every link.

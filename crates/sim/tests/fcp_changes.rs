@@ -80,6 +80,25 @@ fn a_router_restarts() {
     assert!(lost(&with(&paper, "fcp")) > 10_000.0);
 }
 
+/// What is lost when all has been sent is repaired at the flow's rate: repairs are data that need a budget, too.
+#[test]
+fn the_end_of_a_flow_is_lost() {
+    for (size, start) in [("500 kB", 100), ("500 kB", 120), ("500 kB", 140), ("1 MB", 160)] {
+        let stop = start + 500;
+        // Ten times what the link carries, from a host that pays nothing.
+        let flood = format!(
+            "[[flow]]\nfrom = \"s1\"\nto = \"d1\"\nscheme = \"udp\"\nrate = \"1 Gbps\"\nstart = \"{start} ms\"\nstop = \"{stop} ms\"\n"
+        );
+        let flow = format!("[[flow]]\nfrom = \"s0\"\nto = \"d0\"\nsize = \"{size}\"\n");
+        let out = with(&dumbbell(2, "100 Mbps", "18 ms", &format!("{flow}{flood}")), "fcp");
+        let flows = out.table("flows").expect("there");
+        let (took, again) = (flows.f64("fct_s")[0], flows.u64("retransmitted_packets")[0]);
+        println!("{size}, flooded from {start} ms: {took} s, {again} packets again");
+        // The flood, a queue of 0.1 s, a timeout, and all of it once more with time to spare. With a packet in two round trips it took 6 to 25 s.
+        assert!(took < 2.0 && again > 50, "{size}, flooded from {start} ms: {took} s, {again} packets again");
+    }
+}
+
 #[test]
 fn a_link_is_down() {
     let fault = "[[fault]]\nkind = \"link-down\"\nlink = [\"r0\", \"r1\"]\nat = \"3 s\"\nuntil = \"5 s\"\n";

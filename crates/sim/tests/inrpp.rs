@@ -65,6 +65,19 @@ impl Net {
         pairs.into_iter().map(|(a, b)| (format!("r{a}"), format!("r{b}"))).chain(hosts).collect()
     }
 
+    /// A cache that leaves half of itself for two round trips of all that any router's links can bring in (§IV-E).
+    fn room(&self) -> u64 {
+        let links = self.links();
+        let like = |i: usize| (RATES[self.rates[i % 16]], DELAYS[self.delays[i % 16]]);
+        let inflow = |router: &str| -> u64 {
+            let at = links.iter().enumerate().filter(|(_, (a, b))| a == router || b == router);
+            at.map(|(i, _)| like(i).0).sum()
+        };
+        let most = (0..self.routers()).map(|r| inflow(&format!("r{r}"))).max().unwrap_or_default();
+        let round_trip_ms: u64 = 2 * (0..links.len()).map(|i| like(i).1).sum::<u64>();
+        2 * 2 * most * round_trip_ms * 1000 / 8
+    }
+
     /// The scenario with these parameters of INRPP and further lines.
     fn text(&self, params: &str, corruption: &str, more: &str) -> String {
         let mut t = format!("scheme = \"inrpp\"\nseed = {}\nstop = \"400 s\"\n[topology]\nlinks = [\n", self.seed);
@@ -127,6 +140,19 @@ proptest! {
         prop_assert_eq!(drops(&out), 0, "{}", text);
         prop_assert_eq!(out.summary("lost_packets"), Some(0.0), "{}", text);
         prop_assert_eq!(out.summary("retransmitted_packets"), Some(0.0), "{}", text);
+    }
+
+    /// The paper's promise, without a threshold set by hand: flows without end offer far more than caches hold, which have what §IV-E asks for above
+    /// S_high.
+    #[test]
+    fn custody_loses_nothing_however_much_is_offered(net in net().prop_filter("a flow", |n| !n.flows.is_empty()), detours in 0u8..3) {
+        let text = net.text(&format!("cache = \"{} B\"\ndetours = {detours}", net.room()), "0 %", "");
+        let endless = text.lines().filter(|l| !l.starts_with("size = ")).collect::<Vec<_>>().join("\n");
+        let text = endless.replace("stop = \"400 s\"", "stop = \"12 s\"");
+        let out = run_plain(&text);
+        prop_assert_eq!(drops(&out), 0, "{}", text);
+        prop_assert_eq!(out.summary("lost_packets"), Some(0.0), "{}", text);
+        prop_assert_eq!(&out.run["warnings"], &serde_json::json!([]), "{}", text);
     }
 
     #[test]
@@ -227,6 +253,33 @@ fn without_backpressure_caches_overflow() {
     let text = dumbbell(&format!("{SMALL}\nno_detours_at = [\"r9\"]"), &three());
     let error = midpath_sim::run_text(&text, std::path::Path::new("."), &RunOptions::default(), &mut |_| true).err();
     assert!(error.is_some_and(|e| e.to_string().contains("r9")));
+}
+
+/// What a run of the paper's three flows warns of with these parameters, and its error if it is refused.
+fn warned(params: &str) -> Result<Vec<String>, String> {
+    let text = dumbbell(params, &three());
+    let out = midpath_sim::run_text(&text, std::path::Path::new("."), &RunOptions::default(), &mut |_| true);
+    let run = out.map_err(|e| e.to_string())?.expect("not cancelled").run;
+    let said = run["warnings"].as_array().expect("a list").iter();
+    Ok(said.map(|w| w["message"].as_str().expect("a text").to_owned()).collect())
+}
+
+#[test]
+fn caches_that_cannot_work_are_refused_or_warned_of() {
+    assert_eq!(warned("cache = \"4 MB\""), Ok(vec![]));
+    for (params, key) in [("cache = \"0 B\"", "cache"), ("cache = \"1 MB\"\nhigh = \"2 MB\"", "high")] {
+        let error = warned(params).unwrap_err();
+        assert!(error.contains(&format!("schemes.inrpp.{key}")), "{error}");
+    }
+    for (params, what) in [
+        ("cache = \"30 kB\"", "smaller than RTT"),
+        ("cache = \"1 MB\"\nhigh = \"990 kB\"", "less than RTT"),
+        ("cache = \"1 MB\"\nhigh = \"5 s\"", "above `cache`"),
+        ("cache = \"1 MB\"\nbackpressure = false", "found the cache full"),
+    ] {
+        let said = warned(params).expect("it runs");
+        assert!(said.iter().any(|s| s.contains(what)), "{params}: {said:?}");
+    }
 }
 
 /// A line of four routers whose last link is slow.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -13,7 +13,7 @@ from midpath.benchmark import Measurement
 from midpath.compare import IDEAL, Comparison, Row
 from midpath.metrics import METRICS
 from midpath.palette import name
-from midpath.result import Result
+from midpath.result import Result, distinct_warnings
 from midpath.units import digits, quantity
 
 # What the terminal shows; the report shows all.
@@ -25,6 +25,7 @@ SHOWN = (
     "jain_goodput",
     "utilisation_max",
     "loss_ratio",
+    "queue_max_bytes",
     "queue_delay_p99_s",
 )
 
@@ -69,6 +70,13 @@ def print_result(result: Result) -> None:
 
     for line in _deployed(run.get("deployment") or []):
         console().print(line, style="dim")
+    print_warnings(result.warnings)
+
+
+def print_warnings(warnings: Iterable[str]) -> None:
+    """What a run's user should know beside its figures."""
+    for warning in warnings:
+        console().print(f"warning: {warning}", style="yellow", soft_wrap=True)
 
 
 # More nodes than this are counted, not named.
@@ -96,6 +104,7 @@ def print_comparison(comparison: Comparison) -> None:
     print_table(heads, [_row(row, with_ideal) for row in comparison.rows()], comparison.title)
     if len(comparison.seeds) > 1:
         console().print(f"means over {len(comparison.seeds)} seeds, ± 95 % confidence", style="dim")
+    print_warnings(distinct_warnings(comparison.results.values()))
 
 
 def _row(row: Row, with_ideal: bool) -> list[str | Text]:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from midpath.compare import Comparison
 from midpath.report.tracks import Tracks, tracks_of
-from midpath.result import Result
+from midpath.result import Result, distinct_warnings
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,11 @@ class Model:
     def series(self) -> dict[str, pd.DataFrame]:
         """The time series of each scheme's first run: a mean over seeds would smooth away what they are there for."""
         return {scheme: runs[0].series.to_pandas() for scheme, runs in self.runs.items()}
+
+    @property
+    def warnings(self) -> list[str]:
+        """What the schemes warn of, whatever the seed."""
+        return distinct_warnings(run for runs in self.runs.values() for run in runs)
 
     @functools.cached_property
     def tracks(self) -> dict[str, Tracks]:

@@ -31,6 +31,7 @@ def page(model: Model, figures: list[Figure]) -> str:
         title=escape(model.title),
         kind="Comparison" if model.comparison else name(model.first.scheme),
         verdict=escape(verdict(model)),
+        warnings="".join(f'<p class="warning">Warning: {escape(warning)}</p>' for warning in model.warnings),
         legend="".join(_toggle(scheme) for scheme in model.schemes) if len(model.schemes) > 1 else "",
         facts="".join(f"<div><dt>{escape(label)}</dt><dd>{escape(value)}</dd></div>" for label, value in _facts(model)),
         summary=summary(model),

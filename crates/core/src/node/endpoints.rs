@@ -21,6 +21,27 @@ pub(super) struct Endpoints {
     free: Vec<u32>,
     of_flow: FxHashMap<FlowId, u32>,
     closed: Closed,
+    /// Where passive ends are bounded: how many there are, and those that were half open when last looked at, oldest first.
+    limits: Option<Limits>,
+    passive: usize,
+    half_open: VecDeque<FlowId>,
+}
+
+/// How many passive ends a node has at most. A simulated node knows no bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// All together. What would open another is ignored.
+    pub passive: usize,
+    /// Of these, [half open](Endpoint::is_half_open) ones. When there are more the oldest quarter goes, so that a flood pays for the search
+    /// once in many packets. RFC 4987, §3.3, recycles the oldest half-open end; honest peers answer within a round trip.
+    pub half_open: usize,
+}
+
+impl Default for Limits {
+    /// As many half-open ends as Linux has by default (`tcp_max_syn_backlog`, 1024 where memory is not short); ours for the sum.
+    fn default() -> Limits {
+        Limits { passive: 1 << 20, half_open: 1024 }
+    }
 }
 
 /// The flows whose passive end has finished here last: a late copy of their first packet opens nothing.
@@ -46,6 +67,13 @@ impl Closed {
             self.flows.remove(&first);
         }
     }
+
+    /// Takes back what was inserted last.
+    fn forget(&mut self, flow: FlowId) {
+        if self.flows.remove(&flow) {
+            self.order.pop_back();
+        }
+    }
 }
 
 impl Endpoints {
@@ -59,7 +87,41 @@ impl Endpoints {
         self.seats.get_mut(index as usize)?.as_mut()
     }
 
+    /// Keeps to these limits from now on.
+    pub fn limit(&mut self, limits: Limits) {
+        self.limits = Some(limits);
+    }
+
+    /// Whether another passive end may be opened.
+    pub fn has_room(&self) -> bool {
+        self.limits.is_none_or(|l| self.passive < l.passive)
+    }
+
+    /// Called when a passive end has been opened. If too many are half open, the oldest are forgotten; their first packets may come again.
+    pub fn recycle(&mut self, opened: FlowId) {
+        let Some(limits) = self.limits else { return };
+        self.half_open.push_back(opened);
+        if self.half_open.len() <= limits.half_open {
+            return;
+        }
+        let mut half_open = std::mem::take(&mut self.half_open);
+        half_open.retain(|f| self.is_half_open(*f));
+        let surplus = half_open.len().saturating_sub(limits.half_open - limits.half_open / 4);
+        for flow in half_open.drain(..surplus) {
+            if let Some(seat) = self.find(flow).and_then(|index| self.remove(index)) {
+                self.closed.forget(seat.flow);
+            }
+        }
+        self.half_open = half_open;
+    }
+
+    fn is_half_open(&self, flow: FlowId) -> bool {
+        let seat = self.find(flow).and_then(|i| self.seats[i as usize].as_ref());
+        seat.is_some_and(|s| !s.active && s.endpoint.is_half_open())
+    }
+
     pub fn insert(&mut self, flow: FlowId, active: bool, endpoint: Box<dyn Endpoint>) -> u32 {
+        self.passive += usize::from(!active);
         let seat = Some(Seat { endpoint, flow, active, timer: Lazy::default() });
         let index = match self.free.pop() {
             Some(i) => {
@@ -80,6 +142,7 @@ impl Endpoints {
         self.free.push(index);
         self.of_flow.remove(&seat.flow);
         if !seat.active {
+            self.passive -= 1;
             self.closed.insert(seat.flow);
         }
         Some(seat)

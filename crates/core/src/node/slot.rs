@@ -17,6 +17,8 @@ pub(super) struct Slot {
     /// Largest packet on its link.
     pub mtu: u32,
     pub queued: Backlog,
+    /// Timetable ports: what is admitted without asking the discipline.
+    pub admits_within: Bound,
     pub discipline: Discipline,
     pub counters: PortCounters,
     /// Timetable ports: when the packets that wait will start, and their sizes.
@@ -37,6 +39,7 @@ impl Slot {
             clock: TxClock::new(link.rate),
             mtu: link.mtu,
             watches_inbound: discipline.port().is_some_and(|p| p.watches_inbound()),
+            admits_within: discipline.admits_within(),
             discipline,
             counters: PortCounters::default(),
             free_at: Time::ZERO,
@@ -51,7 +54,7 @@ impl Slot {
 
     /// Makes a port with a timetable one that is asked for its packets. Nothing may have been sent yet.
     pub fn hold(&mut self) {
-        let none = Discipline::DropTail(DropTail::new(Bound { bytes: 0, packets: 0 }));
+        let none = Discipline::DropTail(DropTail::new(Bound::NOTHING));
         self.discipline = std::mem::replace(&mut self.discipline, none).held();
     }
 

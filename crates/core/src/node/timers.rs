@@ -17,6 +17,12 @@ pub(super) enum Wake {
     Idle(PortId),
     /// A held port's timer.
     Port(PortId),
+    /// A held port's background timer.
+    PortBackground(PortId),
+    /// The timer of the forwarder with this place in the chain.
+    Forwarder(u8),
+    /// Its background timer.
+    ForwarderBackground(u8),
     /// The driver's own (faults, samples).
     Driver(u32),
 }
@@ -26,9 +32,27 @@ pub(super) enum Wake {
 pub(super) struct Timers {
     heap: BinaryHeap<Reverse<(Time, u64, Wake)>>,
     made: u64,
+    /// How many of them keep no run from ending.
+    background: usize,
 }
 
 impl Timers {
+    /// A wish that keeps no run from ending.
+    pub fn push_background(&mut self, at: Time, wake: Wake) {
+        self.background += 1;
+        self.push(at, wake);
+    }
+
+    /// Called when such a wish has come up.
+    pub fn background_done(&mut self) {
+        self.background -= 1;
+    }
+
+    /// Whether all wishes are of that kind.
+    pub fn is_resting(&self) -> bool {
+        self.heap.len() == self.background
+    }
+
     pub fn push(&mut self, at: Time, wake: Wake) {
         self.made += 1;
         self.heap.push(Reverse((at, self.made, wake)));
@@ -49,6 +73,20 @@ impl Timers {
 
     pub fn memory(&self) -> usize {
         self.heap.capacity() * size_of::<(Time, u64, Wake)>()
+    }
+}
+
+/// What a port or forwarder can ask to be woken for: to go on with its work, and, beside it, in the background.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Pair {
+    pub work: Lazy,
+    pub background: Lazy,
+}
+
+impl Pair {
+    /// Withdraws both wishes. Their entries in the heap find out when they come up.
+    pub fn withdraw(&mut self) {
+        (self.work.deadline, self.background.deadline) = (Time::MAX, Time::MAX);
     }
 }
 

@@ -13,6 +13,7 @@ pub use red::{Red, RedParams};
 pub use step::{DelayStep, Step};
 
 use crate::packet::Packet;
+use crate::queue::Bound;
 use crate::rng::Stream;
 use crate::roles::{Backlog, Drop};
 use crate::units::{Rate, Time};
@@ -75,6 +76,11 @@ pub trait Aqm: Send {
     fn watches_leaving(&self) -> bool {
         false
     }
+    /// As long as a packet fits into this with all that waits, [`Aqm::enqueue`] would let it pass and change nothing, neither here nor in the
+    /// packet: it need not be called. Asked once.
+    fn indifferent_within(&self) -> Bound {
+        Bound::NOTHING
+    }
     /// Called with each packet that arrives, in order, whether or not there is room for it.
     fn enqueue(&mut self, _packet: &mut Packet, _view: &mut View<'_>) -> Verdict {
         Verdict::Pass
@@ -109,4 +115,8 @@ pub trait Aqm: Send {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoAqm;
 
-impl Aqm for NoAqm {}
+impl Aqm for NoAqm {
+    fn indifferent_within(&self) -> Bound {
+        Bound::EVERYTHING
+    }
+}

@@ -1,3 +1,4 @@
+use super::Bound;
 use super::aqm::{Aqm, Unsignalled, Verdict, View};
 use super::scheduler::{Fifo, Scheduler};
 use super::signal::{Done, Loss, Signal};
@@ -86,6 +87,10 @@ impl<A: Aqm, S: Scheduler, G: Signal> Queue<A, S, G> {
 impl<A: Aqm, S: Scheduler, G: Signal> Port for Queue<A, S, G> {
     fn is_timetable(&self) -> bool {
         self.scheduler.is_fifo() && !self.aqm.watches_leaving() && !self.signal.watches_leaving()
+    }
+
+    fn admits_within(&self) -> Bound {
+        self.aqm.indifferent_within().min(self.scheduler.room_within())
     }
 
     fn admit(&mut self, pkt: &Pkt, ctx: &mut PortCtx<'_>) -> Result<(), Drop> {

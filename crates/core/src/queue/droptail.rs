@@ -1,5 +1,5 @@
 use super::{Bound, Fifo, Loss, NoAqm, Queue};
-use crate::roles::{Backlog, Drop, Port};
+use crate::roles::Port;
 
 /// Refuses what does not fit, and nothing else: the usual port, which nodes run without an indirect call.
 #[derive(Debug, Clone)]
@@ -13,10 +13,9 @@ impl DropTail {
         DropTail { bound }
     }
 
-    /// Whether there is room for `size` bytes where `waiting` waits.
-    #[inline]
-    pub const fn admit(&self, waiting: Backlog, size: u32) -> Result<(), Drop> {
-        if self.bound.admits(waiting, size) { Ok(()) } else { Err(Drop::Queue) }
+    /// What there is room for.
+    pub const fn bound(&self) -> Bound {
+        self.bound
     }
 
     /// The same as a port like any other.

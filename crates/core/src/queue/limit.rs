@@ -86,6 +86,17 @@ pub struct Bound {
 }
 
 impl Bound {
+    /// Room for nothing.
+    pub const NOTHING: Bound = Bound { bytes: 0, packets: 0 };
+    /// Room for everything.
+    pub const EVERYTHING: Bound = Bound { bytes: u64::MAX, packets: u64::MAX };
+
+    /// What both admit.
+    #[must_use]
+    pub fn min(self, other: Bound) -> Bound {
+        Bound { bytes: self.bytes.min(other.bytes), packets: self.packets.min(other.packets) }
+    }
+
     /// Whether `size` more bytes fit on top of `backlog`.
     #[inline]
     pub const fn admits(&self, backlog: Backlog, size: u32) -> bool {

@@ -12,6 +12,7 @@ pub use fifo::Fifo;
 pub use round::Round;
 
 use crate::packet::{Packet, Pkt, Pool};
+use crate::queue::Bound;
 use crate::roles::Backlog;
 
 /// Holds a port's packets. Those of one lane stay in order.
@@ -19,6 +20,10 @@ pub trait Scheduler: Send {
     /// Whether packets leave in the order in which they came. Asked once.
     fn is_fifo(&self) -> bool {
         false
+    }
+    /// A bound within which there is room for every packet. Asked once.
+    fn room_within(&self) -> Bound {
+        Bound::NOTHING
     }
     /// Whether there is room for a packet where `waiting` waits at the port.
     fn admits(&self, packet: &Packet, waiting: Backlog) -> bool;

@@ -21,6 +21,11 @@ pub trait Endpoint: Send {
     fn measured(&self) -> bool {
         true
     }
+    /// Of a passive end: whether nothing has shown yet that its peer hears what it says (TCP's SYN-RECEIVED). Whoever forges addresses can open as
+    /// many of these as he likes.
+    fn is_half_open(&self) -> bool {
+        false
+    }
     /// Numbers to plot over time besides those of the report (a budget, a price, a buffer), with their names. The flow's two ends use different names.
     fn gauges(&self, _out: &mut Vec<(&'static str, f64)>) {}
 }

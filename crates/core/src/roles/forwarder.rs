@@ -56,12 +56,21 @@ pub trait Forwarder: Send {
     /// Called when a packet came in through `from`, or from an endpoint of this node (`None`). A packet that a port handed back
     /// ([`PortCtx::hand_back`](super::PortCtx::hand_back)) comes from that port.
     fn route(&mut self, pkt: Pkt, from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route;
+    /// Called when the time last given to [`ForwardCtx::wake_at`] or [`ForwardCtx::wake_in_background`] has come: do all that is due.
+    fn on_timer(&mut self, _ctx: &mut ForwardCtx<'_>) {}
     /// How many packets it keeps.
     fn kept(&self) -> u64 {
         0
     }
-    /// Called when the node restarts: forget everything learned. The packets kept are handed back, to be dropped.
+    /// Called when the node restarts: forget everything learned. The packets kept are handed back, to be dropped. Its timers are withdrawn.
     fn reset(&mut self, _kept: &mut Vec<Pkt>) {}
+}
+
+/// When a forwarder wants to be woken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WakeAt {
+    Work(Time),
+    Background(Time),
 }
 
 /// What a forwarder may reach during a call.
@@ -77,17 +86,18 @@ pub struct ForwardCtx<'a> {
     pub(crate) state: Option<&'a mut (dyn Any + Send)>,
     pub(crate) out: &'a mut VecDeque<(Way, Pkt)>,
     pub(crate) copies: Option<&'a mut Vec<(PacketId, PacketId)>>,
+    pub(crate) wakes: Option<&'a mut Vec<WakeAt>>,
 }
 
 impl<'a> ForwardCtx<'a> {
-    /// A context for one call, without shared state; what the forwarder sends is appended to `out`, with the way that it takes.
+    /// A context for one call, without shared state or timers; what the forwarder sends is appended to `out`, with the way that it takes.
     pub fn new(
         (now, node): (Time, NodeId),
         pool: &'a mut Pool,
         rng: &'a mut Stream,
         out: &'a mut VecDeque<(Way, Pkt)>,
     ) -> ForwardCtx<'a> {
-        ForwardCtx { now, node, pool, rng, state: None, out, copies: None }
+        ForwardCtx { now, node, pool, rng, state: None, out, copies: None, wakes: None }
     }
 }
 
@@ -103,6 +113,15 @@ impl ForwardCtx<'_> {
     pub fn emit(&mut self, port: Option<PortId>, packet: Packet) {
         let pkt = self.pool.insert(packet);
         self.out.push_back((port.into(), pkt));
+    }
+    /// Asks for [`Forwarder::on_timer`] at `at`, in place of any earlier wish; [`Time::MAX`] withdraws it.
+    pub fn wake_at(&mut self, at: Time) {
+        self.wakes.iter_mut().for_each(|w| w.push(WakeAt::Work(at)));
+    }
+    /// The same for housekeeping (ageing, hellos): such a wish does not keep a run from ending. It stands beside that of
+    /// [`ForwardCtx::wake_at`].
+    pub fn wake_in_background(&mut self, at: Time) {
+        self.wakes.iter_mut().for_each(|w| w.push(WakeAt::Background(at)));
     }
     /// Sends a packet that was kept.
     pub fn release(&mut self, port: Option<PortId>, pkt: Pkt) {

@@ -2,6 +2,7 @@ use std::any::Any;
 use std::collections::VecDeque;
 
 use crate::packet::{NodeId, Packet, Pkt, Pool, PortId};
+use crate::queue::Bound;
 use crate::rng::Stream;
 use crate::units::{Rate, Time};
 
@@ -104,6 +105,11 @@ pub trait Port: Send {
     fn admit(&mut self, _pkt: &Pkt, _ctx: &mut PortCtx<'_>) -> Result<(), Drop> {
         unreachable!("only ports that say so are timetables")
     }
+    /// Of a timetable: as long as a packet fits into this with all that waits, [`Port::admit`] would take it and change nothing, so that it need not be
+    /// called. Asked once.
+    fn admits_within(&self) -> Bound {
+        Bound::NOTHING
+    }
     /// Called when a packet was routed here. Keep it for [`Port::poll_transmit`], give it to [`PortCtx::drop`], or hand it to a sibling.
     fn outbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>);
     /// Called when the transmitter is idle: the next packet, which starts onto the wire now. Stamp it here.
@@ -116,7 +122,7 @@ pub trait Port: Send {
     fn inbound(&mut self, pkt: Pkt, _ctx: &mut PortCtx<'_>) -> Inbound {
         Inbound::Forward(pkt)
     }
-    /// Called when the time last given to [`PortCtx::wake_at`] has come.
+    /// Called when the time last given to [`PortCtx::wake_at`] or [`PortCtx::wake_in_background`] has come: do all that is due.
     fn on_timer(&mut self, _ctx: &mut PortCtx<'_>) {}
     /// Called when the rate changed or the link came back. The new rate is in the context.
     fn on_link(&mut self, _ctx: &mut PortCtx<'_>) {}
@@ -126,6 +132,9 @@ pub trait Port: Send {
     fn reset(&mut self, ctx: &mut PortCtx<'_>);
     /// A number to plot over time besides the backlog (a price, a state, a rate), with its name.
     fn gauges(&self, _out: &mut Vec<(&'static str, f64)>) {}
+    /// Called when a run is over: what its user should know about this port, a sentence each. The same words for the same
+    /// cause, without numbers, for a result names each sentence once, with its ports.
+    fn warnings(&self, _out: &mut Vec<String>) {}
 }
 
 /// A wish that a port leaves with its node.
@@ -141,6 +150,8 @@ pub enum Action {
     Back(PortId, Pkt),
     /// The packet is used up.
     Consume(Pkt),
+    /// Wake this port in the background then.
+    Background(PortId, Time),
     /// Ask this sibling for a packet, if its transmitter is idle: what it waited for has changed.
     Kick(PortId),
 }
@@ -215,6 +226,11 @@ impl PortCtx<'_> {
     /// Asks for `on_timer` at `at`, in place of any earlier wish; [`Time::MAX`] withdraws it.
     pub fn wake_at(&mut self, at: Time) {
         *self.timer = at;
+    }
+    /// The same for housekeeping (ageing, hellos): such a wish does not keep a run from ending. It stands beside that of
+    /// [`PortCtx::wake_at`].
+    pub fn wake_in_background(&mut self, at: Time) {
+        self.actions.push_back(Action::Background(self.me, at));
     }
     /// What the ports and the forwarder of this instance share on this node: what [`Network::state`](super::Network::state) made.
     ///

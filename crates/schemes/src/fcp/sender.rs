@@ -143,7 +143,7 @@ impl Sender {
         if view.unsent == u64::MAX {
             return self.target;
         }
-        let wire = view.unsent as f64 * (1.0 + view.overhead as f64 / view.mss as f64);
+        let wire = view.to_send() as f64 * (1.0 + view.overhead as f64 / view.mss as f64);
         let then = match self.plan.params.preload_for {
             PreloadFor::NextRound => (wire - self.rate * self.rtt).max(0.0),
             PreloadFor::FlowSize => wire,
@@ -199,8 +199,8 @@ impl Sender {
         match self.deadline {
             // The pace of the packet that asks is that of the next one, which follows the answer.
             Some(_) => packet / self.rtt,
-            // A flow that has only repairs left has given its budget back.
-            None if view.unsent == 0 => quick,
+            // A flow that has sent everything has given its budget back; a repair may yet turn out to be needed.
+            None if view.to_send() == 0 => quick,
             None => (self.target / self.price).clamp(slow, quick),
         }
     }

@@ -13,7 +13,7 @@ use midpath_core::units::{Rate, Time};
 
 use super::cache::START;
 use super::header::{Direction, InrppHeader, Nonce, Nonces, Slow};
-use super::params::Notify;
+use super::params::{Notify, Repair};
 use crate::tcp::TcpParams;
 use crate::tcp::cc::{Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits, View, Window};
 
@@ -119,6 +119,8 @@ pub struct Ends {
     pub steer: bool,
     /// Who carries notifications.
     pub notify: Notify,
+    /// What is repeated when.
+    pub repair: Repair,
 }
 
 impl ControllerConfig for Ends {
@@ -132,9 +134,11 @@ impl ControllerConfig for Ends {
             slowed: Vec::new(),
             asked: Time::ZERO,
             heard: Time::ZERO,
-            srtt: Time::ZERO,
+            round_trip: Time::ZERO,
+            repair: self.repair,
             silence: tcp.min_rto,
             echo: Nonces::default(),
+            passed: Nonces::default(),
             rate: Rate::ZERO,
             version: 0,
             ramp: None,
@@ -147,6 +151,7 @@ impl ControllerConfig for Ends {
             reflect: Some(reflect),
             rate_based: true,
             stores: true,
+            overtaken: self.repair == Repair::Overtaken,
             own_network: true,
             ..ControllerTraits::default()
         }
@@ -178,13 +183,16 @@ pub struct Control {
     slowed: Vec<Nonce>,
     /// When that was last asked for.
     asked: Time,
-    /// When the last ACK came, and the smoothed round trip then.
+    /// When the last ACK came, and the round trip then in which the rate doubles.
     heard: Time,
-    srtt: Time,
+    round_trip: Time,
+    repair: Repair,
     /// How long without any ACK is silence: the least RTO.
     silence: Time,
-    /// Nonces to copy to data packets.
+    /// Nonces to copy to data packets: of interfaces that have asked to slow down and have not cancelled.
     echo: Nonces,
+    /// Nonces of interfaces that this flow goes through, as far as they have shown themselves.
+    passed: Nonces,
     /// The rate in open loop.
     rate: Rate,
     /// What it was computed from.
@@ -235,10 +243,24 @@ impl Control {
         window.set(OPEN);
     }
 
+    /// "It stores the nonce and copies it to the future data packets of this flow" (§III-C).
+    fn store(&mut self, nonces: &Nonces) {
+        for nonce in nonces.iter() {
+            self.echo.add(nonce);
+            self.passed.add(nonce);
+        }
+    }
+
+    /// Who has cancelled asks for nothing more. Data that went on to bring its nonce would be cached upstream as soon as the interface presses anybody again.
+    fn cancel(&mut self, nonce: Nonce) {
+        self.slowed.retain(|s| *s != nonce);
+        self.echo.remove(nonce);
+    }
+
     /// The rate on the way to the share doubles in a round trip in which ACKs come.
-    fn climb(&mut self, view: &View, now: Time) {
+    fn climb(&mut self, now: Time) {
         if let Some((bps, last)) = &mut self.ramp {
-            let trips = now.saturating_sub(*last).as_secs_f64() / view.srtt.as_secs_f64().max(1e-6);
+            let trips = now.saturating_sub(*last).as_secs_f64() / self.round_trip.as_secs_f64().max(1e-6);
             *bps *= 2.0_f64.powf(trips.min(1.0));
             *last = now;
         }
@@ -255,14 +277,14 @@ impl Control {
         self.read_share(view, ctx);
     }
 
-    /// The rate in open loop: the share of the port. Once an interface that this flow goes through (its nonce has come with an ACK) has asked
+    /// The rate in open loop: the share of the port. Once an interface that this flow goes through (its nonce has come with an ACK, now or earlier) has asked
     /// another flow of the host to slow down, no more than the ACKs' rate, until this flow's own ACK closes or opens the loop: with many
     /// flows that takes many round trips' worth of the host's rate.
     fn read_share(&mut self, view: &View, ctx: &mut EndpointCtx<'_>) {
         let (line, now) = (line(ctx), ctx.now);
         let flows = ctx.shared.get::<HostFlows>();
         let mut rate = flows.share(line);
-        if !self.closed() && flows.presses(self.echo.iter(), now.saturating_sub(self.expiry)) {
+        if !self.closed() && flows.presses(self.passed.iter(), now.saturating_sub(self.expiry)) {
             rate = rate.min(Rate(ack_rate(view.pipe + self.mss, view) as u64)).max(Rate(1));
         }
         if let Some((bps, _)) = self.ramp {
@@ -314,7 +336,7 @@ impl CongestionController for Control {
         }
         // Nobody knows what the network has room for: one packet asks, as in RFC 6298, and with the first ACK the rate begins as a connection's.
         let window = u64::from(START) * self.mss;
-        self.ramp = Some((window as f64 * 8.0 / self.srtt.as_secs_f64().max(1e-6), congestion.now));
+        self.ramp = Some((window as f64 * 8.0 / self.round_trip.as_secs_f64().max(1e-6), congestion.now));
         self.version = 0; // the share is read again with the next packet
         self.mss
     }
@@ -345,15 +367,17 @@ impl CongestionController for Control {
         if option.direction != Direction::Ack {
             return;
         }
-        (self.heard, self.srtt) = (ctx.now, view.srtt);
-        self.climb(view, ctx.now);
+        self.heard = ctx.now;
+        // What waits in custody makes round trips long, but an interface that stores answers with the next ACK.
+        self.round_trip = if self.repair == Repair::Overtaken { view.base_rtt } else { view.srtt };
+        self.climb(ctx.now);
         let (mut news, was_closed) = (false, self.closed());
         let (far_slow, far_cancel) = if self.echoed { (option.far_slow, option.far_cancel) } else { (None, None) };
         for nonce in [option.cancel, far_cancel].into_iter().flatten() {
-            self.slowed.retain(|s| *s != nonce);
+            self.cancel(nonce);
             news |= ctx.shared.get::<HostFlows>().release(nonce);
         }
-        option.nonces.iter().for_each(|n| self.echo.add(n));
+        self.store(&option.nonces);
         let slow = option.slow.or(far_slow.map(|nonce| Slow { nonce, release: 1 }));
         match slow {
             Some(slow) => {
@@ -390,5 +414,24 @@ impl CongestionController for Control {
 
     fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
         out.push(("closed_loop", f64::from(u8::from(self.closed()))));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use midpath_core::packet::NodeId;
+
+    use super::*;
+
+    #[test]
+    fn a_cancelled_nonce_is_no_longer_echoed() {
+        let ends = Ends { expiry: Time::from_secs(1), steer: true, notify: Notify::Acks, repair: Repair::Overtaken };
+        let mut control = ends.build(&TcpParams::default(), 1424, &FlowSpec::new(FlowId(0), NodeId(0), NodeId(1)));
+        let mut nonces = Nonces::default();
+        [7, 9].into_iter().for_each(|n| nonces.add(Nonce(n)));
+        control.store(&nonces);
+        control.cancel(Nonce(7));
+        assert_eq!(control.echo.iter().collect::<Vec<_>>(), [Nonce(9)]);
+        assert_eq!(control.passed.iter().count(), 2, "the flow goes through both all the same");
     }
 }

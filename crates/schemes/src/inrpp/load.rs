@@ -13,6 +13,8 @@ pub struct Gains {
     pub interval: Time,
     /// Weight of the newest interval in the moving average.
     pub weight: f64,
+    /// The share of the detoured load that changes hands; 0 is the paper's text.
+    pub shuffle: f64,
 }
 
 impl Gains {
@@ -85,14 +87,11 @@ pub struct Notice {
     pub detoured: Load,
 }
 
-/// γ of XCP's shuffling (Katabi et al., 2002, §3.5.2): 0.1.
-const SHUFFLE: f64 = 0.1;
-
 impl Notice {
     /// Equations (1) and (2) for an interface of rate `rate`.
     ///
     /// Added to the paper's: shuffling as in XCP. Equation (2) lets everybody grow by equal parts and shrink in proportion, but once the
-    /// spare capacity is taken nobody grows or shrinks any more, and who came first keeps what it has. So a tenth of the detoured load changes
+    /// spare capacity is taken nobody grows or shrinks any more, and who came first keeps what it has. So a part of the detoured load, `shuffle`, changes
     /// hands while there is no other reason to move: each gives back in proportion, and gets an equal part.
     pub fn feedback(&self, rate: Rate, now: Time, gains: &Gains) -> Feedback {
         let interval = gains.interval.as_secs_f64();
@@ -101,7 +100,7 @@ impl Notice {
         let residual = rate.as_f64() / 8.0 - load / interval;
         // (1): SC = α·T_p·RB − β·Q, in bytes that fit into one interval.
         let spare = gains.alpha * interval * residual - gains.beta() * f64::from(self.queue);
-        let moved = (SHUFFLE * detoured - spare.abs()).max(0.0);
+        let moved = (gains.shuffle * detoured - spare.abs()).max(0.0);
         let contenders = f64::from(self.contenders.max(1));
         // (2): Δ⁺ = SC/N, here as the bytes per second that equation (3) adds.
         let up = (spare.max(0.0) + moved) / contenders / interval;

@@ -54,7 +54,7 @@ use midpath_core::queue::Discipline;
 use midpath_core::roles::{Forwarder, Names, Network, NodeSpec, PortSpec, Scheme, Transport};
 use midpath_core::spec::SpecError;
 
-pub use params::{Notify, Params};
+pub use params::{Margin, Notify, Params, Repair};
 
 use crate::tcp::Tcp;
 use detour::Around;
@@ -73,7 +73,7 @@ pub struct Inrpp {
 /// Builds the scheme: what the catalogue calls.
 pub fn build(name: &str, params: Params) -> crate::Built {
     params.check()?;
-    let own = Ends { expiry: params.expiry, steer: params.steer, notify: params.notify };
+    let own = Ends { expiry: params.expiry, steer: params.steer, notify: params.notify, repair: params.repair };
     let ends = Arc::new(Tcp::new(name, params.tcp(), own)?);
     let config = Arc::new(Config::new(&params));
     let network = Domain { params, borders: Vec::new(), config };

@@ -32,6 +32,30 @@ impl Notify {
     }
 }
 
+/// What S_high leaves free above it where it is not given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Margin {
+    /// RTT × C, or what the router's other links bring in within two round trips if that is more (§IV-E); at most half of the cache. Ours.
+    #[default]
+    Inflow,
+    /// RTT × C (§II-B), however small the cache is.
+    Link,
+}
+
+/// What senders repeat, and when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Repair {
+    /// What has been overtaken by what was sent later, as SACK shows it, at any time. Ours.
+    #[default]
+    Overtaken,
+    /// Nothing before a timeout that follows the round trip (§III-C).
+    Timeout,
+}
+
 /// The parameters of `inrpp`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -42,6 +66,8 @@ pub struct Params {
     pub cache: Limit,
     /// S_high. Unset: size − RTT × C (§II-B), with the longest unloaded round trip of the run's flows, or less where more comes in (§IV-E).
     pub high: Option<Limit>,
+    /// What S_high leaves free where it is unset: "inflow" (what comes in until senders have slowed down) or "link" (RTT × C, the paper's rule).
+    pub margin: Margin,
     /// S_low as a share of S_high. Half, as in the evaluation (§II-B).
     #[serde(deserialize_with = "share")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
@@ -75,6 +101,11 @@ pub struct Params {
     pub average: u32,
     /// α of equation (1), below π/(4√2) ≈ 0.555 (§III-B); β = α²√2 follows. 0.4, as in TeXCP and XCP, which the equations come from.
     pub alpha: f64,
+    /// The share of a link's detoured load that changes hands in an interval, so that late detours get their part. 0.1, γ of XCP's shuffling
+    /// (Katabi et al., 2002, §3.5.2); 0 is the paper's text.
+    #[serde(deserialize_with = "share")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
+    pub shuffle: f64,
     /// Nonces that a port stores at most, the least recently used goes first (§V-C). Ours: 1024, above any router's number of ports.
     pub nonces: usize,
     /// How long a slow-down holds without being heard again. Ours: 1 s, the least RTO (RFC 6298), after which senders give up waiting, too.
@@ -88,6 +119,8 @@ pub struct Params {
     pub secret: String,
     /// Segments per ACK: `true` is 2, `false` is 1. 1, because one packet is released per ACK, and Fig. 11 shows equal rates in and out.
     pub delayed_ack: DelayedAck,
+    /// When senders repeat: "overtaken" (what SACK shows to be lost, and a restart at the round trip without queues) or "timeout" (the paper's text).
+    pub repair: Repair,
     /// Smallest retransmission timeout. 1 s is RFC 6298, (2.4).
     pub min_rto: Time,
     /// The receiver's window. 1 GiB: never the limit.
@@ -99,6 +132,7 @@ impl Default for Params {
         Params {
             cache: Limit::Time(Time::from_secs(20)),
             high: None,
+            margin: Margin::Inflow,
             low: 0.5,
             buffer: None,
             tcp_cache: Limit::Time(Time::from_ms(50)),
@@ -113,12 +147,14 @@ impl Default for Params {
             decision_interval: Time::from_ms(50),
             average: 5,
             alpha: 0.4,
+            shuffle: 0.1,
             nonces: 1024,
             expiry: Time::from_secs(1),
             linger: Time::from_ms(100),
             auth: true,
             secret: "midpath".to_owned(),
             delayed_ack: DelayedAck(1),
+            repair: Repair::Overtaken,
             min_rto: Time::from_secs(1),
             receive_window: Bytes(1 << 30),
         }
@@ -128,9 +164,26 @@ impl Default for Params {
 /// §III-B: α must be below π/(4√2).
 const MAX_ALPHA: f64 = std::f64::consts::PI / (4.0 * std::f64::consts::SQRT_2);
 
+fn is_zero(limit: Limit) -> bool {
+    matches!(limit, Limit::Bytes(0) | Limit::Packets(0) | Limit::Time(Time::ZERO))
+}
+
+/// Whether one limit is above another on any link; what depends on the link's rate is for its port to say.
+fn exceeds(a: Limit, b: Limit) -> bool {
+    match (a, b) {
+        (Limit::Bytes(a), Limit::Bytes(b)) | (Limit::Packets(a), Limit::Packets(b)) => a > b,
+        (Limit::Time(a), Limit::Time(b)) => a > b,
+        _ => false,
+    }
+}
+
 impl Params {
     /// Whether the network can live by these.
     pub fn check(&self) -> Result<(), SpecError> {
+        require(!is_zero(self.cache), "cache", "above zero: custody needs room")?;
+        let above = self.high.is_some_and(|high| exceeds(high, self.cache));
+        require(!above, "high", "at most `cache`: S_high is a part of it (§II-B)")?;
+        require((0.0..=1.0).contains(&self.shuffle), "shuffle", "a share from 0 to 1")?;
         require((0.0..1.0).contains(&self.low), "low", "a share from 0 to below 1")?;
         require(self.detours <= 2, "detours", "0, 1 or 2")?;
         require(self.probe_interval >= Time::from_us(1), "probe_interval", "at least 1 us")?;

@@ -25,7 +25,7 @@ use super::header::{Direction, InrppHeader, Nonce, is_ack, is_carried, is_inrpp,
 use super::load::{Gains, Load, Notice};
 use super::nonces::Store;
 use super::overlay::Side;
-use super::params::{Notify, Params};
+use super::params::{Margin, Notify, Params};
 use super::siblings::{Contender, Siblings};
 use super::state::{Lasting, Machine, Note, State, Thresholds};
 use super::unheard::Watch;
@@ -42,6 +42,7 @@ const UNHEARD: u32 = 2;
 pub struct Config {
     cache: Limit,
     high: Option<Limit>,
+    margin: Margin,
     low: f64,
     buffer: Option<Limit>,
     tcp_cache: Limit,
@@ -66,6 +67,7 @@ impl Config {
         Config {
             cache: p.cache,
             high: p.high,
+            margin: p.margin,
             low: p.low,
             buffer: p.buffer,
             tcp_cache: p.tcp_cache,
@@ -74,7 +76,7 @@ impl Config {
             backpressure: p.backpressure,
             steer: p.steer,
             notify: p.notify,
-            gains: Gains { alpha: p.alpha, interval: p.probe_interval, weight },
+            gains: Gains { alpha: p.alpha, interval: p.probe_interval, weight, shuffle: p.shuffle },
             decision: p.decision_interval,
             nonces: p.nonces,
             expiry: p.expiry,
@@ -96,6 +98,10 @@ struct Limits {
     cache: Thresholds,
     buffer: u64,
     other: u64,
+    /// RTT × C, which §II-B leaves free above S_high.
+    needed: u64,
+    /// S_high was given above the cache's size.
+    cut: bool,
 }
 
 impl Limits {
@@ -103,15 +109,18 @@ impl Limits {
     fn new(config: &Config, queue: Limit, rtt: Time, inflow: Rate, rate: Rate, mtu: u32) -> Limits {
         let of = |limit| bytes(limit, rate, mtu);
         let size = of(config.cache);
-        let cache = match config.high {
-            Some(high) => Thresholds::given(size, of(high), config.low),
-            None => Thresholds::by_rule(size, rtt, rate, inflow, config.low),
+        let cache = match (config.high, config.margin) {
+            (Some(high), _) => Thresholds::given(size, of(high), config.low),
+            (None, Margin::Inflow) => Thresholds::by_inflow(size, rtt, rate, inflow, config.low),
+            (None, Margin::Link) => Thresholds::by_link(size, rtt, rate, config.low),
         };
         // A buffer without room for a packet would never send one straight through.
         Limits {
             cache,
             buffer: of(config.buffer.unwrap_or(queue)).0.max(u64::from(mtu)),
             other: of(config.tcp_cache).0.max(u64::from(mtu)),
+            needed: rate.bytes_in(rtt).0,
+            cut: config.high.is_some_and(|high| of(high) > size),
         }
     }
 }
@@ -134,6 +143,8 @@ struct Counts {
     detoured: u64,
     /// Times that B was entered.
     pressed: u64,
+    /// Flows that had not been heard of when B was left.
+    unheard: u64,
 }
 
 /// One interface, both directions.
@@ -229,6 +240,7 @@ impl InrppPort {
         let after = self.machine.look(self.cache.stored().custody, &self.limits.cache, now, self.config.lasting);
         self.counts.pressed += u64::from(after == State::Backpressure && before != after);
         if before == State::Backpressure && before != after {
+            self.counts.unheard += self.watch.unheard() as u64;
             self.watch.clear();
         }
     }
@@ -462,6 +474,27 @@ impl Port for InrppPort {
             out.push(("carried", border.flows() as f64));
             out.push(("windows_lowered", border.lowered as f64));
         }
+    }
+
+    fn warnings(&self, out: &mut Vec<String>) {
+        let (t, c) = (&self.limits.cache, &self.counts);
+        let mut warn = |holds: bool, what: &str| out.extend(holds.then(|| what.to_owned()));
+        warn(self.limits.cut, "`high` is above `cache` on this link: S_high is the cache's size");
+        // A host slows its own flows down at once.
+        let short = !self.host && self.config.backpressure && t.margin() < self.limits.needed;
+        warn(
+            short && t.size < self.limits.needed,
+            "the cache is smaller than RTT × C: no S_high leaves senders time to slow down (§II-B)",
+        );
+        warn(
+            short && t.size >= self.limits.needed && c.pressed > 0,
+            "less than RTT × C is free above S_high until senders slow down (§II-B): raise `cache` or lower `high`",
+        );
+        warn(c.refused > 0, "packets found the cache full and were dropped");
+        warn(
+            c.refused > 0 && c.unheard + self.watch.unheard() as u64 > 0,
+            "flows were pressed of which no ACK came back here: on paths that are not symmetric use `notify = \"data\"`",
+        );
     }
 }
 

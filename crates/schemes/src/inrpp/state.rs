@@ -33,10 +33,20 @@ impl Thresholds {
     /// leaves until the hops upstream have slowed down: here what all other links of the router, together of rate `inflow`, bring in two
     /// round trips (one for the first ACK, one until each flow has had its own; ours). Where the larger of both leaves less than half of
     /// the cache, S_high is half of the size, as in §IV-E.
-    pub fn by_rule(size: Bytes, rtt: Time, rate: Rate, inflow: Rate, low: f64) -> Thresholds {
+    pub fn by_inflow(size: Bytes, rtt: Time, rate: Rate, inflow: Rate, low: f64) -> Thresholds {
         let margin = rate.bytes_in(rtt).0.max(inflow.bytes_in(Time(rtt.0.saturating_mul(2))).0);
         let high = size.0.saturating_sub(margin).max(size.0 / 2);
         Thresholds::given(size, Bytes(high), low)
+    }
+
+    /// The rule of §II-B alone: S_high = size − RTT × C.
+    pub fn by_link(size: Bytes, rtt: Time, rate: Rate, low: f64) -> Thresholds {
+        Thresholds::given(size, Bytes(size.0.saturating_sub(rate.bytes_in(rtt).0)), low)
+    }
+
+    /// What is left above S_high.
+    pub fn margin(&self) -> u64 {
+        self.size - self.high
     }
 
     /// S_high as given, and S_low as a share of it.

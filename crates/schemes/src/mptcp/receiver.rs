@@ -282,6 +282,10 @@ impl Receiver {
 }
 
 impl Endpoint for Receiver {
+    fn is_half_open(&self) -> bool {
+        self.subflows.iter().all(|s| s.tcp.is_half_open())
+    }
+
     fn on_start(&mut self, ctx: &mut EndpointCtx<'_>) {
         self.own = Some(Key::draw(ctx));
     }

@@ -102,6 +102,8 @@ pub struct Congestion {
 pub struct View {
     /// Smoothed round-trip time; zero before the first sample.
     pub srtt: Time,
+    /// The shortest round-trip time measured, which has least of queues in it; zero before the first sample.
+    pub base_rtt: Time,
     /// Payload of a full packet.
     pub mss: u64,
     /// Bytes of headers on a packet with payload.
@@ -112,6 +114,15 @@ pub struct View {
     pub flight: u64,
     /// Those of them that are thought to be in the network.
     pub pipe: u64,
+    /// Those of them that are thought to be lost and have not been sent again.
+    pub lost: u64,
+}
+
+impl View {
+    /// Payload that is still to be sent, repairs included; `u64::MAX` while nobody knows the end.
+    pub const fn to_send(&self) -> u64 {
+        self.unsent.saturating_add(self.lost)
+    }
 }
 
 /// A congestion controller: it decides how the window grows, and where it falls to.
@@ -190,6 +201,8 @@ pub struct ControllerTraits {
     /// Whether the network stores what it cannot send yet. What nothing later has overtaken is then not lost but waits: a
     /// timeout repeats the first segment and the holes below what was reported by SACK, and the window is what `on_rto` says.
     pub stores: bool,
+    /// Where the network stores: whether what has been overtaken is lost and repeated at any time, not only after a timeout.
+    pub overtaken: bool,
     /// The ECN that it has unless the scenario says otherwise.
     pub ecn: EcnMode,
     /// How receivers echo marks where they don't count them ([`EcnMode::Accurate`]).

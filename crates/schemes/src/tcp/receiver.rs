@@ -338,6 +338,9 @@ impl Receiver {
 }
 
 impl Endpoint for Receiver {
+    fn is_half_open(&self) -> bool {
+        matches!(self.state, State::Listen | State::SynReceived)
+    }
     fn on_start(&mut self, _ctx: &mut EndpointCtx<'_>) {}
 
     fn on_packet(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {

@@ -43,6 +43,8 @@ pub struct Settings {
     pub reflect: Option<Reflect>,
     /// Whether the network stores what it cannot send yet.
     pub stores: bool,
+    /// Whether what has been overtaken is repeated at any time.
+    pub overtaken: bool,
 }
 
 impl Settings {
@@ -85,6 +87,7 @@ impl<K: ControllerConfig> Tcp<K> {
             header: traits.header,
             reflect: traits.reflect,
             stores: traits.stores,
+            overtaken: traits.overtaken,
         };
         let needs = traits.own_network.then(|| name.to_owned());
         Ok(Tcp { settings: Arc::new(settings), control, needs })

@@ -7,6 +7,14 @@
 use midpath_core::packet::{Packet, Sequence};
 use midpath_core::ranges::RangeSet;
 
+/// The blocks of an ACK that are true of what is outstanding.
+pub fn blocks(packet: &Packet, own: Sequence, una: u64, nxt: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
+    let blocks = packet.sack_blocks().iter();
+    blocks
+        .filter_map(move |b| Some((own.offset(b.from, una)?, own.offset(b.to, una)?)))
+        .filter(move |(from, to)| from < to && *from >= una && *to <= nxt)
+}
+
 /// What the receiver has reported by SACK, and what was retransmitted.
 #[derive(Debug, Clone, Default)]
 pub struct Scoreboard {
@@ -34,6 +42,10 @@ impl Scoreboard {
     pub fn sacked(&self) -> u64 {
         self.sacked.bytes()
     }
+    /// What has been reported.
+    pub fn reported(&self) -> &RangeSet {
+        &self.sacked
+    }
     /// One past the highest byte reported; zero when nothing is.
     pub fn highest(&self) -> u64 {
         self.sacked.last().map_or(0, |r| r.1)
@@ -51,12 +63,7 @@ impl Scoreboard {
     /// Update() of RFC 6675, §4: takes in the blocks of an ACK; returns how many bytes they report for the first time.
     /// Blocks that reach outside what is outstanding are false and ignored. `own` says which bytes the numbers are of.
     pub fn update(&mut self, packet: &Packet, own: Sequence, una: u64, nxt: u64) -> u64 {
-        let blocks = packet.sack_blocks().iter();
-        blocks
-            .filter_map(|b| Some((own.offset(b.from, una)?, own.offset(b.to, una)?)))
-            .filter(|(from, to)| from < to && *from >= una && *to <= nxt)
-            .map(|(from, to)| self.insert(from, to))
-            .sum()
+        blocks(packet, own, una, nxt).map(|(from, to)| self.insert(from, to)).sum()
     }
 
     /// Adds a range in two parts, below and above `high_rxt`, to know how much of it is below.

@@ -3,11 +3,13 @@
 //! The fast path (nothing lost, nothing reported by SACK) touches a dozen words and allocates nothing; what was sent is
 //! not recorded per segment, for everything that recovery needs follows from SND.UNA, SND.NXT and the
 //! [`Scoreboard`]'s ranges. Files: `sender/connect.rs` (handshake, FIN, giving up), `sender/ack.rs` (what an ACK
-//! means), `sender/recovery.rs` (fast recovery, timeouts), `sender/transmit.rs` (what is sent next, and when),
+//! means), `sender/recovery.rs` (fast recovery, timeouts), `sender/overtaken.rs` (repair where the network stores),
+//! `sender/transmit.rs` (what is sent next, and when),
 //! `sender/supply.rs` (streams that are handed over piece by piece).
 
 mod ack;
 mod connect;
+mod overtaken;
 mod recovery;
 mod supply;
 mod times;
@@ -19,6 +21,7 @@ use midpath_core::packet::{Flags, Interfaces, Kind, Packet};
 use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, FlowSpec};
 use midpath_core::units::Time;
 
+use overtaken::Overtaken;
 pub use supply::Piece;
 use supply::Supply;
 use times::SendTimes;
@@ -111,6 +114,8 @@ pub struct Sender<C> {
     rtt: RttEstimator,
     /// When outstanding segments were sent.
     times: SendTimes,
+    /// Where the network stores and what has been overtaken is repeated: what that is. Loss then is no phase.
+    overtaken: Option<Box<Overtaken>>,
     /// When the last SYN was sent.
     syn_at: Time,
     ecn: EcnState,
@@ -155,6 +160,7 @@ impl<C: CongestionController> Sender<C> {
             prr: Prr::default(),
             rtt: RttEstimator::new(tcp),
             times: SendTimes::default(),
+            overtaken: settings.overtaken.then(|| Box::new(Overtaken::new(tcp))),
             syn_at: Time::ZERO,
             ecn: EcnState::default(),
             peer_next: 0,
@@ -206,7 +212,7 @@ impl<C: CongestionController> Sender<C> {
     /// Bytes estimated to be in the network.
     pub fn pipe(&self) -> u64 {
         match self.phase {
-            Phase::Open => self.flight() - self.board.sacked(),
+            Phase::Open => self.flight() - self.board.sacked() - self.overtaken.as_ref().map_or(0, |o| o.lost()),
             // RFC 6582 inflates the window instead of deflating the pipe.
             Phase::Recovery if !self.sack_on() => self.flight(),
             Phase::Recovery | Phase::Loss => self.board.pipe(self.una, self.nxt),
@@ -216,13 +222,16 @@ impl<C: CongestionController> Sender<C> {
     /// What the controller may know.
     #[inline]
     fn view(&self) -> View {
+        let (flight, pipe) = (self.flight(), self.pipe());
         View {
             srtt: self.rtt.srtt(),
+            base_rtt: self.rtt.base(),
             mss: self.window.mss,
             overhead: self.settings.overhead().into(),
             unsent: if self.end == u64::MAX { u64::MAX } else { self.end.saturating_sub(self.nxt) },
-            flight: self.flight(),
-            pipe: self.pipe(),
+            flight,
+            pipe,
+            lost: flight.saturating_sub(self.board.sacked() + pipe),
         }
     }
 
@@ -269,7 +278,7 @@ impl<C: CongestionController> Sender<C> {
     #[inline]
     fn arm(&self, ctx: &mut EndpointCtx<'_>) {
         let pace = if self.pacing { self.pace_at } else { Time::MAX };
-        ctx.set_timer(self.rto_at.min(pace).min(self.stop_at));
+        ctx.set_timer(self.rto_at.min(pace).min(self.stop_at).min(self.repeat_at()));
     }
 }
 
@@ -302,9 +311,10 @@ impl<C: CongestionController> Endpoint for Sender<C> {
         if ctx.now >= self.stop_at {
             self.stop(ctx);
         }
+        let overtaken = ctx.now >= self.repeat_at() && self.find_overtaken(ctx.now);
         if ctx.now >= self.rto_at {
             self.on_deadline(ctx);
-        } else if self.pacing && ctx.now >= self.pace_at {
+        } else if overtaken || self.pacing && ctx.now >= self.pace_at {
             self.send(ctx);
         } else {
             let view = self.view();

@@ -96,7 +96,7 @@ impl Engine {
         self.parts.iter_mut().for_each(Part::carry_bytes);
     }
 
-    /// Runs until nothing happens any more, or until `stop`; samples every `sample`. `progress` returning false
+    /// Runs until nothing but housekeeping happens any more, or until `stop`; samples every `sample`. `progress` returning false
     /// cancels the run. Says whether it ran to its end.
     pub fn run(
         &mut self,

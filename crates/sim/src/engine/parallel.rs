@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use midpath_core::units::Time;
 
 use super::Progress;
-use super::part::{Crossing, Part};
+use super::part::{Agenda, Crossing, Part};
 
 /// When a run ends and what it stops for on the way.
 #[derive(Clone, Copy)]
@@ -16,6 +16,20 @@ pub(super) struct Plan {
     pub sample: Time,
     /// How long a window may be: the smallest delay between parts.
     pub window: Time,
+}
+
+/// When to look whether the nodes have only housekeeping left: such a run is over, although something will always happen next.
+/// The times depend on nothing, so that all runs of a scenario end at the same one.
+#[derive(Clone, Copy)]
+struct RestCheck(Time);
+
+impl RestCheck {
+    const FIRST: RestCheck = RestCheck(Time::from_ms(10));
+
+    /// The time of the next look: a 64th of the run's length later, so that long runs don't look too often.
+    fn following(self) -> RestCheck {
+        RestCheck(self.0.saturating_add(RestCheck::FIRST.0.max(Time(self.0.0 / 64))))
+    }
 }
 
 /// A barrier that spins before it yields: windows last microseconds, and a futex would cost more than they do.
@@ -54,6 +68,7 @@ struct Exchange {
     /// `boxes[to * parts + from]`.
     boxes: Vec<Mutex<Vec<Crossing>>>,
     earliest: Vec<AtomicU64>,
+    agendas: Mutex<Vec<Agenda>>,
     hops: Vec<AtomicU64>,
     barrier: SpinBarrier,
     cancelled: AtomicBool,
@@ -64,6 +79,7 @@ impl Exchange {
         Exchange {
             boxes: (0..parts * parts).map(|_| Mutex::default()).collect(),
             earliest: (0..parts).map(|_| AtomicU64::new(0)).collect(),
+            agendas: Mutex::new(vec![Agenda::default(); parts]),
             hops: (0..parts).map(|_| AtomicU64::new(0)).collect(),
             barrier: SpinBarrier::new(parts),
             cancelled: AtomicBool::new(false),
@@ -72,6 +88,16 @@ impl Exchange {
 
     fn earliest(&self) -> Time {
         Time(self.earliest.iter().map(|e| e.load(Ordering::Acquire)).min().unwrap_or(u64::MAX))
+    }
+
+    /// Whether nothing is left to be done: each thread says what its part has to do, and waits for the others.
+    fn is_over(&self, me: usize, part: &Part) -> bool {
+        let mine = part.agenda();
+        self.agendas.lock().expect("no thread panicked")[me] = mine;
+        self.barrier.wait();
+        let over = self.agendas.lock().expect("no thread panicked").iter().copied().fold(mine, Agenda::and).is_empty();
+        self.barrier.wait();
+        over
     }
 
     fn post(&self, me: usize, parts: usize, part: &mut Part) {
@@ -90,10 +116,10 @@ impl Exchange {
 
 /// Runs one part alone. Says when it ended and whether it was not cancelled.
 pub(super) fn run_alone(part: &mut Part, plan: Plan, progress: &mut dyn FnMut(Progress) -> bool) -> bool {
-    let mut next_sample = plan.sample;
+    let (mut next_sample, mut check) = (plan.sample, RestCheck::FIRST);
     let mut buckets = 0u32;
     loop {
-        let limit = plan.stop.min(next_sample);
+        let limit = plan.stop.min(next_sample).min(check.0);
         while part.run_bucket(limit) {
             buckets = buckets.wrapping_add(1);
             if buckets.is_multiple_of(4096) && !progress(Progress { now: part.now(), hops: part.tally.hops }) {
@@ -103,8 +129,15 @@ pub(super) fn run_alone(part: &mut Part, plan: Plan, progress: &mut dyn FnMut(Pr
         if limit >= plan.stop || part.earliest() == Time::MAX {
             return true;
         }
-        part.sample(next_sample);
-        next_sample = next_sample.saturating_add(plan.sample);
+        if limit == check.0 {
+            if part.agenda().is_empty() {
+                return true;
+            }
+            check = check.following();
+        } else {
+            part.sample(next_sample);
+            next_sample = next_sample.saturating_add(plan.sample);
+        }
     }
 }
 
@@ -138,7 +171,7 @@ fn run_one(
     shared: &Exchange,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) {
-    let mut next_sample = plan.sample;
+    let (mut next_sample, mut check) = (plan.sample, RestCheck::FIRST);
     let mut windows = 0u32;
     loop {
         shared.earliest[me].store(part.earliest().0, Ordering::Release);
@@ -147,6 +180,13 @@ fn run_one(
         if now == Time::MAX || now.min(next_sample) >= plan.stop || shared.cancelled.load(Ordering::Acquire) {
             return;
         }
+        if now >= check.0 && check.0 <= next_sample {
+            if shared.is_over(me, part) {
+                return;
+            }
+            check = check.following();
+            continue;
+        }
         if now >= next_sample {
             part.sample(next_sample);
             next_sample = next_sample.saturating_add(plan.sample);
@@ -154,7 +194,7 @@ fn run_one(
             shared.barrier.wait();
             continue;
         }
-        let limit = now.saturating_add(plan.window).min(plan.stop).min(next_sample);
+        let limit = now.saturating_add(plan.window).min(plan.stop).min(next_sample).min(check.0);
         while part.run_bucket(limit) {}
         shared.post(me, count, part);
         shared.hops[me].store(part.tally.hops, Ordering::Relaxed);

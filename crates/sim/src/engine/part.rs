@@ -11,7 +11,7 @@ use midpath_core::wire;
 use rustc_hash::FxHashMap;
 
 use super::sched::Calendar;
-use super::wire::{Entry, Rings, Target, Wire};
+use super::wire::{Entry, Load, Rings, Target, Wire};
 use super::{Event, Probe};
 
 /// A packet that leaves its part.
@@ -68,6 +68,28 @@ impl Tally {
         self.imported += o.imported;
         self.events += o.events;
         self.last_arrival = self.last_arrival.max(o.last_arrival);
+    }
+}
+
+/// What is left to be done beside housekeeping.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Agenda {
+    /// Wishes of nodes, packets on wires.
+    pub work: bool,
+    /// Messages between neighbours are on wires.
+    pub messages: bool,
+    /// Nodes keep packets.
+    pub stored: bool,
+}
+
+impl Agenda {
+    /// Whether there is nothing. Messages can make more of it only where packets wait for one.
+    pub fn is_empty(self) -> bool {
+        !(self.work || self.messages && self.stored)
+    }
+
+    pub fn and(self, o: Agenda) -> Agenda {
+        Agenda { work: self.work | o.work, messages: self.messages | o.messages, stored: self.stored | o.stored }
     }
 }
 
@@ -371,6 +393,16 @@ impl Part {
     /// The earliest time at which anything happens here.
     pub fn earliest(&self) -> Time {
         self.calendar.earliest()
+    }
+
+    /// What is left to be done.
+    pub fn agenda(&self) -> Agenda {
+        if !self.nodes.iter().all(Node::is_resting) {
+            return Agenda { work: true, ..Agenda::default() };
+        }
+        let load = self.rings.load(&self.pool);
+        let stored = self.nodes.iter().any(|n| n.stored() > 0);
+        Agenda { work: load == Load::Packets, messages: load == Load::Control, stored }
     }
 
     /// Takes in what came from another part.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use midpath_core::node::Line;
-use midpath_core::packet::{Pkt, Pool, PortId};
+use midpath_core::packet::{Kind, Pkt, Pool, PortId};
 use midpath_core::rng::{Stream, unit};
 use midpath_core::units::Time;
 
@@ -86,10 +86,25 @@ impl Entry {
     pub fn warm(self, pool: &Pool) {
         pool.warm(self.0 & !CORRUPT);
     }
+    fn is_control(self, pool: &Pool) -> bool {
+        let pkt = self.take(pool);
+        let control = pool[&pkt].kind == Kind::Control;
+        pool.stow(pkt);
+        control
+    }
     #[inline]
     pub fn corrupt(self) -> bool {
         self.0 & CORRUPT != 0
     }
+}
+
+/// What is on wires.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Load {
+    Nothing,
+    /// Packets between neighbours only.
+    Control,
+    Packets,
 }
 
 /// The links that lead to a part's nodes: for each, its packets, first to arrive first.
@@ -130,6 +145,18 @@ impl Rings {
     #[inline]
     pub fn heads(&self, first: u32, last: u32) -> &[Time] {
         &self.heads[first as usize..last as usize]
+    }
+
+    /// What is on the wires: nothing, packets between neighbours alone, or others too.
+    pub fn load(&self, pool: &Pool) -> Load {
+        let mut load = Load::Nothing;
+        for (_, entry) in self.queues.iter().flatten() {
+            if !entry.is_control(pool) {
+                return Load::Packets;
+            }
+            load = Load::Control;
+        }
+        load
     }
 
     /// The packet that will be taken next from a ring after the first is gone.

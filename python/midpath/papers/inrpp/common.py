@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,6 +117,10 @@ def _segments(data: bytes) -> list[tuple[float, int, int, int]]:
                 found.append(((high << 32 | low) / 1e9, max(ports) & 0x7FFF, number, size))
         at += length
     return found
+
+
+# Beside the claims, as information: by the letter of algorithm 1, and without detours.
+WITHOUT: dict[str, dict[str, Any]] = {"literal": {"schemes.inrpp.steer": False}, "single": {"schemes.inrpp.detours": 0}}
 
 
 def entered(times: Numbers, values: Numbers, least: float) -> float | None:

@@ -17,6 +17,10 @@ impl Step {
 }
 
 impl Aqm for Step {
+    fn indifferent_within(&self) -> Bound {
+        self.threshold
+    }
+
     #[inline]
     fn enqueue(&mut self, _packet: &mut Packet, view: &mut View<'_>) -> Verdict {
         let above = view.backlog.bytes > self.threshold.bytes || view.backlog.packets > self.threshold.packets;

@@ -35,6 +35,10 @@ impl Scheduler for Fifo {
         true
     }
 
+    fn room_within(&self) -> Bound {
+        self.bound
+    }
+
     #[inline]
     fn admits(&self, packet: &Packet, waiting: Backlog) -> bool {
         self.bound.admits(waiting, packet.size)

@@ -8,7 +8,7 @@ use crate::inrpp::detour::{Path, Way};
 use crate::inrpp::header::Feedback;
 use crate::inrpp::load::{Gains, Load, Notice};
 
-const GAINS: Gains = Gains { alpha: 0.4, interval: Time::from_ms(10), weight: 1.0 / 3.0 };
+const GAINS: Gains = Gains { alpha: 0.4, interval: Time::from_ms(10), weight: 1.0 / 3.0, shuffle: 0.1 };
 const RATE: Rate = Rate::from_mbps(10);
 
 fn path() -> Path {

@@ -39,7 +39,9 @@ impl<C: CongestionController> Sender<C> {
         // RFC 9293, §3.10.7.4: an ACK of what was never sent, and an old one, tell nothing.
         let ack = self.ends.own.offset(packet.ack, self.una).filter(|ack| (self.una..=self.nxt).contains(ack));
         let (Some(ack), true) = (ack, packet.flags.has(Flags::ACK)) else { return };
+        self.note_arrivals(packet, ack, ctx.now);
         let mut news = self.take_numbers(packet, ack, ctx.now);
+        self.find_overtaken(ctx.now);
         self.feedback(packet, ctx);
         let ack = self.describe(&news);
         if news.delivered > 0 || news.ece {
@@ -123,6 +125,7 @@ impl<C: CongestionController> Sender<C> {
         // Karn's algorithm (RFC 6298, §3), unless the timestamp says that it is the repeat that has arrived.
         let timed = self.times.acknowledged(self.una)?;
         if timed.again && !self.ends.echoes(packet, timed.at) {
+            self.note_reordered(timed, now);
             return None;
         }
         let rtt = now.saturating_sub(timed.at);
@@ -146,6 +149,7 @@ impl<C: CongestionController> Sender<C> {
 
     pub(super) fn find_lost(&mut self) {
         match self.phase {
+            _ if self.overtaken.is_some() => {}
             Phase::Loss => self.board.all_lost(self.una, self.recover),
             _ => self.board.find_lost(self.una, self.settings.tcp.dup_thresh, self.window.mss),
         }
@@ -179,6 +183,9 @@ impl<C: CongestionController> Sender<C> {
             self.dupacks = 0;
             self.rto_at = Time::MAX; // restarted below by what is outstanding: RFC 6298, (5.3)
             self.grow(ack);
+        } else if self.overtaken.is_some() {
+            // Any arrival shows that the path works.
+            self.rto_at = if news.delivered > 0 { Time::MAX } else { self.rto_at };
         } else if news.duplicate {
             self.dupacks += 1;
         }

@@ -151,6 +151,9 @@ impl<C: CongestionController> Sender<C> {
             return self.probe_window(ctx);
         }
         self.stats.timeouts += 1;
+        if self.overtaken.is_some() {
+            return self.ask(ctx);
+        }
         self.collapse(ctx.now);
         self.pace_at = ctx.now;
         self.send(ctx);

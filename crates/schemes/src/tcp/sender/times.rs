@@ -54,6 +54,24 @@ impl SendTimes {
         }
     }
 
+    /// The segment that holds the byte at `from`: one past its end, when it was last sent, and whether that was more than once.
+    #[inline]
+    pub fn of(&self, from: u64) -> Option<(u64, Timed)> {
+        let first = self.0.front()?;
+        let sent = if from < first.end() { first } else { self.0.get(self.0.partition_point(|s| s.end() <= from))? };
+        Some((sent.end(), Timed { at: sent.at, again: sent.end & AGAIN != 0 }))
+    }
+
+    /// The segments that lie in `[from, to)`, at least in part, as [`SendTimes::of`] tells them.
+    pub fn within(&self, from: u64, to: u64) -> impl Iterator<Item = (u64, Timed)> + '_ {
+        let mut at = from;
+        std::iter::from_fn(move || {
+            let found = (at < to).then(|| self.of(at))??;
+            at = found.0;
+            Some(found)
+        })
+    }
+
     /// All below `una` is acknowledged: forgets it, and says when the first whole segment of that was sent.
     #[inline]
     pub fn acknowledged(&mut self, una: u64) -> Option<Timed> {

@@ -73,14 +73,17 @@ impl<C: CongestionController> Sender<C> {
     fn start_timer(&mut self, now: Time) {
         if self.rto_at == Time::MAX && (self.una < self.nxt || (self.nxt <= self.end && !self.pacing && !self.hungry()))
         {
-            self.rto_at = now.saturating_add(self.rtt.rto());
+            self.rto_at = now.saturating_add(self.patience());
         }
     }
 
     #[inline]
     fn next_segment(&mut self, pipe: u64) -> Option<Segment> {
         match self.phase {
-            Phase::Open => self.new_segment(pipe),
+            Phase::Open => match self.overtaken.as_ref().and_then(|o| o.first()) {
+                Some(hole) => Some(self.segment_in(hole)),
+                None => self.new_segment(pipe),
+            },
             Phase::Recovery if self.sack_on() => self.next_seg(pipe),
             Phase::Recovery => self.new_segment(pipe),
             Phase::Loss => match self.board.hole_below(self.recover) {
@@ -189,6 +192,9 @@ impl<C: CongestionController> Sender<C> {
     fn count_repeat(&mut self, segment: Segment, now: Time) {
         self.stats.retransmitted += u64::from(segment.payload > 0);
         self.times.sent_again(segment.from, segment.from + segment.len(), now);
+        if let Some(overtaken) = &mut self.overtaken {
+            return overtaken.repeated(segment.from, segment.from + segment.len(), now);
+        }
         if !segment.rescue {
             self.board.retransmitted(segment.from, segment.from + segment.len());
         }

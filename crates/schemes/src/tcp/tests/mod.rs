@@ -2,12 +2,14 @@
 
 mod accecn;
 mod ecn;
+mod flood;
 mod growth;
 mod harness;
 mod hostile;
 mod listen;
 mod numbers;
 mod oracle;
+mod overtaken;
 mod properties;
 mod recovery;
 mod timeout;

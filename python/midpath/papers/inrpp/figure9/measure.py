@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from midpath.papers.inrpp.common import custody_lost, refused, wire
+from midpath.papers.inrpp.common import WITHOUT, custody_lost, refused, wire
 from midpath.papers.lab import Lab, Measured
 from midpath.papers.series import Numbers, mean, series
 from midpath.result import Result
@@ -32,6 +32,15 @@ def measure(lab: Lab) -> Iterator[Measured]:
         total = POOLED if name == "inrpp" else POOLED / 2
         yield Measured(f"joined.{name}", [joined(run, total)], bound=0.0)
         yield Measured(f"swing.{name}", [swing(run)], bound=0.0)
+    for name, changes in WITHOUT.items():
+        run = lab.runs("dumbbell", scheme="inrpp", changes=changes, label=name).first()
+        found = [rate(run, flow, *PHASES["three"][:2]) for flow in FLOWS]
+        total = POOLED if name == "literal" else POOLED / 2
+        yield Measured(f"three.least.{name}", [min(found)], bound=total / 3)
+        yield Measured(f"three.most.{name}", [max(found)], bound=total / 3)
+        yield Measured(f"joined.{name}", [joined(run, total)], bound=0.0)
+        yield Measured(f"swing.{name}", [swing(run)], bound=0.0)
+        yield Measured(f"refused.{name}", [refused(run)], bound=0.0)
     yield Measured("custody", [custody_lost(ours)], bound=0.0)
     yield Measured("refused", [refused(ours)], bound=0.0)
 

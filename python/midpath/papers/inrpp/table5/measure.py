@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from midpath.papers.inrpp.common import MTU, PAYLOAD, custody_lost, processor_sharing, ratio, refused
+from midpath.papers.inrpp.common import MTU, PAYLOAD, WITHOUT, custody_lost, processor_sharing, ratio, refused
 from midpath.papers.lab import Lab, Measured
 
 STARTS, SIZE = (1.0, 2.0, 3.0), 80e6
@@ -35,6 +35,13 @@ def measure(lab: Lab) -> Iterator[Measured]:
         yield Measured(f"jain.{name}", runs[name].summary("jain_goodput"), bound=1.0)
         yield Measured(f"jain_unlike.{name}", unlike[name].summary("jain_goodput"), bound=1.0)
     yield Measured("afct.single", single.summary("afct_s"), bound=bound(SINGLE, "inrpp"))
+    literal = lab.runs("dumbbell", scheme="inrpp", changes=WITHOUT["literal"], label="literal")
+    yield Measured("afct.literal", literal.summary("afct_s"), bound=bound(POOLED, "inrpp"))
+    for name, found in (("literal", literal), ("single", single)):
+        apart = lab.runs("dumbbell", scheme="inrpp", changes=WITHOUT[name] | UNLIKE, label=f"{name}-unlike")
+        yield Measured(f"jain.{name}", found.summary("jain_goodput"), bound=1.0)
+        yield Measured(f"jain_unlike.{name}", apart.summary("jain_goodput"), bound=1.0)
+        yield Measured(f"refused.{name}", found.values(refused), bound=0.0)
     for other in ("tcp", "rcp"):
         yield Measured(f"faster.{other}", list(map(ratio, afct["inrpp"], afct[other])))
     for name, found in (("", runs["inrpp"]), ("_unlike", unlike["inrpp"])):

@@ -1,0 +1,41 @@
+"""What schemes warn of: in the result, on the terminal, in the report."""
+
+import midpath
+from midpath.report import html
+
+# A cache below RTT x C, which three packets fill.
+SCENARIO = """
+scheme = "inrpp"
+stop = "3 s"
+[topology]
+links = [
+    { a = "h0", b = "r0", rate = "100 Mbps", delay = "5 ms" },
+    { a = "r0", b = "r1", rate = "10 Mbps", delay = "5 ms" },
+    { a = "r1", b = "h1", rate = "100 Mbps", delay = "5 ms" },
+]
+nodes = [{ name = "h0", kind = "host" }, { name = "h1", kind = "host" }]
+[schemes.inrpp]
+cache = "4500 B"
+[[flow]]
+from = "h0"
+to = "h1"
+size = "1 MB"
+"""
+SMALL = "inrpp at r0>r1, r0>h0, r1>r0, r1>h1: the cache is smaller than RTT × C"
+FULL = "inrpp at r0>r1: packets found the cache full and were dropped"
+
+
+def test_a_result_has_each_warning_once_with_its_ports():
+    found = midpath.run(SCENARIO)
+    assert [entry["count"] for entry in found.run["warnings"]] == [1, 4]
+    assert FULL in found.warnings
+    assert midpath.run(SCENARIO, scheme="newreno").warnings == []
+
+
+def test_the_terminal_and_the_report_show_them(tmp_path, cli):
+    file = tmp_path / "small.toml"
+    file.write_text(SCENARIO)
+    assert f"warning: {FULL}" in cli("run", file).out
+    both = cli("compare", file, "--schemes", "newreno,inrpp", "--seeds", 2)
+    assert both.out.count(f"warning: {FULL}") == 1
+    assert FULL.replace(">", "&gt;") in html(midpath.run(SCENARIO))
