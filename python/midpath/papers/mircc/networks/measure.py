@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from midpath.analysis.mircc.network import Floats
 from midpath.papers.lab import Lab, Measured, Runs
-from midpath.papers.mircc.common import asked, dropped
+from midpath.papers.mircc.common import asked, dropped, params
 from midpath.papers.mircc.layered import DATA, Layered, Run, draw, rest
 from midpath.papers.series import mean
 
 NETWORKS, QUICK = 100, 3
 # Those that are run with all links ten times as fast as well.
 FASTER, TIMES = 20, 10.0
+# Ours: bookings pace Interests, and T is no shorter than 40 Data of the link.
+VARIANT = params(pacing="booked", min_packets=40.0)
 # Seconds over which rates are means. Several paths have to be found first, by 3 % of the Interests.
 SINGLE, SEVERAL = (12.0, 20.0), (40.0, 60.0)
 # Bytes on the link per byte of payload of a full Data.
@@ -25,28 +28,40 @@ SMALL = 0.1
 
 
 def measure(lab: Lab) -> Iterator[Measured]:
-    """One path per flow, then up to four, then some of these with faster links."""
-    started = [_start(lab, 1, SINGLE), _start(lab, 4, SEVERAL), _start(lab, 4, SINGLE, FASTER, TIMES)]
-    single, several, faster = ([run() for run in runs] for runs in started)
-    yield from _single(single)
-    yield from _several(several)
-    yield Measured("secondary.faster", _secondary(faster))
-    yield Measured("secondary.slower", _secondary(several[: len(faster)]))
+    """One path per flow; up to four, as by default and with the variant; and some of these with faster links."""
+    single, several = _drawn(lab, 1), _drawn(lab, 4)
+    faster = [one.faster(TIMES) for one in several[:FASTER]]
+    started = [
+        _start(lab, "single", single, SINGLE),
+        _start(lab, "several", several, SEVERAL),
+        _start(lab, "variant", several, SEVERAL, VARIANT),
+        _start(lab, "faster", faster, SINGLE),
+    ]
+    of_one, of_several, of_variant, of_faster = ([run() for run in runs] for runs in started)
+    yield from _single(of_one)
+    yield from _several(of_several)
+    yield Measured("secondary.faster", _secondary(of_faster))
+    yield Measured("secondary.slower", _secondary(of_several[:FASTER]))
+    yield from _deviations("variant.primary", _primary(of_variant), 0.05)
+    yield from _deviations("variant.secondary", _secondary(of_variant), 0.05)
+    yield from _deviations("variant.total", _total(of_variant), 0.05)
+    yield Measured("variant.dropped", [sum(run.dropped for run in of_variant)], bound=0.0)
+
+
+def _drawn(lab: Lab, most_paths: int) -> list[Layered]:
+    return [draw(seed, most_paths) for seed in range(QUICK if lab.quick else NETWORKS)]
 
 
 def _start(
-    lab: Lab, most_paths: int, over: tuple[float, float], most: int = NETWORKS, times: float = 1.0
+    lab: Lab, name: str, found: list[Layered], over: tuple[float, float], changes: dict[str, Any] | None = None
 ) -> list[Callable[[], Run]]:
-    """Starts all networks; each is there when it is called."""
-    found = [draw(seed, most_paths).faster(times) for seed in range(QUICK if lab.quick else most)]
-    return [
-        partial(_run, one, _runs(lab, one, f"{most_paths}-{times:g}-{i}", over, 1 + i), over)
+    """Starts a run of each; it is there when it is called."""
+    more = {"stop": f"{over[1]:g} s"} | (changes or {})
+    started = [
+        lab.runs("network", changes=one.scenario() | more, label=f"{name}-{i}", seeds=[1 + i])
         for i, one in enumerate(found)
     ]
-
-
-def _runs(lab: Lab, one: Layered, label: str, over: tuple[float, float], seed: int) -> Runs:
-    return lab.runs("network", changes=one.scenario() | {"stop": f"{over[1]:g} s"}, label=label, seeds=[seed])
+    return [partial(_run, one, runs, over) for one, runs in zip(found, started, strict=True)]
 
 
 def _run(found: Layered, started: Runs, over: tuple[float, float]) -> Run:
@@ -74,15 +89,22 @@ def _single(found: list[Run]) -> Iterator[Measured]:
     yield Measured("single.dropped", [sum(run.dropped for run in found)], bound=0.0)
 
 
+def _primary(found: list[Run]) -> list[float]:
+    return [_worst(run.primary, run.rest.primary) for run in found]
+
+
+def _total(found: list[Run]) -> list[float]:
+    return [_worst(run.data, run.rest.primary + run.rest.secondary) for run in found]
+
+
 def _secondary(found: list[Run]) -> list[float]:
     return [_worst(run.secondary, run.rest.secondary, SMALL * run.rest.primary) for run in found]
 
 
 def _several(found: list[Run]) -> Iterator[Measured]:
-    yield from _deviations("primary", [_worst(run.primary, run.rest.primary) for run in found], 0.05)
+    yield from _deviations("primary", _primary(found), 0.05)
     yield from _deviations("secondary", _secondary(found), 0.05)
-    total = [_worst(run.data, run.rest.primary + run.rest.secondary) for run in found]
-    yield from _deviations("total", total, 0.05)
+    yield from _deviations("total", _total(found), 0.05)
     short = [float((1.0 - run.primary / run.rest.fair).max()) for run in found]
     yield Measured("fair", [float(value <= 0.05) for value in short])
     yield Measured("fair.solver", [float((1.0 - run.rest.primary / run.rest.fair).max() <= 0.05) for run in found])
