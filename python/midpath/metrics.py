@@ -26,6 +26,13 @@ METRICS = (
     Metric("utilisation_max", "Busiest link", "ratio", None, "Utilisation of the most used port"),
     Metric("loss_ratio", "Loss", "ratio", "lower", "Packets dropped or corrupted, of all packets sent"),
     Metric(
+        "queue_max_bytes",
+        "Memory",
+        "bytes",
+        None,
+        "The most that waited at a port of the network: the memory that such a port must have had",
+    ),
+    Metric(
         "queue_delay_mean_s", "Queue delay", "seconds", "lower", "Mean time a packet waited in a queue", headline=False
     ),
     Metric("queue_delay_p99_s", "Queue delay p99", "seconds", "lower", "99th percentile of that time"),

@@ -38,11 +38,12 @@ KNOWN = {
     "fcp": AMBER,
     "mircc": SKY,
     "rpm": Look(PURPLE.light, PURPLE.dark, "dot"),
+    "cubic+rpm": Look(ORANGE.light, ORANGE.dark, "dot"),
     "rcp": Look(AMBER.light, AMBER.dark, "dot"),
     "xcp": Look(SKY.light, SKY.dark, "dot"),
     "mptcp": Look(BLUE.light, BLUE.dark, "dot"),
     "hpcc": Look(GREEN.light, GREEN.dark, "dot"),
-    "ndn": Look(ORANGE.light, ORANGE.dark, "dot"),
+    "ndn": Look(ORANGE.light, ORANGE.dark, "dashdot"),
     IDEAL: GREY,
 }
 NAMES = {
@@ -98,7 +99,8 @@ def name(scheme: str) -> str:
     control, dash, mode = scheme.partition("-")
     if dash and mode in LAB_MODES:
         return f"{NAMES.get(control, control)}, {LAB_MODES[mode]}"
-    return NAMES.get(scheme, scheme)
+    # A transport over a network.
+    return " + ".join(NAMES.get(part, part) for part in scheme.split("+"))
 
 
 def looks(schemes: Sequence[str]) -> dict[str, dict[str, str]]:

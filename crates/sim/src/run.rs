@@ -52,6 +52,7 @@ pub fn prepare(text: &str, base: &Path, options: &RunOptions, catalogue: &Catalo
         scenario.scheme.clone_from(scheme);
     }
     scenario.seed = options.seed.unwrap_or(scenario.seed);
+    scenario::split_scheme(&mut scenario).map_err(|e| ScenarioError::locate(e, text))?;
     Setup::new(scenario, base, catalogue).map_err(|e| ScenarioError::locate(e, text))
 }
 
@@ -212,7 +213,7 @@ impl Finished {
             "midpath": env!("CARGO_PKG_VERSION"),
             "format": 1,
             "title": setup.scenario.title,
-            "scheme": setup.scenario.scheme,
+            "scheme": setup.scenario.called.as_ref().unwrap_or(&setup.scenario.scheme),
             "seed": setup.scenario.seed,
             "scenario": text,
             "threads": self.threads,

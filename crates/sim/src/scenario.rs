@@ -47,6 +47,22 @@ impl ScenarioError {
     }
 }
 
+/// Makes of `cubic+rpm` the transport `cubic`, and a row of `[[deploy]]` that has `rpm` everywhere.
+pub fn split_scheme(scenario: &mut Scenario) -> Result<(), SpecError> {
+    let Some((transport, network)) = scenario.scheme.split_once('+') else { return Ok(()) };
+    if !scenario.deploy.is_empty() {
+        let message = format!(
+            "`{}` says what the network runs, and so does [[deploy]]: write `{transport}` and rows for `{network}`",
+            scenario.scheme
+        );
+        return Err(SpecError::new("scheme", message));
+    }
+    let (transport, network) = (transport.to_owned(), network.to_owned());
+    scenario.deploy.push(DeploySpec { scheme: Some(network), ..DeploySpec::default() });
+    scenario.called = Some(std::mem::replace(&mut scenario.scheme, transport));
+    Ok(())
+}
+
 /// Longest scenario that is read. Ours: flow lists of any length go into files of their own.
 const MAX_TEXT: usize = 64 << 20;
 

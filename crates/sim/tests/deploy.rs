@@ -31,6 +31,11 @@ fn line(tables: &str) -> String {
     format!("{t}]\n[measure]\nseries = true\nports = 60\ninterval = \"20 ms\"\n{tables}")
 }
 
+/// Flows of 3 MB of the run's scheme.
+fn plain_flows(n: usize) -> String {
+    (0..n).map(|i| format!("[[flow]]\nfrom = \"s{i}\"\nto = \"d{i}\"\nsize = \"3 MB\"\n")).collect()
+}
+
 /// A flow of 3 MB of each scheme.
 fn flows(schemes: &[&str]) -> String {
     let one = |(i, scheme): (usize, &&str)| {
@@ -69,6 +74,36 @@ fn a_row_without_a_place_is_the_same_as_none() {
 }
 
 /// An INRPP domain, a CoDel link, and two FCP domains of different currencies, one after the other, under flows of four transports.
+#[test]
+fn a_scheme_over_another_is_a_row_for_all() {
+    let queue = "[schemes.cubic]\necn = true\n[schemes.rpm.queue]\nkind = \"codel\"\nlimit = \"100 ms\"\n";
+    let short = run_plain(&format!("scheme = \"cubic+rpm\"\n{}", line(&format!("{queue}{}", plain_flows(2)))));
+    let row = "[[deploy]]\nscheme = \"rpm\"\n";
+    let long = run_plain(&format!("scheme = \"cubic\"\n{}", line(&format!("{queue}{row}{}", plain_flows(2)))));
+    assert_eq!(short.run["scheme"], "cubic+rpm");
+    assert_eq!(short.run["deployment"], long.run["deployment"]);
+    assert_eq!(short.run["summary"], long.run["summary"]);
+    assert!(last(&short, "port:r4>r5", "rpm_signals") > 0.0);
+    let asked = RunOptions { scheme: Some("cubic+rpm".into()), ..RunOptions::default() };
+    let text = line(&format!("{queue}{}", plain_flows(2)));
+    let out = run_with(&text, Path::new("."), &asked, &Catalogue::standard(), &mut |_| true).unwrap().unwrap();
+    assert_eq!(out.run["summary"], long.run["summary"]);
+}
+
+#[test]
+fn a_scheme_over_another_is_refused_beside_a_table_and_over_what_runs_nothing() {
+    let with = |scheme: &str, tables: &str| {
+        let text = format!("scheme = \"{scheme}\"\n{}", line(&format!("{tables}{}", plain_flows(1))));
+        error_with(&Catalogue::standard(), &text)
+    };
+    let both = with("cubic+rpm", "[[deploy]]\nscheme = \"rpm\"\nnodes = [\"r1\"]\n");
+    assert!(both.contains("line 1: scheme: `cubic+rpm` says what the network runs, and so does [[deploy]]"), "{both}");
+    let nothing = with("cubic+newreno", "");
+    assert!(nothing.contains("`newreno` carries flows and runs nothing in the network"), "{nothing}");
+    let unknown = with("cubic+rmp", "");
+    assert!(unknown.contains("`rmp`") && unknown.contains("rpm"), "{unknown}");
+}
+
 #[test]
 fn domains_of_several_schemes_lie_side_by_side() {
     let tables = r#"

@@ -50,6 +50,11 @@ def lowest(result: Result, entity: str, metric: str, begin: float, end: float) -
     return float(np.nanmin(values)) if values.size else None
 
 
+def last(result: Result, entity: str, metric: str) -> float:
+    """The value of the last interval: of a counter, what it came to."""
+    return float(series(result, entity, metric)[1][-1])
+
+
 def settled(
     result: Result, entity: str, metric: str, target: float, within: float, begin: float, end: float
 ) -> float | None:

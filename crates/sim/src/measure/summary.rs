@@ -82,6 +82,12 @@ fn utilisations(setup: &Setup, ports: &[PortRow], span: Time) -> (f64, f64) {
     (used.iter().copied().fold(f64::NAN, f64::max), mean(&used))
 }
 
+/// The most that waited at one of the network's ports: the memory that a port must have had. Hosts' own links don't count.
+fn queue_max(setup: &Setup, ports: &[PortRow]) -> u64 {
+    let in_network = |p: &&PortRow| !setup.topology.is_host(p.place.0 as usize);
+    ports.iter().filter(in_network).map(|p| p.counters.max_bytes).max().unwrap_or(0)
+}
+
 /// The figures of a run. `span` is its length, `packets` are all that were sent, ACKs included.
 pub fn summarise(setup: &Setup, rows: &[FlowRow], ports: &[PortRow], span: Time, packets: u64) -> Value {
     let done = Completed::of(rows.iter().zip(&setup.flows).map(|(r, f)| (r, f.unloaded)));
@@ -113,6 +119,7 @@ pub fn summarise(setup: &Setup, rows: &[FlowRow], ports: &[PortRow], span: Time,
         "retransmitted_packets": rows.iter().map(|r| r.report.retransmitted).sum::<u64>(),
         "timeouts": rows.iter().map(|r| r.report.timeouts).sum::<u64>(),
         "marks": ports.iter().map(|p| p.counters.marks).sum::<u64>(),
+        "queue_max_bytes": queue_max(setup, ports),
         "queue_delay_mean_s": number(delay.mean().unwrap_or(f64::NAN)),
         "queue_delay_p99_s": number(delay.quantile(0.99).unwrap_or(f64::NAN)),
         "queue_delay_max_s": delay.max().as_secs_f64(),

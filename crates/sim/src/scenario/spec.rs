@@ -22,9 +22,12 @@ pub struct Scenario {
     /// When the run ends at the latest; without it, it ends with its last flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Time>,
-    /// The scheme of all flows that name none.
+    /// The scheme of all flows that name none. `cubic+rpm` is CUBIC over a network that runs RPM.
     #[serde(default = "newreno")]
     pub scheme: String,
+    /// What the run is called where that is not its scheme: of `cubic+rpm` the scheme is `cubic`.
+    #[serde(skip)]
+    pub called: Option<String>,
     /// The network.
     pub topology: TopologySpec,
     /// How packets find their way.

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from midpath.papers.series import MissingSeriesError, series
 from midpath.result import Result
 
 # How the senders of packets that CoDel has chosen are told: `CoDel-FWD` and `RPM` of the paper.
@@ -14,6 +17,20 @@ MODES = ("fwd", "rpm")
 def mode(name: str) -> dict[str, Any]:
     """The change that makes a scenario's switch tell senders so."""
     return {"deploy[0].params.mode": name}
+
+
+def jain(result: Result, end: float, flows: int) -> float:
+    """Jain's index of what each flow has got from the run's start to `end`, in seconds."""
+    shares = np.array([_got(result, f"flow:{flow}", end) for flow in range(flows)])
+    return float(shares.sum() ** 2 / (flows * (shares**2).sum()))
+
+
+def _got(result: Result, flow: str, end: float) -> float:
+    try:
+        times, goodput = series(result, flow, "goodput_bps")
+    except MissingSeriesError:  # It has not started.
+        return 0.0
+    return float(np.nansum(goodput[times <= end * (1 + 1e-9)]))
 
 
 def differences(values: Sequence[float | None], others: Sequence[float | None]) -> list[float | None]:
