@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 OUT := out/abilene
 # These send real packets and measure what comes of it: they run alone.
 LAB_TESTS := tests/python/test_lab.py tests/python/test_lab_router.py
-SCHEMES := newreno,cubic,dctcp
+SCHEMES := newreno,cubic,dctcp,cubic+rpm,fcp,mircc,inrpp
 SEEDS := 5
 
 DEPENDENCIES := $(VENV)/.dependencies
@@ -21,7 +21,7 @@ help: ## this list
 
 setup: $(EXTENSION) ## set up .venv with the midpath command in .venv/bin/midpath
 
-run: setup ## compare the TCP family on Abilene: prints the table, writes the report
+run: setup ## compare TCPs and mid-path schemes on Abilene: prints the table, writes the report
 	@# Stored runs are known by their version; while the simulator is worked on, the version says too little.
 	@test ! $(EXTENSION) -nt $(OUT)/compare.json || rm -rf $(OUT)
 	$(BIN)/midpath compare examples/abilene.toml --schemes $(SCHEMES) --seeds $(SEEDS) --out $(OUT)

@@ -175,11 +175,9 @@ def main() -> None:
     schemes = [*TCPS, OURS, *([] if asked.no_paper else [PAPER])]
     print("# INRPP under loss and outages, beside TCP\n")
     print(f"Midpath {__version__}, written by `python checks/inrpp/loss.py --seeds {asked.seeds}`: mean completion")
-    print(f"time in seconds, {asked.seeds} seeds; the last flow's end where flows share the")
-    print(
-        f"link. *Over TCP*: INRPP's over the faster TCP's; the bound is {WITHIN}, fixed before the first run. 1.7 % of"
-    )
-    print("of it are headers: INRPP's packets of 1500 bytes carry 1424, TCP's 1448.\n")
+    print(f"time in seconds, {asked.seeds} seeds; the last flow's end where flows share the link. *Over TCP*: INRPP's")
+    print(f"over the faster TCP's; the bound is {WITHIN}, fixed before the first run. 1.7 % of it are headers: INRPP's")
+    print("packets of 1500 bytes carry 1424, TCP's 1448.\n")
     print("| scenario | " + " | ".join(schemes) + " | over TCP |")
     print("|---|" + "---|" * (len(schemes) + 1))
     slower = 0

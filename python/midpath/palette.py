@@ -1,7 +1,7 @@
 """One colour per scheme, everywhere.
 
 Okabe and Ito's palette (https://jfly.uni-koeln.de/color/), made for all kinds of colour vision, in the order of
-contrast on white; on a dark page the same hues, lighter. The bound that no scheme beats is grey and dashed.
+contrast on white; on a dark page the same hues, lighter. The ideal is grey and dashed.
 """
 
 from __future__ import annotations
@@ -38,11 +38,12 @@ KNOWN = {
     "fcp": AMBER,
     "mircc": SKY,
     "rpm": Look(PURPLE.light, PURPLE.dark, "dot"),
+    "cubic+rpm": Look(ORANGE.light, ORANGE.dark, "dot"),
     "rcp": Look(AMBER.light, AMBER.dark, "dot"),
     "xcp": Look(SKY.light, SKY.dark, "dot"),
     "mptcp": Look(BLUE.light, BLUE.dark, "dot"),
     "hpcc": Look(GREEN.light, GREEN.dark, "dot"),
-    "ndn": Look(ORANGE.light, ORANGE.dark, "dot"),
+    "ndn": Look(ORANGE.light, ORANGE.dark, "dashdot"),
     IDEAL: GREY,
 }
 NAMES = {
@@ -98,7 +99,8 @@ def name(scheme: str) -> str:
     control, dash, mode = scheme.partition("-")
     if dash and mode in LAB_MODES:
         return f"{NAMES.get(control, control)}, {LAB_MODES[mode]}"
-    return NAMES.get(scheme, scheme)
+    # A transport over a network.
+    return " + ".join(NAMES.get(part, part) for part in scheme.split("+"))
 
 
 def looks(schemes: Sequence[str]) -> dict[str, dict[str, str]]:

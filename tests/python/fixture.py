@@ -71,7 +71,7 @@ def _summary(size, ideal, fct, slow, rng):
         "slowdown_mean": slowdown.mean(), "slowdown_p50": np.median(slowdown), "slowdown_p99": np.quantile(slowdown, 0.99),
         "jain_goodput": good.sum() ** 2 / (good.size * (good**2).sum()), "goodput_total_bps": size.sum() * 8 / 14.2,
         "utilisation_max": 0.78, "utilisation_mean": 0.31, "loss_ratio": 0.0042 * slow * waits, "retransmitted_packets": 12,
-        "timeouts": 1, "marks": 0, "queue_delay_mean_s": 0.002 * slow * waits, "queue_delay_p99_s": 0.02 * slow * waits,
+        "timeouts": 1, "marks": 0, "queue_max_bytes": 250_000 * waits, "queue_delay_mean_s": 0.002 * slow * waits, "queue_delay_p99_s": 0.02 * slow * waits,
         "by_size": [],
     }  # fmt: skip
 

@@ -15,6 +15,7 @@ from midpath.metrics import METRICS
 from midpath.palette import name
 from midpath.result import Result, distinct_warnings
 from midpath.units import digits, quantity
+from midpath.verdict import sentences
 
 # What the terminal shows; the report shows all.
 SHOWN = (
@@ -22,7 +23,6 @@ SHOWN = (
     "fct_p50_s",
     "fct_p99_s",
     "slowdown_mean",
-    "jain_goodput",
     "utilisation_max",
     "loss_ratio",
     "queue_max_bytes",
@@ -34,7 +34,7 @@ def console() -> Console:
     """Standard output; wide enough for our tables when it is not a terminal."""
     found = Console(highlight=False, markup=False)
     if not found.is_terminal:
-        found.width = max(found.width, 160)
+        found.width = max(found.width, 190)
     return found
 
 
@@ -104,6 +104,8 @@ def print_comparison(comparison: Comparison) -> None:
     print_table(heads, [_row(row, with_ideal) for row in comparison.rows()], comparison.title)
     if len(comparison.seeds) > 1:
         console().print(f"means over {len(comparison.seeds)} seeds, ± 95 % confidence", style="dim")
+    for sentence in sentences(comparison):
+        console().print(sentence)
     print_warnings(distinct_warnings(comparison.results.values()))
 
 

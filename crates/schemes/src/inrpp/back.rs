@@ -1,7 +1,7 @@
 //! The way back: ACKs take the path of their data in reverse, also where there are equal paths.
 //!
 //! Backpressure needs that (§II-A, note): an ACK is told by the interface that its data wait at, and releases a packet at the one before it. Routers that
-//! know all links (§III-A's link-state protocol) can tell where a flow's data go: each of them chooses among equal paths by a hash that all know.
+//! know all links (§III-A's link-state protocol) can tell where a flow's data go: each of them chooses among equal paths by a hash that all know, or takes the first.
 
 use std::sync::Arc;
 
@@ -17,13 +17,15 @@ const MAX_KNOWN: usize = 1 << 16;
 /// Where ACKs leave one router.
 pub struct WayBack {
     routes: Arc<dyn Routes>,
+    /// How data choose among equal paths.
+    ecmp: Ecmp,
     known: FxHashMap<Key, Option<PortId>>,
 }
 
 impl WayBack {
     /// Nothing is known yet.
-    pub fn new(routes: Arc<dyn Routes>) -> WayBack {
-        WayBack { routes, known: FxHashMap::default() }
+    pub fn new(routes: Arc<dyn Routes>, ecmp: Ecmp) -> WayBack {
+        WayBack { routes, ecmp, known: FxHashMap::default() }
     }
 
     /// The port that an ACK leaves `node` through. `None` where its data don't pass: it goes by its destination then.
@@ -45,7 +47,7 @@ impl WayBack {
     fn before(&self, ack: &Packet, node: NodeId) -> Option<NodeId> {
         let (mut at, receiver) = (ack.dst, ack.src);
         for _ in 0..HOP_LIMIT {
-            let port = Ecmp::Flow.expected(self.routes.next_ports(at, receiver), ack.key, receiver, at)?;
+            let port = self.ecmp.expected(self.routes.next_ports(at, receiver), ack.key, receiver, at)?;
             let next = self.routes.peer(at, port.0)?;
             if next == node {
                 return Some(at);

@@ -34,7 +34,7 @@ impl Detouring {
         let routers = peers.iter().filter(|p| two && !node.map.is_host(**p));
         let second = routers.map(|p| (*p, seconds(node, *p))).collect();
         let routes = node.routes.clone();
-        let back = WayBack::new(routes.clone());
+        let back = WayBack::new(routes.clone(), node.ecmp);
         Detouring { routes, back, ecmp: node.ecmp, ports, peers, second }
     }
 
@@ -49,7 +49,9 @@ impl Detouring {
 
     /// Where an ACK goes if there is more than one shortest path: back the way that its data went.
     fn back(&mut self, packet: &Packet, node: NodeId) -> Option<PortId> {
-        let several = self.ecmp == Ecmp::Flow && is_ack(packet) && self.routes.next_ports(node, packet.dst).len() > 1;
+        // The first of several need not be the way back of the first the other way round.
+        let kept = matches!(self.ecmp, Ecmp::Flow | Ecmp::Off);
+        let several = kept && is_ack(packet) && self.routes.next_ports(node, packet.dst).len() > 1;
         if several { self.back.port(packet, node) } else { None }
     }
 }

@@ -37,7 +37,7 @@ impl Notify {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Margin {
-    /// RTT × C, or what the router's other links bring in within two round trips if that is more (§IV-E); at most half of the cache. Ours.
+    /// RTT × C, or what the router's other links bring in within two round trips with full buffers if that is more (§IV-E); at most half of the cache. Ours.
     #[default]
     Inflow,
     /// RTT × C (§II-B), however small the cache is.

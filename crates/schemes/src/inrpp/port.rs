@@ -109,15 +109,16 @@ impl Limits {
     fn new(config: &Config, queue: Limit, rtt: Time, inflow: Rate, rate: Rate, mtu: u32) -> Limits {
         let of = |limit| bytes(limit, rate, mtu);
         let size = of(config.cache);
+        // A buffer without room for a packet would never send one straight through.
+        let buffer = Bytes(of(config.buffer.unwrap_or(queue)).0.max(u64::from(mtu)));
         let cache = match (config.high, config.margin) {
             (Some(high), _) => Thresholds::given(size, of(high), config.low),
-            (None, Margin::Inflow) => Thresholds::by_inflow(size, rtt, rate, inflow, config.low),
+            (None, Margin::Inflow) => Thresholds::by_inflow(size, rtt, rate.time_for(buffer), rate, inflow, config.low),
             (None, Margin::Link) => Thresholds::by_link(size, rtt, rate, config.low),
         };
-        // A buffer without room for a packet would never send one straight through.
         Limits {
             cache,
-            buffer: of(config.buffer.unwrap_or(queue)).0.max(u64::from(mtu)),
+            buffer: buffer.0,
             other: of(config.tcp_cache).0.max(u64::from(mtu)),
             needed: rate.bytes_in(rtt).0,
             cut: config.high.is_some_and(|high| of(high) > size),

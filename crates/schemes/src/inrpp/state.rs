@@ -31,10 +31,11 @@ pub struct Thresholds {
 impl Thresholds {
     /// The paper's rule (§II-B): S_high = size − RTT × C. §IV-E adds that the margin has to take in what comes in faster than it
     /// leaves until the hops upstream have slowed down: here what all other links of the router, together of rate `inflow`, bring in two
-    /// round trips (one for the first ACK, one until each flow has had its own; ours). Where the larger of both leaves less than half of
-    /// the cache, S_high is half of the size, as in §IV-E.
-    pub fn by_inflow(size: Bytes, rtt: Time, rate: Rate, inflow: Rate, low: f64) -> Thresholds {
-        let margin = rate.bytes_in(rtt).0.max(inflow.bytes_in(Time(rtt.0.saturating_mul(2))).0);
+    /// round trips (one for the first ACK, one until each flow has had its own; ours), in each of which data and ACK may `wait` in a full buffer.
+    /// Where the larger of both leaves less than half of the cache, S_high is half of the size, as in §IV-E.
+    pub fn by_inflow(size: Bytes, rtt: Time, wait: Time, rate: Rate, inflow: Rate, low: f64) -> Thresholds {
+        let trip = rtt.saturating_add(Time(wait.0.saturating_mul(2)));
+        let margin = rate.bytes_in(rtt).0.max(inflow.bytes_in(Time(trip.0.saturating_mul(2))).0);
         let high = size.0.saturating_sub(margin).max(size.0 / 2);
         Thresholds::given(size, Bytes(high), low)
     }

@@ -61,12 +61,21 @@ fn acks_are_told_what_the_state_says() {
 #[test]
 fn thresholds_follow_the_rule() {
     // §IV-A: 1.25 MB with S_high of 1 MB: what 10 Mbps sends in 200 ms is left above.
-    let t = Thresholds::by_inflow(Bytes(1_250_000), ms(200), Rate::from_mbps(10), Rate::ZERO, 0.5);
+    let t = Thresholds::by_inflow(Bytes(1_250_000), ms(200), ms(0), Rate::from_mbps(10), Rate::ZERO, 0.5);
     assert_eq!(t, Thresholds { size: 1_250_000, high: 1_000_000, low: 500_000 });
     // A cache below two bandwidth-delay products: half of it (§IV-E).
-    assert_eq!(Thresholds::by_inflow(Bytes(300_000), ms(200), Rate::from_mbps(10), Rate::ZERO, 0.5).high, 150_000);
+    assert_eq!(
+        Thresholds::by_inflow(Bytes(300_000), ms(200), ms(0), Rate::from_mbps(10), Rate::ZERO, 0.5).high,
+        150_000
+    );
     // §IV-E: what 100 Mbps bring in 400 ms.
-    let t = Thresholds::by_inflow(Bytes(25_000_000), ms(200), Rate::from_mbps(10), Rate::from_mbps(100), 0.5);
+    let t = Thresholds::by_inflow(Bytes(25_000_000), ms(200), ms(0), Rate::from_mbps(10), Rate::from_mbps(100), 0.5);
     assert_eq!(t.high, 20_000_000);
+    // With 50 ms of buffer each way: in 600 ms.
+    let t = Thresholds::by_inflow(Bytes(25_000_000), ms(200), ms(50), Rate::from_mbps(10), Rate::from_mbps(100), 0.5);
+    assert_eq!(t.high, 17_500_000);
+    // §II-B alone.
+    let by_link = |size| Thresholds::by_link(Bytes(size), ms(200), Rate::from_mbps(10), 0.5).high;
+    assert_eq!((by_link(1_250_000), by_link(300_000), by_link(100_000)), (1_000_000, 50_000, 0));
     assert_eq!(Thresholds::given(Bytes(100), Bytes(500), 0.5).high, 100, "never above the cache");
 }

@@ -143,7 +143,8 @@ impl Overtaken {
             self.frontier = end;
         }
         let newest = self.newest.max(self.newest_repeat);
-        while let Some(mark) = self.repeats.pop_front_if(|m| (m.sent, m.from) < newest) {
+        while let Some(mark) = self.repeats.front().copied().filter(|m| (m.sent, m.from) < newest) {
+            self.repeats.pop_front();
             self.suspects.push_back((mark, now));
         }
     }
@@ -152,7 +153,8 @@ impl Overtaken {
     #[inline]
     fn expire(&mut self, una: u64, base: Time, times: &SendTimes, sacked: &RangeSet, now: Time) -> bool {
         let window = self.window(base);
-        while let Some((mark, _)) = self.suspects.pop_front_if(|s| s.1.saturating_add(window) <= now) {
+        while let Some((mark, _)) = self.suspects.front().copied().filter(|s| s.1.saturating_add(window) <= now) {
+            self.suspects.pop_front();
             if let Some((end, timed)) = times.of(mark.from.max(una))
                 && timed.at == mark.sent
             {

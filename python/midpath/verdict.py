@@ -1,0 +1,95 @@
+"""What a comparison comes to, in three plain sentences that its figures decide."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from midpath.compare import IDEAL, Comparison, Row
+from midpath.palette import name
+from midpath.stats import Estimate
+from midpath.units import digits, quantity
+
+
+def sentences(comparison: Comparison) -> list[str]:
+    """Who ends flows sooner and what is undecided; at what queue and memory; what routers must run for it."""
+    rows = {row.scheme: row for row in comparison.rows() if row.scheme != IDEAL}
+    found = [_speed(comparison, rows), _memory(rows), _routers(comparison, list(rows))]
+    return [sentence for sentence in found if sentence]
+
+
+def _speed(comparison: Comparison, rows: dict[str, Row]) -> str:
+    if not comparison.comparable("afct_s"):
+        return _by_completion(list(rows.values()))
+    times = {scheme: found for scheme, row in rows.items() if (found := row.figures["afct_s"])}
+    if not times:
+        return _by_goodput(rows)
+    best, *others = sorted(times, key=lambda scheme: times[scheme].mean)
+    sentence = f"{name(best)} ends flows soonest: {quantity('seconds', times[best].mean, times[best].ci95)} on average"
+    ratio = rows[best].to_ideal.get("afct_s")
+    if ratio:
+        sentence += f", {digits(ratio.mean)} times the ideal"
+    rest = "; ".join(f"{name(other)} {_longer(comparison, other, best, times)}" for other in others)
+    luck = (
+        " One seed only: repeat with several before you believe small differences."
+        if len(comparison.seeds) == 1
+        else ""
+    )
+    return f"{sentence}{f'. {rest}' if rest else ''}.{luck}"
+
+
+def _longer(comparison: Comparison, other: str, best: str, times: dict[str, Estimate]) -> str:
+    if not comparison.told_apart(other, best, "afct_s"):
+        return "cannot be told apart from it"
+    return f"takes {quantity('ratio', times[other].mean / times[best].mean - 1)} longer"
+
+
+def _by_completion(rows: list[Row]) -> str:
+    """A scheme that ends fewer flows has the better mean over those it ended: no ranking by time, then."""
+    best, *others = sorted(rows, key=lambda row: -row.completed)
+    ends = "all" if best.completed == best.flows else f"{best.completed:,} of"
+    rest = ", ".join(f"{name(row.scheme)} {row.completed:,}" for row in others)
+    return f"{name(best.scheme)} ends {ends} {best.flows:,} flows; {rest}. Times are over flows that ended."
+
+
+def _by_goodput(rows: dict[str, Row]) -> str:
+    rates = {scheme: found for scheme, row in rows.items() if (found := row.figures["goodput_total_bps"])}
+    if not rates:
+        return "No flow delivered anything."
+    best = max(rates, key=lambda scheme: rates[scheme].mean)
+    return f"{name(best)} delivers most: {quantity('bps', rates[best].mean, rates[best].ci95)} over all flows."
+
+
+def _memory(rows: dict[str, Row]) -> str:
+    """The memory that ports must have had, and how long packets waited in it, from least to most."""
+    held = {scheme: found.mean for scheme, row in rows.items() if (found := row.figures.get("queue_max_bytes"))}
+    waits = {scheme: found.mean for scheme, row in rows.items() if (found := row.figures["queue_delay_p99_s"])}
+    if len(held) < 2 or len(waits) < len(held):
+        return ""
+
+    def of(scheme: str) -> str:
+        return f"{quantity('bytes', held[scheme])} with {name(scheme)} ({quantity('seconds', waits[scheme])})"
+
+    least, *_, most = sorted(held, key=lambda scheme: held[scheme])
+    return f"The fullest port held {of(least)} to {of(most)}; in brackets the 99th percentile of a packet's wait."
+
+
+def _routers(comparison: Comparison, schemes: Sequence[str]) -> str:
+    """Which schemes leave routers as they are."""
+    plain = [scheme for scheme in schemes if _is_plain(comparison, scheme)]
+    others = [scheme for scheme in schemes if scheme not in plain]
+    if not others:
+        return ""
+    if not plain:
+        return f"All of them run in the routers, too: {_listed(others)}."
+    run = "runs" if len(others) == 1 else "run"
+    return f"Routers stay as they are for {_listed(plain)}; {_listed(others)} {run} in them, too."
+
+
+def _is_plain(comparison: Comparison, scheme: str) -> bool:
+    deployed = comparison.of(scheme)[0].run.get("deployment") or []
+    return all(instance["scheme"] == "none" for instance in deployed)
+
+
+def _listed(schemes: Sequence[str]) -> str:
+    *most, last = map(name, schemes)
+    return f"{', '.join(most)} and {last}" if most else last
