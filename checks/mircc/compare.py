@@ -1,9 +1,11 @@
-"""MIRCC beside TCP, FCP, INRPP and the ideal on Abilene and on a provider's map, as tables in Markdown.
+"""MIRCC beside TCP, FCP, INRPP and the ideal on Abilene and on providers' maps, as tables in Markdown.
 
-The scenarios are examples/abilene.toml, with arrivals for 4 s, and examples/inrpp_isp.toml (GÉANT's map). Run it as
-`python checks/mircc/compare.py [SEEDS]`. docs/schemes/mircc.md says what equipment each scheme has.
+The scenarios are examples/abilene.toml, with arrivals for 4 s, examples/inrpp_isp.toml (GÉANT's map), and the same on
+Rocketfuel's map of Tiscali if MIDPATH_ROCKETFUEL names the folder that has it. Run it as
+`python checks/mircc/compare.py [SEEDS] [NAME…]`. docs/schemes/mircc.md says what equipment each scheme has.
 """
 
+import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,11 +14,13 @@ import midpath
 from midpath.stats import estimate
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-SCENARIOS = {
+SCENARIOS: dict[str, tuple[str, dict[str, object]]] = {
     "Abilene": ("abilene.toml", {"workload[0].until": "4 s", "measure.series": False}),
     "GÉANT": ("inrpp_isp.toml", {"measure.series": False}),
 }
-SINGLE = {"schemes.mircc.paths": "one", "schemes.mircc.sending": "best-subflow"}
+# INRPP's figure 17: its routers, links and flows, with a tenth of its hosts.
+TISCALI, HOSTS, FLOWS, LOAD_OF = "Tiscali", 1335, 6675, "31.1 Gbps"
+SINGLE: dict[str, object] = {"schemes.mircc.paths": "one", "schemes.mircc.sending": "best-subflow"}
 # Name, scheme and parameters of each row.
 ROWS: list[tuple[str, str, dict[str, object]]] = [
     *((f"`{scheme}`", scheme, {}) for scheme in ("ideal", "newreno", "cubic", "fcp", "inrpp", "mircc")),
@@ -31,6 +35,26 @@ COLUMNS = {
     "mean wait at a port, ms": (1e3, 2),
     "most waiting at a port, kB": (1e-3, 0),
 }
+
+
+def tiscali(folder: Path) -> dict[str, object]:
+    """What makes GÉANT's scenario one on Rocketfuel's map of Tiscali."""
+    table = midpath.Scenario.from_toml(EXAMPLES / "inrpp_isp.toml").to_dict()["topology"]
+    del table["builtin"]
+    table |= {"file": str(folder.resolve() / "3257.pop.cch"), "radius": 9, "drop_edge_links": True}
+    del table["hosts"]["per_node"]
+    table |= {"component": "largest", "hosts": table["hosts"] | {"total": HOSTS}}
+    traffic = {"arrivals.load_of": LOAD_OF, "flows": FLOWS, "matrix.pairs": FLOWS}
+    return {"topology": table, "measure.series": False} | {f"workload[0].{key}": v for key, v in traffic.items()}
+
+
+def scenarios() -> dict[str, tuple[str, dict[str, object]]]:
+    """All that can be run here."""
+    folder = os.environ.get("MIDPATH_ROCKETFUEL")
+    if folder is None:
+        print(f"{TISCALI} is left out: MIDPATH_ROCKETFUEL names no folder with 3257.pop.cch", file=sys.stderr)
+        return SCENARIOS
+    return SCENARIOS | {TISCALI: ("inrpp_isp.toml", tiscali(Path(folder)))}
 
 
 def figures(file: str, changes: dict[str, object], scheme: str, seed: int) -> list[float | None]:
@@ -49,10 +73,12 @@ def cell(values: list[float | None], scale: float, digits: int) -> str:
     return "–" if found is None else f"{found.mean * scale:.{digits}f} ± {(found.ci95 or 0.0) * scale:.{digits}f}"
 
 
-def main(seeds: int) -> None:
+def main(seeds: int, names: list[str]) -> None:
     """Prints a table per scenario."""
     with ThreadPoolExecutor(2) as pool:
-        for title, (file, changes) in SCENARIOS.items():
+        for title, (file, changes) in scenarios().items():
+            if names and title not in names:
+                continue
             print(f"\n| {title} | " + " | ".join(COLUMNS) + " |\n|" + "---|" * (1 + len(COLUMNS)))
             for name, scheme, params in ROWS:
                 runs = [pool.submit(figures, file, changes | params, scheme, seed) for seed in range(1, seeds + 1)]
@@ -64,4 +90,4 @@ def main(seeds: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 10)
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 10, sys.argv[2:])

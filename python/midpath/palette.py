@@ -1,7 +1,7 @@
 """One colour per scheme, everywhere.
 
 Okabe and Ito's palette (https://jfly.uni-koeln.de/color/), made for all kinds of colour vision, in the order of
-contrast on white; on a dark page the same hues, lighter. The bound that no scheme beats is grey and dashed.
+contrast on white; on a dark page the same hues, lighter. The ideal is grey and dashed.
 """
 
 from __future__ import annotations

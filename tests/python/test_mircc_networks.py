@@ -12,8 +12,8 @@ from midpath.papers.series import mean
 
 BASE = Path(layered.__file__).parent / "networks" / "network.toml"
 BEGIN, END = 12.0, 20.0
-# Networks in which no full link carries Data both ways: where one does, shapers starve one way (mircc/networks).
-SINGLE = (0, 1)
+# The second has a link that Data fill both ways.
+SINGLE = (0, 6)
 
 
 def run(found):

@@ -1,4 +1,4 @@
-//! The ideal as a run: the fluid bound on the scenario's topology, routes and flows, in the tables of any other run.
+//! The ideal as a run: the fluid model on the scenario's topology, routes and flows, in the tables of any other run.
 //!
 //! Sizes are counted with headers, for those bytes cross the links; a flow's time begins with its first byte, without
 //! handshake, and ends when its last byte has crossed its last link: propagation and storing one packet at each

@@ -78,7 +78,7 @@ pub fn run_with(
     let began = Instant::now();
     let finished = if setup.scenario.scheme == IDEAL {
         if options.wire {
-            let message = "`ideal` is a fluid bound and has no packets to encode: run it without `--wire`";
+            let message = "`ideal` is a fluid model and has no packets to encode: run it without `--wire`";
             return Err(ScenarioError::locate(SpecError::new("scheme", message), text));
         }
         Some(run_ideal(&setup).map_err(|e| ScenarioError::locate(e, text))?)

@@ -35,7 +35,7 @@ use deploy::{Deployment, NetworkMap, links};
 use faults::FaultPlan;
 use queues::{Keyed, Queues};
 
-/// The scheme that isn't one: the fluid bound on the same topology, routes and flows.
+/// The scheme that isn't one: the fluid model on the same topology, routes and flows.
 pub const IDEAL: &str = "ideal";
 
 /// A scenario whose parts have all been built and agree with each other.

@@ -124,6 +124,30 @@ fn the_strategies_that_the_paper_argues_against() {
     }
 }
 
+/// Data fill a link both ways: each way has what Interests leave of ηC. One flow each way, four against one, four against four.
+#[test]
+fn a_link_is_used_well_both_ways() {
+    // An Interest of 64 bytes for each 1500 the other way: y = η (C − 64/1500 y).
+    let full = 2.0 * ETA / (1.0 + ETA * 64.0 / 1500.0);
+    for (there, back, delay) in [(1, 1, 5.0), (4, 1, 5.0), (4, 4, 5.0), (1, 1, 50.0)] {
+        let mut links = vec![("r0", "r1", 2.0, delay)];
+        let hosts: Vec<[String; 2]> = (0..there + back).map(|i| [format!("p{i}"), format!("c{i}")]).collect();
+        for (i, [p, c]) in hosts.iter().enumerate() {
+            let (near_p, near_c) = if i < there { ("r0", "r1") } else { ("r1", "r0") };
+            links.extend([(p.as_str(), near_p, 100.0, 1.0), (c.as_str(), near_c, 100.0, 1.0 + i as f64)]);
+        }
+        let flows: String = hosts.iter().map(|[p, c]| flow(p, c, "")).collect();
+        for params in ["paths = \"one\"\nsending = \"best-subflow\"", "", "pacing = \"booked\""] {
+            let out = run_plain(&scenario(40, params, &(topology(&links) + &flows)));
+            for i in 0..there + back {
+                let share = full / if i < there { there } else { back } as f64;
+                near(&format!("{there} + {back}, {params:?}, flow {i}"), data(&out, i, 20.0, 40.0), share, 0.03);
+            }
+            no_data_dropped(&out);
+        }
+    }
+}
+
 /// RTTs of 3 to 300 ms on one link: flows that come one after another and go again have equal shares, and nothing is dropped.
 #[test]
 fn rtts_a_hundred_apart_share_a_link() {

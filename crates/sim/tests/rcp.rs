@@ -147,6 +147,16 @@ fn gains_within_the_stable_region_settle_and_gains_beyond_it_do_not() {
 }
 
 #[test]
+fn gains_have_names() {
+    let with = |more: &str| run_plain(&dumbbell(&[50.0; 3], 3, 0.1, &format!("[schemes.rcp]\n{more}\n")));
+    let same = |a: &str, b: &str| with(a).run["summary"] == with(b).run["summary"];
+    assert!(same("gains = \"xcp\"", "beta = 0.226"));
+    assert!(same("gains = \"gentle\"", "alpha = 0.1\nbeta = 1.0"));
+    assert!(same("gains = \"gentle\"\nalpha = 0.4", "gains = \"scripts\""));
+    assert!(!same("gains = \"xcp\"", ""));
+}
+
+#[test]
 fn eta_leaves_room() {
     let out = run_plain(&dumbbell(&[50.0; 4], 20, 0.0, "[schemes.rcp]\neta = \"80 %\""));
     let used = mean(&out, "port:r0>r1", "utilisation", 10.0);

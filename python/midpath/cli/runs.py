@@ -52,7 +52,7 @@ def compare(
     schemes: Annotated[str, typer.Option(help="Schemes, with commas between them.", show_default=False)],
     seeds: Annotated[int, typer.Option(help="How many seeds, from the scenario's upwards.", min=1)] = 1,
     seed: Seed = None,
-    ideal: Annotated[bool, typer.Option(help="Add the fluid bound on the same paths and flows.")] = True,
+    ideal: Annotated[bool, typer.Option(help="Add the fluid ideal on the same paths and flows.")] = True,
     jobs: Annotated[int, typer.Option(help="Runs at a time; 0: one per core.", min=0)] = 0,
     cluster: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="Run on the workers of a Dask cluster.", show_default=False)

@@ -1,6 +1,7 @@
 //! A port: the Interest shaper, the link's rates, and the queue of everything else.
 //!
-//! Data, Nacks and other schemes' packets wait in a FIFO and go before Interests: what they use has been booked by the opposite Interests. Rates have no
+//! Data, Nacks and other schemes' packets wait in a FIFO. An Interest that the shaper lets go has room booked, and goes first: behind Data it
+//! would come late, and its Data in lumps. Rates have no
 //! timer. The intervals that have ended are worked off when a packet comes or goes, with the traffic and the queue that each had; only packets
 //! read the rates, so none sees the difference.
 
@@ -103,7 +104,7 @@ impl MirccPort {
         if let Some(rtt) = header.and_then(|h| h.rtt()).filter(|_| !upstream) {
             link.rates.on_rtt(now, rtt);
         }
-        let offer = link.shaper.offer(Interest { token: pkt, size: Bytes(u64::from(size)), data, class });
+        let offer = link.shaper.offer(now, Interest { token: pkt, size: Bytes(u64::from(size)), data, class });
         let stamps = link.rates.stamps();
         add(&mut self.interests, size);
         if let Offer::Displaced(Interest { token, size, .. }) | Offer::Refused(Interest { token, size, .. }) = offer {
@@ -114,6 +115,22 @@ impl MirccPort {
             ctx.pool[&token].set_header(&start.least(stamps));
             ctx.hand_back(token);
         }
+    }
+
+    /// The Interest whose turn it is, if the shaper lets one go now.
+    fn due(&mut self, ctx: &PortCtx<'_>) -> Option<Pkt> {
+        if self.interests.packets == 0 {
+            return None;
+        }
+        let now = ctx.now;
+        let interest = self.link(ctx).shaper.poll(now)?;
+        let packet = &ctx.pool[&interest.token];
+        take(&mut self.interests, packet.size);
+        let over = self.timed.is_none_or(|(_, at)| now.saturating_sub(at) >= self.params.rates.max_interval);
+        if self.measures() && over {
+            self.timed = packet.name().map(|name| ((name, packet.segment()), now));
+        }
+        Some(interest.token)
     }
 }
 
@@ -149,27 +166,16 @@ impl Port for MirccPort {
     }
 
     fn poll_transmit(&mut self, ctx: &mut PortCtx<'_>) -> Option<Pkt> {
+        if let Some(pkt) = self.due(ctx) {
+            return Some(pkt);
+        }
         if let Some(pkt) = self.queue.pop_front() {
             take(&mut self.queued, ctx.pool[&pkt].size);
             return Some(pkt);
         }
-        if self.interests.packets == 0 {
-            ctx.wake_at(Time::MAX);
-            return None;
-        }
-        let now = ctx.now;
-        let link = self.link(ctx);
-        let Some(interest) = link.shaper.poll(now) else {
-            ctx.wake_at(link.shaper.next_release().unwrap_or(Time::MAX));
-            return None;
-        };
-        let packet = &ctx.pool[&interest.token];
-        take(&mut self.interests, packet.size);
-        let over = self.timed.is_none_or(|(_, at)| now.saturating_sub(at) >= self.params.rates.max_interval);
-        if self.measures() && over {
-            self.timed = packet.name().map(|name| ((name, packet.segment()), now));
-        }
-        Some(interest.token)
+        let next = self.link.as_ref().and_then(|link| link.shaper.next_release());
+        ctx.wake_at(next.unwrap_or(Time::MAX));
+        None
     }
 
     fn inbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) -> Inbound {

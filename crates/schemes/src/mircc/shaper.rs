@@ -2,9 +2,10 @@
 //! congestion control in named data networking", ICN 2013, as §3.1 and §4.2 use it.
 //!
 //! A state machine without I/O. Each Interest that it lets go books both directions of the link: its own bytes on the way out,
-//! its Data's on the way back. Each Interest that comes in over the link books the opposite. An Interest leaves only while neither
-//! direction is booked further ahead than the burst, so that over any time Data and Interests together stay within what the
-//! link carries, plus the burst and one packet of each kind. What cannot leave waits; what finds no room is handed back, to be Nacked.
+//! its Data's on the way back. Each Interest that comes in over the link books the opposite. An Interest leaves only while the way back
+//! is booked no further ahead than the burst, and the way out no further than two, so that over any time Data and Interests together stay
+//! within what the link carries, plus the burst and one packet of each kind. What cannot leave waits; what finds no room is handed back,
+//! to be Nacked.
 //!
 //! Wang et al. is cited from its abstract and from the first author's public implementation for ndnSIM: the text was not at hand.
 
@@ -40,6 +41,15 @@ pub enum Offer<T> {
     Refused(Interest<T>),
 }
 
+/// An Interest in a queue.
+#[derive(Debug, Clone, Copy)]
+struct Waiting<T> {
+    /// The number of its arrival, over both queues.
+    number: u64,
+    since: Time,
+    interest: Interest<T>,
+}
+
 /// One direction of the link: until when it is booked.
 #[derive(Debug, Clone, Copy)]
 struct Direction {
@@ -61,9 +71,9 @@ impl Direction {
         self.booked = self.booked.max(now).saturating_add(self.clock.time(size));
     }
 
-    /// From when on it is booked no further ahead than the burst.
-    fn free(&self) -> Time {
-        self.booked.saturating_sub(self.ahead)
+    /// From when on it is booked no further ahead than so many bursts.
+    fn free(&self, bursts: u64) -> Time {
+        self.booked.saturating_sub(self.ahead * bursts)
     }
 }
 
@@ -74,8 +84,8 @@ pub struct Shaper<T> {
     /// The way of this port's Interests, and that of their Data.
     out: Direction,
     back: Direction,
-    /// Queues of both classes, with the number of each Interest's arrival.
-    queues: [VecDeque<(u64, Interest<T>)>; 2],
+    /// Queues of both classes.
+    queues: [VecDeque<Waiting<T>>; 2],
     arrivals: u64,
     /// What the queued Interests ask for.
     backlog: u64,
@@ -105,7 +115,7 @@ impl<T> Shaper<T> {
     pub fn reset(&mut self) -> impl Iterator<Item = Interest<T>> + use<T> {
         self.backlog = 0;
         let [primary, secondary] = std::mem::take(&mut self.queues);
-        primary.into_iter().chain(secondary).map(|(_, interest)| interest)
+        primary.into_iter().chain(secondary).map(|waiting| waiting.interest)
     }
 
     /// Called when the link has other rates. What is booked stays booked.
@@ -116,25 +126,25 @@ impl<T> Shaper<T> {
     }
 
     /// Called when an Interest was routed to this port.
-    pub fn offer(&mut self, interest: Interest<T>) -> Offer<T> {
+    pub fn offer(&mut self, now: Time, interest: Interest<T>) -> Offer<T> {
         if self.len() < self.params.interests {
-            self.push(interest);
+            self.push(now, interest);
             return Offer::Queued;
         }
         // §4.2: "drops queued secondary class Interests to make room for new primary class Interests". The last in line goes,
         // which has waited least; the paper does not say which.
         let secondary = &mut self.queues[Class::Secondary as usize];
         let displaced = if interest.class == Class::Primary { secondary.pop_back() } else { None };
-        let Some((_, displaced)) = displaced else { return Offer::Refused(interest) };
+        let Some(Waiting { interest: displaced, .. }) = displaced else { return Offer::Refused(interest) };
         self.backlog -= displaced.data.0;
-        self.push(interest);
+        self.push(now, interest);
         Offer::Displaced(displaced)
     }
 
-    fn push(&mut self, interest: Interest<T>) {
+    fn push(&mut self, since: Time, interest: Interest<T>) {
         self.arrivals += 1;
         self.backlog += interest.data.0;
-        self.queues[interest.class as usize].push_back((self.arrivals, interest));
+        self.queues[interest.class as usize].push_back(Waiting { number: self.arrivals, since, interest });
     }
 
     /// Called when an Interest came in over the link: it used the way back, and its Data (`data` expected) will go out.
@@ -152,31 +162,36 @@ impl<T> Shaper<T> {
 
     /// When [`Shaper::poll`] has an Interest to give, if one waits.
     pub fn next_release(&self) -> Option<Time> {
-        (!self.is_empty()).then(|| self.out.free().max(self.back.free()).max(self.paced))
+        // The way out is booked by two shapers. The neighbour's keeps its Data within a burst, this one its Interests within another: with
+        // one for both, each burst of Data booked there would stop the Interests here while their own way back is idle.
+        (!self.is_empty()).then(|| self.out.free(2).max(self.back.free(1)).max(self.paced))
     }
 
     /// The next Interest, if one may leave now. It is booked; ask again.
     pub fn poll(&mut self, now: Time) -> Option<Interest<T>> {
         self.next_release().filter(|at| *at <= now)?;
-        let interest = self.pop()?;
+        let Waiting { since, interest, .. } = self.pop()?;
         self.out.book(now, interest.size);
         self.back.book(now, interest.data);
         self.sizes.own(interest.size, interest.data);
         if self.params.pacing == Pacing::Wang {
-            self.paced = now.saturating_add(self.gap(now, interest.size));
+            // The pace goes on from when this one was due: from when it left, what each waits for the wire would be lost to all. Wang's
+            // implementation hands Interests to the device's queue and has the pace go on from then. Longer than the burst takes, none is due.
+            let due = self.paced.max(since).max(now.saturating_sub(self.out.ahead));
+            self.paced = due.saturating_add(self.gap(now, interest.size));
         }
         Some(interest)
     }
 
-    fn pop(&mut self) -> Option<Interest<T>> {
-        let heads = [0, 1].map(|class: usize| self.queues[class].front().map(|(number, _)| *number));
+    fn pop(&mut self) -> Option<Waiting<T>> {
+        let heads = [0, 1].map(|class: usize| self.queues[class].front().map(|waiting| waiting.number));
         let class = match (heads, self.params.order) {
             ([Some(primary), Some(secondary)], Order::Arrival) => usize::from(secondary < primary),
             ([primary, _], _) => usize::from(primary.is_none()),
         };
-        let (_, interest) = self.queues[class].pop_front()?;
-        self.backlog -= interest.data.0;
-        Some(interest)
+        let waiting = self.queues[class].pop_front()?;
+        self.backlog -= waiting.interest.data.0;
+        Some(waiting)
     }
 
     /// The time to the next Interest at Wang's shaping rate.

@@ -12,6 +12,34 @@ use crate::params::{require, share};
 use crate::tcp::params::DelayedAck;
 use crate::tcp::{TcpParams, TcpTable};
 
+/// α and β that have been published together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum RcpGains {
+    /// 0.4 and 0.4: the authors' simulator, unless its scripts say otherwise.
+    #[default]
+    Simulator,
+    /// 0.4 and 1: the authors' scripts.
+    Scripts,
+    /// 0.1 and 1: the authors' scripts for flows that come and go slowly.
+    Gentle,
+    /// 0.4 and 0.226: XCP's.
+    Xcp,
+}
+
+impl RcpGains {
+    /// α and β.
+    pub const fn values(self) -> (f64, f64) {
+        match self {
+            RcpGains::Simulator => (0.4, 0.4),
+            RcpGains::Scripts => (0.4, 1.0),
+            RcpGains::Gentle => (0.1, 1.0),
+            RcpGains::Xcp => (0.4, 0.226),
+        }
+    }
+}
+
 /// The parameters of `rcp`: its own, and those of every TCP.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -20,10 +48,12 @@ pub struct RcpParams {
     /// What all TCPs share; an ACK per packet unless said otherwise, for the rate comes back on ACKs.
     #[serde(flatten)]
     pub tcp: TcpParams,
-    /// How much of the spare capacity is given out per round trip (equation 1).
-    pub alpha: f64,
-    /// How much of the queue is drained per round trip (equation 1).
-    pub beta: f64,
+    /// α and β by the name of what has published them.
+    pub gains: RcpGains,
+    /// How much of the spare capacity is given out per round trip (equation 1), if not as `gains` has it.
+    pub alpha: Option<f64>,
+    /// How much of the queue is drained per round trip (equation 1), if not as `gains` has it.
+    pub beta: Option<f64>,
     /// Share of the link that is given out.
     #[serde(deserialize_with = "share")]
     pub eta: f64,
@@ -38,12 +68,24 @@ pub struct RcpParams {
     pub min_packets: f64,
 }
 
+impl RcpParams {
+    /// α of equation (1).
+    pub fn alpha(&self) -> f64 {
+        self.alpha.unwrap_or(self.gains.values().0)
+    }
+    /// β of equation (1).
+    pub fn beta(&self) -> f64 {
+        self.beta.unwrap_or(self.gains.values().1)
+    }
+}
+
 impl Default for RcpParams {
     fn default() -> RcpParams {
         RcpParams {
             tcp: TcpParams { delayed_ack: DelayedAck(1), ..TcpParams::default() },
-            alpha: 0.4,
-            beta: 0.4,
+            gains: RcpGains::default(),
+            alpha: None,
+            beta: None,
             eta: 1.0,
             interval: Time::from_ms(10),
             initial_rate: 0.05,
@@ -58,8 +100,8 @@ impl TcpTable for RcpParams {
     fn split(self) -> Result<(TcpParams, RcpConfig), SpecError> {
         let positive = |x: f64| x.is_finite() && x > 0.0;
         let whole = |x: f64| positive(x) && x <= 1.0;
-        require(positive(self.alpha), "alpha", "a positive number")?;
-        require(self.beta.is_finite() && self.beta >= 0.0, "beta", "a number from 0")?;
+        require(positive(self.alpha()), "alpha", "a positive number")?;
+        require(self.beta().is_finite() && self.beta() >= 0.0, "beta", "a number from 0")?;
         require(whole(self.eta), "eta", "above 0 and at most 1")?;
         require(whole(self.initial_rate), "initial_rate", "above 0 and at most 1")?;
         require(positive(self.min_packets), "min_packets", "a positive number")?;

@@ -131,7 +131,7 @@ impl RcpPort {
     /// The link was silent until `now`: equation (1) with y = q = 0, once per interval, is a power.
     fn idle(&mut self, now: Time) {
         let steps = 1 + (now - self.end).0 / self.length.0;
-        let growth = 1.0 + self.length.as_secs_f64() / self.rtt * self.params.alpha;
+        let growth = 1.0 + self.length.as_secs_f64() / self.rtt * self.params.alpha();
         self.set(self.rate * growth.powf(steps as f64));
         self.end += Time(steps * self.length.0);
     }
@@ -141,7 +141,7 @@ impl RcpPort {
     fn update(&mut self, y: f64, q: f64) {
         let (p, d) = (&self.params, self.rtt);
         let target = p.eta * self.capacity;
-        let spare = p.alpha * (target - y) - p.beta * q / d;
+        let spare = p.alpha() * (target - y) - p.beta() * q / d;
         self.set(self.rate * (1.0 + self.length.as_secs_f64() / d * spare / target));
     }
 

@@ -83,9 +83,9 @@ fn utilisations(setup: &Setup, ports: &[PortRow], span: Time) -> (f64, f64) {
 }
 
 /// The most that waited at one of the network's ports: the memory that a port must have had. Hosts' own links don't count.
-fn queue_max(setup: &Setup, ports: &[PortRow]) -> u64 {
-    let in_network = |p: &&PortRow| !setup.topology.is_host(p.place.0 as usize);
-    ports.iter().filter(in_network).map(|p| p.counters.max_bytes).max().unwrap_or(0)
+fn queue_max(setup: &Setup, ports: &[PortRow]) -> Option<u64> {
+    let used = |p: &&PortRow| p.counters.packets > 0 && !setup.topology.is_host(p.place.0 as usize);
+    ports.iter().filter(used).map(|p| p.counters.max_bytes).max()
 }
 
 /// The figures of a run. `span` is its length, `packets` are all that were sent, ACKs included.

@@ -66,7 +66,7 @@ impl Schemes {
             match name.as_deref() {
                 None => {}
                 Some(IDEAL) => {
-                    return Err(SpecError::new(key, "`ideal` is the bound for a whole run, not a flow's scheme"));
+                    return Err(SpecError::new(key, "`ideal` is for a whole run, not a flow's scheme"));
                 }
                 Some(name) => {
                     let i = schemes.add(key.clone(), name, scenario, catalogue)?;

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise, product
 from typing import Any
 
@@ -37,6 +37,11 @@ class Layered:
     """Their router and the delay of their link, which is never short."""
     flows: list[tuple[str, str]]
     """Producer and consumer of each."""
+
+    def faster(self, times: float) -> Layered:
+        """The same with all rates so many times as high."""
+        links = {ends: (times * rate, delay) for ends, (rate, delay) in self.links.items()}
+        return replace(self, links=links)
 
     def paths(self, flow: tuple[str, str]) -> list[list[str]]:
         """The router sequences of the shortest paths, from the producer to the consumer."""

@@ -24,7 +24,7 @@ fn drain(shaper: &mut Shaper<u32>) -> Vec<(Time, u32)> {
 #[test]
 fn interests_leave_as_fast_as_their_data_can_come_back() {
     let mut shaper = Shaper::new(&params(), LINK, LINK);
-    (0..3).for_each(|i| assert_eq!(shaper.offer(interest(i, Class::Primary)), Offer::Queued));
+    (0..3).for_each(|i| assert_eq!(shaper.offer(Time::ZERO, interest(i, Class::Primary)), Offer::Queued));
     assert_eq!(shaper.backlog(), Bytes(3000));
     // 1000 B of Data take 1 ms at 8 Mbit/s.
     assert_eq!(drain(&mut shaper), [(Time::ZERO, 0), (Time::from_ms(1), 1), (Time::from_ms(2), 2)]);
@@ -34,8 +34,40 @@ fn interests_leave_as_fast_as_their_data_can_come_back() {
 #[test]
 fn a_burst_lets_some_go_ahead() {
     let mut shaper = Shaper::new(&ShaperParams { burst: Bytes(1000), ..params() }, LINK, LINK);
-    (0..3).for_each(|i| assert_eq!(shaper.offer(interest(i, Class::Primary)), Offer::Queued));
+    (0..3).for_each(|i| assert_eq!(shaper.offer(Time::ZERO, interest(i, Class::Primary)), Offer::Queued));
     assert_eq!(drain(&mut shaper), [(Time::ZERO, 0), (Time::ZERO, 1), (Time::from_ms(1), 2)]);
+}
+
+/// A wire that is not free at once: Interests leave a while after they were due.
+#[test]
+fn what_interests_wait_for_the_wire_is_not_lost_to_their_pace() {
+    let wang = ShaperParams { pacing: Pacing::Wang, interests: 100, burst: Bytes(2000), ..params() };
+    let late = |wait: Time| {
+        let mut shaper = Shaper::new(&wang, LINK, LINK);
+        (0..50).for_each(|i| assert_eq!(shaper.offer(Time::ZERO, interest(i, Class::Primary)), Offer::Queued));
+        let mut now = Time::ZERO;
+        while let Some(due) = shaper.next_release() {
+            now = now.max(due) + wait;
+            shaper.poll(now).expect("it is due");
+        }
+        now
+    };
+    // 1000 B of Data take 1 ms: 49 gaps.
+    let at_once = late(Time::ZERO);
+    assert_eq!(at_once.as_ns() / 1000, 49_000);
+    // A Data of 900 B is on the wire each time. The first waits that long, and so do all, but none for the one before it.
+    assert_eq!((late(Time::from_us(900)) - at_once).as_ns() / 1000, 900);
+}
+
+#[test]
+fn after_a_long_wait_no_more_than_the_burst_follows_at_once() {
+    let wang = ShaperParams { pacing: Pacing::Wang, interests: 100, burst: Bytes(2000), ..params() };
+    let mut shaper = Shaper::new(&wang, LINK, LINK);
+    (0..50).for_each(|i| assert_eq!(shaper.offer(Time::ZERO, interest(i, Class::Primary)), Offer::Queued));
+    let now = Time::from_ms(100);
+    let left = std::iter::from_fn(|| shaper.poll(now)).count();
+    // One, and two for the burst.
+    assert_eq!(left, 3);
 }
 
 #[test]
@@ -43,7 +75,7 @@ fn opposite_interests_take_both_ways_from_it() {
     let mut shaper = Shaper::new(&params(), LINK, LINK);
     // 100 B of the way back, 2000 B of the way out: the later counts.
     shaper.on_opposite_interest(Time::ZERO, Bytes(100), Bytes(2000));
-    shaper.offer(interest(0, Class::Primary));
+    shaper.offer(Time::ZERO, interest(0, Class::Primary));
     assert_eq!(drain(&mut shaper), [(Time::from_ms(2), 0)]);
 }
 
@@ -51,21 +83,21 @@ fn opposite_interests_take_both_ways_from_it() {
 fn larger_data_than_expected_are_booked_late() {
     let mut shaper = Shaper::new(&params(), LINK, LINK);
     shaper.on_larger_data(Time::ZERO, Bytes(500));
-    shaper.offer(interest(0, Class::Primary));
+    shaper.offer(Time::ZERO, interest(0, Class::Primary));
     assert_eq!(drain(&mut shaper), [(Time::from_us(500), 0)]);
 }
 
 #[test]
 fn a_full_queue_refuses_and_secondary_ones_make_room_for_primary_ones() {
     let mut shaper = Shaper::new(&params(), LINK, LINK);
-    shaper.offer(interest(0, Class::Secondary));
-    shaper.offer(interest(1, Class::Primary));
-    shaper.offer(interest(2, Class::Secondary));
-    shaper.offer(interest(3, Class::Primary));
-    assert_eq!(shaper.offer(interest(4, Class::Secondary)), Offer::Refused(interest(4, Class::Secondary)));
-    assert_eq!(shaper.offer(interest(5, Class::Primary)), Offer::Displaced(interest(2, Class::Secondary)));
-    assert_eq!(shaper.offer(interest(6, Class::Primary)), Offer::Displaced(interest(0, Class::Secondary)));
-    assert_eq!(shaper.offer(interest(7, Class::Primary)), Offer::Refused(interest(7, Class::Primary)));
+    shaper.offer(Time::ZERO, interest(0, Class::Secondary));
+    shaper.offer(Time::ZERO, interest(1, Class::Primary));
+    shaper.offer(Time::ZERO, interest(2, Class::Secondary));
+    shaper.offer(Time::ZERO, interest(3, Class::Primary));
+    assert_eq!(shaper.offer(Time::ZERO, interest(4, Class::Secondary)), Offer::Refused(interest(4, Class::Secondary)));
+    assert_eq!(shaper.offer(Time::ZERO, interest(5, Class::Primary)), Offer::Displaced(interest(2, Class::Secondary)));
+    assert_eq!(shaper.offer(Time::ZERO, interest(6, Class::Primary)), Offer::Displaced(interest(0, Class::Secondary)));
+    assert_eq!(shaper.offer(Time::ZERO, interest(7, Class::Primary)), Offer::Refused(interest(7, Class::Primary)));
     let tokens: Vec<u32> = drain(&mut shaper).into_iter().map(|(_, token)| token).collect();
     assert_eq!(tokens, [1, 3, 5, 6]);
 }
@@ -73,8 +105,8 @@ fn a_full_queue_refuses_and_secondary_ones_make_room_for_primary_ones() {
 #[test]
 fn refusing_a_secondary_interest_keeps_those_that_wait() {
     let mut shaper = Shaper::new(&ShaperParams { interests: 1, ..params() }, LINK, LINK);
-    shaper.offer(interest(0, Class::Secondary));
-    assert_eq!(shaper.offer(interest(1, Class::Secondary)), Offer::Refused(interest(1, Class::Secondary)));
+    shaper.offer(Time::ZERO, interest(0, Class::Secondary));
+    assert_eq!(shaper.offer(Time::ZERO, interest(1, Class::Secondary)), Offer::Refused(interest(1, Class::Secondary)));
     assert_eq!(drain(&mut shaper).len(), 1);
 }
 
@@ -82,9 +114,9 @@ fn refusing_a_secondary_interest_keeps_those_that_wait() {
 fn the_order_is_that_of_arrival_or_by_class() {
     for (order, expected) in [(Order::Arrival, [0, 1, 2]), (Order::PrimaryFirst, [1, 0, 2])] {
         let mut shaper = Shaper::new(&ShaperParams { order, ..params() }, LINK, LINK);
-        shaper.offer(interest(0, Class::Secondary));
-        shaper.offer(interest(1, Class::Primary));
-        shaper.offer(interest(2, Class::Secondary));
+        shaper.offer(Time::ZERO, interest(0, Class::Secondary));
+        shaper.offer(Time::ZERO, interest(1, Class::Primary));
+        shaper.offer(Time::ZERO, interest(2, Class::Secondary));
         let tokens: Vec<u32> = drain(&mut shaper).into_iter().map(|(_, token)| token).collect();
         assert_eq!(tokens, expected);
     }
@@ -94,7 +126,7 @@ fn the_order_is_that_of_arrival_or_by_class() {
 fn a_link_that_got_slower_is_booked_slower() {
     let mut shaper = Shaper::new(&params(), LINK, LINK);
     shaper.set_rates(LINK, Rate(4_000_000));
-    (0..2).for_each(|i| assert_eq!(shaper.offer(interest(i, Class::Primary)), Offer::Queued));
+    (0..2).for_each(|i| assert_eq!(shaper.offer(Time::ZERO, interest(i, Class::Primary)), Offer::Queued));
     assert_eq!(drain(&mut shaper), [(Time::ZERO, 0), (Time::from_ms(2), 1)]);
 }
 
@@ -120,24 +152,24 @@ fn wangs_rates_by_hand() {
 #[test]
 fn wangs_pace_keeps_room_for_what_comes_the_other_way() {
     let link = Rate::from_mbps(10);
-    let mut shaper =
-        Shaper::new(&ShaperParams { interests: 100, headroom: 1.0, ..ShaperParams::default() }, link, link);
-    let mut gap = |opposite: bool, from: u64| {
-        let mut now = Time::from_ms(from);
+    let params = ShaperParams { interests: 100, headroom: 1.0, ..ShaperParams::default() };
+    let gap = |opposite: bool| {
+        let mut shaper = Shaper::new(&params, link, link);
+        let mut now = Time::ZERO;
         // 200 ms of opposite Interests at 10/7 Mbit/s: 300 B each 1.68 ms.
         for i in 0..if opposite { 119 } else { 0 } {
             shaper.on_opposite_interest(now + Time::from_us(1680 * i), Bytes(300), Bytes(1800));
         }
         now += Time::from_ms(205);
         let queued = || Interest { token: 0, size: Bytes(300), data: Bytes(1800), class: Class::Primary };
-        shaper.offer(queued());
-        shaper.offer(queued());
+        shaper.offer(now, queued());
+        shaper.offer(now, queued());
         shaper.poll(now).expect("the link is free");
         shaper.next_release().expect("one waits") - now
     };
     // 1800 B at 10 Mbit/s take 1.44 ms; with 6/7 of it, 1.68 ms.
-    assert_eq!(gap(false, 0).as_ns() / 1000, 1440);
-    let paced = gap(true, 1000).as_ns() / 1000;
+    assert_eq!(gap(false).as_ns() / 1000, 1440);
+    let paced = gap(true).as_ns() / 1000;
     assert!((1670..=1690).contains(&paced), "{paced}");
 }
 
@@ -184,7 +216,7 @@ fn play(shaper: &mut Shaper<u32>, steps: &[Step], limit: usize) -> (Bookings, Ve
             Step::Offer { size, data, primary } => {
                 let class = if primary { Class::Primary } else { Class::Secondary };
                 let interest = Interest { token: token as u32, size: Bytes(size), data: Bytes(data), class };
-                back += usize::from(shaper.offer(interest) != Offer::Queued);
+                back += usize::from(shaper.offer(now, interest) != Offer::Queued);
             }
             Step::Opposite { size, data } => {
                 now += LINK.time_for(Bytes(size));
@@ -231,7 +263,7 @@ proptest! {
         }
         let offered = steps.iter().filter(|s| matches!(s, Step::Offer { .. })).count();
         prop_assert_eq!(gone.len() + back + shaper.len(), offered);
-        let waiting: u64 = shaper.queues.iter().flatten().map(|(_, i)| i.data.0).sum();
+        let waiting: u64 = shaper.queues.iter().flatten().map(|w| w.interest.data.0).sum();
         prop_assert_eq!(shaper.backlog(), Bytes(waiting));
     }
 

@@ -15,7 +15,13 @@ const LINK: Rate = Rate::from_mbps(8);
 
 /// T = 10 ms, d = 100 ms, R = 1 Mbps.
 fn params() -> RcpParams {
-    RcpParams { initial_rtt: Time::from_ms(100), initial_rate: 0.125, alpha: 0.5, beta: 0.25, ..RcpParams::default() }
+    RcpParams {
+        initial_rtt: Time::from_ms(100),
+        initial_rate: 0.125,
+        alpha: Some(0.5),
+        beta: Some(0.25),
+        ..RcpParams::default()
+    }
 }
 
 fn port(params: &RcpParams) -> RcpPort {
@@ -160,7 +166,7 @@ fn arrivals() -> impl Strategy<Value = Vec<Arrival>> {
 proptest! {
     #[test]
     fn no_header_poisons_the_rate(arrivals in arrivals(), alpha in 0.001f64..3.0, beta in 0.0f64..3.0, eta in 0.1f64..1.0) {
-        let p = RcpParams { alpha, beta, eta, ..RcpParams::default() };
+        let p = RcpParams { alpha: Some(alpha), beta: Some(beta), eta, ..RcpParams::default() };
         let (mut port, mut now) = (port(&p), Time::ZERO);
         for (gap_ns, size, waiting, header) in arrivals {
             now += Time::from_ns(gap_ns);

@@ -1,45 +1,78 @@
-"""Figure 9a: delivery times at each node of Abilene, MIRCC beside RCP's update."""
+"""Figure 9: delivery times at each node of Abilene, MIRCC beside RCP's update (a), and with several paths (b)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pandas as pd
 
 from midpath.papers.lab import Lab, Measured, Runs
-from midpath.papers.mircc.common import dropped, rcp
+from midpath.papers.mircc.common import dropped, params, rcp
 from midpath.papers.series import ratio
+from midpath.result import Result
 
 # Mbps of links: the paper's topology has none in the text.
 CHOSEN, RATES = 20, (10, 20, 40)
-# Seeds at the other rates.
+# What a path may cost at most, as a multiple of the shortest one's cost: figure 10 has its paths in a drawing.
+STRETCH, STRETCHES = 2.0, (1.5, 2.0, 3.0)
+# The hosts of nodes 14 and 15, which the paper excepts from what several paths are worth.
+EXCEPTED = ["h3", "h4"]
+# Seeds at the other rates, and for the other paths.
 FEW = 3
 
 
 def measure(lab: Lab) -> Iterator[Measured]:
     """Mean delivery times over all objects, and by the consumer's node."""
-    runs = {rate: _both(lab, rate) for rate in RATES}
+    runs = {rate: _single(lab, rate) for rate in RATES}
+    paths = {rate: _several(lab, rate, STRETCH) for rate in RATES}
+    others = {stretch: _several(lab, CHOSEN, stretch) for stretch in STRETCHES if stretch != STRETCH}
     ideal = lab.runs("abilene", scheme="ideal")
     for rate, (mircc, other) in runs.items():
-        yield Measured(f"faster.{rate}", list(map(ratio, mircc.summary("afct_s"), other.summary("afct_s"))))
+        yield Measured(f"faster.{rate}", _faster(mircc, other))
     mircc, other = runs[CHOSEN]
     yield Measured("every", [float((by_node(mircc) / by_node(other)).max())])
     for name, found in (("mircc", mircc), ("rcp", other), ("ideal", ideal)):
         yield Measured(f"time.{name}", found.summary("afct_s"))
     yield Measured("dropped", mircc.values(dropped), bound=0.0)
+    for rate, several in paths.items():
+        yield Measured(f"paths.{rate}", _faster(several, runs[rate][0]))
+    for stretch, several in (others | {STRETCH: paths[CHOSEN]}).items():
+        one, rcps = (by_node(list(runs)[: len(several)]) for runs in (mircc, other))
+        gain = by_node(several) / one
+        yield Measured(f"paths.{stretch}.others", [float(gain.drop(EXCEPTED).max())])
+        yield Measured(f"paths.{stretch}.excepted", [float(gain[EXCEPTED].min())])
+        yield Measured(f"paths.{stretch}.rcp", [float((by_node(several) / rcps).max())])
+    yield Measured("paths.dropped", paths[CHOSEN].values(dropped), bound=0.0)
 
 
-def _both(lab: Lab, rate: int) -> tuple[Runs, Runs]:
+def _single(lab: Lab, rate: int) -> tuple[Runs, Runs]:
+    """With one path: MIRCC and RCP's update."""
     seeds = None if rate == CHOSEN else lab.seeds[:FEW]
-    changes = {"topology.rate": f"{rate} Mbps"} | ({"workload[0].flows": 10} if lab.quick else {})
+    changes = _changes(lab, rate)
     return (
         lab.runs("abilene", changes=changes, label=f"{rate}", seeds=seeds),
         lab.runs("abilene", changes=changes | rcp("0.4-0.4"), label=f"rcp-{rate}", seeds=seeds),
     )
 
 
-def by_node(runs: Runs) -> pd.Series[float]:
-    """The mean delivery time of each consumer's objects, over all seeds."""
+def _several(lab: Lab, rate: int, stretch: float) -> Runs:
+    """MIRCC with several paths."""
+    seeds = None if rate == CHOSEN and stretch == STRETCH else lab.seeds[:FEW]
+    paths = params(paths="all", sending="dual-class", stretch=stretch)
+    return lab.runs("abilene", changes=_changes(lab, rate) | paths, label=f"paths-{rate}-{stretch}", seeds=seeds)
+
+
+def _changes(lab: Lab, rate: int) -> dict[str, object]:
+    return {"topology.rate": f"{rate} Mbps"} | ({"workload[0].flows": 10} if lab.quick else {})
+
+
+def _faster(runs: Runs, reference: Runs) -> list[float | None]:
+    """Mean delivery time over that of the reference, by seed."""
+    return list(map(ratio, runs.summary("afct_s"), reference.summary("afct_s")))
+
+
+def by_node(runs: Iterable[Result]) -> pd.Series[float]:
+    """The mean delivery time of each consumer's objects, over these runs."""
     flows = pd.concat([result.flows.to_pandas() for result in runs])
     found: pd.Series[float] = flows.groupby(flows.dst.astype(str)).fct_s.mean()
     return found

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from midpath.analysis.mircc.network import Floats
-from midpath.papers.lab import Lab, Measured
-from midpath.papers.mircc.common import asked, dropped
+from midpath.papers.lab import Lab, Measured, Runs
+from midpath.papers.mircc.common import asked, dropped, params
 from midpath.papers.mircc.layered import DATA, Layered, Run, draw, rest
 from midpath.papers.series import mean
-from midpath.result import Result
 
-NETWORKS, QUICK = 8, 3
-BEGIN, END = 12.0, 20.0
+NETWORKS, QUICK = 100, 3
+# Those that are run with all links ten times as fast as well.
+FASTER, TIMES = 20, 10.0
+# Ours: bookings pace Interests, and T is no shorter than 40 Data of the link.
+VARIANT = params(pacing="booked", min_packets=40.0)
+# Seconds over which rates are means. Several paths have to be found first, by 3 % of the Interests.
+SINGLE, SEVERAL = (12.0, 20.0), (40.0, 60.0)
 # Bytes on the link per byte of payload of a full Data.
 WIRE = DATA / 1428
 # Secondary rates below this share of their flow's primary one are compared with that share: 5 % of nothing is nothing.
@@ -22,26 +28,48 @@ SMALL = 0.1
 
 
 def measure(lab: Lab) -> Iterator[Measured]:
-    """One path per flow, then up to four."""
-    yield from _single(runs(lab, most_paths=1))
-    yield from _several(runs(lab, most_paths=4))
-
-
-def runs(lab: Lab, most_paths: int) -> list[Run]:
-    """All networks, run."""
-    drawn = [draw(seed, most_paths) for seed in range(QUICK if lab.quick else NETWORKS)]
+    """One path per flow; up to four, as by default and with the variant; and some of these with faster links."""
+    single, several = _drawn(lab, 1), _drawn(lab, 4)
+    faster = [one.faster(TIMES) for one in several[:FASTER]]
     started = [
-        lab.runs("network", changes=one.scenario(), label=f"{most_paths}-{i}", seeds=[1 + i])
-        for i, one in enumerate(drawn)
+        _start(lab, "single", single, SINGLE),
+        _start(lab, "several", several, SEVERAL),
+        _start(lab, "variant", several, SEVERAL, VARIANT),
+        _start(lab, "faster", faster, SINGLE),
     ]
-    return [_run(one, started.first()) for one, started in zip(drawn, started, strict=True)]
+    of_one, of_several, of_variant, of_faster = ([run() for run in runs] for runs in started)
+    yield from _single(of_one)
+    yield from _several(of_several)
+    yield Measured("secondary.faster", _secondary(of_faster))
+    yield Measured("secondary.slower", _secondary(of_several[:FASTER]))
+    yield from _deviations("variant.primary", _primary(of_variant), 0.05)
+    yield from _deviations("variant.secondary", _secondary(of_variant), 0.05)
+    yield from _deviations("variant.total", _total(of_variant), 0.05)
+    yield Measured("variant.dropped", [sum(run.dropped for run in of_variant)], bound=0.0)
 
 
-def _run(found: Layered, result: Result) -> Run:
+def _drawn(lab: Lab, most_paths: int) -> list[Layered]:
+    return [draw(seed, most_paths) for seed in range(QUICK if lab.quick else NETWORKS)]
+
+
+def _start(
+    lab: Lab, name: str, found: list[Layered], over: tuple[float, float], changes: dict[str, Any] | None = None
+) -> list[Callable[[], Run]]:
+    """Starts a run of each; it is there when it is called."""
+    more = {"stop": f"{over[1]:g} s"} | (changes or {})
+    started = [
+        lab.runs("network", changes=one.scenario() | more, label=f"{name}-{i}", seeds=[1 + i])
+        for i, one in enumerate(found)
+    ]
+    return [partial(_run, one, runs, over) for one, runs in zip(found, started, strict=True)]
+
+
+def _run(found: Layered, started: Runs, over: tuple[float, float]) -> Run:
+    result = started.first()
     entities = range(len(found.flows))
-    data = [WIRE * (mean(result, f"group:{consumer}", "goodput_bps", BEGIN, END) or 0.0) for _, consumer in found.flows]
+    data = [WIRE * (mean(result, f"group:{consumer}", "goodput_bps", *over) or 0.0) for _, consumer in found.flows]
     # All flows start at once, so that they are numbered in their order.
-    primary, secondary = ([asked(result, i, name, BEGIN, END) for i in entities] for name in ("primary", "secondary"))
+    primary, secondary = ([asked(result, i, name, *over) for i in entities] for name in ("primary", "secondary"))
     return Run(found, rest(found), np.array(data), np.array(primary), np.array(secondary), dropped(result))
 
 
@@ -61,12 +89,22 @@ def _single(found: list[Run]) -> Iterator[Measured]:
     yield Measured("single.dropped", [sum(run.dropped for run in found)], bound=0.0)
 
 
+def _primary(found: list[Run]) -> list[float]:
+    return [_worst(run.primary, run.rest.primary) for run in found]
+
+
+def _total(found: list[Run]) -> list[float]:
+    return [_worst(run.data, run.rest.primary + run.rest.secondary) for run in found]
+
+
+def _secondary(found: list[Run]) -> list[float]:
+    return [_worst(run.secondary, run.rest.secondary, SMALL * run.rest.primary) for run in found]
+
+
 def _several(found: list[Run]) -> Iterator[Measured]:
-    yield from _deviations("primary", [_worst(run.primary, run.rest.primary) for run in found], 0.05)
-    secondary = [_worst(run.secondary, run.rest.secondary, SMALL * run.rest.primary) for run in found]
-    yield from _deviations("secondary", secondary, 0.05)
-    total = [_worst(run.data, run.rest.primary + run.rest.secondary) for run in found]
-    yield from _deviations("total", total, 0.05)
+    yield from _deviations("primary", _primary(found), 0.05)
+    yield from _deviations("secondary", _secondary(found), 0.05)
+    yield from _deviations("total", _total(found), 0.05)
     short = [float((1.0 - run.primary / run.rest.fair).max()) for run in found]
     yield Measured("fair", [float(value <= 0.05) for value in short])
     yield Measured("fair.solver", [float((1.0 - run.rest.primary / run.rest.fair).max() <= 0.05) for run in found])
