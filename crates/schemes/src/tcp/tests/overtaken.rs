@@ -91,7 +91,7 @@ fn packets_that_come_late_by_less_than_a_round_trip_are_not_repeated() {
 
 #[test]
 fn reordering_is_learned_from_the_first_repeat_in_vain() {
-    let mut lab = lab(2000).treat(late(&[100, 800, 1200, 1201, 1500], Time::from_ms(250)));
+    let mut lab = lab(2000).treat(late(&[100, 800, 1200, 1201, 1500], Time::from_ms(150)));
     lab.run();
     assert_eq!((repeats(&lab), lab.report().timeouts), (vec![100], 0));
 }
@@ -102,7 +102,7 @@ fn the_last_segment_asks_when_nothing_comes_back() {
     lab.run();
     assert_eq!((repeats(&lab), lab.report().timeouts), (vec![98, 99], 0));
     let end = lab.finished()[1].expect("ended").as_secs_f64();
-    assert!((0.6..0.8).contains(&end), "two round trips of silence, three more: {end}");
+    assert!((0.6..0.95).contains(&end), "two round trips of silence, and three for both repeats: {end}");
 }
 
 #[test]
@@ -116,9 +116,10 @@ fn after_an_outage_one_segment_asks_and_the_rest_follows() {
     assert_eq!(lab.report().delivered, 1000 * MSS);
     // The last ACK before the outage came at 600 ms; the segment was repeated two round trips later, and after 1, 3, 7 and 15 s.
     assert_eq!(lab.report().timeouts, 4);
-    let (asked, first) = (again.iter().filter(|s| **s == again[0]).count(), again[0]);
-    assert_eq!(asked, 5);
-    assert_eq!(again[5..], (first + 1..1000).collect::<Vec<_>>(), "each once");
+    assert_eq!(again.iter().filter(|s| **s == again[0]).count(), 5);
+    // What had arrived, but was acknowledged in vain, is not repeated.
+    assert!(again[5] > again[0] + 1);
+    assert_eq!(again[5..], (again[5]..1000).collect::<Vec<_>>(), "each once");
 }
 
 #[test]
