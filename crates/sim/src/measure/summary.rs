@@ -84,7 +84,7 @@ fn utilisations(setup: &Setup, ports: &[PortRow], span: Time) -> (f64, f64) {
 
 /// The most that waited at one of the network's ports: the memory that a port must have had. Hosts' own links don't count.
 fn queue_max(setup: &Setup, ports: &[PortRow]) -> Option<u64> {
-    let used = |p: &&PortRow| p.counters.packets > 0 && !setup.topology.is_host(p.place.0 as usize);
+    let used = |p: &&PortRow| p.counters.delay.mean().is_some() && !setup.topology.is_host(p.place.0 as usize);
     ports.iter().filter(used).map(|p| p.counters.max_bytes).max()
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from midpath.papers.inrpp.common import custody_lost, quarters, ratio, refused
+from midpath.papers.inrpp.common import WITHOUT, custody_lost, quarters, ratio, refused
 from midpath.papers.lab import Lab, Measured
 
 SCHEMES = {"inrpp": "inrpp", "rcp": "rcp", "tcp": "newreno", "mptcp": "mptcp"}
@@ -30,6 +30,10 @@ def measure(lab: Lab) -> Iterator[Measured]:
     for other in ("tcp", "rcp", "mptcp"):
         yield Measured(f"faster.{other}", list(map(ratio, afct["inrpp"], afct[other])))
         yield Measured(f"best.{other}", list(map(quarters, runs["inrpp"], runs[other])))
+    for name, less in WITHOUT.items():
+        changes = network(lab, pairs, homes=1) | {"workload[0].flows": flows}
+        found = lab.runs("stubs", changes=changes | less, label=name)
+        yield Measured(f"slower.{name}", list(map(ratio, found.summary("afct_s"), afct["inrpp"])))
     yield Measured("custody", runs["inrpp"].values(custody_lost), bound=0.0)
     yield Measured("refused", runs["inrpp"].values(refused), bound=0.0)
 
