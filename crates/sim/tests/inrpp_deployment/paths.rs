@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use midpath_core::packet::{NodeId, Packet, Pkt, PortId};
+use midpath_core::packet::{NodeId, Packet, PacketId, Pkt, PortId};
 use midpath_core::queue::Discipline;
 use midpath_core::roles::{ForwardCtx, Forwarder, Names, Network, NodeSpec, PortSpec, Route, Scheme, Transport};
 use midpath_core::spec::SpecError;
@@ -19,12 +19,13 @@ use crate::common::reads::{most, texts};
 use crate::common::{cases, run_plain};
 use crate::overlay::deployed_at;
 
-/// What tells one packet from all others: flow, source, numbers, what is reported by SACK, and when it was sent.
-type Name = (u32, u32, u32, u32, u32, u32, u16);
+/// What tells one packet from all others: its place in memory, for two may say the same, and, for places are used again, flow, source, numbers, what is
+/// reported by SACK, and when it was sent.
+type Name = (PacketId, u32, u32, u32, u32, u32, u32, u16);
 
-fn name(p: &Packet) -> Name {
+fn name(id: PacketId, p: &Packet) -> Name {
     let sack = p.sack_blocks().first().map_or(0, |b| b.to);
-    (p.flow.0, p.src.0, p.seq, p.ack, sack, p.ts_val, p.flags.0)
+    (id, p.flow.0, p.src.0, p.seq, p.ack, sack, p.ts_val, p.flags.0)
 }
 
 /// Where a packet was: the node, its destination, and whether it was on a detour when it was forwarded.
@@ -48,7 +49,7 @@ impl Forwarder for Notebook {
         let packet = &ctx.pool[pkt];
         // The tag is off when the packet is back on its way.
         let visit = (ctx.node, packet.dst, via(packet).is_some());
-        self.visits.lock().expect("one thread").entry(name(packet)).or_default().push(visit);
+        self.visits.lock().expect("one thread").entry(name(pkt.id(), packet)).or_default().push(visit);
         route
     }
 }
