@@ -61,7 +61,7 @@ def _by_goodput(rows: dict[str, Row]) -> str:
 
 def _memory(rows: dict[str, Row]) -> str:
     """The memory that ports must have had, and how long packets waited in it, from least to most."""
-    held = {scheme: found.mean for scheme, row in rows.items() if (found := row.figures.get("queue_max_bytes"))}
+    held = {scheme: found.mean for scheme, row in rows.items() if (found := row.figures["queue_max_bytes"])}
     waits = {scheme: found.mean for scheme, row in rows.items() if (found := row.figures["queue_delay_p99_s"])}
     if len(held) < 2 or len(waits) < len(held):
         return ""

@@ -373,7 +373,7 @@ impl Node {
         }
     }
 
-    /// Calls a forwarder of the chain with its context, and sees to it that it is woken when it asked to be.
+    /// Calls a forwarder of the chain with its context.
     #[inline]
     fn with_forwarder<R>(
         &mut self,
@@ -395,7 +395,7 @@ impl Node {
         answer
     }
 
-    /// The same for a forwarder.
+    /// An entry of a forwarder's timers has come up; `fires` if the forwarder is to be told.
     fn forwarder_timer<D: Driver>(&mut self, place: u8, fires: bool, now: Time, pool: &mut Pool, driver: &mut D) {
         let place = usize::from(place);
         if fires {
@@ -406,6 +406,7 @@ impl Node {
         self.drain(now, pool, driver);
     }
 
+    /// Takes over what a forwarder has wished for, and sees to it that it is woken then.
     #[cold]
     fn arm_forwarder(&mut self, place: usize, now: Time) {
         // A node has a few forwarders: `Node::new` sees to it.
@@ -614,6 +615,7 @@ impl Node {
         }
     }
 
+    /// Sees to it that a port is woken in the background when it asked to be.
     fn arm_background(&mut self, port: PortId, now: Time) {
         if let Some(at) = self.background[usize::from(port.0)].arm(now) {
             self.timers.push_background(at, Wake::PortBackground(port));

@@ -11,7 +11,18 @@ use midpath_core::roles::{Backlog, Inbound, Network, NodeSpec, Parts, Port, Port
 use midpath_core::spec::SpecError;
 use midpath_core::units::Time;
 use midpath_schemes::Catalogue;
-use midpath_sim::{RunOptions, run_with};
+use midpath_sim::{RunOptions, RunOutput, run_with};
+
+/// Runs a scenario whose scheme `name` is NewReno over this network.
+fn run_newreno_over(name: &'static str, network: Arc<dyn Network>, text: &str, threads: usize) -> RunOutput {
+    let catalogue = Catalogue::standard().with(name, move |params| {
+        let transport = Catalogue::standard().build("newreno", params)?.transport();
+        Ok(Arc::new(Parts { name: name.to_owned(), transport, network: Some(network.clone()) }))
+    });
+    let options = RunOptions { threads, ..RunOptions::default() };
+    let out = run_with(text, Path::new("."), &options, &catalogue, &mut |_| true);
+    out.expect("a good scenario").expect("not cancelled")
+}
 
 /// Ports that tell their neighbour of every packet that comes in.
 struct Chatty;
@@ -62,12 +73,7 @@ from = "s0"
 to = "d0"
 size = "100 kB"
 "#;
-    let catalogue = Catalogue::standard().with("chatty", |params| {
-        let transport = Catalogue::standard().build("newreno", params)?.transport();
-        Ok(Arc::new(Parts { name: "chatty".to_owned(), transport, network: Some(Arc::new(Chatty)) }))
-    });
-    let out = run_with(text, Path::new("."), &RunOptions::default(), &catalogue, &mut |_| true);
-    let out = out.expect("a good scenario").expect("not cancelled");
+    let out = run_newreno_over("chatty", Arc::new(Chatty), text, 1);
     assert_eq!(out.summary("completed"), Some(1.0));
     assert_eq!(out.run["invariants"]["conserved"], true, "{}", out.run["invariants"]);
 }
@@ -149,15 +155,7 @@ from = "s0"
 to = "d0"
 size = "200 kB"
 "#;
-    let catalogue = Catalogue::standard().with("hellos", |params| {
-        let transport = Catalogue::standard().build("newreno", params)?.transport();
-        Ok(Arc::new(Parts { name: "hellos".to_owned(), transport, network: Some(Arc::new(Hellos)) }))
-    });
-    let run = |threads| {
-        let options = RunOptions { threads, ..RunOptions::default() };
-        let out = run_with(text, Path::new("."), &options, &catalogue, &mut |_| true);
-        out.expect("a good scenario").expect("not cancelled")
-    };
+    let run = |threads| run_newreno_over("hellos", Arc::new(Hellos), text, threads);
     let alone = run(1);
     assert_eq!(alone.summary("completed"), Some(1.0));
     assert_eq!(alone.run["invariants"]["conserved"], true, "{}", alone.run["invariants"]);

@@ -67,13 +67,6 @@ impl Closed {
             self.flows.remove(&first);
         }
     }
-
-    /// Takes back what was inserted last.
-    fn forget(&mut self, flow: FlowId) {
-        if self.flows.remove(&flow) {
-            self.order.pop_back();
-        }
-    }
 }
 
 impl Endpoints {
@@ -108,8 +101,8 @@ impl Endpoints {
         half_open.retain(|f| self.is_half_open(*f));
         let surplus = half_open.len().saturating_sub(limits.half_open - limits.half_open / 4);
         for flow in half_open.drain(..surplus) {
-            if let Some(seat) = self.find(flow).and_then(|index| self.remove(index)) {
-                self.closed.forget(seat.flow);
+            if let Some(index) = self.find(flow) {
+                self.vacate(index);
             }
         }
         self.half_open = half_open;
@@ -138,13 +131,19 @@ impl Endpoints {
     }
 
     pub fn remove(&mut self, index: u32) -> Option<Seat> {
+        let seat = self.vacate(index)?;
+        if !seat.active {
+            self.closed.insert(seat.flow);
+        }
+        Some(seat)
+    }
+
+    /// The same for an end that may open again.
+    fn vacate(&mut self, index: u32) -> Option<Seat> {
         let seat = self.seats.get_mut(index as usize)?.take()?;
         self.free.push(index);
         self.of_flow.remove(&seat.flow);
-        if !seat.active {
-            self.passive -= 1;
-            self.closed.insert(seat.flow);
-        }
+        self.passive -= usize::from(!seat.active);
         Some(seat)
     }
 

@@ -10,8 +10,6 @@ pub struct RttEstimator {
     srtt: Time,
     var: Time,
     rto: Time,
-    /// The shortest measurement.
-    base: Time,
     min: Time,
     max: Time,
     sampled: bool,
@@ -24,7 +22,6 @@ impl RttEstimator {
             srtt: Time::ZERO,
             var: Time::ZERO,
             rto: tcp.initial_rto,
-            base: Time::MAX,
             min: tcp.min_rto,
             max: tcp.max_rto,
             sampled: false,
@@ -34,7 +31,6 @@ impl RttEstimator {
     /// Takes a measurement R'. It also ends a back-off, for the RTO is computed anew.
     #[inline]
     pub fn sample(&mut self, r: Time) {
-        self.base = self.base.min(r);
         if self.sampled {
             // (2.3): RTTVAR = 3/4 RTTVAR + 1/4 |SRTT - R'|, SRTT = 7/8 SRTT + 1/8 R', in that order.
             let off = self.srtt.0.abs_diff(r.0);
@@ -64,12 +60,6 @@ impl RttEstimator {
     #[inline]
     pub fn rto(&self) -> Time {
         self.rto
-    }
-
-    /// The shortest round-trip time measured, zero before the first measurement.
-    #[inline]
-    pub fn base(&self) -> Time {
-        if self.sampled { self.base } else { Time::ZERO }
     }
 
     /// Whether anything has been measured.

@@ -225,7 +225,7 @@ impl<C: CongestionController> Sender<C> {
         let (flight, pipe) = (self.flight(), self.pipe());
         View {
             srtt: self.rtt.srtt(),
-            base_rtt: self.rtt.base(),
+            base_rtt: self.stats.rtt_min,
             mss: self.window.mss,
             overhead: self.settings.overhead().into(),
             unsent: if self.end == u64::MAX { u64::MAX } else { self.end.saturating_sub(self.nxt) },

@@ -203,7 +203,7 @@ impl<C: CongestionController> Sender<C> {
     /// Called before an ACK's numbers are taken in: what it reports for the first time has arrived.
     pub(super) fn note_arrivals(&mut self, packet: &Packet, ack: u64, now: Time) {
         let Some(overtaken) = &mut self.overtaken else { return };
-        let (una, nxt, base, sacked) = (self.una, self.nxt, self.rtt.base(), self.board.reported());
+        let (una, nxt, base, sacked) = (self.una, self.nxt, self.stats.rtt_min, self.board.reported());
         let mut news = ack > una;
         for (from, to) in sacked.missing(una, ack) {
             for (end, timed) in self.times.within(from, to) {
@@ -233,7 +233,7 @@ impl<C: CongestionController> Sender<C> {
 
     /// Called when SND.UNA has moved over a segment that had been repeated and whose repeat has not arrived.
     pub(super) fn note_reordered(&mut self, timed: Timed, now: Time) {
-        let base = self.rtt.base();
+        let base = self.stats.rtt_min;
         // What a timeout has repeated was not reordered but waited.
         if timed.at != self.gave_up.0
             && let Some(overtaken) = &mut self.overtaken
@@ -246,7 +246,7 @@ impl<C: CongestionController> Sender<C> {
     #[inline]
     pub(super) fn find_overtaken(&mut self, now: Time) -> bool {
         let Some(overtaken) = &mut self.overtaken else { return false };
-        let (base, sacked) = (self.rtt.base(), self.board.reported());
+        let (base, sacked) = (self.stats.rtt_min, self.board.reported());
         overtaken.look(self.una, &self.times, sacked, now);
         if now >= overtaken.probe_at {
             self.gave_up = (now, self.nxt);
@@ -263,7 +263,7 @@ impl<C: CongestionController> Sender<C> {
     /// When something that has been overtaken is to be repeated.
     #[inline]
     pub(super) fn repeat_at(&self) -> Time {
-        self.overtaken.as_ref().map_or(Time::MAX, |o| o.deadline(self.rtt.base()))
+        self.overtaken.as_ref().map_or(Time::MAX, |o| o.deadline(self.stats.rtt_min))
     }
 
     /// How long to wait for an ACK before the first segment is repeated: the RTO, or where the network stores, how far apart ACKs are.
