@@ -1,9 +1,6 @@
 //! The consumer of a flow: fetches an object segment by segment, at the rates that its Data bring.
 
-mod object;
 mod paths;
-mod pending;
-mod segments;
 #[cfg(test)]
 mod tests;
 
@@ -14,14 +11,14 @@ use midpath_core::rng::{below, unit};
 use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, FlowSpec};
 use midpath_core::units::Time;
 
-use super::header::{InterestHeader, Stamped, Way, data_headers, microseconds};
-use super::params::{MirccParams, Paths as PathsOf, RttSource, Steering};
-use super::path::PathId;
-use super::rates::Class;
-pub use object::Object;
+use super::params::{MirccParams, RttSource};
+use crate::icn::header::{Class, InterestHeader, Stamped, Way, data_headers, microseconds};
+use crate::icn::object::Object;
+use crate::icn::params::{Paths as PathsOf, Steering};
+use crate::icn::path::PathId;
+use crate::icn::pending::RoundTrips;
+use crate::icn::segments::Segments;
 use paths::{Paths, Turn};
-pub use pending::RoundTrips;
-pub use segments::Segments;
 
 /// RFC 6298, §2.2: mean deviations above the mean round trip.
 const RTO_K: u32 = 4;

@@ -12,11 +12,12 @@ use midpath_core::queue::{Bound, Limit};
 use midpath_core::roles::{Backlog, Drop, Inbound, Port, PortCtx, Transmitter};
 use midpath_core::units::{Bytes, Rate, Time};
 
-use super::forwarder::Down;
-use super::header::{InterestHeader, Stamped, Trail};
-use super::params::{MirccParams, Outage, RttSource};
-use super::rates::{Class, LinkRates};
-use super::shaper::{Interest, Offer, Shaper};
+use super::params::{MirccParams, RttSource};
+use super::rates::LinkRates;
+use crate::icn::forwarder::Down;
+use crate::icn::header::{Class, InterestHeader, Stamped, Trail};
+use crate::icn::params::Outage;
+use crate::icn::shaper::{Interest, Offer, Shaper};
 
 /// Most intervals that are worked off one by one; a longer silence than that counts as one. Ours: rates come to rest in far fewer.
 const MAX_STEPS: u32 = 10_000;

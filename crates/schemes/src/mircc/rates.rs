@@ -7,40 +7,15 @@
 use midpath_core::units::{Bytes, Rate, Time};
 
 use super::equations::{self as eq, Load, RcpGains, Target};
-use super::mean::{Mean, Rtts};
+use super::mean::Rtts;
 use super::params::{Capacity, Gain, Interval, RateParams, Reading, RttOf, RttSource, Update};
+use crate::icn::header::{Class, Stamps};
+use crate::icn::mean::Mean;
 
-/// The traffic class that an Interest is marked with (§4.2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Class {
-    /// Sent at the flow's best-subflow rate.
-    Primary,
-    /// Sent to use what primary traffic leaves.
-    Secondary,
-}
-
-/// The two rates that a link stamps, in bits of Data per second.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Stamps {
-    /// R_p(t).
-    pub primary: f64,
-    /// R_s(t).
-    pub secondary: f64,
-}
-
-impl Stamps {
-    /// What Data carry on after a link with these: the smaller of each (§3.1, §4.2).
-    pub fn least(self, other: Stamps) -> Stamps {
-        Stamps { primary: self.primary.min(other.primary), secondary: self.secondary.min(other.secondary) }
-    }
-}
-
-impl Stamps {
-    /// Whether both differ by no more than rounding.
-    fn about(self, other: Stamps) -> bool {
-        let same = |a: f64, b: f64| (a - b).abs() <= 1e-9 * b;
-        same(self.primary, other.primary) && same(self.secondary, other.secondary)
-    }
+/// Whether both rates differ by no more than rounding.
+fn about(a: Stamps, b: Stamps) -> bool {
+    let same = |a: f64, b: f64| (a - b).abs() <= 1e-9 * b;
+    same(a.primary, b.primary) && same(a.secondary, b.secondary)
 }
 
 /// One class's rate: the averages of (5), and y(t−T) of (8) and (14).
@@ -189,7 +164,7 @@ impl LinkRates {
         self.update(c, y, 8.0 * queued.as_f64(), period);
         self.bound();
         let idle = self.offered == [0; 2] && self.opposite == 0 && queued == Bytes::ZERO;
-        self.running = (!idle || !self.stamps().about(before)).then(|| self.interval_from(now));
+        self.running = (!idle || !about(self.stamps(), before)).then(|| self.interval_from(now));
         (self.offered, self.opposite) = ([0; 2], 0);
     }
 

@@ -2,11 +2,10 @@
 
 use midpath_core::units::{Rate, Time};
 
+use crate::icn::header::{Class, Stamps, Trail, Way};
+use crate::icn::path::PathId;
 use crate::mircc::consumer::{PathRates, demands};
-use crate::mircc::header::{Trail, Way};
 use crate::mircc::params::{MirccParams, Sending};
-use crate::mircc::path::PathId;
-use crate::mircc::rates::{Class, Stamps};
 
 /// Losses in a row after which a path is taken for gone. Ours: a single one may be corruption.
 const MAX_LOST: u32 = 3;

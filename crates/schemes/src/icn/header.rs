@@ -1,11 +1,10 @@
-//! What MIRCC adds to packets by name: a header on Interests, another on Data and Nacks.
+//! What a consumer that goes by rates and paths (MIRCC) adds to packets by name: a header on Interests, another on Data and Nacks.
 
 use midpath_core::packet::{Header, ICN_HEADER, IP_HEADER, shim_size};
 use midpath_core::units::Time;
 
 use super::params::Steering;
 use super::path::{Bloom, PathId};
-use super::rates::{Class, Stamps};
 
 /// What all of them begin with: flags, class, size and RTT of an Interest; rates and pathId of an answer.
 const INTEREST: usize = 8;
@@ -33,6 +32,31 @@ pub const fn interest_size(steering: Steering) -> u32 {
 
 /// Bytes of a filter.
 const BLOOM: usize = Bloom::BITS as usize / 8;
+
+/// The traffic class that an Interest is marked with (§4.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// Sent at the flow's best-subflow rate.
+    Primary,
+    /// Sent to use what primary traffic leaves.
+    Secondary,
+}
+
+/// The two rates that a link stamps, in bits of Data per second.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Stamps {
+    /// R_p(t).
+    pub primary: f64,
+    /// R_s(t).
+    pub secondary: f64,
+}
+
+impl Stamps {
+    /// What Data carry on after a link with these: the smaller of each (§3.1, §4.2).
+    pub fn least(self, other: Stamps) -> Stamps {
+        Stamps { primary: self.primary.min(other.primary), secondary: self.secondary.min(other.secondary) }
+    }
+}
 
 /// Which way an Interest is to go (§4.3.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -13,9 +13,9 @@ use std::collections::VecDeque;
 
 use midpath_core::units::{Bytes, Rate, Time, TxClock};
 
+use super::header::Class;
 use super::mean::Mean;
 use super::params::{Order, Pacing, ShaperParams};
-use super::rates::Class;
 
 /// An Interest, as far as the shaper looks at it. `token` is the caller's: the packet, or its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

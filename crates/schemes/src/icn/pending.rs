@@ -6,7 +6,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use midpath_core::units::Time;
 use rustc_hash::FxHashMap;
 
-use crate::mircc::path::PathId;
+use super::path::PathId;
 
 /// A segment that has been asked for.
 #[derive(Debug, Clone, Copy)]
@@ -177,5 +177,44 @@ impl RoundTrips {
             .smoothed
             .map_or(Time::ZERO, |(mean, var)| mean.saturating_add(Time(var.0.saturating_mul(u64::from(self.k)))));
         wait.max(self.min_timeout).min(MAX_TIMEOUT.max(self.min_timeout))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: fn(u64) -> Time = Time::from_ms;
+    const S: fn(u64) -> Time = Time::from_secs;
+
+    #[test]
+    fn what_does_not_come_is_asked_for_again_ever_later() {
+        let (mut pending, second) = (Pending::default(), S(1));
+        pending.sent(7, Time::ZERO, Some(PathId(1)), true, second);
+        assert_eq!(pending.next_timeout(second), S(1));
+        assert_eq!((pending.late(MS(999), second), pending.late(S(1), second)), (None, Some((7, Some(PathId(1))))));
+        assert!(pending.late(S(1), second).is_none() && pending.waits_to_be_sent(7));
+        assert_eq!(pending.next_timeout(second), Time::MAX);
+        pending.sent(7, S(1), None, false, second);
+        assert_eq!(pending.next_timeout(second), S(3));
+        assert_eq!(pending.refused(7), Some(None));
+        assert_eq!(pending.refused(7), None, "once");
+        // Late Data count, and tell no round trip.
+        assert!(pending.answered(7).is_some_and(|a| a.round_trip(S(2)).is_none()) && pending.answered(7).is_none());
+        assert!(!pending.waits_to_be_sent(7));
+    }
+
+    #[test]
+    fn round_trips_are_smoothed_and_the_least_is_forgotten_in_time() {
+        let mut rtts = RoundTrips::new(MS(10), 4);
+        assert_eq!((rtts.timeout(), rtts.least(S(0)), rtts.smoothed()), (MS(10), None, None));
+        rtts.add(S(0), MS(80));
+        // RFC 6298: 80 + 4 · 40.
+        assert_eq!((rtts.timeout(), rtts.least(S(1))), (MS(240), Some(MS(80))));
+        rtts.add(S(1), MS(160));
+        assert_eq!((rtts.smoothed(), rtts.timeout()), (Some(MS(90)), MS(90 + 4 * 50)));
+        rtts.add(S(12), MS(100));
+        rtts.add(S(23), MS(100));
+        assert_eq!(rtts.least(S(24)), Some(MS(100)));
     }
 }

@@ -6,8 +6,8 @@ use midpath_core::packet::Packet;
 use midpath_core::units::Time;
 
 use super::object::Object;
+use super::path::PathId;
 use super::pending::{Answered, Pending};
-use crate::mircc::path::PathId;
 
 /// What is left of an object to fetch.
 #[derive(Debug)]
