@@ -118,6 +118,14 @@ impl Packet {
         if self.tag == 0 {
             return None;
         }
+        if self.tag == H::TAG {
+            // The usual case: it is outermost.
+            let len = usize::from(self.tail.stack.0[1]);
+            let outermost = self.headers().get(PREFIX..PREFIX + len).and_then(H::get);
+            if outermost.is_some() {
+                return outermost;
+            }
+        }
         let bodies = self.entries().filter(|e| e.0 == H::TAG);
         bodies.map(|(_, from, to)| &self.tail.stack.0[from..to]).find_map(H::get)
     }

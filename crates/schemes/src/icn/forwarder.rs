@@ -131,7 +131,7 @@ impl IcnForwarder {
     }
 
     fn data(&mut self, pkt: Pkt, from: Option<PortId>, key: Key, ctx: &mut ForwardCtx<'_>) -> Route {
-        let Some(entry) = self.pit.data(ctx.now, key, from, ctx.pool[&pkt].size) else {
+        let Some(place) = self.pit.data(ctx.now, key, from, ctx.pool[&pkt].size) else {
             // Nobody waits for it, or whoever sends it was not asked.
             return Route::Unroutable(pkt);
         };
@@ -144,7 +144,7 @@ impl IcnForwarder {
         }
         let packet = &ctx.pool[&pkt];
         self.store.put(key, packet.payload, packet.size);
-        answer_all(pkt, &entry, ctx)
+        answer_all(pkt, self.pit.entry(place), ctx)
     }
 
     /// What Data say of their path from here on (§4.3.1, §4.3.2).
@@ -160,7 +160,7 @@ impl IcnForwarder {
 
     fn nack(&mut self, pkt: Pkt, from: Option<PortId>, key: Key, ctx: &mut ForwardCtx<'_>) -> Route {
         match self.pit.nack(ctx.now, key, from) {
-            Some(Some(entry)) => answer_all(pkt, &entry, ctx),
+            Some(Some(place)) => answer_all(pkt, self.pit.entry(place), ctx),
             Some(None) => Route::Consumed(pkt),
             None => Route::Unroutable(pkt),
         }

@@ -53,6 +53,7 @@ pub struct Stamps {
 
 impl Stamps {
     /// What Data carry on after a link with these: the smaller of each (§3.1, §4.2).
+    #[inline]
     pub fn least(self, other: Stamps) -> Stamps {
         Stamps { primary: self.primary.min(other.primary), secondary: self.secondary.min(other.secondary) }
     }
@@ -94,12 +95,14 @@ pub struct InterestHeader {
 
 impl InterestHeader {
     /// The RTT, if it tells one.
+    #[inline]
     pub fn rtt(&self) -> Option<Time> {
         (self.rtt > 0).then(|| Time::from_us(u64::from(self.rtt)))
     }
 }
 
 /// A time as the header has it: above zero.
+#[inline]
 pub fn microseconds(rtt: Time) -> u32 {
     u32::try_from(rtt.0 / Time::from_us(1).0).unwrap_or(u32::MAX).max(1)
 }
@@ -120,11 +123,13 @@ fn put_words(bloom: Bloom, out: &mut [u8]) {
 }
 
 /// Eight bytes as a number.
+#[inline]
 fn number(bytes: &[u8]) -> u64 {
     u64::from_be_bytes(bytes.try_into().unwrap_or_default())
 }
 
 impl Way {
+    #[inline]
     fn flag(self) -> u8 {
         match self {
             Way::Any { .. } => 0,
@@ -134,6 +139,7 @@ impl Way {
         }
     }
 
+    #[inline]
     fn len(self) -> usize {
         match self {
             Way::Any { .. } | Way::Path(_) => 8,
@@ -142,6 +148,7 @@ impl Way {
         }
     }
 
+    #[inline]
     fn put(self, out: &mut [u8]) {
         match self {
             Way::Any { spare: number } | Way::Path(PathId(number)) => out.copy_from_slice(&number.to_be_bytes()),
@@ -153,6 +160,7 @@ impl Way {
         }
     }
 
+    #[inline]
     fn get(flags: u8, body: &[u8]) -> Option<Way> {
         match (flags & !SECONDARY, body.len()) {
             (0, 8) => Some(Way::Any { spare: number(body) }),
@@ -167,10 +175,12 @@ impl Way {
 impl Header for InterestHeader {
     const TAG: u8 = 6;
 
+    #[inline]
     fn body_len(&self) -> usize {
         INTEREST + self.way.len()
     }
 
+    #[inline]
     fn put(&self, out: &mut [u8]) {
         let class = if self.class == Class::Secondary { SECONDARY } else { 0 };
         out[0] = class | self.way.flag();
@@ -180,6 +190,7 @@ impl Header for InterestHeader {
         self.way.put(&mut out[INTEREST..]);
     }
 
+    #[inline]
     fn get(body: &[u8]) -> Option<InterestHeader> {
         let (head, way) = body.split_first_chunk::<INTEREST>()?;
         let [flags, 0, e0, e1, r0, r1, r2, r3] = *head else { return None };
@@ -220,16 +231,19 @@ pub struct Stamped {
 
 impl Stamped {
     /// Before any link: at a producer (§3.1, *MaxRate*), or where a Nack begins.
+    #[inline]
     pub fn start(rate: u64, trail: Trail) -> Stamped {
         Stamped { primary: rate, secondary: rate, path: PathId::START, trail }
     }
 
     /// The rates.
+    #[inline]
     pub fn stamps(&self) -> Stamps {
         Stamps { primary: self.primary as f64, secondary: self.secondary as f64 }
     }
 
     /// After a link with these rates (§3.1, §4.2): the smaller of each.
+    #[inline]
     #[must_use]
     pub fn least(self, link: Stamps) -> Stamped {
         let (primary, secondary) = (whole(link.primary), whole(link.secondary));
@@ -238,6 +252,7 @@ impl Stamped {
 }
 
 /// Rounded to whole bits per second; a link's rates are numbers between its floor and its cap.
+#[inline]
 fn whole(rate: f64) -> u64 {
     (rate + 0.5) as u64
 }
@@ -245,6 +260,7 @@ fn whole(rate: f64) -> u64 {
 impl Header for Stamped {
     const TAG: u8 = 7;
 
+    #[inline]
     fn body_len(&self) -> usize {
         let trail = match self.trail {
             Trail::None => 0,
@@ -254,6 +270,7 @@ impl Header for Stamped {
         ANSWER + trail
     }
 
+    #[inline]
     fn put(&self, out: &mut [u8]) {
         for (place, number) in out.chunks_exact_mut(8).zip([self.primary, self.secondary, self.path.0]) {
             place.copy_from_slice(&number.to_be_bytes());
@@ -265,6 +282,7 @@ impl Header for Stamped {
         }
     }
 
+    #[inline]
     fn get(body: &[u8]) -> Option<Stamped> {
         let (head, trail) = body.split_first_chunk::<ANSWER>()?;
         let trail = match trail.len() {

@@ -14,11 +14,13 @@ impl Mean {
     }
 
     /// Takes a sample in.
+    #[inline]
     pub fn add(&mut self, x: f64) {
         self.value = Some(self.value.map_or(x, |mean| (1.0 - self.weight) * mean + self.weight * x));
     }
 
     /// The average, if there was a sample.
+    #[inline]
     pub fn get(self) -> Option<f64> {
         self.value
     }

@@ -66,12 +66,14 @@ impl Direction {
         Direction { clock: TxClock::new(share), ahead: share.time_for(params.burst), booked: Time::ZERO }
     }
 
+    #[inline]
     fn book(&mut self, now: Time, size: Bytes) {
         let size = u32::try_from(size.0).unwrap_or(u32::MAX);
         self.booked = self.booked.max(now).saturating_add(self.clock.time(size));
     }
 
     /// From when on it is booked no further ahead than so many bursts.
+    #[inline]
     fn free(&self, bursts: u64) -> Time {
         self.booked.saturating_sub(self.ahead * bursts)
     }
@@ -126,6 +128,7 @@ impl<T> Shaper<T> {
     }
 
     /// Called when an Interest was routed to this port.
+    #[inline]
     pub fn offer(&mut self, now: Time, interest: Interest<T>) -> Offer<T> {
         if self.len() < self.params.interests {
             self.push(now, interest);
@@ -141,6 +144,7 @@ impl<T> Shaper<T> {
         Offer::Displaced(displaced)
     }
 
+    #[inline]
     fn push(&mut self, since: Time, interest: Interest<T>) {
         self.arrivals += 1;
         self.backlog += interest.data.0;
@@ -148,6 +152,7 @@ impl<T> Shaper<T> {
     }
 
     /// Called when an Interest came in over the link: it used the way back, and its Data (`data` expected) will go out.
+    #[inline]
     pub fn on_opposite_interest(&mut self, now: Time, size: Bytes, data: Bytes) {
         self.back.book(now, size);
         self.out.book(now, data);
@@ -161,6 +166,7 @@ impl<T> Shaper<T> {
     }
 
     /// When [`Shaper::poll`] has an Interest to give, if one waits.
+    #[inline]
     pub fn next_release(&self) -> Option<Time> {
         // The way out is booked by two shapers. The neighbour's keeps its Data within a burst, this one its Interests within another: with
         // one for both, each burst of Data booked there would stop the Interests here while their own way back is idle.
@@ -168,6 +174,7 @@ impl<T> Shaper<T> {
     }
 
     /// The next Interest, if one may leave now. It is booked; ask again.
+    #[inline]
     pub fn poll(&mut self, now: Time) -> Option<Interest<T>> {
         self.next_release().filter(|at| *at <= now)?;
         let Waiting { since, interest, .. } = self.pop()?;
@@ -183,6 +190,7 @@ impl<T> Shaper<T> {
         Some(interest)
     }
 
+    #[inline]
     fn pop(&mut self) -> Option<Waiting<T>> {
         let heads = [0, 1].map(|class: usize| self.queues[class].front().map(|waiting| waiting.number));
         let class = match (heads, self.params.order) {
@@ -195,6 +203,7 @@ impl<T> Shaper<T> {
     }
 
     /// The time to the next Interest at Wang's shaping rate.
+    #[inline]
     fn gap(&self, now: Time, size: Bytes) -> Time {
         let link = Link {
             out: self.out.clock.rate().as_f64(),
@@ -207,16 +216,19 @@ impl<T> Shaper<T> {
     }
 
     /// Interests that wait.
+    #[inline]
     pub fn len(&self) -> usize {
         self.queues.iter().map(VecDeque::len).sum()
     }
 
     /// Whether none waits.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// q(t): what the waiting Interests ask for, both classes together (§3.1.1, §4.2).
+    #[inline]
     pub fn backlog(&self) -> Bytes {
         Bytes(self.backlog)
     }

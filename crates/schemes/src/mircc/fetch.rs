@@ -97,21 +97,18 @@ impl Fetch {
         }
         self.time_out(ctx.now);
         self.paths.expire(ctx.now);
-        let mut next = self.segments.next_timeout(self.rtts.timeout());
-        match self.paths.is_empty() {
-            true => next = next.min(self.find_a_path(ctx)),
+        let next = match self.paths.is_empty() {
+            true => self.segments.next_timeout(self.rtts.timeout()).min(self.find_a_path(ctx)),
             false => {
                 while let Some(segment) = self.segments.wanted() {
                     let Some(turn) = self.paths.turn(ctx.now) else { break };
                     self.ask(segment, Some(turn), ctx);
                     self.paths.taken(turn, ctx.now, self.segments.object().data_size(segment));
                 }
-                if self.segments.wanted().is_some() {
-                    next = next.min(self.paths.next_turn());
-                }
-                next = next.min(self.segments.next_timeout(self.rtts.timeout()));
+                let turn = self.segments.wanted().map_or(Time::MAX, |_| self.paths.next_turn());
+                self.segments.first_of(turn, self.rtts.timeout())
             }
-        }
+        };
         ctx.set_timer(next.min(self.stop));
     }
 

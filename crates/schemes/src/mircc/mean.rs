@@ -67,6 +67,7 @@ impl Rtts {
     }
 
     /// Called when a packet has told, or shown, an RTT.
+    #[inline]
     pub fn add(&mut self, now: Time, rtt: Time) {
         let rtt = rtt.clamp(Rtts::SHORTEST, self.longest);
         self.mean.add(rtt.as_secs_f64());
@@ -79,6 +80,7 @@ impl Rtts {
     }
 
     /// Whether none was told.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.mean.get().is_none()
     }

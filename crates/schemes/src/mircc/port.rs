@@ -78,7 +78,9 @@ impl MirccPort {
             out,
             back,
         });
-        catch_up(link, now);
+        if link.rates.next_tick().is_some_and(|at| at <= now) {
+            catch_up(link, now);
+        }
         if (link.out, link.back) != (out, back) {
             (link.out, link.back) = (out, back);
             link.shaper.set_rates(out, back);
@@ -142,6 +144,7 @@ fn expected(header: Option<InterestHeader>, ctx: &PortCtx<'_>) -> Bytes {
 }
 
 /// Works off the intervals that have ended by `now`.
+#[cold]
 fn catch_up(link: &mut Link, now: Time) {
     for _ in 0..MAX_STEPS {
         let Some(at) = link.rates.next_tick().filter(|at| *at <= now) else { return };
@@ -179,6 +182,11 @@ impl Port for MirccPort {
         None
     }
 
+    /// What comes in books the link, and frees nothing.
+    fn inbound_frees(&self) -> bool {
+        false
+    }
+
     fn inbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) -> Inbound {
         let packet = &ctx.pool[&pkt];
         let (now, size) = (ctx.now, Bytes(u64::from(packet.size)));
@@ -199,8 +207,10 @@ impl Port for MirccPort {
                 let packet = &ctx.pool[&pkt];
                 let header = packet.header::<Stamped>();
                 let stamps = self.link(ctx).rates.stamps();
-                if let Some(header) = header {
-                    ctx.pool[&pkt].set_header(&header.least(stamps));
+                if let Some((before, after)) = header.map(|h| (h, h.least(stamps)))
+                    && before != after
+                {
+                    ctx.pool[&pkt].set_header(&after);
                 }
             }
             Kind::Segment | Kind::Datagram | Kind::Control => {}

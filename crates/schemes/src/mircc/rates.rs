@@ -32,6 +32,7 @@ impl ClassRate {
     }
 
     /// R(t), (5).
+    #[inline]
     fn rate(&self) -> f64 {
         eq::stamping_rate(self.base, self.excess)
     }
@@ -113,6 +114,7 @@ impl LinkRates {
 
     /// Called when an Interest is offered to the shaper, whether that lets it go, queues it or Nacks it: y(t) counts all
     /// (§3.1.1). `data` is the expected size of its Data.
+    #[inline]
     pub fn on_interest(&mut self, now: Time, class: Class, data: Bytes) {
         self.size.add(8.0 * data.as_f64());
         self.begin(now);
@@ -121,12 +123,14 @@ impl LinkRates {
     }
 
     /// Called when an Interest has come in over the link: it took part of what the link carries towards this node.
+    #[inline]
     pub fn on_opposite_interest(&mut self, now: Time, size: Bytes) {
         self.begin(now);
         self.opposite = self.opposite.saturating_add(size.0);
     }
 
     /// Called with the RTT that a packet of this link told, or that it showed: see [`RttSource`].
+    #[inline]
     pub fn on_rtt(&mut self, now: Time, rtt: Time) {
         let first = self.rtts.is_empty();
         self.rtts.add(now, rtt);
@@ -137,11 +141,13 @@ impl LinkRates {
     }
 
     /// When [`LinkRates::tick`] wants to be called. `None` while the link is idle and its rates at rest.
+    #[inline]
     pub fn next_tick(&self) -> Option<Time> {
         self.running.map(|running| running.ends)
     }
 
     /// Starts the clock, if it doesn't run.
+    #[inline]
     fn begin(&mut self, now: Time) {
         if self.running.is_none() {
             self.running = Some(self.interval_from(now));
@@ -169,6 +175,7 @@ impl LinkRates {
     }
 
     /// R_p(t) and R_s(t), to be stamped on Data and Nacks that come in over the link.
+    #[inline]
     pub fn stamps(&self) -> Stamps {
         Stamps { primary: self.primary.rate(), secondary: self.secondary.rate() }
     }
