@@ -605,6 +605,7 @@ impl Node {
     }
 
     /// A port's transmitter as the port may see it. A timetable is brought up to `now`.
+    #[inline]
     fn transmitter<D: Driver>(&mut self, port: PortId, now: Time, driver: &mut D) -> Transmitter {
         let slot = &mut self.slots[usize::from(port.0)];
         if slot.is_held() {

@@ -90,7 +90,8 @@ pub enum Pacing {
     /// At the shaping rate of Wang et al., and never beyond what is booked.
     #[default]
     Wang,
-    /// By what is booked alone.
+    /// By what is booked alone; while Interests come the other way, these have at most half of the way out, as Wang's optimum has it where they
+    /// need most of it.
     Booked,
 }
 
@@ -106,6 +107,18 @@ pub enum Order {
     PrimaryFirst,
 }
 
+/// How much Data may be on their way to a port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Outstanding {
+    /// As much as the bookings let through: a rate, whenever the Data come.
+    #[default]
+    Booked,
+    /// No more than the neighbour's queue holds, ours: they have room there even if they come all at once.
+    Queue,
+}
+
 /// The Interest shaper of a port.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -113,6 +126,8 @@ pub enum Order {
 pub struct ShaperParams {
     /// "wang" or "booked".
     pub pacing: Pacing,
+    /// "booked" or "queue".
+    pub outstanding: Outstanding,
     /// "arrival" or "primary-first".
     pub order: Order,
     /// Share of both directions that may be booked. 0.98: the default of Wang's public implementation for ndnSIM.
@@ -135,6 +150,7 @@ impl Default for ShaperParams {
     fn default() -> ShaperParams {
         ShaperParams {
             pacing: Pacing::Wang,
+            outstanding: Outstanding::Booked,
             order: Order::Arrival,
             headroom: 0.98,
             interests: 100,

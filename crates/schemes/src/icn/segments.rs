@@ -47,6 +47,7 @@ impl Segments {
     }
 
     /// The segment to ask for next: one that did not come, before new ones.
+    #[inline]
     pub fn wanted(&mut self) -> Option<u32> {
         while let Some(segment) = self.again.front() {
             if self.pending.waits_to_be_sent(*segment) {

@@ -100,16 +100,21 @@ impl Fetch {
         let next = match self.paths.is_empty() {
             true => self.segments.next_timeout(self.rtts.timeout()).min(self.find_a_path(ctx)),
             false => {
-                while let Some(segment) = self.segments.wanted() {
-                    let Some(turn) = self.paths.turn(ctx.now) else { break };
-                    self.ask(segment, Some(turn), ctx);
-                    self.paths.taken(turn, ctx.now, self.segments.object().data_size(segment));
-                }
-                let turn = self.segments.wanted().map_or(Time::MAX, |_| self.paths.next_turn());
+                let turn = self.take_turns(ctx);
                 self.segments.first_of(turn, self.rtts.timeout())
             }
         };
         ctx.set_timer(next.min(self.stop));
+    }
+
+    /// Asks for what is wanted in the turns that are due; says when the next one is.
+    fn take_turns(&mut self, ctx: &mut EndpointCtx<'_>) -> Time {
+        while let Some(segment) = self.segments.wanted() {
+            let Some(turn) = self.paths.turn(ctx.now) else { return self.paths.next_turn() };
+            self.ask(segment, Some(turn), ctx);
+            self.paths.taken(turn, ctx.now, self.segments.object().data_size(segment));
+        }
+        Time::MAX
     }
 
     /// While no path is known there is one Interest at a time (§4.3.3: "only a single initial message for any given path is needed").
