@@ -46,8 +46,8 @@ pub struct Receiver {
     next: u64,
     /// What has come beyond it.
     held: RangeSet,
-    /// An offset within each of the ranges reported most recently, newest first (RFC 2018, §4).
-    recent: [u64; RECENT],
+    /// The ranges reported most recently, newest first (RFC 2018, §4).
+    recent: [(u64, u64); RECENT],
     recent_len: usize,
     /// Where the FIN is, once it has been seen; `u64::MAX` before.
     fin: u64,
@@ -89,7 +89,7 @@ impl Receiver {
             state: State::Listen,
             next: 0,
             held: RangeSet::new(),
-            recent: [0; RECENT],
+            recent: [(0, 0); RECENT],
             recent_len: 0,
             fin: u64::MAX,
             pending: 0,

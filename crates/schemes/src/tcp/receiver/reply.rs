@@ -12,17 +12,19 @@ use crate::tcp::ecn::{self, Agreed};
 const MARKS_PER_ACK: u32 = 2;
 
 impl Receiver {
-    /// RFC 2018, §4: the range that holds the newest segment goes to the front of those to be reported.
+    /// RFC 2018, §4: the range that holds the newest segment, which holds `at`, goes to the front of those to be reported.
     pub(super) fn remember(&mut self, at: u64) {
         let newest = self.held.containing(at);
-        let mut kept = [0; RECENT];
+        let mut kept = [(0, 0); RECENT];
         let mut n = 0;
-        if newest.is_some() {
-            (kept[0], n) = (at, 1);
+        if let Some(newest) = newest {
+            (kept[0], n) = (newest, 1);
         }
+        // What was reported is held as it was, has become a part of the newest range, or has been delivered.
+        let (from, to) = newest.unwrap_or_default();
         for &old in &self.recent[..self.recent_len] {
-            let range = self.held.containing(old);
-            if n < RECENT && range.is_some() && range != newest {
+            let merged = from <= old.0 && old.1 <= to;
+            if n < RECENT && old.0 > self.next && !merged {
                 kept[n] = old;
                 n += 1;
             }
@@ -110,14 +112,6 @@ impl Receiver {
 
     /// RFC 2018, §4: the newest range first, then those reported most recently.
     fn report_held(&self, p: &mut Packet) {
-        let mut blocks = [(0, 0); RECENT];
-        let mut n = 0;
-        for range in self.recent[..self.recent_len].iter().filter_map(|at| self.held.containing(*at)) {
-            if !blocks[..n].contains(&range) {
-                blocks[n] = range;
-                n += 1;
-            }
-        }
-        self.ends.put_sack(p, &blocks[..n]);
+        self.ends.put_sack(p, &self.recent[..self.recent_len]);
     }
 }
