@@ -11,6 +11,7 @@ mod ack;
 mod connect;
 mod overtaken;
 mod recovery;
+mod repeats;
 mod supply;
 mod times;
 mod transmit;
@@ -22,6 +23,7 @@ use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, FlowSpec};
 use midpath_core::units::Time;
 
 use overtaken::Overtaken;
+use repeats::Repeats;
 pub use supply::Piece;
 use supply::Supply;
 use times::SendTimes;
@@ -114,6 +116,8 @@ pub struct Sender<C> {
     rtt: RttEstimator,
     /// When outstanding segments were sent.
     times: SendTimes,
+    /// What was repeated, in the order of sending.
+    repeats: Repeats,
     /// Where the network stores and what has been overtaken is repeated: what that is. Loss then is no phase.
     overtaken: Option<Box<Overtaken>>,
     /// When the last SYN was sent.
@@ -160,6 +164,7 @@ impl<C: CongestionController> Sender<C> {
             prr: Prr::default(),
             rtt: RttEstimator::new(tcp),
             times: SendTimes::default(),
+            repeats: Repeats::default(),
             overtaken: settings.overtaken.then(|| Box::new(Overtaken::new(tcp))),
             syn_at: Time::ZERO,
             ecn: EcnState::default(),
