@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 
 use midpath_core::node::{Driver, Node, Woken};
 use midpath_core::packet::{FlowId, Packet, PacketId, Pkt, Pool, PortId};
@@ -117,7 +118,7 @@ pub(crate) struct Part {
     tight: BinaryHeap<Reverse<(Time, u32)>>,
     bucket_end: Time,
     batch: Vec<u32>,
-    arrivals: Vec<(Time, u32, Entry)>,
+    turns: BinaryHeap<Reverse<(Time, u32)>>,
 }
 
 /// The node's driver during a call: everything of the part but the node itself.
@@ -170,8 +171,8 @@ impl Hands<'_> {
     }
 }
 
-/// Up to this many ports the next arrival is found by looking at all rings' heads; above, a window's arrivals are
-/// collected and sorted. Measured in docs/performance.md.
+/// Up to this many ports the next arrival is found by looking at all rings' heads; above, the rings that have one take turns from
+/// a heap. Measured in docs/performance.md.
 const FEW_PORTS: u32 = 12;
 
 /// The loops that run a node. Both return when something happens to it next.
@@ -201,27 +202,30 @@ impl Hands<'_> {
         }
     }
 
-    fn run_by_batch(
+    fn run_by_turns(
         &mut self,
         node: &mut Node,
         pool: &mut Pool,
         first: u32,
         last: u32,
         horizon: Time,
-        arrivals: &mut Vec<(Time, u32, Entry)>,
+        turns: &mut BinaryHeap<Reverse<(Time, u32)>>,
     ) -> Time {
-        arrivals.clear();
-        let mut beyond = Time::MAX;
-        for ring in first..last {
-            self.rings.pop_before(ring, horizon, arrivals);
-            beyond = beyond.min(self.rings.heads(ring, ring + 1)[0]);
-        }
-        // By time, then port; packets of one ring are in order already and the sort is stable.
-        arrivals.sort_by_key(|a| (a.0, a.1));
-        for &(at, ring, entry) in arrivals.iter() {
-            while node.next_wake() < at {
-                let wake = node.next_wake();
+        turns.clear();
+        let heads = self.rings.heads(first, last).iter().enumerate();
+        turns.extend(heads.filter(|(_, at)| **at < horizon).map(|(i, at)| Reverse((*at, first + i as u32))));
+        // Ties go to the lower port, as above.
+        while let Some(mut turn) = turns.peek_mut() {
+            let Reverse((at, ring)) = *turn;
+            let wake = node.next_wake();
+            if wake < at {
                 self.wake(node, pool, wake);
+                continue;
+            }
+            let Some((_, entry)) = self.rings.pop(ring) else { break };
+            match self.rings.head(ring) {
+                next if next < horizon => *turn = Reverse((next, ring)),
+                _ => drop(PeekMut::pop(turn)),
             }
             self.arrival(node, pool, ring, at, entry);
         }
@@ -229,7 +233,8 @@ impl Hands<'_> {
             let wake = node.next_wake();
             self.wake(node, pool, wake);
         }
-        beyond.min(node.next_wake())
+        let beyond = self.rings.heads(first, last).iter().min().copied();
+        beyond.unwrap_or(Time::MAX).min(node.next_wake())
     }
 
     #[inline]
@@ -381,7 +386,7 @@ impl Part {
             tight: BinaryHeap::new(),
             bucket_end: Time::ZERO,
             batch: Vec::new(),
-            arrivals: Vec::new(),
+            turns: BinaryHeap::new(),
         }
     }
 
@@ -464,7 +469,7 @@ impl Part {
     /// Gives node `n` everything that happens to it before `horizon`, in order of time: arrivals before wake-ups, then by port.
     fn run_node(&mut self, n: u32, horizon: Time) {
         let (first, last) = (self.first_ring[n as usize], self.first_ring[n as usize + 1]);
-        let mut arrivals = std::mem::take(&mut self.arrivals);
+        let mut turns = std::mem::take(&mut self.turns);
         let node = &mut self.nodes[n as usize];
         let mut hands = Hands {
             now: Time::ZERO,
@@ -486,9 +491,9 @@ impl Part {
         let next = if last - first <= FEW_PORTS {
             hands.run_by_heads(node, &mut self.pool, first, last, horizon)
         } else {
-            hands.run_by_batch(node, &mut self.pool, first, last, horizon, &mut arrivals)
+            hands.run_by_turns(node, &mut self.pool, first, last, horizon, &mut turns)
         };
-        self.arrivals = arrivals;
+        self.turns = turns;
         self.calendar.renew(n, next);
     }
 

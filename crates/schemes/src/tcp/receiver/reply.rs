@@ -1,12 +1,13 @@
 //! What a receiver says: ACKs, SACK blocks, echoes of congestion marks.
 
-use midpath_core::packet::{Ecn, Flags, Packet};
+use midpath_core::packet::{Ecn, Flags, Packet, SackBlock, comes_after};
 use midpath_core::roles::EndpointCtx;
 use midpath_core::units::Time;
 
 use super::{RECENT, Receiver, State};
 use crate::tcp::cc::Echo;
 use crate::tcp::ecn::{self, Agreed};
+use crate::tcp::segment::Ends;
 
 /// Marks after which an ACK must not wait (RFC 9768, §3.2.2.5.1: n SHOULD be 2).
 const MARKS_PER_ACK: u32 = 2;
@@ -14,17 +15,17 @@ const MARKS_PER_ACK: u32 = 2;
 impl Receiver {
     /// RFC 2018, §4: the range that holds the newest segment, which holds `at`, goes to the front of those to be reported.
     pub(super) fn remember(&mut self, at: u64) {
-        let newest = self.held.containing(at);
-        let mut kept = [(0, 0); RECENT];
+        let newest = self.held.containing(at).map(|(from, to)| self.ends.block(from, to));
+        let mut kept = [SackBlock::default(); RECENT];
         let mut n = 0;
         if let Some(newest) = newest {
             (kept[0], n) = (newest, 1);
         }
         // What was reported is held as it was, has become a part of the newest range, or has been delivered.
-        let (from, to) = newest.unwrap_or_default();
+        let next = self.ends.peer.wire(self.next);
         for &old in &self.recent[..self.recent_len] {
-            let merged = from <= old.0 && old.1 <= to;
-            if n < RECENT && old.0 > self.next && !merged {
+            let merged = newest.is_some_and(|newest| newest.holds(old.from));
+            if n < RECENT && comes_after(old.from, next) && !merged {
                 kept[n] = old;
                 n += 1;
             }
@@ -85,7 +86,7 @@ impl Receiver {
     pub(super) fn acknowledge(&mut self, ctx: &mut EndpointCtx<'_>) {
         let mut p = self.ack(ctx.now);
         if !self.held.is_empty() && self.ends.sack {
-            self.report_held(&mut p);
+            Ends::put_sack(&mut p, &self.recent[..self.recent_len]);
         }
         self.reflect(&mut p);
         ctx.send(p);
@@ -108,10 +109,5 @@ impl Receiver {
         if let (Some(reflect), Some(seen)) = (self.settings.reflect, &self.seen) {
             reflect(seen, ack);
         }
-    }
-
-    /// RFC 2018, §4: the newest range first, then those reported most recently.
-    fn report_held(&self, p: &mut Packet) {
-        self.ends.put_sack(p, &self.recent[..self.recent_len]);
     }
 }

@@ -30,11 +30,6 @@ pub(super) struct Repeats {
 }
 
 impl Repeats {
-    /// `[from, to)` has been sent again.
-    pub fn sent(&mut self, from: u64, to: u64, at: Time) {
-        self.queue.push_back(Repeat { from, to, at });
-    }
-
     /// None is on its way.
     pub fn clear(&mut self) {
         self.queue.clear();
@@ -48,13 +43,21 @@ impl Repeats {
 }
 
 impl<C: CongestionController> Sender<C> {
+    /// `[from, to)` has been sent again, in order to repair a loss.
+    pub(super) fn note_repeat(&mut self, from: u64, to: u64, now: Time) {
+        if !self.board.has_repeats() {
+            self.repeats.clear();
+        }
+        self.board.retransmitted(from, to);
+        if self.sack_on() {
+            self.repeats.queue.push_back(Repeat { from, to, at: now });
+        }
+    }
+
     /// Called before an ACK's numbers are taken in: when what it reports for the first time was sent.
     pub(super) fn note_evidence(&mut self, packet: &Packet, ack: u64, now: Time) {
-        if self.repeats.queue.is_empty() {
+        if !self.board.has_repeats() || !self.sack_on() {
             return;
-        }
-        if !self.sack_on() || !self.board.has_repeats() {
-            return self.repeats.clear();
         }
         let (una, nxt, base, sacked) = (self.una, self.nxt, self.stats.rtt_min, self.board.reported());
         let mut newest = self.repeats.newest;
@@ -78,7 +81,7 @@ impl<C: CongestionController> Sender<C> {
     /// Called after an ACK's numbers have been taken in: repeats that have been overtaken are lost. Whether any is. Where the network stores,
     /// repeats wait beside others, and send times say less.
     pub(super) fn find_lost_again(&mut self) -> bool {
-        if self.repeats.queue.is_empty() || self.settings.stores {
+        if !self.board.has_repeats() || self.settings.stores {
             return false;
         }
         // RFC 8985, §6.2, step 4: a quarter of a round trip is not yet loss.

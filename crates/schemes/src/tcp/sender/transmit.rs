@@ -196,9 +196,7 @@ impl<C: CongestionController> Sender<C> {
             return overtaken.repeated(segment.from, segment.from + segment.len(), now);
         }
         if !segment.probe {
-            let to = segment.from + segment.len();
-            self.board.retransmitted(segment.from, to);
-            self.repeats.sent(segment.from, to, now);
+            self.note_repeat(segment.from, segment.from + segment.len(), now);
         }
     }
 
