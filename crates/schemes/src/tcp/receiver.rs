@@ -388,6 +388,9 @@ impl Endpoint for Receiver {
     }
 
     fn report(&self) -> FlowReport {
-        FlowReport { delivered: self.next.min(self.fin), ..self.stats }
+        let delivered = self.next.min(self.fin);
+        // The FIN has a number and is no byte.
+        let fin = u64::from(self.held.containing(self.fin).is_some());
+        FlowReport { delivered, arrived: delivered + self.held.bytes() - fin, ..self.stats }
     }
 }

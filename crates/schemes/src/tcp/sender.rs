@@ -11,6 +11,7 @@ mod ack;
 mod connect;
 mod overtaken;
 mod recovery;
+mod repeats;
 mod supply;
 mod times;
 mod transmit;
@@ -22,6 +23,7 @@ use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, FlowSpec};
 use midpath_core::units::Time;
 
 use overtaken::Overtaken;
+use repeats::Repeats;
 pub use supply::Piece;
 use supply::Supply;
 use times::SendTimes;
@@ -129,6 +131,8 @@ pub struct Sender<C> {
     /// Partial ACKs in this recovery.
     partial: u32,
     prr: Prr,
+    /// What was repeated, in the order of sending.
+    repeats: Repeats,
     /// When the last SYN was sent.
     syn_at: Time,
     /// What we expect of the peer: 0, or 1 after its FIN.
@@ -161,6 +165,7 @@ impl<C: CongestionController> Sender<C> {
             prr: Prr::default(),
             rtt: RttEstimator::new(tcp),
             times: SendTimes::default(),
+            repeats: Repeats::default(),
             overtaken: settings.overtaken.then(|| Box::new(Overtaken::new(tcp))),
             syn_at: Time::ZERO,
             ecn: EcnState::default(),
