@@ -14,7 +14,7 @@ from conftest import ROOT
 from midpath import _midpath
 
 COMMANDS = [[name] for name in ("run", "compare", "report", "topo", "bench", "schema", "version")]
-COMMANDS += [["paper", "list"], ["paper", "run"]]
+COMMANDS += [["paper", "list"], ["paper", "run"], ["paper", "table"]]
 SMALL = """title = "small"
 seed = 3
 scheme = "newreno"

@@ -162,6 +162,14 @@ pub struct SackBlock {
     pub to: u32,
 }
 
+impl SackBlock {
+    /// Whether the byte with this number lies in it.
+    #[inline]
+    pub const fn holds(self, number: u32) -> bool {
+        number.wrapping_sub(self.from) < self.to.wrapping_sub(self.from)
+    }
+}
+
 /// How many SACK blocks fit beside timestamps (RFC 2018, §3).
 pub const MAX_SACK: usize = 3;
 
@@ -235,6 +243,7 @@ pub struct Head {
 
 /// What most packets do not have.
 #[derive(Debug, Clone, Copy)]
+#[repr(C)]
 struct Tail {
     sack: [SackBlock; MAX_SACK],
     stack: Stack,
@@ -333,18 +342,15 @@ impl Packet {
         &mut self.tail.sack
     }
 
-    /// Whether its head is all of it.
-    #[inline]
-    pub(crate) const fn is_short(&self) -> bool {
-        self.head.stacked == 0 && self.head.sack_len == 0
-    }
-
     /// Becomes a copy of `other`, of as much of it as counts.
     #[inline]
     pub(crate) fn become_copy_of(&mut self, other: &Packet) {
         self.head = other.head;
-        if !other.is_short() {
-            self.tail = other.tail;
+        if other.sack_len != 0 {
+            self.tail.sack = other.tail.sack;
+        }
+        if other.stacked != 0 {
+            self.tail.stack = other.tail.stack;
         }
     }
 }

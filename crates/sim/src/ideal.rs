@@ -11,7 +11,7 @@ use midpath_core::stats::PortCounters;
 use midpath_core::units::{Bytes, Time};
 use midpath_ideal::{Allocation, CapacityChange, FluidFlow, FluidOptions, FluidOutput};
 
-use crate::measure::{Entity, FlowRow, PortRow, Recording};
+use crate::measure::{Capacity, Entity, FlowRow, PortRow, Recording};
 use crate::setup::{IDEAL, Setup};
 
 /// The ideal's rows, as a packet run has them.
@@ -80,7 +80,7 @@ fn latency(info: &crate::setup::FlowInfo, wire: Option<u64>) -> f64 {
 
 pub(crate) fn run(setup: &Setup, sample: Option<Time>) -> Result<IdealRun, SpecError> {
     let changes = setup.capacity_changes().into_iter().flat_map(|(at, link, bps)| {
-        [0, 1].map(|d| CapacityChange { at_s: at.as_secs_f64(), link: (2 * link + d) as u32, bps })
+        [0, 1].map(|d| CapacityChange { at_s: at.as_secs_f64(), link: (2 * link + d) as u32, bps: bps[d] })
     });
     let options = FluidOptions {
         allocation: allocation(setup)?,
@@ -96,8 +96,8 @@ pub(crate) fn run(setup: &Setup, sample: Option<Time>) -> Result<IdealRun, SpecE
     let rows = setup.flows.iter().zip(&out.flows).map(|(info, o)| flow_row(info, o, end)).collect();
     Ok(IdealRun {
         rows,
-        ports: port_rows(setup, &out),
-        recording: recording(setup, &out, &caps),
+        ports: port_rows(setup, &out, end),
+        recording: recording(setup, &out),
         end,
         events: out.events,
     })
@@ -118,15 +118,18 @@ fn flow_row(info: &crate::setup::FlowInfo, o: &midpath_ideal::FlowOutcome, end: 
     }
 }
 
-fn port_rows(setup: &Setup, out: &FluidOutput) -> Vec<PortRow> {
+fn port_rows(setup: &Setup, out: &FluidOutput, end: Time) -> Vec<PortRow> {
     let topology = &setup.topology;
     let mut rows = Vec::new();
     for n in 0..topology.nodes().len() {
         for (p, at) in topology.ports(n).iter().enumerate() {
-            let bytes = (out.link_bits[directed(setup, at.link as usize, n) as usize] / 8.0) as u64;
+            let sent = out.link_bits[directed(setup, at.link as usize, n) as usize];
+            let bytes = (sent / 8.0) as u64;
             let packets = bytes.div_ceil(u64::from(topology.links()[at.link as usize].mtu));
             let counters = PortCounters { bytes, packets, ..PortCounters::default() };
-            rows.push(PortRow { place: (n as u32, p as u16, at.peer), counters, cut: 0, corrupted: 0 });
+            let utilisation = Capacity::of(setup, at.link as usize, n).used(sent, Time::ZERO, end);
+            let place = (n as u32, p as u16, at.peer);
+            rows.push(PortRow { place, counters, cut: 0, corrupted: 0, utilisation, span: end });
         }
     }
     rows
@@ -143,7 +146,7 @@ fn payload_shares(setup: &Setup, out: &FluidOutput) -> Vec<f64> {
     sums.into_iter().map(|(payload, wire)| if wire > 0.0 { payload / wire } else { 1.0 }).collect()
 }
 
-fn recording(setup: &Setup, out: &FluidOutput, caps: &[f64]) -> Recording {
+fn recording(setup: &Setup, out: &FluidOutput) -> Recording {
     let mut recording = Recording::default();
     let Some(series) = &out.series else { return recording };
     let interval = Time::from_secs_f64(series.interval_s);
@@ -151,12 +154,16 @@ fn recording(setup: &Setup, out: &FluidOutput, caps: &[f64]) -> Recording {
         let points = series.group_bps.iter().map(|row| row.get(g).copied().unwrap_or(0.0) * share).collect();
         recording.push(interval, Entity::Group(g as u32), "goodput_bps", points);
     }
-    for (node, port, _) in setup.busiest_ports() {
+    for (node, port, capacity) in setup.busiest_ports() {
         let at = setup.topology.ports(node.0 as usize)[usize::from(port.0)];
         let link = directed(setup, at.link as usize, node.0 as usize) as usize;
         let bps: Vec<f64> = series.link_bps.iter().map(|row| row[link]).collect();
         let entity = Entity::Port(NodeId(node.0), PortId(port.0));
-        recording.push(interval, entity, "utilisation", bps.iter().map(|b| b / caps[link]).collect());
+        let used = |(i, bps): (usize, &f64)| {
+            let from = interval * i as u64;
+            capacity.used(bps * series.interval_s, from, from + interval)
+        };
+        recording.push(interval, entity, "utilisation", bps.iter().enumerate().map(used).collect());
         recording.push(interval, entity, "throughput_bps", bps);
     }
     debug_assert!(setup.flows.len() < FlowId(u32::MAX).0 as usize);

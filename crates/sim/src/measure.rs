@@ -1,11 +1,13 @@
 //! Measurement: what flows, ports and series show, and the summary.
 
+mod capacity;
 mod flows;
 mod ports;
 mod series;
 mod summary;
 mod warnings;
 
+pub use capacity::Capacity;
 pub use flows::{FlowRow, flow_table};
 pub use ports::{PortRow, port_table};
 pub use series::{Entity, Recorder, Recording, SeriesPlan};

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::engine::{self, Engine, Network};
 use crate::ideal;
 use crate::measure::{
-    Entity, FlowRow, PortRow, Recorder, Recording, SeriesPlan, flow_table, port_table, summarise, warnings,
+    Capacity, Entity, FlowRow, PortRow, Recorder, Recording, SeriesPlan, flow_table, port_table, summarise, warnings,
 };
 use crate::output::{RunOutput, Table};
 use crate::pcap::Capture;
@@ -183,13 +183,13 @@ fn run_packets(
     if !done {
         return None;
     }
-    let ports = PortRow::collect(setup, &engine, setup.scenario.stop.unwrap_or(Time::MAX));
-    let counts = Counts::of(&engine, &ports);
-    debug_assert!(counts.conserved(), "packets are conserved: {counts:?}");
-    debug_assert_eq!(engine.live(), counts.stored + counts.in_flight, "what lives is stored or on a wire");
     let last = engine.tally().last_arrival;
     let rows = FlowRow::collect(setup, engine.reports(), &engine.fates(), setup.scenario.stop.unwrap_or(last));
     let span = setup.scenario.stop.unwrap_or_else(|| length(&rows, last));
+    let ports = PortRow::collect(setup, &engine, span);
+    let counts = Counts::of(&engine, &ports);
+    debug_assert!(counts.conserved(), "packets are conserved: {counts:?}");
+    debug_assert_eq!(engine.live(), counts.stored + counts.in_flight, "what lives is stored or on a wire");
     let (threads, memory, warnings) = (engine.threads(), engine.memory(), warnings(setup, &engine));
     let mut recording = Recording::default();
     for probe in engine.into_probes() {
@@ -232,7 +232,7 @@ impl Finished {
         });
         let mut tables = vec![
             ("flows".to_owned(), flow_table(setup, &self.rows)),
-            ("ports".to_owned(), port_table(setup, &self.ports, self.span)),
+            ("ports".to_owned(), port_table(setup, &self.ports)),
         ];
         let mut recording = self.recording;
         let mut captures = std::mem::take(&mut recording.captures);
@@ -270,7 +270,7 @@ impl Setup {
     }
 
     /// The ports that will carry most, judged by the flows' sizes and paths (flows without end count as 1 GB).
-    pub(crate) fn busiest_ports(&self) -> Vec<(NodeId, PortId, f64)> {
+    pub(crate) fn busiest_ports(&self) -> Vec<(NodeId, PortId, Capacity)> {
         let mut load = std::collections::BTreeMap::<(usize, u16), f64>::new();
         for (i, info) in self.flows.iter().enumerate() {
             let bytes = info.flow.size.map_or(1e9, |s| s.as_f64());
@@ -284,10 +284,8 @@ impl Setup {
         let mut ports: Vec<_> = load.into_iter().collect();
         ports.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
         ports.truncate(self.scenario.measure.ports as usize);
-        let rate = |n: usize, p: u16| {
-            self.topology.links()[self.topology.ports(n)[p as usize].link as usize].rate_from(n).as_f64()
-        };
-        ports.into_iter().map(|((n, p), _)| (NodeId(n as u32), PortId(p), rate(n, p))).collect()
+        let capacity = |n: usize, p: u16| Capacity::of(self, self.topology.ports(n)[p as usize].link as usize, n);
+        ports.into_iter().map(|((n, p), _)| (NodeId(n as u32), PortId(p), capacity(n, p))).collect()
     }
 
     fn series_plan(&self) -> SeriesPlan {

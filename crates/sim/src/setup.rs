@@ -239,8 +239,8 @@ impl Setup {
         self.flows[i].flow.scheme.as_deref().unwrap_or(&self.scenario.scheme)
     }
 
-    /// What faults do to links' capacities: time, link, whether rate is zero (down) or what it is.
-    pub fn capacity_changes(&self) -> Vec<(Time, usize, f64)> {
+    /// What faults do to links' capacities: time, link, and the rates of its two directions from then on; zero while it is down.
+    pub fn capacity_changes(&self) -> Vec<(Time, usize, [f64; 2])> {
         self.faults.capacity_changes(&self.topology)
     }
 }

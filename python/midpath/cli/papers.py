@@ -11,7 +11,7 @@ from midpath.cli import text
 from midpath.cli.options import Json, Out, print_json
 from midpath.cli.progress import bar
 from midpath.errors import UsageError
-from midpath.papers import Figure, Verdict, figures, record
+from midpath.papers import Figure, Verdict, figures, record, table
 from midpath.papers.headline import COLUMNS, counts, headline
 from midpath.papers.lab import ROCKETFUEL
 from midpath.papers.registry import choose
@@ -92,6 +92,30 @@ def run_claims(
             record.write_page(choose(paper, claims))
     if any(verdict.fails for verdict in verdicts):
         raise typer.Exit(1)
+
+
+@app.command("table")
+def table_of_claims(
+    name: Annotated[str, typer.Argument(metavar="ID", help="A figure, a paper, or all.")] = "all",
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the page with its plot, as HTML.", show_default=False)
+    ] = None,
+    claims: Root = None,
+    json: Json = False,
+) -> None:
+    """Show all claims with the paper's value, ours, the bound and the verdict, from kept results: nothing is run."""
+    _figures(claims)
+    found = table.kept(choose(name, claims))
+    if not found:
+        raise UsageError(f"nothing of {name!r} has been run yet: midpath paper run {name} --write-results")
+    if out:
+        write_text(out, table.html(found))
+    if json:
+        print_json([verdict.to_json() for verdict in found])
+        return
+    text.print_table(COLUMNS, list(counts(found)))
+    text.print_table(table.HEADS, list(table.rows(found)))
+    typer.echo(headline(found))
 
 
 def _figures(root: Path | None) -> list[Figure]:

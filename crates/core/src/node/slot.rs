@@ -6,14 +6,34 @@ use super::timers::Lazy;
 use crate::queue::{Bound, Discipline, DropTail};
 use crate::roles::{Backlog, Drop, LinkInfo, Transmitter};
 use crate::stats::PortCounters;
-use crate::units::{Time, TxClock};
+use crate::units::{Rate, Time, TxClock};
+
+/// What a port has put onto its wire by some time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Begun {
+    /// Packets whose transmission has begun.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// The bits of these that have left. The packet in transmission counts as far as it has got.
+    pub bits: u64,
+}
+
+/// What waits at a held port: how much, and since when.
+#[derive(Debug, Clone, Copy, Default)]
+struct Level {
+    bytes: u64,
+    since: Time,
+}
 
 /// Laid out by use: what every packet reads or writes comes first.
 #[repr(C, align(64))]
 pub(super) struct Slot {
-    /// Timetable ports: when all that has a place on the wire will have been sent.
+    /// When all that has a place on the wire will have been sent.
     free_at: Time,
     clock: TxClock,
+    /// The end of the run. Waits are counted up to there: what a timetable has promised for later has not happened.
+    pub until: Time,
     /// Largest packet on its link.
     pub mtu: u32,
     pub queued: Backlog,
@@ -33,12 +53,16 @@ pub(super) struct Slot {
     pub listed: bool,
     /// Held ports: the number of what it shares with the other ports of its instance.
     pub state: Option<u8>,
+    /// The rate of the packet that was begun last.
+    rate: Rate,
+    level: Level,
 }
 
 impl Slot {
     pub fn new(link: &LinkInfo, discipline: Discipline) -> Slot {
         Slot {
             clock: TxClock::new(link.rate),
+            until: Time::MAX,
             mtu: link.mtu,
             watches_inbound: discipline.port().is_some_and(|p| p.watches_inbound()),
             inbound_frees: discipline.port().is_some_and(|p| p.inbound_frees()),
@@ -52,6 +76,8 @@ impl Slot {
             listed: false,
             state: None,
             timer: Lazy::default(),
+            rate: link.rate,
+            level: Level::default(),
         }
     }
 
@@ -112,17 +138,72 @@ impl Slot {
             self.queued.bytes += u64::from(size);
             self.counters.max_bytes = self.counters.max_bytes.max(self.queued.bytes);
         }
-        self.count(size, start - now);
+        self.counters.waited += u128::from(start.min(self.until).saturating_sub(now).0) * u128::from(size);
+        self.count(size, now, start);
         (start, end)
     }
 
-    /// Counts one packet onto the wire after `waited` in the queue.
+    /// Counts one packet that came at `came` and goes onto the wire at `start`.
     #[inline]
-    pub fn count(&mut self, size: u32, waited: Time) {
+    pub fn count(&mut self, size: u32, came: Time, start: Time) {
         self.counters.packets += 1;
         self.counters.bytes += u64::from(size);
-        self.counters.delay.add(waited);
-        self.counters.waited += u128::from(waited.0) * u128::from(size);
+        if start <= self.until {
+            self.counters.delay.add(start.saturating_sub(came));
+        }
+    }
+
+    /// Held ports: called when what waits may have changed. What has waited since the last time is counted.
+    #[inline]
+    pub fn note_level(&mut self, now: Time) {
+        let Discipline::Held(port) = &self.discipline else { return };
+        let bytes = port.backlog().bytes;
+        self.note_wait(now);
+        self.level.bytes = bytes;
+    }
+
+    /// What waits has waited until `now`. What leaves at once has not waited.
+    #[inline]
+    fn note_wait(&mut self, now: Time) {
+        let now = now.min(self.until);
+        if self.level.bytes > 0 && now > self.level.since {
+            self.counters.waited += u128::from((now - self.level.since).0) * u128::from(self.level.bytes);
+            self.counters.max_bytes = self.counters.max_bytes.max(self.level.bytes);
+        }
+        self.level.since = now;
+    }
+
+    /// Held ports: a packet that is sent at `rate` leaves until `end`.
+    pub fn sends_until(&mut self, end: Time, rate: Rate) {
+        (self.free_at, self.rate) = (end, rate);
+    }
+
+    /// When everything that has a place on the wire will have been sent.
+    pub fn free_at(&self) -> Time {
+        self.free_at
+    }
+
+    /// What has been put onto the wire by `now`. (The counters have what waits on a timetable, too.)
+    pub fn begun(&self, now: Time) -> Begun {
+        let (mut packets, mut bytes, mut end) = (self.counters.packets, self.counters.bytes, self.free_at);
+        for (start, size) in self.waiting.iter().rev().take_while(|w| w.0 > now) {
+            (packets, bytes, end) = (packets - 1, bytes - u64::from(*size), *start);
+        }
+        let left = u128::from(end.saturating_sub(now).0) * u128::from(self.rate.0);
+        let left = left.div_ceil(u128::from(Time::from_secs(1).0)) as u64;
+        Begun { packets, bytes, bits: (8 * bytes).saturating_sub(left) }
+    }
+
+    /// The counters as they are at `until`, the end of the run or of what was sent.
+    pub fn measured(&self, until: Time) -> PortCounters {
+        let mut counters = self.counters.clone();
+        let begun = self.begun(until);
+        (counters.packets, counters.bytes) = (begun.packets, begun.bytes);
+        if self.level.bytes > 0 && until > self.level.since {
+            counters.waited += u128::from((until - self.level.since).0) * u128::from(self.level.bytes);
+            counters.max_bytes = counters.max_bytes.max(self.level.bytes);
+        }
+        counters
     }
 
     pub fn count_drop(&mut self, why: Drop) {

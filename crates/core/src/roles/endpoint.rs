@@ -35,6 +35,8 @@ pub trait Endpoint: Send {
 pub struct FlowReport {
     /// Payload bytes delivered in order (passive end).
     pub delivered: u64,
+    /// Payload bytes that have arrived, in order or not, each counted once (passive end). Zero where that is no more than was delivered.
+    pub arrived: u64,
     /// When the last byte was delivered (passive end).
     pub completed: Option<Time>,
     /// Packets sent that carry payload, repeats included (active end).
@@ -74,6 +76,7 @@ impl FlowReport {
         let (a, b) = if self.rtt_count > 0 { (self, other) } else { (other, self) };
         FlowReport {
             delivered: a.delivered.max(b.delivered),
+            arrived: a.arrived.max(b.arrived),
             completed: a.completed.or(b.completed),
             sent: a.sent + b.sent,
             retransmitted: a.retransmitted + b.retransmitted,

@@ -203,10 +203,10 @@ impl Ecmp {
     }
 }
 
-/// Conversations whose next hop a node remembers. Eight take two cache lines and save a tenth of a packet-hop (docs/performance.md).
+/// Next hops that a node remembers. Eight take two cache lines and save a tenth of a packet-hop (docs/performance.md).
 const REMEMBERED: usize = 8;
 
-/// The next hop of a conversation in one direction. Nothing is known yet of a key with [`NO_PORT`].
+/// The next hop towards a node, of one conversation where conversations part. Nothing is known yet with [`NO_PORT`].
 #[derive(Clone, Copy)]
 struct Remembered {
     key: u32,
@@ -220,15 +220,20 @@ const NO_PORT: PortId = PortId(u16::MAX);
 #[derive(Clone)]
 pub struct ShortestPath {
     remembered: [Remembered; REMEMBERED],
+    /// The bits of a conversation's key that next hops depend on: none until there was a choice, all since then.
+    depends: u32,
     routes: Arc<dyn Routes>,
     ecmp: Ecmp,
 }
 
+const NOTHING: Remembered = Remembered { key: 0, dst: NodeId(0), port: NO_PORT };
+
 impl ShortestPath {
     /// Forwards by `routes`.
     pub fn new(routes: Arc<dyn Routes>, ecmp: Ecmp) -> ShortestPath {
-        let nothing = Remembered { key: 0, dst: NodeId(0), port: NO_PORT };
-        ShortestPath { remembered: [nothing; REMEMBERED], routes, ecmp }
+        // These routes choose by the key themselves, and show no choice.
+        let depends = if ecmp == Ecmp::Symmetric { u32::MAX } else { 0 };
+        ShortestPath { remembered: [NOTHING; REMEMBERED], depends, routes, ecmp }
     }
 
     /// The port that a conversation takes among `choices` at `node`: the same for the same key, node and direction.
@@ -248,21 +253,34 @@ impl ShortestPath {
     /// The port that `packet`, which is for another node, leaves `node` through.
     #[inline]
     pub(crate) fn next(&mut self, packet: &Packet, node: NodeId, rng: &mut Stream) -> Option<PortId> {
-        let (key, dst) = (packet.key, packet.dst);
-        let known = self.remembered[(key ^ dst.0) as usize % REMEMBERED];
+        let (key, dst) = (packet.key & self.depends, packet.dst);
+        let known = self.remembered[ShortestPath::place(key, dst)];
         if known.key == key && known.dst == dst && known.port != NO_PORT {
             return Some(known.port);
         }
-        self.look_up(key, dst, node, rng)
+        self.look_up(packet.key, dst, node, rng)
+    }
+
+    /// Where the next hop is remembered.
+    #[inline]
+    const fn place(key: u32, dst: NodeId) -> usize {
+        (key ^ dst.0) as usize % REMEMBERED
     }
 
     fn look_up(&mut self, key: u32, dst: NodeId, node: NodeId, rng: &mut Stream) -> Option<PortId> {
         let choices = self.routes.ports_for(node, dst, key);
         let port = self.ecmp.choose(choices, key, dst, node, rng)?;
-        // A path per packet is drawn anew each time.
-        if choices.len() == 1 || self.ecmp != Ecmp::Packet {
-            self.remembered[(key ^ dst.0) as usize % REMEMBERED] = Remembered { key, dst, port };
+        if choices.len() > 1 {
+            if self.ecmp == Ecmp::Packet {
+                return Some(port); // drawn anew for each packet
+            }
+            if self.depends == 0 {
+                self.depends = u32::MAX;
+                self.remembered = [NOTHING; REMEMBERED];
+            }
         }
+        let key = key & self.depends;
+        self.remembered[ShortestPath::place(key, dst)] = Remembered { key, dst, port };
         Some(port)
     }
 }

@@ -216,6 +216,7 @@ impl PortCtx<'_> {
     pub fn emit(&mut self, port: PortId, packet: Packet) {
         debug_assert_eq!(packet.size, packet.wire_size(), "a packet is as long as its encoding");
         let pkt = self.pool.insert(packet);
+        self.pool[&pkt].queued = self.now;
         self.actions.push_back(Action::Sibling(port, pkt));
     }
     /// Sends a new packet along the route to its destination.

@@ -334,7 +334,7 @@ impl Endpoint for Receiver {
     }
 
     fn report(&self) -> FlowReport {
-        self.stats
+        FlowReport { arrived: self.stats.delivered + self.stream.held(), ..self.stats }
     }
 
     fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {

@@ -6,7 +6,7 @@ mod reply;
 
 use std::sync::Arc;
 
-use midpath_core::packet::{Ecn, Flags, Kind, Packet};
+use midpath_core::packet::{Ecn, Flags, Kind, Packet, SackBlock};
 use midpath_core::ranges::RangeSet;
 use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport};
 use midpath_core::units::Time;
@@ -36,47 +36,48 @@ pub enum State {
     LastAck,
 }
 
-/// The passive end.
+/// The passive end. Laid out by use: what every segment reads or writes comes first.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Receiver {
     ends: Ends,
     settings: Arc<Settings>,
-    state: State,
     /// RCV.NXT as an offset, as all that follows: the next one expected; one past the FIN when that has come.
     next: u64,
-    /// What has come beyond it.
-    held: RangeSet,
-    /// An offset within each of the ranges reported most recently, newest first (RFC 2018, §4).
-    recent: [u64; RECENT],
-    recent_len: usize,
     /// Where the FIN is, once it has been seen; `u64::MAX` before.
     fin: u64,
-    /// Segments not yet acknowledged.
-    pending: u32,
+    /// Last.ACK.sent of RFC 7323, §4.3.
+    last_ack: u64,
+    delivered_at: Time,
     /// When a delayed ACK must go.
     delack_at: Time,
     /// When the SYN-ACK or FIN is repeated.
     rto_at: Time,
+    /// What has come beyond it.
+    held: RangeSet,
+    /// The ranges reported most recently, newest first (RFC 2018, §4).
+    recent: [SackBlock; RECENT],
+    recent_len: usize,
+    state: State,
+    /// What both ends have agreed on: by the first SYN.
+    ecn: Agreed,
+    /// How the latest SYN arrived.
+    syn: Ecn,
+    marked: bool,
+    /// ACKs carry ECN-Echo now (DCTCP.CE of RFC 8257 with [`Echo::Exact`]).
+    echo: bool,
+    /// Segments not yet acknowledged.
+    pending: u32,
+    unreported: u32,
+    /// With accurate ECN: r.cep, how much of it has come since the last ACK, and whether the last packet was marked.
+    marks: u64,
+    /// With a header to reflect: the newest packet that brought one.
+    seen: Option<Box<Packet>>,
     retries: u32,
     rtt: RttEstimator,
     /// When the SYN-ACK was last sent, and whether it had been sent before.
     syn_ack_at: Time,
     answered_again: bool,
-    /// Last.ACK.sent of RFC 7323, §4.3.
-    last_ack: u64,
-    /// What both ends have agreed on: by the first SYN.
-    ecn: Agreed,
-    /// How the latest SYN arrived.
-    syn: Ecn,
-    /// With accurate ECN: r.cep, how much of it has come since the last ACK, and whether the last packet was marked.
-    marks: u64,
-    unreported: u32,
-    marked: bool,
-    /// ACKs carry ECN-Echo now (DCTCP.CE of RFC 8257 with [`Echo::Exact`]).
-    echo: bool,
-    delivered_at: Time,
-    /// With a header to reflect: the newest packet that brought one.
-    seen: Option<Box<Packet>>,
     stats: FlowReport,
 }
 
@@ -89,7 +90,7 @@ impl Receiver {
             state: State::Listen,
             next: 0,
             held: RangeSet::new(),
-            recent: [0; RECENT],
+            recent: [SackBlock::default(); RECENT],
             recent_len: 0,
             fin: u64::MAX,
             pending: 0,
@@ -387,6 +388,9 @@ impl Endpoint for Receiver {
     }
 
     fn report(&self) -> FlowReport {
-        FlowReport { delivered: self.next.min(self.fin), ..self.stats }
+        let delivered = self.next.min(self.fin);
+        // The FIN has a number and is no byte.
+        let fin = u64::from(self.held.containing(self.fin).is_some());
+        FlowReport { delivered, arrived: delivered + self.held.bytes() - fin, ..self.stats }
     }
 }

@@ -1,8 +1,12 @@
-//! The sender's scoreboard: RFC 6675, as ranges and a few edges instead of a record per segment.
+//! The sender's scoreboard: RFC 6675, as ranges and an edge instead of a record per segment.
 //!
 //! What makes it small: IsLost is monotone (if a byte is lost, so is every un-SACKed byte below it), so one number,
-//! [`Scoreboard::edge`], separates lost from not lost. And HighRxt separates retransmitted from not retransmitted. So
-//! pipe is a sum of four terms that are kept up to date, and nothing here grows while nothing is lost.
+//! [`Scoreboard::edge`], separates lost from not lost. So pipe is a sum of terms that are kept up to date, and nothing here grows while
+//! nothing is lost.
+//!
+//! RFC 6675 knows what it has retransmitted by one number, HighRxt, that begins again with each recovery: what is still in flight then is
+//! sent again. Here it is a set of ranges that outlives a recovery, as Linux's mark on each segment does. While nothing is lost twice
+//! both say the same within a recovery.
 
 use midpath_core::packet::{Packet, Sequence};
 use midpath_core::ranges::RangeSet;
@@ -19,10 +23,10 @@ pub fn blocks(packet: &Packet, own: Sequence, una: u64, nxt: u64) -> impl Iterat
 #[derive(Debug, Clone, Default)]
 pub struct Scoreboard {
     sacked: RangeSet,
-    /// One past the highest byte retransmitted in this recovery (RFC 6675, §2: HighRxt + 1).
+    /// What was retransmitted and, as far as is known, is on its way. Nothing of it is SACKed.
+    repeated: RangeSet,
+    /// All below that is not SACKed is in `repeated`: where to look for what is to be sent next.
     high_rxt: u64,
-    /// SACKed bytes below `high_rxt`.
-    below_rxt: u64,
     /// Un-SACKed bytes below this are lost.
     edge: u64,
     /// SACKed bytes at or above `edge`.
@@ -32,10 +36,10 @@ pub struct Scoreboard {
 }
 
 impl Scoreboard {
-    /// Whether the receiver has reported nothing above SND.UNA.
+    /// Whether the receiver has reported nothing above SND.UNA, and nothing retransmitted is on its way.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.sacked.is_empty()
+        self.sacked.is_empty() && self.repeated.is_empty()
     }
     /// Bytes reported.
     #[inline]
@@ -55,9 +59,13 @@ impl Scoreboard {
     pub fn edge(&self) -> u64 {
         self.edge
     }
-    /// One past the highest byte retransmitted.
-    pub fn high_rxt(&self) -> u64 {
-        self.high_rxt
+    /// Whether anything that was retransmitted is on its way, as far as is known.
+    pub fn has_repeats(&self) -> bool {
+        !self.repeated.is_empty()
+    }
+    /// Whether the byte at `at` has been retransmitted and is on its way, as far as is known.
+    pub fn on_its_way(&self, at: u64) -> bool {
+        self.repeated.containing(at).is_some()
     }
 
     /// Update() of RFC 6675, §4: takes in the blocks of an ACK; returns how many bytes they report for the first time.
@@ -66,23 +74,19 @@ impl Scoreboard {
         blocks(packet, own, una, nxt).map(|(from, to)| self.insert(from, to)).sum()
     }
 
-    /// Adds a range in two parts, below and above `high_rxt`, to know how much of it is below.
     fn insert(&mut self, from: u64, to: u64) -> u64 {
-        let middle = self.high_rxt.clamp(from, to);
-        let below = self.sacked.insert(from, middle);
-        self.below_rxt += below;
-        below + self.sacked.insert(middle, to)
+        let fresh = self.sacked.insert(from, to);
+        if fresh > 0 && !self.repeated.is_empty() {
+            self.repeated.remove(from, to);
+        }
+        fresh
     }
 
     /// SND.UNA has moved: returns how many of the bytes passed had been SACKed.
     pub fn advance(&mut self, una: u64) -> u64 {
-        let gone = self.sacked.remove_below(una);
-        if una >= self.high_rxt {
-            (self.high_rxt, self.below_rxt) = (una, 0);
-        } else {
-            self.below_rxt -= gone;
-        }
-        gone
+        self.repeated.remove_below(una);
+        self.high_rxt = self.high_rxt.max(una);
+        self.sacked.remove_below(una)
     }
 
     /// IsLost() of RFC 6675, §4, for all bytes at once: `dup_thresh` separate ranges above, or more than
@@ -107,9 +111,15 @@ impl Scoreboard {
         self.above_edge = self.sacked.bytes_within(self.edge, u64::MAX);
     }
 
-    /// Nothing has been retransmitted yet in the recovery that begins.
+    /// A recovery begins. What an earlier one has retransmitted is still on its way.
     pub fn begin(&mut self, una: u64) {
-        (self.high_rxt, self.below_rxt, self.rescued) = (una, 0, false);
+        (self.high_rxt, self.rescued) = (self.high_rxt.max(una), false);
+    }
+
+    /// A timeout: what was retransmitted is lost, too.
+    pub fn forget_repeats(&mut self, una: u64) {
+        self.repeated.clear();
+        (self.high_rxt, self.rescued) = (una, false);
     }
 
     /// RFC 2018, §8, and RFC 6675, §5.1: after a timeout reports may be kept unless the receiver has reneged, which shows
@@ -117,7 +127,6 @@ impl Scoreboard {
     pub fn forget_if_reneged(&mut self, una: u64) {
         if self.sacked.containing(una).is_some() {
             self.sacked.clear();
-            self.below_rxt = 0;
         }
     }
 
@@ -126,43 +135,57 @@ impl Scoreboard {
     pub fn pipe(&self, una: u64, nxt: u64) -> u64 {
         let edge = self.edge.max(una);
         debug_assert!(edge <= nxt && self.high_rxt >= una);
-        (nxt - edge) - self.above_edge + (self.high_rxt - una) - self.below_rxt
+        (nxt - edge) - self.above_edge + self.repeated.bytes()
     }
 
-    /// NextSeg(), rule 1, and rule 3 when `lost` is false: the first hole above HighRxt, below the highest SACKed byte.
+    /// The first bytes at or above `high_rxt` and below `limit` that are neither SACKed nor on their way again.
+    fn open(&self, limit: u64) -> Option<(u64, u64)> {
+        let gaps = self.sacked.missing(self.high_rxt.min(limit), limit);
+        gaps.flat_map(|(from, to)| self.repeated.missing(from, to)).next()
+    }
+
+    /// NextSeg(), rule 1, and rule 3 when `lost` is false: the first hole that was not retransmitted, below the highest SACKed byte.
     pub fn hole(&self, lost: bool) -> Option<(u64, u64)> {
-        let (from, to) = self.sacked.gap_from(self.high_rxt)?;
-        (!lost || from < self.edge).then_some((from, to))
+        self.open(self.highest()).filter(|(from, _)| !lost || *from < self.edge)
     }
 
-    /// After a timeout: the first hole above what was sent again, up to `recover`.
+    /// After a timeout: the first hole that was not sent again, up to `recover`.
     pub fn hole_below(&self, recover: u64) -> Option<(u64, u64)> {
-        let from = self.sacked.containing(self.high_rxt).map_or(self.high_rxt, |r| r.1);
-        let to = self.sacked.gap_from(from).map_or(recover, |g| g.1.min(recover));
-        (from < to).then_some((from, to))
+        self.open(recover)
     }
 
-    /// NextSeg(), rule 4: the hole that holds the highest outstanding un-SACKed byte, once per recovery.
+    /// NextSeg(), rule 4: the hole that holds the highest outstanding un-SACKed byte, once per recovery; none if that was retransmitted.
     pub fn rescue(&mut self, una: u64, nxt: u64) -> Option<(u64, u64)> {
         if self.rescued {
             return None;
         }
         self.rescued = true;
-        let mut top = nxt;
+        let (mut top, mut hole) = (nxt, None);
         for (from, to) in self.sacked.iter().rev() {
             if to < top {
-                return Some((to, top));
+                hole = Some((to, top));
+                break;
             }
             top = from;
         }
-        (una < top).then_some((una, top))
+        let (from, to) = hole.unwrap_or((una, top));
+        (from < to && !self.on_its_way(to - 1)).then_some((from, to))
     }
 
-    /// `[from, to)` has been retransmitted: HighRxt moves up, over SACKed bytes too.
+    /// `[from, to)` has been retransmitted.
     pub fn retransmitted(&mut self, from: u64, to: u64) {
-        if to > self.high_rxt {
-            self.below_rxt += from.saturating_sub(self.high_rxt);
-            self.high_rxt = to;
+        if self.open(from).is_none() {
+            self.high_rxt = self.high_rxt.max(to);
         }
+        self.repeated.insert(from, to);
+    }
+
+    /// What was retransmitted of `[from, to)` is lost again: returns how many bytes that is.
+    pub fn lost_again(&mut self, from: u64, to: u64) -> u64 {
+        let gone = self.repeated.remove(from, to);
+        if gone > 0 {
+            self.high_rxt = self.high_rxt.min(from);
+        }
+        gone
     }
 }

@@ -230,12 +230,16 @@ impl Ends {
         if self.shares_window { MAX_RECEIVE_WINDOW } else { self.window }
     }
 
-    /// Puts SACK blocks on an ACK.
-    pub fn put_sack(&self, p: &mut Packet, blocks: &[(u64, u64)]) {
-        for (block, &(from, to)) in p.sack_mut().iter_mut().zip(blocks) {
-            *block = SackBlock { from: self.peer.wire(from), to: self.peer.wire(to) };
-        }
-        p.sack_len = blocks.len().min(MAX_SACK) as u8;
+    /// What came from the peer, as a SACK block says it.
+    pub fn block(&self, from: u64, to: u64) -> SackBlock {
+        SackBlock { from: self.peer.wire(from), to: self.peer.wire(to) }
+    }
+
+    /// Puts SACK blocks on an ACK, as many as fit.
+    pub fn put_sack(p: &mut Packet, blocks: &[SackBlock]) {
+        let n = blocks.len().min(MAX_SACK);
+        p.sack_mut()[..n].copy_from_slice(&blocks[..n]);
+        p.sack_len = n as u8;
         p.measure();
     }
 }

@@ -11,6 +11,7 @@ mod ack;
 mod connect;
 mod overtaken;
 mod recovery;
+mod repeats;
 mod supply;
 mod times;
 mod transmit;
@@ -22,6 +23,7 @@ use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, FlowSpec};
 use midpath_core::units::Time;
 
 use overtaken::Overtaken;
+use repeats::Repeats;
 pub use supply::Piece;
 use supply::Supply;
 use times::SendTimes;
@@ -80,15 +82,20 @@ struct EcnState {
     tell: bool,
 }
 
-/// The active end, with congestion controller `C`.
+/// The active end, with congestion controller `C`. Laid out by use: what every ACK reads or writes comes first.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Sender<C> {
     ends: Ends,
     settings: Arc<Settings>,
-    control: C,
     state: State,
     phase: Phase,
-    window: Window,
+    /// Whether cwnd (or pacing) was what ended the last burst.
+    limited: bool,
+    /// With pacing: whether a packet waits for that.
+    pacing: bool,
+    /// DupAcks.
+    dupacks: u32,
     /// SND.UNA as an offset, as all that follows: the first byte not yet acknowledged.
     una: u64,
     /// SND.NXT: the first byte not yet sent.
@@ -97,44 +104,42 @@ pub struct Sender<C> {
     edge: u64,
     /// The FIN's number, which is the length of the stream; `u64::MAX` while nobody knows.
     end: u64,
+    /// The retransmission timer, and every later state's one deadline.
+    rto_at: Time,
+    /// When the flow stops although data remain.
+    stop_at: Time,
     /// What has been handed over, when the stream comes piece by piece.
     supply: Option<Box<Supply>>,
+    /// Where the network stores and what has been overtaken is repeated: what that is. Loss then is no phase.
+    overtaken: Option<Box<Overtaken>>,
+    /// Timeouts since SND.UNA moved.
+    retries: u32,
+    /// Payload sent by limited transmit since SND.UNA moved.
+    limited_transmit: u64,
+    window: Window,
+    control: C,
+    rtt: RttEstimator,
+    /// When outstanding segments were sent.
+    times: SendTimes,
+    stats: FlowReport,
     board: Scoreboard,
+    ecn: EcnState,
     /// RecoveryPoint of RFC 6675, recover of RFC 6582: SND.NXT when recovery or repair began; 0 before the first.
     recover: u64,
     /// When the timer last expired on data, and SND.NXT then.
     gave_up: (Time, u64),
-    /// DupAcks.
-    dupacks: u32,
-    /// Payload sent by limited transmit since SND.UNA moved.
-    limited_transmit: u64,
     /// Partial ACKs in this recovery.
     partial: u32,
     prr: Prr,
-    rtt: RttEstimator,
-    /// When outstanding segments were sent.
-    times: SendTimes,
-    /// Where the network stores and what has been overtaken is repeated: what that is. Loss then is no phase.
-    overtaken: Option<Box<Overtaken>>,
+    /// What was repeated, in the order of sending.
+    repeats: Repeats,
     /// When the last SYN was sent.
     syn_at: Time,
-    ecn: EcnState,
     /// What we expect of the peer: 0, or 1 after its FIN.
     peer_next: u64,
-    /// Whether cwnd (or pacing) was what ended the last burst.
-    limited: bool,
-    /// Timeouts since SND.UNA moved.
-    retries: u32,
-    /// The retransmission timer, and every later state's one deadline.
-    rto_at: Time,
     /// With pacing: when the next packet may leave; when the last one left by plan, and its size.
     pace_at: Time,
     paced: (Time, u32),
-    /// With pacing: whether a packet waits for that.
-    pacing: bool,
-    /// When the flow stops although data remain.
-    stop_at: Time,
-    stats: FlowReport,
 }
 
 impl<C: CongestionController> Sender<C> {
@@ -160,6 +165,7 @@ impl<C: CongestionController> Sender<C> {
             prr: Prr::default(),
             rtt: RttEstimator::new(tcp),
             times: SendTimes::default(),
+            repeats: Repeats::default(),
             overtaken: settings.overtaken.then(|| Box::new(Overtaken::new(tcp))),
             syn_at: Time::ZERO,
             ecn: EcnState::default(),

@@ -104,11 +104,10 @@ impl Engine {
         sample: Option<Time>,
         progress: &mut dyn FnMut(Progress) -> bool,
     ) -> bool {
-        let plan = Plan {
-            stop: stop.unwrap_or(Time::MAX),
-            sample: sample.filter(|s| !s.is_zero()).unwrap_or(Time::MAX),
-            window: self.window,
-        };
+        let stop_at = stop.unwrap_or(Time::MAX);
+        self.parts.iter_mut().flat_map(|p| &mut p.nodes).for_each(|node| node.measure_until(stop_at));
+        let plan =
+            Plan { stop: stop_at, sample: sample.filter(|s| !s.is_zero()).unwrap_or(Time::MAX), window: self.window };
         match self.parts.as_mut_slice() {
             [only] => run_alone(only, plan, progress),
             several => run_together(several, &self.nodes_of_rings, plan, progress),

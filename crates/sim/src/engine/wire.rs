@@ -174,13 +174,10 @@ impl Rings {
         popped
     }
 
-    /// Takes all packets of a ring that arrive before `horizon`.
-    pub fn pop_before(&mut self, ring: u32, horizon: Time, out: &mut Vec<(Time, u32, Entry)>) {
-        while self.heads[ring as usize] < horizon {
-            if let Some((at, entry)) = self.pop(ring) {
-                out.push((at, ring, entry));
-            }
-        }
+    /// When the first packet of a ring arrives; [`Time::MAX`] if there is none.
+    #[inline]
+    pub fn head(&self, ring: u32) -> Time {
+        self.heads[ring as usize]
     }
 
     pub fn packets(&self) -> u64 {

@@ -8,6 +8,7 @@ use midpath_core::roles::{End, FlowReport};
 use midpath_core::units::Time;
 use rustc_hash::FxHashMap;
 
+use super::Capacity;
 use crate::engine::Probe;
 use crate::output::{Column, Table};
 use crate::pcap::Capture;
@@ -19,8 +20,8 @@ pub struct SeriesPlan {
     pub interval: Time,
     /// Points that a series may have; even, at least 2.
     pub points: usize,
-    /// Ports with their rates in bits per second.
-    pub ports: Vec<(NodeId, PortId, f64)>,
+    /// Ports with what their links can send.
+    pub ports: Vec<(NodeId, PortId, Capacity)>,
     /// Flows with series of their own.
     pub flows: Vec<FlowId>,
     /// Each flow's group, as a number.
@@ -58,8 +59,9 @@ pub struct Recorder {
     /// Samples joined into one point now, and how many of them the open point has.
     stride: u32,
     open: u32,
-    ports_of: FxHashMap<NodeId, Vec<(PortId, f64, u64)>>,
-    delivered: FxHashMap<FlowId, u64>,
+    /// By node: its ports, what they can send, and the bits that had left at the last sample.
+    ports_of: FxHashMap<NodeId, Vec<(PortId, Capacity, u64)>>,
+    arrived: FxHashMap<FlowId, u64>,
     group_bytes: Vec<u64>,
     /// Bytes per point of each group. Whole numbers until all parts are joined: a group's flows may end in several
     /// parts, and a sum of fractions would depend on how many.
@@ -83,8 +85,8 @@ impl Recorder {
     /// A recorder for the part that has `nodes`.
     pub fn new(plan: &SeriesPlan, nodes: &[NodeId], captures: Vec<Capture>) -> Recorder {
         let mut ports_of = FxHashMap::<NodeId, Vec<_>>::default();
-        for (node, port, rate) in plan.ports.iter().filter(|p| nodes.contains(&p.0)) {
-            ports_of.entry(*node).or_default().push((*port, *rate, 0));
+        for (node, port, capacity) in plan.ports.iter().filter(|p| nodes.contains(&p.0)) {
+            ports_of.entry(*node).or_default().push((*port, capacity.clone(), 0));
         }
         Recorder {
             plan: plan.clone(),
@@ -93,7 +95,7 @@ impl Recorder {
             stride: 1,
             open: 0,
             ports_of,
-            delivered: FxHashMap::default(),
+            arrived: FxHashMap::default(),
             group_bytes: vec![0; plan.groups],
             group_points: vec![Vec::new(); plan.groups],
             closed: 0,
@@ -112,14 +114,15 @@ impl Recorder {
         let Some(mut ports) = self.ports_of.remove(&id) else { return };
         let seconds = self.plan.interval.as_secs_f64();
         let mut gauges = Vec::new();
-        for (port, rate, seen) in &mut ports {
+        for (port, capacity, seen) in &mut ports {
             let entity = Entity::Port(id, *port);
-            let (_, bytes) = node.begun(*port, now);
-            let bps = (bytes - *seen) as f64 * 8.0 / seconds;
-            *seen = bytes;
+            // A packet in transmission counts in both intervals, as far as it has got.
+            let bits = node.begun(*port, now).bits;
+            let sent = (bits - *seen) as f64;
+            *seen = bits;
             self.add(entity, "queue_bytes", node.backlog(*port, now).bytes as f64);
-            self.add(entity, "throughput_bps", bps);
-            self.add(entity, "utilisation", bps / *rate);
+            self.add(entity, "throughput_bps", sent / seconds);
+            self.add(entity, "utilisation", capacity.used(sent, now.saturating_sub(self.plan.interval), now));
             gauges.clear();
             node.gauges(*port, &mut gauges);
             gauges.drain(..).for_each(|(name, value)| self.add(entity, name, value));
@@ -133,11 +136,13 @@ impl Recorder {
         active == pulled
     }
 
-    /// Counts what the end that a flow's data go to has delivered since the last time.
-    fn progress(&mut self, flow: FlowId, delivered: u64) -> u64 {
-        let seen = self.delivered.entry(flow).or_default();
-        let new = delivered.saturating_sub(*seen);
-        *seen = delivered;
+    /// Counts what has arrived at the end that a flow's data go to since the last time, in order or not: bytes count when they
+    /// come, not when the hole before them closes.
+    fn progress(&mut self, flow: FlowId, report: &FlowReport) -> u64 {
+        let arrived = report.arrived.max(report.delivered);
+        let seen = self.arrived.entry(flow).or_default();
+        let new = arrived.saturating_sub(*seen);
+        *seen = arrived;
         if let Some(group) = self.plan.group_of.get(flow.0 as usize) {
             self.group_bytes[*group as usize] += new;
         }
@@ -153,7 +158,7 @@ impl Recorder {
                 continue;
             }
             if self.receives(flow, active) {
-                let new = self.progress(flow, report.delivered);
+                let new = self.progress(flow, &report);
                 if own {
                     self.add(Entity::Flow(flow), "goodput_bps", new as f64 * 8.0 / seconds);
                 }
@@ -221,8 +226,8 @@ impl Probe for Recorder {
 
     fn finished(&mut self, _node: u32, flow: FlowId, active: bool, report: &FlowReport, _now: Time) {
         if self.sampling && self.receives(flow, active) {
-            self.progress(flow, report.delivered);
-            self.delivered.remove(&flow);
+            self.progress(flow, report);
+            self.arrived.remove(&flow);
         }
     }
 

@@ -77,8 +77,8 @@ fn by_size(setup: &Setup, rows: &[FlowRow]) -> Value {
 }
 
 /// Utilisation of the ports that sent anything: largest and mean.
-fn utilisations(setup: &Setup, ports: &[PortRow], span: Time) -> (f64, f64) {
-    let used: Vec<f64> = ports.iter().filter(|p| p.counters.packets > 0).map(|p| p.utilisation(setup, span)).collect();
+fn utilisations(ports: &[PortRow]) -> (f64, f64) {
+    let used: Vec<f64> = ports.iter().filter(|p| p.counters.packets > 0).map(|p| p.utilisation).collect();
     (used.iter().copied().fold(f64::NAN, f64::max), mean(&used))
 }
 
@@ -97,7 +97,7 @@ pub fn summarise(setup: &Setup, rows: &[FlowRow], ports: &[PortRow], span: Time,
     let lost: u64 = rows.iter().map(|r| r.fate.dropped + r.fate.corrupted).sum();
     let mut delay = DelayHistogram::default();
     ports.iter().for_each(|p| delay.merge(&p.counters.delay));
-    let (utilisation_max, utilisation_mean) = utilisations(setup, ports, span);
+    let (utilisation_max, utilisation_mean) = utilisations(ports);
     json!({
         "flows": rows.len(),
         "completed": done.fct.len(),

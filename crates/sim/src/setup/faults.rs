@@ -102,21 +102,20 @@ impl FaultPlan {
         events
     }
 
-    pub fn capacity_changes(&self, topology: &Topology) -> Vec<(Time, usize, f64)> {
+    /// Time, link, and its rates from then on: that of its end `a`, and that of its end `b`.
+    pub fn capacity_changes(&self, topology: &Topology) -> Vec<(Time, usize, [f64; 2])> {
         let mut changes = Vec::new();
         for (link, list) in &self.links {
-            let mut rate = topology.links()[*link].rate.as_f64();
+            let info = &topology.links()[*link];
+            let (mut rates, mut up) = ([info.a, info.b].map(|end| info.rate_from(end).as_f64()), true);
             for (at, fault) in list {
-                let now = match fault {
-                    LinkFault::Down => 0.0,
-                    LinkFault::Up => rate,
-                    LinkFault::Rate(r) => {
-                        rate = r.as_f64();
-                        rate
-                    }
+                match fault {
+                    LinkFault::Down => up = false,
+                    LinkFault::Up => up = true,
+                    LinkFault::Rate(r) => rates = [r.as_f64(); 2],
                     LinkFault::Delay(_) | LinkFault::Ended => continue,
-                };
-                changes.push((*at, *link, now));
+                }
+                changes.push((*at, *link, if up { rates } else { [0.0; 2] }));
             }
         }
         changes

@@ -1,28 +1,31 @@
 //! What a receiver says: ACKs, SACK blocks, echoes of congestion marks.
 
-use midpath_core::packet::{Ecn, Flags, Packet};
+use midpath_core::packet::{Ecn, Flags, Packet, SackBlock, comes_after};
 use midpath_core::roles::EndpointCtx;
 use midpath_core::units::Time;
 
 use super::{RECENT, Receiver, State};
 use crate::tcp::cc::Echo;
 use crate::tcp::ecn::{self, Agreed};
+use crate::tcp::segment::Ends;
 
 /// Marks after which an ACK must not wait (RFC 9768, §3.2.2.5.1: n SHOULD be 2).
 const MARKS_PER_ACK: u32 = 2;
 
 impl Receiver {
-    /// RFC 2018, §4: the range that holds the newest segment goes to the front of those to be reported.
+    /// RFC 2018, §4: the range that holds the newest segment, which holds `at`, goes to the front of those to be reported.
     pub(super) fn remember(&mut self, at: u64) {
-        let newest = self.held.containing(at);
-        let mut kept = [0; RECENT];
+        let newest = self.held.containing(at).map(|(from, to)| self.ends.block(from, to));
+        let mut kept = [SackBlock::default(); RECENT];
         let mut n = 0;
-        if newest.is_some() {
-            (kept[0], n) = (at, 1);
+        if let Some(newest) = newest {
+            (kept[0], n) = (newest, 1);
         }
+        // What was reported is held as it was, has become a part of the newest range, or has been delivered.
+        let next = self.ends.peer.wire(self.next);
         for &old in &self.recent[..self.recent_len] {
-            let range = self.held.containing(old);
-            if n < RECENT && range.is_some() && range != newest {
+            let merged = newest.is_some_and(|newest| newest.holds(old.from));
+            if n < RECENT && comes_after(old.from, next) && !merged {
                 kept[n] = old;
                 n += 1;
             }
@@ -83,9 +86,12 @@ impl Receiver {
     pub(super) fn acknowledge(&mut self, ctx: &mut EndpointCtx<'_>) {
         let mut p = self.ack(ctx.now);
         if !self.held.is_empty() && self.ends.sack {
-            self.report_held(&mut p);
+            Ends::put_sack(&mut p, &self.recent[..self.recent_len]);
         }
         self.reflect(&mut p);
+        if let Some(acknowledged) = self.settings.acknowledged {
+            acknowledged(&p, ctx);
+        }
         ctx.send(p);
         self.last_ack = self.next;
         (self.pending, self.unreported) = (0, 0);
@@ -106,18 +112,5 @@ impl Receiver {
         if let (Some(reflect), Some(seen)) = (self.settings.reflect, &self.seen) {
             reflect(seen, ack);
         }
-    }
-
-    /// RFC 2018, §4: the newest range first, then those reported most recently.
-    fn report_held(&self, p: &mut Packet) {
-        let mut blocks = [(0, 0); RECENT];
-        let mut n = 0;
-        for range in self.recent[..self.recent_len].iter().filter_map(|at| self.held.containing(*at)) {
-            if !blocks[..n].contains(&range) {
-                blocks[n] = range;
-                n += 1;
-            }
-        }
-        self.ends.put_sack(p, &blocks[..n]);
     }
 }

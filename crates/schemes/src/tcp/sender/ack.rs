@@ -40,6 +40,7 @@ impl<C: CongestionController> Sender<C> {
         let ack = self.ends.own.offset(packet.ack, self.una).filter(|ack| (self.una..=self.nxt).contains(ack));
         let (Some(ack), true) = (ack, packet.flags.has(Flags::ACK)) else { return };
         self.note_arrivals(packet, ack, ctx.now);
+        self.note_evidence(packet, ack, ctx.now);
         let mut news = self.take_numbers(packet, ack, ctx.now);
         self.find_overtaken(ctx.now);
         self.feedback(packet, ctx);
@@ -144,7 +145,8 @@ impl<C: CongestionController> Sender<C> {
             news.duplicate = news.acked == 0 && fresh > 0;
         }
         self.find_lost();
-        news.more_lost = self.board.edge() > before.max(self.una);
+        let again = self.find_lost_again();
+        news.more_lost = again || self.board.edge() > before.max(self.una);
     }
 
     pub(super) fn find_lost(&mut self) {

@@ -35,7 +35,10 @@ impl<C: CongestionController> Sender<C> {
             self.prr = Prr::begin(congestion.flight);
         }
         self.proportion(news, true);
-        self.retransmit_first(ctx);
+        // What an earlier recovery has repeated last of all may be on its way.
+        if !self.board.on_its_way(self.una) {
+            self.retransmit_first(ctx);
+        }
     }
 
     /// RFC 9937, §6: sets the window to what is in the network and what may be added now.
@@ -190,7 +193,8 @@ impl<C: CongestionController> Sender<C> {
         self.dupacks = 0;
         self.limited_transmit = 0;
         self.board.forget_if_reneged(self.una);
-        self.board.begin(self.una);
+        self.board.forget_repeats(self.una);
+        self.repeats.clear();
         self.find_lost();
         if self.settings.stores {
             // What waits fills the window. The first segment is repeated all the same: RFC 6298, (5.4).

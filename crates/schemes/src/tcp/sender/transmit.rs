@@ -15,8 +15,8 @@ pub(super) struct Segment {
     fin: bool,
     /// It has been sent before.
     again: bool,
-    /// It is the rescue retransmission, which does not move HighRxt.
-    rescue: bool,
+    /// It probes a closed window: nothing is repaired by it.
+    probe: bool,
 }
 
 impl Segment {
@@ -114,7 +114,7 @@ impl<C: CongestionController> Sender<C> {
         let (from, to) = self.board.rescue(self.una, self.nxt)?;
         let fin = u64::from(to > self.end);
         let start = from.max((to - fin).saturating_sub(self.window.mss));
-        Some(Segment { rescue: true, ..self.segment_in((start, to)) })
+        Some(self.segment_in((start, to)))
     }
 
     /// The first segment of a hole in what was sent.
@@ -124,7 +124,7 @@ impl<C: CongestionController> Sender<C> {
             payload = payload.min(supply.limit(from).saturating_sub(from));
         }
         let fin = from + payload == self.end && to > self.end;
-        Segment { from, payload, fin, again: true, rescue: false }
+        Segment { from, payload, fin, again: true, probe: false }
     }
 
     /// The next segment of data never sent, if there are any and the receiver has room.
@@ -147,7 +147,7 @@ impl<C: CongestionController> Sender<C> {
             payload = room;
         }
         let fin = from + payload == self.end;
-        Some(Segment { from, payload, fin, again: false, rescue: false })
+        Some(Segment { from, payload, fin, again: false, probe: false })
     }
 
     #[inline]
@@ -195,8 +195,8 @@ impl<C: CongestionController> Sender<C> {
         if let Some(overtaken) = &mut self.overtaken {
             return overtaken.repeated(segment.from, segment.from + segment.len(), now);
         }
-        if !segment.rescue {
-            self.board.retransmitted(segment.from, segment.from + segment.len());
+        if !segment.probe {
+            self.note_repeat(segment.from, segment.from + segment.len(), now);
         }
     }
 
@@ -212,7 +212,7 @@ impl<C: CongestionController> Sender<C> {
         let again = self.una < self.nxt;
         let payload = u64::from(self.una < self.end);
         let fin = payload == 0 || self.una + payload == self.end && (!again || self.nxt > self.end);
-        self.emit(Segment { from: self.una, payload, fin, again, rescue: true }, ctx);
+        self.emit(Segment { from: self.una, payload, fin, again, probe: true }, ctx);
         self.start_timer(ctx.now);
     }
 

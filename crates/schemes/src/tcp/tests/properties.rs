@@ -4,7 +4,7 @@ use midpath_core::queue::{Limit, QueueSpec};
 use midpath_core::units::{Bytes, Rate, Time};
 use proptest::prelude::*;
 
-use super::harness::{Fate, Lab, MSS, Setup, cases, ecn_mode};
+use super::harness::{Fate, Lab, MSS, Sent, Setup, cases, ecn_mode};
 use crate::tcp::TcpParams;
 use crate::tcp::cc::ControllerConfig;
 use crate::tcp::cubic::CubicParams;
@@ -99,8 +99,38 @@ fn survives<K: ControllerConfig>(
     Ok(())
 }
 
+/// Data packets that were lost, and repeats, of a transfer without reordering or lost ACKs.
+fn losses_and_repeats<K: ControllerConfig>(setup: Setup, tcp: TcpParams, control: K, lost: Vec<bool>) -> [u64; 2] {
+    let mut lost = lost.into_iter();
+    let treat = move |s: &Sent| if s.is_data() && lost.next() == Some(true) { Fate::Lose } else { Fate::Pass };
+    let mut lab = Lab::new(setup, tcp, control).treat(treat);
+    lab.run();
+    // What a timeout gives up may be on its way: the property is about the rest.
+    let gave_up = if lab.report().timeouts > 0 { u64::MAX } else { 0 };
+    let drops = lab.drops() + lab.data().filter(|s| s.fate == Fate::Lose).count() as u64;
+    [drops.saturating_add(gave_up), lab.report().retransmitted]
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(cases(192)))]
+
+    /// Nothing is repeated twice for one loss. Once per recovery the end of the flow may be repeated on suspicion (RFC 6675, NextSeg, rule 4).
+    #[test]
+    fn as_many_are_repeated_as_were_lost(
+        mut setup in setup(), lost in prop::collection::vec(prop::bool::weighted(0.1), 0..400), cubic in any::<bool>(), prr in any::<bool>(),
+    ) {
+        setup.size = Some(400 * MSS);
+        let tcp = TcpParams { recovery: if prr { Recovery::Prr } else { Recovery::Rfc6675 }, hystart: Some(false), ..TcpParams::default() };
+        let [drops, repeated] = match cubic {
+            true => {
+                let params = CubicParams { tcp, ..CubicParams::default() };
+                let (tcp, control) = params.split().expect("valid");
+                losses_and_repeats(setup, tcp, control, lost)
+            }
+            false => losses_and_repeats(setup, tcp, NewRenoConfig, lost),
+        };
+        prop_assert!(repeated <= drops.saturating_add(3), "{repeated} for {drops}");
+    }
 
     #[test]
     fn newreno_delivers_every_byte_once(
