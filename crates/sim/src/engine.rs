@@ -7,6 +7,7 @@ mod assemble;
 mod parallel;
 mod part;
 mod sched;
+mod turns;
 mod wire;
 
 pub use assemble::{Engine, NetLink, Network};

@@ -27,7 +27,39 @@ const MAX_HOST_NONCES: usize = 256;
 /// Nonces that a sender is slowed down by at most; a path has fewer congested hops.
 const MAX_SLOWED: usize = 16;
 
-/// The flows of a host that have something to send.
+/// How long a host counts ACKs until it knows their rate. Ours.
+const ACK_INTERVAL: Time = Time::from_ms(100);
+
+/// What the ACKs of a host's receivers take of its link: the more of the last two intervals, so that what has come too much goes again.
+#[derive(Debug, Clone, Copy, Default)]
+struct AckLoad {
+    since: Time,
+    /// Bytes in this interval, and in the two before it.
+    bytes: [u64; 3],
+}
+
+impl AckLoad {
+    /// The interval at hand is that of `now`. Whether it is a new one.
+    fn roll(&mut self, now: Time) -> bool {
+        let passed = now.saturating_sub(self.since).0 / ACK_INTERVAL.0;
+        match passed {
+            0 => return false,
+            1 => self.bytes = [0, self.bytes[0], self.bytes[1]],
+            2 => self.bytes = [0, 0, self.bytes[0]],
+            _ => self.bytes = [0; 3],
+        }
+        self.since = Time(self.since.0 + passed * ACK_INTERVAL.0);
+        true
+    }
+
+    /// In bits per second.
+    fn bps(mut self, now: Time) -> f64 {
+        self.roll(now);
+        self.bytes[1].max(self.bytes[2]) as f64 * 8.0 / ACK_INTERVAL.as_secs_f64()
+    }
+}
+
+/// The flows of a host that have something to send, and what else it sends.
 #[derive(Debug, Default)]
 pub struct HostFlows {
     /// Each flow's rate in closed loop in bits per second; `None` in open loop.
@@ -37,6 +69,7 @@ pub struct HostFlows {
     closed_bps: f64,
     /// Interfaces that have asked one of the flows to slow down, and when they last did.
     pressed: BTreeMap<Nonce, Time>,
+    acks: AckLoad,
     /// Rises with every change that others' rates depend on.
     version: u64,
 }
@@ -67,11 +100,19 @@ impl HostFlows {
         Some(claim)
     }
 
-    /// The share of a flow in open loop: what closed-loop flows leave, in equal parts, and never less than an equal part of all.
-    fn share(&self, line: Rate) -> Rate {
+    /// An ACK leaves.
+    fn acknowledged(&mut self, ack: &Packet, now: Time) {
+        self.version += u64::from(self.acks.roll(now));
+        self.acks.bytes[0] += u64::from(ack.size);
+    }
+
+    /// The share of a flow in open loop of "the rate available through its outgoing interface": what ACKs and closed-loop flows leave, in equal
+    /// parts, and never less than an equal part of what ACKs leave. Data get half of the link at least.
+    fn share(&self, line: Rate, now: Time) -> Rate {
+        let line = (line.as_f64() - self.acks.bps(now)).max(line.as_f64() / 2.0);
         let all = self.claims.len().max(1) as f64;
-        let free = (line.as_f64() - self.closed_bps).max(0.0) / self.open.max(1) as f64;
-        Rate((free.max(line.as_f64() / all)) as u64)
+        let free = (line - self.closed_bps).max(0.0) / self.open.max(1) as f64;
+        Rate((free.max(line / all)) as u64)
     }
 
     /// An interface asks to slow down. Whether that is news.
@@ -149,6 +190,7 @@ impl ControllerConfig for Ends {
         ControllerTraits {
             header: self.notify.header(),
             reflect: Some(reflect),
+            acknowledged: Some(|ack, ctx| ctx.shared.get::<HostFlows>().acknowledged(ack, ctx.now)),
             rate_based: true,
             stores: true,
             overtaken: self.repair == Repair::Overtaken,
@@ -283,7 +325,7 @@ impl Control {
     fn read_share(&mut self, view: &View, ctx: &mut EndpointCtx<'_>) {
         let (line, now) = (line(ctx), ctx.now);
         let flows = ctx.shared.get::<HostFlows>();
-        let mut rate = flows.share(line);
+        let mut rate = flows.share(line, now);
         if !self.closed() && flows.presses(self.passed.iter(), now.saturating_sub(self.expiry)) {
             rate = rate.min(Rate(ack_rate(view.pipe + self.mss, view) as u64)).max(Rate(1));
         }
@@ -422,6 +464,24 @@ mod tests {
     use midpath_core::packet::NodeId;
 
     use super::*;
+
+    #[test]
+    fn open_flows_share_what_acks_leave() {
+        let mut host = HostFlows::default();
+        let (line, ack) = (Rate::from_mbps(10), Packet::new(FlowId(3), NodeId(0), NodeId(1), 100));
+        host.set(FlowId(0), None);
+        host.set(FlowId(1), None);
+        assert_eq!(host.share(line, Time::ZERO), Rate::from_mbps(5));
+        // 1,000 ACKs of 100 bytes a second are 800 kbps.
+        (0..500).for_each(|i| host.acknowledged(&ack, Time::from_ms(i)));
+        assert_eq!(host.share(line, Time::from_ms(500)), Rate(4_600_000));
+        // The last two intervals count: after the ACKs have ended the link is the flows' again.
+        assert_eq!(host.share(line, Time::from_ms(650)), Rate(4_600_000));
+        assert_eq!(host.share(line, Time::from_ms(700)), Rate::from_mbps(5));
+        // However many ACKs there are, half of the link is for data.
+        (0..50_000).for_each(|i| host.acknowledged(&ack, Time::from_us(1_000_000 + 10 * i)));
+        assert_eq!(host.share(line, Time::from_ms(1_500)), Rate(2_500_000));
+    }
 
     #[test]
     fn a_cancelled_nonce_is_no_longer_echoed() {

@@ -167,6 +167,9 @@ pub trait CongestionController: Send + 'static {
 /// How a receiver turns the header of the newest packet with payload (or of the SYN) into that of an acknowledgement.
 pub type Reflect = fn(seen: &Packet, ack: &mut Packet);
 
+/// Told of each ACK that a receiver sends: for hosts whose senders share a link with them.
+pub type Acknowledged = fn(ack: &Packet, ctx: &mut EndpointCtx<'_>);
+
 /// How a receiver echoes congestion marks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Echo {
@@ -196,6 +199,8 @@ pub struct ControllerTraits {
     pub header: u32,
     /// How receivers reflect that header.
     pub reflect: Option<Reflect>,
+    /// Who is told of receivers' ACKs.
+    pub acknowledged: Option<Acknowledged>,
     /// Whether the network tells the rate: packets are paced at it, and no window limits the sender but the receiver's.
     pub rate_based: bool,
     /// Whether the network stores what it cannot send yet. What nothing later has overtaken is then not lost but waits: a

@@ -6,7 +6,7 @@ use midpath_core::packet::Packet;
 use midpath_core::roles::{Accept, Endpoint, FlowSpec, Network, Parts, Transport};
 use midpath_core::spec::SpecError;
 
-use super::cc::{ControllerConfig, Echo, Reflect};
+use super::cc::{Acknowledged, ControllerConfig, Echo, Reflect};
 use super::ecn::EcnMode;
 use super::params::{Recovery, TcpParams};
 use super::receiver::Receiver;
@@ -41,6 +41,8 @@ pub struct Settings {
     pub header: u32,
     /// How receivers reflect that header.
     pub reflect: Option<Reflect>,
+    /// Who is told of receivers' ACKs.
+    pub acknowledged: Option<Acknowledged>,
     /// Whether the network stores what it cannot send yet.
     pub stores: bool,
     /// Whether what has been overtaken is repeated at any time.
@@ -86,6 +88,7 @@ impl<K: ControllerConfig> Tcp<K> {
             initial_window: window.unwrap_or(tcp.initial_window),
             header: traits.header,
             reflect: traits.reflect,
+            acknowledged: traits.acknowledged,
             stores: traits.stores,
             overtaken: traits.overtaken,
         };

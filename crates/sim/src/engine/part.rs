@@ -2,7 +2,6 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::collections::binary_heap::PeekMut;
 
 use midpath_core::node::{Driver, Node, Woken};
 use midpath_core::packet::{FlowId, Packet, PacketId, Pkt, Pool, PortId};
@@ -12,6 +11,7 @@ use midpath_core::wire;
 use rustc_hash::FxHashMap;
 
 use super::sched::Calendar;
+use super::turns::Turns;
 use super::wire::{Entry, Load, Rings, Target, Wire};
 use super::{Event, Probe};
 
@@ -118,7 +118,7 @@ pub(crate) struct Part {
     tight: BinaryHeap<Reverse<(Time, u32)>>,
     bucket_end: Time,
     batch: Vec<u32>,
-    turns: BinaryHeap<Reverse<(Time, u32)>>,
+    turns: Turns,
 }
 
 /// The node's driver during a call: everything of the part but the node itself.
@@ -209,14 +209,11 @@ impl Hands<'_> {
         first: u32,
         last: u32,
         horizon: Time,
-        turns: &mut BinaryHeap<Reverse<(Time, u32)>>,
+        turns: &mut Turns,
     ) -> Time {
-        turns.clear();
-        let heads = self.rings.heads(first, last).iter().enumerate();
-        turns.extend(heads.filter(|(_, at)| **at < horizon).map(|(i, at)| Reverse((*at, first + i as u32))));
+        turns.fill(self.rings.heads(first, last), first, horizon);
         // Ties go to the lower port, as above.
-        while let Some(mut turn) = turns.peek_mut() {
-            let Reverse((at, ring)) = *turn;
+        while let Some((at, ring)) = turns.first() {
             let wake = node.next_wake();
             if wake < at {
                 self.wake(node, pool, wake);
@@ -224,8 +221,8 @@ impl Hands<'_> {
             }
             let Some((_, entry)) = self.rings.pop(ring) else { break };
             match self.rings.head(ring) {
-                next if next < horizon => *turn = Reverse((next, ring)),
-                _ => drop(PeekMut::pop(turn)),
+                next if next < horizon => turns.again(next),
+                _ => turns.over(),
             }
             self.arrival(node, pool, ring, at, entry);
         }
@@ -386,7 +383,7 @@ impl Part {
             tight: BinaryHeap::new(),
             bucket_end: Time::ZERO,
             batch: Vec::new(),
-            turns: BinaryHeap::new(),
+            turns: Turns::default(),
         }
     }
 

@@ -89,6 +89,9 @@ impl Receiver {
             Ends::put_sack(&mut p, &self.recent[..self.recent_len]);
         }
         self.reflect(&mut p);
+        if let Some(acknowledged) = self.settings.acknowledged {
+            acknowledged(&p, ctx);
+        }
         ctx.send(p);
         self.last_ack = self.next;
         (self.pending, self.unreported) = (0, 0);
