@@ -324,7 +324,10 @@ impl Node {
         let transmitter = self.transmitter(port, now, driver);
         pool[&pkt].queued = now;
         let fate = self.with_port(port, now, transmitter, pool, |p, ctx| p.inbound(pkt, ctx));
-        self.poll(port, now, pool, driver);
+        match self.slots[usize::from(port.0)].inbound_frees {
+            true => self.poll(port, now, pool, driver),
+            false => self.arm_port(port, now),
+        }
         match fate {
             Some(Inbound::Forward(pkt)) => return Some(pkt),
             Some(Inbound::Consume(pkt)) => Node::consume(pkt, pool, driver),
@@ -365,7 +368,9 @@ impl Node {
             let Route::Pass(pkt) = route else { break };
             route = self.with_forwarder(place, now, pool, |f, ctx| f.route(pkt, from, ctx));
         }
-        self.copies.drain(..).for_each(|(of, copy)| driver.copied(of, copy));
+        if !self.copies.is_empty() {
+            self.copies.drain(..).for_each(|(of, copy)| driver.copied(of, copy));
+        }
         match route {
             Route::Port(port, pkt) => self.outbound(now, port, pkt, pool, driver),
             Route::Local(pkt) => self.deliver(now, pkt, pool, driver),
@@ -430,26 +435,12 @@ impl Node {
     /// Offers a packet to a port.
     #[inline]
     fn outbound<D: Driver>(&mut self, now: Time, port: PortId, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
-        self.outbound_since(now, now, port, pkt, pool, driver);
-    }
-
-    /// The same with a packet that came to another port of this node at `came`.
-    #[inline]
-    fn outbound_since<D: Driver>(
-        &mut self,
-        now: Time,
-        came: Time,
-        port: PortId,
-        pkt: Pkt,
-        pool: &mut Pool,
-        driver: &mut D,
-    ) {
         let slot = &mut self.slots[usize::from(port.0)];
         if pool[&pkt].size > slot.mtu {
             return self.discard(Some(port), pkt, Drop::TooBig, pool, driver);
         }
         if !D::TIMETABLES || slot.is_held() {
-            return self.outbound_held(now, came, port, pkt, pool, driver);
+            return self.outbound_held(now, now, port, pkt, pool, driver);
         }
         slot.settle(now);
         let size = pool[&pkt].size;
@@ -461,6 +452,16 @@ impl Node {
             }
             Err(why) => self.discard(Some(port), pkt, why, pool, driver),
         }
+    }
+
+    /// The same with a packet that came to another port of this node before, and has waited since.
+    fn outbound_sibling<D: Driver>(&mut self, now: Time, port: PortId, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
+        let slot = &self.slots[usize::from(port.0)];
+        let (came, fits) = (pool[&pkt].queued, pool[&pkt].size <= slot.mtu);
+        if fits && (!D::TIMETABLES || slot.is_held()) {
+            return self.outbound_held(now, came, port, pkt, pool, driver);
+        }
+        self.outbound(now, port, pkt, pool, driver);
     }
 
     /// Asks a timetable whether it takes a packet that its bound does not admit.
@@ -492,22 +493,26 @@ impl Node {
         pool: &mut Pool,
         driver: &mut D,
     ) {
-        if self.slots[usize::from(port.0)].idle_armed && !driver.transmitter(port, now).is_busy() {
+        let mut transmitter = driver.transmitter(port, now);
+        if self.slots[usize::from(port.0)].idle_armed && !transmitter.is_busy() {
             // What starts now waits no longer when another arrives now, as on a timetable.
             self.poll(port, now, pool, driver);
+            transmitter = driver.transmitter(port, now);
         }
         // Sojourn counts from here, whatever the port does with the packet.
         pool[&pkt].queued = came;
-        let id = pkt.id();
-        let marks = self.slots[usize::from(port.0)].counters.marks;
-        let transmitter = driver.transmitter(port, now);
-        let known = self.with_port(port, now, transmitter, pool, |p, ctx| p.outbound(pkt, ctx));
-        assert!(known.is_some(), "a driver without timetables runs nodes with held ports only");
-        let slot = &mut self.slots[usize::from(port.0)];
-        if slot.counters.marks > marks {
+        let (id, before) = (pkt.id(), self.slots[usize::from(port.0)].counters.marks);
+        let asked = self.with_port(port, now, transmitter, pool, |p, ctx| {
+            p.outbound(pkt, ctx);
+            let marks = *ctx.marks;
+            let next = if ctx.transmitter.is_busy() { None } else { p.poll_transmit(ctx) };
+            (marks, next)
+        });
+        let (marks, next) = asked.expect("a driver without timetables runs nodes with held ports only");
+        if marks > before {
             driver.marked(port, id, pool.peek(id));
         }
-        self.poll(port, now, pool, driver);
+        self.go_on(port, now, transmitter, next.map(|pkt| (pkt, marks)), pool, driver);
     }
 
     /// Asks a held port for a packet if its transmitter is idle; sees to it that it is asked again.
@@ -515,10 +520,28 @@ impl Node {
         if !self.slots[usize::from(port.0)].is_held() {
             return;
         }
-        let mut transmitter = driver.transmitter(port, now);
-        if !transmitter.is_busy()
-            && let Some(pkt) = self.take(port, now, transmitter, pool, driver)
-        {
+        let transmitter = driver.transmitter(port, now);
+        let marks = self.slots[usize::from(port.0)].counters.marks;
+        let next = match transmitter.is_busy() {
+            true => None,
+            false => self.with_port(port, now, transmitter, pool, |p, ctx| p.poll_transmit(ctx)).flatten(),
+        };
+        self.go_on(port, now, transmitter, next.map(|pkt| (pkt, marks)), pool, driver);
+    }
+
+    /// Starts the packet that a held port has given, which had so many marks before that, and sees to it that the port is asked again.
+    #[inline]
+    fn go_on<D: Driver>(
+        &mut self,
+        port: PortId,
+        now: Time,
+        mut transmitter: Transmitter,
+        next: Option<(Pkt, u64)>,
+        pool: &mut Pool,
+        driver: &mut D,
+    ) {
+        if let Some((pkt, marks)) = next {
+            self.count(port, now, &pkt, marks, pool, driver);
             driver.start(port, pkt, now, pool);
             transmitter = driver.transmitter(port, now);
             if let Transmitter::Busy { until: Some(end) } = transmitter {
@@ -529,6 +552,16 @@ impl Node {
             self.ask_again(port, now, until);
         }
         self.arm_port(port, now);
+    }
+
+    /// Counts a packet that starts onto the wire now.
+    #[inline]
+    fn count<D: Driver>(&mut self, port: PortId, now: Time, pkt: &Pkt, marks: u64, pool: &Pool, driver: &mut D) {
+        let (slot, packet) = (&mut self.slots[usize::from(port.0)], &pool[pkt]);
+        slot.count(packet.size, packet.queued, now);
+        if slot.counters.marks > marks {
+            driver.marked(port, pkt.id(), packet);
+        }
     }
 
     /// Asks a held port for its next packet, and counts it.
@@ -542,15 +575,12 @@ impl Node {
     ) -> Option<Pkt> {
         let marks = self.slots[usize::from(port.0)].counters.marks;
         let pkt = self.with_port(port, now, transmitter, pool, |p, ctx| p.poll_transmit(ctx))??;
-        let (slot, packet) = (&mut self.slots[usize::from(port.0)], &pool[&pkt]);
-        slot.count(packet.size, packet.queued, now);
-        if slot.counters.marks > marks {
-            driver.marked(port, pkt.id(), packet);
-        }
+        self.count(port, now, &pkt, marks, pool, driver);
         Some(pkt)
     }
 
     /// A port whose transmitter is busy is asked again then, if it has something, or when the driver comes back.
+    #[inline]
     fn ask_again(&mut self, port: PortId, now: Time, until: Option<Time>) {
         let slot = &mut self.slots[usize::from(port.0)];
         let waits = match until {
@@ -596,6 +626,7 @@ impl Node {
     }
 
     /// A port's transmitter as the port may see it. A timetable is brought up to `now`.
+    #[inline]
     fn transmitter<D: Driver>(&mut self, port: PortId, now: Time, driver: &mut D) -> Transmitter {
         let slot = &mut self.slots[usize::from(port.0)];
         if slot.is_held() {
@@ -637,6 +668,7 @@ impl Node {
         Some(answer)
     }
 
+    #[inline]
     fn arm_port(&mut self, port: PortId, now: Time) {
         if let Some(at) = self.slots[usize::from(port.0)].timer.arm(now) {
             self.timers.push(at, Wake::Port(port));
@@ -790,9 +822,7 @@ impl Node {
     fn carry_out<D: Driver>(&mut self, action: Action, now: Time, pool: &mut Pool, driver: &mut D) {
         match action {
             Action::Sibling(port, pkt) if usize::from(port.0) < self.slots.len() => {
-                // It has been at this node since another port got it, and has waited since.
-                let came = pool[&pkt].queued;
-                self.outbound_since(now, came, port, pkt, pool, driver);
+                self.outbound_sibling(now, port, pkt, pool, driver);
             }
             Action::Sibling(_, pkt) => self.discard(None, pkt, Drop::Undeliverable, pool, driver),
             Action::Route(pkt) => self.out.push_back((Way::Routed, pkt)),

@@ -148,6 +148,26 @@ fn a_link_is_used_well_both_ways() {
     }
 }
 
+/// 100 Mbps one way, 1 Mbps the other, and Data both ways: the Interests of one way and the Data of the other have half of the slow way each, as Wang's
+/// optimum has it, whatever paces. By bookings alone, without a bound, the Data had 0.1 % of it.
+#[test]
+fn very_unequal_ways_starve_nobody() {
+    let links = "[topology]\nlinks = [\n\
+        { a = \"r0\", b = \"r1\", rate = \"100 Mbps\", rate_back = \"1 Mbps\", delay = \"5 ms\" },\n\
+        { a = \"p0\", b = \"r0\", rate = \"1 Gbps\", delay = \"1 ms\" },\n\
+        { a = \"c0\", b = \"r1\", rate = \"1 Gbps\", delay = \"1 ms\" },\n\
+        { a = \"p1\", b = \"r1\", rate = \"1 Gbps\", delay = \"1 ms\" },\n\
+        { a = \"c1\", b = \"r0\", rate = \"1 Gbps\", delay = \"1 ms\" },\n]\n";
+    for pacing in ["wang", "booked"] {
+        let text = format!("{links}{}{}", flow("p0", "c0", ""), flow("p1", "c1", ""));
+        let out = run_plain(&scenario(30, &format!("pacing = \"{pacing}\""), &text));
+        // η of half a way is 0.475; the Interests of 1500/64 as much Data have the other half.
+        near(&format!("{pacing}, slow way"), data(&out, 1, 10.0, 30.0), 0.5 * ETA, 0.1);
+        near(&format!("{pacing}, fast way"), data(&out, 0, 10.0, 30.0), 0.5 * 1500.0 / 64.0, 0.1);
+        no_data_dropped(&out);
+    }
+}
+
 /// RTTs of 3 to 300 ms on one link: flows that come one after another and go again have equal shares, and nothing is dropped.
 #[test]
 fn rtts_a_hundred_apart_share_a_link() {
@@ -174,7 +194,7 @@ fn rtts_a_hundred_apart_share_a_link() {
 }
 
 /// Joins, an outage of one of two paths and of the only one, a restart, other rates, loss on a link: every object is fetched.
-fn troubled(params: &str) -> String {
+fn troubled(params: &str, queue: &str) -> String {
     let mut text = String::from(
         "[topology]\nlinks = [\n\
          { a = \"r0\", b = \"r1\", rate = \"10 Mbps\", delay = \"5 ms\" },\n\
@@ -200,15 +220,19 @@ fn troubled(params: &str) -> String {
         ("8 s", "kind = \"rate\"\nlink = [\"r0\", \"r1\"]\nrate = \"3 Mbps\""),
     ];
     faults.iter().for_each(|(at, what)| write!(text, "[[fault]]\nat = \"{at}\"\n{what}\n").unwrap());
-    // What was asked for before a link fails or slows down still comes: two shapers of 100 Interests, and 62 packets of a round trip.
-    let queue = "[queue]\nlimit = \"300 packets\"\n";
-    format!("scheme = \"mircc\"\nstop = \"120 s\"\n[schemes.mircc]\n{params}\n{queue}{text}")
+    format!("scheme = \"mircc\"\nstop = \"120 s\"\n[schemes.mircc]\n{params}\n[queue]\nlimit = \"{queue}\"\n{text}")
 }
+
+/// What was asked for before a link fails or slows down still comes: two shapers of 100 Interests, and 62 packets of a round trip.
+const ENOUGH: &str = "300 packets";
 
 #[test]
 fn every_object_is_fetched_through_outages_restarts_and_loss() {
-    for params in ["", "paths = \"one\"\nsending = \"best-subflow\"", "update = \"rcp\"\nsending = \"best-subflow\""] {
-        let out = run_plain(&troubled(params));
+    let one = "paths = \"one\"\nsending = \"best-subflow\"";
+    let rcp = "update = \"rcp\"\nsending = \"best-subflow\"";
+    // With awaited Data bounded by the queue any queue is enough.
+    for (params, queue) in [("", ENOUGH), (one, ENOUGH), (rcp, ENOUGH), ("outstanding = \"queue\"", "12 packets")] {
+        let out = run_plain(&troubled(params, queue));
         assert_eq!(out.summary("completed"), Some(9.0), "{params}");
         let flows = out.table("flows").expect("there");
         let sizes: Vec<u64> = (0..9).map(|i| 1000 * (100 + 400 * (i % 3))).collect();
@@ -222,7 +246,7 @@ fn every_object_is_fetched_through_outages_restarts_and_loss() {
 fn threads_and_bytes_change_nothing() {
     let run = |threads, wire| {
         let options = RunOptions { threads, wire, ..RunOptions::default() };
-        let text = troubled("");
+        let text = troubled("", ENOUGH);
         let out = run_text(&text, std::path::Path::new("."), &options, &mut |_| true).expect("valid").expect("ran");
         out.repeatable()
     };

@@ -45,6 +45,8 @@ pub(super) struct Slot {
     pub waiting: VecDeque<(Time, u32)>,
     pub timer: Lazy,
     pub watches_inbound: bool,
+    /// Held ports: whether one is to be asked for a packet after each that came in.
+    pub inbound_frees: bool,
     /// Held ports: an [`Idle`](super::timers::Wake::Idle) wish is in the heap.
     pub idle_armed: bool,
     /// Held ports: it stands in the node's list of ports that a driver may pull from.
@@ -63,6 +65,7 @@ impl Slot {
             until: Time::MAX,
             mtu: link.mtu,
             watches_inbound: discipline.port().is_some_and(|p| p.watches_inbound()),
+            inbound_frees: discipline.port().is_some_and(|p| p.inbound_frees()),
             admits_within: discipline.admits_within(),
             discipline,
             counters: PortCounters::default(),
@@ -134,8 +137,8 @@ impl Slot {
             self.queued.packets += 1;
             self.queued.bytes += u64::from(size);
             self.counters.max_bytes = self.counters.max_bytes.max(self.queued.bytes);
+            self.counters.waited += u128::from(start.min(self.until).saturating_sub(now).0) * u128::from(size);
         }
-        self.counters.waited += u128::from(start.min(self.until).saturating_sub(now).0) * u128::from(size);
         self.count(size, now, start);
         (start, end)
     }

@@ -1,6 +1,6 @@
 //! Headers of schemes: length-prefixed, stacked, and kept as the bytes that they have on the wire.
 
-use super::{Kind, Packet};
+use super::{Kind, Packet, shim_size};
 
 /// Bytes of headers that a packet has room for, tags and lengths included. Ours: INRPP's around FCP's around another of forty bytes; TCP's
 /// options have forty at most.
@@ -113,11 +113,23 @@ impl Packet {
     }
 
     /// The header `H`, if this packet carries one that is valid.
-    #[inline]
+    #[inline(always)] // so that what a caller does not look at is not read
     pub fn header<H: Header>(&self) -> Option<H> {
         if self.tag == 0 {
             return None;
         }
+        if self.tag == H::TAG {
+            // The usual case: it is outermost.
+            let len = usize::from(self.tail.stack.0[1]);
+            let outermost = self.headers().get(PREFIX..PREFIX + len).and_then(H::get);
+            if outermost.is_some() {
+                return outermost;
+            }
+        }
+        self.inner_header()
+    }
+
+    fn inner_header<H: Header>(&self) -> Option<H> {
         let bodies = self.entries().filter(|e| e.0 == H::TAG);
         bodies.map(|(_, from, to)| &self.tail.stack.0[from..to]).find_map(H::get)
     }
@@ -132,7 +144,21 @@ impl Packet {
             header.put(&mut self.tail.stack.0[PREFIX..PREFIX + len]);
             return true;
         }
+        if self.stacked == 0 && H::TAG < TCP_OPTION && len <= HEADER_ROOM - PREFIX {
+            return self.place_first(header, len);
+        }
         self.place_header(header, len)
+    }
+
+    /// Puts a header on a packet that has none.
+    #[inline]
+    fn place_first<H: Header>(&mut self, header: &H, len: usize) -> bool {
+        let stack = &mut self.tail.stack.0;
+        (stack[0], stack[1]) = (H::TAG, len as u8);
+        header.put(&mut stack[PREFIX..PREFIX + len]);
+        (self.tag, self.stacked) = (H::TAG, (PREFIX + len) as u8);
+        self.size += shim_size(len as u32);
+        true
     }
 
     fn place_header<H: Header>(&mut self, header: &H, len: usize) -> bool {

@@ -24,6 +24,7 @@ impl Packet {
     }
 
     /// What an Interest, Data or Nack is about. An Interest goes to the prefix, its answers come from there.
+    #[inline]
     pub fn name(&self) -> Option<Name> {
         let prefix = match self.kind {
             Kind::Interest => self.dst,
@@ -34,11 +35,13 @@ impl Packet {
     }
 
     /// Which segment of the object.
+    #[inline]
     pub fn segment(&self) -> u32 {
         self.seq
     }
 
     /// An Interest's nonce, which its answer repeats.
+    #[inline]
     pub fn nonce(&self) -> u32 {
         self.ts_val
     }
@@ -53,7 +56,11 @@ impl Packet {
     }
 
     /// Sends an answer on to another consumer: his flow at his node.
+    #[inline]
     pub fn readdress(&mut self, flow: FlowId, consumer: NodeId) {
+        if (self.flow, self.dst) == (flow, consumer) {
+            return;
+        }
         self.flow = flow;
         self.dst = consumer;
         self.set_interfaces(self.interfaces);

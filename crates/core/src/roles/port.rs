@@ -122,6 +122,10 @@ pub trait Port: Send {
     fn inbound(&mut self, pkt: Pkt, _ctx: &mut PortCtx<'_>) -> Inbound {
         Inbound::Forward(pkt)
     }
+    /// Whether [`Port::inbound`] may let a packet go that waits. If not, the port is not asked for one after it. Asked once.
+    fn inbound_frees(&self) -> bool {
+        true
+    }
     /// Called when the time last given to [`PortCtx::wake_at`] or [`PortCtx::wake_in_background`] has come: do all that is due.
     fn on_timer(&mut self, _ctx: &mut PortCtx<'_>) {}
     /// Called when the rate changed or the link came back. The new rate is in the context.

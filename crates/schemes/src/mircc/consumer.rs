@@ -1,7 +1,7 @@
 //! What a consumer makes of the rates that come back: the rule for Data and Nacks, and how much to ask for on each path.
 
 use super::params::Sending;
-use super::rates::Stamps;
+use crate::icn::header::Stamps;
 
 /// The rates that a path offers, as its consumer knows them.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

@@ -1,9 +1,6 @@
 //! The consumer of a flow: fetches an object segment by segment, at the rates that its Data bring.
 
-mod object;
 mod paths;
-mod pending;
-mod segments;
 #[cfg(test)]
 mod tests;
 
@@ -14,14 +11,14 @@ use midpath_core::rng::{below, unit};
 use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, FlowSpec};
 use midpath_core::units::Time;
 
-use super::header::{InterestHeader, Stamped, Way, data_headers, microseconds};
-use super::params::{MirccParams, Paths as PathsOf, RttSource, Steering};
-use super::path::PathId;
-use super::rates::Class;
-pub use object::Object;
+use super::params::{MirccParams, RttSource};
+use crate::icn::header::{Class, InterestHeader, Stamped, Way, data_headers, microseconds};
+use crate::icn::object::Object;
+use crate::icn::params::{Paths as PathsOf, Steering};
+use crate::icn::path::PathId;
+use crate::icn::pending::RoundTrips;
+use crate::icn::segments::Segments;
 use paths::{Paths, Turn};
-pub use pending::RoundTrips;
-pub use segments::Segments;
 
 /// RFC 6298, §2.2: mean deviations above the mean round trip.
 const RTO_K: u32 = 4;
@@ -100,22 +97,24 @@ impl Fetch {
         }
         self.time_out(ctx.now);
         self.paths.expire(ctx.now);
-        let mut next = self.segments.next_timeout(self.rtts.timeout());
-        match self.paths.is_empty() {
-            true => next = next.min(self.find_a_path(ctx)),
+        let next = match self.paths.is_empty() {
+            true => self.segments.next_timeout(self.rtts.timeout()).min(self.find_a_path(ctx)),
             false => {
-                while let Some(segment) = self.segments.wanted() {
-                    let Some(turn) = self.paths.turn(ctx.now) else { break };
-                    self.ask(segment, Some(turn), ctx);
-                    self.paths.taken(turn, ctx.now, self.segments.object().data_size(segment));
-                }
-                if self.segments.wanted().is_some() {
-                    next = next.min(self.paths.next_turn());
-                }
-                next = next.min(self.segments.next_timeout(self.rtts.timeout()));
+                let turn = self.take_turns(ctx);
+                self.segments.first_of(turn, self.rtts.timeout())
             }
-        }
+        };
         ctx.set_timer(next.min(self.stop));
+    }
+
+    /// Asks for what is wanted in the turns that are due; says when the next one is.
+    fn take_turns(&mut self, ctx: &mut EndpointCtx<'_>) -> Time {
+        while let Some(segment) = self.segments.wanted() {
+            let Some(turn) = self.paths.turn(ctx.now) else { return self.paths.next_turn() };
+            self.ask(segment, Some(turn), ctx);
+            self.paths.taken(turn, ctx.now, self.segments.object().data_size(segment));
+        }
+        Time::MAX
     }
 
     /// While no path is known there is one Interest at a time (§4.3.3: "only a single initial message for any given path is needed").

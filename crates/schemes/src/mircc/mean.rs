@@ -1,32 +1,8 @@
-//! Moving averages and the quantities that are one: sizes, inflation factors, RTTs.
+//! The quantities that are moving averages: inflation factors, RTTs.
 
 use midpath_core::units::{Bytes, Time};
 
-use super::equations::ewma;
-
-/// An EWMA that the first sample sets.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Mean {
-    value: Option<f64>,
-    weight: f64,
-}
-
-impl Mean {
-    /// An average in which a sample weighs `weight`, from 0 to 1.
-    pub fn new(weight: f64) -> Mean {
-        Mean { value: None, weight }
-    }
-
-    /// Takes a sample in.
-    pub fn add(&mut self, x: f64) {
-        self.value = Some(self.value.map_or(x, |mean| ewma(mean, x, self.weight)));
-    }
-
-    /// The average, if there was a sample.
-    pub fn get(self) -> Option<f64> {
-        self.value
-    }
-}
+use crate::icn::mean::Mean;
 
 /// A link's inflation factor (§3.1.1): how much larger Data are than the Interests that ask for them.
 ///
@@ -91,6 +67,7 @@ impl Rtts {
     }
 
     /// Called when a packet has told, or shown, an RTT.
+    #[inline]
     pub fn add(&mut self, now: Time, rtt: Time) {
         let rtt = rtt.clamp(Rtts::SHORTEST, self.longest);
         self.mean.add(rtt.as_secs_f64());
@@ -103,6 +80,7 @@ impl Rtts {
     }
 
     /// Whether none was told.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.mean.get().is_none()
     }
@@ -121,16 +99,6 @@ impl Rtts {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_first_sample_sets_and_later_ones_weigh() {
-        let mut mean = Mean::new(0.25);
-        assert_eq!(mean.get(), None);
-        mean.add(8.0);
-        mean.add(16.0);
-        // 0.75 · 8 + 0.25 · 16.
-        assert_eq!(mean.get(), Some(10.0));
-    }
 
     #[test]
     fn inflation_is_the_ratio_of_the_means() {

@@ -7,16 +7,19 @@
 
 use std::collections::VecDeque;
 
-use midpath_core::packet::{Kind, Name, Pkt};
+use midpath_core::packet::{Kind, Packet, Pkt};
 use midpath_core::queue::{Bound, Limit};
 use midpath_core::roles::{Backlog, Drop, Inbound, Port, PortCtx, Transmitter};
 use midpath_core::units::{Bytes, Rate, Time};
 
-use super::forwarder::Down;
-use super::header::{InterestHeader, Stamped, Trail};
-use super::params::{MirccParams, Outage, RttSource};
-use super::rates::{Class, LinkRates};
-use super::shaper::{Interest, Offer, Shaper};
+use super::params::{MirccParams, RttSource};
+use super::rates::LinkRates;
+use crate::icn::awaited::Awaited;
+use crate::icn::forwarder::Down;
+use crate::icn::header::{Class, InterestHeader, Stamped, Trail};
+use crate::icn::params::{Outage, Outstanding};
+use crate::icn::pit::Key;
+use crate::icn::shaper::{Interest, Offer, Shaper};
 
 /// Most intervals that are worked off one by one; a longer silence than that counts as one. Ours: rates come to rest in far fewer.
 const MAX_STEPS: u32 = 10_000;
@@ -29,6 +32,22 @@ struct Link {
     back: Rate,
 }
 
+impl Link {
+    #[cold]
+    fn new(params: &MirccParams, out: Rate, back: Rate, now: Time) -> Link {
+        let (rates, shaper) = (LinkRates::new(&params.rates, back, now), Shaper::new(&params.shaper, out, back));
+        Link { rates, shaper, out, back }
+    }
+
+    /// Called when the link has other rates.
+    #[cold]
+    fn set_rates(&mut self, out: Rate, back: Rate) {
+        (self.out, self.back) = (out, back);
+        self.shaper.set_rates(out, back);
+        self.rates.set_capacity(back);
+    }
+}
+
 /// The port.
 pub struct MirccPort {
     params: MirccParams,
@@ -37,7 +56,9 @@ pub struct MirccPort {
     /// What is not an Interest.
     queue: VecDeque<Pkt>,
     /// With `rtt = "upstream"`: the Interest whose Data will tell a round trip, and when it went out.
-    timed: Option<((Name, u32), Time)>,
+    timed: Option<(Key, Time)>,
+    /// With `outstanding = "queue"`: the Data that have been asked for.
+    awaited: Option<Awaited>,
     /// What waits there, and Interests in the shaper.
     queued: Backlog,
     interests: Backlog,
@@ -62,26 +83,23 @@ impl MirccPort {
             link: None,
             queue: VecDeque::new(),
             timed: None,
+            awaited: (params.shaper.outstanding == Outstanding::Queue).then(|| Awaited::new(limit, params.lifetime)),
             queued: Backlog::default(),
             interests: Backlog::default(),
         }
     }
 
     /// The link's state at this time.
+    #[inline]
     fn link(&mut self, ctx: &PortCtx<'_>) -> &mut Link {
-        let (out, back, now) = (ctx.link().rate, ctx.reverse, ctx.now);
+        let (out, back, now) = (ctx.links[usize::from(ctx.me.0)].rate, ctx.reverse, ctx.now);
         let params = &self.params;
-        let link = self.link.get_or_insert_with(|| Link {
-            rates: LinkRates::new(&params.rates, back, now),
-            shaper: Shaper::new(&params.shaper, out, back),
-            out,
-            back,
-        });
-        catch_up(link, now);
+        let link = self.link.get_or_insert_with(|| Link::new(params, out, back, now));
+        if link.rates.next_tick().is_some_and(|at| at <= now) {
+            catch_up(link, now);
+        }
         if (link.out, link.back) != (out, back) {
-            (link.out, link.back) = (out, back);
-            link.shaper.set_rates(out, back);
-            link.rates.set_capacity(back);
+            link.set_rates(out, back);
         }
         link
     }
@@ -117,21 +135,42 @@ impl MirccPort {
         }
     }
 
+    /// When the Data of the next Interest will have room in the neighbour's queue at the latest: now, unless too many others are awaited.
+    fn blocked_until(&mut self, now: Time) -> Time {
+        let (Some(awaited), Some(link)) = (&mut self.awaited, &self.link) else { return now };
+        let size = link.shaper.first().map_or(0, |interest| interest.data.0 as u32);
+        if awaited.has_room(now, link.back, size) { now } else { awaited.next_expiry() }
+    }
+
     /// The Interest whose turn it is, if the shaper lets one go now.
     fn due(&mut self, ctx: &PortCtx<'_>) -> Option<Pkt> {
         if self.interests.packets == 0 {
             return None;
         }
         let now = ctx.now;
-        let interest = self.link(ctx).shaper.poll(now)?;
+        self.link(ctx);
+        if self.blocked_until(now) > now {
+            return None;
+        }
+        let interest = self.link.as_mut()?.shaper.poll(now)?;
+        if let Some(awaited) = &mut self.awaited
+            && let Some(key) = key_of(&ctx.pool[&interest.token])
+        {
+            awaited.asked(now, key, interest.data.0 as u32);
+        }
         let packet = &ctx.pool[&interest.token];
         take(&mut self.interests, packet.size);
         let over = self.timed.is_none_or(|(_, at)| now.saturating_sub(at) >= self.params.rates.max_interval);
         if self.measures() && over {
-            self.timed = packet.name().map(|name| ((name, packet.segment()), now));
+            self.timed = key_of(packet).map(|key| (key, now));
         }
         Some(interest.token)
     }
+}
+
+/// What a packet by name is about.
+fn key_of(packet: &Packet) -> Option<Key> {
+    packet.name().map(|name| (name, packet.segment()))
 }
 
 /// The size of the Data that an Interest asks for: a full packet if it doesn't say, or if it says more than the link can carry.
@@ -141,6 +180,7 @@ fn expected(header: Option<InterestHeader>, ctx: &PortCtx<'_>) -> Bytes {
 }
 
 /// Works off the intervals that have ended by `now`.
+#[cold]
 fn catch_up(link: &mut Link, now: Time) {
     for _ in 0..MAX_STEPS {
         let Some(at) = link.rates.next_tick().filter(|at| *at <= now) else { return };
@@ -174,8 +214,13 @@ impl Port for MirccPort {
             return Some(pkt);
         }
         let next = self.link.as_ref().and_then(|link| link.shaper.next_release());
-        ctx.wake_at(next.unwrap_or(Time::MAX));
+        ctx.wake_at(next.map_or(Time::MAX, |at| at.max(self.blocked_until(ctx.now))));
         None
+    }
+
+    /// What comes in books the link; only where awaited Data are bounded do they free anything.
+    fn inbound_frees(&self) -> bool {
+        self.awaited.is_some()
     }
 
     fn inbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) -> Inbound {
@@ -190,7 +235,11 @@ impl Port for MirccPort {
             }
             // §3.1: whoever receives the Data stamps it, for the Interests into this link are his.
             Kind::Data | Kind::Nack => {
-                let timed = self.timed.filter(|(key, _)| packet.name() == Some(key.0) && packet.segment() == key.1);
+                let key = key_of(packet);
+                if let Some((awaited, key)) = self.awaited.as_mut().zip(key) {
+                    awaited.came(key);
+                }
+                let timed = self.timed.filter(|timed| Some(timed.0) == key);
                 if let Some((_, at)) = timed {
                     self.timed = None;
                     self.link(ctx).rates.on_rtt(now, now.saturating_sub(at));
@@ -198,8 +247,10 @@ impl Port for MirccPort {
                 let packet = &ctx.pool[&pkt];
                 let header = packet.header::<Stamped>();
                 let stamps = self.link(ctx).rates.stamps();
-                if let Some(header) = header {
-                    ctx.pool[&pkt].set_header(&header.least(stamps));
+                if let Some((before, after)) = header.map(|h| (h, h.least(stamps)))
+                    && before != after
+                {
+                    ctx.pool[&pkt].set_header(&after);
                 }
             }
             Kind::Segment | Kind::Datagram | Kind::Control => {}
@@ -229,6 +280,8 @@ impl Port for MirccPort {
         let interests = interests.into_iter().flatten().map(|interest| interest.token);
         self.queue.drain(..).chain(interests).for_each(|pkt| ctx.drop(pkt, Drop::Fault));
         (self.queued, self.interests) = (Backlog::default(), Backlog::default());
+        // What is on its way still comes; it is only not known any more.
+        self.awaited = self.awaited.take().map(Awaited::emptied);
     }
 
     fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {

@@ -7,40 +7,15 @@
 use midpath_core::units::{Bytes, Rate, Time};
 
 use super::equations::{self as eq, Load, RcpGains, Target};
-use super::mean::{Mean, Rtts};
+use super::mean::Rtts;
 use super::params::{Capacity, Gain, Interval, RateParams, Reading, RttOf, RttSource, Update};
+use crate::icn::header::{Class, Stamps};
+use crate::icn::mean::Mean;
 
-/// The traffic class that an Interest is marked with (§4.2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Class {
-    /// Sent at the flow's best-subflow rate.
-    Primary,
-    /// Sent to use what primary traffic leaves.
-    Secondary,
-}
-
-/// The two rates that a link stamps, in bits of Data per second.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Stamps {
-    /// R_p(t).
-    pub primary: f64,
-    /// R_s(t).
-    pub secondary: f64,
-}
-
-impl Stamps {
-    /// What Data carry on after a link with these: the smaller of each (§3.1, §4.2).
-    pub fn least(self, other: Stamps) -> Stamps {
-        Stamps { primary: self.primary.min(other.primary), secondary: self.secondary.min(other.secondary) }
-    }
-}
-
-impl Stamps {
-    /// Whether both differ by no more than rounding.
-    fn about(self, other: Stamps) -> bool {
-        let same = |a: f64, b: f64| (a - b).abs() <= 1e-9 * b;
-        same(self.primary, other.primary) && same(self.secondary, other.secondary)
-    }
+/// Whether both rates differ by no more than rounding.
+fn about(a: Stamps, b: Stamps) -> bool {
+    let same = |a: f64, b: f64| (a - b).abs() <= 1e-9 * b;
+    same(a.primary, b.primary) && same(a.secondary, b.secondary)
 }
 
 /// One class's rate: the averages of (5), and y(t−T) of (8) and (14).
@@ -57,6 +32,7 @@ impl ClassRate {
     }
 
     /// R(t), (5).
+    #[inline]
     fn rate(&self) -> f64 {
         eq::stamping_rate(self.base, self.excess)
     }
@@ -138,6 +114,7 @@ impl LinkRates {
 
     /// Called when an Interest is offered to the shaper, whether that lets it go, queues it or Nacks it: y(t) counts all
     /// (§3.1.1). `data` is the expected size of its Data.
+    #[inline]
     pub fn on_interest(&mut self, now: Time, class: Class, data: Bytes) {
         self.size.add(8.0 * data.as_f64());
         self.begin(now);
@@ -146,12 +123,14 @@ impl LinkRates {
     }
 
     /// Called when an Interest has come in over the link: it took part of what the link carries towards this node.
+    #[inline]
     pub fn on_opposite_interest(&mut self, now: Time, size: Bytes) {
         self.begin(now);
         self.opposite = self.opposite.saturating_add(size.0);
     }
 
     /// Called with the RTT that a packet of this link told, or that it showed: see [`RttSource`].
+    #[inline]
     pub fn on_rtt(&mut self, now: Time, rtt: Time) {
         let first = self.rtts.is_empty();
         self.rtts.add(now, rtt);
@@ -162,11 +141,13 @@ impl LinkRates {
     }
 
     /// When [`LinkRates::tick`] wants to be called. `None` while the link is idle and its rates at rest.
+    #[inline]
     pub fn next_tick(&self) -> Option<Time> {
         self.running.map(|running| running.ends)
     }
 
     /// Starts the clock, if it doesn't run.
+    #[inline]
     fn begin(&mut self, now: Time) {
         if self.running.is_none() {
             self.running = Some(self.interval_from(now));
@@ -189,11 +170,12 @@ impl LinkRates {
         self.update(c, y, 8.0 * queued.as_f64(), period);
         self.bound();
         let idle = self.offered == [0; 2] && self.opposite == 0 && queued == Bytes::ZERO;
-        self.running = (!idle || !self.stamps().about(before)).then(|| self.interval_from(now));
+        self.running = (!idle || !about(self.stamps(), before)).then(|| self.interval_from(now));
         (self.offered, self.opposite) = ([0; 2], 0);
     }
 
     /// R_p(t) and R_s(t), to be stamped on Data and Nacks that come in over the link.
+    #[inline]
     pub fn stamps(&self) -> Stamps {
         Stamps { primary: self.primary.rate(), secondary: self.secondary.rate() }
     }

@@ -10,13 +10,15 @@ use midpath_core::roles::{
 };
 use midpath_core::spec::SpecError;
 
-use super::fetch::{Fetch, Object};
-use super::fib::{Copies, SharedGraph};
-use super::forwarder::{Down, IcnForwarder};
-use super::header::{InterestHeader, Stamped, Way, data_headers};
-use super::params::{MirccParams, Outage};
+use super::fetch::Fetch;
+use super::params::MirccParams;
 use super::port::MirccPort;
-use super::producer::Producer;
+use crate::icn::fib::{Copies, SharedGraph};
+use crate::icn::forwarder::{Down, IcnForwarder};
+use crate::icn::header::{InterestHeader, Stamped, Way, data_headers};
+use crate::icn::object::Object;
+use crate::icn::params::Outage;
+use crate::icn::producer::Producer;
 
 /// Builds the scheme: what the catalogue calls.
 pub fn build(name: &str, params: MirccParams) -> crate::Built {
@@ -82,7 +84,7 @@ impl Transport for Icn {
 /// Data set out with the largest rate, and with what tells the path that their Interest was steered by.
 fn start(params: &MirccParams, interest: &Packet, data: &mut Packet) {
     let way = interest.header::<InterestHeader>().map_or(Way::Any { spare: 0 }, |h| h.way);
-    data.set_header(&Stamped::start(params.rates.largest_rate.0, params.trail(way)));
+    data.set_header(&Stamped::start(params.rates.largest_rate.0, params.steering.trail(way)));
 }
 
 /// What nodes run.
@@ -101,6 +103,6 @@ impl Network for Nodes {
         Ok(Discipline::Held(Box::new(MirccPort::new(&self.params, port.queue.drop_tail()?))))
     }
     fn forwarder(&self, node: &NodeSpec<'_>) -> Option<Box<dyn Forwarder>> {
-        Some(Box::new(IcnForwarder::new(&self.params, node, &self.copies, &self.graph)))
+        Some(Box::new(IcnForwarder::new(&self.params.forwarders(), node, &self.copies, &self.graph)))
     }
 }

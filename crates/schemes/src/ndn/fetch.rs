@@ -9,7 +9,9 @@ use midpath_core::units::Time;
 
 use super::params::NdnParams;
 use super::window::Window;
-use crate::mircc::fetch::{Object, RoundTrips, Segments};
+use crate::icn::object::Object;
+use crate::icn::pending::RoundTrips;
+use crate::icn::segments::Segments;
 
 /// The consumer of a flow.
 pub struct WindowFetch {

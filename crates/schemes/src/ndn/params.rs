@@ -1,11 +1,10 @@
 //! The parameters of `ndn`; each default says where it comes from.
 
 use midpath_core::spec::SpecError;
-use midpath_core::units::{Bytes, Time};
+use midpath_core::units::{Bytes, Rate, Time};
 use serde::{Deserialize, Serialize};
 
-use crate::mircc::MirccParams;
-use crate::mircc::params::Paths;
+use crate::icn::params::{ForwarderParams, Outage, Paths, Steering};
 use crate::params::require;
 
 /// How the window follows what comes back.
@@ -82,14 +81,19 @@ impl NdnParams {
         }
     }
 
-    /// The forwarders': MIRCC's, with one path per flow.
-    pub fn forwarders(&self) -> MirccParams {
-        MirccParams {
+    /// The forwarders': one path per flow. No header of theirs tells of rates or paths.
+    pub fn forwarders(&self) -> ForwarderParams {
+        ForwarderParams {
             paths: Paths::One,
-            pit: self.pit,
+            stretch: 1.0,
+            steering: Steering::Shortcut,
+            outage: Outage::Wait,
+            largest_rate: Rate(u64::MAX),
             lifetime: self.lifetime,
+            pit: self.pit,
+            unproven: 0,
             store: self.store,
-            ..MirccParams::default()
+            known_paths: 1,
         }
     }
 

@@ -8,11 +8,11 @@ use midpath_core::spec::SpecError;
 
 use super::fetch::WindowFetch;
 use super::params::NdnParams;
-use crate::mircc::MirccParams;
-use crate::mircc::fetch::Object;
-use crate::mircc::fib::{Copies, SharedGraph};
-use crate::mircc::forwarder::IcnForwarder;
-use crate::mircc::producer::Producer;
+use crate::icn::fib::{Copies, SharedGraph};
+use crate::icn::forwarder::IcnForwarder;
+use crate::icn::object::Object;
+use crate::icn::params::ForwarderParams;
+use crate::icn::producer::Producer;
 
 /// Bytes of headers on Data.
 pub const HEADERS: u32 = IP_HEADER + ICN_HEADER;
@@ -42,7 +42,7 @@ impl Scheme for Ndn {
         Some(Arc::new(Chunks { name: self.name.clone(), params: self.params.clone() }))
     }
     fn network(&self) -> Option<Arc<dyn Network>> {
-        let (params, copies) = (Arc::new(self.params.forwarders()), self.copies.clone());
+        let (params, copies) = (self.params.forwarders(), self.copies.clone());
         Some(Arc::new(Nodes { params, copies, graph: SharedGraph::new() }))
     }
 }
@@ -80,7 +80,7 @@ impl Transport for Chunks {
 
 /// What nodes run: forwarders by name; ports are the queues that the scenario asks for.
 struct Nodes {
-    params: Arc<MirccParams>,
+    params: ForwarderParams,
     copies: Arc<Copies>,
     graph: SharedGraph,
 }

@@ -2,11 +2,10 @@
 
 use midpath_core::units::{Rate, Time};
 
+use crate::icn::header::{Class, Stamps, Trail, Way};
+use crate::icn::path::PathId;
 use crate::mircc::consumer::{PathRates, demands};
-use crate::mircc::header::{Trail, Way};
 use crate::mircc::params::{MirccParams, Sending};
-use crate::mircc::path::PathId;
-use crate::mircc::rates::{Class, Stamps};
 
 /// Losses in a row after which a path is taken for gone. Ours: a single one may be corruption.
 const MAX_LOST: u32 = 3;
@@ -56,6 +55,8 @@ pub struct Paths {
     sending: Sending,
     probe: Time,
     lifetime: Time,
+    /// Whether what the flow may have is shared over the paths as they are.
+    shared: bool,
     /// A flow with a rate of its own asks for no more.
     limit: Option<Rate>,
 }
@@ -65,7 +66,7 @@ const CLASSES: [Class; 2] = [Class::Primary, Class::Secondary];
 impl Paths {
     pub fn new(params: &MirccParams, limit: Option<Rate>) -> Paths {
         let MirccParams { max_paths: most, sending, probe, path_lifetime: lifetime, .. } = *params;
-        Paths { list: Vec::new(), stamps: Vec::new(), most, sending, probe, lifetime, limit }
+        Paths { list: Vec::new(), stamps: Vec::new(), most, sending, probe, lifetime, shared: false, limit }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -80,17 +81,24 @@ impl Paths {
     pub fn data(&mut self, id: PathId, trail: Trail, stamps: Stamps, now: Time) {
         if let Trail::Value(_) = trail {
             // §4.3.2: a value that returns another path than it did leads to the former one no more.
+            let before = self.list.len();
             self.list.retain(|p| p.id == id || p.trail != trail);
+            self.shared &= self.list.len() == before;
         }
         let index = self.list.iter().position(|p| p.id == id).unwrap_or_else(|| self.add(id, now));
         let path = &mut self.list[index];
+        let before = path.rates;
         path.rates.on_data(stamps);
         (path.trail, path.heard, path.lost) = (trail, now, 0);
-        self.share();
+        // Most Data bring the rates that the ones before them brought.
+        if !self.shared || path.rates != before {
+            self.share();
+        }
     }
 
     /// A place for a new path: that of the one heard of least recently, if there are too many.
     fn add(&mut self, id: PathId, now: Time) -> usize {
+        self.shared = false;
         let rates = PathRates::default();
         let (demand, due, last, bits) = ([0.0; 2], [now; 2], [now; 2], [0.0; 2]);
         let path = Path { id, trail: Trail::None, rates, demand, due, last, bits, heard: now, lost: 0 };
@@ -137,6 +145,7 @@ impl Paths {
 
     /// Splits what the flow may have over its paths (§4.2, §4.3); rates count at once (§3.1).
     fn share(&mut self) {
+        self.shared = true;
         self.stamps.clear();
         let none = Stamps { primary: 0.0, secondary: 0.0 };
         self.stamps.extend(self.list.iter().map(|p| p.rates.get().unwrap_or(none)));

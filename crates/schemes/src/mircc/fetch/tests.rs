@@ -1,12 +1,9 @@
-use midpath_core::packet::{FlowId, Name, NodeId};
-use midpath_core::units::{Bytes, Rate, Time};
+use midpath_core::units::{Rate, Time};
 
 use super::paths::Paths;
-use super::pending::{Pending, RoundTrips};
 use super::*;
-use crate::mircc::header::Trail;
+use crate::icn::header::{Stamps, Trail};
 use crate::mircc::params::Sending;
-use crate::mircc::rates::Stamps;
 
 const MS: fn(u64) -> Time = Time::from_ms;
 const S: fn(u64) -> Time = Time::from_secs;
@@ -18,19 +15,6 @@ fn paths(sending: Sending, limit: Option<Rate>) -> Paths {
 
 fn stamps(primary: f64, secondary: f64) -> Stamps {
     Stamps { primary, secondary }
-}
-
-#[test]
-fn an_object_is_cut_into_segments() {
-    let flow = FlowSpec { size: Some(Bytes(3000)), ..FlowSpec::new(FlowId(4), NodeId(1), NodeId(2)) };
-    let object = Object::of(&flow, 72);
-    assert_eq!((object.name, object.payload), (Name { prefix: NodeId(1), object: 4 }, 1428));
-    assert_eq!(
-        (object.segments(), object.payload_of(1), object.payload_of(2), object.payload_of(3)),
-        (3, 1428, 144, 0)
-    );
-    assert_eq!((object.data_size(0), object.data_size(2)), (1500, 216));
-    assert_eq!(Object { size: Some(Bytes(0)), ..object }.segments(), 1);
 }
 
 /// Lets a flow send whatever is due until `end`, and counts Interests by path and class.
@@ -92,35 +76,4 @@ fn paths_are_bounded_and_lost_ones_forgotten() {
     assert_eq!(paths.len(), 3);
     paths.expire(S(1000));
     assert_eq!(paths.len(), 1, "the last one stays until its Interests are lost");
-}
-
-#[test]
-fn what_does_not_come_is_asked_for_again_ever_later() {
-    let (mut pending, second) = (Pending::default(), S(1));
-    pending.sent(7, Time::ZERO, Some(PathId(1)), true, second);
-    assert_eq!(pending.next_timeout(second), S(1));
-    assert_eq!((pending.late(MS(999), second), pending.late(S(1), second)), (None, Some((7, Some(PathId(1))))));
-    assert!(pending.late(S(1), second).is_none() && pending.waits_to_be_sent(7));
-    assert_eq!(pending.next_timeout(second), Time::MAX);
-    pending.sent(7, S(1), None, false, second);
-    assert_eq!(pending.next_timeout(second), S(3));
-    assert_eq!(pending.refused(7), Some(None));
-    assert_eq!(pending.refused(7), None, "once");
-    // Late Data count, and tell no round trip.
-    assert!(pending.answered(7).is_some_and(|a| a.round_trip(S(2)).is_none()) && pending.answered(7).is_none());
-    assert!(!pending.waits_to_be_sent(7));
-}
-
-#[test]
-fn round_trips_are_smoothed_and_the_least_is_forgotten_in_time() {
-    let mut rtts = RoundTrips::new(MS(10), 4);
-    assert_eq!((rtts.timeout(), rtts.least(S(0)), rtts.smoothed()), (MS(10), None, None));
-    rtts.add(S(0), MS(80));
-    // RFC 6298: 80 + 4 · 40.
-    assert_eq!((rtts.timeout(), rtts.least(S(1))), (MS(240), Some(MS(80))));
-    rtts.add(S(1), MS(160));
-    assert_eq!((rtts.smoothed(), rtts.timeout()), (Some(MS(90)), MS(90 + 4 * 50)));
-    rtts.add(S(12), MS(100));
-    rtts.add(S(23), MS(100));
-    assert_eq!(rtts.least(S(24)), Some(MS(100)));
 }

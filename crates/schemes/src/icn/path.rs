@@ -141,28 +141,45 @@ fn draw(next_hops: impl Iterator<Item = NextHop> + Clone, u: f64) -> Option<u32>
 /// misses a path that it knows; it keeps state per path, which the paper calls "not appropriate for a real network".
 #[derive(Debug, Clone)]
 pub struct Shortcut {
-    /// By the identifier sent downstream: the link that the Data came over, and the identifier they came with.
-    known: FxHashMap<PathId, (u32, PathId)>,
+    /// By the identifier sent downstream.
+    known: FxHashMap<PathId, Step>,
     /// The oldest first.
     age: VecDeque<PathId>,
     limit: usize,
+    /// Some of those known, by the identifier's last bits: those in use are found here.
+    recent: [Option<(PathId, Step)>; RECENT],
+}
+
+/// The link that Data came over, and the identifier they came with.
+type Step = (u32, PathId);
+
+/// How many of the paths known are looked at first.
+const RECENT: usize = 8;
+
+fn slot(id: PathId) -> usize {
+    id.0 as usize % RECENT
 }
 
 impl Shortcut {
     /// A memory of `limit` paths, above which the oldest is forgotten.
     pub fn new(limit: usize) -> Shortcut {
-        Shortcut { known: FxHashMap::default(), age: VecDeque::new(), limit: limit.max(1) }
+        Shortcut { known: FxHashMap::default(), age: VecDeque::new(), limit: limit.max(1), recent: [None; RECENT] }
     }
 
     /// Called when Data came in over `from` with the identifier `upstream`; returns the one to send on.
     pub fn learn(&mut self, upstream: PathId, from: NodeLink) -> PathId {
-        let downstream = upstream.extend(from);
-        if self.known.insert(downstream, (from.link, upstream)).is_none() {
+        let (downstream, step) = (upstream.extend(from), (from.link, upstream));
+        if self.recent[slot(downstream)] == Some((downstream, step)) {
+            return downstream;
+        }
+        self.recent[slot(downstream)] = Some((downstream, step));
+        if self.known.insert(downstream, step).is_none() {
             self.age.push_back(downstream);
             if self.age.len() > self.limit
                 && let Some(oldest) = self.age.pop_front()
             {
                 self.known.remove(&oldest);
+                self.recent[slot(oldest)] = None;
             }
         }
         downstream
@@ -170,13 +187,15 @@ impl Shortcut {
 
     /// Where an Interest with this hint goes, and the hint that it takes along.
     pub fn steer(&self, hint: PathId) -> Option<(u32, PathId)> {
-        self.known.get(&hint).copied()
+        match self.recent[slot(hint)] {
+            Some((id, step)) if id == hint => Some(step),
+            _ => self.known.get(&hint).copied(),
+        }
     }
 
     /// Forgets everything.
     pub fn clear(&mut self) {
-        self.known.clear();
-        self.age.clear();
+        *self = Shortcut::new(self.limit);
     }
 
     /// Paths that it remembers.

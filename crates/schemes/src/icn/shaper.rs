@@ -13,9 +13,9 @@ use std::collections::VecDeque;
 
 use midpath_core::units::{Bytes, Rate, Time, TxClock};
 
+use super::header::Class;
 use super::mean::Mean;
 use super::params::{Order, Pacing, ShaperParams};
-use super::rates::Class;
 
 /// An Interest, as far as the shaper looks at it. `token` is the caller's: the packet, or its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,12 +66,14 @@ impl Direction {
         Direction { clock: TxClock::new(share), ahead: share.time_for(params.burst), booked: Time::ZERO }
     }
 
+    #[inline]
     fn book(&mut self, now: Time, size: Bytes) {
         let size = u32::try_from(size.0).unwrap_or(u32::MAX);
         self.booked = self.booked.max(now).saturating_add(self.clock.time(size));
     }
 
     /// From when on it is booked no further ahead than so many bursts.
+    #[inline]
     fn free(&self, bursts: u64) -> Time {
         self.booked.saturating_sub(self.ahead * bursts)
     }
@@ -91,6 +93,8 @@ pub struct Shaper<T> {
     backlog: u64,
     /// Wang's pace: no Interest leaves before.
     paced: Time,
+    /// Without it: half of the way out, which is all that Interests may book while others come the opposite way.
+    half: Direction,
     sizes: Sizes,
     opposite: Opposite,
 }
@@ -106,6 +110,7 @@ impl<T> Shaper<T> {
             arrivals: 0,
             backlog: 0,
             paced: Time::ZERO,
+            half: Direction::new(Rate(out.0 / 2), params),
             sizes: Sizes::new(params.size_weight),
             opposite: Opposite::default(),
         }
@@ -120,12 +125,13 @@ impl<T> Shaper<T> {
 
     /// Called when the link has other rates. What is booked stays booked.
     pub fn set_rates(&mut self, out: Rate, back: Rate) {
-        for (direction, rate) in [(&mut self.out, out), (&mut self.back, back)] {
+        for (direction, rate) in [(&mut self.out, out), (&mut self.back, back), (&mut self.half, Rate(out.0 / 2))] {
             *direction = Direction { booked: direction.booked, ..Direction::new(rate, &self.params) };
         }
     }
 
     /// Called when an Interest was routed to this port.
+    #[inline]
     pub fn offer(&mut self, now: Time, interest: Interest<T>) -> Offer<T> {
         if self.len() < self.params.interests {
             self.push(now, interest);
@@ -141,6 +147,7 @@ impl<T> Shaper<T> {
         Offer::Displaced(displaced)
     }
 
+    #[inline]
     fn push(&mut self, since: Time, interest: Interest<T>) {
         self.arrivals += 1;
         self.backlog += interest.data.0;
@@ -148,6 +155,7 @@ impl<T> Shaper<T> {
     }
 
     /// Called when an Interest came in over the link: it used the way back, and its Data (`data` expected) will go out.
+    #[inline]
     pub fn on_opposite_interest(&mut self, now: Time, size: Bytes, data: Bytes) {
         self.back.book(now, size);
         self.out.book(now, data);
@@ -161,19 +169,38 @@ impl<T> Shaper<T> {
     }
 
     /// When [`Shaper::poll`] has an Interest to give, if one waits.
+    #[inline]
     pub fn next_release(&self) -> Option<Time> {
         // The way out is booked by two shapers. The neighbour's keeps its Data within a burst, this one its Interests within another: with
         // one for both, each burst of Data booked there would stop the Interests here while their own way back is idle.
-        (!self.is_empty()).then(|| self.out.free(2).max(self.back.free(1)).max(self.paced))
+        (!self.is_empty()).then(|| self.within_half(self.out.free(2).max(self.back.free(1)).max(self.paced)))
+    }
+
+    /// With bookings alone Interests would take all of a slow way out from the Data that others ask for: as long as such come, they have half of it.
+    #[inline]
+    fn within_half(&self, at: Time) -> Time {
+        match self.params.pacing {
+            Pacing::Wang => at,
+            Pacing::Booked => at.max(self.half.free(1).min(self.opposite.until)),
+        }
+    }
+
+    /// The Interest that goes next.
+    pub fn first(&self) -> Option<&Interest<T>> {
+        self.queues[self.next_class()].front().map(|waiting| &waiting.interest)
     }
 
     /// The next Interest, if one may leave now. It is booked; ask again.
+    #[inline]
     pub fn poll(&mut self, now: Time) -> Option<Interest<T>> {
         self.next_release().filter(|at| *at <= now)?;
         let Waiting { since, interest, .. } = self.pop()?;
         self.out.book(now, interest.size);
         self.back.book(now, interest.data);
         self.sizes.own(interest.size, interest.data);
+        if self.params.pacing == Pacing::Booked {
+            self.half.book(now, interest.size);
+        }
         if self.params.pacing == Pacing::Wang {
             // The pace goes on from when this one was due: from when it left, what each waits for the wire would be lost to all. Wang's
             // implementation hands Interests to the device's queue and has the pace go on from then. Longer than the burst takes, none is due.
@@ -183,18 +210,25 @@ impl<T> Shaper<T> {
         Some(interest)
     }
 
+    #[inline]
     fn pop(&mut self) -> Option<Waiting<T>> {
-        let heads = [0, 1].map(|class: usize| self.queues[class].front().map(|waiting| waiting.number));
-        let class = match (heads, self.params.order) {
-            ([Some(primary), Some(secondary)], Order::Arrival) => usize::from(secondary < primary),
-            ([primary, _], _) => usize::from(primary.is_none()),
-        };
-        let waiting = self.queues[class].pop_front()?;
+        let waiting = self.queues[self.next_class()].pop_front()?;
         self.backlog -= waiting.interest.data.0;
         Some(waiting)
     }
 
+    /// The queue whose turn it is.
+    #[inline]
+    fn next_class(&self) -> usize {
+        let heads = [0, 1].map(|class: usize| self.queues[class].front().map(|waiting| waiting.number));
+        match (heads, self.params.order) {
+            ([Some(primary), Some(secondary)], Order::Arrival) => usize::from(secondary < primary),
+            ([primary, _], _) => usize::from(primary.is_none()),
+        }
+    }
+
     /// The time to the next Interest at Wang's shaping rate.
+    #[inline]
     fn gap(&self, now: Time, size: Bytes) -> Time {
         let link = Link {
             out: self.out.clock.rate().as_f64(),
@@ -207,16 +241,19 @@ impl<T> Shaper<T> {
     }
 
     /// Interests that wait.
+    #[inline]
     pub fn len(&self) -> usize {
         self.queues.iter().map(VecDeque::len).sum()
     }
 
     /// Whether none waits.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// q(t): what the waiting Interests ask for, both classes together (§3.1.1, §4.2).
+    #[inline]
     pub fn backlog(&self) -> Bytes {
         Bytes(self.backlog)
     }
@@ -262,6 +299,9 @@ impl Sizes {
     }
 }
 
+/// How long after an opposite Interest another is expected. Ours: two of a starved flow's longest pauses (1 s).
+const STILL: Time = Time::from_secs(2);
+
 /// The rate at which Interests come in over the link, counted over an interval.
 #[derive(Debug, Clone, Copy, Default)]
 struct Opposite {
@@ -269,14 +309,17 @@ struct Opposite {
     bytes: u64,
     /// In bits per second, in the interval before.
     before: f64,
+    /// Until then it counts as coming, though nothing more does.
+    until: Time,
 }
 
 impl Opposite {
     fn count(&mut self, now: Time, size: Bytes, interval: Time) {
         if now.saturating_sub(self.began) >= interval {
-            *self = Opposite { began: now, bytes: 0, before: self.rate(now, interval) };
+            *self = Opposite { began: now, bytes: 0, before: self.rate(now, interval), ..*self };
         }
         self.bytes = self.bytes.saturating_add(size.0);
+        self.until = now.saturating_add(STILL);
     }
 
     /// That of the last whole interval; of the running one if that is over and nothing came since.

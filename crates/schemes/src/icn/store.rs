@@ -36,6 +36,7 @@ impl Store {
     }
 
     /// The payload of a segment, if it is there.
+    #[inline]
     pub fn get(&mut self, key: Key) -> Option<u16> {
         if self.slots.is_empty() {
             return None;
@@ -49,6 +50,7 @@ impl Store {
     }
 
     /// Called with each Data that was asked for.
+    #[inline]
     pub fn put(&mut self, key: Key, payload: u16, size: u32) {
         if u64::from(size) > self.limit {
             return;

@@ -1,11 +1,10 @@
-//! What MIRCC adds to packets by name: a header on Interests, another on Data and Nacks.
+//! What a consumer that goes by rates and paths (MIRCC) adds to packets by name: a header on Interests, another on Data and Nacks.
 
 use midpath_core::packet::{Header, ICN_HEADER, IP_HEADER, shim_size};
 use midpath_core::units::Time;
 
 use super::params::Steering;
 use super::path::{Bloom, PathId};
-use super::rates::{Class, Stamps};
 
 /// What all of them begin with: flags, class, size and RTT of an Interest; rates and pathId of an answer.
 const INTEREST: usize = 8;
@@ -33,6 +32,32 @@ pub const fn interest_size(steering: Steering) -> u32 {
 
 /// Bytes of a filter.
 const BLOOM: usize = Bloom::BITS as usize / 8;
+
+/// The traffic class that an Interest is marked with (§4.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// Sent at the flow's best-subflow rate.
+    Primary,
+    /// Sent to use what primary traffic leaves.
+    Secondary,
+}
+
+/// The two rates that a link stamps, in bits of Data per second.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Stamps {
+    /// R_p(t).
+    pub primary: f64,
+    /// R_s(t).
+    pub secondary: f64,
+}
+
+impl Stamps {
+    /// What Data carry on after a link with these: the smaller of each (§3.1, §4.2).
+    #[inline]
+    pub fn least(self, other: Stamps) -> Stamps {
+        Stamps { primary: self.primary.min(other.primary), secondary: self.secondary.min(other.secondary) }
+    }
+}
 
 /// Which way an Interest is to go (§4.3.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,12 +95,14 @@ pub struct InterestHeader {
 
 impl InterestHeader {
     /// The RTT, if it tells one.
+    #[inline]
     pub fn rtt(&self) -> Option<Time> {
         (self.rtt > 0).then(|| Time::from_us(u64::from(self.rtt)))
     }
 }
 
 /// A time as the header has it: above zero.
+#[inline]
 pub fn microseconds(rtt: Time) -> u32 {
     u32::try_from(rtt.0 / Time::from_us(1).0).unwrap_or(u32::MAX).max(1)
 }
@@ -96,11 +123,13 @@ fn put_words(bloom: Bloom, out: &mut [u8]) {
 }
 
 /// Eight bytes as a number.
+#[inline]
 fn number(bytes: &[u8]) -> u64 {
     u64::from_be_bytes(bytes.try_into().unwrap_or_default())
 }
 
 impl Way {
+    #[inline]
     fn flag(self) -> u8 {
         match self {
             Way::Any { .. } => 0,
@@ -110,6 +139,7 @@ impl Way {
         }
     }
 
+    #[inline]
     fn len(self) -> usize {
         match self {
             Way::Any { .. } | Way::Path(_) => 8,
@@ -118,6 +148,7 @@ impl Way {
         }
     }
 
+    #[inline]
     fn put(self, out: &mut [u8]) {
         match self {
             Way::Any { spare: number } | Way::Path(PathId(number)) => out.copy_from_slice(&number.to_be_bytes()),
@@ -129,6 +160,7 @@ impl Way {
         }
     }
 
+    #[inline]
     fn get(flags: u8, body: &[u8]) -> Option<Way> {
         match (flags & !SECONDARY, body.len()) {
             (0, 8) => Some(Way::Any { spare: number(body) }),
@@ -143,10 +175,12 @@ impl Way {
 impl Header for InterestHeader {
     const TAG: u8 = 6;
 
+    #[inline]
     fn body_len(&self) -> usize {
         INTEREST + self.way.len()
     }
 
+    #[inline]
     fn put(&self, out: &mut [u8]) {
         let class = if self.class == Class::Secondary { SECONDARY } else { 0 };
         out[0] = class | self.way.flag();
@@ -156,6 +190,7 @@ impl Header for InterestHeader {
         self.way.put(&mut out[INTEREST..]);
     }
 
+    #[inline]
     fn get(body: &[u8]) -> Option<InterestHeader> {
         let (head, way) = body.split_first_chunk::<INTEREST>()?;
         let [flags, 0, e0, e1, r0, r1, r2, r3] = *head else { return None };
@@ -196,16 +231,19 @@ pub struct Stamped {
 
 impl Stamped {
     /// Before any link: at a producer (§3.1, *MaxRate*), or where a Nack begins.
+    #[inline]
     pub fn start(rate: u64, trail: Trail) -> Stamped {
         Stamped { primary: rate, secondary: rate, path: PathId::START, trail }
     }
 
     /// The rates.
+    #[inline]
     pub fn stamps(&self) -> Stamps {
         Stamps { primary: self.primary as f64, secondary: self.secondary as f64 }
     }
 
     /// After a link with these rates (§3.1, §4.2): the smaller of each.
+    #[inline]
     #[must_use]
     pub fn least(self, link: Stamps) -> Stamped {
         let (primary, secondary) = (whole(link.primary), whole(link.secondary));
@@ -214,6 +252,7 @@ impl Stamped {
 }
 
 /// Rounded to whole bits per second; a link's rates are numbers between its floor and its cap.
+#[inline]
 fn whole(rate: f64) -> u64 {
     (rate + 0.5) as u64
 }
@@ -221,6 +260,7 @@ fn whole(rate: f64) -> u64 {
 impl Header for Stamped {
     const TAG: u8 = 7;
 
+    #[inline]
     fn body_len(&self) -> usize {
         let trail = match self.trail {
             Trail::None => 0,
@@ -230,6 +270,7 @@ impl Header for Stamped {
         ANSWER + trail
     }
 
+    #[inline]
     fn put(&self, out: &mut [u8]) {
         for (place, number) in out.chunks_exact_mut(8).zip([self.primary, self.secondary, self.path.0]) {
             place.copy_from_slice(&number.to_be_bytes());
@@ -241,6 +282,7 @@ impl Header for Stamped {
         }
     }
 
+    #[inline]
     fn get(body: &[u8]) -> Option<Stamped> {
         let (head, trail) = body.split_first_chunk::<ANSWER>()?;
         let trail = match trail.len() {

@@ -3,6 +3,8 @@
 //! It has no timer. An entry whose lifetime is over counts as absent. When the table is full, the entries that are over are swept out,
 //! at most a few times per lifetime, so that a flood of Interests to random names costs neither memory nor time without bound.
 
+use std::collections::hash_map::Entry::Occupied;
+
 use midpath_core::packet::{FlowId, Name, NodeId, PortId};
 use midpath_core::roles::Face;
 use midpath_core::units::Time;
@@ -112,10 +114,18 @@ struct Trust {
 /// A host may always have so many pending. Ours.
 const LEAST_TRUST: u32 = 16;
 
+/// Where an entry stands in the table.
+pub type Place = u32;
+
 /// The table.
 #[derive(Debug)]
 pub struct Pit {
-    entries: FxHashMap<Key, Entry>,
+    /// Entries keep their places as long as they live, for they are larger than what a hash table moves at no cost.
+    places: FxHashMap<Key, Place>,
+    entries: Vec<Entry>,
+    free: Vec<Place>,
+    /// The segment that was asked for last: where it goes is told next.
+    last: Option<(Key, Place)>,
     limit: usize,
     lifetime: Time,
     swept: Option<Time>,
@@ -126,7 +136,16 @@ pub struct Pit {
 impl Pit {
     /// A table of at most `limit` segments, each for `lifetime` after the last Interest.
     pub fn new(limit: usize, lifetime: Time) -> Pit {
-        Pit { entries: FxHashMap::default(), limit, lifetime, swept: None, trust: Vec::new() }
+        Pit {
+            places: FxHashMap::default(),
+            entries: Vec::new(),
+            free: Vec::new(),
+            last: None,
+            limit,
+            lifetime,
+            swept: None,
+            trust: Vec::new(),
+        }
     }
 
     /// The same, with so many Interests pending at first from the hosts behind some of the ports.
@@ -150,12 +169,13 @@ impl Pit {
     }
 
     /// Who waited in this entry waits no more: it was answered, or it was not.
-    fn settle(&mut self, entry: &Entry, answered: bool) {
+    fn settle(&mut self, place: Place, answered: bool) {
         if self.trust.is_empty() {
             return;
         }
-        for record in entry.records() {
-            if let Some(trust) = self.trust(record.face) {
+        for record in self.entries[place as usize].records() {
+            let Face::Port(port) = record.face else { continue };
+            if let Some(Some(trust)) = self.trust.get_mut(usize::from(port.0)) {
                 trust.pending = trust.pending.saturating_sub(1);
                 trust.window = trust.window.saturating_add(u32::from(answered));
             }
@@ -165,29 +185,54 @@ impl Pit {
     /// Called with each Interest: whether it goes on.
     pub fn interest(&mut self, now: Time, key: Key, record: Record, expected: u16) -> Verdict {
         let until = now.saturating_add(self.lifetime);
-        let known = self.entries.get(&key).filter(|e| e.until > now);
-        let waits = known.is_some_and(|e| e.records().any(|r| r.face == record.face));
+        let place = self.places.get(&key).copied();
+        let known = place.filter(|p| self.entries[*p as usize].until > now);
+        let waits = known.is_some_and(|p| self.entries[p as usize].records().any(|r| r.face == record.face));
         if !waits && !self.trusts(now, record.face) {
             return Verdict::Full;
         }
-        if let Some(entry) = self.entries.get_mut(&key).filter(|e| e.until > now) {
+        if let Some(place) = known {
+            let entry = &mut self.entries[place as usize];
             let verdict = entry.join(now, record, expected);
             if matches!(verdict, Verdict::Forward | Verdict::Aggregate) {
                 entry.until = until;
+                self.last = Some((key, place));
                 self.waits(record.face, waits);
             }
             return verdict;
         }
-        if self.entries.len() >= self.limit && !self.sweep(now) {
+        if self.places.len() >= self.limit && !self.sweep(now) {
             return Verdict::Full;
         }
-        if let Some(over) = self.entries.remove(&key) {
-            self.settle(&over, false);
+        if let Some(over) = place.and_then(|_| self.places.remove(&key)) {
+            self.settle(over, false);
+            self.free.push(over);
         }
         self.waits(record.face, false);
         let entry = Entry { first: record, more: Vec::new(), outs: [None; MAX_OUTS], until, asked_at: now, expected };
-        self.entries.insert(key, entry);
+        let place = self.put(entry);
+        self.places.insert(key, place);
+        self.last = Some((key, place));
         Verdict::Forward
+    }
+
+    /// A place for a new entry.
+    fn put(&mut self, entry: Entry) -> Place {
+        match self.free.pop() {
+            Some(place) => {
+                self.entries[place as usize] = entry;
+                place
+            }
+            None => {
+                self.entries.push(entry);
+                (self.entries.len() - 1) as Place
+            }
+        }
+    }
+
+    /// The entry at this place, also right after it was taken out.
+    pub fn entry(&self, place: Place) -> &Entry {
+        &self.entries[place as usize]
     }
 
     /// Takes entries out that are over; says whether there is room now.
@@ -197,16 +242,20 @@ impl Pit {
             return false;
         }
         self.swept = Some(now);
-        let over: Vec<Entry> = self.entries.extract_if(|_, entry| entry.until <= now).map(|(_, entry)| entry).collect();
+        let entries = &self.entries;
+        let over = self.places.extract_if(|_, place| entries[*place as usize].until <= now);
+        let over: Vec<Place> = over.map(|(_, place)| place).collect();
         let before: Vec<u32> = self.trust.iter().map(|t| t.map_or(0, |t| t.pending)).collect();
-        over.iter().for_each(|entry| self.settle(entry, false));
+        over.iter().for_each(|place| self.settle(*place, false));
+        self.free.extend(over);
+        self.last = None;
         // Once per sweep: a host of whose Interests some were never answered has half the window.
         for (trust, before) in self.trust.iter_mut().zip(before) {
             if let Some(trust) = trust.as_mut().filter(|t| t.pending < before) {
                 trust.window = (trust.window / 2).max(LEAST_TRUST);
             }
         }
-        self.entries.len() < self.limit
+        self.places.len() < self.limit
     }
 
     /// One more who waits, unless he does already.
@@ -218,62 +267,77 @@ impl Pit {
 
     /// Called when the Interest goes out of a port, or to the producer here (`None`).
     pub fn sent(&mut self, key: Key, port: Option<PortId>) {
-        if let Some(entry) = self.entries.get_mut(&key)
-            && !entry.asked(port)
-        {
-            match entry.outs.iter_mut().find(|out| out.is_none()) {
-                Some(free) => *free = Some(port),
-                None => {
-                    entry.outs.rotate_left(1);
-                    entry.outs[MAX_OUTS - 1] = Some(port);
-                }
+        let last = self.last.filter(|(asked, _)| *asked == key).map(|(_, place)| place);
+        let Some(place) = last.or_else(|| self.places.get(&key).copied()) else { return };
+        let entry = &mut self.entries[place as usize];
+        if entry.asked(port) {
+            return;
+        }
+        match entry.outs.iter_mut().find(|out| out.is_none()) {
+            Some(free) => *free = Some(port),
+            None => {
+                entry.outs.rotate_left(1);
+                entry.outs[MAX_OUTS - 1] = Some(port);
             }
         }
     }
 
-    /// Called with Data: those who wait for it, if it comes from where the Interest went and is no larger than was asked for.
-    pub fn data(&mut self, now: Time, key: Key, from: Option<PortId>, size: u32) -> Option<Entry> {
-        let fits = |e: &&Entry| e.until > now && e.asked(from) && size <= u32::from(e.expected);
-        self.entries.get(&key).filter(fits)?;
-        let entry = self.entries.remove(&key)?;
-        self.settle(&entry, true);
-        Some(entry)
+    /// Called with Data: those who wait for it, if it comes from where the Interest went and is no larger than was asked for. The entry is taken out; it can be
+    /// read until the next Interest comes.
+    pub fn data(&mut self, now: Time, key: Key, from: Option<PortId>, size: u32) -> Option<Place> {
+        let Occupied(found) = self.places.entry(key) else { return None };
+        let entry = &self.entries[*found.get() as usize];
+        if entry.until <= now || !entry.asked(from) || size > u32::from(entry.expected) {
+            return None;
+        }
+        let place = found.remove();
+        self.vacate(place, true);
+        Some(place)
     }
 
-    /// Called with a Nack: those who wait, if nobody else is left who may answer. The outer `None`: it answers nothing.
-    pub fn nack(&mut self, now: Time, key: Key, from: Option<PortId>) -> Option<Option<Entry>> {
-        let entry = self.entries.get_mut(&key).filter(|e| e.until > now)?;
+    /// Called with a Nack: those who wait, if nobody else is left who may answer, as for Data. The outer `None`: it answers nothing.
+    pub fn nack(&mut self, now: Time, key: Key, from: Option<PortId>) -> Option<Option<Place>> {
+        let place = *self.places.get(&key)?;
+        let entry = Some(&mut self.entries[place as usize]).filter(|e| e.until > now)?;
         let out = entry.outs.iter_mut().find(|out| **out == Some(from))?;
         *out = None;
         if entry.outs.iter().any(Option::is_some) {
             return Some(None);
         }
-        let entry = self.entries.remove(&key)?;
-        self.settle(&entry, false);
-        Some(Some(entry))
+        self.forget(key);
+        Some(Some(place))
     }
 
     /// Called when an Interest could not be sent anywhere.
     pub fn forget(&mut self, key: Key) {
-        if let Some(entry) = self.entries.remove(&key) {
-            self.settle(&entry, false);
+        if let Some(place) = self.places.remove(&key) {
+            self.vacate(place, false);
         }
+    }
+
+    /// Called with an entry that has been taken out.
+    fn vacate(&mut self, place: Place, answered: bool) {
+        self.settle(place, answered);
+        self.free.push(place);
+        self.last = None;
     }
 
     /// Segments that it has an entry for, those that are over included.
     pub fn len(&self) -> usize {
-        self.entries.len()
+        self.places.len()
     }
 
     /// Whether it has none.
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.places.is_empty()
     }
 
     /// Forgets everything.
     pub fn clear(&mut self) {
+        self.places.clear();
         self.entries.clear();
-        self.swept = None;
+        self.free.clear();
+        (self.swept, self.last) = (None, None);
         self.trust.iter_mut().flatten().for_each(|trust| trust.pending = 0);
     }
 }
@@ -295,8 +359,8 @@ mod tests {
         Pit::new(10, S(4))
     }
 
-    fn waiting(entry: Option<Entry>) -> Vec<Face> {
-        entry.iter().flat_map(Entry::records).map(|r| r.face).collect()
+    fn waiting(pit: &Pit, place: Option<Place>) -> Vec<Face> {
+        place.iter().flat_map(|p| pit.entry(*p).records()).map(|r| r.face).collect()
     }
 
     #[test]
@@ -307,7 +371,8 @@ mod tests {
         assert_eq!(pit.interest(Time::from_ms(249), KEY, record(1, 2), 1500), Verdict::Aggregate);
         let app = Record { face: Face::App(FlowId(8)), ..record(0, 3) };
         assert_eq!(pit.interest(Time::from_ms(250), KEY, app, 1500), Verdict::Forward, "the first may be lost");
-        assert_eq!(waiting(pit.data(S(2), KEY, OUT, 1500)), [record(0, 0).face, record(1, 0).face, app.face]);
+        let place = pit.data(S(2), KEY, OUT, 1500);
+        assert_eq!(waiting(&pit, place), [record(0, 0).face, record(1, 0).face, app.face]);
         assert!(pit.is_empty() && pit.data(S(2), KEY, OUT, 1500).is_none(), "it is answered once");
     }
 
@@ -339,7 +404,8 @@ mod tests {
         pit.sent(KEY, None);
         assert!(pit.nack(S(1), KEY, Some(PortId(1))).is_none());
         assert!(pit.nack(S(1), KEY, OUT).expect("asked").is_none());
-        assert_eq!(waiting(pit.nack(S(1), KEY, None).expect("asked")).len(), 1);
+        let place = pit.nack(S(1), KEY, None).expect("asked");
+        assert_eq!(waiting(&pit, place).len(), 1);
     }
 
     /// A host that floods has ever fewer pending; its neighbour, whose Interests are answered, is not bounded.

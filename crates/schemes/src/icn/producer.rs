@@ -3,7 +3,7 @@
 use midpath_core::packet::Packet;
 use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport};
 
-use super::fetch::Object;
+use super::object::Object;
 
 /// Answers Interests in its object (§3.2: "The producer endpoint in ICN has no responsibilities").
 pub struct Producer<C> {

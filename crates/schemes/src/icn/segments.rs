@@ -6,13 +6,15 @@ use midpath_core::packet::Packet;
 use midpath_core::units::Time;
 
 use super::object::Object;
+use super::path::PathId;
 use super::pending::{Answered, Pending};
-use crate::mircc::path::PathId;
 
 /// What is left of an object to fetch.
 #[derive(Debug)]
 pub struct Segments {
     object: Object,
+    /// How many segments that is.
+    count: u64,
     /// The segment that nobody has asked for yet.
     next: u64,
     /// Segments to be asked for again.
@@ -24,7 +26,14 @@ pub struct Segments {
 impl Segments {
     /// All of an object.
     pub fn of(object: Object) -> Segments {
-        Segments { object, next: 0, again: VecDeque::new(), pending: Pending::default(), received: 0 }
+        Segments {
+            object,
+            count: object.segments(),
+            next: 0,
+            again: VecDeque::new(),
+            pending: Pending::default(),
+            received: 0,
+        }
     }
 
     /// The object.
@@ -38,6 +47,7 @@ impl Segments {
     }
 
     /// The segment to ask for next: one that did not come, before new ones.
+    #[inline]
     pub fn wanted(&mut self) -> Option<u32> {
         while let Some(segment) = self.again.front() {
             if self.pending.waits_to_be_sent(*segment) {
@@ -45,7 +55,7 @@ impl Segments {
             }
             self.again.pop_front();
         }
-        (self.next < self.object.segments()).then_some(self.next as u32)
+        (self.next < self.count).then_some(self.next as u32)
     }
 
     /// Takes the segment that was wanted off the list. Whether it is asked for again.
@@ -68,6 +78,11 @@ impl Segments {
         let (segment, path) = self.pending.late(now, timeout)?;
         self.again.push_back(segment);
         Some((segment, path))
+    }
+
+    /// What comes first: `other`, or when the next one will be late.
+    pub fn first_of(&mut self, other: Time, timeout: Time) -> Time {
+        self.pending.first_of(other, timeout)
     }
 
     /// When the next one will be late.
@@ -95,6 +110,6 @@ impl Segments {
 
     /// Whether all of it is here.
     pub fn complete(&self) -> bool {
-        self.received == self.object.segments()
+        self.received == self.count
     }
 }

@@ -145,8 +145,14 @@ pub struct Fib {
     stretch: f64,
     copies: Arc<Copies>,
     /// Those that were asked for: at most as many as the network has nodes, and objects at several of them; what nothing leads to has no entry.
-    entries: FxHashMap<Prefix, Entry>,
+    entries: Vec<(Prefix, Entry)>,
+    places: FxHashMap<Prefix, u32>,
+    /// Places of the entries that were asked for of late, by prefix.
+    recent: [u32; RECENT],
 }
+
+/// How many are looked at before the table is. As many as next hops that a node remembers otherwise.
+const RECENT: usize = 8;
 
 /// What an entry is for: a node, or one of the objects that several nodes have.
 type Prefix = (NodeId, Option<u32>);
@@ -157,7 +163,17 @@ impl Fib {
         let needed = stretch > 1.0 || !copies.is_empty();
         let graph = needed.then(|| graph.get_or_init(|| Arc::new(Graph::around(node))).clone());
         let (links, routes) = (node.links.to_vec(), node.routes.clone());
-        Fib { node: node.node, links, routes, graph, stretch, copies: copies.clone(), entries: FxHashMap::default() }
+        Fib {
+            node: node.node,
+            links,
+            routes,
+            graph,
+            stretch,
+            copies: copies.clone(),
+            entries: Vec::new(),
+            places: FxHashMap::default(),
+            recent: [0; RECENT],
+        }
     }
 
     /// Whether this node has the object.
@@ -167,26 +183,44 @@ impl Fib {
 
     /// The nodes that have an object, if they are several.
     pub fn several(&self, name: Name) -> Option<&[NodeId]> {
+        if self.copies.is_empty() {
+            return None;
+        }
         self.copies.get(&name).map(Vec::as_slice)
     }
 
     /// The next hops towards an object; `None` if nothing leads there.
     pub fn towards(&mut self, name: Name) -> Option<&Entry> {
-        let several = self.copies.get(&name);
-        let prefix = (name.prefix, several.map(|_| name.object));
-        if !self.entries.contains_key(&prefix) {
-            let dsts = several.map_or(std::slice::from_ref(&name.prefix), Vec::as_slice);
-            let entry = match &self.graph {
-                Some(graph) if self.stretch > 1.0 => graph.entry(self.node, dsts, &self.links, self.stretch),
-                Some(graph) if several.is_some() => graph.entry(self.node, dsts, &self.links, 1.0).shortest_only(),
-                _ => self.shortest(name.prefix),
-            };
-            if entry.hops.is_empty() {
-                return None;
-            }
-            self.entries.insert(prefix, entry);
+        let prefix = (name.prefix, self.several(name).map(|_| name.object));
+        let slot = name.prefix.0 as usize % RECENT;
+        let place = self.recent[slot] as usize;
+        if self.entries.get(place).is_some_and(|e| e.0 == prefix) {
+            return Some(&self.entries[place].1);
         }
-        self.entries.get(&prefix)
+        let place = match self.places.get(&prefix) {
+            Some(place) => *place,
+            None => self.make(name, prefix)?,
+        };
+        self.recent[slot] = place;
+        Some(&self.entries[place as usize].1)
+    }
+
+    /// Makes the entry for a prefix; `None` if nothing leads there.
+    fn make(&mut self, name: Name, prefix: Prefix) -> Option<u32> {
+        let several = self.copies.get(&name);
+        let dsts = several.map_or(std::slice::from_ref(&name.prefix), Vec::as_slice);
+        let entry = match &self.graph {
+            Some(graph) if self.stretch > 1.0 => graph.entry(self.node, dsts, &self.links, self.stretch),
+            Some(graph) if several.is_some() => graph.entry(self.node, dsts, &self.links, 1.0).shortest_only(),
+            _ => self.shortest(name.prefix),
+        };
+        if entry.hops.is_empty() {
+            return None;
+        }
+        let place = self.entries.len() as u32;
+        self.entries.push((prefix, entry));
+        self.places.insert(prefix, place);
+        Some(place)
     }
 
     fn shortest(&self, dst: NodeId) -> Entry {

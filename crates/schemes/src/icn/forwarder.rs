@@ -8,7 +8,7 @@ use midpath_core::roles::{Ecmp, Face, ForwardCtx, Forwarder, LinkInfo, NodeSpec,
 
 use super::fib::{Copies, Entry as FibEntry, Fib, Hop, SharedGraph};
 use super::header::{InterestHeader, Stamped, Trail, Way};
-use super::params::{MirccParams, Outage, Paths};
+use super::params::{ForwarderParams, Outage, Paths};
 use super::path::{NextHop, NodeLink, Shortcut, by_random_value, without_hint};
 use super::pit::{Entry, Key, Pit, Record, Verdict};
 use super::store::Store;
@@ -18,7 +18,7 @@ pub struct Down(pub Vec<bool>);
 
 /// The forwarder. What is not a packet by name it passes on.
 pub struct IcnForwarder {
-    params: Arc<MirccParams>,
+    params: ForwarderParams,
     pit: Pit,
     fib: Fib,
     store: Store,
@@ -33,7 +33,7 @@ pub struct IcnForwarder {
 impl IcnForwarder {
     /// The forwarder of a node. Hosts keep no content.
     pub fn new(
-        params: &Arc<MirccParams>,
+        params: &ForwarderParams,
         node: &NodeSpec<'_>,
         copies: &Arc<Copies>,
         graph: &SharedGraph,
@@ -42,7 +42,7 @@ impl IcnForwarder {
         let pit = Pit::new(params.pit, params.lifetime).bounding_hosts(params.unproven, node.links.iter().map(bounds));
         let store = if node.map.is_host(node.node) { 0 } else { params.store.0 };
         IcnForwarder {
-            params: params.clone(),
+            params: *params,
             pit,
             fib: Fib::new(node, params.stretch, copies, graph),
             store: Store::new(store),
@@ -125,13 +125,13 @@ impl IcnForwarder {
         data.answer(Kind::Data, payload);
         data.ecn = interest.ecn;
         if let Some(header) = header {
-            data.set_header(&Stamped::start(self.params.rates.largest_rate.0, self.params.trail(header.way)));
+            data.set_header(&Stamped::start(self.params.largest_rate.0, self.params.steering.trail(header.way)));
         }
         (data.size <= u32::from(expected)).then_some(data)
     }
 
     fn data(&mut self, pkt: Pkt, from: Option<PortId>, key: Key, ctx: &mut ForwardCtx<'_>) -> Route {
-        let Some(entry) = self.pit.data(ctx.now, key, from, ctx.pool[&pkt].size) else {
+        let Some(place) = self.pit.data(ctx.now, key, from, ctx.pool[&pkt].size) else {
             // Nobody waits for it, or whoever sends it was not asked.
             return Route::Unroutable(pkt);
         };
@@ -144,7 +144,7 @@ impl IcnForwarder {
         }
         let packet = &ctx.pool[&pkt];
         self.store.put(key, packet.payload, packet.size);
-        answer_all(pkt, &entry, ctx)
+        answer_all(pkt, self.pit.entry(place), ctx)
     }
 
     /// What Data say of their path from here on (§4.3.1, §4.3.2).
@@ -160,7 +160,7 @@ impl IcnForwarder {
 
     fn nack(&mut self, pkt: Pkt, from: Option<PortId>, key: Key, ctx: &mut ForwardCtx<'_>) -> Route {
         match self.pit.nack(ctx.now, key, from) {
-            Some(Some(entry)) => answer_all(pkt, &entry, ctx),
+            Some(Some(place)) => answer_all(pkt, self.pit.entry(place), ctx),
             Some(None) => Route::Consumed(pkt),
             None => Route::Unroutable(pkt),
         }

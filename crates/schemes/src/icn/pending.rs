@@ -6,7 +6,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use midpath_core::units::Time;
 use rustc_hash::FxHashMap;
 
-use crate::mircc::path::PathId;
+use super::path::PathId;
 
 /// A segment that has been asked for.
 #[derive(Debug, Clone, Copy)]
@@ -49,18 +49,19 @@ const MAX_DOUBLINGS: u32 = 4;
 #[derive(Debug, Default)]
 pub struct Pending {
     asked: FxHashMap<u32, Asked>,
-    /// Those asked for once, in order of their Interests; and repeats by their deadlines.
-    first: VecDeque<u32>,
+    /// Those asked for once, with the times of their Interests, in order; and repeats by their deadlines. What is answered stays until it is first.
+    first: VecDeque<(u32, Time)>,
     repeats: BinaryHeap<Reverse<(Time, u32, u32)>>,
 }
 
 impl Pending {
     /// Called when an Interest has been sent for a path, perhaps steered there; `timeout` is that of a first one.
     pub fn sent(&mut self, segment: u32, now: Time, path: Option<PathId>, steered: bool, timeout: Time) {
-        let times = self.asked.get(&segment).map_or(1, |a| a.times + 1);
-        self.asked.insert(segment, Asked { at: now, path, steered, times, back: false });
+        let asked = self.asked.entry(segment).or_insert(Asked { at: now, path, steered, times: 0, back: false });
+        let times = asked.times + 1;
+        *asked = Asked { at: now, path, steered, times, back: false };
         if times == 1 {
-            self.first.push_back(segment);
+            self.first.push_back((segment, now));
         } else {
             let wait = Time(timeout.0 << (times - 1).min(MAX_DOUBLINGS));
             self.repeats.push(Reverse((now.saturating_add(wait), segment, times)));
@@ -69,7 +70,12 @@ impl Pending {
 
     /// Called when Data have come. `None`: they were not asked for, or have come already.
     pub fn answered(&mut self, segment: u32) -> Option<Answered> {
-        self.asked.remove(&segment).map(Answered)
+        let asked = self.asked.remove(&segment)?;
+        match self.first.front().is_some_and(|first| first.0 == segment) {
+            true => drop(self.first.pop_front()),
+            false => self.forget(),
+        }
+        Some(Answered(asked))
     }
 
     /// Called with a Nack: the path of its Interest, which is to be sent again. The outer `None`: nothing waits for it.
@@ -86,10 +92,13 @@ impl Pending {
 
     /// The next segment that is late, and its path; it is to be sent again. Ask again.
     pub fn late(&mut self, now: Time, timeout: Time) -> Option<(u32, Option<PathId>)> {
+        if self.earliest(timeout) > now {
+            return None;
+        }
         self.forget();
-        let head = self.first.front().filter(|s| self.asked[s].at.saturating_add(timeout) <= now).copied();
+        let head = self.first.front().filter(|first| first.1.saturating_add(timeout) <= now).copied();
         let segment = match head {
-            Some(segment) => segment,
+            Some((segment, _)) => segment,
             None => self.repeats.peek().filter(|r| r.0.0 <= now)?.0.1,
         };
         let asked = self.asked.get_mut(&segment)?;
@@ -100,13 +109,24 @@ impl Pending {
     /// When the next one will be late.
     pub fn next_timeout(&mut self, timeout: Time) -> Time {
         self.forget();
-        let first = self.first.front().map_or(Time::MAX, |s| self.asked[s].at.saturating_add(timeout));
+        self.earliest(timeout)
+    }
+
+    /// What comes first: `other`, or when the next one will be late.
+    pub fn first_of(&mut self, other: Time, timeout: Time) -> Time {
+        // What counts no more is only sought for when it matters.
+        if self.earliest(timeout) >= other { other } else { self.next_timeout(timeout).min(other) }
+    }
+
+    /// When the heads of both lists will be late, or would have been: none is earlier.
+    fn earliest(&self, timeout: Time) -> Time {
+        let first = self.first.front().map_or(Time::MAX, |first| first.1.saturating_add(timeout));
         self.repeats.peek().map_or(first, |r| first.min(r.0.0))
     }
 
     /// Drops entries at the heads of both lists that count no more.
     fn forget(&mut self) {
-        while let Some(segment) = self.first.front() {
+        while let Some((segment, _)) = self.first.front() {
             if self.asked.get(segment).is_some_and(|a| a.times == 1 && !a.back) {
                 break;
             }
@@ -177,5 +197,44 @@ impl RoundTrips {
             .smoothed
             .map_or(Time::ZERO, |(mean, var)| mean.saturating_add(Time(var.0.saturating_mul(u64::from(self.k)))));
         wait.max(self.min_timeout).min(MAX_TIMEOUT.max(self.min_timeout))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: fn(u64) -> Time = Time::from_ms;
+    const S: fn(u64) -> Time = Time::from_secs;
+
+    #[test]
+    fn what_does_not_come_is_asked_for_again_ever_later() {
+        let (mut pending, second) = (Pending::default(), S(1));
+        pending.sent(7, Time::ZERO, Some(PathId(1)), true, second);
+        assert_eq!(pending.next_timeout(second), S(1));
+        assert_eq!((pending.late(MS(999), second), pending.late(S(1), second)), (None, Some((7, Some(PathId(1))))));
+        assert!(pending.late(S(1), second).is_none() && pending.waits_to_be_sent(7));
+        assert_eq!(pending.next_timeout(second), Time::MAX);
+        pending.sent(7, S(1), None, false, second);
+        assert_eq!(pending.next_timeout(second), S(3));
+        assert_eq!(pending.refused(7), Some(None));
+        assert_eq!(pending.refused(7), None, "once");
+        // Late Data count, and tell no round trip.
+        assert!(pending.answered(7).is_some_and(|a| a.round_trip(S(2)).is_none()) && pending.answered(7).is_none());
+        assert!(!pending.waits_to_be_sent(7));
+    }
+
+    #[test]
+    fn round_trips_are_smoothed_and_the_least_is_forgotten_in_time() {
+        let mut rtts = RoundTrips::new(MS(10), 4);
+        assert_eq!((rtts.timeout(), rtts.least(S(0)), rtts.smoothed()), (MS(10), None, None));
+        rtts.add(S(0), MS(80));
+        // RFC 6298: 80 + 4 · 40.
+        assert_eq!((rtts.timeout(), rtts.least(S(1))), (MS(240), Some(MS(80))));
+        rtts.add(S(1), MS(160));
+        assert_eq!((rtts.smoothed(), rtts.timeout()), (Some(MS(90)), MS(90 + 4 * 50)));
+        rtts.add(S(12), MS(100));
+        rtts.add(S(23), MS(100));
+        assert_eq!(rtts.least(S(24)), Some(MS(100)));
     }
 }

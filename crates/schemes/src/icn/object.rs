@@ -14,7 +14,7 @@ pub struct Object {
     /// Bytes in all; without end if `None`.
     pub size: Option<Bytes>,
     /// Bytes of headers on its Data.
-    pub(super) headers: u16,
+    pub headers: u16,
 }
 
 impl Object {
@@ -48,5 +48,25 @@ impl Object {
     /// Bytes on the link of a segment's Data.
     pub fn data_size(&self, segment: u32) -> u16 {
         self.payload_of(segment) + self.headers
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use midpath_core::packet::{FlowId, NodeId};
+
+    use super::*;
+
+    #[test]
+    fn an_object_is_cut_into_segments() {
+        let flow = FlowSpec { size: Some(Bytes(3000)), ..FlowSpec::new(FlowId(4), NodeId(1), NodeId(2)) };
+        let object = Object::of(&flow, 72);
+        assert_eq!((object.name, object.payload), (Name { prefix: NodeId(1), object: 4 }, 1428));
+        assert_eq!(
+            (object.segments(), object.payload_of(1), object.payload_of(2), object.payload_of(3)),
+            (3, 1428, 144, 0)
+        );
+        assert_eq!((object.data_size(0), object.data_size(2)), (1500, 216));
+        assert_eq!(Object { size: Some(Bytes(0)), ..object }.segments(), 1);
     }
 }

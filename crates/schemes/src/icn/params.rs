@@ -1,0 +1,175 @@
+//! The parameters of forwarders and shapers by name. Those that a scheme offers its users are the scheme's; each default says where it comes from.
+
+use midpath_core::spec::SpecError;
+use midpath_core::units::{Bytes, Rate, Time};
+use serde::{Deserialize, Serialize};
+
+use super::header::{Trail, Way};
+use super::path::Bloom;
+use crate::params::{require, share};
+
+/// How many ways a flow takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Paths {
+    /// One of the shortest ones, chosen as for other schemes' flows.
+    One,
+    /// All that the FIB has: the shortest ones, and others within `stretch`.
+    #[default]
+    All,
+}
+
+/// How Interests are steered onto paths (§4.3.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Steering {
+    /// By pathIds that forwarders remember: the paper's simulation shortcut.
+    #[default]
+    Shortcut,
+    /// By a Bloom filter of the next hops at split points, which Data bring.
+    BloomFilter,
+    /// By a random value that forwarders hash, and Data reflect.
+    RandomValue,
+}
+
+impl Steering {
+    /// Where the Data that answer an Interest begin to tell of their way (§4.3.2).
+    pub fn trail(self, interest: Way) -> Trail {
+        match (self, interest) {
+            (Steering::BloomFilter, _) => Trail::Filter(Bloom::default()),
+            (Steering::RandomValue, Way::Value { value, .. }) => Trail::Value(value),
+            _ => Trail::None,
+        }
+    }
+}
+
+/// What a forwarder does with Interests for a link that is down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Outage {
+    /// They wait at the port: routes are not computed again.
+    #[default]
+    Wait,
+    /// Another next hop of the FIB takes them, if there is one.
+    Around,
+}
+
+/// The parameters of a node's forwarder.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ForwarderParams {
+    /// How many ways a flow takes.
+    pub paths: Paths,
+    /// With all: what a path may cost at most, as a multiple of the shortest one's cost.
+    pub stretch: f64,
+    /// How Interests are steered.
+    pub steering: Steering,
+    /// What happens to Interests for a link that is down.
+    pub outage: Outage,
+    /// The rate that Data from a content store begin with.
+    pub largest_rate: Rate,
+    /// How long an Interest is pending.
+    pub lifetime: Time,
+    /// Segments in the PIT.
+    pub pit: usize,
+    /// Interests that a host may have pending before some were answered; 0: no bound.
+    pub unproven: u32,
+    /// Bytes of Data in a router's content store.
+    pub store: Bytes,
+    /// Paths that the shortcut remembers.
+    pub known_paths: usize,
+}
+
+/// How a shaper paces Interests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Pacing {
+    /// At the shaping rate of Wang et al., and never beyond what is booked.
+    #[default]
+    Wang,
+    /// By what is booked alone; while Interests come the other way, these have at most half of the way out, as Wang's optimum has it where they
+    /// need most of it.
+    Booked,
+}
+
+/// Which of the queued Interests goes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Order {
+    /// The one that came first: the paper gives primary Interests room, not precedence (§4.2).
+    #[default]
+    Arrival,
+    /// A primary one. For comparison.
+    PrimaryFirst,
+}
+
+/// How much Data may be on their way to a port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Outstanding {
+    /// As much as the bookings let through: a rate, whenever the Data come.
+    #[default]
+    Booked,
+    /// No more than the neighbour's queue holds, ours: they have room there even if they come all at once.
+    Queue,
+}
+
+/// The Interest shaper of a port.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct ShaperParams {
+    /// "wang" or "booked".
+    pub pacing: Pacing,
+    /// "booked" or "queue".
+    pub outstanding: Outstanding,
+    /// "arrival" or "primary-first".
+    pub order: Order,
+    /// Share of both directions that may be booked. 0.98: the default of Wang's public implementation for ndnSIM.
+    #[serde(deserialize_with = "share")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
+    pub headroom: f64,
+    /// Interests that wait, both classes together. 100: the same.
+    pub interests: usize,
+    /// How far ahead of the link bookings may run. Ours: 3 kB, two Data; the neighbour's Data queue must hold as much.
+    pub burst: Bytes,
+    /// How long opposite Interests are counted for their rate. 100 ms: Wang's implementation.
+    pub observe: Time,
+    /// Weight of a packet in the mean sizes of Interests and Data. 1/8: the same.
+    #[serde(deserialize_with = "share")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
+    pub size_weight: f64,
+}
+
+impl Default for ShaperParams {
+    fn default() -> ShaperParams {
+        ShaperParams {
+            pacing: Pacing::Wang,
+            outstanding: Outstanding::Booked,
+            order: Order::Arrival,
+            headroom: 0.98,
+            interests: 100,
+            burst: Bytes(3000),
+            observe: Time::from_ms(100),
+            size_weight: 0.125,
+        }
+    }
+}
+
+impl ShaperParams {
+    /// Whether a port can live by these.
+    pub fn check(&self) -> Result<(), SpecError> {
+        let whole = |x: f64| x > 0.0 && x <= 1.0;
+        require(whole(self.headroom), "headroom", "above 0 and at most 1")?;
+        require((1..=1 << 20).contains(&self.interests), "interests", "from 1 to 1048576")?;
+        require(self.burst <= Bytes(1 << 30), "burst", "at most 1 GiB")?;
+        let time = (Time::from_us(1)..=Time::from_secs(60)).contains(&self.observe);
+        require(time, "observe", "from 1 us to 60 s")?;
+        require(whole(self.size_weight), "size_weight", "above 0 and at most 1")
+    }
+}
