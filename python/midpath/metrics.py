@@ -17,6 +17,13 @@ class Metric:
 
 METRICS = (
     Metric("afct_s", "AFCT", "seconds", "lower", "Mean flow completion time, over completed flows"),
+    Metric(
+        "afct_bound_s",
+        "AFCT bound",
+        "seconds",
+        None,
+        "No scheme can have a lower AFCT with these flows: the shortest goes first on each link that they must cross",
+    ),
     Metric("fct_p50_s", "FCT p50", "seconds", "lower", "Median flow completion time"),
     Metric("fct_p99_s", "FCT p99", "seconds", "lower", "99th percentile of flow completion times"),
     Metric("slowdown_mean", "Slowdown", "times", "lower", "Mean of FCT over the FCT on an unloaded path"),

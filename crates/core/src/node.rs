@@ -435,26 +435,12 @@ impl Node {
     /// Offers a packet to a port.
     #[inline]
     fn outbound<D: Driver>(&mut self, now: Time, port: PortId, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
-        self.outbound_since(now, now, port, pkt, pool, driver);
-    }
-
-    /// The same with a packet that came to another port of this node at `came`.
-    #[inline]
-    fn outbound_since<D: Driver>(
-        &mut self,
-        now: Time,
-        came: Time,
-        port: PortId,
-        pkt: Pkt,
-        pool: &mut Pool,
-        driver: &mut D,
-    ) {
         let slot = &mut self.slots[usize::from(port.0)];
         if pool[&pkt].size > slot.mtu {
             return self.discard(Some(port), pkt, Drop::TooBig, pool, driver);
         }
         if !D::TIMETABLES || slot.is_held() {
-            return self.outbound_held(now, came, port, pkt, pool, driver);
+            return self.outbound_held(now, now, port, pkt, pool, driver);
         }
         slot.settle(now);
         let size = pool[&pkt].size;
@@ -466,6 +452,16 @@ impl Node {
             }
             Err(why) => self.discard(Some(port), pkt, why, pool, driver),
         }
+    }
+
+    /// The same with a packet that came to another port of this node before, and has waited since.
+    fn outbound_sibling<D: Driver>(&mut self, now: Time, port: PortId, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
+        let slot = &self.slots[usize::from(port.0)];
+        let (came, fits) = (pool[&pkt].queued, pool[&pkt].size <= slot.mtu);
+        if fits && (!D::TIMETABLES || slot.is_held()) {
+            return self.outbound_held(now, came, port, pkt, pool, driver);
+        }
+        self.outbound(now, port, pkt, pool, driver);
     }
 
     /// Asks a timetable whether it takes a packet that its bound does not admit.
@@ -826,9 +822,7 @@ impl Node {
     fn carry_out<D: Driver>(&mut self, action: Action, now: Time, pool: &mut Pool, driver: &mut D) {
         match action {
             Action::Sibling(port, pkt) if usize::from(port.0) < self.slots.len() => {
-                // It has been at this node since another port got it, and has waited since.
-                let came = pool[&pkt].queued;
-                self.outbound_since(now, came, port, pkt, pool, driver);
+                self.outbound_sibling(now, port, pkt, pool, driver);
             }
             Action::Sibling(_, pkt) => self.discard(None, pkt, Drop::Undeliverable, pool, driver),
             Action::Route(pkt) => self.out.push_back((Way::Routed, pkt)),

@@ -132,16 +132,19 @@ impl RangeSet {
 
     /// The parts of `[from, to)` that are not in the set, in order.
     pub fn missing(&self, from: u64, to: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let mut ranges = self.ranges.range(self.first_beyond(from)..);
         let mut at = from;
         std::iter::from_fn(move || {
-            at = self.containing(at).map_or(at, |r| r.1);
-            if at >= to {
-                return None;
+            while let Some(&(begins, ends)) = ranges.next().filter(|r| r.0 < to) {
+                let gap = (at, begins);
+                at = ends;
+                if gap.0 < gap.1 {
+                    return Some(gap);
+                }
             }
-            let end = self.gap_from(at).map_or(to, |g| g.1.min(to));
-            let gap = (at, end);
-            at = end;
-            Some(gap)
+            let last = (at < to).then_some((at, to));
+            at = to;
+            last
         })
     }
 

@@ -42,6 +42,8 @@ pub struct FlowSpec {
     pub mtu: u32,
     /// The number of the group that its results are added up in.
     pub group: u32,
+    /// The number of the name that says what it spends, for schemes with budgets; `None` where the flow says nothing.
+    pub budget: Option<u32>,
     /// Its weight among other flows, above zero, for schemes and bounds that have weights.
     pub weight: f64,
     /// What it moves, for schemes that go by names. Flows that move the same have the same name and MTU.
@@ -52,7 +54,19 @@ impl FlowSpec {
     /// A flow without end in Ethernet's packets of 1500 bytes, with nothing else said.
     pub const fn new(id: FlowId, src: NodeId, dst: NodeId) -> FlowSpec {
         let name = Name { prefix: src, object: id.0 };
-        FlowSpec { id, src, dst, size: None, stop: None, rate: None, mtu: 1500, group: 0, weight: 1.0, name }
+        FlowSpec {
+            id,
+            src,
+            dst,
+            size: None,
+            stop: None,
+            rate: None,
+            mtu: 1500,
+            group: 0,
+            budget: None,
+            weight: 1.0,
+            name,
+        }
     }
 }
 
@@ -60,7 +74,7 @@ impl FlowSpec {
 pub trait Names {
     /// The node of this name.
     fn node(&self, name: &str) -> Option<NodeId>;
-    /// The group of flows of this name.
+    /// The number of this name among flows' groups and budgets.
     fn group(&self, name: &str) -> Option<u32>;
     /// The objects that several nodes have, and these nodes. Of any other its prefix has it.
     fn copies(&self) -> Vec<(Name, Vec<NodeId>)> {

@@ -4,12 +4,14 @@
 //! |---|---|
 //! | [`allocate_max_min`] | weighted max-min fair rates, by water-filling |
 //! | [`allocate_proportional`] | weighted proportionally fair rates, with link prices and a certificate |
-//! | [`run`] | the bound itself: flows arrive and end, and share by one of the two in between |
+//! | [`run`] | the fluid model itself: flows arrive and end, and share by one of the two in between |
+//! | [`completion_bound`] | what no mean completion time can be below, whatever the scheme |
 //!
 //! What a flow gets here no congestion control can improve on for all flows at once, under the same notion of fairness
 //! and on the same routes. It is not a bound for each single flow: a scheme that is unfair in favour of short flows
-//! can have a lower mean completion time than processor sharing.
+//! can have a lower mean completion time than processor sharing. [`completion_bound`] is one.
 
+mod bound;
 mod cholesky;
 mod engine;
 mod fluid;
@@ -19,6 +21,7 @@ mod population;
 mod proportional;
 mod series;
 
+pub use bound::{BoundFlow, Crossing, Speed, completion_bound};
 pub use engine::run;
 pub use fluid::{Allocation, CapacityChange, FlowOutcome, FluidFlow, FluidOptions, FluidOutput};
 pub use maxmin::allocate_max_min;

@@ -1,5 +1,6 @@
 //! Measurement: what flows, ports and series show, and the summary.
 
+mod bound;
 mod capacity;
 mod flows;
 mod ports;
@@ -7,6 +8,7 @@ mod series;
 mod summary;
 mod warnings;
 
+pub use bound::afct_bound;
 pub use capacity::Capacity;
 pub use flows::{FlowRow, flow_table};
 pub use ports::{PortRow, port_table};

@@ -239,6 +239,11 @@ impl Setup {
         self.flows[i].flow.scheme.as_deref().unwrap_or(&self.scenario.scheme)
     }
 
+    /// A link's delays from these times on.
+    pub fn delay_changes(&self, link: usize) -> Vec<(Time, Time)> {
+        self.faults.delays(link)
+    }
+
     /// What faults do to links' capacities: time, link, and the rates of its two directions from then on; zero while it is down.
     pub fn capacity_changes(&self) -> Vec<(Time, usize, [f64; 2])> {
         self.faults.capacity_changes(&self.topology)

@@ -33,6 +33,10 @@ pub struct ExplicitFlow {
     /// Name under which results are added up; "flows" unless said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
+    /// What it spends, for schemes with budgets: a name that their parameters speak of (`schemes.fcp.groups`). Unless said, that of its group
+    /// where they speak of that, else what all others of its host spend. Results are added up by `group`, whatever stands here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<String>,
     /// How many flows like this one; 1 unless said.
     #[serde(default = "one")]
     pub count: u64,
@@ -93,6 +97,7 @@ impl ExplicitFlow {
             stop: self.stop,
             scheme: self.scheme.as_deref().map(Arc::from),
             group: Arc::from(self.group.as_deref().unwrap_or("flows")),
+            budget: self.budget.as_deref().map(Arc::from),
             rate: self.rate,
             weight: weight(self.weight)?,
             object: self.object.as_deref().map(Arc::from),

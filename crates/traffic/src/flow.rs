@@ -24,6 +24,8 @@ pub struct Flow {
     pub scheme: Option<Arc<str>>,
     /// Name under which results are added up.
     pub group: Arc<str>,
+    /// Whose part of its host's budget it spends, for schemes with budgets.
+    pub budget: Option<Arc<str>>,
     /// Sends at this constant rate, without congestion control.
     pub rate: Option<Rate>,
     /// Its weight among other flows, for schemes and bounds that have weights.

@@ -265,7 +265,7 @@ impl<'a> Run<'a> {
 
     /// One flow, unless the workload has all its flows or is over by then.
     fn start(&mut self, pair: (&Host, &Host), size: Bytes, at: Time, rate: Option<Rate>) -> Result<(), SpecError> {
-        let (scheme, group) = (self.scheme.clone(), self.group.clone());
+        let (scheme, group, budget) = (self.scheme.clone(), self.group.clone(), self.spends());
         let (src, dst) = (pair.0.node, pair.1.node);
         let weight = self.weight;
         let (object, size) = match &mut self.objects {
@@ -276,7 +276,11 @@ impl<'a> Run<'a> {
             None => (None, size),
         };
         let (size, stop, replicas) = (Some(size), None, None);
-        self.add(Flow { src, dst, size, start: at, stop, scheme, group, rate, weight, object, replicas })
+        self.add(Flow { src, dst, size, start: at, stop, scheme, group, budget, rate, weight, object, replicas })
+    }
+
+    fn spends(&self) -> Option<Arc<str>> {
+        self.spec.budget.as_deref().map(Arc::from)
     }
 
     fn add(&mut self, flow: Flow) -> Result<(), SpecError> {
@@ -318,6 +322,7 @@ impl<'a> Run<'a> {
             stop: listed.stop.map(later),
             scheme: listed.scheme.as_deref().map(Arc::from).or_else(|| self.scheme.clone()),
             group: listed.group.as_deref().map_or_else(|| self.group.clone(), Arc::from),
+            budget: self.spends(),
             rate: listed.rate,
             weight: self.weight,
             object: None,

@@ -17,6 +17,10 @@ pub struct WorkloadSpec {
     /// Name under which results are added up; "workload" and its number, counted from 0, unless said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
+    /// What the flows spend, for schemes with budgets: a name that their parameters speak of (`schemes.fcp.groups`). Unless said, that of their group
+    /// where they speak of that, else what all others of the host spend. Results are added up by `group`, whatever stands here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<String>,
     /// Scheme that carries the flows, instead of the run's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheme: Option<String>,

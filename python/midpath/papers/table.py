@@ -135,7 +135,8 @@ PAGE = """<!doctype html>
 body { font: 14px/1.4 system-ui, sans-serif; max-width: 1280px; margin: 2em auto; padding: 0 1em }
 table { border-collapse: collapse; width: 100%; margin-bottom: 1.5em }
 th, td { text-align: left; padding: 2px 10px 2px 0; border-bottom: 1px solid #8884; vertical-align: middle }
-td:first-child { width: 40% }
+td:first-child { width: 36% }
+td:nth-child(n + 3) { white-space: nowrap }
 .holds { color: #009E73; fill: #009E73 }
 .fails { color: #D55E00; fill: #D55E00 }
 .undecided { color: #C98500; fill: #C98500 }

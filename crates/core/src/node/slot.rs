@@ -137,8 +137,8 @@ impl Slot {
             self.queued.packets += 1;
             self.queued.bytes += u64::from(size);
             self.counters.max_bytes = self.counters.max_bytes.max(self.queued.bytes);
+            self.counters.waited += u128::from(start.min(self.until).saturating_sub(now).0) * u128::from(size);
         }
-        self.counters.waited += u128::from(start.min(self.until).saturating_sub(now).0) * u128::from(size);
         self.count(size, now, start);
         (start, end)
     }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use midpath_core::packet::NodeId;
-use midpath_core::roles::Names;
+use midpath_core::roles::{FlowSpec, Names};
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Rate, Time};
 use serde::{Deserialize, Serialize};
@@ -105,6 +105,9 @@ pub enum HeaderRtt {
     /// The round trip of that ACK (§5). Where a queue has just grown, ACKs are far apart, and links look at a later price.
     RoundTrip,
 }
+
+/// The number of the flows of which the parameters say nothing.
+const UNNAMED: u32 = u32::MAX;
 
 /// What one host has.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -380,7 +383,9 @@ impl Plan {
             bound.hosts.insert(names.node(name).ok_or_else(message)?, host.clone());
         }
         for (name, group) in &self.params.groups {
-            let message = || SpecError::new(format!("groups.{name}"), "no flow is in a group of this name");
+            let message = || {
+                SpecError::new(format!("groups.{name}"), "no flow has this `budget`, and no group of flows this name")
+            };
             let number = names.group(name).ok_or_else(message)?;
             bound.groups.insert(number, Arc::new(group.clone()));
             let message =
@@ -425,6 +430,12 @@ impl Plan {
     /// A host's budget, $/s.
     pub fn budget(&self, host: NodeId) -> f64 {
         self.hosts.get(&host).and_then(|h| h.budget).unwrap_or(self.params.budget)
+    }
+
+    /// Which group's budget a flow spends: what its own key `budget` names, else its group's where `groups` speaks of that. All other flows of a
+    /// host spend together, whatever they are called in results.
+    pub fn group_of(&self, flow: &FlowSpec) -> u32 {
+        flow.budget.unwrap_or(if self.groups.contains_key(&flow.group) { flow.group } else { UNNAMED })
     }
 
     /// What is said of a group.

@@ -8,15 +8,18 @@
 //! sent again. Here it is a set of ranges that outlives a recovery, as Linux's mark on each segment does. While nothing is lost twice
 //! both say the same within a recovery.
 
-use midpath_core::packet::{Packet, Sequence};
+use midpath_core::packet::{MAX_SACK, Packet, SackBlock, Sequence};
 use midpath_core::ranges::RangeSet;
+
+/// The bytes that a block is about, if it is true of what is outstanding.
+fn range(block: &SackBlock, own: Sequence, una: u64, nxt: u64) -> Option<(u64, u64)> {
+    let (from, to) = (own.offset(block.from, una)?, own.offset(block.to, una)?);
+    (from < to && from >= una && to <= nxt).then_some((from, to))
+}
 
 /// The blocks of an ACK that are true of what is outstanding.
 pub fn blocks(packet: &Packet, own: Sequence, una: u64, nxt: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
-    let blocks = packet.sack_blocks().iter();
-    blocks
-        .filter_map(move |b| Some((own.offset(b.from, una)?, own.offset(b.to, una)?)))
-        .filter(move |(from, to)| from < to && *from >= una && *to <= nxt)
+    packet.sack_blocks().iter().filter_map(move |block| range(block, own, una, nxt))
 }
 
 /// What the receiver has reported by SACK, and what was retransmitted.
@@ -33,6 +36,8 @@ pub struct Scoreboard {
     above_edge: u64,
     /// The rescue retransmission of this recovery has been sent (RFC 6675, §2: RescueRxt).
     rescued: bool,
+    /// The blocks of the last ACK. Most come again with the next one, and say nothing then.
+    said: [SackBlock; MAX_SACK],
 }
 
 impl Scoreboard {
@@ -71,7 +76,22 @@ impl Scoreboard {
     /// Update() of RFC 6675, §4: takes in the blocks of an ACK; returns how many bytes they report for the first time.
     /// Blocks that reach outside what is outstanding are false and ignored. `own` says which bytes the numbers are of.
     pub fn update(&mut self, packet: &Packet, own: Sequence, una: u64, nxt: u64) -> u64 {
-        blocks(packet, own, una, nxt).map(|(from, to)| self.insert(from, to)).sum()
+        let (mut fresh, mut said) = (0, [SackBlock::default(); MAX_SACK]);
+        for (block, place) in packet.sack_blocks().iter().zip(&mut said) {
+            if !self.said.contains(block) {
+                let Some((from, to)) = range(block, own, una, nxt) else { continue };
+                fresh += self.insert(from, to);
+            }
+            *place = *block;
+        }
+        self.said = said;
+        fresh
+    }
+
+    /// The blocks of an ACK as [`blocks`] has them, but those that the last one had too.
+    pub fn news(&self, packet: &Packet, own: Sequence, una: u64, nxt: u64) -> impl Iterator<Item = (u64, u64)> {
+        let new = packet.sack_blocks().iter().filter(|block| !self.said.contains(block));
+        new.filter_map(move |block| range(block, own, una, nxt))
     }
 
     fn insert(&mut self, from: u64, to: u64) -> u64 {
@@ -86,7 +106,11 @@ impl Scoreboard {
     pub fn advance(&mut self, una: u64) -> u64 {
         self.repeated.remove_below(una);
         self.high_rxt = self.high_rxt.max(una);
-        self.sacked.remove_below(una)
+        let gone = self.sacked.remove_below(una);
+        if self.sacked.is_empty() {
+            self.said = Default::default(); // numbers wrap: the same ones may be news one day
+        }
+        gone
     }
 
     /// IsLost() of RFC 6675, §4, for all bytes at once: `dup_thresh` separate ranges above, or more than
@@ -127,6 +151,7 @@ impl Scoreboard {
     pub fn forget_if_reneged(&mut self, una: u64) {
         if self.sacked.containing(una).is_some() {
             self.sacked.clear();
+            self.said = Default::default();
         }
     }
 
@@ -140,7 +165,10 @@ impl Scoreboard {
 
     /// The first bytes at or above `high_rxt` and below `limit` that are neither SACKed nor on their way again.
     fn open(&self, limit: u64) -> Option<(u64, u64)> {
-        let gaps = self.sacked.missing(self.high_rxt.min(limit), limit);
+        let mut gaps = self.sacked.missing(self.high_rxt.min(limit), limit);
+        if self.repeated.last().is_none_or(|last| last.1 <= self.high_rxt) {
+            return gaps.next();
+        }
         gaps.flat_map(|(from, to)| self.repeated.missing(from, to)).next()
     }
 

@@ -1,6 +1,7 @@
 //! What a link could have sent: the integral of its rate over time.
 
 use midpath_core::units::Time;
+use midpath_ideal::Speed;
 
 use crate::setup::Setup;
 
@@ -16,6 +17,11 @@ impl Capacity {
         let changes =
             setup.capacity_changes().into_iter().filter(|c| c.1 == link).map(|(at, _, bps)| (at, bps[direction]));
         Capacity(std::iter::once((Time::ZERO, info.rate_from(node).as_f64())).chain(changes).collect())
+    }
+
+    /// The same in seconds.
+    pub fn speed(&self) -> Speed {
+        self.0.iter().map(|(at, bps)| (at.as_secs_f64(), *bps)).collect()
     }
 
     /// Bits that the link could have sent from `from` to `to`.

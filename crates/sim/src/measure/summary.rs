@@ -2,7 +2,7 @@ use midpath_core::stats::DelayHistogram;
 use midpath_core::units::Time;
 use serde_json::{Value, json};
 
-use super::{FlowRow, PortRow};
+use super::{FlowRow, PortRow, afct_bound};
 use crate::setup::Setup;
 
 /// A finite number, or null.
@@ -102,6 +102,7 @@ pub fn summarise(setup: &Setup, rows: &[FlowRow], ports: &[PortRow], span: Time,
         "flows": rows.len(),
         "completed": done.fct.len(),
         "afct_s": number(mean(&done.fct)),
+        "afct_bound_s": afct_bound(setup, rows),
         "fct_p50_s": number(quantile(&done.fct, 0.5)),
         "fct_p95_s": number(quantile(&done.fct, 0.95)),
         "fct_p99_s": number(quantile(&done.fct, 0.99)),

@@ -198,7 +198,7 @@ impl FlowTable {
             let scheme = named.or(schemes.default).unwrap_or(0) as u8;
             let name = objects.of[i];
             let mtu = objects.mtu(name).unwrap_or(f.mtu);
-            let spec = FlowSpec { mtu, name, ..f.spec(FlowId(i as u32), groups.of[i]) };
+            let spec = FlowSpec { mtu, name, ..f.spec(FlowId(i as u32), groups.of[i], groups.budgets[i]) };
             Listed { spec, passive: f.ends().1, scheme }
         });
         let transports: Vec<_> = schemes.by_name.iter().map(|s| s.1.transport()).collect();
@@ -272,7 +272,7 @@ impl FlowInfo {
         }
     }
 
-    fn spec(&self, id: FlowId, group: u32) -> FlowSpec {
+    fn spec(&self, id: FlowId, group: u32, budget: Option<u32>) -> FlowSpec {
         FlowSpec {
             id,
             src: NodeId(self.flow.src),
@@ -282,6 +282,7 @@ impl FlowInfo {
             rate: self.flow.rate,
             mtu: self.mtu,
             group,
+            budget,
             weight: self.flow.weight,
             name: Name { prefix: NodeId(self.flow.src), object: id.0 },
         }

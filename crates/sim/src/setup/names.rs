@@ -14,23 +14,46 @@ pub struct Groups {
     pub of: Vec<u32>,
     /// Each group's name.
     pub names: Vec<String>,
+    /// The number of what each flow spends, where it says so. Numbers go on from the groups'; one that is called as a group has its number.
+    pub budgets: Vec<Option<u32>>,
+    /// The names of those that are no groups.
+    other: Vec<String>,
 }
 
 impl Groups {
     pub(super) fn of(flows: &[FlowInfo]) -> Groups {
-        let mut names: Vec<String> = Vec::new();
-        let mut known = FxHashMap::<&str, u32>::default();
-        let of = flows.iter().map(|f| {
-            *known.entry(&f.flow.group).or_insert_with(|| {
-                names.push(f.flow.group.to_string());
-                names.len() as u32 - 1
-            })
-        });
-        Groups { of: of.collect(), names }
+        let mut found = Numbers::default();
+        let of = flows.iter().map(|f| found.of(&f.flow.group)).collect();
+        let groups = found.names.len();
+        let budgets = flows.iter().map(|f| f.flow.budget.as_deref().map(|name| found.of(name))).collect();
+        let mut names = found.names;
+        let other = names.split_off(groups);
+        Groups { of, names, budgets, other }
+    }
+
+    fn number(&self, name: &str) -> Option<u32> {
+        self.names.iter().chain(&self.other).position(|n| n == name).map(|n| n as u32)
     }
 }
 
-/// Names of nodes are the topology's, names of groups the flows'.
+/// Names, numbered in the order in which they come up.
+#[derive(Default)]
+struct Numbers<'a> {
+    names: Vec<String>,
+    known: FxHashMap<&'a str, u32>,
+}
+
+impl<'a> Numbers<'a> {
+    fn of(&mut self, name: &'a str) -> u32 {
+        let names = &mut self.names;
+        *self.known.entry(name).or_insert_with(|| {
+            names.push(name.to_owned());
+            names.len() as u32 - 1
+        })
+    }
+}
+
+/// Names of nodes are the topology's, names of groups and budgets the flows'.
 pub(super) struct RunNames<'a> {
     pub topology: &'a Topology,
     pub groups: &'a Groups,
@@ -42,7 +65,7 @@ impl Names for RunNames<'_> {
         self.topology.find(name).map(|n| NodeId(n as u32))
     }
     fn group(&self, name: &str) -> Option<u32> {
-        self.groups.names.iter().position(|n| n == name).map(|g| g as u32)
+        self.groups.number(name)
     }
     fn copies(&self) -> Vec<(Name, Vec<NodeId>)> {
         self.objects.copies()

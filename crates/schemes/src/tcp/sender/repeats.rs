@@ -11,7 +11,6 @@ use midpath_core::units::Time;
 use super::Sender;
 use super::times::Timed;
 use crate::tcp::cc::CongestionController;
-use crate::tcp::scoreboard::blocks;
 
 /// A segment that was sent again. If it has been sent once more since, this says nothing.
 #[derive(Debug, Clone, Copy)]
@@ -70,7 +69,7 @@ impl<C: CongestionController> Sender<C> {
         for (from, to) in sacked.missing(una, ack) {
             self.times.within(from, to).for_each(|(_, timed)| arrived(timed));
         }
-        for (from, to) in blocks(packet, self.ends.own, una, nxt) {
+        for (from, to) in self.board.news(packet, self.ends.own, una, nxt) {
             for (from, to) in sacked.missing(from.max(ack), to) {
                 self.times.within(from, to).for_each(|(_, timed)| arrived(timed));
             }

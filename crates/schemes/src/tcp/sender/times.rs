@@ -45,7 +45,7 @@ impl SendTimes {
 
     /// Numbers from `from` to before `to` have been sent again.
     pub fn sent_again(&mut self, from: u64, to: u64, at: Time) {
-        let first = self.0.partition_point(|s| s.end() <= from);
+        let first = self.place(from);
         for sent in self.0.range_mut(first..) {
             (sent.at, sent.end) = (at, sent.end | AGAIN);
             if sent.end() >= to {
@@ -54,21 +54,31 @@ impl SendTimes {
         }
     }
 
+    /// Where the segment that holds the byte at `from` stands; mostly it is the first.
+    #[inline]
+    fn place(&self, from: u64) -> usize {
+        if self.0.front().is_none_or(|first| from < first.end()) {
+            0
+        } else {
+            self.0.partition_point(|s| s.end() <= from)
+        }
+    }
+
     /// The segment that holds the byte at `from`: one past its end, when it was last sent, and whether that was more than once.
     #[inline]
     pub fn of(&self, from: u64) -> Option<(u64, Timed)> {
-        let first = self.0.front()?;
-        let sent = if from < first.end() { first } else { self.0.get(self.0.partition_point(|s| s.end() <= from))? };
+        let sent = self.0.get(self.place(from))?;
         Some((sent.end(), Timed { at: sent.at, again: sent.end & AGAIN != 0 }))
     }
 
     /// The segments that lie in `[from, to)`, at least in part, as [`SendTimes::of`] tells them.
     pub fn within(&self, from: u64, to: u64) -> impl Iterator<Item = (u64, Timed)> + '_ {
+        let first = self.place(from);
         let mut at = from;
-        std::iter::from_fn(move || {
-            let found = (at < to).then(|| self.of(at))??;
-            at = found.0;
-            Some(found)
+        self.0.range(first..).map_while(move |sent| {
+            let here = at < to;
+            at = sent.end();
+            here.then_some((sent.end(), Timed { at: sent.at, again: sent.end & AGAIN != 0 }))
         })
     }
 
