@@ -9,15 +9,15 @@ use rustc_hash::FxHashMap;
 
 use super::pit::Key;
 
-/// What is on its way to one port. As many entries as the PIT has at most, for each belongs to an Interest that the PIT let on.
+/// What is on its way to one port: no more than the queue holds, so no more entries either.
 #[derive(Debug)]
 pub struct Awaited {
     /// The neighbour's queue.
     limit: Limit,
     /// An Interest that is not answered for so long never is.
     lifetime: Time,
-    /// Sizes, and when they were asked for last.
-    data: FxHashMap<Key, (u32, Time)>,
+    /// Sizes, and when they were asked for: more than once where an Interest was repeated, for both may be answered.
+    data: FxHashMap<Key, Vec<(u32, Time)>>,
     /// In the order in which they were asked for. What has come stays until it is first.
     order: VecDeque<(Key, Time)>,
     sum: Backlog,
@@ -33,9 +33,7 @@ impl Awaited {
     pub fn has_room(&mut self, now: Time, back: Rate, size: u32) -> bool {
         while let Some((key, at)) = self.order.front().copied().filter(|o| o.1.saturating_add(self.lifetime) <= now) {
             self.order.pop_front();
-            if self.data.get(&key).is_some_and(|d| d.1 == at) {
-                self.came(key);
-            }
+            self.take(key, Some(at));
         }
         // A single packet goes straight onto the wire.
         self.sum.packets == 0 || self.limit.bound(back).admits(self.sum, size)
@@ -43,23 +41,34 @@ impl Awaited {
 
     /// Called when an Interest leaves that asks for Data of this size.
     pub fn asked(&mut self, now: Time, key: Key, size: u32) {
-        let before = self.data.get(&key).map_or(0, |d| d.0);
-        let size = size.max(before);
-        if self.data.insert(key, (size, now)).is_none() {
-            self.sum.packets += 1;
-        }
-        self.sum.bytes += u64::from(size - before);
+        self.data.entry(key).or_default().push((size, now));
         self.order.push_back((key, now));
+        self.sum.packets += 1;
+        self.sum.bytes += u64::from(size);
     }
 
     /// Called when they have come, or a Nack in their place.
     pub fn came(&mut self, key: Key) {
-        let Some((size, _)) = self.data.remove(&key) else { return };
-        self.sum.packets -= 1;
-        self.sum.bytes -= u64::from(size);
-        while self.order.front().is_some_and(|(key, at)| self.data.get(key).is_none_or(|d| d.1 != *at)) {
+        self.take(key, None);
+        while self.order.front().is_some_and(|(key, at)| !self.awaits(*key, *at)) {
             self.order.pop_front();
         }
+    }
+
+    fn awaits(&self, key: Key, at: Time) -> bool {
+        self.data.get(&key).is_some_and(|asked| asked.iter().any(|a| a.1 == at))
+    }
+
+    /// Takes those out that were asked for then, or first.
+    fn take(&mut self, key: Key, at: Option<Time>) {
+        let Some(asked) = self.data.get_mut(&key) else { return };
+        let Some(index) = asked.iter().position(|a| at.is_none_or(|at| a.1 == at)) else { return };
+        let (size, _) = asked.remove(index);
+        if asked.is_empty() {
+            self.data.remove(&key);
+        }
+        self.sum.packets -= 1;
+        self.sum.bytes -= u64::from(size);
     }
 
     /// When the next one is given up.
@@ -99,12 +108,25 @@ mod tests {
         assert!(awaited.has_room(S(0), RATE, 1500));
         awaited.asked(S(0), key(0), 1500);
         awaited.asked(S(1), key(1), 1500);
-        awaited.asked(S(2), key(0), 1500);
-        assert!(!awaited.has_room(S(4), RATE, 1500), "the first was asked for again");
-        assert!(awaited.has_room(S(5), RATE, 1500));
-        assert_eq!((awaited.sum().packets, awaited.next_expiry()), (1, S(6)));
+        assert!(!awaited.has_room(S(3), RATE, 1500));
+        assert!(awaited.has_room(S(4), RATE, 1500), "the first is given up");
+        assert_eq!((awaited.sum().packets, awaited.next_expiry()), (1, S(5)));
         awaited.came(key(0));
+        awaited.came(key(1));
         assert_eq!((awaited.sum(), awaited.next_expiry()), (Backlog::default(), Time::MAX));
+    }
+
+    #[test]
+    fn what_is_asked_for_twice_may_come_twice() {
+        let mut awaited = Awaited::new(Limit::Packets(2), S(4));
+        awaited.asked(S(0), key(0), 1500);
+        awaited.asked(S(1), key(0), 1500);
+        assert!(!awaited.has_room(S(1), RATE, 1500));
+        awaited.came(key(0));
+        assert_eq!((awaited.sum().packets, awaited.next_expiry()), (1, S(5)));
+        awaited.came(key(0));
+        awaited.came(key(0));
+        assert_eq!(awaited.sum(), Backlog::default());
     }
 
     #[test]
@@ -125,15 +147,14 @@ mod tests {
             let mut now = Time::ZERO;
             for (segment, size, wait, ask) in steps {
                 now += Time::from_ms(wait);
-                let again = awaited.data.get(&key(segment)).is_some_and(|d| d.0 < size);
                 if !ask {
                     awaited.came(key(segment));
-                } else if awaited.has_room(now, RATE, size) && !again {
+                } else if awaited.has_room(now, RATE, size) {
                     awaited.asked(now, key(segment), size);
                 }
+                let sizes = || awaited.data.values().flatten().map(|d| u64::from(d.0));
                 prop_assert!(awaited.sum().bytes <= 9000);
-                prop_assert_eq!(awaited.sum().packets as usize, awaited.data.len());
-                prop_assert_eq!(awaited.data.values().map(|d| u64::from(d.0)).sum::<u64>(), awaited.sum().bytes);
+                prop_assert_eq!(awaited.sum(), Backlog { packets: sizes().count() as u64, bytes: sizes().sum() });
                 prop_assert!(awaited.order.len() <= 400);
             }
         }

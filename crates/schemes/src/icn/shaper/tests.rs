@@ -79,6 +79,30 @@ fn opposite_interests_take_both_ways_from_it() {
     assert_eq!(drain(&mut shaper), [(Time::from_ms(2), 0)]);
 }
 
+/// 1 Mbit/s out, 100 back: without a pace Interests could fill the way out. While others come, they have half of it; when these have stopped for long, all.
+#[test]
+fn booked_interests_leave_half_of_a_slow_way_to_the_data_of_opposite_ones() {
+    let mut shaper = Shaper::new(&ShaperParams { interests: 10_000, ..params() }, Rate(1_000_000), Rate(100_000_000));
+    (0..4000).for_each(|i| assert_eq!(shaper.offer(Time::ZERO, interest(i, Class::Primary)), Offer::Queued));
+    let mut left = Vec::new();
+    for s in 0..5 {
+        if s < 3 {
+            shaper.on_opposite_interest(Time::from_secs(s), Bytes(1), Bytes(1));
+        }
+        while let Some(at) = shaper.next_release().filter(|at| *at < Time::from_secs(s + 1)) {
+            shaper.poll(at).expect("it said so");
+            left.push(at);
+        }
+    }
+    let bits = |from, to| {
+        let within = left.iter().filter(|at: &&Time| (Time::from_secs(from)..Time::from_secs(to)).contains(at));
+        800 * within.count() as u64 / (to - from)
+    };
+    // The last came at 2 s, and counts for 2 s.
+    assert!(bits(0, 4).abs_diff(500_000) <= 1000, "{}", bits(0, 4));
+    assert!(bits(4, 5).abs_diff(1_000_000) <= 1000, "{}", bits(4, 5));
+}
+
 #[test]
 fn larger_data_than_expected_are_booked_late() {
     let mut shaper = Shaper::new(&params(), LINK, LINK);
