@@ -240,7 +240,7 @@ mod tests {
         let one = BoundFlow { start_s: 1.0, bits: 4.0, links: vec![crossing] };
         // From 1.5: 1 bit at 2/s until 2, nothing until 3, then 3 bits at 6/s.
         let speed = vec![(0.0, 2.0), (2.0, 0.0), (3.0, 6.0)];
-        assert_eq!(completion_bound(&[speed], &[one.clone()]), 0.5 + 0.5 + 1.0 + 0.5 + 0.25);
+        assert_eq!(completion_bound(&[speed], std::slice::from_ref(&one)), 0.5 + 0.5 + 1.0 + 0.5 + 0.25);
         // What can never end is not counted.
         assert_eq!(completion_bound(&[vec![(0.0, 2.0), (2.0, 0.0)]], &[one]), 0.0);
     }

@@ -54,7 +54,7 @@ impl Transport for Ends {
         self.tcp.headers()
     }
     fn open(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
-        let flow = &FlowSpec { group: self.plan.group_of(flow), ..flow.clone() };
+        let flow = &FlowSpec { group: self.plan.group_of(flow), ..*flow };
         match self.plan.receivers(flow.group).is_empty() {
             true => self.tcp.open(flow),
             false => Box::new(multicast::Sender::new(self.plan.clone(), flow)),
