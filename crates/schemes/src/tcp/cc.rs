@@ -140,7 +140,7 @@ pub trait CongestionController: Send + 'static {
     fn on_loss(&mut self, window: &Window, congestion: &Congestion) -> u64;
     /// Called when the retransmission timer expired for the first time on some data: the new threshold.
     fn on_rto(&mut self, window: &Window, congestion: &Congestion) -> u64;
-    /// Called where the network stores, when what was outstanding at a timeout turns out to be lost: what is left in the network.
+    /// Called where the network stores, when something outstanding turns out to be lost: what is left in the network.
     fn on_overtaken(&mut self, _window: &mut Window, _pipe: u64) {}
     /// Called when marks were reported, once per window of data: the new threshold, which is the new window too.
     fn on_ecn(&mut self, window: &Window, congestion: &Congestion) -> u64;

@@ -257,7 +257,14 @@ impl<C: CongestionController> Sender<C> {
         if self.una == self.nxt {
             overtaken.probe_at = Time::MAX;
         }
-        overtaken.expire(self.una, base, &self.times, sacked, now)
+        // Controllers hear of losses before anything is repeated: the window may be what the network had room for.
+        let before = overtaken.lost();
+        let any = overtaken.expire(self.una, base, &self.times, sacked, now);
+        if overtaken.lost() > before {
+            let pipe = self.pipe();
+            self.control.on_overtaken(&mut self.window, pipe);
+        }
+        any
     }
 
     /// When something that has been overtaken is to be repeated.
