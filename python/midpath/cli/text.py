@@ -20,7 +20,6 @@ from midpath.verdict import sentences
 # What the terminal shows; the report shows all.
 SHOWN = (
     "afct_s",
-    "afct_bound_s",
     "fct_p50_s",
     "fct_p99_s",
     "slowdown_mean",
