@@ -47,6 +47,8 @@ EXAMPLES = {
     "DeploySpec.params": "{ alpha = 1.0 }",
     "DeploySpec.queue": '"deep"',
     "ExplicitFlow.object": '"film"',
+    "ExplicitFlow.budget": '"gold"',
+    "WorkloadSpec.budget": '"gold"',
     "ExplicitFlow.replicas": '["h7"]',
     "ExplicitFlow.weight": "2.0",
     "ObjectSpec.count": "100",
