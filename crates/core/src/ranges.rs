@@ -154,16 +154,6 @@ impl RangeSet {
         self.ranges.iter().skip(i).take_while(|r| r.0 < to).map(|r| r.1.min(to) - r.0.max(from)).sum()
     }
 
-    /// The first gap at or above `from` and below the highest range, as `[from, to)`.
-    pub fn gap_from(&self, from: u64) -> Option<(u64, u64)> {
-        let i = self.first_beyond(from);
-        let r = self.ranges.get(i)?;
-        if from < r.0 {
-            return Some((from, r.0));
-        }
-        self.ranges.get(i + 1).map(|next| (r.1, next.0))
-    }
-
     /// Forgets everything.
     pub fn clear(&mut self) {
         self.ranges.clear();
@@ -184,10 +174,10 @@ mod tests {
         assert_eq!(s.insert(30, 40), 10);
         assert_eq!(s.insert(20, 25), 5);
         assert_eq!(s.iter().collect::<Vec<_>>(), [(10, 25), (30, 40)]);
-        assert_eq!(s.gap_from(0), Some((0, 10)));
-        assert_eq!(s.gap_from(12), Some((25, 30)));
-        assert_eq!(s.gap_from(25), Some((25, 30)));
-        assert_eq!(s.gap_from(33), None);
+        assert_eq!(s.missing(0, 40).next(), Some((0, 10)));
+        assert_eq!(s.missing(12, 40).next(), Some((25, 30)));
+        assert_eq!(s.missing(25, 40).next(), Some((25, 30)));
+        assert_eq!(s.missing(33, 40).next(), None);
         assert_eq!(s.containing(24), Some((10, 25)));
         assert_eq!(s.containing(25), None);
     }

@@ -26,6 +26,17 @@ struct Level {
     since: Time,
 }
 
+impl Level {
+    /// Counts that it has waited until `now`.
+    #[inline]
+    fn count(self, now: Time, counters: &mut PortCounters) {
+        if self.bytes > 0 && now > self.since {
+            counters.waited += u128::from((now - self.since).0) * u128::from(self.bytes);
+            counters.max_bytes = counters.max_bytes.max(self.bytes);
+        }
+    }
+}
+
 /// Laid out by use: what every packet reads or writes comes first.
 #[repr(C, align(64))]
 pub(super) struct Slot {
@@ -166,10 +177,7 @@ impl Slot {
     #[inline]
     fn note_wait(&mut self, now: Time) {
         let now = now.min(self.until);
-        if self.level.bytes > 0 && now > self.level.since {
-            self.counters.waited += u128::from((now - self.level.since).0) * u128::from(self.level.bytes);
-            self.counters.max_bytes = self.counters.max_bytes.max(self.level.bytes);
-        }
+        self.level.count(now, &mut self.counters);
         self.level.since = now;
     }
 
@@ -199,10 +207,7 @@ impl Slot {
         let mut counters = self.counters.clone();
         let begun = self.begun(until);
         (counters.packets, counters.bytes) = (begun.packets, begun.bytes);
-        if self.level.bytes > 0 && until > self.level.since {
-            counters.waited += u128::from((until - self.level.since).0) * u128::from(self.level.bytes);
-            counters.max_bytes = counters.max_bytes.max(self.level.bytes);
-        }
+        self.level.count(until, &mut counters);
         counters
     }
 

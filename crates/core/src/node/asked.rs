@@ -1,0 +1,143 @@
+//! Held ports: those that are asked for each packet, where others have a timetable.
+
+use super::timers::Wake;
+use super::{Driver, Node};
+use crate::packet::{Pkt, Pool, PortId};
+use crate::roles::Transmitter;
+use crate::units::Time;
+
+impl Node {
+    /// Offers a packet that came to this node at `came` to a held port, and asks for one to send.
+    pub(super) fn outbound_held<D: Driver>(
+        &mut self,
+        now: Time,
+        came: Time,
+        port: PortId,
+        pkt: Pkt,
+        pool: &mut Pool,
+        driver: &mut D,
+    ) {
+        let mut transmitter = driver.transmitter(port, now);
+        if self.slots[usize::from(port.0)].idle_armed && !transmitter.is_busy() {
+            // What starts now waits no longer when another arrives now, as on a timetable.
+            self.poll(port, now, pool, driver);
+            transmitter = driver.transmitter(port, now);
+        }
+        // Sojourn counts from here, whatever the port does with the packet.
+        pool[&pkt].queued = came;
+        let (id, before) = (pkt.id(), self.slots[usize::from(port.0)].counters.marks);
+        let asked = self.with_port(port, now, transmitter, pool, |p, ctx| {
+            p.outbound(pkt, ctx);
+            let marks = *ctx.marks;
+            let next = if ctx.transmitter.is_busy() { None } else { p.poll_transmit(ctx) };
+            (marks, next)
+        });
+        let (marks, next) = asked.expect("a driver without timetables runs nodes with held ports only");
+        if marks > before {
+            driver.marked(port, id, pool.peek(id));
+        }
+        self.go_on(port, now, transmitter, next.map(|pkt| (pkt, marks)), pool, driver);
+    }
+
+    /// Asks a held port for a packet if its transmitter is idle; sees to it that it is asked again.
+    pub(super) fn poll<D: Driver>(&mut self, port: PortId, now: Time, pool: &mut Pool, driver: &mut D) {
+        if !self.slots[usize::from(port.0)].is_held() {
+            return;
+        }
+        let transmitter = driver.transmitter(port, now);
+        let next = if transmitter.is_busy() { None } else { self.ask(port, now, transmitter, pool) };
+        self.go_on(port, now, transmitter, next, pool, driver);
+    }
+
+    /// Starts the packet that a held port has given, which had so many marks before that, and sees to it that the port is asked again.
+    #[inline]
+    fn go_on<D: Driver>(
+        &mut self,
+        port: PortId,
+        now: Time,
+        mut transmitter: Transmitter,
+        next: Option<(Pkt, u64)>,
+        pool: &mut Pool,
+        driver: &mut D,
+    ) {
+        if let Some((pkt, marks)) = next {
+            self.count(port, now, &pkt, marks, pool, driver);
+            driver.start(port, pkt, now, pool);
+            transmitter = driver.transmitter(port, now);
+            if let Transmitter::Busy { until: Some(end) } = transmitter {
+                self.slots[usize::from(port.0)].sends_until(end, self.links[usize::from(port.0)].rate);
+            }
+        }
+        if let Transmitter::Busy { until } = transmitter {
+            self.ask_again(port, now, until);
+        }
+        self.arm_port(port, now);
+    }
+
+    /// Counts a packet that starts onto the wire now.
+    #[inline]
+    fn count<D: Driver>(&mut self, port: PortId, now: Time, pkt: &Pkt, marks: u64, pool: &Pool, driver: &mut D) {
+        let (slot, packet) = (&mut self.slots[usize::from(port.0)], &pool[pkt]);
+        slot.count(packet.size, packet.queued, now);
+        if slot.counters.marks > marks {
+            driver.marked(port, pkt.id(), packet);
+        }
+    }
+
+    /// Asks a held port for its next packet; with it, how many marks there were before.
+    #[inline]
+    fn ask(&mut self, port: PortId, now: Time, transmitter: Transmitter, pool: &mut Pool) -> Option<(Pkt, u64)> {
+        let marks = self.slots[usize::from(port.0)].counters.marks;
+        let pkt = self.with_port(port, now, transmitter, pool, |p, ctx| p.poll_transmit(ctx))??;
+        Some((pkt, marks))
+    }
+
+    /// A port whose transmitter is busy is asked again then, if it has something, or when the driver comes back.
+    #[inline]
+    fn ask_again(&mut self, port: PortId, now: Time, until: Option<Time>) {
+        let slot = &mut self.slots[usize::from(port.0)];
+        let waits = match until {
+            Some(_) => !slot.idle_armed,
+            None => !slot.listed,
+        };
+        if !waits || slot.backlog(now).packets == 0 {
+            return;
+        }
+        match until {
+            Some(at) => {
+                slot.idle_armed = true;
+                self.timers.push(at, Wake::Idle(port));
+            }
+            None => {
+                slot.listed = true;
+                self.ready.push_back(port);
+            }
+        }
+    }
+
+    /// The next port that had something to send while its transmitter was busy. A driver that pulls asks this after each
+    /// call, and each such port for packets until it has none.
+    pub fn ready(&mut self) -> Option<PortId> {
+        let port = self.ready.pop_front()?;
+        self.slots[usize::from(port.0)].listed = false;
+        Some(port)
+    }
+
+    /// Called when the driver can send on `port`: its next packet, which starts now. A driver that can't send it after all
+    /// drops it, and counts that itself.
+    pub fn poll_transmit<D: Driver>(
+        &mut self,
+        now: Time,
+        port: PortId,
+        pool: &mut Pool,
+        driver: &mut D,
+    ) -> Option<Pkt> {
+        let next = self.ask(port, now, Transmitter::Idle { since: now }, pool);
+        if let Some((pkt, marks)) = &next {
+            self.count(port, now, pkt, *marks, pool, driver);
+        }
+        self.arm_port(port, now);
+        self.drain(now, pool, driver);
+        next.map(|(pkt, _)| pkt)
+    }
+}
