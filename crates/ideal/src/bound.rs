@@ -66,49 +66,21 @@ pub fn completion_bound(speeds: &[Speed], flows: &[BoundFlow]) -> f64 {
     let worth = |link: usize, jobs: &[Job]| {
         shortest_first(&speeds[link], jobs) - jobs.iter().map(|j| alone[j.flow as usize]).sum::<f64>()
     };
-    let mut heap: BinaryHeap<Gain> = (0..speeds.len())
-        .filter(|link| jobs[*link].len() > 1)
-        .map(|link| Gain { worth: worth(link, &jobs[link]), link, of: jobs[link].len() })
-        .collect();
-    while let Some(Gain { worth: gain, link, of }) = heap.pop() {
+    // What counting all uncounted flows of a link there adds to the bound, which link, and how many flows that was.
+    let entry = |link: usize, jobs: &[Job]| (Ordered(worth(link, jobs)), Reverse(link), jobs.len());
+    let mut heap: BinaryHeap<_> =
+        (0..speeds.len()).filter(|link| jobs[*link].len() > 1).map(|link| entry(link, &jobs[link])).collect();
+    while let Some((Ordered(gain), Reverse(link), of)) = heap.pop() {
         jobs[link].retain(|j| !counted[j.flow as usize]);
         let left = jobs[link].len();
         if left == of && gain > 0.0 && gain.is_finite() {
             total += gain;
             jobs[link].iter().for_each(|j| counted[j.flow as usize] = true);
         } else if left != of && left > 1 {
-            heap.push(Gain { worth: worth(link, &jobs[link]), link, of: left });
+            heap.push(entry(link, &jobs[link]));
         }
     }
     total
-}
-
-/// What counting all uncounted flows of a link there adds to the bound.
-struct Gain {
-    worth: f64,
-    link: usize,
-    /// How many flows that was.
-    of: usize,
-}
-
-impl PartialEq for Gain {
-    fn eq(&self, other: &Gain) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Gain {}
-
-impl PartialOrd for Gain {
-    fn partial_cmp(&self, other: &Gain) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Gain {
-    fn cmp(&self, other: &Gain) -> std::cmp::Ordering {
-        self.worth.total_cmp(&other.worth).then(other.link.cmp(&self.link))
-    }
 }
 
 fn job(i: usize, flow: &BoundFlow, crossing: &Crossing) -> Job {
@@ -122,20 +94,20 @@ fn alone(speeds: &[Speed], flow: &BoundFlow) -> f64 {
     times.filter(|t| t.is_finite()).fold(0.0, f64::max)
 }
 
-/// A size that can be compared.
+/// A number with a total order.
 #[derive(Clone, Copy, PartialEq)]
-struct Left(f64);
+struct Ordered(f64);
 
-impl Eq for Left {}
+impl Eq for Ordered {}
 
-impl PartialOrd for Left {
-    fn partial_cmp(&self, other: &Left) -> Option<std::cmp::Ordering> {
+impl PartialOrd for Ordered {
+    fn partial_cmp(&self, other: &Ordered) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Left {
-    fn cmp(&self, other: &Left) -> std::cmp::Ordering {
+impl Ord for Ordered {
+    fn cmp(&self, other: &Ordered) -> std::cmp::Ordering {
         self.0.total_cmp(&other.0)
     }
 }
@@ -145,7 +117,7 @@ fn shortest_first(speed: &Speed, jobs: &[Job]) -> f64 {
     let mut arrivals: Vec<&Job> = jobs.iter().collect();
     arrivals.sort_by(|a, b| a.release.total_cmp(&b.release));
     let mut arrivals = arrivals.into_iter().peekable();
-    let mut waiting: BinaryHeap<Reverse<(Left, u32)>> = BinaryHeap::new();
+    let mut waiting: BinaryHeap<Reverse<(Ordered, u32)>> = BinaryHeap::new();
     let mut clock = Clock { now: 0.0, step: 0, speed };
     let mut sum = jobs.iter().map(|j| j.outside).sum::<f64>();
     loop {
@@ -153,15 +125,15 @@ fn shortest_first(speed: &Speed, jobs: &[Job]) -> f64 {
         match waiting.pop() {
             None if next.is_infinite() => return sum,
             None => clock.wait_until(next),
-            Some(Reverse((Left(bits), flow))) => match clock.serve(bits, next) {
+            Some(Reverse((Ordered(bits), flow))) => match clock.serve(bits, next) {
                 0.0 => sum += clock.now,
                 // The link is down for good.
                 _ if clock.now.is_infinite() => return f64::INFINITY,
-                left => waiting.push(Reverse((Left(left), flow))),
+                left => waiting.push(Reverse((Ordered(left), flow))),
             },
         }
         while let Some(job) = arrivals.next_if(|j| j.release <= clock.now) {
-            waiting.push(Reverse((Left(job.bits), job.flow)));
+            waiting.push(Reverse((Ordered(job.bits), job.flow)));
         }
     }
 }

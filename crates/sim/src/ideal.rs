@@ -23,11 +23,6 @@ pub(crate) struct IdealRun {
     pub events: u64,
 }
 
-/// A directed link's number among capacities: twice the link's, plus one for the direction from `b` to `a`.
-fn directed(setup: &Setup, link: usize, from: usize) -> u32 {
-    (2 * link + usize::from(setup.topology.links()[link].a != from)) as u32
-}
-
 fn capacities(setup: &Setup) -> Vec<f64> {
     let links = setup.topology.links();
     links.iter().flat_map(|l| [l.rate_from(l.a).as_f64(), l.rate_from(l.b).as_f64()]).collect()
@@ -57,7 +52,7 @@ fn fluid_flows(setup: &Setup) -> Vec<FluidFlow> {
             let hops = hops.unwrap_or_default();
             let wire = info.wire_bytes();
             FluidFlow {
-                path: hops.iter().map(|h| directed(setup, h.link, h.node)).collect(),
+                path: hops.iter().map(|h| setup.directed(h.link, h.node)).collect(),
                 size_bits: wire.map_or(f64::INFINITY, |w| w as f64 * 8.0),
                 start_s: info.flow.start.as_secs_f64(),
                 stop_s: info.flow.stop.map_or(f64::INFINITY, Time::as_secs_f64),
@@ -123,7 +118,7 @@ fn port_rows(setup: &Setup, out: &FluidOutput, end: Time) -> Vec<PortRow> {
     let mut rows = Vec::new();
     for n in 0..topology.nodes().len() {
         for (p, at) in topology.ports(n).iter().enumerate() {
-            let sent = out.link_bits[directed(setup, at.link as usize, n) as usize];
+            let sent = out.link_bits[setup.directed(at.link as usize, n) as usize];
             let bytes = (sent / 8.0) as u64;
             let packets = bytes.div_ceil(u64::from(topology.links()[at.link as usize].mtu));
             let counters = PortCounters { bytes, packets, ..PortCounters::default() };
@@ -156,7 +151,7 @@ fn recording(setup: &Setup, out: &FluidOutput) -> Recording {
     }
     for (node, port, capacity) in setup.busiest_ports() {
         let at = setup.topology.ports(node.0 as usize)[usize::from(port.0)];
-        let link = directed(setup, at.link as usize, node.0 as usize) as usize;
+        let link = setup.directed(at.link as usize, node.0 as usize) as usize;
         let bps: Vec<f64> = series.link_bps.iter().map(|row| row[link]).collect();
         let entity = Entity::Port(NodeId(node.0), PortId(port.0));
         let used = |(i, bps): (usize, &f64)| {

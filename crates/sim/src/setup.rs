@@ -239,6 +239,16 @@ impl Setup {
         self.flows[i].flow.scheme.as_deref().unwrap_or(&self.scenario.scheme)
     }
 
+    /// Which direction of a link begins at the node `from`: 0 from its end `a`, 1 from `b`.
+    pub fn direction(&self, link: usize, from: usize) -> usize {
+        usize::from(self.topology.links()[link].a != from)
+    }
+
+    /// A directed link's number among capacities: twice the link's, and its direction.
+    pub fn directed(&self, link: usize, from: usize) -> u32 {
+        (2 * link + self.direction(link, from)) as u32
+    }
+
     /// A link's delays from these times on.
     pub fn delay_changes(&self, link: usize) -> Vec<(Time, Time)> {
         self.faults.delays(link)

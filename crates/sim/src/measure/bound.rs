@@ -34,8 +34,7 @@ fn bound_flow(setup: &Setup, row: &FlowRow, i: usize, bridges: &[bool]) -> Bound
     let all: f64 = delays.iter().sum();
     let mut before_s = 0.0;
     let links = must.iter().zip(&delays).map(|(hop, delay)| {
-        let direction = usize::from(setup.topology.links()[hop.link].a != hop.node);
-        let crossing = Crossing { link: (2 * hop.link + direction) as u32, before_s, after_s: all - before_s };
+        let crossing = Crossing { link: setup.directed(hop.link, hop.node), before_s, after_s: all - before_s };
         before_s += delay;
         crossing
     });

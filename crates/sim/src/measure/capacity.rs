@@ -13,7 +13,7 @@ impl Capacity {
     /// That of `link` from its end `node`, with the faults that the scenario has for it.
     pub fn of(setup: &Setup, link: usize, node: usize) -> Capacity {
         let info = &setup.topology.links()[link];
-        let direction = usize::from(info.a != node);
+        let direction = setup.direction(link, node);
         let changes =
             setup.capacity_changes().into_iter().filter(|c| c.1 == link).map(|(at, _, bps)| (at, bps[direction]));
         Capacity(std::iter::once((Time::ZERO, info.rate_from(node).as_f64())).chain(changes).collect())
