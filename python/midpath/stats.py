@@ -17,6 +17,12 @@ class Estimate:
     ci95: float | None
     n: int
 
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The ends of the interval; a single run is its own."""
+        half = self.ci95 or 0.0
+        return self.mean - half, self.mean + half
+
     def to_json(self) -> dict[str, float | int | None]:
         """As it stands in result files."""
         return {"mean": self.mean, "ci95": self.ci95, "n": self.n}

@@ -17,7 +17,6 @@ from midpath.papers.headline import COLUMNS, counts, headline
 from midpath.papers.record import stored, verdicts
 from midpath.papers.registry import Figure, Says
 from midpath.papers.runner import Verdict, row
-from midpath.stats import Estimate
 
 # Beyond this ratio of the largest value to the smallest, a row's scale is logarithmic.
 DECADES = 30.0
@@ -76,7 +75,7 @@ def plot(verdict: Verdict) -> str:
     if ours is None or not math.isfinite(ours.mean):
         return ""
     limits = claim.tolerance.limits(claim.number, verdict.bound) if claim.says is not Says.INFORMATION else None
-    low, high = interval(ours)
+    low, high = ours.interval
     values = [low, high, *(v for v in (claim.number, verdict.bound, *(limits or ())) if v is not None)]
     scale = Scale([value for value in values if math.isfinite(value)])
     parts = [f'<svg width="{WIDTH:g}" height="{HEIGHT:g}" role="img" aria-label="{escape(claim.claim)}">']
@@ -95,12 +94,6 @@ def plot(verdict: Verdict) -> str:
 
 def _line(kind: str, x1: float, y1: float, x2: float, y2: float) -> str:
     return f'<line class="{kind}" x1="{x1:.1f}" y1="{y1:g}" x2="{x2:.1f}" y2="{y2:g}"/>'
-
-
-def interval(ours: Estimate) -> tuple[float, float]:
-    """The ends of the 95 % interval; a single run is its own."""
-    half = ours.ci95 or 0.0
-    return ours.mean - half, ours.mean + half
 
 
 class Scale:

@@ -73,10 +73,10 @@ class Tolerance:
         limits = self.limits(paper, bound)
         if limits is None or not math.isfinite(ours.mean):
             return Judgement.FAILS
-        half = ours.ci95 or 0.0
-        if limits[0] <= ours.mean - half and ours.mean + half <= limits[1]:
+        low, high = ours.interval
+        if limits[0] <= low and high <= limits[1]:
             return Judgement.HOLDS
-        if ours.mean + half < limits[0] or ours.mean - half > limits[1]:
+        if high < limits[0] or low > limits[1]:
             return Judgement.FAILS
         return Judgement.UNDECIDED
 
