@@ -3,6 +3,7 @@
 mod deploy;
 mod faults;
 mod flows;
+mod measure;
 mod names;
 mod objects;
 mod queues;
@@ -75,8 +76,9 @@ impl Setup {
             midpath_topo::spec::build(&scenario.topology, base, scenario.seed).map_err(|e| e.under("topology"))?;
         let mut schemes = flows::Schemes::new(&scenario, catalogue)?;
         let queues = Queues::new(&scenario)?;
-        queues.check_links(&topology)?;
-        let faults = FaultPlan::new(&scenario.fault, &topology)?;
+        queues.check_names(&scenario.topology)?;
+        measure::check(&scenario, &topology)?;
+        let faults = FaultPlan::new(&scenario.fault, &topology, scenario.stop)?;
         let routes = Arc::new(TableRoutes::new(&topology, &scenario.routing));
         let flows = flows::generate(&scenario, base, &topology, &routes, &schemes)?;
         let groups = Groups::of(&flows);

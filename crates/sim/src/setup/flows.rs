@@ -51,8 +51,12 @@ pub(super) struct Schemes {
 
 impl Schemes {
     pub fn new(scenario: &Scenario, catalogue: &Catalogue) -> Result<Schemes, SpecError> {
-        for name in scenario.schemes.keys().filter(|n| *n != IDEAL) {
-            if !catalogue.names().any(|n| n == name) {
+        for (name, table) in &scenario.schemes {
+            if !table.is_object() {
+                let message = format!("`{table}` is not a table of parameters; write [schemes.{name}]");
+                return Err(SpecError::new(format!("schemes.{name}"), message));
+            }
+            if name != IDEAL && !catalogue.names().any(|n| n == name) {
                 return Err(unknown(format!("schemes.{name}"), name, catalogue));
             }
         }
@@ -356,7 +360,7 @@ pub(super) fn generate(
     let explicit = by_host_name(scenario, topology)?;
     let flows = midpath_traffic::generate(&explicit, &scenario.workload, &context)?;
     if flows.is_empty() {
-        return Err(SpecError::new("", "the scenario has no flows; write a `[[flow]]` or a `[[workload]]`"));
+        return Err(SpecError::new("flow", "the scenario has no flows; write a `[[flow]]` or a `[[workload]]`"));
     }
     if scenario.stop.is_none() && flows.iter().any(|f| f.size.is_none() && f.stop.is_none()) {
         return Err(SpecError::new("stop", "is needed: a flow without `size` or `stop` would never end"));
