@@ -10,10 +10,11 @@ use midpath_schemes::Catalogue;
 use midpath_topo::path::Unloaded;
 use midpath_topo::routing::Hop;
 use midpath_topo::{NodeKind, Topology};
-use midpath_traffic::{Context, Flow, Host, HostTable, LinkRates};
+use midpath_traffic::{Context, Flow, Host, HostTable, LinkRates, Room};
 
 use super::deploy::{Deployment, NONE};
 use super::{Groups, IDEAL, Objects, TableRoutes};
+use crate::memory;
 use crate::scenario::Scenario;
 
 /// The scheme of flows that have a rate of their own and name no scheme.
@@ -355,8 +356,15 @@ pub(super) fn generate(
     schemes: &Schemes,
 ) -> Result<Vec<FlowInfo>, SpecError> {
     let hosts = host_table(topology);
-    let context =
-        Context { hosts: &hosts, links: &Links(topology), base_dir: base, seed: scenario.seed, horizon: scenario.stop };
+    let room = memory::free().map_or(Room::MAX, |free| Room::of(free, memory::BYTES_PER_FLOW));
+    let context = Context {
+        hosts: &hosts,
+        links: &Links(topology),
+        base_dir: base,
+        seed: scenario.seed,
+        horizon: scenario.stop,
+        room,
+    };
     let explicit = by_host_name(scenario, topology)?;
     let flows = midpath_traffic::generate(&explicit, &scenario.workload, &context)?;
     if flows.is_empty() {
