@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
+from typing import Any
 
 from midpath.errors import UsageError
 
@@ -18,6 +19,13 @@ def cluster_executor(address: str | None) -> Iterator[Executor | None]:
     if address is None:
         yield None
         return
+    with cluster_client(address) as client:
+        yield client.get_executor()
+
+
+@contextmanager
+def cluster_client(address: str) -> Iterator[Any]:
+    """Dask's client for the scheduler at `address`."""
     try:
         from distributed import Client  # noqa: PLC0415 - only installed with the extra
     except ImportError:
@@ -27,4 +35,4 @@ def cluster_executor(address: str | None) -> Iterator[Executor | None]:
     except (OSError, ValueError) as error:
         raise UsageError(f"--cluster {address}: {error}") from None
     with client:
-        yield client.get_executor()
+        yield client

@@ -1,0 +1,91 @@
+"""`midpath.sweep`: runs what is missing of a plan, and keeps what came of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from midpath.errors import UsageError
+from midpath.run import as_scenario
+from midpath.scenario import Scenario
+from midpath.sweep.dask import dask_workers
+from midpath.sweep.plan import check, plan_of
+from midpath.sweep.result import Sweep, described
+from midpath.sweep.slurm import Slurm, run_jobs
+from midpath.sweep.store import Store
+from midpath.sweep.table import plan_table
+from midpath.sweep.work import ProgressCallback, Runs, Work, drive
+from midpath.sweep.workers import Workers
+
+
+def sweep(
+    scenarios: Scenario | str | Path | Sequence[Scenario | str | Path],
+    vary: Mapping[str, Sequence[Any]] | None = None,
+    *,
+    out: str | Path,
+    plan: Sequence[Mapping[str, Any]] | None = None,
+    schemes: Sequence[str] | None = None,
+    seeds: int | Sequence[int] = 1,
+    ideal: bool = True,
+    jobs: int | None = None,
+    cluster: str | None = None,
+    slurm: Slurm | None = None,
+    keep_results: bool = False,
+    retry_failed: bool = False,
+    on_progress: ProgressCallback | None = None,
+) -> Sweep:
+    """Runs every combination of the values in `vary`, or every point of `plan`, under every scheme with every seed.
+
+    `vary` has lists of values by key (`{"queue.limit": ["10 ms", "50 ms"]}`), `plan` one dictionary of values per
+    point. Keys are dotted, with the index of an element of a list: `flow.0.size`. `schemes` are the scenario's own
+    unless said; `seeds` is how many, or which.
+
+    `out` is the store. Runs that it has are not run again: they are known by the scenario with its values, the contents
+    of the files that it names, scheme, seed and build of the simulator. A run that fails is kept with its error, and
+    the others go on; `retry_failed` runs such runs again.
+
+    Runs go on `jobs` processes (one per core unless said), on the workers of the Dask scheduler at `cluster`, or as
+    jobs of `slurm`. With `keep_results` each whole result is kept, not its figures alone.
+    """
+    if cluster is not None and slurm is not None:
+        raise UsageError("a sweep runs on a Dask cluster or by Slurm, not on both")
+    if cluster is not None and keep_results:
+        raise UsageError("whole results don't come back from a Dask cluster: leave out --keep-results")
+    width = jobs or os.cpu_count() or 1
+    names = [scheme.strip() for scheme in schemes.split(",")] if isinstance(schemes, str) else schemes
+    asked = [as_scenario(one) for one in _listed(scenarios)]
+    planned = plan_of(asked, vary or {}, plan, names, seeds, ideal)
+    store = Store(out)
+    store.require()
+    runs = Runs(planned, store, keep_results, retry_failed)
+    check(planned, width)
+    store.open(plan_table(planned, runs.keys).replace_schema_metadata(described(planned)))
+    found = Sweep(store.path)
+    try:
+        with store.alone() as alone:
+            _run(Work(runs, on_progress, backwards=not alone), width, cluster, slurm)
+    finally:
+        found.write_table()
+    return found
+
+
+def _listed(scenarios: Scenario | str | Path | Sequence[Scenario | str | Path]) -> Sequence[Scenario | str | Path]:
+    return [scenarios] if isinstance(scenarios, (Scenario, str, Path)) else scenarios
+
+
+def _run(work: Work, jobs: int, cluster: str | None, slurm: Slurm | None) -> None:
+    if not work.left:
+        return
+    if slurm is not None:
+        run_jobs(work, slurm)
+    elif cluster is not None:
+        with dask_workers(cluster) as remote:
+            drive(work, remote)
+    else:
+        workers = Workers(min(jobs, len(work.left)))
+        try:
+            drive(work, workers)
+        finally:
+            workers.close()
