@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from typing import Any
@@ -31,7 +31,8 @@ def cluster_client(address: str) -> Iterator[Any]:
     except ImportError:
         raise UsageError("--cluster needs Dask: pip install 'midpath[cluster]'") from None
     try:
-        client = Client(address, timeout=10)
+        connect: Callable[..., Any] = Client
+        client = connect(address, timeout=10)
     except (OSError, ValueError) as error:
         raise UsageError(f"--cluster {address}: {error}") from None
     with client:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import typer
 
-from midpath.cli import cost, inspect, lab, papers, runs
+from midpath.cli import cost, inspect, lab, papers, runs, sweep
 from midpath.errors import OutputError, ScenarioError, UsageError
 
 # 128 + SIGINT, as shells count.
@@ -31,6 +31,7 @@ app.command()(inspect.topo)
 app.command()(inspect.bench)
 app.command()(inspect.schema)
 app.command()(inspect.version)
+app.add_typer(sweep.app, name="sweep")
 app.add_typer(papers.app, name="paper")
 app.add_typer(cost.app, name="cost")
 app.add_typer(lab.app, name="lab")

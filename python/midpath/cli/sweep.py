@@ -12,21 +12,31 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
+from rich.text import Text
 from typer.core import TyperGroup
 
 from midpath.cli import text
 from midpath.cli.options import Json, Seed, Set, changes, print_json
 from midpath.errors import UsageError
+from midpath.metrics import BY_KEY
+from midpath.palette import name
 from midpath.scenario import Scenario
-from midpath.storage import write_bytes
+from midpath.sweep.export import Point, means, write_table
+from midpath.sweep.facets import facets
 from midpath.sweep.plan import read_listed, shown, split, value_of
 from midpath.sweep.result import Sweep
 from midpath.sweep.run import sweep as run_sweep
 from midpath.sweep.slurm import Slurm
-from midpath.sweep.work import Progress
+from midpath.sweep.work import Progress, ProgressCallback
+from midpath.units import quantity
 
 # As many failures are shown; the table has all.
 MOST_FAILURES = 5
+# What the terminal shows of a point; the table has all figures.
+SHOWN = [
+    BY_KEY[key]
+    for key in ("afct_s", "fct_p99_s", "slowdown_mean", "goodput_total_bps", "loss_ratio", "queue_delay_p99_s")
+]
 
 
 class Group(TyperGroup):
@@ -61,7 +71,8 @@ def run(
         ),
     ] = None,
     schemes: Annotated[
-        list[str] | None, typer.Option(help="Schemes, with commas between them; else the scenario's.", show_default=False)
+        list[str] | None,
+        typer.Option(help="Schemes, with commas between them; else the scenario's.", show_default=False),
     ] = None,
     seeds: Annotated[int, typer.Option(help="How many seeds, from the scenario's upwards.", min=1)] = 1,
     seed: Seed = None,
@@ -125,13 +136,52 @@ def table(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Show the means over seeds, or write the whole table, one row per run."""
+    """Show means over the seeds, a row per point and scheme; with --out write the whole table, a row per run."""
     found = Sweep(store)
     if out:
-        _write(found, out)
+        write_table(found, out)
         typer.echo(f"{len(found):,} rows in {out}")
         return
-    raise NotImplementedError
+    rows = means(found)
+    if json:
+        print_json([row.to_json() for row in rows])
+        return
+    heads = [*found.parameters, "Scheme", "Runs", "Unfinished", *(metric.label for metric in SHOWN)]
+    text.print_table(heads, [_cells(found, row) for row in rows], found.about["title"])
+    typer.echo("means over seeds, ± 95 % confidence; --out FILE writes all figures of all runs")
+
+
+@app.command("plot")
+def plot(
+    store: Store,
+    x: Annotated[str, typer.Option(help="The parameter along the axis.", show_default=False)],
+    y: Annotated[str, typer.Option(help="Figures, with commas between them: a row of panels each.")] = "afct_s",
+    facet: Annotated[
+        str | None, typer.Option(metavar="KEY", help="A column of panels for each value of it.", show_default=False)
+    ] = None,
+    where: Annotated[
+        list[str] | None, typer.Option(metavar="KEY=VALUE", help="Only runs with this value.", show_default=False)
+    ] = None,
+    schemes: Annotated[
+        str | None, typer.Option(help="Schemes, with commas between them; else all.", show_default=False)
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="The figure, .svg, .png or .pdf; else plot.svg in STORE.", show_default=False
+        ),
+    ] = None,
+) -> None:
+    """Draw figures over a parameter, with 95 % confidence intervals over the seeds. Needs matplotlib."""
+    from midpath.sweep.plot import draw, write  # noqa: PLC0415 - an extra
+
+    found = Sweep(store)
+    fixed = changes(where, "--where")
+    names = [name.strip() for name in schemes.split(",")] if schemes else None
+    drawn = facets(found, x, [name.strip() for name in y.split(",")], facet, fixed, names)
+    path = out or store / "plot.svg"
+    write(draw(drawn, found.about["title"], ", ".join(f"{key} = {shown(value)}" for key, value in fixed.items())), path)
+    typer.echo(f"figure: {path}")
 
 
 def _varied(settings: list[str]) -> dict[str, list[Any]]:
@@ -149,3 +199,48 @@ def _slurm(jobs: int, settings: list[str]) -> Slurm | None:
     if not jobs and settings:
         raise UsageError("--slurm-set is for --slurm JOBS")
     return Slurm(jobs, changes(settings)) if jobs else None
+
+
+def _print_failures(found: Sweep, failures: list[dict[str, Any]]) -> None:
+    """What failed: how often each error came, and where it came first."""
+    counts = Counter(failure["error"] for failure in failures)
+    for error, count in counts.most_common(MOST_FAILURES):
+        first = next(failure for failure in failures if failure["error"] == error)
+        at = ", ".join(f"{key}={shown(first[key])}" for key in [*found.parameters, "scheme", "seed"])
+        typer.echo(f"{count:,} failed: {error} (first: {at})")
+    if len(counts) > MOST_FAILURES:
+        typer.echo(
+            f"and {len(counts) - MOST_FAILURES:,} other errors: midpath sweep table {found.store.path} --out t.csv"
+        )
+
+
+def _cells(found: Sweep, row: Point) -> list[str | Text]:
+    figures = [
+        quantity(metric.kind, value.mean, value.ci95) if (value := row.figures[metric.key]) else "–" for metric in SHOWN
+    ]
+    values = [shown(row.values[key]) for key in found.parameters]
+    return [*values, name(row.scheme), f"{row.runs:,}", f"{row.unfinished:,}", *figures]
+
+
+@contextmanager
+def _bar(label: str) -> Iterator[ProgressCallback | None]:
+    """Runs done of all on stderr while the block runs, if that is a terminal."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield None
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[note]}"),
+        TimeRemainingColumn(),
+    )
+    with Bar(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(label, total=None, note="checking the plan")
+
+        def show(reached: Progress) -> None:
+            note = f"{reached.failed:,} failed" if reached.failed else ""
+            bar.update(task, total=reached.runs, completed=reached.done, note=note)
+
+        yield show

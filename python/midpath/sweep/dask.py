@@ -36,7 +36,8 @@ class DaskWorkers:
     @property
     def width(self) -> int:
         """How many tasks the cluster is given at a time; it may grow and shrink."""
-        return max(FEWEST, AHEAD * sum(self._client.nthreads().values()))
+        threads: dict[str, int] = self._client.nthreads()
+        return max(FEWEST, AHEAD * sum(threads.values()))
 
     def submit(self, task: Task) -> Future[Outcome]:
         """Has a task done by a worker, elsewhere again if that is lost."""
@@ -57,7 +58,7 @@ class DaskWorkers:
         """Raises `UsageError` unless all workers run the simulator that runs here."""
         try:
             builds = self._client.run(build)
-        except Exception as error:  # noqa: BLE001 - whatever a worker without midpath raises
+        except Exception as error:
             raise UsageError(f"--cluster {address}: a worker cannot import midpath: {error}") from None
         for worker, found in builds.items():
             if found != build():
@@ -74,5 +75,5 @@ def _pass_on(done: Future[Outcome], task: Task, answer: Future[Outcome]) -> None
         answer.set_result(failed(task, f"its workers were lost: {error}"))
     except (UsageError, OSError) as error:
         answer.set_exception(error)
-    except BaseException as error:  # noqa: BLE001 - told to who waits
+    except BaseException as error:
         answer.set_exception(WorkerError(f"the cluster lost a run: {type(error).__name__}: {error}"))

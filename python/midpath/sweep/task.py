@@ -57,7 +57,7 @@ def perform(task: Task) -> Outcome:
         _require_same(task)
     except (KeyboardInterrupt, SystemExit):
         raise
-    except BaseException as error:  # noqa: BLE001 - a panic of the simulator is a BaseException
+    except BaseException as error:
         return failed(task, f"{type(error).__name__}: {error}")
     if task.keep is not None:
         _keep(result, Path(task.keep))

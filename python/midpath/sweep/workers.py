@@ -15,7 +15,7 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import BinaryIO
+from typing import IO
 
 from midpath.sweep.task import Outcome, Task, failed, perform
 
@@ -51,7 +51,7 @@ class Workers:
         try:
             pickle.dump(task, _pipe(process.stdin))
             _pipe(process.stdin).flush()
-            answer = pickle.load(_pipe(process.stdout))  # noqa: S301 - from our own process
+            answer = pickle.load(_pipe(process.stdout))
         except (EOFError, OSError, pickle.UnpicklingError):
             return failed(task, self._lost(process))
         if isinstance(answer, BaseException):
@@ -103,8 +103,10 @@ def _end(process: subprocess.Popen[bytes]) -> int:
     return process.wait()
 
 
-def _pipe(pipe: object) -> BinaryIO:
-    return pipe  # type: ignore[return-value] - Popen was asked for pipes
+def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
+    if pipe is None:
+        raise OSError("a worker has no pipe")
+    return pipe
 
 
 def serve() -> None:
@@ -118,7 +120,7 @@ def serve() -> None:
         answer: Outcome | Exception
         try:
             answer = perform(tasks.get())
-        except Exception as error:  # noqa: BLE001 - the sweep raises it
+        except Exception as error:
             answer = error
         pickle.dump(answer, answers)
         answers.flush()
@@ -128,6 +130,6 @@ def _listen(tasks: queue.SimpleQueue[Task]) -> None:
     """Hands tasks over; without the sweep there is nobody to work for, not even for the run that is going on."""
     try:
         while True:
-            tasks.put(pickle.load(sys.stdin.buffer))  # noqa: S301 - from the process that started this one
+            tasks.put(pickle.load(sys.stdin.buffer))
     except (EOFError, pickle.UnpicklingError):
         os._exit(0)
