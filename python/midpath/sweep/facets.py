@@ -20,6 +20,9 @@ from midpath.sweep.result import Sweep
 from midpath.sweep.table import TO_IDEAL, ratio_column
 from midpath.units import scale
 
+# Amounts farther apart than this are drawn on a logarithmic axis: doublings, decades.
+DECADE = 8.0
+
 
 @dataclass(frozen=True)
 class Mean:

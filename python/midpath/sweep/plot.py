@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from midpath.errors import UsageError
 from midpath.palette import looks, name
-from midpath.sweep.facets import Facets, Mean, Panel, row_scale
+from midpath.sweep.facets import DECADE, Facets, Mean, Panel, row_scale
 from midpath.sweep.plan import shown
 from midpath.units import SCALES, plain
 
@@ -16,9 +17,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WIDTH, HEIGHT = 3.4, 2.6  # of a panel, in inches
-# Amounts farther apart than this are drawn on a logarithmic axis: doublings, decades.
-DECADE = 8.0
-DASHES = {"solid": "-", "dash": "--", "dot": ":", "dashdot": "-."}
+DASHES: dict[str, tuple[float, Sequence[float]]] = {
+    "solid": (0, ()),
+    "dash": (0, (4, 2)),
+    "dot": (0, (1, 1.5)),
+    "dashdot": (0, (4, 1.5, 1, 1.5)),
+}
 
 
 def draw(facets: Facets, title: str, note: str = "") -> Figure:

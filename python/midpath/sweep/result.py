@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from midpath import _midpath
+from midpath.scenario import Scenario
 from midpath.sweep.plan import Plan
 from midpath.sweep.store import TABLE, Store
 from midpath.sweep.table import MISSING, full_table
@@ -31,7 +33,7 @@ class Sweep:
 
     @property
     def about(self) -> dict[str, Any]:
-        """`title`, `parameters` (the columns of the table that vary), `schemes`, `sources`."""
+        """`title`, `scenario` (its text), `parameters` (the columns of the table that vary), `schemes`, `command`."""
         found: dict[str, Any] = json.loads((self._plan.schema.metadata or {}).get(ABOUT, b"{}"))
         return found
 
@@ -106,17 +108,17 @@ class Sweep:
         return ended and table.drop_columns(["status"]).equals(self._plan)
 
 
-def described(plan: Plan) -> dict[bytes, bytes]:
+def described(plan: Plan, scenarios: Sequence[Scenario], command: str) -> dict[bytes, bytes]:
     """What a plan is of, as the metadata of its table."""
-    first = plan.points[0].scenario.to_dict()
-    scenarios = list(dict.fromkeys(point.scenario.source or "" for point in plan.points))
+    title = scenarios[0].to_dict().get("title") or "Untitled scenario"
     about = {
         "midpath": _midpath.version(),
         "format": 1,
-        "title": str(first.get("title") or "Untitled scenario") if len(scenarios) == 1 else "Several scenarios",
-        "sources": scenarios,
+        "title": str(title) if len(scenarios) == 1 else f"{len(scenarios)} scenarios",
+        "scenario": "\n".join(scenario.to_toml() for scenario in scenarios),
         "parameters": plan.keys,
         "schemes": plan.schemes,
+        "command": command,
     }
     return {ABOUT: json.dumps(about, ensure_ascii=False).encode()}
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import tomli_w
+
+from midpath.compare import IDEAL
 from midpath.errors import UsageError
 from midpath.run import as_scenario
 from midpath.scenario import Scenario
 from midpath.sweep.dask import dask_workers
-from midpath.sweep.plan import check, plan_of
+from midpath.sweep.plan import check, plan_of, split, value_of
 from midpath.sweep.result import Sweep, described
 from midpath.sweep.slurm import Slurm, run_jobs
 from midpath.sweep.store import Store
@@ -61,7 +65,8 @@ def sweep(
     store.require()
     runs = Runs(planned, store, keep_results, retry_failed)
     check(planned, width)
-    store.open(plan_table(planned, runs.keys).replace_schema_metadata(described(planned)))
+    about = described(planned, asked, command(asked, vary or {}, plan, planned.schemes, seeds, store.path))
+    store.open(plan_table(planned, runs.keys).replace_schema_metadata(about))
     found = Sweep(store.path)
     try:
         with store.alone() as alone:
@@ -89,3 +94,29 @@ def _run(work: Work, jobs: int, cluster: str | None, slurm: Slurm | None) -> Non
             drive(work, workers)
         finally:
             workers.close()
+
+
+def command(
+    scenarios: Sequence[Scenario],
+    vary: Mapping[str, Sequence[Any]],
+    plan: Sequence[Mapping[str, Any]] | None,
+    schemes: Sequence[str],
+    seeds: int | Sequence[int],
+    out: Path,
+) -> str:
+    """What to type for the same sweep; a listed plan is a file whose name we don't know."""
+    words = ["midpath", "sweep", *(Path(s.source).name if s.source else "scenario.toml" for s in scenarios)]
+    for key, values in vary.items():
+        words += ["--vary", f"{key}={','.join(_typed(value) for value in values)}"]
+    words += ["--plan", "points.csv"] if plan is not None else []
+    words += ["--schemes", ",".join(scheme for scheme in schemes if scheme != IDEAL)]
+    words += [] if IDEAL in schemes else ["--no-ideal"]
+    words += ["--seeds", str(seeds if isinstance(seeds, int) else len(seeds)), "--out", out.name]
+    return shlex.join(words)
+
+
+def _typed(value: Any) -> str:
+    """A value as `--vary` reads it: TOML, but for a text that can only be one."""
+    if isinstance(value, str) and value_of(value) == value and split(value) == [value]:
+        return value
+    return tomli_w.dumps({"value": value}).partition("=")[2].strip()

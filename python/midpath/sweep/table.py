@@ -18,6 +18,8 @@ from midpath.sweep.task import DONE
 # Figures of which the ratio to the ideal says something: it has no queues and loses nothing.
 ALL_FLOWS = ("jain_goodput", "goodput_total_bps")
 TO_IDEAL = (*matched.FIGURES, *ALL_FLOWS)
+# Columns that are fields of a run's record.
+COPIED = ("status", "flows", "completed", "simulated_s", "packet_hops", "wall_s")
 MISSING = "missing"
 ROWS = 4096  # that are in memory at a time, beside the columns that are ready
 
@@ -90,7 +92,7 @@ def _row(store: Store, key: str, ideal: str | None) -> dict[str, Any]:
     }
     row["unfinished"] = record["flows"] - record["completed"]
     row["warnings"] = " | ".join(record["warnings"]) or None
-    return row | record["figures"] | _ratios(store, record, ideal)
+    return {**row, **record["figures"], **_ratios(store, record, ideal)}
 
 
 def _ratios(store: Store, record: dict[str, Any], ideal: str | None) -> dict[str, float]:
