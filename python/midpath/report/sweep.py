@@ -167,7 +167,7 @@ def _variant(found: Facets, panels: list[Panel]) -> dict[str, Any]:
         layout[f"xaxis{end}"] = _x_axis(found) | {"domain": [left, left + width], "anchor": f"y{end}"}
         layout[f"yaxis{end}"] = y_axis if index == 0 else {"matches": "y", "anchor": f"x{end}", "showticklabels": False}
         if found.facet:
-            layout["annotations"].append(_heading(f"{found.facet} = {shown(panel.facet)}", left + width / 2))
+            layout["annotations"].append(_heading(found.heading(panel), left + width / 2))
         data += [_trace(found, panel, scheme, line, factor, end) for scheme, line in panel.lines.items()]
     if found.facet:
         layout["margin"] = {"l": 56, "r": 14, "t": 30, "b": 48}

@@ -53,6 +53,10 @@ class Facets:
     facet: str | None
     rows: list[list[Panel]]
 
+    def heading(self, panel: Panel) -> str:
+        """What a panel is of: `load = 60 %`."""
+        return f"{short(self.facet or '', [self.x])} = {shown(panel.facet)}"
+
     @property
     def unfinished(self) -> bool:
         """Whether a mean is over flows that ended, and not all did."""
@@ -97,6 +101,14 @@ def facets(
         for y in ys
     ]
     return Facets(x, values, amounts, facet, grid)
+
+
+def short(key: str, keys: Sequence[str]) -> str:
+    """The end of a key that tells it from the others: `load` for `workload.0.arrivals.load`."""
+    parts = key.split(".")
+    ends = [".".join(parts[-count:]) for count in range(1, len(parts) + 1)]
+    others = [other for other in keys if other != key]
+    return next((end for end in ends if not any(f".{other}".endswith(f".{end}") for other in others)), key)
 
 
 def row_scale(panels: Sequence[Panel]) -> tuple[float, str]:

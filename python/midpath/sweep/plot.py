@@ -44,7 +44,7 @@ def draw(facets: Facets, title: str, note: str = "") -> Figure:
         axes_row[0].set_ylabel(f"{panels[0].figure.label}{f' ({unit})' if unit and unit != '×' else ''}", fontsize=9)
     for axes, panel in zip(grid[0], facets.rows[0], strict=True):
         if facets.facet:
-            axes.set_title(f"{facets.facet} = {shown(panel.facet)}", fontsize=9)
+            axes.set_title(facets.heading(panel), fontsize=9)
     for axes in grid[-1]:
         axes.set_xlabel(_label(facets), fontsize=9)
     _around(figure, facets, schemes, title, note)
