@@ -46,7 +46,7 @@ RARE = (
     TINY[: TINY.index("[[flow]]")]
     + """
 [[workload]]
-arrivals = { kind = "poisson", load = "20 %", load_of = "10 Mbps" }
+arrivals = { kind = "poisson", load = "30 %", load_of = "10 Mbps" }
 sizes = { kind = "fixed", size = "20 kB" }
 matrix = { kind = "pairs", pairs = [["a", "b"]] }
 """
@@ -320,7 +320,7 @@ def test_what_a_power_cut_left_half_on_the_disk_runs_again(tiny, tmp_path):
 
 
 def test_the_table_is_read_lazily_and_tidy(tiny, tmp_path):
-    found = midpath.sweep(tiny, {"queue.limit": ["5 ms", "20 ms"]}, out=tmp_path / "store", schemes=["cubic"], seeds=3)
+    found = midpath.sweep(tiny, {"queue.limit": ["20 ms", "50 ms"]}, out=tmp_path / "store", schemes=["cubic"], seeds=3)
     again = midpath.load_sweep(tmp_path / "store")
     assert len(again) == 12
     chosen = again.dataset().to_table(["queue.limit", "afct_s"], filter=ds.field("scheme") == "cubic")
