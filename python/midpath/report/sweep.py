@@ -175,7 +175,15 @@ def _variant(found: Facets, panels: list[Panel]) -> dict[str, Any]:
 
 
 def _heading(text: str, x: float) -> dict[str, Any]:
-    place = {"x": x, "xref": "paper", "y": 1, "yref": "paper", "yanchor": "bottom", "showarrow": False}
+    place = {
+        "x": x,
+        "xref": "paper",
+        "xanchor": "center",
+        "y": 1,
+        "yref": "paper",
+        "yanchor": "bottom",
+        "showarrow": False,
+    }
     return {"text": escape(text)} | place
 
 

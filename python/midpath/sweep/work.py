@@ -41,6 +41,7 @@ class Runs:
 
     def __init__(self, plan: Plan, store: Store, kept: bool, retry_failed: bool) -> None:
         self.plan, self.store, self.kept, self.retry_failed = plan, store, kept, retry_failed
+        self._text: tuple[int, str] | None = None
         self.files = [named_files(point.scenario) for point in plan.points]
         points = [point_key(point.scenario, files) for point, files in zip(plan.points, self.files, strict=True)]
         self.runs = list(plan.runs())
@@ -54,9 +55,12 @@ class Runs:
         """What a worker is told of a run."""
         point, scheme, seed = self.runs[index]
         scenario, key = self.plan.points[point].scenario, self.keys[index]
+        if self._text is None or self._text[0] != point:
+            # The runs of a point follow each other, and writing TOML takes as long as a short run.
+            self._text = point, scenario.effective_text()
         return Task(
             key=key,
-            text=scenario.effective_text(),
+            text=self._text[1],
             base_dir=str(scenario.base_dir.absolute()),
             source=scenario.source,
             scheme=scheme,
