@@ -178,6 +178,12 @@ def test_a_bad_plan_is_refused_before_the_first_run(tiny, tmp_path, vary, messag
     assert not (tmp_path / "store").exists()
 
 
+@pytest.mark.parametrize("seeds", [0, [], "3", [1, "2"], [-1], [2**64]])
+def test_bad_seeds_are_refused(tiny, tmp_path, seeds):
+    with pytest.raises(UsageError, match="seed"):
+        midpath.sweep(tiny, out=tmp_path / "store", seeds=seeds)
+
+
 def test_an_unknown_scheme_is_refused(tiny, tmp_path):
     with pytest.raises(ScenarioError, match="cubix"):
         midpath.sweep(tiny, out=tmp_path / "store", schemes=["cubix"])

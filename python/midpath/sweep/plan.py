@@ -209,6 +209,8 @@ def _seeds(scenario: Scenario, seeds: int | Sequence[int]) -> list[int]:
     if isinstance(seeds, int):
         first = scenario.base_seed()
         return [first + i for i in range(seeds)]
+    if isinstance(seeds, str) or not all(isinstance(seed, int) and 0 <= seed < 2**64 for seed in seeds):
+        raise UsageError(f"seeds are a number of them, or a list of numbers from 0 to 2^64 - 1, not {seeds!r}")
     return list(dict.fromkeys(seeds))
 
 
