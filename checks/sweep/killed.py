@@ -2,7 +2,8 @@
 
 python checks/sweep/killed.py STORE [DASK]
 
-With DASK the runs go to two workers of a Dask cluster that is started here, in processes.
+With DASK the runs go to two workers of a Dask cluster that is started here, in processes. Memory is then that of the
+sweep, and of all processes: sweep, scheduler and workers.
 """
 
 import os
@@ -42,21 +43,21 @@ def resident(pid):
 
 
 class Watch(threading.Thread):
-    """Looks at the memory of a process and its workers, ten times a second."""
+    """Looks at the memory of a process and of all processes below another, ten times a second."""
 
-    def __init__(self, pid):
+    def __init__(self, pid, root):
         super().__init__(daemon=True)
-        self.pid, self.own, self.all, self.done = pid, 0, 0, threading.Event()
+        self.pid, self.root, self.own, self.all, self.done = pid, root, 0, 0, threading.Event()
 
     def run(self):
         """Until it is told to stop."""
         while not self.done.wait(0.1):
             try:
-                sizes = [resident(pid) for pid in tree(self.pid)]
+                sizes = {pid: resident(pid) for pid in tree(self.root)}
             except OSError:
                 continue  # one of them has just ended
-            self.own = max(self.own, sizes[0][1] if sizes and sizes[0] else 0)
-            self.all = max(self.all, sum(size[0] for size in sizes if size))
+            self.own = max([self.own, *sizes.get(self.pid, [])])
+            self.all = max(self.all, sum(size[0] for size in sizes.values() if size))
 
 
 def part(store, goal, cluster):
@@ -65,7 +66,7 @@ def part(store, goal, cluster):
     command = [sys.executable, "-m", "midpath", "sweep", *SWEEP, *more, "--out", str(store)]
     begun, before = time.monotonic(), records(store)
     process = subprocess.Popen(command)
-    watch = Watch(process.pid)
+    watch = Watch(process.pid, os.getpid() if cluster else process.pid)
     watch.start()
     first = None
     while process.poll() is None:

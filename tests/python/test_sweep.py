@@ -4,6 +4,7 @@ import json
 import math
 import sys
 from concurrent.futures import Future
+from dataclasses import replace
 
 import pyarrow.dataset as ds
 import pytest
@@ -373,6 +374,30 @@ def test_facets_are_means_over_seeds_in_the_order_of_amounts(swept):
     assert mean.unfinished == 0
     assert found.rows[0][1].lines["cubic"][1].unfinished == 3
     assert found.unfinished
+
+
+def test_many_values_are_not_all_written_along_the_axis(swept):
+    found = facets(swept, "queue.limit", ["afct_s"], "flow.1.size")
+    assert found.ticks() == {0.005: "5 ms", 0.02: "20 ms", 0.1: "100 ms"}
+    assert found.logarithmic
+    many = [f"{limit} ms" for limit in range(2, 52, 2)]
+    amounts = ("seconds", {text: float(text.split()[0]) / 1000 for text in many})
+    ticks = replace(found, values=many, amounts=amounts).ticks()
+    assert next(iter(ticks)) == 0.002
+    assert 4 <= len(ticks) <= 7
+
+
+def test_categories_stand_side_by_side(tiny, tmp_path):
+    found = midpath.sweep(
+        tiny, {"queue.scheduler": ["fifo", "drr"]}, out=tmp_path / "store", schemes=["cubic", "dctcp"]
+    )
+    drawn = facets(found, "queue.scheduler", ["goodput_total_bps"])
+    assert (drawn.amounts, drawn.values, list(drawn.ticks())) == (None, ["fifo", "drr"], [0.0, 1.0])
+    places = [drawn.places(scheme, drawn.rows[0][0].lines[scheme]) for scheme in drawn.schemes]
+    assert sorted(x for line in places for x in line) == [x for pair in zip(*places, strict=True) for x in pair]
+    page = html(found)
+    assert '"mode":"markers"' in page
+    assert "One seed, so no confidence intervals." in page
 
 
 def test_a_parameter_that_is_not_shown_is_not_averaged_over(swept):

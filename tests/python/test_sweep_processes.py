@@ -6,14 +6,18 @@ import subprocess
 import sys
 import textwrap
 import time
+from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import midpath
+from midpath.errors import WorkerError
 from midpath.sweep import Slurm
 from midpath.sweep.bundle import bundle_of, perform_away
+from midpath.sweep.dask import pass_on
 from midpath.sweep.key import build, named_files
 from midpath.sweep.task import Task, perform
 from midpath.sweep.workers import Workers
@@ -255,3 +259,26 @@ def test_without_slurm_it_says_so(tiny, tmp_path, cli, monkeypatch):
     answer = cli("sweep", tiny, "--out", tmp_path / "store", "--slurm", 2)
     assert answer.code == 2
     assert "--slurm" in answer.err
+
+
+def test_jobs_that_end_without_their_runs_are_an_error(tiny, tmp_path, monkeypatch):
+    pytest.importorskip("submitit")
+    # Another build than the jobs have: they refuse the runs.
+    monkeypatch.setattr(sys.modules["midpath.sweep.work"], "build", lambda: "0.0.0")
+    with pytest.raises(WorkerError, match="2 runs undone.*another build"):
+        midpath.sweep(
+            tiny, out=tmp_path / "store", schemes=["cubic"], slurm=Slurm(jobs=1, executor="local", poll_s=0.1)
+        )
+
+
+def test_a_run_that_takes_dask_workers_down_has_failed():
+    distributed = pytest.importorskip("distributed")
+    lost, stopped = Future(), Future()
+    lost.set_exception(distributed.KilledWorker("run", SimpleNamespace(address="tcp://a"), 3))
+    stopped.set_exception(RuntimeError("the scheduler went away"))
+    answers = Future(), Future()
+    for found, answer in zip((lost, stopped), answers, strict=True):
+        pass_on(found, task_of(TINY), answer)
+    assert answers[0].result().record["status"] == "failed"
+    with pytest.raises(WorkerError, match="scheduler went away"):
+        answers[1].result()

@@ -21,7 +21,7 @@ from midpath.errors import UsageError
 from midpath.metrics import BY_KEY
 from midpath.palette import name
 from midpath.scenario import Scenario
-from midpath.sweep.export import Point, means, write_table
+from midpath.sweep.export import Point, means, seeds_note, write_table
 from midpath.sweep.facets import facets
 from midpath.sweep.plan import read_listed, shown, split, value_of
 from midpath.sweep.result import Sweep
@@ -148,7 +148,7 @@ def table(
         return
     heads = [*found.parameters, "Scheme", "Runs", "Unfinished", *(metric.label for metric in SHOWN)]
     text.print_table(heads, [_cells(found, row) for row in rows], found.about["title"])
-    typer.echo("means over seeds, ± 95 % confidence; --out FILE writes all figures of all runs")
+    typer.echo(f"{seeds_note(found)} --out FILE writes all figures of all runs.")
 
 
 @app.command("plot")
@@ -216,7 +216,8 @@ def _print_failures(found: Sweep, failures: list[dict[str, Any]]) -> None:
 
 def _cells(found: Sweep, row: Point) -> list[str | Text]:
     figures = [
-        quantity(metric.kind, value.mean, value.ci95) if (value := row.figures[metric.key]) else "–" for metric in SHOWN
+        quantity(metric.kind, value.mean, value.ci95 or None) if (value := row.figures[metric.key]) else "–"
+        for metric in SHOWN
     ]
     values = [shown(row.values[key]) for key in found.parameters]
     return [*values, name(row.scheme), f"{row.runs:,}", f"{row.unfinished:,}", *figures]

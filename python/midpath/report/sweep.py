@@ -14,13 +14,13 @@ from midpath.palette import looks, name, tints
 from midpath.report.figure import Figure, Layout, Trace, hover, linear_axis, variant
 from midpath.report.page import asset, card, embedded, plotly, toggle
 from midpath.report.tables import chip
-from midpath.sweep.export import Point, means
-from midpath.sweep.facets import DECADE, Facets, Mean, Panel, facets, figures, free, is_over_ended
-from midpath.sweep.plan import shown
+from midpath.sweep.export import Point, means, seeds_note
+from midpath.sweep.facets import Facets, Mean, Panel, facets, figures, free, is_over_ended
+from midpath.sweep.plan import SCENARIO, shown
 from midpath.sweep.quantity import numbers
 from midpath.sweep.result import Sweep
 from midpath.sweep.table import ratio_column
-from midpath.units import SCALES, plain, quantity
+from midpath.units import quantity
 
 # What is drawn, in the order of the page.
 DRAWN = (
@@ -76,7 +76,7 @@ def _opening(sweep: Sweep, failed: int) -> str:
     parameters = [f"{key} at {len(values)} values" for key, values in free(sweep).items()]
     over = f" over {', '.join(parameters)}" if parameters else ""
     done = len(sweep) - failed
-    return f"{done:,} of {len(sweep):,} runs{over}. Points are means over seeds, bars 95 % confidence (Student's t)."
+    return f"{done:,} of {len(sweep):,} runs{over}. {seeds_note(sweep)}"
 
 
 def _warnings(sweep: Sweep, failures: list[dict[str, Any]]) -> Iterator[str]:
@@ -113,11 +113,16 @@ def _facts(sweep: Sweep) -> list[tuple[str, str]]:
 def _axes(sweep: Sweep) -> tuple[str | None, str | None, list[str]]:
     """What goes along x, what into panels, and what is left to choose from."""
     found = free(sweep)
-    by_use = sorted(found, key=lambda key: (numbers(found[key]) is None, -len(found[key])))
+
+    def use(key: str) -> tuple[bool, bool, int]:
+        # Scenarios differ by more than one scale can show: they are chosen from, unless nothing else varies.
+        return key == SCENARIO, numbers(found[key]) is None, -len(found[key])
+
+    by_use = sorted(found, key=use)
     if not by_use:
         return None, None, []
     x, *others = by_use
-    facet = next((key for key in others if len(found[key]) <= MOST_PANELS), None)
+    facet = next((key for key in others if len(found[key]) <= MOST_PANELS and key != SCENARIO), None)
     return x, facet, [key for key in others if key != facet]
 
 
@@ -188,26 +193,24 @@ def _heading(text: str, x: float) -> dict[str, Any]:
 
 
 def _x_axis(found: Facets) -> Layout:
-    title = {"text": escape(found.x)}
+    ticks = found.ticks()
+    layout: Layout = {"title": {"text": escape(found.x)}, "tickvals": list(ticks), "ticktext": list(ticks.values())}
     if found.amounts is None:
-        texts = [shown(value) for value in found.values]
-        return {"title": title, "tickvals": list(range(len(texts))), "ticktext": texts}
-    kind, amounts = found.amounts
-    places = sorted(amounts.values())
-    texts = [plain(kind, place) if kind in SCALES else f"{place:g}" for place in places]
-    if places[0] > 0 and places[-1] / places[0] >= DECADE:
-        pad = 0.04 * math.log10(places[-1] / places[0])
-        ends = [math.log10(places[0]) - pad, math.log10(places[-1]) + pad]
-        return {"title": title, "type": "log", "tickvals": places, "ticktext": texts, "range": ends}
-    return {"title": title, "tickvals": places, "ticktext": texts}
+        layout["range"] = [-0.5, len(found.values) - 0.5]
+    elif found.logarithmic:
+        low, high = (math.log10(found.place(value)) for value in (found.values[0], found.values[-1]))
+        pad = 0.04 * (high - low)
+        layout |= {"type": "log", "range": [low - pad, high + pad]}
+    return layout
 
 
 def _trace(found: Facets, panel: Panel, scheme: str, line: list[Mean], factor: float, end: str) -> Trace:
     metric = panel.figure
     trace: Trace = {
         "type": "scatter",
-        "mode": "lines+markers",
-        "x": [found.amounts[1][mean.at] if found.amounts else found.values.index(mean.at) for mean in line],
+        # Between categories there is nothing for a line to pass through.
+        "mode": "lines+markers" if found.amounts else "markers",
+        "x": found.places(scheme, line),
         "y": [mean.value.mean / factor for mean in line],
         "text": [_hover(found, metric, scheme, mean) for mean in line],
         "hoverinfo": "text",
@@ -224,7 +227,7 @@ def _trace(found: Facets, panel: Panel, scheme: str, line: list[Mean], factor: f
 
 def _hover(found: Facets, metric: Metric, scheme: str, mean: Mean) -> str:
     head = f"{escape(name(scheme))}, {escape(found.x)} = {escape(shown(mean.at))}"
-    value = quantity(metric.kind, mean.value.mean, mean.value.ci95)
+    value = quantity(metric.kind, mean.value.mean, mean.value.ci95 or None)
     seeds = f"{mean.value.n} seed{'s' if mean.value.n != 1 else ''}"
     unfinished = f"<br>{mean.unfinished:,} flows did not end" if mean.unfinished else ""
     return f"{hover(head)}<br>{metric.label} {value}<br>{seeds}{unfinished}"
@@ -241,7 +244,7 @@ def _table(sweep: Sweep) -> str:
     table = f'<table id="summary"><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>'
     return (
         f'<div class="scroll tall">{table}</div>'
-        f'<p class="note">Means over seeds, ± 95 % confidence.{more} '
+        f'<p class="note">{seeds_note(sweep)}{more} '
         "<code>midpath sweep table STORE --out table.csv</code> writes all figures of all runs.</p>"
     )
 
@@ -251,6 +254,6 @@ def _row(sweep: Sweep, row: Point, metrics: list[Metric]) -> str:
     cells += f"<th>{chip(row.scheme)}</th><td>{row.runs:,}</td><td>{row.unfinished:,}</td>"
     for metric in metrics:
         value = row.figures[metric.key]
-        text = quantity(metric.kind, value.mean, value.ci95) if value else "–"
+        text = quantity(metric.kind, value.mean, value.ci95 or None) if value else "–"
         cells += f"<td>{escape(text)}</td>"
     return f"<tr>{cells}</tr>"

@@ -43,7 +43,7 @@ class DaskWorkers:
         """Has a task done by a worker, elsewhere again if that is lost."""
         answer: Future[Outcome] = Future()
         self._executor.submit(perform_away, task, self._bundle(task)).add_done_callback(
-            lambda done: _pass_on(done, task, answer)
+            lambda done: pass_on(done, task, answer)
         )
         return answer
 
@@ -65,7 +65,7 @@ class DaskWorkers:
                 raise UsageError(f"--cluster {address}: {worker} has midpath {found}, not {build()} as here")
 
 
-def _pass_on(done: Future[Outcome], task: Task, answer: Future[Outcome]) -> None:
+def pass_on(done: Future[Outcome], task: Task, answer: Future[Outcome]) -> None:
     """A run that took several workers down has failed; any other error stops the sweep."""
     from distributed import KilledWorker  # noqa: PLC0415 - only installed with the extra
 

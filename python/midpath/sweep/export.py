@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from midpath.sweep.result import Sweep
 from midpath.sweep.task import DONE
 
 FORMATS = (".csv", ".parquet", ".arrow")
+# Below, Student's t makes an interval twice as wide as many seeds with the same spread would, or more.
+FEW_SEEDS = 4
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,16 @@ def means(sweep: Sweep) -> list[Point]:
         )
         for (_, scheme), rows in groups.items()
     ]
+
+
+def seeds_note(sweep: Sweep) -> str:
+    """What the means are over, and what their intervals are worth."""
+    rows = sweep.dataset().to_table(["point", "scheme", "seed"]).to_pylist()
+    count = max(Counter((row["point"], row["scheme"]) for row in rows).values(), default=0)
+    if count == 1:
+        return "One seed, so no confidence intervals."
+    few = " With so few they are wide." if count < FEW_SEEDS else ""
+    return f"Means over {count} seeds, with intervals of 95 % confidence (Student's t).{few}"
 
 
 def write_table(sweep: Sweep, path: Path) -> None:

@@ -6,6 +6,7 @@ Means are over seeds. A parameter that a figure neither shows nor fixes would be
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,10 +19,14 @@ from midpath.sweep.plan import shown
 from midpath.sweep.quantity import numbers
 from midpath.sweep.result import Sweep
 from midpath.sweep.table import TO_IDEAL, ratio_column
-from midpath.units import scale
+from midpath.units import SCALES, plain, scale
 
 # Amounts farther apart than this are drawn on a logarithmic axis: doublings, decades.
 DECADE = 8.0
+# More values than these are not all written along the axis.
+MOST_TICKS = 7
+# What part of the room between two categories their means take.
+SPREAD = 0.5
 
 
 @dataclass(frozen=True)
@@ -52,6 +57,45 @@ class Facets:
     amounts: tuple[str, dict[Any, float]] | None
     facet: str | None
     rows: list[list[Panel]]
+
+    @property
+    def logarithmic(self) -> bool:
+        """Whether x reads better in decades."""
+        places = self.amounts[1].values() if self.amounts else [1.0]
+        return min(places) > 0 and max(places) / min(places) >= DECADE
+
+    @property
+    def schemes(self) -> list[str]:
+        """The schemes that have lines."""
+        return list(dict.fromkeys(scheme for row in self.rows for panel in row for scheme in panel.lines))
+
+    def place(self, value: Any) -> float:
+        """Where a value of x is on its axis: at its amount, or at its number where values have none."""
+        return self.amounts[1][value] if self.amounts else float(self.values.index(value))
+
+    def places(self, scheme: str, line: Sequence[Mean]) -> list[float]:
+        """Where a line's means are. Those of one category stand side by side, in the order of the schemes."""
+        middle = (len(self.schemes) - 1) / 2
+        aside = 0.0 if self.amounts else (self.schemes.index(scheme) - middle) * SPREAD / len(self.schemes)
+        return [self.place(mean.at) + aside for mean in line]
+
+    def ticks(self) -> dict[float, str]:
+        """Values of x that have room on its axis, and how they are written."""
+        found: dict[float, str] = {}
+        scaled = math.log10 if self.logarithmic else float
+        ends = [scaled(self.place(value)) for value in (self.values[0], self.values[-1])]
+        last = -math.inf
+        for value in self.values:
+            at = scaled(self.place(value))
+            if at - last >= (ends[1] - ends[0]) / MOST_TICKS or len(self.values) <= MOST_TICKS:
+                found[self.place(value)] = self._written(value)
+                last = at
+        return found
+
+    def _written(self, value: Any) -> str:
+        if self.amounts is None or self.amounts[0] not in SCALES:
+            return shown(value)
+        return plain(self.amounts[0], self.place(value))
 
     def heading(self, panel: Panel) -> str:
         """What a panel is of: `load = 60 %`."""

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 
 from midpath.errors import UsageError
 from midpath.palette import looks, name
-from midpath.sweep.facets import DECADE, Facets, Mean, Panel, row_scale
-from midpath.sweep.plan import shown
-from midpath.units import SCALES, plain
+from midpath.sweep.facets import Facets, Panel, row_scale
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,11 +32,10 @@ def draw(facets: Facets, title: str, note: str = "") -> Figure:
     rows, columns = len(facets.rows), len(facets.rows[0])
     figure = Figure((WIDTH * max(columns, 1.4), HEIGHT * rows + 0.9), layout="constrained")
     grid = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey="row")
-    schemes = list(dict.fromkeys(scheme for row in facets.rows for panel in row for scheme in panel.lines))
     for axes_row, panels in zip(grid, facets.rows, strict=True):
         factor, unit = row_scale(panels)
         for axes, panel in zip(axes_row, panels, strict=True):
-            _panel(axes, facets, panel, schemes, factor)
+            _panel(axes, facets, panel, factor)
         # Only now: a limit that is set ends the search for the other one, and the axes of a row share both.
         axes_row[0].set_ylim(bottom=0)
         axes_row[0].set_ylabel(f"{panels[0].figure.label}{f' ({unit})' if unit and unit != '×' else ''}", fontsize=9)
@@ -46,8 +43,8 @@ def draw(facets: Facets, title: str, note: str = "") -> Figure:
         if facets.facet:
             axes.set_title(facets.heading(panel), fontsize=9)
     for axes in grid[-1]:
-        axes.set_xlabel(_label(facets), fontsize=9)
-    _around(figure, facets, schemes, title, note)
+        axes.set_xlabel(facets.x, fontsize=9)
+    _around(figure, facets, title, note)
     return figure
 
 
@@ -60,17 +57,18 @@ def write(figure: Figure, path: Path) -> None:
     figure.savefig(path, dpi=160)
 
 
-def _panel(axes: Axes, facets: Facets, panel: Panel, schemes: list[str], factor: float) -> None:
-    styles = looks(schemes)
+def _panel(axes: Axes, facets: Facets, panel: Panel, factor: float) -> None:
+    styles = looks(facets.schemes)
     for scheme, line in panel.lines.items():
         look = styles[scheme]
-        at = [_place(facets, mean) for mean in line]
+        at = facets.places(scheme, line)
         axes.errorbar(
             at,
             [mean.value.mean / factor for mean in line],
             yerr=[(mean.value.ci95 or 0.0) / factor for mean in line],
             color=look["light"],
-            linestyle=DASHES[look["dash"]],
+            # Between categories there is nothing for a line to pass through.
+            linestyle=DASHES[look["dash"]] if facets.amounts else "none",
             linewidth=1.4,
             capsize=2.5,
         )
@@ -84,36 +82,20 @@ def _axis(axes: Axes, facets: Facets) -> None:
     axes.grid(True, color="#e2e7ec", linewidth=0.7)
     axes.tick_params(labelsize=8)
     axes.spines[["top", "right"]].set_visible(False)
-    if facets.amounts is None:
-        axes.set_xticks(range(len(facets.values)), [shown(value) for value in facets.values])
-        return
-    kind, amounts = facets.amounts
-    places = list(amounts.values())
-    if min(places) > 0 and max(places) / min(places) >= DECADE:
+    if facets.logarithmic:
         axes.set_xscale("log")
-    axes.set_xticks(sorted(places), [_tick(kind, place) for place in sorted(places)])
+    ticks = facets.ticks()
+    axes.set_xticks(list(ticks), list(ticks.values()))
     axes.minorticks_off()
 
 
-def _tick(kind: str, value: float) -> str:
-    return plain(kind, value) if kind in SCALES else f"{value:g}"
-
-
-def _place(facets: Facets, mean: Mean) -> float:
-    return facets.amounts[1][mean.at] if facets.amounts else float(facets.values.index(mean.at))
-
-
-def _label(facets: Facets) -> str:
-    return f"{facets.x} (packets)" if facets.amounts and facets.amounts[0] == "packets" else facets.x
-
-
-def _around(figure: Figure, facets: Facets, schemes: list[str], title: str, note: str) -> None:
+def _around(figure: Figure, facets: Facets, title: str, note: str) -> None:
     """Title, legend, and what the marks mean."""
     from matplotlib.lines import Line2D  # noqa: PLC0415
 
-    styles = looks(schemes)
-    handles = [Line2D([], [], color=styles[scheme]["light"], marker="o", markersize=4.5) for scheme in schemes]
-    for handle, scheme in zip(handles, schemes, strict=True):
+    styles = looks(facets.schemes)
+    handles = [Line2D([], [], color=styles[scheme]["light"], marker="o", markersize=4.5) for scheme in facets.schemes]
+    for handle, scheme in zip(handles, facets.schemes, strict=True):
         handle.set_linestyle(DASHES[styles[scheme]["dash"]])
     figure.suptitle(title, fontsize=11)
     parts = [note] if note else []
@@ -121,4 +103,6 @@ def _around(figure: Figure, facets: Facets, schemes: list[str], title: str, note
         parts.append("Hollow: some flows did not end; times are over those that did.")
     if parts:
         figure.supxlabel("  ".join(parts), fontsize=8, color="#5d6976")
-    figure.legend(handles, [name(scheme) for scheme in schemes], loc="outside right upper", fontsize=9, frameon=False)
+    figure.legend(
+        handles, [name(scheme) for scheme in facets.schemes], loc="outside right upper", fontsize=9, frameon=False
+    )

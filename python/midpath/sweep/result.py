@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,6 +55,10 @@ class Sweep:
     def __repr__(self) -> str:
         """One line."""
         return f"<Sweep {self.store.path}: {len(self):,} runs over {', '.join(self.parameters) or 'nothing'}>"
+
+    def _repr_html_(self) -> str:
+        """The table's ends, for notebooks."""
+        return f"<p>{escape(repr(self))}</p>{self.to_pandas().drop(columns='key').to_html(max_rows=10)}"
 
     def dataset(self) -> ds.Dataset:
         """The table as a dataset of pyarrow: columns and rows are read when they are asked for."""
