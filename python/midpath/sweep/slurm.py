@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,8 @@ from midpath.sweep.task import DONE, FAILED, Task, perform
 from midpath.sweep.work import Work
 
 POLL_S = 2.0
+# A traceback's last line.
+ERROR = re.compile(r"[\w.]+(Error|Exception|Interrupt)\b")
 
 
 @dataclass(frozen=True)
@@ -83,5 +86,11 @@ def _await(work: Work, jobs: Sequence[Any], poll_s: float) -> None:
             break
         time.sleep(poll_s)
     if work.left:
-        lost = next((error for job in jobs if (error := job.exception())), "no job says why")
-        raise WorkerError(f"jobs ended with {len(work.left):,} runs undone; the same command goes on. {lost}")
+        why = next((_why(job, error) for job in jobs if (error := job.exception())), "no job says why")
+        raise WorkerError(f"jobs ended with {len(work.left):,} runs undone; the same command goes on. {why}")
+
+
+def _why(job: Any, error: Exception) -> str:
+    """The last line of what a job says of its error: above it there is a traceback."""
+    lines = [line for line in str(error).splitlines() if ERROR.match(line)]
+    return f"{lines[-1] if lines else str(error).partition(chr(10))[0]} (see {job.paths.stderr})"
