@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import re
 import tomllib
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +59,7 @@ class Scenario:
 
     def to_dict(self) -> dict[str, Any]:
         """Nested dictionaries, with scheme, seed and changes put in."""
-        values = parse(self.text, self.source)
+        values = copy.deepcopy(_parsed(self.text, self.source))
         for key, value in self.changes:
             set_key(values, key, value)
         overrides = {"scheme": self.scheme, "seed": self.seed}
@@ -112,6 +114,12 @@ class Scenario:
                 return original
         keys = ", ".join(key for key, _ in self.changes)
         return ScenarioError(error.key, None, f"{error.message} (after setting {keys})", self.source)
+
+
+@lru_cache(maxsize=16)
+def _parsed(text: str, source: str | None) -> dict[str, Any]:
+    """A text's values, to be copied: sweeps put thousands of changes into one text."""
+    return parse(text, source)
 
 
 def parse(text: str, source: str | None) -> dict[str, Any]:

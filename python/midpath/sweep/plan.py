@@ -93,8 +93,8 @@ def plan_of(
     return Plan(points, wanted, numbers)
 
 
-def check(plan: Plan, jobs: int) -> None:
-    """Raises `ScenarioError` unless every point can be run under every scheme."""
+def check(pairs: Sequence[tuple[Point, str]], jobs: int) -> None:
+    """Raises `ScenarioError` unless every one of these points can be run under its scheme."""
 
     def checked(pair: tuple[Point, str]) -> ScenarioError | None:
         point, scheme = pair
@@ -108,7 +108,6 @@ def check(plan: Plan, jobs: int) -> None:
             return ScenarioError(error.key, error.line, at, error.source)
         return None
 
-    pairs = list(itertools.product(plan.points, plan.schemes))
     with ThreadPoolExecutor(jobs) as pool:
         # The first that cannot be run, in the order of the plan.
         for error in pool.map(checked, pairs):

@@ -28,9 +28,10 @@ ABOUT = b"midpath.sweep"
 class Sweep:
     """The runs that a store was asked for last."""
 
-    def __init__(self, store: str | Path) -> None:
+    def __init__(self, store: str | Path, plan: pa.Table | None = None) -> None:
         self.store = Store(store)
-        self._plan = self.store.plan()
+        # Another process may have given the store another plan in the meantime.
+        self._plan = self.store.plan() if plan is None else plan
 
     @property
     def about(self) -> dict[str, Any]:

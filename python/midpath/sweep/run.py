@@ -64,13 +64,15 @@ def sweep(
     store = Store(out)
     store.require()
     runs = Runs(planned, store, keep_results, retry_failed)
-    check(planned, width)
+    work = Work(runs, on_progress)
+    check(work.pairs(), width)
     about = described(planned, asked, command(asked, vary or {}, plan, planned.schemes, seeds, store.path))
-    store.open(plan_table(planned, runs.keys).replace_schema_metadata(about))
-    found = Sweep(store.path)
+    table = plan_table(planned, runs.keys).replace_schema_metadata(about)
+    store.open(table)
+    found = Sweep(store.path, table)
     try:
-        with store.alone() as alone:
-            _run(Work(runs, on_progress, backwards=not alone), width, cluster, slurm)
+        work.tell()
+        _run(work, width, cluster, slurm)
     finally:
         found.write_table()
     return found
@@ -106,13 +108,22 @@ def command(
 ) -> str:
     """What to type for the same sweep; a listed plan is a file whose name we don't know."""
     words = ["midpath", "sweep", *(Path(s.source).name if s.source else "scenario.toml" for s in scenarios)]
+    for key, value in scenarios[0].changes:
+        words += ["--set", f"{key}={_typed(value)}"]
     for key, values in vary.items():
         words += ["--vary", f"{key}={','.join(_typed(value) for value in values)}"]
     words += ["--plan", "points.csv"] if plan is not None else []
     words += ["--schemes", ",".join(scheme for scheme in schemes if scheme != IDEAL)]
     words += [] if IDEAL in schemes else ["--no-ideal"]
-    words += ["--seeds", str(seeds if isinstance(seeds, int) else len(seeds)), "--out", out.name]
+    words += [*_seeds(scenarios[0], seeds), "--out", out.name]
     return shlex.join(words)
+
+
+def _seeds(scenario: Scenario, seeds: int | Sequence[int]) -> list[str]:
+    """The options for seeds; those that don't follow each other can only be listed in Python."""
+    first = scenario.seed if isinstance(seeds, int) else min(seeds)
+    count = seeds if isinstance(seeds, int) else len(seeds)
+    return [*(["--seed", str(first)] if first is not None else []), "--seeds", str(count)]
 
 
 def _typed(value: Any) -> str:

@@ -25,12 +25,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from midpath.errors import OutputError
+from midpath.metrics import METRICS
 from midpath.storage import require_replaceable, to_json, write_bytes, write_text
 from midpath.sweep.task import DONE, FAILED, Outcome
 
 PLAN, TABLE = "plan.parquet", "table.parquet"
 # What a process that was killed left half written is taken away after this time: no file takes as long to write.
 STALE_S = 3600.0
+FIGURES = {metric.key for metric in METRICS}
 
 
 class Store:
@@ -76,7 +78,8 @@ class Store:
             return False
         if record["status"] == FAILED:
             return not retry_failed
-        return not kept or self.result(key).is_dir()
+        # A later version may want figures that this one did not keep.
+        return record["figures"].keys() >= FIGURES and (not kept or self.result(key).is_dir())
 
     def put(self, outcome: Outcome) -> None:
         """Keeps what came of a run."""

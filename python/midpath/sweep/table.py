@@ -87,9 +87,7 @@ def _row(store: Store, key: str, ideal: str | None) -> dict[str, Any]:
         return {"status": MISSING}
     if record["status"] != DONE:
         return {"status": record["status"], "error": record["error"]}
-    row: dict[str, Any] = {
-        name: record[name] for name in ("status", "flows", "completed", "simulated_s", "packet_hops", "wall_s")
-    }
+    row: dict[str, Any] = {name: record[name] for name in COPIED}
     row["unfinished"] = record["flows"] - record["completed"]
     row["warnings"] = " | ".join(record["warnings"]) or None
     return {**row, **record["figures"], **_ratios(store, record, ideal)}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
 from typing import Protocol
 
 from midpath.sweep.key import build, named_files, point_key, run_key
-from midpath.sweep.plan import Plan
+from midpath.sweep.plan import Plan, Point
 from midpath.sweep.store import Store
 from midpath.sweep.task import FAILED, Outcome, Task
 
@@ -74,13 +74,18 @@ class Runs:
 class Work:
     """The runs that are left to do, and what came of the others."""
 
-    def __init__(self, runs: Runs, on_progress: ProgressCallback | None, *, backwards: bool = False) -> None:
-        self.runs, self.on_progress, self.backwards = runs, on_progress, backwards
+    def __init__(self, runs: Runs, on_progress: ProgressCallback | None) -> None:
+        self.runs, self.on_progress = runs, on_progress
         keys = set(runs.keys)
         self.total = len(keys)
         self.left = {key for key in keys if not runs.has(key)}
         self.failed = 0
-        self.tell()
+
+    def pairs(self) -> list[tuple[Point, str]]:
+        """The points that have a run to be done, with the scheme; what has been run before needs no check."""
+        runs = zip(self.runs.runs, self.runs.keys, strict=True)
+        found = dict.fromkeys((point, scheme) for (point, scheme, _), key in runs if key in self.left)
+        return [(self.runs.plan.points[point], scheme) for point, scheme in found]
 
     @property
     def store(self) -> Store:
@@ -92,9 +97,13 @@ class Work:
 
         A second process on the same store begins at the other end, and both leave out what the other one has done.
         """
-        indices = range(len(self.runs.keys))
+        with self.store.alone() as alone:
+            indices = range(len(self.runs.keys))
+            yield from self._tasks(indices if alone else reversed(indices))
+
+    def _tasks(self, indices: Iterable[int]) -> Iterator[Task]:
         asked = set()
-        for index in reversed(indices) if self.backwards else indices:
+        for index in indices:
             key = self.runs.keys[index]
             if key not in self.left or key in asked:
                 continue
