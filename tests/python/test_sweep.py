@@ -6,6 +6,7 @@ import sys
 from concurrent.futures import Future
 from dataclasses import replace
 
+import numpy as np
 import pyarrow.dataset as ds
 import pytest
 
@@ -111,6 +112,14 @@ def test_a_factorial_plan_has_every_combination(tiny):
     assert list(plan.runs())[:3] == [(0, "cubic", 1), (0, "ideal", 1), (0, "cubic", 2)]
 
 
+def test_numpys_numbers_are_numbers(tiny):
+    plan = planned(
+        tiny, {"flow.0.weight": list(np.linspace(1, 2, 3)), "measure.points": list(np.arange(100, 300, 100))}
+    )
+    assert [point.values["flow.0.weight"] for point in plan.points[::2]] == [1.0, 1.5, 2.0]
+    assert plan.points[1].scenario.to_dict()["measure"]["points"] == 200
+
+
 def test_listed_points_meet_every_combination(tiny):
     listed = [{"queue.limit": "5 ms", "flow.0.size": "1 kB"}, {"queue.limit": "9 ms"}]
     plan = planned(tiny, {"flow.1.size": ["1 kB", "2 kB"]}, listed)
@@ -179,7 +188,7 @@ def test_a_bad_plan_is_refused_before_the_first_run(tiny, tmp_path, vary, messag
     assert not (tmp_path / "store").exists()
 
 
-@pytest.mark.parametrize("seeds", [0, [], "3", [1, "2"], [-1], [2**64]])
+@pytest.mark.parametrize("seeds", [0, -1, [], "3", [1, "2"], [-1], [2**64], range(2**64 - 1, 2**64 + 1)])
 def test_bad_seeds_are_refused(tiny, tmp_path, seeds):
     with pytest.raises(UsageError, match="seed"):
         midpath.sweep(tiny, out=tmp_path / "store", seeds=seeds)

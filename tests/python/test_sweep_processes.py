@@ -130,14 +130,21 @@ def test_a_run_that_takes_its_process_down_fails_alone():
     try:
         # Minutes of work, unless it is killed.
         long = TINY.replace("40 ms", "10000 s").replace("20 kB", "10 TB")
+        assert workers.submit(task_of(TINY)).result(PATIENCE_S).record["status"] == "done"
         lost = workers.submit(task_of(long))
-        until(lambda: workers._all)
         time.sleep(0.3)
         workers._all[0].kill()
         assert lost.result(PATIENCE_S).record["error"].startswith("its process was ended by SIGKILL")
         assert workers.submit(task_of(TINY)).result(PATIENCE_S).record["status"] == "done"
     finally:
         workers.close()
+
+
+def test_a_worker_that_cannot_start_stops_the_sweep(tiny, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with pytest.raises(WorkerError, match="a worker did not start: its process ended with exit code 1"):
+        midpath.sweep(tiny, out=tmp_path / "store", schemes=["cubic"])
+    assert not records(tmp_path / "store")
 
 
 def test_closing_stops_what_is_running():

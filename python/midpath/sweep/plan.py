@@ -17,6 +17,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from midpath import _midpath
 from midpath.compare import IDEAL
 from midpath.errors import ScenarioError, UsageError
@@ -24,7 +26,7 @@ from midpath.scenario import Scenario
 
 # The column that says which scenario a run is of, where there are several.
 SCENARIO = "scenario"
-# What has an argument of its own, and what names columns of the table.
+# Keys that have an option of their own.
 RESERVED = {"scheme": "--schemes", "seed": "--seeds"}
 
 Values = Mapping[str, Any]
@@ -187,12 +189,17 @@ def _rows(vary: Mapping[str, Sequence[Any]], listed: Sequence[Values] | None) ->
     if listed is not None and not listed:
         raise UsageError("the listed plan has no point")
     combinations = [dict(zip(vary, found, strict=True)) for found in itertools.product(*vary.values())]
-    rows = [dict(point) | found for point in (listed or [{}]) for found in combinations]
+    rows = [_plain(dict(point) | found) for point in (listed or [{}]) for found in combinations]
     _require_keys({key for point in listed or [] for key in point}, set(vary))
     distinct: dict[str, dict[str, Any]] = {}
     for row in rows:
         distinct.setdefault(json.dumps(row, sort_keys=True, default=str), row)
     return list(distinct.values())
+
+
+def _plain(row: dict[str, Any]) -> dict[str, Any]:
+    """Python's own numbers in place of NumPy's, which TOML does not know."""
+    return {key: value.item() if isinstance(value, np.generic) else value for key, value in row.items()}
 
 
 def _require_keys(listed: set[str], varied: set[str]) -> None:
@@ -207,10 +214,12 @@ def _require_keys(listed: set[str], varied: set[str]) -> None:
 def _seeds(scenario: Scenario, seeds: int | Sequence[int]) -> list[int]:
     if isinstance(seeds, int):
         first = scenario.base_seed()
-        return [first + i for i in range(seeds)]
-    if isinstance(seeds, str) or not all(isinstance(seed, int) and 0 <= seed < 2**64 for seed in seeds):
-        raise UsageError(f"seeds are a number of them, or a list of numbers from 0 to 2^64 - 1, not {seeds!r}")
-    return list(dict.fromkeys(seeds))
+        found: Sequence[int] = range(first, first + seeds)
+    else:
+        found = seeds
+    if isinstance(found, str) or not all(isinstance(seed, int) and 0 <= seed < 2**64 for seed in found):
+        raise UsageError(f"seeds are a number of them, or a list of numbers from 0 to 2^64 - 1, not {found!r}")
+    return list(dict.fromkeys(found))
 
 
 def _names(scenarios: Sequence[Scenario]) -> list[str]:

@@ -17,6 +17,8 @@ import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import IO
 
+from midpath.errors import WorkerError
+from midpath.sweep.key import build
 from midpath.sweep.task import Outcome, Task, failed, perform
 
 
@@ -69,7 +71,15 @@ class Workers:
                 found = _start()
                 self._all.append(found)
             self._own.process = found
+            self._greet(found)
         return found
+
+    def _greet(self, process: subprocess.Popen[bytes]) -> None:
+        """Waits for a process to be ready. One that does not start would fail every run that it is given."""
+        try:
+            pickle.load(_pipe(process.stdout))
+        except (EOFError, OSError, pickle.UnpicklingError):
+            raise WorkerError(f"a worker did not start: {self._lost(process)}") from None
 
     def _lost(self, process: subprocess.Popen[bytes]) -> str:
         """How a process ended; the thread's next task starts another."""
@@ -114,6 +124,8 @@ def serve() -> None:
     answers = os.fdopen(os.dup(1), "wb")
     # What a library prints goes to where messages go.
     os.dup2(2, 1)
+    pickle.dump(build(), answers)
+    answers.flush()
     tasks: queue.SimpleQueue[Task] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(tasks,), daemon=True).start()
     while True:
