@@ -424,8 +424,9 @@ def test_the_figure_is_a_file(swept, tmp_path, cli, end):
     pytest.importorskip("matplotlib")
     path = tmp_path / f"f.{end}"
     arguments = ["--x", "queue.limit", "--y", "afct_s,loss_ratio", "--facet", "flow.1.size", "--out", path]
-    answer = cli("sweep", "plot", swept.store.path, *arguments)
+    answer = cli("sweep", "plot", swept.store.path, *arguments, "--json")
     assert (answer.code, answer.err) == (0, "")
+    assert json.loads(answer.out) == {"figure": str(path), "bytes": path.stat().st_size}
     assert path.stat().st_size > 5000
     if end == "svg":
         text = path.read_text()

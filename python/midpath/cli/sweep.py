@@ -107,7 +107,7 @@ def run(
             _varied(vary or []),
             out=out,
             plan=points,
-            schemes=[name for part in schemes for name in part.split(",")] if schemes else None,
+            schemes=[one.strip() for part in schemes for one in part.split(",") if one.strip()] if schemes else None,
             seeds=seeds,
             ideal=ideal,
             jobs=jobs or None,
@@ -140,7 +140,10 @@ def table(
     found = Sweep(store)
     if out:
         write_table(found, out)
-        typer.echo(f"{len(found):,} rows in {out}")
+        if json:
+            print_json({"table": str(out), "rows": len(found)})
+        else:
+            typer.echo(f"{len(found):,} rows in {out}")
         return
     rows = means(found)
     if json:
@@ -171,6 +174,7 @@ def plot(
             metavar="FILE", help="The figure, .svg, .png or .pdf; else plot.svg in STORE.", show_default=False
         ),
     ] = None,
+    json: Json = False,
 ) -> None:
     """Draw figures over a parameter, with 95 % confidence intervals over the seeds. Needs matplotlib."""
     from midpath.sweep.plot import draw, write  # noqa: PLC0415 - an extra
@@ -181,7 +185,10 @@ def plot(
     drawn = facets(found, x, [name.strip() for name in y.split(",")], facet, fixed, names)
     path = out or store / "plot.svg"
     write(draw(drawn, found.about["title"], ", ".join(f"{key} = {shown(value)}" for key, value in fixed.items())), path)
-    typer.echo(f"figure: {path}")
+    if json:
+        print_json({"figure": str(path), "bytes": path.stat().st_size})
+    else:
+        typer.echo(f"figure: {path}")
 
 
 def _varied(settings: list[str]) -> dict[str, list[Any]]:
