@@ -99,6 +99,7 @@ local slow = field("uint32", "inrpp.slow", "Slow-down", base.HEX)
 local release = field("uint16", "inrpp.release", "Packets released", base.DEC)
 local cancel = field("uint32", "inrpp.cancel", "Cancel", base.HEX)
 local signed = field("uint64", "inrpp.notification", "Number of the notification", base.DEC)
+local begin = field("uint32", "inrpp.begin", "Bytes to begin with", base.DEC)
 local signature = field("uint64", "inrpp.signature", "MAC of the notification", base.HEX)
 
 local function inrpp_parts(tvb, tree)
@@ -114,6 +115,7 @@ local function inrpp_parts(tvb, tree)
     part(8, { { 4, far_slow }, { 4, far_cancel } })
     part(16, { { 4, slow }, { 2, release }, { 4, cancel } })
     part(32, { { 8, signed }, { 8, signature } })
+    part(64, { { 4, begin } })
 end
 
 local broken = ProtoExpert.new("midpath.broken", "Malformed scheme headers", expert.group.MALFORMED, expert.severity.ERROR)

@@ -183,6 +183,7 @@ impl ControllerConfig for Ends {
             rate: Rate::ZERO,
             version: 0,
             ramp: None,
+            room: None,
             sending: true,
         }
     }
@@ -241,6 +242,9 @@ pub struct Control {
     version: u64,
     /// On the way from the rate of the closed loop to the share: the rate in bits per second, and when it last rose.
     ramp: Option<(f64, Time)>,
+    /// Until the first slow-down: what may be on its way. It begins with what the caches have room for, and grows by what is acknowledged, as in
+    /// slow start: "new flows enter the system in open-loop mode" (§II-B), but no cache gets more than it has room for before its port is heard.
+    room: Option<u64>,
     /// Whether the flow is among the host's open flows.
     sending: bool,
 }
@@ -257,7 +261,7 @@ impl Control {
     /// Enters closed loop: as many packets as are in the network now, and one more for each that leaves it.
     fn slow_down(&mut self, slow: Slow, first: bool, window: &mut Window, view: &View, now: Time) {
         let entering = !self.closed();
-        (self.asked, self.ramp) = (now, None);
+        (self.asked, self.ramp, self.room) = (now, None, None);
         if !self.slowed.contains(&slow.nonce) && self.slowed.len() < MAX_SLOWED {
             self.slowed.push(slow.nonce);
         }
@@ -362,7 +366,12 @@ fn ack_rate(window: u64, view: &View) -> f64 {
 }
 
 impl CongestionController for Control {
-    fn on_ack(&mut self, _window: &mut Window, _ack: &Ack) {}
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        if let Some(room) = &mut self.room {
+            *room = room.saturating_add(ack.delivered);
+            window.set(*room);
+        }
+    }
     fn on_loss(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
         window.cwnd
     }
@@ -373,6 +382,7 @@ impl CongestionController for Control {
             return window.cwnd;
         }
         self.slowed.clear();
+        self.room = None;
         if !self.steer {
             return OPEN;
         }
@@ -436,8 +446,11 @@ impl CongestionController for Control {
         if news {
             poke_others(ctx);
         }
+        if packet.flags.has(Flags::SYN) && !self.closed() {
+            self.room = option.begin.map(|bytes| u64::from(bytes).max(u64::from(START) * self.mss));
+        }
         if !self.closed() {
-            window.set(OPEN);
+            window.set(self.room.unwrap_or(OPEN));
         }
         self.claim(view, window.cwnd, ctx);
     }

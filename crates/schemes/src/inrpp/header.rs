@@ -96,6 +96,9 @@ pub struct InrppHeader {
     pub far_cancel: Option<Nonce>,
     /// On ACKs: how many packets it stands for, so that a loop keeps its packets where ACKs are delayed. Zero is one.
     pub releases: u8,
+    /// On the answer to a SYN: how many bytes the flow may have on its way to begin with, the least of all hops. Ours: see
+    /// [`super::port`] on steering.
+    pub begin: Option<u32>,
     /// The original next hop of a packet on a detour (§III-A).
     pub via: Option<NodeId>,
     /// The packet is plain TCP's, carried through the domain (§V-B).
@@ -152,6 +155,7 @@ const STORED: u8 = 1 << 2;
 const FAR: u8 = 1 << 3;
 const SAYS: u8 = 1 << 4;
 const SIGNED: u8 = 1 << 5;
+const BEGINS: u8 = 1 << 6;
 
 /// Bytes that every packet has: flags, releases, nonces, the original next hop.
 const FIXED: usize = 2 + 4 * NONCES + 4;
@@ -160,6 +164,7 @@ const FIXED: usize = 2 + 4 * NONCES + 4;
 const FAR_PART: usize = 8;
 const NOTE_PART: usize = 10;
 const SIGNATURE_PART: usize = 16;
+const BEGIN_PART: usize = 4;
 
 /// Stands for no original next hop.
 const NOWHERE: u32 = u32::MAX;
@@ -169,12 +174,14 @@ impl Header for InrppHeader {
 
     fn body_len(&self) -> usize {
         let part = |there: bool, len: usize| if there { len } else { 0 };
-        FIXED + part(self.far(), FAR_PART) + part(self.notifies(), NOTE_PART) + part(self.signed(), SIGNATURE_PART)
+        let said = part(self.far(), FAR_PART) + part(self.notifies(), NOTE_PART) + part(self.signed(), SIGNATURE_PART);
+        FIXED + said + part(self.begin.is_some(), BEGIN_PART)
     }
 
     fn put(&self, out: &mut [u8]) {
         let flag = |on: bool, bit: u8| if on { bit } else { 0 };
-        let parts = flag(self.far(), FAR) | flag(self.notifies(), SAYS) | flag(self.signed(), SIGNED);
+        let begins = flag(self.begin.is_some(), BEGINS);
+        let parts = flag(self.far(), FAR) | flag(self.notifies(), SAYS) | flag(self.signed(), SIGNED) | begins;
         let carried = flag(self.carried, CARRIED) | flag(self.stored, STORED);
         out[0] = flag(self.direction == Direction::Ack, ACK) | carried | parts;
         out[1] = self.releases;
@@ -194,7 +201,11 @@ impl Header for InrppHeader {
         }
         if self.signed() {
             rest[..8].copy_from_slice(&self.number.to_be_bytes());
-            rest[8..].copy_from_slice(&self.mac.to_be_bytes());
+            rest[8..SIGNATURE_PART].copy_from_slice(&self.mac.to_be_bytes());
+            rest = &mut rest[SIGNATURE_PART..];
+        }
+        if let Some(begin) = self.begin {
+            put(rest, 0, begin);
         }
     }
 
@@ -205,7 +216,8 @@ impl Header for InrppHeader {
         let (far, rest) = rest.split_at_checked(part(FAR, FAR_PART))?;
         let (says, rest) = rest.split_at_checked(part(SAYS, NOTE_PART))?;
         let (signature, rest) = rest.split_at_checked(part(SIGNED, SIGNATURE_PART))?;
-        if fixed[0] >> 6 != 0 || !rest.is_empty() {
+        let (begin, rest) = rest.split_at_checked(part(BEGINS, BEGIN_PART))?;
+        if fixed[0] >> 7 != 0 || !rest.is_empty() {
             return None;
         }
         let mut header = InrppHeader {
@@ -227,6 +239,9 @@ impl Header for InrppHeader {
         }
         if !signature.is_empty() {
             (header.number, header.mac) = (get_long(signature, 0), get_long(signature, 8));
+        }
+        if !begin.is_empty() {
+            header.begin = Some(get(begin, 0));
         }
         // A part that says nothing is left out.
         (header.body_len() == body.len()).then_some(header)

@@ -40,6 +40,7 @@ pub mod overlay;
 pub mod params;
 pub mod port;
 pub mod siblings;
+mod starts;
 pub mod state;
 #[cfg(test)]
 mod tests;

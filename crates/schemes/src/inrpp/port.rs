@@ -4,7 +4,7 @@
 //! starts later adds what it sends before its first ACK tells it to slow down, and a flow with few packets in its loop keeps few. With `steer`
 //! a port in backpressure says with each slow-down how many packets the ACK releases: none for flows that have more than their part of a cache
 //! above S_high, two for flows that have less than half of it. The part shrinks as the cache fills. And it asks for closed loop from the
-//! handshake on.
+//! handshake on. A port that is not in backpressure says in the handshake how much its cache has room for until the flow hears of it again.
 
 mod ack;
 mod detours;
@@ -12,7 +12,7 @@ mod detours;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use midpath_core::packet::{Kind, NodeId, Packet, Pkt, PortId};
+use midpath_core::packet::{Flags, Kind, NodeId, Packet, Pkt, PortId};
 use midpath_core::queue::Limit;
 use midpath_core::roles::{Backlog, Drop, Inbound, Port, PortCtx, PortSpec};
 use midpath_core::units::{Bytes, Rate, Time};
@@ -27,6 +27,7 @@ use super::nonces::Store;
 use super::overlay::Side;
 use super::params::{Margin, Notify, Params};
 use super::siblings::{Contender, Siblings};
+use super::starts::Starts;
 use super::state::{Lasting, Machine, Note, State, Thresholds};
 use super::unheard::Watch;
 
@@ -100,6 +101,8 @@ struct Limits {
     other: u64,
     /// RTT × C, which §II-B leaves free above S_high.
     needed: u64,
+    /// S_high is by our rule, and the rule has not found the room that it asks for: requests to slow down come too late.
+    tight: bool,
     /// S_high was given above the cache's size.
     cut: bool,
 }
@@ -116,8 +119,11 @@ impl Limits {
             (None, Margin::Inflow) => Thresholds::by_inflow(size, rtt, rate.time_for(buffer), rate, inflow, config.low),
             (None, Margin::Link) => Thresholds::by_link(size, rtt, rate, config.low),
         };
+        let ruled = config.high.is_none() && config.margin == Margin::Inflow;
+        let asked = Thresholds::asked(rtt, rate.time_for(buffer), rate, inflow);
         Limits {
             cache,
+            tight: ruled && asked > cache.margin(),
             buffer: buffer.0,
             other: of(config.tcp_cache).0.max(u64::from(mtu)),
             needed: rate.bytes_in(rtt).0,
@@ -171,6 +177,7 @@ pub struct InrppPort {
     line: Line,
     far: Far,
     watch: Watch,
+    starts: Starts,
     /// How long a flow may send here before an ACK of it must have come back.
     patience: Time,
     load: Load,
@@ -213,6 +220,7 @@ impl InrppPort {
             line: Line::default(),
             far: Far::default(),
             watch: Watch::default(),
+            starts: Starts::new(spec.rtt),
             // As long as a slow-down holds, or four round trips without queues. Ours.
             patience: config.expiry.max(Time(spec.rtt.0.saturating_mul(4))),
             load: Load::default(),
@@ -366,6 +374,9 @@ impl Port for InrppPort {
         }
         let key = (packet.flow, packet.src);
         self.gate_by_nonce(key, &packet, ctx.now);
+        if packet.flags.has(Flags::SYN) {
+            self.starts.count(ctx.now);
+        }
         if !is_inrpp(&packet) {
             self.cache.see_other(key, ctx.now);
         }
@@ -446,6 +457,7 @@ impl Port for InrppPort {
         self.nonce = Nonce(self.config.keys.alias(self.me.0, self.me.1.0, ctx.now.0));
         self.store.clear();
         self.watch.clear();
+        self.starts.clear();
         self.border.iter_mut().for_each(|b| b.clear());
         self.line.reset();
         (self.load, self.detoured) = (Load::default(), Load::default());

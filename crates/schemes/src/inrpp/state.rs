@@ -34,10 +34,15 @@ impl Thresholds {
     /// round trips (one for the first ACK, one until each flow has had its own; ours), in each of which data and ACK may `wait` in a full buffer.
     /// Where the larger of both leaves less than half of the cache, S_high is half of the size, as in §IV-E.
     pub fn by_inflow(size: Bytes, rtt: Time, wait: Time, rate: Rate, inflow: Rate, low: f64) -> Thresholds {
-        let trip = rtt.saturating_add(Time(wait.0.saturating_mul(2)));
-        let margin = rate.bytes_in(rtt).0.max(inflow.bytes_in(Time(trip.0.saturating_mul(2))).0);
+        let margin = Thresholds::asked(rtt, wait, rate, inflow);
         let high = size.0.saturating_sub(margin).max(size.0 / 2);
         Thresholds::given(size, Bytes(high), low)
+    }
+
+    /// The margin that [`Thresholds::by_inflow`] asks for, however large the cache is.
+    pub fn asked(rtt: Time, wait: Time, rate: Rate, inflow: Rate) -> u64 {
+        let trip = rtt.saturating_add(Time(wait.0.saturating_mul(2)));
+        rate.bytes_in(rtt).0.max(inflow.bytes_in(Time(trip.0.saturating_mul(2))).0)
     }
 
     /// The rule of §II-B alone: S_high = size − RTT × C.

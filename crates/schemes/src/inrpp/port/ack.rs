@@ -26,6 +26,9 @@ impl InrppPort {
         self.say_stored(pkt, ctx);
         let packet = ctx.pool[pkt];
         self.watch.heard((packet.flow, packet.dst));
+        if packet.flags.has(Flags::SYN) {
+            self.say_begin(pkt, ctx);
+        }
         // The handshake is no ACK of data: "new flows enter the system in open-loop mode" (§II-B), unless flows are steered.
         let own = self.own_note(ctx.now).filter(|_| self.config.steer || !packet.flags.has(Flags::SYN));
         if own.is_none() && !notifies(&packet) {
@@ -91,6 +94,22 @@ impl InrppPort {
             && let Some(option) = packet.header::<InrppHeader>()
         {
             packet.set_header(&InrppHeader { stored: self.machine.state() != State::Push, ..option });
+        }
+    }
+
+    /// How much a flow that starts may have on its way, until it hears more: what the cache has room for, in equal parts for those that start now.
+    /// A quarter of the room, for what is acknowledged lets as much again in until this port presses, and others will start. Nothing is said
+    /// where S_high leaves what the rule for it asks for, and where the scenario says what S_high is.
+    fn say_begin(&self, pkt: &Pkt, ctx: &mut PortCtx<'_>) {
+        if self.host || !self.limits.tight || !self.config.steer || !self.config.backpressure {
+            return;
+        }
+        let room = self.limits.cache.size.saturating_sub(self.cache.stored().custody);
+        let part = u32::try_from(room / 4 / self.starts.recent(ctx.now)).unwrap_or(u32::MAX);
+        let packet = &mut ctx.pool[pkt];
+        if let Some(option) = packet.header::<InrppHeader>() {
+            let begin = option.begin.map_or(part, |least| least.min(part));
+            packet.set_header(&InrppHeader { begin: Some(begin), ..option });
         }
     }
 

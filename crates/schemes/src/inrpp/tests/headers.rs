@@ -9,7 +9,8 @@ fn nonce() -> impl Strategy<Value = Option<Nonce>> {
 
 fn option() -> impl Strategy<Value = InrppHeader> {
     let four = (nonce(), nonce(), nonce(), nonce());
-    let border = (any::<u8>(), any::<bool>(), any::<bool>(), prop::option::of(0u32..u32::MAX));
+    let begin = prop::option::of(any::<u32>());
+    let border = (any::<u8>(), any::<bool>(), any::<bool>(), prop::option::of(0u32..u32::MAX), begin);
     (any::<bool>(), any::<u16>(), four, prop::collection::vec(1u32.., 0..4), border, any::<u64>(), any::<u64>())
         .prop_map(
             |(
@@ -17,7 +18,7 @@ fn option() -> impl Strategy<Value = InrppHeader> {
                 release,
                 (slow, cancel, far_slow, far_cancel),
                 list,
-                (releases, carried, stored, via),
+                (releases, carried, stored, via, begin),
                 number,
                 mac,
             )| {
@@ -31,6 +32,7 @@ fn option() -> impl Strategy<Value = InrppHeader> {
                     far_slow,
                     far_cancel,
                     releases,
+                    begin,
                     via: via.map(NodeId),
                     carried,
                     stored,
