@@ -1,7 +1,7 @@
 """Lists the pages by how hard their prose is to read: the Flesch-Kincaid grade, and the share of long sentences.
 
     python scripts/reading.py                   README, CONTRIBUTING and docs/, hardest first
-    python scripts/reading.py --beside HEAD~3   a table of before and after, where a page has changed
+    python scripts/reading.py --beside HEAD~3   a table of before and after, where a page's grade has moved
 
 The grade is 0.39 words per sentence + 11.8 syllables per word - 15.59 (Kincaid et al., 1975): years of school. It
 knows nothing of our field's words, so compare a page with itself. Code, tables, headings and pictures do not count;
@@ -18,6 +18,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 # Longer sentences are read twice, by a rule of thumb of plain-English guides.
 LONG = 30
+# A grade that has moved by less than this tells of other content, not of other sentences.
+MOVED = 0.4
 # Written by scripts or lists by nature.
 LEFT_OUT = {"docs/command.md", "docs/scenario.md", "docs/glossary.md", "docs/gallery.md", "docs/api.md"}
 
@@ -93,7 +95,7 @@ def main() -> None:
     for name, found in now.items():
         text = at(asked.beside, name)
         before = reading(text) if text is not None and text != pages()[name] else None
-        if before:
+        if before and abs(before.grade - found.grade) >= MOVED:
             shares = f"{before.long_share:.0%} | {found.long_share:.0%}"
             print(f"| {name} | {before.grade:.1f} | {found.grade:.1f} | {shares} |")
 
