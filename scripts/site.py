@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
@@ -17,6 +18,7 @@ ROOT = Path(__file__).parents[1]
 START = ROOT / "README.md"
 LINK = re.compile(r"\]\((?!\w+:)([^)#\s]+)")
 CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
+ELSEWHERE = re.compile(r"<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)=[\"']?(?:https?:)?//[^\"'>\s]+")
 FRAGMENT = re.compile(r"^(\s*```\w+) fragment$", re.MULTILINE)
 
 
@@ -49,3 +51,10 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001
     """`fragment` marks code that is not whole for our tests; readers need no such mark."""
     return FRAGMENT.sub(r"\1", markdown)
+
+
+def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:  # noqa: ARG001
+    """A page loads nothing from elsewhere, so that it is whole without a network."""
+    if found := ELSEWHERE.search(output):
+        raise PluginError(f"{page.file.src_uri} loads something from elsewhere: {found[0]}")
+    return output
