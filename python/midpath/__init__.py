@@ -9,7 +9,7 @@ result.flows.to_pandas()
 
 from midpath._midpath import version as _version
 from midpath.compare import Comparison, compare
-from midpath.errors import OutputError, ScenarioError
+from midpath.errors import OutputError, ScenarioError, UsageError
 from midpath.result import Result, load
 from midpath.run import run
 from midpath.scenario import Scenario
@@ -22,6 +22,7 @@ __all__ = [
     "Result",
     "Scenario",
     "ScenarioError",
+    "UsageError",
     "__version__",
     "compare",
     "load",
