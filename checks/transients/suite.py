@@ -14,9 +14,9 @@ The bounds:
 - **loss**: packets that queues dropped, over packets sent, is at most NewReno's on the same scenario and one percent.
 - **offered load**: in no tenth of a second do senders put more onto their links than three times what the core sends at
   its highest rate in that time and the longest round trip, and the queue, and 64 kB for each flow that has started.
-  Sixty-four kB is the largest unscaled window; ten packets, TCP's first, are a quarter of that. What a scheme stores counts as
-  queue: INRPP's cache, 20 s of the core's rate. (That was added after the first 500 scenarios, in all of which INRPP had missed
-  the bound without it: its senders push what a cache can take. So for INRPP this one bound was not fixed before.)
+  Sixty-four kB is the largest unscaled window; ten packets, TCP's first, are a quarter of that. What a scheme stores
+  counts as queue: INRPP's cache, 20 s of the core's rate. (That was added after the first 500 scenarios, in all of
+  which INRPP had missed the bound without it: its senders push what a cache can take. So it was not fixed before.)
 - **settled**: from ten seconds, or fifty of the longest round trips, after the last change, flows without end fill half
   of the core at least, on average until the run ends (else: *idle*), and the queue at the core drops at most 2 % of
   what is sent (else: *late loss*). What never comes back, or oscillates between flood and silence, is found by that; a

@@ -18,9 +18,9 @@ from midpath.report.time import goodput, queues
 from midpath.result import MARKER as RUN_MARKER
 from midpath.result import Result, load
 from midpath.storage import write_text
-from midpath.work import RUNS
 from midpath.sweep.result import Sweep
 from midpath.sweep.store import PLAN
+from midpath.work import RUNS
 
 FIGURES = (completion, by_size, goodput, queues, along, drawn, gauges)
 

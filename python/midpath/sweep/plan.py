@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from midpath import _midpath
-from midpath.compare import IDEAL
 from midpath.errors import ScenarioError, UsageError
+from midpath.metrics import IDEAL
 from midpath.scenario import Scenario
 
 # The column that says which scenario a run is of, where there are several.

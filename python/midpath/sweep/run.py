@@ -10,8 +10,8 @@ from typing import Any
 
 import tomli_w
 
-from midpath.compare import IDEAL
 from midpath.errors import UsageError
+from midpath.metrics import IDEAL
 from midpath.run import as_scenario
 from midpath.scenario import Scenario
 from midpath.sweep.dask import dask_workers

@@ -8,8 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from midpath import matched
-from midpath.compare import IDEAL
-from midpath.metrics import METRICS
+from midpath.metrics import IDEAL, METRICS
 from midpath.result import Result
 from midpath.sweep.plan import Plan, shown
 from midpath.sweep.store import Store
@@ -101,8 +100,14 @@ def _ratios(store: Store, record: dict[str, Any], ideal: str | None) -> dict[str
     ours, theirs = (_result(store, found, with_flows=not whole) for found in (record, other))
     # Of a run that completed all flows none are kept: where the ideal did not, times cannot be over common flows.
     known = TO_IDEAL if whole or record["completed"] < record["flows"] or record["key"] == ideal else ALL_FLOWS
-    pairs = {key: matched.figures(ours, theirs, key) for key in known}
+    pairs = {key: _pair(ours, theirs, key) for key in known}
     return {ratio_column(key): value / of for key, (value, of) in pairs.items() if value is not None and of}
+
+
+def _pair(ours: Result, theirs: Result, key: str) -> tuple[float | None, float | None]:
+    """A figure of both runs, over the same flows if it is one over completed flows."""
+    common = matched.ended_in_all([ours, theirs]) if key in matched.FIGURES else None
+    return matched.figure(ours, key, common), matched.figure(theirs, key, common)
 
 
 def _result(store: Store, record: dict[str, Any], *, with_flows: bool) -> Result:
