@@ -89,7 +89,11 @@ pub fn parse(text: &str) -> Result<Scenario, ScenarioError> {
         }
         let line = e.span().map(|s| lines::line_at(text, s.start));
         // Of a table that is read as a whole, such as `arrivals`, the parser knows only where it begins.
-        let key = e.span().map(|s| lines::blamed(text, s.start, &message)).unwrap_or_default();
+        let key = match e.span() {
+            // A text with a key twice is no TOML: nothing but its place is known.
+            Some(span) if message == "duplicate key" => text.get(span).unwrap_or_default().to_owned(),
+            span => span.map(|s| lines::blamed(text, s.start, &message)).unwrap_or_default(),
+        };
         ScenarioError { key, line, message: with_suggestion(&in_plain_terms(&message)) }
     })
 }
@@ -157,6 +161,7 @@ mod tests {
     fn errors_speak_of_keys_and_tables() {
         let error = |text: &str| parse(text).expect_err(text).to_string();
         assert_eq!(error("title = \"x\""), "topology: is missing; a scenario needs a `[topology]`");
+        assert_eq!(error("seed = 1\nseed = 2"), "line 2: seed: duplicate key");
         assert_eq!(error("topology = 3"), "line 1: topology: `3` is not a table");
         assert!(
             error("[topology]\nbuiltn = 3").contains("unknown field `builtn`, did you mean `builtin`? expected one of")

@@ -81,7 +81,7 @@ impl Setup {
         let queues = Queues::new(&scenario)?;
         queues.check_names(&scenario.topology)?;
         measure::check(&scenario, &topology)?;
-        let faults = FaultPlan::new(&scenario.fault, &topology, scenario.stop)?;
+        let faults = FaultPlan::new(&scenario.fault, &topology)?;
         let routes = Arc::new(TableRoutes::new(&topology, &scenario.routing));
         let flows = flows::generate(&scenario, base, &topology, &routes, &schemes)?;
         let groups = Groups::of(&flows);

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::FlowRow;
 use crate::engine::Engine;
+use crate::scenario::FaultSpec;
 use crate::setup::Setup;
 
 /// More ports than these are counted, not named.
@@ -36,7 +37,12 @@ impl Warning {
 
 /// `warnings` of `run.json`: what `schemes` say, and what the flows' rows show.
 pub fn warnings(setup: &Setup, rows: &[FlowRow], schemes: Vec<Warning>) -> Value {
-    let all = schemes.into_iter().chain(small_queues(setup)).chain(overload(setup)).chain(unfinished(setup, rows));
+    let all = schemes
+        .into_iter()
+        .chain(small_queues(setup))
+        .chain(late_faults(setup))
+        .chain(overload(setup))
+        .chain(unfinished(setup, rows));
     all.map(|warning| warning.json()).collect()
 }
 
@@ -68,6 +74,15 @@ fn small_queues(setup: &Setup) -> Option<Warning> {
     let ports = small.iter().map(|((n, p), _)| port_name(setup, *n, *p)).collect();
     let message = format!("no full packet can wait here: the queue has room for {room}");
     Some(Warning { scheme: String::new(), message, ports })
+}
+
+/// Faults at or after `stop`. They are no error: a run may be cut short.
+fn late_faults(setup: &Setup) -> Option<Warning> {
+    let stop = setup.scenario.stop?;
+    let late = |(i, fault): (usize, &FaultSpec)| (fault.at >= stop).then(|| format!("fault[{i}] at {}", fault.at));
+    let late: Vec<_> = setup.scenario.fault.iter().enumerate().filter_map(late).collect();
+    let message = || format!("{} never happens: the run's `stop` is {stop}", late.join(", "));
+    (!late.is_empty()).then(|| Warning::of_run(message()))
 }
 
 /// The port that is offered most of what it can carry until `stop`, if that is more than all.

@@ -27,15 +27,10 @@ enum LinkFault {
 }
 
 impl FaultPlan {
-    /// The faults of `specs` in a run that ends at `stop`.
-    pub fn new(specs: &[FaultSpec], topology: &Topology, stop: Option<Time>) -> Result<FaultPlan, SpecError> {
+    pub fn new(specs: &[FaultSpec], topology: &Topology) -> Result<FaultPlan, SpecError> {
         let mut plan = FaultPlan::default();
         for (i, spec) in specs.iter().enumerate() {
-            let late = stop.filter(|stop| spec.at >= *stop).map_or(Ok(()), |stop| {
-                Err(SpecError::new("at", format!("{} never comes: the run's `stop` is {stop}", spec.at)))
-            });
-            let added = plan.add(spec, topology).and(late);
-            added.map_err(|e| e.under(&format!("fault[{i}]")))?;
+            plan.add(spec, topology).map_err(|e| e.under(&format!("fault[{i}]")))?;
         }
         plan.links.values_mut().for_each(settle_outages);
         Ok(plan)
