@@ -9,7 +9,7 @@ result.flows.to_pandas()
 
 from midpath._midpath import version as _version
 from midpath.compare import Comparison, compare
-from midpath.errors import OutputError, ScenarioError
+from midpath.errors import OutputError, ScenarioError, UsageError
 from midpath.result import Result, load
 from midpath.run import run
 from midpath.scenario import Scenario
@@ -24,6 +24,7 @@ __all__ = [
     "Scenario",
     "ScenarioError",
     "Sweep",
+    "UsageError",
     "__version__",
     "compare",
     "load",

@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from midpath import _midpath, matched
-from midpath.errors import UsageError
-from midpath.metrics import METRICS
-from midpath.result import Result, load
+from midpath.equipment import Equipment, equipment_of, unequal
+from midpath.errors import OutputError, UsageError
+from midpath.groups import GroupRow, group_rows
+from midpath.metrics import IDEAL, METRICS
+from midpath.palette import name
+from midpath.result import Result, distinct_warnings, load
 from midpath.run import as_scenario
-from midpath.scenario import Scenario
+from midpath.scenario import Scenario, parse
 from midpath.stats import Estimate, estimate, paired_ratio, told_apart
 from midpath.storage import read_json, require_replaceable, to_json, write_text
-from midpath.work import RUNS, RunCallback, StepCallback, Work, run_directory
+from midpath.work import RUNS, Pair, RunCallback, StepCallback, Work, run_directory
 
 if TYPE_CHECKING:
     import pandas as pd
 
 MARKER = "compare.json"
-IDEAL = "ideal"
 
 
 @dataclass(frozen=True)
 class Row:
-    """One scheme: its figures over the seeds, and their ratio to the ideal's on the same flows."""
+    """One scheme: its figures over the seeds, those of completed flows over the flows that ended under all schemes; and
+    their ratio to the ideal's.
+    """
 
     scheme: str
     flows: int
@@ -70,13 +75,59 @@ class Comparison:
         return [self._row(scheme) for scheme in self.schemes]
 
     def values(self, scheme: str, key: str) -> list[float | None]:
-        """A figure of one scheme, by seed."""
-        return [result.summary.get(key) for result in self.of(scheme)]
+        """A figure of one scheme, by seed; one over completed flows is over those that ended under all schemes."""
+        return [matched.figure(self.results[scheme, seed], key, self.common[seed]) for seed in self.seeds]
 
-    def comparable(self, key: str) -> bool:
-        """Whether a figure is over the same flows for all schemes, so that they can be ranked by it."""
-        ended = {scheme: self.values(scheme, "completed") for scheme in self.schemes if scheme != IDEAL}
-        return key not in matched.FIGURES or all(counts == next(iter(ended.values())) for counts in ended.values())
+    @functools.cached_property
+    def common(self) -> dict[int, matched.Mask | None]:
+        """By seed: the flows that ended under all schemes, where not all ended under all."""
+        return {
+            seed: matched.ended_in_all([self.results[scheme, seed] for scheme in self.schemes]) for seed in self.seeds
+        }
+
+    @property
+    def matching(self) -> str | None:
+        """Which flows times are over, if not all of them ended under all schemes."""
+        masks = [mask for mask in self.common.values() if mask is not None]
+        if not masks:
+            return None
+        ended, all_flows = sum(int(mask.sum()) for mask in masks), sum(mask.size for mask in masks)
+        return f"Times are over the {ended:,} of {all_flows:,} flows that ended under all schemes"
+
+    @functools.cached_property
+    def is_random(self) -> bool:
+        """Whether seeds matter: with several, whether they changed anything; with one, whether the scenario draws."""
+        if len(self.seeds) == 1:
+            return draws(parse(self.scenario, self.source))
+        keys = [metric.key for metric in METRICS]
+        summaries = [[result.summary.get(key) for key in keys] for result in self.of(self.schemes[0])]
+        return any(summary != summaries[0] for summary in summaries)
+
+    @functools.cached_property
+    def equipment(self) -> list[Equipment]:
+        """What each scheme had; of the ideal, and of results of earlier versions, nothing is known."""
+        found = [equipment_of(self.of(scheme)[0]) for scheme in self.schemes]
+        return [row for row in found if row is not None]
+
+    @functools.cached_property
+    def groups(self) -> list[GroupRow]:
+        """A row per scheme and group of flows; none where all flows are of one group."""
+        return group_rows({scheme: self.of(scheme) for scheme in self.schemes}, list(self.common.values()))
+
+    @property
+    def warnings(self) -> list[str]:
+        """What is to be known beside the figures: unlike equipment, and what runs warn of, scheme by scheme."""
+        of_runs = {scheme: distinct_warnings(self.of(scheme)) for scheme in self.schemes}
+        everywhere = set.intersection(*(set(found) for found in of_runs.values())) if of_runs else set()
+        shared = [text for text in next(iter(of_runs.values()), []) if text in everywhere]
+        own = [
+            text if text.startswith(scheme) else f"{name(scheme)}: {text}"
+            for scheme, found in of_runs.items()
+            for text in found
+            if text not in everywhere
+        ]
+        memory = unequal(self.equipment)
+        return [*([memory] if memory else []), *shared, *own]
 
     def told_apart(self, scheme: str, other: str, key: str) -> bool:
         """Whether two schemes differ in a figure by more than luck, seed by seed."""
@@ -88,8 +139,7 @@ class Comparison:
         to_ideal: dict[str, Estimate | None] = {}
         if IDEAL in self.schemes:
             for key in (metric.key for metric in METRICS if metric.better):
-                pairs = [matched.figures(*runs, key) for runs in zip(self.of(scheme), self.of(IDEAL), strict=True)]
-                to_ideal[key] = paired_ratio(*zip(*pairs, strict=True))
+                to_ideal[key] = paired_ratio(self.values(scheme, key), self.values(IDEAL, key))
         flows, completed = (sum(s[key] for s in summaries) for key in ("flows", "completed"))
         return Row(scheme, flows, completed, figures, to_ideal)
 
@@ -122,12 +172,16 @@ class Comparison:
             "schemes": self.schemes,
             "seeds": self.seeds,
             "rows": [row.to_json() for row in self.rows()],
+            "groups": [row.to_json() for row in self.groups],
+            "equipment": [row.to_json() for row in self.equipment],
+            "times_over": self.matching or "All flows",
+            "warnings": self.warnings,
         }
 
-    def save(self, directory: str | Path) -> Path:
-        """Writes all runs, each whole, and then compare.json."""
+    def save(self, directory: str | Path, *, replace: bool = False) -> Path:
+        """Writes all runs, each whole, then compare.json. What has more runs is replaced only with `replace`."""
         path = Path(directory)
-        require_comparison(path)
+        require_comparison(path, None if replace else set(self.results))
         for (scheme, seed), result in self.results.items():
             result.save(run_directory(path, scheme, seed))
         write_text(path / MARKER, to_json(self.to_json()))
@@ -141,11 +195,12 @@ class Comparison:
 
 
 def compare(
-    scenario: Scenario | str | Path,
-    schemes: Sequence[str],
+    scenario: Scenario | Mapping[str, Any] | str | Path,
+    schemes: Sequence[str] | str,
     *,
     seeds: int | Sequence[int] = 1,
     ideal: bool = True,
+    replace: bool = False,
     jobs: int | None = None,
     executor: Executor | None = None,
     out: str | Path | None = None,
@@ -155,21 +210,24 @@ def compare(
     """Runs every scheme with every seed, `jobs` at a time, on threads: the simulator works outside Python's lock.
 
     `seeds` is how many, from the scenario's own upwards, or which. With `out`, each run is stored as it ends, and runs
-    that are already there (same version, scenario text, scheme and seed) are not run again. An `executor` (of
+    that are already there (same version, scenario text, scheme and seed) are not run again; a comparison there that has
+    runs which this one lacks is an error without `replace`. An `executor` (of
     processes, or of a Dask cluster) takes the place of the threads; it reports no steps.
     """
     asked = as_scenario(scenario)
-    wanted = list(dict.fromkeys([*schemes, *([IDEAL] if ideal else [])]))
+    names = schemes.split(",") if isinstance(schemes, str) else schemes
+    wanted = list(dict.fromkeys([*(text.strip() for text in names), *([IDEAL] if ideal else [])]))
     for scheme in wanted:
         asked.with_(scheme=scheme).check()
     numbers = list(seeds) if not isinstance(seeds, int) else [asked.base_seed() + i for i in range(seeds)]
     if not wanted or not numbers:
         raise UsageError("a comparison needs a scheme and a seed")
     path = Path(out) if out is not None else None
+    pairs = [(scheme, seed) for scheme in wanted for seed in numbers]
     if path is not None:
-        require_comparison(path)
+        require_comparison(path, None if replace else set(pairs))
     work = Work(asked, path, on_run, on_step)
-    results = work.all([(scheme, seed) for scheme in wanted for seed in numbers], jobs, executor)
+    results = work.all(pairs, jobs, executor)
     found = Comparison(asked.effective_text(), asked.file_name, wanted, numbers, results)
     if path is not None:
         write_text(path / MARKER, to_json(found.to_json()))
@@ -185,8 +243,40 @@ def load_comparison(directory: str | Path) -> Comparison:
     return Comparison(head["scenario"], head.get("source"), head["schemes"], head["seeds"], results)
 
 
-def require_comparison(path: Path) -> None:
-    """Raises `OutputError` if `path` is in use for something else than a comparison, finished or interrupted."""
+def require_comparison(path: Path, pairs: set[Pair] | None = None) -> None:
+    """Raises `OutputError` if `path` is in use for something else than a comparison, finished or interrupted.
+
+    Also if it is in use for one that has runs which are not among `pairs`.
+    """
     interrupted = path.is_dir() and [entry.name for entry in path.iterdir()] == [RUNS]
-    if not interrupted:
-        require_replaceable(path, MARKER)
+    if interrupted:
+        return
+    require_replaceable(path, MARKER)
+    if pairs is None or not (path / MARKER).is_file():
+        return
+    head = read_json(path / MARKER)
+    lost = {(scheme, seed) for scheme in head["schemes"] for seed in head["seeds"]} - pairs
+    if lost:
+        schemes = ", ".join(sorted({scheme for scheme, _ in lost}))
+        raise OutputError(
+            f"{path} holds a comparison with {len(lost)} runs that this one lacks (of {schemes}): "
+            "choose another directory, or replace it (--replace)"
+        )
+
+
+# Keys that ask for a random choice, and kinds that are one.
+DRAWN_KEYS = {"jitter", "corruption", "homes", "senders"}
+DRAWN_KINDS = {
+    *("poisson", "ppbp", "pareto", "bounded-pareto", "exponential", "log-normal", "cdf"),
+    *("permutation", "random", "gravity", "red", "waxman"),
+}
+
+
+def draws(scenario: Any) -> bool:
+    """Whether a scenario draws anything: arrivals, sizes, places, losses."""
+    if isinstance(scenario, list):
+        return any(draws(value) for value in scenario)
+    if not isinstance(scenario, Mapping):
+        return False
+    chance = DRAWN_KINDS & {scenario.get("kind"), scenario.get("generate")}
+    return bool(chance) or any(key in DRAWN_KEYS or draws(value) for key, value in scenario.items())

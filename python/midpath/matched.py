@@ -1,12 +1,12 @@
-"""Figures over the flows that ended in both of two runs.
+"""Figures over the same flows: those that ended under all schemes.
 
 A mean over completed flows flatters a scheme that left its slowest flows unfinished. Runs of the same seed have the
-same flows, so a ratio between two of them can be taken over the flows that both completed.
+same flows, so figures of them can be taken over the flows that all of them completed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from midpath.result import Result
 
 Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 FIGURES: dict[str, tuple[str, Callable[[Floats], np.floating]]] = {
     "afct_s": ("fct_s", np.mean),
     "fct_p50_s": ("fct_s", lambda values: np.quantile(values, 0.5)),
@@ -23,17 +24,26 @@ FIGURES: dict[str, tuple[str, Callable[[Floats], np.floating]]] = {
 }
 
 
-def figures(run: Result, other: Result, key: str) -> tuple[float | None, float | None]:
-    """A figure of both runs, over the same flows if it is one over completed flows."""
-    if key not in FIGURES or (_complete(run) and _complete(other)):
-        return run.summary.get(key), other.summary.get(key)
-    column, figure = FIGURES[key]
-    values, others = (result.flows[column].to_numpy().astype(float) for result in (run, other))
-    both = np.isfinite(values) & np.isfinite(others)
-    if not both.any():
-        return None, None
-    return float(figure(values[both])), float(figure(others[both]))
+def ended_in_all(runs: Sequence[Result]) -> Mask | None:
+    """The flows that ended in each of `runs`; `None` if those are the same in all of them."""
+    if all(run.summary["completed"] == run.summary["flows"] for run in runs):
+        return None
+    masks = [np.isfinite(column(run, "fct_s")) for run in runs]
+    return None if all((mask == masks[0]).all() for mask in masks) else np.logical_and.reduce(masks)
 
 
-def _complete(run: Result) -> bool:
-    return bool(run.summary["completed"] == run.summary["flows"])
+def figure(run: Result, key: str, common: Mask | None) -> float | None:
+    """A figure of a run, over the `common` flows if it is one over completed flows."""
+    if key not in FIGURES or common is None:
+        value: float | None = run.summary.get(key)
+        return value
+    of, reduce = FIGURES[key]
+    values = column(run, of)[common]
+    values = values[np.isfinite(values)]
+    return float(reduce(values)) if values.size else None
+
+
+def column(run: Result, key: str) -> Floats:
+    """A column of a run's flows, as floats; NaN where nothing is known."""
+    values: Floats = run.flows[key].to_numpy().astype(float)
+    return values

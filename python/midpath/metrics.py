@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+# The scheme that is none: the fluid ideal on the same topology, paths and flows.
+IDEAL = "ideal"
+
 
 @dataclass(frozen=True)
 class Metric:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from midpath.compare import IDEAL
+from midpath.metrics import IDEAL
 
 
 @dataclass(frozen=True)

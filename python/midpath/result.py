@@ -47,7 +47,7 @@ class Result:
 
     @property
     def warnings(self) -> list[str]:
-        """What schemes warn of, a sentence each with the ports that it is about."""
+        """What is to be known beside the figures, a sentence each with the scheme and ports that it is about."""
         return [_sentence(entry) for entry in self.run.get("warnings") or []]
 
     @property
@@ -114,4 +114,5 @@ def distinct_warnings(results: Iterable[Result]) -> list[str]:
 def _sentence(warning: Mapping[str, Any]) -> str:
     named, count = warning["ports"], warning["count"]
     more = f" and {count - len(named):,} more" if count > len(named) else ""
-    return f"{warning['scheme']} at {', '.join(named)}{more}: {warning['message']}"
+    place = " at ".join(part for part in (warning["scheme"], f"{', '.join(named)}{more}") if part)
+    return f"{place}: {warning['message']}" if place else str(warning["message"])

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from midpath import _midpath
-from midpath.errors import ScenarioError
+from midpath.errors import ScenarioError, UsageError
 from midpath.policy import Policies, makers
 from midpath.result import Result
 from midpath.scenario import Scenario
@@ -19,7 +19,7 @@ ProgressCallback = Callable[[dict[str, Any]], bool | None]
 
 
 def run(
-    scenario: Scenario | str | Path,
+    scenario: Scenario | Mapping[str, Any] | str | Path,
     *,
     scheme: str | None = None,
     seed: int | None = None,
@@ -30,8 +30,8 @@ def run(
 ) -> Result:
     """Simulates a scenario, given as an object, a file or a text.
 
-    The result does not depend on `threads` (0: one per core). `progress` is called about ten times a second with
-    `simulated_s`, `stop_s` (None if not known), `packet_hops` and `flows`; returning `False` stops the run.
+    The result does not depend on `threads` (0: one per core; never more). `progress` is called about ten times a second
+    with `simulated_s`, `stop_s` (None if not known), `packet_hops` and `flows`; returning `False` stops the run.
 
     With `wire`, links carry bytes: each packet is encoded and decoded on every link, as `docs/wire.md` says. The result
     is the same, later.
@@ -45,7 +45,8 @@ def run(
             asked.base_dir,
             scheme=asked.scheme,
             seed=asked.seed,
-            threads=threads or os.cpu_count() or 1,
+            # More threads than cores wait for each other at every step: 0.2 s became 20 s.
+            threads=min(threads or cores(), cores()),
             wire=wire,
             progress=progress,
             policies=makers(policies) if policies else None,
@@ -59,6 +60,19 @@ def run(
     return Result(found, arrow, files)
 
 
-def as_scenario(scenario: Scenario | str | Path) -> Scenario:
+def as_scenario(scenario: Scenario | Mapping[str, Any] | str | Path) -> Scenario:
     """A scenario from whatever stands for one."""
-    return scenario if isinstance(scenario, Scenario) else Scenario.from_toml(scenario)
+    if isinstance(scenario, Scenario):
+        return scenario
+    if isinstance(scenario, Mapping):
+        return Scenario.from_dict(dict(scenario))
+    if isinstance(scenario, (str, os.PathLike)):
+        return Scenario.from_toml(scenario)
+    raise UsageError(
+        f"{scenario!r:.80} is not a scenario: give a Scenario, a file, a TOML text, or nested dictionaries"
+    )
+
+
+def cores() -> int:
+    """The processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -13,7 +13,10 @@ from typing import Any
 import tomli_w
 
 from midpath import _midpath
-from midpath.errors import ScenarioError
+from midpath.errors import ScenarioError, UsageError
+
+# Seeds have 64 bits.
+LARGEST_SEED = 2**64 - 1
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,8 @@ class Scenario:
         self, *, scheme: str | None = None, seed: int | None = None, changes: dict[str, Any] | None = None
     ) -> Scenario:
         """The same scenario with another scheme, seed, or values at dotted keys (`{"queue.limit": "20 ms"}`)."""
+        if seed is not None and (not isinstance(seed, int) or not 0 <= seed <= LARGEST_SEED):
+            raise UsageError(f"{seed!r} is not a seed: a whole number from 0 to {LARGEST_SEED}")
         return replace(
             self,
             scheme=scheme if scheme is not None else self.scheme,

@@ -4,7 +4,8 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +18,51 @@ def write_directory(path: Path, marker: str, fill: Callable[[Path], None]) -> No
     An existing directory is replaced only if it is empty or holds `marker`: then it is a result of ours.
     """
     require_replaceable(path, marker)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    work = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    with naming(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fixed = stays(path)
+        work = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path if fixed else path.parent))
+        try:
+            new = work / "new"
+            new.mkdir()
+            fill(new)
+            if fixed:
+                _move_into(path, new, marker, work)
+                return
+            if path.exists():
+                path.rename(work / "old")
+            new.rename(path)
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+
+
+def stays(path: Path) -> bool:
+    """Whether a directory cannot be renamed: something is mounted there, or what it lies in is not ours to write."""
+    return path.is_dir() and (path.is_mount() or not os.access(path.parent, os.W_OK))
+
+
+def _move_into(path: Path, new: Path, marker: str, work: Path) -> None:
+    """Puts what is in `new` in the place of what is in `path`. Without its marker a directory is no result: that goes
+    first and comes last.
+    """
+    (path / marker).unlink(missing_ok=True)
+    for old in path.iterdir():
+        if old != work:
+            shutil.rmtree(old) if old.is_dir() else old.unlink()
+    for entry in sorted(new.iterdir(), key=lambda entry: entry.name == marker):
+        entry.rename(path / entry.name)
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Puts `path` into errors of the system that do not say which file they are about, such as a full disk's."""
     try:
-        new = work / "new"
-        new.mkdir()
-        fill(new)
-        if path.exists():
-            path.rename(work / "old")
-        new.rename(path)
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
+        yield
+    except OutputError:
+        raise
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise OSError(error.errno, f"{error.filename or path} cannot be written: {reason}") from None
 
 
 def require_replaceable(path: Path, marker: str) -> None:
@@ -47,6 +82,11 @@ def write_text(path: Path, text: str) -> None:
 
 def write_bytes(path: Path, data: bytes) -> None:
     """Writes a file whole or not at all."""
+    with naming(path):
+        _write(path, data)
+
+
+def _write(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:

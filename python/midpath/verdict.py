@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from midpath.compare import IDEAL, Comparison, Row
+from midpath.compare import Comparison, Row
+from midpath.metrics import IDEAL
 from midpath.palette import name
 from midpath.stats import Estimate
 from midpath.units import digits, quantity
@@ -18,23 +19,29 @@ def sentences(comparison: Comparison) -> list[str]:
 
 
 def _speed(comparison: Comparison, rows: dict[str, Row]) -> str:
-    if not comparison.comparable("afct_s"):
-        return _by_completion(list(rows.values()))
     times = {scheme: found for scheme, row in rows.items() if (found := row.figures["afct_s"])}
     if not times:
-        return _by_goodput(rows)
+        return _by_goodput(rows) if not comparison.matching else _by_completion(list(rows.values()))
     best, *others = sorted(times, key=lambda scheme: times[scheme].mean)
-    sentence = f"{name(best)} ends flows soonest: {quantity('seconds', times[best].mean, times[best].ci95)} on average"
+    time = quantity("seconds", times[best].mean, times[best].ci95 if comparison.is_random else None)
+    sentence = f"{name(best)} ends flows soonest: {time} on average"
     ratio = rows[best].to_ideal.get("afct_s")
     if ratio:
         sentence += f", {digits(ratio.mean)} times the ideal"
     rest = "; ".join(f"{name(other)} {_longer(comparison, other, best, times)}" for other in others)
-    luck = (
-        " One seed only: repeat with several before you believe small differences."
-        if len(comparison.seeds) == 1
-        else ""
-    )
-    return f"{sentence}{f'. {rest}' if rest else ''}.{luck}"
+    ranking = f"{sentence}{f'. {rest}' if rest else ''}.{_luck(comparison)}"
+    if comparison.matching:
+        return f"{_by_completion(list(rows.values()))} {comparison.matching}: of these {ranking}"
+    return ranking
+
+
+def _luck(comparison: Comparison) -> str:
+    """What the number of seeds is worth."""
+    if not comparison.is_random:
+        return ""
+    if len(comparison.seeds) == 1:
+        return " One seed only: repeat with several before you believe small differences."
+    return " Two seeds only: intervals are wide." if len(comparison.seeds) == 2 else ""
 
 
 def _longer(comparison: Comparison, other: str, best: str, times: dict[str, Estimate]) -> str:
@@ -48,7 +55,7 @@ def _by_completion(rows: list[Row]) -> str:
     best, *others = sorted(rows, key=lambda row: -row.completed)
     ends = "all" if best.completed == best.flows else f"{best.completed:,} of"
     rest = ", ".join(f"{name(row.scheme)} {row.completed:,}" for row in others)
-    return f"{name(best.scheme)} ends {ends} {best.flows:,} flows; {rest}. Times are over flows that ended."
+    return f"{name(best.scheme)} ends {ends} {best.flows:,} flows{f'; {rest}' if rest else ''}."
 
 
 def _by_goodput(rows: dict[str, Row]) -> str:
@@ -80,7 +87,7 @@ def _routers(comparison: Comparison, schemes: Sequence[str]) -> str:
     if not others:
         return ""
     if not plain:
-        return f"All of them run in the routers, too: {_listed(others)}."
+        return f"{_listed(others)} {'runs' if len(others) == 1 else 'run'} in the routers, too."
     run = "runs" if len(others) == 1 else "run"
     return f"Routers stay as they are for {_listed(plain)}; {_listed(others)} {run} in them, too."
 

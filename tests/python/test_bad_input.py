@@ -32,7 +32,7 @@ WRONG = {
     "unknown table": ("[queue]\n", "[kue]\n", "kue", 12, "queue"),
     "wrong unit": ('size = "10 kB"', 'size = "10 ms"', "flow[0].size", 18, "B"),
     "no unit": ('rate = "10 Mbps", delay = "1 ms"},\n    ', 'rate = "10", delay = "1 ms"},\n    ', "rate", 8, "Mbps"),
-    "wrong type": ("seed = 1", 'seed = "one"', "seed", 2, "expected"),
+    "wrong type": ("seed = 1", 'seed = "one"', "seed", 2, "whole number"),
     "negative seed": ("seed = 1", "seed = -1", "seed", 2, ""),
     "flow to nowhere": ('to = "b"', 'to = "c"', "flow[0].to", 17, "c"),
     "flow to itself": ('to = "b"', 'to = "a"', "flow[0].to", 17, ""),

@@ -1,3 +1,4 @@
+import io
 import json
 import os
 import pty
@@ -98,9 +99,73 @@ def test_what_runs_where_is_told(cli, small, tmp_path):
 def test_compare_prints_a_row_per_scheme(cli, small, tmp_path):
     answer = cli("compare", small, "--schemes", "newreno,cubic", "--seeds", 2, "--out", tmp_path / "out")
     assert (answer.code, answer.err) == (0, "")
-    for text in ("NewReno", "CUBIC", "Ideal", "AFCT/ideal", "±"):
+    for text in ("NewReno", "CUBIC", "Ideal", "AFCT/ideal", "Queue per port", "Routers run"):
         assert text in answer.out
+    # Nothing is drawn in it: both seeds gave the same, and an interval would be a pretence.
+    assert "±" not in answer.out
+    assert "nothing in this scenario is random" in answer.out
     assert json.loads((tmp_path / "out" / "compare.json").read_text())["seeds"] == [3, 4]
+
+
+def test_schemes_add_up(cli, small):
+    found = json.loads(cli("compare", small, "--schemes", "cubic", "--schemes", "dctcp,cubic", "--json").out)
+    assert found["schemes"] == ["cubic", "dctcp", "ideal"]
+    assert [row["scheme"] for row in found["equipment"]] == ["cubic", "dctcp"]
+
+
+def test_a_larger_comparison_is_not_replaced_unasked(cli, small, tmp_path):
+    out = tmp_path / "out"
+    cli("compare", small, "--schemes", "cubic,dctcp", "--seeds", 2, "--out", out)
+    answer = cli("compare", small, "--schemes", "cubic", "--out", out)
+    assert (answer.code, "4 runs that this one lacks" in answer.err) == (2, True), answer.err
+    assert json.loads((out / "compare.json").read_text())["schemes"] == ["cubic", "dctcp", "ideal"]
+    assert cli("compare", small, "--schemes", "cubic", "--out", out, "--replace").code == 0
+    assert json.loads((out / "compare.json").read_text())["schemes"] == ["cubic", "ideal"]
+
+
+def test_a_comparison_that_has_not_finished_says_so(cli, small, tmp_path):
+    cli("compare", small, "--schemes", "cubic", "--out", tmp_path / "out")
+    (tmp_path / "out" / "compare.json").unlink()
+    answer = cli("report", tmp_path / "out")
+    assert (answer.code, "has not finished (2 runs are there)" in answer.err) == (2, True), answer.err
+
+
+def test_a_seed_has_64_bits(cli, small):
+    seed = 2**64
+    answer = cli("run", small, f"--seed={seed}")
+    assert (answer.code, answer.err.count("\n"), "18446744073709551615" in answer.err) == (2, 1, True), answer.err
+    with pytest.raises(midpath.UsageError, match="18446744073709551615"):
+        midpath.run(small, seed=seed)
+    answer = cli("compare", small, "--schemes", "cubic", "--seed", 2**64 - 2, "--seeds", 3)
+    assert (answer.code, "18446744073709551615" in answer.err) == (2, True), answer.err
+
+
+def test_a_terminal_may_have_any_encoding(small):
+    command = [sys.executable, "-m", "midpath", "run", str(small)]
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, capture_output=True, env=environment, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"AFCT" in done.stdout and b"?" not in done.stdout
+
+
+def test_version_and_standard_input(cli, small, monkeypatch):
+    assert cli("--version").out == cli("version").out
+    monkeypatch.setattr(sys, "stdin", io.StringIO(small.read_text()))
+    assert json.loads(cli("run", "-", "--json").out)["seed"] == 3
+    monkeypatch.setattr(sys, "stdin", io.StringIO("nonsense"))
+    assert cli("run", "-").err.startswith("midpath: standard input:1: ")
+
+
+def test_dictionaries_and_strings_stand_for_what_they_say(small):
+    values = tomllib.loads(small.read_text())
+    assert midpath.run(values).summary == midpath.run(small).summary
+    assert midpath.compare(values, "cubic, dctcp", ideal=False).schemes == ["cubic", "dctcp"]
+    with pytest.raises(midpath.UsageError, match="is not a scenario"):
+        midpath.run(7)
+
+
+def test_a_large_benchmark_says_what_it_needs(cli):
+    assert "add --full" in cli("bench", "--only", "chain-2").err
 
 
 def test_compare_json(cli, small):

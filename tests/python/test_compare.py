@@ -55,17 +55,54 @@ def test_ratios_are_over_flows_that_ended_in_both(made_up):
     assert row.to_ideal["afct_s"].mean > 1
 
 
-def test_schemes_that_end_other_numbers_of_flows_are_not_ranked_by_time(made_up):
+def test_times_of_all_schemes_are_over_the_same_flows(made_up):
     found = midpath.compare(TEXT, ["cubic", "dctcp"])
-    assert found.comparable("afct_s")
+    assert found.matching is None
+    # CUBIC ends the 100 flows that are quickest under it, and no other.
     cubic = found.results["cubic", 5]
-    fewer = midpath.Result(cubic.run | {"summary": cubic.summary | {"completed": 1}}, cubic.tables)
+    times = cubic.flows["fct_s"].to_numpy()
+    ended = times <= np.sort(times)[99]
+    flows = cubic.flows.set_column(7, "fct_s", pa.array(np.where(ended, times, np.nan), from_pandas=True))
+    summary = cubic.summary | {"completed": 100, "afct_s": float(times[ended].mean())}
+    fewer = midpath.Result(cubic.run | {"summary": summary}, cubic.tables | {"flows": flows})
     found = dataclasses.replace(found, results=found.results | {("cubic", 5): fewer})
-    assert not found.comparable("afct_s")
-    assert found.comparable("loss_ratio")
+    assert found.matching == "Times are over the 100 of 400 flows that ended under all schemes"
+    dctcp = found.results["dctcp", 5]
+    assert found.values("dctcp", "afct_s") == [pytest.approx(dctcp.flows["fct_s"].to_numpy()[ended].mean())]
+    assert found.values("dctcp", "loss_ratio") == [dctcp.summary["loss_ratio"]]
     page = html(found)
-    assert "DCTCP ends all 400 flows; CUBIC 1." in page
-    assert "they are not ranked" in page
+    assert "DCTCP ends all 400 flows; CUBIC 100." in page
+    assert found.matching in page
+    assert found.to_json()["times_over"] == found.matching
+
+
+def test_groups_have_rows_of_their_own(made_up):
+    found = midpath.compare(TEXT, ["cubic"])
+    assert found.groups == []
+    for pair, result in found.results.items():
+        names = ["short" if i % 4 else "long" for i in range(400)]
+        column = result.flows.schema.get_field_index("group")
+        flows = result.flows.set_column(column, "group", pa.array(names))
+        found.results[pair] = midpath.Result(result.run, result.tables | {"flows": flows})
+    found = dataclasses.replace(found)
+    rows = found.groups
+    assert [(row.group, row.scheme, row.flows) for row in rows] == [
+        ("long", "cubic", 100), ("long", IDEAL, 100), ("short", "cubic", 300), ("short", IDEAL, 300),
+    ]  # fmt: skip
+    times = found.results["cubic", 5].flows["fct_s"].to_numpy()
+    assert rows[0].afct_s.mean == pytest.approx(times[::4].mean())
+    assert "Groups of flows" in html(found)
+
+
+def test_unlike_memory_is_warned_of():
+    scenario = midpath.Scenario.from_toml(ROOT / "examples" / "dumbbell.toml").with_(changes={"stop": "100 ms"})
+    found = midpath.compare(scenario, ["cubic", "inrpp"], ideal=False)
+    cubic, inrpp = found.equipment
+    assert (cubic.queue_bytes, cubic.store_bytes) == (inrpp.queue_bytes, None)
+    assert inrpp.store_bytes[1] == 20 * 40e6 / 8  # 20 s of a router's fastest port, unless the scenario says otherwise
+    assert "do not have the same memory" in found.warnings[0]
+    assert "3 of 3 flows would start only after `stop`" in found.warnings
+    assert "do not have" not in "".join(midpath.compare(scenario, ["cubic", "newreno"], ideal=False).warnings)
 
 
 def test_only_missing_runs_are_run(tmp_path, made_up):

@@ -176,7 +176,7 @@ def test_claims_without_their_data_are_skipped(cli, papers, tmp_path, monkeypatc
     root = papers(only(CLAIMS, "afct", "faster").replace("at_most = 0.05, at_least = 0.01", "at_most = 5"), NEEDY)
     answer = cli("paper", "run", "tiny", "--claims", root, "--seeds", 1, "--write-results")
     assert answer.code == 0
-    assert "faster was skipped: needs Rocketfuel's 1.cch: give its folder as --rocketfuel DIR" in answer.out
+    assert "1 claim was skipped: needs Rocketfuel's 1.cch: give its folder as --rocketfuel DIR" in answer.out
     assert "1 of 2 claims of the paper hold, 1 skipped" in answer.out
     assert "| skipped |" in (root / "tiny" / "RESULTS.md").read_text()
     assert json.loads(cli("paper", "run", "tiny", "--claims", root, "--json").out)[1]["holds"] is None

@@ -97,3 +97,34 @@ def test_columns_have_their_types(made_up):
     assert result.flows.schema.field("completed").type == pa.bool_()
     assert result.flows["src"].to_pylist()[0] in {"Seattle", "Denver"} | set(result.flows["src"].to_pylist())
     assert result.flows.to_pandas()["fct_s"].notna().all()
+
+
+def test_results_go_into_what_cannot_be_renamed(tmp_path, monkeypatch):
+    """A mount point, or a folder in a folder that is not ours: what is in it is replaced, not the folder."""
+    monkeypatch.setattr("midpath.storage.stays", lambda path: path.is_dir())
+    out = tmp_path / "out"
+    out.mkdir()
+    before = out.stat().st_ino
+    for word in ("first", "second"):
+
+        def fill(folder, word=word):
+            (folder / f"{word}.txt").write_text(word)
+            (folder / "marker").write_text(word)
+
+        write_directory(out, "marker", fill)
+        assert {entry.name for entry in out.iterdir()} == {f"{word}.txt", "marker"}
+        assert (out / "marker").read_text() == word
+    assert out.stat().st_ino == before
+
+
+def test_a_full_disk_is_named(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.replace", full)
+    with pytest.raises(OSError, match=r"report\.html cannot be written: No space left on device"):
+        write_text(tmp_path / "report.html", "x")
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(OSError, match="out cannot be written: No space left"):
+        write_directory(tmp_path / "out", "marker", full)
+    assert list(tmp_path.iterdir()) == []

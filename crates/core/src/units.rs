@@ -72,6 +72,10 @@ impl Time {
     pub fn from_secs_f64(s: f64) -> Time {
         Time((s * PS_PER_S as f64).round() as u64)
     }
+    /// What a bare number would be in the unit of results: seconds.
+    fn of_number(s: f64) -> Option<Time> {
+        (s > 0.0).then(|| Time::from_secs_f64(s)).filter(|t| *t != Time::MAX)
+    }
     /// In seconds.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / PS_PER_S as f64
@@ -114,6 +118,10 @@ impl Rate {
     pub const fn from_gbps(n: u64) -> Rate {
         Rate(n.saturating_mul(1_000_000_000))
     }
+    /// What a bare number would be in the unit of results: bits per second.
+    fn of_number(bps: f64) -> Option<Rate> {
+        (bps >= 1.0).then_some(Rate(bps as u64))
+    }
     /// In bits per second.
     pub fn as_f64(self) -> f64 {
         self.0 as f64
@@ -144,6 +152,10 @@ impl Rate {
 impl Bytes {
     /// Nothing.
     pub const ZERO: Bytes = Bytes(0);
+    /// What a bare number would be in the unit of results: bytes.
+    fn of_number(bytes: f64) -> Option<Bytes> {
+        (bytes >= 1.0 && bytes.fract() == 0.0).then_some(Bytes(bytes as u64))
+    }
     /// As a float.
     pub fn as_f64(self) -> f64 {
         self.0 as f64
@@ -162,6 +174,10 @@ impl Ratio {
     /// From a float, rounded to the nearest part per billion; negative and NaN become zero.
     pub fn from_f64(f: f64) -> Ratio {
         Ratio((f * 1e9).round() as u64)
+    }
+    /// What a bare number would be.
+    fn of_number(f: f64) -> Option<Ratio> {
+        (0.0..=1.0).contains(&f).then(|| Ratio::from_f64(f))
     }
     /// As a float.
     pub fn as_f64(self) -> f64 {
@@ -270,16 +286,84 @@ fn parse(text: &str, units: &[Unit], what: &'static str, example: &'static str) 
         }
         _ => split,
     };
+    let too_much = || UnitError { what: LARGEST.iter().find(|l| l.0 == what).map_or(what, |l| l.1), ..err() };
     let number: String = t[..split].chars().filter(|c| *c != '_').collect();
     let unit = t[split..].trim();
     let scale = units.iter().find(|(names, _)| names.contains(&unit)).map(|u| u.1).ok_or_else(err)?;
     // Plain decimals stay exact up to 64 bits and are rounded to the base unit; exponents go through f64.
     if let Some(v) = decimal(&number, scale as u128) {
-        return u64::try_from(v).map_err(|_| err());
+        return u64::try_from(v).map_err(|_| too_much());
     }
     let f: f64 = number.parse().map_err(|_| err())?;
     let v = f * scale;
-    if v.is_finite() && v >= 0.0 && v < u64::MAX as f64 { Ok(v.round() as u64) } else { Err(err()) }
+    if v >= u64::MAX as f64 {
+        Err(too_much())
+    } else if v >= 0.0 {
+        Ok(v.round() as u64)
+    } else {
+        Err(err())
+    }
+}
+
+/// What a number is not that is too large, by what was wanted.
+const LARGEST: &[(&str, &str)] = &[
+    ("a time", "a time of at most 213 days"),
+    ("a rate", "a rate of at most 18 million Tbps"),
+    ("an amount of data", "an amount of data of at most 18 million TB"),
+];
+
+/// Refuses parts of a byte: whoever writes them means something else.
+fn whole_bytes(text: &str) -> Result<(), UnitError> {
+    let number = ["bytes", "byte", "B"].iter().find_map(|unit| text.trim().strip_suffix(unit)).map(str::trim_end);
+    match number.and_then(|n| n.parse::<f64>().ok()) {
+        Some(n) if n.fract() != 0.0 => Err(UnitError {
+            text: text.chars().take(64).collect(),
+            what: Bytes::WHOLE,
+            example: "\"1500 B\", \"1.25 MB\" or \"64 KiB\"",
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Reads a quantity from a text, and tells who wrote a bare number how to write it.
+pub struct QuantityVisitor<T> {
+    /// What is wanted, with its article: "a rate".
+    pub wanted: &'static str,
+    /// What would be accepted.
+    pub example: &'static str,
+    /// What a bare number would be in the unit of results: bits per second, seconds, bytes; `None` if that is anyone's guess.
+    pub plain: fn(f64) -> Option<T>,
+}
+
+impl<T: FromStr<Err = UnitError> + fmt::Display> QuantityVisitor<T> {
+    fn bare<E: serde::de::Error>(&self, number: impl fmt::Display, value: f64) -> Result<T, E> {
+        let QuantityVisitor { wanted, example, .. } = self;
+        Err(E::custom(match (self.plain)(value) {
+            Some(meant) => {
+                format!("`{number}` has no unit; write \"{meant}\" if you mean that, or another text like {example}")
+            }
+            None => format!("`{number}` is not {wanted}; write {example}"),
+        }))
+    }
+}
+
+impl<T: FromStr<Err = UnitError> + fmt::Display> serde::de::Visitor<'_> for QuantityVisitor<T> {
+    type Value = T;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, such as {}", self.wanted, self.example)
+    }
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<T, E> {
+        text.parse().map_err(E::custom)
+    }
+    fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<T, E> {
+        self.bare(number, number as f64)
+    }
+    fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<T, E> {
+        self.bare(number, number as f64)
+    }
+    fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<T, E> {
+        self.bare(number, number)
+    }
 }
 
 /// `number * scale` rounded half up, if the number is plain digits with at most one point and 18 decimals.
@@ -330,9 +414,9 @@ macro_rules! text {
                 print(f, self.0, $units)
             }
         }
-        text!(serde $t);
+        text!(serde $t, $what, $example);
     };
-    (serde $t:ident) => {
+    (serde $t:ident, $what:literal, $example:literal) => {
         impl serde::Serialize for $t {
             fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
                 s.collect_str(self)
@@ -340,8 +424,7 @@ macro_rules! text {
         }
         impl<'de> serde::Deserialize<'de> for $t {
             fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<$t, D::Error> {
-                let s = std::borrow::Cow::<'de, str>::deserialize(d)?;
-                s.parse().map_err(serde::de::Error::custom)
+                d.deserialize_any(QuantityVisitor { wanted: $what, example: $example, plain: $t::of_number })
             }
         }
         #[cfg(feature = "schema")]
@@ -368,6 +451,8 @@ impl Rate {
     pub const EXAMPLES: &'static [&'static str] = &["10 Mbps", "1 Gbps", "64 kbps"];
 }
 impl Bytes {
+    /// What "1.5 B" is not.
+    pub const WHOLE: &'static str = "a whole number of bytes";
     /// One line for editors.
     pub const HELP: &'static str = "an amount of data: a number and one of B, kB, MB, GB, KiB, MiB, GiB";
     /// Texts that parse.
@@ -381,7 +466,20 @@ impl Ratio {
 }
 text!(Time, TIME_UNITS, "a time", "\"5 ms\", \"1.5 s\" or \"100 us\"");
 text!(Rate, RATE_UNITS, "a rate", "\"10 Mbps\", \"1 Gbps\" or \"64 kbps\"");
-text!(Bytes, BYTE_UNITS, "an amount of data", "\"1500 B\", \"1.25 MB\" or \"64 KiB\"");
+
+impl FromStr for Bytes {
+    type Err = UnitError;
+    fn from_str(s: &str) -> Result<Bytes, UnitError> {
+        whole_bytes(s)?;
+        parse(s, BYTE_UNITS, "an amount of data", "\"1500 B\", \"1.25 MB\" or \"64 KiB\"").map(Bytes)
+    }
+}
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        print(f, self.0, BYTE_UNITS)
+    }
+}
+text!(serde Bytes, "an amount of data", "\"1500 B\", \"1.25 MB\" or \"64 KiB\"");
 
 impl FromStr for Ratio {
     type Err = UnitError;
@@ -399,7 +497,7 @@ impl fmt::Display for Ratio {
         write!(f, "{} %", self.0 as f64 / 1e7)
     }
 }
-text!(serde Ratio);
+text!(serde Ratio, "a ratio", "\"2.5 %\" or \"0.025\"");
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,6 @@
 //! Reading a scheme's table of parameters, with errors that name the key.
 
-use midpath_core::spec::SpecError;
+use midpath_core::spec::{SpecError, in_plain_terms};
 use midpath_core::units::Ratio;
 use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
@@ -36,7 +36,7 @@ pub fn read<P: Params>(value: &Value) -> Result<P, SpecError> {
         return Err(SpecError::new(key, format!("is not a parameter here; the parameters are {}", known.join(", "))));
     }
     P::deserialize(over(&defaults, table))
-        .map_err(|e| blame::<P>(&defaults, table).unwrap_or(SpecError::new("", e.to_string())))
+        .map_err(|e| blame::<P>(&defaults, table).unwrap_or(SpecError::new("", in_plain_terms(&e.to_string()))))
 }
 
 fn defaults<P: Params>() -> Map<String, Value> {
@@ -57,7 +57,7 @@ fn over(defaults: &Map<String, Value>, table: &Map<String, Value>) -> Value {
 fn blame<P: Params>(defaults: &Map<String, Value>, table: &Map<String, Value>) -> Option<SpecError> {
     table.iter().find_map(|(key, value)| {
         let alone = Map::from_iter([(key.clone(), value.clone())]);
-        P::deserialize(over(defaults, &alone)).err().map(|e| SpecError::new(key, e.to_string()))
+        P::deserialize(over(defaults, &alone)).err().map(|e| SpecError::new(key, in_plain_terms(&e.to_string())))
     })
 }
 

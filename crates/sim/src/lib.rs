@@ -5,6 +5,7 @@
 pub mod engine;
 mod ideal;
 pub mod measure;
+mod memory;
 pub mod output;
 pub mod pcap;
 mod run;

@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 use crate::engine::{self, Engine, Network};
 use crate::ideal;
 use crate::measure::{
-    Capacity, Entity, FlowRow, PortRow, Recorder, Recording, SeriesPlan, flow_table, port_table, summarise, warnings,
+    Capacity, Entity, FlowRow, PortRow, Recorder, Recording, SeriesPlan, Warning, flow_table, of_schemes, port_table,
+    summarise, warnings,
 };
 use crate::output::{RunOutput, Table};
 use crate::pcap::Capture;
@@ -98,7 +99,7 @@ struct Finished {
     threads: usize,
     memory: usize,
     counts: Counts,
-    warnings: Value,
+    warnings: Vec<Warning>,
 }
 
 /// Where all packets are: sent = delivered + dropped + corrupted + consumed + stored + in flight.
@@ -155,7 +156,7 @@ fn run_ideal(setup: &Setup) -> Result<Finished, SpecError> {
         threads: 1,
         memory: 0,
         counts,
-        warnings: json!([]),
+        warnings: Vec::new(),
     })
 }
 
@@ -190,7 +191,7 @@ fn run_packets(
     let counts = Counts::of(&engine, &ports);
     debug_assert!(counts.conserved(), "packets are conserved: {counts:?}");
     debug_assert_eq!(engine.live(), counts.stored + counts.in_flight, "what lives is stored or on a wire");
-    let (threads, memory, warnings) = (engine.threads(), engine.memory(), warnings(setup, &engine));
+    let (threads, memory, warnings) = (engine.threads(), engine.memory(), of_schemes(setup, &engine));
     let mut recording = Recording::default();
     for probe in engine.into_probes() {
         if let Ok(recorder) = probe.into_any().downcast::<Recorder>() {
@@ -225,7 +226,8 @@ impl Finished {
             "memory_bytes": self.memory,
             "topology": setup.drawing(),
             "deployment": setup.deployed(),
-            "warnings": self.warnings,
+            "equipment": setup.equipment,
+            "warnings": warnings(setup, &self.rows, self.warnings),
             "paths": setup.paths(),
             "invariants": self.counts.json(),
             "summary": summarise(setup, &self.rows, &self.ports, self.span, self.counts.sent),
@@ -286,6 +288,26 @@ impl Setup {
         ports.truncate(self.scenario.measure.ports as usize);
         let capacity = |n: usize, p: u16| Capacity::of(self, self.topology.ports(n)[p as usize].link as usize, n);
         ports.into_iter().map(|((n, p), _)| (NodeId(n as u32), PortId(p), capacity(n, p))).collect()
+    }
+
+    /// The port that is offered most, over what it can carry until `stop`, by the flows' sizes or rates and their shortest paths. None
+    /// where nothing is offered or the run has no `stop`.
+    pub(crate) fn most_offered(&self) -> Option<((usize, usize), f64)> {
+        let stop = self.scenario.stop?;
+        let mut bits = std::collections::BTreeMap::<(usize, u16), f64>::new();
+        for (i, info) in self.flows.iter().enumerate().filter(|(_, info)| info.flow.start < stop) {
+            let until = info.flow.stop.map_or(stop, |end| end.min(stop));
+            let steady = info.flow.rate.map(|rate| rate.as_f64() * until.saturating_sub(info.flow.start).as_secs_f64());
+            let whole = info.wire_bytes().map(|bytes| 8.0 * bytes as f64);
+            let offered = steady.into_iter().chain(whole).reduce(f64::min).unwrap_or(0.0);
+            let hops = self.routes.path(&self.topology, info.flow.src as usize, info.flow.dst as usize, i as u32);
+            hops.unwrap_or_default().iter().for_each(|hop| *bits.entry((hop.node, hop.port)).or_default() += offered);
+        }
+        let share = |((n, p), bits): ((usize, u16), f64)| {
+            let link = &self.topology.links()[self.topology.ports(n)[usize::from(p)].link as usize];
+            ((n, usize::from(p)), bits / (link.rate_from(n).as_f64() * stop.as_secs_f64()))
+        };
+        bits.into_iter().map(share).max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))
     }
 
     fn series_plan(&self) -> SeriesPlan {

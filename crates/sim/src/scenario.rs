@@ -11,7 +11,7 @@ pub use faults::{FaultKind, FaultSpec};
 pub use queue::{QueueKind, QueueTable};
 pub use spec::{MeasureSpec, PcapSpec, RoutingSpec, Scenario};
 
-use midpath_core::spec::SpecError;
+use midpath_core::spec::{SpecError, in_plain_terms};
 
 /// Why a scenario cannot be run: one sentence, with the place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -57,6 +57,10 @@ pub fn split_scheme(scenario: &mut Scenario) -> Result<(), SpecError> {
         );
         return Err(SpecError::new("scheme", message));
     }
+    if transport.is_empty() || network.is_empty() || network.contains('+') {
+        let message = format!("`{}` is not one transport over one network, such as \"cubic+rpm\"", scenario.scheme);
+        return Err(SpecError::new("scheme", message));
+    }
     let (transport, network) = (transport.to_owned(), network.to_owned());
     scenario.deploy.push(DeploySpec { scheme: Some(network), ..DeploySpec::default() });
     scenario.called = Some(std::mem::replace(&mut scenario.scheme, transport));
@@ -84,15 +88,22 @@ pub fn parse(text: &str) -> Result<Scenario, ScenarioError> {
             return ScenarioError { key: field.to_owned(), line: None, message };
         }
         let line = e.span().map(|s| lines::line_at(text, s.start));
-        let key = e.span().map(|s| lines::key_at(text, s.start)).unwrap_or_default();
-        ScenarioError { key, line, message: in_toml_terms(&message) }
+        // Of a table that is read as a whole, such as `arrivals`, the parser knows only where it begins.
+        let key = match e.span() {
+            // A text with a key twice is no TOML: nothing but its place is known.
+            Some(span) if message == "duplicate key" => text.get(span).unwrap_or_default().to_owned(),
+            span => span.map(|s| lines::blamed(text, s.start, &message)).unwrap_or_default(),
+        };
+        ScenarioError { key, line, message: with_suggestion(&in_plain_terms(&message)) }
     })
 }
 
-/// Says "a table" where the parser names one of our types.
-fn in_toml_terms(message: &str) -> String {
-    match message.split_once("expected struct ") {
-        Some((before, _)) => format!("{before}expected a table"),
+/// Adds what an unknown key may have been meant to be.
+fn with_suggestion(message: &str) -> String {
+    let Some(rest) = message.strip_prefix("unknown field `") else { return message.to_owned() };
+    let mut quoted = rest.split('`').step_by(2);
+    match quoted.next().and_then(|name| midpath_topo::suggest::nearest(name, quoted)) {
+        Some(near) => message.replacen("`, ", &format!("`, did you mean `{near}`? "), 1),
         None => message.to_owned(),
     }
 }
@@ -150,7 +161,11 @@ mod tests {
     fn errors_speak_of_keys_and_tables() {
         let error = |text: &str| parse(text).expect_err(text).to_string();
         assert_eq!(error("title = \"x\""), "topology: is missing; a scenario needs a `[topology]`");
-        assert_eq!(error("topology = 3"), "line 1: topology: invalid type: integer `3`, expected a table");
+        assert_eq!(error("seed = 1\nseed = 2"), "line 2: seed: duplicate key");
+        assert_eq!(error("topology = 3"), "line 1: topology: `3` is not a table");
+        assert!(
+            error("[topology]\nbuiltn = 3").contains("unknown field `builtn`, did you mean `builtin`? expected one of")
+        );
         assert!(
             error("[topology]\nbuiltin = \"abilene\"\nspeed = 3").starts_with("line 3: topology.speed: unknown field")
         );

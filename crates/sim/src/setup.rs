@@ -1,8 +1,10 @@
 //! From a scenario to everything a run needs: topology, routes, flows, schemes, queues, faults, nodes.
 
 mod deploy;
+mod equipment;
 mod faults;
 mod flows;
+mod measure;
 mod names;
 mod objects;
 mod queues;
@@ -56,6 +58,8 @@ pub struct Setup {
     deployment: Deployment,
     queues: Queues,
     faults: FaultPlan,
+    /// What each sort of port has, for the result.
+    pub equipment: serde_json::Value,
 }
 
 /// The link behind a port.
@@ -75,7 +79,8 @@ impl Setup {
             midpath_topo::spec::build(&scenario.topology, base, scenario.seed).map_err(|e| e.under("topology"))?;
         let mut schemes = flows::Schemes::new(&scenario, catalogue)?;
         let queues = Queues::new(&scenario)?;
-        queues.check_links(&topology)?;
+        queues.check_names(&scenario.topology)?;
+        measure::check(&scenario, &topology)?;
         let faults = FaultPlan::new(&scenario.fault, &topology)?;
         let routes = Arc::new(TableRoutes::new(&topology, &scenario.routing));
         let flows = flows::generate(&scenario, base, &topology, &routes, &schemes)?;
@@ -85,14 +90,39 @@ impl Setup {
         schemes.bind(&names)?;
         let deployment = Deployment::new(&scenario, catalogue, &schemes, &topology, &names)?;
         schemes.check_needs(&scenario, &flows, &deployment)?;
-        let setup = Setup { scenario, topology, routes, flows, groups, objects, schemes, deployment, queues, faults };
+        let equipment = serde_json::Value::Null;
+        let mut setup = Setup {
+            scenario,
+            topology,
+            routes,
+            flows,
+            groups,
+            objects,
+            schemes,
+            deployment,
+            queues,
+            faults,
+            equipment,
+        };
         setup.try_queues()?;
+        setup.equipment = equipment::equipment(&setup, catalogue);
         Ok(setup)
     }
 
     /// The network's scheme at a port, by name.
     pub fn scheme_at(&self, n: usize, port: usize) -> Option<&str> {
         self.deployment.of(n, port).map(|i| self.deployment.get(i).scheme.as_str())
+    }
+
+    /// The scheme that runs at a port in the network; none where that is the scenario's queues and shortest paths.
+    pub(crate) fn network_at(&self, n: usize, port: usize) -> Option<&str> {
+        let instance = self.deployment.get(self.deployment.of(n, port)?);
+        instance.network.as_ref().map(|_| instance.scheme.as_str())
+    }
+
+    /// Ports whose queues have room for less than one full packet, and the room.
+    pub(crate) fn too_small(&self) -> Vec<((usize, usize), midpath_core::units::Bytes)> {
+        equipment::too_small(self)
     }
 
     /// What runs where, for the result.

@@ -282,6 +282,11 @@ pub fn check_delay(key: &str, delay: Time) -> Result<(), SpecError> {
     }
 }
 
+/// A delay that is not too long; zero is the least delay that there is.
+pub(crate) fn check_longest(key: &str, delay: Option<Time>) -> Result<(), SpecError> {
+    delay.filter(|d| !d.is_zero()).map_or(Ok(()), |delay| check_delay(key, delay))
+}
+
 /// An MTU that a link can have.
 pub(crate) fn check_mtu(key: &str, mtu: Option<u32>) -> Result<(), SpecError> {
     match mtu {
@@ -309,7 +314,7 @@ pub(crate) fn check_weight(key: &str, weight: Option<f64>) -> Result<(), SpecErr
 pub(crate) fn check_corruption(key: &str, corruption: Option<f64>) -> Result<(), SpecError> {
     match corruption {
         Some(p) if !(0.0..1.0).contains(&p) => {
-            Err(SpecError::new(key, format!("{p} is not a probability from 0 to below 1")))
+            Err(SpecError::new(key, format!("{} % is not a share from 0 to below 100 %", 100.0 * p)))
         }
         _ => Ok(()),
     }

@@ -5,7 +5,7 @@ use crate::matrix::Matrix;
 use crate::sizes::above;
 use crate::suggest::unknown;
 use midpath_core::spec::SpecError;
-use midpath_core::units::{Rate, Ratio, Time};
+use midpath_core::units::{QuantityVisitor, Rate, Ratio, Time, UnitError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -29,7 +29,7 @@ pub enum ArrivalSpec {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rate_per_s: Option<f64>,
         /// Or the offered load: a share of `load_of`. Above 1 is overload.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(default, deserialize_with = "load", skip_serializing_if = "Option::is_none")]
         load: Option<Ratio>,
         /// What the load is a share of: hosts, receivers, link:a>b, or a rate.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -47,7 +47,7 @@ pub enum ArrivalSpec {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rate_per_s: Option<f64>,
         /// Or the offered load: a share of `load_of`.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(default, deserialize_with = "load", skip_serializing_if = "Option::is_none")]
         load: Option<Ratio>,
         /// What the load is a share of: hosts, receivers, link:a>b, or a rate.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -73,6 +73,34 @@ pub enum ArrivalSpec {
         #[serde(default)]
         jitter: Time,
     },
+}
+
+/// A load, with advice to who writes a rate in its place.
+struct Load(Ratio);
+
+impl std::str::FromStr for Load {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Load, UnitError> {
+        let wanted = |e| match text.parse::<Rate>() {
+            Ok(_) => {
+                UnitError { what: "a share of `load_of`", example: "load = \"50 %\", and the rate as `load_of`", ..e }
+            }
+            Err(_) => e,
+        };
+        text.parse().map(Load).map_err(wanted)
+    }
+}
+
+impl std::fmt::Display for Load {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+fn load<'de, D: serde::Deserializer<'de>>(d: D) -> Result<Option<Ratio>, D::Error> {
+    let plain = |share| Some(Load(Ratio::from_f64(share)));
+    let visitor = QuantityVisitor { wanted: "a load", example: "\"50 %\" or \"0.5\"", plain };
+    d.deserialize_any(visitor).map(|load| Some(load.0))
 }
 
 /// What an offered load is a share of, read from `load_of`.

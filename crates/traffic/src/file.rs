@@ -8,10 +8,11 @@ const MAX_FILE: u64 = 4 << 30;
 
 /// The bytes of a file of at most [`MAX_FILE`]. A device that never ends is an error, not all of the memory.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Error> {
-    let file = std::fs::File::open(path)?;
-    if !file.metadata()?.is_file() {
+    // Looked at before it is opened: to open a pipe waits for its writer.
+    if !std::fs::metadata(path)?.is_file() {
         return Err(Error::new(ErrorKind::InvalidInput, "not a regular file"));
     }
+    let file = std::fs::File::open(path)?;
     let mut bytes = Vec::new();
     file.take(MAX_FILE + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > MAX_FILE {

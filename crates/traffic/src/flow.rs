@@ -4,7 +4,7 @@ use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Rate, Time};
 use std::sync::Arc;
 
-/// The most flows of one run. Our choice: at about 100 bytes each they fill 5 GB, more than a run could report on.
+/// The most flows of one run, whatever memory there is. Our choice: more than a run could report on.
 pub const MAX_FLOWS: u64 = 50_000_000;
 
 /// One transfer from a host to another.
@@ -45,19 +45,57 @@ pub(crate) fn weight(weight: Option<f64>) -> Result<f64, SpecError> {
     }
 }
 
-/// Counts flows against [`MAX_FLOWS`].
-#[derive(Debug, Default)]
-pub(crate) struct Budget(u64);
+/// Counts flows against the most that a run may have.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    taken: u64,
+    room: Room,
+}
 
-impl Budget {
-    /// Takes `n` flows, or says at `key` that they are too many.
-    pub(crate) fn take(&mut self, n: u64, key: &str) -> Result<(), SpecError> {
-        self.0 = self.0.saturating_add(n);
-        if self.0 <= MAX_FLOWS {
+/// For how many flows there is memory: a number that no run goes beyond, and less where less is free.
+#[derive(Debug, Clone, Copy)]
+pub struct Room {
+    most: u64,
+    /// In bytes: what is free, and what a flow takes.
+    memory: Option<(u64, u64)>,
+}
+
+impl Room {
+    /// Room for [`MAX_FLOWS`].
+    pub const MAX: Room = Room { most: MAX_FLOWS, memory: None };
+
+    /// Room for as many flows of `each` bytes as `free` bytes hold.
+    pub const fn of(free: u64, each: u64) -> Room {
+        let fit = free / each;
+        if fit < MAX_FLOWS { Room { most: fit, memory: Some((free, each)) } } else { Room::MAX }
+    }
+
+    /// Refuses at `key` to have `flows` flows, "more than 3" of them, where there is no room for them.
+    pub(crate) fn admit(self, flows: u64, say: impl FnOnce() -> String, key: &str) -> Result<(), SpecError> {
+        if flows <= self.most {
             return Ok(());
         }
-        let message =
-            format!("more than {MAX_FLOWS} flows in this run; ask for fewer flows, a lower rate or less time");
-        Err(SpecError::new(key, message))
+        let why = match self.memory {
+            None => format!("a run has {MAX_FLOWS} at most"),
+            Some((free, each)) => format!(
+                "they take {each} B of memory each, and {:.1} GB are free here: {} flows at most",
+                free as f64 / 1e9,
+                self.most
+            ),
+        };
+        Err(SpecError::new(key, format!("{} flows; {why}; ask for fewer flows, a lower rate or less time", say())))
+    }
+}
+
+impl Budget {
+    pub(crate) const fn new(room: Room) -> Budget {
+        Budget { taken: 0, room }
+    }
+
+    /// Takes `n` flows, or says at `key` that they are too many.
+    pub(crate) fn take(&mut self, n: u64, key: &str) -> Result<(), SpecError> {
+        self.taken = self.taken.saturating_add(n);
+        let most = self.room.most;
+        self.room.admit(self.taken, || format!("more than {most}"), key)
     }
 }

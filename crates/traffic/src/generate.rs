@@ -2,7 +2,7 @@
 
 use crate::arrivals::{ArrivalSpec, Intensity};
 use crate::explicit::ExplicitFlow;
-use crate::flow::{Budget, Flow, MAX_FLOWS, weight};
+use crate::flow::{Budget, Flow, Room, weight};
 use crate::hosts::{Host, HostTable, LinkRates};
 use crate::list::{FlowListFormat, ListSpec, ListedFlow, parse_flow_list_bytes};
 use crate::matrix::{Matrix, members};
@@ -30,6 +30,8 @@ pub struct Context<'a> {
     pub seed: u64,
     /// When the run stops, if that is known: no generated flow starts then or later.
     pub horizon: Option<Time>,
+    /// For how many flows there is room.
+    pub room: Room,
 }
 
 /// All flows of a run, in order of their start. Flows that start together keep the order in which they are specified:
@@ -41,7 +43,7 @@ pub fn generate(
     workloads: &[WorkloadSpec],
     cx: &Context<'_>,
 ) -> Result<Vec<Flow>, SpecError> {
-    let (mut flows, mut budget) = (Vec::new(), Budget::default());
+    let (mut flows, mut budget) = (Vec::new(), Budget::new(cx.room));
     for (i, flow) in explicit.iter().enumerate() {
         flow.push(i, cx, &mut budget, &mut flows).map_err(|e| e.under(&format!("flow[{i}]")))?;
     }
@@ -203,11 +205,8 @@ impl<'a> Run<'a> {
         if self.end == Time::MAX && self.left == u64::MAX {
             return Err(SpecError::new("flows", "these arrivals have no end; give `flows`, `duration` or `until`"));
         }
-        if expected > MAX_FLOWS as f64 {
-            let message = format!("about {expected:.3e} flows; a run has {MAX_FLOWS} at most");
-            return Err(SpecError::new(if self.spec.flows.is_some() { "flows" } else { "arrivals" }, message));
-        }
-        Ok(())
+        let key = if self.spec.flows.is_some() { "flows" } else { "arrivals" };
+        self.cx.room.admit(expected as u64, || format!("about {expected:.3e}"), key)
     }
 
     /// A clock that ran out before the wanted number of flows is not a workload that was asked for.
@@ -253,9 +252,7 @@ impl<'a> Run<'a> {
         (arrivals, size_rng): &mut (Stream, Stream),
     ) -> Result<(), SpecError> {
         let each = round_len(matrix)?;
-        if each.min(self.left) > MAX_FLOWS {
-            return Err(SpecError::new("matrix", format!("{each} pairs; a run has {MAX_FLOWS} flows at most")));
-        }
+        self.cx.room.admit(each.min(self.left), || each.to_string(), "matrix")?;
         for k in 0..each {
             let later = if jitter.is_zero() { 0 } else { arrivals.random_range(0..=jitter.0) };
             self.start(matrix.round_pair(k), sizes.sample(size_rng), at.saturating_add(Time(later)), None)?;

@@ -33,7 +33,7 @@ mod workload;
 pub use arrivals::{ArrivalSpec, LoadOf};
 pub use cdf::{BUILT_IN_CDFS, CdfError, EmpiricalCdf};
 pub use explicit::ExplicitFlow;
-pub use flow::{Flow, MAX_FLOWS};
+pub use flow::{Flow, MAX_FLOWS, Room};
 pub use generate::{Context, generate};
 pub use hosts::{Host, HostTable, LinkRates, NoLinks};
 pub use list::{FlowListFormat, ListError, ListSpec, ListedFlow, parse_flow_list_bytes};

@@ -106,7 +106,7 @@ pub(crate) fn above(value: f64, low: f64, key: &str) -> Result<f64, SpecError> {
     if value.is_finite() && value > low {
         return Ok(value);
     }
-    Err(SpecError::new(key, format!("{value} is not above {low}")))
+    Err(SpecError::new(key, format!("{value} is not a finite number above {low}")))
 }
 
 fn refused(error: impl std::fmt::Display) -> SpecError {

@@ -1,7 +1,9 @@
 //! From scenario text to flows.
 
 use midpath_core::units::{Bytes, Rate, Time};
-use midpath_traffic::{Context, ExplicitFlow, Flow, Host, HostTable, LinkRates, MAX_FLOWS, WorkloadSpec, generate};
+use midpath_traffic::{
+    Context, ExplicitFlow, Flow, Host, HostTable, LinkRates, MAX_FLOWS, Room, WorkloadSpec, generate,
+};
 use proptest::prelude::*;
 use serde_json::json;
 use std::path::Path;
@@ -20,7 +22,7 @@ impl LinkRates for OneLink {
 }
 
 fn context<'a>(hosts: &'a HostTable, base_dir: &'a Path, seed: u64) -> Context<'a> {
-    Context { hosts, links: &OneLink, base_dir, seed, horizon: None }
+    Context { hosts, links: &OneLink, base_dir, seed, horizon: None, room: Room::MAX }
 }
 
 fn workload(value: serde_json::Value) -> WorkloadSpec {

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from typing import Annotated
 
 import typer
 
+from midpath import _midpath
 from midpath.cli import cost, inspect, lab, papers, runs, sweep
+from midpath.cli.encoding import speak_any_encoding
 from midpath.errors import OutputError, ScenarioError, UsageError
 
 # 128 + SIGINT, as shells count.
@@ -38,14 +41,21 @@ app.add_typer(lab.app, name="lab")
 
 
 @app.callback()
-def root(context: typer.Context) -> None:
+def root(
+    context: typer.Context,
+    show_version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,
+) -> None:
     """Run congestion control on any topology: simulate, compare, report."""
+    if show_version:
+        typer.echo(f"midpath {_midpath.version()}")
+        raise typer.Exit
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command and returns its exit code."""
+    speak_any_encoding()
     try:
         code = app(args=list(arguments) if arguments is not None else None, standalone_mode=False)
     except typer.TyperException as error:
@@ -59,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.close()
         return 1
     except OSError as error:
-        return _say(str(error), 1)
+        return _say(error.strerror or str(error), 1)
     if code == STOPPED:
         # Typer turns Ctrl-C into this code without a word.
         return _say("stopped", STOPPED)

@@ -56,11 +56,13 @@ def bench(
     full: Annotated[bool, typer.Option("--full", help="Also the large ones.")] = False,
     ns3: Annotated[bool, typer.Option("--ns3", help="Also ns-3, if it is installed; it needs minutes.")] = False,
     repeat: Annotated[int, typer.Option(help="Repetitions, of which the median counts.", min=1)] = 3,
-    threads: Annotated[int, typer.Option(help="Threads; the goal is stated for one.", min=1)] = 1,
+    threads: Annotated[int, typer.Option(help="Threads, at most one per core; the goal is stated for one.", min=1)] = 1,
     json: Json = False,
 ) -> None:
     """Measure the simulator's speed on this machine."""
     chosen = [bench for bench in suite(full) if bench.id.startswith(only or "")]
+    if not chosen and any(bench.id.startswith(only or "") for bench in suite(True)):
+        raise UsageError(f"{only!r} is among the large benchmarks: add --full")
     if not chosen:
         raise UsageError(f"no benchmark begins with {only!r}; there are: {', '.join(b.id for b in suite(True))}")
     programs = ns3_programs() if ns3 else None

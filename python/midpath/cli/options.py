@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,15 +11,25 @@ from typing import Annotated, Any
 import typer
 
 from midpath.errors import UsageError
+from midpath.scenario import LARGEST_SEED, Scenario
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
-File = Annotated[Path, typer.Argument(help="The scenario, a TOML file.", show_default=False)]
-Seed = Annotated[int | None, typer.Option(help="Seed in place of the scenario's.", min=0, show_default=False)]
+File = Annotated[Path, typer.Argument(help="The scenario, a TOML file; - is standard input.", show_default=False)]
+Seed = Annotated[
+    int | None, typer.Option(help="Seed in place of the scenario's.", min=0, max=LARGEST_SEED, show_default=False)
+]
 Out = Annotated[Path | None, typer.Option(help="Directory for the result.", show_default=False)]
 Set = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Change a value: --set queue.limit='20 ms'.", show_default=False),
 ]
+
+
+def read(file: Path) -> Scenario:
+    """The scenario that a command is about."""
+    if str(file) != "-":
+        return Scenario.from_toml(file)
+    return Scenario(sys.stdin.read(), Path(), "standard input")
 
 
 def changes(settings: list[str] | None, option: str = "--set") -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
@@ -26,7 +27,6 @@ MARKER = "paper.json"
 SAID = {
     Judgement.FAILS: "does not hold",
     Judgement.UNDECIDED: "is undecided",
-    Judgement.SKIPPED: "was skipped",
 }
 
 app = typer.Typer(help="Run what papers claim, and compare.")
@@ -67,7 +67,7 @@ def run_claims(
     claims: Root = None,
     json: Json = False,
 ) -> None:
-    """Run a figure's claims, or a paper's, or all. Exit code 1 if one does not hold.
+    """Run a figure's claims, or a paper's, or all. Exit code 1 if one does not hold, 2 if none could be run.
 
     With --out, every run is kept in DIR/FIGURE/RUN: midpath report draws it.
     """
@@ -90,6 +90,8 @@ def run_claims(
     if write_results:
         for paper in dict.fromkeys(figure.paper for figure in chosen):
             record.write_page(choose(paper, claims))
+    if all(verdict.judgement == Judgement.SKIPPED for verdict in verdicts):
+        raise UsageError(f"none of the claims of {name!r} could be run: {verdicts[0].why}")
     if any(verdict.fails for verdict in verdicts):
         raise typer.Exit(1)
 
@@ -161,11 +163,17 @@ def _run(
 
 
 def _print(figure: Figure, verdicts: list[Verdict]) -> None:
-    lines = [(verdict.claim.id, *_short(verdict)) for verdict in verdicts]
-    text.print_table(("Claim", "Paper", "Ours", "Ideal", "Holds"), lines, f"{figure.id}: {figure.title}")
+    lines = [(verdict.claim.id, *_short(verdict)) for verdict in verdicts if verdict.judgement != Judgement.SKIPPED]
+    if lines:
+        text.print_table(("Claim", "Paper", "Ours", "Ideal", "Holds"), lines, f"{figure.id}: {figure.title}")
     for verdict in verdicts:
         if verdict.judgement in SAID:
             text.console().print(f"{verdict.claim.id} {SAID[verdict.judgement]}: {verdict.why}")
+    # What could not be run at all is one line, not one for each claim.
+    skipped = Counter(verdict.why for verdict in verdicts if verdict.judgement == Judgement.SKIPPED)
+    for why, count in skipped.items():
+        claims = "1 claim was" if count == 1 else f"{count} claims were"
+        text.console().print(f"{figure.id}: {claims} skipped: {why}", soft_wrap=True)
 
 
 def _short(verdict: Verdict) -> tuple[str, str, str, str]:

@@ -9,15 +9,15 @@ from typing import Annotated
 import typer
 
 from midpath.cli import text
-from midpath.cli.options import File, Json, Out, Seed, Set, changes, print_json
+from midpath.cli.options import File, Json, Out, Seed, Set, changes, print_json, read
 from midpath.cli.progress import bar
 from midpath.cluster import cluster_executor
-from midpath.compare import IDEAL, require_comparison
 from midpath.compare import compare as compare_schemes
+from midpath.compare import require_comparison
 from midpath.errors import UsageError
+from midpath.metrics import IDEAL
 from midpath.result import MARKER
 from midpath.run import run as run_scenario
-from midpath.scenario import Scenario
 from midpath.storage import require_replaceable
 
 
@@ -26,13 +26,15 @@ def run(
     out: Out = None,
     scheme: Annotated[str | None, typer.Option(help="Scheme in place of the scenario's.", show_default=False)] = None,
     seed: Seed = None,
-    threads: Annotated[int, typer.Option(help="Threads for this one run; 0: one per core.", min=0)] = 1,
+    threads: Annotated[
+        int, typer.Option(help="Threads for this one run, at most one per core; 0: as many.", min=0)
+    ] = 1,
     wire: Annotated[bool, typer.Option("--wire", help="Encode and decode each packet on every link.")] = False,
     settings: Set = None,
     json: Json = False,
 ) -> None:
     """Simulate a scenario once."""
-    scenario = Scenario.from_toml(file).with_(scheme=scheme, seed=seed, changes=changes(settings))
+    scenario = read(file).with_(scheme=scheme, seed=seed, changes=changes(settings))
     if out:
         require_replaceable(out, MARKER)
     with bar(file.name) as shown:
@@ -49,7 +51,9 @@ def run(
 
 def compare(
     file: File,
-    schemes: Annotated[str, typer.Option(help="Schemes, with commas between them.", show_default=False)],
+    schemes: Annotated[
+        list[str], typer.Option(help="Schemes, with commas between them; may be repeated.", show_default=False)
+    ],
     seeds: Annotated[int, typer.Option(help="How many seeds, from the scenario's upwards.", min=1)] = 1,
     seed: Seed = None,
     ideal: Annotated[bool, typer.Option(help="Add the fluid ideal on the same paths and flows.")] = True,
@@ -58,6 +62,9 @@ def compare(
         str | None, typer.Option(metavar="ADDRESS", help="Run on the workers of a Dask cluster.", show_default=False)
     ] = None,
     out: Out = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Replace a comparison in --out that has runs which this one lacks.")
+    ] = False,
     settings: Set = None,
     json: Json = False,
 ) -> None:
@@ -65,10 +72,10 @@ def compare(
 
     With --out, runs that are already in the directory are not run again.
     """
-    names = [name.strip() for name in schemes.split(",") if name.strip()]
+    names = [name.strip() for given in schemes for name in given.split(",") if name.strip()]
     if not names:
         raise UsageError("--schemes names none")
-    scenario = Scenario.from_toml(file).with_(seed=seed, changes=changes(settings))
+    scenario = read(file).with_(seed=seed, changes=changes(settings))
     if out:
         require_comparison(out)
     runs = len({*names, *([IDEAL] if ideal else [])}) * seeds
@@ -81,6 +88,7 @@ def compare(
             jobs=jobs or None,
             executor=executor,
             out=out,
+            replace=replace,
             on_run=shown.ended,
             on_step=shown.step,
         )

@@ -9,11 +9,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from midpath import equipment, groups
 from midpath.benchmark import Measurement
-from midpath.compare import IDEAL, Comparison, Row
-from midpath.metrics import METRICS
+from midpath.compare import Comparison, Row
+from midpath.equipment import equipment_of
+from midpath.groups import GroupRow
+from midpath.metrics import IDEAL, METRICS
 from midpath.palette import name
-from midpath.result import Result, distinct_warnings
+from midpath.result import Result
+from midpath.stats import Estimate
 from midpath.units import digits, quantity
 from midpath.verdict import sentences
 
@@ -68,6 +72,8 @@ def print_result(result: Result) -> None:
         f"{quantity('seconds', run['simulated_s'])} simulated in {quantity('seconds', wall)}{speed}"
     )
 
+    if found := equipment_of(result):
+        print_table(equipment.HEADS, [found.cells()], words=True)
     for line in _deployed(run.get("deployment") or []):
         console().print(line, style="dim")
     print_warnings(result.warnings)
@@ -101,25 +107,46 @@ def print_comparison(comparison: Comparison) -> None:
     shown = [metric for metric in METRICS if metric.key in SHOWN]
     with_ideal = IDEAL in comparison.schemes
     heads = ["Scheme", "Flows", *(metric.label for metric in shown), *(["AFCT/ideal"] if with_ideal else [])]
-    print_table(heads, [_row(row, with_ideal) for row in comparison.rows()], comparison.title)
-    if len(comparison.seeds) > 1:
-        console().print(f"means over {len(comparison.seeds)} seeds, ± 95 % confidence", style="dim")
+    print_table(heads, [_row(row, with_ideal, comparison.is_random) for row in comparison.rows()], comparison.title)
+    for note in _notes(comparison):
+        console().print(note, style="dim", soft_wrap=True)
+    if comparison.groups:
+        print_table(groups.HEADS, [_group_row(row, comparison.is_random) for row in comparison.groups])
+    if comparison.equipment:
+        print_table(equipment.HEADS, [row.cells() for row in comparison.equipment], words=True)
     for sentence in sentences(comparison):
-        console().print(sentence)
-    print_warnings(distinct_warnings(comparison.results.values()))
+        console().print(sentence, soft_wrap=True)
+    print_warnings(comparison.warnings)
 
 
-def _row(row: Row, with_ideal: bool) -> list[str | Text]:
-    figures = [
-        quantity(metric.kind, value.mean, value.ci95) if (value := row.figures[metric.key]) else "–"
-        for metric in METRICS
-        if metric.key in SHOWN
-    ]
-    ended = f"{row.completed:,}" if row.completed == row.flows else f"{row.completed:,}/{row.flows:,}"
-    cells: list[str | Text] = [Text(name(row.scheme), style="bold"), ended, *figures]
+def _notes(comparison: Comparison) -> Iterator[str]:
+    """How the table is to be read."""
+    if not comparison.is_random:
+        yield "nothing in this scenario is random: no intervals"
+    elif len(comparison.seeds) > 1:
+        yield f"means over {len(comparison.seeds)} seeds, ± 95 % confidence"
+    if comparison.matching:
+        yield f"{comparison.matching}; loss, memory and delays in queues are those of all flows"
+
+
+def _shown(kind: str, value: Estimate | None, is_random: bool) -> str:
+    return quantity(kind, value.mean, value.ci95 if is_random else None) if value else "–"
+
+
+def _ended(row: Row | GroupRow) -> str:
+    return f"{row.completed:,}" if row.completed == row.flows else f"{row.completed:,}/{row.flows:,}"
+
+
+def _group_row(row: GroupRow, is_random: bool) -> list[str | Text]:
+    figures = (("seconds", row.afct_s), ("seconds", row.fct_p99_s), ("bps", row.goodput_bps))
+    return [row.group, name(row.scheme), _ended(row), *(_shown(*figure, is_random) for figure in figures)]
+
+
+def _row(row: Row, with_ideal: bool, is_random: bool) -> list[str | Text]:
+    figures = [_shown(metric.kind, row.figures[metric.key], is_random) for metric in METRICS if metric.key in SHOWN]
+    cells: list[str | Text] = [Text(name(row.scheme), style="bold"), _ended(row), *figures]
     if with_ideal:
-        ratio = row.to_ideal.get("afct_s")
-        cells.append(quantity("times", ratio.mean, ratio.ci95) if ratio else "–")
+        cells.append(_shown("times", row.to_ideal.get("afct_s"), is_random))
     return cells
 
 

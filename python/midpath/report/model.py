@@ -59,7 +59,9 @@ class Model:
 
     @property
     def warnings(self) -> list[str]:
-        """What the schemes warn of, whatever the seed."""
+        """What is to be known beside the figures, whatever the seed."""
+        if self.comparison is not None:
+            return self.comparison.warnings
         return distinct_warnings(run for runs in self.runs.values() for run in runs)
 
     @functools.cached_property

@@ -12,7 +12,7 @@ from itertools import groupby
 from string import Template
 from typing import Any
 
-from midpath.compare import IDEAL
+from midpath.metrics import IDEAL
 from midpath.palette import looks, name, tints
 from midpath.report.figure import Figure
 from midpath.report.model import Model

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from midpath.compare import IDEAL, Comparison, Row
-from midpath.metrics import METRICS, Metric
+from midpath import equipment, groups
+from midpath.compare import Comparison, Row
+from midpath.equipment import Equipment, equipment_of
+from midpath.metrics import IDEAL, METRICS, Metric
 from midpath.palette import name
 from midpath.report.model import Model
 from midpath.units import digits, quantity
@@ -22,8 +25,40 @@ COMPARED_TO_IDEAL = {"afct_s", "fct_p50_s", "fct_p99_s", "slowdown_mean", "goodp
 def summary(model: Model) -> str:
     """Schemes as rows; for one run, its figures as tiles."""
     if model.comparison is None:
-        return _tiles(model.first.summary)
-    return _comparison(model.comparison)
+        had = equipment_of(model.first)
+        return _tiles(model.first.summary) + equipment_table([had] if had else [])
+    return _comparison(model.comparison) + group_table(model.comparison) + equipment_table(model.comparison.equipment)
+
+
+def group_table(comparison: Comparison) -> str:
+    """A row per group of flows and scheme, where there are several groups."""
+    if not comparison.groups:
+        return ""
+    rows = [
+        [escape(row.group), chip(row.scheme), f"{row.completed:,} of {row.flows:,}"]
+        + [
+            quantity(kind, value.mean, value.ci95 if comparison.is_random else None) if value else "–"
+            for kind, value in (("seconds", row.afct_s), ("seconds", row.fct_p99_s), ("bps", row.goodput_bps))
+        ]
+        for row in comparison.groups
+    ]
+    return f"<h3>Groups of flows</h3>{_table('groups', groups.HEADS, rows)}"
+
+
+def equipment_table(found: list[Equipment]) -> str:
+    """What each scheme had to work with."""
+    if not found:
+        return ""
+    rows = [[chip(row.scheme), *map(escape, row.cells()[1:])] for row in found]
+    return f"<h3>Equipment</h3>{_table('equipment', equipment.HEADS, rows)}"
+
+
+def _table(ident: str, heads: Sequence[str], rows: list[list[str]]) -> str:
+    head = "".join(f"<th>{escape(text)}</th>" for text in heads)
+    body = "".join(
+        f"<tr><th>{first}</th>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>" for first, *cells in rows
+    )
+    return f'<div class="scroll"><table id="{ident}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
 def _tiles(figures: dict[str, Any]) -> str:
@@ -39,26 +74,27 @@ def _comparison(comparison: Comparison) -> str:
     rows = sorted(comparison.rows(), key=lambda row: row.scheme == IDEAL)
     shown = [metric for metric in METRICS if metric.headline and any(row.figures[metric.key] for row in rows)]
     best = {metric.key: _best(comparison, rows, metric) for metric in shown}
+    random = comparison.is_random
     heads = "".join(f'<th title="{escape(metric.about)}">{escape(metric.label)}</th>' for metric in shown)
-    body = "".join(_row(row, shown, best) for row in rows)
+    body = "".join(_row(row, shown, best, random) for row in rows)
     return (
         '<div class="scroll"><table id="summary"><thead><tr><th>Scheme</th><th>Flows ended</th>'
         f"{heads}</tr></thead><tbody>{body}</tbody></table></div>{_footnote(comparison)}"
     )
 
 
-def _row(row: Row, shown: list[Metric], best: dict[str, set[str]]) -> str:
+def _row(row: Row, shown: list[Metric], best: dict[str, str | None], random: bool) -> str:
     kind = ' class="bound"' if row.scheme == IDEAL else ""
-    cells = "".join(_cell(row, metric, row.scheme in best[metric.key]) for metric in shown)
+    cells = "".join(_cell(row, metric, row.scheme == best[metric.key], random) for metric in shown)
     ended = f"{row.completed:,}" if row.completed == row.flows else f"{row.completed:,} of {row.flows:,}"
     return f"<tr{kind}><th>{chip(row.scheme)}</th><td>{ended}</td>{cells}</tr>"
 
 
-def _cell(row: Row, metric: Metric, is_best: bool) -> str:
+def _cell(row: Row, metric: Metric, is_best: bool, random: bool) -> str:
     value, ratio = row.figures[metric.key], row.to_ideal.get(metric.key)
     if value is None:
         return "<td>–</td>"
-    number, _, error = quantity(metric.kind, value.mean, value.ci95).partition(" ± ")
+    number, _, error = quantity(metric.kind, value.mean, value.ci95 if random else None).partition(" ± ")
     if error:
         # "61.2 ± 1.3 ms" is set as "61.2 ms" over "± 1.3 ms".
         number = quantity(metric.kind, value.mean)
@@ -70,28 +106,30 @@ def _cell(row: Row, metric: Metric, is_best: bool) -> str:
     return f"<td{mark}><span>{number}</span>{error}{below}</td>"
 
 
-def _best(comparison: Comparison, rows: list[Row], metric: Metric) -> set[str]:
-    """The best scheme and those that cannot be told apart from it; none if that is all of them."""
+def _best(comparison: Comparison, rows: list[Row], metric: Metric) -> str | None:
+    """The scheme with the best mean, if seeds tell it apart from every other."""
     found = {row.scheme: value for row in rows if row.scheme != IDEAL and (value := row.figures[metric.key])}
-    if metric.better is None or len(found) < 2 or not comparison.comparable(metric.key):
-        return set()
+    if metric.better is None or len(found) < 2 or (comparison.is_random and len(comparison.seeds) == 1):
+        return None
     pick = min if metric.better == "lower" else max
     top = pick(found, key=lambda scheme: found[scheme].mean)
-    alike = {scheme for scheme in found if not comparison.told_apart(scheme, top, metric.key)}
-    return alike if len(alike) < len(found) else set()
+    others = found.keys() - {top}
+    return top if all(comparison.told_apart(scheme, top, metric.key) for scheme in others) else None
 
 
 def _footnote(comparison: Comparison) -> str:
     parts = []
-    if len(comparison.seeds) > 1:
+    if not comparison.is_random:
+        parts.append("Nothing in this scenario is random, so there are no intervals. Shaded: best.")
+    elif len(comparison.seeds) > 1:
         parts.append(f"Means over {len(comparison.seeds)} seeds, ± 95 % confidence (Student's t).")
-        parts.append("Shaded: best, and what cannot be told apart from it seed by seed.")
+        parts.append("Shaded: best, where seeds tell it apart from every other scheme.")
     else:
-        parts.append("One seed, so no confidence intervals. Shaded: best.")
+        parts.append("One seed: too few to say what is luck, so there are no intervals, and nothing is shaded as best.")
     if IDEAL in comparison.schemes:
         parts.append("Ideal: fluid processor sharing on the same paths and flows; ratios are per seed, then averaged.")
-    if not comparison.comparable("afct_s"):
-        parts.append("Times are over flows that ended (ratios: that ended in the ideal too), so they are not ranked.")
+    if comparison.matching:
+        parts.append(f"{comparison.matching}; loss, memory and delays in queues are those of all flows.")
     return f'<p class="note">{" ".join(parts)}</p>'
 
 

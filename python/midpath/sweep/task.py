@@ -9,9 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from midpath.compare import IDEAL
 from midpath.errors import UsageError
-from midpath.metrics import METRICS
+from midpath.metrics import IDEAL, METRICS
 from midpath.result import MARKER, Result
 from midpath.run import run
 from midpath.scenario import Scenario

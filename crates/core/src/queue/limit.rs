@@ -1,7 +1,10 @@
 //! How much may wait.
 
 use crate::roles::Backlog;
-use crate::units::{Bytes, Rate, Time, UnitError};
+use crate::units::{Bytes, QuantityVisitor, Rate, Time, UnitError};
+
+const WANTED: &str = "a queue limit";
+const EXAMPLE: &str = "\"100 kB\", \"100 packets\" or \"50 ms\"";
 
 /// How much may wait, as people say it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,10 +36,10 @@ impl std::str::FromStr for Limit {
             return Ok(Limit::Packets(n));
         }
         let bytes = s.parse::<Bytes>().map(|b| Limit::Bytes(b.0));
-        bytes.or_else(|_| s.parse::<Time>().map(Limit::Time)).map_err(|e| UnitError {
-            what: "a queue limit",
-            example: "\"100 kB\", \"100 packets\" or \"50 ms\"",
-            ..e
+        bytes.or_else(|in_bytes| {
+            let part = in_bytes.what == Bytes::WHOLE;
+            let what = if part { in_bytes.what } else { WANTED };
+            s.parse::<Time>().map(Limit::Time).map_err(|e| UnitError { what, example: EXAMPLE, ..e })
         })
     }
 }
@@ -59,7 +62,7 @@ impl serde::Serialize for Limit {
 }
 impl<'de> serde::Deserialize<'de> for Limit {
     fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Limit, D::Error> {
-        std::borrow::Cow::<'de, str>::deserialize(d)?.parse().map_err(serde::de::Error::custom)
+        d.deserialize_any(QuantityVisitor { wanted: WANTED, example: EXAMPLE, plain: |_| None })
     }
 }
 #[cfg(feature = "schema")]

@@ -32,6 +32,28 @@ impl RestCheck {
     }
 }
 
+/// When it is time to say how far the run is, and to ask whether to go on: after so many turns of a loop, or after so much work in them.
+#[derive(Default)]
+struct Pulse {
+    turns: u32,
+    told: u64,
+}
+
+impl Pulse {
+    /// Ours: work of less than a tenth of a second, so that Ctrl-C is heard at once.
+    const EVENTS: u64 = 1 << 20;
+
+    /// Called once a turn, with the events so far.
+    fn is_due(&mut self, events: u64, turns: u32) -> bool {
+        self.turns += 1;
+        let due = self.turns >= turns || events - self.told >= Pulse::EVENTS;
+        if due {
+            *self = Pulse { turns: 0, told: events };
+        }
+        due
+    }
+}
+
 /// A barrier that spins before it yields: windows last microseconds, and a futex would cost more than they do.
 struct SpinBarrier {
     waiting: AtomicUsize,
@@ -70,6 +92,7 @@ struct Exchange {
     earliest: Vec<AtomicU64>,
     agendas: Mutex<Vec<Agenda>>,
     hops: Vec<AtomicU64>,
+    events: Vec<AtomicU64>,
     barrier: SpinBarrier,
     cancelled: AtomicBool,
 }
@@ -81,6 +104,7 @@ impl Exchange {
             earliest: (0..parts).map(|_| AtomicU64::new(0)).collect(),
             agendas: Mutex::new(vec![Agenda::default(); parts]),
             hops: (0..parts).map(|_| AtomicU64::new(0)).collect(),
+            events: (0..parts).map(|_| AtomicU64::new(0)).collect(),
             barrier: SpinBarrier::new(parts),
             cancelled: AtomicBool::new(false),
         }
@@ -114,17 +138,27 @@ impl Exchange {
     }
 }
 
+fn sum(counts: &[AtomicU64]) -> u64 {
+    counts.iter().map(|c| c.load(Ordering::Relaxed)).sum()
+}
+
 /// Runs one part alone. Says when it ended and whether it was not cancelled.
 pub(super) fn run_alone(part: &mut Part, plan: Plan, progress: &mut dyn FnMut(Progress) -> bool) -> bool {
     let (mut next_sample, mut check) = (plan.sample, RestCheck::FIRST);
-    let mut buckets = 0u32;
+    let mut pulse = Pulse::default();
+    let mut go_on = |part: &Part| {
+        !pulse.is_due(part.tally.events, 4096) || progress(Progress { now: part.now(), hops: part.tally.hops })
+    };
     loop {
         let limit = plan.stop.min(next_sample).min(check.0);
         while part.run_bucket(limit) {
-            buckets = buckets.wrapping_add(1);
-            if buckets.is_multiple_of(4096) && !progress(Progress { now: part.now(), hops: part.tally.hops }) {
+            if !go_on(part) {
                 return false;
             }
+        }
+        // Also where samples are so close that no bucket lies between them.
+        if !go_on(part) {
+            return false;
         }
         if limit >= plan.stop || part.earliest() == Time::MAX {
             return true;
@@ -172,7 +206,14 @@ fn run_one(
     progress: &mut dyn FnMut(Progress) -> bool,
 ) {
     let (mut next_sample, mut check) = (plan.sample, RestCheck::FIRST);
-    let mut windows = 0u32;
+    let mut pulse = Pulse::default();
+    // Told before a barrier: then all threads hear of it at the same turn.
+    let mut tell = |now: Time| {
+        let due = me == 0 && pulse.is_due(sum(&shared.events), 1024);
+        if due && !progress(Progress { now, hops: sum(&shared.hops) }) {
+            shared.cancelled.store(true, Ordering::Release);
+        }
+    };
     loop {
         shared.earliest[me].store(part.earliest().0, Ordering::Release);
         shared.barrier.wait();
@@ -189,6 +230,7 @@ fn run_one(
         }
         if now >= next_sample {
             part.sample(next_sample);
+            tell(next_sample);
             next_sample = next_sample.saturating_add(plan.sample);
             // All must have read `earliest` before anyone writes it again.
             shared.barrier.wait();
@@ -198,13 +240,8 @@ fn run_one(
         while part.run_bucket(limit) {}
         shared.post(me, count, part);
         shared.hops[me].store(part.tally.hops, Ordering::Relaxed);
-        windows = windows.wrapping_add(1);
-        if me == 0 && windows.is_multiple_of(1024) {
-            let hops = shared.hops.iter().map(|h| h.load(Ordering::Relaxed)).sum();
-            if !progress(Progress { now, hops }) {
-                shared.cancelled.store(true, Ordering::Release);
-            }
-        }
+        shared.events[me].store(part.tally.events, Ordering::Relaxed);
+        tell(now);
         shared.barrier.wait();
         shared.fetch(me, count, part, node_of_ring);
     }

@@ -1,33 +1,112 @@
-//! What schemes warn of: each sentence once, with the ports that say it.
+//! What a run's user should know beside its figures: each sentence once, with the ports that it is about.
 
 use std::collections::BTreeMap;
 
 use midpath_core::packet::{NodeId, PortId};
 use serde_json::{Value, json};
 
+use super::FlowRow;
 use crate::engine::Engine;
+use crate::scenario::FaultSpec;
 use crate::setup::Setup;
 
 /// More ports than these are counted, not named.
 const MAX_NAMED: usize = 8;
 
-/// `warnings` of `run.json`.
-pub fn warnings(setup: &Setup, engine: &Engine) -> Value {
-    let mut found: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
+/// What is warned of: who says it (a scheme; nobody of what the run itself shows), what, and of which ports.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Warning {
+    scheme: String,
+    message: String,
+    ports: Vec<String>,
+}
+
+impl Warning {
+    /// Of the whole run.
+    fn of_run(message: String) -> Warning {
+        Warning { scheme: String::new(), message, ports: Vec::new() }
+    }
+
+    fn json(&self) -> Value {
+        let ports = &self.ports;
+        json!({
+            "scheme": self.scheme, "message": self.message, "count": ports.len(), "ports": ports[..ports.len().min(MAX_NAMED)],
+        })
+    }
+}
+
+/// `warnings` of `run.json`: what `schemes` say, and what the flows' rows show.
+pub fn warnings(setup: &Setup, rows: &[FlowRow], schemes: Vec<Warning>) -> Value {
+    let all = schemes
+        .into_iter()
+        .chain(small_queues(setup))
+        .chain(late_faults(setup))
+        .chain(overload(setup))
+        .chain(unfinished(setup, rows));
+    all.map(|warning| warning.json()).collect()
+}
+
+fn port_name(setup: &Setup, n: usize, p: usize) -> String {
     let name = |n: usize| &setup.topology.nodes()[n].name;
+    format!("{}>{}", name(n), name(setup.topology.ports(n)[p].peer as usize))
+}
+
+/// What schemes say at their ports.
+pub fn of_schemes(setup: &Setup, engine: &Engine) -> Vec<Warning> {
+    let mut found: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
     for n in 0..setup.topology.nodes().len() {
-        for (p, at) in setup.topology.ports(n).iter().enumerate() {
+        for p in 0..setup.topology.ports(n).len() {
             let mut said = Vec::new();
             engine.node(NodeId(n as u32)).warnings(PortId(p as u16), &mut said);
-            let place = || format!("{}>{}", name(n), name(at.peer as usize));
             let scheme = setup.scheme_at(n, p).unwrap_or_default();
-            said.into_iter().for_each(|what| found.entry((scheme.to_owned(), what)).or_default().push(place()));
+            for what in said {
+                found.entry((scheme.to_owned(), what)).or_default().push(port_name(setup, n, p));
+            }
         }
     }
-    let entry = |((scheme, message), ports): ((String, String), Vec<String>)| {
-        json!({
-            "scheme": scheme, "message": message, "count": ports.len(), "ports": ports[..ports.len().min(MAX_NAMED)],
-        })
-    };
-    found.into_iter().map(entry).collect()
+    found.into_iter().map(|((scheme, message), ports)| Warning { scheme, message, ports }).collect()
+}
+
+/// Queues in which no full packet can wait.
+fn small_queues(setup: &Setup) -> Option<Warning> {
+    let small = setup.too_small();
+    let room = small.iter().map(|(_, room)| *room).min()?;
+    let ports = small.iter().map(|((n, p), _)| port_name(setup, *n, *p)).collect();
+    let message = format!("no full packet can wait here: the queue has room for {room}");
+    Some(Warning { scheme: String::new(), message, ports })
+}
+
+/// Faults at or after `stop`. They are no error: a run may be cut short.
+fn late_faults(setup: &Setup) -> Option<Warning> {
+    let stop = setup.scenario.stop?;
+    let late = |(i, fault): (usize, &FaultSpec)| (fault.at >= stop).then(|| format!("fault[{i}] at {}", fault.at));
+    let late: Vec<_> = setup.scenario.fault.iter().enumerate().filter_map(late).collect();
+    let message = || format!("{} never happens: the run's `stop` is {stop}", late.join(", "));
+    (!late.is_empty()).then(|| Warning::of_run(message()))
+}
+
+/// The port that is offered most of what it can carry until `stop`, if that is more than all.
+fn overload(setup: &Setup) -> Option<Warning> {
+    let (port, times) = setup.most_offered()?;
+    let message = format!(
+        "offered {times:.1} times what it can carry until `stop`, on shortest paths: not all flows can end there, whatever the scheme"
+    );
+    let ports = vec![port_name(setup, port.0, port.1)];
+    (times > 1.0).then_some(Warning { scheme: String::new(), message, ports })
+}
+
+/// Flows with a size that did not end.
+fn unfinished(setup: &Setup, rows: &[FlowRow]) -> impl Iterator<Item = Warning> {
+    let sized = setup.flows.iter().zip(rows).filter(|(info, _)| info.flow.size.is_some());
+    let open = sized.clone().filter(|(_, row)| row.fct.is_none());
+    let late = |start| setup.scenario.stop.is_some_and(|stop| start >= stop);
+    let never = open.clone().filter(|(info, _)| late(info.flow.start)).count();
+    let (all, open) = (sized.count(), open.count() - never);
+    let open = (open > 0).then(|| {
+        format!(
+            "{open} of {all} flows did not end; AFCT, percentiles and slowdowns are over those that did, and flatter"
+        )
+    });
+    let never = (never > 0).then(|| format!("{never} of {all} flows would start only after `stop`"));
+    open.into_iter().chain(never).map(Warning::of_run)
 }

@@ -48,6 +48,48 @@ pub(super) fn line_of(text: &str, path: &str) -> Option<usize> {
     offset.map(|o| line_at(text, o))
 }
 
+/// The path of the key that a parser's message about the place `offset` is about: the key there, or the only key of the table
+/// there which the message quotes, by its name or its value.
+pub(super) fn blamed(text: &str, offset: usize, message: &str) -> String {
+    let path = key_at(text, offset);
+    let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).take(1).chain(message.split('"').nth(1)).collect();
+    let found = DeTable::parse(text).ok().and_then(|root| {
+        let DeValue::Table(table) = find(root.get_ref(), &path)?.get_ref().clone() else { return None };
+        let is_meant = |(key, value): &(&Spanned<_>, &Spanned<DeValue<'_>>)| {
+            let written = &text[value.span()];
+            let bare = written.trim_matches(['"', '\'']);
+            let key: &std::borrow::Cow<'_, str> = key.get_ref();
+            quoted.iter().any(|q| *q == key.as_ref() || *q == written || *q == bare)
+        };
+        let mut meant = table.iter().filter(is_meant);
+        match (meant.next(), meant.next()) {
+            (Some((key, _)), None) => Some(format!("{path}.{}", key.get_ref())),
+            _ => None,
+        }
+    });
+    found.unwrap_or(path)
+}
+
+/// The value at `path`.
+fn find<'a, 'i>(root: &'a DeTable<'i>, path: &str) -> Option<&'a Spanned<DeValue<'i>>> {
+    let (mut table, mut value) = (Some(root), None);
+    for step in steps(path) {
+        let next: &Spanned<DeValue<'_>> = match step {
+            Step::Key(name) => table?.iter().find(|(k, _)| k.get_ref() == name)?.1,
+            Step::Index(i) => match value.map(Spanned::get_ref) {
+                Some(DeValue::Array(items)) => items.get(i)?,
+                _ => return None,
+            },
+        };
+        value = Some(next);
+        table = match next.get_ref() {
+            DeValue::Table(t) => Some(t),
+            _ => None,
+        };
+    }
+    value
+}
+
 /// The path of the key that the byte at `offset` belongs to.
 pub(super) fn key_at(text: &str, offset: usize) -> String {
     let mut path = String::new();
@@ -104,6 +146,16 @@ mod tests {
         // What isn't there is reported at the table that should have had it.
         assert_eq!(line_of(TEXT, "topology.links[1].rate"), Some(5));
         assert_eq!(line_of(TEXT, "nothing"), None);
+    }
+
+    #[test]
+    fn finds_the_key_that_a_message_is_about() {
+        let text = "[[workload]]\narrivals = { kind = \"poisson\", load = \"20 Gbps\", hurst = 0.8 }\n";
+        let at = |message: &str| blamed(text, text.find('{').unwrap(), message);
+        assert_eq!(at("`20 Gbps` is not a ratio"), "workload[0].arrivals.load");
+        assert_eq!(at("unknown field `hurst`, expected `load`"), "workload[0].arrivals.hurst");
+        assert_eq!(at("invalid type: floating point `0.8`"), "workload[0].arrivals.hurst");
+        assert_eq!(at("missing field `x`"), "workload[0].arrivals");
     }
 
     #[test]

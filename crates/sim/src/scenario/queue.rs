@@ -145,12 +145,12 @@ impl QueueTable {
     pub fn build(&self) -> Result<QueueSpec, SpecError> {
         self.refuse_foreign_keys()?;
         let limit = self.limit.unwrap_or(DEFAULT_LIMIT);
-        if matches!(limit, Limit::Packets(0)) || limit == Limit::Time(Time::ZERO) {
+        if [Limit::Packets(0), Limit::Bytes(0), Limit::Time(Time::ZERO)].contains(&limit) {
             return Err(SpecError::new("limit", "a queue needs room: write \"100 packets\", \"100 kB\" or \"50 ms\""));
         }
         let aqm = match self.kind {
             QueueKind::DropTail | QueueKind::Drr => AqmSpec::DropTail,
-            QueueKind::Step => AqmSpec::Step { threshold: self.threshold()? },
+            QueueKind::Step => AqmSpec::Step { threshold: self.threshold(limit)? },
             QueueKind::DelayStep => AqmSpec::DelayStep { threshold: self.target() },
             QueueKind::Red => AqmSpec::Red(self.red(limit)?),
             QueueKind::Codel => self.codel()?,
@@ -198,8 +198,16 @@ impl QueueTable {
         }
     }
 
-    fn threshold(&self) -> Result<Limit, SpecError> {
-        self.threshold.ok_or_else(|| SpecError::new("threshold", "a step queue needs one, such as \"65 packets\""))
+    fn threshold(&self, limit: Limit) -> Result<Limit, SpecError> {
+        let threshold = self
+            .threshold
+            .ok_or_else(|| SpecError::new("threshold", "a step queue needs one, such as \"65 packets\""))?;
+        match (threshold, limit) {
+            (Limit::Bytes(a), Limit::Bytes(b)) | (Limit::Packets(a), Limit::Packets(b)) if a > b => {}
+            (Limit::Time(a), Limit::Time(b)) if a > b => {}
+            _ => return Ok(threshold),
+        }
+        Err(SpecError::new("threshold", format!("{threshold} are never reached; the queue's limit is {limit}")))
     }
 
     fn red(&self, limit: Limit) -> Result<RedParams, SpecError> {
@@ -234,6 +242,9 @@ impl QueueTable {
         let interval = self.interval.unwrap_or(CodelParams::default().interval);
         if interval.is_zero() {
             return Err(SpecError::new("interval", "must be above zero"));
+        }
+        if self.target().is_zero() {
+            return Err(SpecError::new("target", "must be above zero; RFC 8289 has 5 ms"));
         }
         let params = CodelParams { target: self.target(), interval };
         match self.variant {

@@ -10,10 +10,11 @@ use midpath_schemes::Catalogue;
 use midpath_topo::path::Unloaded;
 use midpath_topo::routing::Hop;
 use midpath_topo::{NodeKind, Topology};
-use midpath_traffic::{Context, Flow, Host, HostTable, LinkRates};
+use midpath_traffic::{Context, Flow, Host, HostTable, LinkRates, Room};
 
 use super::deploy::{Deployment, NONE};
 use super::{Groups, IDEAL, Objects, TableRoutes};
+use crate::memory;
 use crate::scenario::Scenario;
 
 /// The scheme of flows that have a rate of their own and name no scheme.
@@ -51,8 +52,12 @@ pub(super) struct Schemes {
 
 impl Schemes {
     pub fn new(scenario: &Scenario, catalogue: &Catalogue) -> Result<Schemes, SpecError> {
-        for name in scenario.schemes.keys().filter(|n| *n != IDEAL) {
-            if !catalogue.names().any(|n| n == name) {
+        for (name, table) in &scenario.schemes {
+            if !table.is_object() {
+                let message = format!("`{table}` is not a table of parameters; write [schemes.{name}]");
+                return Err(SpecError::new(format!("schemes.{name}"), message));
+            }
+            if name != IDEAL && !catalogue.names().any(|n| n == name) {
                 return Err(unknown(format!("schemes.{name}"), name, catalogue));
             }
         }
@@ -351,12 +356,19 @@ pub(super) fn generate(
     schemes: &Schemes,
 ) -> Result<Vec<FlowInfo>, SpecError> {
     let hosts = host_table(topology);
-    let context =
-        Context { hosts: &hosts, links: &Links(topology), base_dir: base, seed: scenario.seed, horizon: scenario.stop };
+    let room = memory::free().map_or(Room::MAX, |free| Room::of(free, memory::BYTES_PER_FLOW));
+    let context = Context {
+        hosts: &hosts,
+        links: &Links(topology),
+        base_dir: base,
+        seed: scenario.seed,
+        horizon: scenario.stop,
+        room,
+    };
     let explicit = by_host_name(scenario, topology)?;
     let flows = midpath_traffic::generate(&explicit, &scenario.workload, &context)?;
     if flows.is_empty() {
-        return Err(SpecError::new("", "the scenario has no flows; write a `[[flow]]` or a `[[workload]]`"));
+        return Err(SpecError::new("flow", "the scenario has no flows; write a `[[flow]]` or a `[[workload]]`"));
     }
     if scenario.stop.is_none() && flows.iter().any(|f| f.size.is_none() && f.stop.is_none()) {
         return Err(SpecError::new("stop", "is needed: a flow without `size` or `stop` would never end"));

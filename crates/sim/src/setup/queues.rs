@@ -1,8 +1,8 @@
 use std::collections::BTreeMap;
 
 use midpath_core::queue::QueueSpec;
-use midpath_core::spec::SpecError;
-use midpath_topo::Topology;
+use midpath_core::spec::{SpecError, in_plain_terms};
+use midpath_topo::spec::TopologySpec;
 
 use crate::scenario::{QueueTable, Scenario};
 
@@ -48,21 +48,19 @@ impl Queues {
     /// The queue that a scheme brings along in `[schemes.NAME.queue]`.
     fn of_scheme(name: &str, table: &serde_json::Value) -> Result<Keyed, SpecError> {
         let key = format!("schemes.{name}.queue");
-        let table: QueueTable =
-            serde_json::from_value(table.clone()).map_err(|e| SpecError::new(key.clone(), e.to_string()))?;
+        let table: QueueTable = serde_json::from_value(table.clone())
+            .map_err(|e| SpecError::new(key.clone(), in_plain_terms(&e.to_string())))?;
         Keyed::new(key, &table)
     }
 
-    pub fn check_links(&self, topology: &Topology) -> Result<(), SpecError> {
-        let unknown = topology.links().iter().filter_map(|l| l.queue.as_ref()).find(|q| !self.named.contains_key(*q));
-        match unknown {
-            None => Ok(()),
-            Some(name) => {
-                let known = self.named.keys().cloned().collect::<Vec<_>>().join(", ");
-                let known = if known.is_empty() { "there are none".to_owned() } else { format!("there are {known}") };
-                Err(SpecError::new("topology", format!("a link names the queue `{name}`; of `[queues.…]` {known}")))
-            }
+    /// Whether all queues that the topology's table names are there.
+    pub fn check_names(&self, spec: &TopologySpec) -> Result<(), SpecError> {
+        for (key, name) in names(spec).filter(|(_, name)| !self.named.contains_key(*name)) {
+            let known = self.named.keys().cloned().collect::<Vec<_>>().join(", ");
+            let known = if known.is_empty() { "there are none".to_owned() } else { format!("there are {known}") };
+            return Err(SpecError::new(key, format!("there is no queue `{name}`; of `[queues.NAME]` {known}")));
         }
+        Ok(())
     }
 
     /// The queue of a port: by the names that its row or its link says, whether it is a host's, and the scheme that runs there.
@@ -72,4 +70,15 @@ impl Queues {
         let own = || scheme.and_then(|scheme| self.own.get(scheme));
         named.or(hosts).or_else(own).unwrap_or(&self.default)
     }
+}
+
+/// Where the topology's table names queues: the key, and the queue's name.
+fn names(spec: &TopologySpec) -> impl Iterator<Item = (String, &String)> {
+    let links = spec.links.iter().flatten().map(|l| &l.queue);
+    let links = links.enumerate().map(|(i, queue)| (format!("topology.links[{i}].queue"), queue));
+    let rules = spec.rules.iter().enumerate().map(|(i, r)| (format!("topology.rules[{i}].queue"), &r.queue));
+    let made = [("link", &spec.link), ("access", &spec.access), ("bottleneck", &spec.bottleneck)];
+    let made = made.into_iter().filter_map(|(key, l)| Some((format!("topology.{key}.queue"), &l.as_ref()?.queue)));
+    let hosts = spec.hosts.iter().map(|h| ("topology.hosts.queue".to_owned(), &h.queue));
+    links.chain(rules).chain(made).chain(hosts).filter_map(|(key, queue)| Some((key, queue.as_ref()?)))
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use midpath_core::units::Time;
+use midpath_core::units::{QuantityVisitor, Time, UnitError};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Where a link's delay comes from.
@@ -12,6 +12,28 @@ pub enum DelaySpec {
     Distance,
     /// This.
     Constant(Time),
+}
+
+const WANTED: &str = "a delay";
+const EXAMPLE: &str = "\"5 ms\", \"100 us\" or \"distance\"";
+
+impl std::str::FromStr for DelaySpec {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<DelaySpec, UnitError> {
+        if text.trim() == "distance" {
+            return Ok(DelaySpec::Distance);
+        }
+        text.parse().map(DelaySpec::Constant).map_err(|e| UnitError { example: EXAMPLE, ..e })
+    }
+}
+
+impl std::fmt::Display for DelaySpec {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            DelaySpec::Distance => f.write_str("distance"),
+            DelaySpec::Constant(time) => time.fmt(f),
+        }
+    }
 }
 
 impl Serialize for DelaySpec {
@@ -25,12 +47,7 @@ impl Serialize for DelaySpec {
 
 impl<'de> Deserialize<'de> for DelaySpec {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<DelaySpec, D::Error> {
-        let text = Cow::<'de, str>::deserialize(d)?;
-        if text.trim() == "distance" {
-            return Ok(DelaySpec::Distance);
-        }
-        let time = text.parse().map(DelaySpec::Constant);
-        time.map_err(|e| serde::de::Error::custom(format!("{e}, or \"distance\"")))
+        d.deserialize_any(QuantityVisitor { wanted: WANTED, example: EXAMPLE, plain: |_| None })
     }
 }
 

@@ -106,6 +106,11 @@ fn read_bytes(path: &Path) -> Result<Vec<u8>, FormatError> {
     let unreadable = |e: std::io::Error| FormatError::whole(format!("cannot be read: {e} ({})", path.display()));
     let mut bytes = Vec::new();
     // One byte more than is accepted, so that the reader can tell a file that is too large.
+    // Looked at before it is opened: to open a pipe waits for its writer.
+    if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
+        let what = "a folder, a pipe or a device";
+        return Err(FormatError::whole(format!("{} is {what}; name a regular file", path.display())));
+    }
     let file = std::fs::File::open(path).map_err(unreadable)?;
     file.take(format::MAX_FILE_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     Ok(bytes)

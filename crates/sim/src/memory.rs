@@ -1,0 +1,46 @@
+//! How much memory there is, so that a run that cannot fit is refused and not killed.
+
+use std::fs;
+
+/// What a flow takes at most until its row of the result is written. Measured with 1,000,000 flows of one packet: 1.5 kB with CUBIC,
+/// 1.9 kB with INRPP.
+pub const BYTES_PER_FLOW: u64 = 2_000;
+
+/// Bytes that this process may still take; `None` where the system does not say.
+pub fn free() -> Option<u64> {
+    let available = number_of(&fs::read_to_string("/proc/meminfo").ok()?, "MemAvailable:").map(|kib| kib * 1024);
+    [available, below_limit(), below_group_limit()].into_iter().flatten().min()
+}
+
+/// What `ulimit -v` leaves.
+fn below_limit() -> Option<u64> {
+    let limit = number_of(&fs::read_to_string("/proc/self/limits").ok()?, "Max address space")?;
+    let taken = number_of(&fs::read_to_string("/proc/self/status").ok()?, "VmSize:")? * 1024;
+    Some(limit.saturating_sub(taken))
+}
+
+/// What a container's limit leaves (cgroup v2).
+fn below_group_limit() -> Option<u64> {
+    let number = |file| fs::read_to_string(format!("/sys/fs/cgroup/{file}")).ok()?.trim().parse::<u64>().ok();
+    Some(number("memory.max")?.saturating_sub(number("memory.current")?))
+}
+
+/// The first number after `name` in a file of the kernel's; `None` for "unlimited".
+fn number_of(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernels_files_are_read() {
+        assert_eq!(number_of("MemFree:  1 kB\nMemAvailable:    8123 kB\n", "MemAvailable:"), Some(8123));
+        assert_eq!(number_of("Max address space   unlimited   unlimited   bytes", "Max address space"), None);
+        if cfg!(target_os = "linux") {
+            assert!(free().is_some_and(|bytes| bytes > 1 << 20));
+        }
+    }
+}

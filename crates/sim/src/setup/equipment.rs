@@ -1,0 +1,123 @@
+//! What each port has: how much may wait there, which packets are chosen, how senders are told, and what is stored beside the queue.
+
+use std::collections::BTreeMap;
+
+use midpath_core::queue::{AqmSpec, Limit, QueueSpec, SchedulerSpec, SignalSpec};
+use midpath_core::units::{Bytes, Rate};
+use midpath_schemes::Catalogue;
+use serde_json::{Value, json};
+
+use super::flows::table_of;
+use super::{IDEAL, Setup};
+
+/// Schemes whose ports store packets beside their queues, and the parameter that says how much.
+const STORES: [(&str, &str); 1] = [("inrpp", "cache")];
+
+/// Ports with the same equipment.
+#[derive(Default)]
+struct Alike {
+    ports: u64,
+    queue: Option<[u64; 2]>,
+    store: Option<[u64; 2]>,
+}
+
+/// `equipment` of `run.json`: a row for each sort of port. The ideal has none.
+pub(super) fn equipment(setup: &Setup, catalogue: &Catalogue) -> Value {
+    if setup.scenario.scheme == IDEAL {
+        return json!([]);
+    }
+    let mut found: BTreeMap<(bool, String, String, Option<String>), Alike> = BTreeMap::new();
+    let mut stores: BTreeMap<String, Option<Limit>> = BTreeMap::new();
+    for n in 0..setup.topology.nodes().len() {
+        for (p, at) in setup.topology.ports(n).iter().enumerate() {
+            let link = &setup.topology.links()[at.link as usize];
+            let scheme = setup.network_at(n, p).unwrap_or("none");
+            let queue = setup.queue_of(n, p).queue;
+            let store = *stores.entry(scheme.to_owned()).or_insert_with(|| store_of(setup, scheme, catalogue));
+            let parts = json!({
+                "limit": queue.limit.to_string(), "aqm": aqm(&queue), "scheduler": scheduler(&queue), "signal": signal(&queue),
+            });
+            let key = (setup.topology.is_host(n), scheme.to_owned(), parts.to_string(), store.map(|s| s.to_string()));
+            let alike = found.entry(key).or_default();
+            alike.ports += 1;
+            let rate = link.rate_from(n);
+            widen(&mut alike.queue, bytes(queue.limit, rate, link.mtu));
+            store.into_iter().for_each(|limit| widen(&mut alike.store, bytes(limit, rate, link.mtu)));
+        }
+    }
+    let row = |((host, scheme, parts, store), alike): ((bool, String, String, Option<String>), Alike)| {
+        let mut row = json!({
+            "at": if host { "hosts" } else { "routers" }, "scheme": scheme, "ports": alike.ports,
+            "queue_bytes": alike.queue, "store": store, "store_bytes": alike.store,
+        });
+        if let (Some(row), Ok(Value::Object(parts))) = (row.as_object_mut(), serde_json::from_str(&parts)) {
+            row.extend(parts);
+        }
+        row
+    };
+    found.into_iter().map(row).collect()
+}
+
+fn widen(range: &mut Option<[u64; 2]>, bytes: u64) {
+    let [least, most] = range.unwrap_or([bytes; 2]);
+    *range = Some([least.min(bytes), most.max(bytes)]);
+}
+
+/// A limit in bytes; packets are full ones.
+pub(super) fn bytes(limit: Limit, rate: Rate, mtu: u32) -> u64 {
+    match limit {
+        Limit::Packets(packets) => packets.saturating_mul(u64::from(mtu)),
+        Limit::Bytes(_) | Limit::Time(_) => limit.bound(rate).bytes,
+    }
+}
+
+/// What the ports of a scheme store beside their queues, as its parameters say, or their defaults.
+fn store_of(setup: &Setup, scheme: &str, catalogue: &Catalogue) -> Option<Limit> {
+    let key = STORES.iter().find(|s| s.0 == scheme)?.1;
+    let own = setup.scenario.deploy.iter().filter(|row| row.scheme.as_deref().is_none_or(|s| s == scheme));
+    let own = own.filter_map(|row| row.params.as_ref()?.get(key).cloned()).next();
+    let said = own.or_else(|| table_of(&setup.scenario, scheme).get(key).cloned());
+    let default = || catalogue.schema(scheme)?.pointer(&format!("/properties/{key}/default")).cloned();
+    serde_json::from_value(said.or_else(default)?).ok()
+}
+
+fn aqm(queue: &QueueSpec) -> String {
+    match queue.aqm {
+        AqmSpec::DropTail => "drop-tail".to_owned(),
+        AqmSpec::Step { threshold } => format!("step at {threshold}"),
+        AqmSpec::DelayStep { threshold } => format!("step at {threshold} of delay"),
+        AqmSpec::Red(_) => "RED".to_owned(),
+        AqmSpec::Codel(params) => format!("CoDel of {}", params.target),
+        AqmSpec::CodelDataPlane(params) => format!("CoDel of {}, as switches run it", params.target),
+    }
+}
+
+const fn scheduler(queue: &QueueSpec) -> &'static str {
+    match queue.scheduler {
+        SchedulerSpec::Fifo => "fifo",
+        SchedulerSpec::Drr { .. } => "drr",
+    }
+}
+
+/// How senders of chosen packets are told; of a queue that chooses none, by nothing but losses.
+const fn signal(queue: &QueueSpec) -> &'static str {
+    match (queue.aqm, queue.signal) {
+        (AqmSpec::DropTail, _) | (_, SignalSpec::Drop) => "drop",
+        (_, SignalSpec::Ce) => "CE",
+    }
+}
+
+/// Ports whose queues have room for less than one full packet: the port, and the room in bytes.
+pub(super) fn too_small(setup: &Setup) -> Vec<((usize, usize), Bytes)> {
+    let mut found = Vec::new();
+    for n in 0..setup.topology.nodes().len() {
+        for (p, at) in setup.topology.ports(n).iter().enumerate() {
+            let link = &setup.topology.links()[at.link as usize];
+            let room = bytes(setup.queue_of(n, p).queue.limit, link.rate_from(n), link.mtu);
+            if room < u64::from(link.mtu) {
+                found.push(((n, p), Bytes(room)));
+            }
+        }
+    }
+    found
+}

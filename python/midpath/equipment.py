@@ -1,0 +1,109 @@
+"""What a scheme had to work with: memory at each port, which packets queues chose, and what hosts and routers must run.
+
+Figures of schemes with unlike equipment can be put side by side, but not without saying so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from midpath.palette import name
+from midpath.result import Result
+from midpath.units import quantity
+
+# What runs in hosts, where that is not the TCP that they have.
+HOSTS = {
+    "dctcp": "TCP with DCTCP",
+    "mptcp": "MPTCP",
+    "udp": "UDP",
+    "ndn": "an NDN stack",
+    "mircc": "an NDN stack with MIRCC",
+}
+PLAIN_TCP = {"newreno", "cubic"}
+# Networks that tell senders in another way than by marks on data.
+TOLD = {"rpm": "ECE on ACKs"}
+# Memories that differ by less than this are the same: limits are rounded to bytes.
+SAME = 0.01
+
+HEADS = ("Scheme", "Queue per port", "Stored beside it", "AQM", "ECN", "Hosts run", "Routers run")
+
+
+@dataclass(frozen=True)
+class Equipment:
+    """Of one scheme: bytes are least and most over the routers' ports."""
+
+    scheme: str
+    queue_bytes: tuple[int, int]
+    store_bytes: tuple[int, int] | None
+    aqm: str
+    ecn: str
+    hosts: str
+    routers: str
+
+    @property
+    def memory(self) -> int:
+        """The memory of the port that has most."""
+        return self.queue_bytes[1] + (self.store_bytes[1] if self.store_bytes else 0)
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in compare.json."""
+        return asdict(self)
+
+    def cells(self) -> tuple[str, ...]:
+        """A row under `HEADS`."""
+        stored = _range(self.store_bytes) if self.store_bytes else "–"
+        return name(self.scheme), _range(self.queue_bytes), stored, self.aqm, self.ecn, self.hosts, self.routers
+
+
+def equipment_of(result: Result) -> Equipment | None:
+    """What the routers' ports had in a run (the hosts', where there are no routers); none of the ideal."""
+    rows: Sequence[dict[str, Any]] = result.run.get("equipment") or []
+    rows = [row for row in rows if row["at"] == "routers"] or rows
+    if not rows:
+        return None
+    networks = _distinct(row["scheme"] for row in rows)
+    stores = [row["store_bytes"] for row in rows if row["store_bytes"]]
+    return Equipment(
+        scheme=result.scheme,
+        queue_bytes=_span(row["queue_bytes"] for row in rows),
+        store_bytes=_span(stores) if stores else None,
+        aqm=", ".join(_distinct(_aqm(row) for row in rows)),
+        ecn=", ".join(_distinct(TOLD.get(row["scheme"], "CE" if row["signal"] == "CE" else "no") for row in rows)),
+        hosts=_hosts(result.scheme.partition("+")[0]),
+        routers=", ".join("plain queues" if network == "none" else name(network) for network in networks),
+    )
+
+
+def unequal(found: Sequence[Equipment]) -> str | None:
+    """A warning, if ports of these schemes do not have the same memory."""
+    least, most = (pick(found, key=lambda e: e.memory, default=None) for pick in (min, max))
+    if least is None or most is None or most.memory <= least.memory * (1 + SAME):
+        return None
+    has = "; ".join(f"{name(e.scheme)} {quantity('bytes', e.memory)}" for e in found)
+    return f"schemes do not have the same memory: queue and store of the port that has most are {has}"
+
+
+def _hosts(transport: str) -> str:
+    if transport in PLAIN_TCP:
+        return "the TCP that they have"
+    return HOSTS.get(transport, name(transport))
+
+
+def _aqm(row: dict[str, Any]) -> str:
+    return str(row["aqm"]) + (", fair queueing" if row["scheduler"] == "drr" else "")
+
+
+def _span(ranges: Iterable[Sequence[int]]) -> tuple[int, int]:
+    lows, highs = zip(*ranges, strict=True)
+    return min(lows), max(highs)
+
+
+def _range(span: tuple[int, int]) -> str:
+    low, high = (quantity("bytes", end) for end in span)
+    return low if low == high else f"{low} to {high}"
+
+
+def _distinct(texts: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(texts))
