@@ -30,6 +30,7 @@ VARIANTS = {
     "without `packet_of_queue`": "additions = { packet_of_queue = false }",
     "without `restart`": "additions = { restart = false }",
     "without `unanswered_rounds`": "additions = { unanswered_rounds = 0.0 }",
+    "without `hold`": "additions = { hold = false }",
     "without `catch_up`": "catch_up = false",
     PLAIN: "plain = true",
 }

@@ -81,8 +81,11 @@ def unequal(found: Sequence[Equipment]) -> str | None:
     least, most = (pick(found, key=lambda e: e.memory, default=None) for pick in (min, max))
     if least is None or most is None or most.memory <= least.memory * (1 + SAME):
         return None
-    has = "; ".join(f"{name(e.scheme)} {quantity('bytes', e.memory)}" for e in found)
-    return f"schemes do not have the same memory: queue and store of the port that has most are {has}"
+    having: dict[str, list[str]] = {}
+    for row in sorted(found, key=lambda e: e.memory):
+        having.setdefault(quantity("bytes", row.memory), []).append(name(row.scheme))
+    has = "; ".join(f"{amount} with {', '.join(schemes)}" for amount, schemes in having.items())
+    return f"schemes do not have the same memory. Queue and store of the port that has most: {has}"
 
 
 def _hosts(transport: str) -> str:

@@ -133,3 +133,16 @@ fn flows_are_stopped() {
     let text = (0..9).map(stopped).collect::<String>() + "[[flow]]\nfrom = \"s9\"\nto = \"d9\"\n";
     against_newreno("flows are stopped", &dumbbell(10, "50 Mbps", "5 ms", &text), 0.9);
 }
+
+/// Shorter than any timeout, longer than d: the first packets afterwards pay for one d what all had paid before. Without `hold` they were told a
+/// small part of the price, and senders flooded the link.
+#[test]
+fn an_outage_shorter_than_a_timeout() {
+    let fault = "[[fault]]\nkind = \"link-down\"\nlink = [\"r0\", \"r1\"]\nat = \"4 s\"\nuntil = \"4.7 s\"";
+    for (rate, delay) in [("15 Mbps", "1 ms"), ("100 Mbps", "5 ms"), ("5 Mbps", "20 ms")] {
+        let text = dumbbell(3, rate, delay, &format!("{}{fault}", flows(3, 300)));
+        against_newreno(&format!("0.7 s without a link of {rate}, {delay}"), &text, 0.94); // 2.7 % are FCP's header
+        let before = format!("{text}\n[schemes.fcp.network.additions]\nhold = false");
+        println!("without `hold`: {} lost", lost(&with(&before, "fcp")));
+    }
+}

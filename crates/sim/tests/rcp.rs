@@ -217,3 +217,21 @@ fn everything_ends_and_repeats_on_any_number_of_threads() {
         assert_eq!(one.repeatable(), with(threads).repeatable());
     }
 }
+
+/// The link is down for a second. Without probes hardly a packet goes by afterwards that would tell a router of short round trips.
+#[test]
+fn after_an_outage_headers_ask() {
+    let fault = "[[fault]]\nkind = \"link-down\"\nlink = [\"r0\", \"r1\"]\nat = \"4 s\"\nuntil = \"5 s\"";
+    let scenario = dumbbell(&[40.0, 40.0, 40.0, 40.0], 11, 0.0, "").replace("625 ms", "100 ms");
+    let used = |params: &str| {
+        let out = run_plain(&format!("{scenario}\n{fault}\n[schemes.rcp]\n{params}"));
+        (mean(&out, "port:r0>r1", "utilisation", 8.0), out.summary("lost_packets").expect("counted"))
+    };
+    let (with, lost) = used("");
+    let (without, lost_without) = used("probes = false");
+    println!(
+        "used from 3 s after the outage on: {with} with probes ({lost} lost), {without} without ({lost_without} lost)"
+    );
+    assert!(with > 0.9, "{with}");
+    assert!(without < with, "{without}");
+}

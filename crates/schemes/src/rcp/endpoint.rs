@@ -10,12 +10,15 @@ use crate::tcp::cc::{Ack, Congestion, CongestionController, ControllerConfig, Co
 
 /// Builds senders.
 #[derive(Debug, Clone, Copy)]
-pub struct RcpConfig;
+pub struct RcpConfig {
+    /// Whether a header alone asks for a rate while hardly a packet goes.
+    pub probes: bool,
+}
 
 impl ControllerConfig for RcpConfig {
     type Controller = Rcp;
     fn build(&self, _tcp: &TcpParams, mss: u32, flow: &FlowSpec) -> Rcp {
-        Rcp { demand: flow.rate.map_or(f32::MAX, |r| r.0 as f32), offered: None, packet: mss }
+        Rcp { demand: flow.rate.map_or(f32::MAX, |r| r.0 as f32), offered: None, packet: mss, probes: self.probes }
     }
     fn traits(&self) -> ControllerTraits {
         ControllerTraits {
@@ -36,6 +39,7 @@ pub struct Rcp {
     /// The rate that came back last.
     offered: Option<f32>,
     packet: u32,
+    probes: bool,
 }
 
 impl Rcp {
@@ -63,9 +67,9 @@ impl CongestionController for Rcp {
         Rcp::open(window);
     }
 
-    /// The SYN and every packet with payload ask for a rate (IWQoS 2005, §II: "every packet carries the desired rate").
+    /// The SYN and every packet with payload ask for a rate (IWQoS 2005, §II: "every packet carries the desired rate"), and so does a header alone.
     fn on_send(&mut self, packet: &mut Packet, view: &View, _ctx: &mut EndpointCtx<'_>) {
-        if packet.payload > 0 || packet.flags.has(Flags::SYN) {
+        if packet.payload > 0 || packet.flags.has(Flags::SYN) || self.asks_after(view).is_some() {
             let rtt = (view.srtt.as_secs_f64() as f32).min(header::MAX_RTT);
             packet.set_header(&RcpHeader { rate: self.demand, echo: 0.0, rtt });
         }
@@ -81,6 +85,14 @@ impl CongestionController for Rcp {
             self.offered = Some(h.echo.min(self.demand));
             Rcp::open(window);
         }
+    }
+
+    /// The authors' sender: where less than a packet in two round trips is offered, a header asks in each. By the shortest round trip, for
+    /// the last one tells of queues that may be gone; ours.
+    fn asks_after(&self, view: &View) -> Option<Time> {
+        let rate = self.offered.filter(|_| self.probes && !view.base_rtt.is_zero())?;
+        let seldom = f64::from(rate) * 2.0 * view.base_rtt.as_secs_f64() < 8.0 * f64::from(self.packet);
+        seldom.then_some(view.base_rtt)
     }
 
     fn pacing_rate(&self, _window: &Window, srtt: Time) -> Option<Rate> {

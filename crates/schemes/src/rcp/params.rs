@@ -66,6 +66,8 @@ pub struct RcpParams {
     pub initial_rtt: Time,
     /// R never falls below this many packets per mean round trip.
     pub min_packets: f64,
+    /// Whether senders that are offered less than a packet in two round trips ask with a header alone in each.
+    pub probes: bool,
 }
 
 impl RcpParams {
@@ -91,6 +93,7 @@ impl Default for RcpParams {
             initial_rate: 0.05,
             initial_rtt: Time::from_ms(200),
             min_packets: 0.01,
+            probes: true,
         }
     }
 }
@@ -108,7 +111,7 @@ impl TcpTable for RcpParams {
         let time = Time::from_us(1)..=Time::from_secs(60);
         require(time.contains(&self.interval), "interval", "from 1 us to 60 s")?;
         require(time.contains(&self.initial_rtt), "initial_rtt", "from 1 us to 60 s")?;
-        Ok((self.tcp, RcpConfig))
+        Ok((self.tcp, RcpConfig { probes: self.probes }))
     }
     fn network(&self) -> Option<Arc<dyn Network>> {
         Some(Arc::new(*self))

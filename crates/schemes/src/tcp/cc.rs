@@ -160,6 +160,11 @@ pub trait CongestionController: Send + 'static {
     fn pacing_rate(&self, _window: &Window, _srtt: Time) -> Option<Rate> {
         None
     }
+    /// Once nothing has been sent for this long, a header alone asks the network. `None`: never.
+    #[inline]
+    fn asks_after(&self, _view: &View) -> Option<Time> {
+        None
+    }
     /// Numbers to plot over time, with their names.
     fn gauges(&self, _out: &mut Vec<(&'static str, f64)>) {}
 }

@@ -236,7 +236,7 @@ impl Receiver {
         if len == 0 {
             self.marked = packet.ecn == Ecn::Ce;
             self.marks += u64::from(self.marked);
-            return;
+            return self.on_empty(packet, ctx);
         }
         let Some((from, to)) = self.acceptable(packet, len).filter(|_| !self.ends.is_outdated(packet, ctx.now)) else {
             return self.acknowledge(ctx);
@@ -254,6 +254,22 @@ impl Receiver {
         } else {
             self.take_with_gaps(from, to, ctx);
         }
+    }
+
+    /// A segment without data says nothing, but one before the window is answered (RFC 9293, §3.10.7.4): a keep-alive (RFC 1122, §4.2.3.6), or a
+    /// header that asks the network.
+    #[inline]
+    fn on_empty(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
+        if packet.seq != self.ends.peer.wire(self.next).wrapping_sub(1) {
+            return;
+        }
+        if self.ends.stamped(packet) && !self.ends.is_older(packet, ctx.now) {
+            self.ends.remember(packet, ctx.now);
+        }
+        if self.settings.reflect.is_some() {
+            self.see_header(packet);
+        }
+        self.acknowledge(ctx);
     }
 
     /// RFC 9293, §3.4: the segment's numbers, if it lies in the window, contradicts no FIN, and there is memory for it.

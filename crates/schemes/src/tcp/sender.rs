@@ -8,6 +8,7 @@
 //! `sender/supply.rs` (streams that are handed over piece by piece).
 
 mod ack;
+mod ask;
 mod connect;
 mod overtaken;
 mod recovery;
@@ -94,6 +95,8 @@ pub struct Sender<C> {
     limited: bool,
     /// With pacing: whether a packet waits for that.
     pacing: bool,
+    /// A header alone has been sent to ask, and not been answered.
+    asking: bool,
     /// DupAcks.
     dupacks: u32,
     /// SND.UNA as an offset, as all that follows: the first byte not yet acknowledged.
@@ -140,6 +143,8 @@ pub struct Sender<C> {
     /// With pacing: when the next packet may leave; when the last one left by plan, and its size.
     pace_at: Time,
     paced: (Time, u32),
+    /// When the last header alone was sent.
+    asked: Time,
 }
 
 impl<C: CongestionController> Sender<C> {
@@ -176,6 +181,8 @@ impl<C: CongestionController> Sender<C> {
             pace_at: Time::ZERO,
             paced: (Time::ZERO, 0),
             pacing: false,
+            asking: false,
+            asked: Time::ZERO,
             stop_at: flow.stop.unwrap_or(Time::MAX),
             stats: FlowReport::default(),
             settings,
@@ -284,7 +291,7 @@ impl<C: CongestionController> Sender<C> {
     #[inline]
     fn arm(&self, ctx: &mut EndpointCtx<'_>) {
         let pace = if self.pacing { self.pace_at } else { Time::MAX };
-        ctx.set_timer(self.rto_at.min(pace).min(self.stop_at).min(self.repeat_at()));
+        ctx.set_timer(self.rto_at.min(pace).min(self.stop_at).min(self.repeat_at()).min(self.ask_at()));
     }
 }
 
@@ -316,6 +323,9 @@ impl<C: CongestionController> Endpoint for Sender<C> {
         }
         if ctx.now >= self.stop_at {
             self.stop(ctx);
+        }
+        if ctx.now >= self.ask_at() {
+            self.ask_network(ctx);
         }
         let overtaken = ctx.now >= self.repeat_at() && self.find_overtaken(ctx.now);
         if ctx.now >= self.rto_at {

@@ -26,6 +26,9 @@ pub struct Additions {
     /// Whether senders begin again with a few packets after a timeout, for links have forgotten what they paid, and heed no answers that come
     /// from before it.
     pub restart: bool,
+    /// Whether a link on which nothing came for longer than d keeps its price for one d, if flows have waited meanwhile: their packets pay prices
+    /// from before. Else the price falls by what few packets of a new window pay, and all are told so.
+    pub hold: bool,
     /// How many round trips at its rate a sender has out without an answer; it waits then. 0 is the paper's: any number.
     pub unanswered_rounds: f64,
 }
@@ -41,6 +44,7 @@ impl Default for Additions {
             half_packet: true,
             packet_of_queue: true,
             restart: true,
+            hold: true,
             // So that a path that has just become a few times longer does not slow a flow down.
             unanswered_rounds: 4.0,
         }
@@ -57,6 +61,7 @@ impl Additions {
         half_packet: false,
         packet_of_queue: false,
         restart: false,
+        hold: false,
         unanswered_rounds: 0.0,
     };
 

@@ -69,8 +69,12 @@ pub struct Meter {
     rtt: f64,
     /// d is never below this, s.
     least: f64,
-    /// What the newest packet paid, $.
+    /// What the newest packet paid, $, and when it came.
     newest: f64,
+    last: Time,
+    /// When the last silence ended that flows have waited through, where that is looked for.
+    holds: bool,
+    resumed: Option<Time>,
     since: Option<Time>,
     /// The last d.
     span: Time,
@@ -84,6 +88,9 @@ impl Meter {
             rtt: rtt.max(1e-6),
             least: 0.0,
             newest: 0.0,
+            last: Time::ZERO,
+            holds: false,
+            resumed: None,
             since: None,
             span: Time::from_secs(1),
         }
@@ -94,6 +101,12 @@ impl Meter {
     #[must_use]
     pub fn at_least(self, d: f64) -> Meter {
         Meter { least: d, ..self }
+    }
+
+    /// The same that looks for silences which flows have waited through, if `on`.
+    #[must_use]
+    pub fn holding(self, on: bool) -> Meter {
+        Meter { holds: on, ..self }
     }
 
     /// The average round-trip time, s.
@@ -115,9 +128,12 @@ impl Meter {
     /// A packet with this header that pays `paid` $ for this link, out of its balance for the whole path.
     #[inline]
     pub fn charge(&mut self, now: Time, header: &FcpHeader, size: u32, paid: f64) {
-        let (rtt, bytes) = (f64::from(header.rtt), f64::from(size));
+        let (mut rtt, bytes) = (f64::from(header.rtt), f64::from(size));
         let over = if rtt > 0.0 { rtt } else { self.rtt };
         self.newest = paid;
+        if self.holds && self.has_waited(now, rtt) {
+            rtt = self.rtt; // the silence is no part of a round trip
+        }
         self.push(
             now,
             Terms {
@@ -130,6 +146,24 @@ impl Meter {
                 unpaid: 0.0,
             },
         );
+    }
+
+    /// Whether a packet pays a price that is as old as `age`, s, and was told before a silence, longer than d, that has ended with it or just
+    /// before it: its flow has waited, because the link was down. Ours.
+    #[inline]
+    fn has_waited(&mut self, now: Time, age: f64) -> bool {
+        let told = now.saturating_sub(Time::from_secs_f64(age));
+        if self.since.is_some() && now.saturating_sub(self.last) > self.span {
+            self.resumed = (age > 0.0 && told < self.last).then_some(now);
+        }
+        self.last = now;
+        age > 0.0 && self.resumed.is_some_and(|at| told < at)
+    }
+
+    /// When the last silence ended that flows have waited through, for one d.
+    #[inline]
+    pub fn resumed(&self, now: Time) -> Option<Time> {
+        self.resumed.filter(|at| now.saturating_sub(*at) < self.span)
     }
 
     /// The price that would bring an overloaded link down to its capacity if the other links' prices stayed as they are, $/byte;
@@ -212,7 +246,7 @@ impl Meter {
 
     /// Forgets everything but the round-trip time.
     pub fn reset(&mut self) {
-        *self = Meter::new(self.rtt).at_least(self.least);
+        *self = Meter::new(self.rtt).at_least(self.least).holding(self.holds);
     }
 }
 
@@ -314,6 +348,28 @@ mod tests {
         // Out of the window after d = 0.2 s.
         let sums = meter.settle(Time::from_ms(202), &RULE);
         assert_eq!((sums.paid, sums.preloaded), (0.0, 0.0));
+    }
+
+    /// Silent for a second with d = 0.2 s. Who was told a price before that has waited; who was told it later, or nothing, has not.
+    #[test]
+    fn a_silence_that_flows_have_waited_through_is_no_part_of_a_round_trip() {
+        let header = |age: f32| FcpHeader { rtt: age, balance: 1.0, exchange: 1.0, ..FcpHeader::default() };
+        let after = |age: f32, holds: bool| {
+            let mut meter = Meter::new(0.1).holding(holds);
+            for ms in [10, 20] {
+                meter.charge(Time::from_ms(ms), &header(0.1), 1000, 1.0);
+                meter.settle(Time::from_ms(ms), &RULE);
+            }
+            let now = Time::from_ms(1_020);
+            meter.charge(now, &header(age), 1000, 1.0);
+            meter.settle(now, &RULE);
+            (meter.rtt(), meter.resumed(now).is_some(), meter.resumed(Time::from_ms(1_300)).is_some())
+        };
+        let about = |(rtt, resumed, later): (f64, bool, bool)| ((rtt * 1e3).round(), resumed, later);
+        assert_eq!(about(after(1.1, true)), (100.0, true, false));
+        assert_eq!(about(after(0.9, true)), (900.0, false, false));
+        assert_eq!(about(after(0.0, true)), (100.0, false, false));
+        assert_eq!(about(after(1.1, false)), (1100.0, false, false));
     }
 
     #[test]

@@ -119,3 +119,25 @@ fn ack_division_gains_nothing() {
     lab.run_until(lab.now + Time::from_ms(1));
     assert_eq!(lab.sender().window().cwnd, 20 * MSS);
 }
+
+/// RFC 1122, §4.2.3.6: the number before the one that is expected, and no data. It is answered at once, with its own timestamp; any other
+/// segment without data is not.
+#[test]
+fn a_keep_alive_is_answered() {
+    let (tcp, control) = CubicParams::default().split().expect("valid");
+    let mut lab = Lab::new(Setup { size: None, ..Setup::default() }, tcp, control);
+    // Two bursts have been acknowledged, and the third has not come.
+    lab.run_until(Time::from_ms(345));
+    let end = lab.report().delivered as u32;
+    assert!(end > 0);
+    let mut answers = Vec::new();
+    for seq in [end - 1, end, end - 2] {
+        let before = lab.log().iter().filter(|s| s.from == 1).count();
+        let mut p = Packet::new(FLOW, HOSTS[0], HOSTS[1], 52);
+        (p.flags, p.seq, p.window) = (Flags::ACK, seq, u16::MAX);
+        lab.inject(1, p);
+        lab.run_until(lab.now);
+        answers.push(lab.log().iter().filter(|s| s.from == 1).count() - before);
+    }
+    assert_eq!(answers, [1, 0, 0]);
+}

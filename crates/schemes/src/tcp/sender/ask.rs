@@ -1,0 +1,39 @@
+//! A header alone, sent to hear what the network says: for controllers whose next packet is far away.
+//!
+//! On the wire it is a keep-alive (RFC 1122, §4.2.3.6): the number before SND.UNA and no data, which any receiver answers at once.
+
+use midpath_core::packet::{Flags, Packet};
+use midpath_core::roles::EndpointCtx;
+use midpath_core::units::Time;
+
+use super::{Sender, State};
+use crate::tcp::cc::CongestionController;
+
+impl<C: CongestionController> Sender<C> {
+    /// When it is time to ask.
+    #[inline]
+    pub(super) fn ask_at(&self) -> Time {
+        match self.control.asks_after(&self.view()) {
+            Some(after) if self.state == State::Open => self.paced.0.max(self.asked).saturating_add(after),
+            _ => Time::MAX,
+        }
+    }
+
+    /// Sends a header alone.
+    pub(super) fn ask_network(&mut self, ctx: &mut EndpointCtx<'_>) {
+        let mut p = self.numbered(0, self.una, ctx.now);
+        p.seq = p.seq.wrapping_sub(1);
+        p.flags = Flags::ACK.with(self.ace());
+        (self.asked, self.asking) = (ctx.now, true);
+        self.dispatch(p, ctx);
+    }
+
+    /// The answer to it measures the round trip as an acknowledgement of data does; its timestamp says what it is an answer to.
+    #[inline]
+    pub(super) fn hear_answer(&mut self, packet: &Packet, now: Time) {
+        if self.asking && self.ends.echoes(packet, self.asked) {
+            self.asking = false;
+            self.measured(now.saturating_sub(self.asked));
+        }
+    }
+}
