@@ -11,10 +11,11 @@ SCHEMES := newreno,cubic,dctcp,cubic+rpm,fcp,mircc,inrpp
 SEEDS := 5
 
 DEPENDENCIES := $(VENV)/.dependencies
+SITE_TOOLS := $(VENV)/.docs
 EXTENSION := $(VENV)/.extension
 RUST := Cargo.toml Cargo.lock $(shell find crates .cargo -type f -not -name '*.md' -not -path '*/tests/*' -not -path '*/benches/*' 2>/dev/null)
 
-.PHONY: help setup run test bench clean fmt docs test-rust test-python lint-rust lint-python
+.PHONY: help setup run test bench clean fmt docs docs-serve site test-rust test-python lint-rust lint-python
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,14 +28,24 @@ run: setup ## compare TCPs and mid-path schemes on Abilene: prints the table, wr
 	$(BIN)/midpath compare examples/abilene.toml --schemes $(SCHEMES) --seeds $(SEEDS) --out $(OUT)
 	$(BIN)/midpath report $(OUT)
 
-test: lint-rust test-rust lint-python test-python ## run every check
+test: lint-rust test-rust lint-python test-python site ## run every check
 	@echo "make test: all checks passed"
 
 bench: setup ## measure the simulator's speed on this machine
 	$(BIN)/midpath bench
 
-docs: $(DEPENDENCIES) ## write docs/scenario.md again, from the scenario's schema
+docs: setup ## write the generated pages again, and build the site into target/site
 	$(BIN)/python scripts/scenario_reference.py
+	$(BIN)/python scripts/command_reference.py
+	$(BIN)/python scripts/pictures.py
+	$(MAKE) --no-print-directory site
+
+docs-serve: $(SITE_TOOLS) ## show the site at http://127.0.0.1:8000, and again whenever a page changes
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
+
+site: $(SITE_TOOLS) ## build the site; a link or an anchor that leads nowhere is an error
+	@# Not --quiet: with it MkDocs counts no warnings, and its strict mode lets all of them pass.
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
 fmt: $(DEPENDENCIES) ## format all code
 	cargo fmt --all
@@ -68,6 +79,11 @@ $(DEPENDENCIES): pyproject.toml scripts/dependencies.py
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python scripts/dependencies.py dev > $(VENV)/requirements.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement $(VENV)/requirements.txt
+	touch $@
+
+$(SITE_TOOLS): $(DEPENDENCIES)
+	$(BIN)/python scripts/dependencies.py docs > $(VENV)/requirements-docs.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement $(VENV)/requirements-docs.txt
 	touch $@
 
 # Built by `cargo` into target/, put into python/midpath by maturin; .venv only points there.

@@ -12,11 +12,14 @@ BLOCK = re.compile(r"^```(python|toml)([^\n]*)\n(.*?)^```", re.MULTILINE | re.DO
 
 
 def blocks(language):
-    """The blocks of a language, each named by its page and line. A block marked `fragment` is not whole."""
+    """The blocks of a language, each named by its page and line.
+
+    A block marked `fragment` is not whole. One with a title is a file of a page that test_follow.py follows.
+    """
     for page in filter(lambda page: page.is_file(), PAGES):
         text = page.read_text(encoding="utf-8")
         for found in BLOCK.finditer(text):
-            if found[1] == language and "fragment" not in found[2]:
+            if found[1] == language and not found[2].strip().startswith(("fragment", "title=")):
                 line = text.count("\n", 0, found.start()) + 1
                 yield pytest.param(found[3], id=f"{page.relative_to(ROOT)}:{line}")
 

@@ -1,0 +1,68 @@
+"""Writes docs/command.md: what `--help` prints, for each command.
+
+python scripts/command_reference.py            writes docs/command.md
+python scripts/command_reference.py --check    fails if that would change it
+"""
+
+import io
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from midpath.cli import app
+
+PAGE = Path(__file__).parents[1] / "docs" / "command.md"
+WIDTH = "100"
+HEAD = """# The command
+
+Every command prints this with `--help`. Rules that hold for all of them:
+
+- With `--json`, where there is one, JSON is printed in place of text. Progress is shown on a terminal only.
+- Ctrl-C stops at any time. What was stored is whole.
+- Exit codes: 0 done, 1 failed or a claim does not hold, 2 bad input (one message on stderr, nothing written),
+  130 stopped by Ctrl-C.
+
+`scripts/command_reference.py` writes this page.
+"""
+
+
+def commands(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The words of each command, those of a group before those in it."""
+    yield words
+    for name, inner in getattr(command, "commands", {}).items():
+        yield from commands(inner, (*words, name))
+
+
+def help_of(words: tuple[str, ...]) -> str:
+    """What the command prints with `--help`."""
+    printed = io.StringIO()
+    os.environ["COLUMNS"] = WIDTH
+    with redirect_stdout(printed):
+        typer.main.get_command(app).main([*words, "--help"], prog_name="midpath", standalone_mode=False)
+    return "\n".join(line.rstrip() for line in printed.getvalue().strip().splitlines())
+
+
+def page() -> str:
+    """The whole of docs/command.md."""
+    parts = [HEAD]
+    for words in commands(typer.main.get_command(app)):
+        parts.append(f"## `{' '.join(('midpath', *words))}`\n\n```text\n{help_of(words)}\n```\n")
+    return "\n".join(parts)
+
+
+def main() -> int:
+    """Writes the page, or checks it."""
+    text = page()
+    if "--check" in sys.argv[1:]:
+        return 0 if PAGE.is_file() and PAGE.read_text(encoding="utf-8") == text else 1
+    PAGE.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,120 @@
+"""Follows a page to the letter: writes the files that it shows, runs its commands, compares what they print.
+
+    python scripts/follow.py docs/tutorial.md            fails where a command prints something else
+    python scripts/follow.py docs/tutorial.md --write    puts what is printed now, and new pictures, into the page
+
+A block with a title (```toml title="idea.toml") is a file. A block of `console` has commands behind `$ `,
+and below each what it prints; a line `…` stands for any lines. All happens in one empty folder.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+BLOCK = re.compile(r"^```(\w+)(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PICTURE = re.compile(r"!\[[^\]]*\]\((images/[^)]+)\)")
+OMITTED = "…"
+# Where the page's reader works; stands in for the folder that we work in.
+READERS_FOLDER = "/home/you/idea"
+# What depends on the machine, and is never compared.
+MACHINE = re.compile(r"simulated in .+ M packet-hops/s")
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command of a page, and what the page says that it prints."""
+
+    text: str
+    printed: str
+
+
+def commands(block: str) -> list[Command]:
+    """The commands of a `console` block."""
+    parts = re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]
+    heads = [re.match(r"(?:.*\\\n)*.*\n", part).group() for part in parts]
+    return [Command(head.rstrip("\n"), part[len(head) :]) for head, part in zip(heads, parts, strict=True)]
+
+
+def same(said: str, printed: str) -> bool:
+    """Whether a command printed what the page says, but for the machine's numbers and spaces at line ends."""
+    pattern = "".join(
+        r"(?:.*\n)*" if line == OMITTED else re.escape(line) + r"\n" for line in _plain(said).splitlines()
+    )
+    return re.fullmatch(pattern, _plain(printed)) is not None
+
+
+def _plain(text: str) -> str:
+    lines = MACHINE.sub("simulated", text).splitlines()
+    return "".join(line.rstrip() + "\n" for line in lines)
+
+
+def execute(command: str, folder: Path) -> str:
+    """What a command prints; raises if it fails."""
+    # `midpath` and `python` are those that run this script.
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(
+        command, shell=True, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=300
+    )
+    if done.returncode:
+        raise RuntimeError(f"{command}\nended with {done.returncode}:\n{done.stderr}")
+    return done.stdout.replace(str(folder), READERS_FOLDER)
+
+
+def follow(page: Path, folder: Path) -> tuple[str, list[str]]:
+    """The page with what its commands print now, and a message for each that prints something else."""
+    text, wrong = page.read_text(encoding="utf-8"), []
+
+    def act(found: re.Match[str]) -> str:
+        language, title, body = found.groups()
+        if title:
+            (folder / title).write_text(body, encoding="utf-8")
+        if language != "console":
+            return found[0]
+        shown = []
+        for command in commands(body):
+            printed = execute(command.text, folder)
+            fits = same(command.printed, printed)
+            if not fits:
+                wrong.append(f"$ {command.text}\nthe page says\n{command.printed}\nprinted is\n{printed}")
+            shown.append(f"$ {command.text}\n{command.printed if fits else _tidy(printed)}")
+        return f"```console\n{''.join(shown)}```"
+
+    return BLOCK.sub(act, text), wrong
+
+
+def _tidy(printed: str) -> str:
+    return "".join(line.rstrip() + "\n" for line in printed.splitlines())
+
+
+def keep_pictures(page: Path, folder: Path) -> None:
+    """Copies the pictures that the page shows, and that following it has drawn."""
+    for shown in PICTURE.findall(page.read_text(encoding="utf-8")):
+        drawn = folder / Path(shown).name
+        if drawn.is_file():
+            shutil.copyfile(drawn, page.parent / shown)
+
+
+def main() -> int:
+    """Follows a page, and writes it again if asked to."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("page", type=Path)
+    parser.add_argument("--write", action="store_true")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        text, wrong = follow(asked.page, Path(name))
+        if asked.write:
+            asked.page.write_text(text, encoding="utf-8")
+            keep_pictures(asked.page, Path(name))
+            return 0
+    print("\n".join(wrong), file=sys.stderr)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
