@@ -83,10 +83,10 @@ def write_text(path: Path, text: str) -> None:
 def write_bytes(path: Path, data: bytes) -> None:
     """Writes a file whole or not at all."""
     with naming(path):
-        _write_bytes(path, data)
+        _write(path, data)
 
 
-def _write_bytes(path: Path, data: bytes) -> None:
+def _write(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:

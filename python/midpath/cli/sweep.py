@@ -16,11 +16,10 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 from midpath.cli import text
-from midpath.cli.options import Json, Seed, Set, changes, print_json
+from midpath.cli.options import Json, Seed, Set, changes, print_json, read
 from midpath.errors import UsageError
 from midpath.metrics import BY_KEY
 from midpath.palette import name
-from midpath.scenario import Scenario
 from midpath.sweep.export import Point, means, seeds_note, write_table
 from midpath.sweep.facets import facets
 from midpath.sweep.plan import read_listed, shown, split, value_of
@@ -99,7 +98,7 @@ def run(
 
     Then: midpath sweep table STORE, midpath sweep plot STORE --x KEY --y FIGURE, midpath report STORE.
     """
-    scenarios = [Scenario.from_toml(file).with_(seed=seed, changes=changes(settings)) for file in files]
+    scenarios = [read(file).with_(seed=seed, changes=changes(settings)) for file in files]
     points = read_listed(plan) if plan else None
     with _bar(out.name) as show:
         found = run_sweep(

@@ -47,6 +47,8 @@ def write_report(source: Source, path: str | Path) -> Path:
 def load_any(directory: str | Path) -> Source:
     """What a result directory holds: a run, a comparison or a sweep."""
     path = Path(directory)
+    if (path / PLAN).is_file():
+        return Sweep(path)
     unfinished = (path / RUNS).is_dir() and not (path / COMPARISON_MARKER).is_file()
     if unfinished and not (path / RUN_MARKER).is_file():
         done = len(list((path / RUNS).glob(f"*/{RUN_MARKER}")))
@@ -54,8 +56,6 @@ def load_any(directory: str | Path) -> Source:
             f"{path} is a comparison that has not finished ({done} {'run is' if done == 1 else 'runs are'} there): "
             "repeat its midpath compare, which goes on where it stopped"
         )
-    if (path / PLAN).is_file():
-        return Sweep(path)
     return load_comparison(path) if (path / COMPARISON_MARKER).is_file() else load(path)
 
 

@@ -22,7 +22,7 @@ import numpy as np
 from midpath import _midpath
 from midpath.errors import ScenarioError, UsageError
 from midpath.metrics import IDEAL
-from midpath.scenario import Scenario
+from midpath.scenario import LARGEST_SEED, Scenario
 
 # The column that says which scenario a run is of, where there are several.
 SCENARIO = "scenario"
@@ -217,8 +217,8 @@ def _seeds(scenario: Scenario, seeds: int | Sequence[int]) -> list[int]:
         found: Sequence[int] = range(first, first + seeds)
     else:
         found = seeds
-    if isinstance(found, str) or not all(isinstance(seed, int) and 0 <= seed < 2**64 for seed in found):
-        raise UsageError(f"seeds are a number of them, or a list of numbers from 0 to 2^64 - 1, not {found!r}")
+    if isinstance(found, str) or not all(isinstance(seed, int) and 0 <= seed <= LARGEST_SEED for seed in found):
+        raise UsageError(f"seeds are a number of them, or a list of numbers from 0 to {LARGEST_SEED}, not {found!r}")
     return list(dict.fromkeys(found))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,7 +11,7 @@ import tomli_w
 
 from midpath.errors import UsageError
 from midpath.metrics import IDEAL
-from midpath.run import as_scenario
+from midpath.run import as_scenario, cores
 from midpath.scenario import Scenario
 from midpath.sweep.dask import dask_workers
 from midpath.sweep.plan import check, plan_of, split, value_of
@@ -23,9 +22,12 @@ from midpath.sweep.table import plan_table
 from midpath.sweep.work import ProgressCallback, Runs, Work, drive
 from midpath.sweep.workers import Workers
 
+# What stands for a scenario.
+One = Scenario | Mapping[str, Any] | str | Path
+
 
 def sweep(
-    scenarios: Scenario | str | Path | Sequence[Scenario | str | Path],
+    scenarios: One | Sequence[One],
     vary: Mapping[str, Sequence[Any]] | None = None,
     *,
     out: str | Path,
@@ -57,7 +59,7 @@ def sweep(
         raise UsageError("a sweep runs on a Dask cluster or by Slurm, not on both")
     if cluster is not None and keep_results:
         raise UsageError("whole results don't come back from a Dask cluster: leave out --keep-results")
-    width = jobs or os.cpu_count() or 1
+    width = jobs or cores()
     names = [scheme.strip() for scheme in schemes.split(",")] if isinstance(schemes, str) else schemes
     asked = [as_scenario(one) for one in _listed(scenarios)]
     planned = plan_of(asked, vary or {}, plan, names, seeds, ideal)
@@ -78,8 +80,8 @@ def sweep(
     return found
 
 
-def _listed(scenarios: Scenario | str | Path | Sequence[Scenario | str | Path]) -> Sequence[Scenario | str | Path]:
-    return [scenarios] if isinstance(scenarios, (Scenario, str, Path)) else scenarios
+def _listed(scenarios: One | Sequence[One]) -> Sequence[One]:
+    return [scenarios] if isinstance(scenarios, (Scenario, Mapping, str, Path)) else scenarios
 
 
 def _run(work: Work, jobs: int, cluster: str | None, slurm: Slurm | None) -> None:

@@ -100,7 +100,8 @@ def _ratios(store: Store, record: dict[str, Any], ideal: str | None) -> dict[str
     ours, theirs = (_result(store, found, with_flows=not whole) for found in (record, other))
     # Of a run that completed all flows none are kept: where the ideal did not, times cannot be over common flows.
     known = TO_IDEAL if whole or record["completed"] < record["flows"] or record["key"] == ideal else ALL_FLOWS
-    pairs = {key: _pair(ours, theirs, key) for key in known}
+    common = matched.ended_in_all([ours, theirs]) if known is TO_IDEAL else None
+    pairs = {key: [matched.figure(run, key, common) for run in (ours, theirs)] for key in known}
     return {ratio_column(key): value / of for key, (value, of) in pairs.items() if value is not None and of}
 
 
