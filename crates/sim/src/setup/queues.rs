@@ -55,12 +55,11 @@ impl Queues {
 
     /// Whether all queues that the topology's table names are there.
     pub fn check_names(&self, spec: &TopologySpec) -> Result<(), SpecError> {
-        for (key, name) in names(spec).filter(|(_, name)| !self.named.contains_key(*name)) {
-            let known = self.named.keys().cloned().collect::<Vec<_>>().join(", ");
-            let known = if known.is_empty() { "there are none".to_owned() } else { format!("there are {known}") };
-            return Err(SpecError::new(key, format!("there is no queue `{name}`; of `[queues.NAME]` {known}")));
-        }
-        Ok(())
+        let unknown = names(spec).find(|(_, name)| !self.named.contains_key(*name));
+        let Some((key, name)) = unknown else { return Ok(()) };
+        let known = self.named.keys().cloned().collect::<Vec<_>>().join(", ");
+        let known = if known.is_empty() { "there are none".to_owned() } else { format!("there are {known}") };
+        Err(SpecError::new(key, format!("there is no queue `{name}`; of `[queues.NAME]` {known}")))
     }
 
     /// The queue of a port: by the names that its row or its link says, whether it is a host's, and the scheme that runs there.
