@@ -13,6 +13,7 @@ from midpath.errors import OutputError, ScenarioError, UsageError
 from midpath.result import Result, load
 from midpath.run import run
 from midpath.scenario import Scenario
+from midpath.sweep import Sweep, load_sweep, sweep
 
 __version__ = _version()
 
@@ -22,9 +23,12 @@ __all__ = [
     "Result",
     "Scenario",
     "ScenarioError",
+    "Sweep",
     "UsageError",
     "__version__",
     "compare",
     "load",
+    "load_sweep",
     "run",
+    "sweep",
 ]

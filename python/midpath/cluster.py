@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
+from typing import Any
 
 from midpath.errors import UsageError
 
@@ -18,13 +19,21 @@ def cluster_executor(address: str | None) -> Iterator[Executor | None]:
     if address is None:
         yield None
         return
+    with cluster_client(address) as client:
+        yield client.get_executor()
+
+
+@contextmanager
+def cluster_client(address: str) -> Iterator[Any]:
+    """Dask's client for the scheduler at `address`."""
     try:
         from distributed import Client  # noqa: PLC0415 - only installed with the extra
     except ImportError:
         raise UsageError("--cluster needs Dask: pip install 'midpath[cluster]'") from None
     try:
-        client = Client(address, timeout=10)
+        connect: Callable[..., Any] = Client
+        client = connect(address, timeout=10)
     except (OSError, ValueError) as error:
         raise UsageError(f"--cluster {address}: {error}") from None
     with client:
-        yield client.get_executor()
+        yield client

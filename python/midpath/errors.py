@@ -29,3 +29,7 @@ class UsageError(ValueError):
 
 class OutputError(OSError):
     """A result that cannot be written or read where the user said."""
+
+
+class WorkerError(OSError):
+    """Workers or jobs that were lost before their runs were done."""

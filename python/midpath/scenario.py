@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import re
 import tomllib
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +64,7 @@ class Scenario:
 
     def to_dict(self) -> dict[str, Any]:
         """Nested dictionaries, with scheme, seed and changes put in."""
-        values = parse(self.text, self.source)
+        values = copy.deepcopy(_parsed(self.text, self.source))
         for key, value in self.changes:
             set_key(values, key, value)
         overrides = {"scheme": self.scheme, "seed": self.seed}
@@ -119,6 +121,12 @@ class Scenario:
         return ScenarioError(error.key, None, f"{error.message} (after setting {keys})", self.source)
 
 
+@lru_cache(maxsize=16)
+def _parsed(text: str, source: str | None) -> dict[str, Any]:
+    """A text's values, to be copied: sweeps put thousands of changes into one text."""
+    return parse(text, source)
+
+
 def parse(text: str, source: str | None) -> dict[str, Any]:
     """TOML, with our error in place of tomllib's."""
     try:
@@ -131,11 +139,12 @@ def parse(text: str, source: str | None) -> dict[str, Any]:
 
 
 def set_key(values: dict[str, Any], dotted: str, value: Any) -> None:
-    """Sets `a.b[2].c` in nested tables and arrays, making tables that are missing."""
+    """Sets `a.b[2].c` or `a.b.2.c` in nested tables and arrays, making tables that are missing."""
     *parents, last = _steps(dotted)
     here: Any = values
     for step in parents:
-        here = _descend(here, step, dotted)
+        here = _descend(here, _index(here, step, dotted), dotted)
+    last = _index(here, last, dotted)
     if isinstance(last, int):
         _descend(here, last, dotted)
     elif not isinstance(here, dict):
@@ -143,9 +152,18 @@ def set_key(values: dict[str, Any], dotted: str, value: Any) -> None:
     here[last] = value
 
 
+def _index(here: Any, step: str | int, dotted: str) -> str | int:
+    """`2` in `flow.2.size` is an index where a list is, and a key where a table is."""
+    if isinstance(step, int) or not step.isdecimal():
+        return step
+    if here == {}:
+        raise ScenarioError(dotted, None, f"there is no element {step}")
+    return int(step) if isinstance(here, list) else step
+
+
 def _steps(dotted: str) -> list[str | int]:
     if not re.fullmatch(r"[\w-]+(\[\d+\])*(\.[\w-]+(\[\d+\])*)*", dotted):
-        raise ScenarioError(dotted, None, "is not a key; write it like queue.limit or flow[0].size")
+        raise ScenarioError(dotted, None, "is not a key; write it like queue.limit or flow.0.size")
     return [int(step[1:-1]) if step[0] == "[" else step for step in re.findall(r"[\w-]+|\[\d+\]", dotted)]
 
 

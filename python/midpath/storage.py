@@ -76,6 +76,11 @@ def require_replaceable(path: Path, marker: str) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
+    """Writes a text file whole or not at all."""
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: Path, data: bytes) -> None:
     """Writes a file whole or not at all."""
     with naming(path):
         _write_text(path, text)
@@ -85,8 +90,8 @@ def _write_text(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
         # mkstemp makes files for the user alone; a result is as readable as any other file.
         os.chmod(name, 0o666 & ~_umask())  # noqa: PTH101
         os.replace(name, path)  # noqa: PTH105

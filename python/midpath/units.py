@@ -78,6 +78,12 @@ def quantity(kind: str, value: float | None, ci95: float | None = None) -> str:
     return f"{number}{space}{suffix}"
 
 
+def plain(kind: str, value: float) -> str:
+    """A round number: `10 ms`, not `10.0 ms`."""
+    factor, suffix = scale(kind, value)
+    return f"{value / factor:g}{'' if suffix == '×' else ' '}{suffix}"
+
+
 def _like(number: str, error: float) -> str:
     """An error with as many decimals as its mean has."""
     if "e" in number:

@@ -32,13 +32,13 @@ def read(file: Path) -> Scenario:
     return Scenario(sys.stdin.read(), Path(), "standard input")
 
 
-def changes(settings: list[str] | None) -> dict[str, Any]:
+def changes(settings: list[str] | None, option: str = "--set") -> dict[str, Any]:
     """`KEY=VALUE` pairs; a value is TOML where it can be, else text, so that quotes around `20 ms` are not needed."""
     found: dict[str, Any] = {}
     for setting in settings or []:
         key, equals, value = setting.partition("=")
         if not equals:
-            raise UsageError(f"--set {setting}: write KEY=VALUE")
+            raise UsageError(f"{option} {setting}: write KEY=VALUE")
         found[key.strip()] = _value(value.strip())
     return found
 

@@ -101,7 +101,7 @@ def compare(
 
 
 def report(
-    directory: Annotated[Path, typer.Argument(help="A result of run or compare.", show_default=False)],
+    directory: Annotated[Path, typer.Argument(help="A result of run, compare or sweep.", show_default=False)],
     out: Annotated[
         Path | None, typer.Option(help="The HTML file; else report.html in DIRECTORY.", show_default=False)
     ] = None,

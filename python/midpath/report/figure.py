@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from midpath.units import quantity, scale
+from midpath.units import plain, quantity, scale
 
 Trace = dict[str, Any]
 Layout = dict[str, Any]
@@ -103,12 +103,6 @@ def linear_axis(kind: str, high: float, title: str) -> tuple[float, Layout]:
     factor, suffix = scale(kind, high)
     top = high / factor * 1.06 if high > 0 else 1.0
     return factor, {"title": {"text": f"{title} ({suffix})"}, "range": [0, top]}
-
-
-def plain(kind: str, value: float) -> str:
-    """A round number: `10 ms`, not `10.0 ms`."""
-    factor, suffix = scale(kind, value)
-    return f"{value / factor:g}{'' if suffix == '×' else ' '}{suffix}"
 
 
 def hover(head: str, *pairs: tuple[str, str, float]) -> str:

@@ -32,18 +32,18 @@ def page(model: Model, figures: list[Figure]) -> str:
         kind="Comparison" if model.comparison else name(model.first.scheme),
         verdict=escape(verdict(model)),
         warnings="".join(f'<p class="warning">Warning: {escape(warning)}</p>' for warning in model.warnings),
-        legend="".join(_toggle(scheme) for scheme in model.schemes) if len(model.schemes) > 1 else "",
+        legend="".join(toggle(scheme) for scheme in model.schemes) if len(model.schemes) > 1 else "",
         facts="".join(f"<div><dt>{escape(label)}</dt><dd>{escape(value)}</dd></div>" for label, value in _facts(model)),
         summary=summary(model),
-        figures="".join(_card(figure) for figure in figures if figure.id not in WIDE),
-        wide="".join(_card(figure, bottlenecks(model) if figure.id == "network" else "") for figure in _wide(figures)),
+        figures="".join(card(figure) for figure in figures if figure.id not in WIDE),
+        wide="".join(card(figure, bottlenecks(model) if figure.id == "network" else "") for figure in _wide(figures)),
         command=escape(command(model)),
         file=escape(file_name(model)),
         scenario=escape(model.scenario.strip()),
         style=asset("report.css"),
         script=asset("report.js"),
         plotly=plotly(),
-        data=_embedded({"figures": drawn, "looks": looks(model.schemes), "tints": tints()}),
+        data=embedded({"figures": drawn, "looks": looks(model.schemes), "tints": tints()}),
     )
 
 
@@ -80,7 +80,8 @@ def _facts(model: Model) -> list[tuple[str, str]]:
     ]
 
 
-def _toggle(scheme: str) -> str:
+def toggle(scheme: str) -> str:
+    """The button of a scheme in the legend."""
     return f'<button type="button" aria-pressed="true" data-toggle="{escape(scheme)}">{chip(scheme)}</button>'
 
 
@@ -88,7 +89,8 @@ def _wide(figures: list[Figure]) -> list[Figure]:
     return [figure for figure in figures if figure.id in WIDE]
 
 
-def _card(figure: Figure, below: str = "") -> str:
+def card(figure: Figure, below: str = "") -> str:
+    """A figure with its heading, its choices and what is said of it."""
     choice = ""
     if len(figure.variants) > 1:
         choice = f'<label>{escape(figure.choose)} <select data-figure="{figure.id}">{_options(figure)}</select></label>'
@@ -126,7 +128,8 @@ def _notes(figure: Figure) -> str:
     )
 
 
-def _embedded(data: dict[str, Any]) -> str:
+def embedded(data: dict[str, Any]) -> str:
+    """Data for report.js."""
     # "</script>" inside a string would end the element.
     return json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False).replace("</", "<\\/")
 

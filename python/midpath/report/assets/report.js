@@ -51,6 +51,9 @@ function axis(given) {
   };
 }
 
+// Panels side by side have axes of their own: xaxis2, yaxis2, …
+const axes = (layout) => Object.keys(layout).filter((key) => /^[xy]axis[0-9]+$/.test(key));
+
 function dress(layout) {
   return {
     margin: { l: 56, r: 14, t: 12, b: 48 },
@@ -66,6 +69,7 @@ function dress(layout) {
     shapes: (layout.shapes ?? []).map((given) => ({ ...given, line: { color: token("--muted"), ...given.line } })),
     xaxis: axis(layout.xaxis),
     yaxis: axis(layout.yaxis),
+    ...Object.fromEntries(axes(layout).map((key) => [key, axis(layout[key])])),
   };
 }
 

@@ -1,0 +1,79 @@
+"""A sweep's runs on the workers of a Dask cluster: the extra `cluster`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from typing import Any
+
+from midpath.cluster import cluster_client
+from midpath.errors import UsageError, WorkerError
+from midpath.sweep.bundle import bundle_of, perform_away
+from midpath.sweep.key import build
+from midpath.sweep.task import Outcome, Task, failed
+
+# Tasks that a worker's thread has waiting, so that none waits for the network.
+AHEAD = 4
+FEWEST = 16
+
+
+@contextmanager
+def dask_workers(address: str) -> Iterator[DaskWorkers]:
+    """The workers of the scheduler at `address`."""
+    with cluster_client(address) as client:
+        yield DaskWorkers(client, address)
+
+
+class DaskWorkers:
+    """Does tasks on a cluster. Files go along; whole results don't come back."""
+
+    def __init__(self, client: Any, address: str) -> None:
+        self._client, self._executor = client, client.get_executor()
+        self._bundles: dict[tuple[str, ...], Any] = {}
+        self._require_build(address)
+
+    @property
+    def width(self) -> int:
+        """How many tasks the cluster is given at a time; it may grow and shrink."""
+        threads: dict[str, int] = self._client.nthreads()
+        return max(FEWEST, AHEAD * sum(threads.values()))
+
+    def submit(self, task: Task) -> Future[Outcome]:
+        """Has a task done by a worker, elsewhere again if that is lost."""
+        answer: Future[Outcome] = Future()
+        self._executor.submit(perform_away, task, self._bundle(task)).add_done_callback(
+            lambda done: pass_on(done, task, answer)
+        )
+        return answer
+
+    def _bundle(self, task: Task) -> Any:
+        """The task's files on the cluster, sent once."""
+        digests = tuple(sorted(task.files.values()))
+        if digests not in self._bundles:
+            self._bundles[digests] = self._client.scatter(bundle_of(task), broadcast=True) if digests else {}
+        return self._bundles[digests]
+
+    def _require_build(self, address: str) -> None:
+        """Raises `UsageError` unless all workers run the simulator that runs here."""
+        try:
+            builds = self._client.run(build)
+        except Exception as error:
+            raise UsageError(f"--cluster {address}: a worker cannot import midpath: {error}") from None
+        for worker, found in builds.items():
+            if found != build():
+                raise UsageError(f"--cluster {address}: {worker} has midpath {found}, not {build()} as here")
+
+
+def pass_on(done: Future[Outcome], task: Task, answer: Future[Outcome]) -> None:
+    """A run that took several workers down has failed; any other error stops the sweep."""
+    from distributed import KilledWorker  # noqa: PLC0415 - only installed with the extra
+
+    try:
+        answer.set_result(done.result())
+    except KilledWorker as error:
+        answer.set_result(failed(task, f"its workers were lost: {error}"))
+    except (UsageError, OSError) as error:
+        answer.set_exception(error)
+    except BaseException as error:
+        answer.set_exception(WorkerError(f"the cluster lost a run: {type(error).__name__}: {error}"))

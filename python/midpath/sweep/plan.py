@@ -1,0 +1,271 @@
+"""What a sweep runs: points of a plan, each under every scheme and seed.
+
+A point is a scenario with values put in at some of its keys. A factorial plan takes every combination of values; a
+listed plan names its points one by one. Both may be given: then each listed point meets every combination.
+"""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import json
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from midpath import _midpath
+from midpath.compare import IDEAL
+from midpath.errors import ScenarioError, UsageError
+from midpath.scenario import Scenario
+
+# The column that says which scenario a run is of, where there are several.
+SCENARIO = "scenario"
+# Keys that have an option of their own.
+RESERVED = {"scheme": "--schemes", "seed": "--seeds"}
+
+Values = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Point:
+    """A scenario with the point's values in it, and the values by key."""
+
+    scenario: Scenario
+    values: dict[str, Any]
+
+    def __str__(self) -> str:
+        """`queue.limit=10 ms, flow.0.size=1 MB`."""
+        return ", ".join(f"{key}={shown(value)}" for key, value in self.values.items()) or "the scenario as it is"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The points of a sweep, with the schemes and seeds under which each of them runs."""
+
+    points: list[Point]
+    schemes: list[str]
+    # Of each point: seeds start at its scenario's own unless they are listed.
+    seeds: list[list[int]]
+
+    @property
+    def keys(self) -> list[str]:
+        """The columns that the points have values for."""
+        return list(dict.fromkeys(key for point in self.points for key in point.values))
+
+    def runs(self) -> Iterator[tuple[int, str, int]]:
+        """Point, scheme and seed of each run: all schemes of a seed together, for they share its flows."""
+        for index, seeds in enumerate(self.seeds):
+            for seed, scheme in itertools.product(seeds, self.schemes):
+                yield index, scheme, seed
+
+    def __len__(self) -> int:
+        """How many runs."""
+        return len(self.schemes) * sum(len(seeds) for seeds in self.seeds)
+
+
+def plan_of(
+    scenarios: Sequence[Scenario],
+    vary: Mapping[str, Sequence[Any]],
+    listed: Sequence[Values] | None,
+    schemes: Sequence[str] | None,
+    seeds: int | Sequence[int],
+    ideal: bool,
+) -> Plan:
+    """The plan of these scenarios and values; no run of it has been checked."""
+    if not scenarios:
+        raise UsageError("a sweep needs a scenario")
+    names = _names(scenarios)
+    rows = _rows(vary, listed)
+    points = [
+        _point(scenario, ({SCENARIO: name} if len(scenarios) > 1 else {}), row)
+        for scenario, name in zip(scenarios, names, strict=True)
+        for row in rows
+    ]
+    asked = list(schemes) if schemes is not None else list(dict.fromkeys(own_scheme(s) for s in scenarios))
+    wanted = list(dict.fromkeys([*asked, *([IDEAL] if ideal else [])]))
+    numbers = [_seeds(point.scenario, seeds) for point in points]
+    if not asked or not points or not all(numbers):
+        raise UsageError("a sweep needs a point, a scheme and a seed")
+    return Plan(points, wanted, numbers)
+
+
+def check(pairs: Sequence[tuple[Point, str]], jobs: int) -> None:
+    """Raises `ScenarioError` unless every one of these points can be run under its scheme."""
+
+    def checked(pair: tuple[Point, str]) -> ScenarioError | None:
+        point, scheme = pair
+        try:
+            point.scenario.with_(scheme=scheme).check()
+        except ScenarioError as error:
+            if not point.values:
+                return error
+            # The point says more than the keys that were set.
+            at = f"{error.message.partition(' (after setting ')[0]} (at the point {point})"
+            return ScenarioError(error.key, error.line, at, error.source)
+        return None
+
+    with ThreadPoolExecutor(jobs) as pool:
+        # The first that cannot be run, in the order of the plan.
+        for error in pool.map(checked, pairs):
+            if error is not None:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise error
+
+
+def read_listed(path: Path) -> list[dict[str, Any]]:
+    """The points of a file: rows of a CSV, whose head names the keys, or `[[point]]` of a TOML file."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    rows = _toml(text, path) if path.suffix.lower() == ".toml" else _csv(text, path)
+    if not rows:
+        raise UsageError(f"{path} lists no point")
+    return rows
+
+
+def split(text: str) -> list[str]:
+    """Values with commas between them; commas in brackets, braces and quotes belong to a value."""
+    parts, depth, quote = [""], 0, ""
+    for char in text:
+        if quote:
+            quote = "" if char == quote else quote
+        elif char in "\"'":
+            quote = char
+        else:
+            depth += (char in "[{") - (char in "]}")
+        if char == "," and depth == 0 and not quote:
+            parts.append("")
+        else:
+            parts[-1] += char
+    return [part.strip() for part in parts]
+
+
+def value_of(text: str) -> Any:
+    """A value as TOML has it where it can be, else the text: `10 ms` needs no quotes."""
+    try:
+        found = tomllib.loads(f"value = {text}")
+    except tomllib.TOMLDecodeError:
+        return text
+    return found["value"] if list(found) == ["value"] else text
+
+
+def shown(value: Any) -> str:
+    """A value in a table or a message: text as it is, the rest as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def own_scheme(scenario: Scenario) -> str:
+    """The scheme that a scenario runs under if nothing else is asked for."""
+    return str(scenario.to_dict().get("scheme", _default_scheme()))
+
+
+@cache
+def _default_scheme() -> str:
+    return str(json.loads(_midpath.schema())["properties"]["scheme"]["default"])
+
+
+def _point(scenario: Scenario, head: dict[str, Any], row: Values) -> Point:
+    try:
+        changed = scenario.with_(changes=dict(row)) if row else scenario
+        changed.to_dict()
+    except ScenarioError as error:
+        raise ScenarioError(error.key, error.line, error.message, error.source or scenario.source) from None
+    return Point(changed, head | dict(row))
+
+
+def _rows(vary: Mapping[str, Sequence[Any]], listed: Sequence[Values] | None) -> list[dict[str, Any]]:
+    for key, values in vary.items():
+        if isinstance(values, (str, bytes)) or not isinstance(values, Sequence):
+            raise UsageError(f"{key}: give a list of values, not {values!r}")
+        if not values:
+            raise UsageError(f"{key}: there is no value to vary")
+    if listed is not None and not listed:
+        raise UsageError("the listed plan has no point")
+    combinations = [dict(zip(vary, found, strict=True)) for found in itertools.product(*vary.values())]
+    rows = [_plain(dict(point) | found) for point in (listed or [{}]) for found in combinations]
+    _require_keys({key for point in listed or [] for key in point}, set(vary))
+    distinct: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        distinct.setdefault(json.dumps(row, sort_keys=True, default=str), row)
+    return list(distinct.values())
+
+
+def _plain(row: dict[str, Any]) -> dict[str, Any]:
+    """Python's own numbers in place of NumPy's, which TOML does not know."""
+    return {key: value.item() if isinstance(value, np.generic) else value for key, value in row.items()}
+
+
+def _require_keys(listed: set[str], varied: set[str]) -> None:
+    both = sorted(listed & varied)
+    if both:
+        raise UsageError(f"{both[0]} is in the listed plan and varied, too: say it once")
+    for key in sorted(listed | varied):
+        if key in RESERVED:
+            raise UsageError(f"{key} is not varied as a key: use {RESERVED[key]} ({key}s in Python)")
+
+
+def _seeds(scenario: Scenario, seeds: int | Sequence[int]) -> list[int]:
+    if isinstance(seeds, int):
+        first = scenario.base_seed()
+        found: Sequence[int] = range(first, first + seeds)
+    else:
+        found = seeds
+    if isinstance(found, str) or not all(isinstance(seed, int) and 0 <= seed < 2**64 for seed in found):
+        raise UsageError(f"seeds are a number of them, or a list of numbers from 0 to 2^64 - 1, not {found!r}")
+    return list(dict.fromkeys(found))
+
+
+def _names(scenarios: Sequence[Scenario]) -> list[str]:
+    """A name for each scenario: its file's, longer where two are alike."""
+    names = [Path(s.source).stem if s.source else f"scenario {i}" for i, s in enumerate(scenarios)]
+    if len(set(names)) < len(names):
+        names = [s.source or name for s, name in zip(scenarios, names, strict=True)]
+    if len(set(names)) < len(names):
+        raise UsageError(f"{next(name for name in names if names.count(name) > 1)} is given twice")
+    return names
+
+
+def _csv(text: str, path: Path) -> list[dict[str, Any]]:
+    lines = list(csv.reader(text.splitlines()))
+    if not lines:
+        return []
+    heads = [head.strip() for head in lines[0]]
+    if not all(heads) or len(set(heads)) < len(heads):
+        raise UsageError(f"{path}: each column needs a key of its own in the first line")
+    rows = []
+    for number, cells in enumerate(lines[1:], 2):
+        if not cells:
+            continue
+        if len(cells) != len(heads):
+            raise UsageError(f"{path}:{number}: {len(cells)} cells for {len(heads)} columns")
+        # An empty cell leaves the scenario's value.
+        rows.append({h: value_of(c.strip()) for h, c in zip(heads, cells, strict=True) if c.strip()})
+    return rows
+
+
+def _toml(text: str, path: Path) -> list[dict[str, Any]]:
+    try:
+        points = tomllib.loads(text).get("point")
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{path}: {error}") from None
+    if not isinstance(points, list) or not all(isinstance(point, dict) for point in points):
+        raise UsageError(f"{path}: write each point as a table [[point]]")
+    return [_flat(point) for point in points]
+
+
+def _flat(table: Mapping[str, Any], head: str = "") -> dict[str, Any]:
+    """Nested tables as dotted keys, so that `queue.limit = …` needs no quotes."""
+    found: dict[str, Any] = {}
+    for key, value in table.items():
+        if isinstance(value, dict) and value:
+            found |= _flat(value, f"{head}{key}.")
+        else:
+            found[head + key] = value
+    return found

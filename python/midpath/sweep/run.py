@@ -1,0 +1,133 @@
+"""`midpath.sweep`: runs what is missing of a plan, and keeps what came of it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+
+from midpath.compare import IDEAL
+from midpath.errors import UsageError
+from midpath.run import as_scenario
+from midpath.scenario import Scenario
+from midpath.sweep.dask import dask_workers
+from midpath.sweep.plan import check, plan_of, split, value_of
+from midpath.sweep.result import Sweep, described
+from midpath.sweep.slurm import Slurm, run_jobs
+from midpath.sweep.store import Store
+from midpath.sweep.table import plan_table
+from midpath.sweep.work import ProgressCallback, Runs, Work, drive
+from midpath.sweep.workers import Workers
+
+
+def sweep(
+    scenarios: Scenario | str | Path | Sequence[Scenario | str | Path],
+    vary: Mapping[str, Sequence[Any]] | None = None,
+    *,
+    out: str | Path,
+    plan: Sequence[Mapping[str, Any]] | None = None,
+    schemes: Sequence[str] | None = None,
+    seeds: int | Sequence[int] = 1,
+    ideal: bool = True,
+    jobs: int | None = None,
+    cluster: str | None = None,
+    slurm: Slurm | None = None,
+    keep_results: bool = False,
+    retry_failed: bool = False,
+    on_progress: ProgressCallback | None = None,
+) -> Sweep:
+    """Runs every combination of the values in `vary`, or every point of `plan`, under every scheme with every seed.
+
+    `vary` has lists of values by key (`{"queue.limit": ["10 ms", "50 ms"]}`), `plan` one dictionary of values per
+    point. Keys are dotted, with the index of an element of a list: `flow.0.size`. `schemes` are the scenario's own
+    unless said; `seeds` is how many, or which.
+
+    `out` is the store. Runs that it has are not run again: they are known by the scenario with its values, the contents
+    of the files that it names, scheme, seed and build of the simulator. A run that fails is kept with its error, and
+    the others go on; `retry_failed` runs such runs again.
+
+    Runs go on `jobs` processes (one per core unless said), on the workers of the Dask scheduler at `cluster`, or as
+    jobs of `slurm`. With `keep_results` each whole result is kept, not its figures alone.
+    """
+    if cluster is not None and slurm is not None:
+        raise UsageError("a sweep runs on a Dask cluster or by Slurm, not on both")
+    if cluster is not None and keep_results:
+        raise UsageError("whole results don't come back from a Dask cluster: leave out --keep-results")
+    width = jobs or os.cpu_count() or 1
+    names = [scheme.strip() for scheme in schemes.split(",")] if isinstance(schemes, str) else schemes
+    asked = [as_scenario(one) for one in _listed(scenarios)]
+    planned = plan_of(asked, vary or {}, plan, names, seeds, ideal)
+    store = Store(out)
+    store.require()
+    runs = Runs(planned, store, keep_results, retry_failed)
+    work = Work(runs, on_progress)
+    check(work.pairs(), width)
+    about = described(planned, asked, command(asked, vary or {}, plan, planned.schemes, seeds, store.path))
+    table = plan_table(planned, runs.keys).replace_schema_metadata(about)
+    store.open(table)
+    found = Sweep(store.path, table)
+    try:
+        work.tell()
+        _run(work, width, cluster, slurm)
+    finally:
+        found.write_table()
+    return found
+
+
+def _listed(scenarios: Scenario | str | Path | Sequence[Scenario | str | Path]) -> Sequence[Scenario | str | Path]:
+    return [scenarios] if isinstance(scenarios, (Scenario, str, Path)) else scenarios
+
+
+def _run(work: Work, jobs: int, cluster: str | None, slurm: Slurm | None) -> None:
+    if not work.left:
+        return
+    if slurm is not None:
+        run_jobs(work, slurm)
+    elif cluster is not None:
+        with dask_workers(cluster) as remote:
+            drive(work, remote)
+    else:
+        workers = Workers(min(jobs, len(work.left)))
+        try:
+            drive(work, workers)
+        finally:
+            workers.close()
+
+
+def command(
+    scenarios: Sequence[Scenario],
+    vary: Mapping[str, Sequence[Any]],
+    plan: Sequence[Mapping[str, Any]] | None,
+    schemes: Sequence[str],
+    seeds: int | Sequence[int],
+    out: Path,
+) -> str:
+    """What to type for the same sweep; a listed plan is a file whose name we don't know."""
+    words = ["midpath", "sweep", *(Path(s.source).name if s.source else "scenario.toml" for s in scenarios)]
+    for key, value in scenarios[0].changes:
+        words += ["--set", f"{key}={_typed(value)}"]
+    for key, values in vary.items():
+        words += ["--vary", f"{key}={','.join(_typed(value) for value in values)}"]
+    words += ["--plan", "points.csv"] if plan is not None else []
+    words += ["--schemes", ",".join(scheme for scheme in schemes if scheme != IDEAL)]
+    words += [] if IDEAL in schemes else ["--no-ideal"]
+    words += [*_seeds(scenarios[0], seeds), "--out", out.name]
+    return shlex.join(words)
+
+
+def _seeds(scenario: Scenario, seeds: int | Sequence[int]) -> list[str]:
+    """The options for seeds; those that don't follow each other can only be listed in Python."""
+    first = scenario.seed if isinstance(seeds, int) else min(seeds)
+    count = seeds if isinstance(seeds, int) else len(seeds)
+    return [*(["--seed", str(first)] if first is not None else []), "--seeds", str(count)]
+
+
+def _typed(value: Any) -> str:
+    """A value as `--vary` reads it: TOML, but for a text that can only be one."""
+    if isinstance(value, str) and value_of(value) == value and split(value) == [value]:
+        return value
+    return tomli_w.dumps({"value": value}).partition("=")[2].strip()

@@ -1,0 +1,138 @@
+"""Where a sweep keeps its runs: a directory, safe to stop at any moment and to share between processes.
+
+    plan.parquet                the runs that were asked for last, by key
+    table.parquet               the same with their figures: written from the records, and again when they have grown
+    runs/ab/KEY.json            the record of a run, done or failed
+    runs/ab/KEY.flows.parquet   completion times of the ideal, and of runs with unfinished flows
+    results/KEY/                whole results, where they are kept
+
+Each file is written beside its place and renamed into it. A run's record comes last, so a run that has one is whole.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from midpath.errors import OutputError
+from midpath.metrics import METRICS
+from midpath.storage import require_replaceable, to_json, write_bytes, write_text
+from midpath.sweep.task import DONE, FAILED, Outcome
+
+PLAN, TABLE = "plan.parquet", "table.parquet"
+# What a process that was killed left half written is taken away after this time: no file takes as long to write.
+STALE_S = 3600.0
+FIGURES = {metric.key for metric in METRICS}
+
+
+class Store:
+    """The runs of sweeps in one directory."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+
+    def require(self) -> None:
+        """Raises `OutputError` unless the directory is free for a sweep, or one already."""
+        # A process that was killed while it wrote the first plan leaves nothing else.
+        begun = self.path.is_dir() and all(entry.name.startswith(f".{PLAN}.") for entry in self.path.iterdir())
+        if not begun:
+            require_replaceable(self.path, PLAN)
+
+    def open(self, plan: pa.Table) -> None:
+        """Takes up a plan; the runs of earlier ones stay."""
+        self.require()
+        self.path.mkdir(parents=True, exist_ok=True)
+        self.write_parquet(PLAN, plan)
+        self._tidy()
+
+    def plan(self) -> pa.Table:
+        """The runs that were asked for last."""
+        return self._read(self.path / PLAN)
+
+    def record(self, key: str) -> dict[str, Any] | None:
+        """The record of a run; none if it has not ended."""
+        try:
+            record: dict[str, Any] = json.loads(self._run(key, ".json").read_bytes())
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise OutputError(f"{self._run(key, '.json')} cannot be read: {error}") from None
+        except ValueError:
+            return None  # the machine went down before the file was on the disk
+        return record
+
+    def has(self, key: str, *, kept: bool = False, retry_failed: bool = False) -> bool:
+        """Whether a run needs no repetition; with `kept`, its whole result must be there, too."""
+        record = self.record(key)
+        if record is None:
+            return False
+        if record["status"] == FAILED:
+            return not retry_failed
+        # A later version may want figures that this one did not keep.
+        return record["figures"].keys() >= FIGURES and (not kept or self.result(key).is_dir())
+
+    def put(self, outcome: Outcome) -> None:
+        """Keeps what came of a run."""
+        key = outcome.record["key"]
+        if outcome.record["status"] == FAILED and (self.record(key) or {}).get("status") == DONE:
+            return  # another process had more luck
+        if outcome.flows is not None:
+            write_bytes(self._run(key, ".flows.parquet"), outcome.flows)
+        write_text(self._run(key, ".json"), to_json(outcome.record))
+
+    def flows(self, key: str) -> pa.Table:
+        """Completion times of a run that has them."""
+        return self._read(self._run(key, ".flows.parquet"))
+
+    def result(self, key: str) -> Path:
+        """Where the whole result of a run is kept."""
+        return self.path / "results" / key
+
+    def write_parquet(self, name: str, table: pa.Table) -> None:
+        """Writes a table of the store, whole or not at all."""
+        sink = pa.BufferOutputStream()
+        pq.write_table(table, sink, compression="zstd")
+        write_bytes(self.path / name, bytes(sink.getvalue()))
+
+    @contextmanager
+    def alone(self) -> Iterator[bool]:
+        """Whether no other process works on this store; held while the block runs."""
+        with (self.path / ".lock").open("a") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                yield False
+                return
+            yield True
+
+    def _run(self, key: str, suffix: str) -> Path:
+        return self.path / "runs" / key[:2] / f"{key}{suffix}"
+
+    def _read(self, path: Path) -> pa.Table:
+        try:
+            return pq.read_table(path)
+        except FileNotFoundError:
+            raise OutputError(f"{self.path} is not a sweep: it has no {path.name}") from None
+        except (OSError, pa.ArrowInvalid) as error:
+            raise OutputError(f"{path} cannot be read: {error}") from None
+
+    def _tidy(self) -> None:
+        """Takes away what killed processes left half written."""
+        for pattern in (".*.parquet.*", "runs/*/.*", "results/.*"):
+            for left in self.path.glob(pattern):
+                try:
+                    if time.time() - left.stat().st_mtime < STALE_S:
+                        continue
+                    shutil.rmtree(left) if left.is_dir() else os.unlink(left)  # noqa: PTH108
+                except OSError:
+                    continue  # another process did it
