@@ -124,6 +124,12 @@ ENTRIES = [
         "NewReno's saw-teeth: whoever comes first has most for a while.",
     ),
     Entry(
+        "buffers.toml",
+        completion(["cubic", "dctcp", "ideal"]),
+        "One seed of one point of the sweep. Further left is better.",
+        "midpath sweep {file} --vary queue.limit=10ms,100ms --schemes cubic,dctcp --out out/buffers",
+    ),
+    Entry(
         "abilene.toml",
         completion(["newreno", "cubic", "dctcp", "cubic+rpm", "fcp", "mircc", "inrpp", "ideal"]),
         "One seed of what `make run` compares. Further left is better.",
