@@ -105,12 +105,6 @@ def _ratios(store: Store, record: dict[str, Any], ideal: str | None) -> dict[str
     return {ratio_column(key): value / of for key, (value, of) in pairs.items() if value is not None and of}
 
 
-def _pair(ours: Result, theirs: Result, key: str) -> tuple[float | None, float | None]:
-    """A figure of both runs, over the same flows if it is one over completed flows."""
-    common = matched.ended_in_all([ours, theirs]) if key in matched.FIGURES else None
-    return matched.figure(ours, key, common), matched.figure(theirs, key, common)
-
-
 def _result(store: Store, record: dict[str, Any], *, with_flows: bool) -> Result:
     """As much of a result as `matched` looks at."""
     summary = record["figures"] | {key: record[key] for key in ("flows", "completed")}
