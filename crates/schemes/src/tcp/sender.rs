@@ -95,8 +95,8 @@ pub struct Sender<C> {
     limited: bool,
     /// With pacing: whether a packet waits for that.
     pacing: bool,
-    /// A header alone has been sent to ask, and not been answered.
-    asking: bool,
+    /// Headers alone that have been sent to ask since the last answer.
+    asking: u8,
     /// DupAcks.
     dupacks: u32,
     /// SND.UNA as an offset, as all that follows: the first byte not yet acknowledged.
@@ -181,7 +181,7 @@ impl<C: CongestionController> Sender<C> {
             pace_at: Time::ZERO,
             paced: (Time::ZERO, 0),
             pacing: false,
-            asking: false,
+            asking: 0,
             asked: Time::ZERO,
             stop_at: flow.stop.unwrap_or(Time::MAX),
             stats: FlowReport::default(),

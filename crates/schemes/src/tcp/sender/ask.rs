@@ -9,12 +9,18 @@ use midpath_core::units::Time;
 use super::{Sender, State};
 use crate::tcp::cc::CongestionController;
 
+/// Beyond that the timeout is shorter on any path.
+const MAX_HALVINGS: u8 = 20;
+
 impl<C: CongestionController> Sender<C> {
-    /// When it is time to ask.
+    /// When it is time to ask. While nobody answers, half as often each time: a link that is down must not be filled with questions. Ours.
     #[inline]
     pub(super) fn ask_at(&self) -> Time {
         match self.control.asks_after(&self.view()) {
-            Some(after) if self.state == State::Open => self.paced.0.max(self.asked).saturating_add(after),
+            Some(after) if self.state == State::Open => {
+                let patience = Time(after.0.saturating_mul(1 << self.asking.min(MAX_HALVINGS)));
+                self.paced.0.max(self.asked).saturating_add(patience.min(self.rtt.rto()))
+            }
             _ => Time::MAX,
         }
     }
@@ -24,15 +30,15 @@ impl<C: CongestionController> Sender<C> {
         let mut p = self.numbered(0, self.una, ctx.now);
         p.seq = p.seq.wrapping_sub(1);
         p.flags = Flags::ACK.with(self.ace());
-        (self.asked, self.asking) = (ctx.now, true);
+        (self.asked, self.asking) = (ctx.now, self.asking.saturating_add(1));
         self.dispatch(p, ctx);
     }
 
     /// The answer to it measures the round trip as an acknowledgement of data does; its timestamp says what it is an answer to.
     #[inline]
     pub(super) fn hear_answer(&mut self, packet: &Packet, now: Time) {
-        if self.asking && self.ends.echoes(packet, self.asked) {
-            self.asking = false;
+        if self.asking > 0 && self.ends.echoes(packet, self.asked) {
+            self.asking = 0;
             self.measured(now.saturating_sub(self.asked));
         }
     }
