@@ -17,7 +17,7 @@ KILLED_AT = (3000, 7000)
 LIMITS = [f"{limit}ms" for limit in range(2, 52, 2)]
 LOADS = [f"{load} %" for load in range(30, 110, 10)]
 SWEEP = [
-    "examples/sweeps/buffers.toml", "--set", 'workload.0.until="500 ms"', "--vary", f"queue.limit={','.join(LIMITS)}",
+    "examples/buffers.toml", "--set", 'workload.0.until="500 ms"', "--vary", f"queue.limit={','.join(LIMITS)}",
     "--vary", f"workload.0.arrivals.load={','.join(LOADS)}", "--schemes", "newreno,cubic,dctcp,rcp", "--seeds", "10",
 ]  # fmt: skip
 
