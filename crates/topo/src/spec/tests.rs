@@ -242,7 +242,7 @@ fn bad_tables_name_the_key_and_what_would_do() {
         ),
         (
             dumbbell(json!({"access": {"rate": "1 Mbps", "delay": "1 ms", "corruption": "100 %"}})),
-            "access.corruption: 1 is not a prob",
+            "access.corruption: 100 % is not a share",
         ),
         (links(json!([{"a": "", "b": "x"}])), "links[0].a: a node needs a name"),
         (json!({"file": "none.cch"}), "file: none.cch: cannot be read"),
