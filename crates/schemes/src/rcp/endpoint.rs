@@ -8,6 +8,9 @@ use super::header::{self, RcpHeader};
 use crate::tcp::TcpParams;
 use crate::tcp::cc::{Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits, View, Window};
 
+/// Headers alone are at least this far apart. Ours: on short paths with many flows a question per round trip would fill the link.
+const ASK_INTERVAL: Time = Time::from_ms(50);
+
 /// Builds senders.
 #[derive(Debug, Clone, Copy)]
 pub struct RcpConfig {
@@ -91,8 +94,9 @@ impl CongestionController for Rcp {
     /// the last one tells of queues that may be gone; ours.
     fn asks_after(&self, view: &View) -> Option<Time> {
         let rate = self.offered.filter(|_| self.probes && !view.base_rtt.is_zero())?;
-        let seldom = f64::from(rate) * 2.0 * view.base_rtt.as_secs_f64() < 8.0 * f64::from(self.packet);
-        seldom.then_some(view.base_rtt)
+        let trip = view.base_rtt.max(ASK_INTERVAL);
+        let seldom = f64::from(rate) * 2.0 * trip.as_secs_f64() < 8.0 * f64::from(self.packet);
+        seldom.then_some(trip)
     }
 
     fn pacing_rate(&self, _window: &Window, srtt: Time) -> Option<Rate> {
