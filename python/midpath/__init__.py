@@ -10,7 +10,8 @@ result.flows.to_pandas()
 from midpath._midpath import version as _version
 from midpath.compare import Comparison, compare
 from midpath.errors import OutputError, ScenarioError, UsageError
-from midpath.result import Result, load
+from midpath.loading import load
+from midpath.result import Result
 from midpath.run import run
 from midpath.scenario import Scenario
 from midpath.sweep import Sweep, load_sweep, sweep

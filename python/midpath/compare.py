@@ -6,6 +6,7 @@ import functools
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +15,14 @@ from midpath.equipment import Equipment, equipment_of, unequal
 from midpath.errors import OutputError, UsageError
 from midpath.groups import GroupRow, group_rows
 from midpath.metrics import IDEAL, METRICS
+from midpath.notebook import to_html
 from midpath.palette import name
 from midpath.result import Result, distinct_warnings, load
 from midpath.run import as_scenario
 from midpath.scenario import Scenario, parse
 from midpath.stats import Estimate, estimate, paired_ratio, told_apart
 from midpath.storage import read_json, require_replaceable, to_json, write_text
+from midpath.units import quantity
 from midpath.work import RUNS, Pair, RunCallback, StepCallback, Work, run_directory
 
 if TYPE_CHECKING:
@@ -60,6 +63,21 @@ class Comparison:
     schemes: list[str]
     seeds: list[int]
     results: dict[tuple[str, int], Result]
+
+    def __repr__(self) -> str:
+        """One line."""
+        seeds = f"{len(self.seeds)} seed{'' if len(self.seeds) == 1 else 's'}"
+        return f"<Comparison {self.title!r}: {', '.join(self.schemes)}; {seeds}>"
+
+    def _repr_html_(self) -> str:
+        """The table of the comparison, for notebooks."""
+        rows = self.rows()
+        figures: dict[str, list[str]] = {"Scheme": [name(row.scheme) for row in rows]}
+        for metric in METRICS:
+            if metric.headline:
+                found = [row.figures[metric.key] for row in rows]
+                figures[metric.label] = [quantity(metric.kind, one.mean, one.ci95) if one else "–" for one in found]
+        return f"<p>{escape(repr(self))}</p>{to_html(figures)}"
 
     @property
     def title(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from midpath.errors import OutputError
+from midpath.metrics import METRICS
+from midpath.notebook import to_html
 from midpath.storage import read_json, to_json, write_directory
+from midpath.units import quantity
 
 MARKER = "run.json"
 
@@ -23,6 +27,19 @@ class Result:
     run: dict[str, Any]
     tables: dict[str, pa.Table]
     files: dict[str, bytes] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        """One line."""
+        ended = f"{self.summary['completed']:,} of {self.summary['flows']:,} flows ended"
+        mean = self.summary.get("afct_s")
+        about = f", AFCT {quantity('seconds', mean)}" if mean is not None else ""
+        return f"<Result {self.title!r}: {self.scheme}, seed {self.seed}, {ended}{about}>"
+
+    def _repr_html_(self) -> str:
+        """The figures of the whole run, for notebooks."""
+        figures = {metric.label: [quantity(metric.kind, self.summary.get(metric.key))] for metric in METRICS}
+        warnings = "".join(f"<p>{escape(warning)}</p>" for warning in self.warnings)
+        return f"<p>{escape(repr(self))}</p>{to_html(figures)}{warnings}"
 
     @property
     def flows(self) -> pa.Table:

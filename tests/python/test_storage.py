@@ -1,4 +1,5 @@
 import json
+import re
 
 import pyarrow as pa
 import pytest
@@ -128,3 +129,30 @@ def test_a_full_disk_is_named(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="out cannot be written: No space left"):
         write_directory(tmp_path / "out", "marker", full)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_results_show_themselves(tmp_path):
+    """In one line, and as a table in notebooks; what is on disk is read by one function."""
+    small = """
+[topology]
+generate = "dumbbell"
+pairs = 1
+access = { rate = "100 Mbps", delay = "1 ms" }
+bottleneck = { rate = "10 Mbps", delay = "5 ms" }
+[[flow]]
+from = "s0"
+to = "d0"
+size = "50 kB"
+"""
+    result = midpath.run(small, seed=3)
+    assert re.fullmatch(r"<Result '.*': \w+, seed 3, 1 of 1 flows ended, AFCT [\d.]+\s\w+>", repr(result)), repr(result)
+    assert "<th>AFCT</th>" in result._repr_html_()
+    found = midpath.compare(small, ["cubic", "ideal"], seeds=2)
+    assert repr(found).endswith(": cubic, ideal; 2 seeds>"), repr(found)
+    assert found._repr_html_().count("<tr>") == 3
+    midpath.run(small).save(tmp_path / "run")
+    midpath.compare(small, "cubic", seeds=1, out=tmp_path / "compared")
+    assert isinstance(midpath.load(tmp_path / "run"), midpath.Result)
+    assert isinstance(midpath.load(tmp_path / "compared"), midpath.Comparison)
+    with pytest.raises(midpath.OutputError, match="is not a result"):
+        midpath.load(tmp_path)

@@ -12,7 +12,7 @@ import pytest
 
 import midpath
 from midpath.errors import OutputError, ScenarioError, UsageError
-from midpath.report import html, load_any
+from midpath.report import html
 from midpath.stats import estimate
 from midpath.sweep.facets import facets, short
 from midpath.sweep.key import named_files, point_key
@@ -440,7 +440,7 @@ def test_a_figure_of_an_unknown_format_is_refused(swept, tmp_path, cli):
 
 
 def test_the_report_draws_a_sweep(swept):
-    page = html(load_any(swept.store.path))
+    page = html(midpath.load(swept.store.path))
     data = json.loads(page.split('id="report-data">')[1].split("</script>")[0])
     drawn = data["figures"]["afct_s"]["variants"][""]
     assert {trace["xaxis"] for trace in drawn["data"]} == {"x", "x2"}

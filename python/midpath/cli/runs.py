@@ -15,6 +15,7 @@ from midpath.cluster import cluster_executor
 from midpath.compare import compare as compare_schemes
 from midpath.compare import require_comparison
 from midpath.errors import UsageError
+from midpath.loading import load
 from midpath.metrics import IDEAL
 from midpath.result import MARKER
 from midpath.run import run as run_scenario
@@ -110,9 +111,9 @@ def report(
 ) -> None:
     """Draw a result as one self-contained HTML file."""
     # Plotting libraries load only here: other commands need not wait for them.
-    from midpath.report import load_any, write_report  # noqa: PLC0415
+    from midpath.report import write_report  # noqa: PLC0415
 
-    path = write_report(load_any(directory), out or directory / "report.html")
+    path = write_report(load(directory), out or directory / "report.html")
     if json:
         print_json({"report": str(path), "bytes": path.stat().st_size})
     else:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from midpath.compare import MARKER as COMPARISON_MARKER
-from midpath.compare import Comparison, load_comparison
-from midpath.errors import OutputError
+from midpath.compare import Comparison
 from midpath.report.flows import by_size, completion
 from midpath.report.gauges import gauges
 from midpath.report.model import model_of
@@ -15,12 +13,9 @@ from midpath.report.page import page
 from midpath.report.path import along
 from midpath.report.sweep import sweep_page
 from midpath.report.time import goodput, queues
-from midpath.result import MARKER as RUN_MARKER
-from midpath.result import Result, load
+from midpath.result import Result
 from midpath.storage import write_text
 from midpath.sweep.result import Sweep
-from midpath.sweep.store import PLAN
-from midpath.work import RUNS
 
 FIGURES = (completion, by_size, goodput, queues, along, drawn, gauges)
 
@@ -44,19 +39,4 @@ def write_report(source: Source, path: str | Path) -> Path:
     return target
 
 
-def load_any(directory: str | Path) -> Source:
-    """What a result directory holds: a run, a comparison or a sweep."""
-    path = Path(directory)
-    if (path / PLAN).is_file():
-        return Sweep(path)
-    unfinished = (path / RUNS).is_dir() and not (path / COMPARISON_MARKER).is_file()
-    if unfinished and not (path / RUN_MARKER).is_file():
-        done = len(list((path / RUNS).glob(f"*/{RUN_MARKER}")))
-        raise OutputError(
-            f"{path} is a comparison that has not finished ({done} {'run is' if done == 1 else 'runs are'} there): "
-            "repeat its midpath compare, which goes on where it stopped"
-        )
-    return load_comparison(path) if (path / COMPARISON_MARKER).is_file() else load(path)
-
-
-__all__ = ["html", "load_any", "write_report"]
+__all__ = ["html", "write_report"]

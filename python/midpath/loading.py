@@ -1,0 +1,31 @@
+"""Reads a result from disk, whichever kind it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from midpath.compare import MARKER as COMPARISON_MARKER
+from midpath.compare import Comparison, load_comparison
+from midpath.errors import OutputError
+from midpath.result import MARKER as RUN_MARKER
+from midpath.result import Result
+from midpath.result import load as load_result
+from midpath.sweep.result import Sweep
+from midpath.sweep.store import PLAN
+from midpath.work import RUNS
+
+
+def load(directory: str | Path) -> Result | Comparison | Sweep:
+    """What a directory holds: a run, a comparison, or a sweep's store; `OutputError` if none of them."""
+    path = Path(directory)
+    if (path / PLAN).is_file():
+        return Sweep(path)
+    if (path / COMPARISON_MARKER).is_file():
+        return load_comparison(path)
+    if (path / RUNS).is_dir() and not (path / RUN_MARKER).is_file():
+        done = len(list((path / RUNS).glob(f"*/{RUN_MARKER}")))
+        raise OutputError(
+            f"{path} is a comparison that has not finished ({done} {'run is' if done == 1 else 'runs are'} there): "
+            "repeat its midpath compare, which goes on where it stopped"
+        )
+    return load_result(path)
