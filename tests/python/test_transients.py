@@ -15,6 +15,11 @@ SAMPLE = (
     (1, ("newreno", "cubic", "dctcp", "xcp", "mircc")),
     (4, ("rcp", "fcp", "hpcc")),
     (11, ("mptcp", "mircc", "rcp")),
+    # The worst once: INRPP lost 83 % in 316 and 70 % in 295, FCP offered 4.5 and 3.6 times the bound in 80 and 69.
+    (316, ("inrpp",)),
+    (295, ("inrpp",)),
+    (80, ("fcp", "inrpp")),
+    (69, ("fcp",)),
 )
 
 

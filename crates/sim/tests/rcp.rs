@@ -225,12 +225,12 @@ fn after_an_outage_headers_ask() {
     let scenario = dumbbell(&[40.0, 40.0, 40.0, 40.0], 11, 0.0, "").replace("625 ms", "100 ms");
     let used = |params: &str| {
         let out = run_plain(&format!("{scenario}\n{fault}\n[schemes.rcp]\n{params}"));
-        (mean(&out, "port:r0>r1", "utilisation", 8.0), out.summary("lost_packets").expect("counted"))
+        (mean(&out, "port:r0>r1", "utilisation", 9.5), out.summary("lost_packets").expect("counted"))
     };
     let (with, lost) = used("");
     let (without, lost_without) = used("probes = false");
     println!(
-        "used from 3 s after the outage on: {with} with probes ({lost} lost), {without} without ({lost_without} lost)"
+        "used from 4.5 s after the outage on: {with} with probes ({lost} lost), {without} without ({lost_without} lost)"
     );
     assert!(with > 0.9, "{with}");
     assert!(without < with, "{without}");
