@@ -76,4 +76,4 @@ def test_the_page_counts_every_scheme_in_every_scenario(suite):
     rows = re.findall(r"^\| ([\w+]+) \| (\d+) of (\d+) \|", page, re.MULTILINE)
     assert [scheme for scheme, _, _ in rows] == list(suite.SCHEMES)
     assert {int(of) for _, _, of in rows} == {last - first + 1}
-    assert last - first + 1 >= 500
+    assert last - first + 1 >= 1000

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from midpath.papers.inrpp.common import custody_lost, quarters, ratio, refused
+from midpath.papers.inrpp.common import WITHOUT, custody_lost, quarters, ratio, refused
 from midpath.papers.lab import Lab, Measured
 from midpath.papers.series import Numbers
 from midpath.result import Result
@@ -45,6 +45,9 @@ def measure(lab: Lab) -> Iterator[Measured]:
         yield Measured(f"high.{other}", list(map(ratio, high["inrpp"], high[other])))
         yield Measured(f"faster.{other}", list(map(ratio, afct["inrpp"], afct[other])))
         yield Measured(f"best.{other}", list(map(quarters, runs["inrpp"], runs[other])))
+    for name, less in WITHOUT.items():
+        found = lab.runs("isp", changes=networks["inrpp"] | less, label=name)
+        yield Measured(f"slower.{name}", list(map(ratio, found.summary("afct_s"), afct["inrpp"])))
     yield Measured("idle", during["inrpp"].values(lambda result: share(result, 0.0, 0.2)))
     yield Measured("custody", runs["inrpp"].values(custody_lost), bound=0.0)
     yield Measured("refused", runs["inrpp"].values(refused), bound=0.0)
