@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from midpath.cli import text
-from midpath.cli.options import Json, Out, print_json
+from midpath.cli.options import Json, Out, names_in, print_json
 from midpath.cli.progress import bar
 from midpath.compare import require_comparison
 from midpath.errors import UsageError
@@ -124,7 +124,7 @@ def _delays(rtt: str, upstream: str) -> Delays:
 
 
 def _names(option: str, asked: str) -> list[str]:
-    names = [name.strip() for name in asked.split(",") if name.strip()]
+    names = names_in([asked])
     if not names:
         raise UsageError(f"{option} names none")
     return names

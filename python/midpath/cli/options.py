@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,6 +19,12 @@ File = Annotated[Path, typer.Argument(help="The scenario, a TOML file; - is stan
 Seed = Annotated[
     int | None, typer.Option(help="Seed in place of the scenario's.", min=0, max=LARGEST_SEED, show_default=False)
 ]
+Seeds = Annotated[int, typer.Option(help="How many seeds, from the scenario's upwards.", min=1)]
+Ideal = Annotated[bool, typer.Option(help="Add the fluid ideal on the same paths and flows.")]
+Jobs = Annotated[int, typer.Option(help="Runs at a time; 0: one per core.", min=0)]
+Cluster = Annotated[
+    str | None, typer.Option(metavar="ADDRESS", help="Run on the workers of a Dask cluster.", show_default=False)
+]
 Out = Annotated[Path | None, typer.Option(help="Directory for the result.", show_default=False)]
 Set = Annotated[
     list[str] | None,
@@ -30,6 +37,11 @@ def read(file: Path) -> Scenario:
     if str(file) != "-":
         return Scenario.from_toml(file)
     return Scenario(sys.stdin.read(), Path(), "standard input")
+
+
+def names_in(given: Iterable[str]) -> list[str]:
+    """Names with commas between them, in one text or several."""
+    return [name.strip() for part in given for name in part.split(",") if name.strip()]
 
 
 def changes(settings: list[str] | None, option: str = "--set") -> dict[str, Any]:

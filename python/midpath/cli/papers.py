@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from midpath.cli import text
-from midpath.cli.options import Json, Out, print_json
+from midpath.cli.options import Jobs, Json, Out, print_json
 from midpath.cli.progress import bar
 from midpath.errors import UsageError
 from midpath.papers import Figure, Verdict, figures, record, table
@@ -57,7 +57,7 @@ def run_claims(
     ] = None,
     first_seed: Annotated[int, typer.Option(help="The first seed; the others follow it.", min=0)] = 1,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer seeds and shorter runs: a look, not a result.")] = False,
-    jobs: Annotated[int, typer.Option(help="Runs at a time; 0: one per core.", min=0)] = 0,
+    jobs: Jobs = 0,
     out: Out = None,
     rocketfuel: Annotated[
         Path | None,

@@ -9,7 +9,21 @@ from typing import Annotated
 import typer
 
 from midpath.cli import text
-from midpath.cli.options import File, Json, Out, Seed, Set, changes, print_json, read
+from midpath.cli.options import (
+    Cluster,
+    File,
+    Ideal,
+    Jobs,
+    Json,
+    Out,
+    Seed,
+    Seeds,
+    Set,
+    changes,
+    names_in,
+    print_json,
+    read,
+)
 from midpath.cli.progress import bar
 from midpath.cluster import cluster_executor
 from midpath.compare import compare as compare_schemes
@@ -55,13 +69,11 @@ def compare(
     schemes: Annotated[
         list[str], typer.Option(help="Schemes, with commas between them; may be repeated.", show_default=False)
     ],
-    seeds: Annotated[int, typer.Option(help="How many seeds, from the scenario's upwards.", min=1)] = 1,
+    seeds: Seeds = 1,
     seed: Seed = None,
-    ideal: Annotated[bool, typer.Option(help="Add the fluid ideal on the same paths and flows.")] = True,
-    jobs: Annotated[int, typer.Option(help="Runs at a time; 0: one per core.", min=0)] = 0,
-    cluster: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Run on the workers of a Dask cluster.", show_default=False)
-    ] = None,
+    ideal: Ideal = True,
+    jobs: Jobs = 0,
+    cluster: Cluster = None,
     out: Out = None,
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace a comparison in --out that has runs which this one lacks.")
@@ -73,7 +85,7 @@ def compare(
 
     With --out, runs that are already in the directory are not run again.
     """
-    names = [name.strip() for given in schemes for name in given.split(",") if name.strip()]
+    names = names_in(schemes)
     if not names:
         raise UsageError("--schemes names none")
     scenario = read(file).with_(seed=seed, changes=changes(settings))

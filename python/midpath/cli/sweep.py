@@ -16,7 +16,7 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 from midpath.cli import text
-from midpath.cli.options import Json, Seed, Set, changes, print_json, read
+from midpath.cli.options import Cluster, Ideal, Jobs, Json, Seed, Seeds, Set, changes, names_in, print_json, read
 from midpath.errors import UsageError
 from midpath.metrics import BY_KEY
 from midpath.palette import name
@@ -73,13 +73,11 @@ def run(
         list[str] | None,
         typer.Option(help="Schemes, with commas between them; else the scenario's.", show_default=False),
     ] = None,
-    seeds: Annotated[int, typer.Option(help="How many seeds, from the scenario's upwards.", min=1)] = 1,
+    seeds: Seeds = 1,
     seed: Seed = None,
-    ideal: Annotated[bool, typer.Option(help="Add the fluid ideal on the same paths and flows.")] = True,
-    jobs: Annotated[int, typer.Option(help="Runs at a time; 0: one per core.", min=0)] = 0,
-    cluster: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Run on the workers of a Dask cluster.", show_default=False)
-    ] = None,
+    ideal: Ideal = True,
+    jobs: Jobs = 0,
+    cluster: Cluster = None,
     slurm: Annotated[int, typer.Option(metavar="JOBS", help="Run as that many jobs of Slurm.", min=0)] = 0,
     slurm_set: Annotated[
         list[str] | None,
@@ -106,7 +104,7 @@ def run(
             _varied(vary or []),
             out=out,
             plan=points,
-            schemes=[one.strip() for part in schemes for one in part.split(",") if one.strip()] if schemes else None,
+            schemes=names_in(schemes) if schemes else None,
             seeds=seeds,
             ideal=ideal,
             jobs=jobs or None,
