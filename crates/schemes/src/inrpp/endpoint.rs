@@ -13,6 +13,7 @@ use midpath_core::units::{Rate, Time};
 
 use super::cache::START;
 use super::header::{Direction, InrppHeader, Nonce, Nonces, Slow};
+use super::intervals::Intervals;
 use super::params::{Notify, Repair};
 use crate::tcp::TcpParams;
 use crate::tcp::cc::{Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits, View, Window};
@@ -30,32 +31,21 @@ const MAX_SLOWED: usize = 16;
 /// How long a host counts ACKs until it knows their rate. Ours.
 const ACK_INTERVAL: Time = Time::from_ms(100);
 
-/// What the ACKs of a host's receivers take of its link: the more of the last two intervals, so that what has come too much goes again.
-#[derive(Debug, Clone, Copy, Default)]
-struct AckLoad {
-    since: Time,
-    /// Bytes in this interval, and in the two before it.
-    bytes: [u64; 3],
+/// Bytes that the ACKs of a host's receivers take of its link.
+#[derive(Debug, Clone, Copy)]
+struct AckLoad(Intervals<3>);
+
+impl Default for AckLoad {
+    fn default() -> AckLoad {
+        AckLoad(Intervals::new(ACK_INTERVAL))
+    }
 }
 
 impl AckLoad {
-    /// The interval at hand is that of `now`. Whether it is a new one.
-    fn roll(&mut self, now: Time) -> bool {
-        let passed = now.saturating_sub(self.since).0 / ACK_INTERVAL.0;
-        match passed {
-            0 => return false,
-            1 => self.bytes = [0, self.bytes[0], self.bytes[1]],
-            2 => self.bytes = [0, 0, self.bytes[0]],
-            _ => self.bytes = [0; 3],
-        }
-        self.since = Time(self.since.0 + passed * ACK_INTERVAL.0);
-        true
-    }
-
-    /// In bits per second.
-    fn bps(mut self, now: Time) -> f64 {
-        self.roll(now);
-        self.bytes[1].max(self.bytes[2]) as f64 * 8.0 / ACK_INTERVAL.as_secs_f64()
+    /// In bits per second: the more of the two intervals before this one, so that what has come too much goes again.
+    fn bps(self, now: Time) -> f64 {
+        let [_, last, before] = self.0.at(now);
+        last.max(before) as f64 * 8.0 / ACK_INTERVAL.as_secs_f64()
     }
 }
 
@@ -102,8 +92,7 @@ impl HostFlows {
 
     /// An ACK leaves.
     fn acknowledged(&mut self, ack: &Packet, now: Time) {
-        self.version += u64::from(self.acks.roll(now));
-        self.acks.bytes[0] += u64::from(ack.size);
+        self.version += u64::from(self.acks.0.add(now, ack.size.into()));
     }
 
     /// The share of a flow in open loop of "the rate available through its outgoing interface": what ACKs and closed-loop flows leave, in equal

@@ -34,6 +34,7 @@ pub mod detour;
 pub mod endpoint;
 pub mod forwarder;
 pub mod header;
+mod intervals;
 pub mod load;
 pub mod nonces;
 pub mod overlay;

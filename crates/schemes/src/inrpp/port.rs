@@ -114,16 +114,18 @@ impl Limits {
         let size = of(config.cache);
         // A buffer without room for a packet would never send one straight through.
         let buffer = Bytes(of(config.buffer.unwrap_or(queue)).0.max(u64::from(mtu)));
-        let cache = match (config.high, config.margin) {
-            (Some(high), _) => Thresholds::given(size, of(high), config.low),
-            (None, Margin::Inflow) => Thresholds::by_inflow(size, rtt, rate.time_for(buffer), rate, inflow, config.low),
-            (None, Margin::Link) => Thresholds::by_link(size, rtt, rate, config.low),
+        let (cache, asked) = match (config.high, config.margin) {
+            (Some(high), _) => (Thresholds::given(size, of(high), config.low), 0),
+            (None, Margin::Inflow) => {
+                let wait = rate.time_for(buffer);
+                let asked = Thresholds::asked(rtt, wait, rate, inflow);
+                (Thresholds::by_inflow(size, rtt, wait, rate, inflow, config.low), asked)
+            }
+            (None, Margin::Link) => (Thresholds::by_link(size, rtt, rate, config.low), 0),
         };
-        let ruled = config.high.is_none() && config.margin == Margin::Inflow;
-        let asked = Thresholds::asked(rtt, rate.time_for(buffer), rate, inflow);
         Limits {
             cache,
-            tight: ruled && asked > cache.margin(),
+            tight: asked > cache.margin(),
             buffer: buffer.0,
             other: of(config.tcp_cache).0.max(u64::from(mtu)),
             needed: rate.bytes_in(rtt).0,

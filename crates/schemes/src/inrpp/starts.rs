@@ -2,52 +2,31 @@
 
 use midpath_core::units::Time;
 
+use super::intervals::Intervals;
+
 /// Counts SYNs of the last one to two intervals.
 #[derive(Debug)]
-pub struct Starts {
-    /// The longest round trip: so long a flow may send before this port hears an ACK of it.
-    interval: Time,
-    since: Time,
-    /// In the interval at hand, and in the one before it.
-    counts: [u64; 2],
-}
+pub struct Starts(Intervals<2>);
 
 impl Starts {
-    /// With the round trip that a flow takes at most.
-    pub fn new(interval: Time) -> Starts {
-        Starts { interval: interval.max(Time(1)), since: Time::ZERO, counts: [0; 2] }
-    }
-
-    fn intervals(&self, now: Time) -> u64 {
-        now.saturating_sub(self.since).0 / self.interval.0
+    /// With the longest round trip: so long a flow may send before this port hears an ACK of it.
+    pub fn new(trip: Time) -> Starts {
+        Starts(Intervals::new(trip))
     }
 
     /// A SYN passes.
     pub fn count(&mut self, now: Time) {
-        let passed = self.intervals(now);
-        match passed {
-            0 => {}
-            1 => self.counts = [0, self.counts[0]],
-            _ => self.counts = [0; 2],
-        }
-        self.since = Time(self.since.0 + passed * self.interval.0);
-        self.counts[0] += 1;
+        self.0.add(now, 1);
     }
 
     /// Flows that have started lately; the one that asks is one at least.
     pub fn recent(&self, now: Time) -> u64 {
-        let [last, before] = self.counts;
-        let counted = match self.intervals(now) {
-            0 => last + before,
-            1 => last,
-            _ => 0,
-        };
-        counted.max(1)
+        self.0.at(now).iter().sum::<u64>().max(1)
     }
 
     /// Forgets all.
     pub fn clear(&mut self) {
-        self.counts = [0; 2];
+        self.0.clear();
     }
 }
 

@@ -61,6 +61,11 @@ const LEAST_SHARE: f64 = 0.01;
 /// of the shortest window; less is how packets of several flows meet, and would move the prices that small budgets live on.
 const QUEUE_SHARE: f64 = 0.125;
 
+/// When a price was told that is as old as `age`, s.
+fn told_at(now: Time, age: f64) -> Time {
+    now.saturating_sub(Time::from_secs_f64(age))
+}
+
 /// What has come in over the last d seconds.
 #[derive(Debug, Clone)]
 pub struct Meter {
@@ -131,8 +136,9 @@ impl Meter {
         let (mut rtt, bytes) = (f64::from(header.rtt), f64::from(size));
         let over = if rtt > 0.0 { rtt } else { self.rtt };
         self.newest = paid;
-        if self.holds && self.has_waited(now, rtt) {
-            rtt = self.rtt; // the silence is no part of a round trip
+        if self.holds {
+            self.notice_silence(now, rtt);
+            rtt = if self.has_waited(now, rtt) { self.rtt } else { rtt }; // the silence is no part of a round trip
         }
         self.push(
             now,
@@ -148,16 +154,20 @@ impl Meter {
         );
     }
 
-    /// Whether a packet pays a price that is as old as `age`, s, and was told before a silence, longer than d, that has ended with it or just
-    /// before it: its flow has waited, because the link was down. Ours.
+    /// A packet comes that pays a price as old as `age`, s. If nothing has come for longer than d, and the price was told before that, its flow
+    /// has waited through the silence, because the link was down. Ours.
     #[inline]
-    fn has_waited(&mut self, now: Time, age: f64) -> bool {
-        let told = now.saturating_sub(Time::from_secs_f64(age));
+    fn notice_silence(&mut self, now: Time, age: f64) {
         if self.since.is_some() && now.saturating_sub(self.last) > self.span {
-            self.resumed = (age > 0.0 && told < self.last).then_some(now);
+            self.resumed = (age > 0.0 && told_at(now, age) < self.last).then_some(now);
         }
         self.last = now;
-        age > 0.0 && self.resumed.is_some_and(|at| told < at)
+    }
+
+    /// Whether a packet's price was told before the end of that silence.
+    #[inline]
+    fn has_waited(&self, now: Time, age: f64) -> bool {
+        age > 0.0 && self.resumed.is_some_and(|at| told_at(now, age) < at)
     }
 
     /// When the last silence ended that flows have waited through, for one d.
