@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use midpath_core::packet::{FlowId, NodeId};
 use midpath_core::units::Time;
 
+use super::equations;
 use super::params::Plan;
 use super::policy::{self, FlowView, GroupView, Policy};
 
@@ -101,7 +102,7 @@ impl Host {
     #[inline]
     pub fn allowance(&self, flow: FlowId, budget: f64) -> f64 {
         let spending = self.accounts.get(&flow).map_or(0.0, |a| a.spending);
-        if self.spending > budget { spending * budget / self.spending } else { spending }
+        equations::within_budget(spending, self.spending, budget)
     }
 
     /// A flow has heard from the network. Lets its group's policy look again when two average round trips have passed

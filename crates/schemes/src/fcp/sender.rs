@@ -13,9 +13,10 @@ use midpath_core::packet::{Flags, FlowId, NodeId, Packet};
 use midpath_core::roles::{EndpointCtx, FlowSpec};
 use midpath_core::units::{Rate, Time};
 
+use super::equations;
 use super::header::{FcpHeader, WIRE};
 use super::host::{Account, Host};
-use super::params::{Behaviour, GroupParams, HeaderRtt, Plan, PreloadFor};
+use super::params::{GroupParams, HeaderRtt, Plan, PreloadFor};
 use super::sent::{Unanswered, after};
 use crate::tcp::cc::{Ack, Congestion, CongestionController, View, Window};
 use deadline::Deadline;
@@ -177,16 +178,15 @@ impl Sender {
     fn preload(&mut self, packet: &Packet, view: &View, ctx: &mut EndpointCtx<'_>) -> f64 {
         let wanted = self.wanted(view, ctx);
         // What the network reckons with per round trip for a packet like this one, $/s.
-        let pays = self.price * on_wire(packet) / self.age(ctx.now);
+        let pays = equations::pays(self.price, on_wire(packet), self.age(ctx.now));
+        if let Some((preload, change)) = self.group.behaviour.preload(self.spending, self.target, pays) {
+            self.announced.push(self.nonce, change);
+            return preload;
+        }
         let limit = self.group.preload_limit();
-        let preload = match self.group.behaviour {
-            Behaviour::Overdraw if self.spending >= 0.9 * self.target => return -0.5,
-            // All of it, again with each of its few packets.
-            Behaviour::IdleAgain => self.target / pays,
-            _ => match self.ask(wanted, pays) {
-                Some(all) => all,
-                None => self.announced.next(wanted, self.spending, pays).min(limit),
-            },
+        let preload = match self.ask(wanted, pays) {
+            Some(all) => all,
+            None => self.announced.next(wanted, self.spending, pays).min(limit),
         };
         self.announced.push(self.nonce, preload * pays);
         preload
@@ -201,24 +201,21 @@ impl Sender {
             Some(_) => packet / self.rtt,
             // A flow that has sent everything has given its budget back; a repair may yet turn out to be needed.
             None if view.to_send() == 0 => quick,
-            None => (self.target / self.price).clamp(slow, quick),
+            None => equations::rate(self.target, self.price).clamp(slow, quick),
         }
     }
 
-    /// The rate: r = w/p, where w is what the host may spend on this flow now.
+    /// The rate, where w is what the host may spend on this flow now.
     fn pace(&mut self, view: &View, ctx: &mut EndpointCtx<'_>) {
         if self.rtt <= 0.0 {
             return;
         }
         let may = ctx.shared.get::<Host>().allowance(self.flow, self.plan.budget(self.host));
         let least = self.least(view);
-        let idle = matches!(self.group.behaviour, Behaviour::Idle | Behaviour::IdleAgain) && may >= 0.9 * self.target;
-        let more = matches!(self.group.behaviour, Behaviour::Underpay | Behaviour::Overspend);
-        let factor = if more { 10.0 } else { 1.0 };
-        // Whoever announces again and again needs packets to do it with.
-        let again = self.group.behaviour == Behaviour::IdleAgain;
-        let few = if again { (view.mss + view.overhead) as f64 / self.rtt } else { least };
-        self.rate = if idle { few } else { (factor * may / self.price).clamp(least, self.cap.max(least)) };
+        let (behaviour, one) = (self.group.behaviour, (view.mss + view.overhead) as f64 / self.rtt);
+        self.rate = behaviour
+            .idles(may, self.target, least, one)
+            .unwrap_or_else(|| equations::rate(behaviour.spends() * may, self.price).clamp(least, self.cap.max(least)));
     }
 
     /// An ACK that answers packet `nonce` has brought `price`.
@@ -233,9 +230,8 @@ impl Sender {
             self.spending = self.spending.min(self.price * few / self.rtt);
         }
         let change = self.announced.answered(header.nonce);
-        if self.group.behaviour != Behaviour::Overdraw || change > 0.0 {
-            // §4.1: w = w + paid·size·preload / rtt.
-            self.spending = (self.spending + change).max(0.0);
+        if self.group.behaviour.obeys(change) {
+            self.spending = equations::budget(self.spending, change);
         }
         let (price, rtt, spending) = (self.price, self.rtt, self.spending);
         let update = |a: &mut Account| (a.price, a.rtt, a.spending) = (price, rtt, spending);
@@ -263,12 +259,11 @@ impl CongestionController for Sender {
         } else {
             0.0
         };
-        let claim = if self.group.behaviour == Behaviour::Underpay { 0.1 } else { 1.0 };
         packet.set_header(&FcpHeader {
             rtt: if syn { 0.0 } else { self.age(ctx.now) as f32 },
             price: 0.0,
             preload: preload as f32,
-            balance: (claim * self.price) as f32,
+            balance: (self.group.behaviour.claims() * self.price) as f32,
             charged: 0.0,
             exchange: 1.0,
             nonce: self.nonce,
@@ -285,7 +280,8 @@ impl CongestionController for Sender {
         if packet.flags.has(Flags::SYN) && self.price == 0.0 && view.srtt > Time::ZERO {
             // §4.1: "upon receiving it, we initialize the budget as price·size·preload/rtt".
             self.price = f64::from(header.price).max(self.plan.params.minimum_price);
-            let first = self.price * f64::from(packet.size) * self.opening / view.srtt.as_secs_f64();
+            let paid = equations::paid(self.price, packet.size.into());
+            let first = equations::preloaded(paid, self.opening, view.srtt.as_secs_f64());
             self.announced.push(header.nonce, first);
         }
         if self.silent.is_some_and(|before| !after(header.nonce, before)) {

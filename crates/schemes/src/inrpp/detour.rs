@@ -6,6 +6,7 @@ use midpath_core::packet::{NodeId, PortId};
 use midpath_core::roles::{Map, NodeSpec};
 use midpath_core::units::{Rate, Time};
 
+use super::equations;
 use super::header::Feedback;
 use super::overlay::Side;
 
@@ -104,8 +105,7 @@ impl Path {
         };
         let f = remote.and(local);
         if f.push {
-            // (3): r_new = r + Δ⁺ − r·Δ⁻.
-            self.rate = (self.rate + f.up - self.rate * f.down).max(0.0);
+            self.rate = equations::detour_rate(self.rate, f.up, f.down);
         } else {
             // Not in Push: not used (§III-A). What it was worth is halved until it is again. Ours: AIMD's usual factor.
             self.rate /= 2.0;

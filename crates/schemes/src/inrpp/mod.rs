@@ -3,19 +3,25 @@
 //!
 //! Routers keep what exceeds a link in custody, send part of it around the link where neighbours have room, and push back hop by
 //! hop when storage fills. Senders push at the processor-sharing share of their own link until they are asked not to.
-//! Section, equation and line numbers in this folder are that paper's.
+//! Section, equation and line numbers in this folder are that paper's. `docs/schemes/inrpp.md` maps it to functions.
 //!
 //! | file | holds |
 //! |---|---|
+//! | `algorithm1.rs` | algorithm 1, line by line |
+//! | `equations.rs` | S_high and equations (1) to (3) |
 //! | `params.rs` | parameters and where their defaults come from |
 //! | `header.rs` | the option on segments, control packets between neighbours |
 //! | `state.rs` | the states of an interface and its thresholds |
 //! | `cache.rs` | the custody cache: fair lanes, gates of closed-loop flows |
 //! | `nonces.rs` | the stored nonces |
-//! | `port.rs`, `port/` | the interface: sending, algorithm 1, detours |
-//! | `load.rs` | equations (1) and (2) |
+//! | `port.rs` | the interface: buffer, cache, sending |
+//! | `port/ack.rs` | what happens to an ACK, step by step |
+//! | `port/steering.rs` | how many packets an ACK releases upstream; ours |
+//! | `port/trust.rs` | whose notifications count, and what is signed |
+//! | `port/detours.rs` | probes, and packets around the link |
+//! | `load.rs` | a port's load, what it offers to detours |
 //! | `siblings.rs` | what the interfaces of a router tell each other |
-//! | `detour.rs` | which detours there are, equation (3) |
+//! | `detour.rs` | which detours there are, and the rate of each |
 //! | `forwarder.rs` | obeying the tag of detoured packets |
 //! | `back.rs` | ACKs back the way that their data went |
 //! | `endpoint.rs` | the sender's open and closed loop |
@@ -25,6 +31,7 @@
 //! | `attack.rs` | a host that sends what only routers may |
 //! | `overlay.rs` | INRPP routers among plain ones |
 
+mod algorithm1;
 pub mod attack;
 pub mod auth;
 pub mod back;
@@ -32,6 +39,7 @@ pub mod border;
 pub mod cache;
 pub mod detour;
 pub mod endpoint;
+mod equations;
 pub mod forwarder;
 pub mod header;
 mod intervals;

@@ -1,13 +1,10 @@
-//! The interface (§II-A): buffer, custody cache and state machine. `port/ack.rs` has algorithm 1, `port/detours.rs` the probes and detours.
-//!
-//! **Steering.** In closed loop each ACK releases one packet upstream, so what a cache holds stays what it is, each flow that
-//! starts later adds what it sends before its first ACK tells it to slow down, and a flow with few packets in its loop keeps few. With `steer`
-//! a port in backpressure says with each slow-down how many packets the ACK releases: none for flows that have more than their part of a cache
-//! above S_high, two for flows that have less than half of it. The part shrinks as the cache fills. And it asks for closed loop from the
-//! handshake on. A port that is not in backpressure says in the handshake how much its cache has room for until the flow hears of it again.
+//! The interface (§II-A): buffer, custody cache and state machine. `port/ack.rs` has what ACKs do to it, `port/steering.rs` how many packets
+//! they release, `port/trust.rs` whose word counts, `port/detours.rs` the probes and detours.
 
 mod ack;
 mod detours;
+mod steering;
+mod trust;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;

@@ -7,6 +7,7 @@ use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, FlowSpec};
 use midpath_core::units::Time;
 
 use super::OVERHEAD;
+use crate::fcp::equations;
 use crate::fcp::header::FcpHeader;
 use crate::fcp::host::{Account, Host};
 use crate::fcp::params::Plan;
@@ -93,7 +94,7 @@ impl Sender {
     fn preload(&mut self, size: u32, ctx: &mut EndpointCtx<'_>) -> f64 {
         let limit = self.plan.group(self.flow.group).preload_limit();
         let wanted = self.wanted(ctx);
-        let pays = self.price * f64::from(size) / self.rtt;
+        let pays = equations::pays(self.price, size.into(), self.rtt);
         let preload = self.announced.next(wanted, self.spending, pays).min(limit);
         self.announced.push(self.nonce, preload * pays);
         preload
@@ -136,11 +137,11 @@ impl Sender {
         self.last.saturating_add(Time::from_secs_f64(gap.min(SILENCE.as_secs_f64())))
     }
 
-    /// r = w/p, where w is what the host may spend on this flow now.
+    /// The rate, where w is what the host may spend on this flow now.
     fn pace(&mut self, ctx: &mut EndpointCtx<'_>) {
         if self.price > 0.0 {
             let may = ctx.shared.get::<Host>().allowance(self.flow.id, self.plan.budget(self.flow.src));
-            self.rate = (may / self.price).min(self.cap);
+            self.rate = equations::rate(may, self.price).min(self.cap);
         }
         if ctx.now.saturating_sub(self.heard_at) > SILENCE.saturating_add(Time::from_secs_f64(4.0 * self.rtt)) {
             // Nobody answers: links have forgotten the budget (a packet a second keeps the forwarders awake).
@@ -182,12 +183,13 @@ impl Endpoint for Sender {
         if self.rtt == 0.0 {
             self.rtt = self.heard;
             // §4.1: "we initialize the budget as price·size·preload/rtt".
-            self.spending = self.price * f64::from(OVERHEAD) * self.start_up() / self.rtt;
+            let paid = equations::paid(self.price, OVERHEAD.into());
+            self.spending = equations::preloaded(paid, self.start_up(), self.rtt);
         }
         // RFC 6298's gain.
         self.rtt += (self.heard - self.rtt) / 8.0;
-        // §4.1: w = w + paid·size·preload / rtt, for all that this echo answers: echoes of a tree stand for several packets.
-        self.spending = (self.spending + self.announced.answered_until(header.nonce)).max(0.0);
+        // For all that this echo answers: echoes of a tree stand for several packets.
+        self.spending = equations::budget(self.spending, self.announced.answered_until(header.nonce));
         let (price, rtt, spending) = (self.price, self.rtt, self.spending);
         let update = |a: &mut Account| (a.price, a.rtt, a.spending) = (price, rtt, spending);
         ctx.shared.get::<Host>().heard(self.flow.id, update, self.flow.src, &self.plan, ctx.now);

@@ -18,6 +18,7 @@ use std::collections::VecDeque;
 
 use midpath_core::units::Time;
 
+use crate::fcp::equations;
 use crate::fcp::header::{Class, FcpHeader};
 use crate::fcp::port::{Charge, Moment, Pricing};
 use crate::fcp::price::{Load, Meter};
@@ -90,7 +91,7 @@ impl Deadline {
         // The pseudocode counts it with its preload ("updateBestEffortInputBudget"). We leave the preload out: it is a rate that the flow
         // hoped to get for nothing, and at the best-effort price a multiple of any budget. Two refused flows of figure 22
         // made the price rise thirtyfold. Like a SYN the packet has not been told the price, and counts at the one that it is told now.
-        let paid = self.best_effort.link.now() * f64::from(size);
+        let paid = equations::paid(self.best_effort.link.now(), size.into());
         self.best_effort.pay(&FcpHeader { preload: 0.0, ..*header }, size, paid, at.now);
         self.update(at);
         Charge { quote: self.best_effort.link.now(), told: self.fixed() }

@@ -2,6 +2,7 @@
 
 use midpath_core::units::Time;
 
+use crate::fcp::equations;
 use crate::fcp::header::FcpHeader;
 use crate::fcp::port::Moment;
 use crate::fcp::price::{LinkPrice, Load, Meter, Rule, Terms};
@@ -55,7 +56,7 @@ impl Lane {
     pub fn take(&mut self, header: &FcpHeader, size: u32, now: Time) -> f64 {
         let told = self.link.told(header, now);
         let pays = self.link.pays(header, told, now);
-        self.pay(header, size, pays * f64::from(size), now);
+        self.pay(header, size, equations::paid(pays, size.into()), now);
         told
     }
 

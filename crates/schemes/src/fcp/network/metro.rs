@@ -12,6 +12,7 @@ use midpath_core::packet::Packet;
 use midpath_core::queue::{Discipline, Dual, Limit, Loss, Queue, QueueSpec, Share};
 use midpath_core::roles::PortSpec;
 
+use crate::fcp::equations;
 use crate::fcp::header::{Class, FcpHeader};
 use crate::fcp::port::{Charge, FcpPort, Moment, Pricing};
 use crate::fcp::price::Rule;
@@ -49,7 +50,7 @@ impl Pricing for Metro {
         let standard = self.lane.link.told(header, at.now);
         let told = self.of(header.class, standard);
         let share = header.pays(told) / told;
-        let paid = share * standard * f64::from(size);
+        let paid = equations::paid(share * standard, size.into());
         self.lane.pay(header, size, paid, at.now);
         self.update(at);
         Charge { quote: self.of(header.class, self.lane.link.now()), told }

@@ -2,6 +2,7 @@
 
 use midpath_core::units::Time;
 
+use crate::fcp::equations;
 use crate::fcp::header::FcpHeader;
 use crate::fcp::port::{Charge, Moment, Pricing};
 use crate::fcp::price::{LinkPrice, Load, Meter, Rule};
@@ -73,7 +74,7 @@ impl Pricing for Uniform {
         let told = self.link.told(header, at.now);
         // §5: the minimum of the link's own memory and of the balance.
         let pays = self.link.pays(header, told, at.now);
-        self.meter.charge(at.now, header, size, pays * f64::from(size));
+        self.meter.charge(at.now, header, size, equations::paid(pays, size.into()));
         self.update(at);
         Charge { quote: self.link.now(), told }
     }

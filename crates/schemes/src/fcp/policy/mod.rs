@@ -9,6 +9,7 @@ use midpath_core::packet::{FlowId, NodeId};
 use midpath_core::spec::SpecError;
 use midpath_core::units::Time;
 
+use super::equations;
 use super::params::Plan;
 
 pub use equal_budget::EqualBudget;
@@ -51,9 +52,9 @@ pub struct FlowView {
 }
 
 impl FlowView {
-    /// What it sends, bytes per second: r = w / p.
+    /// What it sends, bytes per second.
     pub fn rate(&self) -> f64 {
-        if self.price > 0.0 { (self.spending / self.price).min(self.cap) } else { 0.0 }
+        if self.price > 0.0 { equations::rate(self.spending, self.price).min(self.cap) } else { 0.0 }
     }
 }
 

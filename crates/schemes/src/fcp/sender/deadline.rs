@@ -4,6 +4,7 @@
 use midpath_core::units::Time;
 
 use super::Sender;
+use crate::fcp::equations;
 use crate::fcp::header::{Class, FcpHeader};
 use crate::fcp::params::GroupParams;
 use crate::tcp::cc::View;
@@ -75,7 +76,7 @@ impl Sender {
             self.fall_back(header, (view.mss + view.overhead) as f64);
             return true;
         }
-        self.spending = (self.spending + self.announced.answered(header.nonce)).max(0.0);
+        self.spending = equations::budget(self.spending, self.announced.answered(header.nonce));
         false
     }
 

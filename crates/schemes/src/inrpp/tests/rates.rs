@@ -5,6 +5,7 @@ use midpath_core::units::{Rate, Time};
 use proptest::prelude::*;
 
 use crate::inrpp::detour::{Path, Way};
+use crate::inrpp::equations;
 use crate::inrpp::header::Feedback;
 use crate::inrpp::load::{Gains, Load, Notice};
 
@@ -24,7 +25,7 @@ fn steady(bytes: u32) -> (Load, Time) {
 
 #[test]
 fn the_gains_are_the_papers() {
-    assert!((GAINS.beta() - 0.16 * 2f64.sqrt()).abs() < 1e-12);
+    assert!((equations::beta(GAINS.alpha) - 0.16 * 2f64.sqrt()).abs() < 1e-12);
 }
 
 #[test]
@@ -44,7 +45,7 @@ fn a_queue_and_a_full_link_call_for_less() {
     let f =
         Notice { push: true, contenders: 1, queue: 5000, load, detoured: Load::default() }.feedback(RATE, now, &GAINS);
     // SC = −β·5000 B = −1131 B; Δ⁻ = 1131/12500.
-    assert!(f.up == 0.0 && (f.down - GAINS.beta() * 5000.0 / 12_500.0).abs() < 1e-3, "{f:?}");
+    assert!(f.up == 0.0 && (f.down - equations::beta(GAINS.alpha) * 5000.0 / 12_500.0).abs() < 1e-3, "{f:?}");
 }
 
 #[test]
