@@ -153,12 +153,12 @@ impl FcpHeader {
         f64::from(self.balance) * f64::from(self.exchange)
     }
 
-    /// What it pays per byte for a link that has told its sender `told`: the minimum of that and of what it holds (§5,
+    /// What it pays per byte for a link that has told its sender `quoted`: the minimum of that and of what it holds (§5,
     /// "Implementation details"), so that neither a wrong round-trip time nor a forgotten price makes much of it. A SYN holds
     /// nothing yet, and pays what it is about to be told.
     #[inline]
-    pub fn pays(&self, told: f64) -> f64 {
-        if self.rtt > 0.0 { told.min(self.holds()) } else { told }
+    pub fn pays(&self, quoted: f64) -> f64 {
+        if self.rtt > 0.0 { quoted.min(self.holds()) } else { quoted }
     }
 
     /// What the packet has left to pay with, $/byte: negative when it paid too little (§5).

@@ -53,10 +53,10 @@ impl Behaviour {
     }
 
     /// The rate of a sender that wastes what it has announced: `least`, or a packet per round trip where it needs packets to announce again.
-    pub fn idles(self, may: f64, target: f64, least: f64, packet_per_round: f64) -> Option<f64> {
+    pub fn idles(self, allowed: f64, target: f64, least: f64, packet_per_round: f64) -> Option<f64> {
         match self {
-            Behaviour::Idle if may >= SPENT * target => Some(least),
-            Behaviour::IdleAgain if may >= SPENT * target => Some(packet_per_round),
+            Behaviour::Idle if allowed >= SPENT * target => Some(least),
+            Behaviour::IdleAgain if allowed >= SPENT * target => Some(packet_per_round),
             _ => None,
         }
     }

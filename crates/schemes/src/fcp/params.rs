@@ -399,7 +399,7 @@ impl Plan {
     /// The constants of the pricing.
     pub fn rule(&self) -> Rule {
         let FcpParams { alpha, window, minimum_price: minimum, .. } = self.params;
-        Rule { alpha, window, minimum, ours: self.additions() }
+        Rule { alpha, window, minimum, additions: self.additions() }
     }
 
     /// What is added to the paper's pricing.

@@ -12,7 +12,7 @@
 //! Where the lines and the text contradict each other, the text and figure 3 count. Each such place says so.
 
 use super::header::{Nonce, Slow};
-use super::state::{Note, State, Thresholds};
+use super::state::{Notification, State, Thresholds};
 
 /// Lines 2 to 13: the state that follows `state` at occupancy `s`. `expired` says whether the timer of line 5 has run out.
 #[inline]
@@ -36,12 +36,12 @@ pub fn next_state(state: State, s: u64, t: &Thresholds, expired: bool) -> State 
 
 /// Lines 4 and 8: what this interface has to say to the hop upstream. `cancelling` says whether it has left B a short while ago.
 #[inline]
-pub fn notification(state: State, cancelling: bool) -> Option<Note> {
+pub fn notification(state: State, cancelling: bool) -> Option<Notification> {
     match state {
         // 8: p.notification.append(slow-down).
-        State::Backpressure => Some(Note::SlowDown),
+        State::Backpressure => Some(Notification::SlowDown),
         // 4: p.notification.append(cancel). On all ACKs for a while, not on the one of line 4: an ACK may be lost.
-        _ if cancelling => Some(Note::Cancel),
+        _ if cancelling => Some(Notification::Cancel),
         _ => None,
     }
 }
@@ -95,7 +95,7 @@ mod tests {
         assert_eq!((next_state(Db, 10, &T, true), next_state(Db, 0, &T, true)), (Sd, P));
         assert_eq!(
             (notification(B, false), notification(Db, true), notification(Sd, false)),
-            (Some(Note::SlowDown), Some(Note::Cancel), None)
+            (Some(Notification::SlowDown), Some(Notification::Cancel), None)
         );
     }
 

@@ -56,7 +56,7 @@ impl Load {
     }
 
     /// As it is told to others: the average in single precision, whose error is far below a packet.
-    pub fn told(self) -> Load {
+    pub fn rounded(self) -> Load {
         Load { mean: f64::from(self.mean as f32), ..self }
     }
 

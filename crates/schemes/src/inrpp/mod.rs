@@ -67,9 +67,9 @@ use midpath_core::spec::SpecError;
 pub use params::{Margin, Notify, Params, Repair};
 
 use crate::tcp::Tcp;
-use detour::Around;
+use detour::Adjacency;
 use endpoint::Ends;
-use overlay::{Side, Speaking};
+use overlay::{InrppMap, PeerKind};
 use port::{Config, InrppPort};
 use siblings::Siblings;
 
@@ -121,17 +121,17 @@ impl Domain {
     }
 
     /// What a port knows of the network around it.
-    fn around(&self, spec: &PortSpec, node: &NodeSpec<'_>) -> Around {
-        let side = Side::new(node, spec.port);
-        let node = &NodeSpec { map: &Speaking(node.map), ..*node };
+    fn adjacency(&self, spec: &PortSpec, node: &NodeSpec<'_>) -> Adjacency {
+        let peer_kind = PeerKind::new(node, spec.port);
+        let node = &NodeSpec { map: &InrppMap(node.map), ..*node };
         let two = self.params.detours > 1;
         let off = self.params.detours == 0 || self.borders.contains(&spec.node);
         let others = node.links.iter().enumerate().filter(|(i, _)| *i != usize::from(spec.port.0));
-        Around {
+        Adjacency {
             inflow: others.map(|(_, l)| l.rate).sum(),
-            ways: if off { Vec::new() } else { detour::around(node, spec.port, two) },
+            interfaces: if off { Vec::new() } else { detour::detour_interfaces(node, spec.port, two) },
             second: if two && !spec.host { detour::seconds(node, spec.peer) } else { BTreeMap::new() },
-            side,
+            peer_kind,
         }
     }
 }
@@ -150,7 +150,7 @@ impl Network for Domain {
         Some(Box::new(Siblings::new(node.links.len())))
     }
     fn port(&self, spec: &PortSpec, node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
-        let port = InrppPort::new(self.config.clone(), spec, spec.queue.drop_tail()?, self.around(spec, node));
+        let port = InrppPort::new(self.config.clone(), spec, spec.queue.drop_tail()?, self.adjacency(spec, node));
         Ok(Discipline::of(port))
     }
     fn forwarder(&self, node: &NodeSpec<'_>) -> Option<Box<dyn Forwarder>> {
@@ -158,7 +158,7 @@ impl Network for Domain {
         if node.map.is_host(node.node) && node.links.len() < 2 {
             return None;
         }
-        let node = &NodeSpec { map: &Speaking(node.map), ..*node };
+        let node = &NodeSpec { map: &InrppMap(node.map), ..*node };
         Some(Box::new(forwarder::Detouring::new(node, self.params.detours > 1)))
     }
 }

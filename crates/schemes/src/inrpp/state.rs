@@ -66,7 +66,7 @@ impl Thresholds {
 
 /// What an ACK is to be told after the state has been looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Note {
+pub enum Notification {
     /// Slow down.
     SlowDown,
     /// Stop slowing down.
@@ -124,7 +124,7 @@ impl Machine {
     /// What the next ACK is told: lines 4 and 8. Cancellations last longer than the transitional state, as long as a hop upstream may still
     /// hold packets back: several may have been slowed down, and an ACK that waits in a queue downstream may come late.
     #[inline]
-    pub fn note(&self, now: Time) -> Option<Note> {
+    pub fn notification(&self, now: Time) -> Option<Notification> {
         algorithm1::notification(self.state, now < self.cancel_until)
     }
 }

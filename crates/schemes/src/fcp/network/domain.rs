@@ -18,7 +18,7 @@ use crate::fcp::header::{FcpHeader, MAX_EXCHANGE, MAX_PRELOAD};
 use crate::fcp::params::Plan;
 use crate::fcp::price::{History, Meter, Rule};
 
-use super::lane::{Basis, spent};
+use super::virtual_queue::{Basis, spent};
 
 /// A rise below this factor is not announced. Ours: far above a window's noise.
 const NOISE: f64 = 1.1;

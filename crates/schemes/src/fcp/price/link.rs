@@ -38,7 +38,7 @@ impl LinkPrice {
     /// p(t − rtt(s)): what this link told the packet's sender, as far as it remembers. A SYN has been told nothing; it
     /// counts at the price that it is about to be told.
     #[inline]
-    pub fn told(&mut self, header: &FcpHeader, now: Time) -> f64 {
+    pub fn quoted(&mut self, header: &FcpHeader, now: Time) -> f64 {
         if header.rtt <= 0.0 {
             return self.price;
         }
@@ -46,24 +46,24 @@ impl LinkPrice {
         self.history.at(at, now).unwrap_or(self.rule.minimum)
     }
 
-    /// What a packet pays for this link per byte that was `told` this: the minimum of that and of its balance (§5,
+    /// What a packet pays for this link per byte that was `quoted` this: the minimum of that and of its balance (§5,
     /// "Implementation details"), so that neither a wrong round-trip time nor a forgotten price makes much of it.
     ///
     /// After a restart a link doesn't know what it told before. At the minimum everybody's payment would be nothing, and the price fall
     /// until senders flood it; so it takes what other links on the way have left of the balance (`trust_balance`).
     #[inline]
-    pub fn pays(&self, header: &FcpHeader, told: f64, now: Time) -> f64 {
-        if self.rule.ours.trust_balance && self.is_older(header, now) {
+    pub fn pays(&self, header: &FcpHeader, quoted: f64, now: Time) -> f64 {
+        if self.rule.additions.trust_balance && self.is_older(header, now) {
             return header.left().max(self.rule.minimum);
         }
-        header.pays(told)
+        header.pays(quoted)
     }
 
     /// Whether the packet was told its price before this link's memory begins. A header's time has 24 bits.
     #[inline]
     fn is_older(&self, header: &FcpHeader, now: Time) -> bool {
-        let told = now.saturating_sub(Time::from_secs_f64(f64::from(header.rtt) * (1.0 - 1e-6)));
-        header.rtt > 0.0 && self.since.is_none_or(|since| told < since)
+        let quoted = now.saturating_sub(Time::from_secs_f64(f64::from(header.rtt) * (1.0 - 1e-6)));
+        header.rtt > 0.0 && self.since.is_none_or(|since| quoted < since)
     }
 
     /// Back to the minimum.
@@ -79,7 +79,7 @@ mod tests {
     use crate::fcp::params::Additions;
 
     const RULE: Rule =
-        Rule { alpha: 2.0, window: 2.0, minimum: 1e-18, ours: Additions { half_packet: true, ..Additions::NONE } };
+        Rule { alpha: 2.0, window: 2.0, minimum: 1e-18, additions: Additions { half_packet: true, ..Additions::NONE } };
 
     #[test]
     fn a_packet_pays_what_it_was_told_but_not_more_than_its_balance() {
@@ -89,8 +89,8 @@ mod tests {
         }
         let header = FcpHeader { rtt: 0.010, balance: 9.0, exchange: 1.0, ..FcpHeader::default() };
         let mut pays = |header: &FcpHeader| {
-            let told = link.told(header, Time::from_ms(25));
-            link.pays(header, told, Time::from_ms(25))
+            let quoted = link.quoted(header, Time::from_ms(25));
+            link.pays(header, quoted, Time::from_ms(25))
         };
         assert_eq!(pays(&header), 2.0);
         assert_eq!(pays(&FcpHeader { balance: 1.5, ..header }), 1.5);
@@ -101,14 +101,14 @@ mod tests {
 
     #[test]
     fn a_link_that_has_restarted_takes_what_others_have_left() {
-        let mut link = LinkPrice::new(Rule { ours: Additions::default(), ..RULE }, 1.0);
+        let mut link = LinkPrice::new(Rule { additions: Additions::default(), ..RULE }, 1.0);
         link.set(Time::from_ms(5), 7.0);
         link.reset();
         let header = FcpHeader { rtt: 0.020, balance: 9.0, charged: 4.0, exchange: 1.0, ..FcpHeader::default() };
         let mut pays = |rtt, ms| {
             let header = FcpHeader { rtt, ..header };
-            let told = link.told(&header, Time::from_ms(ms));
-            let pays = link.pays(&header, told, Time::from_ms(ms));
+            let quoted = link.quoted(&header, Time::from_ms(ms));
+            let pays = link.pays(&header, quoted, Time::from_ms(ms));
             link.set(Time::from_ms(ms), 3.0);
             pays
         };

@@ -15,7 +15,7 @@ const LEAST_SHARE: f64 = 0.01;
 const QUEUE_SHARE: f64 = 0.125;
 
 /// When a price was told that is as old as `age`, s.
-fn told_at(now: Time, age: f64) -> Time {
+fn price_at(now: Time, age: f64) -> Time {
     now.saturating_sub(Time::from_secs_f64(age))
 }
 
@@ -115,7 +115,7 @@ impl Meter {
     #[inline]
     fn notice_silence(&mut self, now: Time, age: f64) {
         if self.since.is_some() && now.saturating_sub(self.last) > self.span {
-            self.resumed = (age > 0.0 && told_at(now, age) < self.last).then_some(now);
+            self.resumed = (age > 0.0 && price_at(now, age) < self.last).then_some(now);
         }
         self.last = now;
     }
@@ -123,7 +123,7 @@ impl Meter {
     /// Whether a packet's price was told before the end of that silence.
     #[inline]
     fn has_waited(&self, now: Time, age: f64) -> bool {
-        age > 0.0 && self.resumed.is_some_and(|at| told_at(now, age) < at)
+        age > 0.0 && self.resumed.is_some_and(|at| price_at(now, age) < at)
     }
 
     /// When the last silence ended that flows have waited through, for one d.
@@ -167,7 +167,7 @@ impl Meter {
     /// d of equations (2) to (4), s: that of the packets that [`Meter::settle`] has summed, or the one that follows from their round trips.
     #[inline]
     pub fn d(&self, rule: &Rule) -> f64 {
-        if rule.ours.summed_span { self.span.as_secs_f64() } else { self.next_d(rule) }
+        if rule.additions.summed_span { self.span.as_secs_f64() } else { self.next_d(rule) }
     }
 
     #[inline]
@@ -194,8 +194,8 @@ impl Meter {
     /// packets that are s apart. Half of the newest one is left out.
     #[inline]
     pub fn income(&self, rule: &Rule, sums: &Terms, d: f64) -> f64 {
-        let half = if rule.ours.half_packet { self.newest / 2.0 } else { 0.0 };
-        let (sum, least) = (sums.paid - half, rule.ours.least_income);
+        let half = if rule.additions.half_packet { self.newest / 2.0 } else { 0.0 };
+        let (sum, least) = (sums.paid - half, rule.additions.least_income);
         equations::income(sum, sums.preloaded, d).max(least * equations::income_paid(sum, d)).max(0.0)
     }
 
@@ -220,7 +220,7 @@ mod tests {
     use crate::fcp::params::Additions;
 
     const RULE: Rule =
-        Rule { alpha: 2.0, window: 2.0, minimum: 1e-18, ours: Additions { half_packet: true, ..Additions::NONE } };
+        Rule { alpha: 2.0, window: 2.0, minimum: 1e-18, additions: Additions { half_packet: true, ..Additions::NONE } };
 
     #[test]
     fn equation_4_by_hand() {
@@ -270,7 +270,7 @@ mod tests {
     #[test]
     fn announced_decreases_count_up_to_a_bound() {
         let income = |least_income, preload| {
-            let rule = Rule { ours: Additions { least_income, ..Additions::NONE }, ..RULE };
+            let rule = Rule { additions: Additions { least_income, ..Additions::NONE }, ..RULE };
             let mut meter = Meter::new(0.1);
             // 10 $ in 0.2 s, and 8 $ that say that nothing follows: 8·(−1)/0.1 s.
             meter.pay(Time::from_ms(1), 10.0, 0.0, 0.1);
@@ -286,7 +286,7 @@ mod tests {
     #[test]
     fn a_sum_is_divided_by_its_own_span() {
         let income = |summed_span| {
-            let rule = Rule { ours: Additions { summed_span, ..Additions::NONE }, ..RULE };
+            let rule = Rule { additions: Additions { summed_span, ..Additions::NONE }, ..RULE };
             let mut meter = Meter::new(0.1);
             // 10 $ in the last 0.2 s, the newest with a round trip of 0.3 s: d is 0.4 s from here on.
             meter.pay(Time::from_ms(1), 5.0, 0.0, 0.1);

@@ -27,7 +27,7 @@ pub struct Rule {
     /// The least price, $/byte (§5).
     pub minimum: f64,
     /// What we add.
-    pub ours: Additions,
+    pub additions: Additions,
 }
 
 /// The state of the link that a price is for.
@@ -57,7 +57,7 @@ impl Rule {
 mod tests {
     use super::*;
 
-    const RULE: Rule = Rule { alpha: 2.0, window: 2.0, minimum: 1e-18, ours: Additions::NONE };
+    const RULE: Rule = Rule { alpha: 2.0, window: 2.0, minimum: 1e-18, additions: Additions::NONE };
 
     #[test]
     fn no_price_is_below_the_minimum() {

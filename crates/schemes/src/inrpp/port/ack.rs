@@ -9,36 +9,36 @@ use crate::inrpp::algorithm1;
 use crate::inrpp::cache::{Cache, Key};
 use crate::inrpp::header::{InrppHeader, Nonce, Slow, is_carried, notifies};
 use crate::inrpp::nonces::Store;
-use crate::inrpp::state::{Note, State};
+use crate::inrpp::state::{Notification, State};
 
 impl InrppPort {
     /// ACK-Processing(interface, ACK).
     pub(super) fn on_ack(&mut self, pkt: &Pkt, ctx: &mut PortCtx<'_>) {
         // Lines 2–13.
         self.look(ctx.now);
-        self.screen(pkt, ctx);
-        self.say_stored(pkt, ctx);
+        self.strip_unsigned(pkt, ctx);
+        self.mark_stored(pkt, ctx);
         let packet = ctx.pool[pkt];
         self.watch.heard((packet.flow, packet.dst));
         if packet.flags.has(Flags::SYN) {
-            self.say_begin(pkt, ctx);
+            self.advertise_room(pkt, ctx);
         }
         // The handshake is no ACK of data: "new flows enter the system in open-loop mode" (§II-B), unless flows are steered.
-        let own = self.own_note(ctx.now).filter(|_| self.config.steer || !packet.flags.has(Flags::SYN));
+        let own = self.own_notification(ctx.now).filter(|_| self.config.steer || !packet.flags.has(Flags::SYN));
         if own.is_none() && !notifies(&packet) {
             self.slowed = None;
             return;
         }
         let Some(mut option) = packet.header::<InrppHeader>() else { return };
-        if option.notifies() && !self.trusts(&packet, &option) {
+        if option.notifies() && !self.is_authentic(&packet, &option) {
             (option.slow, option.cancel) = (None, None);
         }
         // The lane of the data that this ACK is about.
         let key = (packet.flow, packet.dst);
         if !self.host {
-            self.obey(key, &mut option, ctx); // on a host it is the sender's to obey: one loop, not one inside another
+            self.apply_notification(key, &mut option, ctx); // on a host it is the sender's to obey: one loop, not one inside another
         }
-        self.tell(key, own, packet.flags.has(Flags::SYN), &mut option);
+        self.notify_upstream(key, own, packet.flags.has(Flags::SYN), &mut option);
         if self.host {
             self.slowed = option.slow.map(|_| ctx.now);
             self.revive_at = self.revive_at.min(ctx.now.saturating_add(self.config.expiry));
@@ -49,7 +49,7 @@ impl InrppPort {
     }
 
     /// Tells the border behind this router whether this interface stores: the last one that does is the ingress's.
-    fn say_stored(&self, pkt: &Pkt, ctx: &mut PortCtx<'_>) {
+    fn mark_stored(&self, pkt: &Pkt, ctx: &mut PortCtx<'_>) {
         let packet = &mut ctx.pool[pkt];
         if is_carried(packet)
             && let Some(option) = packet.header::<InrppHeader>()
@@ -59,7 +59,7 @@ impl InrppPort {
     }
 
     /// Lines 14–26: what the hop downstream asks for. The nonce stays on the ACK for the sender.
-    fn obey(&mut self, key: Key, option: &mut InrppHeader, ctx: &PortCtx<'_>) {
+    fn apply_notification(&mut self, key: Key, option: &mut InrppHeader, ctx: &PortCtx<'_>) {
         if option.slow.is_some() {
             self.revive_at = self.revive_at.min(ctx.now.saturating_add(self.config.expiry));
         }
@@ -70,14 +70,14 @@ impl InrppPort {
 
     /// Lines 4 and 8: what this interface has to say to the hop upstream, under its own nonce. (In the algorithm a slow-down that is passed
     /// on keeps the nonce of the interface downstream; then a cancellation of this interface's nonce would undo nothing upstream.)
-    fn tell(&mut self, key: Key, own: Option<Note>, first: bool, option: &mut InrppHeader) {
+    fn notify_upstream(&mut self, key: Key, own: Option<Notification>, first: bool, option: &mut InrppHeader) {
         match own {
-            Some(Note::SlowDown) => {
+            Some(Notification::SlowDown) => {
                 let release = if first { self.start(key) } else { self.release(key) };
                 option.slow = Some(Slow { nonce: self.nonce, release });
                 option.nonces.add(self.nonce);
             }
-            Some(Note::Cancel) => {
+            Some(Notification::Cancel) => {
                 option.cancel = Some(self.nonce);
                 option.nonces.remove(self.nonce);
             }
@@ -90,12 +90,14 @@ impl InrppPort {
         if !self.config.backpressure {
             return;
         }
-        let (Some(note), Some(mut option)) = (self.machine.note(ctx.now), ctx.pool[pkt].header::<InrppHeader>()) else {
+        let (Some(notification), Some(mut option)) =
+            (self.machine.notification(ctx.now), ctx.pool[pkt].header::<InrppHeader>())
+        else {
             return;
         };
-        match note {
-            Note::SlowDown => option.far_slow = Some(self.nonce),
-            Note::Cancel => option.far_cancel = Some(self.nonce),
+        match notification {
+            Notification::SlowDown => option.far_slow = Some(self.nonce),
+            Notification::Cancel => option.far_cancel = Some(self.nonce),
         }
         ctx.pool[pkt].set_header(&option);
     }

@@ -54,7 +54,7 @@ impl InrppPort {
     /// How much a flow that starts may have on its way, until it hears more: what the cache has room for, in equal parts for those that start now.
     /// A quarter of the room, for what is acknowledged lets as much again in until this port presses, and others will start. Nothing is said
     /// where S_high leaves what the rule for it asks for, and where the scenario says what S_high is.
-    pub(super) fn say_begin(&self, pkt: &Pkt, ctx: &mut PortCtx<'_>) {
+    pub(super) fn advertise_room(&self, pkt: &Pkt, ctx: &mut PortCtx<'_>) {
         if self.host || !self.limits.tight || !self.config.steer || !self.config.backpressure {
             return;
         }

@@ -5,14 +5,14 @@ use midpath_core::roles::PortCtx;
 
 use super::InrppPort;
 use crate::inrpp::header::{InrppHeader, echoes, has_nonces, notifies};
-use crate::inrpp::overlay::Side;
+use crate::inrpp::overlay::PeerKind;
 use crate::inrpp::params::Notify;
 
 impl InrppPort {
     /// §V-C: what comes from where not everybody is an INRPP router counts when one has signed it. Hosts have nothing to give: "the
     /// endpoints do not originate slow-down notifications". That holds for nonces, too: the sender would echo them in place of true ones.
-    pub(super) fn screen(&mut self, pkt: &Pkt, ctx: &mut PortCtx<'_>) {
-        if matches!(self.side, Side::Neighbour) || !self.config.keys.on() {
+    pub(super) fn strip_unsigned(&mut self, pkt: &Pkt, ctx: &mut PortCtx<'_>) {
+        if matches!(self.peer_kind, PeerKind::Neighbour) || !self.config.keys.on() {
             return;
         }
         let packet = ctx.pool[pkt];
@@ -22,12 +22,12 @@ impl InrppPort {
             return;
         }
         let Some(mut option) = packet.header::<InrppHeader>() else { return };
-        let good = match &self.side {
-            Side::Plain(beyond) => {
-                let from = beyond.signers(&packet);
+        let good = match &self.peer_kind {
+            PeerKind::Plain(plain_region) => {
+                let from = plain_region.signers(&packet);
                 self.line.verify_far(&mut self.far, &self.config.keys, from, self.me.0, &packet, &option)
             }
-            Side::Host | Side::Neighbour => {
+            PeerKind::Host | PeerKind::Neighbour => {
                 self.line.refuse();
                 false
             }
@@ -43,21 +43,21 @@ impl InrppPort {
     }
 
     /// Whether a notification is the neighbour's.
-    pub(super) fn trusts(&mut self, packet: &Packet, option: &InrppHeader) -> bool {
-        match self.side {
-            Side::Neighbour => self.line.verify(&self.config.keys, self.peer, self.me.0, packet, option),
+    pub(super) fn is_authentic(&mut self, packet: &Packet, option: &InrppHeader) -> bool {
+        match self.peer_kind {
+            PeerKind::Neighbour => self.line.verify(&self.config.keys, self.peer, self.me.0, packet, option),
             // What was not has been taken off.
-            Side::Host | Side::Plain(_) => true,
+            PeerKind::Host | PeerKind::Plain(_) => true,
         }
     }
 
     /// Signs the notification on an ACK that leaves through this port. A host has no key.
-    pub(super) fn sign_note(&mut self, pkt: &Pkt, ctx: &mut PortCtx<'_>) {
+    pub(super) fn sign_notification(&mut self, pkt: &Pkt, ctx: &mut PortCtx<'_>) {
         let packet = ctx.pool[pkt];
         let says = notifies(&packet);
-        let to = match &self.side {
+        let to = match &self.peer_kind {
             // Across plain routers a signature vouches for bare nonces, too.
-            Side::Plain(beyond) if says || has_nonces(&packet) => beyond.next(packet.dst, packet.key),
+            PeerKind::Plain(plain_region) if says || has_nonces(&packet) => plain_region.next(packet.dst, packet.key),
             _ if says => Some(self.peer),
             _ => return,
         };
