@@ -15,6 +15,7 @@ from midpath.result import Result
 from midpath.run import run
 from midpath.scenario import Scenario
 from midpath.sweep import Sweep, load_sweep, sweep
+from midpath.variants import Variants, compare_variants
 
 __version__ = _version()
 
@@ -26,8 +27,10 @@ __all__ = [
     "ScenarioError",
     "Sweep",
     "UsageError",
+    "Variants",
     "__version__",
     "compare",
+    "compare_variants",
     "load",
     "load_sweep",
     "run",

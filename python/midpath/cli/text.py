@@ -19,6 +19,7 @@ from midpath.palette import name
 from midpath.result import Result
 from midpath.stats import Estimate
 from midpath.units import digits, quantity
+from midpath.variants import VariantRow, Variants
 from midpath.verdict import sentences
 
 # What the terminal shows; the report shows all.
@@ -117,6 +118,27 @@ def print_comparison(comparison: Comparison) -> None:
     for sentence in sentences(comparison):
         console().print(sentence, soft_wrap=True)
     print_warnings(comparison.warnings)
+
+
+def print_variants(found: Variants) -> None:
+    """One row per variant and scheme."""
+    shown = [metric for metric in METRICS if metric.key in SHOWN]
+    heads = ["Variant", "Scheme", "Flows", *(metric.label for metric in shown), f"AFCT/{found.names[0]}"]
+    print_table(heads, [_variant_row(found, row) for row in found.rows()], found.title)
+    for note in found.notes:
+        console().print(note, style="dim", soft_wrap=True)
+    for variant, comparison in found.matched.items():
+        if comparison.groups:
+            print_table(groups.HEADS, [_group_row(row, comparison.is_random) for row in comparison.groups], variant)
+    for sentence in found.verdict():
+        console().print(sentence, soft_wrap=True)
+    print_warnings(found.warnings)
+
+
+def _variant_row(found: Variants, row: VariantRow) -> list[str | Text]:
+    is_random = found.first.is_random
+    ratio = _shown("times", row.to_first.get("afct_s"), is_random)
+    return [row.variant, *_row(row.row, False, is_random), ratio]
 
 
 def _notes(comparison: Comparison) -> Iterator[str]:

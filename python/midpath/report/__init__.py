@@ -1,4 +1,4 @@
-"""The HTML report of a run, a comparison or a sweep: one file, no network."""
+"""The HTML report of a run, a comparison, of variants or a sweep: one file, no network."""
 
 from __future__ import annotations
 
@@ -13,20 +13,24 @@ from midpath.report.page import page
 from midpath.report.path import along
 from midpath.report.sweep import sweep_page
 from midpath.report.time import goodput, queues
+from midpath.report.variants import variants_page
 from midpath.result import Result
 from midpath.storage import write_text
 from midpath.sweep.result import Sweep
+from midpath.variants import Variants
 
 FIGURES = (completion, by_size, goodput, queues, along, drawn, gauges)
 
 
-Source = Result | Comparison | Sweep
+Source = Result | Comparison | Variants | Sweep
 
 
 def html(source: Source) -> str:
     """The report as text."""
     if isinstance(source, Sweep):
         return sweep_page(source)
+    if isinstance(source, Variants):
+        return variants_page(source)
     model = model_of(source)
     figures = [draw(model) for draw in FIGURES]
     return page(model, [figure for figure in figures if figure is not None])
