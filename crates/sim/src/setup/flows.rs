@@ -372,16 +372,14 @@ pub(super) fn generate(
         return Err(SpecError::new("stop", "is needed: a flow without `size` or `stop` would never end"));
     }
     let mut infos = Vec::with_capacity(flows.len());
+    check_ways(scenario, topology, routes, &flows)?;
     for (i, mut flow) in flows.into_iter().enumerate() {
         if flow.rate.is_some() && flow.scheme.is_none() {
             flow.scheme = Some(CONSTANT_RATE.into());
         }
         let (src, dst) = (flow.src as usize, flow.dst as usize);
         let transport = schemes.transport(flow.scheme.as_deref())?;
-        let hops = routes.path(topology, src, dst, i as u32).ok_or_else(|| {
-            let name = |n: usize| &topology.nodes()[n].name;
-            SpecError::new("topology", format!("there is no way from `{}` to `{}`", name(src), name(dst)))
-        })?;
+        let hops = routes.path(topology, src, dst, i as u32).unwrap_or_default();
         if hops.len() > usize::from(HOP_LIMIT) {
             let message = format!("flow {i} crosses {} links; packets live for {HOP_LIMIT}", hops.len());
             return Err(SpecError::new("topology", message));
@@ -389,6 +387,31 @@ pub(super) fn generate(
         infos.push(FlowInfo::new(flow, topology, &hops, transport.as_deref()));
     }
     Ok(infos)
+}
+
+/// Most flows that an error names.
+const NAMED: usize = 5;
+
+/// Whether every flow has a way. The error names those that have none, and what the network has fallen into.
+fn check_ways(scenario: &Scenario, topology: &Topology, routes: &TableRoutes, flows: &[Flow]) -> Result<(), SpecError> {
+    let reaches = |f: &Flow| f.src == f.dst || !routes.table.next_ports(f.src as usize, f.dst as usize).is_empty();
+    let stuck: Vec<usize> = (0..flows.len()).filter(|&i| !reaches(&flows[i])).collect();
+    if stuck.is_empty() {
+        return Ok(());
+    }
+    let name = |n: u32| &topology.nodes()[n as usize].name;
+    let named: Vec<String> = stuck
+        .iter()
+        .take(NAMED)
+        .map(|&i| format!("flow {i} from `{}` to `{}`", name(flows[i].src), name(flows[i].dst)))
+        .collect();
+    let more = if stuck.len() > NAMED { ", …" } else { "" };
+    let mut message = format!("{} of {} flows have no way: {}{more}", stuck.len(), flows.len(), named.join(", "));
+    if let Some(parts) = midpath_topo::spec::parts(topology) {
+        message += &format!("; {parts}");
+    }
+    let key = if scenario.topology.without.is_empty() { "topology" } else { "topology.without" };
+    Err(SpecError::new(key, message))
 }
 
 #[cfg(test)]
