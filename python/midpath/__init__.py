@@ -10,6 +10,7 @@ result.flows.to_pandas()
 from midpath._midpath import version as _version
 from midpath.compare import Comparison, compare
 from midpath.errors import OutputError, ScenarioError, UsageError
+from midpath.failures import Failures, failures
 from midpath.loading import load
 from midpath.result import Result
 from midpath.run import run
@@ -21,6 +22,7 @@ __version__ = _version()
 
 __all__ = [
     "Comparison",
+    "Failures",
     "OutputError",
     "Result",
     "Scenario",
@@ -31,6 +33,7 @@ __all__ = [
     "__version__",
     "compare",
     "compare_variants",
+    "failures",
     "load",
     "load_sweep",
     "run",

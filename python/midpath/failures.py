@@ -28,8 +28,9 @@ from midpath.sweep.slurm import Slurm
 from midpath.sweep.task import DONE
 from midpath.sweep.work import ProgressCallback
 from midpath.topology import Link, Network, network_of, pairs_of
-from midpath.units import digits
+from midpath.units import quantity
 
+HEADS = ("Link", "Scheme", "Hurts", "Without a way", "Don't end", "AFCT", "FCT p99", "Loss", "Busiest link")
 # The column that says which link is out, and what it says where none is.
 COLUMN, NONE = "link_out", "none"
 KIND = "failures"
@@ -64,6 +65,24 @@ class Harm:
         if self.afct is None:
             return None
         return self.afct.interval[0] > 1
+
+    @property
+    def cells(self) -> list[str]:
+        """Its figures as they stand under `HEADS`, after link and scheme."""
+        return [
+            self._hurts(),
+            f"{self.cut:,} of {self.flows:,}" if self.cut else "–",
+            f"{self.unended:,} of {self.compared:,}" if self.unended else "–",
+            *(_shown("times", ratio) for ratio in (self.afct, self.fct_p99)),
+            *(_shown("ratio", share) for share in (self.loss, self.busiest)),
+        ]
+
+    def _hurts(self) -> str:
+        if self.hurts is None:
+            return "not run"
+        if self.hurts:
+            return "yes"
+        return "no" if self.afct is not None and self.afct.interval[1] <= 1 else "not told apart"
 
     @property
     def rank(self) -> tuple[float, float, float]:
@@ -290,9 +309,12 @@ def said(harm: Harm) -> str:
     if harm.unended:
         parts.append(f"{harm.unended:,} of {harm.compared:,} flows do not end any more")
     if harm.afct is not None:
-        error = f" ± {digits(harm.afct.ci95)}" if harm.afct.ci95 else ""
-        parts.append(f"flows take {digits(harm.afct.mean)}{error} times as long")
+        parts.append(f"flows take {_shown('times', harm.afct).removesuffix('×')} times as long")
     return ", ".join(parts) or "not known"
+
+
+def _shown(kind: str, value: Estimate | None) -> str:
+    return quantity(kind, value.mean, value.ci95 or None) if value else "–"
 
 
 def _ratio(value: float | None, of: float | None) -> float | None:

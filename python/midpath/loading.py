@@ -7,6 +7,7 @@ from pathlib import Path
 from midpath.compare import MARKER as COMPARISON_MARKER
 from midpath.compare import Comparison, load_comparison
 from midpath.errors import OutputError
+from midpath.failures import Failures, load_failures
 from midpath.result import MARKER as RUN_MARKER
 from midpath.result import Result
 from midpath.result import load as load_result
@@ -17,11 +18,12 @@ from midpath.variants import MARKER as VARIANTS_MARKER
 from midpath.work import RUNS
 
 
-def load(directory: str | Path) -> Result | Comparison | Variants | Sweep:
+def load(directory: str | Path) -> Result | Comparison | Variants | Sweep | Failures:
     """What a directory holds: a run, a comparison (of variants, too), or a sweep; `OutputError` if none of them."""
     path = Path(directory)
     if (path / PLAN).is_file():
-        return Sweep(path)
+        sweep = Sweep(path)
+        return load_failures(sweep) or sweep
     if (path / VARIANTS_MARKER).is_file():
         return load_variants(path)
     if (path / COMPARISON_MARKER).is_file():

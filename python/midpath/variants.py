@@ -28,7 +28,7 @@ from midpath.run import One, as_scenario
 from midpath.scenario import Scenario
 from midpath.stats import Estimate, paired_ratio
 from midpath.storage import read_json, require_replaceable, to_json, write_text
-from midpath.units import digits, quantity
+from midpath.units import quantity
 from midpath.work import RunCallback, StepCallback
 
 MARKER = "variants.json"
@@ -344,7 +344,7 @@ def _apart(values: Sequence[float | None], others: Sequence[float | None]) -> bo
 
 
 def _times(ratio: Estimate) -> str:
-    return f"{digits(ratio.mean)}{f' ± {digits(ratio.ci95)}' if ratio.ci95 else ''}"
+    return quantity("times", ratio.mean, ratio.ci95 or None).removesuffix("×")
 
 
 def _listed(names: Sequence[str]) -> str:

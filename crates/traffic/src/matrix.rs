@@ -482,6 +482,69 @@ mod tests {
         assert!(count.is_empty());
     }
 
+    /// A matrix from a file of this text, over three hosts of which two are at one place.
+    fn from_file<R>(name: &str, text: &str, look: impl FnOnce(Result<Matrix<'_>, SpecError>) -> R) -> R {
+        let folder = std::env::temp_dir().join(format!("midpath-matrix-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        std::fs::write(folder.join("m.csv"), text).expect("a file");
+        let places = [("Bern".to_owned(), vec![100]), ("Basel".to_owned(), vec![101, 102])];
+        let hosts = table(3).with_places(places);
+        let spec = MatrixSpec::File { file: "m.csv".into() };
+        let found = look(spec.draw(hosts.hosts().iter().collect(), &hosts, &folder, &mut rng(1)));
+        std::fs::remove_dir_all(&folder).expect("removed");
+        found
+    }
+
+    #[test]
+    fn a_matrix_from_a_file_is_drawn_in_proportion_to_its_rates() {
+        let text = "from,to,rate\nBern,Basel,30 Mbps\nh1,Bern,10 Mbps\n";
+        from_file("drawn", text, |matrix| {
+            let (matrix, mut rng, mut count) = (matrix.expect("valid"), rng(2), HashMap::new());
+            assert_eq!(matrix.total_bps(), Some(40e6));
+            assert_eq!((matrix.access_bps(true), matrix.access_bps(false)), (2e9, 3e9));
+            for _ in 0..40_000 {
+                let (a, b) = matrix.pair(&mut rng);
+                *count.entry((a.node - 100, b.node - 100)).or_insert(0u32) += 1;
+            }
+            // 30 Mbps in equal parts to both hosts of Basel; standard deviations up to 97.
+            for (pair, expected) in [((0, 1), 15_000), ((0, 2), 15_000), ((1, 0), 10_000)] {
+                let got = count.remove(&pair).unwrap_or(0);
+                assert!(u32::abs_diff(got, expected) < 500, "{pair:?}: {got}");
+            }
+            assert!(count.is_empty());
+        });
+    }
+
+    #[test]
+    fn a_matrix_from_a_file_names_line_and_place() {
+        let message = |text: &str| from_file("bad", text, |matrix| matrix.expect_err(text).message);
+        assert!(message("from,to,rate\nBern,Basle,1\n").contains("line 2: no host `Basle`; did you mean `Basel`?"));
+        assert!(message("from,to,rate\nBern,h0,1\n").contains("the same host"));
+    }
+
+    #[test]
+    fn gravity_by_population_and_capacity_shares_a_places_weight() {
+        let mut hosts: Vec<Host> = table(3).hosts().to_vec();
+        for (host, (people, gbps)) in hosts.iter_mut().zip([(2e6, 10), (5e5, 1), (5e5, 1)]) {
+            (host.population, host.trunk) = (Some(people), Rate::from_gbps(gbps));
+        }
+        let hosts = HostTable::new(hosts);
+        let spec = |by| MatrixSpec::Gravity { weights: BTreeMap::new(), by: Some(by) };
+        for (by, weights) in [(GravityBy::Population, [4.0, 1.0, 1.0]), (GravityBy::Capacity, [10.0, 1.0, 1.0])] {
+            let all = members(None, &hosts).expect("all");
+            let matrix = spec(by).draw(all, &hosts, Path::new("."), &mut rng(1)).expect("valid");
+            let (mut rng, mut first) = (rng(3), 0u32);
+            for _ in 0..30_000 {
+                first += u32::from(matrix.pair(&mut rng).0.node == 100);
+            }
+            // P(s) ∝ w_s · (W − w_s)
+            let total: f64 = weights.iter().sum();
+            let sends = weights.map(|w| w * (total - w));
+            let expected = 30_000.0 * sends[0] / sends.iter().sum::<f64>();
+            assert!((f64::from(first) - expected).abs() < 400.0, "{by:?}: {first} for {expected}");
+        }
+    }
+
     #[test]
     fn bad_matrices_name_their_key() {
         let pairs =

@@ -18,6 +18,7 @@ from midpath.metrics import IDEAL, METRICS
 from midpath.palette import name
 from midpath.result import Result
 from midpath.stats import Estimate
+from midpath.topology import HostPlace
 from midpath.units import digits, quantity
 from midpath.variants import VariantRow, Variants
 from midpath.verdict import sentences
@@ -137,7 +138,8 @@ def print_variants(found: Variants) -> None:
 
 def _variant_row(found: Variants, row: VariantRow) -> list[str | Text]:
     is_random = found.first.is_random
-    ratio = _shown("times", row.to_first.get("afct_s"), is_random)
+    is_first = row.variant == found.names[0]
+    ratio = "1" if is_first else _shown("times", row.to_first.get("afct_s"), is_random)
     return [row.variant, *_row(row.row, False, is_random), ratio]
 
 
@@ -177,6 +179,21 @@ def print_topology(found: dict[str, Any], title: str) -> None:
     print_table(("", ""), [(label, value) for label, value in _topology_rows(found) if value], title)
     for note in found["notes"]:
         console().print(f"note: {note}")
+
+
+def print_hosts(places: Sequence[HostPlace], title: str) -> None:
+    """Which host sits where."""
+    rows = [
+        (
+            place.name,
+            ", ".join(place.routers) or "–",
+            place.label or "–",
+            f"{place.place[1]:.2f}, {place.place[0]:.2f}" if place.place else "–",
+            quantity("bps", place.rate_bps),
+        )
+        for place in places
+    ]
+    print_table(("Host", "Router", "Place", "Latitude, longitude", "Access"), rows, title)
 
 
 def _topology_rows(found: dict[str, Any]) -> Iterator[tuple[str, str]]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from midpath.compare import Comparison
+from midpath.failures import Failures
+from midpath.report.failures import failures_page
 from midpath.report.flows import by_size, completion
 from midpath.report.gauges import gauges
 from midpath.report.model import model_of
@@ -22,13 +24,15 @@ from midpath.variants import Variants
 FIGURES = (completion, by_size, goodput, queues, along, drawn, gauges)
 
 
-Source = Result | Comparison | Variants | Sweep
+Source = Result | Comparison | Variants | Sweep | Failures
 
 
 def html(source: Source) -> str:
     """The report as text."""
     if isinstance(source, Sweep):
         return sweep_page(source)
+    if isinstance(source, Failures):
+        return failures_page(source)
     if isinstance(source, Variants):
         return variants_page(source)
     model = model_of(source)

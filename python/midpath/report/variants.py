@@ -16,7 +16,7 @@ from midpath.report.network import drawn
 from midpath.report.page import asset, card, embedded, plotly, toggle
 from midpath.report.tables import chip, equipment_table
 from midpath.stats import Estimate
-from midpath.units import digits, quantity
+from midpath.units import quantity
 from midpath.variants import VariantRow, Variants
 
 # What is drawn, in the order of the page.
@@ -99,8 +99,8 @@ def _cell(found: Variants, row: VariantRow, metric: Metric) -> str:
     below = ""
     ratio = row.to_first.get(metric.key)
     if ratio is not None and row.variant != found.names[0]:
-        error = f" ± {digits(ratio.ci95)}" if ratio.ci95 else ""
-        below = f"<small>{digits(ratio.mean)}{error} × {escape(found.names[0])}</small>"
+        times = quantity("times", ratio.mean, ratio.ci95 or None).removesuffix("×")
+        below = f"<small>{times} × {escape(found.names[0])}</small>"
     return f"<td><span>{quantity(metric.kind, value.mean)}</span>{below}</td>"
 
 
@@ -157,7 +157,6 @@ def _maps(found: Variants) -> Figure:
     """Where the load is, in each variant under each scheme."""
     maps = {of: drawn(model_of(comparison)) for of, comparison in found.comparisons.items()}
     pictures = {f"{of} {scheme}": picture for of, one in maps.items() for scheme, picture in one.variants.items()}
-    labels = {f"{of} {scheme}": name(scheme) for of, one in maps.items() for scheme in one.variants}
-    groups = {f"{of} {scheme}": of for of, one in maps.items() for scheme in one.variants}
+    labels = {f"{of} {scheme}": f"{of}, {name(scheme)}" for of, one in maps.items() for scheme in one.variants}
     first = next(iter(maps.values()))
-    return Figure(first.id, first.title, first.note, pictures, "Variant", labels, height=first.height, groups=groups)
+    return Figure(first.id, first.title, first.note, pictures, "Variant", labels, height=first.height)
