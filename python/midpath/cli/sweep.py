@@ -98,7 +98,7 @@ def run(
     """
     scenarios = [read(file).with_(seed=seed, changes=changes(settings)) for file in files]
     points = read_listed(plan) if plan else None
-    with _bar(out.name) as show:
+    with runs_bar(out.name) as show:
         found = run_sweep(
             scenarios,
             _varied(vary or []),
@@ -119,7 +119,7 @@ def run(
         print_json({"store": str(out), "runs": len(found), "failed": len(failures), "failures": failures})
     else:
         typer.echo(f"{len(found) - len(failures):,} of {len(found):,} runs done; midpath report {out} draws them")
-        _print_failures(found, failures)
+        print_failures(found, failures)
     if failures:
         raise typer.Exit(1)
 
@@ -205,7 +205,7 @@ def _slurm(jobs: int, settings: list[str]) -> Slurm | None:
     return Slurm(jobs, changes(settings)) if jobs else None
 
 
-def _print_failures(found: Sweep, failures: list[dict[str, Any]]) -> None:
+def print_failures(found: Sweep, failures: list[dict[str, Any]]) -> None:
     """What failed: how often each error came, and where it came first."""
     counts = Counter(failure["error"] for failure in failures)
     for error, count in counts.most_common(MOST_FAILURES):
@@ -228,7 +228,7 @@ def _cells(found: Sweep, row: Point) -> list[str | Text]:
 
 
 @contextmanager
-def _bar(label: str) -> Iterator[ProgressCallback | None]:
+def runs_bar(label: str) -> Iterator[ProgressCallback | None]:
     """Runs done of all on stderr while the block runs, if that is a terminal."""
     console = Console(stderr=True)
     if not console.is_terminal:

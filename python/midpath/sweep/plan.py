@@ -22,7 +22,7 @@ import numpy as np
 from midpath import _midpath
 from midpath.errors import ScenarioError, UsageError
 from midpath.metrics import IDEAL
-from midpath.scenario import LARGEST_SEED, Scenario
+from midpath.scenario import LARGEST_SEED, Scenario, flat
 
 # The column that says which scenario a run is of, where there are several.
 SCENARIO = "scenario"
@@ -52,6 +52,8 @@ class Plan:
     schemes: list[str]
     # Of each point: seeds start at its scenario's own unless they are listed.
     seeds: list[list[int]]
+    # Whether completion times of all runs are kept, so that runs of different points can be compared over common flows.
+    with_flows: bool = False
 
     @property
     def keys(self) -> list[str]:
@@ -257,15 +259,4 @@ def _toml(text: str, path: Path) -> list[dict[str, Any]]:
         raise UsageError(f"{path}: {error}") from None
     if not isinstance(points, list) or not all(isinstance(point, dict) for point in points):
         raise UsageError(f"{path}: write each point as a table [[point]]")
-    return [_flat(point) for point in points]
-
-
-def _flat(table: Mapping[str, Any], head: str = "") -> dict[str, Any]:
-    """Nested tables as dotted keys, so that `queue.limit = …` needs no quotes."""
-    found: dict[str, Any] = {}
-    for key, value in table.items():
-        if isinstance(value, dict) and value:
-            found |= _flat(value, f"{head}{key}.")
-        else:
-            found[head + key] = value
-    return found
+    return [flat(point) for point in points]

@@ -61,6 +61,10 @@ pub struct Scenario {
     /// What is measured besides the tables of flows and ports.
     #[serde(default)]
     pub measure: MeasureSpec,
+    /// Variants of this scenario by name, each a table of changed keys: `today`, `upgrade`. `midpath compare` runs them side by side,
+    /// `midpath run --variant` one of them; without that, nothing of them counts.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub variants: BTreeMap<String, BTreeMap<String, serde_json::Value>>,
 }
 
 fn one() -> u64 {
