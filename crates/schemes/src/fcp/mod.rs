@@ -4,6 +4,7 @@
 //! The handshake, acknowledgements and repair are TCP's ([`crate::tcp`]); FCP says how fast. Where to start reading: [`price`] for
 //! what a link costs, [`sender`] for what a flow pays, [`host`] for who gets how much. `README.md` maps the paper to files.
 
+mod describe;
 pub mod enforce;
 pub mod header;
 pub mod host;
@@ -29,6 +30,7 @@ use midpath_core::spec::SpecError;
 
 use crate::tcp::TcpParams;
 use crate::tcp::cc::{ControllerConfig, ControllerTraits};
+pub(crate) use describe::fcp as describe;
 use header::{FcpHeader, WIRE};
 pub use params::FcpParams;
 use params::Plan;

@@ -7,6 +7,7 @@
 //!
 //! | file | holds |
 //! |---|---|
+//! | `describe.rs` | what it says of itself: equipment, costs, gauges |
 //! | `params.rs` | parameters and where their defaults come from |
 //! | `header.rs` | the option on segments, control packets between neighbours |
 //! | `state.rs` | the states of an interface and its thresholds |
@@ -30,6 +31,7 @@ pub mod auth;
 pub mod back;
 pub mod border;
 pub mod cache;
+mod describe;
 pub mod detour;
 pub mod endpoint;
 pub mod forwarder;
@@ -56,6 +58,7 @@ use midpath_core::queue::Discipline;
 use midpath_core::roles::{Forwarder, Names, Network, NodeSpec, PortSpec, Scheme, Transport};
 use midpath_core::spec::SpecError;
 
+pub(crate) use describe::{attack as describe_attack, inrpp as describe};
 pub use params::{Margin, Notify, Params, Repair};
 
 use crate::tcp::Tcp;

@@ -7,6 +7,7 @@
 //! `docs/schemes/rcp.md`. Files: `params.rs` (parameters), [`header`] (what packets carry), [`endpoint`] (the sender's
 //! rate; all else of the ends is TCP's), [`port`] (R).
 
+mod describe;
 pub mod endpoint;
 pub mod header;
 mod params;
@@ -14,4 +15,5 @@ pub mod port;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use describe::rcp as describe;
 pub use params::RcpParams;

@@ -13,6 +13,7 @@
 pub mod cc;
 pub mod cubic;
 pub mod dctcp;
+pub(crate) mod describe;
 pub mod ecn;
 pub mod fixed;
 pub mod hystart;

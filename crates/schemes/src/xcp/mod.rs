@@ -9,6 +9,7 @@
 //! `docs/schemes/xcp.md`. Files: `params.rs` (parameters), [`header`] (what packets carry), [`endpoint`] (the sender's
 //! window; all else of the ends is TCP's), [`port`] (both controllers), `queue.rs` (the persistent queue).
 
+mod describe;
 pub mod endpoint;
 pub mod header;
 mod params;
@@ -17,4 +18,5 @@ mod queue;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use describe::xcp as describe;
 pub use params::XcpParams;
