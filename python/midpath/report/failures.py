@@ -21,6 +21,8 @@ from midpath.units import digits
 MOST_ROWS = 400
 # Up to so many links, those that hurt have their ratio written beside them.
 MOST_LABELS = 40
+# Room at the sides of the map: without the fans of hosts, names stand at its very edge.
+ROOM = 0.18
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,7 @@ def _variant(found: Failures, topology: dict[str, Any], where: dict[str, Place],
     texts = [_hover(harm) for harm in harms]
     points = hover_points([x for x, _ in middles], [y for _, y in middles], texts)
     data = [*_links(where, harms), nodes_of(topology, where, degrees), points]
-    return variant(data, layout_of(topology, where) | {"annotations": _numbers(where, harms)})
+    return variant(data, layout_of(topology, where, ROOM) | {"annotations": _numbers(where, harms)})
 
 
 def _links(where: dict[str, Place], harms: list[Harm]) -> Iterator[Trace]:
