@@ -1,7 +1,7 @@
 //! Datagrams at a constant bit rate: traffic that asks nothing of the network and does not listen to it.
 //!
 //! The rate is that of the flow (`FlowSpec::rate`), else the parameter's. It counts IP bytes, headers included, so that
-//! a flow at a link's rate fills the link exactly.
+//! a flow at a link's rate fills the link exactly; the last packet may be shorter. A flow that loses a packet never completes. RFC 768.
 
 use std::sync::Arc;
 
