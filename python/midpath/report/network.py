@@ -149,7 +149,10 @@ def _port_text(port: Any) -> str:
 
 
 def layout_of(topology: dict[str, Any], where: dict[str, Place], margin: float = MARGIN) -> Layout:
-    """Axes that nobody sees, with room at the sides, a share of the drawing. A map keeps its proportions; any other drawing may fill the space there is."""
+    """Axes that nobody sees, with room at the sides, a share of the drawing.
+
+    A map keeps its proportions; any other drawing may fill the space there is.
+    """
     xs, ys = zip(*where.values(), strict=True)
     anchor = {"scaleanchor": "x", "scaleratio": stretch(topology)} if is_map(topology) else {}
     return {
