@@ -124,6 +124,12 @@ mod _midpath {
         midpath_sim::schema().to_string()
     }
 
+    /// What each scheme says of itself, with its parameters, as JSON.
+    #[pyfunction]
+    fn schemes() -> String {
+        midpath_sim::schemes(&Catalogue::standard()).to_string()
+    }
+
     /// The version of the simulator.
     #[pyfunction]
     fn version() -> &'static str {

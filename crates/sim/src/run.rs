@@ -228,6 +228,7 @@ impl Finished {
             "topology": setup.drawing(),
             "deployment": setup.deployed(),
             "equipment": setup.equipment,
+            "schemes": setup.described,
             "warnings": warnings(setup, &self.rows, self.warnings),
             "paths": setup.paths(),
             "invariants": self.counts.json(),

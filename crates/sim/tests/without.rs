@@ -23,8 +23,10 @@ flows = 40
 }
 
 fn refused(text: &str) -> String {
-    let run = run_text(text, std::path::Path::new("."), &RunOptions::default(), &mut |_| true);
-    run.err().expect("must be refused").to_string()
+    let Err(error) = run_text(text, std::path::Path::new("."), &RunOptions::default(), &mut |_| true) else {
+        panic!("must be refused")
+    };
+    error.to_string()
 }
 
 #[test]
@@ -33,7 +35,7 @@ fn the_same_flows_take_the_links_that_are_left() {
         let whole = run_plain(&format!("{}{routing}", ring("")));
         let cut = run_plain(&format!("{}{routing}", ring("without = [[\"r0\", \"r1\"]]")));
         for column in ["start_s", "bytes"] {
-            let of = |run: &midpath_sim::RunOutput| run.table("flows").expect("flows").f64(column);
+            let of = |run: &midpath_sim::RunOutput| run.table("flows").expect("flows").f64(column).to_vec();
             assert_eq!(of(&whole), of(&cut), "{column}");
         }
         assert_eq!(cut.summary("completed"), Some(40.0));

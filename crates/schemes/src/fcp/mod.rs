@@ -5,6 +5,7 @@
 //! `equations.rs` for what §4.1 prints, [`price`] for what a link costs, [`sender`] for what a flow pays, [`host`] for who gets how much.
 //! `docs/schemes/fcp.md` maps the paper to functions.
 
+mod describe;
 pub mod enforce;
 mod equations;
 pub mod header;
@@ -32,6 +33,7 @@ use midpath_core::spec::SpecError;
 
 use crate::tcp::TcpParams;
 use crate::tcp::cc::{ControllerConfig, ControllerTraits};
+pub(crate) use describe::fcp as describe;
 use header::{FcpHeader, WIRE};
 pub use params::FcpParams;
 use params::Plan;

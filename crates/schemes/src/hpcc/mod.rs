@@ -5,6 +5,7 @@
 //! `docs/schemes/hpcc.md`. Files: `params.rs` (parameters), [`header`] (what packets carry), [`port`] (what a port knows of itself), `equations.rs`
 //! (algorithm 1), [`endpoint`] (the sender's window; all else of the ends is TCP's).
 
+mod describe;
 pub mod endpoint;
 pub(crate) mod equations;
 pub mod header;
@@ -13,4 +14,5 @@ pub mod port;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use describe::hpcc as describe;
 pub use params::{HpccParams, Int};

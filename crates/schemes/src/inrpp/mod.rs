@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `algorithm1.rs` | algorithm 1, line by line |
 //! | `equations.rs` | S_high and equations (1) to (3) |
+//! | `describe.rs` | what it says of itself: equipment, costs, gauges |
 //! | `params.rs` | parameters and where their defaults come from |
 //! | `header.rs` | the option on segments, control packets between neighbours |
 //! | `state.rs` | the states of an interface and its thresholds |
@@ -37,6 +38,7 @@ pub mod auth;
 pub mod back;
 pub mod border;
 pub mod cache;
+mod describe;
 pub mod detour;
 pub mod endpoint;
 mod equations;
@@ -64,6 +66,7 @@ use midpath_core::queue::Discipline;
 use midpath_core::roles::{Forwarder, Names, Network, NodeSpec, PortSpec, Scheme, Transport};
 use midpath_core::spec::SpecError;
 
+pub(crate) use describe::{attack as describe_attack, inrpp as describe};
 pub use params::{Margin, Notify, Params, Repair};
 
 use crate::tcp::Tcp;

@@ -5,6 +5,7 @@
 //! with headers, paths and the Interest shaper, is [`icn`](crate::icn). `docs/schemes/mircc.md` maps the paper to functions.
 
 pub mod consumer;
+mod describe;
 pub mod equations;
 pub mod fetch;
 pub mod mean;
@@ -13,5 +14,6 @@ pub mod port;
 pub mod rates;
 pub mod scheme;
 
+pub(crate) use describe::mircc as describe;
 pub use params::MirccParams;
 pub use scheme::build;

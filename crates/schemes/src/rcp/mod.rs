@@ -7,6 +7,7 @@
 //! `docs/schemes/rcp.md`. Files: `params.rs` (parameters), `equations.rs` (what the paper prints), [`header`] (what packets
 //! carry), [`endpoint`] (the sender's rate; all else of the ends is TCP's), [`port`] (R).
 
+mod describe;
 pub mod endpoint;
 mod equations;
 pub mod header;
@@ -15,4 +16,5 @@ pub mod port;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use describe::rcp as describe;
 pub use params::RcpParams;

@@ -8,6 +8,7 @@
 //! `params.rs` (parameters), [`registers`] (algorithm 1's registers and what they need in a network where routes are not known to be
 //! symmetric), `signal.rs` (what becomes of chosen packets and of ACKs), `network.rs` (what a switch runs).
 
+mod describe;
 mod network;
 mod params;
 pub mod registers;
@@ -15,6 +16,7 @@ mod signal;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use describe::rpm as describe;
 pub use network::build;
 pub use params::{Kept, Mode, RpmParams};
 pub use signal::{Counts, Rpm};

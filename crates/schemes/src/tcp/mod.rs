@@ -12,6 +12,7 @@
 pub mod cc;
 pub mod cubic;
 pub mod dctcp;
+pub(crate) mod describe;
 pub mod ecn;
 mod equations;
 pub mod fixed;

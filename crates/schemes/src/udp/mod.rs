@@ -3,6 +3,8 @@
 //! The rate is that of the flow (`FlowSpec::rate`), else the parameter's. It counts IP bytes, headers included, so that
 //! a flow at a link's rate fills the link exactly; the last packet may be shorter. A flow that loses a packet never completes. RFC 768.
 
+mod describe;
+
 use std::sync::Arc;
 
 use midpath_core::packet::{Kind, NodeId, Packet};
@@ -11,6 +13,7 @@ use midpath_core::units::{Bytes, Rate, Time, TxClock};
 use serde::{Deserialize, Serialize};
 
 use crate::params::require;
+pub(crate) use describe::udp as describe;
 
 #[cfg(test)]
 mod tests;

@@ -10,6 +10,7 @@
 //! packets carry), [`endpoint`] (the sender's window; all else of the ends is TCP's), [`port`] (both controllers), `queue.rs`
 //! (the persistent queue).
 
+mod describe;
 pub mod endpoint;
 mod equations;
 pub mod header;
@@ -19,4 +20,5 @@ mod queue;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use describe::xcp as describe;
 pub use params::XcpParams;

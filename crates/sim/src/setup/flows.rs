@@ -6,7 +6,7 @@ use midpath_core::packet::{FlowId, HOP_LIMIT, Name, NodeId, Packet};
 use midpath_core::roles::{Accept, End, Endpoint, FlowSpec, Names, Network, Scheme, TCP_HEADERS, Transport};
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Rate, Time};
-use midpath_schemes::Catalogue;
+use midpath_schemes::{CONSTANT_RATE, Catalogue};
 use midpath_topo::Topology;
 use midpath_topo::path::Unloaded;
 use midpath_topo::routing::Hop;
@@ -16,9 +16,6 @@ use super::deploy::{Deployment, NONE};
 use super::{Groups, IDEAL, Objects, TableRoutes};
 use crate::memory;
 use crate::scenario::Scenario;
-
-/// The scheme of flows that have a rate of their own and name no scheme.
-const CONSTANT_RATE: &str = "udp";
 
 /// A flow and what its path is like when nobody else is there.
 #[derive(Debug, Clone)]
