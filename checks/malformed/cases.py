@@ -620,7 +620,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str, dict[str, Any]]]] = {
             "the rates of a matrix that has none": (
                 "arrivals.load_of",
                 "10 Gbps",
-                {"arrivals": '{ kind = "poisson", load = 0.5, load_of = "matrix" }'},
+                {"arrivals": '{ kind = "poisson", load = "50 %", load_of = "matrix" }'},
             ),
             "hosts of no such name": ("hosts[0]", "host", {"hosts": '["x*"]'}),
             "no objects": ("objects.count", "at least 1", {"objects": "{ count = 0 }"}),
