@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from midpath import _midpath
-from midpath.cli import cost, inspect, lab, papers, runs, sweep
+from midpath.cli import cost, inspect, lab, new, papers, runs, sweep
 from midpath.cli.encoding import speak_any_encoding
 from midpath.errors import OutputError, ScenarioError, UsageError
 
@@ -36,6 +36,7 @@ app.command()(inspect.schema)
 app.command()(inspect.version)
 app.add_typer(sweep.app, name="sweep")
 app.add_typer(papers.app, name="paper")
+app.add_typer(new.app, name="new")
 app.add_typer(cost.app, name="cost")
 app.add_typer(lab.app, name="lab")
 
