@@ -143,6 +143,19 @@ def test_the_command_compares_keeps_and_reports(cli, tmp_path, monkeypatch):
     assert (answer.code, "also holds upgrade and more traffic" in answer.err) == (2, True)
 
 
+def test_a_sweep_has_variants_as_scenarios(cli, tmp_path):
+    (tmp_path / "s.toml").write_text(TEXT)
+    ask = ("sweep", tmp_path / "s.toml", "--variants", "today,upgrade", "--no-ideal", "--out", tmp_path / "store")
+    answer = cli(*ask, "--vary", "queue.limit=5ms,50ms")
+    assert answer.code == 0, answer.err
+    table = midpath.load_sweep(tmp_path / "store").to_pandas()
+    assert sorted(zip(table["scenario"], table["queue.limit"], strict=True)) == [
+        *(("today", limit) for limit in ("50ms", "5ms")),
+        *(("upgrade", limit) for limit in ("50ms", "5ms")),
+    ]
+    assert "--variants today,upgrade" in midpath.load_sweep(tmp_path / "store").about["command"]
+
+
 def test_an_interrupted_comparison_goes_on(tmp_path):
     out = tmp_path / "out"
     midpath.compare_variants(TEXT, "newreno", out=out, ideal=False)

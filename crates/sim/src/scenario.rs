@@ -5,11 +5,13 @@ mod faults;
 mod lines;
 mod queue;
 mod spec;
+mod vary;
 
 pub use deploy::DeploySpec;
 pub use faults::{FaultKind, FaultSpec};
 pub use queue::{QueueKind, QueueTable};
 pub use spec::{MeasureSpec, PcapSpec, RoutingSpec, Scenario};
+pub use vary::{BurstSpec, JitterLaw, JitterSpec, StepSpec, VarySpec, check_steps};
 
 use midpath_core::spec::{SpecError, in_plain_terms};
 
@@ -110,9 +112,14 @@ fn with_suggestion(message: &str) -> String {
 
 /// The scenario's JSON Schema, for editors.
 pub fn schema() -> serde_json::Value {
+    schema_of(&midpath_schemes::Catalogue::standard())
+}
+
+/// The same with the parameters of the schemes in `catalogue`.
+pub fn schema_of(catalogue: &midpath_schemes::Catalogue) -> serde_json::Value {
     let mut schema = schemars::schema_for!(Scenario).to_value();
     schema["title"] = "Midpath scenario".into();
-    describe_schemes(&mut schema, &midpath_schemes::Catalogue::standard());
+    describe_schemes(&mut schema, catalogue);
     schema
 }
 

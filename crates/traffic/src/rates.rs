@@ -1,7 +1,7 @@
 //! Traffic matrices in files: how much goes from where to where.
 
 use crate::flow::MAX_FLOWS;
-use crate::list::ListError;
+use crate::list::{ListError, csv_line};
 use midpath_core::units::Rate;
 
 /// Entries of a matrix at most. Ours: a square over 2,000 routers has as many.
@@ -50,7 +50,7 @@ pub fn parse_matrix_bytes(bytes: &[u8]) -> Result<Entries, ListError> {
 /// `graph.demands` of topohub's node-link JSON: from, to, amount. They have no unit (SNDlib's differ by network).
 fn demands(text: &str) -> Result<Entries, ListError> {
     let graph: serde_json::Value =
-        serde_json::from_str(text).map_err(|e| error(e.line() as u64, format!("not JSON: {e}")))?;
+        serde_json::from_str(text).map_err(|e| error(e.line().max(1) as u64, format!("not JSON: {e}")))?;
     let rows = graph.get("graph").and_then(|g| g.get("demands")).and_then(serde_json::Value::as_object);
     let rows = rows.ok_or_else(|| error(1, "no `graph.demands`: from, to and amount, as topohub writes them"))?;
     let mut entries = Vec::new();
@@ -81,7 +81,7 @@ fn csv_matrix(text: &str) -> Result<Entries, ListError> {
     let triple = (column("from"), column("to"), column("rate"));
     for record in records {
         let record = read(record)?;
-        let line = record.position().map_or(1, csv::Position::line);
+        let line = csv_line(text, &record);
         if record.len() != head.len() {
             return Err(error(line, format!("{} fields, the first line has {}", record.len(), head.len())));
         }
@@ -168,6 +168,7 @@ mod tests {
             ("from,to,rate\na,b\n", 2, "2 fields"),
             ("from,to,rate\na,b,much\n", 2, "20 Mbps"),
             ("from,to,rate\na,b,-1\n", 2, "not from 0"),
+            ("from,to,rate\n# note\n\na,b,-1\n", 4, "not from 0"),
             ("from,to,rate\na,b,nan\n", 2, "not from 0"),
             ("from,to,rate\na,a,1\n", 2, "to itself"),
             ("from,to,rate\na,b,0\n", 1, "above zero"),

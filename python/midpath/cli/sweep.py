@@ -20,6 +20,7 @@ from midpath.cli.options import Cluster, Ideal, Jobs, Json, Seed, Seeds, Set, ch
 from midpath.errors import UsageError
 from midpath.metrics import BY_KEY
 from midpath.palette import name
+from midpath.scenario import Scenario
 from midpath.sweep.export import Point, means, seeds_note, write_table
 from midpath.sweep.facets import facets
 from midpath.sweep.plan import read_listed, shown, split, value_of
@@ -73,6 +74,10 @@ def run(
         list[str] | None,
         typer.Option(help="Schemes, with commas between them; else the scenario's.", show_default=False),
     ] = None,
+    variants: Annotated[
+        list[str] | None,
+        typer.Option(help="Of each scenario these variants, with commas between them.", show_default=False),
+    ] = None,
     seeds: Seeds = 1,
     seed: Seed = None,
     ideal: Ideal = True,
@@ -96,7 +101,8 @@ def run(
 
     Then: midpath sweep table STORE, midpath sweep plot STORE --x KEY --y FIGURE, midpath report STORE.
     """
-    scenarios = [read(file).with_(seed=seed, changes=changes(settings)) for file in files]
+    given = [variant for file in files for variant in _variants(read(file), variants)]
+    scenarios = [scenario.with_(seed=seed, changes=changes(settings)) for scenario in given]
     points = read_listed(plan) if plan else None
     with runs_bar(out.name) as show:
         found = run_sweep(
@@ -186,6 +192,10 @@ def plot(
         print_json({"figure": str(path), "bytes": path.stat().st_size})
     else:
         typer.echo(f"figure: {path}")
+
+
+def _variants(scenario: Scenario, names: list[str] | None) -> list[Scenario]:
+    return [scenario.with_variant(name) for name in names_in(names)] if names else [scenario]
 
 
 def _varied(settings: list[str]) -> dict[str, list[Any]]:

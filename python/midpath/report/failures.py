@@ -19,8 +19,10 @@ from midpath.units import digits
 
 # More rows than these are left to `midpath failures --json`.
 MOST_ROWS = 400
-# Up to so many links, those that hurt have their ratio written beside them.
-MOST_LABELS = 40
+# In maps of up to so many links, those that hurt have their ratio written on them; in denser ones it would hide others.
+MOST_LABELS = 30
+# Room at the sides of the map: without the fans of hosts, names stand at its very edge.
+ROOM = 0.18
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,9 @@ def _map(found: Failures) -> Figure:
     topology = {"nodes": routers, "links": [{"a": a, "b": b} for a, b in found.links]}
     where = places(topology)
     variants = {scheme: _variant(found, topology, where, scheme) for scheme in found.schemes}
-    note = "Each link as its loss hurts: warmer and wider is worse. Numbers: how many times as long flows take."
+    note = "Each link as its loss hurts: warmer and wider is worse."
+    if len(found.links) <= MOST_LABELS:
+        note += " Numbers: how many times as long flows take."
     labels = {scheme: name(scheme) for scheme in found.schemes}
     return Figure("failures", "Which links hurt when they fail", note, variants, "Scheme", labels, height=560)
 
@@ -131,7 +135,7 @@ def _variant(found: Failures, topology: dict[str, Any], where: dict[str, Place],
     texts = [_hover(harm) for harm in harms]
     points = hover_points([x for x, _ in middles], [y for _, y in middles], texts)
     data = [*_links(where, harms), nodes_of(topology, where, degrees), points]
-    return variant(data, layout_of(topology, where) | {"annotations": _numbers(where, harms)})
+    return variant(data, layout_of(topology, where, ROOM) | {"annotations": _numbers(where, harms)})
 
 
 def _links(where: dict[str, Place], harms: list[Harm]) -> Iterator[Trace]:
@@ -153,7 +157,7 @@ def _links(where: dict[str, Place], harms: list[Harm]) -> Iterator[Trace]:
 def _numbers(where: dict[str, Place], harms: list[Harm]) -> list[dict[str, Any]]:
     """How bad it is, on the links that hurt: colours alone would not do in print."""
     hurting = [harm for harm in harms if harm.hurts]
-    if len(hurting) > MOST_LABELS:
+    if len(harms) > MOST_LABELS:
         return []
     return [
         {"x": x, "y": y, "text": _number(harm), "showarrow": False, "plate": True}

@@ -148,19 +148,22 @@ def _port_text(port: Any) -> str:
     )
 
 
-def layout_of(topology: dict[str, Any], where: dict[str, Place]) -> Layout:
-    """Axes that nobody sees. A map keeps its proportions; any other drawing may fill the space there is."""
+def layout_of(topology: dict[str, Any], where: dict[str, Place], margin: float = MARGIN) -> Layout:
+    """Axes that nobody sees, with room at the sides, a share of the drawing.
+
+    A map keeps its proportions; any other drawing may fill the space there is.
+    """
     xs, ys = zip(*where.values(), strict=True)
     anchor = {"scaleanchor": "x", "scaleratio": stretch(topology)} if is_map(topology) else {}
     return {
-        "xaxis": {"visible": False, "range": _room(xs)},
-        "yaxis": {"visible": False, "range": _room(ys)} | anchor,
+        "xaxis": {"visible": False, "range": _room(xs, margin)},
+        "yaxis": {"visible": False, "range": _room(ys, margin)} | anchor,
         "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
         "hovermode": "closest",
     }
 
 
-def _room(values: tuple[float, ...]) -> list[float]:
+def _room(values: tuple[float, ...], share: float) -> list[float]:
     low, high = min(values), max(values)
-    margin = max(MARGIN * (high - low), 1e-3)
+    margin = max(share * (high - low), 1e-3)
     return [low - margin, high + margin]

@@ -225,10 +225,14 @@ def _seeds(scenario: Scenario, seeds: int | Sequence[int]) -> list[int]:
 
 
 def _names(scenarios: Sequence[Scenario]) -> list[str]:
-    """A name for each scenario: its file's, longer where two are alike."""
-    names = [Path(s.source).stem if s.source else f"scenario {i}" for i, s in enumerate(scenarios)]
-    if len(set(names)) < len(names):
-        names = [s.source or name for s, name in zip(scenarios, names, strict=True)]
+    """A name for each scenario: its file's, longer where two are alike; for variants of one file, the variant's."""
+    files = [s.source or f"scenario {i}" if s.variant is None else s.source or "" for i, s in enumerate(scenarios)]
+    stems = [Path(file).stem for file in files]
+    # Two files may have the same name in different folders.
+    heads = stems if len(set(stems)) == len(set(files)) else files
+    names = [head if s.variant is None else f"{head}: {s.variant}" for s, head in zip(scenarios, heads, strict=True)]
+    if len(set(files)) == 1 and all(s.variant is not None for s in scenarios):
+        names = [str(s.variant) for s in scenarios]
     if len(set(names)) < len(names):
         raise UsageError(f"{next(name for name in names if names.count(name) > 1)} is given twice")
     return names

@@ -130,8 +130,12 @@ def command(
     out: Path,
 ) -> str:
     """What to type for the same sweep; a listed plan is a file whose name we don't know."""
-    words = ["midpath", "sweep", *(Path(s.source).name if s.source else "scenario.toml" for s in scenarios)]
-    for key, value in scenarios[0].changes:
+    files = [Path(s.source).name if s.source else "scenario.toml" for s in scenarios]
+    variants = dict.fromkeys(s.variant for s in scenarios if s.variant is not None)
+    words = ["midpath", "sweep", *dict.fromkeys(files)]
+    words += ["--variants", ",".join(variants)] if variants else []
+    # What a variant changed is in the file.
+    for key, value in [] if variants else scenarios[0].changes:
         words += ["--set", f"{key}={_typed(value)}"]
     for key, values in vary.items():
         words += ["--vary", f"{key}={','.join(_typed(value) for value in values)}"]
