@@ -21,6 +21,7 @@ links = [
 ]"""
 # In the place of a file's text: a pipe that nobody writes into.
 PIPE = "\0"
+MATRIX = "from,to,rate\na,b,1 Mbps\n"
 FLOW = 'from = "a"\nto = "b"\nsize = "10 kB"'
 
 
@@ -94,10 +95,12 @@ def _flow(lines: dict[str, tuple[str, str, str]]) -> dict[str, tuple[str, str, d
 
 
 def _workload(lines: dict[str, tuple[str, str, dict[str, Any]]]) -> dict[str, tuple[str, str, dict[str, Any]]]:
-    return {
-        name: (f"workload[0].{key}" if key else "workload[0]", says, {"flow": None, "more": workload(**parts)})
-        for name, (key, says, parts) in lines.items()
-    }
+    found = {}
+    for name, (key, says, parts) in lines.items():
+        own = {part: value for part, value in parts.items() if part != "files"}
+        whole = {"flow": None, "more": workload(**own), "files": parts.get("files", {})}
+        found[name] = (f"workload[0].{key}" if key else "workload[0]", says, whole)
+    return found
 
 
 SECTIONS: dict[str, dict[str, tuple[str, str, dict[str, Any]]]] = {
@@ -121,6 +124,8 @@ SECTIONS: dict[str, dict[str, tuple[str, str, dict[str, Any]]]] = {
                 "schemes in a list": ("scheme", "text", 'scheme = ["cubic"]'),
                 "a number for a title": ("title", "text", 'title = 5\nstop = "1 s"'),
                 "an unknown key": ("stpo", "stop", 'stpo = "1 s"'),
+                "variants that are no table": ("variants", "table", "variants = 3"),
+                "a variant that is no table": ("variants.today", "table", "variants = { today = 3 }"),
                 "a table for a stop": ("stop", "time", "stop = { at = 3 }"),
                 "a key twice": ("seed", "duplicate", 'stop = "1 s"\nseed = 1\nseed = 2'),
             },
@@ -585,6 +590,38 @@ SECTIONS: dict[str, dict[str, tuple[str, str, dict[str, Any]]]] = {
                 {"matrix": '{ kind = "gravity" }', "arrivals": '{ kind = "once" }'},
             ),
             "one host": ("matrix", "at least 2", {"hosts": '["a"]'}),
+            "gravity by people whom the map lacks": (
+                "matrix.by",
+                "population",
+                {"matrix": '{ kind = "gravity", by = "population" }'},
+            ),
+            "gravity by something else": ("matrix.by", "capacity", {"matrix": '{ kind = "gravity", by = "people" }'}),
+            "a matrix that is not there": ("matrix.file", "m.csv", {"matrix": '{ kind = "file", file = "m.csv" }'}),
+            "hosts beside a matrix from a file": (
+                "hosts",
+                "itself",
+                {"matrix": '{ kind = "file", file = "m.csv" }', "hosts": '["a"]', "files": {"m.csv": MATRIX}},
+            ),
+            "a stranger in a matrix": (
+                "matrix.file",
+                "line 2",
+                {"matrix": '{ kind = "file", file = "m.csv" }', "files": {"m.csv": "from,to,rate\na,x,1 Mbps\n"}},
+            ),
+            "a matrix without a head": (
+                "matrix.file",
+                "from,to,rate",
+                {"matrix": '{ kind = "file", file = "m.csv" }', "files": {"m.csv": "a,b,1 Mbps\nb,a,1 Mbps\n"}},
+            ),
+            "a rate of a parsec": (
+                "matrix.file",
+                "20 Mbps",
+                {"matrix": '{ kind = "file", file = "m.csv" }', "files": {"m.csv": "from,to,rate\na,b,1 pc\n"}},
+            ),
+            "the rates of a matrix that has none": (
+                "arrivals.load_of",
+                "10 Gbps",
+                {"arrivals": '{ kind = "poisson", load = "50 %", load_of = "matrix" }'},
+            ),
             "hosts of no such name": ("hosts[0]", "host", {"hosts": '["x*"]'}),
             "no objects": ("objects.count", "at least 1", {"objects": "{ count = 0 }"}),
             "objects of an unpopular sort": (

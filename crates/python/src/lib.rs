@@ -92,6 +92,19 @@ mod _midpath {
         py.detach(|| topology::of_scenario(text, &base_dir)).map_err(|error| scenario_error(py, &error))
     }
 
+    /// The nodes and links of a scenario's network, as JSON.
+    #[pyfunction]
+    fn network(py: Python<'_>, text: &str, base_dir: PathBuf) -> PyResult<String> {
+        py.detach(|| topology::network(text, &base_dir)).map_err(|error| scenario_error(py, &error))
+    }
+
+    /// The flows of a scenario by pair of hosts, as JSON: from, to, flows, bytes.
+    #[pyfunction]
+    #[pyo3(signature = (text, base_dir, *, seed=None))]
+    fn pairs(py: Python<'_>, text: &str, base_dir: PathBuf, seed: Option<u64>) -> PyResult<String> {
+        py.detach(|| topology::pairs(text, &base_dir, seed)).map_err(|error| scenario_error(py, &error))
+    }
+
     /// Describes a topology file, as it stands in the file. `radius` is how far a Rocketfuel map is read.
     #[pyfunction]
     #[pyo3(signature = (path, *, format=None, radius=0))]
@@ -109,6 +122,12 @@ mod _midpath {
     #[pyfunction]
     fn schema() -> String {
         midpath_sim::schema().to_string()
+    }
+
+    /// What each scheme says of itself, with its parameters, as JSON.
+    #[pyfunction]
+    fn schemes() -> String {
+        midpath_sim::schemes(&Catalogue::standard()).to_string()
     }
 
     /// The version of the simulator.

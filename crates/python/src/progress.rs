@@ -1,5 +1,7 @@
 //! Progress from the simulator's thread to Python, and Ctrl-C back.
 
+#![expect(clippy::disallowed_methods, reason = "progress is shown by the wall clock")]
+
 use std::time::{Duration, Instant};
 
 use midpath_sim::Progress;

@@ -76,6 +76,7 @@ pub fn run_with(
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Option<RunOutput>, ScenarioError> {
     let setup = prepare(text, base, options, catalogue)?;
+    #[expect(clippy::disallowed_methods, reason = "how long a run took is reported, and nothing depends on it")]
     let began = Instant::now();
     let finished = if setup.scenario.scheme == IDEAL {
         if options.wire {
@@ -231,6 +232,7 @@ impl Finished {
             "topology": setup.drawing(),
             "deployment": setup.deployed(),
             "equipment": setup.equipment,
+            "schemes": setup.described,
             "warnings": warnings(setup, &self.rows, self.warnings),
             "paths": setup.paths(),
             "invariants": self.counts.json(),

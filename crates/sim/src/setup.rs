@@ -65,6 +65,8 @@ pub struct Setup {
     rerouting: Rerouting,
     /// What each sort of port has, for the result.
     pub equipment: serde_json::Value,
+    /// What each scheme says of itself, for the result.
+    pub described: serde_json::Value,
 }
 
 /// The link behind a port.
@@ -97,7 +99,7 @@ impl Setup {
         schemes.bind(&names)?;
         let deployment = Deployment::new(&scenario, catalogue, &schemes, &topology, &names)?;
         schemes.check_needs(&scenario, &flows, &deployment)?;
-        let equipment = serde_json::Value::Null;
+        let (equipment, described) = (serde_json::Value::Null, serde_json::Value::Null);
         let mut setup = Setup {
             scenario,
             topology,
@@ -112,9 +114,11 @@ impl Setup {
             varying,
             rerouting,
             equipment,
+            described,
         };
         setup.try_queues()?;
         setup.equipment = equipment::equipment(&setup, catalogue);
+        setup.described = setup.describe(catalogue);
         Ok(setup)
     }
 
@@ -132,6 +136,17 @@ impl Setup {
     /// Ports whose queues have room for less than one full packet, and the room.
     pub(crate) fn too_small(&self) -> Vec<((usize, usize), midpath_core::units::Bytes)> {
         equipment::too_small(self)
+    }
+
+    /// The schemes that carry flows or run at ports, by name; none of the ideal.
+    fn describe(&self, catalogue: &Catalogue) -> serde_json::Value {
+        if self.scenario.scheme == IDEAL {
+            return serde_json::json!({});
+        }
+        let carrying = (0..self.flows.len()).map(|i| self.scheme_of(i));
+        let names: BTreeSet<&str> = carrying.chain(self.deployment.networks()).collect();
+        let entry = |name: &str| crate::schemes::of_run(name, catalogue, &flows::table_of(&self.scenario, name));
+        names.into_iter().map(|name| (name.to_owned(), entry(name))).collect()
     }
 
     /// What runs where, for the result.

@@ -23,8 +23,10 @@ flows = 40
 }
 
 fn refused(text: &str) -> String {
-    let run = run_text(text, std::path::Path::new("."), &RunOptions::default(), &mut |_| true);
-    run.err().expect("must be refused").to_string()
+    let Err(error) = run_text(text, std::path::Path::new("."), &RunOptions::default(), &mut |_| true) else {
+        panic!("must be refused")
+    };
+    error.to_string()
 }
 
 #[test]

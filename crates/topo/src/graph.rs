@@ -52,12 +52,17 @@ pub struct NodeInfo {
     pub pos: Option<(f64, f64)>,
     /// What a drawing may show instead of the name: a city.
     pub label: Option<String>,
+    /// How many people it serves, where the source says so.
+    pub population: Option<f64>,
+    /// Rates of its links to other routers, added up, as the source has them: links taken out of it count.
+    pub trunk: Rate,
 }
 
 impl NodeInfo {
     /// A node of this name and kind, without class or position.
     pub fn new(name: impl Into<String>, kind: NodeKind) -> NodeInfo {
-        NodeInfo { name: name.into(), kind, class: None, pos: None, label: None }
+        let name = name.into();
+        NodeInfo { name, kind, class: None, pos: None, label: None, population: None, trunk: Rate::ZERO }
     }
 }
 

@@ -31,6 +31,8 @@ pub struct Sender {
     rtt: Time,
     /// When the window may change again: once per round trip.
     review_at: Time,
+    /// The last reading that came back.
+    told: Time,
     report: FlowReport,
 }
 
@@ -40,7 +42,7 @@ impl Sender {
         let payload = u64::from(flow.mtu - HEADERS);
         let (window, report) = (10.0, FlowReport::default());
         let (acked, next, timed, rtt, review_at) = (0, 0, None, Time::ZERO, Time::ZERO);
-        Sender { flow, target, payload, window, acked, next, timed, rtt, review_at, report }
+        Sender { flow, target, payload, window, acked, next, timed, rtt, review_at, told: Time::ZERO, report }
     }
 
     fn size(&self) -> u64 {
@@ -65,6 +67,7 @@ impl Sender {
 
     /// Up by one packet, or down by a tenth, once per round trip.
     fn review(&mut self, reading: Time, now: Time) {
+        self.told = reading;
         if now < self.review_at {
             return;
         }
@@ -105,6 +108,11 @@ impl Endpoint for Sender {
 
     fn report(&self) -> FlowReport {
         FlowReport { cwnd: (self.window * self.payload as f64) as u64, ..self.report }
+    }
+
+    fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
+        out.push(("phase", f64::from(u8::from(self.told >= self.target))));
+        out.push(("told_s", self.told.as_secs_f64()));
     }
 }
 

@@ -9,11 +9,13 @@
 //! | what the packet carries | [`header`] |
 //! | what the port does | [`port`] |
 //! | what the two ends do | [`endpoint`] |
+//! | what it says of itself: who must run it, what its gauges show | `describe.rs` |
 //! | the scheme that builds them, and its name in scenarios | here |
 //!
 //! And two parts of ports, which need no transport of their own: an AQM, [`blue`], and a signal, [`reverse`].
 
 pub mod blue;
+mod describe;
 pub mod endpoint;
 pub mod header;
 pub mod port;
@@ -65,7 +67,7 @@ struct Stamps;
 impl Network for Stamps {
     fn port(&self, port: &PortSpec, _node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
         let limit = port.queue.drop_tail()?;
-        Ok(Discipline::of(Queue::new(port::Stamp, Fifo::new(limit.bound(port.link.rate)), Loss)))
+        Ok(Discipline::of(Queue::new(port::Stamp::default(), Fifo::new(limit.bound(port.link.rate)), Loss)))
     }
 }
 
@@ -111,6 +113,9 @@ fn ports(name: &str, network: Arc<dyn Network>) -> Result<Arc<dyn Scheme>, SpecE
 pub fn catalogue() -> Catalogue {
     Catalogue::standard()
         .with(NAME, build)
+        .described(NAME, describe::gauge())
         .with("blue", |_| ports("blue", Arc::new(BluePorts)))
+        .described("blue", describe::blue())
         .with("reverse-ece", |_| ports("reverse-ece", Arc::new(ReversePorts)))
+        .described("reverse-ece", describe::reverse_ece())
 }

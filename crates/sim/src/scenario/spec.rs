@@ -23,7 +23,7 @@ pub struct Scenario {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Time>,
     /// The scheme of all flows that name none. `cubic+rpm` is CUBIC over a network that runs RPM.
-    #[serde(default = "newreno")]
+    #[serde(default = "default_scheme")]
     pub scheme: String,
     /// What the run is called where that is not its scheme: of `cubic+rpm` the scheme is `cubic`.
     #[serde(skip)]
@@ -64,14 +64,18 @@ pub struct Scenario {
     /// What is measured besides the tables of flows and ports.
     #[serde(default)]
     pub measure: MeasureSpec,
+    /// Variants of this scenario by name, each a table of changed keys: `today`, `upgrade`. `midpath compare` runs them side by side,
+    /// `midpath run --variant` one of them; without that, nothing of them counts.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub variants: BTreeMap<String, BTreeMap<String, serde_json::Value>>,
 }
 
 fn one() -> u64 {
     1
 }
 
-fn newreno() -> String {
-    "newreno".to_owned()
+fn default_scheme() -> String {
+    midpath_schemes::DEFAULT.to_owned()
 }
 
 /// How packets find their way.

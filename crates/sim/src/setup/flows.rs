@@ -6,19 +6,16 @@ use midpath_core::packet::{FlowId, HOP_LIMIT, Name, NodeId, Packet};
 use midpath_core::roles::{Accept, End, Endpoint, FlowSpec, Names, Network, Scheme, TCP_HEADERS, Transport};
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Rate, Time};
-use midpath_schemes::Catalogue;
+use midpath_schemes::{CONSTANT_RATE, Catalogue};
+use midpath_topo::Topology;
 use midpath_topo::path::Unloaded;
 use midpath_topo::routing::Hop;
-use midpath_topo::{NodeKind, Topology};
 use midpath_traffic::{Context, Flow, Host, HostTable, LinkRates, Room};
 
 use super::deploy::{Deployment, NONE};
 use super::{Groups, IDEAL, Objects, TableRoutes};
 use crate::memory;
 use crate::scenario::Scenario;
-
-/// The scheme of flows that have a rate of their own and name no scheme.
-const CONSTANT_RATE: &str = "udp";
 
 /// A flow and what its path is like when nobody else is there.
 #[derive(Debug, Clone)]
@@ -325,27 +322,26 @@ impl LinkRates for Links<'_> {
     }
 }
 
+/// The hosts; those of one router share its people and its trunks. Places are routers by name, and by label where that is nobody else's.
 fn host_table(topology: &Topology) -> HostTable {
-    HostTable::new(topology.hosts().map(|n| {
+    let own = |router: usize| topology.ports(router).iter().map(|p| p.peer).filter(|&p| topology.is_host(p as usize));
+    let host = |n: usize| {
         let links = topology.ports(n).iter().map(|p| &topology.links()[p.link as usize]);
-        Host { name: topology.nodes()[n].name.clone(), node: n as u32, access: links.map(|l| l.rate_from(n)).sum() }
-    }))
-}
-
-/// Names of nodes in `[[flow]]` may be those of routers with one host: they are turned into the host's.
-fn by_host_name(scenario: &Scenario, topology: &Topology) -> Result<Vec<midpath_traffic::ExplicitFlow>, SpecError> {
-    let mut flows = scenario.flow.clone();
-    for (i, flow) in flows.iter_mut().enumerate() {
-        let replicas = flow.replicas.iter_mut().map(|name| ("replicas", name));
-        for (end, name) in [("from", &mut flow.from), ("to", &mut flow.to)].into_iter().chain(replicas) {
-            let is_router = topology.find(name).is_some_and(|n| topology.nodes()[n].kind == NodeKind::Router);
-            if is_router {
-                let host = topology.resolve_host(name).map_err(|m| SpecError::new(format!("flow[{i}].{end}"), m))?;
-                *name = topology.nodes()[host].name.clone();
-            }
+        let access = links.map(|l| l.rate_from(n)).sum();
+        let mut host = Host::new(topology.nodes()[n].name.clone(), n as u32, access);
+        let router = topology.ports(n).first().map(|p| p.peer as usize).filter(|&r| !topology.is_host(r));
+        if let Some(router) = router {
+            let (at, hosts) = (&topology.nodes()[router], own(router).count().max(1));
+            host.population = at.population.map(|people| people / hosts as f64);
+            host.trunk = Rate(at.trunk.0 / hosts as u64);
         }
-    }
-    Ok(flows)
+        host
+    };
+    let label = |n: usize| topology.nodes()[n].label.clone().filter(|label| topology.find(label).is_none());
+    let names = topology.routers().map(|n| (topology.nodes()[n].name.clone(), n));
+    let labels = topology.routers().filter_map(|n| Some((label(n)?, n)));
+    let places = names.chain(labels).map(|(name, n)| (name, own(n).collect()));
+    HostTable::new(topology.hosts().map(host)).with_places(places)
 }
 
 pub(super) fn generate(
@@ -365,8 +361,7 @@ pub(super) fn generate(
         horizon: scenario.stop,
         room,
     };
-    let explicit = by_host_name(scenario, topology)?;
-    let flows = midpath_traffic::generate(&explicit, &scenario.workload, &context)?;
+    let flows = midpath_traffic::generate(&scenario.flow, &scenario.workload, &context)?;
     if flows.is_empty() {
         return Err(SpecError::new("flow", "the scenario has no flows; write a `[[flow]]` or a `[[workload]]`"));
     }

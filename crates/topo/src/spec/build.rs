@@ -30,6 +30,7 @@ pub fn build(spec: &TopologySpec, base_dir: &Path, seed: u64) -> Result<Topology
     }
     classes::assign(&mut draft, edge_degree);
     fill::links(spec, &mut draft, min_delay)?;
+    draft.add_up_trunks();
     attach::hosts(spec, &mut draft, min_delay, seed)?;
     let notes = draft.notes.clone();
     let whole = finish(spec, draft, min_delay).map_err(|e| with_notes(e, &notes))?;

@@ -139,6 +139,8 @@ pub struct NodeSpec {
     pub x: Option<f64>,
     /// Latitude in degrees, or y of a drawing.
     pub y: Option<f64>,
+    /// How many people it serves, for traffic by gravity. A file says it as the attribute `population` of a node.
+    pub population: Option<f64>,
 }
 
 /// A link written in the scenario.
