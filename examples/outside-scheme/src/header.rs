@@ -24,3 +24,26 @@ impl Header for Reading {
         (ns < 3_600_000_000_000).then(|| Reading(Time::from_ns(ns)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(ns in 0u64..3_600_000_000_000) {
+            let (reading, mut body) = (Reading(Time::from_ns(ns)), [0; 8]);
+            reading.put(&mut body);
+            prop_assert_eq!(Reading::get(&body), Some(reading));
+        }
+
+        /// A stranger may have written anything.
+        #[test]
+        fn any_bytes_are_read_or_refused(body in proptest::collection::vec(any::<u8>(), 0..16)) {
+            if let Some(Reading(delay)) = Reading::get(&body) {
+                prop_assert!(body.len() == 8 && delay < Time::from_secs(3600));
+            }
+        }
+    }
+}

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from midpath import _midpath
-from midpath.cli import catalogue, cost, failures, inspect, lab, papers, runs, sweep
+from midpath.cli import catalogue, cost, failures, inspect, lab, new, papers, runs, sweep
 from midpath.cli.encoding import speak_any_encoding
 from midpath.errors import OutputError, ScenarioError, UsageError
 
@@ -38,6 +38,7 @@ app.command()(inspect.schema)
 app.command()(inspect.version)
 app.add_typer(sweep.app, name="sweep")
 app.add_typer(papers.app, name="paper")
+app.add_typer(new.app, name="new")
 app.add_typer(cost.app, name="cost")
 app.add_typer(lab.app, name="lab")
 
