@@ -67,6 +67,11 @@ impl Changes {
         self.downs.get(next).is_some_and(|t| *t < end)
     }
 
+    /// Whether packets may overtake each other.
+    pub fn reorders(&self) -> bool {
+        self.jitter.as_ref().is_some_and(|(jitter, _)| jitter.reorder)
+    }
+
     /// When a packet arrives whose last bit leaves at `end`, over a link of the delay `initial` at the beginning.
     pub fn arrival(&mut self, end: Time, initial: Time) -> Time {
         let changed = self.delays.partition_point(|d| d.0 <= end);
