@@ -23,11 +23,11 @@ from midpath.scenario import Scenario
 from midpath.stats import Estimate, estimate
 from midpath.sweep.plan import Plan, Point, own_scheme
 from midpath.sweep.result import Sweep, described
-from midpath.sweep.run import Where, execute
+from midpath.sweep.run import Where, execute, settings
 from midpath.sweep.slurm import Slurm
 from midpath.sweep.task import DONE
 from midpath.sweep.work import ProgressCallback
-from midpath.topology import Link, Network, network_of, pairs_of
+from midpath.topology import Link, Network, network_of, pairs_of, stranded
 from midpath.units import quantity
 
 HEADS = ("Link", "Scheme", "Hurts", "Without a way", "Don't end", "AFCT", "FCT p99", "Loss", "Busiest link")
@@ -121,7 +121,7 @@ class Failures:
         """One line."""
         return f"<Failures {self.sweep.store.path}: {len(self.links)} links, {', '.join(self.schemes)}>"
 
-    @property
+    @functools.cached_property
     def about(self) -> dict[str, Any]:
         """What the store was asked for."""
         return self.sweep.about
@@ -323,7 +323,8 @@ def _ratio(value: float | None, of: float | None) -> float | None:
 
 def _cut(network: Network, link: Link, pairs: dict[int, list[dict[str, Any]]]) -> dict[int, list[int]]:
     """By seed: flows that have no way without a link, and all flows. Seeds without such flows are left out."""
-    found = {seed: [network.stranded(link, own), sum(pair["flows"] for pair in own)] for seed, own in pairs.items()}
+    homes = network.homes_without(link)
+    found = {seed: [stranded(homes, own), sum(pair["flows"] for pair in own)] for seed, own in pairs.items()}
     return {seed: counts for seed, counts in found.items() if counts[0]}
 
 
@@ -349,7 +350,7 @@ def _require_an_end(scenario: Scenario) -> None:
 def _command(scenario: Scenario, schemes: Sequence[str], seeds: int, at: str | None, out: Path) -> str:
     words = ["midpath", "failures", Path(scenario.source).name if scenario.source else "scenario.toml"]
     words += ["--variant", scenario.variant] if scenario.variant is not None else []
-    words += ["--schemes", ",".join(scheme for scheme in schemes if scheme != IDEAL)]
+    words += [*settings(scenario), "--schemes", ",".join(scheme for scheme in schemes if scheme != IDEAL)]
     words += ["--ideal"] if IDEAL in schemes else []
     words += ["--seed", str(scenario.seed)] if scenario.seed is not None else []
     words += ["--seeds", str(seeds), *(["--at", at] if at is not None else []), "--out", out.name]
