@@ -768,6 +768,50 @@ SECTIONS: dict[str, dict[str, tuple[str, str, dict[str, Any]]]] = {
             "a time without a unit": ("at", "5 ms", 'at = 1\nkind = "restart"\nnode = "r"'),
         }.items()
     },
+    "vary": {
+        name: (f"vary[0].{key}" if key else "vary[0]", says, {"more": f'[[vary]]\nlink = ["a", "r"]\n{text}'})
+        for name, (key, says, text) in {
+            "nothing": ("", "`steps`", ""),
+            "a schedule twice": (
+                "file",
+                "beside",
+                'file = "s.csv"\nsteps = [{ at = "1 s", rate = "1 Mbps" }]',
+            ),
+            "steps out of order": (
+                "steps[1].at",
+                "later",
+                'steps = [{ at = "1 s", rate = "1 Mbps" }, { at = "1 s", rate = "2 Mbps" }]',
+            ),
+            "a step that changes nothing": ("steps[0]", "`rate`", 'steps = [{ at = "1 s" }]'),
+            "a rate of nothing": ("steps[0].rate", "link-down", 'steps = [{ at = "1 s", rate = "0 bps" }]'),
+            "a delay of nothing": ("steps[0].delay", "above", 'steps = [{ at = "1 s", delay = "0 s" }]'),
+            "a step after its round": (
+                "steps[0].at",
+                "within",
+                'repeat = "1 s"\nsteps = [{ at = "2 s", rate = "1 Mbps" }]',
+            ),
+            "a round of nothing": ("steps[0].at", "within", 'repeat = "0 s"\nsteps = [{ at = "0 s", rate = "1 Mbps" }]'),
+            "a round without a schedule": ("repeat", "`steps`", 'repeat = "1 s"\nloss = { p = "1 %", r = "10 %" }'),
+            "a trillion rounds": ("", "1000000", 'repeat = "1 ps"\nsteps = [{ at = "0 s", rate = "1 Mbps" }]'),
+            "a trace that is not there": ("trace", "cannot be read", 'trace = "none.trace"'),
+            "a schedule that is not there": ("file", "cannot be read", 'file = "none.csv"'),
+            "a law unknown": ("jitter.law", "uniform", 'jitter = { law = "gauss" }'),
+            "a law without its mean": ("jitter.mean", "needed", 'jitter = { law = "exponential" }'),
+            "a law with another's key": ("jitter.sd", "nothing", 'jitter = { law = "uniform", max = "1 ms", sd = "1 ms" }'),
+            "a tail without a mean": ("jitter.shape", "above 1", 'jitter = { law = "pareto", mean = "1 ms", shape = 1.0 }'),
+            "a state without a way back": ("loss.r", "above", 'loss = { p = "1 %", r = "0 %" }'),
+            "more loss than all": ("loss.bad", "100 %", 'loss = { p = "1 %", r = "1 %", bad = "200 %" }'),
+        }.items()
+    },
+    "links taken out": {
+        name: (f"topology.without{key}", says, {"topology": f"{SMALL}\nwithout = {text}"})
+        for name, (key, says, text) in {
+            "a node that is not there": ("[0][1]", "node", '[["a", "x"]]'),
+            "a link that is not there": ("[0]", "links to `r`", '[["a", "b"]]'),
+            "flows that are cut off": ("", "1 of 1 flows have no way: flow 0 from `a` to `b`", '[["r", "b"]]'),
+            "one end": ("[0]", "2", '[["a"]]'),
+        }.items()
+    },
     "measure": {
         name: (f"measure.{key}", says, {"more": f"[measure]\n{text}"})
         for name, (key, says, text) in {
@@ -813,6 +857,7 @@ TABLES = {
     "ObjectSpec": "workload[0].objects",
     "ListSpec": "workload[0].list",
     "FaultSpec": "fault[0]",
+    "VarySpec": "vary[0]",
     "DeploySpec": "deploy[0]",
     "PcapSpec": "measure.pcap[0]",
 }
@@ -829,7 +874,7 @@ def of_schema(schema: dict[str, Any]) -> Iterator[Case]:
 
 def _with(path: str, line: str) -> str:
     """A scenario with `line` in the table at `path`, and with nothing else in that table."""
-    if path.startswith(("flow", "workload", "fault", "deploy")):
+    if path.startswith(("flow", "workload", "fault", "deploy", "vary")):
         table, _, inner = path.partition("[0]")
         body = f"{inner[1:]} = {{ {line} }}" if inner else line
         return f"[topology]\n{SMALL}\n\n[[{table}]]\n{body}\n"

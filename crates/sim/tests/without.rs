@@ -14,7 +14,7 @@ n = 4
 link = {{ rate = "10 Mbps", delay = "1 ms" }}
 {more}
 [[workload]]
-matrix = {{ kind = "uniform" }}
+matrix = {{ kind = "random" }}
 sizes = {{ kind = "pareto", mean = "20 kB", shape = 1.5 }}
 arrivals = {{ kind = "poisson", rate_per_s = 50.0 }}
 flows = 40

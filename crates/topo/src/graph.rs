@@ -139,6 +139,27 @@ impl Topology {
         &self.links
     }
 
+    /// Gives a link another rate from its end `a` (`direction` 0) or `b` (1).
+    ///
+    /// # Panics
+    /// If the rate is not one that a link can have.
+    pub fn set_rate(&mut self, link: usize, direction: usize, rate: Rate) {
+        check_rate("rate", Some(rate)).expect("a link's rate");
+        let link = &mut self.links[link];
+        let mut rates = [link.rate, link.rate_back.unwrap_or(link.rate)];
+        rates[direction] = rate;
+        (link.rate, link.rate_back) = (rates[0], (rates[1] != rates[0]).then_some(rates[1]));
+    }
+
+    /// Gives a link another delay.
+    ///
+    /// # Panics
+    /// If the delay is not one that a link can have.
+    pub fn set_delay(&mut self, link: usize, delay: Time) {
+        check_delay("delay", delay).expect("a link's delay");
+        self.links[link].delay = delay;
+    }
+
     /// The node of that name.
     pub fn find(&self, name: &str) -> Option<usize> {
         self.by_name.get(name).copied()

@@ -52,7 +52,7 @@ fn port_name(setup: &Setup, n: usize, p: usize) -> String {
 }
 
 /// What schemes say at their ports.
-pub fn of_schemes(setup: &Setup, engine: &Engine) -> Vec<Warning> {
+fn of_schemes(setup: &Setup, engine: &Engine) -> Vec<Warning> {
     let mut found: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
     for n in 0..setup.topology.nodes().len() {
         for p in 0..setup.topology.ports(n).len() {
@@ -65,6 +65,21 @@ pub fn of_schemes(setup: &Setup, engine: &Engine) -> Vec<Warning> {
         }
     }
     found.into_iter().map(|((scheme, message), ports)| Warning { scheme, message, ports }).collect()
+}
+
+/// What schemes say, and whether packets had no way.
+pub fn of_run(setup: &Setup, engine: &Engine) -> Vec<Warning> {
+    let lost = engine.tally().no_route;
+    let message = || format!("{lost} packets had no way to their destination, and were dropped");
+    let no_route = (lost > 0).then(|| Warning::of_run(message()));
+    no_route.into_iter().chain(of_schemes(setup, engine)).collect()
+}
+
+/// The ideal knows of links that are down, and of no other paths.
+pub fn rerouted_ideal(setup: &Setup) -> Option<Warning> {
+    let message = "the ideal's flows keep to their paths at the beginning and stand still while a link there is down: it does not follow \
+                   `[routing] reconverge`, and is no bound here";
+    setup.reroutes().next().map(|_| Warning::of_run(message.to_owned()))
 }
 
 /// Queues in which no full packet can wait.

@@ -7,7 +7,7 @@ use midpath_topo::spec::TopologySpec;
 use midpath_traffic::{ExplicitFlow, WorkloadSpec};
 use serde::{Deserialize, Serialize};
 
-use super::{DeploySpec, FaultSpec, QueueTable};
+use super::{DeploySpec, FaultSpec, QueueTable, VarySpec};
 
 /// A run, whole: what the network is, who sends what over it by which scheme, what goes wrong, what is measured.
 #[derive(Debug, Clone, Serialize, Deserialize, schemars::JsonSchema)]
@@ -58,6 +58,9 @@ pub struct Scenario {
     /// What goes wrong.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fault: Vec<FaultSpec>,
+    /// Links that vary.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub vary: Vec<VarySpec>,
     /// What is measured besides the tables of flows and ports.
     #[serde(default)]
     pub measure: MeasureSpec,
@@ -83,6 +86,10 @@ pub struct RoutingSpec {
     pub metric: Metric,
     /// How equal-cost paths are used.
     pub ecmp: Ecmp,
+    /// When a link goes down or comes back, all nodes route by what is left this much later: detection, flooding and computation in one.
+    /// Unless said, routes stay as they are at the beginning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reconverge: Option<Time>,
 }
 
 /// What is measured besides the tables of flows and ports.

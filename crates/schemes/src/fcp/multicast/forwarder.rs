@@ -187,6 +187,11 @@ impl Forwarder for TreeForwarder {
         }
     }
 
+    /// The next packets build the trees anew, on the new routes.
+    fn on_routes(&mut self, _state: u32) {
+        self.trees.clear();
+    }
+
     /// The next packets build the trees anew.
     fn reset(&mut self, _kept: &mut Vec<Pkt>) {
         self.trees.clear();
