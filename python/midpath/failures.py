@@ -15,7 +15,7 @@ from typing import Any
 
 from midpath import matched
 from midpath.errors import UsageError
-from midpath.metrics import IDEAL
+from midpath.metrics import BY_KEY, IDEAL
 from midpath.palette import name
 from midpath.result import Result
 from midpath.run import One, as_scenario
@@ -31,6 +31,8 @@ from midpath.topology import Link, Network, network_of, pairs_of, stranded
 from midpath.units import quantity
 
 HEADS = ("Link", "Scheme", "Hurts", "Without a way", "Don't end", "AFCT", "FCT p99", "Loss", "Busiest link")
+# Figures with all links in place, which rows are to be compared with.
+BEFORE = ("afct_s", "fct_p99_s", "loss_ratio", "utilisation_max")
 # The column that says which link is out, and what it says where none is.
 COLUMN, NONE = "link_out", "none"
 KIND = "failures"
@@ -159,6 +161,26 @@ class Failures:
         worst = sorted(found, key=lambda link: max(harm.rank for harm in found[link]), reverse=True)
         return [harm for link in worst for harm in found[link]]
 
+    @functools.cached_property
+    def whole(self) -> dict[str, dict[str, Estimate | None]]:
+        """Of each scheme, its figures with all links in place."""
+        return {scheme: self._whole(scheme) for scheme in self.schemes}
+
+    def _whole(self, scheme: str) -> dict[str, Estimate | None]:
+        runs = [run for seed in self.about["seeds"] if (run := self._run(NONE, scheme, seed)) is not None]
+        return {key: estimate(run.summary.get(key) for run in runs) for key in BEFORE}
+
+    @property
+    def notes(self) -> list[str]:
+        """How the rows are to be read, and what they are measured by."""
+        seeds = len(self.about["seeds"])
+        when = f"Links go down at {self.at}" if self.at is not None else "Links are out from the start"
+        return [
+            f"{when}, one at a time. AFCT and FCT p99 in times of those with all links, over flows that ended in both.",
+            f"Means over {seeds} seeds, ± 95 % confidence." if seeds > 1 else "One seed: too few to say what is luck.",
+            *(f"With all links: {name(scheme)}, {_figures(found)}." for scheme, found in self.whole.items()),
+        ]
+
     def failed_runs(self) -> list[dict[str, Any]]:
         """Runs that ended with an error."""
         return self.sweep.failures()
@@ -233,6 +255,10 @@ class Failures:
             "schemes": self.schemes,
             "seeds": self.about["seeds"],
             "links": len(self.links),
+            "all_links": {
+                scheme: {key: value and value.to_json() for key, value in found.items()}
+                for scheme, found in self.whole.items()
+            },
             "harms": [harm.to_json() for harm in self.harms],
             "verdict": self.verdict(),
             "missing": self.missing,
@@ -315,6 +341,10 @@ def said(harm: Harm) -> str:
 
 def _shown(kind: str, value: Estimate | None) -> str:
     return quantity(kind, value.mean, value.ci95 or None) if value else "–"
+
+
+def _figures(found: dict[str, Estimate | None]) -> str:
+    return ", ".join(f"{BY_KEY[key].label} {_shown(BY_KEY[key].kind, value)}" for key, value in found.items())
 
 
 def _ratio(value: float | None, of: float | None) -> float | None:
