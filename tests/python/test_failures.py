@@ -108,6 +108,15 @@ def test_links_that_go_down_on_the_way_need_an_end(tmp_path):
     assert (harms["a", "c"].unended, harms["a", "c"].afct.mean) == (0, 1.0)
 
 
+def test_routes_that_follow_carry_the_flow_on(tmp_path):
+    text = TEXT.replace('scheme = "newreno"', 'scheme = "newreno"\nstop = "30 s"') + '[routing]\nreconverge = "50 ms"\n'
+    found = midpath.failures(text, at="1 s", out=tmp_path / "store")
+    harm = next(harm for harm in found.harms if harm.link == ("a", "b"))
+    # 10 MB at 20 Mbps take 4 s; with 2.5 MB of them in the first second, and the rest at 10 Mbps, 7 s.
+    assert harm.unended == 0
+    assert harm.afct.mean == pytest.approx(7 / 4, rel=0.1)
+
+
 def test_a_network_without_links_between_routers_is_refused(tmp_path):
     star = '[topology]\ngenerate = "star"\nn = 3\naccess = { rate = "1 Mbps", delay = "1 ms" }\n'
     text = TEXT.partition("[topology]")[0] + star
