@@ -21,6 +21,7 @@ links = [
 ]"""
 # In the place of a file's text: a pipe that nobody writes into.
 PIPE = "\0"
+MATRIX = "from,to,rate\na,b,1 Mbps\n"
 FLOW = 'from = "a"\nto = "b"\nsize = "10 kB"'
 
 
@@ -94,10 +95,12 @@ def _flow(lines: dict[str, tuple[str, str, str]]) -> dict[str, tuple[str, str, d
 
 
 def _workload(lines: dict[str, tuple[str, str, dict[str, Any]]]) -> dict[str, tuple[str, str, dict[str, Any]]]:
-    return {
-        name: (f"workload[0].{key}" if key else "workload[0]", says, {"flow": None, "more": workload(**parts)})
-        for name, (key, says, parts) in lines.items()
-    }
+    found = {}
+    for name, (key, says, parts) in lines.items():
+        own = {part: value for part, value in parts.items() if part != "files"}
+        whole = {"flow": None, "more": workload(**own), "files": parts.get("files", {})}
+        found[name] = (f"workload[0].{key}" if key else "workload[0]", says, whole)
+    return found
 
 
 SECTIONS: dict[str, dict[str, tuple[str, str, dict[str, Any]]]] = {
@@ -121,6 +124,8 @@ SECTIONS: dict[str, dict[str, tuple[str, str, dict[str, Any]]]] = {
                 "schemes in a list": ("scheme", "text", 'scheme = ["cubic"]'),
                 "a number for a title": ("title", "text", 'title = 5\nstop = "1 s"'),
                 "an unknown key": ("stpo", "stop", 'stpo = "1 s"'),
+                "variants that are no table": ("variants", "table", "variants = 3"),
+                "a variant that is no table": ("variants.today", "table", "variants = { today = 3 }"),
                 "a table for a stop": ("stop", "time", "stop = { at = 3 }"),
                 "a key twice": ("seed", "duplicate", 'stop = "1 s"\nseed = 1\nseed = 2'),
             },
@@ -585,6 +590,38 @@ SECTIONS: dict[str, dict[str, tuple[str, str, dict[str, Any]]]] = {
                 {"matrix": '{ kind = "gravity" }', "arrivals": '{ kind = "once" }'},
             ),
             "one host": ("matrix", "at least 2", {"hosts": '["a"]'}),
+            "gravity by people whom the map lacks": (
+                "matrix.by",
+                "population",
+                {"matrix": '{ kind = "gravity", by = "population" }'},
+            ),
+            "gravity by something else": ("matrix.by", "capacity", {"matrix": '{ kind = "gravity", by = "people" }'}),
+            "a matrix that is not there": ("matrix.file", "m.csv", {"matrix": '{ kind = "file", file = "m.csv" }'}),
+            "hosts beside a matrix from a file": (
+                "hosts",
+                "itself",
+                {"matrix": '{ kind = "file", file = "m.csv" }', "hosts": '["a"]', "files": {"m.csv": MATRIX}},
+            ),
+            "a stranger in a matrix": (
+                "matrix.file",
+                "line 2",
+                {"matrix": '{ kind = "file", file = "m.csv" }', "files": {"m.csv": "from,to,rate\na,x,1 Mbps\n"}},
+            ),
+            "a matrix without a head": (
+                "matrix.file",
+                "from,to,rate",
+                {"matrix": '{ kind = "file", file = "m.csv" }', "files": {"m.csv": "a,b,1 Mbps\nb,a,1 Mbps\n"}},
+            ),
+            "a rate of a parsec": (
+                "matrix.file",
+                "20 Mbps",
+                {"matrix": '{ kind = "file", file = "m.csv" }', "files": {"m.csv": "from,to,rate\na,b,1 pc\n"}},
+            ),
+            "the rates of a matrix that has none": (
+                "arrivals.load_of",
+                "10 Gbps",
+                {"arrivals": '{ kind = "poisson", load = "50 %", load_of = "matrix" }'},
+            ),
             "hosts of no such name": ("hosts[0]", "host", {"hosts": '["x*"]'}),
             "no objects": ("objects.count", "at least 1", {"objects": "{ count = 0 }"}),
             "objects of an unpopular sort": (
@@ -731,6 +768,62 @@ SECTIONS: dict[str, dict[str, tuple[str, str, dict[str, Any]]]] = {
             "a time without a unit": ("at", "5 ms", 'at = 1\nkind = "restart"\nnode = "r"'),
         }.items()
     },
+    "vary": {
+        name: (f"vary[0].{key}" if key else "vary[0]", says, {"more": f'[[vary]]\nlink = ["a", "r"]\n{text}'})
+        for name, (key, says, text) in {
+            "nothing": ("", "`steps`", ""),
+            "a schedule twice": (
+                "file",
+                "beside",
+                'file = "s.csv"\nsteps = [{ at = "1 s", rate = "1 Mbps" }]',
+            ),
+            "steps out of order": (
+                "steps[1].at",
+                "later",
+                'steps = [{ at = "1 s", rate = "1 Mbps" }, { at = "1 s", rate = "2 Mbps" }]',
+            ),
+            "a step that changes nothing": ("steps[0]", "`rate`", 'steps = [{ at = "1 s" }]'),
+            "a rate of nothing": ("steps[0].rate", "link-down", 'steps = [{ at = "1 s", rate = "0 bps" }]'),
+            "a delay of nothing": ("steps[0].delay", "above", 'steps = [{ at = "1 s", delay = "0 s" }]'),
+            "a step after its round": (
+                "steps[0].at",
+                "within",
+                'repeat = "1 s"\nsteps = [{ at = "2 s", rate = "1 Mbps" }]',
+            ),
+            "a round of nothing": (
+                "steps[0].at",
+                "within",
+                'repeat = "0 s"\nsteps = [{ at = "0 s", rate = "1 Mbps" }]',
+            ),
+            "a round without a schedule": ("repeat", "`steps`", 'repeat = "1 s"\nloss = { p = "1 %", r = "10 %" }'),
+            "a trillion rounds": ("", "1000000", 'repeat = "1 ps"\nsteps = [{ at = "0 s", rate = "1 Mbps" }]'),
+            "a trace that is not there": ("trace", "cannot be read", 'trace = "none.trace"'),
+            "a schedule that is not there": ("file", "cannot be read", 'file = "none.csv"'),
+            "a law unknown": ("jitter.law", "uniform", 'jitter = { law = "gauss" }'),
+            "a law without its mean": ("jitter.mean", "needed", 'jitter = { law = "exponential" }'),
+            "a law with another's key": (
+                "jitter.sd",
+                "nothing",
+                'jitter = { law = "uniform", max = "1 ms", sd = "1 ms" }',
+            ),
+            "a tail without a mean": (
+                "jitter.shape",
+                "above 1",
+                'jitter = { law = "pareto", mean = "1 ms", shape = 1.0 }',
+            ),
+            "a state without a way back": ("loss.r", "above", 'loss = { p = "1 %", r = "0 %" }'),
+            "more loss than all": ("loss.bad", "100 %", 'loss = { p = "1 %", r = "1 %", bad = "200 %" }'),
+        }.items()
+    },
+    "links taken out": {
+        name: (f"topology.without{key}", says, {"topology": f"{SMALL}\nwithout = {text}"})
+        for name, (key, says, text) in {
+            "a node that is not there": ("[0][1]", "node", '[["a", "x"]]'),
+            "a link that is not there": ("[0]", "links to `r`", '[["a", "b"]]'),
+            "flows that are cut off": ("", "1 of 1 flows have no way: flow 0 from `a` to `b`", '[["r", "b"]]'),
+            "one end": ("[0]", "2", '[["a"]]'),
+        }.items()
+    },
     "measure": {
         name: (f"measure.{key}", says, {"more": f"[measure]\n{text}"})
         for name, (key, says, text) in {
@@ -776,6 +869,7 @@ TABLES = {
     "ObjectSpec": "workload[0].objects",
     "ListSpec": "workload[0].list",
     "FaultSpec": "fault[0]",
+    "VarySpec": "vary[0]",
     "DeploySpec": "deploy[0]",
     "PcapSpec": "measure.pcap[0]",
 }
@@ -792,7 +886,7 @@ def of_schema(schema: dict[str, Any]) -> Iterator[Case]:
 
 def _with(path: str, line: str) -> str:
     """A scenario with `line` in the table at `path`, and with nothing else in that table."""
-    if path.startswith(("flow", "workload", "fault", "deploy")):
+    if path.startswith(("flow", "workload", "fault", "deploy", "vary")):
         table, _, inner = path.partition("[0]")
         body = f"{inner[1:]} = {{ {line} }}" if inner else line
         return f"[topology]\n{SMALL}\n\n[[{table}]]\n{body}\n"

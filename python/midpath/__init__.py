@@ -15,24 +15,30 @@ _simulator.choose()
 from midpath._midpath import version as _version
 from midpath.compare import Comparison, compare
 from midpath.errors import OutputError, ScenarioError, UsageError
+from midpath.failures import Failures, failures
 from midpath.loading import load
 from midpath.result import Result
 from midpath.run import run
 from midpath.scenario import Scenario
 from midpath.sweep import Sweep, load_sweep, sweep
+from midpath.variants import Variants, compare_variants
 
 __version__ = _version()
 
 __all__ = [
     "Comparison",
+    "Failures",
     "OutputError",
     "Result",
     "Scenario",
     "ScenarioError",
     "Sweep",
     "UsageError",
+    "Variants",
     "__version__",
     "compare",
+    "compare_variants",
+    "failures",
     "load",
     "load_sweep",
     "run",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ from midpath.notebook import to_html
 from midpath.palette import name
 from midpath.result import Result, distinct_warnings, load
 from midpath.run import as_scenario
-from midpath.scenario import Scenario, parse
+from midpath.scenario import VARIANTS, Scenario, parse
 from midpath.stats import Estimate, estimate, paired_ratio, told_apart
 from midpath.storage import read_json, require_replaceable, to_json, write_text
 from midpath.units import quantity
@@ -63,6 +63,8 @@ class Comparison:
     schemes: list[str]
     seeds: list[int]
     results: dict[tuple[str, int], Result]
+    # By seed, runs of other variants: times are over the flows that ended in these, too.
+    beside: Mapping[int, Sequence[Result]] = field(default_factory=dict, repr=False, compare=False)
 
     def __repr__(self) -> str:
         """One line."""
@@ -98,9 +100,12 @@ class Comparison:
 
     @functools.cached_property
     def common(self) -> dict[int, matched.Mask | None]:
-        """By seed: the flows that ended under all schemes, where not all ended under all."""
+        """By seed: the flows that ended under all schemes (and in all variants), where not all ended under all."""
         return {
-            seed: matched.ended_in_all([self.results[scheme, seed] for scheme in self.schemes]) for seed in self.seeds
+            seed: matched.ended_in_all(
+                [*(self.results[scheme, seed] for scheme in self.schemes), *self.beside.get(seed, ())]
+            )
+            for seed in self.seeds
         }
 
     @property
@@ -110,13 +115,14 @@ class Comparison:
         if not masks:
             return None
         ended, all_flows = sum(int(mask.sum()) for mask in masks), sum(mask.size for mask in masks)
-        return f"Times are over the {ended:,} of {all_flows:,} flows that ended under all schemes"
+        everywhere = " and in all variants" if self.beside else ""
+        return f"Times are over the {ended:,} of {all_flows:,} flows that ended under all schemes{everywhere}"
 
     @functools.cached_property
     def is_random(self) -> bool:
         """Whether seeds matter: with several, whether they changed anything; with one, whether the scenario draws."""
         if len(self.seeds) == 1:
-            return draws(parse(self.scenario, self.source))
+            return draws({key: value for key, value in parse(self.scenario, self.source).items() if key != VARIANTS})
         keys = [metric.key for metric in METRICS]
         summaries = [[result.summary.get(key) for key in keys] for result in self.of(self.schemes[0])]
         return any(summary != summaries[0] for summary in summaries)

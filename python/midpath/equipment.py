@@ -11,21 +11,14 @@ from typing import Any
 
 from midpath.palette import name
 from midpath.result import Result
+from midpath.schemes import described
 from midpath.units import quantity
 
-# What runs in hosts, where that is not the TCP that they have.
-HOSTS = {
-    "dctcp": "TCP with DCTCP",
-    "mptcp": "MPTCP",
-    "udp": "UDP",
-    "ndn": "an NDN stack",
-    "mircc": "an NDN stack with MIRCC",
-}
-PLAIN_TCP = {"newreno", "cubic"}
-# Networks that tell senders in another way than by marks on data.
-TOLD = {"rpm": "ECE on ACKs"}
 # Memories that differ by less than this are the same: limits are rounded to bytes.
 SAME = 0.01
+
+# What runs in routers where no scheme does.
+PLAIN = "plain queues"
 
 HEADS = ("Scheme", "Queue per port", "Stored beside it", "AQM", "ECN", "Hosts run", "Routers run")
 
@@ -63,6 +56,7 @@ def equipment_of(result: Result) -> Equipment | None:
     rows = [row for row in rows if row["at"] == "routers"] or rows
     if not rows:
         return None
+    transport = result.scheme.partition("+")[0]
     networks = _distinct(row["scheme"] for row in rows)
     stores = [row["store_bytes"] for row in rows if row["store_bytes"]]
     return Equipment(
@@ -70,9 +64,13 @@ def equipment_of(result: Result) -> Equipment | None:
         queue_bytes=_span(row["queue_bytes"] for row in rows),
         store_bytes=_span(stores) if stores else None,
         aqm=", ".join(_distinct(_aqm(row) for row in rows)),
-        ecn=", ".join(_distinct(TOLD.get(row["scheme"], "CE" if row["signal"] == "CE" else "no") for row in rows)),
-        hosts=_hosts(result.scheme.partition("+")[0]),
-        routers=", ".join("plain queues" if network == "none" else name(network) for network in networks),
+        ecn=", ".join(
+            _distinct(described(row["scheme"]).ecn or ("CE" if row["signal"] == "CE" else "no") for row in rows)
+        ),
+        hosts=described(transport).hosts or name(transport),
+        routers=", ".join(
+            PLAIN if network == "none" else described(network).routers or name(network) for network in networks
+        ),
     )
 
 
@@ -86,12 +84,6 @@ def unequal(found: Sequence[Equipment]) -> str | None:
         having.setdefault(quantity("bytes", row.memory), []).append(name(row.scheme))
     has = "; ".join(f"{amount} with {', '.join(schemes)}" for amount, schemes in having.items())
     return f"schemes do not have the same memory. Queue and store of the port that has most: {has}"
-
-
-def _hosts(transport: str) -> str:
-    if transport in PLAIN_TCP:
-        return "the TCP that they have"
-    return HOSTS.get(transport, name(transport))
 
 
 def _aqm(row: dict[str, Any]) -> str:

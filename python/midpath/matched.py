@@ -28,8 +28,14 @@ def ended_in_all(runs: Sequence[Result]) -> Mask | None:
     """The flows that ended in each of `runs`; `None` if those are the same in all of them."""
     if all(run.summary["completed"] == run.summary["flows"] for run in runs):
         return None
-    masks = [np.isfinite(column(run, "fct_s")) for run in runs]
+    masks = [ended(run) for run in runs]
     return None if all((mask == masks[0]).all() for mask in masks) else np.logical_and.reduce(masks)
+
+
+def ended(run: Result) -> Mask:
+    """The flows that ended."""
+    found: Mask = np.isfinite(column(run, "fct_s"))
+    return found
 
 
 def figure(run: Result, key: str, common: Mask | None) -> float | None:

@@ -1,15 +1,17 @@
 """One colour per scheme, everywhere.
 
 Okabe and Ito's palette (https://jfly.uni-koeln.de/color/), made for all kinds of colour vision, in the order of
-contrast on white; on a dark page the same hues, lighter. The ideal is grey and dashed.
+contrast on white; on a dark page the same hues, lighter. Which of them a scheme has, it says itself. The ideal is grey
+and dashed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from midpath.metrics import IDEAL
+from midpath.schemes import described
 
 
 @dataclass(frozen=True)
@@ -29,83 +31,47 @@ AMBER = Look("#C98500", "#F2B632")
 SKY = Look("#3F97CF", "#8FD0F7")
 GREY = Look("#7A828C", "#A3ABB6", "dash")
 
-# Schemes that are often compared with each other are far apart. A dash tells two schemes of one hue apart.
-KNOWN = {
-    "newreno": BLUE,
-    "cubic": ORANGE,
-    "dctcp": GREEN,
-    "inrpp": PURPLE,
-    "fcp": AMBER,
-    "mircc": SKY,
-    "rpm": Look(PURPLE.light, PURPLE.dark, "dot"),
-    "cubic+rpm": Look(ORANGE.light, ORANGE.dark, "dot"),
-    "rcp": Look(AMBER.light, AMBER.dark, "dot"),
-    "xcp": Look(SKY.light, SKY.dark, "dot"),
-    "mptcp": Look(BLUE.light, BLUE.dark, "dot"),
-    "hpcc": Look(GREEN.light, GREEN.dark, "dot"),
-    "ndn": Look(ORANGE.light, ORANGE.dark, "dashdot"),
-    IDEAL: GREY,
-}
-NAMES = {
-    "newreno": "NewReno",
-    "cubic": "CUBIC",
-    "dctcp": "DCTCP",
-    "inrpp": "INRPP",
-    "fcp": "FCP",
-    "mircc": "MIRCC",
-    "rpm": "RPM",
-    "rcp": "RCP",
-    "xcp": "XCP",
-    "mptcp": "MPTCP",
-    "hpcc": "HPCC",
-    "ndn": "NDN",
-    "bbr": "BBR",
-    IDEAL: "Ideal",
-}
-# What the laboratory's router does with signals.
-LAB_MODES = {"fwd": "marks forward", "rpm": "RPM", "both": "both"}
-# The states of a scheme's ports, by the numbers that its gauge `state` shows. Grey where nothing is wrong, red where a
-# port asks others to slow down.
-CALM = Look("#C9D1DA", "#46505C")
-STATES = {
-    "inrpp": (
-        ("Push", CALM),
-        ("Store-and-Detour", SKY),
-        ("Backpressure", ORANGE),
-        ("Disable-Backpressure", GREEN),
-    ),
-}
+HUES = {"blue": BLUE, "orange": ORANGE, "green": GREEN, "purple": PURPLE, "amber": AMBER, "sky": SKY}
+# States of a scheme's ports, by their tones. Grey where nothing is wrong, red where a port asks others to slow down.
+TONES = {"calm": Look("#C9D1DA", "#46505C"), "busy": SKY, "alarm": ORANGE, "relief": GREEN}
 # A point that joins samples of several states.
-SEVERAL = -1
+SEVERAL = "several"
 # Ports or flows of one scheme in one plot.
 ENTITIES = {f"entity:{index}": look for index, look in enumerate((BLUE, ORANGE, GREEN, PURPLE, AMBER, SKY))}
 
 
-def state_tint(scheme: str, state: int) -> str:
-    """The name of a state's colour."""
-    return f"state:{scheme}:{state}"
+def tone_tint(tone: str) -> str:
+    """The name of a tone's colour; one that we do not know is calm."""
+    return f"tone:{tone if tone in TONES or tone == SEVERAL else 'calm'}"
 
 
 def tints() -> dict[str, dict[str, str]]:
     """Colours of what is no scheme, by name."""
-    states = {state_tint(s, i): look for s, found in STATES.items() for i, (_, look) in enumerate(found)}
-    several = {state_tint(scheme, SEVERAL): PURPLE for scheme in STATES}
+    tones = {tone_tint(tone): look for tone, look in (TONES | {SEVERAL: PURPLE}).items()}
     others = {"cache": Look("#5D6976", "#98A4B2"), "ink": Look("#16202B", "#E7ECF2")}
-    return {key: asdict(look) for key, look in (states | several | ENTITIES | others).items()}
+    return {key: asdict(look) for key, look in (tones | ENTITIES | others).items()}
 
 
 def name(scheme: str) -> str:
-    """The scheme's name as people write it; `cubic-rpm` is a laboratory's: CUBIC through a router with RPM."""
-    control, dash, mode = scheme.partition("-")
-    if dash and mode in LAB_MODES:
-        return f"{NAMES.get(control, control)}, {LAB_MODES[mode]}"
-    # A transport over a network.
-    return " + ".join(NAMES.get(part, part) for part in scheme.split("+"))
+    """The scheme's name as people write it; of a transport over a network, both."""
+    if scheme == IDEAL:
+        return "Ideal"
+    return " + ".join(described(part).title for part in scheme.split("+"))
+
+
+def known(scheme: str) -> Look | None:
+    """The look that a scheme asks for; a transport over a network has the transport's hue and the network's dash."""
+    if scheme == IDEAL:
+        return GREY
+    transport, _, network = scheme.partition("+")
+    hue, dash = described(transport), described(network or transport)
+    return replace(HUES[hue.hue], dash=dash.dash or "solid") if hue.hue in HUES else None
 
 
 def looks(schemes: Sequence[str]) -> dict[str, dict[str, str]]:
-    """A look for each scheme; one that we do not know takes a hue that is free."""
-    taken = {KNOWN[scheme].light for scheme in schemes if scheme in KNOWN}
-    free = [look for look in (BLUE, ORANGE, GREEN, PURPLE, AMBER, SKY) if look.light not in taken]
-    spare = iter([*free, *(Look(look.light, look.dark, "dashdot") for look in (BLUE, ORANGE, GREEN, PURPLE))])
-    return {scheme: asdict(KNOWN.get(scheme) or next(spare, GREY)) for scheme in schemes}
+    """A look for each scheme; one that asks for none takes a hue that is free."""
+    asked = {scheme: look for scheme in schemes if (look := known(scheme))}
+    taken = {look.light for look in asked.values()}
+    free = [look for look in HUES.values() if look.light not in taken]
+    spare = iter([*free, *(replace(look, dash="dashdot") for look in (BLUE, ORANGE, GREEN, PURPLE))])
+    return {scheme: asdict(asked.get(scheme) or next(spare, GREY)) for scheme in schemes}

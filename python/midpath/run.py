@@ -15,6 +15,8 @@ from midpath.result import Result
 from midpath.scenario import Scenario
 from midpath.tables import SERIES, to_arrow
 
+# What stands for a scenario.
+One = Scenario | Mapping[str, Any] | str | Path
 ProgressCallback = Callable[[dict[str, Any]], bool | None]
 
 
@@ -54,6 +56,8 @@ def run(
     except ScenarioError as error:
         raise asked.locate(error) from None
     found = json.loads(run_json) | {"source": asked.file_name}
+    if asked.variant is not None:
+        found["variant"] = asked.variant
     arrow = {name: to_arrow(table) for name, table in tables.items()}
     # A run that recorded no series has a table of none.
     arrow.setdefault("series", SERIES.empty_table())

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import difflib
 import re
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -17,6 +19,16 @@ from midpath.errors import ScenarioError, UsageError
 
 # Seeds have 64 bits.
 LARGEST_SEED = 2**64 - 1
+# Where a scenario has its variants.
+VARIANTS = "variants"
+# Keys that no variant changes, and what does.
+NOT_VARIED = {
+    "scheme": "schemes are compared by --schemes",
+    "seed": "all variants have the same seeds (--seed, --seeds)",
+    VARIANTS: "a variant has no variants",
+}
+# A name is also that of a folder, and names stand with commas between them.
+VARIANT_NAME = re.compile(r"\w[\w .+-]{0,63}")
 
 
 @dataclass(frozen=True)
@@ -29,6 +41,7 @@ class Scenario:
     scheme: str | None = None
     seed: int | None = None
     changes: tuple[tuple[str, Any], ...] = ()
+    variant: str | None = None
 
     @classmethod
     def from_toml(cls, source: str | Path) -> Scenario:
@@ -62,9 +75,44 @@ class Scenario:
             changes=(*self.changes, *(changes or {}).items()),
         )
 
+    @property
+    def variants(self) -> dict[str, dict[str, Any]]:
+        """The variants that the file has: of each, values by dotted key.
+
+        Tables stand for the keys in them. A key in quotes with a dot or an index in it is set as it stands, whole.
+        """
+        tables = _parsed(self.text, self.source).get(VARIANTS, {})
+        if not isinstance(tables, dict):
+            raise ScenarioError(VARIANTS, None, "is not a table; write [variants.NAME]", self.source)
+        return {name: self._variant(name, table) for name, table in tables.items()}
+
+    def with_variant(self, name: str) -> Scenario:
+        """The same scenario with the changes of one of its variants; changes made before go on top."""
+        known = self.variants
+        if name not in known:
+            raise ScenarioError(VARIANTS, None, _no_variant(name, known), self.source)
+        if self.variant is not None:
+            raise UsageError(f"this is the variant {self.variant!r} already")
+        return replace(self, variant=name, changes=(*known[name].items(), *self.changes))
+
+    def _variant(self, name: str, table: Any) -> dict[str, Any]:
+        key = f"{VARIANTS}.{name}"
+        if not VARIANT_NAME.fullmatch(name):
+            message = "is not a name of a variant: up to 64 letters, digits, spaces and . _ + -, a letter first"
+            raise ScenarioError(key, None, message, self.source)
+        if not isinstance(table, dict):
+            raise ScenarioError(key, None, "is not a table of changed keys, such as queue.limit", self.source)
+        for changed in table:
+            first = changed.partition(".")[0]
+            if first in NOT_VARIED:
+                raise ScenarioError(f"{key}.{first}", None, f"is not changed here: {NOT_VARIED[first]}", self.source)
+        return flat(table)
+
     def to_dict(self) -> dict[str, Any]:
-        """Nested dictionaries, with scheme, seed and changes put in."""
+        """Nested dictionaries, with scheme, seed and changes put in. A variant has no variants."""
         values = copy.deepcopy(_parsed(self.text, self.source))
+        if self.variant is not None:
+            values.pop(VARIANTS, None)
         for key, value in self.changes:
             set_key(values, key, value)
         overrides = {"scheme": self.scheme, "seed": self.seed}
@@ -72,20 +120,24 @@ class Scenario:
 
     def to_toml(self) -> str:
         """The scenario as TOML: the text itself where nothing was changed, with its comments."""
-        if self.scheme is None and self.seed is None and not self.changes:
+        if self.scheme is None and self.seed is None and not self._is_changed:
             return self.text
         return tomli_w.dumps(self.to_dict())
 
     def effective_text(self) -> str:
         """The text to run: ours, with the changes in it; scheme and seed go to the simulator beside it."""
-        if not self.changes:
+        if not self._is_changed:
             return self.text
         return tomli_w.dumps(replace(self, scheme=None, seed=None).to_dict())
 
     @property
+    def _is_changed(self) -> bool:
+        return bool(self.changes) or self.variant is not None
+
+    @property
     def file_name(self) -> str | None:
         """The file that holds `effective_text`, if there is one."""
-        return Path(self.source).name if self.source and not self.changes else None
+        return Path(self.source).name if self.source and not self._is_changed else None
 
     def base_seed(self) -> int:
         """The seed that a run of this scenario uses."""
@@ -110,15 +162,35 @@ class Scenario:
         if error.key == "scheme" and self.scheme is not None:
             # The scheme was asked for beside the file; what the file says of it is not at fault.
             return ScenarioError(error.key, None, error.message, self.source)
-        if not self.changes:
+        if not self._is_changed:
             return ScenarioError(error.key, error.line, error.message, self.source)
         try:
-            replace(self, changes=()).check()
+            replace(self, changes=(), variant=None).check()
         except ScenarioError as original:
             if (original.key, original.message) == (error.key, error.message):
                 return original
-        keys = ", ".join(key for key, _ in self.changes)
-        return ScenarioError(error.key, None, f"{error.message} (after setting {keys})", self.source)
+        keys = ", ".join(key for key, _ in self.changes) or "nothing"
+        of = f" for the variant {self.variant!r}" if self.variant is not None else ""
+        return ScenarioError(error.key, None, f"{error.message} (after setting {keys}{of})", self.source)
+
+
+def flat(table: Mapping[str, Any], head: str = "") -> dict[str, Any]:
+    """Nested tables as dotted keys, so that `queue.limit = …` needs no quotes. A dotted key is set as it stands."""
+    found: dict[str, Any] = {}
+    for key, value in table.items():
+        if isinstance(value, dict) and value and "." not in key and "[" not in key:
+            found |= flat(value, f"{head}{key}.")
+        else:
+            found[head + key] = value
+    return found
+
+
+def _no_variant(name: str, known: Mapping[str, Any]) -> str:
+    if not known:
+        return f"there is no variant {name!r}: the scenario has none; write [variants.{name}]"
+    near = difflib.get_close_matches(name, known, 1)
+    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
+    return f"there is no variant {name!r}; {hint}"
 
 
 @lru_cache(maxsize=16)

@@ -10,7 +10,7 @@ _spec = importlib.util.spec_from_file_location("follow", ROOT / "scripts" / "fol
 follow = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(follow)
 
-PAGES = ["docs/tutorial.md", "docs/operator.md"]
+PAGES = ["docs/tutorial.md", "docs/operator.md", "docs/what-if.md"]
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -9,7 +9,7 @@ import pytest
 
 import browser
 import midpath
-from midpath.palette import KNOWN, looks
+from midpath.palette import known, looks
 from midpath.report import html
 from midpath.report.figure import log_ticks
 from midpath.units import quantity
@@ -168,7 +168,7 @@ def test_comparison_in_which_nothing_ends(without_series):
 
 def test_unknown_schemes_get_colours_of_their_own():
     found = looks(["cubic", "mine", "yours", *[f"s{i}" for i in range(9)]])
-    assert found["cubic"]["light"] == KNOWN["cubic"].light
+    assert found["cubic"]["light"] == known("cubic").light
     assert len({(look["light"], look["dash"]) for look in list(found.values())[:9]}) == 9
 
 

@@ -3,6 +3,7 @@
 mod asked;
 mod endpoints;
 mod line;
+mod opportunities;
 mod slot;
 mod timers;
 
@@ -13,6 +14,7 @@ use std::sync::Arc;
 use endpoints::Endpoints;
 pub use endpoints::Limits;
 pub use line::Line;
+pub use opportunities::{OPPORTUNITY_BYTES, Opportunities};
 pub use slot::Begun;
 use slot::Slot;
 use timers::{Lazy, Pair, Timers, Wake};
@@ -351,7 +353,7 @@ impl Node {
         }
         match paths.next(packet, self.id, &mut self.streams.forwarders) {
             Some(port) => self.outbound(now, port, pkt, pool, driver),
-            None => self.discard(None, pkt, Drop::Undeliverable, pool, driver),
+            None => self.discard(None, pkt, Drop::NoRoute, pool, driver),
         }
     }
 
@@ -377,7 +379,8 @@ impl Node {
             Route::Local(pkt) => self.deliver(now, pkt, pool, driver),
             Route::Consumed(pkt) => Node::consume(pkt, pool, driver),
             Route::Kept => {}
-            Route::Unroutable(pkt) | Route::Pass(pkt) => self.discard(None, pkt, Drop::Undeliverable, pool, driver),
+            Route::Unroutable(pkt) => self.discard(None, pkt, Drop::Undeliverable, pool, driver),
+            Route::Pass(pkt) => self.discard(None, pkt, Drop::NoRoute, pool, driver),
         }
     }
 
@@ -803,13 +806,28 @@ impl Node {
         self.drain(now, pool, driver);
     }
 
+    /// Called when the node goes over to the routes of another state of the network. Ports whose links are down give up what waits there, as
+    /// an interface that is down does.
+    pub fn on_routes<D: Driver>(&mut self, state: u32, down: &[PortId], now: Time, pool: &mut Pool, driver: &mut D) {
+        match &mut self.forwarding {
+            Forwarding::Shortest(paths) => paths.on_routes(state),
+            Forwarding::Chain(chain) => chain.iter_mut().for_each(|f| f.on_routes(state)),
+        }
+        down.iter().for_each(|port| self.clear(*port, now, pool, driver));
+        self.drain(now, pool, driver);
+    }
+
+    /// A port loses what waits there, and forgets what it has learned.
+    fn clear<D: Driver>(&mut self, port: PortId, now: Time, pool: &mut Pool, driver: &mut D) {
+        let transmitter = self.transmitter(port, now, driver);
+        self.with_port(port, now, transmitter, pool, |p, ctx| p.reset(ctx));
+        self.arm_port(port, now);
+    }
+
     /// Restarts the node's network side: queues are lost, schemes at ports and the forwarder forget. Endpoints live on.
     pub fn restart<D: Driver>(&mut self, now: Time, pool: &mut Pool, driver: &mut D) {
         for i in 0..self.slots.len() {
-            let port = PortId(i as u16);
-            let transmitter = self.transmitter(port, now, driver);
-            self.with_port(port, now, transmitter, pool, |p, ctx| p.reset(ctx));
-            self.arm_port(port, now);
+            self.clear(PortId(i as u16), now, pool, driver);
         }
         if let Forwarding::Chain(chain) = &mut self.forwarding {
             self.chain_timers.iter_mut().for_each(Pair::withdraw);

@@ -33,6 +33,10 @@ pub enum Purpose {
     Forwarders = 6,
     /// The endpoints on a node.
     Endpoints = 7,
+    /// Bursts of loss on one direction of a link.
+    Bursts = 8,
+    /// Jitter on one direction of a link.
+    Jitter = 9,
 }
 
 /// The streams of one node: what one of its parts draws leaves the others' draws alone.

@@ -424,7 +424,7 @@ fn forwarders_pass_packets_on_and_each_scheme_shares_its_own_state() {
     b.run_out();
     assert_eq!((b.seqs(1), b.seqs(2)), (vec![0], vec![1, 2]));
     // What nobody knows has no way.
-    assert_eq!(b.log.lost.iter().map(|l| (l.packet.seq, l.why)).collect::<Vec<_>>(), [(3, Drop::Undeliverable)]);
+    assert_eq!(b.log.lost.iter().map(|l| (l.packet.seq, l.why)).collect::<Vec<_>>(), [(3, Drop::NoRoute)]);
     let shared = |b: &Bench, port| {
         let mut all = Vec::new();
         b.node.gauges(PortId(port), &mut all);

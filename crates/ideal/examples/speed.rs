@@ -3,6 +3,8 @@
 //! 500 links, random paths of 4 to 6 of them, `concurrent` flows at any time (each that ends is soon replaced), 20,000
 //! events after the first batch has arrived.
 
+#![expect(clippy::disallowed_methods, reason = "it measures time")]
+
 use midpath_ideal::{Allocation, FluidFlow, FluidOptions, run};
 use std::time::Instant;
 

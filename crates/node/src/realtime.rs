@@ -4,6 +4,8 @@
 //! when the delay is over. The operating system wakes threads late and may lose datagrams; nodes have to live with both. It is a smoke test of the
 //! contract between node and driver, not a router.
 
+#![expect(clippy::disallowed_methods, reason = "the driver has the clock")]
+
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io;

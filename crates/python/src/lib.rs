@@ -9,13 +9,14 @@
 
 mod columns;
 mod errors;
+mod interrupt;
 mod policy;
 mod progress;
-mod schemes;
+mod registry;
 mod sources;
 mod topology;
 
-pub use schemes::register;
+pub use registry::register;
 
 use pyo3::prelude::*;
 
@@ -24,6 +25,8 @@ use pyo3::prelude::*;
 pub mod _midpath {
     use std::collections::BTreeMap;
     use std::path::PathBuf;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     use midpath_sim::{Progress, RunOptions};
     use pyo3::exceptions::PyKeyboardInterrupt;
@@ -32,10 +35,11 @@ pub mod _midpath {
 
     use crate::columns::table_to_python;
     use crate::errors::scenario_error;
+    use crate::interrupt::{Abandoned, patiently};
     use crate::policy::{self, Failure};
-    use crate::progress::Reporter;
+    use crate::progress::{Reporter, tell};
     use crate::sources::SOURCES;
-    use crate::{schemes, topology};
+    use crate::{registry, topology};
 
     /// What a run gives Python: `run.json`, the tables by name, and other files by name.
     type Output<'py> = (String, Bound<'py, PyDict>, Bound<'py, PyDict>);
@@ -60,11 +64,28 @@ pub mod _midpath {
         policies: Option<BTreeMap<String, Py<PyAny>>>,
     ) -> PyResult<Output<'py>> {
         let options = RunOptions { scheme, seed, threads, wire };
-        let (failure, mut reporter) = (Failure::default(), Reporter::new(progress));
+        let failure = Failure::default();
         let catalogue = policy::catalogue(policies, &failure);
-        let mut report = |progress: Progress| !failure.is_set() && reporter.report(&progress);
-        let result = py.detach(|| midpath_sim::run_with(text, &base_dir, &options, &catalogue, &mut report));
-        if let Some(error) = failure.take().or(reporter.into_error()) {
+        let (text, failed, began) = (text.to_owned(), failure.clone(), Arc::new(AtomicBool::new(false)));
+        let (callback, begins) = (progress.as_ref().map(|callback| callback.clone_ref(py)), began.clone());
+        // Until the run begins, nothing else asks whether to go on.
+        let listen = |py: Python<'_>| match &callback {
+            Some(callback) if !began.load(Ordering::Relaxed) => {
+                let go_on = tell(py, callback, &Progress::default())?;
+                if go_on { Ok(()) } else { Err(interrupted()) }
+            }
+            _ => Ok(()),
+        };
+        let (result, error) = patiently(py, listen, move |abandoned| {
+            let mut reporter = Reporter::new(progress);
+            let mut report = |progress: Progress| {
+                begins.store(true, Ordering::Relaxed);
+                !abandoned.is_set() && !failed.is_set() && reporter.report(&progress)
+            };
+            let result = midpath_sim::run_with(&text, &base_dir, &options, &catalogue, &mut report);
+            (result, reporter.into_error())
+        })?;
+        if let Some(error) = failure.take().or(error) {
             return Err(error);
         }
         let output = result.map_err(|error| scenario_error(py, &error))?.ok_or_else(interrupted)?;
@@ -89,7 +110,10 @@ pub mod _midpath {
     #[pyo3(signature = (text, base_dir, *, scheme=None, seed=None))]
     fn check(py: Python<'_>, text: &str, base_dir: PathBuf, scheme: Option<String>, seed: Option<u64>) -> PyResult<()> {
         let options = RunOptions { scheme, seed, ..RunOptions::default() };
-        let checked = py.detach(|| midpath_sim::prepare(text, &base_dir, &options, &schemes::catalogue()).map(drop));
+        let text = text.to_owned();
+        let work =
+            move |_: &Abandoned| midpath_sim::prepare(&text, &base_dir, &options, &registry::catalogue()).map(drop);
+        let checked = patiently(py, |_| Ok(()), work)?;
         checked.map_err(|error| scenario_error(py, &error))
     }
 
@@ -97,6 +121,19 @@ pub mod _midpath {
     #[pyfunction]
     fn describe_scenario(py: Python<'_>, text: &str, base_dir: PathBuf) -> PyResult<String> {
         py.detach(|| topology::of_scenario(text, &base_dir)).map_err(|error| scenario_error(py, &error))
+    }
+
+    /// The nodes and links of a scenario's network, as JSON.
+    #[pyfunction]
+    fn network(py: Python<'_>, text: &str, base_dir: PathBuf) -> PyResult<String> {
+        py.detach(|| topology::network(text, &base_dir)).map_err(|error| scenario_error(py, &error))
+    }
+
+    /// The flows of a scenario by pair of hosts, as JSON: from, to, flows, bytes.
+    #[pyfunction]
+    #[pyo3(signature = (text, base_dir, *, seed=None))]
+    fn pairs(py: Python<'_>, text: &str, base_dir: PathBuf, seed: Option<u64>) -> PyResult<String> {
+        py.detach(|| topology::pairs(text, &base_dir, seed)).map_err(|error| scenario_error(py, &error))
     }
 
     /// Describes a topology file, as it stands in the file. `radius` is how far a Rocketfuel map is read.
@@ -115,7 +152,7 @@ pub mod _midpath {
     /// The JSON Schema of a scenario.
     #[pyfunction]
     fn schema() -> String {
-        midpath_sim::schema_of(&schemes::catalogue()).to_string()
+        midpath_sim::schema_of(&registry::catalogue()).to_string()
     }
 
     /// The Rust sources that this simulator was built from: paths, and what the files hold.
@@ -126,6 +163,12 @@ pub mod _midpath {
             files.set_item(path, text)?;
         }
         Ok(files)
+    }
+
+    /// What each scheme says of itself, with its parameters, as JSON.
+    #[pyfunction]
+    fn schemes() -> String {
+        midpath_sim::schemes(&registry::catalogue()).to_string()
     }
 
     /// The version of the simulator.

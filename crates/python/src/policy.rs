@@ -31,10 +31,10 @@ impl Failure {
 
 /// The simulator's schemes, with `policies` (functions that make policies) for FCP.
 pub(crate) fn catalogue(policies: Option<BTreeMap<String, Py<PyAny>>>, failure: &Failure) -> Catalogue {
-    let Some(policies) = policies else { return crate::schemes::catalogue() };
+    let Some(policies) = policies else { return crate::registry::catalogue() };
     let own: Own =
         policies.into_iter().map(|(name, make)| (name.clone(), factory(name, make, failure.clone()))).collect();
-    crate::schemes::catalogue().with("fcp", move |table| fcp::build_with("fcp", params::read(table)?, own.clone()))
+    crate::registry::catalogue().with("fcp", move |table| fcp::build_with("fcp", params::read(table)?, own.clone()))
 }
 
 fn factory(name: String, make: Py<PyAny>, failure: Failure) -> Factory {

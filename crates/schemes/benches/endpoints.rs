@@ -3,6 +3,8 @@
 //! `cargo bench -p midpath-schemes`. Prints nanoseconds per data packet; the two nodes' own work (forwarding, ports,
 //! timers, the packet pool) is in the figure, and the `udp` line is that work with almost no endpoint.
 
+#![expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;

@@ -4,6 +4,8 @@
 //! packet, with what the node does around its parts. Instructions: the same for a number of Interests and Data and for none, under
 //! `valgrind --tool=cachegrind --cache-sim=no target/release/deps/forwarder-… SCHEME PAIRS`.
 
+#![expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;

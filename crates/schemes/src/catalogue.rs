@@ -7,7 +7,13 @@ use midpath_core::roles::Scheme;
 use midpath_core::spec::SpecError;
 use serde_json::Value;
 
+use crate::describe::Description;
 use crate::{fcp, hpcc, inrpp, mircc, mptcp, ndn, rcp, rpm, tcp, udp, xcp};
+
+/// The scheme of a scenario that names none.
+pub const DEFAULT: &str = "newreno";
+/// The scheme of flows that have a rate of their own and name no scheme.
+pub const CONSTANT_RATE: &str = "udp";
 
 /// A scheme, or which parameter is wrong.
 pub type Built = Result<Arc<dyn Scheme>, SpecError>;
@@ -19,6 +25,7 @@ type Builder = Arc<dyn Fn(&Value) -> Built + Send + Sync>;
 #[derive(Clone, Default)]
 pub struct Catalogue {
     builders: BTreeMap<String, Builder>,
+    descriptions: BTreeMap<String, Description>,
     #[cfg(feature = "schema")]
     schemas: BTreeMap<String, schemars::Schema>,
 }
@@ -29,24 +36,39 @@ impl Catalogue {
         Catalogue::default()
     }
 
-    /// The schemes of this crate. A new one is one line here.
+    /// The schemes of this crate. A new one is two lines here: what builds it, and what it says of itself.
     pub fn standard() -> Catalogue {
         Catalogue::empty()
             .with_params::<tcp::NewRenoParams>("newreno", tcp::build)
+            .described("newreno", tcp::describe::newreno())
             .with_params::<tcp::CubicParams>("cubic", tcp::build)
+            .described("cubic", tcp::describe::cubic())
             .with_params::<tcp::DctcpParams>("dctcp", tcp::build)
+            .described("dctcp", tcp::describe::dctcp())
             .with_params::<tcp::FixedWindowParams>("fixed-window", tcp::build)
+            .described("fixed-window", tcp::describe::fixed_window())
             .with_params::<fcp::FcpParams>("fcp", fcp::build)
+            .described("fcp", fcp::describe())
             .with_params::<hpcc::HpccParams>("hpcc", tcp::build)
+            .described("hpcc", hpcc::describe())
             .with_params::<rcp::RcpParams>("rcp", tcp::build)
+            .described("rcp", rcp::describe())
             .with_params::<rpm::RpmParams>("rpm", rpm::build)
+            .described("rpm", rpm::describe())
             .with_params::<inrpp::Params>("inrpp", inrpp::build)
+            .described("inrpp", inrpp::describe())
             .with_params::<inrpp::attack::AttackParams>("inrpp-attack", inrpp::attack::build)
+            .described("inrpp-attack", inrpp::describe_attack())
             .with_params::<mircc::MirccParams>("mircc", mircc::build)
+            .described("mircc", mircc::describe())
             .with_params::<ndn::NdnParams>("ndn", ndn::build)
+            .described("ndn", ndn::describe())
             .with_params::<mptcp::MptcpParams>("mptcp", mptcp::build)
+            .described("mptcp", mptcp::describe())
             .with_params::<xcp::XcpParams>("xcp", tcp::build)
+            .described("xcp", xcp::describe())
             .with_params::<udp::UdpParams>("udp", udp::build)
+            .described("udp", udp::describe())
     }
 
     /// Adds a scheme, or replaces the one of that name.
@@ -70,6 +92,18 @@ impl Catalogue {
         self.schemas.insert(name.to_owned(), schemars::schema_for!(P));
         self.builders.insert(name.to_owned(), Arc::new(move |value| build(name, crate::params::read(value)?)));
         self
+    }
+
+    /// Says what a scheme is, needs, costs and shows: tables and reports then treat it like ours.
+    #[must_use]
+    pub fn described(mut self, name: &str, description: Description) -> Catalogue {
+        self.descriptions.insert(name.to_owned(), description);
+        self
+    }
+
+    /// What a scheme says of itself, if it does.
+    pub fn description(&self, name: &str) -> Option<&Description> {
+        self.descriptions.get(name)
     }
 
     /// Builds the scheme `name` with `params`. Errors name the key within `params`; an unknown name has an empty key.
@@ -131,6 +165,35 @@ mod tests {
         for name in catalogue.names() {
             for params in [json!(null), json!({})] {
                 assert_eq!(catalogue.build(name, &params).map(|s| s.name().to_owned()), Ok(name.to_owned()));
+            }
+        }
+    }
+
+    #[test]
+    fn each_standard_scheme_says_what_it_is_and_who_must_run_it() {
+        let catalogue = Catalogue::standard();
+        for name in catalogue.names() {
+            let own = catalogue.description(name).unwrap_or_else(|| panic!("{name} says nothing of itself"));
+            let scheme = catalogue.build(name, &json!({})).expect("builds with its defaults");
+            assert!(!own.title.is_empty() && own.summary.ends_with('.'), "{name}");
+            assert_eq!(own.hosts.is_empty(), scheme.transport().is_none(), "{name}: hosts run {:?}", own.hosts);
+            assert!(own.routers.is_empty() || scheme.network().is_some(), "{name}: routers run {:?}", own.routers);
+            for gauges in [&own.ports, &own.flows] {
+                let names: std::collections::BTreeSet<_> = gauges.iter().map(|g| g.name).collect();
+                assert_eq!(names.len(), gauges.len(), "{name} names a gauge twice");
+            }
+        }
+        let looks: Vec<_> = catalogue.names().filter_map(|n| catalogue.description(n)?.look).collect();
+        assert!(looks.iter().enumerate().all(|(i, look)| !looks[..i].contains(look)), "two schemes look alike");
+    }
+
+    #[test]
+    fn the_parameter_that_says_how_much_is_stored_exists() {
+        let catalogue = Catalogue::standard();
+        for name in catalogue.names() {
+            if let Some(key) = catalogue.description(name).and_then(|d| d.store) {
+                let unknown = catalogue.build(name, &json!({key: []})).map(|_| ()).unwrap_err();
+                assert_eq!((unknown.key.as_str(), unknown.message.contains("is not a parameter")), (key, false));
             }
         }
     }

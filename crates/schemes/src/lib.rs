@@ -2,9 +2,11 @@
 //! a README with scope and limits, tests beside the code. [`icn`] is no scheme: it has what the schemes by name share.
 //!
 //! [`Catalogue`] turns a name and a table of parameters into a [`midpath_core::roles::Scheme`]. A scheme of your own
-//! needs no change here: implement that trait in your crate and add a builder with [`Catalogue::with`].
+//! needs no change here: implement that trait in your crate and add a builder with [`Catalogue::with`]. What each scheme is,
+//! needs and shows, it says itself: [`Description`].
 
 mod catalogue;
+pub mod describe;
 pub mod fcp;
 pub mod hpcc;
 pub mod icn;
@@ -21,4 +23,5 @@ mod testing;
 pub mod udp;
 pub mod xcp;
 
-pub use catalogue::{Built, Catalogue};
+pub use catalogue::{Built, CONSTANT_RATE, Catalogue, DEFAULT};
+pub use describe::Description;

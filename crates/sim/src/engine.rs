@@ -4,13 +4,15 @@
 //! (time, arrival before wake-up, port, order on the wire), and nothing else.
 
 mod assemble;
+mod chance;
 mod parallel;
 mod part;
 mod sched;
 mod turns;
 mod wire;
 
-pub use assemble::{Engine, NetLink, Network};
+pub use assemble::{Engine, NetLink, Network, Variation};
+pub use chance::{Bursts, Jitter, Law};
 pub use part::{FlowFate, Tally};
 
 use midpath_core::node::Node;
@@ -23,8 +25,10 @@ use midpath_core::units::{Rate, Time};
 pub enum Event {
     /// The link of a port goes up or down.
     Up(PortId, bool),
-    /// A port's rate changes.
-    Rate(PortId, Rate),
+    /// The rates of a port's link change: that out of the port, and that of the other direction.
+    Rate(PortId, [Rate; 2]),
+    /// The node goes over to the routes of this state of the network.
+    Routes(u32),
     /// The node restarts.
     Restart,
 }

@@ -74,8 +74,11 @@ fn latency(info: &crate::setup::FlowInfo, wire: Option<u64>) -> f64 {
 }
 
 pub(crate) fn run(setup: &Setup, sample: Option<Time>) -> Result<IdealRun, SpecError> {
-    let changes = setup.capacity_changes().into_iter().flat_map(|(at, link, bps)| {
-        [0, 1].map(|d| CapacityChange { at_s: at.as_secs_f64(), link: (2 * link + d) as u32, bps: bps[d] })
+    let changes = setup.changing_links().flat_map(|link| {
+        let both = move |(at, bps): (Time, [f64; 2])| {
+            [0, 1].map(|d| CapacityChange { at_s: at.as_secs_f64(), link: (2 * link + d) as u32, bps: bps[d] })
+        };
+        setup.capacity_changes(link).into_iter().flat_map(both)
     });
     let options = FluidOptions {
         allocation: allocation(setup)?,

@@ -10,8 +10,10 @@ pub mod output;
 pub mod pcap;
 mod run;
 pub mod scenario;
+mod schemes;
 pub mod setup;
 
 pub use output::{Column, RunOutput, Table};
 pub use run::{Progress, RunOptions, prepare, run_text, run_with};
 pub use scenario::{ScenarioError, schema, schema_of};
+pub use schemes::schemes;

@@ -14,4 +14,4 @@ pub use flows::{FlowRow, flow_table};
 pub use ports::{PortRow, port_table};
 pub use series::{Entity, Recorder, Recording, SeriesPlan};
 pub use summary::summarise;
-pub use warnings::{Warning, of_schemes, warnings};
+pub use warnings::{Warning, of_run, rerouted_ideal, warnings};

@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use crate::engine::{self, Engine, Network};
 use crate::ideal;
 use crate::measure::{
-    Capacity, Entity, FlowRow, PortRow, Recorder, Recording, SeriesPlan, Warning, flow_table, of_schemes, port_table,
-    summarise, warnings,
+    Capacity, Entity, FlowRow, PortRow, Recorder, Recording, SeriesPlan, Warning, flow_table, of_run, port_table,
+    rerouted_ideal, summarise, warnings,
 };
 use crate::output::{RunOutput, Table};
 use crate::pcap::Capture;
@@ -34,7 +34,7 @@ pub struct RunOptions {
 }
 
 /// How far a run is.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Progress {
     /// Simulated seconds.
     pub simulated_s: f64,
@@ -76,6 +76,7 @@ pub fn run_with(
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Option<RunOutput>, ScenarioError> {
     let setup = prepare(text, base, options, catalogue)?;
+    #[expect(clippy::disallowed_methods, reason = "how long a run took is reported, and nothing depends on it")]
     let began = Instant::now();
     let finished = if setup.scenario.scheme == IDEAL {
         if options.wire {
@@ -110,6 +111,8 @@ struct Counts {
     sent: u64,
     delivered: u64,
     dropped: u64,
+    no_route: u64,
+    out_of_hops: u64,
     corrupted: u64,
     consumed: u64,
     stored: u64,
@@ -125,6 +128,8 @@ impl Counts {
             sent: engine.created(),
             delivered: tally.delivered,
             dropped: tally.dropped,
+            no_route: tally.no_route,
+            out_of_hops: tally.out_of_hops,
             corrupted: tally.corrupted,
             consumed: tally.consumed,
             stored,
@@ -156,7 +161,7 @@ fn run_ideal(setup: &Setup) -> Result<Finished, SpecError> {
         threads: 1,
         memory: 0,
         counts,
-        warnings: Vec::new(),
+        warnings: rerouted_ideal(setup).into_iter().collect(),
     })
 }
 
@@ -191,7 +196,7 @@ fn run_packets(
     let counts = Counts::of(&engine, &ports);
     debug_assert!(counts.conserved(), "packets are conserved: {counts:?}");
     debug_assert_eq!(engine.live(), counts.stored + counts.in_flight, "what lives is stored or on a wire");
-    let (threads, memory, warnings) = (engine.threads(), engine.memory(), of_schemes(setup, &engine));
+    let (threads, memory, warnings) = (engine.threads(), engine.memory(), of_run(setup, &engine));
     let mut recording = Recording::default();
     for probe in engine.into_probes() {
         if let Ok(recorder) = probe.into_any().downcast::<Recorder>() {
@@ -227,11 +232,20 @@ impl Finished {
             "topology": setup.drawing(),
             "deployment": setup.deployed(),
             "equipment": setup.equipment,
+            "schemes": setup.described,
             "warnings": warnings(setup, &self.rows, self.warnings),
             "paths": setup.paths(),
             "invariants": self.counts.json(),
             "summary": summarise(setup, &self.rows, &self.ports, self.span, self.counts.sent),
         });
+        let mut run = run;
+        if setup.scenario.routing.reconverge.is_some() {
+            run["rerouting"] = json!({
+                "at_s": setup.reroutes().map(Time::as_secs_f64).collect::<Vec<_>>(),
+                "no_route": self.counts.no_route,
+                "out_of_hops": self.counts.out_of_hops,
+            });
+        }
         let mut tables = vec![
             ("flows".to_owned(), flow_table(setup, &self.rows)),
             ("ports".to_owned(), port_table(setup, &self.ports)),

@@ -5,11 +5,13 @@ mod faults;
 mod lines;
 mod queue;
 mod spec;
+mod vary;
 
 pub use deploy::DeploySpec;
 pub use faults::{FaultKind, FaultSpec};
 pub use queue::{QueueKind, QueueTable};
 pub use spec::{MeasureSpec, PcapSpec, RoutingSpec, Scenario};
+pub use vary::{BurstSpec, JitterLaw, JitterSpec, StepSpec, VarySpec, check_steps};
 
 use midpath_core::spec::{SpecError, in_plain_terms};
 

@@ -8,7 +8,9 @@ mod measure;
 mod names;
 mod objects;
 mod queues;
+mod reroute;
 mod routes;
+mod vary;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -18,9 +20,7 @@ use midpath_core::node::{Forwarding, Node};
 use midpath_core::packet::{FlowId, NodeId, PortId};
 use midpath_core::queue::Discipline;
 use midpath_core::rng::Streams;
-use midpath_core::roles::{
-    LinkInfo, Network as NetworkScheme, NodeSpec, PortSpec, Routes as RoutesTrait, ShortestPath,
-};
+use midpath_core::roles::{LinkInfo, Network as NetworkScheme, NodeSpec, PortSpec, ShortestPath};
 use midpath_core::spec::SpecError;
 use midpath_core::units::Time;
 use midpath_schemes::Catalogue;
@@ -31,11 +31,14 @@ pub use names::Groups;
 pub use objects::Objects;
 pub use routes::TableRoutes;
 
-use crate::engine::{NetLink, Network};
+use crate::engine::{Event, NetLink, Network};
 use crate::scenario::Scenario;
 use deploy::{Deployment, NetworkMap, links};
 use faults::FaultPlan;
 use queues::{Keyed, Queues};
+use reroute::Rerouting;
+use vary::Variations;
+pub use vary::{parse_schedule, parse_trace};
 
 /// The scheme that isn't one: the fluid model on the same topology, routes and flows.
 pub const IDEAL: &str = "ideal";
@@ -46,7 +49,7 @@ pub struct Setup {
     pub scenario: Scenario,
     /// The network.
     pub topology: Topology,
-    /// Its shortest paths.
+    /// Its shortest paths at the beginning.
     pub routes: Arc<TableRoutes>,
     /// The flows, in order of their start.
     pub flows: Vec<FlowInfo>,
@@ -58,8 +61,12 @@ pub struct Setup {
     deployment: Deployment,
     queues: Queues,
     faults: FaultPlan,
+    varying: Variations,
+    rerouting: Rerouting,
     /// What each sort of port has, for the result.
     pub equipment: serde_json::Value,
+    /// What each scheme says of itself, for the result.
+    pub described: serde_json::Value,
 }
 
 /// The link behind a port.
@@ -75,14 +82,16 @@ impl Setup {
         if scenario.stop.is_some_and(Time::is_zero) {
             return Err(SpecError::new("stop", "must be above zero"));
         }
-        let topology =
+        let mut topology =
             midpath_topo::spec::build(&scenario.topology, base, scenario.seed).map_err(|e| e.under("topology"))?;
         let mut schemes = flows::Schemes::new(&scenario, catalogue)?;
         let queues = Queues::new(&scenario)?;
         queues.check_names(&scenario.topology)?;
         measure::check(&scenario, &topology)?;
-        let faults = FaultPlan::new(&scenario.fault, &topology)?;
+        let varying = Variations::new(&scenario.vary, base, scenario.stop, &mut topology)?;
+        let faults = FaultPlan::new(&scenario.fault, &varying, &topology)?;
         let routes = Arc::new(TableRoutes::new(&topology, &scenario.routing));
+        let rerouting = Rerouting::new(&topology, &scenario.routing, &routes, &faults.outages())?;
         let flows = flows::generate(&scenario, base, &topology, &routes, &schemes)?;
         let groups = Groups::of(&flows);
         let objects = Arc::new(Objects::of(&flows, |n| topology.nodes()[n.0 as usize].name.clone())?);
@@ -90,7 +99,7 @@ impl Setup {
         schemes.bind(&names)?;
         let deployment = Deployment::new(&scenario, catalogue, &schemes, &topology, &names)?;
         schemes.check_needs(&scenario, &flows, &deployment)?;
-        let equipment = serde_json::Value::Null;
+        let (equipment, described) = (serde_json::Value::Null, serde_json::Value::Null);
         let mut setup = Setup {
             scenario,
             topology,
@@ -102,10 +111,14 @@ impl Setup {
             deployment,
             queues,
             faults,
+            varying,
+            rerouting,
             equipment,
+            described,
         };
         setup.try_queues()?;
         setup.equipment = equipment::equipment(&setup, catalogue);
+        setup.described = setup.describe(catalogue);
         Ok(setup)
     }
 
@@ -123,6 +136,17 @@ impl Setup {
     /// Ports whose queues have room for less than one full packet, and the room.
     pub(crate) fn too_small(&self) -> Vec<((usize, usize), midpath_core::units::Bytes)> {
         equipment::too_small(self)
+    }
+
+    /// The schemes that carry flows or run at ports, by name; none of the ideal.
+    fn describe(&self, catalogue: &Catalogue) -> serde_json::Value {
+        if self.scenario.scheme == IDEAL {
+            return serde_json::json!({});
+        }
+        let carrying = (0..self.flows.len()).map(|i| self.scheme_of(i));
+        let names: BTreeSet<&str> = carrying.chain(self.deployment.networks()).collect();
+        let entry = |name: &str| crate::schemes::of_run(name, catalogue, &flows::table_of(&self.scenario, name));
+        names.into_iter().map(|name| (name.to_owned(), entry(name))).collect()
     }
 
     /// What runs where, for the result.
@@ -156,7 +180,7 @@ impl Setup {
         look: impl FnOnce(&dyn NetworkScheme, &NodeSpec<'_>) -> R,
     ) -> Option<R> {
         let network = self.deployment.get(instance).network.as_deref()?;
-        let routes: Arc<dyn RoutesTrait> = self.routes.clone();
+        let routes = self.rerouting.at(n);
         let map = NetworkMap { topology: &self.topology, deployment: &self.deployment, instance };
         let ecmp = self.scenario.routing.ecmp;
         Some(look(network, &NodeSpec { node: NodeId(n as u32), links, map: &map, routes: &routes, ecmp }))
@@ -184,7 +208,21 @@ impl Setup {
         for (i, flow) in self.flows.iter().enumerate() {
             nodes[flow.ends().0.0 as usize].start_flow(flow.flow.start, FlowId(i as u32));
         }
-        Ok(Network { nodes, links: self.links(), events: self.faults.events(), seed: self.scenario.seed })
+        Ok(Network { nodes, links: self.links(), events: self.events(), seed: self.scenario.seed })
+    }
+
+    /// What happens to nodes during the run. A link that changes does so before nodes go over to other routes.
+    fn events(&self) -> Vec<(NodeId, Time, Event)> {
+        let mut events = self.faults.events(&self.topology);
+        for (at, state) in self.rerouting.switches() {
+            events.extend((0..self.topology.nodes().len()).map(|n| (NodeId(n as u32), *at, Event::Routes(*state))));
+        }
+        events
+    }
+
+    /// When nodes go over to other routes; none where they stay.
+    pub fn reroutes(&self) -> impl Iterator<Item = Time> + '_ {
+        self.rerouting.switches().iter().map(|switch| switch.0)
     }
 
     fn node(&self, n: usize, rtt: Time, table: &Arc<FlowTable>) -> Result<Node, SpecError> {
@@ -206,7 +244,7 @@ impl Setup {
             shared.extend(state.map(|state| (state, self.deployment.ports(n, links.len(), instance), place)));
         }
         // Those of the schemes that run here, in order, and shortest paths last.
-        let forwarding = Forwarding::new(chain, ShortestPath::new(self.routes.clone(), self.scenario.routing.ecmp));
+        let forwarding = Forwarding::new(chain, ShortestPath::new(self.rerouting.at(n), self.scenario.routing.ecmp));
         let streams = Streams::of(self.scenario.seed, n as u64);
         let back = |(port, link): (usize, &LinkInfo)| {
             let at = self.topology.ports(n)[port];
@@ -249,7 +287,7 @@ impl Setup {
                 let port = self.topology.port_of_link(n, i).expect("a link is at both of its ends");
                 (NodeId(n as u32), PortId(port))
             };
-            for (from, to) in [(link.a, link.b), (link.b, link.a)] {
+            for (direction, (from, to)) in [(link.a, link.b), (link.b, link.a)].into_iter().enumerate() {
                 all.push(NetLink {
                     from: end(from),
                     to: end(to),
@@ -257,7 +295,8 @@ impl Setup {
                     delay: link.delay,
                     corruption: link.corruption,
                     downs: self.faults.downs(i),
-                    delays: self.faults.delays(i),
+                    delays: self.faults.delays(i, direction),
+                    variation: self.varying.of(i, direction),
                 });
             }
         }
@@ -279,13 +318,18 @@ impl Setup {
         (2 * link + self.direction(link, from)) as u32
     }
 
-    /// A link's delays from these times on.
-    pub fn delay_changes(&self, link: usize) -> Vec<(Time, Time)> {
-        self.faults.delays(link)
+    /// The delays of a direction of a link from these times on.
+    pub fn delay_changes(&self, link: usize, direction: usize) -> Vec<(Time, Time)> {
+        self.faults.delays(link, direction)
     }
 
-    /// What faults do to links' capacities: time, link, and the rates of its two directions from then on; zero while it is down.
-    pub fn capacity_changes(&self) -> Vec<(Time, usize, [f64; 2])> {
-        self.faults.capacity_changes(&self.topology)
+    /// What faults and schedules do to a link's capacity: time, and the rates of its two directions from then on; zero while it is down.
+    pub fn capacity_changes(&self, link: usize) -> Vec<(Time, [f64; 2])> {
+        self.faults.capacity_changes(link, &self.topology)
+    }
+
+    /// The links whose capacity changes.
+    pub fn changing_links(&self) -> impl Iterator<Item = usize> + '_ {
+        self.faults.changing()
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! The same entries as in `fuzz/`, on stable Rust: valid samples, mutated byte by byte, cut off, and spliced together.
 
+#![expect(clippy::disallowed_methods, reason = "a slow parser is found by the clock")]
+
 #[path = "parsers/entries.rs"]
 mod entries;
 #[path = "parsers/peers.rs"]
@@ -130,6 +132,12 @@ const FLOW_LISTS: [&str; 4] = [
     "start,size,dst,src\r\n1e-3,1500,1,0\r\n\"2 ms\",\"3 kB\",h2,h1\r\n",
     "2\n0 1 3 100 200000 2.0\n5 7 3 101 1 0.0000015\n",
     "# size percent\n0 0\n1000 50\n1000 80\n20000 100\n",
+];
+
+const MATRICES: [&str; 3] = [
+    "to,from,rate\nBern,Geneva,20 Mbps\n# a remark\n\nGeneva,Bern,1e6\nBern,Basel,\n",
+    ",Bern,Geneva\r\nBern,,1 Mbps\r\nGeneva,3000000,0\r\n",
+    "{\"graph\": {\"demands\": {\"A\": {\"B\": 3, \"C\": 0},\n \"B\": {\"A\": 1.5}}}, \"nodes\": []}",
 ];
 
 const UNITS: &str = "10 Mbps|5 ms|1.25 MB|64 KiB|2.5 %|0.025|1e6 B|100 packets|3.125 Gb/s|18446744073709551615 ps|µs|1_000 kB|.5 s|213 h|+1 B";
@@ -393,6 +401,19 @@ proptest! {
     #[test]
     fn flow_lists_are_read_or_refused(bytes in mutated(FLOW_LISTS.map(|t| t.as_bytes().to_vec()).to_vec())) {
         soon(&bytes, entries::flow_list);
+    }
+
+    #[test]
+    fn schedules_and_traces_are_read_or_refused(bytes in mutated(vec![
+        b"at,rate,delay\n0,1e6,\n1.5 s,2 Mbps,20 ms\n".to_vec(),
+        b"0\n0\n3\n17\n".to_vec(),
+    ])) {
+        soon(&bytes, entries::link_files);
+    }
+
+    #[test]
+    fn matrices_are_read_or_refused(bytes in mutated(MATRICES.map(|t| t.as_bytes().to_vec()).to_vec())) {
+        soon(&bytes, entries::matrix);
     }
 
     #[test]

@@ -9,6 +9,9 @@ use crate::graph::{DEFAULT_MTU, LinkInfo, NodeInfo, NodeKind, Topology};
 /// The delay that a link without any gets, since a link of the engine must have one. Our choice: 200 m of fibre.
 pub const MIN_DELAY: Time = Time::from_us(1);
 
+/// Most people that a node may serve. Our choice: a hundred times as many as there are, and their products stay finite.
+pub const MAX_POPULATION: f64 = 1e12;
+
 /// A node of a [`Draft`].
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct DraftNode {
@@ -22,6 +25,10 @@ pub struct DraftNode {
     pub pos: Option<(f64, f64)>,
     /// See [`NodeInfo::label`].
     pub label: Option<String>,
+    /// See [`NodeInfo::population`].
+    pub population: Option<f64>,
+    /// See [`NodeInfo::trunk`].
+    pub trunk: Rate,
 }
 
 /// A link of a [`Draft`].
@@ -64,13 +71,25 @@ impl Draft {
     /// Adds a node and returns its index.
     pub fn node(&mut self, name: impl Into<String>, kind: NodeKind, class: &str, pos: (f64, f64)) -> usize {
         let class = (!class.is_empty()).then(|| class.to_owned());
-        self.nodes.push(DraftNode { name: name.into(), kind: Some(kind), class, pos: Some(pos), label: None });
+        let (name, kind, pos) = (name.into(), Some(kind), Some(pos));
+        self.nodes.push(DraftNode { name, kind, class, pos, ..DraftNode::default() });
         self.nodes.len() - 1
     }
 
     /// Who is next to whom.
     pub fn adjacency(&self) -> Adjacency {
         Adjacency::new(self.nodes.len(), self.links.iter().map(|l| (l.a, l.b)))
+    }
+
+    /// Adds up the rates of each router's links to other routers.
+    pub fn add_up_trunks(&mut self) {
+        let is_host: Vec<bool> = self.nodes.iter().map(|n| n.kind == Some(NodeKind::Host)).collect();
+        for link in self.links.iter().filter(|l| !is_host[l.a] && !is_host[l.b]) {
+            let (there, back) = (link.rate.unwrap_or(Rate::ZERO), link.rate_back.or(link.rate).unwrap_or(Rate::ZERO));
+            for (end, rate) in [(link.a, there), (link.b, back)] {
+                self.nodes[end].trunk = Rate(self.nodes[end].trunk.0.saturating_add(rate.0));
+            }
+        }
     }
 
     /// Removes links from a node to itself, with a note.
@@ -133,7 +152,8 @@ impl Draft {
 
 fn finish_node(n: DraftNode) -> NodeInfo {
     let kind = n.kind.unwrap_or(NodeKind::Router);
-    NodeInfo { name: n.name, kind, class: n.class, pos: n.pos, label: n.label }
+    let DraftNode { name, class, pos, label, population, trunk, .. } = n;
+    NodeInfo { name, kind, class, pos, label, population, trunk }
 }
 
 fn finish_link(i: usize, l: DraftLink, min_delay: Time) -> Result<LinkInfo, SpecError> {

@@ -52,12 +52,17 @@ pub struct NodeInfo {
     pub pos: Option<(f64, f64)>,
     /// What a drawing may show instead of the name: a city.
     pub label: Option<String>,
+    /// How many people it serves, where the source says so.
+    pub population: Option<f64>,
+    /// Rates of its links to other routers, added up, as the source has them: links taken out of it count.
+    pub trunk: Rate,
 }
 
 impl NodeInfo {
     /// A node of this name and kind, without class or position.
     pub fn new(name: impl Into<String>, kind: NodeKind) -> NodeInfo {
-        NodeInfo { name: name.into(), kind, class: None, pos: None, label: None }
+        let name = name.into();
+        NodeInfo { name, kind, class: None, pos: None, label: None, population: None, trunk: Rate::ZERO }
     }
 }
 
@@ -132,6 +137,27 @@ impl Topology {
     /// All links; a link's index is its position here.
     pub fn links(&self) -> &[LinkInfo] {
         &self.links
+    }
+
+    /// Gives a link another rate from its end `a` (`direction` 0) or `b` (1).
+    ///
+    /// # Panics
+    /// If the rate is not one that a link can have.
+    pub fn set_rate(&mut self, link: usize, direction: usize, rate: Rate) {
+        check_rate("rate", Some(rate)).expect("a link's rate");
+        let link = &mut self.links[link];
+        let mut rates = [link.rate, link.rate_back.unwrap_or(link.rate)];
+        rates[direction] = rate;
+        (link.rate, link.rate_back) = (rates[0], (rates[1] != rates[0]).then_some(rates[1]));
+    }
+
+    /// Gives a link another delay.
+    ///
+    /// # Panics
+    /// If the delay is not one that a link can have.
+    pub fn set_delay(&mut self, link: usize, delay: Time) {
+        check_delay("delay", delay).expect("a link's delay");
+        self.links[link].delay = delay;
     }
 
     /// The node of that name.

@@ -263,8 +263,8 @@ fn fold(topology: &Topology, n: usize) -> Option<(usize, usize)> {
 /// Whether a host has a few links, all of them to routers.
 fn is_homed(topology: &Topology, n: usize) -> bool {
     let ports = topology.ports(n);
-    let few = (2..=MAX_HOMES).contains(&ports.len());
-    few && topology.is_host(n) && ports.iter().all(|p| !topology.is_host(p.peer as usize))
+    let homes = (2..=MAX_HOMES).contains(&ports.len());
+    homes && topology.is_host(n) && ports.iter().all(|p| !topology.is_host(p.peer as usize))
 }
 
 /// Where all nodes stand.

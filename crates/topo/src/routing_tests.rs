@@ -179,6 +179,7 @@ proptest! {
 
 #[test]
 #[ignore = "a measurement, not a check: run with --release --ignored --nocapture"]
+#[expect(clippy::disallowed_methods, reason = "it measures time")]
 fn time_of_large_tables() {
     use crate::generate::{LinkParams, fat_tree};
     let link = LinkParams::new(Rate::from_gbps(10), Time::from_us(1));

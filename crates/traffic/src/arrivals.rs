@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// - `"hosts"` (the default): the access rates of all hosts that send, added up, so that on average each is busy for
 ///   a share `load` of the time;
+/// - `"matrix"` (the default with a matrix from a file that has rates): these rates, added up;
 /// - `"receivers"`: the same of all hosts that receive;
 /// - `"link:a>b"`: the rate of the link from node a to node b, if all of the workload's flows cross it;
 /// - a rate such as `"10 Mbps"`.
@@ -31,7 +32,7 @@ pub enum ArrivalSpec {
         /// Or the offered load: a share of `load_of`. Above 1 is overload.
         #[serde(default, deserialize_with = "load", skip_serializing_if = "Option::is_none")]
         load: Option<Ratio>,
-        /// What the load is a share of: hosts, receivers, link:a>b, or a rate.
+        /// What the load is a share of: hosts, receivers, matrix, link:a>b, or a rate.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         load_of: Option<String>,
         /// Each arrival starts a flow on every pair of the matrix (an incast query), not on one of them.
@@ -49,7 +50,7 @@ pub enum ArrivalSpec {
         /// Or the offered load: a share of `load_of`.
         #[serde(default, deserialize_with = "load", skip_serializing_if = "Option::is_none")]
         load: Option<Ratio>,
-        /// What the load is a share of: hosts, receivers, link:a>b, or a rate.
+        /// What the load is a share of: hosts, receivers, matrix, link:a>b, or a rate.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         load_of: Option<String>,
         /// Hurst parameter of the traffic, between 0.5 and 1.
@@ -110,6 +111,8 @@ pub enum LoadOf {
     Hosts,
     /// Access rates of the hosts that receive, added up.
     Receivers,
+    /// The rates of the matrix, added up.
+    Matrix,
     /// The link between two neighbours, by their names.
     Link(String, String),
     /// A given rate.
@@ -123,13 +126,17 @@ impl std::str::FromStr for LoadOf {
             (_, Some((a, b))) => Ok(LoadOf::Link(a.trim().to_owned(), b.trim().to_owned())),
             ("hosts", None) => Ok(LoadOf::Hosts),
             ("receivers", None) => Ok(LoadOf::Receivers),
+            ("matrix", None) => Ok(LoadOf::Matrix),
             (t, None) => t.parse().map(LoadOf::Rate).map_err(|_| {
-                let known = ["hosts", "receivers", "link:a>b", "a rate like \"10 Mbps\""];
+                let known = ["hosts", "receivers", "matrix", "link:a>b", "a rate like \"10 Mbps\""];
                 unknown("capacity", t, known.into_iter())
             }),
         }
     }
 }
+
+const NO_RATES: &str =
+    "the matrix states no rates; give a rate such as \"10 Gbps\", the total that `load` is a share of";
 
 impl LoadOf {
     /// The capacity in bits per second for flows between the pairs of `matrix`.
@@ -137,6 +144,7 @@ impl LoadOf {
         let capacity = match self {
             LoadOf::Hosts => matrix.access_bps(true),
             LoadOf::Receivers => matrix.access_bps(false),
+            LoadOf::Matrix => matrix.total_bps().ok_or_else(|| SpecError::new("load_of", NO_RATES))?,
             LoadOf::Rate(rate) => rate.as_f64(),
             LoadOf::Link(a, b) => {
                 let message = || format!("no link from `{a}` to `{b}`; name two neighbours: \"link:a>b\"");
@@ -164,7 +172,8 @@ impl Intensity<'_> {
             }
             (Some(rate), None) => above(rate, 0.0, "rate_per_s"),
             (None, Some(load)) => {
-                let of: LoadOf = self.load_of.unwrap_or("hosts").parse().map_err(|m| SpecError::new("load_of", m))?;
+                let default = if matrix.total_bps().is_some() { "matrix" } else { "hosts" };
+                let of: LoadOf = self.load_of.unwrap_or(default).parse().map_err(|m| SpecError::new("load_of", m))?;
                 // λ = load · capacity / (8 · mean size)
                 above(load.as_f64() * of.capacity_bps(matrix, links)? / (8.0 * bytes), 0.0, "load")
             }

@@ -14,9 +14,9 @@ use std::sync::Arc;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExplicitFlow {
-    /// Host that sends: its name, or its node index as text.
+    /// Host that sends: its name, that of its router if this has no other host, or its node index as text.
     pub from: String,
-    /// Host that receives.
+    /// Host that receives, named likewise.
     pub to: String,
     /// Payload to move. Without it the flow runs until `stop`, or until the run ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -5,7 +5,7 @@ use crate::explicit::ExplicitFlow;
 use crate::flow::{Budget, Flow, Room, weight};
 use crate::hosts::{Host, HostTable, LinkRates};
 use crate::list::{FlowListFormat, ListSpec, ListedFlow, parse_flow_list_bytes};
-use crate::matrix::{Matrix, members};
+use crate::matrix::{Matrix, MatrixSpec, members};
 use crate::objects::Objects;
 use crate::sizes::SizeSampler;
 use crate::stream::{Purpose, Stream, stream};
@@ -129,7 +129,10 @@ impl<'a> Run<'a> {
         }
         let hosts = members(self.spec.hosts.as_deref(), self.cx.hosts)?;
         let spec = self.spec.matrix.clone().unwrap_or_default();
-        let matrix = spec.draw(hosts, self.cx.hosts, &mut self.stream(Purpose::Matrix));
+        if matches!(spec, MatrixSpec::File { .. }) && self.spec.hosts.is_some() {
+            return Err(SpecError::new("hosts", "a matrix from a file names its hosts itself; leave this out"));
+        }
+        let matrix = spec.draw(hosts, self.cx.hosts, self.cx.base_dir, &mut self.stream(Purpose::Matrix));
         let matrix = matrix.map_err(|e| e.under("matrix"))?;
         match arrivals {
             ArrivalSpec::Poisson { rate_per_s, load, load_of, rounds } => {

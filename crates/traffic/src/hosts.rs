@@ -5,7 +5,7 @@ use midpath_core::units::Rate;
 use std::collections::HashMap;
 
 /// A node that may send and receive.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Host {
     /// Name in the topology.
     pub name: String,
@@ -13,14 +13,28 @@ pub struct Host {
     pub node: u32,
     /// Rate of its access: what it can send at most, all its links together.
     pub access: Rate,
+    /// Its part of the people whom its router serves, where the map says how many.
+    pub population: Option<f64>,
+    /// Its part of the rates of its router's links to other routers, added up.
+    pub trunk: Rate,
 }
 
-/// All hosts of a topology, by name and by node index.
+impl Host {
+    /// A host of which no more is known.
+    pub fn new(name: impl Into<String>, node: u32, access: Rate) -> Host {
+        Host { name: name.into(), node, access, population: None, trunk: Rate::ZERO }
+    }
+}
+
+/// All hosts of a topology, by name, by the place where they are (their router) and by node index.
 #[derive(Debug, Clone, Default)]
 pub struct HostTable {
     hosts: Vec<Host>,
     by_name: HashMap<String, usize>,
     by_node: HashMap<u32, usize>,
+    /// The hosts of each place. Places keep their order, so that suggestions do.
+    places: Vec<(String, Vec<usize>)>,
+    by_place: HashMap<String, usize>,
 }
 
 impl HostTable {
@@ -37,15 +51,33 @@ impl HostTable {
         table
     }
 
+    /// The same with places: names of routers, each with the nodes of its hosts. A host's name goes before a place's.
+    #[must_use]
+    pub fn with_places(mut self, places: impl IntoIterator<Item = (String, Vec<u32>)>) -> HostTable {
+        for (name, nodes) in places {
+            if !self.by_name.contains_key(&name) && !self.by_place.contains_key(&name) {
+                let hosts = nodes.iter().filter_map(|n| self.by_node.get(n).copied()).collect();
+                self.by_place.insert(name.clone(), self.places.len());
+                self.places.push((name, hosts));
+            }
+        }
+        self
+    }
+
     /// The hosts in order.
     pub fn hosts(&self) -> &[Host] {
         &self.hosts
     }
 
-    /// The host called `name`, or, where no host has that name, the one whose node index it is in decimal.
+    /// The host called `name`, else the one host of the place of that name, else the one whose node index it is in decimal.
     pub fn get(&self, name: &str) -> Option<&Host> {
-        let by_index = || self.by_node.get(&name.parse().ok()?).copied();
-        self.by_name.get(name).copied().or_else(by_index).map(|i| &self.hosts[i])
+        self.find(name).ok()
+    }
+
+    /// The place where a host is.
+    pub(crate) fn place_of(&self, host: &Host) -> Option<&str> {
+        let index = self.by_node.get(&host.node)?;
+        self.places.iter().find(|(_, hosts)| hosts.contains(index)).map(|(name, _)| name.as_str())
     }
 
     /// The host at node `node`.
@@ -53,22 +85,44 @@ impl HostTable {
         self.by_node.get(&node).map(|&i| &self.hosts[i])
     }
 
-    /// The hosts that `pattern` names: one name, or a prefix and `*`. Says what is known when there are none.
+    /// The hosts that `pattern` names: one name, a place, or a prefix and `*`. Says what is known when there are none.
     pub(crate) fn matching(&self, pattern: &str) -> Result<Vec<&Host>, String> {
         let Some(prefix) = pattern.strip_suffix('*') else {
-            return Ok(vec![self.find(pattern)?]);
+            return self.all(pattern);
         };
         let found: Vec<&Host> = self.hosts.iter().filter(|h| h.name.starts_with(prefix)).collect();
         if found.is_empty() { Err(unknown("host like", pattern, self.names())) } else { Ok(found) }
     }
 
-    /// As [`HostTable::get`], with a message when there is no such host.
+    /// The host called `name`, or all hosts of the place of that name; at least one.
+    pub(crate) fn all(&self, name: &str) -> Result<Vec<&Host>, String> {
+        if let Some(&i) = self.by_name.get(name) {
+            return Ok(vec![&self.hosts[i]]);
+        }
+        if let Some(&place) = self.by_place.get(name) {
+            return match &self.places[place].1[..] {
+                [] => Err(format!("`{name}` is a router without hosts; flows begin and end at hosts")),
+                hosts => Ok(hosts.iter().map(|&i| &self.hosts[i]).collect()),
+            };
+        }
+        let by_index = name.parse().ok().and_then(|n: u32| self.at(n));
+        by_index.map(|host| vec![host]).ok_or_else(|| unknown("host", name, self.names()))
+    }
+
+    /// The one host that `name` names, with a message when there is none, or more than one.
     pub(crate) fn find(&self, name: &str) -> Result<&Host, String> {
-        self.get(name).ok_or_else(|| unknown("host", name, self.names()))
+        match self.all(name)?[..] {
+            [host] => Ok(host),
+            ref more => Err(format!(
+                "`{name}` is a router with {} hosts; name one of them, such as `{}`",
+                more.len(),
+                more[0].name
+            )),
+        }
     }
 
     fn names(&self) -> impl Iterator<Item = &str> + Clone {
-        self.hosts.iter().map(|h| h.name.as_str())
+        self.hosts.iter().map(|h| h.name.as_str()).chain(self.places.iter().map(|p| p.0.as_str()))
     }
 }
 
@@ -94,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_name_goes_before_a_node_index() {
-        let host = |name: &str, node| Host { name: name.into(), node, access: Rate::from_gbps(1) };
+        let host = |name: &str, node| Host::new(name, node, Rate::from_gbps(1));
         let table = HostTable::new([host("7", 3), host("h1", 7), host("h2", 9)]);
         assert_eq!(table.get("7").map(|h| h.node), Some(3));
         assert_eq!(table.get("9").map(|h| h.node), Some(9));
@@ -102,5 +156,19 @@ mod tests {
         assert_eq!(table.matching("h*").map(|v| v.len()), Ok(2));
         assert!(table.matching("x*").is_err());
         assert!(table.find("h3").is_err_and(|m| m.contains("did you mean `h1`?")));
+    }
+
+    #[test]
+    fn a_place_stands_for_its_hosts() {
+        let hosts = (0..3).map(|i| Host::new(format!("h{i}"), i, Rate::from_gbps(1)));
+        let places = [("Bern", vec![0]), ("Basel", vec![1, 2]), ("Chur", vec![]), ("h0", vec![2])];
+        let table = HostTable::new(hosts).with_places(places.map(|(name, nodes)| (name.to_owned(), nodes)));
+        let nodes = |name: &str| table.matching(name).map(|v| v.iter().map(|h| h.node).collect::<Vec<_>>());
+        assert_eq!(table.find("Bern").map(|h| h.node), Ok(0));
+        assert_eq!(nodes("Basel"), Ok(vec![1, 2]));
+        assert_eq!(nodes("h0"), Ok(vec![0]));
+        assert!(table.find("Basel").is_err_and(|m| m.contains("2 hosts; name one of them, such as `h1`")));
+        assert!(table.find("Chur").is_err_and(|m| m.contains("without hosts")));
+        assert!(table.find("Brn").is_err_and(|m| m.contains("did you mean `Bern`?")));
     }
 }

@@ -7,6 +7,7 @@
 //! | [`WorkloadSpec`] | `[[workload]]`: arrivals × sizes × matrix, or a flow list |
 //! | [`generate`] | both, as one list of [`Flow`]s in order of their start |
 //! | [`parse_flow_list_bytes`] | flow lists: CSV and the HPCC flow text format |
+//! | [`parse_matrix_bytes`] | traffic matrices: CSV, and the demands of topohub's JSON |
 //!
 //! # Randomness
 //!
@@ -25,6 +26,7 @@ mod hosts;
 mod list;
 mod matrix;
 mod objects;
+mod rates;
 mod sizes;
 mod stream;
 mod suggest;
@@ -37,7 +39,8 @@ pub use flow::{Flow, MAX_FLOWS, Room};
 pub use generate::{Context, generate};
 pub use hosts::{Host, HostTable, LinkRates, NoLinks};
 pub use list::{FlowListFormat, ListError, ListSpec, ListedFlow, parse_flow_list_bytes};
-pub use matrix::MatrixSpec;
+pub use matrix::{GravityBy, MatrixSpec};
 pub use objects::ObjectSpec;
+pub use rates::{Entries, Entry, parse_matrix_bytes};
 pub use sizes::{SizeSampler, SizeSpec};
 pub use workload::WorkloadSpec;

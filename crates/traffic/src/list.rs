@@ -159,7 +159,7 @@ fn csv_error(e: csv::Error) -> ListError {
 }
 
 /// The line of a record: the reader's position is that of the blank and comment lines before it.
-fn csv_line(text: &str, record: &csv::StringRecord) -> u64 {
+pub(crate) fn csv_line(text: &str, record: &csv::StringRecord) -> u64 {
     let Some(position) = record.position() else { return 1 };
     let rest = text.get(position.byte() as usize..).unwrap_or("");
     let skipped = rest.lines().take_while(|l| l.trim().is_empty() || l.starts_with('#')).count();

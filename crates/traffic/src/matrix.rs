@@ -1,6 +1,7 @@
 //! Who sends to whom.
 
 use crate::hosts::{Host, HostTable};
+use crate::rates::{MAX_ENTRIES, parse_matrix_bytes};
 use crate::stream::Stream;
 use midpath_core::spec::SpecError;
 use rand::Rng;
@@ -8,6 +9,7 @@ use rand::seq::SliceRandom;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
 
 /// The pairs of hosts that flows run between. Each arrival takes one of them at random, all equally likely (but by
 /// weight for gravity); `once`, `periodic` and Poisson with `rounds` start a flow on every pair.
@@ -41,12 +43,34 @@ pub enum MatrixSpec {
         /// Sender and receiver of each.
         pairs: Vec<[String; 2]>,
     },
-    /// Every host to every other, a pair as likely as the product of its two weights.
+    /// Every host to every other, a pair as likely as the product of its two weights: the simple gravity model (Zhang, Roughan, Duffield,
+    /// Greenberg, "Fast accurate computation of large-scale IP traffic matrices from link loads", SIGMETRICS 2003, §3).
     Gravity {
-        /// Weight of each host; a host that is not named has its access rate in Gbps. Zero keeps a host out.
+        /// Weight of each host, or of each place (a router): its hosts share it. Zero keeps a host out.
         #[serde(default)]
         weights: BTreeMap<String, f64>,
+        /// What the weight of a host is that is not named: its access rate in Gbps unless said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<GravityBy>,
     },
+    /// How much goes from where to where, read from a file; hosts of one place share what it sends and receives. Each arrival takes a pair in
+    /// proportion to its rate. The load is a share of the matrix's total unless `load_of` says otherwise.
+    File {
+        /// Path, relative to the scenario. CSV with the columns from, to, rate; or a square: receivers' names in the first line, behind an
+        /// empty cell, and a sender's name at the beginning of each other line. A plain number is bits per second. Or node-link JSON with
+        /// `graph.demands`, as topohub writes it: these have no unit, so say `load_of`. Names are those of hosts or routers.
+        file: String,
+    },
+}
+
+/// Weights of hosts that come from the map.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum GravityBy {
+    /// The router's `population`, in equal parts to its hosts.
+    Population,
+    /// The rates of the router's links to other routers, added up, in equal parts to its hosts. Links taken out by `without` count.
+    Capacity,
 }
 
 impl Default for MatrixSpec {
@@ -73,6 +97,18 @@ enum Pairs {
     Uniform,
     /// All ordered pairs, by weight.
     Weighted(Gravity),
+    /// These, by rate.
+    Rated(Rated),
+}
+
+/// Pairs with their rates.
+#[derive(Debug)]
+struct Rated {
+    pairs: Vec<Pair>,
+    /// Rates of pairs before each one, and of all: n + 1 sums.
+    before: Vec<f64>,
+    /// Whether rates are bits per second.
+    has_unit: bool,
 }
 
 impl MatrixSpec {
@@ -81,9 +117,10 @@ impl MatrixSpec {
         &self,
         members: Vec<&'a Host>,
         hosts: &'a HostTable,
+        base_dir: &Path,
         rng: &mut Stream,
     ) -> Result<Matrix<'a>, SpecError> {
-        if members.len() < 2 && !matches!(self, MatrixSpec::Pairs { .. }) {
+        if members.len() < 2 && !matches!(self, MatrixSpec::Pairs { .. } | MatrixSpec::File { .. }) {
             return Err(SpecError::new("", format!("needs at least 2 hosts, there are {}", members.len())));
         }
         let n = members.len() as u32;
@@ -93,7 +130,8 @@ impl MatrixSpec {
             MatrixSpec::Incast { to, senders } => return incast(to, *senders, members, hosts, rng),
             MatrixSpec::Random { pairs: Some(pairs), replacement } => random(*pairs, *replacement, n, rng)?,
             MatrixSpec::Pairs { pairs } => return listed(pairs, hosts),
-            MatrixSpec::Gravity { weights } => Pairs::Weighted(Gravity::new(weights, &members, hosts)?),
+            MatrixSpec::Gravity { weights, by } => Pairs::Weighted(Gravity::new(weights, *by, &members, hosts)?),
+            MatrixSpec::File { file } => return rated(file, base_dir, hosts),
         };
         Ok(Matrix { members, pairs })
     }
@@ -177,6 +215,33 @@ fn listed<'a>(pairs: &[[String; 2]], hosts: &'a HostTable) -> Result<Matrix<'a>,
     Ok(Matrix { members, pairs: Pairs::Listed(out) })
 }
 
+/// The matrix of a file. What goes between two places is shared evenly by all pairs of their hosts.
+fn rated<'a>(file: &str, base_dir: &Path, hosts: &'a HostTable) -> Result<Matrix<'a>, SpecError> {
+    let at_file = |e: &dyn std::fmt::Display| SpecError::new("file", format!("{file}: {e}"));
+    let bytes = crate::file::read(&base_dir.join(file)).map_err(|e| at_file(&e))?;
+    let found = parse_matrix_bytes(&bytes).map_err(|e| at_file(&e))?;
+    let members: Vec<&Host> = hosts.hosts().iter().collect();
+    let index: HashMap<u32, u32> = (0..).zip(&members).map(|(i, h)| (h.node, i)).collect();
+    let (mut pairs, mut rates) = (Vec::new(), Vec::new());
+    for entry in &found.entries {
+        let all = |name: &str| hosts.all(name).map_err(|m| at_file(&format!("line {}: {m}", entry.line)));
+        let (from, to) = (all(&entry.from)?, all(&entry.to)?);
+        let own = from.iter().flat_map(|a| to.iter().map(move |b| (a.node, b.node))).filter(|(a, b)| a != b);
+        let own: Vec<Pair> = own.map(|(a, b)| (index[&a], index[&b])).collect();
+        if own.is_empty() {
+            let message = format!("line {}: `{}` and `{}` are the same host", entry.line, entry.from, entry.to);
+            return Err(at_file(&message));
+        }
+        if pairs.len() + own.len() > MAX_ENTRIES {
+            return Err(at_file(&format!("more than {MAX_ENTRIES} pairs of hosts")));
+        }
+        rates.resize(rates.len() + own.len(), entry.amount / own.len() as f64);
+        pairs.extend(own);
+    }
+    let rated = Rated { pairs, before: running_sum(&rates), has_unit: found.has_unit };
+    Ok(Matrix { members, pairs: Pairs::Rated(rated) })
+}
+
 /// Draws ordered pairs with P(s, d) ∝ w_s · w_d, s ≠ d.
 #[derive(Debug)]
 struct Gravity {
@@ -187,19 +252,29 @@ struct Gravity {
 }
 
 impl Gravity {
-    fn new(weights: &BTreeMap<String, f64>, members: &[&Host], hosts: &HostTable) -> Result<Gravity, SpecError> {
+    fn new(
+        weights: &BTreeMap<String, f64>,
+        by: Option<GravityBy>,
+        members: &[&Host],
+        hosts: &HostTable,
+    ) -> Result<Gravity, SpecError> {
         let mut by_node: HashMap<u32, f64> = HashMap::new();
         for (name, &weight) in weights {
             let key = || format!("weights.{name}");
-            let host = hosts.find(name).map_err(|m| SpecError::new(key(), m))?;
+            let named = hosts.all(name).map_err(|m| SpecError::new(key(), m))?;
             // Zero is allowed; the bound keeps sums of products finite.
             if !(0.0..=1e12).contains(&weight) {
                 return Err(SpecError::new(key(), format!("{weight} is not a weight from 0 to 1e12")));
             }
-            by_node.insert(host.node, weight);
+            by_node.extend(named.iter().map(|h| (h.node, weight / named.len() as f64)));
         }
-        let weight = |h: &&Host| by_node.get(&h.node).copied().unwrap_or(h.access.as_f64() / 1e9);
-        let weights: Vec<f64> = members.iter().map(weight).collect();
+        let weight = |h: &&Host| match (by_node.get(&h.node), by) {
+            (Some(&weight), _) => Ok(weight),
+            (None, None) => Ok(h.access.as_f64() / 1e9),
+            (None, Some(GravityBy::Capacity)) => Ok(h.trunk.as_f64() / 1e9),
+            (None, Some(GravityBy::Population)) => h.population.ok_or_else(|| no_population(h, hosts)),
+        };
+        let weights = members.iter().map(weight).collect::<Result<Vec<f64>, _>>()?;
         if weights.iter().filter(|w| **w > 0.0).count() < 2 {
             return Err(SpecError::new("weights", "at least two hosts need a weight above zero"));
         }
@@ -223,6 +298,12 @@ impl Gravity {
     }
 }
 
+fn no_population(host: &Host, hosts: &HostTable) -> SpecError {
+    let place = hosts.place_of(host).unwrap_or(&host.name);
+    let message = format!("`{place}` has no population in the map; write it there, or give it one of `weights`");
+    SpecError::new("by", message)
+}
+
 fn running_sum(values: &[f64]) -> Vec<f64> {
     let sums = values.iter().scan(0.0, |sum, v| {
         *sum += v;
@@ -244,6 +325,7 @@ impl<'a> Matrix<'a> {
             Pairs::Listed(pairs) => pairs[rng.random_range(0..pairs.len())],
             Pairs::Uniform => unrank(rng.random_range(0..u64::from(n) * u64::from(n - 1)), n),
             Pairs::Weighted(gravity) => gravity.draw(rng),
+            Pairs::Rated(Rated { pairs, before, .. }) => pairs[find(before, rng.random::<f64>() * before[pairs.len()])],
         })
     }
 
@@ -256,7 +338,7 @@ impl<'a> Matrix<'a> {
         match &self.pairs {
             Pairs::Listed(pairs) => Some(pairs.len() as u64),
             Pairs::Uniform => Some(self.members.len() as u64 * (self.members.len() as u64 - 1)),
-            Pairs::Weighted(_) => None,
+            Pairs::Weighted(_) | Pairs::Rated(_) => None,
         }
     }
 
@@ -264,18 +346,30 @@ impl<'a> Matrix<'a> {
     pub(crate) fn round_pair(&self, k: u64) -> (&'a Host, &'a Host) {
         self.hosts(match &self.pairs {
             Pairs::Listed(pairs) => pairs[k as usize],
-            Pairs::Uniform | Pairs::Weighted(_) => unrank(k, self.members.len() as u32),
+            Pairs::Uniform | Pairs::Weighted(_) | Pairs::Rated(_) => unrank(k, self.members.len() as u32),
         })
     }
 
     /// Access rates of all hosts that send (or that receive), added up, in bits per second.
     pub(crate) fn access_bps(&self, senders: bool) -> f64 {
-        let mut takes_part = vec![!matches!(self.pairs, Pairs::Listed(_)); self.members.len()];
-        if let Pairs::Listed(pairs) = &self.pairs {
-            pairs.iter().for_each(|&(from, to)| takes_part[if senders { from } else { to } as usize] = true);
+        let listed = match &self.pairs {
+            Pairs::Listed(pairs) | Pairs::Rated(Rated { pairs, .. }) => Some(pairs),
+            Pairs::Uniform | Pairs::Weighted(_) => None,
+        };
+        let mut takes_part = vec![listed.is_none(); self.members.len()];
+        for &(from, to) in listed.into_iter().flatten() {
+            takes_part[if senders { from } else { to } as usize] = true;
         }
         let rates = self.members.iter().zip(takes_part).filter(|(_, part)| *part).map(|(h, _)| h.access.as_f64());
         rates.sum()
+    }
+
+    /// All its rates added up, in bits per second, if it has rates.
+    pub(crate) fn total_bps(&self) -> Option<f64> {
+        match &self.pairs {
+            Pairs::Rated(rated) if rated.has_unit => rated.before.last().copied(),
+            _ => None,
+        }
     }
 }
 
@@ -300,7 +394,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn table(n: u32) -> HostTable {
-        HostTable::new((0..n).map(|i| Host { name: format!("h{i}"), node: 100 + i, access: Rate::from_gbps(1) }))
+        HostTable::new((0..n).map(|i| Host::new(format!("h{i}"), 100 + i, Rate::from_gbps(1))))
     }
 
     fn rng(seed: u64) -> Stream {
@@ -309,7 +403,7 @@ mod tests {
 
     fn round(spec: &MatrixSpec, n: u32, seed: u64) -> Result<Vec<(u32, u32)>, SpecError> {
         let hosts = table(n);
-        let matrix = spec.draw(members(None, &hosts)?, &hosts, &mut rng(seed))?;
+        let matrix = spec.draw(members(None, &hosts)?, &hosts, Path::new("."), &mut rng(seed))?;
         let pairs = (0..matrix.round_len().unwrap_or(0)).map(|k| matrix.round_pair(k));
         Ok(pairs.map(|(a, b)| (a.node, b.node)).collect())
     }
@@ -372,8 +466,9 @@ mod tests {
     fn gravity_follows_the_products_of_weights() {
         let hosts = table(3);
         let weights = [("h0", 1.0), ("h1", 2.0), ("h2", 5.0)].map(|(n, w)| (n.to_owned(), w));
-        let spec = MatrixSpec::Gravity { weights: weights.into_iter().collect() };
-        let matrix = spec.draw(members(None, &hosts).expect("all"), &hosts, &mut rng(1)).expect("valid");
+        let spec = MatrixSpec::Gravity { weights: weights.into_iter().collect(), by: None };
+        let all = members(None, &hosts).expect("all");
+        let matrix = spec.draw(all, &hosts, Path::new("."), &mut rng(1)).expect("valid");
         let (mut count, mut rng) = (HashMap::new(), rng(2));
         for _ in 0..170_000 {
             let (a, b) = matrix.pair(&mut rng);
@@ -387,6 +482,69 @@ mod tests {
         assert!(count.is_empty());
     }
 
+    /// A matrix from a file of this text, over three hosts of which two are at one place.
+    fn from_file<R>(name: &str, text: &str, look: impl FnOnce(Result<Matrix<'_>, SpecError>) -> R) -> R {
+        let folder = std::env::temp_dir().join(format!("midpath-matrix-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        std::fs::write(folder.join("m.csv"), text).expect("a file");
+        let places = [("Bern".to_owned(), vec![100]), ("Basel".to_owned(), vec![101, 102])];
+        let hosts = table(3).with_places(places);
+        let spec = MatrixSpec::File { file: "m.csv".into() };
+        let found = look(spec.draw(hosts.hosts().iter().collect(), &hosts, &folder, &mut rng(1)));
+        std::fs::remove_dir_all(&folder).expect("removed");
+        found
+    }
+
+    #[test]
+    fn a_matrix_from_a_file_is_drawn_in_proportion_to_its_rates() {
+        let text = "from,to,rate\nBern,Basel,30 Mbps\nh1,Bern,10 Mbps\n";
+        from_file("drawn", text, |matrix| {
+            let (matrix, mut rng, mut count) = (matrix.expect("valid"), rng(2), HashMap::new());
+            assert_eq!(matrix.total_bps(), Some(40e6));
+            assert_eq!((matrix.access_bps(true), matrix.access_bps(false)), (2e9, 3e9));
+            for _ in 0..40_000 {
+                let (a, b) = matrix.pair(&mut rng);
+                *count.entry((a.node - 100, b.node - 100)).or_insert(0u32) += 1;
+            }
+            // 30 Mbps in equal parts to both hosts of Basel; standard deviations up to 97.
+            for (pair, expected) in [((0, 1), 15_000), ((0, 2), 15_000), ((1, 0), 10_000)] {
+                let got = count.remove(&pair).unwrap_or(0);
+                assert!(u32::abs_diff(got, expected) < 500, "{pair:?}: {got}");
+            }
+            assert!(count.is_empty());
+        });
+    }
+
+    #[test]
+    fn a_matrix_from_a_file_names_line_and_place() {
+        let message = |text: &str| from_file("bad", text, |matrix| matrix.expect_err(text).message);
+        assert!(message("from,to,rate\nBern,Basle,1\n").contains("line 2: no host `Basle`; did you mean `Basel`?"));
+        assert!(message("from,to,rate\nBern,h0,1\n").contains("the same host"));
+    }
+
+    #[test]
+    fn gravity_by_population_and_capacity_shares_a_places_weight() {
+        let mut hosts: Vec<Host> = table(3).hosts().to_vec();
+        for (host, (people, gbps)) in hosts.iter_mut().zip([(2e6, 10), (5e5, 1), (5e5, 1)]) {
+            (host.population, host.trunk) = (Some(people), Rate::from_gbps(gbps));
+        }
+        let hosts = HostTable::new(hosts);
+        let spec = |by| MatrixSpec::Gravity { weights: BTreeMap::new(), by: Some(by) };
+        for (by, weights) in [(GravityBy::Population, [4.0, 1.0, 1.0]), (GravityBy::Capacity, [10.0, 1.0, 1.0])] {
+            let all = members(None, &hosts).expect("all");
+            let matrix = spec(by).draw(all, &hosts, Path::new("."), &mut rng(1)).expect("valid");
+            let (mut rng, mut first) = (rng(3), 0u32);
+            for _ in 0..30_000 {
+                first += u32::from(matrix.pair(&mut rng).0.node == 100);
+            }
+            // P(s) ∝ w_s · (W − w_s)
+            let total: f64 = weights.iter().sum();
+            let sends = weights.map(|w| w * (total - w));
+            let expected = 30_000.0 * sends[0] / sends.iter().sum::<f64>();
+            assert!((f64::from(first) - expected).abs() < 400.0, "{by:?}: {first} for {expected}");
+        }
+    }
+
     #[test]
     fn bad_matrices_name_their_key() {
         let pairs =
@@ -396,8 +554,11 @@ mod tests {
             (pairs("h1", "h1"), "pairs[1]"),
             (MatrixSpec::Pairs { pairs: vec![] }, "pairs"),
             (MatrixSpec::Random { pairs: Some(13), replacement: false }, "pairs"),
-            (MatrixSpec::Gravity { weights: [("h9".to_owned(), 1.0)].into() }, "weights.h9"),
-            (MatrixSpec::Gravity { weights: [("h1".to_owned(), -1.0)].into() }, "weights.h1"),
+            (MatrixSpec::Gravity { weights: [("h9".to_owned(), 1.0)].into(), by: None }, "weights.h9"),
+            (MatrixSpec::Gravity { weights: [("h1".to_owned(), -1.0)].into(), by: None }, "weights.h1"),
+            (MatrixSpec::Gravity { weights: BTreeMap::new(), by: Some(GravityBy::Population) }, "by"),
+            (MatrixSpec::Gravity { weights: BTreeMap::new(), by: Some(GravityBy::Capacity) }, "weights"),
+            (MatrixSpec::File { file: "nowhere.csv".into() }, "file"),
         ] {
             assert_eq!(round(&spec, 4, 1).expect_err(key).key, key);
         }

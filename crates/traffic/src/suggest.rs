@@ -17,9 +17,9 @@ pub(crate) fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'
     if let Some(near) = nearest(name, known.clone()) {
         return format!("no {what} `{shown}`; did you mean `{near}`?");
     }
-    let few: Vec<&str> = known.clone().take(6).collect();
-    let more = if known.count() > few.len() { ", …" } else { "" };
-    format!("no {what} `{shown}`; there is {}{more}", few.join(", "))
+    let shown_names: Vec<&str> = known.clone().take(6).collect();
+    let more = if known.count() > shown_names.len() { ", …" } else { "" };
+    format!("no {what} `{shown}`; there is {}{more}", shown_names.join(", "))
 }
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ pub struct WorkloadSpec {
     /// Who sends to whom; all-to-all unless said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub matrix: Option<MatrixSpec>,
-    /// The hosts that the matrix is over, each a name or a prefix and `*`; all of them unless said.
+    /// The hosts that the matrix is over: names, names of routers for all their hosts, or a prefix and `*`; all of them unless said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hosts: Option<Vec<String>>,
     /// Flows read from a file.

@@ -10,7 +10,7 @@ use std::path::Path;
 
 /// Hosts h0, h1, … at nodes 10, 11, …, with 1 Gbps each.
 fn hosts(n: u32) -> HostTable {
-    HostTable::new((0..n).map(|i| Host { name: format!("h{i}"), node: 10 + i, access: Rate::from_gbps(1) }))
+    HostTable::new((0..n).map(|i| Host::new(format!("h{i}"), 10 + i, Rate::from_gbps(1))))
 }
 
 /// One link, r0 to r1, of 10 Mbps.

@@ -1,6 +1,7 @@
 //! Two parts of ports, which need no transport of their own: an AQM, [`blue`], and a signal, [`reverse`].
 
 pub mod blue;
+mod describe;
 pub mod reverse;
 
 use std::sync::Arc;
@@ -38,5 +39,7 @@ fn ports(name: &str, network: Arc<dyn Network>) -> Result<Arc<dyn Scheme>, SpecE
 pub fn catalogue() -> Catalogue {
     Catalogue::standard()
         .with("blue", |_| ports("blue", Arc::new(BluePorts)))
+        .described("blue", describe::blue())
         .with("reverse-ece", |_| ports("reverse-ece", Arc::new(ReversePorts)))
+        .described("reverse-ece", describe::reverse_ece())
 }

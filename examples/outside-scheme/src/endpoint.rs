@@ -34,6 +34,8 @@ pub struct Sender {
     rtt: Time,
     /// When the window may change again: once per round trip.
     review_at: Time,
+    /// The last reading that came back.
+    told: Time,
     report: FlowReport,
 }
 
@@ -43,7 +45,7 @@ impl Sender {
         let payload = u64::from(flow.mtu - HEADERS);
         let (window, report) = (FIRST_WINDOW, FlowReport::default());
         let (acked, next, timed, rtt, review_at) = (0, 0, None, Time::ZERO, Time::ZERO);
-        Sender { flow, params, payload, window, acked, next, timed, rtt, review_at, report }
+        Sender { flow, params, payload, window, acked, next, timed, rtt, review_at, told: Time::ZERO, report }
     }
 
     fn size(&self) -> u64 {
@@ -68,6 +70,7 @@ impl Sender {
 
     /// Additive increase below the target, multiplicative decrease above, once per round trip.
     fn review(&mut self, reading: Time, now: Time) {
+        self.told = reading;
         if now < self.review_at {
             return;
         }
@@ -113,6 +116,11 @@ impl Endpoint for Sender {
 
     fn report(&self) -> FlowReport {
         FlowReport { cwnd: (self.window * self.payload as f64) as u64, ..self.report }
+    }
+
+    fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
+        out.push(("phase", f64::from(u8::from(self.told >= self.params.target))));
+        out.push(("told_s", self.told.as_secs_f64()));
     }
 }
 

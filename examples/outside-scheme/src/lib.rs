@@ -9,10 +9,12 @@
 //! | what the packet carries | [`header`] |
 //! | what the port does | [`port`] |
 //! | what the two ends do | [`endpoint`] |
+//! | what it says of itself: who must run it, what its gauges show | `describe.rs` |
 //! | parameters, and where their defaults come from | [`params`] |
 //! | the extension module, which brings the scheme into the `midpath` command | `python.rs` |
 //! | the scheme that builds these, and its name in scenarios | here |
 
+mod describe;
 pub mod endpoint;
 pub mod header;
 pub mod params;
@@ -61,7 +63,7 @@ struct Stamps;
 impl Network for Stamps {
     fn port(&self, port: &PortSpec, _node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
         let limit = port.queue.drop_tail()?;
-        Ok(Discipline::of(Queue::new(port::Stamp, Fifo::new(limit.bound(port.link.rate)), Loss)))
+        Ok(Discipline::of(Queue::new(port::Stamp::default(), Fifo::new(limit.bound(port.link.rate)), Loss)))
     }
 }
 
@@ -77,5 +79,5 @@ fn build(name: &str, params: AimdParams) -> Result<Arc<dyn Scheme>, SpecError> {
 
 /// Midpath's schemes and this one.
 pub fn catalogue() -> Catalogue {
-    Catalogue::standard().with_params::<AimdParams>(NAME, build)
+    Catalogue::standard().with_params::<AimdParams>(NAME, build).described(NAME, describe::own())
 }

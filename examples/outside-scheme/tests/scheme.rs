@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use midpath_sim::{RunOptions, RunOutput, run_with};
+use midpath_sim::{Column, RunOptions, RunOutput, Table, run_with};
 
 const DUMBBELL: &str = r#"
 scheme = "aimd"
@@ -100,4 +100,33 @@ fn it_is_the_same_over_bytes_and_on_any_number_of_threads() {
     let plain = with(1, false);
     assert!(with(1, true) == plain);
     assert!(with(3, true) == plain);
+}
+
+/// A column of texts.
+fn texts<'a>(table: &'a Table, name: &str) -> Vec<&'a str> {
+    match table.column(name) {
+        Some(Column::Str { dictionary, index }) => index.iter().map(|i| dictionary[*i as usize].as_str()).collect(),
+        other => panic!("{name} is no column of texts: {other:?}"),
+    }
+}
+
+#[test]
+fn its_results_say_what_it_is_and_what_its_gauges_show() {
+    let out = run(&format!("{DUMBBELL}\n[measure]\nseries = true\n")).unwrap();
+    let own = &out.run["schemes"]["aimd"];
+    // From what such a run says, the report names its gauges and states.
+    let said = include_str!("described.json");
+    assert_eq!(
+        *own,
+        serde_json::from_str::<serde_json::Value>(said).expect("JSON"),
+        "described.json is of an earlier version"
+    );
+    let series = out.table("series").unwrap();
+    let (entities, metrics) = (texts(series, "entity"), texts(series, "metric"));
+    for (of, key) in [("port:", "ports"), ("flow:", "flows")] {
+        for gauge in own[key].as_array().expect("a list") {
+            let shown = entities.iter().zip(&metrics).any(|(e, m)| e.starts_with(of) && gauge["name"] == **m);
+            assert!(shown, "{gauge} is described and never shown");
+        }
+    }
 }

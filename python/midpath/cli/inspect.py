@@ -11,9 +11,10 @@ import typer
 from midpath import _midpath
 from midpath.benchmark import measure, ns3_programs, suite
 from midpath.cli import text
-from midpath.cli.options import Json, print_json
+from midpath.cli.options import Json, Set, Variant, changes, print_json
 from midpath.errors import ScenarioError, UsageError
 from midpath.scenario import Scenario
+from midpath.topology import network_of
 
 
 def topo(
@@ -24,14 +25,45 @@ def topo(
         str | None, typer.Option("--format", help="The file's format, where it cannot be guessed.", show_default=False)
     ] = None,
     radius: Annotated[int, typer.Option(help="Rocketfuel maps: how far from the ISP's own routers.", min=0)] = 0,
+    hosts: Annotated[bool, typer.Option("--hosts", help="Of a scenario: which host sits where.")] = False,
+    variant: Variant = None,
+    settings: Set = None,
     json: Json = False,
 ) -> None:
-    """Describe a topology: sizes, degrees, diameter, capacities, detours."""
+    """Describe a topology: sizes, degrees, diameter, capacities, detours. With --hosts: which host sits where."""
+    if hosts or variant is not None or settings:
+        _require_scenario(topology)
+    if hosts:
+        places = list(network_of(_scenario(topology, variant, settings)).hosts())
+        if json:
+            print_json([place.to_json() for place in places])
+        else:
+            text.print_hosts(places, topology)
+        return
+    if variant is not None or settings:
+        scenario = _scenario(topology, variant, settings)
+        try:
+            found = json_module.loads(_midpath.describe_scenario(scenario.effective_text(), scenario.base_dir))
+        except ScenarioError as error:
+            raise scenario.locate(error) from None
+        print_json(found) if json else text.print_topology(found, topology)
+        return
     found = describe(topology, file_format, radius)
     if json:
         print_json(found)
     else:
         text.print_topology(found, topology)
+
+
+def _require_scenario(topology: str) -> None:
+    if Path(topology).suffix != ".toml":
+        raise UsageError(f"{topology} is no scenario (a TOML file): only these have hosts at places, variants and keys")
+
+
+def _scenario(topology: str, variant: str | None, settings: list[str] | None) -> Scenario:
+    given = Scenario.from_toml(Path(topology))
+    chosen = given if variant is None else given.with_variant(variant)
+    return chosen.with_(changes=changes(settings))
 
 
 def describe(topology: str, file_format: str | None, radius: int) -> dict[str, Any]:

@@ -30,6 +30,9 @@ Set = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Change a value: --set queue.limit='20 ms'.", show_default=False),
 ]
+Variant = Annotated[
+    str | None, typer.Option(metavar="NAME", help="One of the scenario's variants.", show_default=False)
+]
 
 
 def read(file: Path) -> Scenario:

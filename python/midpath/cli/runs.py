@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import webbrowser
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -19,6 +20,7 @@ from midpath.cli.options import (
     Seed,
     Seeds,
     Set,
+    Variant,
     changes,
     names_in,
     print_json,
@@ -26,20 +28,22 @@ from midpath.cli.options import (
 )
 from midpath.cli.progress import bar
 from midpath.cluster import cluster_executor
+from midpath.compare import Comparison, require_comparison
 from midpath.compare import compare as compare_schemes
-from midpath.compare import require_comparison
 from midpath.errors import UsageError
 from midpath.loading import load
 from midpath.metrics import IDEAL
 from midpath.result import MARKER
 from midpath.run import run as run_scenario
 from midpath.storage import require_replaceable
+from midpath.variants import Variants, chosen, compare_variants, require_variants
 
 
 def run(
     file: File,
     out: Out = None,
     scheme: Annotated[str | None, typer.Option(help="Scheme in place of the scenario's.", show_default=False)] = None,
+    variant: Variant = None,
     seed: Seed = None,
     threads: Annotated[
         int, typer.Option(help="Threads for this one run, at most one per core; 0: as many.", min=0)
@@ -49,7 +53,8 @@ def run(
     json: Json = False,
 ) -> None:
     """Simulate a scenario once."""
-    scenario = read(file).with_(scheme=scheme, seed=seed, changes=changes(settings))
+    given = read(file) if variant is None else read(file).with_variant(variant)
+    scenario = given.with_(scheme=scheme, seed=seed, changes=changes(settings))
     if out:
         require_replaceable(out, MARKER)
     with bar(file.name) as shown:
@@ -69,6 +74,10 @@ def compare(
     schemes: Annotated[
         list[str], typer.Option(help="Schemes, with commas between them; may be repeated.", show_default=False)
     ],
+    variants: Annotated[
+        list[str] | None,
+        typer.Option(help="Of the scenario's variants these, with commas between them; else all.", show_default=False),
+    ] = None,
     seeds: Seeds = 1,
     seed: Seed = None,
     ideal: Ideal = True,
@@ -83,32 +92,39 @@ def compare(
 ) -> None:
     """Simulate several schemes with the same flows, and compare them.
 
+    If the scenario has variants, each of them is compared with the first, scheme by scheme, on the same flows.
+
     With --out, runs that are already in the directory are not run again.
     """
     names = names_in(schemes)
     if not names:
         raise UsageError("--schemes names none")
     scenario = read(file).with_(seed=seed, changes=changes(settings))
+    wanted = chosen(scenario, names_in(variants) if variants else None) if variants or scenario.variants else []
     if out:
-        require_comparison(out)
+        (require_variants if wanted else require_comparison)(out)
     runs = len({*names, *([IDEAL] if ideal else [])}) * seeds
-    with bar(file.name, runs) as shown, cluster_executor(cluster) as executor:
-        found = compare_schemes(
+    with bar(file.name, runs * max(len(wanted), 1)) as shown, cluster_executor(cluster) as executor:
+        run_all = partial(compare_variants, variants=wanted) if wanted else compare_schemes
+        found: Comparison | Variants = run_all(
             scenario,
             names,
             seeds=seeds,
             ideal=ideal,
+            replace=replace,
             jobs=jobs or None,
             executor=executor,
             out=out,
-            replace=replace,
             on_run=shown.ended,
             on_step=shown.step,
         )
     if json:
         print_json(found.to_json())
         return
-    text.print_comparison(found)
+    if isinstance(found, Variants):
+        text.print_variants(found)
+    else:
+        text.print_comparison(found)
     if out:
         typer.echo(f"results in {out}; midpath report {out} draws them")
 

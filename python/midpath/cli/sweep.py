@@ -20,6 +20,7 @@ from midpath.cli.options import Cluster, Ideal, Jobs, Json, Seed, Seeds, Set, ch
 from midpath.errors import UsageError
 from midpath.metrics import BY_KEY
 from midpath.palette import name
+from midpath.scenario import Scenario
 from midpath.sweep.export import Point, means, seeds_note, write_table
 from midpath.sweep.facets import facets
 from midpath.sweep.plan import read_listed, shown, split, value_of
@@ -73,6 +74,10 @@ def run(
         list[str] | None,
         typer.Option(help="Schemes, with commas between them; else the scenario's.", show_default=False),
     ] = None,
+    variants: Annotated[
+        list[str] | None,
+        typer.Option(help="Of each scenario these variants, with commas between them.", show_default=False),
+    ] = None,
     seeds: Seeds = 1,
     seed: Seed = None,
     ideal: Ideal = True,
@@ -96,9 +101,10 @@ def run(
 
     Then: midpath sweep table STORE, midpath sweep plot STORE --x KEY --y FIGURE, midpath report STORE.
     """
-    scenarios = [read(file).with_(seed=seed, changes=changes(settings)) for file in files]
+    given = [variant for file in files for variant in _variants(read(file), variants)]
+    scenarios = [scenario.with_(seed=seed, changes=changes(settings)) for scenario in given]
     points = read_listed(plan) if plan else None
-    with _bar(out.name) as show:
+    with runs_bar(out.name) as show:
         found = run_sweep(
             scenarios,
             _varied(vary or []),
@@ -119,7 +125,7 @@ def run(
         print_json({"store": str(out), "runs": len(found), "failed": len(failures), "failures": failures})
     else:
         typer.echo(f"{len(found) - len(failures):,} of {len(found):,} runs done; midpath report {out} draws them")
-        _print_failures(found, failures)
+        print_failures(found, failures)
     if failures:
         raise typer.Exit(1)
 
@@ -188,6 +194,10 @@ def plot(
         typer.echo(f"figure: {path}")
 
 
+def _variants(scenario: Scenario, names: list[str] | None) -> list[Scenario]:
+    return [scenario.with_variant(name) for name in names_in(names)] if names else [scenario]
+
+
 def _varied(settings: list[str]) -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = {}
     for setting in settings:
@@ -205,7 +215,7 @@ def _slurm(jobs: int, settings: list[str]) -> Slurm | None:
     return Slurm(jobs, changes(settings)) if jobs else None
 
 
-def _print_failures(found: Sweep, failures: list[dict[str, Any]]) -> None:
+def print_failures(found: Sweep, failures: list[dict[str, Any]]) -> None:
     """What failed: how often each error came, and where it came first."""
     counts = Counter(failure["error"] for failure in failures)
     for error, count in counts.most_common(MOST_FAILURES):
@@ -228,7 +238,7 @@ def _cells(found: Sweep, row: Point) -> list[str | Text]:
 
 
 @contextmanager
-def _bar(label: str) -> Iterator[ProgressCallback | None]:
+def runs_bar(label: str) -> Iterator[ProgressCallback | None]:
     """Runs done of all on stderr while the block runs, if that is a terminal."""
     console = Console(stderr=True)
     if not console.is_terminal:

@@ -18,7 +18,9 @@ from midpath.metrics import IDEAL, METRICS
 from midpath.palette import name
 from midpath.result import Result
 from midpath.stats import Estimate
+from midpath.topology import HostPlace
 from midpath.units import digits, quantity
+from midpath.variants import VariantRow, Variants
 from midpath.verdict import sentences
 
 # What the terminal shows; the report shows all.
@@ -119,6 +121,28 @@ def print_comparison(comparison: Comparison) -> None:
     print_warnings(comparison.warnings)
 
 
+def print_variants(found: Variants) -> None:
+    """One row per variant and scheme."""
+    shown = [metric for metric in METRICS if metric.key in SHOWN]
+    heads = ["Variant", "Scheme", "Flows", *(metric.label for metric in shown), f"AFCT/{found.names[0]}"]
+    print_table(heads, [_variant_row(found, row) for row in found.rows()], found.title)
+    for note in found.notes:
+        console().print(note, style="dim", soft_wrap=True)
+    for variant, comparison in found.matched.items():
+        if comparison.groups:
+            print_table(groups.HEADS, [_group_row(row, comparison.is_random) for row in comparison.groups], variant)
+    for sentence in found.verdict():
+        console().print(sentence, soft_wrap=True)
+    print_warnings(found.warnings)
+
+
+def _variant_row(found: Variants, row: VariantRow) -> list[str | Text]:
+    is_random = found.first.is_random
+    is_first = row.variant == found.names[0]
+    ratio = "1" if is_first else _shown("times", row.to_first.get("afct_s"), is_random)
+    return [row.variant, *_row(row.row, False, is_random), ratio]
+
+
 def _notes(comparison: Comparison) -> Iterator[str]:
     """How the table is to be read."""
     if not comparison.is_random:
@@ -155,6 +179,21 @@ def print_topology(found: dict[str, Any], title: str) -> None:
     print_table(("", ""), [(label, value) for label, value in _topology_rows(found) if value], title)
     for note in found["notes"]:
         console().print(f"note: {note}")
+
+
+def print_hosts(places: Sequence[HostPlace], title: str) -> None:
+    """Which host sits where."""
+    rows = [
+        (
+            place.name,
+            ", ".join(place.routers) or "–",
+            place.label or "–",
+            f"{place.place[1]:.2f}, {place.place[0]:.2f}" if place.place else "–",
+            quantity("bps", place.rate_bps),
+        )
+        for place in places
+    ]
+    print_table(("Host", "Router", "Place", "Latitude, longitude", "Access"), rows, title)
 
 
 def _topology_rows(found: dict[str, Any]) -> Iterator[tuple[str, str]]:

@@ -13,16 +13,25 @@ from midpath import _midpath
 from midpath.lab.experiment import Experiment, Measured, to_dict
 from midpath.lab.router import SAMPLE_S
 from midpath.result import Result
+from midpath.schemes import described, shipped
 from midpath.tables import SERIES
 
 # Bytes of Ethernet and IP and TCP with timestamps around a full segment, as the shaper counts them.
 FRAME_BYTES, SEGMENT_BYTES = 1514, 1448
 PORT = "port:r>x"
+# What the router does with signals.
+ROUTERS = {"fwd": "marks forward", "rpm": "RPM", "both": "both"}
 
 
 def scheme_name(control: str, mode: str) -> str:
     """`cubic-rpm`; a router without signals is not mentioned."""
     return control if mode == "none" else f"{control}-{mode}"
+
+
+def title(control: str, mode: str) -> str:
+    """The same for people: CUBIC through a router with RPM."""
+    own = described(control).title if control in shipped() else control.upper()
+    return own if mode == "none" else f"{own}, {ROUTERS[mode]}"
 
 
 def result(experiment: Experiment, control: str, mode: str, seed: int, measured: Measured) -> Result:
@@ -35,6 +44,7 @@ def result(experiment: Experiment, control: str, mode: str, seed: int, measured:
         "kind": "lab",
         "title": experiment.title,
         "scheme": scheme_name(control, mode),
+        "schemes": {scheme_name(control, mode): {"title": title(control, mode)}},
         "seed": seed,
         "source": None,
         "scenario": json.dumps(to_dict(experiment), indent=2),

@@ -1,10 +1,12 @@
-"""The HTML report of a run, a comparison or a sweep: one file, no network."""
+"""The HTML report of a run, a comparison, of variants or a sweep: one file, no network."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from midpath.compare import Comparison
+from midpath.failures import Failures
+from midpath.report.failures import failures_page
 from midpath.report.flows import by_size, completion
 from midpath.report.gauges import gauges
 from midpath.report.model import model_of
@@ -13,20 +15,26 @@ from midpath.report.page import page
 from midpath.report.path import along
 from midpath.report.sweep import sweep_page
 from midpath.report.time import goodput, queues
+from midpath.report.variants import variants_page
 from midpath.result import Result
 from midpath.storage import write_text
 from midpath.sweep.result import Sweep
+from midpath.variants import Variants
 
 FIGURES = (completion, by_size, goodput, queues, along, drawn, gauges)
 
 
-Source = Result | Comparison | Sweep
+Source = Result | Comparison | Variants | Sweep | Failures
 
 
 def html(source: Source) -> str:
     """The report as text."""
     if isinstance(source, Sweep):
         return sweep_page(source)
+    if isinstance(source, Failures):
+        return failures_page(source)
+    if isinstance(source, Variants):
+        return variants_page(source)
     model = model_of(source)
     figures = [draw(model) for draw in FIGURES]
     return page(model, [figure for figure in figures if figure is not None])

@@ -12,10 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from midpath.palette import ENTITIES, STATES, name
+from midpath.palette import ENTITIES, name
 from midpath.report.figure import Figure, Layout, Trace, compact, variant
 from midpath.report.model import Model
+from midpath.report.path import staged
 from midpath.report.tracks import Curve, label, thin
+from midpath.schemes import Gauge as Described
+from midpath.schemes import gauges_of
 from midpath.units import SCALES, scale
 
 POINTS = 240
@@ -24,17 +27,9 @@ MOST_ENTITIES = len(ENTITIES)
 ELSEWHERE = {("port", "queue_bytes")}
 # What the simulator itself records of every scheme; a scheme's own numbers come first.
 COMMON = {"throughput_bps", "utilisation", "goodput_bps", "cwnd_bytes", "srtt_s", "rate_bps"}
-# What a metric is measured in, by the end of its name, as in the tables; and where its name doesn't say.
+# What a metric is measured in that its scheme says nothing of: by the end of its name, as in the tables.
 SUFFIXES = {"_bps": "bps", "_bytes": "bytes", "_s": "seconds"}
-KINDS = {
-    "utilisation": "ratio",
-    "detour_rate": "bps",
-    "price": "dollars_per_byte",
-    "priority_price": "dollars_per_byte",
-    "stability_price": "dollars_per_byte",
-    "budget": "dollars_per_s",
-    "target": "dollars_per_s",
-}
+KINDS = {"utilisation": "ratio"}
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 CLICK = " Click a name to hide its line, twice to see it alone."
 GROUPS = {"port": "Ports", "flow": "Flows"}
@@ -47,6 +42,7 @@ class Gauge:
     entity: str
     metric: str
     curves: Mapping[str, Mapping[str, Curve]]
+    about: Described | None = None
 
     @property
     def title(self) -> str:
@@ -57,6 +53,8 @@ class Gauge:
     @property
     def kind(self) -> str:
         """What it is measured in, as `midpath.units` calls it."""
+        if self.about is not None and self.about.unit in SCALES:
+            return self.about.unit
         suffix = next((suffix for suffix in SUFFIXES if self.metric.endswith(suffix)), "")
         return KINDS.get(self.metric) or SUFFIXES.get(suffix, "count")
 
@@ -92,13 +90,21 @@ def gauges(model: Model) -> Figure | None:
 
 def _gauges(model: Model) -> Iterator[Gauge]:
     found: dict[tuple[str, str], dict[str, dict[str, Curve]]] = {}
+    about: dict[tuple[str, str], Described] = {}
+    along_paths = staged(model)
     for scheme, tracks in model.tracks.items():
+        own = {kind: gauges_of(model.runs[scheme][0].run, kind) for kind in GROUPS}
+        elsewhere = ELSEWHERE | (
+            {("port", along_paths.state)} if along_paths and along_paths.scheme == scheme else set()
+        )
         for (entity, metric), curve in tracks.items():
             kind = entity.partition(":")[0]
-            named = metric == "state" and kind == "port" and scheme in STATES
-            if kind in GROUPS and (kind, metric) not in ELSEWHERE and not named:
-                found.setdefault((kind, metric), {}).setdefault(scheme, {})[entity] = curve
-    return (Gauge(kind, metric, curves) for (kind, metric), curves in found.items())
+            if kind not in GROUPS or (kind, metric) in elsewhere:
+                continue
+            if metric in own[kind]:
+                about.setdefault((kind, metric), own[kind][metric])
+            found.setdefault((kind, metric), {}).setdefault(scheme, {})[entity] = curve
+    return (Gauge(kind, metric, curves, about.get((kind, metric))) for (kind, metric), curves in found.items())
 
 
 def _rank(gauge: Gauge) -> tuple[bool, bool, bool, str]:
@@ -137,7 +143,7 @@ def _left(gauge: Gauge, scheme: str, curves: Mapping[str, Curve]) -> str:
     moving, what = len(gauge.busiest), GROUPS[gauge.entity].lower()
     shown = min(moving, MOST_ENTITIES)
     still = len(curves) - moving
-    text = f"{name(scheme)}, {gauge.metric}: "
+    text = f"{name(scheme)}, {_words(gauge)}: "
     text += f"the {shown} of {moving} {what} where it moves most" if shown < moving else f"{shown} {what}"
     return text + (f"; at {still} more it never changed." if still else ".") + CLICK
 
@@ -145,7 +151,16 @@ def _left(gauge: Gauge, scheme: str, curves: Mapping[str, Curve]) -> str:
 def _choice(gauge: Gauge, shown: list[str]) -> str:
     left = len(gauge.busiest) - len(shown)
     more = f"; {left} more {GROUPS[gauge.entity].lower()} where it moves less are left out" if left else ""
-    return f"{gauge.metric}, a line per scheme{more}."
+    return f"{_words(gauge)}, a line per scheme{more}."
+
+
+def _words(gauge: Gauge) -> str:
+    """The metric and what it says."""
+    about = gauge.about
+    if about is None or not about.meaning:
+        return gauge.metric
+    symbol = f"{about.symbol}, " if about.symbol else ""
+    return f"{gauge.metric} ({symbol}{about.meaning[:1].lower()}{about.meaning[1:]})"
 
 
 def _axes(gauge: Gauge, entities: list[str]) -> tuple[float, Layout]:
@@ -159,6 +174,9 @@ def _axes(gauge: Gauge, entities: list[str]) -> tuple[float, Layout]:
         "title": {"text": f"{gauge.title} ({unit})" if unit else gauge.title},
         "range": [low / factor * 1.06, high / factor * 1.06],
     }
+    if gauge.about is not None and gauge.about.states:
+        names = [state.name for state in gauge.about.states]
+        y_axis |= {"title": {"text": gauge.title}, "tickvals": list(range(len(names))), "ticktext": names}
     ends = [float(times[values != 0].max()) for times, values in curves if (values != 0).any()]
     x_axis: Layout = {"title": {"text": "time (s)"}} | ({"range": [0, max(ends) * 1.02]} if ends else {})
     return factor, {"xaxis": x_axis, "yaxis": y_axis, "showlegend": True}

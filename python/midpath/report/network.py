@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import networkx as nx
@@ -31,8 +33,9 @@ def drawn(model: Model) -> Figure:
 
 
 def _variant(model: Model, where: dict[str, Place], ports: pd.DataFrame) -> dict[str, Any]:
-    data = [*_halves(where, ports), _nodes(model, where, ports), _hovers(where, ports)]
-    return variant(data, _layout(model, where))
+    degrees = Counter(ports["node"].astype(str))
+    data = [*_halves(where, ports), nodes_of(model.topology, where, degrees), hover_points(*_hovers(where, ports))]
+    return variant(data, layout_of(model.topology, where))
 
 
 def _halves(where: dict[str, Place], ports: pd.DataFrame) -> list[Trace]:
@@ -68,14 +71,14 @@ def shrink(nodes: int) -> float:
     return float(np.clip((LABELLED_NODES / max(nodes, 1)) ** 0.5, 0.3, 1.0))
 
 
-def _nodes(model: Model, where: dict[str, Place], ports: pd.DataFrame) -> Trace:
-    nodes, graph = model.topology["nodes"], graph_of(model.topology)
+def nodes_of(topology: dict[str, Any], where: dict[str, Place], degrees: Mapping[str, int]) -> Trace:
+    """The nodes, with names where there is room; `degrees` are their numbers of ports."""
+    nodes, graph = topology["nodes"], graph_of(topology)
     routers = [node for node in nodes if node.get("kind") != "host"]
     # On a map, hosts are where their city is; in a small drawing, their names are what flows are told by.
-    small = len(nodes) <= LABELLED_NODES // 2 and not is_map(model.topology)
+    small = len(nodes) <= LABELLED_NODES // 2 and not is_map(topology)
     shown = {node["name"] for node in (nodes if small else routers)}
     shown = shown if len(shown) <= LABELLED_NODES else set()
-    degrees = ports["node"].astype(str).value_counts()
     names = [node["name"] for node in nodes]
     size = 13 * shrink(len(nodes))
     return {
@@ -107,20 +110,25 @@ def _between(angle: float, other: float) -> float:
     return abs((angle - other + math.pi) % (2 * math.pi) - math.pi)
 
 
-def _hovers(where: dict[str, Place], ports: pd.DataFrame) -> Trace:
-    """Invisible points on the halves: a line itself can only be hovered over at its ends."""
+def _hovers(where: dict[str, Place], ports: pd.DataFrame) -> tuple[list[float], list[float], list[str]]:
+    """What halves say, each at a point on it."""
     xs, ys, texts = [], [], []
     for port in ports.itertuples():
         (x, y), (to_x, to_y) = where[str(port.node)], where[str(port.peer)]
         xs.append(x + 0.3 * (to_x - x))
         ys.append(y + 0.3 * (to_y - y))
         texts.append(_port_text(port))
+    return xs, ys, texts
+
+
+def hover_points(xs: Sequence[float], ys: Sequence[float], texts: Sequence[str]) -> Trace:
+    """Invisible points on links: a line itself can only be hovered over at its ends."""
     return {
         "type": "scatter",
         "mode": "markers",
         "x": compact(xs),
         "y": compact(ys),
-        "hovertext": texts,
+        "hovertext": list(texts),
         "hoverinfo": "text",
         "marker": {"size": 16, "opacity": 0},
         "meta": {"hover": True},
@@ -140,19 +148,22 @@ def _port_text(port: Any) -> str:
     )
 
 
-def _layout(model: Model, where: dict[str, Place]) -> Layout:
+def layout_of(topology: dict[str, Any], where: dict[str, Place], margin: float = MARGIN) -> Layout:
+    """Axes that nobody sees, with room at the sides, a share of the drawing.
+
+    A map keeps its proportions; any other drawing may fill the space there is.
+    """
     xs, ys = zip(*where.values(), strict=True)
-    # A map keeps its proportions; any other drawing may fill the space there is.
-    anchor = {"scaleanchor": "x", "scaleratio": stretch(model.topology)} if is_map(model.topology) else {}
+    anchor = {"scaleanchor": "x", "scaleratio": stretch(topology)} if is_map(topology) else {}
     return {
-        "xaxis": {"visible": False, "range": _room(xs)},
-        "yaxis": {"visible": False, "range": _room(ys)} | anchor,
+        "xaxis": {"visible": False, "range": _room(xs, margin)},
+        "yaxis": {"visible": False, "range": _room(ys, margin)} | anchor,
         "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
         "hovermode": "closest",
     }
 
 
-def _room(values: tuple[float, ...]) -> list[float]:
+def _room(values: tuple[float, ...], share: float) -> list[float]:
     low, high = min(values), max(values)
-    margin = max(MARGIN * (high - low), 1e-3)
+    margin = max(share * (high - low), 1e-3)
     return [low - margin, high + margin]

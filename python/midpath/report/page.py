@@ -89,7 +89,7 @@ def _wide(figures: list[Figure]) -> list[Figure]:
     return [figure for figure in figures if figure.id in WIDE]
 
 
-def card(figure: Figure, below: str = "") -> str:
+def card(figure: Figure, below: str = "", above: str = "") -> str:
     """A figure with its heading, its choices and what is said of it."""
     choice = ""
     if len(figure.variants) > 1:
@@ -97,7 +97,7 @@ def card(figure: Figure, below: str = "") -> str:
     ramp = '<p class="ramp"><span>0</span><i></i><span>100 %</span></p>' if figure.id == "network" else ""
     return (
         f'<section class="card {figure.id}"><header><h2>{escape(figure.title)}</h2>{choice}</header>'
-        f'<p class="note">{escape(figure.note)}</p>{ramp}{_keys(figure)}'
+        f'<p class="note">{escape(figure.note)}</p>{ramp}{_keys(figure)}{above}'
         f'<div class="plot" id="plot-{figure.id}" style="--height:{figure.height}px"></div>'
         f"{_notes(figure)}{below}</section>"
     )

@@ -1,4 +1,6 @@
-"""Along a path: the state of each port that a flow crosses, and what its cache holds, on one time axis.
+"""Along a path: the state of each port that a flow crosses, and what it stores, on one time axis.
+
+A scheme says itself which of its gauges is the state, the store and its thresholds (`midpath.schemes`).
 
 Lanes are in the order in which data crosses the ports, so that backpressure is seen to move up, hop by hop. All lanes
 are in one plot: a lane is one unit of the vertical axis.
@@ -13,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from midpath.palette import SEVERAL, STATES, name, state_tint
+from midpath.palette import SEVERAL, name, tone_tint
 from midpath.report.figure import Figure, Layout, Trace, compact, variant
 from midpath.report.model import Model
 from midpath.report.tracks import Curve, Floats, Tracks, label, thin
+from midpath.schemes import Gauge, State, gauges_of
 from midpath.units import quantity
 
 CACHE_POINTS = 240
@@ -24,18 +27,45 @@ CACHE_POINTS = 240
 MOST_PATHS = 8
 MOST_LANES = 8
 LANE_PX, AXIS_PX = 104, 60
-# Where in a lane, from its bottom at 0 to the next one's at 1: the cache's area, the line of closed loop, the band of
-# the state, the name.
+# Where in a lane, from its bottom at 0 to the next one's at 1: the store's area, the line of what is slowed down, the
+# band of the state, the name.
 AREA, LOOP, BAND, TITLE = 0.56, 0.62, 0.72, 0.9
 BAND_PX, LOOP_PX = 13, 4
 # Thresholds nearer to each other than this share of a lane would have their names one over the other.
 APART = 0.16
-# A cache that never held this share of S_high would be a line at the bottom if S_high were in the picture.
+# A store that never held this share of its upper threshold would be a line at the bottom if that were in the picture.
 NEAR = 0.25
 # Room above the highest value.
 ROOM = 1.05
-BACKPRESSURE = 2.0
+ALARM = "alarm"
 EVERYWHERE = "everywhere"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What a scheme's ports show along a path: the name of its gauge of states, the states, the gauges of the store."""
+
+    scheme: str
+    state: str
+    states: tuple[State, ...]
+    parts: dict[str, Gauge]
+
+    @property
+    def alarms(self) -> list[float]:
+        """The states in which a port asks others to slow down."""
+        return [float(index) for index, state in enumerate(self.states) if state.tone == ALARM]
+
+    def symbol(self, part: str) -> str:
+        """What the paper calls a part, or what we do."""
+        return (self.parts[part].symbol if part in self.parts else "") or part
+
+    def tint(self, state: float) -> str:
+        """The colour of a state, by its number."""
+        return tone_tint(self.states[int(state)].tone)
+
+    def word(self, state: float) -> str:
+        """The name of a state, by its number."""
+        return self.states[int(state)].name if state % 1 == 0 and state < len(self.states) else "several states"
 
 
 @dataclass(frozen=True)
@@ -48,6 +78,7 @@ class Lane:
     closed: Curve
     high: float | None
     low: float | None
+    alarms: tuple[float, ...]
 
     @property
     def eventful(self) -> bool:
@@ -56,8 +87,8 @@ class Lane:
 
     @property
     def pressed_s(self) -> float | None:
-        """When it first was in Backpressure."""
-        at = self.state[0][self.state[1] == BACKPRESSURE]
+        """When it first asked others to slow down."""
+        at = self.state[0][np.isin(self.state[1], self.alarms)]
         return float(at[0]) if at.size else None
 
     @property
@@ -67,68 +98,85 @@ class Lane:
 
     @property
     def most(self) -> float:
-        """The most bytes that were in the cache."""
+        """The most bytes that it stored."""
         return float(self.cache[1].max(initial=0.0))
 
     @property
     def near_high(self) -> bool:
-        """Whether its cache was so full that S_high belongs into the picture."""
+        """Whether its store was so full that the upper threshold belongs into the picture."""
         return self.high is not None and self.most >= NEAR * self.high
 
 
+def staged(model: Model) -> Stage | None:
+    """The first scheme whose ports have told of their states, and what they show."""
+    for scheme in model.schemes:
+        gauges = gauges_of(model.runs[scheme][0].run, "port")
+        recorded = {metric for entity, metric in model.tracks[scheme] if entity.startswith("port:")}
+        state = next((gauge for gauge in gauges.values() if gauge.states and gauge.name in recorded), None)
+        if state is not None:
+            parts = {gauge.along: gauge for gauge in gauges.values() if gauge.along}
+            return Stage(scheme, state.name, state.states, parts)
+    return None
+
+
 def along(model: Model) -> Figure | None:
-    """The figure, if a scheme whose states we can name has recorded them."""
-    scheme = next((scheme for scheme in model.schemes if scheme in STATES and _lanes(model.tracks[scheme])), None)
-    if scheme is None:
+    """The figure, if a scheme whose states have names has recorded them."""
+    stage = staged(model)
+    if stage is None:
         return None
-    lanes = _lanes(model.tracks[scheme])
-    run = model.runs[scheme][0].run
+    lanes = _lanes(stage, model.tracks[stage.scheme])
+    run = model.runs[stage.scheme][0].run
     chosen, missing = _paths(run.get("paths") or [], lanes)
     if not chosen:
         return None
     end = _end(lanes)
     variants, options, notes = {}, {}, {}
     for key, (title, entities) in chosen.items():
-        shown, note = _choose(entities, lanes)
-        variants[key] = variant(*_draw(scheme, shown, end))
+        shown, note = _choose(stage, entities, lanes)
+        variants[key] = variant(*_draw(stage, shown, end))
         options[key], notes[key] = title, note
-    note = (
-        f"{name(scheme)}: ports in the order in which data crosses them, so backpressure moves up. "
-        "Band: state; area: bytes in the cache, with dashed lines at S_high and S_low."
-    )
-    note += f" {missing} more paths are not drawn." if missing else ""
-    keys = [(state_tint(scheme, index), text) for index, (text, _) in enumerate(STATES[scheme])]
+    note = _note(stage) + (f" {missing} more paths are not drawn." if missing else "")
+    keys = [(tone_tint(state.tone), state.name) for state in stage.states]
     if _joined(lanes):
-        keys.append((state_tint(scheme, SEVERAL), "several within one point"))
-    return Figure(
-        "path", "Along a path", note, variants, "Path", options, keys=[*keys, ("ink", LOOP_TEXT)], notes=notes
-    )
+        keys.append((tone_tint(SEVERAL), "several within one point"))
+    if "slowed" in stage.parts:
+        keys.append(("ink", LOOP_TEXT))
+    return Figure("path", "Along a path", note, variants, "Path", options, keys=keys, notes=notes)
 
 
 LOOP_TEXT = "thin line: slowed down by the next hop"
 
 
-def _lanes(tracks: Tracks) -> dict[str, Lane]:
+def _note(stage: Stage) -> str:
+    """What there is to see."""
+    order = "ports in the order in which data crosses them" + (", so backpressure moves up" if stage.alarms else "")
+    text = f"{name(stage.scheme)}: {order}. Band: state"
+    if "store" in stage.parts:
+        meaning = stage.parts["store"].meaning
+        text += f"; area: {meaning[:1].lower()}{meaning[1:]}"
+    thresholds = [stage.symbol(part) for part in ("high", "low") if part in stage.parts]
+    text += f", with dashed lines at {' and '.join(thresholds)}" if thresholds else ""
+    return f"{text}."
+
+
+def _lanes(stage: Stage, tracks: Tracks) -> dict[str, Lane]:
     """Ports that say what state they are in."""
-    return {entity: _lane(entity, tracks) for entity, metric in tracks if metric == "state"}
+    ports = (entity for entity, metric in tracks if metric == stage.state and entity.startswith("port:"))
+    return {entity: _lane(stage, entity, tracks) for entity in ports}
 
 
-def _lane(entity: str, tracks: Tracks) -> Lane:
-    state = tracks[entity, "state"]
+def _lane(stage: Stage, entity: str, tracks: Tracks) -> Lane:
+    state = tracks[entity, stage.state]
     nothing = (state[0], np.zeros_like(state[0]))
 
-    def last(metric: str) -> float | None:
-        values = tracks[entity, metric][1] if (entity, metric) in tracks else np.array([])
-        return float(values.max()) if values.size else None
+    def curve(part: str) -> Curve:
+        return tracks.get((entity, stage.parts[part].name), nothing) if part in stage.parts else nothing
 
-    return Lane(
-        entity,
-        state,
-        tracks.get((entity, "cache_bytes"), nothing),
-        tracks.get((entity, "closed_loop"), nothing),
-        last("cache_high_bytes"),
-        last("cache_low_bytes"),
-    )
+    def most(part: str) -> float | None:
+        values = curve(part)[1]
+        return float(values.max()) if values is not nothing[1] and values.size else None
+
+    return Lane(entity, state, curve("store"), curve("slowed"), most("high"), most("low"), tuple(stage.alarms))
 
 
 def _joined(lanes: dict[str, Lane]) -> bool:
@@ -170,7 +218,7 @@ def _title(nodes: tuple[str, ...], flows: list[int]) -> str:
     return f"{nodes[0]} → {nodes[-1]} (flow{'s' if len(flows) > 1 else ''} {shown})"
 
 
-def _choose(entities: list[str], lanes: dict[str, Lane]) -> tuple[list[Lane], str]:
+def _choose(stage: Stage, entities: list[str], lanes: dict[str, Lane]) -> tuple[list[Lane], str]:
     """The ports worth a lane, in their order, and what to say about the others."""
     known = [lanes[entity] for entity in entities if entity in lanes]
     eventful = [lane for lane in known if lane.eventful] or known
@@ -179,7 +227,9 @@ def _choose(entities: list[str], lanes: dict[str, Lane]) -> tuple[list[Lane], st
     left = {
         "Nothing happened at": [lane.entity for lane in known if lane not in eventful],
         "Less happened at": [lane.entity for lane in eventful if lane not in busiest],
-        "Without dashed lines, because S_high is far above:": [lane.entity for lane in shown if _far(lane)],
+        f"Without dashed lines, because {stage.symbol('high')} is far above:": [
+            lane.entity for lane in shown if _far(lane)
+        ],
         "Not recorded (measure.ports says how many are):": [entity for entity in entities if entity not in lanes],
     }
     return shown, " ".join(f"{what} {_listed(which)}." for what, which in left.items() if which)
@@ -190,14 +240,14 @@ def _listed(entities: list[str]) -> str:
     return shown + (f" and {len(entities) - MOST_LANES} more" if len(entities) > MOST_LANES else "")
 
 
-def _draw(scheme: str, lanes: list[Lane], end: float) -> tuple[list[Trace], Layout]:
+def _draw(stage: Stage, lanes: list[Lane], end: float) -> tuple[list[Trace], Layout]:
     bottoms = [float(len(lanes) - 1 - index) for index in range(len(lanes))]
     # From the bottom, because the box that lists what is hovered over begins with the last.
     tops = _tops(lanes)
     upwards = list(zip(lanes, bottoms, tops, strict=True))[::-1]
-    data = [trace for lane, bottom, top in upwards for trace in _areas(scheme, lane, bottom, top)]
-    data += [*_bands(scheme, lanes, bottoms), *_loops(lanes, bottoms)]
-    marks = [mark for lane, bottom, top in upwards for mark in _marks(lane, bottom, top)]
+    data = [trace for lane, bottom, top in upwards for trace in _areas(stage, lane, bottom, top)]
+    data += [*_bands(stage, lanes, bottoms), *_loops(lanes, bottoms)]
+    marks = [mark for lane, bottom, top in upwards for mark in _marks(stage, lane, bottom, top)]
     layout = {
         "height": LANE_PX * len(lanes) + AXIS_PX,
         "margin": {"l": 8, "r": 10, "t": 4, "b": 44},
@@ -225,13 +275,13 @@ def _far(lane: Lane) -> bool:
 
 
 def _tops(lanes: list[Lane]) -> list[float]:
-    """Bytes at the top of each lane: above its own S_high, or, where caches never came near it, the same for all."""
+    """Bytes at the top of each lane: above its own threshold, or, where stores never came near it, the same for all."""
     common = max((lane.most for lane in lanes if not lane.near_high), default=0.0)
     return [ROOM * max(lane.most, lane.high or 0.0) if lane.near_high else ROOM * max(common, 1.0) for lane in lanes]
 
 
-def _areas(scheme: str, lane: Lane, bottom: float, top: float) -> Iterator[Trace]:
-    """What the cache holds, over its base; the hover text of the whole lane is here."""
+def _areas(stage: Stage, lane: Lane, bottom: float, top: float) -> Iterator[Trace]:
+    """What the port stores, over its base; the hover text of the whole lane is here."""
     times, values = thin(*lane.cache, CACHE_POINTS)
     states = lane.state[1][np.searchsorted(lane.state[0], times).clip(max=lane.state[0].size - 1)]
     closed = lane.closed[1][np.searchsorted(lane.closed[0], times).clip(max=lane.closed[0].size - 1)]
@@ -242,7 +292,7 @@ def _areas(scheme: str, lane: Lane, bottom: float, top: float) -> Iterator[Trace
         "y": compact(bottom + AREA * values / top),
         "fill": "tonexty",
         "text": [
-            f"{_word(scheme, state)}, {quantity('bytes', held)}{', slowed down' if slowed > 0 else ''}"
+            f"{stage.word(state)}, {quantity('bytes', held)}{', slowed down' if slowed > 0 else ''}"
             for state, held, slowed in zip(states, values, closed, strict=True)
         ],
         "hovertemplate": f"<b>{label(lane.entity)}</b>: %{{text}}<extra></extra>",
@@ -250,22 +300,19 @@ def _areas(scheme: str, lane: Lane, bottom: float, top: float) -> Iterator[Trace
     }
 
 
-def _word(scheme: str, state: float) -> str:
-    return STATES[scheme][int(state)][0] if state % 1 == 0 and state < len(STATES[scheme]) else "several states"
-
-
-def _bands(scheme: str, lanes: list[Lane], bottoms: list[float]) -> Iterator[Trace]:
+def _bands(stage: Stage, lanes: list[Lane], bottoms: list[float]) -> Iterator[Trace]:
     """One trace per state, whatever the number of lanes and of changes."""
-    for index in (*range(len(STATES[scheme])), SEVERAL):
+    tints = [*((float(index), stage.tint(index)) for index in range(len(stage.states))), (None, tone_tint(SEVERAL))]
+    for number, tint in tints:
         xs: list[float] = []
         ys: list[float] = []
         for lane, bottom in zip(lanes, bottoms, strict=True):
-            within = lane.state[1] == index if index != SEVERAL else lane.state[1] % 1 != 0
+            within = lane.state[1] == number if number is not None else lane.state[1] % 1 != 0
             for begin, end in _stretches(lane.state[0], within):
                 xs += [begin, end, float("nan")]
                 ys += [bottom + BAND] * 2 + [float("nan")]
         if xs:
-            yield _strip(xs, ys, state_tint(scheme, index), BAND_PX)
+            yield _strip(xs, ys, tint, BAND_PX)
 
 
 def _loops(lanes: list[Lane], bottoms: list[float]) -> Iterator[Trace]:
@@ -301,16 +348,23 @@ def _stretches(times: Floats, within: Any) -> Iterator[tuple[float, float]]:
         yield float(starts[begin]), float(times[end - 1])
 
 
-def _marks(lane: Lane, bottom: float, top: float) -> list[tuple[float, str, bool]]:
-    """Heights with a name, and whether they are thresholds: S_high, S_low if there is room for it; else the scale."""
+def _marks(stage: Stage, lane: Lane, bottom: float, top: float) -> list[tuple[float, str, bool]]:
+    """Heights with a name, and whether they are thresholds: the upper, the lower if there is room; else the scale."""
     if not lane.most:
         return []
     if lane.high is None or not lane.near_high:
         return [(bottom + AREA / ROOM, quantity("bytes", top / ROOM), False)]
-    high = (bottom + AREA * lane.high / top, f"S<sub>high</sub> {quantity('bytes', lane.high)}", True)
+    high = (bottom + AREA * lane.high / top, f"{_subscript(stage.symbol('high'))} {quantity('bytes', lane.high)}", True)
     if lane.low is None or (lane.high - lane.low) * AREA / top < APART:
         return [high]
-    return [high, (bottom + AREA * lane.low / top, f"S<sub>low</sub> {quantity('bytes', lane.low)}", True)]
+    low = f"{_subscript(stage.symbol('low'))} {quantity('bytes', lane.low)}"
+    return [high, (bottom + AREA * lane.low / top, low, True)]
+
+
+def _subscript(symbol: str) -> str:
+    """A paper's symbol for plotly: `S_high` with its index below the line."""
+    letter, _, index = symbol.partition("_")
+    return f"{letter}<sub>{index}</sub>" if index else letter
 
 
 def _dashes(y: float) -> Layout:

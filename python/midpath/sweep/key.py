@@ -17,7 +17,7 @@ from typing import Any
 
 from midpath import _midpath
 from midpath.errors import ScenarioError
-from midpath.scenario import Scenario
+from midpath.scenario import VARIANTS, Scenario
 
 # Of Rocketfuel's two files the simulator reads both, whichever is named (crates/topo/src/spec/source.rs).
 TOGETHER = ("weights.intra", "latencies.intra")
@@ -41,7 +41,7 @@ def build() -> str:
 
 def point_key(scenario: Scenario, files: list[Named]) -> str:
     """A hash of the scenario with its values, and of its files. Comments, order and white space don't count."""
-    values = {key: value for key, value in scenario.to_dict().items() if key not in ("scheme", "seed")}
+    values = {key: value for key, value in scenario.to_dict().items() if key not in ("scheme", "seed", VARIANTS)}
     return _hash({"scenario": values, "files": {file.text: file.digest for file in files}})
 
 

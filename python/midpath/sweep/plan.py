@@ -22,7 +22,7 @@ import numpy as np
 from midpath import _midpath
 from midpath.errors import ScenarioError, UsageError
 from midpath.metrics import IDEAL
-from midpath.scenario import LARGEST_SEED, Scenario
+from midpath.scenario import LARGEST_SEED, Scenario, flat
 
 # The column that says which scenario a run is of, where there are several.
 SCENARIO = "scenario"
@@ -52,6 +52,8 @@ class Plan:
     schemes: list[str]
     # Of each point: seeds start at its scenario's own unless they are listed.
     seeds: list[list[int]]
+    # Whether completion times of all runs are kept, so that runs of different points can be compared over common flows.
+    with_flows: bool = False
 
     @property
     def keys(self) -> list[str]:
@@ -223,10 +225,14 @@ def _seeds(scenario: Scenario, seeds: int | Sequence[int]) -> list[int]:
 
 
 def _names(scenarios: Sequence[Scenario]) -> list[str]:
-    """A name for each scenario: its file's, longer where two are alike."""
-    names = [Path(s.source).stem if s.source else f"scenario {i}" for i, s in enumerate(scenarios)]
-    if len(set(names)) < len(names):
-        names = [s.source or name for s, name in zip(scenarios, names, strict=True)]
+    """A name for each scenario: its file's, longer where two are alike; for variants of one file, the variant's."""
+    files = [s.source or f"scenario {i}" if s.variant is None else s.source or "" for i, s in enumerate(scenarios)]
+    stems = [Path(file).stem for file in files]
+    # Two files may have the same name in different folders.
+    heads = stems if len(set(stems)) == len(set(files)) else files
+    names = [head if s.variant is None else f"{head}: {s.variant}" for s, head in zip(scenarios, heads, strict=True)]
+    if len(set(files)) == 1 and all(s.variant is not None for s in scenarios):
+        names = [str(s.variant) for s in scenarios]
     if len(set(names)) < len(names):
         raise UsageError(f"{next(name for name in names if names.count(name) > 1)} is given twice")
     return names
@@ -257,15 +263,4 @@ def _toml(text: str, path: Path) -> list[dict[str, Any]]:
         raise UsageError(f"{path}: {error}") from None
     if not isinstance(points, list) or not all(isinstance(point, dict) for point in points):
         raise UsageError(f"{path}: write each point as a table [[point]]")
-    return [_flat(point) for point in points]
-
-
-def _flat(table: Mapping[str, Any], head: str = "") -> dict[str, Any]:
-    """Nested tables as dotted keys, so that `queue.limit = …` needs no quotes."""
-    found: dict[str, Any] = {}
-    for key, value in table.items():
-        if isinstance(value, dict) and value:
-            found |= _flat(value, f"{head}{key}.")
-        else:
-            found[head + key] = value
-    return found
+    return [flat(point) for point in points]

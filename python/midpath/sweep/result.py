@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -114,8 +114,10 @@ class Sweep:
         return ended and table.drop_columns(["status"]).equals(self._plan)
 
 
-def described(plan: Plan, scenarios: Sequence[Scenario], command: str) -> dict[bytes, bytes]:
-    """What a plan is of, as the metadata of its table."""
+def described(
+    plan: Plan, scenarios: Sequence[Scenario], command: str, more: Mapping[str, Any] | None = None
+) -> dict[bytes, bytes]:
+    """What a plan is of, as the metadata of its table; `more` is for those who ask for a plan of their own kind."""
     title = scenarios[0].to_dict().get("title") or "Untitled scenario"
     about = {
         "midpath": _midpath.version(),
@@ -125,6 +127,7 @@ def described(plan: Plan, scenarios: Sequence[Scenario], command: str) -> dict[b
         "parameters": plan.keys,
         "schemes": plan.schemes,
         "command": command,
+        **(more or {}),
     }
     return {ABOUT: json.dumps(about, ensure_ascii=False).encode()}
 

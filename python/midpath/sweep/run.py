@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,19 +12,16 @@ import tomli_w
 
 from midpath.errors import UsageError
 from midpath.metrics import IDEAL
-from midpath.run import as_scenario, cores
+from midpath.run import One, as_scenario, cores
 from midpath.scenario import Scenario
 from midpath.sweep.dask import dask_workers
-from midpath.sweep.plan import check, plan_of, split, value_of
+from midpath.sweep.plan import Plan, check, plan_of, split, value_of
 from midpath.sweep.result import Sweep, described
 from midpath.sweep.slurm import Slurm, run_jobs
 from midpath.sweep.store import Store
 from midpath.sweep.table import plan_table
 from midpath.sweep.work import ProgressCallback, Runs, Work, drive
 from midpath.sweep.workers import Workers
-
-# What stands for a scenario.
-One = Scenario | Mapping[str, Any] | str | Path
 
 
 def sweep(
@@ -55,26 +53,49 @@ def sweep(
     Runs go on `jobs` processes (one per core unless said), on the workers of the Dask scheduler at `cluster`, or as
     jobs of `slurm`. With `keep_results` each whole result is kept, not its figures alone.
     """
-    if cluster is not None and slurm is not None:
-        raise UsageError("a sweep runs on a Dask cluster or by Slurm, not on both")
-    if cluster is not None and keep_results:
-        raise UsageError("whole results don't come back from a Dask cluster: leave out --keep-results")
-    width = jobs or cores()
     names = [scheme.strip() for scheme in schemes.split(",")] if isinstance(schemes, str) else schemes
     asked = [as_scenario(one) for one in _listed(scenarios)]
     planned = plan_of(asked, vary or {}, plan, names, seeds, ideal)
+    about = described(planned, asked, command(asked, vary or {}, plan, planned.schemes, seeds, Path(out)))
+    where = Where(jobs, cluster, slurm)
+    return execute(planned, about, out, where, keep_results, retry_failed, on_progress)
+
+
+@dataclass(frozen=True)
+class Where:
+    """Where runs go: to so many processes here, to the workers of a Dask scheduler, or to Slurm."""
+
+    jobs: int | None = None
+    cluster: str | None = None
+    slurm: Slurm | None = None
+
+
+def execute(
+    planned: Plan,
+    about: Mapping[bytes, bytes],
+    out: str | Path,
+    where: Where,
+    keep_results: bool = False,
+    retry_failed: bool = False,
+    on_progress: ProgressCallback | None = None,
+) -> Sweep:
+    """Runs what the store at `out` lacks of a plan. `about` is what the plan is of, for those who read the store."""
+    if where.cluster is not None and where.slurm is not None:
+        raise UsageError("a sweep runs on a Dask cluster or by Slurm, not on both")
+    if where.cluster is not None and keep_results:
+        raise UsageError("whole results don't come back from a Dask cluster: leave out --keep-results")
+    width = where.jobs or cores()
     store = Store(out)
     store.require()
     runs = Runs(planned, store, keep_results, retry_failed)
     work = Work(runs, on_progress)
     check(work.pairs(), width)
-    about = described(planned, asked, command(asked, vary or {}, plan, planned.schemes, seeds, store.path))
     table = plan_table(planned, runs.keys).replace_schema_metadata(about)
     store.open(table)
     found = Sweep(store.path, table)
     try:
         work.tell()
-        _run(work, width, cluster, slurm)
+        _run(work, width, where)
     finally:
         found.write_table()
     return found
@@ -84,13 +105,13 @@ def _listed(scenarios: One | Sequence[One]) -> Sequence[One]:
     return [scenarios] if isinstance(scenarios, (Scenario, Mapping, str, Path)) else scenarios
 
 
-def _run(work: Work, jobs: int, cluster: str | None, slurm: Slurm | None) -> None:
+def _run(work: Work, jobs: int, where: Where) -> None:
     if not work.left:
         return
-    if slurm is not None:
-        run_jobs(work, slurm)
-    elif cluster is not None:
-        with dask_workers(cluster) as remote:
+    if where.slurm is not None:
+        run_jobs(work, where.slurm)
+    elif where.cluster is not None:
+        with dask_workers(where.cluster) as remote:
             drive(work, remote)
     else:
         workers = Workers(min(jobs, len(work.left)))
@@ -109,8 +130,12 @@ def command(
     out: Path,
 ) -> str:
     """What to type for the same sweep; a listed plan is a file whose name we don't know."""
-    words = ["midpath", "sweep", *(Path(s.source).name if s.source else "scenario.toml" for s in scenarios)]
-    for key, value in scenarios[0].changes:
+    files = [Path(s.source).name if s.source else "scenario.toml" for s in scenarios]
+    variants = dict.fromkeys(s.variant for s in scenarios if s.variant is not None)
+    words = ["midpath", "sweep", *dict.fromkeys(files)]
+    words += ["--variants", ",".join(variants)] if variants else []
+    # What a variant changed is in the file.
+    for key, value in [] if variants else scenarios[0].changes:
         words += ["--set", f"{key}={_typed(value)}"]
     for key, values in vary.items():
         words += ["--vary", f"{key}={','.join(_typed(value) for value in values)}"]

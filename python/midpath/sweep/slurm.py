@@ -52,7 +52,7 @@ def perform_part(store: str, tasks: Sequence[Task]) -> int:
     """A job: runs its tasks one after another. What another job or sweep has done is left out."""
     found = Store(store)
     for task in tasks:
-        if not found.has(task.key, kept=task.keep is not None, retry_failed=True):
+        if not found.has(task.key, kept=task.keep is not None, retry_failed=True, with_flows=task.with_flows):
             found.put(perform(task))
     return len(tasks)
 

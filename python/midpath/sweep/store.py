@@ -3,7 +3,7 @@
     plan.parquet                the runs that were asked for last, by key
     table.parquet               the same with their figures: written from the records, and again when they have grown
     runs/ab/KEY.json            the record of a run, done or failed
-    runs/ab/KEY.flows.parquet   completion times of the ideal, and of runs with unfinished flows
+    runs/ab/KEY.flows.parquet   completion times of the ideal, of runs with unfinished flows, and where a plan wants all
     results/KEY/                whole results, where they are kept
 
 Each file is written beside its place and renamed into it. A run's record comes last, so a run that has one is whole.
@@ -71,15 +71,16 @@ class Store:
             return None  # the machine went down before the file was on the disk
         return record
 
-    def has(self, key: str, *, kept: bool = False, retry_failed: bool = False) -> bool:
-        """Whether a run needs no repetition; with `kept`, its whole result must be there, too."""
+    def has(self, key: str, *, kept: bool = False, retry_failed: bool = False, with_flows: bool = False) -> bool:
+        """Whether a run needs no repetition; with `kept` its whole result must be there, too, or its times by flow."""
         record = self.record(key)
         if record is None:
             return False
         if record["status"] == FAILED:
             return not retry_failed
         # A later version may want figures that this one did not keep.
-        return record["figures"].keys() >= FIGURES and (not kept or self.result(key).is_dir())
+        whole = record["figures"].keys() >= FIGURES and (not kept or self.result(key).is_dir())
+        return whole and (not with_flows or self._run(key, ".flows.parquet").is_file())
 
     def put(self, outcome: Outcome) -> None:
         """Keeps what came of a run."""

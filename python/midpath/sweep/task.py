@@ -36,6 +36,8 @@ class Task:
     files: dict[str, str] = field(default_factory=dict)
     # Where to keep the whole result.
     keep: str | None = None
+    # Whether to keep completion times whatever came of the run.
+    with_flows: bool = False
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ def perform(task: Task) -> Outcome:
         return failed(task, f"{type(error).__name__}: {error}")
     if task.keep is not None:
         _keep(result, Path(task.keep))
-    return Outcome(_record(task, result), _flows(result))
+    return Outcome(_record(task, result), _flows(result, task.with_flows))
 
 
 def failed(task: Task, why: str) -> Outcome:
@@ -93,10 +95,10 @@ def _record(task: Task, result: Result) -> dict[str, Any]:
     }
 
 
-def _flows(result: Result) -> bytes | None:
-    """Times by flow, where a ratio to the ideal may be over some flows only."""
+def _flows(result: Result, wanted: bool) -> bytes | None:
+    """Times by flow, where they are wanted, or where a ratio to the ideal may be over some flows only."""
     summary = result.summary
-    if result.scheme != IDEAL and summary["completed"] == summary["flows"]:
+    if not wanted and result.scheme != IDEAL and summary["completed"] == summary["flows"]:
         return None
     sink = pa.BufferOutputStream()
     pq.write_table(result.flows.select(FLOW_COLUMNS), sink, compression="zstd")

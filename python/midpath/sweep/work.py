@@ -49,7 +49,8 @@ class Runs:
 
     def has(self, key: str) -> bool:
         """Whether a run needs no work."""
-        return self.store.has(key, kept=self.kept, retry_failed=self.retry_failed)
+        flows = self.plan.with_flows
+        return self.store.has(key, kept=self.kept, retry_failed=self.retry_failed, with_flows=flows)
 
     def task(self, index: int) -> Task:
         """What a worker is told of a run."""
@@ -68,6 +69,7 @@ class Runs:
             build=build(),
             files={file.text: file.digest for file in self.files[point]},
             keep=str(self.store.result(key).absolute()) if self.kept else None,
+            with_flows=self.plan.with_flows,
         )
 
 

@@ -62,10 +62,16 @@ impl Node {
     ) {
         if let Some((pkt, marks)) = next {
             self.count(port, now, &pkt, marks, pool, driver);
+            let size = pool[&pkt].size;
             driver.start(port, pkt, now, pool);
             transmitter = driver.transmitter(port, now);
-            if let Transmitter::Busy { until: Some(end) } = transmitter {
-                self.slots[usize::from(port.0)].sends_until(end, self.links[usize::from(port.0)].rate);
+            match transmitter {
+                Transmitter::Busy { until: Some(end) } => {
+                    self.slots[usize::from(port.0)].sends_until(end, size, self.links[usize::from(port.0)].rate);
+                }
+                Transmitter::Busy { until: None } => {}
+                // It has left at once, by a delivery opportunity with room for more.
+                Transmitter::Idle { .. } => self.ask_again(port, now, Some(now)),
             }
         }
         if let Transmitter::Busy { until } = transmitter {

@@ -1,5 +1,8 @@
 //! A simulated transmitter, for drivers in virtual time.
 
+use std::sync::Arc;
+
+use super::opportunities::{Opportunities, Turn};
 use crate::roles::Transmitter;
 use crate::units::{Rate, Time, TxClock};
 
@@ -9,12 +12,21 @@ pub struct Line {
     clock: TxClock,
     free_at: Time,
     up: bool,
+    /// In place of a rate: it sends when these let it.
+    turn: Option<Box<Turn>>,
 }
 
 impl Line {
     /// An idle transmitter of `rate`, up.
     pub fn new(rate: Rate) -> Line {
-        Line { clock: TxClock::new(rate), free_at: Time::ZERO, up: true }
+        Line { clock: TxClock::new(rate), free_at: Time::ZERO, up: true, turn: None }
+    }
+
+    /// The same transmitter with delivery opportunities in place of its rate.
+    #[must_use]
+    pub fn with_opportunities(mut self, all: Arc<Opportunities>) -> Line {
+        self.turn = Some(Box::new(Turn::new(all)));
+        self
     }
 
     /// Whether it can take a packet now.
@@ -33,7 +45,10 @@ impl Line {
     /// Takes a packet of `size` bytes now; says when its last bit leaves.
     #[inline]
     pub fn start(&mut self, size: u32, now: Time) -> Time {
-        self.free_at = now + self.clock.time(size);
+        self.free_at = match &mut self.turn {
+            None => now + self.clock.time(size),
+            Some(turn) => turn.send(size, now),
+        };
         self.free_at
     }
 

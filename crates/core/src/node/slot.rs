@@ -66,6 +66,8 @@ pub(super) struct Slot {
     pub state: Option<u8>,
     /// The rate of the packet that was begun last.
     rate: Rate,
+    /// Held ports: its size. With delivery opportunities it may wait longer than its bits take.
+    last: u32,
     level: Level,
 }
 
@@ -88,6 +90,7 @@ impl Slot {
             state: None,
             timer: Lazy::default(),
             rate: link.rate,
+            last: u32::MAX,
             level: Level::default(),
         }
     }
@@ -181,9 +184,9 @@ impl Slot {
         self.level.since = now;
     }
 
-    /// Held ports: a packet that is sent at `rate` leaves until `end`.
-    pub fn sends_until(&mut self, end: Time, rate: Rate) {
-        (self.free_at, self.rate) = (end, rate);
+    /// Held ports: a packet of `size` bytes that is sent at `rate` leaves until `end`.
+    pub fn sends_until(&mut self, end: Time, size: u32, rate: Rate) {
+        (self.free_at, self.last, self.rate) = (end, size, rate);
     }
 
     /// When everything that has a place on the wire will have been sent.
@@ -198,7 +201,7 @@ impl Slot {
             (packets, bytes, end) = (packets - 1, bytes - u64::from(*size), *start);
         }
         let left = u128::from(end.saturating_sub(now).0) * u128::from(self.rate.0);
-        let left = left.div_ceil(u128::from(Time::from_secs(1).0)) as u64;
+        let left = (left.div_ceil(u128::from(Time::from_secs(1).0)) as u64).min(8 * u64::from(self.last));
         Begun { packets, bytes, bits: (8 * bytes).saturating_sub(left) }
     }
 
@@ -215,7 +218,7 @@ impl Slot {
         match why {
             Drop::Queue => self.counters.drops_queue += 1,
             Drop::Aqm => self.counters.drops_aqm += 1,
-            Drop::Fault | Drop::Undeliverable | Drop::Hops => self.counters.drops_fault += 1,
+            Drop::Fault | Drop::Undeliverable | Drop::Hops | Drop::NoRoute => self.counters.drops_fault += 1,
             Drop::Policy | Drop::TooBig => self.counters.drops_policy += 1,
         }
     }

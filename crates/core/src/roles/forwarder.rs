@@ -44,9 +44,9 @@ pub enum Route {
     Consumed(Pkt),
     /// The forwarder keeps it, counts it in [`Forwarder::kept`], and emits it later.
     Kept,
-    /// There is no way: the packet is dropped and counted.
+    /// Nobody is to have it: the packet is dropped and counted.
     Unroutable(Pkt),
-    /// It is not this forwarder's to decide: the next one's, the shortest path's in the end.
+    /// It is not this forwarder's to decide: the next one's, the shortest path's in the end. What that passes on has no way.
     Pass(Pkt),
 }
 
@@ -62,6 +62,8 @@ pub trait Forwarder: Send {
     fn kept(&self) -> u64 {
         0
     }
+    /// Called when the node goes over to other routes ([`Routes::switch`]): forget what was remembered of them.
+    fn on_routes(&mut self, _state: u32) {}
     /// Called when the node restarts: forget everything learned. The packets kept are handed back, to be dropped. Its timers are withdrawn.
     fn reset(&mut self, _kept: &mut Vec<Pkt>) {}
 }
@@ -147,8 +149,15 @@ impl ForwardCtx<'_> {
     }
 }
 
-/// Shortest-path next hops, computed outside. They never change: nodes remember answers.
+/// Shortest-path next hops, computed outside. Nodes remember answers: they change by [`Routes::switch`] alone.
 pub trait Routes: Send + Sync {
+    /// Called when the node that these routes are for goes over to another state of the network; it forgets what it remembered. Nothing
+    /// where there is one state.
+    fn switch(&self, _state: u32) {}
+    /// The routes as they are at the beginning, which never change; `None` where these don't either. For what nodes share.
+    fn initial(&self) -> Option<Arc<dyn Routes>> {
+        None
+    }
     /// The equal-cost ports at `node` towards `dst`, in a fixed order. Empty when there is no way.
     fn next_ports(&self, node: NodeId, dst: NodeId) -> &[u16];
     /// The ports at `node` that a conversation with this key may take towards `dst`: all of [`Routes::next_ports`], unless routing itself
@@ -293,7 +302,12 @@ impl Forwarder for ShortestPath {
         }
         match self.next(packet, ctx.node, ctx.rng) {
             Some(port) => Route::Port(port, pkt),
-            None => Route::Unroutable(pkt),
+            None => Route::Pass(pkt),
         }
+    }
+
+    fn on_routes(&mut self, state: u32) {
+        self.routes.switch(state);
+        self.remembered = [NOTHING; REMEMBERED];
     }
 }

@@ -74,8 +74,10 @@ pub enum Drop {
     TooBig,
     /// It had no hops left: a loop.
     Hops,
-    /// No route, or nobody there to take it.
+    /// Nobody is there to take it.
     Undeliverable,
+    /// There is no way to its destination.
+    NoRoute,
 }
 
 /// What becomes of a packet that came in through a port.

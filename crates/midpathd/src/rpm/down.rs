@@ -1,5 +1,7 @@
 //! Turning RPM off.
 
+#![expect(clippy::disallowed_methods, reason = "it waits for the kernel")]
+
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 

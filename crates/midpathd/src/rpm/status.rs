@@ -1,5 +1,7 @@
 //! What RPM does at the moment.
 
+#![expect(clippy::disallowed_methods, reason = "it shows the kernel's counters over time")]
+
 use std::io::Write;
 use std::time::{Duration, Instant};
 

@@ -62,7 +62,7 @@ impl Edge {
 
     /// An echo leaves the network here, for the host that sent what it answers.
     pub fn echo_leaves(&mut self, packet: &Packet, header: &FcpHeader, now: Time) {
-        self.ingress.heard(packet, header, now);
+        self.ingress.on_echo(packet, header, now);
     }
 
     /// Forgets everything.

@@ -2,6 +2,8 @@
 
 use midpath_core::packet::{Header, shim_size};
 
+use super::equations;
+
 /// What a price never exceeds, in $/byte. Ours: far above any price that budgets on real links make, far below overflow
 /// of the sums that prices enter.
 pub const MAX_PRICE: f64 = 1e15;
@@ -142,13 +144,7 @@ impl FcpHeader {
 
     /// The price of a path that is one link longer. Prices at or below `minimum` count as zero (§5: P = P + MINIMUM).
     pub fn add_price(&mut self, link: f64, minimum: f64) {
-        let so_far = f64::from(self.price);
-        self.price = match (so_far > minimum, link > minimum) {
-            (true, true) => (so_far + link).min(MAX_PRICE) as f32,
-            (false, true) => link.min(MAX_PRICE) as f32,
-            (true, false) => self.price,
-            (false, false) => minimum as f32,
-        };
+        self.price = equations::path_price(self.price.into(), link, minimum).min(MAX_PRICE) as f32;
     }
 
     /// What the packet holds: its balance in the currency of the domain that it is in (§4.3).
@@ -157,12 +153,12 @@ impl FcpHeader {
         f64::from(self.balance) * f64::from(self.exchange)
     }
 
-    /// What it pays per byte for a link that has told its sender `told`: the minimum of that and of what it holds (§5,
+    /// What it pays per byte for a link that has told its sender `quoted`: the minimum of that and of what it holds (§5,
     /// "Implementation details"), so that neither a wrong round-trip time nor a forgotten price makes much of it. A SYN holds
     /// nothing yet, and pays what it is about to be told.
     #[inline]
-    pub fn pays(&self, told: f64) -> f64 {
-        if self.rtt > 0.0 { told.min(self.holds()) } else { told }
+    pub fn pays(&self, quoted: f64) -> f64 {
+        if self.rtt > 0.0 { quoted.min(self.holds()) } else { quoted }
     }
 
     /// What the packet has left to pay with, $/byte: negative when it paid too little (§5).

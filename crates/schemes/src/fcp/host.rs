@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use midpath_core::packet::{FlowId, NodeId};
 use midpath_core::units::Time;
 
+use super::equations;
 use super::params::Plan;
 use super::policy::{self, FlowView, GroupView, Policy};
 
@@ -42,13 +43,13 @@ impl Account {
 #[derive(Default)]
 pub struct Host {
     accounts: BTreeMap<FlowId, Account>,
-    groups: BTreeMap<u32, Part>,
+    groups: BTreeMap<u32, GroupBudget>,
     /// Σ w over the open flows, $/s.
     spending: f64,
 }
 
 /// One group's part of a host's budget.
-struct Part {
+struct GroupBudget {
     policy: Box<dyn Policy>,
     flows: Vec<FlowId>,
     /// What it has by weight, what its policy demands instead, and what it gets, $/s.
@@ -62,7 +63,7 @@ struct Part {
 impl Host {
     /// A flow opens.
     pub fn open(&mut self, flow: FlowId, account: Account, host: NodeId, plan: &Plan, now: Time) {
-        let part = self.groups.entry(account.group).or_insert_with(|| Part {
+        let part = self.groups.entry(account.group).or_insert_with(|| GroupBudget {
             policy: policy::build(plan, host, account.group),
             flows: Vec::new(),
             fair: 0.0,
@@ -101,12 +102,19 @@ impl Host {
     #[inline]
     pub fn allowance(&self, flow: FlowId, budget: f64) -> f64 {
         let spending = self.accounts.get(&flow).map_or(0.0, |a| a.spending);
-        if self.spending > budget { spending * budget / self.spending } else { spending }
+        equations::within_budget(spending, self.spending, budget)
     }
 
     /// A flow has heard from the network. Lets its group's policy look again when two average round trips have passed
     /// (§6.2: "reassign every 2 average RTTs").
-    pub fn heard(&mut self, flow: FlowId, change: impl FnOnce(&mut Account), host: NodeId, plan: &Plan, now: Time) {
+    pub fn on_feedback(
+        &mut self,
+        flow: FlowId,
+        change: impl FnOnce(&mut Account),
+        host: NodeId,
+        plan: &Plan,
+        now: Time,
+    ) {
         let Some(account) = self.accounts.get_mut(&flow) else { return };
         let before = account.spending;
         change(account);
@@ -131,7 +139,7 @@ impl Host {
     /// Splits the host's budget over its groups, and each group's over its flows. `looking` is the group whose regular look it
     /// is; without one, flows have come or gone.
     fn share(&mut self, host: NodeId, plan: &Plan, now: Time, looking: Option<u32>) {
-        self.fair_parts(host, plan);
+        self.fair_shares(host, plan);
         let budget = plan.budget(host);
         if looking.is_none() {
             for part in self.groups.values_mut() {
@@ -159,7 +167,7 @@ impl Host {
     }
 
     /// What each group has by its weight: background groups a small share of the budget, the others the rest.
-    fn fair_parts(&mut self, host: NodeId, plan: &Plan) {
+    fn fair_shares(&mut self, host: NodeId, plan: &Plan) {
         let budget = plan.budget(host);
         let background = |g: u32| plan.policy(host, g) == policy::BACKGROUND;
         let weights = |back: bool| -> f64 {
@@ -179,29 +187,29 @@ impl Host {
 }
 
 /// A group's flows as they stand.
-struct Look {
+struct Snapshot {
     now: Time,
     flows: Vec<FlowView>,
     rtt: f64,
     changed: bool,
 }
 
-impl Look {
+impl Snapshot {
     fn of(&self, budget: f64) -> GroupView<'_> {
         GroupView { now: self.now, budget, flows: &self.flows, rtt: self.rtt, changed: self.changed }
     }
 }
 
-impl Part {
-    fn look(&self, accounts: &BTreeMap<FlowId, Account>, now: Time, changed: bool) -> Look {
+impl GroupBudget {
+    fn look(&self, accounts: &BTreeMap<FlowId, Account>, now: Time, changed: bool) -> Snapshot {
         let flows: Vec<FlowView> = self.flows.iter().map(|f| accounts[f].view(*f)).collect();
         let known = || flows.iter().filter(|f| f.rtt > 0.0);
         let rtt = known().map(|f| f.rtt).sum::<f64>() / known().count().max(1) as f64;
-        Look { now, flows, rtt, changed }
+        Snapshot { now, flows, rtt, changed }
     }
 
     /// Splits the group's budget.
-    fn assign(&mut self, accounts: &mut BTreeMap<FlowId, Account>, look: &Look) {
+    fn assign(&mut self, accounts: &mut BTreeMap<FlowId, Account>, look: &Snapshot) {
         let mut targets: Vec<f64> = look.flows.iter().map(|f| f.target).collect();
         self.policy.assign(&look.of(self.budget), &mut targets);
         policy::within(self.budget, &mut targets);

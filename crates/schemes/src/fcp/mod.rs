@@ -1,12 +1,16 @@
 //! FCP, the Flexible Control Protocol: links have prices, hosts have budgets, a flow's rate is budget over price.
 //!
 //! After D. Han, R. Grandl, A. Akella, S. Seshan: "FCP: A Framework for an Evolvable Transport Protocol", CMU-CS-12-125, 2012.
-//! The handshake, acknowledgements and repair are TCP's ([`crate::tcp`]); FCP says how fast. Where to start reading: [`price`] for
-//! what a link costs, [`sender`] for what a flow pays, [`host`] for who gets how much. `README.md` maps the paper to files.
+//! The handshake, acknowledgements and repair are TCP's ([`crate::tcp`]); FCP says how fast. Where to start reading:
+//! `equations.rs` for what §4.1 prints, [`price`] for what a link costs, [`sender`] for what a flow pays, [`host`] for who gets how much.
+//! `docs/schemes/fcp.md` maps the paper to functions.
 
+mod describe;
 pub mod enforce;
+mod equations;
 pub mod header;
 pub mod host;
+pub mod misbehave;
 pub mod multicast;
 pub mod network;
 pub mod params;
@@ -29,6 +33,7 @@ use midpath_core::spec::SpecError;
 
 use crate::tcp::TcpParams;
 use crate::tcp::cc::{ControllerConfig, ControllerTraits};
+pub(crate) use describe::fcp as describe;
 use header::{FcpHeader, WIRE};
 pub use params::FcpParams;
 use params::Plan;

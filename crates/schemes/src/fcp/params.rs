@@ -13,6 +13,7 @@ use midpath_core::units::{Rate, Time};
 use serde::{Deserialize, Serialize};
 
 use super::header::{Class, MAX_PRICE};
+pub use super::misbehave::Behaviour;
 use super::network::MOST_GROUPS;
 use super::perturb::Perturbation;
 use super::policy;
@@ -198,26 +199,6 @@ impl Ramp {
         let steps = now.min(self.until).saturating_sub(self.start).0 / self.every.0.max(1);
         (self.from * self.factor.powf(steps as f64)).min(1.0)
     }
-}
-
-/// Whether a sender keeps to the protocol (§6.1.3).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Behaviour {
-    /// It does.
-    #[default]
-    Honest,
-    /// It preloads its budget, then sends nothing.
-    Idle,
-    /// It preloads its budget again and again, and sends nothing.
-    IdleAgain,
-    /// When it spends its budget, it announces to spend less, and goes on as before.
-    Overdraw,
-    /// It claims to pay a tenth of what it was told, and sends at ten times its share.
-    Underpay,
-    /// It pays what it was told, and spends ten times its budget.
-    Overspend,
 }
 
 /// How the network prices, and what it enforces.
@@ -418,7 +399,7 @@ impl Plan {
     /// The constants of the pricing.
     pub fn rule(&self) -> Rule {
         let FcpParams { alpha, window, minimum_price: minimum, .. } = self.params;
-        Rule { alpha, window, minimum, ours: self.additions() }
+        Rule { alpha, window, minimum, additions: self.additions() }
     }
 
     /// What is added to the paper's pricing.

@@ -28,7 +28,7 @@ pub struct Charge {
     /// The link's price as it goes into the header: what the sender will pay from the next round on.
     pub quote: f64,
     /// What the sender had been told, and now pays for this link.
-    pub told: f64,
+    pub quoted: f64,
 }
 
 /// How the prices of a link come about: uniform (§4.1), or one of the network's policies (§4.2, §4.3).
@@ -60,7 +60,7 @@ impl FcpPort {
     pub fn new(spec: &PortSpec, pricing: Box<dyn Pricing>, rule: &Rule, edge: Option<Edge>) -> FcpPort {
         let bound = spec.queue.limit.bound(spec.link.rate);
         // One full packet that waits is how packets of several paced flows meet, not a queue: the paper's is of a fluid.
-        let forgiven = if rule.ours.packet_of_queue { f64::from(spec.link.mtu) } else { 0.0 };
+        let forgiven = if rule.additions.packet_of_queue { f64::from(spec.link.mtu) } else { 0.0 };
         FcpPort { bound, pricing, minimum: rule.minimum, forgiven, edge, perturbed: None, exchange: None }
     }
 
@@ -88,8 +88,8 @@ impl FcpPort {
         let quote = if charge.quote > self.minimum { charge.quote / worth } else { self.minimum };
         header.add_price(quote, self.minimum);
         // §5: "every router along the path subtracts its link's price for this packet, p(t − rtt)".
-        if charge.told > self.minimum {
-            header.charged = (f64::from(header.charged) + charge.told / worth).min(super::header::MAX_PRICE) as f32;
+        if charge.quoted > self.minimum {
+            header.charged = (f64::from(header.charged) + charge.quoted / worth).min(super::header::MAX_PRICE) as f32;
         }
         packet.set_header(&header);
         match &mut self.edge {

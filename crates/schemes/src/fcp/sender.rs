@@ -13,10 +13,11 @@ use midpath_core::packet::{Flags, FlowId, NodeId, Packet};
 use midpath_core::roles::{EndpointCtx, FlowSpec};
 use midpath_core::units::{Rate, Time};
 
+use super::equations;
 use super::header::{FcpHeader, WIRE};
 use super::host::{Account, Host};
-use super::params::{Behaviour, GroupParams, HeaderRtt, Plan, PreloadFor};
-use super::sent::{Unanswered, after};
+use super::params::{GroupParams, HeaderRtt, Plan, PreloadFor};
+use super::sent::{InFlight, after};
 use crate::tcp::cc::{Ack, Congestion, CongestionController, View, Window};
 use deadline::Deadline;
 pub use preload::Announced;
@@ -59,21 +60,21 @@ pub struct Sender {
     /// Smoothed, s.
     rtt: f64,
     /// The round trip of the ACK that told the price, s, and when it came.
-    heard: f64,
-    told_at: Time,
+    price_rtt: f64,
+    price_at: Time,
     /// What the host's link carries, bytes per second.
     cap: f64,
     announced: Announced,
     /// While it has its deadline served, or hopes for it.
     deadline: Option<Deadline>,
     /// What the host's policy gives it, $/s.
-    given: f64,
+    assigned: f64,
     /// What the pace follows, bytes per second.
     rate: f64,
     /// Budget and target at the last look, for those who measure.
     target: f64,
     nonce: u32,
-    unanswered: Unanswered,
+    in_flight: InFlight,
     /// What the SYN has preloaded. Ours to remember: a receiver's word for it would be its word for our budget.
     opening: f64,
     /// After a timeout, the newest packet before it: until a later one is answered, nobody knows a price. Answers that come from before an
@@ -97,16 +98,16 @@ impl Sender {
             spending: 0.0,
             price: 0.0,
             rtt: 0.0,
-            heard: 0.0,
-            told_at: Time::ZERO,
+            price_rtt: 0.0,
+            price_at: Time::ZERO,
             cap: f64::INFINITY,
             announced: Announced::default(),
             deadline: Deadline::of(plan.group(flow.group)),
-            given: 0.0,
+            assigned: 0.0,
             rate: 0.0,
             target: 0.0,
             nonce: 0,
-            unanswered: Unanswered::default(),
+            in_flight: InFlight::default(),
             opening: 0.0,
             silent: None,
             need_price: 0.0,
@@ -137,9 +138,9 @@ impl Sender {
     /// x: what the flow should spend in the next round, $/s. The host's policy says how much it may, the data that will be left
     /// then how much it can use: "the flow size / RTT" (§6.1.1), and nothing at the end (§4.1, "preloads −1").
     fn wanted(&mut self, view: &View, ctx: &mut EndpointCtx<'_>) -> f64 {
-        self.given = ctx.shared.get::<Host>().account(self.flow).map_or(0.0, |a| a.target);
+        self.assigned = ctx.shared.get::<Host>().account(self.flow).map_or(0.0, |a| a.target);
         let share = self.group.ramp.map_or(1.0, |r| r.share(ctx.now));
-        self.target = self.deadline.map_or(self.given * share, |d| d.rate * self.price);
+        self.target = self.deadline.map_or(self.assigned * share, |d| d.rate * self.price);
         if view.unsent == u64::MAX {
             return self.target;
         }
@@ -160,8 +161,8 @@ impl Sender {
     /// is the round trip of the ACK that brought the price, and how long ago it came: ACKs are far apart where a queue has just grown.
     fn age(&self, now: Time) -> f64 {
         match self.plan.params.header_rtt {
-            HeaderRtt::PriceAge => self.heard + now.saturating_sub(self.told_at).as_secs_f64(),
-            HeaderRtt::RoundTrip => self.heard,
+            HeaderRtt::PriceAge => self.price_rtt + now.saturating_sub(self.price_at).as_secs_f64(),
+            HeaderRtt::RoundTrip => self.price_rtt,
         }
     }
 
@@ -177,16 +178,15 @@ impl Sender {
     fn preload(&mut self, packet: &Packet, view: &View, ctx: &mut EndpointCtx<'_>) -> f64 {
         let wanted = self.wanted(view, ctx);
         // What the network reckons with per round trip for a packet like this one, $/s.
-        let pays = self.price * on_wire(packet) / self.age(ctx.now);
+        let pays = equations::pays(self.price, on_wire(packet), self.age(ctx.now));
+        if let Some((preload, change)) = self.group.behaviour.preload(self.spending, self.target, pays) {
+            self.announced.push(self.nonce, change);
+            return preload;
+        }
         let limit = self.group.preload_limit();
-        let preload = match self.group.behaviour {
-            Behaviour::Overdraw if self.spending >= 0.9 * self.target => return -0.5,
-            // All of it, again with each of its few packets.
-            Behaviour::IdleAgain => self.target / pays,
-            _ => match self.ask(wanted, pays) {
-                Some(all) => all,
-                None => self.announced.next(wanted, self.spending, pays).min(limit),
-            },
+        let preload = match self.ask(wanted, pays) {
+            Some(all) => all,
+            None => self.announced.next(wanted, self.spending, pays).min(limit),
         };
         self.announced.push(self.nonce, preload * pays);
         preload
@@ -201,45 +201,41 @@ impl Sender {
             Some(_) => packet / self.rtt,
             // A flow that has sent everything has given its budget back; a repair may yet turn out to be needed.
             None if view.to_send() == 0 => quick,
-            None => (self.target / self.price).clamp(slow, quick),
+            None => equations::rate(self.target, self.price).clamp(slow, quick),
         }
     }
 
-    /// The rate: r = w/p, where w is what the host may spend on this flow now.
+    /// The rate, where w is what the host may spend on this flow now.
     fn pace(&mut self, view: &View, ctx: &mut EndpointCtx<'_>) {
         if self.rtt <= 0.0 {
             return;
         }
-        let may = ctx.shared.get::<Host>().allowance(self.flow, self.plan.budget(self.host));
+        let allowed = ctx.shared.get::<Host>().allowance(self.flow, self.plan.budget(self.host));
         let least = self.least(view);
-        let idle = matches!(self.group.behaviour, Behaviour::Idle | Behaviour::IdleAgain) && may >= 0.9 * self.target;
-        let more = matches!(self.group.behaviour, Behaviour::Underpay | Behaviour::Overspend);
-        let factor = if more { 10.0 } else { 1.0 };
-        // Whoever announces again and again needs packets to do it with.
-        let again = self.group.behaviour == Behaviour::IdleAgain;
-        let few = if again { (view.mss + view.overhead) as f64 / self.rtt } else { least };
-        self.rate = if idle { few } else { (factor * may / self.price).clamp(least, self.cap.max(least)) };
+        let (behaviour, one) = (self.group.behaviour, (view.mss + view.overhead) as f64 / self.rtt);
+        self.rate = behaviour.idles(allowed, self.target, least, one).unwrap_or_else(|| {
+            equations::rate(behaviour.spends() * allowed, self.price).clamp(least, self.cap.max(least))
+        });
     }
 
     /// An ACK that answers packet `nonce` has brought `price`.
-    fn told(&mut self, header: &FcpHeader, heard: f64, view: &View, ctx: &mut EndpointCtx<'_>) {
+    fn on_price(&mut self, header: &FcpHeader, price_rtt: f64, view: &View, ctx: &mut EndpointCtx<'_>) {
         self.price = f64::from(header.price).max(self.plan.params.minimum_price);
         if view.srtt > Time::ZERO {
             self.rtt = view.srtt.as_secs_f64();
         }
-        (self.heard, self.told_at) = (heard, ctx.now);
+        (self.price_rtt, self.price_at) = (price_rtt, ctx.now);
         if self.silent.take().is_some() {
-            let few = f64::from(self.plan.params.startup_packets) * (view.mss + view.overhead) as f64;
-            self.spending = self.spending.min(self.price * few / self.rtt);
+            let startup = f64::from(self.plan.params.startup_packets) * (view.mss + view.overhead) as f64;
+            self.spending = self.spending.min(self.price * startup / self.rtt);
         }
         let change = self.announced.answered(header.nonce);
-        if self.group.behaviour != Behaviour::Overdraw || change > 0.0 {
-            // §4.1: w = w + paid·size·preload / rtt.
-            self.spending = (self.spending + change).max(0.0);
+        if self.group.behaviour.obeys(change) {
+            self.spending = equations::budget(self.spending, change);
         }
         let (price, rtt, spending) = (self.price, self.rtt, self.spending);
         let update = |a: &mut Account| (a.price, a.rtt, a.spending) = (price, rtt, spending);
-        ctx.shared.get::<Host>().heard(self.flow, update, self.host, &self.plan, ctx.now);
+        ctx.shared.get::<Host>().on_feedback(self.flow, update, self.host, &self.plan, ctx.now);
         self.pace(view, ctx);
     }
 }
@@ -253,7 +249,7 @@ impl CongestionController for Sender {
     fn on_send(&mut self, packet: &mut Packet, view: &View, ctx: &mut EndpointCtx<'_>) {
         self.join(ctx);
         self.nonce = self.nonce.wrapping_add(1);
-        self.unanswered.sent(self.nonce, ctx.now);
+        self.in_flight.sent(self.nonce, ctx.now);
         let syn = packet.flags.has(Flags::SYN);
         let preload = if syn {
             self.opening = if self.ask_by_syn() { 0.0 } else { self.start_up(packet, view) };
@@ -263,12 +259,11 @@ impl CongestionController for Sender {
         } else {
             0.0
         };
-        let claim = if self.group.behaviour == Behaviour::Underpay { 0.1 } else { 1.0 };
         packet.set_header(&FcpHeader {
             rtt: if syn { 0.0 } else { self.age(ctx.now) as f32 },
             price: 0.0,
             preload: preload as f32,
-            balance: (claim * self.price) as f32,
+            balance: (self.group.behaviour.claims() * self.price) as f32,
             charged: 0.0,
             exchange: 1.0,
             nonce: self.nonce,
@@ -285,16 +280,17 @@ impl CongestionController for Sender {
         if packet.flags.has(Flags::SYN) && self.price == 0.0 && view.srtt > Time::ZERO {
             // §4.1: "upon receiving it, we initialize the budget as price·size·preload/rtt".
             self.price = f64::from(header.price).max(self.plan.params.minimum_price);
-            let first = self.price * f64::from(packet.size) * self.opening / view.srtt.as_secs_f64();
+            let paid = equations::paid(self.price, packet.size.into());
+            let first = equations::preloaded(paid, self.opening, view.srtt.as_secs_f64());
             self.announced.push(header.nonce, first);
         }
         if self.silent.is_some_and(|before| !after(header.nonce, before)) {
             return;
         }
         // The round trip of the packet that this ACK answers: what is paid from now on was told that long ago.
-        let heard = self.unanswered.answered(header.nonce, ctx.now).unwrap_or(view.srtt).as_secs_f64();
+        let price_rtt = self.in_flight.answered(header.nonce, ctx.now).unwrap_or(view.srtt).as_secs_f64();
         if self.served(&header, view, ctx.now) {
-            self.told(&header, heard, view, ctx);
+            self.on_price(&header, price_rtt, view, ctx);
         }
     }
 
@@ -316,9 +312,9 @@ impl CongestionController for Sender {
     fn on_ack(&mut self, window: &mut Window, _ack: &Ack) {
         // A timeout has set it to one segment. The price is what limits the flow, unless nobody tells it.
         let rounds = self.plan.additions().unanswered_rounds;
-        let few = u64::from(self.plan.params.startup_packets) * window.mss;
+        let startup = u64::from(self.plan.params.startup_packets) * window.mss;
         let most = if rounds > 0.0 { (rounds * self.rate * self.rtt) as u64 } else { u64::MAX };
-        window.set(most.max(few));
+        window.set(most.max(startup));
     }
     fn on_loss(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
         window.cwnd

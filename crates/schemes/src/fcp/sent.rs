@@ -14,9 +14,9 @@ pub fn after(a: u32, b: u32) -> bool {
 
 /// The packets that no echo has answered, in order.
 #[derive(Debug, Clone, Default)]
-pub struct Unanswered(VecDeque<(u32, Time)>);
+pub struct InFlight(VecDeque<(u32, Time)>);
 
-impl Unanswered {
+impl InFlight {
     /// A packet has been sent. Nonces rise by one.
     pub fn sent(&mut self, nonce: u32, now: Time) {
         if self.0.len() >= MOST {
@@ -43,7 +43,7 @@ mod tests {
 
     #[test]
     fn each_packet_is_answered_once_and_in_order() {
-        let mut sent = Unanswered::default();
+        let mut sent = InFlight::default();
         let ms = Time::from_ms;
         for (nonce, at) in [(u32::MAX, 1), (0, 2), (1, 3), (2, 5)] {
             sent.sent(nonce, ms(at));

@@ -176,6 +176,13 @@ impl Fib {
         }
     }
 
+    /// Routes have changed: entries are made again. Those of several paths come out as before, for they are of the whole network.
+    pub fn forget(&mut self) {
+        self.entries.clear();
+        self.places.clear();
+        self.recent = [0; RECENT];
+    }
+
     /// Whether this node has the object.
     pub fn is_here(&self, name: Name) -> bool {
         self.several(name).map_or(name.prefix == self.node, |nodes| nodes.contains(&self.node))

@@ -263,6 +263,10 @@ impl Forwarder for IcnForwarder {
         }
     }
 
+    fn on_routes(&mut self, _state: u32) {
+        self.fib.forget();
+    }
+
     fn reset(&mut self, _kept: &mut Vec<Pkt>) {
         self.pit.clear();
         self.shortcut.clear();

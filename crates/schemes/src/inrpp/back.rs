@@ -28,6 +28,11 @@ impl WayBack {
         WayBack { routes, ecmp, known: FxHashMap::default() }
     }
 
+    /// Routes have changed: ways are looked up again.
+    pub fn forget(&mut self) {
+        self.known.clear();
+    }
+
     /// The port that an ACK leaves `node` through. `None` where its data don't pass: it goes by its destination then.
     pub fn port(&mut self, ack: &Packet, node: NodeId) -> Option<PortId> {
         // The lane of the data: who sends them.

@@ -137,7 +137,7 @@ impl Carried {
     /// The window to advertise.
     fn window(&mut self, packet: &Packet, slow: Option<Slow>, stored: bool) -> u16 {
         let Some(scale) = self.scale_of(packet) else { return packet.window };
-        let (ack, told) = (self.ack_of(packet), self.edge);
+        let (ack, advertised) = (self.ack_of(packet), self.edge);
         let own = ack + (u64::from(packet.window) << scale);
         let news = ack.saturating_sub(self.acked);
         self.acked = self.acked.max(ack);
@@ -161,8 +161,8 @@ impl Carried {
                 if stored { near } else { near.max(ack.saturating_add(twice).saturating_add(little)) }
             }
         };
-        let edge = target.max(told).max(ack + self.mss).min(own);
-        self.edge = told.max(edge);
+        let edge = target.max(advertised).max(ack + self.mss).min(own);
+        self.edge = advertised.max(edge);
         // In whole units: not beyond the edge, but room for a segment there must be.
         let units = (edge - ack) >> scale;
         let least = self.mss.div_ceil(1 << scale);

@@ -232,12 +232,12 @@ impl Cache {
         self.pop_if(INRPP, pool, |p| p.payload > 0 && via(p).is_none())
     }
 
-    /// Deficit round robin over a partition's lanes whose head `may` go.
-    fn pop_if(&mut self, class: usize, pool: &Pool, may: impl Fn(&Packet) -> bool) -> Option<Pkt> {
+    /// Deficit round robin over a partition's lanes whose head is `eligible`.
+    fn pop_if(&mut self, class: usize, pool: &Pool, eligible: impl Fn(&Packet) -> bool) -> Option<Pkt> {
         let (lanes, quantum) = (&self.lanes, self.quantum);
         let first = |key| {
             let head = &pool[lanes.get(&key)?.queue.front()?];
-            may(head).then_some(head.size)
+            eligible(head).then_some(head.size)
         };
         let key = self.rounds[class].next(first, |_| quantum)?;
         Some(self.take_first(class, key, pool))

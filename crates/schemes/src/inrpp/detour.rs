@@ -6,12 +6,13 @@ use midpath_core::packet::{NodeId, PortId};
 use midpath_core::roles::{Map, NodeSpec};
 use midpath_core::units::{Rate, Time};
 
+use super::equations;
 use super::header::Feedback;
-use super::overlay::Side;
+use super::overlay::PeerKind;
 
 /// One detour of a port: through which sibling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Way {
+pub struct DetourInterface {
     /// The port that faces the first link of the detour.
     pub port: PortId,
     /// Whether another router stands between the one behind that port and the original next hop.
@@ -28,19 +29,20 @@ fn routers<'a>(map: &'a dyn Map, of: NodeId) -> impl Iterator<Item = (usize, Nod
 
 /// The detours around `port` of a router, from the link-state map: Table III, one row. With `two`, ways over two routers where
 /// there is none over one; the paper has one only.
-pub fn around(node: &NodeSpec<'_>, port: PortId, two: bool) -> Vec<Way> {
+pub fn detour_interfaces(node: &NodeSpec<'_>, port: PortId, two: bool) -> Vec<DetourInterface> {
     let (map, me) = (node.map, node.node);
     let Some(target) = node.links.get(usize::from(port.0)).map(|l| l.peer) else { return Vec::new() };
     if map.is_host(me) || map.is_host(target) {
         return Vec::new();
     }
     let others: Vec<(usize, NodeId)> = routers(map, me).filter(|(_, n)| *n != target && *n != me).collect();
-    let way = |two: bool| move |(i, _): &(usize, NodeId)| Way { port: PortId(*i as u16), two };
-    let one: Vec<Way> = others.iter().filter(|(_, n)| linked(map, *n, target)).map(way(false)).collect();
+    let through = |two: bool| move |(i, _): &(usize, NodeId)| DetourInterface { port: PortId(*i as u16), two };
+    let one: Vec<DetourInterface> =
+        others.iter().filter(|(_, n)| linked(map, *n, target)).map(through(false)).collect();
     if !one.is_empty() || !two {
         return one;
     }
-    others.iter().filter(|(_, n)| !second(map, *n, me, target).is_empty()).map(way(true)).collect()
+    others.iter().filter(|(_, n)| !second(map, *n, me, target).is_empty()).map(through(true)).collect()
 }
 
 /// The ports of `through` that lead to a router which is linked to `target`, not by way of `origin`.
@@ -51,15 +53,15 @@ pub fn second(map: &dyn Map, through: NodeId, origin: NodeId, target: NodeId) ->
 
 /// What a port knows of the network around it.
 #[derive(Debug, Clone, Default)]
-pub struct Around {
+pub struct Adjacency {
     /// What all other links of the node can bring in.
     pub inflow: Rate,
     /// Its own detours.
-    pub ways: Vec<Way>,
+    pub interfaces: Vec<DetourInterface>,
     /// With 2-hop detours: for routers two links away, the port that leads there from this node for who comes in through this port.
     pub second: BTreeMap<NodeId, PortId>,
     /// Who is on the other side.
-    pub side: Side,
+    pub peer_kind: PeerKind,
 }
 
 /// For routers two links from `node`, the port that leads there and not back to `origin`.
@@ -73,39 +75,38 @@ pub fn seconds(node: &NodeSpec<'_>, origin: NodeId) -> BTreeMap<NodeId, PortId> 
 
 /// One detour in use.
 #[derive(Debug, Clone, Copy)]
-pub struct Path {
+pub struct DetourPath {
     /// Through where.
-    pub way: Way,
+    pub through: DetourInterface,
     /// r_d, in bytes per second.
     pub rate: f64,
     /// When the next packet may take it.
     pub next_at: Time,
     /// The last answer to a probe, and when it came.
-    pub heard: Option<(Feedback, Time)>,
+    pub feedback: Option<(Feedback, Time)>,
 }
 
-impl Path {
+impl DetourPath {
     /// A detour that nothing is known of.
-    pub fn new(way: Way) -> Path {
-        Path { way, rate: 0.0, next_at: Time::ZERO, heard: None }
+    pub fn new(through: DetourInterface) -> DetourPath {
+        DetourPath { through, rate: 0.0, next_at: Time::ZERO, feedback: None }
     }
 
     /// Whether both of its egress interfaces are in Push (§III-A), as far as is known: `local` is the first.
     pub fn open(&self, local: bool) -> bool {
-        local && self.rate > 0.0 && self.heard.is_some_and(|(f, _)| f.push)
+        local && self.rate > 0.0 && self.feedback.is_some_and(|(f, _)| f.push)
     }
 
     /// The decision every T_d: equation (3), with the feedback of both interfaces. Without an answer since `after` the detour
     /// router is gone, or the link to it: nothing is sent until there is one.
     pub fn decide(&mut self, local: Feedback, after: Time) {
-        let Some((remote, _)) = self.heard.filter(|(_, at)| *at >= after) else {
-            (self.rate, self.heard) = (0.0, None);
+        let Some((remote, _)) = self.feedback.filter(|(_, at)| *at >= after) else {
+            (self.rate, self.feedback) = (0.0, None);
             return;
         };
         let f = remote.and(local);
         if f.push {
-            // (3): r_new = r + Δ⁺ − r·Δ⁻.
-            self.rate = (self.rate + f.up - self.rate * f.down).max(0.0);
+            self.rate = equations::detour_rate(self.rate, f.up, f.down);
         } else {
             // Not in Push: not used (§III-A). What it was worth is halved until it is again. Ours: AIMD's usual factor.
             self.rate /= 2.0;

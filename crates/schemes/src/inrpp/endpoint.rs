@@ -163,7 +163,7 @@ impl ControllerConfig for Ends {
             mss: u64::from(mss),
             slowed: Vec::new(),
             asked: Time::ZERO,
-            heard: Time::ZERO,
+            last_ack: Time::ZERO,
             round_trip: Time::ZERO,
             repair: self.repair,
             silence: tcp.min_rto,
@@ -216,7 +216,7 @@ pub struct Control {
     /// When that was last asked for.
     asked: Time,
     /// When the last ACK came, and the round trip then in which the rate doubles.
-    heard: Time,
+    last_ack: Time,
     round_trip: Time,
     repair: Repair,
     /// How long without any ACK is silence: the least RTO.
@@ -367,7 +367,7 @@ impl CongestionController for Control {
     fn on_rto(&mut self, window: &Window, congestion: &Congestion) -> u64 {
         // "No ACK arrivals for an entire RTO period: flows will automatically switch back to open-loop mode" (§III-C). While ACKs
         // arrive, one segment is missing, and the loop goes on.
-        if congestion.now < self.heard.saturating_add(self.silence) {
+        if congestion.now < self.last_ack.saturating_add(self.silence) {
             return window.cwnd;
         }
         self.slowed.clear();
@@ -408,7 +408,7 @@ impl CongestionController for Control {
         if option.direction != Direction::Ack {
             return;
         }
-        self.heard = ctx.now;
+        self.last_ack = ctx.now;
         // What waits in custody makes round trips long, but an interface that stores answers with the next ACK.
         self.round_trip = if self.repair == Repair::Overtaken { view.base_rtt } else { view.srtt };
         self.climb(ctx.now);

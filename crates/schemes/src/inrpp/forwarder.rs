@@ -57,6 +57,11 @@ impl Detouring {
 }
 
 impl Forwarder for Detouring {
+    /// Detours stay: they are around links of the network as it is built.
+    fn on_routes(&mut self, _state: u32) {
+        self.back.forget();
+    }
+
     fn route(&mut self, pkt: Pkt, from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route {
         let node = ctx.node;
         let packet = &mut ctx.pool[&pkt];

@@ -1,7 +1,8 @@
-//! A port's load and what it offers to those who detour through it: equations (1) and (2).
+//! A port's load, and what it offers to those who detour through it: what equations (1) and (2) are computed from.
 
 use midpath_core::units::{Rate, Time};
 
+use super::equations;
 use super::header::Feedback;
 
 /// α, β, and the intervals: what equation (1) needs.
@@ -15,13 +16,6 @@ pub struct Gains {
     pub weight: f64,
     /// The share of the detoured load that changes hands; 0 is the paper's text.
     pub shuffle: f64,
-}
-
-impl Gains {
-    /// β = α²√2 (§III-B).
-    pub fn beta(&self) -> f64 {
-        self.alpha * self.alpha * std::f64::consts::SQRT_2
-    }
 }
 
 /// The moving average of what a port has sent per interval. Nothing is done while nothing is sent: whoever reads it lets
@@ -62,7 +56,7 @@ impl Load {
     }
 
     /// As it is told to others: the average in single precision, whose error is far below a packet.
-    pub fn told(self) -> Load {
+    pub fn rounded(self) -> Load {
         Load { mean: f64::from(self.mean as f32), ..self }
     }
 
@@ -98,14 +92,12 @@ impl Notice {
         let (load, detoured) = (self.load.mean(now, gains), self.detoured.mean(now, gains));
         // RB: capacity minus load, in bytes per second.
         let residual = rate.as_f64() / 8.0 - load / interval;
-        // (1): SC = α·T_p·RB − β·Q, in bytes that fit into one interval.
-        let spare = gains.alpha * interval * residual - gains.beta() * f64::from(self.queue);
+        let spare = equations::spare_capacity(gains.alpha, interval, residual, self.queue.into());
         let moved = (gains.shuffle * detoured - spare.abs()).max(0.0);
         let contenders = f64::from(self.contenders.max(1));
-        // (2): Δ⁺ = SC/N, here as the bytes per second that equation (3) adds.
-        let up = (spare.max(0.0) + moved) / contenders / interval;
-        // (2): Δ⁻ = SC/L. With SC ≤ 0 that is negative, and (3) would add it: its amount is meant, as in the work it follows.
-        let back = if load > 0.0 { (-spare).max(0.0) / load } else { 0.0 };
+        // In the bytes per second that equation (3) adds.
+        let up = equations::delta_plus(spare.max(0.0) + moved, contenders) / interval;
+        let back = equations::delta_minus(spare, load);
         let shuffled = if detoured > 0.0 { moved / detoured } else { 0.0 };
         Feedback { push: self.push, up, down: (back + shuffled).min(1.0) }
     }

@@ -3,19 +3,26 @@
 //!
 //! Routers keep what exceeds a link in custody, send part of it around the link where neighbours have room, and push back hop by
 //! hop when storage fills. Senders push at the processor-sharing share of their own link until they are asked not to.
-//! Section, equation and line numbers in this folder are that paper's.
+//! Section, equation and line numbers in this folder are that paper's. `docs/schemes/inrpp.md` maps it to functions.
 //!
 //! | file | holds |
 //! |---|---|
+//! | `algorithm1.rs` | algorithm 1, line by line |
+//! | `equations.rs` | S_high and equations (1) to (3) |
+//! | `describe.rs` | what it says of itself: equipment, costs, gauges |
 //! | `params.rs` | parameters and where their defaults come from |
 //! | `header.rs` | the option on segments, control packets between neighbours |
 //! | `state.rs` | the states of an interface and its thresholds |
 //! | `cache.rs` | the custody cache: fair lanes, gates of closed-loop flows |
 //! | `nonces.rs` | the stored nonces |
-//! | `port.rs`, `port/` | the interface: sending, algorithm 1, detours |
-//! | `load.rs` | equations (1) and (2) |
+//! | `port.rs` | the interface: buffer, cache, sending |
+//! | `port/ack.rs` | what happens to an ACK, step by step |
+//! | `port/steering.rs` | how many packets an ACK releases upstream; ours |
+//! | `port/trust.rs` | whose notifications count, and what is signed |
+//! | `port/detours.rs` | probes, and packets around the link |
+//! | `load.rs` | a port's load, what it offers to detours |
 //! | `siblings.rs` | what the interfaces of a router tell each other |
-//! | `detour.rs` | which detours there are, equation (3) |
+//! | `detour.rs` | which detours there are, and the rate of each |
 //! | `forwarder.rs` | obeying the tag of detoured packets |
 //! | `back.rs` | ACKs back the way that their data went |
 //! | `endpoint.rs` | the sender's open and closed loop |
@@ -25,13 +32,16 @@
 //! | `attack.rs` | a host that sends what only routers may |
 //! | `overlay.rs` | INRPP routers among plain ones |
 
+mod algorithm1;
 pub mod attack;
 pub mod auth;
 pub mod back;
 pub mod border;
 pub mod cache;
+mod describe;
 pub mod detour;
 pub mod endpoint;
+mod equations;
 pub mod forwarder;
 pub mod header;
 mod intervals;
@@ -56,12 +66,13 @@ use midpath_core::queue::Discipline;
 use midpath_core::roles::{Forwarder, Names, Network, NodeSpec, PortSpec, Scheme, Transport};
 use midpath_core::spec::SpecError;
 
+pub(crate) use describe::{attack as describe_attack, inrpp as describe};
 pub use params::{Margin, Notify, Params, Repair};
 
 use crate::tcp::Tcp;
-use detour::Around;
+use detour::Adjacency;
 use endpoint::Ends;
-use overlay::{Side, Speaking};
+use overlay::{InrppMap, PeerKind};
 use port::{Config, InrppPort};
 use siblings::Siblings;
 
@@ -113,17 +124,17 @@ impl Domain {
     }
 
     /// What a port knows of the network around it.
-    fn around(&self, spec: &PortSpec, node: &NodeSpec<'_>) -> Around {
-        let side = Side::new(node, spec.port);
-        let node = &NodeSpec { map: &Speaking(node.map), ..*node };
+    fn adjacency(&self, spec: &PortSpec, node: &NodeSpec<'_>) -> Adjacency {
+        let peer_kind = PeerKind::new(node, spec.port);
+        let node = &NodeSpec { map: &InrppMap(node.map), ..*node };
         let two = self.params.detours > 1;
         let off = self.params.detours == 0 || self.borders.contains(&spec.node);
         let others = node.links.iter().enumerate().filter(|(i, _)| *i != usize::from(spec.port.0));
-        Around {
+        Adjacency {
             inflow: others.map(|(_, l)| l.rate).sum(),
-            ways: if off { Vec::new() } else { detour::around(node, spec.port, two) },
+            interfaces: if off { Vec::new() } else { detour::detour_interfaces(node, spec.port, two) },
             second: if two && !spec.host { detour::seconds(node, spec.peer) } else { BTreeMap::new() },
-            side,
+            peer_kind,
         }
     }
 }
@@ -142,7 +153,7 @@ impl Network for Domain {
         Some(Box::new(Siblings::new(node.links.len())))
     }
     fn port(&self, spec: &PortSpec, node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
-        let port = InrppPort::new(self.config.clone(), spec, spec.queue.drop_tail()?, self.around(spec, node));
+        let port = InrppPort::new(self.config.clone(), spec, spec.queue.drop_tail()?, self.adjacency(spec, node));
         Ok(Discipline::of(port))
     }
     fn forwarder(&self, node: &NodeSpec<'_>) -> Option<Box<dyn Forwarder>> {
@@ -150,7 +161,7 @@ impl Network for Domain {
         if node.map.is_host(node.node) && node.links.len() < 2 {
             return None;
         }
-        let node = &NodeSpec { map: &Speaking(node.map), ..*node };
+        let node = &NodeSpec { map: &InrppMap(node.map), ..*node };
         Some(Box::new(forwarder::Detouring::new(node, self.params.detours > 1)))
     }
 }

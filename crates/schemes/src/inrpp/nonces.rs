@@ -6,31 +6,31 @@ use midpath_core::units::Time;
 
 use super::header::Nonce;
 
-/// The stored nonces: the least recently used goes when there are too many, and each goes when nothing is heard of it any more.
+/// The stored nonces: the least recently used goes when there are too many, and each goes when nothing is stored_at of it any more.
 #[derive(Debug, Clone)]
 pub struct Store {
     limit: usize,
     expiry: Time,
-    heard: BTreeMap<Nonce, Time>,
-    /// Those by when they were last heard of, oldest first.
+    stored_at: BTreeMap<Nonce, Time>,
+    /// Those by when they were last stored_at of, oldest first.
     order: BTreeMap<(Time, Nonce), ()>,
     /// How many had to go for want of room.
     pub evicted: u64,
 }
 
 impl Store {
-    /// Holds at most `limit` nonces, each for `expiry` after it was last heard of.
+    /// Holds at most `limit` nonces, each for `expiry` after it was last stored_at of.
     pub fn new(limit: usize, expiry: Time) -> Store {
-        Store { limit: limit.max(1), expiry, heard: BTreeMap::new(), order: BTreeMap::new(), evicted: 0 }
+        Store { limit: limit.max(1), expiry, stored_at: BTreeMap::new(), order: BTreeMap::new(), evicted: 0 }
     }
 
     /// Line 16: adds a nonce, or hears of it again. Returns the one that had to go.
     pub fn add(&mut self, nonce: Nonce, now: Time) -> Option<Nonce> {
-        if let Some(before) = self.heard.insert(nonce, now) {
+        if let Some(before) = self.stored_at.insert(nonce, now) {
             self.order.remove(&(before, nonce));
         }
         self.order.insert((now, nonce), ());
-        if self.heard.len() <= self.limit {
+        if self.stored_at.len() <= self.limit {
             return None;
         }
         self.evicted += 1;
@@ -41,7 +41,7 @@ impl Store {
 
     /// Line 25: removes a nonce. Whether it was there.
     pub fn remove(&mut self, nonce: Nonce) -> bool {
-        let Some(before) = self.heard.remove(&nonce) else { return false };
+        let Some(before) = self.stored_at.remove(&nonce) else { return false };
         self.order.remove(&(before, nonce));
         true
     }
@@ -49,18 +49,18 @@ impl Store {
     /// Whether a nonce is stored.
     #[inline]
     pub fn contains(&self, nonce: Nonce) -> bool {
-        self.heard.contains_key(&nonce)
+        self.stored_at.contains_key(&nonce)
     }
 
     /// Whether there is none.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.heard.is_empty()
+        self.stored_at.is_empty()
     }
 
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.heard.len()
+        self.stored_at.len()
     }
 
     /// When the next one expires.
@@ -70,8 +70,8 @@ impl Store {
 
     /// Removes the next one that has expired.
     pub fn expire(&mut self, now: Time) -> Option<Nonce> {
-        let (&(heard, nonce), ()) = self.order.first_key_value()?;
-        if heard.saturating_add(self.expiry) > now {
+        let (&(stored_at, nonce), ()) = self.order.first_key_value()?;
+        if stored_at.saturating_add(self.expiry) > now {
             return None;
         }
         self.remove(nonce);
@@ -80,7 +80,7 @@ impl Store {
 
     /// Forgets all.
     pub fn clear(&mut self) {
-        self.heard.clear();
+        self.stored_at.clear();
         self.order.clear();
     }
 }

@@ -23,9 +23,9 @@ fn is_plain(map: &dyn Map, node: NodeId) -> bool {
 }
 
 /// The map in which plain routers count as hosts: nobody detours through them.
-pub struct Speaking<'a>(pub &'a dyn Map);
+pub struct InrppMap<'a>(pub &'a dyn Map);
 
-impl Map for Speaking<'_> {
+impl Map for InrppMap<'_> {
     fn links(&self, node: NodeId) -> Vec<LinkInfo> {
         self.0.links(node)
     }
@@ -36,18 +36,18 @@ impl Map for Speaking<'_> {
 
 /// What lies behind a port whose peer is a plain router.
 #[derive(Clone)]
-pub struct Beyond {
+pub struct PlainRegion {
     peer: NodeId,
     /// Plain routers up to the next INRPP ones.
     plain: BTreeSet<NodeId>,
-    speakers: Vec<NodeId>,
+    inrpp_routers: Vec<NodeId>,
     routes: Arc<dyn Routes>,
     ecmp: Ecmp,
 }
 
-impl Beyond {
+impl PlainRegion {
     /// Looks through `port` of a node. `None` if its peer is no plain router.
-    pub fn new(node: &NodeSpec<'_>, port: PortId) -> Option<Beyond> {
+    pub fn new(node: &NodeSpec<'_>, port: PortId) -> Option<PlainRegion> {
         let peer = node.links.get(usize::from(port.0))?.peer;
         if !is_plain(node.map, peer) {
             return None;
@@ -65,8 +65,8 @@ impl Beyond {
             }
             plain.insert(at);
         }
-        let speakers = found.into_iter().take(MAX_BEYOND).collect();
-        Some(Beyond { peer, plain, speakers, routes: node.routes.clone(), ecmp: node.ecmp })
+        let inrpp_routers = found.into_iter().take(MAX_BEYOND).collect();
+        Some(PlainRegion { peer, plain, inrpp_routers, routes: node.routes.clone(), ecmp: node.ecmp })
     }
 
     /// Who reads what a packet for `dst` says when it has left through this port: the next INRPP router on its way, or the host it goes to.
@@ -86,48 +86,51 @@ impl Beyond {
     /// Who may have signed what an ACK has brought from there: the INRPP router that the way to its source leads to, for ACKs come back the way
     /// the data went, or one of the others.
     pub fn signers(&self, ack: &Packet) -> impl Iterator<Item = NodeId> + '_ {
-        let first = self.next(ack.src, ack.key).filter(|n| self.speakers.contains(n));
-        first.into_iter().chain(self.speakers.iter().copied().filter(move |n| Some(*n) != first).take(MAX_TRIES))
+        let first = self.next(ack.src, ack.key).filter(|n| self.inrpp_routers.contains(n));
+        first.into_iter().chain(self.inrpp_routers.iter().copied().filter(move |n| Some(*n) != first).take(MAX_TRIES))
     }
 }
 
-impl std::fmt::Debug for Beyond {
+impl std::fmt::Debug for PlainRegion {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Beyond").field("plain", &self.plain).field("speakers", &self.speakers).finish_non_exhaustive()
+        f.debug_struct("Beyond")
+            .field("plain", &self.plain)
+            .field("speakers", &self.inrpp_routers)
+            .finish_non_exhaustive()
     }
 }
 
 /// Who is on the other side of a port.
 #[derive(Debug, Clone, Default)]
-pub enum Side {
+pub enum PeerKind {
     /// An INRPP router, or a host's own router: the peer itself.
     #[default]
     Neighbour,
     /// A host.
     Host,
     /// Plain routers, and whoever is behind them.
-    Plain(Arc<Beyond>),
+    Plain(Arc<PlainRegion>),
 }
 
-impl Side {
+impl PeerKind {
     /// Looks through `port` of a node.
-    pub fn new(node: &NodeSpec<'_>, port: PortId) -> Side {
+    pub fn new(node: &NodeSpec<'_>, port: PortId) -> PeerKind {
         let host = node.links.get(usize::from(port.0)).is_some_and(|l| node.map.is_host(l.peer));
-        match Beyond::new(node, port) {
-            Some(beyond) => Side::Plain(Arc::new(beyond)),
-            None if host => Side::Host,
-            None => Side::Neighbour,
+        match PlainRegion::new(node, port) {
+            Some(plain_region) => PeerKind::Plain(Arc::new(plain_region)),
+            None if host => PeerKind::Host,
+            None => PeerKind::Neighbour,
         }
     }
 
     /// Whether a packet that leaves through this port meets no INRPP router any more: it leaves the domain.
     pub fn ends(&self, packet: &Packet) -> bool {
         match self {
-            Side::Neighbour => false,
-            Side::Host => true,
-            Side::Plain(beyond) => {
-                beyond.next(packet.dst, packet.key).is_none_or(|n| beyond.speakers.binary_search(&n).is_err())
-            }
+            PeerKind::Neighbour => false,
+            PeerKind::Host => true,
+            PeerKind::Plain(plain_region) => plain_region
+                .next(packet.dst, packet.key)
+                .is_none_or(|n| plain_region.inrpp_routers.binary_search(&n).is_err()),
         }
     }
 }

@@ -1,13 +1,10 @@
-//! The interface (§II-A): buffer, custody cache and state machine. `port/ack.rs` has algorithm 1, `port/detours.rs` the probes and detours.
-//!
-//! **Steering.** In closed loop each ACK releases one packet upstream, so what a cache holds stays what it is, each flow that
-//! starts later adds what it sends before its first ACK tells it to slow down, and a flow with few packets in its loop keeps few. With `steer`
-//! a port in backpressure says with each slow-down how many packets the ACK releases: none for flows that have more than their part of a cache
-//! above S_high, two for flows that have less than half of it. The part shrinks as the cache fills. And it asks for closed loop from the
-//! handshake on. A port that is not in backpressure says in the handshake how much its cache has room for until the flow hears of it again.
+//! The interface (§II-A): buffer, custody cache and state machine. `port/ack.rs` has what ACKs do to it, `port/steering.rs` how many packets
+//! they release, `port/trust.rs` whose word counts, `port/detours.rs` the probes and detours.
 
 mod ack;
 mod detours;
+mod steering;
+mod trust;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -20,15 +17,15 @@ use midpath_core::units::{Bytes, Rate, Time};
 use super::auth::{Far, Keys, Line};
 use super::border::Border;
 use super::cache::Cache;
-use super::detour::{Around, Path};
+use super::detour::{Adjacency, DetourPath};
 use super::header::{Direction, InrppHeader, Nonce, is_ack, is_carried, is_inrpp, via};
 use super::load::{Gains, Load, Notice};
 use super::nonces::Store;
-use super::overlay::Side;
+use super::overlay::PeerKind;
 use super::params::{Margin, Notify, Params};
 use super::siblings::{Contender, Siblings};
 use super::starts::Starts;
-use super::state::{Lasting, Machine, Note, State, Thresholds};
+use super::state::{Lasting, Machine, Notification, State, Thresholds};
 use super::unheard::Watch;
 
 /// Control packets that wait at most. Ours: a hundred neighbours' probes and answers in one interval.
@@ -162,7 +159,7 @@ pub struct InrppPort {
     me: (NodeId, PortId),
     peer: NodeId,
     host: bool,
-    side: Side,
+    peer_kind: PeerKind,
     /// Where plain TCP comes into the domain and leaves it.
     border: Option<Box<Border>>,
     queue: Limit,
@@ -186,7 +183,7 @@ pub struct InrppPort {
     detoured: Load,
     /// Who has probed for this port lately, and when.
     contenders: BTreeMap<Contender, Time>,
-    paths: Vec<Path>,
+    paths: Vec<DetourPath>,
     /// With 2-hop detours: for routers two links away, the first port that leads there, not back to this port's peer.
     second: BTreeMap<NodeId, PortId>,
     probe_at: Time,
@@ -199,19 +196,19 @@ pub struct InrppPort {
 
 impl InrppPort {
     /// A port with its detours.
-    pub fn new(config: Arc<Config>, spec: &PortSpec, queue: Limit, around: Around) -> InrppPort {
-        let limits = Limits::new(&config, queue, spec.rtt, around.inflow, spec.link.rate, spec.link.mtu);
-        let side = around.side;
-        let carries = config.carry && !spec.host && !matches!(side, Side::Neighbour);
+    pub fn new(config: Arc<Config>, spec: &PortSpec, queue: Limit, adjacency: Adjacency) -> InrppPort {
+        let limits = Limits::new(&config, queue, spec.rtt, adjacency.inflow, spec.link.rate, spec.link.mtu);
+        let peer_kind = adjacency.peer_kind;
+        let carries = config.carry && !spec.host && !matches!(peer_kind, PeerKind::Neighbour);
         InrppPort {
             me: (spec.node, spec.port),
             peer: spec.peer,
             host: spec.host,
-            side,
+            peer_kind,
             border: carries.then(|| Box::new(Border::new(config.rewrites, config.notify.header()))),
             queue,
             rtt: spec.rtt,
-            inflow: around.inflow,
+            inflow: adjacency.inflow,
             limits,
             urgent: Fifo::default(),
             buffer: Fifo::default(),
@@ -228,8 +225,8 @@ impl InrppPort {
             load: Load::default(),
             detoured: Load::default(),
             contenders: BTreeMap::new(),
-            paths: around.ways.into_iter().map(Path::new).collect(),
-            second: around.second,
+            paths: adjacency.interfaces.into_iter().map(DetourPath::new).collect(),
+            second: adjacency.second,
             probe_at: Time::MAX,
             decide_at: Time::MAX,
             revive_at: Time::MAX,
@@ -269,9 +266,9 @@ impl InrppPort {
             push: self.machine.state() == State::Push,
             contenders: self.contenders.len() as u32,
             queue: u32::try_from(self.buffer.bytes).unwrap_or(u32::MAX),
-            load: self.load.told(),
+            load: self.load.rounded(),
             // Both roll together: they have the same interval.
-            detoured: self.detoured.told(),
+            detoured: self.detoured.rounded(),
         };
         let me = ctx.me;
         ctx.state::<Siblings>().publish(me, notice);
@@ -342,7 +339,7 @@ impl InrppPort {
         let packet = &mut ctx.pool[pkt];
         if let Some(border) = &mut self.border
             && is_carried(packet)
-            && self.side.ends(packet)
+            && self.peer_kind.ends(packet)
         {
             border.leave(packet);
         }
@@ -357,7 +354,7 @@ impl InrppPort {
             self.watch.sent((packet.flow, packet.src), ctx.now, self.patience);
         }
         if is_ack(packet) {
-            self.sign_note(pkt, ctx);
+            self.sign_notification(pkt, ctx);
         } else if self.config.notify == Notify::Data && is_inrpp(packet) && packet.payload > 0 {
             self.tag_data(pkt, ctx);
         }
@@ -464,7 +461,7 @@ impl Port for InrppPort {
         self.line.reset();
         (self.load, self.detoured) = (Load::default(), Load::default());
         self.contenders.clear();
-        self.paths.iter_mut().for_each(|p| *p = Path::new(p.way));
+        self.paths.iter_mut().for_each(|p| *p = DetourPath::new(p.through));
         (self.probe_at, self.decide_at, self.revive_at) = (Time::MAX, Time::MAX, Time::MAX);
         self.settle(ctx);
     }
@@ -515,9 +512,9 @@ impl Port for InrppPort {
 
 impl InrppPort {
     /// What an ACK that comes in now is to be told; nothing where backpressure is off or goes by data.
-    fn own_note(&self, now: Time) -> Option<Note> {
+    fn own_notification(&self, now: Time) -> Option<Notification> {
         let speaks = self.config.backpressure && self.config.notify == Notify::Acks;
-        if speaks { self.machine.note(now) } else { None }
+        if speaks { self.machine.notification(now) } else { None }
     }
 
     fn revive(&mut self, now: Time) {

@@ -1,6 +1,8 @@
-//! The states of an interface: figure 3, and lines 2 to 13 of algorithm 1.
+//! The states of an interface (figure 3), its thresholds, and how long the states last. `algorithm1.rs` says which follows which.
 
 use midpath_core::units::{Bytes, Rate, Time};
+
+use super::{algorithm1, equations};
 
 /// The operational state of an interface (§II-A).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -35,7 +37,7 @@ impl Thresholds {
     /// Where the larger of both leaves less than half of the cache, S_high is half of the size, as in §IV-E.
     pub fn by_inflow(size: Bytes, rtt: Time, wait: Time, rate: Rate, inflow: Rate, low: f64) -> Thresholds {
         let margin = Thresholds::asked(rtt, wait, rate, inflow);
-        let high = size.0.saturating_sub(margin).max(size.0 / 2);
+        let high = equations::s_high(size.0, margin).max(size.0 / 2);
         Thresholds::given(size, Bytes(high), low)
     }
 
@@ -47,7 +49,7 @@ impl Thresholds {
 
     /// The rule of §II-B alone: S_high = size − RTT × C.
     pub fn by_link(size: Bytes, rtt: Time, rate: Rate, low: f64) -> Thresholds {
-        Thresholds::given(size, Bytes(size.0.saturating_sub(rate.bytes_in(rtt).0)), low)
+        Thresholds::given(size, Bytes(equations::s_high(size.0, rate.bytes_in(rtt).0)), low)
     }
 
     /// What is left above S_high.
@@ -64,7 +66,7 @@ impl Thresholds {
 
 /// What an ACK is to be told after the state has been looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Note {
+pub enum Notification {
     /// Slow down.
     SlowDown,
     /// Stop slowing down.
@@ -103,42 +105,26 @@ impl Machine {
         if self.state == State::DisableBackpressure { self.until } else { Time::MAX }
     }
 
-    /// Looks at the cache's occupancy.
+    /// Looks at the cache's occupancy: lines 2 to 13 of algorithm 1, with the timers that they set.
     ///
-    /// Called at every ACK, as algorithm 1 does, and whenever the occupancy has changed: with the last ACKs lost, a port that only
-    /// looks at ACKs would stay in backpressure for ever. Where the algorithm's lines and the text contradict each other the
-    /// text and figure 3 count: line 9 would leave B as soon as S is back at S_high, without a cancellation, and
-    /// line 2 would then never hold; "once the occupancy drops below S_low, interface i leaves the Backpressure state" (§II-A.3).
+    /// Called at every ACK, as the algorithm is, and whenever the occupancy has changed: with the last ACKs lost, a port that only
+    /// looks at ACKs would stay in backpressure for ever.
     #[inline]
     pub fn look(&mut self, occupancy: u64, t: &Thresholds, now: Time, lasting: Lasting) -> State {
-        self.state = match self.state {
-            // Lines 2, 3, 5.
-            State::Backpressure if occupancy < t.low || occupancy == 0 => {
-                self.until = now.saturating_add(lasting.state);
-                self.cancel_until = now.saturating_add(lasting.cancel);
-                State::DisableBackpressure
-            }
-            State::Backpressure => State::Backpressure,
-            // Lines 6, 7: also out of DB (§II-A.4).
-            _ if occupancy > t.high => State::Backpressure,
-            State::DisableBackpressure if now < self.until => State::DisableBackpressure,
-            // Lines 9, 10.
-            _ if occupancy > 0 => State::StoreAndDetour,
-            // Line 12.
-            _ => State::Push,
-        };
+        let before = self.state;
+        self.state = algorithm1::next_state(before, occupancy, t, now >= self.until);
+        if before == State::Backpressure && self.state == State::DisableBackpressure {
+            // Line 5.
+            self.until = now.saturating_add(lasting.state);
+            self.cancel_until = now.saturating_add(lasting.cancel);
+        }
         self.state
     }
 
-    /// Lines 4 and 8: what the next ACK is told. Line 4 cancels on one ACK. Here every ACK does, also after the transitional
-    /// state, for as long as a hop upstream may still hold packets back: several may have been slowed down, an ACK can be lost, and
-    /// one that waits in a queue downstream may come late.
+    /// What the next ACK is told: lines 4 and 8. Cancellations last longer than the transitional state, as long as a hop upstream may still
+    /// hold packets back: several may have been slowed down, and an ACK that waits in a queue downstream may come late.
     #[inline]
-    pub fn note(&self, now: Time) -> Option<Note> {
-        match self.state {
-            State::Backpressure => Some(Note::SlowDown),
-            _ if now < self.cancel_until => Some(Note::Cancel),
-            _ => None,
-        }
+    pub fn notification(&self, now: Time) -> Option<Notification> {
+        algorithm1::notification(self.state, now < self.cancel_until)
     }
 }

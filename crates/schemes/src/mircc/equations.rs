@@ -82,14 +82,10 @@ pub fn scaled_weight(alpha: f64, period: f64, d: f64) -> f64 {
     alpha * (period / d).min(1.0)
 }
 
-/// §3.1.2: the Interests per second that bring Data at R, which counts Data's bits.
-pub fn interests_per_second(r: f64, data_bits: f64) -> f64 {
-    r / data_bits
-}
-
-/// §3.1.2: the same rate in bits of Interests, deflated by the ratio of the sizes of Data and Interest.
-pub fn deflated_rate(r: f64, inflation: f64) -> f64 {
-    r / inflation
+/// §3.1.2: the time from one Interest to the next of a flow whose Data are to come at R. That is the rate deflated by the ratio of
+/// the sizes of Data and Interest: R counts Data's bits, `data_bits` of them per Interest.
+pub fn interest_gap(r: f64, data_bits: f64) -> f64 {
+    data_bits / r
 }
 
 /// What a link's rate is to fill: η C.
@@ -211,8 +207,7 @@ mod tests {
     #[test]
     fn interest_rates_by_hand() {
         // 14.4 Mbit/s of Data of 1800 B are 1000 a second; with Interests of 300 B they are 2.4 Mbit/s.
-        close(interests_per_second(14.4e6, 8.0 * 1800.0), 1000.0);
-        close(deflated_rate(14.4e6, 6.0), 2.4e6);
+        close(interest_gap(14.4e6, 8.0 * 1800.0), 1e-3);
     }
 
     #[test]

@@ -2,9 +2,10 @@
 //!
 //! [`equations`] has the paper's equations, [`rates`] the state machine of a link's two rates, [`consumer`] what a consumer makes of the rates
 //! that come back, [`fetch`] the consumer around that, [`port`] a node's ports, [`scheme`] all of it together. The network by names under it,
-//! with headers, paths and the Interest shaper, is [`icn`](crate::icn). `README.md` maps the paper to functions.
+//! with headers, paths and the Interest shaper, is [`icn`](crate::icn). `docs/schemes/mircc.md` maps the paper to functions.
 
 pub mod consumer;
+mod describe;
 pub mod equations;
 pub mod fetch;
 pub mod mean;
@@ -13,5 +14,6 @@ pub mod port;
 pub mod rates;
 pub mod scheme;
 
+pub(crate) use describe::mircc as describe;
 pub use params::MirccParams;
 pub use scheme::build;

@@ -100,15 +100,15 @@ impl Announcements {
             return None;
         }
         let most = self.most;
-        self.left.retain(|told| told.times < most || told.again_at > now);
-        let told = self.left.iter_mut().find(|told| told.again_at <= now)?;
-        told.again_at = now.saturating_add(Time(self.wait.0 << told.times.min(6)));
-        told.times += 1;
-        Some(told.option)
+        self.left.retain(|pending| pending.times < most || pending.again_at > now);
+        let pending = self.left.iter_mut().find(|pending| pending.again_at <= now)?;
+        pending.again_at = now.saturating_add(Time(self.wait.0 << pending.times.min(6)));
+        pending.times += 1;
+        Some(pending.option)
     }
 
     /// The peer has heard of an address.
     pub fn echoed(&mut self, echo: &AddAddr) {
-        self.left.retain(|told| told.option.echo() != *echo);
+        self.left.retain(|pending| pending.option.echo() != *echo);
     }
 }

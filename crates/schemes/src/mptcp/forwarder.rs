@@ -80,7 +80,9 @@ pub struct Addresses {
 impl Addresses {
     /// The part of the network that this node is in.
     fn around(&self, node: &NodeSpec<'_>) -> Arc<Attachments> {
-        let _ = self.routing.set((node.routes.clone(), node.ecmp));
+        // Of the network at its beginning: all nodes share these.
+        let routes = node.routes.initial().unwrap_or_else(|| node.routes.clone());
+        let _ = self.routing.set((routes, node.ecmp));
         let mut parts = self.parts.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some(part) = parts.iter().find(|p| p.knows(node.node)) {
             return part.clone();

@@ -6,6 +6,7 @@
 //!
 //! | file | holds |
 //! |---|---|
+//! | `describe.rs` | what it says of itself: equipment, costs, gauges |
 //! | `params.rs` | parameters and where their defaults come from |
 //! | `address.rs` | one address per port, and pairs of them |
 //! | `keys.rs` | keys, tokens, HMACs |
@@ -20,6 +21,7 @@
 pub mod address;
 pub mod announce;
 pub mod coupling;
+mod describe;
 pub mod forwarder;
 pub mod header;
 pub mod hello;
@@ -31,6 +33,7 @@ pub mod sender;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use describe::mptcp as describe;
 pub use params::{Coupling, MptcpParams, Scheduler};
 pub use scheme::build;
 

@@ -24,7 +24,7 @@ use super::receiver::refuse;
 use super::scheme::Subflows;
 pub use outgoing::Outgoing;
 use schedule::Blocked;
-pub use subflow::Subflow;
+pub use subflow::{GAUGES as SUBFLOW_GAUGES, Subflow};
 
 /// The active end of a connection.
 pub struct Connection {

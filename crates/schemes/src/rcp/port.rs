@@ -1,4 +1,4 @@
-//! A port's rate R: equation (1), and what it is computed from.
+//! A port's rate R, and what it is computed from. The equations themselves are in `equations.rs`.
 //!
 //! A timetable port has no timer. The intervals that have ended are worked off when the next packet arrives, each with
 //! the queue and the traffic that it had; R is read by packets only, so none sees the difference.
@@ -9,6 +9,7 @@ use midpath_core::roles::{Drop, Network, NodeSpec, PortSpec};
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Rate, Time};
 
+use super::equations::{self, Link};
 use super::header::RcpHeader;
 use super::params::RcpParams;
 
@@ -131,18 +132,16 @@ impl RcpPort {
     /// The link was silent until `now`: equation (1) with y = q = 0, once per interval, is a power.
     fn idle(&mut self, now: Time) {
         let steps = 1 + (now - self.end).0 / self.length.0;
-        let growth = 1.0 + self.length.as_secs_f64() / self.rtt * self.params.alpha();
-        self.set(self.rate * growth.powf(steps as f64));
+        let (period, alpha) = (self.length.as_secs_f64(), self.params.alpha());
+        self.set(equations::rate_after_silence(self.rate, alpha, period, self.rtt, steps));
         self.end += Time(steps * self.length.0);
     }
 
-    /// Equation (1) of Dukkipati et al.:
-    /// R(t) = R(t−T) [1 + (T/d) (α (ηC − y(t)) − β q(t)/d) / (ηC)], with y and q in bytes per second and bytes.
+    /// Equation (1), with y and q in bytes per second and bytes.
     fn update(&mut self, y: f64, q: f64) {
-        let (p, d) = (&self.params, self.rtt);
-        let target = p.eta * self.capacity;
-        let spare = p.alpha() * (target - y) - p.beta() * q / d;
-        self.set(self.rate * (1.0 + self.length.as_secs_f64() / d * spare / target));
+        let p = &self.params;
+        let link = Link { target: p.eta * self.capacity, alpha: p.alpha(), beta: p.beta() };
+        self.set(equations::rate(self.rate, link, y, q, self.length.as_secs_f64(), self.rtt));
     }
 
     /// R lies between `min_packets` per round trip and ηC, as in the authors' simulator.
@@ -155,9 +154,9 @@ impl RcpPort {
     fn average_rtt(&mut self) {
         if self.rtt_bytes > 0.0 {
             let mean = (self.rtt_sum / self.rtt_bytes).max(MIN_RTT);
-            let gain = if self.known { (self.length.as_secs_f64() / self.rtt).min(1.0) } else { 1.0 };
-            self.rtt += gain * (mean - self.rtt);
-            self.known = true;
+            // The first mean is taken as it is: our start is a guess of 200 ms.
+            let (d, known) = (self.rtt, std::mem::replace(&mut self.known, true));
+            self.rtt = if known { equations::mean_rtt(d, mean, self.length.as_secs_f64()) } else { d + (mean - d) };
         }
         (self.rtt_sum, self.rtt_bytes) = (0.0, 0.0);
     }

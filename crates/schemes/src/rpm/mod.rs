@@ -4,10 +4,11 @@
 //! An AQM chooses a packet. In place of a CE mark, which reaches the sender by way of the receiver, the switch sets ECE on an ACK that is on its way back
 //! to the sender already. The ends are unmodified TCPs.
 //!
-//! What is implemented, from which section, and what is left out stands in this folder's `README.md` and in `docs/schemes/rpm.md`. Files:
+//! What is implemented, from which section, and what is left out stands in `docs/schemes/rpm.md`. Files:
 //! `params.rs` (parameters), [`registers`] (algorithm 1's registers and what they need in a network where routes are not known to be
 //! symmetric), `signal.rs` (what becomes of chosen packets and of ACKs), `network.rs` (what a switch runs).
 
+mod describe;
 mod network;
 mod params;
 pub mod registers;
@@ -15,6 +16,7 @@ mod signal;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use describe::rpm as describe;
 pub use network::build;
 pub use params::{Kept, Mode, RpmParams};
 pub use signal::{Counts, Rpm};

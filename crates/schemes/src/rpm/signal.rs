@@ -185,12 +185,12 @@ impl Signal for Rpm {
     }
 
     fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
-        let Counts { counted, saturated, collisions, marked, told, .. } = self.counts;
+        let Counts { counted, saturated, collisions, marked, told: ece_set, .. } = self.counts;
         out.push(("rpm_marked", marked as f64));
         if self.registers {
             out.push(("rpm_signals", (counted + saturated) as f64));
             out.push(("rpm_collisions", collisions as f64));
-            out.push(("rpm_told", told as f64));
+            out.push(("rpm_told", ece_set as f64));
         }
     }
 }

@@ -250,7 +250,7 @@ impl Growth {
             GrowthRule::Abc => self.limit,
         };
         // Up to the threshold and no further, as Linux; RFC 5681 leaves it open.
-        let wanted = self.hystart.temper(ack.acked.min(limit), window, ack);
+        let wanted = self.hystart.limit_growth(ack.acked.min(limit), window, ack);
         let room = window.ssthresh.saturating_sub(window.cwnd);
         let grow = wanted.min(room);
         window.set(window.cwnd + grow);

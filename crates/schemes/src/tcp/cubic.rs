@@ -6,6 +6,7 @@ use midpath_core::units::Time;
 use serde::{Deserialize, Serialize};
 
 use super::cc::{Ack, Congestion, CongestionController, ControllerConfig, Growth, Window};
+use super::equations;
 use super::params::TcpParams;
 use super::scheme::TcpTable;
 use crate::params::{require, share};
@@ -99,18 +100,16 @@ pub struct Cubic {
 }
 
 impl Cubic {
-    /// RFC 9438, equation 1: W_cubic(t) = C (t - K)^3 + W_max.
+    /// The window at t, in segments.
     fn w_cubic(&self, t: f64) -> f64 {
-        let d = t - self.k;
-        self.config.c * d * d * d + self.w_max
+        equations::w_cubic(self.config.c, t, self.k, self.w_max)
     }
 
     /// Begins a stage of congestion avoidance.
     fn begin(&mut self, window: &Window, now: Time) {
         let cwnd = window.segments();
         if self.from_max && cwnd < self.w_max {
-            // Equation 2: K = cbrt((W_max - cwnd_epoch) / C).
-            self.k = ((self.w_max - cwnd) / self.config.c).cbrt();
+            self.k = equations::k(self.config.c, self.w_max, cwnd);
         } else {
             // §4.8 and §4.10: after a timeout, or slow start that ended without loss, K = 0 and W_max = cwnd.
             self.k = 0.0;
@@ -124,8 +123,8 @@ impl Cubic {
     /// §4.3, equation 4: W_est grows by alpha * segments_acked / cwnd.
     fn estimate_reno(&mut self, cwnd: f64, segments: f64) {
         let beta = self.config.beta;
-        let alpha = if self.w_est < self.cwnd_prior { 3.0 * (1.0 - beta) / (1.0 + beta) } else { 1.0 };
-        self.w_est += alpha * segments / cwnd;
+        let alpha = if self.w_est < self.cwnd_prior { equations::alpha_cubic(beta) } else { 1.0 };
+        self.w_est = equations::w_est(self.w_est, alpha, segments, cwnd);
     }
 
     /// §4.2 to §4.5: congestion avoidance on `acked` bytes.
@@ -141,8 +140,8 @@ impl Cubic {
         if self.config.tcp_friendly && self.w_cubic(t) < self.w_est {
             return window.grow((self.w_est - cwnd) * window.mss as f64);
         }
-        // §4.2: target = W_cubic(t + RTT), at least cwnd, at most 1.5 cwnd; §4.4, §4.5: cwnd += (target - cwnd) / cwnd per segment.
-        let target = self.w_cubic(t + ack.srtt.as_secs_f64()).clamp(cwnd, 1.5 * cwnd);
+        // §4.4, §4.5: cwnd += (target - cwnd) / cwnd per segment.
+        let target = equations::target(self.w_cubic(t + ack.srtt.as_secs_f64()), cwnd);
         window.grow((target - cwnd) / cwnd * segments * window.mss as f64);
     }
 
@@ -150,7 +149,11 @@ impl Cubic {
     fn reduce(&mut self, window: &Window, flight: u64) -> u64 {
         let cwnd = window.segments();
         let falling = cwnd < self.w_max;
-        self.w_max = if falling && self.config.fast_convergence { cwnd * (1.0 + self.config.beta) / 2.0 } else { cwnd };
+        self.w_max = if falling && self.config.fast_convergence {
+            equations::w_max_released(cwnd, self.config.beta)
+        } else {
+            cwnd
+        };
         self.cwnd_prior = cwnd;
         self.epoch = None;
         self.from_max = true;

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cc::{Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits, Echo, Growth, Window};
 use super::ecn::EcnMode;
+use super::equations;
 use super::params::TcpParams;
 use super::scheme::TcpTable;
 use crate::params::{require, share};
@@ -124,10 +125,10 @@ impl CongestionController for Dctcp {
         // RFC 8257, §3.3, steps 1 to 3. What SACK reports counts when it is reported, once.
         self.acked += ack.delivered;
         self.marked += ack.marked;
-        // Steps 4 to 8: once per window, M = marked / acked, alpha = alpha * (1 - g) + g * M.
+        // Steps 4 to 8: once per window, M = marked / acked.
         if ack.una > self.window_end && self.acked > 0 {
             let m = (self.marked as f64 / self.acked as f64).min(1.0);
-            self.alpha = (self.alpha * (1.0 - self.g) + self.g * m).clamp(0.0, 1.0);
+            self.alpha = equations::dctcp_alpha(self.alpha, self.g, m).clamp(0.0, 1.0);
             (self.acked, self.marked, self.window_end) = (0, 0, ack.nxt);
         }
     }
@@ -145,7 +146,6 @@ impl CongestionController for Dctcp {
     }
     fn on_ecn(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
         self.growth.restart();
-        // RFC 8257, §3.3, step 9: cwnd = cwnd * (1 - DCTCP.Alpha / 2).
-        (window.cwnd as f64 * (1.0 - self.alpha / 2.0)) as u64
+        equations::dctcp_cwnd(window.cwnd as f64, self.alpha) as u64
     }
 }

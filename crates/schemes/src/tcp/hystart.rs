@@ -60,7 +60,7 @@ impl HyStart {
     /// Called with each ACK in slow start and the growth that it would give; returns the growth that it may give.
     /// Sets the threshold when slow start is to end.
     #[inline]
-    pub fn temper(&mut self, growth: u64, window: &mut Window, ack: &Ack) -> u64 {
+    pub fn limit_growth(&mut self, growth: u64, window: &mut Window, ack: &Ack) -> u64 {
         match self.mode {
             Mode::Off => growth,
             _ => self.watch(growth, window, ack),

@@ -1,8 +1,7 @@
 //! TCP: one sender and one receiver, with any congestion controller.
 //!
-//! What is implemented, from which RFC, and what is left out stands in this folder's `README.md`; `docs/schemes/tcp.md`
-//! has the table from RFC section to file. Where to start reading: [`sender`], [`receiver`], and [`cc`] for adding a
-//! congestion controller of your own.
+//! What is implemented, from which RFC, and what is left out stands in `docs/schemes/tcp.md`, with the table from RFC
+//! section to file. Where to start reading: [`sender`], [`receiver`], and [`cc`] for adding a congestion controller of your own.
 //!
 //! **Sequence numbers** have 32 bits on the wire, begin at random and wrap. Here they are offsets of 64 bits that don't ([`Sequence`]
 //! translates): 0 is the first byte of data, one after the SYN; the FIN has the number after the last byte, so that it is
@@ -13,7 +12,9 @@
 pub mod cc;
 pub mod cubic;
 pub mod dctcp;
+pub(crate) mod describe;
 pub mod ecn;
+mod equations;
 pub mod fixed;
 pub mod hystart;
 pub mod newreno;

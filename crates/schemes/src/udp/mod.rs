@@ -1,7 +1,9 @@
 //! Datagrams at a constant bit rate: traffic that asks nothing of the network and does not listen to it.
 //!
 //! The rate is that of the flow (`FlowSpec::rate`), else the parameter's. It counts IP bytes, headers included, so that
-//! a flow at a link's rate fills the link exactly.
+//! a flow at a link's rate fills the link exactly; the last packet may be shorter. A flow that loses a packet never completes. RFC 768.
+
+mod describe;
 
 use std::sync::Arc;
 
@@ -11,6 +13,7 @@ use midpath_core::units::{Bytes, Rate, Time, TxClock};
 use serde::{Deserialize, Serialize};
 
 use crate::params::require;
+pub(crate) use describe::udp as describe;
 
 #[cfg(test)]
 mod tests;

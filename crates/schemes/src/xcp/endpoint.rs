@@ -4,6 +4,7 @@ use midpath_core::packet::Packet;
 use midpath_core::roles::{EndpointCtx, FlowSpec};
 use midpath_core::units::Time;
 
+use super::equations;
 use super::header::{self, XcpHeader};
 use crate::tcp::TcpParams;
 use crate::tcp::cc::{Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits, View, Window};
@@ -91,7 +92,7 @@ impl CongestionController for Xcp {
         packet.set_header(&XcpHeader { rtt: rtt as f32, throughput: throughput as f32, delta, echo: 0.0 });
     }
 
-    /// cwnd = max(cwnd + H_feedback, s) (§3.3), with H_feedback = change of throughput × round trip (draft, §3.2.2).
+    /// The window follows the feedback (§3.3).
     fn on_feedback(&mut self, packet: &Packet, window: &mut Window, view: &View, _ctx: &mut EndpointCtx<'_>) {
         let Some(h) = packet.header::<XcpHeader>() else { return };
         // An echo of the sender's own wish says that no port on the way has spoken.
@@ -102,7 +103,7 @@ impl CongestionController for Xcp {
         let change = f64::from(h.echo) * view.srtt.as_secs_f64() * payload;
         // While losses are repaired, TCP's recovery moves cwnd to its threshold: the network's word moves that.
         let from = if self.repairing { window.ssthresh } else { window.cwnd };
-        let to = (from as f64 + self.rest + change).max(view.mss as f64);
+        let to = equations::cwnd(from as f64 + self.rest, change, view.mss as f64);
         let whole = to.floor();
         if self.repairing {
             window.ssthresh = whole as u64;

@@ -5,11 +5,14 @@
 //! that flows come closer to each other (fairness), and writes the least change of the path into the packet. The
 //! receiver returns it, and the sender changes its window by it.
 //!
-//! What is implemented, from which equation, and what is left out stands in this folder's `README.md` and in
-//! `docs/schemes/xcp.md`. Files: `params.rs` (parameters), [`header`] (what packets carry), [`endpoint`] (the sender's
-//! window; all else of the ends is TCP's), [`port`] (both controllers), `queue.rs` (the persistent queue).
+//! What is implemented, from which equation, and what is left out stands in
+//! `docs/schemes/xcp.md`. Files: `params.rs` (parameters), `equations.rs` (what the paper prints), [`header`] (what
+//! packets carry), [`endpoint`] (the sender's window; all else of the ends is TCP's), [`port`] (both controllers), `queue.rs`
+//! (the persistent queue).
 
+mod describe;
 pub mod endpoint;
+mod equations;
 pub mod header;
 mod params;
 pub mod port;
@@ -17,4 +20,5 @@ mod queue;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use describe::xcp as describe;
 pub use params::XcpParams;

@@ -1,4 +1,4 @@
-//! A port's two controllers, and the feedback that they write into packets.
+//! A port's two controllers, and the feedback that they write into packets. The equations are in `equations.rs`.
 //!
 //! A timetable port has no timer. The control intervals that have ended are worked off when the next packet arrives; the
 //! results are read by packets only, so none sees the difference. "L n" are the lines of the pseudocode in the draft,
@@ -10,6 +10,7 @@ use midpath_core::roles::{Drop, Network, NodeSpec, PortSpec};
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Rate, Time};
 
+use super::equations::{self, Gains};
 use super::header::XcpHeader;
 use super::params::XcpParams;
 use super::queue::PersistentQueue;
@@ -123,29 +124,27 @@ impl XcpPort {
         let y = self.input / self.length.as_secs_f64();
         // L 7, the mean round trip, each flow counted once: Σ rtt·s/x / Σ s/x.
         self.rtt = if self.sum_inverse > 0.0 {
-            (self.sum_rtt / self.sum_inverse).max(self.params.min_interval.as_secs_f64())
+            equations::mean_rtt(self.sum_rtt, self.sum_inverse).max(self.params.min_interval.as_secs_f64())
         } else {
             self.params.initial_interval.as_secs_f64()
         };
         (self.aggregate, self.shuffled) = if self.input > 0.0 { self.decide(y) } else { (0.0, 0.0) };
-        // L 11, 12: the fairness controller's sums (§3.5.2): positive h + max(φ, 0), negative h + max(−φ, 0).
-        self.residue_pos = self.aggregate.max(0.0) + self.shuffled;
-        self.residue_neg = (-self.aggregate).max(0.0) + self.shuffled;
-        // L 13, §3.5.2: ξ_p = (h + max(φ, 0)) / (d Σ rtt s / cwnd). Each flow gets the same increase.
-        self.scale_pos = quotient(self.residue_pos, self.sum_inverse);
-        // L 14, §3.5.2: ξ_n = (h + max(−φ, 0)) / (d Σ s). Each flow loses in proportion to its throughput. Over
-        // packets that take feedback, not over all traffic as in the simulator: else what ACKs weigh is never taken back.
-        self.scale_neg = quotient(self.residue_neg, self.asking);
+        // L 11 to 14. ξ_n is over packets that take feedback, not over all traffic as in the simulator: else what ACKs weigh is
+        // never taken back.
+        (self.residue_pos, self.residue_neg) = equations::residues(self.aggregate, self.shuffled);
+        self.scale_pos = equations::xi_p(self.residue_pos, self.sum_inverse);
+        self.scale_neg = equations::xi_n(self.residue_neg, self.asking);
         // L 15 to 18.
         (self.input, self.asking, self.sum_inverse, self.sum_rtt) = (0.0, 0.0, 0.0, 0.0);
         self.length = Time::from_secs_f64(self.rtt);
     }
 
-    /// L 9, 10. §3.5.1: φ = α d S − β Q, and §3.5.2: h = max(0, γ y − |φ|); both per second here, not per interval.
+    /// L 9, 10: φ and h.
     fn decide(&self, y: f64) -> (f64, f64) {
-        let p = &self.params;
-        let phi = p.alpha * (self.capacity - y) - p.beta * self.queue.bytes() / self.rtt;
-        (phi, (p.gamma * y - phi.abs()).max(0.0))
+        let XcpParams { alpha, beta, gamma, .. } = self.params;
+        let gains = Gains { alpha, beta, gamma };
+        let phi = equations::aggregate(gains, self.capacity, y, self.queue.bytes(), self.rtt);
+        (phi, equations::shuffled(gains, y, phi))
     }
 
     /// L 1 to 6, what an arriving packet tells. Returns s/x, the packet's share of its flow's time, in seconds.
@@ -164,8 +163,8 @@ impl XcpPort {
     /// L 20 to 31: what this packet gets, and what is left for others.
     #[inline]
     fn feedback(&mut self, header: &mut XcpHeader, inverse: f64, size: f64) {
-        let pos = (self.scale_pos * inverse).min(self.residue_pos);
-        let neg = (self.scale_neg * size).min(self.residue_neg);
+        let pos = equations::positive(self.scale_pos, inverse, self.residue_pos);
+        let neg = equations::negative(self.scale_neg, size, self.residue_neg);
         let (asked, change) = (f64::from(header.delta), pos - neg);
         let (pos, neg) = if asked >= change {
             header.delta = change as f32;
@@ -178,11 +177,6 @@ impl XcpPort {
         self.residue_pos = (self.residue_pos - pos).max(0.0);
         self.residue_neg = (self.residue_neg - neg).max(0.0);
     }
-}
-
-/// `a / b`, or nothing if there is nobody to share it.
-fn quotient(a: f64, b: f64) -> f64 {
-    if b > 0.0 { a / b } else { 0.0 }
 }
 
 impl Aqm for XcpPort {

@@ -1,17 +1,19 @@
 //! From a network to an engine: who runs where, what leads to what, who can reach whom how soon.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
 
-use midpath_core::node::{Line, Node};
+use midpath_core::node::{Line, Node, Opportunities};
 use midpath_core::packet::{FlowId, NodeId, PortId};
 use midpath_core::rng::{Purpose, stream};
 use midpath_core::roles::FlowReport;
 use midpath_core::units::{Rate, Time};
 use rustc_hash::FxHashMap;
 
+use super::chance::{Bursts, Chain, Jitter};
 use super::parallel::{Plan, run_alone, run_together};
 use super::part::Part;
-use super::wire::{FaultLine, Rings, Target, Wire};
+use super::wire::{Changes, Loss, Rings, Target, Wire};
 use super::{Event, FlowFate, Probe, Progress, Tally};
 
 /// One direction of a link.
@@ -31,6 +33,19 @@ pub struct NetLink {
     pub downs: Vec<Time>,
     /// Delays from a time on, in order.
     pub delays: Vec<(Time, Time)>,
+    /// How it varies from packet to packet.
+    pub variation: Variation,
+}
+
+/// How one direction of a link varies from packet to packet.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Variation {
+    /// Loss in bursts, beside corruption.
+    pub bursts: Option<Bursts>,
+    /// What is added to the delay.
+    pub jitter: Option<Jitter>,
+    /// When packets are delivered, in place of a rate.
+    pub opportunities: Option<Arc<Opportunities>>,
 }
 
 /// What an engine runs. Node `i` has number `i`.
@@ -129,7 +144,7 @@ impl Engine {
     pub fn cut(&self, id: NodeId, port: PortId) -> u64 {
         let (p, n) = self.place[id.0 as usize];
         let wire = &self.parts[p as usize].wires[n as usize][usize::from(port.0)];
-        wire.faults.as_ref().map_or(0, |f| f.lost)
+        wire.changes.as_ref().map_or(0, |c| c.lost)
     }
 
     /// Packets that arrived at a port corrupted.
@@ -232,12 +247,11 @@ impl Map {
                 let ring = self.first_ring[part as usize][node as usize] + u32::from(link.to.1.0);
                 let here = part == place[n].0;
                 Wire {
-                    line: Line::new(link.rate),
+                    line: link.line(),
                     delay: link.delay,
                     target: if here { Target::Here { ring, node } } else { Target::There { part, ring } },
-                    corruption: (link.corruption > 0.0)
-                        .then(|| (link.corruption, stream(seed, Purpose::Corruption, index as u64))),
-                    faults: link.fault_line(),
+                    loss: link.loss(seed, index as u64),
+                    changes: link.changes(seed, index as u64),
                 }
             })
             .collect()
@@ -250,10 +264,26 @@ impl NetLink {
         self.delays.iter().map(|d| d.1).fold(self.delay, Time::min)
     }
 
-    fn fault_line(&self) -> Option<Box<FaultLine>> {
-        let faulty = !self.downs.is_empty() || !self.delays.is_empty();
-        faulty.then(|| {
-            Box::new(FaultLine { downs: self.downs.clone(), delays: self.delays.clone(), ..FaultLine::default() })
+    fn line(&self) -> Line {
+        let line = Line::new(self.rate);
+        match &self.variation.opportunities {
+            None => line,
+            Some(all) => line.with_opportunities(all.clone()),
+        }
+    }
+
+    fn loss(&self, seed: u64, index: u64) -> Option<Box<Loss>> {
+        let corruption = (self.corruption > 0.0).then(|| (self.corruption, stream(seed, Purpose::Corruption, index)));
+        let bursts = self.variation.bursts.map(|b| Chain::new(b, stream(seed, Purpose::Bursts, index)));
+        (corruption.is_some() || bursts.is_some()).then(|| Box::new(Loss { corruption, bursts }))
+    }
+
+    fn changes(&self, seed: u64, index: u64) -> Option<Box<Changes>> {
+        let jitter = self.variation.jitter.map(|j| (j, stream(seed, Purpose::Jitter, index)));
+        let changes = !self.downs.is_empty() || !self.delays.is_empty() || jitter.is_some();
+        changes.then(|| {
+            let (downs, delays) = (self.downs.clone(), self.delays.clone());
+            Box::new(Changes { downs, delays, jitter, ..Changes::default() })
         })
     }
 }
@@ -376,6 +406,7 @@ mod tests {
             corruption: 0.0,
             downs: Vec::new(),
             delays: Vec::new(),
+            variation: Variation::default(),
         };
         edges.iter().flat_map(|&(a, b, ms)| [link(a, b, ms), link(b, a, ms)]).collect()
     }

@@ -43,6 +43,10 @@ pub struct Tally {
     pub delivered: u64,
     /// Packets that ended in the network.
     pub dropped: u64,
+    /// Of these, packets without a route.
+    pub no_route: u64,
+    /// Of these, packets that ran out of hops: they went in circles, or very far.
+    pub out_of_hops: u64,
     /// Packets corrupted on a wire.
     pub corrupted: u64,
     /// Packets that ports and forwarders have used up.
@@ -63,6 +67,8 @@ impl Tally {
         self.hops += o.hops;
         self.delivered += o.delivered;
         self.dropped += o.dropped;
+        self.no_route += o.no_route;
+        self.out_of_hops += o.out_of_hops;
         self.corrupted += o.corrupted;
         self.consumed += o.consumed;
         self.exported += o.exported;
@@ -143,7 +149,15 @@ struct Hands<'a> {
 impl Hands<'_> {
     #[inline]
     fn arrive(&mut self, ring: u32, node: u32, at: Time, entry: Entry) {
-        if self.rings.push(ring, at, entry) && self.calendar.note(node, at) && at < self.bucket_end {
+        if self.rings.push(ring, at, entry) {
+            self.expect(node, at);
+        }
+    }
+
+    /// The first packet of a ring is news to the node that it leads to.
+    #[inline]
+    fn expect(&mut self, node: u32, at: Time) {
+        if self.calendar.note(node, at) && at < self.bucket_end {
             self.tight.push(Reverse((at, node)));
         }
     }
@@ -157,17 +171,32 @@ impl Hands<'_> {
         }
     }
 
-    /// Arrival time under faults; `None` if the link goes down on the packet.
+    /// Puts a packet onto a wire that changes: when it arrives, unless the link goes down on it.
     #[cold]
-    fn under_faults(&mut self, port: PortId, start: Time, end: Time) -> Option<Time> {
+    fn book_changing(&mut self, port: PortId, pkt: Pkt, (start, end): (Time, Time), corrupt: bool, pool: &mut Pool) {
         let wire = &mut self.wires[usize::from(port.0)];
-        let line = wire.faults.as_deref_mut()?;
-        if line.cuts(start, end) {
-            line.lost += 1;
-            return None;
+        let Some(changes) = wire.changes.as_deref_mut() else { return };
+        if changes.cuts(start, end) {
+            changes.lost += 1;
+            self.dropped(Some(port), pkt.id(), &pool[&pkt], Drop::Fault);
+            return pool.free(pkt);
         }
-        line.last_arrival = line.last_arrival.max(end + line.delay_at(end, wire.delay));
-        Some(line.last_arrival)
+        let at = changes.arrival(end, wire.delay);
+        match wire.target {
+            Target::Here { ring, node } => {
+                if self.rings.insert(ring, at, Entry::new(pkt, corrupt, pool)) {
+                    self.expect(node, at);
+                }
+            }
+            Target::There { part, ring } => self.export(part, ring, at, corrupt, pkt, pool),
+        }
+    }
+
+    /// Hands a packet to another part.
+    fn export(&mut self, part: u32, ring: u32, at: Time, corrupt: bool, pkt: Pkt, pool: &mut Pool) {
+        self.tally.exported += 1;
+        let packet = pool.take(pkt);
+        self.outbox[part as usize].push(Crossing { ring, at, corrupt, packet });
     }
 }
 
@@ -269,11 +298,16 @@ impl Hands<'_> {
                 self.wires[usize::from(port.0)].line.set_up(up);
                 node.on_link(port, at, pool, self);
             }
-            Event::Rate(port, rate) => {
+            Event::Rate(port, [rate, back]) => {
                 self.wires[usize::from(port.0)].line.set_rate(rate);
-                // A rate fault is one for both directions.
-                node.set_reverse_rate(port, rate);
+                node.set_reverse_rate(port, back);
                 node.set_rate(port, rate, at, pool, self);
+            }
+            Event::Routes(state) => {
+                let down = |(_, wire): &(usize, &Wire)| wire.line.state(at) == Transmitter::Busy { until: None };
+                let down = self.wires.iter().enumerate().filter(down).map(|(p, _)| PortId(p as u16));
+                let down: Vec<PortId> = down.collect();
+                node.on_routes(state, &down, at, pool, self);
             }
             Event::Restart => node.restart(at, pool, self),
         }
@@ -300,29 +334,24 @@ impl Driver for Hands<'_> {
             self.look(port, &pkt, start, pool);
         }
         let wire = &mut self.wires[usize::from(port.0)];
-        let corrupt = wire.corrupts();
-        let (mut at, target) = (end + wire.delay, wire.target);
-        if wire.faults.is_some() {
-            match self.under_faults(port, start, end) {
-                Some(later) => at = later,
-                None => {
-                    self.dropped(Some(port), pkt.id(), &pool[&pkt], Drop::Fault);
-                    return pool.free(pkt);
-                }
-            }
+        let corrupt = wire.loses();
+        let (at, target) = (end + wire.delay, wire.target);
+        if wire.changes.is_some() {
+            return self.book_changing(port, pkt, (start, end), corrupt, pool);
         }
         match target {
             Target::Here { ring, node } => self.arrive(ring, node, at, Entry::new(pkt, corrupt, pool)),
-            Target::There { part, ring } => {
-                self.tally.exported += 1;
-                let packet = pool.take(pkt);
-                self.outbox[part as usize].push(Crossing { ring, at, corrupt, packet });
-            }
+            Target::There { part, ring } => self.export(part, ring, at, corrupt, pkt, pool),
         }
     }
 
     fn dropped(&mut self, _port: Option<PortId>, _id: PacketId, packet: &Packet, why: Drop) {
         self.tally.dropped += 1;
+        match why {
+            Drop::NoRoute => self.tally.no_route += 1,
+            Drop::Hops => self.tally.out_of_hops += 1,
+            _ => {}
+        }
         // A packet that reached its host after the flow was over there was not lost by the network.
         if why != Drop::Undeliverable {
             self.fates.entry(packet.flow).or_default().dropped += 1;
@@ -412,7 +441,7 @@ impl Part {
         for c in crossings.drain(..) {
             self.tally.imported += 1;
             let pkt = self.pool.insert(c.packet);
-            if self.rings.push(c.ring, c.at, Entry::new(pkt, c.corrupt, &self.pool)) {
+            if self.rings.insert(c.ring, c.at, Entry::new(pkt, c.corrupt, &self.pool)) {
                 self.calendar.note(node_of_ring[c.ring as usize], c.at);
             }
         }

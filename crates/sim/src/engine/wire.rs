@@ -7,15 +7,33 @@ use midpath_core::packet::{Kind, Pkt, Pool, PortId};
 use midpath_core::rng::{Stream, unit};
 use midpath_core::units::Time;
 
+use super::chance::{Chain, Jitter};
+
 /// One direction of a link, at its sending end.
 pub(crate) struct Wire {
     /// The transmitter, where the port is asked for its packets.
     pub line: Line,
     pub delay: Time,
     pub target: Target,
-    /// Probability that a packet is corrupted on the way, with the stream that decides.
+    pub loss: Option<Box<Loss>>,
+    pub changes: Option<Box<Changes>>,
+}
+
+/// What packets can be lost to on the way.
+pub(crate) struct Loss {
+    /// Probability that a packet is corrupted, with the stream that decides.
     pub corruption: Option<(f64, Stream)>,
-    pub faults: Option<Box<FaultLine>>,
+    /// Loss in bursts.
+    pub bursts: Option<Chain>,
+}
+
+impl Loss {
+    /// Whether the next packet is lost. Each cause sees each packet.
+    fn takes(&mut self) -> bool {
+        let corrupted = self.corruption.as_mut().is_some_and(|(p, stream)| unit(stream) < *p);
+        let burst = self.bursts.as_mut().is_some_and(Chain::loses);
+        corrupted | burst
+    }
 }
 
 /// Where a wire ends.
@@ -27,38 +45,49 @@ pub(crate) enum Target {
     There { part: u32, ring: u32 },
 }
 
-/// What happens to one direction of a link during the run, known beforehand.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct FaultLine {
-    /// When it goes down.
+/// What happens to one direction of a link during the run: what is known beforehand, and jitter.
+#[derive(Default)]
+pub(crate) struct Changes {
+    /// When it goes down, in order.
     pub downs: Vec<Time>,
     /// Delays from a time on, in order.
     pub delays: Vec<(Time, Time)>,
-    /// When the last packet will have arrived: a shorter delay does not overtake.
+    /// What is added to the delay of each packet, with the stream that it is drawn from.
+    pub jitter: Option<(Jitter, Stream)>,
+    /// When the last packet will have arrived: a shorter delay does not overtake, unless jitter may.
     pub last_arrival: Time,
     /// Packets lost because the link went down while they were being sent.
     pub lost: u64,
 }
 
-impl FaultLine {
+impl Changes {
     /// Whether the link goes down while a packet is on its way through the transmitter.
     pub fn cuts(&self, start: Time, end: Time) -> bool {
-        self.downs.iter().any(|t| start <= *t && *t < end)
+        let next = self.downs.partition_point(|t| *t < start);
+        self.downs.get(next).is_some_and(|t| *t < end)
     }
 
-    /// The delay for a packet whose last bit leaves at `end`.
-    pub fn delay_at(&self, end: Time, initial: Time) -> Time {
-        self.delays.iter().take_while(|d| d.0 <= end).last().map_or(initial, |d| d.1)
+    /// When a packet arrives whose last bit leaves at `end`, over a link of the delay `initial` at the beginning.
+    pub fn arrival(&mut self, end: Time, initial: Time) -> Time {
+        let changed = self.delays.partition_point(|d| d.0 <= end);
+        let delay = if changed == 0 { initial } else { self.delays[changed - 1].1 };
+        let (added, reorder) = match &mut self.jitter {
+            None => (Time::ZERO, false),
+            Some((jitter, stream)) => (jitter.draw(stream), jitter.reorder),
+        };
+        let at = end + delay + added;
+        self.last_arrival = if reorder { at } else { self.last_arrival.max(at) };
+        self.last_arrival
     }
 }
 
 impl Wire {
-    /// Whether the next packet is corrupted.
+    /// Whether the next packet is lost on the way.
     #[inline]
-    pub fn corrupts(&mut self) -> bool {
-        match &mut self.corruption {
+    pub fn loses(&mut self) -> bool {
+        match &mut self.loss {
             None => false,
-            Some((p, stream)) => unit(stream) < *p,
+            Some(loss) => loss.takes(),
         }
     }
 }
@@ -139,6 +168,17 @@ impl Rings {
             self.heads[ring] = at;
         }
         first
+    }
+
+    /// The same with a packet that may overtake: says whether it is the first, so that its arrival is news to the receiving node.
+    pub fn insert(&mut self, ring: u32, at: Time, entry: Entry) -> bool {
+        let queue = &mut self.queues[ring as usize];
+        let place = queue.partition_point(|e| e.0 <= at);
+        queue.insert(place, (at, entry));
+        if place == 0 {
+            self.heads[ring as usize] = at;
+        }
+        place == 0
     }
 
     /// When the first packets of some rings arrive; [`Time::MAX`] where there is none.

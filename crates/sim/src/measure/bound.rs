@@ -83,7 +83,7 @@ fn bridges(setup: &Setup) -> Vec<bool> {
 impl Setup {
     /// The smallest delay that a link has during the run.
     fn least_delay(&self, link: usize) -> Time {
-        let faults = self.delay_changes(link).into_iter().map(|change| change.1);
-        faults.fold(self.topology.links()[link].delay, Time::min)
+        let changes = (0..2).flat_map(|direction| self.delay_changes(link, direction)).map(|change| change.1);
+        changes.fold(self.topology.links()[link].delay, Time::min)
     }
 }

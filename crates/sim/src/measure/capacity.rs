@@ -14,8 +14,7 @@ impl Capacity {
     pub fn of(setup: &Setup, link: usize, node: usize) -> Capacity {
         let info = &setup.topology.links()[link];
         let direction = setup.direction(link, node);
-        let changes =
-            setup.capacity_changes().into_iter().filter(|c| c.1 == link).map(|(at, _, bps)| (at, bps[direction]));
+        let changes = setup.capacity_changes(link).into_iter().map(|(at, bps)| (at, bps[direction]));
         Capacity(std::iter::once((Time::ZERO, info.rate_from(node).as_f64())).chain(changes).collect())
     }
 
@@ -26,10 +25,13 @@ impl Capacity {
 
     /// Bits that the link could have sent from `from` to `to`.
     pub fn bits(&self, from: Time, to: Time) -> f64 {
-        let ends = self.0.iter().skip(1).map(|step| step.0).chain([Time::MAX]);
+        let first = self.0.partition_point(|step| step.0 <= from).saturating_sub(1);
+        let last = self.0.partition_point(|step| step.0 < to);
+        let steps = &self.0[first.min(last)..last];
+        let ends = steps.iter().skip(1).map(|step| step.0).chain([Time::MAX]);
         let part =
             |(step, end): (&(Time, f64), Time)| step.1 * end.min(to).saturating_sub(step.0.max(from)).as_secs_f64();
-        self.0.iter().zip(ends).map(part).sum()
+        steps.iter().zip(ends).map(part).sum()
     }
 
     /// The part of that which was `sent`. A packet that is being sent while the rate falls goes on at its own rate, and one that an outage

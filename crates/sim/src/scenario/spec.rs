@@ -7,7 +7,7 @@ use midpath_topo::spec::TopologySpec;
 use midpath_traffic::{ExplicitFlow, WorkloadSpec};
 use serde::{Deserialize, Serialize};
 
-use super::{DeploySpec, FaultSpec, QueueTable};
+use super::{DeploySpec, FaultSpec, QueueTable, VarySpec};
 
 /// A run, whole: what the network is, who sends what over it by which scheme, what goes wrong, what is measured.
 #[derive(Debug, Clone, Serialize, Deserialize, schemars::JsonSchema)]
@@ -23,7 +23,7 @@ pub struct Scenario {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Time>,
     /// The scheme of all flows that name none. `cubic+rpm` is CUBIC over a network that runs RPM.
-    #[serde(default = "newreno")]
+    #[serde(default = "default_scheme")]
     pub scheme: String,
     /// What the run is called where that is not its scheme: of `cubic+rpm` the scheme is `cubic`.
     #[serde(skip)]
@@ -58,17 +58,24 @@ pub struct Scenario {
     /// What goes wrong.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fault: Vec<FaultSpec>,
+    /// Links that vary.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub vary: Vec<VarySpec>,
     /// What is measured besides the tables of flows and ports.
     #[serde(default)]
     pub measure: MeasureSpec,
+    /// Variants of this scenario by name, each a table of changed keys: `today`, `upgrade`. `midpath compare` runs them side by side,
+    /// `midpath run --variant` one of them; without that, nothing of them counts.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub variants: BTreeMap<String, BTreeMap<String, serde_json::Value>>,
 }
 
 fn one() -> u64 {
     1
 }
 
-fn newreno() -> String {
-    "newreno".to_owned()
+fn default_scheme() -> String {
+    midpath_schemes::DEFAULT.to_owned()
 }
 
 /// How packets find their way.
@@ -79,6 +86,10 @@ pub struct RoutingSpec {
     pub metric: Metric,
     /// How equal-cost paths are used.
     pub ecmp: Ecmp,
+    /// When a link goes down or comes back, all nodes route by what is left this much later: detection, flooding and computation in one.
+    /// Unless said, routes stay as they are at the beginning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reconverge: Option<Time>,
 }
 
 /// What is measured besides the tables of flows and ports.

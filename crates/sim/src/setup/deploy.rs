@@ -176,6 +176,11 @@ impl Deployment {
         self.instances.iter().enumerate().map(of).collect()
     }
 
+    /// The schemes that run in the network.
+    pub fn networks(&self) -> impl Iterator<Item = &str> {
+        self.instances.iter().filter(|i| i.network.is_some()).map(|i| i.scheme.as_str())
+    }
+
     /// Whether a network scheme runs anywhere.
     pub fn has(&self, scheme: &str) -> bool {
         self.instances.iter().any(|i| i.scheme == scheme && i.network.is_some())

@@ -10,9 +10,6 @@ use serde_json::{Value, json};
 use super::flows::table_of;
 use super::{IDEAL, Setup};
 
-/// Schemes whose ports store packets beside their queues, and the parameter that says how much.
-const STORES: [(&str, &str); 1] = [("inrpp", "cache")];
-
 /// Ports with the same equipment.
 #[derive(Default)]
 struct Alike {
@@ -73,7 +70,7 @@ pub(super) fn bytes(limit: Limit, rate: Rate, mtu: u32) -> u64 {
 
 /// What the ports of a scheme store beside their queues, as its parameters say, or their defaults.
 fn store_of(setup: &Setup, scheme: &str, catalogue: &Catalogue) -> Option<Limit> {
-    let key = STORES.iter().find(|s| s.0 == scheme)?.1;
+    let key = catalogue.description(scheme)?.store?;
     let own = setup.scenario.deploy.iter().filter(|row| row.scheme.as_deref().is_none_or(|s| s == scheme));
     let own = own.filter_map(|row| row.params.as_ref()?.get(key).cloned()).next();
     let said = own.or_else(|| table_of(&setup.scenario, scheme).get(key).cloned());

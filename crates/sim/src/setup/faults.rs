@@ -4,7 +4,9 @@ use midpath_core::packet::{NodeId, PortId};
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Rate, Time};
 use midpath_topo::Topology;
+use midpath_topo::spec::links_between;
 
+use super::vary::Variations;
 use crate::engine::Event;
 use crate::scenario::{FaultKind, FaultSpec};
 
@@ -16,27 +18,41 @@ pub(super) struct FaultPlan {
     ends: BTreeMap<usize, [(usize, u16); 2]>,
 }
 
+/// What changes at a link. Rates and delays: those of its two directions, that from its end `a` first; `None` stays.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum LinkFault {
+pub(super) enum LinkFault {
     Down,
     Up,
     /// One outage is over; another may still last.
     Ended,
-    Rate(Rate),
-    Delay(Time),
+    Rate([Option<Rate>; 2]),
+    Delay([Option<Time>; 2]),
+    /// A trace's rate from now on: no event of the run, for transmitters go by the trace itself.
+    Opportunity([Option<Rate>; 2]),
 }
 
 impl FaultPlan {
-    pub fn new(specs: &[FaultSpec], topology: &Topology) -> Result<FaultPlan, SpecError> {
+    pub fn new(specs: &[FaultSpec], varying: &Variations, topology: &Topology) -> Result<FaultPlan, SpecError> {
         let mut plan = FaultPlan::default();
+        for (link, at, step) in varying.steps() {
+            plan.note(*link, *at, *step, topology);
+        }
         for (i, spec) in specs.iter().enumerate() {
-            plan.add(spec, topology).map_err(|e| e.under(&format!("fault[{i}]")))?;
+            plan.add(spec, varying, topology).map_err(|e| e.under(&format!("fault[{i}]")))?;
         }
         plan.links.values_mut().for_each(settle_outages);
         Ok(plan)
     }
 
-    fn add(&mut self, spec: &FaultSpec, topology: &Topology) -> Result<(), SpecError> {
+    fn note(&mut self, link: usize, at: Time, fault: LinkFault, topology: &Topology) {
+        self.links.entry(link).or_default().push((at, fault));
+        self.ends.entry(link).or_insert_with(|| {
+            let ends = [topology.links()[link].a, topology.links()[link].b];
+            ends.map(|n| (n, topology.port_of_link(n, link).unwrap_or(0)))
+        });
+    }
+
+    fn add(&mut self, spec: &FaultSpec, varying: &Variations, topology: &Topology) -> Result<(), SpecError> {
         spec.check()?;
         if let Some(name) = &spec.node {
             let node =
@@ -46,18 +62,20 @@ impl FaultPlan {
         }
         let Some([a, b]) = &spec.link else { return Ok(()) };
         let link = find_link(topology, a, b)?;
-        let list = self.links.entry(link).or_default();
         let fault = match spec.kind {
             FaultKind::LinkDown => LinkFault::Down,
             FaultKind::LinkUp => LinkFault::Up,
-            FaultKind::Rate => LinkFault::Rate(spec.rate.unwrap_or_default()),
-            FaultKind::Delay => LinkFault::Delay(spec.delay.unwrap_or_default()),
+            FaultKind::Rate if (0..2).any(|d| varying.has_trace(link, d)) => {
+                return Err(SpecError::new("link", "a [[vary]] gives this link a trace in place of a rate"));
+            }
+            FaultKind::Rate => LinkFault::Rate([spec.rate; 2]),
+            FaultKind::Delay => LinkFault::Delay([spec.delay; 2]),
             FaultKind::Restart => return Ok(()),
         };
-        list.push((spec.at, fault));
-        list.extend(spec.until.map(|until| (until, LinkFault::Ended)));
-        let ends = [topology.links()[link].a, topology.links()[link].b];
-        self.ends.insert(link, ends.map(|n| (n, topology.port_of_link(n, link).unwrap_or(0))));
+        self.note(link, spec.at, fault, topology);
+        if let Some(until) = spec.until {
+            self.note(link, until, LinkFault::Ended, topology);
+        }
         Ok(())
     }
 
@@ -70,9 +88,10 @@ impl FaultPlan {
         self.of(link).filter(|f| f.1 == LinkFault::Down).map(|f| f.0).collect()
     }
 
-    pub fn delays(&self, link: usize) -> Vec<(Time, Time)> {
+    /// The delays of a direction of a link from times on.
+    pub fn delays(&self, link: usize, direction: usize) -> Vec<(Time, Time)> {
         let delay = |f: &(Time, LinkFault)| match f.1 {
-            LinkFault::Delay(d) => Some((f.0, d)),
+            LinkFault::Delay(delays) => delays[direction].map(|d| (f.0, d)),
             _ => None,
         };
         self.of(link).filter_map(delay).collect()
@@ -82,17 +101,22 @@ impl FaultPlan {
         self.links.get(&link).into_iter().flatten()
     }
 
-    pub fn events(&self) -> Vec<(NodeId, Time, Event)> {
+    pub fn events(&self, topology: &Topology) -> Vec<(NodeId, Time, Event)> {
         let mut events = Vec::new();
         for (link, list) in &self.links {
+            let mut rates = rates_of(topology, *link);
             for (at, fault) in list {
-                for (node, port) in self.ends[link] {
+                if let LinkFault::Rate(new) = fault {
+                    rates = changed(rates, *new);
+                }
+                for (end, (node, port)) in self.ends[link].into_iter().enumerate() {
                     let port = PortId(port);
                     let event = match *fault {
                         LinkFault::Down => Event::Up(port, false),
                         LinkFault::Up => Event::Up(port, true),
-                        LinkFault::Rate(rate) => Event::Rate(port, rate),
-                        LinkFault::Delay(_) | LinkFault::Ended => continue, // the wire knows; settled
+                        LinkFault::Rate(_) => Event::Rate(port, [rates[end], rates[1 - end]]),
+                        // The wire knows, the transmitter knows, settled.
+                        LinkFault::Delay(_) | LinkFault::Opportunity(_) | LinkFault::Ended => continue,
                     };
                     events.push((NodeId(node as u32), *at, event));
                 }
@@ -102,24 +126,50 @@ impl FaultPlan {
         events
     }
 
-    /// Time, link, and its rates from then on: that of its end `a`, and that of its end `b`.
-    pub fn capacity_changes(&self, topology: &Topology) -> Vec<(Time, usize, [f64; 2])> {
-        let mut changes = Vec::new();
-        for (link, list) in &self.links {
-            let info = &topology.links()[*link];
-            let (mut rates, mut up) = ([info.a, info.b].map(|end| info.rate_from(end).as_f64()), true);
-            for (at, fault) in list {
-                match fault {
-                    LinkFault::Down => up = false,
-                    LinkFault::Up => up = true,
-                    LinkFault::Rate(r) => rates = [r.as_f64(); 2],
-                    LinkFault::Delay(_) | LinkFault::Ended => continue,
-                }
-                changes.push((*at, *link, if up { rates } else { [0.0; 2] }));
+    /// Links that go down (`false`) or come back, in order of time.
+    pub fn outages(&self) -> Vec<(Time, usize, bool)> {
+        let of = |(link, list): (&usize, &Vec<(Time, LinkFault)>)| {
+            let link = *link;
+            let outage = move |(at, fault): &(Time, LinkFault)| match fault {
+                LinkFault::Down => Some((*at, link, false)),
+                LinkFault::Up => Some((*at, link, true)),
+                _ => None,
+            };
+            list.iter().filter_map(outage).collect::<Vec<_>>()
+        };
+        let mut all: Vec<_> = self.links.iter().flat_map(of).collect();
+        all.sort_by_key(|outage| outage.0);
+        all
+    }
+
+    /// The links whose capacity changes.
+    pub fn changing(&self) -> impl Iterator<Item = usize> + '_ {
+        self.links.keys().copied()
+    }
+
+    /// A link's rates from times on: that of its end `a`, and that of its end `b`; zero while it is down.
+    pub fn capacity_changes(&self, link: usize, topology: &Topology) -> Vec<(Time, [f64; 2])> {
+        let (mut changes, mut rates, mut up) = (Vec::new(), rates_of(topology, link), true);
+        for (at, fault) in self.of(link) {
+            match fault {
+                LinkFault::Down => up = false,
+                LinkFault::Up => up = true,
+                LinkFault::Rate(new) | LinkFault::Opportunity(new) => rates = changed(rates, *new),
+                LinkFault::Delay(_) | LinkFault::Ended => continue,
             }
+            changes.push((*at, if up { rates.map(Rate::as_f64) } else { [0.0; 2] }));
         }
         changes
     }
+}
+
+fn rates_of(topology: &Topology, link: usize) -> [Rate; 2] {
+    let info = &topology.links()[link];
+    [info.a, info.b].map(|end| info.rate_from(end))
+}
+
+fn changed(rates: [Rate; 2], new: [Option<Rate>; 2]) -> [Rate; 2] {
+    [0, 1].map(|d| new[d].unwrap_or(rates[d]))
 }
 
 /// Puts a link's faults in order, and makes overlapping outages one: it is up again when the last of them has ended, or
@@ -137,21 +187,15 @@ fn settle_outages(list: &mut Vec<(Time, LinkFault)>) {
                     *fault = LinkFault::Up;
                 }
             }
-            LinkFault::Rate(_) | LinkFault::Delay(_) => {}
+            LinkFault::Rate(_) | LinkFault::Delay(_) | LinkFault::Opportunity(_) => {}
         }
     }
     list.retain(|f| f.1 != LinkFault::Ended);
 }
 
+/// The link between two nodes by name; the first of several.
 fn find_link(topology: &Topology, a: &str, b: &str) -> Result<usize, SpecError> {
-    let node = |i: usize, name: &str| {
-        topology.find(name).ok_or_else(|| SpecError::new(format!("link[{i}]"), format!("there is no node `{name}`")))
-    };
-    let (na, nb) = (node(0, a)?, node(1, b)?);
-    let port = topology
-        .port_to(na, nb)
-        .ok_or_else(|| SpecError::new("link", format!("there is no link between `{a}` and `{b}`")))?;
-    Ok(topology.ports(na)[port as usize].link as usize)
+    Ok(links_between(topology, a, b).map_err(|e| e.under("link"))?[0])
 }
 
 #[cfg(test)]

@@ -6,19 +6,16 @@ use midpath_core::packet::{FlowId, HOP_LIMIT, Name, NodeId, Packet};
 use midpath_core::roles::{Accept, End, Endpoint, FlowSpec, Names, Network, Scheme, TCP_HEADERS, Transport};
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Rate, Time};
-use midpath_schemes::Catalogue;
+use midpath_schemes::{CONSTANT_RATE, Catalogue};
+use midpath_topo::Topology;
 use midpath_topo::path::Unloaded;
 use midpath_topo::routing::Hop;
-use midpath_topo::{NodeKind, Topology};
 use midpath_traffic::{Context, Flow, Host, HostTable, LinkRates, Room};
 
 use super::deploy::{Deployment, NONE};
 use super::{Groups, IDEAL, Objects, TableRoutes};
 use crate::memory;
 use crate::scenario::Scenario;
-
-/// The scheme of flows that have a rate of their own and name no scheme.
-const CONSTANT_RATE: &str = "udp";
 
 /// A flow and what its path is like when nobody else is there.
 #[derive(Debug, Clone)]
@@ -325,27 +322,26 @@ impl LinkRates for Links<'_> {
     }
 }
 
+/// The hosts; those of one router share its people and its trunks. Places are routers by name, and by label where that is nobody else's.
 fn host_table(topology: &Topology) -> HostTable {
-    HostTable::new(topology.hosts().map(|n| {
+    let own = |router: usize| topology.ports(router).iter().map(|p| p.peer).filter(|&p| topology.is_host(p as usize));
+    let host = |n: usize| {
         let links = topology.ports(n).iter().map(|p| &topology.links()[p.link as usize]);
-        Host { name: topology.nodes()[n].name.clone(), node: n as u32, access: links.map(|l| l.rate_from(n)).sum() }
-    }))
-}
-
-/// Names of nodes in `[[flow]]` may be those of routers with one host: they are turned into the host's.
-fn by_host_name(scenario: &Scenario, topology: &Topology) -> Result<Vec<midpath_traffic::ExplicitFlow>, SpecError> {
-    let mut flows = scenario.flow.clone();
-    for (i, flow) in flows.iter_mut().enumerate() {
-        let replicas = flow.replicas.iter_mut().map(|name| ("replicas", name));
-        for (end, name) in [("from", &mut flow.from), ("to", &mut flow.to)].into_iter().chain(replicas) {
-            let is_router = topology.find(name).is_some_and(|n| topology.nodes()[n].kind == NodeKind::Router);
-            if is_router {
-                let host = topology.resolve_host(name).map_err(|m| SpecError::new(format!("flow[{i}].{end}"), m))?;
-                *name = topology.nodes()[host].name.clone();
-            }
+        let access = links.map(|l| l.rate_from(n)).sum();
+        let mut host = Host::new(topology.nodes()[n].name.clone(), n as u32, access);
+        let router = topology.ports(n).first().map(|p| p.peer as usize).filter(|&r| !topology.is_host(r));
+        if let Some(router) = router {
+            let (at, hosts) = (&topology.nodes()[router], own(router).count().max(1));
+            host.population = at.population.map(|people| people / hosts as f64);
+            host.trunk = Rate(at.trunk.0 / hosts as u64);
         }
-    }
-    Ok(flows)
+        host
+    };
+    let label = |n: usize| topology.nodes()[n].label.clone().filter(|label| topology.find(label).is_none());
+    let names = topology.routers().map(|n| (topology.nodes()[n].name.clone(), n));
+    let labels = topology.routers().filter_map(|n| Some((label(n)?, n)));
+    let places = names.chain(labels).map(|(name, n)| (name, own(n).collect()));
+    HostTable::new(topology.hosts().map(host)).with_places(places)
 }
 
 pub(super) fn generate(
@@ -365,8 +361,7 @@ pub(super) fn generate(
         horizon: scenario.stop,
         room,
     };
-    let explicit = by_host_name(scenario, topology)?;
-    let flows = midpath_traffic::generate(&explicit, &scenario.workload, &context)?;
+    let flows = midpath_traffic::generate(&scenario.flow, &scenario.workload, &context)?;
     if flows.is_empty() {
         return Err(SpecError::new("flow", "the scenario has no flows; write a `[[flow]]` or a `[[workload]]`"));
     }
@@ -374,16 +369,14 @@ pub(super) fn generate(
         return Err(SpecError::new("stop", "is needed: a flow without `size` or `stop` would never end"));
     }
     let mut infos = Vec::with_capacity(flows.len());
+    check_ways(scenario, topology, routes, &flows)?;
     for (i, mut flow) in flows.into_iter().enumerate() {
         if flow.rate.is_some() && flow.scheme.is_none() {
             flow.scheme = Some(CONSTANT_RATE.into());
         }
         let (src, dst) = (flow.src as usize, flow.dst as usize);
         let transport = schemes.transport(flow.scheme.as_deref())?;
-        let hops = routes.path(topology, src, dst, i as u32).ok_or_else(|| {
-            let name = |n: usize| &topology.nodes()[n].name;
-            SpecError::new("topology", format!("there is no way from `{}` to `{}`", name(src), name(dst)))
-        })?;
+        let hops = routes.path(topology, src, dst, i as u32).unwrap_or_default();
         if hops.len() > usize::from(HOP_LIMIT) {
             let message = format!("flow {i} crosses {} links; packets live for {HOP_LIMIT}", hops.len());
             return Err(SpecError::new("topology", message));
@@ -391,6 +384,31 @@ pub(super) fn generate(
         infos.push(FlowInfo::new(flow, topology, &hops, transport.as_deref()));
     }
     Ok(infos)
+}
+
+/// Most flows that an error names.
+const NAMED: usize = 5;
+
+/// Whether every flow has a way. The error names those that have none, and what the network has fallen into.
+fn check_ways(scenario: &Scenario, topology: &Topology, routes: &TableRoutes, flows: &[Flow]) -> Result<(), SpecError> {
+    let reaches = |f: &Flow| f.src == f.dst || !routes.table.next_ports(f.src as usize, f.dst as usize).is_empty();
+    let stuck: Vec<usize> = (0..flows.len()).filter(|&i| !reaches(&flows[i])).collect();
+    if stuck.is_empty() {
+        return Ok(());
+    }
+    let name = |n: u32| &topology.nodes()[n as usize].name;
+    let named: Vec<String> = stuck
+        .iter()
+        .take(NAMED)
+        .map(|&i| format!("flow {i} from `{}` to `{}`", name(flows[i].src), name(flows[i].dst)))
+        .collect();
+    let more = if stuck.len() > NAMED { ", …" } else { "" };
+    let mut message = format!("{} of {} flows have no way: {}{more}", stuck.len(), flows.len(), named.join(", "));
+    if let Some(parts) = midpath_topo::spec::parts(topology) {
+        message += &format!("; {parts}");
+    }
+    let key = if scenario.topology.without.is_empty() { "topology" } else { "topology.without" };
+    Err(SpecError::new(key, message))
 }
 
 #[cfg(test)]

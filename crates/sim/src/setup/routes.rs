@@ -25,13 +25,18 @@ pub struct TableRoutes {
 impl TableRoutes {
     /// Routes as the scenario's `[routing]` says.
     pub fn new(topology: &Topology, routing: &RoutingSpec) -> TableRoutes {
+        TableRoutes::over(topology, routing, |_| true)
+    }
+
+    /// The same over the links for which `usable` holds.
+    pub fn over(topology: &Topology, routing: &RoutingSpec, usable: impl Fn(usize) -> bool) -> TableRoutes {
         let (mut peers, mut costs, mut first) = (Vec::new(), Vec::new(), vec![0]);
         for n in 0..topology.nodes().len() {
             peers.extend(topology.ports(n).iter().map(|p| p.peer));
             costs.extend(topology.ports(n).iter().map(|p| routing.metric.cost(&topology.links()[p.link as usize])));
             first.push(peers.len() as u32);
         }
-        let (table, ecmp) = (Routes::compute(topology, routing.metric), routing.ecmp);
+        let (table, ecmp) = (Routes::compute_over(topology, routing.metric, usable), routing.ecmp);
         let trees = (ecmp == Ecmp::Symmetric).then(|| SymmetricTrees::new(topology, &table));
         TableRoutes { table, peers, costs, first, ecmp, trees }
     }

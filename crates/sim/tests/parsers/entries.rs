@@ -16,10 +16,11 @@ use midpath_schemes::Catalogue;
 use midpath_schemes::inrpp::border::Border;
 use midpath_schemes::{fcp, inrpp, mptcp, rcp, xcp};
 use midpath_sim::scenario::{self, Scenario, ScenarioError};
-use midpath_sim::setup::Setup;
+use midpath_sim::setup::{Setup, parse_schedule, parse_trace};
 use midpath_topo::format::{self, Format};
 use midpath_traffic::{
     ArrivalSpec, EmpiricalCdf, FlowListFormat, MatrixSpec, SizeSpec, WorkloadSpec, parse_flow_list_bytes,
+    parse_matrix_bytes,
 };
 
 /// A scenario: read, made small, built. The error is what a user would see.
@@ -53,6 +54,10 @@ fn make_small(scenario: &mut Scenario) {
         }
     }
     absent(&mut topology.file);
+    for vary in &mut scenario.vary {
+        absent(&mut vary.file);
+        absent(&mut vary.trace);
+    }
     scenario.flow.iter_mut().for_each(|f| f.count = f.count.min(FEW as u64));
     scenario.workload.iter_mut().for_each(make_workload_small);
 }
@@ -94,6 +99,33 @@ pub fn topology(bytes: &[u8]) {
         }
     }
     let _ = format::guess(Path::new("network.txt"), bytes);
+}
+
+/// What a link's schedule and its trace are read from.
+pub fn link_files(bytes: &[u8]) {
+    match parse_schedule(bytes) {
+        Ok(steps) => assert!(!steps.is_empty()),
+        Err(message) => assert!(!message.is_empty()),
+    }
+    match parse_trace(bytes) {
+        Ok(trace) => {
+            assert!(trace.times().is_sorted() && trace.times().last() == Some(&trace.period()));
+        }
+        Err(message) => assert!(message.starts_with("line "), "{message}"),
+    }
+}
+
+/// A traffic matrix: CSV, or JSON with demands.
+pub fn matrix(bytes: &[u8]) {
+    let lines = bytes.split(|b| *b == b'\n').count() as u64;
+    match parse_matrix_bytes(bytes) {
+        Ok(found) => {
+            assert!(!found.entries.is_empty());
+            let good = |e: &midpath_traffic::Entry| e.amount > 0.0 && e.amount.is_finite() && e.from != e.to;
+            assert!(found.entries.iter().all(|e| good(e) && (1..=lines).contains(&e.line)), "{found:?}");
+        }
+        Err(e) => assert!((1..=lines).contains(&e.line) && !e.message.is_empty(), "{lines} lines, {e:?}"),
+    }
 }
 
 /// A flow list, in both formats, and a distribution of flow sizes.

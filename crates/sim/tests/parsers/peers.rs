@@ -97,7 +97,7 @@ fn node(me: usize, transport: &Arc<dyn Transport>) -> Node {
 }
 
 /// Each 100 bytes are a packet: to whom, how much later, header fields, the option's bytes. What is held stays within the buffer, and what is
-/// sent in proportion to what is heard.
+/// sent in proportion to what is answers.
 /// Returns the most that an end has taken.
 pub fn mptcp(bytes: &[u8]) -> u64 {
     static MPTCP: OnceLock<Arc<dyn Transport>> = OnceLock::new();
@@ -107,7 +107,7 @@ pub fn mptcp(bytes: &[u8]) -> u64 {
     };
     let mptcp = MPTCP.get_or_init(build);
     let mut nodes = [node(0, mptcp), node(1, mptcp)];
-    let (mut pool, mut sink, mut now, mut heard) = (Pool::new(), Sink::default(), Time::ZERO, 0);
+    let (mut pool, mut sink, mut now, mut answers) = (Pool::new(), Sink::default(), Time::ZERO, 0);
     nodes[0].start_flow(now, FlowId(0));
     for part in bytes.chunks(100).take(128) {
         let mut chunk = [0; 100];
@@ -118,15 +118,15 @@ pub fn mptcp(bytes: &[u8]) -> u64 {
         for node in &mut nodes {
             while node.next_wake() <= now {
                 node.on_wake(node.next_wake(), &mut pool, &mut sink);
-                heard += 1;
+                answers += 1;
             }
         }
         let pkt = pool.insert(packet(&chunk, to, &sink));
         nodes[to].on_packet(now, PortId(u16::from(chunk[3] & 1)), pkt, &mut pool, &mut sink);
-        heard += 1;
+        answers += 1;
         look(&nodes);
     }
-    assert!(sink.sent <= (40 + 4 * heard) * (2 + heard), "{} packets for {heard}", sink.sent);
+    assert!(sink.sent <= (40 + 4 * answers) * (2 + answers), "{} packets for {answers}", sink.sent);
     assert_eq!(pool.live(), 0);
     let ends = nodes.iter().flat_map(Node::endpoints);
     ends.map(|(_, _, end)| end.report().delivered).max().unwrap_or(0)

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use midpath_core::units::{Rate, Ratio};
 
-use crate::draft::{Draft, DraftLink, DraftNode};
+use crate::draft::{Draft, DraftLink, DraftNode, MAX_POPULATION};
 use crate::graph::{MAX_LINKS, MAX_NODES, NodeKind};
 
 /// Builds a draft from nodes with identifiers and edges between them.
@@ -171,12 +171,18 @@ fn node(id: &str, attributes: &[Attribute<'_>]) -> Result<DraftNode, String> {
             "latitude" | "lat" | "y" => y = Some(number(key, value)?),
             "kind" | "type" => node.kind = kind(value),
             "class" => node.class = Some(value.to_owned()),
+            "population" => node.population = people(value),
             _ => {}
         }
     }
     node.name = name.map(str::trim).filter(|n| !n.is_empty()).unwrap_or(id).to_owned();
     node.pos = x.zip(y);
     Ok(node)
+}
+
+/// How many people; other words ("unknown") say nothing about it.
+fn people(value: &str) -> Option<f64> {
+    value.trim().parse().ok().filter(|people| (0.0..=MAX_POPULATION).contains(people))
 }
 
 /// Host or router; other words ("Fiber", "Seacable Waypoint") say nothing about it.

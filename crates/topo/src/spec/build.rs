@@ -5,7 +5,7 @@ use std::path::Path;
 use midpath_core::spec::SpecError;
 use midpath_core::units::Time;
 
-use super::{Component, TopologySpec, attach, check, fill, source};
+use super::{Component, TopologySpec, attach, check, fill, source, without};
 use crate::classes;
 use crate::draft::{Draft, MIN_DELAY};
 use crate::graph::{NodeKind, Topology};
@@ -30,9 +30,11 @@ pub fn build(spec: &TopologySpec, base_dir: &Path, seed: u64) -> Result<Topology
     }
     classes::assign(&mut draft, edge_degree);
     fill::links(spec, &mut draft, min_delay)?;
+    draft.add_up_trunks();
     attach::hosts(spec, &mut draft, min_delay, seed)?;
     let notes = draft.notes.clone();
-    finish(spec, draft, min_delay).map_err(|e| with_notes(e, &notes))
+    let whole = finish(spec, draft, min_delay).map_err(|e| with_notes(e, &notes))?;
+    without::without(whole, &spec.without)
 }
 
 fn finish(spec: &TopologySpec, draft: Draft, min_delay: Time) -> Result<Topology, SpecError> {

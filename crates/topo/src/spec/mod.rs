@@ -7,6 +7,7 @@ mod delay;
 mod fill;
 mod generated;
 mod source;
+mod without;
 
 use midpath_core::units::{Rate, Ratio, Time};
 use serde::{Deserialize, Serialize};
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 pub use build::{MAX_ROUTERS, build};
 pub use delay::DelaySpec;
 pub use source::read_path;
+pub use without::{links_between, parts};
 
 use crate::format::Format;
 use crate::generate::LinkParams;
@@ -86,6 +88,10 @@ pub struct TopologySpec {
     pub radius: Option<u32>,
     /// Hosts to attach to routers. Unless said, a network that has no hosts gets one at every router.
     pub hosts: Option<HostsSpec>,
+    /// Links that are taken out, each by the names of its two ends. Both directions, and all of several links between the two.
+    /// Nodes and hosts stay as they are with these links, so the same flows are drawn.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub without: Vec<[String; 2]>,
 }
 
 /// What to generate.
@@ -133,6 +139,8 @@ pub struct NodeSpec {
     pub x: Option<f64>,
     /// Latitude in degrees, or y of a drawing.
     pub y: Option<f64>,
+    /// How many people it serves, for traffic by gravity. A file says it as the attribute `population` of a node.
+    pub population: Option<f64>,
 }
 
 /// A link written in the scenario.

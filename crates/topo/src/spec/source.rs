@@ -7,7 +7,7 @@ use midpath_core::spec::SpecError;
 use midpath_core::units::Ratio;
 
 use super::{DelaySpec, LinkSpec, NodeSpec, TopologySpec, generated};
-use crate::draft::{Draft, DraftLink, DraftNode};
+use crate::draft::{Draft, DraftLink, DraftNode, MAX_POPULATION};
 use crate::format::{self, Format, FormatError, Options, rocketfuel_weights};
 use crate::graph::NodeKind;
 use crate::{builtin, suggest};
@@ -157,7 +157,12 @@ fn inline_node(n: &NodeSpec) -> Result<DraftNode, SpecError> {
         v => Ok(v),
     };
     let (x, y) = (finite("x", n.x)?, finite("y", n.y)?);
-    Ok(DraftNode { name: n.name.clone(), kind: n.kind, class: n.class.clone(), pos: x.zip(y), label: None })
+    let population = n.population;
+    if let Some(people) = population.filter(|p| !(0.0..=MAX_POPULATION).contains(p)) {
+        return Err(SpecError::new("population", format!("{people} is not a number from 0 to {MAX_POPULATION:e}")));
+    }
+    let (name, class, pos) = (n.name.clone(), n.class.clone(), x.zip(y));
+    Ok(DraftNode { name, kind: n.kind, class, pos, population, ..DraftNode::default() })
 }
 
 fn end(draft: &mut Draft, index: &mut HashMap<String, usize>, name: &str) -> usize {

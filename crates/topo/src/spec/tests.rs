@@ -351,3 +351,40 @@ proptest! {
         prop_assert_eq!(crate::describe::topology(&t).nodes, t.nodes().len());
     }
 }
+
+#[test]
+fn links_taken_out_leave_nodes_hosts_and_other_links_as_they_are() {
+    let ring = |without: Value| json!({"generate": "ring", "n": 5, "link": wire(), "without": without});
+    let (whole, cut) = (built(ring(json!([]))), built(ring(json!([["r1", "r0"], ["r2", "r3"]]))));
+    assert_eq!(whole.nodes(), cut.nodes());
+    assert_eq!(cut.links().len(), whole.links().len() - 2);
+    let ends = |t: &Topology| t.links().iter().map(|l| (l.a, l.b)).collect::<Vec<_>>();
+    let gone = |t: &Topology, a: &str, b: &str| (t.find(a).expect("named"), t.find(b).expect("named"));
+    for (a, b) in [gone(&cut, "r0", "r1"), gone(&cut, "r2", "r3")] {
+        assert!(cut.port_to(a, b).is_none() && cut.port_to(b, a).is_none());
+    }
+    let kept: Vec<_> = ends(&whole).into_iter().filter(|e| ends(&cut).contains(e)).collect();
+    assert_eq!(kept, ends(&cut), "what is left keeps its order");
+}
+
+#[test]
+fn all_parallel_links_are_taken_out() {
+    let link = |a: &str, b: &str| json!({"a": a, "b": b, "rate": "1 Gbps", "delay": "5 ms"});
+    let t = built(json!({
+        "links": [link("a", "r"), link("r", "s"), link("s", "r"), link("s", "b"), link("r", "t"), link("t", "s")],
+        "without": [["r", "s"]]
+    }));
+    assert_eq!(t.links().len(), 4);
+    assert!(t.is_connected());
+}
+
+#[test]
+fn a_link_that_is_not_there_cannot_be_taken_out() {
+    let ring = |without: Value| json!({"generate": "ring", "n": 5, "link": wire(), "without": without});
+    assert!(refused(ring(json!([["r0", "r7"]]))).starts_with("without[0][1]: there is no node `r7`; "));
+    let far = refused(ring(json!([["r0", "r1"], ["r0", "r2"]])));
+    assert!(
+        far.starts_with("without[1]: there is no link between `r0` and `r2`; `r0` has links to `r1`, `r4`"),
+        "{far}"
+    );
+}

@@ -65,7 +65,10 @@ function dress(layout) {
     dragmode: "zoom",
     legend: { orientation: "h", x: 0, y: 1, xanchor: "left", yanchor: "bottom", font: { color: token("--ink") } },
     ...layout,
-    annotations: (layout.annotations ?? []).map((given) => ({ font: { color: token("--ink"), size: 12.5 }, ...given })),
+    // What lies on a line needs a plate to be read.
+    annotations: (layout.annotations ?? []).map(({ plate, ...given }) => (
+      { font: { color: token("--ink"), size: 12.5 }, ...(plate ? { bgcolor: token("--card"), borderpad: 1 } : {}), ...given }
+    )),
     shapes: (layout.shapes ?? []).map((given) => ({ ...given, line: { color: token("--muted"), ...given.line } })),
     xaxis: axis(layout.xaxis),
     yaxis: axis(layout.yaxis),

@@ -136,13 +136,13 @@ impl Ingress {
     }
 
     /// Looks at an echo on its way to the host.
-    pub fn heard(&mut self, packet: &Packet, header: &FcpHeader, now: Time) {
-        let told = f64::from(header.price);
+    pub fn on_echo(&mut self, packet: &Packet, header: &FcpHeader, now: Time) {
+        let quoted = f64::from(header.price);
         // An average over about 16 echoes. Ours.
-        self.price += (told - self.price) / 16.0;
+        self.price += (quoted - self.price) / 16.0;
         if packet.flags.has(Flags::SYN) {
             // §4.1: "upon receiving it, we initialize the budget as price·size·preload/rtt".
-            self.opening.answer(packet.key, now, told * f64::from(packet.size) * f64::from(header.preload));
+            self.opening.answer(packet.key, now, quoted * f64::from(packet.size) * f64::from(header.preload));
         }
         // §5: "this information is then propagated upstream to drop packets near the source".
         if header.refused {
@@ -316,7 +316,7 @@ mod tests {
     fn a_refusal_from_the_other_edge_holds_here() {
         let mut ingress = ingress();
         let echo = FcpHeader { echo: true, refused: true, ..header(0.0) };
-        ingress.heard(&packet(1), &echo, Time::ZERO);
+        ingress.on_echo(&packet(1), &echo, Time::ZERO);
         assert!(ingress.check(&packet(0), &header(0.0), Time::from_ms(1)).is_err());
         assert!(ingress.check(&packet(0), &header(0.0), Time::from_ms(2000)).is_ok());
     }

@@ -21,7 +21,7 @@ const PATIENCE: Time = Time::from_secs(3);
 
 /// What a child has said last.
 #[derive(Debug, Clone, Copy)]
-struct Heard {
+struct Echo {
     at: Time,
     /// The newest packet that all receivers below have answered.
     nonce: u32,
@@ -39,9 +39,9 @@ struct Tree {
     /// upstreamPrice: of the link from the parent, $/byte.
     upstream: f32,
     /// For each child.
-    heard: Vec<Option<Heard>>,
+    echoes: Vec<Option<Echo>>,
     /// The newest packet that has been acknowledged to the parent.
-    told: Option<u32>,
+    returned: Option<u32>,
 }
 
 /// Forwards multicast packets along trees, and passes on everything else.
@@ -87,8 +87,8 @@ impl TreeForwarder {
                 receivers.push(dst);
             }
             let place = place(self.node, root, &receivers, &self.peers, self.routes.as_ref());
-            let heard = vec![None; place.children.len()];
-            self.trees.insert(key, Tree { seen: now, since: now, place, upstream: 0.0, heard, told: None });
+            let echoes = vec![None; place.children.len()];
+            self.trees.insert(key, Tree { seen: now, since: now, place, upstream: 0.0, echoes, returned: None });
         }
         let tree = self.trees.get_mut(&key).expect("just made");
         tree.seen = now;
@@ -150,31 +150,31 @@ impl TreeForwarder {
 
 impl Tree {
     fn note(&mut self, child: usize, header: &FcpHeader, now: Time) {
-        let heard = &mut self.heard[child];
-        if heard.is_none_or(|h| after(header.nonce, h.nonce) || now >= h.at.saturating_add(PATIENCE)) {
-            *heard = Some(Heard { at: now, nonce: header.nonce, price: header.price, refused: header.refused });
+        let echoes = &mut self.echoes[child];
+        if echoes.is_none_or(|h| after(header.nonce, h.nonce) || now >= h.at.saturating_add(PATIENCE)) {
+            *echoes = Some(Echo { at: now, nonce: header.nonce, price: header.price, refused: header.refused });
         }
     }
 
     /// What goes up, if it answers packets that nothing before has answered. So there are no more ACKs than packets on any link,
     /// whatever the number of receivers: the paper's limit against implosion, without a timer. It waits for the slowest child, for a
     /// budget is in force only when all links of the tree reckon with it.
-    fn answer(&mut self, minimum: f64, now: Time) -> Option<Heard> {
+    fn answer(&mut self, minimum: f64, now: Time) -> Option<Echo> {
         let missed = |at: Time| now >= at.saturating_add(PATIENCE);
         // A child that has never answered is waited for while it is new.
-        if self.heard.iter().any(Option::is_none) && !missed(self.since) {
+        if self.echoes.iter().any(Option::is_none) && !missed(self.since) {
             return None;
         }
-        let live: Vec<Heard> = self.heard.iter().flatten().filter(|h| !missed(h.at)).copied().collect();
+        let live: Vec<Echo> = self.echoes.iter().flatten().filter(|h| !missed(h.at)).copied().collect();
         let slowest = live.iter().copied().reduce(|a, b| if after(a.nonce, b.nonce) { b } else { a })?;
-        if self.told.is_some_and(|told| !after(slowest.nonce, told)) {
+        if self.returned.is_some_and(|returned| !after(slowest.nonce, returned)) {
             return None;
         }
-        self.told = Some(slowest.nonce);
+        self.returned = Some(slowest.nonce);
         // "price += upstreamPrice; for all c in children: price += subTreePrice[c]".
         let mut sum = FcpHeader { price: self.upstream, ..FcpHeader::default() };
         live.iter().for_each(|h| sum.add_price(h.price.into(), minimum));
-        Some(Heard { price: sum.price, refused: live.iter().any(|h| h.refused), ..slowest })
+        Some(Echo { price: sum.price, refused: live.iter().any(|h| h.refused), ..slowest })
     }
 }
 
@@ -185,6 +185,11 @@ impl Forwarder for TreeForwarder {
             Some(header) if header.tree != 0 => self.down(pkt, header, from, ctx),
             _ => Route::Pass(pkt),
         }
+    }
+
+    /// The next packets build the trees anew, on the new routes.
+    fn on_routes(&mut self, _state: u32) {
+        self.trees.clear();
     }
 
     /// The next packets build the trees anew.

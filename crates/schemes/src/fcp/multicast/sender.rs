@@ -7,11 +7,12 @@ use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, FlowSpec};
 use midpath_core::units::Time;
 
 use super::OVERHEAD;
+use crate::fcp::equations;
 use crate::fcp::header::FcpHeader;
 use crate::fcp::host::{Account, Host};
 use crate::fcp::params::Plan;
 use crate::fcp::sender::Announced;
-use crate::fcp::sent::Unanswered;
+use crate::fcp::sent::InFlight;
 
 /// A packet in this time is the least: as long as TCP's least timeout, and well within the patience of forwarders.
 const SILENCE: Time = Time::from_secs(1);
@@ -23,13 +24,13 @@ pub struct Sender {
     /// Payload not yet sent; `u64::MAX` while nobody knows the end.
     left: u64,
     nonce: u32,
-    unanswered: Unanswered,
+    in_flight: InFlight,
     /// w, $/s; the price of the tree, $/byte (0 before the first echo); the round trip to the slowest receiver, s.
     spending: f64,
     price: f64,
     rtt: f64,
     /// That of the last echo, s: how long ago the price was told that is being paid.
-    heard: f64,
+    price_rtt: f64,
     heard_at: Time,
     announced: Announced,
     /// Bytes per second.
@@ -49,11 +50,11 @@ impl Sender {
             flow: *flow,
             left: flow.size.map_or(u64::MAX, |s| s.0),
             nonce: 0,
-            unanswered: Unanswered::default(),
+            in_flight: InFlight::default(),
             spending: 0.0,
             price: 0.0,
             rtt: 0.0,
-            heard: 0.0,
+            price_rtt: 0.0,
             heard_at: Time::ZERO,
             announced: Announced::default(),
             rate: 0.0,
@@ -76,8 +77,8 @@ impl Sender {
     /// x: what the flow should spend in the next round, $/s: as for other flows, what its host gives it, or what it needs.
     fn wanted(&mut self, ctx: &mut EndpointCtx<'_>) -> f64 {
         let group = self.plan.group(self.flow.group);
-        let given = ctx.shared.get::<Host>().account(self.flow.id).map_or(0.0, |a| a.target);
-        self.target = given * group.ramp.map_or(1.0, |r| r.share(ctx.now));
+        let assigned = ctx.shared.get::<Host>().account(self.flow.id).map_or(0.0, |a| a.target);
+        self.target = assigned * group.ramp.map_or(1.0, |r| r.share(ctx.now));
         // §4.1: "preloads −1 when it is terminating".
         if ctx.now.saturating_add(Time::from_secs_f64(self.rtt)) >= self.stop_at() {
             return 0.0;
@@ -93,7 +94,7 @@ impl Sender {
     fn preload(&mut self, size: u32, ctx: &mut EndpointCtx<'_>) -> f64 {
         let limit = self.plan.group(self.flow.group).preload_limit();
         let wanted = self.wanted(ctx);
-        let pays = self.price * f64::from(size) / self.rtt;
+        let pays = equations::pays(self.price, size.into(), self.rtt);
         let preload = self.announced.next(wanted, self.spending, pays).min(limit);
         self.announced.push(self.nonce, preload * pays);
         preload
@@ -108,13 +109,13 @@ impl Sender {
         let opens = self.rtt <= 0.0;
         let payload = if opens { 0 } else { u64::from(self.mss()).min(self.left) as u32 };
         self.nonce = self.nonce.wrapping_add(1);
-        self.unanswered.sent(self.nonce, ctx.now);
+        self.in_flight.sent(self.nonce, ctx.now);
         let preload = if opens { self.start_up() } else { self.preload(payload + OVERHEAD, ctx) };
         let group = self.plan.group(self.flow.group);
         let mut packet = Packet::new(self.flow.id, ctx.node, self.flow.dst, IP_HEADER + UDP_HEADER + payload);
         (packet.kind, packet.payload) = (Kind::Datagram, payload as u16);
         packet.set_header(&FcpHeader {
-            rtt: self.heard as f32,
+            rtt: self.price_rtt as f32,
             preload: preload as f32,
             balance: self.price as f32,
             exchange: 1.0,
@@ -136,11 +137,11 @@ impl Sender {
         self.last.saturating_add(Time::from_secs_f64(gap.min(SILENCE.as_secs_f64())))
     }
 
-    /// r = w/p, where w is what the host may spend on this flow now.
+    /// The rate, where w is what the host may spend on this flow now.
     fn pace(&mut self, ctx: &mut EndpointCtx<'_>) {
         if self.price > 0.0 {
-            let may = ctx.shared.get::<Host>().allowance(self.flow.id, self.plan.budget(self.flow.src));
-            self.rate = (may / self.price).min(self.cap);
+            let allowed = ctx.shared.get::<Host>().allowance(self.flow.id, self.plan.budget(self.flow.src));
+            self.rate = equations::rate(allowed, self.price).min(self.cap);
         }
         if ctx.now.saturating_sub(self.heard_at) > SILENCE.saturating_add(Time::from_secs_f64(4.0 * self.rtt)) {
             // Nobody answers: links have forgotten the budget (a packet a second keeps the forwarders awake).
@@ -175,22 +176,23 @@ impl Endpoint for Sender {
 
     fn on_packet(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
         let Some(header) = packet.header::<FcpHeader>().filter(|h| h.echo && h.tree != 0) else { return };
-        let Some(sample) = self.unanswered.answered(header.nonce, ctx.now).filter(|s| !s.is_zero()) else { return };
+        let Some(sample) = self.in_flight.answered(header.nonce, ctx.now).filter(|s| !s.is_zero()) else { return };
         self.report.rtt(sample);
-        (self.heard, self.heard_at) = (sample.as_secs_f64(), ctx.now);
+        (self.price_rtt, self.heard_at) = (sample.as_secs_f64(), ctx.now);
         self.price = f64::from(header.price).max(self.plan.params.minimum_price);
         if self.rtt == 0.0 {
-            self.rtt = self.heard;
+            self.rtt = self.price_rtt;
             // §4.1: "we initialize the budget as price·size·preload/rtt".
-            self.spending = self.price * f64::from(OVERHEAD) * self.start_up() / self.rtt;
+            let paid = equations::paid(self.price, OVERHEAD.into());
+            self.spending = equations::preloaded(paid, self.start_up(), self.rtt);
         }
         // RFC 6298's gain.
-        self.rtt += (self.heard - self.rtt) / 8.0;
-        // §4.1: w = w + paid·size·preload / rtt, for all that this echo answers: echoes of a tree stand for several packets.
-        self.spending = (self.spending + self.announced.answered_until(header.nonce)).max(0.0);
+        self.rtt += (self.price_rtt - self.rtt) / 8.0;
+        // For all that this echo answers: echoes of a tree stand for several packets.
+        self.spending = equations::budget(self.spending, self.announced.answered_until(header.nonce));
         let (price, rtt, spending) = (self.price, self.rtt, self.spending);
         let update = |a: &mut Account| (a.price, a.rtt, a.spending) = (price, rtt, spending);
-        ctx.shared.get::<Host>().heard(self.flow.id, update, self.flow.src, &self.plan, ctx.now);
+        ctx.shared.get::<Host>().on_feedback(self.flow.id, update, self.flow.src, &self.plan, ctx.now);
         self.pace(ctx);
         ctx.set_timer(self.next_at().min(self.stop_at()));
     }

@@ -23,7 +23,7 @@ use crate::fcp::header::{FcpHeader, MAX_EXCHANGE};
 use crate::fcp::port::{Charge, Moment, Pricing};
 use crate::fcp::price::{LinkPrice, Load, Meter, Rule};
 
-use super::lane::{Basis, Lane, spent};
+use super::virtual_queue::{Basis, VirtualQueue, spent};
 
 /// What a group counts for at most, in multiples of its weight. Ours: what it announces and what it sends are worth its weight together;
 /// equation (4) counts an announcement up to 1.5 times, for half a window of the new traffic is there before it is out of the window.
@@ -38,11 +38,11 @@ struct Group {
     /// What its packets spend, all their paths together, in its currency.
     spends: Meter,
     /// What they pay here, in the link's currency.
-    lane: Lane,
+    queue: VirtualQueue,
     /// What they pay and announce here, in their own.
     own: Meter,
     /// What they are told, in their own.
-    told: LinkPrice,
+    quoted: LinkPrice,
     /// E_G: what a unit of its currency is worth in the link's. While nobody has spent any, as much as can be: the first flow finds a price
     /// of nearly nothing, as on an idle path, and announces what it is going to spend.
     exchange: f64,
@@ -56,9 +56,9 @@ impl Group {
         let spent = spent(&mut self.spends, now, rule);
         // Nothing spent is infinity, which is clamped.
         self.exchange = (self.weight / spent).clamp(1.0 / MAX_EXCHANGE, MAX_EXCHANGE);
-        let ((told, sent), own) = (self.lane.settle(now, rule), self.own.settle(now, rule));
+        let ((quoted, sent), own) = (self.queue.settle(now, rule), self.own.settle(now, rule));
         let now_worth = own.paid * self.exchange;
-        let left = if now_worth < LOSS * told.paid { now_worth / told.paid } else { 1.0 };
+        let left = if now_worth < LOSS * quoted.paid { now_worth / quoted.paid } else { 1.0 };
         (sent * left + own.preloaded * self.exchange).max(0.0)
     }
 }
@@ -85,10 +85,10 @@ impl Aggregate {
         let group = |weight: f64| Group {
             weight,
             spends: basis.meter(),
-            lane: Lane::new(&basis),
+            queue: VirtualQueue::new(&basis),
             own: basis.meter(),
             exchange: MAX_EXCHANGE,
-            told: basis.link(),
+            quoted: basis.link(),
             income: 0.0,
         };
         Aggregate {
@@ -109,18 +109,18 @@ impl Aggregate {
     /// Takes in what a packet pays. Returns what it had been told, in its currency.
     fn take(&mut self, n: usize, header: &FcpHeader, size: u32, at: &Moment) -> f64 {
         let group = &mut self.groups[n];
-        let worth = self.price.told(header, at.now);
+        let worth = self.price.quoted(header, at.now);
         // A SYN is told the price of a moment later, and nothing of the group's.
-        let told = if header.rtt > 0.0 { group.told.told(header, at.now) } else { worth };
+        let quoted = if header.rtt > 0.0 { group.quoted.quoted(header, at.now) } else { worth };
         // It pays that part of what it was told that its balance covers.
-        let (bytes, paid) = (f64::from(size), header.pays(told));
+        let (bytes, paid) = (f64::from(size), header.pays(quoted));
         group.own.charge(at.now, header, size, paid * bytes);
         let quiet = FcpHeader { preload: 0.0, ..*header };
-        group.lane.pay(&quiet, size, paid / told * worth * bytes, at.now);
+        group.queue.pay(&quiet, size, paid / quoted * worth * bytes, at.now);
         // "To estimate the input budget for each group of flows, we use the balance field."
         group.spends.charge(at.now, header, size, header.holds() * bytes);
         self.all.charge(at.now, header, size, 0.0);
-        told
+        quoted
     }
 
     /// What a group counts for now.
@@ -157,15 +157,15 @@ impl Aggregate {
 impl Pricing for Aggregate {
     fn charge(&mut self, header: &mut FcpHeader, size: u32, at: &Moment) -> Charge {
         let n = self.group(header);
-        let told = self.take(n, header, size, at);
+        let quoted = self.take(n, header, size, at);
         self.settle_next(at);
         self.settle(n, at);
         self.update(at);
         let (price, minimum) = (self.price.now(), self.basis.rule.minimum);
         // The minimum counts as zero in any currency (§5).
         let quote = if price > minimum { (price / self.groups[n].exchange).max(minimum) } else { minimum };
-        self.groups[n].told.set(at.now, quote);
-        Charge { quote, told }
+        self.groups[n].quoted.set(at.now, quote);
+        Charge { quote, quoted }
     }
 
     fn pass(&mut self, size: u32, at: &Moment) {
@@ -178,9 +178,9 @@ impl Pricing for Aggregate {
         self.income = 0.0;
         for group in &mut self.groups {
             group.spends.reset();
-            group.lane.reset();
+            group.queue.reset();
             group.own.reset();
-            group.told.reset();
+            group.quoted.reset();
             group.exchange = MAX_EXCHANGE;
             group.income = 0.0;
         }

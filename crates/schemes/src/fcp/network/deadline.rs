@@ -18,11 +18,12 @@ use std::collections::VecDeque;
 
 use midpath_core::units::Time;
 
+use crate::fcp::equations;
 use crate::fcp::header::{Class, FcpHeader};
 use crate::fcp::port::{Charge, Moment, Pricing};
 use crate::fcp::price::{Load, Meter};
 
-use super::lane::{Basis, Lane, common_d};
+use super::virtual_queue::{Basis, VirtualQueue, common_d};
 
 /// The least share of the link that best effort is priced for. Ours: keeps its price finite.
 const LEAST: f64 = 0.01;
@@ -31,7 +32,7 @@ const LEAST: f64 = 0.01;
 pub struct Deadline {
     basis: Basis,
     share: f64,
-    best_effort: Lane,
+    best_effort: VirtualQueue,
     /// Bytes of deadline packets in place of $: their price is fixed.
     deadline: Meter,
     asked: Announcements,
@@ -44,7 +45,7 @@ impl Deadline {
         Deadline {
             basis,
             share,
-            best_effort: Lane::new(&basis),
+            best_effort: VirtualQueue::new(&basis),
             deadline: basis.meter(),
             asked: Announcements::default(),
             ended: Announcements::default(),
@@ -90,10 +91,10 @@ impl Deadline {
         // The pseudocode counts it with its preload ("updateBestEffortInputBudget"). We leave the preload out: it is a rate that the flow
         // hoped to get for nothing, and at the best-effort price a multiple of any budget. Two refused flows of figure 22
         // made the price rise thirtyfold. Like a SYN the packet has not been told the price, and counts at the one that it is told now.
-        let paid = self.best_effort.link.now() * f64::from(size);
+        let paid = equations::paid(self.best_effort.link.now(), size.into());
         self.best_effort.pay(&FcpHeader { preload: 0.0, ..*header }, size, paid, at.now);
         self.update(at);
-        Charge { quote: self.best_effort.link.now(), told: self.fixed() }
+        Charge { quote: self.best_effort.link.now(), quoted: self.fixed() }
     }
 
     /// The link without what packets take that pay nothing.
@@ -118,15 +119,15 @@ impl Deadline {
 impl Pricing for Deadline {
     fn charge(&mut self, header: &mut FcpHeader, size: u32, at: &Moment) -> Charge {
         if header.class != Class::Deadline {
-            let told = self.best_effort.take(header, size, at.now);
+            let quoted = self.best_effort.take(header, size, at.now);
             self.update(at);
-            return Charge { quote: self.best_effort.link.now(), told };
+            return Charge { quote: self.best_effort.link.now(), quoted };
         }
         if !self.grants(header, size, at) {
             return self.demote(header, size, at);
         }
         self.update(at);
-        Charge { quote: self.fixed(), told: self.fixed() }
+        Charge { quote: self.fixed(), quoted: self.fixed() }
     }
 
     fn pass(&mut self, size: u32, at: &Moment) {

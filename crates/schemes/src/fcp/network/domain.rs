@@ -13,11 +13,12 @@
 use midpath_core::roles::PortSpec;
 use midpath_core::units::Time;
 
+use crate::fcp::equations;
 use crate::fcp::header::{FcpHeader, MAX_EXCHANGE, MAX_PRELOAD};
 use crate::fcp::params::Plan;
 use crate::fcp::price::{History, Meter, Rule};
 
-use super::lane::{Basis, spent};
+use super::virtual_queue::{Basis, spent};
 
 /// A rise below this factor is not announced. Ours: far above a window's noise.
 const NOISE: f64 = 1.1;
@@ -83,7 +84,7 @@ impl Border {
 
     /// Translates what the packet holds.
     pub fn enter(&mut self, header: &mut FcpHeader, size: u32, now: Time) {
-        self.spends.charge(now, header, size, header.holds() * f64::from(size));
+        self.spends.charge(now, header, size, equations::paid(header.holds(), size.into()));
         let spent = spent(&mut self.spends, now, &self.rule);
         if spent > 0.0 {
             self.exchange = (self.weight / spent).clamp(1.0 / MAX_EXCHANGE, MAX_EXCHANGE);

@@ -12,30 +12,31 @@ use midpath_core::packet::Packet;
 use midpath_core::queue::{Discipline, Dual, Limit, Loss, Queue, QueueSpec, Share};
 use midpath_core::roles::PortSpec;
 
+use crate::fcp::equations;
 use crate::fcp::header::{Class, FcpHeader};
 use crate::fcp::port::{Charge, FcpPort, Moment, Pricing};
 use crate::fcp::price::Rule;
 
-use super::lane::{Basis, Lane};
+use super::virtual_queue::{Basis, VirtualQueue};
 
 /// The pricing.
 pub struct Metro {
     rule: Rule,
     factor: f64,
-    lane: Lane,
+    queue: VirtualQueue,
 }
 
 impl Metro {
     /// `factor` is the priority price in multiples of the standard one.
     pub fn new(basis: Basis, factor: f64) -> Metro {
-        Metro { rule: basis.rule, factor, lane: Lane::new(&basis) }
+        Metro { rule: basis.rule, factor, queue: VirtualQueue::new(&basis) }
     }
 
     fn update(&mut self, at: &Moment) {
-        let (sums, income) = self.lane.settle(at.now, &self.rule);
-        let load = self.lane.rest(&sums, at, &self.rule);
-        let price = self.rule.price(income, load, self.lane.meter.d(&self.rule));
-        self.lane.link.set(at.now, price);
+        let (sums, income) = self.queue.settle(at.now, &self.rule);
+        let load = self.queue.rest(&sums, at, &self.rule);
+        let price = self.rule.price(income, load, self.queue.meter.d(&self.rule));
+        self.queue.link.set(at.now, price);
     }
 
     /// What a packet of `class` pays when the standard price is `price`. The minimum counts as zero, and so do its multiples (§5).
@@ -46,25 +47,25 @@ impl Metro {
 
 impl Pricing for Metro {
     fn charge(&mut self, header: &mut FcpHeader, size: u32, at: &Moment) -> Charge {
-        let standard = self.lane.link.told(header, at.now);
-        let told = self.of(header.class, standard);
-        let share = header.pays(told) / told;
-        let paid = share * standard * f64::from(size);
-        self.lane.pay(header, size, paid, at.now);
+        let standard = self.queue.link.quoted(header, at.now);
+        let quoted = self.of(header.class, standard);
+        let share = header.pays(quoted) / quoted;
+        let paid = equations::paid(share * standard, size.into());
+        self.queue.pay(header, size, paid, at.now);
         self.update(at);
-        Charge { quote: self.of(header.class, self.lane.link.now()), told }
+        Charge { quote: self.of(header.class, self.queue.link.now()), quoted }
     }
 
     fn pass(&mut self, size: u32, at: &Moment) {
-        self.lane.meter.pass(at.now, size);
+        self.queue.meter.pass(at.now, size);
     }
 
     fn reset(&mut self) {
-        self.lane.reset();
+        self.queue.reset();
     }
 
     fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
-        let price = self.lane.link.now();
+        let price = self.queue.link.now();
         out.extend([("price", price), ("priority_price", self.of(Class::Priority, price))]);
     }
 }

@@ -3,18 +3,18 @@
 mod aggregate;
 mod deadline;
 mod domain;
-mod lane;
 mod metro;
 mod stability;
 mod uniform;
+mod virtual_queue;
 
 pub use aggregate::Aggregate;
 pub use deadline::Deadline;
 pub use domain::{Border, Exchange};
-pub use lane::{Basis, Lane};
 pub use metro::Metro;
 pub use stability::Stability;
 pub use uniform::Uniform;
+pub use virtual_queue::{Basis, VirtualQueue};
 
 use midpath_core::queue::{Discipline, Queue};
 use midpath_core::roles::PortSpec;
@@ -42,7 +42,7 @@ pub fn port(plan: &Plan, spec: &PortSpec) -> Discipline {
 /// The rule of a port: it prices, and refuses what finds no room.
 pub fn admission(plan: &Plan, spec: &PortSpec) -> FcpPort {
     let (rule, network) = (plan.rule(), &plan.params.network);
-    let basis = Basis { rule, rtt: spec.rtt.as_secs_f64(), least: least_window(spec, rule.ours.least_packets) };
+    let basis = Basis { rule, rtt: spec.rtt.as_secs_f64(), least: least_window(spec, rule.additions.least_packets) };
     let pricing: Box<dyn Pricing> = match network.pricing {
         Kind::Uniform => Box::new(
             Uniform::new(rule, basis.rtt).at_least(basis.least).catching_up(network.catch_up && !network.plain),

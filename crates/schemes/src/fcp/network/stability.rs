@@ -18,7 +18,7 @@ use crate::fcp::header::{Class, FcpHeader};
 use crate::fcp::port::{Charge, Moment, Pricing};
 use crate::fcp::price::Load;
 
-use super::lane::{Basis, Lane, common_d};
+use super::virtual_queue::{Basis, VirtualQueue, common_d};
 
 /// The bound, and over how many average round trips it holds (§4.2: "during a time window of twice the average RTT is
 /// bounded by a factor of two").
@@ -31,15 +31,20 @@ const MOST: f64 = 0.99;
 /// The pricing.
 pub struct Stability {
     basis: Basis,
-    normal: Lane,
-    stable: Lane,
+    normal: VirtualQueue,
+    stable: VirtualQueue,
     range: Range,
 }
 
 impl Stability {
     /// Both prices at the minimum.
     pub fn new(basis: Basis) -> Stability {
-        Stability { basis, normal: Lane::new(&basis), stable: Lane::new(&basis), range: Range::default() }
+        Stability {
+            basis,
+            normal: VirtualQueue::new(&basis),
+            stable: VirtualQueue::new(&basis),
+            range: Range::default(),
+        }
     }
 
     /// Both prices after what has just come in.
@@ -75,10 +80,10 @@ impl Stability {
 impl Pricing for Stability {
     fn charge(&mut self, header: &mut FcpHeader, size: u32, at: &Moment) -> Charge {
         let stable = header.class == Class::Stability;
-        let told = if stable { &mut self.stable } else { &mut self.normal }.take(header, size, at.now);
+        let quoted = if stable { &mut self.stable } else { &mut self.normal }.take(header, size, at.now);
         self.update(at);
-        let lane = if stable { &self.stable } else { &self.normal };
-        Charge { quote: lane.link.now(), told }
+        let queue = if stable { &self.stable } else { &self.normal };
+        Charge { quote: queue.link.now(), quoted }
     }
 
     fn pass(&mut self, size: u32, at: &Moment) {

@@ -2,6 +2,7 @@
 
 use midpath_core::units::Time;
 
+use crate::fcp::equations;
 use crate::fcp::header::FcpHeader;
 use crate::fcp::port::{Charge, Moment, Pricing};
 use crate::fcp::price::{LinkPrice, Load, Meter, Rule};
@@ -21,7 +22,7 @@ impl Uniform {
     pub fn new(rule: Rule, rtt: f64) -> Uniform {
         Uniform {
             rule,
-            meter: Meter::new(rtt).holding(rule.ours.hold),
+            meter: Meter::new(rtt).holding(rule.additions.hold),
             link: LinkPrice::new(rule, rtt),
             catch_up: false,
             held: None,
@@ -70,12 +71,12 @@ impl Uniform {
 impl Pricing for Uniform {
     #[inline]
     fn charge(&mut self, header: &mut FcpHeader, size: u32, at: &Moment) -> Charge {
-        let told = self.link.told(header, at.now);
+        let quoted = self.link.quoted(header, at.now);
         // §5: the minimum of the link's own memory and of the balance.
-        let pays = self.link.pays(header, told, at.now);
-        self.meter.charge(at.now, header, size, pays * f64::from(size));
+        let pays = self.link.pays(header, quoted, at.now);
+        self.meter.charge(at.now, header, size, equations::paid(pays, size.into()));
         self.update(at);
-        Charge { quote: self.link.now(), told }
+        Charge { quote: self.link.now(), quoted }
     }
 
     fn pass(&mut self, size: u32, at: &Moment) {

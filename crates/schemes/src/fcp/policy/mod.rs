@@ -9,6 +9,7 @@ use midpath_core::packet::{FlowId, NodeId};
 use midpath_core::spec::SpecError;
 use midpath_core::units::Time;
 
+use super::equations;
 use super::params::Plan;
 
 pub use equal_budget::EqualBudget;
@@ -51,9 +52,9 @@ pub struct FlowView {
 }
 
 impl FlowView {
-    /// What it sends, bytes per second: r = w / p.
+    /// What it sends, bytes per second.
     pub fn rate(&self) -> f64 {
-        if self.price > 0.0 { (self.spending / self.price).min(self.cap) } else { 0.0 }
+        if self.price > 0.0 { equations::rate(self.spending, self.price).min(self.cap) } else { 0.0 }
     }
 }
 
@@ -133,9 +134,9 @@ mod tests {
         let mut targets = [3.0, f64::NAN, -1.0, 1.0];
         within(2.0, &mut targets);
         assert_eq!(targets, [1.5, 0.0, 0.0, 0.5]);
-        let mut few = [0.5, 0.25];
-        within(2.0, &mut few);
-        assert_eq!(few, [0.5, 0.25]);
+        let mut startup = [0.5, 0.25];
+        within(2.0, &mut startup);
+        assert_eq!(startup, [0.5, 0.25]);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use midpath_core::units::Time;
 
 use super::Sender;
+use crate::fcp::equations;
 use crate::fcp::header::{Class, FcpHeader};
 use crate::fcp::params::GroupParams;
 use crate::tcp::cc::View;
@@ -23,14 +24,14 @@ pub struct Deadline {
     /// The packet that asks.
     ask: u32,
     /// When the service was last given.
-    given: Option<Time>,
+    granted_at: Option<Time>,
 }
 
 impl Deadline {
     /// Of flows whose group has the class.
     pub fn of(group: &GroupParams) -> Option<Deadline> {
         let rate = group.rate.filter(|_| group.class == Class::Deadline)?;
-        Some(Deadline { rate: rate.as_f64() / 8.0, ask: 0, given: None })
+        Some(Deadline { rate: rate.as_f64() / 8.0, ask: 0, granted_at: None })
     }
 }
 
@@ -66,16 +67,16 @@ impl Sender {
         let Some(deadline) = &mut self.deadline else { return !late };
         // A link that knows no deadlines leaves the class as it is, and names its price.
         if header.class == Class::Deadline && f64::from(header.price) <= fixed {
-            deadline.given = Some(now);
+            deadline.granted_at = Some(now);
             return true;
         }
         let patience = Time::from_secs_f64(PATIENCE * self.rtt);
-        let lost = deadline.given.is_none_or(|given| now > given.saturating_add(patience));
+        let lost = deadline.granted_at.is_none_or(|granted_at| now > granted_at.saturating_add(patience));
         if header.nonce == deadline.ask || lost {
             self.fall_back(header, (view.mss + view.overhead) as f64);
             return true;
         }
-        self.spending = (self.spending + self.announced.answered(header.nonce)).max(0.0);
+        self.spending = equations::budget(self.spending, self.announced.answered(header.nonce));
         false
     }
 
@@ -84,6 +85,6 @@ impl Sender {
     fn fall_back(&mut self, header: &FcpHeader, packet: f64) {
         self.deadline = None;
         self.announced = Default::default();
-        self.spending = (packet / self.rtt.max(f64::MIN_POSITIVE) * f64::from(header.price)).min(self.given);
+        self.spending = (packet / self.rtt.max(f64::MIN_POSITIVE) * f64::from(header.price)).min(self.assigned);
     }
 }

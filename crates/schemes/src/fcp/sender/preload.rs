@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::NOISE;
+use crate::fcp::equations;
 use crate::fcp::header::MAX_PRELOAD;
 
 /// Announcements on the way, and how the present one goes on.
@@ -35,7 +36,7 @@ impl Announced {
         let turned = rest * self.each <= 0.0;
         if turned || (wanted - self.target).abs() > NOISE * wanted.max(self.target) {
             self.target = wanted;
-            self.each = if spending > 0.0 { rest / spending } else { rest / pays };
+            self.each = equations::preload(rest, if spending > 0.0 { spending } else { pays });
         }
         // Not beyond the rest; and a packet cannot take back more than it pays.
         let most = rest / pays;

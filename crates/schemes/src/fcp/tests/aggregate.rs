@@ -14,14 +14,14 @@ fn aggregate(weights: &[(u16, f64)]) -> Aggregate {
 
 /// A fluid of two groups: budgets I, weights w, and E_G as printed. Each round the link's price and the exchange rates follow from what came
 /// in, and rates from what is told: p·E_G as printed, or p/E_G.
-fn fluid(budgets: [f64; 2], weights: [f64; 2], told: fn(f64, f64) -> f64) -> [f64; 2] {
+fn fluid(budgets: [f64; 2], weights: [f64; 2], quoted: fn(f64, f64) -> f64) -> [f64; 2] {
     let (income, weight) = (budgets[0] + budgets[1], weights[0] + weights[1]);
     let rate = |n: usize| (weights[n] / weight) / (budgets[n] / income);
     let exchange = [rate(0), rate(1)];
     let mut price = income;
     let mut rates = [0.0; 2];
     for _ in 0..100 {
-        rates = [0, 1].map(|n| budgets[n] / told(price, exchange[n]));
+        rates = [0, 1].map(|n| budgets[n] / quoted(price, exchange[n]));
         // Equation (2) in the link's currency, capacity 1.
         price *= rates[0] + rates[1];
     }

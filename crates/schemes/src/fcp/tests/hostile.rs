@@ -38,13 +38,13 @@ struct Bench {
     now: Time,
     backlog: f64,
     owed: f64,
-    told: std::collections::VecDeque<f32>,
+    quoted: std::collections::VecDeque<f32>,
 }
 
 impl Bench {
     fn new(pricing: Kind) -> Bench {
-        let told = std::iter::repeat_n(1e-6, (RTT.0 / TICK.0) as usize).collect();
-        Bench { port: port(pricing), now: Time::from_secs(1), backlog: 0.0, owed: 0.0, told }
+        let quoted = std::iter::repeat_n(1e-6, (RTT.0 / TICK.0) as usize).collect();
+        Bench { port: port(pricing), now: Time::from_secs(1), backlog: 0.0, owed: 0.0, quoted }
     }
 
     fn admit(&mut self, packet: &mut Packet) {
@@ -69,9 +69,9 @@ impl Bench {
     fn tick(&mut self) {
         self.now += TICK;
         self.backlog = (self.backlog - CAPACITY * TICK.as_secs_f64()).max(0.0);
-        let price = self.told.pop_front().expect("a round trip's");
+        let price = self.quoted.pop_front().expect("a round trip's");
         self.owed += (1.0 / f64::from(price)).clamp(f64::from(SIZE), 10.0 * CAPACITY) * TICK.as_secs_f64();
-        let mut newest = *self.told.back().expect("a round trip's");
+        let mut newest = *self.quoted.back().expect("a round trip's");
         while self.owed >= f64::from(SIZE) {
             self.owed -= f64::from(SIZE);
             let mut packet = Packet::new(FlowId(0), NodeId(2), NodeId(1), SIZE);
@@ -80,7 +80,7 @@ impl Bench {
             self.admit(&mut packet);
             newest = packet.header::<FcpHeader>().expect("its own").price;
         }
-        self.told.push_back(newest);
+        self.quoted.push_back(newest);
     }
 
     /// Seconds until the price is within 5 % of 1 $/s over the capacity, and stays there for two seconds.

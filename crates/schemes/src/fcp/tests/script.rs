@@ -11,7 +11,7 @@ use crate::fcp::port::{Moment, Pricing};
 use crate::fcp::price::{Load, Rule};
 
 pub const RULE: Rule =
-    Rule { alpha: 2.0, window: 2.0, minimum: 1e-18, ours: Additions { half_packet: true, ..Additions::NONE } };
+    Rule { alpha: 2.0, window: 2.0, minimum: 1e-18, additions: Additions { half_packet: true, ..Additions::NONE } };
 
 /// Bytes per second.
 pub const CAPACITY: f64 = 1e6;

@@ -6,7 +6,7 @@ use midpath_core::units::Time;
 
 use super::InrppPort;
 use crate::inrpp::header::{Control, Feedback, Signed, set_via};
-use crate::inrpp::overlay::Side;
+use crate::inrpp::overlay::PeerKind;
 use crate::inrpp::siblings::{Contender, Letter, Siblings};
 use crate::inrpp::state::State;
 
@@ -28,12 +28,12 @@ impl InrppPort {
         if self.probe_at == Time::MAX {
             // It begins now; what was learned before counts while it is fresh.
             let fresh = ctx.now.saturating_sub(self.config.decision);
-            for path in self.paths.iter_mut().filter(|p| p.heard.is_none_or(|(_, at)| at < fresh)) {
-                (path.rate, path.heard) = (0.0, None);
+            for path in self.paths.iter_mut().filter(|p| p.feedback.is_none_or(|(_, at)| at < fresh)) {
+                (path.rate, path.feedback) = (0.0, None);
             }
             (self.probe_at, self.decide_at) = (ctx.now, Time::MAX);
         }
-        let open = self.paths.iter().filter(|p| p.open(self.in_push(p.way.port, ctx))).map(|p| p.next_at).min();
+        let open = self.paths.iter().filter(|p| p.open(self.in_push(p.through.port, ctx))).map(|p| p.next_at).min();
         self.probe_at.min(self.decide_at).min(open.unwrap_or(Time::MAX))
     }
 
@@ -61,7 +61,7 @@ impl InrppPort {
     fn decide(&mut self, ctx: &PortCtx<'_>) {
         let after = ctx.now.saturating_sub(self.config.decision);
         for path in &mut self.paths {
-            let port = path.way.port;
+            let port = path.through.port;
             let local = ctx.shared::<Siblings>().notice(port);
             let local = local.feedback(ctx.links[usize::from(port.0)].rate, ctx.now, &self.config.gains);
             path.decide(local, after);
@@ -71,8 +71,8 @@ impl InrppPort {
 
     /// Sends what is due through one detour, tagged with the original next hop (§III-A).
     fn detour(&mut self, i: usize, ctx: &mut PortCtx<'_>) {
-        let way = self.paths[i].way;
-        while ctx.now >= self.paths[i].next_at && self.paths[i].open(self.in_push(way.port, ctx)) {
+        let through = self.paths[i].through;
+        while ctx.now >= self.paths[i].next_at && self.paths[i].open(self.in_push(through.port, ctx)) {
             let Some(pkt) = self.cache.pop_for_detour(ctx.pool) else {
                 // All that waits is on a detour already, or not INRPP's. Looked at again with the next probe.
                 self.paths[i].next_at = ctx.now.saturating_add(self.config.gains.interval);
@@ -82,25 +82,25 @@ impl InrppPort {
             set_via(packet, Some(self.peer));
             self.paths[i].sent(packet.size, ctx.now);
             self.counts.detoured += 1;
-            ctx.sibling(way.port, pkt);
+            ctx.sibling(through.port, pkt);
         }
     }
 
     /// Every T_p: asks along every detour, and tells its first interface that it is wanted.
     fn probe(&mut self, ctx: &mut PortCtx<'_>) {
         for i in 0..self.paths.len() {
-            let way = self.paths[i].way;
+            let through = self.paths[i].through;
             let control =
-                Control::Probe { origin: self.me.0, port: self.me.1.0, target: self.peer, more: u8::from(way.two) };
+                Control::Probe { origin: self.me.0, port: self.me.1.0, target: self.peer, more: u8::from(through.two) };
             let me = Letter::Contends(Contender::Sibling(self.me.1));
-            ctx.state::<Siblings>().post(way.port, me);
-            self.say(control, way.port, ctx);
+            ctx.state::<Siblings>().post(through.port, me);
+            self.send_control(control, through.port, ctx);
         }
         self.probe_at = ctx.now.saturating_add(self.config.gains.interval);
     }
 
     /// Sends a control packet to the neighbour behind `port`; that port signs it.
-    fn say(&self, control: Control, port: PortId, ctx: &mut PortCtx<'_>) {
+    fn send_control(&self, control: Control, port: PortId, ctx: &mut PortCtx<'_>) {
         let peer = ctx.links[usize::from(port.0)].peer;
         let mut packet = Packet::control(self.me.0, peer);
         packet.set_header(&Signed { control, number: 0, mac: 0 });
@@ -118,7 +118,7 @@ impl InrppPort {
     /// A control packet has come in.
     pub(super) fn on_control(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) -> Inbound {
         let Some(signed) = ctx.pool[&pkt].header::<Signed>() else { return Inbound::Drop(pkt, Drop::Policy) };
-        if self.config.keys.on() && !matches!(self.side, Side::Neighbour) {
+        if self.config.keys.on() && !matches!(self.peer_kind, PeerKind::Neighbour) {
             // §V-C: hosts and plain routers have no key, and no detours to ask for.
             self.line.refuse();
             return Inbound::Drop(pkt, Drop::Policy);
@@ -142,14 +142,14 @@ impl InrppPort {
             ctx.state::<Siblings>().post(to, Letter::Contends(Contender::Router(origin)));
             ctx.kick(to);
             let feedback = self.feedback_of(to, ctx);
-            return self.say(Control::Feedback { origin, port, target, feedback }, ctx.me, ctx);
+            return self.send_control(Control::Feedback { origin, port, target, feedback }, ctx.me, ctx);
         }
         if more == 0 {
             return;
         }
         let Some(on) = self.second.get(&target).copied() else { return };
         ctx.state::<Siblings>().post(on, Letter::Contends(Contender::Router(origin)));
-        self.say(Control::Probe { origin, port, target, more: 0 }, on, ctx);
+        self.send_control(Control::Probe { origin, port, target, more: 0 }, on, ctx);
     }
 
     fn feedback_of(&self, port: PortId, ctx: &PortCtx<'_>) -> Feedback {
@@ -165,15 +165,15 @@ impl InrppPort {
             }
         } else if let Some(back) = ctx.links.iter().position(|l| l.peer == origin) {
             let both = feedback.and(self.feedback_of(ctx.me, ctx));
-            self.say(Control::Feedback { origin, port, target, feedback: both }, PortId(back as u16), ctx);
+            self.send_control(Control::Feedback { origin, port, target, feedback: both }, PortId(back as u16), ctx);
         }
     }
 
     /// The feedback of the detour that begins with a sibling.
     fn heed(&mut self, through: PortId, feedback: Feedback, now: Time) {
         let first = self.decide_at == Time::MAX;
-        if let Some(path) = self.paths.iter_mut().find(|p| p.way.port == through) {
-            path.heard = Some((feedback, now));
+        if let Some(path) = self.paths.iter_mut().find(|p| p.through.port == through) {
+            path.feedback = Some((feedback, now));
         }
         if first && self.probe_at != Time::MAX {
             self.decide_at = now; // the first decision waits for no interval

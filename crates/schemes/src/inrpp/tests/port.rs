@@ -37,8 +37,8 @@ fn the_states_follow_the_cache_and_acks_hear_of_it() {
     r.data(1, 6);
     assert_eq!((r.state(), r.gauge(DOWN, "cache_bytes")), (BACKPRESSURE, 10_500.0));
     // Line 8: one flow alone has more than its part: it is told to hold while S is above S_high.
-    let told = r.ack(1);
-    assert!(told.slow.is_some_and(|s| s.release == 0) && told.nonces.iter().eq(told.slow.map(|s| s.nonce)));
+    let rounded = r.ack(1);
+    assert!(rounded.slow.is_some_and(|s| s.release == 0) && rounded.nonces.iter().eq(rounded.slow.map(|s| s.nonce)));
     let carried = r.log.sent.iter().find(|s| s.0 == UP).unwrap().2;
     assert!(
         r.verifies(&carried) && carried.headers().len() == 2 + 18 + 10 + 16,
@@ -49,8 +49,8 @@ fn the_states_follow_the_cache_and_acks_hear_of_it() {
     assert!(r.ack(1).slow.is_some_and(|s| s.release == 2), "halfway to S_low it is told to send more");
     r.until(7);
     assert_eq!((r.state(), r.gauge(DOWN, "cache_bytes")), (DISABLE, 3000.0));
-    let told = r.ack(1);
-    assert!(told.slow.is_none() && told.cancel.is_some() && told.nonces.is_empty());
+    let rounded = r.ack(1);
+    assert!(rounded.slow.is_none() && rounded.cancel.is_some() && rounded.nonces.is_empty());
     r.until(60);
     assert_eq!((r.state(), r.node.stored()), (DISABLE, 0));
     r.until(120);
@@ -99,8 +99,8 @@ fn a_handshake_is_told_only_if_flows_are_steered() {
     for steer in [true, false] {
         let mut r = Router::new(Params { steer, ..small() });
         r.data(1, 10);
-        let told = r.syn_ack_with(2, DOWN, InrppHeader::default());
-        assert_eq!(told.slow.is_some(), steer);
+        let rounded = r.syn_ack_with(2, DOWN, InrppHeader::default());
+        assert_eq!(rounded.slow.is_some(), steer);
     }
 }
 
@@ -118,8 +118,8 @@ fn a_new_load_in_disable_backpressure_presses_again() {
 fn a_request_closes_the_loop_here_and_goes_no_further() {
     let mut r = Router::new(small());
     // Figure 5 B: the request is for this hop; the nonce stays on the ACK for the sender.
-    let told = r.ack_with(1, DOWN, InrppHeader { nonces: nonces(77), ..slow(77, 1) }, true);
-    assert!(told.slow.is_none() && told.nonces.iter().eq([Nonce(77)]));
+    let rounded = r.ack_with(1, DOWN, InrppHeader { nonces: nonces(77), ..slow(77, 1) }, true);
+    assert!(rounded.slow.is_none() && rounded.nonces.iter().eq([Nonce(77)]));
     assert_eq!(r.gauge(DOWN, "closed_loop"), 1.0);
     r.data(1, 4);
     r.data(2, 1);
@@ -130,8 +130,8 @@ fn a_request_closes_the_loop_here_and_goes_no_further() {
     r.ack_with(1, DOWN, slow(77, 0), true);
     assert_eq!(r.passed(1), 2, "held back");
     // Lines 23–27: the cancellation opens the loop, and goes on.
-    let told = r.ack_with(1, DOWN, InrppHeader { cancel: Some(Nonce(77)), ..InrppHeader::default() }, true);
-    assert_eq!(told.cancel, Some(Nonce(77)));
+    let rounded = r.ack_with(1, DOWN, InrppHeader { cancel: Some(Nonce(77)), ..InrppHeader::default() }, true);
+    assert_eq!(rounded.cancel, Some(Nonce(77)));
     r.until(30);
     assert_eq!((r.passed(1), r.gauge(DOWN, "closed_loop"), r.gauge(DOWN, "nonces")), (4, 0.0, 0.0));
 }
@@ -149,9 +149,9 @@ fn when_this_cache_fills_the_loop_moves_up() {
     r.data(1, 8);
     assert_eq!(r.state(), BACKPRESSURE);
     // Figure 5 C: its own nonce, not the one from downstream.
-    let told = r.ack_with(1, DOWN, InrppHeader { nonces: nonces(77), ..slow(77, 1) }, true);
-    let own = told.slow.expect("a request to the next hop").nonce;
-    assert!(own != Nonce(77) && told.nonces.iter().eq([own, Nonce(77)]));
+    let rounded = r.ack_with(1, DOWN, InrppHeader { nonces: nonces(77), ..slow(77, 1) }, true);
+    let own = rounded.slow.expect("a request to the next hop").nonce;
+    assert!(own != Nonce(77) && rounded.nonces.iter().eq([own, Nonce(77)]));
 }
 
 #[test]
@@ -194,8 +194,8 @@ fn a_flow_whose_acks_are_lost_begins_anew_while_others_go_on() {
 #[test]
 fn forged_replayed_and_bogus_requests_are_refused_and_counted() {
     let mut r = Router::new(small());
-    let told = r.ack_with(1, DOWN, slow(77, 0), false);
-    assert!(told.slow.is_none(), "the ACK goes on without it");
+    let rounded = r.ack_with(1, DOWN, slow(77, 0), false);
+    assert!(rounded.slow.is_none(), "the ACK goes on without it");
     assert_eq!((r.gauge(DOWN, "forged"), r.gauge(DOWN, "closed_loop")), (1.0, 0.0));
     // From a host, however well signed: end-points originate none (§V-C).
     r.ack_with(1, HOST, slow(78, 0), true);

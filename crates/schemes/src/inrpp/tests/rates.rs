@@ -4,15 +4,16 @@ use midpath_core::packet::PortId;
 use midpath_core::units::{Rate, Time};
 use proptest::prelude::*;
 
-use crate::inrpp::detour::{Path, Way};
+use crate::inrpp::detour::{DetourInterface, DetourPath};
+use crate::inrpp::equations;
 use crate::inrpp::header::Feedback;
 use crate::inrpp::load::{Gains, Load, Notice};
 
 const GAINS: Gains = Gains { alpha: 0.4, interval: Time::from_ms(10), weight: 1.0 / 3.0, shuffle: 0.1 };
 const RATE: Rate = Rate::from_mbps(10);
 
-fn path() -> Path {
-    Path::new(Way { port: PortId(0), two: false })
+fn path() -> DetourPath {
+    DetourPath::new(DetourInterface { port: PortId(0), two: false })
 }
 
 /// A load that has been steady at `bytes` per interval for long.
@@ -24,7 +25,7 @@ fn steady(bytes: u32) -> (Load, Time) {
 
 #[test]
 fn the_gains_are_the_papers() {
-    assert!((GAINS.beta() - 0.16 * 2f64.sqrt()).abs() < 1e-12);
+    assert!((equations::beta(GAINS.alpha) - 0.16 * 2f64.sqrt()).abs() < 1e-12);
 }
 
 #[test]
@@ -44,7 +45,7 @@ fn a_queue_and_a_full_link_call_for_less() {
     let f =
         Notice { push: true, contenders: 1, queue: 5000, load, detoured: Load::default() }.feedback(RATE, now, &GAINS);
     // SC = −β·5000 B = −1131 B; Δ⁻ = 1131/12500.
-    assert!(f.up == 0.0 && (f.down - GAINS.beta() * 5000.0 / 12_500.0).abs() < 1e-3, "{f:?}");
+    assert!(f.up == 0.0 && (f.down - equations::beta(GAINS.alpha) * 5000.0 / 12_500.0).abs() < 1e-3, "{f:?}");
 }
 
 #[test]
@@ -61,7 +62,7 @@ fn decisions_follow_equation_3() {
     let mut p = path();
     let now = Time::from_ms(50);
     let remote = Feedback { push: true, up: 300.0, down: 0.0 };
-    p.heard = Some((remote, now));
+    p.feedback = Some((remote, now));
     p.decide(Feedback { push: true, up: 500.0, down: 0.0 }, Time::ZERO);
     assert_eq!(p.rate, 300.0, "the lesser of both interfaces");
     p.decide(Feedback { push: true, up: 500.0, down: 0.5 }, Time::ZERO);
@@ -69,10 +70,10 @@ fn decisions_follow_equation_3() {
     p.decide(Feedback { push: false, up: 500.0, down: 0.0 }, Time::ZERO);
     assert_eq!(p.rate, 225.0);
     assert!(p.open(true) && !p.open(false), "only while the first interface is in Push");
-    p.heard = Some((Feedback { push: false, ..remote }, now));
+    p.feedback = Some((Feedback { push: false, ..remote }, now));
     assert!(!p.open(true), "and the second");
     p.decide(remote, now + Time(1));
-    assert!(p.rate == 0.0 && p.heard.is_none(), "no answer: the detour is gone");
+    assert!(p.rate == 0.0 && p.feedback.is_none(), "no answer: the detour is gone");
 }
 
 #[test]
@@ -104,7 +105,7 @@ proptest! {
                 detoured.sent((sent * sum / (sum + others * capacity).max(1.0)) as u32, now, &GAINS);
                 now += Time::from_ms(10);
             }
-            let (contenders, load, detoured) = (rates.len() as u32, load.told(), detoured.told());
+            let (contenders, load, detoured) = (rates.len() as u32, load.rounded(), detoured.rounded());
             let notice = Notice { push: true, contenders, queue: queue as u32, load, detoured };
             let f = notice.feedback(RATE, now, &GAINS);
             rates.iter_mut().for_each(|r| *r = (*r + f.up - *r * f.down).max(0.0));

@@ -2,7 +2,7 @@
 
 use midpath_core::units::{Bytes, Rate, Time};
 
-use crate::inrpp::state::{Lasting, Machine, Note, State, Thresholds};
+use crate::inrpp::state::{Lasting, Machine, Notification, State, Thresholds};
 
 const T: Thresholds = Thresholds { size: 1000, high: 800, low: 400 };
 const LASTING: Lasting = Lasting { state: Time::from_ms(100), cancel: Time::from_secs(1) };
@@ -47,15 +47,21 @@ fn the_transitional_state_ends_by_its_timer_or_by_new_load() {
 #[test]
 fn acks_are_told_what_the_state_says() {
     let mut m = Machine::default();
-    let mut note = |s: u64, at: u64| {
+    let mut notification = |s: u64, at: u64| {
         m.look(s, &T, ms(at), LASTING);
-        m.note(ms(at))
+        m.notification(ms(at))
     };
-    assert_eq!((note(0, 0), note(700, 1)), (None, None));
-    assert_eq!((note(900, 2), note(500, 3)), (Some(Note::SlowDown), Some(Note::SlowDown)));
-    assert_eq!((note(300, 4), note(0, 500)), (Some(Note::Cancel), Some(Note::Cancel)));
-    assert_eq!(note(900, 600), Some(Note::SlowDown), "new load goes before an old cancellation");
-    assert_eq!((note(300, 700), note(0, 1699), note(0, 1700)), (Some(Note::Cancel), Some(Note::Cancel), None));
+    assert_eq!((notification(0, 0), notification(700, 1)), (None, None));
+    assert_eq!(
+        (notification(900, 2), notification(500, 3)),
+        (Some(Notification::SlowDown), Some(Notification::SlowDown))
+    );
+    assert_eq!((notification(300, 4), notification(0, 500)), (Some(Notification::Cancel), Some(Notification::Cancel)));
+    assert_eq!(notification(900, 600), Some(Notification::SlowDown), "new load goes before an old cancellation");
+    assert_eq!(
+        (notification(300, 700), notification(0, 1699), notification(0, 1700)),
+        (Some(Notification::Cancel), Some(Notification::Cancel), None)
+    );
 }
 
 #[test]

@@ -5,6 +5,7 @@ use midpath_core::units::{Rate, Time};
 use crate::icn::header::{Class, Stamps, Trail, Way};
 use crate::icn::path::PathId;
 use crate::mircc::consumer::{PathRates, demands};
+use crate::mircc::equations::interest_gap;
 use crate::mircc::params::{MirccParams, Sending};
 
 /// Losses in a row after which a path is taken for gone. Ours: a single one may be corruption.
@@ -158,7 +159,7 @@ impl Paths {
         for path in &mut self.list {
             for class in 0..2 {
                 path.demand[class] *= scale;
-                let gap = Time::from_secs_f64((path.bits[class] / path.demand[class]).min(3600.0));
+                let gap = Time::from_secs_f64(interest_gap(path.demand[class], path.bits[class]).min(3600.0));
                 // A flow hears of better rates by its own Data alone.
                 let gap = if class == Class::Primary as usize { gap.min(probe) } else { gap };
                 path.due[class] = match path.demand[class] > 0.0 {
@@ -200,7 +201,7 @@ impl Paths {
     pub fn taken(&mut self, turn: Turn, now: Time, size: u16) {
         let (path, class) = (&mut self.list[turn.index], turn.class as usize);
         let bits = 8.0 * f64::from(size);
-        let gap = Time::from_secs_f64((bits / path.demand[class]).min(3600.0));
+        let gap = Time::from_secs_f64(interest_gap(path.demand[class], bits).min(3600.0));
         let gap = if class == Class::Primary as usize { gap.min(self.probe) } else { gap };
         // From the plan, not from the clock, unless the flow had nothing to ask for: no drift, and no burst after a pause.
         let planned = path.due[class];

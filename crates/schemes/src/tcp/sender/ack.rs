@@ -42,7 +42,7 @@ impl<C: CongestionController> Sender<C> {
         self.note_arrivals(packet, ack, ctx.now);
         self.note_evidence(packet, ack, ctx.now);
         let mut news = self.take_numbers(packet, ack, ctx.now);
-        self.hear_answer(packet, ctx.now);
+        self.on_probe_answer(packet, ctx.now);
         self.find_overtaken(ctx.now);
         self.feedback(packet, ctx);
         let ack = self.describe(&news);

@@ -36,7 +36,7 @@ impl<C: CongestionController> Sender<C> {
 
     /// The answer to it measures the round trip as an acknowledgement of data does; its timestamp says what it is an answer to.
     #[inline]
-    pub(super) fn hear_answer(&mut self, packet: &Packet, now: Time) {
+    pub(super) fn on_probe_answer(&mut self, packet: &Packet, now: Time) {
         if self.asking > 0 && self.ends.echoes(packet, self.asked) {
             self.asking = 0;
             self.measured(now.saturating_sub(self.asked));

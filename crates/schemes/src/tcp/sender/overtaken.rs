@@ -53,7 +53,7 @@ pub(super) struct Overtaken {
     /// The longest reordering that was taken for loss.
     reordering: Time,
     /// When something arrived last, and how far apart arrivals are: RFC 6298's estimator, without a least value.
-    heard: Time,
+    last_ack: Time,
     gaps: RttEstimator,
     /// When the first segment asks if nothing arrives.
     probe_at: Time,
@@ -71,7 +71,7 @@ impl Overtaken {
             suspects: VecDeque::new(),
             lost: RangeSet::new(),
             reordering: Time::ZERO,
-            heard: Time::ZERO,
+            last_ack: Time::ZERO,
             gaps: RttEstimator::new(&TcpParams { min_rto: Time::ZERO, ..*tcp }),
             probe_at: Time::MAX,
             bounds: (tcp.min_rto, tcp.max_rto),
@@ -168,10 +168,10 @@ impl Overtaken {
 
     /// Something has arrived, and nothing was repeated by a timeout meanwhile.
     fn hear(&mut self, now: Time) {
-        if self.heard > Time::ZERO {
-            self.gaps.sample(now.saturating_sub(self.heard));
+        if self.last_ack > Time::ZERO {
+            self.gaps.sample(now.saturating_sub(self.last_ack));
         }
-        self.heard = now;
+        self.last_ack = now;
     }
 
     /// How much later than what has arrived the next segment was sent that is on its way.
@@ -185,7 +185,7 @@ impl Overtaken {
     /// smoothed ones, and what ACKs are apart.
     fn expect(&mut self, base: Time, times: &SendTimes) {
         let patience = Time(base.0.saturating_mul(2)).saturating_add(self.gaps.rto()).saturating_add(self.later(times));
-        self.probe_at = if self.gaps.sampled() { self.heard.saturating_add(patience) } else { Time::MAX };
+        self.probe_at = if self.gaps.sampled() { self.last_ack.saturating_add(patience) } else { Time::MAX };
     }
 
     /// How long nothing may arrive before it is a timeout, the `retries`th.
@@ -227,7 +227,7 @@ impl<C: CongestionController> Sender<C> {
         if news && self.retries == 0 {
             overtaken.hear(now);
         } else if news {
-            overtaken.heard = now;
+            overtaken.last_ack = now;
         }
     }
 
@@ -251,7 +251,7 @@ impl<C: CongestionController> Sender<C> {
         if now >= overtaken.probe_at {
             self.gave_up = (now, self.nxt);
             overtaken.give_up(self.una, &self.times, sacked);
-        } else if overtaken.heard == now {
+        } else if overtaken.last_ack == now {
             overtaken.expect(base, &self.times);
         }
         if self.una == self.nxt {

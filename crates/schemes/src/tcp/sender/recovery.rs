@@ -142,7 +142,7 @@ impl<C: CongestionController> Sender<C> {
 
     /// The retransmission timer expired: RFC 6298, (5.4) to (5.6).
     pub(super) fn on_rto(&mut self, ctx: &mut EndpointCtx<'_>) {
-        if self.una == self.nxt && self.hungry() {
+        if self.una == self.nxt && self.needs_data() {
             return; // nothing is outstanding, and there is nothing to probe a closed window with
         }
         if self.retries >= self.settings.tcp.max_retries {

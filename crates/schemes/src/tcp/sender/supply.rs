@@ -183,13 +183,13 @@ impl<C: CongestionController> Sender<C> {
     }
 
     /// Whether all that was handed over has been sent, and the end has not been said.
-    pub(super) fn hungry(&self) -> bool {
+    pub(super) fn needs_data(&self) -> bool {
         self.supply.as_ref().is_some_and(|s| self.nxt >= s.given && s.given < self.end)
     }
 
     /// Whether the supplier could have more for this very moment.
     pub(super) fn more_may_come(&self) -> bool {
-        self.hungry() && self.supply.as_ref().is_some_and(|s| !s.dry)
+        self.needs_data() && self.supply.as_ref().is_some_and(|s| !s.dry)
     }
 }
 

@@ -36,7 +36,7 @@ impl<C: CongestionController> Sender<C> {
         self.limited = loop {
             let Some(segment) = self.next_segment(pipe) else {
                 // Whoever hands over what the window has room for, and no more, is limited by the window.
-                break self.hungry() && pipe + self.window.mss > budget;
+                break self.needs_data() && pipe + self.window.mss > budget;
             };
             // RFC 6675, §5, step C: cwnd - pipe >= 1 SMSS, or as much as the segment has.
             if pipe + segment.payload > budget {
@@ -71,7 +71,8 @@ impl<C: CongestionController> Sender<C> {
     /// is, it is the persist timer (RFC 9293, §3.8.6.1).
     #[inline]
     fn start_timer(&mut self, now: Time) {
-        if self.rto_at == Time::MAX && (self.una < self.nxt || (self.nxt <= self.end && !self.pacing && !self.hungry()))
+        if self.rto_at == Time::MAX
+            && (self.una < self.nxt || (self.nxt <= self.end && !self.pacing && !self.needs_data()))
         {
             self.rto_at = now.saturating_add(self.patience());
         }
@@ -131,7 +132,7 @@ impl<C: CongestionController> Sender<C> {
     #[inline]
     fn new_segment(&self, pipe: u64) -> Option<Segment> {
         let from = self.nxt;
-        if from > self.end || self.hungry() {
+        if from > self.end || self.needs_data() {
             return None;
         }
         let mut payload = self.window.mss.min(self.end - from);

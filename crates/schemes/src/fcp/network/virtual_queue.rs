@@ -2,6 +2,7 @@
 
 use midpath_core::units::Time;
 
+use crate::fcp::equations;
 use crate::fcp::header::FcpHeader;
 use crate::fcp::port::Moment;
 use crate::fcp::price::{LinkPrice, Load, Meter, Rule, Terms};
@@ -35,7 +36,7 @@ impl Basis {
 }
 
 /// A virtual queue: one class of packets, what it brings in and what it is told. All lanes of a link share its one FIFO.
-pub struct Lane {
+pub struct VirtualQueue {
     /// What it brings in.
     pub meter: Meter,
     /// What it is told.
@@ -44,19 +45,19 @@ pub struct Lane {
     newest: (Time, f64),
 }
 
-impl Lane {
-    /// A lane that has seen nothing.
-    pub fn new(basis: &Basis) -> Lane {
-        Lane { meter: basis.meter(), link: basis.link(), newest: (Time::ZERO, 0.0) }
+impl VirtualQueue {
+    /// A virtual queue that has seen nothing.
+    pub fn new(basis: &Basis) -> VirtualQueue {
+        VirtualQueue { meter: basis.meter(), link: basis.link(), newest: (Time::ZERO, 0.0) }
     }
 
     /// A packet of this class comes in. Returns what its sender had been told, $/byte.
     #[inline]
     pub fn take(&mut self, header: &FcpHeader, size: u32, now: Time) -> f64 {
-        let told = self.link.told(header, now);
-        let pays = self.link.pays(header, told, now);
-        self.pay(header, size, pays * f64::from(size), now);
-        told
+        let quoted = self.link.quoted(header, now);
+        let pays = self.link.pays(header, quoted, now);
+        self.pay(header, size, equations::paid(pays, size.into()), now);
+        quoted
     }
 
     /// A packet of this class pays `paid` $.
@@ -72,14 +73,14 @@ impl Lane {
         let sums = self.meter.settle(now, rule);
         let d = self.meter.d(rule);
         let income = self.meter.income(rule, &sums, d);
-        // The meter leaves half of the newest packet out, which is right when it has just come. Other lanes' packets find this lane at
+        // The meter leaves half of the newest packet out, which is right when it has just come. Other queues' packets find this one at
         // any moment, and then its sum has no half packet too many.
-        let behind = rule.ours.half_packet && now > self.newest.0 && sums.paid > 0.0;
+        let behind = rule.additions.half_packet && now > self.newest.0 && sums.paid > 0.0;
         let half = if behind { self.newest.1 / 2.0 } else { 0.0 };
         (sums, income + half / d)
     }
 
-    /// The link without what packets take that pay nothing, all of which this lane has seen.
+    /// The link without what packets take that pay nothing, all of which this queue has seen.
     #[inline]
     pub fn rest(&self, sums: &Terms, at: &Moment, rule: &Rule) -> Load {
         let capacity = self.meter.capacity(at.now, at.load.capacity, sums, self.meter.d(rule));

@@ -1,0 +1,33 @@
+//! What FCP says of itself.
+
+use super::header::{WIRE, WIRE_TREE};
+use crate::describe::{Dash, Description, Gauge, Hue, Look, Unit};
+
+/// FCP.
+pub fn fcp() -> Description {
+    Description {
+        title: "FCP",
+        summary: "Links have prices, hosts have budgets; a flow's rate is its budget over its path's price.",
+        source: "Han, Grandl, Akella, Seshan, technical report CMU-CS-12-125, 2012",
+        hosts: "FCP",
+        routers: "FCP",
+        ecn: None,
+        store: None,
+        costs: vec![
+            format!("{WIRE} B on each packet, {WIRE_TREE} B in multicast trees"),
+            "a price per port, computed at every packet that pays, and what it was for a few round trips".to_owned(),
+            "budgets are enforced at the edge: a record of each flow there".to_owned(),
+        ],
+        ports: vec![
+            Gauge::new("price", Unit::DollarsPerByte, "Price of the link, equation (2)").symbol("p"),
+            Gauge::new("priority_price", Unit::DollarsPerByte, "Price of the priority queue, with `metro`"),
+            Gauge::new("stability_price", Unit::DollarsPerByte, "Price for flows of class `stability`"),
+        ],
+        flows: vec![
+            Gauge::new("budget", Unit::DollarsPerS, "What the flow spends and the network knows of").symbol("w"),
+            Gauge::new("target", Unit::DollarsPerS, "What the host's policy gives the flow").symbol("x"),
+            Gauge::new("price", Unit::DollarsPerByte, "Price of the flow's path, as last heard").symbol("p"),
+        ],
+        look: Some(Look::new(Hue::Amber, Dash::Solid)),
+    }
+}

@@ -1,0 +1,119 @@
+//! One price over time: what a link has told, and what a packet pays for it.
+
+use midpath_core::units::Time;
+
+use super::{History, Rule};
+use crate::fcp::header::FcpHeader;
+
+/// One price of a link over time: what everybody pays (§4.1), or what one class of packets pays (§4.2).
+#[derive(Debug, Clone)]
+pub struct LinkPrice {
+    rule: Rule,
+    history: History,
+    price: f64,
+    /// When its memory begins.
+    since: Option<Time>,
+}
+
+impl LinkPrice {
+    /// A price that starts at the minimum. `rtt` is the longest round trip that is expected, s; longer ones are learned.
+    pub fn new(rule: Rule, rtt: f64) -> LinkPrice {
+        LinkPrice { rule, history: History::new(Time::from_secs_f64(2.0 * rtt)), price: rule.minimum, since: None }
+    }
+
+    /// The price now, $/byte.
+    #[inline]
+    pub fn now(&self) -> f64 {
+        self.price
+    }
+
+    /// The price is `price` from now on.
+    #[inline]
+    pub fn set(&mut self, now: Time, price: f64) {
+        self.price = price;
+        self.since.get_or_insert(now);
+        self.history.push(now, price);
+    }
+
+    /// p(t − rtt(s)): what this link told the packet's sender, as far as it remembers. A SYN has been told nothing; it
+    /// counts at the price that it is about to be told.
+    #[inline]
+    pub fn quoted(&mut self, header: &FcpHeader, now: Time) -> f64 {
+        if header.rtt <= 0.0 {
+            return self.price;
+        }
+        let at = now.saturating_sub(Time::from_secs_f64(header.rtt.into()));
+        self.history.at(at, now).unwrap_or(self.rule.minimum)
+    }
+
+    /// What a packet pays for this link per byte that was `quoted` this: the minimum of that and of its balance (§5,
+    /// "Implementation details"), so that neither a wrong round-trip time nor a forgotten price makes much of it.
+    ///
+    /// After a restart a link doesn't know what it told before. At the minimum everybody's payment would be nothing, and the price fall
+    /// until senders flood it; so it takes what other links on the way have left of the balance (`trust_balance`).
+    #[inline]
+    pub fn pays(&self, header: &FcpHeader, quoted: f64, now: Time) -> f64 {
+        if self.rule.additions.trust_balance && self.is_older(header, now) {
+            return header.left().max(self.rule.minimum);
+        }
+        header.pays(quoted)
+    }
+
+    /// Whether the packet was told its price before this link's memory begins. A header's time has 24 bits.
+    #[inline]
+    fn is_older(&self, header: &FcpHeader, now: Time) -> bool {
+        let quoted = now.saturating_sub(Time::from_secs_f64(f64::from(header.rtt) * (1.0 - 1e-6)));
+        header.rtt > 0.0 && self.since.is_none_or(|since| quoted < since)
+    }
+
+    /// Back to the minimum.
+    pub fn reset(&mut self) {
+        let span = self.history.span();
+        *self = LinkPrice { rule: self.rule, history: History::new(span), price: self.rule.minimum, since: None };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fcp::params::Additions;
+
+    const RULE: Rule =
+        Rule { alpha: 2.0, window: 2.0, minimum: 1e-18, additions: Additions { half_packet: true, ..Additions::NONE } };
+
+    #[test]
+    fn a_packet_pays_what_it_was_told_but_not_more_than_its_balance() {
+        let mut link = LinkPrice::new(RULE, 1.0);
+        for (ms, price) in [(0, 1.0), (10, 2.0), (20, 3.0)] {
+            link.set(Time::from_ms(ms), price);
+        }
+        let header = FcpHeader { rtt: 0.010, balance: 9.0, exchange: 1.0, ..FcpHeader::default() };
+        let mut pays = |header: &FcpHeader| {
+            let quoted = link.quoted(header, Time::from_ms(25));
+            link.pays(header, quoted, Time::from_ms(25))
+        };
+        assert_eq!(pays(&header), 2.0);
+        assert_eq!(pays(&FcpHeader { balance: 1.5, ..header }), 1.5);
+        // Before all that is remembered: the oldest.
+        assert_eq!(pays(&FcpHeader { rtt: 0.5, ..header }), 1.0);
+        assert_eq!(pays(&FcpHeader { rtt: 0.0, balance: 0.0, ..header }), 3.0);
+    }
+
+    #[test]
+    fn a_link_that_has_restarted_takes_what_others_have_left() {
+        let mut link = LinkPrice::new(Rule { additions: Additions::default(), ..RULE }, 1.0);
+        link.set(Time::from_ms(5), 7.0);
+        link.reset();
+        let header = FcpHeader { rtt: 0.020, balance: 9.0, charged: 4.0, exchange: 1.0, ..FcpHeader::default() };
+        let mut pays = |rtt, ms| {
+            let header = FcpHeader { rtt, ..header };
+            let quoted = link.quoted(&header, Time::from_ms(ms));
+            let pays = link.pays(&header, quoted, Time::from_ms(ms));
+            link.set(Time::from_ms(ms), 3.0);
+            pays
+        };
+        assert_eq!(pays(0.020, 10), 5.0);
+        // Told at 10 ms, when it was there again; told before.
+        assert_eq!((pays(0.020, 30), pays(0.021, 30)), (3.0, 5.0));
+    }
+}

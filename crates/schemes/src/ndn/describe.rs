@@ -1,0 +1,24 @@
+//! What NDN with a window says of itself.
+
+use super::scheme::HEADERS;
+use crate::describe::{Dash, Description, Gauge, Hue, Look};
+
+/// NDN.
+pub fn ndn() -> Description {
+    Description {
+        title: "NDN",
+        summary: "Forwarders by name over plain queues, and consumers with a window of Interests: named data as it runs today.",
+        source: "NDN packet specification; ndn-tools",
+        hosts: "an NDN stack",
+        routers: "NDN",
+        ecn: None,
+        store: None,
+        costs: vec![
+            format!("{HEADERS} B of headers on each Data, and an Interest (`interest`) for it"),
+            "a table of pending Interests (`pit` segments) and a content store (`store`) per router".to_owned(),
+        ],
+        ports: Vec::new(),
+        flows: vec![Gauge::count("data_sent", "Data that the producer has sent")],
+        look: Some(Look::new(Hue::Orange, Dash::DashDot)),
+    }
+}

@@ -1,0 +1,26 @@
+//! What RCP says of itself.
+
+use super::header::SIZE;
+use crate::describe::{Dash, Description, Gauge, Hue, Look, Unit};
+
+/// RCP.
+pub fn rcp() -> Description {
+    Description {
+        title: "RCP",
+        summary: "Every port offers one rate to all flows; senders pace at the least rate of their path.",
+        source: "Dukkipati, Kobayashi, Zhang-Shen, McKeown, IWQoS 2005",
+        hosts: "RCP",
+        routers: "RCP",
+        ecn: None,
+        store: None,
+        costs: vec![
+            format!("{SIZE} B on each packet"),
+            "one rate per port, computed once per `interval`; nothing per flow".to_owned(),
+        ],
+        ports: vec![
+            Gauge::new("rate_bps", Unit::Bps, "Rate that the port offers to each flow, equation (1)").symbol("R"),
+        ],
+        flows: Vec::new(),
+        look: Some(Look::new(Hue::Amber, Dash::Dot)),
+    }
+}

@@ -1,0 +1,238 @@
+use midpath_core::spec::SpecError;
+use midpath_core::units::{Rate, Ratio, Time};
+use midpath_topo::graph::{MAX_DELAY, check_delay, check_rate};
+use serde::{Deserialize, Serialize};
+
+use crate::engine::{Bursts, Jitter, Law};
+
+/// A link that varies during the run: by a schedule, by a trace, or by chance.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct VarySpec {
+    /// The link, by its two ends: `["r0", "r1"]`. All of several links between the two.
+    pub link: [String; 2],
+    /// Only the direction from the first end to the second varies; false unless said.
+    #[serde(default)]
+    pub one_way: bool,
+    /// A schedule: new rates and delays from times on, in order of time. A packet that is being sent when the rate changes ends as
+    /// it began, and a shorter delay lets no packet overtake.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<StepSpec>,
+    /// The schedule as a CSV file, relative to the scenario's folder: columns `at` and `rate`, `delay` or both. A plain number is
+    /// seconds or bits per second; "5 ms" works too. An empty cell changes nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The schedule begins again after this time, until `stop`, which is needed then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeat: Option<Time>,
+    /// A mahimahi trace in place of the link's rate, relative to the scenario's folder: a line for each chance to deliver 1500 bytes, in
+    /// milliseconds. It begins again after its last time, until `stop`, which is needed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
+    /// Delay that is added to each packet's, drawn at random.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jitter: Option<JitterSpec>,
+    /// Loss in bursts (Gilbert–Elliott).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss: Option<BurstSpec>,
+}
+
+/// One step of a schedule.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StepSpec {
+    /// From when on; with `repeat`, in each round.
+    pub at: Time,
+    /// The new rate; as before unless said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
+    /// The new propagation delay; as before unless said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay: Option<Time>,
+}
+
+/// Added delay. Packets keep their order unless `reorder` says otherwise.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct JitterSpec {
+    /// The law that each packet's added delay is drawn from.
+    pub law: JitterLaw,
+    /// The mean: needed but for `uniform`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean: Option<Time>,
+    /// The most: needed for `uniform`. Of other laws, what is drawn above it becomes this; the longest delay of a link unless said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max: Option<Time>,
+    /// `normal`: the standard deviation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sd: Option<Time>,
+    /// `pareto`: the shape, above 1; the smaller, the longer the tail.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shape: Option<f64>,
+    /// Packets may overtake each other, as over parallel channels; false unless said: each arrives no sooner than the one before it.
+    #[serde(default)]
+    pub reorder: bool,
+}
+
+/// The law of added delay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum JitterLaw {
+    /// Anything between zero and `max`, equally likely.
+    Uniform,
+    /// With this `mean`.
+    Exponential,
+    /// With this `mean` and `sd`; what would be below zero is zero.
+    Normal,
+    /// With this `mean` and `shape`: at least mean · (shape − 1) / shape, with a long tail.
+    Pareto,
+}
+
+/// Loss in bursts: two states, good and bad, that change from packet to packet.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BurstSpec {
+    /// Probability, per packet, of going from good to bad.
+    pub p: Ratio,
+    /// Probability, per packet, of going from bad to good: bursts last 1/r packets in the mean.
+    pub r: Ratio,
+    /// Loss in the bad state; 100 % unless said.
+    #[serde(default = "all")]
+    pub bad: Ratio,
+    /// Loss in the good state; 0 % unless said.
+    #[serde(default)]
+    pub good: Ratio,
+}
+
+fn all() -> Ratio {
+    Ratio::ONE
+}
+
+impl VarySpec {
+    /// Whether its keys agree. Keys of errors are relative to its table.
+    pub fn check(&self) -> Result<(), SpecError> {
+        let scheduled = !self.steps.is_empty() || self.file.is_some();
+        if !self.steps.is_empty() && self.file.is_some() {
+            return Err(SpecError::new(
+                "file",
+                "means nothing beside `steps`: a schedule is written here or in a file",
+            ));
+        }
+        if !scheduled && self.trace.is_none() && self.jitter.is_none() && self.loss.is_none() {
+            return Err(SpecError::new("", "nothing varies: write `steps`, `file`, `trace`, `jitter` or `loss`"));
+        }
+        if self.repeat.is_some() && !scheduled {
+            return Err(SpecError::new("repeat", "means nothing without a schedule: write `steps` or `file`"));
+        }
+        check_steps(&self.steps, self.repeat)?;
+        self.loss.map_or(Ok(()), |loss| loss.check().map_err(|e| e.under("loss")))
+    }
+}
+
+/// Whether a schedule is in order, and its rates and delays are a link's. Keys of errors are relative to the schedule's table.
+pub fn check_steps(steps: &[StepSpec], repeat: Option<Time>) -> Result<(), SpecError> {
+    let mut last = None;
+    for (i, step) in steps.iter().enumerate() {
+        check_step(step, last, repeat).map_err(|e| e.under(&format!("steps[{i}]")))?;
+        last = Some(step.at);
+    }
+    match repeat {
+        Some(Time::ZERO) => Err(SpecError::new("repeat", "must be above zero")),
+        _ => Ok(()),
+    }
+}
+
+fn check_step(step: &StepSpec, last: Option<Time>, repeat: Option<Time>) -> Result<(), SpecError> {
+    if step.rate.is_none() && step.delay.is_none() {
+        return Err(SpecError::new("", "changes nothing: write `rate`, `delay` or both"));
+    }
+    if let Some(last) = last.filter(|last| step.at <= *last) {
+        return Err(SpecError::new("at", format!("{} is not later than the step before, {last}", step.at)));
+    }
+    if let Some(repeat) = repeat.filter(|repeat| step.at >= *repeat) {
+        return Err(SpecError::new("at", format!("{} is not within `repeat`, {repeat}", step.at)));
+    }
+    if step.rate == Some(Rate::ZERO) {
+        return Err(SpecError::new(
+            "rate",
+            "must be above zero; to stop a link write a [[fault]] of kind \"link-down\"",
+        ));
+    }
+    check_rate("rate", step.rate)?;
+    step.delay.map_or(Ok(()), |delay| check_delay("delay", delay))
+}
+
+impl JitterSpec {
+    /// What the engine draws from. Keys of errors are relative to its table.
+    pub fn build(&self) -> Result<Jitter, SpecError> {
+        let given = [
+            ("mean", self.mean.is_some()),
+            ("max", self.max.is_some()),
+            ("sd", self.sd.is_some()),
+            ("shape", self.shape.is_some()),
+        ];
+        let (needed, optional): (&[&str], &[&str]) = match self.law {
+            JitterLaw::Uniform => (&["max"], &[]),
+            JitterLaw::Exponential => (&["mean"], &["max"]),
+            JitterLaw::Normal => (&["mean", "sd"], &["max"]),
+            JitterLaw::Pareto => (&["mean", "shape"], &["max"]),
+        };
+        for (key, given) in given {
+            if needed.contains(&key) && !given {
+                return Err(SpecError::new(key, format!("is needed here; this law takes {}", needed.join(", "))));
+            }
+            if given && !needed.contains(&key) && !optional.contains(&key) {
+                return Err(SpecError::new(
+                    key,
+                    format!("means nothing to this law, which takes {}", needed.join(", ")),
+                ));
+            }
+        }
+        for (key, time) in [("mean", self.mean), ("max", self.max), ("sd", self.sd)] {
+            time.map_or(Ok(()), |time| check_delay(key, time))?;
+        }
+        let shape = self.shape.unwrap_or(2.0);
+        if !(shape > 1.0 && shape <= 1e6) {
+            return Err(SpecError::new("shape", format!("{shape} is not a shape above 1 and up to 1e6")));
+        }
+        Ok(Jitter { law: self.law(shape)?, most: self.max.unwrap_or(MAX_DELAY), reorder: self.reorder })
+    }
+
+    fn law(&self, shape: f64) -> Result<Law, SpecError> {
+        let [mean, sd] = [self.mean, self.sd].map(|t| t.unwrap_or_default().as_secs_f64());
+        let bad = |e: &dyn std::fmt::Display| SpecError::new("law", format!("cannot be drawn from: {e}"));
+        Ok(match self.law {
+            JitterLaw::Uniform => Law::Uniform,
+            JitterLaw::Exponential => Law::Exponential(rand_distr::Exp::new(1.0 / mean).map_err(|e| bad(&e))?),
+            JitterLaw::Normal => Law::Normal(rand_distr::Normal::new(mean, sd).map_err(|e| bad(&e))?),
+            JitterLaw::Pareto => {
+                let scale = mean * (shape - 1.0) / shape;
+                Law::Pareto(rand_distr::Pareto::new(scale, shape).map_err(|e| bad(&e))?)
+            }
+        })
+    }
+}
+
+impl BurstSpec {
+    fn check(&self) -> Result<(), SpecError> {
+        for (key, share) in [("p", self.p), ("r", self.r)] {
+            if share == Ratio::default() || share > Ratio::ONE {
+                return Err(SpecError::new(key, format!("{share} is not a probability above 0 % and up to 100 %")));
+            }
+        }
+        for (key, share) in [("bad", self.bad), ("good", self.good)] {
+            if share > Ratio::ONE {
+                return Err(SpecError::new(key, format!("{share} is not a share from 0 % to 100 %")));
+            }
+        }
+        if self.good == Ratio::ONE && self.bad == Ratio::ONE {
+            return Err(SpecError::new("good", "nothing would ever arrive: both states lose all packets"));
+        }
+        Ok(())
+    }
+
+    /// The same for the engine.
+    pub fn build(self) -> Bursts {
+        Bursts { p: self.p.as_f64(), r: self.r.as_f64(), good: self.good.as_f64(), bad: self.bad.as_f64() }
+    }
+}

@@ -1,0 +1,224 @@
+//! Links that vary: from `[[vary]]` to what the engine and the measurement need.
+
+mod read;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use midpath_core::node::{OPPORTUNITY_BYTES, Opportunities};
+use midpath_core::spec::SpecError;
+use midpath_core::units::{Bytes, Rate, Time};
+use midpath_topo::Topology;
+use midpath_topo::graph::MIN_RATE;
+use midpath_topo::spec::links_between;
+
+use super::faults::LinkFault;
+use crate::engine::Variation;
+use crate::scenario::{StepSpec, VarySpec, check_steps};
+
+pub use read::{parse_schedule, parse_trace};
+
+/// Most steps of all schedules together, rounds counted. Ours: each is two events of the run, of some 50 bytes.
+const MAX_STEPS: usize = 1_000_000;
+
+/// How links vary.
+#[derive(Default)]
+pub(super) struct Variations {
+    /// By link, what varies from packet to packet in each direction: that from its end `a`, and that from `b`.
+    links: BTreeMap<usize, [Variation; 2]>,
+    /// By link, the steps of its schedule.
+    steps: Vec<(usize, Time, LinkFault)>,
+}
+
+impl Variations {
+    /// Reads what `specs` name. A link whose rate or delay is set from the beginning has it in `topology`, too.
+    pub fn new(
+        specs: &[VarySpec],
+        base: &Path,
+        stop: Option<Time>,
+        topology: &mut Topology,
+    ) -> Result<Variations, SpecError> {
+        let mut all = Variations::default();
+        for (i, spec) in specs.iter().enumerate() {
+            all.add(spec, base, stop, topology).map_err(|e| e.under(&format!("vary[{i}]")))?;
+        }
+        Ok(all)
+    }
+
+    fn add(
+        &mut self,
+        spec: &VarySpec,
+        base: &Path,
+        stop: Option<Time>,
+        topology: &mut Topology,
+    ) -> Result<(), SpecError> {
+        spec.check()?;
+        let [a, b] = &spec.link;
+        let links = links_between(topology, a, b).map_err(|e| e.under("link"))?;
+        let first = topology.find(a);
+        let variation = spec.variation(base)?;
+        let steps = spec.schedule(base)?;
+        for link in links {
+            let forward = usize::from(Some(topology.links()[link].a) != first);
+            let directions = if spec.one_way { vec![forward] } else { vec![0, 1] };
+            for direction in &directions {
+                merge(&mut self.links.entry(link).or_default()[*direction], &variation)?;
+            }
+            if let Some(all) = &variation.opportunities {
+                require_stop(stop, "trace")?;
+                self.add_trace(all, link, &directions, stop, topology)?;
+            }
+            self.add_steps(&steps, spec.repeat, link, &directions, stop, topology)?;
+        }
+        Ok(())
+    }
+
+    /// The trace as rates, for whoever reckons with rates.
+    fn add_trace(
+        &mut self,
+        all: &Opportunities,
+        link: usize,
+        directions: &[usize],
+        stop: Option<Time>,
+        topology: &mut Topology,
+    ) -> Result<(), SpecError> {
+        let count = all.times().len() as u64;
+        let mean = Rate::from_bytes_in(Bytes(count * u64::from(OPPORTUNITY_BYTES)), all.period());
+        if mean < MIN_RATE {
+            return Err(SpecError::new("trace", format!("its mean rate is {mean}, less than {MIN_RATE}, the least")));
+        }
+        directions.iter().for_each(|direction| topology.set_rate(link, *direction, mean));
+        let rounds = stop.unwrap_or_default().0.div_ceil(all.period().0);
+        self.room(count.saturating_mul(rounds))?;
+        for round in 0..rounds {
+            for (from, rate) in rates(all) {
+                let at = Time(round * all.period().0 + from.0);
+                self.steps.push((link, at, LinkFault::Opportunity(each(directions, rate))));
+            }
+        }
+        Ok(())
+    }
+
+    fn add_steps(
+        &mut self,
+        steps: &[StepSpec],
+        repeat: Option<Time>,
+        link: usize,
+        directions: &[usize],
+        stop: Option<Time>,
+        topology: &mut Topology,
+    ) -> Result<(), SpecError> {
+        if let Some(step) = steps.first().filter(|s| s.at.is_zero()) {
+            step.rate.iter().for_each(|rate| directions.iter().for_each(|d| topology.set_rate(link, *d, *rate)));
+            step.delay.iter().filter(|_| directions.len() == 2).for_each(|delay| topology.set_delay(link, *delay));
+        }
+        let rounds = match repeat {
+            None => 1,
+            Some(repeat) => require_stop(stop, "repeat")?.0.div_ceil(repeat.0),
+        };
+        self.room((steps.len() as u64).saturating_mul(rounds))?;
+        for round in 0..rounds {
+            for step in steps {
+                let at = Time(round * repeat.unwrap_or_default().0 + step.at.0);
+                // What holds from the beginning is the topology's already.
+                let rate = step.rate.filter(|_| !at.is_zero()).map(|r| LinkFault::Rate(each(directions, r)));
+                let delay = step.delay.map(|d| LinkFault::Delay(each(directions, d)));
+                self.steps.extend(rate.into_iter().chain(delay).map(|fault| (link, at, fault)));
+            }
+        }
+        Ok(())
+    }
+
+    fn room(&self, more: u64) -> Result<(), SpecError> {
+        if more.saturating_add(self.steps.len() as u64) <= MAX_STEPS as u64 {
+            return Ok(());
+        }
+        Err(SpecError::new(
+            "",
+            format!("the schedules have more than {MAX_STEPS} steps until `stop`; at most so many are run"),
+        ))
+    }
+
+    /// How a direction of a link varies from packet to packet.
+    pub fn of(&self, link: usize, direction: usize) -> Variation {
+        self.links.get(&link).map(|both| both[direction].clone()).unwrap_or_default()
+    }
+
+    /// All steps of schedules: link, time, and what changes.
+    pub fn steps(&self) -> &[(usize, Time, LinkFault)] {
+        &self.steps
+    }
+
+    /// Whether a direction of a link has a trace in place of its rate.
+    pub fn has_trace(&self, link: usize, direction: usize) -> bool {
+        self.links.get(&link).is_some_and(|both| both[direction].opportunities.is_some())
+    }
+}
+
+fn require_stop(stop: Option<Time>, key: &str) -> Result<Time, SpecError> {
+    stop.ok_or_else(|| SpecError::new(key, "what repeats needs an end: write `stop` at the top of the scenario"))
+}
+
+/// `value` for these directions of a link.
+fn each<T: Copy>(directions: &[usize], value: T) -> [Option<T>; 2] {
+    [0, 1].map(|d| directions.contains(&d).then_some(value))
+}
+
+/// One round of a trace as rates from times on: what an opportunity delivers, spread over the time since the one before it.
+fn rates(all: &Opportunities) -> Vec<(Time, Rate)> {
+    let (mut out, mut from, mut count) = (Vec::new(), Time::ZERO, 0u64);
+    for (i, at) in all.times().iter().enumerate() {
+        count += 1;
+        // What comes at the very beginning of a round is spread over the first gap of it.
+        let last_of_several = all.times().get(i + 1).is_none_or(|next| next > at);
+        if last_of_several && *at > from {
+            out.push((from, Rate::from_bytes_in(Bytes(count * u64::from(OPPORTUNITY_BYTES)), *at - from)));
+            (from, count) = (*at, 0);
+        }
+    }
+    out
+}
+
+/// Adds what one table says of a direction to what others say.
+fn merge(into: &mut Variation, from: &Variation) -> Result<(), SpecError> {
+    fn one<T: Clone>(into: &mut Option<T>, from: &Option<T>, key: &str) -> Result<(), SpecError> {
+        if into.is_some() && from.is_some() {
+            return Err(SpecError::new(key, "another [[vary]] says this of the same direction of the link"));
+        }
+        if from.is_some() {
+            into.clone_from(from);
+        }
+        Ok(())
+    }
+    one(&mut into.bursts, &from.bursts, "loss")?;
+    one(&mut into.jitter, &from.jitter, "jitter")?;
+    one(&mut into.opportunities, &from.opportunities, "trace")
+}
+
+impl VarySpec {
+    fn variation(&self, base: &Path) -> Result<Variation, SpecError> {
+        let jitter = self.jitter.as_ref().map(|j| j.build().map_err(|e| e.under("jitter"))).transpose()?;
+        let opportunities = self.trace.as_ref().map(|file| {
+            let bytes = read::file(base, file, "trace")?;
+            parse_trace(&bytes).map_err(|m| SpecError::new("trace", format!("{file}, {m}")))
+        });
+        Ok(Variation {
+            bursts: self.loss.map(|l| l.build()),
+            jitter,
+            opportunities: opportunities.transpose()?.map(Arc::new),
+        })
+    }
+
+    fn schedule(&self, base: &Path) -> Result<Vec<StepSpec>, SpecError> {
+        let Some(file) = &self.file else { return Ok(self.steps.clone()) };
+        let bytes = read::file(base, file, "file")?;
+        let wrong = |m: String| SpecError::new("file", format!("{file}, {m}"));
+        let steps = parse_schedule(&bytes).map_err(wrong)?;
+        check_steps(&steps, self.repeat).map_err(|e| match e.key.as_str() {
+            "repeat" => e,
+            _ => wrong(e.to_string()),
+        })?;
+        Ok(steps)
+    }
+}

@@ -1,0 +1,112 @@
+"""`midpath failures`: what each single-link failure does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from midpath.cli import text
+from midpath.cli.options import (
+    Cluster,
+    File,
+    Jobs,
+    Json,
+    Seed,
+    Seeds,
+    Set,
+    Variant,
+    changes,
+    names_in,
+    print_json,
+    read,
+)
+from midpath.cli.sweep import print_failures, runs_bar
+from midpath.failures import HEADS, Failures, Harm, label
+from midpath.failures import failures as run_failures
+from midpath.palette import name
+from midpath.sweep.slurm import Slurm
+
+# As many links are shown; --all shows the others, --json and the report have them.
+MOST_LINKS = 20
+
+
+def failures(
+    file: File,
+    out: Annotated[Path, typer.Option(metavar="STORE", help="Directory for the runs.", show_default=False)],
+    schemes: Annotated[
+        list[str] | None,
+        typer.Option(help="Schemes, with commas between them; else the scenario's.", show_default=False),
+    ] = None,
+    variant: Variant = None,
+    seeds: Seeds = 1,
+    seed: Seed = None,
+    ideal: Annotated[bool, typer.Option("--ideal", help="Add the fluid ideal on the same paths and flows.")] = False,
+    at: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Links go down then, not before the start.", show_default=False),
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help=f"Show all links, not the worst {MOST_LINKS} alone.")] = False,
+    jobs: Jobs = 0,
+    cluster: Cluster = None,
+    slurm: Annotated[int, typer.Option(metavar="JOBS", help="Run as that many jobs of Slurm.", min=0)] = 0,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Run again what failed before.")] = False,
+    settings: Set = None,
+    json: Json = False,
+) -> None:
+    """Take out each link between two routers by itself: which ones hurt, and how much?
+
+    Compares with all links in place, on the same flows. Runs that the store has are not run again; Ctrl-C stops, the
+    same command goes on. Exit code 1 if a run failed. midpath report STORE draws the map.
+    """
+    given = read(file) if variant is None else read(file).with_variant(variant)
+    scenario = given.with_(seed=seed, changes=changes(settings))
+    with runs_bar(out.name) as show:
+        found = run_failures(
+            scenario,
+            names_in(schemes) if schemes else None,
+            out=out,
+            seeds=seeds,
+            ideal=ideal,
+            at=at,
+            jobs=jobs or None,
+            cluster=cluster,
+            slurm=Slurm(slurm) if slurm else None,
+            retry_failed=retry_failed,
+            on_progress=show,
+        )
+    failed = found.failed_runs()
+    if json:
+        print_json(found.to_json())
+    else:
+        print_harms(found, every)
+        typer.echo(f"results in {out}; midpath report {out} draws the map")
+        print_failures(found.sweep, failed)
+    if failed:
+        raise typer.Exit(1)
+
+
+def print_harms(found: Failures, every: bool) -> None:
+    """A row per link and scheme, worst links first."""
+    links = list(dict.fromkeys(harm.link for harm in found.harms))
+    shown = set(links if every else links[:MOST_LINKS])
+    rows = [_row(harm) for harm in found.harms if harm.link in shown]
+    text.print_table(HEADS, rows, found.title)
+    when = f"Links go down at {found.at}" if found.at is not None else "Links are out from the start"
+    seeds = len(found.about["seeds"])
+    notes = [
+        f"{when}, one at a time. AFCT and FCT p99 in times of those with all links, over flows that ended in both.",
+        f"Means over {seeds} seeds, ± 95 % confidence." if seeds > 1 else "One seed: too few to say what is luck.",
+    ]
+    if len(shown) < len(links):
+        notes.append(f"{len(links) - len(shown)} more links hurt less: --all shows them.")
+    for note in notes:
+        text.console().print(note, style="dim", soft_wrap=True)
+    for sentence in found.verdict():
+        text.console().print(sentence, soft_wrap=True)
+
+
+def _row(harm: Harm) -> list[str | Text]:
+    return [label(harm.link), Text(name(harm.scheme), style="bold"), *harm.cells]

@@ -1,0 +1,361 @@
+"""Every single-link failure of a scenario's network, under every scheme: which ones hurt, and how much.
+
+Each failure is a point of a sweep: the scenario without one link, from the start or from a time on. The runs are in a
+sweep's store, so only what is missing runs. Runs of one seed have the same flows, with and without a link.
+"""
+
+from __future__ import annotations
+
+import functools
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from midpath import matched
+from midpath.errors import UsageError
+from midpath.metrics import IDEAL
+from midpath.palette import name
+from midpath.result import Result
+from midpath.run import One, as_scenario
+from midpath.scenario import Scenario
+from midpath.stats import Estimate, estimate
+from midpath.sweep.plan import Plan, Point, own_scheme
+from midpath.sweep.result import Sweep, described
+from midpath.sweep.run import Where, execute
+from midpath.sweep.slurm import Slurm
+from midpath.sweep.task import DONE
+from midpath.sweep.work import ProgressCallback
+from midpath.topology import Link, Network, network_of, pairs_of
+from midpath.units import quantity
+
+HEADS = ("Link", "Scheme", "Hurts", "Without a way", "Don't end", "AFCT", "FCT p99", "Loss", "Busiest link")
+# The column that says which link is out, and what it says where none is.
+COLUMN, NONE = "link_out", "none"
+KIND = "failures"
+
+
+@dataclass(frozen=True)
+class Harm:
+    """What the loss of one link does under one scheme: ratios to the network with all links, over the same flows.
+
+    `cut` flows of `flows` have no way left (of all seeds together); a seed that has such flows is not run.
+    """
+
+    link: Link
+    scheme: str
+    flows: int
+    cut: int
+    runs: int
+    # Flows that ended with all links and do not without this one, and of how many.
+    unended: int
+    compared: int
+    afct: Estimate | None
+    fct_p99: Estimate | None
+    loss: Estimate | None
+    loss_before: Estimate | None
+    busiest: Estimate | None
+
+    @property
+    def hurts(self) -> bool | None:
+        """Whether flows are cut off, don't end, or take longer by more than luck; unknown where nothing was run."""
+        if self.cut or self.unended:
+            return True
+        if self.afct is None:
+            return None
+        return self.afct.interval[0] > 1
+
+    @property
+    def cells(self) -> list[str]:
+        """Its figures as they stand under `HEADS`, after link and scheme."""
+        return [
+            self._hurts(),
+            f"{self.cut:,} of {self.flows:,}" if self.cut else "–",
+            f"{self.unended:,} of {self.compared:,}" if self.unended else "–",
+            *(_shown("times", ratio) for ratio in (self.afct, self.fct_p99)),
+            *(_shown("ratio", share) for share in (self.loss, self.busiest)),
+        ]
+
+    def _hurts(self) -> str:
+        if self.hurts is None:
+            return "not run"
+        if self.hurts:
+            return "yes"
+        return "no" if self.afct is not None and self.afct.interval[1] <= 1 else "not told apart"
+
+    @property
+    def rank(self) -> tuple[float, float, float]:
+        """How bad it is: flows cut off, flows that don't end, times longer."""
+        ratio = self.afct.mean if self.afct else 0.0
+        return self.cut / max(self.flows, 1), self.unended / max(self.compared, 1), ratio
+
+    def to_json(self) -> dict[str, Any]:
+        """As `midpath failures --json` prints it."""
+        figures = {
+            "afct_ratio": self.afct,
+            "fct_p99_ratio": self.fct_p99,
+            "loss_ratio": self.loss,
+            "loss_ratio_all_links": self.loss_before,
+            "utilisation_max": self.busiest,
+        }
+        return {
+            "link": list(self.link),
+            "scheme": self.scheme,
+            "hurts": self.hurts,
+            "flows": self.flows,
+            "flows_without_way": self.cut,
+            "runs": self.runs,
+            "flows_unended": self.unended,
+            **{key: value and value.to_json() for key, value in figures.items()},
+        }
+
+
+class Failures:
+    """What came of each failure, read from a sweep's store."""
+
+    def __init__(self, sweep: Sweep) -> None:
+        self.sweep = sweep
+
+    def __repr__(self) -> str:
+        """One line."""
+        return f"<Failures {self.sweep.store.path}: {len(self.links)} links, {', '.join(self.schemes)}>"
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What the store was asked for."""
+        return self.sweep.about
+
+    @property
+    def title(self) -> str:
+        """The scenario's title."""
+        return str(self.about["title"])
+
+    @property
+    def schemes(self) -> list[str]:
+        """In the order asked for."""
+        return self.sweep.schemes
+
+    @property
+    def links(self) -> list[Link]:
+        """Those that fail, each by its two ends."""
+        return [(a, b) for a, b in self.about["links"]]
+
+    @property
+    def network(self) -> Network:
+        """The network with all its links."""
+        return Network(self.about["network"])
+
+    @property
+    def at(self) -> str | None:
+        """When links fail; from the start if this is nothing."""
+        found: str | None = self.about["at"]
+        return found
+
+    @functools.cached_property
+    def harms(self) -> list[Harm]:
+        """A row for each link and scheme, worst links first; the rows of a link follow each other."""
+        found = {link: [self._harm(link, scheme) for scheme in self.schemes] for link in self.links}
+        worst = sorted(found, key=lambda link: max(harm.rank for harm in found[link]), reverse=True)
+        return [harm for link in worst for harm in found[link]]
+
+    def failed_runs(self) -> list[dict[str, Any]]:
+        """Runs that ended with an error."""
+        return self.sweep.failures()
+
+    @property
+    def missing(self) -> int:
+        """Runs that are still to be done."""
+        return int(self.sweep.dataset().to_table(["status"])["status"].to_pylist().count("missing"))
+
+    @functools.cached_property
+    def _keys(self) -> dict[tuple[str, str, int], str]:
+        rows = self.sweep.dataset().to_table([COLUMN, "scheme", "seed", "key"]).to_pylist()
+        return {(row[COLUMN], row["scheme"], row["seed"]): row["key"] for row in rows}
+
+    def _run(self, out: str, scheme: str, seed: int) -> Result | None:
+        """As much of a run as figures over common flows need."""
+        key = self._keys.get((out, scheme, seed))
+        record = self.sweep.store.record(key) if key is not None else None
+        if key is None or record is None or record["status"] != DONE:
+            return None
+        summary = record["figures"] | {name: record[name] for name in ("flows", "completed")}
+        return Result({"summary": summary}, {"flows": self.sweep.store.flows(key)})
+
+    def _harm(self, link: Link, scheme: str) -> Harm:
+        cut: dict[str, list[int]] = self.about["cuts"].get(label(link), {})
+        seeds = self.about["seeds"]
+        both = [(self._run(NONE, scheme, seed), self._run(label(link), scheme, seed)) for seed in seeds]
+        pairs = [(before, after) for before, after in both if before is not None and after is not None]
+        unended = compared = 0
+        ratios: dict[str, list[float | None]] = {"afct_s": [], "fct_p99_s": []}
+        for before, after in pairs:
+            ended, still = (matched.ended(run) for run in (before, after))
+            unended, compared = unended + int((ended & ~still).sum()), compared + int(ended.sum())
+            common = matched.ended_in_all([before, after])
+            for key, found in ratios.items():
+                found.append(_ratio(matched.figure(after, key, common), matched.figure(before, key, common)))
+        return Harm(
+            link=link,
+            scheme=scheme,
+            flows=sum(self.about["flows"].values()),
+            cut=sum(counts[0] for counts in cut.values()),
+            runs=len(pairs),
+            unended=unended,
+            compared=compared,
+            afct=estimate(ratios["afct_s"]),
+            fct_p99=estimate(ratios["fct_p99_s"]),
+            loss=estimate(after.summary.get("loss_ratio") for _, after in pairs),
+            loss_before=estimate(before.summary.get("loss_ratio") for before, _ in pairs),
+            busiest=estimate(after.summary.get("utilisation_max") for _, after in pairs),
+        )
+
+    def verdict(self) -> list[str]:
+        """For each scheme, how many failures hurt, and which most."""
+        return [self._verdict(scheme) for scheme in self.schemes if scheme != IDEAL]
+
+    def _verdict(self, scheme: str) -> str:
+        harms = [harm for harm in self.harms if harm.scheme == scheme]
+        hurting = [harm for harm in harms if harm.hurts]
+        head = f"Under {name(scheme)}, {len(hurting)} of {len(harms)} links hurt when they fail"
+        if not hurting:
+            return f"{head}."
+        worst = max(hurting, key=lambda harm: harm.rank)
+        return f"{head}; worst is {label(worst.link)}: {said(worst)}."
+
+    def to_json(self) -> dict[str, Any]:
+        """What `midpath failures --json` prints."""
+        return {
+            "midpath": self.about["midpath"],
+            "kind": KIND,
+            "title": self.title,
+            "at": self.at,
+            "schemes": self.schemes,
+            "seeds": self.about["seeds"],
+            "links": len(self.links),
+            "harms": [harm.to_json() for harm in self.harms],
+            "verdict": self.verdict(),
+            "missing": self.missing,
+            "failures": self.failed_runs(),
+        }
+
+    def report(self, path: str | Path) -> Path:
+        """Writes the HTML report."""
+        from midpath.report import write_report  # noqa: PLC0415 - plotting libraries load only when asked for
+
+        return write_report(self, path)
+
+
+def failures(
+    scenario: One,
+    schemes: Sequence[str] | str | None = None,
+    *,
+    out: str | Path,
+    seeds: int = 1,
+    ideal: bool = False,
+    at: str | None = None,
+    jobs: int | None = None,
+    cluster: str | None = None,
+    slurm: Slurm | None = None,
+    retry_failed: bool = False,
+    on_progress: ProgressCallback | None = None,
+) -> Failures:
+    """Takes out each link between two routers by itself, and compares with all links in place, on the same flows.
+
+    Links are out from the start, or go down at the time `at` (`"2 s"`) for the rest of the run. Parallel links between
+    two routers fail together. `out` is a sweep's store; the other arguments are those of `sweep`.
+    """
+    asked = as_scenario(scenario)
+    network = network_of(asked)
+    links = network.links()
+    if not links:
+        raise UsageError("no two routers of this network are linked, so no link can fail")
+    if at is not None:
+        _require_an_end(asked)
+    names = [scheme.strip() for scheme in (schemes.split(",") if isinstance(schemes, str) else schemes or [])]
+    first = asked.base_seed()
+    numbers = list(range(first, first + seeds))
+    pairs = {seed: pairs_of(asked, seed) for seed in numbers}
+    cuts = {label(link): _cut(network, link, pairs) for link in network.bridges()} if at is None else {}
+    points = [_point(asked, None, at), *(_point(asked, link, at) for link in links)]
+    runnable = [numbers, *([seed for seed in numbers if seed not in cuts.get(label(link), {})] for link in links)]
+    kept = [(point, own) for point, own in zip(points, runnable, strict=True) if own]
+    wanted = list(dict.fromkeys([*(names or [own_scheme(asked)]), *([IDEAL] if ideal else [])]))
+    plan = Plan([point for point, _ in kept], wanted, [own for _, own in kept], with_flows=True)
+    more = {
+        "kind": KIND,
+        "at": at,
+        "seeds": numbers,
+        "links": [list(link) for link in links],
+        "network": network.found,
+        "flows": {str(seed): sum(pair["flows"] for pair in found) for seed, found in pairs.items()},
+        "cuts": {key: {str(seed): counts for seed, counts in cut.items()} for key, cut in cuts.items() if cut},
+    }
+    about = described(plan, [asked], _command(asked, wanted, seeds, at, Path(out)), more)
+    where = Where(jobs, cluster, slurm)
+    return Failures(execute(plan, about, out, where, retry_failed=retry_failed, on_progress=on_progress))
+
+
+def label(link: Link) -> str:
+    """A link as people write it."""
+    return f"{link[0]} – {link[1]}"
+
+
+def said(harm: Harm) -> str:
+    """What a failure does, in a few words."""
+    parts = []
+    if harm.cut:
+        parts.append(f"{harm.cut:,} of {harm.flows:,} flows have no way")
+    if harm.unended:
+        parts.append(f"{harm.unended:,} of {harm.compared:,} flows do not end any more")
+    if harm.afct is not None:
+        parts.append(f"flows take {_shown('times', harm.afct).removesuffix('×')} times as long")
+    return ", ".join(parts) or "not known"
+
+
+def _shown(kind: str, value: Estimate | None) -> str:
+    return quantity(kind, value.mean, value.ci95 or None) if value else "–"
+
+
+def _ratio(value: float | None, of: float | None) -> float | None:
+    return value / of if value is not None and of else None
+
+
+def _cut(network: Network, link: Link, pairs: dict[int, list[dict[str, Any]]]) -> dict[int, list[int]]:
+    """By seed: flows that have no way without a link, and all flows. Seeds without such flows are left out."""
+    found = {seed: [network.stranded(link, own), sum(pair["flows"] for pair in own)] for seed, own in pairs.items()}
+    return {seed: counts for seed, counts in found.items() if counts[0]}
+
+
+def _point(scenario: Scenario, link: Link | None, at: str | None) -> Point:
+    if link is None:
+        return Point(scenario, {COLUMN: NONE})
+    values = scenario.to_dict()
+    if at is None:
+        out = [*values.get("topology", {}).get("without", []), list(link)]
+        changed = scenario.with_(changes={"topology.without": out})
+    else:
+        fault = {"at": at, "kind": "link-down", "link": list(link)}
+        changed = scenario.with_(changes={"fault": [*values.get("fault", []), fault]})
+    return Point(changed, {COLUMN: label(link)})
+
+
+def _require_an_end(scenario: Scenario) -> None:
+    """Flows whose link is gone may never end."""
+    if "stop" not in scenario.to_dict():
+        raise UsageError("--at: give the scenario a `stop` (--set stop=60s): flows whose way is gone may never end")
+
+
+def _command(scenario: Scenario, schemes: Sequence[str], seeds: int, at: str | None, out: Path) -> str:
+    words = ["midpath", "failures", Path(scenario.source).name if scenario.source else "scenario.toml"]
+    words += ["--variant", scenario.variant] if scenario.variant is not None else []
+    words += ["--schemes", ",".join(scheme for scheme in schemes if scheme != IDEAL)]
+    words += ["--ideal"] if IDEAL in schemes else []
+    words += ["--seed", str(scenario.seed)] if scenario.seed is not None else []
+    words += ["--seeds", str(seeds), *(["--at", at] if at is not None else []), "--out", out.name]
+    return shlex.join(words)
+
+
+def load_failures(sweep: Sweep) -> Failures | None:
+    """The failures in a store, if it was asked for failures last."""
+    return Failures(sweep) if sweep.about.get("kind") == KIND else None

@@ -1,0 +1,125 @@
+"""What schemes say of themselves: titles, what hosts and routers must run, costs, gauges and their states.
+
+Each scheme's folder has the text (`crates/schemes/src/*/describe.rs`), and a run carries what its schemes said. So a
+scheme that was added from outside is named and drawn like ours.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from midpath import _midpath
+
+
+@dataclass(frozen=True)
+class State:
+    """One of the states that a gauge tells apart. Its tone is how much is wrong: calm, busy, alarm, relief."""
+
+    name: str
+    tone: str
+
+
+@dataclass(frozen=True)
+class Gauge:
+    """A number that ports or flows of a scheme show over time."""
+
+    name: str
+    unit: str
+    meaning: str
+    symbol: str = ""
+    states: tuple[State, ...] = ()
+    along: str = ""
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a scheme says of itself."""
+
+    title: str
+    summary: str = ""
+    source: str = ""
+    hosts: str = ""
+    routers: str = ""
+    ecn: str = ""
+    store: str = ""
+    costs: tuple[str, ...] = ()
+    ports: Mapping[str, Gauge] = field(default_factory=dict)
+    flows: Mapping[str, Gauge] = field(default_factory=dict)
+    hue: str = ""
+    dash: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+# Of schemes that are not ours: what results said that have been read.
+_heard: dict[str, Description] = {}
+
+
+@cache
+def shipped() -> dict[str, Description]:
+    """The schemes of this version, by name."""
+    return {name: _read(name, entry) for name, entry in json.loads(_midpath.schemes()).items()}
+
+
+def hear(run: Mapping[str, Any]) -> None:
+    """Remembers what a run says of schemes that do not ship with this version."""
+    _heard.update({name: found for name, found in _carried(run).items() if name not in shipped()})
+
+
+def described(scheme: str) -> Description:
+    """What a scheme says of itself; of one that nobody has heard of, its name."""
+    return shipped().get(scheme) or _heard.get(scheme) or Description(title=scheme)
+
+
+def gauges_of(run: Mapping[str, Any], entity: str) -> dict[str, Gauge]:
+    """The gauges of a run's ports (`port`) or flows (`flow`) by name, as the run says; of an older one, as we know."""
+    carried = _carried(run)
+    deployed = (str(row["scheme"]) for row in run.get("deployment") or [])
+    names = dict.fromkeys([*str(run.get("scheme", "")).split("+"), *deployed, *carried])
+    found = (carried.get(name) or described(name) for name in names)
+    return _merged(about.ports if entity == "port" else about.flows for about in found)
+
+
+def _merged(gauges: Iterable[Mapping[str, Gauge]]) -> dict[str, Gauge]:
+    """Where two schemes have a name in common, the first counts."""
+    merged: dict[str, Gauge] = {}
+    for own in gauges:
+        merged = {**own, **merged}
+    return merged
+
+
+def _carried(run: Mapping[str, Any]) -> dict[str, Description]:
+    return {name: _read(name, entry) for name, entry in (run.get("schemes") or {}).items()}
+
+
+def _read(name: str, entry: Mapping[str, Any]) -> Description:
+    """Whatever it lacks is empty; what we do not know of it is left alone."""
+    texts = {key: str(entry.get(key) or "") for key in ("summary", "source", "hosts", "routers", "ecn", "store")}
+    look = entry.get("look") or {}
+    return Description(
+        title=str(entry.get("title") or name),
+        **texts,
+        costs=tuple(entry.get("costs") or ()),
+        ports=_gauges(entry.get("ports") or ()),
+        flows=_gauges(entry.get("flows") or ()),
+        hue=str(look.get("hue") or ""),
+        dash=str(look.get("dash") or ""),
+        parameters=dict(entry.get("parameters") or {}),
+    )
+
+
+def _gauges(rows: Iterable[Mapping[str, Any]]) -> dict[str, Gauge]:
+    return {
+        str(row["name"]): Gauge(
+            name=str(row["name"]),
+            unit=str(row.get("unit") or "count"),
+            meaning=str(row.get("meaning") or ""),
+            symbol=str(row.get("symbol") or ""),
+            states=tuple(State(str(s["name"]), str(s.get("tone") or "calm")) for s in row.get("states") or ()),
+            along=str(row.get("along") or ""),
+        )
+        for row in rows
+    }

@@ -1,0 +1,109 @@
+"""The network of a scenario, node by node: where its hosts sit, and what falls apart without a link."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import networkx as nx
+
+from midpath import _midpath
+from midpath.errors import ScenarioError
+from midpath.scenario import Scenario
+
+Link = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class HostPlace:
+    """A host, the routers that it is linked to, and what the map says of the first."""
+
+    name: str
+    routers: list[str]
+    label: str | None
+    place: tuple[float, float] | None
+    rate_bps: int
+
+    def to_json(self) -> dict[str, Any]:
+        """As `midpath topo --hosts --json` prints it."""
+        longitude, latitude = self.place or (None, None)
+        return {
+            "host": self.name,
+            "routers": self.routers,
+            "label": self.label,
+            "x": longitude,
+            "y": latitude,
+            "rate_bps": self.rate_bps,
+        }
+
+
+class Network:
+    """Nodes and links of a scenario's network, as a run builds it."""
+
+    def __init__(self, found: dict[str, Any]) -> None:
+        self.found = found
+        self.nodes: dict[str, dict[str, Any]] = {node["name"]: node for node in found["nodes"]}
+
+    def is_host(self, name: str) -> bool:
+        """Whether a node is a host."""
+        return bool(self.nodes[name]["kind"] == "host")
+
+    def links(self) -> list[Link]:
+        """The pairs of routers that are linked, each once: parallel links are one pair."""
+        distinct: dict[frozenset[str], Link] = {}
+        for link in self.found["links"]:
+            pair = link["a"], link["b"]
+            if not any(map(self.is_host, pair)):
+                distinct.setdefault(frozenset(pair), pair)
+        return list(distinct.values())
+
+    def hosts(self) -> Iterator[HostPlace]:
+        """The hosts in order, each with its place."""
+        routers: dict[str, list[str]] = {name: [] for name in self.nodes if self.is_host(name)}
+        rates: dict[str, int] = dict.fromkeys(routers, 0)
+        for link in self.found["links"]:
+            for host, peer in ((link["a"], link["b"]), (link["b"], link["a"])):
+                if host in routers:
+                    rates[host] += link["rate_bps"]
+                    if not self.is_host(peer):
+                        routers[host].append(peer)
+        for host, homes in routers.items():
+            at = self.nodes[homes[0]] if homes else self.nodes[host]
+            place = (at["x"], at["y"]) if at["x"] is not None else None
+            yield HostPlace(host, homes, at["label"], place, rates[host])
+
+    def stranded(self, link: Link, pairs: Iterable[dict[str, Any]]) -> int:
+        """How many flows have no way left without a link; hosts forward nothing."""
+        graph = nx.Graph()
+        graph.add_nodes_from(name for name in self.nodes if not self.is_host(name))
+        graph.add_edges_from(pair for pair in self.links() if pair != link)
+        part = {node: index for index, nodes in enumerate(nx.connected_components(graph)) for node in nodes}
+        homes = {host.name: {part[router] for router in host.routers} for host in self.hosts()}
+        return sum(pair["flows"] for pair in pairs if not homes[pair["from"]] & homes[pair["to"]])
+
+    def bridges(self) -> set[Link]:
+        """The links without which the routers fall apart."""
+        graph = nx.Graph(self.links())
+        cuts = {frozenset(pair) for pair in nx.bridges(graph)}
+        return {link for link in self.links() if frozenset(link) in cuts}
+
+
+def network_of(scenario: Scenario) -> Network:
+    """The network of a scenario."""
+    try:
+        return Network(json.loads(_midpath.network(scenario.effective_text(), scenario.base_dir)))
+    except ScenarioError as error:
+        raise scenario.locate(error) from None
+
+
+def pairs_of(scenario: Scenario, seed: int) -> list[dict[str, Any]]:
+    """The flows of a scenario by pair of hosts: `from`, `to`, `flows`, `bytes`."""
+    try:
+        found: list[dict[str, Any]] = json.loads(
+            _midpath.pairs(scenario.effective_text(), scenario.base_dir, seed=seed)
+        )
+    except ScenarioError as error:
+        raise scenario.locate(error) from None
+    return found

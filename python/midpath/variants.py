@@ -1,0 +1,352 @@
+"""Variants of one scenario, compared side by side on the same flows.
+
+A scenario has them as `[variants.NAME]`, each a table of changed keys. Each variant is a comparison of its own; here
+are what they have in common, and the ratios of each to the first.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from midpath import _midpath
+from midpath.compare import Comparison, Row, compare, load_comparison
+from midpath.errors import OutputError, UsageError
+from midpath.matched import column
+from midpath.metrics import IDEAL, METRICS
+from midpath.notebook import to_html
+from midpath.palette import name
+from midpath.result import Result
+from midpath.run import One, as_scenario
+from midpath.scenario import Scenario
+from midpath.stats import Estimate, paired_ratio
+from midpath.storage import read_json, require_replaceable, to_json, write_text
+from midpath.units import quantity
+from midpath.work import RunCallback, StepCallback
+
+MARKER = "variants.json"
+# Where the comparisons of the variants are.
+FOLDER = "variants"
+# Two runs with the same of these have the same flows.
+FLOW_TEXTS = ("group", "src", "dst")
+FLOW_NUMBERS = ("size_bytes", "start_s")
+
+
+@dataclass(frozen=True)
+class VariantRow:
+    """One variant under one scheme: its row, and the ratio of its figures to those of the first variant."""
+
+    variant: str
+    row: Row
+    to_first: dict[str, Estimate | None]
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in variants.json."""
+        ratios = {key: value and value.to_json() for key, value in self.to_first.items()}
+        return {"variant": self.variant, **self.row.to_json(), "ratio_to_first": ratios}
+
+
+@dataclass(frozen=True)
+class Variants:
+    """The comparisons of a scenario's variants, by name."""
+
+    scenario: str
+    source: str | None
+    comparisons: dict[str, Comparison]
+
+    def __repr__(self) -> str:
+        """One line."""
+        return f"<Variants {self.title!r}: {', '.join(self.comparisons)}; {', '.join(self.schemes)}>"
+
+    def _repr_html_(self) -> str:
+        """The table, for notebooks."""
+        rows = self.rows()
+        columns = {"Variant": [row.variant for row in rows], "Scheme": [name(row.row.scheme) for row in rows]}
+        for metric in METRICS:
+            if metric.headline:
+                found = [row.row.figures[metric.key] for row in rows]
+                columns[metric.label] = [quantity(metric.kind, one.mean, one.ci95) if one else "–" for one in found]
+        return f"<p>{escape(repr(self))}</p>{to_html(columns)}"
+
+    @property
+    def names(self) -> list[str]:
+        """The variants, in the order asked for."""
+        return list(self.comparisons)
+
+    @property
+    def first(self) -> Comparison:
+        """What the others are compared with."""
+        return self.comparisons[self.names[0]]
+
+    @property
+    def title(self) -> str:
+        """The scenario's title."""
+        return self.first.title
+
+    @property
+    def schemes(self) -> list[str]:
+        """In the order asked for."""
+        return self.first.schemes
+
+    @property
+    def seeds(self) -> list[int]:
+        """Of all variants."""
+        return self.first.seeds
+
+    @functools.cached_property
+    def same_flows(self) -> dict[str, bool]:
+        """Whether a variant has the flows of the first: changed traffic is another matter than a changed network."""
+        return {variant: _same_flows(self.first, found) for variant, found in self.comparisons.items()}
+
+    @functools.cached_property
+    def matched(self) -> dict[str, Comparison]:
+        """The comparisons, with times over the flows that ended in all variants with the same flows."""
+        alike = [found for variant, found in self.comparisons.items() if self.same_flows[variant]]
+        runs = {seed: [found.results[s, seed] for found in alike for s in found.schemes] for seed in self.seeds}
+        if len(alike) < 2:
+            return self.comparisons
+        return {
+            variant: replace(found, beside=runs) if self.same_flows[variant] else found
+            for variant, found in self.comparisons.items()
+        }
+
+    def rows(self) -> list[VariantRow]:
+        """A row for each variant and scheme."""
+        return [
+            VariantRow(variant, row, self._to_first(variant, row.scheme))
+            for variant, found in self.matched.items()
+            for row in found.rows()
+        ]
+
+    def against_first(self, variant: str, scheme: str, key: str) -> Estimate | None:
+        """The mean ratio of a figure to the first variant's, seed by seed. None where flows are not the same."""
+        if not self.same_flows[variant]:
+            return None
+        first, found = self.matched[self.names[0]], self.matched[variant]
+        return paired_ratio(found.values(scheme, key), first.values(scheme, key))
+
+    def _to_first(self, variant: str, scheme: str) -> dict[str, Estimate | None]:
+        keys = [metric.key for metric in METRICS if metric.better]
+        return {key: self.against_first(variant, scheme, key) for key in keys}
+
+    @property
+    def notes(self) -> list[str]:
+        """How figures are to be read."""
+        found = []
+        others = [variant for variant, same in self.same_flows.items() if not same]
+        if others:
+            found.append(
+                f"{_listed(others)} {'has' if len(others) == 1 else 'have'} other flows than {self.names[0]}: "
+                "no ratios, and times are over flows of its own"
+            )
+        if matching := self.matched[self.names[0]].matching:
+            found.append(f"{matching}; loss, memory and delays in queues are those of all flows")
+        if not self.first.is_random:
+            found.append("nothing in this scenario is random: no intervals")
+        elif len(self.seeds) > 1:
+            found.append(f"means over {len(self.seeds)} seeds, ± 95 % confidence; ratios are seed by seed")
+        else:
+            found.append("one seed: too few to say what is luck")
+        return found
+
+    @property
+    def warnings(self) -> list[str]:
+        """What is to be known beside the figures; what only some variants warn of names them."""
+        of = {variant: found.warnings for variant, found in self.comparisons.items()}
+        texts = dict.fromkeys(text for found in of.values() for text in found)
+        return [self._warning(text, [variant for variant, found in of.items() if text in found]) for text in texts]
+
+    def _warning(self, text: str, variants: list[str]) -> str:
+        return text if len(variants) == len(self.comparisons) else f"{', '.join(variants)}: {text}"
+
+    def verdict(self) -> list[str]:
+        """For each scheme, how much longer or shorter its flows take in each variant than in the first."""
+        found = [self._verdict(scheme) for scheme in self.schemes if scheme != IDEAL]
+        return [sentence for sentence in found if sentence]
+
+    def _verdict(self, scheme: str) -> str:
+        parts = []
+        for variant in self.names[1:]:
+            ratio = self.against_first(variant, scheme, "afct_s")
+            if ratio is None:
+                continue
+            told = self.matched[variant].values(scheme, "afct_s")
+            before = self.matched[self.names[0]].values(scheme, "afct_s")
+            parts.append(f"{variant} {_times(ratio)}{'' if _apart(told, before) else ' (not told apart)'}")
+        if not parts:
+            return ""
+        return f"Under {name(scheme)}, flows take, in times of {self.names[0]}: {'; '.join(parts)}."
+
+    def to_json(self) -> dict[str, Any]:
+        """What variants.json holds."""
+        return {
+            "midpath": _midpath.version(),
+            "format": 1,
+            "kind": "variants",
+            "title": self.title,
+            "source": self.source,
+            "scenario": self.scenario,
+            "variants": self.names,
+            "schemes": self.schemes,
+            "seeds": self.seeds,
+            "same_flows": self.same_flows,
+            "rows": [row.to_json() for row in self.rows()],
+            "notes": self.notes,
+            "warnings": self.warnings,
+            "verdict": self.verdict(),
+        }
+
+    def report(self, path: str | Path) -> Path:
+        """Writes the HTML report."""
+        from midpath.report import write_report  # noqa: PLC0415 - plotting libraries load only when asked for
+
+        return write_report(self, path)
+
+
+def compare_variants(
+    scenario: One,
+    schemes: Sequence[str] | str,
+    variants: Sequence[str] | str | None = None,
+    *,
+    seeds: int | Sequence[int] = 1,
+    ideal: bool = True,
+    replace: bool = False,
+    jobs: int | None = None,
+    executor: Executor | None = None,
+    out: str | Path | None = None,
+    on_run: RunCallback | None = None,
+    on_step: StepCallback | None = None,
+) -> Variants:
+    """Runs every scheme with every seed in variants of a scenario; in all that it has, or in those named.
+
+    The first variant is what the others are compared with. The other arguments are those of `compare`. With `out`, each
+    variant is a comparison in a folder of its own, `variants/NAME`.
+    """
+    asked = as_scenario(scenario)
+    names = chosen(asked, variants)
+    found = {variant: asked.with_variant(variant) for variant in names}
+    path = Path(out) if out is not None else None
+    if path is not None:
+        require_variants(path, None if replace else names)
+    wanted = schemes.split(",") if isinstance(schemes, str) else list(schemes)
+    for one in found.values():
+        # All of them before the first runs: an error in the last should not come after an hour.
+        for scheme in dict.fromkeys([*(scheme.strip() for scheme in wanted), *([IDEAL] if ideal else [])]):
+            one.with_(scheme=scheme).check()
+    told = _Told(names, on_run, on_step)
+    comparisons = {
+        variant: compare(
+            one,
+            wanted,
+            seeds=seeds,
+            ideal=ideal,
+            replace=replace,
+            jobs=jobs,
+            executor=executor,
+            out=path / FOLDER / variant if path is not None else None,
+            on_run=told.run(variant) if on_run else None,
+            on_step=told.step(variant) if on_step else None,
+        )
+        for variant, one in found.items()
+    }
+    result = Variants(asked.effective_text(), asked.file_name, comparisons)
+    if path is not None:
+        write_text(path / MARKER, to_json(result.to_json()))
+    return result
+
+
+class _Told:
+    """Tells of runs in all variants as of one piece of work: a scheme is named with its variant."""
+
+    def __init__(self, variants: list[str], on_run: RunCallback | None, on_step: StepCallback | None) -> None:
+        self.variants, self.on_run, self.on_step = variants, on_run, on_step
+
+    def run(self, variant: str) -> RunCallback:
+        """For the runs of one variant."""
+        index = self.variants.index(variant)
+
+        def ended(scheme: str, seed: int, done: int, runs: int) -> None:
+            if self.on_run is not None:
+                self.on_run(f"{variant}, {scheme}", seed, index * runs + done, len(self.variants) * runs)
+
+        return ended
+
+    def step(self, variant: str) -> StepCallback:
+        """For the steps of its runs."""
+
+        def reached(scheme: str, seed: int, progress: dict[str, Any]) -> None:
+            if self.on_step is not None:
+                self.on_step(f"{variant}, {scheme}", seed, progress)
+
+        return reached
+
+
+def chosen(scenario: Scenario, variants: Sequence[str] | str | None) -> list[str]:
+    """The variants asked for, all of them unless said."""
+    known = list(scenario.variants)
+    if variants is None:
+        names = known
+    else:
+        given = variants.split(",") if isinstance(variants, str) else variants
+        names = list(dict.fromkeys(text.strip() for text in given))
+    if not names:
+        raise UsageError("the scenario has no variants: write [variants.NAME] with the keys that change")
+    return names
+
+
+def load_variants(directory: str | Path) -> Variants:
+    """Reads what `compare_variants(out=…)` wrote."""
+    path = Path(directory)
+    head = read_json(path / MARKER)
+    found = {variant: load_comparison(path / FOLDER / variant) for variant in head["variants"]}
+    return Variants(head["scenario"], head.get("source"), found)
+
+
+def require_variants(path: Path, names: Sequence[str] | None = None) -> None:
+    """Raises `OutputError` if `path` holds something else, or variants that are not among `names`."""
+    if path.is_dir() and [entry.name for entry in path.iterdir()] == [FOLDER]:
+        return  # interrupted
+    require_replaceable(path, MARKER)
+    if names is None or not (path / MARKER).is_file():
+        return
+    lost = [variant for variant in read_json(path / MARKER)["variants"] if variant not in names]
+    if lost:
+        raise OutputError(
+            f"{path} also holds {_listed(lost)}, which this comparison lacks: choose another directory, or replace it "
+            "(--replace)"
+        )
+
+
+def _same_flows(first: Comparison, other: Comparison) -> bool:
+    scheme = first.schemes[0]
+    return all(same_flows(first.results[scheme, seed], other.results[scheme, seed]) for seed in first.seeds)
+
+
+def same_flows(run: Result, other: Result) -> bool:
+    """Whether two runs have the same flows: who sends how much to whom, and when."""
+    if run.flows.num_rows != other.flows.num_rows:
+        return False
+    texts = all(run.flows[key].to_pylist() == other.flows[key].to_pylist() for key in FLOW_TEXTS)
+    # The size of a flow without end is no number.
+    return texts and all(np.array_equal(column(run, key), column(other, key), equal_nan=True) for key in FLOW_NUMBERS)
+
+
+def _apart(values: Sequence[float | None], others: Sequence[float | None]) -> bool:
+    ratio = paired_ratio(values, others)
+    return ratio is not None and abs(ratio.mean - 1) > (ratio.ci95 or 0.0)
+
+
+def _times(ratio: Estimate) -> str:
+    return quantity("times", ratio.mean, ratio.ci95 or None).removesuffix("×")
+
+
+def _listed(names: Sequence[str]) -> str:
+    *most, last = names
+    return f"{', '.join(most)} and {last}" if most else last
