@@ -12,11 +12,11 @@ mod errors;
 mod interrupt;
 mod policy;
 mod progress;
-mod registry;
+mod schemes;
 mod sources;
 mod topology;
 
-pub use registry::register;
+pub use schemes::register;
 
 use pyo3::prelude::*;
 
@@ -38,8 +38,9 @@ pub mod _midpath {
     use crate::interrupt::{Abandoned, patiently};
     use crate::policy::{self, Failure};
     use crate::progress::{Reporter, tell};
+    use crate::schemes::catalogue;
     use crate::sources::SOURCES;
-    use crate::{registry, topology};
+    use crate::topology;
 
     /// What a run gives Python: `run.json`, the tables by name, and other files by name.
     type Output<'py> = (String, Bound<'py, PyDict>, Bound<'py, PyDict>);
@@ -65,7 +66,7 @@ pub mod _midpath {
     ) -> PyResult<Output<'py>> {
         let options = RunOptions { scheme, seed, threads, wire };
         let failure = Failure::default();
-        let catalogue = policy::catalogue(policies, &failure);
+        let own = policy::catalogue(policies, &failure);
         let (text, failed, began) = (text.to_owned(), failure.clone(), Arc::new(AtomicBool::new(false)));
         let (callback, begins) = (progress.as_ref().map(|callback| callback.clone_ref(py)), began.clone());
         // Until the run begins, nothing else asks whether to go on.
@@ -82,7 +83,7 @@ pub mod _midpath {
                 begins.store(true, Ordering::Relaxed);
                 !abandoned.is_set() && !failed.is_set() && reporter.report(&progress)
             };
-            let result = midpath_sim::run_with(&text, &base_dir, &options, &catalogue, &mut report);
+            let result = midpath_sim::run_with(&text, &base_dir, &options, &own, &mut report);
             (result, reporter.into_error())
         })?;
         if let Some(error) = failure.take().or(error) {
@@ -111,8 +112,7 @@ pub mod _midpath {
     fn check(py: Python<'_>, text: &str, base_dir: PathBuf, scheme: Option<String>, seed: Option<u64>) -> PyResult<()> {
         let options = RunOptions { scheme, seed, ..RunOptions::default() };
         let text = text.to_owned();
-        let work =
-            move |_: &Abandoned| midpath_sim::prepare(&text, &base_dir, &options, &registry::catalogue()).map(drop);
+        let work = move |_: &Abandoned| midpath_sim::prepare(&text, &base_dir, &options, &catalogue()).map(drop);
         let checked = patiently(py, |_| Ok(()), work)?;
         checked.map_err(|error| scenario_error(py, &error))
     }
@@ -152,7 +152,7 @@ pub mod _midpath {
     /// The JSON Schema of a scenario.
     #[pyfunction]
     fn schema() -> String {
-        midpath_sim::schema_of(&registry::catalogue()).to_string()
+        midpath_sim::schema_of(&catalogue()).to_string()
     }
 
     /// The Rust sources that this simulator was built from: paths, and what the files hold.
@@ -168,7 +168,7 @@ pub mod _midpath {
     /// What each scheme says of itself, with its parameters, as JSON.
     #[pyfunction]
     fn schemes() -> String {
-        midpath_sim::schemes(&registry::catalogue()).to_string()
+        midpath_sim::schemes(&catalogue()).to_string()
     }
 
     /// The version of the simulator.

@@ -35,7 +35,7 @@ pub struct Sender {
     /// When the window may change again: once per round trip.
     review_at: Time,
     /// The last reading that came back.
-    told: Time,
+    last: Time,
     report: FlowReport,
 }
 
@@ -45,7 +45,8 @@ impl Sender {
         let payload = u64::from(flow.mtu - HEADERS);
         let (window, report) = (FIRST_WINDOW, FlowReport::default());
         let (acked, next, timed, rtt, review_at) = (0, 0, None, Time::ZERO, Time::ZERO);
-        Sender { flow, params, payload, window, acked, next, timed, rtt, review_at, told: Time::ZERO, report }
+        let last = Time::ZERO;
+        Sender { flow, params, payload, window, acked, next, timed, rtt, review_at, last, report }
     }
 
     fn size(&self) -> u64 {
@@ -70,7 +71,7 @@ impl Sender {
 
     /// Additive increase below the target, multiplicative decrease above, once per round trip.
     fn review(&mut self, reading: Time, now: Time) {
-        self.told = reading;
+        self.last = reading;
         if now < self.review_at {
             return;
         }
@@ -119,8 +120,8 @@ impl Endpoint for Sender {
     }
 
     fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
-        out.push(("phase", f64::from(u8::from(self.told >= self.params.target))));
-        out.push(("told_s", self.told.as_secs_f64()));
+        out.push(("phase", f64::from(u8::from(self.last >= self.params.target))));
+        out.push(("reading_s", self.last.as_secs_f64()));
     }
 }
 

@@ -9,8 +9,8 @@
 //! | what the packet carries | [`header`] |
 //! | what the port does | [`port`] |
 //! | what the two ends do | [`endpoint`] |
-//! | what it says of itself: who must run it, what its gauges show | `describe.rs` |
 //! | parameters, and where their defaults come from | [`params`] |
+//! | what it says of itself: who must run it, what its gauges show | `describe.rs` |
 //! | the extension module, which brings the scheme into the `midpath` command | `python.rs` |
 //! | the scheme that builds these, and its name in scenarios | here |
 
@@ -79,5 +79,5 @@ fn build(name: &str, params: AimdParams) -> Result<Arc<dyn Scheme>, SpecError> {
 
 /// Midpath's schemes and this one.
 pub fn catalogue() -> Catalogue {
-    Catalogue::standard().with_params::<AimdParams>(NAME, build).described(NAME, describe::own())
+    Catalogue::standard().with_params::<AimdParams>(NAME, build).described(NAME, describe::aimd())
 }

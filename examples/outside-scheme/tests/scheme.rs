@@ -114,7 +114,7 @@ fn texts<'a>(table: &'a Table, name: &str) -> Vec<&'a str> {
 fn its_results_say_what_it_is_and_what_its_gauges_show() {
     let out = run(&format!("{DUMBBELL}\n[measure]\nseries = true\n")).unwrap();
     let own = &out.run["schemes"]["aimd"];
-    // From what such a run says, the report names its gauges and states.
+    // tests/python/test_schemes.py draws a report of a run that says this.
     let said = include_str!("described.json");
     assert_eq!(
         *own,
