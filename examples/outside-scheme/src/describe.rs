@@ -9,7 +9,7 @@ const PORT: &[State] = &[State::new("Empty", Tone::Calm), State::new("Queueing",
 /// What aimd's senders are in, by the numbers of their gauge `phase`.
 const SENDER: &[State] = &[State::new("Growing", Tone::Calm), State::new("Shrinking", Tone::Busy)];
 
-/// AIMD.
+/// What the scheme is, needs and shows.
 pub fn own() -> Description {
     Description {
         title: "Aimd",
