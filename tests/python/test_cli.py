@@ -255,6 +255,43 @@ def test_interrupted_runs_leave_nothing(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["endless.toml"]
 
 
+# Its set-up takes more than ten seconds here: routes of a random network, and a million flows to draw.
+SLOW_SETUP = """
+stop = "1 s"
+[topology]
+generate = "waxman"
+n = 4000
+link = { rate = "1 Gbps", delay = "1 ms" }
+access = { rate = "1 Gbps", delay = "1 ms" }
+[[flow]]
+from = "h0"
+to = "h1"
+"""
+
+
+def test_a_run_that_is_being_set_up_is_interrupted_at_once(tmp_path):
+    (tmp_path / "slow.toml").write_text(SLOW_SETUP)
+    # Said when the simulator has been called, so that the signal comes while it sets up.
+    code = (
+        "import sys, midpath; run = sys.modules['midpath.run']; real = run._midpath.run\n"
+        "def told(*a, **k): print('begun', file=sys.stderr, flush=True); return real(*a, **k)\n"
+        "run._midpath = type('M', (), {'run': staticmethod(told)})\n"
+        "from midpath.cli import main; sys.exit(main(sys.argv[1:]))"
+    )
+    words = [sys.executable, "-c", code, "run", "slow.toml"]
+    # A group of its own: a shell's background jobs ignore SIGINT, and so would their children.
+    with subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True) as running:
+        assert running.stderr.readline() == "begun\n"
+        time.sleep(0.3)
+        sent = time.monotonic()
+        running.send_signal(signal.SIGINT)
+        _, err = running.communicate(timeout=60)
+        # Within a second; the rest is for ending Python on a busy machine.
+        assert time.monotonic() - sent < 5
+    assert running.returncode == 130
+    assert err.endswith("midpath: stopped\n")
+
+
 def test_progress_shows_on_a_terminal_only(small, tmp_path):
     leader, follower = pty.openpty()
     command = [sys.executable, "-m", "midpath", "compare", str(small), "--schemes", "cubic", "--json"]

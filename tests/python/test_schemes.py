@@ -132,10 +132,10 @@ def outside(made_up):
 
 
 def test_a_scheme_from_outside_is_drawn_like_ours(outside):
-    assert name("aimd") == "AIMD by delay"
+    assert name("aimd") == "Aimd"
     assert looks(["aimd"])["aimd"] == {"light": HUES["green"].light, "dark": HUES["green"].dark, "dash": "dashdot"}
     figure = along(model_of(outside))
-    assert figure.note == "AIMD by delay: ports in the order in which data crosses them. Band: state."
+    assert figure.note == "Aimd: ports in the order in which data crosses them. Band: state."
     assert figure.keys == [("tone:calm", "Empty"), ("tone:busy", "Queueing")]
     (band,) = [t for t in figure.variants["flow:0"]["data"] if t["meta"].get("tint") == "tone:busy"]
     assert band["x"][:2] == [2.0, 6.0]
@@ -147,7 +147,7 @@ def test_a_scheme_from_outside_is_drawn_like_ours(outside):
     axis = curves.variants["flow/phase"]["layout"]["yaxis"]
     assert (axis["tickvals"], axis["ticktext"]) == ([0, 1], ["Growing", "Shrinking"])
     page = html(outside)
-    assert {"AIMD", "Queueing", "Shrinking"} <= {*re.findall(r"\w+", page)}
+    assert {"Aimd", "Queueing", "Shrinking"} <= {*re.findall(r"\w+", page)}
     assert {"tone:busy", "tone:calm"} <= data_of(page)["tints"].keys()
 
 

@@ -39,3 +39,29 @@ def test_the_terminal_and_the_report_show_them(tmp_path, cli):
     both = cli("compare", file, "--schemes", "newreno,inrpp", "--seeds", 2)
     assert both.out.count(f"warning: {FULL}") == 1
     assert FULL.replace(">", "&gt;") in html(midpath.run(SCENARIO))
+
+
+STUBS = """
+stop = "1 s"
+[topology]
+links = [
+    { a = "a", b = "r0", rate = "10 Mbps", delay = "5 ms" },
+    { a = "r0", b = "r1", rate = "10 Mbps", delay = "5 ms" },
+    { a = "r1", b = "b", rate = "10 Mbps", delay = "5 ms" },
+    { a = "r1", b = "c", rate = "10 Mbps", delay = "5 ms" },
+]
+[[flow]]
+from = "a"
+to = "b"
+size = "10 kB"
+"""
+
+
+def test_nodes_that_became_hosts_and_carry_nothing_are_said_once():
+    found = midpath.run(STUBS).warnings
+    assert [text for text in found if "became" in text] == [
+        "`c` became a host, as a node with one link does, and no flow begins or ends there; for a router write "
+        'nodes = [{ name = "c", kind = "router" }]'
+    ]
+    said = STUBS.replace("[[flow]]", 'nodes = [{ name = "c", kind = "router" }]\n[[flow]]')
+    assert not any("became" in text for text in midpath.run(said).warnings)

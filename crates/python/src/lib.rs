@@ -9,6 +9,7 @@
 
 mod columns;
 mod errors;
+mod interrupt;
 mod policy;
 mod progress;
 mod schemes;
@@ -24,6 +25,8 @@ use pyo3::prelude::*;
 pub mod _midpath {
     use std::collections::BTreeMap;
     use std::path::PathBuf;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     use midpath_sim::{Progress, RunOptions};
     use pyo3::exceptions::PyKeyboardInterrupt;
@@ -32,8 +35,9 @@ pub mod _midpath {
 
     use crate::columns::table_to_python;
     use crate::errors::scenario_error;
+    use crate::interrupt::{Abandoned, patiently};
     use crate::policy::{self, Failure};
-    use crate::progress::Reporter;
+    use crate::progress::{Reporter, tell};
     use crate::schemes::catalogue;
     use crate::sources::SOURCES;
     use crate::topology;
@@ -61,11 +65,28 @@ pub mod _midpath {
         policies: Option<BTreeMap<String, Py<PyAny>>>,
     ) -> PyResult<Output<'py>> {
         let options = RunOptions { scheme, seed, threads, wire };
-        let (failure, mut reporter) = (Failure::default(), Reporter::new(progress));
-        let catalogue = policy::catalogue(policies, &failure);
-        let mut report = |progress: Progress| !failure.is_set() && reporter.report(&progress);
-        let result = py.detach(|| midpath_sim::run_with(text, &base_dir, &options, &catalogue, &mut report));
-        if let Some(error) = failure.take().or(reporter.into_error()) {
+        let failure = Failure::default();
+        let own = policy::catalogue(policies, &failure);
+        let (text, failed, began) = (text.to_owned(), failure.clone(), Arc::new(AtomicBool::new(false)));
+        let (callback, begins) = (progress.as_ref().map(|callback| callback.clone_ref(py)), began.clone());
+        // Until the run begins, nothing else asks whether to go on.
+        let listen = |py: Python<'_>| match &callback {
+            Some(callback) if !began.load(Ordering::Relaxed) => {
+                let go_on = tell(py, callback, &Progress::default())?;
+                if go_on { Ok(()) } else { Err(interrupted()) }
+            }
+            _ => Ok(()),
+        };
+        let (result, error) = patiently(py, listen, move |abandoned| {
+            let mut reporter = Reporter::new(progress);
+            let mut report = |progress: Progress| {
+                begins.store(true, Ordering::Relaxed);
+                !abandoned.is_set() && !failed.is_set() && reporter.report(&progress)
+            };
+            let result = midpath_sim::run_with(&text, &base_dir, &options, &own, &mut report);
+            (result, reporter.into_error())
+        })?;
+        if let Some(error) = failure.take().or(error) {
             return Err(error);
         }
         let output = result.map_err(|error| scenario_error(py, &error))?.ok_or_else(interrupted)?;
@@ -90,7 +111,9 @@ pub mod _midpath {
     #[pyo3(signature = (text, base_dir, *, scheme=None, seed=None))]
     fn check(py: Python<'_>, text: &str, base_dir: PathBuf, scheme: Option<String>, seed: Option<u64>) -> PyResult<()> {
         let options = RunOptions { scheme, seed, ..RunOptions::default() };
-        let checked = py.detach(|| midpath_sim::prepare(text, &base_dir, &options, &catalogue()).map(drop));
+        let text = text.to_owned();
+        let work = move |_: &Abandoned| midpath_sim::prepare(&text, &base_dir, &options, &catalogue()).map(drop);
+        let checked = patiently(py, |_| Ok(()), work)?;
         checked.map_err(|error| scenario_error(py, &error))
     }
 

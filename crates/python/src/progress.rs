@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 /// How often Python hears of progress. Our choice: quick enough for a steady bar and for Ctrl-C, too slow to cost time.
-const PERIOD: Duration = Duration::from_millis(100);
+pub(crate) const PERIOD: Duration = Duration::from_millis(100);
 
 /// Calls Python at most once a [`PERIOD`], and remembers why it said stop.
 pub(crate) struct Reporter {
@@ -46,13 +46,17 @@ impl Reporter {
 
     fn tell(&self, py: Python<'_>, progress: &Progress) -> PyResult<bool> {
         py.check_signals()?;
-        let Some(callback) = &self.callback else { return Ok(true) };
-        let report = PyDict::new(py);
-        report.set_item("simulated_s", progress.simulated_s)?;
-        report.set_item("stop_s", progress.stop_s)?;
-        report.set_item("packet_hops", progress.packet_hops)?;
-        report.set_item("flows", progress.flows)?;
-        let answer = callback.bind(py).call1((report,))?;
-        Ok(answer.is_none() || answer.is_truthy()?)
+        self.callback.as_ref().map_or(Ok(true), |callback| tell(py, callback, progress))
     }
+}
+
+/// Calls back; `false` asks to stop.
+pub(crate) fn tell(py: Python<'_>, callback: &Py<PyAny>, progress: &Progress) -> PyResult<bool> {
+    let report = PyDict::new(py);
+    report.set_item("simulated_s", progress.simulated_s)?;
+    report.set_item("stop_s", progress.stop_s)?;
+    report.set_item("packet_hops", progress.packet_hops)?;
+    report.set_item("flows", progress.flows)?;
+    let answer = callback.bind(py).call1((report,))?;
+    Ok(answer.is_none() || answer.is_truthy()?)
 }

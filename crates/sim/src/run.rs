@@ -33,7 +33,7 @@ pub struct RunOptions {
 }
 
 /// How far a run is.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Progress {
     /// Simulated seconds.
     pub simulated_s: f64,

@@ -9,10 +9,10 @@ const PORT: &[State] = &[State::new("Empty", Tone::Calm), State::new("Queueing",
 /// What aimd's senders are in, by the numbers of their gauge `phase`.
 const SENDER: &[State] = &[State::new("Growing", Tone::Calm), State::new("Shrinking", Tone::Busy)];
 
-/// AIMD.
-pub fn aimd() -> Description {
+/// What the scheme is, needs and shows.
+pub fn own() -> Description {
     Description {
-        title: "AIMD by delay",
+        title: "Aimd",
         summary: "Ports write the longest queueing delay into packets; senders add to their window below a target, and multiply it above.",
         hosts: "aimd",
         routers: "aimd",

@@ -79,5 +79,5 @@ fn build(name: &str, params: AimdParams) -> Result<Arc<dyn Scheme>, SpecError> {
 
 /// Midpath's schemes and this one.
 pub fn catalogue() -> Catalogue {
-    Catalogue::standard().with_params::<AimdParams>(NAME, build).described(NAME, describe::aimd())
+    Catalogue::standard().with_params::<AimdParams>(NAME, build).described(NAME, describe::own())
 }

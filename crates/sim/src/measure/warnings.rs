@@ -1,6 +1,6 @@
 //! What a run's user should know beside its figures: each sentence once, with the ports that it is about.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use midpath_core::packet::{NodeId, PortId};
 use serde_json::{Value, json};
@@ -39,6 +39,7 @@ impl Warning {
 pub fn warnings(setup: &Setup, rows: &[FlowRow], schemes: Vec<Warning>) -> Value {
     let all = schemes
         .into_iter()
+        .chain(idle_stubs(setup))
         .chain(small_queues(setup))
         .chain(late_faults(setup))
         .chain(overload(setup))
@@ -80,6 +81,27 @@ pub fn rerouted_ideal(setup: &Setup) -> Option<Warning> {
     let message = "the ideal's flows keep to their paths at the beginning and stand still while a link there is down: it does not follow \
                    `[routing] reconverge`, and is no bound here";
     setup.reroutes().next().map(|_| Warning::of_run(message.to_owned()))
+}
+
+/// Nodes that were taken for hosts because they have one link, and that no flow needs: they may have been meant as routers.
+fn idle_stubs(setup: &Setup) -> Option<Warning> {
+    let spec = &setup.scenario.topology;
+    // Hosts that `hosts` attaches are not among these.
+    let linked: HashSet<&str> = spec.links.iter().flatten().flat_map(|l| [l.a.as_str(), l.b.as_str()]).collect();
+    let nodes = spec.nodes.iter().flatten();
+    let of_a_kind: HashSet<&str> = nodes.filter(|n| n.kind.is_some()).map(|n| n.name.as_str()).collect();
+    let used: HashSet<u32> = setup.flows.iter().flat_map(|f| [f.flow.src, f.flow.dst]).collect();
+    let idle = setup.topology.hosts().filter(|n| !used.contains(&(*n as u32)));
+    let idle = idle.map(|n| setup.topology.nodes()[n].name.as_str());
+    let mut guessed = idle.filter(|name| linked.contains(name) && !of_a_kind.contains(name));
+    let first = guessed.next()?;
+    let which = match guessed.count() {
+        0 => format!("`{first}` became a host, as a node with one link does"),
+        more => format!("`{first}` and {more} more became hosts, as nodes with one link do"),
+    };
+    Some(Warning::of_run(format!(
+        "{which}, and no flow begins or ends there; for a router write nodes = [{{ name = \"{first}\", kind = \"router\" }}]"
+    )))
 }
 
 /// Queues in which no full packet can wait.
