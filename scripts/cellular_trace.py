@@ -1,4 +1,4 @@
-"""Writes a made-up cellular trace in mahimahi's format: a line for each 1500 bytes that could be delivered, in milliseconds.
+"""Writes a made-up cellular trace in the format of mahimahi: for each 1500 bytes that could be delivered, its millisecond.
 
     python scripts/cellular_trace.py > examples/links/cellular.trace
 
