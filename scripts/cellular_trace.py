@@ -1,4 +1,4 @@
-"""Writes a made-up cellular trace in the format of mahimahi: for each 1500 bytes that could be delivered, its millisecond.
+"""Writes a made-up cellular trace as mahimahi reads it: the millisecond of each 1500 bytes that could be delivered.
 
     python scripts/cellular_trace.py > examples/links/cellular.trace
 
