@@ -15,7 +15,7 @@ from typing import Any
 
 from midpath import matched
 from midpath.errors import UsageError
-from midpath.metrics import IDEAL
+from midpath.metrics import BY_KEY, IDEAL
 from midpath.palette import name
 from midpath.result import Result
 from midpath.run import One, as_scenario
@@ -23,14 +23,16 @@ from midpath.scenario import Scenario
 from midpath.stats import Estimate, estimate
 from midpath.sweep.plan import Plan, Point, own_scheme
 from midpath.sweep.result import Sweep, described
-from midpath.sweep.run import Where, execute
+from midpath.sweep.run import Where, execute, settings
 from midpath.sweep.slurm import Slurm
 from midpath.sweep.task import DONE
 from midpath.sweep.work import ProgressCallback
-from midpath.topology import Link, Network, network_of, pairs_of
+from midpath.topology import Link, Network, network_of, pairs_of, stranded
 from midpath.units import quantity
 
 HEADS = ("Link", "Scheme", "Hurts", "Without a way", "Don't end", "AFCT", "FCT p99", "Loss", "Busiest link")
+# Figures with all links in place, which rows are to be compared with.
+BEFORE = ("afct_s", "fct_p99_s", "loss_ratio", "utilisation_max")
 # The column that says which link is out, and what it says where none is.
 COLUMN, NONE = "link_out", "none"
 KIND = "failures"
@@ -121,7 +123,7 @@ class Failures:
         """One line."""
         return f"<Failures {self.sweep.store.path}: {len(self.links)} links, {', '.join(self.schemes)}>"
 
-    @property
+    @functools.cached_property
     def about(self) -> dict[str, Any]:
         """What the store was asked for."""
         return self.sweep.about
@@ -158,6 +160,26 @@ class Failures:
         found = {link: [self._harm(link, scheme) for scheme in self.schemes] for link in self.links}
         worst = sorted(found, key=lambda link: max(harm.rank for harm in found[link]), reverse=True)
         return [harm for link in worst for harm in found[link]]
+
+    @functools.cached_property
+    def whole(self) -> dict[str, dict[str, Estimate | None]]:
+        """Of each scheme, its figures with all links in place."""
+        return {scheme: self._whole(scheme) for scheme in self.schemes}
+
+    def _whole(self, scheme: str) -> dict[str, Estimate | None]:
+        runs = [run for seed in self.about["seeds"] if (run := self._run(NONE, scheme, seed)) is not None]
+        return {key: estimate(run.summary.get(key) for run in runs) for key in BEFORE}
+
+    @property
+    def notes(self) -> list[str]:
+        """How the rows are to be read, and what they are measured by."""
+        seeds = len(self.about["seeds"])
+        when = f"Links go down at {self.at}" if self.at is not None else "Links are out from the start"
+        return [
+            f"{when}, one at a time. AFCT and FCT p99 in times of those with all links, over flows that ended in both.",
+            f"Means over {seeds} seeds, ± 95 % confidence." if seeds > 1 else "One seed: too few to say what is luck.",
+            *(f"With all links: {name(scheme)}, {_figures(found)}." for scheme, found in self.whole.items()),
+        ]
 
     def failed_runs(self) -> list[dict[str, Any]]:
         """Runs that ended with an error."""
@@ -233,6 +255,10 @@ class Failures:
             "schemes": self.schemes,
             "seeds": self.about["seeds"],
             "links": len(self.links),
+            "all_links": {
+                scheme: {key: value and value.to_json() for key, value in found.items()}
+                for scheme, found in self.whole.items()
+            },
             "harms": [harm.to_json() for harm in self.harms],
             "verdict": self.verdict(),
             "missing": self.missing,
@@ -317,13 +343,18 @@ def _shown(kind: str, value: Estimate | None) -> str:
     return quantity(kind, value.mean, value.ci95 or None) if value else "–"
 
 
+def _figures(found: dict[str, Estimate | None]) -> str:
+    return ", ".join(f"{BY_KEY[key].label} {_shown(BY_KEY[key].kind, value)}" for key, value in found.items())
+
+
 def _ratio(value: float | None, of: float | None) -> float | None:
     return value / of if value is not None and of else None
 
 
 def _cut(network: Network, link: Link, pairs: dict[int, list[dict[str, Any]]]) -> dict[int, list[int]]:
     """By seed: flows that have no way without a link, and all flows. Seeds without such flows are left out."""
-    found = {seed: [network.stranded(link, own), sum(pair["flows"] for pair in own)] for seed, own in pairs.items()}
+    homes = network.homes_without(link)
+    found = {seed: [stranded(homes, own), sum(pair["flows"] for pair in own)] for seed, own in pairs.items()}
     return {seed: counts for seed, counts in found.items() if counts[0]}
 
 
@@ -349,7 +380,7 @@ def _require_an_end(scenario: Scenario) -> None:
 def _command(scenario: Scenario, schemes: Sequence[str], seeds: int, at: str | None, out: Path) -> str:
     words = ["midpath", "failures", Path(scenario.source).name if scenario.source else "scenario.toml"]
     words += ["--variant", scenario.variant] if scenario.variant is not None else []
-    words += ["--schemes", ",".join(scheme for scheme in schemes if scheme != IDEAL)]
+    words += [*settings(scenario), "--schemes", ",".join(scheme for scheme in schemes if scheme != IDEAL)]
     words += ["--ideal"] if IDEAL in schemes else []
     words += ["--seed", str(scenario.seed)] if scenario.seed is not None else []
     words += ["--seeds", str(seeds), *(["--at", at] if at is not None else []), "--out", out.name]

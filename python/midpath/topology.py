@@ -14,6 +14,8 @@ from midpath.errors import ScenarioError
 from midpath.scenario import Scenario
 
 Link = tuple[str, str]
+# Parts of a network, by host.
+Homes = dict[str, set[int]]
 
 
 @dataclass(frozen=True)
@@ -74,20 +76,24 @@ class Network:
             place = (at["x"], at["y"]) if at["x"] is not None else None
             yield HostPlace(host, homes, at["label"], place, rates[host])
 
-    def stranded(self, link: Link, pairs: Iterable[dict[str, Any]]) -> int:
-        """How many flows have no way left without a link; hosts forward nothing."""
+    def homes_without(self, link: Link) -> Homes:
+        """Without a link: of each host, the parts of the network that it is linked to. Hosts forward nothing."""
         graph = nx.Graph()
         graph.add_nodes_from(name for name in self.nodes if not self.is_host(name))
         graph.add_edges_from(pair for pair in self.links() if pair != link)
         part = {node: index for index, nodes in enumerate(nx.connected_components(graph)) for node in nodes}
-        homes = {host.name: {part[router] for router in host.routers} for host in self.hosts()}
-        return sum(pair["flows"] for pair in pairs if not homes[pair["from"]] & homes[pair["to"]])
+        return {host.name: {part[router] for router in host.routers} for host in self.hosts()}
 
     def bridges(self) -> set[Link]:
         """The links without which the routers fall apart."""
         graph = nx.Graph(self.links())
         cuts = {frozenset(pair) for pair in nx.bridges(graph)}
         return {link for link in self.links() if frozenset(link) in cuts}
+
+
+def stranded(homes: Homes, pairs: Iterable[dict[str, Any]]) -> int:
+    """How many flows have no way, between hosts that are in no part of the network together."""
+    return sum(pair["flows"] for pair in pairs if not homes[pair["from"]] & homes[pair["to"]])
 
 
 def network_of(scenario: Scenario) -> Network:

@@ -2,14 +2,16 @@
 
 import json
 
+import matplotlib.image as images
 import pytest
 
+import browser
 import midpath
 from midpath import _midpath
 from midpath.errors import ScenarioError, UsageError
 from midpath.failures import label
 from midpath.report import html
-from midpath.topology import network_of, pairs_of
+from midpath.topology import network_of, pairs_of, stranded
 
 # a–b is twice as fast as the way around, a–c–b. The stub d hangs on c.
 TEXT = """
@@ -68,7 +70,7 @@ def test_routing_agrees_on_who_is_cut_off():
     scenario = midpath.Scenario.from_toml(STUB)
     network, pairs = network_of(scenario), pairs_of(scenario, 1)
     for link in network.links():
-        cut = network.stranded(link, pairs)
+        cut = stranded(network.homes_without(link), pairs)
         assert (cut > 0) <= (link in network.bridges())
         changed = scenario.with_(changes={"topology.without": [list(link)]})
         if cut:
@@ -104,6 +106,15 @@ def test_links_that_go_down_on_the_way_need_an_end(tmp_path):
     harms = {harm.link: harm for harm in found.harms}
     assert (harms["a", "b"].unended, harms["a", "b"].compared) == (1, 1)
     assert (harms["a", "c"].unended, harms["a", "c"].afct.mean) == (0, 1.0)
+
+
+def test_routes_that_follow_carry_the_flow_on(tmp_path):
+    text = TEXT.replace('scheme = "newreno"', 'scheme = "newreno"\nstop = "30 s"') + '[routing]\nreconverge = "50 ms"\n'
+    found = midpath.failures(text, at="1 s", out=tmp_path / "store")
+    harm = next(harm for harm in found.harms if harm.link == ("a", "b"))
+    # 10 MB at 20 Mbps take 4 s; with 2.5 MB of them in the first second, and the rest at 10 Mbps, 7 s.
+    assert harm.unended == 0
+    assert harm.afct.mean == pytest.approx(7 / 4, rel=0.1)
 
 
 def test_a_network_without_links_between_routers_is_refused(tmp_path):
@@ -146,3 +157,17 @@ flows = 50
     columns = ["src", "dst", "size_bytes", "start_s"]
     assert all(run.flows.select(columns).equals(runs[0].flows.select(columns)) for run in runs)
     assert _midpath.pairs(text, whole.base_dir, seed=1) == _midpath.pairs(text, whole.base_dir, seed=1)
+
+
+@pytest.mark.skipif(browser.find() is None, reason="no Chromium on this machine to look at the map with")
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_map_shows_the_worst_in_the_colour_of_the_worst(tmp_path, theme):
+    page = midpath.failures(STUB, out=tmp_path / "store").report(tmp_path / "report.html")
+    file = tmp_path / "map.png"
+    mode = [] if theme == "light" else ["--blink-settings=preferredColorScheme=0"]
+    browser.look(page, f"--screenshot={file}", "--window-size=1280,1600", *mode)
+    picture = images.imread(file)[:, :, :3]
+    # The last colour of the ramp (report.css); its chips in the legend have less than 400 points.
+    worst = [163, 19, 47] if theme == "light" else [255, 107, 129]
+    points = (abs(picture * 255 - worst).max(axis=2) < 12).sum()
+    assert points > 1000

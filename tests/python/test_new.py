@@ -128,7 +128,7 @@ def test_the_scheme_is_in_run_compare_and_report(outside):
     midpath, folder = outside
     done = midpath("run", "scenario.toml", "--json")
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["summary"]["completed"] == 1.0
+    assert json.loads(done.stdout)["summary"]["completed"] == 5
     # Its runs are in processes of their own, as with any scheme.
     done = midpath("compare", "scenario.toml", "--schemes", "newreno,aimd", "--seeds", "2", "--out", "out")
     assert done.returncode == 0, done.stderr

@@ -404,16 +404,16 @@ proptest! {
     }
 
     #[test]
+    fn matrices_are_read_or_refused(bytes in mutated(MATRICES.map(|t| t.as_bytes().to_vec()).to_vec())) {
+        soon(&bytes, entries::matrix);
+    }
+
+    #[test]
     fn schedules_and_traces_are_read_or_refused(bytes in mutated(vec![
         b"at,rate,delay\n0,1e6,\n1.5 s,2 Mbps,20 ms\n".to_vec(),
         b"0\n0\n3\n17\n".to_vec(),
     ])) {
         soon(&bytes, entries::link_files);
-    }
-
-    #[test]
-    fn matrices_are_read_or_refused(bytes in mutated(MATRICES.map(|t| t.as_bytes().to_vec()).to_vec())) {
-        soon(&bytes, entries::matrix);
     }
 
     #[test]

@@ -94,12 +94,7 @@ def print_harms(found: Failures, every: bool) -> None:
     shown = set(links if every else links[:MOST_LINKS])
     rows = [_row(harm) for harm in found.harms if harm.link in shown]
     text.print_table(HEADS, rows, found.title)
-    when = f"Links go down at {found.at}" if found.at is not None else "Links are out from the start"
-    seeds = len(found.about["seeds"])
-    notes = [
-        f"{when}, one at a time. AFCT and FCT p99 in times of those with all links, over flows that ended in both.",
-        f"Means over {seeds} seeds, ± 95 % confidence." if seeds > 1 else "One seed: too few to say what is luck.",
-    ]
+    notes = found.notes
     if len(shown) < len(links):
         notes.append(f"{len(links) - len(shown)} more links hurt less: --all shows them.")
     for note in notes:

@@ -39,8 +39,8 @@ NO_SCHEMES = {"ideal", "none"}
 # Names that Rust or Cargo keep for themselves, where Python does not.
 WORDS = """
 abstract alloc become box build const core crate debug deps do doc dyn enum examples extern final fn impl incremental
-let loop macro match midpath mod move mut override priv proc-macro pub ref release self static std struct super test trait
-true false type typeof unsafe unsized use virtual where
+let loop macro match midpath mod move mut override priv proc-macro pub ref release self static std struct super test
+trait true false type typeof unsafe unsized use virtual where
 """
 RUST = set(WORDS.split())
 

@@ -187,9 +187,7 @@ def _table(found: Failures) -> str:
     head = "".join(f"<th>{escape(text)}</th>" for text in HEADS)
     body = "".join(_row(harm) for harm in found.harms[:MOST_ROWS])
     more = len(found.harms) - MOST_ROWS
-    seeds = len(found.about["seeds"])
-    notes = ["AFCT and FCT p99 in times of those with all links, over flows that ended in both."]
-    notes += [f"Means over {seeds} seeds, ± 95 % confidence (Student's t)."] if seeds > 1 else []
+    notes = found.notes
     notes += [f"{more:,} more rows: midpath failures --json."] if more > 0 else []
     return (
         '<div class="scroll tall"><table id="summary">'

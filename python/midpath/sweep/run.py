@@ -134,9 +134,7 @@ def command(
     variants = dict.fromkeys(s.variant for s in scenarios if s.variant is not None)
     words = ["midpath", "sweep", *dict.fromkeys(files)]
     words += ["--variants", ",".join(variants)] if variants else []
-    # What a variant changed is in the file.
-    for key, value in [] if variants else scenarios[0].changes:
-        words += ["--set", f"{key}={_typed(value)}"]
+    words += settings(scenarios[0])
     for key, values in vary.items():
         words += ["--vary", f"{key}={','.join(_typed(value) for value in values)}"]
     words += ["--plan", "points.csv"] if plan is not None else []
@@ -144,6 +142,13 @@ def command(
     words += [] if IDEAL in schemes else ["--no-ideal"]
     words += [*_seeds(scenarios[0], seeds), "--out", out.name]
     return shlex.join(words)
+
+
+def settings(scenario: Scenario) -> list[str]:
+    """The options `--set` of what was changed beside the file; what a variant changes is in the file."""
+    own = scenario.variants[scenario.variant] if scenario.variant is not None else {}
+    changed = scenario.changes[len(own) :]
+    return [word for key, value in changed for word in ("--set", f"{key}={_typed(value)}")]
 
 
 def _seeds(scenario: Scenario, seeds: int | Sequence[int]) -> list[str]:

@@ -242,7 +242,12 @@ impl Hands<'_> {
         horizon: Time,
         turns: &mut Turns,
     ) -> Time {
-        turns.fill(self.rings.heads(first, last), first, horizon);
+        let by_blocks = self.rings.by_blocks(first, last);
+        if by_blocks {
+            turns.fill_by_blocks(self.rings.blocks_before(first, last, horizon), horizon);
+        } else {
+            turns.fill(self.rings.heads(first, last), first, horizon);
+        }
         // Ties go to the lower port, as above.
         while let Some((at, ring)) = turns.first() {
             let wake = node.next_wake();
@@ -261,8 +266,11 @@ impl Hands<'_> {
             let wake = node.next_wake();
             self.wake(node, pool, wake);
         }
-        let beyond = self.rings.heads(first, last).iter().min().copied();
-        beyond.unwrap_or(Time::MAX).min(node.next_wake())
+        let beyond = match by_blocks {
+            true => self.rings.earliest_from(first, last, horizon),
+            false => self.rings.heads(first, last).iter().min().copied().unwrap_or(Time::MAX),
+        };
+        beyond.min(node.next_wake())
     }
 
     #[inline]

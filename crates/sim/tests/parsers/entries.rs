@@ -13,8 +13,8 @@ use midpath_core::roles::{
 use midpath_core::units::{Bytes, Rate, Ratio, Time};
 use midpath_core::wire;
 use midpath_schemes::Catalogue;
-use midpath_schemes::inrpp::border::Border;
-use midpath_schemes::{fcp, inrpp, mptcp, rcp, xcp};
+use midpath_schemes::internals::inrpp::border::Border;
+use midpath_schemes::internals::{fcp, inrpp, mptcp, rcp, xcp};
 use midpath_sim::scenario::{self, Scenario, ScenarioError};
 use midpath_sim::setup::{Setup, parse_schedule, parse_trace};
 use midpath_topo::format::{self, Format};
@@ -101,6 +101,19 @@ pub fn topology(bytes: &[u8]) {
     let _ = format::guess(Path::new("network.txt"), bytes);
 }
 
+/// A traffic matrix: CSV, or JSON with demands.
+pub fn matrix(bytes: &[u8]) {
+    let lines = bytes.split(|b| *b == b'\n').count() as u64;
+    match parse_matrix_bytes(bytes) {
+        Ok(found) => {
+            assert!(!found.entries.is_empty());
+            let good = |e: &midpath_traffic::Entry| e.amount > 0.0 && e.amount.is_finite() && e.from != e.to;
+            assert!(found.entries.iter().all(|e| good(e) && (1..=lines).contains(&e.line)), "{found:?}");
+        }
+        Err(e) => assert!((1..=lines).contains(&e.line) && !e.message.is_empty(), "{lines} lines, {e:?}"),
+    }
+}
+
 /// What a link's schedule and its trace are read from.
 pub fn link_files(bytes: &[u8]) {
     match parse_schedule(bytes) {
@@ -112,19 +125,6 @@ pub fn link_files(bytes: &[u8]) {
             assert!(trace.times().is_sorted() && trace.times().last() == Some(&trace.period()));
         }
         Err(message) => assert!(message.starts_with("line "), "{message}"),
-    }
-}
-
-/// A traffic matrix: CSV, or JSON with demands.
-pub fn matrix(bytes: &[u8]) {
-    let lines = bytes.split(|b| *b == b'\n').count() as u64;
-    match parse_matrix_bytes(bytes) {
-        Ok(found) => {
-            assert!(!found.entries.is_empty());
-            let good = |e: &midpath_traffic::Entry| e.amount > 0.0 && e.amount.is_finite() && e.from != e.to;
-            assert!(found.entries.iter().all(|e| good(e) && (1..=lines).contains(&e.line)), "{found:?}");
-        }
-        Err(e) => assert!((1..=lines).contains(&e.line) && !e.message.is_empty(), "{lines} lines, {e:?}"),
     }
 }
 
