@@ -148,14 +148,14 @@ fn trace(name: &str) -> String {
 
 #[test]
 fn a_trace_delivers_one_full_packet_per_opportunity() {
-    // Its first millisecond has 35 opportunities: the queue must have as many packets waiting.
+    // Each round begins faster than 40 Mbps: 108 packets more than come by then, which must wait in the queue.
     let text = datagrams("40 Mbps", &format!("one_way = true\ntrace = {:?}", trace("full")));
-    let text = text.replace("20 kB", "100 kB");
+    let text = text.replace("20 kB", "200 kB");
     let out = run_plain(&text);
-    // 12,000 opportunities in 10 s, less those before the first packet came and what the packets, of 1500 bytes, leave: nothing.
+    // 12,000 opportunities in 10 s, less those 108 in the first round and those before the first packet came.
     let packets = out.table("ports").expect("ports").u64("packets")[port(&out, "r0", "r1")];
-    assert!((11_900..=12_000).contains(&packets), "{packets}");
-    assert!(utilisation(&out, "r0", "r1") > 0.99, "{}", utilisation(&out, "r0", "r1"));
+    assert!((11_850..=12_000).contains(&packets), "{packets}");
+    assert!(utilisation(&out, "r0", "r1") > 0.985, "{}", utilisation(&out, "r0", "r1"));
     // With little to send, most opportunities pass unused.
     let idle = run_plain(&text.replace("40 Mbps", "1440 kbps"));
     assert!((utilisation(&idle, "r0", "r1") - 0.1).abs() < 0.01, "{}", utilisation(&idle, "r0", "r1"));

@@ -29,7 +29,7 @@ pub struct VarySpec {
     /// milliseconds. It begins again after its last time, until `stop`, which is needed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
-    /// Delay that is added to each packet's, drawn at random.
+    /// Added delay, drawn at random for each packet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter: Option<JitterSpec>,
     /// Loss in bursts (Gilbert–Elliott).
