@@ -2,6 +2,7 @@
 
     python scripts/follow.py docs/tutorial.md            fails where a command prints something else
     python scripts/follow.py docs/tutorial.md --write    puts what is printed now, and new pictures, into the page
+    python scripts/follow.py … --limit 3600              gives each command so many seconds; 300 unless said
 
 A block with a title (```toml title="idea.toml") is a file. A block of `console` has commands behind `$ `,
 and below each what it prints; a line `…` stands for any lines. All happens in one empty folder.
@@ -22,6 +23,8 @@ PICTURE = re.compile(r"!\[[^\]]*\]\((images/[^)]+)\)")
 OMITTED = "…"
 # Where the page's reader works; stands in for the folder that we work in.
 READERS_FOLDER = "/home/you/idea"
+# How long a command may take, in seconds.
+LIMIT = 300
 # What depends on the machine, and is never compared.
 MACHINE = re.compile(r"simulated in .+ M packet-hops/s")
 
@@ -54,19 +57,19 @@ def _plain(text: str) -> str:
     return "".join(line.rstrip() + "\n" for line in lines)
 
 
-def execute(command: str, folder: Path) -> str:
+def execute(command: str, folder: Path, limit: int) -> str:
     """What a command prints; raises if it fails."""
     # `midpath` and `python` are those that run this script.
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     done = subprocess.run(
-        command, shell=True, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=300
+        command, shell=True, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=limit
     )
     if done.returncode:
         raise RuntimeError(f"{command}\nended with {done.returncode}:\n{done.stderr}")
     return done.stdout.replace(str(folder), READERS_FOLDER)
 
 
-def follow(page: Path, folder: Path) -> tuple[str, list[str]]:
+def follow(page: Path, folder: Path, limit: int = LIMIT) -> tuple[str, list[str]]:
     """The page with what its commands print now, and a message for each that prints something else."""
     text, wrong = page.read_text(encoding="utf-8"), []
 
@@ -78,7 +81,7 @@ def follow(page: Path, folder: Path) -> tuple[str, list[str]]:
             return found[0]
         shown = []
         for command in commands(body):
-            printed = execute(command.text, folder)
+            printed = execute(command.text, folder, limit)
             fits = same(command.printed, printed)
             if not fits:
                 wrong.append(f"$ {command.text}\nthe page says\n{command.printed}\nprinted is\n{printed}")
@@ -105,9 +108,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("page", type=Path)
     parser.add_argument("--write", action="store_true")
+    parser.add_argument("--limit", type=int, default=LIMIT)
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
-        text, wrong = follow(asked.page, Path(name))
+        text, wrong = follow(asked.page, Path(name), asked.limit)
         if asked.write:
             asked.page.write_text(text, encoding="utf-8")
             keep_pictures(asked.page, Path(name))

@@ -7,6 +7,11 @@ print(result.summary["afct_s"])
 result.flows.to_pandas()
 """
 
+from midpath import simulator as _simulator
+
+_simulator.choose()
+
+# ruff: noqa: E402 - the simulator is chosen before anything imports it
 from midpath._midpath import version as _version
 from midpath.compare import Comparison, compare
 from midpath.errors import OutputError, ScenarioError, UsageError

@@ -8,7 +8,7 @@ from conftest import ROOT
 
 # Where the excerpts of a page are from.
 SOURCES = {
-    "docs/add-a-scheme.md": "examples/outside-scheme/**/*.rs",
+    "docs/add-a-scheme.md": "examples/outside-*/**/*.rs",
     "docs/architecture.md": "crates/*/src/**/*.rs",
 }
 BLOCK = re.compile(r"^```rust\n(.*?)^```", re.MULTILINE | re.DOTALL)

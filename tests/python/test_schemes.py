@@ -125,15 +125,15 @@ def outside(made_up):
         ("flow:0", "phase"): steps((3, 1), (4, 0)),
     }
     paths = [{"flow": 0, "nodes": ["r0", "r1"]}]
-    made = with_series(midpath.run("[topology]\nbuiltin = 'abilene'\n"), tracks, paths, scheme="gauge")
-    row = {"at": "routers", "scheme": "gauge", "ports": 1, "queue_bytes": [1000, 1000], "store_bytes": None}
+    made = with_series(midpath.run("[topology]\nbuiltin = 'abilene'\n"), tracks, paths, scheme="aimd")
+    row = {"at": "routers", "scheme": "aimd", "ports": 1, "queue_bytes": [1000, 1000], "store_bytes": None}
     row |= {"aqm": "drop-tail", "scheduler": "fifo", "signal": "drop"}
-    return midpath.Result(made.run | {"schemes": {"gauge": said}, "equipment": [row]}, made.tables)
+    return midpath.Result(made.run | {"schemes": {"aimd": said}, "equipment": [row]}, made.tables)
 
 
 def test_a_scheme_from_outside_is_drawn_like_ours(outside):
-    assert name("gauge") == "Gauge"
-    assert looks(["gauge"])["gauge"] == {"light": HUES["green"].light, "dark": HUES["green"].dark, "dash": "dashdot"}
+    assert name("aimd") == "AIMD by delay"
+    assert looks(["aimd"])["aimd"] == {"light": HUES["green"].light, "dark": HUES["green"].dark, "dash": "dashdot"}
     figure = along(model_of(outside))
     assert figure.note == "Gauge: ports in the order in which data crosses them. Band: state."
     assert figure.keys == [("tone:calm", "Empty"), ("tone:busy", "Queueing")]
@@ -168,11 +168,11 @@ def test_a_run_of_before_is_read_as_we_know_its_schemes(outside):
 
 
 def test_what_a_later_version_adds_is_left_alone(outside):
-    later = outside.run["schemes"]["gauge"] | {"mood": "good", "look": {"hue": "plaid"}}
+    later = outside.run["schemes"]["aimd"] | {"mood": "good", "look": {"hue": "plaid"}}
     later["ports"] = [{"name": "state", "states": [{"name": "Odd", "tone": "loud"}]}]
-    result = midpath.Result(outside.run | {"schemes": {"gauge": later}}, outside.tables)
+    result = midpath.Result(outside.run | {"schemes": {"aimd": later}}, outside.tables)
     assert along(model_of(result)).keys == [("tone:calm", "Odd")]
-    assert looks(["gauge"])["gauge"]["light"] in {hue.light for hue in HUES.values()}
+    assert looks(["aimd"])["aimd"]["light"] in {hue.light for hue in HUES.values()}
 
 
 def test_the_command_lists_them(capsys):

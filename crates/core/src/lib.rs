@@ -11,5 +11,6 @@ pub mod rng;
 pub mod roles;
 pub mod spec;
 pub mod stats;
+pub mod suggest;
 pub mod units;
 pub mod wire;

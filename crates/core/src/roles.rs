@@ -9,6 +9,7 @@ mod endpoint;
 mod forwarder;
 mod port;
 mod scheme;
+mod walk;
 
 pub use bench::PortBench;
 pub use endpoint::{Endpoint, EndpointCtx, FlowReport, Shared, Wishes};
@@ -16,6 +17,7 @@ pub(crate) use forwarder::WakeAt;
 pub use forwarder::{Ecmp, Face, ForwardCtx, Forwarder, Route, Routes, ShortestPath, Way};
 pub use port::{Action, Backlog, Drop, Inbound, LinkInfo, Port, PortCtx, Transmitter};
 pub use scheme::{Accept, End, Network, Parts, Scheme, Transport};
+pub use walk::{Step, walk};
 
 use std::sync::Arc;
 

@@ -40,8 +40,8 @@ impl DelayHistogram {
         2f64.powi(exp) * (1.0 + (sub + 0.5) / 16.0) * f64::from(1 << FLOOR_BITS)
     }
 
-    /// Counts one duration.
-    #[inline]
+    /// Counts one duration. For each hop: a call costs 15 instructions.
+    #[inline(always)]
     pub fn add(&mut self, t: Time) {
         if t.is_zero() {
             self.zero += 1;

@@ -3,22 +3,28 @@
 //! Everything is decided in `midpath_sim`; this crate turns its columns into buffers, its errors into
 //! `midpath.ScenarioError` and its progress into a call. It is private to the Python package `midpath`, which gives it a
 //! typed face.
+//!
+//! A crate outside that has a scheme of its own builds its own extension: a module that exports [`_midpath`] and calls
+//! [`register`] (`examples/outside-scheme/src/python.rs`).
 
 mod columns;
 mod errors;
 mod policy;
 mod progress;
+mod schemes;
+mod sources;
 mod topology;
+
+pub use schemes::register;
 
 use pyo3::prelude::*;
 
 /// The module `midpath._midpath`.
 #[pymodule]
-mod _midpath {
+pub mod _midpath {
     use std::collections::BTreeMap;
     use std::path::PathBuf;
 
-    use midpath_schemes::Catalogue;
     use midpath_sim::{Progress, RunOptions};
     use pyo3::exceptions::PyKeyboardInterrupt;
     use pyo3::prelude::*;
@@ -28,6 +34,8 @@ mod _midpath {
     use crate::errors::scenario_error;
     use crate::policy::{self, Failure};
     use crate::progress::Reporter;
+    use crate::schemes::catalogue;
+    use crate::sources::SOURCES;
     use crate::topology;
 
     /// What a run gives Python: `run.json`, the tables by name, and other files by name.
@@ -82,7 +90,7 @@ mod _midpath {
     #[pyo3(signature = (text, base_dir, *, scheme=None, seed=None))]
     fn check(py: Python<'_>, text: &str, base_dir: PathBuf, scheme: Option<String>, seed: Option<u64>) -> PyResult<()> {
         let options = RunOptions { scheme, seed, ..RunOptions::default() };
-        let checked = py.detach(|| midpath_sim::prepare(text, &base_dir, &options, &Catalogue::standard()).map(drop));
+        let checked = py.detach(|| midpath_sim::prepare(text, &base_dir, &options, &catalogue()).map(drop));
         checked.map_err(|error| scenario_error(py, &error))
     }
 
@@ -121,13 +129,23 @@ mod _midpath {
     /// The JSON Schema of a scenario.
     #[pyfunction]
     fn schema() -> String {
-        midpath_sim::schema().to_string()
+        midpath_sim::schema_of(&catalogue()).to_string()
+    }
+
+    /// The Rust sources that this simulator was built from: paths, and what the files hold.
+    #[pyfunction]
+    fn sources(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+        let files = PyDict::new(py);
+        for (path, text) in SOURCES {
+            files.set_item(path, text)?;
+        }
+        Ok(files)
     }
 
     /// What each scheme says of itself, with its parameters, as JSON.
     #[pyfunction]
     fn schemes() -> String {
-        midpath_sim::schemes(&Catalogue::standard()).to_string()
+        midpath_sim::schemes(&catalogue()).to_string()
     }
 
     /// The version of the simulator.

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use midpath_schemes::fcp::policy::{Factory, GroupView, Own, Policy};
-use midpath_schemes::{Catalogue, fcp, params};
+use midpath_schemes::policies::{Factory, GroupView, Own, Policy, build_with};
+use midpath_schemes::{Catalogue, params};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -29,12 +29,12 @@ impl Failure {
     }
 }
 
-/// The standard schemes, with `policies` (functions that make policies) for FCP.
+/// The simulator's schemes, with `policies` (functions that make policies) for FCP.
 pub(crate) fn catalogue(policies: Option<BTreeMap<String, Py<PyAny>>>, failure: &Failure) -> Catalogue {
-    let Some(policies) = policies else { return Catalogue::standard() };
+    let Some(policies) = policies else { return crate::schemes::catalogue() };
     let own: Own =
         policies.into_iter().map(|(name, make)| (name.clone(), factory(name, make, failure.clone()))).collect();
-    Catalogue::standard().with("fcp", move |table| fcp::build_with("fcp", params::read(table)?, own.clone()))
+    crate::schemes::catalogue().with("fcp", move |table| build_with("fcp", params::read(table)?, own.clone()))
 }
 
 fn factory(name: String, make: Py<PyAny>, failure: Failure) -> Factory {

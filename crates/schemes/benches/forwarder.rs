@@ -19,7 +19,7 @@ use midpath_core::roles::{
 };
 use midpath_core::units::{Rate, Time};
 use midpath_schemes::Catalogue;
-use midpath_schemes::icn::header::{Class, InterestHeader, Stamped, Trail, Way};
+use midpath_schemes::internals::icn::header::{Class, InterestHeader, Stamped, Trail, Way};
 use serde_json::json;
 
 const PAIRS: u64 = 1_000_000;

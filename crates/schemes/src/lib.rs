@@ -1,27 +1,100 @@
 //! The congestion-control schemes of Midpath, one folder each, all of the same shape: parameters, endpoints, ports,
-//! a README with scope and limits, tests beside the code. [`icn`] is no scheme: it has what the schemes by name share.
+//! a description, tests beside the code. `icn` is no scheme: it has what the schemes by name share.
 //!
 //! [`Catalogue`] turns a name and a table of parameters into a [`midpath_core::roles::Scheme`]. A scheme of your own
 //! needs no change here: implement that trait in your crate and add a builder with [`Catalogue::with`]. What each scheme is,
 //! needs and shows, it says itself: [`Description`].
+//!
+//! What an outside crate needs is public, and nothing else: names, descriptions, tables of parameters ([`params`]), what a
+//! TCP with a congestion controller of your own is made of ([`controller`]), and FCP's endpoint policies ([`policies`]). The
+//! feature `internals` shows the insides to tests, benchmarks and fuzz targets; nothing there is promised.
+
+// Without that feature, what only tests of other crates look at seems to be unused.
+#![cfg_attr(not(feature = "internals"), allow(dead_code, unused_imports))]
 
 mod catalogue;
 pub mod describe;
-pub mod fcp;
-pub mod hpcc;
-pub mod icn;
-pub mod inrpp;
-pub mod mircc;
-pub mod mptcp;
-pub mod ndn;
+mod fcp;
+mod hpcc;
+mod icn;
+mod inrpp;
+mod mircc;
+mod mptcp;
+mod ndn;
 pub mod params;
-pub mod rcp;
-pub mod rpm;
-pub mod tcp;
+mod rcp;
+mod rpm;
+mod tcp;
 #[cfg(test)]
 mod testing;
-pub mod udp;
-pub mod xcp;
+mod udp;
+mod xcp;
 
 pub use catalogue::{Built, CONSTANT_RATE, Catalogue, DEFAULT};
 pub use describe::Description;
+
+/// TCP's transport around a congestion controller: implement [`CongestionController`](controller::CongestionController) and
+/// its [`ControllerConfig`](controller::ControllerConfig), and [`build`](controller::build) makes the scheme.
+pub mod controller {
+    pub use crate::tcp::cc::{
+        Ack, Acknowledged, Congestion, CongestionController, ControllerConfig, ControllerTraits, Echo, Growth, Reflect,
+        View, Window,
+    };
+    pub use crate::tcp::ecn::EcnMode;
+    pub use crate::tcp::{Tcp, TcpParams, TcpTable, build};
+}
+
+/// FCP with endpoint policies that are not ours: how a host splits a group's budget over its flows.
+pub mod policies {
+    pub use crate::fcp::policy::{Factory, GroupView, Own, Policy};
+    pub use crate::fcp::{FcpParams, build_with};
+}
+
+/// The insides of schemes that tests of other crates look at.
+#[cfg(feature = "internals")]
+#[allow(missing_docs, reason = "their modules say what they are")]
+pub mod internals {
+    pub mod fcp {
+        pub use crate::fcp::*;
+    }
+    pub mod icn {
+        pub use crate::icn::*;
+    }
+    pub mod inrpp {
+        pub use crate::inrpp::*;
+    }
+    pub mod mircc {
+        pub use crate::mircc::*;
+    }
+    pub mod mptcp {
+        pub use crate::mptcp::*;
+    }
+    pub mod rcp {
+        pub use crate::rcp::*;
+    }
+    pub mod xcp {
+        pub use crate::xcp::*;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn what_is_public_is_what_an_outside_crate_needs() {
+        let (shown, _) = include_str!("lib.rs").split_once("mod tests {").expect("this module");
+        let public = shown.lines().filter_map(|line| line.strip_prefix("pub ").map(|rest| rest.trim_end_matches(" {")));
+        let expected = [
+            "mod describe;",
+            "mod params;",
+            "use catalogue::{Built, CONSTANT_RATE, Catalogue, DEFAULT};",
+            "use describe::Description;",
+            "mod controller",
+            "mod policies",
+            "mod internals",
+        ];
+        assert_eq!(public.collect::<Vec<_>>(), expected);
+        let insides =
+            shown.find("pub mod internals {").and_then(|at| shown[..at].rfind("#[cfg(")).map(|at| &shown[at..]);
+        assert!(insides.is_some_and(|text| text.starts_with("#[cfg(feature = \"internals\")]")));
+    }
+}

@@ -15,5 +15,5 @@ pub mod setup;
 
 pub use output::{Column, RunOutput, Table};
 pub use run::{Progress, RunOptions, prepare, run_text, run_with};
-pub use scenario::{ScenarioError, schema};
+pub use scenario::{ScenarioError, schema, schema_of};
 pub use schemes::schemes;

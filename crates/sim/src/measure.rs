@@ -3,6 +3,7 @@
 mod bound;
 mod capacity;
 mod flows;
+mod plan;
 mod ports;
 mod series;
 mod summary;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Instant;
 
-use midpath_core::packet::{FlowId, NodeId, PortId};
+use midpath_core::packet::NodeId;
 use midpath_core::spec::SpecError;
 use midpath_core::units::Time;
 use midpath_schemes::Catalogue;
@@ -12,11 +12,10 @@ use serde_json::{Value, json};
 use crate::engine::{self, Engine, Network};
 use crate::ideal;
 use crate::measure::{
-    Capacity, Entity, FlowRow, PortRow, Recorder, Recording, SeriesPlan, Warning, flow_table, of_run, port_table,
-    rerouted_ideal, summarise, warnings,
+    Entity, FlowRow, PortRow, Recorder, Recording, Warning, flow_table, of_run, port_table, rerouted_ideal, summarise,
+    warnings,
 };
 use crate::output::{RunOutput, Table};
-use crate::pcap::Capture;
 use crate::scenario::{self, ScenarioError};
 use crate::setup::{IDEAL, Setup};
 
@@ -215,7 +214,7 @@ fn length(rows: &[FlowRow], last_arrival: Time) -> Time {
 
 impl Finished {
     fn output(self, setup: &Setup, text: &str, wall: f64) -> RunOutput {
-        let run = json!({
+        let mut run = json!({
             "midpath": env!("CARGO_PKG_VERSION"),
             "format": 1,
             "title": setup.scenario.title,
@@ -238,7 +237,6 @@ impl Finished {
             "invariants": self.counts.json(),
             "summary": summarise(setup, &self.rows, &self.ports, self.span, self.counts.sent),
         });
-        let mut run = run;
         if setup.scenario.routing.reconverge.is_some() {
             run["rerouting"] = json!({
                 "at_s": setup.reroutes().map(Time::as_secs_f64).collect::<Vec<_>>(),
@@ -274,124 +272,4 @@ impl Finished {
             Entity::Flow(flow) => format!("flow:{}", flow.0),
         })
     }
-}
-
-/// What measurement needs of a setup.
-impl Setup {
-    /// Time between samples.
-    pub(crate) fn sample_interval(&self) -> Time {
-        let measure = &self.scenario.measure;
-        let default = self.scenario.stop.map_or(Time::from_ms(10), |s| Time((s.0 / 500).max(1)));
-        measure.interval.filter(|i| !i.is_zero()).unwrap_or(default)
-    }
-
-    /// The ports that will carry most, judged by the flows' sizes and paths (flows without end count as 1 GB).
-    pub(crate) fn busiest_ports(&self) -> Vec<(NodeId, PortId, Capacity)> {
-        let mut load = std::collections::BTreeMap::<(usize, u16), f64>::new();
-        for (i, info) in self.flows.iter().enumerate() {
-            let bytes = info.flow.size.map_or(1e9, |s| s.as_f64());
-            let (src, dst) = (info.flow.src as usize, info.flow.dst as usize);
-            let hops = self.routes.path(&self.topology, src, dst, i as u32);
-            for hop in hops.unwrap_or_default() {
-                let rate = self.topology.links()[hop.link].rate_from(hop.node).as_f64();
-                *load.entry((hop.node, hop.port)).or_default() += bytes / rate;
-            }
-        }
-        let mut ports: Vec<_> = load.into_iter().collect();
-        ports.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-        ports.truncate(self.scenario.measure.ports as usize);
-        let capacity = |n: usize, p: u16| Capacity::of(self, self.topology.ports(n)[p as usize].link as usize, n);
-        ports.into_iter().map(|((n, p), _)| (NodeId(n as u32), PortId(p), capacity(n, p))).collect()
-    }
-
-    /// The port that is offered most, over what it can carry until `stop`, by the flows' sizes or rates and their shortest paths. None
-    /// where nothing is offered or the run has no `stop`.
-    pub(crate) fn most_offered(&self) -> Option<((usize, usize), f64)> {
-        let stop = self.scenario.stop?;
-        let mut bits = std::collections::BTreeMap::<(usize, u16), f64>::new();
-        for (i, info) in self.flows.iter().enumerate().filter(|(_, info)| info.flow.start < stop) {
-            let until = info.flow.stop.map_or(stop, |end| end.min(stop));
-            let steady = info.flow.rate.map(|rate| rate.as_f64() * until.saturating_sub(info.flow.start).as_secs_f64());
-            let whole = info.wire_bytes().map(|bytes| 8.0 * bytes as f64);
-            let offered = steady.into_iter().chain(whole).reduce(f64::min).unwrap_or(0.0);
-            let hops = self.routes.path(&self.topology, info.flow.src as usize, info.flow.dst as usize, i as u32);
-            hops.unwrap_or_default().iter().for_each(|hop| *bits.entry((hop.node, hop.port)).or_default() += offered);
-        }
-        let share = |((n, p), bits): ((usize, u16), f64)| {
-            let link = &self.topology.links()[self.topology.ports(n)[usize::from(p)].link as usize];
-            ((n, usize::from(p)), bits / (link.rate_from(n).as_f64() * stop.as_secs_f64()))
-        };
-        bits.into_iter().map(share).max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))
-    }
-
-    fn series_plan(&self) -> SeriesPlan {
-        let (group_of, groups) = (self.groups.of.clone(), self.groups.names.len());
-        if !self.scenario.measure.series {
-            return SeriesPlan { groups, group_of, ..SeriesPlan::default() };
-        }
-        let measure = &self.scenario.measure;
-        SeriesPlan {
-            interval: self.sample_interval(),
-            points: (measure.points as usize).max(2).next_multiple_of(2),
-            ports: self.busiest_ports(),
-            flows: self.sampled_flows().map(FlowId).collect(),
-            group_of,
-            opener_of: self.flows.iter().map(|f| f.opener).collect(),
-            groups,
-        }
-    }
-
-    /// The flows that have series of their own: the first ones.
-    fn sampled_flows(&self) -> std::ops::Range<u32> {
-        let measure = &self.scenario.measure;
-        0..if measure.series { (self.flows.len() as u32).min(measure.flows) } else { 0 }
-    }
-
-    /// The nodes that each flow with series crosses, as routed at the start, so that its ports can be shown in order.
-    fn paths(&self) -> Value {
-        let name = |n: usize| &self.topology.nodes()[n].name;
-        let of = |i: u32| {
-            let info = &self.flows[i as usize].flow;
-            let (src, dst) = (info.src as usize, info.dst as usize);
-            let hops = self.routes.path(&self.topology, src, dst, i)?;
-            let nodes: Vec<_> = hops.iter().map(|h| name(h.node)).chain([name(dst)]).collect();
-            Some(json!({ "flow": i, "nodes": nodes }))
-        };
-        self.sampled_flows().filter_map(of).collect()
-    }
-
-    fn captures(&self) -> Vec<Capture> {
-        let find = |name: &str| self.topology.find(name);
-        let capture = |p: &scenario::PcapSpec| {
-            let (from, to) = (find(&p.from)?, find(&p.to)?);
-            let port = self.topology.port_to(from, to)?;
-            let name = format!("{}-{}.pcapng", file_name(&p.from), file_name(&p.to));
-            Some(Capture::new((NodeId(from as u32), PortId(port)), name, p.packets))
-        };
-        self.scenario.measure.pcap.iter().filter_map(capture).collect()
-    }
-
-    /// Nodes with positions and links, for a drawing.
-    fn drawing(&self) -> Value {
-        let nodes = self.topology.nodes().iter().map(|n| {
-            json!({
-                "name": n.name,
-                "kind": if n.kind == midpath_topo::NodeKind::Host { "host" } else { "router" },
-                "label": n.label,
-                "x": n.pos.map(|p| p.0),
-                "y": n.pos.map(|p| p.1),
-            })
-        });
-        let name = |n: usize| &self.topology.nodes()[n].name;
-        let links =
-            self.topology.links().iter().map(
-                |l| json!({ "a": name(l.a), "b": name(l.b), "rate_bps": l.rate.0, "delay_s": l.delay.as_secs_f64() }),
-            );
-        json!({ "nodes": nodes.collect::<Vec<_>>(), "links": links.collect::<Vec<_>>() })
-    }
-}
-
-/// A node's name as a part of a file name.
-fn file_name(name: &str) -> String {
-    name.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_') { c } else { '_' }).collect()
 }

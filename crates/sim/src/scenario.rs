@@ -112,9 +112,14 @@ fn with_suggestion(message: &str) -> String {
 
 /// The scenario's JSON Schema, for editors.
 pub fn schema() -> serde_json::Value {
+    schema_of(&midpath_schemes::Catalogue::standard())
+}
+
+/// The same with the parameters of the schemes in `catalogue`.
+pub fn schema_of(catalogue: &midpath_schemes::Catalogue) -> serde_json::Value {
     let mut schema = schemars::schema_for!(Scenario).to_value();
     schema["title"] = "Midpath scenario".into();
-    describe_schemes(&mut schema, &midpath_schemes::Catalogue::standard());
+    describe_schemes(&mut schema, catalogue);
     schema
 }
 

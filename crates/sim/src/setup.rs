@@ -1,6 +1,7 @@
 //! From a scenario to everything a run needs: topology, routes, flows, schemes, queues, faults, nodes.
 
 mod deploy;
+mod drawing;
 mod equipment;
 mod faults;
 mod flows;

@@ -12,11 +12,11 @@ use midpath_core::rng::below;
 use midpath_core::roles::{Accept, End, Endpoint, EndpointCtx, FlowReport, FlowSpec, Parts, Transport};
 use midpath_core::units::Time;
 use midpath_schemes::Catalogue;
-use midpath_schemes::icn::header::{Class, InterestHeader, Stamped, Trail, Way};
-use midpath_schemes::icn::object::Object;
-use midpath_schemes::icn::path::{Bloom, PathId};
-use midpath_schemes::mircc::MirccParams;
-use midpath_schemes::mircc::fetch::Fetch;
+use midpath_schemes::internals::icn::header::{Class, InterestHeader, Stamped, Trail, Way};
+use midpath_schemes::internals::icn::object::Object;
+use midpath_schemes::internals::icn::path::{Bloom, PathId};
+use midpath_schemes::internals::mircc::MirccParams;
+use midpath_schemes::internals::mircc::fetch::Fetch;
 use midpath_sim::{RunOptions, RunOutput, run_with};
 
 /// A consumer that asks for random names as fast as it can, with everything in its headers as large as it goes, and never for the same twice.

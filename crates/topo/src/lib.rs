@@ -41,8 +41,9 @@ pub mod path;
 pub mod routing;
 mod shortest;
 pub mod spec;
-pub mod suggest;
 pub mod symmetric;
+
+pub use midpath_core::suggest;
 
 pub use graph::{LinkInfo, NodeInfo, NodeKind, Port, Topology};
 pub use routing::{Hop, Metric, Routes};

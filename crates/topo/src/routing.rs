@@ -7,8 +7,8 @@
 
 use std::collections::HashMap;
 
-use midpath_core::packet::NodeId;
-use midpath_core::roles::ShortestPath;
+use midpath_core::packet::{NodeId, PortId};
+use midpath_core::roles::{ShortestPath, Step, walk};
 use serde::{Deserialize, Serialize};
 
 use crate::graph::{LinkInfo, Topology};
@@ -206,20 +206,17 @@ impl Routes {
         dst: usize,
         mut pick: impl FnMut(usize, &[u16]) -> usize,
     ) -> Option<Vec<Hop>> {
-        let mut hops = Vec::new();
-        let mut node = src;
-        while node != dst {
-            let choices = self.next_ports(node, dst);
-            let port = match choices {
-                [] => return None,
-                [only] => *only,
-                several => several[pick(node, several) % several.len()],
-            };
-            let at = topology.ports(node)[port as usize];
-            hops.push(Hop { node, port, link: at.link as usize });
-            node = at.peer as usize;
-        }
-        Some(hops)
+        let at = |node: NodeId, port: PortId| topology.ports(node.0 as usize)[usize::from(port.0)];
+        let choose = |node: NodeId| match self.next_ports(node.0 as usize, dst) {
+            [] => None,
+            [only] => Some(PortId(*only)),
+            several => Some(PortId(several[pick(node.0 as usize, several) % several.len()])),
+        };
+        // Every hop of a shortest path is nearer, so it ends.
+        let ends = (NodeId(src as u32), NodeId(dst as u32));
+        let steps = walk(ends, usize::MAX, choose, |node, port| Some(NodeId(at(node, port).peer)))?;
+        let hop = |s: &Step| Hop { node: s.node.0 as usize, port: s.port.0, link: at(s.node, s.port).link as usize };
+        Some(steps.iter().map(hop).collect())
     }
 
     /// The path that per-flow ECMP gives the conversation `key`: the choices of [`ShortestPath::pick_index`], which nodes take too.

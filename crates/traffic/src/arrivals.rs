@@ -129,7 +129,7 @@ impl std::str::FromStr for LoadOf {
             ("matrix", None) => Ok(LoadOf::Matrix),
             (t, None) => t.parse().map(LoadOf::Rate).map_err(|_| {
                 let known = ["hosts", "receivers", "matrix", "link:a>b", "a rate like \"10 Mbps\""];
-                unknown("capacity", t, known.into_iter())
+                unknown("capacity", t, known)
             }),
         }
     }

@@ -155,7 +155,7 @@ mod tests {
         assert_eq!(table.at(7).map(|h| h.name.as_str()), Some("h1"));
         assert_eq!(table.matching("h*").map(|v| v.len()), Ok(2));
         assert!(table.matching("x*").is_err());
-        assert!(table.find("h3").is_err_and(|m| m.contains("did you mean `h1`?")));
+        assert!(table.find("h3").is_err_and(|m| m.contains("there is no host `h3`; there are ")));
     }
 
     #[test]

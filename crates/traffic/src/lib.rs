@@ -29,8 +29,9 @@ mod objects;
 mod rates;
 mod sizes;
 mod stream;
-mod suggest;
 mod workload;
+
+use midpath_core::suggest;
 
 pub use arrivals::{ArrivalSpec, LoadOf};
 pub use cdf::{BUILT_IN_CDFS, CdfError, EmpiricalCdf};

@@ -171,7 +171,7 @@ fn csv_columns(header: &csv::StringRecord) -> Result<[Option<usize>; 8], ListErr
     let mut at = [None; 8];
     for (i, name) in header.iter().enumerate() {
         let known = COLUMNS.iter().position(|c| *c == name);
-        let column = known.ok_or_else(|| error(1, unknown("column", name, COLUMNS.into_iter())))?;
+        let column = known.ok_or_else(|| error(1, unknown("column", name, COLUMNS)))?;
         if at[column].replace(i).is_some() {
             return Err(error(1, format!("column `{name}` twice")));
         }

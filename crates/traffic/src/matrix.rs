@@ -518,7 +518,9 @@ mod tests {
     #[test]
     fn a_matrix_from_a_file_names_line_and_place() {
         let message = |text: &str| from_file("bad", text, |matrix| matrix.expect_err(text).message);
-        assert!(message("from,to,rate\nBern,Basle,1\n").contains("line 2: no host `Basle`; did you mean `Basel`?"));
+        assert!(
+            message("from,to,rate\nBern,Basle,1\n").contains("line 2: there is no host `Basle`; did you mean `Basel`?")
+        );
         assert!(message("from,to,rate\nBern,h0,1\n").contains("the same host"));
     }
 

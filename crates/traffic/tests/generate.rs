@@ -215,7 +215,7 @@ fn errors_name_the_key_and_what_would_do() {
         (case("sizes", json!({ "kind": "cdf", "name": "websearch" })), "sizes.name", "did you mean `web-search`"),
         (case("sizes", json!({ "kind": "cdf" })), "sizes.name", "exactly one"),
         (case("sizes", serde_json::Value::Null), "sizes", "fixed"),
-        (case("matrix", json!({ "kind": "incast", "to": "g0" })), "matrix.to", "did you mean `h0`"),
+        (case("matrix", json!({ "kind": "incast", "to": "g0" })), "matrix.to", "there are `h0`"),
         (case("hosts", json!(["h0", "x*"])), "hosts[1]", "x*"),
         (case("arrivals", json!({ "kind": "poisson" })), "arrivals.rate_per_s", "exactly one"),
         (

@@ -1,21 +1,21 @@
-//! What the schemes say of themselves, so that tables and reports treat them like those that ship with Midpath.
+//! What the scheme says of itself, so that tables and reports treat it like those that ship with Midpath.
 
 use midpath_core::packet::shim_size;
 use midpath_schemes::Description;
 use midpath_schemes::describe::{Dash, Gauge, Hue, Look, State, Tone, Unit};
 
-/// What gauge's ports are in, by the numbers of their gauge `state`.
+/// What aimd's ports are in, by the numbers of their gauge `state`.
 const PORT: &[State] = &[State::new("Empty", Tone::Calm), State::new("Queueing", Tone::Busy)];
-/// What gauge's senders are in, by the numbers of their gauge `phase`.
+/// What aimd's senders are in, by the numbers of their gauge `phase`.
 const SENDER: &[State] = &[State::new("Growing", Tone::Calm), State::new("Shrinking", Tone::Busy)];
 
-/// Gauge.
-pub fn gauge() -> Description {
+/// AIMD.
+pub fn aimd() -> Description {
     Description {
-        title: "Gauge",
-        summary: "Ports write the longest queueing delay into packets; senders hold it at a target.",
-        hosts: "Gauge",
-        routers: "Gauge",
+        title: "AIMD by delay",
+        summary: "Ports write the longest queueing delay into packets; senders add to their window below a target, and multiply it above.",
+        hosts: "aimd",
+        routers: "aimd",
         costs: vec![format!("{} B on each packet", shim_size(8)), "nothing per flow in routers".to_owned()],
         ports: vec![
             Gauge::state("state", "Whether the last packet of the scheme had to wait", PORT),
@@ -23,32 +23,9 @@ pub fn gauge() -> Description {
         ],
         flows: vec![
             Gauge::state("phase", "What the sender does with its window", SENDER),
-            Gauge::new("told_s", Unit::Seconds, "Queueing delay that the last ACK told of"),
+            Gauge::new("reading_s", Unit::Seconds, "Queueing delay that the last ACK told of"),
         ],
         look: Some(Look::new(Hue::Green, Dash::DashDot)),
-        ..Description::default()
-    }
-}
-
-/// BLUE.
-pub fn blue() -> Description {
-    Description {
-        title: "BLUE",
-        summary: "An AQM with one probability, which grows with long queues and falls when the link is idle.",
-        source: "Feng, Shin, Kandlur, Saha, IEEE/ACM Transactions on Networking, 2002",
-        routers: "BLUE",
-        ports: vec![Gauge::new("mark_probability", Unit::Ratio, "Share of packets that BLUE chooses")],
-        ..Description::default()
-    }
-}
-
-/// ECE on the way back.
-pub fn reverse_ece() -> Description {
-    Description {
-        title: "reverse ECE",
-        summary: "A signal that sets ECE on as many ACKs as packets were chosen.",
-        routers: "reverse ECE",
-        ecn: Some("ECE on ACKs"),
         ..Description::default()
     }
 }

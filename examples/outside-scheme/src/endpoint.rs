@@ -6,6 +6,7 @@ use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, FlowSpec};
 use midpath_core::units::{Bytes, Time};
 
 use crate::header::Reading;
+use crate::params::AimdParams;
 
 /// IP's and TCP's header: its packets look like TCP's segments without options.
 const BARE: u32 = IP_HEADER + TCP_HEADER;
@@ -13,13 +14,15 @@ const BARE: u32 = IP_HEADER + TCP_HEADER;
 pub const HEADERS: u32 = BARE + shim_size(8);
 /// Numbers on the wire have 32 bits and wrap; ours count from zero and don't.
 const NUMBERS: Sequence = Sequence::with(0, 0);
+/// The first window, in packets. TCP's (RFC 6928, §2).
+const FIRST_WINDOW: f64 = 10.0;
 /// How long without an ACK before the window is sent again. Ours: TCP's smallest timeout (RFC 6298, §2.4).
 const SILENCE: Time = Time::from_secs(1);
 
 /// The active end.
 pub struct Sender {
     flow: FlowSpec,
-    target: Time,
+    params: AimdParams,
     payload: u64,
     /// In packets.
     window: f64,
@@ -32,17 +35,18 @@ pub struct Sender {
     /// When the window may change again: once per round trip.
     review_at: Time,
     /// The last reading that came back.
-    told: Time,
+    last: Time,
     report: FlowReport,
 }
 
 impl Sender {
     /// A sender that has sent nothing yet.
-    pub fn new(flow: FlowSpec, target: Time) -> Sender {
+    pub fn new(flow: FlowSpec, params: AimdParams) -> Sender {
         let payload = u64::from(flow.mtu - HEADERS);
-        let (window, report) = (10.0, FlowReport::default());
+        let (window, report) = (FIRST_WINDOW, FlowReport::default());
         let (acked, next, timed, rtt, review_at) = (0, 0, None, Time::ZERO, Time::ZERO);
-        Sender { flow, target, payload, window, acked, next, timed, rtt, review_at, told: Time::ZERO, report }
+        let last = Time::ZERO;
+        Sender { flow, params, payload, window, acked, next, timed, rtt, review_at, last, report }
     }
 
     fn size(&self) -> u64 {
@@ -65,15 +69,20 @@ impl Sender {
         ctx.set_timer(ctx.now + SILENCE);
     }
 
-    /// Up by one packet, or down by a tenth, once per round trip.
+    /// Additive increase below the target, multiplicative decrease above, once per round trip.
     fn review(&mut self, reading: Time, now: Time) {
-        self.told = reading;
+        self.last = reading;
         if now < self.review_at {
             return;
         }
         self.review_at = now + self.rtt;
-        self.window = if reading < self.target { self.window + 1.0 } else { (self.window * 0.9).max(1.0) };
+        self.window = next_window(self.window, reading, &self.params);
     }
+}
+
+/// The window after a round trip whose longest queueing delay was `reading`, in packets.
+fn next_window(window: f64, reading: Time, params: &AimdParams) -> f64 {
+    if reading < params.target { window + params.increase } else { (window * params.decrease).max(1.0) }
 }
 
 impl Endpoint for Sender {
@@ -111,8 +120,8 @@ impl Endpoint for Sender {
     }
 
     fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
-        out.push(("phase", f64::from(u8::from(self.told >= self.target))));
-        out.push(("told_s", self.told.as_secs_f64()));
+        out.push(("phase", f64::from(u8::from(self.last >= self.params.target))));
+        out.push(("reading_s", self.last.as_secs_f64()));
     }
 }
 
@@ -154,5 +163,18 @@ impl Endpoint for Receiver {
 
     fn report(&self) -> FlowReport {
         self.report
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_window_grows_below_the_target_and_shrinks_at_it() {
+        let params = AimdParams { target: Time::from_ms(5), increase: 2.0, decrease: 0.5 };
+        assert_eq!(next_window(10.0, Time::from_ms(4), &params), 12.0);
+        assert_eq!(next_window(10.0, Time::from_ms(5), &params), 5.0);
+        assert_eq!(next_window(1.0, Time::from_secs(1), &params), 1.0);
     }
 }

@@ -24,3 +24,28 @@ impl Header for Reading {
         (ns < 3_600_000_000_000).then(|| Reading(Time::from_ns(ns)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        for ns in [0, 1, 5_000_000, 3_599_999_999_999] {
+            let (reading, mut body) = (Reading(Time::from_ns(ns)), [0; 8]);
+            reading.put(&mut body);
+            assert_eq!(Reading::get(&body), Some(reading));
+        }
+    }
+
+    /// A stranger may have written anything.
+    #[test]
+    fn bytes_of_another_length_or_an_hour_and_more_are_refused() {
+        for length in (0..32).filter(|length| *length != 8) {
+            assert_eq!(Reading::get(&vec![0; length]), None);
+        }
+        for ns in [3_600_000_000_000, u64::MAX] {
+            assert_eq!(Reading::get(&ns.to_be_bytes()), None);
+        }
+    }
+}

@@ -5,6 +5,7 @@ Exit codes: 0 done, 1 failed or a claim does not hold, 2 bad input: one message 
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Sequence
 from typing import Annotated
@@ -12,10 +13,12 @@ from typing import Annotated
 import typer
 
 from midpath import _midpath
-from midpath.cli import catalogue, cost, failures, inspect, lab, papers, runs, sweep
+from midpath.cli import catalogue, cost, failures, inspect, lab, new, papers, runs, sweep
 from midpath.cli.encoding import speak_any_encoding
 from midpath.errors import OutputError, ScenarioError, UsageError
 
+# What is wrong with a command's words: Typer's own since it no longer needs Click.
+BAD_WORDS: type[Exception] = getattr(typer, "TyperException", None) or importlib.import_module("click").ClickException
 # 128 + SIGINT, as shells count.
 STOPPED = 130
 
@@ -38,6 +41,7 @@ app.command()(inspect.schema)
 app.command()(inspect.version)
 app.add_typer(sweep.app, name="sweep")
 app.add_typer(papers.app, name="paper")
+app.add_typer(new.app, name="new")
 app.add_typer(cost.app, name="cost")
 app.add_typer(lab.app, name="lab")
 
@@ -60,8 +64,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     speak_any_encoding()
     try:
         code = app(args=list(arguments) if arguments is not None else None, standalone_mode=False)
-    except typer.TyperException as error:
-        return _say(error.format_message(), 2)
+    except BAD_WORDS as error:
+        return _say(getattr(error, "format_message", error.__str__)(), 2)
     except (ScenarioError, OutputError, UsageError) as error:
         return _say(str(error), 2)
     except (KeyboardInterrupt, typer.Abort):

@@ -15,4 +15,6 @@ pub mod port;
 mod tests;
 
 pub(crate) use describe::hpcc as describe;
-pub use params::{HpccParams, Int};
+pub use params::HpccParams;
+#[cfg(test)]
+pub use params::Int;

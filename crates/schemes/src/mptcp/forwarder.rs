@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use midpath_core::packet::{FlowId, HOP_LIMIT, Interfaces, NodeId, Pkt, PortId, flow_key};
-use midpath_core::roles::{Ecmp, ForwardCtx, Forwarder, LinkInfo, Map, NodeSpec, Route, Routes};
+use midpath_core::roles::{Ecmp, ForwardCtx, Forwarder, LinkInfo, Map, NodeSpec, Route, Routes, walk};
 
 use super::address::{MAX_ADDRESSES, Pair};
 
@@ -104,20 +104,12 @@ impl Addresses {
             let parts = self.parts.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             parts.iter().find(|p| p.knows(src))?.clone()
         };
-        let (mut node, mut source) = (src, None);
         let key = flow_key(flow, src, dst, Interfaces::ANY);
-        for _ in 0..HOP_LIMIT {
-            let port = ecmp.expected(routes.ports_for(node, dst, key), key, dst, node)?;
-            let source = *source.get_or_insert(port.0);
-            let next = routes.peer(node, port.0)?;
-            if next == dst {
-                let at = part.get(dst)?.iter().position(|a| *a == (node, port)).unwrap_or(0);
-                let named = usize::from(source) < MAX_ADDRESSES;
-                return named.then(|| Pair::new(source as u8, at as u8));
-            }
-            node = next;
-        }
-        None
+        let pick = |node| ecmp.expected(routes.ports_for(node, dst, key), key, dst, node);
+        let steps = walk((src, dst), usize::from(HOP_LIMIT), pick, |node, port| routes.peer(node, port.0))?;
+        let (source, last) = (steps.first()?.port.0, steps.last()?);
+        let at = part.get(dst)?.iter().position(|a| *a == (last.node, last.port)).unwrap_or(0);
+        (usize::from(source) < MAX_ADDRESSES).then(|| Pair::new(source as u8, at as u8))
     }
 }
 

@@ -18,5 +18,4 @@ mod tests;
 
 pub(crate) use describe::rpm as describe;
 pub use network::build;
-pub use params::{Kept, Mode, RpmParams};
-pub use signal::{Counts, Rpm};
+pub use params::RpmParams;

@@ -17,6 +17,7 @@ pub struct Flow {
 }
 
 impl Flow {
+    #[cfg(test)]
     /// The number of its register.
     pub const fn place(self) -> usize {
         self.place
@@ -98,11 +99,13 @@ impl Registers {
         Flow { id, place: place as usize }
     }
 
+    #[cfg(test)]
     /// How many of a flow's ACKs will be told. (Under guarded registers that may be another flow's.)
     pub fn waiting(&self, flow: Flow) -> u16 {
         self.table[flow.place].count
     }
 
+    #[cfg(test)]
     /// Signals that no ACK has collected in time.
     pub const fn aged(&self) -> u64 {
         self.aged

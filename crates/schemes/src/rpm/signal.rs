@@ -55,11 +55,13 @@ impl Rpm {
         }
     }
 
+    #[cfg(test)]
     /// What its signals have come to.
     pub const fn counts(&self) -> Counts {
         self.counts
     }
 
+    #[cfg(test)]
     /// How many ACKs of any flow will be told, if there is one counter for all.
     pub fn waiting_for_all(&self) -> u16 {
         self.aggregate.map_or(0, |a| a.0)

@@ -113,6 +113,7 @@ pub struct Dctcp {
 }
 
 impl Dctcp {
+    #[cfg(test)]
     /// The estimated share of marked bytes.
     pub fn alpha(&self) -> f64 {
         self.alpha

@@ -25,7 +25,6 @@ use midpath_core::units::Time;
 
 use overtaken::Overtaken;
 use repeats::Repeats;
-pub use supply::Piece;
 use supply::Supply;
 use times::SendTimes;
 

@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 use super::chance::{Bursts, Chain, Jitter};
 use super::parallel::{Plan, run_alone, run_together};
 use super::part::Part;
-use super::wire::{Changes, Loss, Rings, Target, Wire};
+use super::wire::{Changes, Loss, MANY, Rings, Target, Wire};
 use super::{Event, FlowFate, Probe, Progress, Tally};
 
 /// One direction of a link.
@@ -99,6 +99,9 @@ impl Engine {
             let (nodes, wires) = (std::mem::take(&mut nodes[p]), std::mem::take(&mut wires[p]));
             let mut rings = Rings::default();
             nodes.iter().for_each(|n| (0..n.ports()).for_each(|i| rings.add(PortId(i as u16))));
+            if nodes.iter().any(|n| n.ports() > MANY) {
+                rings.index();
+            }
             let first_ring = map.first_ring[p].clone();
             Part::new(nodes, wires, first_ring, rings, look, parts, std::mem::take(&mut events[p]), probe(&members[p]))
         });

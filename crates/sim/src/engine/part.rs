@@ -149,15 +149,15 @@ struct Hands<'a> {
 impl Hands<'_> {
     #[inline]
     fn arrive(&mut self, ring: u32, node: u32, at: Time, entry: Entry) {
-        if self.rings.push(ring, at, entry) {
-            self.expect(node, at);
+        if self.rings.push(ring, at, entry) && self.calendar.note(node, at) && at < self.bucket_end {
+            self.tight.push(Reverse((at, node)));
         }
     }
 
-    /// The first packet of a ring is news to the node that it leads to.
-    #[inline]
-    fn expect(&mut self, node: u32, at: Time) {
-        if self.calendar.note(node, at) && at < self.bucket_end {
+    /// The same with a packet that may overtake others.
+    #[cold]
+    fn arrive_before(&mut self, ring: u32, node: u32, at: Time, entry: Entry) {
+        if self.rings.insert(ring, at, entry) && self.calendar.note(node, at) && at < self.bucket_end {
             self.tight.push(Reverse((at, node)));
         }
     }
@@ -171,32 +171,34 @@ impl Hands<'_> {
         }
     }
 
-    /// Puts a packet onto a wire that changes: when it arrives, unless the link goes down on it.
+    /// When a packet arrives over a wire that changes. `None` if it needs nothing more: the link went down on it, or it has overtaken
+    /// others and is in its place already.
     #[cold]
-    fn book_changing(&mut self, port: PortId, pkt: Pkt, (start, end): (Time, Time), corrupt: bool, pool: &mut Pool) {
+    #[inline(never)]
+    fn over_changes(
+        &mut self,
+        port: PortId,
+        pkt: Pkt,
+        (start, end): (Time, Time),
+        corrupt: bool,
+        pool: &mut Pool,
+    ) -> Option<(Time, Pkt)> {
         let wire = &mut self.wires[usize::from(port.0)];
-        let Some(changes) = wire.changes.as_deref_mut() else { return };
+        let changes = wire.changes.as_deref_mut()?;
         if changes.cuts(start, end) {
             changes.lost += 1;
             self.dropped(Some(port), pkt.id(), &pool[&pkt], Drop::Fault);
-            return pool.free(pkt);
+            pool.free(pkt);
+            return None;
         }
         let at = changes.arrival(end, wire.delay);
         match wire.target {
-            Target::Here { ring, node } => {
-                if self.rings.insert(ring, at, Entry::new(pkt, corrupt, pool)) {
-                    self.expect(node, at);
-                }
+            Target::Here { ring, node } if changes.reorders() => {
+                self.arrive_before(ring, node, at, Entry::new(pkt, corrupt, pool));
+                None
             }
-            Target::There { part, ring } => self.export(part, ring, at, corrupt, pkt, pool),
+            _ => Some((at, pkt)),
         }
-    }
-
-    /// Hands a packet to another part.
-    fn export(&mut self, part: u32, ring: u32, at: Time, corrupt: bool, pkt: Pkt, pool: &mut Pool) {
-        self.tally.exported += 1;
-        let packet = pool.take(pkt);
-        self.outbox[part as usize].push(Crossing { ring, at, corrupt, packet });
     }
 }
 
@@ -240,7 +242,12 @@ impl Hands<'_> {
         horizon: Time,
         turns: &mut Turns,
     ) -> Time {
-        turns.fill(self.rings.heads(first, last), first, horizon);
+        let by_blocks = self.rings.by_blocks(first, last);
+        if by_blocks {
+            turns.fill_by_blocks(self.rings.blocks_before(first, last, horizon), horizon);
+        } else {
+            turns.fill(self.rings.heads(first, last), first, horizon);
+        }
         // Ties go to the lower port, as above.
         while let Some((at, ring)) = turns.first() {
             let wake = node.next_wake();
@@ -259,8 +266,11 @@ impl Hands<'_> {
             let wake = node.next_wake();
             self.wake(node, pool, wake);
         }
-        let beyond = self.rings.heads(first, last).iter().min().copied();
-        beyond.unwrap_or(Time::MAX).min(node.next_wake())
+        let beyond = match by_blocks {
+            true => self.rings.earliest_from(first, last, horizon),
+            false => self.rings.heads(first, last).iter().min().copied().unwrap_or(Time::MAX),
+        };
+        beyond.min(node.next_wake())
     }
 
     #[inline]
@@ -335,16 +345,24 @@ impl Driver for Hands<'_> {
         }
         let wire = &mut self.wires[usize::from(port.0)];
         let corrupt = wire.loses();
-        let (at, target) = (end + wire.delay, wire.target);
+        let (mut at, mut pkt, target) = (end + wire.delay, pkt, wire.target);
         if wire.changes.is_some() {
-            return self.book_changing(port, pkt, (start, end), corrupt, pool);
+            match self.over_changes(port, pkt, (start, end), corrupt, pool) {
+                Some(later) => (at, pkt) = later,
+                None => return,
+            }
         }
         match target {
             Target::Here { ring, node } => self.arrive(ring, node, at, Entry::new(pkt, corrupt, pool)),
-            Target::There { part, ring } => self.export(part, ring, at, corrupt, pkt, pool),
+            Target::There { part, ring } => {
+                self.tally.exported += 1;
+                let packet = pool.take(pkt);
+                self.outbox[part as usize].push(Crossing { ring, at, corrupt, packet });
+            }
         }
     }
 
+    #[inline(never)]
     fn dropped(&mut self, _port: Option<PortId>, _id: PacketId, packet: &Packet, why: Drop) {
         self.tally.dropped += 1;
         match why {

@@ -67,6 +67,11 @@ impl Changes {
         self.downs.get(next).is_some_and(|t| *t < end)
     }
 
+    /// Whether packets may overtake each other.
+    pub fn reorders(&self) -> bool {
+        self.jitter.as_ref().is_some_and(|(jitter, _)| jitter.reorder)
+    }
+
     /// When a packet arrives whose last bit leaves at `end`, over a link of the delay `initial` at the beginning.
     pub fn arrival(&mut self, end: Time, initial: Time) -> Time {
         let changed = self.delays.partition_point(|d| d.0 <= end);
@@ -136,12 +141,34 @@ pub(crate) enum Load {
     Packets,
 }
 
+/// Rings in a block.
+const BLOCK: usize = 64;
+
+/// From more links than this on, a node is looked through by blocks: for two or three blocks it would save nothing.
+pub(crate) const MANY: usize = 4 * BLOCK;
+
+fn earliest(heads: &[Time]) -> Time {
+    heads.iter().min().copied().unwrap_or(Time::MAX)
+}
+
+/// The blocks that have rings from `first` to before `last`.
+fn blocks(first: u32, last: u32) -> std::ops::Range<usize> {
+    first as usize / BLOCK..(last as usize).div_ceil(BLOCK)
+}
+
+/// The rings of a block that lie from `first` to before `last`.
+fn block_of(block: usize, first: usize, last: usize) -> std::ops::Range<usize> {
+    (block * BLOCK).max(first)..((block + 1) * BLOCK).min(last)
+}
+
 /// The links that lead to a part's nodes: for each, its packets, first to arrive first.
 ///
 /// The times of the first ones lie side by side, for looking at them all is most of what choosing the next event costs.
 #[derive(Default)]
 pub(crate) struct Rings {
     heads: Vec<Time>,
+    /// For blocks of [`BLOCK`] rings: no head of the block is before this. Empty until [`Rings::index`].
+    bounds: Vec<Time>,
     queues: Vec<VecDeque<(Time, Entry)>>,
     pub ports: Vec<PortId>,
     pub corrupted: Vec<u64>,
@@ -166,6 +193,7 @@ impl Rings {
         let first = self.heads[ring] == Time::MAX;
         if first {
             self.heads[ring] = at;
+            self.lower(ring, at);
         }
         first
     }
@@ -177,8 +205,49 @@ impl Rings {
         queue.insert(place, (at, entry));
         if place == 0 {
             self.heads[ring as usize] = at;
+            self.lower(ring as usize, at);
         }
         place == 0
+    }
+
+    #[inline]
+    fn lower(&mut self, ring: usize, at: Time) {
+        if let Some(bound) = self.bounds.get_mut(ring / BLOCK) {
+            *bound = (*bound).min(at);
+        }
+    }
+
+    /// Keeps bounds from now on, for nodes with so many links that looking at all of them is most of the work.
+    pub fn index(&mut self) {
+        self.bounds = self.heads.chunks(BLOCK).map(earliest).collect();
+    }
+
+    /// Whether a node with these rings is looked through block by block.
+    #[inline]
+    pub fn by_blocks(&self, first: u32, last: u32) -> bool {
+        !self.bounds.is_empty() && (last - first) as usize > MANY
+    }
+
+    /// The heads of a node's rings by block, as far as any may be before `horizon`.
+    pub fn blocks_before(&self, first: u32, last: u32, horizon: Time) -> impl Iterator<Item = (u32, &[Time])> {
+        let part = move |block: usize| block_of(block, first as usize, last as usize);
+        let near = move |block: &usize| self.bounds[*block] < horizon;
+        blocks(first, last).filter(near).map(move |block| (part(block).start as u32, &self.heads[part(block)]))
+    }
+
+    /// When the first packet arrives on any of a node's rings, after those before `horizon` have been taken. Brings the bounds of
+    /// their blocks up to date.
+    pub fn earliest_from(&mut self, first: u32, last: u32, horizon: Time) -> Time {
+        let mut found = Time::MAX;
+        for block in blocks(first, last) {
+            let whole = block_of(block, 0, self.heads.len());
+            if self.bounds[block] < horizon {
+                self.bounds[block] = earliest(&self.heads[whole.clone()]);
+            }
+            let own = block_of(block, first as usize, last as usize);
+            found = found.min(if own == whole { self.bounds[block] } else { earliest(&self.heads[own]) });
+        }
+        found
     }
 
     /// When the first packets of some rings arrive; [`Time::MAX`] where there is none.
@@ -226,5 +295,47 @@ impl Rings {
 
     pub fn memory(&self) -> usize {
         self.queues.iter().map(|q| q.capacity() * 16).sum::<usize>() + self.queues.len() * 56
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use midpath_core::packet::{FlowId, NodeId, Packet};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Blocks show every head before the horizon, and the earliest after it, whatever comes and goes.
+        #[test]
+        fn blocks_show_what_a_look_at_all_rings_shows(
+            steps in prop::collection::vec((0u32..400, 0u64..50, any::<bool>()), 1..300),
+            spans in prop::collection::vec((0u32..400, 0u32..400, 0u64..3_000), 1..40),
+        ) {
+            let (mut rings, mut pool, mut now) = (Rings::default(), Pool::new(), 0);
+            (0..400).for_each(|i| rings.add(PortId(i)));
+            rings.index();
+            let mut spans = spans.into_iter().cycle();
+            for (ring, later, take) in steps {
+                now += later;
+                if take {
+                    if let Some((_, entry)) = rings.pop(ring) {
+                        pool.take(entry.take(&pool));
+                    }
+                } else {
+                    let packet = Packet::new(FlowId(0), NodeId(0), NodeId(1), 100);
+                    rings.push(ring, Time(now), Entry::new(pool.insert(packet), false, &pool));
+                }
+                let (a, b, horizon) = spans.next().expect("endless");
+                let (first, last, horizon) = (a.min(b), a.max(b) + 1, Time(horizon));
+                let all = rings.heads(first, last).to_vec();
+                let near: Vec<(u32, Time)> = (first..).zip(&all).map(|(r, t)| (r, *t)).filter(|h| h.1 < horizon).collect();
+                let shown = rings.blocks_before(first, last, horizon).flat_map(|(from, heads)| (from..).zip(heads.to_vec()));
+                prop_assert_eq!(shown.filter(|h| h.1 < horizon).collect::<Vec<_>>(), near);
+                // What is before the horizon stays here, so the earliest is bounded, not exact, where a block had more.
+                let earliest = rings.earliest_from(first, last, Time::MAX);
+                prop_assert_eq!(earliest, all.into_iter().min().unwrap_or(Time::MAX));
+            }
+        }
     }
 }

@@ -5,6 +5,7 @@ use midpath_core::node::Flows;
 use midpath_core::packet::{FlowId, HOP_LIMIT, Name, NodeId, Packet};
 use midpath_core::roles::{Accept, End, Endpoint, FlowSpec, Names, Network, Scheme, TCP_HEADERS, Transport};
 use midpath_core::spec::SpecError;
+use midpath_core::suggest;
 use midpath_core::units::{Bytes, Rate, Time};
 use midpath_schemes::{CONSTANT_RATE, Catalogue};
 use midpath_topo::Topology;
@@ -174,7 +175,9 @@ pub(super) fn table_of(scenario: &Scenario, name: &str) -> serde_json::Value {
 
 fn unknown(key: String, name: &str, catalogue: &Catalogue) -> SpecError {
     let known = catalogue.names().collect::<Vec<_>>().join(", ");
-    SpecError::new(key, format!("there is no scheme `{name}`; schemes are {known}, {IDEAL}"))
+    let near = suggest::nearest(name, catalogue.names().chain([IDEAL]));
+    let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
+    SpecError::new(key, format!("there is no scheme `{name}`; {near}schemes are {known}, {IDEAL}"))
 }
 
 /// A flow, where it is expected, and the number of its scheme.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use midpath_core::packet::{Packet, Pkt, PortId};
 use midpath_core::roles::{ForwardCtx, Forwarder, Network, NodeSpec, Parts, Route};
 use midpath_schemes::Catalogue;
-use midpath_schemes::inrpp::header::{is_ack, notifies};
+use midpath_schemes::internals::inrpp::header::{is_ack, notifies};
 use midpath_sim::{RunOptions, RunOutput, run_with};
 
 use crate::common::reads::{delivered, drops_at, last, most};

@@ -11,7 +11,7 @@ use midpath_core::queue::Discipline;
 use midpath_core::roles::{ForwardCtx, Forwarder, Names, Network, NodeSpec, PortSpec, Route, Scheme, Transport};
 use midpath_core::spec::SpecError;
 use midpath_schemes::Catalogue;
-use midpath_schemes::inrpp::header::via;
+use midpath_schemes::internals::inrpp::header::via;
 use midpath_sim::{RunOptions, run_with};
 use proptest::prelude::*;
 

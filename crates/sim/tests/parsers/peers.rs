@@ -13,10 +13,10 @@ use midpath_core::roles::{Accept, Ecmp, Endpoint, FlowSpec, LinkInfo, Routes, Sh
 use midpath_core::units::{Bytes, Rate, Time};
 use midpath_core::wire;
 use midpath_schemes::Catalogue;
-use midpath_schemes::mptcp::announce::AddAddr;
-use midpath_schemes::mptcp::header::{Dss, Mapping};
-use midpath_schemes::mptcp::hello::Hello;
-use midpath_schemes::mptcp::keys::{Key, Keys};
+use midpath_schemes::internals::mptcp::announce::AddAddr;
+use midpath_schemes::internals::mptcp::header::{Dss, Mapping};
+use midpath_schemes::internals::mptcp::hello::Hello;
+use midpath_schemes::internals::mptcp::keys::{Key, Keys};
 
 const BUFFER: u64 = 100_000;
 const HOSTS: [NodeId; 2] = [NodeId(0), NodeId(1)];

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use midpath_core::packet::{HOP_LIMIT, NodeId, PortId};
-use midpath_core::roles::{Map, Routes};
+use midpath_core::roles::{Map, Routes, Step, walk};
 
 /// Who is on the other end of each node's ports.
 pub type Peers = BTreeMap<NodeId, Vec<NodeId>>;
@@ -37,11 +37,11 @@ pub struct Place {
 pub fn place(node: NodeId, root: NodeId, receivers: &[NodeId], peers: &Peers, routes: &dyn Routes) -> Place {
     let mut above: BTreeMap<NodeId, (NodeId, PortId)> = BTreeMap::new();
     for receiver in receivers.iter().filter(|r| **r != root) {
-        for (from, port, to) in path(root, *receiver, peers, routes).into_iter().rev() {
-            if above.contains_key(&to) {
+        for step in path(root, *receiver, peers, routes).into_iter().rev() {
+            if above.contains_key(&step.next) {
                 break;
             }
-            above.insert(to, (from, port));
+            above.insert(step.next, (step.node, step.port));
         }
     }
     let mut children: Vec<PortId> = above.values().filter(|(from, _)| *from == node).map(|(_, port)| *port).collect();
@@ -54,18 +54,8 @@ pub fn place(node: NodeId, root: NodeId, receivers: &[NodeId], peers: &Peers, ro
 }
 
 /// The hops of a shortest path; empty if there is none.
-fn path(from: NodeId, to: NodeId, peers: &Peers, routes: &dyn Routes) -> Vec<(NodeId, PortId, NodeId)> {
-    let (mut hops, mut node) = (Vec::new(), from);
-    while node != to {
-        let port = routes.next_ports(node, to).first().copied();
-        let Some((port, next)) = port.and_then(|p| Some((p, *peers.get(&node)?.get(usize::from(p))?))) else {
-            return Vec::new();
-        };
-        hops.push((node, PortId(port), next));
-        if hops.len() > usize::from(HOP_LIMIT) {
-            return Vec::new();
-        }
-        node = next;
-    }
-    hops
+fn path(from: NodeId, to: NodeId, peers: &Peers, routes: &dyn Routes) -> Vec<Step> {
+    let first = |node| routes.next_ports(node, to).first().map(|p| PortId(*p));
+    let peer = |node, port: PortId| peers.get(&node)?.get(usize::from(port.0)).copied();
+    walk((from, to), usize::from(HOP_LIMIT), first, peer).unwrap_or_default()
 }

@@ -51,7 +51,7 @@ params = { minimum_price = 1e-9 }
 }
 
 fn run(options: &RunOptions) -> RunOutput {
-    let run = run_with(&scenario(), Path::new("."), options, &outside_scheme::catalogue(), &mut |_| true);
+    let run = run_with(&scenario(), Path::new("."), options, &outside_parts::catalogue(), &mut |_| true);
     run.expect("a good scenario").expect("not cancelled")
 }
 

@@ -30,7 +30,7 @@ count = {flows}
 jitter = "1 s"
 "#
     );
-    let out = run_with(&text, Path::new("."), &RunOptions::default(), &outside_scheme::catalogue(), &mut |_| true);
+    let out = run_with(&text, Path::new("."), &RunOptions::default(), &outside_parts::catalogue(), &mut |_| true);
     let out = out.expect("a good scenario").expect("not cancelled");
     assert_eq!(out.run["invariants"]["conserved"], true);
     out

@@ -1,11 +1,11 @@
-//! The scheme runs, holds its target, and lives beside the built-in ones, all from outside the project's crates.
+//! The scheme fills a link, holds its target, and lives beside Midpath's own.
 
 use std::path::Path;
 
 use midpath_sim::{Column, RunOptions, RunOutput, Table, run_with};
 
 const DUMBBELL: &str = r#"
-scheme = "gauge"
+scheme = "aimd"
 stop = "20 s"
 
 [topology]
@@ -53,7 +53,7 @@ fn it_fills_the_link_and_holds_its_target() {
 
 #[test]
 fn a_larger_target_means_a_longer_queue() {
-    let longer = run(&format!("{DUMBBELL}\n[schemes.gauge]\ntarget = \"40 ms\"\n")).unwrap();
+    let longer = run(&format!("{DUMBBELL}\n[schemes.aimd]\ntarget = \"40 ms\"\n")).unwrap();
     assert!(bottleneck_delay(&longer) > 3.0 * bottleneck_delay(&run(DUMBBELL).unwrap()));
 }
 
@@ -66,15 +66,40 @@ fn it_shares_a_network_with_tcp_and_finishes_what_it_begins() {
 
 #[test]
 fn it_is_refused_where_no_port_stamps() {
-    let text = DUMBBELL.replace("scheme = \"gauge\"\n", "");
-    let error = run(&format!("{text}\n[[flow]]\nfrom = \"s2\"\nto = \"d2\"\nscheme = \"gauge\"\n")).unwrap_err();
-    assert!(error.contains("flow[2].scheme: `gauge` needs `gauge` in the network, which runs nowhere"), "{error}");
+    let text = DUMBBELL.replace("scheme = \"aimd\"\n", "");
+    let error = run(&format!("{text}\n[[flow]]\nfrom = \"s2\"\nto = \"d2\"\nscheme = \"aimd\"\n")).unwrap_err();
+    assert!(error.contains("flow[2].scheme: `aimd` needs `aimd` in the network, which runs nowhere"), "{error}");
 }
 
 #[test]
 fn its_parameters_are_checked_like_any_other() {
-    let error = run(&format!("{DUMBBELL}\n[schemes.gauge]\nspeed = \"fast\"\n")).unwrap_err();
-    assert!(error.contains("line 24") || error.contains("schemes.gauge.speed"), "{error}");
+    let error = run(&format!("{DUMBBELL}\n[schemes.aimd]\nspeed = \"fast\"\n")).unwrap_err();
+    assert!(error.contains("speed") && error.contains("decrease, increase, target"), "{error}");
+    let error = run(&format!("{DUMBBELL}\n[schemes.aimd]\ndecrease = 2\n")).unwrap_err();
+    assert!(error.contains("decrease") && error.contains("between 0 and 1"), "{error}");
+}
+
+#[test]
+fn it_ends_its_flows_where_packets_are_lost() {
+    let lossy = DUMBBELL.replace("delay = \"10 ms\" }", "delay = \"10 ms\", corruption = \"1 %\" }");
+    let lossy = lossy
+        .replace("to = \"d0\"", "to = \"d0\"\nsize = \"300 kB\"")
+        .replace("to = \"d1\"", "to = \"d1\"\nsize = \"300 kB\"");
+    let out = run(&lossy.replace("stop = \"20 s\"", "stop = \"120 s\"")).unwrap();
+    assert_eq!(out.summary("completed"), Some(2.0), "{}", out.run["summary"]);
+    assert_eq!(out.run["invariants"]["conserved"], true);
+}
+
+#[test]
+fn it_is_the_same_over_bytes_and_on_any_number_of_threads() {
+    let with = |threads, wire| {
+        let options = RunOptions { threads, wire, ..RunOptions::default() };
+        let run = run_with(DUMBBELL, Path::new("."), &options, &outside_scheme::catalogue(), &mut |_| true);
+        run.expect("a good scenario").expect("not cancelled").repeatable()
+    };
+    let plain = with(1, false);
+    assert!(with(1, true) == plain);
+    assert!(with(3, true) == plain);
 }
 
 /// A column of texts.
@@ -88,7 +113,7 @@ fn texts<'a>(table: &'a Table, name: &str) -> Vec<&'a str> {
 #[test]
 fn its_results_say_what_it_is_and_what_its_gauges_show() {
     let out = run(&format!("{DUMBBELL}\n[measure]\nseries = true\n")).unwrap();
-    let own = &out.run["schemes"]["gauge"];
+    let own = &out.run["schemes"]["aimd"];
     // tests/python/test_schemes.py draws a report of a run that says this.
     let said = include_str!("described.json");
     assert_eq!(

@@ -1,7 +1,11 @@
 //! "Did you mean": the nearest of the names that would have been accepted.
 
-/// The candidate nearest to `name`, if it is near enough to be a slip (Jaro–Winkler similarity of at least 0.8).
+/// The candidate nearest to `name`, if it is near enough to be a slip (Jaro–Winkler similarity of at least 0.8). A name of more than 64
+/// bytes is no slip, and comparing costs time.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    if name.len() > 64 {
+        return None;
+    }
     let lower = name.to_lowercase();
     candidates
         .into_iter()
@@ -36,5 +40,15 @@ mod tests {
         assert_eq!(unknown("generator", "dumbell", names), "there is no generator `dumbell`; did you mean `dumbbell`?");
         let far = unknown("generator", "xyz", names);
         assert_eq!(far, "there is no generator `xyz`; there are `dumbbell`, `chain`, `ring`");
+        assert_eq!(nearest("websearch", ["data-mining", "web-search"]), Some("web-search"));
+        // Of two letters one is no slip but another name.
+        assert_eq!(nearest("h3", ["h1", "h2"]), None);
+    }
+
+    #[test]
+    fn a_name_without_end_is_neither_compared_nor_printed() {
+        let long = "x".repeat(1_000_000);
+        assert_eq!(nearest(&long, [long.as_str()]), None);
+        assert!(unknown("node", &long, ["a"]).len() < 100);
     }
 }

@@ -1,0 +1,40 @@
+"""`midpath new`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from midpath.cli.options import Json, print_json
+from midpath.new import new_scheme
+
+app = typer.Typer(help="Write something new to begin with.", rich_markup_mode=None, no_args_is_help=True)
+
+
+@app.callback()
+def new() -> None:
+    """Write something new to begin with."""
+
+
+@app.command()
+def scheme(
+    directory: Annotated[Path, typer.Argument(help="A folder that is new or empty.", show_default=False)],
+    name: Annotated[
+        str | None, typer.Option(help="What scenarios call it; else the folder's name.", show_default=False)
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Write a crate with a congestion-control scheme of your own.
+
+    It works as it is: a sender, a port, a header, tests, and a Makefile. Change it into your scheme.
+    """
+    written = new_scheme(directory, name)
+    if json:
+        print_json({"scheme": written, "directory": str(directory)})
+        return
+    typer.echo(f"{written} is in {directory}: begin with its README.md")
+    typer.echo(
+        f"cd {directory} && make setup    builds the simulator with {written} in it, in .venv (minutes the first time)"
+    )

@@ -1,0 +1,128 @@
+"""A crate with a scheme of one's own, made from `examples/outside-scheme` and the files in `files`.
+
+The example is compiled and tested with Midpath, so a new scheme begins with code that works. Its sources come out of
+the compiled simulator, which carries what it was built from.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import keyword
+import re
+import sys
+from importlib.resources import files
+from pathlib import Path
+
+from midpath import _midpath
+from midpath.errors import UsageError
+from midpath.new.origin import ORIGIN, origin
+
+EXAMPLE = "examples/outside-scheme/"
+# Where each file beside the Rust sources goes. A wheel leaves out what a `.gitignore` in it names, hence other names.
+BESIDE = {
+    "Cargo.toml.in": "Cargo.toml",
+    "cargo-config.toml": ".cargo/config.toml",
+    "gitignore": ".gitignore",
+    "Makefile.in": "Makefile",
+    "pyproject.toml.in": "pyproject.toml",
+    "README.md.in": "README.md",
+    "scenario.toml.in": "scenario.toml",
+    "test_scheme.py.in": "tests/test_scheme.py",
+}
+# What stands for the new scheme's name in the example: as a package, in Rust, in scenarios, and as a type.
+TOKENS = re.compile(r"\b(?:outside-scheme|outside_scheme|aimd|Aimd(?=Params\b|\b)|MIDPATH_VERSION)")
+NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+LONGEST = 40
+# Words that a scenario has in a scheme's place.
+NO_SCHEMES = {"ideal", "none"}
+# Names that Rust or Cargo keep for themselves, where Python does not.
+WORDS = """
+abstract alloc become box build const core crate debug deps do doc dyn enum examples extern final fn impl incremental
+let loop macro match midpath mod move mut override priv proc-macro pub ref release self static std struct super test
+trait true false type typeof unsafe unsized use virtual where
+"""
+RUST = set(WORDS.split())
+
+
+def new_scheme(directory: Path, name: str | None = None) -> str:
+    """Writes the crate into `directory`, which must be new or empty, and returns the scheme's name."""
+    name = _checked(name or directory.resolve().name)
+    _require_empty(directory)
+    for path, text in crate(name).items():
+        target = directory / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+    (directory / ORIGIN).parent.mkdir(exist_ok=True)
+    (directory / ORIGIN).write_text(f"{origin()}\n", encoding="utf-8")
+    return name
+
+
+def crate(name: str) -> dict[str, str]:
+    """The files of the crate: paths in it, and what they hold."""
+    sources = _example()
+    found = {path: text for path, text in sources.items() if path != "Cargo.toml"}
+    beside = files("midpath.new") / "files"
+    found |= {path: (beside / own).read_text(encoding="utf-8") for own, path in BESIDE.items()}
+    renamed = {path: _renamed(text, name) for path, text in found.items()}
+    # The versions of other crates that Midpath was tested with; Cargo drops what is not needed.
+    return renamed | {"Cargo.lock": _midpath.sources()["Cargo.lock"]}
+
+
+def _example() -> dict[str, str]:
+    sources = _midpath.sources()
+    return {path.removeprefix(EXAMPLE): text for path, text in sources.items() if path.startswith(EXAMPLE)}
+
+
+def _renamed(text: str, name: str) -> str:
+    stand_for = {
+        "outside-scheme": name,
+        "outside_scheme": _module(name),
+        "aimd": name,
+        "Aimd": _type(name),
+        "MIDPATH_VERSION": _midpath.version(),
+    }
+    return TOKENS.sub(lambda found: stand_for[found[0]], text)
+
+
+def _module(name: str) -> str:
+    return name.replace("-", "_")
+
+
+def _type(name: str) -> str:
+    return "".join(part.capitalize() for part in name.split("-"))
+
+
+def _checked(name: str) -> str:
+    if not NAME.fullmatch(name) or len(name) > LONGEST:
+        raise UsageError(
+            f"{name!r} is no name for a scheme: lower-case letters and digits, with single dashes between them, "
+            f"at most {LONGEST}, such as my-scheme; choose one with --name"
+        )
+    if name in _schemes():
+        raise UsageError(f"there is a scheme `{name}` already; choose another name with --name")
+    if name in RUST or keyword.iskeyword(name):
+        raise UsageError(f"`{name}` is a word of Rust's, Cargo's or Python's own; choose another name with --name")
+    if _module(name) in sys.stdlib_module_names or importlib.util.find_spec(_module(name)):
+        raise UsageError(f"there is a Python module `{_module(name)}` already; choose another name with --name")
+    if {_module(name), _type(name), f"{_type(name)}Params"} & _words():
+        raise UsageError(f"`{name}` is taken by something else in a new scheme's code; choose another name with --name")
+    return name
+
+
+def _schemes() -> set[str]:
+    tables = json.loads(_midpath.schema())["properties"]["schemes"]["properties"]
+    return {*tables, *NO_SCHEMES}
+
+
+def _words() -> set[str]:
+    """The words of the example's code, without its own name; the names of packages that it uses are among them."""
+    text = TOKENS.sub("", "\n".join(_example().values()))
+    return {*re.findall(r"\w+", text), *re.findall(r"[\w-]+", text)}
+
+
+def _require_empty(directory: Path) -> None:
+    if directory.exists() and not directory.is_dir():
+        raise UsageError(f"{directory} is a file; name a folder that is new or empty")
+    if directory.is_dir() and any(directory.iterdir()):
+        raise UsageError(f"{directory} is not empty; name a folder that is new or empty")
