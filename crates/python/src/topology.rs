@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use midpath_schemes::Catalogue;
 use midpath_sim::setup::IDEAL;
 use midpath_sim::{RunOptions, ScenarioError, scenario};
 use midpath_topo::describe::{self, Description};
 use midpath_topo::format::{Format, Options};
 use midpath_topo::{builtin, spec, suggest};
+
+use crate::schemes::catalogue;
 
 /// The network of a scenario, as a run builds it: with hosts, rates and delays.
 pub(crate) fn of_scenario(text: &str, base_dir: &Path) -> Result<String, ScenarioError> {
@@ -40,7 +41,7 @@ pub(crate) fn network(text: &str, base_dir: &Path) -> Result<String, ScenarioErr
 /// What flows between which hosts: flows and bytes by pair, in the order in which pairs come up.
 pub(crate) fn pairs(text: &str, base_dir: &Path, seed: Option<u64>) -> Result<String, ScenarioError> {
     let options = RunOptions { scheme: Some(IDEAL.to_owned()), seed, ..RunOptions::default() };
-    let setup = midpath_sim::prepare(text, base_dir, &options, &Catalogue::standard())?;
+    let setup = midpath_sim::prepare(text, base_dir, &options, &catalogue())?;
     let mut found: Vec<(u32, u32, u64, u64)> = Vec::new();
     let mut index = HashMap::new();
     for flow in setup.flows.iter().map(|f| &f.flow) {
