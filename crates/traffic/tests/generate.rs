@@ -195,7 +195,7 @@ fn lists_come_from_files() {
     assert_eq!((flows[3].scheme.as_deref(), &*flows[3].group), (Some("cubic"), "x"));
     assert_eq!((flows[1].src, flows[1].dst), (12, 10));
     let e = generate(&[], &[list("c.txt")], &cx).expect_err("no node 99");
-    assert!(e.key == "workload[0].list.file" && e.message.contains("c.txt: line 2: no host `99`"), "{e}");
+    assert!(e.key == "workload[0].list.file" && e.message.contains("c.txt: line 2: there is no host `99`"), "{e}");
     let e = generate(&[], &[list("d.txt")], &cx).expect_err("no file");
     assert!(e.message.starts_with("d.txt: "), "{e}");
     std::fs::remove_dir_all(dir).expect("removed");
