@@ -9,6 +9,8 @@ use midpath_topo::describe::{self, Description};
 use midpath_topo::format::{Format, Options};
 use midpath_topo::{builtin, spec, suggest};
 
+use crate::schemes::catalogue;
+
 /// The network of a scenario, as a run builds it: with hosts, rates and delays.
 pub(crate) fn of_scenario(text: &str, base_dir: &Path) -> Result<String, ScenarioError> {
     let scenario = scenario::parse(text)?;
