@@ -41,7 +41,7 @@ pub(crate) fn network(text: &str, base_dir: &Path) -> Result<String, ScenarioErr
 /// What flows between which hosts: flows and bytes by pair, in the order in which pairs come up.
 pub(crate) fn pairs(text: &str, base_dir: &Path, seed: Option<u64>) -> Result<String, ScenarioError> {
     let options = RunOptions { scheme: Some(IDEAL.to_owned()), seed, ..RunOptions::default() };
-    let setup = midpath_sim::prepare(text, base_dir, &options, &crate::schemes::catalogue())?;
+    let setup = midpath_sim::prepare(text, base_dir, &options, &catalogue())?;
     let mut found: Vec<(u32, u32, u64, u64)> = Vec::new();
     let mut index = HashMap::new();
     for flow in setup.flows.iter().map(|f| &f.flow) {
