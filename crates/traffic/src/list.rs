@@ -133,7 +133,8 @@ fn hpcc_flow(line: u64, text: &str) -> Result<ListedFlow, ListError> {
 const COLUMNS: [&str; 8] = ["src", "dst", "size", "start", "scheme", "group", "stop", "rate"];
 
 fn parse_csv(text: &str) -> Result<Vec<ListedFlow>, ListError> {
-    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).from_reader(text.as_bytes());
+    let mut reader =
+        csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).from_reader(whole_lines(text.as_bytes()));
     let header = reader.headers().map_err(csv_error)?.clone();
     let columns = csv_columns(&header)?;
     let mut flows = Vec::new();
@@ -156,6 +157,11 @@ fn csv_error(e: csv::Error) -> ListError {
         }
         _ => error(line, e.to_string()),
     }
+}
+
+/// `bytes` with an end of line behind them: without one, the CSV reader takes a comment at the end for a row.
+pub(crate) fn whole_lines(bytes: &[u8]) -> impl std::io::Read {
+    std::io::Read::chain(bytes, &b"\n"[..])
 }
 
 /// The line of a record: the reader's position is that of the blank and comment lines before it.

@@ -1,7 +1,7 @@
 //! Traffic matrices in files: how much goes from where to where.
 
 use crate::flow::MAX_FLOWS;
-use crate::list::{ListError, csv_line};
+use crate::list::{ListError, csv_line, whole_lines};
 use midpath_core::units::Rate;
 
 /// Entries of a matrix at most. Ours: a square over 2,000 routers has as many.
@@ -70,7 +70,7 @@ fn csv_matrix(text: &str) -> Result<Entries, ListError> {
         .comment(Some(b'#'))
         .has_headers(false)
         .flexible(true)
-        .from_reader(text.as_bytes());
+        .from_reader(whole_lines(text.as_bytes()));
     let mut records = reader.records();
     let read = |r: csv::Result<csv::StringRecord>| {
         r.map_err(|e| error(e.position().map_or(1, csv::Position::line), e.to_string()))
@@ -148,6 +148,12 @@ mod tests {
     fn triples(text: &str) -> Vec<(String, String, f64)> {
         let found = parse_matrix_bytes(text.as_bytes()).expect(text);
         found.entries.into_iter().map(|e| (e.from, e.to, e.amount)).collect()
+    }
+
+    #[test]
+    fn a_comment_may_end_the_file_without_an_end_of_line() {
+        let found = csv_matrix("from,to,rate\nBern,Geneva,20 Mbps\n# as of today").expect("valid");
+        assert_eq!(found.entries.len(), 1);
     }
 
     #[test]

@@ -103,7 +103,8 @@ pub fn topology(bytes: &[u8]) {
 
 /// A traffic matrix: CSV, or JSON with demands.
 pub fn matrix(bytes: &[u8]) {
-    let lines = bytes.split(|b| *b == b'\n').count() as u64;
+    // The CSV reader takes a lone CR for the end of a line, too.
+    let lines = bytes.split(|b| matches!(b, b'\n' | b'\r')).count() as u64;
     match parse_matrix_bytes(bytes) {
         Ok(found) => {
             assert!(!found.entries.is_empty());
@@ -130,7 +131,8 @@ pub fn link_files(bytes: &[u8]) {
 
 /// A flow list, in both formats, and a distribution of flow sizes.
 pub fn flow_list(bytes: &[u8]) {
-    let lines = bytes.split(|b| *b == b'\n').count() as u64;
+    // The CSV reader takes a lone CR for the end of a line, too.
+    let lines = bytes.split(|b| matches!(b, b'\n' | b'\r')).count() as u64;
     for format in [FlowListFormat::Csv, FlowListFormat::Hpcc] {
         match parse_flow_list_bytes(format, bytes) {
             Ok(flows) => assert!(flows.iter().all(|f| (1..=lines).contains(&f.line)), "{format:?} {flows:?}"),

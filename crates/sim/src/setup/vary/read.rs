@@ -63,7 +63,9 @@ pub fn parse_trace(bytes: &[u8]) -> Result<Opportunities, String> {
 
 /// Reads a schedule: CSV with a header of `at` and `rate`, `delay` or both. The message names the line.
 pub fn parse_schedule(bytes: &[u8]) -> Result<Vec<StepSpec>, String> {
-    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).from_reader(bytes);
+    // Without an end of line, the reader takes a comment at the end for a row.
+    let whole = std::io::Read::chain(bytes, &b"\n"[..]);
+    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).from_reader(whole);
     let header = reader.headers().map_err(|e| e.to_string())?.clone();
     let columns = header.iter().map(str::to_owned).collect::<Vec<_>>();
     if let Some(unknown) = columns.iter().find(|c| !["at", "rate", "delay"].contains(&c.as_str())) {
