@@ -1,4 +1,4 @@
-//! How long a bound takes: `cargo run --release -p midpath-ideal --example speed [max-min|proportional] [concurrent]`.
+//! How long a bound takes: `cargo run --release -p midpath-ideal --example fluid_speed [max-min|proportional] [concurrent]`.
 //!
 //! 500 links, random paths of 4 to 6 of them, `concurrent` flows at any time (each that ends is soon replaced), 20,000
 //! events after the first batch has arrived.
