@@ -18,7 +18,7 @@ from midpath.metrics import IDEAL, METRICS
 from midpath.notebook import to_html
 from midpath.palette import name
 from midpath.result import Result, distinct_warnings, load
-from midpath.run import as_scenario
+from midpath.run import as_names, as_scenario
 from midpath.scenario import VARIANTS, Scenario, parse
 from midpath.stats import Estimate, estimate, paired_ratio, told_apart
 from midpath.storage import read_json, require_replaceable, to_json, write_text
@@ -239,8 +239,7 @@ def compare(
     processes, or of a Dask cluster) takes the place of the threads; it reports no steps.
     """
     asked = as_scenario(scenario)
-    names = schemes.split(",") if isinstance(schemes, str) else schemes
-    wanted = list(dict.fromkeys([*(text.strip() for text in names), *([IDEAL] if ideal else [])]))
+    wanted = list(dict.fromkeys([*as_names(schemes), *([IDEAL] if ideal else [])]))
     for scheme in wanted:
         asked.with_(scheme=scheme).check()
     numbers = list(seeds) if not isinstance(seeds, int) else [asked.base_seed() + i for i in range(seeds)]

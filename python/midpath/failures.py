@@ -18,7 +18,7 @@ from midpath.errors import UsageError
 from midpath.metrics import BY_KEY, IDEAL
 from midpath.palette import name
 from midpath.result import Result
-from midpath.run import One, as_scenario
+from midpath.run import One, as_names, as_scenario
 from midpath.scenario import Scenario
 from midpath.stats import Estimate, estimate
 from midpath.sweep.plan import Plan, Point, own_scheme
@@ -298,7 +298,7 @@ def failures(
         raise UsageError("no two routers of this network are linked, so no link can fail")
     if at is not None:
         _require_an_end(asked)
-    names = [scheme.strip() for scheme in (schemes.split(",") if isinstance(schemes, str) else schemes or [])]
+    names = as_names(schemes or [])
     first = asked.base_seed()
     numbers = list(range(first, first + seeds))
     pairs = {seed: pairs_of(asked, seed) for seed in numbers}

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from midpath.errors import OutputError
 from midpath.metrics import METRICS
 from midpath.notebook import to_html
-from midpath.schemes import hear
+from midpath.schemes import remember
 from midpath.storage import read_json, to_json, write_directory
 from midpath.units import quantity
 
@@ -31,7 +31,7 @@ class Result:
 
     def __post_init__(self) -> None:
         """Whoever names its schemes from now on, does so as they say."""
-        hear(self.run)
+        remember(self.run)
 
     def __repr__(self) -> str:
         """One line."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +62,11 @@ def run(
     # A run that recorded no series has a table of none.
     arrow.setdefault("series", SERIES.empty_table())
     return Result(found, arrow, files)
+
+
+def as_names(given: Iterable[str] | str) -> list[str]:
+    """Names from a list of them, or from one text with commas between them."""
+    return [text.strip() for text in (given.split(",") if isinstance(given, str) else given)]
 
 
 def as_scenario(scenario: Scenario | Mapping[str, Any] | str | Path) -> Scenario:

@@ -55,7 +55,7 @@ class Description:
 
 
 # Of schemes that are not ours: what results said that have been read.
-_heard: dict[str, Description] = {}
+_remembered: dict[str, Description] = {}
 
 
 @cache
@@ -64,14 +64,14 @@ def shipped() -> dict[str, Description]:
     return {name: _read(name, entry) for name, entry in json.loads(_midpath.schemes()).items()}
 
 
-def hear(run: Mapping[str, Any]) -> None:
+def remember(run: Mapping[str, Any]) -> None:
     """Remembers what a run says of schemes that do not ship with this version."""
-    _heard.update({name: found for name, found in _carried(run).items() if name not in shipped()})
+    _remembered.update({name: found for name, found in _carried(run).items() if name not in shipped()})
 
 
 def described(scheme: str) -> Description:
-    """What a scheme says of itself; of one that nobody has heard of, its name."""
-    return shipped().get(scheme) or _heard.get(scheme) or Description(title=scheme)
+    """What a scheme says of itself; of one that no result has described, its name."""
+    return shipped().get(scheme) or _remembered.get(scheme) or Description(title=scheme)
 
 
 def gauges_of(run: Mapping[str, Any], entity: str) -> dict[str, Gauge]:

@@ -24,7 +24,7 @@ from midpath.metrics import IDEAL, METRICS
 from midpath.notebook import to_html
 from midpath.palette import name
 from midpath.result import Result
-from midpath.run import One, as_scenario
+from midpath.run import One, as_names, as_scenario
 from midpath.scenario import Scenario
 from midpath.stats import Estimate, paired_ratio
 from midpath.storage import read_json, require_replaceable, to_json, write_text
@@ -177,9 +177,8 @@ class Variants:
             ratio = self.against_first(variant, scheme, "afct_s")
             if ratio is None:
                 continue
-            told = self.matched[variant].values(scheme, "afct_s")
-            before = self.matched[self.names[0]].values(scheme, "afct_s")
-            parts.append(f"{variant} {_times(ratio)}{'' if _apart(told, before) else ' (not told apart)'}")
+            apart = abs(ratio.mean - 1) > (ratio.ci95 or 0.0)
+            parts.append(f"{variant} {_times(ratio)}{'' if apart else ' (not told apart)'}")
         if not parts:
             return ""
         return f"Under {name(scheme)}, flows take, in times of {self.names[0]}: {'; '.join(parts)}."
@@ -235,12 +234,12 @@ def compare_variants(
     path = Path(out) if out is not None else None
     if path is not None:
         require_variants(path, None if replace else names)
-    wanted = schemes.split(",") if isinstance(schemes, str) else list(schemes)
+    wanted = as_names(schemes)
     for one in found.values():
         # All of them before the first runs: an error in the last should not come after an hour.
-        for scheme in dict.fromkeys([*(scheme.strip() for scheme in wanted), *([IDEAL] if ideal else [])]):
+        for scheme in dict.fromkeys([*wanted, *([IDEAL] if ideal else [])]):
             one.with_(scheme=scheme).check()
-    told = _Told(names, on_run, on_step)
+    progress = _Progress(names, on_run, on_step)
     comparisons = {
         variant: compare(
             one,
@@ -251,8 +250,8 @@ def compare_variants(
             jobs=jobs,
             executor=executor,
             out=path / FOLDER / variant if path is not None else None,
-            on_run=told.run(variant) if on_run else None,
-            on_step=told.step(variant) if on_step else None,
+            on_run=progress.run(variant) if on_run else None,
+            on_step=progress.step(variant) if on_step else None,
         )
         for variant, one in found.items()
     }
@@ -262,8 +261,8 @@ def compare_variants(
     return result
 
 
-class _Told:
-    """Tells of runs in all variants as of one piece of work: a scheme is named with its variant."""
+class _Progress:
+    """Reports the runs of all variants as one piece of work: a scheme is named with its variant."""
 
     def __init__(self, variants: list[str], on_run: RunCallback | None, on_step: StepCallback | None) -> None:
         self.variants, self.on_run, self.on_step = variants, on_run, on_step
@@ -290,12 +289,7 @@ class _Told:
 
 def chosen(scenario: Scenario, variants: Sequence[str] | str | None) -> list[str]:
     """The variants asked for, all of them unless said."""
-    known = list(scenario.variants)
-    if variants is None:
-        names = known
-    else:
-        given = variants.split(",") if isinstance(variants, str) else variants
-        names = list(dict.fromkeys(text.strip() for text in given))
+    names = list(scenario.variants) if variants is None else list(dict.fromkeys(as_names(variants)))
     if not names:
         raise UsageError("the scenario has no variants: write [variants.NAME] with the keys that change")
     return names
@@ -336,11 +330,6 @@ def same_flows(run: Result, other: Result) -> bool:
     texts = all(run.flows[key].to_pylist() == other.flows[key].to_pylist() for key in FLOW_TEXTS)
     # The size of a flow without end is no number.
     return texts and all(np.array_equal(column(run, key), column(other, key), equal_nan=True) for key in FLOW_NUMBERS)
-
-
-def _apart(values: Sequence[float | None], others: Sequence[float | None]) -> bool:
-    ratio = paired_ratio(values, others)
-    return ratio is not None and abs(ratio.mean - 1) > (ratio.ci95 or 0.0)
 
 
 def _times(ratio: Estimate) -> str:

@@ -20,6 +20,7 @@ from midpath.cli.options import Cluster, Ideal, Jobs, Json, Seed, Seeds, Set, ch
 from midpath.errors import UsageError
 from midpath.metrics import BY_KEY
 from midpath.palette import name
+from midpath.run import as_names
 from midpath.scenario import Scenario
 from midpath.sweep.export import Point, means, seeds_note, write_table
 from midpath.sweep.facets import facets
@@ -184,8 +185,7 @@ def plot(
 
     found = Sweep(store)
     fixed = changes(where, "--where")
-    names = [name.strip() for name in schemes.split(",")] if schemes else None
-    drawn = facets(found, x, [name.strip() for name in y.split(",")], facet, fixed, names)
+    drawn = facets(found, x, as_names(y), facet, fixed, as_names(schemes) if schemes else None)
     path = out or store / "plot.svg"
     write(draw(drawn, found.about["title"], ", ".join(f"{key} = {shown(value)}" for key, value in fixed.items())), path)
     if json:

@@ -34,8 +34,8 @@ sys.exit(run_main())
 
 def origin() -> str:
     """The Python that has Midpath; in the environment of another scheme, the one that this had it from."""
-    told = Path(sys.prefix) / IN_ENVIRONMENT
-    return told.read_text(encoding="utf-8").strip() if told.is_file() else sys.executable
+    note = Path(sys.prefix) / IN_ENVIRONMENT
+    return note.read_text(encoding="utf-8").strip() if note.is_file() else sys.executable
 
 
 def connect(directory: Path) -> None:

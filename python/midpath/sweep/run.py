@@ -12,7 +12,7 @@ import tomli_w
 
 from midpath.errors import UsageError
 from midpath.metrics import IDEAL
-from midpath.run import One, as_scenario, cores
+from midpath.run import One, as_names, as_scenario, cores
 from midpath.scenario import Scenario
 from midpath.sweep.dask import dask_workers
 from midpath.sweep.plan import Plan, check, plan_of, split, value_of
@@ -53,7 +53,7 @@ def sweep(
     Runs go on `jobs` processes (one per core unless said), on the workers of the Dask scheduler at `cluster`, or as
     jobs of `slurm`. With `keep_results` each whole result is kept, not its figures alone.
     """
-    names = [scheme.strip() for scheme in schemes.split(",")] if isinstance(schemes, str) else schemes
+    names = None if schemes is None else as_names(schemes)
     asked = [as_scenario(one) for one in _listed(scenarios)]
     planned = plan_of(asked, vary or {}, plan, names, seeds, ideal)
     about = described(planned, asked, command(asked, vary or {}, plan, planned.schemes, seeds, Path(out)))
