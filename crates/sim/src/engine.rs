@@ -7,6 +7,7 @@ mod assemble;
 mod chance;
 mod parallel;
 mod part;
+mod rings;
 mod sched;
 mod turns;
 mod wire;

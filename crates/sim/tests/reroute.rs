@@ -2,30 +2,9 @@
 
 mod common;
 
-use common::{cases, port, run, run_plain};
-use midpath_sim::{RunOptions, RunOutput};
+use common::{CARRIERS, cases, port, run_plain, with_scheme};
+use midpath_sim::RunOutput;
 use proptest::prelude::*;
-
-const SCHEMES: [&str; 14] = [
-    "newreno",
-    "cubic",
-    "dctcp",
-    "cubic+rpm",
-    "rcp",
-    "xcp",
-    "hpcc",
-    "fcp",
-    "mircc",
-    "ndn",
-    "inrpp",
-    "mptcp",
-    "fixed-window",
-    "udp",
-];
-
-fn with_scheme(text: &str, scheme: &str, threads: usize) -> RunOutput {
-    run(text, &RunOptions { scheme: Some(scheme.to_owned()), threads, ..RunOptions::default() })
-}
 
 /// Two ways from `a` to `b`: the short one of 20 Mbps fails at 2 s, and comes back at 6 s; the long one has 5 Mbps.
 fn two_ways(routing: &str, flow: &str) -> String {
@@ -113,7 +92,7 @@ fn the_ideal_says_that_it_does_not_follow() {
 /// A link in the middle of a mesh fails for good in the middle of all flows.
 #[test]
 fn flows_of_every_scheme_survive_and_threads_agree() {
-    for scheme in SCHEMES {
+    for scheme in CARRIERS {
         for ecmp in ["flow", "symmetric"] {
             let text = format!(
                 r#"

@@ -2,39 +2,9 @@
 
 mod common;
 
-use common::{cases, port, run, run_plain};
-use midpath_sim::{RunOptions, RunOutput, run_text};
+use common::{CARRIERS, cases, port, refused, run_plain, with_scheme};
+use midpath_sim::RunOutput;
 use proptest::prelude::*;
-
-/// Every transport and network that carries flows, as a run's scheme.
-const SCHEMES: [&str; 15] = [
-    "newreno",
-    "cubic",
-    "dctcp",
-    "cubic+rpm",
-    "rcp",
-    "xcp",
-    "hpcc",
-    "fcp",
-    "mircc",
-    "ndn",
-    "inrpp",
-    "mptcp",
-    "udp",
-    "fixed-window",
-    "ideal",
-];
-
-fn with_scheme(text: &str, scheme: &str, threads: usize) -> RunOutput {
-    run(text, &RunOptions { scheme: Some(scheme.to_owned()), threads, ..RunOptions::default() })
-}
-
-fn refused(text: &str) -> String {
-    run_text(text, std::path::Path::new("."), &RunOptions::default(), &mut |_| true)
-        .map(|_| ())
-        .expect_err("refused")
-        .to_string()
-}
 
 /// Datagrams at a steady rate over one link that varies.
 fn datagrams(rate: &str, vary: &str) -> String {
@@ -195,7 +165,7 @@ loss = {{ p = "0.5 %", r = "40 %" }}
 /// Nobody's packets are lost without being counted (`run` sees to it), all flows end, the same on one, two and three threads.
 #[test]
 fn every_scheme_copes_with_links_that_vary() {
-    for scheme in SCHEMES {
+    for scheme in CARRIERS.into_iter().chain(["ideal"]) {
         for extra in ["", ", reorder = true"] {
             let text = varying(extra);
             let one = with_scheme(&text, scheme, 1);

@@ -2,8 +2,7 @@
 
 mod common;
 
-use common::run_plain;
-use midpath_sim::{RunOptions, run_text};
+use common::{refused, run_plain};
 
 fn ring(more: &str) -> String {
     format!(
@@ -20,13 +19,6 @@ arrivals = {{ kind = "poisson", rate_per_s = 50.0 }}
 flows = 40
 "#
     )
-}
-
-fn refused(text: &str) -> String {
-    let Err(error) = run_text(text, std::path::Path::new("."), &RunOptions::default(), &mut |_| true) else {
-        panic!("must be refused")
-    };
-    error.to_string()
 }
 
 #[test]

@@ -39,7 +39,7 @@ pub use explicit::ExplicitFlow;
 pub use flow::{Flow, MAX_FLOWS, Room};
 pub use generate::{Context, generate};
 pub use hosts::{Host, HostTable, LinkRates, NoLinks};
-pub use list::{FlowListFormat, ListError, ListSpec, ListedFlow, parse_flow_list_bytes};
+pub use list::{FlowListFormat, ListError, ListSpec, ListedFlow, csv_line, parse_flow_list_bytes, whole_lines};
 pub use matrix::{GravityBy, MatrixSpec};
 pub use objects::ObjectSpec;
 pub use rates::{Entries, Entry, parse_matrix_bytes};

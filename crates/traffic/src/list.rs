@@ -160,12 +160,12 @@ fn csv_error(e: csv::Error) -> ListError {
 }
 
 /// `bytes` with an end of line behind them: without one, the CSV reader takes a comment at the end for a row.
-pub(crate) fn whole_lines(bytes: &[u8]) -> impl std::io::Read {
+pub fn whole_lines(bytes: &[u8]) -> impl std::io::Read {
     std::io::Read::chain(bytes, &b"\n"[..])
 }
 
 /// The line of a record: the reader's position is that of the blank and comment lines before it.
-pub(crate) fn csv_line(text: &str, record: &csv::StringRecord) -> u64 {
+pub fn csv_line(text: &str, record: &csv::StringRecord) -> u64 {
     let Some(position) = record.position() else { return 1 };
     let rest = text.get(position.byte() as usize..).unwrap_or("");
     let skipped = rest.lines().take_while(|l| l.trim().is_empty() || l.starts_with('#')).count();

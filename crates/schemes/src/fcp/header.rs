@@ -153,7 +153,7 @@ impl FcpHeader {
         f64::from(self.balance) * f64::from(self.exchange)
     }
 
-    /// What it pays per byte for a link that has told its sender `quoted`: the minimum of that and of what it holds (§5,
+    /// What it pays per byte for a link that has `quoted` this price to its sender: the minimum of that and of what it holds (§5,
     /// "Implementation details"), so that neither a wrong round-trip time nor a forgotten price makes much of it. A SYN holds
     /// nothing yet, and pays what it is about to be told.
     #[inline]

@@ -209,9 +209,9 @@ impl GroupBudget {
     }
 
     /// Splits the group's budget.
-    fn assign(&mut self, accounts: &mut BTreeMap<FlowId, Account>, look: &Snapshot) {
-        let mut targets: Vec<f64> = look.flows.iter().map(|f| f.target).collect();
-        self.policy.assign(&look.of(self.budget), &mut targets);
+    fn assign(&mut self, accounts: &mut BTreeMap<FlowId, Account>, snapshot: &Snapshot) {
+        let mut targets: Vec<f64> = snapshot.flows.iter().map(|f| f.target).collect();
+        self.policy.assign(&snapshot.of(self.budget), &mut targets);
         policy::within(self.budget, &mut targets);
         for (flow, target) in self.flows.iter().zip(targets) {
             accounts.get_mut(flow).expect("open").target = target;

@@ -13,7 +13,8 @@ use rustc_hash::FxHashMap;
 use super::chance::{Bursts, Chain, Jitter};
 use super::parallel::{Plan, run_alone, run_together};
 use super::part::Part;
-use super::wire::{Changes, Loss, MANY, Rings, Target, Wire};
+use super::rings::{MANY, Rings};
+use super::wire::{Changes, Loss, Target, Wire};
 use super::{Event, FlowFate, Probe, Progress, Tally};
 
 /// One direction of a link.

@@ -10,9 +10,10 @@ use midpath_core::units::Time;
 use midpath_core::wire;
 use rustc_hash::FxHashMap;
 
+use super::rings::{Entry, Load, Rings};
 use super::sched::Calendar;
 use super::turns::Turns;
-use super::wire::{Entry, Load, Rings, Target, Wire};
+use super::wire::{Target, Wire};
 use super::{Event, Probe};
 
 /// A packet that leaves its part.

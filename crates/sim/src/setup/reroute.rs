@@ -38,7 +38,9 @@ impl Rerouting {
         let wrong = |message: String| SpecError::new("routing.reconverge", message);
         let (mut states, mut switches) = (vec![first.clone()], Vec::new());
         let (mut known, mut down, mut now) = (BTreeMap::from([(BTreeSet::new(), 0)]), BTreeSet::new(), 0);
-        let delay = routing.reconverge.unwrap_or_default();
+        let Some(delay) = routing.reconverge else {
+            return Ok(Rerouting { states: states.into(), switches, nodes: Vec::new() });
+        };
         for (i, (at, link, up)) in changes.iter().enumerate() {
             if *up {
                 down.remove(link)
@@ -46,7 +48,7 @@ impl Rerouting {
                 down.insert(*link)
             };
             // What happens at one time is learned as one.
-            if routing.reconverge.is_none() || changes.get(i + 1).is_some_and(|next| next.0 == *at) {
+            if changes.get(i + 1).is_some_and(|next| next.0 == *at) {
                 continue;
             }
             let state = *known.entry(down.clone()).or_insert_with(|| {

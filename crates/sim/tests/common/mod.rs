@@ -27,6 +27,37 @@ pub fn run(text: &str, options: &RunOptions) -> RunOutput {
     out
 }
 
+/// Everything that carries flows, as a run's scheme.
+pub const CARRIERS: [&str; 14] = [
+    "newreno",
+    "cubic",
+    "dctcp",
+    "cubic+rpm",
+    "rcp",
+    "xcp",
+    "hpcc",
+    "fcp",
+    "mircc",
+    "ndn",
+    "inrpp",
+    "mptcp",
+    "fixed-window",
+    "udp",
+];
+
+/// Runs a scenario under a scheme on some threads.
+pub fn with_scheme(text: &str, scheme: &str, threads: usize) -> RunOutput {
+    run(text, &RunOptions { scheme: Some(scheme.to_owned()), threads, ..RunOptions::default() })
+}
+
+/// What a scenario that cannot be run is told.
+pub fn refused(text: &str) -> String {
+    let Err(error) = run_text(text, Path::new("."), &RunOptions::default(), &mut |_| true) else {
+        panic!("must be refused")
+    };
+    error.to_string()
+}
+
 /// Runs a scenario as it is.
 pub fn run_plain(text: &str) -> RunOutput {
     run(text, &RunOptions::default())

@@ -134,9 +134,9 @@ mod tests {
         let mut targets = [3.0, f64::NAN, -1.0, 1.0];
         within(2.0, &mut targets);
         assert_eq!(targets, [1.5, 0.0, 0.0, 0.5]);
-        let mut startup = [0.5, 0.25];
-        within(2.0, &mut startup);
-        assert_eq!(startup, [0.5, 0.25]);
+        let mut small = [0.5, 0.25];
+        within(2.0, &mut small);
+        assert_eq!(small, [0.5, 0.25]);
     }
 
     #[test]

@@ -132,11 +132,11 @@ fn who_asks_and_never_sends_is_forgotten() {
 fn who_does_not_ask_does_not_take_all() {
     let mut link = link();
     let n = 2000;
-    let granted_at = (0..n).filter(|i| {
+    let granted = (0..n).filter(|i| {
         // 1.5 times the link's rate.
         send(&mut link, 0.001 * f64::from(*i), Class::Deadline, 0.0, FIXED).1 == Class::Deadline
     });
-    let rate = granted_at.count() as f64 / f64::from(n) * 1.5;
+    let rate = granted.count() as f64 / f64::from(n) * 1.5;
     assert!((0.85..=0.92).contains(&rate), "{rate}");
 }
 

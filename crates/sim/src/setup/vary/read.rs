@@ -7,6 +7,7 @@ use std::str::FromStr;
 use midpath_core::node::Opportunities;
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Time, UnitError};
+use midpath_traffic::{csv_line, whole_lines};
 
 use crate::scenario::StepSpec;
 
@@ -63,9 +64,8 @@ pub fn parse_trace(bytes: &[u8]) -> Result<Opportunities, String> {
 
 /// Reads a schedule: CSV with a header of `at` and `rate`, `delay` or both. The message names the line.
 pub fn parse_schedule(bytes: &[u8]) -> Result<Vec<StepSpec>, String> {
-    // Without an end of line, the reader takes a comment at the end for a row.
-    let whole = std::io::Read::chain(bytes, &b"\n"[..]);
-    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).from_reader(whole);
+    let text = std::str::from_utf8(bytes).map_err(|_| "line 1: not a text".to_owned())?;
+    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).from_reader(whole_lines(bytes));
     let header = reader.headers().map_err(|e| e.to_string())?.clone();
     let columns = header.iter().map(str::to_owned).collect::<Vec<_>>();
     if let Some(unknown) = columns.iter().find(|c| !["at", "rate", "delay"].contains(&c.as_str())) {
@@ -79,7 +79,7 @@ pub fn parse_schedule(bytes: &[u8]) -> Result<Vec<StepSpec>, String> {
     let mut steps = Vec::new();
     for record in reader.records() {
         let record = record.map_err(|e| e.to_string())?;
-        let line = record.position().map_or(0, csv::Position::line);
+        let line = csv_line(text, &record);
         let cell = |column: Option<usize>| column.and_then(|c| record.get(c)).filter(|text| !text.is_empty());
         let wrong = |e: UnitError| format!("line {line}: {e}, or a plain number");
         let Some(at) = cell(Some(at)) else { return Err(format!("line {line}: `at` is empty")) };
@@ -125,6 +125,7 @@ mod tests {
             "{}",
             schedule("at,rate\n0,1e6\n1,fast\n")
         );
+        assert!(schedule("# b\nat,rate\n0,1e6\n\n# c\n1,fast\n").starts_with("line 6: `fast"));
         assert!(schedule("time,rate\n0,1\n").starts_with("line 1: there is no column `time`"));
         assert!(schedule("rate\n1e6\n").starts_with("line 1: the column `at` is missing"));
         let trace = |text: &str| parse_trace(text.as_bytes()).expect_err(text);
