@@ -1,9 +1,20 @@
 //! A node: ports, a forwarder and endpoints, told what arrived and asked when to be woken.
+//!
+//! Here are the node, its construction, and the loop that carries out what its parts wish for. A
+//! packet's way goes through `forwarding` (where next), `egress` and `asked` (out of a port) or
+//! `delivery` (to an endpoint). `driver` has what a program that runs nodes provides; `changes` and
+//! `readings` have what it does to a node and reads of it between events.
 
 mod asked;
+mod changes;
+mod delivery;
+mod driver;
+mod egress;
 mod endpoints;
+mod forwarding;
 mod line;
 mod opportunities;
+mod readings;
 mod slot;
 mod timers;
 
@@ -11,106 +22,21 @@ use std::any::Any;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+pub use driver::{Driver, Flows, Woken};
 use endpoints::Endpoints;
 pub use endpoints::Limits;
+pub use forwarding::Forwarding;
 pub use line::Line;
 pub use opportunities::{OPPORTUNITY_BYTES, Opportunities};
 pub use slot::Begun;
 use slot::Slot;
 use timers::{Lazy, Pair, Timers, Wake};
 
-use crate::packet::{FlowId, Kind, NodeId, Packet, PacketId, Pkt, Pool, PortId};
+use crate::packet::{FlowId, Kind, NodeId, PacketId, Pkt, Pool, PortId};
 use crate::queue::Discipline;
 use crate::rng::{Streams, secret};
-use crate::roles::{
-    Accept, Action, Backlog, Drop, Endpoint, EndpointCtx, FlowReport, ForwardCtx, Forwarder, Inbound, LinkInfo,
-    PortCtx, Route, Shared, ShortestPath, Transmitter, WakeAt, Way,
-};
-use crate::stats::PortCounters;
+use crate::roles::{Action, Drop, Inbound, LinkInfo, Shared, WakeAt, Way};
 use crate::units::{Rate, Time};
-
-/// Whoever runs a node: the simulator in virtual time, a daemon on real packets, a test.
-///
-/// **Pull.** A port gives a packet when the driver can send one. The node asks [`Driver::transmitter`] whenever a port has news. If that is idle,
-/// the port's next packet goes to [`Driver::start`]. If it is busy, the node asks again at the time that the driver gave, or leaves it to the
-/// driver to come back: [`Node::ready`] names the ports that have something, [`Node::poll_transmit`] takes a packet.
-///
-/// **Timetables.** A simulator may know more: a FIFO whose rule goes by the order of arrivals alone sends each packet when the one before
-/// it has left. A driver with [`Driver::TIMETABLES`] is told that time at once, by [`Driver::book`], and needs no second event. For other drivers
-/// a node is to be made with [`Discipline::held`] ports; their decisions are the same.
-///
-/// **Fates.** Each packet that a driver hands in or is told of ends in exactly one of `start`, `book`, `delivered`, `consumed` and `dropped`, or is kept
-/// by the node. The driver may keep what it knows of a packet beside it, by its [`PacketId`].
-pub trait Driver {
-    /// Whether [`Driver::book`] is there.
-    const TIMETABLES: bool = false;
-    /// Called when a port may have something to send: whether its transmitter can take a packet now. A driver that
-    /// pulls by itself is always busy here.
-    fn transmitter(&mut self, port: PortId, now: Time) -> Transmitter;
-    /// Called with the packet that an idle transmitter is given: it starts now. The driver owns the packet from here.
-    fn start(&mut self, port: PortId, pkt: Pkt, now: Time, pool: &mut Pool);
-    /// Called when a packet has got its place on a timetable: it starts at `start` (which may lie ahead) and its last
-    /// bit leaves at `end`. The driver owns the packet from here.
-    fn book(&mut self, _port: PortId, _pkt: Pkt, _start: Time, _end: Time, _pool: &mut Pool) {
-        unreachable!("a driver without timetables runs nodes with held ports only");
-    }
-    /// Called when a packet ended at `port` (`None`: at the node itself). The node frees it after the call.
-    fn dropped(&mut self, _port: Option<PortId>, _id: PacketId, _packet: &Packet, _why: Drop) {}
-    /// Called when a packet got its CE mark at `port`.
-    fn marked(&mut self, _port: PortId, _id: PacketId, _packet: &Packet) {}
-    /// Called when an endpoint finished.
-    fn finished(&mut self, _flow: FlowId, _active: bool, _report: FlowReport) {}
-    /// Called when a packet reached the endpoint of its flow.
-    fn delivered(&mut self, _id: PacketId, _packet: &Packet) {}
-    /// Called when a port or forwarder has used a packet up: a probe answered, an ACK merged into another.
-    fn consumed(&mut self, _id: PacketId, _packet: &Packet) {}
-    /// Called when a packet has been copied: the copy has a fate of its own.
-    fn copied(&mut self, _of: PacketId, _copy: PacketId) {}
-}
-
-/// The applications of a network: which flows start, and who takes what arrives.
-pub trait Flows: Send + Sync {
-    /// Called at the node where a flow starts: its active end.
-    fn open(&self, flow: FlowId) -> Option<Box<dyn Endpoint>>;
-    /// Called at `node` with a packet of a flow that has no end there.
-    fn accept(&self, _node: NodeId, _first: &Packet) -> Accept {
-        Accept::Ignore
-    }
-    /// Called instead with a packet of a flow whose passive end has finished there: the answer, if there is one.
-    fn refuse(&self, _packet: &Packet) -> Option<Packet> {
-        None
-    }
-}
-
-/// How a node forwards.
-pub enum Forwarding {
-    /// Shortest paths, without an indirect call.
-    Shortest(ShortestPath),
-    /// Schemes' own: who doesn't pass a packet on decides. What the last passes on has no way.
-    Chain(Vec<Box<dyn Forwarder>>),
-}
-
-impl Forwarding {
-    /// The forwarders of the schemes that run at a node, in order, and shortest paths after them.
-    pub fn new(mut chain: Vec<Box<dyn Forwarder>>, last: ShortestPath) -> Forwarding {
-        if chain.is_empty() {
-            return Forwarding::Shortest(last);
-        }
-        chain.push(Box::new(last));
-        Forwarding::Chain(chain)
-    }
-}
-
-/// What a wake-up was for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Woken {
-    /// Something of the node's own.
-    Node,
-    /// The driver's wish with this token.
-    Driver(u32),
-    /// Nothing was due.
-    Nothing,
-}
 
 /// One node. It reaches no clock, no socket, no global, and no randomness but its own stream.
 pub struct Node {
@@ -241,7 +167,7 @@ impl Node {
         self.timers.next()
     }
 
-    /// Whether all that it wants to be woken for is housekeeping ([`PortCtx::wake_in_background`]), or nothing. A run in which all nodes
+    /// Whether all that it wants to be woken for is housekeeping ([`wake_in_background`](crate::roles::PortCtx::wake_in_background)), or nothing. A run in which all nodes
     /// rest and no packet is on its way is over.
     pub fn is_resting(&self) -> bool {
         self.timers.is_resting()
@@ -341,321 +267,6 @@ impl Node {
         None
     }
 
-    /// Sends a packet on its way: out of a port, or to the endpoint of its flow here. Each hop passes here; a call costs 25 instructions.
-    #[inline(always)]
-    fn forward<D: Driver>(&mut self, now: Time, from: Option<PortId>, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
-        let Forwarding::Shortest(paths) = &mut self.forwarding else {
-            return self.forward_by_chain(now, from, pkt, pool, driver);
-        };
-        let packet = &pool[&pkt];
-        if packet.dst == self.id {
-            return self.deliver(now, pkt, pool, driver);
-        }
-        match paths.next(packet, self.id, &mut self.streams.forwarders) {
-            Some(port) => self.outbound(now, port, pkt, pool, driver),
-            None => self.discard(None, pkt, Drop::NoRoute, pool, driver),
-        }
-    }
-
-    /// The same where schemes forward.
-    fn forward_by_chain<D: Driver>(
-        &mut self,
-        now: Time,
-        from: Option<PortId>,
-        pkt: Pkt,
-        pool: &mut Pool,
-        driver: &mut D,
-    ) {
-        let mut route = Route::Pass(pkt);
-        for place in 0..self.chain_timers.len() {
-            let Route::Pass(pkt) = route else { break };
-            route = self.with_forwarder(place, now, pool, |f, ctx| f.route(pkt, from, ctx));
-        }
-        if !self.copies.is_empty() {
-            self.copies.drain(..).for_each(|(of, copy)| driver.copied(of, copy));
-        }
-        match route {
-            Route::Port(port, pkt) => self.outbound(now, port, pkt, pool, driver),
-            Route::Local(pkt) => self.deliver(now, pkt, pool, driver),
-            Route::Consumed(pkt) => Node::consume(pkt, pool, driver),
-            Route::Kept => {}
-            Route::Unroutable(pkt) => self.discard(None, pkt, Drop::Undeliverable, pool, driver),
-            Route::Pass(pkt) => self.discard(None, pkt, Drop::NoRoute, pool, driver),
-        }
-    }
-
-    /// Calls a forwarder of the chain with its context.
-    #[inline]
-    fn with_forwarder<R>(
-        &mut self,
-        place: usize,
-        now: Time,
-        pool: &mut Pool,
-        call: impl FnOnce(&mut dyn Forwarder, &mut ForwardCtx<'_>) -> R,
-    ) -> R {
-        let Forwarding::Chain(chain) = &mut self.forwarding else { unreachable!("asked for a place in the chain") };
-        let state = self.forwards.get(place).copied().flatten();
-        let state = state.map(|i| self.states[usize::from(i)].as_mut());
-        let (rng, out, copies) = (&mut self.streams.forwarders, &mut self.out, Some(&mut self.copies));
-        let wakes = Some(&mut self.wakes);
-        let mut ctx = ForwardCtx { now, node: self.id, pool, rng, state, out, copies, wakes };
-        let answer = call(chain[place].as_mut(), &mut ctx);
-        if !self.wakes.is_empty() {
-            self.arm_forwarder(place, now);
-        }
-        answer
-    }
-
-    /// An entry of a forwarder's timers has come up; `fires` if the forwarder is to be told.
-    fn forwarder_timer<D: Driver>(&mut self, place: u8, fires: bool, now: Time, pool: &mut Pool, driver: &mut D) {
-        let place = usize::from(place);
-        if fires {
-            self.with_forwarder(place, now, pool, |f, ctx| f.on_timer(ctx));
-            self.copies.drain(..).for_each(|(of, copy)| driver.copied(of, copy));
-        }
-        self.arm_forwarder(place, now);
-        self.drain(now, pool, driver);
-    }
-
-    /// Takes over what a forwarder has wished for, and sees to it that it is woken then.
-    #[cold]
-    fn arm_forwarder(&mut self, place: usize, now: Time) {
-        // A node has a few forwarders: `Node::new` sees to it.
-        let (pair, number) = (&mut self.chain_timers[place], place as u8);
-        for wake in self.wakes.drain(..) {
-            match wake {
-                WakeAt::Work(at) => pair.work.deadline = at,
-                WakeAt::Background(at) => pair.background.deadline = at,
-            }
-        }
-        if let Some(at) = pair.work.arm(now) {
-            self.timers.push(at, Wake::Forwarder(number));
-        }
-        if let Some(at) = pair.background.arm(now) {
-            self.timers.push_background(at, Wake::ForwarderBackground(number));
-        }
-    }
-
-    /// Offers a packet to a port.
-    #[inline]
-    fn outbound<D: Driver>(&mut self, now: Time, port: PortId, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
-        let slot = &mut self.slots[usize::from(port.0)];
-        if pool[&pkt].size > slot.mtu {
-            return self.discard(Some(port), pkt, Drop::TooBig, pool, driver);
-        }
-        if !D::TIMETABLES || slot.is_held() {
-            return self.outbound_held(now, now, port, pkt, pool, driver);
-        }
-        slot.settle(now);
-        let size = pool[&pkt].size;
-        let admitted = slot.admits_within.admits(slot.queued, size);
-        match if admitted { Ok(()) } else { self.admit(now, port, &pkt, pool, driver) } {
-            Ok(()) => {
-                let (start, end) = self.slots[usize::from(port.0)].book(size, now);
-                driver.book(port, pkt, start, end, pool);
-            }
-            Err(why) => self.discard(Some(port), pkt, why, pool, driver),
-        }
-    }
-
-    /// The same with a packet that came to another port of this node before, and has waited since.
-    fn outbound_sibling<D: Driver>(&mut self, now: Time, port: PortId, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
-        let slot = &self.slots[usize::from(port.0)];
-        let (came, fits) = (pool[&pkt].queued, pool[&pkt].size <= slot.mtu);
-        if fits && (!D::TIMETABLES || slot.is_held()) {
-            return self.outbound_held(now, came, port, pkt, pool, driver);
-        }
-        self.outbound(now, port, pkt, pool, driver);
-    }
-
-    /// Asks a timetable whether it takes a packet that its bound does not admit.
-    fn admit<D: Driver>(
-        &mut self,
-        now: Time,
-        port: PortId,
-        pkt: &Pkt,
-        pool: &mut Pool,
-        driver: &mut D,
-    ) -> Result<(), Drop> {
-        let slot = &self.slots[usize::from(port.0)];
-        let (marks, transmitter) = (slot.counters.marks, slot.transmitter(now));
-        // Drop-tail has said all in its bound.
-        let admitted =
-            self.with_port(port, now, transmitter, pool, |p, ctx| p.admit(pkt, ctx)).unwrap_or(Err(Drop::Queue));
-        if self.slots[usize::from(port.0)].counters.marks > marks {
-            driver.marked(port, pkt.id(), &pool[pkt]);
-        }
-        admitted
-    }
-
-    /// A port's transmitter as the port may see it. A timetable is brought up to `now`.
-    #[inline]
-    fn transmitter<D: Driver>(&mut self, port: PortId, now: Time, driver: &mut D) -> Transmitter {
-        let slot = &mut self.slots[usize::from(port.0)];
-        if slot.is_held() {
-            return driver.transmitter(port, now);
-        }
-        slot.settle(now);
-        slot.transmitter(now)
-    }
-
-    /// Calls a port with its context. `None` if it is plain drop-tail.
-    #[inline]
-    fn with_port<R>(
-        &mut self,
-        port: PortId,
-        now: Time,
-        transmitter: Transmitter,
-        pool: &mut Pool,
-        call: impl FnOnce(&mut dyn crate::roles::Port, &mut PortCtx<'_>) -> R,
-    ) -> Option<R> {
-        let slot = &mut self.slots[usize::from(port.0)];
-        let called = slot.discipline.port_mut()?;
-        let mut ctx = PortCtx {
-            now,
-            node: self.id,
-            me: port,
-            links: &self.links,
-            pool,
-            rng: &mut self.streams.ports,
-            transmitter,
-            reverse: self.reverse[usize::from(port.0)],
-            booked: slot.queued,
-            state: slot.state.map(|i| self.states[usize::from(i)].as_mut()),
-            actions: &mut self.actions,
-            timer: &mut slot.timer.deadline,
-            marks: &mut slot.counters.marks,
-        };
-        let answer = call(called, &mut ctx);
-        slot.note_level(now);
-        Some(answer)
-    }
-
-    #[inline]
-    fn arm_port(&mut self, port: PortId, now: Time) {
-        if let Some(at) = self.slots[usize::from(port.0)].timer.arm(now) {
-            self.timers.push(at, Wake::Port(port));
-        }
-    }
-
-    /// Sees to it that a port is woken in the background when it asked to be.
-    fn arm_background(&mut self, port: PortId, now: Time) {
-        if let Some(at) = self.background[usize::from(port.0)].arm(now) {
-            self.timers.push_background(at, Wake::PortBackground(port));
-        }
-    }
-
-    /// An entry of a port's timers has come up; `fires` if the port is to be told.
-    fn port_timer<D: Driver>(&mut self, port: PortId, fires: bool, now: Time, pool: &mut Pool, driver: &mut D) {
-        if fires {
-            let transmitter = driver.transmitter(port, now);
-            self.with_port(port, now, transmitter, pool, |p, ctx| p.on_timer(ctx));
-            self.poll(port, now, pool, driver);
-        }
-        self.arm_port(port, now);
-        self.drain(now, pool, driver);
-    }
-
-    /// Hands a packet to the endpoint of its flow, or to whoever may accept the flow.
-    fn deliver<D: Driver>(&mut self, now: Time, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
-        let id = pkt.id();
-        let packet = pool.take(pkt);
-        let seat = match self.endpoints.find(packet.flow) {
-            Some(seat) => seat,
-            None => match self.accept(&packet) {
-                Accept::Take(endpoint) => {
-                    if !self.endpoints.has_room() {
-                        return self.refuse(id, &packet, Accept::Ignore, pool, driver);
-                    }
-                    let seat = self.endpoints.insert(packet.flow, false, endpoint);
-                    self.call(seat, now, pool, driver, |e, ctx| e.on_start(ctx));
-                    self.endpoints.recycle(packet.flow);
-                    seat
-                }
-                answer => return self.refuse(id, &packet, answer, pool, driver),
-            },
-        };
-        driver.delivered(id, &packet);
-        self.call(seat, now, pool, driver, |e, ctx| e.on_packet(&packet, ctx));
-    }
-
-    /// What is to become of a packet whose flow has no end here. A late copy of a flow that has ended opens nothing.
-    fn accept(&self, packet: &Packet) -> Accept {
-        if self.endpoints.has_closed(packet.flow) {
-            return self.flows.refuse(packet).map_or(Accept::Ignore, Accept::Refuse);
-        }
-        self.flows.accept(self.id, packet)
-    }
-
-    /// Counts a packet that nobody takes, and sends the answer, if there is one.
-    fn refuse<D: Driver>(&mut self, id: PacketId, packet: &Packet, answer: Accept, pool: &mut Pool, driver: &mut D) {
-        driver.dropped(None, id, packet, Drop::Undeliverable);
-        if let Accept::Refuse(answer) = answer
-            && answer.dst != self.id
-        {
-            self.out.push_back((Way::Routed, pool.insert(answer)));
-        }
-    }
-
-    fn endpoint_timer<D: Driver>(&mut self, index: u32, at: Time, now: Time, pool: &mut Pool, driver: &mut D) {
-        let Some(seat) = self.endpoints.seat(index) else { return };
-        if seat.timer.fire(at, now) {
-            self.call(index, now, pool, driver, |e, ctx| e.on_timer(ctx));
-        } else if let Some(at) = seat.timer.arm(now) {
-            self.timers.push(at, Wake::Endpoint(index));
-        }
-    }
-
-    /// Calls an endpoint and carries out what it wished for.
-    fn call<D: Driver>(
-        &mut self,
-        index: u32,
-        now: Time,
-        pool: &mut Pool,
-        driver: &mut D,
-        call: impl FnOnce(&mut dyn Endpoint, &mut EndpointCtx<'_>),
-    ) {
-        let Some(seat) = self.endpoints.seat(index) else { return };
-        let mut finished = false;
-        let mut ctx = EndpointCtx {
-            now,
-            node: self.id,
-            flow: seat.flow,
-            rng: &mut self.streams.endpoints,
-            secret: self.secret,
-            shared: &mut self.shared,
-            links: &self.links,
-            pool,
-            out: &mut self.out,
-            pokes: &mut self.pokes,
-            timer: &mut seat.timer.deadline,
-            finished: &mut finished,
-        };
-        call(seat.endpoint.as_mut(), &mut ctx);
-        if finished {
-            if let Some(seat) = self.endpoints.remove(index) {
-                driver.finished(seat.flow, seat.active, seat.endpoint.report());
-            }
-        } else if let Some(at) = seat.timer.arm(now) {
-            self.timers.push(at, Wake::Endpoint(index));
-        }
-        self.poke(now);
-        self.send_out(now, pool, driver);
-        self.drain(now, pool, driver);
-    }
-
-    /// Sets the timers of poked endpoints to now.
-    fn poke(&mut self, now: Time) {
-        while let Some(flow) = self.pokes.pop() {
-            let Some(index) = self.endpoints.find(flow) else { continue };
-            let Some(seat) = self.endpoints.seat(index) else { continue };
-            seat.timer.deadline = now;
-            if let Some(at) = seat.timer.arm(now) {
-                self.timers.push(at, Wake::Endpoint(index));
-            }
-        }
-    }
-
     /// Routes what endpoints (or the forwarder) have sent. Packets to this very node are undeliverable, not a recursion.
     #[inline]
     fn send_out<D: Driver>(&mut self, now: Time, pool: &mut Pool, driver: &mut D) {
@@ -716,134 +327,5 @@ impl Node {
         }
         driver.dropped(port, pkt.id(), &pool[&pkt], why);
         pool.free(pkt);
-    }
-}
-
-/// What drivers ask and change between events.
-impl Node {
-    /// How many ports it has.
-    pub fn ports(&self) -> usize {
-        self.slots.len()
-    }
-    /// A port's counters.
-    pub fn counters(&self, port: PortId) -> &PortCounters {
-        &self.slots[usize::from(port.0)].counters
-    }
-    /// Says when the run ends: what ports count of waiting ends there.
-    pub fn measure_until(&mut self, end: Time) {
-        self.slots.iter_mut().for_each(|slot| slot.until = end);
-    }
-    /// What a port has put onto its wire by `now`. (Its counters have what waits on a timetable, too.)
-    pub fn begun(&self, port: PortId, now: Time) -> Begun {
-        self.slots[usize::from(port.0)].begun(now)
-    }
-    /// A port's counters as they are at `until`, the end of the run.
-    pub fn measured(&self, port: PortId, until: Time) -> PortCounters {
-        self.slots[usize::from(port.0)].measured(until)
-    }
-    /// When a port will have sent everything that has a place on its wire.
-    pub fn free_at(&self, port: PortId) -> Time {
-        self.slots[usize::from(port.0)].free_at()
-    }
-    /// What waits at a port now.
-    pub fn backlog(&mut self, port: PortId, now: Time) -> Backlog {
-        self.slots[usize::from(port.0)].backlog(now)
-    }
-    /// Packets that held ports and the forwarder keep. (Those of a timetable are the driver's already.)
-    pub fn stored(&self) -> u64 {
-        let held = |s: &Slot| match &s.discipline {
-            Discipline::Held(port) => port.backlog().packets,
-            _ => 0,
-        };
-        let kept = match &self.forwarding {
-            Forwarding::Shortest(_) => 0,
-            Forwarding::Chain(chain) => chain.iter().map(|f| f.kept()).sum(),
-        };
-        self.slots.iter().map(held).sum::<u64>() + kept
-    }
-    /// What a port's scheme shows of itself.
-    pub fn gauges(&self, port: PortId, out: &mut Vec<(&'static str, f64)>) {
-        if let Some(port) = self.slots[usize::from(port.0)].discipline.port() {
-            port.gauges(out);
-        }
-    }
-    /// What a port's scheme warns of.
-    pub fn warnings(&self, port: PortId, out: &mut Vec<String>) {
-        if let Some(port) = self.slots[usize::from(port.0)].discipline.port() {
-            port.warnings(out);
-        }
-    }
-    /// The endpoints that are still here: flow, whether it is the active end, endpoint.
-    pub fn endpoints(&self) -> impl Iterator<Item = (FlowId, bool, &dyn Endpoint)> + '_ {
-        self.endpoints.iter().map(|s| (s.flow, s.active, s.endpoint.as_ref()))
-    }
-    /// The reports of the endpoints that are still here: flow, whether it is the active end, report.
-    pub fn reports(&self) -> impl Iterator<Item = (FlowId, bool, FlowReport)> + '_ {
-        self.endpoints.iter().map(|s| (s.flow, s.active, s.endpoint.report()))
-    }
-    /// One endpoint's report, if it is here.
-    pub fn report_of(&mut self, flow: FlowId) -> Option<FlowReport> {
-        let index = self.endpoints.find(flow)?;
-        self.endpoints.seat(index).map(|s| s.endpoint.report())
-    }
-
-    /// Called when a port's rate has changed. Only held ports may change: a timetable has promised its times already.
-    pub fn set_rate<D: Driver>(&mut self, port: PortId, rate: Rate, now: Time, pool: &mut Pool, driver: &mut D) {
-        self.links[usize::from(port.0)].rate = rate;
-        self.on_link(port, now, pool, driver);
-    }
-
-    /// Called when the rate of a link's other direction has changed; the port sees it when it is called next.
-    pub fn set_reverse_rate(&mut self, port: PortId, rate: Rate) {
-        self.reverse[usize::from(port.0)] = rate;
-    }
-
-    /// Called when a port's link has gone down or come back. What waits stays; the driver's transmitter is busy while the link is down.
-    pub fn on_link<D: Driver>(&mut self, port: PortId, now: Time, pool: &mut Pool, driver: &mut D) {
-        debug_assert!(self.slots[usize::from(port.0)].is_held(), "links that change need held ports");
-        let transmitter = driver.transmitter(port, now);
-        self.with_port(port, now, transmitter, pool, |p, ctx| p.on_link(ctx));
-        self.poll(port, now, pool, driver);
-        self.drain(now, pool, driver);
-    }
-
-    /// Called when the node goes over to the routes of another state of the network. Ports whose links are down give up what waits there, as
-    /// an interface that is down does.
-    #[cold]
-    pub fn on_routes<D: Driver>(&mut self, state: u32, down: &[PortId], now: Time, pool: &mut Pool, driver: &mut D) {
-        match &mut self.forwarding {
-            Forwarding::Shortest(paths) => paths.on_routes(state),
-            Forwarding::Chain(chain) => chain.iter_mut().for_each(|f| f.on_routes(state)),
-        }
-        down.iter().for_each(|port| self.clear(*port, now, pool, driver));
-        self.drain(now, pool, driver);
-    }
-
-    /// A port loses what waits there, and forgets what it has learned.
-    #[cold]
-    fn clear<D: Driver>(&mut self, port: PortId, now: Time, pool: &mut Pool, driver: &mut D) {
-        let transmitter = self.transmitter(port, now, driver);
-        self.with_port(port, now, transmitter, pool, |p, ctx| p.reset(ctx));
-        self.arm_port(port, now);
-    }
-
-    /// Restarts the node's network side: queues are lost, schemes at ports and the forwarder forget. Endpoints live on.
-    pub fn restart<D: Driver>(&mut self, now: Time, pool: &mut Pool, driver: &mut D) {
-        for i in 0..self.slots.len() {
-            self.clear(PortId(i as u16), now, pool, driver);
-        }
-        if let Forwarding::Chain(chain) = &mut self.forwarding {
-            self.chain_timers.iter_mut().for_each(Pair::withdraw);
-            let mut kept = Vec::new();
-            chain.iter_mut().for_each(|f| f.reset(&mut kept));
-            kept.into_iter().for_each(|pkt| self.discard(None, pkt, Drop::Fault, pool, driver));
-        }
-        self.drain(now, pool, driver);
-    }
-
-    /// Bytes of memory that grow with flows and timers.
-    pub fn memory(&self) -> usize {
-        let waiting: usize = self.slots.iter().map(|s| s.waiting.capacity() * 16).sum();
-        self.endpoints.memory() + self.timers.memory() + waiting
     }
 }

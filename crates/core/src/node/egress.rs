@@ -1,0 +1,143 @@
+//! Ports: a packet is offered, a rule is asked, a port is woken.
+
+use super::timers::Wake;
+use super::{Driver, Node};
+use crate::packet::{Pkt, Pool, PortId};
+use crate::roles::{Drop, Port, PortCtx, Transmitter};
+use crate::units::Time;
+
+impl Node {
+    /// Offers a packet to a port.
+    #[inline]
+    pub(super) fn outbound<D: Driver>(&mut self, now: Time, port: PortId, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
+        let slot = &mut self.slots[usize::from(port.0)];
+        if pool[&pkt].size > slot.mtu {
+            return self.discard(Some(port), pkt, Drop::TooBig, pool, driver);
+        }
+        if !D::TIMETABLES || slot.is_held() {
+            return self.outbound_held(now, now, port, pkt, pool, driver);
+        }
+        slot.settle(now);
+        let size = pool[&pkt].size;
+        let admitted = slot.admits_within.admits(slot.queued, size);
+        match if admitted { Ok(()) } else { self.admit(now, port, &pkt, pool, driver) } {
+            Ok(()) => {
+                let (start, end) = self.slots[usize::from(port.0)].book(size, now);
+                driver.book(port, pkt, start, end, pool);
+            }
+            Err(why) => self.discard(Some(port), pkt, why, pool, driver),
+        }
+    }
+
+    /// The same with a packet that came to another port of this node before, and has waited since.
+    pub(super) fn outbound_sibling<D: Driver>(
+        &mut self,
+        now: Time,
+        port: PortId,
+        pkt: Pkt,
+        pool: &mut Pool,
+        driver: &mut D,
+    ) {
+        let slot = &self.slots[usize::from(port.0)];
+        let (came, fits) = (pool[&pkt].queued, pool[&pkt].size <= slot.mtu);
+        if fits && (!D::TIMETABLES || slot.is_held()) {
+            return self.outbound_held(now, came, port, pkt, pool, driver);
+        }
+        self.outbound(now, port, pkt, pool, driver);
+    }
+
+    /// Asks a timetable whether it takes a packet that its bound does not admit.
+    pub(super) fn admit<D: Driver>(
+        &mut self,
+        now: Time,
+        port: PortId,
+        pkt: &Pkt,
+        pool: &mut Pool,
+        driver: &mut D,
+    ) -> Result<(), Drop> {
+        let slot = &self.slots[usize::from(port.0)];
+        let (marks, transmitter) = (slot.counters.marks, slot.transmitter(now));
+        // Drop-tail has said all in its bound.
+        let admitted =
+            self.with_port(port, now, transmitter, pool, |p, ctx| p.admit(pkt, ctx)).unwrap_or(Err(Drop::Queue));
+        if self.slots[usize::from(port.0)].counters.marks > marks {
+            driver.marked(port, pkt.id(), &pool[pkt]);
+        }
+        admitted
+    }
+
+    /// A port's transmitter as the port may see it. A timetable is brought up to `now`.
+    #[inline]
+    pub(super) fn transmitter<D: Driver>(&mut self, port: PortId, now: Time, driver: &mut D) -> Transmitter {
+        let slot = &mut self.slots[usize::from(port.0)];
+        if slot.is_held() {
+            return driver.transmitter(port, now);
+        }
+        slot.settle(now);
+        slot.transmitter(now)
+    }
+
+    /// Calls a port with its context. `None` if it is plain drop-tail.
+    #[inline]
+    pub(super) fn with_port<R>(
+        &mut self,
+        port: PortId,
+        now: Time,
+        transmitter: Transmitter,
+        pool: &mut Pool,
+        call: impl FnOnce(&mut dyn Port, &mut PortCtx<'_>) -> R,
+    ) -> Option<R> {
+        let slot = &mut self.slots[usize::from(port.0)];
+        let called = slot.discipline.port_mut()?;
+        let mut ctx = PortCtx {
+            now,
+            node: self.id,
+            me: port,
+            links: &self.links,
+            pool,
+            rng: &mut self.streams.ports,
+            transmitter,
+            reverse: self.reverse[usize::from(port.0)],
+            booked: slot.queued,
+            state: slot.state.map(|i| self.states[usize::from(i)].as_mut()),
+            actions: &mut self.actions,
+            timer: &mut slot.timer.deadline,
+            marks: &mut slot.counters.marks,
+        };
+        let answer = call(called, &mut ctx);
+        slot.note_level(now);
+        Some(answer)
+    }
+
+    #[inline]
+    pub(super) fn arm_port(&mut self, port: PortId, now: Time) {
+        if let Some(at) = self.slots[usize::from(port.0)].timer.arm(now) {
+            self.timers.push(at, Wake::Port(port));
+        }
+    }
+
+    /// Sees to it that a port is woken in the background when it asked to be.
+    pub(super) fn arm_background(&mut self, port: PortId, now: Time) {
+        if let Some(at) = self.background[usize::from(port.0)].arm(now) {
+            self.timers.push_background(at, Wake::PortBackground(port));
+        }
+    }
+
+    /// An entry of a port's timers has come up; `fires` if the port is to be told.
+    pub(super) fn port_timer<D: Driver>(
+        &mut self,
+        port: PortId,
+        fires: bool,
+        now: Time,
+        pool: &mut Pool,
+        driver: &mut D,
+    ) {
+        if fires {
+            let transmitter = driver.transmitter(port, now);
+            self.with_port(port, now, transmitter, pool, |p, ctx| p.on_timer(ctx));
+            self.poll(port, now, pool, driver);
+        }
+        self.arm_port(port, now);
+        self.drain(now, pool, driver);
+    }
+}

@@ -1,0 +1,95 @@
+//! What drivers read between events: counters, backlogs, gauges, reports.
+
+use super::slot::{Begun, Slot};
+use super::{Forwarding, Node};
+use crate::packet::{FlowId, PortId};
+use crate::queue::Discipline;
+use crate::roles::{Backlog, Endpoint, FlowReport};
+use crate::stats::PortCounters;
+use crate::units::Time;
+
+impl Node {
+    /// How many ports it has.
+    pub fn ports(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// A port's counters.
+    pub fn counters(&self, port: PortId) -> &PortCounters {
+        &self.slots[usize::from(port.0)].counters
+    }
+
+    /// Says when the run ends: what ports count of waiting ends there.
+    pub fn measure_until(&mut self, end: Time) {
+        self.slots.iter_mut().for_each(|slot| slot.until = end);
+    }
+
+    /// What a port has put onto its wire by `now`. (Its counters have what waits on a timetable, too.)
+    pub fn begun(&self, port: PortId, now: Time) -> Begun {
+        self.slots[usize::from(port.0)].begun(now)
+    }
+
+    /// A port's counters as they are at `until`, the end of the run.
+    pub fn measured(&self, port: PortId, until: Time) -> PortCounters {
+        self.slots[usize::from(port.0)].measured(until)
+    }
+
+    /// When a port will have sent everything that has a place on its wire.
+    pub fn free_at(&self, port: PortId) -> Time {
+        self.slots[usize::from(port.0)].free_at()
+    }
+
+    /// What waits at a port now.
+    pub fn backlog(&mut self, port: PortId, now: Time) -> Backlog {
+        self.slots[usize::from(port.0)].backlog(now)
+    }
+
+    /// Packets that held ports and the forwarder keep. (Those of a timetable are the driver's already.)
+    pub fn stored(&self) -> u64 {
+        let held = |s: &Slot| match &s.discipline {
+            Discipline::Held(port) => port.backlog().packets,
+            _ => 0,
+        };
+        let kept = match &self.forwarding {
+            Forwarding::Shortest(_) => 0,
+            Forwarding::Chain(chain) => chain.iter().map(|f| f.kept()).sum(),
+        };
+        self.slots.iter().map(held).sum::<u64>() + kept
+    }
+
+    /// What a port's scheme shows of itself.
+    pub fn gauges(&self, port: PortId, out: &mut Vec<(&'static str, f64)>) {
+        if let Some(port) = self.slots[usize::from(port.0)].discipline.port() {
+            port.gauges(out);
+        }
+    }
+
+    /// What a port's scheme warns of.
+    pub fn warnings(&self, port: PortId, out: &mut Vec<String>) {
+        if let Some(port) = self.slots[usize::from(port.0)].discipline.port() {
+            port.warnings(out);
+        }
+    }
+
+    /// The endpoints that are still here: flow, whether it is the active end, endpoint.
+    pub fn endpoints(&self) -> impl Iterator<Item = (FlowId, bool, &dyn Endpoint)> + '_ {
+        self.endpoints.iter().map(|s| (s.flow, s.active, s.endpoint.as_ref()))
+    }
+
+    /// The reports of the endpoints that are still here: flow, whether it is the active end, report.
+    pub fn reports(&self) -> impl Iterator<Item = (FlowId, bool, FlowReport)> + '_ {
+        self.endpoints.iter().map(|s| (s.flow, s.active, s.endpoint.report()))
+    }
+
+    /// One endpoint's report, if it is here.
+    pub fn report_of(&mut self, flow: FlowId) -> Option<FlowReport> {
+        let index = self.endpoints.find(flow)?;
+        self.endpoints.seat(index).map(|s| s.endpoint.report())
+    }
+
+    /// Bytes of memory that grow with flows and timers.
+    pub fn memory(&self) -> usize {
+        let waiting: usize = self.slots.iter().map(|s| s.waiting.capacity() * 16).sum();
+        self.endpoints.memory() + self.timers.memory() + waiting
+    }
+}
