@@ -7,6 +7,7 @@ BIN := $(VENV)/bin
 OUT := out/abilene
 # These send real packets and measure what comes of it: they run alone.
 LAB_TESTS := tests/python/test_lab.py tests/python/test_lab_router.py
+FLOOR_TESTS := $(foreach name,cli compare examples failures papers_inrpp report report_tracks scenario schema storage sweep tables units variants verdict,tests/python/test_$(name).py)
 SCHEMES := newreno,cubic,dctcp,cubic+rpm,fcp,mircc,inrpp
 SEEDS := 5
 
@@ -15,7 +16,7 @@ SITE_TOOLS := $(VENV)/.docs
 EXTENSION := $(VENV)/.extension
 RUST := Cargo.toml Cargo.lock $(shell find crates .cargo -type f -not -name '*.md' -not -path '*/tests/*' -not -path '*/benches/*' 2>/dev/null)
 
-.PHONY: help setup run test bench clean fmt docs docs-serve site test-rust test-python lint-rust lint-python
+.PHONY: help setup run test test-floors bench clean fmt docs docs-serve site test-rust test-python lint-rust lint-python
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -73,6 +74,15 @@ test-python: setup ## pytest: the package, the command, the report, examples and
 	cargo build --quiet -p midpathd -p midpath-lab
 	$(BIN)/pytest --numprocesses auto --dist loadfile $(addprefix --ignore=,$(LAB_TESTS))
 	$(BIN)/pytest $(LAB_TESTS)
+
+# What reads flow lists, runs, compares, sweeps, draws and reports. The generated pages are written by today's typer.
+test-floors: setup ## the same package with the least versions of its dependencies that pyproject.toml allows
+	test -x target/floors/bin/python || $(PYTHON) -m venv target/floors
+	$(BIN)/python scripts/dependencies.py --least plots > target/floors/requirements.txt
+	target/floors/bin/python -m pip install --quiet --disable-pip-version-check --requirement target/floors/requirements.txt pytest pytest-xdist hypothesis jsonschema
+	VIRTUAL_ENV=$(CURDIR)/target/floors $(BIN)/maturin develop --release --quiet
+	@# Typer's least version calls what the newest Click deprecates.
+	target/floors/bin/python -m pytest --numprocesses auto --dist loadfile -W ignore::DeprecationWarning $(FLOOR_TESTS)
 
 # The dependencies are read out of pyproject.toml, so that installing them does not build the extension.
 $(DEPENDENCIES): pyproject.toml scripts/dependencies.py

@@ -17,7 +17,7 @@ GROUPS = ["call", "backup", "colleagues"]
 def rates(result: midpath.Result, begin: float, end: float) -> dict[str, float]:
     series = result.series.to_pandas()
     span = series[(series.time_s > begin) & (series.time_s <= end)]
-    means = span[span.metric == "goodput_bps"].groupby("entity").value.mean() / 1e6
+    means = span[span.metric == "goodput_bps"].groupby("entity", observed=True).value.mean() / 1e6
     return {group: float(means.get(f"group:{group}", 0.0)) for group in GROUPS}
 
 

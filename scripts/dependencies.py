@@ -1,9 +1,14 @@
-"""Prints the requirements of this package and of the extras named as arguments, one per line, for pip."""
+"""Prints the requirements of this package and of the extras named as arguments, one per line, for pip.
+
+With `--least` first, each at the least version that pyproject.toml allows.
+"""
 
 import sys
 import tomllib
 from pathlib import Path
 
+least, names = sys.argv[1:2] == ["--least"], sys.argv[1:]
 project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-extras = [requirement for extra in sys.argv[1:] for requirement in project["optional-dependencies"][extra]]
-print("\n".join([*project["dependencies"], *extras]))
+extras = [requirement for extra in names[least:] for requirement in project["optional-dependencies"][extra]]
+found = "\n".join([*project["dependencies"], *extras])
+print(found.replace(">=", "==") if least else found)

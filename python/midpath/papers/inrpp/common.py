@@ -132,5 +132,5 @@ def entered(times: Numbers, values: Numbers, least: float) -> float | None:
 def quarters(ours: Result, other: Result) -> float:
     """Our mean completion time over another scheme's in that quarter of flows by size in which we are best."""
     mine, theirs = (result.flows.to_pandas().sort_values(["size_bytes", "start_s"]) for result in (ours, other))
-    parts = zip(np.array_split(mine.fct_s, 4), np.array_split(theirs.fct_s, 4), strict=True)
+    parts = zip(*(np.array_split(flows.fct_s.to_numpy(dtype=float), 4) for flows in (mine, theirs)), strict=True)
     return min(float(np.nanmean(a) / np.nanmean(b)) for a, b in parts)
