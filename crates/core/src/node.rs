@@ -167,8 +167,10 @@ impl Node {
         self.timers.next()
     }
 
-    /// Whether all that it wants to be woken for is housekeeping ([`wake_in_background`](crate::roles::PortCtx::wake_in_background)), or nothing. A run in which all nodes
-    /// rest and no packet is on its way is over.
+    /// Whether all that it wants to be woken for is housekeeping ([`wake_in_background`]), or nothing.
+    /// A run in which all nodes rest and no packet is on its way is over.
+    ///
+    /// [`wake_in_background`]: crate::roles::PortCtx::wake_in_background
     pub fn is_resting(&self) -> bool {
         self.timers.is_resting()
     }

@@ -31,7 +31,7 @@ impl Node {
     }
 
     /// What is to become of a packet whose flow has no end here. A late copy of a flow that has ended opens nothing.
-    pub(super) fn accept(&self, packet: &Packet) -> Accept {
+    fn accept(&self, packet: &Packet) -> Accept {
         if self.endpoints.has_closed(packet.flow) {
             return self.flows.refuse(packet).map_or(Accept::Ignore, Accept::Refuse);
         }
@@ -39,14 +39,7 @@ impl Node {
     }
 
     /// Counts a packet that nobody takes, and sends the answer, if there is one.
-    pub(super) fn refuse<D: Driver>(
-        &mut self,
-        id: PacketId,
-        packet: &Packet,
-        answer: Accept,
-        pool: &mut Pool,
-        driver: &mut D,
-    ) {
+    fn refuse<D: Driver>(&mut self, id: PacketId, packet: &Packet, answer: Accept, pool: &mut Pool, driver: &mut D) {
         driver.dropped(None, id, packet, Drop::Undeliverable);
         if let Accept::Refuse(answer) = answer
             && answer.dst != self.id
@@ -110,7 +103,7 @@ impl Node {
     }
 
     /// Sets the timers of poked endpoints to now.
-    pub(super) fn poke(&mut self, now: Time) {
+    fn poke(&mut self, now: Time) {
         while let Some(flow) = self.pokes.pop() {
             let Some(index) = self.endpoints.find(flow) else { continue };
             let Some(seat) = self.endpoints.seat(index) else { continue };

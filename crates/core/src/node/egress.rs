@@ -47,7 +47,7 @@ impl Node {
     }
 
     /// Asks a timetable whether it takes a packet that its bound does not admit.
-    pub(super) fn admit<D: Driver>(
+    fn admit<D: Driver>(
         &mut self,
         now: Time,
         port: PortId,

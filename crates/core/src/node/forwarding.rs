@@ -50,7 +50,7 @@ impl Node {
     }
 
     /// The same where schemes forward.
-    pub(super) fn forward_by_chain<D: Driver>(
+    fn forward_by_chain<D: Driver>(
         &mut self,
         now: Time,
         from: Option<PortId>,
@@ -78,7 +78,7 @@ impl Node {
 
     /// Calls a forwarder of the chain with its context.
     #[inline]
-    pub(super) fn with_forwarder<R>(
+    fn with_forwarder<R>(
         &mut self,
         place: usize,
         now: Time,
@@ -118,7 +118,7 @@ impl Node {
 
     /// Takes over what a forwarder has wished for, and sees to it that it is woken then.
     #[cold]
-    pub(super) fn arm_forwarder(&mut self, place: usize, now: Time) {
+    fn arm_forwarder(&mut self, place: usize, now: Time) {
         // A node has a few forwarders: `Node::new` sees to it.
         let (pair, number) = (&mut self.chain_timers[place], place as u8);
         for wake in self.wakes.drain(..) {
