@@ -75,7 +75,8 @@ test-python: setup ## pytest: the package, the command, the report, examples and
 	$(BIN)/pytest --numprocesses auto --dist loadfile $(addprefix --ignore=,$(LAB_TESTS))
 	$(BIN)/pytest $(LAB_TESTS)
 
-# What reads flow lists, runs, compares, sweeps, draws and reports. The generated pages are written by today's typer.
+# Tests of all that uses these packages: tables, runs, comparisons, sweeps, plots, reports. Generated pages are left out:
+# help is worded by the newest typer.
 test-floors: setup ## the same package with the least versions of its dependencies that pyproject.toml allows
 	test -x target/floors/bin/python || $(PYTHON) -m venv target/floors
 	$(BIN)/python scripts/dependencies.py --least plots > target/floors/requirements.txt
