@@ -3,9 +3,11 @@
     python scripts/follow.py docs/tutorial.md            fails where a command prints something else
     python scripts/follow.py docs/tutorial.md --write    puts what is printed now, and new pictures, into the page
     python scripts/follow.py … --limit 3600              gives each command so many seconds; 300 unless said
+    python scripts/follow.py … --times                   prints how long each command took, in seconds
+    python scripts/follow.py … --folder DIR              works in DIR, which stays, and in none that goes
 
 A block with a title (```toml title="idea.toml") is a file. A block of `console` has commands behind `$ `,
-and below each what it prints; a line `…` stands for any lines. All happens in one empty folder.
+and below each what it prints; a line `…` stands for any lines. All happens in one folder, which begins empty.
 """
 
 import argparse
@@ -15,6 +17,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,12 +70,17 @@ def execute(command: str, folder: Path, limit: int) -> str:
         command, shell=True, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=limit
     )
     if done.returncode:
-        raise RuntimeError(f"{command}\nended with {done.returncode}:\n{done.stderr}")
+        raise RuntimeError(f"{command}\nended with {done.returncode}:\n{done.stdout}{done.stderr}")
     return done.stdout.replace(str(folder), READERS_FOLDER)
 
 
-def follow(page: Path, folder: Path, limit: int = LIMIT) -> tuple[str, list[str]]:
-    """The page with what its commands print now, and a message for each that prints something else."""
+def follow(
+    page: Path, folder: Path, limit: int = LIMIT, took: Callable[[str, float], None] | None = None
+) -> tuple[str, list[str]]:
+    """The page with what its commands print now, and a message for each that prints something else.
+
+    `took` is told how many seconds each command took.
+    """
     text, wrong = page.read_text(encoding="utf-8"), []
 
     def act(found: re.Match[str]) -> str:
@@ -81,7 +91,10 @@ def follow(page: Path, folder: Path, limit: int = LIMIT) -> tuple[str, list[str]
             return found[0]
         shown = []
         for command in commands(body):
+            start = time.monotonic()
             printed = execute(command.text, folder, limit)
+            if took:
+                took(command.text, time.monotonic() - start)
             fits = same(command.printed, printed)
             if not fits:
                 wrong.append(f"$ {command.text}\nthe page says\n{command.printed}\nprinted is\n{printed}")
@@ -103,15 +116,21 @@ def keep_pictures(page: Path, folder: Path) -> None:
             shutil.copyfile(drawn, page.parent / shown)
 
 
+def _tell(command: str, seconds: float) -> None:
+    print(f"{seconds:.1f}\t{' '.join(command.split())}", flush=True)
+
+
 def main() -> int:
     """Follows a page, and writes it again if asked to."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("page", type=Path)
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--limit", type=int, default=LIMIT)
+    parser.add_argument("--times", action="store_true")
+    parser.add_argument("--folder", type=Path)
     asked = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name:
-        text, wrong = follow(asked.page, Path(name), asked.limit)
+    with nullcontext(asked.folder) if asked.folder else tempfile.TemporaryDirectory() as name:
+        text, wrong = follow(asked.page, Path(name), asked.limit, _tell if asked.times else None)
         if asked.write:
             asked.page.write_text(text, encoding="utf-8")
             keep_pictures(asked.page, Path(name))

@@ -51,6 +51,7 @@ EXAMPLES = {
     "ExplicitFlow.budget": '"gold"',
     "WorkloadSpec.budget": '"gold"',
     "ExplicitFlow.replicas": '["h7"]',
+    "ExplicitFlow.path": '["r0", "r3", "r2"]',
     "ExplicitFlow.weight": "2.0",
     "ObjectSpec.count": "100",
     "ObjectSpec.popularity": "0.8",

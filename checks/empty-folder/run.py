@@ -1,11 +1,14 @@
 """Follows the pages to the letter as a reader does who has Midpath's wheel, an empty folder, and no checkout.
 
-    python checks/empty-folder/run.py > checks/empty-folder/RESULTS.txt
+    python checks/empty-folder/run.py > checks/empty-folder/RESULTS.md
+    python checks/empty-folder/run.py --keep DIR     also keeps the reports that the pages led to, in DIR
 
 Builds the wheel, installs it into a new environment in an empty folder, and follows each page there. Takes as long as
 compiling the simulator twice: once for the wheel, if it is not built, and once for the new scheme.
 """
 
+import argparse
+import datetime
 import os
 import platform
 import resource
@@ -20,22 +23,67 @@ ROOT = Path(__file__).parents[2]
 # The last one compiles and tests a crate of the reader's.
 PAGES = ["docs/tutorial.md", "docs/operator.md", "docs/what-if.md", "docs/add-a-scheme.md"]
 LIMIT_S = 3600
+# Commands of a page that take as long have a row of their own.
+LONG_S = 20
+HEAD = """# From an empty folder
+
+`python checks/empty-folder/run.py` installs the wheel into a new environment, where no checkout is in reach, and
+follows each page to the letter: it writes the files that the page shows, gives its commands, and compares what they
+print.
+
+Version {version} of commit {commit}, {date}, Python {python}, {cores} cores.
+
+| step | time (s) | CPU time (s) | outcome |
+|---|---|---|---|"""
 
 
 def main() -> int:
-    """Prints a line for each step, and what went wrong."""
+    """Prints a row for each step, and what went wrong."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--keep", type=Path)
+    keep = parser.parse_args().keep
+    wrong: dict[str, str] = {}
     with tempfile.TemporaryDirectory(prefix="midpath-empty-") as name:
         folder = Path(name)
         environment = os.environ | {"HOME": str(folder), **_toolchains()}
         environment.pop("PYTHONPATH", None)
-        wheel = _step("the wheel is built", lambda: _wheel(folder))
-        print(f"    {wheel.name}: {wheel.stat().st_size / 1e6:.1f} MB")
-        python = _step("it is installed into a new environment", lambda: _install(wheel, folder, environment))
+        start = _start()
+        wheel = _wheel(folder)
+        print(_head(wheel), flush=True)
+        _row("the wheel is built", start, f"{wheel.stat().st_size / 1e6:.1f} MB")
+        start = _start()
+        python = _install(wheel, folder, environment)
+        _row("it is installed into a new environment", start, "with `[plots]`")
         # The pages and their follower are copied: what they name of the checkout is not there.
         shutil.copy(ROOT / "scripts" / "follow.py", folder)
-        good = [_followed(python, folder, page, environment) for page in PAGES if (ROOT / page).is_file()]
-    print(f"{sum(good)} of {len(good)} pages followed to the letter, with Python {platform.python_version()}")
-    return 0 if all(good) else 1
+        for page in PAGES:
+            start = _start()
+            done = _followed(python, folder, page, environment)
+            _row(f"{page} is followed", start, "something else was printed" if done.returncode else "to the letter")
+            for seconds, command in (line.split("\t") for line in done.stdout.splitlines() if "\t" in line):
+                if float(seconds) >= LONG_S:
+                    print(f"| – of that `{command}` | {float(seconds):.0f} | | |", flush=True)
+            if done.returncode:
+                wrong[page] = done.stdout + done.stderr
+            if keep:
+                _keep(folder / Path(page).stem, keep)
+    print(f"\n{len(PAGES) - len(wrong)} of {len(PAGES)} pages were followed to the letter.")
+    for page, text in wrong.items():
+        print(f"\n{page}:\n\n```text\n{text}```")
+    return 1 if wrong else 0
+
+
+def _head(wheel: Path) -> str:
+    commit = subprocess.run(
+        ["git", "describe", "--always", "--dirty"], cwd=ROOT, check=True, capture_output=True, text=True
+    )
+    return HEAD.format(
+        version=wheel.name.split("-")[1],
+        commit=commit.stdout.strip(),
+        date=datetime.datetime.now(tz=datetime.UTC).date(),
+        python=platform.python_version(),
+        cores=os.cpu_count(),
+    )
 
 
 def _toolchains() -> dict[str, str]:
@@ -44,11 +92,13 @@ def _toolchains() -> dict[str, str]:
     return {name: os.environ.get(name, str(folder)) for name, folder in usual.items()}
 
 
-def _step(says, act):
-    start, before = time.monotonic(), _cpu_s()
-    found = act()
-    print(f"{says}: {time.monotonic() - start:.0f} s, {_cpu_s() - before:.0f} s of CPU time", flush=True)
-    return found
+def _start() -> tuple[float, float]:
+    return time.monotonic(), _cpu_s()
+
+
+def _row(says: str, start: tuple[float, float], outcome: str) -> None:
+    since, before = start
+    print(f"| {says} | {time.monotonic() - since:.0f} | {_cpu_s() - before:.0f} | {outcome} |", flush=True)
 
 
 def _cpu_s() -> float:
@@ -73,17 +123,19 @@ def _install(wheel: Path, folder: Path, environment: dict[str, str]) -> Path:
     return python
 
 
-def _followed(python: Path, folder: Path, page: str, environment: dict[str, str]) -> bool:
-    copy = folder / Path(page).name
+def _followed(python: Path, folder: Path, page: str, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    copy, own = folder / Path(page).name, folder / Path(page).stem
     shutil.copy(ROOT / page, copy)
-    command = [python, folder / "follow.py", copy, "--limit", str(LIMIT_S)]
-    done = _step(
-        f"{page} is followed",
-        lambda: subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False),
-    )
-    if done.returncode:
-        print(done.stdout + done.stderr)
-    return done.returncode == 0
+    own.mkdir()
+    command = [python, folder / "follow.py", copy, "--limit", str(LIMIT_S), "--times", "--folder", own]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+def _keep(folder: Path, keep: Path) -> None:
+    keep.mkdir(parents=True, exist_ok=True)
+    for report in folder.rglob("report.html"):
+        name = "-".join((folder.name, *report.relative_to(folder).parent.parts))
+        shutil.copy(report, keep / f"{name}.html")
 
 
 if __name__ == "__main__":

@@ -169,12 +169,12 @@ SECTIONS: dict[str, dict[str, tuple[str, str, dict[str, Any]]]] = {
             ),
             "a giant fat-tree": (
                 "topology.k",
-                "64",
+                "128",
                 'generate = "fat-tree"\nk = 4096\nlink = { rate = "1 Gbps", delay = "1 us" }',
             ),
             "a giant chain": (
                 "topology.n",
-                "16384",
+                "20480",
                 'generate = "chain"\nn = 4000000000\nlink = { rate = "1 Gbps", delay = "1 us" }',
             ),
             "a giant waxman": (

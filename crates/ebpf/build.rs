@@ -1,4 +1,5 @@
-//! Compiles the programs with clang. Without clang the crate builds all the same, without programs, and says so.
+//! Compiles the programs with clang. Without clang the crate builds all the same, without programs,
+//! and says so.
 
 use std::env;
 use std::fs;
@@ -50,11 +51,13 @@ fn compile(source: &Path, object: &Path) -> Result<(), String> {
     match command.output() {
         Err(error) => Err(format!("{} could not be started: {error}", clang.display())),
         Ok(done) if done.status.success() => {
-            // Another clang may warn of what this one does not. That is no reason to leave the programs out.
+            // Another clang may warn of what this one does not. That is no reason to leave the
+            // programs out.
             String::from_utf8_lossy(&done.stderr).lines().for_each(|line| println!("cargo::warning={line}"));
             Ok(())
         }
-        // A compiler that is there and refuses is a defect of ours or of its installation: show what it said.
+        // A compiler that is there and refuses is a defect of ours or of its installation: show
+        // what it said.
         Ok(done) => Err(format!("{} failed: {}", source.display(), String::from_utf8_lossy(&done.stderr).trim_end())),
     }
 }

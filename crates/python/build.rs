@@ -1,11 +1,13 @@
-//! Packs the sources that this extension is built from into it: `midpath new scheme` gives them to crates outside, so
-//! that a scheme of one's own needs neither a checkout nor a registry of Midpath's crates.
+//! Packs the sources that this extension is built from into it: `midpath new scheme` gives them to
+//! crates outside, so that a scheme of one's own needs neither a checkout nor a registry of
+//! Midpath's crates.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-/// The simulator, this binding, and the example that new schemes begin with. Folders are taken with all below them.
+/// The simulator, this binding, and the example that new schemes begin with. Folders are taken with
+/// all below them.
 const PACKED: &[&str] = &[
     "Cargo.lock",
     "Cargo.toml",

@@ -1,6 +1,9 @@
 """Single-link failures: closed forms on a small network, and routing as the oracle of who is cut off."""
 
 import json
+import subprocess
+import sys
+import textwrap
 
 import matplotlib.image as images
 import pytest
@@ -11,6 +14,7 @@ from midpath import _midpath
 from midpath.errors import ScenarioError, UsageError
 from midpath.failures import label
 from midpath.report import html
+from midpath.sweep import Slurm
 from midpath.topology import network_of, pairs_of, stranded
 
 # a–b is twice as fast as the way around, a–c–b. The stub d hangs on c.
@@ -171,3 +175,52 @@ def test_the_map_shows_the_worst_in_the_colour_of_the_worst(tmp_path, theme):
     worst = [163, 19, 47] if theme == "light" else [255, 107, 129]
     points = (abs(picture * 255 - worst).max(axis=2) < 12).sum()
     assert points > 1000
+
+
+# The command, against two workers in processes of their own; the scheduler is no part of Midpath.
+CLUSTER = """
+    import subprocess, sys
+    from distributed import LocalCluster
+
+    if __name__ == "__main__":
+        with LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs="ERROR"
+        ) as cluster:
+            command = [sys.executable, "-m", "midpath", "failures", *sys.argv[1:]]
+            code = subprocess.run([*command, "--cluster", cluster.scheduler_address]).returncode
+            # Nothing else gives the scheduler work.
+            assert cluster.scheduler.transition_counter > 0
+            sys.exit(code)
+"""
+
+
+def test_a_dask_cluster_does_the_runs(tmp_path):
+    pytest.importorskip("distributed")
+    (tmp_path / "flows.csv").write_text("src,dst,size,start\nha,hb,1000000,0\nha,hd,100000,0.01\n")
+    file = tmp_path / "net.toml"
+    file.write_text(TEXT.partition("[[flow]]")[0] + '[[workload]]\nlist = { file = "flows.csv" }\n')
+    script = tmp_path / "cluster.py"
+    script.write_text(textwrap.dedent(CLUSTER))
+    asked = [str(file), "--schemes", "newreno,cubic", "--seeds", "2", "--json"]
+    done = subprocess.run(
+        [sys.executable, str(script), *asked, "--out", str(tmp_path / "there")],
+        capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    here = midpath.failures(file, ["newreno", "cubic"], seeds=2, out=tmp_path / "here")
+    there = json.loads(done.stdout)
+    assert there["harms"] == here.to_json()["harms"]
+    assert there["verdict"] == here.verdict()
+    # All runs are in the store: here nothing is left to do.
+    told = []
+    midpath.failures(file, ["newreno", "cubic"], seeds=2, out=tmp_path / "there", on_progress=told.append)
+    assert told[0].done == told[0].runs == len(here.sweep)
+
+
+def test_jobs_by_submitit_do_the_runs(tmp_path):
+    pytest.importorskip("submitit")
+    slurm = Slurm(jobs=2, executor="local", poll_s=0.1, parameters={"timeout_min": 5})
+    there = midpath.failures(STUB, out=tmp_path / "there", slurm=slurm)
+    assert there.to_json() == midpath.failures(STUB, out=tmp_path / "here").to_json()
+    # What jobs left: they did the runs, and not we.
+    assert [*(tmp_path / "there").rglob("*_log.err")]

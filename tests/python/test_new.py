@@ -35,6 +35,13 @@ def test_the_crate_is_the_example_under_another_name(cli, tmp_path):
         assert named == path.read_text().replace("outside-scheme", "aimd"), path
 
 
+@pytest.mark.parametrize("kind", ["dependencies", "dev-dependencies", "features"])
+def test_the_crate_depends_on_all_that_the_example_does(kind):
+    theirs = tomllib.loads((EXAMPLE / "Cargo.toml").read_text(encoding="utf-8"))
+    ours = tomllib.loads(template.crate("mine")["Cargo.toml"])
+    assert theirs[kind].keys() <= ours[kind].keys()
+
+
 def test_every_file_of_the_crate_is_whole(tmp_path, cli):
     cli("new", "scheme", tmp_path / "mine")
     texts = {path: path.read_text() for path in (tmp_path / "mine").rglob("*") if path.is_file()}
@@ -136,6 +143,17 @@ def test_the_scheme_is_in_run_compare_and_report(outside):
     done = midpath("report", "out")
     assert done.returncode == 0, done.stderr
     assert "aimd" in (folder / "out" / "report.html").read_text(encoding="utf-8")
+
+
+def test_the_crates_own_tests_pass(outside):
+    _, folder = outside
+    (folder / "tests").mkdir(exist_ok=True)
+    (folder / "tests" / "test_scheme.py").write_text(template.crate("aimd")["tests/test_scheme.py"])
+    path = os.pathsep.join([str(folder / "packages"), str(ROOT / "python")])
+    command = [sys.executable, "-m", "pytest", "-q", "tests/test_scheme.py", "-c", os.devnull, "--rootdir", "."]
+    environment = os.environ | {"PYTHONPATH": path}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
 
 
 def test_the_scheme_is_in_sweeps_and_in_the_schema(outside):

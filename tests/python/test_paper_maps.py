@@ -10,11 +10,12 @@ import pytest
 from conftest import ROOT
 
 CRATES = ROOT / "crates"
+PACKAGE = ROOT / "python/midpath"
 SCHEMES = CRATES / "schemes/src"
 CODE = re.compile(r"`([^`]+)`")
 HEADER = ["file", "item"]
 # Methods that traits declare are called through the trait: their names are used, their types need not be.
-DEFINED = r"\b(?:fn|struct|enum|trait|type|const|static|pub|pub\(super\)|pub\(crate\))\s+{}\b"
+DEFINED = r"\b(?:fn|struct|enum|trait|type|const|static|pub|pub\(super\)|pub\(crate\)|def|class)\s+{}\b"
 WORD, ANY = re.compile(r"\w+"), re.compile(DEFINED.format(r"(\w+)"))
 
 
@@ -26,21 +27,23 @@ def rows():
             cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
             inside = line.startswith("|") and (inside or cells[-2:] == HEADER)
             if inside and cells[-2:] != HEADER and not set(line) <= set("|- "):
-                yield pytest.param(page.stem, cells[-2], cells[-1], id=f"{page.name}:{number}")
+                yield pytest.param(page.stem, cells[-2], cells[-1], cells[-3], id=f"{page.name}:{number}")
 
 
 @cache
 def shipped(path: Path) -> str:
-    """A Rust file without its comments and its tests."""
+    """A Rust file without its comments and its tests; a Python file without its docstrings and comments."""
+    if path.suffix == ".py":
+        return re.sub(r'"""(?s:.*?)"""|#.*', "", path.read_text(encoding="utf-8"))
     text = re.sub(r"^\s*//.*$|\s//\s.*$", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
     return text.split("#[cfg(test)]\nmod tests {")[0]
 
 
 @cache
-def uses() -> Counter[str]:
-    """How often each name stands in code that ships, beyond its definitions."""
+def uses(suffix: str) -> Counter[str]:
+    """How often each name stands in code of this language that ships, beyond its definitions."""
     names: Counter[str] = Counter()
-    for path in CRATES.glob("*/src/**/*.rs"):
+    for path in CRATES.glob("*/src/**/*.rs") if suffix == ".rs" else PACKAGE.glob("**/*.py"):
         if "tests" not in path.parts and path.name != "tests.rs":
             text = shipped(path)
             names.update(WORD.findall(text))
@@ -49,8 +52,8 @@ def uses() -> Counter[str]:
 
 
 def located(scheme: str, name: str) -> Path:
-    """The file that a cell names, from the scheme's folder or from `crates`."""
-    for base in (SCHEMES / scheme, CRATES):
+    """The file that a cell names, from the scheme's folder, from `crates` or from the Python package."""
+    for base in (SCHEMES / scheme, CRATES, PACKAGE):
         if (base / name).is_file():
             return base / name
     raise AssertionError(f"there is no file {name} of {scheme}")
@@ -66,11 +69,12 @@ def check_item(item: str, files: list[Path]) -> None:
         assert any(re.search(rf"\bimpl\b[^{{]*\b{kind}\b|{DEFINED.format(kind)}", text) for text in defined), (
             f"{name} is there, but not of {kind}"
         )
-    assert uses()[name] > 0, f"only tests use {item}"
+    assert uses(files[0].suffix)[name] > 0, f"only tests use {item}"
 
 
-@pytest.mark.parametrize(("scheme", "files", "items"), list(rows()))
-def test_what_a_map_names_exists_and_ships(scheme, files, items):
+@pytest.mark.parametrize(("scheme", "files", "items", "source"), list(rows()))
+def test_what_a_map_names_exists_and_ships(scheme, files, items, source):
+    assert source, "the row says not where it is from"
     paths = [located(scheme, name) for name in CODE.findall(files)]
     assert paths, "the row names no file"
     for item in CODE.findall(items):
@@ -80,6 +84,16 @@ def test_what_a_map_names_exists_and_ships(scheme, files, items):
 def test_a_map_is_on_every_page_of_a_paper():
     mapped = {row.values[0] for row in rows()}
     assert mapped >= {"fcp", "hpcc", "inrpp", "mircc", "mptcp", "rcp", "rpm", "xcp"}, mapped
+
+
+# The numbers that each paper gives its equations.
+NUMBERED = {"fcp": 4, "inrpp": 3, "mircc": 16, "rpm": 6}
+
+
+@pytest.mark.parametrize(("scheme", "last"), NUMBERED.items())
+def test_every_numbered_equation_is_on_its_papers_map(scheme, last):
+    mapped = {int(n) for row in rows() if row.values[0] == scheme for n in re.findall(r"\((\d+)\)", row.values[3])}
+    assert mapped >= set(range(1, last + 1)), set(range(1, last + 1)) - mapped
 
 
 def test_what_only_tests_use_is_found():

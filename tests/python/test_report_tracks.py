@@ -278,3 +278,11 @@ def test_browser_draws_paths_and_gauges(pressed, tmp_path):
         assert words in dom.replace("font-weight:bold", "") or words.replace("</b>", "</tspan>") in dom
     assert 'id="plot-gauges"' in dom
     assert dom.count('class="main-svg"') >= 7
+
+
+def test_paths_on_a_map_are_named_by_place(pressed):
+    nodes = ["h4", "Denver", "Houston", "h9"]
+    tracks = port("Denver>Houston", steps((1, 1), (2, 2)), cache=1e6)
+    paths = [{"flow": 2, "nodes": nodes}, {"flow": 5, "nodes": nodes[1:3]}]
+    figure = along(model_of(with_series(pressed, tracks, paths)))
+    assert {*figure.options.values()} == {"Denver → Houston (h4 → h9, flow 2)", "Denver → Houston (flow 5)"}

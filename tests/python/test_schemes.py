@@ -14,7 +14,7 @@ from midpath.palette import HUES, looks, name
 from midpath.report import html
 from midpath.report.gauges import COMMON, gauges
 from midpath.report.model import model_of
-from midpath.report.path import along
+from midpath.report.path import AXIS_PX, WITHOUT, along
 from midpath.schemes import described, gauges_of, shipped
 from midpath.units import SCALES
 from test_report import data_of
@@ -139,6 +139,9 @@ def test_a_scheme_from_outside_is_drawn_like_ours(outside):
     assert figure.keys == [("tone:calm", "Empty"), ("tone:busy", "Queueing")]
     (band,) = [t for t in figure.variants["flow:0"]["data"] if t["meta"].get("tint") == "tone:busy"]
     assert band["x"][:2] == [2.0, 6.0]
+    # It stores nothing: there is no area, and lanes are lower than those of a scheme that does.
+    assert not [t for t in figure.variants["flow:0"]["data"] if t.get("fill") or "B" in str(t.get("text"))]
+    assert figure.variants["flow:0"]["layout"]["height"] == AXIS_PX + WITHOUT.px
     curves = gauges(model_of(outside))
     assert [*curves.options.values()] == ["found", "phase"]
     axis = curves.variants["port/found_s"]["layout"]["yaxis"]["title"]["text"]

@@ -137,7 +137,7 @@ def test_the_command_compares_keeps_and_reports(cli, tmp_path, monkeypatch):
     assert found.to_json() == json.loads((tmp_path / "out" / MARKER).read_text())
     assert load(tmp_path / "out" / "variants" / "upgrade").schemes == ["newreno", "ideal"]
     page = html(found)
-    assert "more traffic" in page and "× today" in page
+    assert "more traffic" in page and "×\N{NO-BREAK SPACE}today" in page
     assert repr(found) == "<Variants 'Faster or not': today, upgrade, more traffic; newreno, ideal>"
     answer = cli(*ask, "--variants", "today")
     assert (answer.code, "also holds upgrade and more traffic" in answer.err) == (2, True)

@@ -1,7 +1,9 @@
-//! The clock-free core of Midpath: it reaches no clock, no socket, no global, and no randomness but the stream it is given.
+//! The clock-free core of Midpath: it reaches no clock, no socket, no global, and no randomness but
+//! the stream it is given.
 //!
-//! Two drivers own what is here: the simulator in virtual time, and the node daemon on real packets. Start with
-//! [`roles`], the three things a scheme is made of, and [`node::Node`], which holds them.
+//! Two drivers own what is here: the simulator in virtual time, and the node daemon on real
+//! packets. Start with [`roles`], the three things a scheme is made of, and [`node::Node`], which
+//! holds them.
 
 pub mod node;
 pub mod packet;

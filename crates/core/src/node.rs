@@ -55,7 +55,8 @@ pub struct Node {
     background: Vec<Lazy>,
     streams: Streams,
     secret: [u64; 2],
-    /// What the ports and forwarders of each instance share; slots and `forwards` say whose is whose.
+    /// What the ports and forwarders of each instance share; slots and `forwards` say whose is
+    /// whose.
     states: Vec<Box<dyn Any + Send>>,
     forwards: Vec<Option<u8>>,
     shared: Shared,
@@ -67,7 +68,8 @@ pub struct Node {
     copies: Vec<(PacketId, PacketId)>,
     pokes: Vec<FlowId>,
     actions: VecDeque<Action>,
-    /// Held ports that have something for a transmitter that was busy, in the order in which they got it.
+    /// Held ports that have something for a transmitter that was busy, in the order in which they
+    /// got it.
     ready: VecDeque<PortId>,
 }
 
@@ -124,7 +126,8 @@ impl Node {
         self
     }
 
-    /// Says at which rates the neighbours send, by port. Without this, links are as fast one way as the other.
+    /// Says at which rates the neighbours send, by port. Without this, links are as fast one way as
+    /// the other.
     #[must_use]
     pub fn with_reverse_rates(mut self, rates: Vec<Rate>) -> Node {
         assert_eq!(rates.len(), self.links.len(), "one rate per link");
@@ -132,7 +135,8 @@ impl Node {
         self
     }
 
-    /// The same node for a driver that knows no timetables: all ports are asked for their packets, with the same decisions.
+    /// The same node for a driver that knows no timetables: all ports are asked for their packets,
+    /// with the same decisions.
     #[must_use]
     pub fn without_timetables(mut self) -> Node {
         self.slots.iter_mut().for_each(Slot::hold);
@@ -167,15 +171,16 @@ impl Node {
         self.timers.next()
     }
 
-    /// Whether all that it wants to be woken for is housekeeping ([`wake_in_background`]), or nothing.
-    /// A run in which all nodes rest and no packet is on its way is over.
+    /// Whether all that it wants to be woken for is housekeeping ([`wake_in_background`]), or
+    /// nothing. A run in which all nodes rest and no packet is on its way is over.
     ///
     /// [`wake_in_background`]: crate::roles::PortCtx::wake_in_background
     pub fn is_resting(&self) -> bool {
         self.timers.is_resting()
     }
 
-    /// Called when `now` has reached [`Node::next_wake`], or later: does the first thing that is due.
+    /// Called when `now` has reached [`Node::next_wake`], or later: does the first thing that is
+    /// due.
     pub fn on_wake<D: Driver>(&mut self, now: Time, pool: &mut Pool, driver: &mut D) -> Woken {
         let Some((at, wake)) = self.timers.pop_due(now) else { return Woken::Nothing };
         match wake {
@@ -232,7 +237,8 @@ impl Node {
         }
         let packet = &mut pool[&pkt];
         if packet.kind == Kind::Control {
-            // A control packet that no port has taken ends here: neighbours that don't know a scheme ignore it.
+            // A control packet that no port has taken ends here: neighbours that don't know a
+            // scheme ignore it.
             return self.discard(None, pkt, Drop::Undeliverable, pool, driver);
         }
         if packet.hops == 0 {
@@ -269,7 +275,8 @@ impl Node {
         None
     }
 
-    /// Routes what endpoints (or the forwarder) have sent. Packets to this very node are undeliverable, not a recursion.
+    /// Routes what endpoints (or the forwarder) have sent. Packets to this very node are
+    /// undeliverable, not a recursion.
     #[inline]
     fn send_out<D: Driver>(&mut self, now: Time, pool: &mut Pool, driver: &mut D) {
         while let Some((way, pkt)) = self.out.pop_front() {
@@ -284,8 +291,8 @@ impl Node {
         }
     }
 
-    /// Carries out what ports and the forwarder have wished for, first wish first, until nothing is left. After each hop: a call costs 25
-    /// instructions.
+    /// Carries out what ports and the forwarder have wished for, first wish first, until nothing is
+    /// left. After each hop: a call costs 25 instructions.
     #[inline(always)]
     fn drain<D: Driver>(&mut self, now: Time, pool: &mut Pool, driver: &mut D) {
         while !self.actions.is_empty() || !self.out.is_empty() {

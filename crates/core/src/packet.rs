@@ -38,8 +38,9 @@ impl FlowId {
 /// Interfaces that an address can name; a host's further ports have no address of their own.
 pub const MAX_INTERFACES: usize = 15;
 
-/// The interfaces of a packet's two ends: the source's in the upper half, the destination's in the lower. 0 is any; else it is the
-/// number of the port plus one. With the node's number this is the address (see `wire`).
+/// The interfaces of a packet's two ends: the source's in the upper half, the destination's in the
+/// lower. 0 is any; else it is the number of the port plus one. With the node's number this is the
+/// address (see `wire`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Interfaces(pub u8);
 
@@ -70,7 +71,8 @@ const fn port_of(interface: u8) -> Option<PortId> {
     if interface == 0 { None } else { Some(PortId(interface as u16 - 1)) }
 }
 
-/// What ECMP, fair queueing and registers by flow know a conversation by: a hash of its two addresses and ports, the same in both directions.
+/// What ECMP, fair queueing and registers by flow know a conversation by: a hash of its two
+/// addresses and ports, the same in both directions.
 pub const fn flow_key(flow: FlowId, a: NodeId, b: NodeId, interfaces: Interfaces) -> u32 {
     let a = (a.0 as u64) << 4 | (interfaces.0 >> 4) as u64;
     let b = (b.0 as u64) << 4 | (interfaces.0 & 0xf) as u64;
@@ -121,7 +123,8 @@ pub enum Kind {
     Control = 5,
 }
 
-/// TCP's flag bits, at their places in the header's octets 12 and 13 (RFC 9293, §3.1; RFC 3168, §6.1; RFC 9768, §3.2.2).
+/// TCP's flag bits, at their places in the header's octets 12 and 13 (RFC 9293, §3.1; RFC 3168,
+/// §6.1; RFC 9768, §3.2.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Flags(pub u16);
 
@@ -178,8 +181,8 @@ pub const HOP_LIMIT: u8 = 64;
 
 /// One packet. Copied only where it enters or leaves a node's endpoints; hops move its [`Pkt`].
 ///
-/// Two parts, for what most packets say fits one cache line: its [`Head`], whose fields are reached as the packet's own, and a tail of SACK
-/// blocks and headers that most packets do not have.
+/// Two parts, for what most packets say fits one cache line: its [`Head`], whose fields are reached
+/// as the packet's own, and a tail of SACK blocks and headers that most packets do not have.
 #[derive(Debug, Clone, Copy)]
 #[repr(C, align(64))]
 pub struct Packet {
@@ -189,7 +192,8 @@ pub struct Packet {
 
 /// What every packet has.
 ///
-/// Fields are the wire's own. Three are not on the wire: `flow` and `key`, which follow from addresses and ports, and `queued`.
+/// Fields are the wire's own. Three are not on the wire: `flow` and `key`, which follow from
+/// addresses and ports, and `queued`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[repr(C, align(64))]
 pub struct Head {
@@ -203,23 +207,28 @@ pub struct Head {
     pub key: u32,
     /// Bytes on the link, IP header included: the length of its encoding.
     pub size: u32,
-    /// The number of its first byte, or of its SYN (RFC 9293, §3.4); or the segment that an Interest or Data names.
+    /// The number of its first byte, or of its SYN (RFC 9293, §3.4); or the segment that an
+    /// Interest or Data names.
     pub seq: u32,
     /// When it came into the queue that it is in; sojourn is counted from here.
     pub queued: Time,
-    /// The number expected next from the other side; counts when `flags` has ACK. Or the object that an Interest or Data names.
+    /// The number expected next from the other side; counts when `flags` has ACK. Or the object
+    /// that an Interest or Data names.
     pub ack: u32,
-    /// With timestamps: the sender's clock when it was sent (RFC 7323, TSval). Or an Interest's nonce.
+    /// With timestamps: the sender's clock when it was sent (RFC 7323, TSval). Or an Interest's
+    /// nonce.
     pub ts_val: u32,
     /// With timestamps: the TSval that it echoes (RFC 7323, TSecr).
     pub ts_ecr: u32,
     /// Payload bytes.
     pub payload: u16,
-    /// Receive window: bytes above `ack`, divided by the scale that the SYN has announced (RFC 7323, §2.2). A SYN's is not scaled.
+    /// Receive window: bytes above `ack`, divided by the scale that the SYN has announced (RFC
+    /// 7323, §2.2). A SYN's is not scaled.
     pub window: u16,
     /// TCP flags.
     pub flags: Flags,
-    /// Of a SYN with that option: the largest segment that may come, TCP's and IP's headers without options not counted (RFC 6691).
+    /// Of a SYN with that option: the largest segment that may come, TCP's and IP's headers without
+    /// options not counted (RFC 6691).
     pub mss: u16,
     /// Of a SYN with that option: the window's scale, as a shift.
     pub window_scale: u8,

@@ -1,5 +1,6 @@
-//! Queues at ports, made of three parts that combine freely: an [`Aqm`] chooses packets whose senders are to be told of congestion, a
-//! [`Scheduler`] says in which order packets leave, a [`Signal`] tells. [`Queue`] puts them together.
+//! Queues at ports, made of three parts that combine freely: an [`Aqm`] chooses packets whose
+//! senders are to be told of congestion, a [`Scheduler`] says in which order packets leave, a
+//! [`Signal`] tells. [`Queue`] puts them together.
 //!
 //! | AQM | decides | chosen packets that can't be signalled |
 //! |---|---|---|
@@ -38,7 +39,8 @@ use crate::roles::Port;
 pub enum Discipline {
     /// The usual case, without an indirect call.
     DropTail(DropTail),
-    /// First in, first out, all decided on arrival: drivers that know timetables give each packet its place at once. See [`Port::admit`].
+    /// First in, first out, all decided on arrival: drivers that know timetables give each packet
+    /// its place at once. See [`Port::admit`].
     Timetable(Box<dyn Port>),
     /// Asked for a packet when the transmitter is idle.
     Held(Box<dyn Port>),

@@ -46,7 +46,8 @@ impl RangeSet {
         self.ranges.get(i).copied().filter(|r| r.0 <= at)
     }
 
-    /// The position of the first range that ends after `at`. Mostly it is at one of the ends, or there is none.
+    /// The position of the first range that ends after `at`. Mostly it is at one of the ends, or
+    /// there is none.
     #[inline]
     fn first_beyond(&self, at: u64) -> usize {
         let len = self.ranges.len();

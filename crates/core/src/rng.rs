@@ -1,4 +1,5 @@
-//! Random streams: each component has its own, derived from the run's one seed and the component's name.
+//! Random streams: each component has its own, derived from the run's one seed and the component's
+//! name.
 
 use rand_core::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -15,7 +16,8 @@ pub const fn mix(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// What a stream is for. Streams of different purposes never coincide, so adding one leaves the others' draws alone.
+/// What a stream is for. Streams of different purposes never coincide, so adding one leaves the
+/// others' draws alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Purpose {

@@ -1,8 +1,10 @@
-//! The three roles a scheme is made of, and what they may reach while they run; `scheme.rs` has what builds them.
+//! The three roles a scheme is made of, and what they may reach while they run; `scheme.rs` has
+//! what builds them.
 //!
-//! The rule that holds for all of them is *told, then asked*: a role is told what happened (`on_*`, `outbound`,
-//! `inbound`) and leaves its wishes in the context (send this, wake me then); the node carries the wishes out after
-//! the call returns, in the order they were left. No role calls another.
+//! The rule that holds for all of them is *told, then asked*: a role is told what happened (`on_*`,
+//! `outbound`, `inbound`) and leaves its wishes in the context (send this, wake me then); the node
+//! carries the wishes out after the call returns, in the order they were left. No role calls
+//! another.
 
 mod bench;
 mod endpoint;
@@ -44,11 +46,13 @@ pub struct FlowSpec {
     pub mtu: u32,
     /// The number of the group that its results are added up in.
     pub group: u32,
-    /// The number of the name that says what it spends, for schemes with budgets; `None` where the flow says nothing.
+    /// The number of the name that says what it spends, for schemes with budgets; `None` where the
+    /// flow says nothing.
     pub budget: Option<u32>,
     /// Its weight among other flows, above zero, for schemes and bounds that have weights.
     pub weight: f64,
-    /// What it moves, for schemes that go by names. Flows that move the same have the same name and MTU.
+    /// What it moves, for schemes that go by names. Flows that move the same have the same name and
+    /// MTU.
     pub name: Name,
 }
 
@@ -84,7 +88,8 @@ pub trait Names {
     }
 }
 
-/// IPv4 (20), TCP (20) and timestamps (12): the headers of a full packet of most schemes (RFC 791, 9293, 7323).
+/// IPv4 (20), TCP (20) and timestamps (12): the headers of a full packet of most schemes (RFC 791,
+/// 9293, 7323).
 pub const TCP_HEADERS: u32 = 52;
 
 /// What a scheme needs to know of a port to build its side of it.
@@ -108,7 +113,8 @@ pub struct PortSpec {
     pub queue: QueueSpec,
 }
 
-/// The network around a node, for schemes that look further than their own links: detours, trees, producers.
+/// The network around a node, for schemes that look further than their own links: detours, trees,
+/// producers.
 pub trait Map {
     /// The links of a node, by port number; empty for a node that isn't there.
     fn links(&self, node: NodeId) -> Vec<LinkInfo>;

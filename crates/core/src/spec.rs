@@ -2,8 +2,9 @@
 
 /// A part of a scenario that cannot be run, named by its key.
 ///
-/// `key` is the path from the root of the part that reports it (`links[3].a`); whoever holds the part puts its own key
-/// in front with [`SpecError::under`], and the scenario loader turns the whole path into a line number.
+/// `key` is the path from the root of the part that reports it (`links[3].a`); whoever holds the
+/// part puts its own key in front with [`SpecError::under`], and the scenario loader turns the
+/// whole path into a line number.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {message}")]
 pub struct SpecError {
@@ -30,7 +31,8 @@ impl SpecError {
     }
 }
 
-/// A parser's message in the words of a scenario: "`5` is not a text", and not "invalid type: integer `5`, expected a string".
+/// A parser's message in the words of a scenario: "`5` is not a text", and not "invalid type:
+/// integer `5`, expected a string".
 pub fn in_plain_terms(message: &str) -> String {
     let typed = ["invalid type: ", "invalid value: "].iter().find_map(|start| message.strip_prefix(start));
     match typed.and_then(|rest| rest.split_once(", expected ")) {

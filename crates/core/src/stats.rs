@@ -2,18 +2,23 @@
 
 use crate::units::Time;
 
-/// A histogram of durations with at most 6 % relative error per value: 16 buckets per doubling, from 1 ns up.
+/// A histogram of durations with at most 6 % relative error per value: 16 buckets per doubling,
+/// from 1 ns up.
 ///
-/// Zeros are counted apart. Count, mean and maximum are exact. Of the others the first [`ALL`] go into buckets one by
-/// one; after that every [`STRIDE`]th stands for as many, for a bucket is a cache miss and a hop has few of those to
-/// give away. Memory is taken with the first value above zero.
+/// Zeros are counted apart. Count, mean and maximum are exact. Of the others the first `ALL` go
+/// into buckets one by one; after that every `STRIDE`th stands for as many, for a bucket is a cache
+/// miss and a hop has few of those to give away. Memory is taken with the first value above zero,
+/// for the doublings between the least and the largest: a network has a histogram for each port,
+/// and most see few delays.
 #[derive(Debug, Clone, Default)]
 pub struct DelayHistogram {
     zero: u64,
     above: u64,
     max: Time,
+    /// The index of the first of the buckets.
+    first: u32,
     sum: u128,
-    buckets: Vec<u32>,
+    buckets: Box<[u32]>,
 }
 
 /// Values above zero that are counted one by one.
@@ -22,6 +27,8 @@ const ALL: u64 = 8192;
 const STRIDE: u64 = 7;
 
 const SUB_BITS: u32 = 4;
+/// The bits of an index that say which bucket of its doubling it is.
+const DOUBLING: usize = (1 << SUB_BITS) - 1;
 /// Values below 2^10 ps (about 1 ns) share the first bucket.
 const FLOOR_BITS: u32 = 10;
 
@@ -60,10 +67,28 @@ impl DelayHistogram {
     #[inline]
     fn put(&mut self, t: Time, weight: u32) {
         let i = Self::index(t.0);
-        if i >= self.buckets.len() {
-            self.buckets.resize(i + 1, 0);
+        // What lies before the first bucket is far beyond the last.
+        let mut at = i.wrapping_sub(self.first as usize);
+        if at >= self.buckets.len() {
+            self.widen(i, i + 1);
+            at = i - self.first as usize;
         }
-        self.buckets[i] = self.buckets[i].saturating_add(weight);
+        self.buckets[at] = self.buckets[at].saturating_add(weight);
+    }
+
+    /// Makes room for the buckets from `from` to before `to`, by whole doublings.
+    #[cold]
+    fn widen(&mut self, from: usize, to: usize) {
+        let (mut from, mut to) = (from & !DOUBLING, (to + DOUBLING) & !DOUBLING);
+        let own = self.first as usize;
+        if !self.buckets.is_empty() {
+            (from, to) = (from.min(own), to.max(own + self.buckets.len()));
+        }
+        let mut wider = vec![0; to - from].into_boxed_slice();
+        if let Some(same) = wider.get_mut(own.wrapping_sub(from)..) {
+            same[..self.buckets.len()].copy_from_slice(&self.buckets);
+        }
+        (self.first, self.buckets) = (from as u32, wider);
     }
 
     /// How many were counted.
@@ -91,7 +116,7 @@ impl DelayHistogram {
         let weight: u64 = self.buckets.iter().map(|n| u64::from(*n)).sum();
         let rank = (rank - self.zero) as f64 * weight as f64 / self.above as f64;
         let mut seen = 0;
-        for (i, n) in self.buckets.iter().enumerate() {
+        for (i, n) in (self.first as usize..).zip(&self.buckets) {
             seen += u64::from(*n);
             if rank <= seen as f64 {
                 return Some((Self::value(i) / 1e12).min(self.max.as_secs_f64()));
@@ -105,10 +130,15 @@ impl DelayHistogram {
         self.above += other.above;
         self.sum += other.sum;
         self.max = self.max.max(other.max);
-        if self.buckets.len() < other.buckets.len() {
-            self.buckets.resize(other.buckets.len(), 0);
+        if other.buckets.is_empty() {
+            return;
         }
-        for (a, b) in self.buckets.iter_mut().zip(&other.buckets) {
+        let (from, to) = (other.first as usize, other.first as usize + other.buckets.len());
+        if self.buckets.is_empty() || from < self.first as usize || to > self.first as usize + self.buckets.len() {
+            self.widen(from, to);
+        }
+        let shared = &mut self.buckets[from - self.first as usize..];
+        for (a, b) in shared.iter_mut().zip(&other.buckets) {
             *a = a.saturating_add(*b);
         }
     }
@@ -173,6 +203,25 @@ mod tests {
     }
 
     proptest! {
+        /// Held to one that has all buckets from the start.
+        #[test]
+        fn buckets_grow_either_way_and_merge(v in prop::collection::vec(0u32..44, 0..60), w in prop::collection::vec(0u32..44, 0..60)) {
+            let spread = |shifts: &[u32]| -> Vec<u64> { shifts.iter().map(|s| (1u64 << s) + (3 << s) / 7).collect() };
+            let (v, w) = (spread(&v), spread(&w));
+            let (mut a, mut b) = (DelayHistogram::default(), DelayHistogram::default());
+            v.iter().for_each(|x| a.add(Time(*x)));
+            w.iter().for_each(|x| b.add(Time(*x)));
+            a.merge(&b);
+            let mut all = vec![0u32; DelayHistogram::index(u64::MAX) + 1];
+            v.iter().chain(&w).for_each(|x| all[DelayHistogram::index(*x)] += 1);
+            let mut grown = vec![0u32; a.first as usize];
+            grown.extend(a.buckets.iter());
+            prop_assert_eq!(a.first % 16, 0);
+            prop_assert!(grown.len() <= all.len());
+            grown.resize(all.len(), 0);
+            prop_assert_eq!(grown, all);
+        }
+
         #[test]
         fn quantiles_are_within_a_bucket_of_the_truth(mut v in prop::collection::vec(1u64..1_000_000_000_000, 1..300), q in 0.0..1.0f64) {
             let mut h = DelayHistogram::default();

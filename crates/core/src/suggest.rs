@@ -1,7 +1,7 @@
 //! "Did you mean": the nearest of the names that would have been accepted.
 
-/// The candidate nearest to `name`, if it is near enough to be a slip (Jaro–Winkler similarity of at least 0.8). A name of more than 64
-/// bytes is no slip, and comparing costs time.
+/// The candidate nearest to `name`, if it is near enough to be a slip (Jaro–Winkler similarity of
+/// at least 0.8). A name of more than 64 bytes is no slip, and comparing costs time.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if name.len() > 64 {
         return None;

@@ -1,11 +1,12 @@
-//! Integer units: [`Time`] in picoseconds, [`Rate`] in bits per second, [`Bytes`], and [`Ratio`] in parts per billion.
+//! Integer units: [`Time`] in picoseconds, [`Rate`] in bits per second, [`Bytes`], and [`Ratio`] in
+//! parts per billion.
 //!
-//! Each is a newtype with a zero, ordered and hashable, and reads and prints the text people write in
-//! scenarios: `"10 Mbps"`, `"5 ms"`, `"1.25 MB"`, `"2.5 %"`. Prefixes are decimal (k = 1000) unless written
-//! `Ki`, `Mi`, `Gi`.
+//! Each is a newtype with a zero, ordered and hashable, and reads and prints the text people write
+//! in scenarios: `"10 Mbps"`, `"5 ms"`, `"1.25 MB"`, `"2.5 %"`. Prefixes are decimal (k = 1000)
+//! unless written `Ki`, `Mi`, `Gi`.
 //!
-//! Arithmetic that can leave the range saturates only where its name says so; elsewhere it panics in builds
-//! with overflow checks, because a clock that wrapped is a bug that must stop the run.
+//! Arithmetic that can leave the range saturates only where its name says so; elsewhere it panics
+//! in builds with overflow checks, because a clock that wrapped is a bug that must stop the run.
 
 use std::fmt;
 use std::iter::Sum;
@@ -68,7 +69,8 @@ impl Time {
     pub const fn from_secs(n: u64) -> Time {
         Time(n.saturating_mul(PS_PER_S))
     }
-    /// Seconds as a float, rounded to the nearest picosecond; negative and NaN become zero, too much becomes [`Time::MAX`].
+    /// Seconds as a float, rounded to the nearest picosecond; negative and NaN become zero, too
+    /// much becomes [`Time::MAX`].
     pub fn from_secs_f64(s: f64) -> Time {
         Time((s * PS_PER_S as f64).round() as u64)
     }
@@ -126,7 +128,13 @@ impl Rate {
     pub fn as_f64(self) -> f64 {
         self.0 as f64
     }
-    /// How long `bytes` take at this rate, rounded up to a picosecond; [`Time::MAX`] for a zero rate.
+    /// In bytes per second, at least one: for equations that divide by a capacity, of a link that
+    /// stands still, too.
+    pub fn bytes_per_second(self) -> f64 {
+        (self.0 as f64 / 8.0).max(1.0)
+    }
+    /// How long `bytes` take at this rate, rounded up to a picosecond; [`Time::MAX`] for a zero
+    /// rate.
     pub fn time_for(self, bytes: Bytes) -> Time {
         if self.0 == 0 {
             return Time::MAX;
@@ -185,10 +193,12 @@ impl Ratio {
     }
 }
 
-/// Serialisation delay without a division: picoseconds per byte in fixed point with 20 fractional bits.
+/// Serialisation delay without a division: picoseconds per byte in fixed point with 20 fractional
+/// bits.
 ///
-/// Exact whenever 8·10¹²·2²⁰ is a multiple of the rate (every power-of-ten rate and all usual ones);
-/// otherwise late by less than 2⁻²⁰ ps per byte, never early, so that a link never exceeds its rate.
+/// Exact whenever 8·10¹²·2²⁰ is a multiple of the rate (every power-of-ten rate and all usual
+/// ones); otherwise late by less than 2⁻²⁰ ps per byte, never early, so that a link never exceeds
+/// its rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TxClock {
     per_byte: u64,
@@ -213,15 +223,16 @@ impl TxClock {
     #[inline]
     pub const fn time(&self, bytes: u32) -> Time {
         let ps = (self.per_byte as u128 * bytes as u128) >> Self::FRACTION;
-        // Round up any remaining fraction: a fraction below one part in 2^20 of a picosecond is the only loss.
+        // Round up any remaining fraction: a fraction below one part in 2^20 of a picosecond is the
+        // only loss.
         let exact = ps << Self::FRACTION == self.per_byte as u128 * bytes as u128;
         let ps = ps + if exact { 0 } else { 1 };
         if ps > u64::MAX as u128 { Time::MAX } else { Time(ps as u64) }
     }
 }
 
-/// A sum, difference or multiple of units. One beyond 64 bits stops the run, in release builds too: a time that has wrapped is a run that
-/// looks right.
+/// A sum, difference or multiple of units. One beyond 64 bits stops the run, in release builds too:
+/// a time that has wrapped is a run that looks right.
 #[inline]
 fn within(result: Option<u64>) -> u64 {
     match result {
@@ -290,7 +301,8 @@ fn parse(text: &str, units: &[Unit], what: &'static str, example: &'static str) 
     let number: String = t[..split].chars().filter(|c| *c != '_').collect();
     let unit = t[split..].trim();
     let scale = units.iter().find(|(names, _)| names.contains(&unit)).map(|u| u.1).ok_or_else(err)?;
-    // Plain decimals stay exact up to 64 bits and are rounded to the base unit; exponents go through f64.
+    // Plain decimals stay exact up to 64 bits and are rounded to the base unit; exponents go
+    // through f64.
     if let Some(v) = decimal(&number, scale as u128) {
         return u64::try_from(v).map_err(|_| too_much());
     }
@@ -331,7 +343,8 @@ pub struct QuantityVisitor<T> {
     pub wanted: &'static str,
     /// What would be accepted.
     pub example: &'static str,
-    /// What a bare number would be in the unit of results: bits per second, seconds, bytes; `None` if that is anyone's guess.
+    /// What a bare number would be in the unit of results: bits per second, seconds, bytes; `None`
+    /// if that is anyone's guess.
     pub plain: fn(f64) -> Option<T>,
 }
 
@@ -366,7 +379,8 @@ impl<T: FromStr<Err = UnitError> + fmt::Display> serde::de::Visitor<'_> for Quan
     }
 }
 
-/// `number * scale` rounded half up, if the number is plain digits with at most one point and 18 decimals.
+/// `number * scale` rounded half up, if the number is plain digits with at most one point and 18
+/// decimals.
 fn decimal(number: &str, scale: u128) -> Option<u128> {
     let (whole, frac) = number.split_once('.').unwrap_or((number, ""));
     let digits = |s: &str| s.bytes().all(|b| b.is_ascii_digit());

@@ -1,4 +1,5 @@
-//! Parts in every combination: a port decides the same as a timetable and held, and a queue per flow has an AQM per flow.
+//! Parts in every combination: a port decides the same as a timetable and held, and a queue per
+//! flow has an AQM per flow.
 
 mod common;
 
@@ -50,7 +51,8 @@ fn run(port: Discipline, arrivals: &[Arrival]) -> Bench {
     bench
 }
 
-/// Chooses every third packet, refuses every seventh, and lets every second go on that can't be signalled.
+/// Chooses every third packet, refuses every seventh, and lets every second go on that can't be
+/// signalled.
 #[derive(Default)]
 struct Counting(u32, u32);
 
@@ -69,7 +71,8 @@ impl Aqm for Counting {
     }
 }
 
-/// Sends a note to the sender; and sets ECE on what comes back while fewer of these have come than notes were sent.
+/// Sends a note to the sender; and sets ECE on what comes back while fewer of these have come than
+/// notes were sent.
 #[derive(Default)]
 struct Note {
     sent: u64,
@@ -149,7 +152,8 @@ proptest! {
         alike_under(Counting::default, bound, &arrivals)?;
     }
 
-    /// Each queue of two is a FIFO of its own bound; with strict priority no packet of the second starts while one of the first waits.
+    /// Each queue of two is a FIFO of its own bound; with strict priority no packet of the second
+    /// starts while one of the first waits.
     #[test]
     fn of_two_queues_the_first_goes_first(arrivals in arrivals(), limit in 1u64..5) {
         let first = |p: &Packet| p.flow.0 == 0;
@@ -172,7 +176,8 @@ proptest! {
     }
 }
 
-/// Two queues that always have packets share the link by their quanta, within a quantum and a packet.
+/// Two queues that always have packets share the link by their quanta, within a quantum and a
+/// packet.
 #[test]
 fn of_two_queues_each_gets_its_share() {
     let quanta = [4500, 1500];

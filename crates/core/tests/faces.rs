@@ -14,7 +14,8 @@ use midpath_core::units::Rate;
 
 const NAME: Name = Name { prefix: NodeId(PEERS + 1), object: 7 };
 
-/// Interests leave through port 1; Data go to two flows here and to the neighbour at port 0, each addressed on its own.
+/// Interests leave through port 1; Data go to two flows here and to the neighbour at port 0, each
+/// addressed on its own.
 struct Fan;
 impl Forwarder for Fan {
     fn route(&mut self, pkt: Pkt, from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route {

@@ -1,4 +1,5 @@
-//! The node's promises to schemes: what each role may ask for happens, at the time asked for, and nothing is lost on the way.
+//! The node's promises to schemes: what each role may ask for happens, at the time asked for, and
+//! nothing is lost on the way.
 
 mod common;
 
@@ -25,7 +26,8 @@ fn to_me(flow: u32, kind: Kind, seq: u64) -> Packet {
     p
 }
 
-// Ports ------------------------------------------------------------------------------------------------------------------------
+// Ports
+// ------------------------------------------------------------------------------------------------------------------------
 
 /// A FIFO that does one more thing, chosen by its kind.
 struct Special {
@@ -41,11 +43,13 @@ enum Trick {
     Release(PortId),
     /// Sends only what the sibling's published number has reached.
     Gate(PortId),
-    /// Answers each packet that comes in with a control packet to that neighbour, and uses up those that it gets.
+    /// Answers each packet that comes in with a control packet to that neighbour, and uses up those
+    /// that it gets.
     Notify,
     /// Refuses what comes in.
     Police,
-    /// Keeps packets until its timer, which each sets to its number in milliseconds; then they leave through port 2.
+    /// Keeps packets until its timer, which each sets to its number in milliseconds; then they
+    /// leave through port 2.
     Shape,
     /// Tells its neighbour when the node has restarted, a tick later.
     Chime,
@@ -206,7 +210,8 @@ fn wishes_for_ports_that_are_not_there_are_undeliverable() {
 proptest! {
     #![proptest_config(cases(200))]
 
-    /// A port's timer comes up exactly at the last time it was set to, however often it was moved before.
+    /// A port's timer comes up exactly at the last time it was set to, however often it was moved
+    /// before.
     #[test]
     fn a_ports_timer_fires_at_the_last_deadline(steps in prop::collection::vec((0u64..4, 0u64..40), 1..40)) {
         let mut b = bench(vec![ample(), Special::held(Trick::Shape), ample()]);
@@ -247,7 +252,8 @@ fn a_port_may_ask_for_a_timer_as_it_restarts() {
     assert_eq!(b.log.sent.iter().map(|s| (s.port, s.start)).collect::<Vec<_>>(), [(PortId(1), MS + TICK)]);
 }
 
-// Restarts and links -------------------------------------------------------------------------------------------------------------
+// Restarts and links
+// -------------------------------------------------------------------------------------------------------------
 
 #[test]
 fn a_restart_drops_what_is_held_and_counts_it() {
@@ -295,9 +301,11 @@ fn a_link_that_is_down_keeps_what_waits_and_a_new_rate_counts_from_the_next_pack
     assert_eq!(times, [(us(60_000), us(1200)), (us(61_200), us(120)), (us(61_320), us(120))]);
 }
 
-// Forwarding -----------------------------------------------------------------------------------------------------------------------
+// Forwarding
+// -----------------------------------------------------------------------------------------------------------------------
 
-/// Copies what is for node 99, to ports 1 and 2 and the endpoint here; answers what is for node 98 with a packet back.
+/// Copies what is for node 99, to ports 1 and 2 and the endpoint here; answers what is for node 98
+/// with a packet back.
 struct Multicast;
 impl Forwarder for Multicast {
     fn route(&mut self, pkt: Pkt, from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route {
@@ -374,7 +382,8 @@ fn what_has_no_route_is_undeliverable() {
     assert_eq!((b.log.lost[0].port, b.log.lost[0].why, b.pool.live()), (None, Drop::Undeliverable, 0));
 }
 
-/// Passes on what isn't for the peer at its port, and counts what it was shown in what it shares with that port.
+/// Passes on what isn't for the peer at its port, and counts what it was shown in what it shares
+/// with that port.
 struct Only(PortId);
 impl Forwarder for Only {
     fn route(&mut self, pkt: Pkt, _from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route {
@@ -430,11 +439,13 @@ fn forwarders_pass_packets_on_and_each_scheme_shares_its_own_state() {
         b.node.gauges(PortId(port), &mut all);
         all[0].1
     };
-    // At its last packet: the first forwarder was shown one, then its port one; the second two, and its port two.
+    // At its last packet: the first forwarder was shown one, then its port one; the second two, and
+    // its port two.
     assert_eq!((shared(&b, 1), shared(&b, 2)), (101.0, 202.0));
 }
 
-// Endpoints ------------------------------------------------------------------------------------------------------------------------
+// Endpoints
+// ------------------------------------------------------------------------------------------------------------------------
 
 /// What endpoints were called for.
 #[derive(Clone, Default)]
@@ -532,8 +543,8 @@ fn order(flow: u32, what: u16, amount: u64) -> Packet {
 proptest! {
     #![proptest_config(cases(300))]
 
-    /// An endpoint's timer comes up exactly at the last time it was set to (now, if that is past), once per wish,
-    /// however often it was moved back and forth or withdrawn before.
+    /// An endpoint's timer comes up exactly at the last time it was set to (now, if that is past),
+    /// once per wish, however often it was moved back and forth or withdrawn before.
     #[test]
     fn an_endpoints_timer_fires_exactly_at_the_last_deadline(
         steps in prop::collection::vec((0u64..20, prop_oneof![4 => (0u64..60).prop_map(Some), 1 => Just(None)], 0u32..3), 1..60),
@@ -657,7 +668,8 @@ fn endpoints_send_along_routes_and_a_packet_to_oneself_ends() {
     assert_eq!((b.log.lost.len(), b.log.lost[0].why, b.pool.live()), (1, Drop::Undeliverable, 0));
 }
 
-/// The pool of a bench whose packets are all over is empty: said once more for a mixture of everything.
+/// The pool of a bench whose packets are all over is empty: said once more for a mixture of
+/// everything.
 #[test]
 fn nothing_is_left_over() {
     let (mut b, _) = multicast();

@@ -1,4 +1,5 @@
-//! Queues at a node's port against oracles: naive models written from the definitions, not from the code.
+//! Queues at a node's port against oracles: naive models written from the definitions, not from the
+//! code.
 
 mod common;
 
@@ -22,7 +23,8 @@ struct Arrival {
     ecn: Ecn,
 }
 
-/// Arrivals whose gaps often hit the ends of transmissions exactly (quarters of a full packet's 1.2 ms).
+/// Arrivals whose gaps often hit the ends of transmissions exactly (quarters of a full packet's 1.2
+/// ms).
 fn arrivals(most: usize, flows: u32) -> impl Strategy<Value = Vec<Arrival>> {
     let gap =
         prop_oneof![4 => (0u64..8).prop_map(|q| Time::from_us(300 * q)), 1 => (0u64..2_000_000_000).prop_map(Time)];
@@ -114,7 +116,8 @@ proptest! {
         prop_assert_eq!((a.drops_queue, a.drops_aqm), (b.drops_queue, b.drops_aqm));
     }
 
-    /// Every byte of a drop-tail queue is accounted for: against a list of all packets with their times.
+    /// Every byte of a drop-tail queue is accounted for: against a list of all packets with their
+    /// times.
     #[test]
     fn drop_tail_counts_every_byte(spec in fifo_specs(), arrivals in arrivals(60, 3)) {
         let bound = spec.limit.bound(RATE);
@@ -142,8 +145,8 @@ proptest! {
         prop_assert_eq!(bench.node.counters(OUT).drops_queue, bench.log.lost.len() as u64);
     }
 
-    /// Marks are for packets that can carry them (RFC 3168, §5); the others are dropped by RED and CoDel, and let through by
-    /// a step. A packet that came with CE keeps it.
+    /// Marks are for packets that can carry them (RFC 3168, §5); the others are dropped by RED and
+    /// CoDel, and let through by a step. A packet that came with CE keeps it.
     #[test]
     fn only_ecn_capable_packets_are_marked(spec in fifo_specs(), arrivals in arrivals(60, 3)) {
         let codel = QueueSpec { aqm: AqmSpec::Codel(quick()), ..spec };
@@ -167,14 +170,16 @@ proptest! {
     }
 }
 
-// CoDel -----------------------------------------------------------------------------------------------------------------------
+// CoDel
+// -----------------------------------------------------------------------------------------------------------------------
 
 /// Small enough that a short test enters and leaves the dropping state many times.
 fn quick() -> CodelParams {
     CodelParams { target: Time::from_ms(2), interval: Time::from_ms(8) }
 }
 
-/// RFC 8289, §5, word for word: `codel_queue_t`. Times are picoseconds; `f64` as in the RFC would not be exact at ties.
+/// RFC 8289, §5, word for word: `codel_queue_t`. Times are picoseconds; `f64` as in the RFC would
+/// not be exact at ties.
 struct Rfc8289 {
     queue: VecDeque<(u64, u32, Time, Ecn)>,
     bytes: u64,
@@ -232,7 +237,8 @@ impl Rfc8289 {
         t + Time((self.params.interval.0 as f64 / f64::from(self.count).sqrt()).round() as u64)
     }
 
-    /// What "drop" is with ECN (§6.2 leaves it open; as Linux does): mark instead, and let that packet go.
+    /// What "drop" is with ECN (§6.2 leaves it open; as Linux does): mark instead, and let that
+    /// packet go.
     fn marks(&mut self, p: Option<Waiting>) -> bool {
         let Some(p) = p.filter(|p| self.ecn && p.3.capable()) else { return false };
         self.marked.push(p.0);
@@ -306,7 +312,8 @@ fn rfc8289(params: CodelParams, ecn: bool, arrivals: &[Arrival]) -> (Vec<(u64, T
     (out, q)
 }
 
-/// Arrivals at twice the link's rate in bursts with pauses: sojourn times that rise, stay, and fall again.
+/// Arrivals at twice the link's rate in bursts with pauses: sojourn times that rise, stay, and fall
+/// again.
 fn waves() -> impl Strategy<Value = Vec<Arrival>> {
     let burst = (1usize..40, 100u64..1500, 0u64..60_000);
     prop::collection::vec(burst, 1..12).prop_map(|bursts| {
@@ -352,7 +359,8 @@ fn flows_in_waves() -> impl Strategy<Value = Vec<Arrival>> {
 proptest! {
     #![proptest_config(cases(200))]
 
-    /// Under fair queueing each flow's packets fare as in a queue of the flow's own: RFC 8289 once per flow, asked when one of its packets leaves.
+    /// Under fair queueing each flow's packets fare as in a queue of the flow's own: RFC 8289 once
+    /// per flow, asked when one of its packets leaves.
     #[test]
     fn fair_codel_is_rfc_8289_for_each_flow(arrivals in flows_in_waves(), signal in signals()) {
         let spec = QueueSpec { signal, aqm: AqmSpec::Codel(quick()), ..drr(Limit::Bytes(u64::MAX), 1500) };
@@ -360,7 +368,8 @@ proptest! {
         let mut own: Vec<Rfc8289> = (0..3).map(|_| Rfc8289::new(quick(), signal == SignalSpec::Ce)).collect();
         let mut next = 0;
         for s in &bench.log.sent {
-            // What arrives when a transmission ends comes after the packet that leaves then, unless it is that packet.
+            // What arrives when a transmission ends comes after the packet that leaves then, unless
+            // it is that packet.
             while arrivals.get(next).is_some_and(|a| a.at < s.start || next as u64 <= u64::from(s.packet.seq)) {
                 let a = arrivals[next];
                 let flow = &mut own[a.flow as usize];
@@ -380,18 +389,21 @@ proptest! {
     }
 }
 
-// DRR -----------------------------------------------------------------------------------------------------------------------
+// DRR
+// -----------------------------------------------------------------------------------------------------------------------
 
 proptest! {
     #![proptest_config(cases(200))]
 
-    /// Flows that always have something to send get equal shares of bytes, whatever the sizes of their packets: at any
-    /// time two differ by less than a quantum and a packet (Shreedhar and Varghese, 1996, lemma 2, from the start on).
+    /// Flows that always have something to send get equal shares of bytes, whatever the sizes of
+    /// their packets: at any time two differ by less than a quantum and a packet (Shreedhar and
+    /// Varghese, 1996, lemma 2, from the start on).
     #[test]
     fn drr_shares_are_equal_within_a_quantum_and_a_packet(
         sizes in prop::collection::vec(prop::collection::vec(40u32..=1500, 1..4), 2..6), quantum in 100u32..4000,
     ) {
-        // The first packet finds the transmitter idle and nobody to share with: it is somebody else's.
+        // The first packet finds the transmitter idle and nobody to share with: it is somebody
+        // else's.
         let mut arrivals = vec![Arrival { at: Time::ZERO, size: 1500, flow: sizes.len() as u32, ecn: Ecn::NotEct }];
         for (flow, sizes) in sizes.iter().enumerate() {
             let mut bytes = 0;
@@ -411,8 +423,8 @@ proptest! {
         }
     }
 
-    /// The transmitter is idle only when nothing waits, packets of a flow keep their order, and when there is no room
-    /// the flow that has most waiting loses its newest packet.
+    /// The transmitter is idle only when nothing waits, packets of a flow keep their order, and
+    /// when there is no room the flow that has most waiting loses its newest packet.
     #[test]
     fn drr_works_on_and_sheds_from_the_longest(arrivals in arrivals(80, 4), limit in 1500u64..9000, quantum in 100u32..3000) {
         let bench = run(RATE, drr(Limit::Bytes(limit), quantum).build(RATE), &arrivals);
@@ -429,7 +441,8 @@ proptest! {
             let order: Vec<u64> = bench.log.sent.iter().filter(|s| s.packet.flow.0 == flow).map(|s| s.packet.seq.into()).collect();
             prop_assert!(order.is_sorted());
         }
-        // Replay who was where: between two arrivals only departures, at each arrival first it joins, then the longest sheds.
+        // Replay who was where: between two arrivals only departures, at each arrival first it
+        // joins, then the longest sheds.
         let mut waiting: Vec<(u64, u32, u64)> = Vec::new(); // seq, flow, size
         let mut shed = bench.log.lost.iter().peekable();
         for (i, a) in arrivals.iter().enumerate() {
@@ -451,7 +464,8 @@ proptest! {
     }
 }
 
-/// A flow that sends less than its share is not delayed by one that floods: it waits for the packet being sent and for one more at most.
+/// A flow that sends less than its share is not delayed by one that floods: it waits for the packet
+/// being sent and for one more at most.
 #[test]
 fn drr_protects_the_light_flow() {
     let mut arrivals: Vec<Arrival> =

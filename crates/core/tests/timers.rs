@@ -12,7 +12,8 @@ use midpath_core::units::{Rate, Time};
 
 const RATE: Rate = Rate::from_mbps(10);
 
-/// Keeps each packet for five milliseconds after the last one came, then lets all go. Counts its calls in the background.
+/// Keeps each packet for five milliseconds after the last one came, then lets all go. Counts its
+/// calls in the background.
 #[derive(Default)]
 struct Holds {
     kept: Vec<Pkt>,

@@ -1,4 +1,5 @@
-//! What each program costs on a packet that it finds in the cache: `cargo run --release -p midpath-ebpf --example speed`.
+//! What each program costs on a packet that it finds in the cache:
+//! `cargo run --release -p midpath-ebpf --example speed`.
 #[cfg(target_os = "linux")]
 #[path = "../tests/common/frame.rs"]
 #[allow(dead_code)]
@@ -26,7 +27,8 @@ fn main() -> Result<(), midpath_ebpf::Error> {
         let (data, ack) = (tcp.frame(), frame::Tcp { payload: 0, ..tcp.reversed() }.frame());
         for program in Program::ALL {
             let frame = if program == Program::Return { &ack } else { &data };
-            // A stamp of 1 s after the start of the machine: long ago, so that CoDel has something to decide.
+            // A stamp of 1 s after the start of the machine: long ago, so that CoDel has something
+            // to decide.
             let packet = RunPacket { data: frame, stamp_ns: 1_000_000_000, ticket: 7, repeat: 1_000_000 };
             let ns = loaded.run(program, &packet)?.duration_ns;
             println!("{} IPv{}: {ns} ns", program.name(), if v6 { 6 } else { 4 });

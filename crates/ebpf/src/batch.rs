@@ -1,5 +1,5 @@
-//! Reads all values of an array map, many in one system call. One call for each of 65,536 registers, ten times a second,
-//! takes a third of a core. aya has no call for many values yet.
+//! Reads all values of an array map, many in one system call. One call for each of 65,536
+//! registers, ten times a second, takes a third of a core. aya has no call for many values yet.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -42,8 +42,8 @@ pub(crate) fn values<T: aya::Pod>(map: &MapData) -> Result<Vec<T>, Error> {
     Ok(all)
 }
 
-/// Appends the values behind the key `last`, at most [`BATCH`]. Returns the key to go on from, or `None` at the map's end.
-/// The map must be an array whose values are as long as a `T`.
+/// Appends the values behind the key `last`, at most [`BATCH`]. Returns the key to go on from, or
+/// `None` at the map's end. The map must be an array whose values are as long as a `T`.
 fn next<T: aya::Pod>(map: BorrowedFd<'_>, last: Option<u32>, all: &mut Vec<T>) -> io::Result<Option<u32>> {
     let mut keys = [0u32; BATCH];
     let mut reached = 0u32;
@@ -57,7 +57,8 @@ fn next<T: aya::Pod>(map: BorrowedFd<'_>, last: Option<u32>, all: &mut Vec<T>) -
         map_fd: map.as_raw_fd() as u32,
         ..BatchAttr::default()
     };
-    // SAFETY: the structure is as long as we say; `keys` and the vector's spare room take `BATCH` keys and values.
+    // SAFETY: the structure is as long as we say; `keys` and the vector's spare room take `BATCH`
+    // keys and values.
     #[allow(unsafe_code)]
     let done = unsafe { libc::syscall(libc::SYS_bpf, BPF_MAP_LOOKUP_BATCH, &raw mut attr, size_of::<BatchAttr>()) };
     let ended = done != 0;
@@ -68,7 +69,8 @@ fn next<T: aya::Pod>(map: BorrowedFd<'_>, last: Option<u32>, all: &mut Vec<T>) -
         }
     }
     let length = all.len() + attr.count as usize;
-    // SAFETY: the kernel has written `count` values, `BATCH` at most, and any bytes are a `T` (Pod).
+    // SAFETY: the kernel has written `count` values, `BATCH` at most, and any bytes are a `T`
+    // (Pod).
     #[allow(unsafe_code)]
     unsafe {
         all.set_len(length);

@@ -1,4 +1,5 @@
-//! The memory that programs and user space share: the structures of `bpf/maps.h` and `bpf/rpm_core.h`.
+//! The memory that programs and user space share: the structures of `bpf/maps.h` and
+//! `bpf/rpm_core.h`.
 
 /// A register's clock ticks once in so many nanoseconds (`RPM_TICK_SHIFT`).
 pub const TICK_NS: u64 = 1 << 20;
@@ -8,7 +9,8 @@ pub const SOJOURN_BUCKETS: usize = 24 * SOJOURN_STEPS as usize;
 const SOJOURN_FIRST: u32 = 10;
 const SOJOURN_STEPS: u64 = 8;
 
-/// Which active queue management finds congestion. The numbers here and below are those of `bpf/rpm_core.h`.
+/// Which active queue management finds congestion. The numbers here and below are those of
+/// `bpf/rpm_core.h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Aqm {
     /// Every packet that waited longer than the target.
@@ -113,7 +115,8 @@ impl From<RawParams> for Params {
     }
 }
 
-/// `struct rpm_config`: all that the programs are told, and all that `status` needs to know what runs.
+/// `struct rpm_config`: all that the programs are told, and all that `status` needs to know what
+/// runs.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Config {
@@ -300,8 +303,8 @@ stats! {
     bytes,
     /// Their sojourn times.
     sojourn_sum_ns,
-    /// Packets that the AQM chose; each is one of `counted`, `saturated`, `marked_ce`, `dropped`, `spared` (in mode
-    /// `both`, of the first two and of `marked_ce`).
+    /// Packets that the AQM chose; each is one of `counted`, `saturated`, `marked_ce`, `dropped`,
+    /// `spared` (in mode `both`, of the first two and of `marked_ce`).
     signals,
     /// Signals that a register took.
     counted,
@@ -342,7 +345,8 @@ stats! {
 }
 
 impl Stats {
-    /// The sojourn time below which a share `q` of the packets stayed, in ns; within 6 %. `None` without packets.
+    /// The sojourn time below which a share `q` of the packets stayed, in ns; within 6 %. `None`
+    /// without packets.
     pub fn sojourn_quantile_ns(&self, q: f64) -> Option<u64> {
         let all: u64 = self.sojourn.iter().sum();
         let wanted = ((all as f64 * q).ceil() as u64).max(1);
@@ -358,7 +362,8 @@ impl Stats {
     }
 }
 
-/// From where (inclusive) to where a bucket of [`Stats::sojourn`] reaches. The last one also holds all above it.
+/// From where (inclusive) to where a bucket of [`Stats::sojourn`] reaches. The last one also holds
+/// all above it.
 pub fn sojourn_bounds_ns(bucket: usize) -> (u64, u64) {
     let bound = |bucket: u64| {
         ((SOJOURN_STEPS + bucket % SOJOURN_STEPS) << (u64::from(SOJOURN_FIRST) - 3)) << (bucket / SOJOURN_STEPS)
@@ -370,8 +375,8 @@ pub fn sojourn_bounds_ns(bucket: usize) -> (u64, u64) {
 #[cfg(target_os = "linux")]
 macro_rules! shared {
     ($($name:ty),*) => {$(
-        // SAFETY: `repr(C)`, integers only, no padding (a test compares sizes with the kernel's), so that any bytes
-        // the kernel has are a value, and a value can be read as bytes.
+        // SAFETY: `repr(C)`, integers only, no padding (a test compares sizes with the kernel's),
+        // so that any bytes the kernel has are a value, and a value can be read as bytes.
         #[allow(unsafe_code)]
         unsafe impl aya::Pod for $name {}
     )*};

@@ -1,9 +1,10 @@
-//! Reverse Path congestion Marking (RPM) for the Linux kernel: the eBPF programs, and what user space needs to load them
-//! and to look at them.
+//! Reverse Path congestion Marking (RPM) for the Linux kernel: the eBPF programs, and what user
+//! space needs to load them and to look at them.
 //!
-//! The programs are C, in `bpf/`. [`programs`] holds them as they were compiled with this crate. [`Loaded`] puts them into
-//! the kernel; [`Running`] finds the maps of programs that somebody loaded before, by a program's number. Where packets
-//! meet the programs (devices, qdiscs, filters) is for the caller: `midpathd` does it.
+//! The programs are C, in `bpf/`. `programs` holds them as they were compiled with this crate.
+//! [`Loaded`] puts them into the kernel; [`Running`] finds the maps of programs that somebody
+//! loaded before, by a program's number. Where packets meet the programs (devices, qdiscs, filters)
+//! is for the caller: `midpathd` does it.
 
 #![cfg_attr(not(target_os = "linux"), allow(dead_code))]
 

@@ -39,8 +39,9 @@ impl Program {
     }
 }
 
-/// Why this machine cannot run the programs, or `None` if it can: this process has no privilege, the kernel has no eBPF,
-/// or it is too old. Loads none of our programs, so tests can tell a machine without eBPF from a defect of ours.
+/// Why this machine cannot run the programs, or `None` if it can: this process has no privilege,
+/// the kernel has no eBPF, or it is too old. Loads none of our programs, so tests can tell a
+/// machine without eBPF from a defect of ours.
 pub fn unsupported() -> Option<String> {
     // The newest helper that the programs call; Linux 5.18 brought it.
     let newest = is_helper_supported(ProgramType::SchedClassifier, BpfHelper::BPF_FUNC_skb_set_tstamp);
@@ -56,8 +57,8 @@ pub fn unsupported() -> Option<String> {
     })
 }
 
-/// Programs and maps that this process has put into the kernel. They stay there as long as this value or a filter
-/// holds them.
+/// Programs and maps that this process has put into the kernel. They stay there as long as this
+/// value or a filter holds them.
 #[derive(Debug)]
 pub struct Loaded {
     ebpf: Ebpf,

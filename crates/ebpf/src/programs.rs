@@ -33,7 +33,8 @@ pub fn rpm() -> Result<&'static [u8], Missing> {
     present(RPM)
 }
 
-/// DCTCP (RFC 8257) as a TCP congestion control (struct_ops), as an ELF object, for kernels that were built without it.
+/// DCTCP (RFC 8257) as a TCP congestion control (struct_ops), as an ELF object, for kernels that
+/// were built without it.
 pub fn dctcp() -> Result<&'static [u8], Missing> {
     present(DCTCP)
 }

@@ -1,4 +1,5 @@
-//! Programs that run already, found by a program's number: nothing has to be pinned or written down for that.
+//! Programs that run already, found by a program's number: nothing has to be pinned or written down
+//! for that.
 
 use aya::maps::{Array, Map, MapData, MapInfo, PerCpuArray};
 use aya::programs::{ProgramInfo, loaded_programs};
@@ -134,7 +135,8 @@ fn program(id: u32) -> Result<ProgramInfo, Error> {
         match program {
             Ok(program) if program.id() == id => return Ok(program),
             Ok(_) => {}
-            // One that has gone meanwhile, or all of them: who may load programs may not always look at them.
+            // One that has gone meanwhile, or all of them: who may load programs may not always
+            // look at them.
             Err(error) => refused = Some(kernel(&what, &error)),
         }
     }

@@ -291,8 +291,8 @@ impl Random {
     }
 }
 
-/// BPF_PROG_TEST_RUN refuses what is shorter than Ethernet's header and, without a tag, than the IP header that it names.
-/// Behind a tag anything goes, so that headers are cut off there.
+/// BPF_PROG_TEST_RUN refuses what is shorter than Ethernet's header and, without a tag, than the IP
+/// header that it names. Behind a tag anything goes, so that headers are cut off there.
 fn testable(frame: &[u8]) -> bool {
     let least = match frame.get(12..14) {
         Some([0x08, 0x00]) => 34,
@@ -326,7 +326,8 @@ fn damaged(random: &mut Random, kinds: &[Vec<u8>]) -> Vec<u8> {
     }
 }
 
-/// Where `to` differs from `from`, as a range of positions, and that bytes there are all that differs.
+/// Where `to` differs from `from`, as a range of positions, and that bytes there are all that
+/// differs.
 fn difference(from: &[u8], to: &[u8]) -> Option<(usize, usize)> {
     assert_eq!(from.len(), to.len());
     let first = (0..from.len()).find(|i| from[*i] != to[*i])?;

@@ -1,4 +1,5 @@
-//! The programs in the kernel, against the vectors: BPF_PROG_TEST_RUN with real frames, at made-up times.
+//! The programs in the kernel, against the vectors: BPF_PROG_TEST_RUN with real frames, at made-up
+//! times.
 #![cfg(target_os = "linux")]
 
 mod common;

@@ -1,7 +1,8 @@
-//! How long a bound takes: `cargo run --release -p midpath-ideal --example fluid_speed [max-min|proportional] [concurrent]`.
+//! How long a bound takes:
+//! `cargo run --release -p midpath-ideal --example fluid_speed [max-min|proportional] [concurrent]`.
 //!
-//! 500 links, random paths of 4 to 6 of them, `concurrent` flows at any time (each that ends is soon replaced), 20,000
-//! events after the first batch has arrived.
+//! 500 links, random paths of 4 to 6 of them, `concurrent` flows at any time (each that ends is
+//! soon replaced), 20,000 events after the first batch has arrived.
 
 #![expect(clippy::disallowed_methods, reason = "it measures time")]
 
@@ -23,7 +24,8 @@ fn main() {
     let flows: Vec<FluidFlow> = (0..concurrent + events / 2)
         .map(|i| {
             let hops = 4 + draw(3);
-            // Half of the flows stay through; the others are of sizes that keep ends as frequent as arrivals.
+            // Half of the flows stay through; the others are of sizes that keep ends as frequent as
+            // arrivals.
             let late = i.saturating_sub(concurrent);
             FluidFlow {
                 path: (0..hops).map(|_| draw(links) as u32).collect(),

@@ -1,15 +1,21 @@
-//! A lower bound on the sum of completion times, whatever the scheme: shortest remaining size first, link by link.
+//! A lower bound on the sum of completion times, whatever the scheme: shortest remaining size
+//! first, link by link.
 //!
 //! Why it is one:
 //!
-//! 1. A link on which flows' bytes must cross is a machine that does one thing at a time. Flow `i` cannot be at it before `start + before`,
-//!    and ends no sooner than `after` its last bit has left it.
-//! 2. On one machine, shortest remaining size first has the least sum of completion times (Schrage, 1968), also when its speed changes with
-//!    time: swapping what any two flows get until the one with less left is done first never adds to the sum.
-//! 3. Whatever else the network does, what a schedule does on this link is a schedule of that machine. So over any set of flows that cross
-//!    the link, the sum of their completion times is at least what shortest remaining size first comes to.
-//! 4. This holds for every link and every set, so flows may be dealt out: each is counted at one of its links, and the sums are added.
-//! 5. Which link each flow is counted at decides only how tight the bound is. Links that delay most come first.
+//! 1. A link on which flows' bytes must cross is a machine that does one thing at a time. Flow `i`
+//!    cannot be at it before `start + before`, and ends no sooner than `after` its last bit has
+//!    left it.
+//! 2. On one machine, shortest remaining size first has the least sum of completion times (Schrage,
+//!    1968), also when its speed changes with time: swapping what any two flows get until the one
+//!    with less left is done first never adds to the sum.
+//! 3. Whatever else the network does, what a schedule does on this link is a schedule of that
+//!    machine. So over any set of flows that cross the link, the sum of their completion times is
+//!    at least what shortest remaining size first comes to.
+//! 4. This holds for every link and every set, so flows may be dealt out: each is counted at one of
+//!    its links, and the sums are added.
+//! 5. Which link each flow is counted at decides only how tight the bound is. Links that delay most
+//!    come first.
 //!
 //! On one bottleneck it is the optimum.
 
@@ -51,7 +57,8 @@ struct Job {
     outside: f64,
 }
 
-/// The least possible sum of the flows' completion times, each from its own start; seconds. A flow without a link counts as zero.
+/// The least possible sum of the flows' completion times, each from its own start; seconds. A flow
+/// without a link counts as zero.
 pub fn completion_bound(speeds: &[Speed], flows: &[BoundFlow]) -> f64 {
     let alone: Vec<f64> = flows.iter().map(|flow| alone(speeds, flow)).collect();
     let mut jobs: Vec<Vec<Job>> = vec![Vec::new(); speeds.len()];
@@ -62,11 +69,13 @@ pub fn completion_bound(speeds: &[Speed], flows: &[BoundFlow]) -> f64 {
     }
     let mut counted = vec![false; flows.len()];
     let mut total = alone.iter().sum::<f64>();
-    // What counting its flows at a link adds only shrinks as flows are counted elsewhere: the largest is found by looking again.
+    // What counting its flows at a link adds only shrinks as flows are counted elsewhere: the
+    // largest is found by looking again.
     let worth = |link: usize, jobs: &[Job]| {
         shortest_first(&speeds[link], jobs) - jobs.iter().map(|j| alone[j.flow as usize]).sum::<f64>()
     };
-    // What counting all uncounted flows of a link there adds to the bound, which link, and how many flows that was.
+    // What counting all uncounted flows of a link there adds to the bound, which link, and how many
+    // flows that was.
     let entry = |link: usize, jobs: &[Job]| (Ordered(worth(link, jobs)), Reverse(link), jobs.len());
     let mut heap: BinaryHeap<_> =
         (0..speeds.len()).filter(|link| jobs[*link].len() > 1).map(|link| entry(link, &jobs[link])).collect();
@@ -112,7 +121,8 @@ impl Ord for Ordered {
     }
 }
 
-/// The sum of completion times of `jobs`, each from its flow's start to its end, when a link serves the shortest remaining size first.
+/// The sum of completion times of `jobs`, each from its flow's start to its end, when a link serves
+/// the shortest remaining size first.
 fn shortest_first(speed: &Speed, jobs: &[Job]) -> f64 {
     let mut arrivals: Vec<&Job> = jobs.iter().collect();
     arrivals.sort_by(|a, b| a.release.total_cmp(&b.release));
@@ -180,7 +190,7 @@ impl Clock<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashMap;
+    use rustc_hash::FxHashMap;
 
     use proptest::prelude::*;
 
@@ -226,14 +236,15 @@ mod tests {
         assert_eq!(completion_bound(&unit(2), &lot), 4.0);
     }
 
-    /// All schedules in whole units of time: what is left of each flow at each of two links, the second behind the first.
+    /// All schedules in whole units of time: what is left of each flow at each of two links, the
+    /// second behind the first.
     fn best(start: &[u32], sizes: &[u32], links: &[[bool; 2]]) -> u32 {
         fn from(
             now: u32,
             left: &[[u32; 2]],
             start: &[u32],
             links: &[[bool; 2]],
-            known: &mut HashMap<(u32, Vec<[u32; 2]>), u32>,
+            known: &mut FxHashMap<(u32, Vec<[u32; 2]>), u32>,
         ) -> u32 {
             if left.iter().all(|l| *l == [0, 0]) {
                 return 0;
@@ -270,7 +281,7 @@ mod tests {
             least
         }
         let left: Vec<[u32; 2]> = sizes.iter().zip(links).map(|(s, l)| l.map(|on| if on { *s } else { 0 })).collect();
-        from(0, &left, start, links, &mut HashMap::new())
+        from(0, &left, start, links, &mut FxHashMap::default())
     }
 
     proptest! {

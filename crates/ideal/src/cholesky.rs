@@ -1,6 +1,7 @@
 //! Cholesky factorisation of dense symmetric positive (semi)definite matrices.
 //!
-//! Our own, not a linear algebra crate's: 60 lines, one use, and pivots that vanish need the interior-point treatment.
+//! Our own, not a linear algebra crate's: 60 lines, one use, and pivots that vanish need the
+//! interior-point treatment.
 
 /// A square matrix of which only the lower triangle counts, row by row.
 #[derive(Debug, Default)]
@@ -11,8 +12,8 @@ pub(crate) struct Lower {
     scale: Vec<f64>,
 }
 
-/// Pivots below this share of the (unit) diagonal are rounding: their unknowns are set to zero, as interior-point codes do
-/// (Wright, *Primal-Dual Interior-Point Methods*, §11).
+/// Pivots below this share of the (unit) diagonal are rounding: their unknowns are set to zero, as
+/// interior-point codes do (Wright, *Primal-Dual Interior-Point Methods*, §11).
 const TINY_PIVOT: f64 = 1e-14;
 
 impl Lower {
@@ -64,7 +65,8 @@ impl Lower {
     }
 }
 
-/// Inner product in eight lanes: addition of floats is not reordered by the compiler, so we say the order.
+/// Inner product in eight lanes: addition of floats is not reordered by the compiler, so we say the
+/// order.
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     let (mut lanes, a8, b8) = ([0.0; 8], a.chunks_exact(8), b.chunks_exact(8));
     let rest: f64 = a8.remainder().iter().zip(b8.remainder()).map(|(x, y)| x * y).sum();

@@ -1,8 +1,9 @@
 //! The event loop of a fluid run.
 //!
-//! Flows of a class have the same level at all times, so one integral per class, its *service* ∫ level dt, serves all of
-//! them: a flow that arrives at service S ends when the service reaches S + size / weight. Between events all
-//! levels are constant, and the next flow to end is known exactly.
+//! Flows of a class have the same level at all times, so one integral per class, its *service* ∫
+//! level dt, serves all of them: a flow that arrives at service S ends when the service reaches S +
+//! size / weight. Between events all levels are constant, and the next flow to end is known
+//! exactly.
 
 use crate::IdealError;
 use crate::fluid::{Allocation, CapacityChange, FlowOutcome, FluidFlow, FluidOptions, FluidOutput};
@@ -11,9 +12,11 @@ use crate::population::{Allocator, Population, check_caps, check_flow};
 use crate::proportional::Shares;
 use crate::series::Sampler;
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::BinaryHeap;
 
-/// Flows that would end within half a picosecond, half a tick of the simulator's clock, end together.
+use rustc_hash::FxHashMap;
+/// Flows that would end within half a picosecond, half a tick of the simulator's clock, end
+/// together.
 const SAME_TIME_S: f64 = 0.5e-12;
 
 /// Runs `flows` over links of the given capacities (bits per second).
@@ -58,7 +61,7 @@ struct Groups {
 /// Sorts flows into classes; with a series, flows of different groups go into different ones.
 fn classes(caps: &[f64], flows: &[FluidFlow], by_group: bool) -> (Population, Vec<u32>, Groups) {
     let mut population = Population::new(caps);
-    let mut known: HashMap<(&[u32], u64, u64, u32), u32> = HashMap::new();
+    let mut known: FxHashMap<(&[u32], u64, u64, u32), u32> = FxHashMap::default();
     let mut of_class = Vec::new();
     let mut class = |f| {
         let f: &FluidFlow = f;
@@ -248,7 +251,8 @@ impl<'a, A: Allocator> Engine<'a, A> {
         for class in due {
             self.advance(class);
             let i = class as usize;
-            // The flow that was predicted is done, whatever rounding says; others if they are as good as done.
+            // The flow that was predicted is done, whatever rounding says; others if they are as
+            // good as done.
             let Some(Reverse((bits, _))) = self.classes.ends[i].peek() else { continue };
             let reached = f64::from_bits(*bits).max(self.classes.service[i]) + self.classes.level[i] * SAME_TIME_S;
             while let Some(&Reverse((bits, flow))) = self.classes.ends[i].peek() {
@@ -310,7 +314,8 @@ impl<'a, A: Allocator> Engine<'a, A> {
         self.affected = affected;
     }
 
-    /// Takes all samples up to and including `until`; at the end of time there is nothing more to sample.
+    /// Takes all samples up to and including `until`; at the end of time there is nothing more to
+    /// sample.
     fn samples_until(&mut self, until: f64) -> Result<(), IdealError> {
         while let Some(next) = self.sampler.as_ref().map(Sampler::next_s).filter(|s| *s <= until && until.is_finite()) {
             self.now = next;

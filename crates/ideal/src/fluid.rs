@@ -15,7 +15,8 @@ pub struct FluidFlow {
     pub stop_s: f64,
     /// Its share relative to others; 1 unless said.
     pub weight: f64,
-    /// Added to its completion time: propagation one way, and storing and forwarding one packet at each hop.
+    /// Added to its completion time: propagation one way, and storing and forwarding one packet at
+    /// each hop.
     pub latency_s: f64,
     /// Rate that it never exceeds; infinite unless said.
     pub cap_bps: f64,
@@ -81,7 +82,8 @@ impl Default for FluidOptions {
 /// What became of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct FlowOutcome {
-    /// When its last bit arrives, latency included; `None` if the run or its own `stop_s` came before its last bit was sent.
+    /// When its last bit arrives, latency included; `None` if the run or its own `stop_s` came
+    /// before its last bit was sent.
     pub finish_s: Option<f64>,
     /// What the network took from it by its end.
     pub delivered_bits: f64,
@@ -102,6 +104,7 @@ pub struct FluidOutput {
     pub events: u64,
     /// The series, if asked for.
     pub series: Option<Series>,
-    /// The largest KKT residual of all allocations ([`crate::Proportional::residual`]); 0 for max-min, which is direct.
+    /// The largest KKT residual of all allocations ([`crate::Proportional::residual`]); 0 for
+    /// max-min, which is direct.
     pub residual: f64,
 }

@@ -1,21 +1,25 @@
 //! Primal-dual interior-point method for weighted proportional fairness.
 //!
-//! Maximise Σ W_c log y_c subject to Σ_{c on l} W_c y_c ≤ C_l and y_c ≤ u_c. With link prices p, a price r for each
-//! class's own limit, z_c = Σ_{l on c} p_l + r_c, and slacks s and t, an optimum is where
+//! Maximise Σ W_c log y_c subject to Σ_{c on l} W_c y_c ≤ C_l and y_c ≤ u_c. With link prices p, a
+//! price r for each class's own limit, z_c = Σ_{l on c} p_l + r_c, and slacks s and t, an optimum
+//! is where
 //!
-//! load_l + s_l = C_l, y_c + t_c = u_c (linear, kept all along) and y_c z_c = 1, p_l s_l = 0, r_c t_c = 0, all ≥ 0.
+//! load_l + s_l = C_l, y_c + t_c = u_c (linear, kept all along) and y_c z_c = 1, p_l s_l = 0, r_c
+//! t_c = 0, all ≥ 0.
 //!
-//! Newton's method runs on the products. The targets of p·s and r·t go to zero by Mehrotra's predictor and corrector
-//! (Wright, *Primal-Dual Interior-Point Methods*, ch. 10); that of y·z stays 1. Every quantity is scaled so that the
-//! largest capacity and the sum of weights are 1.
+//! Newton's method runs on the products. The targets of p·s and r·t go to zero by Mehrotra's
+//! predictor and corrector (Wright, *Primal-Dual Interior-Point Methods*, ch. 10); that of y·z
+//! stays 1. Every quantity is scaled so that the largest capacity and the sum of weights are 1.
 
 use crate::cholesky::Lower;
 
-/// Errors of products (p·s relative to the weight on the link) and of the linear equations at which we stop.
+/// Errors of products (p·s relative to the weight on the link) and of the linear equations at which
+/// we stop.
 const DONE: f64 = 1e-13;
 /// Newton steps at most; 10 to 25 are usual.
 const MAX_STEPS: u32 = 100;
-/// Share of the way to zero that a step may take any quantity, at least; it goes to 1 as products go to 0.
+/// Share of the way to zero that a step may take any quantity, at least; it goes to 1 as products
+/// go to 0.
 const BOUNDARY: f64 = 0.99;
 
 /// A class as the method sees it.
@@ -57,8 +61,8 @@ pub(crate) struct Interior {
 }
 
 impl Interior {
-    /// Solves, quickly from the prices given (zeros: none known), else slowly and surely from scratch. Returns whether the
-    /// stopping test was met.
+    /// Solves, quickly from the prices given (zeros: none known), else slowly and surely from
+    /// scratch. Returns whether the stopping test was met.
     pub(crate) fn solve(&mut self) -> bool {
         if self.iterate(Self::newton) {
             return true;
@@ -79,8 +83,8 @@ impl Interior {
         self.error() < DONE
     }
 
-    /// A start that meets the linear equations, with slack. W_l / C_l is a safe price: it alone keeps the link's load
-    /// within its capacity.
+    /// A start that meets the linear equations, with slack. W_l / C_l is a safe price: it alone
+    /// keeps the link's load within its capacity.
     fn start(&mut self) {
         let (links, classes) = (self.caps.len(), self.classes.len());
         self.scale = vec![0.0; links];
@@ -179,8 +183,9 @@ impl Interior {
         (self.affine, self.step) = (affine, step);
     }
 
-    /// A short step along the central path, without prediction: the products' targets are a third of their mean, or the mean
-    /// itself while y·z is further from 1 than that. (Path following: Wright, ch. 5.)
+    /// A short step along the central path, without prediction: the products' targets are a third
+    /// of their mean, or the mean itself while y·z is further from 1 than that. (Path following:
+    /// Wright, ch. 5.)
     fn careful_newton(&mut self) {
         self.build();
         let mut step = std::mem::take(&mut self.step);
@@ -205,7 +210,8 @@ impl Interior {
         (a, self.at.own_slack[c] + self.at.own[c] * a)
     }
 
-    /// Σ W a t/(t + r a) over pairs of links, and s/p on the diagonal. Without a limit r = 0, and the fraction is a.
+    /// Σ W a t/(t + r a) over pairs of links, and s/p on the diagonal. Without a limit r = 0, and
+    /// the fraction is a.
     fn build(&mut self) {
         let mut matrix = std::mem::take(&mut self.matrix);
         matrix.reset(self.caps.len());
@@ -215,7 +221,8 @@ impl Interior {
             for (k, &i) in class.links.iter().enumerate() {
                 matrix.add(i as usize, i as usize, bend);
                 for &j in &class.links[..k] {
-                    // A link that is crossed twice meets itself on the diagonal, where both halves of the pair fall.
+                    // A link that is crossed twice meets itself on the diagonal, where both halves
+                    // of the pair fall.
                     matrix.add(i.max(j) as usize, i.min(j) as usize, if i == j { 2.0 * bend } else { bend });
                 }
             }
@@ -225,11 +232,13 @@ impl Interior {
         self.matrix = matrix;
     }
 
-    /// Newton's direction towards products p·s and r·t of `target`, with a share of the second-order terms of
-    /// `affine` if given: the square of how far it can go (a predictor that can't is no prediction).
+    /// Newton's direction towards products p·s and r·t of `target`, with a share of the
+    /// second-order terms of `affine` if given: the square of how far it can go (a predictor that
+    /// can't is no prediction).
     ///
-    /// With e = 1 − yz, g = target − rt, G = target·W − ps (less the second-order terms):
-    /// dy = e/z − a (dq + dr), dr = (g + r e/z − r a dq) / (t + r a), dt = −dy, ds = gap − Σ W dy, p ds + s dp = G.
+    /// With e = 1 − yz, g = target − rt, G = target·W − ps (less the second-order terms): dy = e/z
+    /// − a (dq + dr), dr = (g + r e/z − r a dq) / (t + r a), dt = −dy, ds = gap − Σ W dy, p ds + s
+    /// dp = G.
     fn direction(&self, target: f64, affine: Option<(&Point, f64)>, out: &mut Point) {
         let (at, n, classes) = (&self.at, self.caps.len(), self.classes.len());
         out.resize(n, classes);

@@ -1,4 +1,5 @@
-//! The ideal: flows as fluids that share links perfectly, at once and without queues. No clock, no I/O, no randomness.
+//! The ideal: flows as fluids that share links perfectly, at once and without queues. No clock, no
+//! I/O, no randomness.
 //!
 //! | part | holds |
 //! |---|---|
@@ -7,9 +8,10 @@
 //! | [`run`] | the fluid model itself: flows arrive and end, and share by one of the two in between |
 //! | [`completion_bound`] | what no mean completion time can be below, whatever the scheme |
 //!
-//! What a flow gets here no congestion control can improve on for all flows at once, under the same notion of fairness
-//! and on the same routes. It is not a bound for each single flow: a scheme that is unfair in favour of short flows
-//! can have a lower mean completion time than processor sharing. [`completion_bound`] is one.
+//! What a flow gets here no congestion control can improve on for all flows at once, under the same
+//! notion of fairness and on the same routes. It is not a bound for each single flow: a scheme that
+//! is unfair in favour of short flows can have a lower mean completion time than processor sharing.
+//! [`completion_bound`] is one.
 
 mod bound;
 mod cholesky;

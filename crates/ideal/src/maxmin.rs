@@ -1,11 +1,12 @@
 //! Weighted max-min fairness, kept up to date as flows come and go.
 //!
-//! Water-filling: the levels of all classes rise together; when a link is full, the classes on it stay where they are
-//! ("freeze"); when all are frozen, the allocation is max-min fair (Bertsekas & Gallager, *Data Networks*, §6.5.2).
+//! Water-filling: the levels of all classes rise together; when a link is full, the classes on it
+//! stay where they are ("freeze"); when all are frozen, the allocation is max-min fair (Bertsekas &
+//! Gallager, *Data Networks*, §6.5.2).
 //!
-//! After a change, the filling goes exactly as before up to the lowest level θ at which one of the changed links was full,
-//! or now would be. So only classes at θ or above that are joined to a changed link, through links they share with other such
-//! classes, are filled again.
+//! After a change, the filling goes exactly as before up to the lowest level θ at which one of the
+//! changed links was full, or now would be. So only classes at θ or above that are joined to a
+//! changed link, through links they share with other such classes, are filled again.
 
 use crate::IdealError;
 use crate::population::{Allocator, Population};
@@ -14,9 +15,9 @@ use std::collections::BinaryHeap;
 
 /// Weighted max-min fair rates in bits per second.
 ///
-/// `caps` are the links' capacities; flow i crosses the links `paths[i]`, has weight `weights[i]` and sends at
-/// `limits[i]` bits per second at most (infinity: no limit). Every flow runs at its limit, or crosses a full link on
-/// which no flow has a larger rate per weight.
+/// `caps` are the links' capacities; flow i crosses the links `paths[i]`, has weight `weights[i]`
+/// and sends at `limits[i]` bits per second at most (infinity: no limit). Every flow runs at its
+/// limit, or crosses a full link on which no flow has a larger rate per weight.
 pub fn allocate_max_min<P: AsRef<[u32]>>(
     caps: &[f64],
     paths: &[P],
@@ -68,7 +69,8 @@ struct Filling {
     /// Classes to fill again and the links that they cross.
     classes: Vec<u32>,
     links: Vec<u32>,
-    /// While filling: capacity that frozen classes leave on each link, and the rising classes' weight and number.
+    /// While filling: capacity that frozen classes leave on each link, and the rising classes'
+    /// weight and number.
     room: Vec<f64>,
     weight: Vec<f64>,
     risers: Vec<u32>,
@@ -100,10 +102,11 @@ impl Filling {
         }
     }
 
-    /// The level at which `link` would now be full if no other link changed: the s with Σ W · min(level, s) = C.
+    /// The level at which `link` would now be full if no other link changed: the s with Σ W ·
+    /// min(level, s) = C.
     ///
-    /// Changed classes may rise up to their limit. Newton's method on a concave, piecewise linear function:
-    /// from below, exact after as many steps as pieces are crossed.
+    /// Changed classes may rise up to their limit. Newton's method on a concave, piecewise linear
+    /// function: from below, exact after as many steps as pieces are crossed.
     fn new_full_at(&self, p: &Population, link: u32) -> f64 {
         let cap = p.caps[link as usize];
         let mut s = 0.0;
@@ -146,7 +149,8 @@ impl Filling {
         }
     }
 
-    /// Collects the classes to fill again: the changed ones, and those at `threshold` or above that they reach.
+    /// Collects the classes to fill again: the changed ones, and those at `threshold` or above that
+    /// they reach.
     fn spread(&mut self, p: &Population, changed: &[u32], threshold: f64) {
         let low = threshold * (1.0 - SAME_LEVEL);
         self.classes.clear();
@@ -159,7 +163,8 @@ impl Filling {
         }
     }
 
-    /// Collects from one link, and takes its room and rising weight: after this no class on it is collected any more.
+    /// Collects from one link, and takes its room and rising weight: after this no class on it is
+    /// collected any more.
     fn start_link(&mut self, p: &Population, link: u32, low: f64) {
         let (mut room, mut weight, mut risers) = (p.caps[link as usize], 0.0, 0);
         for class in p.on_link(link) {
@@ -230,7 +235,8 @@ impl Filling {
         }
     }
 
-    /// Takes the link that is full next. Bounds only rise as classes freeze, so what the heap holds is never too high.
+    /// Takes the link that is full next. Bounds only rise as classes freeze, so what the heap holds
+    /// is never too high.
     fn next_full_link(&mut self) -> Option<(f64, u32)> {
         while let Some((Reverse(bits), link)) = self.heap.pop() {
             if self.risers[link as usize] == 0 {

@@ -1,7 +1,8 @@
 //! Who is there: classes of flows alike, and which of them cross each link.
 //!
-//! Flows of one path, weight and limit always get the same rate, so the allocations work on classes. A class's *level*
-//! is its rate for one unit of weight: a flow of weight w runs at w · level.
+//! Flows of one path, weight and limit always get the same rate, so the allocations work on
+//! classes. A class's *level* is its rate for one unit of weight: a flow of weight w runs at w ·
+//! level.
 
 use crate::IdealError;
 
@@ -167,7 +168,8 @@ pub(crate) trait Allocator {
     fn leave(&mut self, class: u32);
     /// Called when a link's capacity changes.
     fn set_capacity(&mut self, link: u32, bps: f64);
-    /// Called once after all changes of one moment; appends every class whose level may have changed.
+    /// Called once after all changes of one moment; appends every class whose level may have
+    /// changed.
     fn resolve(&mut self, affected: &mut Vec<u32>);
     /// The level of a class with flows, as of the last `resolve`.
     fn level(&self, class: u32) -> f64;

@@ -1,7 +1,8 @@
 //! Weighted proportional fairness (Kelly, Maulloo & Tan 1998): the rates that maximise Σ w log x.
 //!
-//! Few links are full at the optimum. So the interior-point method ([`crate::interior`]) runs on a working set of links;
-//! links that its solution overloads join the set until there are none. The prices of the last solution start the next.
+//! Few links are full at the optimum. So the interior-point method ([`crate::interior`]) runs on a
+//! working set of links; links that its solution overloads join the set until there are none. The
+//! prices of the last solution start the next.
 
 use crate::IdealError;
 use crate::interior::{Class, Interior};
@@ -12,10 +13,12 @@ use crate::population::{Allocator, Population};
 pub struct Proportional {
     /// Rate of each flow in bits per second.
     pub rates: Vec<f64>,
-    /// Price of each link: a flow without limit has rate weight / Σ prices of its links. The unit is weight per bit/s.
+    /// Price of each link: a flow without limit has rate weight / Σ prices of its links. The unit
+    /// is weight per bit/s.
     pub prices: Vec<f64>,
-    /// How far from an optimum this is at most, as the largest of, all relative: overload of a link; price × free
-    /// capacity, over the weight on the link; distance of a rate from weight / price; and the same two for flows' limits.
+    /// How far from an optimum this is at most, as the largest of, all relative: overload of a
+    /// link; price × free capacity, over the weight on the link; distance of a rate from weight /
+    /// price; and the same two for flows' limits.
     pub residual: f64,
 }
 
@@ -36,8 +39,8 @@ pub fn allocate_proportional<P: AsRef<[u32]>>(
 
 /// Relative overload of a link outside the working set that is rounding.
 const OVERLOAD: f64 = 1e-12;
-/// Links that stay in the working set: fuller than this, or with a price above `PRICED` of the safe one. Our choice:
-/// generous, because a link too many costs less than another solution.
+/// Links that stay in the working set: fuller than this, or with a price above `PRICED` of the safe
+/// one. Our choice: generous, because a link too many costs less than another solution.
 const NEARLY_FULL: f64 = 0.98;
 const PRICED: f64 = 1e-7;
 
@@ -107,7 +110,8 @@ impl Shares {
         }
     }
 
-    /// Every class without a limit needs a link with a price: the one with the least capacity for its weight.
+    /// Every class without a limit needs a link with a price: the one with the least capacity for
+    /// its weight.
     fn cover(&mut self) {
         for &class in &self.live {
             let path = self.population.path(class);
@@ -213,7 +217,8 @@ impl Shares {
             if p.limit[c].is_infinite() {
                 return (1.0 - level * path).abs();
             }
-            // The price of the limit that makes the level optimal must not be negative, and zero away from the limit.
+            // The price of the limit that makes the level optimal must not be negative, and zero
+            // away from the limit.
             let own = 1.0 / level - path;
             (-own * level).max(own * (p.limit[c] - level)).max(level / p.limit[c] - 1.0)
         };

@@ -5,7 +5,8 @@ use crate::IdealError;
 /// The most values that a series holds, all intervals together (0.4 GB); our choice.
 pub const MAX_SERIES_VALUES: u64 = 50_000_000;
 
-/// Mean rates of links and groups over intervals. An interval that the run's end cuts short is left out.
+/// Mean rates of links and groups over intervals. An interval that the run's end cuts short is left
+/// out.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Series {
     /// Length of an interval; row k covers k · interval up to (k + 1) · interval.

@@ -122,8 +122,8 @@ fn bad_problems_are_refused() {
     assert_eq!(solve(&[1.0], &[], 1.0, NONE), Err(IdealError::Unbounded(0)));
 }
 
-/// Progressive filling by the textbook: all rates grow together, in steps to the next full link or limit, with every link looked
-/// at in every step.
+/// Progressive filling by the textbook: all rates grow together, in steps to the next full link or
+/// limit, with every link looked at in every step.
 fn progressive_filling(p: &Problem) -> Vec<f64> {
     let n = p.paths.len();
     let (mut rates, mut frozen) = (vec![0.0; n], vec![false; n]);
@@ -150,8 +150,8 @@ fn progressive_filling(p: &Problem) -> Vec<f64> {
     rates
 }
 
-/// Proportional fairness by a slow other way: coordinate ascent on the dual. Each price in turn is set, by bisection,
-/// to where its link's load meets the capacity, until none moves.
+/// Proportional fairness by a slow other way: coordinate ascent on the dual. Each price in turn is
+/// set, by bisection, to where its link's load meets the capacity, until none moves.
 fn by_bisection(p: &Problem) -> Vec<f64> {
     let rate = |prices: &[f64], f: usize| {
         let path: f64 = p.paths[f].iter().map(|l| prices[*l as usize]).sum();
@@ -231,7 +231,8 @@ proptest! {
         let got = allocate_proportional(&p.caps, &p.paths, &p.weights, &p.limits).expect("valid");
         assert_feasible(&p, &got.rates)?;
         prop_assert!(got.residual < 1e-9, "residual {}", got.residual);
-        // The same conditions once more, from what was returned: full links or no price; rate = weight/price or limit.
+        // The same conditions once more, from what was returned: full links or no price; rate =
+        // weight/price or limit.
         let load = loads(&p, &got.rates);
         for (l, price) in got.prices.iter().enumerate() {
             let weight: f64 = (0..p.paths.len()).filter(|f| p.paths[*f].contains(&(l as u32))).map(|f| p.weights[f]).sum();
@@ -242,7 +243,8 @@ proptest! {
             let wanted = (p.weights[f] / price).min(p.limits[f]);
             prop_assert!(close(got.rates[f], wanted, 1e-6), "{} against {}", got.rates[f], wanted);
         }
-        // No one can have more without another having less: each flow is at its limit or crosses a full link.
+        // No one can have more without another having less: each flow is at its limit or crosses a
+        // full link.
         for (f, path) in p.paths.iter().enumerate() {
             let full = path.iter().any(|l| load[*l as usize] >= p.caps[*l as usize] * (1.0 - 1e-6));
             prop_assert!(full || got.rates[f] >= p.limits[f] * (1.0 - 1e-6));

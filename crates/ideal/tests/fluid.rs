@@ -27,8 +27,9 @@ fn assert_times(got: &[f64], wanted: &[f64], tolerance: f64) {
 
 #[test]
 fn three_flows_on_the_inrpp_dumbbell_take_22_seconds_on_average() {
-    // 10 MB flows at 1, 2 and 3 s over 10 Mbps (core 100, access 40 Mbps). By hand: at 3 s 15 and 5 Mbit have been sent; A's
-    // other 65 take 19.5 s at a third; B has 10 left, 2 s at a half; C's last 5 have the link alone. FCTs 21.5, 22.5, 22.
+    // 10 MB flows at 1, 2 and 3 s over 10 Mbps (core 100, access 40 Mbps). By hand: at 3 s 15 and 5
+    // Mbit have been sent; A's other 65 take 19.5 s at a third; B has 10 left, 2 s at a half; C's
+    // last 5 have the link alone. FCTs 21.5, 22.5, 22.
     let caps = [40e6, 40e6, 40e6, 100e6, 10e6, 100e6, 40e6, 40e6, 40e6];
     let flows: Vec<FluidFlow> = (0..3).map(|i| flow(&[i, 3, 4, 5, 6 + i], 80e6, 1.0 + f64::from(i))).collect();
     for options in both() {
@@ -43,8 +44,8 @@ fn three_flows_on_the_inrpp_dumbbell_take_22_seconds_on_average() {
 
 #[test]
 fn processor_sharing_on_one_link_by_hand() {
-    // 1 Mbit/s. A: 3 Mbit at 0; B: 1 Mbit at 1; C, weight 2: 1 Mbit at 1.
-    // From 1 s shares are 1/4, 1/4, 1/2: C ends at 3 (A left 1.5, B left .5). Then halves: B ends at 4 (A left 1). A at 5.
+    // 1 Mbit/s. A: 3 Mbit at 0; B: 1 Mbit at 1; C, weight 2: 1 Mbit at 1. From 1 s shares are 1/4,
+    // 1/4, 1/2: C ends at 3 (A left 1.5, B left .5). Then halves: B ends at 4 (A left 1). A at 5.
     let mut flows = vec![flow(&[0], 3e6, 0.0), flow(&[0], 1e6, 1.0), flow(&[0], 1e6, 1.0)];
     flows[2].weight = 2.0;
     flows[1].latency_s = 0.25;
@@ -57,8 +58,9 @@ fn processor_sharing_on_one_link_by_hand() {
 
 #[test]
 fn stops_limits_and_failures() {
-    // 8 bit/s. A has no end and is limited to 2; B (18 bits) gets 6, from 1 s on only 3 (the link falls to 5), none from
-    // 2 to 4 s, then 6 again: 6 + 3 + 0 + 9 at 5.5 s. A gives up at 5 s: B gets 8 from then on: 6 + 3 + 6 + 3 at 5.375 s.
+    // 8 bit/s. A has no end and is limited to 2; B (18 bits) gets 6, from 1 s on only 3 (the link
+    // falls to 5), none from 2 to 4 s, then 6 again: 6 + 3 + 0 + 9 at 5.5 s. A gives up at 5 s: B
+    // gets 8 from then on: 6 + 3 + 6 + 3 at 5.375 s.
     let mut flows = vec![flow(&[0], f64::INFINITY, 0.0), flow(&[0], 18.0, 0.0)];
     (flows[0].cap_bps, flows[0].stop_s) = (2.0, 5.0);
     let change = |at_s, bps| CapacityChange { at_s, link: 0, bps };
@@ -94,7 +96,8 @@ fn equal_flows_end_together_in_one_event() {
 
 #[test]
 fn series_are_interval_means() {
-    // 10 bit/s: A alone for 1 s, then with B (10 bits), in group 1, until 3 s, then alone until 4 s.
+    // 10 bit/s: A alone for 1 s, then with B (10 bits), in group 1, until 3 s, then alone until 4
+    // s.
     let mut flows = vec![flow(&[0], 30.0, 0.0), flow(&[0], 10.0, 1.0)];
     flows[1].group = 1;
     for options in both() {
@@ -109,8 +112,9 @@ fn series_are_interval_means() {
 
 #[test]
 fn mean_delay_of_mg1_processor_sharing_depends_on_the_mean_size_only() {
-    // M/G/1-PS: E[T] = E[S] / (1 − ρ) for any law of sizes (Kleinrock, Queueing Systems II, §4.4). ρ = 0.5, E[S] = 1 s.
-    // Sizes fixed, and of two points with the same mean. 40,000 arrivals of a fixed seed; the tolerance of 4 % is ours.
+    // M/G/1-PS: E[T] = E[S] / (1 − ρ) for any law of sizes (Kleinrock, Queueing Systems II, §4.4).
+    // ρ = 0.5, E[S] = 1 s. Sizes fixed, and of two points with the same mean. 40,000 arrivals of a
+    // fixed seed; the tolerance of 4 % is ours.
     let mut state = 1u64;
     let mut uniform = || {
         // An LCG (Knuth's MMIX constants) is enough here and needs no dependency.
@@ -136,7 +140,8 @@ fn mean_delay_of_mg1_processor_sharing_depends_on_the_mean_size_only() {
     }
 }
 
-/// The same fluid, simulated without classes, heaps or updates: all rates from scratch at every event.
+/// The same fluid, simulated without classes, heaps or updates: all rates from scratch at every
+/// event.
 fn naive(p: &Problem, flows: &[FluidFlow], allocation: Allocation) -> Vec<f64> {
     let (mut left, mut now) = (flows.iter().map(|f| f.size_bits).collect::<Vec<_>>(), 0.0);
     let mut ends = vec![f64::INFINITY; flows.len()];

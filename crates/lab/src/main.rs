@@ -20,10 +20,11 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Tool {
-    /// Forward frames between devices, each a constant time after it came, until standard input ends.
+    /// Forward frames between devices, each a constant time after it came, until standard input
+    /// ends.
     Wire {
-        /// A path for frames, such as `in=w0,out=b1,mac=02:00:00:00:00:01,delay=10ms`. Without `mac` it takes what no
-        /// other path of the device takes.
+        /// A path for frames, such as `in=w0,out=b1,mac=02:00:00:00:00:01,delay=10ms`. Without
+        /// `mac` it takes what no other path of the device takes.
         #[arg(long = "path", required = true, value_name = "PATH")]
         paths: Vec<String>,
     },

@@ -83,7 +83,8 @@ impl Packets {
     pub fn receive(&self, free: &mut Vec<Frame>) -> io::Result<Vec<Frame>> {
         let mut frames: Vec<Frame> = (0..BATCH).map(|_| free.pop().unwrap_or_else(empty)).collect();
         let mut stamps = [[0u64; 8]; BATCH];
-        // SAFETY: all bytes 0 are valid vectors and headers; the pointers put in below outlive the call.
+        // SAFETY: all bytes 0 are valid vectors and headers; the pointers put in below outlive the
+        // call.
         let mut vectors: [libc::iovec; BATCH] = unsafe { zeroed() };
         // SAFETY: as above.
         let mut headers: [libc::mmsghdr; BATCH] = unsafe { zeroed() };
@@ -120,7 +121,8 @@ impl Packets {
     /// Sends frames, at most [`BATCH`]; says how many the device took.
     pub fn send(&self, frames: &[Frame]) -> io::Result<usize> {
         let count = frames.len().min(BATCH);
-        // SAFETY: all bytes 0 are valid vectors and headers; the pointers put in below outlive the call.
+        // SAFETY: all bytes 0 are valid vectors and headers; the pointers put in below outlive the
+        // call.
         let mut vectors: [libc::iovec; BATCH] = unsafe { zeroed() };
         // SAFETY: as above.
         let mut headers: [libc::mmsghdr; BATCH] = unsafe { zeroed() };
@@ -140,8 +142,8 @@ impl Packets {
 /// The kernel's stamp in a message's control data.
 #[allow(unsafe_code)]
 fn stamp_of(header: &libc::msghdr) -> Option<u64> {
-    // SAFETY: the header is one that the kernel has just filled; the macros stay within its control data, and a stamp
-    // is a timespec, read without an assumption on where it lies.
+    // SAFETY: the header is one that the kernel has just filled; the macros stay within its control
+    // data, and a stamp is a timespec, read without an assumption on where it lies.
     unsafe {
         let mut control = libc::CMSG_FIRSTHDR(header);
         while !control.is_null() {

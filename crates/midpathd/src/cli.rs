@@ -100,7 +100,8 @@ pub struct Up {
     /// Signals that a register holds.
     #[arg(long, value_name = "COUNT", default_value_t = 65_535)]
     pub register_max: u16,
-    /// Registers with an owner, or the published algorithm to the letter (for experiments: collisions mark other flows).
+    /// Registers with an owner, or the published algorithm to the letter (for experiments:
+    /// collisions mark other flows).
     #[arg(long, value_enum, default_value = "guarded")]
     pub registers: RegistersName,
 }

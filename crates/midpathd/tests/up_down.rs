@@ -1,4 +1,5 @@
-//! `midpathd rpm` in network namespaces: what it leaves behind, above all when something goes wrong.
+//! `midpathd rpm` in network namespaces: what it leaves behind, above all when something goes
+//! wrong.
 #![cfg(target_os = "linux")]
 
 use std::io::Write;
@@ -51,7 +52,8 @@ impl Lab {
             run(&format!("ip -n {space} link set dev0 up"))?;
             run(&format!("ip -n {space} link set lo up"))?;
         }
-        // What RPM is made of. Where the kernel has all of it, but refuses ours, that is no reason to skip.
+        // What RPM is made of. Where the kernel has all of it, but refuses ours, that is no reason
+        // to skip.
         midpath_ebpf::rpm().map_err(|why| why.to_string())?;
         midpath_ebpf::unsupported().map_or(Ok(()), Err)?;
         run(&format!("tc -n {here} qdisc add dev dev0 clsact"))?;
@@ -199,7 +201,8 @@ fn what_a_crash_leaves_is_found_and_taken_away() {
         if done.status.success() {
             break;
         }
-        // Before a pair says what it is for, it is named after its device: `up` must not stumble over it.
+        // Before a pair says what it is for, it is named after its device: `up` must not stumble
+        // over it.
         lab.up(&[]);
         assert!(lab.reaches(), "step {steps}");
         lab.does(&["down"]);

@@ -1,5 +1,6 @@
-//! Packets in hexadecimal: `ndn_packets` writes some with every field; `ndn_packets < lines` shows what each line of hexadecimal digits says, field by
-//! field, then the bytes of the same packet again, or the error. The tests against python-ndn call it.
+//! Packets in hexadecimal: `ndn_packets` writes some with every field; `ndn_packets < lines` shows
+//! what each line of hexadecimal digits says, field by field, then the bytes of the same packet
+//! again, or the error. The tests against python-ndn call it.
 
 use std::io::{BufRead, IsTerminal};
 

@@ -1,11 +1,13 @@
 //! NDN packets, byte by byte: no I/O, no dependencies, and no panic whatever the bytes are.
 //!
-//! Interest and Data are those of NDN's packet specification 0.3, Nack and what else is hop by hop those of NDNLPv2. MIRCC's fields
-//! are header fields of NDNLPv2, in types that forwarders which don't know them ignore: a Data's own bytes are signed, so nothing that
-//! routers change can stand in them. `docs/wire.md` has the layout.
+//! Interest and Data are those of NDN's packet specification 0.3, Nack and what else is hop by hop
+//! those of NDNLPv2. MIRCC's fields are header fields of NDNLPv2, in types that forwarders which
+//! don't know them ignore: a Data's own bytes are signed, so nothing that routers change can stand
+//! in them. `docs/wire.md` has the layout.
 //!
-//! [`tlv`] reads and writes types and lengths, [`name`] names, [`packet`] Interest and Data, [`link`] what stands around them.
-//! Packets, names, components and tokens are bounded: see the constants there.
+//! [`tlv`] reads and writes types and lengths, [`name`] names, [`packet`] Interest and Data,
+//! [`link`] what stands around them. Packets, names, components and tokens are bounded: see the
+//! constants there.
 
 pub mod link;
 pub mod name;

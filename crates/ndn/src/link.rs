@@ -13,7 +13,8 @@ const NACK: u32 = 0x0320;
 const NACK_REASON: u32 = 0x0321;
 const CONGESTION_MARK: u32 = 0x0340;
 
-/// MIRCC's fields. NDNLPv2: who does not know a header field ignores it if its type is from 800 to 959 and a multiple of 4.
+/// MIRCC's fields. NDNLPv2: who does not know a header field ignores it if its type is from 800 to
+/// 959 and a multiple of 4.
 const CLASS: u32 = 0x03A0;
 const DATA_SIZE: u32 = 0x03A4;
 const ROUND_TRIP: u32 = 0x03A8;
@@ -38,7 +39,8 @@ pub mod reason {
     pub const NO_ROUTE: u64 = 150;
 }
 
-/// What MIRCC says, on Interests (i), on Data and Nacks (d), or both. Each field is a NonNegativeInteger unless it says its bytes.
+/// What MIRCC says, on Interests (i), on Data and Nacks (d), or both. Each field is a
+/// NonNegativeInteger unless it says its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Mircc {
     /// i: 1 for the secondary class (§4.2); the primary one unless said.
@@ -49,9 +51,11 @@ pub struct Mircc {
     pub round_trip: Option<u64>,
     /// d: least R_p and R_s of the links so far, bit/s; 16 bytes.
     pub rates: Option<(u64, u64)>,
-    /// d: the pathId so far; i: that of the Data to follow (§4.3.1, §4.3.2, the simulation shortcut); 8 bytes.
+    /// d: the pathId so far; i: that of the Data to follow (§4.3.1, §4.3.2, the simulation
+    /// shortcut); 8 bytes.
     pub path_id: Option<u64>,
-    /// d: Bloom filter of the next hops at split points so far; i: that to steer by (§4.3.2); 32 bytes.
+    /// d: Bloom filter of the next hops at split points so far; i: that to steer by (§4.3.2); 32
+    /// bytes.
     pub filter: Option<[u8; 32]>,
     /// i: the random value to steer by; d: the Interest's, reflected (§4.3.2); 8 bytes.
     pub random_value: Option<u64>,
@@ -171,7 +175,8 @@ impl LpPacket {
         Err(Error::Missing(FRAGMENT))
     }
 
-    /// The bytes of the Interest or Data in what [`LpPacket::decode`] reads: what a forwarder sends on, for a Data's are signed.
+    /// The bytes of the Interest or Data in what [`LpPacket::decode`] reads: what a forwarder sends
+    /// on, for a Data's are signed.
     pub fn network_part(bytes: &[u8]) -> Result<&[u8], Error> {
         let element = Reader::only(bytes)?;
         if element.kind != LP_PACKET {
@@ -353,7 +358,8 @@ mod tests {
             prop_assert_eq!(LpPacket::decode(&bytes), Ok(packet));
         }
 
-        /// Bytes with something wrong, and any bytes at all: an error or a packet, which is then the same again.
+        /// Bytes with something wrong, and any bytes at all: an error or a packet, which is then
+        /// the same again.
         #[test]
         fn no_bytes_make_it_panic(packet in networks(), mircc in fields(), at: prop::sample::Index, to: u8, cut: prop::sample::Index) {
             let mut bytes = LpPacket { mircc, ..LpPacket::bare(packet) }.encode();

@@ -11,8 +11,8 @@ const DIGESTS: [u16; 2] = [0x01, 0x02];
 /// A segment's number.
 pub const SEGMENT: u16 = 0x32;
 
-/// Most components of a name, and bytes of all of them with their types and lengths. Ours: NDN sets no bound of its own; tables that are
-/// keyed by names need one.
+/// Most components of a name, and bytes of all of them with their types and lengths. Ours: NDN sets
+/// no bound of its own; tables that are keyed by names need one.
 pub const MAX_COMPONENTS: usize = 64;
 /// The bytes.
 pub const MAX_NAME: usize = 2048;
@@ -71,8 +71,9 @@ impl Name {
         put_nested(NAME, out, |out| self.0.iter().for_each(|c| put(u32::from(c.kind), &c.value, out)));
     }
 
-    /// The name of a segment of an object of the simulator's: `/midpath/<node>/<object>/seg=<segment>`, numbers of node and object in decimal
-    /// digits. The node is the prefix that routes lead to.
+    /// The name of a segment of an object of the simulator's:
+    /// `/midpath/<node>/<object>/seg=<segment>`, numbers of node and object in decimal digits. The
+    /// node is the prefix that routes lead to.
     pub fn of_segment(node: u32, object: u32, segment: u32) -> Name {
         let [node, object] = [node, object].map(|number| Component::generic(number.to_string()));
         Name(vec![Component::generic("midpath"), node, object, Component::segment(u64::from(segment))])

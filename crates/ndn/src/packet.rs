@@ -26,7 +26,8 @@ const SIGNATURE_TYPE: u32 = 0x1B;
 /// The signature of nobody, without a value.
 pub const NULL_SIGNATURE: u64 = 200;
 
-/// An Interest. What it may have besides is read over, if whoever does not know it may: forwarding hints, parameters, signatures.
+/// An Interest. What it may have besides is read over, if whoever does not know it may: forwarding
+/// hints, parameters, signatures.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Interest {
     /// What it asks for.
@@ -43,8 +44,9 @@ pub struct Interest {
     pub hop_limit: Option<u8>,
 }
 
-/// Data. What the signature covers is kept as it came: nobody here makes or checks one. Elements that are read over are not kept, so
-/// who forwards Data sends the bytes that came ([`LpPacket::network_part`](crate::LpPacket::network_part)).
+/// Data. What the signature covers is kept as it came: nobody here makes or checks one. Elements
+/// that are read over are not kept, so who forwards Data sends the bytes that came
+/// ([`LpPacket::network_part`](crate::LpPacket::network_part)).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Data {
     /// What it is.

@@ -1,6 +1,7 @@
 //! Types, lengths and numbers (packet specification, *TLV encoding*).
 
-/// The longest packet, all of its bytes. 8,800: NDN's practical limit, which its forwarders and libraries share.
+/// The longest packet, all of its bytes. 8,800: NDN's practical limit, which its forwarders and
+/// libraries share.
 pub const MAX_PACKET: usize = 8800;
 
 /// Why bytes are no packet.
@@ -110,7 +111,8 @@ fn big_endian(bytes: &[u8]) -> u64 {
 }
 
 impl Element<'_> {
-    /// A NonNegativeInteger: 1, 2, 4 or 8 bytes. The specification wants the shortest form of those who write, and takes any.
+    /// A NonNegativeInteger: 1, 2, 4 or 8 bytes. The specification wants the shortest form of those
+    /// who write, and takes any.
     pub fn number(&self) -> Result<u64, Error> {
         match self.value.len() {
             1 | 2 | 4 | 8 => Ok(big_endian(self.value)),

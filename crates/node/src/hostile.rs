@@ -1,8 +1,9 @@
 //! A driver in virtual time that keeps the contract and nothing beyond it.
 //!
-//! Links carry bytes. Wake-ups come late, packets arrive in bursts, and a transmitter that could send says now and then that it can't. All of it is drawn
-//! from a seed, so that a failure repeats. Order on a link is kept, and every packet's fate is written down by its id: a fate that is told twice, or
-//! of a packet that nobody has, stops the run.
+//! Links carry bytes. Wake-ups come late, packets arrive in bursts, and a transmitter that could
+//! send says now and then that it can't. All of it is drawn from a seed, so that a failure repeats.
+//! Order on a link is kept, and every packet's fate is written down by its id: a fate that is told
+//! twice, or of a packet that nobody has, stops the run.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -22,7 +23,8 @@ use crate::{Link, Network};
 pub struct Malice {
     /// Wake-ups come up to this much late.
     pub late: Time,
-    /// Packets are handed over at multiples of this only, all that have arrived together; zero for at once.
+    /// Packets are handed over at multiples of this only, all that have arrived together; zero for
+    /// at once.
     pub burst: Time,
     /// How often a transmitter that could send says that it can't, and is asked again later.
     pub refuse: f64,

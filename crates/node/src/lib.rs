@@ -1,10 +1,13 @@
-//! Drivers for [`midpath_core::node::Node`] besides the simulator's: they own the clock and the wires, the nodes are the same.
+//! Drivers for [`midpath_core::node::Node`] besides the simulator's: they own the clock and the
+//! wires, the nodes are the same.
 //!
-//! [`hostile`] runs a network in virtual time as badly as the contract between a node and its driver allows: it wakes late, hands
-//! packets over in bursts, and refuses to send now and then. What holds there holds under an operating system.
+//! [`hostile`] runs a network in virtual time as badly as the contract between a node and its
+//! driver allows: it wakes late, hands packets over in bursts, and refuses to send now and then.
+//! What holds there holds under an operating system.
 
 //!
-//! [`realtime`] runs it in real time on one machine: a thread for each node, and datagrams over the loopback interface for links.
+//! [`realtime`] runs it in real time on one machine: a thread for each node, and datagrams over the
+//! loopback interface for links.
 
 pub mod hostile;
 pub mod realtime;

@@ -1,8 +1,10 @@
-//! A driver in real time: every node is a thread with a socket on the loopback interface, and links carry packets as bytes.
+//! A driver in real time: every node is a thread with a socket on the loopback interface, and links
+//! carry packets as bytes.
 //!
-//! Rates and delays are kept here: a transmitter is busy for as long as its packet takes at the link's rate, and the datagram is sent
-//! when the delay is over. The operating system wakes threads late and may lose datagrams; nodes have to live with both. It is a smoke test of the
-//! contract between node and driver, not a router.
+//! Rates and delays are kept here: a transmitter is busy for as long as its packet takes at the
+//! link's rate, and the datagram is sent when the delay is over. The operating system wakes threads
+//! late and may lose datagrams; nodes have to live with both. It is a smoke test of the contract
+//! between node and driver, not a router.
 
 #![expect(clippy::disallowed_methods, reason = "the driver has the clock")]
 
@@ -24,10 +26,12 @@ use crate::Network;
 
 /// A datagram is the number of the port that it is for, and the packet.
 const PORT: usize = 2;
-/// The longest datagram: a packet of 65,535 bytes cannot be sent in one, and no link here has such an MTU.
+/// The longest datagram: a packet of 65,535 bytes cannot be sent in one, and no link here has such
+/// an MTU.
 const LONGEST: usize = 65_000;
-/// How long a thread sleeps at most before it looks at its socket again: a tenth of what a full packet takes at 6 Mbps. A socket's own
-/// timeout would be simpler, but it counts in ticks of up to 10 ms.
+/// How long a thread sleeps at most before it looks at its socket again: a tenth of what a full
+/// packet takes at 6 Mbps. A socket's own timeout would be simpler, but it counts in ticks of up to
+/// 10 ms.
 const NAP: Duration = Duration::from_micros(200);
 
 /// A datagram on its way: when it arrives, in which order it left, through which port.

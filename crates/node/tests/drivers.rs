@@ -1,5 +1,6 @@
-//! The same flows under the simulator, under a driver that is late, bursty and unwilling, and in real time: every byte arrives, every packet is
-//! somewhere, and the time that it takes is explained by how badly the driver behaves.
+//! The same flows under the simulator, under a driver that is late, bursty and unwilling, and in
+//! real time: every byte arrives, every packet is somewhere, and the time that it takes is
+//! explained by how badly the driver behaves.
 
 use std::path::Path;
 use std::time::Duration;
@@ -74,7 +75,8 @@ fn a_driver_that_behaves_gives_the_simulators_times() {
         let pulled = completions(&hostile(&text, Malice::NONE));
         for f in [0, 1] {
             let (here, there) = (pulled[f] - start[f], fct[f]);
-            // What happens at one picosecond may happen in another order, so queues that are full may drop another packet.
+            // What happens at one picosecond may happen in another order, so queues that are full
+            // may drop another packet.
             assert!((here / there - 1.0).abs() < 0.1, "{scheme}: flow {f} took {here} s, in the simulator {there} s");
         }
     }
@@ -90,7 +92,8 @@ fn every_byte_arrives_however_badly_the_driver_behaves() {
             let out = hostile(&text, malice);
             assert!(out.refusals > 1000, "{scheme}: {} refusals", out.refusals);
             let badly = completions(&out);
-            // A refusal costs a quarter of a millisecond on average, and a full packet takes 0.6 ms: a quarter of .2/.8 of them.
+            // A refusal costs a quarter of a millisecond on average, and a full packet takes 0.6
+            // ms: a quarter of .2/.8 of them.
             for (bad, good) in badly.iter().zip(well) {
                 assert!(*bad < 1.5 * good + 0.5, "{scheme}, seed {seed}: {bad} s, {good} s when it behaves");
             }
@@ -98,7 +101,8 @@ fn every_byte_arrives_however_badly_the_driver_behaves() {
     }
 }
 
-/// The same nodes on sockets, in real time. What is certain on a busy machine: every byte arrives, and none sooner than links allow.
+/// The same nodes on sockets, in real time. What is certain on a busy machine: every byte arrives,
+/// and none sooner than links allow.
 #[test]
 fn every_byte_arrives_in_real_time_over_bytes() {
     for scheme in ["newreno", "dctcp", "fcp", "inrpp"] {

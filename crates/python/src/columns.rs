@@ -1,17 +1,18 @@
 //! Columns to Python: little-endian buffers that `pyarrow` wraps without looking at single values.
 //!
-//! Arrow tables are made on the Python side, from these buffers: the Rust `arrow` crates would add minutes to every
-//! build for what is one call of `pyarrow` per column.
+//! Arrow tables are made on the Python side, from these buffers: the Rust `arrow` crates would add
+//! minutes to every build for what is one call of `pyarrow` per column.
 
 use midpath_sim::{Column, Table};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
-/// A table as `{column: (kind, buffer, …)}`, in column order.
-pub(crate) fn table_to_python<'py>(py: Python<'py>, table: &Table) -> PyResult<Bound<'py, PyDict>> {
+/// A table as `{column: (kind, buffer, …)}`, in column order. Each column is freed when it has been
+/// copied.
+pub(crate) fn table_to_python(py: Python<'_>, table: Table) -> PyResult<Bound<'_, PyDict>> {
     let columns = PyDict::new(py);
-    for (name, column) in &table.columns {
-        columns.set_item(name, column_to_python(py, column)?)?;
+    for (name, column) in table.columns {
+        columns.set_item(name, column_to_python(py, &column)?)?;
     }
     Ok(columns)
 }
@@ -24,7 +25,7 @@ fn column_to_python<'py>(py: Python<'py>, column: &Column) -> PyResult<Bound<'py
         Column::F64(values) => numbers(py, "float64", values, |v| v.to_le_bytes()),
         Column::Bool(values) => numbers(py, "bool", values, |v| [u8::from(*v)]),
         Column::Str { dictionary, index } => {
-            let indices = PyBytes::new(py, &little_endian(index, |v| v.to_le_bytes()));
+            let indices = little_endian(py, index, |v| v.to_le_bytes())?;
             ("str", indices, dictionary.as_slice()).into_pyobject(py)
         }
     }
@@ -37,14 +38,19 @@ fn numbers<'py, T, const N: usize>(
     values: &[T],
     bytes: fn(&T) -> [u8; N],
 ) -> PyResult<Bound<'py, PyTuple>> {
-    (kind, PyBytes::new(py, &little_endian(values, bytes))).into_pyobject(py)
+    (kind, little_endian(py, values, bytes)?).into_pyobject(py)
 }
 
 /// The values one after another.
-fn little_endian<T, const N: usize>(values: &[T], bytes: fn(&T) -> [u8; N]) -> Vec<u8> {
-    let mut buffer = Vec::with_capacity(values.len() * N);
-    for value in values {
-        buffer.extend_from_slice(&bytes(value));
-    }
-    buffer
+fn little_endian<'py, T, const N: usize>(
+    py: Python<'py>,
+    values: &[T],
+    bytes: fn(&T) -> [u8; N],
+) -> PyResult<Bound<'py, PyBytes>> {
+    PyBytes::new_with(py, values.len() * N, |buffer| {
+        for (place, value) in buffer.chunks_exact_mut(N).zip(values) {
+            place.copy_from_slice(&bytes(value));
+        }
+        Ok(())
+    })
 }

@@ -3,7 +3,8 @@
 use midpath_sim::ScenarioError;
 use pyo3::prelude::*;
 
-/// `midpath.ScenarioError(key, line, message)`; the class is Python's, so that it is documented and picklable there.
+/// `midpath.ScenarioError(key, line, message)`; the class is Python's, so that it is documented and
+/// picklable there.
 pub(crate) fn scenario_error(py: Python<'_>, error: &ScenarioError) -> PyErr {
     let raised = py
         .import("midpath.errors")

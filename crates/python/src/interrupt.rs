@@ -1,7 +1,9 @@
-//! Ctrl-C at any time: the simulator works on a thread of its own, and this one waits and listens to Python.
+//! Ctrl-C at any time: the simulator works on a thread of its own, and this one waits and listens
+//! to Python.
 //!
-//! While packets move, the simulator reports progress and can be told to stop. While a scenario is set up (a map of
-//! thousands of routers, a matrix of millions of flows) it does not. Then its thread is left behind: it ends at its next report.
+//! While packets move, the simulator reports progress and can be told to stop. While a scenario is
+//! set up (a map of thousands of routers, a matrix of millions of flows) it does not. Then its
+//! thread is left behind: it ends at its next report.
 
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,15 +1,17 @@
 //! The Python binding of Midpath: conversion and errors only.
 //!
-//! Everything is decided in `midpath_sim`; this crate turns its columns into buffers, its errors into
-//! `midpath.ScenarioError` and its progress into a call. It is private to the Python package `midpath`, which gives it a
-//! typed face.
+//! Everything is decided in `midpath_sim`; this crate turns its columns into buffers, its errors
+//! into `midpath.ScenarioError` and its progress into a call. It is private to the Python package
+//! `midpath`, which gives it a typed face.
 //!
-//! A crate outside that has a scheme of its own builds its own extension: a module that exports [`_midpath`] and calls
-//! [`register`] (`examples/outside-scheme/src/python.rs`).
+//! A crate outside that has a scheme of its own builds its own extension: a module that exports
+//! [`_midpath`] and calls [`register`] (`examples/outside-scheme/src/python.rs`).
 
 mod columns;
+mod counters;
 mod errors;
 mod interrupt;
+mod measure;
 mod policy;
 mod progress;
 mod schemes;
@@ -34,8 +36,12 @@ pub mod _midpath {
     use pyo3::types::{PyBytes, PyDict};
 
     use crate::columns::table_to_python;
+    #[pymodule_export]
+    use crate::counters::Counters;
     use crate::errors::scenario_error;
     use crate::interrupt::{Abandoned, patiently};
+    #[pymodule_export]
+    use crate::measure::measure;
     use crate::policy::{self, Failure};
     use crate::progress::{Reporter, tell};
     use crate::schemes::catalogue;
@@ -47,9 +53,9 @@ pub mod _midpath {
 
     /// Runs a scenario; relative paths in it start at `base_dir`.
     ///
-    /// The GIL is released while the simulator works. `progress` is called about ten times a second with a dict and may
-    /// return `False` to stop the run, which then raises `KeyboardInterrupt`, as Ctrl-C does. `policies` are FCP's, by name: functions
-    /// that make one.
+    /// The GIL is released while the simulator works. `progress` is called about ten times a second
+    /// with a dict and may return `False` to stop the run, which then raises `KeyboardInterrupt`,
+    /// as Ctrl-C does. `policies` are FCP's, by name: functions that make one.
     #[pyfunction]
     #[pyo3(signature = (text, base_dir, *, scheme=None, seed=None, threads=1, wire=false, progress=None, policies=None))]
     #[allow(clippy::too_many_arguments, reason = "they are keywords in Python")]
@@ -91,14 +97,16 @@ pub mod _midpath {
         }
         let output = result.map_err(|error| scenario_error(py, &error))?.ok_or_else(interrupted)?;
         let tables = PyDict::new(py);
-        for (name, table) in &output.tables {
+        let json = output.json();
+        // Each table and file is given up when Python has it.
+        for (name, table) in output.tables {
             tables.set_item(name, table_to_python(py, table)?)?;
         }
         let files = PyDict::new(py);
-        for (name, bytes) in &output.files {
-            files.set_item(name, PyBytes::new(py, bytes))?;
+        for (name, bytes) in output.files {
+            files.set_item(name, PyBytes::new(py, &bytes))?;
         }
-        Ok((output.run.to_string(), tables, files))
+        Ok((json, tables, files))
     }
 
     /// A run that its progress callback stopped.
@@ -136,7 +144,8 @@ pub mod _midpath {
         py.detach(|| topology::pairs(text, &base_dir, seed)).map_err(|error| scenario_error(py, &error))
     }
 
-    /// Describes a topology file, as it stands in the file. `radius` is how far a Rocketfuel map is read.
+    /// Describes a topology file, as it stands in the file. `radius` is how far a Rocketfuel map is
+    /// read.
     #[pyfunction]
     #[pyo3(signature = (path, *, format=None, radius=0))]
     fn describe_file(py: Python<'_>, path: PathBuf, format: Option<&str>, radius: u32) -> PyResult<String> {

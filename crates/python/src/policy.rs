@@ -1,4 +1,5 @@
-//! FCP policies written in Python: called by the simulator's thread whenever a host's budget is to be split.
+//! FCP policies written in Python: called by the simulator's thread whenever a host's budget is to
+//! be split.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

@@ -8,7 +8,8 @@ use midpath_sim::Progress;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// How often Python hears of progress. Our choice: quick enough for a steady bar and for Ctrl-C, too slow to cost time.
+/// How often Python hears of progress. Our choice: quick enough for a steady bar and for Ctrl-C,
+/// too slow to cost time.
 pub(crate) const PERIOD: Duration = Duration::from_millis(100);
 
 /// Calls Python at most once a [`PERIOD`], and remembers why it said stop.

@@ -4,10 +4,12 @@ use std::sync::OnceLock;
 
 use midpath_schemes::Catalogue;
 
-/// Python imports a module once, and asks it for runs without saying for which schemes: so there is one catalogue.
+/// Python imports a module once, and asks it for runs without saying for which schemes: so there is
+/// one catalogue.
 static REGISTERED: OnceLock<Catalogue> = OnceLock::new();
 
-/// Makes `catalogue` the schemes of this simulator. Call it once, when your module is initialised; later calls change nothing.
+/// Makes `catalogue` the schemes of this simulator. Call it once, when your module is initialised;
+/// later calls change nothing.
 pub fn register(catalogue: Catalogue) {
     let _ = REGISTERED.set(catalogue);
 }

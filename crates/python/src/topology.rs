@@ -1,6 +1,5 @@
 //! `midpath topo`: a network in numbers, from wherever it comes.
 
-use std::collections::HashMap;
 use std::path::Path;
 
 use midpath_sim::setup::IDEAL;
@@ -8,6 +7,7 @@ use midpath_sim::{RunOptions, ScenarioError, scenario};
 use midpath_topo::describe::{self, Description};
 use midpath_topo::format::{Format, Options};
 use midpath_topo::{builtin, spec, suggest};
+use rustc_hash::FxHashMap;
 
 use crate::schemes::catalogue;
 
@@ -43,7 +43,7 @@ pub(crate) fn pairs(text: &str, base_dir: &Path, seed: Option<u64>) -> Result<St
     let options = RunOptions { scheme: Some(IDEAL.to_owned()), seed, ..RunOptions::default() };
     let setup = midpath_sim::prepare(text, base_dir, &options, &catalogue())?;
     let mut found: Vec<(u32, u32, u64, u64)> = Vec::new();
-    let mut index = HashMap::new();
+    let mut index = FxHashMap::default();
     for flow in setup.flows.iter().map(|f| &f.flow) {
         let at = *index.entry((flow.src, flow.dst)).or_insert_with(|| {
             found.push((flow.src, flow.dst, 0, 0));

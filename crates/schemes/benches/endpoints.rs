@@ -1,7 +1,9 @@
-//! What a data packet and its ACK cost at both endpoints: two nodes joined by a wire that is a queue in memory.
+//! What a data packet and its ACK cost at both endpoints: two nodes joined by a wire that is a
+//! queue in memory.
 //!
-//! `cargo bench -p midpath-schemes`. Prints nanoseconds per data packet; the two nodes' own work (forwarding, ports,
-//! timers, the packet pool) is in the figure, and the `udp` line is that work with almost no endpoint.
+//! `cargo bench -p midpath-schemes`. Prints nanoseconds per data packet; the two nodes' own work
+//! (forwarding, ports, timers, the packet pool) is in the figure, and the `udp` line is that work
+//! with almost no endpoint.
 
 #![expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
 
@@ -62,7 +64,8 @@ fn node(me: u32, flows: Arc<One>, rate: Rate) -> Node {
     Node::new(NodeId(me), vec![link], vec![queue], Forwarding::Shortest(path), flows, streams)
 }
 
-/// Nanoseconds that this thread has been on a processor, or wall time where the system does not say.
+/// Nanoseconds that this thread has been on a processor, or wall time where the system does not
+/// say.
 fn clock(start: Instant) -> u64 {
     let stat = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
     let cpu = stat.and_then(|s| s.split(' ').next().and_then(|n| n.parse().ok()));

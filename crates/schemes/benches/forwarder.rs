@@ -1,7 +1,9 @@
-//! What a packet costs at a router with two ports: MIRCC's forwarder and ports, the same forwarder over plain queues (`ndn`), and plain forwarding.
+//! What a packet costs at a router with two ports: MIRCC's forwarder and ports, the same forwarder
+//! over plain queues (`ndn`), and plain forwarding.
 //!
-//! `cargo bench -p midpath-schemes --bench forwarder`. An Interest comes in and goes out; after 256 more its Data come and go back. Prints nanoseconds per
-//! packet, with what the node does around its parts. Instructions: the same for a number of Interests and Data and for none, under
+//! `cargo bench -p midpath-schemes --bench forwarder`. An Interest comes in and goes out; after 256
+//! more its Data come and go back. Prints nanoseconds per packet, with what the node does around
+//! its parts. Instructions: the same for a number of Interests and Data and for none, under
 //! `valgrind --tool=cachegrind --cache-sim=no target/release/deps/forwarder-… SCHEME PAIRS`.
 
 #![expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
@@ -144,7 +146,8 @@ fn answer(scheme: &str, asked: &Packet) -> Packet {
     data
 }
 
-/// Nanoseconds that this thread has been on a processor, or wall time where the system does not say.
+/// Nanoseconds that this thread has been on a processor, or wall time where the system does not
+/// say.
 fn clock(start: Instant) -> u64 {
     let stat = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
     let cpu = stat.and_then(|s| s.split(' ').next().and_then(|n| n.parse().ok()));
@@ -182,7 +185,8 @@ fn run(scheme: &str, pairs: u64) -> u64 {
         }
     }
     let took = clock(wall) - started;
-    // What is measured is what was meant: all but those in flight came back, and nothing was dropped.
+    // What is measured is what was meant: all but those in flight came back, and nothing was
+    // dropped.
     assert_eq!(lines.dropped, 0, "{scheme}");
     assert!(returned + 2 * IN_FLIGHT as u64 >= pairs, "{scheme}: {returned} of {pairs} Data came back");
     took

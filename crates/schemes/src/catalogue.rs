@@ -36,7 +36,8 @@ impl Catalogue {
         Catalogue::default()
     }
 
-    /// The schemes of this crate. A new one is two lines here: what builds it, and what it says of itself.
+    /// The schemes of this crate. A new one is two lines here: what builds it, and what it says of
+    /// itself.
     pub fn standard() -> Catalogue {
         Catalogue::empty()
             .with_params::<tcp::NewRenoParams>("newreno", tcp::build)
@@ -81,7 +82,8 @@ impl Catalogue {
         self
     }
 
-    /// Adds a scheme whose parameters are a `P`: unknown keys and bad values are named, editors get the schema.
+    /// Adds a scheme whose parameters are a `P`: unknown keys and bad values are named, editors get
+    /// the schema.
     #[must_use]
     pub fn with_params<P: crate::params::Params>(
         mut self,
@@ -106,7 +108,8 @@ impl Catalogue {
         self.descriptions.get(name)
     }
 
-    /// Builds the scheme `name` with `params`. Errors name the key within `params`; an unknown name has an empty key.
+    /// Builds the scheme `name` with `params`. Errors name the key within `params`; an unknown name
+    /// has an empty key.
     pub fn build(&self, name: &str, params: &Value) -> Built {
         match self.builders.get(name) {
             Some(builder) => builder(params),

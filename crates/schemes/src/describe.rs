@@ -1,7 +1,8 @@
-//! What a scheme says of itself, so that nobody else has to know it by name: reports, tables and the command read it.
+//! What a scheme says of itself, so that nobody else has to know it by name: reports, tables and
+//! the command read it.
 //!
-//! Each scheme's folder has one such text, and the catalogue hands it out. A scheme from outside says as much with
-//! [`Catalogue::described`](crate::Catalogue::described).
+//! Each scheme's folder has one such text, and the catalogue hands it out. A scheme from outside
+//! says as much with [`Catalogue::described`](crate::Catalogue::described).
 
 use serde::Serialize;
 
@@ -21,10 +22,12 @@ pub struct Description {
     /// How its network uses ECN, where that is not CE on data.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ecn: Option<&'static str>,
-    /// The parameter that says how much a port stores beside its queue. Its type is `Limit`, and its default is in the schema.
+    /// The parameter that says how much a port stores beside its queue. Its type is `Limit`, and
+    /// its default is in the schema.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub store: Option<&'static str>,
-    /// What it costs: bytes on packets, packets of its own, memory and work in routers. A sentence each.
+    /// What it costs: bytes on packets, packets of its own, memory and work in routers. A sentence
+    /// each.
     pub costs: Vec<String>,
     /// What its ports show over time.
     pub ports: Vec<Gauge>,
@@ -148,7 +151,8 @@ pub enum Along {
     Slowed,
 }
 
-/// How a scheme's lines are drawn. Schemes that are often compared with each other should be far apart.
+/// How a scheme's lines are drawn. Schemes that are often compared with each other should be far
+/// apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Look {
     /// The colour, of Okabe and Ito's palette.

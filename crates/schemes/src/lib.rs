@@ -1,13 +1,15 @@
-//! The congestion-control schemes of Midpath, one folder each, all of the same shape: parameters, endpoints, ports,
-//! a description, tests beside the code. `icn` is no scheme: it has what the schemes by name share.
+//! The congestion-control schemes of Midpath, one folder each, all of the same shape: parameters,
+//! endpoints, ports, a description, tests beside the code. `icn` is no scheme: it has what the
+//! schemes by name share.
 //!
-//! [`Catalogue`] turns a name and a table of parameters into a [`midpath_core::roles::Scheme`]. A scheme of your own
-//! needs no change here: implement that trait in your crate and add a builder with [`Catalogue::with`]. What each scheme is,
-//! needs and shows, it says itself: [`Description`].
+//! [`Catalogue`] turns a name and a table of parameters into a [`midpath_core::roles::Scheme`]. A
+//! scheme of your own needs no change here: implement that trait in your crate and add a builder
+//! with [`Catalogue::with`]. What each scheme is, needs and shows, it says itself: [`Description`].
 //!
-//! What an outside crate needs is public, and nothing else: names, descriptions, tables of parameters ([`params`]), what a
-//! TCP with a congestion controller of your own is made of ([`controller`]), and FCP's endpoint policies ([`policies`]). The
-//! feature `internals` shows the insides to tests, benchmarks and fuzz targets; nothing there is promised.
+//! What an outside crate needs is public, and nothing else: names, descriptions, tables of
+//! parameters ([`params`]), what a TCP with a congestion controller of your own is made of
+//! ([`controller`]), and FCP's endpoint policies ([`policies`]). The feature `internals` shows the
+//! insides to tests, benchmarks and fuzz targets; nothing there is promised.
 
 // Without that feature, what only tests of other crates look at seems to be unused.
 #![cfg_attr(not(feature = "internals"), allow(dead_code, unused_imports))]
@@ -33,8 +35,10 @@ mod xcp;
 pub use catalogue::{Built, CONSTANT_RATE, Catalogue, DEFAULT};
 pub use describe::Description;
 
-/// TCP's transport around a congestion controller: implement [`CongestionController`](controller::CongestionController) and
-/// its [`ControllerConfig`](controller::ControllerConfig), and [`build`](controller::build) makes the scheme.
+/// TCP's transport around a congestion controller: implement
+/// [`CongestionController`](controller::CongestionController) and its
+/// [`ControllerConfig`](controller::ControllerConfig), and [`build`](controller::build) makes the
+/// scheme.
 pub mod controller {
     pub use crate::tcp::cc::{
         Ack, Acknowledged, Congestion, CongestionController, ControllerConfig, ControllerTraits, Echo, Growth, Reflect,

@@ -5,15 +5,15 @@ use midpath_core::units::Ratio;
 use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
-/// What [`read`] needs of a table of parameters, and nothing else: derive serde's traits (and, with the feature
-/// `schema`, `JsonSchema`), give it a default, and mark it `#[serde(default)]`.
+/// What [`read`] needs of a table of parameters, and nothing else: derive serde's traits (and, with
+/// the feature `schema`, `JsonSchema`), give it a default, and mark it `#[serde(default)]`.
 #[cfg(not(feature = "schema"))]
 pub trait Params: DeserializeOwned + Serialize + Default + 'static {}
 #[cfg(not(feature = "schema"))]
 impl<P: DeserializeOwned + Serialize + Default + 'static> Params for P {}
 
-/// What [`read`] needs of a table of parameters, and nothing else: derive serde's traits (and, with the feature
-/// `schema`, `JsonSchema`), give it a default, and mark it `#[serde(default)]`.
+/// What [`read`] needs of a table of parameters, and nothing else: derive serde's traits (and, with
+/// the feature `schema`, `JsonSchema`), give it a default, and mark it `#[serde(default)]`.
 #[cfg(feature = "schema")]
 pub trait Params: DeserializeOwned + Serialize + Default + schemars::JsonSchema + 'static {}
 #[cfg(feature = "schema")]
@@ -21,8 +21,8 @@ impl<P: DeserializeOwned + Serialize + Default + schemars::JsonSchema + 'static>
 
 /// Reads a table of parameters. Unknown keys are refused with the list of known ones.
 ///
-/// The known keys are those of the default value's own serialisation, so that parameters shared by several schemes
-/// can be flattened into each (serde alone cannot refuse unknown keys there).
+/// The known keys are those of the default value's own serialisation, so that parameters shared by
+/// several schemes can be flattened into each (serde alone cannot refuse unknown keys there).
 pub fn read<P: Params>(value: &Value) -> Result<P, SpecError> {
     let empty = Map::new();
     let table = match value {
@@ -46,7 +46,8 @@ fn defaults<P: Params>() -> Map<String, Value> {
     }
 }
 
-/// What is said laid over the scheme's own defaults: a flattened struct would have its type's defaults otherwise.
+/// What is said laid over the scheme's own defaults: a flattened struct would have its type's
+/// defaults otherwise.
 fn over(defaults: &Map<String, Value>, table: &Map<String, Value>) -> Value {
     let mut all = defaults.clone();
     all.extend(table.clone());

@@ -1,4 +1,5 @@
-//! Parts of the engine on their own: what a packet costs in the pool, at a port, on the wire format, in a histogram.
+//! Parts of the engine on their own: what a packet costs in the pool, at a port, on the wire
+//! format, in a histogram.
 
 use std::hint::black_box;
 

@@ -1,10 +1,15 @@
-//! The engine's shape, settled by prototype: the same packets over the same chains of eight ports, three ways.
+//! The engine's shape, settled by prototype: the same packets over the same chains of eight ports,
+//! three ways.
 //!
-//! - `heap, two events`: a binary heap of events, one for the end of a transmission and one for the arrival;
-//! - `heap, one event`: the start of a transmission is known on arrival (a timetable), so an arrival is all there is;
-//! - `windows`: no event queue: each port takes the arrivals of one window, no longer than the links' delay, as a batch.
+//! - `heap, two events`: a binary heap of events, one for the end of a transmission and one for the
+//!   arrival;
+//! - `heap, one event`: the start of a transmission is known on arrival (a timetable), so an
+//!   arrival is all there is;
+//! - `windows`: no event queue: each port takes the arrivals of one window, no longer than the
+//!   links' delay, as a batch.
 //!
-//! All three compute every packet's times, and must agree on their sum. What came out is in docs/performance.md.
+//! All three compute every packet's times, and must agree on their sum. What came out is in
+//! docs/performance.md.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -18,7 +23,8 @@ const TX: u64 = 1_200_000;
 const DELAY: u64 = 10_000_000;
 const PACKETS: u64 = 64;
 
-/// When packet `i` of `chain` enters its first port: chains are out of step and sometimes faster than the ports.
+/// When packet `i` of `chain` enters its first port: chains are out of step and sometimes faster
+/// than the ports.
 fn entry(chain: usize, i: u64) -> u64 {
     chain as u64 * 7_919 + i * (TX - 100_000) + (i % 5) * 40_000
 }

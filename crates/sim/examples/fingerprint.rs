@@ -1,12 +1,14 @@
-//! One line per run with a hash of all that it returns, to see whether a change left results as they were:
-//! `cargo run --release -p midpath-sim --example fingerprint -- [RANDOM [SUBSTRING]] > before`, then `diff before after`.
+//! One line per run with a hash of all that it returns, to see whether a change left results as
+//! they were:
+//! `cargo run --release -p midpath-sim --example fingerprint -- [RANDOM [SUBSTRING]] > before`,
+//! then `diff before after`.
 //!
-//! Runs the shipped scenarios under every scheme that can take them, and RANDOM (300 unless said) random ones. With
-//! SUBSTRING only those runs whose name contains it.
-#[path = "../tests/common/scene.rs"]
+//! Runs the shipped scenarios under every scheme that can take them, and RANDOM (300 unless said)
+//! random ones. With SUBSTRING only those runs whose name contains it.
+#[path = "../tests/scenarios/common/scene.rs"]
 #[allow(dead_code)]
 mod scene;
-#[path = "../tests/common/suite.rs"]
+#[path = "../tests/scenarios/common/suite.rs"]
 #[allow(dead_code)]
 mod suite;
 

@@ -1,4 +1,5 @@
-//! Runs a scenario file without Python around it, for profilers: `cargo run --release --example profile -- FILE [SCHEME [THREADS [SEED]]]`.
+//! Runs a scenario file without Python around it, for profilers:
+//! `cargo run --release --example profile -- FILE [SCHEME [THREADS [SEED]]]`.
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let text = std::fs::read_to_string(&args[0]).expect("a scenario file");

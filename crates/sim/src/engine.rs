@@ -1,18 +1,21 @@
-//! The engine: nodes in parts, each part run by one thread, in windows no longer than the delay between parts.
+//! The engine: nodes in parts, each part run by one thread, in windows no longer than the delay
+//! between parts.
 //!
-//! The result does not depend on the number of parts: what a node sees is its arrivals and wake-ups in order of
-//! (time, arrival before wake-up, port, order on the wire), and nothing else.
+//! The result does not depend on the number of parts: what a node sees is its arrivals and wake-ups
+//! in order of (time, arrival before wake-up, port, order on the wire), and nothing else.
 
 mod assemble;
 mod chance;
 mod parallel;
 mod part;
+mod partition;
+mod reports;
 mod rings;
 mod sched;
 mod turns;
 mod wire;
 
-pub use assemble::{Engine, NetLink, Network, Variation};
+pub use assemble::{Course, Engine, NetLink, Network, Variation};
 pub use chance::{Bursts, Jitter, Law};
 pub use part::{FlowFate, Tally};
 

@@ -1,8 +1,9 @@
-//! The ideal as a run: the fluid model on the scenario's topology, routes and flows, in the tables of any other run.
+//! The ideal as a run: the fluid model on the scenario's topology, routes and flows, in the tables
+//! of any other run.
 //!
-//! Sizes are counted with headers, for those bytes cross the links; a flow's time begins with its first byte, without
-//! handshake, and ends when its last byte has crossed its last link: propagation and storing one packet at each
-//! hop are added to the fluid's time.
+//! Sizes are counted with headers, for those bytes cross the links; a flow's time begins with its
+//! first byte, without handshake, and ends when its last byte has crossed its last link:
+//! propagation and storing one packet at each hop are added to the fluid's time.
 
 use midpath_core::packet::{FlowId, NodeId, PortId};
 use midpath_core::roles::FlowReport;
@@ -65,7 +66,8 @@ fn fluid_flows(setup: &Setup) -> Vec<FluidFlow> {
         .collect()
 }
 
-/// What an unloaded path adds to the time at the bottleneck: propagation, and one packet at each other hop.
+/// What an unloaded path adds to the time at the bottleneck: propagation, and one packet at each
+/// other hop.
 fn latency(info: &crate::setup::FlowInfo, wire: Option<u64>) -> f64 {
     match (info.unloaded, wire) {
         (Some(unloaded), Some(wire)) => (unloaded.saturating_sub(info.bottleneck.time_for(Bytes(wire)))).as_secs_f64(),
@@ -133,7 +135,8 @@ fn port_rows(setup: &Setup, out: &FluidOutput, end: Time) -> Vec<PortRow> {
     rows
 }
 
-/// The payload's share of what each group has sent: groups' series are of goodput, as those of packets.
+/// The payload's share of what each group has sent: groups' series are of goodput, as those of
+/// packets.
 fn payload_shares(setup: &Setup, out: &FluidOutput) -> Vec<f64> {
     let mut sums = vec![(0.0, 0.0); setup.groups.names.len()];
     for ((info, o), group) in setup.flows.iter().zip(&out.flows).zip(&setup.groups.of) {

@@ -1,4 +1,5 @@
-//! The packet-level simulator of Midpath: it owns [`midpath_core::node::Node`]s and runs them in virtual time.
+//! The packet-level simulator of Midpath: it owns [`midpath_core::node::Node`]s and runs them in
+//! virtual time.
 //!
 //! [`run_text`] takes a scenario from text to tables; [`engine::Engine`] is the machine underneath.
 
@@ -14,6 +15,6 @@ mod schemes;
 pub mod setup;
 
 pub use output::{Column, RunOutput, Table};
-pub use run::{Progress, RunOptions, prepare, run_text, run_with};
+pub use run::{Phase, Progress, RunOptions, prepare, run_text, run_watched, run_with};
 pub use scenario::{ScenarioError, schema, schema_of};
 pub use schemes::schemes;

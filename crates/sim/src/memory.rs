@@ -2,8 +2,8 @@
 
 use std::fs;
 
-/// What a flow takes at most until its row of the result is written. Measured with 1,000,000 flows of one packet: 1.5 kB with CUBIC,
-/// 1.9 kB with INRPP.
+/// What a flow takes at most until its row of the result is written. Measured with 1,000,000 flows
+/// of one packet: 1.5 kB with CUBIC, 1.9 kB with INRPP.
 pub const BYTES_PER_FLOW: u64 = 2_000;
 
 /// Bytes that this process may still take; `None` where the system does not say.

@@ -97,8 +97,10 @@ impl Table {
 /// What a run returns.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunOutput {
-    /// The contents of `run.json`.
+    /// The contents of `run.json`, all but `topology`.
     pub run: serde_json::Value,
+    /// `topology` of `run.json`, as JSON: of large networks it is most of the file.
+    pub topology: String,
     /// The tables by name: `flows`, `ports`, and `series` if asked for.
     pub tables: Vec<(String, Table)>,
     /// Further files by name: captures.
@@ -114,6 +116,11 @@ impl RunOutput {
     pub fn summary(&self, key: &str) -> Option<f64> {
         self.run["summary"][key].as_f64()
     }
+    /// The text of `run.json`.
+    pub fn json(&self) -> String {
+        whole(&self.run, &self.topology)
+    }
+
     /// What must be the same in every repetition, as text: all but wall time, speed and threads.
     pub fn repeatable(&self) -> String {
         let mut run = self.run.clone();
@@ -122,7 +129,7 @@ impl RunOutput {
                 map.remove(*k);
             });
         }
-        let mut text = run.to_string();
+        let mut text = whole(&run, &self.topology);
         let mut add = |part: fmt::Arguments<'_>| fmt::write(&mut text, part).expect("writing to a string");
         for (name, table) in &self.tables {
             for (column, values) in &table.columns {
@@ -134,5 +141,33 @@ impl RunOutput {
             add(format_args!("\n{name} {bytes:?}"));
         }
         text
+    }
+}
+
+/// `run` with `topology` where its key belongs: keys are in order.
+fn whole(run: &serde_json::Value, topology: &str) -> String {
+    let (mut head, mut tail) = (String::new(), String::new());
+    for (key, value) in run.as_object().into_iter().flatten() {
+        let name = serde_json::Value::from(key.as_str());
+        match key.as_str() < "topology" {
+            true => head += &format!("{name}:{value},"),
+            false => tail += &format!(",{name}:{value}"),
+        }
+    }
+    format!("{{{head}\"topology\":{topology}{tail}}}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_drawing_stands_where_its_key_belongs() {
+        let run = serde_json::json!({ "a": [1], "summary": "x\"y", "wall_s": 1.5 });
+        let out = RunOutput { run, topology: "{\"links\":[]}".to_owned(), tables: Vec::new(), files: Vec::new() };
+        let text = out.json();
+        assert_eq!(text, r#"{"a":[1],"summary":"x\"y","topology":{"links":[]},"wall_s":1.5}"#);
+        let read: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!(read.to_string(), text, "keys are in order");
     }
 }

@@ -1,4 +1,5 @@
-//! Captures in pcapng (draft-ietf-opsawg-pcapng): one port, what it sends, headers only, times to the nanosecond.
+//! Captures in pcapng (draft-ietf-opsawg-pcapng): one port, what it sends, headers only, times to
+//! the nanosecond.
 
 use midpath_core::packet::{NodeId, Packet, PortId};
 use midpath_core::units::Time;
@@ -38,7 +39,8 @@ impl Capture {
 
     /// The file.
     pub fn file(mut self) -> Vec<u8> {
-        // A timetable knows packets before they start, in the order of their starts already; held ports too.
+        // A timetable knows packets before they start, in the order of their starts already; held
+        // ports too.
         self.packets.sort_by_key(|p| p.0);
         let mut out = Vec::new();
         block(&mut out, 0x0A0D_0D0A, &section_header());

@@ -28,7 +28,8 @@ pub struct RunOptions {
     pub seed: Option<u64>,
     /// Threads at most; 0 and 1 are one. The result doesn't depend on it.
     pub threads: usize,
-    /// Links carry bytes: each packet is encoded and decoded on every link. The result doesn't depend on it.
+    /// Links carry bytes: each packet is encoded and decoded on every link. The result doesn't
+    /// depend on it.
     pub wire: bool,
 }
 
@@ -43,6 +44,18 @@ pub struct Progress {
     pub packet_hops: u64,
     /// Flows of the run.
     pub flows: u64,
+}
+
+/// What a run does next: told to who measures what its parts cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// The scenario is read and routes are known; nodes are built. `wall_s` of the result counts
+    /// from here.
+    Build,
+    /// All is built; packets move.
+    Simulate,
+    /// Packets have stopped; tables are written.
+    Collect,
 }
 
 /// Reads a scenario and builds its parts. `base` is where its file names are relative to.
@@ -74,7 +87,23 @@ pub fn run_with(
     catalogue: &Catalogue,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Option<RunOutput>, ScenarioError> {
+    run_watched(text, base, options, catalogue, progress, &mut |_| true)
+}
+
+/// Runs a scenario and says when each phase begins. `None` if `progress` or `watch` returned false
+/// on the way.
+pub fn run_watched(
+    text: &str,
+    base: &Path,
+    options: &RunOptions,
+    catalogue: &Catalogue,
+    progress: &mut dyn FnMut(Progress) -> bool,
+    watch: &mut dyn FnMut(Phase) -> bool,
+) -> Result<Option<RunOutput>, ScenarioError> {
     let setup = prepare(text, base, options, catalogue)?;
+    if !watch(Phase::Build) {
+        return Ok(None);
+    }
     #[expect(clippy::disallowed_methods, reason = "how long a run took is reported, and nothing depends on it")]
     let began = Instant::now();
     let finished = if setup.scenario.scheme == IDEAL {
@@ -82,10 +111,14 @@ pub fn run_with(
             let message = "`ideal` is a fluid model and has no packets to encode: run it without `--wire`";
             return Err(ScenarioError::locate(SpecError::new("scheme", message), text));
         }
-        Some(run_ideal(&setup).map_err(|e| ScenarioError::locate(e, text))?)
+        if !watch(Phase::Simulate) {
+            return Ok(None);
+        }
+        let finished = run_ideal(&setup).map_err(|e| ScenarioError::locate(e, text))?;
+        watch(Phase::Collect).then_some(finished)
     } else {
         let network = setup.network().map_err(|e| ScenarioError::locate(e, text))?;
-        run_packets(&setup, network, options, progress)
+        run_packets(&setup, network, options, progress, watch)
     };
     Ok(finished.map(|f| f.output(&setup, text, began.elapsed().as_secs_f64())))
 }
@@ -169,6 +202,7 @@ fn run_packets(
     network: Network,
     options: &RunOptions,
     progress: &mut dyn FnMut(Progress) -> bool,
+    watch: &mut dyn FnMut(Phase) -> bool,
 ) -> Option<Finished> {
     let plan = setup.series_plan();
     let captures = setup.captures();
@@ -182,14 +216,18 @@ fn run_packets(
     let stop_s = setup.scenario.stop.map(Time::as_secs_f64);
     let flows = setup.flows.len() as u64;
     let sample = Some(plan.interval).filter(|i| !i.is_zero());
+    if !watch(Phase::Simulate) {
+        return None;
+    }
     let done = engine.run(setup.scenario.stop, sample, &mut |p: engine::Progress| {
         progress(Progress { simulated_s: p.now.as_secs_f64(), stop_s, packet_hops: p.hops, flows })
     });
-    if !done {
+    if !done || !watch(Phase::Collect) {
         return None;
     }
     let last = engine.tally().last_arrival;
-    let rows = FlowRow::collect(setup, engine.reports(), &engine.fates(), setup.scenario.stop.unwrap_or(last));
+    let fates = engine.fates();
+    let rows = FlowRow::collect(setup, engine.reports(), &fates, setup.scenario.stop.unwrap_or(last));
     let span = setup.scenario.stop.unwrap_or_else(|| length(&rows, last));
     let ports = PortRow::collect(setup, &engine, span);
     let counts = Counts::of(&engine, &ports);
@@ -205,8 +243,8 @@ fn run_packets(
     Some(Finished { rows, ports, recording, span, threads, memory, counts, warnings })
 }
 
-/// How long a run without a stop was: until its last flow's last byte was delivered, if all were; what follows
-/// is connections being closed.
+/// How long a run without a stop was: until its last flow's last byte was delivered, if all were;
+/// what follows is connections being closed.
 fn length(rows: &[FlowRow], last_arrival: Time) -> Time {
     let ends = rows.iter().map(|r| r.report.completed).collect::<Option<Vec<Time>>>();
     ends.and_then(|e| e.into_iter().max()).unwrap_or(last_arrival)
@@ -228,7 +266,6 @@ impl Finished {
             "hops_per_s": if wall > 0.0 { self.counts.hops as f64 / wall } else { 0.0 },
             "events": self.counts.events,
             "memory_bytes": self.memory,
-            "topology": setup.drawing(),
             "deployment": setup.deployed(),
             "equipment": setup.equipment,
             "schemes": setup.described,
@@ -257,7 +294,7 @@ impl Finished {
             tables.push(("series".to_owned(), Finished::series(recording, self.span, setup)));
         }
         let files = captures.into_iter().map(|c| (c.name.clone(), c.file())).collect();
-        RunOutput { run, tables, files }
+        RunOutput { run, topology: setup.drawing(), tables, files }
     }
 
     fn series(recording: Recording, span: Time, setup: &Setup) -> Table {
@@ -271,5 +308,40 @@ impl Finished {
             Entity::Group(g) => format!("group:{}", groups[g as usize]),
             Entity::Flow(flow) => format!("flow:{}", flow.0),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCENARIO: &str = r#"
+        stop = "1 ms"
+        topology = { generate = "dumbbell", pairs = 1, bottleneck = { rate = "1 Gbps", delay = "1 us" }, access = { rate = "1 Gbps", delay = "1 us" } }
+        flow = [{ from = "s0", to = "d0", size = "1 kB" }]
+    "#;
+
+    /// The phases of a run that ends before `last`, and whether it has a result.
+    fn phases(scheme: &str, last: Option<Phase>) -> (Vec<Phase>, bool) {
+        let options = RunOptions { scheme: Some(scheme.into()), ..RunOptions::default() };
+        let mut seen = vec![];
+        let mut watch = |phase| {
+            seen.push(phase);
+            Some(phase) != last
+        };
+        let catalogue = Catalogue::standard();
+        let ended = run_watched(SCENARIO, Path::new("."), &options, &catalogue, &mut |_| true, &mut watch);
+        (seen, ended.expect("a good scenario").is_some())
+    }
+
+    #[test]
+    fn phases_begin_in_order_and_end_a_run_where_asked() {
+        let all = [Phase::Build, Phase::Simulate, Phase::Collect];
+        for scheme in ["newreno", IDEAL] {
+            assert_eq!(phases(scheme, None), (all.to_vec(), true), "{scheme}");
+            for (at, phase) in all.iter().enumerate() {
+                assert_eq!(phases(scheme, Some(*phase)), (all[..=at].to_vec(), false), "{scheme}");
+            }
+        }
     }
 }

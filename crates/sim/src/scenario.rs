@@ -72,7 +72,8 @@ pub fn split_scheme(scenario: &mut Scenario) -> Result<(), SpecError> {
 /// Longest scenario that is read. Ours: flow lists of any length go into files of their own.
 const MAX_TEXT: usize = 64 << 20;
 
-/// Reads and checks a scenario's form. What refers to other parts (a flow's host) is checked when it is built.
+/// Reads and checks a scenario's form. What refers to other parts (a flow's host) is checked when
+/// it is built.
 pub fn parse(text: &str) -> Result<Scenario, ScenarioError> {
     if text.len() > MAX_TEXT {
         return Err(ScenarioError::whole(format!(
@@ -90,7 +91,8 @@ pub fn parse(text: &str) -> Result<Scenario, ScenarioError> {
             return ScenarioError { key: field.to_owned(), line: None, message };
         }
         let line = e.span().map(|s| lines::line_at(text, s.start));
-        // Of a table that is read as a whole, such as `arrivals`, the parser knows only where it begins.
+        // Of a table that is read as a whole, such as `arrivals`, the parser knows only where it
+        // begins.
         let key = match e.span() {
             // A text with a key twice is no TOML: nothing but its place is known.
             Some(span) if message == "duplicate key" => text.get(span).unwrap_or_default().to_owned(),

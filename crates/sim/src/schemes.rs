@@ -3,12 +3,14 @@
 use midpath_schemes::Catalogue;
 use serde_json::{Map, Value, json};
 
-/// Each scheme of a catalogue by name: what it says of itself, and its parameters with default and meaning.
+/// Each scheme of a catalogue by name: what it says of itself, and its parameters with default and
+/// meaning.
 pub fn schemes(catalogue: &Catalogue) -> Value {
     catalogue.names().map(|name| (name.to_owned(), described(name, catalogue, parameters(name, catalogue)))).collect()
 }
 
-/// A scheme of a run: what it says of itself, and the parameters that it runs with: its table in the scenario over its defaults.
+/// A scheme of a run: what it says of itself, and the parameters that it runs with: its table in
+/// the scenario over its defaults.
 pub(crate) fn of_run(name: &str, catalogue: &Catalogue, table: &Value) -> Value {
     let defaults = parameters(name, catalogue).into_iter().map(|(key, about)| (key, about["default"].clone()));
     let mut values: Map<String, Value> = defaults.collect();

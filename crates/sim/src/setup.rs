@@ -1,4 +1,5 @@
-//! From a scenario to everything a run needs: topology, routes, flows, schemes, queues, faults, nodes.
+//! From a scenario to everything a run needs: topology, routes, flows, schemes, queues, faults,
+//! nodes.
 
 mod deploy;
 mod drawing;
@@ -8,6 +9,7 @@ mod flows;
 mod measure;
 mod names;
 mod objects;
+mod paths;
 mod queues;
 mod reroute;
 mod routes;
@@ -32,10 +34,11 @@ pub use names::Groups;
 pub use objects::Objects;
 pub use routes::TableRoutes;
 
-use crate::engine::{Event, NetLink, Network};
+use crate::engine::{Course, Event, NetLink, Network};
 use crate::scenario::Scenario;
 use deploy::{Deployment, NetworkMap, links};
 use faults::FaultPlan;
+use paths::GivenPaths;
 use queues::{Keyed, Queues};
 use reroute::Rerouting;
 use vary::Variations;
@@ -53,9 +56,9 @@ pub struct Setup {
     /// Its shortest paths at the beginning.
     pub routes: Arc<TableRoutes>,
     /// The flows, in order of their start.
-    pub flows: Vec<FlowInfo>,
+    pub flows: Arc<Vec<FlowInfo>>,
     /// The flows' groups.
-    pub groups: Groups,
+    pub groups: Arc<Groups>,
     /// What the flows move.
     pub objects: Arc<Objects>,
     schemes: flows::Schemes,
@@ -78,7 +81,8 @@ fn link_info(topology: &Topology, n: usize, port: usize) -> LinkInfo {
 }
 
 impl Setup {
-    /// Builds every part. `base` is where the scenario's file names are relative to. Keys of errors start at the scenario's root.
+    /// Builds every part. `base` is where the scenario's file names are relative to. Keys of errors
+    /// start at the scenario's root.
     pub fn new(scenario: Scenario, base: &Path, catalogue: &Catalogue) -> Result<Setup, SpecError> {
         if scenario.stop.is_some_and(Time::is_zero) {
             return Err(SpecError::new("stop", "must be above zero"));
@@ -91,10 +95,12 @@ impl Setup {
         measure::check(&scenario, &topology)?;
         let varying = Variations::new(&scenario.vary, base, scenario.stop, &mut topology)?;
         let faults = FaultPlan::new(&scenario.fault, &varying, &topology)?;
-        let routes = Arc::new(TableRoutes::new(&topology, &scenario.routing));
+        let flows = flows::draw(&scenario, base, &topology)?;
+        let given = GivenPaths::new(&scenario, &topology, &flows, &schemes)?;
+        let routes = Arc::new(TableRoutes::new(&topology, &scenario.routing).with(given));
         let rerouting = Rerouting::new(&topology, &scenario.routing, &routes, &faults.outages())?;
-        let flows = flows::generate(&scenario, base, &topology, &routes, &schemes)?;
-        let groups = Groups::of(&flows);
+        let flows = Arc::new(flows::describe(&scenario, &topology, &routes, &schemes, flows)?);
+        let groups = Arc::new(Groups::of(&flows));
         let objects = Arc::new(Objects::of(&flows, |n| topology.nodes()[n.0 as usize].name.clone())?);
         let names = names::RunNames { topology: &topology, groups: &groups, objects: &objects };
         schemes.bind(&names)?;
@@ -128,7 +134,8 @@ impl Setup {
         self.deployment.of(n, port).map(|i| self.deployment.get(i).scheme.as_str())
     }
 
-    /// The scheme that runs at a port in the network; none where that is the scenario's queues and shortest paths.
+    /// The scheme that runs at a port in the network; none where that is the scenario's queues and
+    /// shortest paths.
     pub(crate) fn network_at(&self, n: usize, port: usize) -> Option<&str> {
         let instance = self.deployment.get(self.deployment.of(n, port)?);
         instance.network.as_ref().map(|_| instance.scheme.as_str())
@@ -155,7 +162,8 @@ impl Setup {
         self.deployment.json(&self.topology)
     }
 
-    /// Whether the network's schemes take the queues that the scenario asks for: one port of each is built.
+    /// Whether the network's schemes take the queues that the scenario asks for: one port of each
+    /// is built.
     fn try_queues(&self) -> Result<(), SpecError> {
         let (rtt, mut tried) = (self.longest_rtt(), BTreeSet::new());
         for n in 0..self.topology.nodes().len() {
@@ -204,15 +212,19 @@ impl Setup {
     pub fn network(&self) -> Result<Network, SpecError> {
         let rtt = self.longest_rtt();
         let table: Arc<FlowTable> = Arc::new(FlowTable::new(&self.flows, &self.groups, &self.objects, &self.schemes));
-        let node = |n| self.node(n, rtt, &table);
-        let mut nodes = (0..self.topology.nodes().len()).map(node).collect::<Result<Vec<Node>, SpecError>>()?;
+        // Large and many: the vector is made as long as it will be.
+        let mut nodes: Vec<Node> = Vec::with_capacity(self.topology.nodes().len());
+        for n in 0..self.topology.nodes().len() {
+            nodes.push(self.node(n, rtt, &table)?);
+        }
         for (i, flow) in self.flows.iter().enumerate() {
             nodes[flow.ends().0.0 as usize].start_flow(flow.flow.start, FlowId(i as u32));
         }
         Ok(Network { nodes, links: self.links(), events: self.events(), seed: self.scenario.seed })
     }
 
-    /// What happens to nodes during the run. A link that changes does so before nodes go over to other routes.
+    /// What happens to nodes during the run. A link that changes does so before nodes go over to
+    /// other routes.
     fn events(&self) -> Vec<(NodeId, Time, Event)> {
         let mut events = self.faults.events(&self.topology);
         for (at, state) in self.rerouting.switches() {
@@ -295,13 +307,17 @@ impl Setup {
                     rate: link.rate_from(from),
                     delay: link.delay,
                     corruption: link.corruption,
-                    downs: self.faults.downs(i),
-                    delays: self.faults.delays(i, direction),
-                    variation: self.varying.of(i, direction),
+                    course: self.course(i, direction).boxed(),
                 });
             }
         }
         all
+    }
+
+    /// What happens to a direction of a link during the run.
+    fn course(&self, link: usize, direction: usize) -> Course {
+        let (downs, delays) = (self.faults.downs(link), self.faults.delays(link, direction));
+        Course { downs, delays, variation: self.varying.of(link, direction) }
     }
 
     /// The name of flow `i`'s scheme.
@@ -324,7 +340,8 @@ impl Setup {
         self.faults.delays(link, direction)
     }
 
-    /// What faults and schedules do to a link's capacity: time, and the rates of its two directions from then on; zero while it is down.
+    /// What faults and schedules do to a link's capacity: time, and the rates of its two directions
+    /// from then on; zero while it is down.
     pub fn capacity_changes(&self, link: usize) -> Vec<(Time, [f64; 2])> {
         self.faults.capacity_changes(link, &self.topology)
     }

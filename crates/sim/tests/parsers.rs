@@ -1,6 +1,8 @@
-//! Whatever bytes come in, the readers answer soon, without a panic, with an error that names a place in the text.
+//! Whatever bytes come in, the readers answer soon, without a panic, with an error that names a
+//! place in the text.
 //!
-//! The same entries as in `fuzz/`, on stable Rust: valid samples, mutated byte by byte, cut off, and spliced together.
+//! The same entries as in `fuzz/`, on stable Rust: valid samples, mutated byte by byte, cut off,
+//! and spliced together.
 
 #![expect(clippy::disallowed_methods, reason = "a slow parser is found by the clock")]
 
@@ -208,7 +210,8 @@ fn subflows() -> Vec<Vec<u8>> {
             1 => (0, Flags::SYN.with(Flags::ACK)),
             _ => (n & 1, Flags::ACK),
         };
-        // SYN, SYN-ACK and the first data say who is there, the others what of the data has come or where they belong.
+        // SYN, SYN-ACK and the first data say who is there, the others what of the data has come or
+        // where they belong.
         let option = if [0, 1, 3].contains(&n) { 3 } else { to };
         (chunk[0], chunk[1], chunk[6], chunk[8], chunk[9]) = (to, 5, flags.0 as u8, 0, option);
         let at = u16::from(n.saturating_sub(2)) / 2 * 100;
@@ -265,7 +268,8 @@ const WORDS: [&str; 28] = [
     "true",
 ];
 
-/// Values at the ends of what is accepted, and beyond: an edit may put one in the place of a quoted one.
+/// Values at the ends of what is accepted, and beyond: an edit may put one in the place of a quoted
+/// one.
 const VALUES: [&str; 20] = [
     "0 s",
     "1 ps",
@@ -366,7 +370,8 @@ fn mutated(samples: Vec<Vec<u8>>) -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// What a text of a few kilobytes may take, on a machine that has other work too. Usual are milliseconds.
+/// What a text of a few kilobytes may take, on a machine that has other work too. Usual are
+/// milliseconds.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Calls `entry`, which may say no but must say it soon.

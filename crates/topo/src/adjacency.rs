@@ -22,7 +22,8 @@ pub struct Adjacency {
 const FAR: u32 = u32::MAX;
 
 impl Adjacency {
-    /// From the ends of each link, which must be below `nodes`. A link from a node to itself takes two ports.
+    /// From the ends of each link, which must be below `nodes`. A link from a node to itself takes
+    /// two ports.
     pub fn new(nodes: usize, links: impl Iterator<Item = (usize, usize)> + Clone) -> Adjacency {
         let mut offsets = vec![0u32; nodes + 1];
         for (a, b) in links.clone() {
@@ -71,7 +72,8 @@ impl Adjacency {
         peers
     }
 
-    /// Connected parts, the largest first (of equal ones, that with the smallest index); each sorted.
+    /// Connected parts, the largest first (of equal ones, that with the smallest index); each
+    /// sorted.
     pub fn components(&self) -> Vec<Vec<usize>> {
         let mut seen = vec![false; self.len()];
         let mut parts = Vec::new();
@@ -104,7 +106,8 @@ impl Adjacency {
 
     /// The longest shortest path in hops; `None` if not connected or empty.
     ///
-    /// A node of degree 1 is one hop further from everything than its neighbour, so searches start only at the others.
+    /// A node of degree 1 is one hop further from everything than its neighbour, so searches start
+    /// only at the others.
     pub fn diameter(&self) -> Option<u32> {
         let inner: Vec<usize> = (0..self.len()).filter(|&n| self.degree(n) != 1).collect();
         if inner.is_empty() {

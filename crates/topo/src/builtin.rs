@@ -70,7 +70,8 @@ mod tests {
             for l in &d.links {
                 let at = |n: usize| d.nodes[n].pos.expect("placed");
                 let ratio = l.length_km.expect("known") / great_circle_km(at(l.a), at(l.b));
-                // topohub's positions are rounded to 0.01°; Abilene's routes are longer than the great circle.
+                // topohub's positions are rounded to 0.01°; Abilene's routes are longer than the
+                // great circle.
                 let longest = if name == "abilene" { 2.06 } else { 1.02 };
                 assert!(
                     (0.98..longest).contains(&ratio),

@@ -15,8 +15,9 @@ pub const BACKBONE: &str = "backbone";
 
 /// Removes links between two routers with fewer neighbours than the threshold, with a note.
 ///
-/// That is how a network gets the levels edge, gateway, backbone with no shortcut among edges: "gateway routers (*i.e.*, connected to an
-/// edge router …)". Classes are the same before and after, for who loses a link here is an edge router.
+/// That is how a network gets the levels edge, gateway, backbone with no shortcut among edges:
+/// "gateway routers (*i.e.*, connected to an edge router …)". Classes are the same before and
+/// after, for who loses a link here is an edge router.
 pub fn drop_edge_links(draft: &mut Draft, edge_degree: usize) {
     let edge = edges(draft, edge_degree);
     let before = draft.links.len();

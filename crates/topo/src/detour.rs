@@ -1,19 +1,21 @@
 //! INRPP's 1-hop detours: ways around a link through one common neighbour of its ends.
 //!
-//! A 1-hop detour of the link a–b is a router c that is linked to both a and b. **Table I** of the INRPP paper (Psaras et
-//! al.) gives for nine Rocketfuel maps the share of links that have at least one, how these links split by their number of
-//! detours, and the largest number. How it was counted is not stated; its figures come out when
+//! A 1-hop detour of the link a–b is a router c that is linked to both a and b. **Table I** of the
+//! INRPP paper (Psaras et al.) gives for nine Rocketfuel maps the share of links that have at least
+//! one, how these links split by their number of detours, and the largest number. How it was
+//! counted is not stated; its figures come out when
 //!
 //! - the nodes are those marked `r0` (the ISP's own routers), connected or not;
-//! - a link is an unordered pair of them, however often and from whichever end it is listed (in our files, every link is
-//!   listed once from each end);
+//! - a link is an unordered pair of them, however often and from whichever end it is listed (in our
+//!   files, every link is listed once from each end);
 //! - the split is in per cent of the links that have a detour.
 //!
-//! That gives Tiscali (3257), AT&T (7018) and VSNL (4755) to the last digit. Level3 (3356) and Sprintlink (1239) list 3 and 11
-//! routers as neighbours of themselves. Left out, as a router can't detour through itself, they give 92.22 % and 56.66 %.
-//! Counted as links and as neighbours ([`SelfLinks::Counted`]) they give 92.30 % (max 95) and 57.35 % (max 27) with the split
-//! 44.99/20.73/14.92/6.81/12.55: the paper's 92.30 (95) and 57.3 (27), 44.9/20.7/14.9/6.8. So this is what the authors
-//! did, and the paper's 57.6 for Sprintlink's "5+" is a slip for 12.6.
+//! That gives Tiscali (3257), AT&T (7018) and VSNL (4755) to the last digit. Level3 (3356) and
+//! Sprintlink (1239) list 3 and 11 routers as neighbours of themselves. Left out, as a router can't
+//! detour through itself, they give 92.22 % and 56.66 %. Counted as links and as neighbours
+//! ([`SelfLinks::Counted`]) they give 92.30 % (max 95) and 57.35 % (max 27) with the split
+//! 44.99/20.73/14.92/6.81/12.55: the paper's 92.30 (95) and 57.3 (27), 44.9/20.7/14.9/6.8. So this
+//! is what the authors did, and the paper's 57.6 for Sprintlink's "5+" is a slip for 12.6.
 
 use serde::{Deserialize, Serialize};
 
@@ -95,8 +97,8 @@ fn common<'a>(x: &'a [u32], y: &'a [u32]) -> impl Iterator<Item = u32> + 'a {
     short.iter().copied().filter(|n| long.binary_search(n).is_ok())
 }
 
-/// The ports through which `node` can detour around its port `port`: those of routers that are linked to the router
-/// behind it. INRPP's Table III, one row.
+/// The ports through which `node` can detour around its port `port`: those of routers that are
+/// linked to the router behind it. INRPP's Table III, one row.
 pub fn detour_ports(topology: &Topology, node: usize, port: u16) -> Vec<u16> {
     let around = topology.ports(node)[port as usize].peer as usize;
     if topology.is_host(node) || topology.is_host(around) {
@@ -144,7 +146,8 @@ mod tests {
 
     #[test]
     fn a_router_detours_through_routers_only() {
-        // The paper's Figure 2: R1–R2, R1–R3, R3–R2, and something else at R1; here also a host on both R1 and R2.
+        // The paper's Figure 2: R1–R2, R1–R3, R3–R2, and something else at R1; here also a host on
+        // both R1 and R2.
         let kinds = [NodeKind::Router, NodeKind::Router, NodeKind::Router, NodeKind::Router, NodeKind::Host];
         let nodes = kinds.iter().enumerate().map(|(i, &k)| NodeInfo::new(format!("n{i}"), k)).collect();
         let pairs = [(0, 1), (0, 2), (2, 1), (0, 3), (0, 4), (4, 1)];

@@ -6,10 +6,12 @@ use midpath_core::units::{Rate, Time};
 use crate::adjacency::Adjacency;
 use crate::graph::{DEFAULT_MTU, LinkInfo, NodeInfo, NodeKind, Topology};
 
-/// The delay that a link without any gets, since a link of the engine must have one. Our choice: 200 m of fibre.
+/// The delay that a link without any gets, since a link of the engine must have one. Our choice:
+/// 200 m of fibre.
 pub const MIN_DELAY: Time = Time::from_us(1);
 
-/// Most people that a node may serve. Our choice: a hundred times as many as there are, and their products stay finite.
+/// Most people that a node may serve. Our choice: a hundred times as many as there are, and their
+/// products stay finite.
 pub const MAX_POPULATION: f64 = 1e12;
 
 /// A node of a [`Draft`].
@@ -126,9 +128,10 @@ impl Draft {
         }
     }
 
-    /// Makes names unique: a name that several nodes have gets `#` and the node's number in the source, from the second on.
+    /// Makes names unique: a name that several nodes have gets `#` and the node's number in the
+    /// source, from the second on.
     pub fn make_names_unique(&mut self) {
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = rustc_hash::FxHashSet::default();
         for (i, node) in self.nodes.iter_mut().enumerate() {
             let base = if node.name.is_empty() { "node".to_owned() } else { node.name.clone() };
             let mut name = base.clone();
@@ -141,12 +144,16 @@ impl Draft {
         }
     }
 
-    /// The topology, once every link has a rate and a delay. A zero delay becomes `min_delay`; unsaid kinds are routers.
+    /// The topology, once every link has a rate and a delay. A zero delay becomes `min_delay`;
+    /// unsaid kinds are routers.
     pub fn finish(self, min_delay: Time) -> Result<Topology, SpecError> {
-        let nodes = self.nodes.into_iter().map(finish_node).collect();
-        let links: Result<Vec<LinkInfo>, SpecError> =
-            self.links.into_iter().enumerate().map(|(i, l)| finish_link(i, l, min_delay)).collect();
-        Topology::new(nodes, links?)
+        let mut nodes: Vec<NodeInfo> = self.nodes.into_iter().map(finish_node).collect();
+        let links = self.links.into_iter().enumerate().map(|(i, l)| finish_link(i, l, min_delay));
+        let mut links = links.collect::<Result<Vec<LinkInfo>, SpecError>>()?;
+        // They took over the drafts' memory, which is more than theirs.
+        nodes.shrink_to_fit();
+        links.shrink_to_fit();
+        Topology::new(nodes, links)
     }
 }
 

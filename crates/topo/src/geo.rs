@@ -7,7 +7,8 @@ pub const EARTH_RADIUS_KM: f64 = 6371.0088;
 /// Light in fibre: two thirds of 299,792.458 km/s (a refractive index of 1.5).
 pub const FIBRE_KM_PER_S: f64 = 299_792.458 * 2.0 / 3.0;
 
-/// Great-circle distance in kilometres between two positions (longitude, latitude) in degrees, by the haversine formula.
+/// Great-circle distance in kilometres between two positions (longitude, latitude) in degrees, by
+/// the haversine formula.
 pub fn great_circle_km(a: (f64, f64), b: (f64, f64)) -> f64 {
     let (lat_a, lat_b) = (a.1.to_radians(), b.1.to_radians());
     let half = |from: f64, to: f64| ((to - from) / 2.0).sin().powi(2);

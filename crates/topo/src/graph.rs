@@ -1,6 +1,7 @@
-//! The network as the simulator sees it: nodes, links between them, and each node's ports in a fixed order.
+//! The network as the simulator sees it: nodes, links between them, and each node's ports in a
+//! fixed order.
 
-use std::collections::HashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Rate, Time};
@@ -9,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use crate::adjacency::Adjacency;
 pub use crate::adjacency::Port;
 
-/// Most nodes that a topology may have. Our choice: ten times the largest router-level map with hosts that we know of.
+/// Most nodes that a topology may have. Our choice: ten times the largest router-level map with
+/// hosts that we know of.
 pub const MAX_NODES: usize = 1_000_000;
 /// Most links that a topology may have.
 pub const MAX_LINKS: usize = 2_000_000;
@@ -22,11 +24,13 @@ pub const DEFAULT_MTU: u32 = 1500;
 pub const MIN_MTU: u32 = 68;
 /// The largest MTU of a link: the longest packet that IPv4 can state (RFC 791).
 pub const MAX_MTU: u32 = 65_535;
-/// The lowest rate of a link. Our choice: a queue of 2 GB still drains before the clock's 213 days are over.
+/// The lowest rate of a link. Our choice: a queue of 2 GB still drains before the clock's 213 days
+/// are over.
 pub const MIN_RATE: Rate = Rate(1_000);
 /// The highest rate of a link. Our choice: the rates of [`MAX_DEGREE`] links add up in 64 bits.
 pub const MAX_RATE: Rate = Rate::from_gbps(100_000);
-/// The longest delay of a link. Our choice: those of the longest path of routers that can be routed over add up in 64 bits.
+/// The longest delay of a link. Our choice: those of 18,446 links in a row add up in 64 bits, and
+/// packets cross 64 at most.
 pub const MAX_DELAY: Time = Time::from_secs(1_000);
 
 /// What a node does with packets that are not its own.
@@ -54,7 +58,8 @@ pub struct NodeInfo {
     pub label: Option<String>,
     /// How many people it serves, where the source says so.
     pub population: Option<f64>,
-    /// Rates of its links to other routers, added up, as the source has them: links taken out of it count.
+    /// Rates of its links to other routers, added up, as the source has them: links taken out of it
+    /// count.
     pub trunk: Rate,
 }
 
@@ -103,17 +108,19 @@ impl LinkInfo {
 
 /// A checked network: indices in range, names unique, rates and delays above zero.
 ///
-/// It is not necessarily connected: a map as measured may have several parts. [`crate::spec::build`] refuses those.
+/// It is not necessarily connected: a map as measured may have several parts.
+/// [`crate::spec::build`] refuses those.
 #[derive(Debug, Clone)]
 pub struct Topology {
     nodes: Vec<NodeInfo>,
     links: Vec<LinkInfo>,
     adjacency: Adjacency,
-    by_name: HashMap<String, usize>,
+    by_name: FxHashMap<String, usize>,
 }
 
 impl Topology {
-    /// Checks and indexes a network. The error's key is `nodes[i]…` or `links[i]…` by position in the arguments.
+    /// Checks and indexes a network. The error's key is `nodes[i]…` or `links[i]…` by position in
+    /// the arguments.
     pub fn new(nodes: Vec<NodeInfo>, links: Vec<LinkInfo>) -> Result<Topology, SpecError> {
         check_sizes(nodes.len(), links.len())?;
         let by_name = index_names(&nodes)?;
@@ -163,6 +170,12 @@ impl Topology {
     /// The node of that name.
     pub fn find(&self, name: &str) -> Option<usize> {
         self.by_name.get(name).copied()
+    }
+
+    /// The same with a message that suggests a name if there is none of this one.
+    pub fn named(&self, name: &str) -> Result<usize, String> {
+        let names = self.nodes.iter().map(|n| n.name.as_str());
+        self.find(name).ok_or_else(|| crate::suggest::unknown("node", name, names))
     }
 
     /// The hosts, in order of index.
@@ -221,12 +234,10 @@ impl Topology {
 
     /// The host meant by `name`: a host, or a router that has exactly one host of its own.
     ///
-    /// So that a map of cities can be spoken of by city. The error says what would have been accepted.
+    /// So that a map of cities can be spoken of by city. The error says what would have been
+    /// accepted.
     pub fn resolve_host(&self, name: &str) -> Result<usize, String> {
-        let Some(n) = self.find(name) else {
-            let names = self.nodes.iter().map(|n| n.name.as_str());
-            return Err(crate::suggest::unknown("node", name, names));
-        };
+        let n = self.named(name)?;
         if self.is_host(n) {
             return Ok(n);
         }
@@ -256,8 +267,8 @@ fn check_sizes(nodes: usize, links: usize) -> Result<(), SpecError> {
     Ok(())
 }
 
-fn index_names(nodes: &[NodeInfo]) -> Result<HashMap<String, usize>, SpecError> {
-    let mut by_name = HashMap::with_capacity(nodes.len());
+fn index_names(nodes: &[NodeInfo]) -> Result<FxHashMap<String, usize>, SpecError> {
+    let mut by_name = FxHashMap::with_capacity_and_hasher(nodes.len(), FxBuildHasher);
     for (i, node) in nodes.iter().enumerate() {
         let key = || format!("nodes[{i}].name");
         if node.name.is_empty() {

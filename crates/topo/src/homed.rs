@@ -38,26 +38,25 @@ pub struct Home {
     cost: u64,
 }
 
+impl Home {
+    /// How far the host is by this home from where the router is `far`; `None` if that doesn't lead
+    /// there.
+    pub fn beyond(&self, far: u64) -> Option<u64> {
+        (far != UNUSABLE).then(|| far.saturating_add(self.cost))
+    }
+}
+
 /// All homed hosts, by number.
 #[derive(Debug, Clone, Default)]
 pub struct Homes {
     /// Where a host's homes begin, and after the last host where all end.
     first: Vec<u32>,
     homes: Vec<Home>,
-    anchors: usize,
-    /// Between any two anchors; empty without homed hosts.
-    distance: Vec<u64>,
 }
 
 impl Homes {
     /// The homes of `hosts`; `row` is that of a router.
-    pub fn new(
-        topology: &Topology,
-        hosts: &[usize],
-        anchors: usize,
-        row: impl Fn(usize) -> u32,
-        costs: &[u64],
-    ) -> Homes {
+    pub fn new(topology: &Topology, hosts: &[usize], row: impl Fn(usize) -> u32, costs: &[u64]) -> Homes {
         let (mut first, mut homes) = (vec![0], Vec::new());
         for &n in hosts {
             for (up, p) in topology.ports(n).iter().enumerate() {
@@ -68,13 +67,12 @@ impl Homes {
             }
             first.push(homes.len() as u32);
         }
-        let distance = if hosts.is_empty() { Vec::new() } else { vec![UNUSABLE; anchors * anchors] };
-        Homes { first, homes, anchors, distance }
+        Homes { first, homes }
     }
 
-    /// How many hosts there are.
-    pub fn len(&self) -> usize {
-        self.first.len() - 1
+    /// Whether there is no homed host.
+    pub fn is_empty(&self) -> bool {
+        self.first.len() == 1
     }
 
     /// The usable homes of a host.
@@ -82,34 +80,11 @@ impl Homes {
         &self.homes[self.first[host] as usize..self.first[host + 1] as usize]
     }
 
-    /// Takes in how far anchor `to` is from anchor `from`.
-    #[inline]
-    pub fn learn(&mut self, from: usize, to: usize, distance: u64) {
-        if !self.distance.is_empty() {
-            self.distance[from * self.anchors + to] = distance;
-        }
-    }
-
-    /// How far a host is from an anchor by one of its homes; `None` if that doesn't lead there.
-    pub fn by(&self, from: usize, home: &Home) -> Option<u64> {
-        let there = self.distance[from * self.anchors + home.router as usize];
-        (there != UNUSABLE).then(|| there.saturating_add(home.cost))
-    }
-
-    /// How far a host is from an anchor; `None` if it isn't reached.
-    pub fn distance_to_host(&self, from: usize, host: usize) -> Option<u64> {
-        self.of(host).iter().filter_map(|h| self.by(from, h)).min()
-    }
-
-    /// The ports of the homed host with column `here` on shortest paths to the node with column `there`.
-    pub fn way_out(&self, here: u32, there: u32) -> &[u16] {
-        let far = |router: usize| match (there as usize).checked_sub(self.anchors) {
-            Some(host) => self.distance_to_host(router, host),
-            None => Some(self.distance[router * self.anchors + there as usize]).filter(|d| *d != UNUSABLE),
-        };
+    /// The ports of a host on shortest paths to where its routers are `far` from.
+    pub fn way_out(&self, host: usize, far: impl Fn(u32) -> Option<u64>) -> &[u16] {
         let (mut best, mut set) = (UNUSABLE, 0);
-        for home in self.of(here as usize - self.anchors) {
-            let Some(whole) = far(home.router as usize).map(|d| d.saturating_add(home.cost)) else { continue };
+        for home in self.of(host) {
+            let Some(whole) = far(home.router).map(|d| d.saturating_add(home.cost)) else { continue };
             if whole < best {
                 (best, set) = (whole, 0);
             }
@@ -120,8 +95,6 @@ impl Homes {
 
     /// Bytes held.
     pub fn memory(&self) -> usize {
-        self.distance.len() * size_of::<u64>()
-            + self.homes.len() * size_of::<Home>()
-            + self.first.len() * size_of::<u32>()
+        self.homes.len() * size_of::<Home>() + self.first.len() * size_of::<u32>()
     }
 }

@@ -1,8 +1,9 @@
 //! Where to draw nodes that have no position.
 //!
-//! Nodes with positions (generators and maps give them) stay there. The others are placed deterministically: a node
-//! that hangs on placed ones goes beside them; a network without any position is spread out by the spring model of
-//! Fruchterman and Reingold ("Graph drawing by force-directed placement", 1991), or around a circle if it is large.
+//! Nodes with positions (generators and maps give them) stay there. The others are placed
+//! deterministically: a node that hangs on placed ones goes beside them; a network without any
+//! position is spread out by the spring model of Fruchterman and Reingold ("Graph drawing by
+//! force-directed placement", 1991), or around a circle if it is large.
 
 use std::f64::consts::TAU;
 

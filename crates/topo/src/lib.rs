@@ -1,10 +1,11 @@
 //! Topologies: the graph that the simulator runs on, where it comes from, and the routes over it.
 //!
-//! A scenario's `[topology]` table is a [`spec::TopologySpec`]; [`spec::build`] turns it into a checked [`Topology`], from
-//! a network that ships with Midpath ([`mod@builtin`]), a rule ([`generate`]), a file ([`mod@format`]) or links written in the
-//! scenario. On the way it is a [`draft::Draft`], which may still lack rates and delays. [`Routes`] answers in constant
-//! time through which ports a node reaches a destination; [`detour`] what INRPP can do about a congested link; [`describe`]
-//! what a network is like in numbers; [`layout`] where to draw it.
+//! A scenario's `[topology]` table is a [`spec::TopologySpec`]; [`spec::build`] turns it into a
+//! checked [`Topology`], from a network that ships with Midpath ([`mod@builtin`]), a rule
+//! ([`generate`]), a file ([`mod@format`]) or links written in the scenario. On the way it is a
+//! [`draft::Draft`], which may still lack rates and delays. [`Routes`] answers in constant time
+//! through which ports a node reaches a destination; [`detour`] what INRPP can do about a congested
+//! link; [`describe`] what a network is like in numbers; [`layout`] where to draw it.
 //!
 //! No I/O but the reading of a topology file, no clock, no randomness but the seed's.
 //!
@@ -28,6 +29,7 @@
 pub mod adjacency;
 pub mod builtin;
 pub mod classes;
+mod columns;
 pub mod describe;
 pub mod detour;
 pub mod draft;

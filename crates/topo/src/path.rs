@@ -39,7 +39,8 @@ impl Unloaded {
         self.links.len()
     }
 
-    /// From the start of one packet of that size at the source to its end at the destination, stored and forwarded at each hop.
+    /// From the start of one packet of that size at the source to its end at the destination,
+    /// stored and forwarded at each hop.
     pub fn packet_time(&self, wire: Bytes) -> Time {
         self.rates.iter().fold(self.delay, |t, rate| t.saturating_add(rate.time_for(wire)))
     }

@@ -1,18 +1,24 @@
 //! Shortest-path routing with all equal-cost next hops, in a table of routers × routers.
 //!
-//! A host with one link, to a router, has nothing to decide and is reached through that router alone, so it is *folded*
-//! onto it: 13,350 hosts on 440 routers need a table of 440², not of 13,790². A host with a few links to routers is *homed*: it has a
-//! column, for routers have to choose between its homes, and no row: its own way out follows from its routers' distances. Every other node
-//! (routers, a host linked to a host or to very many routers) is an *anchor* and has a row and a column. Hosts never forward.
+//! A host with one link, to a router, has nothing to decide and is reached through that router
+//! alone, so it is *folded* onto it: 13,350 hosts on 440 routers need a table of 440², not of
+//! 13,790². A host with a few links to routers is *homed*: it has a column, for routers have to
+//! choose between its homes, and no row: its own way out follows from its routers' distances. Every
+//! other node (routers, a host linked to a host or to very many routers) is an *anchor* and has a
+//! row and a column. Hosts never forward.
+//!
+//! A column is worked out when it is first asked for. Set-up then costs as much as the network is
+//! large, and each destination that is used as much again, in place of all pairs of routers.
 
-use std::collections::HashMap;
+use std::sync::OnceLock;
 
 use midpath_core::packet::{NodeId, PortId};
-use midpath_core::roles::{ShortestPath, Step, walk};
+use midpath_core::roles::{Ecmp, Step, walk};
 use serde::{Deserialize, Serialize};
 
+use crate::columns::{Column, Sets};
 use crate::graph::{LinkInfo, Topology};
-use crate::homed::{Homes, MAX_HOMES};
+use crate::homed::{Home, Homes, MAX_HOMES};
 use crate::shortest::{Search, UNUSABLE};
 
 /// What makes a path short.
@@ -29,7 +35,8 @@ pub enum Metric {
 }
 
 impl Metric {
-    /// The cost of a link, above zero. Weights count in millionths, so that equal sums are exactly equal.
+    /// The cost of a link, above zero. Weights count in millionths, so that equal sums are exactly
+    /// equal.
     pub fn cost(self, link: &LinkInfo) -> u64 {
         match self {
             Metric::Hops => 1,
@@ -42,11 +49,13 @@ impl Metric {
 /// Where a node stands in the table.
 #[derive(Debug, Clone, Copy)]
 struct Place {
-    /// The column of the node, or of the router that it is folded onto. An anchor's row has the same number.
+    /// The column of the node, or of the router that it is folded onto. An anchor's row has the
+    /// same number.
     column: u32,
     /// The row: that of the router for a folded host, [`HOMED`] for a homed one.
     row: u32,
-    /// For a folded host, the router's port that leads to it, in a slice of one; for an anchor, not used.
+    /// For a folded host, the router's port that leads to it, in a slice of one; for an anchor, not
+    /// used.
     down: [u16; 1],
     folded: bool,
     /// For a folded host, whether its link is usable.
@@ -54,20 +63,19 @@ struct Place {
 }
 
 /// The next ports from every node to every other.
+///
+/// They are worked out by destination, when somebody first asks for a way to it: a network is
+/// mostly used towards those of its routers that have hosts.
 #[derive(Debug, Clone)]
 pub struct Routes {
     places: Vec<Place>,
-    /// `groups[table[row * width + column]]` are the ports of an anchor on shortest paths to a node.
-    table: Vec<u32>,
+    /// How to get to each node that has a column: anchors, then homed hosts.
+    columns: Vec<OnceLock<Column>>,
     anchors: usize,
-    /// Anchors and homed hosts.
-    width: usize,
     /// The nodes that have a column, by column.
     spots: Vec<u32>,
     homes: Homes,
-    /// Offset and length in `ports` of each distinct set of ports. Set 0 is empty.
-    groups: Vec<(u32, u16)>,
-    ports: Vec<u16>,
+    search: Search,
 }
 
 /// A folded host's only port.
@@ -91,76 +99,76 @@ impl Routes {
             .map(|(i, link)| if usable(i) { metric.cost(link) } else { UNUSABLE })
             .collect();
         let Placed { places, anchors: anchor_nodes, homed } = place_nodes(topology, &costs);
-        let anchors = anchor_nodes.len();
-        let width = anchors + homed.len();
-        let homes = Homes::new(topology, &homed, anchors, |n| places[n].column, &costs);
-        let table = vec![0; anchors * width];
-        let spots = anchor_nodes.iter().chain(&homed).map(|&n| n as u32).collect();
-        let mut routes = Routes { places, table, anchors, width, spots, homes, groups: vec![(0, 0)], ports: vec![] };
-        let row = |n: usize| {
-            let place = &routes.places[n];
-            (!place.folded && place.row != HOMED).then_some(place.row)
-        };
-        let mut search = Search::new(topology, &anchor_nodes, row, &costs);
-        routes.fill(&mut search);
-        routes
+        let homes = Homes::new(topology, &homed, |n| places[n].column, &costs);
+        let spots: Vec<u32> = anchor_nodes.iter().chain(&homed).map(|&n| n as u32).collect();
+        let row = |n: usize| (!places[n].folded && places[n].row != HOMED).then_some(places[n].row);
+        let search = Search::new(topology, &anchor_nodes, row, &costs);
+        let columns = spots.iter().map(|_| OnceLock::new()).collect();
+        Routes { places, columns, anchors: anchor_nodes.len(), spots, homes, search }
     }
 
-    fn fill(&mut self, search: &mut Search) {
-        let mut known = HashMap::from([(Vec::new(), 0)]);
-        let mut ports = Vec::new();
-        for to in 0..self.anchors {
-            search.distances_to(to);
-            for from in 0..self.anchors {
-                search.next_ports(from, to, &mut ports);
-                self.put(from, to, &ports, &mut known);
-                self.homes.learn(from, to, search.distance(from));
-            }
-        }
-        for host in 0..self.homes.len() {
-            for from in 0..self.anchors {
-                let best = self.homes.distance_to_host(from, host);
-                ports.clear();
-                for home in self.homes.of(host).iter().filter(|h| self.homes.by(from, h) == best) {
-                    match home.router as usize == from {
-                        true => ports.push(home.down),
-                        false => ports.extend_from_slice(self.ports_of(self.group(from as u32, home.router))),
-                    }
-                }
-                ports.sort_unstable();
-                ports.dedup();
-                self.put(from, self.anchors + host, &ports, &mut known);
-            }
-        }
-    }
-
-    fn put(&mut self, from: usize, to: usize, ports: &[u16], known: &mut HashMap<Vec<u16>, u32>) {
-        let at = from * self.width + to;
-        // Neighbouring destinations mostly share their next hops: look before hashing.
-        let before = self.table[at.saturating_sub(1)];
-        let same = to > 0 && self.ports_of(before) == ports;
-        self.table[at] = if same { before } else { self.intern(ports, known) };
-    }
-
+    /// How to get to the node that has column `to`.
     #[inline]
-    fn ports_of(&self, group: u32) -> &[u16] {
-        let (offset, len) = self.groups[group as usize];
-        &self.ports[offset as usize..offset as usize + len as usize]
-    }
-
-    /// The number of this set of ports, whichever node has it.
-    fn intern(&mut self, ports: &[u16], known: &mut HashMap<Vec<u16>, u32>) -> u32 {
-        if let Some(&group) = known.get(ports) {
-            return group;
+    fn column(&self, to: u32) -> &Column {
+        let column = &self.columns[to as usize];
+        match column.get() {
+            Some(known) => known,
+            None => column.get_or_init(|| self.work_out(to as usize)),
         }
-        let group = self.groups.len() as u32;
-        self.groups.push((self.ports.len() as u32, ports.len() as u16));
-        self.ports.extend_from_slice(ports);
-        known.insert(ports.to_vec(), group);
-        group
     }
 
-    /// The ports of `node` that lie on shortest paths to `dst`, in rising order; empty if `dst` is unreachable or is `node`.
+    #[cold]
+    fn work_out(&self, to: usize) -> Column {
+        match to.checked_sub(self.anchors) {
+            None => self.to_anchor(to),
+            Some(host) => self.to_homed(host),
+        }
+    }
+
+    fn to_anchor(&self, to: usize) -> Column {
+        let distance = self.search.distances_to(to);
+        let (mut column, mut ports) = (Sets::default(), Vec::new());
+        for from in 0..self.anchors {
+            self.search.next_ports(from, to, &distance, &mut ports);
+            column.push(&ports);
+        }
+        column.finish(if self.homes.is_empty() { Vec::new() } else { distance })
+    }
+
+    /// Routers choose between the homes of the host.
+    fn to_homed(&self, host: usize) -> Column {
+        let homes: Vec<(&Home, &Column)> = self.homes.of(host).iter().map(|h| (h, self.column(h.router))).collect();
+        let (mut column, mut ports) = (Sets::default(), Vec::new());
+        for from in 0..self.anchors {
+            let by = |(home, router): &(&Home, &Column)| home.beyond(router.distance[from]);
+            let best = homes.iter().filter_map(by).min();
+            ports.clear();
+            for (home, router) in homes.iter().filter(|h| by(h) == best) {
+                match home.router as usize == from {
+                    true => ports.push(home.down),
+                    false => ports.extend_from_slice(router.ports(from as u32)),
+                }
+            }
+            ports.sort_unstable();
+            ports.dedup();
+            column.push(&ports);
+        }
+        column.finish(Vec::new())
+    }
+
+    /// How far a router is from the node that has column `to`; `None` if it does not reach it.
+    fn distance(&self, router: u32, to: u32) -> Option<u64> {
+        match (to as usize).checked_sub(self.anchors) {
+            None => Some(self.column(to).distance[router as usize]).filter(|d| *d != UNUSABLE),
+            Some(host) => {
+                let by = |home: &Home| home.beyond(self.column(home.router).distance[router as usize]);
+                self.homes.of(host).iter().filter_map(by).min()
+            }
+        }
+    }
+
+    /// The ports of `node` that lie on shortest paths to `dst`, in rising order; empty if `dst` is
+    /// unreachable or is `node`.
     #[inline]
     pub fn next_ports(&self, node: usize, dst: usize) -> &[u16] {
         // Packets may name nodes that are not there.
@@ -170,16 +178,17 @@ impl Routes {
         }
         if here.folded {
             // Its router is its only way; but not to where its router cannot go.
-            let onward = here.row == there.column || self.group(here.row, there.column) != 0;
+            let onward = here.row == there.column || !self.column(there.column).ports(here.row).is_empty();
             return if onward { UPLINK } else { &[] };
         }
         if here.row == HOMED {
-            return self.homes.way_out(here.column, there.column);
+            let host = here.column as usize - self.anchors;
+            return self.homes.way_out(host, |router| self.distance(router, there.column));
         }
         if here.row == there.column {
             return &there.down;
         }
-        self.ports_of(self.group(here.row, there.column))
+        self.column(there.column).ports(here.row)
     }
 
     /// The nodes that routes are kept of: all but hosts with a single link to a router.
@@ -187,52 +196,39 @@ impl Routes {
         &self.spots
     }
 
-    /// The position of a node in [`Routes::spots`]; of a host with a single link, that of its router.
+    /// The position of a node in [`Routes::spots`]; of a host with a single link, that of its
+    /// router.
     pub fn spot(&self, node: usize) -> usize {
         self.places[node].column as usize
     }
 
-    #[inline]
-    fn group(&self, from: u32, to: u32) -> u32 {
-        self.table[from as usize * self.width + to as usize]
-    }
-
-    /// The hops of a path from `src` to `dst`, where `pick` chooses among equal-cost ports: it is given the node and
-    /// its ports and answers with a position (taken modulo their number). `None` if unreachable.
-    pub fn path(
-        &self,
-        topology: &Topology,
-        src: usize,
-        dst: usize,
-        mut pick: impl FnMut(usize, &[u16]) -> usize,
-    ) -> Option<Vec<Hop>> {
-        let at = |node: NodeId, port: PortId| topology.ports(node.0 as usize)[usize::from(port.0)];
-        let choose = |node: NodeId| match self.next_ports(node.0 as usize, dst) {
-            [] => None,
-            [only] => Some(PortId(*only)),
-            several => Some(PortId(several[pick(node.0 as usize, several) % several.len()])),
-        };
-        // Every hop of a shortest path is nearer, so it ends.
-        let ends = (NodeId(src as u32), NodeId(dst as u32));
-        let steps = walk(ends, usize::MAX, choose, |node, port| Some(NodeId(at(node, port).peer)))?;
-        let hop = |s: &Step| Hop { node: s.node.0 as usize, port: s.port.0, link: at(s.node, s.port).link as usize };
-        Some(steps.iter().map(hop).collect())
-    }
-
-    /// The path that per-flow ECMP gives the conversation `key`: the choices of [`ShortestPath::pick_index`], which nodes take too.
+    /// The path that per-flow ECMP gives the conversation `key`, by the choices that nodes take
+    /// too. `None` if unreachable.
     pub fn flow_path(&self, topology: &Topology, src: usize, dst: usize, key: u32) -> Option<Vec<Hop>> {
-        self.path(topology, src, dst, |node, ports| {
-            ShortestPath::pick_index(ports.len(), key, NodeId(dst as u32), NodeId(node as u32))
-        })
+        let to = NodeId(dst as u32);
+        let ports = |node: NodeId| self.next_ports(node.0 as usize, dst);
+        follow(topology, (src, dst), |node| Ecmp::Flow.expected(ports(node), key, to, node))
     }
 
-    /// Bytes that the table occupies.
+    /// Bytes that it occupies, with the columns that have been worked out.
     pub fn memory(&self) -> usize {
-        self.table.len() * size_of::<u32>()
-            + self.ports.len() * size_of::<u16>()
-            + self.groups.len() * size_of::<(u32, u16)>()
+        let columns = self.columns.iter().filter_map(OnceLock::get).map(Column::memory).sum::<usize>();
+        self.fixed_memory() + columns
+    }
+
+    /// Bytes that it occupies when all columns have been worked out and each row is as wide as may
+    /// be. Sets of ports don't count.
+    pub fn most_memory(&self) -> usize {
+        let distances = if self.homes.is_empty() { 0 } else { self.anchors * size_of::<u64>() };
+        let column = self.anchors * size_of::<u32>() + distances;
+        self.fixed_memory() + self.columns.len() * column
+    }
+
+    fn fixed_memory(&self) -> usize {
+        self.columns.len() * (size_of::<OnceLock<Column>>() + size_of::<u32>())
             + self.places.len() * size_of::<Place>()
             + self.homes.memory()
+            + self.search.memory()
     }
 }
 
@@ -245,6 +241,20 @@ pub struct Hop {
     pub port: u16,
     /// The link behind that port.
     pub link: usize,
+}
+
+/// The hops from one node to another along the ports that `pick` chooses. `None` where it has no
+/// answer, and where it leads in a circle.
+pub fn follow(
+    topology: &Topology,
+    (src, dst): (usize, usize),
+    pick: impl FnMut(NodeId) -> Option<PortId>,
+) -> Option<Vec<Hop>> {
+    let at = |node: NodeId, port: PortId| topology.ports(node.0 as usize)[usize::from(port.0)];
+    let (ends, most) = ((NodeId(src as u32), NodeId(dst as u32)), topology.nodes().len());
+    let steps = walk(ends, most, pick, |node, port| Some(NodeId(at(node, port).peer)))?;
+    let hop = |s: &Step| Hop { node: s.node.0 as usize, port: s.port.0, link: at(s.node, s.port).link as usize };
+    Some(steps.iter().map(hop).collect())
 }
 
 /// The router that a host with a single link hangs on, with the link.

@@ -2,6 +2,7 @@ use super::*;
 use crate::graph::{LinkInfo, NodeInfo, NodeKind};
 use crate::path::Unloaded;
 use midpath_core::rng::mix;
+use midpath_core::roles::ShortestPath;
 use midpath_core::units::{Bytes, Rate, Time};
 use proptest::prelude::*;
 
@@ -69,8 +70,9 @@ fn multi_homed_hosts_have_two_ways_and_are_never_transit() {
 fn homed_hosts_have_a_column_and_no_row() {
     let t = network("hrrrrh", &[(0, 1, 1.), (0, 2, 1.), (1, 3, 1.), (3, 4, 1.), (4, 2, 1.), (2, 5, 1.)]);
     let routes = Routes::compute(&t, Metric::Hops);
-    assert_eq!((routes.anchors, routes.width), (4, 5));
-    // Two of them, between the same two routers: each has both ways to the other, and no way that is down.
+    assert_eq!((routes.anchors, routes.columns.len()), (4, 5));
+    // Two of them, between the same two routers: each has both ways to the other, and no way that
+    // is down.
     let t = network("hrrh", &[(0, 1, 1.), (0, 2, 1.), (1, 3, 1.), (2, 3, 1.), (1, 2, 1.)]);
     assert_eq!(Routes::compute(&t, Metric::Hops).next_ports(0, 3), [0, 1]);
     let cut = Routes::compute_over(&t, Metric::Hops, |link| link != 0);
@@ -112,7 +114,8 @@ fn an_idle_path_takes_its_delays_and_transmissions() {
     let routes = Routes::compute(&t, Metric::Hops);
     let path = Unloaded::new(&t, &routes.flow_path(&t, 0, 5, 1).expect("connected"));
     assert_eq!((path.hops(), path.delay, path.bottleneck), (4, Time::from_ms(4), Rate::from_mbps(10)));
-    // 1250 B take 1 ms at 10 Mbps: 4 ms of transmission, 4 ms of propagation, then 1 ms for each further packet.
+    // 1250 B take 1 ms at 10 Mbps: 4 ms of transmission, 4 ms of propagation, then 1 ms for each
+    // further packet.
     assert_eq!(path.packet_time(Bytes(1250)), Time::from_ms(8));
     assert_eq!(path.train_time(3, Bytes(1250)), Time::from_ms(10));
     assert_eq!(path.train_time(0, Bytes(1250)), Time::ZERO);
@@ -163,6 +166,22 @@ proptest! {
         }
     }
 
+    /// Whatever has been asked before, and whichever ways are up.
+    #[test]
+    fn a_destination_alone_has_the_ways_of_the_whole_table(t in networks(), down in prop::collection::vec(any::<bool>(), 16)) {
+        let usable = |link: usize| !down[link];
+        let whole = Routes::compute_over(&t, Metric::Weight, usable);
+        let nodes = 0..t.nodes().len();
+        let table: Vec<Vec<&[u16]>> =
+            nodes.clone().map(|src| nodes.clone().map(|dst| whole.next_ports(src, dst)).collect()).collect();
+        for dst in nodes.clone() {
+            let alone = Routes::compute_over(&t, Metric::Weight, usable);
+            for src in nodes.clone() {
+                prop_assert_eq!(alone.next_ports(src, dst), table[src][dst], "{} to {}", src, dst);
+            }
+        }
+    }
+
     #[test]
     fn paths_arrive_without_passing_a_host(t in networks(), flow: u64) {
         let routes = Routes::compute(&t, Metric::Hops);
@@ -188,6 +207,8 @@ fn time_of_large_tables() {
         for metric in [Metric::Hops, Metric::Delay] {
             let start = std::time::Instant::now();
             let routes = Routes::compute(&t, metric);
+            // A way from a core switch to each edge switch.
+            t.hosts().for_each(|host| assert!(!routes.next_ports(0, host).is_empty()));
             let (ms, mb) = (start.elapsed().as_millis(), routes.memory() as f64 / 1e6);
             println!("k={k}: {} hosts, {} routers, {metric:?}: {ms} ms, {mb:.1} MB", k * k * k / 4, routes.anchors);
         }

@@ -1,110 +1,147 @@
 //! Shortest paths to one destination among the nodes that decide anything.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::BinaryHeap;
+use std::ops::Range;
 
 use crate::graph::{NodeKind, Topology};
 
 /// The cost of a link that must not be used, and the distance of a node that is not reached.
 pub const UNUSABLE: u64 = u64::MAX;
 
-/// One usable port between two anchors.
+/// One usable port between two anchors. Costs stand elsewhere: a search over a large network takes as
+/// long as it takes to read these.
 #[derive(Debug, Clone, Copy)]
 struct Edge {
     peer: u32,
     port: u16,
-    cost: u64,
 }
 
-/// The links between anchors, and buffers that each search uses again.
+/// What edges cost.
+#[derive(Debug, Clone)]
+enum Costs {
+    /// All the same, so that breadth-first search will do.
+    Uniform(u64),
+    /// One for each.
+    Each(Vec<u64>),
+}
+
+/// The links between anchors.
+#[derive(Debug, Clone)]
 pub struct Search {
     offsets: Vec<u32>,
     edges: Vec<Edge>,
     /// Whether an anchor forwards: routers do, hosts don't.
     forwards: Vec<bool>,
-    /// Whether all costs are equal, so that breadth-first search will do.
-    uniform: bool,
-    distance: Vec<u64>,
+    costs: Costs,
 }
 
 impl Search {
-    /// Over the anchors `nodes`, given each link's cost. `row` is the place of a node among the anchors, if it is one.
+    /// Over the anchors `nodes`, given each link's cost. `row` is the place of a node among the
+    /// anchors, if it is one.
     pub fn new(topology: &Topology, nodes: &[usize], row: impl Fn(usize) -> Option<u32>, costs: &[u64]) -> Search {
-        let (mut offsets, mut edges) = (vec![0], Vec::new());
+        let (mut offsets, mut edges, mut each) = (vec![0], Vec::new(), Vec::new());
         for &n in nodes {
             for (port, p) in topology.ports(n).iter().enumerate() {
                 let cost = costs[p.link as usize];
                 if let Some(peer) = row(p.peer as usize)
                     && cost != UNUSABLE
                 {
-                    edges.push(Edge { peer, port: port as u16, cost });
+                    edges.push(Edge { peer, port: port as u16 });
+                    each.push(cost);
                 }
             }
             offsets.push(edges.len() as u32);
         }
-        let uniform = edges.windows(2).all(|w| w[0].cost == w[1].cost);
+        let first = each.first().copied().unwrap_or(1);
+        let costs = if each.iter().all(|c| *c == first) { Costs::Uniform(first) } else { Costs::Each(each) };
         let forwards = nodes.iter().map(|&n| topology.nodes()[n].kind == NodeKind::Router).collect();
-        Search { offsets, edges, forwards, uniform, distance: vec![UNUSABLE; nodes.len()] }
+        edges.shrink_to_fit();
+        Search { offsets, edges, forwards, costs }
     }
 
-    fn edges(&self, n: usize) -> &[Edge] {
-        &self.edges[self.offsets[n] as usize..self.offsets[n + 1] as usize]
+    fn span(&self, n: usize) -> Range<usize> {
+        self.offsets[n] as usize..self.offsets[n + 1] as usize
     }
 
-    /// Finds every anchor's distance to `to`.
-    pub fn distances_to(&mut self, to: usize) {
-        self.distance.fill(UNUSABLE);
-        self.distance[to] = 0;
-        if self.uniform { self.breadth_first(to) } else { self.dijkstra(to) }
+    /// Every anchor's distance to `to`.
+    pub fn distances_to(&self, to: usize) -> Vec<u64> {
+        let mut distance = vec![UNUSABLE; self.forwards.len()];
+        distance[to] = 0;
+        match &self.costs {
+            Costs::Uniform(cost) => self.breadth_first(to, *cost, &mut distance),
+            Costs::Each(costs) => self.dijkstra(to, costs, &mut distance),
+        }
+        distance
     }
 
-    fn breadth_first(&mut self, to: usize) {
-        let mut queue = VecDeque::from([to]);
-        while let Some(n) = queue.pop_front() {
-            self.relax(n, to, |peer, _| queue.push_back(peer));
+    /// Whether paths to `to` may lead through `n`.
+    fn leads_on(&self, n: usize, to: usize) -> bool {
+        n == to || self.forwards[n]
+    }
+
+    fn breadth_first(&self, to: usize, cost: u64, distance: &mut [u64]) {
+        let mut queue = vec![to as u32];
+        let mut next = 0;
+        while let Some(&n) = queue.get(next) {
+            next += 1;
+            let n = n as usize;
+            if !self.leads_on(n, to) {
+                continue;
+            }
+            let far = distance[n].saturating_add(cost);
+            for edge in &self.edges[self.span(n)] {
+                let there = &mut distance[edge.peer as usize];
+                if far < *there {
+                    *there = far;
+                    queue.push(edge.peer);
+                }
+            }
         }
     }
 
-    fn dijkstra(&mut self, to: usize) {
+    fn dijkstra(&self, to: usize, costs: &[u64], distance: &mut [u64]) {
         let mut heap = BinaryHeap::from([Reverse((0, to))]);
-        while let Some(Reverse((distance, n))) = heap.pop() {
-            if distance == self.distance[n] {
-                self.relax(n, to, |peer, distance| heap.push(Reverse((distance, peer))));
+        while let Some(Reverse((here, n))) = heap.pop() {
+            if here != distance[n] || !self.leads_on(n, to) {
+                continue;
+            }
+            for (edge, cost) in self.edges[self.span(n)].iter().zip(&costs[self.span(n)]) {
+                let (peer, far) = (edge.peer as usize, here.saturating_add(*cost));
+                if far < distance[peer] {
+                    distance[peer] = far;
+                    heap.push(Reverse((far, peer)));
+                }
             }
         }
     }
 
-    /// Offers the way through `n` to its neighbours and reports those that it brings closer.
-    fn relax(&mut self, n: usize, to: usize, mut closer: impl FnMut(usize, u64)) {
-        if n != to && !self.forwards[n] {
-            return;
-        }
-        let here = self.distance[n];
-        for edge in &self.edges[self.offsets[n] as usize..self.offsets[n + 1] as usize] {
-            let (peer, distance) = (edge.peer as usize, here.saturating_add(edge.cost));
-            if distance < self.distance[peer] {
-                self.distance[peer] = distance;
-                closer(peer, distance);
-            }
-        }
-    }
-
-    /// How far an anchor is from the one that distances were found to last.
-    pub fn distance(&self, from: usize) -> u64 {
-        self.distance[from]
-    }
-
-    /// Fills `ports` with those of `from` that begin a shortest path to `to`, for which the distances were found last.
-    pub fn next_ports(&self, from: usize, to: usize, ports: &mut Vec<u16>) {
+    /// Fills `ports` with those of `from` that begin a shortest path to `to`, given the distances
+    /// to there.
+    pub fn next_ports(&self, from: usize, to: usize, distance: &[u64], ports: &mut Vec<u16>) {
         ports.clear();
-        let best = self.distance[from];
+        let best = distance[from];
         if from == to || best == UNUSABLE {
             return;
         }
-        let on_path = |e: &&Edge| {
-            let peer = e.peer as usize;
-            (peer == to || self.forwards[peer]) && self.distance[peer].saturating_add(e.cost) == best
+        // What is reached has a distance, so no sum is cut off at the largest number.
+        let on_path = |edge: &Edge, cost: u64| {
+            let peer = edge.peer as usize;
+            distance[peer].saturating_add(cost) == best && self.leads_on(peer, to)
         };
-        ports.extend(self.edges(from).iter().filter(on_path).map(|e| e.port));
+        let edges = &self.edges[self.span(from)];
+        match &self.costs {
+            Costs::Uniform(cost) => ports.extend(edges.iter().filter(|e| on_path(e, *cost)).map(|e| e.port)),
+            Costs::Each(costs) => {
+                let each = edges.iter().zip(&costs[self.span(from)]);
+                ports.extend(each.filter(|(e, cost)| on_path(e, **cost)).map(|(e, _)| e.port));
+            }
+        }
+    }
+
+    /// Bytes held.
+    pub fn memory(&self) -> usize {
+        let costs = if let Costs::Each(all) = &self.costs { all.len() * size_of::<u64>() } else { 0 };
+        self.edges.len() * size_of::<Edge>() + costs + self.offsets.len() * size_of::<u32>() + self.forwards.len()
     }
 }

@@ -1,9 +1,10 @@
 //! Equal-cost paths that are the same there and back.
 //!
-//! With a hash per node, data and their ACKs choose among equal-cost paths independently. IEEE 802.1aq (Shortest Path Bridging) has another
-//! way: a few *trees*, in each of which ties between equal-cost paths are broken by adding up numbers of their links. A sum is the same in both
-//! directions, so both take the same path; and each part of a best path is a best path, so nodes agree hop by hop. A conversation is in the
-//! tree that its key says.
+//! With a hash per node, data and their ACKs choose among equal-cost paths independently. IEEE
+//! 802.1aq (Shortest Path Bridging) has another way: a few *trees*, in each of which ties between
+//! equal-cost paths are broken by adding up numbers of their links. A sum is the same in both
+//! directions, so both take the same path; and each part of a best path is a best path, so nodes
+//! agree hop by hop. A conversation is in the tree that its key says.
 
 use std::sync::OnceLock;
 
@@ -15,7 +16,8 @@ use crate::routing::Routes;
 /// Trees, as many as the standard has equal-cost tree algorithms.
 pub const TREES: usize = 16;
 
-/// For each destination that somebody has asked for, the port of each node in each tree. Hosts with one link are their router's.
+/// For each destination that somebody has asked for, the port of each node in each tree. Hosts with
+/// one link are their router's.
 #[derive(Debug)]
 pub struct SymmetricTrees {
     columns: Vec<OnceLock<Column>>,
@@ -46,7 +48,8 @@ impl SymmetricTrees {
         }
     }
 
-    /// The port of `node` towards `dst` for the conversation `key`, as a slice of one; empty if there is none.
+    /// The port of `node` towards `dst` for the conversation `key`, as a slice of one; empty if
+    /// there is none.
     pub fn next_port<'a>(&'a self, routes: &'a Routes, (node, dst): (usize, usize), key: u32) -> &'a [u16] {
         let choices = routes.next_ports(node, dst);
         if choices.len() < 2 {
@@ -65,7 +68,8 @@ impl SymmetricTrees {
         let mut sums: Vec<Option<Sums>> = vec![None; self.ports.len()];
         sums[to] = Some([0; TREES]);
         let mut open: Vec<usize> = (0..self.ports.len()).collect();
-        // Depth first along shortest paths, which have no loops: a node stays open until all that it may send to are known.
+        // Depth first along shortest paths, which have no loops: a node stays open until all that
+        // it may send to are known.
         while let Some(&at) = open.last() {
             let choices = if sums[at].is_none() { routes.next_ports(routes.spots()[at] as usize, dst) } else { &[] };
             let before = open.len();

@@ -3,7 +3,8 @@ use std::collections::BTreeSet;
 use super::*;
 use crate::generate::{LinkParams, fat_tree};
 use crate::routing::tests::networks;
-use crate::routing::{Hop, Metric};
+use crate::routing::{Hop, Metric, follow};
+use midpath_core::packet::PortId;
 use midpath_core::units::{Rate, Time};
 use proptest::prelude::*;
 
@@ -15,9 +16,12 @@ fn walk(
     (src, dst): (usize, usize),
     key: u32,
 ) -> Option<Vec<Hop>> {
-    routes.path(t, src, dst, |node, choices| {
-        let port = trees.next_port(routes, (node, dst), key);
-        choices.iter().position(|p| *p == port[0]).expect("one of the shortest")
+    follow(t, (src, dst), |node| {
+        let n = node.0 as usize;
+        let choices = routes.next_ports(n, dst);
+        let port = trees.next_port(routes, (n, dst), key).first()?;
+        assert!(choices.contains(port), "one of the shortest");
+        Some(PortId(*port))
     })
 }
 
@@ -44,8 +48,9 @@ proptest! {
     }
 }
 
-/// 16 shortest paths between pods of a fat-tree with k = 8, and 16 trees: what a hash would choose is spread over 10 of them (16 balls in 16
-/// bins leave 16 (15/16)^16 = 5.7 empty), and no tree is another's twin everywhere.
+/// 16 shortest paths between pods of a fat-tree with k = 8, and 16 trees: what a hash would choose
+/// is spread over 10 of them (16 balls in 16 bins leave 16 (15/16)^16 = 5.7 empty), and no tree is
+/// another's twin everywhere.
 #[test]
 fn trees_use_many_of_the_equal_paths() {
     let link = LinkParams::new(Rate::from_gbps(10), Time::from_us(1));

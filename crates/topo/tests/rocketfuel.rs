@@ -89,10 +89,12 @@ fn the_papers_tiscali_scenario_is_routed_with_a_small_table() {
     });
     let spec = serde_json::from_value(table).expect("the right keys");
     let t = midpath_topo::spec::build(&spec, &directory(), 1).expect("connected, as only the largest part is kept");
-    // The paper has 440 routers and 681 links, 267/126/47 edge/gateway/backbone: the whole file, whatever the radius, without links
-    // between edge routers and without what they alone connect, as ndnSIM's reader leaves it. That reader goes from edge routers
-    // depth-first, and depending on the order in which it meets routers counts 337 and 425 as gateways or as backbone; their edge routers
-    // then fall away. With none of the two so counted it is what we have here, with one it is the paper's numbers.
+    // The paper has 440 routers and 681 links, 267/126/47 edge/gateway/backbone: the whole file,
+    // whatever the radius, without links between edge routers and without what they alone connect,
+    // as ndnSIM's reader leaves it. That reader goes from edge routers depth-first, and depending
+    // on the order in which it meets routers counts 337 and 425 as gateways or as backbone; their
+    // edge routers then fall away. With none of the two so counted it is what we have here, with
+    // one it is the paper's numbers.
     let d = midpath_topo::describe::topology(&t);
     assert_eq!((d.routers, d.links - d.hosts), (442, 683));
     assert_eq!(["edge", "gateway", "backbone"].map(|c| d.classes[c]), [269, 127, 46]);

@@ -15,11 +15,12 @@ use serde::{Deserialize, Serialize};
 /// arrivals per second λ = load · capacity / (8 · mean size in bytes · flows an arrival starts).
 /// `load_of` is one of
 ///
-/// - `"hosts"` (the default): the access rates of all hosts that send, added up, so that on average each is busy for
-///   a share `load` of the time;
+/// - `"hosts"` (the default): the access rates of all hosts that send, added up, so that on average
+///   each is busy for a share `load` of the time;
 /// - `"matrix"` (the default with a matrix from a file that has rates): these rates, added up;
 /// - `"receivers"`: the same of all hosts that receive;
-/// - `"link:a>b"`: the rate of the link from node a to node b, if all of the workload's flows cross it;
+/// - `"link:a>b"`: the rate of the link from node a to node b, if all of the workload's flows cross
+///   it;
 /// - a rate such as `"10 Mbps"`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
@@ -35,14 +36,16 @@ pub enum ArrivalSpec {
         /// What the load is a share of: hosts, receivers, matrix, link:a>b, or a rate.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         load_of: Option<String>,
-        /// Each arrival starts a flow on every pair of the matrix (an incast query), not on one of them.
+        /// Each arrival starts a flow on every pair of the matrix (an incast query), not on one of
+        /// them.
         #[serde(default)]
         rounds: bool,
     },
-    /// Poisson Pareto burst process (Zukerman, Neame, Addie 2003): bursts arrive as a Poisson process; each sends at a
-    /// constant rate for a Pareto time of shape 3 − 2 · hurst. It starts empty, not in its steady state. The flows are
-    /// of constant rate (UDP). For Poisson arrivals of Pareto *sizes* under congestion control (which the INRPP paper,
-    /// §IV-B, calls PPBP) take `poisson` with Pareto `sizes`.
+    /// Poisson Pareto burst process (Zukerman, Neame, Addie 2003): bursts arrive as a Poisson
+    /// process; each sends at a constant rate for a Pareto time of shape 3 − 2 · hurst. It starts
+    /// empty, not in its steady state. The flows are of constant rate (UDP). For Poisson arrivals
+    /// of Pareto *sizes* under congestion control (which the INRPP paper, §IV-B, calls PPBP) take
+    /// `poisson` with Pareto `sizes`.
     Ppbp {
         /// Bursts per second.
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -21,8 +21,8 @@ pub struct CdfError {
     pub message: String,
 }
 
-/// A cumulative distribution given by points, linear in size between them (as the HPCC traffic generator reads it).
-/// Two points of one size are a share of flows of exactly that size.
+/// A cumulative distribution given by points, linear in size between them (as the HPCC traffic
+/// generator reads it). Two points of one size are a share of flows of exactly that size.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EmpiricalCdf {
     /// (size in bytes, share of flows that are at most that large), both rising, the last share 1.
@@ -30,8 +30,8 @@ pub struct EmpiricalCdf {
 }
 
 impl EmpiricalCdf {
-    /// Reads lines `size_bytes percent`; `#` starts a comment. The last line is 100 percent (or 1, when shares are
-    /// given as fractions); sizes and shares never fall.
+    /// Reads lines `size_bytes percent`; `#` starts a comment. The last line is 100 percent (or 1,
+    /// when shares are given as fractions); sizes and shares never fall.
     pub fn parse(text: &str) -> Result<EmpiricalCdf, CdfError> {
         let mut points: Vec<(f64, f64)> = Vec::new();
         for (i, line) in text.lines().enumerate() {
@@ -88,7 +88,8 @@ impl EmpiricalCdf {
         x0 + (x1 - x0) * (u - p0) / (p1 - p0)
     }
 
-    /// The mean size in bytes: each segment between two points is uniform, so it counts with its midpoint.
+    /// The mean size in bytes: each segment between two points is uniform, so it counts with its
+    /// midpoint.
     pub fn mean(&self) -> f64 {
         let first = self.points[0].0 * self.points[0].1;
         first + self.points.windows(2).map(|w| (w[1].1 - w[0].1) * (w[0].0 + w[1].0) / 2.0).sum::<f64>()

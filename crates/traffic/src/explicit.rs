@@ -14,7 +14,8 @@ use std::sync::Arc;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExplicitFlow {
-    /// Host that sends: its name, that of its router if this has no other host, or its node index as text.
+    /// Host that sends: its name, that of its router if this has no other host, or its node index
+    /// as text.
     pub from: String,
     /// Host that receives, named likewise.
     pub to: String,
@@ -33,8 +34,9 @@ pub struct ExplicitFlow {
     /// Name under which results are added up; "flows" unless said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// What it spends, for schemes with budgets: a name that their parameters speak of (`schemes.fcp.groups`). Unless said, that of its group
-    /// where they speak of that, else what all others of its host spend. Results are added up by `group`, whatever stands here.
+    /// What it spends, for schemes with budgets: a name that their parameters speak of
+    /// (`schemes.fcp.groups`). Unless said, that of its group where they speak of that, else what
+    /// all others of its host spend. Results are added up by `group`, whatever stands here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<String>,
     /// How many flows like this one; 1 unless said.
@@ -49,13 +51,19 @@ pub struct ExplicitFlow {
     /// Each flow starts later by a random time, uniform from zero to this.
     #[serde(default)]
     pub jitter: Time,
-    /// What it moves: flows with the same word move the same, and all their senders have it. Schemes by name share it; others move it for
-    /// each flow.
+    /// What it moves: flows with the same word move the same, and all their senders have it.
+    /// Schemes by name share it; others move it for each flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object: Option<String>,
     /// Further hosts that have what it moves; schemes by name fetch it from any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replicas: Vec<String>,
+    /// The path that it takes, whatever routing says: names of nodes from `from` to `to`, of which
+    /// neighbours are linked (of parallel links the first); the two hosts may be left out. ACKs
+    /// take it the other way. Unless said, and once `routing.reconverge` has found it broken, the
+    /// flow goes as routing does. Not for schemes that find their own ways.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub path: Vec<String>,
 }
 
 fn one() -> u64 {
@@ -71,7 +79,8 @@ impl ExplicitFlow {
         budget: &mut Budget,
         out: &mut Vec<Flow>,
     ) -> Result<(), SpecError> {
-        let flow = self.check(cx)?;
+        let path = (!self.path.is_empty()).then_some(index as u32);
+        let flow = Flow { path, ..self.check(cx)? };
         budget.take(self.count, "count")?;
         let mut rng = stream(cx.seed, Purpose::FlowJitter, index);
         for _ in 0..self.count {
@@ -102,6 +111,7 @@ impl ExplicitFlow {
             weight: weight(self.weight)?,
             object: self.object.as_deref().map(Arc::from),
             replicas: self.replicas(cx, dst)?,
+            path: None,
         })
     }
 

@@ -4,7 +4,8 @@ use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Rate, Time};
 use std::sync::Arc;
 
-/// The most flows of one run, whatever memory there is. Our choice: more than a run could report on.
+/// The most flows of one run, whatever memory there is. Our choice: more than a run could report
+/// on.
 pub const MAX_FLOWS: u64 = 50_000_000;
 
 /// One transfer from a host to another.
@@ -34,6 +35,8 @@ pub struct Flow {
     pub object: Option<Arc<str>>,
     /// Node indices of further hosts that have what it moves.
     pub replicas: Option<Arc<[u32]>>,
+    /// The `[[flow]]` whose `path` it takes, by number; `None` goes as routing does.
+    pub path: Option<u32>,
 }
 
 /// The weight that `weight` says, 1 unless it says one.
@@ -52,7 +55,8 @@ pub(crate) struct Budget {
     room: Room,
 }
 
-/// For how many flows there is memory: a number that no run goes beyond, and less where less is free.
+/// For how many flows there is memory: a number that no run goes beyond, and less where less is
+/// free.
 #[derive(Debug, Clone, Copy)]
 pub struct Room {
     most: u64,
@@ -70,7 +74,8 @@ impl Room {
         if fit < MAX_FLOWS { Room { most: fit, memory: Some((free, each)) } } else { Room::MAX }
     }
 
-    /// Refuses at `key` to have `flows` flows, "more than 3" of them, where there is no room for them.
+    /// Refuses at `key` to have `flows` flows, "more than 3" of them, where there is no room for
+    /// them.
     pub(crate) fn admit(self, flows: u64, say: impl FnOnce() -> String, key: &str) -> Result<(), SpecError> {
         if flows <= self.most {
             return Ok(());

@@ -34,8 +34,9 @@ pub struct Context<'a> {
     pub room: Room,
 }
 
-/// All flows of a run, in order of their start. Flows that start together keep the order in which they are specified:
-/// explicit flows first, then workload by workload, each in the order in which it draws (or lists) them.
+/// All flows of a run, in order of their start. Flows that start together keep the order in which
+/// they are specified: explicit flows first, then workload by workload, each in the order in which
+/// it draws (or lists) them.
 ///
 /// Keys of errors start with `flow[2]` or `workload[0]`.
 pub fn generate(
@@ -275,8 +276,8 @@ impl<'a> Run<'a> {
             }
             None => (None, size),
         };
-        let (size, stop, replicas) = (Some(size), None, None);
-        self.add(Flow { src, dst, size, start: at, stop, scheme, group, budget, rate, weight, object, replicas })
+        let (size, stop, replicas, path) = (Some(size), None, None, None);
+        self.add(Flow { src, dst, size, start: at, stop, scheme, group, budget, rate, weight, object, replicas, path })
     }
 
     fn spends(&self) -> Option<Arc<str>> {
@@ -327,6 +328,7 @@ impl<'a> Run<'a> {
             weight: self.weight,
             object: None,
             replicas: None,
+            path: None,
         })
     }
 }
@@ -355,7 +357,8 @@ impl Bursts {
         if rate == Rate::ZERO {
             return Err(SpecError::new("burst_rate", "must be above zero"));
         }
-        // H = (3 − γ) / 2 for a Pareto tail index γ (Zukerman et al. 2003); its mean is γ/(γ − 1) times the least.
+        // H = (3 − γ) / 2 for a Pareto tail index γ (Zukerman et al. 2003); its mean is γ/(γ − 1)
+        // times the least.
         let shape = 3.0 - 2.0 * hurst;
         let mean_s = mean.as_secs_f64();
         let duration = Pareto::new(mean_s * (shape - 1.0) / shape, shape);

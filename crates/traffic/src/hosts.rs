@@ -2,7 +2,7 @@
 
 use crate::suggest::unknown;
 use midpath_core::units::Rate;
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// A node that may send and receive.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,15 +30,16 @@ impl Host {
 #[derive(Debug, Clone, Default)]
 pub struct HostTable {
     hosts: Vec<Host>,
-    by_name: HashMap<String, usize>,
-    by_node: HashMap<u32, usize>,
+    by_name: FxHashMap<String, usize>,
+    by_node: FxHashMap<u32, usize>,
     /// The hosts of each place. Places keep their order, so that suggestions do.
     places: Vec<(String, Vec<usize>)>,
-    by_place: HashMap<String, usize>,
+    by_place: FxHashMap<String, usize>,
 }
 
 impl HostTable {
-    /// A table of `hosts`; their order is the order of matrices. Of two with one name or node the first counts.
+    /// A table of `hosts`; their order is the order of matrices. Of two with one name or node the
+    /// first counts.
     pub fn new(hosts: impl IntoIterator<Item = Host>) -> HostTable {
         let mut table = HostTable::default();
         for host in hosts {
@@ -51,7 +52,8 @@ impl HostTable {
         table
     }
 
-    /// The same with places: names of routers, each with the nodes of its hosts. A host's name goes before a place's.
+    /// The same with places: names of routers, each with the nodes of its hosts. A host's name goes
+    /// before a place's.
     #[must_use]
     pub fn with_places(mut self, places: impl IntoIterator<Item = (String, Vec<u32>)>) -> HostTable {
         for (name, nodes) in places {
@@ -69,7 +71,8 @@ impl HostTable {
         &self.hosts
     }
 
-    /// The host called `name`, else the one host of the place of that name, else the one whose node index it is in decimal.
+    /// The host called `name`, else the one host of the place of that name, else the one whose node
+    /// index it is in decimal.
     pub fn get(&self, name: &str) -> Option<&Host> {
         self.find(name).ok()
     }
@@ -85,7 +88,8 @@ impl HostTable {
         self.by_node.get(&node).map(|&i| &self.hosts[i])
     }
 
-    /// The hosts that `pattern` names: one name, a place, or a prefix and `*`. Says what is known when there are none.
+    /// The hosts that `pattern` names: one name, a place, or a prefix and `*`. Says what is known
+    /// when there are none.
     pub(crate) fn matching(&self, pattern: &str) -> Result<Vec<&Host>, String> {
         let Some(prefix) = pattern.strip_suffix('*') else {
             return self.all(pattern);
@@ -128,7 +132,8 @@ impl HostTable {
 
 /// Looks up the rate of a link; the topology implements it.
 pub trait LinkRates {
-    /// Called when a load refers to the link from node `from` to its neighbour `to`; `None` if there is no such link.
+    /// Called when a load refers to the link from node `from` to its neighbour `to`; `None` if
+    /// there is no such link.
     fn link_rate(&self, from: &str, to: &str) -> Option<Rate>;
 }
 

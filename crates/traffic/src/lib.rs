@@ -1,5 +1,5 @@
-//! Workloads: who sends how much to whom, and when. Pure functions of a specification and a seed; the only files
-//! read are the ones that a specification names.
+//! Workloads: who sends how much to whom, and when. Pure functions of a specification and a seed;
+//! the only files read are the ones that a specification names.
 //!
 //! | part | holds |
 //! |---|---|
@@ -11,10 +11,11 @@
 //!
 //! # Randomness
 //!
-//! Each entry of `[[flow]]` and `[[workload]]` has random streams of its own, derived from the seed and the entry's
-//! index (xoshiro256++ seeded through SplitMix64). So adding a workload behind the others doesn't change what they
-//! draw. Within a workload, arrivals, sizes and pairs draw from separate streams: another size distribution
-//! with the same mean arrives at the same times between the same hosts.
+//! Each entry of `[[flow]]` and `[[workload]]` has random streams of its own, derived from the seed
+//! and the entry's index (xoshiro256++ seeded through SplitMix64). So adding a workload behind the
+//! others doesn't change what they draw. Within a workload, arrivals, sizes and pairs draw from
+//! separate streams: another size distribution with the same mean arrives at the same times between
+//! the same hosts.
 
 mod arrivals;
 mod cdf;
@@ -36,6 +37,7 @@ use midpath_core::suggest;
 pub use arrivals::{ArrivalSpec, LoadOf};
 pub use cdf::{BUILT_IN_CDFS, CdfError, EmpiricalCdf};
 pub use explicit::ExplicitFlow;
+pub use file::read_file;
 pub use flow::{Flow, MAX_FLOWS, Room};
 pub use generate::{Context, generate};
 pub use hosts::{Host, HostTable, LinkRates, NoLinks};

@@ -21,12 +21,12 @@ pub struct ListSpec {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FlowListFormat {
-    /// A header line, then a line for each flow. Columns src, dst, size, start are needed, scheme, group, stop and rate may be
-    /// there, in any order. A plain number is bytes, seconds or bits per second; "10 MB", "5 ms" work too. An empty
-    /// size is a flow without end.
+    /// A header line, then a line for each flow. Columns src, dst, size, start are needed, scheme,
+    /// group, stop and rate may be there, in any order. A plain number is bytes, seconds or bits
+    /// per second; "10 MB", "5 ms" work too. An empty size is a flow without end.
     Csv,
-    /// The number of flows, then for each `src dst priority port size_bytes start_s`. Lines past that number are not read,
-    /// as in the HPCC simulator; priority and port carry no meaning here.
+    /// The number of flows, then for each `src dst priority port size_bytes start_s`. Lines past
+    /// that number are not read, as in the HPCC simulator; priority and port carry no meaning here.
     Hpcc,
 }
 
@@ -159,7 +159,8 @@ fn csv_error(e: csv::Error) -> ListError {
     }
 }
 
-/// `bytes` with an end of line behind them: without one, the CSV reader takes a comment at the end for a row.
+/// `bytes` with an end of line behind them: without one, the CSV reader takes a comment at the end
+/// for a row.
 pub fn whole_lines(bytes: &[u8]) -> impl std::io::Read {
     std::io::Read::chain(bytes, &b"\n"[..])
 }

@@ -6,20 +6,23 @@ use crate::stream::Stream;
 use midpath_core::spec::SpecError;
 use rand::Rng;
 use rand::seq::SliceRandom;
+use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The pairs of hosts that flows run between. Each arrival takes one of them at random, all equally likely (but by
-/// weight for gravity); `once`, `periodic` and Poisson with `rounds` start a flow on every pair.
+/// The pairs of hosts that flows run between. Each arrival takes one of them at random, all equally
+/// likely (but by weight for gravity); `once`, `periodic` and Poisson with `rounds` start a flow on
+/// every pair.
 // The variants without fields have braces, because serde lets unknown fields pass in unit variants.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum MatrixSpec {
     /// Every host to every other.
     AllToAll {},
-    /// Every host sends to one other and receives from one other; drawn once, all such matchings equally likely.
+    /// Every host sends to one other and receives from one other; drawn once, all such matchings
+    /// equally likely.
     Permutation {},
     /// Many to one.
     Incast {
@@ -43,22 +46,27 @@ pub enum MatrixSpec {
         /// Sender and receiver of each.
         pairs: Vec<[String; 2]>,
     },
-    /// Every host to every other, a pair as likely as the product of its two weights: the simple gravity model (Zhang, Roughan, Duffield,
-    /// Greenberg, "Fast accurate computation of large-scale IP traffic matrices from link loads", SIGMETRICS 2003, §3).
+    /// Every host to every other, a pair as likely as the product of its two weights: the simple
+    /// gravity model (Zhang, Roughan, Duffield, Greenberg, "Fast accurate computation of
+    /// large-scale IP traffic matrices from link loads", SIGMETRICS 2003, §3).
     Gravity {
-        /// Weight of each host, or of each place (a router): its hosts share it. Zero keeps a host out.
+        /// Weight of each host, or of each place (a router): its hosts share it. Zero keeps a host
+        /// out.
         #[serde(default)]
         weights: BTreeMap<String, f64>,
         /// What the weight of a host is that is not named: its access rate in Gbps unless said.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<GravityBy>,
     },
-    /// How much goes from where to where, read from a file; hosts of one place share what it sends and receives. Each arrival takes a pair in
-    /// proportion to its rate. The load is a share of the matrix's total unless `load_of` says otherwise.
+    /// How much goes from where to where, read from a file; hosts of one place share what it sends
+    /// and receives. Each arrival takes a pair in proportion to its rate. The load is a share of
+    /// the matrix's total unless `load_of` says otherwise.
     File {
-        /// Path, relative to the scenario. CSV with the columns from, to, rate; or a square: receivers' names in the first line, behind an
-        /// empty cell, and a sender's name at the beginning of each other line. A plain number is bits per second. Or node-link JSON with
-        /// `graph.demands`, as topohub writes it: these have no unit, so say `load_of`. Names are those of hosts or routers.
+        /// Path, relative to the scenario. CSV with the columns from, to, rate; or a square:
+        /// receivers' names in the first line, behind an empty cell, and a sender's name at the
+        /// beginning of each other line. A plain number is bits per second. Or node-link JSON with
+        /// `graph.demands`, as topohub writes it: these have no unit, so say `load_of`. Names are
+        /// those of hosts or routers.
         file: String,
     },
 }
@@ -69,7 +77,8 @@ pub enum MatrixSpec {
 pub enum GravityBy {
     /// The router's `population`, in equal parts to its hosts.
     Population,
-    /// The rates of the router's links to other routers, added up, in equal parts to its hosts. Links taken out by `without` count.
+    /// The rates of the router's links to other routers, added up, in equal parts to its hosts.
+    /// Links taken out by `without` count.
     Capacity,
 }
 
@@ -137,8 +146,8 @@ impl MatrixSpec {
     }
 }
 
-/// A permutation without a fixed point. One in e of all permutations is; drawing until one comes up keeps them all
-/// equally likely, which Sattolo's one-cycle shuffle would not.
+/// A permutation without a fixed point. One in e of all permutations is; drawing until one comes up
+/// keeps them all equally likely, which Sattolo's one-cycle shuffle would not.
 fn derangement(n: u32, rng: &mut Stream) -> Vec<Pair> {
     let mut to: Vec<u32> = (0..n).collect();
     loop {
@@ -193,7 +202,7 @@ fn unrank(k: u64, n: u32) -> Pair {
 
 fn listed<'a>(pairs: &[[String; 2]], hosts: &'a HostTable) -> Result<Matrix<'a>, SpecError> {
     let mut members: Vec<&Host> = Vec::new();
-    let mut index: HashMap<u32, u32> = HashMap::new();
+    let mut index: FxHashMap<u32, u32> = FxHashMap::default();
     let mut out = Vec::with_capacity(pairs.len());
     for (i, [from, to]) in pairs.iter().enumerate() {
         let mut member = |name: &str, j: u8| {
@@ -221,7 +230,7 @@ fn rated<'a>(file: &str, base_dir: &Path, hosts: &'a HostTable) -> Result<Matrix
     let bytes = crate::file::read(&base_dir.join(file)).map_err(|e| at_file(&e))?;
     let found = parse_matrix_bytes(&bytes).map_err(|e| at_file(&e))?;
     let members: Vec<&Host> = hosts.hosts().iter().collect();
-    let index: HashMap<u32, u32> = (0..).zip(&members).map(|(i, h)| (h.node, i)).collect();
+    let index: FxHashMap<u32, u32> = (0..).zip(&members).map(|(i, h)| (h.node, i)).collect();
     let (mut pairs, mut rates) = (Vec::new(), Vec::new());
     for entry in &found.entries {
         let all = |name: &str| hosts.all(name).map_err(|m| at_file(&format!("line {}: {m}", entry.line)));
@@ -258,7 +267,7 @@ impl Gravity {
         members: &[&Host],
         hosts: &HostTable,
     ) -> Result<Gravity, SpecError> {
-        let mut by_node: HashMap<u32, f64> = HashMap::new();
+        let mut by_node: FxHashMap<u32, f64> = FxHashMap::default();
         for (name, &weight) in weights {
             let key = || format!("weights.{name}");
             let named = hosts.all(name).map_err(|m| SpecError::new(key(), m))?;
@@ -373,11 +382,12 @@ impl<'a> Matrix<'a> {
     }
 }
 
-/// The hosts that `patterns` name, each once and in the table's order; all of them without patterns.
+/// The hosts that `patterns` name, each once and in the table's order; all of them without
+/// patterns.
 pub(crate) fn members<'a>(patterns: Option<&[String]>, hosts: &'a HostTable) -> Result<Vec<&'a Host>, SpecError> {
     let Some(patterns) = patterns else { return Ok(hosts.hosts().iter().collect()) };
     let mut chosen = vec![false; hosts.hosts().len()];
-    let position: HashMap<u32, usize> = hosts.hosts().iter().enumerate().map(|(i, h)| (h.node, i)).collect();
+    let position: FxHashMap<u32, usize> = hosts.hosts().iter().enumerate().map(|(i, h)| (h.node, i)).collect();
     for (i, pattern) in patterns.iter().enumerate() {
         for host in hosts.matching(pattern).map_err(|m| SpecError::new(format!("hosts[{i}]"), m))? {
             chosen[position[&host.node]] = true;
@@ -443,7 +453,7 @@ mod tests {
 
     #[test]
     fn all_nine_derangements_of_four_are_equally_likely() {
-        let mut count: HashMap<Vec<(u32, u32)>, u32> = HashMap::new();
+        let mut count: FxHashMap<Vec<(u32, u32)>, u32> = FxHashMap::default();
         for seed in 0..9000 {
             *count.entry(round(&MatrixSpec::Permutation {}, 4, seed).expect("valid")).or_default() += 1;
         }
@@ -469,7 +479,7 @@ mod tests {
         let spec = MatrixSpec::Gravity { weights: weights.into_iter().collect(), by: None };
         let all = members(None, &hosts).expect("all");
         let matrix = spec.draw(all, &hosts, Path::new("."), &mut rng(1)).expect("valid");
-        let (mut count, mut rng) = (HashMap::new(), rng(2));
+        let (mut count, mut rng) = (FxHashMap::default(), rng(2));
         for _ in 0..170_000 {
             let (a, b) = matrix.pair(&mut rng);
             *count.entry((a.node - 100, b.node - 100)).or_insert(0u32) += 1;
@@ -499,7 +509,7 @@ mod tests {
     fn a_matrix_from_a_file_is_drawn_in_proportion_to_its_rates() {
         let text = "from,to,rate\nBern,Basel,30 Mbps\nh1,Bern,10 Mbps\n";
         from_file("drawn", text, |matrix| {
-            let (matrix, mut rng, mut count) = (matrix.expect("valid"), rng(2), HashMap::new());
+            let (matrix, mut rng, mut count) = (matrix.expect("valid"), rng(2), FxHashMap::default());
             assert_eq!(matrix.total_bps(), Some(40e6));
             assert_eq!((matrix.access_bps(true), matrix.access_bps(false)), (2e9, 3e9));
             for _ in 0..40_000 {

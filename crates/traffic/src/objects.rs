@@ -1,24 +1,25 @@
 //! Flows of a workload that move the same.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use midpath_core::spec::SpecError;
 use midpath_core::units::Bytes;
 use rand_distr::{Distribution, Zipf};
+use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::stream::Stream;
 
-/// Each sender has so many objects, and a flow moves one of them. Schemes by name share what flows of the same object ask for; others
-/// move it for each flow.
+/// Each sender has so many objects, and a flow moves one of them. Schemes by name share what flows
+/// of the same object ask for; others move it for each flow.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ObjectSpec {
     /// Objects of each sender. An object's size is drawn when it is first asked for.
     pub count: u64,
-    /// Exponent of Zipf's law: the object of rank k is asked for in proportion to 1/k to this; 0, all alike, unless said.
+    /// Exponent of Zipf's law: the object of rank k is asked for in proportion to 1/k to this; 0,
+    /// all alike, unless said.
     #[serde(default)]
     pub popularity: f64,
 }
@@ -28,7 +29,7 @@ pub(crate) struct Objects {
     ranks: Zipf<f64>,
     rng: Stream,
     group: Arc<str>,
-    known: HashMap<(u32, u64), (Arc<str>, Bytes)>,
+    known: FxHashMap<(u32, u64), (Arc<str>, Bytes)>,
 }
 
 impl Objects {
@@ -42,7 +43,7 @@ impl Objects {
         }
         let ranks =
             Zipf::new(spec.count as f64, spec.popularity).map_err(|e| SpecError::new("count", e.to_string()))?;
-        Ok(Objects { ranks, rng, group, known: HashMap::new() })
+        Ok(Objects { ranks, rng, group, known: FxHashMap::default() })
     }
 
     /// The object of `src` that the next flow moves, and its size: `fresh` if it is new.
@@ -66,7 +67,7 @@ mod tests {
     #[test]
     fn an_object_keeps_its_size() {
         let mut objects = objects(3, 0.0);
-        let mut sizes = HashMap::new();
+        let mut sizes = FxHashMap::default();
         for i in 1..100u64 {
             let (name, size) = objects.draw((i % 2) as u32, Bytes(i));
             assert_eq!(*sizes.entry(name).or_insert(size), size);

@@ -47,7 +47,8 @@ pub fn parse_matrix_bytes(bytes: &[u8]) -> Result<Entries, ListError> {
     Ok(found)
 }
 
-/// `graph.demands` of topohub's node-link JSON: from, to, amount. They have no unit (SNDlib's differ by network).
+/// `graph.demands` of topohub's node-link JSON: from, to, amount. They have no unit (SNDlib's
+/// differ by network).
 fn demands(text: &str) -> Result<Entries, ListError> {
     let graph: serde_json::Value =
         serde_json::from_str(text).map_err(|e| error(e.line().max(1) as u64, format!("not JSON: {e}")))?;

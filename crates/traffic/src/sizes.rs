@@ -50,7 +50,8 @@ pub enum SizeSpec {
         /// Standard deviation of the logarithm, at least 0.
         sigma: f64,
     },
-    /// Empirical: points of a cumulative distribution, linear in size between them. Exactly one of `name` and `file`.
+    /// Empirical: points of a cumulative distribution, linear in size between them. Exactly one of
+    /// `name` and `file`.
     Cdf {
         /// A shipped one: web-search, data-mining, hadoop or ali-storage.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -79,7 +80,8 @@ enum Law {
 }
 
 impl SizeSpec {
-    /// The sampler, after checking; files are relative to `base_dir`. Keys of errors are relative to the table.
+    /// The sampler, after checking; files are relative to `base_dir`. Keys of errors are relative
+    /// to the table.
     pub fn sampler(&self, base_dir: &Path) -> Result<SizeSampler, SpecError> {
         let (law, mean) = match self {
             SizeSpec::Fixed { size } => positive(*size, "size").map(|s| (Law::Fixed(s), s))?,

@@ -34,11 +34,11 @@ pub(crate) fn stream(seed: u64, purpose: Purpose, index: usize) -> Stream {
 mod tests {
     use super::*;
     use rand::RngCore;
-    use std::collections::HashSet;
+    use rustc_hash::FxHashSet;
 
     #[test]
     fn streams_differ_by_seed_purpose_and_index() {
-        let mut seen = HashSet::new();
+        let mut seen = FxHashSet::default();
         for seed in 0..20 {
             let five = [Purpose::FlowJitter, Purpose::Arrivals, Purpose::Sizes, Purpose::Matrix, Purpose::Pairs];
             for purpose in five.into_iter().chain([Purpose::Objects]) {

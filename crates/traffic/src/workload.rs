@@ -9,16 +9,18 @@ use midpath_core::units::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A stream of generated flows: `arrivals` say when, `sizes` how much, `matrix` who to whom. Or a `list` of flows from
-/// a file, which says all three.
+/// A stream of generated flows: `arrivals` say when, `sizes` how much, `matrix` who to whom. Or a
+/// `list` of flows from a file, which says all three.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WorkloadSpec {
-    /// Name under which results are added up; "workload" and its number, counted from 0, unless said.
+    /// Name under which results are added up; "workload" and its number, counted from 0, unless
+    /// said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// What the flows spend, for schemes with budgets: a name that their parameters speak of (`schemes.fcp.groups`). Unless said, that of their group
-    /// where they speak of that, else what all others of the host spend. Results are added up by `group`, whatever stands here.
+    /// What the flows spend, for schemes with budgets: a name that their parameters speak of
+    /// (`schemes.fcp.groups`). Unless said, that of their group where they speak of that, else what
+    /// all others of the host spend. Results are added up by `group`, whatever stands here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<String>,
     /// Scheme that carries the flows, instead of the run's default.
@@ -36,7 +38,8 @@ pub struct WorkloadSpec {
     /// Who sends to whom; all-to-all unless said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub matrix: Option<MatrixSpec>,
-    /// The hosts that the matrix is over: names, names of routers for all their hosts, or a prefix and `*`; all of them unless said.
+    /// The hosts that the matrix is over: names, names of routers for all their hosts, or a prefix
+    /// and `*`; all of them unless said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hosts: Option<Vec<String>>,
     /// Flows read from a file.

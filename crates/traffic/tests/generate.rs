@@ -74,7 +74,8 @@ fn capacities_that_a_load_refers_to() {
         let spec = json!({ "arrivals": arrivals, "sizes": sizes, "matrix": matrix, "duration": "10 s" });
         flows(&[workload(spec)], 1).len() as f64
     };
-    // 8 hosts of 1 Gbps: 0.1 · 8 Gbps / 8 Mbit = 100 per second. Incast from 7: 87.5; to one receiver: 12.5.
+    // 8 hosts of 1 Gbps: 0.1 · 8 Gbps / 8 Mbit = 100 per second. Incast from 7: 87.5; to one
+    // receiver: 12.5.
     let incast = json!({ "kind": "incast", "to": "h0" });
     for (of, matrix, wanted) in [
         (None, json!({ "kind": "all-to-all" }), 1000.0),
@@ -125,7 +126,8 @@ fn ppbp_bursts_have_the_load_and_the_tail_asked_for() {
     let flows = flows(&[spec], 5);
     assert!((flows.len() as f64 - 200_000.0).abs() < 4.0 * 200_000f64.sqrt());
     assert!(flows.iter().all(|f| f.rate == Some(Rate(100_000))));
-    // Durations are Pareto of shape 3 − 2H = 1.5, least 200/3 ms: 1/e of them last longer than e^(1/1.5) times that.
+    // Durations are Pareto of shape 3 − 2H = 1.5, least 200/3 ms: 1/e of them last longer than
+    // e^(1/1.5) times that.
     let seconds = |f: &Flow| f.size.map_or(0.0, |s| s.as_f64() * 8.0 / 1e5);
     let longer = flows.iter().filter(|f| seconds(f) > 0.2 / 3.0 * (1.0f64 / 1.5).exp()).count() as f64;
     assert!((longer / flows.len() as f64 - (-1.0f64).exp()).abs() < 0.005);
@@ -296,7 +298,8 @@ fn numbers_without_sense_are_refused_not_looped_over() {
         spec.arrivals = serde_json::from_value(json!({ "kind": "poisson", "rate_per_s": rate })).ok();
         spec.flows = flows;
         spec.duration = flows.is_none().then(|| Time::from_secs(1));
-        // Either flows, at most as many as asked for, or an error; never a panic or an endless loop.
+        // Either flows, at most as many as asked for, or an error; never a panic or an endless
+        // loop.
         if let Ok(flows) = generate(&[], &[spec], &context(&hosts, Path::new(""), 1)) {
             assert!(flows.len() <= 5);
         }

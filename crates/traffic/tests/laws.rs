@@ -14,7 +14,8 @@ fn draw(spec: &SizeSpec, seed: u64) -> Vec<f64> {
     (0..DRAWS).map(|_| sampler.sample(&mut rng).as_f64()).collect()
 }
 
-/// The Kolmogorov–Smirnov distance of drawn sizes from a law. Sizes are whole bytes: the law is asked half a byte further.
+/// The Kolmogorov–Smirnov distance of drawn sizes from a law. Sizes are whole bytes: the law is
+/// asked half a byte further.
 fn distance(mut sizes: Vec<f64>, cdf: impl Fn(f64) -> f64) -> f64 {
     sizes.sort_by(f64::total_cmp);
     let n = sizes.len() as f64;
@@ -93,8 +94,9 @@ fn log_normal() {
     assert_mean(&by_median, mean, mean * ((sigma * sigma).exp() - 1.0).sqrt());
     let mut sizes = draw(&by_median, 1);
     sizes.sort_by(f64::total_cmp);
-    // Quantiles of the normal law: Φ⁻¹ of 0.1587 and 0.8413 is −1 and 1. One draw's share has deviation √(pq/n)
-    // = 0.0012, which at the density there (φ(1) = 0.242) is 0.5 % of sigma; the bound is 3 % in size.
+    // Quantiles of the normal law: Φ⁻¹ of 0.1587 and 0.8413 is −1 and 1. One draw's share has
+    // deviation √(pq/n) = 0.0012, which at the density there (φ(1) = 0.242) is 0.5 % of sigma; the
+    // bound is 3 % in size.
     for (share, z) in [(0.158_655, -1.0), (0.5, 0.0), (0.841_345, 1.0)] {
         let got = sizes[(share * DRAWS as f64) as usize];
         let wanted = 20_000.0 * (z * sigma).exp();

@@ -1,4 +1,5 @@
-//! What the parts say of themselves, so that tables and reports treat them like those that ship with Midpath.
+//! What the parts say of themselves, so that tables and reports treat them like those that ship
+//! with Midpath.
 
 use midpath_schemes::Description;
 use midpath_schemes::describe::{Gauge, Unit};

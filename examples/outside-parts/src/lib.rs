@@ -1,4 +1,5 @@
-//! Two parts of ports, which need no transport of their own: an AQM, [`blue`], and a signal, [`reverse`].
+//! Two parts of ports, which need no transport of their own: an AQM, [`blue`], and a signal,
+//! [`reverse`].
 
 pub mod blue;
 mod describe;

@@ -1,6 +1,8 @@
-//! A signal of one's own: the sender is told on the way back, by ECE on the next ACK that comes in through the port.
+//! A signal of one's own: the sender is told on the way back, by ECE on the next ACK that comes in
+//! through the port.
 //!
-//! It is a sketch of RPM that knows nothing of routes, of flows that share a register, or of who understands ECE.
+//! It is a sketch of RPM that knows nothing of routes, of flows that share a register, or of who
+//! understands ECE.
 
 use midpath_core::packet::{Flags, NodeId, Pkt};
 use midpath_core::queue::{Done, Signal};
@@ -9,7 +11,8 @@ use midpath_core::roles::PortCtx;
 /// Registers of a port. Ours.
 const REGISTERS: usize = 4096;
 
-/// How many signals each flow has yet to get. Flows are hashed, so that no flood of them fills the memory.
+/// How many signals each flow has yet to get. Flows are hashed, so that no flood of them fills the
+/// memory.
 pub struct ReverseEce {
     owed: Vec<u16>,
 }

@@ -1,5 +1,6 @@
-//! One network of everything: an INRPP domain, a signal from this crate on one switch, a CoDel link, and two FCP domains, under flows of
-//! four transports. Every byte is delivered, every packet accounted for, and nothing is carried that the bytes don't say.
+//! One network of everything: an INRPP domain, a signal from this crate on one switch, a CoDel
+//! link, and two FCP domains, under flows of four transports. Every byte is delivered, every packet
+//! accounted for, and nothing is carried that the bytes don't say.
 
 use std::path::Path;
 
@@ -7,7 +8,8 @@ use midpath_sim::{Column, RunOptions, RunOutput, run_with};
 
 const FLOWS: [&str; 4] = ["inrpp", "fcp", "newreno", "dctcp"];
 
-/// Routers r0 to r6 in a line, which narrows at r2 and more towards the end; a host for each flow on either side.
+/// Routers r0 to r6 in a line, which narrows at r2 and more towards the end; a host for each flow
+/// on either side.
 fn scenario() -> String {
     let rates = [40, 40, 20, 18, 16, 14];
     let mut t = String::from("stop = \"60 s\"\n[topology]\nlinks = [\n");

@@ -36,7 +36,8 @@ jitter = "1 s"
     out
 }
 
-/// Of the bottleneck's port: mean delay in s, share of the link used, CE marks, packets that the AQM dropped.
+/// Of the bottleneck's port: mean delay in s, share of the link used, CE marks, packets that the
+/// AQM dropped.
 fn bottleneck(out: &RunOutput) -> (f64, f64, u64, u64) {
     let ports = out.table("ports").unwrap();
     let (rates, bytes) = (ports.u64("rate_bps"), ports.u64("bytes"));

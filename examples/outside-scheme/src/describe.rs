@@ -1,4 +1,5 @@
-//! What the scheme says of itself, so that tables and reports treat it like those that ship with Midpath.
+//! What the scheme says of itself, so that tables and reports treat it like those that ship with
+//! Midpath.
 
 use midpath_core::packet::shim_size;
 use midpath_schemes::Description;

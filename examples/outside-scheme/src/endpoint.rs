@@ -1,4 +1,5 @@
-//! What the two ends do: a window of packets, acknowledged one by one, repeated from the first gap after a silence.
+//! What the two ends do: a window of packets, acknowledged one by one, repeated from the first gap
+//! after a silence.
 
 use midpath_core::packet::{Flags, IP_HEADER, NodeId, Packet, Sequence, TCP_HEADER, shim_size};
 use midpath_core::ranges::RangeSet;
@@ -16,7 +17,8 @@ pub const HEADERS: u32 = BARE + shim_size(8);
 const NUMBERS: Sequence = Sequence::with(0, 0);
 /// The first window, in packets. TCP's (RFC 6928, §2).
 const FIRST_WINDOW: f64 = 10.0;
-/// How long without an ACK before the window is sent again. Ours: TCP's smallest timeout (RFC 6298, §2.4).
+/// How long without an ACK before the window is sent again. Ours: TCP's smallest timeout (RFC 6298,
+/// §2.4).
 const SILENCE: Time = Time::from_secs(1);
 
 /// The active end.
@@ -134,7 +136,8 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// What the first packet of a flow opens. How much there is to come is what the application expects, if it does.
+    /// What the first packet of a flow opens. How much there is to come is what the application
+    /// expects, if it does.
     pub fn new(first: &Packet, expected: Option<&FlowSpec>) -> Receiver {
         let size = expected.and_then(|flow| flow.size);
         Receiver { sender: first.src, size, received: RangeSet::new(), report: FlowReport::default() }

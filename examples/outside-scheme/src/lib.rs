@@ -1,8 +1,8 @@
 //! A congestion-control scheme of one's own, without touching Midpath: *aimd*.
 //!
-//! Every port writes into the packet the longest queueing delay on the way so far, and the receiver echoes it. While the
-//! delay is below a target, the sender's window grows by a constant each round trip (additive increase). Above the target
-//! it shrinks by a factor (multiplicative decrease).
+//! Every port writes into the packet the longest queueing delay on the way so far, and the receiver
+//! echoes it. While the delay is below a target, the sender's window grows by a constant each round
+//! trip (additive increase). Above the target it shrinks by a factor (multiplicative decrease).
 //!
 //! | part | file |
 //! |---|---|

@@ -10,11 +10,14 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct AimdParams {
-    /// The queueing delay to hold. Ours: long enough to keep a link busy while windows shrink by a tenth at round trips up to 50 ms.
+    /// The queueing delay to hold. Ours: long enough to keep a link busy while windows shrink by a
+    /// tenth at round trips up to 50 ms.
     pub target: Time,
-    /// Packets that the window grows by in a round trip below the target. Ours: Reno's (RFC 5681, §3.1).
+    /// Packets that the window grows by in a round trip below the target. Ours: Reno's (RFC 5681,
+    /// §3.1).
     pub increase: f64,
-    /// What the window is multiplied by above the target, once per round trip. Ours: shallow, since a delay is an early signal.
+    /// What the window is multiplied by above the target, once per round trip. Ours: shallow, since
+    /// a delay is an early signal.
     pub decrease: f64,
 }
 

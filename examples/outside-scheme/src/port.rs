@@ -1,4 +1,5 @@
-//! What the port does: a stamp. What it writes depends on the order of arrivals alone, so in front of a FIFO this is a timetable.
+//! What the port does: a stamp. What it writes depends on the order of arrivals alone, so in front
+//! of a FIFO this is a timetable.
 
 use midpath_core::packet::Packet;
 use midpath_core::queue::{Aqm, Verdict, View};
@@ -15,7 +16,8 @@ pub struct Stamp {
 
 impl Aqm for Stamp {
     fn enqueue(&mut self, packet: &mut Packet, view: &mut View<'_>) -> Verdict {
-        // ACKs carry the echo, which is not this port's to change. Other schemes' packets pass untouched.
+        // ACKs carry the echo, which is not this port's to change. Other schemes' packets pass
+        // untouched.
         if packet.payload > 0
             && let Some(Reading(so_far)) = packet.header::<Reading>()
         {

@@ -1,6 +1,20 @@
-"""How fast the simulator is on this machine: packet-hops per second and core, memory per flow, against ns-3."""
+"""What the simulator costs on this machine: speed, CPU time, memory, counters; goals and ns-3 beside them."""
 
-from midpath.benchmark.measure import Measurement, measure, ns3_programs
-from midpath.benchmark.suite import Bench, suite
+from midpath.benchmark.goals import Goal, Reached, with_goals
+from midpath.benchmark.measure import Measurement, NotMeasuredError, measure
+from midpath.benchmark.ns3 import Ns3, find_ns3
+from midpath.benchmark.suite import Bench, choose, suite
 
-__all__ = ["Bench", "Measurement", "measure", "ns3_programs", "suite"]
+__all__ = [
+    "Bench",
+    "Goal",
+    "Measurement",
+    "NotMeasuredError",
+    "Ns3",
+    "Reached",
+    "choose",
+    "find_ns3",
+    "measure",
+    "suite",
+    "with_goals",
+]

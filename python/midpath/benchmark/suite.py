@@ -1,129 +1,148 @@
-"""What is measured: long flows through a bottleneck, forwarding alone, a data centre, many short flows.
+"""The rows of the table: what is measured, and what it should reach.
 
-The scenarios are those of which other simulators were measured at the same sizes; checks/ns3 has ns-3's side of them.
+checks/ns3 has ns-3's side of some of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import difflib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from midpath.benchmark.goals import Goal
+from midpath.benchmark.scenarios import chain, fat_tree, long_flows, many_hosts, provider, short_flows
+from midpath.errors import UsageError
 
 
 @dataclass(frozen=True)
 class Bench:
     """A scenario, and the program of checks/ns3 that runs the same in ns-3.
 
-    `together`: all flows are active at the same time, so memory can be divided by their number.
+    `together`: all flows are active at the same time, so memory can be divided by their number. `threads`: measured
+    with one and with so many. `set_up`: no packet moves. `large`: takes minutes or much memory.
     """
 
     id: str
     title: str
     scenario: dict[str, Any]
+    goal: Goal | None = None
     ns3: list[str] = field(default_factory=list)
     together: bool = False
+    threads: int = 1
+    set_up: bool = False
+    large: bool = False
 
 
-def suite(full: bool = False) -> list[Bench]:
-    """The benchmarks; with `full`, also the sizes at which memory shows."""
-    return [*_long_flows(full), *_chains(full), *_fat_trees(full), _short_flows()]
+def suite(rocketfuel: Path | None = None) -> list[Bench]:
+    """All rows. `rocketfuel` is the file with the map of Tiscali, if the user has it."""
+    return [
+        *_long_flows(),
+        *_chains(),
+        *_fat_trees(),
+        Bench("short", "438 short flows/s, Pareto sizes", short_flows(), Goal(25), ["short_flows_e"]),
+        Bench("fcp", "4 FCP flows, one bottleneck", long_flows(4, "fcp"), Goal(16)),
+        *_maps(rocketfuel),
+        *_threads(),
+        *_scale(),
+    ]
 
 
-def _long_flows(full: bool) -> Iterator[Bench]:
-    for flows in (4, 64, 1024, 16384) if full else (4, 64, 1024):
+class Named(Protocol):
+    """What is chosen by name."""
+
+    @property
+    def id(self) -> str:
+        """The name."""
+
+
+T = TypeVar("T", bound=Named)
+
+
+def choose(rows: list[Bench], only: str | None = None, large: bool = False) -> list[Bench]:
+    """Rows by name, or by how names begin, with commas between them; large ones by name, or if asked for."""
+    if only is None:
+        return [row for row in rows if large or not row.large]
+    return pick(rows, only, "benchmark", lambda row: large or not row.large)
+
+
+def pick(rows: list[T], only: str, kind: str, ready: Callable[[T], bool] = lambda _: True) -> list[T]:
+    """What has these names, or names that begin so; of the latter what is `ready`."""
+    found: list[T] = []
+    for asked in (part.strip() for part in only.split(",")):
+        found += [row for row in _named(rows, asked, kind, ready) if row not in found]
+    return found
+
+
+def _named(rows: list[T], asked: str, kind: str, ready: Callable[[T], bool]) -> list[T]:
+    exact = [row for row in rows if row.id == asked]
+    begin = [row for row in rows if asked and row.id.startswith(asked)]
+    if found := exact or [row for row in begin if ready(row)]:
+        return found
+    names = [row.id for row in rows]
+    if begin:
+        raise UsageError(f"{', '.join(row.id for row in begin)}: large rows; give whole names, or add --all")
+    near = difflib.get_close_matches(asked, names, n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(names)}"
+    raise UsageError(f"no {kind} begins with {asked!r}; {hint}")
+
+
+def _long_flows() -> Iterator[Bench]:
+    for flows, mhops in ((4, 33), (64, 33), (1024, 25), (16384, 15)):
         yield Bench(
             f"long-{flows}",
             f"{flows:,} NewReno flows, one bottleneck",
             long_flows(flows),
+            Goal(mhops),
             ["long_flows_b", f"--flows={flows}"] if flows <= 1024 else [],
             together=True,
         )
 
 
-def long_flows(flows: int) -> dict[str, Any]:
-    """(b): 1 Gbps, 20 ms, 10 s; flows on up to 32 pairs of hosts; a buffer of 20 ms, less for many flows."""
-    pairs = min(flows, 32)
-    buffer = 2_500_000 if flows < 64 else 524_288 if flows < 1024 else 131_072
-    return {
-        "title": f"{flows} long flows",
-        "stop": "10 s",
-        "topology": {
-            "generate": "dumbbell",
-            "pairs": pairs,
-            "bottleneck": {"rate": "1 Gbps", "delay": "8 ms"},
-            "access": {"rate": "10 Gbps", "delay": "1 ms"},
-        },
-        "queue": {"limit": f"{buffer} B"},
-        "host_queue": {"limit": "100 MB"},
-        "flow": [{"from": f"s{i}", "to": f"d{i}", "count": flows // pairs, "jitter": "100 ms"} for i in range(pairs)],
-    }
+def _chains() -> Iterator[Bench]:
+    for routers in (2, 8, 32):
+        yield Bench(
+            f"chain-{routers}",
+            f"constant rate over {routers} routers",
+            chain(routers),
+            Goal(55) if routers == 8 else None,
+            ["chain_c"] if routers == 8 else [],
+            large=routers != 8,
+        )
 
 
-def _chains(full: bool) -> Iterator[Bench]:
-    for routers in (2, 8, 32) if full else (8,):
-        ns3 = ["chain_c"] if routers == 8 else []
-        yield Bench(f"chain-{routers}", f"constant rate over {routers} routers", chain(routers), ns3)
-
-
-def chain(routers: int) -> dict[str, Any]:
-    """(c): packets of 1500 B back to back, 1 Gbps, 2 s."""
-    return {
-        "title": f"chain of {routers} routers",
-        "stop": "2 s",
-        "scheme": "udp",
-        "topology": {"generate": "chain", "n": routers, "link": {"rate": "1 Gbps", "delay": "1 ms"}},
-        "flow": [{"from": "s0", "to": "d0", "rate": "1 Gbps"}],
-    }
-
-
-def _fat_trees(full: bool) -> Iterator[Bench]:
-    for k in (4, 8, 16) if full else (4, 8):
-        hosts = k**3 // 4
+def _fat_trees() -> Iterator[Bench]:
+    for k, mhops in ((4, 20), (8, 18), (16, 12)):
         ns3 = ["fattree_d"] if k == 4 else []
-        yield Bench(f"fat-tree-{k}", f"DCTCP permutation of {hosts:,} hosts", fat_tree(k), ns3, True)
+        yield Bench(
+            f"fat-tree-{k}",
+            f"DCTCP permutation of {k**3 // 4:,} hosts",
+            fat_tree(k),
+            Goal(mhops),
+            ns3,
+            together=True,
+            large=k == 16,
+        )
 
 
-def fat_tree(k: int) -> dict[str, Any]:
-    """(d): 10 Gbps, 1 us, every host sends 20 MB to another; packets take random shortest paths."""
-    return {
-        "title": f"fat-tree k={k}",
-        "scheme": "dctcp",
-        "topology": {"generate": "fat-tree", "k": k, "link": {"rate": "10 Gbps", "delay": "1 us"}},
-        "routing": {"ecmp": "packet"},
-        "schemes": {
-            "dctcp": {
-                "min_rto": "10 ms",
-                "delack_timeout": "1 ms",
-                "queue": {"kind": "step", "limit": "1 MB", "threshold": "65 packets"},
-            }
-        },
-        "workload": [
-            {
-                "matrix": {"kind": "permutation"},
-                "sizes": {"kind": "fixed", "size": "20 MB"},
-                "arrivals": {"kind": "once"},
-            }
-        ],
-    }
+def _maps(rocketfuel: Path | None) -> Iterator[Bench]:
+    where = "Rocketfuel's map of Tiscali" if rocketfuel else "GÉANT's map"
+    for scheme, title in (("newreno", "NewReno"), ("inrpp", "INRPP"), ("rcp", "RCP"), ("mptcp", "MPTCP")):
+        goal = None if scheme == "newreno" else Goal(8, beside=("map-newreno", 0.5))
+        yield Bench(f"map-{scheme}", f"{title} on {where}", provider(scheme, rocketfuel), goal)
 
 
-def _short_flows() -> Bench:
-    """(e): the FCP paper's short flows."""
-    scenario = {
-        "title": "short flows",
-        "topology": {
-            "generate": "dumbbell",
-            "pairs": 1,
-            "bottleneck": {"rate": "150 Mbps", "delay": "48 ms"},
-            "access": {"rate": "10 Gbps", "delay": "1 ms"},
-        },
-        "workload": [
-            {
-                "matrix": {"kind": "pairs", "pairs": [["s0", "d0"]]},
-                "sizes": {"kind": "pareto", "mean": "30 kB", "shape": 1.2},
-                "arrivals": {"kind": "poisson", "rate_per_s": 438.0},
-                "until": "30 s",
-            }
-        ],
-    }
-    return Bench("short", "438 short flows/s, Pareto sizes", scenario, ["short_flows_e"])
+def _threads() -> Iterator[Bench]:
+    for k, least in ((4, 1.0), (8, 1.8), (16, 1.8)):
+        title = f"fat-tree-{k} with two threads"
+        yield Bench(f"threads-{k}", title, fat_tree(k), Goal(speedup=least), threads=2, large=k == 16)
+
+
+def _scale() -> Iterator[Bench]:
+    million = many_hosts(100_000, 1_000_000)
+    title = "100,000 hosts, 1,000,000 flows of 15 kB"
+    yield Bench("million", title, million, Goal(cpu_s=30, memory=1e9), large=True)
+    for k, goal in ((64, Goal(cpu_s=1, memory=300e6)), (128, None)):
+        title = f"fat-tree of {k**3 // 4:,} hosts, set-up"
+        yield Bench(f"set-up-{k}", title, fat_tree(k), goal, set_up=True, large=True)

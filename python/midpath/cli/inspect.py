@@ -1,4 +1,4 @@
-"""`midpath topo`, `bench`, `schema` and `version`."""
+"""`midpath topo`, `schema` and `version`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import typer
 
 from midpath import _midpath
-from midpath.benchmark import measure, ns3_programs, suite
 from midpath.cli import text
 from midpath.cli.options import Json, Set, Variant, changes, print_json
 from midpath.errors import ScenarioError, UsageError
@@ -81,30 +80,6 @@ def describe(topology: str, file_format: str | None, radius: int) -> dict[str, A
         raise ScenarioError(error.key, error.line, error.message, topology) from None
     values: dict[str, Any] = json_module.loads(found)
     return values
-
-
-def bench(
-    only: Annotated[str | None, typer.Option(help="Those whose name begins so.", show_default=False)] = None,
-    full: Annotated[bool, typer.Option("--full", help="Also the large ones.")] = False,
-    ns3: Annotated[bool, typer.Option("--ns3", help="Also ns-3, if it is installed; it needs minutes.")] = False,
-    repeat: Annotated[int, typer.Option(help="Repetitions, of which the median counts.", min=1)] = 3,
-    threads: Annotated[int, typer.Option(help="Threads, at most one per core; the goal is stated for one.", min=1)] = 1,
-    json: Json = False,
-) -> None:
-    """Measure the simulator's speed on this machine."""
-    chosen = [bench for bench in suite(full) if bench.id.startswith(only or "")]
-    if not chosen and any(bench.id.startswith(only or "") for bench in suite(True)):
-        raise UsageError(f"{only!r} is among the large benchmarks: add --full")
-    if not chosen:
-        raise UsageError(f"no benchmark begins with {only!r}; there are: {', '.join(b.id for b in suite(True))}")
-    programs = ns3_programs() if ns3 else None
-    if ns3 and programs is None:
-        raise UsageError("ns-3's programs are in checks/ns3 of a checkout of midpath, which this is not")
-    found = [measure(bench, repeat=repeat, threads=threads, ns3=programs) for bench in chosen]
-    if json:
-        print_json([measurement.to_json() for measurement in found])
-    else:
-        text.print_benchmarks(found)
 
 
 def schema() -> None:

@@ -10,7 +10,6 @@ from rich.table import Table
 from rich.text import Text
 
 from midpath import equipment, groups
-from midpath.benchmark import Measurement
 from midpath.compare import Comparison, Row
 from midpath.equipment import equipment_of
 from midpath.groups import GroupRow
@@ -218,29 +217,3 @@ def _topology_rows(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if detours["split_percent"]:
         split = " / ".join(f"{share:.1f}" for share in detours["split_percent"])
         yield "of these with 1/2/3/4/5+", f"{split} %, at most {detours['max']}"
-
-
-def print_benchmarks(found: Sequence[Measurement]) -> None:
-    """One row per benchmark."""
-    heads = ["Benchmark", "", "Packet-hops", "Wall", "Mhops/s", "ns/hop", "ns/event", "Memory", "per flow"]
-    with_ns3 = any(measurement.ns3_hops_per_s for measurement in found)
-    heads += ["ns-3 Mhops/s", "ratio"] if with_ns3 else []
-    print_table(heads, [_benchmark_row(measurement, with_ns3) for measurement in found])
-
-
-def _benchmark_row(found: Measurement, with_ns3: bool) -> list[str]:
-    cells = [
-        found.id,
-        found.title,
-        f"{found.packet_hops:,}",
-        quantity("seconds", found.wall_s),
-        digits(found.hops_per_s / 1e6),
-        digits(1e9 / found.hops_per_s),
-        digits(found.ns_per_event) if found.ns_per_event else "–",
-        quantity("bytes", found.memory_bytes),
-        quantity("bytes", found.bytes_per_flow),
-    ]
-    if with_ns3:
-        cells.append(digits(found.ns3_hops_per_s / 1e6) if found.ns3_hops_per_s else "–")
-        cells.append(quantity("times", found.ratio_to_ns3))
-    return cells

@@ -7,6 +7,7 @@ from pathlib import Path
 from midpath.compare import Comparison
 from midpath.failures import Failures
 from midpath.report.failures import failures_page
+from midpath.report.faults import faults_of, marked
 from midpath.report.flows import by_size, completion
 from midpath.report.gauges import gauges
 from midpath.report.model import model_of
@@ -36,8 +37,9 @@ def html(source: Source) -> str:
     if isinstance(source, Variants):
         return variants_page(source)
     model = model_of(source)
+    faults = faults_of(model)
     figures = [draw(model) for draw in FIGURES]
-    return page(model, [figure for figure in figures if figure is not None])
+    return page(model, [marked(figure, faults) for figure in figures if figure is not None])
 
 
 def write_report(source: Source, path: str | Path) -> Path:

@@ -14,7 +14,7 @@ from midpath.report.figure import Figure, Trace, compact, variant
 from midpath.report.layout import Place, places
 from midpath.report.network import hover_points, layout_of, nodes_of, shrink
 from midpath.report.page import asset, card, embedded, plotly
-from midpath.report.tables import chip
+from midpath.report.tables import chip, whole
 from midpath.units import digits
 
 # More rows than these are left to `midpath failures --json`.
@@ -184,7 +184,8 @@ def _hover(harm: Harm) -> str:
 
 
 def _table(found: Failures) -> str:
-    head = "".join(f"<th>{escape(text)}</th>" for text in HEADS)
+    link, scheme, *figures = HEADS
+    head = f'<th>{link}</th><th class="text">{scheme}</th>' + "".join(f"<th>{escape(text)}</th>" for text in figures)
     body = "".join(_row(harm) for harm in found.harms[:MOST_ROWS])
     more = len(found.harms) - MOST_ROWS
     notes = found.notes
@@ -197,5 +198,5 @@ def _table(found: Failures) -> str:
 
 
 def _row(harm: Harm) -> str:
-    values = "".join(f"<td>{escape(cell)}</td>" for cell in harm.cells)
-    return f"<tr><th>{escape(label(harm.link))}</th><td>{chip(harm.scheme)}</td>{values}</tr>"
+    values = "".join(f"<td>{escape(whole(cell))}</td>" for cell in harm.cells)
+    return f'<tr><th>{escape(label(harm.link))}</th><td class="text">{chip(harm.scheme)}</td>{values}</tr>'

@@ -17,6 +17,7 @@ import numpy as np
 
 from midpath.palette import SEVERAL, name, tone_tint
 from midpath.report.figure import Figure, Layout, Trace, compact, variant
+from midpath.report.layout import is_map
 from midpath.report.model import Model
 from midpath.report.tracks import Curve, Floats, Tracks, label, thin
 from midpath.schemes import Gauge, State, gauges_of
@@ -26,10 +27,9 @@ CACHE_POINTS = 240
 # More cannot be read at a glance, and would make the page heavy.
 MOST_PATHS = 8
 MOST_LANES = 8
-LANE_PX, AXIS_PX = 104, 60
-# Where in a lane, from its bottom at 0 to the next one's at 1: the store's area, the line of what is slowed down, the
-# band of the state, the name.
-AREA, LOOP, BAND, TITLE = 0.56, 0.62, 0.72, 0.9
+AXIS_PX = 60
+# Up to where the store's area reaches in a lane, from its bottom at 0 to the next one's at 1.
+AREA = 0.56
 BAND_PX, LOOP_PX = 13, 4
 # Thresholds nearer to each other than this share of a lane would have their names one over the other.
 APART = 0.16
@@ -39,6 +39,21 @@ NEAR = 0.25
 ROOM = 1.05
 ALARM = "alarm"
 EVERYWHERE = "everywhere"
+
+
+@dataclass(frozen=True)
+class Room:
+    """How high a lane is, and where in it are the line of what is slowed down, the band of the state, and the name."""
+
+    px: int
+    loop: float
+    band: float
+    title: float
+
+
+WITH_STORE = Room(104, 0.62, 0.72, 0.9)
+# Without an area below the band.
+WITHOUT = Room(50, 0.12, 0.34, 0.76)
 
 
 @dataclass(frozen=True)
@@ -54,6 +69,11 @@ class Stage:
     def alarms(self) -> list[float]:
         """The states in which a port asks others to slow down."""
         return [float(index) for index, state in enumerate(self.states) if state.tone == ALARM]
+
+    @property
+    def room(self) -> Room:
+        """How its lanes are laid out."""
+        return WITH_STORE if "store" in self.parts else WITHOUT
 
     def symbol(self, part: str) -> str:
         """What the paper calls a part, or what we do."""
@@ -126,7 +146,7 @@ def along(model: Model) -> Figure | None:
         return None
     lanes = _lanes(stage, model.tracks[stage.scheme])
     run = model.runs[stage.scheme][0].run
-    chosen, missing = _paths(run.get("paths") or [], lanes)
+    chosen, missing = _paths(run.get("paths") or [], lanes, _places(model.topology))
     if not chosen:
         return None
     end = _end(lanes)
@@ -191,7 +211,9 @@ def _end(lanes: dict[str, Lane]) -> float:
     return max(ends, default=max(float(lane.state[0].max(initial=0.0)) for lane in lanes.values()))
 
 
-def _paths(found: list[dict[str, Any]], lanes: dict[str, Lane]) -> tuple[dict[str, tuple[str, list[str]]], int]:
+def _paths(
+    found: list[dict[str, Any]], lanes: dict[str, Lane], where: dict[str, str]
+) -> tuple[dict[str, tuple[str, list[str]]], int]:
     """Paths by key, with a title and their ports; and how many are left out. Those that pushed back most come first."""
     flows: dict[tuple[str, ...], list[int]] = {}
     for path in found:
@@ -204,7 +226,9 @@ def _paths(found: list[dict[str, Any]], lanes: dict[str, Lane]) -> tuple[dict[st
         return -sum(lane.pressed_s is not None for lane in mine), -sum(lane.busy for lane in mine)
 
     known.sort(key=rank)
-    chosen = {f"flow:{flows[nodes][0]}": (_title(nodes, flows[nodes]), entities[nodes]) for nodes in known[:MOST_PATHS]}
+    chosen = {
+        f"flow:{flows[nodes][0]}": (_title(nodes, flows[nodes], where), entities[nodes]) for nodes in known[:MOST_PATHS]
+    }
     drawn = {entity for _, ports in chosen.values() for entity in ports}
     pressed = {entity: lane.pressed_s for entity, lane in lanes.items() if lane.pressed_s is not None}
     if pressed.keys() - drawn:
@@ -213,9 +237,23 @@ def _paths(found: list[dict[str, Any]], lanes: dict[str, Lane]) -> tuple[dict[st
     return chosen, len(known) - min(len(known), MOST_PATHS)
 
 
-def _title(nodes: tuple[str, ...], flows: list[int]) -> str:
+def _places(topology: dict[str, Any]) -> dict[str, str]:
+    """Where each node of a map is, in words that people use; nothing for drawings without places."""
+    if not is_map(topology):
+        return {}
+    return {node["name"]: node.get("label") or node["name"] for node in topology["nodes"] if node.get("x") is not None}
+
+
+def _title(nodes: tuple[str, ...], flows: list[int], where: dict[str, str]) -> str:
+    """Both ends; of a host without a place that of its router, and the host."""
     shown = ", ".join(map(str, flows[:3])) + (" …" if len(flows) > 3 else "")
-    return f"{nodes[0]} → {nodes[-1]} (flow{'s' if len(flows) > 1 else ''} {shown})"
+    shown = f"flow{'s' if len(flows) > 1 else ''} {shown}"
+    ends = f"{nodes[0]} → {nodes[-1]}"
+    places = [where.get(end) or where.get(router) for end, router in ((nodes[0], nodes[1]), (nodes[-1], nodes[-2]))]
+    if None in places:
+        return f"{ends} ({shown})"
+    named = f"{places[0]} → {places[1]}"
+    return f"{named} ({shown})" if named == ends else f"{named} ({ends}, {shown})"
 
 
 def _choose(stage: Stage, entities: list[str], lanes: dict[str, Lane]) -> tuple[list[Lane], str]:
@@ -246,10 +284,10 @@ def _draw(stage: Stage, lanes: list[Lane], end: float) -> tuple[list[Trace], Lay
     tops = _tops(lanes)
     upwards = list(zip(lanes, bottoms, tops, strict=True))[::-1]
     data = [trace for lane, bottom, top in upwards for trace in _areas(stage, lane, bottom, top)]
-    data += [*_bands(stage, lanes, bottoms), *_loops(lanes, bottoms)]
+    data += [*_bands(stage, lanes, bottoms), *_loops(stage, lanes, bottoms)]
     marks = [mark for lane, bottom, top in upwards for mark in _marks(stage, lane, bottom, top)]
     layout = {
-        "height": LANE_PX * len(lanes) + AXIS_PX,
+        "height": stage.room.px * len(lanes) + AXIS_PX,
         "margin": {"l": 8, "r": 10, "t": 4, "b": 44},
         "xaxis": {
             "title": {"text": "time (s)"},
@@ -264,7 +302,7 @@ def _draw(stage: Stage, lanes: list[Lane], end: float) -> tuple[list[Trace], Lay
             "ticktext": [text for _, text, _ in marks],
         },
         "hovermode": "x unified",
-        "annotations": [_name(lane, bottom) for lane, bottom in zip(lanes, bottoms, strict=True)],
+        "annotations": [_name(stage, lane, bottom) for lane, bottom in zip(lanes, bottoms, strict=True)],
         "shapes": [_dashes(y) for y, _, threshold in marks if threshold],
     }
     return data, layout
@@ -285,19 +323,29 @@ def _areas(stage: Stage, lane: Lane, bottom: float, top: float) -> Iterator[Trac
     times, values = thin(*lane.cache, CACHE_POINTS)
     states = lane.state[1][np.searchsorted(lane.state[0], times).clip(max=lane.state[0].size - 1)]
     closed = lane.closed[1][np.searchsorted(lane.closed[0], times).clip(max=lane.closed[0].size - 1)]
+    hover = {"hovertemplate": f"<b>{label(lane.entity)}</b>: %{{text}}<extra></extra>", "hoverinfo": "all"}
     base = {"type": "scatter", "mode": "lines", "hoverinfo": "skip", "meta": {"tint": "cache"}, "line": {"width": 1}}
+    slowed = [", slowed down" if value > 0 else "" for value in closed]
+    if "store" not in stage.parts:
+        # Unseen, on the band.
+        line = {"x": compact(times), "y": [bottom + stage.room.band] * times.size, "line": {"width": 0}}
+        words = [f"{stage.word(state)}{text}" for state, text in zip(states, slowed, strict=True)]
+        yield base | hover | line | {"text": words}
+        return
     yield base | {"x": compact(times[[0, -1]]), "y": [bottom, bottom]}
-    yield base | {
-        "x": compact(times),
-        "y": compact(bottom + AREA * values / top),
-        "fill": "tonexty",
-        "text": [
-            f"{stage.word(state)}, {quantity('bytes', held)}{', slowed down' if slowed > 0 else ''}"
-            for state, held, slowed in zip(states, values, closed, strict=True)
-        ],
-        "hovertemplate": f"<b>{label(lane.entity)}</b>: %{{text}}<extra></extra>",
-        "hoverinfo": "all",
-    }
+    yield (
+        base
+        | {
+            "x": compact(times),
+            "y": compact(bottom + AREA * values / top),
+            "fill": "tonexty",
+            "text": [
+                f"{stage.word(state)}, {quantity('bytes', held)}{text}"
+                for state, held, text in zip(states, values, slowed, strict=True)
+            ],
+        }
+        | hover
+    )
 
 
 def _bands(stage: Stage, lanes: list[Lane], bottoms: list[float]) -> Iterator[Trace]:
@@ -310,18 +358,18 @@ def _bands(stage: Stage, lanes: list[Lane], bottoms: list[float]) -> Iterator[Tr
             within = lane.state[1] == number if number is not None else lane.state[1] % 1 != 0
             for begin, end in _stretches(lane.state[0], within):
                 xs += [begin, end, float("nan")]
-                ys += [bottom + BAND] * 2 + [float("nan")]
+                ys += [bottom + stage.room.band] * 2 + [float("nan")]
         if xs:
             yield _strip(xs, ys, tint, BAND_PX)
 
 
-def _loops(lanes: list[Lane], bottoms: list[float]) -> Iterator[Trace]:
+def _loops(stage: Stage, lanes: list[Lane], bottoms: list[float]) -> Iterator[Trace]:
     xs: list[float] = []
     ys: list[float] = []
     for lane, bottom in zip(lanes, bottoms, strict=True):
         for begin, end in _stretches(lane.closed[0], lane.closed[1] > 0):
             xs += [begin, end, float("nan")]
-            ys += [bottom + LOOP] * 2 + [float("nan")]
+            ys += [bottom + stage.room.loop] * 2 + [float("nan")]
     if xs:
         yield _strip(xs, ys, "ink", LOOP_PX)
 
@@ -371,13 +419,13 @@ def _dashes(y: float) -> Layout:
     return {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": y, "y1": y, "line": {"width": 1, "dash": "dash"}}
 
 
-def _name(lane: Lane, bottom: float) -> Layout:
+def _name(stage: Stage, lane: Lane, bottom: float) -> Layout:
     return {
         "text": f"<b>{label(lane.entity)}</b>",
         "xref": "paper",
         "x": 0,
         "xanchor": "left",
-        "y": bottom + TITLE,
+        "y": bottom + stage.room.title,
         "yanchor": "middle",
         "showarrow": False,
     }

@@ -13,7 +13,7 @@ from midpath.metrics import METRICS, Metric
 from midpath.palette import looks, name, tints
 from midpath.report.figure import Figure, Layout, Trace, hover, linear_axis, variant
 from midpath.report.page import asset, card, embedded, plotly, toggle
-from midpath.report.tables import chip
+from midpath.report.tables import chip, whole
 from midpath.sweep.export import Point, means, seeds_note
 from midpath.sweep.facets import Facets, Mean, Panel, facets, figures, free, is_over_ended
 from midpath.sweep.plan import SCENARIO, shown
@@ -172,7 +172,7 @@ def _variant(found: Facets, panels: list[Panel]) -> dict[str, Any]:
         layout[f"xaxis{end}"] = _x_axis(found) | {"domain": [left, left + width], "anchor": f"y{end}"}
         layout[f"yaxis{end}"] = y_axis if index == 0 else {"matches": "y", "anchor": f"x{end}", "showticklabels": False}
         if found.facet:
-            layout["annotations"].append(_heading(found.heading(panel), left + width / 2))
+            layout["annotations"].append(_heading(found.heading(panel), left + width / 2) | {"panel": index})
         data += [_trace(found, panel, scheme, line, factor, end) for scheme, line in panel.lines.items()]
     if found.facet:
         layout["margin"] = {"l": 56, "r": 14, "t": 30, "b": 48}
@@ -237,7 +237,7 @@ def _table(sweep: Sweep) -> str:
     shown_metrics = [metric for metric in METRICS if metric.headline]
     rows = means(sweep)
     heads = "".join(f"<th>{escape(key)}</th>" for key in sweep.parameters)
-    heads += "<th>Scheme</th><th>Runs</th><th>Unfinished</th>"
+    heads += '<th class="text">Scheme</th><th>Runs</th><th>Unfinished</th>'
     heads += "".join(f'<th title="{escape(metric.about)}">{escape(metric.label)}</th>' for metric in shown_metrics)
     body = "".join(_row(sweep, row, shown_metrics) for row in rows[:MOST_ROWS])
     more = f" The first {MOST_ROWS} of {len(rows):,} rows." if len(rows) > MOST_ROWS else ""
@@ -251,9 +251,9 @@ def _table(sweep: Sweep) -> str:
 
 def _row(sweep: Sweep, row: Point, metrics: list[Metric]) -> str:
     cells = "".join(f"<td>{escape(shown(row.values[key]))}</td>" for key in sweep.parameters)
-    cells += f"<th>{chip(row.scheme)}</th><td>{row.runs:,}</td><td>{row.unfinished:,}</td>"
+    cells += f'<th class="text">{chip(row.scheme)}</th><td>{row.runs:,}</td><td>{row.unfinished:,}</td>'
     for metric in metrics:
         value = row.figures[metric.key]
         text = quantity(metric.kind, value.mean, value.ci95 or None) if value else "–"
-        cells += f"<td>{escape(text)}</td>"
+        cells += f"<td>{escape(whole(text))}</td>"
     return f"<tr>{cells}</tr>"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from html import escape
 from typing import Any
@@ -136,6 +137,11 @@ def _footnote(comparison: Comparison) -> str:
 def chip(scheme: str) -> str:
     """A scheme's name with its colour."""
     return f'<span class="chip" data-scheme="{escape(scheme)}"><i></i>{escape(name(scheme))}</span>'
+
+
+def whole(text: str) -> str:
+    """The text, that breaks before "±" and "×" where a cell is too narrow for it, and not after."""
+    return re.sub(r"([±×]) ", "\\1\N{NO-BREAK SPACE}", text)
 
 
 def bottlenecks(model: Model) -> str:

@@ -14,7 +14,7 @@ from midpath.report.figure import Figure, Trace, hover, linear_axis, variant
 from midpath.report.model import model_of
 from midpath.report.network import drawn
 from midpath.report.page import asset, card, embedded, plotly, toggle
-from midpath.report.tables import chip, equipment_table
+from midpath.report.tables import chip, equipment_table, whole
 from midpath.stats import Estimate
 from midpath.units import quantity
 from midpath.variants import VariantRow, Variants
@@ -78,8 +78,9 @@ def _summary(found: Variants) -> str:
     body = "".join(_row(found, row, shown) for row in rows)
     notes = " ".join(f"{note[0].upper()}{note[1:]}." for note in found.notes)
     return (
-        '<div class="scroll"><table id="summary"><thead><tr><th>Variant</th><th>Scheme</th><th>Flows ended</th>'
-        f'{heads}</tr></thead><tbody>{body}</tbody></table></div><p class="note">{escape(notes)}</p>'
+        '<div class="scroll"><table id="summary"><thead><tr><th>Variant</th><th class="text">Scheme</th>'
+        f"<th>Flows ended</th>{heads}</tr></thead><tbody>{body}</tbody></table></div>"
+        f'<p class="note">{escape(notes)}</p>'
     )
 
 
@@ -87,7 +88,7 @@ def _row(found: Variants, row: VariantRow, shown: Sequence[Metric]) -> str:
     ended, flows = row.row.completed, row.row.flows
     cells = "".join(_cell(found, row, metric) for metric in shown)
     return (
-        f"<tr><th>{escape(row.variant)}</th><td>{chip(row.row.scheme)}</td>"
+        f'<tr><th>{escape(row.variant)}</th><td class="text">{chip(row.row.scheme)}</td>'
         f"<td>{f'{ended:,}' if ended == flows else f'{ended:,} of {flows:,}'}</td>{cells}</tr>"
     )
 
@@ -100,7 +101,7 @@ def _cell(found: Variants, row: VariantRow, metric: Metric) -> str:
     ratio = row.to_first.get(metric.key)
     if ratio is not None and row.variant != found.names[0]:
         times = quantity("times", ratio.mean, ratio.ci95 or None).removesuffix("×")
-        below = f"<small>{times} × {escape(found.names[0])}</small>"
+        below = f"<small>{whole(f'{times} × {escape(found.names[0])}')}</small>"
     return f"<td><span>{quantity(metric.kind, value.mean)}</span>{below}</td>"
 
 

@@ -21,6 +21,9 @@ DASHES: dict[str, tuple[float, Sequence[float]]] = {
     "dot": (0, (1, 1.5)),
     "dashdot": (0, (4, 1.5, 1, 1.5)),
 }
+# Schemes of one hue differ by their points where no line tells them apart; as in the report (report.js).
+SHAPES = {"solid": "o", "dash": "D", "dot": "s", "dashdot": "^"}
+POINT = 4.5
 
 
 def draw(facets: Facets, title: str, note: str = "") -> Figure:
@@ -74,7 +77,14 @@ def _panel(axes: Axes, facets: Facets, panel: Panel, factor: float) -> None:
         )
         for x, mean in zip(at, line, strict=True):
             face = "white" if mean.unfinished else look["light"]
-            axes.plot(x, mean.value.mean / factor, "o", color=look["light"], markerfacecolor=face, markersize=4.5)
+            axes.plot(
+                x,
+                mean.value.mean / factor,
+                marker=SHAPES[look["dash"]],
+                markersize=POINT,
+                markerfacecolor=face,
+                color=look["light"],
+            )
     _axis(axes, facets)
 
 
@@ -94,9 +104,10 @@ def _around(figure: Figure, facets: Facets, title: str, note: str) -> None:
     from matplotlib.lines import Line2D  # noqa: PLC0415
 
     styles = looks(facets.schemes)
-    handles = [Line2D([], [], color=styles[scheme]["light"], marker="o", markersize=4.5) for scheme in facets.schemes]
+    handles = [Line2D([], [], color=styles[scheme]["light"], markersize=POINT) for scheme in facets.schemes]
     for handle, scheme in zip(handles, facets.schemes, strict=True):
         handle.set_linestyle(DASHES[styles[scheme]["dash"]])
+        handle.set_marker(SHAPES[styles[scheme]["dash"]])
     figure.suptitle(title, fontsize=11)
     parts = [note] if note else []
     if facets.unfinished:

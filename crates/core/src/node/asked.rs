@@ -49,7 +49,8 @@ impl Node {
         self.go_on(port, now, transmitter, next, pool, driver);
     }
 
-    /// Starts the packet that a held port has given, which had so many marks before that, and sees to it that the port is asked again.
+    /// Starts the packet that a held port has given, which had so many marks before that, and sees
+    /// to it that the port is asked again.
     #[inline]
     fn go_on<D: Driver>(
         &mut self,
@@ -98,7 +99,8 @@ impl Node {
         Some((pkt, marks))
     }
 
-    /// A port whose transmitter is busy is asked again then, if it has something, or when the driver comes back.
+    /// A port whose transmitter is busy is asked again then, if it has something, or when the
+    /// driver comes back.
     #[inline]
     fn ask_again(&mut self, port: PortId, now: Time, until: Option<Time>) {
         let slot = &mut self.slots[usize::from(port.0)];
@@ -121,16 +123,16 @@ impl Node {
         }
     }
 
-    /// The next port that had something to send while its transmitter was busy. A driver that pulls asks this after each
-    /// call, and each such port for packets until it has none.
+    /// The next port that had something to send while its transmitter was busy. A driver that pulls
+    /// asks this after each call, and each such port for packets until it has none.
     pub fn ready(&mut self) -> Option<PortId> {
         let port = self.ready.pop_front()?;
         self.slots[usize::from(port.0)].listed = false;
         Some(port)
     }
 
-    /// Called when the driver can send on `port`: its next packet, which starts now. A driver that can't send it after all
-    /// drops it, and counts that itself.
+    /// Called when the driver can send on `port`: its next packet, which starts now. A driver that
+    /// can't send it after all drops it, and counts that itself.
     pub fn poll_transmit<D: Driver>(
         &mut self,
         now: Time,

@@ -7,18 +7,21 @@ use crate::roles::{Drop, Forwarder};
 use crate::units::{Rate, Time};
 
 impl Node {
-    /// Called when a port's rate has changed. Only held ports may change: a timetable has promised its times already.
+    /// Called when a port's rate has changed. Only held ports may change: a timetable has promised
+    /// its times already.
     pub fn set_rate<D: Driver>(&mut self, port: PortId, rate: Rate, now: Time, pool: &mut Pool, driver: &mut D) {
         self.links[usize::from(port.0)].rate = rate;
         self.on_link(port, now, pool, driver);
     }
 
-    /// Called when the rate of a link's other direction has changed; the port sees it when it is called next.
+    /// Called when the rate of a link's other direction has changed; the port sees it when it is
+    /// called next.
     pub fn set_reverse_rate(&mut self, port: PortId, rate: Rate) {
         self.reverse[usize::from(port.0)] = rate;
     }
 
-    /// Called when a port's link has gone down or come back. What waits stays; the driver's transmitter is busy while the link is down.
+    /// Called when a port's link has gone down or come back. What waits stays; the driver's
+    /// transmitter is busy while the link is down.
     pub fn on_link<D: Driver>(&mut self, port: PortId, now: Time, pool: &mut Pool, driver: &mut D) {
         debug_assert!(self.slots[usize::from(port.0)].is_held(), "links that change need held ports");
         let transmitter = driver.transmitter(port, now);
@@ -27,8 +30,8 @@ impl Node {
         self.drain(now, pool, driver);
     }
 
-    /// Called when the node goes over to the routes of another state of the network. Ports whose links are down give up what waits there, as
-    /// an interface that is down does.
+    /// Called when the node goes over to the routes of another state of the network. Ports whose
+    /// links are down give up what waits there, as an interface that is down does.
     #[cold]
     pub fn on_routes<D: Driver>(&mut self, state: u32, down: &[PortId], now: Time, pool: &mut Pool, driver: &mut D) {
         match &mut self.forwarding {
@@ -47,7 +50,8 @@ impl Node {
         self.arm_port(port, now);
     }
 
-    /// Restarts the node's network side: queues are lost, schemes at ports and the forwarder forget. Endpoints live on.
+    /// Restarts the node's network side: queues are lost, schemes at ports and the forwarder
+    /// forget. Endpoints live on.
     pub fn restart<D: Driver>(&mut self, now: Time, pool: &mut Pool, driver: &mut D) {
         for i in 0..self.slots.len() {
             self.clear(PortId(i as u16), now, pool, driver);

@@ -30,7 +30,8 @@ impl Node {
         self.call(seat, now, pool, driver, |e, ctx| e.on_packet(&packet, ctx));
     }
 
-    /// What is to become of a packet whose flow has no end here. A late copy of a flow that has ended opens nothing.
+    /// What is to become of a packet whose flow has no end here. A late copy of a flow that has
+    /// ended opens nothing.
     fn accept(&self, packet: &Packet) -> Accept {
         if self.endpoints.has_closed(packet.flow) {
             return self.flows.refuse(packet).map_or(Accept::Ignore, Accept::Refuse);

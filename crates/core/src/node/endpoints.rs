@@ -21,7 +21,8 @@ pub(super) struct Endpoints {
     free: Vec<u32>,
     of_flow: FxHashMap<FlowId, u32>,
     closed: Closed,
-    /// Where passive ends are bounded: how many there are, and those that were half open when last looked at, oldest first.
+    /// Where passive ends are bounded: how many there are, and those that were half open when last
+    /// looked at, oldest first.
     limits: Option<Limits>,
     passive: usize,
     half_open: VecDeque<FlowId>,
@@ -32,27 +33,31 @@ pub(super) struct Endpoints {
 pub struct Limits {
     /// All together. What would open another is ignored.
     pub passive: usize,
-    /// Of these, [half open](Endpoint::is_half_open) ones. When there are more the oldest quarter goes, so that a flood pays for the search
-    /// once in many packets. RFC 4987, §3.3, recycles the oldest half-open end; honest peers answer within a round trip.
+    /// Of these, [half open](Endpoint::is_half_open) ones. When there are more the oldest quarter
+    /// goes, so that a flood pays for the search once in many packets. RFC 4987, §3.3, recycles the
+    /// oldest half-open end; honest peers answer within a round trip.
     pub half_open: usize,
 }
 
 impl Default for Limits {
-    /// As many half-open ends as Linux has by default (`tcp_max_syn_backlog`, 1024 where memory is not short); ours for the sum.
+    /// As many half-open ends as Linux has by default (`tcp_max_syn_backlog`, 1024 where memory is
+    /// not short); ours for the sum.
     fn default() -> Limits {
         Limits { passive: 1 << 20, half_open: 1024 }
     }
 }
 
-/// The flows whose passive end has finished here last: a late copy of their first packet opens nothing.
+/// The flows whose passive end has finished here last: a late copy of their first packet opens
+/// nothing.
 #[derive(Default)]
 struct Closed {
     flows: FxHashSet<FlowId>,
     order: VecDeque<FlowId>,
 }
 
-/// Flows that are remembered; the one that ended first goes for a new one. Ours: a copy that is later than this many ends of other flows
-/// opens its flow again, and its sender, which knows nothing of it, refuses what that says.
+/// Flows that are remembered; the one that ended first goes for a new one. Ours: a copy that is
+/// later than this many ends of other flows opens its flow again, and its sender, which knows
+/// nothing of it, refuses what that says.
 const MAX_CLOSED: usize = 1 << 16;
 
 impl Closed {
@@ -90,7 +95,8 @@ impl Endpoints {
         self.limits.is_none_or(|l| self.passive < l.passive)
     }
 
-    /// Called when a passive end has been opened. If too many are half open, the oldest are forgotten; their first packets may come again.
+    /// Called when a passive end has been opened. If too many are half open, the oldest are
+    /// forgotten; their first packets may come again.
     pub fn recycle(&mut self, opened: FlowId) {
         let Some(limits) = self.limits else { return };
         self.half_open.push_back(opened);

@@ -26,7 +26,8 @@ impl Forwarding {
 }
 
 impl Node {
-    /// Sends a packet on its way: out of a port, or to the endpoint of its flow here. Each hop passes here; a call costs 25 instructions.
+    /// Sends a packet on its way: out of a port, or to the endpoint of its flow here. Each hop
+    /// passes here; a call costs 25 instructions.
     #[inline(always)]
     pub(super) fn forward<D: Driver>(
         &mut self,
@@ -63,9 +64,7 @@ impl Node {
             let Route::Pass(pkt) = route else { break };
             route = self.with_forwarder(place, now, pool, |f, ctx| f.route(pkt, from, ctx));
         }
-        if !self.copies.is_empty() {
-            self.copies.drain(..).for_each(|(of, copy)| driver.copied(of, copy));
-        }
+        self.tell_copies(driver);
         match route {
             Route::Port(port, pkt) => self.outbound(now, port, pkt, pool, driver),
             Route::Local(pkt) => self.deliver(now, pkt, pool, driver),
@@ -73,6 +72,13 @@ impl Node {
             Route::Kept => {}
             Route::Unroutable(pkt) => self.discard(None, pkt, Drop::Undeliverable, pool, driver),
             Route::Pass(pkt) => self.discard(None, pkt, Drop::NoRoute, pool, driver),
+        }
+    }
+
+    /// Tells the driver which packets a forwarder has copied.
+    fn tell_copies<D: Driver>(&mut self, driver: &mut D) {
+        for (of, copy) in self.copies.drain(..) {
+            driver.copied(of, copy);
         }
     }
 
@@ -110,7 +116,7 @@ impl Node {
         let place = usize::from(place);
         if fires {
             self.with_forwarder(place, now, pool, |f, ctx| f.on_timer(ctx));
-            self.copies.drain(..).for_each(|(of, copy)| driver.copied(of, copy));
+            self.tell_copies(driver);
         }
         self.arm_forwarder(place, now);
         self.drain(now, pool, driver);

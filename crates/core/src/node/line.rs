@@ -6,7 +6,8 @@ use super::opportunities::{Opportunities, Turn};
 use crate::roles::Transmitter;
 use crate::units::{Rate, Time, TxClock};
 
-/// One packet at a time at the link's rate. It is the driver's: a node on real packets has a device in its place.
+/// One packet at a time at the link's rate. It is the driver's: a node on real packets has a device
+/// in its place.
 #[derive(Debug, Clone)]
 pub struct Line {
     clock: TxClock,

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use crate::units::Time;
 
-/// What one opportunity delivers. mahimahi's manual says 1500 bytes (its code 1504, with the header of its own device).
+/// What one opportunity delivers. mahimahi's manual says 1500 bytes (its code 1504, with the header
+/// of its own device).
 pub const OPPORTUNITY_BYTES: u32 = 1500;
 
 /// The times of a trace, over and over.
@@ -17,8 +18,8 @@ pub struct Opportunities {
 }
 
 impl Opportunities {
-    /// The times of a trace, which starts again at its last time, as mahimahi's do. `None` if there is none above zero, or
-    /// if they are not in order.
+    /// The times of a trace, which starts again at its last time, as mahimahi's do. `None` if there
+    /// is none above zero, or if they are not in order.
     pub fn new(times: Vec<Time>) -> Option<Opportunities> {
         let period = *times.last()?;
         (!period.is_zero() && times.is_sorted()).then_some(Opportunities { times, period })
@@ -67,7 +68,8 @@ impl Turn {
         if self.at() >= now {
             return;
         }
-        // The last time of a round is the beginning of the next, so `now` is in the round before or in its own.
+        // The last time of a round is the beginning of the next, so `now` is in the round before or
+        // in its own.
         let before = (now.0 / self.all.period.0).saturating_sub(1).max(self.round);
         for round in before.. {
             let start = self.all.period.0.saturating_mul(round);
@@ -79,8 +81,9 @@ impl Turn {
         }
     }
 
-    /// Sends a packet of `size` bytes that is at the head of the line from `now` on; says when its last byte is delivered. It takes what
-    /// the opportunity at hand has left, and goes on with the next.
+    /// Sends a packet of `size` bytes that is at the head of the line from `now` on; says when its
+    /// last byte is delivered. It takes what the opportunity at hand has left, and goes on with the
+    /// next.
     pub fn send(&mut self, size: u32, now: Time) -> Time {
         self.pass(now);
         let mut rest = size;

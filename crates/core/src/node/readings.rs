@@ -24,7 +24,8 @@ impl Node {
         self.slots.iter_mut().for_each(|slot| slot.until = end);
     }
 
-    /// What a port has put onto its wire by `now`. (Its counters have what waits on a timetable, too.)
+    /// What a port has put onto its wire by `now`. (Its counters have what waits on a timetable,
+    /// too.)
     pub fn begun(&self, port: PortId, now: Time) -> Begun {
         self.slots[usize::from(port.0)].begun(now)
     }
@@ -44,7 +45,8 @@ impl Node {
         self.slots[usize::from(port.0)].backlog(now)
     }
 
-    /// Packets that held ports and the forwarder keep. (Those of a timetable are the driver's already.)
+    /// Packets that held ports and the forwarder keep. (Those of a timetable are the driver's
+    /// already.)
     pub fn stored(&self) -> u64 {
         let held = |s: &Slot| match &s.discipline {
             Discipline::Held(port) => port.backlog().packets,
@@ -76,7 +78,8 @@ impl Node {
         self.endpoints.iter().map(|s| (s.flow, s.active, s.endpoint.as_ref()))
     }
 
-    /// The reports of the endpoints that are still here: flow, whether it is the active end, report.
+    /// The reports of the endpoints that are still here: flow, whether it is the active end,
+    /// report.
     pub fn reports(&self) -> impl Iterator<Item = (FlowId, bool, FlowReport)> + '_ {
         self.endpoints.iter().map(|s| (s.flow, s.active, s.endpoint.report()))
     }

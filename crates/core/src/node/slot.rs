@@ -43,7 +43,8 @@ pub(super) struct Slot {
     /// When all that has a place on the wire will have been sent.
     free_at: Time,
     clock: TxClock,
-    /// The end of the run. Waits are counted up to there: what a timetable has promised for later has not happened.
+    /// The end of the run. Waits are counted up to there: what a timetable has promised for later
+    /// has not happened.
     pub until: Time,
     /// Largest packet on its link.
     pub mtu: u32,
@@ -95,7 +96,8 @@ impl Slot {
         }
     }
 
-    /// Makes a port with a timetable one that is asked for its packets. Nothing may have been sent yet.
+    /// Makes a port with a timetable one that is asked for its packets. Nothing may have been sent
+    /// yet.
     pub fn hold(&mut self) {
         let none = Discipline::DropTail(DropTail::new(Bound::NOTHING));
         self.discipline = std::mem::replace(&mut self.discipline, none).held();
@@ -167,7 +169,8 @@ impl Slot {
         }
     }
 
-    /// Held ports: called when what waits may have changed. What has waited since the last time is counted.
+    /// Held ports: called when what waits may have changed. What has waited since the last time is
+    /// counted.
     #[inline]
     pub fn note_level(&mut self, now: Time) {
         let Discipline::Held(port) = &self.discipline else { return };
@@ -194,7 +197,8 @@ impl Slot {
         self.free_at
     }
 
-    /// What has been put onto the wire by `now`. (The counters have what waits on a timetable, too.)
+    /// What has been put onto the wire by `now`. (The counters have what waits on a timetable,
+    /// too.)
     pub fn begun(&self, now: Time) -> Begun {
         let (mut packets, mut bytes, mut end) = (self.counters.packets, self.counters.bytes, self.free_at);
         for (start, size) in self.waiting.iter().rev().take_while(|w| w.0 > now) {

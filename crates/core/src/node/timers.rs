@@ -76,7 +76,8 @@ impl Timers {
     }
 }
 
-/// What a port or forwarder can ask to be woken for: to go on with its work, and, beside it, in the background.
+/// What a port or forwarder can ask to be woken for: to go on with its work, and, beside it, in the
+/// background.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Pair {
     pub work: Lazy,
@@ -90,7 +91,8 @@ impl Pair {
     }
 }
 
-/// One lazily re-armed timer: moving the deadline later costs nothing, the entry in the heap finds out when it comes up.
+/// One lazily re-armed timer: moving the deadline later costs nothing, the entry in the heap finds
+/// out when it comes up.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Lazy {
     pub deadline: Time,
@@ -104,7 +106,8 @@ impl Default for Lazy {
 }
 
 impl Lazy {
-    /// Called after the owner may have moved the deadline: whether the heap needs a new entry, and when.
+    /// Called after the owner may have moved the deadline: whether the heap needs a new entry, and
+    /// when.
     #[inline]
     pub fn arm(&mut self, now: Time) -> Option<Time> {
         if self.deadline >= self.armed {
@@ -115,7 +118,8 @@ impl Lazy {
         Some(self.deadline)
     }
 
-    /// Called at `now` when the entry for `at` of this timer comes up: whether it is the one that counts and the deadline has come.
+    /// Called at `now` when the entry for `at` of this timer comes up: whether it is the one that
+    /// counts and the deadline has come.
     #[inline]
     pub fn fire(&mut self, at: Time, now: Time) -> bool {
         if at != self.armed {

@@ -2,8 +2,8 @@
 
 use super::{Kind, Packet, shim_size};
 
-/// Bytes of headers that a packet has room for, tags and lengths included. Ours: INRPP's around FCP's around another of forty bytes; TCP's
-/// options have forty at most.
+/// Bytes of headers that a packet has room for, tags and lengths included. Ours: INRPP's around
+/// FCP's around another of forty bytes; TCP's options have forty at most.
 pub const HEADER_ROOM: usize = 104;
 
 /// Bytes in front of each header's body: its tag and its length.
@@ -12,18 +12,20 @@ pub(crate) const PREFIX: usize = 2;
 /// Tags from here on stand for TCP options (RFC 9293, §3.1): the option's kind, plus this.
 pub const TCP_OPTION: u8 = 128;
 
-/// A scheme's header. On the wire it stands in the shim between IP and transport, or among TCP's options.
+/// A scheme's header. On the wire it stands in the shim between IP and transport, or among TCP's
+/// options.
 ///
 /// A port that doesn't know the header forwards it untouched.
 pub trait Header: Copy {
-    /// Tells headers apart on the wire. 0 is padding; 1–63 are Midpath's own; outside schemes take from 64 to 127. [`TCP_OPTION`] and
-    /// above are TCP options by kind.
+    /// Tells headers apart on the wire. 0 is padding; 1–63 are Midpath's own; outside schemes take
+    /// from 64 to 127. [`TCP_OPTION`] and above are TCP options by kind.
     const TAG: u8;
     /// Bytes of its body.
     fn body_len(&self) -> usize;
     /// Writes its body: `out` has [`Header::body_len`] bytes.
     fn put(&self, out: &mut [u8]);
-    /// Reads it back. `None` when the bytes are no valid header: peers are hostile until authenticated.
+    /// Reads it back. `None` when the bytes are no valid header: peers are hostile until
+    /// authenticated.
     fn get(body: &[u8]) -> Option<Self>;
 }
 
@@ -134,8 +136,8 @@ impl Packet {
         bodies.map(|(_, from, to)| &self.tail.stack.0[from..to]).find_map(H::get)
     }
 
-    /// Puts `header` on the packet: in place of another `H`, or around the headers that it has. Says whether there was room; else
-    /// the packet is as it was.
+    /// Puts `header` on the packet: in place of another `H`, or around the headers that it has.
+    /// Says whether there was room; else the packet is as it was.
     #[inline]
     pub fn set_header<H: Header>(&mut self, header: &H) -> bool {
         let len = header.body_len();
@@ -171,7 +173,8 @@ impl Packet {
         true
     }
 
-    /// Puts a header's bytes around those that it has, as they came from the wire; they are checked when they are read.
+    /// Puts a header's bytes around those that it has, as they came from the wire; they are checked
+    /// when they are read.
     pub fn push_raw(&mut self, tag: u8, body: &[u8]) -> bool {
         let at = self.place_for(tag);
         if tag == 0 || body.len() > HEADER_ROOM || !self.make_room(at, 0, tag, Some(body.len())) {
@@ -187,14 +190,15 @@ impl Packet {
         self.make_room(from - PREFIX, to - from + PREFIX, H::TAG, None)
     }
 
-    /// Where a new header goes: around all others, but TCP's options stay innermost, for they are in TCP's header.
+    /// Where a new header goes: around all others, but TCP's options stay innermost, for they are
+    /// in TCP's header.
     fn place_for(&self, tag: u8) -> usize {
         let first_option = || self.entries().find(|e| e.0 >= TCP_OPTION).map_or(self.stacked.into(), |e| e.1 - PREFIX);
         if tag >= TCP_OPTION { first_option() } else { 0 }
     }
 
-    /// Makes room for a header with a body of this length (or none at all) in place of the `before` bytes at `at`. The packet's size follows.
-    /// The caller writes the body.
+    /// Makes room for a header with a body of this length (or none at all) in place of the `before`
+    /// bytes at `at`. The packet's size follows. The caller writes the body.
     fn make_room(&mut self, at: usize, before: usize, tag: u8, body: Option<usize>) -> bool {
         let after = body.map_or(0, |len| len + PREFIX);
         if before == after {

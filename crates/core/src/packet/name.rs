@@ -2,7 +2,8 @@
 
 use super::{FlowId, HOP_LIMIT, Kind, NodeId, Packet};
 
-/// An object's name: its prefix is the node that has it, which routes lead to; the rest is a number there.
+/// An object's name: its prefix is the node that has it, which routes lead to; the rest is a number
+/// there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name {
     /// Whom Interests go to.
@@ -13,7 +14,8 @@ pub struct Name {
 
 /// Fields of Interest, Data and Nack. They stand where segments have theirs.
 impl Packet {
-    /// An Interest of `consumer` in a segment of an object. `flow` is the consumer's own number, which comes back with the answer.
+    /// An Interest of `consumer` in a segment of an object. `flow` is the consumer's own number,
+    /// which comes back with the answer.
     pub fn interest(flow: FlowId, consumer: NodeId, name: Name, segment: u32, nonce: u32) -> Packet {
         let mut packet = Packet::new(flow, consumer, name.prefix, 0);
         packet.kind = Kind::Interest;
@@ -23,7 +25,8 @@ impl Packet {
         packet
     }
 
-    /// What an Interest, Data or Nack is about. An Interest goes to the prefix, its answers come from there.
+    /// What an Interest, Data or Nack is about. An Interest goes to the prefix, its answers come
+    /// from there.
     #[inline]
     pub fn name(&self) -> Option<Name> {
         let prefix = match self.kind {
@@ -46,7 +49,8 @@ impl Packet {
         self.ts_val
     }
 
-    /// Makes an Interest its own answer, Data or a Nack, without headers of schemes and with a payload of this length.
+    /// Makes an Interest its own answer, Data or a Nack, without headers of schemes and with a
+    /// payload of this length.
     pub fn answer(&mut self, kind: Kind, payload: u16) {
         let mut answer = Packet::new(self.flow, self.dst, self.src, 0);
         (answer.kind, answer.payload, answer.hops) = (kind, payload, HOP_LIMIT);

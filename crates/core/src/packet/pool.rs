@@ -2,14 +2,16 @@
 
 use super::{NodeId, Packet};
 
-/// The name of a packet in its pool: good for telling packets apart in books that are kept beside the pool, not for reaching one.
+/// The name of a packet in its pool: good for telling packets apart in books that are kept beside
+/// the pool, not for reaching one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PacketId(pub u32);
 
 /// A packet that is held: the only way to reach it in its [`Pool`].
 ///
-/// It is moved, never copied, so that a packet cannot be freed or sent twice. Whoever holds it passes it on, gives it back to
-/// the pool, or keeps it. In builds with debug assertions a pool refuses the packets of another one.
+/// It is moved, never copied, so that a packet cannot be freed or sent twice. Whoever holds it
+/// passes it on, gives it back to the pool, or keeps it. In builds with debug assertions a pool
+/// refuses the packets of another one.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[must_use = "a packet that is dropped like this is lost: send it, keep it, or free it"]
 pub struct Pkt {
@@ -29,7 +31,8 @@ impl Pkt {
 /// What a packet is copied over when it leaves.
 const BLANK: Packet = Packet::control(NodeId(0), NodeId(0));
 
-/// A slab of packets: no allocation per hop, the last freed place is used first (its lines are still in cache).
+/// A slab of packets: no allocation per hop, the last freed place is used first (its lines are
+/// still in cache).
 #[derive(Debug)]
 pub struct Pool {
     slots: Vec<Packet>,
@@ -127,7 +130,8 @@ impl Pool {
         self.place(&pkt) as u32
     }
 
-    /// Turns a number that [`Pool::stow`] has given into the held packet again. Once: the number is worth nothing after that.
+    /// Turns a number that [`Pool::stow`] has given into the held packet again. Once: the number is
+    /// worth nothing after that.
     #[inline]
     pub fn unstow(&self, number: u32) -> Pkt {
         debug_assert!((number as usize) < self.slots.len());

@@ -1,6 +1,7 @@
 //! Sequence numbers: 32 bits on the wire, offsets of 64 bits for those who count (RFC 9293, §3.4).
 
-/// Where one direction of a connection begins: offset 0 is its first byte of data, one after the SYN.
+/// Where one direction of a connection begins: offset 0 is its first byte of data, one after the
+/// SYN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Sequence {
     first: u32,
@@ -28,8 +29,8 @@ impl Sequence {
         self.first.wrapping_add(offset as u32)
     }
 
-    /// The offset nearest to `near` that has this number; `None` if that is before the first byte. Right as long as it is less than
-    /// 2^31 away.
+    /// The offset nearest to `near` that has this number; `None` if that is before the first byte.
+    /// Right as long as it is less than 2^31 away.
     #[inline]
     pub const fn offset(self, wire: u32, near: u64) -> Option<u64> {
         let away = wire.wrapping_sub(self.wire(near)) as i32;
@@ -37,7 +38,8 @@ impl Sequence {
     }
 }
 
-/// Whether a timestamp or number `a` comes after `b` (RFC 7323, §5.2; RFC 1982): they wrap, half of them are behind.
+/// Whether a timestamp or number `a` comes after `b` (RFC 7323, §5.2; RFC 1982): they wrap, half of
+/// them are behind.
 #[inline]
 pub const fn comes_after(a: u32, b: u32) -> bool {
     a.wrapping_sub(b) as i32 > 0

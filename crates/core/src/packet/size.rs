@@ -1,4 +1,5 @@
-//! How long a packet is on the wire: `size` is the length of its one encoding (see [`crate::wire`]).
+//! How long a packet is on the wire: `size` is the length of its one encoding (see
+//! [`crate::wire`]).
 
 use super::header::{PREFIX, TCP_OPTION};
 use super::{Flags, Kind, Packet};
@@ -11,12 +12,14 @@ pub const TCP_HEADER: u32 = 20;
 pub const UDP_HEADER: u32 = 8;
 /// The timestamp option with its padding (RFC 7323, appendix A).
 pub const TIMESTAMPS: u32 = 12;
-/// What an ICN packet has in place of a transport's header: kind, segment, name, nonce and the consumer's number.
+/// What an ICN packet has in place of a transport's header: kind, segment, name, nonce and the
+/// consumer's number.
 pub const ICN_HEADER: u32 = 20;
 /// The shim's own bytes in front of its headers.
 pub(crate) const SHIM: u32 = 4;
 
-/// Bytes that a header with a body of `body` bytes takes on a packet that carries no other: shim, prefix, body, padding.
+/// Bytes that a header with a body of `body` bytes takes on a packet that carries no other: shim,
+/// prefix, body, padding.
 pub const fn shim_size(body: u32) -> u32 {
     (SHIM + PREFIX as u32 + body).next_multiple_of(4)
 }

@@ -24,7 +24,8 @@ pub struct View<'a> {
     pub now: Time,
     /// What waits, the packet in question not counted.
     pub backlog: Backlog,
-    /// The part of it that waits in the packet's own lane: all of it where the scheduler has one queue.
+    /// The part of it that waits in the packet's own lane: all of it where the scheduler has one
+    /// queue.
     pub lane: Backlog,
     /// The port's rate.
     pub rate: Rate,
@@ -57,7 +58,8 @@ pub enum Verdict {
     Drop(Drop),
 }
 
-/// What becomes of a chosen packet that the port's signal cannot tell anybody about, such as one that is not ECN-capable.
+/// What becomes of a chosen packet that the port's signal cannot tell anybody about, such as one
+/// that is not ECN-capable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unsignalled {
     /// It is dropped: a loss is a signal that everybody understands.
@@ -66,18 +68,18 @@ pub enum Unsignalled {
     Pass,
 }
 
-/// What decides on each packet of a port: on arrival, when it leaves, or both. Schemes whose ports write into each
-/// packet (prices, rates) do it here, too.
+/// What decides on each packet of a port: on arrival, when it leaves, or both. Schemes whose ports
+/// write into each packet (prices, rates) do it here, too.
 ///
-/// An AQM that decides on arrival alone, from the order of arrivals, lets a FIFO port be a *timetable*
-/// ([`Port::is_timetable`](crate::roles::Port::is_timetable)): a hop costs one event.
+/// An AQM that decides on arrival alone, from the order of arrivals, lets a FIFO port be a
+/// *timetable* ([`Port::is_timetable`](crate::roles::Port::is_timetable)): a hop costs one event.
 pub trait Aqm: Send {
     /// Whether it looks at packets that leave. Asked once.
     fn watches_leaving(&self) -> bool {
         false
     }
-    /// As long as a packet fits into this with all that waits, [`Aqm::enqueue`] would let it pass and change nothing, neither here nor in the
-    /// packet: it need not be called. Asked once.
+    /// As long as a packet fits into this with all that waits, [`Aqm::enqueue`] would let it pass
+    /// and change nothing, neither here nor in the packet: it need not be called. Asked once.
     fn indifferent_within(&self) -> Bound {
         Bound::NOTHING
     }
@@ -85,7 +87,8 @@ pub trait Aqm: Send {
     fn enqueue(&mut self, _packet: &mut Packet, _view: &mut View<'_>) -> Verdict {
         Verdict::Pass
     }
-    /// Called with each packet that is about to leave, if [`Aqm::watches_leaving`]. After a drop it is called with the next one at once.
+    /// Called with each packet that is about to leave, if [`Aqm::watches_leaving`]. After a drop it
+    /// is called with the next one at once.
     fn dequeue(&mut self, _packet: &mut Packet, _view: &mut View<'_>) -> Verdict {
         Verdict::Pass
     }
@@ -101,7 +104,8 @@ pub trait Aqm: Send {
     fn watches_inbound(&self) -> bool {
         false
     }
-    /// Called when a packet came in through the port, before it is routed. Rewrites it in place, or says why it goes no further.
+    /// Called when a packet came in through the port, before it is routed. Rewrites it in place, or
+    /// says why it goes no further.
     fn inbound(&mut self, _packet: &mut Packet, _now: Time) -> Result<(), Drop> {
         Ok(())
     }

@@ -6,12 +6,15 @@ use crate::packet::Pkt;
 use crate::roles::{Backlog, Drop, Inbound, Port, PortCtx};
 use crate::units::Time;
 
-/// A port of three parts: an AQM chooses packets, a scheduler orders them, a signal tells the chosen ones' senders.
+/// A port of three parts: an AQM chooses packets, a scheduler orders them, a signal tells the
+/// chosen ones' senders.
 ///
-/// One AQM sees the whole port; [`PerFlow`](super::PerFlow) makes it one per flow. A packet that arrives is first shown to the AQM, then refused if there
-/// is no room, then signalled: what finds no room is lost, and that tells its sender enough.
+/// One AQM sees the whole port; [`PerFlow`](super::PerFlow) makes it one per flow. A packet that
+/// arrives is first shown to the AQM, then refused if there is no room, then signalled: what finds
+/// no room is lost, and that tells its sender enough.
 ///
-/// It is a timetable if the scheduler is a FIFO and neither AQM nor signal looks at packets that leave. Its decisions are the same either way.
+/// It is a timetable if the scheduler is a FIFO and neither AQM nor signal looks at packets that
+/// leave. Its decisions are the same either way.
 pub struct Queue<A, S, G> {
     aqm: A,
     scheduler: S,

@@ -1,7 +1,8 @@
 use super::{Bound, Fifo, Loss, NoAqm, Queue};
 use crate::roles::Port;
 
-/// Refuses what does not fit, and nothing else: the usual port, which nodes run without an indirect call.
+/// Refuses what does not fit, and nothing else: the usual port, which nodes run without an indirect
+/// call.
 #[derive(Debug, Clone)]
 pub struct DropTail {
     bound: Bound,

@@ -35,7 +35,8 @@ pub trait Scheduler: Send {
     }
     /// The next packet to leave.
     fn pop(&mut self, pool: &Pool) -> Option<Pkt>;
-    /// Called when a packet that was just popped has been dropped: it does not count for its lane's share.
+    /// Called when a packet that was just popped has been dropped: it does not count for its lane's
+    /// share.
     fn refund(&mut self, _packet: &Packet) {}
     /// What waits.
     fn backlog(&self) -> Backlog;

@@ -16,20 +16,23 @@ pub enum Done {
 
 /// Tells senders of congestion.
 pub trait Signal: Send {
-    /// Called with a packet that the AQM has chosen. It may change the packet, remember something for packets that come
-    /// back ([`Signal::inbound`]), or send a packet of its own ([`PortCtx::route`]).
+    /// Called with a packet that the AQM has chosen. It may change the packet, remember something
+    /// for packets that come back ([`Signal::inbound`]), or send a packet of its own
+    /// ([`PortCtx::route`]).
     fn signal(&mut self, pkt: &Pkt, ctx: &mut PortCtx<'_>) -> Done;
     /// Whether [`Signal::leaving`] wants to be called. Asked once.
     fn watches_leaving(&self) -> bool {
         false
     }
-    /// Called with each packet that is about to leave, before the AQM is asked about it: what goes out tells what may come back.
+    /// Called with each packet that is about to leave, before the AQM is asked about it: what goes
+    /// out tells what may come back.
     fn leaving(&mut self, _pkt: &Pkt, _ctx: &mut PortCtx<'_>) {}
     /// Whether [`Signal::inbound`] wants to be called. Asked once.
     fn watches_inbound(&self) -> bool {
         false
     }
-    /// Called when a packet came in through the port, before it is routed: an ACK of what left through it, where routes are symmetric.
+    /// Called when a packet came in through the port, before it is routed: an ACK of what left
+    /// through it, where routes are symmetric.
     fn inbound(&mut self, _pkt: &Pkt, _ctx: &mut PortCtx<'_>) {}
     /// Called when the node restarts.
     fn reset(&mut self, _ctx: &mut PortCtx<'_>) {}

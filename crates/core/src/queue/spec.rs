@@ -75,7 +75,8 @@ impl QueueSpec {
         matches!((self.aqm, self.scheduler), (AqmSpec::DropTail, SchedulerSpec::Fifo))
     }
 
-    /// The limit of a drop-tail queue, for ports that have a rule of their own and would ignore any other.
+    /// The limit of a drop-tail queue, for ports that have a rule of their own and would ignore any
+    /// other.
     pub fn drop_tail(&self) -> Result<Limit, SpecError> {
         let given = match (self.aqm, self.scheduler) {
             (AqmSpec::DropTail, SchedulerSpec::Fifo) => return Ok(self.limit),
@@ -112,7 +113,8 @@ impl QueueSpec {
         }
     }
 
-    /// With an AQM that goes by single packets' delays: where flows have queues of their own, each has its own AQM, too.
+    /// With an AQM that goes by single packets' delays: where flows have queues of their own, each
+    /// has its own AQM, too.
     fn per_flow<A: Aqm + Clone + 'static>(&self, aqm: A, signal: impl Signal + 'static, rate: Rate) -> Discipline {
         match self.scheduler {
             SchedulerSpec::Fifo => self.scheduled(aqm, signal, rate),

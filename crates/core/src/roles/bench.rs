@@ -8,7 +8,8 @@ use crate::packet::{NodeId, Pool, PortId};
 use crate::rng::{Purpose, Stream, stream};
 use crate::units::Time;
 
-/// All that a port may reach, without a node: for tests of ports and of signals. The port is number 0 of node 0.
+/// All that a port may reach, without a node: for tests of ports and of signals. The port is number
+/// 0 of node 0.
 pub struct PortBench {
     /// The time.
     pub now: Time,

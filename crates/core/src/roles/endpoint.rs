@@ -1,32 +1,37 @@
 use std::any::{Any, TypeId};
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 use crate::packet::{FlowId, NodeId, Packet, Pkt, Pool, PortId};
 use crate::rng::Stream;
 use crate::roles::{LinkInfo, Way};
 use crate::units::Time;
+use rustc_hash::FxHashMap;
 
 /// One end of a flow: active (sender, consumer) or passive (receiver, producer).
 pub trait Endpoint: Send {
-    /// Called once: when the flow starts (active), or before the first packet is handed over (passive).
+    /// Called once: when the flow starts (active), or before the first packet is handed over
+    /// (passive).
     fn on_start(&mut self, ctx: &mut EndpointCtx<'_>);
     /// Called when a packet of this flow arrived at this node.
     fn on_packet(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>);
-    /// Called when the time last set with [`EndpointCtx::set_timer`] has come. The timer is off then.
+    /// Called when the time last set with [`EndpointCtx::set_timer`] has come. The timer is off
+    /// then.
     fn on_timer(&mut self, ctx: &mut EndpointCtx<'_>);
-    /// Called when somebody measures: at sampling times, when the endpoint finishes, and at the end of the run.
+    /// Called when somebody measures: at sampling times, when the endpoint finishes, and at the end
+    /// of the run.
     fn report(&self) -> FlowReport;
-    /// Of a passive end: whether its deliveries are the flow's. A multicast flow has several passive ends; one is measured, the others
-    /// report nothing and never finish.
+    /// Of a passive end: whether its deliveries are the flow's. A multicast flow has several
+    /// passive ends; one is measured, the others report nothing and never finish.
     fn measured(&self) -> bool {
         true
     }
-    /// Of a passive end: whether nothing has shown yet that its peer hears what it says (TCP's SYN-RECEIVED). Whoever forges addresses can open as
-    /// many of these as he likes.
+    /// Of a passive end: whether nothing has shown yet that its peer hears what it says (TCP's
+    /// SYN-RECEIVED). Whoever forges addresses can open as many of these as he likes.
     fn is_half_open(&self) -> bool {
         false
     }
-    /// Numbers to plot over time besides those of the report (a budget, a price, a buffer), with their names. The flow's two ends use different names.
+    /// Numbers to plot over time besides those of the report (a budget, a price, a buffer), with
+    /// their names. The flow's two ends use different names.
     fn gauges(&self, _out: &mut Vec<(&'static str, f64)>) {}
 }
 
@@ -35,7 +40,8 @@ pub trait Endpoint: Send {
 pub struct FlowReport {
     /// Payload bytes delivered in order (passive end).
     pub delivered: u64,
-    /// Payload bytes that have arrived, in order or not, each counted once (passive end). Zero where that is no more than was delivered.
+    /// Payload bytes that have arrived, in order or not, each counted once (passive end). Zero
+    /// where that is no more than was delivered.
     pub arrived: u64,
     /// When the last byte was delivered (passive end).
     pub completed: Option<Time>,
@@ -90,7 +96,7 @@ impl FlowReport {
 
 /// What the endpoints of one node share: a host's budget, its list of open flows.
 #[derive(Default)]
-pub struct Shared(HashMap<TypeId, Box<dyn Any + Send>>);
+pub struct Shared(FxHashMap<TypeId, Box<dyn Any + Send>>);
 
 impl Shared {
     /// The one value of type `T` on this node, made on first use.
@@ -149,7 +155,8 @@ impl EndpointCtx<'_> {
         let pkt = self.pool.insert(packet);
         self.out.push_back((Way::Port(port), pkt));
     }
-    /// Asks for `on_timer` at `at` in place of any earlier wish. In the past means now. Cheap: re-arming later costs nothing until the old time comes.
+    /// Asks for `on_timer` at `at` in place of any earlier wish. In the past means now. Cheap:
+    /// re-arming later costs nothing until the old time comes.
     #[inline]
     pub fn set_timer(&mut self, at: Time) {
         *self.timer = at;
@@ -159,7 +166,8 @@ impl EndpointCtx<'_> {
     pub fn cancel_timer(&mut self) {
         *self.timer = Time::MAX;
     }
-    /// Asks that another flow's endpoint on this node gets `on_timer` now, because what they share has changed.
+    /// Asks that another flow's endpoint on this node gets `on_timer` now, because what they share
+    /// has changed.
     pub fn poke(&mut self, flow: FlowId) {
         self.pokes.push(flow);
     }
@@ -167,9 +175,9 @@ impl EndpointCtx<'_> {
     pub fn finish(&mut self) {
         *self.finished = true;
     }
-    /// Calls an endpoint that lives inside this one. What it asks for is written to `wishes` in place of being carried
-    /// out. Each packet that it has sent then passes `each`, with what the call returned: it may change the packet, and
-    /// says through which port that leaves.
+    /// Calls an endpoint that lives inside this one. What it asks for is written to `wishes` in
+    /// place of being carried out. Each packet that it has sent then passes `each`, with what the
+    /// call returned: it may change the packet, and says through which port that leaves.
     pub fn inside<R>(
         &mut self,
         wishes: &mut Wishes,

@@ -7,7 +7,8 @@ use crate::packet::{FlowId, NodeId, Packet, PacketId, Pkt, Pool, PortId};
 use crate::rng::{Stream, below, mix};
 use crate::units::Time;
 
-/// Where packets come from and go to at a node: a port, or a local application, of which several may want the same.
+/// Where packets come from and go to at a node: a port, or a local application, of which several
+/// may want the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Face {
     /// A neighbour.
@@ -40,31 +41,37 @@ pub enum Route {
     Port(PortId, Pkt),
     /// To the endpoint of its flow on this node.
     Local(Pkt),
-    /// It is used up (copied to several faces, a PIT hit, an ACK merged into another): the node frees it.
+    /// It is used up (copied to several faces, a PIT hit, an ACK merged into another): the node
+    /// frees it.
     Consumed(Pkt),
     /// The forwarder keeps it, counts it in [`Forwarder::kept`], and emits it later.
     Kept,
     /// Nobody is to have it: the packet is dropped and counted.
     Unroutable(Pkt),
-    /// It is not this forwarder's to decide: the next one's, the shortest path's in the end. What that passes on has no way.
+    /// It is not this forwarder's to decide: the next one's, the shortest path's in the end. What
+    /// that passes on has no way.
     Pass(Pkt),
 }
 
-/// Decides which ports a packet leaves through. A node has one of each scheme that runs there; the first that doesn't pass a packet on
-/// decides.
+/// Decides which ports a packet leaves through. A node has one of each scheme that runs there; the
+/// first that doesn't pass a packet on decides.
 pub trait Forwarder: Send {
-    /// Called when a packet came in through `from`, or from an endpoint of this node (`None`). A packet that a port handed back
-    /// ([`PortCtx::hand_back`](super::PortCtx::hand_back)) comes from that port.
+    /// Called when a packet came in through `from`, or from an endpoint of this node (`None`). A
+    /// packet that a port handed back ([`PortCtx::hand_back`](super::PortCtx::hand_back)) comes
+    /// from that port.
     fn route(&mut self, pkt: Pkt, from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route;
-    /// Called when the time last given to [`ForwardCtx::wake_at`] or [`ForwardCtx::wake_in_background`] has come: do all that is due.
+    /// Called when the time last given to [`ForwardCtx::wake_at`] or
+    /// [`ForwardCtx::wake_in_background`] has come: do all that is due.
     fn on_timer(&mut self, _ctx: &mut ForwardCtx<'_>) {}
     /// How many packets it keeps.
     fn kept(&self) -> u64 {
         0
     }
-    /// Called when the node goes over to other routes ([`Routes::switch`]): forget what was remembered of them.
+    /// Called when the node goes over to other routes ([`Routes::switch`]): forget what was
+    /// remembered of them.
     fn on_routes(&mut self, _state: u32) {}
-    /// Called when the node restarts: forget everything learned. The packets kept are handed back, to be dropped. Its timers are withdrawn.
+    /// Called when the node restarts: forget everything learned. The packets kept are handed back,
+    /// to be dropped. Its timers are withdrawn.
     fn reset(&mut self, _kept: &mut Vec<Pkt>) {}
 }
 
@@ -92,7 +99,8 @@ pub struct ForwardCtx<'a> {
 }
 
 impl<'a> ForwardCtx<'a> {
-    /// A context for one call, without shared state or timers; what the forwarder sends is appended to `out`, with the way that it takes.
+    /// A context for one call, without shared state or timers; what the forwarder sends is appended
+    /// to `out`, with the way that it takes.
     pub fn new(
         (now, node): (Time, NodeId),
         pool: &'a mut Pool,
@@ -104,24 +112,27 @@ impl<'a> ForwardCtx<'a> {
 }
 
 impl ForwardCtx<'_> {
-    /// What the ports and the forwarder of this instance share on this node: what [`Network::state`](super::Network::state) made.
+    /// What the ports and the forwarder of this instance share on this node: what
+    /// [`Network::state`](super::Network::state) made.
     ///
     /// # Panics
     /// If that was of another type, or nothing.
     pub fn state<T: Any>(&mut self) -> &mut T {
         self.state.as_deref_mut().and_then(|s| s.downcast_mut()).expect(SHARED)
     }
-    /// Sends a packet of the forwarder's own (a Nack, an aggregated ACK) out of a port, or along the route to its destination.
+    /// Sends a packet of the forwarder's own (a Nack, an aggregated ACK) out of a port, or along
+    /// the route to its destination.
     pub fn emit(&mut self, port: Option<PortId>, packet: Packet) {
         let pkt = self.pool.insert(packet);
         self.out.push_back((port.into(), pkt));
     }
-    /// Asks for [`Forwarder::on_timer`] at `at`, in place of any earlier wish; [`Time::MAX`] withdraws it.
+    /// Asks for [`Forwarder::on_timer`] at `at`, in place of any earlier wish; [`Time::MAX`]
+    /// withdraws it.
     pub fn wake_at(&mut self, at: Time) {
         self.wakes.iter_mut().for_each(|w| w.push(WakeAt::Work(at)));
     }
-    /// The same for housekeeping (ageing, hellos): such a wish does not keep a run from ending. It stands beside that of
-    /// [`ForwardCtx::wake_at`].
+    /// The same for housekeeping (ageing, hellos): such a wish does not keep a run from ending. It
+    /// stands beside that of [`ForwardCtx::wake_at`].
     pub fn wake_in_background(&mut self, at: Time) {
         self.wakes.iter_mut().for_each(|w| w.push(WakeAt::Background(at)));
     }
@@ -129,7 +140,8 @@ impl ForwardCtx<'_> {
     pub fn release(&mut self, port: Option<PortId>, pkt: Pkt) {
         self.out.push_back((port.into(), pkt));
     }
-    /// Sends a copy of the packet to a face: out of a port, or to the end of a flow here. The copy may be changed, so that each face gets its own.
+    /// Sends a copy of the packet to a face: out of a port, or to the end of a flow here. The copy
+    /// may be changed, so that each face gets its own.
     pub fn copy_to(&mut self, face: Face, pkt: &Pkt) -> &mut Packet {
         let copy = self.pool.copy(pkt);
         let id = copy.id();
@@ -149,28 +161,37 @@ impl ForwardCtx<'_> {
     }
 }
 
-/// Shortest-path next hops, computed outside. Nodes remember answers: they change by [`Routes::switch`] alone.
+/// Shortest-path next hops, computed outside. Nodes remember answers: they change by
+/// [`Routes::switch`] alone.
 pub trait Routes: Send + Sync {
-    /// Called when the node that these routes are for goes over to another state of the network; it forgets what it remembered. Nothing
-    /// where there is one state.
+    /// Called when the node that these routes are for goes over to another state of the network; it
+    /// forgets what it remembered. Nothing where there is one state.
     fn switch(&self, _state: u32) {}
-    /// The routes as they are at the beginning, which never change; `None` where these don't either. For what nodes share.
+    /// The routes as they are at the beginning, which never change; `None` where these don't
+    /// either. For what nodes share.
     fn initial(&self) -> Option<Arc<dyn Routes>> {
         None
     }
     /// The equal-cost ports at `node` towards `dst`, in a fixed order. Empty when there is no way.
     fn next_ports(&self, node: NodeId, dst: NodeId) -> &[u16];
-    /// The ports at `node` that a conversation with this key may take towards `dst`: all of [`Routes::next_ports`], unless routing itself
-    /// has a path for each conversation ([`Ecmp::Symmetric`]).
+    /// The ports at `node` that a conversation with this key may take towards `dst`: all of
+    /// [`Routes::next_ports`], unless routing itself has a path for each conversation
+    /// ([`Ecmp::Symmetric`]).
     #[inline]
     fn ports_for(&self, node: NodeId, dst: NodeId, _key: u32) -> &[u16] {
         self.next_ports(node, dst)
+    }
+    /// Whether conversations to one destination may leave a node through different ports although
+    /// [`Routes::ports_for`] shows one port only.
+    fn by_conversation(&self) -> bool {
+        false
     }
     /// The node behind a port of any node; `None` where the routes don't tell.
     fn peer(&self, _node: NodeId, _port: u16) -> Option<NodeId> {
         None
     }
-    /// What a path pays for the link behind a port: shortest paths have the least sum. Each link costs the same where the routes don't tell.
+    /// What a path pays for the link behind a port: shortest paths have the least sum. Each link
+    /// costs the same where the routes don't tell.
     fn cost(&self, _node: NodeId, _port: u16) -> u64 {
         1
     }
@@ -193,7 +214,8 @@ pub enum Ecmp {
 }
 
 impl Ecmp {
-    /// The port that a packet of the conversation `key` takes at `node` among `choices` towards `dst`; `None` if there is none.
+    /// The port that a packet of the conversation `key` takes at `node` among `choices` towards
+    /// `dst`; `None` if there is none.
     #[inline]
     pub fn choose(self, choices: &[u16], key: u32, dst: NodeId, node: NodeId, rng: &mut Stream) -> Option<PortId> {
         match self {
@@ -202,7 +224,8 @@ impl Ecmp {
         }
     }
 
-    /// The same for those who work out where packets will go. With a path per packet there is no telling; the first is as good as any.
+    /// The same for those who work out where packets will go. With a path per packet there is no
+    /// telling; the first is as good as any.
     #[inline]
     pub fn expected(self, choices: &[u16], key: u32, dst: NodeId, node: NodeId) -> Option<PortId> {
         match self {
@@ -212,10 +235,12 @@ impl Ecmp {
     }
 }
 
-/// Next hops that a node remembers. Eight take two cache lines and save a tenth of a packet-hop (docs/performance.md).
+/// Next hops that a node remembers. Eight take two cache lines and save a tenth of a packet-hop
+/// (docs/performance.md).
 const REMEMBERED: usize = 8;
 
-/// The next hop towards a node, of one conversation where conversations part. Nothing is known yet with [`NO_PORT`].
+/// The next hop towards a node, of one conversation where conversations part. Nothing is known yet
+/// with [`NO_PORT`].
 #[derive(Clone, Copy)]
 struct Remembered {
     key: u32,
@@ -229,7 +254,8 @@ const NO_PORT: PortId = PortId(u16::MAX);
 #[derive(Clone)]
 pub struct ShortestPath {
     remembered: [Remembered; REMEMBERED],
-    /// The bits of a conversation's key that next hops depend on: none until there was a choice, all since then.
+    /// The bits of a conversation's key that next hops depend on: none until there was a choice,
+    /// all since then.
     depends: u32,
     routes: Arc<dyn Routes>,
     ecmp: Ecmp,
@@ -240,17 +266,18 @@ const NOTHING: Remembered = Remembered { key: 0, dst: NodeId(0), port: NO_PORT }
 impl ShortestPath {
     /// Forwards by `routes`.
     pub fn new(routes: Arc<dyn Routes>, ecmp: Ecmp) -> ShortestPath {
-        // These routes choose by the key themselves, and show no choice.
-        let depends = if ecmp == Ecmp::Symmetric { u32::MAX } else { 0 };
+        let depends = if routes.by_conversation() { u32::MAX } else { 0 };
         ShortestPath { remembered: [NOTHING; REMEMBERED], depends, routes, ecmp }
     }
 
-    /// The port that a conversation takes among `choices` at `node`: the same for the same key, node and direction.
+    /// The port that a conversation takes among `choices` at `node`: the same for the same key,
+    /// node and direction.
     pub fn pick(choices: &[u16], key: u32, dst: NodeId, node: NodeId) -> u16 {
         choices[ShortestPath::pick_index(choices.len(), key, dst, node)]
     }
 
-    /// The same as a position among `count` choices. Hashing the node in keeps consecutive routers from all choosing alike.
+    /// The same as a position among `count` choices. Hashing the node in keeps consecutive routers
+    /// from all choosing alike.
     pub fn pick_index(count: usize, key: u32, dst: NodeId, node: NodeId) -> usize {
         let key = (u64::from(key) << 32) | u64::from(dst.0);
         let hash = mix(key ^ mix(u64::from(node.0)));

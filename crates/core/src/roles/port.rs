@@ -95,26 +95,30 @@ pub enum Inbound {
 
 /// One interface of a node, both directions.
 ///
-/// A port is *held*: it keeps its packets, and is asked for one whenever the transmitter is idle. A port that sends what comes in the order in which it
-/// came, and decides all on arrival, may be a *timetable* instead: it says yes or no, and the node knows when each packet starts.
+/// A port is *held*: it keeps its packets, and is asked for one whenever the transmitter is idle. A
+/// port that sends what comes in the order in which it came, and decides all on arrival, may be a
+/// *timetable* instead: it says yes or no, and the node knows when each packet starts.
 pub trait Port: Send {
-    /// Whether it can be a timetable. Asked once; it is held all the same where the link changes, and under drivers that know no timetables.
+    /// Whether it can be a timetable. Asked once; it is held all the same where the link changes,
+    /// and under drivers that know no timetables.
     fn is_timetable(&self) -> bool {
         false
     }
-    /// Called when a packet was routed to a timetable, in place of [`Port::outbound`]: whether it is taken, by the same rule. What waits before it is in
-    /// [`PortCtx::booked`].
+    /// Called when a packet was routed to a timetable, in place of [`Port::outbound`]: whether it
+    /// is taken, by the same rule. What waits before it is in [`PortCtx::booked`].
     fn admit(&mut self, _pkt: &Pkt, _ctx: &mut PortCtx<'_>) -> Result<(), Drop> {
         unreachable!("only ports that say so are timetables")
     }
-    /// Of a timetable: as long as a packet fits into this with all that waits, [`Port::admit`] would take it and change nothing, so that it need not be
-    /// called. Asked once.
+    /// Of a timetable: as long as a packet fits into this with all that waits, [`Port::admit`]
+    /// would take it and change nothing, so that it need not be called. Asked once.
     fn admits_within(&self) -> Bound {
         Bound::NOTHING
     }
-    /// Called when a packet was routed here. Keep it for [`Port::poll_transmit`], give it to [`PortCtx::drop`], or hand it to a sibling.
+    /// Called when a packet was routed here. Keep it for [`Port::poll_transmit`], give it to
+    /// [`PortCtx::drop`], or hand it to a sibling.
     fn outbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>);
-    /// Called when the transmitter is idle: the next packet, which starts onto the wire now. Stamp it here.
+    /// Called when the transmitter is idle: the next packet, which starts onto the wire now. Stamp
+    /// it here.
     fn poll_transmit(&mut self, ctx: &mut PortCtx<'_>) -> Option<Pkt>;
     /// Whether [`Port::inbound`] wants to be called. Asked once.
     fn watches_inbound(&self) -> bool {
@@ -124,11 +128,13 @@ pub trait Port: Send {
     fn inbound(&mut self, pkt: Pkt, _ctx: &mut PortCtx<'_>) -> Inbound {
         Inbound::Forward(pkt)
     }
-    /// Whether [`Port::inbound`] may let a packet go that waits. If not, the port is not asked for one after it. Asked once.
+    /// Whether [`Port::inbound`] may let a packet go that waits. If not, the port is not asked for
+    /// one after it. Asked once.
     fn inbound_frees(&self) -> bool {
         true
     }
-    /// Called when the time last given to [`PortCtx::wake_at`] or [`PortCtx::wake_in_background`] has come: do all that is due.
+    /// Called when the time last given to [`PortCtx::wake_at`] or [`PortCtx::wake_in_background`]
+    /// has come: do all that is due.
     fn on_timer(&mut self, _ctx: &mut PortCtx<'_>) {}
     /// Called when the rate changed or the link came back. The new rate is in the context.
     fn on_link(&mut self, _ctx: &mut PortCtx<'_>) {}
@@ -138,8 +144,9 @@ pub trait Port: Send {
     fn reset(&mut self, ctx: &mut PortCtx<'_>);
     /// A number to plot over time besides the backlog (a price, a state, a rate), with its name.
     fn gauges(&self, _out: &mut Vec<(&'static str, f64)>) {}
-    /// Called when a run is over: what its user should know about this port, a sentence each. The same words for the same
-    /// cause, without numbers, for a result names each sentence once, with its ports.
+    /// Called when a run is over: what its user should know about this port, a sentence each. The
+    /// same words for the same cause, without numbers, for a result names each sentence once, with
+    /// its ports.
     fn warnings(&self, _out: &mut Vec<String>) {}
 }
 
@@ -180,7 +187,8 @@ pub struct PortCtx<'a> {
     pub transmitter: Transmitter,
     /// The rate at which the neighbour sends to this port.
     pub reverse: Rate,
-    /// What waits on a timetable; nothing where the port is held, for that knows itself what it holds.
+    /// What waits on a timetable; nothing where the port is held, for that knows itself what it
+    /// holds.
     pub booked: Backlog,
     pub(crate) state: Option<&'a mut (dyn Any + Send)>,
     pub(crate) actions: &'a mut VecDeque<Action>,
@@ -197,7 +205,8 @@ impl PortCtx<'_> {
     pub fn drop(&mut self, pkt: Pkt, why: Drop) {
         self.actions.push_back(Action::Drop(self.me, pkt, why));
     }
-    /// Gives a packet back to the forwarder, which gets it as if it had come in through this port: an Interest that finds no room, as a Nack.
+    /// Gives a packet back to the forwarder, which gets it as if it had come in through this port:
+    /// an Interest that finds no room, as a Nack.
     pub fn hand_back(&mut self, pkt: Pkt) {
         self.actions.push_back(Action::Back(self.me, pkt));
     }
@@ -234,12 +243,13 @@ impl PortCtx<'_> {
     pub fn wake_at(&mut self, at: Time) {
         *self.timer = at;
     }
-    /// The same for housekeeping (ageing, hellos): such a wish does not keep a run from ending. It stands beside that of
-    /// [`PortCtx::wake_at`].
+    /// The same for housekeeping (ageing, hellos): such a wish does not keep a run from ending. It
+    /// stands beside that of [`PortCtx::wake_at`].
     pub fn wake_in_background(&mut self, at: Time) {
         self.actions.push_back(Action::Background(self.me, at));
     }
-    /// What the ports and the forwarder of this instance share on this node: what [`Network::state`](super::Network::state) made.
+    /// What the ports and the forwarder of this instance share on this node: what
+    /// [`Network::state`](super::Network::state) made.
     ///
     /// # Panics
     /// If that was of another type, or nothing.

@@ -8,13 +8,15 @@ use crate::spec::SpecError;
 
 /// A scheme as scenarios name it: what carries flows, what the network's nodes run, or both.
 ///
-/// The value itself holds the parameters, so a scheme of your own needs no change in this crate: implement this (or fill
-/// in [`Parts`]), hand it to the catalogue under a name, and scenarios can use it.
+/// The value itself holds the parameters, so a scheme of your own needs no change in this crate:
+/// implement this (or fill in [`Parts`]), hand it to the catalogue under a name, and scenarios can
+/// use it.
 pub trait Scheme: Send + Sync {
     /// The name that scenarios use.
     fn name(&self) -> &str;
-    /// Called once, when the network and the flows are known: the scheme with the names in its parameters resolved.
-    /// `None` leaves it as it is. Keys of errors are relative to its table of parameters.
+    /// Called once, when the network and the flows are known: the scheme with the names in its
+    /// parameters resolved. `None` leaves it as it is. Keys of errors are relative to its table of
+    /// parameters.
     fn bind(&self, _names: &dyn Names) -> Result<Option<Arc<dyn Scheme>>, SpecError> {
         Ok(None)
     }
@@ -34,32 +36,42 @@ pub enum End {
     Destination,
 }
 
-/// What carries flows: it opens and accepts them, acknowledges, repairs, and refuses what it doesn't know.
+/// What carries flows: it opens and accepts them, acknowledges, repairs, and refuses what it
+/// doesn't know.
 pub trait Transport: Send + Sync {
     /// Bytes of headers on each of its full packets, for bounds that count what crosses the links.
     fn headers(&self) -> u32 {
         TCP_HEADERS
     }
-    /// Which end opens a flow, and so is the active one: a sender is at its source, an ICN consumer at its destination.
+    /// Which end opens a flow, and so is the active one: a sender is at its source, an ICN consumer
+    /// at its destination.
     fn opener(&self) -> End {
         End::Source
     }
     /// Called when a flow starts, at the end that opens it.
     fn open(&self, flow: &FlowSpec) -> Box<dyn Endpoint>;
-    /// Called with a packet of a flow that has no end here. `expected` is what the application here knows of the flow
-    /// (a sink of datagrams knows how much it waits for); `None` for a stranger's.
+    /// Called with a packet of a flow that has no end here. `expected` is what the application here
+    /// knows of the flow (a sink of datagrams knows how much it waits for); `None` for a
+    /// stranger's.
     fn accept(&self, first: &Packet, expected: Option<&FlowSpec>) -> Accept;
-    /// Called instead with a packet of a flow that has ended here or that nobody here waits for: the answer, if there is one.
+    /// Called instead with a packet of a flow that has ended here or that nobody here waits for:
+    /// the answer, if there is one.
     fn refuse(&self, _packet: &Packet) -> Option<Packet> {
         None
     }
-    /// The network scheme without which its flows make no sense. A scenario that has it nowhere is refused.
+    /// The network scheme without which its flows make no sense. A scenario that has it nowhere is
+    /// refused.
     fn needs(&self) -> Option<&str> {
         None
     }
+    /// Whether its flows find their own ways, so that a scenario can't give them a path.
+    fn finds_paths(&self) -> bool {
+        false
+    }
 }
 
-/// What a transport makes of a packet whose flow has no end at this node. All but the first count it as undeliverable.
+/// What a transport makes of a packet whose flow has no end at this node. All but the first count
+/// it as undeliverable.
 #[allow(clippy::large_enum_variant)] // One at a time, for a moment.
 pub enum Accept {
     /// It opens the flow: the passive end, which gets the packet.
@@ -72,16 +84,19 @@ pub enum Accept {
 
 /// What the ports and the forwarder of a node are.
 pub trait Network: Send + Sync {
-    /// Called once per node where this scheme runs, before its ports and forwarder are asked for: what they share there, beyond their node's links.
+    /// Called once per node where this scheme runs, before its ports and forwarder are asked for:
+    /// what they share there, beyond their node's links.
     fn state(&self, _node: &NodeSpec<'_>) -> Option<Box<dyn Any + Send>> {
         None
     }
-    /// Called once per port of each node where this scheme runs. The default is the queue that the scenario asks for.
-    /// Keys of errors are relative to the port's table in the scenario, that of its queue.
+    /// Called once per port of each node where this scheme runs. The default is the queue that the
+    /// scenario asks for. Keys of errors are relative to the port's table in the scenario, that of
+    /// its queue.
     fn port(&self, port: &PortSpec, _node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
         Ok(port.queue.build(port.link.rate))
     }
-    /// Called once per node where this scheme runs. Packets that it passes on, and all where there is none, take shortest paths.
+    /// Called once per node where this scheme runs. Packets that it passes on, and all where there
+    /// is none, take shortest paths.
     fn forwarder(&self, _node: &NodeSpec<'_>) -> Option<Box<dyn Forwarder>> {
         None
     }

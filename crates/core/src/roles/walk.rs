@@ -13,8 +13,8 @@ pub struct Step {
     pub next: NodeId,
 }
 
-/// The path from `from` to `to` along the ports that `pick` chooses; `peer` says who is behind a port. `None` where either has no answer, and
-/// where the path has more than `limit` hops.
+/// The path from `from` to `to` along the ports that `pick` chooses; `peer` says who is behind a
+/// port. `None` where either has no answer, and where the path has more than `limit` hops.
 pub fn walk(
     (from, to): (NodeId, NodeId),
     limit: usize,

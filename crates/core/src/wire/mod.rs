@@ -1,7 +1,9 @@
-//! Packets as bytes: each packet has exactly one encoding, whose length is its `size`. `docs/wire.md` has it byte by byte.
+//! Packets as bytes: each packet has exactly one encoding, whose length is its `size`.
+//! `docs/wire.md` has it byte by byte.
 //!
-//! IPv4, then (if it carries scheme headers) a shim of them, then TCP, UDP or an ICN header, then the payload. TCP is standard: an
-//! unmodified host's segment is the same type. Nodes have addresses in 10.0.0.0/8 by number and interface, flows have ports by number.
+//! IPv4, then (if it carries scheme headers) a shim of them, then TCP, UDP or an ICN header, then
+//! the payload. TCP is standard: an unmodified host's segment is the same type. Nodes have
+//! addresses in 10.0.0.0/8 by number and interface, flows have ports by number.
 
 mod checksum;
 mod options;
@@ -165,11 +167,12 @@ pub fn decode(bytes: &[u8]) -> Result<Packet, WireError> {
     if packet.wire_size() == size { Ok(packet) } else { Err(WireError::Short) }
 }
 
-/// Sends a packet over a link of bytes: it comes out as its bytes say. Only when it came to the port, which no byte says, is kept.
-/// `bytes` is where it is written.
+/// Sends a packet over a link of bytes: it comes out as its bytes say. Only when it came to the
+/// port, which no byte says, is kept. `bytes` is where it is written.
 ///
 /// # Panics
-/// If a packet cannot be read back, or is not as long as its bytes: such packets are a mistake of ours.
+/// If a packet cannot be read back, or is not as long as its bytes: such packets are a mistake of
+/// ours.
 pub fn cross(packet: &mut Packet, bytes: &mut Vec<u8>) {
     bytes.clear();
     encode(packet, bytes);

@@ -1,7 +1,7 @@
 //! The shim: scheme headers between IP and transport.
 //!
-//! Next protocol (1), length in words of four bytes (1), zeros (2); then tag (1), length (1) and body of each header,
-//! outermost first; then zeros up to a whole word.
+//! Next protocol (1), length in words of four bytes (1), zeros (2); then tag (1), length (1) and
+//! body of each header, outermost first; then zeros up to a whole word.
 
 use super::WireError;
 use crate::packet::{Packet, TCP_OPTION};

@@ -73,7 +73,8 @@ proptest! {
         let at = at % bytes.len();
         bytes[at] = with;
         if let Ok(read) = decode(&bytes) {
-            // Options may come in another order or padding than ours; then there is one encoding of what they say.
+            // Options may come in another order or padding than ours; then there is one encoding of
+            // what they say.
             prop_assert_eq!(decode(&bytes_of(&read)), Ok(read));
         }
     }

@@ -9,8 +9,8 @@ const TCP_BYTES: usize = TCP_HEADER as usize;
 const UDP_BYTES: usize = UDP_HEADER as usize;
 const ICN_BYTES: usize = ICN_HEADER as usize;
 
-/// The checksum of a transport's header and the pseudo-header; the payload is zeros and adds nothing. The shim is left out, so that
-/// routers may change it.
+/// The checksum of a transport's header and the pseudo-header; the payload is zeros and adds
+/// nothing. The shim is left out, so that routers may change it.
 fn transport_checksum(addresses: &[u8], protocol: u8, header: &[u8], payload: u16) -> u16 {
     let length = (header.len() as u16).wrapping_add(payload).to_be_bytes();
     checksum(&[addresses, &[0, protocol], &length, header])

@@ -1,5 +1,5 @@
-//! A bench for one node: a driver that writes down what the node does, and a clock that calls it in the engine's order
-//! (what arrives before what was asked for, then in order of the asking).
+//! A bench for one node: a driver that writes down what the node does, and a clock that calls it in
+//! the engine's order (what arrives before what was asked for, then in order of the asking).
 #![allow(dead_code)] // each test binary uses its part
 
 use std::sync::Arc;
@@ -94,7 +94,8 @@ impl Flows for Nobody {
     }
 }
 
-/// Sends what is for this node to its endpoint, and all else through the port whose peer it is for, or port 1.
+/// Sends what is for this node to its endpoint, and all else through the port whose peer it is for,
+/// or port 1.
 pub struct ByPeer;
 impl Forwarder for ByPeer {
     fn route(&mut self, pkt: Pkt, _from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route {

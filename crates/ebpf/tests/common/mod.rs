@@ -9,8 +9,8 @@ use std::io::Write;
 #[cfg(target_os = "linux")]
 use midpath_ebpf::{Config, Error, Loaded, unsupported};
 
-/// Programs in the kernel, or `None` with the reason on stderr where tests cannot have them. A kernel that could load
-/// programs, but refuses ours, fails the test.
+/// Programs in the kernel, or `None` with the reason on stderr where tests cannot have them. A
+/// kernel that could load programs, but refuses ours, fails the test.
 #[cfg(target_os = "linux")]
 pub fn loaded(test: &str, config: &Config) -> Option<Loaded> {
     match Loaded::new(config) {
@@ -29,13 +29,15 @@ pub fn skip<T>(test: &str, why: &str) -> Option<T> {
     None
 }
 
-/// The flow's register under a hash key of 0, by the standard library's SipHash-1-3, which has the same key.
+/// The flow's register under a hash key of 0, by the standard library's SipHash-1-3, which has the
+/// same key.
 #[cfg(target_os = "linux")]
 pub fn place_of(flow: &frame::Tcp, mask: u32) -> u32 {
     hash_of(flow) as u32 & mask
 }
 
-/// The hash of `bpf/flow_hash.h`: addresses as they lie in memory, in the order in which packets leave.
+/// The hash of `bpf/flow_hash.h`: addresses as they lie in memory, in the order in which packets
+/// leave.
 pub fn hash_of(flow: &frame::Tcp) -> u64 {
     use std::hash::Hasher;
     let words = |host: u8| -> Vec<u32> {

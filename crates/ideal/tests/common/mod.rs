@@ -11,8 +11,8 @@ pub struct Problem {
     pub limits: Vec<f64>,
 }
 
-/// Networks of up to 12 links and 40 flows; capacities over three orders of magnitude, some equal; weights and limits
-/// on some.
+/// Networks of up to 12 links and 40 flows; capacities over three orders of magnitude, some equal;
+/// weights and limits on some.
 pub fn problems() -> impl Strategy<Value = Problem> {
     (1usize..12).prop_flat_map(|links| {
         let cap = prop_oneof![Just(1e9), Just(1e8), 1e6..1e9f64];

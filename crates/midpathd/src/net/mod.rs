@@ -48,7 +48,8 @@ impl Net {
         self.receive(|_| ())
     }
 
-    /// For tests, in debug builds only: lets the change fail, or the process die, that the environment names by number.
+    /// For tests, in debug builds only: lets the change fail, or the process die, that the
+    /// environment names by number.
     #[cfg(debug_assertions)]
     fn fault(&mut self) -> io::Result<()> {
         self.changes += 1;

@@ -61,7 +61,8 @@ impl Shaper {
         // No peak rate.
         q.extend([0; 12]);
         q.extend(self.limit_bytes.to_ne_bytes());
-        // `buffer` and `mtu`; TCA_TBF_BURST says the first in bytes, the second belongs to the peak rate.
+        // `buffer` and `mtu`; TCA_TBF_BURST says the first in bytes, the second belongs to the peak
+        // rate.
         q.extend([0; 8]);
         q
     }

@@ -11,7 +11,8 @@ use crate::error::{Error, Tried};
 use crate::net::{Net, Side};
 use crate::rpm::find::{Pair, pairs};
 
-/// How long `down` waits for the queue to run empty; what is left then is lost, as in any restart of a link.
+/// How long `down` waits for the queue to run empty; what is left then is lost, as in any restart
+/// of a link.
 const DRAIN: Duration = Duration::from_secs(1);
 
 /// Turns RPM off for a device, or for all; says for which devices it was on.

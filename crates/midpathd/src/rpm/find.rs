@@ -49,7 +49,8 @@ impl Pair {
         Some(Pair { device_index, device, made_clsact, queue: queue.clone(), exit })
     }
 
-    /// What an `up` has left that died before it could sign: both ends with our names, and nothing written on them.
+    /// What an `up` has left that died before it could sign: both ends with our names, and nothing
+    /// written on them.
     fn unsigned(links: &[Link], queue: &Link) -> Option<Pair> {
         let device_index = queue.name.strip_prefix("mpq")?.parse().ok()?;
         let exit = links.iter().find(|link| link.name == Pair::names(device_index).1)?.clone();

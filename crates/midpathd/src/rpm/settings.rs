@@ -6,8 +6,9 @@ use crate::error::Error;
 use crate::net::{Link, LinkKind, Shaper};
 use crate::quantity::{show_rate, show_time};
 
-/// How much the shaper may send at once after a pause, as time at its rate. Ours: a timer of the kernel that is 100 µs
-/// late then costs no throughput, and a pause hides no more than this of the queue.
+/// How much the shaper may send at once after a pause, as time at its rate. Ours: a timer of the
+/// kernel that is 100 µs late then costs no throughput, and a pause hides no more than this of the
+/// queue.
 const BURST_NS: u64 = 250_000;
 /// Ethernet's header and one VLAN tag, on top of the MTU.
 const LINK_BYTES: u64 = 18;

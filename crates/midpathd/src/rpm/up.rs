@@ -12,7 +12,8 @@ use crate::rpm::settings::Settings;
 
 /// The pair has no MTU of its own to get into a packet's way, whatever becomes of the device's.
 const PAIR_MTU: u32 = 65_535;
-/// Filters before ours would keep packets from us only if they end the list; ours never does on the device.
+/// Filters before ours would keep packets from us only if they end the list; ours never does on the
+/// device.
 const FIRST_PRIORITY: u16 = 1;
 
 /// What `up` did.
@@ -26,7 +27,8 @@ pub enum Done {
     Nothing,
 }
 
-/// Turns RPM on for a device, or changes how it runs. If a step fails, all steps before it are undone.
+/// Turns RPM on for a device, or changes how it runs. If a step fails, all steps before it are
+/// undone.
 pub fn up(net: &mut Net, device: &str, settings: &Settings) -> Result<Done, Error> {
     settings.check()?;
     let link = device_named(net, device)?;
@@ -121,7 +123,8 @@ fn start(net: &mut Net, link: &Link, settings: &Settings, config: Config) -> Res
     started
 }
 
-/// In the order in which a packet finds each piece behind it in place: the device's own traffic moves last.
+/// In the order in which a packet finds each piece behind it in place: the device's own traffic
+/// moves last.
 fn steps(
     net: &mut Net,
     link: &Link,
@@ -193,7 +196,8 @@ fn make_pair(net: &mut Net, device: &Link, made_clsact: bool, undo: &mut Vec<Und
     net.set_alias(queue_index, &Pair::alias(device, made_clsact)).tried(failed)?;
     net.cut_segments(queue_index).tried(failed)?;
     for name in [&queue, &exit] {
-        // Else the kernel would send router solicitations into the queue. Where there is no IPv6, nothing is to be done.
+        // Else the kernel would send router solicitations into the queue. Where there is no IPv6,
+        // nothing is to be done.
         let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{name}/disable_ipv6"), "1");
     }
     Ok((queue_index, exit_index))

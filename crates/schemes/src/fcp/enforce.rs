@@ -1,11 +1,12 @@
-//! Enforcement at the network's edge (§5): that senders pay what they were told, stay within their budget, and do what they
-//! announce (§6.1.3).
+//! Enforcement at the network's edge (§5): that senders pay what they were told, stay within their
+//! budget, and do what they announce (§6.1.3).
 //!
-//! It happens where a router has a host at the other end, with state per host and none per flow. [`Egress`] looks at what leaves
-//! the network: whether packets still have something of their balance. [`Ingress`] looks at what the host sends: the budget, and
-//! promises. What an egress edge has found out travels "upstream to drop packets near the source" (§5) as a bit in the echoes
-//! of the packets: the edge through which an echo enters writes it, so no host can; the edge through which the echo leaves
-//! towards the sender reads it.
+//! It happens where a router has a host at the other end, with state per host and none per flow.
+//! [`Egress`] looks at what leaves the network: whether packets still have something of their
+//! balance. [`Ingress`] looks at what the host sends: the budget, and promises. What an egress edge
+//! has found out travels "upstream to drop packets near the source" (§5) as a bit in the echoes of
+//! the packets: the edge through which an echo enters writes it, so no host can; the edge through
+//! which the echo leaves towards the sender reads it.
 
 mod egress;
 mod ingress;
@@ -21,7 +22,8 @@ use super::params::Plan;
 pub use egress::Egress;
 pub use ingress::Ingress;
 
-/// What a router remembers about the host at the other end of an edge port, and about those who send to it.
+/// What a router remembers about the host at the other end of an edge port, and about those who
+/// send to it.
 pub struct Edge {
     ingress: Ingress,
     egress: Egress,
@@ -50,7 +52,8 @@ impl Edge {
         self.ingress.check(packet, header, now)
     }
 
-    /// An echo enters the network here: says to the sender's edge what this one thinks of the sender.
+    /// An echo enters the network here: says to the sender's edge what this one thinks of the
+    /// sender.
     pub fn echo_enters(&mut self, packet: &mut Packet, header: &FcpHeader, now: Time) -> Result<(), Drop> {
         self.ingress.check_echo(packet)?;
         let refused = self.egress.refuses(packet.dst, now);
@@ -74,8 +77,9 @@ impl Edge {
 
 /// How long somebody who was caught is kept out.
 ///
-/// Ours: two seconds, twice as long each further time, at most 64 s; 64 s without offence make a clean slate. A mistake costs
-/// little, and who goes on is out nearly all the time: of every 64 s the few in which it is caught again.
+/// Ours: two seconds, twice as long each further time, at most 64 s; 64 s without offence make a
+/// clean slate. A mistake costs little, and who goes on is out nearly all the time: of every 64 s
+/// the few in which it is caught again.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Penalty {
     until: Time,

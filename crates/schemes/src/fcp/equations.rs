@@ -2,13 +2,14 @@
 //!
 //! Budgets and spending are in $/s, prices in $/byte, sizes and queues in bytes, times in seconds.
 
-/// Equation (1): Σ price(s)·size(s) ≤ W_h. What a flow may spend that would spend `w`, where all flows of its host together
-/// would spend `all`: `w`, or its part of the budget.
+/// Equation (1): Σ price(s)·size(s) ≤ W_h. What a flow may spend that would spend `w`, where all
+/// flows of its host together would spend `all`: `w`, or its part of the budget.
 pub fn within_budget(w: f64, all: f64, budget: f64) -> f64 {
     if all > budget { w * budget / all } else { w }
 }
 
-/// §4, (3): P_r = Σ p_l, by one link. §5: a price at or below the minimum counts as zero, so that P = P + MINIMUM.
+/// §4, (3): P_r = Σ p_l, by one link. §5: a price at or below the minimum counts as zero, so that P
+/// = P + MINIMUM.
 pub fn path_price(so_far: f64, link: f64, minimum: f64) -> f64 {
     match (so_far > minimum, link > minimum) {
         (true, true) => so_far + link,
@@ -30,7 +31,8 @@ pub fn paid(price: f64, size: f64) -> f64 {
     price * size
 }
 
-/// A packet's additional term of equation (4), over d: p(·)·size(s)·preload(s)/rtt(s). The d of (4) cancels out.
+/// A packet's additional term of equation (4), over d: p(·)·size(s)·preload(s)/rtt(s). The d of (4)
+/// cancels out.
 pub fn preloaded(paid: f64, preload: f64, rtt: f64) -> f64 {
     paid * preload / rtt
 }
@@ -55,7 +57,8 @@ pub fn pays(price: f64, size: f64, rtt: f64) -> f64 {
     paid(price, size) / rtt
 }
 
-/// w = w + paid·size(s)·preload/rtt, the change that packet s has announced. Nothing is spent below zero.
+/// w = w + paid·size(s)·preload/rtt, the change that packet s has announced. Nothing is spent below
+/// zero.
 pub fn budget(w: f64, change: f64) -> f64 {
     (w + change).max(0.0)
 }
@@ -93,18 +96,21 @@ mod tests {
 
     #[test]
     fn equations_3_and_4_by_hand() {
-        // Two packets in d = 0.2 s: 1000 B at 3 m$, without preload; 500 B at 2 m$ that announce four times as much, 0.1 s apart.
+        // Two packets in d = 0.2 s: 1000 B at 3 m$, without preload; 500 B at 2 m$ that announce
+        // four times as much, 0.1 s apart.
         let (a, b) = (paid(0.003, 1000.0), paid(0.002, 500.0));
         assert!((income_paid(a + b, 0.2) - 20.0).abs() < 1e-12);
         // (3·1 + 1·(1 + 4·0.2/0.1)) / 0.2 = (3 + 9) / 0.2 = 60.
         assert!((income(a + b, preloaded(b, 4.0, 0.1), 0.2) - 60.0).abs() < 1e-12);
-        // A flow that ends preloads −1 on all that it pays in a round trip: in a window of one round trip nothing is left.
+        // A flow that ends preloads −1 on all that it pays in a round trip: in a window of one
+        // round trip nothing is left.
         assert!(income(a, preloaded(a, -1.0, 0.2), 0.2).abs() < 1e-12);
     }
 
     #[test]
     fn a_round_trips_preloads_bring_the_new_budget() {
-        // w = 2 $/s, x = 6 $/s, p = 0.001 $/B: ten packets of 20 B in a round trip of 0.1 s, each preloads 2.
+        // w = 2 $/s, x = 6 $/s, p = 0.001 $/B: ten packets of 20 B in a round trip of 0.1 s, each
+        // preloads 2.
         let (w, x, p, rtt) = (2.0, 6.0, 0.001, 0.1);
         let each = preload(x - w, w);
         assert_eq!(each, 2.0);

@@ -1,8 +1,9 @@
 //! A host's budget: one account for each open flow, and who gets how much (invariant 1).
 //!
-//! The budget is split in two steps. Groups with open flows share it by their weights; background groups share a small part of
-//! it first (§6.2). Then each group's [`Policy`] splits the group's part over its flows. That is where a flow's *target* comes
-//! from; what it *spends* follows a round trip later, when the network has heard of it (see `sender.rs`).
+//! The budget is split in two steps. Groups with open flows share it by their weights; background
+//! groups share a small part of it first (§6.2). Then each group's [`Policy`] splits the group's
+//! part over its flows. That is where a flow's *target* comes from; what it *spends* follows a
+//! round trip later, when the network has heard of it (see `sender.rs`).
 
 use std::collections::BTreeMap;
 
@@ -97,16 +98,17 @@ impl Host {
         self.accounts.get(&flow)
     }
 
-    /// What a flow may spend now, $/s: what the network knows of it, scaled down where all flows together would spend
-    /// more than the budget. That is invariant (1), whatever the policies and round-trip times.
+    /// What a flow may spend now, $/s: what the network knows of it, scaled down where all flows
+    /// together would spend more than the budget. That is invariant (1), whatever the policies and
+    /// round-trip times.
     #[inline]
     pub fn allowance(&self, flow: FlowId, budget: f64) -> f64 {
         let spending = self.accounts.get(&flow).map_or(0.0, |a| a.spending);
         equations::within_budget(spending, self.spending, budget)
     }
 
-    /// A flow has heard from the network. Lets its group's policy look again when two average round trips have passed
-    /// (§6.2: "reassign every 2 average RTTs").
+    /// A flow has heard from the network. Lets its group's policy look again when two average round
+    /// trips have passed (§6.2: "reassign every 2 average RTTs").
     pub fn on_feedback(
         &mut self,
         flow: FlowId,
@@ -136,8 +138,8 @@ impl Host {
         }
     }
 
-    /// Splits the host's budget over its groups, and each group's over its flows. `looking` is the group whose regular look it
-    /// is; without one, flows have come or gone.
+    /// Splits the host's budget over its groups, and each group's over its flows. `looking` is the
+    /// group whose regular look it is; without one, flows have come or gone.
     fn share(&mut self, host: NodeId, plan: &Plan, now: Time, looking: Option<u32>) {
         self.fair_shares(host, plan);
         let budget = plan.budget(host);
@@ -166,7 +168,8 @@ impl Host {
         }
     }
 
-    /// What each group has by its weight: background groups a small share of the budget, the others the rest.
+    /// What each group has by its weight: background groups a small share of the budget, the others
+    /// the rest.
     fn fair_shares(&mut self, host: NodeId, plan: &Plan) {
         let budget = plan.budget(host);
         let background = |g: u32| plan.policy(host, g) == policy::BACKGROUND;

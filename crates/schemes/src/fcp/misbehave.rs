@@ -1,4 +1,5 @@
-//! Senders that break the rules (§6.1.3), to see what the network does about it. An honest sender gets 1 or `None` everywhere.
+//! Senders that break the rules (§6.1.3), to see what the network does about it. An honest sender
+//! gets 1 or `None` everywhere.
 
 use serde::{Deserialize, Serialize};
 
@@ -26,8 +27,8 @@ pub enum Behaviour {
 const SPENT: f64 = 0.9;
 
 impl Behaviour {
-    /// A false preload for a flow that spends `spending` of its `target` and pays `pays` per round trip for this packet ($/s), and
-    /// the change of its budget that the sender itself believes in.
+    /// A false preload for a flow that spends `spending` of its `target` and pays `pays` per round
+    /// trip for this packet ($/s), and the change of its budget that the sender itself believes in.
     pub fn preload(self, spending: f64, target: f64, pays: f64) -> Option<(f64, f64)> {
         match self {
             Behaviour::Overdraw if spending >= SPENT * target => Some((-0.5, 0.0)),
@@ -52,7 +53,8 @@ impl Behaviour {
         if matches!(self, Behaviour::Underpay | Behaviour::Overspend) { 10.0 } else { 1.0 }
     }
 
-    /// The rate of a sender that wastes what it has announced: `least`, or a packet per round trip where it needs packets to announce again.
+    /// The rate of a sender that wastes what it has announced: `least`, or a packet per round trip
+    /// where it needs packets to announce again.
     pub fn idles(self, allowed: f64, target: f64, least: f64, packet_per_round: f64) -> Option<f64> {
         match self {
             Behaviour::Idle if allowed >= SPENT * target => Some(least),

@@ -1,9 +1,11 @@
-//! FCP, the Flexible Control Protocol: links have prices, hosts have budgets, a flow's rate is budget over price.
+//! FCP, the Flexible Control Protocol: links have prices, hosts have budgets, a flow's rate is
+//! budget over price.
 //!
-//! After D. Han, R. Grandl, A. Akella, S. Seshan: "FCP: A Framework for an Evolvable Transport Protocol", CMU-CS-12-125, 2012.
-//! The handshake, acknowledgements and repair are TCP's ([`crate::tcp`]); FCP says how fast. Where to start reading:
-//! `equations.rs` for what §4.1 prints, [`price`] for what a link costs, [`sender`] for what a flow pays, [`host`] for who gets how much.
-//! `docs/schemes/fcp.md` maps the paper to functions.
+//! After D. Han, R. Grandl, A. Akella, S. Seshan: "FCP: A Framework for an Evolvable Transport
+//! Protocol", CMU-CS-12-125, 2012. The handshake, acknowledgements and repair are TCP's
+//! ([`crate::tcp`]); FCP says how fast. Where to start reading: `equations.rs` for what §4.1
+//! prints, [`price`] for what a link costs, [`sender`] for what a flow pays, [`host`] for who gets
+//! how much. `docs/schemes/fcp.md` maps the paper to functions.
 
 mod describe;
 pub mod enforce;

@@ -1,4 +1,5 @@
-//! FCP's parameters, each with its origin, and what they become when the names in them are resolved.
+//! FCP's parameters, each with its origin, and what they become when the names in them are
+//! resolved.
 
 mod additions;
 mod domains;
@@ -29,12 +30,14 @@ pub use domains::{DomainParams, Domains};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct FcpParams {
-    /// What FCP takes from TCP: handshake, SACK, timers. Every packet is acknowledged unless said, for its price rides on the ACK.
+    /// What FCP takes from TCP: handshake, SACK, timers. Every packet is acknowledged unless said,
+    /// for its price rides on the ACK.
     #[serde(flatten, deserialize_with = "crate::tcp::params::acks_each_packet")]
     pub tcp: TcpParams,
     /// Budget of every host for which `hosts` says nothing else, $/s. 1 is that of §6.1.
     pub budget: f64,
-    /// How a host splits its budget over flows for whose group `groups` says nothing else (§4.2). The paper's baseline.
+    /// How a host splits its budget over flows for whose group `groups` says nothing else (§4.2).
+    /// The paper's baseline.
     pub policy: String,
     /// α of equation (2). 2 is §5's.
     pub alpha: f64,
@@ -90,20 +93,23 @@ pub enum PreloadFor {
     /// For what will be left when the present round trip is over: what is announced is sent. Ours.
     #[default]
     NextRound,
-    /// For all that is left: "to achieve at most flowsize/RTT". The paper's words; the present round trip's packets are announced
-    /// twice, and links keep capacity for what does not come.
+    /// For all that is left: "to achieve at most flowsize/RTT". The paper's words; the present
+    /// round trip's packets are announced twice, and links keep capacity for what does not come.
     FlowSize,
 }
 
-/// What a sender writes into the header's round-trip time, by which links look up what they told it: p(t − rtt).
+/// What a sender writes into the header's round-trip time, by which links look up what they told
+/// it: p(t − rtt).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum HeaderRtt {
-    /// How long ago links quoted the price that the packet pays: the round trip of the ACK that told it, and how long ago that came. Ours.
+    /// How long ago links quoted the price that the packet pays: the round trip of the ACK that
+    /// told it, and how long ago that came. Ours.
     #[default]
     PriceAge,
-    /// The round trip of that ACK (§5). Where a queue has just grown, ACKs are far apart, and links look at a later price.
+    /// The round trip of that ACK (§5). Where a queue has just grown, ACKs are far apart, and links
+    /// look at a later price.
     RoundTrip,
 }
 
@@ -141,14 +147,15 @@ pub struct GroupParams {
     /// A budget that grows in steps.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ramp: Option<Ramp>,
-    /// The largest preload; 1 doubles the budget in a round trip. Without a limit unless said, but 1 with class `stability`
-    /// (§4.2: "end-points limit the maximum preload to 1").
+    /// The largest preload; 1 doubles the budget in a round trip. Without a limit unless said, but
+    /// 1 with class `stability` (§4.2: "end-points limit the maximum preload to 1").
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_preload: Option<f64>,
     /// Whether its senders keep to the protocol.
     pub behaviour: Behaviour,
-    /// Hosts that each of its flows goes to besides the one that the flow names, which is the one that is measured; §4.2, multicast-aware
-    /// congestion control. The flows are then paced datagrams, and nothing is sent again.
+    /// Hosts that each of its flows goes to besides the one that the flow names, which is the one
+    /// that is measured; §4.2, multicast-aware congestion control. The flows are then paced
+    /// datagrams, and nothing is sent again.
     pub multicast: Vec<String>,
     /// The group of flows whose currency its prices are in (§4.3).
     pub tenant: u16,
@@ -214,14 +221,16 @@ pub struct NetworkParams {
     pub plain: bool,
     /// What we add to the paper's pricing.
     pub additions: Additions,
-    /// With uniform pricing: whether an overloaded link whose price is a small part of its paths' catches up at once. Ours, on;
-    /// off is the paper's equation (2) alone.
+    /// With uniform pricing: whether an overloaded link whose price is a small part of its paths'
+    /// catches up at once. Ours, on; off is the paper's equation (2) alone.
     pub catch_up: bool,
-    /// With `metro`: the priority queue's price in multiples of the standard price. 10 is §4.2's example.
+    /// With `metro`: the priority queue's price in multiples of the standard price. 10 is §4.2's
+    /// example.
     pub metro_factor: f64,
     /// With `deadline`: how much of the link deadline flows get at most. 0.8 is §6.3's.
     pub deadline_share: f64,
-    /// With `aggregate`: weights of groups of flows by number. Who has none here shares one of weight 1 with all others.
+    /// With `aggregate`: weights of groups of flows by number. Who has none here shares one of
+    /// weight 1 with all others.
     pub tenants: BTreeMap<u16, f64>,
     /// With uniform pricing: prices that are wrong on purpose (§6.1.2, figure 8).
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -267,13 +276,15 @@ pub enum Kind {
     /// One price for all (§4.1).
     #[default]
     Uniform,
-    /// A price of its own for flows of class `stability`, that changes by at most a factor of two in two round trips (§4.2).
+    /// A price of its own for flows of class `stability`, that changes by at most a factor of two
+    /// in two round trips (§4.2).
     Stability,
     /// A priority queue, at a multiple of the standard price (§4.2, Paris Metro Pricing).
     Metro,
     /// A fixed price for flows of class `deadline` whose rates fit (§4.2, D³-style deadlines).
     Deadline,
-    /// Groups of flows with currencies of their own, and bandwidth by their weights (§4.3, aggregate congestion control).
+    /// Groups of flows with currencies of their own, and bandwidth by their weights (§4.3,
+    /// aggregate congestion control).
     Aggregate,
 }
 
@@ -381,7 +392,8 @@ impl Plan {
         Ok(bound)
     }
 
-    /// The hosts that each flow of a multicast group goes to besides its destination; none for other groups.
+    /// The hosts that each flow of a multicast group goes to besides its destination; none for
+    /// other groups.
     pub fn receivers(&self, group: u32) -> &[NodeId] {
         self.trees.get(&group).map_or(&[], Vec::as_slice)
     }
@@ -413,8 +425,9 @@ impl Plan {
         self.hosts.get(&host).and_then(|h| h.budget).unwrap_or(self.params.budget)
     }
 
-    /// Which group's budget a flow spends: what its own key `budget` names, else its group's where `groups` speaks of that. All other flows of a
-    /// host spend together, whatever they are called in results.
+    /// Which group's budget a flow spends: what its own key `budget` names, else its group's where
+    /// `groups` speaks of that. All other flows of a host spend together, whatever they are called
+    /// in results.
     pub fn group_of(&self, flow: &FlowSpec) -> u32 {
         flow.budget.unwrap_or(if self.groups.contains_key(&flow.group) { flow.group } else { UNNAMED })
     }

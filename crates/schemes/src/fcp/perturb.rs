@@ -15,7 +15,8 @@ pub struct Perturbation {
     pub every: Time,
     /// How long each lasts.
     pub lasting: Time,
-    /// The largest share by which the price is too high or too low; each perturbation draws its own.
+    /// The largest share by which the price is too high or too low; each perturbation draws its
+    /// own.
     pub size: f64,
 }
 

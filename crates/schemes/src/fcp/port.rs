@@ -25,15 +25,18 @@ pub struct Moment {
 /// What a packet is told and charged, $/byte.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Charge {
-    /// The link's price as it goes into the header: what the sender will pay from the next round on.
+    /// The link's price as it goes into the header: what the sender will pay from the next round
+    /// on.
     pub quote: f64,
     /// What the sender had been told, and now pays for this link.
     pub quoted: f64,
 }
 
-/// How the prices of a link come about: uniform (§4.1), or one of the network's policies (§4.2, §4.3).
+/// How the prices of a link come about: uniform (§4.1), or one of the network's policies (§4.2,
+/// §4.3).
 pub trait Pricing: Send {
-    /// Called with each packet that carries a price, in order of arrival. May change the service that it gets.
+    /// Called with each packet that carries a price, in order of arrival. May change the service
+    /// that it gets.
     fn charge(&mut self, header: &mut FcpHeader, size: u32, at: &Moment) -> Charge;
     /// Called with each other packet.
     fn pass(&mut self, size: u32, at: &Moment);
@@ -56,10 +59,12 @@ pub struct FcpPort {
 }
 
 impl FcpPort {
-    /// A port whose queue is as the scenario says. `edge` enforces where a host is at the other end (§5).
+    /// A port whose queue is as the scenario says. `edge` enforces where a host is at the other end
+    /// (§5).
     pub fn new(spec: &PortSpec, pricing: Box<dyn Pricing>, rule: &Rule, edge: Option<Edge>) -> FcpPort {
         let bound = spec.queue.limit.bound(spec.link.rate);
-        // One full packet that waits is how packets of several paced flows meet, not a queue: the paper's is of a fluid.
+        // One full packet that waits is how packets of several paced flows meet, not a queue: the
+        // paper's is of a fluid.
         let forgiven = if rule.additions.packet_of_queue { f64::from(spec.link.mtu) } else { 0.0 };
         FcpPort { bound, pricing, minimum: rule.minimum, forgiven, edge, perturbed: None, exchange: None }
     }
@@ -83,7 +88,8 @@ impl FcpPort {
             header.exchange = 1.0;
         }
         let charge = self.pricing.charge(&mut header, packet.size, at);
-        // Figure 2: price = price + p. A packet from another domain is told in its sender's currency (§4.3).
+        // Figure 2: price = price + p. A packet from another domain is told in its sender's
+        // currency (§4.3).
         let worth = f64::from(header.exchange);
         let quote = if charge.quote > self.minimum { charge.quote / worth } else { self.minimum };
         header.add_price(quote, self.minimum);
@@ -112,7 +118,9 @@ impl Aqm for FcpPort {
         let queue = (view.backlog.bytes as f64 - self.forgiven).max(0.0);
         let factor = self.perturbed.as_mut().map_or(1.0, |p| p.factor(view.now, view.rng));
         let at = Moment { now: view.now, load: Load { capacity, queue }, factor };
-        let admitted = match packet.header::<FcpHeader>().filter(|h| !h.echo) {
+        // An echo pays nothing: what it says is read at its end, and at an edge.
+        let paying = if FcpHeader::is_echo(packet) { None } else { packet.header::<FcpHeader>() };
+        let admitted = match paying {
             Some(header) => self.price(packet, header, &at),
             None => {
                 self.pricing.pass(packet.size, &at);

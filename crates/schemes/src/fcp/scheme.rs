@@ -1,4 +1,5 @@
-//! FCP as a scheme: TCP's ends with FCP's controller, others for multicast groups, and ports with prices.
+//! FCP as a scheme: TCP's ends with FCP's controller, others for multicast groups, and ports with
+//! prices.
 
 use std::sync::Arc;
 

@@ -1,8 +1,9 @@
 //! The sender's side of FCP (§4.1): it pays, preloads, and is paced at budget over price.
 //!
-//! The handshake, SACK, timers and repair are TCP's; this is its congestion controller. One round trip lies between wish and
-//! deed: a packet *announces* by its preload how much more the flow will spend, and the flow spends it when the packet's ACK
-//! brings the price that reckons with it. Announcements on the way are kept by the packets' numbers.
+//! The handshake, SACK, timers and repair are TCP's; this is its congestion controller. One round
+//! trip lies between wish and deed: a packet *announces* by its preload how much more the flow will
+//! spend, and the flow spends it when the packet's ACK brings the price that reckons with it.
+//! Announcements on the way are kept by the packets' numbers.
 
 mod deadline;
 mod preload;
@@ -22,15 +23,18 @@ use crate::tcp::cc::{Ack, Congestion, CongestionController, View, Window};
 use deadline::Deadline;
 pub use preload::Announced;
 
-/// The least that a flow with data sends is a packet in this time, s, and one in two round trips if its target pays for that: so that
-/// a flow which spends (almost) nothing still hears the price, and one whose last round the price has stretched gets on. Ours: the
-/// paper leaves them no way to learn that the price has fallen. A second is TCP's least timeout.
+/// The least that a flow with data sends is a packet in this time, s, and one in two round trips if
+/// its target pays for that: so that a flow which spends (almost) nothing still hears the price,
+/// and one whose last round the price has stretched gets on. Ours: the paper leaves them no way to
+/// learn that the price has fallen. A second is TCP's least timeout.
 const PROBE: f64 = 1.0;
 
-/// A change of budget below this share is not announced. Ours: single precision and the price's noise are far below.
+/// A change of budget below this share is not announced. Ours: single precision and the price's
+/// noise are far below.
 const NOISE: f64 = 1e-3;
 
-/// How often a flow that needs less than its budget looks what that costs, in round trips. §6.2's period for policies.
+/// How often a flow that needs less than its budget looks what that costs, in round trips. §6.2's
+/// period for policies.
 const LOOK: f64 = 2.0;
 
 /// Whether the flow has an account.
@@ -75,10 +79,11 @@ pub struct Sender {
     target: f64,
     nonce: u32,
     in_flight: InFlight,
-    /// What the SYN has preloaded. Ours to remember: a receiver's word for it would be its word for our budget.
+    /// What the SYN has preloaded. Ours to remember: a receiver's word for it would be its word for
+    /// our budget.
     opening: f64,
-    /// After a timeout, the newest packet before it: until a later one is answered, nobody knows a price. Answers that come from before an
-    /// outage tell prices from before it.
+    /// After a timeout, the newest packet before it: until a later one is answered, nobody knows a
+    /// price. Answers that come from before an outage tell prices from before it.
     silent: Option<u32>,
     /// The price that the need was last reckoned at, $/byte, and when that will be done again.
     need_price: f64,
@@ -116,7 +121,8 @@ impl Sender {
         }
     }
 
-    /// The flow's account is opened with its first SYN, so that the host's other flows make room during the handshake.
+    /// The flow's account is opened with its first SYN, so that the host's other flows make room
+    /// during the handshake.
     fn join(&mut self, ctx: &mut EndpointCtx<'_>) {
         if self.state != State::New {
             return;
@@ -135,8 +141,9 @@ impl Sender {
         ctx.shared.get::<Host>().open(self.flow, account, self.host, &self.plan, ctx.now);
     }
 
-    /// x: what the flow should spend in the next round, $/s. The host's policy says how much it may, the data that will be left
-    /// then how much it can use: "the flow size / RTT" (§6.1.1), and nothing at the end (§4.1, "preloads −1").
+    /// x: what the flow should spend in the next round, $/s. The host's policy says how much it
+    /// may, the data that will be left then how much it can use: "the flow size / RTT" (§6.1.1),
+    /// and nothing at the end (§4.1, "preloads −1").
     fn wanted(&mut self, view: &View, ctx: &mut EndpointCtx<'_>) -> f64 {
         self.assigned = ctx.shared.get::<Host>().account(self.flow).map_or(0.0, |a| a.target);
         let share = self.group.ramp.map_or(1.0, |r| r.share(ctx.now));
@@ -149,7 +156,8 @@ impl Sender {
             PreloadFor::NextRound => (wire - self.rate * self.rtt).max(0.0),
             PreloadFor::FlowSize => wire,
         };
-        // At the price of the last look: flows that follow a rising price with what they announce make it rise faster.
+        // At the price of the last look: flows that follow a rising price with what they announce
+        // make it rise faster.
         if ctx.now >= self.need_at {
             self.need_price = self.price;
             self.need_at = ctx.now.saturating_add(Time::from_secs_f64(LOOK * self.rtt));
@@ -157,8 +165,9 @@ impl Sender {
         self.target.min(self.need_price * then / self.rtt)
     }
 
-    /// The round-trip time in the header, s: how long ago the path's links quoted the price that a packet pays, when it passes them. That
-    /// is the round trip of the ACK that brought the price, and how long ago it came: ACKs are far apart where a queue has just grown.
+    /// The round-trip time in the header, s: how long ago the path's links quoted the price that a
+    /// packet pays, when it passes them. That is the round trip of the ACK that brought the price,
+    /// and how long ago it came: ACKs are far apart where a queue has just grown.
     fn age(&self, now: Time) -> f64 {
         match self.plan.params.header_rtt {
             HeaderRtt::PriceAge => self.price_rtt + now.saturating_sub(self.price_at).as_secs_f64(),
@@ -166,7 +175,8 @@ impl Sender {
         }
     }
 
-    /// What a SYN announces: the packets of the first round trip (§4.1, "start-up behaviour"), or all there are if that is less.
+    /// What a SYN announces: the packets of the first round trip (§4.1, "start-up behaviour"), or
+    /// all there are if that is less.
     fn start_up(&self, packet: &Packet, view: &View) -> f64 {
         let full = (view.mss + view.overhead) as f64;
         let packets =
@@ -199,7 +209,8 @@ impl Sender {
         match self.deadline {
             // The pace of the packet that asks is that of the next one, which follows the answer.
             Some(_) => packet / self.rtt,
-            // A flow that has sent everything has given its budget back; a repair may yet turn out to be needed.
+            // A flow that has sent everything has given its budget back; a repair may yet turn out
+            // to be needed.
             None if view.to_send() == 0 => quick,
             None => equations::rate(self.target, self.price).clamp(slow, quick),
         }
@@ -287,7 +298,8 @@ impl CongestionController for Sender {
         if self.silent.is_some_and(|before| !after(header.nonce, before)) {
             return;
         }
-        // The round trip of the packet that this ACK answers: what is paid from now on was told that long ago.
+        // The round trip of the packet that this ACK answers: what is paid from now on was told
+        // that long ago.
         let price_rtt = self.in_flight.answered(header.nonce, ctx.now).unwrap_or(view.srtt).as_secs_f64();
         if self.served(&header, view, ctx.now) {
             self.on_price(&header, price_rtt, view, ctx);
@@ -310,7 +322,8 @@ impl CongestionController for Sender {
     }
 
     fn on_ack(&mut self, window: &mut Window, _ack: &Ack) {
-        // A timeout has set it to one segment. The price is what limits the flow, unless nobody tells it.
+        // A timeout has set it to one segment. The price is what limits the flow, unless nobody
+        // tells it.
         let rounds = self.plan.additions().unanswered_rounds;
         let startup = u64::from(self.plan.params.startup_packets) * window.mss;
         let most = if rounds > 0.0 { (rounds * self.rate * self.rtt) as u64 } else { u64::MAX };
@@ -319,8 +332,9 @@ impl CongestionController for Sender {
     fn on_loss(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
         window.cwnd
     }
-    /// Nothing has come back for long. The price that the rate was made of is old, and links have forgotten a budget that has not
-    /// been paid for a window. So it is as at the start: a few packets, a price, and preloads for the rest.
+    /// Nothing has come back for long. The price that the rate was made of is old, and links have
+    /// forgotten a budget that has not been paid for a window. So it is as at the start: a few
+    /// packets, a price, and preloads for the rest.
     fn on_rto(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
         if self.rtt > 0.0 && self.plan.additions().restart {
             self.silent = Some(self.nonce);

@@ -25,8 +25,9 @@ impl InFlight {
         self.0.push_back((nonce, now));
     }
 
-    /// An echo has come: how long ago the packet was sent that it answers. What was sent before that is forgotten; a second answer
-    /// to one packet, and one to what was never sent, tell nothing.
+    /// An echo has come: how long ago the packet was sent that it answers. What was sent before
+    /// that is forgotten; a second answer to one packet, and one to what was never sent, tell
+    /// nothing.
     pub fn answered(&mut self, nonce: u32, now: Time) -> Option<Time> {
         while self.0.front().is_some_and(|(n, _)| after(nonce, *n)) {
             self.0.pop_front();

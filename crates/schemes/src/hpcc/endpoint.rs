@@ -1,4 +1,5 @@
-//! The sender's window. Everything else of the two ends is TCP's: handshake, ACKs, repair of losses.
+//! The sender's window. Everything else of the two ends is TCP's: handshake, ACKs, repair of
+//! losses.
 
 use midpath_core::packet::{Flags, Packet};
 use midpath_core::roles::{EndpointCtx, FlowSpec};
@@ -12,7 +13,8 @@ use crate::tcp::cc::{
     Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits, Reflect, View, Window,
 };
 
-/// Readings older than this say nothing of now: their counters may have gone round. Ours: a counter of bytes goes round in 0.34 s at 100 Gbps.
+/// Readings older than this say nothing of now: their counters may have gone round. Ours: a counter
+/// of bytes goes round in 0.34 s at 100 Gbps.
 const STALE: Time = Time::from_ms(250);
 
 /// Builds senders.
@@ -76,7 +78,8 @@ impl Hpcc {
     }
 }
 
-/// HPCC's networks lose nothing; elsewhere RFC 5681's equation 4 must do: what was in flight, halved.
+/// HPCC's networks lose nothing; elsewhere RFC 5681's equation 4 must do: what was in flight,
+/// halved.
 fn half(window: &Window, congestion: &Congestion) -> u64 {
     (congestion.flight / 2).max(2 * window.mss)
 }

@@ -1,7 +1,8 @@
 //! What HPCC's packets carry: a reading of each port on the way, up to five.
 //!
-//! The room is there from the start, so that packets keep their size. HPCC packs a reading into 8 bytes for one data centre's rates and times; ours has 16
-//! and is right from 1 bit/s to 100 Gbit/s.
+//! The room is there from the start, so that packets keep their size. HPCC packs a reading into 8
+//! bytes for one data centre's rates and times; ours has 16 and is right from 1 bit/s to 100
+//! Gbit/s.
 
 use midpath_core::packet::{Header, Packet, shim_size};
 

@@ -28,7 +28,8 @@ pub enum Int {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct HpccParams {
-    /// What all TCPs share; paced, and an ACK per packet unless said otherwise, for each brings telemetry.
+    /// What all TCPs share; paced, and an ACK per packet unless said otherwise, for each brings
+    /// telemetry.
     #[serde(flatten)]
     pub tcp: TcpParams,
     /// What ports write their telemetry into.

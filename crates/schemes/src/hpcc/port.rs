@@ -92,7 +92,8 @@ impl Aqm for HpccPort {
         self.int == Some(Int::Ack)
     }
 
-    /// FNCC: a switch writes into the ACK what it knows of the port that the ACK's data have left through.
+    /// FNCC: a switch writes into the ACK what it knows of the port that the ACK's data have left
+    /// through.
     fn inbound(&mut self, packet: &mut Packet, now: Time) -> Result<(), Drop> {
         let reading = self.reading(now);
         write(packet, true, reading);

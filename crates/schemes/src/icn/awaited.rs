@@ -1,4 +1,5 @@
-//! Data that a port has asked for and that have not come: at worst they come to the neighbour's queue all at once.
+//! Data that a port has asked for and that have not come: at worst they come to the neighbour's
+//! queue all at once.
 
 use std::collections::VecDeque;
 
@@ -16,7 +17,8 @@ pub struct Awaited {
     limit: Limit,
     /// An Interest that is not answered for so long never is.
     lifetime: Time,
-    /// Sizes, and when they were asked for: more than once where an Interest was repeated, for both may be answered.
+    /// Sizes, and when they were asked for: more than once where an Interest was repeated, for both
+    /// may be answered.
     data: FxHashMap<Key, Vec<(u32, Time)>>,
     /// In the order in which they were asked for. What has come stays until it is first.
     order: VecDeque<(Key, Time)>,
@@ -29,7 +31,8 @@ impl Awaited {
         Awaited { limit, lifetime, data: FxHashMap::default(), order: VecDeque::new(), sum: Backlog::default() }
     }
 
-    /// Whether more Data of this size have room in the queue beside all that are awaited, if the neighbour sends at `back`.
+    /// Whether more Data of this size have room in the queue beside all that are awaited, if the
+    /// neighbour sends at `back`.
     pub fn has_room(&mut self, now: Time, back: Rate, size: u32) -> bool {
         while let Some((key, at)) = self.order.front().copied().filter(|o| o.1.saturating_add(self.lifetime) <= now) {
             self.order.pop_front();
@@ -138,7 +141,8 @@ mod tests {
     }
 
     proptest! {
-        /// However they are asked for, come, and are given up: never more than the queue holds, and the sum is right.
+        /// However they are asked for, come, and are given up: never more than the queue holds, and
+        /// the sum is right.
         #[test]
         fn no_more_is_awaited_than_the_queue_holds(
             steps in prop::collection::vec((0u32..40, 1u32..1500, 0u64..400, any::<bool>()), 0..400),

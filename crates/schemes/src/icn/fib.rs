@@ -1,10 +1,13 @@
-//! The FIB: the next hops towards a node. With a stretch these are not only those of the shortest paths.
+//! The FIB: the next hops towards a node. With a stretch these are not only those of the shortest
+//! paths.
 //!
-//! The paper leaves open where a FIB gets several next hops from; its figure 10 has them on a network where hardly two paths are equally
-//! short. So a path may be longer than the shortest one by a factor, the *stretch*. What a path may still cost above the shortest one from
-//! here, the *spare* cost, travels in Interests without a hint, and each forwarder takes its part of it: whatever the draws, no path
-//! is longer. An Interest never goes back to where it came from, and a next hop counts only if a way leads on from it that does
-//! not come back here. What goes round in a longer circle all the same is found by the PIT, by its nonce, and goes back as a Nack.
+//! The paper leaves open where a FIB gets several next hops from; its figure 10 has them on a
+//! network where hardly two paths are equally short. So a path may be longer than the shortest one
+//! by a factor, the *stretch*. What a path may still cost above the shortest one from here, the
+//! *spare* cost, travels in Interests without a hint, and each forwarder takes its part of it:
+//! whatever the draws, no path is longer. An Interest never goes back to where it came from, and a
+//! next hop counts only if a way leads on from it that does not come back here. What goes round in
+//! a longer circle all the same is found by the PIT, by its nonce, and goes back as a Nack.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -63,7 +66,8 @@ impl Graph {
         self.forwards.get(&n).copied().unwrap_or(false)
     }
 
-    /// What the shortest paths to the nearest of `dsts` cost that do not cross `without`. Links cost the same both ways.
+    /// What the shortest paths to the nearest of `dsts` cost that do not cross `without`. Links
+    /// cost the same both ways.
     fn costs_to(&self, dsts: &[NodeId], without: Option<NodeId>) -> FxHashMap<NodeId, u64> {
         let mut costs = FxHashMap::from_iter(dsts.iter().map(|dst| (*dst, 0u64)));
         let mut heap: BinaryHeap<_> = dsts.iter().map(|dst| Reverse((0, *dst))).collect();
@@ -83,7 +87,8 @@ impl Graph {
         costs
     }
 
-    /// All next hops of `node` towards any of `dsts` from which a way leads on that does not come back.
+    /// All next hops of `node` towards any of `dsts` from which a way leads on that does not come
+    /// back.
     fn entry(&self, node: NodeId, dsts: &[NodeId], links: &[LinkInfo], stretch: f64) -> Entry {
         let (all, around) = (self.costs_to(dsts, None), self.costs_to(dsts, Some(node)));
         let Some(shortest) = all.get(&node).copied() else { return Entry::default() };
@@ -109,7 +114,8 @@ pub struct Hop {
     pub port: PortId,
     /// What it is drawn in proportion to: the link's bandwidth (§4.3.3).
     pub weight: u64,
-    /// What the shortest way over it that does not come back costs above the shortest path: zero on that path.
+    /// What the shortest way over it that does not come back costs above the shortest path: zero on
+    /// that path.
     pub extra: u64,
     /// What going there takes of the spare cost.
     pub takes: u64,
@@ -144,14 +150,16 @@ pub struct Fib {
     graph: Option<Arc<Graph>>,
     stretch: f64,
     copies: Arc<Copies>,
-    /// Those that were asked for: at most as many as the network has nodes, and objects at several of them; what nothing leads to has no entry.
+    /// Those that were asked for: at most as many as the network has nodes, and objects at several
+    /// of them; what nothing leads to has no entry.
     entries: Vec<(Prefix, Entry)>,
     places: FxHashMap<Prefix, u32>,
     /// Places of the entries that were asked for of late, by prefix.
     recent: [u32; RECENT],
 }
 
-/// How many are looked at before the table is. As many as next hops that a node remembers otherwise.
+/// How many are looked at before the table is. As many as next hops that a node remembers
+/// otherwise.
 const RECENT: usize = 8;
 
 /// What an entry is for: a node, or one of the objects that several nodes have.
@@ -176,7 +184,8 @@ impl Fib {
         }
     }
 
-    /// Routes have changed: entries are made again. Those of several paths come out as before, for they are of the whole network.
+    /// Routes have changed: entries are made again. Those of several paths come out as before, for
+    /// they are of the whole network.
     pub fn forget(&mut self) {
         self.entries.clear();
         self.places.clear();
@@ -303,7 +312,8 @@ mod tests {
 
     #[test]
     fn the_long_way_round_a_ring_is_a_next_hop() {
-        // To the host at 1: directly 2, the other way 5. From 4 on it is 4, and going there takes 2 of 3, for 4 could turn back.
+        // To the host at 1: directly 2, the other way 5. From 4 on it is 4, and going there takes 2
+        // of 3, for 4 could turn back.
         let mut fib = fib(ring, 0, 3.0);
         let entry = fib.towards(at(101)).expect("there is a way");
         assert_eq!((entry.hops.as_slice(), entry.spare), (&[hop(0, 0, 0), hop(1, 3, 2)][..], 4));
@@ -320,7 +330,8 @@ mod tests {
         let links = map.links(node);
         let spec = NodeSpec { node, links: &links, map: &map, routes: &routes, ecmp: Ecmp::Flow };
         let mut fib = Fib::new(&spec, 1.0, &copies, &SharedGraph::new());
-        // Ports of 4 in the order of links: to 3, to 0, to its host. The producer at 3's host is 2 away, that at 1's 3.
+        // Ports of 4 in the order of links: to 3, to 0, to its host. The producer at 3's host is 2
+        // away, that at 1's 3.
         assert_eq!(fib.towards(at(101)).expect("there is a way").hops, [hop(0, 0, 0)]);
         assert!(!fib.is_here(at(101)));
         let mut wider = Fib::new(&spec, 1.5, &copies, &SharedGraph::new());
@@ -343,7 +354,8 @@ mod tests {
         assert_eq!((entry.hops.as_slice(), entry.spare), (&[hop(0, 0, 0), hop(1, 6, 6)][..], 2));
     }
 
-    /// Draws anything that the spare cost allows: the path arrives, is no longer than the stretch allows, and is simple on a ring.
+    /// Draws anything that the spare cost allows: the path arrives, is no longer than the stretch
+    /// allows, and is simple on a ring.
     #[test]
     fn whatever_is_drawn_arrives_within_the_stretch() {
         let net = ring();

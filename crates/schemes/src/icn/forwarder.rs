@@ -81,7 +81,8 @@ impl IcnForwarder {
         Route::Port(port, pkt)
     }
 
-    /// The FIB's choice: by what steers (§4.3.2), else by lot (§4.3.3); with one path by the flow's hash.
+    /// The FIB's choice: by what steers (§4.3.2), else by lot (§4.3.3); with one path by the flow's
+    /// hash.
     fn next_hop(
         &mut self,
         pkt: &Pkt,
@@ -118,7 +119,8 @@ impl IcnForwarder {
         Some(hop)
     }
 
-    /// The answer from the content store: Data as a producer would send them. `None` if it has none, or a larger one than was asked for.
+    /// The answer from the content store: Data as a producer would send them. `None` if it has
+    /// none, or a larger one than was asked for.
     fn stored(&mut self, interest: &Packet, header: Option<InterestHeader>, key: Key, expected: u16) -> Option<Packet> {
         let payload = self.store.get(key)?;
         let mut data = *interest;

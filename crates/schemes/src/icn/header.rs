@@ -1,4 +1,5 @@
-//! What a consumer that goes by rates and paths (MIRCC) adds to packets by name: a header on Interests, another on Data and Nacks.
+//! What a consumer that goes by rates and paths (MIRCC) adds to packets by name: a header on
+//! Interests, another on Data and Nacks.
 
 use midpath_core::packet::{Header, ICN_HEADER, IP_HEADER, shim_size};
 use midpath_core::units::Time;
@@ -6,7 +7,8 @@ use midpath_core::units::Time;
 use super::params::Steering;
 use super::path::{Bloom, PathId};
 
-/// What all of them begin with: flags, class, size and RTT of an Interest; rates and pathId of an answer.
+/// What all of them begin with: flags, class, size and RTT of an Interest; rates and pathId of an
+/// answer.
 const INTEREST: usize = 8;
 const ANSWER: usize = 24;
 
@@ -62,7 +64,8 @@ impl Stamps {
 /// Which way an Interest is to go (§4.3.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
-    /// Any that costs at most so much more than the shortest one from here (§4.3.3; see [`super::fib`]).
+    /// Any that costs at most so much more than the shortest one from here (§4.3.3; see
+    /// [`super::fib`]).
     Any {
         /// So much.
         spare: u64,
@@ -215,8 +218,8 @@ pub enum Trail {
     Value(u64),
 }
 
-/// What Data and Nacks carry: the least rates of the links that they came over, in whole bits per second, so that no peer can send NaN,
-/// and the pathId (§4.3.1).
+/// What Data and Nacks carry: the least rates of the links that they came over, in whole bits per
+/// second, so that no peer can send NaN, and the pathId (§4.3.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamped {
     /// Least R_p(t).

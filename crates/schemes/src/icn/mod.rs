@@ -1,9 +1,11 @@
-//! The network by names that `mircc` and `ndn` share: packets by name are forwarded, shaped, produced and fetched here.
+//! The network by names that `mircc` and `ndn` share: packets by name are forwarded, shaped,
+//! produced and fetched here.
 //!
-//! [`header`] has what packets carry, [`path`] path identifiers and steering hints. [`pit`], [`fib`], [`store`] and [`forwarder`] are a
-//! node's tables, [`shaper`] a port's Interest shaper, [`awaited`] the Data that it has asked for, [`producer`] the producer.
-//! [`object`], [`segments`] and [`pending`] are what a consumer keeps of what it fetches. When a consumer asks, and at what rate, is its
-//! scheme's.
+//! [`header`] has what packets carry, [`path`] path identifiers and steering hints. [`pit`],
+//! [`fib`], [`store`] and [`forwarder`] are a node's tables, [`shaper`] a port's Interest shaper,
+//! [`awaited`] the Data that it has asked for, [`producer`] the producer. [`object`], [`segments`]
+//! and [`pending`] are what a consumer keeps of what it fetches. When a consumer asks, and at what
+//! rate, is its scheme's.
 
 pub mod awaited;
 pub mod fib;

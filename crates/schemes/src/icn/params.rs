@@ -1,4 +1,5 @@
-//! The parameters of forwarders and shapers by name. Those that a scheme offers its users are the scheme's; each default says where it comes from.
+//! The parameters of forwarders and shapers by name. Those that a scheme offers its users are the
+//! scheme's; each default says where it comes from.
 
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Rate, Time};
@@ -90,8 +91,8 @@ pub enum Pacing {
     /// At the shaping rate of Wang et al., and never beyond what is booked.
     #[default]
     Wang,
-    /// By what is booked alone; while Interests come the other way, these have at most half of the way out, as Wang's optimum has it where they
-    /// need most of it.
+    /// By what is booked alone; while Interests come the other way, these have at most half of the
+    /// way out, as Wang's optimum has it where they need most of it.
     Booked,
 }
 
@@ -115,7 +116,8 @@ pub enum Outstanding {
     /// As much as the bookings let through: a rate, whenever the Data come.
     #[default]
     Booked,
-    /// No more than the neighbour's queue holds, ours: they have room there even if they come all at once.
+    /// No more than the neighbour's queue holds, ours: they have room there even if they come all
+    /// at once.
     Queue,
 }
 
@@ -130,13 +132,15 @@ pub struct ShaperParams {
     pub outstanding: Outstanding,
     /// "arrival" or "primary-first".
     pub order: Order,
-    /// Share of both directions that may be booked. 0.98: the default of Wang's public implementation for ndnSIM.
+    /// Share of both directions that may be booked. 0.98: the default of Wang's public
+    /// implementation for ndnSIM.
     #[serde(deserialize_with = "share")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub headroom: f64,
     /// Interests that wait, both classes together. 100: the same.
     pub interests: usize,
-    /// How far ahead of the link bookings may run. Ours: 3 kB, two Data; the neighbour's Data queue must hold as much.
+    /// How far ahead of the link bookings may run. Ours: 3 kB, two Data; the neighbour's Data queue
+    /// must hold as much.
     pub burst: Bytes,
     /// How long opposite Interests are counted for their rate. 100 ms: Wang's implementation.
     pub observe: Time,

@@ -1,6 +1,8 @@
-//! Which way: path identifiers (§4.3.1), the three kinds of steering hint (§4.3.2), and the draw without a hint (§4.3.3).
+//! Which way: path identifiers (§4.3.1), the three kinds of steering hint (§4.3.2), and the draw
+//! without a hint (§4.3.3).
 //!
-//! A next hop is known by the number of its link at the node; a node by a number that is its own in the network.
+//! A next hop is known by the number of its link at the node; a node by a number that is its own in
+//! the network.
 
 use std::collections::VecDeque;
 
@@ -17,7 +19,8 @@ pub struct NodeLink {
 }
 
 impl NodeLink {
-    /// Sixty-four bits of it, well mixed. No secret: who forwards a packet can forge its path anyway.
+    /// Sixty-four bits of it, well mixed. No secret: who forwards a packet can forge its path
+    /// anyway.
     fn hash(self) -> u64 {
         mix(u64::from(self.node) << 32 | u64::from(self.link))
     }
@@ -31,19 +34,19 @@ impl PathId {
     /// What the producer puts on Data.
     pub const START: PathId = PathId(0);
 
-    /// The identifier one hop further downstream, at a node that got the Data over `from`: "hashing node+link identifier at
-    /// each hop with the partial pathId received".
+    /// The identifier one hop further downstream, at a node that got the Data over `from`: "hashing
+    /// node+link identifier at each hop with the partial pathId received".
     #[must_use]
     pub fn extend(self, from: NodeLink) -> PathId {
         PathId(mix(self.0 ^ from.hash()))
     }
 }
 
-/// The next hops that the path's Data came over at split points, as a Bloom filter in a header. Steers an Interest the
-/// same way (§4.3.2).
+/// The next hops that the path's Data came over at split points, as a Bloom filter in a header.
+/// Steers an Interest the same way (§4.3.2).
 ///
-/// 256 bits with 5 hashes: LIPSIN \[23\] has 248 and 5. With 8 split points on a path, each of 4 next hops, one hinted
-/// Interest in 1,300 goes astray; with 4, one in 70,000.
+/// 256 bits with 5 hashes: LIPSIN \[23\] has 248 and 5. With 8 split points on a path, each of 4
+/// next hops, one hinted Interest in 1,300 goes astray; with 4, one in 70,000.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Bloom {
     words: [u64; 4],
@@ -89,7 +92,8 @@ impl Bloom {
         (1.0 - empty).powi(Bloom::HASHES as i32)
     }
 
-    /// Those of `node`'s next hops that the filter names. No hit: the path has changed, and the Interest goes as if it had no hint.
+    /// Those of `node`'s next hops that the filter names. No hit: the path has changed, and the
+    /// Interest goes as if it had no hint.
     pub fn hits(
         self,
         node: u32,
@@ -108,13 +112,15 @@ pub struct NextHop {
     pub weight: u64,
 }
 
-/// The next hop for an Interest without a hint: drawn in proportion to weights by `u`, uniform in [0, 1) (§4.3.3).
+/// The next hop for an Interest without a hint: drawn in proportion to weights by `u`, uniform in
+/// [0, 1) (§4.3.3).
 pub fn without_hint(next_hops: impl Iterator<Item = NextHop> + Clone, u: f64) -> Option<u32> {
     draw(next_hops, u)
 }
 
-/// The next hop for an Interest with a random value as hint: the value, hashed with the node, is the draw (§4.3.2). Weighted as without a
-/// hint, so that fresh values probe the paths as hintless Interests do.
+/// The next hop for an Interest with a random value as hint: the value, hashed with the node, is
+/// the draw (§4.3.2). Weighted as without a hint, so that fresh values probe the paths as hintless
+/// Interests do.
 pub fn by_random_value(value: u64, node: u32, next_hops: impl Iterator<Item = NextHop> + Clone) -> Option<u32> {
     let hash = mix(mix(value) ^ u64::from(node));
     // The upper 53 bits as a float in [0, 1), as `rng::unit` makes one.
@@ -137,8 +143,9 @@ fn draw(next_hops: impl Iterator<Item = NextHop> + Clone, u: f64) -> Option<u32>
     chosen
 }
 
-/// The paper's simulation shortcut (§4.3.2): a FIB entry remembers which partial identifiers came from where, and steers by them. It never
-/// misses a path that it knows; it keeps state per path, which the paper calls "not appropriate for a real network".
+/// The paper's simulation shortcut (§4.3.2): a FIB entry remembers which partial identifiers came
+/// from where, and steers by them. It never misses a path that it knows; it keeps state per path,
+/// which the paper calls "not appropriate for a real network".
 #[derive(Debug, Clone)]
 pub struct Shortcut {
     /// By the identifier sent downstream.
@@ -166,7 +173,8 @@ impl Shortcut {
         Shortcut { known: FxHashMap::default(), age: VecDeque::new(), limit: limit.max(1), recent: [None; RECENT] }
     }
 
-    /// Called when Data came in over `from` with the identifier `upstream`; returns the one to send on.
+    /// Called when Data came in over `from` with the identifier `upstream`; returns the one to send
+    /// on.
     pub fn learn(&mut self, upstream: PathId, from: NodeLink) -> PathId {
         let (downstream, step) = (upstream.extend(from), (from.link, upstream));
         if self.recent[slot(downstream)] == Some((downstream, step)) {
@@ -241,7 +249,7 @@ mod tests {
     #[test]
     fn a_hundred_thousand_paths_have_identifiers_of_their_own() {
         // 64 bits: the chance of one collision is 10¹⁰/2⁶⁵ = 3·10⁻¹⁰.
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = rustc_hash::FxHashSet::default();
         for node in 0..100 {
             for link in 0..1000 {
                 assert!(seen.insert(PathId::START.extend(at(7, 1)).extend(at(node, link))));
@@ -264,8 +272,9 @@ mod tests {
             }
             let measured = hits as f64 / f64::from(filters * probes);
             let expected = Bloom::false_positive_rate(n);
-            // The closed form takes bits for independent; it is low by 3 % at n = 8 and by less above (Bose et al., 2008). Five standard errors and
-            // that. Probes of one filter are alike, so the filters count, not the probes.
+            // The closed form takes bits for independent; it is low by 3 % at n = 8 and by less
+            // above (Bose et al., 2008). Five standard errors and that. Probes of one filter are
+            // alike, so the filters count, not the probes.
             let error =
                 5.0 * (expected / f64::from(filters * probes)).sqrt() + 5.0 * expected / f64::from(filters).sqrt();
             assert!((measured - expected).abs() < error + 0.03 * expected, "{n}: {measured} is not {expected}");
@@ -274,7 +283,8 @@ mod tests {
 
     #[test]
     fn few_interests_go_astray_on_paths_of_few_split_points() {
-        // At each split point three wrong next hops may hit, and one in two of those that hit is taken.
+        // At each split point three wrong next hops may hit, and one in two of those that hit is
+        // taken.
         let astray = |splits: u32| 1.0 - (1.0 - 3.0 * Bloom::false_positive_rate(splits) / 2.0).powi(splits as i32);
         assert!((1_250.0..1_350.0).contains(&(1.0 / astray(8))), "{}", 1.0 / astray(8));
         assert!((65_000.0..75_000.0).contains(&(1.0 / astray(4))), "{}", 1.0 / astray(4));

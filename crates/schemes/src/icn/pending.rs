@@ -49,13 +49,15 @@ const MAX_DOUBLINGS: u32 = 4;
 #[derive(Debug, Default)]
 pub struct Pending {
     asked: FxHashMap<u32, Asked>,
-    /// Those asked for once, with the times of their Interests, in order; and repeats by their deadlines. What is answered stays until it is first.
+    /// Those asked for once, with the times of their Interests, in order; and repeats by their
+    /// deadlines. What is answered stays until it is first.
     first: VecDeque<(u32, Time)>,
     repeats: BinaryHeap<Reverse<(Time, u32, u32)>>,
 }
 
 impl Pending {
-    /// Called when an Interest has been sent for a path, perhaps steered there; `timeout` is that of a first one.
+    /// Called when an Interest has been sent for a path, perhaps steered there; `timeout` is that
+    /// of a first one.
     pub fn sent(&mut self, segment: u32, now: Time, path: Option<PathId>, steered: bool, timeout: Time) {
         let asked = self.asked.entry(segment).or_insert(Asked { at: now, path, steered, times: 0, back: false });
         let times = asked.times + 1;
@@ -78,7 +80,8 @@ impl Pending {
         Some(Answered(asked))
     }
 
-    /// Called with a Nack: the path of its Interest, which is to be sent again. The outer `None`: nothing waits for it.
+    /// Called with a Nack: the path of its Interest, which is to be sent again. The outer `None`:
+    /// nothing waits for it.
     pub fn refused(&mut self, segment: u32) -> Option<Option<PathId>> {
         let asked = self.asked.get_mut(&segment).filter(|a| !a.back)?;
         asked.back = true;
@@ -144,7 +147,8 @@ impl Pending {
 /// How long the least RTT is remembered, at least. Ours: as BBR does.
 const WINDOW: Time = Time::from_secs(10);
 
-/// Longest timeout of a first Interest. RFC 6298, §2.5: at least 60 s; ours is shorter, for an Interest costs little.
+/// Longest timeout of a first Interest. RFC 6298, §2.5: at least 60 s; ours is shorter, for an
+/// Interest costs little.
 const MAX_TIMEOUT: Time = Time::from_secs(10);
 
 /// Round trips: the least of late for the links, the smoothed one for the timeout (RFC 6298).

@@ -1,7 +1,8 @@
 //! The Pending Interest Table: who waits for which segment, and where the Interest went.
 //!
-//! It has no timer. An entry whose lifetime is over counts as absent. When the table is full, the entries that are over are swept out,
-//! at most a few times per lifetime, so that a flood of Interests to random names costs neither memory nor time without bound.
+//! It has no timer. An entry whose lifetime is over counts as absent. When the table is full, the
+//! entries that are over are swept out, at most a few times per lifetime, so that a flood of
+//! Interests to random names costs neither memory nor time without bound.
 
 use std::collections::hash_map::Entry::Occupied;
 
@@ -26,11 +27,13 @@ pub struct Record {
     pub nonce: u32,
 }
 
-/// Faces that may wait for one segment at a node, and neighbours that one Interest may have gone to. Ours: more than a node usually has.
+/// Faces that may wait for one segment at a node, and neighbours that one Interest may have gone
+/// to. Ours: more than a node usually has.
 const MAX_RECORDS: usize = 64;
 const MAX_OUTS: usize = 3;
 
-/// An Interest from another face in what was asked for longer ago is sent on: the one before may be lost. NFD's longest suppression.
+/// An Interest from another face in what was asked for longer ago is sent on: the one before may be
+/// lost. NFD's longest suppression.
 const SUPPRESSION: Time = Time::from_ms(250);
 
 /// Sweeps per lifetime. Ours.
@@ -41,7 +44,8 @@ const SWEEPS: u64 = 4;
 pub struct Entry {
     first: Record,
     more: Vec<Record>,
-    /// The ports that the Interest went to and that have not answered; `None` is the producer here. The last one last.
+    /// The ports that the Interest went to and that have not answered; `None` is the producer here.
+    /// The last one last.
     outs: [Option<Option<PortId>>; MAX_OUTS],
     until: Time,
     /// When the Interest last went on.
@@ -103,8 +107,9 @@ pub enum Verdict {
     Full,
 }
 
-/// What a host may have pending: a window that grows with each of its Interests that is answered and shrinks when some never were, as
-/// those in random names. Afanasyev et al. (*Interest flooding attack and countermeasures*, Networking 2013) go by the same sign.
+/// What a host may have pending: a window that grows with each of its Interests that is answered
+/// and shrinks when some never were, as those in random names. Afanasyev et al. (*Interest flooding
+/// attack and countermeasures*, Networking 2013) go by the same sign.
 #[derive(Debug, Clone, Copy)]
 struct Trust {
     window: u32,
@@ -120,7 +125,8 @@ pub type Place = u32;
 /// The table.
 #[derive(Debug)]
 pub struct Pit {
-    /// Entries keep their places as long as they live, for they are larger than what a hash table moves at no cost.
+    /// Entries keep their places as long as they live, for they are larger than what a hash table
+    /// moves at no cost.
     places: FxHashMap<Key, Place>,
     entries: Vec<Entry>,
     free: Vec<Place>,
@@ -282,8 +288,9 @@ impl Pit {
         }
     }
 
-    /// Called with Data: those who wait for it, if it comes from where the Interest went and is no larger than was asked for. The entry is taken out; it can be
-    /// read until the next Interest comes.
+    /// Called with Data: those who wait for it, if it comes from where the Interest went and is no
+    /// larger than was asked for. The entry is taken out; it can be read until the next Interest
+    /// comes.
     pub fn data(&mut self, now: Time, key: Key, from: Option<PortId>, size: u32) -> Option<Place> {
         let Occupied(found) = self.places.entry(key) else { return None };
         let entry = &self.entries[*found.get() as usize];
@@ -295,7 +302,8 @@ impl Pit {
         Some(place)
     }
 
-    /// Called with a Nack: those who wait, if nobody else is left who may answer, as for Data. The outer `None`: it answers nothing.
+    /// Called with a Nack: those who wait, if nobody else is left who may answer, as for Data. The
+    /// outer `None`: it answers nothing.
     pub fn nack(&mut self, now: Time, key: Key, from: Option<PortId>) -> Option<Option<Place>> {
         let place = *self.places.get(&key)?;
         let entry = Some(&mut self.entries[place as usize]).filter(|e| e.until > now)?;
@@ -408,7 +416,8 @@ mod tests {
         assert_eq!(waiting(&pit, place).len(), 1);
     }
 
-    /// A host that floods has ever fewer pending; its neighbour, whose Interests are answered, is not bounded.
+    /// A host that floods has ever fewer pending; its neighbour, whose Interests are answered, is
+    /// not bounded.
     #[test]
     fn a_host_whose_interests_are_never_answered_gets_ever_less_room() {
         let mut pit = Pit::new(100_000, S(4)).bounding_hosts(64, [true, true, false].into_iter());

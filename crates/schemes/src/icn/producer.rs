@@ -15,7 +15,8 @@ pub struct Producer<C> {
 }
 
 impl<C: Fn(&Packet, &mut Packet)> Producer<C> {
-    /// A producer of an object. `complete` is given each Interest and its Data, and writes into these what the scheme says there.
+    /// A producer of an object. `complete` is given each Interest and its Data, and writes into
+    /// these what the scheme says there.
     pub fn new(object: Object, complete: C) -> Producer<C> {
         Producer { object, complete, sent: 0, copy: false }
     }

@@ -1,4 +1,5 @@
-//! The segments of an object, as its consumer knows them: not asked for yet, on their way, to be asked for again, here.
+//! The segments of an object, as its consumer knows them: not asked for yet, on their way, to be
+//! asked for again, here.
 
 use std::collections::VecDeque;
 
@@ -68,7 +69,8 @@ impl Segments {
         again
     }
 
-    /// Called when an Interest has been sent for a path, perhaps steered there; `timeout` is that of a first one.
+    /// Called when an Interest has been sent for a path, perhaps steered there; `timeout` is that
+    /// of a first one.
     pub fn sent(&mut self, segment: u32, now: Time, path: Option<PathId>, steered: bool, timeout: Time) {
         self.pending.sent(segment, now, path, steered, timeout);
     }
@@ -90,14 +92,16 @@ impl Segments {
         self.pending.next_timeout(timeout)
     }
 
-    /// Called with a Nack: the path of its Interest, which is on the list again. The outer `None`: nothing waits for it.
+    /// Called with a Nack: the path of its Interest, which is on the list again. The outer `None`:
+    /// nothing waits for it.
     pub fn refused(&mut self, segment: u32) -> Option<Option<PathId>> {
         let path = self.pending.refused(segment)?;
         self.again.push_back(segment);
         Some(path)
     }
 
-    /// Called with Data. `None`: they were not asked for, have come already, or are shorter than the segment and would leave a hole.
+    /// Called with Data. `None`: they were not asked for, have come already, or are shorter than
+    /// the segment and would leave a hole.
     pub fn answered(&mut self, data: &Packet) -> Option<Answered> {
         let segment = data.segment();
         if data.payload != self.object.payload_of(segment) {

@@ -1,13 +1,16 @@
-//! The Interest shaper of a port: Wang, Rozhnova, Narayanan, Oran and Rhee, "An improved hop-by-hop Interest shaper for
-//! congestion control in named data networking", ICN 2013, as §3.1 and §4.2 use it.
+//! The Interest shaper of a port: Wang, Rozhnova, Narayanan, Oran and Rhee, "An improved hop-by-hop
+//! Interest shaper for congestion control in named data networking", ICN 2013, as §3.1 and §4.2 use
+//! it.
 //!
-//! A state machine without I/O. Each Interest that it lets go books both directions of the link: its own bytes on the way out,
-//! its Data's on the way back. Each Interest that comes in over the link books the opposite. An Interest leaves only while the way back
-//! is booked no further ahead than the burst, and the way out no further than two, so that over any time Data and Interests together stay
-//! within what the link carries, plus the burst and one packet of each kind. What cannot leave waits; what finds no room is handed back,
-//! to be Nacked.
+//! A state machine without I/O. Each Interest that it lets go books both directions of the link:
+//! its own bytes on the way out, its Data's on the way back. Each Interest that comes in over the
+//! link books the opposite. An Interest leaves only while the way back is booked no further ahead
+//! than the burst, and the way out no further than two, so that over any time Data and Interests
+//! together stay within what the link carries, plus the burst and one packet of each kind. What
+//! cannot leave waits; what finds no room is handed back, to be Nacked.
 //!
-//! Wang et al. is cited from its abstract and from the first author's public implementation for ndnSIM: the text was not at hand.
+//! Wang et al. is cited from its abstract and from the first author's public implementation for
+//! ndnSIM: the text was not at hand.
 
 use std::collections::VecDeque;
 
@@ -17,7 +20,8 @@ use super::header::Class;
 use super::mean::Mean;
 use super::params::{Order, Pacing, ShaperParams};
 
-/// An Interest, as far as the shaper looks at it. `token` is the caller's: the packet, or its number.
+/// An Interest, as far as the shaper looks at it. `token` is the caller's: the packet, or its
+/// number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interest<T> {
     /// The caller's.
@@ -93,7 +97,8 @@ pub struct Shaper<T> {
     backlog: u64,
     /// Wang's pace: no Interest leaves before.
     paced: Time,
-    /// Without it: half of the way out, which is all that Interests may book while others come the opposite way.
+    /// Without it: half of the way out, which is all that Interests may book while others come the
+    /// opposite way.
     half: Direction,
     sizes: Sizes,
     opposite: Opposite,
@@ -137,8 +142,8 @@ impl<T> Shaper<T> {
             self.push(now, interest);
             return Offer::Queued;
         }
-        // §4.2: "drops queued secondary class Interests to make room for new primary class Interests". The last in line goes,
-        // which has waited least; the paper does not say which.
+        // §4.2: "drops queued secondary class Interests to make room for new primary class
+        // Interests". The last in line goes, which has waited least; the paper does not say which.
         let secondary = &mut self.queues[Class::Secondary as usize];
         let displaced = if interest.class == Class::Primary { secondary.pop_back() } else { None };
         let Some(Waiting { interest: displaced, .. }) = displaced else { return Offer::Refused(interest) };
@@ -154,7 +159,8 @@ impl<T> Shaper<T> {
         self.queues[interest.class as usize].push_back(Waiting { number: self.arrivals, since, interest });
     }
 
-    /// Called when an Interest came in over the link: it used the way back, and its Data (`data` expected) will go out.
+    /// Called when an Interest came in over the link: it used the way back, and its Data (`data`
+    /// expected) will go out.
     #[inline]
     pub fn on_opposite_interest(&mut self, now: Time, size: Bytes, data: Bytes) {
         self.back.book(now, size);
@@ -163,7 +169,8 @@ impl<T> Shaper<T> {
         self.opposite.count(now, size, self.params.observe);
     }
 
-    /// Called when Data came in over the link that are larger than was expected: the difference was not booked.
+    /// Called when Data came in over the link that are larger than was expected: the difference was
+    /// not booked.
     pub fn on_larger_data(&mut self, now: Time, difference: Bytes) {
         self.back.book(now, difference);
     }
@@ -171,12 +178,14 @@ impl<T> Shaper<T> {
     /// When [`Shaper::poll`] has an Interest to give, if one waits.
     #[inline]
     pub fn next_release(&self) -> Option<Time> {
-        // The way out is booked by two shapers. The neighbour's keeps its Data within a burst, this one its Interests within another: with
-        // one for both, each burst of Data booked there would stop the Interests here while their own way back is idle.
+        // The way out is booked by two shapers. The neighbour's keeps its Data within a burst, this
+        // one its Interests within another: with one for both, each burst of Data booked there
+        // would stop the Interests here while their own way back is idle.
         (!self.is_empty()).then(|| self.within_half(self.out.free(2).max(self.back.free(1)).max(self.paced)))
     }
 
-    /// With bookings alone Interests would take all of a slow way out from the Data that others ask for: as long as such come, they have half of it.
+    /// With bookings alone Interests would take all of a slow way out from the Data that others ask
+    /// for: as long as such come, they have half of it.
     #[inline]
     fn within_half(&self, at: Time) -> Time {
         match self.params.pacing {
@@ -202,8 +211,9 @@ impl<T> Shaper<T> {
             self.half.book(now, interest.size);
         }
         if self.params.pacing == Pacing::Wang {
-            // The pace goes on from when this one was due: from when it left, what each waits for the wire would be lost to all. Wang's
-            // implementation hands Interests to the device's queue and has the pace go on from then. Longer than the burst takes, none is due.
+            // The pace goes on from when this one was due: from when it left, what each waits for
+            // the wire would be lost to all. Wang's implementation hands Interests to the device's
+            // queue and has the pace go on from then. Longer than the burst takes, none is due.
             let due = self.paced.max(since).max(now.saturating_sub(self.out.ahead));
             self.paced = due.saturating_add(self.gap(now, interest.size));
         }
@@ -299,7 +309,8 @@ impl Sizes {
     }
 }
 
-/// How long after an opposite Interest another is expected. Ours: two of a starved flow's longest pauses (1 s).
+/// How long after an opposite Interest another is expected. Ours: two of a starved flow's longest
+/// pauses (1 s).
 const STILL: Time = Time::from_secs(2);
 
 /// The rate at which Interests come in over the link, counted over an interval.
@@ -329,7 +340,8 @@ impl Opposite {
     }
 }
 
-/// What Wang's shaping rate depends on: capacities in bits per second, and how much larger Data are than Interests.
+/// What Wang's shaping rate depends on: capacities in bits per second, and how much larger Data are
+/// than Interests.
 #[derive(Debug, Clone, Copy)]
 pub struct Link {
     /// c₁: that of the direction that this port sends in.
@@ -343,10 +355,11 @@ pub struct Link {
 }
 
 impl Link {
-    /// The shaping rate in bits of Interests per second, when opposite Interests were seen at `seen`.
+    /// The shaping rate in bits of Interests per second, when opposite Interests were seen at
+    /// `seen`.
     ///
-    /// The whole of c₂ if there are none, min s₁ if there are as many as are to be expected, and between these
-    /// min s₁ + (max s₁ − min s₁) (1 − seen/expected)².
+    /// The whole of c₂ if there are none, min s₁ if there are as many as are to be expected, and
+    /// between these min s₁ + (max s₁ − min s₁) (1 − seen/expected)².
     pub fn shaping_rate(self, seen: f64) -> f64 {
         let (least, expected) = self.shares();
         let idle = (1.0 - seen / expected).max(0.0);
@@ -354,8 +367,8 @@ impl Link {
         least + (most - least).max(0.0) * idle * idle
     }
 
-    /// min s₁ and the expected rate of opposite Interests: both directions in demand, log s₁ + log s₂ largest under
-    /// s₁ + r₂ s₂ ≤ c₁ and r₁ s₁ + s₂ ≤ c₂.
+    /// min s₁ and the expected rate of opposite Interests: both directions in demand, log s₁ + log
+    /// s₂ largest under s₁ + r₂ s₂ ≤ c₁ and r₁ s₁ + s₂ ≤ c₂.
     fn shares(self) -> (f64, f64) {
         let Link { out: c1, back: c2, own: r1, opposite: r2 } = self;
         let both = r1 * r2;

@@ -1,4 +1,5 @@
-//! Algorithm 1, "Processing of ACK Packets at an Interface", line by line. What the lines say in the paper:
+//! Algorithm 1, "Processing of ACK Packets at an Interface", line by line. What the lines say in
+//! the paper:
 //!
 //! | lines | what happens | here |
 //! |---|---|---|
@@ -9,19 +10,23 @@
 //! | 23–25 | a cancellation: its nonce is forgotten | [`process`] |
 //! | 27 | the ACK goes on | the port's next step |
 //!
-//! Where the lines and the text contradict each other, the text and figure 3 count. Each such place says so.
+//! Where the lines and the text contradict each other, the text and figure 3 count. Each such place
+//! says so.
 
 use super::header::{Nonce, Slow};
 use super::state::{Notification, State, Thresholds};
 
-/// Lines 2 to 13: the state that follows `state` at occupancy `s`. `expired` says whether the timer of line 5 has run out.
+/// Lines 2 to 13: the state that follows `state` at occupancy `s`. `expired` says whether the timer
+/// of line 5 has run out.
 #[inline]
 pub fn next_state(state: State, s: u64, t: &Thresholds, expired: bool) -> State {
     match state {
-        // 2, 3: if i.state = B & S < S_low then i.state ← DB. An empty cache is below any S_low, and below one of zero.
+        // 2, 3: if i.state = B & S < S_low then i.state ← DB. An empty cache is below any S_low,
+        // and below one of zero.
         State::Backpressure if s < t.low || s == 0 => State::DisableBackpressure,
-        // Line 9 would leave B as soon as S is back at S_high, without a cancellation, and line 2 would then never hold. "Once the
-        // occupancy drops below S_low, interface i leaves the Backpressure state" (§II-A.3).
+        // Line 9 would leave B as soon as S is back at S_high, without a cancellation, and line 2
+        // would then never hold. "Once the occupancy drops below S_low, interface i leaves the
+        // Backpressure state" (§II-A.3).
         State::Backpressure => State::Backpressure,
         // 6, 7: else if S > S_high then i.state ← B. Also out of DB (§II-A.4).
         _ if s > t.high => State::Backpressure,
@@ -34,13 +39,15 @@ pub fn next_state(state: State, s: u64, t: &Thresholds, expired: bool) -> State 
     }
 }
 
-/// Lines 4 and 8: what this interface has to say to the hop upstream. `cancelling` says whether it has left B a short while ago.
+/// Lines 4 and 8: what this interface has to say to the hop upstream. `cancelling` says whether it
+/// has left B a short while ago.
 #[inline]
 pub fn notification(state: State, cancelling: bool) -> Option<Notification> {
     match state {
         // 8: p.notification.append(slow-down).
         State::Backpressure => Some(Notification::SlowDown),
-        // 4: p.notification.append(cancel). On all ACKs for a while, not on the one of line 4: an ACK may be lost.
+        // 4: p.notification.append(cancel). On all ACKs for a while, not on the one of line 4: an
+        // ACK may be lost.
         _ if cancelling => Some(Notification::Cancel),
         _ => None,
     }
@@ -50,7 +57,8 @@ pub fn notification(state: State, cancelling: bool) -> Option<Notification> {
 pub trait Interface {
     /// i.stored-nonces.add: the flow is in closed loop from here on.
     fn add_nonce(&mut self, nonce: Nonce);
-    /// Cache.get(p.flow) and forward: data for the ACK. One packet in the paper; with steering, what `slow` says.
+    /// Cache.get(p.flow) and forward: data for the ACK. One packet in the paper; with steering,
+    /// what `slow` says.
     fn forward_data(&mut self, slow: Slow);
     /// i.stored-nonces.remove.
     fn remove_nonce(&mut self, nonce: Nonce);
@@ -58,9 +66,10 @@ pub trait Interface {
 
 /// Lines 14 to 26, on what the hop downstream has put on the ACK.
 ///
-/// The slow-down is always taken off (line 21). Where this interface is in B, line 8 puts its own on, under its own nonce: in the
-/// paper the one from downstream stays (lines 19 to 22), and a cancellation of this interface's nonce would undo nothing upstream.
-/// An ACK may bring both, from different hops; the paper's "else" on line 23 would lose one.
+/// The slow-down is always taken off (line 21). Where this interface is in B, line 8 puts its own
+/// on, under its own nonce: in the paper the one from downstream stays (lines 19 to 22), and a
+/// cancellation of this interface's nonce would undo nothing upstream. An ACK may bring both, from
+/// different hops; the paper's "else" on line 23 would lose one.
 pub fn process(i: &mut impl Interface, slow: &mut Option<Slow>, cancel: Option<Nonce>) {
     // 14: if p.notification = slow-down then
     if let Some(slow) = slow.take() {
@@ -82,7 +91,8 @@ mod tests {
 
     const T: Thresholds = Thresholds { size: 100, high: 80, low: 40 };
 
-    /// Figure 3, by hand: occupancies and the states that they lead to, the timer of line 5 running until told otherwise.
+    /// Figure 3, by hand: occupancies and the states that they lead to, the timer of line 5 running
+    /// until told otherwise.
     #[test]
     fn the_states_of_figure_3() {
         use State::{Backpressure as B, DisableBackpressure as Db, Push as P, StoreAndDetour as Sd};

@@ -1,5 +1,6 @@
-//! An attacker (§V-C): a host that sends what only routers may, into the flow of others. A flow of the scheme `inrpp-attack` goes from
-//! the attacker's host to the victim's sender; what it sends claims to be the victim's receiver's.
+//! An attacker (§V-C): a host that sends what only routers may, into the flow of others. A flow of
+//! the scheme `inrpp-attack` goes from the attacker's host to the victim's sender; what it sends
+//! claims to be the victim's receiver's.
 
 use std::sync::Arc;
 
@@ -20,16 +21,19 @@ use crate::params::require;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum AttackBehaviour {
-    /// Slow-downs under one made-up nonce: the victim gets one packet for each, and none for its own ACKs.
+    /// Slow-downs under one made-up nonce: the victim gets one packet for each, and none for its
+    /// own ACKs.
     #[default]
     SlowDown,
     /// The same that release nothing: the victim gets nothing.
     Hold,
-    /// Slow-downs under a new nonce each: "spamming the network with bogus nonces as part of a state exhaustion attack".
+    /// Slow-downs under a new nonce each: "spamming the network with bogus nonces as part of a
+    /// state exhaustion attack".
     Spam,
     /// Slow-downs as receivers echo them with `notify = "data"`.
     Echo,
-    /// Probes of detours under a new name each: true ones get ever smaller shares of the spare capacity.
+    /// Probes of detours under a new name each: true ones get ever smaller shares of the spare
+    /// capacity.
     Probe,
 }
 
@@ -38,9 +42,11 @@ pub enum AttackBehaviour {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct AttackParams {
-    /// The number of the flow that is attacked, in the order of the flows' starts as in the results.
+    /// The number of the flow that is attacked, in the order of the flows' starts as in the
+    /// results.
     pub victim: u32,
-    /// The host that the packets claim to come from, by name: the victim's receiver. Unset: the attacker's own.
+    /// The host that the packets claim to come from, by name: the victim's receiver. Unset: the
+    /// attacker's own.
     pub receiver: String,
     /// What it does.
     pub behaviour: AttackBehaviour,
@@ -151,8 +157,9 @@ impl Attacker {
         Nonce(if fresh { 1 + below(rng, u64::from(u32::MAX)) as u32 } else { 0xbad })
     }
 
-    /// An ACK of the victim's receiver, as far as anybody can see who does not know the connection's numbers: "the malicious nodes must somehow guess
-    /// the correct sequence numbers" (§V-C) for the sender to listen; routers don't know them.
+    /// An ACK of the victim's receiver, as far as anybody can see who does not know the
+    /// connection's numbers: "the malicious nodes must somehow guess the correct sequence numbers"
+    /// (§V-C) for the sender to listen; routers don't know them.
     fn ack(&self, rng: &mut Stream) -> Packet {
         let mut p = Packet::new(FlowId(self.params.victim), self.spoofed, self.sender, TCP_HEADERS);
         p.options = Options::TIMESTAMPS;

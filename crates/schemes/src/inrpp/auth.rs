@@ -1,9 +1,10 @@
-//! Authentication between neighbours (§V-C): "authenticating the notifications between directly neighboring routers would
-//! be sufficient to detect bogus nonces, and this can be achieved through a lightweight mechanism such as a MAC".
+//! Authentication between neighbours (§V-C): "authenticating the notifications between directly
+//! neighboring routers would be sufficient to detect bogus nonces, and this can be achieved through
+//! a lightweight mechanism such as a MAC".
 //!
-//! SipHash-2-4 with a key per pair of neighbours, derived from the domain's secret. What is covered: who speaks to whom, the flow and the
-//! ACK that the notification rides on, its content, and a number that rises with every signed packet of a port, so
-//! that a replay shows.
+//! SipHash-2-4 with a key per pair of neighbours, derived from the domain's secret. What is
+//! covered: who speaks to whom, the flow and the ACK that the notification rides on, its content,
+//! and a number that rises with every signed packet of a port, so that a replay shows.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hasher;
@@ -94,13 +95,15 @@ pub struct Line {
 }
 
 impl Line {
-    /// The next number. It is at least the time, so that a node that restarts goes on above what it has sent.
+    /// The next number. It is at least the time, so that a node that restarts goes on above what it
+    /// has sent.
     fn next(&mut self, now: Time) -> u64 {
         self.sent = (self.sent + 1).max(now.0);
         self.sent
     }
 
-    /// Signs what an ACK has for the next hop, just before it leaves: on a link order is kept, so numbers only rise.
+    /// Signs what an ACK has for the next hop, just before it leaves: on a link order is kept, so
+    /// numbers only rise.
     pub fn sign(
         &mut self,
         keys: &Keys,
@@ -121,7 +124,8 @@ impl Line {
         !keys.on || self.accept(keys.of_note(from, to, packet, option) == option.mac, option.number)
     }
 
-    /// The same for what has come across plain routers: whether one of `from` has signed it. There order is not kept between flows.
+    /// The same for what has come across plain routers: whether one of `from` has signed it. There
+    /// order is not kept between flows.
     pub fn verify_far(
         &mut self,
         far: &mut Far,
@@ -170,16 +174,19 @@ impl Line {
 
     /// The node has restarted: what was seen is kept in the simulator's counters only.
     pub fn reset(&mut self) {
-        // Forgetting `seen` lets old packets in again for as long as they can be on the wire; keeping it needs memory that
-        // outlives a restart. The numbers are times, so keeping is what a router with a clock does: refuse what is older.
+        // Forgetting `seen` lets old packets in again for as long as they can be on the wire;
+        // keeping it needs memory that outlives a restart. The numbers are times, so keeping is
+        // what a router with a clock does: refuse what is older.
         self.sent = 0;
     }
 }
 
-/// Numbers that are remembered of a neighbour behind plain routers. Ours: as many as IPsec's window (RFC 4303, §3.4.3: at least 32, 64 preferred).
+/// Numbers that are remembered of a neighbour behind plain routers. Ours: as many as IPsec's window
+/// (RFC 4303, §3.4.3: at least 32, 64 preferred).
 const RECENT: usize = 64;
 
-/// What has been seen of neighbours behind plain routers, where packets of different flows may overtake each other.
+/// What has been seen of neighbours behind plain routers, where packets of different flows may
+/// overtake each other.
 #[derive(Debug, Clone, Default)]
 pub struct Far(BTreeMap<NodeId, Recent>);
 
@@ -192,7 +199,8 @@ struct Recent {
 }
 
 impl Far {
-    /// Whether a number is new. There is a place per neighbour that has a key, so the map is bounded.
+    /// Whether a number is new. There is a place per neighbour that has a key, so the map is
+    /// bounded.
     fn fresh(&mut self, from: NodeId, number: u64) -> bool {
         let recent = self.0.entry(from).or_default();
         let fresh = number > recent.floor && recent.seen.insert(number);

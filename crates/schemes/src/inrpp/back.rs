@@ -1,7 +1,9 @@
 //! The way back: ACKs take the path of their data in reverse, also where there are equal paths.
 //!
-//! Backpressure needs that (§II-A, note): an ACK is told by the interface that its data wait at, and releases a packet at the one before it. Routers that
-//! know all links (§III-A's link-state protocol) can tell where a flow's data go: each of them chooses among equal paths by a hash that all know, or takes the first.
+//! Backpressure needs that (§II-A, note): an ACK is told by the interface that its data wait at,
+//! and releases a packet at the one before it. Routers that know all links (§III-A's link-state
+//! protocol) can tell where a flow's data go: each of them chooses among equal paths by a hash that
+//! all know, or takes the first.
 
 use std::sync::Arc;
 
@@ -33,7 +35,8 @@ impl WayBack {
         self.known.clear();
     }
 
-    /// The port that an ACK leaves `node` through. `None` where its data don't pass: it goes by its destination then.
+    /// The port that an ACK leaves `node` through. `None` where its data don't pass: it goes by its
+    /// destination then.
     pub fn port(&mut self, ack: &Packet, node: NodeId) -> Option<PortId> {
         // The lane of the data: who sends them.
         let key = (ack.flow, ack.dst);

@@ -1,32 +1,38 @@
-//! The border of a domain (§V-B): plain TCP is carried through it as INRPP, and where it came in its sender is slowed down by the window
-//! that its ACKs advertise.
+//! The border of a domain (§V-B): plain TCP is carried through it as INRPP, and where it came in
+//! its sender is slowed down by the window that its ACKs advertise.
 //!
-//! The first INRPP router puts the option on, the last one takes it off. In between such a flow is INRPP's: custody, closed loops, detours.
-//! Where a native sender would be asked to slow down, "an ingress router reduces the receive window size of ack packets".
+//! The first INRPP router puts the option on, the last one takes it off. In between such a flow is
+//! INRPP's: custody, closed loops, detours. Where a native sender would be asked to slow down, "an
+//! ingress router reduces the receive window size of ack packets".
 //!
-//! **The window.** A receiver's right edge must not move left (RFC 9293, §3.8.6), so an edge that has been let run far ahead could never be of use.
-//! The edge is therefore kept near: as far beyond the data seen as the sender may want to go with its next window. When the ingress interface
-//! asks to slow down, the edge moves on by what is acknowledged, as one packet follows each ACK in a closed loop; by twice that, or not at all, where the
-//! interface steers. It is never beyond the receiver's own, never left of what has been said, never less than a segment ahead.
+//! **The window.** A receiver's right edge must not move left (RFC 9293, §3.8.6), so an edge that
+//! has been let run far ahead could never be of use. The edge is therefore kept near: as far beyond
+//! the data seen as the sender may want to go with its next window. When the ingress interface asks
+//! to slow down, the edge moves on by what is acknowledged, as one packet follows each ACK in a
+//! closed loop; by twice that, or not at all, where the interface steers. It is never beyond the
+//! receiver's own, never left of what has been said, never less than a segment ahead.
 //!
-//! What a window is worth is said once, by the SYNs (RFC 7323, §2.2). Of a flow that a border has not seen from its beginning it cannot tell, and
-//! leaves the windows as they are.
+//! What a window is worth is said once, by the SYNs (RFC 7323, §2.2). Of a flow that a border has
+//! not seen from its beginning it cannot tell, and leaves the windows as they are.
 
 use midpath_core::packet::{Flags, FlowId, Kind, NodeId, Options, Packet, Sequence};
 use rustc_hash::FxHashMap;
 
 use super::header::{Direction, InrppHeader, Nonce, Nonces, Slow};
 
-/// Flows that a border remembers: twice as many at most. Those not heard of for longest are forgotten, and their windows pass as they are. Ours.
+/// Flows that a border remembers: twice as many at most. Those not heard of for longest are
+/// forgotten, and their windows pass as they are. Ours.
 const MAX_FLOWS: usize = 1 << 15;
 
-/// Packets that one ACK releases at most. Ours: far above what delayed ACKs stand for (RFC 9293, §3.8.6.3: two).
+/// Packets that one ACK releases at most. Ours: far above what delayed ACKs stand for (RFC 9293,
+/// §3.8.6.3: two).
 const MAX_RELEASES: u64 = 64;
 
 /// The initial window of RFC 6928: ten segments, or 14,600 bytes.
 const INITIAL: u64 = 14_600;
 
-/// The offset of the first byte seen of a flow that was under way before: what comes before it must have one, too.
+/// The offset of the first byte seen of a flow that was under way before: what comes before it must
+/// have one, too.
 const MIDWAY: u64 = 1 << 31;
 
 /// The largest shift of a window (RFC 7323, §2.3).
@@ -66,7 +72,8 @@ struct Carried {
     sender: NodeId,
     /// Where the sender's numbers begin. What follows are offsets.
     data: Sequence,
-    /// Whether the SYN offers to scale windows, and what the SYN-ACK has made of that; `None` until it has come.
+    /// Whether the SYN offers to scale windows, and what the SYN-ACK has made of that; `None` until
+    /// it has come.
     offers: bool,
     scale: Option<u8>,
     /// Largest payload seen.
@@ -122,7 +129,8 @@ impl Carried {
         self.scale
     }
 
-    /// How many packets an ACK says to have left: receivers delay ACKs, and in closed loop each packet that leaves makes room for one.
+    /// How many packets an ACK says to have left: receivers delay ACKs, and in closed loop each
+    /// packet that leaves makes room for one.
     fn releases(&mut self, ack: u64) -> u8 {
         let news = ack.saturating_sub(self.acked).div_ceil(self.mss.max(1));
         self.acked = self.acked.max(ack);
@@ -153,8 +161,9 @@ impl Carried {
             }
             None => {
                 self.goal = None;
-                // Slow start sends two for one: twice what was in flight in a round trip, and a little, is never the limit. While the
-                // ingress stores, more than its interface can send would come: the little alone.
+                // Slow start sends two for one: twice what was in flight in a round trip, and a
+                // little, is never the limit. While the ingress stores, more than its interface can
+                // send would come: the little alone.
                 let little = INITIAL.max(10 * self.mss);
                 let near = self.nxt.saturating_add(little);
                 let twice = self.flight.most().saturating_mul(2);
@@ -205,7 +214,8 @@ impl Border {
         self.young.insert(flow, carried);
     }
 
-    /// A packet of the sender has been seen: data, or the SYN that a flow is seen from its beginning by.
+    /// A packet of the sender has been seen: data, or the SYN that a flow is seen from its
+    /// beginning by.
     fn see(&mut self, packet: &Packet) -> Option<&mut Carried> {
         // A SYN with another number opens another connection between the same ports.
         let again = |c: &mut Carried| packet.flags.has(Flags::SYN) && c.data.isn() != packet.seq;
@@ -217,9 +227,10 @@ impl Border {
         Some(carried)
     }
 
-    /// A packet comes into the domain, whose links take packets of `mtu` bytes: a TCP segment becomes INRPP's, around whatever other header
-    /// it carries. One that would be too long with another header stays what it is: its sender has not heard a SYN that crossed a border, and knows
-    /// nothing of headers. It goes beside INRPP's packets, as where TCP is not carried.
+    /// A packet comes into the domain, whose links take packets of `mtu` bytes: a TCP segment
+    /// becomes INRPP's, around whatever other header it carries. One that would be too long with
+    /// another header stays what it is: its sender has not heard a SYN that crossed a border, and
+    /// knows nothing of headers. It goes beside INRPP's packets, as where TCP is not carried.
     pub fn enter(&mut self, packet: &mut Packet, mtu: u32) {
         if packet.kind != Kind::Segment || packet.carries::<InrppHeader>() || packet.size + self.header > mtu {
             return;
@@ -234,7 +245,8 @@ impl Border {
                 option.nonces = carried.echo;
             }
         } else {
-            // Which way an ACK goes shows by who sends the data. Of a flow that nobody knows it stays what it is.
+            // Which way an ACK goes shows by who sends the data. Of a flow that nobody knows it
+            // stays what it is.
             let Some(carried) = self.find(packet.flow) else { return };
             if packet.src != carried.sender {
                 option.direction = Direction::Ack;

@@ -1,8 +1,10 @@
-//! The custody cache of a port (§III-D): per-flow lanes that drain at the same rate, and the gates of closed-loop flows.
+//! The custody cache of a port (§III-D): per-flow lanes that drain at the same rate, and the gates
+//! of closed-loop flows.
 //!
-//! A lane is one direction of one flow. Lanes that may send stand in a [`Round`], so "each flow drains at the same rate" in bytes. A lane that the hop downstream has asked to slow
-//! down is gated: it stands in the round only while it has credits, and each ACK brings one (§II-B: "forwards exactly one data packet from
-//! the cache for the corresponding closed-loop flow").
+//! A lane is one direction of one flow. Lanes that may send stand in a [`Round`], so "each flow
+//! drains at the same rate" in bytes. A lane that the hop downstream has asked to slow down is
+//! gated: it stands in the round only while it has credits, and each ACK brings one (§II-B:
+//! "forwards exactly one data packet from the cache for the corresponding closed-loop flow").
 
 use std::collections::VecDeque;
 
@@ -16,17 +18,19 @@ use super::header::{Nonce, is_inrpp, via};
 /// One direction of a flow.
 pub type Key = (FlowId, NodeId);
 
-/// Credits that a lane keeps at most: far more than the packets of any loop, and a bound on what a flood of ACKs can release.
+/// Credits that a lane keeps at most: far more than the packets of any loop, and a bound on what a
+/// flood of ACKs can release.
 const MAX_CREDITS: u32 = 1 << 16;
 
-/// Lanes that are gated at most, so that a flood of flows cannot fill the memory. Flows beyond stay in open loop.
+/// Lanes that are gated at most, so that a flood of flows cannot fill the memory. Flows beyond stay
+/// in open loop.
 const MAX_GATED: usize = 1 << 16;
 
 /// The longest that a flow's loop is given up for lost: the largest RTO of RFC 6298, (2.5).
 const MAX_PATIENCE: Time = Time::from_secs(60);
 
-/// Packets that a gated lane may send to begin its loop, or to begin it anew when no ACK has been heard for long. Ours: RFC 6928's
-/// initial window, as such a flow has to find its rate.
+/// Packets that a gated lane may send to begin its loop, or to begin it anew when no ACK has been
+/// heard for long. Ours: RFC 6928's initial window, as such a flow has to find its rate.
 pub const START: u16 = 10;
 
 #[derive(Debug, Default)]
@@ -65,14 +69,15 @@ fn class_of(packet: &Packet) -> usize {
     if is_inrpp(packet) { INRPP } else { OTHER }
 }
 
-/// How long a flow that isn't INRPP's counts after its last packet, at least. Ours: the least RTO of RFC 6298, within which a TCP that has
-/// something to send sends.
+/// How long a flow that isn't INRPP's counts after its last packet, at least. Ours: the least RTO
+/// of RFC 6298, within which a TCP that has something to send sends.
 const PRESENT: Time = Time::from_secs(1);
 
 /// Flows remembered at most.
 const MAX_CROWD: usize = 1 << 16;
 
-/// How many flows that aren't INRPP's have sent lately: those of this interval, or of the last if they were more.
+/// How many flows that aren't INRPP's have sent lately: those of this interval, or of the last if
+/// they were more.
 #[derive(Debug, Default)]
 struct Crowd {
     seen: FxHashSet<Key>,
@@ -207,10 +212,12 @@ impl Cache {
         self.crowd.see(key, now);
     }
 
-    /// The next packet. The partitions share the link in proportion to their flows, and within each, deficit round robin does.
+    /// The next packet. The partitions share the link in proportion to their flows, and within
+    /// each, deficit round robin does.
     ///
-    /// In proportion to flows, not lanes: TCP's flows have few packets in their short partition, so at most times most of them have no lane,
-    /// and with one round for all they would get far less than the equal share of §V-A.
+    /// In proportion to flows, not lanes: TCP's flows have few packets in their short partition, so
+    /// at most times most of them have no lane, and with one round for all they would get far less
+    /// than the equal share of §V-A.
     pub fn pop(&mut self, pool: &Pool) -> Option<Pkt> {
         let class = match (self.rounds[INRPP].is_empty(), self.rounds[OTHER].is_empty()) {
             (true, true) => return None,
@@ -225,8 +232,9 @@ impl Cache {
         Some(pkt)
     }
 
-    /// The next packet that may take a detour: one of INRPP's that isn't on one already (§V-A: TCP's flows use no detours). It
-    /// counts against its flow's turn on the main link, so that flows drain at the same rate whichever way their packets go.
+    /// The next packet that may take a detour: one of INRPP's that isn't on one already (§V-A:
+    /// TCP's flows use no detours). It counts against its flow's turn on the main link, so that
+    /// flows drain at the same rate whichever way their packets go.
     pub fn pop_for_detour(&mut self, pool: &Pool) -> Option<Pkt> {
         // ACKs stay on the way of their data, for they carry what interfaces there have to say.
         self.pop_if(INRPP, pool, |p| p.payload > 0 && via(p).is_none())
@@ -294,9 +302,10 @@ impl Cache {
         self.lanes.get(&key).is_some_and(|l| l.gate.is_some())
     }
 
-    /// One packet for one ACK (lines 17 and 18). Without a packet in the lane the credit waits for it: the number of packets in the loop
-    /// below stays what it was. More than one for an ACK only to a lane that has spent what it had: where the link is what holds it back, credits
-    /// would pile up, and leave at once when the link is free (RFC 7661 has the same rule for windows).
+    /// One packet for one ACK (lines 17 and 18). Without a packet in the lane the credit waits for
+    /// it: the number of packets in the loop below stays what it was. More than one for an ACK only
+    /// to a lane that has spent what it had: where the link is what holds it back, credits would
+    /// pile up, and leave at once when the link is free (RFC 7661 has the same rule for windows).
     pub fn grant(&mut self, key: Key, acks: u32, release: u32) {
         if let Some(gate) = self.lanes.get_mut(&key).and_then(|l| l.gate.as_mut()) {
             let each = if gate.credits > 0 { release.min(1) } else { release };
@@ -323,8 +332,9 @@ impl Cache {
         }
     }
 
-    /// Looks after lanes whose flow has not been heard of for `expiry`, or for twice as long as its ACKs were last apart, or since it was looked
-    /// after twice as long ago: those that wait start their loop anew, for the ACKs that it lived from are lost; those that are empty are
+    /// Looks after lanes whose flow has not been heard of for `expiry`, or for twice as long as its
+    /// ACKs were last apart, or since it was looked after twice as long ago: those that wait start
+    /// their loop anew, for the ACKs that it lived from are lost; those that are empty are
     /// forgotten.
     pub fn revive(&mut self, expiry: Time, now: Time) {
         let quiet = |l: &Lane| l.gate.is_some_and(|g| g.heard.saturating_add(g.patience.max(expiry)) <= now);
@@ -343,7 +353,8 @@ impl Cache {
         }
     }
 
-    /// What a flow has here, and its equal part of `bytes`: at least the two packets without which its loop would end.
+    /// What a flow has here, and its equal part of `bytes`: at least the two packets without which
+    /// its loop would end.
     pub fn part(&self, key: Key, bytes: u64) -> (u64, u64) {
         let lane = self.lanes.get(&key);
         let flows = self.lanes.len() + usize::from(lane.is_none());

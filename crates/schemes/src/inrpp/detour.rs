@@ -27,8 +27,8 @@ fn routers<'a>(map: &'a dyn Map, of: NodeId) -> impl Iterator<Item = (usize, Nod
     map.links(of).into_iter().map(|l| l.peer).enumerate().filter(|(_, n)| !map.is_host(*n))
 }
 
-/// The detours around `port` of a router, from the link-state map: Table III, one row. With `two`, ways over two routers where
-/// there is none over one; the paper has one only.
+/// The detours around `port` of a router, from the link-state map: Table III, one row. With `two`,
+/// ways over two routers where there is none over one; the paper has one only.
 pub fn detour_interfaces(node: &NodeSpec<'_>, port: PortId, two: bool) -> Vec<DetourInterface> {
     let (map, me) = (node.map, node.node);
     let Some(target) = node.links.get(usize::from(port.0)).map(|l| l.peer) else { return Vec::new() };
@@ -45,7 +45,8 @@ pub fn detour_interfaces(node: &NodeSpec<'_>, port: PortId, two: bool) -> Vec<De
     others.iter().filter(|(_, n)| !second(map, *n, me, target).is_empty()).map(through(true)).collect()
 }
 
-/// The ports of `through` that lead to a router which is linked to `target`, not by way of `origin`.
+/// The ports of `through` that lead to a router which is linked to `target`, not by way of
+/// `origin`.
 pub fn second(map: &dyn Map, through: NodeId, origin: NodeId, target: NodeId) -> Vec<PortId> {
     let good = |n: NodeId| n != origin && n != target && n != through && linked(map, n, target);
     routers(map, through).filter(|(_, n)| good(*n)).map(|(i, _)| PortId(i as u16)).collect()
@@ -58,7 +59,8 @@ pub struct Adjacency {
     pub inflow: Rate,
     /// Its own detours.
     pub interfaces: Vec<DetourInterface>,
-    /// With 2-hop detours: for routers two links away, the port that leads there from this node for who comes in through this port.
+    /// With 2-hop detours: for routers two links away, the port that leads there from this node for
+    /// who comes in through this port.
     pub second: BTreeMap<NodeId, PortId>,
     /// Who is on the other side.
     pub peer_kind: PeerKind,
@@ -92,13 +94,15 @@ impl DetourPath {
         DetourPath { through, rate: 0.0, next_at: Time::ZERO, feedback: None }
     }
 
-    /// Whether both of its egress interfaces are in Push (§III-A), as far as is known: `local` is the first.
+    /// Whether both of its egress interfaces are in Push (§III-A), as far as is known: `local` is
+    /// the first.
     pub fn open(&self, local: bool) -> bool {
         local && self.rate > 0.0 && self.feedback.is_some_and(|(f, _)| f.push)
     }
 
-    /// The decision every T_d: equation (3), with the feedback of both interfaces. Without an answer since `after` the detour
-    /// router is gone, or the link to it: nothing is sent until there is one.
+    /// The decision every T_d: equation (3), with the feedback of both interfaces. Without an
+    /// answer since `after` the detour router is gone, or the link to it: nothing is sent until
+    /// there is one.
     pub fn decide(&mut self, local: Feedback, after: Time) {
         let Some((remote, _)) = self.feedback.filter(|(_, at)| *at >= after) else {
             (self.rate, self.feedback) = (0.0, None);
@@ -108,7 +112,8 @@ impl DetourPath {
         if f.push {
             self.rate = equations::detour_rate(self.rate, f.up, f.down);
         } else {
-            // Not in Push: not used (§III-A). What it was worth is halved until it is again. Ours: AIMD's usual factor.
+            // Not in Push: not used (§III-A). What it was worth is halved until it is again. Ours:
+            // AIMD's usual factor.
             self.rate /= 2.0;
         }
     }

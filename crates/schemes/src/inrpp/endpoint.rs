@@ -1,9 +1,9 @@
-//! The sender (§III-C), as what it adds to TCP's: open loop at the processor-sharing share of the host's port, closed loop
-//! at the rate of the ACKs. The receiver is TCP's.
+//! The sender (§III-C), as what it adds to TCP's: open loop at the processor-sharing share of the
+//! host's port, closed loop at the rate of the ACKs. The receiver is TCP's.
 //!
-//! "Modified, rate-based version of TCP": handshake, SACK and the retransmission timer are TCP's; there is no fast recovery
-//! ([`Params::tcp`](super::Params::tcp)), and a timeout repeats what is missing, not what waits in custody
-//! ([`ControllerTraits::stores`]).
+//! "Modified, rate-based version of TCP": handshake, SACK and the retransmission timer are TCP's;
+//! there is no fast recovery ([`Params::tcp`](super::Params::tcp)), and a timeout repeats what is
+//! missing, not what waits in custody ([`ControllerTraits::stores`]).
 
 use std::collections::BTreeMap;
 
@@ -18,8 +18,9 @@ use super::params::{Notify, Repair};
 use crate::tcp::TcpParams;
 use crate::tcp::cc::{Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits, View, Window};
 
-/// With more open flows than this on a host they are not woken when their share changes: each reads its share with its next packet
-/// anyway, and waking all for each that comes would cost the square of their number. Ours.
+/// With more open flows than this on a host they are not woken when their share changes: each reads
+/// its share with its next packet anyway, and waking all for each that comes would cost the square
+/// of their number. Ours.
 const MAX_POKES: usize = 32;
 
 /// Nonces that a host remembers to have been slowed down by.
@@ -42,7 +43,8 @@ impl Default for AckLoad {
 }
 
 impl AckLoad {
-    /// In bits per second: the more of the two intervals before this one, so that what has come too much goes again.
+    /// In bits per second: the more of the two intervals before this one, so that what has come too
+    /// much goes again.
     fn bps(self, now: Time) -> f64 {
         let [_, last, before] = self.0.at(now);
         last.max(before) as f64 * 8.0 / ACK_INTERVAL.as_secs_f64()
@@ -95,8 +97,9 @@ impl HostFlows {
         self.version += u64::from(self.acks.0.add(now, ack.size.into()));
     }
 
-    /// The share of a flow in open loop of "the rate available through its outgoing interface": what ACKs and closed-loop flows leave, in equal
-    /// parts, and never less than an equal part of what ACKs leave. Data get half of the link at least.
+    /// The share of a flow in open loop of "the rate available through its outgoing interface":
+    /// what ACKs and closed-loop flows leave, in equal parts, and never less than an equal part of
+    /// what ACKs leave. Data get half of the link at least.
     fn share(&self, line: Rate, now: Time) -> Rate {
         let line = (line.as_f64() - self.acks.bps(now)).max(line.as_f64() / 2.0);
         let all = self.claims.len().max(1) as f64;
@@ -145,7 +148,8 @@ impl HostFlows {
 pub struct Ends {
     /// How long a sender stays in closed loop without being asked to.
     pub expiry: Time,
-    /// Whether a sender that has left closed loop doubles its rate each round trip, in place of jumping to its share.
+    /// Whether a sender that has left closed loop doubles its rate each round trip, in place of
+    /// jumping to its share.
     pub steer: bool,
     /// Who carries notifications.
     pub notify: Notify,
@@ -190,8 +194,9 @@ impl ControllerConfig for Ends {
     }
 }
 
-/// What the ACK of a packet carries. On symmetric paths it is the mark of the protocol alone (the IP protocol field of §V-A), so
-/// that ports know whose ACK it is; on asymmetric ones the receiver echoes what ports have put on the data (§II-A, note).
+/// What the ACK of a packet carries. On symmetric paths it is the mark of the protocol alone (the
+/// IP protocol field of §V-A), so that ports know whose ACK it is; on asymmetric ones the receiver
+/// echoes what ports have put on the data (§II-A, note).
 fn reflect(seen: &Packet, ack: &mut Packet) {
     if let Some(data) = seen.header::<InrppHeader>() {
         ack.set_header(&InrppHeader {
@@ -208,7 +213,8 @@ fn reflect(seen: &Packet, ack: &mut Packet) {
 pub struct Control {
     expiry: Time,
     steer: bool,
-    /// Whether what receivers echo counts. Nobody signs it, so it doesn't where the network has a better way.
+    /// Whether what receivers echo counts. Nobody signs it, so it doesn't where the network has a
+    /// better way.
     echoed: bool,
     mss: u64,
     /// Who has slowed this flow down; empty in open loop.
@@ -221,7 +227,8 @@ pub struct Control {
     repair: Repair,
     /// How long without any ACK is silence: the least RTO.
     silence: Time,
-    /// Nonces to copy to data packets: of interfaces that have asked to slow down and have not cancelled.
+    /// Nonces to copy to data packets: of interfaces that have asked to slow down and have not
+    /// cancelled.
     echo: Nonces,
     /// Nonces of interfaces that this flow goes through, as far as they have shown themselves.
     passed: Nonces,
@@ -229,10 +236,13 @@ pub struct Control {
     rate: Rate,
     /// What it was computed from.
     version: u64,
-    /// On the way from the rate of the closed loop to the share: the rate in bits per second, and when it last rose.
+    /// On the way from the rate of the closed loop to the share: the rate in bits per second, and
+    /// when it last rose.
     ramp: Option<(f64, Time)>,
-    /// Until the first slow-down: what may be on its way. It begins with what the caches have room for, and grows by what is acknowledged, as in
-    /// slow start: "new flows enter the system in open-loop mode" (§II-B), but no cache gets more than it has room for before its port is heard.
+    /// Until the first slow-down: what may be on its way. It begins with what the caches have room
+    /// for, and grows by what is acknowledged, as in slow start: "new flows enter the system in
+    /// open-loop mode" (§II-B), but no cache gets more than it has room for before its port is
+    /// heard.
     room: Option<u64>,
     /// Whether the flow is among the host's open flows.
     sending: bool,
@@ -247,15 +257,17 @@ impl Control {
         !self.slowed.is_empty()
     }
 
-    /// Enters closed loop: as many packets as are in the network now, and one more for each that leaves it.
+    /// Enters closed loop: as many packets as are in the network now, and one more for each that
+    /// leaves it.
     fn slow_down(&mut self, slow: Slow, first: bool, window: &mut Window, view: &View, now: Time) {
         let entering = !self.closed();
         (self.asked, self.ramp, self.room) = (now, None, None);
         if !self.slowed.contains(&slow.nonce) && self.slowed.len() < MAX_SLOWED {
             self.slowed.push(slow.nonce);
         }
-        // "It adapts the sending rate of the specific flow to the rate of acknowledgement packets." The ACK that brings the request
-        // releases packets, too, as many as it says; that of a handshake begins the loop.
+        // "It adapts the sending rate of the specific flow to the rate of acknowledgement packets."
+        // The ACK that brings the request releases packets, too, as many as it says; that of a
+        // handshake begins the loop.
         if first {
             return window.set(u64::from(slow.release) * self.mss);
         }
@@ -268,10 +280,11 @@ impl Control {
         }
     }
 
-    /// "It switches back to open-loop mode and sends at the rate available through its outgoing interface."
+    /// "It switches back to open-loop mode and sends at the rate available through its outgoing
+    /// interface."
     ///
-    /// With steering the rate doubles each round trip until it is that: many flows that are let go at once would send what all their hosts
-    /// can before they hear of it.
+    /// With steering the rate doubles each round trip until it is that: many flows that are let go
+    /// at once would send what all their hosts can before they hear of it.
     fn open(&mut self, window: &mut Window, view: &View, now: Time) {
         self.slowed.clear();
         self.ramp = self.steer.then(|| (2.0 * ack_rate(window.cwnd, view), now));
@@ -286,7 +299,8 @@ impl Control {
         }
     }
 
-    /// Who has cancelled asks for nothing more. Data that went on to bring its nonce would be cached upstream as soon as the interface presses anybody again.
+    /// Who has cancelled asks for nothing more. Data that went on to bring its nonce would be
+    /// cached upstream as soon as the interface presses anybody again.
     fn cancel(&mut self, nonce: Nonce) {
         self.slowed.retain(|s| *s != nonce);
         self.echo.remove(nonce);
@@ -312,9 +326,10 @@ impl Control {
         self.read_share(view, ctx);
     }
 
-    /// The rate in open loop: the share of the port. Once an interface that this flow goes through (its nonce has come with an ACK, now or earlier) has asked
-    /// another flow of the host to slow down, no more than the ACKs' rate, until this flow's own ACK closes or opens the loop: with many
-    /// flows that takes many round trips' worth of the host's rate.
+    /// The rate in open loop: the share of the port. Once an interface that this flow goes through
+    /// (its nonce has come with an ACK, now or earlier) has asked another flow of the host to slow
+    /// down, no more than the ACKs' rate, until this flow's own ACK closes or opens the loop: with
+    /// many flows that takes many round trips' worth of the host's rate.
     fn read_share(&mut self, view: &View, ctx: &mut EndpointCtx<'_>) {
         let (line, now) = (line(ctx), ctx.now);
         let flows = ctx.shared.get::<HostFlows>();
@@ -344,7 +359,8 @@ fn poke_others(ctx: &mut EndpointCtx<'_>) {
     others.into_iter().for_each(|f| ctx.poke(f));
 }
 
-/// The rate of the host's port. With several, flows share the slowest: which one a flow takes is the forwarder's choice.
+/// The rate of the host's port. With several, flows share the slowest: which one a flow takes is
+/// the forwarder's choice.
 fn line(ctx: &EndpointCtx<'_>) -> Rate {
     ctx.links.iter().map(|l| l.rate).min().unwrap_or_default()
 }
@@ -365,8 +381,9 @@ impl CongestionController for Control {
         window.cwnd
     }
     fn on_rto(&mut self, window: &Window, congestion: &Congestion) -> u64 {
-        // "No ACK arrivals for an entire RTO period: flows will automatically switch back to open-loop mode" (§III-C). While ACKs
-        // arrive, one segment is missing, and the loop goes on.
+        // "No ACK arrivals for an entire RTO period: flows will automatically switch back to
+        // open-loop mode" (§III-C). While ACKs arrive, one segment is missing, and the loop goes
+        // on.
         if congestion.now < self.last_ack.saturating_add(self.silence) {
             return window.cwnd;
         }
@@ -375,14 +392,16 @@ impl CongestionController for Control {
         if !self.steer {
             return OPEN;
         }
-        // Nobody knows what the network has room for: one packet asks, as in RFC 6298, and with the first ACK the rate begins as a connection's.
+        // Nobody knows what the network has room for: one packet asks, as in RFC 6298, and with the
+        // first ACK the rate begins as a connection's.
         let window = u64::from(START) * self.mss;
         self.ramp = Some((window as f64 * 8.0 / self.round_trip.as_secs_f64().max(1e-6), congestion.now));
         self.version = 0; // the share is read again with the next packet
         self.mss
     }
     fn on_overtaken(&mut self, window: &mut Window, pipe: u64) {
-        // What was dropped had no room: its part of the loop is given up, and steering will say how much there is.
+        // What was dropped had no room: its part of the loop is given up, and steering will say how
+        // much there is.
         if self.steer && self.closed() {
             window.set(window.cwnd.min(pipe + self.mss));
         }
@@ -409,7 +428,8 @@ impl CongestionController for Control {
             return;
         }
         self.last_ack = ctx.now;
-        // What waits in custody makes round trips long, but an interface that stores answers with the next ACK.
+        // What waits in custody makes round trips long, but an interface that stores answers with
+        // the next ACK.
         self.round_trip = if self.repair == Repair::Overtaken { view.base_rtt } else { view.srtt };
         self.climb(ctx.now);
         let (mut news, was_closed) = (false, self.closed());

@@ -9,7 +9,8 @@ pub fn s_high(size: u64, rtt_times_c: u64) -> u64 {
     size.saturating_sub(rtt_times_c)
 }
 
-/// Equation (1): SC = α·T_p·RB − β·Q. RB is capacity minus load, Q the buffer's queue; α and the T_p are `alpha`, `t_p`.
+/// Equation (1): SC = α·T_p·RB − β·Q. RB is capacity minus load, Q the buffer's queue; α and the
+/// T_p are `alpha`, `t_p`.
 pub fn spare_capacity(alpha: f64, t_p: f64, rb: f64, q: f64) -> f64 {
     alpha * t_p * rb - beta(alpha) * q
 }
@@ -19,14 +20,17 @@ pub fn beta(alpha: f64) -> f64 {
     alpha * alpha * SQRT_2
 }
 
-/// Equation (2): Δ⁺ = SC/N, an equal share for each of `n` contenders. In bytes that fit into one interval.
+/// Equation (2): Δ⁺ = SC/N, an equal share for each of `n` contenders. In bytes that fit into one
+/// interval.
 pub fn delta_plus(sc: f64, n: f64) -> f64 {
     sc.max(0.0) / n
 }
 
-/// Equation (2): Δ⁻ = SC/L, the share by which all reduce what they send; `load` is L, in the units of SC.
+/// Equation (2): Δ⁻ = SC/L, the share by which all reduce what they send; `load` is L, in the units
+/// of SC.
 ///
-/// With SC ≤ 0 the printed ratio is negative, and (3) would add it. Its amount is meant, as in the work that it follows.
+/// With SC ≤ 0 the printed ratio is negative, and (3) would add it. Its amount is meant, as in the
+/// work that it follows.
 pub fn delta_minus(sc: f64, load: f64) -> f64 {
     if load > 0.0 { (-sc).max(0.0) / load } else { 0.0 }
 }
@@ -48,14 +52,16 @@ mod tests {
 
     #[test]
     fn equation_1_by_hand() {
-        // α = 0.5, T_p = 10 ms, 1 MB/s free: 5,000 B. β = 0.25·√2: 10 kB that wait take 3,535.5 of them.
+        // α = 0.5, T_p = 10 ms, 1 MB/s free: 5,000 B. β = 0.25·√2: 10 kB that wait take 3,535.5 of
+        // them.
         assert!((spare_capacity(0.5, 0.01, 1e6, 0.0) - 5000.0).abs() < 1e-9);
         assert!((spare_capacity(0.5, 0.01, 1e6, 1e4) - (5000.0 - 2500.0 * SQRT_2)).abs() < 1e-9);
     }
 
     #[test]
     fn equations_2_and_3_by_hand() {
-        // Spare: two contenders get 2,500 B each. In want of 3,000 B of 30,000: each gives up a tenth.
+        // Spare: two contenders get 2,500 B each. In want of 3,000 B of 30,000: each gives up a
+        // tenth.
         assert_eq!((delta_plus(5000.0, 2.0), delta_minus(5000.0, 3e4)), (2500.0, 0.0));
         assert_eq!((delta_plus(-3000.0, 2.0), delta_minus(-3000.0, 3e4)), (0.0, 0.1));
         assert_eq!(delta_minus(-3000.0, 0.0), 0.0);

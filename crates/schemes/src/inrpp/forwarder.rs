@@ -1,4 +1,5 @@
-//! Forwarding: tagged packets go to their original next hop (§III-A), ACKs the way that their data came. All others are passed on.
+//! Forwarding: tagged packets go to their original next hop (§III-A), ACKs the way that their data
+//! came. All others are passed on.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -74,7 +75,8 @@ impl Forwarder for Detouring {
             {
                 return Route::Port(port, pkt);
             }
-            // The original next hop, or a router that doesn't know it: from here on the packet goes by its destination.
+            // The original next hop, or a router that doesn't know it: from here on the packet goes
+            // by its destination.
             set_via(packet, None);
         }
         match self.back(&ctx.pool[&pkt], node) {

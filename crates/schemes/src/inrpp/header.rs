@@ -1,13 +1,16 @@
-//! What packets carry: the header on segments (tag 4) and what neighbours say to each other (tag 5).
+//! What packets carry: the header on segments (tag 4) and what neighbours say to each other (tag
+//! 5).
 
 use midpath_core::packet::{Header, NodeId, Packet, shim_size};
 
-/// The alias of one congested interface (§II-A.3: "effectively a unique alias name for interface i"); never zero.
+/// The alias of one congested interface (§II-A.3: "effectively a unique alias name for interface
+/// i"); never zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Nonce(pub u32);
 
-/// How many nonces a packet can carry. A path rarely has more than three hops in backpressure at once; where it has, the ones
-/// nearest to the receiver go first, for their hops are gated by flow already (see `port/ack.rs`).
+/// How many nonces a packet can carry. A path rarely has more than three hops in backpressure at
+/// once; where it has, the ones nearest to the receiver go first, for their hops are gated by flow
+/// already (see `port/ack.rs`).
 pub const NONCES: usize = 3;
 
 /// Bytes of the header on every segment, in its shim.
@@ -16,7 +19,8 @@ pub const SIZE: u32 = shim_size(FIXED as u32);
 /// The same where ports put notifications on data (§II-A, note).
 pub const SIZE_ON_DATA: u32 = shim_size((FIXED + FAR_PART) as u32);
 
-/// Which way a segment goes, as the paper's routers know it from the protocol field and the packet's form.
+/// Which way a segment goes, as the paper's routers know it from the protocol field and the
+/// packet's form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(u8)]
 pub enum Direction {
@@ -74,8 +78,8 @@ impl Nonces {
 pub struct Slow {
     /// Which interface asks.
     pub nonce: Nonce,
-    /// How many packets the ACK that brings it releases upstream. One is the paper's (algorithm 1, line 18); none, two, and more on a
-    /// handshake are ours: see [`super::port`] on steering.
+    /// How many packets the ACK that brings it releases upstream. One is the paper's (algorithm 1,
+    /// line 18); none, two, and more on a handshake are ours: see [`super::port`] on steering.
     pub release: u16,
 }
 
@@ -90,20 +94,23 @@ pub struct InrppHeader {
     pub slow: Option<Slow>,
     /// A cancellation, for every hop up to the sender (algorithm 1, lines 23–27).
     pub cancel: Option<Nonce>,
-    /// On asymmetric paths (§II-A, note): put on data by the congested port, reflected by the receiver, for the sender.
+    /// On asymmetric paths (§II-A, note): put on data by the congested port, reflected by the
+    /// receiver, for the sender.
     pub far_slow: Option<Nonce>,
     /// The same for the cancellation.
     pub far_cancel: Option<Nonce>,
-    /// On ACKs: how many packets it stands for, so that a loop keeps its packets where ACKs are delayed. Zero is one.
+    /// On ACKs: how many packets it stands for, so that a loop keeps its packets where ACKs are
+    /// delayed. Zero is one.
     pub releases: u8,
-    /// On the answer to a SYN: how many bytes the flow may have on its way to begin with, the least of all hops. Ours: see
-    /// [`super::port`] on steering.
+    /// On the answer to a SYN: how many bytes the flow may have on its way to begin with, the least
+    /// of all hops. Ours: see [`super::port`] on steering.
     pub begin: Option<u32>,
     /// The original next hop of a packet on a detour (§III-A).
     pub via: Option<NodeId>,
     /// The packet is plain TCP's, carried through the domain (§V-B).
     pub carried: bool,
-    /// On a carried ACK: the router's interface that its data leave through has packets in its cache.
+    /// On a carried ACK: the router's interface that its data leave through has packets in its
+    /// cache.
     pub stored: bool,
     /// Rises with every notification that leaves a port, so that a replay shows.
     pub number: u64,
@@ -148,7 +155,8 @@ fn value(nonce: Option<Nonce>) -> u32 {
     nonce.map_or(0, |n| n.0)
 }
 
-/// Flags in the first octet: which way it goes, how it is carried, and which parts follow what every packet has.
+/// Flags in the first octet: which way it goes, how it is carried, and which parts follow what
+/// every packet has.
 const ACK: u8 = 1;
 const CARRIED: u8 = 1 << 1;
 const STORED: u8 = 1 << 2;
@@ -298,7 +306,8 @@ pub fn via(packet: &Packet) -> Option<NodeId> {
     body(packet).map(|b| get(b, FIXED - 4)).filter(|n| *n != NOWHERE).map(NodeId)
 }
 
-/// Tags a packet with its original next hop, or takes the tag off. What carries no INRPP header takes no detour.
+/// Tags a packet with its original next hop, or takes the tag off. What carries no INRPP header
+/// takes no detour.
 #[inline]
 pub fn set_via(packet: &mut Packet, via: Option<NodeId>) {
     if let Some(body) = packet.body_mut(InrppHeader::TAG).filter(|b| b.len() >= FIXED) {
@@ -362,7 +371,8 @@ pub struct Signed {
     pub mac: u64,
 }
 
-/// Bytes of a control packet's body: kind, a flag, port, origin, target, number, MAC; and those of feedback.
+/// Bytes of a control packet's body: kind, a flag, port, origin, target, number, MAC; and those of
+/// feedback.
 const PROBE_BODY: usize = 28;
 const FEEDBACK_PART: usize = 16;
 

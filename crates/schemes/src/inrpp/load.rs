@@ -1,4 +1,5 @@
-//! A port's load, and what it offers to those who detour through it: what equations (1) and (2) are computed from.
+//! A port's load, and what it offers to those who detour through it: what equations (1) and (2) are
+//! computed from.
 
 use midpath_core::units::{Rate, Time};
 
@@ -18,8 +19,8 @@ pub struct Gains {
     pub shuffle: f64,
 }
 
-/// The moving average of what a port has sent per interval. Nothing is done while nothing is sent: whoever reads it lets
-/// the intervals pass that have ended since.
+/// The moving average of what a port has sent per interval. Nothing is done while nothing is sent:
+/// whoever reads it lets the intervals pass that have ended since.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Load {
     /// Bytes per interval, averaged over the intervals before `index`.
@@ -84,9 +85,11 @@ pub struct Notice {
 impl Notice {
     /// Equations (1) and (2) for an interface of rate `rate`.
     ///
-    /// Added to the paper's: shuffling as in XCP. Equation (2) lets everybody grow by equal parts and shrink in proportion, but once the
-    /// spare capacity is taken nobody grows or shrinks any more, and who came first keeps what it has. So a part of the detoured load, `shuffle`, changes
-    /// hands while there is no other reason to move: each gives back in proportion, and gets an equal part.
+    /// Added to the paper's: shuffling as in XCP. Equation (2) lets everybody grow by equal parts
+    /// and shrink in proportion, but once the spare capacity is taken nobody grows or shrinks any
+    /// more, and who came first keeps what it has. So a part of the detoured load, `shuffle`,
+    /// changes hands while there is no other reason to move: each gives back in proportion, and
+    /// gets an equal part.
     pub fn feedback(&self, rate: Rate, now: Time, gains: &Gains) -> Feedback {
         let interval = gains.interval.as_secs_f64();
         let (load, detoured) = (self.load.mean(now, gains), self.detoured.mean(now, gains));

@@ -1,9 +1,11 @@
-//! INRPP, the In-Network Resource Pooling Protocol (Rene, Ascigil, Psaras and Pavlou, "A Congestion Control Framework Based on
-//! In-Network Resource Pooling", IEEE/ACM Transactions on Networking, 2021).
+//! INRPP, the In-Network Resource Pooling Protocol (Rene, Ascigil, Psaras and Pavlou, "A Congestion
+//! Control Framework Based on In-Network Resource Pooling", IEEE/ACM Transactions on Networking,
+//! 2021).
 //!
-//! Routers keep what exceeds a link in custody, send part of it around the link where neighbours have room, and push back hop by
-//! hop when storage fills. Senders push at the processor-sharing share of their own link until they are asked not to.
-//! Section, equation and line numbers in this folder are that paper's. `docs/schemes/inrpp.md` maps it to functions.
+//! Routers keep what exceeds a link in custody, send part of it around the link where neighbours
+//! have room, and push back hop by hop when storage fills. Senders push at the processor-sharing
+//! share of their own link until they are asked not to. Section, equation and line numbers in this
+//! folder are that paper's. `docs/schemes/inrpp.md` maps it to functions.
 //!
 //! | file | holds |
 //! |---|---|

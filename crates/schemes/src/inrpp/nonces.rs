@@ -1,4 +1,5 @@
-//! The nonces that a port has been slowed down by: algorithm 1, lines 16 and 25, with the limit of §V-C.
+//! The nonces that a port has been slowed down by: algorithm 1, lines 16 and 25, with the limit of
+//! §V-C.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +7,8 @@ use midpath_core::units::Time;
 
 use super::header::Nonce;
 
-/// The stored nonces: the least recently used goes when there are too many, and each goes when nothing is stored_at of it any more.
+/// The stored nonces: the least recently used goes when there are too many, and each goes when
+/// nothing is stored_at of it any more.
 #[derive(Debug, Clone)]
 pub struct Store {
     limit: usize,

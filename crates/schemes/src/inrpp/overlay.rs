@@ -1,8 +1,10 @@
-//! Partial deployment (§V-B): which routers speak INRPP, and who is the next one where plain routers lie between.
+//! Partial deployment (§V-B): which routers speak INRPP, and who is the next one where plain
+//! routers lie between.
 //!
-//! A plain router queues as the scenario says and forwards options untouched. To detours it is what a host is: nobody to detour
-//! through. A notification that an INRPP router puts on an ACK so reaches the next INRPP router upstream, however many plain ones it crosses; that
-//! is the neighbour whose key signs it.
+//! A plain router queues as the scenario says and forwards options untouched. To detours it is what
+//! a host is: nobody to detour through. A notification that an INRPP router puts on an ACK so
+//! reaches the next INRPP router upstream, however many plain ones it crosses; that is the
+//! neighbour whose key signs it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,11 +12,12 @@ use std::sync::Arc;
 use midpath_core::packet::{NodeId, Packet, PortId};
 use midpath_core::roles::{Ecmp, LinkInfo, Map, NodeSpec, Routes};
 
-/// Plain routers that are looked through behind one port, and INRPP routers that are known behind them. Ours: far above what can lie
-/// between two neighbours of an overlay that is worth its name.
+/// Plain routers that are looked through behind one port, and INRPP routers that are known behind
+/// them. Ours: far above what can lie between two neighbours of an overlay that is worth its name.
 const MAX_BEYOND: usize = 1 << 14;
 
-/// Neighbours whose keys are tried on an ACK beside the one that is expected, so that a flood of forgeries costs little each. Ours.
+/// Neighbours whose keys are tried on an ACK beside the one that is expected, so that a flood of
+/// forgeries costs little each. Ours.
 const MAX_TRIES: usize = 16;
 
 /// Whether a node is a router without INRPP, or with another domain's.
@@ -69,10 +72,12 @@ impl PlainRegion {
         Some(PlainRegion { peer, plain, inrpp_routers, routes: node.routes.clone(), ecmp: node.ecmp })
     }
 
-    /// Who reads what a packet for `dst` says when it has left through this port: the next INRPP router on its way, or the host it goes to.
+    /// Who reads what a packet for `dst` says when it has left through this port: the next INRPP
+    /// router on its way, or the host it goes to.
     pub fn next(&self, dst: NodeId, key: u32) -> Option<NodeId> {
         let mut at = self.peer;
-        // Shortest paths have no loops, so it ends; the bound is for routes that aren't what they should be.
+        // Shortest paths have no loops, so it ends; the bound is for routes that aren't what they
+        // should be.
         for _ in 0..=self.plain.len() {
             if !self.plain.contains(&at) {
                 return Some(at);
@@ -83,8 +88,8 @@ impl PlainRegion {
         None
     }
 
-    /// Who may have signed what an ACK has brought from there: the INRPP router that the way to its source leads to, for ACKs come back the way
-    /// the data went, or one of the others.
+    /// Who may have signed what an ACK has brought from there: the INRPP router that the way to its
+    /// source leads to, for ACKs come back the way the data went, or one of the others.
     pub fn signers(&self, ack: &Packet) -> impl Iterator<Item = NodeId> + '_ {
         let first = self.next(ack.src, ack.key).filter(|n| self.inrpp_routers.contains(n));
         first.into_iter().chain(self.inrpp_routers.iter().copied().filter(move |n| Some(*n) != first).take(MAX_TRIES))
@@ -123,7 +128,8 @@ impl PeerKind {
         }
     }
 
-    /// Whether a packet that leaves through this port meets no INRPP router any more: it leaves the domain.
+    /// Whether a packet that leaves through this port meets no INRPP router any more: it leaves the
+    /// domain.
     pub fn ends(&self, packet: &Packet) -> bool {
         match self {
             PeerKind::Neighbour => false,

@@ -15,7 +15,8 @@ use crate::tcp::params::DelayedAck;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Notify {
-    /// On ACKs that come back through the congested port, to the hop upstream (§II-A.3). Needs symmetric paths.
+    /// On ACKs that come back through the congested port, to the hop upstream (§II-A.3). Needs
+    /// symmetric paths.
     #[default]
     Acks,
     /// On data, echoed by the receiver, to the sender only (§II-A, note): for asymmetric paths.
@@ -37,7 +38,8 @@ impl Notify {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Margin {
-    /// RTT × C, or what the router's other links bring in within two round trips with full buffers if that is more (§IV-E); at most half of the cache. Ours.
+    /// RTT × C, or what the router's other links bring in within two round trips with full buffers
+    /// if that is more (§IV-E); at most half of the cache. Ours.
     #[default]
     Inflow,
     /// RTT × C (§II-B), however small the cache is.
@@ -61,35 +63,43 @@ pub enum Repair {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Params {
-    /// Size of a port's cache: bytes, packets of 1500 bytes, or what the link sends in a time. 20 s: the authors' public code has S_high at
-    /// 10 s of the link's rate and the size at twice that.
+    /// Size of a port's cache: bytes, packets of 1500 bytes, or what the link sends in a time. 20
+    /// s: the authors' public code has S_high at 10 s of the link's rate and the size at twice
+    /// that.
     pub cache: Limit,
-    /// S_high. Unset: size − RTT × C (§II-B), with the longest unloaded round trip of the run's flows, or less where more comes in (§IV-E).
+    /// S_high. Unset: size − RTT × C (§II-B), with the longest unloaded round trip of the run's
+    /// flows, or less where more comes in (§IV-E).
     pub high: Option<Limit>,
-    /// What S_high leaves free where it is unset: "inflow" (what comes in until senders have slowed down) or "link" (RTT × C, the paper's rule).
+    /// What S_high leaves free where it is unset: "inflow" (what comes in until senders have slowed
+    /// down) or "link" (RTT × C, the paper's rule).
     pub margin: Margin,
     /// S_low as a share of S_high. Half, as in the evaluation (§II-B).
     #[serde(deserialize_with = "share")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub low: f64,
-    /// A port's buffer before its cache (§II-A.1). Unset: the limit of the scenario's queue, which is 50 ms of the link's rate unless said, as in §IV-A.
+    /// A port's buffer before its cache (§II-A.1). Unset: the limit of the scenario's queue, which
+    /// is 50 ms of the link's rate unless said, as in §IV-A.
     pub buffer: Option<Limit>,
     /// The cache's partition for all that isn't INRPP. 50 ms of the link's rate (§V-A).
     pub tcp_cache: Limit,
-    /// Detours: 0 (off), 1 (1-hop, the paper's) or 2 (2-hop where there is no 1-hop detour; beyond the paper).
+    /// Detours: 0 (off), 1 (1-hop, the paper's) or 2 (2-hop where there is no 1-hop detour; beyond
+    /// the paper).
     pub detours: u8,
     /// Routers by name that take no detours themselves: an AS's border (§V-B).
     pub no_detours_at: Vec<String>,
-    /// Whether plain TCP from outside is carried from ingress to egress as INRPP (§V-B). Off, it has a partition of its own (§V-A).
+    /// Whether plain TCP from outside is carried from ingress to egress as INRPP (§V-B). Off, it
+    /// has a partition of its own (§V-A).
     pub carry_tcp: bool,
-    /// Whether the ingress slows such senders down by the window that their ACKs advertise (§V-B). Off: they are not slowed down, for comparison.
+    /// Whether the ingress slows such senders down by the window that their ACKs advertise (§V-B).
+    /// Off: they are not slowed down, for comparison.
     pub rewrite_windows: bool,
     /// Backpressure. Off: the cache alone, for comparison.
     pub backpressure: bool,
-    /// Whether a port in backpressure steers flows towards equal parts of its cache: above S_high an ACK of a flow that has more than its part releases
-    /// nothing, one of a flow that has less than half of it two packets, and flows that start meanwhile do so in closed loop. Ours: with one packet
-    /// per ACK a cache never drains, each new flow adds a round trip's worth of its host's rate, and who has few packets in its
-    /// loop keeps few. Off is the paper's text.
+    /// Whether a port in backpressure steers flows towards equal parts of its cache: above S_high
+    /// an ACK of a flow that has more than its part releases nothing, one of a flow that has less
+    /// than half of it two packets, and flows that start meanwhile do so in closed loop. Ours: with
+    /// one packet per ACK a cache never drains, each new flow adds a round trip's worth of its
+    /// host's rate, and who has few packets in its loop keeps few. Off is the paper's text.
     pub steer: bool,
     /// Who carries slow-down and cancel: "acks" (symmetric paths) or "data" (asymmetric ones).
     pub notify: Notify,
@@ -99,27 +109,34 @@ pub struct Params {
     pub decision_interval: Time,
     /// Intervals of T_p that averages of load reach back. 5 (§III-B).
     pub average: u32,
-    /// α of equation (1), below π/(4√2) ≈ 0.555 (§III-B); β = α²√2 follows. 0.4, as in TeXCP and XCP, which the equations come from.
+    /// α of equation (1), below π/(4√2) ≈ 0.555 (§III-B); β = α²√2 follows. 0.4, as in TeXCP and
+    /// XCP, which the equations come from.
     pub alpha: f64,
-    /// The share of a link's detoured load that changes hands in an interval, so that late detours get their part. 0.1, γ of XCP's shuffling
-    /// (Katabi et al., 2002, §3.5.2); 0 is the paper's text.
+    /// The share of a link's detoured load that changes hands in an interval, so that late detours
+    /// get their part. 0.1, γ of XCP's shuffling (Katabi et al., 2002, §3.5.2); 0 is the paper's
+    /// text.
     #[serde(deserialize_with = "share")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub shuffle: f64,
-    /// Nonces that a port stores at most, the least recently used goes first (§V-C). Ours: 1024, above any router's number of ports.
+    /// Nonces that a port stores at most, the least recently used goes first (§V-C). Ours: 1024,
+    /// above any router's number of ports.
     pub nonces: usize,
-    /// How long a slow-down holds without being heard again. Ours: 1 s, the least RTO (RFC 6298), after which senders give up waiting, too.
+    /// How long a slow-down holds without being heard again. Ours: 1 s, the least RTO (RFC 6298),
+    /// after which senders give up waiting, too.
     pub expiry: Time,
-    /// How long the state Disable-Backpressure lasts (algorithm 1, line 5). Ours: 100 ms, a round trip of most networks. Cancellations are
-    /// sent for as long as `expiry`, after which nobody upstream waits for one.
+    /// How long the state Disable-Backpressure lasts (algorithm 1, line 5). Ours: 100 ms, a round
+    /// trip of most networks. Cancellations are sent for as long as `expiry`, after which nobody
+    /// upstream waits for one.
     pub linger: Time,
     /// Authentication of notifications between neighbours (§V-C).
     pub auth: bool,
     /// The domain's secret that the neighbours' keys come from.
     pub secret: String,
-    /// Segments per ACK: `true` is 2, `false` is 1. 1, because one packet is released per ACK, and Fig. 11 shows equal rates in and out.
+    /// Segments per ACK: `true` is 2, `false` is 1. 1, because one packet is released per ACK, and
+    /// Fig. 11 shows equal rates in and out.
     pub delayed_ack: DelayedAck,
-    /// When senders repeat: "overtaken" (what SACK shows to be lost, and a restart at the round trip without queues) or "timeout" (the paper's text).
+    /// When senders repeat: "overtaken" (what SACK shows to be lost, and a restart at the round
+    /// trip without queues) or "timeout" (the paper's text).
     pub repair: Repair,
     /// Smallest retransmission timeout. 1 s is RFC 6298, (2.4).
     pub min_rto: Time,
@@ -168,7 +185,8 @@ fn is_zero(limit: Limit) -> bool {
     matches!(limit, Limit::Bytes(0) | Limit::Packets(0) | Limit::Time(Time::ZERO))
 }
 
-/// Whether one limit is above another on any link; what depends on the link's rate is for its port to say.
+/// Whether one limit is above another on any link; what depends on the link's rate is for its port
+/// to say.
 fn exceeds(a: Limit, b: Limit) -> bool {
     match (a, b) {
         (Limit::Bytes(a), Limit::Bytes(b)) | (Limit::Packets(a), Limit::Packets(b)) => a > b,
@@ -208,7 +226,8 @@ impl Params {
             delayed_ack: self.delayed_ack,
             min_rto: self.min_rto,
             receive_window: self.receive_window,
-            // §III-C: "the fast-recovery mechanism at the sender is disabled". No number of duplicate ACKs means loss.
+            // §III-C: "the fast-recovery mechanism at the sender is disabled". No number of
+            // duplicate ACKs means loss.
             dup_thresh: u32::MAX,
             ..TcpParams::default()
         }

@@ -1,5 +1,6 @@
-//! The interface (§II-A): buffer, custody cache and state machine. `port/ack.rs` has what ACKs do to it, `port/steering.rs` how many packets
-//! they release, `port/trust.rs` whose word counts, `port/detours.rs` the probes and detours.
+//! The interface (§II-A): buffer, custody cache and state machine. `port/ack.rs` has what ACKs do
+//! to it, `port/steering.rs` how many packets they release, `port/trust.rs` whose word counts,
+//! `port/detours.rs` the probes and detours.
 
 mod ack;
 mod detours;
@@ -28,11 +29,13 @@ use super::starts::Starts;
 use super::state::{Lasting, Machine, Notification, State, Thresholds};
 use super::unheard::Watch;
 
-/// Control packets that wait at most. Ours: a hundred neighbours' probes and answers in one interval.
+/// Control packets that wait at most. Ours: a hundred neighbours' probes and answers in one
+/// interval.
 const MAX_URGENT: usize = 256;
 
-/// Packets that a flow may send which is closed by a nonce on its data before an ACK of it was heard. Most of such a flow is on its way below
-/// and will be acknowledged; if nothing is, two packets begin a loop (two for receivers that delay ACKs). Ours.
+/// Packets that a flow may send which is closed by a nonce on its data before an ACK of it was
+/// heard. Most of such a flow is on its way below and will be acknowledged; if nothing is, two
+/// packets begin a loop (two for receivers that delay ACKs). Ours.
 const UNHEARD: u32 = 2;
 
 /// What all ports of a network have in common.
@@ -98,7 +101,8 @@ struct Limits {
     other: u64,
     /// RTT × C, which §II-B leaves free above S_high.
     needed: u64,
-    /// S_high is by our rule, and the rule has not found the room that it asks for: requests to slow down come too late.
+    /// S_high is by our rule, and the rule has not found the room that it asks for: requests to
+    /// slow down come too late.
     tight: bool,
     /// S_high was given above the cache's size.
     cut: bool,
@@ -184,7 +188,8 @@ pub struct InrppPort {
     /// Who has probed for this port lately, and when.
     contenders: BTreeMap<Contender, Time>,
     paths: Vec<DetourPath>,
-    /// With 2-hop detours: for routers two links away, the first port that leads there, not back to this port's peer.
+    /// With 2-hop detours: for routers two links away, the first port that leads there, not back to
+    /// this port's peer.
     second: BTreeMap<NodeId, PortId>,
     probe_at: Time,
     decide_at: Time,
@@ -274,7 +279,8 @@ impl InrppPort {
         ctx.state::<Siblings>().publish(me, notice);
     }
 
-    /// A packet of a closed-loop flow that has not been heard of here yet carries a stored nonce: "downstream nodes cache packets with the nonce".
+    /// A packet of a closed-loop flow that has not been heard of here yet carries a stored nonce:
+    /// "downstream nodes cache packets with the nonce".
     fn gate_by_nonce(&mut self, key: super::cache::Key, packet: &Packet, now: Time) {
         if self.host || self.store.is_empty() || packet.payload == 0 || self.cache.is_gated(key) {
             return;
@@ -289,7 +295,8 @@ impl InrppPort {
         }
     }
 
-    /// Whether a packet goes straight to the buffer: nothing that may be sent waits in the cache (Fig. 7, arrow 4).
+    /// Whether a packet goes straight to the buffer: nothing that may be sent waits in the cache
+    /// (Fig. 7, arrow 4).
     fn cuts_through(&self, key: super::cache::Key, packet: &Packet) -> bool {
         let room = self.buffer.bytes + u64::from(packet.size) <= self.limits.buffer;
         // Packets without payload belong to no loop: the sender's own ACKs must not wait for it.
@@ -511,7 +518,8 @@ impl Port for InrppPort {
 }
 
 impl InrppPort {
-    /// What an ACK that comes in now is to be told; nothing where backpressure is off or goes by data.
+    /// What an ACK that comes in now is to be told; nothing where backpressure is off or goes by
+    /// data.
     fn own_notification(&self, now: Time) -> Option<Notification> {
         let speaks = self.config.backpressure && self.config.notify == Notify::Acks;
         if speaks { self.machine.notification(now) } else { None }

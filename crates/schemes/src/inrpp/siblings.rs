@@ -1,4 +1,5 @@
-//! What the interfaces of one router tell each other: how each is loaded, and letters from one to another.
+//! What the interfaces of one router tell each other: how each is loaded, and letters from one to
+//! another.
 
 use std::collections::VecDeque;
 
@@ -7,7 +8,8 @@ use midpath_core::packet::{NodeId, PortId};
 use super::header::Feedback;
 use super::load::Notice;
 
-/// Letters that wait for one interface at most; the oldest goes for a new one. An interface looks every few milliseconds. Ours.
+/// Letters that wait for one interface at most; the oldest goes for a new one. An interface looks
+/// every few milliseconds. Ours.
 const MAX_LETTERS: usize = 256;
 
 /// Who detours through an interface.

@@ -1,4 +1,5 @@
-//! The states of an interface (figure 3), its thresholds, and how long the states last. `algorithm1.rs` says which follows which.
+//! The states of an interface (figure 3), its thresholds, and how long the states last.
+//! `algorithm1.rs` says which follows which.
 
 use midpath_core::units::{Bytes, Rate, Time};
 
@@ -31,10 +32,12 @@ pub struct Thresholds {
 }
 
 impl Thresholds {
-    /// The paper's rule (§II-B): S_high = size − RTT × C. §IV-E adds that the margin has to take in what comes in faster than it
-    /// leaves until the hops upstream have slowed down: here what all other links of the router, together of rate `inflow`, bring in two
-    /// round trips (one for the first ACK, one until each flow has had its own; ours), in each of which data and ACK may `wait` in a full buffer.
-    /// Where the larger of both leaves less than half of the cache, S_high is half of the size, as in §IV-E.
+    /// The paper's rule (§II-B): S_high = size − RTT × C. §IV-E adds that the margin has to take in
+    /// what comes in faster than it leaves until the hops upstream have slowed down: here what all
+    /// other links of the router, together of rate `inflow`, bring in two round trips (one for the
+    /// first ACK, one until each flow has had its own; ours), in each of which data and ACK may
+    /// `wait` in a full buffer. Where the larger of both leaves less than half of the cache, S_high
+    /// is half of the size, as in §IV-E.
     pub fn by_inflow(size: Bytes, rtt: Time, wait: Time, rate: Rate, inflow: Rate, low: f64) -> Thresholds {
         let margin = Thresholds::asked(rtt, wait, rate, inflow);
         let high = equations::s_high(size.0, margin).max(size.0 / 2);
@@ -107,8 +110,8 @@ impl Machine {
 
     /// Looks at the cache's occupancy: lines 2 to 13 of algorithm 1, with the timers that they set.
     ///
-    /// Called at every ACK, as the algorithm is, and whenever the occupancy has changed: with the last ACKs lost, a port that only
-    /// looks at ACKs would stay in backpressure for ever.
+    /// Called at every ACK, as the algorithm is, and whenever the occupancy has changed: with the
+    /// last ACKs lost, a port that only looks at ACKs would stay in backpressure for ever.
     #[inline]
     pub fn look(&mut self, occupancy: u64, t: &Thresholds, now: Time, lasting: Lasting) -> State {
         let before = self.state;
@@ -121,8 +124,9 @@ impl Machine {
         self.state
     }
 
-    /// What the next ACK is told: lines 4 and 8. Cancellations last longer than the transitional state, as long as a hop upstream may still
-    /// hold packets back: several may have been slowed down, and an ACK that waits in a queue downstream may come late.
+    /// What the next ACK is told: lines 4 and 8. Cancellations last longer than the transitional
+    /// state, as long as a hop upstream may still hold packets back: several may have been slowed
+    /// down, and an ACK that waits in a queue downstream may come late.
     #[inline]
     pub fn notification(&self, now: Time) -> Option<Notification> {
         algorithm1::notification(self.state, now < self.cancel_until)

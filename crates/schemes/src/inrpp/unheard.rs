@@ -1,5 +1,6 @@
-//! Asymmetric paths, noticed: with notifications on ACKs (§II-A.3) a port in Backpressure whose flows' ACKs come back another way tells
-//! nobody, and its cache overflows. So in Backpressure a port remembers some flows that it sends data of until an ACK of theirs comes in.
+//! Asymmetric paths, noticed: with notifications on ACKs (§II-A.3) a port in Backpressure whose
+//! flows' ACKs come back another way tells nobody, and its cache overflows. So in Backpressure a
+//! port remembers some flows that it sends data of until an ACK of theirs comes in.
 
 use midpath_core::units::Time;
 
@@ -8,8 +9,8 @@ use super::cache::Key;
 /// Flows watched at a time. Ours: enough to notice, few enough to cost next to nothing.
 const MAX_WATCHED: usize = 16;
 
-/// Flows that data were sent of since their last ACK: from when on, and whether that is too long. One for each of the last bits of flows'
-/// numbers, so that a packet costs a look at one place.
+/// Flows that data were sent of since their last ACK: from when on, and whether that is too long.
+/// One for each of the last bits of flows' numbers, so that a packet costs a look at one place.
 #[derive(Debug)]
 pub struct Watch {
     flows: [Option<(Key, Time, bool)>; MAX_WATCHED],

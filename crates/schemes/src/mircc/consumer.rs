@@ -1,4 +1,5 @@
-//! What a consumer makes of the rates that come back: the rule for Data and Nacks, and how much to ask for on each path.
+//! What a consumer makes of the rates that come back: the rule for Data and Nacks, and how much to
+//! ask for on each path.
 
 use super::params::Sending;
 use crate::icn::header::Stamps;
@@ -15,15 +16,16 @@ fn believable(stamps: Stamps) -> bool {
 }
 
 impl PathRates {
-    /// Called with the rates of Data of this path: they are applied at once, without smoothing (§3.1).
+    /// Called with the rates of Data of this path: they are applied at once, without smoothing
+    /// (§3.1).
     pub fn on_data(&mut self, stamps: Stamps) {
         if believable(stamps) {
             self.known = Some(stamps);
         }
     }
 
-    /// Called with the rates of a Nack of this path: they are of a part of it, so each is taken only if it is smaller
-    /// (§3.1). A path without Data so far stays unknown.
+    /// Called with the rates of a Nack of this path: they are of a part of it, so each is taken
+    /// only if it is smaller (§3.1). A path without Data so far stays unknown.
     pub fn on_nack(&mut self, stamps: Stamps) {
         if believable(stamps) {
             self.known = self.known.map(|known| known.least(stamps));
@@ -52,8 +54,8 @@ pub fn demands(sending: Sending, paths: &[Stamps]) -> impl Iterator<Item = Stamp
 
 /// §4.1: "the largest rate of any of the flow's subflows".
 ///
-/// It is split in proportion to the paths' rates (§4.3). No path gets more than its own rate then, but a link that several paths
-/// share may get more than its own.
+/// It is split in proportion to the paths' rates (§4.3). No path gets more than its own rate then,
+/// but a link that several paths share may get more than its own.
 fn best_subflow_rate(paths: &[Stamps]) -> f64 {
     paths.iter().map(|path| path.primary).fold(0.0, f64::max)
 }

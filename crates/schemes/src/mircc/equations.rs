@@ -1,8 +1,9 @@
 //! The paper's equations, in its order and with its symbols.
 //!
-//! Rates are in bits per second, queues in bits, times in seconds; y(t) and q(t) are those of the Data that the
-//! Interests ask for ("inflated", §3.1.1). Each function serves the single class and, with that class's values, the
-//! primary and the secondary one: (6)–(10) and (13)–(16) repeat (2)–(5).
+//! Rates are in bits per second, queues in bits, times in seconds; y(t) and q(t) are those of the
+//! Data that the Interests ask for ("inflated", §3.1.1). Each function serves the single class and,
+//! with that class's values, the primary and the secondary one: (6)–(10) and (13)–(16) repeat
+//! (2)–(5).
 
 /// RCP's update, the baseline of §3.2, on an ICN port's y(t) and q(t).
 ///
@@ -14,7 +15,8 @@ pub fn rcp_rate(r: f64, link: Target, load: Load, gains: RcpGains, period: f64) 
 
 /// (2), (6): N̂ = max(C, y(t)) / R(t−T)
 ///
-/// Infinite for R(t−T) = 0, with which (3) and (4) give 0 for ever: zero is absorbing, hence the floor.
+/// Infinite for R(t−T) = 0, with which (3) and (4) give 0 for ever: zero is absorbing, hence the
+/// floor.
 pub fn full_rate_flows(c: f64, y: f64, r: f64) -> f64 {
     c.max(y) / r
 }
@@ -53,22 +55,24 @@ pub fn stamping_rate(base_ewma: f64, excess_ewma: f64) -> f64 {
 
 /// (11), as printed: C_s(t) = max(C − y_p(t), 0)
 ///
-/// A link that primary traffic fills to ηC keeps C_s = (1 − η)C, and (12)–(16) fill that to η(1 − η)C.
+/// A link that primary traffic fills to ηC keeps C_s = (1 − η)C, and (12)–(16) fill that to η(1 −
+/// η)C.
 pub fn secondary_capacity(c: f64, y_p: f64) -> f64 {
     (c - y_p).max(0.0)
 }
 
 /// (11), corrected: C_s(t) = max(C − y_p(t)/η, 0)
 ///
-/// Then ηC_s = ηC − y_p: both classes together fill ηC, and nothing is left where the primary class does (§4.3.4).
+/// Then ηC_s = ηC − y_p: both classes together fill ηC, and nothing is left where the primary class
+/// does (§4.3.4).
 pub fn secondary_capacity_derated(link: Target, y_p: f64) -> f64 {
     (link.capacity - y_p / link.eta).max(0.0)
 }
 
 /// Caps and floors, ours: R between `floor` and `cap`.
 ///
-/// Below ηC of traffic (2)–(5) grow without bound, and figure 6's 12 + 3 needs R_p ≤ ηC. A sum that is not a number, which no input
-/// should give, becomes the floor.
+/// Below ηC of traffic (2)–(5) grow without bound, and figure 6's 12 + 3 needs R_p ≤ ηC. A sum that
+/// is not a number, which no input should give, becomes the floor.
 pub fn bounded(r: f64, floor: f64, cap: f64) -> f64 {
     // `max` before `min`: f64::max takes the number where the other is NaN.
     r.max(floor).min(cap)
@@ -76,14 +80,16 @@ pub fn bounded(r: f64, floor: f64, cap: f64) -> f64 {
 
 /// The repair, ours: footnote 3's α becomes α min(1, T/d) in both averages.
 ///
-/// As R(t) is the sum of both averages, R(t) = (1 − α) R(t−T) + α (base_rate(t) + excess_rate(t)): α is the gain per
-/// period, and an R that may change by as much in every T as (5) lets it is unstable once the loop is longer than about 2.8 T.
+/// As R(t) is the sum of both averages, R(t) = (1 − α) R(t−T) + α (base_rate(t) + excess_rate(t)):
+/// α is the gain per period, and an R that may change by as much in every T as (5) lets it is
+/// unstable once the loop is longer than about 2.8 T.
 pub fn scaled_weight(alpha: f64, period: f64, d: f64) -> f64 {
     alpha * (period / d).min(1.0)
 }
 
-/// §3.1.2: the time from one Interest to the next of a flow whose Data are to come at R. That is the rate deflated by the ratio of
-/// the sizes of Data and Interest: R counts Data's bits, `data_bits` of them per Interest.
+/// §3.1.2: the time from one Interest to the next of a flow whose Data are to come at R. That is
+/// the rate deflated by the ratio of the sizes of Data and Interest: R counts Data's bits,
+/// `data_bits` of them per Interest.
 pub fn interest_gap(r: f64, data_bits: f64) -> f64 {
     data_bits / r
 }
@@ -163,7 +169,8 @@ mod tests {
 
     #[test]
     fn a_queue_takes_from_the_base_rate_by_hand() {
-        // q = 1 Mbit, d = 0.1 s, β = 0.1: q/d = 10 Mbit/s, of which 1 goes; with N̂ = 5 that is 0.2.
+        // q = 1 Mbit, d = 0.1 s, β = 0.1: q/d = 10 Mbit/s, of which 1 goes; with N̂ = 5 that is
+        // 0.2.
         let load = Load { y: 4e6, q: 1e6, d: 0.1 };
         close(base_rate(LINK, 0.1, load, 5.0), 1.6e6);
     }
@@ -180,7 +187,8 @@ mod tests {
 
     #[test]
     fn rcp_by_hand() {
-        // T/d = 0.1, α (ηC − y) = 0.4 · 5 = 2, β q/d = 0.2 · 10 = 2 (Mbit/s): they cancel; without the queue 1 + 0.1 · 2/10.
+        // T/d = 0.1, α (ηC − y) = 0.4 · 5 = 2, β q/d = 0.2 · 10 = 2 (Mbit/s): they cancel; without
+        // the queue 1 + 0.1 · 2/10.
         let gains = RcpGains { alpha: 0.4, beta: 0.2 };
         let load = Load { y: 4e6, q: 1e6, d: 0.1 };
         close(rcp_rate(3e6, LINK, load, gains, 0.01), 3e6);
@@ -206,7 +214,8 @@ mod tests {
 
     #[test]
     fn interest_rates_by_hand() {
-        // 14.4 Mbit/s of Data of 1800 B are 1000 a second; with Interests of 300 B they are 2.4 Mbit/s.
+        // 14.4 Mbit/s of Data of 1800 B are 1000 a second; with Interests of 300 B they are 2.4
+        // Mbit/s.
         close(interest_gap(14.4e6, 8.0 * 1800.0), 1e-3);
     }
 
@@ -225,7 +234,8 @@ mod tests {
     }
 
     proptest! {
-        /// The first contradiction of the issue: below C, (2)–(4) are RCP's (1) with T/d = 1 and α = 1.
+        /// The first contradiction of the issue: below C, (2)–(4) are RCP's (1) with T/d = 1 and α
+        /// = 1.
         #[test]
         fn below_capacity_the_equations_are_rcps(
             r in 1e3..10e6f64, y in 0.0..10e6f64, q in 0.0..1e6f64, d in 1e-3..1.0f64, beta in 0.1..1.0f64,
@@ -245,7 +255,8 @@ mod tests {
             prop_assert!((rcp / r - 1.0).abs() < 1e-12);
         }
 
-        /// Two averages with one weight are one average of the sum: footnote 3's α is the gain of (5).
+        /// Two averages with one weight are one average of the sum: footnote 3's α is the gain of
+        /// (5).
         #[test]
         fn two_averages_are_one(xs in prop::collection::vec((-1e6..1e6f64, -1e6..1e6f64), 1..40), alpha in 0.01..1.0f64) {
             let (mut base, mut excess, mut both) = (0.0, 0.0, 0.0);

@@ -117,7 +117,8 @@ impl Fetch {
         Time::MAX
     }
 
-    /// While no path is known there is one Interest at a time (§4.3.3: "only a single initial message for any given path is needed").
+    /// While no path is known there is one Interest at a time (§4.3.3: "only a single initial
+    /// message for any given path is needed").
     fn find_a_path(&mut self, ctx: &mut EndpointCtx<'_>) -> Time {
         if ctx.now < self.probe_at {
             return if self.segments.wanted().is_some() { self.probe_at } else { Time::MAX };
@@ -166,7 +167,8 @@ impl Fetch {
         let segment = nack.segment();
         let Some(path) = self.segments.refused(segment) else { return };
         let Some(header) = nack.header::<Stamped>() else {
-            // From a forwarder that has no way on, or found a loop: another Interest may go another way.
+            // From a forwarder that has no way on, or found a loop: another Interest may go another
+            // way.
             self.probe_at = ctx.now.saturating_add(AGAIN);
             return;
         };

@@ -4,10 +4,11 @@ use midpath_core::units::{Bytes, Time};
 
 use crate::icn::mean::Mean;
 
-/// A link's inflation factor (§3.1.1): how much larger Data are than the Interests that ask for them.
+/// A link's inflation factor (§3.1.1): how much larger Data are than the Interests that ask for
+/// them.
 ///
-/// Where the size of the Data is known beforehand, from the application or a manifest (§3.1.2), it is used as it is
-/// and this is not asked.
+/// Where the size of the Data is known beforehand, from the application or a manifest (§3.1.2), it
+/// is used as it is and this is not asked.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Inflation {
     interest: Mean,
@@ -56,9 +57,11 @@ pub struct Rtts {
 }
 
 impl Rtts {
-    /// Shortest RTT that is believed: less than a packet's time on most links. Ours, so that nothing is divided by zero.
+    /// Shortest RTT that is believed: less than a packet's time on most links. Ours, so that
+    /// nothing is divided by zero.
     const SHORTEST: Time = Time::from_us(1);
-    /// How long the largest RTT is remembered, at least. Ours: a few of the longest RTTs that networks have.
+    /// How long the largest RTT is remembered, at least. Ours: a few of the longest RTTs that
+    /// networks have.
     const WINDOW: Time = Time::from_secs(2);
 
     /// RTTs above `longest` count as `longest`; a packet weighs `weight` in d(t).

@@ -1,8 +1,11 @@
-//! MIRCC (Mahdian, Arianfar, Gibson, Oran, ICN 2016): a rate per link, in two classes, stamped on returning Data.
+//! MIRCC (Mahdian, Arianfar, Gibson, Oran, ICN 2016): a rate per link, in two classes, stamped on
+//! returning Data.
 //!
-//! [`equations`] has the paper's equations, [`rates`] the state machine of a link's two rates, [`consumer`] what a consumer makes of the rates
-//! that come back, [`fetch`] the consumer around that, [`port`] a node's ports, [`scheme`] all of it together. The network by names under it,
-//! with headers, paths and the Interest shaper, is [`icn`](crate::icn). `docs/schemes/mircc.md` maps the paper to functions.
+//! [`equations`] has the paper's equations, [`rates`] the state machine of a link's two rates,
+//! [`consumer`] what a consumer makes of the rates that come back, [`fetch`] the consumer around
+//! that, [`port`] a node's ports, [`scheme`] all of it together. The network by names under it,
+//! with headers, paths and the Interest shaper, is [`icn`](crate::icn). `docs/schemes/mircc.md`
+//! maps the paper to functions.
 
 pub mod consumer;
 mod describe;

@@ -1,5 +1,6 @@
-//! The parameters of MIRCC's links and consumers. The paper says β' = 0.1 and the EWMA's 0.5 and leaves the rest open;
-//! each other default says where it comes from. "The model" is `docs/mircc-errata.md`.
+//! The parameters of MIRCC's links and consumers. The paper says β' = 0.1 and the EWMA's 0.5 and
+//! leaves the rest open; each other default says where it comes from. "The model" is
+//! `docs/mircc-errata.md`.
 
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Rate, Time};
@@ -32,7 +33,8 @@ pub enum Gain {
     Scaled,
 }
 
-/// T, how often a link's rates are computed (§3.1.2: "as short as possible, and no greater than RTT").
+/// T, how often a link's rates are computed (§3.1.2: "as short as possible, and no greater than
+/// RTT").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
@@ -59,13 +61,15 @@ pub enum RttOf {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RttSource {
-    /// The consumer's least RTT of late, told in its Interests. The loop runs downstream of the link, and no part of it is longer;
-    /// what waits in shapers is not in it. Where d divides q, the link adds the wait in its own shaper.
+    /// The consumer's least RTT of late, told in its Interests. The loop runs downstream of the
+    /// link, and no part of it is longer; what waits in shapers is not in it. Where d divides q,
+    /// the link adds the wait in its own shaper.
     #[default]
     Least,
     /// The consumer's smoothed RTT, told in its Interests.
     Average,
-    /// What the forwarder measures from an Interest to its Data: upstream of itself, where the loop is not. For comparison.
+    /// What the forwarder measures from an Interest to its Data: upstream of itself, where the loop
+    /// is not. For comparison.
     Upstream,
 }
 
@@ -98,7 +102,8 @@ pub enum Capacity {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Sending {
-    /// Primary Interests at the best subflow's rate, secondary ones at the sum of the secondary rates (§4.2).
+    /// Primary Interests at the best subflow's rate, secondary ones at the sum of the secondary
+    /// rates (§4.2).
     #[default]
     DualClass,
     /// The best subflow's rate only (§4.1).
@@ -114,8 +119,9 @@ pub enum Sending {
 pub struct RateParams {
     /// "mircc" or "rcp".
     pub update: Update,
-    /// η, share of the link that is given out. Ours: 0.95. It must stay below the shaper's headroom, and the other 5 % drain a queue
-    /// of one RTT in 20 RTTs. The paper derates by η without a number.
+    /// η, share of the link that is given out. Ours: 0.95. It must stay below the shaper's
+    /// headroom, and the other 5 % drain a queue of one RTT in 20 RTTs. The paper derates by η
+    /// without a number.
     #[serde(deserialize_with = "share")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub eta: f64,
@@ -127,13 +133,14 @@ pub struct RateParams {
     pub weight: f64,
     /// "printed", or "scaled" by T/d.
     pub gain: Gain,
-    /// T: "mean" or "largest" (RTT), or a time. Ours: "mean", the longest that §3.1.2 allows, with which every mix of RTTs in the model settles;
-    /// a T far below the RTT does not.
+    /// T: "mean" or "largest" (RTT), or a time. Ours: "mean", the longest that §3.1.2 allows, with
+    /// which every mix of RTTs in the model settles; a T far below the RTT does not.
     pub interval: Interval,
-    /// T is no shorter than this many of the link's Data, for y(t) counts whole Interests. Ours: 10, with which R deviates by less than
-    /// 5 % in the model (2: by 70 %).
+    /// T is no shorter than this many of the link's Data, for y(t) counts whole Interests. Ours:
+    /// 10, with which R deviates by less than 5 % in the model (2: by 70 %).
     pub min_packets: f64,
-    /// T and believed RTTs are no longer than this. Ours: 1 s, so that no consumer can stop a link's clock.
+    /// T and believed RTTs are no longer than this. Ours: 1 s, so that no consumer can stop a
+    /// link's clock.
     pub max_interval: Time,
     /// "least", "average" or "upstream".
     pub rtt: RttSource,
@@ -147,23 +154,26 @@ pub struct RateParams {
     #[serde(deserialize_with = "share")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub initial_rate: f64,
-    /// Largest R as a share of ηC. Ours: 1, what one flow alone can have; figure 6's 12 + 3 needs it. 0: none but `largest_rate`, the
-    /// paper's text.
+    /// Largest R as a share of ηC. Ours: 1, what one flow alone can have; figure 6's 12 + 3 needs
+    /// it. 0: none but `largest_rate`, the paper's text.
     pub cap: f64,
-    /// Least R_p as a share of C, for zero is absorbing. Ours: 10⁻⁴, which ten thousand flows are at.
+    /// Least R_p as a share of C, for zero is absorbing. Ours: 10⁻⁴, which ten thousand flows are
+    /// at.
     #[serde(deserialize_with = "share")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub floor: f64,
-    /// Least R_s as a share of C. Ours: 10⁻⁶: all subflows of a full link have it, and a thousand times 10⁻⁴ would be 10 % of the link.
+    /// Least R_s as a share of C. Ours: 10⁻⁶: all subflows of a full link have it, and a thousand
+    /// times 10⁻⁴ would be 10 % of the link.
     #[serde(deserialize_with = "share")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub secondary_floor: f64,
     /// The rate that producers put on Data (§3.1, *MaxRate*): above every link's. Ours: 10 Tbps.
     pub largest_rate: Rate,
-    /// Equation (11). "corrected": C_s = C − y_p/η, what the primary class leaves of ηC. "printed": C − y_p, which is also η(1 − η)C of a
-    /// link that the primary class fills.
+    /// Equation (11). "corrected": C_s = C − y_p/η, what the primary class leaves of ηC. "printed":
+    /// C − y_p, which is also η(1 − η)C of a link that the primary class fills.
     pub residual: Reading,
-    /// The rate that equation (12) divides by. "corrected": R_s(t−T), as (6) has R_p. "printed": R(t−T), which can only be R_p(t−T).
+    /// The rate that equation (12) divides by. "corrected": R_s(t−T), as (6) has R_p. "printed":
+    /// R(t−T), which can only be R_p(t−T).
     pub secondary_count: Reading,
     /// C: "left" or "link".
     pub capacity: Capacity,
@@ -243,7 +253,8 @@ pub struct MirccParams {
     pub shaper: ShaperParams,
     /// "all" or "one".
     pub paths: Paths,
-    /// With "all": what a path may cost at most, as a multiple of the shortest one's cost by the scenario's metric. Ours: 1, the shortest ones only.
+    /// With "all": what a path may cost at most, as a multiple of the shortest one's cost by the
+    /// scenario's metric. Ours: 1, the shortest ones only.
     pub stretch: f64,
     /// With "all": "shortcut", "bloom-filter" or "random-value".
     pub steering: Steering,
@@ -255,22 +266,27 @@ pub struct MirccParams {
     #[serde(deserialize_with = "share")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub hintless: f64,
-    /// Size of an Interest, headers included; less than these are is these. Ours: no more than its headers.
+    /// Size of an Interest, headers included; less than these are is these. Ours: no more than its
+    /// headers.
     pub interest: Bytes,
     /// Least time until a consumer asks again for what has not come. 1 s: RFC 6298, §2.4.
     pub min_rto: Time,
-    /// Longest time between two Interests of a flow, whatever its rate: it hears of better rates by Data alone. Ours: 1 s.
+    /// Longest time between two Interests of a flow, whatever its rate: it hears of better rates by
+    /// Data alone. Ours: 1 s.
     pub probe: Time,
     /// A path without Data for this long is taken for gone. Ours: 4 s, four probes.
     pub path_lifetime: Time,
-    /// How long an Interest is pending at a forwarder. 4 s: NDN's packet specification, InterestLifetime.
+    /// How long an Interest is pending at a forwarder. 4 s: NDN's packet specification,
+    /// InterestLifetime.
     pub lifetime: Time,
     /// Segments in a forwarder's PIT. Ours: 2¹⁸, 100 ms of 30 Gbps.
     pub pit: usize,
-    /// Interests that a host may have pending at its router before some have been answered: one more for each that is, half when some never
-    /// were. 0: no bound. Ours: 0, for an honest consumer begins at the path's whole rate.
+    /// Interests that a host may have pending at its router before some have been answered: one
+    /// more for each that is, half when some never were. 0: no bound. Ours: 0, for an honest
+    /// consumer begins at the path's whole rate.
     pub unproven: u32,
-    /// Bytes of Data in a router's content store, which forgets what was not asked for longest. Ours: 0, none.
+    /// Bytes of Data in a router's content store, which forgets what was not asked for longest.
+    /// Ours: 0, none.
     pub store: Bytes,
     /// Paths that a forwarder's steering remembers. Ours: 65,536.
     pub known_paths: usize,

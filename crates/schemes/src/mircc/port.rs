@@ -1,9 +1,9 @@
 //! A port: the Interest shaper, the link's rates, and the queue of everything else.
 //!
-//! Data, Nacks and other schemes' packets wait in a FIFO. An Interest that the shaper lets go has room booked, and goes first: behind Data it
-//! would come late, and its Data in lumps. Rates have no
-//! timer. The intervals that have ended are worked off when a packet comes or goes, with the traffic and the queue that each had; only packets
-//! read the rates, so none sees the difference.
+//! Data, Nacks and other schemes' packets wait in a FIFO. An Interest that the shaper lets go has
+//! room booked, and goes first: behind Data it would come late, and its Data in lumps. Rates have
+//! no timer. The intervals that have ended are worked off when a packet comes or goes, with the
+//! traffic and the queue that each had; only packets read the rates, so none sees the difference.
 
 use std::collections::VecDeque;
 
@@ -21,7 +21,8 @@ use crate::icn::params::{Outage, Outstanding};
 use crate::icn::pit::Key;
 use crate::icn::shaper::{Interest, Offer, Shaper};
 
-/// Most intervals that are worked off one by one; a longer silence than that counts as one. Ours: rates come to rest in far fewer.
+/// Most intervals that are worked off one by one; a longer silence than that counts as one. Ours:
+/// rates come to rest in far fewer.
 const MAX_STEPS: u32 = 10_000;
 
 /// What needs the rates of both directions, known at the first call.
@@ -55,7 +56,8 @@ pub struct MirccPort {
     link: Option<Link>,
     /// What is not an Interest.
     queue: VecDeque<Pkt>,
-    /// With `rtt = "upstream"`: the Interest whose Data will tell a round trip, and when it went out.
+    /// With `rtt = "upstream"`: the Interest whose Data will tell a round trip, and when it went
+    /// out.
     timed: Option<(Key, Time)>,
     /// With `outstanding = "queue"`: the Data that have been asked for.
     awaited: Option<Awaited>,
@@ -104,7 +106,8 @@ impl MirccPort {
         link
     }
 
-    /// Whether the port measures round trips itself: of one Interest after the other, from here to whoever answers.
+    /// Whether the port measures round trips itself: of one Interest after the other, from here to
+    /// whoever answers.
     fn measures(&self) -> bool {
         self.params.rates.rtt == RttSource::Upstream
     }
@@ -135,7 +138,8 @@ impl MirccPort {
         }
     }
 
-    /// When the Data of the next Interest will have room in the neighbour's queue at the latest: now, unless too many others are awaited.
+    /// When the Data of the next Interest will have room in the neighbour's queue at the latest:
+    /// now, unless too many others are awaited.
     fn blocked_until(&mut self, now: Time) -> Time {
         let (Some(awaited), Some(link)) = (&mut self.awaited, &self.link) else { return now };
         let size = link.shaper.first().map_or(0, |interest| interest.data.0 as u32);
@@ -173,7 +177,8 @@ fn key_of(packet: &Packet) -> Option<Key> {
     packet.name().map(|name| (name, packet.segment()))
 }
 
-/// The size of the Data that an Interest asks for: a full packet if it doesn't say, or if it says more than the link can carry.
+/// The size of the Data that an Interest asks for: a full packet if it doesn't say, or if it says
+/// more than the link can carry.
 fn expected(header: Option<InterestHeader>, ctx: &PortCtx<'_>) -> Bytes {
     let mtu = u64::from(ctx.link().mtu);
     Bytes(header.map_or(mtu, |h| u64::from(h.expected).min(mtu)))

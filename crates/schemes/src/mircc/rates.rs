@@ -1,8 +1,9 @@
-//! A link's stamping rates R_p(t) and R_s(t): what is counted, and when the equations are applied to it.
+//! A link's stamping rates R_p(t) and R_s(t): what is counted, and when the equations are applied
+//! to it.
 //!
-//! A state machine without I/O. It is told of Interests, RTTs and the time; it answers the rates to stamp and when it wants
-//! to be told the time again. R for a single class (§3) is R_p with primary Interests alone: §4.2 says that both are
-//! identical then.
+//! A state machine without I/O. It is told of Interests, RTTs and the time; it answers the rates to
+//! stamp and when it wants to be told the time again. R for a single class (§3) is R_p with primary
+//! Interests alone: §4.2 says that both are identical then.
 
 use midpath_core::units::{Bytes, Rate, Time};
 
@@ -61,13 +62,15 @@ pub struct LinkRates {
     capacity: f64,
     primary: ClassRate,
     secondary: ClassRate,
-    /// Data that the Interests of this interval ask for, by class, and Interests that came in over the link, in bytes.
+    /// Data that the Interests of this interval ask for, by class, and Interests that came in over
+    /// the link, in bytes.
     offered: [u64; 2],
     opposite: u64,
     rtts: Rtts,
     /// Mean size of the Data asked for, in bits.
     size: Mean,
-    /// The running interval, if one is running: the rates of an idle link that have come to rest need no clock.
+    /// The running interval, if one is running: the rates of an idle link that have come to rest
+    /// need no clock.
     running: Option<Running>,
 }
 
@@ -112,8 +115,8 @@ impl LinkRates {
         self.bound();
     }
 
-    /// Called when an Interest is offered to the shaper, whether that lets it go, queues it or Nacks it: y(t) counts all
-    /// (§3.1.1). `data` is the expected size of its Data.
+    /// Called when an Interest is offered to the shaper, whether that lets it go, queues it or
+    /// Nacks it: y(t) counts all (§3.1.1). `data` is the expected size of its Data.
     #[inline]
     pub fn on_interest(&mut self, now: Time, class: Class, data: Bytes) {
         self.size.add(8.0 * data.as_f64());
@@ -122,7 +125,8 @@ impl LinkRates {
         *count = count.saturating_add(data.0);
     }
 
-    /// Called when an Interest has come in over the link: it took part of what the link carries towards this node.
+    /// Called when an Interest has come in over the link: it took part of what the link carries
+    /// towards this node.
     #[inline]
     pub fn on_opposite_interest(&mut self, now: Time, size: Bytes) {
         self.begin(now);
@@ -140,7 +144,8 @@ impl LinkRates {
         }
     }
 
-    /// When [`LinkRates::tick`] wants to be called. `None` while the link is idle and its rates at rest.
+    /// When [`LinkRates::tick`] wants to be called. `None` while the link is idle and its rates at
+    /// rest.
     #[inline]
     pub fn next_tick(&self) -> Option<Time> {
         self.running.map(|running| running.ends)
@@ -158,8 +163,9 @@ impl LinkRates {
         Running { began: now, ends: now.saturating_add(self.interval()) }
     }
 
-    /// Called at [`LinkRates::next_tick`], or later: computes the rates for the next interval. `queued` is what the Interests in the shaper ask
-    /// for, both classes together (§4.2: "q(t) includes all the queued Interests, regardless of class").
+    /// Called at [`LinkRates::next_tick`], or later: computes the rates for the next interval.
+    /// `queued` is what the Interests in the shaper ask for, both classes together (§4.2: "q(t)
+    /// includes all the queued Interests, regardless of class").
     pub fn tick(&mut self, now: Time, queued: Bytes) {
         let Some(running) = self.running.filter(|running| running.began < now) else { return };
         let period = now.saturating_sub(running.began);
@@ -204,7 +210,8 @@ impl LinkRates {
         }
     }
 
-    /// d(t) where it divides q: the wait in this link's shaper belongs to an average RTT, but not to the least one.
+    /// d(t) where it divides q: the wait in this link's shaper belongs to an average RTT, but not
+    /// to the least one.
     fn rtt_with_wait(&self, c: f64, q: f64) -> f64 {
         let d = self.mean_rtt().as_secs_f64();
         if self.params.rtt == RttSource::Least { d + q / c } else { d }
@@ -305,11 +312,12 @@ mod tests {
         link.on_rtt(Time::ZERO, MS(100));
         offer(&mut link, Time::ZERO, Class::Primary, 20.0);
         assert_eq!(link.next_tick(), Some(MS(100)));
-        // q = 100 kbit, q/d = 1 Mbit/s, β = 1 (all of y is new): base = (9 − 1)·9/20 = 3.6, excess = 0.
-        // base_ewma = (9 + 3.6)/2, excess_ewma = 0.
+        // q = 100 kbit, q/d = 1 Mbit/s, β = 1 (all of y is new): base = (9 − 1)·9/20 = 3.6, excess
+        // = 0. base_ewma = (9 + 3.6)/2, excess_ewma = 0.
         link.tick(MS(100), Bytes(12_500));
         close(link.stamps().primary, 6.3e6);
-        // y = 10: β = 0.1, N̂ = 10/6.3; base = 9·0.63 = 5.67, excess = 0; base_ewma = (6.3 + 5.67)/2.
+        // y = 10: β = 0.1, N̂ = 10/6.3; base = 9·0.63 = 5.67, excess = 0; base_ewma = (6.3 +
+        // 5.67)/2.
         offer(&mut link, MS(100), Class::Primary, 10.0);
         link.tick(MS(200), Bytes::ZERO);
         close(link.stamps().primary, 5.985e6);
@@ -325,7 +333,8 @@ mod tests {
         let mut link = LinkRates::new(&printed(), C, Time::ZERO);
         offer(&mut link, Time::ZERO, Class::Primary, 4.0);
         offer(&mut link, Time::ZERO, Class::Secondary, 12.0);
-        // C_s = 6, y_s = 12, R_s = 9: N̂_s = 12/9; base = 0.9·6·9/12 = 4.05, excess = 9 − 12·9/12 = 0; base_ewma = (9 + 4.05)/2.
+        // C_s = 6, y_s = 12, R_s = 9: N̂_s = 12/9; base = 0.9·6·9/12 = 4.05, excess = 9 − 12·9/12 =
+        // 0; base_ewma = (9 + 4.05)/2.
         link.tick(MS(100), Bytes::ZERO);
         close(link.stamps().secondary, 6.525e6);
     }
@@ -497,7 +506,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever traffic and peers do, rates are numbers between floor and cap, and T is between its bounds.
+        /// Whatever traffic and peers do, rates are numbers between floor and cap, and T is between
+        /// its bounds.
         #[test]
         fn rates_stay_within_bounds(
             params in any_params(),

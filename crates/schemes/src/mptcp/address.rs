@@ -43,9 +43,11 @@ pub fn count(ports: usize) -> u8 {
     ports.clamp(1, MAX_ADDRESSES) as u8
 }
 
-/// All pairs: first those that share no address as far as there are such, so that few subflows share few links. Ours.
+/// All pairs: first those that share no address as far as there are such, so that few subflows
+/// share few links. Ours.
 pub fn pairs(sources: u8, destinations: u8) -> impl Iterator<Item = Pair> {
-    // With more sources than destinations, source s meets destination s modulo their number in the first round.
+    // With more sources than destinations, source s meets destination s modulo their number in the
+    // first round.
     let rounds = (0..destinations).flat_map(move |shift| (0..sources).map(move |s| (s, (s + shift) % destinations)));
     let (longer, shorter) = (destinations > sources, sources);
     let turned = (0..shorter).flat_map(move |shift| (0..destinations).map(move |d| ((d + shift) % shorter, d)));

@@ -60,7 +60,8 @@ impl Header for AddAddr {
     }
 }
 
-/// The number of a host's address: 0 is the first subflow's (§3.2), the others have their interface's.
+/// The number of a host's address: 0 is the first subflow's (§3.2), the others have their
+/// interface's.
 pub fn number(port: PortId, first: PortId) -> u8 {
     if port == first { 0 } else { port.0 as u8 + 1 }
 }
@@ -82,7 +83,8 @@ pub struct Announcements {
 }
 
 impl Announcements {
-    /// All addresses of `node` but the first subflow's. Each is told after `wait`, twice `wait` and so on, `most` times.
+    /// All addresses of `node` but the first subflow's. Each is told after `wait`, twice `wait` and
+    /// so on, `most` times.
     pub fn new(keys: &Keys, node: NodeId, addresses: u8, first: PortId, wait: Time, most: u32) -> Announcements {
         let tell = |port: u8| {
             let (id, address) = (number(PortId(port.into()), first), wire::address(node, port + 1));

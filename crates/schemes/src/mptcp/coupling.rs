@@ -1,7 +1,9 @@
-//! How the windows of one connection's subflows grow: LIA (RFC 6356), OLIA (Khalili et al. 2012), or each for itself.
+//! How the windows of one connection's subflows grow: LIA (RFC 6356), OLIA (Khalili et al. 2012),
+//! or each for itself.
 //!
-//! Slow start, and the halving at a loss, are NewReno's in all of them; only the increase in congestion avoidance is
-//! coupled. A controller is shown all paths of its connection before each call.
+//! Slow start, and the halving at a loss, are NewReno's in all of them; only the increase in
+//! congestion avoidance is coupled. A controller is shown all paths of its connection before each
+//! call.
 
 use midpath_core::roles::FlowSpec;
 
@@ -18,7 +20,8 @@ pub struct Path {
     pub cwnd: f64,
     /// Smoothed round-trip time in seconds.
     pub rtt: f64,
-    /// l_r of OLIA: bytes acknowledged between the last two losses or since the last one, whichever is more.
+    /// l_r of OLIA: bytes acknowledged between the last two losses or since the last one, whichever
+    /// is more.
     pub between: f64,
 }
 
@@ -60,14 +63,16 @@ impl Paths {
         total * self.most(|p| p.cwnd / (p.rtt * p.rtt)) / self.rate_squared()
     }
 
-    /// What LIA adds to the window of path `me` per byte acknowledged and byte of segment, in 1/bytes: RFC 6356, equation 1.
+    /// What LIA adds to the window of path `me` per byte acknowledged and byte of segment, in
+    /// 1/bytes: RFC 6356, equation 1.
     pub fn lia(&self, me: usize) -> f64 {
         let total: f64 = self.iter().map(|p| p.cwnd).sum();
         // "The min ensures that no subflow is more aggressive than a TCP flow."
         (self.lia_alpha() / total).min(1.0 / self.all[me].cwnd)
     }
 
-    /// alpha_r of OLIA for path `me`: windows move from the largest to the best ones that are small.
+    /// alpha_r of OLIA for path `me`: windows move from the largest to the best ones that are
+    /// small.
     pub fn olia_alpha(&self, me: usize) -> f64 {
         // Best: those whose loss rate and round trip would give a TCP the most, √l_p / rtt_p.
         let quality = |p: &Path| p.between / (p.rtt * p.rtt);
@@ -85,8 +90,8 @@ impl Paths {
         }
     }
 
-    /// What OLIA adds to the window of path `me` per byte acknowledged and byte of segment, in 1/bytes:
-    /// (w_r/rtt_r²) / (Σ w_p/rtt_p)² + alpha_r/w_r.
+    /// What OLIA adds to the window of path `me` per byte acknowledged and byte of segment, in
+    /// 1/bytes: (w_r/rtt_r²) / (Σ w_p/rtt_p)² + alpha_r/w_r.
     pub fn olia(&self, me: usize) -> f64 {
         let path = &self.all[me];
         path.cwnd / (path.rtt * path.rtt) / self.rate_squared() + self.olia_alpha(me) / path.cwnd
@@ -186,7 +191,8 @@ impl CongestionController for Coupled {
     }
     fn on_loss(&mut self, window: &Window, congestion: &Congestion) -> u64 {
         self.lost();
-        // RFC 6356, §3: the decrease is TCP's. RFC 3168, §6.1.2: none for a window that a mark has lowered already.
+        // RFC 6356, §3: the decrease is TCP's. RFC 3168, §6.1.2: none for a window that a mark has
+        // lowered already.
         if congestion.ecn_reduced { window.ssthresh } else { congestion.flight / 2 }
     }
     fn on_rto(&mut self, _window: &Window, congestion: &Congestion) -> u64 {

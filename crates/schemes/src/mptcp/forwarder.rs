@@ -1,4 +1,5 @@
-//! Forwarding by address: towards the router that the destination's address is attached to, then over that link.
+//! Forwarding by address: towards the router that the destination's address is attached to, then
+//! over that link.
 //!
 //! Packets of other schemes are passed on.
 
@@ -13,8 +14,8 @@ use super::address::{MAX_ADDRESSES, Pair};
 /// Where an address is: the router, and its port that leads there.
 type Attachment = (NodeId, PortId);
 
-/// All nodes that have a way to each other, by number, and where multihomed hosts have their addresses. As large as the network, whatever
-/// packets say.
+/// All nodes that have a way to each other, by number, and where multihomed hosts have their
+/// addresses. As large as the network, whatever packets say.
 #[derive(Debug, Default)]
 struct Attachments(Vec<Option<Box<[Attachment]>>>);
 
@@ -58,7 +59,8 @@ impl Attachments {
     }
 }
 
-/// Of each of a host's ports, what is on the other end. The k-th of parallel links is the k-th on both ends.
+/// Of each of a host's ports, what is on the other end. The k-th of parallel links is the k-th on
+/// both ends.
 fn attachments(map: &dyn Map, host: NodeId, links: &[LinkInfo]) -> Box<[Attachment]> {
     let of = |port: usize| {
         let peer = links[port].peer;
@@ -92,8 +94,9 @@ impl Addresses {
         part
     }
 
-    /// The pair of addresses that the shortest path connects, the one that a flow of another scheme would take where there are several:
-    /// where the first subflow goes. Between the first ports as long as no forwarder has been made.
+    /// The pair of addresses that the shortest path connects, the one that a flow of another scheme
+    /// would take where there are several: where the first subflow goes. Between the first ports as
+    /// long as no forwarder has been made.
     pub fn first_pair(&self, flow: FlowId, src: NodeId, dst: NodeId) -> Pair {
         self.shortest(flow, src, dst).unwrap_or(Pair::new(0, 0))
     }
@@ -132,7 +135,8 @@ impl ByAddress {
         }
     }
 
-    /// The port towards the packet's address; `None` leaves the packet to the shortest path to its host.
+    /// The port towards the packet's address; `None` leaves the packet to the shortest path to its
+    /// host.
     fn towards(&self, pkt: &Pkt, ctx: &mut ForwardCtx<'_>) -> Option<PortId> {
         let packet = &ctx.pool[pkt];
         let (dst, key) = (packet.dst, packet.key);

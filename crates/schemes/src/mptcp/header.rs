@@ -1,19 +1,22 @@
-//! What MPTCP's packets carry once a subflow is there: the Data Sequence Signal option as the bytes of RFC 8684, figure 9.
+//! What MPTCP's packets carry once a subflow is there: the Data Sequence Signal option as the bytes
+//! of RFC 8684, figure 9.
 
 use midpath_core::packet::{Header, TCP_OPTION};
 
-/// Bytes of the option with data ACK and mapping of eight octets each, without a checksum: 26, padded to words. With
-/// timestamps this fills TCP's 40 bytes of options.
+/// Bytes of the option with data ACK and mapping of eight octets each, without a checksum: 26,
+/// padded to words. With timestamps this fills TCP's 40 bytes of options.
 pub const SIZE: u32 = 28;
 
 /// Bytes of the option with a data ACK alone.
 pub const ACK_SIZE: u32 = 12;
 
-/// Bytes that TCP's options can take together (RFC 9293, §3.1), and those of the timestamp option with its padding.
+/// Bytes that TCP's options can take together (RFC 9293, §3.1), and those of the timestamp option
+/// with its padding.
 const ROOM: u32 = 40;
 const TIMESTAMPS: u32 = 12;
 
-/// How many SACK blocks fit beside a data ACK: 4 + 8n bytes each (RFC 2018, §3). One with timestamps, three without.
+/// How many SACK blocks fit beside a data ACK: 4 + 8n bytes each (RFC 2018, §3). One with
+/// timestamps, three without.
 pub const fn sack_blocks(timestamps: bool) -> u8 {
     let taken = ACK_SIZE + if timestamps { TIMESTAMPS } else { 0 };
     ((ROOM - taken - 4) / 8) as u8
@@ -23,7 +26,8 @@ pub const fn sack_blocks(timestamps: bool) -> u8 {
 const KIND: u8 = 30;
 const SUBTYPE: u8 = 2 << 4;
 
-/// RFC 8684, §3.3: data ACK present, of eight octets; mapping present, its number of eight octets; DATA_FIN.
+/// RFC 8684, §3.3: data ACK present, of eight octets; mapping present, its number of eight octets;
+/// DATA_FIN.
 const DATA_ACK: u8 = 0x01 | 0x02;
 const MAPPING: u8 = 0x04 | 0x08;
 const DATA_FIN: u8 = 0x10;
@@ -33,7 +37,8 @@ const DATA_FIN: u8 = 0x10;
 pub struct Mapping {
     /// Data sequence number of the first byte.
     pub data: u64,
-    /// The subflow's number of the first byte, counted from its SYN (RFC 8684, §3.3.1); 0 for a DATA_FIN alone (§3.3.3).
+    /// The subflow's number of the first byte, counted from its SYN (RFC 8684, §3.3.1); 0 for a
+    /// DATA_FIN alone (§3.3.3).
     pub subflow: u32,
     /// How many bytes; a DATA_FIN counts for one (RFC 8684, §3.3.3).
     pub len: u16,
@@ -104,8 +109,9 @@ pub struct Place {
 }
 
 impl Dss {
-    /// Where the payload of a packet belongs that came with this option and has this number counted from the subflow's SYN; `first` is the data
-    /// sequence number of the stream's first byte. `None` when the mapping doesn't cover the payload.
+    /// Where the payload of a packet belongs that came with this option and has this number counted
+    /// from the subflow's SYN; `first` is the data sequence number of the stream's first byte.
+    /// `None` when the mapping doesn't cover the payload.
     pub fn place(&self, first: u64, number: u32, payload: u16) -> Option<Place> {
         let m = self.mapping?;
         // Numbers wrap. Nobody sends 2^63 bytes: what seems to be beyond lies before the first.

@@ -1,4 +1,5 @@
-//! What a subflow's handshake carries: MP_CAPABLE and MP_JOIN (RFC 8684, figures 4 to 7), and why a subflow is refused (§3.6).
+//! What a subflow's handshake carries: MP_CAPABLE and MP_JOIN (RFC 8684, figures 4 to 7), and why a
+//! subflow is refused (§3.6).
 
 use midpath_core::packet::{Header, Packet};
 
@@ -21,7 +22,8 @@ pub enum Hello {
     Capable,
     /// MP_CAPABLE on its SYN-ACK: the listener's key.
     Listener(u64),
-    /// MP_CAPABLE from then on until the listener has shown that it has both: the initiator's key, the listener's, and with the first data how many bytes.
+    /// MP_CAPABLE from then on until the listener has shown that it has both: the initiator's key,
+    /// the listener's, and with the first data how many bytes.
     Keys {
         /// The initiator's.
         own: u64,

@@ -1,4 +1,5 @@
-//! Keys and what follows from them: tokens, initial data sequence numbers, HMACs (RFC 8684, §3.1, §3.2, §3.4.1).
+//! Keys and what follows from them: tokens, initial data sequence numbers, HMACs (RFC 8684, §3.1,
+//! §3.2, §3.4.1).
 
 use std::hash::Hasher;
 
@@ -15,7 +16,8 @@ pub struct Key {
     pub bits: u64,
     /// What names the connection to the end that has this key: the hash's first 32 bits (§3.2).
     pub token: u32,
-    /// The data sequence number of the end's first byte. The initial one, the hash's last 64 bits, belongs to the SYN (§3.1).
+    /// The data sequence number of the end's first byte. The initial one, the hash's last 64 bits,
+    /// belongs to the SYN (§3.1).
     pub first: u64,
 }
 
@@ -38,7 +40,8 @@ pub fn nonce(ctx: &EndpointCtx<'_>, between: Interfaces) -> u32 {
     draw(ctx, 3, between) as u32
 }
 
-/// A number that nobody else can tell, drawn as initial sequence numbers are: RFC 6528, §3. Those have purposes 0 and 1.
+/// A number that nobody else can tell, drawn as initial sequence numbers are: RFC 6528, §3. Those
+/// have purposes 0 and 1.
 fn draw(ctx: &EndpointCtx<'_>, purpose: u8, between: Interfaces) -> u64 {
     let mut h = SipHasher24::new_with_keys(ctx.secret[0], ctx.secret[1]);
     h.write_u8(purpose);
@@ -59,7 +62,8 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// What proves in an MP_JOIN that this end has the keys; the SYN-ACK has its first 64 bits, the third packet all (§3.2).
+    /// What proves in an MP_JOIN that this end has the keys; the SYN-ACK has its first 64 bits, the
+    /// third packet all (§3.2).
     pub fn proof(&self, own_nonce: u32, peer_nonce: u32) -> [u8; 20] {
         leftmost(join(self.own, self.peer, own_nonce, peer_nonce))
     }

@@ -1,8 +1,10 @@
-//! MPTCP, Multipath TCP (RFC 8684): one stream of data over several TCP subflows, with coupled windows (RFC 6356, OLIA).
+//! MPTCP, Multipath TCP (RFC 8684): one stream of data over several TCP subflows, with coupled
+//! windows (RFC 6356, OLIA).
 //!
-//! Each subflow is a TCP of its own ([`crate::tcp`]) with its own sequence numbers, losses and window, between one of the source's
-//! and one of the destination's addresses. Above them there is one stream with data sequence numbers, one receive buffer, and
-//! a scheduler that says which subflow carries the next segment.
+//! Each subflow is a TCP of its own ([`crate::tcp`]) with its own sequence numbers, losses and
+//! window, between one of the source's and one of the destination's addresses. Above them there is
+//! one stream with data sequence numbers, one receive buffer, and a scheduler that says which
+//! subflow carries the next segment.
 //!
 //! | file | holds |
 //! |---|---|
@@ -37,5 +39,6 @@ pub(crate) use describe::mptcp as describe;
 pub use params::{Coupling, MptcpParams, Scheduler};
 pub use scheme::build;
 
-/// Most subflows of a connection, those that have died counted. Our choice: RFC 8684 allows 256 addresses, Linux 8 subflows.
+/// Most subflows of a connection, those that have died counted. Our choice: RFC 8684 allows 256
+/// addresses, Linux 8 subflows.
 pub const MAX_SUBFLOWS: usize = 8;

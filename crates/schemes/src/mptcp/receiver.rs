@@ -24,7 +24,8 @@ use crate::tcp::segment::{opens, reset};
 /// How long the end stays when no subflow will bring anything more: Linux's `tcp_fin_timeout`.
 const LINGER: Time = Time::from_secs(60);
 
-/// Segments that may come before the keys do, for the first data are late: ours, six initial windows.
+/// Segments that may come before the keys do, for the first data are late: ours, six initial
+/// windows.
 const MAX_EARLY: usize = 64;
 
 struct Subflow {
@@ -63,7 +64,8 @@ pub struct Receiver {
     /// Both ends' keys, once the peer has told its own; and this end's address then.
     keys: Option<Keys>,
     first: PortId,
-    /// What came before that: the option, the subflow's number counted from its SYN, and the payload.
+    /// What came before that: the option, the subflow's number counted from its SYN, and the
+    /// payload.
     early: Vec<(Dss, u32, u16)>,
     /// This end's addresses that the peer may not know.
     news: Announcements,
@@ -105,7 +107,8 @@ impl Receiver {
         self.subflows.len()
     }
 
-    /// Calls the TCP of a subflow. What it sends leaves through the subflow's port and tells what all have brought.
+    /// Calls the TCP of a subflow. What it sends leaves through the subflow's port and tells what
+    /// all have brought.
     fn call(
         &mut self,
         i: usize,
@@ -142,7 +145,8 @@ impl Receiver {
         let pair = Pair::of(packet)?.reversed();
         let known = self.subflows.iter().position(|s| s.pair == pair);
         if opens(packet) {
-            // What has proved nothing gives way: the initiator may have tried these addresses before it had the keys.
+            // What has proved nothing gives way: the initiator may have tried these addresses
+            // before it had the keys.
             let gives_way = |s: &Subflow| !s.proved && s.tcp.peer_isn() != packet.seq;
             match known {
                 None if self.subflows.len() < MAX_SUBFLOWS => {
@@ -159,7 +163,8 @@ impl Receiver {
         known.filter(|i| !self.subflows[*i].wishes.finished)
     }
 
-    /// The subflow that a SYN opens: the first as long as there is none, then those that name the connection (RFC 8684, §3.2).
+    /// The subflow that a SYN opens: the first as long as there is none, then those that name the
+    /// connection (RFC 8684, §3.2).
     fn admit(&self, pair: Pair, syn: &Packet, ctx: &EndpointCtx<'_>) -> Option<Subflow> {
         if pair.source().0 >= u16::from(address::count(ctx.links.len())) {
             return None;
@@ -180,7 +185,8 @@ impl Receiver {
         Some(Subflow { pair, tcp, wishes, hello, nonces, proved: false })
     }
 
-    /// Looks for the proof that the peer has the keys: in the first subflow's third packet or first data (RFC 8684, §3.1), in a join's third packet (§3.2).
+    /// Looks for the proof that the peer has the keys: in the first subflow's third packet or first
+    /// data (RFC 8684, §3.1), in a join's third packet (§3.2).
     fn prove(&mut self, i: usize, packet: &Packet, ctx: &EndpointCtx<'_>) -> Proof {
         let Subflow { pair, tcp, hello, nonces, proved, .. } = &mut self.subflows[i];
         let control = packet.flags.has(Flags::SYN) || packet.flags.has(Flags::RST);
@@ -247,14 +253,16 @@ impl Receiver {
             (self.stats.delivered, self.delivered_at) = (self.stream.delivered(), now);
         }
         if self.stream.complete() && self.stats.completed.is_none() {
-            // A DATA_FIN that comes alone brings nothing: the last byte came before, unless there was none.
+            // A DATA_FIN that comes alone brings nothing: the last byte came before, unless there
+            // was none.
             self.stats.completed = Some(if self.stats.delivered == 0 { now } else { self.delivered_at });
             self.linger_at = now.saturating_add(LINGER);
         }
         Some(taken)
     }
 
-    /// Whether the packet is the third of an MP_JOIN's handshake: the fourth is an ACK of it, and data may come then (RFC 8684, §3.2).
+    /// Whether the packet is the third of an MP_JOIN's handshake: the fourth is an ACK of it, and
+    /// data may come then (RFC 8684, §3.2).
     fn confirms(&self, i: usize, packet: &Packet) -> bool {
         let Subflow { tcp, hello, proved, .. } = &self.subflows[i];
         let plain = packet.flags == Flags::ACK && packet.payload == 0;
@@ -313,7 +321,8 @@ impl Endpoint for Receiver {
         if let Some(taken) = self.take(i, packet, ctx.now) {
             self.call(i, ctx, |tcp, ctx| tcp.on_packet(packet, ctx));
             let Subflow { tcp, wishes, .. } = &self.subflows[i];
-            // The sender of what another subflow has held up until now must not wait for a delayed ACK.
+            // The sender of what another subflow has held up until now must not wait for a delayed
+            // ACK.
             let urgent = taken.urgent && tcp.delays_ack();
             if !wishes.finished && (urgent || self.confirms(i, packet)) {
                 self.call(i, ctx, |tcp, ctx| tcp.acknowledge_now(ctx));

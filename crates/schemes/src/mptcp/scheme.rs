@@ -62,7 +62,8 @@ impl Transport for Ends {
         Box::new(Connection::new(flow, &self.params, self.subflows.clone(), first))
     }
     fn accept(&self, first: &Packet, _expected: Option<&FlowSpec>) -> Accept {
-        // RFC 8684, §3.2: a join of a connection that isn't there is refused, as is (for we don't fall back) a plain TCP's SYN.
+        // RFC 8684, §3.2: a join of a connection that isn't there is refused, as is (for we don't
+        // fall back) a plain TCP's SYN.
         if opens(first) && first.header::<Hello>() == Some(Hello::Capable) {
             return Accept::Take(Box::new(Receiver::new(&self.params, self.subflows.clone())));
         }
@@ -73,9 +74,13 @@ impl Transport for Ends {
         Refused::explain(&mut reset, packet);
         Some(reset)
     }
+    fn finds_paths(&self) -> bool {
+        true
+    }
 }
 
-/// Hosts with several links have an address on each: nodes send packets to the one that they are for.
+/// Hosts with several links have an address on each: nodes send packets to the one that they are
+/// for.
 impl Network for Addresses {
     fn forwarder(&self, node: &NodeSpec<'_>) -> Option<Box<dyn Forwarder>> {
         Some(Box::new(ByAddress::new(self, node)))

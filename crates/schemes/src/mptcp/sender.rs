@@ -1,7 +1,8 @@
 //! The active end: the stream's source, and who carries what.
 //!
-//! Here is what it is told; `sender/outgoing.rs` has the stream's numbers, `sender/subflow.rs` one subflow, `sender/manage.rs` when
-//! subflows come and go, `sender/schedule.rs` which of them carries the next segment, and what is sent again.
+//! Here is what it is told; `sender/outgoing.rs` has the stream's numbers, `sender/subflow.rs` one
+//! subflow, `sender/manage.rs` when subflows come and go, `sender/schedule.rs` which of them
+//! carries the next segment, and what is sent again.
 
 mod manage;
 mod outgoing;
@@ -81,7 +82,8 @@ impl Connection {
         &self.data
     }
 
-    /// Learns what the packet says above its subflow: data ACK, window, an address. Whether the address is to be echoed.
+    /// Learns what the packet says above its subflow: data ACK, window, an address. Whether the
+    /// address is to be echoed.
     fn hear(&mut self, i: usize, packet: &Packet, ctx: &mut EndpointCtx<'_>) -> Option<AddAddr> {
         let s = &mut self.subflows[i];
         let (window, keys) = (s.tcp.told_window(packet), *s.keys()?);

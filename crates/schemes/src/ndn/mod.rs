@@ -1,7 +1,9 @@
-//! NDN with a window at the consumer, as its users run it today: the baseline beside [`mircc`](crate::mircc).
+//! NDN with a window at the consumer, as its users run it today: the baseline beside
+//! [`mircc`](crate::mircc).
 //!
-//! [`window`] has AIMD and CUBIC, [`fetch`] the consumer around them, [`scheme`] all of it together. Forwarders and producers are
-//! those of [`icn`](crate::icn), without MIRCC's ports: what congestion there is shows in the scenario's queues, which mark or drop.
+//! [`window`] has AIMD and CUBIC, [`fetch`] the consumer around them, [`scheme`] all of it
+//! together. Forwarders and producers are those of [`icn`](crate::icn), without MIRCC's ports: what
+//! congestion there is shows in the scenario's queues, which mark or drop.
 
 mod describe;
 pub mod fetch;

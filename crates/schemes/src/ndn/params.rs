@@ -36,7 +36,8 @@ pub struct NdnParams {
     pub cubic_beta: f64,
     /// CUBIC's fast convergence (RFC 9438, §4.7). Off: ndn-tools.
     pub fast_convergence: bool,
-    /// Whether Data can be marked instead of dropped, and the window follows marks. On: PCON and ndn-tools.
+    /// Whether Data can be marked instead of dropped, and the window follows marks. On: PCON and
+    /// ndn-tools.
     pub marks: bool,
     /// Least time until a consumer asks again. 200 ms: ndn-cxx.
     pub min_rto: Time,
@@ -44,7 +45,8 @@ pub struct NdnParams {
     pub rto_k: u32,
     /// Size of an Interest; at least its headers, 40 B. Ours: no more.
     pub interest: Bytes,
-    /// How long an Interest is pending at a forwarder. 4 s: NDN's packet specification, InterestLifetime.
+    /// How long an Interest is pending at a forwarder. 4 s: NDN's packet specification,
+    /// InterestLifetime.
     pub lifetime: Time,
     /// Segments in a forwarder's PIT. Ours: 2¹⁸, as `mircc`'s.
     pub pit: usize,

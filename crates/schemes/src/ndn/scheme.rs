@@ -76,6 +76,9 @@ impl Transport for Chunks {
     fn needs(&self) -> Option<&str> {
         Some(&self.name)
     }
+    fn finds_paths(&self) -> bool {
+        true
+    }
 }
 
 /// What nodes run: forwarders by name; ports are the queues that the scenario asks for.

@@ -1,4 +1,5 @@
-//! A consumer's window: how many Interests may be on their way. AIMD and CUBIC as `ndncatchunks` of ndn-tools has them.
+//! A consumer's window: how many Interests may be on their way. AIMD and CUBIC as `ndncatchunks` of
+//! ndn-tools has them.
 
 use midpath_core::units::Time;
 
@@ -130,7 +131,8 @@ mod tests {
         let mut w = window(Rule::Cubic);
         (0..8).for_each(|_| w.grow(Time::ZERO, None));
         w.shrink(Time::ZERO);
-        // (4) after 1 s of 10 ms: 10 · 0.7 + 3 · 0.3/1.7 · 100 = 59.9; the cubic is at 0.4 (1 − 1.957)³ + 10 = 9.6.
+        // (4) after 1 s of 10 ms: 10 · 0.7 + 3 · 0.3/1.7 · 100 = 59.9; the cubic is at 0.4 (1 −
+        // 1.957)³ + 10 = 9.6.
         for ms in 1..=1000 {
             (0..100).for_each(|_| w.grow(Time::from_ms(ms), Some(Time::from_ms(10))));
         }

@@ -8,7 +8,8 @@ use super::header::{self, RcpHeader};
 use crate::tcp::TcpParams;
 use crate::tcp::cc::{Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits, View, Window};
 
-/// Headers alone are at least this far apart. Ours: on short paths with many flows a question per round trip would fill the link.
+/// Headers alone are at least this far apart. Ours: on short paths with many flows a question per
+/// round trip would fill the link.
 const ASK_INTERVAL: Time = Time::from_ms(50);
 
 /// Builds senders.
@@ -56,7 +57,8 @@ impl CongestionController for Rcp {
     fn on_ack(&mut self, window: &mut Window, _ack: &Ack) {
         Rcp::open(window);
     }
-    // What is lost is sent again at the rate that the network offers; losses say nothing that R does not.
+    // What is lost is sent again at the rate that the network offers; losses say nothing that R
+    // does not.
     fn on_loss(&mut self, _window: &Window, _congestion: &Congestion) -> u64 {
         u64::MAX
     }
@@ -70,7 +72,8 @@ impl CongestionController for Rcp {
         Rcp::open(window);
     }
 
-    /// The SYN and every packet with payload ask for a rate (IWQoS 2005, §II: "every packet carries the desired rate"), and so does a header alone.
+    /// The SYN and every packet with payload ask for a rate (IWQoS 2005, §II: "every packet carries
+    /// the desired rate"), and so does a header alone.
     fn on_send(&mut self, packet: &mut Packet, view: &View, _ctx: &mut EndpointCtx<'_>) {
         if packet.payload > 0 || packet.flags.has(Flags::SYN) || self.asks_after(view).is_some() {
             let rtt = (view.srtt.as_secs_f64() as f32).min(header::MAX_RTT);
@@ -90,8 +93,9 @@ impl CongestionController for Rcp {
         }
     }
 
-    /// The authors' sender: where less than a packet in two round trips is offered, a header asks in each. By the shortest round trip, for
-    /// the last one tells of queues that may be gone; ours.
+    /// The authors' sender: where less than a packet in two round trips is offered, a header asks
+    /// in each. By the shortest round trip, for the last one tells of queues that may be gone;
+    /// ours.
     fn asks_after(&self, view: &View) -> Option<Time> {
         let rate = self.offered.filter(|_| self.probes && !view.base_rtt.is_zero())?;
         let trip = view.base_rtt.max(ASK_INTERVAL);
@@ -102,7 +106,8 @@ impl CongestionController for Rcp {
     fn pacing_rate(&self, _window: &Window, srtt: Time) -> Option<Rate> {
         Some(match self.offered {
             Some(rate) => Rate((f64::from(rate) as u64).max(1)),
-            // Nothing is known: a packet per round trip (per second before that is known) harms nobody. Our choice.
+            // Nothing is known: a packet per round trip (per second before that is known) harms
+            // nobody. Our choice.
             None => {
                 let seconds = if srtt.is_zero() { 1.0 } else { srtt.as_secs_f64() };
                 Rate((f64::from(self.packet) * 8.0 / seconds) as u64)

@@ -27,12 +27,14 @@ pub fn rate(before: f64, link: Link, y: f64, q: f64, period: f64, d: f64) -> f64
     before * growth(link, y, q, period, d)
 }
 
-/// Equation (1) over `intervals` in which nothing came and nothing waited: each multiplies by 1 + α T/d.
+/// Equation (1) over `intervals` in which nothing came and nothing waited: each multiplies by 1 + α
+/// T/d.
 pub fn rate_after_silence(before: f64, alpha: f64, period: f64, d: f64, intervals: u64) -> f64 {
     before * (1.0 + period / d * alpha).powf(intervals as f64)
 }
 
-/// d, the moving average of round trips, follows the mean of an interval with the gain T/d: it remembers about one round trip.
+/// d, the moving average of round trips, follows the mean of an interval with the gain T/d: it
+/// remembers about one round trip.
 pub fn mean_rtt(d: f64, mean: f64, period: f64) -> f64 {
     d + (period / d).min(1.0) * (mean - d)
 }

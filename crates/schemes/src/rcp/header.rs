@@ -8,14 +8,15 @@ const BODY: usize = 12;
 /// Bytes on the wire: the three numbers in a shim.
 pub const SIZE: u32 = shim_size(BODY as u32);
 
-/// Longest round trip that is believed, in seconds: that of a link to the Moon and back with time to spare.
+/// Longest round trip that is believed, in seconds: that of a link to the Moon and back with time
+/// to spare.
 pub const MAX_RTT: f32 = 10.0;
 
 /// The header of RCP.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RcpHeader {
-    /// The smallest rate that ports on the way have offered, in bits per second; the sender fills in the most that it
-    /// could use. 0 on packets that ask for nothing.
+    /// The smallest rate that ports on the way have offered, in bits per second; the sender fills
+    /// in the most that it could use. 0 on packets that ask for nothing.
     pub rate: f32,
     /// The rate that the other direction's packet brought, in bits per second. 0 for none.
     pub echo: f32,
@@ -46,7 +47,8 @@ impl Header for RcpHeader {
     }
 }
 
-/// What a receiver makes of it on the acknowledgement: the rate goes back, and nothing is asked for that way.
+/// What a receiver makes of it on the acknowledgement: the rate goes back, and nothing is asked for
+/// that way.
 pub fn reflect(seen: &Packet, ack: &mut Packet) {
     if let Some(header) = seen.header::<RcpHeader>() {
         ack.set_header(&RcpHeader { rate: 0.0, echo: header.rate, rtt: 0.0 });

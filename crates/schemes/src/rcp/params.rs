@@ -45,12 +45,14 @@ impl RcpGains {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct RcpParams {
-    /// What all TCPs share; an ACK per packet unless said otherwise, for the rate comes back on ACKs.
+    /// What all TCPs share; an ACK per packet unless said otherwise, for the rate comes back on
+    /// ACKs.
     #[serde(flatten)]
     pub tcp: TcpParams,
     /// α and β by the name of what has published them.
     pub gains: RcpGains,
-    /// How much of the spare capacity is given out per round trip (equation 1), if not as `gains` has it.
+    /// How much of the spare capacity is given out per round trip (equation 1), if not as `gains`
+    /// has it.
     pub alpha: Option<f64>,
     /// How much of the queue is drained per round trip (equation 1), if not as `gains` has it.
     pub beta: Option<f64>,
@@ -66,7 +68,8 @@ pub struct RcpParams {
     pub initial_rtt: Time,
     /// R never falls below this many packets per mean round trip.
     pub min_packets: f64,
-    /// Whether senders that are offered less than a packet in two round trips ask with a header alone in each.
+    /// Whether senders that are offered less than a packet in two round trips ask with a header
+    /// alone in each.
     pub probes: bool,
 }
 

@@ -1,7 +1,8 @@
 //! A port's rate R, and what it is computed from. The equations themselves are in `equations.rs`.
 //!
-//! A timetable port has no timer. The intervals that have ended are worked off when the next packet arrives, each with
-//! the queue and the traffic that it had; R is read by packets only, so none sees the difference.
+//! A timetable port has no timer. The intervals that have ended are worked off when the next packet
+//! arrives, each with the queue and the traffic that it had; R is read by packets only, so none
+//! sees the difference.
 
 use midpath_core::packet::Packet;
 use midpath_core::queue::{Aqm, Bound, Discipline, Limit, Queue, Verdict, View};
@@ -16,11 +17,12 @@ use super::params::RcpParams;
 /// Bytes of the packet in `min_packets`: that of the authors' simulator.
 const PACKET: f64 = 1000.0;
 
-/// Shortest mean round trip, in seconds: one that hostile packets claim costs work, not sense. Our choice: less than a
-/// packet's time on any link of today.
+/// Shortest mean round trip, in seconds: one that hostile packets claim costs work, not sense. Our
+/// choice: less than a packet's time on any link of today.
 const MIN_RTT: f64 = 1e-6;
 
-/// Most intervals that are worked off one by one; a longer silence than that has left no queue. Our choice.
+/// Most intervals that are worked off one by one; a longer silence than that has left no queue. Our
+/// choice.
 const MAX_STEPS: u32 = 10_000;
 
 /// A drop-tail port that offers each flow the rate R.
@@ -38,7 +40,8 @@ pub struct RcpPort {
     /// The interval that is running, and its length T.
     end: Time,
     length: Time,
-    /// Bytes that have arrived in it, and of those that arrived just before its end and fall into the next one.
+    /// Bytes that have arrived in it, and of those that arrived just before its end and fall into
+    /// the next one.
     input: f64,
     spill: f64,
     /// Round trips told in it, weighted by bytes, and the bytes that told one.
@@ -47,11 +50,6 @@ pub struct RcpPort {
     /// Bytes that waited after the last arrival, and when that was.
     waiting: f64,
     seen: Time,
-}
-
-/// A link that stands still has a byte per second: nothing is divided by zero.
-fn bytes_per_second(rate: Rate) -> f64 {
-    (rate.0 as f64 / 8.0).max(1.0)
 }
 
 impl Network for RcpParams {
@@ -67,7 +65,7 @@ impl RcpPort {
         let mut port = RcpPort {
             params: *params,
             bound: limit.bound(rate),
-            capacity: bytes_per_second(rate),
+            capacity: rate.bytes_per_second(),
             rate: 0.0,
             rtt: 0.0,
             known: false,
@@ -150,7 +148,8 @@ impl RcpPort {
         self.rate = rate.clamp((self.params.min_packets * PACKET / self.rtt).min(top), top);
     }
 
-    /// d follows the interval's mean round trip with the gain T/d: the memory is about one round trip.
+    /// d follows the interval's mean round trip with the gain T/d: the memory is about one round
+    /// trip.
     fn average_rtt(&mut self) {
         if self.rtt_bytes > 0.0 {
             let mean = (self.rtt_sum / self.rtt_bytes).max(MIN_RTT);
@@ -161,13 +160,15 @@ impl RcpPort {
         (self.rtt_sum, self.rtt_bytes) = (0.0, 0.0);
     }
 
-    /// Bytes that wait at a time after the last arrival: what waited then, less what the link has sent since.
+    /// Bytes that wait at a time after the last arrival: what waited then, less what the link has
+    /// sent since.
     fn queue_at(&self, at: Time) -> f64 {
         (self.waiting - (at - self.seen).as_secs_f64() * self.capacity).max(0.0)
     }
 
-    /// Counts an arrival, taken or not: y is what wants to pass. A packet that would be on the wire beyond the end of
-    /// the interval counts for the next one in that part, as in the authors' simulator: else y has steps of a packet.
+    /// Counts an arrival, taken or not: y is what wants to pass. A packet that would be on the wire
+    /// beyond the end of the interval counts for the next one in that part, as in the authors'
+    /// simulator: else y has steps of a packet.
     #[inline]
     fn count(&mut self, size: f64, now: Time) {
         let left = (self.end - now).as_secs_f64() * self.capacity;
@@ -180,7 +181,7 @@ impl RcpPort {
 impl Aqm for RcpPort {
     fn enqueue(&mut self, packet: &mut Packet, view: &mut View<'_>) -> Verdict {
         self.catch_up(view.now);
-        self.capacity = bytes_per_second(view.rate);
+        self.capacity = view.rate.bytes_per_second();
         let size = f64::from(packet.size);
         self.count(size, view.now);
         if let Some(mut header) = packet.header::<RcpHeader>() {

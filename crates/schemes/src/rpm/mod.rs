@@ -1,12 +1,14 @@
-//! RPM, reverse path congestion marking (Baganal-Krishna, Tran, Kundel, Rizk: Accelerating End-host Congestion Response using P4
-//! Programmable Switches).
+//! RPM, reverse path congestion marking (Baganal-Krishna, Tran, Kundel, Rizk: Accelerating End-host
+//! Congestion Response using P4 Programmable Switches).
 //!
-//! An AQM chooses a packet. In place of a CE mark, which reaches the sender by way of the receiver, the switch sets ECE on an ACK that is on its way back
-//! to the sender already. The ends are unmodified TCPs.
+//! An AQM chooses a packet. In place of a CE mark, which reaches the sender by way of the receiver,
+//! the switch sets ECE on an ACK that is on its way back to the sender already. The ends are
+//! unmodified TCPs.
 //!
-//! What is implemented, from which section, and what is left out stands in `docs/schemes/rpm.md`. Files:
-//! `params.rs` (parameters), [`registers`] (algorithm 1's registers and what they need in a network where routes are not known to be
-//! symmetric), `signal.rs` (what becomes of chosen packets and of ACKs), `network.rs` (what a switch runs).
+//! What is implemented, from which section, and what is left out stands in `docs/schemes/rpm.md`.
+//! Files: `params.rs` (parameters), [`registers`] (algorithm 1's registers and what they need in a
+//! network where routes are not known to be symmetric), `signal.rs` (what becomes of chosen packets
+//! and of ACKs), `network.rs` (what a switch runs).
 
 mod describe;
 mod network;

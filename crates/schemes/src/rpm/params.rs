@@ -28,7 +28,8 @@ pub enum Mode {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Kept {
-    /// Algorithm 1's counters and nothing else: flows of one hash share one, and what no ACK collects stays.
+    /// Algorithm 1's counters and nothing else: flows of one hash share one, and what no ACK
+    /// collects stays.
     Plain,
     /// Each counter has an owner, whose ACKs are known to come back.
     Guarded,
@@ -45,10 +46,12 @@ pub struct RpmParams {
     pub registers: Kept,
     /// How many registers the switch has. All its ports share them.
     pub size: u32,
-    /// A register counts up to this. 16 bits, a word of a Tofino's register file; the paper speaks of one bit and of a counter.
+    /// A register counts up to this. 16 bits, a word of a Tofino's register file; the paper speaks
+    /// of one bit and of a counter.
     pub register_max: u16,
-    /// Guarded registers: after so long without a packet on the way back, a register has no owner. Ours: the least retransmission timeout of
-    /// RFC 6298, so that a flow which sends hears of congestion at least as often.
+    /// Guarded registers: after so long without a packet on the way back, a register has no owner.
+    /// Ours: the least retransmission timeout of RFC 6298, so that a flow which sends hears of
+    /// congestion at least as often.
     pub age: Time,
     /// One counter for all flows of a port (§III-C).
     pub aggregate: bool,

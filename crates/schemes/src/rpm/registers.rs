@@ -1,7 +1,9 @@
-//! The switch's registers: for each flow, how many of its ACKs are to be told of congestion (algorithm 1, R_C).
+//! The switch's registers: for each flow, how many of its ACKs are to be told of congestion
+//! (algorithm 1, R_C).
 //!
-//! The paper's registers are bare counters. Guarded ones, which are ours, have an owner. They keep what algorithm 1 takes for granted: that the flow's
-//! ACKs come back through this switch, that nobody else has its hash, and that its ends take ECE for what RFC 3168 says.
+//! The paper's registers are bare counters. Guarded ones, which are ours, have an owner. They keep
+//! what algorithm 1 takes for granted: that the flow's ACKs come back through this switch, that
+//! nobody else has its hash, and that its ends take ECE for what RFC 3168 says.
 
 use midpath_core::packet::{Flags, NodeId};
 use midpath_core::rng::mix;
@@ -57,7 +59,8 @@ struct Register {
 /// The flags that SYNs negotiate AccECN with (RFC 9768, §3.1.1).
 const ACE: Flags = Flags(Flags::AE.0 | Flags::CWR.0 | Flags::ECE.0);
 
-/// Whether a SYN asks for AccECN, or a SYN-ACK grants it: AE, CWR, ECE of 010, 011, 100 or 110 (RFC 9768, table 2).
+/// Whether a SYN asks for AccECN, or a SYN-ACK grants it: AE, CWR, ECE of 010, 011, 100 or 110 (RFC
+/// 9768, table 2).
 const fn accurate(flags: Flags) -> bool {
     let ace = flags.0 & ACE.0;
     if !flags.has(Flags::ACK) {
@@ -89,8 +92,9 @@ impl Registers {
         }
     }
 
-    /// What `sender` sends in the conversation of `key`, and where it counts: h of algorithm 1, lines 3 and 6. Both of a conversation's ends have
-    /// the same key, so a packet's sender is all that has to be swapped on the way back.
+    /// What `sender` sends in the conversation of `key`, and where it counts: h of algorithm 1,
+    /// lines 3 and 6. Both of a conversation's ends have the same key, so a packet's sender is all
+    /// that has to be swapped on the way back.
     #[inline]
     pub fn flow(&self, key: u32, sender: NodeId) -> Flow {
         let id = u64::from(key) << 32 | u64::from(sender.0);
@@ -100,7 +104,8 @@ impl Registers {
     }
 
     #[cfg(test)]
-    /// How many of a flow's ACKs will be told. (Under guarded registers that may be another flow's.)
+    /// How many of a flow's ACKs will be told. (Under guarded registers that may be another
+    /// flow's.)
     pub fn waiting(&self, flow: Flow) -> u16 {
         self.table[flow.place].count
     }
@@ -129,7 +134,8 @@ impl Registers {
         Answer::Counted
     }
 
-    /// Whether the flow's signals may wait for its ACKs: it owns the register, and its ACKs come back.
+    /// Whether the flow's signals may wait for its ACKs: it owns the register, and its ACKs come
+    /// back.
     pub fn may_count(&mut self, flow: Flow, now: Time) -> Result<(), Answer> {
         if !self.guarded {
             return Ok(());
@@ -155,8 +161,8 @@ impl Registers {
         Ok(())
     }
 
-    /// Called with each packet that comes back for the flow and is neither SYN nor RST: the flow's register is its own from now on. Whether
-    /// ECE means to its sender what RFC 3168 says.
+    /// Called with each packet that comes back for the flow and is neither SYN nor RST: the flow's
+    /// register is its own from now on. Whether ECE means to its sender what RFC 3168 says.
     pub fn came_back(&mut self, flow: Flow, flags: Flags, now: Time) -> bool {
         if !self.guarded {
             return !flags.has(Flags::AE);
@@ -180,7 +186,8 @@ impl Registers {
         !accecn
     }
 
-    /// Called with an ACK of the flow that [came back](Registers::came_back): algorithm 1, lines 7 and 9.
+    /// Called with an ACK of the flow that [came back](Registers::came_back): algorithm 1, lines 7
+    /// and 9.
     pub fn take(&mut self, flow: Flow) -> bool {
         let register = &mut self.table[flow.place];
         let waits = register.count > 0;
@@ -188,7 +195,8 @@ impl Registers {
         waits
     }
 
-    /// Called with each SYN that the flow sends, or that comes back for it: what it says of AccECN. A flow's second SYN is another connection's.
+    /// Called with each SYN that the flow sends, or that comes back for it: what it says of AccECN.
+    /// A flow's second SYN is another connection's.
     pub fn syn(&mut self, flow: Flow, flags: Flags, back: bool, now: Time) {
         if !self.guarded {
             return;

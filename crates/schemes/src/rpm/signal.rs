@@ -17,11 +17,13 @@ pub struct Counts {
     pub saturated: u64,
     /// Signals that went forward, for the flow's register is another's.
     pub collisions: u64,
-    /// Signals that went forward, for nothing says that the flow's ACKs come back through this switch.
+    /// Signals that went forward, for nothing says that the flow's ACKs come back through this
+    /// switch.
     pub no_acks: u64,
     /// Signals that went forward, for the flow does AccECN.
     pub accecn: u64,
-    /// Packets on which CE was set: those whose signal went forward, and all in the modes that say so.
+    /// Packets on which CE was set: those whose signal went forward, and all in the modes that say
+    /// so.
     pub marked: u64,
     /// ACKs on which ECE was set, or that had it.
     pub told: u64,
@@ -32,7 +34,8 @@ pub struct Counts {
 pub struct Rpm {
     mode: Mode,
     registers: bool,
-    /// The port's one counter, and when an ACK last could have taken of it, if there is one for all flows (§III-C).
+    /// The port's one counter, and when an ACK last could have taken of it, if there is one for all
+    /// flows (§III-C).
     aggregate: Option<(u16, Time)>,
     max: u16,
     counts: Counts,

@@ -8,7 +8,8 @@ use super::ecn::EcnMode;
 use super::hystart::HyStart;
 use super::params::{GrowthRule, TcpParams};
 
-/// A window never grows beyond this: 1 TiB, above every bandwidth-delay product, far below overflow.
+/// A window never grows beyond this: 1 TiB, above every bandwidth-delay product, far below
+/// overflow.
 const MAX_WINDOW: u64 = 1 << 40;
 
 /// The congestion window of one sender, in bytes.
@@ -78,7 +79,8 @@ pub struct Ack {
     pub srtt: Time,
     /// Whether it reports marks on a connection that has ECN.
     pub ece: bool,
-    /// Packets that it reports as marked: counted with accurate ECN, else all that it reports for the first time, if it carries ECN-Echo.
+    /// Packets that it reports as marked: counted with accurate ECN, else all that it reports for
+    /// the first time, if it carries ECN-Echo.
     pub marks: u64,
     /// Bytes of payload in those; with accurate ECN as if all were full.
     pub marked: u64,
@@ -91,7 +93,8 @@ pub struct Ack {
 pub struct Congestion {
     /// When.
     pub now: Time,
-    /// Bytes sent and not cumulatively acknowledged (RFC 5681, §2), without those of limited transmit.
+    /// Bytes sent and not cumulatively acknowledged (RFC 5681, §2), without those of limited
+    /// transmit.
     pub flight: u64,
     /// Whether ECN has lowered the window already for this window of data.
     pub ecn_reduced: bool,
@@ -102,13 +105,15 @@ pub struct Congestion {
 pub struct View {
     /// Smoothed round-trip time; zero before the first sample.
     pub srtt: Time,
-    /// The shortest round-trip time measured, which has least of queues in it; zero before the first sample.
+    /// The shortest round-trip time measured, which has least of queues in it; zero before the
+    /// first sample.
     pub base_rtt: Time,
     /// Payload of a full packet.
     pub mss: u64,
     /// Bytes of headers on a packet with payload.
     pub overhead: u64,
-    /// Payload never sent so far, without what is just being sent; `u64::MAX` while nobody knows the end.
+    /// Payload never sent so far, without what is just being sent; `u64::MAX` while nobody knows
+    /// the end.
     pub unsent: u64,
     /// Bytes sent and not yet acknowledged.
     pub flight: u64,
@@ -127,36 +132,44 @@ impl View {
 
 /// A congestion controller: it decides how the window grows, and where it falls to.
 ///
-/// The sender owns detection and repair of losses, and asks the controller only for its decisions. Thresholds returned
-/// are raised to two segments by the sender (RFC 5681, equation 4).
+/// The sender owns detection and repair of losses, and asks the controller only for its decisions.
+/// Thresholds returned are raised to two segments by the sender (RFC 5681, equation 4).
 pub trait CongestionController: Send + 'static {
-    /// Called for each ACK that reports anything new or any marks, before all else, in every state of the sender.
+    /// Called for each ACK that reports anything new or any marks, before all else, in every state
+    /// of the sender.
     fn on_delivery(&mut self, _ack: &Ack) {}
-    /// Called when an ACK moved SND.UNA outside fast recovery, without reporting marks, while the window was what limited the sender.
+    /// Called when an ACK moved SND.UNA outside fast recovery, without reporting marks, while the
+    /// window was what limited the sender.
     fn on_ack(&mut self, window: &mut Window, ack: &Ack);
-    /// Called instead when something else limited the sender: the application, or the receiver's window.
+    /// Called instead when something else limited the sender: the application, or the receiver's
+    /// window.
     fn on_unlimited_ack(&mut self, _ack: &Ack) {}
     /// Called when duplicate ACKs have shown a loss, once per window of data: the new threshold.
     fn on_loss(&mut self, window: &Window, congestion: &Congestion) -> u64;
-    /// Called when the retransmission timer expired for the first time on some data: the new threshold.
+    /// Called when the retransmission timer expired for the first time on some data: the new
+    /// threshold.
     fn on_rto(&mut self, window: &Window, congestion: &Congestion) -> u64;
-    /// Called where the network stores, when something outstanding turns out to be lost: what is left in the network.
+    /// Called where the network stores, when something outstanding turns out to be lost: what is
+    /// left in the network.
     fn on_overtaken(&mut self, _window: &mut Window, _pipe: u64) {}
-    /// Called when marks were reported, once per window of data: the new threshold, which is the new window too.
+    /// Called when marks were reported, once per window of data: the new threshold, which is the
+    /// new window too.
     fn on_ecn(&mut self, window: &Window, congestion: &Congestion) -> u64;
     /// Called when fast recovery or the repair after a timeout is over; the window has been set.
     fn on_recovered(&mut self, _window: &mut Window, _now: Time) {}
-    /// Called just before any packet of the active end leaves (SYN, data, repeat, pure ACK): the place to put a header on it.
+    /// Called just before any packet of the active end leaves (SYN, data, repeat, pure ACK): the
+    /// place to put a header on it.
     fn on_send(&mut self, _packet: &mut Packet, _view: &View, _ctx: &mut EndpointCtx<'_>) {}
-    /// Called with every valid packet that comes back (SYN-ACK included) when its numbers have been taken in, before the
-    /// window is adapted: the place to read the network's feedback off it.
+    /// Called with every valid packet that comes back (SYN-ACK included) when its numbers have been
+    /// taken in, before the window is adapted: the place to read the network's feedback off it.
     fn on_feedback(&mut self, _packet: &Packet, _window: &mut Window, _view: &View, _ctx: &mut EndpointCtx<'_>) {}
-    /// Called when all has been acknowledged, and again when the endpoint goes: what it holds in common with the host's
-    /// other flows is to be given back.
+    /// Called when all has been acknowledged, and again when the endpoint goes: what it holds in
+    /// common with the host's other flows is to be given back.
     fn on_close(&mut self, _ctx: &mut EndpointCtx<'_>) {}
     /// Called when the endpoint is woken by a poke from another flow of its host.
     fn on_poke(&mut self, _view: &View, _ctx: &mut EndpointCtx<'_>) {}
-    /// The rate to pace at, if the controller has an opinion; else the sender paces at a multiple of cwnd/SRTT.
+    /// The rate to pace at, if the controller has an opinion; else the sender paces at a multiple
+    /// of cwnd/SRTT.
     fn pacing_rate(&self, _window: &Window, _srtt: Time) -> Option<Rate> {
         None
     }
@@ -169,7 +182,8 @@ pub trait CongestionController: Send + 'static {
     fn gauges(&self, _out: &mut Vec<(&'static str, f64)>) {}
 }
 
-/// How a receiver turns the header of the newest packet with payload (or of the SYN) into that of an acknowledgement.
+/// How a receiver turns the header of the newest packet with payload (or of the SYN) into that of
+/// an acknowledgement.
 pub type Reflect = fn(seen: &Packet, ack: &mut Packet);
 
 /// Told of each ACK that a receiver sends: for hosts whose senders share a link with them.
@@ -185,7 +199,8 @@ pub enum Echo {
     Exact,
 }
 
-/// A configuration value that builds controllers: what an outside controller implements to become a TCP.
+/// A configuration value that builds controllers: what an outside controller implements to become a
+/// TCP.
 pub trait ControllerConfig: Send + Sync + 'static {
     /// What it builds.
     type Controller: CongestionController;
@@ -206,12 +221,15 @@ pub struct ControllerTraits {
     pub reflect: Option<Reflect>,
     /// Who is told of receivers' ACKs.
     pub acknowledged: Option<Acknowledged>,
-    /// Whether the network tells the rate: packets are paced at it, and no window limits the sender but the receiver's.
+    /// Whether the network tells the rate: packets are paced at it, and no window limits the sender
+    /// but the receiver's.
     pub rate_based: bool,
-    /// Whether the network stores what it cannot send yet. What nothing later has overtaken is then not lost but waits: a
-    /// timeout repeats the first segment and the holes below what was reported by SACK, and the window is what `on_rto` says.
+    /// Whether the network stores what it cannot send yet. What nothing later has overtaken is then
+    /// not lost but waits: a timeout repeats the first segment and the holes below what was
+    /// reported by SACK, and the window is what `on_rto` says.
     pub stores: bool,
-    /// Where the network stores: whether what has been overtaken is lost and repeated at any time, not only after a timeout.
+    /// Where the network stores: whether what has been overtaken is lost and repeated at any time,
+    /// not only after a timeout.
     pub overtaken: bool,
     /// The ECN that it has unless the scenario says otherwise.
     pub ecn: EcnMode,
@@ -239,7 +257,8 @@ impl Growth {
         Growth { rule: tcp.growth, limit, counted: 0, hystart: HyStart::new(tcp.hystart.unwrap_or(hystart)) }
     }
 
-    /// Grows by slow start; returns the bytes that are left for congestion avoidance when the threshold was reached.
+    /// Grows by slow start; returns the bytes that are left for congestion avoidance when the
+    /// threshold was reached.
     #[inline]
     pub fn slow_start(&mut self, window: &mut Window, ack: &Ack) -> u64 {
         let limit = match self.rule {
@@ -284,7 +303,8 @@ impl Growth {
         }
     }
 
-    /// The window has fallen: what was counted towards the next segment is forgotten, the first slow start is over.
+    /// The window has fallen: what was counted towards the next segment is forgotten, the first
+    /// slow start is over.
     pub fn restart(&mut self) {
         self.counted = 0;
         self.hystart.end();

@@ -78,7 +78,8 @@ impl ControllerConfig for CubicConfig {
     }
 }
 
-/// Grows as a cubic function of the time since the last congestion event. Windows are in segments, times in seconds.
+/// Grows as a cubic function of the time since the last congestion event. Windows are in segments,
+/// times in seconds.
 #[derive(Debug, Clone, Copy)]
 pub struct Cubic {
     config: CubicConfig,
@@ -95,7 +96,8 @@ pub struct Cubic {
     epoch: Option<Time>,
     /// When the last ACK came.
     seen: Time,
-    /// Whether the stage that begins next returns to W_max (after fast recovery) or starts from where it is.
+    /// Whether the stage that begins next returns to W_max (after fast recovery) or starts from
+    /// where it is.
     from_max: bool,
 }
 
@@ -111,7 +113,8 @@ impl Cubic {
         if self.from_max && cwnd < self.w_max {
             self.k = equations::k(self.config.c, self.w_max, cwnd);
         } else {
-            // §4.8 and §4.10: after a timeout, or slow start that ended without loss, K = 0 and W_max = cwnd.
+            // §4.8 and §4.10: after a timeout, or slow start that ended without loss, K = 0 and
+            // W_max = cwnd.
             self.k = 0.0;
             self.w_max = cwnd;
         }
@@ -190,7 +193,8 @@ impl CongestionController for Cubic {
         ssthresh
     }
     fn on_ecn(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
-        // §4.6: ECN-Echo is a congestion event like a loss; cwnd stands for the flight, as RFC 3168 has it.
+        // §4.6: ECN-Echo is a congestion event like a loss; cwnd stands for the flight, as RFC 3168
+        // has it.
         self.reduce(window, window.cwnd)
     }
 }

@@ -25,7 +25,8 @@ pub struct DctcpParams {
     /// Weight of the newest window in the estimate of the marked share. 1/16 is RFC 8257, §4.2.
     #[serde(deserialize_with = "share")]
     pub g: f64,
-    /// The estimate before the first window. 1 is Linux's `dctcp_alpha_on_init`: the first mark halves the window.
+    /// The estimate before the first window. 1 is Linux's `dctcp_alpha_on_init`: the first mark
+    /// halves the window.
     #[serde(deserialize_with = "share")]
     pub initial_alpha: f64,
 }
@@ -83,12 +84,14 @@ impl Network for Marking {
     }
 }
 
-/// Full packets that a threshold leaves room for at least. Our choice: below it the bursts that delayed ACKs and
-/// window growth make (two to four packets) are marked in an otherwise idle queue, and utilisation falls.
+/// Full packets that a threshold leaves room for at least. Our choice: below it the bursts that
+/// delayed ACKs and window growth make (two to four packets) are marked in an otherwise idle queue,
+/// and utilisation falls.
 const MIN_THRESHOLD_PACKETS: u64 = 5;
 
-/// The marking threshold K for a port: RFC 8257, §4.1 takes K > C·RTT/7 from the DCTCP paper's analysis.
-/// At least [`MIN_THRESHOLD_PACKETS`], at most half of the queue so that marks come before drops.
+/// The marking threshold K for a port: RFC 8257, §4.1 takes K > C·RTT/7 from the DCTCP paper's
+/// analysis. At least [`MIN_THRESHOLD_PACKETS`], at most half of the queue so that marks come
+/// before drops.
 pub fn threshold(spec: &PortSpec, limit: Limit) -> u64 {
     let mtu = u64::from(spec.link.mtu);
     let seventh = spec.link.rate.bytes_in(spec.rtt).0 / 7;
@@ -139,7 +142,8 @@ impl CongestionController for Dctcp {
     }
     fn on_loss(&mut self, _window: &Window, congestion: &Congestion) -> u64 {
         self.growth.restart();
-        // RFC 8257, §3.5: a loss is answered as by any TCP, even if marks have lowered the window a little already.
+        // RFC 8257, §3.5: a loss is answered as by any TCP, even if marks have lowered the window a
+        // little already.
         congestion.flight / 2
     }
     fn on_rto(&mut self, window: &Window, congestion: &Congestion) -> u64 {

@@ -1,7 +1,9 @@
-//! What two ends agree on about ECN, and how marks are counted: RFC 3168, §6.1.1; RFC 9768, §3.1 and §3.2.
+//! What two ends agree on about ECN, and how marks are counted: RFC 3168, §6.1.1; RFC 9768, §3.1
+//! and §3.2.
 //!
-//! Accurate ECN (RFC 9768) makes one number of the flags AE, CWR and ECE. On SYN and SYN-ACK it says who understands what; on every later segment
-//! it is ACE, the number of packets that came with a CE mark, modulo 8. The TCP option with byte counters is optional, and left out.
+//! Accurate ECN (RFC 9768) makes one number of the flags AE, CWR and ECE. On SYN and SYN-ACK it
+//! says who understands what; on every later segment it is ACE, the number of packets that came
+//! with a CE mark, modulo 8. The TCP option with byte counters is optional, and left out.
 
 use midpath_core::packet::{Ecn, Flags};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -30,7 +32,8 @@ pub enum Agreed {
     Accurate,
 }
 
-/// Both ends' counters begin at 5, which no broken middlebox or peer makes of them by accident (RFC 9768, §3.2.1).
+/// Both ends' counters begin at 5, which no broken middlebox or peer makes of them by accident (RFC
+/// 9768, §3.2.1).
 pub const FIRST: u64 = 5;
 
 /// The number that AE, CWR and ECE are together (RFC 9768, figure 3).
@@ -53,7 +56,8 @@ pub const fn flags(number: u64) -> Flags {
     flags
 }
 
-/// What a SYN asks for when it is sent for the `n`th time, from 0. RFC 9768, §3.1.4.1: twice for accurate ECN, then for none.
+/// What a SYN asks for when it is sent for the `n`th time, from 0. RFC 9768, §3.1.4.1: twice for
+/// accurate ECN, then for none.
 pub const fn ask(mode: EcnMode, n: u32) -> Flags {
     match mode {
         EcnMode::Off => Flags(0),
@@ -75,8 +79,9 @@ pub const fn on_syn(mode: EcnMode, syn: Flags) -> Agreed {
     }
 }
 
-/// What the SYN-ACK says, sent for the `n`th time, in answer to a SYN that arrived as `syn`: RFC 9768, table 2.
-/// After two that were lost, no ECN, in case something on the way minds (§3.2.3.2.2).
+/// What the SYN-ACK says, sent for the `n`th time, in answer to a SYN that arrived as `syn`: RFC
+/// 9768, table 2. After two that were lost, no ECN, in case something on the way minds
+/// (§3.2.3.2.2).
 pub const fn grant(agreed: Agreed, syn: Ecn, n: u32) -> Flags {
     match agreed {
         Agreed::None => Flags(0),
@@ -134,11 +139,12 @@ impl Marks {
         self.count
     }
 
-    /// How many more packets were marked, as an ACK with this ACE field says that acknowledges up to `una` of `nxt` and reports `packets`
-    /// for the first time.
+    /// How many more packets were marked, as an ACK with this ACE field says that acknowledges up
+    /// to `una` of `nxt` and reports `packets` for the first time.
     ///
-    /// RFC 9768, §3.2.2.5.2: with more than seven packets the counter may have gone round. The safest case that is likely: it did as often as it can have, if
-    /// anything was marked lately, within the window of data before this ACK.
+    /// RFC 9768, §3.2.2.5.2: with more than seven packets the counter may have gone round. The
+    /// safest case that is likely: it did as often as it can have, if anything was marked lately,
+    /// within the window of data before this ACK.
     pub fn report(&mut self, ace: u8, packets: u64, una: u64, nxt: u64) -> u64 {
         let least = u64::from(ace).wrapping_sub(self.count) & 7;
         let marked_lately = least > 0 || una <= self.recent;
@@ -205,7 +211,8 @@ mod tests {
         assert_eq!(number(Flags::SYN.with(Flags::ACK)), 0);
     }
 
-    /// RFC 9768, table 2, row by row: what A asks for, what B can do, what B answers, what both end in.
+    /// RFC 9768, table 2, row by row: what A asks for, what B can do, what B answers, what both end
+    /// in.
     #[test]
     fn the_handshake_ends_as_in_table_2() {
         use EcnMode::{Accurate, Classic, Off};
@@ -248,12 +255,14 @@ mod tests {
         assert_eq!(marks.count(), 15);
     }
 
-    /// By hand: ten packets in one ACK and a step of 2 may be 2 or 10 marks (RFC 9768, appendix A.2).
+    /// By hand: ten packets in one ACK and a step of 2 may be 2 or 10 marks (RFC 9768, appendix
+    /// A.2).
     #[test]
     fn when_the_counter_may_have_gone_round_it_has() {
         let mut marks = Marks::default();
         assert_eq!(marks.report(7, 10, 100, 200), 10);
-        // Nothing new, but marks were reported within this window of data: eight of these nine may be marked.
+        // Nothing new, but marks were reported within this window of data: eight of these nine may
+        // be marked.
         assert_eq!(marks.report(7, 9, 150, 300), 8);
         // Two windows later nothing says so.
         assert_eq!(marks.report(7, 9, 301, 400), 0);
@@ -262,8 +271,8 @@ mod tests {
     }
 
     proptest! {
-        /// However many ACKs get lost: what arrives agrees with the receiver's count modulo 8, and exactly as long as no two ACKs that arrive are more
-        /// than seven packets apart.
+        /// However many ACKs get lost: what arrives agrees with the receiver's count modulo 8, and
+        /// exactly as long as no two ACKs that arrive are more than seven packets apart.
         #[test]
         fn both_ends_counts_agree_as_far_as_three_bits_tell(
             packets in prop::collection::vec((any::<bool>(), prop::bool::weighted(0.3)), 1..200),

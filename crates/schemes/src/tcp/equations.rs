@@ -1,4 +1,5 @@
-//! What the RFCs of CUBIC and DCTCP print, with their names. Windows are in segments where the text says so, times in seconds.
+//! What the RFCs of CUBIC and DCTCP print, with their names. Windows are in segments where the text
+//! says so, times in seconds.
 
 /// RFC 9438, equation 1: W_cubic(t) = C (t − K)³ + W_max, in segments.
 pub fn w_cubic(c: f64, t: f64, k: f64, w_max: f64) -> f64 {
@@ -11,7 +12,8 @@ pub fn k(c: f64, w_max: f64, cwnd_epoch: f64) -> f64 {
     ((w_max - cwnd_epoch) / c).cbrt()
 }
 
-/// RFC 9438, §4.3: α_cubic = 3 (1 − β_cubic) / (1 + β_cubic), with which W_est grows as Reno's window would.
+/// RFC 9438, §4.3: α_cubic = 3 (1 − β_cubic) / (1 + β_cubic), with which W_est grows as Reno's
+/// window would.
 pub fn alpha_cubic(beta: f64) -> f64 {
     3.0 * (1.0 - beta) / (1.0 + beta)
 }
@@ -47,7 +49,8 @@ mod tests {
 
     #[test]
     fn rfc_9438_by_hand() {
-        // A loss at 100 segments, β = 0.7, C = 0.4: K = ∛(30 / 0.4) = 4.217 s. W_cubic(0) = 70, W_cubic(K) = 100, W_cubic(2K) = 130.
+        // A loss at 100 segments, β = 0.7, C = 0.4: K = ∛(30 / 0.4) = 4.217 s. W_cubic(0) = 70,
+        // W_cubic(K) = 100, W_cubic(2K) = 130.
         let k = k(0.4, 100.0, 70.0);
         assert!((k - 4.217_163).abs() < 1e-6, "{k}");
         for (t, window) in [(0.0, 70.0), (k, 100.0), (2.0 * k, 130.0)] {

@@ -17,7 +17,8 @@ pub struct FixedWindowParams {
     /// What all TCPs share.
     #[serde(flatten)]
     pub tcp: TcpParams,
-    /// The window in segments. Our choice: the 64 KiB that TCP had before window scaling, in full packets.
+    /// The window in segments. Our choice: the 64 KiB that TCP had before window scaling, in full
+    /// packets.
     pub window: u32,
 }
 

@@ -1,4 +1,5 @@
-//! HyStart++: RFC 9406. Leaves the first slow start when the round-trip time rises, before the queue overflows.
+//! HyStart++: RFC 9406. Leaves the first slow start when the round-trip time rises, before the
+//! queue overflows.
 
 use midpath_core::units::Time;
 
@@ -57,8 +58,8 @@ impl HyStart {
         self.mode = Mode::Off;
     }
 
-    /// Called with each ACK in slow start and the growth that it would give; returns the growth that it may give.
-    /// Sets the threshold when slow start is to end.
+    /// Called with each ACK in slow start and the growth that it would give; returns the growth
+    /// that it may give. Sets the threshold when slow start is to end.
     #[inline]
     pub fn limit_growth(&mut self, growth: u64, window: &mut Window, ack: &Ack) -> u64 {
         match self.mode {
@@ -97,7 +98,8 @@ impl HyStart {
         }
     }
 
-    /// §4.2: whether the round-trip time has risen since the last round, or has fallen below where it had risen to.
+    /// §4.2: whether the round-trip time has risen since the last round, or has fallen below where
+    /// it had risen to.
     fn compare(&mut self) {
         match self.mode {
             Mode::Watching if self.last_min < Time::MAX => {

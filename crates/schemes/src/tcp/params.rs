@@ -12,13 +12,16 @@ use crate::params::require;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct TcpParams {
-    /// Selective acknowledgements (RFC 2018). Without them losses are repaired by RFC 6582. On, as in all deployed stacks.
+    /// Selective acknowledgements (RFC 2018). Without them losses are repaired by RFC 6582. On, as
+    /// in all deployed stacks.
     pub sack: bool,
-    /// Timestamps (RFC 7323): 12 bytes in every packet, every ACK is a round-trip sample. On, as in Linux and ns-3.
+    /// Timestamps (RFC 7323): 12 bytes in every packet, every ACK is a round-trip sample. On, as in
+    /// Linux and ns-3.
     pub timestamps: bool,
     /// Segments per ACK: `true` is 2 (RFC 5681, §4.2), `false` is 1, or a number.
     pub delayed_ack: DelayedAck,
-    /// How long an ACK may be delayed. RFC 5681, §4.2 allows 500 ms; 200 ms is ns-3's and the BSD default.
+    /// How long an ACK may be delayed. RFC 5681, §4.2 allows 500 ms; 200 ms is ns-3's and the BSD
+    /// default.
     pub delack_timeout: Time,
     /// Smallest retransmission timeout. 1 s is RFC 6298, (2.4); Linux uses 200 ms.
     pub min_rto: Time,
@@ -32,21 +35,26 @@ pub struct TcpParams {
     pub recovery: Recovery,
     /// How the window counts what an ACK acknowledges.
     pub growth: GrowthRule,
-    /// With `growth = "abc"`: most segments that one ACK may add in slow start (RFC 3465, §2.3: L = 2).
+    /// With `growth = "abc"`: most segments that one ACK may add in slow start (RFC 3465, §2.3: L =
+    /// 2).
     pub abc_limit: u32,
-    /// HyStart++ (RFC 9406): leave the first slow start when the round-trip time rises. Unset: on for CUBIC (RFC 9438,
-    /// §4.10), off for the others.
+    /// HyStart++ (RFC 9406): leave the first slow start when the round-trip time rises. Unset: on
+    /// for CUBIC (RFC 9438, §4.10), off for the others.
     pub hystart: Option<bool>,
-    /// Explicit congestion notification: `true` is RFC 3168, `"accurate"` RFC 9768. Unset: `true` for DCTCP, off for the others, as in Linux and
-    /// ns-3.
+    /// Explicit congestion notification: `true` is RFC 3168, `"accurate"` RFC 9768. Unset: `true`
+    /// for DCTCP, off for the others, as in Linux and ns-3.
     pub ecn: Option<EcnMode>,
-    /// Spread packets over the round trip instead of sending bursts. Off, as in Linux without `fq` and in ns-3.
+    /// Spread packets over the round trip instead of sending bursts. Off, as in Linux without `fq`
+    /// and in ns-3.
     pub pacing: bool,
-    /// With `pacing`: the rate in slow start as a multiple of cwnd/SRTT. 2 is Linux's `tcp_pacing_ss_ratio`.
+    /// With `pacing`: the rate in slow start as a multiple of cwnd/SRTT. 2 is Linux's
+    /// `tcp_pacing_ss_ratio`.
     pub pacing_slow_start: f64,
-    /// With `pacing`: the rate in congestion avoidance as a multiple of cwnd/SRTT. 1.2 is Linux's `tcp_pacing_ca_ratio`.
+    /// With `pacing`: the rate in congestion avoidance as a multiple of cwnd/SRTT. 1.2 is Linux's
+    /// `tcp_pacing_ca_ratio`.
     pub pacing_avoidance: f64,
-    /// The receiver's window. 1 GiB is the largest that RFC 7323, §2.3 can express: never the limit unless you make it so.
+    /// The receiver's window. 1 GiB is the largest that RFC 7323, §2.3 can express: never the limit
+    /// unless you make it so.
     pub receive_window: Bytes,
     /// Send new data on the first two duplicate ACKs (RFC 3042).
     pub limited_transmit: bool,
@@ -54,7 +62,8 @@ pub struct TcpParams {
     pub dup_thresh: u32,
     /// Timeouts in a row after which a connection is given up. 15 is Linux's `tcp_retries2`.
     pub max_retries: u32,
-    /// Repeats of a SYN, SYN-ACK or the receiver's FIN before giving up. 6 is Linux's `tcp_syn_retries`.
+    /// Repeats of a SYN, SYN-ACK or the receiver's FIN before giving up. 6 is Linux's
+    /// `tcp_syn_retries`.
     pub syn_retries: u32,
 }
 
@@ -109,7 +118,8 @@ impl TcpParams {
         )
     }
 
-    /// Bytes of headers on a data packet: IPv4 (20), TCP (20), and the timestamp option with its padding (12).
+    /// Bytes of headers on a data packet: IPv4 (20), TCP (20), and the timestamp option with its
+    /// padding (12).
     pub const fn overhead(&self) -> u32 {
         if self.timestamps { 52 } else { 40 }
     }
@@ -120,8 +130,8 @@ impl TcpParams {
     }
 }
 
-/// For `#[serde(flatten, deserialize_with)]`: the parameters of a scheme whose feedback rides on ACKs, so that every
-/// packet is acknowledged unless the table says otherwise.
+/// For `#[serde(flatten, deserialize_with)]`: the parameters of a scheme whose feedback rides on
+/// ACKs, so that every packet is acknowledged unless the table says otherwise.
 pub fn acks_each_packet<'de, D: Deserializer<'de>>(d: D) -> Result<TcpParams, D::Error> {
     let mut table = serde_json::Map::deserialize(d)?;
     table.entry("delayed_ack").or_insert(false.into());
@@ -133,10 +143,12 @@ pub fn acks_each_packet<'de, D: Deserializer<'de>>(d: D) -> Result<TcpParams, D:
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Recovery {
-    /// Proportional rate reduction (RFC 9937, first RFC 6937): the window shrinks in proportion to what is delivered.
+    /// Proportional rate reduction (RFC 9937, first RFC 6937): the window shrinks in proportion to
+    /// what is delivered.
     #[default]
     Prr,
-    /// The window is halved at once; sending resumes when the pipe has drained to it (RFC 6675, §5).
+    /// The window is halved at once; sending resumes when the pipe has drained to it (RFC 6675,
+    /// §5).
     Rfc6675,
 }
 
@@ -145,7 +157,8 @@ pub enum Recovery {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum GrowthRule {
-    /// By bytes (RFC 3465; recommended by RFC 5681, §3.1), as Linux: delayed ACKs do not slow it down.
+    /// By bytes (RFC 3465; recommended by RFC 5681, §3.1), as Linux: delayed ACKs do not slow it
+    /// down.
     #[default]
     Abc,
     /// By ACKs (RFC 5681, equations 2 and 3), as ns-3's TcpNewReno: delayed ACKs halve the growth.

@@ -56,7 +56,8 @@ impl Prr {
 mod tests {
     use super::*;
 
-    /// RFC 6937, §4, first example: 20 segments in flight, one lost, halved: 9 or 10 new ones leave on 19 ACKs, evenly.
+    /// RFC 6937, §4, first example: 20 segments in flight, one lost, halved: 9 or 10 new ones leave
+    /// on 19 ACKs, evenly.
     #[test]
     fn one_loss_sends_one_segment_for_every_two_acks() {
         let mut prr = Prr::begin(20);

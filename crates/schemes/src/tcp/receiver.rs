@@ -16,8 +16,8 @@ use super::rtt::RttEstimator;
 use super::scheme::Settings;
 use super::segment::{Ends, reset};
 
-/// Separate ranges held out of order at most: a peer that sends single bytes must not fill the memory. A gigabyte of
-/// full packets with every second one lost makes 370,000.
+/// Separate ranges held out of order at most: a peer that sends single bytes must not fill the
+/// memory. A gigabyte of full packets with every second one lost makes 370,000.
 const MAX_RANGES: usize = 1 << 19;
 
 /// How many recent ranges are remembered for SACK: one more than fit on an ACK, as Linux.
@@ -42,7 +42,8 @@ pub enum State {
 pub struct Receiver {
     ends: Ends,
     settings: Arc<Settings>,
-    /// RCV.NXT as an offset, as all that follows: the next one expected; one past the FIN when that has come.
+    /// RCV.NXT as an offset, as all that follows: the next one expected; one past the FIN when that
+    /// has come.
     next: u64,
     /// Where the FIN is, once it has been seen; `u64::MAX` before.
     fin: u64,
@@ -69,7 +70,8 @@ pub struct Receiver {
     /// Segments not yet acknowledged.
     pending: u32,
     unreported: u32,
-    /// With accurate ECN: r.cep, how much of it has come since the last ACK, and whether the last packet was marked.
+    /// With accurate ECN: r.cep, how much of it has come since the last ACK, and whether the last
+    /// packet was marked.
     marks: u64,
     /// With a header to reflect: the newest packet that brought one.
     seen: Option<Box<Packet>>,
@@ -114,7 +116,8 @@ impl Receiver {
         }
     }
 
-    /// Lets the window be shared with other connections, for those who put TCP inside a scheme of their own: none of its own is kept to.
+    /// Lets the window be shared with other connections, for those who put TCP inside a scheme of
+    /// their own: none of its own is kept to.
     #[must_use]
     pub fn sharing_window(mut self) -> Receiver {
         self.ends.shares_window = true;
@@ -207,14 +210,16 @@ impl Receiver {
         self.rto_at = ctx.now.saturating_add(self.rtt.rto());
         let first = u64::from(self.settings.initial_window) * u64::from(self.settings.mss(self.ends.mtu));
         if self.ends.syn_tells_less() && first > u64::from(u16::MAX) {
-            // A sender that begins with more than a SYN-ACK can tell (RFC 7323, §2.2) must not wait a round trip for it.
+            // A sender that begins with more than a SYN-ACK can tell (RFC 7323, §2.2) must not wait
+            // a round trip for it.
             let mut p = self.ack(ctx.now);
             self.reflect(&mut p);
             ctx.send(p);
         }
     }
 
-    /// The first ACK opens the connection and gives this end its only round-trip sample, if it is known what it is an answer to.
+    /// The first ACK opens the connection and gives this end its only round-trip sample, if it is
+    /// known what it is an answer to.
     fn on_established(&mut self, packet: &Packet, now: Time) {
         self.state = State::Established;
         self.rto_at = Time::MAX;
@@ -256,8 +261,8 @@ impl Receiver {
         }
     }
 
-    /// A segment without data says nothing, but one before the window is answered (RFC 9293, §3.10.7.4): a keep-alive (RFC 1122, §4.2.3.6), or a
-    /// header that asks the network.
+    /// A segment without data says nothing, but one before the window is answered (RFC 9293,
+    /// §3.10.7.4): a keep-alive (RFC 1122, §4.2.3.6), or a header that asks the network.
     #[inline]
     fn on_empty(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
         if packet.seq != self.ends.peer.wire(self.next).wrapping_sub(1) {
@@ -272,7 +277,8 @@ impl Receiver {
         self.acknowledge(ctx);
     }
 
-    /// RFC 9293, §3.4: the segment's numbers, if it lies in the window, contradicts no FIN, and there is memory for it.
+    /// RFC 9293, §3.4: the segment's numbers, if it lies in the window, contradicts no FIN, and
+    /// there is memory for it.
     #[inline]
     fn acceptable(&self, packet: &Packet, len: u64) -> Option<(u64, u64)> {
         let from = self.ends.peer.offset(packet.seq, self.next)?;
@@ -301,7 +307,8 @@ impl Receiver {
         }
     }
 
-    /// A segment that is out of order, fills a gap, or has come before: acknowledged at once (RFC 5681, §4.2).
+    /// A segment that is out of order, fills a gap, or has come before: acknowledged at once (RFC
+    /// 5681, §4.2).
     fn take_with_gaps(&mut self, from: u64, to: u64, ctx: &mut EndpointCtx<'_>) {
         if to > self.next {
             self.held.insert(from.max(self.next), to);

@@ -32,7 +32,8 @@ impl RttEstimator {
     #[inline]
     pub fn sample(&mut self, r: Time) {
         if self.sampled {
-            // (2.3): RTTVAR = 3/4 RTTVAR + 1/4 |SRTT - R'|, SRTT = 7/8 SRTT + 1/8 R', in that order.
+            // (2.3): RTTVAR = 3/4 RTTVAR + 1/4 |SRTT - R'|, SRTT = 7/8 SRTT + 1/8 R', in that
+            // order.
             let off = self.srtt.0.abs_diff(r.0);
             self.var.0 = self.var.0 - self.var.0 / 4 + off / 4;
             self.srtt.0 = self.srtt.0 - self.srtt.0 / 8 + r.0 / 8;
@@ -40,7 +41,8 @@ impl RttEstimator {
             // (2.2): SRTT = R, RTTVAR = R/2.
             (self.srtt, self.var, self.sampled) = (r, Time(r.0 / 2), true);
         }
-        // RTO = SRTT + max(G, 4 RTTVAR); the clock's granularity G is a picosecond. (2.4), (2.5): the bounds.
+        // RTO = SRTT + max(G, 4 RTTVAR); the clock's granularity G is a picosecond. (2.4), (2.5):
+        // the bounds.
         self.rto = self.srtt.saturating_add(Time(self.var.0.saturating_mul(4))).clamp(self.min, self.max);
     }
 
@@ -49,7 +51,8 @@ impl RttEstimator {
         self.rto = Time(self.rto.0.saturating_mul(2)).min(self.max);
     }
 
-    /// (5.7): after a SYN that had to be repeated, without a measurement, data start with at least 3 s.
+    /// (5.7): after a SYN that had to be repeated, without a measurement, data start with at least
+    /// 3 s.
     pub fn after_lost_syn(&mut self) {
         if !self.sampled {
             self.rto = Time::from_secs(3).clamp(self.min, self.max);

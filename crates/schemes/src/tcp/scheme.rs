@@ -1,4 +1,5 @@
-//! TCP as a transport: its parameters, a controller's configuration, and the two endpoints they make.
+//! TCP as a transport: its parameters, a controller's configuration, and the two endpoints they
+//! make.
 
 use std::sync::Arc;
 
@@ -61,7 +62,8 @@ impl Settings {
     }
 }
 
-/// The window of a sender that the network tells its rate, in segments: never the limit, far below overflow.
+/// The window of a sender that the network tells its rate, in segments: never the limit, far below
+/// overflow.
 pub(super) const UNLIMITED: u32 = 1 << 24;
 
 /// TCP with the congestion controller that `K` builds.
@@ -77,7 +79,8 @@ impl<K: ControllerConfig> Tcp<K> {
         tcp.check()?;
         let traits = control.traits();
         if traits.rate_based {
-            // What is lost is repaired at the rate that the network tells: there is no window to reduce in proportion.
+            // What is lost is repaired at the rate that the network tells: there is no window to
+            // reduce in proportion.
             (tcp.pacing, tcp.recovery) = (true, Recovery::Rfc6675);
         }
         let window = if traits.rate_based { Some(UNLIMITED) } else { traits.initial_window };

@@ -1,12 +1,13 @@
 //! The sender's scoreboard: RFC 6675, as ranges and an edge instead of a record per segment.
 //!
-//! What makes it small: IsLost is monotone (if a byte is lost, so is every un-SACKed byte below it), so one number,
-//! [`Scoreboard::edge`], separates lost from not lost. So pipe is a sum of terms that are kept up to date, and nothing here grows while
-//! nothing is lost.
+//! What makes it small: IsLost is monotone (if a byte is lost, so is every un-SACKed byte below
+//! it), so one number, [`Scoreboard::edge`], separates lost from not lost. So pipe is a sum of
+//! terms that are kept up to date, and nothing here grows while nothing is lost.
 //!
-//! RFC 6675 knows what it has retransmitted by one number, HighRxt, that begins again with each recovery: what is still in flight then is
-//! sent again. Here it is a set of ranges that outlives a recovery, as Linux's mark on each segment does. While nothing is lost twice
-//! both say the same within a recovery.
+//! RFC 6675 knows what it has retransmitted by one number, HighRxt, that begins again with each
+//! recovery: what is still in flight then is sent again. Here it is a set of ranges that outlives a
+//! recovery, as Linux's mark on each segment does. While nothing is lost twice both say the same
+//! within a recovery.
 
 use midpath_core::packet::{MAX_SACK, Packet, SackBlock, Sequence};
 use midpath_core::ranges::RangeSet;
@@ -41,7 +42,8 @@ pub struct Scoreboard {
 }
 
 impl Scoreboard {
-    /// Whether the receiver has reported nothing above SND.UNA, and nothing retransmitted is on its way.
+    /// Whether the receiver has reported nothing above SND.UNA, and nothing retransmitted is on its
+    /// way.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.sacked.is_empty() && self.repeated.is_empty()
@@ -73,8 +75,9 @@ impl Scoreboard {
         self.repeated.containing(at).is_some()
     }
 
-    /// Update() of RFC 6675, §4: takes in the blocks of an ACK; returns how many bytes they report for the first time.
-    /// Blocks that reach outside what is outstanding are false and ignored. `own` says which bytes the numbers are of.
+    /// Update() of RFC 6675, §4: takes in the blocks of an ACK; returns how many bytes they report
+    /// for the first time. Blocks that reach outside what is outstanding are false and ignored.
+    /// `own` says which bytes the numbers are of.
     pub fn update(&mut self, packet: &Packet, own: Sequence, una: u64, nxt: u64) -> u64 {
         let (mut fresh, mut said) = (0, [SackBlock::default(); MAX_SACK]);
         for (block, place) in packet.sack_blocks().iter().zip(&mut said) {
@@ -113,8 +116,9 @@ impl Scoreboard {
         gone
     }
 
-    /// IsLost() of RFC 6675, §4, for all bytes at once: `dup_thresh` separate ranges above, or more than
-    /// `dup_thresh - 1` full segments. Walks down from the highest range, no further than it must.
+    /// IsLost() of RFC 6675, §4, for all bytes at once: `dup_thresh` separate ranges above, or more
+    /// than `dup_thresh - 1` full segments. Walks down from the highest range, no further than it
+    /// must.
     pub fn find_lost(&mut self, una: u64, dup_thresh: u32, mss: u64) {
         let enough = u64::from(dup_thresh - 1) * mss;
         let (mut ranges, mut bytes) = (0, 0);
@@ -146,8 +150,8 @@ impl Scoreboard {
         (self.high_rxt, self.rescued) = (una, false);
     }
 
-    /// RFC 2018, §8, and RFC 6675, §5.1: after a timeout reports may be kept unless the receiver has reneged, which shows
-    /// in SND.UNA lying in what it had reported.
+    /// RFC 2018, §8, and RFC 6675, §5.1: after a timeout reports may be kept unless the receiver
+    /// has reneged, which shows in SND.UNA lying in what it had reported.
     pub fn forget_if_reneged(&mut self, una: u64) {
         if self.sacked.containing(una).is_some() {
             self.sacked.clear();
@@ -155,7 +159,8 @@ impl Scoreboard {
         }
     }
 
-    /// SetPipe() of RFC 6675, §4: bytes neither SACKed nor lost, and bytes retransmitted and not SACKed.
+    /// SetPipe() of RFC 6675, §4: bytes neither SACKed nor lost, and bytes retransmitted and not
+    /// SACKed.
     #[inline]
     pub fn pipe(&self, una: u64, nxt: u64) -> u64 {
         let edge = self.edge.max(una);
@@ -163,7 +168,8 @@ impl Scoreboard {
         (nxt - edge) - self.above_edge + self.repeated.bytes()
     }
 
-    /// The first bytes at or above `high_rxt` and below `limit` that are neither SACKed nor on their way again.
+    /// The first bytes at or above `high_rxt` and below `limit` that are neither SACKed nor on
+    /// their way again.
     fn open(&self, limit: u64) -> Option<(u64, u64)> {
         let mut gaps = self.sacked.missing(self.high_rxt.min(limit), limit);
         if self.repeated.last().is_none_or(|last| last.1 <= self.high_rxt) {
@@ -172,7 +178,8 @@ impl Scoreboard {
         gaps.flat_map(|(from, to)| self.repeated.missing(from, to)).next()
     }
 
-    /// NextSeg(), rule 1, and rule 3 when `lost` is false: the first hole that was not retransmitted, below the highest SACKed byte.
+    /// NextSeg(), rule 1, and rule 3 when `lost` is false: the first hole that was not
+    /// retransmitted, below the highest SACKed byte.
     pub fn hole(&self, lost: bool) -> Option<(u64, u64)> {
         self.open(self.highest()).filter(|(from, _)| !lost || *from < self.edge)
     }
@@ -182,7 +189,8 @@ impl Scoreboard {
         self.open(recover)
     }
 
-    /// NextSeg(), rule 4: the hole that holds the highest outstanding un-SACKed byte, once per recovery; none if that was retransmitted.
+    /// NextSeg(), rule 4: the hole that holds the highest outstanding un-SACKed byte, once per
+    /// recovery; none if that was retransmitted.
     pub fn rescue(&mut self, una: u64, nxt: u64) -> Option<(u64, u64)> {
         if self.rescued {
             return None;

@@ -19,14 +19,17 @@ const MAX_UNITS: u64 = u16::MAX as u64;
 /// The largest window that can be told: 64 KiB less one, times 2^14.
 pub const MAX_RECEIVE_WINDOW: u64 = MAX_UNITS << MAX_SCALE;
 
-/// A tick of the timestamp clock: 1 µs, as Linux has it for `tcp_usec_ts`. It wraps after 71 minutes.
+/// A tick of the timestamp clock: 1 µs, as Linux has it for `tcp_usec_ts`. It wraps after 71
+/// minutes.
 const TICK: Time = Time::from_us(1);
 
-/// How long a timestamp says which of two segments is newer: half of what the clock takes to wrap, as Linux' `TCP_PAWS_WRAP`.
+/// How long a timestamp says which of two segments is newer: half of what the clock takes to wrap,
+/// as Linux' `TCP_PAWS_WRAP`.
 const TIMESTAMP_LIFE: Time = Time::from_secs(i32::MAX as u64 / 1_000_000);
 
-/// By how many ticks a segment may be older than one that came before it: those of a millisecond, the finest clock that RFC 7323 (§5.4)
-/// thinks of. With it, a segment that its own repeat has overtaken in the network looks as new as the repeat.
+/// By how many ticks a segment may be older than one that came before it: those of a millisecond,
+/// the finest clock that RFC 7323 (§5.4) thinks of. With it, a segment that its own repeat has
+/// overtaken in the network looks as new as the repeat.
 const OVERTAKEN: u32 = 1_000;
 
 /// One end's half of a connection: who talks to whom, in which numbers, by which clock.
@@ -37,7 +40,8 @@ pub(super) struct Ends {
     peer_node: NodeId,
     between: Interfaces,
     key: u32,
-    /// Whether packets carry timestamps. Asked for at first, then what both have agreed on; so the next two.
+    /// Whether packets carry timestamps. Asked for at first, then what both have agreed on; so the
+    /// next two.
     pub timestamps: bool,
     /// Whether ACKs carry SACK blocks.
     pub sack: bool,
@@ -49,7 +53,8 @@ pub(super) struct Ends {
     scale: u8,
     /// The shift of the windows that the peer tells.
     peer_scale: u8,
-    /// The window belongs to several connections together (RFC 8684, §3.3.4): this one alone keeps to none.
+    /// The window belongs to several connections together (RFC 8684, §3.3.4): this one alone keeps
+    /// to none.
     pub shares_window: bool,
     /// This end's numbers, and the peer's.
     pub own: Sequence,
@@ -92,8 +97,9 @@ impl Ends {
         (self.between, self.key) = (interfaces, flow_key(self.flow, self.me, self.peer_node, interfaces));
     }
 
-    /// Chooses where this end's numbers and clock begin: RFC 6528, §3, and RFC 7323, §5.4. Nobody else can tell, and the numbers
-    /// of one connection after the other between the same ports rise.
+    /// Chooses where this end's numbers and clock begin: RFC 6528, §3, and RFC 7323, §5.4. Nobody
+    /// else can tell, and the numbers of one connection after the other between the same ports
+    /// rise.
     pub fn begin(&mut self, ctx: &EndpointCtx<'_>) {
         let hash = |what: u8| {
             let mut h = SipHasher24::new_with_keys(ctx.secret[0], ctx.secret[1]);
@@ -139,7 +145,8 @@ impl Ends {
         self.is_older_than(self.echo, packet, now)
     }
 
-    /// RFC 7323, §5.3, R1: its timestamp says that a packet is an old duplicate, and not one that a repeat has overtaken.
+    /// RFC 7323, §5.3, R1: its timestamp says that a packet is an old duplicate, and not one that a
+    /// repeat has overtaken.
     #[inline]
     pub fn is_outdated(&self, packet: &Packet, now: Time) -> bool {
         self.is_older_than(self.echo.wrapping_sub(OVERTAKEN), packet, now)
@@ -254,15 +261,18 @@ pub(crate) fn opens(packet: &Packet) -> bool {
     packet.kind == Kind::Segment && packet.flags.has(Flags::SYN) && !packet.flags.has(Flags::ACK)
 }
 
-/// The answer to a segment of a connection that isn't there, so that its sender stops: RFC 9293, §3.10.7.1. A reset gets none.
+/// The answer to a segment of a connection that isn't there, so that its sender stops: RFC 9293,
+/// §3.10.7.1. A reset gets none.
 pub(crate) fn reset(packet: &Packet) -> Option<Packet> {
     if packet.kind != Kind::Segment || packet.flags.has(Flags::RST) {
         return None;
     }
     let mut reset = Packet::new(packet.flow, packet.dst, packet.src, IP_HEADER + TCP_HEADER);
-    // Between the same two addresses of multihomed hosts (MPTCP): the way back has their ports swapped.
+    // Between the same two addresses of multihomed hosts (MPTCP): the way back has their ports
+    // swapped.
     reset.set_interfaces(packet.interfaces.reversed());
-    // The number that the sender expects next, if it has said so; else what it has sent is acknowledged.
+    // The number that the sender expects next, if it has said so; else what it has sent is
+    // acknowledged.
     if packet.flags.has(Flags::ACK) {
         (reset.flags, reset.seq) = (Flags::RST, packet.ack);
     } else {

@@ -1,11 +1,11 @@
 //! The active end of a TCP: sends the flow's bytes, then its FIN.
 //!
-//! The fast path (nothing lost, nothing reported by SACK) touches a dozen words and allocates nothing; what was sent is
-//! not recorded per segment, for everything that recovery needs follows from SND.UNA, SND.NXT and the
-//! [`Scoreboard`]'s ranges. Files: `sender/connect.rs` (handshake, FIN, giving up), `sender/ack.rs` (what an ACK
-//! means), `sender/recovery.rs` (fast recovery, timeouts), `sender/overtaken.rs` (repair where the network stores),
-//! `sender/transmit.rs` (what is sent next, and when),
-//! `sender/supply.rs` (streams that are handed over piece by piece).
+//! The fast path (nothing lost, nothing reported by SACK) touches a dozen words and allocates
+//! nothing; what was sent is not recorded per segment, for everything that recovery needs follows
+//! from SND.UNA, SND.NXT and the [`Scoreboard`]'s ranges. Files: `sender/connect.rs` (handshake,
+//! FIN, giving up), `sender/ack.rs` (what an ACK means), `sender/recovery.rs` (fast recovery,
+//! timeouts), `sender/overtaken.rs` (repair where the network stores), `sender/transmit.rs` (what
+//! is sent next, and when), `sender/supply.rs` (streams that are handed over piece by piece).
 
 mod ack;
 mod ask;
@@ -72,7 +72,8 @@ struct EcnState {
     /// With accurate ECN: what the receiver has counted, and whether it has said so yet.
     marks: Marks,
     heard: bool,
-    /// With accurate ECN: whether the SYN-ACK was marked (r.cep is 5 or 6, for ACKs are not ECN-capable).
+    /// With accurate ECN: whether the SYN-ACK was marked (r.cep is 5 or 6, for ACKs are not
+    /// ECN-capable).
     marked: bool,
     /// SND.NXT when the window was last lowered: marks up to here have been answered.
     answered: u64,
@@ -82,7 +83,8 @@ struct EcnState {
     tell: bool,
 }
 
-/// The active end, with congestion controller `C`. Laid out by use: what every ACK reads or writes comes first.
+/// The active end, with congestion controller `C`. Laid out by use: what every ACK reads or writes
+/// comes first.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Sender<C> {
@@ -112,7 +114,8 @@ pub struct Sender<C> {
     stop_at: Time,
     /// What has been handed over, when the stream comes piece by piece.
     supply: Option<Box<Supply>>,
-    /// Where the network stores and what has been overtaken is repeated: what that is. Loss then is no phase.
+    /// Where the network stores and what has been overtaken is repeated: what that is. Loss then is
+    /// no phase.
     overtaken: Option<Box<Overtaken>>,
     /// Timeouts since SND.UNA moved.
     retries: u32,
@@ -126,7 +129,8 @@ pub struct Sender<C> {
     stats: FlowReport,
     board: Scoreboard,
     ecn: EcnState,
-    /// RecoveryPoint of RFC 6675, recover of RFC 6582: SND.NXT when recovery or repair began; 0 before the first.
+    /// RecoveryPoint of RFC 6675, recover of RFC 6582: SND.NXT when recovery or repair began; 0
+    /// before the first.
     recover: u64,
     /// When the timer last expired on data, and SND.NXT then.
     gave_up: (Time, u64),
@@ -255,7 +259,8 @@ impl<C: CongestionController> Sender<C> {
         self.pace_again();
     }
 
-    /// The rate may have changed since the last packet left: the next one leaves when the new rate has room for it.
+    /// The rate may have changed since the last packet left: the next one leaves when the new rate
+    /// has room for it.
     #[inline]
     fn pace_again(&mut self) {
         if self.settings.tcp.pacing && self.control.pacing_rate(&self.window, self.rtt.srtt()).is_some() {
@@ -277,7 +282,8 @@ impl<C: CongestionController> Sender<C> {
         ctx.send(packet);
     }
 
-    /// What all segments after the handshake say of ECN: the number of marked packets received, where that is counted.
+    /// What all segments after the handshake say of ECN: the number of marked packets received,
+    /// where that is counted.
     #[inline]
     fn ace(&self) -> Flags {
         match self.ecn.agreed {

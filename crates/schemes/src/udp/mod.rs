@@ -1,7 +1,9 @@
-//! Datagrams at a constant bit rate: traffic that asks nothing of the network and does not listen to it.
+//! Datagrams at a constant bit rate: traffic that asks nothing of the network and does not listen
+//! to it.
 //!
-//! The rate is that of the flow (`FlowSpec::rate`), else the parameter's. It counts IP bytes, headers included, so that
-//! a flow at a link's rate fills the link exactly; the last packet may be shorter. A flow that loses a packet never completes. RFC 768.
+//! The rate is that of the flow (`FlowSpec::rate`), else the parameter's. It counts IP bytes,
+//! headers included, so that a flow at a link's rate fills the link exactly; the last packet may be
+//! shorter. A flow that loses a packet never completes. RFC 768.
 
 mod describe;
 
@@ -26,9 +28,11 @@ const OVERHEAD: u32 = 28;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct UdpParams {
-    /// The rate of flows that name none. Our choice: a round number, so that a forgotten rate is seen at once.
+    /// The rate of flows that name none. Our choice: a round number, so that a forgotten rate is
+    /// seen at once.
     pub rate: Rate,
-    /// Size of a full packet, IP header included; the path's MTU if that is smaller. 1500 B is Ethernet's.
+    /// Size of a full packet, IP header included; the path's MTU if that is smaller. 1500 B is
+    /// Ethernet's.
     pub packet: Bytes,
 }
 

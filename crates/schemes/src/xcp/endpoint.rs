@@ -1,4 +1,5 @@
-//! The sender's window. Everything else of the two ends is TCP's: handshake, ACKs, repair of losses.
+//! The sender's window. Everything else of the two ends is TCP's: handshake, ACKs, repair of
+//! losses.
 
 use midpath_core::packet::Packet;
 use midpath_core::roles::{EndpointCtx, FlowSpec};
@@ -44,8 +45,9 @@ pub struct Xcp {
 }
 
 impl Xcp {
-    /// The change of throughput that a packet asks for (§3.2: the sender's demand is spread over the packets of a
-    /// round trip). Nothing, if the answer would come after the last byte is out: as the authors' first simulator.
+    /// The change of throughput that a packet asks for (§3.2: the sender's demand is spread over
+    /// the packets of a round trip). Nothing, if the answer would come after the last byte is out:
+    /// as the authors' first simulator.
     fn request(&self, throughput: f64, rtt: f64, size: f64, unsent: u64) -> f32 {
         if unsent as f64 <= self.window {
             return 0.0;
@@ -56,7 +58,8 @@ impl Xcp {
 }
 
 impl CongestionController for Xcp {
-    /// Only while a timeout's losses are repaired, slow start as TCP's (§3.3: losses are answered as TCP does).
+    /// Only while a timeout's losses are repaired, slow start as TCP's (§3.3: losses are answered
+    /// as TCP does).
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         if ack.after_rto && window.in_slow_start() {
             window.grow(ack.acked.min(window.mss) as f64);
@@ -101,7 +104,8 @@ impl CongestionController for Xcp {
         }
         let payload = view.mss as f64 / (view.mss + view.overhead) as f64;
         let change = f64::from(h.echo) * view.srtt.as_secs_f64() * payload;
-        // While losses are repaired, TCP's recovery moves cwnd to its threshold: the network's word moves that.
+        // While losses are repaired, TCP's recovery moves cwnd to its threshold: the network's word
+        // moves that.
         let from = if self.repairing { window.ssthresh } else { window.cwnd };
         let to = equations::cwnd(from as f64 + self.rest, change, view.mss as f64);
         let whole = to.floor();

@@ -1,7 +1,9 @@
-//! What Katabi, Handley and Rohrs print, in their order and with their symbols (SIGCOMM 2002, §3.3 and §3.5).
+//! What Katabi, Handley and Rohrs print, in their order and with their symbols (SIGCOMM 2002, §3.3
+//! and §3.5).
 //!
-//! Rates are in bytes per second, queues and sizes in bytes, times in seconds. The paper reckons φ, h and feedback in bytes
-//! per control interval, and windows in bytes; here both are per second, as in draft-falk-xcp-spec-03 (cwnd = throughput × rtt).
+//! Rates are in bytes per second, queues and sizes in bytes, times in seconds. The paper reckons φ,
+//! h and feedback in bytes per control interval, and windows in bytes; here both are per second, as
+//! in draft-falk-xcp-spec-03 (cwnd = throughput × rtt).
 
 /// α, β and γ.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -21,12 +23,14 @@ pub fn shuffled(gains: Gains, y: f64, phi: f64) -> f64 {
     (gains.gamma * y - phi.abs()).max(0.0)
 }
 
-/// §3.5.2: what is handed out in an interval, h + max(φ, 0), and what is taken back, h + max(−φ, 0).
+/// §3.5.2: what is handed out in an interval, h + max(φ, 0), and what is taken back, h + max(−φ,
+/// 0).
 pub fn residues(phi: f64, h: f64) -> (f64, f64) {
     (phi.max(0.0) + h, (-phi).max(0.0) + h)
 }
 
-/// §3.5.2: ξ_p = (h + max(φ, 0)) / Σ s/x over the interval's packets. The paper's Σ rtt·s/cwnd is Σ s/x.
+/// §3.5.2: ξ_p = (h + max(φ, 0)) / Σ s/x over the interval's packets. The paper's Σ rtt·s/cwnd is Σ
+/// s/x.
 ///
 /// Every flow then gets the same increase. Nobody there: nothing.
 pub fn xi_p(give: f64, sum_inverse: f64) -> f64 {
@@ -53,7 +57,8 @@ pub fn mean_rtt(sum_rtt: f64, sum_inverse: f64) -> f64 {
     sum_rtt / sum_inverse
 }
 
-/// §3.3: cwnd = max(cwnd + H_feedback, s), in bytes. H_feedback = change of throughput × round trip (draft, §3.2.2).
+/// §3.3: cwnd = max(cwnd + H_feedback, s), in bytes. H_feedback = change of throughput × round trip
+/// (draft, §3.2.2).
 pub fn cwnd(before: f64, h_feedback: f64, s: f64) -> f64 {
     (before + h_feedback).max(s)
 }
@@ -71,7 +76,8 @@ mod tests {
 
     #[test]
     fn section_3_5_1_by_hand() {
-        // 0.4 (1e6 − 4e5) = 240,000; 50 kB that do not drain take 0.226 · 50,000 / 0.1 = 113,000 of it.
+        // 0.4 (1e6 − 4e5) = 240,000; 50 kB that do not drain take 0.226 · 50,000 / 0.1 = 113,000 of
+        // it.
         assert!((aggregate(GAINS, 1e6, 4e5, 0.0, 0.1) - 240_000.0).abs() < 1e-6);
         assert!((aggregate(GAINS, 1e6, 4e5, 5e4, 0.1) - 127_000.0).abs() < 1e-6);
         assert!((mean_rtt(0.1 * 0.01 + 0.3 * 0.03, 0.04) - 0.25).abs() < 1e-12);
@@ -88,7 +94,8 @@ mod tests {
 
     #[test]
     fn increases_are_equal_and_decreases_in_proportion() {
-        // Flows of 100 and 300 packets of 1000 B in a second: s/x is 10 and 3.33 ms, and both sum to 1 s.
+        // Flows of 100 and 300 packets of 1000 B in a second: s/x is 10 and 3.33 ms, and both sum
+        // to 1 s.
         let (slow, fast) = ((100.0, 1e-2), (300.0, 1.0 / 300.0));
         let sum_inverse = slow.0 * slow.1 + fast.0 * fast.1;
         let (p, n) = (xi_p(8e4, sum_inverse), xi_n(8e4, 400_000.0));

@@ -17,7 +17,8 @@ use crate::tcp::{TcpParams, TcpTable};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct XcpParams {
-    /// What all TCPs share; an ACK per packet unless said otherwise, for each brings its packet's feedback.
+    /// What all TCPs share; an ACK per packet unless said otherwise, for each brings its packet's
+    /// feedback.
     #[serde(flatten)]
     pub tcp: TcpParams,
     /// How much of the spare capacity is given out per control interval (§3.5.1, §4).

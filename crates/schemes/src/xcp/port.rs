@@ -1,8 +1,9 @@
-//! A port's two controllers, and the feedback that they write into packets. The equations are in `equations.rs`.
+//! A port's two controllers, and the feedback that they write into packets. The equations are in
+//! `equations.rs`.
 //!
-//! A timetable port has no timer. The control intervals that have ended are worked off when the next packet arrives; the
-//! results are read by packets only, so none sees the difference. "L n" are the lines of the pseudocode in the draft,
-//! as the authors' later simulator numbers them.
+//! A timetable port has no timer. The control intervals that have ended are worked off when the
+//! next packet arrives; the results are read by packets only, so none sees the difference. "L n"
+//! are the lines of the pseudocode in the draft, as the authors' later simulator numbers them.
 
 use midpath_core::packet::Packet;
 use midpath_core::queue::{Aqm, Bound, Discipline, Limit, Queue, Verdict, View};
@@ -47,11 +48,6 @@ pub struct XcpPort {
     queue: PersistentQueue,
 }
 
-/// A link that stands still has a byte per second: nothing is divided by zero.
-fn bytes_per_second(rate: Rate) -> f64 {
-    (rate.0 as f64 / 8.0).max(1.0)
-}
-
 impl Network for XcpParams {
     fn port(&self, spec: &PortSpec, _node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
         let port = XcpPort::new(self, spec.queue.drop_tail()?, spec.link.rate);
@@ -62,7 +58,7 @@ impl Network for XcpParams {
 impl XcpPort {
     /// A port of `rate` whose queue holds at most `limit`.
     pub fn new(params: &XcpParams, limit: Limit, rate: Rate) -> XcpPort {
-        XcpPort::begin(*params, limit.bound(rate), bytes_per_second(rate), Time::ZERO)
+        XcpPort::begin(*params, limit.bound(rate), rate.bytes_per_second(), Time::ZERO)
     }
 
     fn begin(params: XcpParams, bound: Bound, capacity: f64, now: Time) -> XcpPort {
@@ -129,8 +125,8 @@ impl XcpPort {
             self.params.initial_interval.as_secs_f64()
         };
         (self.aggregate, self.shuffled) = if self.input > 0.0 { self.decide(y) } else { (0.0, 0.0) };
-        // L 11 to 14. ξ_n is over packets that take feedback, not over all traffic as in the simulator: else what ACKs weigh is
-        // never taken back.
+        // L 11 to 14. ξ_n is over packets that take feedback, not over all traffic as in the
+        // simulator: else what ACKs weigh is never taken back.
         (self.residue_pos, self.residue_neg) = equations::residues(self.aggregate, self.shuffled);
         self.scale_pos = equations::xi_p(self.residue_pos, self.sum_inverse);
         self.scale_neg = equations::xi_n(self.residue_neg, self.asking);
@@ -147,12 +143,14 @@ impl XcpPort {
         (phi, equations::shuffled(gains, y, phi))
     }
 
-    /// L 1 to 6, what an arriving packet tells. Returns s/x, the packet's share of its flow's time, in seconds.
+    /// L 1 to 6, what an arriving packet tells. Returns s/x, the packet's share of its flow's time,
+    /// in seconds.
     #[inline]
     fn learn(&mut self, header: &XcpHeader, size: f64) -> f64 {
         // L 5, 6.
         let rtt = f64::from(header.rtt).min(MAX_RTT);
-        // No window is smaller than a packet, so s/x is at most a round trip: a stranger cannot claim more.
+        // No window is smaller than a packet, so s/x is at most a round trip: a stranger cannot
+        // claim more.
         let inverse = (size / f64::from(header.throughput)).min(rtt);
         self.asking += size;
         self.sum_inverse += inverse;
@@ -170,7 +168,8 @@ impl XcpPort {
             header.delta = change as f32;
             (pos, neg)
         } else {
-            // Another port gives less: that is booked here, the increase that is not used stays for others.
+            // Another port gives less: that is booked here, the increase that is not used stays for
+            // others.
             let neg = (neg + (change - asked)).min(self.residue_neg);
             ((asked + neg).max(0.0), neg)
         };
@@ -182,7 +181,7 @@ impl XcpPort {
 impl Aqm for XcpPort {
     fn enqueue(&mut self, packet: &mut Packet, view: &mut View<'_>) -> Verdict {
         self.catch_up(view.now);
-        self.capacity = bytes_per_second(view.rate);
+        self.capacity = view.rate.bytes_per_second();
         let size = f64::from(packet.size);
         self.input += size;
         let admitted = self.bound.admits(view.backlog, packet.size);

@@ -34,13 +34,15 @@ impl PersistentQueue {
     /// An arrival found `before` bytes waiting and left `after`.
     #[inline]
     pub fn arrival(&mut self, now: Time, before: f64, after: f64) {
-        // Between arrivals a queue only shrinks: what an arrival finds is the least since the one before.
+        // Between arrivals a queue only shrinks: what an arrival finds is the least since the one
+        // before.
         self.smallest = self.smallest.min(before);
         (self.waiting, self.seen) = (after, now);
     }
 
-    /// Ends the intervals that are over by `now`: Q is the least queue of the last one, and the next lasts as long as half a
-    /// round trip without the queue's part of it (the authors' simulator, "L 33" to "L 36").
+    /// Ends the intervals that are over by `now`: Q is the least queue of the last one, and the
+    /// next lasts as long as half a round trip without the queue's part of it (the authors'
+    /// simulator, "L 33" to "L 36").
     #[inline]
     pub fn catch_up(&mut self, now: Time, rtt: f64, capacity: f64) {
         while now >= self.end {

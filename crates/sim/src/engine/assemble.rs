@@ -1,6 +1,5 @@
 //! From a network to an engine: who runs where, what leads to what, who can reach whom how soon.
 
-use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use midpath_core::node::{Line, Node, Opportunities};
@@ -13,6 +12,7 @@ use rustc_hash::FxHashMap;
 use super::chance::{Bursts, Chain, Jitter};
 use super::parallel::{Plan, run_alone, run_together};
 use super::part::Part;
+use super::partition::{cut_window, partition};
 use super::rings::{MANY, Rings};
 use super::wire::{Changes, Loss, Target, Wire};
 use super::{Event, FlowFate, Probe, Progress, Tally};
@@ -30,12 +30,26 @@ pub struct NetLink {
     pub delay: Time,
     /// Probability that a packet is corrupted on the way.
     pub corruption: f64,
-    /// When it goes down during the run.
+    /// What changes during the run; on most links nothing.
+    pub course: Option<Box<Course>>,
+}
+
+/// What changes on one direction of a link during a run.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Course {
+    /// When it goes down.
     pub downs: Vec<Time>,
     /// Delays from a time on, in order.
     pub delays: Vec<(Time, Time)>,
     /// How it varies from packet to packet.
     pub variation: Variation,
+}
+
+impl Course {
+    /// None where nothing changes.
+    pub fn boxed(self) -> Option<Box<Course>> {
+        (self != Course::default()).then(|| Box::new(self))
+    }
 }
 
 /// How one direction of a link varies from packet to packet.
@@ -71,7 +85,8 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Prepares `network` to be run by at most `threads` threads. `probe` makes the probe of a part from its nodes.
+    /// Prepares `network` to be run by at most `threads` threads. `probe` makes the probe of a part
+    /// from its nodes.
     pub fn new(mut network: Network, threads: usize, mut probe: impl FnMut(&[NodeId]) -> Box<dyn Probe>) -> Engine {
         let part_of = partition(network.nodes.len(), &network.links, threads.max(1));
         let parts = part_of.iter().map(|p| *p as usize + 1).max().unwrap_or(1);
@@ -84,15 +99,16 @@ impl Engine {
         let window = cut_window(&network.links, &part_of);
         let mut events = schedule_events(&mut network, &place, parts);
         let map = Map::new(&network, &members);
-        let mut nodes: Vec<Vec<Node>> = (0..parts).map(|_| Vec::new()).collect();
-        let mut wires: Vec<Vec<Vec<Wire>>> = (0..parts).map(|_| Vec::new()).collect();
-        let mut lookahead: Vec<Vec<Time>> = (0..parts).map(|_| Vec::new()).collect();
-        for (n, node) in network.nodes.into_iter().enumerate() {
+        let mut wires: Vec<Vec<Vec<Wire>>> = members.iter().map(|m| Vec::with_capacity(m.len())).collect();
+        let mut lookahead: Vec<Vec<Time>> = members.iter().map(|m| Vec::with_capacity(m.len())).collect();
+        for n in 0..network.nodes.len() {
             let p = place[n].0 as usize;
-            wires[p].push(map.wires_of(n, node.ports(), &network.links, &place, network.seed));
+            wires[p].push(map.wires_of(n, &network.links, &place, network.seed));
             lookahead[p].push(map.lookahead[n]);
-            nodes[p].push(node);
         }
+        // What is large goes before the rest is made.
+        drop(network.links);
+        let mut nodes = split(network.nodes, &place, &members);
         let nodes_of_rings = map.first_ring.iter().map(|f| node_of_ring(f)).collect();
         let built = (0..parts).map(|p| {
             let take = |v: &mut Vec<Vec<Time>>| std::mem::take(&mut v[p]);
@@ -115,8 +131,8 @@ impl Engine {
         self.parts.iter_mut().for_each(Part::carry_bytes);
     }
 
-    /// Runs until nothing but housekeeping happens any more, or until `stop`; samples every `sample`. `progress` returning false
-    /// cancels the run. Says whether it ran to its end.
+    /// Runs until nothing but housekeeping happens any more, or until `stop`; samples every
+    /// `sample`. `progress` returning false cancels the run. Says whether it ran to its end.
     pub fn run(
         &mut self,
         stop: Option<Time>,
@@ -193,9 +209,13 @@ impl Engine {
         all
     }
 
-    /// Every endpoint's last report: flow, whether it is the active end, report.
-    pub fn reports(&self) -> impl Iterator<Item = (FlowId, bool, FlowReport)> + '_ {
-        self.parts.iter().flat_map(|p| p.reports.iter().copied().chain(p.nodes.iter().flat_map(Node::reports)))
+    /// The last reports of every flow's ends, to be merged. Those of ends that are gone are handed
+    /// out once.
+    pub fn reports(&mut self) -> impl Iterator<Item = (FlowId, FlowReport)> + '_ {
+        self.parts.iter_mut().flat_map(|p| {
+            let alive = p.nodes.iter().flat_map(Node::reports);
+            p.reports.drain().chain(alive.map(|(flow, _, report)| (flow, report)))
+        })
     }
 
     /// Bytes of memory in use by the engine.
@@ -209,12 +229,24 @@ impl Engine {
     }
 }
 
+/// The nodes by part. In one part they stay where they are, for they may be most of the memory.
+fn split(all: Vec<Node>, place: &[(u32, u32)], members: &[Vec<NodeId>]) -> Vec<Vec<Node>> {
+    if members.len() == 1 {
+        return vec![all];
+    }
+    let mut nodes: Vec<Vec<Node>> = members.iter().map(|m| Vec::with_capacity(m.len())).collect();
+    all.into_iter().zip(place).for_each(|(node, place)| nodes[place.0 as usize].push(node));
+    nodes
+}
+
 /// What leads where.
 struct Map {
     /// Per part, per node: its first ring; one more entry ends the last.
     first_ring: Vec<Vec<u32>>,
-    /// The link that leaves each port.
-    out: FxHashMap<(NodeId, PortId), usize>,
+    /// The link that leaves each port, node by node, and where each node's begin; one more entry
+    /// ends the last.
+    out: Vec<u32>,
+    first_out: Vec<u32>,
     /// How soon anybody can reach each node.
     lookahead: Vec<Time>,
 }
@@ -237,15 +269,21 @@ impl Map {
                 std::iter::once(0).chain(ends).collect()
             })
             .collect();
-        let out = network.links.iter().enumerate().map(|(i, l)| (l.from, i)).collect();
-        Map { first_ring, out, lookahead }
+        let mut first_out = vec![0];
+        network.nodes.iter().for_each(|n| first_out.push(first_out[first_out.len() - 1] + n.ports() as u32));
+        let mut out = vec![0; network.links.len()];
+        for (i, link) in network.links.iter().enumerate() {
+            out[first_out[link.from.0.0 as usize] as usize + usize::from(link.from.1.0)] = i as u32;
+        }
+        Map { first_ring, out, first_out, lookahead }
     }
 
     /// The wires that leave node `n`, by port.
-    fn wires_of(&self, n: usize, ports: usize, links: &[NetLink], place: &[(u32, u32)], seed: u64) -> Vec<Wire> {
-        (0..ports)
-            .map(|port| {
-                let index = self.out[&(NodeId(n as u32), PortId(port as u16))];
+    fn wires_of(&self, n: usize, links: &[NetLink], place: &[(u32, u32)], seed: u64) -> Vec<Wire> {
+        self.out[self.first_out[n] as usize..self.first_out[n + 1] as usize]
+            .iter()
+            .map(|&index| {
+                let index = index as usize;
                 let link = &links[index];
                 let (part, node) = place[link.to.0.0 as usize];
                 let ring = self.first_ring[part as usize][node as usize] + u32::from(link.to.1.0);
@@ -264,29 +302,32 @@ impl Map {
 
 impl NetLink {
     /// The smallest delay that it has during the run.
-    fn shortest(&self) -> Time {
-        self.delays.iter().map(|d| d.1).fold(self.delay, Time::min)
+    pub(super) fn shortest(&self) -> Time {
+        let delays = self.course.iter().flat_map(|course| &course.delays);
+        delays.map(|d| d.1).fold(self.delay, Time::min)
     }
 
     fn line(&self) -> Line {
         let line = Line::new(self.rate);
-        match &self.variation.opportunities {
+        match self.course.as_ref().and_then(|course| course.variation.opportunities.clone()) {
             None => line,
-            Some(all) => line.with_opportunities(all.clone()),
+            Some(all) => line.with_opportunities(all),
         }
     }
 
     fn loss(&self, seed: u64, index: u64) -> Option<Box<Loss>> {
         let corruption = (self.corruption > 0.0).then(|| (self.corruption, stream(seed, Purpose::Corruption, index)));
-        let bursts = self.variation.bursts.map(|b| Chain::new(b, stream(seed, Purpose::Bursts, index)));
+        let bursts = self.course.as_ref().and_then(|course| course.variation.bursts);
+        let bursts = bursts.map(|b| Chain::new(b, stream(seed, Purpose::Bursts, index)));
         (corruption.is_some() || bursts.is_some()).then(|| Box::new(Loss { corruption, bursts }))
     }
 
     fn changes(&self, seed: u64, index: u64) -> Option<Box<Changes>> {
-        let jitter = self.variation.jitter.map(|j| (j, stream(seed, Purpose::Jitter, index)));
-        let changes = !self.downs.is_empty() || !self.delays.is_empty() || jitter.is_some();
+        let Course { downs, delays, variation } = self.course.as_deref()?;
+        let jitter = variation.jitter.map(|j| (j, stream(seed, Purpose::Jitter, index)));
+        let changes = !downs.is_empty() || !delays.is_empty() || jitter.is_some();
         changes.then(|| {
-            let (downs, delays) = (self.downs.clone(), self.delays.clone());
+            let (downs, delays) = (downs.clone(), delays.clone());
             Box::new(Changes { downs, delays, jitter, ..Changes::default() })
         })
     }
@@ -306,129 +347,4 @@ fn schedule_events(network: &mut Network, place: &[(u32, u32)], parts: usize) ->
 fn node_of_ring(first_ring: &[u32]) -> Vec<u32> {
     let spans = first_ring.windows(2).enumerate();
     spans.flat_map(|(n, w)| std::iter::repeat_n(n as u32, (w[1] - w[0]) as usize)).collect()
-}
-
-/// The smallest delay between two parts; [`Time::MAX`] if nothing is cut.
-fn cut_window(links: &[NetLink], part_of: &[u32]) -> Time {
-    let cut = |l: &&NetLink| part_of[l.from.0.0 as usize] != part_of[l.to.0.0 as usize];
-    links.iter().filter(cut).map(NetLink::shortest).min().unwrap_or(Time::MAX)
-}
-
-/// Which part each node goes to: `wanted` parts if they balance, else as many fewer as do.
-fn partition(nodes: usize, links: &[NetLink], wanted: usize) -> Vec<u32> {
-    let most = wanted.min(nodes);
-    (2..=most).rev().find_map(|parts| cut(nodes, links, parts)).unwrap_or_else(|| vec![0; nodes])
-}
-
-/// A partition in at most `wanted` parts of about equal numbers of ports, cut where delays are long.
-///
-/// Links are taken from the longest delay down as the places where one may cut; the first delay that leaves pieces
-/// small enough to balance is the one. The pieces are then laid out breadth-first and dealt into parts in that order.
-fn cut(nodes: usize, links: &[NetLink], wanted: usize) -> Option<Vec<u32>> {
-    let mut weight = vec![1usize; nodes];
-    links.iter().for_each(|l| weight[l.from.0.0 as usize] += 1);
-    let total: usize = weight.iter().sum();
-    let delays: BTreeSet<Time> = links.iter().map(NetLink::shortest).collect();
-    let fair = total.div_ceil(wanted);
-    let balanced = delays.iter().rev().map(|d| pieces(nodes, links, *d)).find(|piece| {
-        let mut sums = vec![0; nodes];
-        (0..nodes).for_each(|n| sums[piece[n]] += weight[n]);
-        sums.iter().max().is_some_and(|m| *m * 4 <= fair * 5)
-    })?;
-    Some(deal(&balanced, &breadth_first(nodes, links), &weight, fair, wanted))
-}
-
-/// The connected pieces (by smallest member) when links of `delay` and longer are cut.
-fn pieces(nodes: usize, links: &[NetLink], delay: Time) -> Vec<usize> {
-    let mut root: Vec<usize> = (0..nodes).collect();
-    fn find(root: &mut [usize], mut n: usize) -> usize {
-        while root[n] != n {
-            root[n] = root[root[n]];
-            n = root[n];
-        }
-        n
-    }
-    for l in links.iter().filter(|l| l.shortest() < delay) {
-        let (a, b) = (find(&mut root, l.from.0.0 as usize), find(&mut root, l.to.0.0 as usize));
-        let (low, high) = (a.min(b), a.max(b));
-        root[high] = low;
-    }
-    (0..nodes).map(|n| find(&mut root, n)).collect()
-}
-
-fn breadth_first(nodes: usize, links: &[NetLink]) -> Vec<usize> {
-    let mut next = vec![Vec::new(); nodes];
-    links.iter().for_each(|l| next[l.from.0.0 as usize].push(l.to.0.0 as usize));
-    let (mut seen, mut order, mut queue) = (vec![false; nodes], Vec::with_capacity(nodes), VecDeque::new());
-    for start in 0..nodes {
-        if !std::mem::replace(&mut seen[start], true) {
-            queue.push_back(start);
-        }
-        while let Some(n) = queue.pop_front() {
-            order.push(n);
-            for &m in &next[n] {
-                if !std::mem::replace(&mut seen[m], true) {
-                    queue.push_back(m);
-                }
-            }
-        }
-    }
-    order
-}
-
-/// Deals pieces into parts in the order in which their first nodes come up.
-fn deal(piece: &[usize], order: &[usize], weight: &[usize], fair: usize, wanted: usize) -> Vec<u32> {
-    let mut sums = vec![0; piece.len()];
-    piece.iter().zip(weight).for_each(|(p, w)| sums[*p] += w);
-    let mut part_of_piece = vec![u32::MAX; piece.len()];
-    let (mut part, mut filled) = (0u32, 0usize);
-    for &n in order {
-        let p = piece[n];
-        if part_of_piece[p] != u32::MAX {
-            continue;
-        }
-        if filled > 0 && filled + sums[p] / 2 > fair && (part as usize) + 1 < wanted {
-            part += 1;
-            filled = 0;
-        }
-        part_of_piece[p] = part;
-        filled += sums[p];
-    }
-    piece.iter().map(|p| part_of_piece[*p]).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn links(edges: &[(u32, u32, u64)]) -> Vec<NetLink> {
-        let link = |a: u32, b: u32, ms: u64| NetLink {
-            from: (NodeId(a), PortId(0)),
-            to: (NodeId(b), PortId(0)),
-            rate: Rate::from_mbps(1),
-            delay: Time::from_ms(ms),
-            corruption: 0.0,
-            downs: Vec::new(),
-            delays: Vec::new(),
-            variation: Variation::default(),
-        };
-        edges.iter().flat_map(|&(a, b, ms)| [link(a, b, ms), link(b, a, ms)]).collect()
-    }
-
-    #[test]
-    fn it_cuts_where_delays_are_long() {
-        // Two stars of 1 ms links joined by one of 20 ms.
-        let l = links(&[(0, 1, 1), (0, 2, 1), (0, 3, 20), (3, 4, 1), (3, 5, 1)]);
-        let parts = partition(6, &l, 2);
-        assert_eq!(parts, [0, 0, 0, 1, 1, 1]);
-        assert_eq!(cut_window(&l, &parts), Time::from_ms(20));
-    }
-
-    #[test]
-    fn what_does_not_balance_in_four_is_cut_in_fewer() {
-        let star: Vec<_> = (1..=12).map(|n| (0, n, 1)).collect();
-        let parts = partition(13, &links(&star), 4);
-        assert!((2..4).contains(&(parts.iter().max().unwrap() + 1)), "{parts:?}");
-        assert_eq!(partition(2, &links(&[(0, 1, 1)]), 1), [0, 0]);
-    }
 }

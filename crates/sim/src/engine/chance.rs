@@ -38,7 +38,8 @@ pub(super) struct Chain {
 }
 
 impl Chain {
-    /// Starts in either state with its share in the long run, so that the mean holds from the first packet on.
+    /// Starts in either state with its share in the long run, so that the mean holds from the first
+    /// packet on.
     pub fn new(bursts: Bursts, mut stream: Stream) -> Chain {
         Chain { bursts, is_bad: unit(&mut stream) < bursts.share_bad(), stream }
     }
@@ -116,7 +117,8 @@ mod tests {
         }
     }
 
-    /// A burst of the Gilbert model (loss in the bad state only, and always) has 1/r packets in the mean.
+    /// A burst of the Gilbert model (loss in the bad state only, and always) has 1/r packets in the
+    /// mean.
     #[test]
     fn bursts_are_as_long_as_the_way_back_says() {
         let mut chain = Chain::new(Bursts { p: 0.02, r: 0.2, good: 0.0, bad: 1.0 }, stream(3, Purpose::Bursts, 0));

@@ -18,21 +18,24 @@ pub(super) struct Plan {
     pub window: Time,
 }
 
-/// When to look whether the nodes have only housekeeping left: such a run is over, although something will always happen next.
-/// The times depend on nothing, so that all runs of a scenario end at the same one.
+/// When to look whether the nodes have only housekeeping left: such a run is over, although
+/// something will always happen next. The times depend on nothing, so that all runs of a scenario
+/// end at the same one.
 #[derive(Clone, Copy)]
 struct RestCheck(Time);
 
 impl RestCheck {
     const FIRST: RestCheck = RestCheck(Time::from_ms(10));
 
-    /// The time of the next look: a 64th of the run's length later, so that long runs don't look too often.
+    /// The time of the next look: a 64th of the run's length later, so that long runs don't look
+    /// too often.
     fn following(self) -> RestCheck {
         RestCheck(self.0.saturating_add(RestCheck::FIRST.0.max(Time(self.0.0 / 64))))
     }
 }
 
-/// When it is time to say how far the run is, and to ask whether to go on: after so many turns of a loop, or after so much work in them.
+/// When it is time to say how far the run is, and to ask whether to go on: after so many turns of a
+/// loop, or after so much work in them.
 #[derive(Default)]
 struct Pulse {
     turns: u32,
@@ -54,12 +57,14 @@ impl Pulse {
     }
 }
 
-/// A barrier that spins before it yields: windows last microseconds, and a futex would cost more than they do.
+/// A barrier that spins before it yields: windows last microseconds, and a futex would cost more
+/// than they do.
 struct SpinBarrier {
     waiting: AtomicUsize,
     generation: AtomicUsize,
     size: usize,
-    /// How often to look before the core is given away: not at all when there are more threads than cores.
+    /// How often to look before the core is given away: not at all when there are more threads than
+    /// cores.
     patience: u32,
 }
 
@@ -114,7 +119,8 @@ impl Exchange {
         Time(self.earliest.iter().map(|e| e.load(Ordering::Acquire)).min().unwrap_or(u64::MAX))
     }
 
-    /// Whether nothing is left to be done: each thread says what its part has to do, and waits for the others.
+    /// Whether nothing is left to be done: each thread says what its part has to do, and waits for
+    /// the others.
     fn is_over(&self, me: usize, part: &Part) -> bool {
         let mine = part.agenda();
         self.agendas.lock().expect("no thread panicked")[me] = mine;

@@ -1,4 +1,5 @@
-//! A part of the network that one thread runs: its nodes, the rings of the links that lead to them, and their packets.
+//! A part of the network that one thread runs: its nodes, the rings of the links that lead to them,
+//! and their packets.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,6 +11,7 @@ use midpath_core::units::Time;
 use midpath_core::wire;
 use rustc_hash::FxHashMap;
 
+use super::reports::Reports;
 use super::rings::{Entry, Load, Rings};
 use super::sched::Calendar;
 use super::turns::Turns;
@@ -105,7 +107,8 @@ impl Agenda {
 pub(crate) struct Part {
     pub nodes: Vec<Node>,
     pub wires: Vec<Vec<Wire>>,
-    /// The rings that lead to node `n` are those from `first_ring[n]` to before `first_ring[n + 1]`, by port.
+    /// The rings that lead to node `n` are those from `first_ring[n]` to before
+    /// `first_ring[n + 1]`, by port.
     pub first_ring: Vec<u32>,
     pub rings: Rings,
     pub lookahead: Vec<Time>,
@@ -113,15 +116,17 @@ pub(crate) struct Part {
     pub pool: Pool,
     pub tally: Tally,
     pub fates: FxHashMap<FlowId, FlowFate>,
-    pub reports: Vec<(FlowId, bool, FlowReport)>,
+    pub reports: Reports,
     pub outbox: Vec<Vec<Crossing>>,
     pub events: Vec<Event>,
     pub probe: Box<dyn Probe>,
-    /// Packets are looked at as they get their places on the wire: by the probe, or because links are of bytes.
+    /// Packets are looked at as they get their places on the wire: by the probe, or because links
+    /// are of bytes.
     looking: bool,
     /// With links of bytes: where packets are written.
     bytes: Option<Vec<u8>>,
-    /// Nodes whose lookahead is smaller than a bucket, and when they have something to do in the bucket at hand.
+    /// Nodes whose lookahead is smaller than a bucket, and when they have something to do in the
+    /// bucket at hand.
     tight: BinaryHeap<Reverse<(Time, u32)>>,
     bucket_end: Time,
     batch: Vec<u32>,
@@ -140,7 +145,7 @@ struct Hands<'a> {
     bucket_end: Time,
     tally: &'a mut Tally,
     fates: &'a mut FxHashMap<FlowId, FlowFate>,
-    reports: &'a mut Vec<(FlowId, bool, FlowReport)>,
+    reports: &'a mut Reports,
     outbox: &'a mut [Vec<Crossing>],
     probe: &'a mut dyn Probe,
     looking: bool,
@@ -172,8 +177,8 @@ impl Hands<'_> {
         }
     }
 
-    /// When a packet arrives over a wire that changes. `None` if it needs nothing more: the link went down on it, or it has overtaken
-    /// others and is in its place already.
+    /// When a packet arrives over a wire that changes. `None` if it needs nothing more: the link
+    /// went down on it, or it has overtaken others and is in its place already.
     #[cold]
     #[inline(never)]
     fn over_changes(
@@ -203,8 +208,8 @@ impl Hands<'_> {
     }
 }
 
-/// Up to this many ports the next arrival is found by looking at all rings' heads; above, the rings that have one take turns from
-/// a heap. Measured in docs/performance.md.
+/// Up to this many ports the next arrival is found by looking at all rings' heads; above, the rings
+/// that have one take turns from a heap. Measured in docs/performance.md.
 const FEW_PORTS: u32 = 12;
 
 /// The loops that run a node. Both return when something happens to it next.
@@ -225,7 +230,8 @@ impl Hands<'_> {
             if wake < at {
                 self.wake(node, pool, wake);
             } else if let Some((at, entry)) = self.rings.pop(ring) {
-                // Look at the ring's next packet now, so that it is in the cache when its turn comes.
+                // Look at the ring's next packet now, so that it is in the cache when its turn
+                // comes.
                 if let Some(next) = self.rings.first(ring) {
                     next.warm(pool);
                 }
@@ -383,7 +389,7 @@ impl Driver for Hands<'_> {
 
     fn finished(&mut self, flow: FlowId, active: bool, report: FlowReport) {
         self.probe.finished(self.node, flow, active, &report, self.now);
-        self.reports.push((flow, active, report));
+        self.reports.add(flow, report);
     }
 
     #[inline]
@@ -422,7 +428,7 @@ impl Part {
             pool: Pool::new(),
             tally: Tally::default(),
             fates: FxHashMap::default(),
-            reports: Vec::new(),
+            reports: Reports::default(),
             outbox: (0..parts).map(|_| Vec::new()).collect(),
             events,
             looking: probe.watches_packets(),
@@ -466,7 +472,8 @@ impl Part {
         }
     }
 
-    /// Runs one bucket of the calendar, but nothing at or after `limit`. Says whether there was anything to run.
+    /// Runs one bucket of the calendar, but nothing at or after `limit`. Says whether there was
+    /// anything to run.
     pub fn run_bucket(&mut self, limit: Time) -> bool {
         let mut batch = std::mem::take(&mut self.batch);
         let Some(start) = self.calendar.take_bucket(limit, &mut batch) else {
@@ -511,7 +518,8 @@ impl Part {
         }
     }
 
-    /// Gives node `n` everything that happens to it before `horizon`, in order of time: arrivals before wake-ups, then by port.
+    /// Gives node `n` everything that happens to it before `horizon`, in order of time: arrivals
+    /// before wake-ups, then by port.
     fn run_node(&mut self, n: u32, horizon: Time) {
         let (first, last) = (self.first_ring[n as usize], self.first_ring[n as usize + 1]);
         let mut turns = std::mem::take(&mut self.turns);
@@ -555,7 +563,8 @@ impl Part {
         self.probe.end_sample();
     }
 
-    /// Packets stored in held ports, and packets on wires (which includes those that wait by timetable).
+    /// Packets stored in held ports, and packets on wires (which includes those that wait by
+    /// timetable).
     pub fn remaining(&self) -> (u64, u64) {
         let on_wires = self.rings.packets();
         (self.nodes.iter().map(Node::stored).sum(), on_wires)
@@ -569,11 +578,13 @@ impl Part {
     }
 }
 
-/// The width of a bucket: the smallest lookahead, unless that is far below the usual; then such nodes run in time order.
+/// The width of a bucket: the smallest lookahead, unless that is far below the usual; then such
+/// nodes run in time order.
 fn bucket_width(lookahead: &[Time]) -> Time {
     let mut sorted: Vec<Time> = lookahead.iter().copied().filter(|l| *l != Time::MAX).collect();
     sorted.sort_unstable();
     let Some(median) = sorted.get(sorted.len() / 2).copied() else { return Time::from_ms(1) };
-    // 1/16: below that, the buckets of the many would be emptied sixteen times for each that has work. Measured in docs/performance.md.
+    // 1/16: below that, the buckets of the many would be emptied sixteen times for each that has
+    // work. Measured in docs/performance.md.
     sorted.into_iter().find(|l| *l >= median / 16).unwrap_or(median)
 }

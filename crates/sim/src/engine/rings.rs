@@ -1,4 +1,5 @@
-//! Packets on wires: for each link a ring of them, first to arrive first, and how a node finds its next one.
+//! Packets on wires: for each link a ring of them, first to arrive first, and how a node finds its
+//! next one.
 
 use std::collections::VecDeque;
 
@@ -52,7 +53,8 @@ pub(crate) enum Load {
 /// Rings in a block.
 const BLOCK: usize = 64;
 
-/// From more links than this on, a node is looked through by blocks: for two or three blocks it would save nothing.
+/// From more links than this on, a node is looked through by blocks: for two or three blocks it
+/// would save nothing.
 pub(crate) const MANY: usize = 4 * BLOCK;
 
 fn earliest(heads: &[Time]) -> Time {
@@ -71,11 +73,13 @@ fn block_of(block: usize, first: usize, last: usize) -> std::ops::Range<usize> {
 
 /// The links that lead to a part's nodes: for each, its packets, first to arrive first.
 ///
-/// The times of the first ones lie side by side, for looking at them all is most of what choosing the next event costs.
+/// The times of the first ones lie side by side, for looking at them all is most of what choosing
+/// the next event costs.
 #[derive(Default)]
 pub(crate) struct Rings {
     heads: Vec<Time>,
-    /// For blocks of [`BLOCK`] rings: no head of the block is before this. Empty until [`Rings::index`].
+    /// For blocks of [`BLOCK`] rings: no head of the block is before this. Empty until
+    /// [`Rings::index`].
     bounds: Vec<Time>,
     queues: Vec<VecDeque<(Time, Entry)>>,
     pub ports: Vec<PortId>,
@@ -91,7 +95,8 @@ impl Rings {
         self.corrupted.push(0);
     }
 
-    /// Adds a packet; says whether it is the only one, so that its arrival is news to the receiving node.
+    /// Adds a packet; says whether it is the only one, so that its arrival is news to the receiving
+    /// node.
     #[inline]
     pub fn push(&mut self, ring: u32, at: Time, entry: Entry) -> bool {
         let ring = ring as usize;
@@ -106,7 +111,8 @@ impl Rings {
         first
     }
 
-    /// The same with a packet that may overtake: says whether it is the first, so that its arrival is news to the receiving node.
+    /// The same with a packet that may overtake: says whether it is the first, so that its arrival
+    /// is news to the receiving node.
     pub fn insert(&mut self, ring: u32, at: Time, entry: Entry) -> bool {
         let queue = &mut self.queues[ring as usize];
         let place = queue.partition_point(|e| e.0 <= at);
@@ -125,7 +131,8 @@ impl Rings {
         }
     }
 
-    /// Keeps bounds from now on, for nodes with so many links that looking at all of them is most of the work.
+    /// Keeps bounds from now on, for nodes with so many links that looking at all of them is most
+    /// of the work.
     pub fn index(&mut self) {
         self.bounds = self.heads.chunks(BLOCK).map(earliest).collect();
     }
@@ -143,8 +150,8 @@ impl Rings {
         blocks(first, last).filter(near).map(move |block| (part(block).start as u32, &self.heads[part(block)]))
     }
 
-    /// When the first packet arrives on any of a node's rings, after those before `horizon` have been taken. Brings the bounds of
-    /// their blocks up to date.
+    /// When the first packet arrives on any of a node's rings, after those before `horizon` have
+    /// been taken. Brings the bounds of their blocks up to date.
     pub fn earliest_from(&mut self, first: u32, last: u32, horizon: Time) -> Time {
         let mut found = Time::MAX;
         for block in blocks(first, last) {
@@ -214,7 +221,8 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Blocks show every head before the horizon, and the earliest after it, whatever comes and goes.
+        /// Blocks show every head before the horizon, and the earliest after it, whatever comes and
+        /// goes.
         #[test]
         fn blocks_show_what_a_look_at_all_rings_shows(
             steps in prop::collection::vec((0u32..400, 0u64..50, any::<bool>()), 1..300),
@@ -240,7 +248,8 @@ mod tests {
                 let near: Vec<(u32, Time)> = (first..).zip(&all).map(|(r, t)| (r, *t)).filter(|h| h.1 < horizon).collect();
                 let shown = rings.blocks_before(first, last, horizon).flat_map(|(from, heads)| (from..).zip(heads.to_vec()));
                 prop_assert_eq!(shown.filter(|h| h.1 < horizon).collect::<Vec<_>>(), near);
-                // What is before the horizon stays here, so the earliest is bounded, not exact, where a block had more.
+                // What is before the horizon stays here, so the earliest is bounded, not exact,
+                // where a block had more.
                 let earliest = rings.earliest_from(first, last, Time::MAX);
                 prop_assert_eq!(earliest, all.into_iter().min().unwrap_or(Time::MAX));
             }

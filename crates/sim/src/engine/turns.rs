@@ -1,10 +1,12 @@
-//! Whose turn it is: a node's links that bring something in the window at hand, first to arrive first.
+//! Whose turn it is: a node's links that bring something in the window at hand, first to arrive
+//! first.
 
 use midpath_core::units::Time;
 
 /// A binary heap of the times at which links bring their next packets. Ties go to the lower link.
 ///
-/// The standard one has no cheap way to be filled at once and to change what comes first, and most windows have but one or two links.
+/// The standard one has no cheap way to be filled at once and to change what comes first, and most
+/// windows have but one or two links.
 #[derive(Debug, Default)]
 pub(super) struct Turns(Vec<u128>);
 
@@ -98,7 +100,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Every arrival before the horizon has its turn, in the order of a sort by time, then link.
+        /// Every arrival before the horizon has its turn, in the order of a sort by time, then
+        /// link.
         #[test]
         fn turns_are_in_order(links in prop::collection::vec(prop::collection::vec(0u64..40, 0..6), 0..20), horizon in 0u64..40) {
             let links: Vec<Vec<u64>> = links.into_iter().map(|mut times| { times.sort_unstable(); times }).collect();

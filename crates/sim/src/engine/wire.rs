@@ -51,7 +51,8 @@ pub(crate) struct Changes {
     pub delays: Vec<(Time, Time)>,
     /// What is added to the delay of each packet, with the stream that it is drawn from.
     pub jitter: Option<(Jitter, Stream)>,
-    /// When the last packet will have arrived: a shorter delay does not overtake, unless jitter may.
+    /// When the last packet will have arrived: a shorter delay does not overtake, unless jitter
+    /// may.
     pub last_arrival: Time,
     /// Packets lost because the link went down while they were being sent.
     pub lost: u64,
@@ -69,7 +70,8 @@ impl Changes {
         self.jitter.as_ref().is_some_and(|(jitter, _)| jitter.reorder)
     }
 
-    /// When a packet arrives whose last bit leaves at `end`, over a link of the delay `initial` at the beginning.
+    /// When a packet arrives whose last bit leaves at `end`, over a link of the delay `initial` at
+    /// the beginning.
     pub fn arrival(&mut self, end: Time, initial: Time) -> Time {
         let changed = self.delays.partition_point(|d| d.0 <= end);
         let delay = if changed == 0 { initial } else { self.delays[changed - 1].1 };

@@ -1,4 +1,5 @@
-//! What a run's mean completion time cannot be below: [`completion_bound`] over the flows that it completed.
+//! What a run's mean completion time cannot be below: [`completion_bound`] over the flows that it
+//! completed.
 
 use midpath_core::units::Time;
 use midpath_ideal::{BoundFlow, Crossing, completion_bound};
@@ -6,8 +7,9 @@ use midpath_ideal::{BoundFlow, Crossing, completion_bound};
 use super::{Capacity, FlowRow};
 use crate::setup::Setup;
 
-/// In seconds; `None` if nothing completed. Only links that a flow must cross whichever way it takes count: bridges of the network. What some may have
-/// got from elsewhere (objects that several flows move, or several hosts have) counts as no bits.
+/// In seconds; `None` if nothing completed. Only links that a flow must cross whichever way it
+/// takes count: bridges of the network. What some may have got from elsewhere (objects that several
+/// flows move, or several hosts have) counts as no bits.
 pub fn afct_bound(setup: &Setup, rows: &[FlowRow]) -> Option<f64> {
     let bridges = bridges(setup);
     let done: Vec<usize> = (0..rows.len()).filter(|i| rows[*i].fct.is_some()).collect();

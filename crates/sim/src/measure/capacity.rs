@@ -5,7 +5,8 @@ use midpath_ideal::Speed;
 
 use crate::setup::Setup;
 
-/// One direction of a link: its rate from each of these times on, in bits per second; zero while it is down.
+/// One direction of a link: its rate from each of these times on, in bits per second; zero while it
+/// is down.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Capacity(Vec<(Time, f64)>);
 
@@ -34,8 +35,9 @@ impl Capacity {
         steps.iter().zip(ends).map(part).sum()
     }
 
-    /// The part of that which was `sent`. A packet that is being sent while the rate falls goes on at its own rate, and one that an outage
-    /// cuts counts whole: so a packet at each fault may be more than the link could have sent. More than all of it is not shown.
+    /// The part of that which was `sent`. A packet that is being sent while the rate falls goes on
+    /// at its own rate, and one that an outage cuts counts whole: so a packet at each fault may be
+    /// more than the link could have sent. More than all of it is not shown.
     pub fn used(&self, sent: f64, from: Time, to: Time) -> f64 {
         let could = self.bits(from, to);
         if could > 0.0 { (sent / could).min(1.0) } else { 0.0 }

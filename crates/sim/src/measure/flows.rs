@@ -24,12 +24,12 @@ impl FlowRow {
     /// Joins what is known of each flow. `end` is the end of the run.
     pub fn collect(
         setup: &Setup,
-        reports: impl Iterator<Item = (FlowId, bool, FlowReport)>,
+        reports: impl Iterator<Item = (FlowId, FlowReport)>,
         fates: &FxHashMap<FlowId, FlowFate>,
         end: Time,
     ) -> Vec<FlowRow> {
         let mut rows = vec![FlowRow::default(); setup.flows.len()];
-        for (flow, _, report) in reports {
+        for (flow, report) in reports {
             let row = &mut rows[flow.0 as usize];
             row.report = row.report.merge(report);
         }

@@ -17,7 +17,8 @@ impl Setup {
         measure.interval.filter(|i| !i.is_zero()).unwrap_or(default)
     }
 
-    /// The ports that will carry most, judged by the flows' sizes and paths (flows without end count as 1 GB).
+    /// The ports that will carry most, judged by the flows' sizes and paths (flows without end
+    /// count as 1 GB).
     pub(crate) fn busiest_ports(&self) -> Vec<(NodeId, PortId, Capacity)> {
         let mut load = std::collections::BTreeMap::<(usize, u16), f64>::new();
         for (i, info) in self.flows.iter().enumerate() {
@@ -36,8 +37,8 @@ impl Setup {
         ports.into_iter().map(|((n, p), _)| (NodeId(n as u32), PortId(p), capacity(n, p))).collect()
     }
 
-    /// The port that is offered most, over what it can carry until `stop`, by the flows' sizes or rates and their shortest paths. None
-    /// where nothing is offered or the run has no `stop`.
+    /// The port that is offered most, over what it can carry until `stop`, by the flows' sizes or
+    /// rates and their shortest paths. None where nothing is offered or the run has no `stop`.
     pub(crate) fn most_offered(&self) -> Option<((usize, usize), f64)> {
         let stop = self.scenario.stop?;
         let mut bits = std::collections::BTreeMap::<(usize, u16), f64>::new();

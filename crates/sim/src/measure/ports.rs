@@ -20,7 +20,8 @@ pub struct PortRow {
     pub corrupted: u64,
     /// Bits sent over what could have been sent.
     pub utilisation: f64,
-    /// What was counted in this time: the run, and where a port was still busy then, for connections were being closed, until it was not.
+    /// What was counted in this time: the run, and where a port was still busy then, for
+    /// connections were being closed, until it was not.
     pub span: Time,
 }
 
@@ -28,7 +29,7 @@ impl PortRow {
     /// Every port's row, node by node. `span` is the length of the run.
     pub fn collect(setup: &Setup, engine: &Engine, span: Time) -> Vec<PortRow> {
         let topology = &setup.topology;
-        let mut rows = Vec::new();
+        let mut rows = Vec::with_capacity(2 * topology.links().len());
         for n in 0..topology.nodes().len() {
             for (p, at) in topology.ports(n).iter().enumerate() {
                 let (id, port) = (NodeId(n as u32), PortId(p as u16));

@@ -1,4 +1,5 @@
-//! Time series of bounded size: when one is full, neighbouring points are joined and the interval doubles.
+//! Time series of bounded size: when one is full, neighbouring points are joined and the interval
+//! doubles.
 
 use std::collections::BTreeMap;
 
@@ -63,8 +64,8 @@ pub struct Recorder {
     ports_of: FxHashMap<NodeId, Vec<(PortId, Capacity, u64)>>,
     arrived: FxHashMap<FlowId, u64>,
     group_bytes: Vec<u64>,
-    /// Bytes per point of each group. Whole numbers until all parts are joined: a group's flows may end in several
-    /// parts, and a sum of fractions would depend on how many.
+    /// Bytes per point of each group. Whole numbers until all parts are joined: a group's flows may
+    /// end in several parts, and a sum of fractions would depend on how many.
     group_points: Vec<Vec<u64>>,
     closed: usize,
     captures: Vec<Capture>,
@@ -136,8 +137,8 @@ impl Recorder {
         active == pulled
     }
 
-    /// Counts what has arrived at the end that a flow's data go to since the last time, in order or not: bytes count when they
-    /// come, not when the hole before them closes.
+    /// Counts what has arrived at the end that a flow's data go to since the last time, in order or
+    /// not: bytes count when they come, not when the hole before them closes.
     fn progress(&mut self, flow: FlowId, report: &FlowReport) -> u64 {
         let arrived = report.arrived.max(report.delivered);
         let seen = self.arrived.entry(flow).or_default();

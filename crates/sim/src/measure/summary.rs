@@ -14,7 +14,8 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// The `q`-quantile by linear interpolation between order statistics (Hyndman and Fan's type 7, NumPy's default). `sorted` must be.
+/// The `q`-quantile by linear interpolation between order statistics (Hyndman and Fan's type 7,
+/// NumPy's default). `sorted` must be.
 fn quantile(sorted: &[f64], q: f64) -> f64 {
     if sorted.is_empty() {
         return f64::NAN;
@@ -49,15 +50,19 @@ impl Completed {
     }
 }
 
-/// Upper ends of the size classes in bytes. Ours: a decade each from 10 kB, with 100 kB (where most of web-search's flows end) split.
+/// Upper ends of the size classes in bytes. Ours: a decade each from 10 kB, with 100 kB (where most
+/// of web-search's flows end) split.
 const SIZE_CLASSES: [u64; 7] = [3_000, 10_000, 30_000, 100_000, 1_000_000, 10_000_000, u64::MAX];
 
 fn by_size(setup: &Setup, rows: &[FlowRow]) -> Value {
     let mut from = 0;
     let classes = SIZE_CLASSES.iter().filter_map(|&to| {
         let low = std::mem::replace(&mut from, to);
-        let within =
-            || rows.iter().zip(&setup.flows).filter(move |(_, f)| f.flow.size.is_some_and(|s| s.0 > low && s.0 <= to));
+        let within = || {
+            rows.iter()
+                .zip(setup.flows.iter())
+                .filter(move |(_, f)| f.flow.size.is_some_and(|s| s.0 > low && s.0 <= to))
+        };
         let done = Completed::of(within().map(|(r, f)| (r, f.unloaded)));
         (within().count() > 0).then(|| {
             json!({
@@ -82,7 +87,8 @@ fn utilisations(ports: &[PortRow]) -> (f64, f64) {
     (used.iter().copied().fold(f64::NAN, f64::max), mean(&used))
 }
 
-/// The most that waited at one of the network's ports: the memory that a port must have had. Hosts' own links don't count.
+/// The most that waited at one of the network's ports: the memory that a port must have had. Hosts'
+/// own links don't count.
 fn queue_max(setup: &Setup, ports: &[PortRow]) -> Option<u64> {
     let used = |p: &&PortRow| p.counters.delay.mean().is_some() && !setup.topology.is_host(p.place.0 as usize);
     ports.iter().filter(used).map(|p| p.counters.max_bytes).max()
@@ -90,7 +96,7 @@ fn queue_max(setup: &Setup, ports: &[PortRow]) -> Option<u64> {
 
 /// The figures of a run. `span` is its length, `packets` are all that were sent, ACKs included.
 pub fn summarise(setup: &Setup, rows: &[FlowRow], ports: &[PortRow], span: Time, packets: u64) -> Value {
-    let done = Completed::of(rows.iter().zip(&setup.flows).map(|(r, f)| (r, f.unloaded)));
+    let done = Completed::of(rows.iter().zip(setup.flows.iter()).map(|(r, f)| (r, f.unloaded)));
     let goodputs: Vec<f64> = rows.iter().map(|r| r.goodput).collect();
     let delivered: u64 = rows.iter().map(|r| r.report.delivered).sum();
     let sent: u64 = rows.iter().map(|r| r.report.sent).sum();

@@ -1,8 +1,10 @@
-//! What a run's user should know beside its figures: each sentence once, with the ports that it is about.
+//! What a run's user should know beside its figures: each sentence once, with the ports that it is
+//! about.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 use midpath_core::packet::{NodeId, PortId};
+use rustc_hash::FxHashSet;
 use serde_json::{Value, json};
 
 use super::FlowRow;
@@ -13,7 +15,8 @@ use crate::setup::Setup;
 /// More ports than these are counted, not named.
 const MAX_NAMED: usize = 8;
 
-/// What is warned of: who says it (a scheme; nobody of what the run itself shows), what, and of which ports.
+/// What is warned of: who says it (a scheme; nobody of what the run itself shows), what, and of
+/// which ports.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Warning {
     scheme: String,
@@ -83,14 +86,15 @@ pub fn rerouted_ideal(setup: &Setup) -> Option<Warning> {
     setup.reroutes().next().map(|_| Warning::of_run(message.to_owned()))
 }
 
-/// Nodes that were taken for hosts because they have one link, and that no flow needs: they may have been meant as routers.
+/// Nodes that were taken for hosts because they have one link, and that no flow needs: they may
+/// have been meant as routers.
 fn idle_stubs(setup: &Setup) -> Option<Warning> {
     let spec = &setup.scenario.topology;
     // Hosts that `hosts` attaches are not among these.
-    let linked: HashSet<&str> = spec.links.iter().flatten().flat_map(|l| [l.a.as_str(), l.b.as_str()]).collect();
+    let linked: FxHashSet<&str> = spec.links.iter().flatten().flat_map(|l| [l.a.as_str(), l.b.as_str()]).collect();
     let nodes = spec.nodes.iter().flatten();
-    let of_a_kind: HashSet<&str> = nodes.filter(|n| n.kind.is_some()).map(|n| n.name.as_str()).collect();
-    let used: HashSet<u32> = setup.flows.iter().flat_map(|f| [f.flow.src, f.flow.dst]).collect();
+    let of_a_kind: FxHashSet<&str> = nodes.filter(|n| n.kind.is_some()).map(|n| n.name.as_str()).collect();
+    let used: FxHashSet<u32> = setup.flows.iter().flat_map(|f| [f.flow.src, f.flow.dst]).collect();
     let idle = setup.topology.hosts().filter(|n| !used.contains(&(*n as u32)));
     let idle = idle.map(|n| setup.topology.nodes()[n].name.as_str());
     let mut guessed = idle.filter(|name| linked.contains(name) && !of_a_kind.contains(name));

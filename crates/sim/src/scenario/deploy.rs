@@ -1,7 +1,8 @@
 use serde::{Deserialize, Serialize};
 
-/// A row of the table that says which scheme runs where in the network. The last row that matches a port decides; a port that none matches has
-/// the scenario's queue. Without rows the run's scheme runs everywhere.
+/// A row of the table that says which scheme runs where in the network. The last row that matches a
+/// port decides; a port that none matches has the scenario's queue. Without rows the run's scheme
+/// runs everywhere.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DeploySpec {

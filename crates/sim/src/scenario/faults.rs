@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FaultKind {
-    /// A link goes down, until `until` or for good. What is being sent is lost; what is on the way arrives.
+    /// A link goes down, until `until` or for good. What is being sent is lost; what is on the way
+    /// arrives.
     LinkDown,
     /// A link that was taken down comes back.
     LinkUp,
@@ -45,7 +46,8 @@ pub struct FaultSpec {
 }
 
 impl FaultSpec {
-    /// Whether it has the keys that its kind needs and no others. Keys of errors are relative to the fault.
+    /// Whether it has the keys that its kind needs and no others. Keys of errors are relative to
+    /// the fault.
     pub fn check(&self) -> Result<(), SpecError> {
         let given = [
             ("link", self.link.is_some()),

@@ -48,8 +48,8 @@ pub(super) fn line_of(text: &str, path: &str) -> Option<usize> {
     offset.map(|o| line_at(text, o))
 }
 
-/// The path of the key that a parser's message about the place `offset` is about: the key there, or the only key of the table
-/// there which the message quotes, by its name or its value.
+/// The path of the key that a parser's message about the place `offset` is about: the key there, or
+/// the only key of the table there which the message quotes, by its name or its value.
 pub(super) fn blamed(text: &str, offset: usize, message: &str) -> String {
     let path = key_at(text, offset);
     let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).take(1).chain(message.split('"').nth(1)).collect();

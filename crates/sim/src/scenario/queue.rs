@@ -12,13 +12,17 @@ pub enum QueueKind {
     /// None: what does not fit is refused.
     #[default]
     DropTail,
-    /// Those that find more than `threshold` waiting (DCTCP's switch). Those that can't be signalled pass.
+    /// Those that find more than `threshold` waiting (DCTCP's switch). Those that can't be
+    /// signalled pass.
     Step,
-    /// Those that have waited for longer than `target` when they leave. Those that can't be signalled pass.
+    /// Those that have waited for longer than `target` when they leave. Those that can't be
+    /// signalled pass.
     DelayStep,
-    /// Random early detection (Floyd and Jacobson, 1993). Those that can't be signalled are dropped.
+    /// Random early detection (Floyd and Jacobson, 1993). Those that can't be signalled are
+    /// dropped.
     Red,
-    /// Controlled delay. Those that can't be signalled are dropped. With `drr`, each flow has a CoDel of its own, as in FQ-CoDel (RFC 8290).
+    /// Controlled delay. Those that can't be signalled are dropped. With `drr`, each flow has a
+    /// CoDel of its own, as in FQ-CoDel (RFC 8290).
     Codel,
     /// Another way to write `drop-tail` with `scheduler = "drr"`.
     Drr,
@@ -40,8 +44,9 @@ pub enum SchedulerKind {
 pub enum CodelVariant {
     /// As RFC 8289 has it.
     Rfc8289,
-    /// As programmable switches run it: the next choice is scheduled without a look at what else waits, with no memory of the last rate, on a clock
-    /// of 32 bits (P4-CoDel: Kundel et al., 2018).
+    /// As programmable switches run it: the next choice is scheduled without a look at what else
+    /// waits, with no memory of the last rate, on a clock of 32 bits (P4-CoDel: Kundel et al.,
+    /// 2018).
     DataPlane,
 }
 
@@ -89,10 +94,12 @@ pub struct QueueTable {
     /// In which order packets leave; `fifo` unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scheduler: Option<SchedulerKind>,
-    /// `step`, `delay-step`, `red`, `codel`: how the senders of chosen packets are told; `ce` unless said.
+    /// `step`, `delay-step`, `red`, `codel`: how the senders of chosen packets are told; `ce`
+    /// unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signal: Option<SignalKind>,
-    /// The most that may wait, the packet in transmission not counted; 50 ms of the port's rate unless said.
+    /// The most that may wait, the packet in transmission not counted; 50 ms of the port's rate
+    /// unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
     /// `step`: chooses a packet that finds more than this waiting.
@@ -101,7 +108,8 @@ pub struct QueueTable {
     /// `red`: below this average nothing is chosen; a quarter of the limit unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min: Option<Limit>,
-    /// `red`: above this average everything is (with `gentle`: above twice this); three times `min` unless said.
+    /// `red`: above this average everything is (with `gentle`: above twice this); three times `min`
+    /// unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max: Option<Limit>,
     /// `red`: probability at `max`; 10 % unless said.

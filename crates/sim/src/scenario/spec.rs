@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{DeploySpec, FaultSpec, QueueTable, VarySpec};
 
-/// A run, whole: what the network is, who sends what over it by which scheme, what goes wrong, what is measured.
+/// A run, whole: what the network is, who sends what over it by which scheme, what goes wrong, what
+/// is measured.
 #[derive(Debug, Clone, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
@@ -42,7 +43,8 @@ pub struct Scenario {
     /// Further queues by name, for links and rules whose `queue` names one.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub queues: BTreeMap<String, QueueTable>,
-    /// Parameters of schemes by name. A `queue` table among them replaces `[queue]` where that scheme runs in the network.
+    /// Parameters of schemes by name. A `queue` table among them replaces `[queue]` where that
+    /// scheme runs in the network.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub schemes: BTreeMap<String, serde_json::Value>,
@@ -64,8 +66,9 @@ pub struct Scenario {
     /// What is measured besides the tables of flows and ports.
     #[serde(default)]
     pub measure: MeasureSpec,
-    /// Variants of this scenario by name, each a table of changed keys: `today`, `upgrade`. `midpath compare` runs them side by side,
-    /// `midpath run --variant` one of them; without that, nothing of them counts.
+    /// Variants of this scenario by name, each a table of changed keys: `today`, `upgrade`.
+    /// `midpath compare` runs them side by side, `midpath run --variant` one of them; without that,
+    /// nothing of them counts.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub variants: BTreeMap<String, BTreeMap<String, serde_json::Value>>,
 }
@@ -86,8 +89,9 @@ pub struct RoutingSpec {
     pub metric: Metric,
     /// How equal-cost paths are used.
     pub ecmp: Ecmp,
-    /// When a link goes down or comes back, all nodes route by what is left this much later: detection, flooding and computation in one.
-    /// Unless said, routes stay as they are at the beginning.
+    /// When a link goes down or comes back, all nodes route by what is left this much later:
+    /// detection, flooding and computation in one. Unless said, routes stay as they are at the
+    /// beginning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reconverge: Option<Time>,
 }
@@ -96,9 +100,11 @@ pub struct RoutingSpec {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct MeasureSpec {
-    /// Record time series: queues and throughput of the busiest ports, goodput by group, windows of the first flows.
+    /// Record time series: queues and throughput of the busiest ports, goodput by group, windows of
+    /// the first flows.
     pub series: bool,
-    /// Time between samples; a 500th of `stop` unless said, 10 ms without `stop`. When a series is full, neighbours are joined and the interval doubles.
+    /// Time between samples; a 500th of `stop` unless said, 10 ms without `stop`. When a series is
+    /// full, neighbours are joined and the interval doubles.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Time>,
     /// Points that a series may have; 1000 unless said.

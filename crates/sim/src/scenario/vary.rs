@@ -14,19 +14,21 @@ pub struct VarySpec {
     /// Only the direction from the first end to the second varies; false unless said.
     #[serde(default)]
     pub one_way: bool,
-    /// A schedule: new rates and delays from times on, in order of time. A packet that is being sent when the rate changes ends as
-    /// it began, and a shorter delay lets no packet overtake.
+    /// A schedule: new rates and delays from times on, in order of time. A packet that is being
+    /// sent when the rate changes ends as it began, and a shorter delay lets no packet overtake.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<StepSpec>,
-    /// The schedule as a CSV file, relative to the scenario's folder: columns `at` and `rate`, `delay` or both. A plain number is
-    /// seconds or bits per second; "5 ms" works too. An empty cell changes nothing.
+    /// The schedule as a CSV file, relative to the scenario's folder: columns `at` and `rate`,
+    /// `delay` or both. A plain number is seconds or bits per second; "5 ms" works too. An empty
+    /// cell changes nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// The schedule begins again after this time, until `stop`, which is needed then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeat: Option<Time>,
-    /// A mahimahi trace in place of the link's rate, relative to the scenario's folder: a line for each chance to deliver 1500 bytes, in
-    /// milliseconds. It begins again after its last time, until `stop`, which is needed.
+    /// A mahimahi trace in place of the link's rate, relative to the scenario's folder: a line for
+    /// each chance to deliver 1500 bytes, in milliseconds. It begins again after its last time,
+    /// until `stop`, which is needed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
     /// Added delay, drawn at random for each packet.
@@ -60,7 +62,8 @@ pub struct JitterSpec {
     /// The mean: needed but for `uniform`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean: Option<Time>,
-    /// The most: needed for `uniform`. Of other laws, what is drawn above it becomes this; the longest delay of a link unless said.
+    /// The most: needed for `uniform`. Of other laws, what is drawn above it becomes this; the
+    /// longest delay of a link unless said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max: Option<Time>,
     /// `normal`: the standard deviation.
@@ -69,7 +72,8 @@ pub struct JitterSpec {
     /// `pareto`: the shape, above 1; the smaller, the longer the tail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shape: Option<f64>,
-    /// Packets may overtake each other, as over parallel channels; false unless said: each arrives no sooner than the one before it.
+    /// Packets may overtake each other, as over parallel channels; false unless said: each arrives
+    /// no sooner than the one before it.
     #[serde(default)]
     pub reorder: bool,
 }
@@ -129,7 +133,8 @@ impl VarySpec {
     }
 }
 
-/// Whether a schedule is in order, and its rates and delays are a link's. Keys of errors are relative to the schedule's table.
+/// Whether a schedule is in order, and its rates and delays are a link's. Keys of errors are
+/// relative to the schedule's table.
 pub fn check_steps(steps: &[StepSpec], repeat: Option<Time>) -> Result<(), SpecError> {
     let mut last = None;
     for (i, step) in steps.iter().enumerate() {

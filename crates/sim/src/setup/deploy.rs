@@ -158,7 +158,8 @@ impl Deployment {
         &self.instances[instance]
     }
 
-    /// What runs where: each instance with how many ports it has, and its nodes, unless they are all.
+    /// What runs where: each instance with how many ports it has, and its nodes, unless they are
+    /// all.
     pub fn json(&self, topology: &Topology) -> Value {
         let of = |(i, instance): (usize, &Instance)| {
             let nodes: Vec<usize> = (0..self.at.len()).filter(|n| self.at[*n].contains(&i)).collect();

@@ -1,4 +1,5 @@
-//! What each port has: how much may wait there, which packets are chosen, how senders are told, and what is stored beside the queue.
+//! What each port has: how much may wait there, which packets are chosen, how senders are told, and
+//! what is stored beside the queue.
 
 use std::collections::BTreeMap;
 

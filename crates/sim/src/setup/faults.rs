@@ -18,7 +18,8 @@ pub(super) struct FaultPlan {
     ends: BTreeMap<usize, [(usize, u16); 2]>,
 }
 
-/// What changes at a link. Rates and delays: those of its two directions, that from its end `a` first; `None` stays.
+/// What changes at a link. Rates and delays: those of its two directions, that from its end `a`
+/// first; `None` stays.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum LinkFault {
     Down,
@@ -147,7 +148,8 @@ impl FaultPlan {
         self.links.keys().copied()
     }
 
-    /// A link's rates from times on: that of its end `a`, and that of its end `b`; zero while it is down.
+    /// A link's rates from times on: that of its end `a`, and that of its end `b`; zero while it is
+    /// down.
     pub fn capacity_changes(&self, link: usize, topology: &Topology) -> Vec<(Time, [f64; 2])> {
         let (mut changes, mut rates, mut up) = (Vec::new(), rates_of(topology, link), true);
         for (at, fault) in self.of(link) {
@@ -172,8 +174,8 @@ fn changed(rates: [Rate; 2], new: [Option<Rate>; 2]) -> [Rate; 2] {
     [0, 1].map(|d| new[d].unwrap_or(rates[d]))
 }
 
-/// Puts a link's faults in order, and makes overlapping outages one: it is up again when the last of them has ended, or
-/// when `link-up` says so.
+/// Puts a link's faults in order, and makes overlapping outages one: it is up again when the last
+/// of them has ended, or when `link-up` says so.
 fn settle_outages(list: &mut Vec<(Time, LinkFault)>) {
     list.sort_by_key(|f| f.0);
     let mut lasting = 0u32;

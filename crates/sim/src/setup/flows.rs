@@ -25,8 +25,8 @@ pub struct FlowInfo {
     pub flow: Flow,
     /// Links on the path.
     pub hops: u32,
-    /// From its start to its last byte's arrival on an unloaded path, without handshake: packets of the path's MTU sent
-    /// back to back, stored and forwarded at each hop.
+    /// From its start to its last byte's arrival on an unloaded path, without handshake: packets of
+    /// the path's MTU sent back to back, stored and forwarded at each hop.
     pub unloaded: Option<Time>,
     /// Propagation both ways, and one full packet out.
     pub rtt: Time,
@@ -147,6 +147,16 @@ impl Schemes {
         self.carries(i).map(Some).map_err(|e| e.under("scheme"))
     }
 
+    /// Whether a path can be given to a flow of scheme `named`, or of the run's scheme.
+    pub fn check_path(&self, named: Option<&str>) -> Result<(), SpecError> {
+        let Some(i) = named.and_then(|s| self.find(s)).or(self.default) else { return Ok(()) };
+        if self.carries(i).is_ok_and(|transport| transport.finds_paths()) {
+            let name = &self.by_name[i].0;
+            return Err(SpecError::new("", format!("`{name}` finds its own ways; leave this out")));
+        }
+        Ok(())
+    }
+
     /// What carries the flows of scheme `i`.
     fn carries(&self, i: usize) -> Result<Arc<dyn Transport>, SpecError> {
         let (name, scheme) = &self.by_name[i];
@@ -180,16 +190,12 @@ fn unknown(key: String, name: &str, catalogue: &Catalogue) -> SpecError {
     SpecError::new(key, format!("there is no scheme `{name}`; {near}schemes are {known}, {IDEAL}"))
 }
 
-/// A flow, where it is expected, and the number of its scheme.
-struct Listed {
-    spec: FlowSpec,
-    passive: NodeId,
-    scheme: u8,
-}
-
 /// Builds flows' ends when nodes ask for them.
 pub struct FlowTable {
-    flows: Vec<Listed>,
+    flows: Arc<Vec<FlowInfo>>,
+    groups: Arc<Groups>,
+    /// The number of each flow's scheme.
+    schemes: Vec<u8>,
     transports: Vec<Option<Arc<dyn Transport>>>,
     /// That of flows which name none.
     default: Option<Arc<dyn Transport>>,
@@ -197,43 +203,55 @@ pub struct FlowTable {
 }
 
 impl FlowTable {
-    pub(super) fn new(flows: &[FlowInfo], groups: &Groups, objects: &Arc<Objects>, schemes: &Schemes) -> FlowTable {
-        let flows = flows.iter().enumerate().map(|(i, f)| {
+    pub(super) fn new(
+        flows: &Arc<Vec<FlowInfo>>,
+        groups: &Arc<Groups>,
+        objects: &Arc<Objects>,
+        schemes: &Schemes,
+    ) -> FlowTable {
+        let numbers = flows.iter().map(|f| {
             let named = f.flow.scheme.as_deref().and_then(|s| schemes.find(s));
-            let scheme = named.or(schemes.default).unwrap_or(0) as u8;
-            let name = objects.of[i];
-            let mtu = objects.mtu(name).unwrap_or(f.mtu);
-            let spec = FlowSpec { mtu, name, ..f.spec(FlowId(i as u32), groups.of[i], groups.budgets[i]) };
-            Listed { spec, passive: f.ends().1, scheme }
+            named.or(schemes.default).unwrap_or(0) as u8
         });
+        let numbers = numbers.collect();
         let transports: Vec<_> = schemes.by_name.iter().map(|s| s.1.transport()).collect();
         let default = schemes.default.and_then(|i| transports[i].clone());
-        FlowTable { flows: flows.collect(), transports, default, objects: objects.clone() }
+        let (flows, groups, objects) = (flows.clone(), groups.clone(), objects.clone());
+        FlowTable { flows, groups, schemes: numbers, transports, default, objects }
     }
 
-    fn get(&self, flow: FlowId) -> Option<(&Listed, &dyn Transport)> {
-        let listed = self.flows.get(flow.0 as usize)?;
-        Some((listed, self.transports.get(usize::from(listed.scheme))?.as_deref()?))
+    /// What an end is told of its flow.
+    fn spec(&self, flow: FlowId) -> Option<FlowSpec> {
+        let i = flow.0 as usize;
+        let info = self.flows.get(i)?;
+        let name = self.objects.of[i];
+        let mtu = self.objects.mtu(name).unwrap_or(info.mtu);
+        Some(FlowSpec { mtu, name, ..info.spec(flow, self.groups.of[i], self.groups.budgets[i]) })
+    }
+
+    fn transport(&self, flow: FlowId) -> Option<&dyn Transport> {
+        let scheme = *self.schemes.get(flow.0 as usize)?;
+        self.transports.get(usize::from(scheme))?.as_deref()
     }
 }
 
 impl Flows for FlowTable {
     fn open(&self, flow: FlowId) -> Option<Box<dyn Endpoint>> {
-        self.get(flow).map(|(flow, transport)| transport.open(&flow.spec))
+        Some(self.transport(flow)?.open(&self.spec(flow)?))
     }
     fn accept(&self, node: NodeId, first: &Packet) -> Accept {
-        match self.get(first.flow) {
-            Some((flow, transport)) => {
-                let here = flow.passive == node || self.objects.has_copy(flow.spec.name, node);
-                transport.accept(first, here.then_some(&flow.spec))
+        match (self.transport(first.flow), self.spec(first.flow)) {
+            (Some(transport), Some(spec)) => {
+                let passive = self.flows[first.flow.0 as usize].ends().1;
+                let here = passive == node || self.objects.has_copy(spec.name, node);
+                transport.accept(first, here.then_some(&spec))
             }
             // The scenario has no such flow, and results no place for it.
-            None => self.refuse(first).map_or(Accept::Ignore, Accept::Refuse),
+            _ => self.refuse(first).map_or(Accept::Ignore, Accept::Refuse),
         }
     }
     fn refuse(&self, packet: &Packet) -> Option<Packet> {
-        let known = self.get(packet.flow).map(|(_, transport)| transport);
-        known.or(self.default.as_deref())?.refuse(packet)
+        self.transport(packet.flow).or(self.default.as_deref())?.refuse(packet)
     }
 }
 
@@ -294,10 +312,12 @@ impl FlowInfo {
     }
 }
 
-/// When the last packet of `size` payload bytes arrives, sent back to back: full packets, then what is left.
+/// When the last packet of `size` payload bytes arrives, sent back to back: full packets, then what
+/// is left.
 ///
-/// That is the longest chain of "this hop after that packet": full packets fill the hops up to one of them and queue at
-/// the slowest of these; from there on the last packet, which may be smaller, is alone on the way.
+/// That is the longest chain of "this hop after that packet": full packets fill the hops up to one
+/// of them and queue at the slowest of these; from there on the last packet, which may be smaller,
+/// is alone on the way.
 fn unloaded_time(path: &Unloaded, size: Bytes, headers: u32) -> Time {
     let mtu = path.mtu;
     let payload = u64::from(mtu.saturating_sub(headers).max(1));
@@ -325,7 +345,8 @@ impl LinkRates for Links<'_> {
     }
 }
 
-/// The hosts; those of one router share its people and its trunks. Places are routers by name, and by label where that is nobody else's.
+/// The hosts; those of one router share its people and its trunks. Places are routers by name, and
+/// by label where that is nobody else's.
 fn host_table(topology: &Topology) -> HostTable {
     let own = |router: usize| topology.ports(router).iter().map(|p| p.peer).filter(|&p| topology.is_host(p as usize));
     let host = |n: usize| {
@@ -347,13 +368,8 @@ fn host_table(topology: &Topology) -> HostTable {
     HostTable::new(topology.hosts().map(host)).with_places(places)
 }
 
-pub(super) fn generate(
-    scenario: &Scenario,
-    base: &Path,
-    topology: &Topology,
-    routes: &TableRoutes,
-    schemes: &Schemes,
-) -> Result<Vec<FlowInfo>, SpecError> {
+/// The flows, in order of their start.
+pub(super) fn draw(scenario: &Scenario, base: &Path, topology: &Topology) -> Result<Vec<Flow>, SpecError> {
     let hosts = host_table(topology);
     let room = memory::free().map_or(Room::MAX, |free| Room::of(free, memory::BYTES_PER_FLOW));
     let context = Context {
@@ -364,19 +380,30 @@ pub(super) fn generate(
         horizon: scenario.stop,
         room,
     };
-    let flows = midpath_traffic::generate(&scenario.flow, &scenario.workload, &context)?;
+    let mut flows = midpath_traffic::generate(&scenario.flow, &scenario.workload, &context)?;
     if flows.is_empty() {
         return Err(SpecError::new("flow", "the scenario has no flows; write a `[[flow]]` or a `[[workload]]`"));
     }
     if scenario.stop.is_none() && flows.iter().any(|f| f.size.is_none() && f.stop.is_none()) {
         return Err(SpecError::new("stop", "is needed: a flow without `size` or `stop` would never end"));
     }
+    for flow in flows.iter_mut().filter(|f| f.rate.is_some() && f.scheme.is_none()) {
+        flow.scheme = Some(CONSTANT_RATE.into());
+    }
+    Ok(flows)
+}
+
+/// The flows with what their paths are like.
+pub(super) fn describe(
+    scenario: &Scenario,
+    topology: &Topology,
+    routes: &TableRoutes,
+    schemes: &Schemes,
+    flows: Vec<Flow>,
+) -> Result<Vec<FlowInfo>, SpecError> {
     let mut infos = Vec::with_capacity(flows.len());
     check_ways(scenario, topology, routes, &flows)?;
-    for (i, mut flow) in flows.into_iter().enumerate() {
-        if flow.rate.is_some() && flow.scheme.is_none() {
-            flow.scheme = Some(CONSTANT_RATE.into());
-        }
+    for (i, flow) in flows.into_iter().enumerate() {
         let (src, dst) = (flow.src as usize, flow.dst as usize);
         let transport = schemes.transport(flow.scheme.as_deref())?;
         let hops = routes.path(topology, src, dst, i as u32).unwrap_or_default();
@@ -392,7 +419,8 @@ pub(super) fn generate(
 /// Most flows that an error names.
 const NAMED: usize = 5;
 
-/// Whether every flow has a way. The error names those that have none, and what the network has fallen into.
+/// Whether every flow has a way. The error names those that have none, and what the network has
+/// fallen into.
 fn check_ways(scenario: &Scenario, topology: &Topology, routes: &TableRoutes, flows: &[Flow]) -> Result<(), SpecError> {
     let reaches = |f: &Flow| f.src == f.dst || !routes.table.next_ports(f.src as usize, f.dst as usize).is_empty();
     let stuck: Vec<usize> = (0..flows.len()).filter(|&i| !reaches(&flows[i])).collect();

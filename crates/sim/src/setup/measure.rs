@@ -8,7 +8,8 @@ use midpath_topo::Topology;
 
 use crate::scenario::{MeasureSpec, PcapSpec, Scenario};
 
-/// Most points of a series. Ours: a hundred times what a plot can show, and 8 MB for each number that is watched.
+/// Most points of a series. Ours: a hundred times what a plot can show, and 8 MB for each number
+/// that is watched.
 const MAX_POINTS: u32 = 100_000;
 /// The least time between samples. Ours: less than a packet of 1500 B takes at 10 Gbps.
 const MIN_INTERVAL: Time = Time::from_us(1);
@@ -48,10 +49,7 @@ fn captures(wanted: &[PcapSpec], topology: &Topology) -> Result<(), SpecError> {
 }
 
 fn check_capture(capture: &PcapSpec, topology: &Topology) -> Result<(), SpecError> {
-    let node = |key: &str, name: &str| {
-        let names = topology.nodes().iter().map(|n| n.name.as_str());
-        topology.find(name).ok_or_else(|| SpecError::new(key, midpath_topo::suggest::unknown("node", name, names)))
-    };
+    let node = |key: &str, name: &str| topology.named(name).map_err(|why| SpecError::new(key, why));
     let (from, to) = (node("from", &capture.from)?, node("to", &capture.to)?);
     if topology.port_to(from, to).is_none() {
         let neighbours = topology.ports(from).iter().map(|p| topology.nodes()[p.peer as usize].name.as_str());

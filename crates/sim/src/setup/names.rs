@@ -14,7 +14,8 @@ pub struct Groups {
     pub of: Vec<u32>,
     /// Each group's name.
     pub names: Vec<String>,
-    /// The number of what each flow spends, where it says so. Numbers go on from the groups'; one that is called as a group has its number.
+    /// The number of what each flow spends, where it says so. Numbers go on from the groups'; one
+    /// that is called as a group has its number.
     pub budgets: Vec<Option<u32>>,
     /// The names of those that are no groups.
     other: Vec<String>,

@@ -9,7 +9,8 @@ use rustc_hash::FxHashMap;
 
 use super::FlowInfo;
 
-/// The objects of a run. An object's name is that of the first flow that moves it: the node where that one's data come from, and its number.
+/// The objects of a run. An object's name is that of the first flow that moves it: the node where
+/// that one's data come from, and its number.
 #[derive(Debug, Clone, Default)]
 pub struct Objects {
     /// Each flow's object.

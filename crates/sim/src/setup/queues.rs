@@ -6,8 +6,8 @@ use midpath_topo::spec::TopologySpec;
 
 use crate::scenario::{QueueTable, Scenario};
 
-/// Which queue a port gets: the one that its row of `[[deploy]]` or its link names, the hosts', that of the scheme which runs there, or
-/// the scenario's.
+/// Which queue a port gets: the one that its row of `[[deploy]]` or its link names, the hosts',
+/// that of the scheme which runs there, or the scenario's.
 pub(super) struct Queues {
     default: Keyed,
     host: Option<Keyed>,
@@ -62,7 +62,8 @@ impl Queues {
         Err(SpecError::new(key, format!("there is no queue `{name}`; of `[queues.NAME]` {known}")))
     }
 
-    /// The queue of a port: by the names that its row or its link says, whether it is a host's, and the scheme that runs there.
+    /// The queue of a port: by the names that its row or its link says, whether it is a host's, and
+    /// the scheme that runs there.
     pub fn of(&self, named: Option<&str>, host: bool, scheme: Option<&str>) -> &Keyed {
         let named = named.and_then(|name| self.named.get(name));
         let hosts = self.host.as_ref().filter(|_| host);

@@ -13,8 +13,9 @@ use midpath_topo::Topology;
 use super::TableRoutes;
 use crate::scenario::RoutingSpec;
 
-/// Most bytes that the tables of all states may take. Ours: as much as the table of the largest network that is routed over.
-const MAX_MEMORY: usize = 1 << 30;
+/// Most bytes that the tables of all states may take, with all ways worked out. Ours: as much as
+/// the table of the largest network that is routed over.
+const MAX_MEMORY: usize = 2 << 30;
 /// Most changes of routes, nodes times states: each is an event of the run.
 const MAX_CHANGES: usize = 10_000_000;
 
@@ -28,7 +29,8 @@ pub(super) struct Rerouting {
 }
 
 impl Rerouting {
-    /// `changes` are links that go down (`false`) or come back, in order of time: nodes know of each `reconverge` later.
+    /// `changes` are links that go down (`false`) or come back, in order of time: nodes know of
+    /// each `reconverge` later.
     pub fn new(
         topology: &Topology,
         routing: &RoutingSpec,
@@ -52,12 +54,13 @@ impl Rerouting {
                 continue;
             }
             let state = *known.entry(down.clone()).or_insert_with(|| {
-                states.push(Arc::new(TableRoutes::over(topology, routing, |l| !down.contains(&l))));
+                let usable = |link| !down.contains(&link);
+                states.push(Arc::new(TableRoutes::over(topology, routing, usable).with(first.given.over(usable))));
                 states.len() as u32 - 1
             });
-            if states.len() * first.table.memory() > MAX_MEMORY {
+            if states.len() * (first.table.most_memory() + first.given.memory()) > MAX_MEMORY {
                 return Err(wrong(format!(
-                    "the routes of {} states of the network take more than 1 GiB",
+                    "the routes of {} states of the network may take more than 2 GiB",
                     states.len()
                 )));
             }
@@ -93,7 +96,8 @@ impl Rerouting {
     }
 }
 
-/// The routes of one node: those of the state that it knows of. A node is run by one thread at a time, in order of time; others don't look.
+/// The routes of one node: those of the state that it knows of. A node is run by one thread at a
+/// time, in order of time; others don't look.
 struct NodeRoutes {
     states: Arc<[Arc<TableRoutes>]>,
     now: AtomicU32,
@@ -120,6 +124,9 @@ impl Routes for NodeRoutes {
     #[inline]
     fn ports_for(&self, node: NodeId, dst: NodeId, key: u32) -> &[u16] {
         self.known().ports_for(node, dst, key)
+    }
+    fn by_conversation(&self) -> bool {
+        self.states[0].by_conversation()
     }
     fn peer(&self, node: NodeId, port: u16) -> Option<NodeId> {
         self.known().peer(node, port)

@@ -1,10 +1,12 @@
 //! The network's routes, as nodes ask for them.
 
-use midpath_core::packet::{FlowId, Interfaces, NodeId, PortId, flow_key};
+use midpath_core::packet::{FlowId, Interfaces, NodeId, flow_key};
 use midpath_core::roles::{Ecmp, Routes as _};
+use midpath_topo::routing::follow;
 use midpath_topo::symmetric::SymmetricTrees;
 use midpath_topo::{Hop, Routes, Topology};
 
+use super::paths::GivenPaths;
 use crate::scenario::RoutingSpec;
 
 /// The topology's routes as nodes ask for them.
@@ -20,6 +22,8 @@ pub struct TableRoutes {
     ecmp: Ecmp,
     /// With `ecmp = "symmetric"`.
     trees: Option<SymmetricTrees>,
+    /// Paths that the scenario gives, which go before the others.
+    pub given: GivenPaths,
 }
 
 impl TableRoutes {
@@ -38,7 +42,13 @@ impl TableRoutes {
         }
         let (table, ecmp) = (Routes::compute_over(topology, routing.metric, usable), routing.ecmp);
         let trees = (ecmp == Ecmp::Symmetric).then(|| SymmetricTrees::new(topology, &table));
-        TableRoutes { table, peers, costs, first, ecmp, trees }
+        TableRoutes { table, peers, costs, first, ecmp, trees, given: GivenPaths::default() }
+    }
+
+    /// The same with paths that the scenario gives.
+    #[must_use]
+    pub fn with(self, given: GivenPaths) -> TableRoutes {
+        TableRoutes { given, ..self }
     }
 
     /// Where a port stands in `peers` and `costs`.
@@ -48,15 +58,12 @@ impl TableRoutes {
         Some(from + usize::from(port)).filter(|place| *place < to)
     }
 
-    /// The hops of flow `i`, by the choices that nodes make; where each packet draws a path, the first of them.
+    /// The hops of flow `i`, by the choices that nodes make; where each packet draws a path, the
+    /// first of them.
     pub fn path(&self, topology: &Topology, src: usize, dst: usize, i: u32) -> Option<Vec<Hop>> {
         let (from, to) = (NodeId(src as u32), NodeId(dst as u32));
         let key = flow_key(FlowId(i), from, to, Interfaces::ANY);
-        self.table.path(topology, src, dst, |node, choices| {
-            let node = NodeId(node as u32);
-            let port = self.ecmp.expected(self.ports_for(node, to, key), key, to, node);
-            choices.iter().position(|p| Some(PortId(*p)) == port).unwrap_or(0)
-        })
+        follow(topology, (src, dst), |node| self.ecmp.expected(self.ports_for(node, to, key), key, to, node))
     }
 }
 
@@ -67,11 +74,19 @@ impl midpath_core::roles::Routes for TableRoutes {
     }
     #[inline]
     fn ports_for(&self, node: NodeId, dst: NodeId, key: u32) -> &[u16] {
+        if !self.given.is_empty()
+            && let Some(port) = self.given.port(node, dst, key)
+        {
+            return port;
+        }
         let (n, to) = (node.0 as usize, dst.0 as usize);
         match &self.trees {
             None => self.table.next_ports(n, to),
             Some(trees) => trees.next_port(&self.table, (n, to), key),
         }
+    }
+    fn by_conversation(&self) -> bool {
+        self.trees.is_some() || !self.given.is_empty()
     }
     fn peer(&self, node: NodeId, port: u16) -> Option<NodeId> {
         self.place(node, port).map(|place| NodeId(self.peers[place]))

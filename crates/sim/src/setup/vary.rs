@@ -19,20 +19,23 @@ use crate::scenario::{StepSpec, VarySpec, check_steps};
 
 pub use read::{parse_schedule, parse_trace};
 
-/// Most steps of all schedules together, rounds counted. Ours: each is two events of the run, of some 50 bytes.
+/// Most steps of all schedules together, rounds counted. Ours: each is two events of the run, of
+/// some 50 bytes.
 const MAX_STEPS: usize = 1_000_000;
 
 /// How links vary.
 #[derive(Default)]
 pub(super) struct Variations {
-    /// By link, what varies from packet to packet in each direction: that from its end `a`, and that from `b`.
+    /// By link, what varies from packet to packet in each direction: that from its end `a`, and
+    /// that from `b`.
     links: BTreeMap<usize, [Variation; 2]>,
     /// By link, the steps of its schedule.
     steps: Vec<(usize, Time, LinkFault)>,
 }
 
 impl Variations {
-    /// Reads what `specs` name. A link whose rate or delay is set from the beginning has it in `topology`, too.
+    /// Reads what `specs` name. A link whose rate or delay is set from the beginning has it in
+    /// `topology`, too.
     pub fn new(
         specs: &[VarySpec],
         base: &Path,
@@ -165,7 +168,8 @@ fn each<T: Copy>(directions: &[usize], value: T) -> [Option<T>; 2] {
     [0, 1].map(|d| directions.contains(&d).then_some(value))
 }
 
-/// One round of a trace as rates from times on: what an opportunity delivers, spread over the time since the one before it.
+/// One round of a trace as rates from times on: what an opportunity delivers, spread over the time
+/// since the one before it.
 fn rates(all: &Opportunities) -> Vec<(Time, Rate)> {
     let (mut out, mut from, mut count) = (Vec::new(), Time::ZERO, 0u64);
     for (i, at) in all.times().iter().enumerate() {

@@ -1,4 +1,5 @@
-//! What bytes written by others can reach, one function per entry. The fuzz targets in `fuzz/` call the same functions.
+//! What bytes written by others can reach, one function per entry. The fuzz targets in `fuzz/` call
+//! the same functions.
 //!
 //! Each takes any bytes, must not panic, and checks what holds of every answer.
 
@@ -157,7 +158,8 @@ pub fn packet(bytes: &[u8]) {
     }
 }
 
-/// The same bytes as an IPv4 packet of `protocol` whose addresses, length, ports and checksums are in order (RFC 791, RFC 9293).
+/// The same bytes as an IPv4 packet of `protocol` whose addresses, length, ports and checksums are
+/// in order (RFC 791, RFC 9293).
 pub fn admissible(bytes: &[u8], protocol: u8) -> Vec<u8> {
     let mut b = bytes.to_vec();
     b.resize(b.len().clamp(40, 1500), 0);
@@ -204,8 +206,9 @@ impl Routes for Unknown {
     }
 }
 
-/// Packets for ports with prices, every pricing, at the network's edge with enforcement: a price is always finite and above zero. Each 80 bytes
-/// are a packet: what to do, how much later, size, and the header's bytes.
+/// Packets for ports with prices, every pricing, at the network's edge with enforcement: a price is
+/// always finite and above zero. Each 80 bytes are a packet: what to do, how much later, size, and
+/// the header's bytes.
 pub fn prices(bytes: &[u8]) {
     static NETWORKS: OnceLock<Vec<Arc<dyn Network>>> = OnceLock::new();
     let build = |pricing: &&str| {
@@ -272,8 +275,9 @@ fn drive(port: &mut dyn Port, link: LinkInfo, bytes: &[u8]) {
     }
 }
 
-/// Every scheme's header: what can be read, written and read again is the same. Then INRPP's border, which takes packets of both sides:
-/// 80 bytes each, of which up to the last 72 are the header's.
+/// Every scheme's header: what can be read, written and read again is the same. Then INRPP's
+/// border, which takes packets of both sides: 80 bytes each, of which up to the last 72 are the
+/// header's.
 pub fn headers(bytes: &[u8]) {
     let mut border = Border::new(true, inrpp::header::SIZE);
     for part in bytes.chunks(80).take(256) {
@@ -328,7 +332,8 @@ pub fn units(bytes: &[u8]) {
     round_trip::<Bytes>(text);
     round_trip::<Limit>(text);
     if let Ok(ratio) = text.parse::<Ratio>() {
-        // Percentages are printed as floats: to the nearest part per billion only where f64 has the digits.
+        // Percentages are printed as floats: to the nearest part per billion only where f64 has the
+        // digits.
         let again: Ratio = ratio.to_string().parse().expect("what is printed can be read");
         assert!((again.as_f64() - ratio.as_f64()).abs() <= 1e-9 * ratio.as_f64().max(1.0), "{text:?}");
     }

@@ -1,6 +1,6 @@
-//! Peers of an MPTCP that say anything: both ends on nodes with two ports, and packets made of bytes. The fuzz target calls it.
+//! Peers of an MPTCP that say anything: both ends on nodes with two ports, and packets made of
+//! bytes. The fuzz target calls it.
 
-use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use midpath_core::node::{Driver, Flows, Forwarding, Node};
@@ -17,6 +17,7 @@ use midpath_schemes::internals::mptcp::announce::AddAddr;
 use midpath_schemes::internals::mptcp::header::{Dss, Mapping};
 use midpath_schemes::internals::mptcp::hello::Hello;
 use midpath_schemes::internals::mptcp::keys::{Key, Keys};
+use rustc_hash::FxHashMap;
 
 const BUFFER: u64 = 100_000;
 const HOSTS: [NodeId; 2] = [NodeId(0), NodeId(1)];
@@ -45,11 +46,12 @@ impl Routes for First {
 const KEY: u64 = 0x0123_4567_89ab_cdef;
 const NONCE: u32 = 77;
 
-/// What is sent goes nowhere; it is counted, and where its numbers begin is remembered, with the keys and nonces that an end tells.
+/// What is sent goes nowhere; it is counted, and where its numbers begin is remembered, with the
+/// keys and nonces that an end tells.
 #[derive(Default)]
 struct Sink {
     sent: u64,
-    numbers: HashMap<(NodeId, Interfaces), Sequence>,
+    numbers: FxHashMap<(NodeId, Interfaces), Sequence>,
     keys: [Option<Key>; 2],
     nonces: [u32; 2],
 }
@@ -96,9 +98,9 @@ fn node(me: usize, transport: &Arc<dyn Transport>) -> Node {
     Node::new(HOSTS[me], vec![link; 2], vec![queues(), queues()], forwarding, flows, Streams::of(1, 0))
 }
 
-/// Each 100 bytes are a packet: to whom, how much later, header fields, the option's bytes. What is held stays within the buffer, and what is
-/// sent in proportion to what is answers.
-/// Returns the most that an end has taken.
+/// Each 100 bytes are a packet: to whom, how much later, header fields, the option's bytes. What is
+/// held stays within the buffer, and what is sent in proportion to what is answers. Returns the
+/// most that an end has taken.
 pub fn mptcp(bytes: &[u8]) -> u64 {
     static MPTCP: OnceLock<Arc<dyn Transport>> = OnceLock::new();
     let build = || {
@@ -132,7 +134,8 @@ pub fn mptcp(bytes: &[u8]) -> u64 {
     ends.map(|(_, _, end)| end.report().delivered).max().unwrap_or(0)
 }
 
-/// A packet whose numbers are offsets in the bytes: a peer who sees what is sent knows where they begin.
+/// A packet whose numbers are offsets in the bytes: a peer who sees what is sent knows where they
+/// begin.
 fn packet(chunk: &[u8; 100], to: usize, sink: &Sink) -> Packet {
     let short = |at: usize| u64::from(u16::from_be_bytes([chunk[at], chunk[at + 1]]));
     let payload = short(4) as u16;
@@ -156,7 +159,8 @@ fn packet(chunk: &[u8; 100], to: usize, sink: &Sink) -> Packet {
     p
 }
 
-/// Most options are MPTCP's, of a peer who has the keys: what they say is in the bytes, counted from where the keys begin.
+/// Most options are MPTCP's, of a peer who has the keys: what they say is in the bytes, counted
+/// from where the keys begin.
 fn put_option(p: &mut Packet, chunk: &[u8; 100], to: usize, sink: &Sink) {
     let own = Key::new(KEY);
     let keys = Keys { own, peer: sink.keys[to].unwrap_or(own) };

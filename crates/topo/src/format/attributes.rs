@@ -1,9 +1,10 @@
 //! What node and edge attributes mean, alike for GraphML, GML and node-link JSON.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use midpath_core::units::{Rate, Ratio};
+use rustc_hash::FxHashMap;
 
 use crate::draft::{Draft, DraftLink, DraftNode, MAX_POPULATION};
 use crate::graph::{MAX_LINKS, MAX_NODES, NodeKind};
@@ -12,9 +13,9 @@ use crate::graph::{MAX_LINKS, MAX_NODES, NodeKind};
 #[derive(Default)]
 pub(super) struct Builder {
     draft: Draft,
-    index: HashMap<String, usize>,
+    index: FxHashMap<String, usize>,
     /// In a directed graph: edges whose opposite has not come yet, by (source, target).
-    one_way: Option<HashMap<(usize, usize), Vec<usize>>>,
+    one_way: Option<FxHashMap<(usize, usize), Vec<usize>>>,
     /// Attributes left out for want of a unit, with how often.
     unitless: BTreeMap<String, usize>,
 }
@@ -23,9 +24,10 @@ pub(super) struct Builder {
 pub(super) type Attribute<'a> = (&'a str, &'a str);
 
 impl Builder {
-    /// For a graph whose edges are one-way (`directed`) or not. A one-way edge and its opposite make one link.
+    /// For a graph whose edges are one-way (`directed`) or not. A one-way edge and its opposite
+    /// make one link.
     pub fn new(directed: bool) -> Builder {
-        Builder { one_way: directed.then(HashMap::new), ..Builder::default() }
+        Builder { one_way: directed.then(FxHashMap::default), ..Builder::default() }
     }
 
     /// Adds a node.
@@ -62,7 +64,8 @@ impl Builder {
         self.index.get(id).copied().ok_or_else(|| format!("{end} `{}` is not the id of a node", short(id)))
     }
 
-    /// In a directed graph, merges an edge into its opposite, if that has come and has no way back yet.
+    /// In a directed graph, merges an edge into its opposite, if that has come and has no way back
+    /// yet.
     fn is_way_back(&mut self, link: &DraftLink) -> bool {
         let Some(one_way) = &mut self.one_way else { return false };
         if let Some(there) = one_way.get_mut(&(link.b, link.a)).and_then(Vec::pop) {
@@ -100,7 +103,8 @@ impl Builder {
         Ok(())
     }
 
-    /// A quantity with its unit. A bare number is left out, and remembered: its unit would be a guess.
+    /// A quantity with its unit. A bare number is left out, and remembered: its unit would be a
+    /// guess.
     fn quantity<T: FromStr<Err = midpath_core::units::UnitError>>(
         &mut self,
         name: &str,

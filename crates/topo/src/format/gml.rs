@@ -1,6 +1,7 @@
 //! GML (Himsolt: "GML: a portable graph file format", 1996): nested lists of keys and values.
 //!
-//! As the Internet Topology Zoo and NetworkX write it: `graph [ directed 0 node [ id 0 label "Berne" ] edge [ source 0 … ] ]`.
+//! As the Internet Topology Zoo and NetworkX write it:
+//! `graph [ directed 0 node [ id 0 label "Berne" ] edge [ source 0 … ] ]`.
 
 use super::FormatError;
 use super::attributes::{Attribute, Builder, short};
@@ -74,7 +75,8 @@ fn required<'a>(entry: &Entry<'_>, entries: &'a [Entry<'a>], key: &str) -> Resul
     find(entries, key).ok_or_else(|| FormatError::at(entry.line, format!("a {} without `{key}`", entry.key)))
 }
 
-/// Attributes of a node or edge. A node's `graphics [ x … y … ]` is drawn, not located, and left out.
+/// Attributes of a node or edge. A node's `graphics [ x … y … ]` is drawn, not located, and left
+/// out.
 fn plain<'a>(entries: &'a [Entry<'a>]) -> Vec<Attribute<'a>> {
     entries.iter().filter_map(|e| Some((e.key, e.value.text()?))).collect()
 }

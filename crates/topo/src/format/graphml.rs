@@ -1,9 +1,10 @@
 //! GraphML: `<key>` declares attributes, `<node>` and `<edge>` carry them as `<data>`.
 //!
-//! As the Internet Topology Zoo (Knight et al., IEEE JSAC 29(9), 2011), NetworkX and yEd write it. XML is read by
-//! roxmltree, which refuses document type definitions and so knows no entity expansion.
+//! As the Internet Topology Zoo (Knight et al., IEEE JSAC 29(9), 2011), NetworkX and yEd write it.
+//! XML is read by roxmltree, which refuses document type definitions and so knows no entity
+//! expansion.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use roxmltree::{Document, Node, ParsingOptions};
 
@@ -18,7 +19,7 @@ pub fn parse(text: &str) -> Result<Draft, FormatError> {
         .map_err(|e| FormatError::at(e.pos().row as usize, format!("not XML: {e}")))?;
     let graph = document.descendants().find(|n| n.has_tag_name_any("graph"));
     let graph = graph.ok_or_else(|| FormatError::whole("no <graph> element; is this GraphML?"))?;
-    let keys: HashMap<&str, &str> = document
+    let keys: FxHashMap<&str, &str> = document
         .descendants()
         .filter(|n| n.has_tag_name_any("key"))
         .filter_map(|k| Some((k.attribute("id")?, k.attribute("attr.name")?)))
@@ -55,7 +56,7 @@ fn required<'a>(document: &Document<'_>, node: Node<'a, '_>, name: &str) -> Resu
     node.attribute(name).ok_or_else(|| at(document, node, format!("a <{tag}> without `{name}`")))
 }
 
-fn data<'a>(node: Node<'a, '_>, keys: &HashMap<&'a str, &'a str>) -> Vec<Attribute<'a>> {
+fn data<'a>(node: Node<'a, '_>, keys: &FxHashMap<&'a str, &'a str>) -> Vec<Attribute<'a>> {
     let data = node.children().filter(|n| n.has_tag_name_any("data"));
     data.filter_map(|d| Some((*keys.get(d.attribute("key")?)?, d.text()?))).collect()
 }

@@ -1,9 +1,10 @@
-//! The topology text format of the HPCC simulator (Li et al., "HPCC: High precision congestion control", SIGCOMM 2019).
+//! The topology text format of the HPCC simulator (Li et al., "HPCC: High precision congestion
+//! control", SIGCOMM 2019).
 //!
-//! Words separated by white space: `nodes switches links`, then the switches' numbers, then for each link
-//! `source destination rate delay error-rate`. Nodes are numbered from 0; those that are no switch are hosts. Names here
-//! are the numbers, which flow lists in the companion format refer to. What follows the announced links is left out, as HPCC does:
-//! see the original `topology.txt`.
+//! Words separated by white space: `nodes switches links`, then the switches' numbers, then for
+//! each link `source destination rate delay error-rate`. Nodes are numbered from 0; those that are
+//! no switch are hosts. Names here are the numbers, which flow lists in the companion format refer
+//! to. What follows the announced links is left out, as HPCC does: see the original `topology.txt`.
 
 use std::str::FromStr;
 

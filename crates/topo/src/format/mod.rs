@@ -1,7 +1,8 @@
 //! Topology files: one reader for each format, all with the same contract.
 //!
-//! A reader turns bytes into a [`Draft`] or says which line is wrong and what would have been accepted; it never
-//! panics, and what it allocates is bounded by the size of its input, at most [`MAX_FILE_BYTES`].
+//! A reader turns bytes into a [`Draft`] or says which line is wrong and what would have been
+//! accepted; it never panics, and what it allocates is bounded by the size of its input, at most
+//! [`MAX_FILE_BYTES`].
 
 mod attributes;
 pub mod gml;

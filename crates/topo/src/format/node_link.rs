@@ -1,7 +1,8 @@
 //! NetworkX node-link JSON, as `networkx.node_link_data` and topohub write it.
 //!
-//! `{"directed": false, "nodes": [{"id": 0, "name": …, "pos": [lon, lat]}], "edges": [{"source": 0, "target": 1, …}]}`; older
-//! NetworkX says `links` for `edges`. Nodes without an id are known by their position in the list, as in D3.
+//! `{"directed": false, "nodes": [{"id": 0, "name": …, "pos": [lon, lat]}], "edges": [{"source": 0, "target": 1, …}]}`;
+//! older NetworkX says `links` for `edges`. Nodes without an id are known by their position in the
+//! list, as in D3.
 
 use serde_json::Value;
 

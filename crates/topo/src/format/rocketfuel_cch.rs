@@ -1,6 +1,7 @@
 //! Rocketfuel's router-level ISP maps (`*.cch`).
 //!
-//! N. Spring, R. Mahajan, D. Wetherall: "Measuring ISP topologies with Rocketfuel", SIGCOMM 2002. One router a line:
+//! N. Spring, R. Mahajan, D. Wetherall: "Measuring ISP topologies with Rocketfuel", SIGCOMM 2002.
+//! One router a line:
 //!
 //! ```text
 //! uid @location [+] [bb] (neighbours) [&externals] -> <uid> <uid> … {-euid} … =dns-name[!] rN
@@ -8,16 +9,16 @@
 //! # remark
 //! ```
 //!
-//! `<uid>` are neighbours in the map, listed from both ends; `{-euid}` are addresses outside of it, which are left out
-//! with their own lines. `rN` is the distance from the mapped ISP: `r0` are its own routers. A `+` in a location is a
-//! space; `@T` and `@?` are unknown locations. The `(count)` includes neighbours that the published files don't list.
-
-use std::collections::{HashMap, HashSet};
+//! `<uid>` are neighbours in the map, listed from both ends; `{-euid}` are addresses outside of it,
+//! which are left out with their own lines. `rN` is the distance from the mapped ISP: `r0` are its
+//! own routers. A `+` in a location is a space; `@T` and `@?` are unknown locations. The `(count)`
+//! includes neighbours that the published files don't list.
 
 use super::FormatError;
 use super::attributes::short;
 use crate::draft::{Draft, DraftLink, DraftNode};
 use crate::graph::MAX_NODES;
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 /// One router's line.
 struct Router<'a> {
@@ -28,9 +29,11 @@ struct Router<'a> {
     radius: u32,
 }
 
-/// Reads the routers up to `radius` and the links between them. Node names are uids; labels are locations.
+/// Reads the routers up to `radius` and the links between them. Node names are uids; labels are
+/// locations.
 ///
-/// A link from a router to itself is kept here (INRPP's Table I counts them, see [`crate::detour`]), once.
+/// A link from a router to itself is kept here (INRPP's Table I counts them, see
+/// [`crate::detour`]), once.
 pub fn parse(text: &str, radius: u32) -> Result<Draft, FormatError> {
     let mut routers = Vec::new();
     for (i, line) in text.lines().enumerate() {
@@ -78,7 +81,7 @@ fn parse_line(number: usize, line: &str) -> Result<Option<Router<'_>>, FormatErr
 fn assemble(routers: &[Router<'_>], radius: u32) -> Result<Draft, FormatError> {
     let mut draft = Draft::default();
     // `None`: in the file, but further out than wanted.
-    let mut index: HashMap<i64, Option<usize>> = HashMap::with_capacity(routers.len());
+    let mut index: FxHashMap<i64, Option<usize>> = FxHashMap::with_capacity_and_hasher(routers.len(), FxBuildHasher);
     for r in routers {
         let kept = (r.radius <= radius).then_some(draft.nodes.len());
         if index.insert(r.uid, kept).is_some() {
@@ -88,7 +91,7 @@ fn assemble(routers: &[Router<'_>], radius: u32) -> Result<Draft, FormatError> {
             draft.nodes.push(node(r));
         }
     }
-    let mut seen = HashSet::new();
+    let mut seen = FxHashSet::default();
     for r in routers {
         for uid in &r.neighbours {
             let b = *index.get(uid).ok_or_else(|| {

@@ -1,10 +1,10 @@
 //! Rocketfuel's inferred link weights and latencies (`weights.intra`, `latencies.intra`).
 //!
-//! R. Mahajan, N. Spring, D. Wetherall, T. Anderson: "Inferring link weights using end-to-end measurements", IMW 2002.
-//! Each line is one direction of a link, `from to number`: a weight, or a latency in milliseconds. A node is its location
-//! (`+` for a space) followed by a number.
+//! R. Mahajan, N. Spring, D. Wetherall, T. Anderson: "Inferring link weights using end-to-end
+//! measurements", IMW 2002. Each line is one direction of a link, `from to number`: a weight, or a
+//! latency in milliseconds. A node is its location (`+` for a space) followed by a number.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use midpath_core::units::Time;
 
@@ -26,7 +26,7 @@ pub fn parse_latencies(text: &str) -> Result<Draft, FormatError> {
 pub fn merge(mut weights: Draft, latencies: &Draft) -> Draft {
     let name = |d: &Draft, n: usize| d.nodes[n].name.clone();
     let ends = |d: &Draft, l: &DraftLink| (name(d, l.a).min(name(d, l.b)), name(d, l.a).max(name(d, l.b)));
-    let delays: HashMap<_, _> = latencies.links.iter().map(|l| (ends(latencies, l), l.delay)).collect();
+    let delays: FxHashMap<_, _> = latencies.links.iter().map(|l| (ends(latencies, l), l.delay)).collect();
     let pairs: Vec<_> = weights.links.iter().map(|l| ends(&weights, l)).collect();
     for (link, pair) in weights.links.iter_mut().zip(pairs) {
         link.delay = delays.get(&pair).copied().flatten();
@@ -36,8 +36,8 @@ pub fn merge(mut weights: Draft, latencies: &Draft) -> Draft {
 
 fn parse(text: &str, set: impl Fn(&mut DraftLink, f64)) -> Result<Draft, FormatError> {
     let mut draft = Draft::default();
-    let mut index = HashMap::new();
-    let mut links: HashMap<(usize, usize), f64> = HashMap::new();
+    let mut index = FxHashMap::default();
+    let mut links: FxHashMap<(usize, usize), f64> = FxHashMap::default();
     let mut differ = 0;
     for (i, line) in text.lines().enumerate().filter(|(_, l)| !l.trim().is_empty()) {
         let (from, to, number) = parse_line(i + 1, line)?;
@@ -69,7 +69,7 @@ fn parse_line(number: usize, line: &str) -> Result<(&str, &str, f64), FormatErro
     }
 }
 
-fn node(draft: &mut Draft, index: &mut HashMap<String, usize>, word: &str) -> usize {
+fn node(draft: &mut Draft, index: &mut FxHashMap<String, usize>, word: &str) -> usize {
     *index.entry(word.to_owned()).or_insert_with(|| {
         let name = word.replace(",+", ", ").replace('+', " ");
         let label = name.trim_end_matches(|c: char| c.is_ascii_digit()).to_owned();

@@ -16,10 +16,12 @@ pub fn star(hosts: usize, access: &LinkParams) -> Draft {
     draft
 }
 
-/// A k-ary fat-tree (Al-Fares, Loukissas, Vahdat: "A scalable, commodity data center network architecture", SIGCOMM 2008, §2.2).
+/// A k-ary fat-tree (Al-Fares, Loukissas, Vahdat: "A scalable, commodity data center network
+/// architecture", SIGCOMM 2008, §2.2).
 ///
-/// `k` must be even: k pods, each with k/2 edge switches `e{pod}.{i}` and k/2 aggregation switches `a{pod}.{i}`, k²/4
-/// core switches `c{i}`, and k³/4 hosts `h{i}`, numbered along the edge switches. Classes: `edge`, `aggregation`, `core`.
+/// `k` must be even: k pods, each with k/2 edge switches `e{pod}.{i}` and k/2 aggregation switches
+/// `a{pod}.{i}`, k²/4 core switches `c{i}`, and k³/4 hosts `h{i}`, numbered along the edge
+/// switches. Classes: `edge`, `aggregation`, `core`.
 pub fn fat_tree(k: usize, link: &LinkParams, access: &LinkParams) -> Draft {
     let mut draft = Draft::default();
     let half = k / 2;

@@ -19,7 +19,8 @@ pub struct Dumbbell {
     pub bottleneck: LinkParams,
     /// The other links between routers.
     pub core: LinkParams,
-    /// Delays of the senders' links, one after another and again from the first; empty: as `access`.
+    /// Delays of the senders' links, one after another and again from the first; empty: as
+    /// `access`.
     pub access_delays: Vec<Time>,
 }
 
@@ -53,7 +54,8 @@ pub fn chain(routers: usize, pairs: usize, link: &LinkParams, access: &LinkParam
     draft
 }
 
-/// A line of `hops` equal links: the pair `s0`, `d0` crosses all of them, the pair `s1`, `d1` the first, `s2`, `d2` the second, ….
+/// A line of `hops` equal links: the pair `s0`, `d0` crosses all of them, the pair `s1`, `d1` the
+/// first, `s2`, `d2` the second, ….
 pub fn parking_lot(hops: usize, link: &LinkParams, access: &LinkParams) -> Draft {
     let mut draft = chain(hops + 1, 1, link, access);
     for hop in 1..=hops {

@@ -1,4 +1,5 @@
-//! Networks by rule: the shapes of the literature, always the same for the same parameters and seed.
+//! Networks by rule: the shapes of the literature, always the same for the same parameters and
+//! seed.
 
 mod data_centre;
 mod lines;
@@ -19,7 +20,8 @@ use crate::draft::{Draft, DraftLink};
 pub struct LinkParams {
     /// Rate, both ways.
     pub rate: Rate,
-    /// Propagation delay, either way. Only Waxman networks can do without: they take it from the distance.
+    /// Propagation delay, either way. Only Waxman networks can do without: they take it from the
+    /// distance.
     pub delay: Option<Time>,
     /// Largest packet in bytes; 1500 unless said.
     pub mtu: Option<u32>,

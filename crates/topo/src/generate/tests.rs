@@ -62,7 +62,8 @@ fn waxman_of(routers: usize, seed: u64, connected: bool) -> Draft {
 
 #[test]
 fn waxman_has_as_many_links_as_its_probabilities_say() {
-    // Over seeds, the number of links is a sum of independent draws around Σβ·exp(−d/αL): compare the sums.
+    // Over seeds, the number of links is a sum of independent draws around Σβ·exp(−d/αL): compare
+    // the sums.
     let (mut expected, mut got, mut variance) = (0.0, 0.0, 0.0);
     for seed in 0..20 {
         let d = waxman_of(60, seed, false);

@@ -24,7 +24,8 @@ pub struct Waxman {
     pub link: LinkParams,
 }
 
-/// Two nodes at distance d are joined with probability β·exp(−d/(αL)), where L is the largest distance between two nodes.
+/// Two nodes at distance d are joined with probability β·exp(−d/(αL)), where L is the largest
+/// distance between two nodes.
 pub fn waxman(p: &Waxman, seed: u64) -> Draft {
     let mut rng = stream(seed, Purpose::Topology, 0);
     let mut draft = Draft::default();
@@ -56,7 +57,8 @@ fn add(draft: &mut Draft, p: &Waxman, points: &[(f64, f64)], a: usize, b: usize)
     link.delay = link.delay.or(Some(fibre_delay(distance(points[a], points[b]) * p.size_km)));
 }
 
-/// Joins the largest part to the node nearest to it that is outside, with that node's part, until all are one.
+/// Joins the largest part to the node nearest to it that is outside, with that node's part, until
+/// all are one.
 fn join_parts(draft: &mut Draft, p: &Waxman, points: &[(f64, f64)]) {
     let parts = draft.adjacency().components();
     let Some((largest, others)) = parts.split_first() else { return };

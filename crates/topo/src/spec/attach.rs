@@ -1,6 +1,6 @@
 //! Hosts attached to the routers of a map.
 
-use std::collections::HashSet;
+use rustc_hash::FxHashSet;
 
 use midpath_core::rng::{Purpose, Stream, below, stream};
 use midpath_core::spec::SpecError;
@@ -11,7 +11,8 @@ use crate::draft::{Draft, DraftLink, DraftNode};
 use crate::graph::{MAX_NODES, NodeKind};
 use crate::suggest;
 
-/// Attaches what `hosts` asks for; without it, one host at every router of a network that has no host.
+/// Attaches what `hosts` asks for; without it, one host at every router of a network that has no
+/// host.
 pub fn hosts(spec: &TopologySpec, draft: &mut Draft, min_delay: Time, seed: u64) -> Result<(), SpecError> {
     let has_hosts = draft.nodes.iter().any(|n| n.kind == Some(NodeKind::Host));
     let default = HostsSpec::default();
@@ -38,7 +39,7 @@ fn attach(
         return Err(SpecError::new("homes", message));
     }
     let like = access_link(hosts, spec, draft, min_delay);
-    let taken: HashSet<String> = draft.nodes.iter().map(|n| n.name.clone()).collect();
+    let taken: FxHashSet<String> = draft.nodes.iter().map(|n| n.name.clone()).collect();
     let mut rng = stream(seed, Purpose::Topology, 1);
     for (i, first) in first_home.into_iter().enumerate() {
         let host = draft.nodes.len();

@@ -10,12 +10,14 @@ use crate::classes;
 use crate::draft::{Draft, MIN_DELAY};
 use crate::graph::{NodeKind, Topology};
 
-/// Most routers that a topology may be routed over: the table has an entry for each pair, here 1 GiB.
-pub const MAX_ROUTERS: usize = 16_384;
+/// Most routers that a topology may be routed over: those of a fat-tree with k = 128. With a way
+/// from each to each that is asked for, the table has 420 million entries of 1 or 4 bytes.
+pub const MAX_ROUTERS: usize = 20_480;
 
 /// Builds the topology. Files are looked for in `base_dir`; `seed` is the scenario's.
 ///
-/// An error's key is relative to the topology table: `links[3].a`. `SpecError::under("topology")` completes it.
+/// An error's key is relative to the topology table: `links[3].a`. `SpecError::under("topology")`
+/// completes it.
 pub fn build(spec: &TopologySpec, base_dir: &Path, seed: u64) -> Result<Topology, SpecError> {
     let min_delay = spec.min_delay.unwrap_or(MIN_DELAY);
     check::values(spec)?;
@@ -69,7 +71,8 @@ fn check_connected(spec: &TopologySpec, topology: &Topology) -> Result<(), SpecE
     Err(SpecError::new(source::key(spec), message))
 }
 
-/// Hosts don't forward, so a network whose parts meet only in a multi-homed host is not connected for packets.
+/// Hosts don't forward, so a network whose parts meet only in a multi-homed host is not connected
+/// for packets.
 fn stranded_by_hosts(spec: &TopologySpec, topology: &Topology) -> Result<(), SpecError> {
     let mut seen = vec![false; topology.nodes().len()];
     let Some(start) = topology.routers().next() else {

@@ -7,7 +7,8 @@ use super::{DelaySpec, HostsSpec, RuleSpec, TopologySpec};
 use crate::generate::LinkParams;
 use crate::graph::{check_corruption, check_longest, check_mtu, check_rate, check_weight};
 
-/// Checks every rate, MTU, weight and loss that the table states outside of `links`, which are checked one by one later.
+/// Checks every rate, MTU, weight and loss that the table states outside of `links`, which are
+/// checked one by one later.
 pub fn values(spec: &TopologySpec) -> Result<(), SpecError> {
     if spec.min_delay == Some(Time::ZERO) {
         return Err(SpecError::new("min_delay", "a link needs a delay above zero, such as \"1 us\""));

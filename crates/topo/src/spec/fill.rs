@@ -1,4 +1,5 @@
-//! Rates, delays and the rest of each link: rules, then the table's word, then the source's, then the defaults.
+//! Rates, delays and the rest of each link: rules, then the table's word, then the source's, then
+//! the defaults.
 
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Ratio, Time};

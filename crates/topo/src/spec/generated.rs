@@ -11,8 +11,8 @@ use crate::generate::{self, Dumbbell, LinkParams, Waxman};
 const MAX_HOSTS: usize = 100_000;
 /// Most routers of a Waxman network, whose work grows with the square.
 const MAX_WAXMAN: usize = 4_096;
-/// Most ports of a fat-tree's switches: 65,536 hosts.
-const MAX_K: usize = 64;
+/// Most ports of a fat-tree's switches: 524,288 hosts.
+const MAX_K: usize = 128;
 
 impl Generator {
     /// The name that a scenario uses.

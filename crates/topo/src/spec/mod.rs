@@ -27,7 +27,8 @@ use crate::graph::NodeKind;
 pub struct TopologySpec {
     /// A network that ships with Midpath: `abilene`, `geant` or `nobel-germany`.
     pub builtin: Option<String>,
-    /// A network by rule. Each kind takes the parameters that its name suggests; an error lists them.
+    /// A network by rule. Each kind takes the parameters that its name suggests; an error lists
+    /// them.
     pub generate: Option<Generator>,
     /// A topology file, relative to the scenario's folder.
     pub file: Option<String>,
@@ -35,28 +36,34 @@ pub struct TopologySpec {
     pub format: Option<Format>,
     /// Links written here. Nodes that only they name are hosts if they have one link, else routers.
     pub links: Option<Vec<LinkSpec>>,
-    /// Nodes of `links` whose kind, class or position is to be said. Order here is order in results.
+    /// Nodes of `links` whose kind, class or position is to be said. Order here is order in
+    /// results.
     pub nodes: Option<Vec<NodeSpec>>,
 
     /// `generate`: host pairs of a dumbbell, hosts at each end of a chain. 1 unless said.
     pub pairs: Option<usize>,
-    /// `generate`: routers of a chain, ring, waxman, or dumbbell (2 unless said); hosts of a star; bottleneck links of a parking-lot.
+    /// `generate`: routers of a chain, ring, waxman, or dumbbell (2 unless said); hosts of a star;
+    /// bottleneck links of a parking-lot.
     pub n: Option<usize>,
     /// `generate = "fat-tree"`: ports of every switch; even. There are k³/4 hosts.
     pub k: Option<usize>,
-    /// `generate`: links between routers (dumbbell: those that are not the bottleneck; as `access` unless said).
+    /// `generate`: links between routers (dumbbell: those that are not the bottleneck; as `access`
+    /// unless said).
     pub link: Option<LinkParams>,
     /// `generate`: links between hosts and routers; as `link` unless said.
     pub access: Option<LinkParams>,
     /// `generate = "dumbbell"`: the link in the middle.
     pub bottleneck: Option<LinkParams>,
-    /// `generate = "dumbbell"`: delays of the senders' access links, in turn, for flows with different round-trip times.
+    /// `generate = "dumbbell"`: delays of the senders' access links, in turn, for flows with
+    /// different round-trip times.
     pub access_delays: Option<Vec<Time>>,
-    /// `generate = "waxman"`: how far links reach, as a share of the largest distance; 0.1 unless said.
+    /// `generate = "waxman"`: how far links reach, as a share of the largest distance; 0.1 unless
+    /// said.
     pub alpha: Option<f64>,
     /// `generate = "waxman"`: how many links there are; 0.4 unless said.
     pub beta: Option<f64>,
-    /// `generate = "waxman"`: side of the square in kilometres, for delays by distance; 1000 unless said.
+    /// `generate = "waxman"`: side of the square in kilometres, for delays by distance; 1000 unless
+    /// said.
     pub size_km: Option<f64>,
     /// `generate = "waxman"`: join separate parts; true unless said.
     pub connected: Option<bool>,
@@ -69,27 +76,33 @@ pub struct TopologySpec {
     pub delay: Option<DelaySpec>,
     /// Rate of the links for which nothing else says one.
     pub default_rate: Option<Rate>,
-    /// Delay of the links for which nothing else says one: a time, or "distance" (unless said): the length that the file
-    /// gives, or else the great circle between the ends' positions, at 2/3 of the speed of light.
+    /// Delay of the links for which nothing else says one: a time, or "distance" (unless said): the
+    /// length that the file gives, or else the great circle between the ends' positions, at 2/3 of
+    /// the speed of light.
     pub default_delay: Option<DelaySpec>,
     /// The delay of a link that has none (zero or a shorter distance); 1 us unless said.
     pub min_delay: Option<Time>,
-    /// Rates and delays by the class of the two ends. The first rule that matches a link and states a thing decides it.
+    /// Rates and delays by the class of the two ends. The first rule that matches a link and states
+    /// a thing decides it.
     pub rules: Vec<RuleSpec>,
-    /// Routers without a class become `edge` if they have fewer links to other routers than this, `gateway` if they have
-    /// as many or more and one of them is to an edge router, else `backbone`; 3 unless said, as in the INRPP paper, §IV-D.
+    /// Routers without a class become `edge` if they have fewer links to other routers than this,
+    /// `gateway` if they have as many or more and one of them is to an edge router, else
+    /// `backbone`; 3 unless said, as in the INRPP paper, §IV-D.
     pub edge_degree: Option<usize>,
-    /// Leave out links between two edge routers, as the reader of Rocketfuel maps in ndnSIM does; what they alone connect falls
-    /// away with `component = "largest"`. false unless said.
+    /// Leave out links between two edge routers, as the reader of Rocketfuel maps in ndnSIM does;
+    /// what they alone connect falls away with `component = "largest"`. false unless said.
     pub drop_edge_links: Option<bool>,
     /// Which parts of a network that is not connected to keep.
     pub component: Option<Component>,
-    /// Rocketfuel maps: routers up to this distance from the ISP (`r0`, `r1`, …); 0, its own, unless said.
+    /// Rocketfuel maps: routers up to this distance from the ISP (`r0`, `r1`, …); 0, its own,
+    /// unless said.
     pub radius: Option<u32>,
-    /// Hosts to attach to routers. Unless said, a network that has no hosts gets one at every router.
+    /// Hosts to attach to routers. Unless said, a network that has no hosts gets one at every
+    /// router.
     pub hosts: Option<HostsSpec>,
-    /// Links that are taken out, each by the names of its two ends. Both directions, and all of several links between the two.
-    /// Nodes and hosts stay as they are with these links, so the same flows are drawn.
+    /// Links that are taken out, each by the names of its two ends. Both directions, and all of
+    /// several links between the two. Nodes and hosts stay as they are with these links, so the
+    /// same flows are drawn.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub without: Vec<[String; 2]>,
 }
@@ -98,11 +111,14 @@ pub struct TopologySpec {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Generator {
-    /// Senders `s0`… and receivers `d0`… on two sides of a bottleneck. Takes `bottleneck`, `access`, `pairs`, `n`, `link`, `access_delays`.
+    /// Senders `s0`… and receivers `d0`… on two sides of a bottleneck. Takes `bottleneck`,
+    /// `access`, `pairs`, `n`, `link`, `access_delays`.
     Dumbbell,
-    /// Routers `r0`… in a line, hosts `s0`… and `d0`… at its ends. Takes `n`, `link`, `access`, `pairs`.
+    /// Routers `r0`… in a line, hosts `s0`… and `d0`… at its ends. Takes `n`, `link`, `access`,
+    /// `pairs`.
     Chain,
-    /// A line of bottlenecks, crossed whole by `s0`→`d0` and one each by `s1`→`d1`, …. Takes `n`, `link`, `access`.
+    /// A line of bottlenecks, crossed whole by `s0`→`d0` and one each by `s1`→`d1`, …. Takes `n`,
+    /// `link`, `access`.
     ParkingLot,
     /// Hosts `h0`… around a switch. Takes `n`, `access`.
     Star,
@@ -110,7 +126,8 @@ pub enum Generator {
     Ring,
     /// A k-ary fat-tree. Takes `k`, `link`, `access`.
     FatTree,
-    /// A random network after Waxman. Takes `n`, `link`, `access`, `hosts`, `alpha`, `beta`, `size_km`, `connected`, `seed`.
+    /// A random network after Waxman. Takes `n`, `link`, `access`, `hosts`, `alpha`, `beta`,
+    /// `size_km`, `connected`, `seed`.
     Waxman,
 }
 
@@ -139,7 +156,8 @@ pub struct NodeSpec {
     pub x: Option<f64>,
     /// Latitude in degrees, or y of a drawing.
     pub y: Option<f64>,
-    /// How many people it serves, for traffic by gravity. A file says it as the attribute `population` of a node.
+    /// How many people it serves, for traffic by gravity. A file says it as the attribute
+    /// `population` of a node.
     pub population: Option<f64>,
 }
 
@@ -209,7 +227,8 @@ pub struct HostsSpec {
     pub rate: Option<Rate>,
     /// Delay of the access links; `min_delay` unless said.
     pub delay: Option<Time>,
-    /// To how many routers each host is linked: the first in turn, further ones at random among the same. 1 unless said.
+    /// To how many routers each host is linked: the first in turn, further ones at random among the
+    /// same. 1 unless said.
     pub homes: Option<usize>,
     /// Hosts are called this and a number from 0; `h` unless said.
     pub prefix: Option<String>,

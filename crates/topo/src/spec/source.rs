@@ -1,10 +1,10 @@
 //! The draft of a topology from whichever source the table names.
 
-use std::collections::HashMap;
 use std::path::Path;
 
 use midpath_core::spec::SpecError;
 use midpath_core::units::Ratio;
+use rustc_hash::FxHashMap;
 
 use super::{DelaySpec, LinkSpec, NodeSpec, TopologySpec, generated};
 use crate::draft::{Draft, DraftLink, DraftNode, MAX_POPULATION};
@@ -77,7 +77,8 @@ fn read_file(spec: &TopologySpec, base_dir: &Path, file: &str) -> Result<Draft, 
     })
 }
 
-/// Reads a topology file. Of Rocketfuel's `weights.intra` and `latencies.intra`, the other one is read too if it is there.
+/// Reads a topology file. Of Rocketfuel's `weights.intra` and `latencies.intra`, the other one is
+/// read too if it is there.
 pub fn read_path(path: &Path, format: Option<Format>, options: Options) -> Result<Draft, FormatError> {
     let bytes = read_bytes(path)?;
     let unknown = || {
@@ -124,7 +125,7 @@ fn inline(nodes: &[NodeSpec], links: &[LinkSpec]) -> Result<Draft, SpecError> {
         ));
     }
     let mut draft = Draft::default();
-    let mut index: HashMap<String, usize> = HashMap::new();
+    let mut index: FxHashMap<String, usize> = FxHashMap::default();
     for (i, n) in nodes.iter().enumerate() {
         if index.insert(n.name.clone(), i).is_some() {
             let message = format!("`{}` is already the name of another node; names are unique", n.name);
@@ -165,7 +166,7 @@ fn inline_node(n: &NodeSpec) -> Result<DraftNode, SpecError> {
     Ok(DraftNode { name, kind: n.kind, class, pos, population, ..DraftNode::default() })
 }
 
-fn end(draft: &mut Draft, index: &mut HashMap<String, usize>, name: &str) -> usize {
+fn end(draft: &mut Draft, index: &mut FxHashMap<String, usize>, name: &str) -> usize {
     *index.entry(name.to_owned()).or_insert_with(|| {
         draft.nodes.push(DraftNode { name: name.to_owned(), ..DraftNode::default() });
         draft.nodes.len() - 1
@@ -180,7 +181,8 @@ fn inline_link(l: &LinkSpec, a: usize, b: usize) -> DraftLink {
         rate_back: l.rate_back,
         delay: match l.delay {
             Some(DelaySpec::Constant(t)) => Some(t),
-            // "distance" is also what a link without a delay gets, unless `default_delay` says otherwise.
+            // "distance" is also what a link without a delay gets, unless `default_delay` says
+            // otherwise.
             Some(DelaySpec::Distance) | None => None,
         },
         length_km: None,

@@ -388,3 +388,25 @@ fn a_link_that_is_not_there_cannot_be_taken_out() {
         "{far}"
     );
 }
+
+/// 20,480 routers. All pairs of them would be a table of 1.7 GB; a flow needs ways to the routers
+/// of its two ends.
+#[test]
+fn the_largest_fat_tree_is_routed_over_in_little_memory() {
+    let wire = json!({"rate": "10 Gbps", "delay": "1 us"});
+    let t = built(json!({"generate": "fat-tree", "k": 128, "link": wire}));
+    assert_eq!((t.hosts().count(), t.routers().count()), (524_288, 20_480));
+    let routes = crate::Routes::compute(&t, crate::Metric::Hops);
+    let before = routes.memory();
+    let (near, far) = (t.find("h0").expect("a host"), t.find("h524287").expect("a host"));
+    for (src, dst) in [(near, far), (far, near)] {
+        assert_eq!(routes.flow_path(&t, src, dst, 1).map(|path| path.len()), Some(6));
+    }
+    let nodes = t.nodes().len() + 2 * t.links().len();
+    assert!(before < 32 * nodes, "{before} bytes for {nodes} nodes and ports");
+    let added = routes.memory() - before;
+    assert!(added < 2 * 2 * t.routers().count(), "{added} bytes for two destinations");
+    assert!(routes.most_memory() > 1 << 30);
+    let more = refused(json!({"generate": "fat-tree", "k": 130, "link": wire}));
+    assert!(more.starts_with("k: 130 is out of range; generate = \"fat-tree\" accepts 2 to 128"), "{more}");
+}

@@ -3,14 +3,15 @@
 use midpath_core::spec::SpecError;
 
 use crate::graph::{LinkInfo, Topology};
-use crate::suggest;
 
 /// Most neighbours that an error lists.
 const LISTED: usize = 8;
 
-/// `topology` without the links between these pairs of nodes: both directions, and all of several parallel links.
+/// `topology` without the links between these pairs of nodes: both directions, and all of several
+/// parallel links.
 ///
-/// Nodes stay, also those that have no link left. What is left need not be connected: who asks for routes says which are missing.
+/// Nodes stay, also those that have no link left. What is left need not be connected: who asks for
+/// routes says which are missing.
 pub fn without(topology: Topology, pairs: &[[String; 2]]) -> Result<Topology, SpecError> {
     if pairs.is_empty() {
         return Ok(topology);
@@ -25,14 +26,10 @@ pub fn without(topology: Topology, pairs: &[[String; 2]]) -> Result<Topology, Sp
     Topology::new(topology.nodes().to_vec(), kept)
 }
 
-/// The links between two nodes by name, of which there is at least one. An error's key is the position of the name: `[0]`.
+/// The links between two nodes by name, of which there is at least one. An error's key is the
+/// position of the name: `[0]`.
 pub fn links_between(topology: &Topology, a: &str, b: &str) -> Result<Vec<usize>, SpecError> {
-    let node = |i: usize, name: &str| {
-        topology.find(name).ok_or_else(|| {
-            let names = topology.nodes().iter().map(|n| n.name.as_str());
-            SpecError::new(format!("[{i}]"), suggest::unknown("node", name, names))
-        })
-    };
+    let node = |i: usize, name: &str| topology.named(name).map_err(|why| SpecError::new(format!("[{i}]"), why));
     let (na, nb) = (node(0, a)?, node(1, b)?);
     let links: Vec<usize> =
         topology.ports(na).iter().filter(|p| p.peer as usize == nb).map(|p| p.link as usize).collect();
@@ -56,7 +53,8 @@ fn no_link(topology: &Topology, a: usize, b: usize) -> String {
     format!("there is no link between `{}` and `{}`; `{}` has {has}", name(a), name(b), name(a))
 }
 
-/// How the network falls apart for packets, as a sentence; `None` if every router reaches every other without passing a host.
+/// How the network falls apart for packets, as a sentence; `None` if every router reaches every
+/// other without passing a host.
 pub fn parts(topology: &Topology) -> Option<String> {
     let components = topology.adjacency().components();
     if components.len() <= 1 {

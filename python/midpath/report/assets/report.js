@@ -6,9 +6,16 @@ const { figures, looks, tints } = JSON.parse(document.getElementById("report-dat
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const hidden = new Set();
 const chosen = {};
+// Below these a figure has no room for panels side by side, or for names in the usual size.
+const PANEL = 200, NARROW = 520;
+// Tables get this much smaller on paper before their cells break into lines.
+const SMALLEST = 0.75;
+// Points of schemes that share a hue differ like their dashes.
+const SHAPES = { solid: "circle", dash: "diamond", dot: "square", dashdot: "triangle-up" };
+let paper = false;
 
 const token = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-const themed = (look) => look[dark.matches ? "dark" : "light"];
+const themed = (look) => look[dark.matches && !paper ? "dark" : "light"];
 const colourOf = (scheme) => themed(looks[scheme]);
 
 function channels(hex) {
@@ -22,13 +29,23 @@ function ramp(share) {
   return "rgb(" + mixed.join(",") + ")";
 }
 
-function paint(trace) {
+// Python says where points are hollow, the scheme's look says their shape.
+function shaped(symbol, shape) {
+  return Array.isArray(symbol) ? symbol.map((one) => shaped(one, shape)) : (symbol ?? "circle").replace("circle", shape);
+}
+
+function paint(trace, narrow) {
   const { scheme, tint, ramp: share, nodes, legend } = trace.meta;
   const painted = { ...trace, showlegend: Boolean(legend) };
   if (scheme !== undefined) {
     painted.visible = !hidden.has(scheme);
     painted.line = { width: 2.25, dash: looks[scheme].dash, ...trace.line, color: colourOf(scheme) };
-    if (trace.marker) painted.marker = { ...trace.marker, color: colourOf(scheme), line: { color: colourOf(scheme), width: 1.5 } };
+    if (trace.marker) {
+      const line = { color: colourOf(scheme), width: 1.5 };
+      painted.marker = { ...trace.marker, symbol: shaped(trace.marker.symbol, SHAPES[looks[scheme].dash]), color: colourOf(scheme), line };
+      // A point at zero is a whole point.
+      painted.cliponaxis = false;
+    }
   }
   if (tint !== undefined) {
     painted.line = { ...trace.line, color: themed(tints[tint]) };
@@ -38,7 +55,7 @@ function paint(trace) {
   if (nodes) {
     painted.marker = { ...trace.marker, color: token("--card"), line: { color: token("--ink"), width: 1.75 }, opacity: 1 };
     const halo = "0 0 3px " + token("--card");
-    painted.textfont = { size: 12, color: token("--ink"), shadow: [halo, halo, halo].join(", ") };
+    painted.textfont = { size: narrow ? 11 : 12, color: token("--ink"), shadow: [halo, halo, halo].join(", ") };
   }
   return painted;
 }
@@ -54,7 +71,25 @@ function axis(given) {
 // Panels side by side have axes of their own: xaxis2, yaxis2, …
 const axes = (layout) => Object.keys(layout).filter((key) => /^[xy]axis[0-9]+$/.test(key));
 
-function dress(layout) {
+// Panels that would be too narrow side by side stand one below the other.
+function stacked(layout, width) {
+  const panels = (layout.annotations ?? []).filter(({ panel }) => panel !== undefined);
+  if (panels.length < 2 || width / panels.length >= PANEL) return layout;
+  const [high, gap] = [150, 52];
+  const total = panels.length * (high + gap) - gap;
+  panels.forEach((heading, index) => {
+    const end = index ? String(index + 1) : "";
+    const top = 1 - index * (high + gap) / total;
+    const [x, y] = [layout["xaxis" + end], layout["yaxis" + end]];
+    Object.assign(heading, { x: 0.5, y: top });
+    Object.assign(x, { domain: [0, 1], title: index === panels.length - 1 ? x.title : { text: "" } });
+    Object.assign(y, { domain: [top - high / total, top], title: layout.yaxis.title, showticklabels: true });
+  });
+  const { t, b } = layout.margin;
+  return { ...layout, height: total + t + b };
+}
+
+function dress(layout, narrow) {
   return {
     margin: { l: 56, r: 14, t: 12, b: 48 },
     paper_bgcolor: "rgba(0,0,0,0)",
@@ -66,8 +101,8 @@ function dress(layout) {
     legend: { orientation: "h", x: 0, y: 1, xanchor: "left", yanchor: "bottom", font: { color: token("--ink") } },
     ...layout,
     // What lies on a line needs a plate to be read.
-    annotations: (layout.annotations ?? []).map(({ plate, ...given }) => (
-      { font: { color: token("--ink"), size: 12.5 }, ...(plate ? { bgcolor: token("--card"), borderpad: 1 } : {}), ...given }
+    annotations: (layout.annotations ?? []).map(({ plate, panel, ...given }) => (
+      { font: { color: token("--ink"), size: plate && narrow ? 10.5 : 12.5 }, ...(plate ? { bgcolor: token("--card"), borderpad: 1 } : {}), ...given }
     )),
     shapes: (layout.shapes ?? []).map((given) => ({ ...given, line: { color: token("--muted"), ...given.line } })),
     xaxis: axis(layout.xaxis),
@@ -77,11 +112,71 @@ function dress(layout) {
 }
 
 function draw(id) {
-  const figure = figures[id];
-  const state = figure.variants[chosen[id] ?? Object.keys(figure.variants)[0]];
-  if (state.layout.height) document.getElementById("plot-" + id).style.setProperty("--height", state.layout.height + "px");
-  const config = { responsive: true, displaylogo: false, displayModeBar: false, doubleClick: "reset" };
-  Plotly.react("plot-" + id, state.data.map(paint), dress(structuredClone(state.layout)), config);
+  const plot = document.getElementById("plot-" + id);
+  const choice = chosen[id] ?? Object.keys(figures[id].variants)[0];
+  const { data, layout: given } = figures[id].variants[choice];
+  const layout = stacked(structuredClone(given), plot.clientWidth);
+  const narrow = plot.clientWidth < NARROW;
+  plot.dataset.height ??= plot.style.getPropertyValue("--height");
+  plot.style.setProperty("--height", layout.height ? layout.height + "px" : plot.dataset.height);
+  plot.classList.toggle("stacked", layout.height > 0 && !given.height);
+  // Sizes are ours, not Plotly's, which learns of them too late to print. A zoom stays until something else is chosen.
+  const size = { width: plot.clientWidth, height: plot.clientHeight, uirevision: "of " + choice };
+  const config = { displaylogo: false, displayModeBar: false, doubleClick: "reset" };
+  Plotly.react(plot, data.map((trace) => paint(trace, narrow)), { ...dress(layout, narrow), ...size }, config);
+  placeNames(plot);
+}
+
+const SIDES = ["middle right", "top center", "middle left", "bottom center", "top right", "top left", "bottom right", "bottom left"];
+const pen = document.createElement("canvas").getContext("2d");
+
+// A box of this size beside a point, `away` from it.
+function beside([x, y], away, [width, height], side) {
+  const [above, aside] = side.split(" ");
+  const left = { left: x - away - width, right: x + away, center: x - width / 2 }[aside];
+  const top = { top: y - away - height, bottom: y + away, middle: y - height / 2 }[above];
+  return { left, top, right: left + width, bottom: top + height };
+}
+
+function shared(one, other) {
+  const width = Math.min(one.right, other.right) - Math.max(one.left, other.left);
+  const height = Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top);
+  return Math.max(width, 0) * Math.max(height, 0);
+}
+
+// Names on a map keep clear of each other, of points, of numbers on links, and of the edge, where Python, which does not
+// know how wide the map will be, has not seen to it. A name for which there is no room is said on hovering.
+function placeNames(plot) {
+  const index = plot.data.findIndex((trace) => trace.meta.nodes);
+  if (index < 0 || !plot.data[index].text.some(Boolean)) return;
+  const { x, y, text, textposition, textfont, marker } = plot.data[index];
+  const { xaxis, yaxis, annotations, width, height } = plot._fullLayout;
+  const pixels = (x, y) => [xaxis._offset + xaxis.l2p(x), yaxis._offset + yaxis.l2p(y)];
+  const size = (text, font) => {
+    pen.font = font + "px " + getComputedStyle(document.body).fontFamily;
+    return [pen.measureText(text).width, 1.2 * font];
+  };
+  const centred = (at, [width, height]) => beside([at[0], at[1]], 0, [width, height], "middle center");
+  const fixed = x.map((_, i) => centred(pixels(x[i], y[i]), [marker.size[i] + 2, marker.size[i] + 2]));
+  const frame = { left: 0, top: 0, right: width, bottom: height };
+  const placed = annotations.map(({ x, y, text, font }) => centred(pixels(x, y), size(text, font.size)));
+  const found = text.map((name, i) => {
+    if (!name) return [name, textposition[i]];
+    const box = size(name, textfont.size);
+    const options = [...new Set([textposition[i], ...SIDES])].map((side, rank) => {
+      const here = beside(pixels(x[i], y[i]), marker.size[i] / 1.6 + 1, box, side);
+      const covered = placed.reduce((sum, other) => sum + shared(here, other), 0);
+      const outside = box[0] * box[1] - shared(here, frame);
+      const crossed = fixed.reduce((sum, other) => sum + shared(here, other), 0);
+      return { side, here, covered, cost: 4 * covered + 10 * outside + 2 * crossed + (rank && 40) };
+    });
+    const best = options.reduce((one, other) => (other.cost < one.cost ? other : one));
+    if (best.covered > 0.05 * box[0] * box[1]) return ["", best.side];
+    placed.push(best.here);
+    return [name, best.side];
+  });
+  if (found.some(([name, side], i) => name !== text[i] || side !== textposition[i]))
+    Plotly.restyle(plot, { text: [found.map(([name]) => name)], textposition: [found.map(([, side]) => side)] }, [index]);
 }
 
 function showTables(id) {
@@ -93,6 +188,7 @@ function drawAll() {
   for (const chip of document.querySelectorAll("[data-scheme]")) {
     const look = looks[chip.dataset.scheme];
     chip.style.setProperty("--scheme", colourOf(chip.dataset.scheme));
+    chip.dataset.shape = SHAPES[look.dash];
     chip.firstElementChild.style.borderTopStyle = look.dash === "solid" ? "solid" : look.dash === "dot" ? "dotted" : "dashed";
   }
   for (const chip of document.querySelectorAll("[data-tint]")) chip.style.setProperty("--scheme", themed(tints[chip.dataset.tint]));
@@ -122,5 +218,32 @@ for (const button of document.querySelectorAll("[data-copy]")) {
   });
 }
 dark.addEventListener("change", drawAll);
+let width = innerWidth;
+addEventListener("resize", () => {
+  // A phone's bars come and go: that changes the height alone.
+  if (innerWidth === width) return;
+  width = innerWidth;
+  requestAnimationFrame(drawAll);
+});
+
+// Before the browser lays the page out for paper, everything takes the size that it will have there (report.css).
+function onPaper(starts) {
+  paper = starts;
+  document.documentElement.classList.toggle("paper", paper);
+  drawAll();
+  document.querySelectorAll(".scroll > table").forEach(fit);
+}
+
+// On paper no table can be scrolled: one that is too wide gets smaller, after its cells have broken into lines if need be.
+function fit(table) {
+  const room = () => Math.min(1, table.parentElement.clientWidth / table.offsetWidth);
+  table.style.zoom = "";
+  table.classList.remove("wrapped");
+  if (!paper) return;
+  table.classList.toggle("wrapped", room() < SMALLEST);
+  table.style.zoom = room();
+}
+addEventListener("beforeprint", () => onPaper(true));
+addEventListener("afterprint", () => onPaper(false));
 Object.keys(figures).forEach(showTables);
 drawAll();

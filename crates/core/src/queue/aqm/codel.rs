@@ -26,7 +26,8 @@ pub struct Codel {
     count: u32,
     lastcount: u32,
     dropping: bool,
-    /// A packet was chosen in the dropping state; the next choice is scheduled if the packet after it is as late.
+    /// A packet was chosen in the dropping state; the next choice is scheduled if the packet after
+    /// it is as late.
     chosen: bool,
 }
 
@@ -44,7 +45,8 @@ impl Codel {
         }
     }
 
-    /// §5.5 `dodequeue`: whether the packet that waited `view.sojourn` finds the delay too high for too long.
+    /// §5.5 `dodequeue`: whether the packet that waited `view.sojourn` finds the delay too high for
+    /// too long.
     fn ok_to_drop(&mut self, view: &View<'_>) -> bool {
         if view.sojourn < self.params.target || view.backlog.bytes <= u64::from(view.mtu) {
             self.first_above_time = Time::ZERO;
@@ -62,8 +64,9 @@ impl Codel {
         t + self.params.interval.mul_f64(1.0 / f64::from(self.count.max(1)).sqrt())
     }
 
-    /// §5.6 `deque`, one packet at a time: whether this packet is chosen. If it is dropped, the packet behind it comes next, as in the
-    /// RFC's loop; if it is signalled, [`Aqm::signalled`] does.
+    /// §5.6 `deque`, one packet at a time: whether this packet is chosen. If it is dropped, the
+    /// packet behind it comes next, as in the RFC's loop; if it is signalled, [`Aqm::signalled`]
+    /// does.
     fn chooses(&mut self, view: &View<'_>) -> bool {
         let ok_to_drop = self.ok_to_drop(view);
         if self.dropping {
@@ -84,8 +87,8 @@ impl Codel {
     /// §5.6: enters the dropping state.
     fn enter(&mut self, now: Time) {
         self.dropping = true;
-        // "If min went above target close to when it last went below, assume that the drop rate that controlled the
-        // queue on the last cycle is a good starting point."
+        // "If min went above target close to when it last went below, assume that the drop rate
+        // that controlled the queue on the last cycle is a good starting point."
         let delta = self.count.saturating_sub(self.lastcount);
         let recent = now.saturating_sub(self.drop_next) < self.params.interval * 16;
         self.count = if delta > 1 && recent { delta } else { 1 };
@@ -104,7 +107,8 @@ impl Aqm for Codel {
         if self.chooses(view) { Verdict::Signal } else { Verdict::Pass }
     }
 
-    // The next choice is scheduled without a look at the packet behind, as in Linux: RFC 8289 has no pseudo-code for ECN.
+    // The next choice is scheduled without a look at the packet behind, as in Linux: RFC 8289 has
+    // no pseudo-code for ECN.
     fn signalled(&mut self, _packet: &Packet) {
         if std::mem::take(&mut self.chosen) {
             self.drop_next = self.control_law(self.drop_next);
@@ -142,7 +146,8 @@ mod tests {
 
     #[test]
     fn above_target_drops_follow_the_inverse_square_root() {
-        // The first after one interval; the n-th gap is interval/sqrt(n) (§5.3), on packets one millisecond apart.
+        // The first after one interval; the n-th gap is interval/sqrt(n) (§5.3), on packets one
+        // millisecond apart.
         let got = chosen(20, 100_000, 600);
         let (mut t, mut want) = (101.0, vec![101]);
         for n in 1..got.len() {

@@ -2,12 +2,16 @@ use super::{Aqm, CodelParams, Verdict, View};
 use crate::packet::Packet;
 use crate::units::Time;
 
-/// CoDel as a match-action pipeline runs it (Kundel et al., "P4-CoDel", NFV-SDN 2018), one packet at a time:
+/// CoDel as a match-action pipeline runs it (Kundel et al., "P4-CoDel", NFV-SDN 2018), one packet
+/// at a time:
 ///
-/// - The first packet at or above target sets the next choice one interval ahead. Each choice raises the count by one, so that the second comes
-///   interval/√2 after the first, and is scheduled after the *schedule*, not after now.
-/// - A packet below target clears the state. There is no memory of the last rate, and no look at the packet behind or at how much waits.
-/// - The clock has 32 bits of nanoseconds and wraps after 4.29 s. What is due less than half of that ago is due.
+/// - The first packet at or above target sets the next choice one interval ahead. Each choice
+///   raises the count by one, so that the second comes interval/√2 after the first, and is
+///   scheduled after the *schedule*, not after now.
+/// - A packet below target clears the state. There is no memory of the last rate, and no look at
+///   the packet behind or at how much waits.
+/// - The clock has 32 bits of nanoseconds and wraps after 4.29 s. What is due less than half of
+///   that ago is due.
 #[derive(Debug, Clone)]
 pub struct CodelDataPlane {
     params: CodelParams,
@@ -22,7 +26,8 @@ const fn clock_ns(t: Time) -> u32 {
 }
 
 impl CodelDataPlane {
-    /// The longest interval: shorter than half a turn of the clock, 2.147 s, which tells the future from the past.
+    /// The longest interval: shorter than half a turn of the clock, 2.147 s, which tells the future
+    /// from the past.
     pub const MAX_INTERVAL: Time = Time::from_secs(2);
 
     /// CoDel with `params`. The interval is at most [`CodelDataPlane::MAX_INTERVAL`].
@@ -77,7 +82,8 @@ mod tests {
 
     const PARAMS: CodelParams = CodelParams { target: Time::from_ms(1), interval: Time::from_ms(20) };
 
-    /// When packets are chosen that wait for 3 ms each, one every 10 µs from `start` on, in µs after it.
+    /// When packets are chosen that wait for 3 ms each, one every 10 µs from `start` on, in µs
+    /// after it.
     fn chosen(start: Time, until_ms: u64) -> Vec<u64> {
         let mut codel = CodelDataPlane::new(PARAMS);
         let mut leaving = Leaving::new(Time::from_ms(3), 100_000);
@@ -89,7 +95,8 @@ mod tests {
     fn gaps_shrink_with_the_root_after_the_schedule() {
         let (mut due, mut want) = (20_000.0, Vec::new());
         for n in 2..200 {
-            // On packets 10 µs apart, the first at or after the schedule; rounding adds up to no more than a nanosecond each.
+            // On packets 10 µs apart, the first at or after the schedule; rounding adds up to no
+            // more than a nanosecond each.
             want.push(((due - 0.05) / 10.0_f64).ceil() as u64 * 10);
             due += 20_000.0 / f64::from(n).sqrt();
         }

@@ -4,7 +4,8 @@ use crate::queue::Limit;
 use crate::rng::unit;
 use crate::units::{Rate, Time, TxClock};
 
-/// RED's parameters (Floyd and Jacobson, 1993); the defaults are those of Floyd's notes of 1997 and 2000.
+/// RED's parameters (Floyd and Jacobson, 1993); the defaults are those of Floyd's notes of 1997 and
+/// 2000.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RedParams {
     /// Below this average nothing happens.
@@ -47,7 +48,8 @@ impl Red {
             packets,
             average: 0.0,
             count: -1,
-            // §11: "s, a typical transmission time for a small packet"; a full-sized one here, for decay errs slow then.
+            // §11: "s, a typical transmission time for a small packet"; a full-sized one here, for
+            // decay errs slow then.
             typical: TxClock::new(rate).time(1500),
         }
     }
@@ -122,7 +124,8 @@ mod tests {
         Red::new(RedParams { min, max, max_p: 0.1, weight, gentle }, RATE)
     }
 
-    /// One arrival that finds `bytes` waiting (or an idle transmitter, since when); whether it is chosen.
+    /// One arrival that finds `bytes` waiting (or an idle transmitter, since when); whether it is
+    /// chosen.
     fn arrive(red: &mut Red, bytes: u64, now: Time, idle_since: Option<Time>, rng: &mut Stream) -> bool {
         let mut packet = Packet::new(FlowId(0), NodeId(0), NodeId(1), 1500);
         let backlog = Backlog { packets: bytes / 1500, bytes };
@@ -131,15 +134,16 @@ mod tests {
         red.enqueue(&mut packet, &mut view) == Verdict::Signal
     }
 
-    /// Packets from one mark to the next with a queue that stays at `bytes` (weight 1: the average is the queue).
+    /// Packets from one mark to the next with a queue that stays at `bytes` (weight 1: the average
+    /// is the queue).
     fn gaps(bytes: u64, gentle: bool, packets: usize) -> Vec<usize> {
         let (mut red, mut rng) = (red(1.0, gentle), stream(3, Purpose::Ports, 0));
         let marked = (0..packets).filter(|_| arrive(&mut red, bytes, Time::ZERO, None, &mut rng)).collect::<Vec<_>>();
         marked.windows(2).map(|w| w[1] - w[0]).collect()
     }
 
-    /// Mean and variance of the gap that the paper's algorithm gives: the n-th packet after a mark is marked with
-    /// p_b/(1 − n p_b), if none before it was.
+    /// Mean and variance of the gap that the paper's algorithm gives: the n-th packet after a mark
+    /// is marked with p_b/(1 − n p_b), if none before it was.
     fn expected(pb: f64) -> (f64, f64) {
         let (mut left, mut mean, mut square) = (1.0, 0.0, 0.0);
         for n in 1..1000 {
@@ -154,7 +158,8 @@ mod tests {
 
     #[test]
     fn marks_come_as_often_as_the_formula_says() {
-        // p_b = max_p (avg − min)/(max − min): 0.025, 0.05, 0.09; and gentle: max_p + (1 − max_p)(avg − max)/max: 0.19, 0.28.
+        // p_b = max_p (avg − min)/(max − min): 0.025, 0.05, 0.09; and gentle: max_p + (1 −
+        // max_p)(avg − max)/max: 0.19, 0.28.
         for (bytes, gentle, pb) in [
             (15_000, false, 0.025),
             (20_000, false, 0.05),

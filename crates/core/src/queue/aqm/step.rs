@@ -3,7 +3,8 @@ use crate::packet::Packet;
 use crate::queue::Bound;
 use crate::units::Time;
 
-/// Chooses each packet that finds more than a threshold waiting: DCTCP's switch (RFC 8257, §1; "K").
+/// Chooses each packet that finds more than a threshold waiting: DCTCP's switch (RFC 8257, §1;
+/// "K").
 #[derive(Debug, Clone)]
 pub struct Step {
     threshold: Bound,
@@ -27,13 +28,15 @@ impl Aqm for Step {
         if above { Verdict::Signal } else { Verdict::Pass }
     }
 
-    // It chooses every packet for as long as the queue is long: to drop them all would starve who cannot be told otherwise.
+    // It chooses every packet for as long as the queue is long: to drop them all would starve who
+    // cannot be told otherwise.
     fn unable(&mut self, _packet: &Packet) -> Unsignalled {
         Unsignalled::Pass
     }
 }
 
-/// The same by time: chooses each packet that has waited for longer than a threshold (a step marker as in RFC 9332, §2.4).
+/// The same by time: chooses each packet that has waited for longer than a threshold (a step marker
+/// as in RFC 9332, §2.4).
 #[derive(Debug, Clone)]
 pub struct DelayStep {
     threshold: Time,

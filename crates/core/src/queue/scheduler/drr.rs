@@ -28,9 +28,10 @@ impl Lane {
 
 /// Per-flow fair queueing by deficit round robin.
 ///
-/// Flows have queues of their own (of two with one [key](crate::packet::flow_key) in 2³², one), made when they get a packet and removed when
-/// they are empty. When all together are over
-/// the limit, the longest queue loses its newest packet, so that a flow within its share is not punished for others.
+/// Flows have queues of their own (of two with one [key](crate::packet::flow_key) in 2³², one),
+/// made when they get a packet and removed when they are empty. When all together are over the
+/// limit, the longest queue loses its newest packet, so that a flow within its share is not
+/// punished for others.
 #[derive(Debug)]
 pub struct Drr {
     bound: Bound,
@@ -52,7 +53,8 @@ impl Drr {
         }
     }
 
-    /// The longest lane; of several the one whose turn comes first, so that the choice is repeatable.
+    /// The longest lane; of several the one whose turn comes first, so that the choice is
+    /// repeatable.
     fn longest(&self) -> Option<Key> {
         let mut best: Option<(u64, Key)> = None;
         for key in self.round.lanes() {

@@ -12,7 +12,8 @@ pub enum Share {
     Weighted([u32; 2]),
 }
 
-/// Two FIFOs over one link. A classifier says of each packet whether it belongs into the first. Each holds what the bound says.
+/// Two FIFOs over one link. A classifier says of each packet whether it belongs into the first.
+/// Each holds what the bound says.
 pub struct Dual<C> {
     first: C,
     quanta: Option<[u64; 2]>,

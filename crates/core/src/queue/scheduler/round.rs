@@ -1,9 +1,11 @@
 use std::collections::VecDeque;
 
-/// Deficit round robin (Shreedhar and Varghese, 1996) over lanes that are kept elsewhere: whose turn it is.
+/// Deficit round robin (Shreedhar and Varghese, 1996) over lanes that are kept elsewhere: whose
+/// turn it is.
 #[derive(Debug)]
 pub struct Round<K> {
-    /// Lanes that have something to send, first the one whose turn it is, each with the bytes that it may still send.
+    /// Lanes that have something to send, first the one whose turn it is, each with the bytes that
+    /// it may still send.
     lanes: VecDeque<(K, u64)>,
 }
 
@@ -28,8 +30,9 @@ impl<K: Copy + PartialEq> Round<K> {
         }
     }
 
-    /// The lane that sends its first packet now; that packet is charged. `first` tells the size of a lane's first packet, or
-    /// `None` if that one may not be sent now. `quantum` is what a lane gets with each turn, above zero.
+    /// The lane that sends its first packet now; that packet is charged. `first` tells the size of
+    /// a lane's first packet, or `None` if that one may not be sent now. `quantum` is what a lane
+    /// gets with each turn, above zero.
     pub fn next(&mut self, mut first: impl FnMut(K) -> Option<u32>, quantum: impl Fn(K) -> u64) -> Option<K> {
         let mut barred = 0;
         while barred < self.lanes.len() {

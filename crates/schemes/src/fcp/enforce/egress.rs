@@ -1,19 +1,25 @@
 //! Who pays too little: re-feedback's check where packets leave the network (§5).
 //!
-//! `balance − charged` is what a packet has left when all its links have taken their price of one round trip ago. For an honest
-//! sender it is zero on average, but not for each packet: the round-trip time in the header is a measurement, prices move
-//! within it, and a sender that sends little pays what it was told long ago. Balance and charge are then two looks at the same
-//! price at different times, so what is missing on one packet is over on another. The paper leaves the statistics to [8]; here
-//! it is a cumulative sum (Page, "Continuous inspection schemes", 1954) over blocks of packets:
+//! `balance − charged` is what a packet has left when all its links have taken their price of one
+//! round trip ago. For an honest sender it is zero on average, but not for each packet: the
+//! round-trip time in the header is a measurement, prices move within it, and a sender that sends
+//! little pays what it was told long ago. Balance and charge are then two looks at the same price
+//! at different times, so what is missing on one packet is over on another. The paper leaves the
+//! statistics to [8]; here it is a cumulative sum (Page, "Continuous inspection schemes", 1954)
+//! over blocks of packets:
 //!
-//! - A *block* is what a sender sends in two round trips: errors of one change of price fall into one block.
-//! - Its *miss* is (charged − paid) / max(charged, paid) in money, from −1 to 1, for an honest sender as often above as below 0.
-//! - The sum grows by miss − [`TOLERANCE`] and never falls below 0; at [`LIMIT`] the sender is caught.
-//! - A block counts for its money in proportion to the usual block, at most fully: nobody earns credit with packets that cost
-//!   nothing.
-//! - And it counts the less the more the price moved in it, as the lowest charge to the highest: where the price stands still, an honest
-//!   sender pays it whatever the round trip was, and who pays less has no excuse. On overloaded links where prices
-//!   move by decades in every round trip, detection takes longer.
+//! - A *block* is what a sender sends in two round trips: errors of one change of price fall into
+//!   one block.
+//! - Its *miss* is (charged − paid) / max(charged, paid) in money, from −1 to 1, for an honest
+//!   sender as often above as below 0.
+//! - The sum grows by miss − [`TOLERANCE`] and never falls below 0; at [`LIMIT`] the sender is
+//!   caught.
+//! - A block counts for its money in proportion to the usual block, at most fully: nobody earns
+//!   credit with packets that cost nothing.
+//! - And it counts the less the more the price moved in it, as the lowest charge to the highest:
+//!   where the price stands still, an honest sender pays it whatever the round trip was, and who
+//!   pays less has no excuse. On overloaded links where prices move by decades in every round trip,
+//!   detection takes longer.
 
 use std::collections::BTreeMap;
 
@@ -24,16 +30,17 @@ use midpath_core::units::Time;
 use super::Penalty;
 use crate::fcp::header::FcpHeader;
 
-/// Senders remembered at one port; the one not seen for longest goes for a new one. Ours: 100 kB a port. Senders cannot make up
-/// others, for their edges drop what is not from them.
+/// Senders remembered at one port; the one not seen for longest goes for a new one. Ours: 100 kB a
+/// port. Senders cannot make up others, for their edges drop what is not from them.
 pub const SENDERS: usize = 1024;
 
-/// What a sender may miss for good. Ours: far above single precision (10^-7) and what measured honest flows miss over time; who
-/// stays below wins at most a ninth more than its share.
+/// What a sender may miss for good. Ours: far above single precision (10^-7) and what measured
+/// honest flows miss over time; who stays below wins at most a ninth more than its share.
 pub const TOLERANCE: f64 = 0.1;
 
-/// The sum at which a sender is caught: six blocks' worth of paying nothing. Ours: a sudden change of price makes one or two blocks; in
-/// all runs of honest flows that enforcement is tested with, the largest sum was 3.3.
+/// The sum at which a sender is caught: six blocks' worth of paying nothing. Ours: a sudden change
+/// of price makes one or two blocks; in all runs of honest flows that enforcement is tested with,
+/// the largest sum was 3.3.
 pub const LIMIT: f64 = 6.0;
 
 /// A block is at least this long: below, a scheduler's jitter is a good part of a round trip. Ours.
@@ -43,7 +50,8 @@ const LONGEST: f64 = 1.0;
 /// The fewest packets in a block. Ours.
 const FEWEST: u32 = 4;
 
-/// One packet in so many of a refused sender goes through: its echo carries the news to the sender's edge. Ours.
+/// One packet in so many of a refused sender goes through: its echo carries the news to the
+/// sender's edge. Ours.
 const NEWS: u32 = 16;
 
 /// What has come of one sender.
@@ -85,7 +93,8 @@ impl Egress {
 
     /// Looks at a packet that leaves; whether it may.
     pub fn check(&mut self, packet: &Packet, header: &FcpHeader, now: Time) -> Result<(), Drop> {
-        // A SYN has been told nothing that it could pay. Its edge lets no others through without a round-trip time.
+        // A SYN has been told nothing that it could pay. Its edge lets no others through without a
+        // round-trip time.
         if header.rtt <= 0.0 {
             return Ok(());
         }
@@ -133,8 +142,8 @@ impl Egress {
 }
 
 impl Sender {
-    /// How the price moves. An average over about eight packets (ours), so that a few packets that claim odd round trips don't look like
-    /// a moving price.
+    /// How the price moves. An average over about eight packets (ours), so that a few packets that
+    /// claim odd round trips don't look like a moving price.
     fn look(&mut self, charge: f64) {
         if self.packets == 0 {
             (self.level, self.low, self.high) = (charge, charge, charge);
@@ -188,7 +197,8 @@ mod tests {
         FcpHeader { rtt: 0.04, balance, charged, exchange: 1.0, ..FcpHeader::default() }
     }
 
-    /// Packets until the first drop of a sender that pays `share` of a price of 10^-7, at one packet a millisecond.
+    /// Packets until the first drop of a sender that pays `share` of a price of 10^-7, at one
+    /// packet a millisecond.
     fn caught_after(share: f32) -> Option<u32> {
         let mut egress = Egress::new(1e-18);
         (1..10_000)
@@ -197,7 +207,8 @@ mod tests {
 
     #[test]
     fn who_pays_too_little_is_caught_the_sooner_the_less_it_pays() {
-        // Blocks of 80 ms, 1 − 0.1 each: 6 after 7 of them, and a packet goes through with the news.
+        // Blocks of 80 ms, 1 − 0.1 each: 6 after 7 of them, and a packet goes through with the
+        // news.
         assert_eq!(caught_after(0.0), Some(1 + 7 * 80 + 1));
         // 0.9 − 0.1: 8 blocks. 0.5 − 0.1: 15. 0.2 − 0.1: 60.
         assert_eq!(caught_after(0.1), Some(1 + 8 * 80 + 1));
@@ -209,7 +220,8 @@ mod tests {
 
     #[test]
     fn free_packets_earn_no_credit() {
-        // Every other 0.4 s are of packets that pay 100 times the price of a path that costs nearly nothing.
+        // Every other 0.4 s are of packets that pay 100 times the price of a path that costs nearly
+        // nothing.
         let mut egress = Egress::new(1e-18);
         let caught = (1..10_000u64).find(|ms| {
             let header = if (ms / 400).is_multiple_of(2) { header(1e-8, 1e-7) } else { header(1e-14, 1e-16) };
@@ -231,7 +243,8 @@ mod tests {
     }
 
     proptest! {
-        /// A price that jumps over 15 decades every 0.4 s; what was told and what is charged are up to a round trip of 40 ms apart.
+        /// A price that jumps over 15 decades every 0.4 s; what was told and what is charged are up
+        /// to a round trip of 40 ms apart.
         #[test]
         fn late_looks_at_a_wild_price_are_no_offence(seed in any::<u64>(), ahead in 0u64..40, behind in 0u64..40) {
             let mut egress = Egress::new(1e-18);

@@ -1,19 +1,23 @@
-//! What a host may send: the budget policer and the check of promises, where its packets enter the network (§5, §6.1.3).
+//! What a host may send: the budget policer and the check of promises, where its packets enter the
+//! network (§5, §6.1.3).
 //!
-//! The paper prints the "modified version of invariant (1) that accounts for preloading" as Σ paid·size·preload ≤ budget over
-//! each (t−1, t]. Read literally, a packet without a preload would cost nothing. Two sums over a second are meant to stay within
-//! the budget W, and both are policed here:
+//! The paper prints the "modified version of invariant (1) that accounts for preloading" as Σ
+//! paid·size·preload ≤ budget over each (t−1, t]. Read literally, a packet without a preload would
+//! cost nothing. Two sums over a second are meant to stay within the budget W, and both are policed
+//! here:
 //!
 //! - *Spending*, invariant (1): Σ paid·size ≤ W·1 s.
-//! - *Announcing*: Σ paid·size·preload/rtt ≤ W, the term by which a link's estimate (equation 4) runs ahead of what is
-//!   paid. A host whose flows start at w ≥ 0 and end at x with Σx ≤ W announces Σ(x − w) ≤ W in any time, so a second is
-//!   as good as d, which a host's edge could only guess.
+//! - *Announcing*: Σ paid·size·preload/rtt ≤ W, the term by which a link's estimate (equation 4)
+//!   runs ahead of what is paid. A host whose flows start at w ≥ 0 and end at x with Σx ≤ W
+//!   announces Σ(x − w) ≤ W in any time, so a second is as good as d, which a host's edge could
+//!   only guess.
 //!
 //! What is beyond is dropped; who tries again and again is kept out, see [`Promise`].
 //!
-//! With both, what equation (4) makes of the host is Σ paid·size/d + Σ paid·size·preload/rtt ≤ 2·W at most: the 1.5 times that it
-//! counts a new budget when all round trips are alike (its preloads stay in the window of two round trips while half of the
-//! window is paid for already), up to twice when they are not.
+//! With both, what equation (4) makes of the host is Σ paid·size/d + Σ paid·size·preload/rtt ≤ 2·W
+//! at most: the 1.5 times that it counts a new budget when all round trips are alike (its preloads
+//! stay in the window of two round trips while half of the window is paid for already), up to twice
+//! when they are not.
 
 use std::collections::VecDeque;
 
@@ -26,11 +30,13 @@ use super::promise::Promise;
 use super::second::Second;
 use crate::fcp::header::FcpHeader;
 
-/// What may be spent beyond the budget, as a share of it. Ours: pacing looks at the price once a packet, so what is spent follows the
-/// price by a packet; the rest of that is in the start-up packets below.
+/// What may be spent beyond the budget, as a share of it. Ours: pacing looks at the price once a
+/// packet, so what is spent follows the price by a packet; the rest of that is in the start-up
+/// packets below.
 const SLACK: f64 = 0.1;
 
-/// What may be announced, in multiples of the budget. Ours: announcements that are lost beyond the edge are made again.
+/// What may be announced, in multiples of the budget. Ours: announcements that are lost beyond the
+/// edge are made again.
 const ANNOUNCED: f64 = 2.0;
 
 /// The largest packet without a round-trip time: a SYN with every option and FCP's header. Ours.
@@ -42,8 +48,8 @@ pub struct Ingress {
     host: NodeId,
     /// W, $/s.
     budget: f64,
-    /// Bytes that a flow may send at any price: those of the start-up (§4.1). They also are what is lent to a host that may spend less than
-    /// one packet costs.
+    /// Bytes that a flow may send at any price: those of the start-up (§4.1). They also are what is
+    /// lent to a host that may spend less than one packet costs.
     startup: f64,
     spent: Second,
     announced: Second,
@@ -111,8 +117,8 @@ impl Ingress {
             return true;
         }
         let preload = f64::from(header.preload);
-        // §4.1: a SYN announces the packets of the first round trip. A link reckons with the average round trip for it, and believes
-        // that it pays: so nothing else may look like one.
+        // §4.1: a SYN announces the packets of the first round trip. A link reckons with the
+        // average round trip for it, and believes that it pays: so nothing else may look like one.
         let announced = preload * f64::from(packet.size);
         (packet.flags.has(Flags::SYN) || packet.kind == Kind::Datagram)
             && packet.payload == 0
@@ -156,11 +162,12 @@ impl Ingress {
     }
 }
 
-/// Handshakes of a host that are remembered. Ours: what a host opens in a round trip; the oldest goes for a new one.
+/// Handshakes of a host that are remembered. Ours: what a host opens in a round trip; the oldest
+/// goes for a new one.
 const MOST_OPENING: usize = 256;
 
-/// How long after its SYN was answered a flow may take to send something, before its host is held to what the SYN announced.
-/// Ours: a promise's longest window.
+/// How long after its SYN was answered a flow may take to send something, before its host is held
+/// to what the SYN announced. Ours: a promise's longest window.
 const LATEST: Time = Time::from_secs(2);
 
 /// A handshake as an edge sees it pass.
@@ -213,8 +220,8 @@ impl Opening {
         }
     }
 
-    /// A conversation goes on, with a round trip of `rtt` s by the host's word, which cannot be shorter than from here. What its
-    /// SYN has announced, $/s, the first time.
+    /// A conversation goes on, with a round trip of `rtt` s by the host's word, which cannot be
+    /// shorter than from here. What its SYN has announced, $/s, the first time.
     #[inline]
     fn goes_on(&mut self, key: u32, rtt: f64) -> Option<f64> {
         if self.answered == 0 {

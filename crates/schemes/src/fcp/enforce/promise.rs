@@ -1,24 +1,30 @@
-//! Whether a host does what it announces (§6.1.3): "comparing the expected incoming budget calculated in the previous averaging
-//! window to the actual incoming budget of the current averaging window".
+//! Whether a host does what it announces (§6.1.3): "comparing the expected incoming budget
+//! calculated in the previous averaging window to the actual incoming budget of the current
+//! averaging window".
 //!
-//! Time is cut into windows. What a host pays in one is expected to be what it paid in the one before, plus what it has announced
-//! since: a packet at time t says that the budget changes by paid·size·preload/rtt one round trip later, at t + rtt. How much of
-//! the change falls into a window is reckoned from that moment, so an honest host is as expected on the whole. Never is it expected
-//! to spend more than its budget. Packets that the policer drops count too: they are what the host does.
+//! Time is cut into windows. What a host pays in one is expected to be what it paid in the one
+//! before, plus what it has announced since: a packet at time t says that the budget changes by
+//! paid·size·preload/rtt one round trip later, at t + rtt. How much of the change falls into a
+//! window is reckoned from that moment, so an honest host is as expected on the whole. Never is it
+//! expected to spend more than its budget. Packets that the policer drops count too: they are what
+//! the host does.
 
 use midpath_core::units::Time;
 
-/// A window is as long as the link's averaging window: twice the average round-trip time (§5), within these bounds. Ours: below, a
-/// window holds few packets; above, those who claim long round trips would be judged late.
+/// A window is as long as the link's averaging window: twice the average round-trip time (§5),
+/// within these bounds. Ours: below, a window holds few packets; above, those who claim long round
+/// trips would be judged late.
 const SHORTEST: f64 = 0.1;
 const LONGEST: f64 = 2.0;
 
-/// "Consistently": in so many windows, one after the other. Ours: a path that fails or a transfer that is broken off is off in one, or in
-/// two when it falls between them; a host with a churn of short flows over a congested path was seen off in up to three.
+/// "Consistently": in so many windows, one after the other. Ours: a path that fails or a transfer
+/// that is broken off is off in one, or in two when it falls between them; a host with a churn of
+/// short flows over a congested path was seen off in up to three.
 pub const CONSISTENTLY: i32 = 5;
 
-/// Off is a factor of two between the expected and the actual (ours: equation (4) itself counts a new budget up to 1.5 times), if
-/// their difference is also more than this share of the host's budget, below which it does no harm. Ours.
+/// Off is a factor of two between the expected and the actual (ours: equation (4) itself counts a
+/// new budget up to 1.5 times), if their difference is also more than this share of the host's
+/// budget, below which it does no harm. Ours.
 const SHARE: f64 = 0.1;
 
 /// What one host has promised and done.
@@ -38,7 +44,8 @@ pub struct Promise {
     average: f64,
     /// The actual income of the window before, $/s.
     before: f64,
-    /// By how much the income of this window and of the next two should differ from that before each, $/s.
+    /// By how much the income of this window and of the next two should differ from that before
+    /// each, $/s.
     change: [f64; 3],
     /// Windows in a row that were off: above zero with less than expected, below with more.
     off: i32,
@@ -50,7 +57,8 @@ impl Promise {
         Promise { budget, length: SHORTEST, ..Promise::default() }
     }
 
-    /// A packet pays `paid` $ and announces a change of `change` $/s that holds after `rtt` s. Whether the host is to be kept out.
+    /// A packet pays `paid` $ and announces a change of `change` $/s that holds after `rtt` s.
+    /// Whether the host is to be kept out.
     pub fn count(&mut self, paid: f64, change: f64, rtt: f64, now: Time) -> bool {
         let broken = self.pass(now);
         self.paid += paid;
@@ -62,7 +70,8 @@ impl Promise {
 
     /// The same for what is announced without being paid for: by a SYN.
     pub fn announce(&mut self, change: f64, rtt: f64, now: Time) {
-        // When it begins to hold, in windows from the start of the present one; later than the end of the next is as its end.
+        // When it begins to hold, in windows from the start of the present one; later than the end
+        // of the next is as its end.
         let from = ((now.saturating_sub(self.start).as_secs_f64() + rtt) / self.length).min(2.0);
         // The parts of the present window, the next, and the one after that in which it holds.
         let mut before = 0.0;
@@ -115,8 +124,8 @@ impl Promise {
 mod tests {
     use super::*;
 
-    /// A host that spends and announces by what `step` says for each millisecond: ($ paid, $/s announced), with a round trip of
-    /// 40 ms. When it is caught, in ms.
+    /// A host that spends and announces by what `step` says for each millisecond: ($ paid, $/s
+    /// announced), with a round trip of 40 ms. When it is caught, in ms.
     fn caught(mut step: impl FnMut(u64) -> (f64, f64)) -> Option<u64> {
         let mut promise = Promise::new(1.0);
         (1..20_000).find(|ms| {

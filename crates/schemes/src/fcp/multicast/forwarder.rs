@@ -15,8 +15,9 @@ use crate::fcp::sent::after;
 /// Trees remembered at one node; the one not used for longest goes for a new one. Ours.
 const TREES: usize = 1024;
 
-/// A child that has not answered for this long is not waited for, and its price no longer counts. Ours: senders send a packet a second
-/// at least, and no round trip that the header can say in practice is longer than two of these less that second.
+/// A child that has not answered for this long is not waited for, and its price no longer counts.
+/// Ours: senders send a packet a second at least, and no round trip that the header can say in
+/// practice is longer than two of these less that second.
 const PATIENCE: Time = Time::from_secs(3);
 
 /// What a child has said last.
@@ -95,7 +96,8 @@ impl TreeForwarder {
         tree
     }
 
-    /// ReceiveMulticast: remembers the upstream price, resets it, and copies the packet to all children.
+    /// ReceiveMulticast: remembers the upstream price, resets it, and copies the packet to all
+    /// children.
     fn down(&mut self, pkt: Pkt, header: FcpHeader, from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route {
         let packet = &mut ctx.pool[&pkt];
         let (root, came) = (packet.src, from.and_then(|port| self.peer(port)));
@@ -156,9 +158,10 @@ impl Tree {
         }
     }
 
-    /// What goes up, if it answers packets that nothing before has answered. So there are no more ACKs than packets on any link,
-    /// whatever the number of receivers: the paper's limit against implosion, without a timer. It waits for the slowest child, for a
-    /// budget is in force only when all links of the tree reckon with it.
+    /// What goes up, if it answers packets that nothing before has answered. So there are no more
+    /// ACKs than packets on any link, whatever the number of receivers: the paper's limit against
+    /// implosion, without a timer. It waits for the slowest child, for a budget is in force only
+    /// when all links of the tree reckon with it.
     fn answer(&mut self, minimum: f64, now: Time) -> Option<Echo> {
         let missed = |at: Time| now >= at.saturating_add(PATIENCE);
         // A child that has never answered is waited for while it is new.

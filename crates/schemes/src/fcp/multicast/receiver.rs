@@ -15,7 +15,8 @@ fn tree_header(packet: &Packet) -> Option<FcpHeader> {
     packet.header::<FcpHeader>().filter(|h| packet.kind == Kind::Datagram && h.tree != 0 && !h.echo)
 }
 
-/// One of a flow's passive ends. The one where the flow is expected, at its destination, is measured.
+/// One of a flow's passive ends. The one where the flow is expected, at its destination, is
+/// measured.
 #[derive(Debug)]
 pub struct Receiver {
     size: Option<u64>,

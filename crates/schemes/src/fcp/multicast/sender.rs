@@ -1,4 +1,5 @@
-//! The sender of a multicast flow: a stream of datagrams, paced at budget over the price of the tree.
+//! The sender of a multicast flow: a stream of datagrams, paced at budget over the price of the
+//! tree.
 
 use std::sync::Arc;
 
@@ -14,7 +15,8 @@ use crate::fcp::params::Plan;
 use crate::fcp::sender::Announced;
 use crate::fcp::sent::InFlight;
 
-/// A packet in this time is the least: as long as TCP's least timeout, and well within the patience of forwarders.
+/// A packet in this time is the least: as long as TCP's least timeout, and well within the patience
+/// of forwarders.
 const SILENCE: Time = Time::from_secs(1);
 
 /// The active end.
@@ -25,7 +27,8 @@ pub struct Sender {
     left: u64,
     nonce: u32,
     in_flight: InFlight,
-    /// w, $/s; the price of the tree, $/byte (0 before the first echo); the round trip to the slowest receiver, s.
+    /// w, $/s; the price of the tree, $/byte (0 before the first echo); the round trip to the
+    /// slowest receiver, s.
     spending: f64,
     price: f64,
     rtt: f64,
@@ -74,7 +77,8 @@ impl Sender {
         self.flow.stop.unwrap_or(Time::MAX)
     }
 
-    /// x: what the flow should spend in the next round, $/s: as for other flows, what its host gives it, or what it needs.
+    /// x: what the flow should spend in the next round, $/s: as for other flows, what its host
+    /// gives it, or what it needs.
     fn wanted(&mut self, ctx: &mut EndpointCtx<'_>) -> f64 {
         let group = self.plan.group(self.flow.group);
         let assigned = ctx.shared.get::<Host>().account(self.flow.id).map_or(0.0, |a| a.target);
@@ -100,7 +104,8 @@ impl Sender {
         preload
     }
 
-    /// The first packet has no payload; like a SYN, it announces the packets of the first round trip (§4.1, "start-up behaviour").
+    /// The first packet has no payload; like a SYN, it announces the packets of the first round
+    /// trip (§4.1, "start-up behaviour").
     fn start_up(&self) -> f64 {
         f64::from(self.plan.params.startup_packets) * f64::from(self.mss() + OVERHEAD) / f64::from(OVERHEAD)
     }
@@ -144,7 +149,8 @@ impl Sender {
             self.rate = equations::rate(allowed, self.price).min(self.cap);
         }
         if ctx.now.saturating_sub(self.heard_at) > SILENCE.saturating_add(Time::from_secs_f64(4.0 * self.rtt)) {
-            // Nobody answers: links have forgotten the budget (a packet a second keeps the forwarders awake).
+            // Nobody answers: links have forgotten the budget (a packet a second keeps the
+            // forwarders awake).
             (self.rate, self.spending, self.announced) = (0.0, 0.0, Announced::default());
         }
     }

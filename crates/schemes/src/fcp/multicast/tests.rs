@@ -11,7 +11,8 @@ use crate::fcp::header::FcpHeader;
 use crate::fcp::params::{FcpParams, Plan};
 use crate::fcp::policy::Own;
 
-/// Node 0 sends; 1 is a router in front of 2 and 3, which lead to 4 and 5. 5 can also be reached through 2, but 3 comes first.
+/// Node 0 sends; 1 is a router in front of 2 and 3, which lead to 4 and 5. 5 can also be reached
+/// through 2, but 3 comes first.
 struct Net;
 
 const ENDS: [&[u32]; 6] = [&[1], &[0, 2, 3], &[1, 4, 5], &[1, 5], &[2], &[3, 2]];

@@ -1,4 +1,5 @@
-//! Which way a tree goes: computed by each node alone, from what link-state routing tells all of them.
+//! Which way a tree goes: computed by each node alone, from what link-state routing tells all of
+//! them.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -32,8 +33,9 @@ pub struct Place {
     pub receives: bool,
 }
 
-/// The place of `node` in the tree from `root` to `receivers`: shortest paths, always the first of equal ones. A path is followed
-/// from the receiver back to where it meets those of receivers before, so that it is a tree although paths may part and meet.
+/// The place of `node` in the tree from `root` to `receivers`: shortest paths, always the first of
+/// equal ones. A path is followed from the receiver back to where it meets those of receivers
+/// before, so that it is a tree although paths may part and meet.
 pub fn place(node: NodeId, root: NodeId, receivers: &[NodeId], peers: &Peers, routes: &dyn Routes) -> Place {
     let mut above: BTreeMap<NodeId, (NodeId, PortId)> = BTreeMap::new();
     for receiver in receivers.iter().filter(|r| **r != root) {

@@ -1,19 +1,24 @@
-//! Aggregate congestion control (§4.3): each group of flows has a currency, and bandwidth by the group's weight.
+//! Aggregate congestion control (§4.3): each group of flows has a currency, and bandwidth by the
+//! group's weight.
 //!
-//! A group's currency is worth more with its weight, and less the more of it comes in. The paper's exchange rate is E_G = (w_G/Σw) /
-//! (I_G/ΣI), with I_G in the group's currency from the balances. Prices are told in the sender's currency.
+//! A group's currency is worth more with its weight, and less the more of it comes in. The paper's
+//! exchange rate is E_G = (w_G/Σw) / (I_G/ΣI), with I_G in the group's currency from the balances.
+//! Prices are told in the sender's currency.
 //!
-//! The paper's formula for that is price += p·E_G. It is upside down: a group of budget I_G would send I_G/(p·E_G) ∝ I_G²/w_G, more
-//! for the lighter and richer one. What costs p in the link's currency costs p/E_G in one of which a unit is worth E_G; then a
-//! group sends I_G·E_G/p ∝ w_G. The text and figure 23 agree with the division. We divide.
+//! The paper's formula for that is price += p·E_G. It is upside down: a group of budget I_G would
+//! send I_G/(p·E_G) ∝ I_G²/w_G, more for the lighter and richer one. What costs p in the link's
+//! currency costs p/E_G in one of which a unit is worth E_G; then a group sends I_G·E_G/p ∝ w_G.
+//! The text and figure 23 agree with the division. We divide.
 //!
-//! The factor ΣI/Σw is the same for all groups. It is but the unit of the link's currency, and would make every price jump when one
-//! group's income does. We leave it out: E_G = w_G/I_G. All that a group spends is then worth w_G per second.
+//! The factor ΣI/Σw is the same for all groups. It is but the unit of the link's currency, and
+//! would make every price jump when one group's income does. We leave it out: E_G = w_G/I_G. All
+//! that a group spends is then worth w_G per second.
 //!
-//! The link's price p is equation (2) over "its own link's price history": what packets were told, in the link's currency. An announcement
-//! has to be worth what it will be worth when it is spent. The group's currency loses by it; and what a group's first flow was told
-//! before the link knew its currency says nothing. So what is announced counts at the exchange rate of now, and what is sent
-//! counts for what was told, or for less if the currency has lost since.
+//! The link's price p is equation (2) over "its own link's price history": what packets were told,
+//! in the link's currency. An announcement has to be worth what it will be worth when it is spent.
+//! The group's currency loses by it; and what a group's first flow was told before the link knew
+//! its currency says nothing. So what is announced counts at the exchange rate of now, and what is
+//! sent counts for what was told, or for less if the currency has lost since.
 
 use std::collections::BTreeMap;
 
@@ -25,11 +30,13 @@ use crate::fcp::price::{LinkPrice, Load, Meter, Rule};
 
 use super::virtual_queue::{Basis, VirtualQueue, spent};
 
-/// What a group counts for at most, in multiples of its weight. Ours: what it announces and what it sends are worth its weight together;
-/// equation (4) counts an announcement up to 1.5 times, for half a window of the new traffic is there before it is out of the window.
+/// What a group counts for at most, in multiples of its weight. Ours: what it announces and what it
+/// sends are worth its weight together; equation (4) counts an announcement up to 1.5 times, for
+/// half a window of the new traffic is there before it is out of the window.
 const MOST: f64 = 1.5;
 
-/// From which loss on a group's traffic counts for less than it was told. Ours: far above a window's noise.
+/// From which loss on a group's traffic counts for less than it was told. Ours: far above a
+/// window's noise.
 const LOSS: f64 = 0.9;
 
 /// One group at one link.
@@ -43,8 +50,9 @@ struct Group {
     own: Meter,
     /// What they are told, in their own.
     quoted: LinkPrice,
-    /// E_G: what a unit of its currency is worth in the link's. While nobody has spent any, as much as can be: the first flow finds a price
-    /// of nearly nothing, as on an idle path, and announces what it is going to spend.
+    /// E_G: what a unit of its currency is worth in the link's. While nobody has spent any, as much
+    /// as can be: the first flow finds a price of nearly nothing, as on an idle path, and announces
+    /// what it is going to spend.
     exchange: f64,
     /// What it counts for in equation (2), in the link's currency, $/s.
     income: f64,
@@ -125,8 +133,9 @@ impl Aggregate {
 
     /// What a group counts for now.
     ///
-    /// The paper updates groups by timers when packets leave the window. We look at the sender's own and at one other group with each
-    /// packet, in turn, so that nobody's income outlasts its window by more packets than there are groups.
+    /// The paper updates groups by timers when packets leave the window. We look at the sender's
+    /// own and at one other group with each packet, in turn, so that nobody's income outlasts its
+    /// window by more packets than there are groups.
     fn settle(&mut self, n: usize, at: &Moment) {
         let group = &mut self.groups[n];
         let income = group.settle(at.now, &self.basis.rule).min(MOST * group.weight);

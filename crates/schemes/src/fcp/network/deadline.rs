@@ -1,18 +1,21 @@
 //! Deadlines after D³ (§4.2): a fixed price for flows whose rate fits, best effort for the others.
 //!
-//! A deadline flow asks by the preload of one packet for all the rate that it needs. The link grants that, at the fixed price,
-//! while all that it has granted fits its share of the link. Else the packet becomes a normal one, here and on the links behind,
-//! and its echo tells the sender so. Best effort is priced for what the deadline flows leave.
+//! A deadline flow asks by the preload of one packet for all the rate that it needs. The link
+//! grants that, at the fixed price, while all that it has granted fits its share of the link. Else
+//! the packet becomes a normal one, here and on the links behind, and its echo tells the sender so.
+//! Best effort is priced for what the deadline flows leave.
 //!
-//! There is no state for single flows: what is granted is what deadline flows send (`requiredBW` of the pseudocode: at a
-//! fixed price, budget over price is bytes), and what they have announced to send or no longer to send. Equation (4) would count an
-//! announcement for d, beginning to end, although the flow's packets fill the window only after a round trip and d more: a
-//! third flow that asked between would find half a flow's room that isn't there. So an announcement counts in full for a
-//! round trip, and fades while the packets take its place (ours).
+//! There is no state for single flows: what is granted is what deadline flows send (`requiredBW` of
+//! the pseudocode: at a fixed price, budget over price is bytes), and what they have announced to
+//! send or no longer to send. Equation (4) would count an announcement for d, beginning to end,
+//! although the flow's packets fill the window only after a round trip and d more: a third flow
+//! that asked between would find half a flow's room that isn't there. So an announcement counts in
+//! full for a round trip, and fades while the packets take its place (ours).
 //!
-//! The pseudocode demotes when the required bandwidth exceeds the link's capacity, its text and figure 22 when it exceeds the
-//! deadline queue's share. We take the share for packets that ask, and the middle between the share and the link for those that
-//! don't: what was granted isn't lost to the window's noise, and senders that take without asking never take all.
+//! The pseudocode demotes when the required bandwidth exceeds the link's capacity, its text and
+//! figure 22 when it exceeds the deadline queue's share. We take the share for packets that ask,
+//! and the middle between the share and the link for those that don't: what was granted isn't lost
+//! to the window's noise, and senders that take without asking never take all.
 
 use std::collections::VecDeque;
 
@@ -75,7 +78,8 @@ impl Deadline {
             return false;
         }
         if change > 0.0 {
-            // Its packets come a round trip from now; nobody holds room for long by telling a long one.
+            // Its packets come a round trip from now; nobody holds room for long by telling a long
+            // one.
             self.asked.add(at.now.saturating_add(Time::from_secs_f64(rtt.min(2.0 * average))), change, average);
         } else {
             // No packet gives back more than its own rate.
@@ -88,9 +92,11 @@ impl Deadline {
     /// A deadline packet that finds no room is a normal one from here on.
     fn demote(&mut self, header: &mut FcpHeader, size: u32, at: &Moment) -> Charge {
         header.class = Class::Normal;
-        // The pseudocode counts it with its preload ("updateBestEffortInputBudget"). We leave the preload out: it is a rate that the flow
-        // hoped to get for nothing, and at the best-effort price a multiple of any budget. Two refused flows of figure 22
-        // made the price rise thirtyfold. Like a SYN the packet has not been told the price, and counts at the one that it is told now.
+        // The pseudocode counts it with its preload ("updateBestEffortInputBudget"). We leave the
+        // preload out: it is a rate that the flow hoped to get for nothing, and at the best-effort
+        // price a multiple of any budget. Two refused flows of figure 22 made the price rise
+        // thirtyfold. Like a SYN the packet has not been told the price, and counts at the one that
+        // it is told now.
         let paid = equations::paid(self.best_effort.link.now(), size.into());
         self.best_effort.pay(&FcpHeader { preload: 0.0, ..*header }, size, paid, at.now);
         self.update(at);
@@ -145,7 +151,8 @@ impl Pricing for Deadline {
     }
 }
 
-/// Parts of a round trip that announcements are told apart by. Ours: bounds what is kept of many small ones.
+/// Parts of a round trip that announcements are told apart by. Ours: bounds what is kept of many
+/// small ones.
 const PARTS: f64 = 8.0;
 
 /// Announced rates: each counts in full until a time of its own, then fades within d.

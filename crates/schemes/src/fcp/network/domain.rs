@@ -1,14 +1,18 @@
-//! Translation between domains (§4.3): what a packet holds, in the currency of the domain that it enters.
+//! Translation between domains (§4.3): what a packet holds, in the currency of the domain that it
+//! enters.
 //!
-//! The paper outlines this and leaves "the exact mechanism and demonstration as future work". Our design: a domain gives each link
-//! from a neighbour a budget in its own currency, as it gives its hosts budgets. All that comes in over the link is worth that
-//! much, so a unit of the neighbour's currency is worth E = w / I, with I what comes in over the link by the packets' balances: the
-//! dynamic exchange rate of aggregate control, known to one port alone. It is multiplied into EX on the way, so that it works over
-//! any number of borders; the domain's prices go into the header divided by EX (`port.rs`), and pricings read balances multiplied
-//! by it ([`FcpHeader::holds`]). Whoever inflates its hosts' budgets makes its own money worth less.
+//! The paper outlines this and leaves "the exact mechanism and demonstration as future work". Our
+//! design: a domain gives each link from a neighbour a budget in its own currency, as it gives its
+//! hosts budgets. All that comes in over the link is worth that much, so a unit of the neighbour's
+//! currency is worth E = w / I, with I what comes in over the link by the packets' balances: the
+//! dynamic exchange rate of aggregate control, known to one port alone. It is multiplied into EX on
+//! the way, so that it works over any number of borders; the domain's prices go into the header
+//! divided by EX (`port.rs`), and pricings read balances multiplied by it ([`FcpHeader::holds`]).
+//! Whoever inflates its hosts' budgets makes its own money worth less.
 //!
-//! When E has risen since the sender was told a price, the sender will soon send more: the change is an announcement like any other,
-//! and goes into the preload on the border. When E has fallen, the packet holds less than it was told, and pays that.
+//! When E has risen since the sender was told a price, the sender will soon send more: the change
+//! is an announcement like any other, and goes into the preload on the border. When E has fallen,
+//! the packet holds less than it was told, and pays that.
 
 use midpath_core::roles::PortSpec;
 use midpath_core::units::Time;
@@ -74,9 +78,11 @@ pub struct Border {
 }
 
 impl Border {
-    /// A border over which nothing has come yet. What nobody has spent is worth as much as can be: the first flow finds a price of nearly
-    /// nothing, as on an idle path, and announces what it is going to spend. Told one unit for one, a flow of a domain with small numbers
-    /// would announce too much with its SYN, and could not take it back with packets of a currency that is worth more by then.
+    /// A border over which nothing has come yet. What nobody has spent is worth as much as can be:
+    /// the first flow finds a price of nearly nothing, as on an idle path, and announces what it is
+    /// going to spend. Told one unit for one, a flow of a domain with small numbers would announce
+    /// too much with its SYN, and could not take it back with packets of a currency that is worth
+    /// more by then.
     pub fn new(weight: f64, basis: Basis) -> Border {
         let history = History::new(Time::from_secs_f64(2.0 * basis.rtt));
         Border { rule: basis.rule, weight, spends: basis.meter(), exchange: MAX_EXCHANGE, history }
@@ -95,7 +101,8 @@ impl Border {
         header.exchange = exchange.clamp(1.0 / MAX_EXCHANGE, MAX_EXCHANGE) as f32;
     }
 
-    /// What the packet pays is worth more than when its sender was told the price: it will send so much more.
+    /// What the packet pays is worth more than when its sender was told the price: it will send so
+    /// much more.
     fn announce(&mut self, header: &mut FcpHeader, now: Time) {
         if header.rtt <= 0.0 {
             return;

@@ -1,12 +1,14 @@
 //! Paris Metro Pricing (§4.2): a priority queue whose price is a multiple of the standard one.
 //!
-//! "The end-host will only use the priority queue when it is worth it and necessary making the priority queue see much less
-//! traffic than the standard one." What it is worth is a queue of its own that is served first, so the port holds two FIFOs: a
-//! virtual queue would have the price and nothing to sell.
+//! "The end-host will only use the priority queue when it is worth it and necessary making the
+//! priority queue see much less traffic than the standard one." What it is worth is a queue of its
+//! own that is served first, so the port holds two FIFOs: a virtual queue would have the price and
+//! nothing to sell.
 //!
-//! Priority traffic pays m·p. With I_n and I_p the budgets of both, rates I_n/p and I_p/(m·p) fill the link when
-//! p = (I_n + I_p/m) / C: equation (2), where a priority packet counts a m-th of what it pays. The paper doesn't say so; with all
-//! of I_p in the numerator the link would stand idle in part.
+//! Priority traffic pays m·p. With I_n and I_p the budgets of both, rates I_n/p and I_p/(m·p) fill
+//! the link when p = (I_n + I_p/m) / C: equation (2), where a priority packet counts a m-th of what
+//! it pays. The paper doesn't say so; with all of I_p in the numerator the link would stand idle in
+//! part.
 
 use midpath_core::packet::Packet;
 use midpath_core::queue::{Discipline, Dual, Limit, Loss, Queue, QueueSpec, Share};
@@ -39,7 +41,8 @@ impl Metro {
         self.queue.link.set(at.now, price);
     }
 
-    /// What a packet of `class` pays when the standard price is `price`. The minimum counts as zero, and so do its multiples (§5).
+    /// What a packet of `class` pays when the standard price is `price`. The minimum counts as
+    /// zero, and so do its multiples (§5).
     fn of(&self, class: Class, price: f64) -> f64 {
         if class == Class::Priority && price > self.rule.minimum { self.factor * price } else { price }
     }
@@ -70,8 +73,8 @@ impl Pricing for Metro {
     }
 }
 
-/// A port with two FIFOs, the priority one served first. Each holds what the scenario's queue limit says. `rule` prices both by what
-/// waits in them together.
+/// A port with two FIFOs, the priority one served first. Each holds what the scenario's queue limit
+/// says. `rule` prices both by what waits in them together.
 pub fn port(spec: &PortSpec, rule: impl FnOnce(&PortSpec) -> FcpPort) -> Discipline {
     let bound = spec.queue.limit.bound(spec.link.rate);
     // The rule sees both queues; whether there is room is said queue by queue.

@@ -23,7 +23,8 @@ use super::enforce::Edge;
 use super::params::{Kind, Plan};
 use super::port::{FcpPort, Pricing};
 
-/// Groups with currencies of their own at most. Ours: each has a window and a price history at each port.
+/// Groups with currencies of their own at most. Ours: each has a window and a price history at each
+/// port.
 pub const MOST_GROUPS: usize = 64;
 
 /// The least window of a port, s.

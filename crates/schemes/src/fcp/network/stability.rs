@@ -1,14 +1,16 @@
 //! Bandwidth stability (§4.2): a price of their own for flows that bear no sudden change.
 //!
-//! Two virtual queues. While the link's price, equation (2) over all that comes in, stays in a range, both pay it. When it
-//! leaves the range, stability flows pay the range's edge; what they then take of the link is fixed by their budgets, and
-//! normal flows are priced for the rest.
+//! Two virtual queues. While the link's price, equation (2) over all that comes in, stays in a
+//! range, both pay it. When it leaves the range, stability flows pay the range's edge; what they
+//! then take of the link is fixed by their budgets, and normal flows are priced for the rest.
 //!
-//! The paper's pseudocode leaves three things open. (1) `requiredBW = stabilityInputBudget/stabilityPrice/avgRTT/d` is in bytes
-//! per second if the input budget is the sum in $ over the window and d the window in round trips; with I in $/s it is I/price.
-//! (2) It computes the normal price only when the price is in range, where nothing needs to be stolen; we compute it whenever
-//! the range's edge is charged, and in range both are the same: I_n/(C − I_s/p) = p if p = (I_n + I_s)/C. (3) It doesn't say what
-//! happens when all of the link is not enough at the bounded price. Then nothing is left to steal, and the bound gives way.
+//! The paper's pseudocode leaves three things open. (1)
+//! `requiredBW = stabilityInputBudget/stabilityPrice/avgRTT/d` is in bytes per second if the input
+//! budget is the sum in $ over the window and d the window in round trips; with I in $/s it is
+//! I/price. (2) It computes the normal price only when the price is in range, where nothing needs
+//! to be stolen; we compute it whenever the range's edge is charged, and in range both are the
+//! same: I_n/(C − I_s/p) = p if p = (I_n + I_s)/C. (3) It doesn't say what happens when all of the
+//! link is not enough at the bounded price. Then nothing is left to steal, and the bound gives way.
 
 use std::collections::VecDeque;
 
@@ -20,12 +22,13 @@ use crate::fcp::price::Load;
 
 use super::virtual_queue::{Basis, VirtualQueue, common_d};
 
-/// The bound, and over how many average round trips it holds (§4.2: "during a time window of twice the average RTT is
-/// bounded by a factor of two").
+/// The bound, and over how many average round trips it holds (§4.2: "during a time window of twice
+/// the average RTT is bounded by a factor of two").
 const FACTOR: f64 = 2.0;
 const ROUND_TRIPS: f64 = 2.0;
 
-/// The most of the link that stability flows take at a bounded price. Ours: what is left keeps the normal price finite.
+/// The most of the link that stability flows take at a bounded price. Ours: what is left keeps the
+/// normal price finite.
 const MOST: f64 = 0.99;
 
 /// The pricing.
@@ -55,13 +58,15 @@ impl Stability {
         let d = common_d(&self.basis, (&self.normal.meter, &normal_sums), (&self.stable.meter, &stable_sums));
         let load = self.normal.rest(&normal_sums, at, rule);
         let price = rule.price(normal_income + stable_income, load, d);
-        // Where no stability flow has sent for a window, nobody's price needs to be held; the first one finds the link's.
+        // Where no stability flow has sent for a window, nobody's price needs to be held; the first
+        // one finds the link's.
         if stable_sums.paid <= 0.0 {
             self.range.clear();
         }
         let span = (ROUND_TRIPS * d / rule.window).max(self.basis.least);
         self.range.expire(at.now.saturating_sub(Time::from_secs_f64(span)));
-        // §4.2: "it steals bandwidth from the normal queue to bound the price increase"; not more than there is.
+        // §4.2: "it steals bandwidth from the normal queue to bound the price increase"; not more
+        // than there is.
         let least = stable_income / (MOST * load.capacity);
         let stable = self.range.bound(price).max(least.min(price)).max(rule.minimum);
         let normal = if stable == price { price } else { self.rest(normal_income, stable_income / stable, load, d) };
@@ -101,8 +106,8 @@ impl Pricing for Stability {
     }
 }
 
-/// The least and the greatest price of a sliding window, in constant amortised time: of each kind, the prices that no later one
-/// outdoes, oldest first.
+/// The least and the greatest price of a sliding window, in constant amortised time: of each kind,
+/// the prices that no later one outdoes, oldest first.
 #[derive(Debug, Default)]
 struct Range {
     low: VecDeque<(Time, f64)>,
@@ -110,10 +115,12 @@ struct Range {
 }
 
 impl Range {
-    /// The price closest to `price` that leaves no two prices of the window further apart than the factor.
+    /// The price closest to `price` that leaves no two prices of the window further apart than the
+    /// factor.
     fn bound(&self, price: f64) -> f64 {
         let (Some(low), Some(high)) = (self.low.front(), self.high.front()) else { return price };
-        // high ≤ FACTOR·low holds for all that were bounded, but for rounding and where the bound gave way.
+        // high ≤ FACTOR·low holds for all that were bounded, but for rounding and where the bound
+        // gave way.
         price.max(high.1 / FACTOR).min(FACTOR * low.1)
     }
 

@@ -41,8 +41,9 @@ impl Uniform {
         Uniform { catch_up: on, ..self }
     }
 
-    /// The price from before a silence that flows have waited through, until the window has been filled again: nobody has said that he
-    /// will pay less, and a sum over a few packets would say so for all.
+    /// The price from before a silence that flows have waited through, until the window has been
+    /// filled again: nobody has said that he will pay less, and a sum over a few packets would say
+    /// so for all.
     #[inline]
     fn held(&mut self, at: &Moment) -> f64 {
         let resumed = self.meter.resumed(at.now);

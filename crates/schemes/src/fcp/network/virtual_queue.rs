@@ -35,7 +35,8 @@ impl Basis {
     }
 }
 
-/// A virtual queue: one class of packets, what it brings in and what it is told. All lanes of a link share its one FIFO.
+/// A virtual queue: one class of packets, what it brings in and what it is told. All lanes of a
+/// link share its one FIFO.
 pub struct VirtualQueue {
     /// What it brings in.
     pub meter: Meter,
@@ -73,8 +74,9 @@ impl VirtualQueue {
         let sums = self.meter.settle(now, rule);
         let d = self.meter.d(rule);
         let income = self.meter.income(rule, &sums, d);
-        // The meter leaves half of the newest packet out, which is right when it has just come. Other queues' packets find this one at
-        // any moment, and then its sum has no half packet too many.
+        // The meter leaves half of the newest packet out, which is right when it has just come.
+        // Other queues' packets find this one at any moment, and then its sum has no half packet
+        // too many.
         let behind = rule.additions.half_packet && now > self.newest.0 && sums.paid > 0.0;
         let half = if behind { self.newest.1 / 2.0 } else { 0.0 };
         (sums, income + half / d)
@@ -95,14 +97,16 @@ impl VirtualQueue {
     }
 }
 
-/// What senders spend by their balances, in their currency, as exchange rates reckon with it: announced increases count, decreases
-/// when they are gone from the window. Ours: a flow's last round trip would be next to nothing, and its currency be worth any amount.
+/// What senders spend by their balances, in their currency, as exchange rates reckon with it:
+/// announced increases count, decreases when they are gone from the window. Ours: a flow's last
+/// round trip would be next to nothing, and its currency be worth any amount.
 pub fn spent(meter: &mut Meter, now: Time, rule: &Rule) -> f64 {
     let sums = meter.settle(now, rule);
     meter.income(rule, &Terms { preloaded: sums.preloaded.max(0.0), ..sums }, meter.d(rule))
 }
 
-/// d for two meters together, s: the average round-trip time over both's packets, or that of the first while neither has any.
+/// d for two meters together, s: the average round-trip time over both's packets, or that of the
+/// first while neither has any.
 #[inline]
 pub fn common_d(basis: &Basis, first: (&Meter, &Terms), second: (&Meter, &Terms)) -> f64 {
     let packets = first.1.packets + second.1.packets;

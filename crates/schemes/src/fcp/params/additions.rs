@@ -10,26 +10,32 @@ use crate::params::require;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Additions {
-    /// Income is at least this share of what packets pay now, however much less is announced. The paper has no bound: when a flow with a
-    /// large budget leaves, the price falls to the minimum. 0 is the paper's.
+    /// Income is at least this share of what packets pay now, however much less is announced. The
+    /// paper has no bound: when a flow with a large budget leaves, the price falls to the minimum.
+    /// 0 is the paper's.
     pub least_income: f64,
-    /// Whether equation (4) divides by the d whose packets it has summed. Else by the d that follows from the newest round trip.
+    /// Whether equation (4) divides by the d whose packets it has summed. Else by the d that
+    /// follows from the newest round trip.
     pub summed_span: bool,
-    /// Whether a packet that was told its price before the link's memory begins pays what it has, not the minimum.
+    /// Whether a packet that was told its price before the link's memory begins pays what it has,
+    /// not the minimum.
     pub trust_balance: bool,
     /// The least d, in full packets at the link's rate. 0 is the paper's.
     pub least_packets: u32,
-    /// Whether half of the newest packet is left out of the sum, which has half a packet too many on average.
+    /// Whether half of the newest packet is left out of the sum, which has half a packet too many
+    /// on average.
     pub half_packet: bool,
     /// Whether one full packet that waits counts as no queue.
     pub packet_of_queue: bool,
-    /// Whether senders begin again with a few packets after a timeout, for links have forgotten what they paid, and heed no answers that come
-    /// from before it.
+    /// Whether senders begin again with a few packets after a timeout, for links have forgotten
+    /// what they paid, and heed no answers that come from before it.
     pub restart: bool,
-    /// Whether a link on which nothing came for longer than d keeps its price for one d, if flows have waited meanwhile: their packets pay prices
-    /// from before. Else the price falls by what few packets of a new window pay, and all are told so.
+    /// Whether a link on which nothing came for longer than d keeps its price for one d, if flows
+    /// have waited meanwhile: their packets pay prices from before. Else the price falls by what
+    /// few packets of a new window pay, and all are told so.
     pub hold: bool,
-    /// How many round trips at its rate a sender has out without an answer; it waits then. 0 is the paper's: any number.
+    /// How many round trips at its rate a sender has out without an answer; it waits then. 0 is the
+    /// paper's: any number.
     pub unanswered_rounds: f64,
 }
 

@@ -14,10 +14,11 @@ use crate::params::require;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct DomainParams {
-    /// Its nodes by name, hosts and routers. All nodes that no domain names are one domain together.
+    /// Its nodes by name, hosts and routers. All nodes that no domain names are one domain
+    /// together.
     pub nodes: Vec<String>,
-    /// What comes in over one link from a neighbouring domain is worth this much here, $/s of this domain's currency: 1 unless said, as
-    /// much as a host of §6.1.
+    /// What comes in over one link from a neighbouring domain is worth this much here, $/s of this
+    /// domain's currency: 1 unless said, as much as a host of §6.1.
     pub weights: BTreeMap<String, f64>,
 }
 
@@ -64,7 +65,8 @@ impl Domains {
         !self.of.is_empty()
     }
 
-    /// What is worth here, $/s, what comes to `node` over a link from `peer`; `None` inside a domain.
+    /// What is worth here, $/s, what comes to `node` over a link from `peer`; `None` inside a
+    /// domain.
     pub fn border(&self, node: NodeId, peer: NodeId) -> Option<f64> {
         let (here, there) = (self.of.get(&node), self.of.get(&peer));
         let weight = || Some(*self.weights[*here?].get(there?)?);

@@ -1,4 +1,5 @@
-//! Equal budget (§4.2): each flow gets budget/n, or by weight; its rate then depends on its path's congestion alone.
+//! Equal budget (§4.2): each flow gets budget/n, or by weight; its rate then depends on its path's
+//! congestion alone.
 
 use super::{GroupView, Policy};
 

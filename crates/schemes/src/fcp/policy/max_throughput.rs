@@ -6,12 +6,15 @@ use super::{GroupView, Policy};
 
 /// By how much an experiment raises one flow's budget. §6.2: "increases its budget by 10 %".
 const RAISE: f64 = 0.1;
-/// Below this change of throughput the ascent ends. §6.2: "terminates when the throughput difference is less than 0.5 %".
+/// Below this change of throughput the ascent ends. §6.2: "terminates when the throughput
+/// difference is less than 0.5 %".
 const SAME: f64 = 0.005;
-/// A price that has changed by more than this since the ascent ended starts it again. §6.2 says "when it observes a change in the
-/// price of a flow"; ours: twice the change that an experiment's own 10 % makes at most, for a steady price moves by a few per cent.
+/// A price that has changed by more than this since the ascent ended starts it again. §6.2 says
+/// "when it observes a change in the price of a flow"; ours: twice the change that an experiment's
+/// own 10 % makes at most, for a steady price moves by a few per cent.
 const MOVED: f64 = 0.2;
-/// How small a share of the budget a flow may come down to. Ours: at zero it would learn nothing about its path any more.
+/// How small a share of the budget a flow may come down to. Ours: at zero it would learn nothing
+/// about its path any more.
 const LEAST: f64 = 1e-3;
 
 /// An experiment: one flow has got more, all others less.
@@ -40,7 +43,8 @@ pub struct MaxThroughput {
 }
 
 impl MaxThroughput {
-    /// Raises (or lowers) the budget of the flow whose turn it is, and the others' uniformly the other way.
+    /// Raises (or lowers) the budget of the flow whose turn it is, and the others' uniformly the
+    /// other way.
     fn experiment(&mut self, group: &GroupView<'_>, targets: &mut [f64], up: bool) {
         let flow = self.turn % targets.len();
         let trial = Trial { flow, before: targets.to_vec(), throughput: throughput(group), up };
@@ -65,7 +69,8 @@ impl MaxThroughput {
         if gain <= 0.0 {
             targets.copy_from_slice(&trial.before);
         }
-        // The gradient direction: if more was worse, less is tried next; else the next flow has its turn.
+        // The gradient direction: if more was worse, less is tried next; else the next flow has its
+        // turn.
         if gain < -SAME && trial.up {
             self.turn = trial.flow;
             return self.experiment(group, targets, false);

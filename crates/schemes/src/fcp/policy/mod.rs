@@ -29,7 +29,8 @@ pub type Factory = std::sync::Arc<dyn Fn() -> Box<dyn Policy> + Send + Sync>;
 /// Policies from outside, by name.
 pub type Own = std::collections::BTreeMap<String, Factory>;
 
-/// The most of a host's budget that groups may take which take from others. Ours: what is left lets the others hear their prices.
+/// The most of a host's budget that groups may take which take from others. Ours: what is left lets
+/// the others hear their prices.
 pub const MOST: f64 = 0.9;
 
 /// What a policy may know of a flow.
@@ -75,11 +76,13 @@ pub struct GroupView<'a> {
 
 /// Splits a group's budget. A policy is made for each group on each host, and may keep state.
 pub trait Policy: Send {
-    /// Called when something changed, and, if [`Policy::watches`], about every two round trips. `targets` are those of last time,
-    /// in the order of the flows, $/s. If their sum is above the budget afterwards, they are scaled down to it.
+    /// Called when something changed, and, if [`Policy::watches`], about every two round trips.
+    /// `targets` are those of last time, in the order of the flows, $/s. If their sum is above the
+    /// budget afterwards, they are scaled down to it.
     fn assign(&mut self, group: &GroupView<'_>, targets: &mut [f64]);
-    /// Called before the host's budget is split over its groups: what the group's flows would need to go on as they are, $/s, if the
-    /// policy takes budget from other groups for that (or leaves them some). `group.budget` is its fair part. Bounded by [`MOST`].
+    /// Called before the host's budget is split over its groups: what the group's flows would need
+    /// to go on as they are, $/s, if the policy takes budget from other groups for that (or leaves
+    /// them some). `group.budget` is its fair part. Bounded by `MOST`.
     fn demand(&mut self, _group: &GroupView<'_>) -> Option<f64> {
         None
     }
@@ -109,7 +112,8 @@ pub fn check(name: &str, key: &str, own: &Own) -> Result<(), SpecError> {
     Err(SpecError::new(key, format!("there is no policy `{name}`; choose one of {}", known.join(", "))))
 }
 
-/// Scales `targets` down to `budget` where a policy has given out more; what is no number or negative is nothing.
+/// Scales `targets` down to `budget` where a policy has given out more; what is no number or
+/// negative is nothing.
 pub fn within(budget: f64, targets: &mut [f64]) {
     targets.iter_mut().filter(|t| !(t.is_finite() && **t > 0.0)).for_each(|t| *t = 0.0);
     let sum: f64 = targets.iter().sum();

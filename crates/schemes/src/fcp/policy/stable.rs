@@ -1,4 +1,5 @@
-//! Statistical bandwidth stability (§4.2): a flow's budget follows its price, so that its rate stays.
+//! Statistical bandwidth stability (§4.2): a flow's budget follows its price, so that its rate
+//! stays.
 
 use std::collections::BTreeMap;
 
@@ -6,15 +7,17 @@ use midpath_core::packet::FlowId;
 
 use super::{GroupView, Policy};
 
-/// How fast the rate that is held follows what the flow would get from its fair part. Ours: a fiftieth per look of two round
-/// trips, a time constant of a hundred round trips: "the average throughput over a few RTTs is probabilistically stable".
+/// How fast the rate that is held follows what the flow would get from its fair part. Ours: a
+/// fiftieth per look of two round trips, a time constant of a hundred round trips: "the average
+/// throughput over a few RTTs is probabilistically stable".
 const FOLLOW: f64 = 0.02;
 
 /// Holds the rates of the group's flows, and takes what that costs from the host's other flows.
 ///
-/// "If a bandwidth stability flow's price increases (decreases), we increase (decrease) its budget. When the budget needs to
-/// increase, the flow steals budget from other flows." How far depends on "how much budget can be stolen": where the others'
-/// budget does not suffice, all of the group's flows give way together.
+/// "If a bandwidth stability flow's price increases (decreases), we increase (decrease) its budget.
+/// When the budget needs to increase, the flow steals budget from other flows." How far depends on
+/// "how much budget can be stolen": where the others' budget does not suffice, all of the group's
+/// flows give way together.
 #[derive(Debug, Default)]
 pub struct Stable {
     /// The rate that each flow is held at, bytes per second.
@@ -66,7 +69,8 @@ mod tests {
         };
         // At a price of 1 $/byte its fair rate is 1 byte/s.
         assert_eq!(demand(1.0), Some(1.0));
-        // At 2 it would be a half: after one look it has given up a hundredth of the rate, and pays twice for the rest.
+        // At 2 it would be a half: after one look it has given up a hundredth of the rate, and pays
+        // twice for the rest.
         assert!((demand(2.0).unwrap_or(0.0) - 2.0 * 0.99).abs() < 1e-9);
     }
 }

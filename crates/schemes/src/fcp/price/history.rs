@@ -1,10 +1,12 @@
-//! The time series p(·) of a link's prices: what a packet that was told a price one round trip ago has paid.
+//! The time series p(·) of a link's prices: what a packet that was told a price one round trip ago
+//! has paid.
 
 use std::collections::VecDeque;
 
 use midpath_core::units::Time;
 
-/// Entries at most. Ours: 64 kB a port; a price each for the last 4096 packets, or for every 4096th of the span.
+/// Entries at most. Ours: 64 kB a port; a price each for the last 4096 packets, or for every 4096th
+/// of the span.
 const ENTRIES: usize = 4096;
 
 /// Prices over the longest round-trip time that has been asked for, twice that far back.
@@ -26,7 +28,8 @@ impl History {
         self.span
     }
 
-    /// The price is `price` from `now` on. Closer than a 4096th of the span, the newer price takes the older one's place.
+    /// The price is `price` from `now` on. Closer than a 4096th of the span, the newer price takes
+    /// the older one's place.
     #[inline]
     pub fn push(&mut self, now: Time, price: f64) {
         let gap = self.span.0 / ENTRIES as u64;
@@ -46,7 +49,8 @@ impl History {
         }
     }
 
-    /// The price at `at`: that of the last change until then; before all that is remembered, the oldest.
+    /// The price at `at`: that of the last change until then; before all that is remembered, the
+    /// oldest.
     #[inline]
     pub fn at(&mut self, at: Time, now: Time) -> Option<f64> {
         // Twice the age, so that round-trip times may grow.
@@ -56,8 +60,8 @@ impl History {
         Some(self.entries[after.saturating_sub(1)].1)
     }
 
-    /// How many entries are not after `at`. Prices come at a rather steady pace, so a guess in proportion is close; from
-    /// there, steps that double find the bounds of a short search.
+    /// How many entries are not after `at`. Prices come at a rather steady pace, so a guess in
+    /// proportion is close; from there, steps that double find the bounds of a short search.
     #[inline]
     fn search(&self, at: Time, newest: usize) -> usize {
         let (first, last) = (self.entries[0].0, self.entries[newest].0);

@@ -5,7 +5,8 @@ use midpath_core::units::Time;
 use super::{History, Rule};
 use crate::fcp::header::FcpHeader;
 
-/// One price of a link over time: what everybody pays (§4.1), or what one class of packets pays (§4.2).
+/// One price of a link over time: what everybody pays (§4.1), or what one class of packets pays
+/// (§4.2).
 #[derive(Debug, Clone)]
 pub struct LinkPrice {
     rule: Rule,
@@ -16,7 +17,8 @@ pub struct LinkPrice {
 }
 
 impl LinkPrice {
-    /// A price that starts at the minimum. `rtt` is the longest round trip that is expected, s; longer ones are learned.
+    /// A price that starts at the minimum. `rtt` is the longest round trip that is expected, s;
+    /// longer ones are learned.
     pub fn new(rule: Rule, rtt: f64) -> LinkPrice {
         LinkPrice { rule, history: History::new(Time::from_secs_f64(2.0 * rtt)), price: rule.minimum, since: None }
     }
@@ -35,8 +37,8 @@ impl LinkPrice {
         self.history.push(now, price);
     }
 
-    /// p(t − rtt(s)): what this link told the packet's sender, as far as it remembers. A SYN has been told nothing; it
-    /// counts at the price that it is about to be told.
+    /// p(t − rtt(s)): what this link told the packet's sender, as far as it remembers. A SYN has
+    /// been told nothing; it counts at the price that it is about to be told.
     #[inline]
     pub fn quoted(&mut self, header: &FcpHeader, now: Time) -> f64 {
         if header.rtt <= 0.0 {
@@ -46,11 +48,13 @@ impl LinkPrice {
         self.history.at(at, now).unwrap_or(self.rule.minimum)
     }
 
-    /// What a packet pays for this link per byte that was `quoted` this: the minimum of that and of its balance (§5,
-    /// "Implementation details"), so that neither a wrong round-trip time nor a forgotten price makes much of it.
+    /// What a packet pays for this link per byte that was `quoted` this: the minimum of that and of
+    /// its balance (§5, "Implementation details"), so that neither a wrong round-trip time nor a
+    /// forgotten price makes much of it.
     ///
-    /// After a restart a link doesn't know what it told before. At the minimum everybody's payment would be nothing, and the price fall
-    /// until senders flood it; so it takes what other links on the way have left of the balance (`trust_balance`).
+    /// After a restart a link doesn't know what it told before. At the minimum everybody's payment
+    /// would be nothing, and the price fall until senders flood it; so it takes what other links on
+    /// the way have left of the balance (`trust_balance`).
     #[inline]
     pub fn pays(&self, header: &FcpHeader, quoted: f64, now: Time) -> f64 {
         if self.rule.additions.trust_balance && self.is_older(header, now) {
@@ -59,7 +63,8 @@ impl LinkPrice {
         header.pays(quoted)
     }
 
-    /// Whether the packet was told its price before this link's memory begins. A header's time has 24 bits.
+    /// Whether the packet was told its price before this link's memory begins. A header's time has
+    /// 24 bits.
     #[inline]
     fn is_older(&self, header: &FcpHeader, now: Time) -> bool {
         let quoted = now.saturating_sub(Time::from_secs_f64(f64::from(header.rtt) * (1.0 - 1e-6)));

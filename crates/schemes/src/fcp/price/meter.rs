@@ -6,12 +6,13 @@ use super::{Load, Rule, Terms, Window};
 use crate::fcp::equations;
 use crate::fcp::header::FcpHeader;
 
-/// The least share of the capacity that traffic without prices leaves to the pricing. Ours: so that a link that others
-/// fill has a high price instead of an infinite one.
+/// The least share of the capacity that traffic without prices leaves to the pricing. Ours: so that
+/// a link that others fill has a high price instead of an infinite one.
 const LEAST_SHARE: f64 = 0.01;
 
-/// The queue from which an overload counts as one that lasts, as a share of what the link carries in d. Ours: an eighth, four packets
-/// of the shortest window; less is how packets of several flows meet, and would move the prices that small budgets live on.
+/// The queue from which an overload counts as one that lasts, as a share of what the link carries
+/// in d. Ours: an eighth, four packets of the shortest window; less is how packets of several flows
+/// meet, and would move the prices that small budgets live on.
 const QUEUE_SHARE: f64 = 0.125;
 
 /// When a price was told that is as old as `age`, s.
@@ -23,7 +24,8 @@ fn price_at(now: Time, age: f64) -> Time {
 #[derive(Debug, Clone)]
 pub struct Meter {
     window: Window,
-    /// The average round-trip time of the packets in the window, s; while there is none, the last one known.
+    /// The average round-trip time of the packets in the window, s; while there is none, the last
+    /// one known.
     rtt: f64,
     /// d is never below this, s.
     least: f64,
@@ -54,8 +56,8 @@ impl Meter {
         }
     }
 
-    /// The same with a window of at least `d`, s. A sum over two or three packets says little about a rate; the paper's links carry
-    /// tens of packets in a round trip.
+    /// The same with a window of at least `d`, s. A sum over two or three packets says little about
+    /// a rate; the paper's links carry tens of packets in a round trip.
     #[must_use]
     pub fn at_least(self, d: f64) -> Meter {
         Meter { least: d, ..self }
@@ -76,7 +78,8 @@ impl Meter {
     /// A packet that pays `paid` $ and announces `preload` times that for each of its round trips.
     #[inline]
     pub fn pay(&mut self, now: Time, paid: f64, preload: f64, rtt: f64) {
-        // A SYN doesn't know its round-trip time: the average stands in. It isn't counted into the average.
+        // A SYN doesn't know its round-trip time: the average stands in. It isn't counted into the
+        // average.
         let over = if rtt > 0.0 { rtt } else { self.rtt };
         let packets = if rtt > 0.0 { 1.0 } else { 0.0 };
         self.newest = paid;
@@ -86,7 +89,8 @@ impl Meter {
         );
     }
 
-    /// A packet with this header that pays `paid` $ for this link, out of its balance for the whole path.
+    /// A packet with this header that pays `paid` $ for this link, out of its balance for the whole
+    /// path.
     #[inline]
     pub fn charge(&mut self, now: Time, header: &FcpHeader, size: u32, paid: f64) {
         let (mut rtt, bytes) = (f64::from(header.rtt), f64::from(size));
@@ -110,8 +114,9 @@ impl Meter {
         );
     }
 
-    /// A packet comes that pays a price as old as `age`, s. If nothing has come for longer than d, and the price was told before that, its flow
-    /// has waited through the silence, because the link was down. Ours.
+    /// A packet comes that pays a price as old as `age`, s. If nothing has come for longer than d,
+    /// and the price was told before that, its flow has waited through the silence, because the
+    /// link was down. Ours.
     #[inline]
     fn notice_silence(&mut self, now: Time, age: f64) {
         if self.since.is_some() && now.saturating_sub(self.last) > self.span {
@@ -132,14 +137,16 @@ impl Meter {
         self.resumed.filter(|at| now.saturating_sub(*at) < self.span)
     }
 
-    /// The price that would bring an overloaded link down to its capacity if the other links' prices stayed as they are, $/byte;
-    /// zero for a link that isn't overloaded. Ours.
+    /// The price that would bring an overloaded link down to its capacity if the other links'
+    /// prices stayed as they are, $/byte; zero for a link that isn't overloaded. Ours.
     ///
-    /// A sender divides by the sum b over its path, so a rise by δ takes r·δ/b off its rate r; Newton's step for the link is
-    /// δ = (y − C) / Σ r/b. Equation (2) only multiplies the link's own price by y/C, and a preload is a multiple of that price: a
-    /// link at the minimum of 10^-18, on a path that is priced elsewhere, takes a dozen round trips with a growing queue until it
-    /// counts. Where the link is its senders' only bottleneck the step is below equation (2) (p·(2 − C/y) ≤ p·y/C), and at y = C
-    /// both are p: neither a single bottleneck nor any equilibrium sees this.
+    /// A sender divides by the sum b over its path, so a rise by δ takes r·δ/b off its rate r;
+    /// Newton's step for the link is δ = (y − C) / Σ r/b. Equation (2) only multiplies the link's
+    /// own price by y/C, and a preload is a multiple of that price: a link at the minimum of
+    /// 10^-18, on a path that is priced elsewhere, takes a dozen round trips with a growing queue
+    /// until it counts. Where the link is its senders' only bottleneck the step is below equation
+    /// (2) (p·(2 − C/y) ≤ p·y/C), and at y = C both are p: neither a single bottleneck nor any
+    /// equilibrium sees this.
     #[inline]
     pub fn catch_up(&self, sums: &Terms, load: Load, d: f64) -> f64 {
         let over = sums.bytes - load.capacity * d;
@@ -164,7 +171,8 @@ impl Meter {
         self.window.push(now, terms);
     }
 
-    /// d of equations (2) to (4), s: that of the packets that [`Meter::settle`] has summed, or the one that follows from their round trips.
+    /// d of equations (2) to (4), s: that of the packets that [`Meter::settle`] has summed, or the
+    /// one that follows from their round trips.
     #[inline]
     pub fn d(&self, rule: &Rule) -> f64 {
         if rule.additions.summed_span { self.span.as_secs_f64() } else { self.next_d(rule) }
@@ -187,11 +195,12 @@ impl Meter {
         sums
     }
 
-    /// I(t) of equation (4), $/s: what the packets of the window paid per second, and what they preloaded. Announced decreases
-    /// can outweigh what was paid, for they are told at the price of a round trip ago; `least_income` bounds how far they count.
+    /// I(t) of equation (4), $/s: what the packets of the window paid per second, and what they
+    /// preloaded. Announced decreases can outweigh what was paid, for they are told at the price of
+    /// a round trip ago; `least_income` bounds how far they count.
     ///
-    /// The sum is taken when a packet has just come, so it has half a packet too many on average: (t − d, t] has ⌊d/s⌋ + 1 of
-    /// packets that are s apart. Half of the newest one is left out.
+    /// The sum is taken when a packet has just come, so it has half a packet too many on average:
+    /// (t − d, t] has ⌊d/s⌋ + 1 of packets that are s apart. Half of the newest one is left out.
     #[inline]
     pub fn income(&self, rule: &Rule, sums: &Terms, d: f64) -> f64 {
         let half = if rule.additions.half_packet { self.newest / 2.0 } else { 0.0 };
@@ -199,8 +208,8 @@ impl Meter {
         equations::income(sum, sums.preloaded, d).max(least * equations::income_paid(sum, d)).max(0.0)
     }
 
-    /// C of equation (2) less what packets take that pay nothing, bytes per second. The paper has no such packets; ours
-    /// because acknowledgements and other schemes share the link.
+    /// C of equation (2) less what packets take that pay nothing, bytes per second. The paper has
+    /// no such packets; ours because acknowledgements and other schemes share the link.
     #[inline]
     pub fn capacity(&self, now: Time, link: f64, sums: &Terms, d: f64) -> f64 {
         // The window is shorter than d at first.
@@ -225,18 +234,21 @@ mod tests {
     #[test]
     fn equation_4_by_hand() {
         let mut meter = Meter::new(0.1);
-        // Two packets in a window of 0.2 s: 3 $ without preload, 1 $ with a preload of 4 over 0.1 s.
+        // Two packets in a window of 0.2 s: 3 $ without preload, 1 $ with a preload of 4 over 0.1
+        // s.
         meter.pay(Time::from_ms(1), 3.0, 0.0, 0.1);
         meter.pay(Time::from_ms(2), 1.0, 4.0, 0.1);
         let sums = meter.settle(Time::from_ms(3), &RULE);
-        // (3·1 + 1·(1 + 4·0.2/0.1)) / 0.2 = (3 + 9) / 0.2, less half of the newest packet's 1 $: 57.5.
+        // (3·1 + 1·(1 + 4·0.2/0.1)) / 0.2 = (3 + 9) / 0.2, less half of the newest packet's 1 $:
+        // 57.5.
         assert!((meter.income(&RULE, &sums, meter.d(&RULE)) - 57.5).abs() < 1e-9);
         // Out of the window after d = 0.2 s.
         let sums = meter.settle(Time::from_ms(202), &RULE);
         assert_eq!((sums.paid, sums.preloaded), (0.0, 0.0));
     }
 
-    /// Silent for a second with d = 0.2 s. Who was told a price before that has waited; who was told it later, or nothing, has not.
+    /// Silent for a second with d = 0.2 s. Who was told a price before that has waited; who was
+    /// told it later, or nothing, has not.
     #[test]
     fn a_silence_that_flows_have_waited_through_is_no_part_of_a_round_trip() {
         let header = |age: f32| FcpHeader { rtt: age, balance: 1.0, exchange: 1.0, ..FcpHeader::default() };
@@ -288,7 +300,8 @@ mod tests {
         let income = |summed_span| {
             let rule = Rule { additions: Additions { summed_span, ..Additions::NONE }, ..RULE };
             let mut meter = Meter::new(0.1);
-            // 10 $ in the last 0.2 s, the newest with a round trip of 0.3 s: d is 0.4 s from here on.
+            // 10 $ in the last 0.2 s, the newest with a round trip of 0.3 s: d is 0.4 s from here
+            // on.
             meter.pay(Time::from_ms(1), 5.0, 0.0, 0.1);
             meter.pay(Time::from_ms(2), 5.0, 0.0, 0.3);
             let sums = meter.settle(Time::from_ms(3), &rule);

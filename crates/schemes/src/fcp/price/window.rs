@@ -1,9 +1,10 @@
 //! Sums over the last d seconds, in constant amortised time and without subtraction.
 //!
-//! Equations (3) and (4) are sums over packets in (t − d, t]. A running sum from which old terms are subtracted would lose
-//! everything else when a term of 10^12 leaves again (preloads at the minimum price are of that size, and a hostile sender
-//! can choose them). Two stacks do without: the newer packets with one sum over all, the older ones with the sum from each
-//! to the newest of them. Each packet is added twice and removed once.
+//! Equations (3) and (4) are sums over packets in (t − d, t]. A running sum from which old terms
+//! are subtracted would lose everything else when a term of 10^12 leaves again (preloads at the
+//! minimum price are of that size, and a hostile sender can choose them). Two stacks do without:
+//! the newer packets with one sum over all, the older ones with the sum from each to the newest of
+//! them. Each packet is added twice and removed once.
 
 use midpath_core::units::Time;
 
@@ -20,7 +21,8 @@ pub struct Terms {
     pub packets: f64,
     /// Bytes of packets that pay.
     pub bytes: f64,
-    /// Σ size/balance: by how many bytes a rise of the price by one would lower what comes, byte²/$.
+    /// Σ size/balance: by how many bytes a rise of the price by one would lower what comes,
+    /// byte²/$.
     pub yielding: f64,
     /// Bytes of packets that pay nothing: those of other schemes, and acknowledgements.
     pub unpaid: f64,
@@ -38,7 +40,8 @@ impl Terms {
     }
 }
 
-/// Most packets remembered. Ours: 2^20 are 50 MB and 1.2 s of full packets at 10 Gbps; what is older is forgotten early.
+/// Most packets remembered. Ours: 2^20 are 50 MB and 1.2 s of full packets at 10 Gbps; what is
+/// older is forgotten early.
 const MOST: usize = 1 << 20;
 
 /// The packets of the last d seconds.

@@ -1,5 +1,5 @@
-//! A flow with a deadline (§4.2, §6.3): it asks for the rate that it needs, at the fixed price, and goes on as best effort when
-//! that is refused.
+//! A flow with a deadline (§4.2, §6.3): it asks for the rate that it needs, at the fixed price, and
+//! goes on as best effort when that is refused.
 
 use midpath_core::units::Time;
 
@@ -9,8 +9,8 @@ use crate::fcp::header::{Class, FcpHeader};
 use crate::fcp::params::GroupParams;
 use crate::tcp::cc::View;
 
-/// How long a granted flow goes on when its packets are no longer given the service, in round trips. Ours: single packets may meet
-/// a full window; a path that has changed doesn't come back.
+/// How long a granted flow goes on when its packets are no longer given the service, in round
+/// trips. Ours: single packets may meet a full window; a path that has changed doesn't come back.
 const PATIENCE: f64 = 2.0;
 
 /// How far the fixed price may be off in the header's single precision.
@@ -44,8 +44,9 @@ impl Sender {
         }
     }
 
-    /// The preload of a packet with which a deadline flow asks; `None` if there is nothing to ask for. §6.3: it "preloads the amount
-    /// required to meet the desired rate at once", so one packet asks for all, and each link grants or refuses all.
+    /// The preload of a packet with which a deadline flow asks; `None` if there is nothing to ask
+    /// for. §6.3: it "preloads the amount required to meet the desired rate at once", so one packet
+    /// asks for all, and each link grants or refuses all.
     pub(super) fn ask(&mut self, wanted: f64, pays: f64) -> Option<f64> {
         let rest = self.announced.rest(wanted, self.spending)?;
         let deadline = self.deadline.as_mut().filter(|_| rest > 0.0 && pays > 0.0)?;
@@ -53,13 +54,15 @@ impl Sender {
         Some(rest / pays)
     }
 
-    /// A SYN asks for nothing: its sender knows no round-trip time. A flow whose SYN is refused needs not ask again.
+    /// A SYN asks for nothing: its sender knows no round-trip time. A flow whose SYN is refused
+    /// needs not ask again.
     pub(super) fn ask_by_syn(&mut self) -> bool {
         let nonce = self.nonce;
         self.deadline.as_mut().map(|d| d.ask = nonce).is_some()
     }
 
-    /// Whether an answer's price is for the flow: a granted flow keeps to the fixed one when a single packet was refused.
+    /// Whether an answer's price is for the flow: a granted flow keeps to the fixed one when a
+    /// single packet was refused.
     pub(super) fn served(&mut self, header: &FcpHeader, view: &View, now: Time) -> bool {
         let fixed = self.plan.params.minimum_price * (1.0 + ROUNDING);
         // After the refusal, what packets before it were told is old news.
@@ -80,8 +83,9 @@ impl Sender {
         false
     }
 
-    /// "Falls back to best effort service when it receives a price different from the fixed value" (§4.2). It goes on with what the links
-    /// have counted, the packet of this round trip, and then preloads for its share (§6.3).
+    /// "Falls back to best effort service when it receives a price different from the fixed value"
+    /// (§4.2). It goes on with what the links have counted, the packet of this round trip, and then
+    /// preloads for its share (§6.3).
     fn fall_back(&mut self, header: &FcpHeader, packet: f64) {
         self.deadline = None;
         self.announced = Default::default();

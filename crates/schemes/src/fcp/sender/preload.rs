@@ -9,7 +9,8 @@ use crate::fcp::header::MAX_PRELOAD;
 /// Announcements on the way, and how the present one goes on.
 #[derive(Debug, Clone, Default)]
 pub struct Announced {
-    /// Packets by number, and by how much each changes the budget, $/s. Bounded by what is in flight.
+    /// Packets by number, and by how much each changes the budget, $/s. Bounded by what is in
+    /// flight.
     packets: VecDeque<(u32, f64)>,
     /// Σ of these, $/s.
     sum: f64,
@@ -20,17 +21,19 @@ pub struct Announced {
 }
 
 impl Announced {
-    /// By how much a flow that spends `spending` and should spend `wanted` has yet to announce a change, $/s; `None` if it is none.
+    /// By how much a flow that spends `spending` and should spend `wanted` has yet to announce a
+    /// change, $/s; `None` if it is none.
     pub fn rest(&self, wanted: f64, spending: f64) -> Option<f64> {
         let rest = wanted - spending - self.sum;
         (rest.abs() > NOISE * wanted.max(spending)).then_some(rest)
     }
 
-    /// The preload of the next packet of a flow that spends `spending`, should spend `wanted`, and pays `pays` per round trip for
-    /// this packet (all $/s).
+    /// The preload of the next packet of a flow that spends `spending`, should spend `wanted`, and
+    /// pays `pays` per round trip for this packet (all $/s).
     ///
-    /// §4.1: "it preloads by (x − w)/w" on every packet until that is acknowledged: a round trip's packets announce x − w together.
-    /// The amount is kept count of, for packets are whole and the price moves meanwhile.
+    /// §4.1: "it preloads by (x − w)/w" on every packet until that is acknowledged: a round trip's
+    /// packets announce x − w together. The amount is kept count of, for packets are whole and the
+    /// price moves meanwhile.
     pub fn next(&mut self, wanted: f64, spending: f64, pays: f64) -> f64 {
         let Some(rest) = self.rest(wanted, spending).filter(|_| pays > 0.0) else { return 0.0 };
         let turned = rest * self.each <= 0.0;
@@ -52,7 +55,8 @@ impl Announced {
         }
     }
 
-    /// Packet `nonce` was answered: what it announced holds now, $/s. What was announced before and never answered is lost.
+    /// Packet `nonce` was answered: what it announced holds now, $/s. What was announced before and
+    /// never answered is lost.
     pub fn answered(&mut self, nonce: u32) -> f64 {
         let mut change = 0.0;
         while let Some(&(first, amount)) = self.packets.front() {

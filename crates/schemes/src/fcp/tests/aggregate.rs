@@ -12,8 +12,9 @@ fn aggregate(weights: &[(u16, f64)]) -> Aggregate {
     Aggregate::new(basis(), &weights.iter().copied().collect::<BTreeMap<_, _>>())
 }
 
-/// A fluid of two groups: budgets I, weights w, and E_G as printed. Each round the link's price and the exchange rates follow from what came
-/// in, and rates from what is told: p·E_G as printed, or p/E_G.
+/// A fluid of two groups: budgets I, weights w, and E_G as printed. Each round the link's price and
+/// the exchange rates follow from what came in, and rates from what is told: p·E_G as printed, or
+/// p/E_G.
 fn fluid(budgets: [f64; 2], weights: [f64; 2], quoted: fn(f64, f64) -> f64) -> [f64; 2] {
     let (income, weight) = (budgets[0] + budgets[1], weights[0] + weights[1]);
     let rate = |n: usize| (weights[n] / weight) / (budgets[n] / income);
@@ -28,7 +29,8 @@ fn fluid(budgets: [f64; 2], weights: [f64; 2], quoted: fn(f64, f64) -> f64) -> [
     rates
 }
 
-/// The printed formula gives by the square of the budget, and less for more weight; its reciprocal by weight alone.
+/// The printed formula gives by the square of the budget, and less for more weight; its reciprocal
+/// by weight alone.
 #[test]
 fn the_printed_formula_is_upside_down() {
     // §4.3's example: A has weight 2 and 10 $/s, B has weight 1 and 100 ¥/s.

@@ -1,4 +1,5 @@
-//! Deadlines on a scripted link of 10^6 bytes per second, 0.8 of it for deadline flows, round trips of 100 ms.
+//! Deadlines on a scripted link of 10^6 bytes per second, 0.8 of it for deadline flows, round trips
+//! of 100 ms.
 
 use midpath_core::units::Time;
 
@@ -80,7 +81,8 @@ fn best_effort_is_priced_for_the_rest() {
 #[test]
 fn what_is_granted_counts_once_at_every_moment() {
     for k in 1..60 {
-        // A first flow of 0.3 asks at 0 and sends from 0.1 on. At `later` another asks for 0.45, which fits, or 0.6, which doesn't.
+        // A first flow of 0.3 asks at 0 and sends from 0.1 on. At `later` another asks for 0.45,
+        // which fits, or 0.6, which doesn't.
         let later = 0.01 * f64::from(k) + 0.002;
         for (share, fits) in [(0.45, true), (0.6, false)] {
             let mut link = link();

@@ -8,7 +8,8 @@ use super::script::{RTT, basis, close};
 use crate::fcp::header::FcpHeader;
 use crate::fcp::network::Border;
 
-/// Packets of 1000 bytes every millisecond from `from` to `to` ms at `balance` per byte: balance·10^6 per second. The last header.
+/// Packets of 1000 bytes every millisecond from `from` to `to` ms at `balance` per byte:
+/// balance·10^6 per second. The last header.
 fn stream(border: &mut Border, from: u64, to: u64, balance: f64, exchange: f64) -> FcpHeader {
     let mut last = FcpHeader::default();
     for ms in from..to {
@@ -44,8 +45,9 @@ fn translations_add_up_over_borders() {
 fn a_rise_is_announced_and_a_fall_is_paid() {
     let mut border = Border::new(1.0, basis());
     stream(&mut border, 1, 1000, 1e-6, 1.0);
-    // The neighbour spends half: its money is worth twice as much when the window has seen it all, 200 ms later. Compared to a round trip
-    // before, when a half of the window had the old rate: 1/0.75.
+    // The neighbour spends half: its money is worth twice as much when the window has seen it all,
+    // 200 ms later. Compared to a round trip before, when a half of the window had the old rate:
+    // 1/0.75.
     let header = stream(&mut border, 1000, 1200, 0.5e-6, 1.0);
     assert!(close(header.exchange.into(), 2.0, 0.02), "{}", header.exchange);
     assert!(close(1.0 + f64::from(header.preload), 2.0 * 0.75, 0.02), "{}", header.preload);

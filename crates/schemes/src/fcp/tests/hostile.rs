@@ -32,7 +32,8 @@ fn port(pricing: Kind) -> FcpPort {
     network::admission(&params.plan(Own::new()).expect("valid"), &spec)
 }
 
-/// One honest sender of 1 $/s, a round trip behind what it is told, and whoever else sends over the same link.
+/// One honest sender of 1 $/s, a round trip behind what it is told, and whoever else sends over the
+/// same link.
 struct Bench {
     port: FcpPort,
     now: Time,
@@ -65,7 +66,8 @@ impl Bench {
         gauges.iter().find(|g| g.0 == "price").expect("every port has a price").1
     }
 
-    /// A millisecond of the honest sender: at 1 $/s over its price, at least a packet a second, at most ten times the link.
+    /// A millisecond of the honest sender: at 1 $/s over its price, at least a packet a second, at
+    /// most ten times the link.
     fn tick(&mut self) {
         self.now += TICK;
         self.backlog = (self.backlog - CAPACITY * TICK.as_secs_f64()).max(0.0);
@@ -83,7 +85,8 @@ impl Bench {
         self.quoted.push_back(newest);
     }
 
-    /// Seconds until the price is within 5 % of 1 $/s over the capacity, and stays there for two seconds.
+    /// Seconds until the price is within 5 % of 1 $/s over the capacity, and stays there for two
+    /// seconds.
     fn recovers_after(&mut self, most: f64) -> Option<f64> {
         let (start, mut since) = (self.now, None);
         while (self.now - start).as_secs_f64() < most + 2.0 {
@@ -107,7 +110,8 @@ fn word(rtts: f32) -> impl Strategy<Value = [f32; 6]> {
     (rtt, money(), preload, money(), money(), exchange).prop_map(|(a, b, c, d, e, f)| [a, b, c, d, e, f])
 }
 
-/// A hostile packet: words in range or any bytes, any tag, size, class and bits; how many of it, and how many ms later.
+/// A hostile packet: words in range or any bytes, any tag, size, class and bits; how many of it,
+/// and how many ms later.
 fn packet(rtts: f32) -> impl Strategy<Value = (Packet, u8, u8)> {
     let noise =
         prop_oneof![Just(32usize), Just(36), 0usize..80].prop_flat_map(|n| prop::collection::vec(any::<u8>(), n));
@@ -141,10 +145,11 @@ fn recovery(pricing: Kind, packets: &[(Packet, u8, u8)], most: f64) -> Option<f6
     bench.recovers_after(most)
 }
 
-/// What an attacker has left behind is out of the link's sums after d and the longest round trip that it claimed. The price is
-/// back when the honest sender is: told a price of 10^15 it sends one packet a second, and pays it, so that the price falls by three decades a
-/// second. Of 300 attacks, claiming round trips up to 1 s, half were over after 0.9 s, 95 % after 8 s, the worst after 10 s; up
-/// to 60 s, the worst after 21 s.
+/// What an attacker has left behind is out of the link's sums after d and the longest round trip
+/// that it claimed. The price is back when the honest sender is: told a price of 10^15 it sends one
+/// packet a second, and pays it, so that the price falls by three decades a second. Of 300 attacks,
+/// claiming round trips up to 1 s, half were over after 0.9 s, 95 % after 8 s, the worst after 10
+/// s; up to 60 s, the worst after 21 s.
 const SHORT: f64 = 20.0;
 const LONG: f64 = 2.0 * 60.0 + 60.0;
 
@@ -163,7 +168,8 @@ proptest! {
     }
 }
 
-/// The oracle can fail: one packet that is believed moves the price, and the honest sender alone does not.
+/// The oracle can fail: one packet that is believed moves the price, and the honest sender alone
+/// does not.
 #[test]
 fn an_attack_is_felt() {
     let mut bench = Bench::new(Kind::Uniform);

@@ -28,7 +28,8 @@ pub fn basis() -> Basis {
     Basis::new(RULE, RTT.as_secs_f64())
 }
 
-/// A sender whose budget, $/s of its currency, is a function of time in seconds. What it announces it spends a round trip later.
+/// A sender whose budget, $/s of its currency, is a function of time in seconds. What it announces
+/// it spends a round trip later.
 pub struct Scripted {
     pub header: FcpHeader,
     budget: Box<dyn Fn(f64) -> f64>,
@@ -72,7 +73,8 @@ impl Scripted {
         self.rates[(t / TICK.as_secs_f64()).round() as usize]
     }
 
-    /// What it spends at `t`: what it announced a round trip before, at first what it was told for the first packets.
+    /// What it spends at `t`: what it announced a round trip before, at first what it was told for
+    /// the first packets.
     fn spent(&self, t: f64) -> f64 {
         let then = t - RTT.as_secs_f64();
         if then < self.start + RTT.as_secs_f64() { self.first * FIRST } else { (self.budget)(then) }

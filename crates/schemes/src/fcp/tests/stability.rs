@@ -60,7 +60,8 @@ fn the_price_moves_by_no_more_than_two_in_two_round_trips() {
     let [normal, stable, cross] = &senders;
     // Its SYN's price holds for two round trips, so what follows is told later than that.
     assert!(worst(&stable.prices[200..]) <= 2.0 + 1e-6, "{}", worst(&stable.prices[200..]));
-    // The normal flow feels it at once: the price goes from 2 to 51 and more, for some of the link is kept for the stable one.
+    // The normal flow feels it at once: the price goes from 2 to 51 and more, for some of the link
+    // is kept for the stable one.
     assert!(worst(&normal.prices[1000..]) > 25.0, "{}", worst(&normal.prices[1000..]));
     assert!(normal.rate_at(2.3) < CAPACITY / 25.0, "{}", normal.rate_at(2.3));
     // One doubling of its price after another, told a round trip later: C/2, C/4 and so on.
@@ -68,7 +69,8 @@ fn the_price_moves_by_no_more_than_two_in_two_round_trips() {
     // 2 → 52 takes log2(26) = 4.7 doublings of 200 ms; then all three pay the same.
     assert!(close(stable.rate_at(4.9), CAPACITY / 52.0, 0.02), "{}", stable.rate_at(4.9));
     assert!(close(normal.rate_at(4.9), CAPACITY / 52.0, 0.02), "{}", normal.rate_at(4.9));
-    // Downwards the same: the stable flow takes its time, the normal one takes what is left at once.
+    // Downwards the same: the stable flow takes its time, the normal one takes what is left at
+    // once.
     assert!(stable.rate_at(5.3) < CAPACITY / 12.0, "{}", stable.rate_at(5.3));
     assert!(normal.rate_at(5.3) > CAPACITY * 0.8, "{}", normal.rate_at(5.3));
     assert!(close(stable.rate_at(8.9), CAPACITY / 2.0, 0.02), "{}", stable.rate_at(8.9));
@@ -91,7 +93,8 @@ fn a_normal_flow_has_no_such_bound() {
     assert!(worst(&senders[1].prices[1000..]) > 20.0, "{}", worst(&senders[1].prices[1000..]));
 }
 
-/// With nobody to take from, the bound gives way: a budget of 50 on a link that only stability flows use.
+/// With nobody to take from, the bound gives way: a budget of 50 on a link that only stability
+/// flows use.
 #[test]
 fn the_bound_gives_way_when_nothing_is_left_to_steal() {
     let mut senders = [Scripted::new(0.0, between(1.0, 50.0, 2.0, 99.0)).class(Class::Stability)];

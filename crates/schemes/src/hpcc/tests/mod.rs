@@ -1,4 +1,5 @@
-//! HPCC's header, port and algorithm, each for itself. Networks are tried in `crates/sim/tests/hpcc.rs`.
+//! HPCC's header, port and algorithm, each for itself. Networks are tried in
+//! `crates/sim/tests/scenarios/hpcc.rs`.
 
 mod equations;
 mod port;

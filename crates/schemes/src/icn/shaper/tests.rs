@@ -1,4 +1,5 @@
-//! The shaper by hand, Wang's rates against their optimum, and what must hold for whatever is offered.
+//! The shaper by hand, Wang's rates against their optimum, and what must hold for whatever is
+//! offered.
 
 use super::*;
 use proptest::prelude::*;
@@ -55,7 +56,8 @@ fn what_interests_wait_for_the_wire_is_not_lost_to_their_pace() {
     // 1000 B of Data take 1 ms: 49 gaps.
     let at_once = late(Time::ZERO);
     assert_eq!(at_once.as_ns() / 1000, 49_000);
-    // A Data of 900 B is on the wire each time. The first waits that long, and so do all, but none for the one before it.
+    // A Data of 900 B is on the wire each time. The first waits that long, and so do all, but none
+    // for the one before it.
     assert_eq!((late(Time::from_us(900)) - at_once).as_ns() / 1000, 900);
 }
 
@@ -79,7 +81,8 @@ fn opposite_interests_take_both_ways_from_it() {
     assert_eq!(drain(&mut shaper), [(Time::from_ms(2), 0)]);
 }
 
-/// 1 Mbit/s out, 100 back: without a pace Interests could fill the way out. While others come, they have half of it; when these have stopped for long, all.
+/// 1 Mbit/s out, 100 back: without a pace Interests could fill the way out. While others come, they
+/// have half of it; when these have stopped for long, all.
 #[test]
 fn booked_interests_leave_half_of_a_slow_way_to_the_data_of_opposite_ones() {
     let mut shaper = Shaper::new(&ShaperParams { interests: 10_000, ..params() }, Rate(1_000_000), Rate(100_000_000));
@@ -160,7 +163,8 @@ fn close(a: f64, b: f64) {
 
 #[test]
 fn wangs_rates_by_hand() {
-    // Figure 9's sizes on a link of 10 Mbit/s both ways: r = 6, min s = (6·10 − 10)/35 = 10/7 Mbit/s, which is 6/7 of the link in Data.
+    // Figure 9's sizes on a link of 10 Mbit/s both ways: r = 6, min s = (6·10 − 10)/35 = 10/7
+    // Mbit/s, which is 6/7 of the link in Data.
     let link = Link { out: 10e6, back: 10e6, own: 6.0, opposite: 6.0 };
     close(link.shaping_rate(0.0), 10e6 / 6.0);
     close(link.shaping_rate(10e6 / 7.0), 10e6 / 7.0);
@@ -198,7 +202,8 @@ fn wangs_pace_keeps_room_for_what_comes_the_other_way() {
 }
 
 proptest! {
-    /// min s₁ and the expected s₂ are the best under both constraints: no point on a grid within them has more log s₁ + log s₂.
+    /// min s₁ and the expected s₂ are the best under both constraints: no point on a grid within
+    /// them has more log s₁ + log s₂.
     #[test]
     fn wangs_shares_are_the_optimum(
         c1 in 1e5..1e9f64, ratio in 0.01..100.0f64, r1 in 0.2..50.0f64, r2 in 0.2..50.0f64, at in 0.001..0.999f64,
@@ -223,7 +228,8 @@ enum Step {
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let offer =
         (20..400u64, 20..9000u64, any::<bool>()).prop_map(|(size, data, primary)| Step::Offer { size, data, primary });
-    // Opposite Interests come over the link, so they cannot be faster than it: they wait for their own time (below).
+    // Opposite Interests come over the link, so they cannot be faster than it: they wait for their
+    // own time (below).
     let opposite = (20..400u64, 20..9000u64).prop_map(|(size, data)| Step::Opposite { size, data });
     let wait = (0..20_000u64).prop_map(|us| Step::Wait { us });
     prop::collection::vec(prop_oneof![3 => offer, 1 => opposite, 2 => wait], 1..200)
@@ -259,7 +265,8 @@ fn play(shaper: &mut Shaper<u32>, steps: &[Step], limit: usize) -> (Bookings, Ve
 }
 
 proptest! {
-    /// Over any time, what is booked on the way back is what the link carries, its burst, and a packet of each kind.
+    /// Over any time, what is booked on the way back is what the link carries, its burst, and a
+    /// packet of each kind.
     #[test]
     fn data_never_overflow_the_way_back(steps in steps(), burst in 0..20_000u64, wang in any::<bool>()) {
         let pacing = if wang { Pacing::Wang } else { Pacing::Booked };
@@ -275,7 +282,8 @@ proptest! {
         }
     }
 
-    /// The queue is bounded, first in is first out in each class, and every Interest is let go, handed back or waiting.
+    /// The queue is bounded, first in is first out in each class, and every Interest is let go,
+    /// handed back or waiting.
     #[test]
     fn queues_are_bounded_and_in_order(steps in steps(), limit in 1..30usize, first in any::<bool>()) {
         let order = if first { Order::PrimaryFirst } else { Order::Arrival };

@@ -1,4 +1,5 @@
-//! What an ACK that comes in through the interface of its data changes, and what it is told. The steps around algorithm 1, in order.
+//! What an ACK that comes in through the interface of its data changes, and what it is told. The
+//! steps around algorithm 1, in order.
 
 use midpath_core::packet::{Flags, Pkt};
 use midpath_core::roles::PortCtx;
@@ -23,7 +24,8 @@ impl InrppPort {
         if packet.flags.has(Flags::SYN) {
             self.advertise_room(pkt, ctx);
         }
-        // The handshake is no ACK of data: "new flows enter the system in open-loop mode" (§II-B), unless flows are steered.
+        // The handshake is no ACK of data: "new flows enter the system in open-loop mode" (§II-B),
+        // unless flows are steered.
         let own = self.own_notification(ctx.now).filter(|_| self.config.steer || !packet.flags.has(Flags::SYN));
         if own.is_none() && !notifies(&packet) {
             self.slowed = None;
@@ -48,7 +50,8 @@ impl InrppPort {
         self.settle(ctx);
     }
 
-    /// Tells the border behind this router whether this interface stores: the last one that does is the ingress's.
+    /// Tells the border behind this router whether this interface stores: the last one that does is
+    /// the ingress's.
     fn mark_stored(&self, pkt: &Pkt, ctx: &mut PortCtx<'_>) {
         let packet = &mut ctx.pool[pkt];
         if is_carried(packet)
@@ -68,8 +71,9 @@ impl InrppPort {
         algorithm1::process(&mut interface, &mut option.slow, option.cancel);
     }
 
-    /// Lines 4 and 8: what this interface has to say to the hop upstream, under its own nonce. (In the algorithm a slow-down that is passed
-    /// on keeps the nonce of the interface downstream; then a cancellation of this interface's nonce would undo nothing upstream.)
+    /// Lines 4 and 8: what this interface has to say to the hop upstream, under its own nonce. (In
+    /// the algorithm a slow-down that is passed on keeps the nonce of the interface downstream;
+    /// then a cancellation of this interface's nonce would undo nothing upstream.)
     fn notify_upstream(&mut self, key: Key, own: Option<Notification>, first: bool, option: &mut InrppHeader) {
         match own {
             Some(Notification::SlowDown) => {

@@ -14,7 +14,8 @@ use crate::inrpp::state::State;
 const MAX_CONTENDERS: usize = 1024;
 
 impl InrppPort {
-    /// Whether there is anything that detours would help with: packets that may be sent wait in the cache.
+    /// Whether there is anything that detours would help with: packets that may be sent wait in the
+    /// cache.
     pub(super) fn wants_detours(&self) -> bool {
         !self.paths.is_empty() && self.cache.ready() && self.machine.state() != State::Push
     }
@@ -57,7 +58,8 @@ impl InrppPort {
         }
     }
 
-    /// Equation (3) for each detour, with the feedback of its own first interface beside that of the detour router.
+    /// Equation (3) for each detour, with the feedback of its own first interface beside that of
+    /// the detour router.
     fn decide(&mut self, ctx: &PortCtx<'_>) {
         let after = ctx.now.saturating_sub(self.config.decision);
         for path in &mut self.paths {
@@ -74,7 +76,8 @@ impl InrppPort {
         let through = self.paths[i].through;
         while ctx.now >= self.paths[i].next_at && self.paths[i].open(self.in_push(through.port, ctx)) {
             let Some(pkt) = self.cache.pop_for_detour(ctx.pool) else {
-                // All that waits is on a detour already, or not INRPP's. Looked at again with the next probe.
+                // All that waits is on a detour already, or not INRPP's. Looked at again with the
+                // next probe.
                 self.paths[i].next_at = ctx.now.saturating_add(self.config.gains.interval);
                 return;
             };
@@ -133,8 +136,8 @@ impl InrppPort {
         Inbound::Consume(pkt)
     }
 
-    /// A neighbour asks what it may send to `target` through this node. The probe goes back with the feedback, or on to
-    /// the second router of a 2-hop detour.
+    /// A neighbour asks what it may send to `target` through this node. The probe goes back with
+    /// the feedback, or on to the second router of a 2-hop detour.
     fn answer(&mut self, origin: NodeId, port: u16, target: NodeId, more: u8, ctx: &mut PortCtx<'_>) {
         let behind =
             |n: NodeId, ctx: &PortCtx<'_>| ctx.links.iter().position(|l| l.peer == n).map(|i| PortId(i as u16));
@@ -157,7 +160,8 @@ impl InrppPort {
         notice.feedback(ctx.links[usize::from(port.0)].rate, ctx.now, &self.config.gains)
     }
 
-    /// An answer: for a port of this node, or to be handed back to who asked, with this interface's own word added.
+    /// An answer: for a port of this node, or to be handed back to who asked, with this interface's
+    /// own word added.
     fn hear(&mut self, origin: NodeId, port: u16, target: NodeId, feedback: Feedback, ctx: &mut PortCtx<'_>) {
         if origin == self.me.0 {
             if usize::from(port) < ctx.links.len() && ctx.links[usize::from(port)].peer == target {

@@ -9,8 +9,9 @@ use crate::inrpp::overlay::PeerKind;
 use crate::inrpp::params::Notify;
 
 impl InrppPort {
-    /// §V-C: what comes from where not everybody is an INRPP router counts when one has signed it. Hosts have nothing to give: "the
-    /// endpoints do not originate slow-down notifications". That holds for nonces, too: the sender would echo them in place of true ones.
+    /// §V-C: what comes from where not everybody is an INRPP router counts when one has signed it.
+    /// Hosts have nothing to give: "the endpoints do not originate slow-down notifications". That
+    /// holds for nonces, too: the sender would echo them in place of true ones.
     pub(super) fn strip_unsigned(&mut self, pkt: &Pkt, ctx: &mut PortCtx<'_>) {
         if matches!(self.peer_kind, PeerKind::Neighbour) || !self.config.keys.on() {
             return;

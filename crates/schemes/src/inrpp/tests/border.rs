@@ -120,7 +120,8 @@ fn a_request_moves_the_edge_by_what_is_acknowledged_or_not_at_all() {
     let mut border = opened(40);
     let open = told(&mut border, ack(1, 10 * MSS, OWN), None, false);
     assert!(edge(&open) >= 10 * MSS + 2 * 30 * MSS, "twice the flight is never the limit");
-    // The edge stays until what is in flight has come down to what it was at the request: 28 packets.
+    // The edge stays until what is in flight has come down to what it was at the request: 28
+    // packets.
     let first = told(&mut border, ack(1, 12 * MSS, OWN), Some(1), true);
     assert_eq!(edge(&first), edge(&open));
     let mut last = first;
@@ -193,7 +194,8 @@ fn memory_is_bounded() {
 }
 
 proptest! {
-    /// Whatever comes: the edge never moves left, no window is above the receiver's own, none is below a segment unless that is.
+    /// Whatever comes: the edge never moves left, no window is above the receiver's own, none is
+    /// below a segment unless that is.
     #[test]
     fn windows_are_never_larger_and_edges_never_recede(
         steps in prop::collection::vec((0u8..6, 0u64..1 << 40, 0u64..4, 0u64..100), 1..200),

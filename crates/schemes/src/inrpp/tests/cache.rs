@@ -214,8 +214,8 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// Whatever happens: nothing is lost or made, each flow's packets leave in their order, what is counted is what is there, and
-    /// when all gates are open all packets can leave.
+    /// Whatever happens: nothing is lost or made, each flow's packets leave in their order, what is
+    /// counted is what is there, and when all gates are open all packets can leave.
     #[test]
     fn the_cache_keeps_what_it_is_given(steps in prop::collection::vec(step(), 1..200)) {
         let mut b = Bench::new();

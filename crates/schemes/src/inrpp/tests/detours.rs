@@ -79,7 +79,8 @@ fn two_hops_only_where_one_does_not_do() {
 }
 
 proptest! {
-    /// A detour's routers are real, distinct, and none is a host; the last is linked to the original next hop.
+    /// A detour's routers are real, distinct, and none is a host; the last is linked to the
+    /// original next hop.
     #[test]
     fn detours_lead_around_and_never_back(pairs in prop::collection::vec((0u32..8, 0u32..8), 1..24)) {
         let pairs: Vec<_> = pairs.into_iter().filter(|(a, b)| a != b).collect();

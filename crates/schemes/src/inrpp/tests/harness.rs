@@ -1,4 +1,5 @@
-//! One router between three neighbours: 0 upstream, 2 downstream, 3 a host; flows go from host 8 (behind 0) to host 9 (behind 2).
+//! One router between three neighbours: 0 upstream, 2 downstream, 3 a host; flows go from host 8
+//! (behind 0) to host 9 (behind 2).
 
 use std::sync::Arc;
 
@@ -74,7 +75,8 @@ pub struct Router {
     lines: [Line; 3],
 }
 
-/// A cache of ten full packets above a buffer of two, S_high six and S_low three packets; links of 12 Mbps: a packet a millisecond.
+/// A cache of ten full packets above a buffer of two, S_high six and S_low three packets; links of
+/// 12 Mbps: a packet a millisecond.
 pub fn small() -> Params {
     Params {
         cache: Limit::Bytes(15_000),
@@ -128,7 +130,8 @@ impl Router {
         self.gauge(DOWN, "state") as u8
     }
 
-    /// Lets everything happen that is due up to `ms` and a little: 12 Mbps is no round number of picoseconds.
+    /// Lets everything happen that is due up to `ms` and a little: 12 Mbps is no round number of
+    /// picoseconds.
     pub fn until(&mut self, ms: u64) {
         let end = Time::from_ms(ms) + Time::from_us(1);
         while self.node.next_wake() <= end {

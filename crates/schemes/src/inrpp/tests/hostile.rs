@@ -1,4 +1,5 @@
-//! Anything may come in through any port: nothing panics, what is stored is bounded, packets are neither lost nor made.
+//! Anything may come in through any port: nothing panics, what is stored is bounded, packets are
+//! neither lost nor made.
 
 use midpath_core::packet::{Flags, FlowId, Kind, NodeId, Packet, PortId};
 use proptest::prelude::*;
@@ -7,7 +8,8 @@ use super::harness::{DOWN, Router, small};
 use crate::inrpp::header::set_via;
 use crate::inrpp::{Notify, Params};
 
-/// What one packet is: port, flow, tag, flags, kind, payload, header, number, milliseconds until the next.
+/// What one packet is: port, flow, tag, flags, kind, payload, header, number, milliseconds until
+/// the next.
 type Wild = (u16, u32, u8, u8, bool, u16, Vec<u8>, u64, u64);
 
 fn wild() -> impl Strategy<Value = Wild> {

@@ -68,7 +68,8 @@ fn a_port_in_backpressure_steers_flows_towards_equal_parts() {
     r.data(2, 2);
     assert_eq!((r.state(), r.gauge(DOWN, "cache_bytes")), (BACKPRESSURE, 10_500.0));
     let release = |r: &mut Router, flow| r.ack(flow).slow.map(|s| s.release);
-    // Above S_high: six packets wait of flow 1, one of flow 2, whose part is two at least; who has none gets two for one, too.
+    // Above S_high: six packets wait of flow 1, one of flow 2, whose part is two at least; who has
+    // none gets two for one, too.
     assert_eq!((release(&mut r, 1), release(&mut r, 2), release(&mut r, 3)), (Some(0), Some(1), Some(2)));
     r.until(5);
     // Below it: parts of the 4.5 packets halfway from S_low to S_high.

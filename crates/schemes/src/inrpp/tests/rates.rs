@@ -89,8 +89,8 @@ fn packets_are_spaced_at_the_rate() {
 }
 
 proptest! {
-    /// Figure 6 without packets: any number of routers from any rates, deciding at the same times, on a link with any other load: they fill
-    /// what is left and share it equally.
+    /// Figure 6 without packets: any number of routers from any rates, deciding at the same times,
+    /// on a link with any other load: they fill what is left and share it equally.
     #[test]
     fn routers_converge_to_equal_shares(start in prop::collection::vec(0.0..2.0f64, 1..6), others in 0.0..0.8f64) {
         let capacity = RATE.as_f64() / 8.0;

@@ -28,7 +28,8 @@ struct Path {
     rates: PathRates,
     /// What to ask for, by class, in bits of Data per second.
     demand: [f64; 2],
-    /// When the next Interest is due at the rates of now, and when the last was, by class; and the bits that the last one asked for.
+    /// When the next Interest is due at the rates of now, and when the last was, by class; and the
+    /// bits that the last one asked for.
     due: [Time; 2],
     last: [Time; 2],
     bits: [f64; 2],
@@ -81,7 +82,8 @@ impl Paths {
     /// Called with what Data have brought over a path, which may be new.
     pub fn data(&mut self, id: PathId, trail: Trail, stamps: Stamps, now: Time) {
         if let Trail::Value(_) = trail {
-            // §4.3.2: a value that returns another path than it did leads to the former one no more.
+            // §4.3.2: a value that returns another path than it did leads to the former one no
+            // more.
             let before = self.list.len();
             self.list.retain(|p| p.id == id || p.trail != trail);
             self.shared &= self.list.len() == before;
@@ -203,7 +205,8 @@ impl Paths {
         let bits = 8.0 * f64::from(size);
         let gap = Time::from_secs_f64(interest_gap(path.demand[class], bits).min(3600.0));
         let gap = if class == Class::Primary as usize { gap.min(self.probe) } else { gap };
-        // From the plan, not from the clock, unless the flow had nothing to ask for: no drift, and no burst after a pause.
+        // From the plan, not from the clock, unless the flow had nothing to ask for: no drift, and
+        // no burst after a pause.
         let planned = path.due[class];
         let at = if planned.saturating_add(gap) <= now { now } else { planned };
         (path.last[class], path.bits[class], path.due[class]) = (at, bits, at.saturating_add(gap));

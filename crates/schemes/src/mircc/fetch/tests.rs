@@ -31,7 +31,8 @@ fn count(paths: &mut Paths, ids: &[PathId], end: Time) -> Vec<[u32; 2]> {
 
 #[test]
 fn interests_are_sent_at_the_deflated_rates_in_proportion() {
-    // 12 Mbps is a Data of 1500 B each ms. The best is 12, shared 2 : 1, and 3 of secondary on the second path.
+    // 12 Mbps is a Data of 1500 B each ms. The best is 12, shared 2 : 1, and 3 of secondary on the
+    // second path.
     let ids = [PathId(1), PathId(2)];
     let mut paths = paths(Sending::DualClass, None);
     paths.data(ids[0], Trail::None, stamps(12e6, 0.0), Time::ZERO);

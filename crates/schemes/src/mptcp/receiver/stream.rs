@@ -44,12 +44,14 @@ impl Stream {
         self.next + u64::from(self.complete())
     }
 
-    /// Whether there is room for `place` in a buffer of `buffer` bytes, and it contradicts no DATA_FIN.
+    /// Whether there is room for `place` in a buffer of `buffer` bytes, and it contradicts no
+    /// DATA_FIN.
     fn acceptable(&self, place: &Place, buffer: u64) -> bool {
         let highest = self.held.last().map_or(self.next, |r| r.1).max(place.to);
         let end = self.end.or(place.end);
         let agrees = place.end.is_none_or(|e| Some(e) == end);
-        // RFC 8684, §3.3.4: the window counts from the data ACK. An end that it cannot reach yet is no end that can be kept to.
+        // RFC 8684, §3.3.4: the window counts from the data ACK. An end that it cannot reach yet is
+        // no end that can be kept to.
         let edge = self.next.saturating_add(buffer);
         let in_window = place.to <= edge && place.end.is_none_or(|e| e <= edge);
         in_window && agrees && end.is_none_or(|e| highest <= e) && self.held.len() < MAX_RANGES

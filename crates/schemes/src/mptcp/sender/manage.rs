@@ -39,7 +39,8 @@ impl Connection {
         false
     }
 
-    /// The peer has shown that it has the keys that subflow `i` told it: this is the connection's first subflow. Others that were tried for that may join later.
+    /// The peer has shown that it has the keys that subflow `i` told it: this is the connection's
+    /// first subflow. Others that were tried for that may join later.
     pub(super) fn establish(&mut self, i: usize, keys: Keys, ctx: &mut EndpointCtx<'_>) {
         (self.keys, self.first) = (Some(keys), self.subflows[i].pair);
         let end = self.data.end();
@@ -47,8 +48,9 @@ impl Connection {
         others.for_each(|(_, s)| s.abandon(ctx, end));
     }
 
-    /// Opens as many subflows as there are to be, once the peer has the keys (RFC 8684, §3.2). Ours: also, each to be the first, when the first
-    /// goes unanswered, so that a dead path does not keep the connection from starting.
+    /// Opens as many subflows as there are to be, once the peer has the keys (RFC 8684, §3.2).
+    /// Ours: also, each to be the first, when the first goes unanswered, so that a dead path does
+    /// not keep the connection from starting.
     pub(super) fn open_more(&mut self, ctx: &mut EndpointCtx<'_>) {
         let mine = address::count(ctx.links.len());
         let taken = self.subflows.iter().filter(|s| !s.abandoned).count();
@@ -69,7 +71,8 @@ impl Connection {
         }
     }
 
-    /// The pair that shares the fewest addresses with those that there are: so few subflows share few links. Ours.
+    /// The pair that shares the fewest addresses with those that there are: so few subflows share
+    /// few links. Ours.
     fn next_pair(&self, mine: u8) -> Option<Pair> {
         let theirs = (u16::BITS - self.addresses.leading_zeros()) as u8;
         let known = |p: &Pair| self.addresses >> p.destination().0 & 1 == 1;
@@ -84,8 +87,8 @@ impl Connection {
         unused.min_by_key(shared)
     }
 
-    /// RFC 8684, §3.3.6: what a subflow that has timed out or died has outstanding is to go out on another. When it is heard of again,
-    /// it repairs the rest by itself.
+    /// RFC 8684, §3.3.6: what a subflow that has timed out or died has outstanding is to go out on
+    /// another. When it is heard of again, it repairs the rest by itself.
     pub(super) fn look_after_losses(&mut self) {
         let una = self.data.una();
         for s in &mut self.subflows {
@@ -102,7 +105,8 @@ impl Connection {
         }
     }
 
-    /// All data are acknowledged: each subflow sends its FIN (RFC 8684, §3.3.3), which carries the DATA_FIN once more.
+    /// All data are acknowledged: each subflow sends its FIN (RFC 8684, §3.3.3), which carries the
+    /// DATA_FIN once more.
     pub(super) fn close(&mut self, ctx: &mut EndpointCtx<'_>) {
         let end = self.data.end();
         let open = self.subflows.iter().any(|s| s.is_alive() && !s.is_opening());
@@ -114,7 +118,8 @@ impl Connection {
                 s.tcp.close();
                 s.call(ctx, end, |tcp, ctx| tcp.push(true, ctx));
             } else if s.is_open() && s.is_silent() {
-                // RFC 8684, §3.3.3: when all is acknowledged, a subflow that does not answer may be reset.
+                // RFC 8684, §3.3.3: when all is acknowledged, a subflow that does not answer may be
+                // reset.
                 s.call(ctx, end, |tcp, ctx| tcp.abort(ctx));
             }
         }

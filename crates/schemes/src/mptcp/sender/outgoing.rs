@@ -1,4 +1,5 @@
-//! The data stream as the sender has it: RFC 8684, §3.3. Bytes count from 0; packets have the initial data sequence number added.
+//! The data stream as the sender has it: RFC 8684, §3.3. Bytes count from 0; packets have the
+//! initial data sequence number added.
 
 /// The stream's numbers; the DATA_FIN takes the one after the last byte (§3.3.3).
 #[derive(Debug, Clone, Copy)]
@@ -45,7 +46,8 @@ impl Outgoing {
         self.edge = self.edge.max(window);
     }
 
-    /// Whether this can be a data ACK, if perhaps an old one. What was never sent cannot be acknowledged.
+    /// Whether this can be a data ACK, if perhaps an old one. What was never sent cannot be
+    /// acknowledged.
     pub fn may_be_acknowledged(&self, ack: u64) -> bool {
         ack <= self.next + u64::from(self.next == self.end)
     }
@@ -61,8 +63,9 @@ impl Outgoing {
         news
     }
 
-    /// How much of a segment of at most `mss` bytes may be taken now: a whole one, or the stream's last, or (RFC 9293, §3.8.6.2.1)
-    /// what the window has room for when nothing is out that would open it.
+    /// How much of a segment of at most `mss` bytes may be taken now: a whole one, or the stream's
+    /// last, or (RFC 9293, §3.8.6.2.1) what the window has room for when nothing is out that would
+    /// open it.
     pub fn segment(&self, mss: u64) -> u64 {
         let wanted = mss.min(self.end - self.next);
         let room = self.edge.saturating_sub(self.next);

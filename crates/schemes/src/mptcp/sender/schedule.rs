@@ -12,7 +12,8 @@ use crate::mptcp::params::Scheduler;
 pub struct Blocked {
     /// Whether a subflow had room for data that the buffer had none for.
     now: bool,
-    /// The first byte missing there when it was last looked up, and the subflow that has it outstanding.
+    /// The first byte missing there when it was last looked up, and the subflow that has it
+    /// outstanding.
     missing: Option<(u64, usize)>,
     /// Up to here the missing data have been sent again.
     repeated: u64,
@@ -106,7 +107,8 @@ impl Connection {
         Some(Work::Lost { from, at, bytes: most.min(to - at) })
     }
 
-    /// Raiciu et al. 2012, §4.2: the receiver's buffer has no room because of data that another subflow has outstanding. Once for each.
+    /// Raiciu et al. 2012, §4.2: the receiver's buffer has no room because of data that another
+    /// subflow has outstanding. Once for each.
     fn blocking(&mut self, i: usize, mss: u64) -> Option<Work> {
         let una = self.data.una();
         if self.blocked.missing.is_none_or(|m| m.0 != una) {
@@ -157,7 +159,8 @@ impl Connection {
         self.reinjected += 1;
     }
 
-    /// Raiciu et al. 2012, §4.2: halves the window of the slower subflow that blocks a faster one, once per its round trip.
+    /// Raiciu et al. 2012, §4.2: halves the window of the slower subflow that blocks a faster one,
+    /// once per its round trip.
     fn penalise(&mut self, owner: usize, faster: usize, now: Time) {
         let (slow, fast) = (self.subflows[owner].tcp.srtt(), self.subflows[faster].tcp.srtt());
         let owner = &mut self.subflows[owner];

@@ -37,8 +37,9 @@ pub struct Subflow {
     says: Says,
     /// It was to be the first, and another one is: its addresses are free again.
     pub(super) abandoned: bool,
-    /// Of an MP_JOIN whose third packet has gone: when that is repeated, unless the fourth has come (RFC 8684, §3.2: until then it is
-    /// PRE_ESTABLISHED and carries no data). `Time::MAX` when it may carry data.
+    /// Of an MP_JOIN whose third packet has gone: when that is repeated, unless the fourth has come
+    /// (RFC 8684, §3.2: until then it is PRE_ESTABLISHED and carries no data). `Time::MAX` when it
+    /// may carry data.
     pub(super) confirm_at: Time,
     /// How often the third packet has been sent again.
     confirms: u32,
@@ -57,7 +58,8 @@ pub struct Subflow {
 struct Says {
     /// On the SYN.
     hello: Hello,
-    /// From the SYN-ACK until the peer is heard of: that this end has the keys (RFC 8684, §3.1, §3.2).
+    /// From the SYN-ACK until the peer is heard of: that this end has the keys (RFC 8684, §3.1,
+    /// §3.2).
     claim: Option<Hello>,
     /// The echo of an address, on the packet that is about to leave.
     echo: Option<AddAddr>,
@@ -108,7 +110,8 @@ impl Subflow {
         self.says.keys.as_ref()
     }
 
-    /// The SYN-ACK has come: whether it says what it must. From now on packets prove that this end has the keys.
+    /// The SYN-ACK has come: whether it says what it must. From now on packets prove that this end
+    /// has the keys.
     pub(super) fn greeted(&mut self, own: Key, answer: &Packet) -> bool {
         let claim = match (self.says.hello, answer.header::<Hello>()) {
             (Hello::Capable, Some(Hello::Listener(peer))) => {
@@ -172,7 +175,8 @@ impl Subflow {
         self.given += bytes;
     }
 
-    /// Calls its TCP. What that sends leaves through its port with the option that belongs there; `end` is the stream's.
+    /// Calls its TCP. What that sends leaves through its port with the option that belongs there;
+    /// `end` is the stream's.
     pub(super) fn call(
         &mut self,
         ctx: &mut EndpointCtx<'_>,
@@ -253,8 +257,9 @@ impl Says {
     }
 }
 
-/// Where the packet's payload lies in the stream, from 0, and whether the stream ends with it. RFC 8684, §3.3.3: the DATA_FIN is on the last of the
-/// data, and (ours) on each subflow's FIN, so that it is as reliable as that.
+/// Where the packet's payload lies in the stream, from 0, and whether the stream ends with it. RFC
+/// 8684, §3.3.3: the DATA_FIN is on the last of the data, and (ours) on each subflow's FIN, so that
+/// it is as reliable as that.
 fn mapping(packet: &Packet, tcp: &Sender<Coupled>, end: u64) -> Option<(Mapping, bool)> {
     let payload = packet.payload;
     if payload == 0 {

@@ -11,7 +11,8 @@ use crate::mptcp::keys::Key;
 use crate::mptcp::{MptcpParams, Scheduler};
 use crate::tcp::TcpParams;
 
-/// The data that were sent: over which link, their mapping counted from the stream's beginning, DATA_FIN.
+/// The data that were sent: over which link, their mapping counted from the stream's beginning,
+/// DATA_FIN.
 fn data(lab: &Lab) -> Vec<(usize, Mapping, bool)> {
     let first = key(lab).first;
     let said = |s: &Sent| match (s.hello(), s.dss()) {
@@ -43,7 +44,8 @@ fn the_second_subflow_joins_when_the_first_is_there() {
     let syns: Vec<_> = lab.log().iter().filter(|s| s.packet.flags.has(Flags::SYN)).collect();
     let said: Vec<_> = syns.iter().map(|s| (s.from, s.link, s.packet.size)).collect();
     assert_eq!(said, [(0, 0, 64), (1, 0, 72), (0, 1, 72), (1, 1, 76)]);
-    // RFC 8684, figures 4 and 8; addresses beyond the first subflow's have their interface's number.
+    // RFC 8684, figures 4 and 8; addresses beyond the first subflow's have their interface's
+    // number.
     let all: Vec<_> = syns.iter().filter_map(|s| s.hello()).collect();
     let [
         Hello::Capable,
@@ -84,7 +86,8 @@ fn data_wait_for_the_fourth_packet_of_a_join() {
     // RFC 8684, §3.2, figure 8.
     let usual = joining(|_, _| Fate::Pass);
     assert_eq!(usual, [(0, "SYN", 40), (1, "SYN", 90), (0, "ACK", 140), (1, "ACK", 190), (0, "data", 240)]);
-    // The third is lost: the SYN-ACK comes again, after a second. The fourth is: the third comes again, after a second.
+    // The third is lost: the SYN-ACK comes again, after a second. The fourth is: the third comes
+    // again, after a second.
     let third = joining(|_, n| if n == 3 { Fate::Lose } else { Fate::Pass });
     assert_eq!(
         third[3..],
@@ -120,7 +123,8 @@ fn every_byte_has_one_place_and_the_last_has_the_data_fin() {
 
 #[test]
 fn the_lowest_round_trip_comes_first() {
-    // Ten segments leave on the third packet; the next ones when ACKs come back, 20 ms later: all before link 1 is there at 240 ms.
+    // Ten segments leave on the third packet; the next ones when ACKs come back, 20 ms later: all
+    // before link 1 is there at 240 ms.
     let few = Setup { size: Some(20 * MSS), ..Setup::default() };
     let mut lab = Lab::new(&few, per_link(2));
     lab.run();

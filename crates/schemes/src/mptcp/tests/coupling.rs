@@ -74,7 +74,8 @@ fn one_path_is_newreno() {
 
 #[test]
 fn equal_paths_grow_as_one_tcp() {
-    // n equal paths: RFC 6356 gives each 1/(n² w) per packet, so that all together grow by 1/n packet per round trip each.
+    // n equal paths: RFC 6356 gives each 1/(n² w) per packet, so that all together grow by 1/n
+    // packet per round trip each.
     let all = [(10.0, 0.05, 1e5); 4];
     let paths = paths(&all);
     for me in 0..4 {
@@ -85,7 +86,8 @@ fn equal_paths_grow_as_one_tcp() {
 
 #[test]
 fn olia_moves_windows_from_the_largest_to_the_best() {
-    // Path 0 is best (most bytes between losses) with a small window, path 1 has the largest, path 2 is neither.
+    // Path 0 is best (most bytes between losses) with a small window, path 1 has the largest, path
+    // 2 is neither.
     let paths = paths(&[(5.0, 0.05, 1e6), (20.0, 0.05, 1e5), (10.0, 0.05, 1e4)]);
     let alphas = [0, 1, 2].map(|i| paths.olia_alpha(i));
     assert_eq!(alphas, [1.0 / 3.0, -1.0 / 3.0, 0.0]);

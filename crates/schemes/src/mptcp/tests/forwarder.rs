@@ -1,4 +1,5 @@
-//! Which way packets go: a host h (5) with two links to router 0 and one to router 2, routers 0, 1, 2 in a line, a host g (6) with one.
+//! Which way packets go: a host h (5) with two links to router 0 and one to router 2, routers 0, 1,
+//! 2 in a line, a host g (6) with one.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -135,7 +136,8 @@ fn the_first_subflow_takes_the_shortest_path() {
     let links = World.links(NodeId(1));
     let spec = NodeSpec { node: NodeId(1), links: &links, map: &World, routes: &routes, ecmp: Ecmp::Flow };
     let _ = ByAddress::new(&network, &spec);
-    // From g there are three ways of equal length, one to each address: different flows begin differently.
+    // From g there are three ways of equal length, one to each address: different flows begin
+    // differently.
     let mut ends: Vec<Pair> = (0..200).map(|flow| network.first_pair(FlowId(flow), g, h)).collect();
     ends.sort();
     ends.dedup();

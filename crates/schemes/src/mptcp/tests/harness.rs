@@ -1,4 +1,5 @@
-//! Two hosts with some links between them, one connection, and a treatment of each packet that the test decides.
+//! Two hosts with some links between them, one connection, and a treatment of each packet that the
+//! test decides.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

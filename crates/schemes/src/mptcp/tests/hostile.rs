@@ -1,4 +1,5 @@
-//! Peers that say anything: no panic, no endless sending, no memory without end; and a network that does anything: every byte once.
+//! Peers that say anything: no panic, no endless sending, no memory without end; and a network that
+//! does anything: every byte once.
 
 use midpath_core::packet::{Flags, Header, Interfaces, Packet, PortId, SackBlock};
 use midpath_core::queue::{Limit, QueueSpec};
@@ -95,7 +96,8 @@ prop_compose! {
     }
 }
 
-/// Lets the peer of `to` send it a packet: one who knows the keys and, when it is `near`, the subflow's numbers.
+/// Lets the peer of `to` send it a packet: one who knows the keys and, when it is `near`, the
+/// subflow's numbers.
 fn attack(lab: &mut Lab, to: usize, (mut p, option, near): (Packet, Option30, bool)) {
     let keys = lab.sender().subflows()[0].keys().copied().expect("the SYN-ACK has come");
     if near {

@@ -37,7 +37,8 @@ fn open() -> Lab {
     lab
 }
 
-/// A packet to the listener, over link 1, from somebody who may not be the initiator; between these of their addresses.
+/// A packet to the listener, over link 1, from somebody who may not be the initiator; between these
+/// of their addresses.
 fn stranger(flags: Flags, (seq, ack): (u32, u32), between: (u8, u8), hello: Hello) -> Packet {
     let mut p = Packet::new(FLOW, HOSTS[0], HOSTS[1], 40);
     (p.flags, p.seq, p.ack, p.window) = (flags, seq, ack, 1000);
@@ -243,7 +244,8 @@ fn an_address_that_the_peer_does_not_vouch_for_is_none() {
 
 #[test]
 fn the_first_data_may_come_last() {
-    // RFC 8684, §3.1: only they have the keys. What follows is kept until they come again, and acknowledged by TCP meanwhile.
+    // RFC 8684, §3.1: only they have the keys. What follows is kept until they come again, and
+    // acknowledged by TCP meanwhile.
     let mut first = true;
     let mut lab = Lab::new(&Setup::default(), per_link(2)).treat(move |s| {
         let hit = first && s.is_data();
@@ -264,7 +266,8 @@ fn the_first_data_may_come_last() {
 
 #[test]
 fn of_two_that_would_be_first_one_is() {
-    // SYN-ACKs over link 0 are late by more than a timeout, so that the other address is tried, too. Its SYN-ACK comes back over link 0.
+    // SYN-ACKs over link 0 are late by more than a timeout, so that the other address is tried,
+    // too. Its SYN-ACK comes back over link 0.
     let mut lab = Lab::new(&endless(), per_link(2)).treat(|s| {
         let late = s.from == 1 && s.link == 0 && s.packet.flags.has(Flags::SYN);
         if late { Fate::Late(Time::from_ms(1200)) } else { Fate::Pass }

@@ -1,4 +1,5 @@
-//! What MPTCP must do: between two hosts with links of their own, number by number; networks are in `crates/sim/tests/mptcp.rs`.
+//! What MPTCP must do: between two hosts with links of their own, number by number; networks are in
+//! `crates/sim/tests/scenarios/mptcp.rs`.
 
 mod connection;
 mod coupling;

@@ -49,7 +49,8 @@ fn after_interval(params: &RcpParams, bytes: u32, rtt: f32, queue: u64) -> f64 {
     let ask = Some(RcpHeader { rate: 1e9, echo: 0.0, rtt });
     let half = bytes / 2;
     arrive(&mut port, &mut packet(half, ask), Time::ZERO, 0, false);
-    // The second half comes when its own time is all that is left of the interval: nothing spills over.
+    // The second half comes when its own time is all that is left of the interval: nothing spills
+    // over.
     let at = Time::from_ms(10) - Time::from_us(u64::from(half));
     arrive(&mut port, &mut packet(half, ask), at, queue, queue > 0);
     arrive(&mut port, &mut packet(40, None), Time::from_ms(10), 0, false);
@@ -58,7 +59,8 @@ fn after_interval(params: &RcpParams, bytes: u32, rtt: f32, queue: u64) -> f64 {
 
 #[test]
 fn one_interval_is_equation_1() {
-    // 6,000 B in 10 ms: y = 600,000 B/s. R = 1 Mbps [1 + (10/100) · 0.5 (1e6 − 6e5) / 1e6] = 1.02 Mbps.
+    // 6,000 B in 10 ms: y = 600,000 B/s. R = 1 Mbps [1 + (10/100) · 0.5 (1e6 − 6e5) / 1e6] = 1.02
+    // Mbps.
     assert!((after_interval(&params(), 6_000, 0.1, 0) - 1.02e6).abs() < 1.0);
     // η = 0.8: 1 + 0.1 · 0.5 (8e5 − 6e5) / 8e5 = 1.0125.
     assert!((after_interval(&RcpParams { eta: 0.8, ..params() }, 6_000, 0.1, 0) - 1.0125e6).abs() < 1.0);
@@ -68,8 +70,8 @@ fn one_interval_is_equation_1() {
 
 #[test]
 fn the_queue_lowers_r_by_beta_q_over_d() {
-    // 20,000 B wait when the last 3,000 B come 3 ms before the end, and 3,000 B of the 23,000 are sent by then.
-    // 1 + 0.1 (0.5 · 4e5 − 0.25 · 20,000 / 0.1) / 1e6 = 1 + 0.1 (0.2 − 0.05) = 1.015.
+    // 20,000 B wait when the last 3,000 B come 3 ms before the end, and 3,000 B of the 23,000 are
+    // sent by then. 1 + 0.1 (0.5 · 4e5 − 0.25 · 20,000 / 0.1) / 1e6 = 1 + 0.1 (0.2 − 0.05) = 1.015.
     let r = after_interval(&params(), 6_000, 0.1, 20_000);
     assert!((r - 1.015e6).abs() < 1.0, "{r}");
 }

@@ -107,8 +107,9 @@ const HANDSHAKE: u16 = Flags::SYN.0 | Flags::RST.0;
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
-    /// Each signal waits for an ACK or is on its packet: none is lost on the spot. What opens or ends a connection, and what is no TCP on the way back, stays as it is.
-    /// Nothing changes but CE and ECE, and no more ACKs are told than signals were counted.
+    /// Each signal waits for an ACK or is on its packet: none is lost on the spot. What opens or
+    /// ends a connection, and what is no TCP on the way back, stays as it is. Nothing changes but
+    /// CE and ECE, and no more ACKs are told than signals were counted.
     #[test]
     fn a_signal_is_counted_or_marked_and_nothing_else_changes(params in params(), events in events()) {
         let mut switch = Switch::new(&params);
@@ -170,7 +171,8 @@ fn a_restart_forgets_what_waits() {
     assert!(!switch.back(packet(1, 1, Flags::ACK, Ecn::NotEct)).flags.has(Flags::ECE));
 }
 
-/// Flows fall on registers as balls into boxes: of n flows with m registers, each shares with chance 1 − (1 − 1/m)^(n−1).
+/// Flows fall on registers as balls into boxes: of n flows with m registers, each shares with
+/// chance 1 − (1 − 1/m)^(n−1).
 #[test]
 fn collisions_are_as_rare_as_chance_has_it() {
     let m = 4096;
@@ -193,7 +195,8 @@ fn collisions_are_as_rare_as_chance_has_it() {
     }
 }
 
-/// After `age` without an ACK, signals go forward; the next ACK makes the register the flow's again.
+/// After `age` without an ACK, signals go forward; the next ACK makes the register the flow's
+/// again.
 #[test]
 fn a_flow_whose_acks_stop_falls_back_within_the_age() {
     let mut switch = Switch::new(&RpmParams::default());

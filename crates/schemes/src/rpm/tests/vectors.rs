@@ -1,5 +1,6 @@
-//! The vectors that every implementation of RPM in this project passes, event by event: `tests/vectors/rpm`, written by a model that shares no
-//! code with this one. Each goes through a whole port.
+//! The vectors that every implementation of RPM in this project passes, event by event:
+//! `tests/vectors/rpm`, written by a model that shares no code with this one. Each goes through a
+//! whole port.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -153,7 +154,8 @@ impl Scheduler for Leaving {
     }
 }
 
-/// An AQM whose choice can be seen. It doesn't hear that the queue is empty after a drop: the vectors' is not.
+/// An AQM whose choice can be seen. It doesn't hear that the queue is empty after a drop: the
+/// vectors' is not.
 struct Seen(Box<dyn Aqm>, Arc<Mutex<Sight>>);
 
 impl Aqm for Seen {
@@ -243,7 +245,8 @@ impl Player {
         self.registers().waiting(self.registers().flow(packet.key, SENDER))
     }
 
-    /// A packet leaves: whether it was chosen, what it got, what the register said, and the register.
+    /// A packet leaves: whether it was chosen, what it got, what the register said, and the
+    /// register.
     fn out(&mut self, event: &Out) -> (bool, &'static str, Option<&'static str>, u16) {
         let now = Time::from_ns(event.t);
         let mut packet = Packet::new(self.flows[&event.flow], SENDER, RECEIVER, event.bytes);

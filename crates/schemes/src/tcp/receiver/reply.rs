@@ -13,7 +13,8 @@ use crate::tcp::segment::Ends;
 const MARKS_PER_ACK: u32 = 2;
 
 impl Receiver {
-    /// RFC 2018, §4: the range that holds the newest segment, which holds `at`, goes to the front of those to be reported.
+    /// RFC 2018, §4: the range that holds the newest segment, which holds `at`, goes to the front
+    /// of those to be reported.
     pub(super) fn remember(&mut self, at: u64) {
         let newest = self.held.containing(at).map(|(from, to)| self.ends.block(from, to));
         let mut kept = [SackBlock::default(); RECENT];
@@ -21,7 +22,8 @@ impl Receiver {
         if let Some(newest) = newest {
             (kept[0], n) = (newest, 1);
         }
-        // What was reported is held as it was, has become a part of the newest range, or has been delivered.
+        // What was reported is held as it was, has become a part of the newest range, or has been
+        // delivered.
         let next = self.ends.peer.wire(self.next);
         for &old in &self.recent[..self.recent_len] {
             let merged = newest.is_some_and(|newest| newest.holds(old.from));
@@ -33,7 +35,8 @@ impl Receiver {
         (self.recent, self.recent_len) = (kept, n);
     }
 
-    /// What the mark on a data packet, or that there is none, means for what ACKs say. Whether it must be said at once.
+    /// What the mark on a data packet, or that there is none, means for what ACKs say. Whether it
+    /// must be said at once.
     pub(super) fn see_mark(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) -> bool {
         let marked = packet.ecn == Ecn::Ce;
         if self.ecn == Agreed::Accurate {
@@ -42,7 +45,8 @@ impl Receiver {
         match self.settings.echo {
             // RFC 3168, §6.1.3: from a mark until CWR. A marked packet with CWR starts a new echo.
             Echo::UntilCwr => self.echo = marked || (self.echo && !packet.flags.has(Flags::CWR)),
-            // RFC 8257, §3.2, figure 1: what was received before the change is acknowledged first, with the old echo.
+            // RFC 8257, §3.2, figure 1: what was received before the change is acknowledged first,
+            // with the old echo.
             Echo::Exact => {
                 if marked != self.echo && self.pending > 0 {
                     self.acknowledge(ctx);

@@ -65,7 +65,8 @@ impl<C: CongestionController> Sender<C> {
     fn take_numbers(&mut self, packet: &Packet, ack: u64, now: Time) -> News {
         let (flight, acked) = (self.flight(), ack - self.una);
         let edge = ack + self.ends.send_window(packet);
-        // RFC 5681, §2: a duplicate moves neither the number nor the window, carries nothing, and data are outstanding.
+        // RFC 5681, §2: a duplicate moves neither the number nor the window, carries nothing, and
+        // data are outstanding.
         let repeats = acked == 0 && flight > 0 && packet.payload == 0 && !packet.flags.has(Flags::FIN);
         let mut news = News {
             now,
@@ -100,11 +101,13 @@ impl<C: CongestionController> Sender<C> {
         news
     }
 
-    /// What the receiver's count of marked packets says, on an ACK that no newer one has overtaken (RFC 9768, §3.2.2.2).
+    /// What the receiver's count of marked packets says, on an ACK that no newer one has overtaken
+    /// (RFC 9768, §3.2.2.2).
     fn count_marks(&mut self, packet: &Packet, news: &mut News) {
         let ace = ecn::number(packet.flags);
         if !self.ecn.heard && ace == 0 {
-            // §3.2.2.4: the counter begins at 5. Somebody on the way clears it, or the receiver doesn't count.
+            // §3.2.2.4: the counter begins at 5. Somebody on the way clears it, or the receiver
+            // doesn't count.
             (self.ecn.capable, self.ecn.heeded) = (false, false);
         }
         self.ecn.heard = true;
@@ -124,7 +127,8 @@ impl<C: CongestionController> Sender<C> {
         }
         self.retries = 0;
         self.limited_transmit = 0;
-        // Karn's algorithm (RFC 6298, §3), unless the timestamp says that it is the repeat that has arrived.
+        // Karn's algorithm (RFC 6298, §3), unless the timestamp says that it is the repeat that has
+        // arrived.
         let timed = self.times.acknowledged(self.una)?;
         if timed.again && !self.ends.echoes(packet, timed.at) {
             self.note_reordered(timed, now);
@@ -142,7 +146,8 @@ impl<C: CongestionController> Sender<C> {
         if self.sack_on() {
             let fresh = self.board.update(packet, self.ends.own, self.una, self.nxt);
             news.delivered = news.acked - known.min(news.acked) + fresh;
-            // RFC 6675, §2: with SACK, a duplicate is an ACK that reports something new above SND.UNA.
+            // RFC 6675, §2: with SACK, a duplicate is an ACK that reports something new above
+            // SND.UNA.
             news.duplicate = news.acked == 0 && fresh > 0;
         }
         self.find_lost();
@@ -197,8 +202,8 @@ impl<C: CongestionController> Sender<C> {
         }
     }
 
-    /// Lets the controller grow the window. RFC 3168, §6.1.2: not on an ACK with ECN-Echo. RFC 7661, §4.4.1 and RFC 9438,
-    /// §5.8: not when the window was not what limited the sender.
+    /// Lets the controller grow the window. RFC 3168, §6.1.2: not on an ACK with ECN-Echo. RFC
+    /// 7661, §4.4.1 and RFC 9438, §5.8: not when the window was not what limited the sender.
     #[inline]
     pub(super) fn grow(&mut self, ack: &Ack) {
         if ack.ece {
@@ -233,7 +238,8 @@ impl<C: CongestionController> Sender<C> {
         self.answered(true);
     }
 
-    /// The window was lowered: marks on what is outstanding are answered, and the receiver is told by CWR.
+    /// The window was lowered: marks on what is outstanding are answered, and the receiver is told
+    /// by CWR.
     pub(super) fn answered(&mut self, by_mark: bool) {
         self.ecn.answered = self.nxt;
         self.ecn.by_mark = by_mark;

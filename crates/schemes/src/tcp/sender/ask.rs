@@ -1,6 +1,8 @@
-//! A header alone, sent to hear what the network says: for controllers whose next packet is far away.
+//! A header alone, sent to hear what the network says: for controllers whose next packet is far
+//! away.
 //!
-//! On the wire it is a keep-alive (RFC 1122, §4.2.3.6): the number before SND.UNA and no data, which any receiver answers at once.
+//! On the wire it is a keep-alive (RFC 1122, §4.2.3.6): the number before SND.UNA and no data,
+//! which any receiver answers at once.
 
 use midpath_core::packet::{Flags, Packet};
 use midpath_core::roles::EndpointCtx;
@@ -13,7 +15,8 @@ use crate::tcp::cc::CongestionController;
 const MAX_HALVINGS: u8 = 20;
 
 impl<C: CongestionController> Sender<C> {
-    /// When it is time to ask. While nobody answers, half as often each time: a link that is down must not be filled with questions. Ours.
+    /// When it is time to ask. While nobody answers, half as often each time: a link that is down
+    /// must not be filled with questions. Ours.
     #[inline]
     pub(super) fn ask_at(&self) -> Time {
         match self.control.asks_after(&self.view()) {
@@ -34,7 +37,8 @@ impl<C: CongestionController> Sender<C> {
         self.dispatch(p, ctx);
     }
 
-    /// The answer to it measures the round trip as an acknowledgement of data does; its timestamp says what it is an answer to.
+    /// The answer to it measures the round trip as an acknowledgement of data does; its timestamp
+    /// says what it is an answer to.
     #[inline]
     pub(super) fn on_probe_answer(&mut self, packet: &Packet, now: Time) {
         if self.asking > 0 && self.ends.echoes(packet, self.asked) {

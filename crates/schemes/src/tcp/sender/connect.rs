@@ -8,7 +8,8 @@ use super::{Sender, State};
 use crate::tcp::cc::{CongestionController, Window};
 use crate::tcp::ecn::{self, Agreed};
 
-/// How long a sender waits for the peer's FIN when all of its own is acknowledged: Linux's `tcp_fin_timeout`.
+/// How long a sender waits for the peer's FIN when all of its own is acknowledged: Linux's
+/// `tcp_fin_timeout`.
 const FIN_WAIT_2: Time = Time::from_secs(60);
 
 impl<C: CongestionController> Sender<C> {
@@ -41,8 +42,8 @@ impl<C: CongestionController> Sender<C> {
         self.feedback(packet, ctx);
         if self.retries > 0 {
             self.rtt.after_lost_syn();
-            // RFC 5681, §3.1: after a lost SYN or SYN-ACK the initial window is one segment. RFC 6928, §2 lets
-            // that pass when only one was lost, as Linux does.
+            // RFC 5681, §3.1: after a lost SYN or SYN-ACK the initial window is one segment. RFC
+            // 6928, §2 lets that pass when only one was lost, as Linux does.
             if self.retries > 1 {
                 self.window.set(self.window.mss);
             }
@@ -58,7 +59,8 @@ impl<C: CongestionController> Sender<C> {
         }
     }
 
-    /// RFC 9293, §3.7.1: segments are no larger than the peer, or a router on the way that needs room, has asked for.
+    /// RFC 9293, §3.7.1: segments are no larger than the peer, or a router on the way that needs
+    /// room, has asked for.
     fn heed_mss(&mut self, packet: &Packet) {
         if !packet.options.has(Options::MSS) {
             return;
@@ -74,7 +76,8 @@ impl<C: CongestionController> Sender<C> {
         let agreed = ecn::on_syn_ack(self.settings.ecn, packet.flags);
         self.ecn.agreed = agreed;
         self.ecn.heeded = agreed != Agreed::None;
-        // RFC 9768, §3.2.2.3: our SYNs are not ECN-capable. Where they arrive otherwise, somebody on the way mangles the field.
+        // RFC 9768, §3.2.2.3: our SYNs are not ECN-capable. Where they arrive otherwise, somebody
+        // on the way mangles the field.
         let intact = [ecn::arrived_as(Ecn::NotEct), ecn::RESERVED].contains(&u64::from(ecn::number(packet.flags)));
         self.ecn.capable = agreed == Agreed::Classic || (agreed == Agreed::Accurate && intact);
         // §3.2.2.2: counted once, however often the SYN-ACK comes.
@@ -121,13 +124,15 @@ impl<C: CongestionController> Sender<C> {
         if self.state == State::Open {
             self.state = State::FinWait2;
             self.control.on_close(ctx);
+            self.times.shrink();
             self.stop_at = Time::MAX;
             self.pacing = false;
             self.rto_at = ctx.now.saturating_add(FIN_WAIT_2);
         }
         if packet.flags.has(Flags::FIN) && packet.seq == self.ends.peer.wire(0) {
-            // TIME-WAIT, restarted by each repeat (RFC 9293, §3.10.7.4). Not two segment lifetimes of four minutes: a flow's ports are
-            // its own, so no other connection comes after it. Just long enough to answer one repeat of the peer's FIN.
+            // TIME-WAIT, restarted by each repeat (RFC 9293, §3.10.7.4). Not two segment lifetimes
+            // of four minutes: a flow's ports are its own, so no other connection comes after it.
+            // Just long enough to answer one repeat of the peer's FIN.
             self.state = State::TimeWait;
             self.peer_next = 1;
             self.ends.remember(packet, ctx.now);
@@ -169,7 +174,8 @@ impl<C: CongestionController> Sender<C> {
         self.finish(ctx);
     }
 
-    /// A reset counts only at the number that is expected next (RFC 5961, §3.2); other kinds of packet are not TCP's.
+    /// A reset counts only at the number that is expected next (RFC 5961, §3.2); other kinds of
+    /// packet are not TCP's.
     pub(super) fn on_reset(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
         let believed = match self.state {
             // RFC 9293, §3.10.7.3: one that acknowledges the SYN refuses the connection.

@@ -1,10 +1,12 @@
-//! Repair where the network stores: what has been overtaken is lost, whatever the sender thinks of the network.
+//! Repair where the network stores: what has been overtaken is lost, whatever the sender thinks of
+//! the network.
 //!
-//! With stores the round trip grows to seconds, and a timeout with it. But a store keeps a flow's order. So when something
-//! has arrived, all that was sent before has arrived, too, is lost, or took a longer way. What stays overtaken for
-//! longer than packets are reordered is repeated, and a repeat likewise: RFC 8985's reasoning, with the order of sending in place
-//! of its timer for each segment. Where nothing comes back for longer than ACKs are apart, the first segment asks: at first as a
-//! probe (RFC 8985's tail loss probe), which changes nothing else, then by a timeout.
+//! With stores the round trip grows to seconds, and a timeout with it. But a store keeps a flow's
+//! order. So when something has arrived, all that was sent before has arrived, too, is lost, or
+//! took a longer way. What stays overtaken for longer than packets are reordered is repeated, and a
+//! repeat likewise: RFC 8985's reasoning, with the order of sending in place of its timer for each
+//! segment. Where nothing comes back for longer than ACKs are apart, the first segment asks: at
+//! first as a probe (RFC 8985's tail loss probe), which changes nothing else, then by a timeout.
 
 use std::collections::VecDeque;
 
@@ -20,7 +22,8 @@ use crate::tcp::params::TcpParams;
 use crate::tcp::rtt::RttEstimator;
 use crate::tcp::scoreboard::blocks;
 
-/// Reordering beyond this is not waited for: the least RTO of RFC 6298, after which other senders repeat.
+/// Reordering beyond this is not waited for: the least RTO of RFC 6298, after which other senders
+/// repeat.
 const MOST_REORDERING: Time = Time::from_secs(1);
 
 /// A segment that has been sent.
@@ -41,8 +44,8 @@ pub(super) struct Overtaken {
     frontier: u64,
     /// The newest segment that has arrived.
     newest: Place,
-    /// The same with repeats that may have arrived. It counts for other repeats only: if it was the original that came, late, nothing
-    /// but repeats is repeated in vain.
+    /// The same with repeats that may have arrived. It counts for other repeats only: if it was the
+    /// original that came, late, nothing but repeats is repeated in vain.
     newest_repeat: Place,
     /// Repeats on their way, in the order of sending.
     repeats: VecDeque<Mark>,
@@ -52,7 +55,8 @@ pub(super) struct Overtaken {
     lost: RangeSet,
     /// The longest reordering that was taken for loss.
     reordering: Time,
-    /// When something arrived last, and how far apart arrivals are: RFC 6298's estimator, without a least value.
+    /// When something arrived last, and how far apart arrivals are: RFC 6298's estimator, without a
+    /// least value.
     last_ack: Time,
     gaps: RttEstimator,
     /// When the first segment asks if nothing arrives.
@@ -105,18 +109,21 @@ impl Overtaken {
         self.repeats.push_back(Mark { from, sent: now });
     }
 
-    /// A segment up to `end` sent at `at` has arrived: `sure` if there is no doubt that it was this sending of it.
+    /// A segment up to `end` sent at `at` has arrived: `sure` if there is no doubt that it was this
+    /// sending of it.
     fn arrived(&mut self, at: Time, end: u64, sure: bool) {
         let newest = if sure { &mut self.newest } else { &mut self.newest_repeat };
         *newest = (at, end).max(*newest);
     }
 
-    /// How long packets may be reordered: a round trip without queues, as RFC 8985's upper bound, or longer where that has been seen.
+    /// How long packets may be reordered: a round trip without queues, as RFC 8985's upper bound,
+    /// or longer where that has been seen.
     fn window(&self, base: Time) -> Time {
         self.reordering.max(base)
     }
 
-    /// A repeat was not needed: its original came `late` after it. A quarter of a round trip more is RFC 8985's step.
+    /// A repeat was not needed: its original came `late` after it. A quarter of a round trip more
+    /// is RFC 8985's step.
     fn was_reordered(&mut self, late: Time, base: Time) {
         let seen = self.window(base).saturating_add(late).saturating_add(Time(base.0 / 4));
         self.reordering = self.reordering.max(seen.min(MOST_REORDERING));
@@ -181,8 +188,8 @@ impl Overtaken {
         next.saturating_sub(self.newest.max(self.newest_repeat).0)
     }
 
-    /// Something has arrived, and more is on its way: when to ask if that does not come. Two round trips without queues, as RFC 8985 has it with
-    /// smoothed ones, and what ACKs are apart.
+    /// Something has arrived, and more is on its way: when to ask if that does not come. Two round
+    /// trips without queues, as RFC 8985 has it with smoothed ones, and what ACKs are apart.
     fn expect(&mut self, base: Time, times: &SendTimes) {
         let patience = Time(base.0.saturating_mul(2)).saturating_add(self.gaps.rto()).saturating_add(self.later(times));
         self.probe_at = if self.gaps.sampled() { self.last_ack.saturating_add(patience) } else { Time::MAX };
@@ -231,7 +238,8 @@ impl<C: CongestionController> Sender<C> {
         }
     }
 
-    /// Called when SND.UNA has moved over a segment that had been repeated and whose repeat has not arrived.
+    /// Called when SND.UNA has moved over a segment that had been repeated and whose repeat has not
+    /// arrived.
     pub(super) fn note_reordered(&mut self, timed: Timed, now: Time) {
         let base = self.stats.rtt_min;
         // What a timeout has repeated was not reordered but waited.
@@ -242,7 +250,8 @@ impl<C: CongestionController> Sender<C> {
         }
     }
 
-    /// Called after an ACK's numbers have been taken in, and when time has passed. Whether anything is to be repeated.
+    /// Called after an ACK's numbers have been taken in, and when time has passed. Whether anything
+    /// is to be repeated.
     #[inline]
     pub(super) fn find_overtaken(&mut self, now: Time) -> bool {
         let Some(overtaken) = &mut self.overtaken else { return false };
@@ -257,7 +266,8 @@ impl<C: CongestionController> Sender<C> {
         if self.una == self.nxt {
             overtaken.probe_at = Time::MAX;
         }
-        // Controllers hear of losses before anything is repeated: the window may be what the network had room for.
+        // Controllers hear of losses before anything is repeated: the window may be what the
+        // network had room for.
         let before = overtaken.lost();
         let any = overtaken.expire(self.una, base, &self.times, sacked, now);
         if overtaken.lost() > before {
@@ -273,14 +283,16 @@ impl<C: CongestionController> Sender<C> {
         self.overtaken.as_ref().map_or(Time::MAX, |o| o.deadline(self.stats.rtt_min))
     }
 
-    /// How long to wait for an ACK before the first segment is repeated: the RTO, or where the network stores, how far apart ACKs are.
+    /// How long to wait for an ACK before the first segment is repeated: the RTO, or where the
+    /// network stores, how far apart ACKs are.
     #[inline]
     pub(super) fn patience(&self) -> Time {
         let gaps = self.overtaken.as_ref().and_then(|o| o.patience(self.retries, &self.times));
         gaps.unwrap_or_else(|| self.rtt.rto())
     }
 
-    /// Nothing has arrived for longer than that: the first segment asks, and the controller says what may follow it.
+    /// Nothing has arrived for longer than that: the first segment asks, and the controller says
+    /// what may follow it.
     pub(super) fn ask(&mut self, ctx: &mut EndpointCtx<'_>) {
         let mss = self.window.mss;
         if self.retries == 1 {

@@ -1,4 +1,5 @@
-//! Repair of losses: fast recovery with SACK (RFC 6675, RFC 9937) and without (RFC 6582), and timeouts (RFC 6298).
+//! Repair of losses: fast recovery with SACK (RFC 6675, RFC 9937) and without (RFC 6582), and
+//! timeouts (RFC 6298).
 
 use midpath_core::roles::EndpointCtx;
 use midpath_core::units::Time;
@@ -81,7 +82,8 @@ impl<C: CongestionController> Sender<C> {
         // Deflate by what was acknowledged, add back one segment if that was at least one.
         let back = if news.acked >= mss { mss } else { 0 };
         self.window.set((self.window.cwnd.saturating_sub(news.acked) + back).max(mss));
-        // "For the first partial ACK that arrives during fast recovery, also reset the retransmit timer."
+        // "For the first partial ACK that arrives during fast recovery, also reset the retransmit
+        // timer."
         if self.partial == 0 {
             self.rto_at = Time::MAX;
         }
@@ -127,8 +129,9 @@ impl<C: CongestionController> Sender<C> {
         }
     }
 
-    /// Where the network stores: when the echoed timestamp says that a repeat has arrived, all that was outstanding at the timeout has been
-    /// overtaken and is lost, for a store keeps a flow's order (RFC 8985's reasoning; RFC 3522's test of who is acknowledged).
+    /// Where the network stores: when the echoed timestamp says that a repeat has arrived, all that
+    /// was outstanding at the timeout has been overtaken and is lost, for a store keeps a flow's
+    /// order (RFC 8985's reasoning; RFC 3522's test of who is acknowledged).
     fn note_overtaken(&mut self, news: &News) {
         let (_, nxt) = self.gave_up;
         if self.settings.stores && news.repeat_arrived {
@@ -162,9 +165,10 @@ impl<C: CongestionController> Sender<C> {
         self.send(ctx);
     }
 
-    /// What a timeout takes for FlightSize: bytes in the network. RFC 5681's own definition counts whatever is not
-    /// acknowledged; when a hole stays open for many round trips while new data pass it, that is many windows, and the
-    /// threshold would rise. Linux keeps the threshold of the recovery, ns-3 takes the pipe as we do.
+    /// What a timeout takes for FlightSize: bytes in the network. RFC 5681's own definition counts
+    /// whatever is not acknowledged; when a hole stays open for many round trips while new data
+    /// pass it, that is many windows, and the threshold would rise. Linux keeps the threshold of
+    /// the recovery, ns-3 takes the pipe as we do.
     fn in_network(&self) -> u64 {
         match self.phase {
             // Without SACK the inflated window hides the pipe; recovery holds it at the threshold.
@@ -181,9 +185,11 @@ impl<C: CongestionController> Sender<C> {
             let congestion = self.congestion(now, self.in_network());
             self.window.ssthresh = self.control.on_rto(&self.window, &congestion).max(2 * mss);
         }
-        // RFC 5681, §3.1: the loss window is one segment. Where the network stores, the controller says.
+        // RFC 5681, §3.1: the loss window is one segment. Where the network stores, the controller
+        // says.
         self.window.set(if self.settings.stores { self.window.ssthresh } else { mss });
-        // RFC 6675, §5.1; RFC 6582, §3.2, step 4. Where the network stores, only what was overtaken is lost.
+        // RFC 6675, §5.1; RFC 6582, §3.2, step 4. Where the network stores, only what was overtaken
+        // is lost.
         self.recover = match self.settings.stores {
             true => self.nxt.min(self.board.highest().max(self.una + mss)),
             false => self.nxt,
@@ -197,7 +203,8 @@ impl<C: CongestionController> Sender<C> {
         self.repeats.clear();
         self.find_lost();
         if self.settings.stores {
-            // What waits fills the window. The first segment is repeated all the same: RFC 6298, (5.4).
+            // What waits fills the window. The first segment is repeated all the same: RFC 6298,
+            // (5.4).
             self.window.set(self.window.cwnd.max(self.pipe() + mss));
         }
         self.answered(false);

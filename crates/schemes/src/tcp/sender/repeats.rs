@@ -1,7 +1,8 @@
 //! Repeats that are lost, too: RFC 8985's reasoning for what RFC 6675 leaves to the timer.
 //!
-//! A repeat is lost when something has arrived that was sent later, by more than packets are reordered: by send times, for numbers say
-//! nothing of the order in which repeats and new data left.
+//! A repeat is lost when something has arrived that was sent later, by more than packets are
+//! reordered: by send times, for numbers say nothing of the order in which repeats and new data
+//! left.
 
 use std::collections::VecDeque;
 
@@ -24,7 +25,8 @@ struct Repeat {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Repeats {
     queue: VecDeque<Repeat>,
-    /// When the newest segment was sent that has arrived since there were any (RACK.xmit_ts of RFC 8985, §5.2).
+    /// When the newest segment was sent that has arrived since there were any (RACK.xmit_ts of RFC
+    /// 8985, §5.2).
     newest: Time,
 }
 
@@ -53,14 +55,16 @@ impl<C: CongestionController> Sender<C> {
         }
     }
 
-    /// Called before an ACK's numbers are taken in: when what it reports for the first time was sent.
+    /// Called before an ACK's numbers are taken in: when what it reports for the first time was
+    /// sent.
     pub(super) fn note_evidence(&mut self, packet: &Packet, ack: u64, now: Time) {
         if !self.board.has_repeats() || !self.sack_on() {
             return;
         }
         let (una, nxt, base, sacked) = (self.una, self.nxt, self.stats.rtt_min, self.board.reported());
         let mut newest = self.repeats.newest;
-        // RFC 8985, §6.2, step 2: what comes within less than a round trip of its repeat is the original.
+        // RFC 8985, §6.2, step 2: what comes within less than a round trip of its repeat is the
+        // original.
         let mut arrived = |timed: Timed| {
             if !timed.again || now.saturating_sub(timed.at) >= base {
                 newest = newest.max(timed.at);
@@ -77,8 +81,9 @@ impl<C: CongestionController> Sender<C> {
         self.repeats.newest = newest;
     }
 
-    /// Called after an ACK's numbers have been taken in: repeats that have been overtaken are lost. Whether any is. Where the network stores,
-    /// repeats wait beside others, and send times say less.
+    /// Called after an ACK's numbers have been taken in: repeats that have been overtaken are lost.
+    /// Whether any is. Where the network stores, repeats wait beside others, and send times say
+    /// less.
     pub(super) fn find_lost_again(&mut self) -> bool {
         if !self.board.has_repeats() || self.settings.stores {
             return false;

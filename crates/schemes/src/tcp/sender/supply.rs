@@ -1,4 +1,5 @@
-//! A stream that is handed to the sender piece by piece, for those who put TCP inside a scheme of their own.
+//! A stream that is handed to the sender piece by piece, for those who put TCP inside a scheme of
+//! their own.
 
 use std::collections::VecDeque;
 
@@ -58,8 +59,9 @@ impl Supply {
 }
 
 impl<C: CongestionController> Sender<C> {
-    /// Makes it one connection of several that carry a stream together: it is supplied piece by piece, in place of a length that is known, and the
-    /// window is shared. `between` is what sets it apart from the others.
+    /// Makes it one connection of several that carry a stream together: it is supplied piece by
+    /// piece, in place of a length that is known, and the window is shared. `between` is what sets
+    /// it apart from the others.
     #[must_use]
     pub fn supplied(mut self, between: Interfaces) -> Sender<C> {
         self.supply = Some(Box::default());
@@ -89,7 +91,8 @@ impl<C: CongestionController> Sender<C> {
         self.ends.told_window(packet)
     }
 
-    /// Hands `bytes` over, whose first one the caller calls `label`. They leave with the next [`Sender::push`].
+    /// Hands `bytes` over, whose first one the caller calls `label`. They leave with the next
+    /// [`Sender::push`].
     pub fn give(&mut self, bytes: u64, label: u64) {
         if let Some(supply) = &mut self.supply {
             supply.add(bytes, label);
@@ -103,8 +106,8 @@ impl<C: CongestionController> Sender<C> {
         }
     }
 
-    /// Sends what has been handed over, as far as the windows allow. `dry` says that no more can be had at the moment, so that recovery may
-    /// turn to rules 3 and 4 of RFC 6675's NextSeg.
+    /// Sends what has been handed over, as far as the windows allow. `dry` says that no more can be
+    /// had at the moment, so that recovery may turn to rules 3 and 4 of RFC 6675's NextSeg.
     pub fn push(&mut self, dry: bool, ctx: &mut EndpointCtx<'_>) {
         if self.state == State::Open {
             self.expect(dry);
@@ -145,7 +148,8 @@ impl<C: CongestionController> Sender<C> {
         })
     }
 
-    /// How many new bytes would leave at once if they were handed over now. Nothing while losses are to be repaired first.
+    /// How many new bytes would leave at once if they were handed over now. Nothing while losses
+    /// are to be repaired first.
     pub fn room(&self) -> u64 {
         let repairs = match self.phase {
             Phase::Open => false,

@@ -1,4 +1,5 @@
-//! When segments were sent: round trips come from here (RFC 6298, §3), not from timestamps, whose ticks are coarse.
+//! When segments were sent: round trips come from here (RFC 6298, §3), not from timestamps, whose
+//! ticks are coarse.
 
 use std::collections::VecDeque;
 
@@ -27,7 +28,8 @@ impl Sent {
 pub(super) struct Timed {
     /// When it was last sent.
     pub at: Time,
-    /// It has been sent more than once: who knows which one is acknowledged (Karn's algorithm, RFC 6298, §3)?
+    /// It has been sent more than once: who knows which one is acknowledged (Karn's algorithm, RFC
+    /// 6298, §3)?
     pub again: bool,
 }
 
@@ -41,6 +43,12 @@ impl SendTimes {
     pub fn sent(&mut self, end: u64, at: Time) {
         debug_assert!(end < AGAIN);
         self.0.push_back(Sent { end, at });
+    }
+
+    /// Gives back the room for segments that are outstanding no more: a connection that waits for
+    /// its end is kept for long.
+    pub fn shrink(&mut self) {
+        self.0.shrink_to_fit();
     }
 
     /// Numbers from `from` to before `to` have been sent again.
@@ -64,7 +72,8 @@ impl SendTimes {
         }
     }
 
-    /// The segment that holds the byte at `from`: one past its end, when it was last sent, and whether that was more than once.
+    /// The segment that holds the byte at `from`: one past its end, when it was last sent, and
+    /// whether that was more than once.
     #[inline]
     pub fn of(&self, from: u64) -> Option<(u64, Timed)> {
         let sent = self.0.get(self.place(from))?;
@@ -82,7 +91,8 @@ impl SendTimes {
         })
     }
 
-    /// All below `una` is acknowledged: forgets it, and says when the first whole segment of that was sent.
+    /// All below `una` is acknowledged: forgets it, and says when the first whole segment of that
+    /// was sent.
     #[inline]
     pub fn acknowledged(&mut self, una: u64) -> Option<Timed> {
         let first = self.0.front().filter(|s| s.end() <= una);
@@ -90,7 +100,8 @@ impl SendTimes {
         while self.0.front().is_some_and(|s| s.end() <= una) {
             self.0.pop_front();
         }
-        // A ring goes round all of its memory: what slow start has needed once would be in the cache for good.
+        // A ring goes round all of its memory: what slow start has needed once would be in the
+        // cache for good.
         if self.0.capacity() > 8 * self.0.len().max(4) {
             self.0.shrink_to(2 * self.0.len());
         }

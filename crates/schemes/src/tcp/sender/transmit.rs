@@ -27,7 +27,8 @@ impl Segment {
 }
 
 impl<C: CongestionController> Sender<C> {
-    /// Sends whatever the window, the receiver and the pace allow, and starts the timer for what is outstanding.
+    /// Sends whatever the window, the receiver and the pace allow, and starts the timer for what is
+    /// outstanding.
     #[inline]
     pub(super) fn send(&mut self, ctx: &mut EndpointCtx<'_>) {
         let mut pipe = self.pipe();
@@ -35,7 +36,8 @@ impl<C: CongestionController> Sender<C> {
         self.pacing = false;
         self.limited = loop {
             let Some(segment) = self.next_segment(pipe) else {
-                // Whoever hands over what the window has room for, and no more, is limited by the window.
+                // Whoever hands over what the window has room for, and no more, is limited by the
+                // window.
                 break self.needs_data() && pipe + self.window.mss > budget;
             };
             // RFC 6675, §5, step C: cwnd - pipe >= 1 SMSS, or as much as the segment has.
@@ -67,8 +69,8 @@ impl<C: CongestionController> Sender<C> {
         }
     }
 
-    /// RFC 6298, (5.1): the timer runs while anything is outstanding. While the receiver's window is closed and nothing
-    /// is, it is the persist timer (RFC 9293, §3.8.6.1).
+    /// RFC 6298, (5.1): the timer runs while anything is outstanding. While the receiver's window
+    /// is closed and nothing is, it is the persist timer (RFC 9293, §3.8.6.1).
     #[inline]
     fn start_timer(&mut self, now: Time) {
         if self.rto_at == Time::MAX
@@ -140,7 +142,8 @@ impl<C: CongestionController> Sender<C> {
             payload = payload.min(supply.limit(from).saturating_sub(from));
         }
         if payload > 0 && from + payload > self.edge {
-            // RFC 9293, §3.8.6.2.1: less than a full segment only when nothing is in flight that would bring more room.
+            // RFC 9293, §3.8.6.2.1: less than a full segment only when nothing is in flight that
+            // would bring more room.
             let room = self.edge.saturating_sub(from);
             if room == 0 || pipe > 0 {
                 return None;
@@ -208,7 +211,8 @@ impl<C: CongestionController> Sender<C> {
         self.emit(segment, ctx);
     }
 
-    /// RFC 9293, §3.8.6.1: one byte into a closed window, again and again, so that its opening is not missed.
+    /// RFC 9293, §3.8.6.1: one byte into a closed window, again and again, so that its opening is
+    /// not missed.
     pub(super) fn probe_window(&mut self, ctx: &mut EndpointCtx<'_>) {
         let again = self.una < self.nxt;
         let payload = u64::from(self.una < self.end);

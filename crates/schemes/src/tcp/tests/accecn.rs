@@ -1,4 +1,5 @@
-//! Accurate ECN (RFC 9768): the handshake, the counter on every segment, what becomes of it when packets get lost, and what senders make of it.
+//! Accurate ECN (RFC 9768): the handshake, the counter on every segment, what becomes of it when
+//! packets get lost, and what senders make of it.
 
 use midpath_core::packet::{Ecn, Flags};
 use midpath_core::units::Time;
@@ -43,8 +44,8 @@ fn the_handshake_says_so_and_data_follow_a_pure_ack() {
     assert!(lab.log().iter().all(|s| s.packet.ecn.capable() == s.is_data()));
 }
 
-/// By hand, with an ACK for every second segment: segment 2 is the first that is marked and is acknowledged at once, as is 7;
-/// 3 is the first mark since an ACK and waits for 4.
+/// By hand, with an ACK for every second segment: segment 2 is the first that is marked and is
+/// acknowledged at once, as is 7; 3 is the first mark since an ACK and waits for 4.
 #[test]
 fn the_counter_moves_with_each_mark() {
     let mut lab = lab(10, with(EcnMode::Accurate), marking(&[2, 3, 7]));
@@ -56,7 +57,8 @@ fn the_counter_moves_with_each_mark() {
     assert_eq!(lab.sender().marks(), 3);
 }
 
-/// By hand: of a run of marks, every second one is acknowledged at once, though the receiver would wait for four segments.
+/// By hand: of a run of marks, every second one is acknowledged at once, though the receiver would
+/// wait for four segments.
 #[test]
 fn an_ack_goes_out_for_every_second_mark() {
     let tcp = TcpParams { delayed_ack: DelayedAck(4), ..with(EcnMode::Accurate) };
@@ -180,7 +182,8 @@ fn alpha_converges_to_the_marked_share() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(cases(128)))]
 
-    /// Two of three ACKs get lost, each for at most two segments: no more than six segments are acknowledged at once, and every mark is counted.
+    /// Two of three ACKs get lost, each for at most two segments: no more than six segments are
+    /// acknowledged at once, and every mark is counted.
     #[test]
     fn every_mark_is_counted_though_acks_get_lost(
         marks in prop::collection::vec(any::<bool>(), 1..300), delayed in 1u32..3, sack in any::<bool>(), phase in 0u64..3,

@@ -44,7 +44,8 @@ fn without_agreement_there_is_no_ect() {
     assert!(lab.log().iter().all(|s| s.packet.ecn == Ecn::NotEct && !s.flags().has(Flags::ECE)));
 }
 
-/// Everything marked for a while: one reduction per round trip, CWR on the next new data, no packet lost.
+/// Everything marked for a while: one reduction per round trip, CWR on the next new data, no packet
+/// lost.
 #[test]
 fn marks_halve_the_window_once_per_round_trip() {
     let lab = lab(ecn_on(), |s| match s.is_data() && s.at < Time::from_ms(450) {
@@ -97,7 +98,8 @@ fn the_exact_echo_survives_delayed_acks() {
     assert_eq!(marked, (1..=301).filter(|n| pattern(*n)).count() as u64);
 }
 
-/// RFC 8257, §3.2: DCTCP.CE follows the marks alone. CWR, which RFC 3168 stops the echo with, does not clear it, an unmarked packet does.
+/// RFC 8257, §3.2: DCTCP.CE follows the marks alone. CWR, which RFC 3168 stops the echo with, does
+/// not clear it, an unmarked packet does.
 #[test]
 fn the_exact_echo_ends_with_an_unmarked_packet_not_with_cwr() {
     let marked = 3..=30;
@@ -132,7 +134,8 @@ fn alpha_converges_to_the_marked_share() {
     }
 }
 
-/// One flow at a step queue: the link is full, the queue stays near K, alpha is about sqrt(2 / W*) (Alizadeh et al., 2010, eq. 9).
+/// One flow at a step queue: the link is full, the queue stays near K, alpha is about sqrt(2 / W*)
+/// (Alizadeh et al., 2010, eq. 9).
 #[test]
 fn dctcp_keeps_the_queue_at_the_threshold() {
     let (rate, packets) = (Rate::from_gbps(1), |n: u64| n * 1500);

@@ -1,4 +1,5 @@
-//! Peers who open and never answer: a node with limits keeps so many ends and no more, and honest ones stay.
+//! Peers who open and never answer: a node with limits keeps so many ends and no more, and honest
+//! ones stay.
 
 use std::sync::Arc;
 
@@ -113,7 +114,8 @@ fn a_flood_of_syns_fills_no_memory_and_closes_no_connection() {
             let (all, half_open) = s.ends();
             assert!(half_open <= LIMITS.half_open && all == 10 + half_open, "{scheme}: {all}, {half_open}");
         }
-        // In the midst of the flood an honest peer gets in, for he answers before sixteen others have come.
+        // In the midst of the flood an honest peer gets in, for he answers before sixteen others
+        // have come.
         s.connect(scheme, 50);
         for flow in 20_000..20_100 {
             s.syn(scheme, flow);

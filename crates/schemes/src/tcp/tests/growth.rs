@@ -31,7 +31,8 @@ fn slow_start_doubles_every_round_trip_with_or_without_delayed_acks() {
     for delayed_ack in [DelayedAck(1), DelayedAck(2)] {
         let lab = newreno(TcpParams { delayed_ack, ..TcpParams::default() }, 10 * 63);
         assert_eq!(rounds(&lab, 6), [10, 20, 40, 80, 160, 320], "{delayed_ack:?}");
-        // So a flow of 10 (2^n - 1) segments takes n round trips after the handshake, less half of the last one.
+        // So a flow of 10 (2^n - 1) segments takes n round trips after the handshake, less half of
+        // the last one.
         let fct = lab.report().completed.expect("complete");
         let expected = RTT * 6 + RTT / 2;
         assert!(fct >= expected && fct < expected + Time::from_ms(1), "{fct}");
@@ -62,7 +63,8 @@ fn the_initial_window_is_a_parameter() {
     assert_eq!(rounds(&lab, 3), [4, 8, 16]);
 }
 
-/// The saw-tooth of Mathis et al. (1997): losing every N-th segment, W_max = sqrt(8N/3) and the mean is 3/4 W_max.
+/// The saw-tooth of Mathis et al. (1997): losing every N-th segment, W_max = sqrt(8N/3) and the
+/// mean is 3/4 W_max.
 #[test]
 fn the_saw_tooth_has_its_mean_at_three_quarters() {
     const N: u64 = 3750;
@@ -90,7 +92,8 @@ fn the_saw_tooth_has_its_mean_at_three_quarters() {
     assert_eq!(lab.report().timeouts, 0);
 }
 
-/// RFC 9438, equations 1 and 2: back at W_max after K = cbrt(W_max (1 - beta) / C), concave before, convex after.
+/// RFC 9438, equations 1 and 2: back at W_max after K = cbrt(W_max (1 - beta) / C), concave before,
+/// convex after.
 #[test]
 fn cubic_returns_to_w_max_after_k() {
     let tcp = TcpParams { initial_window: 1000, ..TcpParams::default() };
@@ -153,7 +156,8 @@ fn a_fixed_window_stays() {
     assert_eq!((lab.report().retransmitted, lab.sender().window().cwnd), (1, 8 * MSS));
 }
 
-/// Paced at twice the window per round trip, the second half of the round trip is quiet, and no two packets touch.
+/// Paced at twice the window per round trip, the second half of the round trip is quiet, and no two
+/// packets touch.
 #[test]
 fn pacing_spreads_packets_over_the_round_trip() {
     let tcp = TcpParams { pacing: true, ..TcpParams::default() };
@@ -166,7 +170,8 @@ fn pacing_spreads_packets_over_the_round_trip() {
     assert_eq!(lab.report().delivered, 30 * MSS);
 }
 
-/// RFC 9406: when the queue has begun to build, the round-trip time tells, and slow start ends without a loss.
+/// RFC 9406: when the queue has begun to build, the round-trip time tells, and slow start ends
+/// without a loss.
 #[test]
 fn hystart_leaves_slow_start_when_the_queue_builds() {
     let run = |hystart| {
@@ -179,7 +184,8 @@ fn hystart_leaves_slow_start_when_the_queue_builds() {
         (window.in_slow_start(), window.ssthresh / MSS)
     };
     let (slow, ssthresh) = run(true);
-    // One round until the rise is seen (twice the product), another to double, five of a quarter each.
+    // One round until the rise is seen (twice the product), another to double, five of a quarter
+    // each.
     assert!(!slow && (417..417 * 12).contains(&ssthresh), "{ssthresh}");
     assert!(run(false).0);
 }

@@ -170,7 +170,8 @@ pub struct Setup {
 }
 
 impl Default for Setup {
-    /// 10 Gbps, 50 ms each way, no queue limit: a segment's own time is negligible beside the round trip of 100 ms.
+    /// 10 Gbps, 50 ms each way, no queue limit: a segment's own time is negligible beside the round
+    /// trip of 100 ms.
     fn default() -> Setup {
         Setup {
             size: Some(100 * MSS),
@@ -290,7 +291,8 @@ impl<K: ControllerConfig> Lab<K> {
         self.nodes[0].counters(PortId(0)).bytes
     }
 
-    /// Hands a packet to one end as if it had come from the other. Its numbers, and those of its SACK blocks, are offsets.
+    /// Hands a packet to one end as if it had come from the other. Its numbers, and those of its
+    /// SACK blocks, are offsets.
     pub fn inject(&mut self, to: usize, mut packet: Packet) {
         let [theirs, own] = [self.wire.numbers[1 - to], self.wire.numbers[to]];
         let isn = |s: Sequence| if packet.flags.has(Flags::SYN) { s.isn() } else { s.wire(packet.seq.into()) };
@@ -342,7 +344,7 @@ pub fn lose_segments(segments: &[u64]) -> impl FnMut(&Sent) -> Fate + 'static {
 
 /// Segment numbers sent more than once, each as often as it was repeated.
 pub fn repeats<K: ControllerConfig>(lab: &Lab<K>) -> Vec<u64> {
-    let mut seen = std::collections::HashSet::new();
+    let mut seen = rustc_hash::FxHashSet::default();
     lab.data().filter(|s| !seen.insert(s.seq)).map(|s| s.seq / MSS).collect()
 }
 

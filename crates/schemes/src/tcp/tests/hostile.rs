@@ -59,7 +59,8 @@ proptest! {
         let queue = QueueSpec::fifo(Limit::Packets(30));
         let setup = Setup { size: None, rate: Rate::from_mbps(10), queue, ..Setup::default() };
         let mut lab = Lab::new(setup, tcp, control);
-        // With `open` the handshake is honest; the first ACKs and the hostile packets mix from then on.
+        // With `open` the handshake is honest; the first ACKs and the hostile packets mix from then
+        // on.
         lab.run_until(if open { Time::from_ms(120) } else { Time::ZERO });
         let count = packets.len() as u64;
         for (p, ms) in packets {
@@ -70,7 +71,8 @@ proptest! {
             prop_assert!(window.cwnd > 0 && window.ssthresh >= 2 * window.mss);
             prop_assert!(sender.pipe() <= 2 * sender.flight());
         }
-        // Every packet that the sender receives lets it grow by two segments at most, honest ACKs included.
+        // Every packet that the sender receives lets it grow by two segments at most, honest ACKs
+        // included.
         let received = count + lab.log().iter().filter(|s| s.from == 1).count() as u64;
         let sent = lab.data().count() as u64;
         prop_assert!(sent <= (10 + 3 * received) * (2 + received), "{sent} packets for {received}");
@@ -101,7 +103,8 @@ proptest! {
     }
 }
 
-/// Acknowledging each segment byte by byte must not open the window faster (Savage et al., 1999; RFC 3465, §1).
+/// Acknowledging each segment byte by byte must not open the window faster (Savage et al., 1999;
+/// RFC 3465, §1).
 #[test]
 fn ack_division_gains_nothing() {
     let (tcp, control) = CubicParams::default().split().expect("valid");
@@ -120,8 +123,8 @@ fn ack_division_gains_nothing() {
     assert_eq!(lab.sender().window().cwnd, 20 * MSS);
 }
 
-/// RFC 1122, §4.2.3.6: the number before the one that is expected, and no data. It is answered at once, with its own timestamp; any other
-/// segment without data is not.
+/// RFC 1122, §4.2.3.6: the number before the one that is expected, and no data. It is answered at
+/// once, with its own timestamp; any other segment without data is not.
 #[test]
 fn a_keep_alive_is_answered() {
     let (tcp, control) = CubicParams::default().split().expect("valid");

@@ -1,4 +1,5 @@
-//! Numbers, clocks and windows as the wire has them: 32 bits that wrap, ticks, 16 bits with a scale.
+//! Numbers, clocks and windows as the wire has them: 32 bits that wrap, ticks, 16 bits with a
+//! scale.
 
 use midpath_core::packet::{Flags, Options, Packet};
 use midpath_core::units::{Bytes, Rate, Time};
@@ -17,7 +18,8 @@ fn first(lab: &Lab<NewRenoConfig>, from: usize, flags: Flags) -> Packet {
     lab.log().iter().find(|s| s.from == from && s.packet.flags.has(flags)).expect("it was sent").packet
 }
 
-/// RFC 9293, §3.4: more than four gigabytes, so each number comes twice; some are lost where they wrap.
+/// RFC 9293, §3.4: more than four gigabytes, so each number comes twice; some are lost where they
+/// wrap.
 #[test]
 fn streams_are_longer_than_numbers() {
     let size = (9u64 << 29) / MSS * MSS;
@@ -40,7 +42,8 @@ fn streams_are_longer_than_numbers() {
     );
 }
 
-/// RFC 6528 and RFC 7323, §5.4: nobody can foresee where numbers and clocks begin; each end has its own.
+/// RFC 6528 and RFC 7323, §5.4: nobody can foresee where numbers and clocks begin; each end has its
+/// own.
 #[test]
 fn numbers_and_clocks_begin_anywhere() {
     let mut lab = lab(Setup::default(), TcpParams::default());
@@ -58,7 +61,8 @@ fn numbers_and_clocks_begin_anywhere() {
     assert_eq!(u64::from(third.ts_val.wrapping_sub(syn.ts_val)), waited.0 / 1_000_000);
 }
 
-/// RFC 7323, §2.2: what both offer is used; a SYN's window is not scaled; a window larger than 64 KiB is told in units.
+/// RFC 7323, §2.2: what both offer is used; a SYN's window is not scaled; a window larger than 64
+/// KiB is told in units.
 #[test]
 fn options_are_what_both_have_offered() {
     let with = |timestamps, sack| TcpParams { timestamps, sack, ..TcpParams::default() };
@@ -92,7 +96,8 @@ fn the_receivers_window_is_what_it_says() {
     assert!(flight <= 100_000 && flight > 100_000 - MSS, "{flight}");
 }
 
-/// RFC 7323, §5.3: an old duplicate that lies in the window by its number is told by its clock, and answered.
+/// RFC 7323, §5.3: an old duplicate that lies in the window by its number is told by its clock, and
+/// answered.
 #[test]
 fn old_duplicates_are_told_by_their_clock() {
     let mut lab = lab(Setup { size: None, ..Setup::default() }, TcpParams::default());
@@ -113,7 +118,8 @@ fn old_duplicates_are_told_by_their_clock() {
     assert_eq!(lab.receiver().held(), delivered + MSS, "a repeat may overtake by less than a millisecond");
 }
 
-/// RFC 9293, §3.10.7.4: who has not seen the SYN-ACK opens nothing, whatever address he writes on it.
+/// RFC 9293, §3.10.7.4: who has not seen the SYN-ACK opens nothing, whatever address he writes on
+/// it.
 #[test]
 fn the_third_segment_must_know_our_number() {
     let mut lab =

@@ -114,7 +114,8 @@ fn after_an_outage_one_segment_asks_and_the_rest_follows() {
     lab.run();
     let again = repeats(&lab);
     assert_eq!(lab.report().delivered, 1000 * MSS);
-    // The last ACK before the outage came at 600 ms; the segment was repeated two round trips later, and after 1, 3, 7 and 15 s.
+    // The last ACK before the outage came at 600 ms; the segment was repeated two round trips
+    // later, and after 1, 3, 7 and 15 s.
     assert_eq!(lab.report().timeouts, 4);
     assert_eq!(again.iter().filter(|s| **s == again[0]).count(), 5);
     // What had arrived, but was acknowledged in vain, is not repeated.
@@ -133,7 +134,8 @@ fn a_round_trip_that_grows_to_seconds_is_no_loss() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(cases(64)))]
 
-    /// Whatever is lost and late in both directions: all arrives, and what is repeated was lost or late, or asks.
+    /// Whatever is lost and late in both directions: all arrives, and what is repeated was lost or
+    /// late, or asks.
     #[test]
     fn everything_arrives(fates in prop::collection::vec(0u32..100, 50..400), size in 1u64..300, lose in 0u32..40, slow in 0u32..20) {
         let (mut i, mut troubled) = (0, 0u64);

@@ -114,7 +114,8 @@ fn losses_and_repeats<K: ControllerConfig>(setup: Setup, tcp: TcpParams, control
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(cases(192)))]
 
-    /// Nothing is repeated twice for one loss. Once per recovery the end of the flow may be repeated on suspicion (RFC 6675, NextSeg, rule 4).
+    /// Nothing is repeated twice for one loss. Once per recovery the end of the flow may be
+    /// repeated on suspicion (RFC 6675, NextSeg, rule 4).
     #[test]
     fn as_many_are_repeated_as_were_lost(
         mut setup in setup(), lost in prop::collection::vec(prop::bool::weighted(0.1), 0..400), cubic in any::<bool>(), prr in any::<bool>(),

@@ -23,7 +23,7 @@ fn no_sack() -> TcpParams {
 
 /// When the first repeat was sent, and when the last.
 fn repair_times(lab: &Lab<NewRenoConfig>) -> (Time, Time) {
-    let mut seen = std::collections::HashSet::new();
+    let mut seen = rustc_hash::FxHashSet::default();
     let at: Vec<Time> = lab.data().filter(|s| !seen.insert(s.seq)).map(|s| s.at).collect();
     (at[0], at[at.len() - 1])
 }
@@ -47,7 +47,8 @@ fn the_window_is_halved_once_for_all_losses_of_one_window() {
         let tcp = TcpParams { recovery, ..TcpParams::default() };
         let setup = Setup { size: None, stop: Some(Time::from_secs(3)), ..Setup::default() };
         let mut lab = Lab::new(setup, tcp, NewRenoConfig).treat(lose_segments(&[30, 40, 50]));
-        // Segments 30 to 69 are the third window: FlightSize at the third duplicate is 40 segments or a little more.
+        // Segments 30 to 69 are the third window: FlightSize at the third duplicate is 40 segments
+        // or a little more.
         lab.run_until(Time::from_ms(620));
         let threshold = lab.sender().window().ssthresh as f64 / MSS as f64;
         assert!((19.0..=31.0).contains(&threshold), "{recovery:?}: {threshold}");
@@ -56,7 +57,8 @@ fn the_window_is_halved_once_for_all_losses_of_one_window() {
     }
 }
 
-/// RFC 9937's point: it sends in proportion to what arrives, where RFC 6675 waits for half a window, then bursts.
+/// RFC 9937's point: it sends in proportion to what arrives, where RFC 6675 waits for half a
+/// window, then bursts.
 #[test]
 fn prr_sends_evenly_where_rfc_6675_pauses() {
     let quiet = |recovery| {
@@ -91,7 +93,8 @@ fn lose_segment_30(times: u32) -> impl FnMut(&Sent) -> Fate + 'static {
     }
 }
 
-/// What was sent after the repeat and has arrived says that the repeat is lost; without SACK nothing does.
+/// What was sent after the repeat and has arrived says that the repeat is lost; without SACK
+/// nothing does.
 #[test]
 fn a_lost_retransmission_is_repeated_by_what_was_sent_later() {
     for times in [2, 3, 4] {
@@ -100,7 +103,8 @@ fn a_lost_retransmission_is_repeated_by_what_was_sent_later() {
         assert_eq!((report.delivered, report.timeouts), (400 * MSS, 0));
         assert_eq!(report.retransmitted, u64::from(times));
         let (first, last) = repair_times(&lab);
-        // Windows leave in bursts here: the burst after that of the repeat says that it is lost, two round trips later at most.
+        // Windows leave in bursts here: the burst after that of the repeat says that it is lost,
+        // two round trips later at most.
         let (took, most) = (last - first, (RTT * 2 + RTT / 100) * u64::from(times - 1));
         assert!(took >= RTT * u64::from(times - 1) && took <= most, "{took}");
     }
@@ -112,8 +116,8 @@ fn without_sack_a_lost_retransmission_waits_for_the_timer() {
     assert_eq!((lab.report().delivered, lab.report().timeouts), (400 * MSS, 1));
 }
 
-/// What one recovery has repeated and is still on its way when it ends is not repeated by the next: losses of new data while the first one
-/// lasts begin another.
+/// What one recovery has repeated and is still on its way when it ends is not repeated by the next:
+/// losses of new data while the first one lasts begin another.
 #[test]
 fn what_is_on_its_way_again_is_not_repeated_by_the_next_recovery() {
     for recovery in [Recovery::Prr, Recovery::Rfc6675] {
@@ -126,7 +130,8 @@ fn what_is_on_its_way_again_is_not_repeated_by_the_next_recovery() {
     }
 }
 
-/// RFC 3042: with a window of four and the first lost, three duplicates come only thanks to new data on the first two.
+/// RFC 3042: with a window of four and the first lost, three duplicates come only thanks to new
+/// data on the first two.
 #[test]
 fn limited_transmit_saves_a_small_window_from_the_timer() {
     for sack in [true, false] {
@@ -168,7 +173,8 @@ fn lost_acks_do_not_matter() {
     }
 }
 
-/// RFC 6675, rule 4: the last segments of a window lost, the one that SACK cannot show is sent without the timer.
+/// RFC 6675, rule 4: the last segments of a window lost, the one that SACK cannot show is sent
+/// without the timer.
 #[test]
 fn the_rescue_retransmission_finds_a_hole_at_the_end() {
     let size = 100;
@@ -193,7 +199,8 @@ fn sack_blocks_are_newest_first() {
     assert_eq!(acks[0].packet.size, 52 + 12);
 }
 
-/// RFC 5681, §4.2: out of order and filling a gap are acknowledged at once, in order every second segment.
+/// RFC 5681, §4.2: out of order and filling a gap are acknowledged at once, in order every second
+/// segment.
 #[test]
 fn acks_are_delayed_only_in_order() {
     let lab = lab(TcpParams::default(), lose_segments(&[30]));
@@ -216,7 +223,8 @@ fn a_delayed_ack_goes_with_its_timer() {
     assert!(waited > Time::from_ms(250) && waited < Time::from_ms(251), "50 ms path and 200 ms timer: {waited}");
 }
 
-/// RFC 7323, §4.3: an ACK echoes the first segment it is about; what fills a hole is echoed itself, so it can be timed.
+/// RFC 7323, §4.3: an ACK echoes the first segment it is about; what fills a hole is echoed itself,
+/// so it can be timed.
 #[test]
 fn acks_echo_the_segment_that_they_are_about() {
     let lab = lab(TcpParams::default(), lose_segments(&[30]));

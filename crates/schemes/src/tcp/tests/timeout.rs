@@ -39,11 +39,12 @@ fn the_threshold_is_held_while_the_same_data_time_out_again() {
     assert_eq!(lab.report().delivered, 100 * MSS);
 }
 
-/// All of a window but its last segment lost: slow start fills the hole and does not repeat what SACK has reported.
+/// All of a window but its last segment lost: slow start fills the hole and does not repeat what
+/// SACK has reported.
 #[test]
 fn after_a_timeout_reported_data_are_not_repeated() {
-    // Limited transmit sent segment 10 too. Without SACK nothing tells that 5 has arrived: the ACK of it is the first whose window is scaled, no
-    // duplicate of the SYN-ACK (RFC 5681, §2, (e)).
+    // Limited transmit sent segment 10 too. Without SACK nothing tells that 5 has arrived: the ACK
+    // of it is the first whose window is scaled, no duplicate of the SYN-ACK (RFC 5681, §2, (e)).
     let (known, blind) = (vec![0, 1, 2, 3, 4, 6, 7, 8, 9, 10], (0..=9).collect());
     for (sack, expected) in [(true, known), (false, blind)] {
         let mut lab = lab(Setup::default(), TcpParams { sack, ..TcpParams::default() }).treat(|s| {
@@ -59,7 +60,8 @@ fn after_a_timeout_reported_data_are_not_repeated() {
     }
 }
 
-/// Karn (RFC 6298, §3): without timestamps a repeated segment is no measurement; with them it is an exact one.
+/// Karn (RFC 6298, §3): without timestamps a repeated segment is no measurement; with them it is an
+/// exact one.
 #[test]
 fn a_repeated_segment_spoils_no_measurement() {
     for timestamps in [true, false] {
@@ -95,7 +97,8 @@ fn ack(ack: u32, window: u16) -> Packet {
     p
 }
 
-/// RFC 9293, §3.8.6.1: a closed window is probed with back-off for as long as it is answered, and opens without loss.
+/// RFC 9293, §3.8.6.1: a closed window is probed with back-off for as long as it is answered, and
+/// opens without loss.
 #[test]
 fn a_closed_window_is_probed_until_it_opens() {
     let mut lab = lab(Setup::default(), TcpParams::default()).treat(|s| match s.from {
@@ -118,13 +121,14 @@ fn a_closed_window_is_probed_until_it_opens() {
     assert_eq!(lab.data().filter(|s| u64::from(s.packet.payload) == MSS).count(), 2);
 }
 
-/// A hole that stays open while new data pass it piles up unacknowledged bytes. They are not in the network, and a
-/// timeout must not take half of them for its threshold.
+/// A hole that stays open while new data pass it piles up unacknowledged bytes. They are not in the
+/// network, and a timeout must not take half of them for its threshold.
 #[test]
 fn a_long_recovery_does_not_raise_the_threshold() {
     for sack in [true, false] {
-        // 10 Mbps, 50 ms, the same of queue: slow start overshoots by 42 segments, and NewReno mends one per round trip
-        // until the timer expires. With SACK one segment is lost for a whole second, and then all are.
+        // 10 Mbps, 50 ms, the same of queue: slow start overshoots by 42 segments, and NewReno
+        // mends one per round trip until the timer expires. With SACK one segment is lost for a
+        // whole second, and then all are.
         let queue = QueueSpec::fifo(Limit::Time(Time::from_ms(50)));
         let setup =
             Setup { size: None, rate: Rate::from_mbps(10), delay: Time::from_ms(25), queue, ..Setup::default() };
@@ -151,7 +155,8 @@ fn a_fast_retransmission_spoils_no_measurement() {
     assert!(report.rtt_count > 1 && report.rtt_max < Time::from_ms(150), "{}", report.rtt_max);
 }
 
-/// RFC 6582, §3.2, step 1: what goes back after a timeout makes duplicates at `recover`; they are no new loss.
+/// RFC 6582, §3.2, step 1: what goes back after a timeout makes duplicates at `recover`; they are
+/// no new loss.
 #[test]
 fn duplicates_at_the_recovery_point_start_nothing() {
     let tcp = TcpParams { sack: false, delayed_ack: DelayedAck(1), ..TcpParams::default() };

@@ -17,7 +17,8 @@ fn a_short_flow_takes_handshake_plus_bytes_plus_delay() {
     let setup = Setup { size: Some(4 * MSS + 100), rate: Rate::from_mbps(10), ..Setup::default() };
     let mut lab = lab(setup, TcpParams::default());
     lab.run();
-    // SYN and SYN-ACK: 60 B each; five data packets back to back, the last of 100 B; three times the delay.
+    // SYN and SYN-ACK: 60 B each; five data packets back to back, the last of 100 B; three times
+    // the delay.
     let bytes = Bytes(60 + 60 + 4 * 1500 + 152);
     let expected = setup.rate.time_for(bytes) + setup.delay * 3;
     let report = lab.report();
@@ -107,7 +108,8 @@ fn a_lost_last_ack_or_fin_is_mended() {
     }
 }
 
-/// The peer's last ACK is lost for so long that nobody is there any more: its host resets the receiver, which goes.
+/// The peer's last ACK is lost for so long that nobody is there any more: its host resets the
+/// receiver, which goes.
 #[test]
 fn a_receiver_whose_peer_has_gone_is_reset() {
     let mut lab = lab(Setup::default(), TcpParams::default()).treat(|s| {

@@ -1,4 +1,5 @@
-//! XCP's header, queue and port, one interval at a time. Networks are tried in `crates/sim/tests/xcp.rs`.
+//! XCP's header, queue and port, one interval at a time. Networks are tried in
+//! `crates/sim/tests/scenarios/xcp.rs`.
 
 mod port;
 mod queue;

@@ -21,7 +21,8 @@ fn port(params: &XcpParams) -> XcpPort {
     XcpPort::new(params, Limit::Bytes(50_000), LINK)
 }
 
-/// A packet of 1000 B from a flow with a round trip of 100 ms at this throughput, which asks for `delta`.
+/// A packet of 1000 B from a flow with a round trip of 100 ms at this throughput, which asks for
+/// `delta`.
 fn data(throughput: f32, delta: f32) -> Packet {
     let mut p = Packet::new(FlowId(0), NodeId(0), NodeId(1), 1000);
     p.set_header(&XcpHeader { rtt: 0.1, throughput, delta, echo: 0.0 });
@@ -44,7 +45,8 @@ fn given(port: &mut XcpPort, p: &mut Packet, now: Time) -> f64 {
     f64::from(p.header::<XcpHeader>().expect("it has one").delta)
 }
 
-/// An interval of 100 ms of flows with these throughputs; each flow sends throughput / 10 bytes in it.
+/// An interval of 100 ms of flows with these throughputs; each flow sends throughput / 10 bytes in
+/// it.
 fn interval(port: &mut XcpPort, from: Time, throughputs: &[f32], waiting: u64) -> Vec<f64> {
     let count = |x: f32| (x / 10_000.0).round() as u64;
     let total: u64 = throughputs.iter().map(|x| count(*x)).sum();
@@ -79,7 +81,8 @@ fn flows_gain_alike_lose_by_throughput_and_sum_to_the_aggregate() {
     let mut port = port(&params());
     interval(&mut port, Time::ZERO, &[7.2e5, 3e5], 0);
     let changes = interval(&mut port, Time::from_ms(100), &[7.2e5, 3e5], 0);
-    // y = 1.02e6: φ = −8,000, h = γ y − |φ| = 94,000. Up: 47,000 each. Down: 102,000 by throughput: 72,000 and 30,000.
+    // y = 1.02e6: φ = −8,000, h = γ y − |φ| = 94,000. Up: 47,000 each. Down: 102,000 by throughput:
+    // 72,000 and 30,000.
     assert!((port.aggregate() + 8_000.0).abs() < 1e-3);
     for (got, exact) in changes.iter().zip([47_000.0 - 72_000.0, 47_000.0 - 30_000.0]) {
         assert!((got - exact).abs() < 1.0, "{changes:?}");
@@ -169,7 +172,8 @@ fn others_take_capacity_and_are_left_alone() {
         arrive(&mut port, &mut p, Time::from_ms(100), 0);
         assert_eq!(p, before);
     }
-    // y = 9e5 B/s, of which 4e5 ask: φ = 0.4 · 1e5, h = 9e4 − 4e4, and all that is taken is taken from those that ask.
+    // y = 9e5 B/s, of which 4e5 ask: φ = 0.4 · 1e5, h = 9e4 − 4e4, and all that is taken is taken
+    // from those that ask.
     let changes = interval(&mut port, Time::from_ms(100), &[4e5], 0);
     assert!((port.aggregate() - 4e4).abs() < 1e-3 && (changes[0] - 4e4).abs() < 1.0, "{changes:?}");
 }
@@ -219,7 +223,8 @@ proptest! {
                 prop_assert!(asked.rtt == 0.0 || f64::from(got.delta) <= most * (1.0 + 1e-6));
             }
         }
-        // Once the strangers are gone, an honest flow gets what an honest network gives: φ of the spare capacity.
+        // Once the strangers are gone, an honest flow gets what an honest network gives: φ of the
+        // spare capacity.
         now += Time::from_secs(1_000);
         arrive(&mut port, &mut data(4e5, f32::MAX), now, 0);
         let step = Time::from_us(2_500);

@@ -24,7 +24,8 @@ fn what_every_arrival_has_seen_is_persistent() {
     let mut q = queue();
     q.arrival(Time::from_ms(19), 0.0, 30_000.0);
     q.catch_up(Time::from_ms(20), RTT, CAPACITY);
-    // The second interval begins with 29,000 B, so it lasts (40 − 29) / 2 = 5.5 ms and ends at 25.5 ms.
+    // The second interval begins with 29,000 B, so it lasts (40 − 29) / 2 = 5.5 ms and ends at 25.5
+    // ms.
     q.arrival(Time::from_ms(22), 27_000.0, 28_000.0);
     q.arrival(Time::from_ms(24), 26_000.0, 40_000.0);
     q.catch_up(Time::from_us(25_499), RTT, CAPACITY);

@@ -1,13 +1,12 @@
 //! Files of schedules and traces.
 
-use std::io::Read;
 use std::path::Path;
 use std::str::FromStr;
 
 use midpath_core::node::Opportunities;
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Time, UnitError};
-use midpath_traffic::{csv_line, whole_lines};
+use midpath_traffic::{csv_line, read_file, whole_lines};
 
 use crate::scenario::StepSpec;
 
@@ -21,22 +20,12 @@ const MAX_MS: u64 = 1_000_000_000;
 /// The bytes of a file that the scenario names.
 pub fn file(base: &Path, name: &str, key: &str) -> Result<Vec<u8>, SpecError> {
     let path = base.join(name);
-    let wrong = |what: String| SpecError::new(key, format!("{name}: {what}"));
-    let unreadable = |e: std::io::Error| wrong(format!("cannot be read: {e} ({})", path.display()));
-    // Not a pipe or a device: reading one may never end.
-    if !std::fs::metadata(&path).map_err(unreadable)?.is_file() {
-        return Err(wrong("is not a file".to_owned()));
-    }
-    let mut bytes = Vec::new();
-    let open = std::fs::File::open(&path).map_err(unreadable)?;
-    open.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-    if bytes.len() as u64 > MAX_BYTES {
-        return Err(wrong(format!("has more than {MAX_BYTES} bytes")));
-    }
-    Ok(bytes)
+    let unreadable = |e| SpecError::new(key, format!("{name}: cannot be read: {e} ({})", path.display()));
+    read_file(&path, MAX_BYTES).map_err(unreadable)
 }
 
-/// Reads a mahimahi trace: a line for each delivery opportunity, in whole milliseconds, in order. The message names the line.
+/// Reads a mahimahi trace: a line for each delivery opportunity, in whole milliseconds, in order.
+/// The message names the line.
 pub fn parse_trace(bytes: &[u8]) -> Result<Opportunities, String> {
     let text = std::str::from_utf8(bytes).map_err(|_| "line 1: not a text".to_owned())?;
     let mut times: Vec<Time> = Vec::new();
@@ -62,7 +51,8 @@ pub fn parse_trace(bytes: &[u8]) -> Result<Opportunities, String> {
     })
 }
 
-/// Reads a schedule: CSV with a header of `at` and `rate`, `delay` or both. The message names the line.
+/// Reads a schedule: CSV with a header of `at` and `rate`, `delay` or both. The message names the
+/// line.
 pub fn parse_schedule(bytes: &[u8]) -> Result<Vec<StepSpec>, String> {
     let text = std::str::from_utf8(bytes).map_err(|_| "line 1: not a text".to_owned())?;
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).from_reader(whole_lines(bytes));

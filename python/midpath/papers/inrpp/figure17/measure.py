@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 
 from midpath.papers.inrpp.common import WITHOUT, custody_lost, quarters, ratio, refused
+from midpath.papers.inrpp.provider import FLOWS, HOSTS, MAP, offered, on_map
 from midpath.papers.lab import Lab, Measured
 from midpath.papers.series import Numbers
 from midpath.result import Result
 
 SCHEMES = {"inrpp": "inrpp", "rcp": "rcp", "tcp": "newreno", "mptcp": "mptcp"}
-# §IV-D.1. The load is of all links between edge and gateway routers, of which there are 311, one way.
-HOSTS, FLOWS, LOAD_OF = 13350, 6675, "31.1 Gbps"
 # A look: a tenth of the hosts and of the flows, at the same load.
 QUICK_HOSTS, QUICK_FLOWS = 1335, 667
 # Arrivals last for 0.4 s; utilisation counts up to here.
@@ -56,18 +55,9 @@ def measure(lab: Lab) -> Iterator[Measured]:
 def network(lab: Lab, homes: int) -> dict[str, Any]:
     """The scenario on the user's map instead of the one that ships, at the paper's size."""
     table = lab.scenario("isp").to_dict()["topology"]
-    del table["builtin"]
     hosts, flows = (QUICK_HOSTS, QUICK_FLOWS) if lab.quick else (HOSTS, FLOWS)
-    table |= {
-        "file": str(lab.rocketfuel("3257.pop.cch")),
-        # All that the file has, without links between edge routers: see the claim's notes.
-        "radius": 9,
-        "drop_edge_links": True,
-        "component": "largest",
-        "hosts": table["hosts"] | {"total": hosts, "homes": homes},
-    }
-    traffic = {"arrivals.load_of": LOAD_OF, "flows": flows, "matrix.pairs": flows}
-    return {"topology": table} | {f"workload[0].{key}": value for key, value in traffic.items()}
+    traffic = {f"workload[0].{key}": value for key, value in offered(flows).items()}
+    return {"topology": on_map(table, lab.rocketfuel(MAP), hosts, homes)} | traffic
 
 
 def completion(result: Result) -> float:

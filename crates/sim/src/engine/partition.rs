@@ -1,0 +1,185 @@
+//! Which nodes a thread runs: parts of equal weight with few links between them, cut where delays
+//! are long.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap};
+
+use midpath_core::units::Time;
+
+use super::assemble::NetLink;
+
+/// The smallest delay between two parts; [`Time::MAX`] if nothing is cut.
+pub(super) fn cut_window(links: &[NetLink], part_of: &[u32]) -> Time {
+    let cut = |l: &&NetLink| part_of[l.from.0.0 as usize] != part_of[l.to.0.0 as usize];
+    links.iter().filter(cut).map(NetLink::shortest).min().unwrap_or(Time::MAX)
+}
+
+/// Which part each node goes to: `wanted` parts if they balance, else as many fewer as do.
+pub(super) fn partition(nodes: usize, links: &[NetLink], wanted: usize) -> Vec<u32> {
+    let most = wanted.min(nodes);
+    (2..=most).rev().find_map(|parts| cut(nodes, links, parts)).unwrap_or_else(|| vec![0; nodes])
+}
+
+/// A partition in at most `wanted` parts of about equal numbers of ports, cut where delays are
+/// long.
+///
+/// Links are taken from the longest delay down as the places where one may cut; the first delay
+/// that leaves pieces small enough to balance is the one. The pieces are then dealt into parts in
+/// the order in which parts grow.
+fn cut(nodes: usize, links: &[NetLink], wanted: usize) -> Option<Vec<u32>> {
+    let mut weight = vec![1usize; nodes];
+    links.iter().for_each(|l| weight[l.from.0.0 as usize] += 1);
+    let total: usize = weight.iter().sum();
+    let delays: BTreeSet<Time> = links.iter().map(NetLink::shortest).collect();
+    let fair = total.div_ceil(wanted);
+    let balanced = delays.iter().rev().map(|d| pieces(nodes, links, *d)).find(|piece| {
+        let mut sums = vec![0; nodes];
+        (0..nodes).for_each(|n| sums[piece[n]] += weight[n]);
+        sums.iter().max().is_some_and(|m| *m * 4 <= fair * 5)
+    })?;
+    Some(deal(&balanced, &by_growth(nodes, links, &weight, fair), &weight, fair, wanted))
+}
+
+/// The connected pieces (by smallest member) when links of `delay` and longer are cut.
+fn pieces(nodes: usize, links: &[NetLink], delay: Time) -> Vec<usize> {
+    let mut root: Vec<usize> = (0..nodes).collect();
+    fn find(root: &mut [usize], mut n: usize) -> usize {
+        while root[n] != n {
+            root[n] = root[root[n]];
+            n = root[n];
+        }
+        n
+    }
+    for l in links.iter().filter(|l| l.shortest() < delay) {
+        let (a, b) = (find(&mut root, l.from.0.0 as usize), find(&mut root, l.to.0.0 as usize));
+        let (low, high) = (a.min(b), a.max(b));
+        root[high] = low;
+    }
+    (0..nodes).map(|n| find(&mut root, n)).collect()
+}
+
+/// An order of the nodes in which each part grows by the node that has most links into it and
+/// fewest to nodes that are in no part yet.
+fn by_growth(nodes: usize, links: &[NetLink], weight: &[usize], fair: usize) -> Vec<usize> {
+    let mut next = vec![Vec::new(); nodes];
+    links.iter().for_each(|l| next[l.from.0.0 as usize].push(l.to.0.0 as usize));
+    let mut seeds: Vec<usize> = (0..nodes).collect();
+    seeds.sort_by_key(|n| (next[*n].len(), *n));
+    let mut seeds = seeds.into_iter();
+    // Of each node, its links into the part that grows, and those to nodes that are in no part yet.
+    let (mut inward, mut open) = (vec![0i64; nodes], next.iter().map(|n| n.len() as i64).collect::<Vec<_>>());
+    let (mut taken, mut order, mut filled) = (vec![false; nodes], Vec::with_capacity(nodes), 0);
+    // Best first, of several the first one. An entry that has changed since stands again further
+    // up.
+    let mut candidates: BinaryHeap<(i64, Reverse<usize>)> = BinaryHeap::new();
+    loop {
+        let best = std::iter::from_fn(|| candidates.pop()).find(|c| !taken[c.1.0]).map(|c| c.1.0);
+        let Some(n) = best.or_else(|| seeds.find(|n| !taken[*n])) else { return order };
+        taken[n] = true;
+        order.push(n);
+        filled += weight[n];
+        for &m in &next[n] {
+            inward[m] += 1;
+            open[m] -= 1;
+            if !taken[m] {
+                candidates.push((inward[m] - open[m], Reverse(m)));
+            }
+        }
+        if filled >= fair {
+            filled = 0;
+            candidates.clear();
+            inward.fill(0);
+        }
+    }
+}
+
+/// Deals pieces into parts in the order in which their first nodes come up.
+fn deal(piece: &[usize], order: &[usize], weight: &[usize], fair: usize, wanted: usize) -> Vec<u32> {
+    let mut sums = vec![0; piece.len()];
+    piece.iter().zip(weight).for_each(|(p, w)| sums[*p] += w);
+    let mut part_of_piece = vec![u32::MAX; piece.len()];
+    let (mut part, mut filled) = (0u32, 0usize);
+    for &n in order {
+        let p = piece[n];
+        if part_of_piece[p] != u32::MAX {
+            continue;
+        }
+        if filled > 0 && filled + sums[p] / 2 > fair && (part as usize) + 1 < wanted {
+            part += 1;
+            filled = 0;
+        }
+        part_of_piece[p] = part;
+        filled += sums[p];
+    }
+    piece.iter().map(|p| part_of_piece[*p]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use midpath_core::packet::{NodeId, PortId};
+    use midpath_core::units::Rate;
+
+    fn links(edges: &[(u32, u32, u64)]) -> Vec<NetLink> {
+        let link = |a: u32, b: u32, ms: u64| NetLink {
+            from: (NodeId(a), PortId(0)),
+            to: (NodeId(b), PortId(0)),
+            rate: Rate::from_mbps(1),
+            delay: Time::from_ms(ms),
+            corruption: 0.0,
+            course: None,
+        };
+        edges.iter().flat_map(|&(a, b, ms)| [link(a, b, ms), link(b, a, ms)]).collect()
+    }
+
+    #[test]
+    fn it_cuts_where_delays_are_long() {
+        // Two stars of 1 ms links joined by one of 20 ms.
+        let l = links(&[(0, 1, 1), (0, 2, 1), (0, 3, 20), (3, 4, 1), (3, 5, 1)]);
+        let parts = partition(6, &l, 2);
+        assert_eq!(parts, [0, 0, 0, 1, 1, 1]);
+        assert_eq!(cut_window(&l, &parts), Time::from_ms(20));
+    }
+
+    /// A fat-tree of `k` pods: hosts, edge, aggregation and core switches, by number in this order.
+    fn fat_tree(k: u32) -> (usize, Vec<NetLink>) {
+        let half = k / 2;
+        let (edge, aggregation) = (k * half * half, k * half * half + k * half);
+        let core = aggregation + k * half;
+        let mut edges = Vec::new();
+        for pod in 0..k {
+            for i in 0..half {
+                let (e, a) = (edge + pod * half + i, aggregation + pod * half + i);
+                for j in 0..half {
+                    edges.push(((pod * half + i) * half + j, e, 1));
+                    edges.push((e, aggregation + pod * half + j, 1));
+                    edges.push((a, core + i * half + j, 1));
+                }
+            }
+        }
+        ((core + half * half) as usize, links(&edges))
+    }
+
+    /// A half of a fat-tree has half of the pods: of the links only those to the core lead out of
+    /// it, and half of these at best.
+    #[test]
+    fn parts_grow_along_links() {
+        for k in [4, 8] {
+            let (nodes, links) = fat_tree(k);
+            let parts = partition(nodes, &links, 2);
+            let crossing = links.iter().filter(|l| parts[l.from.0.0 as usize] != parts[l.to.0.0 as usize]).count();
+            let weight = |part: u32| links.iter().filter(|l| parts[l.from.0.0 as usize] == part).count();
+            assert!(crossing * 4 < links.len(), "k = {k}: {crossing} of {} links cross", links.len());
+            let (small, large) = (weight(0).min(weight(1)), weight(0).max(weight(1)));
+            assert!(small * 3 > large * 2, "k = {k}: parts of {small} and {large}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_balance_in_four_is_cut_in_fewer() {
+        let star: Vec<_> = (1..=12).map(|n| (0, n, 1)).collect();
+        let parts = partition(13, &links(&star), 4);
+        assert!((2..4).contains(&(parts.iter().max().unwrap() + 1)), "{parts:?}");
+        assert_eq!(partition(2, &links(&[(0, 1, 1)]), 1), [0, 0]);
+    }
+}

@@ -1,0 +1,111 @@
+//! Scenarios for what must hold in all runs: the shipped ones under every scheme, those of the
+//! papers, and random ones.
+
+use std::path::{Path, PathBuf};
+
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+
+use super::scene;
+
+const SCHEMES: [&str; 10] = ["newreno", "cubic", "dctcp", "rcp", "xcp", "fcp", "inrpp", "mircc", "mptcp", "hpcc"];
+
+/// Schemes whose ports take any queue; the others' take drop-tail.
+const ANY_QUEUE: [&str; 4] = ["newreno", "cubic", "dctcp", "mptcp"];
+
+/// A scenario to be run.
+pub struct Case {
+    /// What it is called in messages.
+    pub name: String,
+    pub text: String,
+    /// Where its files are.
+    pub base: PathBuf,
+    /// In place of its own default scheme.
+    pub scheme: Option<&'static str>,
+}
+
+/// The scenario's text, ending at `stop` in place of its own end.
+pub fn shortened(text: &str, stop: &str) -> String {
+    let rest = text.lines().filter(|l| !l.trim_start().starts_with("stop =") && !l.trim_start().starts_with("stop="));
+    format!("stop = \"{stop}\"\n{}\n", rest.collect::<Vec<_>>().join("\n"))
+}
+
+/// All files below `folder` that are scenarios, in order.
+fn scenarios(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).expect("the repository has it").map(|e| e.expect("readable").path()) {
+        if entry.is_dir() {
+            found.extend(scenarios(&entry));
+        } else if entry.extension().is_some_and(|e| e == "toml") && !entry.ends_with("claim.toml") {
+            found.push(entry);
+        }
+    }
+    found.sort();
+    found
+}
+
+fn read(file: &Path, stop: &str) -> (String, String, PathBuf) {
+    let name = file.file_stem().and_then(|s| s.to_str()).expect("a name").to_owned();
+    let text = shortened(&std::fs::read_to_string(file).expect("readable"), stop);
+    (name, text, file.parent().expect("a folder").to_owned())
+}
+
+/// The shipped examples under every scheme; some refuse it.
+pub fn examples() -> Vec<Case> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let files = scenarios(&folder).into_iter().filter(|f| f.parent() == Some(&folder));
+    let cases = files.flat_map(|file| {
+        let stop = if file.ends_with("incast.toml") { "4 ms" } else { "2100 ms" };
+        let (name, text, base) = read(&file, stop);
+        SCHEMES.map(|s| Case { name: format!("{name} {s}"), text: text.clone(), base: base.clone(), scheme: Some(s) })
+    });
+    cases.collect()
+}
+
+/// The beginnings of the papers' scenarios.
+pub fn papers() -> Vec<Case> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/midpath/papers");
+    let cases = scenarios(&folder).into_iter().map(|file| {
+        let (name, text, base) = read(&file, "1 s");
+        let figure = base.strip_prefix(&folder).expect("below").display().to_string();
+        Case { name: format!("{figure}/{name}"), text, base, scheme: None }
+    });
+    cases.collect()
+}
+
+/// So many random ones, the schemes taking turns. The same each time.
+pub fn random(cases: usize) -> impl Iterator<Item = Case> {
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
+    let mut runner = TestRunner::new_with_rng(Config::default(), rng);
+    let strategy = scene::scene();
+    (0..cases).map(move |case| {
+        let scene = strategy.new_tree(&mut runner).expect("a scene").current();
+        let scheme = SCHEMES[case % SCHEMES.len()];
+        let text = scene.text(case % 2 == 0);
+        let text = match ANY_QUEUE.contains(&scheme) {
+            false => plain_queue(&text),
+            // Every second round of the schemes has RPM at all routers.
+            true if (case / SCHEMES.len()).is_multiple_of(2) => with_rpm(&text),
+            true => text,
+        };
+        Case { name: format!("random-{case} {scheme}"), text, base: PathBuf::from("."), scheme: Some(scheme) }
+    })
+}
+
+/// The same scenario with RPM at all routers, in each of its modes that uses registers, under TCPs
+/// with ECN.
+fn with_rpm(text: &str) -> String {
+    let mode = if text.len().is_multiple_of(2) { "rpm" } else { "both" };
+    let ecn: String = ["newreno", "cubic", "mptcp"].map(|s| format!("[schemes.{s}]\necn = true\n")).concat();
+    format!(
+        "{text}\n{ecn}[[deploy]]\nscheme = \"rpm\"\nnodes = [\"routers\"]\nparams = {{ mode = \"{mode}\", size = 16 }}\n"
+    )
+}
+
+/// The same scenario with a drop-tail queue.
+fn plain_queue(text: &str) -> String {
+    let keep = |line: &&str| !line.starts_with("threshold = ") && !line.starts_with("kind = \"step\"");
+    let kinds = ["red", "codel", "drr"];
+    let lines = text.lines().filter(keep).filter(|l| !kinds.iter().any(|k| *l == format!("kind = \"{k}\"")));
+    lines.collect::<Vec<_>>().join("\n")
+}

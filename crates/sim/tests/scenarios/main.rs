@@ -1,0 +1,45 @@
+//! Scenarios through the whole simulator: each module is a subject. One binary, for forty would be
+//! linked forty times.
+//!
+//! `cargo test -p midpath-sim --test scenarios rcp::` runs one subject.
+
+mod anchors;
+mod anchors_a;
+mod bound;
+mod causality;
+mod closed_forms;
+mod common;
+mod deploy;
+mod determinism;
+mod faults;
+mod fcp_budgets;
+mod fcp_changes;
+mod fcp_enforcement;
+mod fcp_multicast;
+mod fcp_network;
+mod hpcc;
+mod inrpp;
+mod inrpp_deployment;
+mod inrpp_loss;
+mod invariants;
+mod measures;
+mod mircc;
+mod mircc_hostile;
+mod mircc_icn;
+mod mircc_sharing;
+mod mptcp;
+mod ndn;
+mod opener;
+mod outside;
+mod paths;
+mod queue_kinds;
+mod rcp;
+mod reroute;
+mod rpm;
+mod rpm_signals;
+mod rpm_transients;
+mod symmetric;
+mod vary;
+mod wire;
+mod without;
+mod xcp;

@@ -1,0 +1,53 @@
+//! Packets are their bytes: on links that encode and decode every packet, all results are the same
+//! byte for byte.
+
+use crate::common::suite::{self, Case};
+use midpath_sim::{RunOptions, RunOutput, run_text};
+
+/// One run, and the same over bytes. `None` if the scenario cannot run under the scheme, or lacks
+/// its data.
+fn both(case: &Case) -> Option<[RunOutput; 2]> {
+    let with = |wire| {
+        let options = RunOptions { scheme: case.scheme.map(str::to_owned), wire, ..RunOptions::default() };
+        run_text(&case.text, &case.base, &options, &mut |_| true).map(|out| out.expect("not cancelled"))
+    };
+    let plain = with(false);
+    if let Err(error) = &plain {
+        println!("{} does not run: {error}", case.name);
+    }
+    let plain = plain.ok()?;
+    Some([plain, with(true).expect("it runs without bytes")])
+}
+
+/// Runs all, and returns how many ran, and their packet-hops.
+fn compare(cases: impl IntoIterator<Item = Case>) -> (usize, u64) {
+    let (mut runs, mut hops) = (0, 0);
+    for case in cases {
+        if let Some([plain, bytes]) = both(&case) {
+            assert!(plain.repeatable() == bytes.repeatable(), "{} differs over bytes", case.name);
+            runs += 1;
+            hops += plain.run["packet_hops"].as_u64().expect("counted");
+        }
+    }
+    println!("{runs} runs, {hops} packet-hops");
+    (runs, hops)
+}
+
+#[test]
+fn shipped_scenarios_are_the_same_over_bytes() {
+    let (runs, hops) = compare(suite::examples());
+    assert!(runs >= 60 && hops > 1_000_000, "{runs} runs, {hops} packet-hops");
+}
+
+#[test]
+fn the_papers_scenarios_are_the_same_over_bytes() {
+    let (runs, hops) = compare(suite::papers());
+    assert!(runs >= 20 && hops > 1_000_000, "{runs} runs, {hops} packet-hops");
+}
+
+#[test]
+fn random_scenarios_are_the_same_over_bytes() {
+    let cases: usize = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(320);
+    let (runs, _) = compare(suite::random(cases));
+    assert!(runs * 16 >= cases * 15, "{runs} of {cases}");
+}

@@ -1,0 +1,112 @@
+//! A column of the routing table: for each row the ports that lead to one destination.
+//!
+//! Few of these sets of ports differ, so a row has the number of its set, which mostly is one byte.
+
+use rustc_hash::FxHashMap;
+
+/// How to get to one destination.
+#[derive(Debug, Clone)]
+pub struct Column {
+    sets: Rows,
+    /// Where each set begins in `ports`, and after the last set where all end.
+    first: Box<[u32]>,
+    ports: Box<[u16]>,
+    /// How far each row is from there; empty where nobody asks.
+    pub distance: Box<[u64]>,
+}
+
+/// The number of each row's set.
+#[derive(Debug, Clone)]
+enum Rows {
+    Narrow(Box<[u8]>),
+    Wide(Box<[u32]>),
+}
+
+impl Column {
+    /// The ports of a row, in rising order; none if there is no way.
+    #[inline]
+    pub fn ports(&self, row: u32) -> &[u16] {
+        let set = match &self.sets {
+            Rows::Narrow(sets) => usize::from(sets[row as usize]),
+            Rows::Wide(sets) => sets[row as usize] as usize,
+        };
+        &self.ports[self.first[set] as usize..self.first[set + 1] as usize]
+    }
+
+    /// Bytes held.
+    pub fn memory(&self) -> usize {
+        let rows = match &self.sets {
+            Rows::Narrow(sets) => sets.len(),
+            Rows::Wide(sets) => sets.len() * size_of::<u32>(),
+        };
+        rows + size_of_val(&*self.first) + size_of_val(&*self.ports) + size_of_val(&*self.distance)
+    }
+}
+
+/// A column in the making: sets of ports, row by row.
+#[derive(Debug, Default)]
+pub struct Sets {
+    rows: Vec<u32>,
+    first: Vec<u32>,
+    ports: Vec<u16>,
+    known: FxHashMap<Box<[u16]>, u32>,
+}
+
+impl Sets {
+    /// Adds a row.
+    pub fn push(&mut self, ports: &[u16]) {
+        // Neighbouring rows mostly have the same ports: look before hashing.
+        let before = self.rows.last().copied().filter(|&set| self.set(set) == ports);
+        let set = before.or_else(|| self.known.get(ports).copied()).unwrap_or_else(|| self.add(ports));
+        self.rows.push(set);
+    }
+
+    fn set(&self, set: u32) -> &[u16] {
+        let from = self.first[set as usize] as usize;
+        let to = self.first.get(set as usize + 1).map_or(self.ports.len(), |&next| next as usize);
+        &self.ports[from..to]
+    }
+
+    fn add(&mut self, ports: &[u16]) -> u32 {
+        let set = self.first.len() as u32;
+        self.first.push(self.ports.len() as u32);
+        self.ports.extend_from_slice(ports);
+        self.known.insert(ports.into(), set);
+        set
+    }
+
+    /// The column, with the distances of its rows.
+    pub fn finish(mut self, distance: Vec<u64>) -> Column {
+        let narrow = self.first.len() <= 1 << u8::BITS;
+        self.first.push(self.ports.len() as u32);
+        let sets = match narrow {
+            true => Rows::Narrow(self.rows.iter().map(|&set| set as u8).collect()),
+            false => Rows::Wide(self.rows.into()),
+        };
+        Column { sets, first: self.first.into(), ports: self.ports.into(), distance: distance.into() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Whatever sets there are, few or more than a byte can tell apart.
+        #[test]
+        fn a_column_keeps_every_row(few in prop::collection::vec(prop::collection::vec(0u16..5, 0..4), 1..50), copies in 1u16..400) {
+            let rows: Vec<Vec<u16>> = (0..copies).flat_map(|copy| few.iter().map(move |row| {
+                row.iter().map(|port| port + copy / 3).collect()
+            })).collect();
+            let mut sets = Sets::default();
+            rows.iter().for_each(|row| sets.push(row));
+            let column = sets.finish(Vec::new());
+            for (i, row) in rows.iter().enumerate() {
+                prop_assert_eq!(column.ports(i as u32), &row[..]);
+            }
+            let wide = matches!(column.sets, Rows::Wide(_));
+            prop_assert_eq!(wide, column.first.len() > 257);
+        }
+    }
+}
