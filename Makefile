@@ -10,13 +10,15 @@ LAB_TESTS := tests/python/test_lab.py tests/python/test_lab_router.py
 FLOOR_TESTS := $(foreach name,cli compare examples failures papers_inrpp report report_tracks scenario schema storage sweep tables units variants verdict,tests/python/test_$(name).py)
 SCHEMES := newreno,cubic,dctcp,cubic+rpm,fcp,mircc,inrpp
 SEEDS := 5
+# Properties are tried on the same random cases each time: a check is of the change, not of the day.
+PROPERTY_SEED := 1
 
 DEPENDENCIES := $(VENV)/.dependencies
 SITE_TOOLS := $(VENV)/.docs
 EXTENSION := $(VENV)/.extension
 RUST := Cargo.toml Cargo.lock $(shell find crates .cargo -type f -not -name '*.md' -not -path '*/tests/*' -not -path '*/benches/*' 2>/dev/null)
 
-.PHONY: help setup run test test-floors bench clean fmt docs docs-serve site test-rust test-python lint-rust lint-python
+.PHONY: help setup run test test-floors test-random bench clean fmt docs docs-serve site test-rust test-python lint-rust lint-python
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -64,7 +66,7 @@ lint-rust: ## rustfmt, clippy and rustdoc with warnings as errors
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --workspace --quiet
 
 test-rust: ## Rust tests and the examples in doc comments
-	cargo test --workspace
+	PROPTEST_RNG_SEED=$(PROPERTY_SEED) cargo test --workspace
 
 lint-python: setup ## ruff and mypy
 	$(BIN)/ruff check .
@@ -75,6 +77,13 @@ test-python: setup ## pytest: the package, the command, the report, examples and
 	cargo build --quiet -p midpathd -p midpath-lab
 	$(BIN)/pytest --numprocesses auto --dist loadfile $(addprefix --ignore=,$(LAB_TESTS))
 	$(BIN)/pytest $(LAB_TESTS)
+
+# A failure prints its case, and proptest writes its seed into a proptest-regressions folder: commit that with the repair.
+test-random: RANDOM_SEED := $(or $(RANDOM_SEED),$(shell date +%s))
+test-random: setup ## all properties on cases never tried before; PROPTEST_CASES=10000 tries more of them
+	@echo "RANDOM_SEED=$(RANDOM_SEED)"
+	PROPTEST_RNG_SEED=$(RANDOM_SEED) cargo test --workspace --no-fail-fast
+	$(BIN)/pytest --numprocesses auto --hypothesis-profile default --hypothesis-seed $(RANDOM_SEED) $(shell grep -l "^from hypothesis" tests/python/*.py)
 
 # Tests of all that uses these packages: tables, runs, comparisons, sweeps, plots, reports. Generated pages are left out:
 # help is worded by the newest typer.

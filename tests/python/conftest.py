@@ -7,12 +7,17 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 import fixture
 from midpath import _midpath
 from midpath.cli import main
 
 ROOT = Path(__file__).parents[2]
+
+# The same random cases each time; `make test-random` tries new ones.
+settings.register_profile("repeatable", derandomize=True)
+settings.load_profile("repeatable")
 
 
 @dataclass

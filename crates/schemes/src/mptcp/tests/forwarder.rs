@@ -112,8 +112,7 @@ fn others_are_passed_on() {
 
 proptest! {
     #[test]
-    fn any_path_and_destination_goes_somewhere_or_is_passed_on(node in 0u32..7, dst in any::<u32>(), path in (0u8..15, 0u8..15).prop_map(|(s, d)| s << 4 | d), flow in any::<u32>()) {
-        prop_assume!(!(3..5).contains(&node));
+    fn any_path_and_destination_goes_somewhere_or_is_passed_on(node in prop::sample::select(vec![0u32, 1, 2, 5, 6]), dst in any::<u32>(), path in (0u8..15, 0u8..15).prop_map(|(s, d)| s << 4 | d), flow in any::<u32>()) {
         let scheme = build("mptcp", MptcpParams::default()).expect("valid");
         let mut f = forwarder(&scheme, node);
         for dst in [dst, dst % 7] {

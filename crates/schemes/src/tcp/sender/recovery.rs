@@ -44,7 +44,9 @@ impl<C: CongestionController> Sender<C> {
 
     /// RFC 9937, §6: sets the window to what is in the network and what may be added now.
     fn proportion(&mut self, news: &News, first: bool) {
-        if !self.prr_on() {
+        // "If (DeliveredData is 0) Return": such an ACK says at most that a repeat was lost too. To
+        // count that down could leave a window of nothing, and all would wait for the timer.
+        if !self.prr_on() || (news.delivered == 0 && !first) {
             return;
         }
         let (mss, pipe) = (self.window.mss, self.pipe());

@@ -28,9 +28,17 @@ pub(super) struct Repeats {
     /// When the newest segment was sent that has arrived since there were any (RACK.xmit_ts of RFC
     /// 8985, §5.2).
     newest: Time,
+    /// What the last rescue repeated (RFC 6675, NextSeg, rule 4). It was a guess: what arrives of
+    /// it is most likely the original, and says nothing of what was sent before the repeat.
+    guess: (u64, u64),
 }
 
 impl Repeats {
+    /// `[from, to)` is about to be repeated though nothing says that it is lost.
+    pub fn guesses(&mut self, from: u64, to: u64) {
+        self.guess = (from, to);
+    }
+
     /// None is on its way.
     pub fn clear(&mut self) {
         self.queue.clear();
@@ -62,20 +70,22 @@ impl<C: CongestionController> Sender<C> {
             return;
         }
         let (una, nxt, base, sacked) = (self.una, self.nxt, self.stats.rtt_min, self.board.reported());
-        let mut newest = self.repeats.newest;
+        let (mut newest, guess) = (self.repeats.newest, self.repeats.guess);
         // RFC 8985, §6.2, step 2: what comes within less than a round trip of its repeat is the
-        // original.
-        let mut arrived = |timed: Timed| {
-            if !timed.again || now.saturating_sub(timed.at) >= base {
+        // original. Where queues grew, the least round trip is far below today's: so not from a
+        // guess, which may follow its original at once.
+        let mut arrived = |(end, timed): (u64, Timed)| {
+            let guessed = guess.0 < end && end <= guess.1;
+            if !timed.again || (now.saturating_sub(timed.at) >= base && !guessed) {
                 newest = newest.max(timed.at);
             }
         };
         for (from, to) in sacked.missing(una, ack) {
-            self.times.within(from, to).for_each(|(_, timed)| arrived(timed));
+            self.times.within(from, to).for_each(&mut arrived);
         }
         for (from, to) in self.board.news(packet, self.ends.own, una, nxt) {
             for (from, to) in sacked.missing(from.max(ack), to) {
-                self.times.within(from, to).for_each(|(_, timed)| arrived(timed));
+                self.times.within(from, to).for_each(&mut arrived);
             }
         }
         self.repeats.newest = newest;

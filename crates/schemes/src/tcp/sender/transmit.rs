@@ -117,6 +117,7 @@ impl<C: CongestionController> Sender<C> {
         let (from, to) = self.board.rescue(self.una, self.nxt)?;
         let fin = u64::from(to > self.end);
         let start = from.max((to - fin).saturating_sub(self.window.mss));
+        self.repeats.guesses(start, to);
         Some(self.segment_in((start, to)))
     }
 

@@ -1,12 +1,16 @@
 //! Fast recovery: what is sent again, when, and what happens to the window.
 
 use midpath_core::packet::SackBlock;
-use midpath_core::units::Time;
+use midpath_core::queue::{Limit, QueueSpec};
+use midpath_core::units::{Rate, Time};
 
 use super::harness::{Fate, Lab, MSS, Sent, Setup, lose_segments, repeats};
 use crate::tcp::TcpParams;
+use crate::tcp::cubic::CubicParams;
+use crate::tcp::ecn::EcnMode;
 use crate::tcp::newreno::NewRenoConfig;
 use crate::tcp::params::{DelayedAck, Recovery};
+use crate::tcp::scheme::TcpTable;
 
 const RTT: Time = Time::from_ms(100);
 
@@ -235,4 +239,48 @@ fn acks_echo_the_segment_that_they_are_about() {
     assert_eq!(filled.packet.ts_ecr, stamp(30));
     let hole = lab.log().iter().find(|s| s.packet.sack_len > 0).expect("a hole is reported");
     assert_eq!(hole.packet.ts_ecr, stamp(28));
+}
+
+/// RFC 9937, §6: "If (DeliveredData is 0) Return." A property found this network: it repeats ACKs
+/// while repeats are lost, until nothing is on its way. An ACK that brings nothing must not take
+/// the window that is left.
+#[test]
+fn an_ack_that_brings_nothing_leaves_a_window() {
+    let (us, ms) = (Time::from_us, Time::from_ms);
+    let (p, l, twice, late) = (Fate::Pass, Fate::Lose, Fate::Twice, Fate::Late);
+    let mut pattern = vec![p, twice(us(25_887)), p, p, p, p, p, l, l, p, twice(us(20_605)), p, p, twice(us(0)), l, p];
+    pattern.extend([late(ms(24)), twice(ms(24)), p, l, p, p, p, p, p, late(us(23_266)), late(us(19_113))]);
+    pattern.extend([twice(ms(23)), p, twice(us(22_379)), p, p, p, late(us(345)), l, p, l, p, l, l, p, l, l]);
+    pattern.extend([twice(us(0)), p, late(us(261)), twice(ms(22)), p, p, Fate::Mark, p, l, l, l, p]);
+    pattern.extend([late(us(3_009)), p, l, p, Fate::Mark, p, p, l]);
+    let mut fates = pattern.into_iter();
+    let setup = Setup {
+        size: Some(37_649),
+        rate: Rate::from_mbps(139),
+        delay: us(170),
+        queue: QueueSpec::fifo(Limit::Packets(9)),
+        ..Setup::default()
+    };
+    let tcp = TcpParams { ecn: Some(EcnMode::Off), pacing: true, limited_transmit: false, ..TcpParams::default() };
+    let mut lab = Lab::new(setup, tcp, NewRenoConfig).treat(move |_| fates.next().unwrap_or(Fate::Pass));
+    while lab.step(Time::MAX) {
+        assert!(lab.sender().window().cwnd > 0);
+    }
+    assert_eq!(lab.report().delivered, 37_649);
+}
+
+/// A rescue goes out while its original is on its way in a queue that is fifty times the least
+/// round trip. That original says nothing of the repeats before the rescue.
+#[test]
+fn a_rescue_whose_original_arrives_shows_no_loss() {
+    let queue = QueueSpec::fifo(Limit::Packets(54));
+    let (rate, delay) = (Rate::from_mbps(10), Time::from_us(100));
+    let setup = Setup { size: Some(400 * MSS), rate, delay, queue, ..Setup::default() };
+    let tcp = TcpParams { hystart: Some(false), ..TcpParams::default() };
+    let (tcp, control) = CubicParams { tcp, ..CubicParams::default() }.split().expect("valid");
+    let mut lab = Lab::new(setup, tcp, control);
+    lab.run();
+    let (repeated, lost) = (lab.report().retransmitted, lab.drops());
+    assert!(lost > 90, "{lost}");
+    assert!(repeated <= lost + 1, "{repeated} for {lost}");
 }
