@@ -43,6 +43,8 @@ pub struct Node {
     id: NodeId,
     links: Vec<LinkInfo>,
     slots: Vec<Slot>,
+    /// Any of the ports looks at what comes in: else nobody need touch the slot of such a port.
+    watches: bool,
     forwarding: Forwarding,
     /// The timers of the chain's forwarders, by place.
     chain_timers: Vec<Pair>,
@@ -93,6 +95,7 @@ impl Node {
             reverse: links.iter().map(|l| l.rate).collect(),
             copies: Vec::new(),
             links,
+            watches: slots.iter().any(|s| s.watches_inbound),
             slots,
             forwarding,
             chain_timers: vec![Pair::default(); places],
@@ -224,7 +227,7 @@ impl Node {
     #[inline]
     pub fn on_packet<D: Driver>(&mut self, now: Time, port: PortId, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
         let mut pkt = pkt;
-        if self.slots[usize::from(port.0)].watches_inbound {
+        if self.watches && self.slots[usize::from(port.0)].watches_inbound {
             let packet = &pool[&pkt];
             if packet.kind == Kind::Control && packet.hops != u8::MAX {
                 // RFC 5082, §3: it has come from further away than a neighbour.

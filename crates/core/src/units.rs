@@ -222,11 +222,16 @@ impl TxClock {
     /// How long `bytes` occupy the transmitter.
     #[inline]
     pub const fn time(&self, bytes: u32) -> Time {
-        let ps = (self.per_byte as u128 * bytes as u128) >> Self::FRACTION;
         // Round up any remaining fraction: a fraction below one part in 2^20 of a picosecond is the
         // only loss.
-        let exact = ps << Self::FRACTION == self.per_byte as u128 * bytes as u128;
-        let ps = ps + if exact { 0 } else { 1 };
+        let up = (1u64 << Self::FRACTION) - 1;
+        // All but slow links' products fit 64 bits.
+        if let Some(product) = self.per_byte.checked_mul(bytes as u64)
+            && let Some(product) = product.checked_add(up)
+        {
+            return Time(product >> Self::FRACTION);
+        }
+        let ps = (self.per_byte as u128 * bytes as u128 + up as u128) >> Self::FRACTION;
         if ps > u64::MAX as u128 { Time::MAX } else { Time(ps as u64) }
     }
 }

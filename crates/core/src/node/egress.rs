@@ -10,23 +10,39 @@ impl Node {
     /// Offers a packet to a port.
     #[inline]
     pub(super) fn outbound<D: Driver>(&mut self, now: Time, port: PortId, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
-        let slot = &mut self.slots[usize::from(port.0)];
+        let (slot, size) = (&mut self.slots[usize::from(port.0)], pool[&pkt].size);
+        let mut bookable = Some(pkt);
+        if !(D::TIMETABLES && slot.admits(size, now)) {
+            bookable = bookable.and_then(|pkt| self.outbound_by_rule(now, port, pkt, pool, driver));
+        }
+        let Some(pkt) = bookable else { return };
+        let (start, end) = self.slots[usize::from(port.0)].book(size, now);
+        driver.book(port, pkt, start, end, pool);
+    }
+
+    /// The same with a packet that is not admitted at once: gives it back if a timetable's rule
+    /// takes it.
+    #[inline(never)]
+    fn outbound_by_rule<D: Driver>(
+        &mut self,
+        now: Time,
+        port: PortId,
+        pkt: Pkt,
+        pool: &mut Pool,
+        driver: &mut D,
+    ) -> Option<Pkt> {
+        let slot = &self.slots[usize::from(port.0)];
         if pool[&pkt].size > slot.mtu {
-            return self.discard(Some(port), pkt, Drop::TooBig, pool, driver);
-        }
-        if !D::TIMETABLES || slot.is_held() {
-            return self.outbound_held(now, now, port, pkt, pool, driver);
-        }
-        slot.settle(now);
-        let size = pool[&pkt].size;
-        let admitted = slot.admits_within.admits(slot.queued, size);
-        match if admitted { Ok(()) } else { self.admit(now, port, &pkt, pool, driver) } {
-            Ok(()) => {
-                let (start, end) = self.slots[usize::from(port.0)].book(size, now);
-                driver.book(port, pkt, start, end, pool);
+            self.discard(Some(port), pkt, Drop::TooBig, pool, driver);
+        } else if !D::TIMETABLES || slot.is_held() {
+            self.outbound_held(now, now, port, pkt, pool, driver);
+        } else {
+            match self.admit(now, port, &pkt, pool, driver) {
+                Ok(()) => return Some(pkt),
+                Err(why) => self.discard(Some(port), pkt, why, pool, driver),
             }
-            Err(why) => self.discard(Some(port), pkt, why, pool, driver),
         }
+        None
     }
 
     /// The same with a packet that came to another port of this node before, and has waited since.

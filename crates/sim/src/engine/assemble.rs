@@ -115,7 +115,7 @@ impl Engine {
             let look = take(&mut lookahead);
             let (nodes, wires) = (std::mem::take(&mut nodes[p]), std::mem::take(&mut wires[p]));
             let mut rings = Rings::default();
-            nodes.iter().for_each(|n| (0..n.ports()).for_each(|i| rings.add(PortId(i as u16))));
+            nodes.iter().for_each(|n| (0..n.ports()).for_each(|_| rings.add()));
             if nodes.iter().any(|n| n.ports() > MANY) {
                 rings.index();
             }
@@ -288,12 +288,14 @@ impl Map {
                 let (part, node) = place[link.to.0.0 as usize];
                 let ring = self.first_ring[part as usize][node as usize] + u32::from(link.to.1.0);
                 let here = part == place[n].0;
+                let (loss, changes) = (link.loss(seed, index as u64), link.changes(seed, index as u64));
                 Wire {
+                    plain: loss.is_none() && changes.is_none(),
                     line: link.line(),
                     delay: link.delay,
                     target: if here { Target::Here { ring, node } } else { Target::There { part, ring } },
-                    loss: link.loss(seed, index as u64),
-                    changes: link.changes(seed, index as u64),
+                    loss,
+                    changes,
                 }
             })
             .collect()

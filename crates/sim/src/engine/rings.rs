@@ -1,13 +1,12 @@
 //! Packets on wires: for each link a ring of them, first to arrive first, and how a node finds its
 //! next one.
 
-use std::collections::VecDeque;
-
-use midpath_core::packet::{Kind, Pkt, Pool, PortId};
+use midpath_core::fifo::Fifo;
+use midpath_core::packet::{Kind, Pkt, Pool};
 use midpath_core::units::Time;
 
 /// A packet on a wire, as its pool's number, with a bit that says whether it arrives in one piece.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Entry(u32);
 
 const CORRUPT: u32 = 1 << 31;
@@ -81,17 +80,15 @@ pub(crate) struct Rings {
     /// For blocks of [`BLOCK`] rings: no head of the block is before this. Empty until
     /// [`Rings::index`].
     bounds: Vec<Time>,
-    queues: Vec<VecDeque<(Time, Entry)>>,
-    pub ports: Vec<PortId>,
+    queues: Vec<Fifo<(Time, Entry)>>,
     pub corrupted: Vec<u64>,
 }
 
 impl Rings {
     /// Adds the ring of one port.
-    pub fn add(&mut self, port: PortId) {
+    pub fn add(&mut self) {
         self.heads.push(Time::MAX);
-        self.queues.push(VecDeque::new());
-        self.ports.push(port);
+        self.queues.push(Fifo::default());
         self.corrupted.push(0);
     }
 
@@ -102,7 +99,7 @@ impl Rings {
         let ring = ring as usize;
         let queue = &mut self.queues[ring];
         debug_assert!(queue.back().is_none_or(|b| b.0 <= at), "a link keeps its order");
-        queue.push_back((at, entry));
+        queue.push((at, entry));
         let first = self.heads[ring] == Time::MAX;
         if first {
             self.heads[ring] = at;
@@ -115,7 +112,8 @@ impl Rings {
     /// is news to the receiving node.
     pub fn insert(&mut self, ring: u32, at: Time, entry: Entry) -> bool {
         let queue = &mut self.queues[ring as usize];
-        let place = queue.partition_point(|e| e.0 <= at);
+        // Mostly it comes last.
+        let place = queue.len() - queue.iter().rev().take_while(|e| e.0 > at).count();
         queue.insert(place, (at, entry));
         if place == 0 {
             self.heads[ring as usize] = at;
@@ -174,7 +172,7 @@ impl Rings {
     /// What is on the wires: nothing, packets between neighbours alone, or others too.
     pub fn load(&self, pool: &Pool) -> Load {
         let mut load = Load::Nothing;
-        for (_, entry) in self.queues.iter().flatten() {
+        for (_, entry) in self.queues.iter().flat_map(Fifo::iter) {
             if !entry.is_control(pool) {
                 return Load::Packets;
             }
@@ -183,19 +181,20 @@ impl Rings {
         load
     }
 
-    /// The packet that will be taken next from a ring after the first is gone.
+    /// Takes the first packet of a ring that has one. Looks at the next one, so that it is in the
+    /// cache when its turn comes.
     #[inline]
-    pub fn first(&self, ring: u32) -> Option<Entry> {
-        self.queues[ring as usize].front().map(|e| e.1)
-    }
-
-    /// Takes the first packet of a ring that has one.
-    #[inline]
-    pub fn pop(&mut self, ring: u32) -> Option<(Time, Entry)> {
-        let ring = ring as usize;
-        let popped = self.queues[ring].pop_front();
-        self.heads[ring] = self.queues[ring].front().map_or(Time::MAX, |e| e.0);
-        popped
+    pub fn pop(&mut self, ring: u32, pool: &Pool) -> Option<Entry> {
+        let queue = &mut self.queues[ring as usize];
+        let (_, entry) = queue.pop()?;
+        self.heads[ring as usize] = match queue.front() {
+            Some((at, next)) => {
+                next.warm(pool);
+                at
+            }
+            None => Time::MAX,
+        };
+        Some(entry)
     }
 
     /// When the first packet of a ring arrives; [`Time::MAX`] if there is none.
@@ -209,7 +208,7 @@ impl Rings {
     }
 
     pub fn memory(&self) -> usize {
-        self.queues.iter().map(|q| q.capacity() * 16).sum::<usize>() + self.queues.len() * 56
+        self.queues.iter().map(|q| q.capacity() * 16).sum::<usize>() + self.queues.len() * 48
     }
 }
 
@@ -229,13 +228,13 @@ mod tests {
             spans in prop::collection::vec((0u32..400, 0u32..400, 0u64..3_000), 1..40),
         ) {
             let (mut rings, mut pool, mut now) = (Rings::default(), Pool::new(), 0);
-            (0..400).for_each(|i| rings.add(PortId(i)));
+            (0..400).for_each(|_| rings.add());
             rings.index();
             let mut spans = spans.into_iter().cycle();
             for (ring, later, take) in steps {
                 now += later;
                 if take {
-                    if let Some((_, entry)) = rings.pop(ring) {
+                    if let Some(entry) = rings.pop(ring, &pool) {
                         pool.take(entry.take(&pool));
                     }
                 } else {

@@ -8,6 +8,8 @@ use super::chance::{Chain, Jitter};
 
 /// One direction of a link, at its sending end.
 pub(crate) struct Wire {
+    /// Nothing happens to a packet but that it arrives later, and nobody wants to look at it.
+    pub plain: bool,
     /// The transmitter, where the port is asked for its packets.
     pub line: Line,
     pub delay: Time,

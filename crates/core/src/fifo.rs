@@ -1,0 +1,163 @@
+//! A first-in, first-out queue of small values, for what each packet-hop touches.
+
+/// A queue in a ring of a power of two places: where a value stands is a sum and a mask. It does
+/// what `VecDeque` does for a few values, in half of its instructions ([`Fifo::pop`] and
+/// [`Fifo::front`] are called for each hop).
+#[derive(Debug, Clone)]
+pub struct Fifo<T> {
+    places: Box<[T]>,
+    /// Where the first value stands, before the mask.
+    first: u32,
+    len: u32,
+}
+
+impl<T> Default for Fifo<T> {
+    fn default() -> Fifo<T> {
+        Fifo { places: Box::default(), first: 0, len: 0 }
+    }
+}
+
+/// Places of a queue that has held anything.
+const FEWEST: usize = 4;
+
+impl<T: Copy + Default> Fifo<T> {
+    /// How many values wait.
+    #[inline]
+    pub const fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    /// Whether none does.
+    #[inline]
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// How many it has room for.
+    pub const fn capacity(&self) -> usize {
+        self.places.len()
+    }
+
+    /// The place of the `i`th value. Sums wrap: the number of places divides 2^32.
+    #[inline]
+    const fn place(&self, i: u32) -> usize {
+        self.first.wrapping_add(i) as usize & self.places.len().wrapping_sub(1)
+    }
+
+    /// The first value.
+    #[inline]
+    pub fn front(&self) -> Option<T> {
+        if self.len == 0 { None } else { self.places.get(self.place(0)).copied() }
+    }
+
+    /// The last value.
+    pub fn back(&self) -> Option<T> {
+        self.len.checked_sub(1).and_then(|i| self.places.get(self.place(i)).copied())
+    }
+
+    /// Takes the first value.
+    #[inline]
+    pub fn pop(&mut self) -> Option<T> {
+        let value = self.front()?;
+        self.first = self.first.wrapping_add(1);
+        self.len -= 1;
+        Some(value)
+    }
+
+    /// Appends a value.
+    #[inline]
+    pub fn push(&mut self, value: T) {
+        if self.len() == self.places.len() {
+            self.grow();
+        }
+        let place = self.place(self.len);
+        self.places[place] = value;
+        self.len += 1;
+    }
+
+    /// Puts a value before the `i`th one; those from there on stand one further.
+    pub fn insert(&mut self, i: usize, value: T) {
+        self.push(value);
+        for later in (i as u32..self.len - 1).rev() {
+            let (from, to) = (self.place(later), self.place(later + 1));
+            self.places.swap(from, to);
+        }
+    }
+
+    /// Forgets all values.
+    #[inline]
+    pub fn clear(&mut self) {
+        (self.first, self.len) = (0, 0);
+    }
+
+    /// The values, first to last.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = T> + '_ {
+        (0..self.len).map(|i| self.places[self.place(i)])
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) {
+        let mut wider = Vec::with_capacity((2 * self.places.len()).max(FEWEST));
+        wider.extend(self.iter());
+        wider.resize(wider.capacity(), T::default());
+        assert!(wider.len().is_power_of_two() && wider.len() < 1 << 31, "places are a power of two");
+        (self.places, self.first) = (wider.into_boxed_slice(), 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[derive(Debug, Clone, Copy)]
+    enum Step {
+        Push(u16),
+        Pop,
+        Insert(usize, u16),
+        Clear,
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            6 => any::<u16>().prop_map(Step::Push),
+            5 => Just(Step::Pop),
+            1 => (any::<usize>(), any::<u16>()).prop_map(|(i, v)| Step::Insert(i, v)),
+            1 => Just(Step::Clear),
+        ]
+    }
+
+    proptest! {
+        /// Held to the queue of the standard library.
+        #[test]
+        fn it_is_a_queue(steps in prop::collection::vec(step(), 0..300), from in any::<u32>()) {
+            let (mut fifo, mut truth) = (Fifo { first: from, ..Fifo::default() }, VecDeque::new());
+            for step in steps {
+                match step {
+                    Step::Push(v) => {
+                        fifo.push(v);
+                        truth.push_back(v);
+                    }
+                    Step::Pop => prop_assert_eq!(fifo.pop(), truth.pop_front()),
+                    Step::Insert(i, v) => {
+                        let i = i % (truth.len() + 1);
+                        fifo.insert(i, v);
+                        truth.insert(i, v);
+                    }
+                    Step::Clear => {
+                        fifo.clear();
+                        truth.clear();
+                    }
+                }
+                prop_assert_eq!((fifo.front(), fifo.back()), (truth.front().copied(), truth.back().copied()));
+                prop_assert_eq!((fifo.len(), fifo.is_empty()), (truth.len(), truth.is_empty()));
+                prop_assert!(fifo.iter().eq(truth.iter().copied()));
+                prop_assert!(fifo.iter().rev().eq(truth.iter().rev().copied()));
+            }
+        }
+    }
+}
