@@ -224,7 +224,7 @@ impl Node {
     }
 
     /// Called when the last bit of a packet has come in through `port`.
-    #[inline]
+    #[inline(always)]
     pub fn on_packet<D: Driver>(&mut self, now: Time, port: PortId, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
         let mut pkt = pkt;
         if self.watches && self.slots[usize::from(port.0)].watches_inbound {

@@ -302,7 +302,7 @@ impl Hands<'_> {
     }
 
     /// A packet has come over one of the node's rings, the first of which is `first`.
-    #[inline]
+    #[inline(always)]
     fn arrival(&mut self, node: &mut Node, pool: &mut Pool, (first, ring): (u32, u32), at: Time, entry: Entry) {
         self.now = at;
         self.tally.events += 1;
