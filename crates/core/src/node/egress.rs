@@ -8,7 +8,7 @@ use crate::units::Time;
 
 impl Node {
     /// Offers a packet to a port.
-    #[inline]
+    #[inline(always)]
     pub(super) fn outbound<D: Driver>(&mut self, now: Time, port: PortId, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
         let (slot, size) = (&mut self.slots[usize::from(port.0)], pool[&pkt].size);
         let mut bookable = Some(pkt);
