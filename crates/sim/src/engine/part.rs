@@ -261,6 +261,36 @@ impl Hands<'_> {
         }
     }
 
+    /// The same with one link or two: while one brings packets before the other, it goes on.
+    fn run_by_two(&mut self, node: &mut Node, pool: &mut Pool, first: u32, last: u32, horizon: Time) -> Time {
+        loop {
+            let (mut at, mut ring, mut other) = (self.rings.head(first), first, Time::MAX);
+            if first + 1 < last {
+                other = self.rings.head(first + 1);
+                if other < at {
+                    (at, ring, other) = (other, first + 1, at);
+                }
+            }
+            let wake = node.next_wake();
+            if at.min(wake) >= horizon {
+                return at.min(wake);
+            }
+            if wake < at {
+                self.wake(node, pool, wake);
+                continue;
+            }
+            // Nothing new comes to the other one meanwhile, and a tie is looked at again.
+            let others = other.min(horizon);
+            while let Some(entry) = self.rings.pop(ring, pool) {
+                self.arrival(node, pool, (first, ring), at, entry);
+                at = self.rings.head(ring);
+                if at >= others || node.next_wake() < at {
+                    break;
+                }
+            }
+        }
+    }
+
     fn run_by_turns(
         &mut self,
         node: &mut Node,
@@ -564,10 +594,10 @@ impl Part {
             bytes: self.bytes.as_mut(),
             probe: self.probe.as_mut(),
         };
-        let next = if last - first <= FEW_PORTS {
-            hands.run_by_heads(node, &mut self.pool, first, last, horizon)
-        } else {
-            hands.run_by_turns(node, &mut self.pool, first, last, horizon, &mut turns)
+        let next = match last - first {
+            1 | 2 => hands.run_by_two(node, &mut self.pool, first, last, horizon),
+            0..=FEW_PORTS => hands.run_by_heads(node, &mut self.pool, first, last, horizon),
+            _ => hands.run_by_turns(node, &mut self.pool, first, last, horizon, &mut turns),
         };
         self.turns = turns;
         self.calendar.renew(n, next);
