@@ -39,37 +39,41 @@ use crate::roles::{Action, Drop, Inbound, LinkInfo, Shared, WakeAt, Way};
 use crate::units::{Rate, Time};
 
 /// One node. It reaches no clock, no socket, no global, and no randomness but its own stream.
+///
+/// Laid out by use: what each hop touches comes first, for it is rarely in the cache where there
+/// are many nodes.
+#[repr(C, align(64))]
 pub struct Node {
-    id: NodeId,
-    links: Vec<LinkInfo>,
     slots: Vec<Slot>,
+    id: NodeId,
     /// Any of the ports looks at what comes in: else nobody need touch the slot of such a port.
     watches: bool,
+    actions: VecDeque<Action>,
+    /// Packets that endpoints have sent during a call, drained after it.
+    out: VecDeque<(Way, Pkt)>,
+    timers: Timers,
     forwarding: Forwarding,
+    streams: Streams,
+    endpoints: Endpoints,
+    pokes: Vec<FlowId>,
+    flows: Arc<dyn Flows>,
+    links: Vec<LinkInfo>,
+    shared: Shared,
+    secret: [u64; 2],
+    /// The rates of the links' other directions, by port.
+    reverse: Vec<Rate>,
     /// The timers of the chain's forwarders, by place.
     chain_timers: Vec<Pair>,
     /// When a forwarder has asked to be woken, during a call.
     wakes: Vec<WakeAt>,
-    endpoints: Endpoints,
-    flows: Arc<dyn Flows>,
-    timers: Timers,
+    /// The copies that a forwarder has made during a call: of which packet, and the copy.
+    copies: Vec<(PacketId, PacketId)>,
     /// The background timers of ports, by port; none before the first wish.
     background: Vec<Lazy>,
-    streams: Streams,
-    secret: [u64; 2],
     /// What the ports and forwarders of each instance share; slots and `forwards` say whose is
     /// whose.
     states: Vec<Box<dyn Any + Send>>,
     forwards: Vec<Option<u8>>,
-    shared: Shared,
-    /// The rates of the links' other directions, by port.
-    reverse: Vec<Rate>,
-    /// Packets that endpoints have sent during a call, drained after it.
-    out: VecDeque<(Way, Pkt)>,
-    /// The copies that a forwarder has made during a call: of which packet, and the copy.
-    copies: Vec<(PacketId, PacketId)>,
-    pokes: Vec<FlowId>,
-    actions: VecDeque<Action>,
     /// Held ports that have something for a transmitter that was busy, in the order in which they
     /// got it.
     ready: VecDeque<PortId>,

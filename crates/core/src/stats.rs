@@ -10,15 +10,18 @@ use crate::units::Time;
 /// miss and a hop has few of those to give away. Memory is taken with the first value above zero,
 /// for the doublings between the least and the largest: a network has a histogram for each port,
 /// and most see few delays.
+///
+/// Laid out by use: what packets that have not waited touch comes first.
 #[derive(Debug, Clone, Default)]
+#[repr(C)]
 pub struct DelayHistogram {
     zero: u64,
     above: u64,
+    sum: u128,
     max: Time,
+    buckets: Box<[u32]>,
     /// The index of the first of the buckets.
     first: u32,
-    sum: u128,
-    buckets: Box<[u32]>,
 }
 
 /// Values above zero that are counted one by one.
@@ -144,7 +147,8 @@ impl DelayHistogram {
     }
 }
 
-/// What one port has done. What every packet touches comes first, in one cache line.
+/// What one port has done. What every packet touches comes first, then what those touch that have
+/// waited.
 #[derive(Debug, Clone, Default)]
 #[repr(C)]
 pub struct PortCounters {
@@ -152,10 +156,10 @@ pub struct PortCounters {
     pub packets: u64,
     /// Bytes put onto the wire.
     pub bytes: u64,
-    /// Byte-picoseconds waited: the time integral of the queue, by Little's law.
-    pub waited: u128,
     /// Sojourn times: from being routed here to starting onto the wire.
     pub delay: DelayHistogram,
+    /// Byte-picoseconds waited: the time integral of the queue, by Little's law.
+    pub waited: u128,
     /// Most bytes that ever waited.
     pub max_bytes: u64,
     /// Packets marked CE here.

@@ -36,26 +36,27 @@ impl Level {
     }
 }
 
-/// Laid out by use: what every packet reads or writes comes first.
+/// Laid out by use, in lines of 64 bytes: what says where a packet goes on the timetable; what is
+/// counted of each; what is counted of those that wait; the rest.
 #[repr(C, align(64))]
 pub(super) struct Slot {
     /// When all that has a place on the wire will have been sent.
     free_at: Time,
     clock: TxClock,
-    /// The end of the run. Waits are counted up to there: what a timetable has promised for later
-    /// has not happened.
-    pub until: Time,
-    /// Largest packet on its link.
-    pub mtu: u32,
     /// Largest packet that a timetable takes without more ado: none for held ports.
     books: u32,
+    /// Largest packet on its link.
+    pub mtu: u32,
     pub queued: Backlog,
     /// Timetable ports: what is admitted without asking the discipline.
     pub admits_within: Bound,
-    pub discipline: Discipline,
-    pub counters: PortCounters,
     /// Timetable ports: when the packets that wait will start, and their sizes.
     pub waiting: Fifo<(Time, u32)>,
+    /// The end of the run. Waits are counted up to there: what a timetable has promised for later
+    /// has not happened.
+    pub until: Time,
+    pub counters: PortCounters,
+    pub discipline: Discipline,
     pub timer: Lazy,
     pub watches_inbound: bool,
     /// Held ports: whether one is to be asked for a packet after each that came in.

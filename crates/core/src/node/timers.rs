@@ -28,12 +28,22 @@ pub(super) enum Wake {
 }
 
 /// Wishes ordered by time, then by the order in which they were made.
-#[derive(Debug, Default)]
+#[derive(Debug)]
+#[repr(C)]
 pub(super) struct Timers {
+    /// When the first of them is due: asked before each hop, when the heap itself may not be in the
+    /// cache.
+    next: Time,
     heap: BinaryHeap<Reverse<(Time, u64, Wake)>>,
     made: u64,
     /// How many of them keep no run from ending.
     background: usize,
+}
+
+impl Default for Timers {
+    fn default() -> Timers {
+        Timers { next: Time::MAX, heap: BinaryHeap::new(), made: 0, background: 0 }
+    }
 }
 
 impl Timers {
@@ -55,12 +65,13 @@ impl Timers {
 
     pub fn push(&mut self, at: Time, wake: Wake) {
         self.made += 1;
+        self.next = self.next.min(at);
         self.heap.push(Reverse((at, self.made, wake)));
     }
 
     #[inline]
     pub fn next(&self) -> Time {
-        self.heap.peek().map_or(Time::MAX, |e| e.0.0)
+        self.next
     }
 
     /// The first wish, if it is due, and the time that it was for. A driver may come late.
@@ -68,7 +79,9 @@ impl Timers {
         if self.next() > now {
             return None;
         }
-        self.heap.pop().map(|e| (e.0.0, e.0.2))
+        let due = self.heap.pop().map(|e| (e.0.0, e.0.2));
+        self.next = self.heap.peek().map_or(Time::MAX, |e| e.0.0);
+        due
     }
 
     pub fn memory(&self) -> usize {

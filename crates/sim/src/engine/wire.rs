@@ -6,14 +6,16 @@ use midpath_core::units::Time;
 
 use super::chance::{Chain, Jitter};
 
-/// One direction of a link, at its sending end.
+/// One direction of a link, at its sending end. What each packet reads comes first, and in one line
+/// of the cache.
+#[repr(C, align(32))]
 pub(crate) struct Wire {
+    pub delay: Time,
+    pub target: Target,
     /// Nothing happens to a packet but that it arrives later, and nobody wants to look at it.
     pub plain: bool,
     /// The transmitter, where the port is asked for its packets.
     pub line: Line,
-    pub delay: Time,
-    pub target: Target,
     pub loss: Option<Box<Loss>>,
     pub changes: Option<Box<Changes>>,
 }
