@@ -202,7 +202,6 @@ impl Ratio {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TxClock {
     per_byte: u64,
-    rate: Rate,
 }
 
 impl TxClock {
@@ -213,11 +212,7 @@ impl TxClock {
         assert!(rate.0 > 0, "a link needs a rate above zero");
         let num = (8 * u128::from(PS_PER_S)) << Self::FRACTION;
         let per_byte = u64::try_from(num.div_ceil(u128::from(rate.0))).unwrap_or(u64::MAX);
-        TxClock { per_byte, rate }
-    }
-    /// The rate this clock was made for.
-    pub const fn rate(&self) -> Rate {
-        self.rate
+        TxClock { per_byte }
     }
     /// How long `bytes` occupy the transmitter.
     #[inline]

@@ -15,8 +15,8 @@ impl Node {
     }
 
     /// A port's counters.
-    pub fn counters(&self, port: PortId) -> &PortCounters {
-        &self.slots[usize::from(port.0)].counters
+    pub fn counters(&self, port: PortId) -> PortCounters {
+        self.slots[usize::from(port.0)].counted()
     }
 
     /// Says when the run ends: what ports count of waiting ends there.

@@ -36,13 +36,16 @@ impl Level {
     }
 }
 
-/// Laid out by use, in lines of 64 bytes: what says where a packet goes on the timetable; what is
-/// counted of each; what is counted of those that wait; the rest.
+/// Laid out by use, in lines of 64 bytes: what says where a packet goes on the timetable, and what
+/// is counted of each; what is counted of those that wait; the rest.
 #[repr(C, align(64))]
 pub(super) struct Slot {
     /// When all that has a place on the wire will have been sent.
     free_at: Time,
     clock: TxClock,
+    /// The end of the run. Waits are counted up to there: what a timetable has promised for later
+    /// has not happened.
+    pub until: Time,
     /// Largest packet that a timetable takes without more ado: none for held ports.
     books: u32,
     /// Largest packet on its link.
@@ -52,9 +55,9 @@ pub(super) struct Slot {
     pub admits_within: Bound,
     /// Timetable ports: when the packets that wait will start, and their sizes.
     pub waiting: Fifo<(Time, u32)>,
-    /// The end of the run. Waits are counted up to there: what a timetable has promised for later
-    /// has not happened.
-    pub until: Time,
+    /// Timetable ports: most bytes that ever waited.
+    most: u64,
+    /// Of a timetable, all but the most that waited.
     pub counters: PortCounters,
     pub discipline: Discipline,
     pub timer: Lazy,
@@ -79,6 +82,7 @@ impl Slot {
         Slot {
             clock: TxClock::new(link.rate),
             until: Time::MAX,
+            most: 0,
             mtu: link.mtu,
             books: if matches!(discipline, Discipline::Held(_)) { 0 } else { link.mtu },
             watches_inbound: discipline.port().is_some_and(|p| p.watches_inbound()),
@@ -170,7 +174,7 @@ impl Slot {
             self.waiting.push((start, size));
             self.queued.packets += 1;
             self.queued.bytes += u64::from(size);
-            self.counters.max_bytes = self.counters.max_bytes.max(self.queued.bytes);
+            self.most = self.most.max(self.queued.bytes);
             self.counters.waited += u128::from(start.min(self.until).saturating_sub(now).0) * u128::from(size);
         }
         self.count(size, now, start);
@@ -227,9 +231,15 @@ impl Slot {
         Begun { packets, bytes, bits: (8 * bytes).saturating_sub(left) }
     }
 
+    /// The counters, with what has a place on the timetable.
+    pub fn counted(&self) -> PortCounters {
+        let counters = self.counters.clone();
+        PortCounters { max_bytes: counters.max_bytes.max(self.most), ..counters }
+    }
+
     /// The counters as they are at `until`, the end of the run or of what was sent.
     pub fn measured(&self, until: Time) -> PortCounters {
-        let mut counters = self.counters.clone();
+        let mut counters = self.counted();
         let begun = self.begun(until);
         (counters.packets, counters.bytes) = (begun.packets, begun.bytes);
         self.level.count(until, &mut counters);

@@ -57,6 +57,7 @@ struct Waiting<T> {
 /// One direction of the link: until when it is booked.
 #[derive(Debug, Clone, Copy)]
 struct Direction {
+    rate: Rate,
     clock: TxClock,
     /// How long the burst takes.
     ahead: Time,
@@ -67,7 +68,7 @@ impl Direction {
     fn new(rate: Rate, params: &ShaperParams) -> Direction {
         // A link that stands still has a bit per second: nothing is divided by zero.
         let share = Rate(((rate.as_f64() * params.headroom) as u64).max(1));
-        Direction { clock: TxClock::new(share), ahead: share.time_for(params.burst), booked: Time::ZERO }
+        Direction { rate: share, clock: TxClock::new(share), ahead: share.time_for(params.burst), booked: Time::ZERO }
     }
 
     #[inline]
@@ -241,8 +242,8 @@ impl<T> Shaper<T> {
     #[inline]
     fn gap(&self, now: Time, size: Bytes) -> Time {
         let link = Link {
-            out: self.out.clock.rate().as_f64(),
-            back: self.back.clock.rate().as_f64(),
+            out: self.out.rate.as_f64(),
+            back: self.back.rate.as_f64(),
             own: self.sizes.own_inflation(),
             opposite: self.sizes.opposite_inflation(),
         };

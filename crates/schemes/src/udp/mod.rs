@@ -73,6 +73,7 @@ impl Transport for Udp {
 #[derive(Debug)]
 struct Sender {
     to: NodeId,
+    rate: Rate,
     clock: TxClock,
     mss: u32,
     left: u64,
@@ -87,6 +88,7 @@ impl Sender {
         let size = u32::try_from(params.packet.0).unwrap_or(u32::MAX).min(flow.mtu);
         Sender {
             to: flow.dst,
+            rate,
             clock: TxClock::new(rate),
             mss: size.saturating_sub(OVERHEAD).clamp(1, 65_507),
             left: flow.size.map_or(u64::MAX, |s| s.0),
@@ -122,7 +124,7 @@ impl Endpoint for Sender {
         }
     }
     fn report(&self) -> FlowReport {
-        FlowReport { sent: self.sent, rate: self.clock.rate().0, ..FlowReport::default() }
+        FlowReport { sent: self.sent, rate: self.rate.0, ..FlowReport::default() }
     }
 }
 

@@ -171,7 +171,7 @@ impl Engine {
     pub fn corrupted(&self, id: NodeId, port: PortId) -> u64 {
         let (p, n) = self.place[id.0 as usize];
         let part = &self.parts[p as usize];
-        part.rings.corrupted[(part.first_ring[n as usize] + u32::from(port.0)) as usize]
+        part.rings.corrupted(part.first_ring[n as usize] + u32::from(port.0))
     }
 
     /// All parts' tallies as one.

@@ -345,7 +345,7 @@ impl Hands<'_> {
 
     #[cold]
     fn lose(&mut self, pool: &mut Pool, ring: u32, entry: Entry) {
-        self.rings.corrupted[ring as usize] += 1;
+        self.rings.count_corrupted(ring);
         self.tally.corrupted += 1;
         let flow = pool.take(entry.take(pool)).flow;
         self.fates.entry(flow).or_default().corrupted += 1;

@@ -70,6 +70,15 @@ fn block_of(block: usize, first: usize, last: usize) -> std::ops::Range<usize> {
     (block * BLOCK).max(first)..((block + 1) * BLOCK).min(last)
 }
 
+/// One link's packets. A ring lies in one line of the cache.
+#[derive(Default)]
+#[repr(align(32))]
+struct Ring {
+    queue: Fifo<(Time, Entry)>,
+    /// Packets that were corrupted on the way.
+    corrupted: u64,
+}
+
 /// The links that lead to a part's nodes: for each, its packets, first to arrive first.
 ///
 /// The times of the first ones lie side by side, for looking at them all is most of what choosing
@@ -80,16 +89,14 @@ pub(crate) struct Rings {
     /// For blocks of [`BLOCK`] rings: no head of the block is before this. Empty until
     /// [`Rings::index`].
     bounds: Vec<Time>,
-    queues: Vec<Fifo<(Time, Entry)>>,
-    pub corrupted: Vec<u64>,
+    rings: Vec<Ring>,
 }
 
 impl Rings {
     /// Adds the ring of one port.
     pub fn add(&mut self) {
         self.heads.push(Time::MAX);
-        self.queues.push(Fifo::default());
-        self.corrupted.push(0);
+        self.rings.push(Ring::default());
     }
 
     /// Adds a packet; says whether it is the only one, so that its arrival is news to the receiving
@@ -97,7 +104,7 @@ impl Rings {
     #[inline]
     pub fn push(&mut self, ring: u32, at: Time, entry: Entry) -> bool {
         let ring = ring as usize;
-        let queue = &mut self.queues[ring];
+        let queue = &mut self.rings[ring].queue;
         debug_assert!(queue.back().is_none_or(|b| b.0 <= at), "a link keeps its order");
         queue.push((at, entry));
         let first = self.heads[ring] == Time::MAX;
@@ -111,7 +118,7 @@ impl Rings {
     /// The same with a packet that may overtake: says whether it is the first, so that its arrival
     /// is news to the receiving node.
     pub fn insert(&mut self, ring: u32, at: Time, entry: Entry) -> bool {
-        let queue = &mut self.queues[ring as usize];
+        let queue = &mut self.rings[ring as usize].queue;
         // Mostly it comes last.
         let place = queue.len() - queue.iter().rev().take_while(|e| e.0 > at).count();
         queue.insert(place, (at, entry));
@@ -172,7 +179,7 @@ impl Rings {
     /// What is on the wires: nothing, packets between neighbours alone, or others too.
     pub fn load(&self, pool: &Pool) -> Load {
         let mut load = Load::Nothing;
-        for (_, entry) in self.queues.iter().flat_map(Fifo::iter) {
+        for (_, entry) in self.rings.iter().flat_map(|ring| ring.queue.iter()) {
             if !entry.is_control(pool) {
                 return Load::Packets;
             }
@@ -185,7 +192,7 @@ impl Rings {
     /// cache when its turn comes.
     #[inline]
     pub fn pop(&mut self, ring: u32, pool: &Pool) -> Option<Entry> {
-        let queue = &mut self.queues[ring as usize];
+        let queue = &mut self.rings[ring as usize].queue;
         let (_, entry) = queue.pop()?;
         self.heads[ring as usize] = match queue.front() {
             Some((at, next)) => {
@@ -203,12 +210,22 @@ impl Rings {
         self.heads[ring as usize]
     }
 
+    /// One of a ring's packets was corrupted on the way.
+    pub fn count_corrupted(&mut self, ring: u32) {
+        self.rings[ring as usize].corrupted += 1;
+    }
+
+    /// How many were.
+    pub fn corrupted(&self, ring: u32) -> u64 {
+        self.rings[ring as usize].corrupted
+    }
+
     pub fn packets(&self) -> u64 {
-        self.queues.iter().map(|q| q.len() as u64).sum()
+        self.rings.iter().map(|ring| ring.queue.len() as u64).sum()
     }
 
     pub fn memory(&self) -> usize {
-        self.queues.iter().map(|q| q.capacity() * 16).sum::<usize>() + self.queues.len() * 48
+        self.rings.iter().map(|ring| ring.queue.capacity() * 16).sum::<usize>() + self.rings.len() * 40
     }
 }
 
