@@ -70,7 +70,7 @@ pub mod _midpath {
         progress: Option<Py<PyAny>>,
         policies: Option<BTreeMap<String, Py<PyAny>>>,
     ) -> PyResult<Output<'py>> {
-        let options = RunOptions { scheme, seed, threads, wire };
+        let options = RunOptions { scheme, seed, threads, sparing: true, wire };
         let failure = Failure::default();
         let own = policy::catalogue(policies, &failure);
         let (text, failed, began) = (text.to_owned(), failure.clone(), Arc::new(AtomicBool::new(false)));

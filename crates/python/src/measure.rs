@@ -23,7 +23,7 @@ pub(crate) fn measure(
     threads: usize,
     phase: Py<PyAny>,
 ) -> PyResult<Option<String>> {
-    let (text, options) = (text.to_owned(), RunOptions { threads, ..RunOptions::default() });
+    let (text, options) = (text.to_owned(), RunOptions { threads, sparing: true, ..RunOptions::default() });
     let work = move |abandoned: &crate::interrupt::Abandoned| {
         let (mut reporter, mut failed) = (Reporter::new(None), None);
         let mut watch = |next: Phase| match Python::attach(|py| begins(py, &phase, next)) {

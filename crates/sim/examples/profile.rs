@@ -7,6 +7,7 @@ fn main() {
         scheme: args.get(1).cloned(),
         seed: args.get(3).and_then(|s| s.parse().ok()),
         threads: args.get(2).map_or(1, |t| t.parse().expect("a number")),
+        sparing: false,
         wire: false,
     };
     let base = std::path::Path::new(&args[0]).parent().unwrap_or(std::path::Path::new("."));

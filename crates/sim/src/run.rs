@@ -28,6 +28,9 @@ pub struct RunOptions {
     pub seed: Option<u64>,
     /// Threads at most; 0 and 1 are one. The result doesn't depend on it.
     pub threads: usize,
+    /// One thread only, where a network has so little to do at a time that several would wait for
+    /// each other more than they work.
+    pub sparing: bool,
     /// Links carry bytes: each packet is encoded and decoded on every link. The result doesn't
     /// depend on it.
     pub wire: bool,
@@ -206,7 +209,8 @@ fn run_packets(
 ) -> Option<Finished> {
     let plan = setup.series_plan();
     let captures = setup.captures();
-    let mut engine = Engine::new(network, options.threads, |nodes| {
+    let threads = if options.sparing { engine::worthwhile(network.nodes.len(), &network.links, options.threads) } else { options.threads };
+    let mut engine = Engine::new(network, threads, |nodes| {
         let here = captures.iter().filter(|c| nodes.contains(&c.place.0)).cloned().collect();
         Box::new(Recorder::new(&plan, nodes, here))
     });

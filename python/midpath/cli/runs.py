@@ -46,7 +46,11 @@ def run(
     variant: Variant = None,
     seed: Seed = None,
     threads: Annotated[
-        int, typer.Option(help="Threads for this one run, at most one per core; 0: as many.", min=0)
+        int,
+        typer.Option(
+            help="Threads for this one run, at most: one per core, and one where little is to do at a time; 0: as many.",
+            min=0,
+        ),
     ] = 1,
     wire: Annotated[bool, typer.Option("--wire", help="Encode and decode each packet on every link.")] = False,
     settings: Set = None,

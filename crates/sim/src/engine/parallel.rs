@@ -1,7 +1,7 @@
 //! Several parts, one thread each, in windows no longer than the shortest link between parts.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use midpath_core::units::Time;
 
@@ -90,33 +90,51 @@ impl SpinBarrier {
     }
 }
 
-/// What the threads share.
+/// What the threads share. They meet once in each round: a thread that has met the others may be
+/// far into the next round, and no further, while another still reads what was said in this one. So
+/// what is said has a place for even rounds and one for odd ones.
 struct Exchange {
     /// `boxes[to * parts + from]`.
     boxes: Vec<Mutex<Vec<Crossing>>>,
-    earliest: Vec<AtomicU64>,
+    /// By parity of the round: when each part has something to do next, or sends something to
+    /// others.
+    earliest: [Vec<AtomicU64>; 2],
     agendas: Mutex<Vec<Agenda>>,
     hops: Vec<AtomicU64>,
     events: Vec<AtomicU64>,
     barrier: SpinBarrier,
-    cancelled: AtomicBool,
+    /// The round after which the run is cancelled.
+    cancelled: AtomicU64,
 }
+
+/// No round.
+const NEVER: u64 = u64::MAX;
 
 impl Exchange {
     fn new(parts: usize) -> Exchange {
+        let zeros = || (0..parts).map(|_| AtomicU64::new(0)).collect();
         Exchange {
             boxes: (0..parts * parts).map(|_| Mutex::default()).collect(),
-            earliest: (0..parts).map(|_| AtomicU64::new(0)).collect(),
+            earliest: [zeros(), zeros()],
             agendas: Mutex::new(vec![Agenda::default(); parts]),
-            hops: (0..parts).map(|_| AtomicU64::new(0)).collect(),
-            events: (0..parts).map(|_| AtomicU64::new(0)).collect(),
+            hops: zeros(),
+            events: zeros(),
             barrier: SpinBarrier::new(parts),
-            cancelled: AtomicBool::new(false),
+            cancelled: AtomicU64::new(NEVER),
         }
     }
 
-    fn earliest(&self) -> Time {
-        Time(self.earliest.iter().map(|e| e.load(Ordering::Acquire)).min().unwrap_or(u64::MAX))
+    /// Says when this part has something to do next, and hears when anybody has.
+    fn meet(&self, me: usize, round: u64, earliest: Time) -> Time {
+        let said = &self.earliest[(round % 2) as usize];
+        said[me].store(earliest.0, Ordering::Release);
+        self.barrier.wait();
+        Time(said.iter().map(|e| e.load(Ordering::Acquire)).min().unwrap_or(u64::MAX))
+    }
+
+    /// Whether the run was cancelled before the threads met for this round.
+    fn is_cancelled(&self, round: u64) -> bool {
+        self.cancelled.load(Ordering::Acquire) <= round
     }
 
     /// Whether nothing is left to be done: each thread says what its part has to do, and waits for
@@ -130,12 +148,18 @@ impl Exchange {
         over
     }
 
-    fn post(&self, me: usize, parts: usize, part: &mut Part) {
+    /// Hands over what leaves a part; says when the first of it arrives.
+    fn post(&self, me: usize, parts: usize, part: &mut Part) -> Time {
+        let mut first = Time::MAX;
         for (to, letters) in part.outbox.iter_mut().enumerate().filter(|(_, l)| !l.is_empty()) {
+            first = letters.iter().map(|l| l.at).fold(first, Time::min);
             self.boxes[to * parts + me].lock().expect("no thread panicked").append(letters);
         }
+        first
     }
 
+    /// Takes in what has come for a part. A thread that is ahead may have put more in: that arrives
+    /// after this round, and is as good here.
     fn fetch(&self, me: usize, parts: usize, part: &mut Part, node_of_ring: &[u32]) {
         for from in 0..parts {
             let mut letters = self.boxes[me * parts + from].lock().expect("no thread panicked");
@@ -198,7 +222,7 @@ pub(super) fn run_together(
         }
         run_one(0, count, first, &nodes_of_rings[0], plan, &shared, progress);
     });
-    !shared.cancelled.load(Ordering::Acquire)
+    !shared.is_cancelled(NEVER - 1)
 }
 
 /// One thread's loop. Every thread takes the same decisions from the same shared times.
@@ -213,18 +237,20 @@ fn run_one(
 ) {
     let (mut next_sample, mut check) = (plan.sample, RestCheck::FIRST);
     let mut pulse = Pulse::default();
-    // Told before a barrier: then all threads hear of it at the same turn.
-    let mut tell = |now: Time| {
+    // Told before the threads meet for a round: then all hear of it in that round.
+    let mut tell = |now: Time, round: u64| {
         let due = me == 0 && pulse.is_due(sum(&shared.events), 1024);
         if due && !progress(Progress { now, hops: sum(&shared.hops) }) {
-            shared.cancelled.store(true, Ordering::Release);
+            shared.cancelled.fetch_min(round, Ordering::AcqRel);
         }
     };
-    loop {
-        shared.earliest[me].store(part.earliest().0, Ordering::Release);
-        shared.barrier.wait();
-        let now = shared.earliest();
-        if now == Time::MAX || now.min(next_sample) >= plan.stop || shared.cancelled.load(Ordering::Acquire) {
+    let mut sent = Time::MAX;
+    for round in 0.. {
+        let now = shared.meet(me, round, part.earliest().min(sent));
+        // Also at the end: what is on its way is counted.
+        shared.fetch(me, count, part, node_of_ring);
+        sent = Time::MAX;
+        if now == Time::MAX || now.min(next_sample) >= plan.stop || shared.is_cancelled(round) {
             return;
         }
         if now >= check.0 && check.0 <= next_sample {
@@ -232,23 +258,17 @@ fn run_one(
                 return;
             }
             check = check.following();
-            continue;
-        }
-        if now >= next_sample {
+        } else if now >= next_sample {
             part.sample(next_sample);
-            tell(next_sample);
+            tell(next_sample, round + 1);
             next_sample = next_sample.saturating_add(plan.sample);
-            // All must have read `earliest` before anyone writes it again.
-            shared.barrier.wait();
-            continue;
+        } else {
+            let limit = now.saturating_add(plan.window).min(plan.stop).min(next_sample).min(check.0);
+            while part.run_bucket(limit) {}
+            sent = shared.post(me, count, part);
+            shared.hops[me].store(part.tally.hops, Ordering::Relaxed);
+            shared.events[me].store(part.tally.events, Ordering::Relaxed);
+            tell(now, round + 1);
         }
-        let limit = now.saturating_add(plan.window).min(plan.stop).min(next_sample).min(check.0);
-        while part.run_bucket(limit) {}
-        shared.post(me, count, part);
-        shared.hops[me].store(part.tally.hops, Ordering::Relaxed);
-        shared.events[me].store(part.tally.events, Ordering::Relaxed);
-        tell(now);
-        shared.barrier.wait();
-        shared.fetch(me, count, part, node_of_ring);
     }
 }

@@ -14,6 +14,24 @@ pub(super) fn cut_window(links: &[NetLink], part_of: &[u32]) -> Time {
     links.iter().filter(cut).map(NetLink::shortest).min().unwrap_or(Time::MAX)
 }
 
+/// With fewer packets than this in a window, over all links at full rate, threads wait for each
+/// other more than they work. Measured in docs/performance.md.
+const PAYS: f64 = 256.0;
+
+/// How many of `threads` to use on a network: all, or one where it has too little to do at a time.
+/// A guess from rates and delays: it knows nothing of the traffic.
+pub fn worthwhile(nodes: usize, links: &[NetLink], threads: usize) -> usize {
+    if threads < 2 {
+        return threads;
+    }
+    let window = cut_window(links, &partition(nodes, links, threads)).as_secs_f64();
+    let rate: f64 = links.iter().map(|link| link.rate.as_f64()).sum();
+    if rate * window / FULL_PACKET >= PAYS { threads } else { 1 }
+}
+
+/// The bits of a full packet.
+const FULL_PACKET: f64 = 8.0 * 1500.0;
+
 /// Which part each node goes to: `wanted` parts if they balance, else as many fewer as do.
 pub(super) fn partition(nodes: usize, links: &[NetLink], wanted: usize) -> Vec<u32> {
     let most = wanted.min(nodes);
@@ -173,6 +191,19 @@ mod tests {
             let (small, large) = (weight(0).min(weight(1)), weight(0).max(weight(1)));
             assert!(small * 3 > large * 2, "k = {k}: parts of {small} and {large}");
         }
+    }
+
+    /// As in `midpath bench`: 10 Gbps, 1 µs.
+    #[test]
+    fn where_little_is_to_do_at_a_time_one_thread_does_it() {
+        let used = |k| {
+            let (nodes, mut links) = fat_tree(k);
+            links.iter_mut().for_each(|l| (l.rate, l.delay) = (Rate::from_gbps(10), Time::from_us(1)));
+            worthwhile(nodes, &links, 2)
+        };
+        assert_eq!([used(4), used(8)], [1, 2]);
+        // A network that cannot be cut.
+        assert_eq!(worthwhile(1, &[], 2), 1);
     }
 
     #[test]
