@@ -92,7 +92,11 @@ pub const WIRE: u32 = shim_size(BODY as u32);
 /// The same on packets of multicast trees.
 pub const WIRE_TREE: u32 = shim_size((BODY + TREE) as u32);
 
-/// Where the flags stand in the body.
+/// Where what ports change and the flags stand in the body.
+const PRICE: usize = 4;
+const CHARGED: usize = 16;
+const EXCHANGE: usize = 20;
+const CLASS: usize = 30;
 const FLAGS: usize = 31;
 /// Bytes of the body without a tree, and of the tree.
 const BODY: usize = 32;
@@ -112,7 +116,7 @@ impl Header for FcpHeader {
         }
         out[24..28].copy_from_slice(&self.nonce.to_be_bytes());
         out[28..30].copy_from_slice(&self.tenant.to_be_bytes());
-        out[30] = self.class as u8;
+        out[CLASS] = self.class as u8;
         out[FLAGS] = u8::from(self.echo) | u8::from(self.refused) << 1;
         if self.tree != 0 {
             out[BODY..].copy_from_slice(&self.tree.to_be_bytes());
@@ -142,7 +146,7 @@ impl Header for FcpHeader {
             exchange: word(5),
             nonce: u32::from_be_bytes([bytes[24], bytes[25], bytes[26], bytes[27]]),
             tenant: u16::from_be_bytes([bytes[28], bytes[29]]),
-            class: Class::of(bytes[30])?,
+            class: Class::of(bytes[CLASS])?,
             echo,
             refused,
             tree,
@@ -151,19 +155,43 @@ impl Header for FcpHeader {
     }
 }
 
+/// The largest number of the header's precision that is not above `most`.
+const fn up_to(most: f64) -> f32 {
+    let near = most as f32;
+    if near as f64 > most { near.next_down() } else { near }
+}
+
+/// The least one that is not below `least`.
+const fn from(least: f64) -> f32 {
+    let near = least as f32;
+    if (near as f64) < least { near.next_up() } else { near }
+}
+
 impl FcpHeader {
     /// Whether every number is one that an honest end or router could have written. Without
     /// branches: each port asks, and hardly any header is wrong.
     #[inline]
     fn sane(&self) -> bool {
-        let within = |x: f32, least: f64, most: f64| (f64::from(x) >= least) & (f64::from(x) <= most);
-        ((self.rtt == 0.0) | within(self.rtt, MIN_RTT, MAX_RTT))
-            & within(self.price, 0.0, MAX_PRICE)
-            & within(self.balance, 0.0, MAX_PRICE)
-            & within(self.charged, 0.0, MAX_PRICE)
-            & within(self.preload, -1.0, MAX_PRELOAD)
-            & (self.exchange >= (1.0 / MAX_EXCHANGE) as f32)
-            & (self.exchange <= MAX_EXCHANGE as f32)
+        const DEAR: f32 = up_to(MAX_PRICE);
+        const LEAST: [f32; 5] = [0.0, 0.0, 0.0, -1.0, (1.0 / MAX_EXCHANGE) as f32];
+        const MOST: [f32; 5] = [DEAR, DEAR, DEAR, up_to(MAX_PRELOAD), MAX_EXCHANGE as f32];
+        let words = [self.price, self.balance, self.charged, self.preload, self.exchange];
+        let timed = (self.rtt >= const { from(MIN_RTT) }) & (self.rtt <= const { up_to(MAX_RTT) });
+        (0..5).fold((self.rtt == 0.0) | timed, |sane, i| sane & (words[i] >= LEAST[i]) & (words[i] <= MOST[i]))
+    }
+
+    /// Puts the header back onto the packet that it was read from, at a port: prices and the service
+    /// may have changed, what the sender has said has not.
+    #[inline]
+    pub fn write_back(&self, packet: &mut Packet) {
+        let body = packet.only_body_mut(FcpHeader::TAG).and_then(|body| body.first_chunk_mut::<BODY>());
+        let Some(body) = body else {
+            packet.set_header(self);
+            return;
+        };
+        let words = [(PRICE, self.price), (CHARGED, self.charged), (EXCHANGE, self.exchange)];
+        words.iter().for_each(|(at, word)| body[*at..at + 4].copy_from_slice(&word.to_be_bytes()));
+        body[CLASS] = self.class as u8;
     }
 
     /// Whether a packet's outermost FCP header is an echo, without reading the rest of it.

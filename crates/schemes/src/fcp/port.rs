@@ -97,7 +97,7 @@ impl FcpPort {
         if charge.quoted > self.minimum {
             header.charged = (f64::from(header.charged) + charge.quoted / worth).min(super::header::MAX_PRICE) as f32;
         }
-        packet.set_header(&header);
+        header.write_back(packet);
         match &mut self.edge {
             Some(edge) => edge.leave(packet, &header, at.now),
             None => Ok(()),
