@@ -3,7 +3,7 @@
 use super::timers::Wake;
 use super::{Driver, Node};
 use crate::packet::{Pkt, Pool, PortId};
-use crate::roles::Transmitter;
+use crate::roles::{Inbound, Transmitter};
 use crate::units::Time;
 
 impl Node {
@@ -37,6 +37,26 @@ impl Node {
             driver.marked(port, id, pool.peek(id));
         }
         self.go_on(port, now, transmitter, next.map(|pkt| (pkt, marks)), pool, driver);
+    }
+
+    /// Shows a packet to the held port that it came in through, and asks for one to send, in one
+    /// call: the transmitter is idle.
+    pub(super) fn inbound_and_ask<D: Driver>(
+        &mut self,
+        now: Time,
+        port: PortId,
+        pkt: Pkt,
+        transmitter: Transmitter,
+        pool: &mut Pool,
+        driver: &mut D,
+    ) -> Option<Inbound> {
+        let (fate, marks, next) = self.with_port(port, now, transmitter, pool, |p, ctx| {
+            let fate = p.inbound(pkt, ctx);
+            let marks = *ctx.marks;
+            (fate, marks, p.poll_transmit(ctx))
+        })?;
+        self.go_on(port, now, transmitter, next.map(|pkt| (pkt, marks)), pool, driver);
+        Some(fate)
     }
 
     /// Asks a held port for a packet if its transmitter is idle; sees to it that it is asked again.

@@ -123,6 +123,7 @@ impl Header for FcpHeader {
         }
     }
 
+    #[inline] // so that what a caller does not look at is not put together
     fn get(body: &[u8]) -> Option<FcpHeader> {
         let (bytes, tree) = body.split_first_chunk::<BODY>()?;
         let tree = match tree {
@@ -151,7 +152,7 @@ impl Header for FcpHeader {
             refused,
             tree,
         };
-        header.sane().then_some(header)
+        if header.sane() { Some(header) } else { None }
     }
 }
 

@@ -266,14 +266,15 @@ impl InrppPort {
         self.publish(ctx);
     }
 
+    #[inline]
     fn publish(&self, ctx: &mut PortCtx<'_>) {
         let notice = Notice {
             push: self.machine.state() == State::Push,
             contenders: self.contenders.len() as u32,
             queue: u32::try_from(self.buffer.bytes).unwrap_or(u32::MAX),
-            load: self.load.rounded(),
+            load: self.load,
             // Both roll together: they have the same interval.
-            detoured: self.detoured.rounded(),
+            detoured: self.detoured,
         };
         let me = ctx.me;
         ctx.state::<Siblings>().publish(me, notice);
@@ -313,9 +314,9 @@ impl InrppPort {
         self.buffer.other + stored.other + size <= self.limits.other
     }
 
-    fn buffer_in(&mut self, pkt: Pkt, packet: &Packet) {
-        self.buffer.bytes += u64::from(packet.size);
-        self.buffer.other += if is_inrpp(packet) { 0 } else { u64::from(packet.size) };
+    fn buffer_in(&mut self, pkt: Pkt, size: u32, inrpp: bool) {
+        self.buffer.bytes += u64::from(size);
+        self.buffer.other += if inrpp { 0 } else { u64::from(size) };
         self.buffer.queue.push_back(pkt);
     }
 
@@ -374,25 +375,26 @@ impl InrppPort {
 
 impl Port for InrppPort {
     fn outbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) {
-        let packet = ctx.pool[&pkt];
+        let packet = &ctx.pool[&pkt];
         if packet.kind == Kind::Control {
             return self.urgent_in(pkt, ctx);
         }
-        let key = (packet.flow, packet.src);
-        self.gate_by_nonce(key, &packet, ctx.now);
+        let (key, inrpp) = ((packet.flow, packet.src), is_inrpp(packet));
+        self.gate_by_nonce(key, packet, ctx.now);
         if packet.flags.has(Flags::SYN) {
             self.starts.count(ctx.now);
         }
-        if !is_inrpp(&packet) {
+        if !inrpp {
             self.cache.see_other(key, ctx.now);
         }
         let before = self.machine.state();
-        if self.cuts_through(key, &packet) && (is_inrpp(&packet) || self.has_room(&packet)) {
-            self.buffer_in(pkt, &packet);
-        } else if self.has_room(&packet) {
-            self.cache.push(key, pkt, &packet);
+        if self.cuts_through(key, packet) && (inrpp || self.has_room(packet)) {
+            let size = packet.size;
+            self.buffer_in(pkt, size, inrpp);
+        } else if self.has_room(packet) {
+            self.cache.push(key, pkt, ctx.pool);
         } else {
-            self.counts.refused += u64::from(is_inrpp(&packet));
+            self.counts.refused += u64::from(inrpp);
             return ctx.drop(pkt, Drop::Queue);
         }
         self.look(ctx.now);
@@ -418,7 +420,9 @@ impl Port for InrppPort {
         if ctx.pool[&pkt].kind == Kind::Control {
             return self.on_control(pkt, ctx);
         }
-        if let Some(border) = &mut self.border {
+        if let Some(border) = &mut self.border
+            && !is_inrpp(&ctx.pool[&pkt])
+        {
             let mtu = ctx.links.iter().map(|link| link.mtu).min().unwrap_or_default();
             border.enter(&mut ctx.pool[&pkt], mtu);
         }
