@@ -86,7 +86,7 @@ impl Node {
         assert_eq!(links.len(), disciplines.len(), "one discipline per link");
         let slots: Vec<Slot> = links.iter().zip(disciplines).map(|(l, d)| Slot::new(l, d)).collect();
         let secret = secret(&streams.endpoints);
-        let places = if let Forwarding::Chain(chain) = &forwarding { chain.len() } else { 0 };
+        let places = forwarding.chain().len();
         assert!(places <= usize::from(u8::MAX), "a node has a few forwarders");
         Node {
             id,

@@ -19,7 +19,7 @@ use super::auth::{Far, Keys, Line};
 use super::border::Border;
 use super::cache::Cache;
 use super::detour::{Adjacency, DetourPath};
-use super::header::{Direction, InrppHeader, Nonce, is_ack, is_carried, is_inrpp, via};
+use super::header::{Direction, InrppHeader, Nonce, glance, is_ack, is_carried, is_inrpp};
 use super::load::{Gains, Load, Notice};
 use super::nonces::Store;
 use super::overlay::PeerKind;
@@ -197,6 +197,8 @@ pub struct InrppPort {
     /// On a host: when the last ACK has asked its sender to slow down, if it has. For gauges.
     slowed: Option<Time>,
     counts: Counts,
+    /// Nothing has changed since the port last said when it wants to be woken, and what it is like.
+    settled: bool,
 }
 
 impl InrppPort {
@@ -237,6 +239,7 @@ impl InrppPort {
             revive_at: Time::MAX,
             slowed: None,
             counts: Counts::default(),
+            settled: false,
             config,
         }
     }
@@ -264,6 +267,24 @@ impl InrppPort {
         let at = self.next_detour(ctx).min(self.machine.expires()).min(self.store.expires()).min(self.revive_at);
         ctx.wake_at(at);
         self.publish(ctx);
+        self.settled = true;
+    }
+
+    /// Whether there is nothing to send, to read, or to say.
+    #[inline]
+    fn rests(&self, ctx: &PortCtx<'_>) -> bool {
+        // An empty cache leaves Push only by what comes.
+        self.settled
+            && self.machine.state() == State::Push
+            && self.holds() == 0
+            && self.contenders.is_empty()
+            && !ctx.shared::<Siblings>().has_letter(ctx.me)
+    }
+
+    /// Packets that wait.
+    #[inline]
+    fn holds(&self) -> u64 {
+        (self.urgent.queue.len() + self.buffer.queue.len()) as u64 + self.cache.stored().packets
     }
 
     #[inline]
@@ -353,7 +374,8 @@ impl InrppPort {
         }
         self.load.sent(packet.size, ctx.now, &self.config.gains);
         // A tag that says less than this link's end: the packet is on a detour.
-        let size = if via(packet).is_none_or(|n| n == self.me.0) { 0 } else { packet.size };
+        let seen = glance(packet);
+        let size = if seen.via.is_none_or(|n| n == self.me.0) { 0 } else { packet.size };
         self.detoured.sent(size, ctx.now, &self.config.gains);
         if packet.kind == Kind::Control {
             return self.sign_control(pkt, ctx);
@@ -361,8 +383,10 @@ impl InrppPort {
         if self.machine.state() == State::Backpressure && packet.payload > 0 && is_inrpp(packet) {
             self.watch.sent((packet.flow, packet.src), ctx.now, self.patience);
         }
-        if is_ack(packet) {
-            self.sign_notification(pkt, ctx);
+        if seen.ack {
+            if seen.says || matches!(self.peer_kind, PeerKind::Plain(_)) {
+                self.sign_notification(pkt, ctx);
+            }
         } else if self.config.notify == Notify::Data && is_inrpp(packet) && packet.payload > 0 {
             self.tag_data(pkt, ctx);
         }
@@ -375,6 +399,7 @@ impl InrppPort {
 
 impl Port for InrppPort {
     fn outbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) {
+        self.settled = false;
         let packet = &ctx.pool[&pkt];
         if packet.kind == Kind::Control {
             return self.urgent_in(pkt, ctx);
@@ -404,6 +429,9 @@ impl Port for InrppPort {
     }
 
     fn poll_transmit(&mut self, ctx: &mut PortCtx<'_>) -> Option<Pkt> {
+        if self.rests(ctx) {
+            return None;
+        }
         self.read_letters(ctx);
         let pkt = match self.urgent_out(ctx) {
             Some(pkt) => Some(pkt),
@@ -453,7 +481,7 @@ impl Port for InrppPort {
     fn backlog(&self) -> Backlog {
         let stored = self.cache.stored();
         Backlog {
-            packets: (self.urgent.queue.len() + self.buffer.queue.len()) as u64 + stored.packets,
+            packets: self.holds(),
             bytes: self.urgent.bytes + self.buffer.bytes + stored.custody + stored.other,
         }
     }
