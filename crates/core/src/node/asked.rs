@@ -25,8 +25,13 @@ impl Node {
         }
         // Sojourn counts from here, whatever the port does with the packet.
         pool[&pkt].queued = came;
-        let (id, before) = (pkt.id(), self.slots[usize::from(port.0)].counters.marks);
+        let slot = &self.slots[usize::from(port.0)];
+        let (id, before, straight) = (pkt.id(), slot.counters.marks, slot.goes_straight && !transmitter.is_busy());
         let asked = self.with_port(port, now, transmitter, pool, |p, ctx| {
+            let pkt = match if straight { p.straight(pkt, ctx) } else { Err(pkt) } {
+                Ok(pkt) => return (*ctx.marks, Some(pkt)),
+                Err(pkt) => pkt,
+            };
             p.outbound(pkt, ctx);
             let marks = *ctx.marks;
             let next = if ctx.transmitter.is_busy() { None } else { p.poll_transmit(ctx) };

@@ -24,6 +24,8 @@ pub const MAX_PRELOAD: f64 = 1e18;
 /// How much or little a unit of one currency is worth in another at most. Ours: far beyond any two
 /// budgets on real links.
 pub const MAX_EXCHANGE: f64 = 1e12;
+const MOST_EXCHANGE: f32 = MAX_EXCHANGE as f32;
+const LEAST_EXCHANGE: f32 = (1.0 / MAX_EXCHANGE) as f32;
 
 /// What kind of service a packet asks for (§4.2: "we assume routers can easily classify packets").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, serde::Serialize, serde::Deserialize)]
@@ -169,16 +171,34 @@ const fn from(least: f64) -> f32 {
 }
 
 impl FcpHeader {
-    /// Whether every number is one that an honest end or router could have written. Without
-    /// branches: each port asks, and hardly any header is wrong.
+    /// Whether every number is one that an honest end or router could have written. Each port asks,
+    /// and hardly any header is wrong: what usually holds is seen from the words' bits, which are
+    /// in the order of the numbers where these are positive.
     #[inline]
     fn sane(&self) -> bool {
-        const DEAR: f32 = up_to(MAX_PRICE);
-        const LEAST: [f32; 5] = [0.0, 0.0, 0.0, -1.0, (1.0 / MAX_EXCHANGE) as f32];
-        const MOST: [f32; 5] = [DEAR, DEAR, DEAR, up_to(MAX_PRELOAD), MAX_EXCHANGE as f32];
-        let words = [self.price, self.balance, self.charged, self.preload, self.exchange];
-        let timed = (self.rtt >= const { from(MIN_RTT) }) & (self.rtt <= const { up_to(MAX_RTT) });
-        (0..5).fold((self.rtt == 0.0) | timed, |sane, i| sane & (words[i] >= LEAST[i]) & (words[i] <= MOST[i]))
+        const DEAR: u32 = up_to(MAX_PRICE).to_bits();
+        let within = |x: f32, least: f32, most: f32| {
+            x.to_bits().wrapping_sub(least.to_bits()) <= most.to_bits() - least.to_bits()
+        };
+        let dearest = self.price.to_bits().max(self.balance.to_bits()).max(self.charged.to_bits());
+        let usual = (dearest <= DEAR)
+            & within(self.rtt, const { from(MIN_RTT) }, const { up_to(MAX_RTT) })
+            & within(self.exchange, LEAST_EXCHANGE, MOST_EXCHANGE)
+            & (within(self.preload, 0.0, const { up_to(MAX_PRELOAD) }) | within(self.preload, -0.0, -1.0));
+        usual || self.is_sane_though_unusual()
+    }
+
+    /// The same for any numbers.
+    #[cold]
+    fn is_sane_though_unusual(&self) -> bool {
+        let within = |x: f32, least: f64, most: f64| f64::from(x) >= least && f64::from(x) <= most;
+        (self.rtt == 0.0 || within(self.rtt, MIN_RTT, MAX_RTT))
+            && within(self.price, 0.0, MAX_PRICE)
+            && within(self.balance, 0.0, MAX_PRICE)
+            && within(self.charged, 0.0, MAX_PRICE)
+            && within(self.preload, -1.0, MAX_PRELOAD)
+            && self.exchange >= LEAST_EXCHANGE
+            && self.exchange <= MOST_EXCHANGE
     }
 
     /// Puts the header back onto the packet that it was read from, at a port: prices and the service

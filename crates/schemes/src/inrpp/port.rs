@@ -281,6 +281,20 @@ impl InrppPort {
             && !ctx.shared::<Siblings>().has_letter(ctx.me)
     }
 
+    /// Whether a packet passes through an empty buffer, with nothing to look at or to count but
+    /// that it leaves.
+    #[inline]
+    fn is_straight_for(&self, packet: &Packet) -> bool {
+        self.machine.state() == State::Push
+            && self.holds() == 0
+            && self.store.is_empty()
+            && !self.cache.closed()
+            && is_inrpp(packet)
+            && packet.kind != Kind::Control
+            && !packet.flags.has(Flags::SYN)
+            && u64::from(packet.size) <= self.limits.buffer
+    }
+
     /// Packets that wait.
     #[inline]
     fn holds(&self) -> u64 {
@@ -426,6 +440,20 @@ impl Port for InrppPort {
         if before != self.machine.state() || self.wants_detours() {
             self.settle(ctx);
         }
+    }
+
+    fn goes_straight(&self) -> bool {
+        true
+    }
+
+    fn straight(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) -> Result<Pkt, Pkt> {
+        if !self.is_straight_for(&ctx.pool[&pkt]) {
+            return Err(pkt);
+        }
+        self.read_letters(ctx);
+        self.seal(&pkt, ctx);
+        self.settle(ctx);
+        Ok(pkt)
     }
 
     fn poll_transmit(&mut self, ctx: &mut PortCtx<'_>) -> Option<Pkt> {
