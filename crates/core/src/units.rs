@@ -529,6 +529,15 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
+    fn seconds_are_rounded_as_floats_are() {
+        let edges = [0.0, 0.5, 1.5, 2.5, WHOLE - 0.5, WHOLE, 2.0 * WHOLE, 1e19, 1e20, f64::NAN, f64::INFINITY];
+        let near = edges.into_iter().flat_map(|x: f64| [x.next_down(), x, x.next_up(), -x]);
+        for s in near.map(|ps| ps / PS_PER_S as f64) {
+            assert_eq!(Time::from_secs_f64(s), Time((s * PS_PER_S as f64).round() as u64), "{s:e}");
+        }
+    }
+
+    #[test]
     fn arithmetic_stops_rather_than_wraps() {
         let wraps: [fn() -> Time; 3] = [|| Time::MAX + Time(1), || Time::ZERO - Time(1), || Time::MAX * 2];
         for wrap in wraps {

@@ -1,7 +1,7 @@
 //! What drivers read between events: counters, backlogs, gauges, reports.
 
-use super::slot::{Begun, Slot};
 use super::Node;
+use super::slot::{Begun, Slot};
 use crate::packet::{FlowId, PortId};
 use crate::queue::Discipline;
 use crate::roles::{Backlog, Endpoint, FlowReport};

@@ -247,3 +247,28 @@ impl FcpHeader {
         f64::from(self.balance) - f64::from(self.charged)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_say_what_numbers_say() {
+        let edges = [0.0, MIN_RTT, MAX_RTT, 1.0, MAX_PRICE, MAX_PRELOAD, MAX_EXCHANGE, 1.0 / MAX_EXCHANGE];
+        let near = edges.map(|x| x as f32).into_iter().flat_map(|x| [x.next_down(), x, x.next_up()]);
+        let odd = [f32::NAN, f32::INFINITY, f32::MAX, f32::MIN_POSITIVE];
+        let numbers: Vec<f32> = near.chain(odd).flat_map(|x| [x, -x]).collect();
+        let good = FcpHeader { rtt: 0.1, exchange: 1.0, ..FcpHeader::default() };
+        for x in numbers {
+            let headers = [
+                FcpHeader { rtt: x, ..good },
+                FcpHeader { price: x, ..good },
+                FcpHeader { balance: x, ..good },
+                FcpHeader { charged: x, ..good },
+                FcpHeader { preload: x, ..good },
+                FcpHeader { exchange: x, ..good },
+            ];
+            headers.iter().for_each(|h| assert_eq!(h.sane(), h.is_sane_though_unusual(), "{h:?}"));
+        }
+    }
+}

@@ -508,10 +508,7 @@ impl Port for InrppPort {
 
     fn backlog(&self) -> Backlog {
         let stored = self.cache.stored();
-        Backlog {
-            packets: self.holds(),
-            bytes: self.urgent.bytes + self.buffer.bytes + stored.custody + stored.other,
-        }
+        Backlog { packets: self.holds(), bytes: self.urgent.bytes + self.buffer.bytes + stored.custody + stored.other }
     }
 
     fn reset(&mut self, ctx: &mut PortCtx<'_>) {

@@ -265,6 +265,42 @@ mod tests {
         }
     }
 
+    proptest! {
+        /// Packets that pay nothing among those that pay: numbers and bytes are counted, and sums
+        /// are added up in the same order as if all were in one queue of two stacks.
+        #[test]
+        fn what_pays_nothing_is_counted_apart(steps in prop::collection::vec((0u64..20, 0u64..60, 1u32..1000, any::<bool>()), 1..200)) {
+            let (mut window, mut now, mut cut) = (Window::default(), 0, None);
+            let (mut old, mut new) = (Vec::<(u64, f64, u32, bool)>::new(), Vec::new());
+            for (later, d, value, pays) in steps {
+                now += later;
+                let share = if pays { 1.0 / f64::from(value) } else { 0.0 };
+                if pays {
+                    window.push(Time(now), &Payment { rtt: 1.0, bytes: value, ..paid(share) });
+                } else {
+                    window.push_unpaid(Time(now), value);
+                }
+                new.push((now, share, value, pays));
+                cut = cut.max(now.checked_sub(d));
+                let Some(cut) = cut else { continue };
+                window.expire(Time(cut));
+                while old.first().or(new.first()).is_some_and(|e| e.0 <= cut) {
+                    if old.is_empty() {
+                        old = std::mem::take(&mut new);
+                    }
+                    old.remove(0);
+                }
+                let sum = |from: &mut dyn Iterator<Item = &(u64, f64, u32, bool)>| from.fold(0.0, |sum, e| sum + e.1);
+                let bytes = |paying: bool| old.iter().chain(&new).filter(|e| e.3 == paying).map(|e| f64::from(e.2)).sum::<f64>();
+                let sums = window.sums();
+                prop_assert_eq!(sums.paid, sum(&mut new.iter()) + sum(&mut old.iter().rev()));
+                prop_assert_eq!((sums.bytes, sums.unpaid), (bytes(true), bytes(false)));
+                prop_assert_eq!(sums.packets, old.iter().chain(&new).filter(|e| e.3).count() as f64);
+                prop_assert_eq!(window.len(), old.len() + new.len());
+            }
+        }
+    }
+
     #[test]
     fn a_huge_term_leaves_nothing_behind() {
         let mut window = Window::default();
