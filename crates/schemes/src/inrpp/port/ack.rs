@@ -26,18 +26,19 @@ impl InrppPort {
         // The handshake is no ACK of data: "new flows enter the system in open-loop mode" (§II-B),
         // unless flows are steered.
         let own = self.own_notification(ctx.now).filter(|_| self.config.steer || !first);
-        let told = own.is_some() || notifies(packet);
-        if !told {
+        let news = own.is_some() || notifies(packet);
+        if !news {
             self.slowed = None;
         }
-        if !told && !first {
+        if !news && !first {
             return;
         }
+        // As it came: what follows reads no room that this port advertises.
         let packet = &{ ctx.pool[pkt] };
         if first {
             self.advertise_room(pkt, ctx);
         }
-        if !told {
+        if !news {
             return;
         }
         let Some(mut option) = packet.header::<InrppHeader>() else { return };
