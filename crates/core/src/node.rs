@@ -92,7 +92,7 @@ impl Node {
         assert_eq!(links.len(), disciplines.len(), "one discipline per link");
         let slots: Vec<Slot> = links.iter().zip(disciplines).map(|(l, d)| Slot::new(l, d)).collect();
         let secret = secret(&streams.endpoints);
-        let places = if let Forwarding::Chain(chain) = &forwarding { chain.len() } else { 0 };
+        let places = forwarding.chain().len();
         assert!(places <= usize::from(u8::MAX), "a node has a few forwarders");
         Node {
             id,
@@ -267,11 +267,20 @@ impl Node {
     ) -> Option<Pkt> {
         let transmitter = self.transmitter(port, now, driver);
         pool[&pkt].queued = now;
-        let fate = self.with_port(port, now, transmitter, pool, |p, ctx| p.inbound(pkt, ctx));
-        match self.slots[usize::from(port.0)].inbound_frees {
-            true => self.poll(port, now, pool, driver),
-            false => self.arm_port(port, now),
-        }
+        let slot = &self.slots[usize::from(port.0)];
+        let asks = slot.inbound_frees && slot.is_held() && !transmitter.is_busy();
+        let fate = if asks {
+            self.inbound_and_ask(now, port, pkt, transmitter, pool, driver)
+        } else {
+            let fate = self.with_port(port, now, transmitter, pool, |p, ctx| p.inbound(pkt, ctx));
+            match fate {
+                // It holds what it held: while its transmitter is busy there is nothing to ask for.
+                Some(Inbound::Forward(_)) => self.arm_port(port, now),
+                _ if self.slots[usize::from(port.0)].inbound_frees => self.poll(port, now, pool, driver),
+                _ => self.arm_port(port, now),
+            }
+            fate
+        };
         match fate {
             Some(Inbound::Forward(pkt)) => return Some(pkt),
             Some(Inbound::Consume(pkt)) => Node::consume(pkt, pool, driver),

@@ -43,6 +43,9 @@ pub struct Ratio(pub u64);
 
 const PS_PER_S: u64 = 1_000_000_000_000;
 
+/// Below this, 2^52, a float's whole part and what is left of it are both exact.
+const WHOLE: f64 = (1u64 << 52) as f64;
+
 impl Time {
     /// The start of every run, and the empty duration.
     pub const ZERO: Time = Time(0);
@@ -71,8 +74,15 @@ impl Time {
     }
     /// Seconds as a float, rounded to the nearest picosecond; negative and NaN become zero, too
     /// much becomes [`Time::MAX`].
+    #[inline]
     pub fn from_secs_f64(s: f64) -> Time {
-        Time((s * PS_PER_S as f64).round() as u64)
+        let ps = s * PS_PER_S as f64;
+        if !(0.0..WHOLE).contains(&ps) {
+            return Time(ps.round() as u64);
+        }
+        // `round` is a call on processors that have no instruction for it.
+        let down = ps as i64;
+        Time(down as u64 + u64::from(ps - down as f64 >= 0.5))
     }
     /// What a bare number would be in the unit of results: seconds.
     fn of_number(s: f64) -> Option<Time> {
@@ -517,6 +527,15 @@ text!(serde Ratio, "a ratio", "\"2.5 %\" or \"0.025\"");
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn seconds_are_rounded_as_floats_are() {
+        let edges = [0.0, 0.5, 1.5, 2.5, WHOLE - 0.5, WHOLE, 2.0 * WHOLE, 1e19, 1e20, f64::NAN, f64::INFINITY];
+        let near = edges.into_iter().flat_map(|x: f64| [x.next_down(), x, x.next_up(), -x]);
+        for s in near.map(|ps| ps / PS_PER_S as f64) {
+            assert_eq!(Time::from_secs_f64(s), Time((s * PS_PER_S as f64).round() as u64), "{s:e}");
+        }
+    }
 
     #[test]
     fn arithmetic_stops_rather_than_wraps() {

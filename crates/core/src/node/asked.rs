@@ -3,7 +3,7 @@
 use super::timers::Wake;
 use super::{Driver, Node};
 use crate::packet::{Pkt, Pool, PortId};
-use crate::roles::Transmitter;
+use crate::roles::{Inbound, Transmitter};
 use crate::units::Time;
 
 impl Node {
@@ -25,8 +25,13 @@ impl Node {
         }
         // Sojourn counts from here, whatever the port does with the packet.
         pool[&pkt].queued = came;
-        let (id, before) = (pkt.id(), self.slots[usize::from(port.0)].counters.marks);
+        let slot = &self.slots[usize::from(port.0)];
+        let (id, before, straight) = (pkt.id(), slot.counters.marks, slot.goes_straight && !transmitter.is_busy());
         let asked = self.with_port(port, now, transmitter, pool, |p, ctx| {
+            let pkt = match if straight { p.straight(pkt, ctx) } else { Err(pkt) } {
+                Ok(pkt) => return (*ctx.marks, Some(pkt)),
+                Err(pkt) => pkt,
+            };
             p.outbound(pkt, ctx);
             let marks = *ctx.marks;
             let next = if ctx.transmitter.is_busy() { None } else { p.poll_transmit(ctx) };
@@ -37,6 +42,26 @@ impl Node {
             driver.marked(port, id, pool.peek(id));
         }
         self.go_on(port, now, transmitter, next.map(|pkt| (pkt, marks)), pool, driver);
+    }
+
+    /// Shows a packet to the held port that it came in through, and asks for one to send, in one
+    /// call: the transmitter is idle.
+    pub(super) fn inbound_and_ask<D: Driver>(
+        &mut self,
+        now: Time,
+        port: PortId,
+        pkt: Pkt,
+        transmitter: Transmitter,
+        pool: &mut Pool,
+        driver: &mut D,
+    ) -> Option<Inbound> {
+        let (fate, marks, next) = self.with_port(port, now, transmitter, pool, |p, ctx| {
+            let fate = p.inbound(pkt, ctx);
+            let marks = *ctx.marks;
+            (fate, marks, p.poll_transmit(ctx))
+        })?;
+        self.go_on(port, now, transmitter, next.map(|pkt| (pkt, marks)), pool, driver);
+        Some(fate)
     }
 
     /// Asks a held port for a packet if its transmitter is idle; sees to it that it is asked again.

@@ -1,7 +1,7 @@
 //! What happens to a node from outside: rates, links and routes change, the network side restarts.
 
 use super::timers::Pair;
-use super::{Driver, Forwarding, Node};
+use super::{Driver, Node};
 use crate::packet::{Pool, PortId};
 use crate::roles::{Drop, Forwarder};
 use crate::units::{Rate, Time};
@@ -34,9 +34,9 @@ impl Node {
     /// links are down give up what waits there, as an interface that is down does.
     #[cold]
     pub fn on_routes<D: Driver>(&mut self, state: u32, down: &[PortId], now: Time, pool: &mut Pool, driver: &mut D) {
-        match &mut self.forwarding {
-            Forwarding::Shortest(paths) => paths.on_routes(state),
-            Forwarding::Chain(chain) => chain.iter_mut().for_each(|f| f.on_routes(state)),
+        self.forwarding.chain_mut().iter_mut().for_each(|f| f.on_routes(state));
+        if let Some(paths) = self.forwarding.shortest_mut() {
+            paths.on_routes(state);
         }
         down.iter().for_each(|port| self.clear(*port, now, pool, driver));
         self.drain(now, pool, driver);
@@ -56,10 +56,10 @@ impl Node {
         for i in 0..self.slots.len() {
             self.clear(PortId(i as u16), now, pool, driver);
         }
-        if let Forwarding::Chain(chain) = &mut self.forwarding {
+        if !self.chain_timers.is_empty() {
             self.chain_timers.iter_mut().for_each(Pair::withdraw);
             let mut kept = Vec::new();
-            chain.iter_mut().for_each(|f| f.reset(&mut kept));
+            self.forwarding.chain_mut().iter_mut().for_each(|f| f.reset(&mut kept));
             kept.into_iter().for_each(|pkt| self.discard(None, pkt, Drop::Fault, pool, driver));
         }
         self.drain(now, pool, driver);

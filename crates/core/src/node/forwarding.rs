@@ -12,16 +12,41 @@ pub enum Forwarding {
     Shortest(ShortestPath),
     /// Schemes' own: who doesn't pass a packet on decides. What the last passes on has no way.
     Chain(Vec<Box<dyn Forwarder>>),
+    /// The same, and shortest paths for what they pass on.
+    Before(Vec<Box<dyn Forwarder>>, ShortestPath),
 }
 
 impl Forwarding {
     /// The forwarders of the schemes that run at a node, in order, and shortest paths after them.
-    pub fn new(mut chain: Vec<Box<dyn Forwarder>>, last: ShortestPath) -> Forwarding {
-        if chain.is_empty() {
-            return Forwarding::Shortest(last);
+    pub fn new(chain: Vec<Box<dyn Forwarder>>, last: ShortestPath) -> Forwarding {
+        if chain.is_empty() { Forwarding::Shortest(last) } else { Forwarding::Before(chain, last) }
+    }
+
+    /// The forwarders of schemes.
+    #[inline]
+    pub(super) fn chain(&self) -> &[Box<dyn Forwarder>] {
+        match self {
+            Forwarding::Shortest(_) => &[],
+            Forwarding::Chain(chain) | Forwarding::Before(chain, _) => chain,
         }
-        chain.push(Box::new(last));
-        Forwarding::Chain(chain)
+    }
+
+    /// The same, to be called.
+    #[inline]
+    pub(super) fn chain_mut(&mut self) -> &mut [Box<dyn Forwarder>] {
+        match self {
+            Forwarding::Shortest(_) => &mut [],
+            Forwarding::Chain(chain) | Forwarding::Before(chain, _) => chain,
+        }
+    }
+
+    /// Who takes shortest paths, if anybody does.
+    #[inline]
+    pub(super) fn shortest_mut(&mut self) -> Option<&mut ShortestPath> {
+        match self {
+            Forwarding::Shortest(last) | Forwarding::Before(_, last) => Some(last),
+            Forwarding::Chain(_) => None,
+        }
     }
 }
 
@@ -65,6 +90,9 @@ impl Node {
             route = self.with_forwarder(place, now, pool, |f, ctx| f.route(pkt, from, ctx));
         }
         self.tell_copies(driver);
+        if let Route::Pass(pkt) = route {
+            return self.forward_by_shortest(now, pkt, pool, driver);
+        }
         match route {
             Route::Port(port, pkt) => self.outbound(now, port, pkt, pool, driver),
             Route::Local(pkt) => self.deliver(now, pkt, pool, driver),
@@ -72,6 +100,22 @@ impl Node {
             Route::Kept => {}
             Route::Unroutable(pkt) => self.discard(None, pkt, Drop::Undeliverable, pool, driver),
             Route::Pass(pkt) => self.discard(None, pkt, Drop::NoRoute, pool, driver),
+        }
+    }
+
+    /// Takes the shortest path with what the forwarders of schemes have passed on.
+    #[inline]
+    fn forward_by_shortest<D: Driver>(&mut self, now: Time, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
+        let Some(paths) = self.forwarding.shortest_mut() else {
+            return self.discard(None, pkt, Drop::NoRoute, pool, driver);
+        };
+        let packet = &pool[&pkt];
+        if packet.dst == self.id {
+            return self.deliver(now, pkt, pool, driver);
+        }
+        match paths.next(packet, self.id, &mut self.streams.forwarders) {
+            Some(port) => self.outbound(now, port, pkt, pool, driver),
+            None => self.discard(None, pkt, Drop::NoRoute, pool, driver),
         }
     }
 
@@ -91,7 +135,7 @@ impl Node {
         pool: &mut Pool,
         call: impl FnOnce(&mut dyn Forwarder, &mut ForwardCtx<'_>) -> R,
     ) -> R {
-        let Forwarding::Chain(chain) = &mut self.forwarding else { unreachable!("asked for a place in the chain") };
+        let chain = self.forwarding.chain_mut();
         let state = self.forwards.get(place).copied().flatten();
         let state = state.map(|i| self.states[usize::from(i)].as_mut());
         let (rng, out, copies) = (&mut self.streams.forwarders, &mut self.out, Some(&mut self.copies));

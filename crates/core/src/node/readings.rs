@@ -1,7 +1,7 @@
 //! What drivers read between events: counters, backlogs, gauges, reports.
 
+use super::Node;
 use super::slot::{Begun, Slot};
-use super::{Forwarding, Node};
 use crate::packet::{FlowId, PortId};
 use crate::queue::Discipline;
 use crate::roles::{Backlog, Endpoint, FlowReport};
@@ -52,10 +52,7 @@ impl Node {
             Discipline::Held(port) => port.backlog().packets,
             _ => 0,
         };
-        let kept = match &self.forwarding {
-            Forwarding::Shortest(_) => 0,
-            Forwarding::Chain(chain) => chain.iter().map(|f| f.kept()).sum(),
-        };
+        let kept: u64 = self.forwarding.chain().iter().map(|f| f.kept()).sum();
         self.slots.iter().map(held).sum::<u64>() + kept
     }
 

@@ -64,6 +64,8 @@ pub(super) struct Slot {
     pub watches_inbound: bool,
     /// Held ports: whether one is to be asked for a packet after each that came in.
     pub inbound_frees: bool,
+    /// Held ports: whether a packet may leave without being kept.
+    pub goes_straight: bool,
     /// Held ports: an [`Idle`](super::timers::Wake::Idle) wish is in the heap.
     pub idle_armed: bool,
     /// Held ports: it stands in the node's list of ports that a driver may pull from.
@@ -87,6 +89,7 @@ impl Slot {
             books: if matches!(discipline, Discipline::Held(_)) { 0 } else { link.mtu },
             watches_inbound: discipline.port().is_some_and(|p| p.watches_inbound()),
             inbound_frees: discipline.port().is_some_and(|p| p.inbound_frees()),
+            goes_straight: discipline.port().is_some_and(|p| p.goes_straight()),
             admits_within: discipline.admits_within(),
             discipline,
             counters: PortCounters::default(),

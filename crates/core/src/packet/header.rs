@@ -98,7 +98,20 @@ impl Packet {
         if self.tag == 0 {
             return None;
         }
+        if self.tag == tag {
+            // The usual case: it is outermost.
+            let len = usize::from(self.tail.stack.0[1]);
+            return self.headers().get(PREFIX..PREFIX + len);
+        }
         self.entries().find(|e| e.0 == tag).map(|(_, from, to)| &self.tail.stack.0[from..to])
+    }
+
+    /// The body of a packet's only header, if that has this tag, to be changed in place.
+    #[inline]
+    pub fn only_body_mut(&mut self, tag: u8) -> Option<&mut [u8]> {
+        let end = PREFIX + usize::from(self.tail.stack.0[1]);
+        let only = self.tag == tag && usize::from(self.stacked) == end;
+        if only { self.tail.stack.0.get_mut(PREFIX..end) } else { None }
     }
 
     /// The body of the outermost header with this tag, to be changed in place.

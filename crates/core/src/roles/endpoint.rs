@@ -5,7 +5,6 @@ use crate::packet::{FlowId, NodeId, Packet, Pkt, Pool, PortId};
 use crate::rng::Stream;
 use crate::roles::{LinkInfo, Way};
 use crate::units::Time;
-use rustc_hash::FxHashMap;
 
 /// One end of a flow: active (sender, consumer) or passive (receiver, producer).
 pub trait Endpoint: Send {
@@ -96,16 +95,17 @@ impl FlowReport {
 
 /// What the endpoints of one node share: a host's budget, its list of open flows.
 #[derive(Default)]
-pub struct Shared(FxHashMap<TypeId, Box<dyn Any + Send>>);
+pub struct Shared(Vec<(TypeId, Box<dyn Any + Send>)>);
 
 impl Shared {
     /// The one value of type `T` on this node, made on first use.
     pub fn get<T: Any + Send + Default>(&mut self) -> &mut T {
-        self.0
-            .entry(TypeId::of::<T>())
-            .or_insert_with(|| Box::new(T::default()))
-            .downcast_mut()
-            .expect("stored under its own type")
+        // A node shares values of one or two types.
+        let place = self.0.iter().position(|(id, _)| *id == TypeId::of::<T>()).unwrap_or_else(|| {
+            self.0.push((TypeId::of::<T>(), Box::new(T::default())));
+            self.0.len() - 1
+        });
+        self.0[place].1.downcast_mut().expect("stored under its own type")
     }
 }
 

@@ -120,6 +120,16 @@ pub trait Port: Send {
     /// Called when the transmitter is idle: the next packet, which starts onto the wire now. Stamp
     /// it here.
     fn poll_transmit(&mut self, ctx: &mut PortCtx<'_>) -> Option<Pkt>;
+    /// Whether [`Port::straight`] wants to be called. Asked once.
+    fn goes_straight(&self) -> bool {
+        false
+    }
+    /// Called when a packet was routed here and the transmitter is idle: gives back as `Ok` what
+    /// [`Port::outbound`] would take and [`Port::poll_transmit`] then send, if that is this very
+    /// packet and the port marks nothing. With `Err` both are called.
+    fn straight(&mut self, pkt: Pkt, _ctx: &mut PortCtx<'_>) -> Result<Pkt, Pkt> {
+        Err(pkt)
+    }
     /// Whether [`Port::inbound`] wants to be called. Asked once.
     fn watches_inbound(&self) -> bool {
         true

@@ -24,6 +24,8 @@ pub const MAX_PRELOAD: f64 = 1e18;
 /// How much or little a unit of one currency is worth in another at most. Ours: far beyond any two
 /// budgets on real links.
 pub const MAX_EXCHANGE: f64 = 1e12;
+const MOST_EXCHANGE: f32 = MAX_EXCHANGE as f32;
+const LEAST_EXCHANGE: f32 = (1.0 / MAX_EXCHANGE) as f32;
 
 /// What kind of service a packet asks for (§4.2: "we assume routers can easily classify packets").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, serde::Serialize, serde::Deserialize)]
@@ -92,7 +94,11 @@ pub const WIRE: u32 = shim_size(BODY as u32);
 /// The same on packets of multicast trees.
 pub const WIRE_TREE: u32 = shim_size((BODY + TREE) as u32);
 
-/// Where the flags stand in the body.
+/// Where what ports change and the flags stand in the body.
+const PRICE: usize = 4;
+const CHARGED: usize = 16;
+const EXCHANGE: usize = 20;
+const CLASS: usize = 30;
 const FLAGS: usize = 31;
 /// Bytes of the body without a tree, and of the tree.
 const BODY: usize = 32;
@@ -112,13 +118,14 @@ impl Header for FcpHeader {
         }
         out[24..28].copy_from_slice(&self.nonce.to_be_bytes());
         out[28..30].copy_from_slice(&self.tenant.to_be_bytes());
-        out[30] = self.class as u8;
+        out[CLASS] = self.class as u8;
         out[FLAGS] = u8::from(self.echo) | u8::from(self.refused) << 1;
         if self.tree != 0 {
             out[BODY..].copy_from_slice(&self.tree.to_be_bytes());
         }
     }
 
+    #[inline] // so that what a caller does not look at is not put together
     fn get(body: &[u8]) -> Option<FcpHeader> {
         let (bytes, tree) = body.split_first_chunk::<BODY>()?;
         let tree = match tree {
@@ -142,28 +149,70 @@ impl Header for FcpHeader {
             exchange: word(5),
             nonce: u32::from_be_bytes([bytes[24], bytes[25], bytes[26], bytes[27]]),
             tenant: u16::from_be_bytes([bytes[28], bytes[29]]),
-            class: Class::of(bytes[30])?,
+            class: Class::of(bytes[CLASS])?,
             echo,
             refused,
             tree,
         };
-        header.sane().then_some(header)
+        if header.sane() { Some(header) } else { None }
     }
 }
 
+/// The largest number of the header's precision that is not above `most`.
+const fn up_to(most: f64) -> f32 {
+    let near = most as f32;
+    if near as f64 > most { near.next_down() } else { near }
+}
+
+/// The least one that is not below `least`.
+const fn from(least: f64) -> f32 {
+    let near = least as f32;
+    if (near as f64) < least { near.next_up() } else { near }
+}
+
 impl FcpHeader {
-    /// Whether every number is one that an honest end or router could have written. Without
-    /// branches: each port asks, and hardly any header is wrong.
+    /// Whether every number is one that an honest end or router could have written. Each port asks,
+    /// and hardly any header is wrong: what usually holds is seen from the words' bits, which are
+    /// in the order of the numbers where these are positive.
     #[inline]
     fn sane(&self) -> bool {
-        let within = |x: f32, least: f64, most: f64| (f64::from(x) >= least) & (f64::from(x) <= most);
-        ((self.rtt == 0.0) | within(self.rtt, MIN_RTT, MAX_RTT))
-            & within(self.price, 0.0, MAX_PRICE)
-            & within(self.balance, 0.0, MAX_PRICE)
-            & within(self.charged, 0.0, MAX_PRICE)
-            & within(self.preload, -1.0, MAX_PRELOAD)
-            & (self.exchange >= (1.0 / MAX_EXCHANGE) as f32)
-            & (self.exchange <= MAX_EXCHANGE as f32)
+        const DEAR: u32 = up_to(MAX_PRICE).to_bits();
+        let within = |x: f32, least: f32, most: f32| {
+            x.to_bits().wrapping_sub(least.to_bits()) <= most.to_bits() - least.to_bits()
+        };
+        let dearest = self.price.to_bits().max(self.balance.to_bits()).max(self.charged.to_bits());
+        let usual = (dearest <= DEAR)
+            & within(self.rtt, const { from(MIN_RTT) }, const { up_to(MAX_RTT) })
+            & within(self.exchange, LEAST_EXCHANGE, MOST_EXCHANGE)
+            & (within(self.preload, 0.0, const { up_to(MAX_PRELOAD) }) | within(self.preload, -0.0, -1.0));
+        usual || self.is_sane_though_unusual()
+    }
+
+    /// The same for any numbers.
+    #[cold]
+    fn is_sane_though_unusual(&self) -> bool {
+        let within = |x: f32, least: f64, most: f64| f64::from(x) >= least && f64::from(x) <= most;
+        (self.rtt == 0.0 || within(self.rtt, MIN_RTT, MAX_RTT))
+            && within(self.price, 0.0, MAX_PRICE)
+            && within(self.balance, 0.0, MAX_PRICE)
+            && within(self.charged, 0.0, MAX_PRICE)
+            && within(self.preload, -1.0, MAX_PRELOAD)
+            && self.exchange >= LEAST_EXCHANGE
+            && self.exchange <= MOST_EXCHANGE
+    }
+
+    /// Puts the header back onto the packet that it was read from, at a port: prices and the service
+    /// may have changed, what the sender has said has not.
+    #[inline]
+    pub fn write_back(&self, packet: &mut Packet) {
+        let body = packet.only_body_mut(FcpHeader::TAG).and_then(|body| body.first_chunk_mut::<BODY>());
+        let Some(body) = body else {
+            packet.set_header(self);
+            return;
+        };
+        let words = [(PRICE, self.price), (CHARGED, self.charged), (EXCHANGE, self.exchange)];
+        words.iter().for_each(|(at, word)| body[*at..at + 4].copy_from_slice(&word.to_be_bytes()));
+        body[CLASS] = self.class as u8;
     }
 
     /// Whether a packet's outermost FCP header is an echo, without reading the rest of it.
@@ -196,5 +245,30 @@ impl FcpHeader {
     /// What the packet has left to pay with, $/byte: negative when it paid too little (§5).
     pub fn left(&self) -> f64 {
         f64::from(self.balance) - f64::from(self.charged)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_say_what_numbers_say() {
+        let edges = [0.0, MIN_RTT, MAX_RTT, 1.0, MAX_PRICE, MAX_PRELOAD, MAX_EXCHANGE, 1.0 / MAX_EXCHANGE];
+        let near = edges.map(|x| x as f32).into_iter().flat_map(|x| [x.next_down(), x, x.next_up()]);
+        let odd = [f32::NAN, f32::INFINITY, f32::MAX, f32::MIN_POSITIVE];
+        let numbers: Vec<f32> = near.chain(odd).flat_map(|x| [x, -x]).collect();
+        let good = FcpHeader { rtt: 0.1, exchange: 1.0, ..FcpHeader::default() };
+        for x in numbers {
+            let headers = [
+                FcpHeader { rtt: x, ..good },
+                FcpHeader { price: x, ..good },
+                FcpHeader { balance: x, ..good },
+                FcpHeader { charged: x, ..good },
+                FcpHeader { preload: x, ..good },
+                FcpHeader { exchange: x, ..good },
+            ];
+            headers.iter().for_each(|h| assert_eq!(h.sane(), h.is_sane_though_unusual(), "{h:?}"));
+        }
     }
 }

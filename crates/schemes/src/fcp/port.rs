@@ -46,10 +46,25 @@ pub trait Pricing: Send {
     fn gauges(&self, out: &mut Vec<(&'static str, f64)>);
 }
 
+impl<P: Pricing + ?Sized> Pricing for Box<P> {
+    fn charge(&mut self, header: &mut FcpHeader, size: u32, at: &Moment) -> Charge {
+        (**self).charge(header, size, at)
+    }
+    fn pass(&mut self, size: u32, at: &Moment) {
+        (**self).pass(size, at);
+    }
+    fn reset(&mut self) {
+        (**self).reset();
+    }
+    fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
+        (**self).gauges(out);
+    }
+}
+
 /// A FIFO port with prices.
-pub struct FcpPort {
+pub struct FcpPort<P = Box<dyn Pricing>> {
     bound: Bound,
-    pricing: Box<dyn Pricing>,
+    pricing: P,
     minimum: f64,
     /// Bytes that wait and count as no queue.
     forgiven: f64,
@@ -58,10 +73,10 @@ pub struct FcpPort {
     exchange: Option<Exchange>,
 }
 
-impl FcpPort {
+impl<P: Pricing> FcpPort<P> {
     /// A port whose queue is as the scenario says. `edge` enforces where a host is at the other end
     /// (§5).
-    pub fn new(spec: &PortSpec, pricing: Box<dyn Pricing>, rule: &Rule, edge: Option<Edge>) -> FcpPort {
+    pub fn new(spec: &PortSpec, pricing: P, rule: &Rule, edge: Option<Edge>) -> FcpPort<P> {
         let bound = spec.queue.limit.bound(spec.link.rate);
         // One full packet that waits is how packets of several paced flows meet, not a queue: the
         // paper's is of a fluid.
@@ -71,13 +86,13 @@ impl FcpPort {
 
     /// With prices that are wrong now and then.
     #[must_use]
-    pub fn perturbed(self, plan: Option<Perturbation>) -> FcpPort {
+    pub fn perturbed(self, plan: Option<Perturbation>) -> FcpPort<P> {
         FcpPort { perturbed: plan.map(Perturbed::new), ..self }
     }
 
     /// The same in a network of several domains (§4.3).
     #[must_use]
-    pub fn translating(self, exchange: Option<Exchange>) -> FcpPort {
+    pub fn translating(self, exchange: Option<Exchange>) -> FcpPort<P> {
         FcpPort { exchange, ..self }
     }
 
@@ -97,7 +112,7 @@ impl FcpPort {
         if charge.quoted > self.minimum {
             header.charged = (f64::from(header.charged) + charge.quoted / worth).min(super::header::MAX_PRICE) as f32;
         }
-        packet.set_header(&header);
+        header.write_back(packet);
         match &mut self.edge {
             Some(edge) => edge.leave(packet, &header, at.now),
             None => Ok(()),
@@ -112,7 +127,7 @@ impl FcpPort {
     }
 }
 
-impl Aqm for FcpPort {
+impl<P: Pricing> Aqm for FcpPort<P> {
     fn enqueue(&mut self, packet: &mut Packet, view: &mut View<'_>) -> Verdict {
         let capacity = view.rate.as_f64() / 8.0;
         let queue = (view.backlog.bytes as f64 - self.forgiven).max(0.0);

@@ -186,7 +186,8 @@ impl Cache {
     }
 
     /// Takes a packet in. Whether there is room is the port's business.
-    pub fn push(&mut self, key: Key, pkt: Pkt, packet: &Packet) {
+    pub fn push(&mut self, key: Key, pkt: Pkt, pool: &Pool) {
+        let packet = &pool[&pkt];
         let lane = self.lanes.entry(key).or_default();
         if lane.queue.is_empty() {
             lane.class = class_of(packet);

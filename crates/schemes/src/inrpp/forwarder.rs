@@ -9,7 +9,7 @@ use midpath_core::roles::{Ecmp, ForwardCtx, Forwarder, NodeSpec, Route, Routes};
 
 use super::back::WayBack;
 use super::detour::seconds;
-use super::header::{is_ack, set_via, via};
+use super::header::{glance, set_via};
 
 /// A router's forwarder.
 pub struct Detouring {
@@ -52,7 +52,7 @@ impl Detouring {
     fn back(&mut self, packet: &Packet, node: NodeId) -> Option<PortId> {
         // The first of several need not be the way back of the first the other way round.
         let kept = matches!(self.ecmp, Ecmp::Flow | Ecmp::Off);
-        let several = kept && is_ack(packet) && self.routes.next_ports(node, packet.dst).len() > 1;
+        let several = kept && self.routes.next_ports(node, packet.dst).len() > 1;
         if several { self.back.port(packet, node) } else { None }
     }
 }
@@ -69,7 +69,8 @@ impl Forwarder for Detouring {
         if packet.dst == node {
             return Route::Pass(pkt);
         }
-        if let Some(via) = via(packet) {
+        let seen = glance(packet);
+        if let Some(via) = seen.via {
             if via != node
                 && let Some(port) = self.towards(via, from)
             {
@@ -79,7 +80,8 @@ impl Forwarder for Detouring {
             // by its destination.
             set_via(packet, None);
         }
-        match self.back(&ctx.pool[&pkt], node) {
+        let back = if seen.ack { self.back(&ctx.pool[&pkt], node) } else { None };
+        match back {
             Some(port) => Route::Port(port, pkt),
             None => Route::Pass(pkt),
         }

@@ -256,10 +256,12 @@ impl Header for InrppHeader {
     }
 }
 
+#[inline]
 fn body(packet: &Packet) -> Option<&[u8]> {
     packet.body(InrppHeader::TAG).filter(|b| b.len() >= FIXED)
 }
 
+#[inline]
 fn flagged(packet: &Packet, bit: u8) -> bool {
     body(packet).is_some_and(|b| b[0] & bit != 0)
 }
@@ -298,6 +300,25 @@ pub fn echoes(packet: &Packet) -> bool {
 #[inline]
 pub fn is_carried(packet: &Packet) -> bool {
     flagged(packet, CARRIED)
+}
+
+/// What every hop looks at.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Glance {
+    /// As [`is_ack`] says.
+    pub ack: bool,
+    /// As [`notifies`] says.
+    pub says: bool,
+    /// As [`via()`] says.
+    pub via: Option<NodeId>,
+}
+
+/// All of that, with the header looked for once.
+#[inline]
+pub fn glance(packet: &Packet) -> Glance {
+    let Some(body) = body(packet) else { return Glance::default() };
+    let via = Some(get(body, FIXED - 4)).filter(|n| *n != NOWHERE).map(NodeId);
+    Glance { ack: body[0] & ACK != 0, says: body[0] & SAYS != 0, via }
 }
 
 /// The original next hop of a packet on a detour (§III-A: "the packet is tagged").

@@ -27,13 +27,23 @@ pub struct Load {
     mean: f64,
     /// The current interval.
     index: u64,
+    /// When it ends, in time's unit: until then nothing is divided.
+    until: u64,
     /// Bytes sent in it.
     bytes: u64,
 }
 
 impl Load {
+    #[inline]
     fn roll(&mut self, now: Time, gains: &Gains) {
+        if now.0 >= self.until {
+            self.roll_on(now, gains);
+        }
+    }
+
+    fn roll_on(&mut self, now: Time, gains: &Gains) {
         let index = now.0 / gains.interval.0;
+        self.until = (index + 1).saturating_mul(gains.interval.0);
         let passed = index.saturating_sub(self.index);
         if passed > 0 {
             self.mean += gains.weight * (self.bytes as f64 - self.mean);
@@ -57,6 +67,7 @@ impl Load {
     }
 
     /// As it is told to others: the average in single precision, whose error is far below a packet.
+    #[inline]
     pub fn rounded(self) -> Load {
         Load { mean: f64::from(self.mean as f32), ..self }
     }
@@ -83,6 +94,12 @@ pub struct Notice {
 }
 
 impl Notice {
+    /// As it is told to others.
+    #[inline]
+    pub fn rounded(self) -> Notice {
+        Notice { load: self.load.rounded(), detoured: self.detoured.rounded(), ..self }
+    }
+
     /// Equations (1) and (2) for an interface of rate `rate`.
     ///
     /// Added to the paper's: shuffling as in XCP. Equation (2) lets everybody grow by equal parts

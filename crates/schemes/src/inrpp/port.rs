@@ -19,7 +19,7 @@ use super::auth::{Far, Keys, Line};
 use super::border::Border;
 use super::cache::Cache;
 use super::detour::{Adjacency, DetourPath};
-use super::header::{Direction, InrppHeader, Nonce, is_ack, is_carried, is_inrpp, via};
+use super::header::{Direction, InrppHeader, Nonce, glance, is_ack, is_carried, is_inrpp};
 use super::load::{Gains, Load, Notice};
 use super::nonces::Store;
 use super::overlay::PeerKind;
@@ -197,6 +197,8 @@ pub struct InrppPort {
     /// On a host: when the last ACK has asked its sender to slow down, if it has. For gauges.
     slowed: Option<Time>,
     counts: Counts,
+    /// Nothing has changed since the port last said when it wants to be woken, and what it is like.
+    settled: bool,
 }
 
 impl InrppPort {
@@ -237,6 +239,7 @@ impl InrppPort {
             revive_at: Time::MAX,
             slowed: None,
             counts: Counts::default(),
+            settled: false,
             config,
         }
     }
@@ -264,16 +267,49 @@ impl InrppPort {
         let at = self.next_detour(ctx).min(self.machine.expires()).min(self.store.expires()).min(self.revive_at);
         ctx.wake_at(at);
         self.publish(ctx);
+        self.settled = true;
     }
 
+    /// Whether there is nothing to send, to read, or to say.
+    #[inline]
+    fn rests(&self, ctx: &PortCtx<'_>) -> bool {
+        // An empty cache leaves Push only by what comes.
+        self.settled
+            && self.machine.state() == State::Push
+            && self.holds() == 0
+            && self.contenders.is_empty()
+            && !ctx.shared::<Siblings>().has_letter(ctx.me)
+    }
+
+    /// Whether a packet passes through an empty buffer, with nothing to look at or to count but
+    /// that it leaves.
+    #[inline]
+    fn is_straight_for(&self, packet: &Packet) -> bool {
+        self.machine.state() == State::Push
+            && self.holds() == 0
+            && self.store.is_empty()
+            && !self.cache.closed()
+            && is_inrpp(packet)
+            && packet.kind != Kind::Control
+            && !packet.flags.has(Flags::SYN)
+            && u64::from(packet.size) <= self.limits.buffer
+    }
+
+    /// Packets that wait.
+    #[inline]
+    fn holds(&self) -> u64 {
+        (self.urgent.queue.len() + self.buffer.queue.len()) as u64 + self.cache.stored().packets
+    }
+
+    #[inline]
     fn publish(&self, ctx: &mut PortCtx<'_>) {
         let notice = Notice {
             push: self.machine.state() == State::Push,
             contenders: self.contenders.len() as u32,
             queue: u32::try_from(self.buffer.bytes).unwrap_or(u32::MAX),
-            load: self.load.rounded(),
+            load: self.load,
             // Both roll together: they have the same interval.
-            detoured: self.detoured.rounded(),
+            detoured: self.detoured,
         };
         let me = ctx.me;
         ctx.state::<Siblings>().publish(me, notice);
@@ -313,9 +349,9 @@ impl InrppPort {
         self.buffer.other + stored.other + size <= self.limits.other
     }
 
-    fn buffer_in(&mut self, pkt: Pkt, packet: &Packet) {
-        self.buffer.bytes += u64::from(packet.size);
-        self.buffer.other += if is_inrpp(packet) { 0 } else { u64::from(packet.size) };
+    fn buffer_in(&mut self, pkt: Pkt, size: u32, inrpp: bool) {
+        self.buffer.bytes += u64::from(size);
+        self.buffer.other += if inrpp { 0 } else { u64::from(size) };
         self.buffer.queue.push_back(pkt);
     }
 
@@ -352,7 +388,8 @@ impl InrppPort {
         }
         self.load.sent(packet.size, ctx.now, &self.config.gains);
         // A tag that says less than this link's end: the packet is on a detour.
-        let size = if via(packet).is_none_or(|n| n == self.me.0) { 0 } else { packet.size };
+        let seen = glance(packet);
+        let size = if seen.via.is_none_or(|n| n == self.me.0) { 0 } else { packet.size };
         self.detoured.sent(size, ctx.now, &self.config.gains);
         if packet.kind == Kind::Control {
             return self.sign_control(pkt, ctx);
@@ -360,8 +397,10 @@ impl InrppPort {
         if self.machine.state() == State::Backpressure && packet.payload > 0 && is_inrpp(packet) {
             self.watch.sent((packet.flow, packet.src), ctx.now, self.patience);
         }
-        if is_ack(packet) {
-            self.sign_notification(pkt, ctx);
+        if seen.ack {
+            if seen.says || matches!(self.peer_kind, PeerKind::Plain(_)) {
+                self.sign_notification(pkt, ctx);
+            }
         } else if self.config.notify == Notify::Data && is_inrpp(packet) && packet.payload > 0 {
             self.tag_data(pkt, ctx);
         }
@@ -374,25 +413,27 @@ impl InrppPort {
 
 impl Port for InrppPort {
     fn outbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) {
-        let packet = ctx.pool[&pkt];
+        self.settled = false;
+        let packet = &ctx.pool[&pkt];
         if packet.kind == Kind::Control {
             return self.urgent_in(pkt, ctx);
         }
-        let key = (packet.flow, packet.src);
-        self.gate_by_nonce(key, &packet, ctx.now);
+        let (key, inrpp) = ((packet.flow, packet.src), is_inrpp(packet));
+        self.gate_by_nonce(key, packet, ctx.now);
         if packet.flags.has(Flags::SYN) {
             self.starts.count(ctx.now);
         }
-        if !is_inrpp(&packet) {
+        if !inrpp {
             self.cache.see_other(key, ctx.now);
         }
         let before = self.machine.state();
-        if self.cuts_through(key, &packet) && (is_inrpp(&packet) || self.has_room(&packet)) {
-            self.buffer_in(pkt, &packet);
-        } else if self.has_room(&packet) {
-            self.cache.push(key, pkt, &packet);
+        if self.cuts_through(key, packet) && (inrpp || self.has_room(packet)) {
+            let size = packet.size;
+            self.buffer_in(pkt, size, inrpp);
+        } else if self.has_room(packet) {
+            self.cache.push(key, pkt, ctx.pool);
         } else {
-            self.counts.refused += u64::from(is_inrpp(&packet));
+            self.counts.refused += u64::from(inrpp);
             return ctx.drop(pkt, Drop::Queue);
         }
         self.look(ctx.now);
@@ -401,7 +442,24 @@ impl Port for InrppPort {
         }
     }
 
+    fn goes_straight(&self) -> bool {
+        true
+    }
+
+    fn straight(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) -> Result<Pkt, Pkt> {
+        if !self.is_straight_for(&ctx.pool[&pkt]) {
+            return Err(pkt);
+        }
+        self.read_letters(ctx);
+        self.seal(&pkt, ctx);
+        self.settle(ctx);
+        Ok(pkt)
+    }
+
     fn poll_transmit(&mut self, ctx: &mut PortCtx<'_>) -> Option<Pkt> {
+        if self.rests(ctx) {
+            return None;
+        }
         self.read_letters(ctx);
         let pkt = match self.urgent_out(ctx) {
             Some(pkt) => Some(pkt),
@@ -418,7 +476,9 @@ impl Port for InrppPort {
         if ctx.pool[&pkt].kind == Kind::Control {
             return self.on_control(pkt, ctx);
         }
-        if let Some(border) = &mut self.border {
+        if let Some(border) = &mut self.border
+            && !is_inrpp(&ctx.pool[&pkt])
+        {
             let mtu = ctx.links.iter().map(|link| link.mtu).min().unwrap_or_default();
             border.enter(&mut ctx.pool[&pkt], mtu);
         }
@@ -448,10 +508,7 @@ impl Port for InrppPort {
 
     fn backlog(&self) -> Backlog {
         let stored = self.cache.stored();
-        Backlog {
-            packets: (self.urgent.queue.len() + self.buffer.queue.len()) as u64 + stored.packets,
-            bytes: self.urgent.bytes + self.buffer.bytes + stored.custody + stored.other,
-        }
+        Backlog { packets: self.holds(), bytes: self.urgent.bytes + self.buffer.bytes + stored.custody + stored.other }
     }
 
     fn reset(&mut self, ctx: &mut PortCtx<'_>) {

@@ -43,12 +43,20 @@ impl Siblings {
         Siblings { notices: vec![Notice::default(); ports], letters: vec![VecDeque::new(); ports] }
     }
 
-    /// What an interface has last said of itself.
+    /// What an interface has last said of itself, rounded as it is told to others.
+    #[inline]
     pub fn notice(&self, port: PortId) -> Notice {
-        self.notices[usize::from(port.0)]
+        self.notices[usize::from(port.0)].rounded()
+    }
+
+    /// Whether a letter waits for an interface.
+    #[inline]
+    pub fn has_letter(&self, port: PortId) -> bool {
+        !self.letters[usize::from(port.0)].is_empty()
     }
 
     /// Says what an interface is like now.
+    #[inline]
     pub fn publish(&mut self, port: PortId, notice: Notice) {
         self.notices[usize::from(port.0)] = notice;
     }

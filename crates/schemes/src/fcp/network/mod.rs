@@ -37,23 +37,35 @@ pub fn port(plan: &Plan, spec: &PortSpec) -> Discipline {
     if plan.params.network.pricing == Kind::Metro {
         return metro::port(spec, |all| admission(plan, all));
     }
+    // What most ports do is compiled together.
+    if plan.params.network.pricing == Kind::Uniform {
+        return Discipline::of(Queue::of(with(plan, spec, |basis| uniform(plan, basis))));
+    }
     Discipline::of(Queue::of(admission(plan, spec)))
+}
+
+fn uniform(plan: &Plan, basis: Basis) -> Uniform {
+    let network = &plan.params.network;
+    Uniform::new(basis.rule, basis.rtt).at_least(basis.least).catching_up(network.catch_up && !network.plain)
 }
 
 /// The rule of a port: it prices, and refuses what finds no room.
 pub fn admission(plan: &Plan, spec: &PortSpec) -> FcpPort {
-    let (rule, network) = (plan.rule(), &plan.params.network);
-    let basis = Basis { rule, rtt: spec.rtt.as_secs_f64(), least: least_window(spec, rule.additions.least_packets) };
-    let pricing: Box<dyn Pricing> = match network.pricing {
-        Kind::Uniform => Box::new(
-            Uniform::new(rule, basis.rtt).at_least(basis.least).catching_up(network.catch_up && !network.plain),
-        ),
+    let network = &plan.params.network;
+    with(plan, spec, |basis| match network.pricing {
+        Kind::Uniform => Box::new(uniform(plan, basis)) as Box<dyn Pricing>,
         Kind::Stability => Box::new(Stability::new(basis)),
         Kind::Deadline => Box::new(Deadline::new(basis, network.deadline_share)),
         Kind::Aggregate => Box::new(Aggregate::new(basis, &network.tenants)),
         Kind::Metro => Box::new(Metro::new(basis, network.metro_factor)),
-    };
-    FcpPort::new(spec, pricing, &rule, Edge::new(plan, spec))
+    })
+}
+
+/// The rule of a port that prices like this.
+fn with<P: Pricing>(plan: &Plan, spec: &PortSpec, pricing: impl FnOnce(Basis) -> P) -> FcpPort<P> {
+    let (rule, network) = (plan.rule(), &plan.params.network);
+    let basis = Basis { rule, rtt: spec.rtt.as_secs_f64(), least: least_window(spec, rule.additions.least_packets) };
+    FcpPort::new(spec, pricing(basis), &rule, Edge::new(plan, spec))
         .perturbed(network.perturbation)
         .translating(Exchange::new(plan, spec, basis))
 }

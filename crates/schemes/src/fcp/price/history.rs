@@ -1,18 +1,23 @@
 //! The time series p(·) of a link's prices: what a packet that was told a price one round trip ago
 //! has paid.
 
-use std::collections::VecDeque;
-
 use midpath_core::units::Time;
 
 /// Entries at most. Ours: 64 kB a port; a price each for the last 4096 packets, or for every 4096th
 /// of the span.
 const ENTRIES: usize = 4096;
 
+/// Prices that are looked at beside the last one that was asked for, before they are searched.
+const NEAR: usize = 8;
+
 /// Prices over the longest round-trip time that has been asked for, twice that far back.
 #[derive(Debug, Clone, Default)]
 pub struct History {
-    entries: VecDeque<(Time, f64)>,
+    /// Oldest first, from `first` on; what stands before that is forgotten.
+    entries: Vec<(Time, f64)>,
+    first: usize,
+    /// Which one was asked for last.
+    last: usize,
     /// How far back is kept.
     span: Time,
 }
@@ -33,19 +38,32 @@ impl History {
     #[inline]
     pub fn push(&mut self, now: Time, price: f64) {
         let gap = self.span.0 / ENTRIES as u64;
-        match self.entries.len() {
-            n if n >= 2 && now.0 - self.entries[n - 2].0.0 < gap => self.entries[n - 1] = (now, price),
-            n => {
-                if n >= ENTRIES {
-                    self.entries.pop_front();
+        let kept = &mut self.entries[self.first..];
+        match kept {
+            [.., before, newest] if now.0 - before.0.0 < gap => *newest = (now, price),
+            _ => {
+                if kept.len() >= ENTRIES {
+                    self.first += 1;
                 }
-                self.entries.push_back((now, price));
+                self.make_room();
+                self.entries.push((now, price));
             }
         }
         let edge = now.saturating_sub(self.span);
         // The last entry before the edge still holds at the edge.
-        while self.entries.len() > 2 && self.entries[1].0 <= edge {
-            self.entries.pop_front();
+        while matches!(self.entries[self.first..], [_, next, _, ..] if next.0 <= edge) {
+            self.first += 1;
+        }
+    }
+
+    /// Before the entries would be moved to a larger place, forgets what it no longer needs if that
+    /// is as much as it needs.
+    #[inline]
+    fn make_room(&mut self) {
+        if self.entries.len() == self.entries.capacity() && 2 * self.first >= self.entries.len() {
+            self.entries.drain(..self.first);
+            self.last = self.last.saturating_sub(self.first);
+            self.first = 0;
         }
     }
 
@@ -55,16 +73,45 @@ impl History {
     pub fn at(&mut self, at: Time, now: Time) -> Option<f64> {
         // Twice the age, so that round-trip times may grow.
         self.span = self.span.max((now - at) * 2);
-        let newest = self.entries.len().checked_sub(1)?;
-        let after = self.search(at, newest);
-        Some(self.entries[after.saturating_sub(1)].1)
+        if self.first >= self.entries.len() {
+            return None;
+        }
+        self.last = self.beside(at).unwrap_or_else(|| self.first + self.search(at).saturating_sub(1));
+        Some(self.entries[self.last].1)
+    }
+
+    /// Which entry holds at `at`, if that is close to the last one that was asked for: packets of
+    /// one path ask one after the other.
+    #[inline]
+    fn beside(&self, at: Time) -> Option<usize> {
+        let mut here = self.last.max(self.first);
+        if self.entries.get(here)?.0 > at {
+            for _ in 0..NEAR {
+                if here == self.first {
+                    return Some(here);
+                }
+                here -= 1;
+                if self.entries[here].0 <= at {
+                    return Some(here);
+                }
+            }
+            return None;
+        }
+        for _ in 0..NEAR {
+            match self.entries.get(here + 1) {
+                Some(next) if next.0 <= at => here += 1,
+                _ => return Some(here),
+            }
+        }
+        None
     }
 
     /// How many entries are not after `at`. Prices come at a rather steady pace, so a guess in
     /// proportion is close; from there, steps that double find the bounds of a short search.
-    #[inline]
-    fn search(&self, at: Time, newest: usize) -> usize {
-        let (first, last) = (self.entries[0].0, self.entries[newest].0);
+    fn search(&self, at: Time) -> usize {
+        let entries = &self.entries[self.first..];
+        let newest = entries.len() - 1;
+        let (first, last) = (entries[0].0, entries[newest].0);
         if at >= last {
             return newest + 1;
         }
@@ -73,18 +120,18 @@ impl History {
         }
         let guess = ((at - first).0 as f64 / (last - first).0 as f64 * newest as f64) as usize;
         let (mut low, mut high, mut step) = (guess.min(newest), guess.min(newest), 1);
-        while low > 0 && self.entries[low].0 > at {
+        while low > 0 && entries[low].0 > at {
             low = low.saturating_sub(step);
             step *= 2;
         }
         step = 1;
-        while high < newest && self.entries[high].0 <= at {
+        while high < newest && entries[high].0 <= at {
             high = (high + step).min(newest);
             step *= 2;
         }
         while low < high {
             let middle = low.midpoint(high);
-            if self.entries[middle].0 <= at {
+            if entries[middle].0 <= at {
                 low = middle + 1;
             } else {
                 high = middle;
@@ -127,7 +174,7 @@ mod tests {
         for t in 1..=40_000_000u64 / 100 {
             history.push(Time(100 * t), (100 * t) as f64);
         }
-        assert!(history.entries.len() <= ENTRIES);
+        assert!(history.entries.len() - history.first <= ENTRIES);
         let at = 40_000_000 - 10_000_000;
         let price = history.at(Time(at), Time(40_000_000)).unwrap_or_default();
         // Within a 4096th of the span.

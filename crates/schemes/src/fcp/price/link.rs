@@ -55,6 +55,8 @@ impl LinkPrice {
     /// After a restart a link doesn't know what it told before. At the minimum everybody's payment
     /// would be nothing, and the price fall until senders flood it; so it takes what other links on
     /// the way have left of the balance (`trust_balance`).
+    ///
+    /// To be asked after [`LinkPrice::quoted`], for the same packet.
     #[inline]
     pub fn pays(&self, header: &FcpHeader, quoted: f64, now: Time) -> f64 {
         if self.rule.additions.trust_balance && self.is_older(header, now) {
@@ -67,8 +69,10 @@ impl LinkPrice {
     /// 24 bits.
     #[inline]
     fn is_older(&self, header: &FcpHeader, now: Time) -> bool {
-        let quoted = now.saturating_sub(Time::from_secs_f64(f64::from(header.rtt) * (1.0 - 1e-6)));
-        header.rtt > 0.0 && self.since.is_none_or(|since| quoted < since)
+        let quoted = || now.saturating_sub(Time::from_secs_f64(f64::from(header.rtt) * (1.0 - 1e-6)));
+        // The history reaches back twice as far as the price that this packet was told.
+        let long_ago = |since| now.saturating_sub(since) > self.history.span();
+        header.rtt > 0.0 && self.since.is_none_or(|since| !long_ago(since) && quoted() < since)
     }
 
     /// Back to the minimum.

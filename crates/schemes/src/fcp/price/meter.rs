@@ -2,7 +2,7 @@
 
 use midpath_core::units::Time;
 
-use super::{Load, Rule, Terms, Window};
+use super::{Load, Payment, Rule, Terms, Window};
 use crate::fcp::equations;
 use crate::fcp::header::FcpHeader;
 
@@ -81,11 +81,10 @@ impl Meter {
         // A SYN doesn't know its round-trip time: the average stands in. It isn't counted into the
         // average.
         let over = if rtt > 0.0 { rtt } else { self.rtt };
-        let packets = if rtt > 0.0 { 1.0 } else { 0.0 };
         self.newest = paid;
         self.push(
             now,
-            Terms { paid, preloaded: equations::preloaded(paid, preload, over), rtt, packets, ..Terms::default() },
+            &Payment { paid, preloaded: equations::preloaded(paid, preload, over), rtt, ..Payment::default() },
         );
     }
 
@@ -93,7 +92,7 @@ impl Meter {
     /// path.
     #[inline]
     pub fn charge(&mut self, now: Time, header: &FcpHeader, size: u32, paid: f64) {
-        let (mut rtt, bytes) = (f64::from(header.rtt), f64::from(size));
+        let mut rtt = f64::from(header.rtt);
         let over = if rtt > 0.0 { rtt } else { self.rtt };
         self.newest = paid;
         if self.holds {
@@ -102,14 +101,12 @@ impl Meter {
         }
         self.push(
             now,
-            Terms {
+            &Payment {
                 paid,
                 preloaded: equations::preloaded(paid, header.preload.into(), over),
                 rtt,
-                packets: if rtt > 0.0 { 1.0 } else { 0.0 },
-                bytes,
-                yielding: if header.balance > 0.0 { bytes / f64::from(header.balance) } else { 0.0 },
-                unpaid: 0.0,
+                yielding: if header.balance > 0.0 { f64::from(size) / f64::from(header.balance) } else { 0.0 },
+                bytes: size,
             },
         );
     }
@@ -162,13 +159,14 @@ impl Meter {
     pub fn pass(&mut self, now: Time, bytes: u32) {
         // Where nobody pays, nobody settles: ACKs alone must not fill the window.
         self.window.expire(now.saturating_sub(self.span));
-        self.push(now, Terms { unpaid: bytes.into(), ..Terms::default() });
+        self.since.get_or_insert(now);
+        self.window.push_unpaid(now, bytes);
     }
 
     #[inline]
-    fn push(&mut self, now: Time, terms: Terms) {
+    fn push(&mut self, now: Time, packet: &Payment) {
         self.since.get_or_insert(now);
-        self.window.push(now, terms);
+        self.window.push(now, packet);
     }
 
     /// d of equations (2) to (4), s: that of the packets that [`Meter::settle`] has summed, or the
@@ -212,6 +210,9 @@ impl Meter {
     /// no such packets; ours because acknowledgements and other schemes share the link.
     #[inline]
     pub fn capacity(&self, now: Time, link: f64, sums: &Terms, d: f64) -> f64 {
+        if sums.unpaid == 0.0 {
+            return link;
+        }
         // The window is shorter than d at first.
         let seen = self.since.map_or(d, |s| (now - s).as_secs_f64()).clamp(d / 16.0, d);
         (link - sums.unpaid / seen).max(LEAST_SHARE * link)

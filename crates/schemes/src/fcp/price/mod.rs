@@ -12,7 +12,7 @@ mod window;
 pub use history::History;
 pub use link::LinkPrice;
 pub use meter::Meter;
-pub use window::{Terms, Window};
+pub use window::{Payment, Terms, Window};
 
 use super::equations;
 use super::header::MAX_PRICE;

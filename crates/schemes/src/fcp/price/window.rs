@@ -6,9 +6,11 @@
 //! the newer packets with one sum over all, the older ones with the sum from each to the newest of
 //! them. Each packet is added twice and removed once.
 
+use std::collections::VecDeque;
+
 use midpath_core::units::Time;
 
-/// What one packet adds, or what several add together.
+/// What the packets of a window add together.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Terms {
     /// Σ p·size: what the packets pay, $.
@@ -28,16 +30,48 @@ pub struct Terms {
     pub unpaid: f64,
 }
 
-impl Terms {
-    fn add(&mut self, other: &Terms) {
+/// A packet that pays.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Payment {
+    /// As in [`Terms`].
+    pub paid: f64,
+    /// As in [`Terms`].
+    pub preloaded: f64,
+    /// Its round-trip time, s; 0 where it has told none.
+    pub rtt: f64,
+    /// As in [`Terms`].
+    pub yielding: f64,
+    /// Its size.
+    pub bytes: u32,
+}
+
+/// Sums of real numbers, which depend on the order in which they are added.
+#[derive(Debug, Clone, Copy, Default)]
+struct Real {
+    paid: f64,
+    preloaded: f64,
+    rtt: f64,
+    yielding: f64,
+}
+
+impl Real {
+    #[inline]
+    fn add(&mut self, other: &Real) {
         self.paid += other.paid;
         self.preloaded += other.preloaded;
         self.rtt += other.rtt;
-        self.packets += other.packets;
-        self.bytes += other.bytes;
         self.yielding += other.yielding;
-        self.unpaid += other.unpaid;
     }
+}
+
+/// A packet that pays, as it is remembered.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    at: Time,
+    real: Real,
+    bytes: u32,
+    /// 1 if it has told a round-trip time.
+    timed: u32,
 }
 
 /// Most packets remembered. Ours: 2^20 are 50 MB and 1.2 s of full packets at 10 Gbps; what is
@@ -45,31 +79,56 @@ impl Terms {
 const MOST: usize = 1 << 20;
 
 /// The packets of the last d seconds.
+///
+/// Numbers of packets and bytes are whole, so that sums of them are exact in any order: these are
+/// kept by subtraction. Packets that pay nothing are in a queue of their own.
 #[derive(Debug, Clone, Default)]
 pub struct Window {
-    /// The older packets, oldest last; each with the sum from itself to the newest of them.
-    old: Vec<(Time, Terms)>,
+    /// The older packets from `first` on, oldest first; each with the sum from itself to the newest
+    /// of them.
+    old: Vec<Entry>,
+    first: usize,
     /// The newer packets, oldest first.
-    new: Vec<(Time, Terms)>,
-    new_sum: Terms,
+    new: Vec<Entry>,
+    new_sum: Real,
+    /// Packets that pay nothing, oldest first; so many of them are older ones.
+    unpaid: VecDeque<(Time, u32)>,
+    old_unpaid: usize,
+    /// Round-trip times, bytes that pay, and bytes that don't.
+    timed: u64,
+    bytes: u64,
+    unpaid_bytes: u64,
 }
 
 impl Window {
-    /// Takes a packet in.
+    /// Takes a packet in that pays.
     #[inline]
-    pub fn push(&mut self, now: Time, terms: Terms) {
-        if self.len() >= MOST {
-            self.pop();
-        }
-        self.new.push((now, terms));
-        self.new_sum.add(&terms);
+    pub fn push(&mut self, now: Time, packet: &Payment) {
+        self.make_room();
+        let Payment { paid, preloaded, rtt, yielding, bytes } = *packet;
+        let real = Real { paid, preloaded, rtt, yielding };
+        let timed = u32::from(rtt > 0.0);
+        self.new.push(Entry { at: now, real, bytes, timed });
+        self.new_sum.add(&real);
+        self.timed += u64::from(timed);
+        self.bytes += u64::from(bytes);
+    }
+
+    /// Takes a packet in that pays nothing.
+    #[inline]
+    pub fn push_unpaid(&mut self, now: Time, bytes: u32) {
+        self.make_room();
+        self.unpaid.push_back((now, bytes));
+        self.unpaid_bytes += u64::from(bytes);
     }
 
     /// Forgets packets from `from` or before.
     #[inline]
     pub fn expire(&mut self, from: Time) {
-        while self.oldest().is_some_and(|t| t <= from) {
-            self.pop();
+        self.expire_old(from);
+        if self.old_len() == 0 && self.newer().is_some_and(|t| t <= from) {
+            self.turn();
+            self.expire_old(from);
         }
     }
 
@@ -77,15 +136,24 @@ impl Window {
     #[inline]
     pub fn sums(&self) -> Terms {
         let mut sums = self.new_sum;
-        if let Some((_, old)) = self.old.last() {
-            sums.add(old);
+        if let Some(old) = self.old.get(self.first) {
+            sums.add(&old.real);
         }
-        sums
+        Terms {
+            paid: sums.paid,
+            preloaded: sums.preloaded,
+            rtt: sums.rtt,
+            packets: self.timed as f64,
+            bytes: self.bytes as f64,
+            yielding: sums.yielding,
+            unpaid: self.unpaid_bytes as f64,
+        }
     }
 
     /// How many packets are in it.
+    #[inline]
     pub fn len(&self) -> usize {
-        self.old.len() + self.new.len()
+        self.old.len() - self.first + self.new.len() + self.unpaid.len()
     }
 
     /// Whether none is.
@@ -94,25 +162,77 @@ impl Window {
     }
 
     #[inline]
-    fn oldest(&self) -> Option<Time> {
-        self.old.last().or(self.new.first()).map(|e| e.0)
+    fn old_len(&self) -> usize {
+        self.old.len() - self.first + self.old_unpaid
     }
 
+    /// When the oldest packet came, where all are newer ones.
+    #[inline]
+    fn newer(&self) -> Option<Time> {
+        let (paid, unpaid) = (self.new.first().map(|e| e.at), self.unpaid.front().map(|e| e.0));
+        paid.into_iter().chain(unpaid).min()
+    }
+
+    /// Forgets older packets from `from` or before.
+    #[inline]
+    fn expire_old(&mut self, from: Time) {
+        while self.old.get(self.first).is_some_and(|e| e.at <= from) {
+            self.pop_paid();
+        }
+        while self.old_unpaid > 0 && self.unpaid.front().is_some_and(|e| e.0 <= from) {
+            self.pop_unpaid();
+        }
+    }
+
+    #[inline]
+    fn pop_paid(&mut self) {
+        let entry = &self.old[self.first];
+        self.timed -= u64::from(entry.timed);
+        self.bytes -= u64::from(entry.bytes);
+        self.first += 1;
+    }
+
+    #[inline]
+    fn pop_unpaid(&mut self) {
+        let Some((_, bytes)) = self.unpaid.pop_front() else { return };
+        self.unpaid_bytes -= u64::from(bytes);
+        self.old_unpaid -= 1;
+    }
+
+    #[inline]
+    fn make_room(&mut self) {
+        if self.len() >= MOST {
+            self.pop();
+        }
+    }
+
+    /// Forgets the oldest packet.
+    #[cold]
     fn pop(&mut self) {
-        if self.old.is_empty() {
+        if self.old_len() == 0 {
             self.turn();
         }
-        self.old.pop();
+        let paid = self.old.get(self.first).map(|e| e.at);
+        let unpaid = self.unpaid.front().filter(|_| self.old_unpaid > 0).map(|e| e.0);
+        match (paid, unpaid) {
+            (Some(paid), Some(unpaid)) if unpaid < paid => self.pop_unpaid(),
+            (Some(_), _) => self.pop_paid(),
+            (None, _) => self.pop_unpaid(),
+        }
     }
 
-    /// The newer packets become the older ones.
+    /// The newer packets become the older ones, of which there are none.
     fn turn(&mut self) {
-        let mut sum = Terms::default();
-        for (at, terms) in self.new.drain(..).rev() {
-            sum.add(&terms);
-            self.old.push((at, sum));
+        self.old.clear();
+        std::mem::swap(&mut self.old, &mut self.new);
+        let mut sum = Real::default();
+        for entry in self.old.iter_mut().rev() {
+            sum.add(&entry.real);
+            entry.real = sum;
         }
-        self.new_sum = Terms::default();
+        self.first = 0;
+        self.old_unpaid = self.unpaid.len();
+        self.new_sum = Real::default();
     }
 }
 
@@ -121,8 +241,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn paid(x: f64) -> Terms {
-        Terms { paid: x, packets: 1.0, ..Terms::default() }
+    fn paid(x: f64) -> Payment {
+        Payment { paid: x, ..Payment::default() }
     }
 
     proptest! {
@@ -131,7 +251,7 @@ mod tests {
             let (mut window, mut all, mut now, mut cut) = (Window::default(), Vec::new(), 0, None);
             for (later, d, value) in steps {
                 now += later;
-                window.push(Time(now), paid(value.into()));
+                window.push(Time(now), &paid(value.into()));
                 all.push((now, value));
                 // The window may shrink and grow; what it has lost stays lost.
                 cut = cut.max(now.checked_sub(d));
@@ -145,11 +265,47 @@ mod tests {
         }
     }
 
+    proptest! {
+        /// Packets that pay nothing among those that pay: numbers and bytes are counted, and sums
+        /// are added up in the same order as if all were in one queue of two stacks.
+        #[test]
+        fn what_pays_nothing_is_counted_apart(steps in prop::collection::vec((0u64..20, 0u64..60, 1u32..1000, any::<bool>()), 1..200)) {
+            let (mut window, mut now, mut cut) = (Window::default(), 0, None);
+            let (mut old, mut new) = (Vec::<(u64, f64, u32, bool)>::new(), Vec::new());
+            for (later, d, value, pays) in steps {
+                now += later;
+                let share = if pays { 1.0 / f64::from(value) } else { 0.0 };
+                if pays {
+                    window.push(Time(now), &Payment { rtt: 1.0, bytes: value, ..paid(share) });
+                } else {
+                    window.push_unpaid(Time(now), value);
+                }
+                new.push((now, share, value, pays));
+                cut = cut.max(now.checked_sub(d));
+                let Some(cut) = cut else { continue };
+                window.expire(Time(cut));
+                while old.first().or(new.first()).is_some_and(|e| e.0 <= cut) {
+                    if old.is_empty() {
+                        old = std::mem::take(&mut new);
+                    }
+                    old.remove(0);
+                }
+                let sum = |from: &mut dyn Iterator<Item = &(u64, f64, u32, bool)>| from.fold(0.0, |sum, e| sum + e.1);
+                let bytes = |paying: bool| old.iter().chain(&new).filter(|e| e.3 == paying).map(|e| f64::from(e.2)).sum::<f64>();
+                let sums = window.sums();
+                prop_assert_eq!(sums.paid, sum(&mut new.iter()) + sum(&mut old.iter().rev()));
+                prop_assert_eq!((sums.bytes, sums.unpaid), (bytes(true), bytes(false)));
+                prop_assert_eq!(sums.packets, old.iter().chain(&new).filter(|e| e.3).count() as f64);
+                prop_assert_eq!(window.len(), old.len() + new.len());
+            }
+        }
+    }
+
     #[test]
     fn a_huge_term_leaves_nothing_behind() {
         let mut window = Window::default();
-        window.push(Time(1), paid(1e300));
-        window.push(Time(2), paid(0.25));
+        window.push(Time(1), &paid(1e300));
+        window.push(Time(2), &paid(0.25));
         assert!(window.sums().paid >= 1e300);
         window.expire(Time(1));
         assert_eq!(window.sums().paid, 0.25);

@@ -19,28 +19,36 @@ impl InrppPort {
         self.look(ctx.now);
         self.strip_unsigned(pkt, ctx);
         self.mark_stored(pkt, ctx);
-        let packet = ctx.pool[pkt];
-        self.watch.heard((packet.flow, packet.dst));
-        if packet.flags.has(Flags::SYN) {
-            self.advertise_room(pkt, ctx);
-        }
+        let packet = &ctx.pool[pkt];
+        // The lane of the data that this ACK is about.
+        let (key, first) = ((packet.flow, packet.dst), packet.flags.has(Flags::SYN));
+        self.watch.heard(key);
         // The handshake is no ACK of data: "new flows enter the system in open-loop mode" (§II-B),
         // unless flows are steered.
-        let own = self.own_notification(ctx.now).filter(|_| self.config.steer || !packet.flags.has(Flags::SYN));
-        if own.is_none() && !notifies(&packet) {
+        let own = self.own_notification(ctx.now).filter(|_| self.config.steer || !first);
+        let news = own.is_some() || notifies(packet);
+        if !news {
             self.slowed = None;
+        }
+        if !news && !first {
+            return;
+        }
+        // As it came: what follows reads no room that this port advertises.
+        let packet = &{ ctx.pool[pkt] };
+        if first {
+            self.advertise_room(pkt, ctx);
+        }
+        if !news {
             return;
         }
         let Some(mut option) = packet.header::<InrppHeader>() else { return };
-        if option.notifies() && !self.is_authentic(&packet, &option) {
+        if option.notifies() && !self.is_authentic(packet, &option) {
             (option.slow, option.cancel) = (None, None);
         }
-        // The lane of the data that this ACK is about.
-        let key = (packet.flow, packet.dst);
         if !self.host {
             self.apply_notification(key, &mut option, ctx); // on a host it is the sender's to obey: one loop, not one inside another
         }
-        self.notify_upstream(key, own, packet.flags.has(Flags::SYN), &mut option);
+        self.notify_upstream(key, own, first, &mut option);
         if self.host {
             self.slowed = option.slow.map(|_| ctx.now);
             self.revive_at = self.revive_at.min(ctx.now.saturating_add(self.config.expiry));

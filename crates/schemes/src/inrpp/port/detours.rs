@@ -16,16 +16,22 @@ const MAX_CONTENDERS: usize = 1024;
 impl InrppPort {
     /// Whether there is anything that detours would help with: packets that may be sent wait in the
     /// cache.
+    #[inline]
     pub(super) fn wants_detours(&self) -> bool {
         !self.paths.is_empty() && self.cache.ready() && self.machine.state() != State::Push
     }
 
     /// When the next thing about detours is to be done.
+    #[inline]
     pub(super) fn next_detour(&mut self, ctx: &PortCtx<'_>) -> Time {
-        if !self.wants_detours() {
-            (self.probe_at, self.decide_at) = (Time::MAX, Time::MAX);
-            return Time::MAX;
+        if self.wants_detours() {
+            return self.next_wanted(ctx);
         }
+        (self.probe_at, self.decide_at) = (Time::MAX, Time::MAX);
+        Time::MAX
+    }
+
+    fn next_wanted(&mut self, ctx: &PortCtx<'_>) -> Time {
         if self.probe_at == Time::MAX {
             // It begins now; what was learned before counts while it is fresh.
             let fresh = ctx.now.saturating_sub(self.config.decision);
@@ -185,7 +191,14 @@ impl InrppPort {
     }
 
     /// Reads what siblings have left.
+    #[inline]
     pub(super) fn read_letters(&mut self, ctx: &mut PortCtx<'_>) {
+        if !self.contenders.is_empty() || ctx.shared::<Siblings>().has_letter(ctx.me) {
+            self.read_waiting(ctx);
+        }
+    }
+
+    fn read_waiting(&mut self, ctx: &mut PortCtx<'_>) {
         let (me, now) = (ctx.me, ctx.now);
         while let Some(letter) = ctx.state::<Siblings>().take(me) {
             match letter {

@@ -16,17 +16,17 @@ impl InrppPort {
         if matches!(self.peer_kind, PeerKind::Neighbour) || !self.config.keys.on() {
             return;
         }
-        let packet = ctx.pool[pkt];
+        let packet = &ctx.pool[pkt];
         // Receivers echo what ports have put on data where that is the way.
-        let echoes = self.config.notify == Notify::Acks && echoes(&packet);
-        if !notifies(&packet) && !has_nonces(&packet) && !echoes {
+        let echoes = self.config.notify == Notify::Acks && echoes(packet);
+        if !notifies(packet) && !has_nonces(packet) && !echoes {
             return;
         }
         let Some(mut option) = packet.header::<InrppHeader>() else { return };
         let good = match &self.peer_kind {
             PeerKind::Plain(plain_region) => {
-                let from = plain_region.signers(&packet);
-                self.line.verify_far(&mut self.far, &self.config.keys, from, self.me.0, &packet, &option)
+                let from = plain_region.signers(packet);
+                self.line.verify_far(&mut self.far, &self.config.keys, from, self.me.0, packet, &option)
             }
             PeerKind::Host | PeerKind::Neighbour => {
                 self.line.refuse();
@@ -54,11 +54,11 @@ impl InrppPort {
 
     /// Signs the notification on an ACK that leaves through this port. A host has no key.
     pub(super) fn sign_notification(&mut self, pkt: &Pkt, ctx: &mut PortCtx<'_>) {
-        let packet = ctx.pool[pkt];
-        let says = notifies(&packet);
+        let packet = &ctx.pool[pkt];
+        let says = notifies(packet);
         let to = match &self.peer_kind {
             // Across plain routers a signature vouches for bare nonces, too.
-            PeerKind::Plain(plain_region) if says || has_nonces(&packet) => plain_region.next(packet.dst, packet.key),
+            PeerKind::Plain(plain_region) if says || has_nonces(packet) => plain_region.next(packet.dst, packet.key),
             _ if says => Some(self.peer),
             _ => return,
         };
@@ -66,7 +66,7 @@ impl InrppPort {
             && let Some(to) = to
             && !self.host
         {
-            self.line.sign(&self.config.keys, ctx.now, self.me.0, to, &packet, &mut option);
+            self.line.sign(&self.config.keys, ctx.now, self.me.0, to, packet, &mut option);
             ctx.pool[pkt].set_header(&option);
         }
     }

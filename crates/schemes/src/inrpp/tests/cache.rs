@@ -37,7 +37,7 @@ impl Bench {
         }
         let pkt = self.pool.insert(p);
         let id = pkt.id();
-        self.cache.push(key(flow), pkt, &p);
+        self.cache.push(key(flow), pkt, &self.pool);
         id
     }
     fn pop(&mut self) -> Option<u32> {
