@@ -268,15 +268,17 @@ impl Node {
         let transmitter = self.transmitter(port, now, driver);
         pool[&pkt].queued = now;
         let slot = &self.slots[usize::from(port.0)];
-        let asks = slot.inbound_frees && slot.is_held() && !transmitter.is_busy();
-        let fate = if asks {
+        let (frees, held) = (slot.inbound_frees, slot.is_held());
+        let fate = if frees && held && !transmitter.is_busy() {
             self.inbound_and_ask(now, port, pkt, transmitter, pool, driver)
         } else {
             let fate = self.with_port(port, now, transmitter, pool, |p, ctx| p.inbound(pkt, ctx));
             match fate {
-                // It holds what it held: while its transmitter is busy there is nothing to ask for.
-                Some(Inbound::Forward(_)) => self.arm_port(port, now),
-                _ if self.slots[usize::from(port.0)].inbound_frees => self.poll(port, now, pool, driver),
+                // Nothing has been sent meanwhile: the transmitter is as it was.
+                Some(Inbound::Forward(_)) if frees && held => {
+                    self.go_on(port, now, transmitter, None, pool, driver);
+                }
+                _ if frees => self.poll(port, now, pool, driver),
                 _ => self.arm_port(port, now),
             }
             fate

@@ -77,7 +77,7 @@ impl Node {
     /// Starts the packet that a held port has given, which had so many marks before that, and sees
     /// to it that the port is asked again.
     #[inline]
-    fn go_on<D: Driver>(
+    pub(super) fn go_on<D: Driver>(
         &mut self,
         port: PortId,
         now: Time,
