@@ -9,14 +9,6 @@ use crate::graph::{NodeKind, Topology};
 /// The cost of a link that must not be used, and the distance of a node that is not reached.
 pub const UNUSABLE: u64 = u64::MAX;
 
-/// One usable port between two anchors. Costs stand elsewhere: a search over a large network takes as
-/// long as it takes to read these.
-#[derive(Debug, Clone, Copy)]
-struct Edge {
-    peer: u32,
-    port: u16,
-}
-
 /// What edges cost.
 #[derive(Debug, Clone)]
 enum Costs {
@@ -26,11 +18,13 @@ enum Costs {
     Each(Vec<u64>),
 }
 
-/// The links between anchors.
+/// The links between anchors: for each usable port the anchor on its other end, and beside that its
+/// number and cost. A search over a large network takes as long as it takes to read the peers.
 #[derive(Debug, Clone)]
 pub struct Search {
     offsets: Vec<u32>,
-    edges: Vec<Edge>,
+    peers: Vec<u32>,
+    ports: Vec<u16>,
     /// Whether an anchor forwards: routers do, hosts don't.
     forwards: Vec<bool>,
     costs: Costs,
@@ -40,24 +34,26 @@ impl Search {
     /// Over the anchors `nodes`, given each link's cost. `row` is the place of a node among the
     /// anchors, if it is one.
     pub fn new(topology: &Topology, nodes: &[usize], row: impl Fn(usize) -> Option<u32>, costs: &[u64]) -> Search {
-        let (mut offsets, mut edges, mut each) = (vec![0], Vec::new(), Vec::new());
+        let (mut offsets, mut peers, mut ports, mut each) = (vec![0], Vec::new(), Vec::new(), Vec::new());
         for &n in nodes {
             for (port, p) in topology.ports(n).iter().enumerate() {
                 let cost = costs[p.link as usize];
                 if let Some(peer) = row(p.peer as usize)
                     && cost != UNUSABLE
                 {
-                    edges.push(Edge { peer, port: port as u16 });
+                    peers.push(peer);
+                    ports.push(port as u16);
                     each.push(cost);
                 }
             }
-            offsets.push(edges.len() as u32);
+            offsets.push(peers.len() as u32);
         }
         let first = each.first().copied().unwrap_or(1);
         let costs = if each.iter().all(|c| *c == first) { Costs::Uniform(first) } else { Costs::Each(each) };
         let forwards = nodes.iter().map(|&n| topology.nodes()[n].kind == NodeKind::Router).collect();
-        edges.shrink_to_fit();
-        Search { offsets, edges, forwards, costs }
+        peers.shrink_to_fit();
+        ports.shrink_to_fit();
+        Search { offsets, peers, ports, forwards, costs }
     }
 
     fn span(&self, n: usize) -> Range<usize> {
@@ -81,20 +77,23 @@ impl Search {
     }
 
     fn breadth_first(&self, to: usize, cost: u64, distance: &mut [u64]) {
-        let mut queue = vec![to as u32];
+        let mut queue = Vec::with_capacity(distance.len());
+        queue.push(to as u32);
         let mut next = 0;
-        while let Some(&n) = queue.get(next) {
+        // Whoever is found first is found on a shortest path: when all are found, the links of those
+        // that are still in the queue need not be read.
+        while next < queue.len() && queue.len() < distance.len() {
+            let n = queue[next] as usize;
             next += 1;
-            let n = n as usize;
             if !self.leads_on(n, to) {
                 continue;
             }
             let far = distance[n].saturating_add(cost);
-            for edge in &self.edges[self.span(n)] {
-                let there = &mut distance[edge.peer as usize];
+            for &peer in &self.peers[self.span(n)] {
+                let there = &mut distance[peer as usize];
                 if far < *there {
                     *there = far;
-                    queue.push(edge.peer);
+                    queue.push(peer);
                 }
             }
         }
@@ -106,8 +105,8 @@ impl Search {
             if here != distance[n] || !self.leads_on(n, to) {
                 continue;
             }
-            for (edge, cost) in self.edges[self.span(n)].iter().zip(&costs[self.span(n)]) {
-                let (peer, far) = (edge.peer as usize, here.saturating_add(*cost));
+            for (peer, cost) in self.peers[self.span(n)].iter().zip(&costs[self.span(n)]) {
+                let (peer, far) = (*peer as usize, here.saturating_add(*cost));
                 if far < distance[peer] {
                     distance[peer] = far;
                     heap.push(Reverse((far, peer)));
@@ -124,17 +123,21 @@ impl Search {
         if from == to || best == UNUSABLE {
             return;
         }
-        // What is reached has a distance, so no sum is cut off at the largest number.
-        let on_path = |edge: &Edge, cost: u64| {
-            let peer = edge.peer as usize;
-            distance[peer].saturating_add(cost) == best && self.leads_on(peer, to)
-        };
-        let edges = &self.edges[self.span(from)];
+        let (peers, numbers) = (&self.peers[self.span(from)], &self.ports[self.span(from)]);
+        let edges = peers.iter().map(|p| *p as usize).zip(numbers);
+        // What is reached has a distance, so no sum was cut off at the largest number.
         match &self.costs {
-            Costs::Uniform(cost) => ports.extend(edges.iter().filter(|e| on_path(e, *cost)).map(|e| e.port)),
+            Costs::Uniform(cost) => {
+                let before = best - cost;
+                let on_path = |&(peer, _): &(usize, &u16)| distance[peer] == before && self.leads_on(peer, to);
+                ports.extend(edges.filter(on_path).map(|(_, port)| *port));
+            }
             Costs::Each(costs) => {
-                let each = edges.iter().zip(&costs[self.span(from)]);
-                ports.extend(each.filter(|(e, cost)| on_path(e, **cost)).map(|(e, _)| e.port));
+                let each = edges.zip(&costs[self.span(from)]);
+                let on_path = |&((peer, _), cost): &((usize, &u16), &u64)| {
+                    distance[peer].saturating_add(*cost) == best && self.leads_on(peer, to)
+                };
+                ports.extend(each.filter(on_path).map(|((_, port), _)| *port));
             }
         }
     }
@@ -142,6 +145,6 @@ impl Search {
     /// Bytes held.
     pub fn memory(&self) -> usize {
         let costs = if let Costs::Each(all) = &self.costs { all.len() * size_of::<u64>() } else { 0 };
-        self.edges.len() * size_of::<Edge>() + costs + self.offsets.len() * size_of::<u32>() + self.forwards.len()
+        self.peers.len() * (size_of::<u32>() + size_of::<u16>()) + costs + self.offsets.len() * size_of::<u32>() + self.forwards.len()
     }
 }

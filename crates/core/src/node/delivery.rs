@@ -75,7 +75,7 @@ impl Node {
         call: impl FnOnce(&mut dyn Endpoint, &mut EndpointCtx<'_>),
     ) {
         let Some(seat) = self.endpoints.seat(index) else { return };
-        let mut finished = false;
+        let (mut finished, mut successor) = (false, None);
         let mut ctx = EndpointCtx {
             now,
             node: self.id,
@@ -89,8 +89,12 @@ impl Node {
             pokes: &mut self.pokes,
             timer: &mut seat.timer.deadline,
             finished: &mut finished,
+            successor: Some(&mut successor),
         };
         call(seat.endpoint.as_mut(), &mut ctx);
+        if let Some(successor) = successor {
+            seat.endpoint = successor;
+        }
         if finished {
             if let Some(seat) = self.endpoints.remove(index) {
                 driver.finished(seat.flow, seat.active, seat.endpoint.report());

@@ -139,6 +139,8 @@ pub struct EndpointCtx<'a> {
     pub(crate) pokes: &'a mut Vec<FlowId>,
     pub(crate) timer: &'a mut Time,
     pub(crate) finished: &'a mut bool,
+    /// What takes its place; `None` where it lives inside another one, which knows it by its type.
+    pub(crate) successor: Option<&'a mut Option<Box<dyn Endpoint>>>,
 }
 
 impl EndpointCtx<'_> {
@@ -175,6 +177,13 @@ impl EndpointCtx<'_> {
     pub fn finish(&mut self) {
         *self.finished = true;
     }
+    /// Says that another endpoint, which needs less memory, may take this one's place after this
+    /// call, with the timer as it is then. Where that is impossible this one stays.
+    pub fn leave(&mut self, successor: impl FnOnce() -> Box<dyn Endpoint>) {
+        if let Some(place) = &mut self.successor {
+            **place = Some(successor());
+        }
+    }
     /// Calls an endpoint that lives inside this one. What it asks for is written to `wishes` in
     /// place of being carried out. Each packet that it has sent then passes `each`, with what the
     /// call returned: it may change the packet, and says through which port that leaves.
@@ -198,6 +207,7 @@ impl EndpointCtx<'_> {
             pokes: self.pokes,
             timer: &mut wishes.timer,
             finished: &mut wishes.finished,
+            successor: None,
         });
         for (way, pkt) in self.out.range_mut(first..) {
             *way = each(&result, &mut self.pool[&*pkt]).into();

@@ -135,6 +135,9 @@ impl View {
 /// The sender owns detection and repair of losses, and asks the controller only for its decisions.
 /// Thresholds returned are raised to two segments by the sender (RFC 5681, equation 4).
 pub trait CongestionController: Send + 'static {
+    /// Whether it has no more to do or to show once all is acknowledged: it puts nothing on ACKs,
+    /// shares nothing with other flows and has no gauges.
+    const DONE_WITH_DATA: bool = false;
     /// Called for each ACK that reports anything new or any marks, before all else, in every state
     /// of the sender.
     fn on_delivery(&mut self, _ack: &Ack) {}

@@ -166,6 +166,8 @@ impl Cubic {
 }
 
 impl CongestionController for Cubic {
+    const DONE_WITH_DATA: bool = true;
+
     #[inline]
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         self.seen = ack.now;

@@ -124,6 +124,8 @@ impl Dctcp {
 }
 
 impl CongestionController for Dctcp {
+    const DONE_WITH_DATA: bool = true;
+
     #[inline]
     fn on_delivery(&mut self, ack: &Ack) {
         // RFC 8257, §3.3, steps 1 to 3. What SACK reports counts when it is reported, once.

@@ -43,6 +43,8 @@ pub struct NewReno {
 }
 
 impl CongestionController for NewReno {
+    const DONE_WITH_DATA: bool = true;
+
     #[inline]
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         self.growth.on_ack(window, ack);

@@ -5,7 +5,8 @@
 //! from SND.UNA, SND.NXT and the [`Scoreboard`]'s ranges. Files: `sender/connect.rs` (handshake,
 //! FIN, giving up), `sender/ack.rs` (what an ACK means), `sender/recovery.rs` (fast recovery,
 //! timeouts), `sender/overtaken.rs` (repair where the network stores), `sender/transmit.rs` (what
-//! is sent next, and when), `sender/supply.rs` (streams that are handed over piece by piece).
+//! is sent next, and when), `sender/supply.rs` (streams that are handed over piece by piece),
+//! `sender/time_wait.rs` (what is left when all is over).
 
 mod ack;
 mod ask;
@@ -14,6 +15,7 @@ mod overtaken;
 mod recovery;
 mod repeats;
 mod supply;
+mod time_wait;
 mod times;
 mod transmit;
 

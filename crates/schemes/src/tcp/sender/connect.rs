@@ -1,9 +1,10 @@
 //! Opening and closing: RFC 9293, §3.5 and §3.6.
 
 use midpath_core::packet::{Ecn, Flags, IP_HEADER, Kind, Options, Packet, TCP_HEADER};
-use midpath_core::roles::EndpointCtx;
+use midpath_core::roles::{Endpoint, EndpointCtx};
 use midpath_core::units::Time;
 
+use super::time_wait::TimeWait;
 use super::{Sender, State};
 use crate::tcp::cc::{CongestionController, Window};
 use crate::tcp::ecn::{self, Agreed};
@@ -136,8 +137,30 @@ impl<C: CongestionController> Sender<C> {
             self.state = State::TimeWait;
             self.peer_next = 1;
             self.ends.remember(packet, ctx.now);
-            self.rto_at = ctx.now.saturating_add(Time(self.rtt.rto().0.saturating_mul(2)).min(FIN_WAIT_2));
+            self.rto_at = ctx.now.saturating_add(self.linger());
             self.acknowledge(ctx);
+            self.leave_little(ctx);
+        }
+    }
+
+    /// How long TIME-WAIT is.
+    fn linger(&self) -> Time {
+        Time(self.rtt.rto().0.saturating_mul(2)).min(FIN_WAIT_2)
+    }
+
+    /// TIME-WAIT needs a fraction of a sender, unless the controller has a say in it.
+    fn leave_little(&self, ctx: &mut EndpointCtx<'_>) {
+        if C::DONE_WITH_DATA && self.overtaken.is_none() {
+            ctx.leave(|| {
+                Box::new(TimeWait {
+                    ends: self.ends,
+                    nxt: self.nxt,
+                    flags: Flags::ACK.with(self.ace()),
+                    until: self.rto_at,
+                    linger: self.linger(),
+                    report: self.report(),
+                })
+            });
         }
     }
 
