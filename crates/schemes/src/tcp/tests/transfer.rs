@@ -1,9 +1,9 @@
 //! A whole connection: handshake, data, both FINs, and the exact time it takes on an empty path.
 
-use midpath_core::packet::Flags;
+use midpath_core::packet::{Flags, Kind, Packet};
 use midpath_core::units::{Bytes, Rate, Time};
 
-use super::harness::{Fate, Lab, MSS, Setup};
+use super::harness::{FLOW, Fate, HOSTS, Lab, MSS, Setup};
 use crate::tcp::TcpParams;
 use crate::tcp::newreno::NewRenoConfig;
 use crate::tcp::sender::State;
@@ -122,4 +122,39 @@ fn a_receiver_whose_peer_has_gone_is_reset() {
     assert!(sender < Time::from_secs(4) && receiver < Time::from_secs(20), "{sender} {receiver}");
     let resets = lab.log().iter().filter(|s| s.flags().has(Flags::RST)).count();
     assert_eq!(resets, 1);
+}
+
+/// What is left of a sender in TIME-WAIT: it answers a FIN, and goes by a reset at the number
+/// that is expected next, but by no other (RFC 5961, §3.2).
+#[test]
+fn time_wait_answers_fins_and_heeds_resets_in_order() {
+    let setup = Setup { size: Some(MSS), ..Setup::default() };
+    let alone = {
+        let mut lab = lab(setup, TcpParams::default());
+        lab.run();
+        lab.finished()[0].expect("finished")
+    };
+    let from_receiver = |flags: Flags, seq: u32| {
+        let mut packet = Packet::new(FLOW, HOSTS[1], HOSTS[0], 40);
+        (packet.kind, packet.flags, packet.seq, packet.ack) = (Kind::Segment, flags, seq, MSS as u32 + 1);
+        packet
+    };
+    let end_with = |packet: Packet| {
+        let mut lab = lab(setup, TcpParams::default());
+        lab.run_until(Time::from_secs(1));
+        let sent = lab.log().len();
+        lab.inject(0, packet);
+        lab.run();
+        (lab.finished()[0].expect("finished"), lab.log()[sent..].to_vec())
+    };
+    let (reset, answers) = end_with(from_receiver(Flags::RST, 1));
+    assert!(reset < Time::from_ms(1_300) && answers.is_empty(), "{reset} {answers:?}");
+    let (blind, answers) = end_with(from_receiver(Flags::RST, 2));
+    assert!(blind == alone && answers.is_empty(), "{blind}, not {alone}");
+    let (fin, answers) = end_with(from_receiver(Flags::ACK.with(Flags::FIN), 0));
+    // The receiver's host has forgotten the flow, and resets who speaks of it.
+    let said: Vec<(usize, Flags)> = answers.iter().map(|s| (s.from, s.flags())).collect();
+    assert_eq!(said, [(0, Flags::ACK), (1, Flags::RST)]);
+    assert_eq!(answers[0].ack, 1);
+    assert!(fin < Time::from_ms(1_300), "{fin}");
 }
