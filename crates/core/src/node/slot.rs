@@ -79,6 +79,10 @@ pub(super) struct Slot {
     level: Level,
 }
 
+// Five lines of the cache: a large network has hundreds of thousands.
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<Slot>() == 320);
+
 impl Slot {
     pub fn new(link: &LinkInfo, discipline: Discipline) -> Slot {
         Slot {
