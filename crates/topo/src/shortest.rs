@@ -145,6 +145,9 @@ impl Search {
     /// Bytes held.
     pub fn memory(&self) -> usize {
         let costs = if let Costs::Each(all) = &self.costs { all.len() * size_of::<u64>() } else { 0 };
-        self.peers.len() * (size_of::<u32>() + size_of::<u16>()) + costs + self.offsets.len() * size_of::<u32>() + self.forwards.len()
+        self.peers.len() * (size_of::<u32>() + size_of::<u16>())
+            + costs
+            + self.offsets.len() * size_of::<u32>()
+            + self.forwards.len()
     }
 }
