@@ -6,6 +6,7 @@
 
 mod assemble;
 mod chance;
+mod hands;
 mod parallel;
 mod part;
 mod partition;

@@ -48,7 +48,7 @@ def run(
     threads: Annotated[
         int,
         typer.Option(
-            help="Threads for this one run, at most: one per core, and one where little is to do at a time; 0: as many.",
+            help="Threads for this run, at most: one per core, and one where little is to do at a time; 0: as many.",
             min=0,
         ),
     ] = 1,

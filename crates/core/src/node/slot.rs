@@ -46,7 +46,7 @@ pub(super) struct Slot {
     /// The end of the run. Waits are counted up to there: what a timetable has promised for later
     /// has not happened.
     pub until: Time,
-    /// Largest packet that a timetable takes without more ado: none for held ports.
+    /// Smaller packets are for a timetable, and fit the link: none at held ports.
     books: u32,
     /// Largest packet on its link.
     pub mtu: u32,
@@ -90,7 +90,7 @@ impl Slot {
             until: Time::MAX,
             most: 0,
             mtu: link.mtu,
-            books: if matches!(discipline, Discipline::Held(_)) { 0 } else { link.mtu },
+            books: if matches!(discipline, Discipline::Held(_)) { 0 } else { link.mtu.saturating_add(1) },
             watches_inbound: discipline.port().is_some_and(|p| p.watches_inbound()),
             inbound_frees: discipline.port().is_some_and(|p| p.inbound_frees()),
             goes_straight: discipline.port().is_some_and(|p| p.goes_straight()),
@@ -137,7 +137,7 @@ impl Slot {
     /// timetable up to `now`.
     #[inline]
     pub fn admits(&mut self, size: u32, now: Time) -> bool {
-        if size > self.books {
+        if size >= self.books {
             return false;
         }
         self.settle(now);
