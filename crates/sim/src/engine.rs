@@ -19,7 +19,6 @@ mod wire;
 pub use assemble::{Course, Engine, NetLink, Network, Variation};
 pub use chance::{Bursts, Jitter, Law};
 pub use part::{FlowFate, Tally};
-pub(crate) use partition::worthwhile;
 
 use midpath_core::node::Node;
 use midpath_core::packet::{FlowId, Packet, PortId};

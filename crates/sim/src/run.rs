@@ -209,12 +209,7 @@ fn run_packets(
 ) -> Option<Finished> {
     let plan = setup.series_plan();
     let captures = setup.captures();
-    let threads = if options.sparing {
-        engine::worthwhile(network.nodes.len(), &network.links, options.threads)
-    } else {
-        options.threads
-    };
-    let mut engine = Engine::new(network, threads, |nodes| {
+    let mut engine = Engine::new(network, options.threads, options.sparing, |nodes| {
         let here = captures.iter().filter(|c| nodes.contains(&c.place.0)).cloned().collect();
         Box::new(Recorder::new(&plan, nodes, here))
     });

@@ -62,16 +62,9 @@ impl Node {
         pool: &mut Pool,
         driver: &mut D,
     ) {
-        let Forwarding::Shortest(paths) = &mut self.forwarding else {
-            return self.forward_by_chain(now, from, pkt, pool, driver);
-        };
-        let packet = &pool[&pkt];
-        if packet.dst == self.id {
-            return self.deliver(now, pkt, pool, driver);
-        }
-        match paths.next(packet, self.id, &mut self.streams.forwarders) {
-            Some(port) => self.outbound(now, port, pkt, pool, driver),
-            None => self.discard(None, pkt, Drop::NoRoute, pool, driver),
+        match &self.forwarding {
+            Forwarding::Shortest(_) => self.forward_by_shortest(now, pkt, pool, driver),
+            _ => self.forward_by_chain(now, from, pkt, pool, driver),
         }
     }
 
@@ -90,21 +83,18 @@ impl Node {
             route = self.with_forwarder(place, now, pool, |f, ctx| f.route(pkt, from, ctx));
         }
         self.tell_copies(driver);
-        if let Route::Pass(pkt) = route {
-            return self.forward_by_shortest(now, pkt, pool, driver);
-        }
         match route {
             Route::Port(port, pkt) => self.outbound(now, port, pkt, pool, driver),
             Route::Local(pkt) => self.deliver(now, pkt, pool, driver),
             Route::Consumed(pkt) => Node::consume(pkt, pool, driver),
             Route::Kept => {}
             Route::Unroutable(pkt) => self.discard(None, pkt, Drop::Undeliverable, pool, driver),
-            Route::Pass(pkt) => self.discard(None, pkt, Drop::NoRoute, pool, driver),
+            Route::Pass(pkt) => self.forward_by_shortest(now, pkt, pool, driver),
         }
     }
 
-    /// Takes the shortest path with what the forwarders of schemes have passed on.
-    #[inline]
+    /// Takes the shortest path, with what the forwarders of schemes have passed on if there are any.
+    #[inline(always)]
     fn forward_by_shortest<D: Driver>(&mut self, now: Time, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
         let Some(paths) = self.forwarding.shortest_mut() else {
             return self.discard(None, pkt, Drop::NoRoute, pool, driver);

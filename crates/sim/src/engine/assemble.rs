@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use super::chance::{Bursts, Chain, Jitter};
 use super::parallel::{Plan, run_alone, run_together};
 use super::part::Part;
-use super::partition::{cut_window, partition};
+use super::partition::{cut_window, partition, pays};
 use super::rings::{MANY, Rings};
 use super::wire::{Changes, Loss, Target, Wire};
 use super::{Event, FlowFate, Probe, Progress, Tally};
@@ -85,10 +85,20 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Prepares `network` to be run by at most `threads` threads. `probe` makes the probe of a part
-    /// from its nodes.
-    pub fn new(mut network: Network, threads: usize, mut probe: impl FnMut(&[NodeId]) -> Box<dyn Probe>) -> Engine {
-        let part_of = partition(network.nodes.len(), &network.links, threads.max(1));
+    /// Prepares `network` to be run by at most `threads` threads; if `sparing`, by one where more
+    /// would wait for each other. `probe` makes the probe of a part from its nodes.
+    pub fn new(
+        mut network: Network,
+        threads: usize,
+        sparing: bool,
+        mut probe: impl FnMut(&[NodeId]) -> Box<dyn Probe>,
+    ) -> Engine {
+        let mut part_of = partition(network.nodes.len(), &network.links, threads.max(1));
+        let mut window = cut_window(&network.links, &part_of);
+        if sparing && !pays(&network.links, window) {
+            part_of.fill(0);
+            window = Time::MAX;
+        }
         let parts = part_of.iter().map(|p| *p as usize + 1).max().unwrap_or(1);
         let mut place = Vec::with_capacity(part_of.len());
         let mut members: Vec<Vec<NodeId>> = vec![Vec::new(); parts];
@@ -96,7 +106,6 @@ impl Engine {
             place.push((*p, members[*p as usize].len() as u32));
             members[*p as usize].push(NodeId(n as u32));
         }
-        let window = cut_window(&network.links, &part_of);
         let mut events = schedule_events(&mut network, &place, parts);
         let map = Map::new(&network, &members);
         let mut wires: Vec<Vec<Vec<Wire>>> = members.iter().map(|m| Vec::with_capacity(m.len())).collect();

@@ -18,15 +18,11 @@ pub(super) fn cut_window(links: &[NetLink], part_of: &[u32]) -> Time {
 /// other more than they work. Measured in docs/performance.md.
 const PAYS: f64 = 256.0;
 
-/// How many of `threads` to use on a network: all, or one where it has too little to do at a time.
-/// A guess from rates and delays: it knows nothing of the traffic.
-pub fn worthwhile(nodes: usize, links: &[NetLink], threads: usize) -> usize {
-    if threads < 2 {
-        return threads;
-    }
-    let window = cut_window(links, &partition(nodes, links, threads)).as_secs_f64();
+/// Whether a network has enough to do in a window for threads to pay. A guess from rates and
+/// delays: it knows nothing of the traffic.
+pub(super) fn pays(links: &[NetLink], window: Time) -> bool {
     let rate: f64 = links.iter().map(|link| link.rate.as_f64()).sum();
-    if rate * window / FULL_PACKET >= PAYS { threads } else { 1 }
+    rate * window.as_secs_f64() / FULL_PACKET >= PAYS
 }
 
 /// The bits of a full packet.
@@ -196,14 +192,12 @@ mod tests {
     /// As in `midpath bench`: 10 Gbps, 1 µs.
     #[test]
     fn where_little_is_to_do_at_a_time_one_thread_does_it() {
-        let used = |k| {
+        let two_pay = |k| {
             let (nodes, mut links) = fat_tree(k);
             links.iter_mut().for_each(|l| (l.rate, l.delay) = (Rate::from_gbps(10), Time::from_us(1)));
-            worthwhile(nodes, &links, 2)
+            pays(&links, cut_window(&links, &partition(nodes, &links, 2)))
         };
-        assert_eq!([used(4), used(8)], [1, 2]);
-        // A network that cannot be cut.
-        assert_eq!(worthwhile(1, &[], 2), 1);
+        assert_eq!([two_pay(4), two_pay(8)], [false, true]);
     }
 
     #[test]
