@@ -7,6 +7,7 @@
 mod assemble;
 mod chance;
 mod hands;
+mod heads;
 mod parallel;
 mod part;
 mod partition;

@@ -2,6 +2,8 @@
 //!
 //! Few of these sets of ports differ, so a row has the number of its set, which mostly is one byte.
 
+use std::ops::Range;
+
 use rustc_hash::FxHashMap;
 
 /// How to get to one destination.
@@ -26,10 +28,19 @@ impl Column {
     /// The ports of a row, in rising order; none if there is no way.
     #[inline]
     pub fn ports(&self, row: u32) -> &[u16] {
-        let set = match &self.sets {
+        self.set(self.set_of(row))
+    }
+
+    #[inline]
+    fn set_of(&self, row: u32) -> usize {
+        match &self.sets {
             Rows::Narrow(sets) => usize::from(sets[row as usize]),
             Rows::Wide(sets) => sets[row as usize] as usize,
-        };
+        }
+    }
+
+    #[inline]
+    fn set(&self, set: usize) -> &[u16] {
         &self.ports[self.first[set] as usize..self.first[set + 1] as usize]
     }
 
@@ -50,6 +61,8 @@ pub struct Sets {
     first: Vec<u32>,
     ports: Vec<u16>,
     known: FxHashMap<Box<[u16]>, u32>,
+    /// The numbers here of another column's sets, as far as they have come up.
+    numbers: Vec<Option<u32>>,
 }
 
 impl Sets {
@@ -57,8 +70,23 @@ impl Sets {
     pub fn push(&mut self, ports: &[u16]) {
         // Neighbouring rows mostly have the same ports: look before hashing.
         let before = self.rows.last().copied().filter(|&set| self.set(set) == ports);
-        let set = before.or_else(|| self.known.get(ports).copied()).unwrap_or_else(|| self.add(ports));
+        let set = before.unwrap_or_else(|| self.find(ports));
         self.rows.push(set);
+    }
+
+    /// Adds `rows` as they are in another column.
+    pub fn push_as(&mut self, other: &Column, rows: Range<u32>) {
+        self.numbers.resize(other.first.len(), None);
+        for row in rows {
+            let set = other.set_of(row);
+            let number = self.numbers[set].unwrap_or_else(|| self.find(other.set(set)));
+            self.numbers[set] = Some(number);
+            self.rows.push(number);
+        }
+    }
+
+    fn find(&mut self, ports: &[u16]) -> u32 {
+        self.known.get(ports).copied().unwrap_or_else(|| self.add(ports))
     }
 
     fn set(&self, set: u32) -> &[u16] {

@@ -44,6 +44,7 @@ pub mod routing;
 mod shortest;
 pub mod spec;
 pub mod symmetric;
+mod twins;
 
 pub use midpath_core::suggest;
 

@@ -20,6 +20,7 @@ use crate::columns::{Column, Sets};
 use crate::graph::{LinkInfo, Topology};
 use crate::homed::{Home, Homes, MAX_HOMES};
 use crate::shortest::{Search, UNUSABLE};
+use crate::twins::Twins;
 
 /// What makes a path short.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
@@ -76,6 +77,7 @@ pub struct Routes {
     spots: Vec<u32>,
     homes: Homes,
     search: Search,
+    twins: Twins,
 }
 
 /// A folded host's only port.
@@ -104,7 +106,8 @@ impl Routes {
         let row = |n: usize| (!places[n].folded && places[n].row != HOMED).then_some(places[n].row);
         let search = Search::new(topology, &anchor_nodes, row, &costs);
         let columns = spots.iter().map(|_| OnceLock::new()).collect();
-        Routes { places, columns, anchors: anchor_nodes.len(), spots, homes, search }
+        let twins = Twins::of(&search);
+        Routes { places, columns, anchors: anchor_nodes.len(), spots, homes, search, twins }
     }
 
     /// How to get to the node that has column `to`.
@@ -126,6 +129,14 @@ impl Routes {
     }
 
     fn to_anchor(&self, to: usize) -> Column {
+        let known = |&twin: &u32| Some((twin as usize, self.columns[twin as usize].get()?));
+        match self.twins.with(to).iter().find_map(known) {
+            Some((twin, column)) => self.as_to_twin(to, twin, column),
+            None => self.by_search(to),
+        }
+    }
+
+    fn by_search(&self, to: usize) -> Column {
         let distance = self.search.distances_to(to);
         let (mut column, mut ports) = (Sets::default(), Vec::new());
         for from in 0..self.anchors {
@@ -133,6 +144,27 @@ impl Routes {
             column.push(&ports);
         }
         column.finish(if self.homes.is_empty() { Vec::new() } else { distance })
+    }
+
+    /// How to get to `to`, given how to get to its `twin`. The network stays the same where the two
+    /// change places, which the nodes notice that have links to them.
+    fn as_to_twin(&self, to: usize, twin: usize, known: &Column) -> Column {
+        let mut others: Vec<usize> = self.search.neighbours(to).chain([to, twin]).collect();
+        others.sort_unstable();
+        others.dedup();
+        let (mut column, mut ports, mut done) = (Sets::default(), Vec::new(), 0);
+        for other in others {
+            column.push_as(known, done..other as u32);
+            self.search.next_ports_as_to_twin(other, (to, twin), |row| known.ports(row as u32), &mut ports);
+            column.push(&ports);
+            done = other as u32 + 1;
+        }
+        column.push_as(known, done..self.anchors as u32);
+        let mut distance = known.distance.to_vec();
+        if !distance.is_empty() {
+            distance.swap(to, twin);
+        }
+        column.finish(distance)
     }
 
     /// Routers choose between the homes of the host.
@@ -229,6 +261,7 @@ impl Routes {
             + self.places.len() * size_of::<Place>()
             + self.homes.memory()
             + self.search.memory()
+            + self.twins.memory()
     }
 }
 

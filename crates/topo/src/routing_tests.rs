@@ -137,6 +137,22 @@ fn oracle(t: &Topology, metric: Metric, to: usize) -> Vec<u64> {
     d
 }
 
+/// Two layers of routers, where most links are there and cost the same: most routers have twins.
+fn layers() -> impl Strategy<Value = Topology> {
+    (1usize..5, 1usize..6).prop_flat_map(|(up, down)| {
+        let costs = prop::collection::vec(prop_oneof![1 => Just(0u8), 8 => Just(1), 1 => Just(2)], up * down);
+        (costs, any::<bool>()).prop_map(move |(costs, ring)| {
+            let between = (0..up).flat_map(|a| (0..down).map(move |b| (a, up + b)));
+            let links = between.zip(&costs).filter(|(_, cost)| **cost > 0);
+            let mut links: Vec<_> = links.map(|((a, b), cost)| (a, b, f64::from(*cost))).collect();
+            // A host for each of the lower ones.
+            links.extend((0..down).map(|b| (up + b, up + down + b, 1.0)));
+            links.extend((1..up).filter(|_| ring).map(|a| (a - 1, a, 1.0)));
+            network(&("r".repeat(up + down) + &"h".repeat(down)), &links)
+        })
+    })
+}
+
 pub(crate) fn networks() -> impl Strategy<Value = Topology> {
     (2usize..9).prop_flat_map(|n| {
         let links = prop::collection::vec((0..n, 1..n, 1u8..4), 1..16);
@@ -150,7 +166,9 @@ pub(crate) fn networks() -> impl Strategy<Value = Topology> {
 
 proptest! {
     #[test]
-    fn every_offered_port_is_on_a_shortest_path_and_none_is_missing(t in networks(), by_weight: bool) {
+    fn every_offered_port_is_on_a_shortest_path_and_none_is_missing(
+        t in prop_oneof![networks(), layers()], by_weight: bool,
+    ) {
         let metric = if by_weight { Metric::Weight } else { Metric::Hops };
         let routes = Routes::compute(&t, metric);
         for dst in 0..t.nodes().len() {
@@ -168,8 +186,10 @@ proptest! {
 
     /// Whatever has been asked before, and whichever ways are up.
     #[test]
-    fn a_destination_alone_has_the_ways_of_the_whole_table(t in networks(), down in prop::collection::vec(any::<bool>(), 16)) {
-        let usable = |link: usize| !down[link];
+    fn a_destination_alone_has_the_ways_of_the_whole_table(
+        t in prop_oneof![networks(), layers()], down in prop::collection::vec(any::<bool>(), 16),
+    ) {
+        let usable = |link: usize| !down.get(link).is_some_and(|d| *d);
         let whole = Routes::compute_over(&t, Metric::Weight, usable);
         let nodes = 0..t.nodes().len();
         let table: Vec<Vec<&[u16]>> =
@@ -194,6 +214,29 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn routers_with_the_same_links_are_twins() {
+    use crate::generate::{LinkParams, fat_tree};
+    let link = LinkParams::new(Rate::from_gbps(10), Time::from_us(1));
+    let t = fat_tree(4, &link, &link).finish(Time::from_us(1)).expect("valid");
+    let routes = Routes::compute(&t, Metric::Hops);
+    // In each of four pods two edge switches; the two core switches of each of two groups. The
+    // switches between them have edge switches of their own pod alone, and differ in their cores.
+    let mut sizes: Vec<usize> = (0..routes.anchors).map(|n| routes.twins.with(n).len()).collect();
+    sizes.sort_unstable();
+    assert_eq!(sizes, [vec![1; 8], vec![2; 12]].concat());
+    // Costs count, and so does how many links there are.
+    let twins = |links: &[(usize, usize, f64)]| {
+        let t = network("rrrr", links);
+        let routes = Routes::compute(&t, Metric::Weight);
+        routes.twins.with(0).to_vec()
+    };
+    assert_eq!(twins(&[(0, 2, 1.), (1, 2, 1.), (0, 3, 2.), (3, 1, 2.)]), [0, 1]);
+    assert_eq!(twins(&[(0, 2, 1.), (1, 2, 1.), (0, 3, 2.), (3, 1, 1.)]), [0]);
+    assert_eq!(twins(&[(0, 2, 1.), (1, 2, 1.), (0, 2, 1.)]), [0]);
+    assert_eq!(twins(&[(0, 1, 1.), (0, 2, 1.), (1, 2, 1.)]), [0], "neighbours are none");
 }
 
 #[test]

@@ -60,6 +60,32 @@ impl Search {
         self.offsets[n] as usize..self.offsets[n + 1] as usize
     }
 
+    /// How many anchors there are.
+    pub fn anchors(&self) -> usize {
+        self.forwards.len()
+    }
+
+    /// The anchors on the other ends of an anchor's usable links, each as often as there are links.
+    pub fn neighbours(&self, n: usize) -> impl Iterator<Item = usize> {
+        self.peers[self.span(n)].iter().map(|peer| *peer as usize)
+    }
+
+    /// An anchor's usable links in the order of their other ends: these, and what the links cost.
+    pub fn links_in_order(&self, n: usize, links: &mut Vec<(usize, u64)>) {
+        links.clear();
+        links.extend(self.span(n).map(|edge| self.edge(edge)));
+        links.sort_unstable();
+    }
+
+    /// The other end of a link, and what it costs.
+    fn edge(&self, edge: usize) -> (usize, u64) {
+        let cost = match &self.costs {
+            Costs::Uniform(cost) => *cost,
+            Costs::Each(costs) => costs[edge],
+        };
+        (self.peers[edge] as usize, cost)
+    }
+
     /// Every anchor's distance to `to`.
     pub fn distances_to(&self, to: usize) -> Vec<u64> {
         let mut distance = vec![UNUSABLE; self.forwards.len()];
@@ -140,6 +166,32 @@ impl Search {
                 ports.extend(each.filter(on_path).map(|((_, port), _)| *port));
             }
         }
+    }
+
+    /// Fills `ports` with those of `from` that begin a shortest path to `to`, given those of each
+    /// anchor that begin one to its `twin`: in place of `from` that one is asked which takes its
+    /// place when the twins change places.
+    pub fn next_ports_as_to_twin<'a>(
+        &self,
+        from: usize,
+        (to, twin): (usize, usize),
+        known: impl Fn(usize) -> &'a [u16],
+        ports: &mut Vec<u16>,
+    ) {
+        let other = |n: usize| match n {
+            _ if n == to => twin,
+            _ if n == twin => to,
+            _ => n,
+        };
+        let (here, there) = (self.span(from), self.span(other(from)));
+        let on_path = known(other(from)).iter().filter_map(|port| {
+            let place = self.ports[there.clone()].binary_search(port).ok()?;
+            let (peer, cost) = self.edge(there.start + place);
+            Some((other(peer), cost))
+        });
+        let on_path: Vec<(usize, u64)> = on_path.collect();
+        ports.clear();
+        ports.extend(here.filter(|edge| on_path.contains(&self.edge(*edge))).map(|edge| self.ports[edge]));
     }
 
     /// Bytes held.

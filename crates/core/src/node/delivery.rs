@@ -81,7 +81,7 @@ impl Node {
             node: self.id,
             flow: seat.flow,
             rng: &mut self.streams.endpoints,
-            secret: self.secret,
+            secret: self.streams.secret,
             shared: &mut self.shared,
             links: &self.links,
             pool,

@@ -10,10 +10,11 @@ use midpath_core::units::{Rate, Time};
 use rustc_hash::FxHashMap;
 
 use super::chance::{Bursts, Chain, Jitter};
+use super::heads::MANY;
 use super::parallel::{Plan, run_alone, run_together};
 use super::part::Part;
 use super::partition::{cut_window, partition, pays};
-use super::rings::{MANY, Rings};
+use super::rings::Rings;
 use super::wire::{Changes, Loss, Target, Wire};
 use super::{Event, FlowFate, Probe, Progress, Tally};
 

@@ -11,6 +11,7 @@ use midpath_core::units::Time;
 use midpath_core::wire;
 use rustc_hash::FxHashMap;
 
+use super::heads::MANY;
 use super::part::{Crossing, FlowFate, Tally};
 use super::reports::Reports;
 use super::rings::{Entry, Rings};
@@ -149,7 +150,7 @@ impl Hands<'_> {
         loop {
             // Ties go to the first, which is the lower port: the order is total.
             let (mut at, mut ring) = (Time::MAX, 0);
-            for (i, head) in self.rings.heads(first, last).iter().enumerate() {
+            for (i, head) in self.rings.heads().all(first, last).iter().enumerate() {
                 if *head < at {
                     (at, ring) = (*head, first + i as u32);
                 }
@@ -205,11 +206,12 @@ impl Hands<'_> {
         horizon: Time,
         turns: &mut Turns,
     ) -> Time {
-        let by_blocks = self.rings.by_blocks(first, last);
-        if by_blocks {
-            turns.fill_by_blocks(self.rings.blocks_before(first, last, horizon), horizon);
+        let many = (last - first) as usize > MANY;
+        let heads = self.rings.heads();
+        if many {
+            turns.fill_from(|show| heads.each_before(first, last, horizon, show));
         } else {
-            turns.fill(self.rings.heads(first, last), first, horizon);
+            turns.fill(heads.all(first, last), first, horizon);
         }
         // Ties go to the lower port, as above.
         while let Some((at, ring)) = turns.first() {
@@ -229,9 +231,9 @@ impl Hands<'_> {
             let wake = node.next_wake();
             self.wake(node, pool, wake);
         }
-        let beyond = match by_blocks {
-            true => self.rings.earliest_from(first, last, horizon),
-            false => self.rings.heads(first, last).iter().min().copied().unwrap_or(Time::MAX),
+        let beyond = match many {
+            true => self.rings.heads_mut().earliest_from(first, last, horizon),
+            false => self.rings.heads().all(first, last).iter().min().copied().unwrap_or(Time::MAX),
         };
         beyond.min(node.next_wake())
     }

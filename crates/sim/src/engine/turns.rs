@@ -21,26 +21,19 @@ impl Turns {
     #[inline]
     pub fn fill(&mut self, times: &[Time], first: u32, horizon: Time) {
         self.0.clear();
-        self.add(times, first, horizon);
-        self.order();
-    }
-
-    /// The same of blocks of links that lie apart: each has its first link, and the times.
-    pub fn fill_by_blocks<'a>(&mut self, blocks: impl Iterator<Item = (u32, &'a [Time])>, horizon: Time) {
-        self.0.clear();
-        for (first, times) in blocks {
-            self.add(times, first, horizon);
-        }
-        self.order();
-    }
-
-    #[inline]
-    fn add(&mut self, times: &[Time], first: u32, horizon: Time) {
         for (link, at) in (first..).zip(times) {
             if *at < horizon {
                 self.0.push(turn(*at, link));
             }
         }
+        self.order();
+    }
+
+    /// Those that `show` shows: links, and when they bring their next packets.
+    pub fn fill_from(&mut self, show: impl FnOnce(&mut dyn FnMut(u32, Time))) {
+        self.0.clear();
+        show(&mut |link, at| self.0.push(turn(at, link)));
+        self.order();
     }
 
     #[inline]

@@ -9,14 +9,28 @@ use midpath_schemes::Catalogue;
 use serde_json::{Value, json};
 
 use super::flows::table_of;
+use super::queues::Keyed;
 use super::{IDEAL, Setup};
 
 /// Ports with the same equipment.
-#[derive(Default)]
 struct Alike {
+    spec: QueueSpec,
+    store: Option<Limit>,
     ports: u64,
-    queue: Option<[u64; 2]>,
-    store: Option<[u64; 2]>,
+    queue_bytes: Option<[u64; 2]>,
+    store_bytes: Option<[u64; 2]>,
+}
+
+impl Alike {
+    const fn new(spec: QueueSpec, store: Option<Limit>) -> Alike {
+        Alike { spec, store, ports: 0, queue_bytes: None, store_bytes: None }
+    }
+
+    fn join(&mut self, other: &Alike) {
+        self.ports += other.ports;
+        other.queue_bytes.into_iter().flatten().for_each(|bytes| widen(&mut self.queue_bytes, bytes));
+        other.store_bytes.into_iter().flatten().for_each(|bytes| widen(&mut self.store_bytes, bytes));
+    }
 }
 
 /// `equipment` of `run.json`: a row for each sort of port. The ideal has none.
@@ -24,29 +38,19 @@ pub(super) fn equipment(setup: &Setup, catalogue: &Catalogue) -> Value {
     if setup.scenario.scheme == IDEAL {
         return json!([]);
     }
-    let mut found: BTreeMap<(bool, String, String, Option<String>), Alike> = BTreeMap::new();
-    let mut stores: BTreeMap<String, Option<Limit>> = BTreeMap::new();
-    for n in 0..setup.topology.nodes().len() {
-        for (p, at) in setup.topology.ports(n).iter().enumerate() {
-            let link = &setup.topology.links()[at.link as usize];
-            let scheme = setup.network_at(n, p).unwrap_or("none");
-            let queue = setup.queue_of(n, p).queue;
-            let store = *stores.entry(scheme.to_owned()).or_insert_with(|| store_of(setup, scheme, catalogue));
-            let parts = json!({
-                "limit": queue.limit.to_string(), "aqm": aqm(&queue), "scheduler": scheduler(&queue), "signal": signal(&queue),
-            });
-            let key = (setup.topology.is_host(n), scheme.to_owned(), parts.to_string(), store.map(|s| s.to_string()));
-            let alike = found.entry(key).or_default();
-            alike.ports += 1;
-            let rate = link.rate_from(n);
-            widen(&mut alike.queue, bytes(queue.limit, rate, link.mtu));
-            store.into_iter().for_each(|limit| widen(&mut alike.store, bytes(limit, rate, link.mtu)));
-        }
+    let mut found: BTreeMap<(bool, &str, String, Option<String>), Alike> = BTreeMap::new();
+    for ((host, scheme, _), alike) in sorts(setup, catalogue) {
+        let queue = &alike.spec;
+        let parts = json!({
+            "limit": queue.limit.to_string(), "aqm": aqm(queue), "scheduler": scheduler(queue), "signal": signal(queue),
+        });
+        let key = (host, scheme, parts.to_string(), alike.store.map(|s| s.to_string()));
+        found.entry(key).or_insert_with(|| Alike::new(alike.spec, alike.store)).join(&alike);
     }
-    let row = |((host, scheme, parts, store), alike): ((bool, String, String, Option<String>), Alike)| {
+    let row = |((host, scheme, parts, store), alike): ((bool, &str, String, Option<String>), Alike)| {
         let mut row = json!({
             "at": if host { "hosts" } else { "routers" }, "scheme": scheme, "ports": alike.ports,
-            "queue_bytes": alike.queue, "store": store, "store_bytes": alike.store,
+            "queue_bytes": alike.queue_bytes, "store": store, "store_bytes": alike.store_bytes,
         });
         if let (Some(row), Ok(Value::Object(parts))) = (row.as_object_mut(), serde_json::from_str(&parts)) {
             row.extend(parts);
@@ -54,6 +58,27 @@ pub(super) fn equipment(setup: &Setup, catalogue: &Catalogue) -> Value {
         row
     };
     found.into_iter().map(row).collect()
+}
+
+/// Ports by the scheme and the queue that the scenario gives them: there may be very many ports, and
+/// there are few of these. Two queues that say the same are apart here.
+fn sorts<'a>(setup: &'a Setup, catalogue: &Catalogue) -> BTreeMap<(bool, &'a str, *const Keyed), Alike> {
+    let mut found = BTreeMap::new();
+    for n in 0..setup.topology.nodes().len() {
+        for (p, at) in setup.topology.ports(n).iter().enumerate() {
+            let link = &setup.topology.links()[at.link as usize];
+            let scheme = setup.network_at(n, p).unwrap_or("none");
+            let keyed = setup.queue_of(n, p);
+            let sort = (setup.topology.is_host(n), scheme, std::ptr::from_ref(keyed));
+            let new = || Alike::new(keyed.queue, store_of(setup, scheme, catalogue));
+            let alike: &mut Alike = found.entry(sort).or_insert_with(new);
+            alike.ports += 1;
+            let rate = link.rate_from(n);
+            widen(&mut alike.queue_bytes, bytes(alike.spec.limit, rate, link.mtu));
+            alike.store.into_iter().for_each(|limit| widen(&mut alike.store_bytes, bytes(limit, rate, link.mtu)));
+        }
+    }
+    found
 }
 
 fn widen(range: &mut Option<[u64; 2]>, bytes: u64) {

@@ -12,6 +12,7 @@ use midpath_topo::Topology;
 use midpath_topo::path::Unloaded;
 use midpath_topo::routing::Hop;
 use midpath_traffic::{Context, Flow, Host, HostTable, LinkRates, Room};
+use rustc_hash::FxHashMap;
 
 use super::deploy::{Deployment, NONE};
 use super::{Groups, IDEAL, Objects, TableRoutes};
@@ -349,13 +350,14 @@ impl LinkRates for Links<'_> {
 /// by label where that is nobody else's.
 fn host_table(topology: &Topology) -> HostTable {
     let own = |router: usize| topology.ports(router).iter().map(|p| p.peer).filter(|&p| topology.is_host(p as usize));
+    let shares: FxHashMap<usize, usize> = topology.routers().map(|n| (n, own(n).count().max(1))).collect();
     let host = |n: usize| {
         let links = topology.ports(n).iter().map(|p| &topology.links()[p.link as usize]);
         let access = links.map(|l| l.rate_from(n)).sum();
         let mut host = Host::new(topology.nodes()[n].name.clone(), n as u32, access);
-        let router = topology.ports(n).first().map(|p| p.peer as usize).filter(|&r| !topology.is_host(r));
-        if let Some(router) = router {
-            let (at, hosts) = (&topology.nodes()[router], own(router).count().max(1));
+        let router = topology.ports(n).first().map(|p| p.peer as usize);
+        if let Some((router, hosts)) = router.and_then(|r| Some((r, *shares.get(&r)?))) {
+            let at = &topology.nodes()[router];
             host.population = at.population.map(|people| people / hosts as f64);
             host.trunk = Rate(at.trunk.0 / hosts as u64);
         }
