@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use super::chance::{Bursts, Chain, Jitter};
 use super::heads::MANY;
 use super::parallel::{Plan, run_alone, run_together};
-use super::part::Part;
+use super::part::{Part, Span};
 use super::partition::{cut_window, partition, pays};
 use super::rings::Rings;
 use super::wire::{Changes, Loss, Target, Wire};
@@ -109,28 +109,24 @@ impl Engine {
         }
         let mut events = schedule_events(&mut network, &place, parts);
         let map = Map::new(&network, &members);
-        let mut wires: Vec<Vec<Vec<Wire>>> = members.iter().map(|m| Vec::with_capacity(m.len())).collect();
-        let mut lookahead: Vec<Vec<Time>> = members.iter().map(|m| Vec::with_capacity(m.len())).collect();
+        let mut wires: Vec<Vec<Wire>> =
+            map.spans.iter().map(|spans| Vec::with_capacity(ports(spans) as usize)).collect();
         for n in 0..network.nodes.len() {
-            let p = place[n].0 as usize;
-            wires[p].push(map.wires_of(n, &network.links, &place, network.seed));
-            lookahead[p].push(map.lookahead[n]);
+            wires[place[n].0 as usize].extend(map.wires_of(n, &network.links, &place, network.seed));
         }
         // What is large goes before the rest is made.
         drop(network.links);
         let mut nodes = split(network.nodes, &place, &members);
-        let nodes_of_rings = map.first_ring.iter().map(|f| node_of_ring(f)).collect();
+        let nodes_of_rings = map.spans.iter().map(|spans| node_of_ring(spans)).collect();
         let built = (0..parts).map(|p| {
-            let take = |v: &mut Vec<Vec<Time>>| std::mem::take(&mut v[p]);
-            let look = take(&mut lookahead);
             let (nodes, wires) = (std::mem::take(&mut nodes[p]), std::mem::take(&mut wires[p]));
             let mut rings = Rings::default();
             nodes.iter().for_each(|n| (0..n.ports()).for_each(|_| rings.add()));
             if nodes.iter().any(|n| n.ports() > MANY) {
                 rings.index();
             }
-            let first_ring = map.first_ring[p].clone();
-            Part::new(nodes, wires, first_ring, rings, look, parts, std::mem::take(&mut events[p]), probe(&members[p]))
+            let spans = map.spans[p].clone();
+            Part::new(nodes, spans, wires, rings, parts, std::mem::take(&mut events[p]), probe(&members[p]))
         });
         let parts = built.collect();
         Engine { parts, place, nodes_of_rings, window }
@@ -173,7 +169,8 @@ impl Engine {
     /// Packets lost on a port's wire because the link went down on them.
     pub fn cut(&self, id: NodeId, port: PortId) -> u64 {
         let (p, n) = self.place[id.0 as usize];
-        let wire = &self.parts[p as usize].wires[n as usize][usize::from(port.0)];
+        let part = &self.parts[p as usize];
+        let wire = &part.wires[part.spans[n as usize].first as usize + usize::from(port.0)];
         wire.changes.as_ref().map_or(0, |c| c.lost)
     }
 
@@ -181,7 +178,7 @@ impl Engine {
     pub fn corrupted(&self, id: NodeId, port: PortId) -> u64 {
         let (p, n) = self.place[id.0 as usize];
         let part = &self.parts[p as usize];
-        part.rings.corrupted(part.first_ring[n as usize] + u32::from(port.0))
+        part.rings.corrupted(part.spans[n as usize].first + u32::from(port.0))
     }
 
     /// All parts' tallies as one.
@@ -251,14 +248,12 @@ fn split(all: Vec<Node>, place: &[(u32, u32)], members: &[Vec<NodeId>]) -> Vec<V
 
 /// What leads where.
 struct Map {
-    /// Per part, per node: its first ring; one more entry ends the last.
-    first_ring: Vec<Vec<u32>>,
+    /// Per part, per node.
+    spans: Vec<Vec<Span>>,
     /// The link that leaves each port, node by node, and where each node's begin; one more entry
     /// ends the last.
     out: Vec<u32>,
     first_out: Vec<u32>,
-    /// How soon anybody can reach each node.
-    lookahead: Vec<Time>,
 }
 
 impl Map {
@@ -268,47 +263,43 @@ impl Map {
             let reach = &mut lookahead[link.to.0.0 as usize];
             *reach = link.shortest().min(*reach);
         }
-        let first_ring = members
-            .iter()
-            .map(|m| {
-                let mut sum = 0;
-                let ends = m.iter().map(|id| {
-                    sum += network.nodes[id.0 as usize].ports() as u32;
-                    sum
-                });
-                std::iter::once(0).chain(ends).collect()
-            })
-            .collect();
+        let spans = members.iter().map(|members| {
+            let mut first = 0;
+            let span = |id: &NodeId| {
+                let n = id.0 as usize;
+                let last = first + network.nodes[n].ports() as u32;
+                Span { first: std::mem::replace(&mut first, last), last, lookahead: lookahead[n] }
+            };
+            members.iter().map(span).collect()
+        });
+        let spans = spans.collect();
         let mut first_out = vec![0];
         network.nodes.iter().for_each(|n| first_out.push(first_out[first_out.len() - 1] + n.ports() as u32));
         let mut out = vec![0; network.links.len()];
         for (i, link) in network.links.iter().enumerate() {
             out[first_out[link.from.0.0 as usize] as usize + usize::from(link.from.1.0)] = i as u32;
         }
-        Map { first_ring, out, first_out, lookahead }
+        Map { spans, out, first_out }
     }
 
     /// The wires that leave node `n`, by port.
-    fn wires_of(&self, n: usize, links: &[NetLink], place: &[(u32, u32)], seed: u64) -> Vec<Wire> {
-        self.out[self.first_out[n] as usize..self.first_out[n + 1] as usize]
-            .iter()
-            .map(|&index| {
-                let index = index as usize;
-                let link = &links[index];
-                let (part, node) = place[link.to.0.0 as usize];
-                let ring = self.first_ring[part as usize][node as usize] + u32::from(link.to.1.0);
-                let here = part == place[n].0;
-                let (loss, changes) = (link.loss(seed, index as u64), link.changes(seed, index as u64));
-                Wire {
-                    plain: loss.is_none() && changes.is_none(),
-                    line: link.line(),
-                    delay: link.delay,
-                    target: if here { Target::Here { ring, node } } else { Target::There { part, ring } },
-                    loss,
-                    changes,
-                }
-            })
-            .collect()
+    fn wires_of(&self, n: usize, links: &[NetLink], place: &[(u32, u32)], seed: u64) -> impl Iterator<Item = Wire> {
+        self.out[self.first_out[n] as usize..self.first_out[n + 1] as usize].iter().map(move |&index| {
+            let index = index as usize;
+            let link = &links[index];
+            let (part, node) = place[link.to.0.0 as usize];
+            let ring = self.spans[part as usize][node as usize].first + u32::from(link.to.1.0);
+            let here = part == place[n].0;
+            let (loss, changes) = (link.loss(seed, index as u64), link.changes(seed, index as u64));
+            Wire {
+                plain: loss.is_none() && changes.is_none(),
+                line: link.line(),
+                delay: link.delay,
+                target: if here { Target::Here { ring, node } } else { Target::There { part, ring } },
+                loss,
+                changes,
+            }
+        })
     }
 }
 
@@ -356,7 +347,10 @@ fn schedule_events(network: &mut Network, place: &[(u32, u32)], parts: usize) ->
     lists
 }
 
-fn node_of_ring(first_ring: &[u32]) -> Vec<u32> {
-    let spans = first_ring.windows(2).enumerate();
-    spans.flat_map(|(n, w)| std::iter::repeat_n(n as u32, (w[1] - w[0]) as usize)).collect()
+fn ports(spans: &[Span]) -> u32 {
+    spans.last().map_or(0, |span| span.last)
+}
+
+fn node_of_ring(spans: &[Span]) -> Vec<u32> {
+    (0..).zip(spans).flat_map(|(n, span)| std::iter::repeat_n(n, (span.last - span.first) as usize)).collect()
 }

@@ -208,10 +208,12 @@ impl Hands<'_> {
     ) -> Time {
         let many = (last - first) as usize > MANY;
         let heads = self.rings.heads();
+        // What comes next, as far as it is known.
+        let mut beyond = Time::MAX;
         if many {
             turns.fill_from(|show| heads.each_before(first, last, horizon, show));
         } else {
-            turns.fill(heads.all(first, last), first, horizon);
+            beyond = turns.fill(heads.all(first, last), first, horizon);
         }
         // Ties go to the lower port, as above.
         while let Some((at, ring)) = turns.first() {
@@ -223,7 +225,10 @@ impl Hands<'_> {
             let Some(entry) = self.rings.pop(ring, pool) else { break };
             match self.rings.head(ring) {
                 next if next < horizon => turns.again(next),
-                _ => turns.over(),
+                next => {
+                    beyond = beyond.min(next);
+                    turns.over();
+                }
             }
             self.arrival(node, pool, (first, ring), at, entry);
         }
@@ -231,10 +236,9 @@ impl Hands<'_> {
             let wake = node.next_wake();
             self.wake(node, pool, wake);
         }
-        let beyond = match many {
-            true => self.rings.heads_mut().earliest_from(first, last, horizon),
-            false => self.rings.heads().all(first, last).iter().min().copied().unwrap_or(Time::MAX),
-        };
+        if many {
+            beyond = self.rings.heads_mut().earliest_from(first, last, horizon);
+        }
         beyond.min(node.next_wake())
     }
 

@@ -36,12 +36,6 @@ const fn pieces(range: &Range<usize>, size: usize) -> Range<usize> {
     range.start / size..range.end.div_ceil(size)
 }
 
-/// With their numbers, those of `bounds` in `range` that are before `horizon`.
-#[inline]
-fn before(bounds: &[Time], range: Range<usize>, horizon: Time) -> impl Iterator<Item = (usize, Time)> {
-    (range.start..).zip(bounds[range].iter().copied()).filter(move |(_, at)| *at < horizon)
-}
-
 impl Heads {
     /// Adds a link that brings nothing.
     pub fn add(&mut self) {
@@ -88,40 +82,59 @@ impl Heads {
     #[inline]
     pub fn each_before(&self, first: u32, last: u32, horizon: Time, mut each: impl FnMut(u32, Time)) {
         let links = first as usize..last as usize;
-        for (block, _) in before(&self.blocks, pieces(&links, BLOCK), horizon) {
-            for (row, _) in before(&self.rows, self.rows_of(block), horizon) {
-                let near = before(&self.times, self.links_of(row), horizon);
-                near.filter(|(link, _)| links.contains(link)).for_each(|(link, at)| each(link as u32, at));
+        for block in pieces(&links, BLOCK) {
+            if self.blocks[block] >= horizon {
+                continue;
+            }
+            for row in self.rows_of(block) {
+                if self.rows[row] >= horizon {
+                    continue;
+                }
+                for link in self.links_of(row) {
+                    if self.times[link] < horizon && links.contains(&link) {
+                        each(link as u32, self.times[link]);
+                    }
+                }
             }
         }
     }
 
     /// When the first packet arrives on any of a node's links, after those before `horizon` have
-    /// been taken. Brings the bounds up to date of blocks that are this node's alone.
-    #[inline]
+    /// been taken. Brings the bounds up to date of what is this node's alone.
     pub fn earliest_from(&mut self, first: u32, last: u32, horizon: Time) -> Time {
         let links = first as usize..last as usize;
         let own = links.start.div_ceil(BLOCK)..links.end / BLOCK;
         if own.is_empty() {
-            return earliest(&self.times[links]);
+            return self.part_from(links, horizon);
         }
-        for block in own.clone() {
+        let before = self.part_from(links.start..own.start * BLOCK, horizon);
+        let behind = self.part_from(own.end * BLOCK..links.end, horizon);
+        let mut found = before.min(behind);
+        for block in own {
             // Else nothing was taken from it.
             if self.blocks[block] < horizon {
-                self.renew(block, horizon);
+                self.blocks[block] = self.part_from(block * BLOCK..(block + 1) * BLOCK, horizon);
             }
+            found = found.min(self.blocks[block]);
         }
-        let (before, behind) = (links.start..own.start * BLOCK, own.end * BLOCK..links.end);
-        earliest(&self.blocks[own]).min(earliest(&self.times[before])).min(earliest(&self.times[behind]))
+        found
     }
 
-    fn renew(&mut self, block: usize, horizon: Time) {
-        for row in self.rows_of(block) {
+    /// The same of a few links.
+    fn part_from(&mut self, links: Range<usize>, horizon: Time) -> Time {
+        let own = links.start.div_ceil(ROW)..links.end / ROW;
+        if own.is_empty() {
+            return earliest(&self.times[links]);
+        }
+        let (before, behind) = (links.start..own.start * ROW, own.end * ROW..links.end);
+        let mut found = earliest(&self.times[before]).min(earliest(&self.times[behind]));
+        for row in own {
             if self.rows[row] < horizon {
                 self.rows[row] = earliest(&self.times[self.links_of(row)]);
             }
+            found = found.min(self.rows[row]);
         }
-        self.blocks[block] = earliest(&self.rows[self.rows_of(block)]);
+        found
     }
 
     #[inline]

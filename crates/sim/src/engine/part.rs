@@ -102,15 +102,24 @@ impl Agenda {
     }
 }
 
+/// Where a node's ports are among those of its part, and how soon anybody can reach it. In one
+/// place, for where there are many nodes each look is at memory that is not in the cache.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Span {
+    /// Its first port.
+    pub first: u32,
+    /// The next node's first port.
+    pub last: u32,
+    pub lookahead: Time,
+}
+
 /// One part.
 pub(crate) struct Part {
     pub nodes: Vec<Node>,
-    pub wires: Vec<Vec<Wire>>,
-    /// The rings that lead to node `n` are those from `first_ring[n]` to before
-    /// `first_ring[n + 1]`, by port.
-    pub first_ring: Vec<u32>,
+    pub spans: Vec<Span>,
+    /// What leaves by each port. The ring of what comes in there has the same number.
+    pub wires: Vec<Wire>,
     pub rings: Rings,
-    pub lookahead: Vec<Time>,
     pub calendar: Calendar,
     pub pool: Pool,
     pub tally: Tally,
@@ -136,25 +145,23 @@ impl Part {
     #[allow(clippy::too_many_arguments)] // One caller, which assembles exactly these.
     pub fn new(
         nodes: Vec<Node>,
-        wires: Vec<Vec<Wire>>,
-        first_ring: Vec<u32>,
+        spans: Vec<Span>,
+        wires: Vec<Wire>,
         rings: Rings,
-        lookahead: Vec<Time>,
         parts: usize,
         events: Vec<Event>,
         probe: Box<dyn Probe>,
     ) -> Part {
-        let mut calendar = Calendar::new(nodes.len(), bucket_width(&lookahead));
+        let mut calendar = Calendar::new(nodes.len(), bucket_width(spans.iter().map(|span| span.lookahead)));
         for (n, node) in nodes.iter().enumerate() {
             calendar.renew(n as u32, node.next_wake());
         }
         let watched = probe.watches_packets();
         let mut part = Part {
             nodes,
+            spans,
             wires,
-            first_ring,
             rings,
-            lookahead,
             calendar,
             pool: Pool::new(),
             tally: Tally::default(),
@@ -185,7 +192,7 @@ impl Part {
     /// Makes each packet be looked at as it gets its place on the wire.
     fn look_at_packets(&mut self) {
         self.looking = true;
-        self.wires.iter_mut().flatten().for_each(|wire| wire.plain = false);
+        self.wires.iter_mut().for_each(|wire| wire.plain = false);
     }
 
     /// The earliest time at which anything happens here.
@@ -232,10 +239,11 @@ impl Part {
                 if next < start.saturating_add(width) {
                     self.calendar.renew(n, next);
                 }
-            } else if self.lookahead[n as usize] >= width {
-                self.run_node(n, (start.saturating_add(self.lookahead[n as usize])).min(limit));
-            } else {
-                self.tight.push(Reverse((next, n)));
+                continue;
+            }
+            match self.spans[n as usize].lookahead {
+                near if near < width => self.tight.push(Reverse((next, n))),
+                lookahead => self.run_node(n, start.saturating_add(lookahead).min(limit)),
             }
         }
         self.run_tight(end);
@@ -251,7 +259,7 @@ impl Part {
             if self.calendar.next_of(n) != at {
                 continue; // it has run since
             }
-            let reach = self.lookahead[n as usize].max(Time(1));
+            let reach = self.spans[n as usize].lookahead.max(Time(1));
             self.run_node(n, at.saturating_add(reach).min(end));
             let next = self.calendar.next_of(n);
             if next < end {
@@ -263,13 +271,13 @@ impl Part {
     /// Gives node `n` everything that happens to it before `horizon`, in order of time: arrivals
     /// before wake-ups, then by port.
     fn run_node(&mut self, n: u32, horizon: Time) {
-        let (first, last) = (self.first_ring[n as usize], self.first_ring[n as usize + 1]);
+        let Span { first, last, .. } = self.spans[n as usize];
         let mut turns = std::mem::take(&mut self.turns);
         let node = &mut self.nodes[n as usize];
         let mut hands = Hands {
             now: Time::ZERO,
             node: n,
-            wires: &mut self.wires[n as usize],
+            wires: &mut self.wires[first as usize..last as usize],
             rings: &mut self.rings,
             events: &self.events,
             calendar: &mut self.calendar,
@@ -318,8 +326,8 @@ impl Part {
 
 /// The width of a bucket: the smallest lookahead, unless that is far below the usual; then such
 /// nodes run in time order.
-fn bucket_width(lookahead: &[Time]) -> Time {
-    let mut sorted: Vec<Time> = lookahead.iter().copied().filter(|l| *l != Time::MAX).collect();
+fn bucket_width(lookahead: impl Iterator<Item = Time>) -> Time {
+    let mut sorted: Vec<Time> = lookahead.filter(|l| *l != Time::MAX).collect();
     sorted.sort_unstable();
     let Some(median) = sorted.get(sorted.len() / 2).copied() else { return Time::from_ms(1) };
     // 1/16: below that, the buckets of the many would be emptied sixteen times for each that has

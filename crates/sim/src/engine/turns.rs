@@ -17,16 +17,21 @@ const fn turn(at: Time, link: u32) -> u128 {
 }
 
 impl Turns {
-    /// Those of `times` that lie before `horizon`, of links from `first` on.
+    /// Those of `times` that lie before `horizon`, of links from `first` on. Returns the first that
+    /// does not.
     #[inline]
-    pub fn fill(&mut self, times: &[Time], first: u32, horizon: Time) {
+    pub fn fill(&mut self, times: &[Time], first: u32, horizon: Time) -> Time {
         self.0.clear();
+        let mut beyond = Time::MAX;
         for (link, at) in (first..).zip(times) {
             if *at < horizon {
                 self.0.push(turn(*at, link));
+            } else {
+                beyond = beyond.min(*at);
             }
         }
         self.order();
+        beyond
     }
 
     /// Those that `show` shows: links, and when they bring their next packets.
