@@ -34,7 +34,7 @@ use timers::{Lazy, Pair, Timers, Wake};
 
 use crate::packet::{FlowId, Kind, NodeId, PacketId, Pkt, Pool, PortId};
 use crate::queue::Discipline;
-use crate::rng::Streams;
+use crate::rng::{Streams, secret};
 use crate::roles::{Action, Drop, Inbound, LinkInfo, Shared, WakeAt, Way};
 use crate::units::{Rate, Time};
 
@@ -59,6 +59,7 @@ pub struct Node {
     flows: Arc<dyn Flows>,
     links: Vec<LinkInfo>,
     shared: Shared,
+    secret: [u64; 2],
     /// The rates of the links' other directions, by port.
     reverse: Vec<Rate>,
     /// The timers of the chain's forwarders, by place.
@@ -90,6 +91,7 @@ impl Node {
     ) -> Node {
         assert_eq!(links.len(), disciplines.len(), "one discipline per link");
         let slots: Vec<Slot> = links.iter().zip(disciplines).map(|(l, d)| Slot::new(l, d)).collect();
+        let secret = secret(&streams.endpoints);
         let places = forwarding.chain().len();
         assert!(places <= usize::from(u8::MAX), "a node has a few forwarders");
         Node {
@@ -107,6 +109,7 @@ impl Node {
             flows,
             timers: Timers::default(),
             streams,
+            secret,
             states: Vec::new(),
             forwards: Vec::new(),
             shared: Shared::default(),

@@ -81,7 +81,7 @@ impl Node {
             node: self.id,
             flow: seat.flow,
             rng: &mut self.streams.endpoints,
-            secret: self.streams.secret,
+            secret: self.secret,
             shared: &mut self.shared,
             links: &self.links,
             pool,
