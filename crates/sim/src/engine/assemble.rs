@@ -108,7 +108,7 @@ impl Engine {
             members[*p as usize].push(NodeId(n as u32));
         }
         let mut events = schedule_events(&mut network, &place, parts);
-        let map = Map::new(&network, &members);
+        let mut map = Map::new(&network, &members);
         let mut wires: Vec<Vec<Wire>> =
             map.spans.iter().map(|spans| Vec::with_capacity(ports(spans) as usize)).collect();
         for n in 0..network.nodes.len() {
@@ -125,7 +125,7 @@ impl Engine {
             if nodes.iter().any(|n| n.ports() > MANY) {
                 rings.index();
             }
-            let spans = map.spans[p].clone();
+            let spans = std::mem::take(&mut map.spans[p]);
             Part::new(nodes, spans, wires, rings, parts, std::mem::take(&mut events[p]), probe(&members[p]))
         });
         let parts = built.collect();

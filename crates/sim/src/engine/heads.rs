@@ -64,11 +64,15 @@ impl Heads {
     #[inline]
     pub fn sooner(&mut self, link: u32, at: Time) {
         self.times[link as usize] = at;
-        if let Some(row) = self.rows.get_mut(link as usize / ROW) {
-            *row = at.min(*row);
-            let block = &mut self.blocks[link as usize / BLOCK];
-            *block = at.min(*block);
+        if !self.rows.is_empty() {
+            self.lower(link as usize, at);
         }
+    }
+
+    #[inline(never)]
+    fn lower(&mut self, link: usize, at: Time) {
+        let (row, block) = (&mut self.rows[link / ROW], &mut self.blocks[link / BLOCK]);
+        (*row, *block) = (at.min(*row), at.min(*block));
     }
 
     /// The link's first packet arrives at `at` now, which is later. Bounds stay as they are until

