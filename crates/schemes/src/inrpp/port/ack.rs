@@ -33,17 +33,18 @@ impl InrppPort {
         if !news && !first {
             return;
         }
-        // As it came: what follows reads no room that this port advertises.
-        let packet = &{ ctx.pool[pkt] };
-        if first {
-            self.advertise_room(pkt, ctx);
-        }
-        if !news {
-            return;
-        }
+        let packet = &ctx.pool[pkt];
         let Some(mut option) = packet.header::<InrppHeader>() else { return };
+        // Before anything changes: the signature is of what came.
         if option.notifies() && !self.is_authentic(packet, &option) {
             (option.slow, option.cancel) = (None, None);
+        }
+        if first {
+            self.advertise_room(&mut option, ctx.now);
+        }
+        if !news {
+            ctx.pool[pkt].set_header(&option);
+            return;
         }
         if !self.host {
             self.apply_notification(key, &mut option, ctx); // on a host it is the sender's to obey: one loop, not one inside another

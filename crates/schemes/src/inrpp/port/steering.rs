@@ -9,8 +9,7 @@
 //! fills. And it asks for closed loop from the handshake on. A port that is not in backpressure
 //! says in the handshake how much its cache has room for until the flow hears of it again.
 
-use midpath_core::packet::Pkt;
-use midpath_core::roles::PortCtx;
+use midpath_core::units::Time;
 
 use super::InrppPort;
 use crate::inrpp::cache::{Key, START};
@@ -61,16 +60,12 @@ impl InrppPort {
     /// acknowledged lets as much again in until this port presses, and others will start. Nothing
     /// is said where S_high leaves what the rule for it asks for, and where the scenario says what
     /// S_high is.
-    pub(super) fn advertise_room(&self, pkt: &Pkt, ctx: &mut PortCtx<'_>) {
+    pub(super) fn advertise_room(&self, option: &mut InrppHeader, now: Time) {
         if self.host || !self.limits.tight || !self.config.steer || !self.config.backpressure {
             return;
         }
         let room = self.limits.cache.size.saturating_sub(self.cache.stored().custody);
-        let part = u32::try_from(room / 4 / self.starts.recent(ctx.now)).unwrap_or(u32::MAX);
-        let packet = &mut ctx.pool[pkt];
-        if let Some(option) = packet.header::<InrppHeader>() {
-            let begin = option.begin.map_or(part, |least| least.min(part));
-            packet.set_header(&InrppHeader { begin: Some(begin), ..option });
-        }
+        let part = u32::try_from(room / 4 / self.starts.recent(now)).unwrap_or(u32::MAX);
+        option.begin = Some(option.begin.map_or(part, |least| least.min(part)));
     }
 }

@@ -106,6 +106,20 @@ fn a_handshake_is_told_only_if_flows_are_steered() {
 }
 
 #[test]
+fn a_handshake_says_what_a_small_cache_has_room_for_whatever_else_it_says() {
+    // A cache of 15,000 bytes without an S_high of the scenario's: a quarter of its room.
+    let tight = || Router::new(Params { high: None, ..small() });
+    let cancel = InrppHeader { cancel: Some(Nonce(77)), ..InrppHeader::default() };
+    for option in [InrppHeader::default(), slow(77, 10), cancel] {
+        assert_eq!(tight().syn_ack_with(1, DOWN, option).begin, Some(3750), "{option:?}");
+        let least = InrppHeader { begin: Some(1000), ..option };
+        assert_eq!(tight().syn_ack_with(1, DOWN, least).begin, Some(1000), "another hop has less");
+    }
+    assert_eq!(tight().ack(1).begin, None, "said once");
+    assert_eq!(Router::new(small()).syn_ack_with(1, DOWN, cancel).begin, None, "S_high was given");
+}
+
+#[test]
 fn a_new_load_in_disable_backpressure_presses_again() {
     let mut r = Router::new(small());
     r.data(1, 10);
