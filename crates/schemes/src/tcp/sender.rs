@@ -150,6 +150,8 @@ pub struct Sender<C> {
     paced: (Time, u32),
     /// When the last header alone was sent.
     asked: Time,
+    /// When a segment out of turn was last answered.
+    challenged: Option<Time>,
 }
 
 impl<C: CongestionController> Sender<C> {
@@ -188,6 +190,7 @@ impl<C: CongestionController> Sender<C> {
             pacing: false,
             asking: 0,
             asked: Time::ZERO,
+            challenged: None,
             stop_at: flow.stop.unwrap_or(Time::MAX),
             stats: FlowReport::default(),
             settings,

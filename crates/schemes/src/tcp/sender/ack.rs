@@ -8,6 +8,9 @@ use super::{Phase, Sender};
 use crate::tcp::cc::{Ack, Congestion, CongestionController};
 use crate::tcp::ecn::{self, Agreed};
 
+/// The least time between two answers to segments out of turn: Linux' `tcp_invalid_ratelimit`.
+const CHALLENGES: Time = Time::from_ms(500);
+
 /// What the sender needs to know of an ACK after its numbers have been taken in.
 #[derive(Clone, Copy)]
 pub(super) struct News {
@@ -36,6 +39,9 @@ impl<C: CongestionController> Sender<C> {
     /// Called with every segment from the peer while the connection is open.
     #[inline]
     pub(super) fn on_ack(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
+        if !self.is_in_turn(packet) {
+            return self.challenge(ctx);
+        }
         // RFC 9293, §3.10.7.4: an ACK of what was never sent, and an old one, tell nothing.
         let ack = self.ends.own.offset(packet.ack, self.una).filter(|ack| (self.una..=self.nxt).contains(ack));
         let (Some(ack), true) = (ack, packet.flags.has(Flags::ACK)) else { return };
@@ -58,6 +64,24 @@ impl<C: CongestionController> Sender<C> {
             self.on_ecn_echo(&news);
         }
         self.send(ctx);
+    }
+
+    /// Whether a segment has the number that is expected next, or the one after the peer's FIN. RFC
+    /// 9293, §3.10.7.4 lets pass all of the receive window, but this end takes no data, and who
+    /// guesses numbers should have to guess both (RFC 5961, §5).
+    #[inline]
+    fn is_in_turn(&self, packet: &Packet) -> bool {
+        packet.seq.wrapping_sub(self.ends.peer.wire(self.peer_next)) <= 1
+    }
+
+    /// Answers a segment out of turn, which may be a keep-alive (RFC 9293, §3.10.7.4), but not each
+    /// that somebody makes up (RFC 5961, §7).
+    #[cold]
+    fn challenge(&mut self, ctx: &mut EndpointCtx<'_>) {
+        if self.challenged.is_none_or(|at| ctx.now >= at.saturating_add(CHALLENGES)) {
+            self.challenged = Some(ctx.now);
+            self.acknowledge(ctx);
+        }
     }
 
     /// Takes in acknowledgement number, window and SACK blocks.

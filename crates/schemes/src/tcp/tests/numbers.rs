@@ -137,3 +137,37 @@ fn the_third_segment_must_know_our_number() {
     let last = lab.log().last().expect("an answer");
     assert_eq!((last.from, last.packet.flags), (1, Flags::RST));
 }
+
+/// RFC 9293, §3.10.7.4: an ACK counts at the number that is expected of the peer, or at the one
+/// after its FIN. Others are answered, as a keep-alive wants it, but not each (RFC 5961, §7).
+#[test]
+fn an_ack_out_of_turn_tells_the_sender_nothing() {
+    let mut lab = lab(Setup { size: None, ..Setup::default() }, TcpParams::default()).treat(|s| {
+        let honest = s.from == 1 && !s.flags().has(Flags::SYN);
+        if honest { Fate::Lose } else { Fate::Pass }
+    });
+    lab.run_until(Time::from_ms(120));
+    let mut acknowledges = |seq: u32| {
+        let (mut blind, una) = (Packet::new(FLOW, HOSTS[1], HOSTS[0], 52), lab.sender().flight());
+        (blind.flags, blind.window) = (Flags::ACK, u16::MAX);
+        (blind.seq, blind.ack) = (seq, (lab.sender().progress() - una) as u32 + 1);
+        let before = lab.log().iter().filter(|s| s.from == 0 && !s.is_data()).count();
+        lab.inject(0, blind);
+        lab.step(Time::from_ms(120));
+        let answers = lab.log().iter().filter(|s| s.from == 0 && !s.is_data()).count() - before;
+        (lab.sender().flight() != una, answers)
+    };
+    for (i, seq) in [u32::MAX, 2, 1 << 31, u32::MAX].into_iter().enumerate() {
+        assert_eq!(acknowledges(seq), (false, usize::from(i == 0)), "{seq}");
+    }
+    assert_eq!((acknowledges(0), acknowledges(1)), ((true, 0), (true, 0)));
+    lab.run_until(Time::from_ms(700));
+    let before = lab.log().len();
+    let mut keep_alive = Packet::new(FLOW, HOSTS[1], HOSTS[0], 52);
+    (keep_alive.flags, keep_alive.seq) = (Flags::ACK, u32::MAX);
+    lab.inject(0, keep_alive);
+    lab.step(Time::from_ms(700));
+    let answer =
+        lab.log()[before..].iter().find(|s| s.from == 0 && s.packet.payload == 0).expect("half a second later");
+    assert_eq!((answer.flags(), answer.ack), (Flags::ACK, 0));
+}
