@@ -34,7 +34,7 @@ use timers::{Lazy, Pair, Timers, Wake};
 
 use crate::packet::{FlowId, Kind, NodeId, PacketId, Pkt, Pool, PortId};
 use crate::queue::Discipline;
-use crate::rng::{Streams, secret};
+use crate::rng::Streams;
 use crate::roles::{Action, Drop, Inbound, LinkInfo, Shared, WakeAt, Way};
 use crate::units::{Rate, Time};
 
@@ -59,7 +59,9 @@ pub struct Node {
     flows: Arc<dyn Flows>,
     links: Vec<LinkInfo>,
     shared: Shared,
-    secret: [u64; 2],
+    /// The key of the endpoints' hashes, from the first call to one of them on: to draw it takes
+    /// thousands of instructions, and most nodes of a large network have no endpoint.
+    secret: Option<[u64; 2]>,
     /// The rates of the links' other directions, by port.
     reverse: Vec<Rate>,
     /// The timers of the chain's forwarders, by place.
@@ -91,7 +93,6 @@ impl Node {
     ) -> Node {
         assert_eq!(links.len(), disciplines.len(), "one discipline per link");
         let slots: Vec<Slot> = links.iter().zip(disciplines).map(|(l, d)| Slot::new(l, d)).collect();
-        let secret = secret(&streams.endpoints);
         let places = forwarding.chain().len();
         assert!(places <= usize::from(u8::MAX), "a node has a few forwarders");
         Node {
@@ -109,7 +110,7 @@ impl Node {
             flows,
             timers: Timers::default(),
             streams,
-            secret,
+            secret: None,
             states: Vec::new(),
             forwards: Vec::new(),
             shared: Shared::default(),
@@ -232,7 +233,7 @@ impl Node {
     #[inline(always)]
     pub fn on_packet<D: Driver>(&mut self, now: Time, port: PortId, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
         let mut pkt = pkt;
-        if self.watches && self.slots[usize::from(port.0)].watches_inbound {
+        if self.watches && self.slots[usize::from(port.0)].watches(&pool[&pkt]) {
             let packet = &pool[&pkt];
             if packet.kind == Kind::Control && packet.hops != u8::MAX {
                 // RFC 5082, §3: it has come from further away than a neighbour.

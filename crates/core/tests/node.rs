@@ -48,6 +48,8 @@ enum Trick {
     Notify,
     /// Refuses what comes in.
     Police,
+    /// The same, but wants to see odd numbers only.
+    PoliceOdd,
     /// Keeps packets until its timer, which each sets to its number in milliseconds; then they
     /// leave through port 2.
     Shape,
@@ -93,6 +95,9 @@ impl Port for Special {
         }
         Some(self.queue.remove(0))
     }
+    fn overlooks(&self, packet: &Packet) -> bool {
+        self.kind == Trick::PoliceOdd && packet.seq.is_multiple_of(2)
+    }
     fn inbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) -> Inbound {
         match self.kind {
             Trick::Notify if ctx.pool[&pkt].kind == Kind::Control => Inbound::Consume(pkt),
@@ -102,7 +107,7 @@ impl Port for Special {
                 ctx.emit(ctx.me, note);
                 Inbound::Forward(pkt)
             }
-            Trick::Police => Inbound::Drop(pkt, Drop::Policy),
+            Trick::Police | Trick::PoliceOdd => Inbound::Drop(pkt, Drop::Policy),
             _ => Inbound::Forward(pkt),
         }
     }
@@ -196,6 +201,15 @@ fn what_a_port_refuses_on_the_way_in_is_counted_there() {
     b.arrive(Time::ZERO, PortId(0), datagram(0));
     assert_eq!((b.node.counters(PortId(0)).drops_policy, b.log.lost[0].port), (1, Some(PortId(0))));
     assert_eq!((b.pool.live(), b.log.sent.len()), (0, 0));
+}
+
+#[test]
+fn what_a_port_overlooks_on_the_way_in_goes_on() {
+    let mut b = bench(vec![Special::held(Trick::PoliceOdd), ample()]);
+    (0..5).for_each(|seq| b.arrive(MS * seq, PortId(0), datagram(seq)));
+    b.run_out();
+    assert_eq!((b.seqs(1), b.node.counters(PortId(0)).drops_policy), (vec![0, 2, 4], 2));
+    assert_eq!(b.pool.live(), 0);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use super::timers::Wake;
 use super::{Driver, Node};
 use crate::packet::{Packet, PacketId, Pkt, Pool};
+use crate::rng::secret;
 use crate::roles::{Accept, Drop, Endpoint, EndpointCtx, Way};
 use crate::units::Time;
 
@@ -75,13 +76,15 @@ impl Node {
         call: impl FnOnce(&mut dyn Endpoint, &mut EndpointCtx<'_>),
     ) {
         let Some(seat) = self.endpoints.seat(index) else { return };
+        // Before any of them draws a number: whenever it is drawn, it is the same.
+        let secret = *self.secret.get_or_insert_with(|| secret(&self.streams.endpoints));
         let (mut finished, mut successor) = (false, None);
         let mut ctx = EndpointCtx {
             now,
             node: self.id,
             flow: seat.flow,
             rng: &mut self.streams.endpoints,
-            secret: self.secret,
+            secret,
             shared: &mut self.shared,
             links: &self.links,
             pool,

@@ -93,9 +93,25 @@ impl Node {
         slot.transmitter(now)
     }
 
-    /// Calls a port with its context. `None` if it is plain drop-tail.
+    /// Calls a port with its context, and counts what waits there after that. `None` if it is plain
+    /// drop-tail.
     #[inline]
     pub(super) fn with_port<R>(
+        &mut self,
+        port: PortId,
+        now: Time,
+        transmitter: Transmitter,
+        pool: &mut Pool,
+        call: impl FnOnce(&mut dyn Port, &mut PortCtx<'_>) -> R,
+    ) -> Option<R> {
+        let answer = self.in_port(port, now, transmitter, pool, call)?;
+        self.slots[usize::from(port.0)].note_level(now);
+        Some(answer)
+    }
+
+    /// The same where what waits stays as it is.
+    #[inline]
+    pub(super) fn in_port<R>(
         &mut self,
         port: PortId,
         now: Time,
@@ -120,9 +136,7 @@ impl Node {
             timer: &mut slot.timer.deadline,
             marks: &mut slot.counters.marks,
         };
-        let answer = call(called, &mut ctx);
-        slot.note_level(now);
-        Some(answer)
+        Some(call(called, &mut ctx))
     }
 
     #[inline]

@@ -77,11 +77,7 @@ impl Node {
         pool: &mut Pool,
         driver: &mut D,
     ) {
-        let mut route = Route::Pass(pkt);
-        for place in 0..self.chain_timers.len() {
-            let Route::Pass(pkt) = route else { break };
-            route = self.with_forwarder(place, now, pool, |f, ctx| f.route(pkt, from, ctx));
-        }
+        let route = self.ask_chain(now, from, pkt, pool);
         self.tell_copies(driver);
         match route {
             Route::Port(port, pkt) => self.outbound(now, port, pkt, pool, driver),
@@ -91,6 +87,18 @@ impl Node {
             Route::Unroutable(pkt) => self.discard(None, pkt, Drop::Undeliverable, pool, driver),
             Route::Pass(pkt) => self.forward_by_shortest(now, pkt, pool, driver),
         }
+    }
+
+    /// What the first forwarder of the chain says that doesn't pass the packet on.
+    #[inline(always)]
+    fn ask_chain(&mut self, now: Time, from: Option<PortId>, mut pkt: Pkt, pool: &mut Pool) -> Route {
+        for place in 0..self.chain_timers.len() {
+            match self.with_forwarder(place, now, pool, |f, ctx| f.route(pkt, from, ctx)) {
+                Route::Pass(passed) => pkt = passed,
+                decided => return decided,
+            }
+        }
+        Route::Pass(pkt)
     }
 
     /// Takes the shortest path, with what the forwarders of schemes have passed on if there are any.
@@ -110,9 +118,10 @@ impl Node {
     }
 
     /// Tells the driver which packets a forwarder has copied.
+    #[inline]
     fn tell_copies<D: Driver>(&mut self, driver: &mut D) {
-        for (of, copy) in self.copies.drain(..) {
-            driver.copied(of, copy);
+        if !self.copies.is_empty() {
+            self.copies.drain(..).for_each(|(of, copy)| driver.copied(of, copy));
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::timers::Lazy;
 use crate::fifo::Fifo;
+use crate::packet::Packet;
 use crate::queue::{Bound, Discipline, DropTail};
 use crate::roles::{Backlog, Drop, LinkInfo, Transmitter};
 use crate::stats::PortCounters;
@@ -116,6 +117,12 @@ impl Slot {
         let none = Discipline::DropTail(DropTail::new(Bound::NOTHING));
         self.discipline = std::mem::replace(&mut self.discipline, none).held();
         self.books = 0;
+    }
+
+    /// Whether its port looks at a packet that comes in.
+    #[inline]
+    pub fn watches(&self, packet: &Packet) -> bool {
+        self.watches_inbound && self.discipline.port().is_some_and(|port| !port.overlooks(packet))
     }
 
     /// Whether it is asked for packets, instead of having a timetable.

@@ -134,6 +134,12 @@ pub trait Port: Send {
     fn watches_inbound(&self) -> bool {
         true
     }
+    /// Whether [`Port::inbound`] would let this packet pass as it is, learn nothing from it, and let
+    /// no other go. Then it is not called. Asked of each packet, without a context: a port that
+    /// looks at few of them saves the rest the call.
+    fn overlooks(&self, _packet: &Packet) -> bool {
+        false
+    }
     /// Called when a packet came in through this port, before it is routed.
     fn inbound(&mut self, pkt: Pkt, _ctx: &mut PortCtx<'_>) -> Inbound {
         Inbound::Forward(pkt)

@@ -270,6 +270,16 @@ impl InrppPort {
         self.settled = true;
     }
 
+    /// The same after a packet that went straight through: Push stays, and nothing waits that would
+    /// have to be looked at again.
+    #[inline]
+    fn settle_in_push(&mut self, ctx: &mut PortCtx<'_>) {
+        (self.probe_at, self.decide_at) = (Time::MAX, Time::MAX);
+        ctx.wake_at(self.revive_at);
+        self.publish(ctx);
+        self.settled = true;
+    }
+
     /// Whether there is nothing to send, to read, or to say.
     #[inline]
     fn rests(&self, ctx: &PortCtx<'_>) -> bool {
@@ -452,7 +462,7 @@ impl Port for InrppPort {
         }
         self.read_letters(ctx);
         self.seal(&pkt, ctx);
-        self.settle(ctx);
+        self.settle_in_push(ctx);
         Ok(pkt)
     }
 
@@ -470,6 +480,10 @@ impl Port for InrppPort {
         }
         self.settle(ctx);
         pkt
+    }
+
+    fn overlooks(&self, packet: &Packet) -> bool {
+        self.border.is_none() && packet.kind != Kind::Control && !is_ack(packet)
     }
 
     fn inbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) -> Inbound {

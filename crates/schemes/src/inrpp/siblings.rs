@@ -32,38 +32,43 @@ pub enum Letter {
 
 /// The interfaces of one router.
 #[derive(Debug)]
-pub struct Siblings {
-    notices: Vec<Notice>,
-    letters: Vec<VecDeque<Letter>>,
+pub struct Siblings(Vec<Sibling>);
+
+/// What one of them says, and what it is told. Each packet reads and writes both: they lie beside
+/// each other.
+#[derive(Debug, Clone, Default)]
+struct Sibling {
+    letters: VecDeque<Letter>,
+    notice: Notice,
 }
 
 impl Siblings {
     /// Of a router with this many ports.
     pub fn new(ports: usize) -> Siblings {
-        Siblings { notices: vec![Notice::default(); ports], letters: vec![VecDeque::new(); ports] }
+        Siblings(vec![Sibling::default(); ports])
     }
 
     /// What an interface has last said of itself, rounded as it is told to others.
     #[inline]
     pub fn notice(&self, port: PortId) -> Notice {
-        self.notices[usize::from(port.0)].rounded()
+        self.0[usize::from(port.0)].notice.rounded()
     }
 
     /// Whether a letter waits for an interface.
     #[inline]
     pub fn has_letter(&self, port: PortId) -> bool {
-        !self.letters[usize::from(port.0)].is_empty()
+        !self.0[usize::from(port.0)].letters.is_empty()
     }
 
     /// Says what an interface is like now.
     #[inline]
     pub fn publish(&mut self, port: PortId, notice: Notice) {
-        self.notices[usize::from(port.0)] = notice;
+        self.0[usize::from(port.0)].notice = notice;
     }
 
     /// Leaves a letter for an interface, if there is such a one.
     pub fn post(&mut self, port: PortId, letter: Letter) {
-        let Some(letters) = self.letters.get_mut(usize::from(port.0)) else { return };
+        let Some(Sibling { letters, .. }) = self.0.get_mut(usize::from(port.0)) else { return };
         if letters.len() == MAX_LETTERS {
             letters.pop_front();
         }
@@ -72,7 +77,7 @@ impl Siblings {
 
     /// The next letter to an interface, oldest first.
     pub fn take(&mut self, port: PortId) -> Option<Letter> {
-        self.letters[usize::from(port.0)].pop_front()
+        self.0[usize::from(port.0)].letters.pop_front()
     }
 }
 
