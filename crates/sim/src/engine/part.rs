@@ -272,7 +272,6 @@ impl Part {
     /// before wake-ups, then by port.
     fn run_node(&mut self, n: u32, horizon: Time) {
         let Span { first, last, .. } = self.spans[n as usize];
-        let mut turns = std::mem::take(&mut self.turns);
         let node = &mut self.nodes[n as usize];
         let mut hands = Hands {
             now: Time::ZERO,
@@ -291,8 +290,7 @@ impl Part {
             bytes: self.bytes.as_mut(),
             probe: self.probe.as_mut(),
         };
-        let next = hands.run(node, &mut self.pool, first, last, horizon, &mut turns);
-        self.turns = turns;
+        let next = hands.run(node, &mut self.pool, first, last, horizon, &mut self.turns);
         self.calendar.renew(n, next);
     }
 
