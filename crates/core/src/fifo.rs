@@ -1,5 +1,7 @@
 //! A first-in, first-out queue of small values, for what each packet-hop touches.
 
+use crate::cache::fetch;
+
 /// A queue in a ring of a power of two places: where a value stands is a sum and a mask. It does
 /// what `VecDeque` does for a few values, in half of its instructions ([`Fifo::pop`] and
 /// [`Fifo::front`] are called for each hop).
@@ -48,6 +50,12 @@ impl<T: Copy + Default> Fifo<T> {
     #[inline]
     pub fn front(&self) -> Option<T> {
         if self.len == 0 { None } else { self.places.get(self.place(0)).copied() }
+    }
+
+    /// Has the cache fetch the first value.
+    #[inline]
+    pub fn fetch_front(&self) {
+        self.places.get(self.place(0)).into_iter().for_each(fetch);
     }
 
     /// The last value.

@@ -5,6 +5,7 @@
 //! packets. Start with [`roles`], the three things a scheme is made of, and [`node::Node`], which
 //! holds them.
 
+pub mod cache;
 pub mod fifo;
 pub mod node;
 pub mod packet;

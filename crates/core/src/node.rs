@@ -32,6 +32,7 @@ pub use slot::Begun;
 use slot::Slot;
 use timers::{Lazy, Pair, Timers, Wake};
 
+use crate::cache::fetch;
 use crate::packet::{FlowId, Kind, NodeId, PacketId, Pkt, Pool, PortId};
 use crate::queue::Discipline;
 use crate::rng::Streams;
@@ -118,6 +119,24 @@ impl Node {
             pokes: Vec::new(),
             actions: VecDeque::new(),
             ready: VecDeque::new(),
+        }
+    }
+
+    /// Has the cache fetch what each call to the node touches.
+    #[inline]
+    pub fn fetch(&self) {
+        fetch(&self.slots);
+        fetch(&self.out);
+        fetch(&self.timers);
+        fetch(&self.forwarding);
+        fetch(&self.endpoints);
+    }
+
+    /// Has the cache fetch what a packet that leaves touches of a port.
+    #[inline]
+    pub fn fetch_port(&self, port: usize) {
+        if let Some(slot) = self.slots.get(port) {
+            slot.fetch();
         }
     }
 

@@ -1,6 +1,7 @@
 //! One port of a node: its link, its discipline and its counters.
 
 use super::timers::Lazy;
+use crate::cache::fetch;
 use crate::fifo::Fifo;
 use crate::packet::Packet;
 use crate::queue::{Bound, Discipline, DropTail};
@@ -117,6 +118,13 @@ impl Slot {
         let none = Discipline::DropTail(DropTail::new(Bound::NOTHING));
         self.discipline = std::mem::replace(&mut self.discipline, none).held();
         self.books = 0;
+    }
+
+    /// Has the cache fetch what each packet touches.
+    #[inline]
+    pub fn fetch(&self) {
+        fetch(&self.free_at);
+        fetch(&self.waiting);
     }
 
     /// Whether its port looks at a packet that comes in.

@@ -1,6 +1,7 @@
 //! Where packets live while they are in a node or on a simulated wire.
 
 use super::{NodeId, Packet};
+use crate::cache::fetch;
 
 /// The name of a packet in its pool: good for telling packets apart in books that are kept beside
 /// the pool, not for reaching one.
@@ -138,10 +139,10 @@ impl Pool {
         self.hold(number)
     }
 
-    /// Looks at a stowed packet, so that it is in the cache when it is taken.
+    /// Has the cache fetch a stowed packet.
     #[inline]
-    pub fn warm(&self, number: u32) {
-        std::hint::black_box(self.slots[number as usize].size);
+    pub fn fetch(&self, number: u32) {
+        fetch(&self.slots[number as usize]);
     }
 
     /// A packet that is alive and held by somebody else.

@@ -215,6 +215,12 @@ impl Hands<'_> {
         } else {
             beyond = turns.fill(heads.all(first, last), first, horizon);
         }
+        if many && turns.links().len() > 1 {
+            // None of it is in the cache: one wait for all rings, not one for each.
+            turns.links().for_each(|ring| self.rings.fetch_ring(ring));
+            turns.links().for_each(|ring| self.rings.fetch_front(ring));
+            turns.links().for_each(|ring| self.rings.fetch_packet(ring, pool));
+        }
         // Ties go to the lower port, as above.
         while let Some((at, ring)) = turns.first() {
             let wake = node.next_wake();

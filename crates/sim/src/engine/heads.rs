@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use midpath_core::cache::fetch;
 use midpath_core::units::Time;
 
 /// Links in a row: so many times lie in a line of the cache.
@@ -58,6 +59,16 @@ impl Heads {
     #[inline]
     pub fn all(&self, first: u32, last: u32) -> &[Time] {
         &self.times[first as usize..last as usize]
+    }
+
+    /// Has the cache fetch those of the links from `first` to before `last`, if they are not too many
+    /// to look at.
+    #[inline]
+    pub fn fetch(&self, first: u32, last: u32) {
+        let all = &self.times[first as usize..last as usize];
+        if all.len() <= MANY {
+            all.iter().step_by(ROW).for_each(fetch);
+        }
     }
 
     /// The link's first packet arrives at `at` now, which is earlier.

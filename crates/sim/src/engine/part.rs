@@ -1,9 +1,12 @@
 //! A part of the network that one thread runs: its nodes, the rings of the links that lead to them,
 //! and their packets.
 
+mod ahead;
+
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use ahead::LARGE;
 use midpath_core::node::Node;
 use midpath_core::packet::{FlowId, Packet, Pool};
 use midpath_core::units::Time;
@@ -111,6 +114,14 @@ pub(crate) struct Span {
     /// The next node's first port.
     pub last: u32,
     pub lookahead: Time,
+}
+
+impl Span {
+    /// How many ports it has.
+    #[inline]
+    pub fn ports(&self) -> u32 {
+        self.last - self.first
+    }
 }
 
 /// One part.
@@ -232,7 +243,11 @@ impl Part {
         let width = self.calendar.width();
         let end = (start.saturating_add(width)).min(limit);
         self.bucket_end = end;
-        for &n in &batch {
+        let is_large = self.wires.len() > LARGE;
+        for (i, &n) in batch.iter().enumerate() {
+            if is_large {
+                self.look_ahead(&batch[i..], end);
+            }
             let next = self.calendar.next_of(n);
             if next >= end {
                 // A stale entry, or one beyond the limit in a bucket that straddles it.

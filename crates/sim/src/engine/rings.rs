@@ -1,6 +1,7 @@
 //! Packets on wires: for each link a ring of them, first to arrive first, and how a node finds its
 //! next one.
 
+use midpath_core::cache::fetch;
 use midpath_core::fifo::Fifo;
 use midpath_core::packet::{Kind, Pkt, Pool};
 use midpath_core::units::Time;
@@ -25,10 +26,10 @@ impl Entry {
     pub fn take(self, pool: &Pool) -> Pkt {
         pool.unstow(self.0 & !CORRUPT)
     }
-    /// Looks at the packet, so that it is in the cache when its turn comes.
+    /// Has the cache fetch the packet.
     #[inline]
-    pub fn warm(self, pool: &Pool) {
-        pool.warm(self.0 & !CORRUPT);
+    pub fn fetch(self, pool: &Pool) {
+        pool.fetch(self.0 & !CORRUPT);
     }
     fn is_control(self, pool: &Pool) -> bool {
         let pkt = self.take(pool);
@@ -133,21 +134,41 @@ impl Rings {
         load
     }
 
-    /// Takes the first packet of a ring that has one. Looks at the next one, so that it is in the
-    /// cache when its turn comes.
+    /// Takes the first packet of a ring that has one. The cache fetches the next one until its
+    /// turn comes.
     #[inline]
     pub fn pop(&mut self, ring: u32, pool: &Pool) -> Option<Entry> {
         let queue = &mut self.rings[ring as usize].queue;
         let (_, entry) = queue.pop()?;
         let head = match queue.front() {
             Some((at, next)) => {
-                next.warm(pool);
+                next.fetch(pool);
                 at
             }
             None => Time::MAX,
         };
         self.heads.later(ring, head);
         Some(entry)
+    }
+
+    /// Has the cache fetch a ring.
+    #[inline]
+    pub fn fetch_ring(&self, ring: u32) {
+        fetch(&self.rings[ring as usize]);
+    }
+
+    /// Has the cache fetch the first place of a ring.
+    #[inline]
+    pub fn fetch_front(&self, ring: u32) {
+        self.rings[ring as usize].queue.fetch_front();
+    }
+
+    /// Has the cache fetch the first packet of a ring.
+    #[inline]
+    pub fn fetch_packet(&self, ring: u32, pool: &Pool) {
+        if let Some((_, entry)) = self.rings[ring as usize].queue.front() {
+            entry.fetch(pool);
+        }
     }
 
     /// When the first packet of a ring arrives; [`Time::MAX`] if there is none.

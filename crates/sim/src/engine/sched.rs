@@ -8,6 +8,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use midpath_core::cache::fetch;
 use midpath_core::units::Time;
 
 const BUCKETS: usize = 1024;
@@ -53,6 +54,12 @@ impl Calendar {
     #[inline]
     pub fn next_of(&self, node: u32) -> Time {
         self.next[node as usize]
+    }
+
+    /// Has the cache fetch when something happens to `node` next.
+    #[inline]
+    pub fn fetch(&self, node: u32) {
+        fetch(&self.next[node as usize]);
     }
 
     /// Something will happen to `node` at `at`. Only the earliest such time is kept. Says whether

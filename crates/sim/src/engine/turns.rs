@@ -48,6 +48,12 @@ impl Turns {
         }
     }
 
+    /// All who have a turn, in no order.
+    #[inline]
+    pub fn links(&self) -> impl ExactSizeIterator<Item = u32> + '_ {
+        self.0.iter().map(|turn| *turn as u32)
+    }
+
     /// Who is next, and when.
     #[inline]
     pub fn first(&self) -> Option<(Time, u32)> {

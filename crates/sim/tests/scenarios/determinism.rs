@@ -64,6 +64,36 @@ fn shipped_scenarios_repeat_byte_for_byte_on_any_number_of_threads() {
 }
 
 /// That equality above means something: another seed is another run.
+/// A part with more than 1,024 ports looks ahead (`engine/part/ahead.rs`). One thread has 1,828
+/// here, two and three have fewer each and don't: what the cache fetches changes nothing.
+#[test]
+fn a_large_network_gives_the_same_with_and_without_looking_ahead() {
+    for scheme in ["newreno", "inrpp"] {
+        let text = format!(
+            r#"
+            scheme = "{scheme}"
+            stop = "300 ms"
+            [topology]
+            builtin = "abilene"
+            [topology.hosts]
+            total = 900
+            rate = "100 Mbps"
+            delay = "100 us"
+            [[workload]]
+            sizes = {{ kind = "fixed", size = "60 kB" }}
+            matrix = {{ kind = "random" }}
+            arrivals = {{ kind = "poisson", load = "100 %", load_of = "1 Gbps" }}
+            until = "200 ms"
+            "#
+        );
+        let one = with(&text, 1, 1);
+        assert!(one.run["packet_hops"].as_u64() > Some(50_000), "{scheme} has hardly begun");
+        for threads in [2, 3] {
+            assert_same(&one, &with(&text, threads, 1), &format!("{scheme} on {threads} threads"));
+        }
+    }
+}
+
 #[test]
 fn the_seed_matters() {
     let file = examples().into_iter().find(|f| f.ends_with("abilene.toml")).expect("shipped");
