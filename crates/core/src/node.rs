@@ -61,7 +61,7 @@ pub struct Node {
     links: Vec<LinkInfo>,
     shared: Shared,
     /// The key of the endpoints' hashes, from the first call to one of them on: to draw it takes
-    /// thousands of instructions, and most nodes of a large network have no endpoint.
+    /// thousands of instructions, and many nodes of a large network never have an endpoint.
     secret: Option<[u64; 2]>,
     /// The rates of the links' other directions, by port.
     reverse: Vec<Rate>,
@@ -132,12 +132,10 @@ impl Node {
         fetch(&self.endpoints);
     }
 
-    /// Has the cache fetch what a packet that leaves touches of a port.
+    /// Has the cache fetch what a packet that leaves touches of the first port.
     #[inline]
-    pub fn fetch_port(&self, port: usize) {
-        if let Some(slot) = self.slots.get(port) {
-            slot.fetch();
-        }
+    pub fn fetch_first_port(&self) {
+        self.slots.first().into_iter().for_each(Slot::fetch);
     }
 
     /// Gives ports, and the forwarder that has this place in the chain, what they share.

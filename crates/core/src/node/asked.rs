@@ -25,11 +25,11 @@ impl Node {
         }
         // Sojourn counts from here, whatever the port does with the packet.
         pool[&pkt].queued = came;
-        let mut kept = Some(pkt);
+        let mut pkt = pkt;
         if self.slots[usize::from(port.0)].goes_straight && !transmitter.is_busy() {
-            kept = kept.and_then(|pkt| self.go_straight(now, port, pkt, transmitter, pool, driver));
+            let Some(kept) = self.go_straight(now, port, pkt, transmitter, pool, driver) else { return };
+            pkt = kept;
         }
-        let Some(pkt) = kept else { return };
         let (id, before) = (pkt.id(), self.slots[usize::from(port.0)].counters.marks);
         let asked = self.with_port(port, now, transmitter, pool, |p, ctx| {
             p.outbound(pkt, ctx);

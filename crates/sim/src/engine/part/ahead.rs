@@ -5,8 +5,6 @@
 //! the place which packet it is. Each of these is asked for one turn before the next, so that none
 //! is waited for.
 
-use std::ops::RangeInclusive;
-
 use midpath_core::cache::fetch;
 use midpath_core::units::Time;
 
@@ -17,8 +15,11 @@ use crate::engine::heads::MANY;
 /// Measured in docs/performance.md.
 pub(super) const LARGE: usize = 1024;
 
-/// Nodes with so many ports are mostly hosts: what comes next comes through the first one.
-const FEW: RangeInclusive<u32> = 1..=2;
+/// Whether a node is a host, mostly: what comes next comes through its first port.
+#[inline]
+fn few(span: &Span) -> bool {
+    matches!(span.ports(), 1 | 2)
+}
 
 impl Part {
     /// Called before the first of these nodes runs, in a bucket that lasts until `end`.
@@ -32,25 +33,27 @@ impl Part {
         }
         if let Some((n, span)) = node(3) {
             self.rings.heads().fetch(span.first, span.last);
-            if FEW.contains(&span.ports()) {
+            if few(span) {
                 self.rings.fetch_ring(span.first);
-                self.nodes[n].fetch_port(0);
+                self.nodes[n].fetch_first_port();
                 fetch(&self.wires[span.first as usize]);
             }
         }
         if let Some((_, span)) = node(2) {
-            match span.ports() {
-                ports if FEW.contains(&ports) => self.rings.fetch_front(span.first),
-                _ => self.each_that_brings(span, end, |ring| self.rings.fetch_ring(ring)),
+            if few(span) {
+                self.rings.fetch_front(span.first);
+            } else {
+                self.each_that_brings(span, end, |ring| self.rings.fetch_ring(ring));
             }
         }
         if let Some((_, span)) = node(1) {
-            match span.ports() {
-                ports if FEW.contains(&ports) => self.rings.fetch_packet(span.first, &self.pool),
-                _ => self.each_that_brings(span, end, |ring| self.rings.fetch_front(ring)),
+            if few(span) {
+                self.rings.fetch_packet(span.first, &self.pool);
+            } else {
+                self.each_that_brings(span, end, |ring| self.rings.fetch_front(ring));
             }
         }
-        if let Some((_, span)) = node(0).filter(|(_, span)| !FEW.contains(&span.ports())) {
+        if let Some((_, span)) = node(0).filter(|(_, span)| !few(span)) {
             self.each_that_brings(span, end, |ring| self.rings.fetch_packet(ring, &self.pool));
         }
     }
