@@ -1,6 +1,6 @@
 //! `[[flow]]`: flows written out one by one.
 
-use crate::flow::{Budget, Flow, weight};
+use crate::flow::{Budget, Flow, Terms, weight};
 use crate::generate::Context;
 use crate::stream::{Purpose, stream};
 use midpath_core::spec::SpecError;
@@ -79,8 +79,7 @@ impl ExplicitFlow {
         budget: &mut Budget,
         out: &mut Vec<Flow>,
     ) -> Result<(), SpecError> {
-        let path = (!self.path.is_empty()).then_some(index as u32);
-        let flow = Flow { path, ..self.check(cx)? };
+        let flow = self.check(index, cx)?;
         budget.take(self.count, "count")?;
         let mut rng = stream(cx.seed, Purpose::FlowJitter, index);
         for _ in 0..self.count {
@@ -91,19 +90,14 @@ impl ExplicitFlow {
     }
 
     /// The flow without its jitter.
-    fn check(&self, cx: &Context<'_>) -> Result<Flow, SpecError> {
+    fn check(&self, index: usize, cx: &Context<'_>) -> Result<Flow, SpecError> {
         let src = cx.hosts.find(&self.from).map_err(|m| SpecError::new("from", m))?.node;
         let dst = cx.hosts.find(&self.to).map_err(|m| SpecError::new("to", m))?.node;
         if src == dst {
             return Err(SpecError::new("to", format!("`{}` would send to itself; name another host", self.to)));
         }
         self.check_amounts()?;
-        Ok(Flow {
-            src,
-            dst,
-            size: self.size,
-            start: self.start,
-            stop: self.stop,
+        let terms = Terms {
             scheme: self.scheme.as_deref().map(Arc::from),
             group: Arc::from(self.group.as_deref().unwrap_or("flows")),
             budget: self.budget.as_deref().map(Arc::from),
@@ -111,8 +105,9 @@ impl ExplicitFlow {
             weight: weight(self.weight)?,
             object: self.object.as_deref().map(Arc::from),
             replicas: self.replicas(cx, dst)?,
-            path: None,
-        })
+            path: (!self.path.is_empty()).then_some(index as u32),
+        };
+        Ok(Flow { src, dst, size: self.size, start: self.start, stop: self.stop, terms: terms.into() })
     }
 
     /// The nodes of further hosts that have what it moves.

@@ -2,13 +2,15 @@
 
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Rate, Time};
+use std::ops::Deref;
 use std::sync::Arc;
 
 /// The most flows of one run, whatever memory there is. Our choice: more than a run could report
 /// on.
 pub const MAX_FLOWS: u64 = 50_000_000;
 
-/// One transfer from a host to another.
+/// One transfer from a host to another. What it has in common with others is in its [`Terms`],
+/// whose fields are reached as the flow's own.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Flow {
     /// Node index of the sending host.
@@ -21,6 +23,13 @@ pub struct Flow {
     pub start: Time,
     /// When the sender gives up, done or not; always after `start`.
     pub stop: Option<Time>,
+    /// On what terms. A million flows of a workload share theirs.
+    pub terms: Arc<Terms>,
+}
+
+/// What is said of the flows of a workload, mostly of all alike.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Terms {
     /// Scheme that carries it; `None` is the run's default.
     pub scheme: Option<Arc<str>>,
     /// Name under which results are added up.
@@ -37,6 +46,37 @@ pub struct Flow {
     pub replicas: Option<Arc<[u32]>>,
     /// The `[[flow]]` whose `path` it takes, by number; `None` goes as routing does.
     pub path: Option<u32>,
+}
+
+impl Deref for Flow {
+    type Target = Terms;
+    fn deref(&self) -> &Terms {
+        &self.terms
+    }
+}
+
+impl Terms {
+    /// The terms of flows about which nothing is said but the group.
+    pub fn of(group: impl Into<Arc<str>>) -> Terms {
+        Terms {
+            scheme: None,
+            group: group.into(),
+            budget: None,
+            rate: None,
+            weight: 1.0,
+            object: None,
+            replicas: None,
+            path: None,
+        }
+    }
+
+    /// Shares them with `others` if those are the same; if not, others may share these from now on.
+    pub fn shared(self, others: &mut Option<Arc<Terms>>) -> Arc<Terms> {
+        match others {
+            Some(same) if **same == self => same.clone(),
+            _ => others.insert(Arc::new(self)).clone(),
+        }
+    }
 }
 
 /// The weight that `weight` says, 1 unless it says one.

@@ -2,7 +2,7 @@
 
 use crate::arrivals::{ArrivalSpec, Intensity};
 use crate::explicit::ExplicitFlow;
-use crate::flow::{Budget, Flow, Room, weight};
+use crate::flow::{Budget, Flow, Room, Terms, weight};
 use crate::hosts::{Host, HostTable, LinkRates};
 use crate::list::{FlowListFormat, ListSpec, ListedFlow, parse_flow_list_bytes};
 use crate::matrix::{Matrix, MatrixSpec, members};
@@ -63,9 +63,10 @@ struct Run<'a> {
     cx: &'a Context<'a>,
     budget: &'a mut Budget,
     out: &'a mut Vec<Flow>,
-    scheme: Option<Arc<str>>,
-    group: Arc<str>,
-    weight: f64,
+    /// What is said of all flows.
+    terms: Terms,
+    /// The terms of the flow before.
+    shared: Option<Arc<Terms>>,
     /// Flows still allowed by `flows`.
     left: u64,
     /// First time at which no flow starts any more.
@@ -81,15 +82,18 @@ impl<'a> Run<'a> {
         budget: &'a mut Budget,
         out: &'a mut Vec<Flow>,
     ) -> Run<'a> {
-        let group = spec.group.clone().unwrap_or_else(|| format!("workload{index}")).into();
-        let scheme = spec.scheme.as_deref().map(Arc::from);
+        let terms = Terms {
+            scheme: spec.scheme.as_deref().map(Arc::from),
+            budget: spec.budget.as_deref().map(Arc::from),
+            ..Terms::of(spec.group.clone().unwrap_or_else(|| format!("workload{index}")))
+        };
         let left = spec.flows.unwrap_or(u64::MAX);
-        Run { spec, index, cx, budget, out, scheme, group, weight: 1.0, left, end: Time::MAX, objects: None }
+        Run { spec, index, cx, budget, out, terms, shared: None, left, end: Time::MAX, objects: None }
     }
 
     fn push(&mut self) -> Result<(), SpecError> {
         self.end = self.end()?;
-        self.weight = weight(self.spec.weight)?;
+        self.terms.weight = weight(self.spec.weight)?;
         self.objects = self.objects()?;
         match (&self.spec.arrivals, &self.spec.list) {
             (Some(arrivals), None) => self.arrive(arrivals),
@@ -103,7 +107,7 @@ impl<'a> Run<'a> {
         if self.spec.sizes.is_none() {
             return Err(SpecError::new("objects", "goes with `sizes`, which these arrivals don't take"));
         }
-        let objects = Objects::new(spec, self.group.clone(), self.stream(Purpose::Objects));
+        let objects = Objects::new(spec, self.terms.group.clone(), self.stream(Purpose::Objects));
         objects.map(Some).map_err(|e| e.under("objects"))
     }
 
@@ -266,9 +270,7 @@ impl<'a> Run<'a> {
 
     /// One flow, unless the workload has all its flows or is over by then.
     fn start(&mut self, pair: (&Host, &Host), size: Bytes, at: Time, rate: Option<Rate>) -> Result<(), SpecError> {
-        let (scheme, group, budget) = (self.scheme.clone(), self.group.clone(), self.spends());
         let (src, dst) = (pair.0.node, pair.1.node);
-        let weight = self.weight;
         let (object, size) = match &mut self.objects {
             Some(objects) => {
                 let (object, size) = objects.draw(src, size);
@@ -276,12 +278,8 @@ impl<'a> Run<'a> {
             }
             None => (None, size),
         };
-        let (size, stop, replicas, path) = (Some(size), None, None, None);
-        self.add(Flow { src, dst, size, start: at, stop, scheme, group, budget, rate, weight, object, replicas, path })
-    }
-
-    fn spends(&self) -> Option<Arc<str>> {
-        self.spec.budget.as_deref().map(Arc::from)
+        let terms = Terms { rate, object, ..self.terms.clone() }.shared(&mut self.shared);
+        self.add(Flow { src, dst, size: Some(size), start: at, stop: None, terms })
     }
 
     fn add(&mut self, flow: Flow) -> Result<(), SpecError> {
@@ -309,26 +307,26 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn listed(&self, listed: &ListedFlow) -> Result<Flow, String> {
+    fn listed(&mut self, listed: &ListedFlow) -> Result<Flow, String> {
         let (src, dst) = (self.cx.hosts.find(&listed.src)?.node, self.cx.hosts.find(&listed.dst)?.node);
         if src == dst {
             return Err(format!("`{}` would send to itself", listed.src));
         }
         let later = |t: Time| t.saturating_add(self.spec.start);
+        let named = |name: &Option<String>| name.as_deref().map(Arc::from);
+        let terms = Terms {
+            scheme: named(&listed.scheme).or_else(|| self.terms.scheme.clone()),
+            group: named(&listed.group).unwrap_or_else(|| self.terms.group.clone()),
+            rate: listed.rate,
+            ..self.terms.clone()
+        };
         Ok(Flow {
             src,
             dst,
             size: listed.size,
             start: later(listed.start),
             stop: listed.stop.map(later),
-            scheme: listed.scheme.as_deref().map(Arc::from).or_else(|| self.scheme.clone()),
-            group: listed.group.as_deref().map_or_else(|| self.group.clone(), Arc::from),
-            budget: self.spends(),
-            rate: listed.rate,
-            weight: self.weight,
-            object: None,
-            replicas: None,
-            path: None,
+            terms: terms.shared(&mut self.shared),
         })
     }
 }

@@ -38,7 +38,7 @@ pub use arrivals::{ArrivalSpec, LoadOf};
 pub use cdf::{BUILT_IN_CDFS, CdfError, EmpiricalCdf};
 pub use explicit::ExplicitFlow;
 pub use file::read_file;
-pub use flow::{Flow, MAX_FLOWS, Room};
+pub use flow::{Flow, MAX_FLOWS, Room, Terms};
 pub use generate::{Context, generate};
 pub use hosts::{Host, HostTable, LinkRates, NoLinks};
 pub use list::{FlowListFormat, ListError, ListSpec, ListedFlow, csv_line, parse_flow_list_bytes, whole_lines};

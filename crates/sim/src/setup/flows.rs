@@ -11,7 +11,7 @@ use midpath_schemes::{CONSTANT_RATE, Catalogue};
 use midpath_topo::Topology;
 use midpath_topo::path::Unloaded;
 use midpath_topo::routing::Hop;
-use midpath_traffic::{Context, Flow, Host, HostTable, LinkRates, Room};
+use midpath_traffic::{Context, Flow, Host, HostTable, LinkRates, Room, Terms};
 use rustc_hash::FxHashMap;
 
 use super::deploy::{Deployment, NONE};
@@ -389,8 +389,9 @@ pub(super) fn draw(scenario: &Scenario, base: &Path, topology: &Topology) -> Res
     if scenario.stop.is_none() && flows.iter().any(|f| f.size.is_none() && f.stop.is_none()) {
         return Err(SpecError::new("stop", "is needed: a flow without `size` or `stop` would never end"));
     }
+    let mut shared = None;
     for flow in flows.iter_mut().filter(|f| f.rate.is_some() && f.scheme.is_none()) {
-        flow.scheme = Some(CONSTANT_RATE.into());
+        flow.terms = Terms { scheme: Some(CONSTANT_RATE.into()), ..Terms::clone(&flow.terms) }.shared(&mut shared);
     }
     Ok(flows)
 }
