@@ -30,13 +30,13 @@ pub use line::Line;
 pub use opportunities::{OPPORTUNITY_BYTES, Opportunities};
 pub use slot::Begun;
 use slot::Slot;
-use timers::{Lazy, Pair, Timers, Wake};
+use timers::{Lazy, Timers, Wake};
 
 use crate::cache::fetch;
-use crate::packet::{FlowId, Kind, NodeId, PacketId, Pkt, Pool, PortId};
+use crate::packet::{FlowId, Kind, NodeId, Pkt, Pool, PortId};
 use crate::queue::Discipline;
 use crate::rng::Streams;
-use crate::roles::{Action, Drop, Inbound, LinkInfo, Shared, WakeAt, Way};
+use crate::roles::{Action, Drop, Inbound, LinkInfo, Shared, Way};
 use crate::units::{Rate, Time};
 
 /// One node. It reaches no clock, no socket, no global, and no randomness but its own stream.
@@ -58,25 +58,25 @@ pub struct Node {
     endpoints: Endpoints,
     pokes: Vec<FlowId>,
     flows: Arc<dyn Flows>,
-    links: Vec<LinkInfo>,
+    links: Box<[LinkInfo]>,
     shared: Shared,
     /// The key of the endpoints' hashes, from the first call to one of them on: to draw it takes
     /// thousands of instructions, and many nodes of a large network never have an endpoint.
     secret: Option<[u64; 2]>,
     /// The rates of the links' other directions, by port.
-    reverse: Vec<Rate>,
-    /// The timers of the chain's forwarders, by place.
-    chain_timers: Vec<Pair>,
-    /// When a forwarder has asked to be woken, during a call.
-    wakes: Vec<WakeAt>,
-    /// The copies that a forwarder has made during a call: of which packet, and the copy.
-    copies: Vec<(PacketId, PacketId)>,
-    /// The background timers of ports, by port; none before the first wish.
-    background: Vec<Lazy>,
-    /// What the ports and forwarders of each instance share; slots and `forwards` say whose is
+    reverse: Box<[Rate]>,
+    /// What the ports and forwarders of each instance share; slots and the chain say whose is
     /// whose.
     states: Vec<Box<dyn Any + Send>>,
-    forwards: Vec<Option<u8>>,
+    /// What most nodes never need.
+    rare: Option<Box<Rare>>,
+}
+
+/// What only some drivers and ports ask of a node.
+#[derive(Default)]
+struct Rare {
+    /// The background timers of ports, by port; none before the first wish.
+    background: Vec<Lazy>,
     /// Held ports that have something for a transmitter that was busy, in the order in which they
     /// got it.
     ready: VecDeque<PortId>,
@@ -94,31 +94,24 @@ impl Node {
     ) -> Node {
         assert_eq!(links.len(), disciplines.len(), "one discipline per link");
         let slots: Vec<Slot> = links.iter().zip(disciplines).map(|(l, d)| Slot::new(l, d)).collect();
-        let places = forwarding.chain().len();
-        assert!(places <= usize::from(u8::MAX), "a node has a few forwarders");
         Node {
             id,
             reverse: links.iter().map(|l| l.rate).collect(),
-            copies: Vec::new(),
-            links,
+            links: links.into(),
             watches: slots.iter().any(|s| s.watches_inbound),
             slots,
             forwarding,
-            chain_timers: vec![Pair::default(); places],
-            wakes: Vec::new(),
-            background: Vec::new(),
             endpoints: Endpoints::default(),
             flows,
             timers: Timers::default(),
             streams,
             secret: None,
             states: Vec::new(),
-            forwards: Vec::new(),
             shared: Shared::default(),
             out: VecDeque::new(),
             pokes: Vec::new(),
             actions: VecDeque::new(),
-            ready: VecDeque::new(),
+            rare: None,
         }
     }
 
@@ -144,9 +137,8 @@ impl Node {
         let number = u8::try_from(self.states.len()).ok();
         self.states.push(state);
         ports.iter().for_each(|p| self.slots[usize::from(p.0)].state = number);
-        if let Some(place) = forwarder {
-            self.forwards.resize(self.forwards.len().max(place + 1), None);
-            self.forwards[place] = number;
+        if let (Some(place), Some(chain)) = (forwarder, self.forwarding.chain_mut()) {
+            chain.share(place, number);
         }
         self
     }
@@ -156,7 +148,7 @@ impl Node {
     #[must_use]
     pub fn with_reverse_rates(mut self, rates: Vec<Rate>) -> Node {
         assert_eq!(rates.len(), self.links.len(), "one rate per link");
-        self.reverse = rates;
+        self.reverse = rates.into();
         self
     }
 
@@ -227,17 +219,17 @@ impl Node {
             }
             Wake::PortBackground(port) => {
                 self.timers.background_done();
-                let fires = self.background[usize::from(port.0)].fire(at, now);
+                let fires = self.background(port).fire(at, now);
                 self.port_timer(port, fires, now, pool, driver);
                 self.arm_background(port, now);
             }
             Wake::Forwarder(place) => {
-                let fires = self.chain_timers[usize::from(place)].work.fire(at, now);
+                let fires = self.forwarding.chain_mut().is_some_and(|c| c.timers(place).work.fire(at, now));
                 self.forwarder_timer(place, fires, now, pool, driver);
             }
             Wake::ForwarderBackground(place) => {
                 self.timers.background_done();
-                let fires = self.chain_timers[usize::from(place)].background.fire(at, now);
+                let fires = self.forwarding.chain_mut().is_some_and(|c| c.timers(place).background.fire(at, now));
                 self.forwarder_timer(place, fires, now, pool, driver);
             }
             Wake::Driver(token) => return Woken::Driver(token),
@@ -353,8 +345,7 @@ impl Node {
             Action::Kick(port) if usize::from(port.0) < self.slots.len() => self.poll(port, now, pool, driver),
             Action::Kick(_) => {}
             Action::Background(port, at) => {
-                self.background.resize(self.slots.len(), Lazy::default());
-                self.background[usize::from(port.0)].deadline = at;
+                self.background(port).deadline = at;
                 self.arm_background(port, now);
             }
         }

@@ -70,7 +70,7 @@ impl Port for Narrow {
 fn fan() -> Bench {
     let links = (0..2).map(|i| LinkInfo { rate: RATE, delay: MS, mtu: 1500, peer: NodeId(PEERS + i) }).collect();
     let port = || Discipline::Held(Box::<Narrow>::default());
-    let forwarding = Forwarding::Chain(vec![Box::new(Fan)]);
+    let forwarding = Forwarding::only(vec![Box::new(Fan)]);
     let node =
         Node::new(common::ME, links, vec![common::ample(), port()], forwarding, Arc::new(Nobody), Streams::of(7, 0));
     let mut b = Bench::new(RATE, vec![common::ample(), common::ample()], Box::new(Fan), Arc::new(Nobody));

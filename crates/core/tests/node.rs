@@ -435,7 +435,7 @@ fn forwarders_pass_packets_on_and_each_scheme_shares_its_own_state() {
     let links = (0..3).map(|i| LinkInfo { rate: RATE, delay: MS, mtu: 1500, peer: NodeId(PEERS + i) }).collect();
     let chain: Vec<Box<dyn Forwarder>> = vec![Box::new(Only(PortId(1))), Box::new(Only(PortId(2)))];
     let streams = midpath_core::rng::Streams::of(7, 0);
-    let node = Node::new(ME, links, vec![ample(), port(), port()], Forwarding::Chain(chain), Arc::new(Nobody), streams);
+    let node = Node::new(ME, links, vec![ample(), port(), port()], Forwarding::only(chain), Arc::new(Nobody), streams);
     let (one, two) = (Box::new(Words(vec![0])), Box::new(Words(vec![0])));
     let mut b = bench(vec![ample(), ample(), ample()]);
     b.node = node.sharing(one, &[PortId(1)], Some(0)).sharing(two, &[PortId(2)], Some(1));

@@ -173,7 +173,7 @@ impl Node {
             }
             None => {
                 slot.listed = true;
-                self.ready.push_back(port);
+                self.rare.get_or_insert_default().ready.push_back(port);
             }
         }
     }
@@ -181,7 +181,7 @@ impl Node {
     /// The next port that had something to send while its transmitter was busy. A driver that pulls
     /// asks this after each call, and each such port for packets until it has none.
     pub fn ready(&mut self) -> Option<PortId> {
-        let port = self.ready.pop_front()?;
+        let port = self.rare.as_mut()?.ready.pop_front()?;
         self.slots[usize::from(port.0)].listed = false;
         Some(port)
     }

@@ -1,6 +1,6 @@
 //! What happens to a node from outside: rates, links and routes change, the network side restarts.
 
-use super::timers::Pair;
+use super::forwarding::Chain;
 use super::{Driver, Node};
 use crate::packet::{Pool, PortId};
 use crate::roles::{Drop, Forwarder};
@@ -34,7 +34,9 @@ impl Node {
     /// links are down give up what waits there, as an interface that is down does.
     #[cold]
     pub fn on_routes<D: Driver>(&mut self, state: u32, down: &[PortId], now: Time, pool: &mut Pool, driver: &mut D) {
-        self.forwarding.chain_mut().iter_mut().for_each(|f| f.on_routes(state));
+        if let Some(chain) = self.forwarding.chain_mut() {
+            chain.on_routes(state);
+        }
         if let Some(paths) = self.forwarding.shortest_mut() {
             paths.on_routes(state);
         }
@@ -56,12 +58,8 @@ impl Node {
         for i in 0..self.slots.len() {
             self.clear(PortId(i as u16), now, pool, driver);
         }
-        if !self.chain_timers.is_empty() {
-            self.chain_timers.iter_mut().for_each(Pair::withdraw);
-            let mut kept = Vec::new();
-            self.forwarding.chain_mut().iter_mut().for_each(|f| f.reset(&mut kept));
-            kept.into_iter().for_each(|pkt| self.discard(None, pkt, Drop::Fault, pool, driver));
-        }
+        let kept = self.forwarding.chain_mut().map(Chain::reset).unwrap_or_default();
+        kept.into_iter().for_each(|pkt| self.discard(None, pkt, Drop::Fault, pool, driver));
         self.drain(now, pool, driver);
     }
 }

@@ -1,6 +1,6 @@
 //! Ports: a packet is offered, a rule is asked, a port is woken.
 
-use super::timers::Wake;
+use super::timers::{Lazy, Wake};
 use super::{Driver, Node};
 use crate::packet::{Pkt, Pool, PortId};
 use crate::roles::{Drop, Port, PortCtx, Transmitter};
@@ -146,9 +146,18 @@ impl Node {
         }
     }
 
+    /// A port's background timer.
+    pub(super) fn background(&mut self, port: PortId) -> &mut Lazy {
+        let timers = &mut self.rare.get_or_insert_default().background;
+        if timers.is_empty() {
+            timers.resize(self.slots.len(), Lazy::default());
+        }
+        &mut timers[usize::from(port.0)]
+    }
+
     /// Sees to it that a port is woken in the background when it asked to be.
     pub(super) fn arm_background(&mut self, port: PortId, now: Time) {
-        if let Some(at) = self.background[usize::from(port.0)].arm(now) {
+        if let Some(at) = self.background(port).arm(now) {
             self.timers.push_background(at, Wake::PortBackground(port));
         }
     }

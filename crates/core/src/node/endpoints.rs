@@ -20,11 +20,17 @@ pub(super) struct Endpoints {
     seats: Vec<Option<Seat>>,
     free: Vec<u32>,
     of_flow: FxHashMap<FlowId, u32>,
-    closed: Closed,
-    /// Where passive ends are bounded: how many there are, and those that were half open when last
-    /// looked at, oldest first.
-    limits: Option<Limits>,
+    /// None before the first.
+    closed: Option<Box<Closed>>,
     passive: usize,
+    /// Where passive ends are bounded.
+    bounds: Option<Box<Bounds>>,
+}
+
+/// How many passive ends there may be, and those that were half open when last looked at, oldest
+/// first.
+struct Bounds {
+    limits: Limits,
     half_open: VecDeque<FlowId>,
 }
 
@@ -87,31 +93,31 @@ impl Endpoints {
 
     /// Keeps to these limits from now on.
     pub fn limit(&mut self, limits: Limits) {
-        self.limits = Some(limits);
+        self.bounds = Some(Box::new(Bounds { limits, half_open: VecDeque::new() }));
     }
 
     /// Whether another passive end may be opened.
     pub fn has_room(&self) -> bool {
-        self.limits.is_none_or(|l| self.passive < l.passive)
+        self.bounds.as_ref().is_none_or(|b| self.passive < b.limits.passive)
     }
 
     /// Called when a passive end has been opened. If too many are half open, the oldest are
     /// forgotten; their first packets may come again.
     pub fn recycle(&mut self, opened: FlowId) {
-        let Some(limits) = self.limits else { return };
-        self.half_open.push_back(opened);
-        if self.half_open.len() <= limits.half_open {
+        let Some(Bounds { limits, half_open }) = self.bounds.as_deref_mut() else { return };
+        half_open.push_back(opened);
+        if half_open.len() <= limits.half_open {
             return;
         }
-        let mut half_open = std::mem::take(&mut self.half_open);
+        let (limit, mut half_open) = (limits.half_open, std::mem::take(half_open));
         half_open.retain(|f| self.is_half_open(*f));
-        let surplus = half_open.len().saturating_sub(limits.half_open - limits.half_open / 4);
+        let surplus = half_open.len().saturating_sub(limit - limit / 4);
         for flow in half_open.drain(..surplus) {
             if let Some(index) = self.find(flow) {
                 self.vacate(index);
             }
         }
-        self.half_open = half_open;
+        self.bounds.iter_mut().for_each(|bounds| bounds.half_open = std::mem::take(&mut half_open));
     }
 
     fn is_half_open(&self, flow: FlowId) -> bool {
@@ -139,7 +145,7 @@ impl Endpoints {
     pub fn remove(&mut self, index: u32) -> Option<Seat> {
         let seat = self.vacate(index)?;
         if !seat.active {
-            self.closed.insert(seat.flow);
+            self.closed.get_or_insert_default().insert(seat.flow);
         }
         Some(seat)
     }
@@ -155,7 +161,7 @@ impl Endpoints {
 
     /// Whether its passive end has finished here, as far as is remembered.
     pub fn has_closed(&self, flow: FlowId) -> bool {
-        self.closed.flows.contains(&flow)
+        self.closed.as_ref().is_some_and(|closed| closed.flows.contains(&flow))
     }
 
     /// Those alive, in a fixed order.
@@ -164,7 +170,7 @@ impl Endpoints {
     }
 
     pub fn memory(&self) -> usize {
-        let closed = self.closed.flows.capacity() * 5 + self.closed.order.capacity() * 4;
+        let closed = self.closed.as_ref().map_or(0, |c| c.flows.capacity() * 5 + c.order.capacity() * 4);
         self.seats.capacity() * size_of::<Option<Seat>>() + self.of_flow.capacity() * 9 + closed
     }
 }

@@ -1,8 +1,8 @@
 //! Routing: where a packet goes next, by shortest paths or by the forwarders of schemes.
 
-use super::timers::Wake;
+use super::timers::{Pair, Wake};
 use super::{Driver, Node};
-use crate::packet::{Pkt, Pool, PortId};
+use crate::packet::{PacketId, Pkt, Pool, PortId};
 use crate::roles::{Drop, ForwardCtx, Forwarder, Route, ShortestPath, WakeAt};
 use crate::units::Time;
 
@@ -11,32 +11,93 @@ pub enum Forwarding {
     /// Shortest paths, without an indirect call.
     Shortest(ShortestPath),
     /// Schemes' own: who doesn't pass a packet on decides. What the last passes on has no way.
-    Chain(Vec<Box<dyn Forwarder>>),
+    Chain(Box<Chain>),
     /// The same, and shortest paths for what they pass on.
-    Before(Vec<Box<dyn Forwarder>>, ShortestPath),
+    Before(Box<Chain>, ShortestPath),
+}
+
+/// The forwarders of the schemes that run at a node, in order, and what they need to be called.
+pub struct Chain {
+    places: Vec<Place>,
+    /// When a forwarder has asked to be woken, during a call.
+    wakes: Vec<WakeAt>,
+    /// The copies that a forwarder has made during a call: of which packet, and the copy.
+    copies: Vec<(PacketId, PacketId)>,
+}
+
+/// One of a chain's.
+struct Place {
+    forwarder: Box<dyn Forwarder>,
+    timers: Pair,
+    /// The number of what it shares with ports.
+    state: Option<u8>,
+}
+
+impl Chain {
+    fn new(forwarders: Vec<Box<dyn Forwarder>>) -> Box<Chain> {
+        assert!(forwarders.len() <= usize::from(u8::MAX), "a node has a few forwarders");
+        let place = |forwarder| Place { forwarder, timers: Pair::default(), state: None };
+        let places = forwarders.into_iter().map(place).collect();
+        Box::new(Chain { places, wakes: Vec::new(), copies: Vec::new() })
+    }
+
+    /// Makes all forget what they have learned; returns the packets that they kept.
+    pub(super) fn reset(&mut self) -> Vec<Pkt> {
+        let mut kept = Vec::new();
+        for place in &mut self.places {
+            place.timers.withdraw();
+            place.forwarder.reset(&mut kept);
+        }
+        kept
+    }
+
+    /// Called when the node goes over to other routes.
+    pub(super) fn on_routes(&mut self, state: u32) {
+        self.places.iter_mut().for_each(|place| place.forwarder.on_routes(state));
+    }
+
+    /// Says which of the node's states the forwarder in this place shares.
+    pub(super) fn share(&mut self, place: usize, state: Option<u8>) {
+        self.places[place].state = state;
+    }
+
+    /// The timers of the forwarder in this place.
+    pub(super) fn timers(&mut self, place: u8) -> &mut Pair {
+        &mut self.places[usize::from(place)].timers
+    }
+
+    /// Packets that they keep.
+    pub(super) fn kept(&self) -> u64 {
+        self.places.iter().map(|place| place.forwarder.kept()).sum()
+    }
 }
 
 impl Forwarding {
     /// The forwarders of the schemes that run at a node, in order, and shortest paths after them.
     pub fn new(chain: Vec<Box<dyn Forwarder>>, last: ShortestPath) -> Forwarding {
-        if chain.is_empty() { Forwarding::Shortest(last) } else { Forwarding::Before(chain, last) }
+        if chain.is_empty() { Forwarding::Shortest(last) } else { Forwarding::Before(Chain::new(chain), last) }
+    }
+
+    /// These forwarders alone.
+    pub fn only(chain: Vec<Box<dyn Forwarder>>) -> Forwarding {
+        Forwarding::Chain(Chain::new(chain))
     }
 
     /// The forwarders of schemes.
     #[inline]
-    pub(super) fn chain(&self) -> &[Box<dyn Forwarder>] {
+    pub(super) fn chain(&self) -> Option<&Chain> {
         match self {
-            Forwarding::Shortest(_) => &[],
-            Forwarding::Chain(chain) | Forwarding::Before(chain, _) => chain,
+            Forwarding::Shortest(_) => None,
+            Forwarding::Chain(chain) | Forwarding::Before(chain, _) => Some(chain),
         }
     }
 
     /// The same, to be called.
     #[inline]
-    pub(super) fn chain_mut(&mut self) -> &mut [Box<dyn Forwarder>] {
+    pub(super) fn chain_mut(&mut self) -> Option<&mut Chain> {
         match self {
-            Forwarding::Shortest(_) => &mut [],
-            Forwarding::Chain(chain) | Forwarding::Before(chain, _) => chain,
+            Forwarding::Shortest(_) => None,
+            Forwarding::Chain(chain) | Forwarding::Before(chain, _) => Some(chain),
         }
     }
 
@@ -92,7 +153,7 @@ impl Node {
     /// What the first forwarder of the chain says that doesn't pass the packet on.
     #[inline(always)]
     fn ask_chain(&mut self, now: Time, from: Option<PortId>, mut pkt: Pkt, pool: &mut Pool) -> Route {
-        for place in 0..self.chain_timers.len() {
+        for place in 0..self.forwarding.chain().map_or(0, |chain| chain.places.len()) {
             match self.with_forwarder(place, now, pool, |f, ctx| f.route(pkt, from, ctx)) {
                 Route::Pass(passed) => pkt = passed,
                 decided => return decided,
@@ -120,8 +181,10 @@ impl Node {
     /// Tells the driver which packets a forwarder has copied.
     #[inline]
     fn tell_copies<D: Driver>(&mut self, driver: &mut D) {
-        if !self.copies.is_empty() {
-            self.copies.drain(..).for_each(|(of, copy)| driver.copied(of, copy));
+        if let Some(chain) = self.forwarding.chain_mut()
+            && !chain.copies.is_empty()
+        {
+            chain.copies.drain(..).for_each(|(of, copy)| driver.copied(of, copy));
         }
     }
 
@@ -134,14 +197,14 @@ impl Node {
         pool: &mut Pool,
         call: impl FnOnce(&mut dyn Forwarder, &mut ForwardCtx<'_>) -> R,
     ) -> R {
-        let chain = self.forwarding.chain_mut();
-        let state = self.forwards.get(place).copied().flatten();
+        let chain = self.forwarding.chain_mut().expect("who calls a place of the chain has one");
+        let Place { forwarder, state, .. } = &mut chain.places[place];
         let state = state.map(|i| self.states[usize::from(i)].as_mut());
-        let (rng, out, copies) = (&mut self.streams.forwarders, &mut self.out, Some(&mut self.copies));
-        let wakes = Some(&mut self.wakes);
+        let (rng, out, copies) = (&mut self.streams.forwarders, &mut self.out, Some(&mut chain.copies));
+        let wakes = Some(&mut chain.wakes);
         let mut ctx = ForwardCtx { now, node: self.id, pool, rng, state, out, copies, wakes };
-        let answer = call(chain[place].as_mut(), &mut ctx);
-        if !self.wakes.is_empty() {
+        let answer = call(forwarder.as_mut(), &mut ctx);
+        if !chain.wakes.is_empty() {
             self.arm_forwarder(place, now);
         }
         answer
@@ -168,9 +231,10 @@ impl Node {
     /// Takes over what a forwarder has wished for, and sees to it that it is woken then.
     #[cold]
     fn arm_forwarder(&mut self, place: usize, now: Time) {
-        // A node has a few forwarders: `Node::new` sees to it.
-        let (pair, number) = (&mut self.chain_timers[place], place as u8);
-        for wake in self.wakes.drain(..) {
+        let Some(chain) = self.forwarding.chain_mut() else { return };
+        // A node has a few forwarders: `Chain::new` sees to it.
+        let (pair, number) = (&mut chain.places[place].timers, place as u8);
+        for wake in chain.wakes.drain(..) {
             match wake {
                 WakeAt::Work(at) => pair.work.deadline = at,
                 WakeAt::Background(at) => pair.background.deadline = at,

@@ -1,6 +1,7 @@
 //! What drivers read between events: counters, backlogs, gauges, reports.
 
 use super::Node;
+use super::forwarding::Chain;
 use super::slot::{Begun, Slot};
 use crate::packet::{FlowId, PortId};
 use crate::queue::Discipline;
@@ -52,7 +53,7 @@ impl Node {
             Discipline::Held(port) => port.backlog().packets,
             _ => 0,
         };
-        let kept: u64 = self.forwarding.chain().iter().map(|f| f.kept()).sum();
+        let kept = self.forwarding.chain().map_or(0, Chain::kept);
         self.slots.iter().map(held).sum::<u64>() + kept
     }
 

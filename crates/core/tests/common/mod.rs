@@ -126,7 +126,7 @@ impl Bench {
         let streams = Streams::of(7, 0);
         let all: Vec<PortId> = (0..ports.len() as u16).map(PortId).collect();
         let words = Words(vec![0; all.len()]);
-        let node = Node::new(ME, links, ports, Forwarding::Chain(vec![forwarder]), flows, streams);
+        let node = Node::new(ME, links, ports, Forwarding::only(vec![forwarder]), flows, streams);
         let node = node.sharing(Box::new(words), &all, Some(0));
         Bench { node, pool: Pool::new(), log: Log { lines, ..Log::default() } }
     }
