@@ -63,6 +63,8 @@ pub struct Node {
     /// The key of the endpoints' hashes, from the first call to one of them on: to draw it takes
     /// thousands of instructions, and many nodes of a large network never have an endpoint.
     secret: Option<[u64; 2]>,
+    /// The end of the run.
+    until: Time,
     /// The rates of the links' other directions, by port.
     reverse: Box<[Rate]>,
     /// What the ports and forwarders of each instance share; slots and the chain say whose is
@@ -98,7 +100,7 @@ impl Node {
             id,
             reverse: links.iter().map(|l| l.rate).collect(),
             links: links.into(),
-            watches: slots.iter().any(|s| s.watches_inbound),
+            watches: slots.iter().any(Slot::watches_inbound),
             slots,
             forwarding,
             endpoints: Endpoints::default(),
@@ -106,6 +108,7 @@ impl Node {
             timers: Timers::default(),
             streams,
             secret: None,
+            until: Time::MAX,
             states: Vec::new(),
             shared: Shared::default(),
             out: VecDeque::new(),
@@ -136,7 +139,7 @@ impl Node {
     pub fn sharing(mut self, state: Box<dyn Any + Send>, ports: &[PortId], forwarder: Option<usize>) -> Node {
         let number = u8::try_from(self.states.len()).ok();
         self.states.push(state);
-        ports.iter().for_each(|p| self.slots[usize::from(p.0)].state = number);
+        ports.iter().for_each(|p| self.slots[usize::from(p.0)].extra().state = number);
         if let (Some(place), Some(chain)) = (forwarder, self.forwarding.chain_mut()) {
             chain.share(place, number);
         }
@@ -156,7 +159,7 @@ impl Node {
     /// with the same decisions.
     #[must_use]
     pub fn without_timetables(mut self) -> Node {
-        self.slots.iter_mut().for_each(Slot::hold);
+        self.slots.iter_mut().zip(&self.links).for_each(|(slot, link)| slot.hold(link));
         self
     }
 
@@ -209,12 +212,12 @@ impl Node {
             }
             Wake::Endpoint(seat) => self.endpoint_timer(seat, at, now, pool, driver),
             Wake::Idle(port) => {
-                self.slots[usize::from(port.0)].idle_armed = false;
+                self.slots[usize::from(port.0)].extra().idle_armed = false;
                 self.poll(port, now, pool, driver);
                 self.drain(now, pool, driver);
             }
             Wake::Port(port) => {
-                let fires = self.slots[usize::from(port.0)].timer.fire(at, now);
+                let fires = self.slots[usize::from(port.0)].extra().timer.fire(at, now);
                 self.port_timer(port, fires, now, pool, driver);
             }
             Wake::PortBackground(port) => {
@@ -279,7 +282,7 @@ impl Node {
         let transmitter = self.transmitter(port, now, driver);
         pool[&pkt].queued = now;
         let slot = &self.slots[usize::from(port.0)];
-        let (frees, held) = (slot.inbound_frees, slot.is_held());
+        let (frees, held) = (slot.inbound_frees(), slot.is_held());
         let fate = if frees && held && !transmitter.is_busy() {
             self.inbound_and_ask(now, port, pkt, transmitter, pool, driver)
         } else {

@@ -83,12 +83,4 @@ impl Discipline {
             Discipline::Timetable(port) | Discipline::Held(port) => Some(port.as_ref()),
         }
     }
-
-    /// The port, unless it is plain drop-tail.
-    pub(crate) fn port_mut(&mut self) -> Option<&mut dyn Port> {
-        match self {
-            Discipline::DropTail(_) => None,
-            Discipline::Timetable(port) | Discipline::Held(port) => Some(port.as_mut()),
-        }
-    }
 }

@@ -18,7 +18,7 @@ impl Node {
         driver: &mut D,
     ) {
         let mut transmitter = driver.transmitter(port, now);
-        if self.slots[usize::from(port.0)].idle_armed && !transmitter.is_busy() {
+        if self.slots[usize::from(port.0)].idle_armed() && !transmitter.is_busy() {
             // What starts now waits no longer when another arrives now, as on a timetable.
             self.poll(port, now, pool, driver);
             transmitter = driver.transmitter(port, now);
@@ -26,11 +26,11 @@ impl Node {
         // Sojourn counts from here, whatever the port does with the packet.
         pool[&pkt].queued = came;
         let mut pkt = pkt;
-        if self.slots[usize::from(port.0)].goes_straight && !transmitter.is_busy() {
+        if self.slots[usize::from(port.0)].goes_straight() && !transmitter.is_busy() {
             let Some(kept) = self.go_straight(now, port, pkt, transmitter, pool, driver) else { return };
             pkt = kept;
         }
-        let (id, before) = (pkt.id(), self.slots[usize::from(port.0)].counters.marks);
+        let (id, before) = (pkt.id(), self.slots[usize::from(port.0)].marks());
         let asked = self.with_port(port, now, transmitter, pool, |p, ctx| {
             p.outbound(pkt, ctx);
             let marks = *ctx.marks;
@@ -61,7 +61,7 @@ impl Node {
             Err(pkt) => return Some(pkt),
         };
         let packet = &pool[&pkt];
-        self.slots[usize::from(port.0)].count(packet.size, packet.queued, now);
+        self.slots[usize::from(port.0)].count(packet.size, packet.queued, now, self.until);
         self.begin(port, now, pkt, pool, driver);
         self.arm_port(port, now);
         None
@@ -140,8 +140,8 @@ impl Node {
     #[inline]
     fn count<D: Driver>(&mut self, port: PortId, now: Time, pkt: &Pkt, marks: u64, pool: &Pool, driver: &mut D) {
         let (slot, packet) = (&mut self.slots[usize::from(port.0)], &pool[pkt]);
-        slot.count(packet.size, packet.queued, now);
-        if slot.counters.marks > marks {
+        slot.count(packet.size, packet.queued, now, self.until);
+        if slot.marks() > marks {
             driver.marked(port, pkt.id(), packet);
         }
     }
@@ -149,7 +149,7 @@ impl Node {
     /// Asks a held port for its next packet; with it, how many marks there were before.
     #[inline]
     fn ask(&mut self, port: PortId, now: Time, transmitter: Transmitter, pool: &mut Pool) -> Option<(Pkt, u64)> {
-        let marks = self.slots[usize::from(port.0)].counters.marks;
+        let marks = self.slots[usize::from(port.0)].marks();
         let pkt = self.with_port(port, now, transmitter, pool, |p, ctx| p.poll_transmit(ctx))??;
         Some((pkt, marks))
     }
@@ -160,19 +160,19 @@ impl Node {
     fn ask_again(&mut self, port: PortId, now: Time, until: Option<Time>) {
         let slot = &mut self.slots[usize::from(port.0)];
         let waits = match until {
-            Some(_) => !slot.idle_armed,
-            None => !slot.listed,
+            Some(_) => !slot.idle_armed(),
+            None => !slot.listed(),
         };
         if !waits || slot.backlog(now).packets == 0 {
             return;
         }
         match until {
             Some(at) => {
-                slot.idle_armed = true;
+                slot.extra().idle_armed = true;
                 self.timers.push(at, Wake::Idle(port));
             }
             None => {
-                slot.listed = true;
+                slot.extra().listed = true;
                 self.rare.get_or_insert_default().ready.push_back(port);
             }
         }
@@ -182,7 +182,7 @@ impl Node {
     /// asks this after each call, and each such port for packets until it has none.
     pub fn ready(&mut self) -> Option<PortId> {
         let port = self.rare.as_mut()?.ready.pop_front()?;
-        self.slots[usize::from(port.0)].listed = false;
+        self.slots[usize::from(port.0)].extra().listed = false;
         Some(port)
     }
 

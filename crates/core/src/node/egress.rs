@@ -16,7 +16,7 @@ impl Node {
             bookable = bookable.and_then(|pkt| self.outbound_by_rule(now, port, pkt, pool, driver));
         }
         let Some(pkt) = bookable else { return };
-        let (start, end) = self.slots[usize::from(port.0)].book(size, now);
+        let (start, end) = self.slots[usize::from(port.0)].book(size, now, self.until);
         driver.book(port, pkt, start, end, pool);
     }
 
@@ -32,7 +32,7 @@ impl Node {
         driver: &mut D,
     ) -> Option<Pkt> {
         let slot = &self.slots[usize::from(port.0)];
-        if pool[&pkt].size > slot.mtu {
+        if !slot.fits(pool[&pkt].size) {
             self.discard(Some(port), pkt, Drop::TooBig, pool, driver);
         } else if !D::TIMETABLES || slot.is_held() {
             self.outbound_held(now, now, port, pkt, pool, driver);
@@ -55,7 +55,7 @@ impl Node {
         driver: &mut D,
     ) {
         let slot = &self.slots[usize::from(port.0)];
-        let (came, fits) = (pool[&pkt].queued, pool[&pkt].size <= slot.mtu);
+        let (came, fits) = (pool[&pkt].queued, slot.fits(pool[&pkt].size));
         if fits && (!D::TIMETABLES || slot.is_held()) {
             return self.outbound_held(now, came, port, pkt, pool, driver);
         }
@@ -72,11 +72,11 @@ impl Node {
         driver: &mut D,
     ) -> Result<(), Drop> {
         let slot = &self.slots[usize::from(port.0)];
-        let (marks, transmitter) = (slot.counters.marks, slot.transmitter(now));
+        let (marks, transmitter) = (slot.marks(), slot.transmitter(now));
         // Drop-tail has said all in its bound.
         let admitted =
             self.with_port(port, now, transmitter, pool, |p, ctx| p.admit(pkt, ctx)).unwrap_or(Err(Drop::Queue));
-        if self.slots[usize::from(port.0)].counters.marks > marks {
+        if self.slots[usize::from(port.0)].marks() > marks {
             driver.marked(port, pkt.id(), &pool[pkt]);
         }
         admitted
@@ -105,7 +105,7 @@ impl Node {
         call: impl FnOnce(&mut dyn Port, &mut PortCtx<'_>) -> R,
     ) -> Option<R> {
         let answer = self.in_port(port, now, transmitter, pool, call)?;
-        self.slots[usize::from(port.0)].note_level(now);
+        self.slots[usize::from(port.0)].note_level(now, self.until);
         Some(answer)
     }
 
@@ -119,8 +119,7 @@ impl Node {
         pool: &mut Pool,
         call: impl FnOnce(&mut dyn Port, &mut PortCtx<'_>) -> R,
     ) -> Option<R> {
-        let slot = &mut self.slots[usize::from(port.0)];
-        let called = slot.discipline.port_mut()?;
+        let (called, extra, booked) = self.slots[usize::from(port.0)].called()?;
         let mut ctx = PortCtx {
             now,
             node: self.id,
@@ -130,18 +129,18 @@ impl Node {
             rng: &mut self.streams.ports,
             transmitter,
             reverse: self.reverse[usize::from(port.0)],
-            booked: slot.queued,
-            state: slot.state.map(|i| self.states[usize::from(i)].as_mut()),
+            booked,
+            state: extra.state.map(|i| self.states[usize::from(i)].as_mut()),
             actions: &mut self.actions,
-            timer: &mut slot.timer.deadline,
-            marks: &mut slot.counters.marks,
+            timer: &mut extra.timer.deadline,
+            marks: &mut extra.marks,
         };
         Some(call(called, &mut ctx))
     }
 
     #[inline]
     pub(super) fn arm_port(&mut self, port: PortId, now: Time) {
-        if let Some(at) = self.slots[usize::from(port.0)].timer.arm(now) {
+        if let Some(at) = self.slots[usize::from(port.0)].arm(now) {
             self.timers.push(at, Wake::Port(port));
         }
     }

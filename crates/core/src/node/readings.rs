@@ -4,7 +4,6 @@ use super::Node;
 use super::forwarding::Chain;
 use super::slot::{Begun, Slot};
 use crate::packet::{FlowId, PortId};
-use crate::queue::Discipline;
 use crate::roles::{Backlog, Endpoint, FlowReport};
 use crate::stats::PortCounters;
 use crate::units::Time;
@@ -22,18 +21,18 @@ impl Node {
 
     /// Says when the run ends: what ports count of waiting ends there.
     pub fn measure_until(&mut self, end: Time) {
-        self.slots.iter_mut().for_each(|slot| slot.until = end);
+        self.until = end;
     }
 
     /// What a port has put onto its wire by `now`. (Its counters have what waits on a timetable,
     /// too.)
     pub fn begun(&self, port: PortId, now: Time) -> Begun {
-        self.slots[usize::from(port.0)].begun(now)
+        self.slots[usize::from(port.0)].begun(now, self.links[usize::from(port.0)].rate)
     }
 
     /// A port's counters as they are at `until`, the end of the run.
     pub fn measured(&self, port: PortId, until: Time) -> PortCounters {
-        self.slots[usize::from(port.0)].measured(until)
+        self.slots[usize::from(port.0)].measured(until, self.links[usize::from(port.0)].rate)
     }
 
     /// When a port will have sent everything that has a place on its wire.
@@ -49,24 +48,21 @@ impl Node {
     /// Packets that held ports and the forwarder keep. (Those of a timetable are the driver's
     /// already.)
     pub fn stored(&self) -> u64 {
-        let held = |s: &Slot| match &s.discipline {
-            Discipline::Held(port) => port.backlog().packets,
-            _ => 0,
-        };
+        let held = |s: &Slot| s.held().map_or(0, |port| port.backlog().packets);
         let kept = self.forwarding.chain().map_or(0, Chain::kept);
         self.slots.iter().map(held).sum::<u64>() + kept
     }
 
     /// What a port's scheme shows of itself.
     pub fn gauges(&self, port: PortId, out: &mut Vec<(&'static str, f64)>) {
-        if let Some(port) = self.slots[usize::from(port.0)].discipline.port() {
+        if let Some(port) = self.slots[usize::from(port.0)].port() {
             port.gauges(out);
         }
     }
 
     /// What a port's scheme warns of.
     pub fn warnings(&self, port: PortId, out: &mut Vec<String>) {
-        if let Some(port) = self.slots[usize::from(port.0)].discipline.port() {
+        if let Some(port) = self.slots[usize::from(port.0)].port() {
             port.warnings(out);
         }
     }
@@ -90,7 +86,7 @@ impl Node {
 
     /// Bytes of memory that grow with flows and timers.
     pub fn memory(&self) -> usize {
-        let waiting: usize = self.slots.iter().map(|s| s.waiting.capacity() * 16).sum();
+        let waiting: usize = self.slots.iter().map(Slot::memory).sum();
         self.endpoints.memory() + self.timers.memory() + waiting
     }
 }

@@ -5,8 +5,8 @@ use crate::cache::fetch;
 use crate::fifo::Fifo;
 use crate::packet::Packet;
 use crate::queue::{Bound, Discipline, DropTail};
-use crate::roles::{Backlog, Drop, LinkInfo, Transmitter};
-use crate::stats::PortCounters;
+use crate::roles::{Backlog, Drop, LinkInfo, Port, Transmitter};
+use crate::stats::{DelayHistogram, PortCounters};
 use crate::units::{Rate, Time, TxClock};
 
 /// What a port has put onto its wire by some time.
@@ -25,17 +25,70 @@ pub struct Begun {
 struct Level {
     bytes: u64,
     since: Time,
+    /// Most that ever waited.
+    most: u64,
 }
 
 impl Level {
-    /// Counts that it has waited until `now`.
+    /// Counts that it has waited until `now`; returns the byte-picoseconds.
     #[inline]
-    fn count(self, now: Time, counters: &mut PortCounters) {
-        if self.bytes > 0 && now > self.since {
-            counters.waited += u128::from((now - self.since).0) * u128::from(self.bytes);
-            counters.max_bytes = counters.max_bytes.max(self.bytes);
+    fn count(&mut self, now: Time) -> u128 {
+        if self.bytes == 0 || now <= self.since {
+            return 0;
         }
+        self.most = self.most.max(self.bytes);
+        u128::from((now - self.since).0) * u128::from(self.bytes)
     }
+}
+
+/// What a port is asked, of what most ports are not. Bits, for there is little room.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Wants(u8);
+
+impl Wants {
+    /// To be asked for packets, instead of having a timetable.
+    const HELD: u8 = 1;
+    /// To look at what comes in.
+    const WATCHES: u8 = 2;
+    /// Held: to be asked for a packet after each that came in.
+    const FREES: u8 = 4;
+    /// Held: packets may leave without being kept.
+    const STRAIGHT: u8 = 8;
+
+    fn of(discipline: &Discipline) -> Wants {
+        let bit = |bit, wanted: fn(&dyn Port) -> bool| if discipline.port().is_some_and(wanted) { bit } else { 0 };
+        let held = if matches!(discipline, Discipline::Held(_)) { Wants::HELD } else { 0 };
+        let looks = bit(Wants::WATCHES, |p| p.watches_inbound()) | bit(Wants::FREES, |p| p.inbound_frees());
+        Wants(held | looks | bit(Wants::STRAIGHT, |p| p.goes_straight()))
+    }
+
+    #[inline]
+    const fn has(self, bit: u8) -> bool {
+        self.0 & bit != 0
+    }
+}
+
+/// What is kept of ports that are held, were asked or have dropped something: of few in a large
+/// network.
+#[derive(Default)]
+pub(super) struct Extra {
+    pub marks: u64,
+    pub timer: Lazy,
+    /// The number of what it shares with the other ports of its instance.
+    pub state: Option<u8>,
+    /// Held ports: an [`Idle`](super::timers::Wake::Idle) wish is in the heap.
+    pub idle_armed: bool,
+    /// Held ports: it stands in the node's list of ports that a driver may pull from.
+    pub listed: bool,
+    /// Held ports: the size of the packet that was begun last, and its rate. With delivery
+    /// opportunities it may wait longer than its bits take.
+    last: u32,
+    rate: Rate,
+    level: Level,
+    drops_queue: u64,
+    drops_aqm: u64,
+    drops_fault: u64,
+    drops_policy: u64,
 }
 
 /// Laid out by use, in lines of 64 bytes: what says where a packet goes on the timetable, and what
@@ -45,79 +98,69 @@ pub(super) struct Slot {
     /// When all that has a place on the wire will have been sent.
     free_at: Time,
     clock: TxClock,
-    /// The end of the run. Waits are counted up to there: what a timetable has promised for later
-    /// has not happened.
-    pub until: Time,
-    /// Smaller packets are for a timetable, and fit the link: none at held ports.
-    books: u32,
-    /// Largest packet on its link.
-    pub mtu: u32,
-    pub queued: Backlog,
-    /// Timetable ports: what is admitted without asking the discipline.
-    pub admits_within: Bound,
+    /// Timetable ports: bytes that wait.
+    bytes: u64,
+    /// Timetable ports: what is admitted without asking the discipline, in bytes and packets.
+    admits_bytes: u64,
+    admits_packets: u32,
+    mtu: u16,
+    wants: Wants,
+    extra: Option<Box<Extra>>,
+    /// Counted: packets and bytes that have a place on the wire.
+    packets: u64,
+    sent: u64,
     /// Timetable ports: when the packets that wait will start, and their sizes.
-    pub waiting: Fifo<(Time, u32)>,
+    waiting: Fifo<(Time, u32)>,
     /// Timetable ports: most bytes that ever waited.
     most: u64,
-    /// Of a timetable, all but the most that waited.
-    pub counters: PortCounters,
-    pub discipline: Discipline,
-    pub timer: Lazy,
-    pub watches_inbound: bool,
-    /// Held ports: whether one is to be asked for a packet after each that came in.
-    pub inbound_frees: bool,
-    /// Held ports: whether a packet may leave without being kept.
-    pub goes_straight: bool,
-    /// Held ports: an [`Idle`](super::timers::Wake::Idle) wish is in the heap.
-    pub idle_armed: bool,
-    /// Held ports: it stands in the node's list of ports that a driver may pull from.
-    pub listed: bool,
-    /// Held ports: the number of what it shares with the other ports of its instance.
-    pub state: Option<u8>,
-    /// The rate of the packet that was begun last.
-    rate: Rate,
-    /// Held ports: its size. With delivery opportunities it may wait longer than its bits take.
-    last: u32,
-    level: Level,
+    delay: DelayHistogram,
+    /// Byte-picoseconds waited.
+    waited: u128,
+    /// The discipline, unless it is plain drop-tail.
+    rule: Option<Box<dyn Port>>,
 }
 
-// Five lines of the cache: a large network has hundreds of thousands.
+// Three lines of the cache: a large network has hundreds of thousands.
 #[cfg(target_pointer_width = "64")]
-const _: () = assert!(size_of::<Slot>() == 320);
+const _: () = assert!(size_of::<Slot>() == 192);
 
 impl Slot {
     pub fn new(link: &LinkInfo, discipline: Discipline) -> Slot {
+        let (admits, wants) = (discipline.admits_within(), Wants::of(&discipline));
+        let rule = match discipline {
+            Discipline::DropTail(_) => None,
+            Discipline::Timetable(port) | Discipline::Held(port) => Some(port),
+        };
         Slot {
-            clock: TxClock::new(link.rate),
-            until: Time::MAX,
-            most: 0,
-            mtu: link.mtu,
-            books: if matches!(discipline, Discipline::Held(_)) { 0 } else { link.mtu.saturating_add(1) },
-            watches_inbound: discipline.port().is_some_and(|p| p.watches_inbound()),
-            inbound_frees: discipline.port().is_some_and(|p| p.inbound_frees()),
-            goes_straight: discipline.port().is_some_and(|p| p.goes_straight()),
-            admits_within: discipline.admits_within(),
-            discipline,
-            counters: PortCounters::default(),
             free_at: Time::ZERO,
+            clock: TxClock::new(link.rate),
+            bytes: 0,
+            admits_bytes: admits.bytes,
+            admits_packets: u32::try_from(admits.packets).unwrap_or(u32::MAX),
+            // No IP packet is longer.
+            mtu: u16::try_from(link.mtu).unwrap_or(u16::MAX),
+            extra: wants
+                .has(Wants::HELD)
+                .then(|| Box::new(Extra { last: u32::MAX, rate: link.rate, ..Extra::default() })),
+            wants,
+            packets: 0,
+            sent: 0,
             waiting: Fifo::default(),
-            queued: Backlog::default(),
-            idle_armed: false,
-            listed: false,
-            state: None,
-            timer: Lazy::default(),
-            rate: link.rate,
-            last: u32::MAX,
-            level: Level::default(),
+            most: 0,
+            delay: DelayHistogram::default(),
+            waited: 0,
+            rule,
         }
     }
 
     /// Makes a port with a timetable one that is asked for its packets. Nothing may have been sent
     /// yet.
-    pub fn hold(&mut self) {
-        let none = Discipline::DropTail(DropTail::new(Bound::NOTHING));
-        self.discipline = std::mem::replace(&mut self.discipline, none).held();
-        self.books = 0;
+    pub fn hold(&mut self, link: &LinkInfo) {
+        let bound = Bound { bytes: self.admits_bytes, packets: self.admits_packets.into() };
+        let port = self.rule.take().unwrap_or_else(|| Discipline::DropTail(DropTail::new(bound)).into_port());
+        let state = self.extra.as_ref().and_then(|extra| extra.state);
+        *self = Slot::new(link, Discipline::Held(port));
+        self.extra().state = state;
     }
 
     /// Has the cache fetch what each packet touches.
@@ -127,36 +170,116 @@ impl Slot {
         fetch(&self.waiting);
     }
 
-    /// Whether its port looks at a packet that comes in.
+    /// What few ports need; made when it is needed first.
+    #[inline]
+    pub fn extra(&mut self) -> &mut Extra {
+        self.extra.get_or_insert_default()
+    }
+
+    /// The port, with what it needs to be called, and what waits on its timetable.
+    #[inline]
+    pub fn called(&mut self) -> Option<(&mut dyn Port, &mut Extra, Backlog)> {
+        let booked = self.booked();
+        let port = self.rule.as_deref_mut()?;
+        Some((port, self.extra.get_or_insert_default(), booked))
+    }
+
+    /// The port, unless it is plain drop-tail.
+    #[inline]
+    pub fn port(&self) -> Option<&dyn Port> {
+        self.rule.as_deref()
+    }
+
+    /// The port, if it is asked for packets.
+    #[inline]
+    pub fn held(&self) -> Option<&dyn Port> {
+        if self.is_held() { self.port() } else { None }
+    }
+
+    /// Whether its port looks at packets that come in.
+    #[inline]
+    pub fn watches_inbound(&self) -> bool {
+        self.wants.has(Wants::WATCHES)
+    }
+
+    /// Whether its port looks at this packet, which has come in.
     #[inline]
     pub fn watches(&self, packet: &Packet) -> bool {
-        self.watches_inbound && self.discipline.port().is_some_and(|port| !port.overlooks(packet))
+        self.watches_inbound() && self.port().is_some_and(|port| !port.overlooks(packet))
+    }
+
+    /// Held ports: whether one is to be asked for a packet after each that came in.
+    #[inline]
+    pub fn inbound_frees(&self) -> bool {
+        self.wants.has(Wants::FREES)
+    }
+
+    /// Held ports: whether a packet may leave without being kept.
+    #[inline]
+    pub fn goes_straight(&self) -> bool {
+        self.wants.has(Wants::STRAIGHT)
     }
 
     /// Whether it is asked for packets, instead of having a timetable.
     #[inline]
     pub fn is_held(&self) -> bool {
-        matches!(self.discipline, Discipline::Held(_))
+        self.wants.has(Wants::HELD)
+    }
+
+    /// Held ports: whether it will be asked when its transmitter is idle.
+    #[inline]
+    pub fn idle_armed(&self) -> bool {
+        self.extra.as_ref().is_some_and(|extra| extra.idle_armed)
+    }
+
+    /// Held ports: whether it stands in the list of ports that a driver may pull from.
+    #[inline]
+    pub fn listed(&self) -> bool {
+        self.extra.as_ref().is_some_and(|extra| extra.listed)
+    }
+
+    /// Called after its port may have moved its timer: whether the node's timers need a new entry.
+    #[inline]
+    pub fn arm(&mut self, now: Time) -> Option<Time> {
+        self.extra.as_mut()?.timer.arm(now)
+    }
+
+    /// Packets marked CE here.
+    #[inline]
+    pub fn marks(&self) -> u64 {
+        self.extra.as_ref().map_or(0, |extra| extra.marks)
+    }
+
+    /// Whether a packet of this size fits the link.
+    #[inline]
+    pub fn fits(&self, size: u32) -> bool {
+        size <= u32::from(self.mtu)
     }
 
     /// What waits now, for either kind of port.
     pub fn backlog(&mut self, now: Time) -> Backlog {
-        if let Discipline::Held(port) = &self.discipline {
+        if let Some(port) = self.held() {
             return port.backlog();
         }
         self.settle(now);
-        self.queued
+        self.booked()
+    }
+
+    /// What waits on the timetable, as it was last brought up to date.
+    #[inline]
+    fn booked(&self) -> Backlog {
+        Backlog { packets: self.waiting.len() as u64, bytes: self.bytes }
     }
 
     /// Whether a packet has a place on the timetable without asking the discipline. Brings the
     /// timetable up to `now`.
     #[inline]
     pub fn admits(&mut self, size: u32, now: Time) -> bool {
-        if size >= self.books {
+        if !self.fits(size) || self.is_held() {
             return false;
         }
         self.settle(now);
-        self.admits_within.admits(self.queued, size)
+        self.bytes + u64::from(size) <= self.admits_bytes && self.waiting.len() < self.admits_packets as usize
     }
 
     /// Takes the packets that have started by `now` off the timetable.
@@ -165,7 +288,7 @@ impl Slot {
         if self.free_at <= now {
             if !self.waiting.is_empty() {
                 self.waiting.clear();
-                self.queued = Backlog::default();
+                self.bytes = 0;
             }
             return;
         }
@@ -173,8 +296,7 @@ impl Slot {
             if start > now {
                 break;
             }
-            self.queued.bytes -= u64::from(size);
-            self.queued.packets -= 1;
+            self.bytes -= u64::from(size);
             self.waiting.pop();
         }
     }
@@ -185,55 +307,51 @@ impl Slot {
         if self.free_at <= now { Transmitter::Idle { since: self.free_at } } else { Transmitter::Busy { until: None } }
     }
 
-    /// Gives a packet its place on the timetable: when it starts and ends on the wire. For each hop:
-    /// a call costs 22 instructions.
+    /// Gives a packet its place on the timetable: when it starts and ends on the wire. Waits are
+    /// counted up to `until`, the end of the run: what a timetable has promised for later has not
+    /// happened. For each hop: a call costs 22 instructions.
     #[inline(always)]
-    pub fn book(&mut self, size: u32, now: Time) -> (Time, Time) {
+    pub fn book(&mut self, size: u32, now: Time, until: Time) -> (Time, Time) {
         let start = self.free_at.max(now);
         let end = start + self.clock.time(size);
         self.free_at = end;
         if start > now {
             self.waiting.push((start, size));
-            self.queued.packets += 1;
-            self.queued.bytes += u64::from(size);
-            self.most = self.most.max(self.queued.bytes);
-            self.counters.waited += u128::from(start.min(self.until).saturating_sub(now).0) * u128::from(size);
+            self.bytes += u64::from(size);
+            self.most = self.most.max(self.bytes);
+            self.waited += u128::from(start.min(until).saturating_sub(now).0) * u128::from(size);
         }
-        self.count(size, now, start);
+        self.count(size, now, start, until);
         (start, end)
     }
 
-    /// Counts one packet that came at `came` and goes onto the wire at `start`.
+    /// Counts one packet that came at `came` and goes onto the wire at `start`, in a run until
+    /// `until`.
     #[inline]
-    pub fn count(&mut self, size: u32, came: Time, start: Time) {
-        self.counters.packets += 1;
-        self.counters.bytes += u64::from(size);
-        if start <= self.until {
-            self.counters.delay.add(start.saturating_sub(came));
+    pub fn count(&mut self, size: u32, came: Time, start: Time, until: Time) {
+        self.packets += 1;
+        self.sent += u64::from(size);
+        if start <= until {
+            self.delay.add(start.saturating_sub(came));
         }
     }
 
     /// Held ports: called when what waits may have changed. What has waited since the last time is
-    /// counted.
+    /// counted, up to `until`.
     #[inline]
-    pub fn note_level(&mut self, now: Time) {
-        let Discipline::Held(port) = &self.discipline else { return };
-        let bytes = port.backlog().bytes;
-        self.note_wait(now);
-        self.level.bytes = bytes;
-    }
-
-    /// What waits has waited until `now`. What leaves at once has not waited.
-    #[inline]
-    fn note_wait(&mut self, now: Time) {
-        let now = now.min(self.until);
-        self.level.count(now, &mut self.counters);
-        self.level.since = now;
+    pub fn note_level(&mut self, now: Time, until: Time) {
+        let Some(bytes) = self.held().map(|port| port.backlog().bytes) else { return };
+        let now = now.min(until);
+        let level = &mut self.extra.get_or_insert_default().level;
+        self.waited += level.count(now);
+        (level.bytes, level.since) = (bytes, now);
     }
 
     /// Held ports: a packet of `size` bytes that is sent at `rate` leaves until `end`.
     pub fn sends_until(&mut self, end: Time, size: u32, rate: Rate) {
-        (self.free_at, self.last, self.rate) = (end, size, rate);
+        self.free_at = end;
+        let extra = self.extra();
+        (extra.last, extra.rate) = (size, rate);
     }
 
     /// When everything that has a place on the wire will have been sent.
@@ -241,39 +359,66 @@ impl Slot {
         self.free_at
     }
 
-    /// What has been put onto the wire by `now`. (The counters have what waits on a timetable,
-    /// too.)
-    pub fn begun(&self, now: Time) -> Begun {
-        let (mut packets, mut bytes, mut end) = (self.counters.packets, self.counters.bytes, self.free_at);
+    /// What has been put onto the wire, whose rate is `rate`, by `now`. (The counters have what
+    /// waits on a timetable, too.)
+    pub fn begun(&self, now: Time, rate: Rate) -> Begun {
+        let (mut packets, mut bytes, mut end) = (self.packets, self.sent, self.free_at);
         for (start, size) in self.waiting.iter().rev().take_while(|w| w.0 > now) {
             (packets, bytes, end) = (packets - 1, bytes - u64::from(size), start);
         }
-        let left = u128::from(end.saturating_sub(now).0) * u128::from(self.rate.0);
-        let left = (left.div_ceil(u128::from(Time::from_secs(1).0)) as u64).min(8 * u64::from(self.last));
+        let held = self.extra.as_ref().filter(|_| self.is_held());
+        let (last, rate) = held.map_or((u32::MAX, rate), |extra| (extra.last, extra.rate));
+        let left = u128::from(end.saturating_sub(now).0) * u128::from(rate.0);
+        let left = (left.div_ceil(u128::from(Time::from_secs(1).0)) as u64).min(8 * u64::from(last));
         Begun { packets, bytes, bits: (8 * bytes).saturating_sub(left) }
     }
 
     /// The counters, with what has a place on the timetable.
     pub fn counted(&self) -> PortCounters {
-        let counters = self.counters.clone();
-        PortCounters { max_bytes: counters.max_bytes.max(self.most), ..counters }
+        let mut counters = PortCounters {
+            packets: self.packets,
+            bytes: self.sent,
+            delay: self.delay.clone(),
+            waited: self.waited,
+            max_bytes: self.most,
+            ..PortCounters::default()
+        };
+        if let Some(extra) = &self.extra {
+            counters.max_bytes = self.most.max(extra.level.most);
+            counters.marks = extra.marks;
+            counters.drops_queue = extra.drops_queue;
+            counters.drops_aqm = extra.drops_aqm;
+            counters.drops_fault = extra.drops_fault;
+            counters.drops_policy = extra.drops_policy;
+        }
+        counters
     }
 
     /// The counters as they are at `until`, the end of the run or of what was sent.
-    pub fn measured(&self, until: Time) -> PortCounters {
+    pub fn measured(&self, until: Time, rate: Rate) -> PortCounters {
         let mut counters = self.counted();
-        let begun = self.begun(until);
+        let begun = self.begun(until, rate);
         (counters.packets, counters.bytes) = (begun.packets, begun.bytes);
-        self.level.count(until, &mut counters);
+        if let Some(extra) = &self.extra {
+            let mut level = extra.level;
+            counters.waited += level.count(until);
+            counters.max_bytes = counters.max_bytes.max(level.most);
+        }
         counters
     }
 
     pub fn count_drop(&mut self, why: Drop) {
+        let extra = self.extra();
         match why {
-            Drop::Queue => self.counters.drops_queue += 1,
-            Drop::Aqm => self.counters.drops_aqm += 1,
-            Drop::Fault | Drop::Undeliverable | Drop::Hops | Drop::NoRoute => self.counters.drops_fault += 1,
-            Drop::Policy | Drop::TooBig => self.counters.drops_policy += 1,
+            Drop::Queue => extra.drops_queue += 1,
+            Drop::Aqm => extra.drops_aqm += 1,
+            Drop::Fault | Drop::Undeliverable | Drop::Hops | Drop::NoRoute => extra.drops_fault += 1,
+            Drop::Policy | Drop::TooBig => extra.drops_policy += 1,
         }
+    }
+
+    /// Bytes that grow with what waits.
+    pub fn memory(&self) -> usize {
+        self.waiting.capacity() * size_of::<(Time, u32)>()
     }
 }
