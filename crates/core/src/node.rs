@@ -175,6 +175,11 @@ impl Node {
         self.id
     }
 
+    /// Makes room for so many more flows that start here.
+    pub fn reserve_starts(&mut self, flows: usize) {
+        self.timers.reserve(flows);
+    }
+
     /// Asks that `flow` starts here at `at`.
     pub fn start_flow(&mut self, at: Time, flow: FlowId) {
         self.timers.push(at, Wake::Start(flow));

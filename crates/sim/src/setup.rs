@@ -217,6 +217,9 @@ impl Setup {
         for n in 0..self.topology.nodes().len() {
             nodes.push(self.node(n, rtt, &table)?);
         }
+        let mut starts = vec![0; nodes.len()];
+        self.flows.iter().for_each(|flow| starts[flow.ends().0.0 as usize] += 1);
+        starts.into_iter().zip(&mut nodes).for_each(|(flows, node)| node.reserve_starts(flows));
         for (i, flow) in self.flows.iter().enumerate() {
             nodes[flow.ends().0.0 as usize].start_flow(flow.flow.start, FlowId(i as u32));
         }

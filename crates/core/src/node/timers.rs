@@ -63,6 +63,11 @@ impl Timers {
         self.heap.len() == self.background
     }
 
+    /// Makes room for so many more wishes, and no more than that.
+    pub fn reserve(&mut self, wishes: usize) {
+        self.heap.reserve_exact(wishes);
+    }
+
     pub fn push(&mut self, at: Time, wake: Wake) {
         self.made += 1;
         self.next = self.next.min(at);

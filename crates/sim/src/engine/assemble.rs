@@ -15,7 +15,7 @@ use super::parallel::{Plan, run_alone, run_together};
 use super::part::{Part, Span};
 use super::partition::{cut_window, partition, pays};
 use super::rings::Rings;
-use super::wire::{Changes, Loss, Target, Wire};
+use super::wire::{Changes, Hazards, Loss, Target, Wire};
 use super::{Event, FlowFate, Probe, Progress, Tally};
 
 /// One direction of a link.
@@ -120,8 +120,7 @@ impl Engine {
         let nodes_of_rings = map.spans.iter().map(|spans| node_of_ring(spans)).collect();
         let built = (0..parts).map(|p| {
             let (nodes, wires) = (std::mem::take(&mut nodes[p]), std::mem::take(&mut wires[p]));
-            let mut rings = Rings::default();
-            nodes.iter().for_each(|n| (0..n.ports()).for_each(|_| rings.add()));
+            let mut rings = Rings::new(nodes.iter().map(Node::ports).sum());
             if nodes.iter().any(|n| n.ports() > MANY) {
                 rings.index();
             }
@@ -171,7 +170,7 @@ impl Engine {
         let (p, n) = self.place[id.0 as usize];
         let part = &self.parts[p as usize];
         let wire = &part.wires[part.spans[n as usize].first as usize + usize::from(port.0)];
-        wire.changes.as_ref().map_or(0, |c| c.lost)
+        wire.cut()
     }
 
     /// Packets that arrived at a port corrupted.
@@ -290,14 +289,13 @@ impl Map {
             let (part, node) = place[link.to.0.0 as usize];
             let ring = self.spans[part as usize][node as usize].first + u32::from(link.to.1.0);
             let here = part == place[n].0;
-            let (loss, changes) = (link.loss(seed, index as u64), link.changes(seed, index as u64));
+            let hazards = link.hazards(seed, index as u64);
             Wire {
-                plain: loss.is_none() && changes.is_none(),
+                plain: hazards.is_none(),
                 line: link.line(),
                 delay: link.delay,
                 target: if here { Target::Here { ring, node } } else { Target::There { part, ring } },
-                loss,
-                changes,
+                hazards,
             }
         })
     }
@@ -318,20 +316,26 @@ impl NetLink {
         }
     }
 
-    fn loss(&self, seed: u64, index: u64) -> Option<Box<Loss>> {
+    fn hazards(&self, seed: u64, index: u64) -> Option<Box<Hazards>> {
+        let (loss, changes) = (self.loss(seed, index), self.changes(seed, index));
+        let any = loss.is_some() || changes.is_some();
+        any.then(|| Box::new(Hazards { loss: loss.unwrap_or_default(), changes }))
+    }
+
+    fn loss(&self, seed: u64, index: u64) -> Option<Loss> {
         let corruption = (self.corruption > 0.0).then(|| (self.corruption, stream(seed, Purpose::Corruption, index)));
         let bursts = self.course.as_ref().and_then(|course| course.variation.bursts);
         let bursts = bursts.map(|b| Chain::new(b, stream(seed, Purpose::Bursts, index)));
-        (corruption.is_some() || bursts.is_some()).then(|| Box::new(Loss { corruption, bursts }))
+        (corruption.is_some() || bursts.is_some()).then_some(Loss { corruption, bursts })
     }
 
-    fn changes(&self, seed: u64, index: u64) -> Option<Box<Changes>> {
+    fn changes(&self, seed: u64, index: u64) -> Option<Changes> {
         let Course { downs, delays, variation } = self.course.as_deref()?;
         let jitter = variation.jitter.map(|j| (j, stream(seed, Purpose::Jitter, index)));
         let changes = !downs.is_empty() || !delays.is_empty() || jitter.is_some();
         changes.then(|| {
             let (downs, delays) = (downs.clone(), delays.clone());
-            Box::new(Changes { downs, delays, jitter, ..Changes::default() })
+            Changes { downs, delays, jitter, ..Changes::default() }
         })
     }
 }

@@ -74,7 +74,7 @@ impl Hands<'_> {
         let wire = &mut self.wires[usize::from(port.0)];
         let corrupt = wire.loses();
         let (mut at, mut pkt, target) = (end + wire.delay, pkt, wire.target);
-        if wire.changes.is_some() {
+        if wire.changes().is_some() {
             match self.over_changes(port, pkt, (start, end), corrupt, pool) {
                 Some(later) => (at, pkt) = later,
                 None => return,
@@ -103,15 +103,16 @@ impl Hands<'_> {
         pool: &mut Pool,
     ) -> Option<(Time, Pkt)> {
         let wire = &mut self.wires[usize::from(port.0)];
-        let changes = wire.changes.as_deref_mut()?;
+        let (delay, target) = (wire.delay, wire.target);
+        let changes = wire.changes()?;
         if changes.cuts(start, end) {
             changes.lost += 1;
             self.dropped(Some(port), pkt.id(), &pool[&pkt], Drop::Fault);
             pool.free(pkt);
             return None;
         }
-        let at = changes.arrival(end, wire.delay);
-        match wire.target {
+        let at = changes.arrival(end, delay);
+        match target {
             Target::Here { ring, node } if changes.reorders() => {
                 self.arrive_before(ring, node, at, Entry::new(pkt, corrupt, pool));
                 None

@@ -38,9 +38,9 @@ const fn pieces(range: &Range<usize>, size: usize) -> Range<usize> {
 }
 
 impl Heads {
-    /// Adds a link that brings nothing.
-    pub fn add(&mut self) {
-        self.times.push(Time::MAX);
+    /// So many links that bring nothing.
+    pub fn new(links: usize) -> Heads {
+        Heads { times: vec![Time::MAX; links], ..Heads::default() }
     }
 
     /// Keeps bounds from now on, for nodes with so many links that looking at all of them is most
@@ -185,8 +185,7 @@ mod tests {
             (first, last) in (0..LINKS, 1..=LINKS).prop_map(|(a, b)| (a.min(b - 1), b)),
             turns in prop::collection::vec((prop::collection::vec((0..LINKS, 0u64..100), 0..20), 0u64..60), 1..30),
         ) {
-            let mut heads = Heads::default();
-            (0..LINKS).for_each(|_| heads.add());
+            let mut heads = Heads::new(LINKS);
             heads.index();
             // What is on the way, by link and time.
             let mut wires: BTreeMap<u32, Vec<Time>> = BTreeMap::new();

@@ -72,10 +72,9 @@ pub(crate) struct Rings {
 }
 
 impl Rings {
-    /// Adds the ring of one port.
-    pub fn add(&mut self) {
-        self.heads.add();
-        self.rings.push(Ring::default());
+    /// A ring for each of so many ports.
+    pub fn new(ports: usize) -> Rings {
+        Rings { heads: Heads::new(ports), rings: (0..ports).map(|_| Ring::default()).collect() }
     }
 
     /// Prepares for nodes with so many links that looking at all of them is most of the work.

@@ -16,11 +16,23 @@ pub(crate) struct Wire {
     pub plain: bool,
     /// The transmitter, where the port is asked for its packets.
     pub line: Line,
-    pub loss: Option<Box<Loss>>,
-    pub changes: Option<Box<Changes>>,
+    /// Where more happens to a packet than that it arrives later.
+    pub hazards: Option<Box<Hazards>>,
+}
+
+// One line of the cache: a large network has hundreds of thousands.
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<Wire>() == 64);
+
+/// What can happen to packets on the way.
+#[derive(Default)]
+pub(crate) struct Hazards {
+    pub loss: Loss,
+    pub changes: Option<Changes>,
 }
 
 /// What packets can be lost to on the way.
+#[derive(Default)]
 pub(crate) struct Loss {
     /// Probability that a packet is corrupted, with the stream that decides.
     pub corruption: Option<(f64, Stream)>,
@@ -93,9 +105,17 @@ impl Wire {
     /// Whether the next packet is lost on the way.
     #[inline]
     pub fn loses(&mut self) -> bool {
-        match &mut self.loss {
-            None => false,
-            Some(loss) => loss.takes(),
-        }
+        self.hazards.as_mut().is_some_and(|hazards| hazards.loss.takes())
+    }
+
+    /// What happens to the link during the run, if anything does.
+    #[inline]
+    pub fn changes(&mut self) -> Option<&mut Changes> {
+        self.hazards.as_mut()?.changes.as_mut()
+    }
+
+    /// Packets that were lost because it went down on them.
+    pub fn cut(&self) -> u64 {
+        self.hazards.as_ref().and_then(|hazards| hazards.changes.as_ref()).map_or(0, |changes| changes.lost)
     }
 }

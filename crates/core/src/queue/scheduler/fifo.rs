@@ -9,6 +9,12 @@ use crate::roles::Backlog;
 #[derive(Debug)]
 pub struct Fifo {
     bound: Bound,
+    /// Made with the first packet: what has a timetable never holds one.
+    held: Option<Box<Held>>,
+}
+
+#[derive(Debug, Default)]
+struct Held {
     packets: VecDeque<Pkt>,
     bytes: u64,
 }
@@ -16,7 +22,7 @@ pub struct Fifo {
 impl Fifo {
     /// Holds at most `bound`.
     pub const fn new(bound: Bound) -> Fifo {
-        Fifo { bound, packets: VecDeque::new(), bytes: 0 }
+        Fifo { bound, held: None }
     }
 
     /// Holds whatever comes: for AQMs that say themselves for what there is room.
@@ -26,7 +32,7 @@ impl Fifo {
 
     /// The size of the packet that leaves next.
     pub fn first_size(&self, pool: &Pool) -> Option<u32> {
-        self.packets.front().map(|pkt| pool[pkt].size)
+        self.held.as_ref()?.packets.front().map(|pkt| pool[pkt].size)
     }
 }
 
@@ -46,24 +52,29 @@ impl Scheduler for Fifo {
 
     #[inline]
     fn push(&mut self, pkt: Pkt, pool: &Pool) {
-        self.bytes += u64::from(pool[&pkt].size);
-        self.packets.push_back(pkt);
+        let held = self.held.get_or_insert_default();
+        held.bytes += u64::from(pool[&pkt].size);
+        held.packets.push_back(pkt);
     }
 
     #[inline]
     fn pop(&mut self, pool: &Pool) -> Option<Pkt> {
-        let pkt = self.packets.pop_front()?;
-        self.bytes -= u64::from(pool[&pkt].size);
+        let held = self.held.as_mut()?;
+        let pkt = held.packets.pop_front()?;
+        held.bytes -= u64::from(pool[&pkt].size);
         Some(pkt)
     }
 
     #[inline]
     fn backlog(&self) -> Backlog {
-        Backlog { packets: self.packets.len() as u64, bytes: self.bytes }
+        let held = self.held.as_ref();
+        held.map_or(Backlog::default(), |held| Backlog { packets: held.packets.len() as u64, bytes: held.bytes })
     }
 
     fn clear(&mut self, give: &mut dyn FnMut(Pkt)) {
-        self.packets.drain(..).for_each(give);
-        self.bytes = 0;
+        if let Some(held) = &mut self.held {
+            held.packets.drain(..).for_each(give);
+            held.bytes = 0;
+        }
     }
 }
