@@ -65,7 +65,7 @@ pub struct Node {
     secret: Option<[u64; 2]>,
     /// The end of the run.
     until: Time,
-    /// The rates of the links' other directions, by port.
+    /// The rates of the links' other directions, by port; none where links are as fast both ways.
     reverse: Box<[Rate]>,
     /// What the ports and forwarders of each instance share; slots and the chain say whose is
     /// whose.
@@ -98,7 +98,7 @@ impl Node {
         let slots: Vec<Slot> = links.iter().zip(disciplines).map(|(l, d)| Slot::new(l, d)).collect();
         Node {
             id,
-            reverse: links.iter().map(|l| l.rate).collect(),
+            reverse: Box::default(),
             links: links.into(),
             watches: slots.iter().any(Slot::watches_inbound),
             slots,
@@ -151,7 +151,9 @@ impl Node {
     #[must_use]
     pub fn with_reverse_rates(mut self, rates: Vec<Rate>) -> Node {
         assert_eq!(rates.len(), self.links.len(), "one rate per link");
-        self.reverse = rates.into();
+        if rates.iter().zip(&self.links).any(|(back, link)| *back != link.rate) {
+            self.reverse = rates.into();
+        }
         self
     }
 

@@ -232,7 +232,7 @@ fn run_packets(
     let fates = engine.fates();
     let rows = FlowRow::collect(setup, engine.reports(), &fates, setup.scenario.stop.unwrap_or(last));
     let span = setup.scenario.stop.unwrap_or_else(|| length(&rows, last));
-    let ports = PortRow::collect(setup, &engine, span);
+    let ports = PortRow::collect(setup, &mut engine, span);
     let counts = Counts::of(&engine, &ports);
     debug_assert!(counts.conserved(), "packets are conserved: {counts:?}");
     debug_assert_eq!(engine.live(), counts.stored + counts.in_flight, "what lives is stored or on a wire");

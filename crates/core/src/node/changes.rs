@@ -10,6 +10,7 @@ impl Node {
     /// Called when a port's rate has changed. Only held ports may change: a timetable has promised
     /// its times already.
     pub fn set_rate<D: Driver>(&mut self, port: PortId, rate: Rate, now: Time, pool: &mut Pool, driver: &mut D) {
+        self.own_reverse();
         self.links[usize::from(port.0)].rate = rate;
         self.on_link(port, now, pool, driver);
     }
@@ -17,7 +18,15 @@ impl Node {
     /// Called when the rate of a link's other direction has changed; the port sees it when it is
     /// called next.
     pub fn set_reverse_rate(&mut self, port: PortId, rate: Rate) {
+        self.own_reverse();
         self.reverse[usize::from(port.0)] = rate;
+    }
+
+    /// From now on links may be faster one way than the other.
+    fn own_reverse(&mut self) {
+        if self.reverse.is_empty() {
+            self.reverse = self.links.iter().map(|link| link.rate).collect();
+        }
     }
 
     /// Called when a port's link has gone down or come back. What waits stays; the driver's

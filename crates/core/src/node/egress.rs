@@ -128,7 +128,7 @@ impl Node {
             pool,
             rng: &mut self.streams.ports,
             transmitter,
-            reverse: self.reverse[usize::from(port.0)],
+            reverse: self.reverse.get(usize::from(port.0)).map_or(self.links[usize::from(port.0)].rate, |rate| *rate),
             booked,
             state: extra.state.map(|i| self.states[usize::from(i)].as_mut()),
             actions: &mut self.actions,

@@ -30,8 +30,9 @@ impl Node {
         self.slots[usize::from(port.0)].begun(now, self.links[usize::from(port.0)].rate)
     }
 
-    /// A port's counters as they are at `until`, the end of the run.
-    pub fn measured(&self, port: PortId, until: Time) -> PortCounters {
+    /// A port's counters as they are at `until`, the end of the run. The delays are handed over, and
+    /// none are left here.
+    pub fn measured(&mut self, port: PortId, until: Time) -> PortCounters {
         self.slots[usize::from(port.0)].measured(until, self.links[usize::from(port.0)].rate)
     }
 

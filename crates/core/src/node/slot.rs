@@ -375,10 +375,14 @@ impl Slot {
 
     /// The counters, with what has a place on the timetable.
     pub fn counted(&self) -> PortCounters {
+        PortCounters { delay: self.delay.clone(), ..self.counters() }
+    }
+
+    /// The same without the delays.
+    fn counters(&self) -> PortCounters {
         let mut counters = PortCounters {
             packets: self.packets,
             bytes: self.sent,
-            delay: self.delay.clone(),
             waited: self.waited,
             max_bytes: self.most,
             ..PortCounters::default()
@@ -394,9 +398,10 @@ impl Slot {
         counters
     }
 
-    /// The counters as they are at `until`, the end of the run or of what was sent.
-    pub fn measured(&self, until: Time, rate: Rate) -> PortCounters {
-        let mut counters = self.counted();
+    /// The counters as they are at `until`, the end of the run or of what was sent. The delays are
+    /// handed over, for they may be large: none are left here.
+    pub fn measured(&mut self, until: Time, rate: Rate) -> PortCounters {
+        let mut counters = PortCounters { delay: std::mem::take(&mut self.delay), ..self.counters() };
         let begun = self.begun(until, rate);
         (counters.packets, counters.bytes) = (begun.packets, begun.bytes);
         if let Some(extra) = &self.extra {

@@ -165,6 +165,12 @@ impl Engine {
         &self.parts[p as usize].nodes[n as usize]
     }
 
+    /// The same, to take out what has been measured.
+    pub fn node_mut(&mut self, id: NodeId) -> &mut Node {
+        let (p, n) = self.place[id.0 as usize];
+        &mut self.parts[p as usize].nodes[n as usize]
+    }
+
     /// Packets lost on a port's wire because the link went down on them.
     pub fn cut(&self, id: NodeId, port: PortId) -> u64 {
         let (p, n) = self.place[id.0 as usize];

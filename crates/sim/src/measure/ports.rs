@@ -27,14 +27,14 @@ pub struct PortRow {
 
 impl PortRow {
     /// Every port's row, node by node. `span` is the length of the run.
-    pub fn collect(setup: &Setup, engine: &Engine, span: Time) -> Vec<PortRow> {
+    pub fn collect(setup: &Setup, engine: &mut Engine, span: Time) -> Vec<PortRow> {
         let topology = &setup.topology;
         let mut rows = Vec::with_capacity(2 * topology.links().len());
         for n in 0..topology.nodes().len() {
             for (p, at) in topology.ports(n).iter().enumerate() {
                 let (id, port) = (NodeId(n as u32), PortId(p as u16));
                 let back = topology.port_of_link(at.peer as usize, at.link as usize).unwrap_or(0);
-                let node = engine.node(id);
+                let node = engine.node_mut(id);
                 let span = setup.scenario.stop.unwrap_or_else(|| span.max(node.free_at(port)));
                 let sent = node.begun(port, span).bits as f64;
                 rows.push(PortRow {
