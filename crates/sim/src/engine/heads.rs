@@ -185,7 +185,7 @@ mod tests {
             (first, last) in (0..LINKS, 1..=LINKS).prop_map(|(a, b)| (a.min(b - 1), b)),
             turns in prop::collection::vec((prop::collection::vec((0..LINKS, 0u64..100), 0..20), 0u64..60), 1..30),
         ) {
-            let mut heads = Heads::new(LINKS);
+            let mut heads = Heads::new(LINKS as usize);
             heads.index();
             // What is on the way, by link and time.
             let mut wires: BTreeMap<u32, Vec<Time>> = BTreeMap::new();
