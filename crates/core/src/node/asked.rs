@@ -30,15 +30,16 @@ impl Node {
             let Some(kept) = self.go_straight(now, port, pkt, transmitter, pool, driver) else { return };
             pkt = kept;
         }
-        let (id, before) = (pkt.id(), self.slots[usize::from(port.0)].marks());
+        let id = pkt.id();
         let asked = self.with_port(port, now, transmitter, pool, |p, ctx| {
+            let before = *ctx.marks;
             p.outbound(pkt, ctx);
             let marks = *ctx.marks;
             let next = if ctx.transmitter.is_busy() { None } else { p.poll_transmit(ctx) };
-            (marks, next)
+            (marks > before, marks, next)
         });
-        let (marks, next) = asked.expect("a driver without timetables runs nodes with held ports only");
-        if marks > before {
+        let (marked, marks, next) = asked.expect("a driver without timetables runs nodes with held ports only");
+        if marked {
             driver.marked(port, id, pool.peek(id));
         }
         self.go_on(port, now, transmitter, next.map(|pkt| (pkt, marks)), pool, driver);
@@ -149,9 +150,10 @@ impl Node {
     /// Asks a held port for its next packet; with it, how many marks there were before.
     #[inline]
     fn ask(&mut self, port: PortId, now: Time, transmitter: Transmitter, pool: &mut Pool) -> Option<(Pkt, u64)> {
-        let marks = self.slots[usize::from(port.0)].marks();
-        let pkt = self.with_port(port, now, transmitter, pool, |p, ctx| p.poll_transmit(ctx))??;
-        Some((pkt, marks))
+        self.with_port(port, now, transmitter, pool, |p, ctx| {
+            let marks = *ctx.marks;
+            Some((p.poll_transmit(ctx)?, marks))
+        })?
     }
 
     /// A port whose transmitter is busy is asked again then, if it has something, or when the

@@ -71,12 +71,14 @@ impl Node {
         pool: &mut Pool,
         driver: &mut D,
     ) -> Result<(), Drop> {
-        let slot = &self.slots[usize::from(port.0)];
-        let (marks, transmitter) = (slot.marks(), slot.transmitter(now));
+        let transmitter = self.slots[usize::from(port.0)].transmitter(now);
+        let asked = self.in_port(port, now, transmitter, pool, |p, ctx| {
+            let before = *ctx.marks;
+            (p.admit(pkt, ctx), *ctx.marks > before)
+        });
         // Drop-tail has said all in its bound.
-        let admitted =
-            self.with_port(port, now, transmitter, pool, |p, ctx| p.admit(pkt, ctx)).unwrap_or(Err(Drop::Queue));
-        if self.slots[usize::from(port.0)].marks() > marks {
+        let (admitted, marked) = asked.unwrap_or((Err(Drop::Queue), false));
+        if marked {
             driver.marked(port, pkt.id(), &pool[pkt]);
         }
         admitted
@@ -104,9 +106,7 @@ impl Node {
         pool: &mut Pool,
         call: impl FnOnce(&mut dyn Port, &mut PortCtx<'_>) -> R,
     ) -> Option<R> {
-        let answer = self.in_port(port, now, transmitter, pool, call)?;
-        self.slots[usize::from(port.0)].note_level(now, self.until);
-        Some(answer)
+        self.call_port::<true, R>(port, now, transmitter, pool, call)
     }
 
     /// The same where what waits stays as it is.
@@ -119,7 +119,20 @@ impl Node {
         pool: &mut Pool,
         call: impl FnOnce(&mut dyn Port, &mut PortCtx<'_>) -> R,
     ) -> Option<R> {
-        let (called, extra, booked) = self.slots[usize::from(port.0)].called()?;
+        self.call_port::<false, R>(port, now, transmitter, pool, call)
+    }
+
+    #[inline(always)]
+    fn call_port<const NOTES: bool, R>(
+        &mut self,
+        port: PortId,
+        now: Time,
+        transmitter: Transmitter,
+        pool: &mut Pool,
+        call: impl FnOnce(&mut dyn Port, &mut PortCtx<'_>) -> R,
+    ) -> Option<R> {
+        let mut called = self.slots[usize::from(port.0)].called()?;
+        let reverse = self.reverse.get(usize::from(port.0)).copied();
         let mut ctx = PortCtx {
             now,
             node: self.id,
@@ -128,14 +141,18 @@ impl Node {
             pool,
             rng: &mut self.streams.ports,
             transmitter,
-            reverse: self.reverse.get(usize::from(port.0)).map_or(self.links[usize::from(port.0)].rate, |rate| *rate),
-            booked,
-            state: extra.state.map(|i| self.states[usize::from(i)].as_mut()),
+            reverse: reverse.unwrap_or_else(|| self.links[usize::from(port.0)].rate),
+            booked: called.booked,
+            state: called.extra.state.map(|i| self.states[usize::from(i)].as_mut()),
             actions: &mut self.actions,
-            timer: &mut extra.timer.deadline,
-            marks: &mut extra.marks,
+            timer: &mut called.extra.timer.deadline,
+            marks: &mut called.extra.marks,
         };
-        Some(call(called, &mut ctx))
+        let answer = call(called.port, &mut ctx);
+        if NOTES {
+            called.note_level(now.min(self.until));
+        }
+        Some(answer)
     }
 
     #[inline]

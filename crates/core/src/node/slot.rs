@@ -91,6 +91,29 @@ pub(super) struct Extra {
     drops_policy: u64,
 }
 
+/// A port that is called.
+pub(super) struct Called<'a> {
+    pub port: &'a mut dyn Port,
+    pub extra: &'a mut Extra,
+    /// What waits on its timetable.
+    pub booked: Backlog,
+    waited: &'a mut u128,
+    held: bool,
+}
+
+impl Called<'_> {
+    /// Held ports: what waits may have changed. What has waited since the last time is counted, up
+    /// to `now`.
+    #[inline]
+    pub fn note_level(&mut self, now: Time) {
+        if self.held {
+            let (bytes, level) = (self.port.backlog().bytes, &mut self.extra.level);
+            *self.waited += level.count(now);
+            (level.bytes, level.since) = (bytes, now);
+        }
+    }
+}
+
 /// Laid out by use, in lines of 64 bytes: what says where a packet goes on the timetable, and what
 /// is counted of each; what is counted of those that wait; the rest.
 #[repr(C, align(64))]
@@ -176,12 +199,12 @@ impl Slot {
         self.extra.get_or_insert_default()
     }
 
-    /// The port, with what it needs to be called, and what waits on its timetable.
+    /// The port, with what it needs to be called; `None` if it is plain drop-tail.
     #[inline]
-    pub fn called(&mut self) -> Option<(&mut dyn Port, &mut Extra, Backlog)> {
-        let booked = self.booked();
+    pub fn called(&mut self) -> Option<Called<'_>> {
+        let (booked, held) = (self.booked(), self.is_held());
         let port = self.rule.as_deref_mut()?;
-        Some((port, self.extra.get_or_insert_default(), booked))
+        Some(Called { port, extra: self.extra.get_or_insert_default(), waited: &mut self.waited, booked, held })
     }
 
     /// The port, unless it is plain drop-tail.
@@ -334,17 +357,6 @@ impl Slot {
         if start <= until {
             self.delay.add(start.saturating_sub(came));
         }
-    }
-
-    /// Held ports: called when what waits may have changed. What has waited since the last time is
-    /// counted, up to `until`.
-    #[inline]
-    pub fn note_level(&mut self, now: Time, until: Time) {
-        let Some(bytes) = self.held().map(|port| port.backlog().bytes) else { return };
-        let now = now.min(until);
-        let level = &mut self.extra.get_or_insert_default().level;
-        self.waited += level.count(now);
-        (level.bytes, level.since) = (bytes, now);
     }
 
     /// Held ports: a packet of `size` bytes that is sent at `rate` leaves until `end`.
