@@ -41,7 +41,7 @@ impl Level {
     }
 }
 
-/// What a port is asked, of what most ports are not. Bits, for there is little room.
+/// What a port wants of its node that most do not, in bits: there is little room.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Wants(u8);
 
@@ -68,8 +68,8 @@ impl Wants {
     }
 }
 
-/// What is kept of ports that are held, were asked or have dropped something: of few in a large
-/// network.
+/// What is kept of a port that is held, was asked or has dropped something. In a large network few
+/// are.
 #[derive(Default)]
 pub(super) struct Extra {
     pub marks: u64,
