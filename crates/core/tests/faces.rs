@@ -67,15 +67,30 @@ impl Port for Narrow {
     }
 }
 
-fn fan() -> Bench {
+/// Rates of the other directions are said, or are those of the links.
+fn fan_with(reverse: Option<Vec<Rate>>) -> Bench {
     let links = (0..2).map(|i| LinkInfo { rate: RATE, delay: MS, mtu: 1500, peer: NodeId(PEERS + i) }).collect();
     let port = || Discipline::Held(Box::<Narrow>::default());
     let forwarding = Forwarding::only(vec![Box::new(Fan)]);
     let node =
         Node::new(common::ME, links, vec![common::ample(), port()], forwarding, Arc::new(Nobody), Streams::of(7, 0));
     let mut b = Bench::new(RATE, vec![common::ample(), common::ample()], Box::new(Fan), Arc::new(Nobody));
-    b.node = node.with_reverse_rates(vec![RATE, Rate::from_mbps(3)]);
+    b.node = match reverse {
+        Some(rates) => node.with_reverse_rates(rates),
+        None => node,
+    };
     b
+}
+
+fn fan() -> Bench {
+    fan_with(Some(vec![RATE, Rate::from_mbps(3)]))
+}
+
+/// The rate of the other direction, as port 1 saw it last.
+fn reverse_seen(b: &Bench) -> f64 {
+    let mut gauges = Vec::new();
+    b.node.gauges(PortId(1), &mut gauges);
+    gauges[0].1
 }
 
 fn interest(segment: u32) -> Packet {
@@ -97,16 +112,27 @@ fn what_a_port_hands_back_goes_to_the_forwarder_and_what_it_uses_up_is_no_drop()
 #[test]
 fn a_port_knows_the_rate_of_the_other_direction() {
     let mut b = fan();
-    let seen = |b: &Bench| {
-        let mut gauges = Vec::new();
-        b.node.gauges(PortId(1), &mut gauges);
-        gauges[0].1
-    };
     b.arrive(MS, PortId(0), interest(0));
-    assert!((seen(&b) - 3e6).abs() < 1.0);
+    assert!((reverse_seen(&b) - 3e6).abs() < 1.0);
     b.node.set_reverse_rate(PortId(1), Rate::from_mbps(2));
     b.arrive(MS, PortId(0), interest(1));
-    assert!((seen(&b) - 2e6).abs() < 1.0);
+    assert!((reverse_seen(&b) - 2e6).abs() < 1.0);
+}
+
+/// A link that is as fast both ways need not say so; when one way changes the other stays.
+#[test]
+fn a_rate_that_changes_leaves_the_other_directions_as_it_was() {
+    for said in [None, Some(vec![RATE, RATE])] {
+        let mut b = fan_with(said);
+        b.arrive(MS, PortId(0), interest(0));
+        assert!((reverse_seen(&b) - RATE.as_f64()).abs() < 1.0);
+        b.set_rate(PortId(1), Rate::from_mbps(2), MS);
+        b.arrive(MS, PortId(0), interest(1));
+        assert!((reverse_seen(&b) - RATE.as_f64()).abs() < 1.0);
+        b.node.set_reverse_rate(PortId(1), Rate::from_mbps(1));
+        b.arrive(MS, PortId(0), interest(2));
+        assert!((reverse_seen(&b) - 1e6).abs() < 1.0);
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@ use midpath_traffic::{
 use proptest::prelude::*;
 use serde_json::json;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Hosts h0, h1, … at nodes 10, 11, …, with 1 Gbps each.
 fn hosts(n: u32) -> HostTable {
@@ -52,6 +53,19 @@ fn an_offered_load_is_what_is_offered() {
     assert!((bits / 3e9 - 1.0).abs() < 4.0 * (2.0 / 37_500f64).sqrt(), "{bits}");
     assert!(flows.is_sorted_by_key(|f| f.start) && flows.iter().all(|f| f.start < Time::from_secs(500)));
     assert!(flows.iter().all(|f| f.src != f.dst && &*f.group == "workload0"));
+}
+
+/// A million flows of a workload have one set of terms between them, and each workload its own.
+#[test]
+fn the_flows_of_a_workload_share_their_terms() {
+    let mut dctcp = web("60 %");
+    dctcp.scheme = Some("dctcp".into());
+    let flows = flows(&[web("60 %"), dctcp], 1);
+    let of = |scheme: Option<&str>| flows.iter().filter(|f| f.scheme.as_deref() == scheme).collect::<Vec<_>>();
+    for flows in [of(None), of(Some("dctcp"))] {
+        assert!(flows.len() > 30_000);
+        assert!(flows.iter().all(|f| Arc::ptr_eq(&f.terms, &flows[0].terms)));
+    }
 }
 
 #[test]
