@@ -74,6 +74,10 @@ pub struct Node {
     rare: Option<Box<Rare>>,
 }
 
+// Ten lines of the cache: a large network has tens of thousands.
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<Node>() == 640);
+
 /// What only some drivers and ports ask of a node.
 #[derive(Default)]
 struct Rare {

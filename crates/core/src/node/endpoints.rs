@@ -117,7 +117,9 @@ impl Endpoints {
                 self.vacate(index);
             }
         }
-        self.bounds.iter_mut().for_each(|bounds| bounds.half_open = std::mem::take(&mut half_open));
+        if let Some(bounds) = &mut self.bounds {
+            bounds.half_open = half_open;
+        }
     }
 
     fn is_half_open(&self, flow: FlowId) -> bool {
