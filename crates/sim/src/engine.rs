@@ -20,6 +20,7 @@ mod wire;
 pub use assemble::{Course, Engine, NetLink, Network, Variation};
 pub use chance::{Bursts, Jitter, Law};
 pub use part::{FlowFate, Tally};
+pub use reports::Reports;
 
 use midpath_core::node::Node;
 use midpath_core::packet::{FlowId, Packet, PortId};

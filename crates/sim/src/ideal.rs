@@ -12,12 +12,13 @@ use midpath_core::stats::PortCounters;
 use midpath_core::units::{Bytes, Time};
 use midpath_ideal::{Allocation, CapacityChange, FluidFlow, FluidOptions, FluidOutput};
 
-use crate::measure::{Capacity, Entity, FlowRow, PortRow, Recording};
+use crate::engine::Reports;
+use crate::measure::{Capacity, Entity, PortRow, Recording};
 use crate::setup::{IDEAL, Setup};
 
-/// The ideal's rows, as a packet run has them.
+/// What the ideal comes to, as a packet run has it.
 pub(crate) struct IdealRun {
-    pub rows: Vec<FlowRow>,
+    pub reports: Reports,
     pub ports: Vec<PortRow>,
     pub recording: Recording,
     pub end: Time,
@@ -93,9 +94,12 @@ pub(crate) fn run(setup: &Setup, sample: Option<Time>) -> Result<IdealRun, SpecE
         .map_err(|e| SpecError::new("", format!("the ideal cannot be computed: {e}")))?;
     let last = out.flows.iter().filter_map(|f| f.finish_s).fold(0.0, f64::max);
     let end = setup.scenario.stop.unwrap_or_else(|| Time::from_secs_f64(last));
-    let rows = setup.flows.iter().zip(&out.flows).map(|(info, o)| flow_row(info, o, end)).collect();
+    let mut reports = Reports::default();
+    for (i, (info, o)) in setup.flows.iter().zip(&out.flows).enumerate() {
+        reports.add(FlowId(i as u32), flow_report(info, o, end));
+    }
     Ok(IdealRun {
-        rows,
+        reports,
         ports: port_rows(setup, &out, end),
         recording: recording(setup, &out),
         end,
@@ -103,19 +107,11 @@ pub(crate) fn run(setup: &Setup, sample: Option<Time>) -> Result<IdealRun, SpecE
     })
 }
 
-fn flow_row(info: &crate::setup::FlowInfo, o: &midpath_ideal::FlowOutcome, end: Time) -> FlowRow {
+fn flow_report(info: &crate::setup::FlowInfo, o: &midpath_ideal::FlowOutcome, end: Time) -> FlowReport {
     let completed = o.finish_s.map(Time::from_secs_f64).filter(|t| *t <= end);
     let whole = info.flow.size.filter(|_| completed.is_some()).map(|s| s.0);
     let delivered = whole.unwrap_or((o.delivered_bits / 8.0 * info.payload_share()) as u64);
-    let fct = completed.map(|t| t.saturating_sub(info.flow.start));
-    let had = info.flow.stop.map_or(end, |s| s.min(end)).saturating_sub(info.flow.start);
-    let took = fct.unwrap_or(had).as_secs_f64();
-    FlowRow {
-        fct,
-        goodput: if took > 0.0 { delivered as f64 * 8.0 / took } else { 0.0 },
-        report: FlowReport { delivered, completed, ..FlowReport::default() },
-        ..FlowRow::default()
-    }
+    FlowReport { delivered, completed, ..FlowReport::default() }
 }
 
 fn port_rows(setup: &Setup, out: &FluidOutput, end: Time) -> Vec<PortRow> {

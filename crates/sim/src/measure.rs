@@ -11,7 +11,7 @@ mod warnings;
 
 pub use bound::afct_bound;
 pub use capacity::Capacity;
-pub use flows::{FlowRow, flow_table};
+pub use flows::{FlowRow, FlowRows, flow_table};
 pub use ports::{PortRow, port_table};
 pub use series::{Entity, Recorder, Recording, SeriesPlan};
 pub use summary::summarise;

@@ -7,12 +7,13 @@ use midpath_core::packet::NodeId;
 use midpath_core::spec::SpecError;
 use midpath_core::units::Time;
 use midpath_schemes::Catalogue;
+use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 
 use crate::engine::{self, Engine, Network};
 use crate::ideal;
 use crate::measure::{
-    Entity, FlowRow, PortRow, Recorder, Recording, Warning, flow_table, of_run, port_table, rerouted_ideal, summarise,
+    Entity, FlowRows, PortRow, Recorder, Recording, Warning, flow_table, of_run, port_table, rerouted_ideal, summarise,
     warnings,
 };
 use crate::output::{RunOutput, Table};
@@ -127,8 +128,8 @@ pub fn run_watched(
 }
 
 /// A run that has ended, before it is written down.
-struct Finished {
-    rows: Vec<FlowRow>,
+struct Finished<'a> {
+    rows: FlowRows<'a>,
     ports: Vec<PortRow>,
     recording: Recording,
     span: Time,
@@ -184,12 +185,12 @@ impl Counts {
     }
 }
 
-fn run_ideal(setup: &Setup) -> Result<Finished, SpecError> {
+fn run_ideal(setup: &Setup) -> Result<Finished<'_>, SpecError> {
     let sample = setup.scenario.measure.series.then(|| setup.sample_interval());
     let run = ideal::run(setup, sample)?;
     let counts = Counts { events: run.events, ..Counts::default() };
     Ok(Finished {
-        rows: run.rows,
+        rows: FlowRows::new(setup, run.reports, FxHashMap::default(), run.end),
         ports: run.ports,
         recording: run.recording,
         span: run.end,
@@ -200,13 +201,13 @@ fn run_ideal(setup: &Setup) -> Result<Finished, SpecError> {
     })
 }
 
-fn run_packets(
-    setup: &Setup,
+fn run_packets<'a>(
+    setup: &'a Setup,
     network: Network,
     options: &RunOptions,
     progress: &mut dyn FnMut(Progress) -> bool,
     watch: &mut dyn FnMut(Phase) -> bool,
-) -> Option<Finished> {
+) -> Option<Finished<'a>> {
     let plan = setup.series_plan();
     let captures = setup.captures();
     let mut engine = Engine::new(network, options.threads, options.sparing, |nodes| {
@@ -229,8 +230,8 @@ fn run_packets(
         return None;
     }
     let last = engine.tally().last_arrival;
-    let fates = engine.fates();
-    let rows = FlowRow::collect(setup, engine.reports(), &fates, setup.scenario.stop.unwrap_or(last));
+    let (reports, fates) = (engine.take_reports(), engine.fates());
+    let rows = FlowRows::new(setup, reports, fates, setup.scenario.stop.unwrap_or(last));
     let span = setup.scenario.stop.unwrap_or_else(|| length(&rows, last));
     let ports = PortRow::collect(setup, &mut engine, span);
     let counts = Counts::of(&engine, &ports);
@@ -248,12 +249,12 @@ fn run_packets(
 
 /// How long a run without a stop was: until its last flow's last byte was delivered, if all were;
 /// what follows is connections being closed.
-fn length(rows: &[FlowRow], last_arrival: Time) -> Time {
+fn length(rows: &FlowRows<'_>, last_arrival: Time) -> Time {
     let ends = rows.iter().map(|r| r.report.completed).collect::<Option<Vec<Time>>>();
     ends.and_then(|e| e.into_iter().max()).unwrap_or(last_arrival)
 }
 
-impl Finished {
+impl Finished<'_> {
     fn output(self, setup: &Setup, text: &str, wall: f64) -> RunOutput {
         let mut run = json!({
             "midpath": env!("CARGO_PKG_VERSION"),

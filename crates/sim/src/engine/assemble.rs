@@ -5,7 +5,6 @@ use std::sync::Arc;
 use midpath_core::node::{Line, Node, Opportunities};
 use midpath_core::packet::{FlowId, NodeId, PortId};
 use midpath_core::rng::{Purpose, stream};
-use midpath_core::roles::FlowReport;
 use midpath_core::units::{Rate, Time};
 use rustc_hash::FxHashMap;
 
@@ -14,6 +13,7 @@ use super::heads::MANY;
 use super::parallel::{Plan, run_alone, run_together};
 use super::part::{Part, Span};
 use super::partition::{cut_window, partition, pays};
+use super::reports::Reports;
 use super::rings::Rings;
 use super::wire::{Changes, Hazards, Loss, Target, Wire};
 use super::{Event, FlowFate, Probe, Progress, Tally};
@@ -221,13 +221,16 @@ impl Engine {
         all
     }
 
-    /// The last reports of every flow's ends, to be merged. Those of ends that are gone are handed
-    /// out once.
-    pub fn reports(&mut self) -> impl Iterator<Item = (FlowId, FlowReport)> + '_ {
-        self.parts.iter_mut().flat_map(|p| {
-            let alive = p.nodes.iter().flat_map(Node::reports);
-            p.reports.drain().chain(alive.map(|(flow, _, report)| (flow, report)))
-        })
+    /// What every flow's ends have reported, those that are gone and those that are still here. The
+    /// first are handed over.
+    pub fn take_reports(&mut self) -> Reports {
+        let mut all = Reports::default();
+        for part in &mut self.parts {
+            all.take(&mut part.reports);
+            let alive = part.nodes.iter().flat_map(Node::reports);
+            alive.for_each(|(flow, _, report)| all.add(flow, report));
+        }
+        all
     }
 
     /// Bytes of memory in use by the engine.

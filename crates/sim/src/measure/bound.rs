@@ -4,16 +4,15 @@
 use midpath_core::units::Time;
 use midpath_ideal::{BoundFlow, Crossing, completion_bound};
 
-use super::{Capacity, FlowRow};
+use super::{Capacity, FlowRow, FlowRows};
 use crate::setup::Setup;
 
 /// In seconds; `None` if nothing completed. Only links that a flow must cross whichever way it
 /// takes count: bridges of the network. What some may have got from elsewhere (objects that several
 /// flows move, or several hosts have) counts as no bits.
-pub fn afct_bound(setup: &Setup, rows: &[FlowRow]) -> Option<f64> {
+pub fn afct_bound(setup: &Setup, rows: &FlowRows<'_>) -> Option<f64> {
     let bridges = bridges(setup);
-    let done: Vec<usize> = (0..rows.len()).filter(|i| rows[*i].fct.is_some()).collect();
-    let flows: Vec<BoundFlow> = done.iter().map(|i| bound_flow(setup, &rows[*i], *i, &bridges)).collect();
+    let done = || rows.iter().enumerate().filter(|(_, row)| row.fct.is_some());
     let links = 0..setup.topology.links().len();
     let speeds: Vec<_> = links
         .flat_map(|link| {
@@ -21,7 +20,8 @@ pub fn afct_bound(setup: &Setup, rows: &[FlowRow]) -> Option<f64> {
             [info.a, info.b].map(|end| Capacity::of(setup, link, end).speed())
         })
         .collect();
-    (!done.is_empty()).then(|| completion_bound(&speeds, &flows) / done.len() as f64)
+    let flows = done().map(|(i, row)| bound_flow(setup, &row, i, &bridges));
+    (done().count() > 0).then(|| completion_bound(&speeds, flows) / done().count() as f64)
 }
 
 fn bound_flow(setup: &Setup, row: &FlowRow, i: usize, bridges: &[bool]) -> BoundFlow {

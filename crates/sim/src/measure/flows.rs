@@ -1,9 +1,10 @@
 use midpath_core::packet::FlowId;
 use midpath_core::roles::FlowReport;
 use midpath_core::units::Time;
+use midpath_traffic::Flow;
 use rustc_hash::FxHashMap;
 
-use crate::engine::FlowFate;
+use crate::engine::{FlowFate, Reports};
 use crate::output::{Column, Table};
 use crate::setup::Setup;
 
@@ -20,34 +21,43 @@ pub struct FlowRow {
     pub goodput: f64,
 }
 
-impl FlowRow {
+/// What became of all flows. A flow's row is worked out when somebody looks at it: a million of them
+/// would take more memory than what they come from.
+pub struct FlowRows<'a> {
+    setup: &'a Setup,
+    reports: Reports,
+    fates: FxHashMap<FlowId, FlowFate>,
+    /// The end of the run.
+    end: Time,
+}
+
+impl<'a> FlowRows<'a> {
     /// Joins what is known of each flow. `end` is the end of the run.
-    pub fn collect(
-        setup: &Setup,
-        reports: impl Iterator<Item = (FlowId, FlowReport)>,
-        fates: &FxHashMap<FlowId, FlowFate>,
+    pub const fn new(
+        setup: &'a Setup,
+        reports: Reports,
+        fates: FxHashMap<FlowId, FlowFate>,
         end: Time,
-    ) -> Vec<FlowRow> {
-        let mut rows = vec![FlowRow::default(); setup.flows.len()];
-        for (flow, report) in reports {
-            let row = &mut rows[flow.0 as usize];
-            row.report = row.report.merge(report);
-        }
-        for (i, row) in rows.iter_mut().enumerate() {
-            row.fate = fates.get(&FlowId(i as u32)).copied().unwrap_or_default();
-            row.finish(setup, i, end);
-        }
-        rows
+    ) -> FlowRows<'a> {
+        FlowRows { setup, reports, fates, end }
     }
 
-    fn finish(&mut self, setup: &Setup, i: usize, end: Time) {
-        let flow = &setup.flows[i].flow;
-        self.fct = self.report.completed.map(|t| t.saturating_sub(flow.start));
-        let had = flow.stop.map_or(end, |s| s.min(end)).saturating_sub(flow.start);
-        let took = self.fct.unwrap_or(had).as_secs_f64();
-        self.goodput = if took > 0.0 { self.report.delivered as f64 * 8.0 / took } else { 0.0 };
+    /// The rows, in the order of flows.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = FlowRow> + Clone + '_ {
+        self.setup.flows.iter().enumerate().map(|(i, info)| self.row(FlowId(i as u32), &info.flow))
     }
 
+    fn row(&self, id: FlowId, flow: &Flow) -> FlowRow {
+        let report = self.reports.of(id);
+        let fct = report.completed.map(|t| t.saturating_sub(flow.start));
+        let had = flow.stop.map_or(self.end, |s| s.min(self.end)).saturating_sub(flow.start);
+        let took = fct.unwrap_or(had).as_secs_f64();
+        let goodput = if took > 0.0 { report.delivered as f64 * 8.0 / took } else { 0.0 };
+        FlowRow { fct, report, fate: self.fates.get(&id).copied().unwrap_or_default(), goodput }
+    }
+}
+
+impl FlowRow {
     /// Completion time over that on an unloaded path.
     pub fn slowdown(&self, unloaded: Option<Time>) -> Option<f64> {
         Some(self.fct?.as_secs_f64() / unloaded.filter(|u| !u.is_zero())?.as_secs_f64())
@@ -59,16 +69,16 @@ fn seconds(t: Option<Time>) -> f64 {
 }
 
 /// The table `flows`.
-pub fn flow_table(setup: &Setup, rows: &[FlowRow]) -> Table {
+pub fn flow_table(setup: &Setup, rows: &FlowRows<'_>) -> Table {
     let name = |n: u32| setup.topology.nodes()[n as usize].name.as_str();
     let flows = || setup.flows.iter();
-    let f64s = |f: &dyn Fn(&FlowRow) -> f64| Column::F64(rows.iter().map(f).collect());
-    let u64s = |f: &dyn Fn(&FlowRow) -> u64| Column::U64(rows.iter().map(f).collect());
+    let f64s = |f: &dyn Fn(&FlowRow) -> f64| Column::F64(rows.iter().map(|row| f(&row)).collect());
+    let u64s = |f: &dyn Fn(&FlowRow) -> u64| Column::U64(rows.iter().map(|row| f(&row)).collect());
     let measured = |r: &FlowRow, t: Time| if r.report.rtt_count > 0 { t.as_secs_f64() } else { f64::NAN };
     Table::default()
-        .with("flow", Column::U32((0..rows.len() as u32).collect()))
+        .with("flow", Column::U32((0..setup.flows.len() as u32).collect()))
         .with("group", Column::texts(flows().map(|f| f.flow.group.clone())))
-        .with("scheme", Column::texts((0..rows.len()).map(|i| setup.scheme_of(i))))
+        .with("scheme", Column::texts((0..setup.flows.len()).map(|i| setup.scheme_of(i))))
         .with("src", Column::texts(flows().map(|f| name(f.flow.src))))
         .with("dst", Column::texts(flows().map(|f| name(f.flow.dst))))
         // A float, for a flow without end has no size.

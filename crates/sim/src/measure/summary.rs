@@ -2,7 +2,7 @@ use midpath_core::stats::DelayHistogram;
 use midpath_core::units::Time;
 use serde_json::{Value, json};
 
-use super::{FlowRow, PortRow, afct_bound};
+use super::{FlowRow, FlowRows, PortRow, afct_bound};
 use crate::setup::Setup;
 
 /// A finite number, or null.
@@ -38,7 +38,7 @@ struct Completed {
 }
 
 impl Completed {
-    fn of<'a>(rows: impl Iterator<Item = (&'a FlowRow, Option<Time>)>) -> Completed {
+    fn of(rows: impl Iterator<Item = (FlowRow, Option<Time>)>) -> Completed {
         let (mut fct, mut slowdown) = (Vec::new(), Vec::new());
         for (row, unloaded) in rows {
             fct.extend(row.fct.map(Time::as_secs_f64));
@@ -54,7 +54,7 @@ impl Completed {
 /// of web-search's flows end) split.
 const SIZE_CLASSES: [u64; 7] = [3_000, 10_000, 30_000, 100_000, 1_000_000, 10_000_000, u64::MAX];
 
-fn by_size(setup: &Setup, rows: &[FlowRow]) -> Value {
+fn by_size(setup: &Setup, rows: &FlowRows<'_>) -> Value {
     let mut from = 0;
     let classes = SIZE_CLASSES.iter().filter_map(|&to| {
         let low = std::mem::replace(&mut from, to);
@@ -95,7 +95,7 @@ fn queue_max(setup: &Setup, ports: &[PortRow]) -> Option<u64> {
 }
 
 /// The figures of a run. `span` is its length, `packets` are all that were sent, ACKs included.
-pub fn summarise(setup: &Setup, rows: &[FlowRow], ports: &[PortRow], span: Time, packets: u64) -> Value {
+pub fn summarise(setup: &Setup, rows: &FlowRows<'_>, ports: &[PortRow], span: Time, packets: u64) -> Value {
     let done = Completed::of(rows.iter().zip(setup.flows.iter()).map(|(r, f)| (r, f.unloaded)));
     let goodputs: Vec<f64> = rows.iter().map(|r| r.goodput).collect();
     let delivered: u64 = rows.iter().map(|r| r.report.delivered).sum();
@@ -105,7 +105,7 @@ pub fn summarise(setup: &Setup, rows: &[FlowRow], ports: &[PortRow], span: Time,
     ports.iter().for_each(|p| delay.merge(&p.counters.delay));
     let (utilisation_max, utilisation_mean) = utilisations(ports);
     json!({
-        "flows": rows.len(),
+        "flows": setup.flows.len(),
         "completed": done.fct.len(),
         "afct_s": number(mean(&done.fct)),
         "afct_bound_s": afct_bound(setup, rows),

@@ -7,7 +7,7 @@ use midpath_core::packet::{NodeId, PortId};
 use rustc_hash::FxHashSet;
 use serde_json::{Value, json};
 
-use super::FlowRow;
+use super::FlowRows;
 use crate::engine::Engine;
 use crate::scenario::FaultSpec;
 use crate::setup::Setup;
@@ -39,7 +39,7 @@ impl Warning {
 }
 
 /// `warnings` of `run.json`: what `schemes` say, and what the flows' rows show.
-pub fn warnings(setup: &Setup, rows: &[FlowRow], schemes: Vec<Warning>) -> Value {
+pub fn warnings(setup: &Setup, rows: &FlowRows<'_>, schemes: Vec<Warning>) -> Value {
     let all = schemes
         .into_iter()
         .chain(idle_stubs(setup))
@@ -137,8 +137,8 @@ fn overload(setup: &Setup) -> Option<Warning> {
 }
 
 /// Flows with a size that did not end.
-fn unfinished(setup: &Setup, rows: &[FlowRow]) -> impl Iterator<Item = Warning> {
-    let sized = setup.flows.iter().zip(rows).filter(|(info, _)| info.flow.size.is_some());
+fn unfinished(setup: &Setup, rows: &FlowRows<'_>) -> impl Iterator<Item = Warning> {
+    let sized = setup.flows.iter().zip(rows.iter()).filter(|(info, _)| info.flow.size.is_some());
     let open = sized.clone().filter(|(_, row)| row.fct.is_none());
     let late = |start| setup.scenario.stop.is_some_and(|stop| start >= stop);
     let never = open.clone().filter(|(info, _)| late(info.flow.start)).count();
