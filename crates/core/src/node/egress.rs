@@ -72,7 +72,7 @@ impl Node {
         driver: &mut D,
     ) -> Result<(), Drop> {
         let transmitter = self.slots[usize::from(port.0)].transmitter(now);
-        let asked = self.in_port(port, now, transmitter, pool, |p, ctx| {
+        let asked = self.call_port::<false, _>(port, now, transmitter, pool, |p, ctx| {
             let before = *ctx.marks;
             (p.admit(pkt, ctx), *ctx.marks > before)
         });
@@ -106,24 +106,12 @@ impl Node {
         pool: &mut Pool,
         call: impl FnOnce(&mut dyn Port, &mut PortCtx<'_>) -> R,
     ) -> Option<R> {
-        self.call_port::<true, R>(port, now, transmitter, pool, call)
+        self.call_port::<true, _>(port, now, transmitter, pool, call)
     }
 
-    /// The same where what waits stays as it is.
-    #[inline]
-    pub(super) fn in_port<R>(
-        &mut self,
-        port: PortId,
-        now: Time,
-        transmitter: Transmitter,
-        pool: &mut Pool,
-        call: impl FnOnce(&mut dyn Port, &mut PortCtx<'_>) -> R,
-    ) -> Option<R> {
-        self.call_port::<false, R>(port, now, transmitter, pool, call)
-    }
-
+    /// The same; what waits is counted if it `NOTES` that, for it may stay as it is.
     #[inline(always)]
-    fn call_port<const NOTES: bool, R>(
+    pub(super) fn call_port<const NOTES: bool, R>(
         &mut self,
         port: PortId,
         now: Time,

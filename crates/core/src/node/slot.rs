@@ -179,8 +179,8 @@ impl Slot {
     /// Makes a port with a timetable one that is asked for its packets. Nothing may have been sent
     /// yet.
     pub fn hold(&mut self, link: &LinkInfo) {
-        let bound = Bound { bytes: self.admits_bytes, packets: self.admits_packets.into() };
-        let port = self.rule.take().unwrap_or_else(|| Discipline::DropTail(DropTail::new(bound)).into_port());
+        let bound = self.admits_within();
+        let port = self.rule.take().unwrap_or_else(|| DropTail::new(bound).into_port());
         let state = self.extra.as_ref().and_then(|extra| extra.state);
         *self = Slot::new(link, Discipline::Held(port));
         self.extra().state = state;
@@ -302,7 +302,13 @@ impl Slot {
             return false;
         }
         self.settle(now);
-        self.bytes + u64::from(size) <= self.admits_bytes && self.waiting.len() < self.admits_packets as usize
+        self.admits_within().admits(self.booked(), size)
+    }
+
+    /// What is admitted without asking the discipline.
+    #[inline]
+    fn admits_within(&self) -> Bound {
+        Bound { bytes: self.admits_bytes, packets: self.admits_packets.into() }
     }
 
     /// Takes the packets that have started by `now` off the timetable.

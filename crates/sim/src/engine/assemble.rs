@@ -327,8 +327,7 @@ impl NetLink {
 
     fn hazards(&self, seed: u64, index: u64) -> Option<Box<Hazards>> {
         let (loss, changes) = (self.loss(seed, index), self.changes(seed, index));
-        let any = loss.is_some() || changes.is_some();
-        any.then(|| Box::new(Hazards { loss: loss.unwrap_or_default(), changes }))
+        (loss.is_some() || changes.is_some()).then(|| Box::new(Hazards { loss, changes }))
     }
 
     fn loss(&self, seed: u64, index: u64) -> Option<Loss> {

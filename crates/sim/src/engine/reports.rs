@@ -14,10 +14,15 @@ pub struct Reports {
     pages: Vec<Option<Box<[FlowReport]>>>,
 }
 
+/// The page that a flow is on, and its place there.
+const fn page_of(flow: FlowId) -> (usize, usize) {
+    (flow.0 as usize / PAGE, flow.0 as usize % PAGE)
+}
+
 impl Reports {
     /// Adds an end's report to that of its flow.
     pub fn add(&mut self, flow: FlowId, report: FlowReport) {
-        let (page, place) = (flow.0 as usize / PAGE, flow.0 as usize % PAGE);
+        let (page, place) = page_of(flow);
         if page >= self.pages.len() {
             self.pages.resize_with(page + 1, || None);
         }
@@ -36,8 +41,9 @@ impl Reports {
     /// What a flow's ends have reported so far.
     #[inline]
     pub fn of(&self, flow: FlowId) -> FlowReport {
-        let page = self.pages.get(flow.0 as usize / PAGE).and_then(Option::as_ref);
-        page.map_or_else(FlowReport::default, |page| page[flow.0 as usize % PAGE])
+        let (page, place) = page_of(flow);
+        let page = self.pages.get(page).and_then(Option::as_ref);
+        page.map_or_else(FlowReport::default, |page| page[place])
     }
 
     /// Hands out the flows' reports and frees them page by page. Flows that have reported nothing

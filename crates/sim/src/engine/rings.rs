@@ -65,7 +65,6 @@ struct Ring {
 ///
 /// The times of the first ones lie side by side, for looking at them all is most of what choosing
 /// the next event costs.
-#[derive(Default)]
 pub(crate) struct Rings {
     heads: Heads,
     rings: Vec<Ring>,

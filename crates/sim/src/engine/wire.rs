@@ -25,14 +25,12 @@ pub(crate) struct Wire {
 const _: () = assert!(size_of::<Wire>() == 64);
 
 /// What can happen to packets on the way.
-#[derive(Default)]
 pub(crate) struct Hazards {
-    pub loss: Loss,
+    pub loss: Option<Loss>,
     pub changes: Option<Changes>,
 }
 
 /// What packets can be lost to on the way.
-#[derive(Default)]
 pub(crate) struct Loss {
     /// Probability that a packet is corrupted, with the stream that decides.
     pub corruption: Option<(f64, Stream)>,
@@ -105,7 +103,7 @@ impl Wire {
     /// Whether the next packet is lost on the way.
     #[inline]
     pub fn loses(&mut self) -> bool {
-        self.hazards.as_mut().is_some_and(|hazards| hazards.loss.takes())
+        self.hazards.as_mut().and_then(|hazards| hazards.loss.as_mut()).is_some_and(Loss::takes)
     }
 
     /// What happens to the link during the run, if anything does.

@@ -12,7 +12,6 @@ use crate::setup::Setup;
 /// flows move, or several hosts have) counts as no bits.
 pub fn afct_bound(setup: &Setup, rows: &FlowRows<'_>) -> Option<f64> {
     let bridges = bridges(setup);
-    let done = || rows.iter().enumerate().filter(|(_, row)| row.fct.is_some());
     let links = 0..setup.topology.links().len();
     let speeds: Vec<_> = links
         .flat_map(|link| {
@@ -20,8 +19,10 @@ pub fn afct_bound(setup: &Setup, rows: &FlowRows<'_>) -> Option<f64> {
             [info.a, info.b].map(|end| Capacity::of(setup, link, end).speed())
         })
         .collect();
-    let flows = done().map(|(i, row)| bound_flow(setup, &row, i, &bridges));
-    (done().count() > 0).then(|| completion_bound(&speeds, flows) / done().count() as f64)
+    let done = rows.iter().filter(|row| row.fct.is_some()).count();
+    let rows = rows.iter().enumerate().filter(|(_, row)| row.fct.is_some());
+    let flows = rows.map(|(i, row)| bound_flow(setup, &row, i, &bridges));
+    (done > 0).then(|| completion_bound(&speeds, flows) / done as f64)
 }
 
 fn bound_flow(setup: &Setup, row: &FlowRow, i: usize, bridges: &[bool]) -> BoundFlow {

@@ -3,7 +3,7 @@ use midpath_core::units::Time;
 use serde_json::{Value, json};
 
 use super::{FlowRow, FlowRows, PortRow, afct_bound};
-use crate::setup::Setup;
+use crate::setup::{FlowInfo, Setup};
 
 /// A finite number, or null.
 fn number(v: f64) -> Value {
@@ -58,17 +58,15 @@ fn by_size(setup: &Setup, rows: &FlowRows<'_>) -> Value {
     let mut from = 0;
     let classes = SIZE_CLASSES.iter().filter_map(|&to| {
         let low = std::mem::replace(&mut from, to);
-        let within = || {
-            rows.iter()
-                .zip(setup.flows.iter())
-                .filter(move |(_, f)| f.flow.size.is_some_and(|s| s.0 > low && s.0 <= to))
-        };
-        let done = Completed::of(within().map(|(r, f)| (r, f.unloaded)));
-        (within().count() > 0).then(|| {
+        let within = |f: &FlowInfo| f.flow.size.is_some_and(|s| s.0 > low && s.0 <= to);
+        let flows = setup.flows.iter().filter(|f| within(f)).count();
+        (flows > 0).then(|| {
+            let all = rows.iter().zip(setup.flows.iter());
+            let done = Completed::of(all.filter(|(_, f)| within(f)).map(|(r, f)| (r, f.unloaded)));
             json!({
                 "from_bytes": low,
                 "to_bytes": (to < u64::MAX).then_some(to),
-                "flows": within().count(),
+                "flows": flows,
                 "afct_s": number(mean(&done.fct)),
                 "p50_s": number(quantile(&done.fct, 0.5)),
                 "p99_s": number(quantile(&done.fct, 0.99)),
