@@ -72,6 +72,14 @@ impl<T: Copy + Default> Fifo<T> {
         Some(value)
     }
 
+    /// Takes the first value, with what stands where the next one would: the next one, if there is
+    /// one.
+    #[inline]
+    pub fn pop_and_look(&mut self) -> Option<(T, T)> {
+        let value = self.pop()?;
+        Some((value, *self.places.get(self.place(0))?))
+    }
+
     /// Appends a value.
     #[inline]
     pub fn push(&mut self, value: T) {

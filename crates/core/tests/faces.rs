@@ -45,7 +45,7 @@ struct Narrow {
 impl Port for Narrow {
     fn outbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) {
         self.given += 1;
-        self.reverse = ctx.reverse;
+        self.reverse = ctx.reverse();
         match self.given {
             1 => self.held = Some(pkt),
             2 => {

@@ -11,17 +11,18 @@ impl Node {
     #[inline(always)]
     pub(super) fn outbound<D: Driver>(&mut self, now: Time, port: PortId, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
         let (slot, size) = (&mut self.slots[usize::from(port.0)], pool[&pkt].size);
-        let mut bookable = Some(pkt);
-        if !(D::TIMETABLES && slot.admits(size, now)) {
-            bookable = bookable.and_then(|pkt| self.outbound_by_rule(now, port, pkt, pool, driver));
+        let at_once = if D::TIMETABLES { slot.book_unasked(size, now, self.until) } else { None };
+        let booked = match at_once {
+            Some(place) => Some((pkt, place)),
+            None => self.outbound_by_rule(now, port, pkt, pool, driver),
+        };
+        if let Some((pkt, (start, end))) = booked {
+            driver.book(port, pkt, start, end, pool);
         }
-        let Some(pkt) = bookable else { return };
-        let (start, end) = self.slots[usize::from(port.0)].book(size, now, self.until);
-        driver.book(port, pkt, start, end, pool);
     }
 
-    /// The same with a packet that is not admitted at once: gives it back if a timetable's rule
-    /// takes it.
+    /// The same with a packet that is not admitted at once: gives it back, with its place, if a
+    /// timetable's rule takes it.
     #[inline(never)]
     fn outbound_by_rule<D: Driver>(
         &mut self,
@@ -30,15 +31,16 @@ impl Node {
         pkt: Pkt,
         pool: &mut Pool,
         driver: &mut D,
-    ) -> Option<Pkt> {
-        let slot = &self.slots[usize::from(port.0)];
-        if !slot.fits(pool[&pkt].size) {
+    ) -> Option<(Pkt, (Time, Time))> {
+        let (slot, size) = (&mut self.slots[usize::from(port.0)], pool[&pkt].size);
+        if !slot.fits(size) {
             self.discard(Some(port), pkt, Drop::TooBig, pool, driver);
         } else if !D::TIMETABLES || slot.is_held() {
             self.outbound_held(now, now, port, pkt, pool, driver);
         } else {
+            slot.settle(now);
             match self.admit(now, port, &pkt, pool, driver) {
-                Ok(()) => return Some(pkt),
+                Ok(()) => return Some((pkt, self.slots[usize::from(port.0)].book(size, now, self.until))),
                 Err(why) => self.discard(Some(port), pkt, why, pool, driver),
             }
         }
@@ -76,8 +78,11 @@ impl Node {
             let before = *ctx.marks;
             (p.admit(pkt, ctx), *ctx.marks > before)
         });
-        // Drop-tail has said all in its bound.
-        let (admitted, marked) = asked.unwrap_or((Err(Drop::Queue), false));
+        let (admitted, marked) = asked.unwrap_or_else(|| {
+            // Drop-tail has said all in its bound.
+            let admits = self.slots[usize::from(port.0)].admits(pool[pkt].size);
+            (if admits { Ok(()) } else { Err(Drop::Queue) }, false)
+        });
         if marked {
             driver.marked(port, pkt.id(), &pool[pkt]);
         }
@@ -120,7 +125,6 @@ impl Node {
         call: impl FnOnce(&mut dyn Port, &mut PortCtx<'_>) -> R,
     ) -> Option<R> {
         let mut called = self.slots[usize::from(port.0)].called()?;
-        let reverse = self.reverse.get(usize::from(port.0)).copied();
         let mut ctx = PortCtx {
             now,
             node: self.id,
@@ -129,7 +133,7 @@ impl Node {
             pool,
             rng: &mut self.streams.ports,
             transmitter,
-            reverse: reverse.unwrap_or_else(|| self.links[usize::from(port.0)].rate),
+            reverse: &self.reverse,
             booked: called.booked,
             state: called.extra.state.map(|i| self.states[usize::from(i)].as_mut()),
             actions: &mut self.actions,

@@ -54,12 +54,16 @@ impl Wants {
     const FREES: u8 = 4;
     /// Held: packets may leave without being kept.
     const STRAIGHT: u8 = 8;
+    /// To be asked about packets that find nothing waiting, too: it is held, or a packet as large as
+    /// the link's may be more than it admits.
+    const ASKED: u8 = 16;
 
-    fn of(discipline: &Discipline) -> Wants {
+    fn of(discipline: &Discipline, link: &LinkInfo) -> Wants {
         let bit = |bit, wanted: fn(&dyn Port) -> bool| if discipline.port().is_some_and(wanted) { bit } else { 0 };
-        let held = if matches!(discipline, Discipline::Held(_)) { Wants::HELD } else { 0 };
+        let held = if matches!(discipline, Discipline::Held(_)) { Wants::HELD | Wants::ASKED } else { 0 };
+        let asked = if discipline.admits_within().admits(Backlog::default(), link.mtu) { 0 } else { Wants::ASKED };
         let looks = bit(Wants::WATCHES, |p| p.watches_inbound()) | bit(Wants::FREES, |p| p.inbound_frees());
-        Wants(held | looks | bit(Wants::STRAIGHT, |p| p.goes_straight()))
+        Wants(held | asked | looks | bit(Wants::STRAIGHT, |p| p.goes_straight()))
     }
 
     #[inline]
@@ -121,7 +125,8 @@ pub(super) struct Slot {
     /// When all that has a place on the wire will have been sent.
     free_at: Time,
     clock: TxClock,
-    /// Timetable ports: bytes that wait.
+    /// Timetable ports: bytes that wait, and of those that have started since the timetable was
+    /// last brought up to date.
     bytes: u64,
     /// Timetable ports: what is admitted without asking the discipline, in bytes and packets.
     admits_bytes: u64,
@@ -149,19 +154,20 @@ const _: () = assert!(size_of::<Slot>() == 192);
 
 impl Slot {
     pub fn new(link: &LinkInfo, discipline: Discipline) -> Slot {
-        let (admits, wants) = (discipline.admits_within(), Wants::of(&discipline));
+        let (admits, wants) = (discipline.admits_within(), Wants::of(&discipline, link));
         let rule = match discipline {
             Discipline::DropTail(_) => None,
             Discipline::Timetable(port) | Discipline::Held(port) => Some(port),
         };
+        // No IP packet is longer.
+        let mtu = u16::try_from(link.mtu).unwrap_or(u16::MAX);
         Slot {
             free_at: Time::ZERO,
             clock: TxClock::new(link.rate),
             bytes: 0,
             admits_bytes: admits.bytes,
             admits_packets: u32::try_from(admits.packets).unwrap_or(u32::MAX),
-            // No IP packet is longer.
-            mtu: u16::try_from(link.mtu).unwrap_or(u16::MAX),
+            mtu,
             extra: wants
                 .has(Wants::HELD)
                 .then(|| Box::new(Extra { last: u32::MAX, rate: link.rate, ..Extra::default() })),
@@ -294,15 +300,37 @@ impl Slot {
         Backlog { packets: self.waiting.len() as u64, bytes: self.bytes }
     }
 
-    /// Whether a packet has a place on the timetable without asking the discipline. Brings the
-    /// timetable up to `now`.
-    #[inline]
-    pub fn admits(&mut self, size: u32, now: Time) -> bool {
-        if !self.fits(size) || self.is_held() {
-            return false;
+    /// Gives a packet its place on the timetable if the discipline need not be asked: when it starts
+    /// and ends on the wire. Waits are counted up to `until`, the end of the run: what a timetable
+    /// has promised for later has not happened. For each hop: a call costs 22 instructions.
+    #[inline(always)]
+    pub fn book_unasked(&mut self, size: u32, now: Time, until: Time) -> Option<(Time, Time)> {
+        if !self.fits(size) || self.wants.has(Wants::ASKED) {
+            return None;
         }
-        self.settle(now);
+        if self.free_at > now && !self.has_room_unsettled(size) {
+            self.settle(now);
+            if !self.admits(size) {
+                return None;
+            }
+        }
+        Some(self.book(size, now, until))
+    }
+
+    /// Whether a packet of this size has a place on the timetable, which is up to date, without
+    /// asking the discipline.
+    #[inline]
+    pub fn admits(&self, size: u32) -> bool {
         self.admits_within().admits(self.booked(), size)
+    }
+
+    /// Whether what waits leaves room for so many bytes more without a look at the packets that have
+    /// started meanwhile, which can only make it less: neither will the bound be reached, nor more
+    /// wait than ever did, nor the timetable need more memory.
+    #[inline]
+    fn has_room_unsettled(&self, size: u32) -> bool {
+        let places = self.waiting.capacity().min(self.admits_packets as usize);
+        self.bytes + u64::from(size) <= self.most.min(self.admits_bytes) && self.waiting.len() < places
     }
 
     /// What is admitted without asking the discipline.
@@ -337,8 +365,7 @@ impl Slot {
     }
 
     /// Gives a packet its place on the timetable: when it starts and ends on the wire. Waits are
-    /// counted up to `until`, the end of the run: what a timetable has promised for later has not
-    /// happened. For each hop: a call costs 22 instructions.
+    /// counted up to `until`.
     #[inline(always)]
     pub fn book(&mut self, size: u32, now: Time, until: Time) -> (Time, Time) {
         let start = self.free_at.max(now);

@@ -58,7 +58,7 @@ impl PortBench {
             pool: &mut self.pool,
             rng: &mut self.rng,
             transmitter: self.transmitter,
-            reverse: self.links[0].rate,
+            reverse: &[],
             booked: self.booked,
             state: self.state.as_deref_mut(),
             actions: &mut self.actions,

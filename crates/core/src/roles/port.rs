@@ -201,11 +201,11 @@ pub struct PortCtx<'a> {
     pub rng: &'a mut Stream,
     /// The state of this port's transmitter.
     pub transmitter: Transmitter,
-    /// The rate at which the neighbour sends to this port.
-    pub reverse: Rate,
     /// What waits on a timetable; nothing where the port is held, for that knows itself what it
     /// holds.
     pub booked: Backlog,
+    /// The rates of the links' other directions; none where links are as fast both ways.
+    pub(crate) reverse: &'a [Rate],
     pub(crate) state: Option<&'a mut (dyn Any + Send)>,
     pub(crate) actions: &'a mut VecDeque<Action>,
     pub(crate) timer: &'a mut Time,
@@ -216,6 +216,10 @@ impl PortCtx<'_> {
     /// The link behind this port.
     pub fn link(&self) -> LinkInfo {
         self.links[usize::from(self.me.0)]
+    }
+    /// The rate at which the neighbour sends to this port.
+    pub fn reverse(&self) -> Rate {
+        self.reverse.get(usize::from(self.me.0)).copied().unwrap_or_else(|| self.link().rate)
     }
     /// Ends a packet here.
     pub fn drop(&mut self, pkt: Pkt, why: Drop) {

@@ -94,7 +94,7 @@ impl MirccPort {
     /// The link's state at this time.
     #[inline]
     fn link(&mut self, ctx: &PortCtx<'_>) -> &mut Link {
-        let (out, back, now) = (ctx.links[usize::from(ctx.me.0)].rate, ctx.reverse, ctx.now);
+        let (out, back, now) = (ctx.links[usize::from(ctx.me.0)].rate, ctx.reverse(), ctx.now);
         let params = &self.params;
         let link = self.link.get_or_insert_with(|| Link::new(params, out, back, now));
         if link.rates.next_tick().is_some_and(|at| at <= now) {

@@ -137,15 +137,10 @@ impl Rings {
     #[inline]
     pub fn pop(&mut self, ring: u32, pool: &Pool) -> Option<Entry> {
         let queue = &mut self.rings[ring as usize].queue;
-        let (_, entry) = queue.pop()?;
-        let head = match queue.front() {
-            Some((at, next)) => {
-                next.fetch(pool);
-                at
-            }
-            None => Time::MAX,
-        };
-        self.heads.later(ring, head);
+        let ((_, entry), next) = queue.pop_and_look()?;
+        // If there is none, a packet of old is fetched: to ask first would cost more.
+        next.1.fetch(pool);
+        self.heads.later(ring, if queue.is_empty() { Time::MAX } else { next.0 });
         Some(entry)
     }
 
