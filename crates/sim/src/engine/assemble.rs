@@ -9,7 +9,6 @@ use midpath_core::units::{Rate, Time};
 use rustc_hash::FxHashMap;
 
 use super::chance::{Bursts, Chain, Jitter};
-use super::heads::MANY;
 use super::parallel::{Plan, run_alone, run_together};
 use super::part::{Part, Span};
 use super::partition::{cut_window, partition, pays};
@@ -120,10 +119,7 @@ impl Engine {
         let nodes_of_rings = map.spans.iter().map(|spans| node_of_ring(spans)).collect();
         let built = (0..parts).map(|p| {
             let (nodes, wires) = (std::mem::take(&mut nodes[p]), std::mem::take(&mut wires[p]));
-            let mut rings = Rings::new(nodes.iter().map(Node::ports).sum());
-            if nodes.iter().any(|n| n.ports() > MANY) {
-                rings.index();
-            }
+            let rings = Rings::new(nodes.iter().map(Node::ports).sum());
             let spans = std::mem::take(&mut map.spans[p]);
             Part::new(nodes, spans, wires, rings, parts, std::mem::take(&mut events[p]), probe(&members[p]))
         });

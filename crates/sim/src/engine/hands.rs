@@ -208,14 +208,10 @@ impl Hands<'_> {
         turns: &mut Turns,
     ) -> Time {
         let many = (last - first) as usize > MANY;
-        let heads = self.rings.heads();
         // What comes next, as far as it is known.
-        let mut beyond = Time::MAX;
-        if many {
-            turns.fill_from(|show| heads.each_before(first, last, horizon, show));
-        } else {
-            beyond = turns.fill(heads.all(first, last), first, horizon);
-        }
+        turns.clear();
+        let mut beyond = self.rings.heads_mut().take_before(first, last, horizon, |link, at| turns.push(link, at));
+        turns.order();
         if many && turns.links().len() > 1 {
             // None of it is in the cache: one wait for all rings, not one for each.
             turns.links().for_each(|ring| self.rings.fetch_ring(ring));
@@ -233,6 +229,7 @@ impl Hands<'_> {
             match self.rings.head(ring) {
                 next if next < horizon => turns.again(next),
                 next => {
+                    self.rings.heads_mut().lower(ring, next);
                     beyond = beyond.min(next);
                     turns.over();
                 }
@@ -242,9 +239,6 @@ impl Hands<'_> {
         while node.next_wake() < horizon {
             let wake = node.next_wake();
             self.wake(node, pool, wake);
-        }
-        if many {
-            beyond = self.rings.heads_mut().earliest_from(first, last, horizon);
         }
         beyond.min(node.next_wake())
     }

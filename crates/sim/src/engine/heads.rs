@@ -1,18 +1,22 @@
-//! When the first packet on each link arrives, and how a node with thousands of links finds the few
-//! that bring something.
+//! When the first packet on each link arrives, and how a node with many links finds the few that
+//! bring something.
 
 use std::ops::Range;
 
 use midpath_core::cache::fetch;
 use midpath_core::units::Time;
 
-/// Links in a row: so many times lie in a line of the cache.
-const ROW: usize = 8;
+/// Times in a line of the cache.
+const LINE: usize = 8;
 
-/// Links in a block, which has a line of rows' bounds.
-const BLOCK: usize = ROW * ROW;
+/// Links in a block: one bit each.
+const BLOCK: usize = u64::BITS as usize;
 
-/// From more links than this on, a node is looked through by bounds: for few it would save nothing.
+/// Up to this many links of a node all are looked at, which is faster than by books.
+pub(super) const FEW: usize = 32;
+
+/// From more links than this on a node rarely runs twice before all that it touches has left the
+/// cache, however small the network around it is.
 pub(crate) const MANY: usize = 4 * BLOCK;
 
 /// For each link, when its first packet arrives; [`Time::MAX`] where it brings none. Those of a
@@ -20,34 +24,52 @@ pub(crate) const MANY: usize = 4 * BLOCK;
 #[derive(Default)]
 pub(super) struct Heads {
     times: Vec<Time>,
-    /// No time of the row is before this. Empty until [`Heads::index`].
-    rows: Vec<Time>,
-    /// No bound of the block's rows is before this.
-    blocks: Vec<Time>,
+    /// Empty until [`Heads::index`].
+    blocks: Vec<Block>,
 }
 
-#[inline]
-fn earliest(times: &[Time]) -> Time {
-    times.iter().min().copied().unwrap_or(Time::MAX)
+/// What is known of so many links that lie side by side.
+#[derive(Debug, Clone, Copy)]
+struct Block {
+    /// A bit for each link that brings something. Those of links that no longer do are taken away
+    /// when somebody looks.
+    busy: u64,
+    /// None of them brings anything before this.
+    bound: Time,
 }
 
-/// The pieces of `size` that have any of `range`.
+/// The bits of a block that are those of `links`.
 #[inline]
-const fn pieces(range: &Range<usize>, size: usize) -> Range<usize> {
-    range.start / size..range.end.div_ceil(size)
+const fn mask(block: usize, links: &Range<usize>) -> u64 {
+    let from = links.start.saturating_sub(block * BLOCK);
+    let behind = ((block + 1) * BLOCK).saturating_sub(links.end);
+    (u64::MAX << from) & (u64::MAX >> behind)
+}
+
+/// The places of the bits that are set, lowest first.
+#[inline]
+fn places(mut bits: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let place = bits.trailing_zeros();
+        bits &= bits.wrapping_sub(1);
+        (place < u64::BITS).then_some(place as usize)
+    })
 }
 
 impl Heads {
     /// So many links that bring nothing.
     pub fn new(links: usize) -> Heads {
-        Heads { times: vec![Time::MAX; links], ..Heads::default() }
+        Heads { times: vec![Time::MAX; links], blocks: Vec::new() }
     }
 
-    /// Keeps bounds from now on, for nodes with so many links that looking at all of them is most
-    /// of the work.
+    /// Keeps books of the links that bring something from now on, for nodes with so many links that
+    /// looking at all of them is most of the work.
     pub fn index(&mut self) {
-        self.rows = self.times.chunks(ROW).map(earliest).collect();
-        self.blocks = self.rows.chunks(ROW).map(earliest).collect();
+        let of = |times: &[Time]| {
+            let busy = times.iter().rev().fold(0, |bits, at| bits << 1 | u64::from(*at != Time::MAX));
+            Block { busy, bound: times.iter().min().copied().unwrap_or(Time::MAX) }
+        };
+        self.blocks = self.times.chunks(BLOCK).map(of).collect();
     }
 
     #[inline]
@@ -67,7 +89,7 @@ impl Heads {
     pub fn fetch(&self, first: u32, last: u32) {
         let all = &self.times[first as usize..last as usize];
         if all.len() <= MANY {
-            all.iter().step_by(ROW).for_each(fetch);
+            all.iter().step_by(LINE).for_each(fetch);
         }
     }
 
@@ -75,19 +97,23 @@ impl Heads {
     #[inline]
     pub fn sooner(&mut self, link: u32, at: Time) {
         self.times[link as usize] = at;
-        if !self.rows.is_empty() {
-            self.lower(link as usize, at);
+        if !self.blocks.is_empty() {
+            self.lower(link, at);
         }
     }
 
-    #[inline(never)]
-    fn lower(&mut self, link: usize, at: Time) {
-        let (row, block) = (&mut self.rows[link / ROW], &mut self.blocks[link / BLOCK]);
-        (*row, *block) = (at.min(*row), at.min(*block));
+    /// Notes that a link brings something at `at`, where books are kept.
+    #[inline]
+    pub fn lower(&mut self, link: u32, at: Time) {
+        let (block, place) = (link as usize / BLOCK, link as usize % BLOCK);
+        if let Some(block) = self.blocks.get_mut(block) {
+            block.busy |= 1 << place;
+            block.bound = block.bound.min(at);
+        }
     }
 
-    /// The link's first packet arrives at `at` now, which is later. Bounds stay as they are until
-    /// [`Heads::earliest_from`].
+    /// The link's first packet arrives at `at` now, which is later. Who has taken it in a turn says
+    /// at its end when the link's next one comes: [`Heads::lower`].
     #[inline]
     pub fn later(&mut self, link: u32, at: Time) {
         self.times[link as usize] = at;
@@ -95,75 +121,67 @@ impl Heads {
 
     /// Shows, in order, the links of a node that bring something before `horizon`.
     #[inline]
-    pub fn each_before(&self, first: u32, last: u32, horizon: Time, mut each: impl FnMut(u32, Time)) {
+    pub fn each_before(&self, first: u32, last: u32, horizon: Time, mut each: impl FnMut(u32)) {
         let links = first as usize..last as usize;
-        for block in pieces(&links, BLOCK) {
-            if self.blocks[block] >= horizon {
-                continue;
-            }
-            for row in self.rows_of(block) {
-                if self.rows[row] >= horizon {
-                    continue;
-                }
-                for link in self.links_of(row) {
-                    if self.times[link] < horizon && links.contains(&link) {
-                        each(link as u32, self.times[link]);
+        if links.len() <= FEW {
+            let times = (first..).zip(&self.times[links]);
+            return times.filter(|(_, at)| **at < horizon).for_each(|(link, _)| each(link));
+        }
+        for number in links.start / BLOCK..links.end.div_ceil(BLOCK) {
+            let block = self.blocks[number];
+            if block.bound < horizon {
+                for link in places(block.busy & mask(number, &links)).map(|place| number * BLOCK + place) {
+                    if self.times[link] < horizon {
+                        each(link as u32);
                     }
                 }
             }
         }
     }
 
-    /// When the first packet arrives on any of a node's links, after those before `horizon` have
-    /// been taken. Brings the bounds up to date of what is this node's alone.
-    pub fn earliest_from(&mut self, first: u32, last: u32, horizon: Time) -> Time {
+    /// The same with their times, for a turn that takes all of them. Returns when the first packet
+    /// arrives on any of the node's other links.
+    #[inline]
+    pub fn take_before(&mut self, first: u32, last: u32, horizon: Time, mut each: impl FnMut(u32, Time)) -> Time {
         let links = first as usize..last as usize;
-        let own = links.start.div_ceil(BLOCK)..links.end / BLOCK;
-        if own.is_empty() {
-            return self.part_from(links, horizon);
-        }
-        let before = self.part_from(links.start..own.start * BLOCK, horizon);
-        let behind = self.part_from(own.end * BLOCK..links.end, horizon);
-        let mut found = before.min(behind);
-        for block in own {
-            // Else nothing was taken from it.
-            if self.blocks[block] < horizon {
-                self.blocks[block] = self.part_from(block * BLOCK..(block + 1) * BLOCK, horizon);
+        let mut beyond = Time::MAX;
+        if links.len() <= FEW {
+            for (link, at) in (first..).zip(&self.times[links]) {
+                if *at < horizon {
+                    each(link, *at);
+                } else {
+                    beyond = beyond.min(*at);
+                }
             }
-            found = found.min(self.blocks[block]);
+            return beyond;
         }
-        found
-    }
-
-    /// The same of a few links.
-    fn part_from(&mut self, links: Range<usize>, horizon: Time) -> Time {
-        let own = links.start.div_ceil(ROW)..links.end / ROW;
-        if own.is_empty() {
-            return earliest(&self.times[links]);
-        }
-        let (before, behind) = (links.start..own.start * ROW, own.end * ROW..links.end);
-        let mut found = earliest(&self.times[before]).min(earliest(&self.times[behind]));
-        for row in own {
-            if self.rows[row] < horizon {
-                self.rows[row] = earliest(&self.times[self.links_of(row)]);
+        for number in links.start / BLOCK..links.end.div_ceil(BLOCK) {
+            let (block, own) = (&mut self.blocks[number], mask(number, &links));
+            // Where all links are this node's, the bound is its own, too: it has all that is known.
+            let whole = own == u64::MAX;
+            if whole && block.bound >= horizon {
+                beyond = beyond.min(block.bound);
+                continue;
             }
-            found = found.min(self.rows[row]);
+            let mut others = Time::MAX;
+            for place in places(block.busy & own) {
+                let link = number * BLOCK + place;
+                match self.times[link] {
+                    Time::MAX => block.busy &= !(1 << place),
+                    at if at < horizon => each(link as u32, at),
+                    at => others = others.min(at),
+                }
+            }
+            if whole {
+                block.bound = others;
+            }
+            beyond = beyond.min(others);
         }
-        found
-    }
-
-    #[inline]
-    fn rows_of(&self, block: usize) -> Range<usize> {
-        block * ROW..((block + 1) * ROW).min(self.rows.len())
-    }
-
-    #[inline]
-    fn links_of(&self, row: usize) -> Range<usize> {
-        row * ROW..((row + 1) * ROW).min(self.times.len())
+        beyond
     }
 
     pub fn memory(&self) -> usize {
-        (self.times.len() + self.rows.len() + self.blocks.len()) * size_of::<Time>()
+        self.times.len() * size_of::<Time>() + self.blocks.len() * size_of::<Block>()
     }
 }
 
@@ -201,18 +219,27 @@ mod tests {
                 }
                 now += window;
                 let horizon = Time(now);
-                let mut shown = Vec::new();
-                heads.each_before(first, last, horizon, |link, at| shown.push((link, at)));
+                let (mut shown, mut taken) = (Vec::new(), Vec::new());
+                heads.each_before(first, last, horizon, |link| shown.push(link));
+                let mut beyond = heads.take_before(first, last, horizon, |link, at| taken.push((link, at)));
                 let all = (first..).zip(heads.all(first, last).to_vec());
-                prop_assert_eq!(shown, all.filter(|h| h.1 < horizon).collect::<Vec<_>>());
-                // Other nodes take theirs, too, and look at no bounds.
+                prop_assert_eq!(&taken, &all.filter(|h| h.1 < horizon).collect::<Vec<_>>());
+                prop_assert_eq!(shown, taken.iter().map(|turn| turn.0).collect::<Vec<_>>());
+                // Other nodes take theirs, too, each at its own time: here half of them.
                 for (link, wire) in &mut wires {
-                    wire.retain(|at| *at >= horizon);
-                    heads.later(*link, wire.first().copied().unwrap_or(Time::MAX));
+                    let own = (first..last).contains(link);
+                    if own || link % 2 == 0 {
+                        wire.retain(|at| *at >= horizon);
+                        let next = wire.first().copied().unwrap_or(Time::MAX);
+                        heads.later(*link, next);
+                        if taken.iter().any(|turn| turn.0 == *link) {
+                            heads.lower(*link, next);
+                            beyond = beyond.min(next);
+                        }
+                    }
                 }
                 wires.retain(|_, wire| !wire.is_empty());
-                let expected = earliest(heads.all(first, last));
-                prop_assert_eq!(heads.earliest_from(first, last, horizon), expected);
+                prop_assert_eq!(beyond, heads.all(first, last).iter().min().copied().unwrap_or(Time::MAX));
             }
         }
     }

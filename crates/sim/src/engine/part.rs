@@ -6,13 +6,14 @@ mod ahead;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use ahead::LARGE;
+use ahead::{Ahead, LARGE};
 use midpath_core::node::Node;
 use midpath_core::packet::{FlowId, Packet, Pool};
 use midpath_core::units::Time;
 use rustc_hash::FxHashMap;
 
 use super::hands::Hands;
+use super::heads;
 use super::reports::Reports;
 use super::rings::{Entry, Load, Rings};
 use super::sched::Calendar;
@@ -158,11 +159,14 @@ impl Part {
         nodes: Vec<Node>,
         spans: Vec<Span>,
         wires: Vec<Wire>,
-        rings: Rings,
+        mut rings: Rings,
         parts: usize,
         events: Vec<Event>,
         probe: Box<dyn Probe>,
     ) -> Part {
+        if spans.iter().any(|span| span.ports() as usize > heads::FEW) {
+            rings.index();
+        }
         let mut calendar = Calendar::new(nodes.len(), bucket_width(spans.iter().map(|span| span.lookahead)));
         for (n, node) in nodes.iter().enumerate() {
             calendar.renew(n as u32, node.next_wake());
@@ -243,10 +247,10 @@ impl Part {
         let width = self.calendar.width();
         let end = (start.saturating_add(width)).min(limit);
         self.bucket_end = end;
-        let is_large = self.wires.len() > LARGE;
+        let (is_large, mut ahead) = (self.wires.len() > LARGE, Ahead::default());
         for (i, &n) in batch.iter().enumerate() {
             if is_large {
-                self.look_ahead(&batch[i..], end);
+                self.look_ahead(&batch[i..], end, &mut ahead);
             }
             let next = self.calendar.next_of(n);
             if next >= end {

@@ -76,7 +76,7 @@ impl Rings {
         Rings { heads: Heads::new(ports), rings: (0..ports).map(|_| Ring::default()).collect() }
     }
 
-    /// Prepares for nodes with so many links that looking at all of them is most of the work.
+    /// Keeps books of the links that bring something: a node with many links asks for those.
     pub fn index(&mut self) {
         self.heads.index();
     }

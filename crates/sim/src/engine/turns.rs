@@ -17,32 +17,21 @@ const fn turn(at: Time, link: u32) -> u128 {
 }
 
 impl Turns {
-    /// Those of `times` that lie before `horizon`, of links from `first` on. Returns the first that
-    /// does not.
+    /// Begins anew.
     #[inline]
-    pub fn fill(&mut self, times: &[Time], first: u32, horizon: Time) -> Time {
+    pub fn clear(&mut self) {
         self.0.clear();
-        let mut beyond = Time::MAX;
-        for (link, at) in (first..).zip(times) {
-            if *at < horizon {
-                self.0.push(turn(*at, link));
-            } else {
-                beyond = beyond.min(*at);
-            }
-        }
-        self.order();
-        beyond
     }
 
-    /// Those that `show` shows: links, and when they bring their next packets.
-    pub fn fill_from(&mut self, show: impl FnOnce(&mut dyn FnMut(u32, Time))) {
-        self.0.clear();
-        show(&mut |link, at| self.0.push(turn(at, link)));
-        self.order();
+    /// Adds a link that brings something at `at`; [`Turns::order`] follows.
+    #[inline]
+    pub fn push(&mut self, link: u32, at: Time) {
+        self.0.push(turn(at, link));
     }
 
+    /// Puts them in order.
     #[inline]
-    fn order(&mut self) {
+    pub fn order(&mut self) {
         for place in (0..self.0.len() / 2).rev() {
             self.sift_down(place);
         }
@@ -116,7 +105,8 @@ mod tests {
             expected.sort_unstable();
             let heads: Vec<Time> = links.iter().map(|times| times.first().map_or(Time::MAX, |at| Time(*at))).collect();
             let (mut turns, mut taken, mut seen) = (Turns::default(), vec![0; links.len()], Vec::new());
-            turns.fill(&heads, 7, Time(horizon));
+            (7..).zip(heads).filter(|h| h.1 < Time(horizon)).for_each(|(link, at)| turns.push(link, at));
+            turns.order();
             while let Some((at, link)) = turns.first() {
                 seen.push((at.0, link));
                 let place = link as usize - 7;

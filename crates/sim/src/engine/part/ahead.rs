@@ -15,6 +15,38 @@ use crate::engine::heads::MANY;
 /// Measured in docs/performance.md.
 pub(super) const LARGE: usize = 1024;
 
+/// Rings of one node that are fetched: a turn rarely has more.
+const MOST: usize = 8;
+
+/// The first rings that bring something to a node in the bucket at hand.
+#[derive(Debug, Default)]
+struct Bringing {
+    rings: [u32; MOST],
+    len: usize,
+}
+
+impl Bringing {
+    #[inline]
+    fn push(&mut self, ring: u32) {
+        if let Some(place) = self.rings.get_mut(self.len) {
+            *place = ring;
+            self.len += 1;
+        }
+    }
+
+    #[inline]
+    fn each(&self, fetch: impl FnMut(u32)) {
+        self.rings.iter().take(self.len).copied().for_each(fetch);
+    }
+}
+
+/// What brings something to the next two nodes.
+#[derive(Debug, Default)]
+pub(super) struct Ahead {
+    first: Bringing,
+    second: Bringing,
+}
+
 /// Whether a node is a host, mostly: what comes next comes through its first port.
 #[inline]
 fn few(span: &Span) -> bool {
@@ -22,9 +54,10 @@ fn few(span: &Span) -> bool {
 }
 
 impl Part {
-    /// Called before the first of these nodes runs, in a bucket that lasts until `end`.
+    /// Called before the first of these nodes runs, in a bucket that lasts until `end`; what was
+    /// seen of it, and of the one after it, is in `ahead`.
     #[inline]
-    pub(super) fn look_ahead(&self, batch: &[u32], end: Time) {
+    pub(super) fn look_ahead(&self, batch: &[u32], end: Time, ahead: &mut Ahead) {
         let node = |i: usize| batch.get(i).map(|n| (*n as usize, &self.spans[*n as usize]));
         if let Some((n, span)) = node(4) {
             fetch(span);
@@ -39,32 +72,28 @@ impl Part {
                 fetch(&self.wires[span.first as usize]);
             }
         }
-        if let Some((_, span)) = node(2) {
-            if few(span) {
-                self.rings.fetch_front(span.first);
-            } else {
-                self.each_that_brings(span, end, |ring| self.rings.fetch_ring(ring));
-            }
+        ahead.first.each(|ring| self.rings.fetch_packet(ring, &self.pool));
+        ahead.second.each(|ring| self.rings.fetch_front(ring));
+        ahead.first = std::mem::take(&mut ahead.second);
+        match node(2) {
+            Some((_, span)) if few(span) => self.rings.fetch_front(span.first),
+            Some((_, span)) => self.each_that_brings(span, end, |ring| {
+                self.rings.fetch_ring(ring);
+                ahead.second.push(ring);
+            }),
+            None => {}
         }
-        if let Some((_, span)) = node(1) {
-            if few(span) {
-                self.rings.fetch_packet(span.first, &self.pool);
-            } else {
-                self.each_that_brings(span, end, |ring| self.rings.fetch_front(ring));
-            }
-        }
-        if let Some((_, span)) = node(0).filter(|(_, span)| !few(span)) {
-            self.each_that_brings(span, end, |ring| self.rings.fetch_packet(ring, &self.pool));
+        if let Some((_, span)) = node(1).filter(|(_, span)| few(span)) {
+            self.rings.fetch_packet(span.first, &self.pool);
         }
     }
 
     /// Each of a node's rings that brings something before `end`, unless there are too many to look
     /// through. (Those of such nodes are fetched together when its turn has come.)
     #[inline]
-    fn each_that_brings(&self, span: &Span, end: Time, each: impl Fn(u32)) {
+    fn each_that_brings(&self, span: &Span, end: Time, each: impl FnMut(u32)) {
         if span.ports() as usize <= MANY {
-            let heads = self.rings.heads().all(span.first, span.last);
-            (span.first..).zip(heads).filter(|(_, at)| **at < end).for_each(|(ring, _)| each(ring));
+            self.rings.heads().each_before(span.first, span.last, end, each);
         }
     }
 }
