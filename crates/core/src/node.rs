@@ -141,11 +141,11 @@ impl Node {
     /// Gives ports, and the forwarder that has this place in the chain, what they share.
     #[must_use]
     pub fn sharing(mut self, state: Box<dyn Any + Send>, ports: &[PortId], forwarder: Option<usize>) -> Node {
-        let number = u8::try_from(self.states.len()).ok();
+        let number = u8::try_from(self.states.len()).expect("a node has a few instances");
         self.states.push(state);
-        ports.iter().for_each(|p| self.slots[usize::from(p.0)].extra().state = number);
+        ports.iter().for_each(|p| self.slots[usize::from(p.0)].share(number));
         if let (Some(place), Some(chain)) = (forwarder, self.forwarding.chain_mut()) {
-            chain.share(place, number);
+            chain.share(place, Some(number));
         }
         self
     }

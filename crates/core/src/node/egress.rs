@@ -1,50 +1,65 @@
 //! Ports: a packet is offered, a rule is asked, a port is woken.
 
+use super::slot::Left;
 use super::timers::{Lazy, Wake};
 use super::{Driver, Node};
 use crate::packet::{Pkt, Pool, PortId};
 use crate::roles::{Drop, Port, PortCtx, Transmitter};
 use crate::units::Time;
 
+/// What a port may reach during a call: all of its node but the port itself. (A method would borrow
+/// that, too.)
+macro_rules! context {
+    ($node:ident, $called:ident, $now:ident, $port:ident, $transmitter:ident, $pool:ident) => {
+        PortCtx {
+            now: $now,
+            node: $node.id,
+            me: $port,
+            links: &$node.links,
+            pool: $pool,
+            rng: &mut $node.streams.ports,
+            transmitter: $transmitter,
+            reverse: &$node.reverse,
+            booked: $called.booked,
+            state: $called.state.map(|i| $node.states[i].as_mut()),
+            actions: &mut $node.actions,
+            timer: $called.timer,
+            marks: $called.marks,
+        }
+    };
+}
+
 impl Node {
     /// Offers a packet to a port. For each hop: a call costs 24 instructions.
     #[inline(always)]
     pub(super) fn outbound<D: Driver>(&mut self, now: Time, port: PortId, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
         let (slot, size) = (&mut self.slots[usize::from(port.0)], pool[&pkt].size);
-        let at_once = if D::TIMETABLES { slot.book_unasked(size, now, self.until) } else { None };
-        let booked = match at_once {
-            Some(place) => Some((pkt, place)),
-            None => self.outbound_by_rule(now, port, pkt, pool, driver),
-        };
-        if let Some((pkt, (start, end))) = booked {
-            driver.book(port, pkt, start, end, pool);
+        if D::TIMETABLES
+            && let Some((start, end)) = slot.book_unasked(size, now, self.until)
+        {
+            return driver.book(port, pkt, start, end, pool);
         }
+        self.outbound_by_rule(now, port, pkt, pool, driver);
     }
 
-    /// The same with a packet that is not admitted at once: gives it back, with its place, if a
-    /// timetable's rule takes it.
+    /// The same with a packet that is not admitted at once.
     #[inline(never)]
-    fn outbound_by_rule<D: Driver>(
-        &mut self,
-        now: Time,
-        port: PortId,
-        pkt: Pkt,
-        pool: &mut Pool,
-        driver: &mut D,
-    ) -> Option<(Pkt, (Time, Time))> {
+    fn outbound_by_rule<D: Driver>(&mut self, now: Time, port: PortId, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
         let (slot, size) = (&mut self.slots[usize::from(port.0)], pool[&pkt].size);
         if !slot.fits(size) {
-            self.discard(Some(port), pkt, Drop::TooBig, pool, driver);
-        } else if !D::TIMETABLES || slot.is_held() {
-            self.outbound_held(now, now, port, pkt, pool, driver);
-        } else {
-            slot.settle(now);
-            match self.admit(now, port, &pkt, pool, driver) {
-                Ok(()) => return Some((pkt, self.slots[usize::from(port.0)].book(size, now, self.until))),
-                Err(why) => self.discard(Some(port), pkt, why, pool, driver),
-            }
+            return self.discard(Some(port), pkt, Drop::TooBig, pool, driver);
         }
-        None
+        if !D::TIMETABLES || slot.is_held() {
+            return self.outbound_held(now, now, port, pkt, pool, driver);
+        }
+        slot.settle(now);
+        match self.admit(now, port, &pkt, pool, driver) {
+            Ok(()) => {
+                let (start, end) = self.slots[usize::from(port.0)].book(size, now, self.until);
+                driver.book(port, pkt, start, end, pool);
+            }
+            Err(why) => self.discard(Some(port), pkt, why, pool, driver),
+        }
     }
 
     /// The same with a packet that came to another port of this node before, and has waited since.
@@ -73,17 +88,16 @@ impl Node {
         pool: &mut Pool,
         driver: &mut D,
     ) -> Result<(), Drop> {
-        let transmitter = self.slots[usize::from(port.0)].transmitter(now);
-        let asked = self.call_port::<false, _>(port, now, transmitter, pool, |p, ctx| {
-            let before = *ctx.marks;
-            (p.admit(pkt, ctx), *ctx.marks > before)
-        });
-        let (admitted, marked) = asked.unwrap_or_else(|| {
+        let slot = &mut self.slots[usize::from(port.0)];
+        let (transmitter, mut left) = (slot.transmitter(now), Left::default());
+        let Some(called) = slot.asked(&mut left) else {
             // Drop-tail has said all in its bound.
-            let admits = self.slots[usize::from(port.0)].admits(pool[pkt].size);
-            (if admits { Ok(()) } else { Err(Drop::Queue) }, false)
-        });
-        if marked {
+            return if slot.admits(pool[pkt].size) { Ok(()) } else { Err(Drop::Queue) };
+        };
+        let mut ctx = context!(self, called, now, port, transmitter, pool);
+        let admitted = called.port.admit(pkt, &mut ctx);
+        if left.marks > 0 {
+            self.slots[usize::from(port.0)].extra().marks += left.marks;
             driver.marked(port, pkt.id(), &pool[pkt]);
         }
         admitted
@@ -125,21 +139,7 @@ impl Node {
         call: impl FnOnce(&mut dyn Port, &mut PortCtx<'_>) -> R,
     ) -> Option<R> {
         let mut called = self.slots[usize::from(port.0)].called()?;
-        let mut ctx = PortCtx {
-            now,
-            node: self.id,
-            me: port,
-            links: &self.links,
-            pool,
-            rng: &mut self.streams.ports,
-            transmitter,
-            reverse: &self.reverse,
-            booked: called.booked,
-            state: called.extra.state.map(|i| self.states[usize::from(i)].as_mut()),
-            actions: &mut self.actions,
-            timer: &mut called.extra.timer.deadline,
-            marks: &mut called.extra.marks,
-        };
+        let mut ctx = context!(self, called, now, port, transmitter, pool);
         let answer = call(called.port, &mut ctx);
         if NOTES {
             called.note_level(now.min(self.until));

@@ -1,5 +1,7 @@
 //! One port of a node: its link, its discipline and its counters.
 
+use std::num::NonZeroU8;
+
 use super::timers::Lazy;
 use crate::cache::fetch;
 use crate::fifo::Fifo;
@@ -78,8 +80,6 @@ impl Wants {
 pub(super) struct Extra {
     pub marks: u64,
     pub timer: Lazy,
-    /// The number of what it shares with the other ports of its instance.
-    pub state: Option<u8>,
     /// Held ports: an [`Idle`](super::timers::Wake::Idle) wish is in the heap.
     pub idle_armed: bool,
     /// Held ports: it stands in the node's list of ports that a driver may pull from.
@@ -95,14 +95,26 @@ pub(super) struct Extra {
     drops_policy: u64,
 }
 
+/// What a port that is called can leave behind.
+#[derive(Debug, Default)]
+pub(super) struct Left {
+    /// When it wants to be woken. A timetable has no timer.
+    pub timer: Time,
+    /// Packets that it has marked.
+    pub marks: u64,
+}
+
 /// A port that is called.
 pub(super) struct Called<'a> {
     pub port: &'a mut dyn Port,
-    pub extra: &'a mut Extra,
     /// What waits on its timetable.
     pub booked: Backlog,
+    /// The number of what it shares with the other ports of its instance.
+    pub state: Option<usize>,
+    pub timer: &'a mut Time,
+    pub marks: &'a mut u64,
     waited: &'a mut u128,
-    held: bool,
+    level: Option<&'a mut Level>,
 }
 
 impl Called<'_> {
@@ -110,10 +122,9 @@ impl Called<'_> {
     /// to `now`.
     #[inline]
     pub fn note_level(&mut self, now: Time) {
-        if self.held {
-            let (bytes, level) = (self.port.backlog().bytes, &mut self.extra.level);
+        if let Some(level) = &mut self.level {
             *self.waited += level.count(now);
-            (level.bytes, level.since) = (bytes, now);
+            (level.bytes, level.since) = (self.port.backlog().bytes, now);
         }
     }
 }
@@ -133,6 +144,8 @@ pub(super) struct Slot {
     admits_packets: u32,
     mtu: u16,
     wants: Wants,
+    /// One more than the number of what it shares with the other ports of its instance.
+    state: Option<NonZeroU8>,
     extra: Option<Box<Extra>>,
     /// Counted: packets and bytes that have a place on the wire.
     packets: u64,
@@ -172,6 +185,7 @@ impl Slot {
                 .has(Wants::HELD)
                 .then(|| Box::new(Extra { last: u32::MAX, rate: link.rate, ..Extra::default() })),
             wants,
+            state: None,
             packets: 0,
             sent: 0,
             waiting: Fifo::default(),
@@ -187,9 +201,8 @@ impl Slot {
     pub fn hold(&mut self, link: &LinkInfo) {
         let bound = self.admits_within();
         let port = self.rule.take().unwrap_or_else(|| DropTail::new(bound).into_port());
-        let state = self.extra.as_ref().and_then(|extra| extra.state);
-        *self = Slot::new(link, Discipline::Held(port));
-        self.extra().state = state;
+        let state = self.state;
+        *self = Slot { state, ..Slot::new(link, Discipline::Held(port)) };
     }
 
     /// Has the cache fetch what each packet touches.
@@ -205,12 +218,32 @@ impl Slot {
         self.extra.get_or_insert_default()
     }
 
+    /// Says which of the node's states it shares with the other ports of its instance.
+    pub fn share(&mut self, number: u8) {
+        self.state = Some(NonZeroU8::MIN.checked_add(number).expect("a node has a few instances"));
+    }
+
     /// The port, with what it needs to be called; `None` if it is plain drop-tail.
     #[inline]
     pub fn called(&mut self) -> Option<Called<'_>> {
-        let (booked, held) = (self.booked(), self.is_held());
-        let port = self.rule.as_deref_mut()?;
-        Some(Called { port, extra: self.extra.get_or_insert_default(), waited: &mut self.waited, booked, held })
+        let (booked, held, state) = (self.booked(), self.is_held(), self.shared());
+        let (port, extra) = (self.rule.as_deref_mut()?, self.extra.get_or_insert_default());
+        let Extra { timer, marks, level, .. } = extra.as_mut();
+        let (timer, level) = (&mut timer.deadline, held.then_some(level));
+        Some(Called { port, booked, state, timer, marks, waited: &mut self.waited, level })
+    }
+
+    /// The same of a timetable that is asked about a packet: it marks packets at most.
+    #[inline]
+    pub fn asked<'a>(&'a mut self, left: &'a mut Left) -> Option<Called<'a>> {
+        let (booked, state) = (self.booked(), self.shared());
+        let (port, Left { timer, marks }) = (self.rule.as_deref_mut()?, left);
+        Some(Called { port, booked, state, timer, marks, waited: &mut self.waited, level: None })
+    }
+
+    #[inline]
+    fn shared(&self) -> Option<usize> {
+        self.state.map(|number| usize::from(number.get()) - 1)
     }
 
     /// The port, unless it is plain drop-tail.

@@ -11,13 +11,22 @@ use midpath_core::roles::{Ecmp, ForwardCtx, Forwarder, LinkInfo, Map, NodeSpec, 
 
 use super::address::{MAX_ADDRESSES, Pair};
 
-/// Where an address is: the router, and its port that leads there.
+/// Where an address is: the router, and its port that leads there. They lie side by side, for each
+/// packet asks at each node.
 type Attachment = (NodeId, PortId);
 
-/// All nodes that have a way to each other, by number, and where multihomed hosts have their
-/// addresses. As large as the network, whatever packets say.
+/// All nodes that have a way to each other, and where multihomed hosts have their addresses. As large
+/// as the network, whatever packets say.
 #[derive(Debug, Default)]
-struct Attachments(Vec<Option<Box<[Attachment]>>>);
+struct Attachments {
+    /// By node's number: where its addresses begin in `all`, and those of the next one; [`UNKNOWN`]
+    /// where there is no way.
+    first: Vec<[u32; 2]>,
+    all: Vec<Attachment>,
+}
+
+/// Where a node's addresses begin that has no way here.
+const UNKNOWN: [u32; 2] = [u32::MAX; 2];
 
 impl Attachments {
     /// Walks the map from `start`.
@@ -32,30 +41,36 @@ impl Attachments {
             queue.extend(links.iter().map(|l| l.peer).filter(|p| !found.knows(*p)));
             let multihomed = map.is_host(node) && links.len() > 1;
             let addresses = if multihomed { attachments(map, node, &links) } else { Box::default() };
-            found.note(node, addresses);
+            found.note(node, &addresses);
         }
         found
     }
 
-    fn note(&mut self, node: NodeId, addresses: Box<[Attachment]>) {
+    fn note(&mut self, node: NodeId, addresses: &[Attachment]) {
         let n = node.0 as usize;
-        if self.0.len() <= n {
-            self.0.resize_with(n + 1, || None);
+        if self.first.len() <= n {
+            self.first.resize(n + 1, UNKNOWN);
         }
-        self.0[n] = Some(addresses);
+        let from = self.all.len() as u32;
+        self.all.extend(addresses);
+        self.first[n] = [from, self.all.len() as u32];
     }
 
-    fn get(&self, node: NodeId) -> Option<&[Attachment]> {
-        self.0.get(node.0 as usize)?.as_deref()
+    /// A node's addresses.
+    fn get(&self, node: NodeId) -> &[Attachment] {
+        let [from, to] = self.first.get(node.0 as usize).copied().unwrap_or(UNKNOWN);
+        self.all.get(from as usize..to as usize).unwrap_or_default()
     }
 
     fn knows(&self, node: NodeId) -> bool {
-        self.get(node).is_some()
+        self.first.get(node.0 as usize).is_some_and(|first| *first != UNKNOWN)
     }
 
     #[inline]
     fn find(&self, node: NodeId, address: PortId) -> Option<Attachment> {
-        self.get(node)?.get(usize::from(address.0)).copied()
+        let [from, to] = *self.first.get(node.0 as usize)?;
+        let place = from.checked_add(address.0.into()).filter(|place| *place < to)?;
+        self.all.get(place as usize).copied()
     }
 }
 
@@ -111,7 +126,7 @@ impl Addresses {
         let pick = |node| ecmp.expected(routes.ports_for(node, dst, key), key, dst, node);
         let steps = walk((src, dst), usize::from(HOP_LIMIT), pick, |node, port| routes.peer(node, port.0))?;
         let (source, last) = (steps.first()?.port.0, steps.last()?);
-        let at = part.get(dst)?.iter().position(|a| *a == (last.node, last.port)).unwrap_or(0);
+        let at = part.get(dst).iter().position(|a| *a == (last.node, last.port)).unwrap_or(0);
         (usize::from(source) < MAX_ADDRESSES).then(|| Pair::new(source as u8, at as u8))
     }
 }

@@ -179,6 +179,7 @@ impl RcpPort {
 }
 
 impl Aqm for RcpPort {
+    #[inline]
     fn enqueue(&mut self, packet: &mut Packet, view: &mut View<'_>) -> Verdict {
         self.catch_up(view.now);
         self.capacity = view.rate.bytes_per_second();

@@ -247,10 +247,10 @@ impl Part {
         let width = self.calendar.width();
         let end = (start.saturating_add(width)).min(limit);
         self.bucket_end = end;
-        let (is_large, mut ahead) = (self.wires.len() > LARGE, Ahead::default());
+        let mut ahead = (self.wires.len() > LARGE).then(Ahead::default);
         for (i, &n) in batch.iter().enumerate() {
-            if is_large {
-                self.look_ahead(&batch[i..], end, &mut ahead);
+            if let Some(ahead) = &mut ahead {
+                self.look_ahead(&batch[i..], end, ahead);
             }
             let next = self.calendar.next_of(n);
             if next >= end {
