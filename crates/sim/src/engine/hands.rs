@@ -147,6 +147,7 @@ impl Hands<'_> {
         }
     }
 
+    #[inline(never)]
     fn run_by_heads(&mut self, node: &mut Node, pool: &mut Pool, first: u32, last: u32, horizon: Time) -> Time {
         loop {
             // Ties go to the first, which is the lower port: the order is total.
@@ -169,6 +170,7 @@ impl Hands<'_> {
     }
 
     /// The same with one link or two: while one brings packets before the other, it goes on.
+    #[inline(never)]
     fn run_by_two(&mut self, node: &mut Node, pool: &mut Pool, first: u32, last: u32, horizon: Time) -> Time {
         loop {
             let (mut at, mut ring, mut other) = (self.rings.head(first), first, Time::MAX);
@@ -198,6 +200,7 @@ impl Hands<'_> {
         }
     }
 
+    #[inline(never)]
     fn run_by_turns(
         &mut self,
         node: &mut Node,
