@@ -1,6 +1,7 @@
 //! A column of the routing table: for each row the ports that lead to one destination.
 //!
-//! Few of these sets of ports differ, so a row has the number of its set, which mostly is one byte.
+//! Most sets have one port, which then stands in the row itself. In large networks, where few sets
+//! differ, a row has the number of its set instead, which mostly is one byte.
 
 use std::ops::Range;
 
@@ -17,25 +18,35 @@ pub struct Column {
     pub distance: Box<[u64]>,
 }
 
-/// The number of each row's set.
+/// What each row has.
 #[derive(Debug, Clone)]
 enum Rows {
+    /// Its only port, or the number of its set with [`SET`].
+    Direct(Box<[u16]>),
+    /// The number of its set.
     Narrow(Box<[u8]>),
+    /// The same, where a byte is too small.
     Wide(Box<[u32]>),
 }
+
+/// In a direct row: what follows is the number of a set.
+const SET: u16 = 1 << 15;
+
+/// Columns of up to so many rows are direct: two bytes a row are worth a faster answer. All columns
+/// of such a network take 32 MB at most.
+const DIRECT: usize = 4096;
 
 impl Column {
     /// The ports of a row, in rising order; none if there is no way.
     #[inline]
     pub fn ports(&self, row: u32) -> &[u16] {
-        self.set(self.set_of(row))
-    }
-
-    #[inline]
-    fn set_of(&self, row: u32) -> usize {
         match &self.sets {
-            Rows::Narrow(sets) => usize::from(sets[row as usize]),
-            Rows::Wide(sets) => sets[row as usize] as usize,
+            Rows::Direct(rows) => match &rows[row as usize] {
+                port if *port < SET => std::slice::from_ref(port),
+                set => self.set(usize::from(set & !SET)),
+            },
+            Rows::Narrow(sets) => self.set(usize::from(sets[row as usize])),
+            Rows::Wide(sets) => self.set(sets[row as usize] as usize),
         }
     }
 
@@ -47,6 +58,7 @@ impl Column {
     /// Bytes held.
     pub fn memory(&self) -> usize {
         let rows = match &self.sets {
+            Rows::Direct(rows) => rows.len() * size_of::<u16>(),
             Rows::Narrow(sets) => sets.len(),
             Rows::Wide(sets) => sets.len() * size_of::<u32>(),
         };
@@ -78,7 +90,14 @@ impl Sets {
     pub fn push_as(&mut self, other: &Column, rows: Range<u32>) {
         self.numbers.resize(other.first.len(), None);
         for row in rows {
-            let set = other.set_of(row);
+            let set = match &other.sets {
+                Rows::Direct(_) => {
+                    self.push(other.ports(row));
+                    continue;
+                }
+                Rows::Narrow(sets) => usize::from(sets[row as usize]),
+                Rows::Wide(sets) => sets[row as usize] as usize,
+            };
             let number = self.numbers[set].unwrap_or_else(|| self.find(other.set(set)));
             self.numbers[set] = Some(number);
             self.rows.push(number);
@@ -95,6 +114,14 @@ impl Sets {
         &self.ports[from..to]
     }
 
+    /// What stands in a direct row with this set, of fewer than [`SET`].
+    fn direct(&self, set: u32) -> u16 {
+        match self.set(set) {
+            [port] if *port < SET => *port,
+            _ => SET | set as u16,
+        }
+    }
+
     fn add(&mut self, ports: &[u16]) -> u32 {
         let set = self.first.len() as u32;
         self.first.push(self.ports.len() as u32);
@@ -105,11 +132,14 @@ impl Sets {
 
     /// The column, with the distances of its rows.
     pub fn finish(mut self, distance: Vec<u64>) -> Column {
-        let narrow = self.first.len() <= 1 << u8::BITS;
+        let count = self.first.len();
         self.first.push(self.ports.len() as u32);
-        let sets = match narrow {
-            true => Rows::Narrow(self.rows.iter().map(|&set| set as u8).collect()),
-            false => Rows::Wide(self.rows.into()),
+        let sets = if self.rows.len() <= DIRECT && count <= usize::from(SET) {
+            Rows::Direct(self.rows.iter().map(|&set| self.direct(set)).collect())
+        } else if count <= 1 << u8::BITS {
+            Rows::Narrow(self.rows.iter().map(|&set| set as u8).collect())
+        } else {
+            Rows::Wide(self.rows.into())
         };
         Column { sets, first: self.first.into(), ports: self.ports.into(), distance: distance.into() }
     }
@@ -121,20 +151,32 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Whatever sets there are, few or more than a byte can tell apart.
+        /// Whatever sets there are, few or more than a byte can tell apart, in few rows or many; a
+        /// column as another one is the same.
         #[test]
-        fn a_column_keeps_every_row(few in prop::collection::vec(prop::collection::vec(0u16..5, 0..4), 1..50), copies in 1u16..400) {
+        fn a_column_keeps_every_row(
+            few in prop::collection::vec(prop::collection::vec(0u16..5, 0..4), 1..50),
+            copies in 1u16..400,
+            steps in 1u16..200,
+            far in any::<bool>(),
+        ) {
+            let offset = if far { u16::MAX - 1000 } else { 0 };
             let rows: Vec<Vec<u16>> = (0..copies).flat_map(|copy| few.iter().map(move |row| {
-                row.iter().map(|port| port + copy / 3).collect()
+                row.iter().map(|port| offset + port + copy / steps).collect()
             })).collect();
             let mut sets = Sets::default();
             rows.iter().for_each(|row| sets.push(row));
             let column = sets.finish(Vec::new());
+            let mut copied = Sets::default();
+            copied.push_as(&column, 0..rows.len() as u32);
+            let copied = copied.finish(Vec::new());
             for (i, row) in rows.iter().enumerate() {
                 prop_assert_eq!(column.ports(i as u32), &row[..]);
+                prop_assert_eq!(copied.ports(i as u32), &row[..]);
             }
-            let wide = matches!(column.sets, Rows::Wide(_));
-            prop_assert_eq!(wide, column.first.len() > 257);
+            let (direct, wide) = (matches!(column.sets, Rows::Direct(_)), matches!(column.sets, Rows::Wide(_)));
+            prop_assert_eq!(direct, rows.len() <= DIRECT);
+            prop_assert_eq!(wide, !direct && column.first.len() > 257);
         }
     }
 }
