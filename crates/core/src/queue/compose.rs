@@ -15,9 +15,12 @@ use crate::units::Time;
 ///
 /// It is a timetable if the scheduler is a FIFO and neither AQM nor signal looks at packets that
 /// leave. Its decisions are the same either way.
+///
+/// Laid out by use: what each packet touches is the scheduler, and the beginning of the AQM.
+#[repr(C)]
 pub struct Queue<A, S, G> {
-    aqm: A,
     scheduler: S,
+    aqm: A,
     signal: G,
 }
 

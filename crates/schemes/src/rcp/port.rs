@@ -26,20 +26,17 @@ const MIN_RTT: f64 = 1e-6;
 const MAX_STEPS: u32 = 10_000;
 
 /// A drop-tail port that offers each flow the rate R.
+///
+/// Laid out by use: what each packet touches comes first.
 #[derive(Debug, Clone)]
+#[repr(C)]
 pub struct RcpPort {
-    params: RcpParams,
-    bound: Bound,
+    /// When the interval that is running ends.
+    end: Time,
     /// Bytes per second of the link, η not counted. Follows the link if that changes.
     capacity: f64,
     /// R in bytes per second.
     rate: f64,
-    /// d: the moving average of round trips, in seconds; whether a packet has told one.
-    rtt: f64,
-    known: bool,
-    /// The interval that is running, and its length T.
-    end: Time,
-    length: Time,
     /// Bytes that have arrived in it, and of those that arrived just before its end and fall into
     /// the next one.
     input: f64,
@@ -50,6 +47,13 @@ pub struct RcpPort {
     /// Bytes that waited after the last arrival, and when that was.
     waiting: f64,
     seen: Time,
+    bound: Bound,
+    /// The length T of the interval.
+    length: Time,
+    /// d: the moving average of round trips, in seconds; whether a packet has told one.
+    rtt: f64,
+    known: bool,
+    params: RcpParams,
 }
 
 impl Network for RcpParams {
