@@ -14,9 +14,59 @@ use midpath_core::units::Time;
 const BUCKETS: usize = 1024;
 const WORDS: usize = BUCKETS / 64;
 
-/// The calendar. `shift` is the binary logarithm of the bucket width in picoseconds.
-pub(super) struct Calendar {
+/// How wide buckets are, by how many nodes they hold: with narrow ones a node runs for longer, up to
+/// its whole lookahead, and so has more packets in a turn. But each costs something, and in one that
+/// holds few nodes nobody can look ahead. It reaches no result. Measured in docs/performance.md.
+struct Width {
+    /// The binary logarithm of the width in picoseconds.
     shift: u32,
+    /// The same of the width to begin with, which is the most.
+    widest: u32,
+    /// Buckets taken since the width was chosen, and nodes in them.
+    buckets: u64,
+    nodes: u64,
+}
+
+impl Width {
+    /// Buckets after which the width is chosen again.
+    const PERIOD: u64 = 256;
+    /// With so many nodes in a bucket on average, buckets of half the width are better.
+    const MANY: u64 = 32;
+    /// With fewer than this, buckets of twice the width.
+    const FEW: u64 = 8;
+    /// The least width, as a shift below the most: an eighth.
+    const LEAST: u32 = 3;
+
+    fn new(most: Time) -> Width {
+        let widest = 63 - most.0.clamp(1 << 10, 1 << 40).leading_zeros();
+        Width { shift: widest, widest, buckets: 0, nodes: 0 }
+    }
+
+    /// Counts a bucket.
+    #[inline]
+    fn count(&mut self, nodes: usize) {
+        self.buckets += 1;
+        self.nodes += nodes as u64;
+    }
+
+    /// The shift of another width that suits better, if it is time to choose and there is one.
+    #[inline]
+    fn better(&mut self) -> Option<u32> {
+        if self.buckets < Width::PERIOD {
+            return None;
+        }
+        let mean = std::mem::take(&mut self.nodes) / std::mem::take(&mut self.buckets);
+        match mean {
+            Width::MANY.. if self.shift + Width::LEAST > self.widest => Some(self.shift - 1),
+            0..Width::FEW if self.shift < self.widest => Some(self.shift + 1),
+            _ => None,
+        }
+    }
+}
+
+/// The calendar.
+pub(super) struct Calendar {
+    width: Width,
     /// Number of the first bucket that may hold entries.
     current: u64,
     buckets: Vec<Vec<u32>>,
@@ -34,9 +84,8 @@ pub(super) struct Calendar {
 impl Calendar {
     /// A calendar for `nodes` nodes with buckets no wider than `width`.
     pub fn new(nodes: usize, width: Time) -> Calendar {
-        let shift = 63 - width.0.clamp(1 << 10, 1 << 40).leading_zeros();
         Calendar {
-            shift,
+            width: Width::new(width),
             current: 0,
             buckets: vec![Vec::new(); BUCKETS],
             occupied: [0; WORDS],
@@ -47,7 +96,7 @@ impl Calendar {
     }
 
     pub fn width(&self) -> Time {
-        Time(1 << self.shift)
+        Time(1 << self.width.shift)
     }
 
     /// When `node` has something to do next.
@@ -86,7 +135,7 @@ impl Calendar {
 
     #[inline]
     fn insert(&mut self, node: u32, at: Time) {
-        let bucket = (at.0 >> self.shift).max(self.current);
+        let bucket = (at.0 >> self.width.shift).max(self.current);
         if bucket - self.current >= BUCKETS as u64 {
             self.insert_far(node, at);
             return;
@@ -110,29 +159,50 @@ impl Calendar {
     /// Moves to the first bucket with an entry and takes its nodes into `out`; returns its start.
     /// `None` if that bucket starts at or after `limit`; the calendar is unchanged then.
     pub fn take_bucket(&mut self, limit: Time, out: &mut Vec<u32>) -> Option<Time> {
+        if let Some(shift) = self.width.better() {
+            self.change_width(shift);
+        }
         let near = self.first_occupied();
-        let far = self.far.peek().map(|e| e.0.0.0 >> self.shift);
+        let far = self.far.peek().map(|e| e.0.0.0 >> self.width.shift);
         let bucket = match (near, far) {
             (None, None) => return None,
             (Some(b), None) | (None, Some(b)) => b,
             (Some(a), Some(b)) => a.min(b),
         };
-        let start = Time(bucket << self.shift);
+        let start = Time(bucket << self.width.shift);
         if start >= limit {
             return None;
         }
         self.current = bucket;
         self.refill();
         let slot = bucket as usize % BUCKETS;
+        self.width.count(self.buckets[slot].len());
         out.append(&mut self.buckets[slot]);
         self.occupied[slot / 64] &= !(1 << (slot % 64));
         Some(start)
     }
 
+    /// Goes over to buckets of another width: each node gets one entry, for what it does next.
+    #[cold]
+    fn change_width(&mut self, shift: u32) {
+        let now = self.current << self.width.shift;
+        self.width.shift = shift;
+        self.current = now >> shift;
+        self.buckets.iter_mut().for_each(Vec::clear);
+        self.occupied = [0; WORDS];
+        self.far.clear();
+        self.far_of.fill(Time::MAX);
+        for node in 0..self.next.len() {
+            if self.next[node] != Time::MAX {
+                self.insert(node as u32, self.next[node]);
+            }
+        }
+    }
+
     /// Brings far entries that the moved calendar now covers into their buckets.
     fn refill(&mut self) {
         while let Some(Reverse((at, node))) = self.far.peek().copied() {
-            if (at.0 >> self.shift) - self.current >= BUCKETS as u64 {
+            if (at.0 >> self.width.shift) - self.current >= BUCKETS as u64 {
                 return;
             }
             self.far.pop();
@@ -180,7 +250,7 @@ impl Calendar {
         let slot = bucket as usize % BUCKETS;
         let first = self.buckets[slot].iter().map(|n| self.next[*n as usize]).min().unwrap_or(Time::MAX);
         // All of a bucket's entries may be stale: then the bucket's own end is the bound.
-        let end = Time((bucket + 1) << self.shift);
+        let end = Time((bucket + 1) << self.width.shift);
         far.min(first.min(end))
     }
 
@@ -233,6 +303,40 @@ mod tests {
             assert!(c.far.len() < 3, "{} entries", c.far.len());
         }
         assert!(c.earliest() <= ms(1_199));
+    }
+
+    #[test]
+    fn buckets_are_as_wide_as_their_nodes_are_few() {
+        let lookahead = Time::from_us(1);
+        let mut c = Calendar::new(400, lookahead);
+        let widest = c.width();
+        // Each node has something to do once in each microsecond: many of them, then four.
+        let mut run = |nodes: u32, micros: u64, from: u64| {
+            let mut out = Vec::new();
+            let at = |n: u32, turn: u64| Time::from_us(turn) + Time(u64::from(n) * 1_000_000 / 400);
+            (0..nodes).for_each(|n| c.renew(n, at(n, from)));
+            let mut turns = vec![from; 400];
+            while c.earliest() < Time::from_us(from + micros) {
+                out.clear();
+                let start = c.take_bucket(Time::MAX, &mut out).expect("an entry");
+                let end = start + c.width();
+                for &n in &out {
+                    if c.next_of(n) < end {
+                        assert_eq!(c.next_of(n), at(n, turns[n as usize]), "each turn in its bucket");
+                        turns[n as usize] += 1;
+                        c.renew(n, at(n, turns[n as usize]));
+                    }
+                }
+            }
+            (0..400).for_each(|n| c.renew(n, Time::MAX));
+            (turns, c.width())
+        };
+        let (turns, narrow) = run(400, 2_000, 0);
+        assert!(turns.iter().all(|t| (2_000..2_002).contains(t)), "none is left out");
+        assert_eq!(narrow, Time(widest.0 / 8));
+        let (turns, wide) = run(4, 2_000, 3_000);
+        assert!(turns[..4].iter().all(|t| (5_000..5_002).contains(t)), "none is left out");
+        assert_eq!(wide, widest);
     }
 
     proptest! {
