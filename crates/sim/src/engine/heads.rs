@@ -15,8 +15,8 @@ const BLOCK: usize = u64::BITS as usize;
 /// Up to this many links of a node all are looked at, which is faster than by books.
 pub(super) const FEW: usize = 32;
 
-/// From more links than this on a node rarely runs twice before all that it touches has left the
-/// cache, however small the network around it is.
+/// From more links than this on nobody looks through them before a node's turn, and what brings
+/// something is fetched together when that begins.
 pub(crate) const MANY: usize = 4 * BLOCK;
 
 /// For each link, when its first packet arrives; [`Time::MAX`] where it brings none. Those of a
