@@ -134,6 +134,7 @@ mod tests {
     enum Step {
         Push(u16),
         Pop,
+        PopAndLook,
         Insert(usize, u16),
         Clear,
     }
@@ -141,7 +142,8 @@ mod tests {
     fn step() -> impl Strategy<Value = Step> {
         prop_oneof![
             6 => any::<u16>().prop_map(Step::Push),
-            5 => Just(Step::Pop),
+            3 => Just(Step::Pop),
+            2 => Just(Step::PopAndLook),
             1 => (any::<usize>(), any::<u16>()).prop_map(|(i, v)| Step::Insert(i, v)),
             1 => Just(Step::Clear),
         ]
@@ -159,6 +161,13 @@ mod tests {
                         truth.push_back(v);
                     }
                     Step::Pop => prop_assert_eq!(fifo.pop(), truth.pop_front()),
+                    Step::PopAndLook => {
+                        let popped = fifo.pop_and_look();
+                        prop_assert_eq!(popped.map(|p| p.0), truth.pop_front());
+                        if let (Some((_, next)), Some(second)) = (popped, truth.front()) {
+                            prop_assert_eq!(next, *second);
+                        }
+                    }
                     Step::Insert(i, v) => {
                         let i = i % (truth.len() + 1);
                         fifo.insert(i, v);

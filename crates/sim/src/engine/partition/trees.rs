@@ -22,6 +22,8 @@ pub(super) fn partition(next: &[Vec<usize>], weight: &[usize], wanted: usize) ->
         sums[part] += heavy(&piece);
         piece.into_iter().for_each(|n| part_of[n] = Some(part));
     }
+    // Each to the part with least to do; of parts that are about even, to the one with most links to
+    // it. What no end has a way to comes last here, too.
     for n in (0..next.len()).filter(|n| depth[*n] >= innermost) {
         let links = |part: usize| next[n].iter().filter(|m| part_of[**m] == Some(part)).count();
         let part = (0..wanted).min_by_key(|part| (sums[*part] - links(*part).min(sums[*part]), *part))?;
