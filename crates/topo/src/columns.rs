@@ -29,6 +29,12 @@ enum Rows {
     Wide(Box<[u32]>),
 }
 
+/// What one row has: its only port, or the number of its set.
+enum Row<'a> {
+    Only(&'a u16),
+    Set(usize),
+}
+
 /// In a direct row: what follows is the number of a set.
 const SET: u16 = 1 << 15;
 
@@ -40,13 +46,21 @@ impl Column {
     /// The ports of a row, in rising order; none if there is no way.
     #[inline]
     pub fn ports(&self, row: u32) -> &[u16] {
+        match self.row(row) {
+            Row::Only(port) => std::slice::from_ref(port),
+            Row::Set(set) => self.set(set),
+        }
+    }
+
+    #[inline]
+    fn row(&self, row: u32) -> Row<'_> {
         match &self.sets {
             Rows::Direct(rows) => match &rows[row as usize] {
-                port if *port < SET => std::slice::from_ref(port),
-                set => self.set(usize::from(set & !SET)),
+                port if *port < SET => Row::Only(port),
+                set => Row::Set(usize::from(set & !SET)),
             },
-            Rows::Narrow(sets) => self.set(usize::from(sets[row as usize])),
-            Rows::Wide(sets) => self.set(sets[row as usize] as usize),
+            Rows::Narrow(sets) => Row::Set(usize::from(sets[row as usize])),
+            Rows::Wide(sets) => Row::Set(sets[row as usize] as usize),
         }
     }
 
@@ -90,17 +104,14 @@ impl Sets {
     pub fn push_as(&mut self, other: &Column, rows: Range<u32>) {
         self.numbers.resize(other.first.len(), None);
         for row in rows {
-            let set = match &other.sets {
-                Rows::Direct(_) => {
-                    self.push(other.ports(row));
-                    continue;
+            match other.row(row) {
+                Row::Only(port) => self.push(std::slice::from_ref(port)),
+                Row::Set(set) => {
+                    let number = self.numbers[set].unwrap_or_else(|| self.find(other.set(set)));
+                    self.numbers[set] = Some(number);
+                    self.rows.push(number);
                 }
-                Rows::Narrow(sets) => usize::from(sets[row as usize]),
-                Rows::Wide(sets) => sets[row as usize] as usize,
-            };
-            let number = self.numbers[set].unwrap_or_else(|| self.find(other.set(set)));
-            self.numbers[set] = Some(number);
-            self.rows.push(number);
+            }
         }
     }
 

@@ -57,7 +57,7 @@ impl Node {
         pool: &mut Pool,
         driver: &mut D,
     ) -> Option<Pkt> {
-        let pkt = match self.call_port::<false, _>(port, now, idle, pool, |p, ctx| p.straight(pkt, ctx))? {
+        let pkt = match self.call_port::<false, _>(port, now, idle, pool, None, |p, ctx| p.straight(pkt, ctx))? {
             Ok(pkt) => pkt,
             Err(pkt) => return Some(pkt),
         };

@@ -7,28 +7,6 @@ use crate::packet::{Pkt, Pool, PortId};
 use crate::roles::{Drop, Port, PortCtx, Transmitter};
 use crate::units::Time;
 
-/// What a port may reach during a call: all of its node but the port itself. (A method would borrow
-/// that, too.)
-macro_rules! context {
-    ($node:ident, $called:ident, $now:ident, $port:ident, $transmitter:ident, $pool:ident) => {
-        PortCtx {
-            now: $now,
-            node: $node.id,
-            me: $port,
-            links: &$node.links,
-            pool: $pool,
-            rng: &mut $node.streams.ports,
-            transmitter: $transmitter,
-            reverse: &$node.reverse,
-            booked: $called.booked,
-            state: $called.state.map(|i| $node.states[i].as_mut()),
-            actions: &mut $node.actions,
-            timer: $called.timer,
-            marks: $called.marks,
-        }
-    };
-}
-
 impl Node {
     /// Offers a packet to a port. For each hop: a call costs 24 instructions.
     #[inline(always)]
@@ -88,14 +66,14 @@ impl Node {
         pool: &mut Pool,
         driver: &mut D,
     ) -> Result<(), Drop> {
-        let slot = &mut self.slots[usize::from(port.0)];
-        let (transmitter, mut left) = (slot.transmitter(now), Left::default());
-        let Some(called) = slot.asked(&mut left) else {
+        let (transmitter, mut left) = (self.slots[usize::from(port.0)].transmitter(now), Left::default());
+        let asked =
+            self.call_port::<false, _>(port, now, transmitter, pool, Some(&mut left), |p, ctx| p.admit(pkt, ctx));
+        let Some(admitted) = asked else {
             // Drop-tail has said all in its bound.
-            return if slot.admits(pool[pkt].size) { Ok(()) } else { Err(Drop::Queue) };
+            let admits = self.slots[usize::from(port.0)].admits(pool[pkt].size);
+            return if admits { Ok(()) } else { Err(Drop::Queue) };
         };
-        let mut ctx = context!(self, called, now, port, transmitter, pool);
-        let admitted = called.port.admit(pkt, &mut ctx);
         if left.marks > 0 {
             self.slots[usize::from(port.0)].extra().marks += left.marks;
             driver.marked(port, pkt.id(), &pool[pkt]);
@@ -125,10 +103,11 @@ impl Node {
         pool: &mut Pool,
         call: impl FnOnce(&mut dyn Port, &mut PortCtx<'_>) -> R,
     ) -> Option<R> {
-        self.call_port::<true, _>(port, now, transmitter, pool, call)
+        self.call_port::<true, _>(port, now, transmitter, pool, None, call)
     }
 
-    /// The same; what waits is counted if it `NOTES` that, for it may stay as it is.
+    /// The same; what waits is counted if it `NOTES` that, for it may stay as it is. A timetable that
+    /// is asked about a packet may leave its marks in `left`.
     #[inline(always)]
     pub(super) fn call_port<const NOTES: bool, R>(
         &mut self,
@@ -136,10 +115,29 @@ impl Node {
         now: Time,
         transmitter: Transmitter,
         pool: &mut Pool,
+        left: Option<&mut Left>,
         call: impl FnOnce(&mut dyn Port, &mut PortCtx<'_>) -> R,
     ) -> Option<R> {
-        let mut called = self.slots[usize::from(port.0)].called()?;
-        let mut ctx = context!(self, called, now, port, transmitter, pool);
+        let slot = &mut self.slots[usize::from(port.0)];
+        let mut called = match left {
+            Some(left) => slot.asked(left)?,
+            None => slot.called()?,
+        };
+        let mut ctx = PortCtx {
+            now,
+            node: self.id,
+            me: port,
+            links: &self.links,
+            pool,
+            rng: &mut self.streams.ports,
+            transmitter,
+            reverse: &self.reverse,
+            booked: called.booked,
+            state: called.state.map(|i| self.states[i].as_mut()),
+            actions: &mut self.actions,
+            timer: called.timer,
+            marks: called.marks,
+        };
         let answer = call(called.port, &mut ctx);
         if NOTES {
             called.note_level(now.min(self.until));

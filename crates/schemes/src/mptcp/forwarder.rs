@@ -11,21 +11,20 @@ use midpath_core::roles::{Ecmp, ForwardCtx, Forwarder, LinkInfo, Map, NodeSpec, 
 
 use super::address::{MAX_ADDRESSES, Pair};
 
-/// Where an address is: the router, and its port that leads there. They lie side by side, for each
-/// packet asks at each node.
+/// Where an address is: the router, and its port that leads there.
 type Attachment = (NodeId, PortId);
 
 /// All nodes that have a way to each other, and where multihomed hosts have their addresses. As large
 /// as the network, whatever packets say.
 #[derive(Debug, Default)]
 struct Attachments {
-    /// By node's number: where its addresses begin in `all`, and those of the next one; [`UNKNOWN`]
-    /// where there is no way.
-    first: Vec<[u32; 2]>,
+    /// By node's number: where its addresses begin and end in `all`; [`UNKNOWN`] where there is no way.
+    spans: Vec<[u32; 2]>,
+    /// Side by side, for each packet asks at each node.
     all: Vec<Attachment>,
 }
 
-/// Where a node's addresses begin that has no way here.
+/// The span of a node to which there is no way.
 const UNKNOWN: [u32; 2] = [u32::MAX; 2];
 
 impl Attachments {
@@ -48,29 +47,28 @@ impl Attachments {
 
     fn note(&mut self, node: NodeId, addresses: &[Attachment]) {
         let n = node.0 as usize;
-        if self.first.len() <= n {
-            self.first.resize(n + 1, UNKNOWN);
+        if self.spans.len() <= n {
+            self.spans.resize(n + 1, UNKNOWN);
         }
         let from = self.all.len() as u32;
         self.all.extend(addresses);
-        self.first[n] = [from, self.all.len() as u32];
+        self.spans[n] = [from, self.all.len() as u32];
     }
 
     /// A node's addresses.
+    #[inline]
     fn get(&self, node: NodeId) -> &[Attachment] {
-        let [from, to] = self.first.get(node.0 as usize).copied().unwrap_or(UNKNOWN);
+        let [from, to] = self.spans.get(node.0 as usize).copied().unwrap_or(UNKNOWN);
         self.all.get(from as usize..to as usize).unwrap_or_default()
     }
 
     fn knows(&self, node: NodeId) -> bool {
-        self.first.get(node.0 as usize).is_some_and(|first| *first != UNKNOWN)
+        self.spans.get(node.0 as usize).is_some_and(|span| *span != UNKNOWN)
     }
 
     #[inline]
     fn find(&self, node: NodeId, address: PortId) -> Option<Attachment> {
-        let [from, to] = *self.first.get(node.0 as usize)?;
-        let place = from.checked_add(address.0.into()).filter(|place| *place < to)?;
-        self.all.get(place as usize).copied()
+        self.get(node).get(usize::from(address.0)).copied()
     }
 }
 

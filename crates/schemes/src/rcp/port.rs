@@ -183,7 +183,7 @@ impl RcpPort {
 }
 
 impl Aqm for RcpPort {
-    #[inline]
+    #[inline] // so that what it does not ask of the view is not worked out
     fn enqueue(&mut self, packet: &mut Packet, view: &mut View<'_>) -> Verdict {
         self.catch_up(view.now);
         self.capacity = view.rate.bytes_per_second();
