@@ -126,7 +126,8 @@ impl Hands<'_> {
 /// that have one take turns from a heap. Measured in docs/performance.md.
 const FEW_PORTS: u32 = 12;
 
-/// The loops that run a node. They return when something happens to it next.
+/// The loops that run a node. They return when something happens to it next. Each is a function of
+/// its own: in one for all, more registers are spilt.
 impl Hands<'_> {
     /// Gives a node everything that happens to it before `horizon`. Its rings are those from
     /// `first` to before `last`.

@@ -12,8 +12,12 @@ use super::assemble::NetLink;
 
 /// The smallest delay between two parts; [`Time::MAX`] if nothing is cut.
 pub(super) fn cut_window(links: &[NetLink], part_of: &[u32]) -> Time {
-    let cut = |l: &&NetLink| part_of[l.from.0.0 as usize] != part_of[l.to.0.0 as usize];
-    links.iter().filter(cut).map(NetLink::shortest).min().unwrap_or(Time::MAX)
+    crossing(links, part_of).map(NetLink::shortest).min().unwrap_or(Time::MAX)
+}
+
+/// The links between two parts.
+fn crossing<'a>(links: &'a [NetLink], part_of: &[u32]) -> impl Iterator<Item = &'a NetLink> {
+    links.iter().filter(|l| part_of[l.from.0.0 as usize] != part_of[l.to.0.0 as usize])
 }
 
 /// With fewer packets than this in a window, over all links at full rate, threads wait for each
@@ -64,12 +68,12 @@ fn cut(nodes: usize, links: &[NetLink], wanted: usize) -> Option<Vec<u32>> {
         (0..nodes).for_each(|n| sums[piece[n]] += weight[n]);
         sums.iter().max().is_some_and(|m| *m * 4 <= fair * 5)
     })?;
+    let next = neighbours(nodes, links);
     let apart = balanced.iter().enumerate().all(|(n, piece)| n == *piece);
-    let in_trees = apart.then(|| trees::partition(&neighbours(nodes, links), &weight, wanted)).flatten();
-    Some(in_trees.unwrap_or_else(|| {
-        let order = by_growth(neighbours(nodes, links), &weight, fair);
-        deal(&balanced, &order, &weight, fair, wanted)
-    }))
+    let in_trees = if apart { trees::partition(&next, &weight, wanted) } else { None };
+    let grown = deal(&balanced, &by_growth(&next, &weight, fair), &weight, fair, wanted);
+    // Of two that cross as few links, the first: it balances better.
+    in_trees.into_iter().chain([grown]).min_by_key(|parts| crossing(links, parts).count())
 }
 
 /// Where each node's links lead.
@@ -81,6 +85,12 @@ fn neighbours(nodes: usize, links: &[NetLink]) -> Vec<Vec<usize>> {
 
 /// The connected pieces (by smallest member) when links of `delay` and longer are cut.
 fn pieces(nodes: usize, links: &[NetLink], delay: Time) -> Vec<usize> {
+    let short = links.iter().filter(|l| l.shortest() < delay);
+    connected(nodes, short.map(|l| (l.from.0.0 as usize, l.to.0.0 as usize)))
+}
+
+/// What is connected by these pairs: of each node the smallest one that is.
+fn connected(nodes: usize, pairs: impl Iterator<Item = (usize, usize)>) -> Vec<usize> {
     let mut root: Vec<usize> = (0..nodes).collect();
     fn find(root: &mut [usize], mut n: usize) -> usize {
         while root[n] != n {
@@ -89,8 +99,8 @@ fn pieces(nodes: usize, links: &[NetLink], delay: Time) -> Vec<usize> {
         }
         n
     }
-    for l in links.iter().filter(|l| l.shortest() < delay) {
-        let (a, b) = (find(&mut root, l.from.0.0 as usize), find(&mut root, l.to.0.0 as usize));
+    for (a, b) in pairs {
+        let (a, b) = (find(&mut root, a), find(&mut root, b));
         let (low, high) = (a.min(b), a.max(b));
         root[high] = low;
     }
@@ -99,7 +109,7 @@ fn pieces(nodes: usize, links: &[NetLink], delay: Time) -> Vec<usize> {
 
 /// An order of the nodes in which each part grows by the node that has most links into it and
 /// fewest to nodes that are in no part yet.
-fn by_growth(next: Vec<Vec<usize>>, weight: &[usize], fair: usize) -> Vec<usize> {
+fn by_growth(next: &[Vec<usize>], weight: &[usize], fair: usize) -> Vec<usize> {
     let nodes = next.len();
     let mut seeds: Vec<usize> = (0..nodes).collect();
     seeds.sort_by_key(|n| (next[*n].len(), *n));
@@ -200,10 +210,9 @@ mod tests {
 
     /// How many links cross between parts, and the weight of each part.
     fn quality(nodes: usize, links: &[NetLink], parts: &[u32]) -> (usize, Vec<usize>) {
-        let crossing = links.iter().filter(|l| parts[l.from.0.0 as usize] != parts[l.to.0.0 as usize]).count();
         let mut sums = vec![0; parts.iter().max().map_or(0, |p| *p as usize + 1)];
         weights(nodes, links).iter().zip(parts).for_each(|(w, p)| sums[*p as usize] += w);
-        (crossing, sums)
+        (crossing(links, parts).count(), sums)
     }
 
     /// A half of a fat-tree has half of the pods, and half of the core: of the links only those to

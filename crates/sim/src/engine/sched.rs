@@ -5,64 +5,17 @@
 //! that has not happened yet can reach it sooner. So an entry pays for a whole batch of packets,
 //! and packets themselves are never sorted: they wait in the ring of their link, in order.
 
+mod width;
+
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use midpath_core::cache::fetch;
 use midpath_core::units::Time;
+use width::Width;
 
 const BUCKETS: usize = 1024;
 const WORDS: usize = BUCKETS / 64;
-
-/// How wide buckets are, by how many nodes they hold: with narrow ones a node runs for longer, up to
-/// its whole lookahead, and so has more packets in a turn. But each costs something, and in one that
-/// holds few nodes nobody can look ahead. It reaches no result. Measured in docs/performance.md.
-struct Width {
-    /// The binary logarithm of the width in picoseconds.
-    shift: u32,
-    /// The same of the width to begin with, which is the most.
-    widest: u32,
-    /// Buckets taken since the width was chosen, and nodes in them.
-    buckets: u64,
-    nodes: u64,
-}
-
-impl Width {
-    /// Buckets after which the width is chosen again.
-    const PERIOD: u64 = 256;
-    /// With so many nodes in a bucket on average, buckets of half the width are better.
-    const MANY: u64 = 32;
-    /// With fewer than this, buckets of twice the width.
-    const FEW: u64 = 8;
-    /// The least width, as a shift below the most: an eighth.
-    const LEAST: u32 = 3;
-
-    fn new(most: Time) -> Width {
-        let widest = 63 - most.0.clamp(1 << 10, 1 << 40).leading_zeros();
-        Width { shift: widest, widest, buckets: 0, nodes: 0 }
-    }
-
-    /// Counts a bucket.
-    #[inline]
-    fn count(&mut self, nodes: usize) {
-        self.buckets += 1;
-        self.nodes += nodes as u64;
-    }
-
-    /// The shift of another width that suits better, if it is time to choose and there is one.
-    #[inline]
-    fn better(&mut self) -> Option<u32> {
-        if self.buckets < Width::PERIOD {
-            return None;
-        }
-        let mean = std::mem::take(&mut self.nodes) / std::mem::take(&mut self.buckets);
-        match mean {
-            Width::MANY.. if self.shift + Width::LEAST > self.widest => Some(self.shift - 1),
-            0..Width::FEW if self.shift < self.widest => Some(self.shift + 1),
-            _ => None,
-        }
-    }
-}
 
 /// The calendar.
 pub(super) struct Calendar {
@@ -96,7 +49,7 @@ impl Calendar {
     }
 
     pub fn width(&self) -> Time {
-        Time(1 << self.width.shift)
+        Time(1 << self.width.shift())
     }
 
     /// When `node` has something to do next.
@@ -135,7 +88,7 @@ impl Calendar {
 
     #[inline]
     fn insert(&mut self, node: u32, at: Time) {
-        let bucket = (at.0 >> self.width.shift).max(self.current);
+        let bucket = (at.0 >> self.width.shift()).max(self.current);
         if bucket - self.current >= BUCKETS as u64 {
             self.insert_far(node, at);
             return;
@@ -163,13 +116,13 @@ impl Calendar {
             self.change_width(shift);
         }
         let near = self.first_occupied();
-        let far = self.far.peek().map(|e| e.0.0.0 >> self.width.shift);
+        let far = self.far.peek().map(|e| e.0.0.0 >> self.width.shift());
         let bucket = match (near, far) {
             (None, None) => return None,
             (Some(b), None) | (None, Some(b)) => b,
             (Some(a), Some(b)) => a.min(b),
         };
-        let start = Time(bucket << self.width.shift);
+        let start = Time(bucket << self.width.shift());
         if start >= limit {
             return None;
         }
@@ -185,8 +138,8 @@ impl Calendar {
     /// Goes over to buckets of another width: each node gets one entry, for what it does next.
     #[cold]
     fn change_width(&mut self, shift: u32) {
-        let now = self.current << self.width.shift;
-        self.width.shift = shift;
+        let now = self.current << self.width.shift();
+        self.width.change(shift);
         self.current = now >> shift;
         self.buckets.iter_mut().for_each(Vec::clear);
         self.occupied = [0; WORDS];
@@ -202,7 +155,7 @@ impl Calendar {
     /// Brings far entries that the moved calendar now covers into their buckets.
     fn refill(&mut self) {
         while let Some(Reverse((at, node))) = self.far.peek().copied() {
-            if (at.0 >> self.width.shift) - self.current >= BUCKETS as u64 {
+            if (at.0 >> self.width.shift()) - self.current >= BUCKETS as u64 {
                 return;
             }
             self.far.pop();
@@ -250,7 +203,7 @@ impl Calendar {
         let slot = bucket as usize % BUCKETS;
         let first = self.buckets[slot].iter().map(|n| self.next[*n as usize]).min().unwrap_or(Time::MAX);
         // All of a bucket's entries may be stale: then the bucket's own end is the bound.
-        let end = Time((bucket + 1) << self.width.shift);
+        let end = Time((bucket + 1) << self.width.shift());
         far.min(first.min(end))
     }
 

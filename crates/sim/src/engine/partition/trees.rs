@@ -1,7 +1,10 @@
 //! Networks that fall apart into equal pieces without their innermost nodes: the pods of a fat-tree
 //! without its core, the leaves of a leaf-spine without its spines.
 
+use std::cmp::Reverse;
 use std::collections::VecDeque;
+
+use super::connected;
 
 /// Parts may have so much more than their share, as numerator and denominator.
 const BALANCE: (usize, usize) = (21, 20);
@@ -12,19 +15,23 @@ pub(super) fn partition(next: &[Vec<usize>], weight: &[usize], wanted: usize) ->
     let depth = depths(next);
     // Ends, and those next to them, are what pieces are made of.
     let innermost = depth.iter().copied().filter(|d| *d != usize::MAX).max().filter(|d| *d >= 2)?;
-    let mut part_of = vec![None; next.len()];
-    let mut sums = vec![0; wanted];
-    let mut pieces = pieces(next, |n| depth[n] < innermost);
-    let heavy = |piece: &[usize]| piece.iter().map(|n| weight[*n]).sum::<usize>();
-    pieces.sort_by_key(|piece| (std::cmp::Reverse(heavy(piece)), piece[0]));
-    for piece in pieces {
-        let part = least(&sums);
-        sums[part] += heavy(&piece);
-        piece.into_iter().for_each(|n| part_of[n] = Some(part));
+    let outer = |n: &usize| depth[*n] < innermost;
+    let joined = (0..next.len()).filter(outer).flat_map(|n| next[n].iter().map(move |m| (n, *m)));
+    let piece = connected(next.len(), joined.filter(|(_, m)| outer(m)));
+    let mut heavy = vec![0; next.len()];
+    (0..next.len()).for_each(|n| heavy[piece[n]] += weight[n]);
+    let mut pieces: Vec<usize> = (0..next.len()).filter(|n| outer(n) && piece[*n] == *n).collect();
+    pieces.sort_by_key(|p| (Reverse(heavy[*p]), *p));
+    let (mut part_of_piece, mut sums) = (vec![None; next.len()], vec![0; wanted]);
+    for p in pieces {
+        let part = (0..wanted).min_by_key(|part| sums[*part])?;
+        sums[part] += heavy[p];
+        part_of_piece[p] = Some(part);
     }
+    let mut part_of: Vec<Option<usize>> = piece.iter().map(|p| part_of_piece[*p]).collect();
     // Each to the part with least to do; of parts that are about even, to the one with most links to
     // it. What no end has a way to comes last here, too.
-    for n in (0..next.len()).filter(|n| depth[*n] >= innermost) {
+    for n in (0..next.len()).filter(|n| !outer(n)) {
         let links = |part: usize| next[n].iter().filter(|m| part_of[**m] == Some(part)).count();
         let part = (0..wanted).min_by_key(|part| (sums[*part] - links(*part).min(sums[*part]), *part))?;
         sums[part] += weight[n];
@@ -33,11 +40,6 @@ pub(super) fn partition(next: &[Vec<usize>], weight: &[usize], wanted: usize) ->
     let fair = sums.iter().sum::<usize>().div_ceil(wanted);
     let balanced = sums.iter().all(|sum| sum * BALANCE.1 <= fair * BALANCE.0);
     balanced.then(|| part_of.into_iter().map(|part| part.unwrap_or(0) as u32).collect())
-}
-
-/// The part with the least; of several the first one.
-fn least(sums: &[usize]) -> usize {
-    (0..sums.len()).min_by_key(|part| sums[*part]).unwrap_or(0)
 }
 
 /// How many links it is from each node to the nearest that has a single one; `usize::MAX` if there
@@ -55,26 +57,4 @@ fn depths(next: &[Vec<usize>]) -> Vec<usize> {
         }
     }
     depth
-}
-
-/// What is connected among the nodes that `stay`.
-fn pieces(next: &[Vec<usize>], stay: impl Fn(usize) -> bool) -> Vec<Vec<usize>> {
-    let (mut seen, mut pieces) = (vec![false; next.len()], Vec::new());
-    for first in (0..next.len()).filter(|n| stay(*n)) {
-        if std::mem::replace(&mut seen[first], true) {
-            continue;
-        }
-        let mut piece = vec![first];
-        let mut at = 0;
-        while let Some(&n) = piece.get(at) {
-            at += 1;
-            for &m in &next[n] {
-                if stay(m) && !std::mem::replace(&mut seen[m], true) {
-                    piece.push(m);
-                }
-            }
-        }
-        pieces.push(piece);
-    }
-    pieces
 }
