@@ -8,6 +8,7 @@ use midpath_core::spec::SpecError;
 use serde_json::Value;
 
 use crate::describe::Description;
+use crate::params::{self, Params, Texts};
 use crate::{fcp, hpcc, inrpp, mircc, mptcp, ndn, rcp, rpm, tcp, udp, xcp};
 
 /// The scheme of a scenario that names none.
@@ -85,14 +86,25 @@ impl Catalogue {
     /// Adds a scheme whose parameters are a `P`: unknown keys and bad values are named, editors get
     /// the schema.
     #[must_use]
-    pub fn with_params<P: crate::params::Params>(
+    pub fn with_params<P: Params>(self, name: &'static str, build: fn(&str, P) -> Built) -> Catalogue {
+        self.reading(name, build, params::read)
+    }
+
+    /// The same for parameters with a key `text`: `text = "paper"` is the paper's text alone.
+    #[must_use]
+    pub fn with_texts<P: Texts>(self, name: &'static str, build: fn(&str, P) -> Built) -> Catalogue {
+        self.reading(name, build, params::read_text)
+    }
+
+    fn reading<P: Params>(
         mut self,
         name: &'static str,
         build: fn(&str, P) -> Built,
+        read: fn(&Value) -> Result<P, SpecError>,
     ) -> Catalogue {
         #[cfg(feature = "schema")]
         self.schemas.insert(name.to_owned(), schemars::schema_for!(P));
-        self.builders.insert(name.to_owned(), Arc::new(move |value| build(name, crate::params::read(value)?)));
+        self.builders.insert(name.to_owned(), Arc::new(move |value| build(name, read(value)?)));
         self
     }
 

@@ -3,6 +3,7 @@
 use midpath_core::spec::{SpecError, in_plain_terms};
 use midpath_core::units::Ratio;
 use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};
+use serde_json::map::Entry;
 use serde_json::{Map, Value};
 
 /// What [`read`] needs of a table of parameters, and nothing else: derive serde's traits (and, with
@@ -18,6 +19,46 @@ impl<P: DeserializeOwned + Serialize + Default + 'static> Params for P {}
 pub trait Params: DeserializeOwned + Serialize + Default + schemars::JsonSchema + 'static {}
 #[cfg(feature = "schema")]
 impl<P: DeserializeOwned + Serialize + Default + schemars::JsonSchema + 'static> Params for P {}
+
+/// Whose text a scheme follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Text {
+    /// The paper's, with what we add to it.
+    #[default]
+    Ours,
+    /// The paper's alone: every addition of ours is off, unless a key names it.
+    Paper,
+}
+
+/// Parameters with a key `text` of type [`Text`].
+pub trait Texts: Params {
+    /// The parameters with which nothing of ours is left: a table of those whose defaults are ours.
+    fn paper() -> Value;
+}
+
+/// Reads a table of parameters like [`read`]. With `text = "paper"` what it does not name is as in
+/// the paper.
+pub fn read_text<P: Texts>(value: &Value) -> Result<P, SpecError> {
+    if value.get("text") != serde_json::to_value(Text::Paper).ok().as_ref() {
+        return read(value);
+    }
+    let mut table = value.clone();
+    lay_under(&mut table, P::paper());
+    read(&table)
+}
+
+/// Adds to a table what it does not have, in tables within it, too.
+fn lay_under(table: &mut Value, below: Value) {
+    let (Value::Object(table), Value::Object(below)) = (table, below) else { return };
+    for (key, value) in below {
+        match table.entry(key) {
+            Entry::Vacant(free) => _ = free.insert(value),
+            Entry::Occupied(mut said) => lay_under(said.get_mut(), value),
+        }
+    }
+}
 
 /// Reads a table of parameters. Unknown keys are refused with the list of known ones.
 ///
@@ -79,4 +120,64 @@ pub fn share<'de, D: Deserializer<'de>>(d: D) -> Result<f64, D::Error> {
 /// `Ok` if `holds`, else an error at `key` that says what would have been accepted.
 pub fn require(holds: bool, key: &str, accepted: &str) -> Result<(), SpecError> {
     if holds { Ok(()) } else { Err(SpecError::new(key, format!("must be {accepted}"))) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    #[serde(default)]
+    struct Own {
+        text: Text,
+        rate: u32,
+        repair: bool,
+        more: More,
+    }
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    #[serde(default)]
+    struct More {
+        hold: bool,
+        least: u32,
+    }
+
+    impl Default for Own {
+        fn default() -> Own {
+            Own { text: Text::Ours, rate: 7, repair: true, more: More::default() }
+        }
+    }
+
+    impl Default for More {
+        fn default() -> More {
+            More { hold: true, least: 32 }
+        }
+    }
+
+    impl Texts for Own {
+        fn paper() -> Value {
+            json!({ "repair": false, "more": { "hold": false, "least": 0 } })
+        }
+    }
+
+    #[test]
+    fn the_papers_text_turns_all_additions_off_and_a_key_that_is_named_wins() {
+        assert_eq!(read_text::<Own>(&json!({ "rate": 8 })), Ok(Own { rate: 8, ..Own::default() }));
+        assert_eq!(read_text::<Own>(&json!({ "text": "ours" })), Ok(Own::default()));
+        let paper = Own { text: Text::Paper, repair: false, more: More { hold: false, least: 0 }, rate: 7 };
+        assert_eq!(read_text::<Own>(&json!({ "text": "paper" })).as_ref(), Ok(&paper));
+        let one = json!({ "text": "paper", "rate": 9, "more": { "hold": true } });
+        assert_eq!(read_text::<Own>(&one), Ok(Own { rate: 9, more: More { hold: true, least: 0 }, ..paper }));
+    }
+
+    #[test]
+    fn a_wrong_text_is_named_like_any_wrong_value() {
+        assert_eq!(read_text::<Own>(&json!({ "text": "papers" })).unwrap_err().key, "text");
+        assert_eq!(read_text::<Own>(&json!({ "text": "paper", "more": 3 })).unwrap_err().key, "more");
+        assert_eq!(read_text::<Own>(&json!({ "text": "paper", "mor": 3 })).unwrap_err().key, "mor");
+        assert!(read_text::<Own>(&json!(3)).is_err());
+    }
 }
