@@ -1,40 +1,51 @@
-"""Transients: random scenarios in which things change, with every scheme, held to bounds fixed before the first run.
+"""Transients: random scenarios with every scheme at equal memory, held to bounds fixed before the first run.
 
-    python checks/transients/suite.py --scenarios 1000 > checks/transients/RESULTS.md
-    python checks/transients/suite.py --first 17 --scenarios 1 --schemes fcp --show   # one again, with its text
+    python checks/transients/suite.py > checks/transients/RESULTS.md
+    python checks/transients/suite.py --of crowds --first 17 --scenarios 1 --schemes fcp --show   # one, with its text
 
-A dumbbell with a core of 2 to 20 Mbps and 1 to 5 ms, and access links of 1 Gbps. One or two flows have no end; others
-join, and leave by size or by `stop`. The core may go down, or change its rate, and its first router may restart. Round
-trips differ by up to 100 times. In nine of ten there are more flows than packets fit into the core's own
-bandwidth-delay product, and in one of six all of these start within a second. A scenario follows from its number alone.
-Each is run as it stands with each scheme, at its defaults.
+There are two classes. In `changes` (changes.py) flows join and leave, and links and routers fail. In `crowds`
+(crowds.py) many flows come at once, or a fair share is less than a packet in a round trip, or both. All run on a
+dumbbell with access links of 1 Gbps. A scenario follows from its class and number alone. Each is run as it stands with
+each scheme, at its defaults, but for memory: what a port may hold is the same for all. INRPP has a fifth of it as
+buffer and a fifth as the partition of other traffic, and the rest as cache.
 
-The bounds:
+The bounds of both:
 
 - **loss**: packets that queues dropped, over packets sent, is at most NewReno's on the same scenario and one percent.
 - **offered load**: in no tenth of a second do senders put more onto their links than three times what the core sends at
   its highest rate in that time and the longest round trip, and the queue, and 64 kB for each flow that has started.
-  Sixty-four kB is the largest unscaled window; ten packets, TCP's first, are a quarter of that. What a scheme stores
-  counts as queue: INRPP's cache, 20 s of the core's rate. (That was added after the first 500 scenarios, in all of
-  which INRPP had missed the bound without it: its senders push what a cache can take. So it was not fixed before.)
+  Sixty-four kB is the largest unscaled window; ten packets, TCP's first, are a quarter of that.
 - **settled**: from ten seconds, or fifty of the longest round trips, after the last change, flows without end fill half
   of the core at least, on average until the run ends (else: *idle*), and the queue at the core drops at most 2 % of
   what is sent (else: *late loss*). What never comes back, or oscillates between flood and silence, is found by that; a
   TCP's saw-tooth is not.
+
+With crowds it is settled after five seconds or fifty round trips, and the run goes on for another five seconds or
+hundred round trips. The bounds then are:
+
+- *idle*: flows fill 90 % of the core where a fair share is more than a packet a second; else at least what NewReno
+  fills, less one percent.
+- *late loss*: at most 2 %, or NewReno's and one percent.
+- *starved*: of the flows without end, at most one percent more than with NewReno deliver nothing from then on.
 """
 
 from __future__ import annotations
 
 import argparse
+import bisect
 import json
-import random
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+import changes
+import crowds
+import pandas as pd
+from scene import STEP, Scene
+
 import midpath
-from midpath import __version__
+from midpath import Result, __version__
 
 SCHEMES = (
     "newreno",
@@ -51,235 +62,142 @@ SCHEMES = (
     "ndn",
 )  # fmt: skip
 BASE = "newreno"
+CLASSES = {"changes": changes.draw, "crowds": crowds.draw}
 
 MORE_LOSS = 0.01
 TIMES, FIRST = 3.0, 64e3
-QUIET, ROUND_TRIPS, FILLED = 10.0, 50.0, 0.5
-STEP = 0.1
-STORED = {"inrpp": 20.0}
-"""What a scheme's ports hold beside the queue, at its defaults, in seconds of their rate."""
-
-
-@dataclass(frozen=True)
-class Flow:
-    """Times in seconds, sizes in bytes, the delay of its sender's access link in ms."""
-
-    delay: float
-    start: float
-    size: int | None = None
-    stop: float | None = None
-
-
-@dataclass(frozen=True)
-class Scene:
-    """What is drawn for one number."""
-
-    number: int
-    rate: float
-    """Of the core, Mbps."""
-    delay: float
-    """Of the core, ms."""
-    queue: float
-    """Of every port, ms of its own rate."""
-    flows: list[Flow]
-    faults: list[str] = field(default_factory=list)
-    rates: list[float] = field(default_factory=list)
-    """The core's rates, Mbps, in the order of time."""
-    changes: list[float] = field(default_factory=list)
-    """When something changes."""
-
-    @property
-    def longest(self) -> float:
-        """The longest round trip without queues, seconds."""
-        return 2 * (self.delay + max(flow.delay for flow in self.flows) + 0.1) / 1e3
-
-    @property
-    def settled(self) -> float:
-        """When all should have settled."""
-        return max(self.changes) + max(QUIET, ROUND_TRIPS * self.longest)
-
-    @property
-    def stop(self) -> float:
-        """The run's end."""
-        return round(self.settled + 5.0, 1)
-
-    def toml(self, scheme: str) -> str:
-        """The scenario's text."""
-        links = [f'{{ a = "r0", b = "r1", rate = "{self.rate} Mbps", delay = "{self.delay} ms" }}']
-        nodes, flows = [], []
-        for i, flow in enumerate(self.flows):
-            for host, router, ms in ((f"s{i}", "r0", flow.delay), (f"d{i}", "r1", 0.1)):
-                links.append(f'{{ a = "{host}", b = "{router}", rate = "1 Gbps", delay = "{ms} ms" }}')
-                nodes.append(f'{{ name = "{host}", kind = "host" }}')
-            lines = [f'from = "s{i}"', f'to = "d{i}"', f'start = "{flow.start} s"']
-            lines += [f'size = "{flow.size} B"'] if flow.size else []
-            lines += [f'stop = "{flow.stop} s"'] if flow.stop else []
-            flows.append("[[flow]]\n" + "\n".join(lines))
-        ports = 2 * len(self.flows) + 1
-        points = 2 * round(self.stop / STEP)
-        return "\n".join([
-            f'title = "transient {self.number}"\nscheme = "{scheme}"\nseed = {self.number}\nstop = "{self.stop} s"',
-            f'[queue]\nlimit = "{self.queue} ms"',
-            "[topology]\nlinks = [\n  " + ",\n  ".join(links) + "\n]\nnodes = [" + ", ".join(nodes) + "]",
-            f'[measure]\nseries = true\ninterval = "{STEP} s"\npoints = {points}\nports = {ports}\nflows = 0',
-            *flows,
-            *(f"[[fault]]\n{fault}" for fault in self.faults),
-        ])  # fmt: skip
-
-
-def draw(number: int) -> Scene:
-    """The scenario with this number."""
-    rng = random.Random(f"transients {number}")
-    rate, delay = round(10 ** rng.uniform(0.3, 1.3), 2), round(10 ** rng.uniform(0, 0.7), 2)
-    queue = round(rng.uniform(20, 200))
-    ratio = 10 ** rng.uniform(0, 2)
-
-    def access() -> float:
-        # Round trips up to `ratio` times the core's own.
-        return round(delay * (ratio ** rng.random() - 1) + 0.1, 3)
-
-    flows = [Flow(access(), 0.0) for _ in range(rng.randint(1, 2))]
-    changes = [0.0]
-    crowd = rng.random() < 1 / 6
-    bdp = max(1, round(rate * 1e6 / 8 * 2 * delay / 1e3 / 1500))
-    for _ in range(min(80, bdp + rng.randint(1, 10)) if crowd else rng.randint(1, 12)):
-        start = round(rng.uniform(0.5, 1.5 if crowd else 8.0), 3)
-        if rng.random() < 0.5:
-            size = round(10 ** rng.uniform(3.5, 6.5))
-            flows.append(Flow(access(), start, size=size))
-            # It leaves when it has its size: at the latest when the core has carried all of these.
-            changes.append(start)
-        else:
-            stop = round(start + 10 ** rng.uniform(-1, 0.8), 3)
-            flows.append(Flow(access(), start, stop=stop))
-            changes.append(stop)
-    carried = sum(flow.size or 0 for flow in flows) * 8 / (rate * 1e6)
-    changes.append(max(changes) + 2 * carried)
-    faults, rates = [], [rate]
-    link = 'link = ["r0", "r1"]'
-    if rng.random() < 0.3:
-        at, lasts = round(rng.uniform(1, 8), 3), round(10 ** rng.uniform(-1.5, 0.7), 3)
-        faults.append(f'kind = "link-down"\n{link}\nat = "{at} s"\nuntil = "{round(at + lasts, 3)} s"')
-        changes.append(at + lasts)
-    if rng.random() < 0.3:
-        at = round(rng.uniform(1, 8), 3)
-        rates.append(round(rate * 5 ** rng.uniform(-1, 1), 2))
-        faults.append(f'kind = "rate"\n{link}\nat = "{at} s"\nrate = "{rates[-1]} Mbps"')
-        changes.append(at + 2 * carried * max(1.0, rate / rates[-1]))
-    if rng.random() < 0.2:
-        at = round(rng.uniform(1, 8), 3)
-        faults.append(f'kind = "restart"\nnode = "r0"\nat = "{at} s"')
-        changes.append(at)
-    return Scene(number, rate, delay, queue, flows, faults, rates, changes)
+FILLED, CROWD_FILLED = 0.5, 0.9
+LESS_FILLED, MORE_STARVED = 0.01, 0.01
+LATE = 0.02
 
 
 @dataclass(frozen=True)
 class Found:
-    """What one run came to; each over its bound where it is above 1, but for `filled`."""
+    """What one run came to."""
 
-    loss: float
+    loss: float = 0.0
     """Dropped by queues, over sent."""
-    offered: float
+    offered: float = 0.0
     """The most that was offered in a step, over the bound."""
-    filled: float
+    filled: float = 0.0
     """The core's utilisation when settled."""
-    late: float
+    late: float = 0.0
     """Dropped at the core when settled, over what was sent over it."""
+    starved: float = 0.0
+    """Of the flows without end, which delivered nothing when settled."""
     error: str = ""
 
 
-def measure(number: int, scheme: str) -> Found:
+def measure(of: str, number: int, scheme: str) -> Found:
     """Runs a scenario with a scheme."""
-    scene = draw(number)
+    scene = CLASSES[of](number)
     try:
         result = midpath.run(scene.toml(scheme))
+        # Counts of the settled time are the whole run's less those of a run that stops where it begins.
+        until = midpath.run(scene.toml(scheme, scene.settled))
     except Exception as error:  # what cannot be run is a result, too: the page names it
-        return Found(0.0, 0.0, 0.0, 0.0, f"{type(error).__name__}: {error}")
-    ports = result.ports.to_pandas()
-    dropped = float((ports.drops_queue + ports.drops_aqm + ports.drops_policy).sum())
-    sent = float(result.summary["sent_packets"])
+        return Found(error=f"{type(error).__name__}: {error}")
     series = result.series.to_pandas()
     throughput = series[series.metric == "throughput_bps"]
+    core = throughput[(throughput.entity == "port:r0>r1") & (throughput.time_s > scene.settled)]
+    ports = result.ports.to_pandas()
+    dropped = float((ports.drops_queue + ports.drops_aqm + ports.drops_policy).sum())
+    return Found(
+        loss=dropped / max(float(result.summary["sent_packets"]), 1.0),
+        offered=offered(scene, throughput),
+        filled=float(core.value.mean()) / (scene.rates[-1] * 1e6),
+        late=late(until, result),
+        starved=starved(scene, until, result),
+    )
+
+
+def offered(scene: Scene, throughput: pd.DataFrame) -> float:
+    """The most that senders put onto their links in a step, over the bound."""
     senders = throughput[throughput.entity.str.fullmatch(r"port:s\d+>r0")]
-    offered = senders.groupby("time_s").value.sum() * STEP / 8
+    loads = senders.groupby("time_s").value.sum() * STEP / 8
     started = sorted(flow.start for flow in scene.flows)
     wire = max(scene.rates) * 1e6 / 8
     over = 0.0
-    for time, load in offered.items():
-        flows = sum(start <= float(time) for start in started)
-        queue = scene.queue / 1e3 + STORED.get(scheme, 0.0)
-        bound = TIMES * wire * (STEP + scene.longest) + queue * wire + FIRST * flows
+    for time, load in loads.items():
+        flows = bisect.bisect_right(started, float(time))
+        bound = TIMES * wire * (STEP + scene.longest) + scene.queue / 1e3 * wire + FIRST * flows
         over = max(over, float(load) / bound)
-    core = throughput[(throughput.entity == "port:r0>r1") & (throughput.time_s > scene.settled)]
-    filled = float(core.value.mean()) / (scene.rates[-1] * 1e6)
-    late = dropped_late(scene, scheme) if dropped else 0.0
-    return Found(dropped / max(sent, 1.0), over, filled, late)
+    return over
 
 
-def dropped_late(scene: Scene, scheme: str) -> float:
-    """Of what went over the core after all has settled, the part that its queue dropped: one run stops there."""
-    counts = []
-    for stop in (scene.settled, scene.stop):
-        text = scene.toml(scheme).replace(f'stop = "{scene.stop} s"', f'stop = "{stop:.3f} s"', 1)
-        ports = midpath.run(text.replace("series = true", "series = false")).ports.to_pandas()
-        core = ports[(ports.node == "r0") & (ports.peer == "r1")].iloc[0]
-        counts.append((core.drops_queue + core.drops_aqm + core.drops_policy, core.packets))
-    (drops, packets), (all_drops, all_packets) = counts
-    return float(all_drops - drops) / max(1.0, float(all_packets - packets))
+def late(until: Result, result: Result) -> float:
+    """Of what went over the core after all has settled, the part that its queue dropped."""
+    (drops, packets), (all_drops, all_packets) = (at_core(run) for run in (until, result))
+    return (all_drops - drops) / max(1.0, all_packets - packets)
 
 
-LATE = 0.02
+def at_core(run: Result) -> tuple[float, float]:
+    """What the core's queue dropped, and what it sent."""
+    ports = run.ports.to_pandas()
+    core = ports[(ports.node == "r0") & (ports.peer == "r1")].iloc[0]
+    return float(core.drops_queue + core.drops_aqm + core.drops_policy), float(core.packets)
 
 
-def failures(found: Found, base: Found) -> dict[str, float]:
-    """The bounds that are not kept, with by how much: a ratio or a share."""
+def starved(scene: Scene, until: Result, result: Result) -> float:
+    """The share of the flows without end that delivered nothing after all has settled."""
+    before, after = (run.flows["delivered_bytes"].to_numpy()[scene.lasting] for run in (until, result))
+    return float((after <= before).mean())
+
+
+def failures(of: str, scene: Scene, found: Found, base: Found) -> dict[str, float]:
+    """The bounds that are not kept, with what was found."""
     if found.error:
         return {"error": 1.0}
-    out = {}
-    if found.loss > base.loss + MORE_LOSS:
-        out["loss"] = found.loss
-    if found.offered > 1:
-        out["offered"] = found.offered
-    if not found.filled >= FILLED:
-        out["idle"] = found.filled
-    if found.late > LATE:
-        out["late loss"] = found.late
-    return out
+    crowd = of == "crowds"
+    scarce = crowd and scene.share < 1
+    filled = base.filled - LESS_FILLED if scarce else CROWD_FILLED if crowd else FILLED
+    missed = {
+        "loss": found.loss > base.loss + MORE_LOSS,
+        "offered": found.offered > 1,
+        "idle": not found.filled >= filled,
+        "late loss": found.late > (max(LATE, base.late + MORE_LOSS) if crowd else LATE),
+        "starved": crowd and found.starved > base.starved + MORE_STARVED,
+    }
+    values = (found.loss, found.offered, found.filled, found.late, found.starved)
+    return {head: value for (head, over), value in zip(missed.items(), values, strict=True) if over}
 
 
-def every(numbers: range, schemes: list[str], jobs: int, kept: Path | None) -> Iterator[tuple[int, dict[str, Found]]]:
+Key = tuple[str, int]
+
+
+def every(keys: list[Key], schemes: list[str], jobs: int, kept: Path | None) -> Iterator[tuple[Key, dict[str, Found]]]:
     """Each scenario's runs. With `kept`, what that file has is not run again, and what is run goes there."""
     lines = kept.read_text(encoding="utf-8").splitlines() if kept and kept.exists() else []
-    known = {(number, scheme): Found(**found) for number, scheme, found in map(json.loads, lines)}
-    tasks = [(n, s) for n in numbers for s in schemes if (n, s) not in known]
+    known = {(of, number, scheme): Found(**found) for of, number, scheme, found in map(json.loads, lines)}
+    tasks = [(*key, s) for key in keys for s in schemes if (*key, s) not in known]
     with ProcessPoolExecutor(max_workers=jobs) as pool:
         found = pool.map(measure, *zip(*tasks, strict=True), chunksize=len(schemes)) if tasks else iter(())
-        for number in numbers:
+        for key in keys:
             for scheme in schemes:
-                if (number, scheme) not in known:
-                    known[number, scheme] = next(found)
+                if (*key, scheme) not in known:
+                    known[*key, scheme] = next(found)
                     if kept:
-                        line = json.dumps([number, scheme, asdict(known[number, scheme])])
+                        line = json.dumps([*key, scheme, asdict(known[*key, scheme])])
                         with kept.open("a", encoding="utf-8") as out:
                             out.write(line + "\n")
-            yield number, {scheme: known[number, scheme] for scheme in schemes}
+            yield key, {scheme: known[*key, scheme] for scheme in schemes}
 
 
-HEADS = ("loss", "offered", "idle", "late loss", "error")
+HEADS = ("loss", "offered", "idle", "late loss", "starved", "error")
 MOST = ("most loss", "most offered, over the bound", "least filled", "most late loss")
 
 
 @dataclass
 class Tally:
-    """What a scheme came to in all scenarios."""
+    """What a scheme came to in all scenarios of a class."""
 
     runs: list[Found] = field(default_factory=list)
     missed: list[tuple[int, dict[str, float]]] = field(default_factory=list)
 
-    def add(self, number: int, found: Found, base: Found) -> None:
+    def add(self, number: int, found: Found, missed: dict[str, float]) -> None:
         """Counts one scenario."""
         self.runs.append(found)
-        if missed := failures(found, base):
+        if missed:
             self.missed.append((number, missed))
 
     def cells(self) -> Iterator[str]:
@@ -298,25 +216,32 @@ class Tally:
         return ", ".join(f"{number} ({value:.3g})" for value, number in hits[:most])
 
 
-def page(numbers: range, schemes: list[str], jobs: int, kept: Path | None) -> Iterator[str]:
+def page(classes: list[str], numbers: range, schemes: list[str], jobs: int, kept: Path | None) -> Iterator[str]:
     """RESULTS.md."""
     first, last = numbers[0], numbers[-1]
-    yield "# Transients: random scenarios in which things change, with every scheme\n"
-    yield f"Midpath {__version__}, scenarios {first} to {last}, written by"
+    yield "# Transients: random scenarios with every scheme at equal memory\n"
+    yield f"Midpath {__version__}, scenarios {first} to {last} of each class, written by"
     yield f"`python checks/transients/suite.py --first {first} --scenarios {len(numbers)}`. What a scenario is and"
-    yield "what the bounds are stands at the head of `suite.py`. Bounds were fixed before the first run, but for"
-    yield "INRPP's on what is offered.\n"
+    yield "what the bounds are stands at the heads of `suite.py`, `changes.py` and `crowds.py`. Bounds were"
+    yield "fixed before the first run."
+    for of in classes:
+        yield from table(of, numbers, schemes, jobs, kept)
+
+
+def table(of: str, numbers: range, schemes: list[str], jobs: int, kept: Path | None) -> Iterator[str]:
+    """A class's part of the page."""
     tallies = {scheme: Tally() for scheme in schemes}
-    for number, found in every(numbers, schemes, jobs, kept):
+    for (_, number), found in every([(of, n) for n in numbers], schemes, jobs, kept):
+        scene = CLASSES[of](number)
         for scheme, tally in tallies.items():
-            tally.add(number, found[scheme], found[BASE])
+            tally.add(number, found[scheme], failures(of, scene, found[scheme], found[BASE]))
+    yield f"\n## {of.capitalize()}\n"
     yield "| " + " | ".join(["scheme", "all bounds kept", *HEADS, *MOST]) + " |"
     yield "|---|" + "---|" * (1 + len(HEADS) + len(MOST))
     for scheme, tally in tallies.items():
         yield f"| {scheme} | " + " | ".join(tally.cells()) + " |"
     yield "\nColumns *loss* to *error*: in how many scenarios that bound is not kept. Where by most, for"
-    yield "`--first N --scenarios 1 --schemes NAME --show`; in brackets the loss, the load over its bound, or what is"
-    yield "filled:\n"
+    yield f"`--of {of} --first N --scenarios 1 --schemes NAME --show`; in brackets what was found:\n"
     for scheme, tally in tallies.items():
         yield from (f"- {scheme}, {head}: {worst}" for head in HEADS if (worst := tally.worst(head)))
         yield from (f"- {scheme}: `{error}`" for error in sorted({run.error for run in tally.runs if run.error}))
@@ -325,7 +250,8 @@ def page(numbers: range, schemes: list[str], jobs: int, kept: Path | None) -> It
 def main() -> None:
     """Prints the page, or one scenario."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--scenarios", type=int, default=1000)
+    parser.add_argument("--of", default=",".join(CLASSES), help="classes of scenarios")
+    parser.add_argument("--scenarios", type=int, default=500, help="how many of each class")
     parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--schemes", default=",".join(SCHEMES))
     parser.add_argument("--jobs", type=int, default=2)
@@ -333,15 +259,23 @@ def main() -> None:
     parser.add_argument("--show", action="store_true", help="print the scenarios' texts and figures")
     asked = parser.parse_args()
     numbers = range(asked.first, asked.first + asked.scenarios)
+    classes = asked.of.split(",")
     schemes = list(dict.fromkeys([BASE, *asked.schemes.split(",")]))
     if asked.show:
-        for number in numbers:
-            print(draw(number).toml(schemes[-1]))
-            for scheme in schemes:
-                print(f"# {scheme}: {measure(number, scheme)}")
+        show(classes, numbers, schemes)
         return
-    for line in page(numbers, schemes, asked.jobs, asked.keep):
+    for line in page(classes, numbers, schemes, asked.jobs, asked.keep):
         print(line, flush=True)
+
+
+def show(classes: list[str], numbers: range, schemes: list[str]) -> None:
+    """Prints scenarios' texts and figures, and which bounds are not kept."""
+    for of, number in ((of, number) for of in classes for number in numbers):
+        scene = CLASSES[of](number)
+        print(scene.toml(schemes[-1]))
+        found = {scheme: measure(of, number, scheme) for scheme in schemes}
+        for scheme, run in found.items():
+            print(f"# {scheme}: {run} {failures(of, scene, run, found[BASE])}")
 
 
 if __name__ == "__main__":

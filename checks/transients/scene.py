@@ -1,0 +1,108 @@
+"""What a random scenario of the suite is: a dumbbell, its flows, what fails, and when it should have settled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+STEP = 0.1
+"""Of the series, seconds."""
+
+
+@dataclass(frozen=True)
+class Flow:
+    """Times in seconds, sizes in bytes, the delay of its sender's access link in ms."""
+
+    delay: float
+    start: float
+    size: int | None = None
+    stop: float | None = None
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What is drawn for one number."""
+
+    name: str
+    number: int
+    rate: float
+    """Of the core, Mbps."""
+    delay: float
+    """Of the core, ms."""
+    queue: float
+    """What every port may hold in all, ms of its own rate."""
+    flows: list[Flow]
+    faults: list[str] = field(default_factory=list)
+    rates: list[float] = field(default_factory=list)
+    """The core's rates, Mbps, in the order of time."""
+    changes: list[float] = field(default_factory=list)
+    """When something changes."""
+    calm: tuple[float, float] = (10.0, 50.0)
+    """How long after the last change all should have settled: seconds, or round trips if that is longer."""
+    after: tuple[float, float] = (5.0, 0.0)
+    """How long the run goes on then, likewise."""
+    hosts: int = 0
+    """Pairs of hosts that share the flows, one after the other; none: a pair for each flow."""
+
+    @property
+    def longest(self) -> float:
+        """The longest round trip without queues, seconds."""
+        return 2 * (self.delay + max(flow.delay for flow in self.flows) + 0.1) / 1e3
+
+    @property
+    def settled(self) -> float:
+        """When all should have settled."""
+        return max(self.changes) + max(self.calm[0], self.calm[1] * self.longest)
+
+    @property
+    def stop(self) -> float:
+        """The run's end."""
+        return round(self.settled + max(self.after[0], self.after[1] * self.longest), 1)
+
+    @property
+    def lasting(self) -> list[int]:
+        """The numbers of the flows that are there from the last change to the end."""
+        return [i for i, flow in enumerate(self.flows) if flow.size is None and flow.stop is None]
+
+    @property
+    def share(self) -> float:
+        """What each of these has of the core at the end, packets of 1500 bytes in a second."""
+        return self.rates[-1] * 1e6 / 12e3 / len(self.lasting)
+
+    def toml(self, scheme: str, stop: float | None = None) -> str:
+        """The scenario's text, up to `stop` where that is said."""
+        pairs = self.hosts or len(self.flows)
+        links = [f'{{ a = "r0", b = "r1", rate = "{self.rate} Mbps", delay = "{self.delay} ms" }}']
+        nodes, flows = [], []
+        for i, flow in enumerate(self.flows[:pairs]):
+            for host, router, ms in ((f"s{i}", "r0", flow.delay), (f"d{i}", "r1", 0.1)):
+                links.append(f'{{ a = "{host}", b = "{router}", rate = "1 Gbps", delay = "{ms} ms" }}')
+                nodes.append(f'{{ name = "{host}", kind = "host" }}')
+        for i, flow in enumerate(self.flows):
+            lines = [f'from = "s{i % pairs}"', f'to = "d{i % pairs}"', f'start = "{flow.start} s"']
+            lines += [f'size = "{flow.size} B"'] if flow.size else []
+            lines += [f'stop = "{flow.stop} s"'] if flow.stop else []
+            flows.append("[[flow]]\n" + "\n".join(lines))
+        ports = 2 * pairs + 1
+        points = 2 * round(self.stop / STEP)
+        end = f"{stop:.3f}" if stop else self.stop
+        return "\n".join([
+            f'title = "{self.name} {self.number}"\nscheme = "{scheme}"\nseed = {self.number}\nstop = "{end} s"',
+            *memory(scheme, self.queue),
+            "[topology]\nlinks = [\n  " + ",\n  ".join(links) + "\n]\nnodes = [" + ", ".join(nodes) + "]",
+            f'[measure]\nseries = {"false" if stop else "true"}\ninterval = "{STEP} s"\npoints = {points}\n'
+            f"ports = {ports}\nflows = 0",
+            *flows,
+            *(f"[[fault]]\n{fault}" for fault in self.faults),
+        ])  # fmt: skip
+
+
+def memory(scheme: str, queue: float) -> list[str]:
+    """What gives a port of `scheme` the same memory in all as the others' queues have, `queue` ms of its rate.
+
+    INRPP has a fifth of it as its buffer, a fifth as the partition of other traffic, and the rest as cache.
+    """
+    if scheme != "inrpp":
+        return [f'[queue]\nlimit = "{queue} ms"']
+    fifth = queue / 5
+    cache = f'[schemes.inrpp]\ncache = "{3 * fifth:.3f} ms"\ntcp_cache = "{fifth:.3f} ms"'
+    return [f'[queue]\nlimit = "{fifth:.3f} ms"', cache]
