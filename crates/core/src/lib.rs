@@ -2,14 +2,17 @@
 //! the stream it is given.
 //!
 //! Two drivers own what is here: the simulator in virtual time, and the node daemon on real
-//! packets. Start with [`roles`], the three things a scheme is made of, and [`node::Node`], which
-//! holds them.
+//! packets. Read downward: [`units`], [`packet`], [`limit`] and [`queue_spec`] are plain values;
+//! [`roles`] are the three things a scheme is made of; [`queue`] has ports made of parts; and
+//! [`node::Node`] holds all of them.
 
 pub mod cache;
 pub mod fifo;
+pub mod limit;
 pub mod node;
 pub mod packet;
 pub mod queue;
+pub mod queue_spec;
 pub mod ranges;
 pub mod rng;
 pub mod roles;

@@ -34,9 +34,8 @@ use timers::{Lazy, Timers, Wake};
 
 use crate::cache::fetch;
 use crate::packet::{FlowId, Kind, NodeId, Pkt, Pool, PortId};
-use crate::queue::Discipline;
 use crate::rng::Streams;
-use crate::roles::{Action, Drop, Inbound, LinkInfo, Shared, Way};
+use crate::roles::{Action, Discipline, Drop, Inbound, LinkInfo, Shared, Way};
 use crate::units::{Rate, Time};
 
 /// One node. It reaches no clock, no socket, no global, and no randomness but its own stream.

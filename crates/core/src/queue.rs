@@ -13,46 +13,30 @@
 //! What decides on arrival in a FIFO runs as a timetable ([`Discipline`]).
 
 mod aqm;
+mod build;
 mod compose;
-mod droptail;
-mod limit;
 mod scheduler;
 mod signal;
-mod spec;
 #[cfg(test)]
 mod testing;
 
-pub use aqm::{
-    Aqm, Codel, CodelDataPlane, CodelParams, DelayStep, NoAqm, PerFlow, Red, RedParams, Step, Unsignalled, Verdict,
-    View,
-};
+pub use aqm::{Aqm, Codel, CodelDataPlane, DelayStep, NoAqm, PerFlow, Red, Step, Unsignalled, Verdict, View};
 pub use compose::Queue;
-pub use droptail::DropTail;
-pub use limit::{Bound, Limit};
 pub use scheduler::{Drr, Dual, Fifo, Round, Scheduler, Share};
 pub use signal::{Ce, Done, Loss, Signal};
-pub use spec::{AqmSpec, QueueSpec, SchedulerSpec, SignalSpec};
+
+pub use crate::limit::{Bound, Limit};
+pub use crate::queue_spec::{AqmSpec, CodelParams, QueueSpec, RedParams, SchedulerSpec, SignalSpec};
+pub use crate::roles::Discipline;
 
 use crate::roles::Port;
 
-/// How a port gets its packets onto the wire.
-pub enum Discipline {
-    /// The usual case, without an indirect call.
-    DropTail(DropTail),
-    /// First in, first out, all decided on arrival: drivers that know timetables give each packet
-    /// its place at once. See [`Port::admit`].
-    Timetable(Box<dyn Port>),
-    /// Asked for a packet when the transmitter is idle.
-    Held(Box<dyn Port>),
+/// A drop-tail port that keeps its packets, like any other.
+pub(crate) fn drop_tail(bound: Bound) -> Box<dyn Port> {
+    Box::new(Queue::new(NoAqm, Fifo::new(bound), Loss))
 }
 
 impl Discipline {
-    /// A port as what it can be.
-    pub fn of(port: impl Port + 'static) -> Discipline {
-        let port = Box::new(port);
-        if port.is_timetable() { Discipline::Timetable(port) } else { Discipline::Held(port) }
-    }
-
     /// The same port held: what links with faults need, for their timetable can change.
     #[must_use]
     pub fn held(self) -> Discipline {
@@ -62,25 +46,8 @@ impl Discipline {
     /// The port.
     pub fn into_port(self) -> Box<dyn Port> {
         match self {
-            Discipline::DropTail(rule) => rule.into_port(),
+            Discipline::DropTail(bound) => drop_tail(bound),
             Discipline::Timetable(port) | Discipline::Held(port) => port,
-        }
-    }
-
-    /// Of what runs as a timetable: what is admitted without asking anybody.
-    pub(crate) fn admits_within(&self) -> Bound {
-        match self {
-            Discipline::DropTail(rule) => rule.bound(),
-            Discipline::Timetable(port) => port.admits_within(),
-            Discipline::Held(_) => Bound::NOTHING,
-        }
-    }
-
-    /// The port, unless it is plain drop-tail.
-    pub(crate) fn port(&self) -> Option<&dyn Port> {
-        match self {
-            Discipline::DropTail(_) => None,
-            Discipline::Timetable(port) | Discipline::Held(port) => Some(port.as_ref()),
         }
     }
 }

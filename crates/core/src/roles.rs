@@ -7,24 +7,27 @@
 //! another.
 
 mod bench;
+mod discipline;
 mod endpoint;
 mod forwarder;
 mod port;
 mod scheme;
 mod walk;
 
+pub use crate::limit::Backlog;
 pub use bench::PortBench;
+pub use discipline::Discipline;
 pub use endpoint::{Endpoint, EndpointCtx, FlowReport, Shared, Wishes};
 pub(crate) use forwarder::WakeAt;
 pub use forwarder::{Ecmp, Face, ForwardCtx, Forwarder, Route, Routes, ShortestPath, Way};
-pub use port::{Action, Backlog, Drop, Inbound, LinkInfo, Port, PortCtx, Transmitter};
+pub use port::{Action, Drop, Inbound, LinkInfo, Port, PortCtx, Transmitter};
 pub use scheme::{Accept, End, Network, Parts, Scheme, Transport};
 pub use walk::{Step, walk};
 
 use std::sync::Arc;
 
 use crate::packet::{FlowId, Name, NodeId, PortId};
-use crate::queue::QueueSpec;
+use crate::queue_spec::QueueSpec;
 use crate::units::{Bytes, Rate, Time};
 
 /// What a scheme needs to know of a flow to build its ends.

@@ -23,7 +23,7 @@ use crate::units::Time;
 ///
 /// [`Node::ready`]: super::Node::ready
 /// [`Node::poll_transmit`]: super::Node::poll_transmit
-/// [`Discipline::held`]: crate::queue::Discipline::held
+/// [`Discipline::held`]: crate::roles::Discipline::held
 pub trait Driver {
     /// Whether [`Driver::book`] is there.
     const TIMETABLES: bool = false;

@@ -5,9 +5,10 @@ use std::num::NonZeroU8;
 use super::timers::Lazy;
 use crate::cache::fetch;
 use crate::fifo::Fifo;
+use crate::limit::Bound;
 use crate::packet::Packet;
-use crate::queue::{Bound, Discipline, DropTail};
-use crate::roles::{Backlog, Drop, LinkInfo, Port, Transmitter};
+use crate::queue::drop_tail;
+use crate::roles::{Backlog, Discipline, Drop, LinkInfo, Port, Transmitter};
 use crate::stats::{DelayHistogram, PortCounters};
 use crate::units::{Rate, Time, TxClock};
 
@@ -200,7 +201,7 @@ impl Slot {
     /// yet.
     pub fn hold(&mut self, link: &LinkInfo) {
         let bound = self.admits_within();
-        let port = self.rule.take().unwrap_or_else(|| DropTail::new(bound).into_port());
+        let port = self.rule.take().unwrap_or_else(|| drop_tail(bound));
         let state = self.state;
         *self = Slot { state, ..Slot::new(link, Discipline::Held(port)) };
     }

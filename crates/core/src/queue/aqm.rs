@@ -6,16 +6,16 @@ mod flows;
 mod red;
 mod step;
 
-pub use codel::{Codel, CodelParams};
+pub use codel::Codel;
 pub use dataplane::CodelDataPlane;
 pub use flows::PerFlow;
-pub use red::{Red, RedParams};
+pub use red::Red;
 pub use step::{DelayStep, Step};
 
+use crate::limit::{Backlog, Bound};
 use crate::packet::Packet;
-use crate::queue::Bound;
 use crate::rng::Stream;
-use crate::roles::{Backlog, Drop};
+use crate::roles::Drop;
 use crate::units::{Rate, Time};
 
 /// What an AQM may know of its port. Nothing of it is a promise about the future.

@@ -11,8 +11,8 @@ pub use dual::{Dual, Share};
 pub use fifo::Fifo;
 pub use round::Round;
 
+use crate::limit::Bound;
 use crate::packet::{Packet, Pkt, Pool};
-use crate::queue::Bound;
 use crate::roles::Backlog;
 
 /// Holds a port's packets. Those of one lane stay in order.

@@ -3,7 +3,8 @@
 use std::any::Any;
 use std::collections::VecDeque;
 
-use super::port::{Action, Backlog, LinkInfo, PortCtx, Transmitter};
+use super::Backlog;
+use super::port::{Action, LinkInfo, PortCtx, Transmitter};
 use crate::packet::{NodeId, Pool, PortId};
 use crate::rng::{Purpose, Stream, stream};
 use crate::units::Time;

@@ -1,8 +1,8 @@
 use std::any::Any;
 use std::collections::VecDeque;
 
+use crate::limit::{Backlog, Bound};
 use crate::packet::{NodeId, Packet, Pkt, Pool, PortId};
-use crate::queue::Bound;
 use crate::rng::Stream;
 use crate::units::{Rate, Time};
 
@@ -17,15 +17,6 @@ pub struct LinkInfo {
     pub mtu: u32,
     /// The node on the other end.
     pub peer: NodeId,
-}
-
-/// What waits at a port, the packet in transmission not counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Backlog {
-    /// Packets waiting.
-    pub packets: u64,
-    /// Bytes waiting.
-    pub bytes: u64,
 }
 
 /// A port's transmitter, as whoever drives the node sees it now.

@@ -1,9 +1,8 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use super::{Endpoint, FlowSpec, Forwarder, Names, NodeSpec, PortSpec, TCP_HEADERS};
+use super::{Discipline, Endpoint, FlowSpec, Forwarder, Names, NodeSpec, PortSpec, TCP_HEADERS};
 use crate::packet::Packet;
-use crate::queue::Discipline;
 use crate::spec::SpecError;
 
 /// A scheme as scenarios name it: what carries flows, what the network's nodes run, or both.

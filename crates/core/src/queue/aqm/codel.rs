@@ -1,21 +1,7 @@
 use super::{Aqm, Verdict, View};
 use crate::packet::Packet;
+use crate::queue_spec::CodelParams;
 use crate::units::Time;
-
-/// CoDel's parameters (RFC 8289, §4.2 and §4.3).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CodelParams {
-    /// Acceptable standing delay; 5 ms.
-    pub target: Time,
-    /// A time of the order of the longest usual round trip; 100 ms.
-    pub interval: Time,
-}
-
-impl Default for CodelParams {
-    fn default() -> CodelParams {
-        CodelParams { target: Time::from_ms(5), interval: Time::from_ms(100) }
-    }
-}
 
 /// Controlled delay: RFC 8289's estimator and control law, with the RFC's names.
 #[derive(Debug, Clone)]

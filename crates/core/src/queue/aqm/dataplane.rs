@@ -1,5 +1,6 @@
-use super::{Aqm, CodelParams, Verdict, View};
+use super::{Aqm, Verdict, View};
 use crate::packet::Packet;
+use crate::queue_spec::CodelParams;
 use crate::units::Time;
 
 /// CoDel as a match-action pipeline runs it (Kundel et al., "P4-CoDel", NFV-SDN 2018), one packet

@@ -1,24 +1,9 @@
 use super::{Aqm, Verdict, View};
+use crate::limit::Limit;
 use crate::packet::Packet;
-use crate::queue::Limit;
+use crate::queue_spec::RedParams;
 use crate::rng::unit;
 use crate::units::{Rate, Time, TxClock};
-
-/// RED's parameters (Floyd and Jacobson, 1993); the defaults are those of Floyd's notes of 1997 and
-/// 2000.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct RedParams {
-    /// Below this average nothing happens.
-    pub min: Limit,
-    /// Above this average everything does (with `gentle`: above twice this).
-    pub max: Limit,
-    /// Probability at `max`.
-    pub max_p: f64,
-    /// Weight of the newest queue length in the average.
-    pub weight: f64,
-    /// Let the probability grow from `max_p` to 1 between `max` and twice `max`.
-    pub gentle: bool,
-}
 
 /// Random early detection over an average of the bytes waiting.
 #[derive(Debug, Clone)]

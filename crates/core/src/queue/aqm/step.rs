@@ -1,6 +1,6 @@
 use super::{Aqm, Unsignalled, Verdict, View};
+use crate::limit::Bound;
 use crate::packet::Packet;
-use crate::queue::Bound;
 use crate::units::Time;
 
 /// Chooses each packet that finds more than a threshold waiting: DCTCP's switch (RFC 8257, §1;

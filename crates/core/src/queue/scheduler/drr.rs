@@ -3,8 +3,8 @@ use std::collections::VecDeque;
 use rustc_hash::FxHashMap;
 
 use super::{Round, Scheduler};
+use crate::limit::Bound;
 use crate::packet::{NodeId, Packet, Pkt, Pool};
-use crate::queue::Bound;
 use crate::roles::Backlog;
 
 /// One direction of a conversation, as all who go by flows know it: its key and who sends.

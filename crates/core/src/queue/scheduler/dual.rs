@@ -1,6 +1,6 @@
 use super::{Fifo, Round, Scheduler};
+use crate::limit::Bound;
 use crate::packet::{Packet, Pkt, Pool};
-use crate::queue::Bound;
 use crate::roles::Backlog;
 
 /// How two queues share a link.

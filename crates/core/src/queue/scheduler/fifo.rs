@@ -1,8 +1,8 @@
 use std::collections::VecDeque;
 
 use super::Scheduler;
+use crate::limit::Bound;
 use crate::packet::{Packet, Pkt, Pool};
-use crate::queue::Bound;
 use crate::roles::Backlog;
 
 /// First in, first out. What does not fit is refused.

@@ -1,11 +1,8 @@
-//! A queue as a scenario asks for it.
+//! A queue as a scenario asks for it, in plain values. `queue/build.rs` makes it.
 
-use super::{
-    Aqm, Ce, Codel, CodelDataPlane, CodelParams, DelayStep, Discipline, DropTail, Drr, Fifo, Limit, Loss, NoAqm,
-    PerFlow, Queue, Red, RedParams, Signal, Step,
-};
+use crate::limit::Limit;
 use crate::spec::SpecError;
-use crate::units::{Rate, Time};
+use crate::units::Time;
 
 /// Which packets are told of congestion before the queue is full.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -89,44 +86,35 @@ impl QueueSpec {
         let rule = "ports of this scheme have a rule of their own";
         Err(SpecError::new("kind", format!("must be \"drop-tail\": {rule}, and `{given}` would mean nothing")))
     }
+}
 
-    /// Builds the queue for a port of `rate`.
-    pub fn build(&self, rate: Rate) -> Discipline {
-        if self.is_drop_tail() {
-            return Discipline::DropTail(DropTail::new(self.limit.bound(rate)));
-        }
-        match self.signal {
-            SignalSpec::Ce => self.build_with(Ce, rate),
-            SignalSpec::Drop => self.build_with(Loss, rate),
-        }
-    }
+/// RED's parameters (Floyd and Jacobson, 1993); the defaults are those of Floyd's notes of 1997 and
+/// 2000.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RedParams {
+    /// Below this average nothing happens.
+    pub min: Limit,
+    /// Above this average everything does (with `gentle`: above twice this).
+    pub max: Limit,
+    /// Probability at `max`.
+    pub max_p: f64,
+    /// Weight of the newest queue length in the average.
+    pub weight: f64,
+    /// Let the probability grow from `max_p` to 1 between `max` and twice `max`.
+    pub gentle: bool,
+}
 
-    /// The same with another signal than it asks for.
-    pub fn build_with(&self, signal: impl Signal + 'static, rate: Rate) -> Discipline {
-        match self.aqm {
-            AqmSpec::DropTail => self.scheduled(NoAqm, signal, rate),
-            AqmSpec::Step { threshold } => self.scheduled(Step::new(threshold.bound(rate)), signal, rate),
-            AqmSpec::DelayStep { threshold } => self.scheduled(DelayStep::new(threshold), signal, rate),
-            AqmSpec::Red(params) => self.scheduled(Red::new(params, rate), signal, rate),
-            AqmSpec::Codel(params) => self.per_flow(Codel::new(params), signal, rate),
-            AqmSpec::CodelDataPlane(params) => self.per_flow(CodelDataPlane::new(params), signal, rate),
-        }
-    }
+/// CoDel's parameters (RFC 8289, §4.2 and §4.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CodelParams {
+    /// Acceptable standing delay; 5 ms.
+    pub target: Time,
+    /// A time of the order of the longest usual round trip; 100 ms.
+    pub interval: Time,
+}
 
-    /// With an AQM that goes by single packets' delays: where flows have queues of their own, each
-    /// has its own AQM, too.
-    fn per_flow<A: Aqm + Clone + 'static>(&self, aqm: A, signal: impl Signal + 'static, rate: Rate) -> Discipline {
-        match self.scheduler {
-            SchedulerSpec::Fifo => self.scheduled(aqm, signal, rate),
-            SchedulerSpec::Drr { .. } => self.scheduled(PerFlow::new(aqm), signal, rate),
-        }
-    }
-
-    fn scheduled(&self, aqm: impl Aqm + 'static, signal: impl Signal + 'static, rate: Rate) -> Discipline {
-        let bound = self.limit.bound(rate);
-        match self.scheduler {
-            SchedulerSpec::Fifo => Discipline::of(Queue::new(aqm, Fifo::new(bound), signal)),
-            SchedulerSpec::Drr { quantum } => Discipline::of(Queue::new(aqm, Drr::new(bound, quantum), signal)),
-        }
+impl Default for CodelParams {
+    fn default() -> CodelParams {
+        CodelParams { target: Time::from_ms(5), interval: Time::from_ms(100) }
     }
 }

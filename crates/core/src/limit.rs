@@ -1,6 +1,5 @@
-//! How much may wait.
+//! How much may wait at a port, and how much does.
 
-use crate::roles::Backlog;
 use crate::units::{Bytes, QuantityVisitor, Rate, Time, UnitError};
 
 const WANTED: &str = "a queue limit";
@@ -77,6 +76,15 @@ impl schemars::JsonSchema for Limit {
             "examples": ["100 kB", "100 packets", "50 ms"],
         })
     }
+}
+
+/// What waits at a port, the packet in transmission not counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Backlog {
+    /// Packets waiting.
+    pub packets: u64,
+    /// Bytes waiting.
+    pub bytes: u64,
 }
 
 /// A limit resolved to a port: both must hold.

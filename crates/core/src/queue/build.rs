@@ -1,0 +1,48 @@
+//! Queues made as their specifications ask.
+
+use super::{Aqm, Ce, Codel, CodelDataPlane, DelayStep, Drr, Fifo, Loss, NoAqm, PerFlow, Queue, Red, Signal, Step};
+use crate::queue_spec::{AqmSpec, QueueSpec, SchedulerSpec, SignalSpec};
+use crate::roles::Discipline;
+use crate::units::Rate;
+
+impl QueueSpec {
+    /// Builds the queue for a port of `rate`.
+    pub fn build(&self, rate: Rate) -> Discipline {
+        if self.is_drop_tail() {
+            return Discipline::DropTail(self.limit.bound(rate));
+        }
+        match self.signal {
+            SignalSpec::Ce => self.build_with(Ce, rate),
+            SignalSpec::Drop => self.build_with(Loss, rate),
+        }
+    }
+
+    /// The same with another signal than it asks for.
+    pub fn build_with(&self, signal: impl Signal + 'static, rate: Rate) -> Discipline {
+        match self.aqm {
+            AqmSpec::DropTail => self.scheduled(NoAqm, signal, rate),
+            AqmSpec::Step { threshold } => self.scheduled(Step::new(threshold.bound(rate)), signal, rate),
+            AqmSpec::DelayStep { threshold } => self.scheduled(DelayStep::new(threshold), signal, rate),
+            AqmSpec::Red(params) => self.scheduled(Red::new(params, rate), signal, rate),
+            AqmSpec::Codel(params) => self.per_flow(Codel::new(params), signal, rate),
+            AqmSpec::CodelDataPlane(params) => self.per_flow(CodelDataPlane::new(params), signal, rate),
+        }
+    }
+
+    /// With an AQM that goes by single packets' delays: where flows have queues of their own, each
+    /// has its own AQM, too.
+    fn per_flow<A: Aqm + Clone + 'static>(&self, aqm: A, signal: impl Signal + 'static, rate: Rate) -> Discipline {
+        match self.scheduler {
+            SchedulerSpec::Fifo => self.scheduled(aqm, signal, rate),
+            SchedulerSpec::Drr { .. } => self.scheduled(PerFlow::new(aqm), signal, rate),
+        }
+    }
+
+    fn scheduled(&self, aqm: impl Aqm + 'static, signal: impl Signal + 'static, rate: Rate) -> Discipline {
+        let bound = self.limit.bound(rate);
+        match self.scheduler {
+            SchedulerSpec::Fifo => Discipline::of(Queue::new(aqm, Fifo::new(bound), signal)),
+            SchedulerSpec::Drr { quantum } => Discipline::of(Queue::new(aqm, Drr::new(bound, quantum), signal)),
+        }
+    }
+}
