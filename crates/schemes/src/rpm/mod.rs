@@ -6,10 +6,11 @@
 //! unmodified TCPs.
 //!
 //! What is implemented, from which section, and what is left out stands in `docs/schemes/rpm.md`.
-//! Files: `params.rs` (parameters), [`registers`] (algorithm 1's registers and what they need in a
-//! network where routes are not known to be symmetric), `signal.rs` (what becomes of chosen packets
-//! and of ACKs), `network.rs` (what a switch runs).
+//! Files: `algorithm1.rs` (the paper's lines), `params.rs` (parameters), [`registers`] (the registers
+//! and what they need in a network where routes are not known to be symmetric), `signal.rs` (what
+//! becomes of chosen packets and of ACKs), `network.rs` (what a switch runs).
 
+mod algorithm1;
 mod describe;
 mod network;
 mod params;

@@ -6,9 +6,9 @@
 //! nobody else has its hash, and that its ends take ECE for what RFC 3168 says.
 
 use midpath_core::packet::{Flags, NodeId};
-use midpath_core::rng::mix;
 use midpath_core::units::Time;
 
+use super::algorithm1;
 use super::params::{Kept, RpmParams};
 
 /// One direction of a conversation, and its register.
@@ -39,6 +39,13 @@ pub enum Answer {
     NoAcks,
     /// ECE means something else to the flow (RFC 9768).
     AccEcn,
+}
+
+impl Answer {
+    /// Of a register that has counted it, or had no room.
+    pub const fn of(counted: bool) -> Answer {
+        if counted { Answer::Counted } else { Answer::Saturated }
+    }
 }
 
 /// A register. What is beside `count` is for guarded ones.
@@ -92,15 +99,11 @@ impl Registers {
         }
     }
 
-    /// What `sender` sends in the conversation of `key`, and where it counts: h of algorithm 1,
-    /// lines 3 and 6. Both of a conversation's ends have the same key, so a packet's sender is all
-    /// that has to be swapped on the way back.
+    /// What `sender` sends in the conversation of `key`, and where it counts.
     #[inline]
     pub fn flow(&self, key: u32, sender: NodeId) -> Flow {
-        let id = u64::from(key) << 32 | u64::from(sender.0);
-        // The hash's upper half, scaled to the table.
-        let place = ((mix(id) >> 32) * self.table.len() as u64) >> 32;
-        Flow { id, place: place as usize }
+        let (id, place) = algorithm1::position(key, sender, self.table.len());
+        Flow { id, place }
     }
 
     #[cfg(test)]
@@ -121,17 +124,12 @@ impl Registers {
         self.table.fill(Register::default());
     }
 
-    /// Called for a chosen packet of the flow: algorithm 1, line 4.
+    /// Called for a chosen packet of the flow.
     pub fn count(&mut self, flow: Flow, now: Time) -> Answer {
         if let Err(why) = self.may_count(flow, now) {
             return why;
         }
-        let register = &mut self.table[flow.place];
-        if register.count == self.max {
-            return Answer::Saturated;
-        }
-        register.count += 1;
-        Answer::Counted
+        Answer::of(algorithm1::congested(&mut self.table[flow.place].count, self.max))
     }
 
     /// Whether the flow's signals may wait for its ACKs: it owns the register, and its ACKs come
@@ -186,13 +184,10 @@ impl Registers {
         !accecn
     }
 
-    /// Called with an ACK of the flow that [came back](Registers::came_back): algorithm 1, lines 7
-    /// and 9.
-    pub fn take(&mut self, flow: Flow) -> bool {
-        let register = &mut self.table[flow.place];
-        let waits = register.count > 0;
-        register.count -= u16::from(waits);
-        waits
+    /// Called with an ACK of the flow that [came back](Registers::came_back): its new flags, if it
+    /// takes a signal along.
+    pub fn take(&mut self, flow: Flow, ack: Flags) -> Option<Flags> {
+        algorithm1::acknowledged(&mut self.table[flow.place].count, ack)
     }
 
     /// Called with each SYN that the flow sends, or that comes back for it: what it says of AccECN.

@@ -1,10 +1,12 @@
-//! What becomes of a chosen packet, and of the ACKs that come back: algorithm 1.
+//! What becomes of a chosen packet, and of the ACKs that come back: what stands around
+//! [`algorithm1`].
 
 use midpath_core::packet::{Ecn, Flags, Head, NodeId, Pkt};
 use midpath_core::queue::{Done, Signal};
 use midpath_core::roles::PortCtx;
 use midpath_core::units::Time;
 
+use super::algorithm1;
 use super::params::{Mode, RpmParams};
 use super::registers::{Answer, Flow, Registers};
 
@@ -70,7 +72,7 @@ impl Rpm {
         self.aggregate.map_or(0, |a| a.0)
     }
 
-    /// Whether the sender will hear of it by an ACK: algorithm 1, lines 2 to 5.
+    /// Whether the sender will hear of it by an ACK.
     fn count(&mut self, packet: (u32, NodeId), ctx: &mut PortCtx<'_>) -> bool {
         let now = ctx.now;
         let registers = ctx.state::<Registers>();
@@ -92,18 +94,16 @@ impl Rpm {
         matches!(answer, Answer::Counted | Answer::Saturated)
     }
 
-    /// Whether this ACK of `flow` takes a signal along: algorithm 1, lines 7 and 9.
-    fn take(&mut self, flow: Flow, ctx: &mut PortCtx<'_>) -> bool {
+    /// The new flags of this ACK of `flow`, if it takes a signal along.
+    fn take(&mut self, flow: Flow, ack: Flags, ctx: &mut PortCtx<'_>) -> Option<Flags> {
         let now = ctx.now;
         let registers = ctx.state::<Registers>();
         match &mut self.aggregate {
-            None => registers.take(flow),
-            Some(_) if !registers.is_ect(flow) => false,
+            None => registers.take(flow, ack),
+            Some(_) if !registers.is_ect(flow) => None,
             Some((count, seen)) => {
                 *seen = now;
-                let waits = *count > 0;
-                *count -= u16::from(waits);
-                waits
+                algorithm1::acknowledged(count, ack)
             }
         }
     }
@@ -118,11 +118,7 @@ fn count_for_all(waits: &mut (u16, Time), max: u16, registers: &Registers, now: 
     if *count == 0 {
         *seen = now;
     }
-    if *count == max {
-        return Answer::Saturated;
-    }
-    *count += 1;
-    Answer::Counted
+    Answer::of(algorithm1::congested(count, max))
 }
 
 impl Signal for Rpm {
@@ -175,10 +171,12 @@ impl Signal for Rpm {
         if flags.has(Flags::SYN) {
             return registers.syn(flow, flags, true, now);
         }
-        if registers.came_back(flow, flags, now) && flags.has(Flags::ACK) && self.take(flow, ctx) {
+        if !registers.came_back(flow, flags, now) || !flags.has(Flags::ACK) {
+            return;
+        }
+        if let Some(flags) = self.take(flow, flags, ctx) {
             self.counts.told += 1;
-            // Algorithm 1, line 8.
-            ctx.pool[pkt].flags = flags.with(Flags::ECE);
+            ctx.pool[pkt].flags = flags;
         }
     }
 
