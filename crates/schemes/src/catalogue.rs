@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use midpath_core::roles::Scheme;
 use midpath_core::spec::SpecError;
 use serde_json::Value;
 
+use crate::Built;
 use crate::describe::Description;
 use crate::params::{self, Params, Texts};
 use crate::{fcp, hpcc, inrpp, mircc, mptcp, ndn, rcp, rpm, tcp, udp, xcp};
@@ -15,9 +15,6 @@ use crate::{fcp, hpcc, inrpp, mircc, mptcp, ndn, rcp, rpm, tcp, udp, xcp};
 pub const DEFAULT: &str = "newreno";
 /// The scheme of flows that have a rate of their own and name no scheme.
 pub const CONSTANT_RATE: &str = "udp";
-
-/// A scheme, or which parameter is wrong.
-pub type Built = Result<Arc<dyn Scheme>, SpecError>;
 
 /// Builds a scheme from its table of parameters (`null` or an empty table: all defaults).
 type Builder = Arc<dyn Fn(&Value) -> Built + Send + Sync>;

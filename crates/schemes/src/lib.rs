@@ -32,8 +32,11 @@ mod testing;
 mod udp;
 mod xcp;
 
-pub use catalogue::{Built, CONSTANT_RATE, Catalogue, DEFAULT};
+pub use catalogue::{CONSTANT_RATE, Catalogue, DEFAULT};
 pub use describe::Description;
+
+/// A scheme, or which parameter is wrong.
+pub type Built = Result<std::sync::Arc<dyn midpath_core::roles::Scheme>, midpath_core::spec::SpecError>;
 
 /// TCP's transport around a congestion controller: implement
 /// [`CongestionController`](controller::CongestionController) and its
@@ -90,8 +93,9 @@ mod tests {
         let expected = [
             "mod describe;",
             "mod params;",
-            "use catalogue::{Built, CONSTANT_RATE, Catalogue, DEFAULT};",
+            "use catalogue::{CONSTANT_RATE, Catalogue, DEFAULT};",
             "use describe::Description;",
+            "type Built = Result<std::sync::Arc<dyn midpath_core::roles::Scheme>, midpath_core::spec::SpecError>;",
             "mod controller",
             "mod policies",
             "mod internals",

@@ -7,11 +7,14 @@
 
 use midpath_core::roles::FlowSpec;
 
-use crate::tcp::TcpParams;
 use crate::tcp::cc::{Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits, Growth, Window};
+use crate::tcp::{Tcp, TcpParams};
 
 use super::MAX_SUBFLOWS;
 use super::params::Coupling;
+
+/// The TCP of the subflows.
+pub type Subflows = Tcp<CoupledConfig>;
 
 /// A subflow as the others see it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

@@ -2,8 +2,10 @@
 //! subflow is refused (§3.6).
 
 use midpath_core::packet::{Header, Packet};
+use midpath_core::roles::EndpointCtx;
 
 use super::header::Dss;
+use crate::tcp::segment::reset;
 
 /// Subtypes in the upper half of an octet, MP_CAPABLE's with the version in the lower (§3.1).
 const MP_CAPABLE: u8 = 1;
@@ -158,5 +160,15 @@ impl Header for Refused {
             [kind, reason] if kind & 0xf0 == MP_TCPRST => Some(Refused(*reason)),
             _ => None,
         }
+    }
+}
+
+/// Answers a segment of a subflow that isn't there, so that its sender stops: RFC 9293, §3.10.7.1.
+pub(super) fn refuse(packet: &Packet, ctx: &mut EndpointCtx<'_>) {
+    let Some(mut reset) = reset(packet) else { return };
+    Refused::explain(&mut reset, packet);
+    match reset.interfaces.source().filter(|port| usize::from(port.0) < ctx.links.len()) {
+        Some(port) => ctx.send_via(port, reset),
+        None => ctx.send(reset),
     }
 }

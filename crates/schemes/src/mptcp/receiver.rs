@@ -13,13 +13,13 @@ pub use stream::{Stream, Taken};
 use super::MAX_SUBFLOWS;
 use super::address::{self, Pair};
 use super::announce::{AddAddr, Announcements, number};
+use super::coupling::Subflows;
 use super::header::{Dss, Mapping, Place, sack_blocks};
-use super::hello::{Hello, Refused};
+use super::hello::{Hello, refuse};
 use super::keys::{Key, Keys, nonce};
 use super::params::MptcpParams;
-use super::scheme::Subflows;
 use crate::tcp;
-use crate::tcp::segment::{opens, reset};
+use crate::tcp::segment::opens;
 
 /// How long the end stays when no subflow will bring anything more: Linux's `tcp_fin_timeout`.
 const LINGER: Time = Time::from_secs(60);
@@ -348,16 +348,6 @@ impl Endpoint for Receiver {
 
     fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
         out.push(("held_bytes", self.stream.held() as f64));
-    }
-}
-
-/// Answers a segment of a subflow that isn't there, so that its sender stops: RFC 9293, §3.10.7.1.
-pub(super) fn refuse(packet: &Packet, ctx: &mut EndpointCtx<'_>) {
-    let Some(mut reset) = reset(packet) else { return };
-    Refused::explain(&mut reset, packet);
-    match reset.interfaces.source().filter(|port| usize::from(port.0) < ctx.links.len()) {
-        Some(port) => ctx.send_via(port, reset),
-        None => ctx.send(reset),
     }
 }
 

@@ -6,7 +6,7 @@ use midpath_core::packet::Packet;
 use midpath_core::roles::{Accept, Endpoint, FlowSpec, Forwarder, Names, Network, NodeSpec, Scheme, Transport};
 use midpath_core::spec::SpecError;
 
-use super::coupling::CoupledConfig;
+use super::coupling::{CoupledConfig, Subflows};
 use super::forwarder::{Addresses, ByAddress};
 use super::hello::{Hello, Refused};
 use super::params::MptcpParams;
@@ -14,9 +14,6 @@ use super::receiver::Receiver;
 use super::sender::Connection;
 use crate::tcp::Tcp;
 use crate::tcp::segment::{opens, reset};
-
-/// The TCP of the subflows.
-pub(super) type Subflows = Tcp<CoupledConfig>;
 
 struct Mptcp {
     name: String,

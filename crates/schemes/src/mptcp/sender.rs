@@ -17,12 +17,11 @@ use midpath_core::units::Time;
 
 use super::address::Pair;
 use super::announce::AddAddr;
-use super::coupling::{Path, Paths};
+use super::coupling::{Path, Paths, Subflows};
 use super::header::Dss;
+use super::hello::refuse;
 use super::keys::{Key, Keys};
 use super::params::{Coupling, MptcpParams};
-use super::receiver::refuse;
-use super::scheme::Subflows;
 pub use outgoing::Outgoing;
 use schedule::Blocked;
 pub use subflow::{GAUGES as SUBFLOW_GAUGES, Subflow};

@@ -28,6 +28,7 @@ mod scheme;
 pub mod scoreboard;
 pub(crate) mod segment;
 pub mod sender;
+mod settings;
 #[cfg(test)]
 mod tests;
 

@@ -13,8 +13,8 @@ use midpath_core::units::Time;
 
 use super::ecn::{self, Agreed};
 use super::rtt::RttEstimator;
-use super::scheme::Settings;
 use super::segment::{Ends, reset};
+use super::settings::Settings;
 
 /// Separate ranges held out of order at most: a peer that sends single bytes must not fill the
 /// memory. A gigabyte of full packets with every second one lost makes 370,000.

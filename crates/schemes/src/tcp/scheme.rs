@@ -7,12 +7,12 @@ use midpath_core::packet::Packet;
 use midpath_core::roles::{Accept, Endpoint, FlowSpec, Network, Parts, Transport};
 use midpath_core::spec::SpecError;
 
-use super::cc::{Acknowledged, ControllerConfig, Echo, Reflect};
-use super::ecn::EcnMode;
+use super::cc::ControllerConfig;
 use super::params::{Recovery, TcpParams};
 use super::receiver::Receiver;
 use super::segment::{opens, reset};
 use super::sender::Sender;
+use super::settings::{Settings, UNLIMITED};
 use crate::params::Params;
 
 /// A table of parameters that splits into what all TCPs share and a controller's own.
@@ -26,45 +26,6 @@ pub trait TcpTable: Params {
         None
     }
 }
-
-/// What the endpoints of one scheme share: parameters with everything resolved.
-#[derive(Debug, Clone, Copy)]
-pub struct Settings {
-    /// The common parameters.
-    pub tcp: TcpParams,
-    /// The ECN that is asked for and granted.
-    pub ecn: EcnMode,
-    /// How receivers echo marks where they don't count them.
-    pub echo: Echo,
-    /// Segments to start with.
-    pub initial_window: u32,
-    /// Bytes of the controller's own header on every packet.
-    pub header: u32,
-    /// How receivers reflect that header.
-    pub reflect: Option<Reflect>,
-    /// Who is told of receivers' ACKs.
-    pub acknowledged: Option<Acknowledged>,
-    /// Whether the network stores what it cannot send yet.
-    pub stores: bool,
-    /// Whether what has been overtaken is repeated at any time.
-    pub overtaken: bool,
-}
-
-impl Settings {
-    /// Bytes of headers on every packet but a SYN.
-    pub fn overhead(&self) -> u32 {
-        self.tcp.overhead() + self.header
-    }
-
-    /// Payload of a full packet on a path with this MTU.
-    pub fn mss(&self, mtu: u32) -> u32 {
-        mtu.saturating_sub(self.overhead()).clamp(1, u32::from(u16::MAX))
-    }
-}
-
-/// The window of a sender that the network tells its rate, in segments: never the limit, far below
-/// overflow.
-pub(super) const UNLIMITED: u32 = 1 << 24;
 
 /// TCP with the congestion controller that `K` builds.
 pub struct Tcp<K> {

@@ -34,9 +34,9 @@ use super::cc::{CongestionController, View, Window};
 use super::ecn::{self, Agreed, Marks};
 use super::prr::Prr;
 use super::rtt::RttEstimator;
-use super::scheme::{Settings, UNLIMITED};
 use super::scoreboard::Scoreboard;
 use super::segment::Ends;
+use super::settings::{Settings, UNLIMITED};
 
 /// Where the connection stands (RFC 9293, §3.3.2, the active side).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

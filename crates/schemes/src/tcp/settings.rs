@@ -1,0 +1,44 @@
+//! What the two ends of a TCP share.
+
+use super::cc::{Acknowledged, Echo, Reflect};
+use super::ecn::EcnMode;
+use super::params::TcpParams;
+
+/// What the endpoints of one scheme share: parameters with everything resolved.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings {
+    /// The common parameters.
+    pub tcp: TcpParams,
+    /// The ECN that is asked for and granted.
+    pub ecn: EcnMode,
+    /// How receivers echo marks where they don't count them.
+    pub echo: Echo,
+    /// Segments to start with.
+    pub initial_window: u32,
+    /// Bytes of the controller's own header on every packet.
+    pub header: u32,
+    /// How receivers reflect that header.
+    pub reflect: Option<Reflect>,
+    /// Who is told of receivers' ACKs.
+    pub acknowledged: Option<Acknowledged>,
+    /// Whether the network stores what it cannot send yet.
+    pub stores: bool,
+    /// Whether what has been overtaken is repeated at any time.
+    pub overtaken: bool,
+}
+
+impl Settings {
+    /// Bytes of headers on every packet but a SYN.
+    pub fn overhead(&self) -> u32 {
+        self.tcp.overhead() + self.header
+    }
+
+    /// Payload of a full packet on a path with this MTU.
+    pub fn mss(&self, mtu: u32) -> u32 {
+        mtu.saturating_sub(self.overhead()).clamp(1, u32::from(u16::MAX))
+    }
+}
+
+/// The window of a sender that the network tells its rate, in segments: never the limit, far below
+/// overflow.
+pub(super) const UNLIMITED: u32 = 1 << 24;
