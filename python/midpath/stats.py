@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+
+LEVEL = 0.95
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean over `n` runs; `ci95` is half the width of its 95 % confidence interval, unknown for one run."""
+    """A mean over `n` runs; `ci95` is half the width of its 95 % confidence interval, unknown for one run.
+
+    `seeds` is how many runs there were: more than `n` where some gave no value. `group` names the group that this is
+    the extreme of, `groups` says of how many; the interval is corrected for their number.
+    """
 
     mean: float
     ci95: float | None
     n: int
+    seeds: int | None = None
+    group: str | None = None
+    groups: int = 1
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -23,43 +33,109 @@ class Estimate:
         half = self.ci95 or 0.0
         return self.mean - half, self.mean + half
 
-    def to_json(self) -> dict[str, float | int | None]:
-        """As it stands in result files."""
-        return {"mean": self.mean, "ci95": self.ci95, "n": self.n}
+    @property
+    def of(self) -> int:
+        """How many runs there were, with a value or without."""
+        return self.n if self.seeds is None else self.seeds
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every run gave a value."""
+        return self.n == self.of
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in result files. What is the usual case is left out: every run gave a value, and no groups."""
+        found: dict[str, Any] = {"mean": self.mean, "ci95": self.ci95, "n": self.n}
+        if not self.is_whole:
+            found["seeds"] = self.seeds
+        if self.group is not None:
+            found |= {"group": self.group, "groups": self.groups}
+        return found
 
 
-def estimate(values: Iterable[float | None]) -> Estimate | None:
+def estimate(values: Iterable[float | None], level: float = LEVEL) -> Estimate | None:
     """The mean of what is defined, with Student's t interval: seeds are independent runs, and few."""
-    known = np.array([value for value in values if value is not None and math.isfinite(value)], dtype=float)
+    listed = list(values)
+    known = np.array([value for value in listed if value is not None and math.isfinite(value)], dtype=float)
     if known.size == 0:
         return None
     mean = float(known.mean())
     if known.size == 1:
-        return Estimate(mean, None, 1)
+        return Estimate(mean, None, 1, len(listed))
     error = float(known.std(ddof=1)) / math.sqrt(known.size)
-    return Estimate(mean, student_t(known.size - 1) * error, int(known.size))
+    return Estimate(mean, student_t(known.size - 1, level) * error, int(known.size), len(listed))
 
 
-def student_t(degrees: int, level: float = 0.95) -> float:
+def extreme(groups: Mapping[str, Sequence[float | None]], *, most: bool) -> Estimate | None:
+    """The largest mean of several groups, or the least.
+
+    The extreme of each run, averaged, would be the extreme of luck. Here the groups are averaged over runs first. Each
+    interval is for a level of 1 - 5 %/k (Bonferroni), so that all k hold at once; the largest mean is then between the
+    largest lower end and the largest upper one. None unless every group has a value.
+    """
+    found = {name: estimate(values, 1.0 - (1.0 - LEVEL) / len(groups)) for name, values in groups.items()}
+    known = {name: one for name, one in found.items() if one is not None}
+    if not known or len(known) < len(found):
+        return None
+    of_all = max if most else min
+    best = of_all(known, key=lambda name: known[name].mean)
+    n, seeds = min(one.n for one in known.values()), max(one.of for one in known.values())
+    mean = known[best].mean
+    if any(one.ci95 is None for one in known.values()):
+        return Estimate(mean, None, n, seeds, best, len(groups))
+    low, high = (of_all(one.interval[end] for one in known.values()) for end in (0, 1))
+    return Estimate(mean, max(mean - low, high - mean), n, seeds, best, len(groups))
+
+
+def student_t(degrees: int, level: float = LEVEL) -> float:
     """The two-sided quantile of Student's t."""
     from scipy.special import stdtrit  # noqa: PLC0415 - half a second that only several seeds pay
 
     return float(stdtrit(degrees, 0.5 + level / 2))
 
 
+def seeds_for(found: Estimate, half: float, most: int) -> int | None:
+    """How many seeds give an interval of `half` to either side, if runs go on to spread as these do. None above `most`.
+
+    Known only roughly: the spread is itself an estimate.
+    """
+    if not found.ci95 or half <= 0:
+        return None
+    level = 1.0 - (1.0 - LEVEL) / found.groups
+    spread = found.ci95 * math.sqrt(found.n) / student_t(found.n - 1, level)
+
+    def is_enough(n: int) -> bool:
+        return student_t(n - 1, level) * spread / math.sqrt(n) <= half
+
+    low, high = 2, most
+    if not is_enough(high):
+        return None
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_enough(middle) else (middle + 1, high)
+    return low
+
+
 def paired_ratio(values: Sequence[float | None], references: Sequence[float | None]) -> Estimate | None:
-    """The mean ratio of runs of the same seed, hence of the same flows: their common luck cancels."""
+    """The mean ratio of runs of the same seed, hence of the same flows: their common luck cancels.
+
+    A run without one of the two has no ratio. It still counts among `seeds`.
+    """
     pairs = zip(values, references, strict=True)
     return estimate(
-        value / reference for value, reference in pairs if value is not None and reference is not None and reference > 0
+        value / reference if value is not None and reference is not None and reference > 0 else None
+        for value, reference in pairs
     )
 
 
 def told_apart(values: Sequence[float | None], others: Sequence[float | None]) -> bool:
     """Whether runs of the same seeds differ by more than luck: 0 is outside the interval of their mean difference.
 
-    With one seed there is no interval; then any difference counts, and the reader is told that it is one seed.
+    With one seed there is no interval; then any difference counts, and the reader is told that it is one seed. One
+    difference of several seeds tells nothing.
     """
     pairs = zip(values, others, strict=True)
-    found = estimate(a - b for a, b in pairs if a is not None and b is not None)
-    return found is not None and abs(found.mean) > (found.ci95 or 0.0)
+    found = estimate(a - b if a is not None and b is not None else None for a, b in pairs)
+    if found is None or (found.ci95 is None and not found.is_whole):
+        return False
+    return abs(found.mean) > (found.ci95 or 0.0)

@@ -21,6 +21,19 @@ SCALES: dict[str, list[tuple[float, str]]] = {
     "dollars_per_byte": [(1.0, "$/B")],
 }
 
+# In which values of a kind stand in files. "1": a fraction of one, a multiple, a number.
+UNITS: dict[str, str] = {
+    "seconds": "s",
+    "bps": "bps",
+    "bytes": "B",
+    "ratio": "1",
+    "times": "1",
+    "index": "1",
+    "count": "1",
+    "dollars": "$",
+    "dollars_per_s": "$/s",
+    "dollars_per_byte": "$/B",
+}
 
 AMOUNT = re.compile(r"\s*([+-]?[\d.]+(?:[eE][+-]?\d+)?)\s*(\D*?)\s*")
 
@@ -81,7 +94,7 @@ def quantity(kind: str, value: float | None, ci95: float | None = None) -> str:
 def plain(kind: str, value: float) -> str:
     """A round number: `10 ms`, not `10.0 ms`."""
     factor, suffix = scale(kind, value)
-    return f"{value / factor:g}{'' if suffix == '×' else ' '}{suffix}"
+    return f"{value / factor:g}{'' if suffix in ('', '×') else ' '}{suffix}"
 
 
 def _like(number: str, error: float) -> str:

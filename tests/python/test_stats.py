@@ -42,7 +42,9 @@ def test_interval_holds_the_mean_19_times_in_20():
 
 def test_undefined_values_are_left_out():
     assert estimate([None, math.nan]) is None
-    assert estimate([None, 3.0]).to_json() == {"mean": 3.0, "ci95": None, "n": 1}
+    assert estimate([2.0]).to_json() == {"mean": 2.0, "ci95": None, "n": 1}
+    # They are counted.
+    assert estimate([None, 3.0]).to_json() == {"mean": 3.0, "ci95": None, "n": 1, "seeds": 2}
 
 
 def test_paired_ratio_cancels_what_runs_share():
@@ -50,6 +52,7 @@ def test_paired_ratio_cancels_what_runs_share():
     found = paired_ratio([2.0, 20.0], [1.0, 10.0])
     assert (found.mean, found.ci95) == (2.0, 0.0)
     assert paired_ratio([1.0, 2.0], [0.0, None]) is None
+    assert (paired_ratio([1.0, 2.0], [0.0, 1.0]).n, paired_ratio([1.0, 2.0], [0.0, 1.0]).of) == (1, 2)
 
 
 def test_told_apart_is_about_differences_within_a_seed():
@@ -58,3 +61,5 @@ def test_told_apart_is_about_differences_within_a_seed():
     assert not told_apart([10.0, 20.0, 30.0], [12.0, 19.0, 31.5])
     assert not told_apart([1.0, 1.0], [1.0, 1.0])
     assert told_apart([1.0], [2.0])
+    # One pair of three, as where two runs ended no flow, is luck.
+    assert not told_apart([1.0, None, 3.0], [2.0, 2.0, None])
