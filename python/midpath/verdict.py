@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from midpath.compare import Comparison, Row
 from midpath.metrics import IDEAL
@@ -29,10 +29,16 @@ def _speed(comparison: Comparison, rows: dict[str, Row]) -> str:
     if ratio:
         sentence += f", {digits(ratio.mean)} times the ideal"
     rest = "; ".join(f"{name(other)} {_longer(comparison, other, best, times)}" for other in others)
-    ranking = f"{sentence}{f'. {rest}' if rest else ''}.{_luck(comparison)}"
+    ranking = f"{sentence}{f'. {rest}' if rest else ''}.{missing(times)}{_luck(comparison)}"
     if comparison.matching:
         return f"{_by_completion(list(rows.values()))} {comparison.matching}: of these {ranking}"
     return ranking
+
+
+def missing(times: Mapping[str, Estimate]) -> str:
+    """Whose mean is of fewer seeds than were run: where no flow ended there is no time."""
+    parts = [f"{name(scheme)}'s is of {of.n} of {of.of} seeds" for scheme, of in times.items() if not of.is_whole]
+    return f" Not every seed gave a time: {'; '.join(parts)}." if parts else ""
 
 
 def _luck(comparison: Comparison) -> str:

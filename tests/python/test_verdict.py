@@ -6,7 +6,8 @@ import pytest
 
 import midpath
 from midpath.palette import name
-from midpath.verdict import sentences
+from midpath.stats import estimate
+from midpath.verdict import missing, sentences
 
 SCENARIO = """
 title = "Two senders, one bottleneck"
@@ -48,6 +49,13 @@ def test_speed_memory_and_routers(compared):
     assert re.match(rf"The fullest port held .* with {re.escape(name(least))} \(.*\) to .* with", memory)
     # 50 ms of 20 Mbps.
     assert 0 < held[least] <= held[most] <= 125_000
+
+
+def test_seeds_without_a_time_are_told():
+    """Where no flow ended there is no time: a mean over the other seeds says so."""
+    times = {"newreno": estimate([1.0, None, 2.0]), "cubic": estimate([1.0, 1.5, 2.0])}
+    assert missing(times) == " Not every seed gave a time: NewReno's is of 2 of 3 seeds."
+    assert missing({"cubic": times["cubic"]}) == ""
 
 
 def test_a_transport_over_a_network_is_a_scheme_of_its_own(compared):
