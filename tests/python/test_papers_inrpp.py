@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import midpath
-from midpath.papers.inrpp.common import capture, custody_lost, processor_sharing, quarters, refused
+from midpath.papers.inrpp.common import by_quarter, capture, custody_lost, processor_sharing, refused
 from midpath.papers.registry import choose
 from midpath.papers.runner import load_measure
 
@@ -66,7 +66,8 @@ def test_captures_hold_what_was_sent(run):
 def test_losses_are_refusals(run):
     assert refused(run) > 0
     assert custody_lost(run) == 0
-    assert quarters(run, run) == 1.0
+    # Four flows of three sizes: each quarter has one.
+    assert list(by_quarter([run, run], [run, run]).values()) == [[1.0, 1.0]] * 4
 
 
 MAP = """0 @A + bb\t(3) -> <1> <2> <3>  =a r0

@@ -25,7 +25,7 @@ ROWS = [
     ("same", "2.0", "relative = 0.1", "number", 2.05, 0.01, 1.9, "holds"),
     ("other", "2.0", "relative = 0.1", "number", 4.0, 0.1, None, "does not hold"),
     ("perhaps", "2.0", "relative = 0.1", "number", 2.2, 0.1, None, "undecided"),
-    ("fast", '"it is fast"', "at_most = 0.5", "shape", 0.001, None, None, "holds"),
+    ("fast", '"it is fast"', "at_most = 0.5", "shape", 0.001, 0.0, None, "holds"),
     ("zero", '"nothing waits"', "at_most = 0.5", "ours", 0.0, 0.0, 0.0, "holds"),
     ("told", '"as said"', "at_least = 1.0", "information", 3.0, None, None, "information"),
 ]
@@ -50,12 +50,12 @@ def claims(tmp_path):
 def test_what_was_run_is_there_with_counts_first(claims, cli):
     out = cli("paper", "table", "--claims", str(claims)).out
     lines = [line.split() for line in out.splitlines()]
-    assert lines[1] == ["the", "paper,", "a", "number", "3", "1", "1", "1", "0"]
-    assert lines[2][-5:] == ["1", "1", "0", "0", "0"]
+    assert lines[1] == ["the", "paper,", "a", "number", "3", "1", "1", "1", "0", "0"]
+    assert lines[2][-6:] == ["1", "1", "0", "0", "0", "0"]
     rows = {line[0]: " ".join(line[1:]) for line in lines if line and line[0].startswith("made/")}
     assert list(rows) == [f"made/figure1/{row[0]}" for row in ROWS], "figure 2 has not been run"
     assert rows["made/figure1/same"].replace("\N{NO-BREAK SPACE}", " ") == "2.00 s 2.05 ± 0.01 s 1.90 s holds"
-    assert rows["made/figure1/fast"].startswith("at most 0.5")
+    assert rows["made/figure1/fast"].startswith("at most 500 ms")
     assert "2 of 4 claims of the paper hold, 1 undecided" in out
 
 

@@ -27,6 +27,7 @@ MARKER = "paper.json"
 SAID = {
     Judgement.FAILS: "does not hold",
     Judgement.UNDECIDED: "is undecided",
+    Judgement.UNDECIDABLE: "is not decidable here",
 }
 
 app = typer.Typer(help="Run what papers claim, and compare.")
@@ -179,7 +180,12 @@ def _print(figure: Figure, verdicts: list[Verdict]) -> None:
 def _short(verdict: Verdict) -> tuple[str, str, str, str]:
     paper, ours, bound, holds = row(verdict)
     # A shape in the paper's words fills lines; what counts as that shape is short.
-    return paper if verdict.claim.number is not None else verdict.claim.tolerance.text(), ours, bound, holds
+    return (
+        paper if verdict.claim.number is not None else verdict.claim.tolerance.text(verdict.claim.kind),
+        ours,
+        bound,
+        holds,
+    )
 
 
 def _finish(verdicts: list[Verdict], out: Path | None, json: bool) -> None:

@@ -9,23 +9,26 @@ from midpath.papers.registry import Says
 from midpath.papers.runner import Verdict
 from midpath.papers.tolerance import Judgement
 
-JUDGED = (Judgement.HOLDS, Judgement.FAILS, Judgement.UNDECIDED, Judgement.SKIPPED)
+JUDGED = (Judgement.HOLDS, Judgement.FAILS, Judgement.UNDECIDED, Judgement.UNDECIDABLE, Judgement.SKIPPED)
+# Beside what holds, the sentence names what was not decided; the rest does not hold.
+OPEN = JUDGED[2:]
 COLUMNS = ("who says it", "claims", *JUDGED)
 WHO = {
     Says.NUMBER: "the paper, a number",
     Says.SHAPE: "the paper, a shape",
     Says.OURS: "we: a variant, a reading or a check",
+    Says.THEORY: "theory: no packet decides it",
     Says.INFORMATION: "information, not judged",
 }
 
 
 def headline(verdicts: Iterable[Verdict]) -> str:
-    """In one sentence, of the paper's own claims."""
+    """In one sentence, of the paper's own claims that packets could have contradicted."""
     found = Counter(verdict.judgement for verdict in verdicts if verdict.claim.counts)
     if not found:
         return "none of these is a claim of the paper's own"
     said = f"{found[Judgement.HOLDS]} of {found.total()} claims of the paper hold"
-    others = [f"{found[one]} {one}" for one in (Judgement.UNDECIDED, Judgement.SKIPPED) if found[one]]
+    others = [f"{found[one]} {one}" for one in OPEN if found[one]]
     return ", ".join([said, *others])
 
 

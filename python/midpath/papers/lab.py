@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,11 +13,15 @@ from typing import Any
 from midpath.result import Result
 from midpath.run import run
 from midpath.scenario import Scenario
+from midpath.stats import Estimate, estimate, extreme
 
 # Told now and then what a run has reached, by its name.
 StepCallback = Callable[[str, dict[str, Any]], None]
 # Told the names of runs as they are asked for, and as they end.
 NameCallback = Callable[[str], None]
+
+# A value per seed, with None where there is none; or such values by group.
+Values = Sequence[float | None] | Mapping[str, Sequence[float | None]]
 
 # The folder with Rocketfuel's maps, where no option says it. The tests of `crates/topo` read it too.
 ROCKETFUEL = "MIDPATH_ROCKETFUEL"
@@ -29,12 +33,23 @@ class MissingDataError(LookupError):
 
 @dataclass(frozen=True)
 class Measured:
-    """What one claim came to: a value per seed, and the ideal bound where there is one; or why it was skipped."""
+    """What one claim came to: a value per seed, and the ideal bound where there is one; or why it was skipped.
+
+    A seed without a value has a None: it is counted, not dropped. A claim about the least or the largest of several
+    groups has values by group instead; `most` says which of the two.
+    """
 
     id: str
-    values: Sequence[float | None]
+    values: Values
     bound: float | None = None
     skipped: str | None = None
+    most: bool = False
+
+    def estimate(self) -> Estimate | None:
+        """What the values come to; None if there are none."""
+        if isinstance(self.values, Mapping):
+            return extreme(self.values, most=self.most)
+        return estimate(self.values)
 
 
 class Runs:
@@ -71,7 +86,8 @@ class StoppedError(Exception):
 class Lab:
     """Runs the scenarios of one figure.
 
-    `quick` asks for less: shorter runs, fewer seeds, where a figure can do with them.
+    `quick` asks for less: shorter runs, fewer seeds, where a figure can do with them. With `perturb`, flows start late
+    by up to that time, at random, with every seed but the first: the run as it stands is the first sample.
     """
 
     def __init__(
@@ -81,6 +97,7 @@ class Lab:
         pool: Executor,
         *,
         quick: bool = False,
+        perturb: str | None = None,
         out: Path | None = None,
         rocketfuel: Path | None = None,
         on_asked: NameCallback | None = None,
@@ -88,7 +105,7 @@ class Lab:
         on_end: NameCallback | None = None,
     ) -> None:
         self.directory, self.seeds, self.pool, self.quick, self.out = directory, list(seeds), pool, quick, out
-        self.maps = rocketfuel
+        self.maps, self.perturb = rocketfuel, perturb
         self.on_asked, self.on_step, self.on_end = on_asked, on_step, on_end
         self.stop = threading.Event()
 
@@ -125,9 +142,17 @@ class Lab:
         title = "-".join(filter(None, (name, label, scheme)))
         return Runs(
             [
-                self._start(scenario.with_(scheme=scheme, seed=seed, changes=changes), title, seed)
+                self._start(self._perturbed(scenario.with_(scheme=scheme, seed=seed, changes=changes)), title, seed)
                 for seed in (seeds if seeds is not None else self.seeds)
             ]
+        )
+
+    def _perturbed(self, scenario: Scenario) -> Scenario:
+        if self.perturb is None or scenario.seed == self.seeds[0]:
+            return scenario
+        flows = scenario.to_dict().get("flow", [])
+        return scenario.with_(
+            changes={f"flow[{i}].jitter": self.perturb for i, flow in enumerate(flows) if "jitter" not in flow}
         )
 
     def _start(self, scenario: Scenario, title: str, seed: int) -> Future[Result]:

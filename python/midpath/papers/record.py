@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from midpath import _midpath
 from midpath.papers.headline import COLUMNS, counts
+from midpath.papers.judging import judge
 from midpath.papers.registry import Claim, Figure, Says
-from midpath.papers.runner import Verdict, judge, row
+from midpath.papers.runner import Verdict, row
 from midpath.papers.tolerance import Judgement
 from midpath.stats import Estimate
 from midpath.storage import read_json, to_json, write_text
+from midpath.units import UNITS
 
 KEPT = "results.json"
 PAGE = "RESULTS.md"
+NUMBERS = re.compile(r"\[[^\[\]{}\"]*\]")
 
 
 def keep(figure: Figure, found: Iterable[Verdict]) -> Path:
@@ -23,8 +27,13 @@ def keep(figure: Figure, found: Iterable[Verdict]) -> Path:
     path = figure.directory / KEPT
     before = stored(figure).get("claims", {})
     claims = {verdict.claim.id: _kept(verdict, before.get(verdict.claim.id)) for verdict in found}
-    write_text(path, to_json({"midpath": _midpath.version(), "claims": claims}) + "\n")
+    write_text(path, _on_one_line(to_json({"midpath": _midpath.version(), "claims": claims})) + "\n")
     return path
+
+
+def _on_one_line(text: str) -> str:
+    """The same JSON with each list of numbers on one line."""
+    return NUMBERS.sub(lambda found: re.sub(r"\s+", " ", found[0]).replace("[ ", "[").replace(" ]", "]"), text)
 
 
 def write_page(figures: Iterable[Figure]) -> Path:
@@ -43,9 +52,10 @@ def page(figures: list[Figure]) -> str:
         f"# {figures[0].paper}: what the paper says, and what came out",
         "",
         f"Written by `midpath paper run {figures[0].paper} --write-results`. Values are means over seeds ± half the",
-        "width of their 95 % confidence interval; where nothing is random there is one run. A claim holds if all of",
-        "that interval is within the bound, and is undecided if a part of it is. A bound with a star is not known to",
-        "have been fixed before the first run. `docs/papers.md` says how to read and repeat all this.",
+        "width of their 95 % confidence interval. A claim holds if every seed gave a value and all of the interval is",
+        "within the bound. It is undecided if a part of it is, and not decidable here if it is wider than what the",
+        "claim is about. A bound with a star is not known to have been fixed before the first run. `docs/papers.md`",
+        "says how to read and repeat all this.",
         "",
         *_table(COLUMNS, counts(measured)),
     ]
@@ -57,12 +67,12 @@ def page(figures: list[Figure]) -> str:
 def _section(figure: Figure, found: list[Verdict]) -> Iterator[str]:
     yield f"## {figure.id}: {figure.title}"
     yield ""
-    runs = max((verdict.ours.n for verdict in found if verdict.ours), default=0)
+    runs = max((verdict.ours.of for verdict in found if verdict.ours), default=0)
     version = stored(figure).get("midpath", _midpath.version())
-    yield f"Midpath {version}, {runs} {'seed' if runs == 1 else 'seeds'}." if runs else "Not run yet."
+    yield f"Midpath {version}, {_seeds(figure, runs)}" if runs else "Not run yet."
     yield ""
-    rows = ((v.claim.claim, v.claim.says, *row(v), _bound(v.claim), v.claim.source) for v in found)
-    yield from _table(("claim", "kind", "paper", "ours", "ideal", "holds", "bound", "source"), rows)
+    rows = ((v.claim.claim, v.claim.says, *row(v), _bound(v.claim), _runs(v), v.claim.source) for v in found)
+    yield from _table(("claim", "kind", "paper", "ours", "ideal", "holds", "bound", "seeds", "source"), rows)
     yield ""
     for verdict in found:
         yield f"- *{verdict.claim.claim}*: {verdict.why}"
@@ -71,10 +81,25 @@ def _section(figure: Figure, found: list[Verdict]) -> Iterator[str]:
         yield figure.notes
 
 
+def _seeds(figure: Figure, runs: int) -> str:
+    if not figure.scenarios():
+        return "nothing is run."
+    said = f"{runs} {'seed' if runs == 1 else 'seeds'}."
+    if figure.perturb is None:
+        return said
+    return f"{said} Nothing is random: with every seed but the first, each flow starts late by up to {figure.perturb}."
+
+
+def _runs(verdict: Verdict) -> str:
+    if verdict.ours is None or verdict.claim.says is Says.THEORY:
+        return "–"
+    return str(verdict.ours.n) if verdict.ours.is_whole else f"{verdict.ours.n} of {verdict.ours.of}"
+
+
 def _bound(claim: Claim) -> str:
     if claim.says is Says.INFORMATION:
         return "–"
-    return claim.tolerance.text() + ("" if claim.fixed else "*")
+    return claim.tolerance.text(claim.kind) + ("" if claim.fixed else "*")
 
 
 def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
@@ -100,8 +125,21 @@ def verdicts(figure: Figure) -> list[Verdict]:
 def _kept(verdict: Verdict, before: dict[str, Any] | None) -> dict[str, Any]:
     if verdict.skipped and before:
         return before
-    ours = verdict.ours and verdict.ours.to_json()
-    return {"ours": ours, "bound": verdict.bound, "verdict": verdict.judgement, "why": verdict.why}
+    return {
+        "unit": UNITS[verdict.claim.kind],
+        "ours": verdict.ours and verdict.ours.to_json(),
+        "values": _rounded(verdict.values),
+        "bound": verdict.bound,
+        "verdict": verdict.judgement,
+        "why": verdict.why,
+    }
+
+
+def _rounded(values: Any) -> Any:
+    """Six digits tell who has changed what; the mean is kept whole."""
+    if isinstance(values, Mapping):
+        return {name: _rounded(of) for name, of in values.items()}
+    return values and [value if value is None else float(f"{value:.6g}") for value in values]
 
 
 def _verdict(figure: str, claim: Claim, kept: dict[str, Any] | None) -> Verdict:
@@ -109,4 +147,5 @@ def _verdict(figure: str, claim: Claim, kept: dict[str, Any] | None) -> Verdict:
         return Verdict(figure, claim, None, None, Judgement.SKIPPED, "not run yet")
     if kept["ours"] is None:
         return Verdict(figure, claim, None, kept["bound"], Judgement(kept["verdict"]), kept["why"])
-    return judge(figure, claim, Estimate(**kept["ours"]), kept["bound"])
+    ours, bound = Estimate(**kept["ours"]), kept["bound"]
+    return Verdict(figure, claim, ours, bound, *judge(claim, ours, bound), kept.get("values"))

@@ -12,24 +12,25 @@ from typing import Any
 from midpath.errors import ScenarioError, UsageError
 from midpath.papers.tolerance import Tolerance
 from midpath.scenario import parse
-from midpath.units import SCALES
+from midpath.units import SCALES, UNITS
 
 CLAIM = "claim.toml"
 MEASURE = "measure.py"
 # Seeds of a figure in which something is random, unless it says otherwise.
 SEEDS = 10
 
-FIGURE_KEYS = {"title", "source", "notes", "seeds", "fixed", "claim"}
-CLAIM_KEYS = {"id", "source", "claim", "paper", "says", "kind", "tolerance", "fixed", "why", "differs"}
-OPTIONAL = {"source", "says", "fixed", "differs"}
+FIGURE_KEYS = {"title", "source", "notes", "seeds", "perturb", "says", "fixed", "claim"}
+CLAIM_KEYS = {"id", "source", "claim", "paper", "says", "kind", "tolerance", "effect", "fixed", "why", "differs"}
+OPTIONAL = {"source", "says", "effect", "fixed", "differs"}
 
 
 class Says(StrEnum):
-    """Who says it. The headline counts what the paper says: its numbers and its shapes."""
+    """Who says it. The headline counts what the paper says and our packets could contradict: its numbers and shapes."""
 
     NUMBER = "number"
     SHAPE = "shape"
     OURS = "ours"
+    THEORY = "theory"
     INFORMATION = "information"
 
 
@@ -37,9 +38,10 @@ class Says(StrEnum):
 class Claim:
     """A number or shape that a paper states, and what counts as the same.
 
-    `says` tells what the paper states from a variant or reading of ours, and from mere information, which no run
-    can contradict. `fixed`: the tolerance is known to have been fixed before the first run. `why` is the reason of
-    the tolerance or the derivation of the number; `differs` says why ours is outside it, if it is.
+    `says` tells what the paper states from a variant or reading of ours, from theory, which a calculation decides and
+    no packet, and from mere information, which nothing can contradict. `effect` is how much the claim is about, where
+    that is not in its tolerance. `fixed`: the tolerance is known to have been fixed before the first run. `why` is the
+    reason of the tolerance or the derivation of the number; `differs` says why ours is outside it, if it is.
     """
 
     id: str
@@ -49,6 +51,7 @@ class Claim:
     says: Says
     kind: str
     tolerance: Tolerance
+    effect: float | None
     fixed: bool
     why: str
     differs: str | None
@@ -60,18 +63,22 @@ class Claim:
 
     @property
     def counts(self) -> bool:
-        """Whether it is the paper's own, so that the headline counts it."""
+        """Whether it is the paper's own and about packets, so that the headline counts it."""
         return self.says in (Says.NUMBER, Says.SHAPE)
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A table or figure of a paper: its claims, and the folder with what measures them."""
+    """A table or figure of a paper: its claims, and the folder with what measures them.
+
+    `perturb`: where nothing is random, each flow starts late by up to this time, with every seed but the first.
+    """
 
     id: str
     title: str
     notes: str
     seeds: int
+    perturb: str | None
     claims: tuple[Claim, ...]
     directory: Path
 
@@ -95,12 +102,20 @@ class Figure:
                 "says": claim.says,
                 "fixed": claim.fixed,
                 "kind": claim.kind,
+                "unit": UNITS[claim.kind],
                 "tolerance": claim.tolerance.to_json(),
                 "why": claim.why,
             }
             for claim in self.claims
         ]
-        return {"id": self.id, "title": self.title, "seeds": self.seeds, "notes": self.notes, "claims": claims}
+        return {
+            "id": self.id,
+            "title": self.title,
+            "seeds": self.seeds,
+            "perturb": self.perturb,
+            "notes": self.notes,
+            "claims": claims,
+        }
 
 
 def figures(root: Path | None = None) -> list[Figure]:
@@ -132,10 +147,19 @@ def _figure(root: Path, file: Path) -> Figure:
         seeds = values.get("seeds", SEEDS)
         if not isinstance(seeds, int) or seeds < 1:
             raise ScenarioError("seeds", None, "is not a whole number above 0")
+        perturb = _perturb(values, seeds)
     except ScenarioError as error:
         raise ScenarioError(error.key, None, error.message, str(file)) from None
     name = "/".join(file.parent.relative_to(root).parts)
-    return Figure(name, str(values["title"]), str(values.get("notes", "")).strip(), seeds, claims, file.parent)
+    notes = str(values.get("notes", "")).strip()
+    return Figure(name, str(values["title"]), notes, seeds, perturb, claims, file.parent)
+
+
+def _perturb(values: dict[str, Any], seeds: int) -> str | None:
+    found = values.get("perturb")
+    if found is not None and (not isinstance(found, str) or seeds == 1):
+        raise ScenarioError("perturb", None, 'is not a time such as "1 ms", of a figure with several seeds')
+    return found
 
 
 def _claims(values: dict[str, Any]) -> Iterator[Claim]:
@@ -161,9 +185,10 @@ def _claim(table: dict[str, Any], figure: dict[str, Any], key: str) -> Claim:
         source=table.get("source", figure["source"]),
         claim=_one_line(table["claim"]),
         paper=paper if isinstance(paper, str) else float(paper),
-        says=_says(table.get("says", Says.SHAPE if isinstance(paper, str) else Says.NUMBER), paper, key),
+        says=_says(table.get("says", figure.get("says", _plain(paper))), paper, key),
         kind=table["kind"],
         tolerance=tolerance,
+        effect=_effect(table, key),
         fixed=_fixed(table, figure, key),
         why=_one_line(table["why"]),
         differs=_one_line(table["differs"]) if "differs" in table else None,
@@ -176,6 +201,19 @@ def _says(name: Any, paper: Any, key: str) -> Says:
     if name == Says.NUMBER and isinstance(paper, str):
         raise ScenarioError(f"{key}.says", None, "is number, but the paper says none")
     return Says(name)
+
+
+def _plain(paper: Any) -> Says:
+    return Says.SHAPE if isinstance(paper, str) else Says.NUMBER
+
+
+def _effect(table: dict[str, Any], key: str) -> float | None:
+    value = table.get("effect")
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+        raise ScenarioError(f"{key}.effect", None, "is not a number above 0")
+    return float(value)
 
 
 def _fixed(table: dict[str, Any], figure: dict[str, Any], key: str) -> bool:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from midpath.errors import ScenarioError, UsageError
-from midpath.papers.lab import Lab, Measured, MissingDataError, NameCallback, StepCallback
-from midpath.papers.registry import MEASURE, Claim, Figure, Says
+from midpath.papers.judging import judge
+from midpath.papers.lab import Lab, Measured, MissingDataError, NameCallback, StepCallback, Values
+from midpath.papers.registry import MEASURE, Claim, Figure
 from midpath.papers.tolerance import Judgement
-from midpath.stats import Estimate, estimate
-from midpath.units import quantity
+from midpath.stats import Estimate
+from midpath.units import UNITS, quantity
 
 # Seeds of a quick run, unless the figure has fewer.
 QUICK_SEEDS = 2
@@ -28,7 +30,10 @@ Measure = Callable[[Lab], Iterable[Measured]]
 
 @dataclass(frozen=True)
 class Verdict:
-    """One claim: what the paper says, what we got, whether that is the same."""
+    """One claim: what the paper says, what we got, whether that is the same.
+
+    `values` are what `ours` was made from: one per seed, or so many for each group.
+    """
 
     figure: str
     claim: Claim
@@ -36,6 +41,7 @@ class Verdict:
     bound: float | None
     judgement: Judgement
     why: str
+    values: Values | None = None
 
     @property
     def within(self) -> bool | None:
@@ -62,10 +68,14 @@ class Verdict:
             "claim": self.claim.claim,
             "says": self.claim.says,
             "kind": self.claim.kind,
+            "unit": UNITS[self.claim.kind],
             "paper": self.claim.paper,
             "ours": self.ours.mean if self.ours else None,
             "ci95": self.ours.ci95 if self.ours else None,
             "runs": self.ours.n if self.ours else 0,
+            "seeds": self.ours.of if self.ours else 0,
+            "group": self.ours.group if self.ours else None,
+            "values": self.values,
             "bound": self.bound,
             "tolerance": self.claim.tolerance.to_json(),
             "fixed": self.claim.fixed,
@@ -90,7 +100,7 @@ def run_figure(
 ) -> list[Verdict]:
     """Runs what a figure needs, `jobs` runs at a time, and judges each of its claims, in their order.
 
-    A figure with nothing random in it has one seed, whatever `seeds` says. `rocketfuel` is the folder with
+    A figure in which nothing is run has one seed, whatever `seeds` says. `rocketfuel` is the folder with
     Rocketfuel's maps; without it, the environment's `MIDPATH_ROCKETFUEL`.
     """
     wanted = min(figure.seeds, QUICK_SEEDS) if quick and seeds is None else seeds or figure.seeds
@@ -102,6 +112,7 @@ def run_figure(
             numbers,
             pool,
             quick=quick,
+            perturb=figure.perturb,
             out=out,
             rocketfuel=rocketfuel,
             on_asked=on_asked,
@@ -149,25 +160,21 @@ def _held(figure: str, claim: Claim, measured: Measured | None, failure: str) ->
         return Verdict(figure, claim, None, None, Judgement.FAILS, failure)
     if measured.skipped is not None:
         return Verdict(figure, claim, None, None, Judgement.SKIPPED, measured.skipped)
-    ours = estimate(measured.values)
+    ours, values = measured.estimate(), _known(measured.values)
     if ours is None:
-        return Verdict(figure, claim, None, measured.bound, Judgement.FAILS, "the runs gave no value")
-    return judge(figure, claim, ours, measured.bound)
+        return Verdict(figure, claim, None, measured.bound, Judgement.FAILS, "the runs gave no value", values)
+    return Verdict(figure, claim, ours, measured.bound, *judge(claim, ours, measured.bound), values)
 
 
-def judge(figure: str, claim: Claim, ours: Estimate, bound: float | None) -> Verdict:
-    """The verdict on what was measured."""
-    if claim.says is Says.INFORMATION:
-        return Verdict(figure, claim, ours, bound, Judgement.INFORMATION, claim.why)
-    found = claim.tolerance.judge(ours, claim.number, bound)
-    return Verdict(figure, claim, ours, bound, found, _why(claim, found))
+def _known(values: Values) -> Values:
+    """None where there is no number."""
+    if isinstance(values, Mapping):
+        return {name: [_finite(value) for value in of] for name, of in values.items()}
+    return [_finite(value) for value in values]
 
 
-def _why(claim: Claim, found: Judgement) -> str:
-    if found is Judgement.HOLDS:
-        return f"{claim.tolerance.text()}: {claim.why}"
-    said = "not" if found is Judgement.FAILS else "undecided whether"
-    return claim.differs or f"{said} {claim.tolerance.text()}: {claim.why}"
+def _finite(value: float | None) -> float | None:
+    return float(value) if value is not None and math.isfinite(value) else None
 
 
 def shown(claim: Claim, value: float | str | None, ci95: float | None = None) -> str:
@@ -177,13 +184,20 @@ def shown(claim: Claim, value: float | str | None, ci95: float | None = None) ->
 
 def row(found: Verdict) -> tuple[str, str, str, str]:
     """Paper, ours, ideal, holds: what the table on a terminal and RESULTS.md show."""
-    ours = found.ours
     return (
         shown(found.claim, found.claim.paper),
-        shown(found.claim, ours.mean, ours.ci95) if ours else "–",
+        _ours(found),
         shown(found.claim, found.bound),
         WORDS.get(found.judgement, str(found.judgement)),
     )
+
+
+def _ours(found: Verdict) -> str:
+    ours = found.ours
+    if ours is None:
+        return "–"
+    missing = "" if ours.is_whole else f" ({ours.n} of {ours.of} seeds)"
+    return shown(found.claim, ours.mean, ours.ci95) + missing
 
 
 # In a column called "holds".

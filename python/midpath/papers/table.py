@@ -34,7 +34,7 @@ def rows(found: Iterable[Verdict]) -> Iterator[tuple[str, ...]]:
     """A claim's id, the paper's value (for a shape, what counts as it), ours, the bound, the verdict."""
     for verdict in found:
         paper, ours, bound, _ = row(verdict)
-        said = paper if verdict.claim.number is not None else verdict.claim.tolerance.text()
+        said = paper if verdict.claim.number is not None else verdict.claim.tolerance.text(verdict.claim.kind)
         yield f"{verdict.figure}/{verdict.claim.id}", said, ours, bound, str(verdict.judgement)
 
 
@@ -132,7 +132,7 @@ td:first-child { width: 36% }
 td:nth-child(n + 3) { white-space: nowrap }
 .holds { color: #009E73; fill: #009E73 }
 .fails { color: #D55E00; fill: #D55E00 }
-.undecided { color: #C98500; fill: #C98500 }
+.undecided, .undecidable { color: #C98500; fill: #C98500 }
 .information, .skipped { color: #7A828C; fill: #7A828C; font-weight: normal }
 .band { fill: #009E7330 }
 .paper { stroke: currentColor; stroke-width: 2 }

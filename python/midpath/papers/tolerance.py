@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from midpath.errors import ScenarioError
-from midpath.stats import Estimate
+from midpath.units import plain
 
 # How far from the paper's number (`relative`, `absolute`) or from the ideal bound (`of_bound`, relative), or between
 # which figures (`at_least`, `at_most`) ours may be.
@@ -16,11 +16,16 @@ KEYS = ("relative", "absolute", "of_bound", "at_least", "at_most")
 
 
 class Judgement(StrEnum):
-    """What came out, held against a claim. Undecided: one end of the interval is within the bound, the other is not."""
+    """What came out, held against a claim.
+
+    Undecided: one end of the interval is within the bound, the other is not; or not every run gave a value, or there
+    was only one. Undecidable: undecided, and the interval is wider than what the claim is about.
+    """
 
     HOLDS = "holds"
     FAILS = "does not hold"
     UNDECIDED = "undecided"
+    UNDECIDABLE = "not decidable here"
     INFORMATION = "information"
     SKIPPED = "skipped"
 
@@ -68,32 +73,25 @@ class Tolerance:
             high = min(high, self.at_most)
         return low, high
 
-    def judge(self, ours: Estimate, paper: float | None, bound: float | None) -> Judgement:
-        """Where the whole 95 % interval of ours is. A single run is its own interval."""
-        limits = self.limits(paper, bound)
-        if limits is None or not math.isfinite(ours.mean):
-            return Judgement.FAILS
-        low, high = ours.interval
-        if limits[0] <= low and high <= limits[1]:
-            return Judgement.HOLDS
-        if high < limits[0] or low > limits[1]:
-            return Judgement.FAILS
-        return Judgement.UNDECIDED
-
-    def allows(self, ours: float, paper: float | None, bound: float | None) -> bool:
+    def allows(self, value: float, paper: float | None, bound: float | None) -> bool:
         """Whether one value counts as what the paper says."""
-        return self.judge(Estimate(ours, None, 1), paper, bound) is Judgement.HOLDS
+        limits = self.limits(paper, bound)
+        return limits is not None and limits[0] <= value <= limits[1]
 
-    def text(self) -> str:
-        """For people."""
-        parts = {
-            "relative": f"within {_percent(self.relative)} of the paper",
-            "absolute": f"within {self.absolute:g} of the paper" if self.absolute is not None else "",
-            "of_bound": f"within {_percent(self.of_bound)} of the bound",
-            "at_least": f"at least {self.at_least:g}" if self.at_least is not None else "",
-            "at_most": f"at most {self.at_most:g}" if self.at_most is not None else "",
-        }
-        return ", ".join(text for name, text in parts.items() if getattr(self, name) is not None)
+    def text(self, kind: str) -> str:
+        """For people, with units."""
+        parts = []
+        if self.relative is not None:
+            parts.append(f"within {_percent(self.relative)} of the paper")
+        if self.absolute is not None:
+            parts.append(f"within {_distance(kind, self.absolute)} of the paper")
+        if self.of_bound is not None:
+            parts.append(f"within {_percent(self.of_bound)} of the bound")
+        if self.at_least is not None:
+            parts.append(f"at least {plain(kind, self.at_least)}")
+        if self.at_most is not None:
+            parts.append(f"at most {plain(kind, self.at_most)}")
+        return ", ".join(parts)
 
     def to_json(self) -> dict[str, float]:
         """Only what is given."""
@@ -104,5 +102,10 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _percent(value: float | None) -> str:
-    return f"{100 * (value or 0):g} %"
+def _percent(value: float) -> str:
+    return f"{100 * value:g} %"
+
+
+def _distance(kind: str, value: float) -> str:
+    # "Within 2 % of the paper" is two hundredths of its value.
+    return f"{100 * value:g} percentage points" if kind == "ratio" else plain(kind, value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -129,8 +129,23 @@ def entered(times: Numbers, values: Numbers, least: float) -> float | None:
     return float(times[found[0]]) if found.size else None
 
 
-def quarters(ours: Result, other: Result) -> float:
-    """Our mean completion time over another scheme's in that quarter of flows by size in which we are best."""
+# Quarters of flows by size.
+QUARTERS = ("the smallest quarter", "the second quarter", "the third quarter", "the largest quarter")
+
+
+def by_quarter(ours: Iterable[Result], other: Iterable[Result]) -> dict[str, list[float | None]]:
+    """Our mean completion time over another scheme's in each quarter of flows by size, seed by seed."""
+    seeds = [_quarters(*pair) for pair in zip(ours, other, strict=True)]
+    return {name: [seed[i] for seed in seeds] for i, name in enumerate(QUARTERS)}
+
+
+def _quarters(ours: Result, other: Result) -> list[float | None]:
     mine, theirs = (result.flows.to_pandas().sort_values(["size_bytes", "start_s"]) for result in (ours, other))
-    parts = zip(*(np.array_split(flows.fct_s.to_numpy(dtype=float), 4) for flows in (mine, theirs)), strict=True)
-    return min(float(np.nanmean(a) / np.nanmean(b)) for a, b in parts)
+    parts = (np.array_split(flows.fct_s.to_numpy(dtype=float), len(QUARTERS)) for flows in (mine, theirs))
+    return [ratio(_mean(a), _mean(b)) for a, b in zip(*parts, strict=True)]
+
+
+def _mean(times: Numbers) -> float | None:
+    """The mean of those that have ended; None if none has."""
+    known = times[np.isfinite(times)]
+    return float(known.mean()) if known.size else None

@@ -59,11 +59,12 @@ def under(result: Result) -> float:
     return float(found[int(found.argmax()) :].min() / path_price(result, 4.0, END).mean())
 
 
-def convergence(result: Result, fair: dict[str, float]) -> float | None:
-    """Seconds from flow 0's start until its rate stays within 5 % of the fair one."""
+def convergence(result: Result, fair: dict[str, float]) -> float:
+    """Seconds from flow 0's start until its rate stays within 5 % of the fair one, or to the end."""
     flows = result.flows.to_pandas()
     number = int(flows[flows.group == "flow 0"].flow.iloc[0])
-    return settled(result, f"flow:{number}", "rate_bps", fair["flow 0"], 0.05, START, END)
+    found = settled(result, f"flow:{number}", "rate_bps", fair["flow 0"], 0.05, START, END)
+    return END - START if found is None else found
 
 
 def rate_of_ideal(result: Result) -> float | None:

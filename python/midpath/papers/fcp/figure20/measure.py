@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
@@ -23,8 +23,8 @@ def measure(lab: Lab) -> Iterator[Measured]:
     runs = lab.runs("stability")
     yield Measured("price.stable", runs.values(lambda r: most(*series(r, flow(r, *STABLE), "price"), 3.0, 10.5)), 2.0)
     yield Measured("price.normal", runs.values(lambda r: most(*series(r, flow(r, *NORMAL), "price"), 3.0, 10.5)))
-    yield Measured("drop.stable", runs.values(lambda r: _most(drop(r, STABLE, at) for at in COMES)))
-    yield Measured("drop.normal", runs.values(lambda r: _least(drop(r, NORMAL, at) for at in COMES)))
+    yield Measured("drop.stable", runs.values(lambda r: _extreme(max, (drop(r, STABLE, at) for at in COMES))))
+    yield Measured("drop.normal", runs.values(lambda r: _extreme(min, (drop(r, NORMAL, at) for at in COMES))))
     yield Measured("steady", runs.values(steady), bound=1.0)
 
 
@@ -57,12 +57,11 @@ def steady(result: Result) -> float | None:
     )
     found = [ratio(a, b) for a, b in zip(stable, normal, strict=True)]
     known = [value for value in found if value is not None]
-    return float(np.mean(known)) if known else None
+    return float(np.mean(known)) if len(known) == len(found) else None
 
 
-def _most(values: Iterable[float | None]) -> float | None:
-    return max((value for value in values if value is not None), default=None)
-
-
-def _least(values: Iterable[float | None]) -> float | None:
-    return min((value for value in values if value is not None), default=None)
+def _extreme(of: Callable[[list[float]], float], values: Iterable[float | None]) -> float | None:
+    """The extreme of three drops, each of which the claim is about; None if one is missing."""
+    found = list(values)
+    known = [value for value in found if value is not None]
+    return of(known) if len(known) == len(found) else None

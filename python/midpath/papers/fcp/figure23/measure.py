@@ -28,7 +28,7 @@ def measure(lab: Lab) -> Iterator[Measured]:
 
 def _rates(result: Result, count: int) -> list[float]:
     found = (rate(result, group, *PHASES[count]) for group in ONE[:count])
-    return [value for value in found if value is not None]
+    return [value or 0.0 for value in found]
 
 
 def _one(result: Result, count: int) -> float:

@@ -45,10 +45,9 @@ def deviation(result: Result, begin: float, end: float) -> float | None:
 
     Shares are of what all flows get, so that headers and spare capacity do not count.
     """
-    found = [mean(result, f"group:{group}", "goodput_bps", begin, end) for group in GROUPS]
-    known = [value for value in found if value is not None]
-    total = sum(known)
-    return max(abs(value / total / SHARE - 1.0) for value in known) if total else None
+    found = [mean(result, f"group:{group}", "goodput_bps", begin, end) or 0.0 for group in GROUPS]
+    total = sum(found)
+    return max(abs(value / total / SHARE - 1.0) for value in found) if total else None
 
 
 def convergence(result: Result) -> float:

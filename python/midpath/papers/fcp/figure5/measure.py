@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -44,8 +45,10 @@ def _shapes(runs: dict[str, Runs]) -> Iterator[Measured]:
     larger = {name: [_mean_large(result) for result in found] for name, found in runs.items()}
     for name, suffix in (("fcp", ""), ("ours", ".ours")):
         seeds = list(zip(*(sizes[key] for key in ("xcp", "tcp", "rcp", name)), strict=True))
-        yield Measured(f"small{suffix}", [_worst(fcp[small] / np.fmin(xcp, tcp)[small]) for xcp, tcp, _, fcp in seeds])
-        yield Measured(f"rcp{suffix}", [_worst(rcp[small] / fcp[small]) for _, _, rcp, fcp in seeds])
+        beside = np.array([fcp[small] / np.minimum(xcp, tcp)[small] for xcp, tcp, _, fcp in seeds])
+        yield Measured(f"small{suffix}", _by_class(beside), most=True)
+        faster = np.array([rcp[small] / fcp[small] for _, _, rcp, fcp in seeds])
+        yield Measured(f"rcp{suffix}", _by_class(faster), most=True)
         three = zip(larger["xcp"], larger["tcp"], larger[name], strict=True)
         yield Measured(f"large{suffix}", [_between(*means) for means in three])
         two = zip(larger["rcp"], larger[name], strict=True)
@@ -70,9 +73,10 @@ def _between(xcp: float, tcp: float, fcp: float) -> float:
     return (fcp - min(xcp, tcp)) / abs(xcp - tcp)
 
 
-def _worst(ratios: np.ndarray) -> float | None:
-    known = ratios[np.isfinite(ratios)]
-    return float(known.max()) if known.size else None
+def _by_class(ratios: np.ndarray) -> dict[str, list[float]]:
+    """Ratios by seed for each class of sizes: the claim is about every class."""
+    names = [f"{low / 1e3:g} to {high / 1e3:g} kB" for low, high in pairwise(EDGES[: ratios.shape[1] + 1])]
+    return dict(zip(names, ratios.T.tolist(), strict=True))
 
 
 def _bottleneck(result: Result) -> dict[str, float]:

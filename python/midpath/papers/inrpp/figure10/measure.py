@@ -23,26 +23,38 @@ TEXT = {"schemes.inrpp.cache": "1.25 MB", "schemes.inrpp.high": "1 MB"}
 
 def measure(lab: Lab) -> Iterator[Measured]:
     """States, rates, and the sender's closed loop."""
-    run = lab.runs("dumbbell").first()
-    text = lab.runs("dumbbell", changes=TEXT, label="text").first()
-    stored = state(run, "r0>r2", STORE)
-    yield Measured("stores", [None if stored is None else stored - START], bound=0.0)
-    output = halves(run)
-    yield Measured("output.least", [float(output.min())], bound=POOLED)
-    yield Measured("output.most", [float(output.max())], bound=POOLED)
-    yield Measured("backpressure.0", [state(run, "r0>r2", BACKPRESSURE)])
-    yield Measured("backpressure.0.text", [state(text, "r0>r2", BACKPRESSURE)])
-    yield Measured("input.two", [entering(run, 3.2, 4.0)], bound=2 * ACCESS)
-    yield Measured("input.one", [entering(run, 4.2, 4.4)], bound=ACCESS)
-    yield Measured("closed", [entered(*series(run, "flow:2", "closed_loop"), 1.0)])
-    yield Measured("closed.rate", [mean(run, "port:s2>r4", "throughput_bps", 5.2, 8.0)], bound=POOLED / 3)
-    yield Measured("custody", [custody_lost(run)], bound=0.0)
-    yield Measured("refused", [refused(run)], bound=0.0)
+    runs = lab.runs("dumbbell")
+    text = lab.runs("dumbbell", changes=TEXT, label="text")
+    yield Measured("stores", runs.values(stores), bound=0.0)
+    output = [halves(run) for run in runs]
+    yield Measured("output.least", [float(found.min()) for found in output], bound=POOLED)
+    yield Measured("output.most", [float(found.max()) for found in output], bound=POOLED)
+    for name, of in (("", runs), (".text", text)):
+        yield Measured(f"backpressure.0{name}", of.values(lambda run: state(run, "r0>r2", BACKPRESSURE)))
+    yield Measured("input.two", runs.values(lambda run: entering(run, 3.2, 4.0)), bound=2 * ACCESS)
+    yield Measured("input.one", runs.values(lambda run: entering(run, 4.2, 4.4)), bound=ACCESS)
+    yield Measured("closed", runs.values(lambda run: reached(run, "flow:2", "closed_loop", 1.0)))
+    rates = runs.values(lambda run: mean(run, "port:s2>r4", "throughput_bps", 5.2, 8.0))
+    yield Measured("closed.rate", rates, bound=POOLED / 3)
+    yield Measured("custody", runs.values(custody_lost), bound=0.0)
+    yield Measured("refused", runs.values(refused), bound=0.0)
 
 
-def state(result: Result, port: str, least: int) -> float | None:
+def stores(result: Result) -> float:
+    """Seconds from the first start until router 0 stores."""
+    return state(result, "r0>r2", STORE) - START
+
+
+def state(result: Result, port: str, least: int) -> float:
     """When a port first is in this state or one beyond."""
-    return entered(*series(result, f"port:{port}", "state"), least)
+    return reached(result, f"port:{port}", "state", least)
+
+
+def reached(result: Result, entity: str, metric: str, least: float) -> float:
+    """When a series first reaches `least`; the run's end if it never does."""
+    times, values = series(result, entity, metric)
+    found = entered(times, values, least)
+    return float(times[-1]) if found is None else found
 
 
 def halves(result: Result) -> Numbers:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from midpath.papers.inrpp.common import WITHOUT, custody_lost, quarters, ratio, refused
+from midpath.papers.inrpp.common import WITHOUT, by_quarter, custody_lost, ratio, refused
 from midpath.papers.lab import Lab, Measured
 
 SIZES = {"30": "45 kB", "500": "750 kB"}
@@ -32,6 +32,6 @@ def measure(lab: Lab) -> Iterator[Measured]:
             found = lab.runs("singlehomed", scheme="inrpp", changes=changes | less, label=f"{size}-{name}")
             slower = list(map(ratio, found.summary("afct_s"), afct["inrpp"]))
             yield Measured(f"slower.{name}.{size}", slower)
-        yield Measured(f"best.mptcp.{size}", list(map(quarters, runs["inrpp"], runs["mptcp"])))
+        yield Measured(f"best.mptcp.{size}", by_quarter(runs["inrpp"], runs["mptcp"]))
         yield Measured(f"custody.{size}", runs["inrpp"].values(custody_lost), bound=0.0)
         yield Measured(f"refused.{size}", runs["inrpp"].values(refused), bound=0.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from midpath.papers.inrpp.common import WITHOUT, custody_lost, quarters, ratio, refused
+from midpath.papers.inrpp.common import WITHOUT, by_quarter, custody_lost, ratio, refused
 from midpath.papers.lab import Lab, Measured
 
 SCHEMES = {"inrpp": "inrpp", "rcp": "rcp", "tcp": "newreno", "mptcp": "mptcp"}
@@ -29,7 +29,7 @@ def measure(lab: Lab) -> Iterator[Measured]:
         yield Measured(f"afct.{name}", afct[name])
     for other in ("tcp", "rcp", "mptcp"):
         yield Measured(f"faster.{other}", list(map(ratio, afct["inrpp"], afct[other])))
-        yield Measured(f"best.{other}", list(map(quarters, runs["inrpp"], runs[other])))
+        yield Measured(f"best.{other}", by_quarter(runs["inrpp"], runs[other]))
     for name, less in WITHOUT.items():
         changes = network(lab, pairs, homes=1) | {"workload[0].flows": flows}
         found = lab.runs("stubs", changes=changes | less, label=name)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from midpath.papers.inrpp.common import WITHOUT, custody_lost, quarters, ratio, refused
+from midpath.papers.inrpp.common import WITHOUT, by_quarter, custody_lost, ratio, refused
 from midpath.papers.inrpp.provider import FLOWS, HOSTS, MAP, offered, on_map
 from midpath.papers.lab import Lab, Measured
 from midpath.papers.series import Numbers
@@ -43,7 +43,7 @@ def measure(lab: Lab) -> Iterator[Measured]:
         yield Measured(f"busier.{other}", list(map(ratio, used["inrpp"], used[other])))
         yield Measured(f"high.{other}", list(map(ratio, high["inrpp"], high[other])))
         yield Measured(f"faster.{other}", list(map(ratio, afct["inrpp"], afct[other])))
-        yield Measured(f"best.{other}", list(map(quarters, runs["inrpp"], runs[other])))
+        yield Measured(f"best.{other}", by_quarter(runs["inrpp"], runs[other]))
     for name, less in WITHOUT.items():
         found = lab.runs("isp", changes=networks["inrpp"] | less, label=name)
         yield Measured(f"slower.{name}", list(map(ratio, found.summary("afct_s"), afct["inrpp"])))

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from midpath.papers.inrpp.common import WITHOUT, custody_lost, refused, wire
-from midpath.papers.lab import Lab, Measured
+from midpath.papers.lab import Lab, Measured, Runs
 from midpath.papers.series import Numbers, mean, series
 from midpath.result import Result
 
 # When there are how many flows, from when a newcomer's first data have arrived.
 PHASES = {"alone": (1.3, 2.0, 1), "two": (2.3, 3.0, 2), "three": (3.3, 10.0, 3)}
+SCHEMES = {"inrpp": "inrpp", "rcp": "rcp", "tcp": "newreno"}
 POOLED = 20e6
 FLOWS = (0, 1, 2)
 # "Immediately": flows are within 10 % of their share.
@@ -21,28 +22,34 @@ WITHIN = 0.1
 
 def measure(lab: Lab) -> Iterator[Measured]:
     """Rates on the wire in each phase, and the time that a newcomer takes to its share."""
-    ours = lab.runs("dumbbell", scheme="inrpp").first()
+    runs = {name: lab.runs("dumbbell", scheme=scheme) for name, scheme in SCHEMES.items()}
+    without = {name: lab.runs("dumbbell", scheme="inrpp", changes=c, label=name) for name, c in WITHOUT.items()}
     for phase, (begin, end, count) in PHASES.items():
-        found = [rate(ours, flow, begin, end) for flow in range(count)]
-        yield Measured(f"{phase}.least", [min(found)], bound=POOLED / count)
-        yield Measured(f"{phase}.most", [max(found)], bound=POOLED / count)
-    yield Measured("after", [rate(ours, 2, 11.9, 12.8)], bound=None)
-    for name, scheme in (("inrpp", "inrpp"), ("rcp", "rcp"), ("tcp", "newreno")):
-        run = lab.runs("dumbbell", scheme=scheme).first()
-        total = POOLED if name == "inrpp" else POOLED / 2
-        yield Measured(f"joined.{name}", [joined(run, total)], bound=0.0)
-        yield Measured(f"swing.{name}", [swing(run)], bound=0.0)
-    for name, changes in WITHOUT.items():
-        run = lab.runs("dumbbell", scheme="inrpp", changes=changes, label=name).first()
-        found = [rate(run, flow, *PHASES["three"][:2]) for flow in FLOWS]
+        yield from extremes(phase, "", runs["inrpp"], (begin, end, count), POOLED)
+    yield Measured("after", runs["inrpp"].values(lambda run: rate(run, 2, 11.9, 12.8)), bound=None)
+    for name, found in runs.items():
+        yield from joining(name, found, POOLED if name == "inrpp" else POOLED / 2)
+    for name, found in without.items():
         total = POOLED if name == "literal" else POOLED / 2
-        yield Measured(f"three.least.{name}", [min(found)], bound=total / 3)
-        yield Measured(f"three.most.{name}", [max(found)], bound=total / 3)
-        yield Measured(f"joined.{name}", [joined(run, total)], bound=0.0)
-        yield Measured(f"swing.{name}", [swing(run)], bound=0.0)
-        yield Measured(f"refused.{name}", [refused(run)], bound=0.0)
-    yield Measured("custody", [custody_lost(ours)], bound=0.0)
-    yield Measured("refused", [refused(ours)], bound=0.0)
+        yield from extremes("three", f".{name}", found, PHASES["three"], total)
+        yield from joining(name, found, total)
+        yield Measured(f"refused.{name}", found.values(refused), bound=0.0)
+    yield Measured("custody", runs["inrpp"].values(custody_lost), bound=0.0)
+    yield Measured("refused", runs["inrpp"].values(refused), bound=0.0)
+
+
+def extremes(phase: str, suffix: str, runs: Runs, span: tuple[float, float, int], total: float) -> Iterator[Measured]:
+    """The slowest and the fastest flow's rate; both must be near the share, so that the extremes favour nobody."""
+    begin, end, count = span
+    found = [[rate(run, flow, begin, end) for flow in range(count)] for run in runs]
+    yield Measured(f"{phase}.least{suffix}", [min(rates) for rates in found], bound=total / count)
+    yield Measured(f"{phase}.most{suffix}", [max(rates) for rates in found], bound=total / count)
+
+
+def joining(name: str, runs: Runs, total: float) -> Iterator[Measured]:
+    """How long the third flow's arrival is felt, and how goodput swings after that."""
+    yield Measured(f"joined.{name}", runs.values(lambda run: joined(run, total)), bound=0.0)
+    yield Measured(f"swing.{name}", runs.values(swing), bound=0.0)
 
 
 def rate(result: Result, flow: int, begin: float, end: float) -> float:

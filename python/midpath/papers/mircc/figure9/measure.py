@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import pandas as pd
 
@@ -30,18 +30,18 @@ def measure(lab: Lab) -> Iterator[Measured]:
     for rate, (mircc, other) in runs.items():
         yield Measured(f"faster.{rate}", _faster(mircc, other))
     mircc, other = runs[CHOSEN]
-    yield Measured("every", [float((by_node(mircc) / by_node(other)).max())])
+    yield Measured("every", _by_node(mircc, other), most=True)
     for name, found in (("mircc", mircc), ("rcp", other), ("ideal", ideal)):
         yield Measured(f"time.{name}", found.summary("afct_s"))
     yield Measured("dropped", mircc.values(dropped), bound=0.0)
     for rate, several in paths.items():
         yield Measured(f"paths.{rate}", _faster(several, runs[rate][0]))
     for stretch, several in (others | {STRETCH: paths[CHOSEN]}).items():
-        one, rcps = (by_node(list(runs)[: len(several)]) for runs in (mircc, other))
-        gain = by_node(several) / one
-        yield Measured(f"paths.{stretch}.others", [float(gain.drop(EXCEPTED).max())])
-        yield Measured(f"paths.{stretch}.excepted", [float(gain[EXCEPTED].min())])
-        yield Measured(f"paths.{stretch}.rcp", [float((by_node(several) / rcps).max())])
+        gain = _by_node(several, mircc)
+        excepted = {node: gain.pop(node) for node in EXCEPTED}
+        yield Measured(f"paths.{stretch}.others", gain, most=True)
+        yield Measured(f"paths.{stretch}.excepted", excepted)
+        yield Measured(f"paths.{stretch}.rcp", _by_node(several, other), most=True)
     yield Measured("paths.dropped", paths[CHOSEN].values(dropped), bound=0.0)
 
 
@@ -71,8 +71,14 @@ def _faster(runs: Runs, reference: Runs) -> list[float | None]:
     return list(map(ratio, runs.summary("afct_s"), reference.summary("afct_s")))
 
 
-def by_node(runs: Iterable[Result]) -> pd.Series[float]:
-    """The mean delivery time of each consumer's objects, over these runs."""
-    flows = pd.concat([result.flows.to_pandas() for result in runs])
+def _by_node(runs: Runs, reference: Runs) -> dict[str, list[float | None]]:
+    """Mean delivery time of each consumer's objects over that of the reference, seed by seed."""
+    pairs = [(_times(ours), _times(theirs)) for ours, theirs in zip(runs, reference, strict=False)]
+    nodes = sorted(set().union(*(ours.index for ours, _ in pairs)))
+    return {node: [ratio(ours.get(node), theirs.get(node)) for ours, theirs in pairs] for node in nodes}
+
+
+def _times(result: Result) -> pd.Series[float]:
+    flows = result.flows.to_pandas()
     found: pd.Series[float] = flows.groupby(flows.dst.astype(str)).fct_s.mean()
     return found

@@ -45,7 +45,7 @@ def measure(lab: Lab) -> Iterator[Measured]:
     yield from _deviations("variant.primary", _primary(of_variant), 0.05)
     yield from _deviations("variant.secondary", _secondary(of_variant), 0.05)
     yield from _deviations("variant.total", _total(of_variant), 0.05)
-    yield Measured("variant.dropped", [sum(run.dropped for run in of_variant)], bound=0.0)
+    yield Measured("variant.dropped", [run.dropped for run in of_variant], bound=0.0)
 
 
 def _drawn(lab: Lab, most_paths: int) -> list[Layered]:
@@ -86,7 +86,7 @@ def _deviations(name: str, values: list[float], within: float) -> Iterator[Measu
 
 def _single(found: list[Run]) -> Iterator[Measured]:
     yield from _deviations("single", [_worst(run.data, run.rest.max_min) for run in found], 0.03)
-    yield Measured("single.dropped", [sum(run.dropped for run in found)], bound=0.0)
+    yield Measured("single.dropped", [run.dropped for run in found], bound=0.0)
 
 
 def _primary(found: list[Run]) -> list[float]:
@@ -112,4 +112,4 @@ def _several(found: list[Run]) -> Iterator[Measured]:
     yield Measured(
         "optimum.solver", [float((run.rest.primary + run.rest.secondary).sum() / run.rest.optimum) for run in found]
     )
-    yield Measured("several.dropped", [sum(run.dropped for run in found)], bound=0.0)
+    yield Measured("several.dropped", [run.dropped for run in found], bound=0.0)

@@ -9,7 +9,7 @@ import numpy as np
 
 from midpath.papers.lab import Lab, Measured
 from midpath.papers.rpm.common import MODES, mode
-from midpath.papers.series import series
+from midpath.papers.series import ratio, series
 from midpath.result import Result
 
 # τ_f, and the delays behind the bottleneck of table I: of all three experiments.
@@ -30,17 +30,23 @@ def measure(lab: Lab) -> Iterator[Measured]:
         for pacing in (False, True)
         for behind in BEHIND
     }
-    took = {key: reaction(found.first(), key[0]) for key, found in runs.items()}
+    took = {key: [reaction(run, key[0]) for run in found] for key, found in runs.items()}
     for prefix, pacing in (("", False), ("paced.", True)):
-        rpm = [took["rpm", pacing, behind] for behind in BEHIND]
-        yield Measured(f"{prefix}rpm.least", [min(rpm)], bound=2 * BEFORE)
-        yield Measured(f"{prefix}rpm.most", [max(rpm)], bound=2 * BEFORE)
-    beyond = [took["fwd", False, behind] - 2 * (BEFORE + behind / 1e3) for behind in BEHIND]
-    yield Measured("fwd.least", [min(beyond)], bound=0.0)
-    yield Measured("fwd.most", [max(beyond)], bound=0.0)
+        rpm = {_behind(behind): took["rpm", pacing, behind] for behind in BEHIND}
+        yield Measured(f"{prefix}rpm.least", rpm, bound=2 * BEFORE)
+        yield Measured(f"{prefix}rpm.most", rpm, bound=2 * BEFORE, most=True)
+    beyond = {
+        _behind(behind): [at - 2 * (BEFORE + behind / 1e3) for at in took["fwd", False, behind]] for behind in BEHIND
+    }
+    yield Measured("fwd.least", beyond, bound=0.0)
+    yield Measured("fwd.most", beyond, bound=0.0, most=True)
     for behind in (BEHIND[0], BEHIND[-1]):
-        times = took["fwd", True, behind] / took["rpm", True, behind]
-        yield Measured(f"times.{behind}", [times], bound=1.0 + behind / 1e3 / BEFORE)
+        times = list(map(ratio, took["fwd", True, behind], took["rpm", True, behind]))
+        yield Measured(f"times.{behind}", times, bound=1.0 + behind / 1e3 / BEFORE)
+
+
+def _behind(delay: int) -> str:
+    return f"{delay} ms behind"
 
 
 def _changes(name: str, pacing: bool, behind: int) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from midpath.papers.lab import Lab, Measured, Runs
 from midpath.papers.rpm.common import MODES, differences, jain, mode, port
-from midpath.papers.series import last
+from midpath.papers.series import last, ratio
 from midpath.result import Result
 
 FLOWS = 10
@@ -108,7 +108,7 @@ def measure(lab: Lab) -> Iterator[Measured]:
 def _of_the_switch(per_flow: Runs, aggregate: Runs) -> Iterator[Measured]:
     yield Measured("losses", per_flow.values(_losses))
     pairs = zip(aggregate.values(_utilisation), per_flow.values(_utilisation)[: len(aggregate)], strict=True)
-    yield Measured("aggregate", [a / b for a, b in pairs if a is not None and b])
+    yield Measured("aggregate", [ratio(a, b) for a, b in pairs])
     yield Measured("added", per_flow.values(_added))
 
 
