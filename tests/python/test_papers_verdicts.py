@@ -339,7 +339,8 @@ def test_the_page_says_what_is_perturbed_and_keeps_the_samples(made, cli):
     text = (figure.directory / "results.json").read_text()
     assert re.search(r'"values": \[[\d., ]+\],\n', text), "samples are on one line"
     page = (root / "tiny" / "RESULTS.md").read_text()
-    assert "3 seeds. Nothing is random: with every seed but the first, each flow starts late by up to 5 ms." in page
+    late = "each flow starts late by up to 5 ms, with every seed but the first"
+    assert f"3 seeds. Where nothing is random, {late}." in page
     assert "| at most 5 s | 3 | §1, figure 1 |" in page
     (listed,) = json.loads(cli("paper", "list", "--claims", root, "--json").out)
     assert (listed["perturb"], listed["claims"][0]["unit"]) == ("5 ms", "s")

@@ -87,7 +87,8 @@ def _seeds(figure: Figure, runs: int) -> str:
     said = f"{runs} {'seed' if runs == 1 else 'seeds'}."
     if figure.perturb is None:
         return said
-    return f"{said} Nothing is random: with every seed but the first, each flow starts late by up to {figure.perturb}."
+    late = f"each flow starts late by up to {figure.perturb}, with every seed but the first"
+    return f"{said} Where nothing is random, {late}."
 
 
 def _runs(verdict: Verdict) -> str:
