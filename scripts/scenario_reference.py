@@ -28,6 +28,7 @@ EXAMPLES = {
     "Scenario.scheme": '"cubic"',
     "Scenario.schemes": "{ dctcp = { g = 0.0625 } }",
     "Scenario.seed": "7",
+    "Scenario.host_jitter": '"12 us"',
     "Scenario.variants": '{ "link out" = { topology.without = [["r0", "r1"]] } }',
     "TopologySpec.builtin": '"abilene"',
     "TopologySpec.file": '"maps/3257.r0.cch"',

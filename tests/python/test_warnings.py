@@ -65,3 +65,41 @@ def test_nodes_that_became_hosts_and_carry_nothing_are_said_once():
     ]
     said = STUBS.replace("[[flow]]", 'nodes = [{ name = "c", kind = "router" }]\n[[flow]]')
     assert not any("became" in text for text in midpath.run(said).warnings)
+
+
+STAR = """
+stop = "1 s"
+[topology]
+links = [
+    { a = "h0", b = "sw", rate = "1 Gbps", delay = "25 us" },
+    { a = "h1", b = "sw", rate = "1 Gbps", delay = "25 us" },
+    { a = "h2", b = "sw", rate = "1 Gbps", delay = "25 us" },
+]
+nodes = [{ name = "sw", kind = "router" }]
+[queue]
+limit = "5 ms"
+[[flow]]
+from = "h0"
+to = "h2"
+[[flow]]
+from = "h1"
+to = "h2"
+"""
+
+
+def test_phase_effects_are_said_with_flows_link_and_switch():
+    found = midpath.run(STAR).warnings
+    assert len(found) == 1
+    assert found[0].startswith("newreno at sw>h2: phase effects: flows 0 (h0>h2), 1 (h1>h2) ")
+    assert '`host_jitter = "12 us"`' in found[0]
+    assert midpath.run('host_jitter = "1 us"\n' + STAR).warnings == []
+
+
+def test_a_stall_is_said_with_its_link_and_time():
+    window = "\n[schemes.fixed-window]\nwindow = 1\ndelayed_ack = false\n"
+    text = STAR.replace('"25 us"', '"2 ms"').replace('"1 s"', '"5 s"') + window
+    found = midpath.run(text, scheme="fixed-window").warnings
+    assert len(found) == 1
+    assert "fixed-window at " in found[0]
+    assert "a stall: " in found[0]
+    assert "had data to send" in found[0]

@@ -3,16 +3,22 @@
 mod bound;
 mod capacity;
 mod flows;
+mod phase;
 mod plan;
 mod ports;
 mod series;
+mod stalls;
 mod summary;
 mod warnings;
+mod watch;
 
 pub use bound::afct_bound;
 pub use capacity::Capacity;
 pub use flows::{FlowRow, FlowRows, flow_table};
+pub use phase::phase_effects;
 pub use ports::{PortRow, port_table};
 pub use series::{Entity, Recorder, Recording, SeriesPlan};
+pub use stalls::stalls;
 pub use summary::summarise;
 pub use warnings::{Warning, of_run, rerouted_ideal, warnings};
+pub use watch::{Watch, WatchPlan, Watched};

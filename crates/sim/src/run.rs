@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use crate::engine::{self, Engine, Network};
 use crate::ideal;
 use crate::measure::{
-    Entity, FlowRows, PortRow, Recorder, Recording, Warning, flow_table, of_run, port_table, rerouted_ideal, summarise,
-    warnings,
+    Entity, FlowRows, PortRow, Recorder, Recording, Warning, flow_table, of_run, phase_effects, port_table,
+    rerouted_ideal, stalls, summarise, warnings,
 };
 use crate::output::{RunOutput, Table};
 use crate::scenario::{self, ScenarioError};
@@ -210,9 +210,10 @@ fn run_packets<'a>(
 ) -> Option<Finished<'a>> {
     let plan = setup.series_plan();
     let captures = setup.captures();
+    let stalls_plan = setup.watch_plan();
     let mut engine = Engine::new(network, options.threads, options.sparing, |nodes| {
         let here = captures.iter().filter(|c| nodes.contains(&c.place.0)).cloned().collect();
-        Box::new(Recorder::new(&plan, nodes, here))
+        Box::new(Recorder::new(&plan, stalls_plan.clone(), nodes, here))
     });
     if options.wire {
         engine.carry_bytes();
@@ -220,10 +221,11 @@ fn run_packets<'a>(
     let stop_s = setup.scenario.stop.map(Time::as_secs_f64);
     let flows = setup.flows.len() as u64;
     let sample = Some(plan.interval).filter(|i| !i.is_zero());
+    let every = stalls_plan.as_ref().map(|plan| plan.every);
     if !watch(Phase::Simulate) {
         return None;
     }
-    let done = engine.run(setup.scenario.stop, sample, &mut |p: engine::Progress| {
+    let done = engine.run(setup.scenario.stop, sample, every, &mut |p: engine::Progress| {
         progress(Progress { simulated_s: p.now.as_secs_f64(), stop_s, packet_hops: p.hops, flows })
     });
     if !done || !watch(Phase::Collect) {
@@ -237,13 +239,15 @@ fn run_packets<'a>(
     let counts = Counts::of(&engine, &ports);
     debug_assert!(counts.conserved(), "packets are conserved: {counts:?}");
     debug_assert_eq!(engine.live(), counts.stored + counts.in_flight, "what lives is stored or on a wire");
-    let (threads, memory, warnings) = (engine.threads(), engine.memory(), of_run(setup, &engine));
+    let (threads, memory, mut warnings) = (engine.threads(), engine.memory(), of_run(setup, &engine));
     let mut recording = Recording::default();
     for probe in engine.into_probes() {
         if let Ok(recorder) = probe.into_any().downcast::<Recorder>() {
             recording.merge(recorder.finish());
         }
     }
+    warnings.extend(phase_effects(setup, &rows, &ports));
+    warnings.extend(stalls(setup, &recording.watched, &rows, &ports));
     Some(Finished { rows, ports, recording, span, threads, memory, counts, warnings })
 }
 

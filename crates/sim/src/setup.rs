@@ -6,6 +6,7 @@ mod drawing;
 mod equipment;
 mod faults;
 mod flows;
+mod limits;
 mod measure;
 mod names;
 mod objects;
@@ -28,13 +29,14 @@ use midpath_core::spec::SpecError;
 use midpath_core::units::Time;
 use midpath_schemes::Catalogue;
 use midpath_topo::Topology;
+use midpath_topo::graph::check_delay;
 
 pub use flows::{FlowInfo, FlowTable};
 pub use names::Groups;
 pub use objects::Objects;
 pub use routes::TableRoutes;
 
-use crate::engine::{Course, Event, NetLink, Network};
+use crate::engine::{Course, Event, Jitter, Law, NetLink, Network, Variation};
 use crate::scenario::Scenario;
 use deploy::{Deployment, NetworkMap, links};
 use faults::FaultPlan;
@@ -123,6 +125,7 @@ impl Setup {
             equipment,
             described,
         };
+        setup.check_host_jitter()?;
         setup.try_queues()?;
         setup.equipment = equipment::equipment(&setup, catalogue);
         setup.described = setup.describe(catalogue);
@@ -320,7 +323,33 @@ impl Setup {
     /// What happens to a direction of a link during the run.
     fn course(&self, link: usize, direction: usize) -> Course {
         let (downs, delays) = (self.faults.downs(link), self.faults.delays(link, direction));
-        Course { downs, delays, variation: self.varying.of(link, direction) }
+        Course { downs, delays, variation: self.variation(link, direction) }
+    }
+
+    /// How a direction of a link varies from packet to packet: as `[[vary]]` says, and by what its
+    /// host adds.
+    fn variation(&self, link: usize, direction: usize) -> Variation {
+        let mut varies = self.varying.of(link, direction);
+        let ends = [self.topology.links()[link].a, self.topology.links()[link].b];
+        if let Some(most) = self.scenario.host_jitter.filter(|_| self.topology.is_host(ends[direction])) {
+            varies.jitter.get_or_insert(Jitter { law: Law::Uniform, most, reorder: false });
+        }
+        varies
+    }
+
+    /// Whether `host_jitter` is a delay, and changes anything.
+    fn check_host_jitter(&self) -> Result<(), SpecError> {
+        let Some(most) = self.scenario.host_jitter else { return Ok(()) };
+        if most.is_zero() {
+            return Err(SpecError::new("host_jitter", "must be above zero; without it hosts add no delay"));
+        }
+        check_delay("host_jitter", most)?;
+        let own = |n: usize| self.topology.ports(n).iter().map(move |p| (p.link as usize, n));
+        let mut links = self.topology.hosts().flat_map(own);
+        if links.all(|(link, n)| self.varying.of(link, self.direction(link, n)).jitter.is_some()) {
+            return Err(SpecError::new("host_jitter", "changes nothing: [[vary]] gives each host's link its `jitter`"));
+        }
+        Ok(())
     }
 
     /// The name of flow `i`'s scheme.

@@ -6,12 +6,17 @@ use super::slot::{Begun, Slot};
 use crate::packet::{FlowId, PortId};
 use crate::roles::{Backlog, Endpoint, FlowReport};
 use crate::stats::PortCounters;
-use crate::units::Time;
+use crate::units::{Rate, Time};
 
 impl Node {
     /// How many ports it has.
     pub fn ports(&self) -> usize {
         self.slots.len()
+    }
+
+    /// The rate of a port's link now.
+    pub fn rate(&self, port: PortId) -> Rate {
+        self.links[usize::from(port.0)].rate
     }
 
     /// A port's counters.

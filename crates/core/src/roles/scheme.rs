@@ -4,6 +4,7 @@ use std::sync::Arc;
 use super::{Discipline, Endpoint, FlowSpec, Forwarder, Names, NodeSpec, PortSpec, TCP_HEADERS};
 use crate::packet::Packet;
 use crate::spec::SpecError;
+use crate::units::{Rate, Time};
 
 /// A scheme as scenarios name it: what carries flows, what the network's nodes run, or both.
 ///
@@ -41,6 +42,11 @@ pub trait Transport: Send + Sync {
     /// Bytes of headers on each of its full packets, for bounds that count what crosses the links.
     fn headers(&self) -> u32 {
         TCP_HEADERS
+    }
+    /// The most that a flow carries over a path of this round-trip time, whatever the network does:
+    /// its receiver's window, or a rate of its own. `None` where nothing bounds it.
+    fn ceiling(&self, _rtt: Time) -> Option<Rate> {
+        None
     }
     /// Which end opens a flow, and so is the active one: a sender is at its source, an ICN consumer
     /// at its destination.
@@ -93,6 +99,11 @@ pub trait Network: Send + Sync {
     /// its queue.
     fn port(&self, port: &PortSpec, _node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
         Ok(port.queue.build(port.link.rate))
+    }
+    /// Whether its ports are queues alone, whose AQM drops or marks: no rates, prices or shapers of
+    /// its own.
+    fn has_plain_queues(&self) -> bool {
+        false
     }
     /// Called once per node where this scheme runs. Packets that it passes on, and all where there
     /// is none, take shortest paths.

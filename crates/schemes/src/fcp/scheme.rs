@@ -6,6 +6,7 @@ use std::sync::Arc;
 use midpath_core::packet::Packet;
 use midpath_core::roles::{Accept, Endpoint, FlowSpec, Names, Network, Scheme, Transport};
 use midpath_core::spec::SpecError;
+use midpath_core::units::{Rate, Time};
 
 use super::Config;
 use super::multicast;
@@ -53,6 +54,9 @@ struct Ends {
 impl Transport for Ends {
     fn headers(&self) -> u32 {
         self.tcp.headers()
+    }
+    fn ceiling(&self, rtt: Time) -> Option<Rate> {
+        self.tcp.ceiling(rtt)
     }
     fn open(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
         let flow = &FlowSpec { group: self.plan.group_of(flow), ..*flow };

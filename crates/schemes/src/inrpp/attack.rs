@@ -10,7 +10,7 @@ use midpath_core::roles::{
     Accept, Endpoint, EndpointCtx, FlowReport, FlowSpec, Names, Network, Scheme, TCP_HEADERS, Transport,
 };
 use midpath_core::spec::SpecError;
-use midpath_core::units::Time;
+use midpath_core::units::{Rate, Time};
 use serde::{Deserialize, Serialize};
 
 use super::header::{Control, Direction, InrppHeader, Nonce, SIZE, Signed, Slow};
@@ -119,6 +119,10 @@ impl Scheme for Attack {
 impl Transport for Ends {
     fn headers(&self) -> u32 {
         TCP_HEADERS + SIZE
+    }
+    /// It is no transfer: nothing is expected to arrive.
+    fn ceiling(&self, _rtt: Time) -> Option<Rate> {
+        Some(Rate::ZERO)
     }
     fn open(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
         let size = u64::from(self.headers());

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use midpath_core::packet::Packet;
 use midpath_core::roles::{Accept, Endpoint, FlowSpec, Forwarder, Names, Network, NodeSpec, Scheme, Transport};
 use midpath_core::spec::SpecError;
+use midpath_core::units::{Rate, Time};
 
 use super::coupling::{CoupledConfig, Subflows};
 use super::forwarder::{Addresses, ByAddress};
@@ -53,6 +54,9 @@ struct Ends {
 impl Transport for Ends {
     fn headers(&self) -> u32 {
         self.subflows.headers()
+    }
+    fn ceiling(&self, rtt: Time) -> Option<Rate> {
+        self.subflows.ceiling(rtt)
     }
     fn open(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
         let first = self.addresses.first_pair(flow.id, flow.src, flow.dst);

@@ -77,6 +77,9 @@ impl ControllerConfig for DctcpConfig {
 struct Marking;
 
 impl Network for Marking {
+    fn has_plain_queues(&self) -> bool {
+        true
+    }
     fn port(&self, spec: &PortSpec, _node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
         let aqm = AqmSpec::Step { threshold: Limit::Bytes(threshold(spec, spec.queue.limit)) };
         let queue = if spec.queue.is_drop_tail() { QueueSpec { aqm, ..spec.queue } } else { spec.queue };

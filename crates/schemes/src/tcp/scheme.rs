@@ -6,6 +6,7 @@ use std::sync::Arc;
 use midpath_core::packet::Packet;
 use midpath_core::roles::{Accept, Endpoint, FlowSpec, Network, Parts, Transport};
 use midpath_core::spec::SpecError;
+use midpath_core::units::{Rate, Time};
 
 use super::cc::ControllerConfig;
 use super::params::{Recovery, TcpParams};
@@ -75,6 +76,9 @@ impl<K: ControllerConfig> Tcp<K> {
 impl<K: ControllerConfig> Transport for Tcp<K> {
     fn headers(&self) -> u32 {
         self.settings.overhead()
+    }
+    fn ceiling(&self, rtt: Time) -> Option<Rate> {
+        Some(Rate::from_bytes_in(self.settings.tcp.receive_window, rtt))
     }
     fn open(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
         Box::new(self.sender(flow))

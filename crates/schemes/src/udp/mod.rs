@@ -57,6 +57,9 @@ impl Transport for Udp {
     fn headers(&self) -> u32 {
         OVERHEAD
     }
+    fn ceiling(&self, _rtt: Time) -> Option<Rate> {
+        Some(self.0.rate)
+    }
     fn open(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
         Box::new(Sender::new(flow, &self.0))
     }

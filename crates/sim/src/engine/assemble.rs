@@ -133,21 +133,28 @@ impl Engine {
     }
 
     /// Runs until nothing but housekeeping happens any more, or until `stop`; samples every
-    /// `sample`. `progress` returning false cancels the run. Says whether it ran to its end.
+    /// `sample`, and looks for stalls no more often than each `watch`. `progress` returning false
+    /// cancels the run. Says whether it ran to its end.
     pub fn run(
         &mut self,
         stop: Option<Time>,
         sample: Option<Time>,
+        watch: Option<Time>,
         progress: &mut dyn FnMut(Progress) -> bool,
     ) -> bool {
         let stop_at = stop.unwrap_or(Time::MAX);
         self.parts.iter_mut().flat_map(|p| &mut p.nodes).for_each(|node| node.measure_until(stop_at));
-        let plan =
-            Plan { stop: stop_at, sample: sample.filter(|s| !s.is_zero()).unwrap_or(Time::MAX), window: self.window };
-        match self.parts.as_mut_slice() {
+        let [sample, watch] = [sample, watch].map(|t| t.filter(|t| !t.is_zero()).unwrap_or(Time::MAX));
+        let plan = Plan { stop: stop_at, sample, watch, window: self.window };
+        let done = match self.parts.as_mut_slice() {
             [only] => run_alone(only, plan, progress),
             several => run_together(several, &self.nodes_of_rings, plan, progress),
+        };
+        // Where nothing has happened any more, nothing will until then.
+        if let (Some(stop), true) = (stop, plan.watch < Time::MAX) {
+            self.parts.iter_mut().for_each(|part| part.watch(stop));
         }
+        done
     }
 
     /// How many threads it runs on.

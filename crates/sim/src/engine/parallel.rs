@@ -14,6 +14,8 @@ pub(super) struct Plan {
     pub stop: Time,
     /// Sampling interval; [`Time::MAX`] for none.
     pub sample: Time,
+    /// Shortest time between looks for stalls; [`Time::MAX`] for none.
+    pub watch: Time,
     /// How long a window may be: the smallest delay between parts.
     pub window: Time,
 }
@@ -31,6 +33,41 @@ impl RestCheck {
     /// too often.
     fn following(self) -> RestCheck {
         RestCheck(self.0.saturating_add(RestCheck::FIRST.0.max(Time(self.0.0 / 64))))
+    }
+}
+
+/// When to stop for a look at the nodes: at samples, and where a watch begins anew. The times depend
+/// on nothing.
+#[derive(Clone, Copy)]
+struct Looks {
+    sample: Time,
+    next_sample: Time,
+    watch: Time,
+    next_watch: Time,
+}
+
+impl Looks {
+    fn new(plan: Plan) -> Looks {
+        Looks { sample: plan.sample, next_sample: plan.sample, watch: plan.watch, next_watch: plan.watch }
+    }
+
+    /// When the next one is.
+    fn next(self) -> Time {
+        self.next_sample.min(self.next_watch)
+    }
+
+    /// Lets the part's probe look, for the time of the next one has come. Watches get longer with
+    /// the run, as [`RestCheck`] does, so that there are few.
+    fn take(&mut self, part: &mut Part) {
+        let now = self.next();
+        if now == self.next_sample {
+            part.sample(now);
+            self.next_sample = now.saturating_add(self.sample);
+        }
+        if now == self.next_watch {
+            part.watch(now);
+            self.next_watch = now.saturating_add(self.watch.max(Time(now.0 / 64)));
+        }
     }
 }
 
@@ -174,13 +211,13 @@ fn sum(counts: &[AtomicU64]) -> u64 {
 
 /// Runs one part alone. Says when it ended and whether it was not cancelled.
 pub(super) fn run_alone(part: &mut Part, plan: Plan, progress: &mut dyn FnMut(Progress) -> bool) -> bool {
-    let (mut next_sample, mut check) = (plan.sample, RestCheck::FIRST);
+    let (mut looks, mut check) = (Looks::new(plan), RestCheck::FIRST);
     let mut pulse = Pulse::default();
     let mut go_on = |part: &Part| {
         !pulse.is_due(part.tally.events, 4096) || progress(Progress { now: part.now(), hops: part.tally.hops })
     };
     loop {
-        let limit = plan.stop.min(next_sample).min(check.0);
+        let limit = plan.stop.min(looks.next()).min(check.0);
         while part.run_bucket(limit) {
             if !go_on(part) {
                 return false;
@@ -199,8 +236,7 @@ pub(super) fn run_alone(part: &mut Part, plan: Plan, progress: &mut dyn FnMut(Pr
             }
             check = check.following();
         } else {
-            part.sample(next_sample);
-            next_sample = next_sample.saturating_add(plan.sample);
+            looks.take(part);
         }
     }
 }
@@ -235,7 +271,7 @@ fn run_one(
     shared: &Exchange,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) {
-    let (mut next_sample, mut check) = (plan.sample, RestCheck::FIRST);
+    let (mut looks, mut check) = (Looks::new(plan), RestCheck::FIRST);
     let mut pulse = Pulse::default();
     // Told before the threads meet for a round: then all hear of it in that round.
     let mut tell = |now: Time, round: u64| {
@@ -250,20 +286,19 @@ fn run_one(
         // Also at the end: what is on its way is counted.
         shared.fetch(me, count, part, node_of_ring);
         sent = Time::MAX;
-        if now == Time::MAX || now.min(next_sample) >= plan.stop || shared.is_cancelled(round) {
+        if now == Time::MAX || now.min(looks.next()) >= plan.stop || shared.is_cancelled(round) {
             return;
         }
-        if now >= check.0 && check.0 <= next_sample {
+        if now >= check.0 && check.0 <= looks.next() {
             if shared.is_over(me, part) {
                 return;
             }
             check = check.following();
-        } else if now >= next_sample {
-            part.sample(next_sample);
-            tell(next_sample, round + 1);
-            next_sample = next_sample.saturating_add(plan.sample);
+        } else if now >= looks.next() {
+            tell(looks.next(), round + 1);
+            looks.take(part);
         } else {
-            let limit = now.saturating_add(plan.window).min(plan.stop).min(next_sample).min(check.0);
+            let limit = now.saturating_add(plan.window).min(plan.stop).min(looks.next()).min(check.0);
             while part.run_bucket(limit) {}
             sent = shared.post(me, count, part);
             shared.hops[me].store(part.tally.hops, Ordering::Relaxed);

@@ -326,6 +326,11 @@ impl Part {
         self.probe.end_sample();
     }
 
+    /// Lets the probe look for stalls; nothing at or after `at` has happened yet.
+    pub fn watch(&mut self, at: Time) {
+        self.probe.watch(&self.nodes, at);
+    }
+
     /// Packets stored in held ports, and packets on wires (which includes those that wait by
     /// timetable).
     pub fn remaining(&self) -> (u64, u64) {

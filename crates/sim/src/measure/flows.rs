@@ -47,6 +47,11 @@ impl<'a> FlowRows<'a> {
         self.setup.flows.iter().enumerate().map(|(i, info)| self.row(FlowId(i as u32), &info.flow))
     }
 
+    /// The end of the run.
+    pub const fn end(&self) -> Time {
+        self.end
+    }
+
     fn row(&self, id: FlowId, flow: &Flow) -> FlowRow {
         let report = self.reports.of(id);
         let fct = report.completed.map(|t| t.saturating_sub(flow.start));

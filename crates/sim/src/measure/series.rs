@@ -2,6 +2,7 @@
 //! doubles.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use midpath_core::node::Node;
 use midpath_core::packet::{FlowId, NodeId, Packet, PortId};
@@ -9,7 +10,7 @@ use midpath_core::roles::{End, FlowReport};
 use midpath_core::units::Time;
 use rustc_hash::FxHashMap;
 
-use super::Capacity;
+use super::{Capacity, Watch, WatchPlan, Watched};
 use crate::engine::Probe;
 use crate::output::{Column, Table};
 use crate::pcap::Capture;
@@ -70,6 +71,7 @@ pub struct Recorder {
     closed: usize,
     captures: Vec<Capture>,
     sampling: bool,
+    watch: Option<Watch>,
 }
 
 /// Finished tracks.
@@ -80,11 +82,13 @@ pub struct Recording {
     interval: Time,
     /// The captures of this part.
     pub captures: Vec<Capture>,
+    /// What the watch for stalls saw.
+    pub watched: Watched,
 }
 
 impl Recorder {
     /// A recorder for the part that has `nodes`.
-    pub fn new(plan: &SeriesPlan, nodes: &[NodeId], captures: Vec<Capture>) -> Recorder {
+    pub fn new(plan: &SeriesPlan, watch: Option<Arc<WatchPlan>>, nodes: &[NodeId], captures: Vec<Capture>) -> Recorder {
         let mut ports_of = FxHashMap::<NodeId, Vec<_>>::default();
         for (node, port, capacity) in plan.ports.iter().filter(|p| nodes.contains(&p.0)) {
             ports_of.entry(*node).or_default().push((*port, capacity.clone(), 0));
@@ -102,6 +106,7 @@ impl Recorder {
             closed: 0,
             captures,
             sampling: !plan.interval.is_zero(),
+            watch: watch.map(|plan| Watch::new(plan, nodes)),
         }
     }
 
@@ -205,6 +210,7 @@ impl Recorder {
             tracks: self.tracks.into_iter().map(|(k, t)| (k, t.points)).collect(),
             groups: self.group_points,
             captures: self.captures,
+            watched: self.watch.map(Watch::finish).unwrap_or_default(),
         }
     }
 }
@@ -230,12 +236,17 @@ impl Probe for Recorder {
             self.progress(flow, report);
             self.arrived.remove(&flow);
         }
+        self.watch.iter_mut().for_each(|watch| watch.finished(flow, active));
     }
 
     fn sample(&mut self, node: u32, state: &mut Node, now: Time) {
         let id = self.nodes[node as usize];
         self.sample_ports(id, state, now);
         self.sample_flows(state);
+    }
+
+    fn watch(&mut self, nodes: &[Node], now: Time) {
+        self.watch.iter_mut().for_each(|watch| watch.look(nodes, now));
     }
 
     fn end_sample(&mut self) {
@@ -252,6 +263,7 @@ impl Recording {
     pub fn merge(&mut self, other: Recording) {
         self.interval = self.interval.max(other.interval);
         self.captures.extend(other.captures);
+        self.watched.merge(other.watched);
         // A port or an end of a flow is in one part only; groups are in all.
         self.tracks.extend(other.tracks);
         self.groups.resize(self.groups.len().max(other.groups.len()), Vec::new());

@@ -25,6 +25,11 @@ pub struct Warning {
 }
 
 impl Warning {
+    /// Of a scheme at these ports.
+    pub(super) fn new(scheme: &str, message: String, ports: Vec<String>) -> Warning {
+        Warning { scheme: scheme.to_owned(), message, ports }
+    }
+
     /// Of the whole run.
     fn of_run(message: String) -> Warning {
         Warning { scheme: String::new(), message, ports: Vec::new() }
@@ -50,7 +55,8 @@ pub fn warnings(setup: &Setup, rows: &FlowRows<'_>, schemes: Vec<Warning>) -> Va
     all.map(|warning| warning.json()).collect()
 }
 
-fn port_name(setup: &Setup, n: usize, p: usize) -> String {
+/// A port by the names of its two ends.
+pub(super) fn port_name(setup: &Setup, n: usize, p: usize) -> String {
     let name = |n: usize| &setup.topology.nodes()[n].name;
     format!("{}>{}", name(n), name(setup.topology.ports(n)[p].peer as usize))
 }

@@ -40,6 +40,12 @@ pub struct Scenario {
     /// The queue of hosts' ports, where it differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_queue: Option<QueueTable>,
+    /// Each packet that a host sends arrives up to this much later, drawn at random for each, in
+    /// order: a tenth of a packet's time and more breaks phase effects, where which flow a queue hits
+    /// depends on less than a packet's time. Links to which `[[vary]]` gives `jitter` keep that. None
+    /// unless said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_jitter: Option<Time>,
     /// Further queues by name, for links and rules whose `queue` names one.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub queues: BTreeMap<String, QueueTable>,

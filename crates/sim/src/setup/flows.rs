@@ -143,7 +143,7 @@ impl Schemes {
     }
 
     /// What carries a flow of scheme `named`, or of the run's scheme; nothing under the ideal.
-    fn transport(&self, named: Option<&str>) -> Result<Option<Arc<dyn Transport>>, SpecError> {
+    pub fn transport(&self, named: Option<&str>) -> Result<Option<Arc<dyn Transport>>, SpecError> {
         let Some(i) = named.and_then(|s| self.find(s)).or(self.default) else { return Ok(None) };
         self.carries(i).map(Some).map_err(|e| e.under("scheme"))
     }

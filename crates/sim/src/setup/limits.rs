@@ -1,0 +1,82 @@
+//! What may keep a flow from sending, besides its scheme: its way, faults, its receiver, chance.
+
+use std::collections::BTreeSet;
+
+use midpath_core::packet::NodeId;
+use midpath_core::queue::{AqmSpec, SchedulerSpec};
+use midpath_core::roles::{End, Network};
+use midpath_core::units::{Bytes, Rate, Time};
+use midpath_topo::Hop;
+
+use super::Setup;
+use crate::engine::{Bursts, Variation};
+
+impl Setup {
+    /// The hops of flow `i`'s data, and those of what comes back. Data that are asked for go back
+    /// the way of what asked for them.
+    pub(crate) fn ways(&self, i: usize) -> Option<(Vec<Hop>, Vec<Hop>)> {
+        let (from, to) = self.flows[i].ends();
+        let path =
+            |from: NodeId, to: NodeId| self.routes.path(&self.topology, from.0 as usize, to.0 as usize, i as u32);
+        let out = path(from, to)?;
+        match self.flows[i].opener {
+            End::Source => Some((out, path(to, from)?)),
+            End::Destination => Some((self.reversed(&out), out)),
+        }
+    }
+
+    fn reversed(&self, hops: &[Hop]) -> Vec<Hop> {
+        let back = |hop: &Hop| {
+            let node = self.topology.ports(hop.node)[usize::from(hop.port)].peer as usize;
+            let port = self.topology.port_of_link(node, hop.link).expect("a link is at both of its ends");
+            Hop { node, port, link: hop.link }
+        };
+        hops.iter().rev().map(back).collect()
+    }
+
+    /// When faults and schedules keep the flows over these hops from their work, and `patience`
+    /// more. Where routes follow the network, an outage anywhere may be on a flow's way.
+    pub(crate) fn covered(&self, hops: &[Hop], patience: Time) -> Vec<(Time, Time)> {
+        let links: BTreeSet<usize> = match self.scenario.routing.reconverge {
+            None => hops.iter().map(|hop| hop.link).collect(),
+            Some(_) => self.changing_links().collect(),
+        };
+        let patience = patience.saturating_add(self.scenario.routing.reconverge.unwrap_or_default());
+        let links = links.into_iter().flat_map(|link| self.faults.covered(link, patience));
+        links.chain(hops.iter().flat_map(|hop| self.faults.restarting(hop.node, patience))).collect()
+    }
+
+    /// The most that a flow can carry, whatever the network's scheme does: its receiver's window, a
+    /// rate of its own, or what losses by chance on its way leave a window that halves with each
+    /// (Mathis et al., 1997: a window of √(3/2p)). `None` where nothing bounds it.
+    pub(crate) fn ceiling(&self, flow: usize, hops: &[Hop]) -> Option<Rate> {
+        let info = &self.flows[flow];
+        let transport = self.schemes.transport(info.flow.scheme.as_deref()).ok().flatten();
+        let own = transport.and_then(|t| t.ceiling(info.rtt));
+        let loss: f64 = hops.iter().map(|hop| self.loss(hop)).sum();
+        let window = (loss > 0.0).then(|| (1.5 / loss).sqrt() * f64::from(info.mtu));
+        let lossy = window.map(|bytes| Rate::from_bytes_in(Bytes(bytes as u64), info.rtt));
+        own.into_iter().chain(lossy).min()
+    }
+
+    /// The share of packets that chance takes on a link.
+    fn loss(&self, hop: &Hop) -> f64 {
+        let bursts = self.varying.of(hop.link, self.direction(hop.link, hop.node)).bursts;
+        self.topology.links()[hop.link].corruption + bursts.map_or(0.0, Bursts::mean)
+    }
+
+    /// Whether chance has a say on the way of a packet over these hops.
+    pub(crate) fn is_random(&self, hops: &[Hop]) -> bool {
+        let varies = |hop: &Hop| self.variation(hop.link, self.direction(hop.link, hop.node));
+        hops.iter().any(|hop| self.loss(hop) > 0.0 || varies(hop) != Variation::default())
+    }
+
+    /// Whether a port keeps one queue of packets as they came, and chooses among them by nothing
+    /// but what waits.
+    pub(crate) fn is_blind(&self, n: usize, port: usize) -> bool {
+        let queue = self.queue_of(n, port).queue;
+        let random = matches!(queue.aqm, AqmSpec::Red(_));
+        let network = self.deployment.of(n, port).and_then(|instance| self.deployment.get(instance).network.as_deref());
+        queue.scheduler == SchedulerSpec::Fifo && !random && network.is_none_or(Network::has_plain_queues)
+    }
+}
