@@ -5,9 +5,10 @@
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Rate, Time};
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::icn::params::{ForwarderParams, Outage, Paths, ShaperParams, Steering};
-use crate::params::{require, share};
+use crate::params::{Text, Texts, require, share};
 
 /// The equation that a link's rate follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -245,6 +246,8 @@ impl RateParams {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct MirccParams {
+    /// Whose text: "ours", or "paper" with no addition of ours but those that a key names.
+    pub text: Text,
     /// Those of a link's rates.
     #[serde(flatten)]
     pub rates: RateParams,
@@ -297,6 +300,7 @@ pub struct MirccParams {
 impl Default for MirccParams {
     fn default() -> MirccParams {
         MirccParams {
+            text: Text::Ours,
             rates: RateParams::default(),
             shaper: ShaperParams::default(),
             paths: Paths::All,
@@ -316,6 +320,30 @@ impl Default for MirccParams {
             known_paths: 1 << 16,
             max_paths: 16,
         }
+    }
+}
+
+/// The paper's text. What it leaves open stays as it is: η, T within "as short as possible, and no
+/// greater than RTT", R(0), sizes of tables. docs/schemes/mircc.md lists what remains ours, and why.
+impl Texts for MirccParams {
+    fn paper() -> Value {
+        json!({
+            // (11), (12) and Table 1's C, as they are printed.
+            "residual": "printed",
+            "secondary_count": "printed",
+            "capacity": "link",
+            // (2)-(5), (6)-(16) have no bounds.
+            "cap": 0.0,
+            "floor": 0.0,
+            "secondary_floor": 0.0,
+            // §3.1.2: "the EWMA of the per-packet RTT", and T has no least number of packets.
+            "rtt": "average",
+            "min_packets": 0.0,
+            // Off as far as they can be: nothing happens without the first, and the second is what is
+            // believed of strangers.
+            "probe": "60 s",
+            "max_interval": "60 s",
+        })
     }
 }
 
@@ -369,6 +397,35 @@ mod tests {
         let text = serde_json::to_string(&rates).expect("serialises");
         assert!(text.contains(r#""interval":"mean""#), "{text}");
         assert_eq!(serde_json::from_str::<RateParams>(&text).expect("parses"), rates);
+    }
+
+    #[test]
+    fn with_the_papers_text_each_addition_of_ours_is_off_and_a_key_that_is_named_wins() {
+        let paper = crate::params::read_text::<MirccParams>(&json!({ "text": "paper" })).expect("allowed");
+        assert_eq!(paper.check(), Ok(()));
+        let ours = MirccParams::default();
+        let rates = RateParams {
+            residual: Reading::Printed,
+            secondary_count: Reading::Printed,
+            capacity: Capacity::Link,
+            cap: 0.0,
+            floor: 0.0,
+            secondary_floor: 0.0,
+            rtt: RttSource::Average,
+            min_packets: 0.0,
+            max_interval: Time::from_secs(60),
+            ..ours.rates
+        };
+        let text = Text::Paper;
+        assert_eq!(paper, MirccParams { text, rates, probe: Time::from_secs(60), ..ours });
+        // None of these is in vain.
+        let (paper, ours) = (MirccParams::paper(), serde_json::to_value(ours).expect("serialises"));
+        for (key, value) in paper.as_object().expect("a table") {
+            assert_ne!(&ours[key], value, "{key}");
+            let named = crate::params::read_text::<MirccParams>(&json!({ "text": "paper", key: ours[key] }));
+            let named = serde_json::to_value(named.expect("allowed")).expect("serialises");
+            assert_eq!(named[key], ours[key], "{key} is named");
+        }
     }
 
     #[test]

@@ -9,12 +9,12 @@ use midpath_core::roles::{Network, NodeSpec, Parts, PortSpec};
 use midpath_core::spec::SpecError;
 use midpath_core::units::Time;
 
-use super::params::{Mode, RpmParams};
+use super::params::{Mode, RpmParams, Variant};
 use super::registers::Registers;
 use super::signal::Rpm;
 
-/// The AQM of a port whose queue has none: CoDel with the paper's parameters (§V-B).
-const PAPER: AqmSpec = AqmSpec::Codel(CodelParams { target: Time::from_ms(1), interval: Time::from_ms(20) });
+/// The paper's parameters of CoDel (§V-B).
+const PAPER: CodelParams = CodelParams { target: Time::from_ms(1), interval: Time::from_ms(20) };
 
 /// Builds the scheme: what the catalogue calls.
 pub fn build(name: &str, params: RpmParams) -> crate::Built {
@@ -26,6 +26,14 @@ pub fn build(name: &str, params: RpmParams) -> crate::Built {
 struct Switch(RpmParams);
 
 impl Switch {
+    /// The AQM of a port whose queue has none.
+    const fn codel(&self) -> AqmSpec {
+        match self.0.codel {
+            Variant::Rfc8289 => AqmSpec::Codel(PAPER),
+            Variant::DataPlane => AqmSpec::CodelDataPlane(PAPER),
+        }
+    }
+
     /// The port's queue, with the AQM that it is to have.
     fn queue(&self, asked: QueueSpec) -> Result<QueueSpec, SpecError> {
         if asked.signal == SignalSpec::Drop {
@@ -33,7 +41,7 @@ impl Switch {
         }
         let aqm = match (self.0.mode, asked.aqm) {
             (Mode::Off, _) => AqmSpec::DropTail,
-            (_, AqmSpec::DropTail) => PAPER,
+            (_, AqmSpec::DropTail) => self.codel(),
             (_, aqm) => aqm,
         };
         Ok(QueueSpec { aqm, ..asked })

@@ -3,8 +3,9 @@
 use midpath_core::spec::SpecError;
 use midpath_core::units::Time;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
-use crate::params::require;
+use crate::params::{Text, Texts, require};
 
 /// How the senders of chosen packets are told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,11 +36,24 @@ pub enum Kept {
     Guarded,
 }
 
+/// Which CoDel a port has whose queue has no AQM.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Variant {
+    /// As RFC 8289 has it.
+    Rfc8289,
+    /// As programmable switches run it (P4-CoDel: Kundel et al., 2018): the paper's (§V-A).
+    DataPlane,
+}
+
 /// The parameters of `rpm`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct RpmParams {
+    /// Whose text: "ours", or "paper" with no addition of ours but those that a key names.
+    pub text: Text,
     /// How the senders of chosen packets are told.
     pub mode: Mode,
     /// What the switch keeps of flows.
@@ -55,18 +69,29 @@ pub struct RpmParams {
     pub age: Time,
     /// One counter for all flows of a port (§III-C).
     pub aggregate: bool,
+    /// Which CoDel a port has whose queue has no AQM. Ours: that of RFC 8289, whose state says more.
+    pub codel: Variant,
 }
 
 impl Default for RpmParams {
     fn default() -> RpmParams {
         RpmParams {
+            text: Text::Ours,
             mode: Mode::Rpm,
             registers: Kept::Guarded,
             size: 65_536,
             register_max: u16::MAX,
             age: Time::from_secs(1),
             aggregate: false,
+            codel: Variant::Rfc8289,
         }
+    }
+}
+
+/// Algorithm 1 to the letter, with the CoDel of §V-A. docs/schemes/rpm.md lists what remains ours.
+impl Texts for RpmParams {
+    fn paper() -> Value {
+        json!({ "registers": "plain", "codel": "data-plane" })
     }
 }
 
@@ -84,5 +109,23 @@ impl RpmParams {
     /// Whether ACKs are told.
     pub const fn uses_registers(&self) -> bool {
         matches!(self.mode, Mode::Rpm | Mode::Both)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::read_text;
+
+    #[test]
+    fn with_the_papers_text_each_addition_of_ours_is_off_and_a_key_that_is_named_wins() {
+        let ours = RpmParams::default();
+        assert_eq!(read_text::<RpmParams>(&json!({})), Ok(ours));
+        let paper = RpmParams { text: Text::Paper, registers: Kept::Plain, codel: Variant::DataPlane, ..ours };
+        assert_eq!(read_text::<RpmParams>(&json!({ "text": "paper" })), Ok(paper));
+        let one = json!({ "text": "paper", "registers": "guarded" });
+        assert_eq!(read_text::<RpmParams>(&one), Ok(RpmParams { registers: Kept::Guarded, ..paper }));
+        let other = json!({ "text": "paper", "codel": "rfc8289" });
+        assert_eq!(read_text::<RpmParams>(&other), Ok(RpmParams { codel: Variant::Rfc8289, ..paper }));
     }
 }

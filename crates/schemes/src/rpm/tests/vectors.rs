@@ -61,6 +61,7 @@ impl Params {
             register_max: self.register_max,
             age: Time::from_ns(self.age_ns),
             aggregate: self.aggregate,
+            ..RpmParams::default()
         }
     }
 }
