@@ -8,19 +8,22 @@ mod assemble;
 mod chance;
 mod hands;
 mod heads;
+mod network;
 mod parallel;
 mod part;
 mod partition;
 mod reports;
 mod rings;
 mod sched;
+mod tally;
 mod turns;
 mod wire;
 
-pub use assemble::{Course, Engine, NetLink, Network, Variation};
+pub use assemble::Engine;
 pub use chance::{Bursts, Jitter, Law};
-pub use part::{FlowFate, Tally};
+pub use network::{Course, NetLink, Network, Variation};
 pub use reports::Reports;
+pub use tally::{FlowFate, Tally};
 
 use midpath_core::node::Node;
 use midpath_core::packet::{FlowId, Packet, PortId};

@@ -7,6 +7,7 @@ mod equipment;
 mod faults;
 mod flows;
 mod limits;
+mod link_fault;
 mod measure;
 mod names;
 mod objects;

@@ -1,79 +1,18 @@
 //! From a network to an engine: who runs where, what leads to what, who can reach whom how soon.
 
-use std::sync::Arc;
-
-use midpath_core::node::{Line, Node, Opportunities};
+use midpath_core::node::Node;
 use midpath_core::packet::{FlowId, NodeId, PortId};
-use midpath_core::rng::{Purpose, stream};
-use midpath_core::units::{Rate, Time};
+use midpath_core::units::Time;
 use rustc_hash::FxHashMap;
 
-use super::chance::{Bursts, Chain, Jitter};
+use super::network::{NetLink, Network};
 use super::parallel::{Plan, run_alone, run_together};
 use super::part::{Part, Span};
 use super::partition::{cut_window, partition, pays};
 use super::reports::Reports;
 use super::rings::Rings;
-use super::wire::{Changes, Hazards, Loss, Target, Wire};
+use super::wire::{Target, Wire};
 use super::{Event, FlowFate, Probe, Progress, Tally};
-
-/// One direction of a link.
-#[derive(Debug, Clone)]
-pub struct NetLink {
-    /// Sending end.
-    pub from: (NodeId, PortId),
-    /// Receiving end.
-    pub to: (NodeId, PortId),
-    /// Transmission rate at the start.
-    pub rate: Rate,
-    /// Propagation delay, above zero.
-    pub delay: Time,
-    /// Probability that a packet is corrupted on the way.
-    pub corruption: f64,
-    /// What changes during the run; on most links nothing.
-    pub course: Option<Box<Course>>,
-}
-
-/// What changes on one direction of a link during a run.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Course {
-    /// When it goes down.
-    pub downs: Vec<Time>,
-    /// Delays from a time on, in order.
-    pub delays: Vec<(Time, Time)>,
-    /// How it varies from packet to packet.
-    pub variation: Variation,
-}
-
-impl Course {
-    /// None where nothing changes.
-    pub fn boxed(self) -> Option<Box<Course>> {
-        (self != Course::default()).then(|| Box::new(self))
-    }
-}
-
-/// How one direction of a link varies from packet to packet.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Variation {
-    /// Loss in bursts, beside corruption.
-    pub bursts: Option<Bursts>,
-    /// What is added to the delay.
-    pub jitter: Option<Jitter>,
-    /// When packets are delivered, in place of a rate.
-    pub opportunities: Option<Arc<Opportunities>>,
-}
-
-/// What an engine runs. Node `i` has number `i`.
-pub struct Network {
-    /// The nodes, with their flows' starts already asked for.
-    pub nodes: Vec<Node>,
-    /// Both directions of every link. Each port has exactly one link out and one in.
-    pub links: Vec<NetLink>,
-    /// What happens to nodes during the run.
-    pub events: Vec<(NodeId, Time, Event)>,
-    /// The run's seed.
-    pub seed: u64,
-}
 
 /// A network ready to run.
 pub struct Engine {
@@ -309,44 +248,6 @@ impl Map {
                 target: if here { Target::Here { ring, node } } else { Target::There { part, ring } },
                 hazards,
             }
-        })
-    }
-}
-
-impl NetLink {
-    /// The smallest delay that it has during the run.
-    pub(super) fn shortest(&self) -> Time {
-        let delays = self.course.iter().flat_map(|course| &course.delays);
-        delays.map(|d| d.1).fold(self.delay, Time::min)
-    }
-
-    fn line(&self) -> Line {
-        let line = Line::new(self.rate);
-        match self.course.as_ref().and_then(|course| course.variation.opportunities.clone()) {
-            None => line,
-            Some(all) => line.with_opportunities(all),
-        }
-    }
-
-    fn hazards(&self, seed: u64, index: u64) -> Option<Box<Hazards>> {
-        let (loss, changes) = (self.loss(seed, index), self.changes(seed, index));
-        (loss.is_some() || changes.is_some()).then(|| Box::new(Hazards { loss, changes }))
-    }
-
-    fn loss(&self, seed: u64, index: u64) -> Option<Loss> {
-        let corruption = (self.corruption > 0.0).then(|| (self.corruption, stream(seed, Purpose::Corruption, index)));
-        let bursts = self.course.as_ref().and_then(|course| course.variation.bursts);
-        let bursts = bursts.map(|b| Chain::new(b, stream(seed, Purpose::Bursts, index)));
-        (corruption.is_some() || bursts.is_some()).then_some(Loss { corruption, bursts })
-    }
-
-    fn changes(&self, seed: u64, index: u64) -> Option<Changes> {
-        let Course { downs, delays, variation } = self.course.as_deref()?;
-        let jitter = variation.jitter.map(|j| (j, stream(seed, Purpose::Jitter, index)));
-        let changes = !downs.is_empty() || !delays.is_empty() || jitter.is_some();
-        changes.then(|| {
-            let (downs, delays) = (downs.clone(), delays.clone());
-            Changes { downs, delays, jitter, ..Changes::default() }
         })
     }
 }

@@ -12,10 +12,10 @@ use midpath_core::wire;
 use rustc_hash::FxHashMap;
 
 use super::heads::MANY;
-use super::part::{Crossing, FlowFate, Tally};
 use super::reports::Reports;
 use super::rings::{Entry, Rings};
 use super::sched::Calendar;
+use super::tally::{Crossing, FlowFate, Tally};
 use super::turns::Turns;
 use super::wire::{Target, Wire};
 use super::{Event, Probe};

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use midpath_core::units::Time;
 
 use super::Progress;
-use super::part::{Agenda, Crossing, Part};
+use super::part::{Agenda, Part};
+use super::tally::Crossing;
 
 /// When a run ends and what it stops for on the way.
 #[derive(Clone, Copy)]

@@ -8,7 +8,7 @@ use std::collections::BinaryHeap;
 
 use ahead::{Ahead, LARGE};
 use midpath_core::node::Node;
-use midpath_core::packet::{FlowId, Packet, Pool};
+use midpath_core::packet::{FlowId, Pool};
 use midpath_core::units::Time;
 use rustc_hash::FxHashMap;
 
@@ -17,72 +17,10 @@ use super::heads;
 use super::reports::Reports;
 use super::rings::{Entry, Load, Rings};
 use super::sched::Calendar;
+use super::tally::{Crossing, FlowFate, Tally};
 use super::turns::Turns;
 use super::wire::Wire;
 use super::{Event, Probe};
-
-/// A packet that leaves its part.
-pub(crate) struct Crossing {
-    pub ring: u32,
-    pub at: Time,
-    pub corrupt: bool,
-    pub packet: Packet,
-}
-
-/// What happened to one flow's packets in the network.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct FlowFate {
-    /// Packets dropped, by queues, policies or faults.
-    pub dropped: u64,
-    /// Packets corrupted on a wire.
-    pub corrupted: u64,
-    /// Packets marked CE.
-    pub marked: u64,
-}
-
-/// What a part has counted.
-#[derive(Debug, Clone, Default)]
-pub struct Tally {
-    /// Packets put onto a wire: one packet crossing one link is one.
-    pub hops: u64,
-    /// Packets handed to an endpoint.
-    pub delivered: u64,
-    /// Packets that ended in the network.
-    pub dropped: u64,
-    /// Of these, packets without a route.
-    pub no_route: u64,
-    /// Of these, packets that ran out of hops: they went in circles, or very far.
-    pub out_of_hops: u64,
-    /// Packets corrupted on a wire.
-    pub corrupted: u64,
-    /// Packets that ports and forwarders have used up.
-    pub consumed: u64,
-    /// Packets that left for another part.
-    pub exported: u64,
-    /// Packets that came from another part.
-    pub imported: u64,
-    /// Node wake-ups and arrivals.
-    pub events: u64,
-    /// When the last packet arrived anywhere.
-    pub last_arrival: Time,
-}
-
-impl Tally {
-    /// Adds another part's counts.
-    pub(crate) fn add(&mut self, o: &Tally) {
-        self.hops += o.hops;
-        self.delivered += o.delivered;
-        self.dropped += o.dropped;
-        self.no_route += o.no_route;
-        self.out_of_hops += o.out_of_hops;
-        self.corrupted += o.corrupted;
-        self.consumed += o.consumed;
-        self.exported += o.exported;
-        self.imported += o.imported;
-        self.events += o.events;
-        self.last_arrival = self.last_arrival.max(o.last_arrival);
-    }
-}
 
 /// What is left to be done beside housekeeping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, BinaryHeap};
 
 use midpath_core::units::Time;
 
-use super::assemble::NetLink;
+use super::network::NetLink;
 
 /// The smallest delay between two parts; [`Time::MAX`] if nothing is cut.
 pub(super) fn cut_window(links: &[NetLink], part_of: &[u32]) -> Time {

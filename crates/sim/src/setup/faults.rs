@@ -6,6 +6,7 @@ use midpath_core::units::{Rate, Time};
 use midpath_topo::Topology;
 use midpath_topo::spec::links_between;
 
+use super::link_fault::LinkFault;
 use super::vary::Variations;
 use crate::engine::Event;
 use crate::scenario::{FaultKind, FaultSpec};
@@ -16,20 +17,6 @@ pub(super) struct FaultPlan {
     links: BTreeMap<usize, Vec<(Time, LinkFault)>>,
     restarts: Vec<(Time, usize)>,
     ends: BTreeMap<usize, [(usize, u16); 2]>,
-}
-
-/// What changes at a link. Rates and delays: those of its two directions, that from its end `a`
-/// first; `None` stays.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum LinkFault {
-    Down,
-    Up,
-    /// One outage is over; another may still last.
-    Ended,
-    Rate([Option<Rate>; 2]),
-    Delay([Option<Time>; 2]),
-    /// A trace's rate from now on: no event of the run, for transmitters go by the trace itself.
-    Opportunity([Option<Rate>; 2]),
 }
 
 impl FaultPlan {

@@ -13,7 +13,7 @@ use midpath_topo::Topology;
 use midpath_topo::graph::MIN_RATE;
 use midpath_topo::spec::links_between;
 
-use super::faults::LinkFault;
+use super::link_fault::LinkFault;
 use crate::engine::Variation;
 use crate::scenario::{StepSpec, VarySpec, check_steps};
 
