@@ -18,43 +18,45 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "python"))
 import test_fcp_optimum as optimum
 from midpath import __version__
 
-ALL, PLAIN = "all of ours", "`plain`: the paper's text"
-# What is written into [schemes.fcp.network], by what the table calls it.
-VARIANTS = {
-    ALL: "",
-    "without `least_income`": "additions = { least_income = 0.0 }",
-    "without `summed_span`": "additions = { summed_span = false }",
-    "without `trust_balance`": "additions = { trust_balance = false }",
-    "without `least_packets`": "additions = { least_packets = 0 }",
-    "without `half_packet`": "additions = { half_packet = false }",
-    "without `packet_of_queue`": "additions = { packet_of_queue = false }",
-    "without `restart`": "additions = { restart = false }",
-    "without `unanswered_rounds`": "additions = { unanswered_rounds = 0.0 }",
-    "without `hold`": "additions = { hold = false }",
-    "without `catch_up`": "catch_up = false",
-    PLAIN: "plain = true",
+# What is written into [schemes.fcp.network.additions], by what the table calls it.
+ADDITIONS = {
+    "least_income": "0.0",
+    "summed_span": "false",
+    "trust_balance": "false",
+    "least_packets": "0",
+    "half_packet": "false",
+    "packet_of_queue": "false",
+    "restart": "false",
+    "unanswered_rounds": "0.0",
+    "opening_budget": "false",
+    "spread": "false",
+    "patience": "1.0",
+    "keep_pace": "false",
+    "noise": "0.0",
+    "need_rounds": "0.0",
+    "leave_unpaid": "false",
 }
-
-
-def outcomes(seeds: list[int], header_rtt: str, network: str, pool: ProcessPoolExecutor) -> list[optimum.Outcome]:
-    """Of all networks, in order."""
-    return list(pool.map(optimum.run, seeds, itertools.repeat(header_rtt), itertools.repeat(network)))
+# What is written into [schemes.fcp].
+VARIANTS = {
+    "all of ours": "",
+    **{f"without `{name}`": f"network.additions.{name} = {off}" for name, off in ADDITIONS.items()},
+    "without `catch_up`": "network.catch_up = false",
+    '`header_rtt = "round-trip"`': 'header_rtt = "round-trip"',
+    '`preload_for = "flow-size"`': 'preload_for = "flow-size"',
+    '`text = "paper"`': 'text = "paper"',
+    '`text = "paper"`, but `header_rtt = "price-age"`': 'text = "paper"\nheader_rtt = "price-age"',
+}
 
 
 def rows(seeds: list[int]) -> Iterator[str]:
     """The table's rows, as they are measured."""
     with ProcessPoolExecutor(max_workers=2) as pool:
-        for header_rtt, name in [
-            *(("price-age", name) for name in VARIANTS),
-            ("round-trip", ALL),
-            ("round-trip", PLAIN),
-        ]:
-            network = VARIANTS[name]
-            found = outcomes(seeds, header_rtt, network, pool)
+        for name, parameters in VARIANTS.items():
+            found = list(pool.map(optimum.run, seeds, itertools.repeat(parameters)))
             close = sum(one.plain <= optimum.CLOSE for one in found)
             deep = sum(one.queue_packets > 5 for one in found)
             worst = max(one.plain for one in found)
-            yield f"| `{header_rtt}` | {name} | {close} | {100 * worst:.0f} % | {deep} |"
+            yield f"| {name} | {close} | {100 * worst:.0f} % | {deep} |"
 
 
 def main() -> None:
@@ -67,8 +69,8 @@ def main() -> None:
     print(f"Midpath {__version__}, written by `python checks/fcp/additions.py`: {len(seeds)} networks, a minute each,")
     print("goodput of the second half against SciPy's weighted proportional-fair optimum. *Close*: no flow further")
     print("than 3 % from it. *Deep*: a queue of more than five packets on average.\n")
-    print("| `header_rtt` | pricing | close | furthest | deep |")
-    print("|---|---|---|---|---|")
+    print("| FCP | close | furthest | deep |")
+    print("|---|---|---|---|")
     for row in rows(seeds):
         print(row, flush=True)
 

@@ -61,7 +61,8 @@ class Network:
         both = [(a, b, rate * 1e6) for a, b, rate, _ in self.links] + [(h, r, ACCESS) for h, r, _ in self.hosts]
         return {f"{x}>{y}": rate for a, b, rate in both for x, y in ((a, b), (b, a))}
 
-    def toml(self, header_rtt: str, network: str = "") -> str:
+    def toml(self, parameters: str) -> str:
+        """With these parameters of FCP."""
         routers = sorted({end for a, b, *_ in self.links for end in (a, b)})
         nodes = ", ".join(f'{{ name = "{name}", kind = "router" }}' for name in routers)
         links = [f'{{ a = "{a}", b = "{b}", rate = "{r} Mbps", delay = "{d:.3f} ms" }},' for a, b, r, d in self.links]
@@ -71,7 +72,7 @@ class Network:
             for i, w in enumerate(self.budgets)
         ]
         head = f'scheme = "fcp"\nstop = "{STOP_S} s"\n[routing]\necmp = "off"\n[queue]\nlimit = "200 ms"\n'
-        head += f'[schemes.fcp]\nheader_rtt = "{header_rtt}"\n[schemes.fcp.network]\n{network}\n'
+        head += f"[schemes.fcp]\n{parameters}\n"
         measure = "[measure]\nseries = true\npoints = 120\nflows = 20\nports = 40\n"
         topology = f"[topology]\nnodes = [{nodes}]\nlinks = [\n" + "\n".join(links + access) + "\n]\n"
         return head + measure + topology + "".join(flows)
@@ -113,9 +114,9 @@ class Outcome:
     rtts_ms: tuple[float, float]
 
 
-def run(seed: int, header_rtt: str, pricing: str = "") -> Outcome:
+def run(seed: int, parameters: str) -> Outcome:
     network = Network.draw(seed)
-    result = midpath.run(network.toml(header_rtt, pricing))
+    result = midpath.run(network.toml(parameters))
     series = result.series.to_pandas()
     late = series[series.time_s > STOP_S / 2]
     means = late.groupby(["entity", "metric"]).value.mean()
@@ -157,7 +158,7 @@ def outcomes(header_rtt: str) -> list[Outcome]:
     seeds = [seed for seed in range(3 * NETWORKS) if unambiguous(seed)][:NETWORKS]
     assert len(seeds) == NETWORKS
     with ProcessPoolExecutor(max_workers=2) as pool:
-        return list(pool.map(run, seeds, itertools.repeat(header_rtt)))
+        return list(pool.map(run, seeds, itertools.repeat(f'header_rtt = "{header_rtt}"')))
 
 
 def test_rates_are_the_optimum(outcomes: list[Outcome], header_rtt: str) -> None:

@@ -46,7 +46,7 @@ impl Catalogue {
             .described("dctcp", tcp::describe::dctcp())
             .with_params::<tcp::FixedWindowParams>("fixed-window", tcp::build)
             .described("fixed-window", tcp::describe::fixed_window())
-            .with_params::<fcp::FcpParams>("fcp", fcp::build)
+            .with_texts::<fcp::FcpParams>("fcp", fcp::build)
             .described("fcp", fcp::describe())
             .with_params::<hpcc::HpccParams>("hpcc", tcp::build)
             .described("hpcc", hpcc::describe())

@@ -23,7 +23,12 @@ pub fn path_price(so_far: f64, link: f64, minimum: f64) -> f64 {
 ///
 /// §5, "Implementation details": the denominator is C/2 at least.
 pub fn price(income: f64, c: f64, alpha: f64, q: f64, d: f64) -> f64 {
-    income / (c - alpha * q / d).max(c / 2.0)
+    income / room(c, alpha, q, d)
+}
+
+/// The denominator of equation (2), with that bound.
+pub fn room(c: f64, alpha: f64, q: f64, d: f64) -> f64 {
+    (c - alpha * q / d).max(c / 2.0)
 }
 
 /// A packet's term of equation (3): p(t − rtt(s))·size(s).

@@ -65,7 +65,8 @@ pub struct FcpHeader {
     /// By how much the flow will spend more in the next round, in multiples of what this packet
     /// pays.
     pub preload: f32,
-    /// The price that the sender pays for this packet: the last one it was told, $/byte.
+    /// The price that the sender pays for this packet: the last one it was told, $/byte. On a SYN,
+    /// what its flow may spend at first, $/s (ours).
     pub balance: f32,
     /// What the links so far have charged against the balance, each its own price one round trip
     /// ago, $/byte (§5).
@@ -197,10 +198,18 @@ impl FcpHeader {
         self.price = equations::path_price(self.price.into(), link, minimum).min(MAX_PRICE) as f32;
     }
 
-    /// What the packet holds: its balance in the currency of the domain that it is in (§4.3).
+    /// What the packet holds: its balance in the currency of the domain that it is in (§4.3). A SYN
+    /// holds nothing.
     #[inline]
     pub fn holds(&self) -> f64 {
-        f64::from(self.balance) * f64::from(self.exchange)
+        if self.rtt > 0.0 { f64::from(self.balance) * f64::from(self.exchange) } else { 0.0 }
+    }
+
+    /// What the flow of a SYN may spend at first, in that currency, $/s; 0 if it doesn't tell. Ours:
+    /// it stands where other packets have their balance.
+    #[inline]
+    pub fn opens_with(&self) -> f64 {
+        if self.rtt > 0.0 { 0.0 } else { f64::from(self.balance) * f64::from(self.exchange) }
     }
 
     /// What it pays per byte for a link that has `quoted` this price to its sender: the minimum of

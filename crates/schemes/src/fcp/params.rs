@@ -12,6 +12,7 @@ use midpath_core::roles::{FlowSpec, Names};
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Rate, Time};
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use super::header::{Class, MAX_PRICE};
 pub use super::misbehave::Behaviour;
@@ -19,7 +20,7 @@ use super::network::MOST_GROUPS;
 use super::perturb::Perturbation;
 use super::policy;
 use super::price::Rule;
-use crate::params::require;
+use crate::params::{Text, Texts, require};
 use crate::tcp::TcpParams;
 use crate::tcp::params::DelayedAck;
 pub use additions::Additions;
@@ -34,6 +35,8 @@ pub struct FcpParams {
     /// for its price rides on the ACK.
     #[serde(flatten, deserialize_with = "crate::tcp::params::acks_each_packet")]
     pub tcp: TcpParams,
+    /// Whose text is followed. `paper` turns off all that is ours, but for what the table names.
+    pub text: Text,
     /// Budget of every host for which `hosts` says nothing else, $/s. 1 is that of §6.1.
     pub budget: f64,
     /// How a host splits its budget over flows for whose group `groups` says nothing else (§4.2).
@@ -68,6 +71,7 @@ impl Default for FcpParams {
         FcpParams {
             // Every packet's price comes back.
             tcp: TcpParams { delayed_ack: DelayedAck(1), ..TcpParams::default() },
+            text: Text::Ours,
             budget: 1.0,
             policy: "equal-budget".to_owned(),
             alpha: 2.0,
@@ -82,6 +86,16 @@ impl Default for FcpParams {
             network: NetworkParams::default(),
             domains: BTreeMap::new(),
         }
+    }
+}
+
+impl Texts for FcpParams {
+    fn paper() -> Value {
+        json!({
+            "preload_for": PreloadFor::FlowSize,
+            "header_rtt": HeaderRtt::RoundTrip,
+            "network": { "catch_up": false, "additions": Additions::NONE },
+        })
     }
 }
 
@@ -217,8 +231,6 @@ pub struct NetworkParams {
     pub pricing: Kind,
     /// Whether edge routers check balances and budgets (§5).
     pub enforcement: bool,
-    /// The paper's text, with nothing of ours: neither `additions` nor `catch_up`.
-    pub plain: bool,
     /// What we add to the paper's pricing.
     pub additions: Additions,
     /// With uniform pricing: whether an overloaded link whose price is a small part of its paths'
@@ -242,7 +254,6 @@ impl Default for NetworkParams {
         NetworkParams {
             pricing: Kind::Uniform,
             enforcement: false,
-            plain: false,
             additions: Additions::default(),
             catch_up: true,
             metro_factor: 10.0,
@@ -416,8 +427,7 @@ impl Plan {
 
     /// What is added to the paper's pricing.
     pub fn additions(&self) -> Additions {
-        let network = &self.params.network;
-        if network.plain { Additions::NONE } else { network.additions }
+        self.params.network.additions
     }
 
     /// A host's budget, $/s.

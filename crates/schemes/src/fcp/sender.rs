@@ -11,6 +11,7 @@ mod preload;
 use std::sync::Arc;
 
 use midpath_core::packet::{Flags, FlowId, NodeId, Packet};
+use midpath_core::rng;
 use midpath_core::roles::{EndpointCtx, FlowSpec};
 use midpath_core::units::{Rate, Time};
 
@@ -23,19 +24,26 @@ use crate::tcp::cc::{Ack, Congestion, CongestionController, View, Window};
 use deadline::Deadline;
 pub use preload::Announced;
 
-/// The least that a flow with data sends is a packet in this time, s, and one in two round trips if
-/// its target pays for that: so that a flow which spends (almost) nothing still hears the price,
-/// and one whose last round the price has stretched gets on. Ours: the paper leaves them no way to
-/// learn that the price has fallen. A second is TCP's least timeout.
+/// The least that a flow with data sends is a packet in this time, s, at first
+/// (`Additions::patience`), so that one which spends (almost) nothing still hears the price. Ours:
+/// the paper leaves it no way to learn that the price has fallen. A second is TCP's least timeout.
 const PROBE: f64 = 1.0;
 
-/// A change of budget below this share is not announced. Ours: single precision and the price's
-/// noise are far below.
-const NOISE: f64 = 1e-3;
+/// The time between two packets varies by up to a half (`Additions::spread`). Ours.
+const MOST_STRETCH: f64 = 1.5;
 
-/// How often a flow that needs less than its budget looks what that costs, in round trips. §6.2's
-/// period for policies.
-const LOOK: f64 = 2.0;
+/// So many packets a sender has out however long nothing is answered: one that is lost can be found
+/// out by three others. Ours.
+const FEW: u64 = 4;
+
+/// Links have forgotten the flow.
+#[derive(Debug, Clone, Copy)]
+struct Silence {
+    /// The newest packet before that was found out. Answers to earlier ones tell old prices.
+    before: u32,
+    /// What the flow sends until it hears, bytes per second.
+    rate: f64,
+}
 
 /// Whether the flow has an account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,9 +90,16 @@ pub struct Sender {
     /// What the SYN has preloaded. Ours to remember: a receiver's word for it would be its word for
     /// our budget.
     opening: f64,
-    /// After a timeout, the newest packet before it: until a later one is answered, nobody knows a
-    /// price. Answers that come from before an outage tell prices from before it.
-    silent: Option<u32>,
+    /// What it has said that the flow may spend at first, $/s.
+    opening_budget: f64,
+    /// While links have forgotten the flow.
+    silent: Option<Silence>,
+    /// How long the flow waits at most for its next packet, s.
+    patience: f64,
+    /// By what the time until its next packet is multiplied.
+    stretch: f64,
+    /// The size of a full packet.
+    packet: f64,
     /// The price that the need was last reckoned at, $/byte, and when that will be done again.
     need_price: f64,
     need_at: Time,
@@ -106,7 +121,7 @@ impl Sender {
             price_rtt: 0.0,
             price_at: Time::ZERO,
             cap: f64::INFINITY,
-            announced: Announced::default(),
+            announced: Announced::new(plan.additions().noise),
             deadline: Deadline::of(plan.group(flow.group)),
             assigned: 0.0,
             rate: 0.0,
@@ -114,7 +129,11 @@ impl Sender {
             nonce: 0,
             in_flight: InFlight::default(),
             opening: 0.0,
+            opening_budget: f64::INFINITY,
             silent: None,
+            patience: 2.0 * PROBE, // the first price is not told by chance
+            stretch: 1.0,
+            packet: 0.0,
             need_price: 0.0,
             need_at: Time::ZERO,
             plan,
@@ -145,9 +164,7 @@ impl Sender {
     /// may, the data that will be left then how much it can use: "the flow size / RTT" (§6.1.1),
     /// and nothing at the end (§4.1, "preloads −1").
     fn wanted(&mut self, view: &View, ctx: &mut EndpointCtx<'_>) -> f64 {
-        self.assigned = ctx.shared.get::<Host>().account(self.flow).map_or(0.0, |a| a.target);
-        let share = self.group.ramp.map_or(1.0, |r| r.share(ctx.now));
-        self.target = self.deadline.map_or(self.assigned * share, |d| d.rate * self.price);
+        self.look_up_target(ctx);
         if view.unsent == u64::MAX {
             return self.target;
         }
@@ -160,9 +177,16 @@ impl Sender {
         // make it rise faster.
         if ctx.now >= self.need_at {
             self.need_price = self.price;
-            self.need_at = ctx.now.saturating_add(Time::from_secs_f64(LOOK * self.rtt));
+            self.need_at = ctx.now.saturating_add(Time::from_secs_f64(self.plan.additions().need_rounds * self.rtt));
         }
         self.target.min(self.need_price * then / self.rtt)
+    }
+
+    /// What the host's policy gives the flow now.
+    fn look_up_target(&mut self, ctx: &mut EndpointCtx<'_>) {
+        self.assigned = ctx.shared.get::<Host>().account(self.flow).map_or(0.0, |a| a.target);
+        let share = self.group.ramp.map_or(1.0, |r| r.share(ctx.now));
+        self.target = self.deadline.map_or(self.assigned * share, |d| d.rate * self.price);
     }
 
     /// The round-trip time in the header, s: how long ago the path's links quoted the price that a
@@ -182,6 +206,21 @@ impl Sender {
         let packets =
             (view.unsent as f64 / view.mss as f64).ceil().clamp(1.0, f64::from(self.plan.params.startup_packets));
         packets * full / on_wire(packet)
+    }
+
+    /// What a SYN says that the flow may spend: its part of the host's budget. Infinity where it says
+    /// nothing.
+    fn opens_with(&self, ctx: &mut EndpointCtx<'_>) -> f64 {
+        let account = ctx.shared.get::<Host>().account(self.flow).filter(|_| self.plan.additions().opening_budget);
+        account.map_or(f64::INFINITY, |a| a.target * self.group.ramp.map_or(1.0, |r| r.share(ctx.now)))
+    }
+
+    /// The time between two packets of a flow whose share is less than one in a round trip, if those
+    /// are to be spread, s. Flows that begin together would send together, and such that find a
+    /// queue, and so a high price, all come back at one time.
+    fn scarce(&self, view: &View) -> Option<f64> {
+        let gap = (view.mss + view.overhead) as f64 / self.rate;
+        (self.plan.additions().spread && self.rtt > 0.0 && gap.is_finite() && gap > self.rtt).then_some(gap)
     }
 
     /// What this packet preloads, in multiples of what it pays.
@@ -205,13 +244,14 @@ impl Sender {
     /// The least that the flow sends, bytes per second.
     fn least(&self, view: &View) -> f64 {
         let packet = (view.mss + view.overhead) as f64;
-        let (slow, quick) = (packet / (2.0 * self.rtt).max(PROBE), packet / (2.0 * self.rtt));
+        let (slow, quick) = (packet / (2.0 * self.rtt).max(self.patience), packet / (2.0 * self.rtt));
         match self.deadline {
             // The pace of the packet that asks is that of the next one, which follows the answer.
             Some(_) => packet / self.rtt,
             // A flow that has sent everything has given its budget back; a repair may yet turn out
             // to be needed.
             None if view.to_send() == 0 => quick,
+            None if !self.plan.additions().keep_pace => slow,
             None => equations::rate(self.target, self.price).clamp(slow, quick),
         }
     }
@@ -224,9 +264,35 @@ impl Sender {
         let allowed = ctx.shared.get::<Host>().allowance(self.flow, self.plan.budget(self.host));
         let least = self.least(view);
         let (behaviour, one) = (self.group.behaviour, (view.mss + view.overhead) as f64 / self.rtt);
-        self.rate = behaviour.idles(allowed, self.target, least, one).unwrap_or_else(|| {
-            equations::rate(behaviour.spends() * allowed, self.price).clamp(least, self.cap.max(least))
-        });
+        self.packet = (view.mss + view.overhead) as f64;
+        let cap = self.silent.map_or(self.cap, |s| s.rate.min(self.cap));
+        self.rate = behaviour
+            .idles(allowed, self.target, least, one)
+            .unwrap_or_else(|| equations::rate(behaviour.spends() * allowed, self.price).clamp(least, cap.max(least)));
+    }
+
+    /// How long the flow waits for its next packet: what its target pays for, but not more than
+    /// twice as long as before, so that a single wrong price is soon forgotten.
+    fn wait(&mut self, view: &View) {
+        let packet = (view.mss + view.overhead) as f64;
+        let affords = packet / equations::rate(self.target, self.price).max(f64::MIN_POSITIVE);
+        self.patience = affords.min(2.0 * self.patience).clamp(PROBE, self.plan.additions().patience);
+    }
+
+    /// Nothing has come back for long: the links have forgotten a budget that was not paid for a
+    /// window, and what they told is old. Until a packet from now on is answered, the flow sends
+    /// `rate` bytes per second at most. That is what its budget is worth then; the rest is announced
+    /// as at the start.
+    fn forgotten(&mut self, rate: f64) {
+        self.silent = Some(Silence { before: self.nonce, rate });
+        self.announced.clear();
+        self.rate = self.rate.min(rate);
+    }
+
+    /// Whether the flow had to wait for more than a round trip, for nothing was answered: the packet
+    /// that is answered after `round_trip` s had more after it than a window.
+    fn had_to_wait(&self, round_trip: f64, window: &Window) -> bool {
+        self.plan.additions().restart && self.rtt > 0.0 && round_trip - window.cwnd as f64 / self.rate > self.rtt
     }
 
     /// An ACK that answers packet `nonce` has brought `price`.
@@ -236,10 +302,10 @@ impl Sender {
             self.rtt = view.srtt.as_secs_f64();
         }
         (self.price_rtt, self.price_at) = (price_rtt, ctx.now);
-        if self.silent.take().is_some() {
-            let startup = f64::from(self.plan.params.startup_packets) * (view.mss + view.overhead) as f64;
-            self.spending = self.spending.min(self.price * startup / self.rtt);
+        if let Some(silence) = self.silent.take() {
+            self.spending = self.spending.min(self.price * silence.rate);
         }
+        self.wait(view);
         let change = self.announced.answered(header.nonce);
         if self.group.behaviour.obeys(change) {
             self.spending = equations::budget(self.spending, change);
@@ -249,6 +315,11 @@ impl Sender {
         ctx.shared.get::<Host>().on_feedback(self.flow, update, self.host, &self.plan, ctx.now);
         self.pace(view, ctx);
     }
+}
+
+/// A SYN's word for what its flow may spend; none for all.
+fn told(budget: f64) -> f64 {
+    if budget.is_finite() { budget } else { 0.0 }
 }
 
 /// The size of a packet with FCP's header, which it is about to get.
@@ -264,17 +335,22 @@ impl CongestionController for Sender {
         let syn = packet.flags.has(Flags::SYN);
         let preload = if syn {
             self.opening = if self.ask_by_syn() { 0.0 } else { self.start_up(packet, view) };
+            self.opening_budget = self.opens_with(ctx);
             self.opening
         } else if packet.payload > 0 && self.rtt > 0.0 && self.price > 0.0 {
             self.preload(packet, view, ctx)
         } else {
             0.0
         };
+        self.stretch = match self.scarce(view) {
+            Some(_) if packet.payload > 0 => MOST_STRETCH - rng::unit(ctx.rng),
+            _ => 1.0,
+        };
         packet.set_header(&FcpHeader {
             rtt: if syn { 0.0 } else { self.age(ctx.now) as f32 },
             price: 0.0,
             preload: preload as f32,
-            balance: (self.group.behaviour.claims() * self.price) as f32,
+            balance: if syn { told(self.opening_budget) } else { self.group.behaviour.claims() * self.price } as f32,
             charged: 0.0,
             exchange: 1.0,
             nonce: self.nonce,
@@ -286,21 +362,25 @@ impl CongestionController for Sender {
         });
     }
 
-    fn on_feedback(&mut self, packet: &Packet, _window: &mut Window, view: &View, ctx: &mut EndpointCtx<'_>) {
+    fn on_feedback(&mut self, packet: &Packet, window: &mut Window, view: &View, ctx: &mut EndpointCtx<'_>) {
         let Some(header) = packet.header::<FcpHeader>().filter(|h| h.echo) else { return };
         if packet.flags.has(Flags::SYN) && self.price == 0.0 && view.srtt > Time::ZERO {
             // §4.1: "upon receiving it, we initialize the budget as price·size·preload/rtt".
             self.price = f64::from(header.price).max(self.plan.params.minimum_price);
             let paid = equations::paid(self.price, packet.size.into());
-            let first = equations::preloaded(paid, self.opening, view.srtt.as_secs_f64());
+            let first = equations::preloaded(paid, self.opening, view.srtt.as_secs_f64()).min(self.opening_budget);
             self.announced.push(header.nonce, first);
-        }
-        if self.silent.is_some_and(|before| !after(header.nonce, before)) {
-            return;
+            self.look_up_target(ctx);
         }
         // The round trip of the packet that this ACK answers: what is paid from now on was told
         // that long ago.
         let price_rtt = self.in_flight.answered(header.nonce, ctx.now).unwrap_or(view.srtt).as_secs_f64();
+        if self.silent.is_none() && self.had_to_wait(price_rtt, window) {
+            self.forgotten(self.rate);
+        }
+        if self.silent.is_some_and(|s| !after(header.nonce, s.before)) {
+            return;
+        }
         if self.served(&header, view, ctx.now) {
             self.on_price(&header, price_rtt, view, ctx);
         }
@@ -313,21 +393,33 @@ impl CongestionController for Sender {
         }
     }
 
+    fn longest_gap(&self) -> Time {
+        let waits = self.plan.additions().patience > PROBE && self.rate > 0.0;
+        if waits { Time::from_secs_f64(MOST_STRETCH * self.packet / self.rate) } else { Time::ZERO }
+    }
+
+    fn waits(&mut self, view: &View, ctx: &mut EndpointCtx<'_>) -> Time {
+        match self.scarce(view) {
+            Some(gap) => Time::from_secs_f64(gap * rng::unit(ctx.rng)),
+            None => Time::ZERO,
+        }
+    }
+
     fn on_poke(&mut self, view: &View, ctx: &mut EndpointCtx<'_>) {
         self.pace(view, ctx);
     }
 
     fn pacing_rate(&self, _window: &Window, _srtt: Time) -> Option<Rate> {
-        Some(Rate(((self.rate * 8.0) as u64).max(1)))
+        Some(Rate(((self.rate / self.stretch * 8.0) as u64).max(1)))
     }
 
     fn on_ack(&mut self, window: &mut Window, _ack: &Ack) {
         // A timeout has set it to one segment. The price is what limits the flow, unless nobody
         // tells it.
         let rounds = self.plan.additions().unanswered_rounds;
-        let startup = u64::from(self.plan.params.startup_packets) * window.mss;
+        let least = FEW * window.mss;
         let most = if rounds > 0.0 { (rounds * self.rate * self.rtt) as u64 } else { u64::MAX };
-        window.set(most.max(startup));
+        window.set(most.max(least));
     }
     fn on_loss(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
         window.cwnd
@@ -337,9 +429,8 @@ impl CongestionController for Sender {
     /// packets, a price, and preloads for the rest.
     fn on_rto(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
         if self.rtt > 0.0 && self.plan.additions().restart {
-            self.silent = Some(self.nonce);
-            self.announced = Announced::default();
-            self.rate = self.rate.min(f64::from(self.plan.params.startup_packets) * window.mss as f64 / self.rtt);
+            let startup = f64::from(self.plan.params.startup_packets) * window.mss as f64 / self.rtt;
+            self.forgotten(self.rate.min(startup));
         }
         window.cwnd
     }

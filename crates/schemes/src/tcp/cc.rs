@@ -176,6 +176,15 @@ pub trait CongestionController: Send + 'static {
     fn pacing_rate(&self, _window: &Window, _srtt: Time) -> Option<Rate> {
         None
     }
+    /// How far apart two packets may be at its pace, where that may be more than the RTO.
+    #[inline]
+    fn longest_gap(&self) -> Time {
+        Time::ZERO
+    }
+    /// Called when the connection is open: how long its first packet waits, where the sender paces.
+    fn waits(&mut self, _view: &View, _ctx: &mut EndpointCtx<'_>) -> Time {
+        Time::ZERO
+    }
     /// Once nothing has been sent for this long, a header alone asks the network. `None`: never.
     #[inline]
     fn asks_after(&self, _view: &View) -> Option<Time> {

@@ -119,11 +119,56 @@ fn a_link_is_slower_for_a_while() {
 #[test]
 fn there_are_more_flows_than_packets_in_a_round_trip() {
     // A window of 32 packets is six of these round trips, and who has little to spend sends a
-    // packet in several. A hundred flows have a twentieth of a packet each: they lose nothing, and
-    // the price that they make together leaves most of the link empty.
-    for (n, least) in [(20, 0.9), (40, 0.9), (100, 0.1)] {
+    // packet in several. A hundred flows have a twentieth of a packet each.
+    for (n, least) in [(20, 0.9), (40, 0.9), (100, 0.9)] {
         against_newreno(&format!("{n} flows"), &dumbbell(n, "10 Mbps", "1 ms", &flows(n, 1000 / n)), least);
     }
+}
+
+/// What the bottleneck sends, as a share of its rate, and what queues drop, as a share of what
+/// senders send.
+fn used_and_lost(text: &str, scheme: &str) -> (f64, f64) {
+    let out = with(text, scheme);
+    let table = out.table("ports").expect("measured");
+    let used = table.f64("utilisation").iter().copied().fold(0.0, f64::max);
+    (used, lost(&out) / out.summary("sent_packets").expect("counted"))
+}
+
+fn without(text: &str, addition: &str) -> String {
+    format!("{text}\n[schemes.fcp.network.additions]\n{addition}")
+}
+
+/// A share of 3.5 packets a second, less than a tenth of one in a round trip. Each SYN raised the
+/// price by what ten packets cost at it, to many times what all could pay.
+#[test]
+fn a_crowd_begins_at_once() {
+    let text = dumbbell(48, "2 Mbps", "8 ms", &flows(48, 0));
+    let ((used, lost), newreno) = (used_and_lost(&text, "fcp"), used_and_lost(&text, "newreno"));
+    let off = used_and_lost(&without(&text, "opening_budget = false"), "fcp");
+    println!("used and lost: {used:.3}, {lost:.3}; NewReno {newreno:.3?}; without `opening_budget` {off:.3?}");
+    assert!(used >= 0.9 && lost <= newreno.1 + 0.01);
+    assert!(off.1 > newreno.1 + 0.01);
+}
+
+/// A share of a packet in 12 s. A packet a second from each would be twelve times what the link
+/// carries.
+#[test]
+fn a_share_is_far_below_a_packet_a_second() {
+    let text = dumbbell(500, "500 kbps", "8 ms", &flows(500, 10)).replace("10 s", "60 s");
+    let ((used, lost), newreno) = (used_and_lost(&text, "fcp"), used_and_lost(&text, "newreno"));
+    let off = used_and_lost(&without(&text, "patience = 1.0"), "fcp");
+    println!("used and lost: {used:.3}, {lost:.3}; NewReno {newreno:.3?}; without `patience` {off:.3?}");
+    // What it uses in this minute, five packets of a share, is less than NewReno's: the page says so.
+    assert!(lost <= newreno.1 + 0.01 && off.1 > 1.5 * lost);
+}
+
+/// Who found a queue was told a high price, and came back when all did who had found one.
+#[test]
+fn packets_of_small_shares_do_not_come_in_step() {
+    let text = dumbbell(60, "20 Mbps", "6 ms", &flows(60, 0));
+    let (on, off) = (used_and_lost(&text, "fcp"), used_and_lost(&without(&text, "spread = false"), "fcp"));
+    println!("used and lost: {on:.3?}; without `spread` {off:.3?}");
+    assert!(on.0 >= 0.95 && off.0 < on.0 - 0.02);
 }
 
 #[test]
@@ -136,16 +181,17 @@ fn flows_are_stopped() {
     against_newreno("flows are stopped", &dumbbell(10, "50 Mbps", "5 ms", &text), 0.9);
 }
 
-/// Shorter than any timeout, longer than d: the first packets afterwards pay for one d what all had
-/// paid before. Without `hold` they were told a small part of the price, and senders flooded the
-/// link.
+/// Shorter than any timeout, longer than d: the link has forgotten what all paid, and the first
+/// packets afterwards are told a small part of the price. Senders that believe it flood the link.
 #[test]
 fn an_outage_shorter_than_a_timeout() {
     let fault = "[[fault]]\nkind = \"link-down\"\nlink = [\"r0\", \"r1\"]\nat = \"4 s\"\nuntil = \"4.7 s\"";
     for (rate, delay) in [("15 Mbps", "1 ms"), ("100 Mbps", "5 ms"), ("5 Mbps", "20 ms")] {
         let text = dumbbell(3, rate, delay, &format!("{}{fault}", flows(3, 300)));
-        against_newreno(&format!("0.7 s without a link of {rate}, {delay}"), &text, 0.94); // 2.7 % are FCP's header
-        let before = format!("{text}\n[schemes.fcp.network.additions]\nhold = false");
-        println!("without `hold`: {} lost", lost(&with(&before, "fcp")));
+        // 2.7 % are FCP's header.
+        against_newreno(&format!("0.7 s without a link of {rate}, {delay}"), &text, 0.94);
+        let stopped = text.replace("stop = \"10 s\"", "stop = \"4.7 s\"");
+        assert_eq!(lost(&with(&stopped, "fcp")), lost(&with(&text, "fcp")), "none is lost afterwards");
+        assert!(lost(&with(&without(&text, "restart = false"), "fcp")) > lost(&with(&text, "fcp")) + 200.0);
     }
 }

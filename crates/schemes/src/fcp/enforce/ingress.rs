@@ -103,7 +103,7 @@ impl Ingress {
         }
         self.within(paid, change, paid / size, now)?;
         if packet.flags.has(Flags::SYN) {
-            let broken = self.opening.began(packet.key, now);
+            let broken = self.opening.began(packet.key, told(header), now);
             self.promise.announce(broken, 0.0, now);
         }
         self.spent.add(now, paid);
@@ -118,12 +118,14 @@ impl Ingress {
         }
         let preload = f64::from(header.preload);
         // §4.1: a SYN announces the packets of the first round trip. A link reckons with the
-        // average round trip for it, and believes that it pays: so nothing else may look like one.
+        // average round trip for it, and believes that it pays and what it says that its flow may
+        // spend: so nothing else may look like one.
         let announced = preload * f64::from(packet.size);
         (packet.flags.has(Flags::SYN) || packet.kind == Kind::Datagram)
             && packet.payload == 0
             && packet.size <= SYN_SIZE
             && announced <= 1.01 * self.startup
+            && f64::from(header.balance) <= 1.01 * self.budget
             || packet.payload == 0 && packet.size <= SYN_SIZE && preload == 0.0
     }
 
@@ -162,6 +164,12 @@ impl Ingress {
     }
 }
 
+/// What a SYN says that its flow may spend at first, $/s; anything if it says nothing.
+fn told(header: &FcpHeader) -> f64 {
+    let most = header.opens_with();
+    if most > 0.0 { most } else { f64::INFINITY }
+}
+
 /// Handshakes of a host that are remembered. Ours: what a host opens in a round trip; the oldest
 /// goes for a new one.
 const MOST_OPENING: usize = 256;
@@ -176,6 +184,8 @@ struct Handshake {
     /// Its conversation.
     key: u32,
     began: Time,
+    /// What it has said that the flow may spend at first, $/s.
+    most: f64,
     answer: Option<Answer>,
 }
 
@@ -198,15 +208,15 @@ struct Opening {
 
 impl Opening {
     /// A SYN passes. What flows announced that were opened and never came, $/s.
-    fn began(&mut self, key: u32, now: Time) -> f64 {
+    fn began(&mut self, key: u32, most: f64, now: Time) -> f64 {
         let mut broken = 0.0;
         let late = |h: &Handshake| h.answer.as_ref().is_some_and(|a| now >= a.at.saturating_add(LATEST));
         while self.all.len() >= MOST_OPENING || self.all.front().is_some_and(late) {
-            let Some(answer) = self.all.pop_front().and_then(|h| h.answer) else { continue };
+            let Some((answer, most)) = self.all.pop_front().and_then(|h| Some((h.answer?, h.most))) else { continue };
             self.answered -= 1;
-            broken += answer.first / answer.rtt;
+            broken += (answer.first / answer.rtt).min(most);
         }
-        self.all.push_back(Handshake { key, began: now, answer: None });
+        self.all.push_back(Handshake { key, began: now, most, answer: None });
         broken
     }
 
@@ -228,9 +238,9 @@ impl Opening {
             return None;
         }
         let at = self.all.iter().rposition(|h| h.key == key && h.answer.is_some())?;
-        let answer = self.all.remove(at).and_then(|h| h.answer)?;
+        let (answer, most) = self.all.remove(at).and_then(|h| Some((h.answer?, h.most)))?;
         self.answered -= 1;
-        Some(answer.first / rtt.max(answer.rtt))
+        Some((answer.first / rtt.max(answer.rtt)).min(most))
     }
 }
 
@@ -289,19 +299,26 @@ mod tests {
         let start = |preload| FcpHeader { rtt: 0.0, balance: 0.0, preload, ..header(0.0) };
         assert!(ingress.check(&syn, &start(15_000.0 / 92.0), Time::ZERO).is_ok());
         assert!(ingress.check(&syn, &start(1e6), Time::ZERO).is_err());
+        // Nor may a flow say that it may spend more than its host.
+        let says = |budget| FcpHeader { balance: budget, ..start(10.0) };
+        assert!(ingress.check(&syn, &says(1.0), Time::ZERO).is_ok());
+        assert!(ingress.check(&syn, &says(1.1), Time::ZERO).is_err());
     }
 
     #[test]
     fn a_flow_begins_with_what_its_syn_announced_over_its_own_round_trip() {
         let (ms, mut opening) = (Time::from_ms, Opening::default());
-        assert_eq!(opening.began(7, ms(0)), 0.0);
+        assert_eq!(opening.began(7, f64::INFINITY, ms(0)), 0.0);
         assert_eq!(opening.goes_on(7, 0.5), None, "not answered yet");
         opening.answer(7, ms(100), 2.0);
         opening.answer(8, ms(100), 2.0);
         assert_eq!(opening.goes_on(8, 0.5), None, "its SYN has not passed here");
         assert_eq!(opening.goes_on(7, 0.5), Some(4.0));
         assert_eq!(opening.goes_on(7, 0.5), None, "once");
-        opening.began(7, ms(1000));
+        opening.began(9, 0.5, ms(900));
+        opening.answer(9, ms(1000), 2.0);
+        assert_eq!(opening.goes_on(9, 0.5), Some(0.5), "no more than it said");
+        opening.began(7, f64::INFINITY, ms(1000));
         opening.answer(7, ms(1100), 2.0);
         assert_eq!(opening.goes_on(7, 0.01), Some(20.0), "shorter than from here and back");
     }
@@ -309,12 +326,12 @@ mod tests {
     #[test]
     fn who_opens_flows_and_does_not_come_has_still_announced() {
         let (ms, mut opening) = (Time::from_ms, Opening::default());
-        opening.began(1, ms(0));
+        opening.began(1, f64::INFINITY, ms(0));
         opening.answer(1, ms(100), 2.0);
-        assert_eq!(opening.began(2, ms(2000)), 0.0);
-        assert_eq!(opening.began(3, ms(2100)), 20.0);
+        assert_eq!(opening.began(2, f64::INFINITY, ms(2000)), 0.0);
+        assert_eq!(opening.began(3, f64::INFINITY, ms(2100)), 20.0);
         for key in 4..=2 * MOST_OPENING as u32 {
-            assert_eq!(opening.began(key, ms(2200)), 0.0);
+            assert_eq!(opening.began(key, f64::INFINITY, ms(2200)), 0.0);
         }
         assert_eq!((opening.all.len(), opening.answered), (MOST_OPENING, 0));
     }

@@ -49,7 +49,6 @@ impl Sender {
     /// The sender of `flow`.
     pub fn new(plan: Arc<Plan>, flow: &FlowSpec) -> Sender {
         Sender {
-            plan,
             flow: *flow,
             left: flow.size.map_or(u64::MAX, |s| s.0),
             nonce: 0,
@@ -59,13 +58,14 @@ impl Sender {
             rtt: 0.0,
             price_rtt: 0.0,
             heard_at: Time::ZERO,
-            announced: Announced::default(),
+            announced: Announced::new(plan.additions().noise),
             rate: 0.0,
             cap: f64::INFINITY,
             target: 0.0,
             last: Time::ZERO,
             closed: false,
             report: FlowReport::default(),
+            plan,
         }
     }
 
@@ -151,7 +151,8 @@ impl Sender {
         if ctx.now.saturating_sub(self.heard_at) > SILENCE.saturating_add(Time::from_secs_f64(4.0 * self.rtt)) {
             // Nobody answers: links have forgotten the budget (a packet a second keeps the
             // forwarders awake).
-            (self.rate, self.spending, self.announced) = (0.0, 0.0, Announced::default());
+            (self.rate, self.spending) = (0.0, 0.0);
+            self.announced.clear();
         }
     }
 

@@ -157,7 +157,7 @@ impl Aggregate {
         let rule = &self.basis.rule;
         let sums = self.all.settle(at.now, rule);
         let d = self.all.d(rule);
-        let capacity = self.all.capacity(at.now, at.load.capacity, &sums, d);
+        let capacity = self.all.capacity(at.now, at.load.capacity, &sums, d, &self.basis.rule);
         let price = rule.price(self.income, Load { capacity, ..at.load }, d);
         self.price.set(at.now, price);
     }

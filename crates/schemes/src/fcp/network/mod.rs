@@ -46,7 +46,7 @@ pub fn port(plan: &Plan, spec: &PortSpec) -> Discipline {
 
 fn uniform(plan: &Plan, basis: Basis) -> Uniform {
     let network = &plan.params.network;
-    Uniform::new(basis.rule, basis.rtt).at_least(basis.least).catching_up(network.catch_up && !network.plain)
+    Uniform::new(basis.rule, basis.rtt).at_least(basis.least).catching_up(network.catch_up)
 }
 
 /// The rule of a port: it prices, and refuses what finds no room.

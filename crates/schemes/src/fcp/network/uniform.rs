@@ -1,7 +1,5 @@
 //! One price for all packets (§4.1).
 
-use midpath_core::units::Time;
-
 use crate::fcp::equations;
 use crate::fcp::header::FcpHeader;
 use crate::fcp::port::{Charge, Moment, Pricing};
@@ -13,20 +11,12 @@ pub struct Uniform {
     meter: Meter,
     link: LinkPrice,
     catch_up: bool,
-    /// When the last silence ended that flows have waited through, and the price before it.
-    held: Option<(Time, f64)>,
 }
 
 impl Uniform {
     /// The paper's. `rtt` is the round-trip time to reckon with while no packet has told one, s.
     pub fn new(rule: Rule, rtt: f64) -> Uniform {
-        Uniform {
-            rule,
-            meter: Meter::new(rtt).holding(rule.additions.hold),
-            link: LinkPrice::new(rule, rtt),
-            catch_up: false,
-            held: None,
-        }
+        Uniform { rule, meter: Meter::new(rtt).opening_apart(), link: LinkPrice::new(rule, rtt), catch_up: false }
     }
 
     /// With a window of at least `d`, s.
@@ -41,31 +31,18 @@ impl Uniform {
         Uniform { catch_up: on, ..self }
     }
 
-    /// The price from before a silence that flows have waited through, until the window has been
-    /// filled again: nobody has said that he will pay less, and a sum over a few packets would say
-    /// so for all.
-    #[inline]
-    fn held(&mut self, at: &Moment) -> f64 {
-        let resumed = self.meter.resumed(at.now);
-        self.held = match (resumed, self.held) {
-            (Some(now), Some((before, price))) if now == before => Some((now, price)),
-            (Some(now), _) => Some((now, self.link.now())),
-            (None, _) => None,
-        };
-        self.held.map_or(0.0, |(_, price)| price)
-    }
-
     /// The price after what has just come in.
     #[inline]
     fn update(&mut self, at: &Moment) {
         let sums = self.meter.settle(at.now, &self.rule);
         let d = self.meter.d(&self.rule);
-        let capacity = self.meter.capacity(at.now, at.load.capacity, &sums, d);
+        let capacity = self.meter.capacity(at.now, at.load.capacity, &sums, d, &self.rule);
         let load = Load { capacity, ..at.load };
-        let price = self.rule.price(self.meter.income(&self.rule, &sums, d), load, d);
+        let income = self.meter.income(&self.rule, &sums, d);
+        let income = Meter::with_opening(&sums, income, self.rule.room(load, d));
+        let price = self.rule.price(income, load, d);
         let caught = if self.catch_up { self.meter.catch_up(&sums, load, d) } else { 0.0 };
-        let least = caught.max(self.held(at));
-        self.link.set(at.now, (price.max(least) * at.factor).max(self.rule.minimum));
+        self.link.set(at.now, (price.max(caught) * at.factor).max(self.rule.minimum));
     }
 }
 
@@ -87,7 +64,6 @@ impl Pricing for Uniform {
     fn reset(&mut self) {
         self.meter.reset();
         self.link.reset();
-        self.held = None;
     }
 
     fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {

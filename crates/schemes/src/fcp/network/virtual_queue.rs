@@ -85,7 +85,7 @@ impl VirtualQueue {
     /// The link without what packets take that pay nothing, all of which this queue has seen.
     #[inline]
     pub fn rest(&self, sums: &Terms, at: &Moment, rule: &Rule) -> Load {
-        let capacity = self.meter.capacity(at.now, at.load.capacity, sums, self.meter.d(rule));
+        let capacity = self.meter.capacity(at.now, at.load.capacity, sums, self.meter.d(rule), rule);
         Load { capacity, ..at.load }
     }
 

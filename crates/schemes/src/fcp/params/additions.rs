@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::params::require;
 
-/// Additions to §4.1. `network.plain` turns all of them off.
+/// Additions to §4.1. `text = "paper"` turns all of them off.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
@@ -27,13 +27,30 @@ pub struct Additions {
     pub half_packet: bool,
     /// Whether one full packet that waits counts as no queue.
     pub packet_of_queue: bool,
-    /// Whether senders begin again with a few packets after a timeout, for links have forgotten
-    /// what they paid, and heed no answers that come from before it.
+    /// Whether senders begin again after a timeout, and after a round trip in which they had to
+    /// wait because nothing was answered: links have forgotten what they paid. They heed no answers
+    /// from before, and send no faster than before until they have announced it.
     pub restart: bool,
-    /// Whether a link on which nothing came for longer than d keeps its price for one d, if flows
-    /// have waited meanwhile: their packets pay prices from before. Else the price falls by what
-    /// few packets of a new window pay, and all are told so.
-    pub hold: bool,
+    /// Whether a SYN tells what its flow may spend, so that links count its first packets for no
+    /// more.
+    pub opening_budget: bool,
+    /// Whether a flow whose share is less than a packet in a round trip sends its first packet at
+    /// any moment of the time between two, and varies that time by up to a half. Else the first
+    /// comes with the SYN-ACK, and all flows' in step.
+    pub spread: bool,
+    /// Whether a flow that spends less than its target has a packet in two round trips, if the
+    /// target pays for that.
+    pub keep_pace: bool,
+    /// A change of budget below this share is not announced. 0 is the paper's.
+    pub noise: f64,
+    /// How often a flow that needs less than its budget looks what that costs, in round trips. 0 is
+    /// the paper's: at each packet.
+    pub need_rounds: f64,
+    /// Whether what packets take that pay nothing is taken off the capacity. The paper has none.
+    pub leave_unpaid: bool,
+    /// The longest time between two packets of a flow with data, s: it waits up to twice as long
+    /// as before while it hears that its target pays for less. 1 is the least.
+    pub patience: f64,
     /// How many round trips at its rate a sender has out without an answer; it waits then. 0 is the
     /// paper's: any number.
     pub unanswered_rounds: f64,
@@ -50,7 +67,16 @@ impl Default for Additions {
             half_packet: true,
             packet_of_queue: true,
             restart: true,
-            hold: true,
+            opening_budget: true,
+            spread: true,
+            keep_pace: true,
+            // Single precision and the price's noise are far below.
+            noise: 1e-3,
+            // §6.2's period for policies.
+            need_rounds: 2.0,
+            leave_unpaid: true,
+            // About TCP's longest timeout, 60 s.
+            patience: 64.0,
             // So that a path that has just become a few times longer does not slow a flow down.
             unanswered_rounds: 4.0,
         }
@@ -67,7 +93,13 @@ impl Additions {
         half_packet: false,
         packet_of_queue: false,
         restart: false,
-        hold: false,
+        opening_budget: false,
+        spread: false,
+        keep_pace: false,
+        noise: 0.0,
+        need_rounds: 0.0,
+        leave_unpaid: false,
+        patience: 1.0,
         unanswered_rounds: 0.0,
     };
 
@@ -78,6 +110,9 @@ impl Additions {
             "unanswered_rounds",
             "0 or from 1 to 1e6",
         )?;
+        require((0.0..=0.1).contains(&self.noise), "noise", "from 0 to 0.1")?;
+        require((0.0..=100.0).contains(&self.need_rounds), "need_rounds", "from 0 to 100 round trips")?;
+        require((1.0..=1e4).contains(&self.patience), "patience", "from 1 to 1e4 seconds")?;
         require(self.least_packets <= 100_000, "least_packets", "at most 100000")
     }
 }

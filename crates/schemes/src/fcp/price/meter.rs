@@ -15,10 +15,9 @@ const LEAST_SHARE: f64 = 0.01;
 /// meet, and would move the prices that small budgets live on.
 const QUEUE_SHARE: f64 = 0.125;
 
-/// When a price was told that is as old as `age`, s.
-fn price_at(now: Time, age: f64) -> Time {
-    now.saturating_sub(Time::from_secs_f64(age))
-}
+/// A sum over less than d is over an eighth of it at least: four packets of the shortest window.
+/// Ours: a rate cannot be told from one.
+const PARTS: u64 = 8;
 
 /// What has come in over the last d seconds.
 #[derive(Debug, Clone)]
@@ -29,14 +28,14 @@ pub struct Meter {
     rtt: f64,
     /// d is never below this, s.
     least: f64,
-    /// What the newest packet paid, $, and when it came.
+    /// What the newest packet paid, $.
     newest: f64,
-    last: Time,
-    /// When the last silence ended that flows have waited through, where that is looked for.
-    holds: bool,
-    resumed: Option<Time>,
+    /// Whether flows that begin are counted apart.
+    opens: bool,
     since: Option<Time>,
-    /// The last d.
+    /// What came until then is forgotten.
+    cut: Time,
+    /// Over how long the window has seen everything: d, or less where d has just grown.
     span: Time,
 }
 
@@ -48,10 +47,9 @@ impl Meter {
             rtt: rtt.max(1e-6),
             least: 0.0,
             newest: 0.0,
-            last: Time::ZERO,
-            holds: false,
-            resumed: None,
+            opens: false,
             since: None,
+            cut: Time::ZERO,
             span: Time::from_secs(1),
         }
     }
@@ -63,10 +61,10 @@ impl Meter {
         Meter { least: d, ..self }
     }
 
-    /// The same that looks for silences which flows have waited through, if `on`.
+    /// The same that counts flows which begin apart: see [`Meter::opening`].
     #[must_use]
-    pub fn holding(self, on: bool) -> Meter {
-        Meter { holds: on, ..self }
+    pub fn opening_apart(self) -> Meter {
+        Meter { opens: true, ..self }
     }
 
     /// The average round-trip time, s.
@@ -92,46 +90,61 @@ impl Meter {
     /// path.
     #[inline]
     pub fn charge(&mut self, now: Time, header: &FcpHeader, size: u32, paid: f64) {
-        let mut rtt = f64::from(header.rtt);
-        let over = if rtt > 0.0 { rtt } else { self.rtt };
-        self.newest = paid;
-        if self.holds {
-            self.notice_silence(now, rtt);
-            rtt = if self.has_waited(now, rtt) { self.rtt } else { rtt }; // the silence is no part of a round trip
+        let rtt = f64::from(header.rtt);
+        if rtt <= 0.0 {
+            return self.begin(now, header, size, paid);
         }
+        if self.since.is_none() {
+            // Whoever has been told prices was there before this link: what came then isn't known.
+            self.cut = Time(now.0.saturating_sub(1));
+            self.since = Some(self.cut);
+        }
+        self.newest = paid;
         self.push(
             now,
             &Payment {
                 paid,
-                preloaded: equations::preloaded(paid, header.preload.into(), over),
+                preloaded: equations::preloaded(paid, header.preload.into(), rtt),
                 rtt,
                 yielding: if header.balance > 0.0 { f64::from(size) / f64::from(header.balance) } else { 0.0 },
                 bytes: size,
+                ..Payment::default()
             },
         );
     }
 
-    /// A packet comes that pays a price as old as `age`, s. If nothing has come for longer than d,
-    /// and the price was told before that, its flow has waited through the silence, because the
-    /// link was down. Ours.
-    #[inline]
-    fn notice_silence(&mut self, now: Time, age: f64) {
-        if self.since.is_some() && now.saturating_sub(self.last) > self.span {
-            self.resumed = (age > 0.0 && price_at(now, age) < self.last).then_some(now);
+    /// A SYN, which doesn't know its round-trip time: the average stands in, and it isn't counted
+    /// into the average. It has no balance; in its place it tells what its flow may spend, if it
+    /// does (`opening_budget`).
+    fn begin(&mut self, now: Time, header: &FcpHeader, size: u32, paid: f64) {
+        self.newest = paid;
+        let (preload, most) = (f64::from(header.preload), header.opens_with());
+        let mut payment = Payment { paid, bytes: size, ..Payment::default() };
+        if most <= 0.0 {
+            payment.preloaded = equations::preloaded(paid, preload, self.rtt);
+        } else if self.opens {
+            // The SYN itself is part of that.
+            payment.paid = 0.0;
+            payment.opening = preload * f64::from(size) / self.rtt;
+            payment.opening_budget = most;
+        } else {
+            payment.preloaded = equations::preloaded(paid, preload, self.rtt).min(most);
         }
-        self.last = now;
+        self.push(now, &payment);
     }
 
-    /// Whether a packet's price was told before the end of that silence.
+    /// What comes in, $/s, with the flows that begin: each brings what its first packets cost at the
+    /// price that all make together, and not more than it may spend. `income` is the others', `room`
+    /// the denominator of equation (2).
+    ///
+    /// Ours: a SYN announces *packets*. Counted at the price that the link has, a crowd of SYNs
+    /// raises it by a factor with each, from the minimum to many times what all can pay. The price p
+    /// with p·room = income + min(p·R, B), for first packets at R bytes per second and budgets of B,
+    /// needs no such steps.
     #[inline]
-    fn has_waited(&self, now: Time, age: f64) -> bool {
-        age > 0.0 && self.resumed.is_some_and(|at| price_at(now, age) < at)
-    }
-
-    /// When the last silence ended that flows have waited through, for one d.
-    #[inline]
-    pub fn resumed(&self, now: Time) -> Option<Time> {
-        self.resumed.filter(|at| now.saturating_sub(*at) < self.span)
+    pub fn with_opening(sums: &Terms, income: f64, room: f64) -> f64 {
+        let spent = income + sums.opening_budget;
+        if sums.opening < room { (income * room / (room - sums.opening)).min(spent) } else { spent }
     }
 
     /// The price that would bring an overloaded link down to its capacity if the other links'
@@ -158,7 +171,7 @@ impl Meter {
     #[inline]
     pub fn pass(&mut self, now: Time, bytes: u32) {
         // Where nobody pays, nobody settles: ACKs alone must not fill the window.
-        self.window.expire(now.saturating_sub(self.span));
+        self.forget(now.saturating_sub(self.span));
         self.since.get_or_insert(now);
         self.window.push_unpaid(now, bytes);
     }
@@ -181,16 +194,25 @@ impl Meter {
         (rule.window * self.rtt).max(self.least)
     }
 
-    /// Forgets what is older than d, and averages the round-trip times of the rest.
+    /// Forgets what is older than d, and averages the round-trip times of the rest. What is
+    /// forgotten stays forgotten when d grows: the sum is then over less than d for a while.
     #[inline]
     pub fn settle(&mut self, now: Time, rule: &Rule) -> Terms {
-        self.span = Time::from_secs_f64(self.next_d(rule));
-        self.window.expire(now.saturating_sub(self.span));
+        let d = Time::from_secs_f64(self.next_d(rule));
+        self.forget(now.saturating_sub(d));
+        let all = self.since.is_none_or(|since| self.cut < since);
+        self.span = if all { d } else { now.saturating_sub(self.cut).max(Time(d.0 / PARTS)) };
         let sums = self.window.sums();
         if sums.packets > 0.0 {
             self.rtt = (sums.rtt / sums.packets).max(1e-6);
         }
         sums
+    }
+
+    #[inline]
+    fn forget(&mut self, until: Time) {
+        self.cut = self.cut.max(until);
+        self.window.expire(self.cut);
     }
 
     /// I(t) of equation (4), $/s: what the packets of the window paid per second, and what they
@@ -209,8 +231,8 @@ impl Meter {
     /// C of equation (2) less what packets take that pay nothing, bytes per second. The paper has
     /// no such packets; ours because acknowledgements and other schemes share the link.
     #[inline]
-    pub fn capacity(&self, now: Time, link: f64, sums: &Terms, d: f64) -> f64 {
-        if sums.unpaid == 0.0 {
+    pub fn capacity(&self, now: Time, link: f64, sums: &Terms, d: f64, rule: &Rule) -> f64 {
+        if sums.unpaid == 0.0 || !rule.additions.leave_unpaid {
             return link;
         }
         // The window is shorter than d at first.
@@ -220,7 +242,9 @@ impl Meter {
 
     /// Forgets everything but the round-trip time.
     pub fn reset(&mut self) {
-        *self = Meter::new(self.rtt).at_least(self.least).holding(self.holds);
+        let opens = self.opens;
+        *self = Meter::new(self.rtt).at_least(self.least);
+        self.opens = opens;
     }
 }
 
@@ -248,27 +272,48 @@ mod tests {
         assert_eq!((sums.paid, sums.preloaded), (0.0, 0.0));
     }
 
-    /// Silent for a second with d = 0.2 s. Who was told a price before that has waited; who was
-    /// told it later, or nothing, has not.
+    /// d grows from 0.2 s to 2 s at once: the sum is over 0.2 s and what comes.
     #[test]
-    fn a_silence_that_flows_have_waited_through_is_no_part_of_a_round_trip() {
-        let header = |age: f32| FcpHeader { rtt: age, balance: 1.0, exchange: 1.0, ..FcpHeader::default() };
-        let after = |age: f32, holds: bool| {
-            let mut meter = Meter::new(0.1).holding(holds);
-            for ms in [10, 20] {
-                meter.charge(Time::from_ms(ms), &header(0.1), 1000, 1.0);
-                meter.settle(Time::from_ms(ms), &RULE);
-            }
-            let now = Time::from_ms(1_020);
-            meter.charge(now, &header(age), 1000, 1.0);
-            meter.settle(now, &RULE);
-            (meter.rtt(), meter.resumed(now).is_some(), meter.resumed(Time::from_ms(1_300)).is_some())
+    fn a_window_that_grows_has_seen_no_more_than_before() {
+        let rule = Rule { additions: Additions { summed_span: true, ..Additions::NONE }, ..RULE };
+        let mut meter = Meter::new(0.1);
+        let mut income = |ms, rtt| {
+            meter.pay(Time::from_ms(ms), 1.0, 0.0, rtt);
+            let sums = meter.settle(Time::from_ms(ms), &rule);
+            meter.income(&rule, &sums, meter.d(&rule))
         };
-        let about = |(rtt, resumed, later): (f64, bool, bool)| ((rtt * 1e3).round(), resumed, later);
-        assert_eq!(about(after(1.1, true)), (100.0, true, false));
-        assert_eq!(about(after(0.9, true)), (900.0, false, false));
-        assert_eq!(about(after(0.0, true)), (100.0, false, false));
-        assert_eq!(about(after(1.1, false)), (1100.0, false, false));
+        // 1 $ in 10 ms.
+        (1..200).for_each(|n| assert!(income(10 * n, 0.1) <= 100.0 + 1e-9));
+        for n in 200..600 {
+            let income = income(10 * n, 1.0);
+            assert!((95.0..=101.0).contains(&income), "{n}: {income}");
+        }
+    }
+
+    /// Ten packets of 1000 bytes in 0.1 s are 100 kB/s: 10 $/s at a price of 10^-4, and more than
+    /// 1 $/s from 10^-5 on.
+    #[test]
+    fn who_begins_counts_for_no_more_than_it_may_spend() {
+        let syn = |balance| FcpHeader { preload: 100.0, balance, exchange: 1.0, ..FcpHeader::default() };
+        let begin = |mut meter: Meter, balance, price: f64| {
+            meter.charge(Time::from_ms(1), &syn(balance), 100, price * 100.0);
+            meter.settle(Time::from_ms(1), &RULE)
+        };
+        let preloaded = |balance, price| begin(Meter::new(0.1), balance, price).preloaded;
+        assert!((preloaded(1.0, 1e-6) - 0.1).abs() < 1e-9);
+        assert!((preloaded(1.0, 1e-4) - 1.0).abs() < 1e-9);
+        // Who tells nothing counts as the paper says.
+        assert!((preloaded(0.0, 1e-4) - 10.0).abs() < 1e-9);
+        let together = |income, room| {
+            let sums = begin(Meter::new(0.1).opening_apart(), 1.0, 1e-4);
+            (sums.paid, sums.preloaded, Meter::with_opening(&sums, income, room))
+        };
+        // Half of 200 kB/s is taken by first packets: the others' 0.2 $/s fill the other half.
+        assert_eq!(together(0.2, 200e3), (0.0, 0.0, 0.4));
+        // There, they would cost more than 1 $/s; and on 50 kB/s there is no room for them.
+        assert_eq!(together(2.0, 200e3).2, 3.0);
+        assert_eq!(together(0.0, 50e3).2, 1.0);
+        assert_eq!(together(0.0, 200e3).2, 0.0);
     }
 
     #[test]
@@ -278,6 +323,34 @@ mod tests {
         meter.pay(Time::from_ms(1), 1.0, 0.0, 0.5);
         meter.settle(Time::from_ms(1), &RULE);
         assert!((meter.d(&RULE) - 0.8).abs() < 1e-12);
+    }
+
+    /// A link that has restarted: the first packet pays a price from before. It counts over an
+    /// eighth of d, not over a d of which nothing is known; a SYN's is a link's first packet.
+    #[test]
+    fn who_was_told_a_price_was_there_before_the_link() {
+        let rule = Rule { additions: Additions { summed_span: true, ..Additions::NONE }, ..RULE };
+        let income = |rtt| {
+            let mut meter = Meter::new(0.1);
+            let header = FcpHeader { rtt, balance: 1.0, exchange: 1.0, ..FcpHeader::default() };
+            meter.charge(Time::from_ms(1), &header, 1, 1.0);
+            let sums = meter.settle(Time::from_ms(1), &rule);
+            meter.income(&rule, &sums, meter.d(&rule))
+        };
+        assert!((income(0.1) - 8.0 / 0.2).abs() < 1e-6);
+        assert!((income(0.0) - 1.0 / 0.2).abs() < 1e-6);
+    }
+
+    #[test]
+    fn what_pays_nothing_is_left_its_part() {
+        let left = |leave_unpaid| {
+            let rule = Rule { additions: Additions { leave_unpaid, ..Additions::NONE }, ..RULE };
+            let mut meter = Meter::new(0.1);
+            (0..200).for_each(|ms| meter.pass(Time::from_ms(ms), 100));
+            let sums = meter.settle(Time::from_ms(200), &rule);
+            meter.capacity(Time::from_ms(200), 1e6, &sums, 0.2, &rule)
+        };
+        assert!((left(true) - 0.9e6).abs() < 1e4 && left(false) == 1e6);
     }
 
     #[test]

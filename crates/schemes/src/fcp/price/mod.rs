@@ -41,6 +41,12 @@ pub struct Load {
 }
 
 impl Rule {
+    /// The denominator of equation (2), bytes per second.
+    #[inline]
+    pub fn room(&self, load: Load, d: f64) -> f64 {
+        equations::room(load.capacity, self.alpha, load.queue, d)
+    }
+
     /// Equation (2), from the budget that comes in ($/s). Never below the minimum.
     #[inline]
     pub fn price(&self, income: f64, load: Load, d: f64) -> f64 {

@@ -26,6 +26,10 @@ pub struct Terms {
     /// Σ size/balance: by how many bytes a rise of the price by one would lower what comes,
     /// byte²/$.
     pub yielding: f64,
+    /// What flows begin with that have said how much they may spend, bytes per second.
+    pub opening: f64,
+    /// That, $/s.
+    pub opening_budget: f64,
     /// Bytes of packets that pay nothing: those of other schemes, and acknowledgements.
     pub unpaid: f64,
 }
@@ -41,6 +45,10 @@ pub struct Payment {
     pub rtt: f64,
     /// As in [`Terms`].
     pub yielding: f64,
+    /// As in [`Terms`].
+    pub opening: f64,
+    /// As in [`Terms`].
+    pub opening_budget: f64,
     /// Its size.
     pub bytes: u32,
 }
@@ -52,6 +60,8 @@ struct Real {
     preloaded: f64,
     rtt: f64,
     yielding: f64,
+    opening: f64,
+    opening_budget: f64,
 }
 
 impl Real {
@@ -61,6 +71,8 @@ impl Real {
         self.preloaded += other.preloaded;
         self.rtt += other.rtt;
         self.yielding += other.yielding;
+        self.opening += other.opening;
+        self.opening_budget += other.opening_budget;
     }
 }
 
@@ -105,8 +117,8 @@ impl Window {
     #[inline]
     pub fn push(&mut self, now: Time, packet: &Payment) {
         self.make_room();
-        let Payment { paid, preloaded, rtt, yielding, bytes } = *packet;
-        let real = Real { paid, preloaded, rtt, yielding };
+        let Payment { paid, preloaded, rtt, yielding, opening, opening_budget, bytes } = *packet;
+        let real = Real { paid, preloaded, rtt, yielding, opening, opening_budget };
         let timed = u32::from(rtt > 0.0);
         self.new.push(Entry { at: now, real, bytes, timed });
         self.new_sum.add(&real);
@@ -146,6 +158,8 @@ impl Window {
             packets: self.timed as f64,
             bytes: self.bytes as f64,
             yielding: sums.yielding,
+            opening: sums.opening,
+            opening_budget: sums.opening_budget,
             unpaid: self.unpaid_bytes as f64,
         }
     }

@@ -88,7 +88,7 @@ impl Sender {
     /// preloads for its share (§6.3).
     fn fall_back(&mut self, header: &FcpHeader, packet: f64) {
         self.deadline = None;
-        self.announced = Default::default();
+        self.announced.clear();
         self.spending = (packet / self.rtt.max(f64::MIN_POSITIVE) * f64::from(header.price)).min(self.assigned);
     }
 }

@@ -2,13 +2,14 @@
 
 use std::collections::VecDeque;
 
-use super::NOISE;
 use crate::fcp::equations;
 use crate::fcp::header::MAX_PRELOAD;
 
 /// Announcements on the way, and how the present one goes on.
 #[derive(Debug, Clone, Default)]
 pub struct Announced {
+    /// A change below this share is not announced (`Additions::noise`).
+    noise: f64,
     /// Packets by number, and by how much each changes the budget, $/s. Bounded by what is in
     /// flight.
     packets: VecDeque<(u32, f64)>,
@@ -21,11 +22,21 @@ pub struct Announced {
 }
 
 impl Announced {
+    /// Nothing yet; a change below the share `noise` is not announced.
+    pub fn new(noise: f64) -> Announced {
+        Announced { noise, ..Announced::default() }
+    }
+
+    /// Forgets all.
+    pub fn clear(&mut self) {
+        *self = Announced::new(self.noise);
+    }
+
     /// By how much a flow that spends `spending` and should spend `wanted` has yet to announce a
     /// change, $/s; `None` if it is none.
     pub fn rest(&self, wanted: f64, spending: f64) -> Option<f64> {
         let rest = wanted - spending - self.sum;
-        (rest.abs() > NOISE * wanted.max(spending)).then_some(rest)
+        (rest.abs() > self.noise * wanted.max(spending)).then_some(rest)
     }
 
     /// The preload of the next packet of a flow that spends `spending`, should spend `wanted`, and
@@ -37,7 +48,7 @@ impl Announced {
     pub fn next(&mut self, wanted: f64, spending: f64, pays: f64) -> f64 {
         let Some(rest) = self.rest(wanted, spending).filter(|_| pays > 0.0) else { return 0.0 };
         let turned = rest * self.each <= 0.0;
-        if turned || (wanted - self.target).abs() > NOISE * wanted.max(self.target) {
+        if turned || (wanted - self.target).abs() > self.noise * wanted.max(self.target) {
             self.target = wanted;
             self.each = equations::preload(rest, if spending > 0.0 { spending } else { pays });
         }
@@ -93,7 +104,7 @@ mod tests {
     #[test]
     fn a_round_trips_packets_announce_the_whole_change() {
         // w = 1, x = 3, ten packets a round trip: each pays 0.1 and preloads 2.
-        let mut a = Announced::default();
+        let mut a = Announced::new(1e-3);
         for nonce in 0..10 {
             let preload = a.next(3.0, 1.0, 0.1);
             assert!((preload - 2.0).abs() < 1e-9, "{nonce}: {preload}");
@@ -109,7 +120,7 @@ mod tests {
 
     #[test]
     fn the_end_takes_all_back() {
-        let mut a = Announced::default();
+        let mut a = Announced::new(1e-3);
         for nonce in 0..10 {
             assert_eq!(a.next(0.0, 1.0, 0.1), -1.0);
             a.push(nonce, -0.1);
@@ -119,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_lost_announcement_is_made_again() {
-        let mut a = Announced::default();
+        let mut a = Announced::new(1e-3);
         a.push(7, 0.5);
         a.push(8, 0.5);
         // 7 was lost: 8's answer says so.
@@ -129,8 +140,14 @@ mod tests {
     }
 
     #[test]
+    fn a_change_below_the_noise_is_not_announced() {
+        assert_eq!(Announced::new(1e-3).next(1.0005, 1.0, 0.1), 0.0);
+        assert!(Announced::new(0.0).next(1.0005, 1.0, 0.1) > 0.0);
+    }
+
+    #[test]
     fn a_new_target_turns_the_announcement_around() {
-        let mut a = Announced::default();
+        let mut a = Announced::new(1e-3);
         let p = a.next(2.0, 1.0, 0.1);
         assert!(p > 0.0);
         a.push(1, p * 0.1);

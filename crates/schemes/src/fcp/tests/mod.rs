@@ -6,3 +6,4 @@ mod hostile;
 mod metro;
 mod script;
 mod stability;
+mod text;

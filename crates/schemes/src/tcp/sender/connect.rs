@@ -41,6 +41,9 @@ impl<C: CongestionController> Sender<C> {
         self.agree_on_ecn(packet);
         self.first_round_trip(packet, ctx.now);
         self.feedback(packet, ctx);
+        let view = self.view();
+        self.paced = (ctx.now.saturating_add(self.control.waits(&view, ctx)), 0);
+        self.pace_at = self.paced.0;
         if self.retries > 0 {
             self.rtt.after_lost_syn();
             // RFC 5681, §3.1: after a lost SYN or SYN-ACK the initial window is one segment. RFC

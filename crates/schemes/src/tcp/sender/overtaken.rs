@@ -284,11 +284,12 @@ impl<C: CongestionController> Sender<C> {
     }
 
     /// How long to wait for an ACK before the first segment is repeated: the RTO, or where the
-    /// network stores, how far apart ACKs are.
+    /// network stores, how far apart ACKs are. Where the pace is slower than that, the repeat waits
+    /// as any packet does.
     #[inline]
     pub(super) fn patience(&self) -> Time {
         let gaps = self.overtaken.as_ref().and_then(|o| o.patience(self.retries, &self.times));
-        gaps.unwrap_or_else(|| self.rtt.rto())
+        gaps.unwrap_or_else(|| self.rtt.rto().max(self.control.longest_gap()))
     }
 
     /// Nothing has arrived for longer than that: the first segment asks, and the controller says

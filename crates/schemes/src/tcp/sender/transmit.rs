@@ -225,7 +225,7 @@ impl<C: CongestionController> Sender<C> {
     /// How long a packet of `size` bytes occupies the pace.
     pub(super) fn spacing(&self, size: u32) -> Time {
         if let Some(rate) = self.control.pacing_rate(&self.window, self.rtt.srtt()) {
-            return rate.time_for(Bytes(size.into())).min(self.rtt.rto());
+            return rate.time_for(Bytes(size.into())).min(self.rtt.rto().max(self.control.longest_gap()));
         }
         let tcp = &self.settings.tcp;
         // Linux's tcp_update_pacing_rate: the gain of slow start applies below half the threshold.
