@@ -48,7 +48,7 @@ import pandas as pd
 import midpath
 from midpath import __version__
 
-BASE, OURS = "newreno", "inrpp"
+BASE, OURS, PAPER = "newreno", "inrpp", "inrpp, the paper's text"
 
 MORE_LOSS = 0.01
 LESS_DELIVERED = 0.02
@@ -127,8 +127,9 @@ class Scene:
         if scheme.startswith(OURS):
             if self.cache is not None:
                 own = f'[schemes.inrpp]\ncache = "{self.cache:g} ms"\n'
-            elif split:
+            elif split or scheme == PAPER:
                 own = SPLIT.format(buffer=self.queue / 4, cache=self.queue / 2, tcp_cache=self.queue / 4)
+            more += 'text = "paper"\n' if scheme == PAPER else ""
             own = own or ("[schemes.inrpp]\n" if more else "")
         flows = []
         for flow in self.flows:
@@ -140,7 +141,7 @@ class Scene:
         shown = len(self.flows) if self.kind in ("outage", "gone") else 0
         step = 0.02 if self.kind in ("outage", "gone") else 0.1
         return "\n".join([
-            f'title = "edge {self.number}, {self.kind}"\nscheme = "{scheme}"\nseed = {self.number}',
+            f'title = "edge {self.number}, {self.kind}"\nscheme = "{scheme.partition(",")[0]}"\nseed = {self.number}',
             f'stop = "{self.stop:.2f} s"\n[queue]\nlimit = "{self.queue:g} ms"\n[routing]\necmp = "off"\n{own}{more}',
             "[topology]\nlinks = [\n  " + ",\n  ".join(self.links) + "\n]",
             "nodes = [" + ", ".join(f'{{ name = "{host}", kind = "host" }}' for host in self.hosts) + "]",
@@ -266,7 +267,7 @@ def draw(number: int) -> Scene:
             scene.link("r0", "r1", rate, delay)
             scene.link("r1", "r2", second, delay)
             if second < rate:
-                scene.core = ("r1", "r2")
+                scene.core, scene.rate = ("r1", "r2"), second
             joined(rng, scene, ["r0", "r1", "r2"], [("r0", "r1"), ("r1", "r2")])
         case "outage":
             triangle(rng, scene)
@@ -328,9 +329,11 @@ def measure(number: int, scheme: str, split: bool = False, more: str = "") -> Fo
         used = float(core.value.mean()) / scene.rate / 1e6
         goodput = seen[seen.entity.str.startswith("flow:") & (seen.metric == "goodput_bps")]
         if scene.gone:
-            goodput = goodput[goodput.entity.isin([f"flow:{i}" for i in range(scene.gone)])]
+            # Results number flows by when they start.
+            left = flows[flows.src.isin([flow.source for flow in scene.flows[: scene.gone]])]
+            goodput = goodput[goodput.entity.isin([f"flow:{i}" for i in left.flow])]
         delivered = float(goodput.groupby("time_s").value.sum().mean() or 0) / scene.rate / 1e6 if len(goodput) else 0.0
-    bytes_of = flows.delivered_bytes.astype(float)
+    bytes_of, beside = flows.delivered_bytes.astype(float), scene.kind == "beside"
     return Found(
         loss=dropped / max(sent, 1.0),
         dropped=dropped,
@@ -339,7 +342,7 @@ def measure(number: int, scheme: str, split: bool = False, more: str = "") -> Fo
         ended=int(flows.fct_s.notna().sum()),
         used=used,
         promised=promised(series),
-        share=float(bytes_of.iloc[0] / bytes_of.mean()) if scene.kind == "beside" else 0.0,
+        share=float(bytes_of[flows.src == scene.flows[0].source].sum() / bytes_of.mean()) if beside else 0.0,
     )
 
 
@@ -392,20 +395,22 @@ class Task:
         return measure(self.number, self.scheme, self.split, self.more)
 
 
-def every(numbers: range, asked: argparse.Namespace) -> Iterator[tuple[int, Found, Found]]:
-    """Each scenario's runs, the base's and ours. What `--keep` has is not run again, and what is run goes there."""
-    have = known(asked.keep)
-    tasks = [Task(n, s, asked.split, asked.set) for n in numbers for s in (BASE, OURS) if (n, s) not in have]
+def every(numbers: range, asked: argparse.Namespace) -> Iterator[tuple[int, list[Found]]]:
+    """Each scenario's runs, the base's, ours and with `--paper` the text's. What `--keep` has is not run again, and
+    what is run goes there.
+    """
+    have, schemes = known(asked.keep), [BASE, OURS, *([PAPER] if asked.paper else [])]
+    tasks = [Task(n, s, asked.split, asked.set) for n in numbers for s in schemes if (n, s) not in have]
     with ProcessPoolExecutor(max_workers=asked.jobs) as pool:
-        found = pool.map(Task.run, tasks, chunksize=2)
+        found = pool.map(Task.run, tasks, chunksize=2) if tasks else iter(())
         for number in numbers:
-            for scheme in (BASE, OURS):
+            for scheme in schemes:
                 if (number, scheme) not in have:
                     have[number, scheme] = next(found)
                     if asked.keep:
                         with asked.keep.open("a", encoding="utf-8") as out:
                             out.write(json.dumps([number, scheme, asdict(have[number, scheme])]) + "\n")
-            yield number, have[number, BASE], have[number, OURS]
+            yield number, [have[number, scheme] for scheme in schemes]
 
 
 HEADS = ("loss", "promised", "outage", "gone", "share", "idle", "time", "error")
@@ -421,24 +426,31 @@ def page(numbers: range, asked: argparse.Namespace) -> Iterator[str]:
         yield f"With `{asked.set.strip()}` beside.\n"
     before = known(asked.before)
     rows: dict[tuple[str, str], list[tuple[int, dict[str, float], Found, Found]]] = {}
-    for number, base, found in every(numbers, asked):
+    papers: dict[tuple[str, str], list[tuple[bool, float]]] = {}
+    for number, (base, found, *paper) in every(numbers, asked):
         scene = draw(number)
         missed = failures(scene, found, base, before.get((number, OURS)))
-        memory = "equal" if scene.cache is None else "roomy"
-        rows.setdefault((scene.kind, memory), []).append((number, missed, found, base))
-    yield (
-        "| class | memory | all bounds kept | " + " | ".join(HEADS) + " | most loss | NewReno's | mean AFCT | before |"
-    )
-    yield "|---|---|---|" + "---|" * (len(HEADS) + 4)
+        of = scene.kind, "equal" if scene.cache is None else "roomy"
+        rows.setdefault(of, []).append((number, missed, found, base))
+        text = [(not failures(scene, run, base, None), run.loss) for run in paper]
+        papers.setdefault(of, []).extend(text)
+    heads = ["class", "memory", "all bounds kept", *HEADS, "most loss", "NewReno's", "mean AFCT", "before"]
+    heads += ["the text keeps all", "its most loss"] if asked.paper else []
+    yield "| " + " | ".join(heads) + " |"
+    yield "|" + "---|" * len(heads)
     for kind, memory in sorted(rows, key=lambda key: (CLASSES.index(key[0]), key[1])):
         runs = rows[kind, memory]
         kept = sum(not missed for _, missed, _, _ in runs)
         counts = [str(sum(head in missed for _, missed, _, _ in runs)) for head in HEADS]
-        most, theirs = (100 * max(run[i].loss for run in runs) for i in (2, 3))
+        most = 100 * max(found.loss for _, _, found, _ in runs)
+        theirs = 100 * max(base.loss for _, _, _, base in runs)
         earlier = [before[number, OURS].afct for number, *_ in runs if (number, OURS) in before]
         now = [found.afct for number, _, found, _ in runs if not before or (number, OURS) in before]
         times = [f"{sum(v) / len(v):.3f} s" if v and any(v) else "–" for v in (now, earlier)]
         cells = [kind, memory, f"{kept} of {len(runs)}", *counts, f"{most:.1f} %", f"{theirs:.1f} %", *times]
+        if text := papers[kind, memory]:
+            good, lost = sum(kept for kept, _ in text), 100 * max(loss for _, loss in text)
+            cells += [f"{good} of {len(text)}", f"{lost:.1f} %"]
         yield "| " + " | ".join(cells) + " |"
     yield "\nWhere by most, for `--first N --scenarios 1 --show`; in brackets what came out:\n"
     for head in HEADS:
@@ -458,13 +470,14 @@ def main() -> None:
     parser.add_argument("--before", type=Path, help="such a file of an earlier build: completion times are held to it")
     parser.add_argument("--split", action="store_true", help="divide equal memory by hand: half of it cache")
     parser.add_argument("--set", default="", help="lines for INRPP's section, for what its additions are worth")
+    parser.add_argument("--paper", action="store_true", help="beside it the paper's text, which has no goal")
     parser.add_argument("--show", action="store_true", help="print the scenarios' texts and figures")
     asked = parser.parse_args()
     numbers = range(asked.first, asked.first + asked.scenarios)
     if asked.show:
         for number in numbers:
             print(draw(number).toml(OURS, asked.split, asked.set))
-            for scheme in (BASE, OURS):
+            for scheme in (BASE, OURS, *([PAPER] if asked.paper else [])):
                 print(f"# {scheme}: {measure(number, scheme, asked.split, asked.set)}")
         return
     for line in page(numbers, asked):
