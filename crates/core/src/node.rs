@@ -353,6 +353,10 @@ impl Node {
             Action::Sibling(_, pkt) => self.discard(None, pkt, Drop::Undeliverable, pool, driver),
             Action::Route(pkt) => self.out.push_back((Way::Routed, pkt)),
             Action::Back(port, pkt) => self.forward(now, Some(port), pkt, pool, driver),
+            Action::HandOver(port, pkt) if usize::from(port.0) < self.slots.len() => {
+                self.hand_over(now, port, pkt, pool, driver);
+            }
+            Action::HandOver(_, pkt) => self.discard(None, pkt, Drop::Undeliverable, pool, driver),
             Action::Consume(pkt) => Node::consume(pkt, pool, driver),
             Action::Drop(port, pkt, why) => self.discard(Some(port), pkt, why, pool, driver),
             Action::Kick(port) if usize::from(port.0) < self.slots.len() => self.poll(port, now, pool, driver),
@@ -361,6 +365,20 @@ impl Node {
                 self.background(port).deadline = at;
                 self.arm_background(port, now);
             }
+        }
+    }
+
+    /// Shows a packet to a sibling of the port that it came in through, and routes it if it goes on.
+    #[cold]
+    fn hand_over<D: Driver>(&mut self, now: Time, port: PortId, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
+        let transmitter = self.transmitter(port, now, driver);
+        let fate = self.with_port(port, now, transmitter, pool, |p, ctx| p.handed_over(pkt, ctx));
+        self.poll(port, now, pool, driver);
+        match fate {
+            Some(Inbound::Forward(pkt)) => self.forward(now, Some(port), pkt, pool, driver),
+            Some(Inbound::Consume(pkt)) => Node::consume(pkt, pool, driver),
+            Some(Inbound::Drop(pkt, why)) => self.discard(Some(port), pkt, why, pool, driver),
+            Some(Inbound::Keep) | None => {}
         }
     }
 

@@ -140,6 +140,12 @@ pub trait Port: Send {
     fn inbound_frees(&self) -> bool {
         true
     }
+    /// Called when a packet that came in through a sibling was handed over to this port
+    /// ([`PortCtx::hand_over`]), before it is routed: what [`Port::inbound`] does, of a packet that
+    /// the sibling vouches for.
+    fn handed_over(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) -> Inbound {
+        self.inbound(pkt, ctx)
+    }
     /// Called when the time last given to [`PortCtx::wake_at`] or [`PortCtx::wake_in_background`]
     /// has come: do all that is due.
     fn on_timer(&mut self, _ctx: &mut PortCtx<'_>) {}
@@ -168,6 +174,8 @@ pub enum Action {
     Drop(PortId, Pkt, Drop),
     /// The forwarder gets the packet as if it had come in through this port.
     Back(PortId, Pkt),
+    /// A sibling port looks at the packet, which goes on as if it had come in there.
+    HandOver(PortId, Pkt),
     /// The packet is used up.
     Consume(Pkt),
     /// Wake this port in the background then.
@@ -220,6 +228,11 @@ impl PortCtx<'_> {
     /// an Interest that finds no room, as a Nack.
     pub fn hand_back(&mut self, pkt: Pkt) {
         self.actions.push_back(Action::Back(self.me, pkt));
+    }
+    /// Lets a sibling port look at a packet that came in through this one ([`Port::handed_over`]):
+    /// an ACK that came around the link of its data. This port then answers [`Inbound::Keep`].
+    pub fn hand_over(&mut self, port: PortId, pkt: Pkt) {
+        self.actions.push_back(Action::HandOver(port, pkt));
     }
     /// Uses a packet up. It counts as consumed, not as dropped.
     pub fn consume(&mut self, pkt: Pkt) {
