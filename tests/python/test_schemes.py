@@ -187,7 +187,12 @@ def test_the_command_lists_them(capsys):
     assert "the TCP that they have" in capsys.readouterr().out
     assert cli.main(["schemes", "inrpp"]) == 0
     printed = capsys.readouterr().out
-    for words in ("cache = 20 s", "2 Backpressure", "cache_bytes  Bytes in the custody cache [bytes]", "B of option"):
+    for words in (
+        "cache, if it is set",
+        "2 Backpressure",
+        "cache_bytes  Bytes in the custody cache [bytes]",
+        "B of option",
+    ):
         assert words in printed
     assert cli.main(["schemes", "inrp"]) == 2
     assert "there is no scheme 'inrp'" in capsys.readouterr().err

@@ -54,7 +54,7 @@ impl Catalogue {
             .described("rcp", rcp::describe())
             .with_texts::<rpm::RpmParams>("rpm", rpm::build)
             .described("rpm", rpm::describe())
-            .with_params::<inrpp::Params>("inrpp", inrpp::build)
+            .with_texts::<inrpp::Params>("inrpp", inrpp::build)
             .described("inrpp", inrpp::describe())
             .with_params::<inrpp::attack::AttackParams>("inrpp-attack", inrpp::attack::build)
             .described("inrpp-attack", inrpp::describe_attack())

@@ -43,7 +43,7 @@ def _print(name: str, about: Description) -> None:
         "hosts run": about.hosts or "any",
         "routers run": about.routers or "any queues",
         "ECN": about.ecn,
-        "stored at ports": f"{about.store} = {about.parameters[about.store]['default']}" if about.store else "",
+        "stored at ports": _stored(about),
     }
     console().print(f"{name}: {about.title}", style="bold")
     console().print(about.summary, soft_wrap=True)
@@ -55,6 +55,14 @@ def _print(name: str, about: Description) -> None:
     _list("parameters and their defaults", list(defaults.items()))
     _list("gauges of ports", _gauges(about.ports))
     _list("gauges of flows", _gauges(about.flows))
+
+
+def _stored(about: Description) -> str:
+    """What ports store beside their queues."""
+    if not about.store:
+        return ""
+    default = about.parameters[about.store]["default"]
+    return f"{about.store}, if it is set" if default is None else f"{about.store} = {default}"
 
 
 def _list(head: str, rows: list[tuple[str, ...]]) -> None:

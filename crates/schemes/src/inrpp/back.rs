@@ -16,6 +16,31 @@ use super::cache::Key;
 /// Flows remembered at most; then all are forgotten and looked up again.
 const MAX_KNOWN: usize = 1 << 16;
 
+/// How a router chooses ways, so that it can tell which its data take.
+#[derive(Clone)]
+pub struct Ways {
+    routes: Arc<dyn Routes>,
+    ecmp: Ecmp,
+}
+
+impl std::fmt::Debug for Ways {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ways").field("ecmp", &self.ecmp).finish_non_exhaustive()
+    }
+}
+
+impl Ways {
+    /// A node's.
+    pub fn new(routes: Arc<dyn Routes>, ecmp: Ecmp) -> Ways {
+        Ways { routes, ecmp }
+    }
+
+    /// The port that the data of an ACK leave `node` through.
+    pub fn data_port(&self, ack: &Packet, node: NodeId) -> Option<PortId> {
+        self.ecmp.expected(self.routes.next_ports(node, ack.src), ack.key, ack.src, node)
+    }
+}
+
 /// Where ACKs leave one router.
 pub struct WayBack {
     routes: Arc<dyn Routes>,

@@ -76,7 +76,7 @@ const PRESENT: Time = Time::from_secs(1);
 /// Flows remembered at most.
 const MAX_CROWD: usize = 1 << 16;
 
-/// How many flows that aren't INRPP's have sent lately: those of this interval, or of the last if
+/// How many flows of a partition have sent lately: those of this interval, or of the last if
 /// they were more.
 #[derive(Debug, Default)]
 struct Crowd {
@@ -95,6 +95,11 @@ impl Crowd {
         if self.seen.len() < MAX_CROWD {
             self.seen.insert(key);
         }
+    }
+
+    /// Whether one has sent within the last interval, or in this.
+    fn present(&self, now: Time) -> bool {
+        now.saturating_sub(self.since) < PRESENT * 2 && self.size() > 0
     }
 
     fn size(&self) -> u64 {
@@ -122,7 +127,8 @@ pub struct Cache {
     rounds: [Round<Key>; 2],
     /// What each partition has got of the link, in bytes per flow.
     served: [u64; 2],
-    crowd: Crowd,
+    /// Flows that have sent lately: others than INRPP's, and where there are any, INRPP's.
+    crowds: [Crowd; 2],
     /// Lanes with a gate, in the order in which they got it.
     gated: Vec<Key>,
     stored: Stored,
@@ -136,7 +142,7 @@ impl Cache {
             lanes: FxHashMap::default(),
             rounds: [Round::default(), Round::default()],
             served: [0; 2],
-            crowd: Crowd::default(),
+            crowds: Default::default(),
             gated: Vec::new(),
             stored: Stored::default(),
         }
@@ -198,6 +204,21 @@ impl Cache {
         self.stand(key);
     }
 
+    /// Takes a packet in that comes before all that its flow has here. A flow in closed loop may send
+    /// it: its ACK has come.
+    pub fn push_first(&mut self, key: Key, pkt: Pkt, pool: &Pool) {
+        let packet = &pool[&pkt];
+        let lane = self.lanes.entry(key).or_default();
+        if lane.queue.is_empty() {
+            lane.class = class_of(packet);
+        }
+        lane.queue.push_front(pkt);
+        lane.bytes += u64::from(packet.size);
+        self.account(packet, true);
+        self.grant(key, 1, 1);
+        self.stand(key);
+    }
+
     fn account(&mut self, packet: &Packet, comes: bool) {
         let (size, s) = (u64::from(packet.size), &mut self.stored);
         let bytes = if class_of(packet) == INRPP { &mut s.custody } else { &mut s.other };
@@ -208,9 +229,16 @@ impl Cache {
         }
     }
 
-    /// Counts a flow that isn't INRPP's, whether or not its packet is stored.
-    pub fn see_other(&mut self, key: Key, now: Time) {
-        self.crowd.see(key, now);
+    /// Counts a flow of either partition, whether or not its packet is stored.
+    pub fn see(&mut self, key: Key, inrpp: bool, now: Time) {
+        self.crowds[if inrpp { INRPP } else { OTHER }].see(key, now);
+    }
+
+    /// How many of the flows that have sent lately aren't INRPP's; none if none is.
+    pub fn share_of_others(&self, now: Time) -> Option<f64> {
+        let there = self.stored.other > 0 || self.crowds[OTHER].present(now);
+        let [own, others] = self.crowds.each_ref().map(|c| c.size().max(1) as f64);
+        there.then_some(others / (own + others))
     }
 
     /// The next packet. The partitions share the link in proportion to their flows, and within
@@ -226,8 +254,8 @@ impl Cache {
             (true, false) => OTHER,
             (false, false) => usize::from(self.served[OTHER] < self.served[INRPP]),
         };
+        let flows = self.crowds[class].size();
         let pkt = self.pop_if(class, pool, |_| true)?;
-        let flows = if class == INRPP { self.rounds[INRPP].len() as u64 + 1 } else { self.crowd.size() };
         // A fixed point of 16 bits: a packet's part is a few bytes where there are many flows.
         self.served[class] += (u64::from(pool[&pkt].size) << 16) / flows.max(1);
         Some(pkt)
@@ -236,9 +264,11 @@ impl Cache {
     /// The next packet that may take a detour: one of INRPP's that isn't on one already (§V-A:
     /// TCP's flows use no detours). It counts against its flow's turn on the main link, so that
     /// flows drain at the same rate whichever way their packets go.
-    pub fn pop_for_detour(&mut self, pool: &Pool) -> Option<Pkt> {
-        // ACKs stay on the way of their data, for they carry what interfaces there have to say.
-        self.pop_if(INRPP, pool, |p| p.payload > 0 && via(p).is_none())
+    ///
+    /// ACKs stay on the way of their data, for they carry what interfaces there have to say, unless
+    /// `all` that comes has to go around.
+    pub fn pop_for_detour(&mut self, pool: &Pool, all: bool) -> Option<Pkt> {
+        self.pop_if(INRPP, pool, |p| (all || p.payload > 0) && via(p).is_none())
     }
 
     /// Deficit round robin over a partition's lanes whose head is `eligible`.
@@ -354,12 +384,12 @@ impl Cache {
         }
     }
 
-    /// What a flow has here, and its equal part of `bytes`: at least the two packets without which
-    /// its loop would end.
+    /// What a flow has here, and its equal part of `bytes`: at least the packet without which its loop
+    /// would end.
     pub fn part(&self, key: Key, bytes: u64) -> (u64, u64) {
         let lane = self.lanes.get(&key);
         let flows = self.lanes.len() + usize::from(lane.is_none());
-        (lane.map_or(0, |l| l.bytes), (bytes / flows as u64).max(2 * self.quantum))
+        (lane.map_or(0, |l| l.bytes), (bytes / flows as u64).max(self.quantum))
     }
 
     /// Gives everything up.
@@ -370,7 +400,7 @@ impl Cache {
             self.lanes.remove(&key).into_iter().flat_map(|l| l.queue).for_each(&mut drop);
         }
         self.rounds.iter_mut().for_each(Round::clear);
-        (self.served, self.crowd) = ([0; 2], Crowd::default());
+        (self.served, self.crowds) = ([0; 2], Default::default());
         self.gated.clear();
         self.stored = Stored::default();
     }

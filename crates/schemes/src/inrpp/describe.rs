@@ -44,6 +44,8 @@ fn ports() -> Vec<Gauge> {
             .symbol("S_low")
             .along(Along::Low),
         Gauge::count("closed_loop", "1 while a flow here is slowed down by the next hop").along(Along::Slowed),
+        Gauge::new("room_bytes", Unit::Bytes, "Bytes that the cache has room for"),
+        Gauge::new("promised_bytes", Unit::Bytes, "Bytes promised to flows that start, and not seen yet"),
         Gauge::new("detour_rate", Unit::Bps, "Rate that detours take, all together"),
         Gauge::count("detoured", "Packets sent on detours"),
         Gauge::count("backpressures", "Times that the port has gone into Backpressure"),

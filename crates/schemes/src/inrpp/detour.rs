@@ -6,6 +6,7 @@ use midpath_core::packet::{NodeId, PortId};
 use midpath_core::roles::{Map, NodeSpec};
 use midpath_core::units::{Rate, Time};
 
+use super::back::Ways;
 use super::equations;
 use super::header::Feedback;
 use super::overlay::PeerKind;
@@ -53,7 +54,7 @@ pub fn second(map: &dyn Map, through: NodeId, origin: NodeId, target: NodeId) ->
 }
 
 /// What a port knows of the network around it.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Adjacency {
     /// What all other links of the node can bring in.
     pub inflow: Rate,
@@ -64,6 +65,8 @@ pub struct Adjacency {
     pub second: BTreeMap<NodeId, PortId>,
     /// Who is on the other side.
     pub peer_kind: PeerKind,
+    /// How the node chooses ways.
+    pub ways: Ways,
 }
 
 /// For routers two links from `node`, the port that leads there and not back to `origin`.

@@ -151,6 +151,8 @@ pub struct Ends {
     /// Whether a sender that has left closed loop doubles its rate each round trip, in place of
     /// jumping to its share.
     pub steer: bool,
+    /// Whether ports promise newcomers what they have room for, and open loop is bounded by it.
+    pub promises: bool,
     /// Who carries notifications.
     pub notify: Notify,
     /// What is repeated when.
@@ -163,6 +165,7 @@ impl ControllerConfig for Ends {
         Control {
             expiry: self.expiry,
             steer: self.steer,
+            promises: self.steer && self.promises,
             echoed: self.notify == Notify::Data,
             mss: u64::from(mss),
             slowed: Vec::new(),
@@ -177,6 +180,8 @@ impl ControllerConfig for Ends {
             version: 0,
             ramp: None,
             room: None,
+            trip: Trip::default(),
+            growth: 1.0,
             sending: true,
         }
     }
@@ -194,11 +199,14 @@ impl ControllerConfig for Ends {
     }
 }
 
-/// What the ACK of a packet carries. On symmetric paths it is the mark of the protocol alone (the
+/// What the ACK of a packet carries. The second answer to a SYN, which tells the window, acknowledges
+/// nothing: no port has anything to say on it, and it brings no packet into a loop. On symmetric paths it is the mark of the protocol alone (the
 /// IP protocol field of §V-A), so that ports know whose ACK it is; on asymmetric ones the receiver
 /// echoes what ports have put on the data (§II-A, note).
 fn reflect(seen: &Packet, ack: &mut Packet) {
-    if let Some(data) = seen.header::<InrppHeader>() {
+    if seen.flags.has(Flags::SYN) && !ack.flags.has(Flags::SYN) {
+        ack.set_header(&InrppHeader { direction: Direction::Ack, idle: true, ..InrppHeader::default() });
+    } else if let Some(data) = seen.header::<InrppHeader>() {
         ack.set_header(&InrppHeader {
             direction: Direction::Ack,
             far_slow: data.far_slow,
@@ -213,6 +221,7 @@ fn reflect(seen: &Packet, ack: &mut Packet) {
 pub struct Control {
     expiry: Time,
     steer: bool,
+    promises: bool,
     /// Whether what receivers echo counts. Nobody signs it, so it doesn't where the network has a
     /// better way.
     echoed: bool,
@@ -239,14 +248,51 @@ pub struct Control {
     /// On the way from the rate of the closed loop to the share: the rate in bits per second, and
     /// when it last rose.
     ramp: Option<(f64, Time)>,
-    /// Until the first slow-down: what may be on its way. It begins with what the caches have room
-    /// for, and grows by what is acknowledged, as in slow start: "new flows enter the system in
-    /// open-loop mode" (§II-B), but no cache gets more than it has room for before its port is
-    /// heard.
+    /// In open loop: what may be on its way. It begins with what the caches have room for, or with
+    /// what was on its way when the loop was opened, and grows by what is acknowledged, as in slow
+    /// start: "new flows enter the system in open-loop mode" (§II-B), but no cache gets more than
+    /// it has room for before its port is heard. Without promises until the first slow-down only.
     room: Option<u64>,
+    trip: Trip,
+    /// The part of what is acknowledged by which `room` grows beyond what a round trip has brought
+    /// before. All of it at first; after a cancellation little, and twice as much in each round trip
+    /// without a request to slow down.
+    growth: f64,
     /// Whether the flow is among the host's open flows.
     sending: bool,
 }
+
+/// What is delivered in a round trip.
+#[derive(Debug, Clone, Copy, Default)]
+struct Trip {
+    since: Time,
+    now: u64,
+    before: u64,
+    /// The most of any, less a sixteenth with each that has passed since.
+    most: u64,
+}
+
+impl Trip {
+    /// `bytes` more, at a round trip of `trip`. Whether they are the first of a new one.
+    fn add(&mut self, bytes: u64, trip: Time, now: Time) -> bool {
+        let new = now.saturating_sub(self.since) >= trip;
+        if new {
+            self.most = self.now.max(self.most - self.most / 16);
+            (self.before, self.now, self.since) = (self.now, 0, now);
+        }
+        self.now += bytes;
+        new
+    }
+
+    /// Of this round trip, or of the last if that is more.
+    fn bytes(&self) -> u64 {
+        self.now.max(self.before)
+    }
+}
+
+/// The growth of what may be on its way in the first round trip after a cancellation. Ours: the port
+/// has just had too little, so there is not much more to be had than what was acknowledged.
+const CAUTIOUS: f64 = 1.0 / 16.0;
 
 /// A window that never limits.
 const OPEN: u64 = 1 << 40;
@@ -259,7 +305,7 @@ impl Control {
 
     /// Enters closed loop: as many packets as are in the network now, and one more for each that
     /// leaves it.
-    fn slow_down(&mut self, slow: Slow, first: bool, window: &mut Window, view: &View, now: Time) {
+    fn slow_down(&mut self, slow: Slow, first: bool, begin: Option<u64>, window: &mut Window, view: &View, now: Time) {
         let entering = !self.closed();
         (self.asked, self.ramp, self.room) = (now, None, None);
         if !self.slowed.contains(&slow.nonce) && self.slowed.len() < MAX_SLOWED {
@@ -269,7 +315,9 @@ impl Control {
         // The ACK that brings the request releases packets, too, as many as it says; that of a
         // handshake begins the loop.
         if first {
-            return window.set(u64::from(slow.release) * self.mss);
+            // Hops further on may have less room than the one that asks.
+            let room = begin.filter(|_| self.promises).unwrap_or(u64::MAX);
+            return window.set((u64::from(slow.release) * self.mss).min(room));
         }
         let wanted = view.pipe + u64::from(slow.release) * self.mss;
         match slow.release {
@@ -288,7 +336,24 @@ impl Control {
     fn open(&mut self, window: &mut Window, view: &View, now: Time) {
         self.slowed.clear();
         self.ramp = self.steer.then(|| (2.0 * ack_rate(window.cwnd, view), now));
-        window.set(OPEN);
+        // No more than what a round trip has brought, whatever is thought to be on its way.
+        self.room = self.promises.then(|| view.pipe.min(self.trip.bytes()).max(2 * self.mss));
+        self.growth = if self.promises { CAUTIOUS } else { 1.0 };
+        window.set(self.room.unwrap_or(OPEN));
+    }
+
+    /// The ten packets that a TCP begins with.
+    fn start(&self) -> u64 {
+        u64::from(START) * self.mss
+    }
+
+    /// What of these bytes on the wire is payload: a packet at least. Without promises at least the
+    /// ten that a TCP begins with.
+    fn payload_of(&self, bytes: u64, view: &View) -> u64 {
+        if self.promises {
+            return (bytes / (self.mss + view.overhead)).max(1) * self.mss;
+        }
+        bytes.max(self.start())
     }
 
     /// "It stores the nonce and copies it to the future data packets of this flow" (§III-C).
@@ -371,9 +436,20 @@ fn ack_rate(window: u64, view: &View) -> f64 {
 }
 
 impl CongestionController for Control {
+    fn on_delivery(&mut self, ack: &Ack) {
+        if self.trip.add(ack.delivered, ack.srtt, ack.now) {
+            self.growth = (2.0 * self.growth).min(1.0);
+        }
+    }
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         if let Some(room) = &mut self.room {
-            *room = room.saturating_add(ack.delivered);
+            // As in slow start up to what the path has brought before, and with care beyond.
+            let growth = if *room < self.trip.most { 1.0 } else { self.growth };
+            *room = room.saturating_add((ack.delivered as f64 * growth) as u64);
+            if self.promises {
+                // What is not used does not grow (RFC 7661), nor what does not arrive.
+                *room = (*room).min(2 * self.trip.bytes().max(u64::from(START) * self.mss));
+            }
             window.set(*room);
         }
     }
@@ -394,16 +470,23 @@ impl CongestionController for Control {
         }
         // Nobody knows what the network has room for: one packet asks, as in RFC 6298, and with the
         // first ACK the rate begins as a connection's.
-        let window = u64::from(START) * self.mss;
+        let window = self.start();
+        self.room = self.promises.then_some(window);
+        self.growth = 1.0;
         self.ramp = Some((window as f64 * 8.0 / self.round_trip.as_secs_f64().max(1e-6), congestion.now));
         self.version = 0; // the share is read again with the next packet
         self.mss
     }
     fn on_overtaken(&mut self, window: &mut Window, pipe: u64) {
         // What was dropped had no room: its part of the loop is given up, and steering will say how
-        // much there is.
+        // much there is. With promises all of it: it is repeated in place of something new.
+        let left = if self.promises { pipe.max(self.mss) } else { pipe + self.mss };
         if self.steer && self.closed() {
-            window.set(window.cwnd.min(pipe + self.mss));
+            window.set(window.cwnd.min(left));
+        }
+        if let Some(room) = self.room.as_mut().filter(|_| self.promises) {
+            *room = (*room).min(left);
+            window.set(*room);
         }
     }
     fn on_ecn(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
@@ -439,10 +522,11 @@ impl CongestionController for Control {
             news |= ctx.shared.get::<HostFlows>().release(nonce);
         }
         self.store(&option.nonces);
+        let begin = option.begin.map(|bytes| self.payload_of(bytes.into(), view));
         let slow = option.slow.or(far_slow.map(|nonce| Slow { nonce, release: 1 }));
         match slow {
             Some(slow) => {
-                self.slow_down(slow, packet.flags.has(Flags::SYN), window, view, ctx.now);
+                self.slow_down(slow, packet.flags.has(Flags::SYN), begin, window, view, ctx.now);
                 news |= ctx.shared.get::<HostFlows>().press(slow.nonce, ctx.now);
             }
             // The cancellation may have been lost: nobody asks any more.
@@ -456,7 +540,7 @@ impl CongestionController for Control {
             poke_others(ctx);
         }
         if packet.flags.has(Flags::SYN) && !self.closed() {
-            self.room = option.begin.map(|bytes| u64::from(bytes).max(u64::from(START) * self.mss));
+            self.room = begin;
         }
         if !self.closed() {
             window.set(self.room.unwrap_or(OPEN));
@@ -507,7 +591,13 @@ mod tests {
 
     #[test]
     fn a_cancelled_nonce_is_no_longer_echoed() {
-        let ends = Ends { expiry: Time::from_secs(1), steer: true, notify: Notify::Acks, repair: Repair::Overtaken };
+        let ends = Ends {
+            expiry: Time::from_secs(1),
+            steer: true,
+            promises: true,
+            notify: Notify::Acks,
+            repair: Repair::Overtaken,
+        };
         let mut control = ends.build(&TcpParams::default(), 1424, &FlowSpec::new(FlowId(0), NodeId(0), NodeId(1)));
         let mut nonces = Nonces::default();
         [7, 9].into_iter().for_each(|n| nonces.add(Nonce(n)));

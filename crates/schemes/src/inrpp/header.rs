@@ -105,6 +105,9 @@ pub struct InrppHeader {
     /// On the answer to a SYN: how many bytes the flow may have on its way to begin with, the least
     /// of all hops. Ours: see [`super::port`] on steering.
     pub begin: Option<u32>,
+    /// The second answer to a SYN, which tells a large window and acknowledges nothing: no port has
+    /// anything to say on it.
+    pub idle: bool,
     /// The original next hop of a packet on a detour (§III-A).
     pub via: Option<NodeId>,
     /// The packet is plain TCP's, carried through the domain (§V-B).
@@ -164,6 +167,7 @@ const FAR: u8 = 1 << 3;
 const SAYS: u8 = 1 << 4;
 const SIGNED: u8 = 1 << 5;
 const BEGINS: u8 = 1 << 6;
+const IDLE: u8 = 1 << 7;
 
 /// Bytes that every packet has: flags, releases, nonces, the original next hop.
 const FIXED: usize = 2 + 4 * NONCES + 4;
@@ -190,7 +194,7 @@ impl Header for InrppHeader {
         let flag = |on: bool, bit: u8| if on { bit } else { 0 };
         let begins = flag(self.begin.is_some(), BEGINS);
         let parts = flag(self.far(), FAR) | flag(self.notifies(), SAYS) | flag(self.signed(), SIGNED) | begins;
-        let carried = flag(self.carried, CARRIED) | flag(self.stored, STORED);
+        let carried = flag(self.carried, CARRIED) | flag(self.stored, STORED) | flag(self.idle, IDLE);
         out[0] = flag(self.direction == Direction::Ack, ACK) | carried | parts;
         out[1] = self.releases;
         (0..NONCES).for_each(|i| put(out, 2 + 4 * i, self.nonces.0[i]));
@@ -225,13 +229,14 @@ impl Header for InrppHeader {
         let (says, rest) = rest.split_at_checked(part(SAYS, NOTE_PART))?;
         let (signature, rest) = rest.split_at_checked(part(SIGNED, SIGNATURE_PART))?;
         let (begin, rest) = rest.split_at_checked(part(BEGINS, BEGIN_PART))?;
-        if fixed[0] >> 7 != 0 || !rest.is_empty() {
+        if !rest.is_empty() {
             return None;
         }
         let mut header = InrppHeader {
             direction: if has(ACK) { Direction::Ack } else { Direction::Data },
             carried: has(CARRIED),
             stored: has(STORED),
+            idle: has(IDLE),
             releases: fixed[1],
             via: Some(get(fixed, FIXED - 4)).filter(|n| *n != NOWHERE).map(NodeId),
             ..InrppHeader::default()
@@ -270,6 +275,12 @@ fn flagged(packet: &Packet, bit: u8) -> bool {
 #[inline]
 pub fn is_ack(packet: &Packet) -> bool {
     flagged(packet, ACK)
+}
+
+/// Whether an ACK acknowledges nothing: see [`InrppHeader::idle`].
+#[inline]
+pub fn is_idle(packet: &Packet) -> bool {
+    flagged(packet, IDLE)
 }
 
 /// Whether a packet belongs to an INRPP flow: the protocol field of §V-A.

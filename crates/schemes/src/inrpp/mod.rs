@@ -20,7 +20,9 @@
 //! | `port.rs` | the interface: buffer, cache, sending |
 //! | `port/ack.rs` | what happens to an ACK, step by step |
 //! | `port/steering.rs` | how many packets an ACK releases upstream; ours |
+//! | `promises.rs` | what a port has promised to flows that start; ours |
 //! | `port/trust.rs` | whose notifications count, and what is signed |
+//! | `port/outage.rs` | around a link that is down; ours |
 //! | `port/detours.rs` | probes, and packets around the link |
 //! | `load.rs` | a port's load, what it offers to detours |
 //! | `siblings.rs` | what the interfaces of a router tell each other |
@@ -52,6 +54,7 @@ pub mod nonces;
 pub mod overlay;
 pub mod params;
 pub mod port;
+mod promises;
 pub mod siblings;
 mod starts;
 pub mod state;
@@ -88,7 +91,13 @@ pub struct Inrpp {
 /// Builds the scheme: what the catalogue calls.
 pub fn build(name: &str, params: Params) -> crate::Built {
     params.check()?;
-    let own = Ends { expiry: params.expiry, steer: params.steer, notify: params.notify, repair: params.repair };
+    let own = Ends {
+        expiry: params.expiry,
+        steer: params.steer,
+        promises: params.promises,
+        notify: params.notify,
+        repair: params.repair,
+    };
     let ends = Arc::new(Tcp::new(name, params.tcp(), own)?);
     let config = Arc::new(Config::new(&params));
     let network = Domain { params, borders: Vec::new(), config };
@@ -137,6 +146,7 @@ impl Domain {
             interfaces: if off { Vec::new() } else { detour::detour_interfaces(node, spec.port, two) },
             second: if two && !spec.host { detour::seconds(node, spec.peer) } else { BTreeMap::new() },
             peer_kind,
+            ways: back::Ways::new(node.routes.clone(), node.ecmp),
         }
     }
 }

@@ -4,9 +4,10 @@ use midpath_core::queue::Limit;
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Time};
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use super::header::{SIZE, SIZE_ON_DATA};
-use crate::params::{require, share};
+use crate::params::{Text, Texts, require, share};
 use crate::tcp::TcpParams;
 use crate::tcp::params::DelayedAck;
 
@@ -63,10 +64,15 @@ pub enum Repair {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Params {
-    /// Size of a port's cache: bytes, packets of 1500 bytes, or what the link sends in a time. 20
-    /// s: the authors' public code has S_high at 10 s of the link's rate and the size at twice
-    /// that.
-    pub cache: Limit,
+    /// Whose text: "ours", or "paper" for the paper's alone. Then what is not named here is steer =
+    /// false, promises = false, around_outages = false, repair = "timeout", margin = "link",
+    /// standing = 1, shuffle = 0, cache = "20 s", buffer and tcp_cache = "50 ms".
+    pub text: Text,
+    /// Size of a port's cache: bytes, packets of 1500 bytes, or what the link sends in a time. Unset:
+    /// buffer, cache and partition together have what the scenario's queue may hold, as other
+    /// schemes' ports. The paper: its authors' public code has S_high at 10 s of the link's rate and
+    /// the size at twice that.
+    pub cache: Option<Limit>,
     /// S_high. Unset: size − RTT × C (§II-B), with the longest unloaded round trip of the run's
     /// flows, or less where more comes in (§IV-E).
     pub high: Option<Limit>,
@@ -77,11 +83,20 @@ pub struct Params {
     #[serde(deserialize_with = "share")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub low: f64,
-    /// A port's buffer before its cache (§II-A.1). Unset: the limit of the scenario's queue, which
-    /// is 50 ms of the link's rate unless said, as in §IV-A.
+    /// What an unset S_high is at most, as a share of the cache, where that leaves enough to keep
+    /// the link busy. 0.05: flows that have gone leave nothing behind that takes longer to drain
+    /// than a tenth of the cache. Ours; 1 is the paper's text.
+    #[serde(deserialize_with = "share")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
+    pub standing: f64,
+    /// A port's buffer before its cache (§II-A.1). Unset: beside a cache of its own the limit of the
+    /// scenario's queue, which is 50 ms of the link's rate unless said, as in §IV-A; else a sixteenth
+    /// of that, 50 ms at most.
     pub buffer: Option<Limit>,
-    /// The cache's partition for all that isn't INRPP. 50 ms of the link's rate (§V-A).
-    pub tcp_cache: Limit,
+    /// The cache's partition for all that isn't INRPP. Unset: beside a cache of its own 50 ms of the
+    /// link's rate (§V-A); else one to three quarters of the queue's limit, where there is such
+    /// traffic.
+    pub tcp_cache: Option<Limit>,
     /// Detours: 0 (off), 1 (1-hop, the paper's) or 2 (2-hop where there is no 1-hop detour; beyond
     /// the paper).
     pub detours: u8,
@@ -101,6 +116,16 @@ pub struct Params {
     /// one packet per ACK a cache never drains, each new flow adds a round trip's worth of its
     /// host's rate, and who has few packets in its loop keeps few. Off is the paper's text.
     pub steer: bool,
+    /// Whether what a port lets flows that start send before they are heard of again never exceeds
+    /// what it has room for, all together, and whether a flow in open loop has no more on its way
+    /// than it was promised and what has been acknowledged lets in. Ours: without it each flow that
+    /// starts gets half of the room, and who is let go sends at its share whatever comes back. Needs
+    /// `steer`.
+    pub promises: bool,
+    /// Whether all that waits for a link that is down goes around it, ACKs too, and ACKs that come
+    /// around it count as if they had come over it. Ours: in the paper only data take detours, and a
+    /// port whose link is down hears nothing.
+    pub around_outages: bool,
     /// Who carries slow-down and cancel: "acks" (symmetric paths) or "data" (asymmetric ones).
     pub notify: Notify,
     /// T_p, how often detours are probed. 10 ms (§III-A).
@@ -147,18 +172,22 @@ pub struct Params {
 impl Default for Params {
     fn default() -> Params {
         Params {
-            cache: Limit::Time(Time::from_secs(20)),
+            text: Text::Ours,
+            cache: None,
             high: None,
             margin: Margin::Inflow,
             low: 0.5,
+            standing: 0.05,
             buffer: None,
-            tcp_cache: Limit::Time(Time::from_ms(50)),
+            tcp_cache: None,
             detours: 1,
             no_detours_at: Vec::new(),
             carry_tcp: false,
             rewrite_windows: true,
             backpressure: true,
             steer: true,
+            promises: true,
+            around_outages: true,
             notify: Notify::Acks,
             probe_interval: Time::from_ms(10),
             decision_interval: Time::from_ms(50),
@@ -175,6 +204,24 @@ impl Default for Params {
             min_rto: Time::from_secs(1),
             receive_window: Bytes(1 << 30),
         }
+    }
+}
+
+impl Texts for Params {
+    fn paper() -> Value {
+        json!({
+            // The authors' public code: S_high at 10 s of the link's rate, the size twice that.
+            "cache": "20 s",
+            "margin": "link", // §II-B
+            "standing": 1.0,
+            "buffer": "50 ms",    // §IV-A
+            "tcp_cache": "50 ms", // §V-A
+            "steer": false,
+            "promises": false,
+            "around_outages": false,
+            "shuffle": 0.0,
+            "repair": "timeout", // §III-C
+        })
     }
 }
 
@@ -198,10 +245,11 @@ fn exceeds(a: Limit, b: Limit) -> bool {
 impl Params {
     /// Whether the network can live by these.
     pub fn check(&self) -> Result<(), SpecError> {
-        require(!is_zero(self.cache), "cache", "above zero: custody needs room")?;
-        let above = self.high.is_some_and(|high| exceeds(high, self.cache));
+        require(!self.cache.is_some_and(is_zero), "cache", "above zero: custody needs room")?;
+        let above = self.high.zip(self.cache).is_some_and(|(high, cache)| exceeds(high, cache));
         require(!above, "high", "at most `cache`: S_high is a part of it (§II-B)")?;
         require((0.0..=1.0).contains(&self.shuffle), "shuffle", "a share from 0 to 1")?;
+        require(self.standing > 0.0 && self.standing <= 1.0, "standing", "a share above 0, at most 1")?;
         require((0.0..1.0).contains(&self.low), "low", "a share from 0 to below 1")?;
         require(self.detours <= 2, "detours", "0, 1 or 2")?;
         require(self.probe_interval >= Time::from_us(1), "probe_interval", "at least 1 us")?;
@@ -231,5 +279,27 @@ impl Params {
             dup_thresh: u32::MAX,
             ..TcpParams::default()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::read_text;
+
+    #[test]
+    fn the_papers_text_is_one_switch_and_a_key_beside_it_counts() {
+        let ours: Params = read_text(&json!({})).unwrap();
+        assert_eq!(ours, Params::default());
+        let paper: Params = read_text(&json!({ "text": "paper" })).unwrap();
+        assert!(!paper.steer && !paper.promises && !paper.around_outages);
+        assert_eq!((paper.repair, paper.margin, paper.shuffle), (Repair::Timeout, Margin::Link, 0.0));
+        assert_eq!((paper.cache, paper.standing), (Some(Limit::Time(Time::from_secs(20))), 1.0));
+        let fifty = Some(Limit::Time(Time::from_ms(50)));
+        assert_eq!((paper.buffer, paper.tcp_cache), (fifty, fifty));
+        paper.check().unwrap();
+        let one: Params = read_text(&json!({ "text": "paper", "steer": true, "cache": "1 MB" })).unwrap();
+        let differs = Params { steer: true, cache: Some(Limit::Bytes(1_000_000)), ..paper };
+        assert_eq!(one, differs);
     }
 }

@@ -4,6 +4,7 @@
 
 mod ack;
 mod detours;
+mod outage;
 mod steering;
 mod trust;
 
@@ -16,14 +17,17 @@ use midpath_core::roles::{Backlog, Drop, Inbound, Port, PortCtx, PortSpec};
 use midpath_core::units::{Bytes, Rate, Time};
 
 use super::auth::{Far, Keys, Line};
+use super::back::Ways;
 use super::border::Border;
 use super::cache::Cache;
 use super::detour::{Adjacency, DetourPath};
 use super::header::{Direction, InrppHeader, Nonce, glance, is_ack, is_carried, is_inrpp};
+use super::intervals::Intervals;
 use super::load::{Gains, Load, Notice};
 use super::nonces::Store;
 use super::overlay::PeerKind;
 use super::params::{Margin, Notify, Params};
+use super::promises::Promises;
 use super::siblings::{Contender, Siblings};
 use super::starts::Starts;
 use super::state::{Lasting, Machine, Notification, State, Thresholds};
@@ -41,16 +45,19 @@ const UNHEARD: u32 = 2;
 /// What all ports of a network have in common.
 #[derive(Debug, Clone)]
 pub struct Config {
-    cache: Limit,
+    cache: Option<Limit>,
     high: Option<Limit>,
     margin: Margin,
     low: f64,
+    standing: f64,
     buffer: Option<Limit>,
-    tcp_cache: Limit,
+    tcp_cache: Option<Limit>,
     carry: bool,
     rewrites: bool,
     backpressure: bool,
     steer: bool,
+    promises: bool,
+    around_outages: bool,
     notify: Notify,
     gains: Gains,
     decision: Time,
@@ -70,12 +77,15 @@ impl Config {
             high: p.high,
             margin: p.margin,
             low: p.low,
+            standing: p.standing,
             buffer: p.buffer,
             tcp_cache: p.tcp_cache,
             carry: p.carry_tcp,
             rewrites: p.rewrite_windows,
             backpressure: p.backpressure,
             steer: p.steer,
+            promises: p.steer && p.promises,
+            around_outages: p.around_outages,
             notify: p.notify,
             gains: Gains { alpha: p.alpha, interval: p.probe_interval, weight, shuffle: p.shuffle },
             decision: p.decision_interval,
@@ -93,12 +103,30 @@ fn bytes(limit: Limit, rate: Rate, mtu: u32) -> Bytes {
     Bytes(bound.bytes.min(bound.packets.saturating_mul(u64::from(mtu))))
 }
 
+/// The partition for all that isn't INRPP beside a cache of its own (§V-A), and what a buffer is at
+/// most (§IV-A).
+const FIFTY: Limit = Limit::Time(Time::from_ms(50));
+
+/// Of the memory of a port without a cache of its own so many parts, of [`PARTS`], are buffer. Ours:
+/// what waits there is heard of late, and in the order in which it came.
+const BUFFER: u64 = 1;
+
+/// One to three quarters of such memory, by the numbers of flows, are the partition for others than
+/// INRPP where there are any; the rest is cache. Ours.
+const PARTS: u64 = 16;
+const QUARTER: u64 = PARTS / 4;
+
+/// Packets that S_high has room for at least, so that a few flows have their loops. Ours.
+const FEW: u64 = 20;
+
 /// What a port of this rate may hold.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
     cache: Thresholds,
     buffer: u64,
     other: u64,
+    /// All that the port may hold, where buffer, cache and partition share a queue's memory.
+    memory: Option<u64>,
     /// RTT × C, which §II-B leaves free above S_high.
     needed: u64,
     /// S_high is by our rule, and the rule has not found the room that it asks for: requests to
@@ -108,19 +136,45 @@ struct Limits {
     cut: bool,
 }
 
+/// What [`Limits`] are worked out from beside the parameters.
+#[derive(Debug, Clone, Copy)]
+struct Given {
+    queue: Limit,
+    rtt: Time,
+    inflow: Rate,
+    rate: Rate,
+    mtu: u32,
+    /// How many quarters of the memory are for others than INRPP, which send here, too.
+    others: u64,
+}
+
 impl Limits {
-    /// Without a buffer of the scheme's own, that of the queue which the scenario asks for.
-    fn new(config: &Config, queue: Limit, rtt: Time, inflow: Rate, rate: Rate, mtu: u32) -> Limits {
+    /// Without a cache of the scheme's own, the memory in all is that of the queue which the scenario
+    /// asks for; beside one the buffer is.
+    fn new(config: &Config, given: Given) -> Limits {
+        let Given { queue, rtt, inflow, rate, mtu, others } = given;
         let of = |limit| bytes(limit, rate, mtu);
-        let size = of(config.cache);
+        let whole = of(queue).0.max(u64::from(mtu));
+        let memory = config.cache.is_none().then_some(whole);
+        let part = |limit: Option<Limit>, parts: u64, beside: Bytes| match (limit, memory) {
+            (Some(limit), _) => of(limit),
+            (None, Some(whole)) => Bytes(whole * parts / PARTS),
+            (None, None) => beside,
+        };
         // A buffer without room for a packet would never send one straight through.
-        let buffer = Bytes(of(config.buffer.unwrap_or(queue)).0.max(u64::from(mtu)));
+        let most = if memory.is_some() && config.buffer.is_none() { of(FIFTY).0 } else { u64::MAX };
+        let buffer = Bytes(part(config.buffer, BUFFER, Bytes(whole)).0.min(most).max(u64::from(mtu)));
+        let other = part(config.tcp_cache, others.max(1) * QUARTER, of(FIFTY)).0.max(u64::from(mtu));
+        let kept = if others > 0 { other } else { 0 };
+        let size = config.cache.map_or(Bytes(whole.saturating_sub(kept)), of);
         let (cache, asked) = match (config.high, config.margin) {
             (Some(high), _) => (Thresholds::given(size, of(high), config.low), 0),
             (None, Margin::Inflow) => {
                 let wait = rate.time_for(buffer);
                 let asked = Thresholds::asked(rtt, wait, rate, inflow);
-                (Thresholds::by_inflow(size, rtt, wait, rate, inflow, config.low), asked)
+                let busy = 2 * rate.bytes_in(rtt).0 + FEW * u64::from(mtu);
+                let cache = Thresholds::by_inflow(size, rtt, wait, rate, inflow, config.low);
+                (cache.at_most(config.standing, busy), asked)
             }
             (None, Margin::Link) => (Thresholds::by_link(size, rtt, rate, config.low), 0),
         };
@@ -128,7 +182,8 @@ impl Limits {
             cache,
             tight: asked > cache.margin(),
             buffer: buffer.0,
-            other: of(config.tcp_cache).0.max(u64::from(mtu)),
+            other,
+            memory,
             needed: rate.bytes_in(rtt).0,
             cut: config.high.is_some_and(|high| of(high) > size),
         }
@@ -166,9 +221,10 @@ pub struct InrppPort {
     peer_kind: PeerKind,
     /// Where plain TCP comes into the domain and leaves it.
     border: Option<Box<Border>>,
-    queue: Limit,
-    rtt: Time,
-    inflow: Rate,
+    ways: Ways,
+    /// The link is down, and what comes goes around it.
+    down: bool,
+    given: Given,
     limits: Limits,
     /// Control packets go first: they are few and small.
     urgent: Fifo,
@@ -181,6 +237,9 @@ pub struct InrppPort {
     far: Far,
     watch: Watch,
     starts: Starts,
+    promises: Promises,
+    /// Bytes let in beside those that leave, by round trip.
+    more: Intervals<2>,
     /// How long a flow may send here before an ACK of it must have come back.
     patience: Time,
     load: Load,
@@ -204,7 +263,15 @@ pub struct InrppPort {
 impl InrppPort {
     /// A port with its detours.
     pub fn new(config: Arc<Config>, spec: &PortSpec, queue: Limit, adjacency: Adjacency) -> InrppPort {
-        let limits = Limits::new(&config, queue, spec.rtt, adjacency.inflow, spec.link.rate, spec.link.mtu);
+        let given = Given {
+            queue,
+            rtt: spec.rtt,
+            inflow: adjacency.inflow,
+            rate: spec.link.rate,
+            mtu: spec.link.mtu,
+            others: 0,
+        };
+        let limits = Limits::new(&config, given);
         let peer_kind = adjacency.peer_kind;
         let carries = config.carry && !spec.host && !matches!(peer_kind, PeerKind::Neighbour);
         InrppPort {
@@ -213,9 +280,9 @@ impl InrppPort {
             host: spec.host,
             peer_kind,
             border: carries.then(|| Box::new(Border::new(config.rewrites, config.notify.header()))),
-            queue,
-            rtt: spec.rtt,
-            inflow: adjacency.inflow,
+            ways: adjacency.ways,
+            down: false,
+            given,
             limits,
             urgent: Fifo::default(),
             buffer: Fifo::default(),
@@ -227,6 +294,8 @@ impl InrppPort {
             far: Far::default(),
             watch: Watch::default(),
             starts: Starts::new(spec.rtt),
+            promises: Promises::new(spec.rtt),
+            more: Intervals::new(spec.rtt),
             // As long as a slow-down holds, or four round trips without queues. Ours.
             patience: config.expiry.max(Time(spec.rtt.0.saturating_mul(4))),
             load: Load::default(),
@@ -265,6 +334,7 @@ impl InrppPort {
     fn settle(&mut self, ctx: &mut PortCtx<'_>) {
         self.look(ctx.now);
         let at = self.next_detour(ctx).min(self.machine.expires()).min(self.store.expires()).min(self.revive_at);
+        let at = at.min(self.promises.lapse_at());
         ctx.wake_at(at);
         self.publish(ctx);
         self.settled = true;
@@ -275,7 +345,7 @@ impl InrppPort {
     #[inline]
     fn settle_in_push(&mut self, ctx: &mut PortCtx<'_>) {
         (self.probe_at, self.decide_at) = (Time::MAX, Time::MAX);
-        ctx.wake_at(self.revive_at);
+        ctx.wake_at(self.revive_at.min(self.promises.lapse_at()));
         self.publish(ctx);
         self.settled = true;
     }
@@ -347,16 +417,24 @@ impl InrppPort {
         let room = self.buffer.bytes + u64::from(packet.size) <= self.limits.buffer;
         // Packets without payload belong to no loop: the sender's own ACKs must not wait for it.
         let free = packet.payload == 0 || !self.cache.is_gated(key);
-        room && free && !self.cache.ready()
+        room && free && !self.cache.ready() && !self.down
     }
 
     /// Whether the partition that the packet belongs to has room (§V-A).
     fn has_room(&self, packet: &Packet) -> bool {
         let (size, stored) = (u64::from(packet.size), self.cache.stored());
+        let other = self.buffer.other + stored.other;
+        let fits = self.limits.memory.is_none_or(|all| self.buffer.bytes + stored.custody + stored.other + size <= all);
         if is_inrpp(packet) {
-            return stored.custody + size <= self.limits.cache.size;
+            return fits && self.in_custody() + size <= self.limits.cache.size;
         }
-        self.buffer.other + stored.other + size <= self.limits.other
+        fits && other + size <= self.limits.other
+    }
+
+    /// What INRPP holds of the memory for it: the cache's, and where both share one the buffer's.
+    fn in_custody(&self) -> u64 {
+        let buffer = if self.limits.memory.is_some() { self.buffer.bytes - self.buffer.other } else { 0 };
+        self.cache.stored().custody + buffer
     }
 
     fn buffer_in(&mut self, pkt: Pkt, size: u32, inrpp: bool) {
@@ -416,8 +494,19 @@ impl InrppPort {
         }
     }
 
-    fn limits_again(&mut self, rate: Rate, mtu: u32) {
-        self.limits = Limits::new(&self.config, self.queue, self.rtt, self.inflow, rate, mtu);
+    fn limits_again(&mut self, given: Given) {
+        self.given = given;
+        self.limits = Limits::new(&self.config, given);
+    }
+
+    /// A packet comes where others than INRPP send, too, or did. Of shared memory they have a
+    /// partition for as long as they are there, as large as their part of all flows.
+    fn note_others(&mut self, key: super::cache::Key, inrpp: bool, now: Time) {
+        self.cache.see(key, inrpp, now);
+        let others = self.cache.share_of_others(now).map_or(0, |share| ((share * 4.0) as u64).clamp(1, 3));
+        if self.given.others != others {
+            self.limits_again(Given { others, ..self.given });
+        }
     }
 }
 
@@ -433,11 +522,14 @@ impl Port for InrppPort {
         if packet.flags.has(Flags::SYN) {
             self.starts.count(ctx.now);
         }
-        if !inrpp {
-            self.cache.see_other(key, ctx.now);
+        if !self.promises.is_empty() {
+            self.promises.keep(key, packet);
+        }
+        if !inrpp || self.given.others > 0 {
+            self.note_others(key, inrpp, ctx.now);
         }
         let before = self.machine.state();
-        if self.cuts_through(key, packet) && (inrpp || self.has_room(packet)) {
+        if self.cuts_through(key, packet) && (inrpp && self.limits.memory.is_none() || self.has_room(packet)) {
             let size = packet.size;
             self.buffer_in(pkt, size, inrpp);
         } else if self.has_room(packet) {
@@ -461,6 +553,10 @@ impl Port for InrppPort {
             return Err(pkt);
         }
         self.read_letters(ctx);
+        if !self.promises.is_empty() {
+            let packet = &ctx.pool[&pkt];
+            self.promises.keep((packet.flow, packet.src), packet);
+        }
         self.seal(&pkt, ctx);
         self.settle_in_push(ctx);
         Ok(pkt)
@@ -497,13 +593,23 @@ impl Port for InrppPort {
             border.enter(&mut ctx.pool[&pkt], mtu);
         }
         if is_ack(&ctx.pool[&pkt]) {
-            self.on_ack(&pkt, ctx);
+            if self.is_detoured(&pkt, ctx) {
+                return self.on_detoured_ack(pkt, ctx);
+            }
+            self.strip_unsigned(&pkt, ctx);
+            self.on_ack(&pkt, ctx, false);
         }
+        Inbound::Forward(pkt)
+    }
+
+    fn handed_over(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) -> Inbound {
+        self.on_ack(&pkt, ctx, true);
         Inbound::Forward(pkt)
     }
 
     fn on_timer(&mut self, ctx: &mut PortCtx<'_>) {
         self.read_letters(ctx);
+        self.promises.lapse(ctx.now);
         while let Some(nonce) = self.store.expire(ctx.now) {
             self.cache.open(nonce);
         }
@@ -516,7 +622,8 @@ impl Port for InrppPort {
 
     fn on_link(&mut self, ctx: &mut PortCtx<'_>) {
         let link = ctx.link();
-        self.limits_again(link.rate, link.mtu);
+        self.limits_again(Given { rate: link.rate, mtu: link.mtu, ..self.given });
+        self.note_link(ctx);
         self.settle(ctx);
     }
 
@@ -535,6 +642,8 @@ impl Port for InrppPort {
         self.store.clear();
         self.watch.clear();
         self.starts.clear();
+        self.promises.clear();
+        self.more.clear();
         self.border.iter_mut().for_each(|b| b.clear());
         self.line.reset();
         (self.load, self.detoured) = (Load::default(), Load::default());
@@ -552,6 +661,10 @@ impl Port for InrppPort {
         out.push(("cache_high_bytes", self.limits.cache.high as f64));
         out.push(("cache_low_bytes", self.limits.cache.low as f64));
         out.push(("closed_loop", f64::from(u8::from(self.cache.closed() || self.slowed.is_some()))));
+        if !self.host {
+            out.push(("room_bytes", self.room() as f64));
+            out.push(("promised_bytes", self.promises.open() as f64));
+        }
         out.push(("detour_rate", self.paths.iter().map(|p| p.rate * 8.0).sum()));
         out.push(("detoured", c.detoured as f64));
         out.push(("backpressures", c.pressed as f64));
@@ -571,7 +684,9 @@ impl Port for InrppPort {
         let mut warn = |holds: bool, what: &str| out.extend(holds.then(|| what.to_owned()));
         warn(self.limits.cut, "`high` is above `cache` on this link: S_high is the cache's size");
         // A host slows its own flows down at once.
-        let short = !self.host && self.config.backpressure && t.margin() < self.limits.needed;
+        // With a queue's memory it drops as a queue does, and promises no more than it has.
+        let own = self.limits.memory.is_none();
+        let short = own && !self.host && self.config.backpressure && t.margin() < self.limits.needed;
         warn(
             short && t.size < self.limits.needed,
             "the cache is smaller than RTT × C: no S_high leaves senders time to slow down (§II-B)",
@@ -580,7 +695,7 @@ impl Port for InrppPort {
             short && t.size >= self.limits.needed && c.pressed > 0,
             "less than RTT × C is free above S_high until senders slow down (§II-B): raise `cache` or lower `high`",
         );
-        warn(c.refused > 0, "packets found the cache full and were dropped");
+        warn(own && c.refused > 0, "packets found the cache full and were dropped");
         warn(
             c.refused > 0 && c.unheard + self.watch.unheard() as u64 > 0,
             "flows were pressed of which no ACK came back here: on paths that are not symmetric use `notify = \"data\"`",

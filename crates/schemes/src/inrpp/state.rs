@@ -44,6 +44,13 @@ impl Thresholds {
         Thresholds::given(size, Bytes(high), low)
     }
 
+    /// The same with S_high at `share` of the size at most, or at `least` if that is more.
+    pub fn at_most(self, share: f64, least: u64) -> Thresholds {
+        let most = ((self.size as f64 * share) as u64).max(least);
+        let low = if self.high == 0 { 0.0 } else { self.low as f64 / self.high as f64 };
+        Thresholds::given(Bytes(self.size), Bytes(self.high.min(most)), low)
+    }
+
     /// The margin that [`Thresholds::by_inflow`] asks for, however large the cache is.
     pub fn asked(rtt: Time, wait: Time, rate: Rate, inflow: Rate) -> u64 {
         let trip = rtt.saturating_add(Time(wait.0.saturating_mul(2)));

@@ -20,6 +20,8 @@ mod fcp_network;
 mod hpcc;
 mod inrpp;
 mod inrpp_deployment;
+mod inrpp_edges;
+mod inrpp_letter;
 mod inrpp_loss;
 mod invariants;
 mod measures;

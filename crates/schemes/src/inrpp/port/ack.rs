@@ -8,17 +8,19 @@ use midpath_core::units::Time;
 use super::InrppPort;
 use crate::inrpp::algorithm1;
 use crate::inrpp::cache::{Cache, Key};
-use crate::inrpp::header::{InrppHeader, Nonce, Slow, is_carried, notifies};
+use crate::inrpp::header::{InrppHeader, Nonce, Slow, is_carried, is_idle, notifies};
 use crate::inrpp::nonces::Store;
 use crate::inrpp::state::{Notification, State};
 
 impl InrppPort {
-    /// ACK-Processing(interface, ACK).
-    pub(super) fn on_ack(&mut self, pkt: &Pkt, ctx: &mut PortCtx<'_>) {
+    /// ACK-Processing(interface, ACK). What it says has been `vouched` for, or is looked at here.
+    pub(super) fn on_ack(&mut self, pkt: &Pkt, ctx: &mut PortCtx<'_>, vouched: bool) {
         // Lines 2–13.
         self.look(ctx.now);
-        self.strip_unsigned(pkt, ctx);
         self.mark_stored(pkt, ctx);
+        if is_idle(&ctx.pool[pkt]) {
+            return;
+        }
         let packet = &ctx.pool[pkt];
         // The lane of the data that this ACK is about.
         let (key, first) = ((packet.flow, packet.dst), packet.flags.has(Flags::SYN));
@@ -36,11 +38,12 @@ impl InrppPort {
         let packet = &ctx.pool[pkt];
         let Some(mut option) = packet.header::<InrppHeader>() else { return };
         // Before anything changes: the signature is of what came.
-        if option.notifies() && !self.is_authentic(packet, &option) {
+        if option.notifies() && !vouched && !self.is_authentic(packet, &option) {
             (option.slow, option.cancel) = (None, None);
         }
-        if first {
-            self.advertise_room(&mut option, ctx.now);
+        // Who is slowed down from the beginning on has its promise with that.
+        if first && !(self.config.promises && own == Some(Notification::SlowDown)) {
+            self.advertise_room(key, &mut option, ctx.now);
         }
         if !news {
             ctx.pool[pkt].set_header(&option);
@@ -49,7 +52,7 @@ impl InrppPort {
         if !self.host {
             self.apply_notification(key, &mut option, ctx); // on a host it is the sender's to obey: one loop, not one inside another
         }
-        self.notify_upstream(key, own, first, &mut option);
+        self.notify_upstream(key, own, first, ctx.now, &mut option);
         if self.host {
             self.slowed = option.slow.map(|_| ctx.now);
             self.revive_at = self.revive_at.min(ctx.now.saturating_add(self.config.expiry));
@@ -83,10 +86,17 @@ impl InrppPort {
     /// Lines 4 and 8: what this interface has to say to the hop upstream, under its own nonce. (In
     /// the algorithm a slow-down that is passed on keeps the nonce of the interface downstream;
     /// then a cancellation of this interface's nonce would undo nothing upstream.)
-    fn notify_upstream(&mut self, key: Key, own: Option<Notification>, first: bool, option: &mut InrppHeader) {
+    fn notify_upstream(
+        &mut self,
+        key: Key,
+        own: Option<Notification>,
+        first: bool,
+        now: Time,
+        option: &mut InrppHeader,
+    ) {
         match own {
             Some(Notification::SlowDown) => {
-                let release = if first { self.start(key) } else { self.release(key) };
+                let release = if first { self.start(key, now) } else { self.release(key, now) };
                 option.slow = Some(Slow { nonce: self.nonce, release });
                 option.nonces.add(self.nonce);
             }

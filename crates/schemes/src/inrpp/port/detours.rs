@@ -81,7 +81,7 @@ impl InrppPort {
     fn detour(&mut self, i: usize, ctx: &mut PortCtx<'_>) {
         let through = self.paths[i].through;
         while ctx.now >= self.paths[i].next_at && self.paths[i].open(self.in_push(through.port, ctx)) {
-            let Some(pkt) = self.cache.pop_for_detour(ctx.pool) else {
+            let Some(pkt) = self.cache.pop_for_detour(ctx.pool, self.down) else {
                 // All that waits is on a detour already, or not INRPP's. Looked at again with the
                 // next probe.
                 self.paths[i].next_at = ctx.now.saturating_add(self.config.gains.interval);

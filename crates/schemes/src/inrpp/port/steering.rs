@@ -8,6 +8,9 @@
 //! cache above S_high, two for flows that have less than half of it. The part shrinks as the cache
 //! fills. And it asks for closed loop from the handshake on. A port that is not in backpressure
 //! says in the handshake how much its cache has room for until the flow hears of it again.
+//!
+//! With `promises` all that is said in handshakes is a promise, and what has been promised is no
+//! room for others.
 
 use midpath_core::units::Time;
 
@@ -28,31 +31,64 @@ impl InrppPort {
     /// its part of what the cache should hold; two while it has less than its part of what is
     /// halfway from S_low to S_high, so that a port cancels when there is too little to send, not
     /// when its flows have too few packets in their loops.
-    pub(super) fn release(&self, key: Key) -> u16 {
+    pub(super) fn release(&mut self, key: Key, now: Time) -> u16 {
         if !self.config.steer {
             return 1;
         }
-        let (stored, t) = (self.cache.stored().custody, &self.limits.cache);
+        let (stored, t) = (self.cache.stored().custody, self.limits.cache);
         if stored <= t.high {
             let (has, part) = self.cache.part(key, t.low.midpoint(t.high));
-            return 1 + u16::from(has < part);
+            return 1 + u16::from(has < part && self.lets_more(t.high, now));
         }
-        let (has, part) = self.cache.part(key, shrink(t, stored));
+        let (has, part) = self.cache.part(key, shrink(&t, stored));
         match has {
             _ if has > part => 0,
-            _ if has < part / 2 => 2,
+            _ if has < part / 2 && self.lets_more(t.high.midpoint(t.size), now) => 2,
             _ => 1,
         }
+    }
+
+    /// Whether one packet more than what leaves may come. With promises each is one: all that are
+    /// let in, in the round trip or two before they can be seen, have room below `aim`.
+    fn lets_more(&mut self, aim: u64, now: Time) -> bool {
+        if !self.config.promises {
+            return true;
+        }
+        let quantum = self.cache.quantum();
+        let unseen = self.promises.total(now) + self.more.at(now).iter().sum::<u64>();
+        let lets = self.in_custody() + unseen + quantum <= aim;
+        if lets {
+            self.more.add(now, quantum);
+        }
+        lets
+    }
+
+    /// What the cache has room for.
+    pub(super) fn room(&self) -> u64 {
+        self.limits.cache.size.saturating_sub(self.in_custody())
     }
 
     /// How many packets a flow begins its loop with that starts in backpressure: its part of the
     /// cache, as far as half of the room that is left has it, for others may start at the same
     /// time.
-    pub(super) fn start(&self, key: Key) -> u16 {
-        let t = &self.limits.cache;
-        let room = t.size.saturating_sub(self.cache.stored().custody) / 2;
-        let packets = self.cache.part(key, t.high).1.min(room) / self.cache.quantum();
+    pub(super) fn start(&mut self, key: Key, now: Time) -> u16 {
+        let part = self.cache.part(key, self.limits.cache.high).1;
+        if self.config.promises {
+            return u16::try_from(self.promise(key, part, now)).unwrap_or(u16::MAX).max(1);
+        }
+        let packets = part.min(self.room() / 2) / self.cache.quantum();
         u16::try_from(packets).unwrap_or(u16::MAX).max(START)
+    }
+
+    /// Promises a flow that starts `wanted` bytes, ten packets at least, and at most half of the
+    /// room that is not promised yet. In packets.
+    fn promise(&mut self, key: Key, wanted: u64, now: Time) -> u64 {
+        let quantum = self.cache.quantum();
+        let unseen = self.promises.total(now) + self.more.at(now).iter().sum::<u64>();
+        let free = self.room().saturating_sub(unseen);
+        let packets = wanted.max(u64::from(START) * quantum).min(free / 2) / quantum;
+        self.promises.make(key, packets * quantum, now);
+        packets
     }
 
     /// How much a flow that starts may have on its way, until it hears more: what the cache has
@@ -60,12 +96,15 @@ impl InrppPort {
     /// acknowledged lets as much again in until this port presses, and others will start. Nothing
     /// is said where S_high leaves what the rule for it asks for, and where the scenario says what
     /// S_high is.
-    pub(super) fn advertise_room(&self, option: &mut InrppHeader, now: Time) {
+    pub(super) fn advertise_room(&mut self, key: Key, option: &mut InrppHeader, now: Time) {
         if self.host || !self.limits.tight || !self.config.steer || !self.config.backpressure {
             return;
         }
-        let room = self.limits.cache.size.saturating_sub(self.cache.stored().custody);
-        let part = u32::try_from(room / 4 / self.starts.recent(now)).unwrap_or(u32::MAX);
+        let mut part = self.room() / 4 / self.starts.recent(now);
+        if self.config.promises {
+            part = self.promise(key, part, now).max(1) * self.cache.quantum();
+        }
+        let part = u32::try_from(part).unwrap_or(u32::MAX);
         option.begin = Some(option.begin.map_or(part, |least| least.min(part)));
     }
 }

@@ -32,9 +32,8 @@ impl Bench {
             let size = p.size;
             p.set_header(&header);
             p.size = size;
-        } else {
-            self.cache.see_other(key(flow), Time::ZERO);
         }
+        self.cache.see(key(flow), inrpp, Time::ZERO);
         let pkt = self.pool.insert(p);
         let id = pkt.id();
         self.cache.push(key(flow), pkt, &self.pool);
@@ -171,9 +170,9 @@ fn detours_take_inrpp_packets_once() {
     b.push_packet(detoured, true);
     b.push(2, 1500, false);
     b.push_packet(Packet::new(FlowId(4), NodeId(0), NodeId(1), 80), true);
-    assert_eq!(b.cache.pop_for_detour(&b.pool), None);
+    assert_eq!(b.cache.pop_for_detour(&b.pool, false), None);
     let fresh = b.push(3, 1500, true);
-    assert_eq!(b.cache.pop_for_detour(&b.pool).map(|pkt| pkt.id()), Some(fresh));
+    assert_eq!(b.cache.pop_for_detour(&b.pool, false).map(|pkt| pkt.id()), Some(fresh));
     assert_eq!(b.flows(9).len(), 3);
 }
 
@@ -225,7 +224,7 @@ proptest! {
             let out = match s {
                 Step::Push(f, size, inrpp) => { inside.entry(*f).or_default().push((b.push(*f, *size, *inrpp), *size)); None }
                 Step::Pop => b.cache.pop(&b.pool),
-                Step::Detour => b.cache.pop_for_detour(&b.pool),
+                Step::Detour => b.cache.pop_for_detour(&b.pool, false),
                 Step::Gate(f, n) if f % 3 != 0 => { b.cache.gate(key(*f), Nonce(*n), now); None }
                 Step::Gate(..) => None,
                 Step::Grant(f) => { b.cache.grant(key(*f), 1, 1); None }

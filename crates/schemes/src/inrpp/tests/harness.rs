@@ -79,10 +79,10 @@ pub struct Router {
 /// 12 Mbps: a packet a millisecond.
 pub fn small() -> Params {
     Params {
-        cache: Limit::Bytes(15_000),
+        cache: Some(Limit::Bytes(15_000)),
         high: Some(Limit::Bytes(9_000)),
         buffer: Some(Limit::Bytes(3_000)),
-        tcp_cache: Limit::Bytes(4_500),
+        tcp_cache: Some(Limit::Bytes(4_500)),
         ..Params::default()
     }
 }

@@ -36,6 +36,7 @@ fn option() -> impl Strategy<Value = InrppHeader> {
                     via: via.map(NodeId),
                     carried,
                     stored,
+                    idle: release % 2 == 1,
                     number,
                     mac,
                 }

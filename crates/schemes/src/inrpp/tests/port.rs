@@ -88,7 +88,7 @@ fn two_packets_for_an_ack_that_says_so_and_ten_to_begin_with() {
     r.data(1, 5);
     r.until(20);
     assert_eq!(r.passed(1), 2);
-    let mut r = Router::new(Params { cache: Limit::Bytes(60_000), high: None, ..small() });
+    let mut r = Router::new(Params { cache: Some(Limit::Bytes(60_000)), high: None, ..small() });
     r.syn_ack_with(1, DOWN, slow(77, 10));
     r.data(1, 15);
     r.until(40);
@@ -107,16 +107,39 @@ fn a_handshake_is_told_only_if_flows_are_steered() {
 
 #[test]
 fn a_handshake_says_what_a_small_cache_has_room_for_whatever_else_it_says() {
-    // A cache of 15,000 bytes without an S_high of the scenario's: a quarter of its room.
+    // A cache of 15,000 bytes without an S_high of the scenario's: half of its room, as that has less
+    // than ten packets; without promises a quarter.
     let tight = || Router::new(Params { high: None, ..small() });
     let cancel = InrppHeader { cancel: Some(Nonce(77)), ..InrppHeader::default() };
     for option in [InrppHeader::default(), slow(77, 10), cancel] {
-        assert_eq!(tight().syn_ack_with(1, DOWN, option).begin, Some(3750), "{option:?}");
+        assert_eq!(tight().syn_ack_with(1, DOWN, option).begin, Some(7500), "{option:?}");
+        let mut without = Router::new(Params { high: None, promises: false, ..small() });
+        assert_eq!(without.syn_ack_with(1, DOWN, option).begin, Some(3750), "{option:?}");
         let least = InrppHeader { begin: Some(1000), ..option };
         assert_eq!(tight().syn_ack_with(1, DOWN, least).begin, Some(1000), "another hop has less");
     }
     assert_eq!(tight().ack(1).begin, None, "said once");
     assert_eq!(Router::new(small()).syn_ack_with(1, DOWN, cancel).begin, None, "S_high was given");
+}
+
+#[test]
+fn what_many_handshakes_are_told_has_room_once() {
+    let start = |promises: bool| {
+        let mut r = Router::new(Params { cache: Some(Limit::Bytes(150_000)), promises, ..small() });
+        r.data(1, 60);
+        assert_eq!(r.state(), BACKPRESSURE);
+        let told = (2..30).map(|f| r.syn_ack_with(f, DOWN, InrppHeader::default()).slow.expect("pressed").release);
+        let told: Vec<u16> = told.collect();
+        (told, r.gauge(DOWN, "promised_bytes"), r.gauge(DOWN, "room_bytes"))
+    };
+    let (told, promised, room) = start(true);
+    assert!(told[0] > 1 && promised > 0.0 && promised <= room, "{promised} of {room}, {told:?}");
+    assert_eq!(told.last(), Some(&1), "a packet where there is no room");
+    let (told, ..) = start(false);
+    assert!(
+        1500.0 * told.iter().map(|t| f64::from(*t)).sum::<f64>() > room,
+        "the room is given more than once: {told:?}"
+    );
 }
 
 #[test]
