@@ -68,7 +68,8 @@ lint-rust: ## rustfmt, clippy and rustdoc with warnings as errors
 test-rust: ## Rust tests and the examples in doc comments
 	PROPTEST_RNG_SEED=$(PROPERTY_SEED) cargo test --workspace
 
-lint-python: setup ## ruff and mypy
+lint-python: setup ## circles of imports, ruff and mypy
+	$(BIN)/python scripts/circles.py
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

@@ -11,14 +11,13 @@
 mod egress;
 mod ingress;
 mod promise;
-mod second;
 
 use midpath_core::packet::Packet;
 use midpath_core::roles::{Drop, PortSpec};
 use midpath_core::units::Time;
 
 use super::header::FcpHeader;
-use super::params::Plan;
+use super::plan::Plan;
 pub use egress::Egress;
 pub use ingress::Ingress;
 

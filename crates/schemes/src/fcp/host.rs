@@ -11,8 +11,9 @@ use midpath_core::packet::{FlowId, NodeId};
 use midpath_core::units::Time;
 
 use super::equations;
-use super::params::Plan;
+use super::plan::Plan;
 use super::policy::{self, FlowView, GroupView, Policy};
+use super::second::Second;
 
 /// One open flow's account.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -47,6 +48,8 @@ pub struct Host {
     groups: BTreeMap<u32, GroupBudget>,
     /// Σ w over the open flows, $/s.
     spending: f64,
+    /// What was announced lately, $/s.
+    announced: Second,
 }
 
 /// One group's part of a host's budget.
@@ -65,7 +68,7 @@ impl Host {
     /// A flow opens.
     pub fn open(&mut self, flow: FlowId, account: Account, host: NodeId, plan: &Plan, now: Time) {
         let part = self.groups.entry(account.group).or_insert_with(|| GroupBudget {
-            policy: policy::build(plan, host, account.group),
+            policy: policy::build(plan.policy(host, account.group), &plan.own),
             flows: Vec::new(),
             fair: 0.0,
             demand: None,
@@ -105,6 +108,17 @@ impl Host {
     pub fn allowance(&self, flow: FlowId, budget: f64) -> f64 {
         let spending = self.accounts.get(&flow).map_or(0.0, |a| a.spending);
         equations::within_budget(spending, self.spending, budget)
+    }
+
+    /// What may be announced beside what was in the last second, $/s, where `most` is all that may be
+    /// in one.
+    pub fn may_announce(&mut self, most: f64, now: Time) -> f64 {
+        (most - self.announced.sum(now)).max(0.0)
+    }
+
+    /// A flow announces a change, $/s.
+    pub fn announce(&mut self, change: f64, now: Time) {
+        self.announced.add(now, change);
     }
 
     /// A flow has heard from the network. Lets its group's policy look again when two average round

@@ -17,10 +17,14 @@ pub mod multicast;
 pub mod network;
 pub mod params;
 pub mod perturb;
+pub mod plan;
 pub mod policy;
 pub mod port;
+pub mod ports;
 pub mod price;
+pub mod pricing;
 pub mod scheme;
+mod second;
 pub mod sender;
 pub mod sent;
 #[cfg(test)]
@@ -38,7 +42,7 @@ use crate::tcp::cc::{ControllerConfig, ControllerTraits};
 pub(crate) use describe::fcp as describe;
 use header::{FcpHeader, WIRE};
 pub use params::FcpParams;
-use params::Plan;
+use plan::Plan;
 use sender::Sender;
 
 /// Builds the scheme: what the catalogue calls.
@@ -93,7 +97,7 @@ impl ControllerConfig for Config {
 impl Network for Config {
     fn port(&self, spec: &PortSpec, _node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
         spec.queue.drop_tail()?;
-        Ok(network::port(&self.plan, spec))
+        Ok(ports::port(&self.plan, spec))
     }
     fn forwarder(&self, node: &NodeSpec<'_>) -> Option<Box<dyn Forwarder>> {
         if !self.plan.multicasts() {

@@ -1,14 +1,10 @@
-//! FCP's parameters, each with its origin, and what they become when the names in them are
-//! resolved.
+//! FCP's parameters, each with its origin.
 
 mod additions;
 mod domains;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use midpath_core::packet::NodeId;
-use midpath_core::roles::{FlowSpec, Names};
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Rate, Time};
 use serde::{Deserialize, Serialize};
@@ -16,15 +12,16 @@ use serde_json::{Value, json};
 
 use super::header::{Class, MAX_PRICE};
 pub use super::misbehave::Behaviour;
-use super::network::MOST_GROUPS;
 use super::perturb::Perturbation;
-use super::policy;
-use super::price::Rule;
 use crate::params::{Text, Texts, require};
 use crate::tcp::TcpParams;
 use crate::tcp::params::DelayedAck;
 pub use additions::Additions;
-pub use domains::{DomainParams, Domains};
+pub use domains::{DomainParams, Domains, check as check_domains};
+
+/// Groups with currencies of their own at most. Ours: each has a window and a price history at each
+/// port.
+const MOST_GROUPS: usize = 64;
 
 /// The parameters of `fcp`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -126,9 +123,6 @@ pub enum HeaderRtt {
     /// look at a later price.
     RoundTrip,
 }
-
-/// The number of the flows of which the parameters say nothing.
-const UNNAMED: u32 = u32::MAX;
 
 /// What one host has.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -265,7 +259,7 @@ impl Default for NetworkParams {
 }
 
 impl NetworkParams {
-    fn check(&self) -> Result<(), SpecError> {
+    pub(super) fn check(&self) -> Result<(), SpecError> {
         if let Some(p) = &self.perturbation {
             require(p.size >= 0.0 && p.size < 1.0, "perturbation.size", "at least 0 and below 1")?;
             require(!p.every.is_zero(), "perturbation.every", "above zero")?;
@@ -299,69 +293,13 @@ pub enum Kind {
     Aggregate,
 }
 
-/// The parameters with their names resolved: what endpoints and ports look things up in.
-#[derive(Clone)]
-pub struct Plan {
-    /// The parameters.
-    pub params: FcpParams,
-    hosts: BTreeMap<NodeId, HostParams>,
-    groups: BTreeMap<u32, Arc<GroupParams>>,
-    domains: Domains,
-    /// Of multicast groups, the hosts that receive.
-    trees: BTreeMap<u32, Vec<NodeId>>,
-    default_group: Arc<GroupParams>,
-    /// Policies from outside.
-    pub own: policy::Own,
-}
-
-impl FcpParams {
-    /// Checks everything that can be checked without the network.
-    pub fn plan(self, own: policy::Own) -> Result<Plan, SpecError> {
-        policy::check(&self.policy, "policy", &own)?;
-        let positive = |x: f64| x > 0.0 && x <= MAX_PRICE;
-        require(positive(self.budget), "budget", "above zero and at most 1e15 $/s")?;
-        require((0.0..=100.0).contains(&self.alpha), "alpha", "from 0 to 100")?;
-        require((0.5..=100.0).contains(&self.window), "window", "from 0.5 to 100 round-trip times")?;
-        require(
-            self.minimum_price > 0.0 && self.minimum_price <= 1e-3,
-            "minimum_price",
-            "above zero and at most 1e-3 $/byte",
-        )?;
-        require((1..=1000).contains(&self.startup_packets), "startup_packets", "from 1 to 1000")?;
-        require(self.background_share > 0.0 && self.background_share < 1.0, "background_share", "between 0 and 1")?;
-        let each = self.tcp.delayed_ack == DelayedAck(1);
-        require(each, "delayed_ack", "false: every packet's price comes back on an ACK of its own")?;
-        let named = |name: &Option<String>, key: String| name.as_ref().map_or(Ok(()), |n| policy::check(n, &key, &own));
-        self.network.check().map_err(|e| e.under("network"))?;
-        domains::check(&self.domains).map_err(|e| e.under("domains"))?;
-        for (name, host) in &self.hosts {
-            let key = format!("hosts.{name}.budget");
-            require(host.budget.is_none_or(positive), &key, "above zero and at most 1e15 $/s")?;
-            named(&host.policy, format!("hosts.{name}.policy"))?;
-        }
-        for (name, group) in &self.groups {
-            group.check().map_err(|e| e.under(&format!("groups.{name}")))?;
-            named(&group.policy, format!("groups.{name}.policy"))?;
-        }
-        Ok(Plan {
-            params: self,
-            hosts: BTreeMap::new(),
-            groups: BTreeMap::new(),
-            trees: BTreeMap::new(),
-            domains: Domains::default(),
-            default_group: Arc::default(),
-            own,
-        })
-    }
-}
-
 impl GroupParams {
     /// The largest preload of its flows.
     pub fn preload_limit(&self) -> f64 {
         self.max_preload.unwrap_or(if self.class == Class::Stability { 1.0 } else { f64::INFINITY })
     }
 
-    fn check(&self) -> Result<(), SpecError> {
+    pub(super) fn check(&self) -> Result<(), SpecError> {
         require((1e-12..=1e12).contains(&self.weight), "weight", "from 1e-12 to 1e12")?;
         require(self.max_preload.is_none_or(|p| p > 0.0), "max_preload", "above zero")?;
         let rate = self.rate.is_some_and(|r| r.0 > 0);
@@ -374,82 +312,5 @@ impl GroupParams {
         require(ramp.from > 0.0 && ramp.from <= 1.0, "ramp.from", "above 0 and at most 1")?;
         require((1.0..=1e6).contains(&ramp.factor), "ramp.factor", "from 1 to 1e6")?;
         require(!ramp.every.is_zero(), "ramp.every", "above zero")
-    }
-}
-
-impl Plan {
-    /// The plan with the names of hosts and groups resolved.
-    pub fn bind(&self, names: &dyn Names) -> Result<Plan, SpecError> {
-        let mut bound = Plan { domains: Domains::bind(&self.params.domains, names)?, ..self.clone() };
-        for (name, host) in &self.params.hosts {
-            let message = || SpecError::new(format!("hosts.{name}"), "there is no node of this name");
-            bound.hosts.insert(names.node(name).ok_or_else(message)?, host.clone());
-        }
-        for (name, group) in &self.params.groups {
-            let message = || {
-                SpecError::new(format!("groups.{name}"), "no flow has this `budget`, and no group of flows this name")
-            };
-            let number = names.group(name).ok_or_else(message)?;
-            bound.groups.insert(number, Arc::new(group.clone()));
-            let message =
-                |host: &str| SpecError::new(format!("groups.{name}.multicast"), format!("there is no node `{host}`"));
-            let receivers: Result<Vec<_>, _> =
-                group.multicast.iter().map(|h| names.node(h).ok_or_else(|| message(h))).collect();
-            let receivers = receivers?;
-            if !receivers.is_empty() {
-                bound.trees.insert(number, receivers);
-            }
-        }
-        Ok(bound)
-    }
-
-    /// The hosts that each flow of a multicast group goes to besides its destination; none for
-    /// other groups.
-    pub fn receivers(&self, group: u32) -> &[NodeId] {
-        self.trees.get(&group).map_or(&[], Vec::as_slice)
-    }
-
-    /// Whether any group is multicast.
-    pub fn multicasts(&self) -> bool {
-        !self.trees.is_empty()
-    }
-
-    /// Who belongs to which domain.
-    pub fn domains(&self) -> &Domains {
-        &self.domains
-    }
-
-    /// The constants of the pricing.
-    pub fn rule(&self) -> Rule {
-        let FcpParams { alpha, window, minimum_price: minimum, .. } = self.params;
-        Rule { alpha, window, minimum, additions: self.additions() }
-    }
-
-    /// What is added to the paper's pricing.
-    pub fn additions(&self) -> Additions {
-        self.params.network.additions
-    }
-
-    /// A host's budget, $/s.
-    pub fn budget(&self, host: NodeId) -> f64 {
-        self.hosts.get(&host).and_then(|h| h.budget).unwrap_or(self.params.budget)
-    }
-
-    /// Which group's budget a flow spends: what its own key `budget` names, else its group's where
-    /// `groups` speaks of that. All other flows of a host spend together, whatever they are called
-    /// in results.
-    pub fn group_of(&self, flow: &FlowSpec) -> u32 {
-        flow.budget.unwrap_or(if self.groups.contains_key(&flow.group) { flow.group } else { UNNAMED })
-    }
-
-    /// What is said of a group.
-    pub fn group(&self, group: u32) -> &Arc<GroupParams> {
-        self.groups.get(&group).unwrap_or(&self.default_group)
-    }
-
-    /// How `host` splits the budget of `group`.
-    pub fn policy(&self, host: NodeId, group: u32) -> &str {
-        let own = self.hosts.get(&host).and_then(|h| h.policy.as_deref());
-        self.group(group).policy.as_deref().or(own).unwrap_or(&self.params.policy)
     }
 }

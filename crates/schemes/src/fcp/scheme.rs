@@ -10,7 +10,7 @@ use midpath_core::units::{Rate, Time};
 
 use super::Config;
 use super::multicast;
-use super::params::Plan;
+use super::plan::Plan;
 use crate::tcp::{Tcp, TcpParams};
 
 /// The scheme.

@@ -18,7 +18,8 @@ use midpath_core::units::{Rate, Time};
 use super::equations;
 use super::header::{FcpHeader, WIRE};
 use super::host::{Account, Host};
-use super::params::{GroupParams, HeaderRtt, Plan, PreloadFor};
+use super::params::{GroupParams, HeaderRtt, PreloadFor};
+use super::plan::Plan;
 use super::sent::{InFlight, after};
 use crate::tcp::cc::{Ack, Congestion, CongestionController, View, Window};
 use deadline::Deadline;
@@ -235,10 +236,20 @@ impl Sender {
         let limit = self.group.preload_limit();
         let preload = match self.ask(wanted, pays) {
             Some(all) => all,
-            None => self.announced.next(wanted, self.spending, pays).min(limit),
+            None => self.announced.next(wanted, self.spending, pays).min(limit).min(self.may_announce(ctx) / pays),
         };
         self.announced.push(self.nonce, preload * pays);
+        ctx.shared.get::<Host>().announce(preload * pays, ctx.now);
         preload
+    }
+
+    /// What the host may announce now, $/s.
+    fn may_announce(&self, ctx: &mut EndpointCtx<'_>) -> f64 {
+        let most = match self.plan.additions().announcements {
+            0.0 => f64::INFINITY,
+            budgets => budgets * self.plan.budget(self.host),
+        };
+        ctx.shared.get::<Host>().may_announce(most, ctx.now)
     }
 
     /// The least that the flow sends, bytes per second.

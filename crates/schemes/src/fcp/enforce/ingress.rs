@@ -27,8 +27,8 @@ use midpath_core::units::Time;
 
 use super::Penalty;
 use super::promise::Promise;
-use super::second::Second;
 use crate::fcp::header::FcpHeader;
+use crate::fcp::second::Second;
 
 /// What may be spent beyond the budget, as a share of it. Ours: pacing looks at the price once a
 /// packet, so what is spent follows the price by a packet; the rest of that is in the start-up

@@ -9,7 +9,7 @@ use midpath_core::units::Time;
 
 use super::tree::{Peers, Place, place};
 use crate::fcp::header::FcpHeader;
-use crate::fcp::params::Plan;
+use crate::fcp::plan::Plan;
 use crate::fcp::sent::after;
 
 /// Trees remembered at one node; the one not used for longest goes for a new one. Ours.

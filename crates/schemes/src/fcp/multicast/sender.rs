@@ -11,7 +11,7 @@ use super::OVERHEAD;
 use crate::fcp::equations;
 use crate::fcp::header::FcpHeader;
 use crate::fcp::host::{Account, Host};
-use crate::fcp::params::Plan;
+use crate::fcp::plan::Plan;
 use crate::fcp::sender::Announced;
 use crate::fcp::sent::InFlight;
 

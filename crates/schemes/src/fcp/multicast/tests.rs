@@ -8,7 +8,8 @@ use midpath_core::units::{Rate, Time};
 
 use super::*;
 use crate::fcp::header::FcpHeader;
-use crate::fcp::params::{FcpParams, Plan};
+use crate::fcp::params::FcpParams;
+use crate::fcp::plan::Plan;
 use crate::fcp::policy::Own;
 
 /// Node 0 sends; 1 is a router in front of 2 and 3, which lead to 4 and 5. 5 can also be reached

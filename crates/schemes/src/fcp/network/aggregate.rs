@@ -25,8 +25,8 @@ use std::collections::BTreeMap;
 use midpath_core::units::Time;
 
 use crate::fcp::header::{FcpHeader, MAX_EXCHANGE};
-use crate::fcp::port::{Charge, Moment, Pricing};
 use crate::fcp::price::{LinkPrice, Load, Meter, Rule};
+use crate::fcp::pricing::{Charge, Moment, Pricing};
 
 use super::virtual_queue::{Basis, VirtualQueue, spent};
 

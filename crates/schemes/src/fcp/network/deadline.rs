@@ -23,8 +23,8 @@ use midpath_core::units::Time;
 
 use crate::fcp::equations;
 use crate::fcp::header::{Class, FcpHeader};
-use crate::fcp::port::{Charge, Moment, Pricing};
 use crate::fcp::price::{Load, Meter};
+use crate::fcp::pricing::{Charge, Moment, Pricing};
 
 use super::virtual_queue::{Basis, VirtualQueue, common_d};
 

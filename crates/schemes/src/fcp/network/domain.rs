@@ -19,7 +19,7 @@ use midpath_core::units::Time;
 
 use crate::fcp::equations;
 use crate::fcp::header::{FcpHeader, MAX_EXCHANGE, MAX_PRELOAD};
-use crate::fcp::params::Plan;
+use crate::fcp::plan::Plan;
 use crate::fcp::price::{History, Meter, Rule};
 
 use super::virtual_queue::{Basis, spent};

@@ -16,8 +16,8 @@ use midpath_core::roles::PortSpec;
 
 use crate::fcp::equations;
 use crate::fcp::header::{Class, FcpHeader};
-use crate::fcp::port::{Charge, FcpPort, Moment, Pricing};
 use crate::fcp::price::Rule;
+use crate::fcp::pricing::{Charge, Moment, Pricing};
 
 use super::virtual_queue::{Basis, VirtualQueue};
 
@@ -71,18 +71,4 @@ impl Pricing for Metro {
         let price = self.queue.link.now();
         out.extend([("price", price), ("priority_price", self.of(Class::Priority, price))]);
     }
-}
-
-/// A port with two FIFOs, the priority one served first. Each holds what the scenario's queue limit
-/// says. `rule` prices both by what waits in them together.
-pub fn port(spec: &PortSpec, rule: impl FnOnce(&PortSpec) -> FcpPort) -> Discipline {
-    let bound = spec.queue.limit.bound(spec.link.rate);
-    // The rule sees both queues; whether there is room is said queue by queue.
-    let all = PortSpec { queue: QueueSpec::fifo(Limit::Packets(u64::MAX)), ..*spec };
-    Discipline::of(Queue::new(rule(&all), Dual::new(bound, Share::Strict, paid), Loss))
-}
-
-/// Who paid for priority gets it; acknowledgements and other schemes' packets pay for nothing.
-fn paid(packet: &Packet) -> bool {
-    packet.header::<FcpHeader>().is_some_and(|h| h.class == Class::Priority && !h.echo)
 }

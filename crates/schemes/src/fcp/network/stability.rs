@@ -17,8 +17,8 @@ use std::collections::VecDeque;
 use midpath_core::units::Time;
 
 use crate::fcp::header::{Class, FcpHeader};
-use crate::fcp::port::{Charge, Moment, Pricing};
 use crate::fcp::price::Load;
+use crate::fcp::pricing::{Charge, Moment, Pricing};
 
 use super::virtual_queue::{Basis, VirtualQueue, common_d};
 

@@ -2,8 +2,8 @@
 
 use crate::fcp::equations;
 use crate::fcp::header::FcpHeader;
-use crate::fcp::port::{Charge, Moment, Pricing};
 use crate::fcp::price::{LinkPrice, Load, Meter, Rule};
+use crate::fcp::pricing::{Charge, Moment, Pricing};
 
 /// The pricing of §4.1: equation (2) over everything that comes in.
 pub struct Uniform {

@@ -4,8 +4,8 @@ use midpath_core::units::Time;
 
 use crate::fcp::equations;
 use crate::fcp::header::FcpHeader;
-use crate::fcp::port::Moment;
 use crate::fcp::price::{LinkPrice, Load, Meter, Rule, Terms};
+use crate::fcp::pricing::Moment;
 
 /// What the parts of a pricing start from.
 #[derive(Debug, Clone, Copy)]

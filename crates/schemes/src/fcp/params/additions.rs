@@ -51,6 +51,10 @@ pub struct Additions {
     /// The longest time between two packets of a flow with data, s: it waits up to twice as long
     /// as before while it hears that its target pays for less. 1 is the least.
     pub patience: f64,
+    /// The most that a host announces in a second, in multiples of its budget; more waits. Edges
+    /// refuse what is above twice the budget, and what is lost is announced again. 0 is the paper's:
+    /// any amount.
+    pub announcements: f64,
     /// How many round trips at its rate a sender has out without an answer; it waits then. 0 is the
     /// paper's: any number.
     pub unanswered_rounds: f64,
@@ -77,6 +81,8 @@ impl Default for Additions {
             leave_unpaid: true,
             // About TCP's longest timeout, 60 s.
             patience: 64.0,
+            // A tenth below what edges refuse: their second is not the host's.
+            announcements: 1.8,
             // So that a path that has just become a few times longer does not slow a flow down.
             unanswered_rounds: 4.0,
         }
@@ -100,6 +106,7 @@ impl Additions {
         need_rounds: 0.0,
         leave_unpaid: false,
         patience: 1.0,
+        announcements: 0.0,
         unanswered_rounds: 0.0,
     };
 
@@ -112,6 +119,11 @@ impl Additions {
         )?;
         require((0.0..=0.1).contains(&self.noise), "noise", "from 0 to 0.1")?;
         require((0.0..=100.0).contains(&self.need_rounds), "need_rounds", "from 0 to 100 round trips")?;
+        require(
+            self.announcements == 0.0 || (1.0..=1e6).contains(&self.announcements),
+            "announcements",
+            "0 or from 1 to 1e6 budgets",
+        )?;
         require((1.0..=1e4).contains(&self.patience), "patience", "from 1 to 1e4 seconds")?;
         require(self.least_packets <= 100_000, "least_packets", "at most 100000")
     }

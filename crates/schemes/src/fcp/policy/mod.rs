@@ -5,12 +5,11 @@ mod equal_throughput;
 mod max_throughput;
 mod stable;
 
-use midpath_core::packet::{FlowId, NodeId};
+use midpath_core::packet::FlowId;
 use midpath_core::spec::SpecError;
 use midpath_core::units::Time;
 
 use super::equations;
-use super::params::Plan;
 
 pub use equal_budget::EqualBudget;
 pub use equal_throughput::EqualThroughput;
@@ -92,14 +91,13 @@ pub trait Policy: Send {
     }
 }
 
-/// Builds the policy of a group on a host. Names have been checked by [`check`].
-pub fn build(plan: &Plan, host: NodeId, group: u32) -> Box<dyn Policy> {
-    let name = plan.policy(host, group);
+/// Builds the policy `name` for a group on a host. Names have been checked by [`check`].
+pub fn build(name: &str, own: &Own) -> Box<dyn Policy> {
     match name {
         "equal-throughput" => Box::new(EqualThroughput),
         "max-throughput" => Box::new(MaxThroughput::default()),
         "stable" => Box::new(Stable::default()),
-        _ => plan.own.get(name).map_or_else(|| Box::new(EqualBudget) as Box<dyn Policy>, |own| own()),
+        _ => own.get(name).map_or_else(|| Box::new(EqualBudget) as Box<dyn Policy>, |own| own()),
     }
 }
 

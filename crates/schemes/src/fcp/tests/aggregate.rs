@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::script::{CAPACITY, RTT, RULE, Scripted, basis, close, gauge, play};
 use crate::fcp::network::{Aggregate, Uniform};
-use crate::fcp::port::Pricing;
+use crate::fcp::pricing::Pricing;
 
 fn aggregate(weights: &[(u16, f64)]) -> Aggregate {
     Aggregate::new(basis(), &weights.iter().copied().collect::<BTreeMap<_, _>>())

@@ -6,8 +6,8 @@ use midpath_core::units::Time;
 use super::script::{CAPACITY, basis, close, gauge};
 use crate::fcp::header::{Class, FcpHeader};
 use crate::fcp::network::Deadline;
-use crate::fcp::port::{Charge, Moment, Pricing};
 use crate::fcp::price::Load;
+use crate::fcp::pricing::{Charge, Moment, Pricing};
 
 const FIXED: f64 = 1e-18;
 /// Bytes per packet, and time between the packets of a flow at 0.3 of the link.

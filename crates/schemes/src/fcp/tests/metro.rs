@@ -3,7 +3,7 @@
 use super::script::{CAPACITY, RTT, RULE, Scripted, basis, close, gauge, play};
 use crate::fcp::header::Class;
 use crate::fcp::network::{Metro, Uniform};
-use crate::fcp::port::Pricing;
+use crate::fcp::pricing::Pricing;
 
 fn metro() -> Metro {
     Metro::new(basis(), 10.0)

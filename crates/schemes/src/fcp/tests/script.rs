@@ -7,8 +7,8 @@ use midpath_core::units::Time;
 use crate::fcp::header::{Class, FcpHeader};
 use crate::fcp::network::Basis;
 use crate::fcp::params::Additions;
-use crate::fcp::port::{Moment, Pricing};
 use crate::fcp::price::{Load, Rule};
+use crate::fcp::pricing::{Moment, Pricing};
 
 pub const RULE: Rule =
     Rule { alpha: 2.0, window: 2.0, minimum: 1e-18, additions: Additions { half_packet: true, ..Additions::NONE } };

@@ -3,7 +3,7 @@
 use super::script::{CAPACITY, RTT, RULE, Scripted, basis, close, gauge, play};
 use crate::fcp::header::Class;
 use crate::fcp::network::{Stability, Uniform};
-use crate::fcp::port::Pricing;
+use crate::fcp::pricing::Pricing;
 
 fn stability() -> Stability {
     Stability::new(basis())

@@ -1,0 +1,70 @@
+//! Which port the plan asks for.
+
+use midpath_core::packet::Packet;
+use midpath_core::queue::{Discipline, Dual, Limit, Loss, Queue, QueueSpec, Share};
+use midpath_core::roles::PortSpec;
+
+use super::enforce::Edge;
+use super::header::{Class, FcpHeader};
+use super::network::{Aggregate, Basis, Deadline, Exchange, Metro, Stability, Uniform};
+use super::params::Kind;
+use super::plan::Plan;
+use super::port::FcpPort;
+use super::pricing::Pricing;
+
+/// The least window of a port, s.
+fn least_window(spec: &PortSpec, packets: u32) -> f64 {
+    f64::from(packets) * f64::from(spec.link.mtu) * 8.0 / spec.link.rate.as_f64()
+}
+
+/// The port that the plan asks for.
+pub fn port(plan: &Plan, spec: &PortSpec) -> Discipline {
+    if plan.params.network.pricing == Kind::Metro {
+        return metro(spec, |all| admission(plan, all));
+    }
+    // What most ports do is compiled together.
+    if plan.params.network.pricing == Kind::Uniform {
+        return Discipline::of(Queue::of(with(plan, spec, |basis| uniform(plan, basis))));
+    }
+    Discipline::of(Queue::of(admission(plan, spec)))
+}
+
+fn uniform(plan: &Plan, basis: Basis) -> Uniform {
+    let network = &plan.params.network;
+    Uniform::new(basis.rule, basis.rtt).at_least(basis.least).catching_up(network.catch_up)
+}
+
+/// The rule of a port: it prices, and refuses what finds no room.
+pub fn admission(plan: &Plan, spec: &PortSpec) -> FcpPort {
+    let network = &plan.params.network;
+    with(plan, spec, |basis| match network.pricing {
+        Kind::Uniform => Box::new(uniform(plan, basis)) as Box<dyn Pricing>,
+        Kind::Stability => Box::new(Stability::new(basis)),
+        Kind::Deadline => Box::new(Deadline::new(basis, network.deadline_share)),
+        Kind::Aggregate => Box::new(Aggregate::new(basis, &network.tenants)),
+        Kind::Metro => Box::new(Metro::new(basis, network.metro_factor)),
+    })
+}
+
+/// The rule of a port that prices like this.
+fn with<P: Pricing>(plan: &Plan, spec: &PortSpec, pricing: impl FnOnce(Basis) -> P) -> FcpPort<P> {
+    let (rule, network) = (plan.rule(), &plan.params.network);
+    let basis = Basis { rule, rtt: spec.rtt.as_secs_f64(), least: least_window(spec, rule.additions.least_packets) };
+    FcpPort::new(spec, pricing(basis), &rule, Edge::new(plan, spec))
+        .perturbed(network.perturbation)
+        .translating(Exchange::new(plan, spec, basis))
+}
+
+/// A port with two FIFOs, the priority one served first. Each holds what the scenario's queue limit
+/// says. `rule` prices both by what waits in them together.
+fn metro(spec: &PortSpec, rule: impl FnOnce(&PortSpec) -> FcpPort) -> Discipline {
+    let bound = spec.queue.limit.bound(spec.link.rate);
+    // The rule sees both queues; whether there is room is said queue by queue.
+    let all = PortSpec { queue: QueueSpec::fifo(Limit::Packets(u64::MAX)), ..*spec };
+    Discipline::of(Queue::new(rule(&all), Dual::new(bound, Share::Strict, paid), Loss))
+}
+
+/// Who paid for priority gets it; acknowledgements and other schemes' packets pay for nothing.
+fn paid(packet: &Packet) -> bool {
+    packet.header::<FcpHeader>().is_some_and(|h| h.class == Class::Priority && !h.echo)
+}
