@@ -13,7 +13,7 @@ use midpath_core::units::Time;
 use super::equations;
 use super::plan::Plan;
 use super::policy::{self, FlowView, GroupView, Policy};
-use super::second::Second;
+use super::second::LongSecond;
 
 /// One open flow's account.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -49,7 +49,7 @@ pub struct Host {
     /// Σ w over the open flows, $/s.
     spending: f64,
     /// What was announced lately, $/s.
-    announced: Second,
+    announced: LongSecond,
 }
 
 /// One group's part of a host's budget.
@@ -110,8 +110,7 @@ impl Host {
         equations::within_budget(spending, self.spending, budget)
     }
 
-    /// What may be announced beside what was in the last second, $/s, where `most` is all that may be
-    /// in one.
+    /// What may be announced now, $/s, where `most` is all that may be in a second.
     pub fn may_announce(&mut self, most: f64, now: Time) -> f64 {
         (most - self.announced.sum(now)).max(0.0)
     }

@@ -2,32 +2,38 @@
 
 use midpath_core::units::Time;
 
-/// Parts of the second. Ours: a window that is 1 to 2 % short errs in the host's favour by as much.
-const PARTS: u64 = 64;
+/// Parts of a second. Ours: a window that is 1 to 2 % short errs in the host's favour by as much.
+const PARTS: usize = 64;
 
 /// Sums of what was added during the last second, the oldest 64th of it not counted.
+pub type Second = Recent<PARTS>;
+
+/// The same over an eighth more than a second: a host's second is not its edge's.
+pub type LongSecond = Recent<{ PARTS + PARTS / 8 }>;
+
+/// Sums of what was added during the last `N` 64ths of a second, the oldest of these not counted.
 #[derive(Debug, Clone)]
-pub struct Second {
-    parts: [f64; PARTS as usize],
+pub struct Recent<const N: usize> {
+    parts: [f64; N],
     sum: f64,
     /// The 64th of a second that is now.
     at: u64,
 }
 
-impl Default for Second {
-    fn default() -> Second {
-        Second { parts: [0.0; PARTS as usize], sum: 0.0, at: 0 }
+impl<const N: usize> Default for Recent<N> {
+    fn default() -> Recent<N> {
+        Recent { parts: [0.0; N], sum: 0.0, at: 0 }
     }
 }
 
-impl Second {
+impl<const N: usize> Recent<N> {
     /// The sum now.
     #[inline]
     pub fn sum(&mut self, now: Time) -> f64 {
-        let at = now.0 / (Time::from_secs(1).0 / PARTS);
+        let at = now.0 / (Time::from_secs(1).0 / PARTS as u64);
         if at != self.at {
-            for part in (self.at + 1..=at).rev().take(PARTS as usize) {
-                self.parts[(part % PARTS) as usize] = 0.0;
+            for part in (self.at + 1..=at).rev().take(N) {
+                self.parts[(part % N as u64) as usize] = 0.0;
             }
             self.at = at;
             // Anew, so that nothing is left of what was large.
@@ -40,7 +46,7 @@ impl Second {
     #[inline]
     pub fn add(&mut self, now: Time, x: f64) {
         self.sum(now);
-        self.parts[(self.at % PARTS) as usize] += x;
+        self.parts[(self.at % N as u64) as usize] += x;
         self.sum += x;
     }
 }
