@@ -50,11 +50,12 @@ impl Pricing for Uniform {
     #[inline]
     fn charge(&mut self, header: &mut FcpHeader, size: u32, at: &Moment) -> Charge {
         let quoted = self.link.quoted(header, at.now);
+        let charges = self.link.charges(header, quoted);
         // §5: the minimum of the link's own memory and of the balance.
         let pays = self.link.pays(header, quoted, at.now);
         self.meter.charge(at.now, header, size, equations::paid(pays, size.into()));
         self.update(at);
-        Charge { quote: self.link.now(), quoted }
+        Charge { quote: self.link.now(), quoted: charges }
     }
 
     fn pass(&mut self, size: u32, at: &Moment) {

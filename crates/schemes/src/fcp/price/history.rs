@@ -3,7 +3,7 @@
 
 use midpath_core::units::Time;
 
-/// Entries at most. Ours: 64 kB a port; a price each for the last 4096 packets, or for every 4096th
+/// Entries at most. Ours: 96 kB a port; a price each for the last 4096 packets, or for every 4096th
 /// of the span.
 const ENTRIES: usize = 4096;
 
@@ -13,8 +13,9 @@ const NEAR: usize = 8;
 /// Prices over the longest round-trip time that has been asked for, twice that far back.
 #[derive(Debug, Clone, Default)]
 pub struct History {
-    /// Oldest first, from `first` on; what stands before that is forgotten.
-    entries: Vec<(Time, f64)>,
+    /// Oldest first, from `first` on; what stands before that is forgotten. Since when, the price, and
+    /// the least of those that were too close for entries of their own.
+    entries: Vec<(Time, f64, f64)>,
     first: usize,
     /// Which one was asked for last.
     last: usize,
@@ -40,13 +41,15 @@ impl History {
         let gap = self.span.0 / ENTRIES as u64;
         let kept = &mut self.entries[self.first..];
         match kept {
-            [.., before, newest] if now.0 - before.0.0 < gap => *newest = (now, price),
+            [.., before, newest] if now.0 - before.0.0 < gap => *newest = (now, price, price.min(newest.2)),
             _ => {
                 if kept.len() >= ENTRIES {
                     self.first += 1;
                 }
                 self.make_room();
-                self.entries.push((now, price));
+                let close = self.entries.last().filter(|newest| now.0 - newest.0.0 < gap);
+                let least = close.map_or(price, |newest| price.min(newest.1));
+                self.entries.push((now, price, least));
             }
         }
         let edge = now.saturating_sub(self.span);
@@ -78,6 +81,13 @@ impl History {
         }
         self.last = self.beside(at).unwrap_or_else(|| self.first + self.search(at).saturating_sub(1));
         Some(self.entries[self.last].1)
+    }
+
+    /// The least that may have been told when the price was what was last asked for: of packets that
+    /// come within a 4096th of the span, the last one's price is remembered for all.
+    #[inline]
+    pub fn least(&self) -> Option<f64> {
+        Some(self.entries.get(self.last)?.2)
     }
 
     /// Which entry holds at `at`, if that is close to the last one that was asked for: packets of

@@ -48,6 +48,15 @@ impl LinkPrice {
         self.history.at(at, now).unwrap_or(self.rule.minimum)
     }
 
+    /// What a packet is charged that was `quoted` this: many that come within an instant are told
+    /// different prices, of which one is remembered. Nobody is charged more than it was told.
+    ///
+    /// To be asked after [`LinkPrice::quoted`], for the same packet.
+    #[inline]
+    pub fn charges(&self, header: &FcpHeader, quoted: f64) -> f64 {
+        if header.rtt > 0.0 { self.history.least().map_or(quoted, |least| quoted.min(least)) } else { quoted }
+    }
+
     /// What a packet pays for this link per byte that was `quoted` this: the minimum of that and of
     /// its balance (§5, "Implementation details"), so that neither a wrong round-trip time nor a
     /// forgotten price makes much of it.
@@ -106,6 +115,22 @@ mod tests {
         // Before all that is remembered: the oldest.
         assert_eq!(pays(&FcpHeader { rtt: 0.5, ..header }), 1.0);
         assert_eq!(pays(&FcpHeader { rtt: 0.0, balance: 0.0, ..header }), 3.0);
+    }
+
+    #[test]
+    fn who_comes_in_a_crowd_is_charged_no_more_than_it_was_told() {
+        let mut link = LinkPrice::new(RULE, 1.0);
+        // The first of a hundred SYNs is told 1, the last one 100: all within 10 µs of 1 s.
+        link.set(Time::ZERO, 1.0);
+        (1..=100).for_each(|n| link.set(Time(1_000_000_000_000 + n * 100_000), n as f64));
+        link.set(Time::from_ms(1_200), 50.0);
+        let header = FcpHeader { rtt: 0.3, balance: 1.0, exchange: 1.0, ..FcpHeader::default() };
+        let quoted = link.quoted(&header, Time::from_ms(1_301));
+        assert_eq!((quoted, link.charges(&header, quoted)), (100.0, 1.0));
+        assert_eq!(link.charges(&FcpHeader { rtt: 0.0, ..header }, quoted), 100.0, "a SYN was told nothing before");
+        let later = FcpHeader { rtt: 0.05, ..header };
+        let quoted = link.quoted(&later, Time::from_ms(1_301));
+        assert_eq!((quoted, link.charges(&later, quoted)), (50.0, 50.0));
     }
 
     #[test]
