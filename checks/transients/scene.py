@@ -87,22 +87,10 @@ class Scene:
         end = f"{stop:.3f}" if stop else self.stop
         return "\n".join([
             f'title = "{self.name} {self.number}"\nscheme = "{scheme}"\nseed = {self.number}\nstop = "{end} s"',
-            *memory(scheme, self.queue),
+            f'[queue]\nlimit = "{self.queue} ms"',
             "[topology]\nlinks = [\n  " + ",\n  ".join(links) + "\n]\nnodes = [" + ", ".join(nodes) + "]",
             f'[measure]\nseries = {"false" if stop else "true"}\ninterval = "{STEP} s"\npoints = {points}\n'
             f"ports = {ports}\nflows = 0",
             *flows,
             *(f"[[fault]]\n{fault}" for fault in self.faults),
         ])  # fmt: skip
-
-
-def memory(scheme: str, queue: float) -> list[str]:
-    """What gives a port of `scheme` the same memory in all as the others' queues have, `queue` ms of its rate.
-
-    INRPP has a fifth of it as its buffer, a fifth as the partition of other traffic, and the rest as cache.
-    """
-    if scheme != "inrpp":
-        return [f'[queue]\nlimit = "{queue} ms"']
-    fifth = queue / 5
-    cache = f'[schemes.inrpp]\ncache = "{3 * fifth:.3f} ms"\ntcp_cache = "{fifth:.3f} ms"'
-    return [f'[queue]\nlimit = "{fifth:.3f} ms"', cache]

@@ -6,8 +6,8 @@
 There are two classes. In `changes` (changes.py) flows join and leave, and links and routers fail. In `crowds`
 (crowds.py) many flows come at once, or a fair share is less than a packet in a round trip, or both. All run on a
 dumbbell with access links of 1 Gbps. A scenario follows from its class and number alone. Each is run as it stands with
-each scheme, at its defaults, but for memory: what a port may hold is the same for all. INRPP has a fifth of it as
-buffer and a fifth as the partition of other traffic, and the rest as cache.
+each scheme, at its defaults. What a port may hold in all is the queue's limit for every scheme; INRPP makes its buffer,
+its cache and the partition of other traffic of it.
 
 The bounds of both:
 

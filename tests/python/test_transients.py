@@ -108,8 +108,7 @@ def test_ports_of_all_schemes_have_the_same_memory(suite, of, number):
     for scheme in suite.SCHEMES:
         rows = [row for row in midpath.run(scene.toml(scheme, 0.1)).run["equipment"] if row["at"] == "routers"]
         has = min(row["queue_bytes"][0] + (row["store_bytes"] or [0])[0] for row in rows)
-        # INRPP's partition of other traffic is a fifth that no row names.
-        assert has == pytest.approx(bytes_in_all * (0.8 if scheme == "inrpp" else 1.0), rel=0.01), scheme
+        assert has == pytest.approx(bytes_in_all, rel=0.01), scheme
 
 
 def test_the_page_counts_every_scheme_in_every_scenario(suite):
