@@ -48,13 +48,17 @@ impl LinkPrice {
         self.history.at(at, now).unwrap_or(self.rule.minimum)
     }
 
-    /// What a packet is charged that was `quoted` this: many that come within an instant are told
-    /// different prices, of which one is remembered. Nobody is charged more than it was told.
+    /// What a packet is charged that was `quoted` this. In a crowd prices rise within an instant.
+    /// Who has less than what is remembered was told less, if anybody was about then.
     ///
     /// To be asked after [`LinkPrice::quoted`], for the same packet.
     #[inline]
     pub fn charges(&self, header: &FcpHeader, quoted: f64) -> f64 {
-        if header.rtt > 0.0 { self.history.least().map_or(quoted, |least| quoted.min(least)) } else { quoted }
+        let left = f64::from(header.exchange) * header.left();
+        if header.rtt <= 0.0 || quoted <= left {
+            return quoted;
+        }
+        self.history.least().map_or(quoted, |least| quoted.min(least.max(left)))
     }
 
     /// What a packet pays for this link per byte that was `quoted` this: the minimum of that and of
