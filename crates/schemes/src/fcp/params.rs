@@ -10,7 +10,7 @@ use midpath_core::units::{Rate, Time};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::header::{Class, MAX_PRICE};
+use super::header::Class;
 pub use super::misbehave::Behaviour;
 use super::perturb::Perturbation;
 use crate::params::{Text, Texts, require};

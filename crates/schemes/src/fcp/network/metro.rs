@@ -10,10 +10,6 @@
 //! it pays. The paper doesn't say so; with all of I_p in the numerator the link would stand idle in
 //! part.
 
-use midpath_core::packet::Packet;
-use midpath_core::queue::{Discipline, Dual, Limit, Loss, Queue, QueueSpec, Share};
-use midpath_core::roles::PortSpec;
-
 use crate::fcp::equations;
 use crate::fcp::header::{Class, FcpHeader};
 use crate::fcp::price::Rule;
