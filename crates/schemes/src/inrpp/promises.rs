@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 
 use super::cache::Key;
 
-/// Promises open at most. Beyond that nothing is promised: a flood of SYNs fills no memory.
+/// Promises remembered at most, with those that others have replaced. Beyond that nothing is promised: a flood of SYNs fills no memory.
 const MAX_OPEN: usize = 1 << 14;
 
 #[derive(Debug, Clone, Copy)]
@@ -74,7 +74,7 @@ impl Promises {
     /// Promises a flow `bytes`, in place of what it was promised before.
     pub fn make(&mut self, key: Key, bytes: u64, now: Time) {
         self.end(key);
-        if bytes == 0 || self.open.len() >= MAX_OPEN {
+        if bytes == 0 || self.order.len() >= MAX_OPEN {
             return;
         }
         let until = now.saturating_add(self.lasts);
@@ -154,5 +154,7 @@ mod tests {
         assert_eq!(all.total(Time::ZERO), 10 * MAX_OPEN as u64);
         all.clear();
         assert_eq!(all.total(Time::ZERO), 0);
+        (0..100_000).for_each(|_| all.make(key(1), 10, Time::ZERO));
+        assert_eq!(all.order.len(), MAX_OPEN, "a flow that starts again and again");
     }
 }

@@ -61,7 +61,7 @@ impl Meter {
         Meter { least: d, ..self }
     }
 
-    /// The same that counts flows which begin apart: see [`Meter::opening`].
+    /// The same that counts flows which begin apart: see [`Meter::with_opening`].
     #[must_use]
     pub fn opening_apart(self) -> Meter {
         Meter { opens: true, ..self }

@@ -55,12 +55,16 @@ impl InrppPort {
             return true;
         }
         let quantum = self.cache.quantum();
-        let unseen = self.promises.total(now) + self.more.at(now).iter().sum::<u64>();
-        let lets = self.in_custody() + unseen + quantum <= aim;
+        let lets = self.in_custody() + self.unseen(now) + quantum <= aim;
         if lets {
             self.more.add(now, quantum);
         }
         lets
+    }
+
+    /// What was promised, or let in beside what leaves, and has not come yet.
+    fn unseen(&mut self, now: Time) -> u64 {
+        self.promises.total(now) + self.more.at(now).iter().sum::<u64>()
     }
 
     /// What the cache has room for.
@@ -84,8 +88,7 @@ impl InrppPort {
     /// room that is not promised yet. In packets.
     fn promise(&mut self, key: Key, wanted: u64, now: Time) -> u64 {
         let quantum = self.cache.quantum();
-        let unseen = self.promises.total(now) + self.more.at(now).iter().sum::<u64>();
-        let free = self.room().saturating_sub(unseen);
+        let free = self.room().saturating_sub(self.unseen(now));
         let packets = wanted.max(u64::from(START) * quantum).min(free / 2) / quantum;
         self.promises.make(key, packets * quantum, now);
         packets
