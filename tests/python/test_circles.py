@@ -1,23 +1,17 @@
 """scripts/circles.py: which imports close a circle that crosses folders."""
 
-import importlib.util
-import sys
 from pathlib import Path
 
 import pytest
+
+import script
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "circles.py"
 
 
 @pytest.fixture(scope="module")
 def circles():
-    spec = importlib.util.spec_from_file_location("circles", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
+    return script.load(SCRIPT)
 
 
 def crate(folder, files):

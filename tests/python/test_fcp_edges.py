@@ -1,13 +1,12 @@
 """A sample of checks/fcp/edges.py: random starts, scarcity, outages, joins and cheats, held to the same bounds."""
 
-import importlib.util
 import re
-import sys
 from pathlib import Path
 
 import pytest
 
 import midpath
+import script
 
 FOLDER = Path(__file__).parents[2] / "checks" / "fcp"
 # Joins in which honest flows were refused while hosts announced as much as they liked.
@@ -17,13 +16,7 @@ CROWDED = (1232, 1745, 1897, 1963)
 @pytest.fixture(scope="module")
 def edges():
     """The script as a module."""
-    spec = importlib.util.spec_from_file_location("fcp_edges", FOLDER / "edges.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
+    return script.load(FOLDER / "edges.py")
 
 
 def refused(text):

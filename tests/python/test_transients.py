@@ -1,14 +1,13 @@
 """A sample of checks/transients: random scenarios at equal memory, held to the same bounds as all of them."""
 
-import importlib.util
 import re
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import midpath
+import script
 
 FOLDER = Path(__file__).parents[2] / "checks" / "transients"
 # Schemes that keep all bounds in these scenarios; RESULTS.md says who does not, and where.
@@ -26,17 +25,7 @@ SAMPLE = (
 @pytest.fixture(scope="module")
 def suite():
     """The script as a module, with those that it imports from its folder."""
-    spec = importlib.util.spec_from_file_location("transients_suite", FOLDER / "suite.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    sys.path.insert(0, str(FOLDER))
-    try:
-        spec.loader.exec_module(module)
-    finally:
-        sys.path.remove(str(FOLDER))
-    return module
+    return script.load(FOLDER / "suite.py")
 
 
 @pytest.mark.parametrize(("of", "number", "schemes"), SAMPLE)
