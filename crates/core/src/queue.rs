@@ -29,10 +29,10 @@ pub use crate::limit::{Bound, Limit};
 pub use crate::queue_spec::{AqmSpec, CodelParams, QueueSpec, RedParams, SchedulerSpec, SignalSpec};
 pub use crate::roles::Discipline;
 
-use crate::roles::Port;
+use crate::roles::Shortcuts;
 
 /// A drop-tail port that keeps its packets, like any other.
-pub(crate) fn drop_tail(bound: Bound) -> Box<dyn Port> {
+pub(crate) fn drop_tail(bound: Bound) -> Box<dyn Shortcuts> {
     Box::new(Queue::new(NoAqm, Fifo::new(bound), Loss))
 }
 
@@ -44,7 +44,7 @@ impl Discipline {
     }
 
     /// The port.
-    pub fn into_port(self) -> Box<dyn Port> {
+    pub fn into_port(self) -> Box<dyn Shortcuts> {
         match self {
             Discipline::DropTail(bound) => drop_tail(bound),
             Discipline::Timetable(port) | Discipline::Held(port) => port,

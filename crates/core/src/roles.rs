@@ -12,6 +12,7 @@ mod endpoint;
 mod forwarder;
 mod port;
 mod scheme;
+mod shortcuts;
 mod walk;
 
 pub use crate::limit::Backlog;
@@ -22,6 +23,7 @@ pub(crate) use forwarder::WakeAt;
 pub use forwarder::{Ecmp, Face, ForwardCtx, Forwarder, Route, Routes, ShortestPath, Way};
 pub use port::{Action, Drop, Inbound, LinkInfo, Port, PortCtx, Transmitter};
 pub use scheme::{Accept, End, Network, Parts, Scheme, Transport};
+pub use shortcuts::Shortcuts;
 pub use walk::{Step, walk};
 
 use std::sync::Arc;

@@ -121,7 +121,7 @@ fn alike<A: Aqm + 'static, G: Signal + 'static>(
     bound: Bound,
     arrivals: &[Arrival],
 ) -> Result<(), TestCaseError> {
-    let port = || Discipline::of(Queue::new(aqm(), Fifo::new(bound), signal()));
+    let port = || Discipline::with_shortcuts(Queue::new(aqm(), Fifo::new(bound), signal()));
     prop_assert!(matches!(port(), Discipline::Timetable(_)));
     prop_assert_eq!(seen(&run(port(), arrivals)), seen(&run(port().held(), arrivals)));
     Ok(())
@@ -158,7 +158,7 @@ proptest! {
     fn of_two_queues_the_first_goes_first(arrivals in arrivals(), limit in 1u64..5) {
         let first = |p: &Packet| p.flow.0 == 0;
         let dual = Dual::new(Limit::Packets(limit).bound(RATE), Share::Strict, first);
-        let bench = run(Discipline::of(Queue::new(NoAqm, dual, Loss)), &arrivals);
+        let bench = run(Discipline::with_shortcuts(Queue::new(NoAqm, dual, Loss)), &arrivals);
         let came = |seq: u32| arrivals[..=seq as usize].iter().map(|a| a.gap).fold(Time::ZERO, |sum, gap| sum + gap);
         let sent: Vec<_> = bench.log.sent.iter().filter(|s| s.port == OUT).collect();
         for s in sent.iter().filter(|s| s.packet.flow.0 != 0) {
@@ -184,7 +184,8 @@ fn of_two_queues_each_gets_its_share() {
     let dual = Dual::new(Limit::Bytes(u64::MAX).bound(RATE), Share::Weighted(quanta), |p: &Packet| p.flow.0 == 0);
     let size = |flow: u32| [1500, 700][flow as usize];
     let arrival = |i: u32| Arrival { gap: Time::ZERO, flow: i % 2, size: size(i % 2), ecn: Ecn::NotEct, back: false };
-    let bench = run(Discipline::of(Queue::new(NoAqm, dual, Loss)), &(0..400).map(arrival).collect::<Vec<_>>());
+    let bench =
+        run(Discipline::with_shortcuts(Queue::new(NoAqm, dual, Loss)), &(0..400).map(arrival).collect::<Vec<_>>());
     let mut served = [0i64; 2];
     for s in bench.log.sent.iter().skip(1).take(200) {
         served[s.packet.flow.0 as usize] += i64::from(s.packet.size);

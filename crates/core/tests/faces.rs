@@ -70,7 +70,7 @@ impl Port for Narrow {
 /// Rates of the other directions are said, or are those of the links.
 fn fan_with(reverse: Option<Vec<Rate>>) -> Bench {
     let links = (0..2).map(|i| LinkInfo { rate: RATE, delay: MS, mtu: 1500, peer: NodeId(PEERS + i) }).collect();
-    let port = || Discipline::Held(Box::<Narrow>::default());
+    let port = || Discipline::of(Narrow::default());
     let forwarding = Forwarding::only(vec![Box::new(Fan)]);
     let node =
         Node::new(common::ME, links, vec![common::ample(), port()], forwarding, Arc::new(Nobody), Streams::of(7, 0));

@@ -11,7 +11,7 @@ use midpath_core::packet::{Ecn, FlowId, Kind, NodeId, Packet, Pkt, Pool, PortId}
 use midpath_core::queue::{AqmSpec, CodelParams, Discipline, Limit, QueueSpec, SchedulerSpec};
 use midpath_core::roles::{
     Accept, Backlog, Drop, Endpoint, EndpointCtx, Face, FlowReport, ForwardCtx, Forwarder, Inbound, LinkInfo, Port,
-    PortCtx, Route,
+    PortCtx, Route, Shortcuts,
 };
 use midpath_core::units::Time;
 use proptest::prelude::*;
@@ -59,7 +59,7 @@ enum Trick {
 
 impl Special {
     fn held(kind: Trick) -> Discipline {
-        Discipline::of(Special { kind, queue: Vec::new() })
+        Discipline::with_shortcuts(Special { kind, queue: Vec::new() })
     }
 }
 
@@ -95,9 +95,6 @@ impl Port for Special {
         }
         Some(self.queue.remove(0))
     }
-    fn overlooks(&self, packet: &Packet) -> bool {
-        self.kind == Trick::PoliceOdd && packet.seq.is_multiple_of(2)
-    }
     fn inbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) -> Inbound {
         match self.kind {
             Trick::Notify if ctx.pool[&pkt].kind == Kind::Control => Inbound::Consume(pkt),
@@ -131,6 +128,12 @@ impl Port for Special {
         if self.kind == Trick::Chime {
             ctx.wake_at(ctx.now + TICK);
         }
+    }
+}
+
+impl Shortcuts for Special {
+    fn overlooks(&self, packet: &Packet) -> bool {
+        self.kind == Trick::PoliceOdd && packet.seq.is_multiple_of(2)
     }
 }
 

@@ -18,7 +18,7 @@ struct BluePorts;
 impl Network for BluePorts {
     fn port(&self, port: &PortSpec, _node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
         let bound = port.queue.drop_tail()?.bound(port.link.rate);
-        Ok(Discipline::of(Queue::new(blue::Blue::default(), Fifo::new(bound), Ce)))
+        Ok(Discipline::with_shortcuts(Queue::new(blue::Blue::default(), Fifo::new(bound), Ce)))
     }
 }
 

@@ -63,7 +63,7 @@ struct Stamps;
 impl Network for Stamps {
     fn port(&self, port: &PortSpec, _node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
         let limit = port.queue.drop_tail()?;
-        Ok(Discipline::of(Queue::new(port::Stamp::default(), Fifo::new(limit.bound(port.link.rate)), Loss)))
+        Ok(Discipline::with_shortcuts(Queue::new(port::Stamp::default(), Fifo::new(limit.bound(port.link.rate)), Loss)))
     }
 }
 

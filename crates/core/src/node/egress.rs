@@ -4,7 +4,7 @@ use super::slot::Left;
 use super::timers::{Lazy, Wake};
 use super::{Driver, Node};
 use crate::packet::{Pkt, Pool, PortId};
-use crate::roles::{Drop, Port, PortCtx, Transmitter};
+use crate::roles::{Drop, PortCtx, Shortcuts, Transmitter};
 use crate::units::Time;
 
 impl Node {
@@ -101,7 +101,7 @@ impl Node {
         now: Time,
         transmitter: Transmitter,
         pool: &mut Pool,
-        call: impl FnOnce(&mut dyn Port, &mut PortCtx<'_>) -> R,
+        call: impl FnOnce(&mut dyn Shortcuts, &mut PortCtx<'_>) -> R,
     ) -> Option<R> {
         self.call_port::<true, _>(port, now, transmitter, pool, None, call)
     }
@@ -116,7 +116,7 @@ impl Node {
         transmitter: Transmitter,
         pool: &mut Pool,
         left: Option<&mut Left>,
-        call: impl FnOnce(&mut dyn Port, &mut PortCtx<'_>) -> R,
+        call: impl FnOnce(&mut dyn Shortcuts, &mut PortCtx<'_>) -> R,
     ) -> Option<R> {
         let slot = &mut self.slots[usize::from(port.0)];
         let mut called = match left {

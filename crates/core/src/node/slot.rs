@@ -8,7 +8,7 @@ use crate::fifo::Fifo;
 use crate::limit::Bound;
 use crate::packet::Packet;
 use crate::queue::drop_tail;
-use crate::roles::{Backlog, Discipline, Drop, LinkInfo, Port, Transmitter};
+use crate::roles::{Backlog, Discipline, Drop, LinkInfo, Shortcuts, Transmitter};
 use crate::stats::{DelayHistogram, PortCounters};
 use crate::units::{Rate, Time, TxClock};
 
@@ -62,7 +62,7 @@ impl Wants {
     const ASKED: u8 = 16;
 
     fn of(discipline: &Discipline, link: &LinkInfo) -> Wants {
-        let bit = |bit, wanted: fn(&dyn Port) -> bool| if discipline.port().is_some_and(wanted) { bit } else { 0 };
+        let bit = |bit, wanted: fn(&dyn Shortcuts) -> bool| if discipline.port().is_some_and(wanted) { bit } else { 0 };
         let held = if matches!(discipline, Discipline::Held(_)) { Wants::HELD | Wants::ASKED } else { 0 };
         let asked = if discipline.admits_within().admits(Backlog::default(), link.mtu) { 0 } else { Wants::ASKED };
         let looks = bit(Wants::WATCHES, |p| p.watches_inbound()) | bit(Wants::FREES, |p| p.inbound_frees());
@@ -107,7 +107,7 @@ pub(super) struct Left {
 
 /// A port that is called.
 pub(super) struct Called<'a> {
-    pub port: &'a mut dyn Port,
+    pub port: &'a mut dyn Shortcuts,
     /// What waits on its timetable.
     pub booked: Backlog,
     /// The number of what it shares with the other ports of its instance.
@@ -159,7 +159,7 @@ pub(super) struct Slot {
     /// Byte-picoseconds waited.
     waited: u128,
     /// The discipline, unless it is plain drop-tail.
-    rule: Option<Box<dyn Port>>,
+    rule: Option<Box<dyn Shortcuts>>,
 }
 
 // Three lines of the cache: a large network has hundreds of thousands.
@@ -249,13 +249,13 @@ impl Slot {
 
     /// The port, unless it is plain drop-tail.
     #[inline]
-    pub fn port(&self) -> Option<&dyn Port> {
+    pub fn port(&self) -> Option<&dyn Shortcuts> {
         self.rule.as_deref()
     }
 
     /// The port, if it is asked for packets.
     #[inline]
-    pub fn held(&self) -> Option<&dyn Port> {
+    pub fn held(&self) -> Option<&dyn Shortcuts> {
         if self.is_held() { self.port() } else { None }
     }
 

@@ -72,7 +72,7 @@ pub enum Unsignalled {
 /// write into each packet (prices, rates) do it here, too.
 ///
 /// An AQM that decides on arrival alone, from the order of arrivals, lets a FIFO port be a
-/// *timetable* ([`Port::is_timetable`](crate::roles::Port::is_timetable)): a hop costs one event.
+/// *timetable* ([`Shortcuts::is_timetable`](crate::roles::Shortcuts::is_timetable)): a hop costs one event.
 pub trait Aqm: Send {
     /// Whether it looks at packets that leave. Asked once.
     fn watches_leaving(&self) -> bool {

@@ -41,8 +41,10 @@ impl QueueSpec {
     fn scheduled(&self, aqm: impl Aqm + 'static, signal: impl Signal + 'static, rate: Rate) -> Discipline {
         let bound = self.limit.bound(rate);
         match self.scheduler {
-            SchedulerSpec::Fifo => Discipline::of(Queue::new(aqm, Fifo::new(bound), signal)),
-            SchedulerSpec::Drr { quantum } => Discipline::of(Queue::new(aqm, Drr::new(bound, quantum), signal)),
+            SchedulerSpec::Fifo => Discipline::with_shortcuts(Queue::new(aqm, Fifo::new(bound), signal)),
+            SchedulerSpec::Drr { quantum } => {
+                Discipline::with_shortcuts(Queue::new(aqm, Drr::new(bound, quantum), signal))
+            }
         }
     }
 }

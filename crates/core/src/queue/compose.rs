@@ -3,7 +3,7 @@ use super::aqm::{Aqm, Unsignalled, Verdict, View};
 use super::scheduler::{Fifo, Scheduler};
 use super::signal::{Done, Loss, Signal};
 use crate::packet::Pkt;
-use crate::roles::{Backlog, Drop, Inbound, Port, PortCtx};
+use crate::roles::{Backlog, Drop, Inbound, Port, PortCtx, Shortcuts};
 use crate::units::Time;
 
 /// A port of three parts: an AQM chooses packets, a scheduler orders them, a signal tells the
@@ -91,24 +91,6 @@ impl<A: Aqm, S: Scheduler, G: Signal> Queue<A, S, G> {
 }
 
 impl<A: Aqm, S: Scheduler, G: Signal> Port for Queue<A, S, G> {
-    fn is_timetable(&self) -> bool {
-        self.scheduler.is_fifo() && !self.aqm.watches_leaving() && !self.signal.watches_leaving()
-    }
-
-    fn admits_within(&self) -> Bound {
-        self.aqm.indifferent_within().min(self.scheduler.room_within())
-    }
-
-    fn admit(&mut self, pkt: &Pkt, ctx: &mut PortCtx<'_>) -> Result<(), Drop> {
-        let waiting = self.waiting(ctx);
-        match self.ask(pkt, false, ctx) {
-            Verdict::Drop(why) => Err(why),
-            _ if !self.scheduler.admits(&ctx.pool[pkt], waiting) => Err(Drop::Queue),
-            Verdict::Signal => self.tell(pkt, ctx),
-            Verdict::Pass => Ok(()),
-        }
-    }
-
     fn outbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) {
         if let Err(why) = self.admit(&pkt, ctx) {
             return ctx.drop(pkt, why);
@@ -141,10 +123,6 @@ impl<A: Aqm, S: Scheduler, G: Signal> Port for Queue<A, S, G> {
         }
     }
 
-    fn watches_inbound(&self) -> bool {
-        self.aqm.watches_inbound() || self.signal.watches_inbound()
-    }
-
     fn inbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) -> Inbound {
         if let Err(why) = self.aqm.inbound(&mut ctx.pool[&pkt], ctx.now) {
             return Inbound::Drop(pkt, why);
@@ -166,5 +144,29 @@ impl<A: Aqm, S: Scheduler, G: Signal> Port for Queue<A, S, G> {
     fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
         self.aqm.gauges(out);
         self.signal.gauges(out);
+    }
+}
+
+impl<A: Aqm, S: Scheduler, G: Signal> Shortcuts for Queue<A, S, G> {
+    fn is_timetable(&self) -> bool {
+        self.scheduler.is_fifo() && !self.aqm.watches_leaving() && !self.signal.watches_leaving()
+    }
+
+    fn admits_within(&self) -> Bound {
+        self.aqm.indifferent_within().min(self.scheduler.room_within())
+    }
+
+    fn admit(&mut self, pkt: &Pkt, ctx: &mut PortCtx<'_>) -> Result<(), Drop> {
+        let waiting = self.waiting(ctx);
+        match self.ask(pkt, false, ctx) {
+            Verdict::Drop(why) => Err(why),
+            _ if !self.scheduler.admits(&ctx.pool[pkt], waiting) => Err(Drop::Queue),
+            Verdict::Signal => self.tell(pkt, ctx),
+            Verdict::Pass => Ok(()),
+        }
+    }
+
+    fn watches_inbound(&self) -> bool {
+        self.aqm.watches_inbound() || self.signal.watches_inbound()
     }
 }

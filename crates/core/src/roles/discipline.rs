@@ -1,4 +1,5 @@
-use super::Port;
+use super::shortcuts::Plain;
+use super::{Port, Shortcuts};
 use crate::limit::Bound;
 
 /// How a port gets its packets onto the wire.
@@ -7,15 +8,20 @@ pub enum Discipline {
     /// port, which nodes run without an indirect call.
     DropTail(Bound),
     /// First in, first out, all decided on arrival: drivers that know timetables give each packet
-    /// its place at once. See [`Port::admit`].
-    Timetable(Box<dyn Port>),
+    /// its place at once. See [`Shortcuts::admit`].
+    Timetable(Box<dyn Shortcuts>),
     /// Asked for a packet when the transmitter is idle.
-    Held(Box<dyn Port>),
+    Held(Box<dyn Shortcuts>),
 }
 
 impl Discipline {
-    /// A port as what it can be.
+    /// A port that is asked for each of its packets.
     pub fn of(port: impl Port + 'static) -> Discipline {
+        Discipline::Held(Box::new(Plain(port)))
+    }
+
+    /// A port with its shortcuts: a timetable, if it can be one.
+    pub fn with_shortcuts(port: impl Shortcuts + 'static) -> Discipline {
         let port = Box::new(port);
         if port.is_timetable() { Discipline::Timetable(port) } else { Discipline::Held(port) }
     }
@@ -30,7 +36,7 @@ impl Discipline {
     }
 
     /// The port, unless it is plain drop-tail.
-    pub(crate) fn port(&self) -> Option<&dyn Port> {
+    pub(crate) fn port(&self) -> Option<&dyn Shortcuts> {
         match self {
             Discipline::DropTail(_) => None,
             Discipline::Timetable(port) | Discipline::Held(port) => Some(port.as_ref()),

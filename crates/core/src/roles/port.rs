@@ -1,7 +1,7 @@
 use std::any::Any;
 use std::collections::VecDeque;
 
-use crate::limit::{Backlog, Bound};
+use crate::limit::Backlog;
 use crate::packet::{NodeId, Packet, Pkt, Pool, PortId};
 use crate::rng::Stream;
 use crate::units::{Rate, Time};
@@ -84,61 +84,19 @@ pub enum Inbound {
     Keep,
 }
 
-/// One interface of a node, both directions.
-///
-/// A port is *held*: it keeps its packets, and is asked for one whenever the transmitter is idle. A
-/// port that sends what comes in the order in which it came, and decides all on arrival, may be a
-/// *timetable* instead: it says yes or no, and the node knows when each packet starts.
+/// One interface of a node, both directions: it keeps its packets, and is asked for one whenever the
+/// transmitter is idle. What a port may offer besides, for speed alone, is in
+/// [`Shortcuts`](super::Shortcuts).
 pub trait Port: Send {
-    /// Whether it can be a timetable. Asked once; it is held all the same where the link changes,
-    /// and under drivers that know no timetables.
-    fn is_timetable(&self) -> bool {
-        false
-    }
-    /// Called when a packet was routed to a timetable, in place of [`Port::outbound`]: whether it
-    /// is taken, by the same rule. What waits before it is in [`PortCtx::booked`].
-    fn admit(&mut self, _pkt: &Pkt, _ctx: &mut PortCtx<'_>) -> Result<(), Drop> {
-        unreachable!("only ports that say so are timetables")
-    }
-    /// Of a timetable: as long as a packet fits into this with all that waits, [`Port::admit`]
-    /// would take it and change nothing, so that it need not be called. Asked once.
-    fn admits_within(&self) -> Bound {
-        Bound::NOTHING
-    }
     /// Called when a packet was routed here. Keep it for [`Port::poll_transmit`], give it to
     /// [`PortCtx::drop`], or hand it to a sibling.
     fn outbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>);
     /// Called when the transmitter is idle: the next packet, which starts onto the wire now. Stamp
     /// it here.
     fn poll_transmit(&mut self, ctx: &mut PortCtx<'_>) -> Option<Pkt>;
-    /// Whether [`Port::straight`] wants to be called. Asked once.
-    fn goes_straight(&self) -> bool {
-        false
-    }
-    /// Called when a packet was routed here and the transmitter is idle: gives back as `Ok` what
-    /// [`Port::outbound`] would take and [`Port::poll_transmit`] then send, if that is this very
-    /// packet and the port marks nothing. With `Err` both are called.
-    fn straight(&mut self, pkt: Pkt, _ctx: &mut PortCtx<'_>) -> Result<Pkt, Pkt> {
-        Err(pkt)
-    }
-    /// Whether [`Port::inbound`] wants to be called. Asked once.
-    fn watches_inbound(&self) -> bool {
-        true
-    }
-    /// Whether [`Port::inbound`] would let this packet pass as it is, learn nothing from it, and let
-    /// no other go. Then it is not called. Asked of each packet, without a context: a port that
-    /// looks at few of them saves the rest the call.
-    fn overlooks(&self, _packet: &Packet) -> bool {
-        false
-    }
     /// Called when a packet came in through this port, before it is routed.
     fn inbound(&mut self, pkt: Pkt, _ctx: &mut PortCtx<'_>) -> Inbound {
         Inbound::Forward(pkt)
-    }
-    /// Whether [`Port::inbound`] may let a packet go that waits. If not, the port is not asked for
-    /// one after it. Asked once.
-    fn inbound_frees(&self) -> bool {
-        true
     }
     /// Called when a packet that came in through a sibling was handed over to this port
     /// ([`PortCtx::hand_over`]), before it is routed: what [`Port::inbound`] does, of a packet that

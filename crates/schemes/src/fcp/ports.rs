@@ -24,9 +24,9 @@ pub fn port(plan: &Plan, spec: &PortSpec) -> Discipline {
     }
     // What most ports do is compiled together.
     if plan.params.network.pricing == Kind::Uniform {
-        return Discipline::of(Queue::of(with(plan, spec, |basis| uniform(plan, basis))));
+        return Discipline::with_shortcuts(Queue::of(with(plan, spec, |basis| uniform(plan, basis))));
     }
-    Discipline::of(Queue::of(admission(plan, spec)))
+    Discipline::with_shortcuts(Queue::of(admission(plan, spec)))
 }
 
 fn uniform(plan: &Plan, basis: Basis) -> Uniform {
@@ -61,7 +61,7 @@ fn metro(spec: &PortSpec, rule: impl FnOnce(&PortSpec) -> FcpPort) -> Discipline
     let bound = spec.queue.limit.bound(spec.link.rate);
     // The rule sees both queues; whether there is room is said queue by queue.
     let all = PortSpec { queue: QueueSpec::fifo(Limit::Packets(u64::MAX)), ..*spec };
-    Discipline::of(Queue::new(rule(&all), Dual::new(bound, Share::Strict, paid), Loss))
+    Discipline::with_shortcuts(Queue::new(rule(&all), Dual::new(bound, Share::Strict, paid), Loss))
 }
 
 /// Who paid for priority gets it; acknowledgements and other schemes' packets pay for nothing.

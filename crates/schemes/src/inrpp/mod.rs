@@ -166,7 +166,7 @@ impl Network for Domain {
     }
     fn port(&self, spec: &PortSpec, node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
         let port = InrppPort::new(self.config.clone(), spec, spec.queue.drop_tail()?, self.adjacency(spec, node));
-        Ok(Discipline::of(port))
+        Ok(Discipline::with_shortcuts(port))
     }
     fn forwarder(&self, node: &NodeSpec<'_>) -> Option<Box<dyn Forwarder>> {
         // A host has nothing to choose and forwards nothing.

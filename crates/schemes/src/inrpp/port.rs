@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use midpath_core::packet::{Flags, Kind, NodeId, Packet, Pkt, PortId};
 use midpath_core::queue::Limit;
-use midpath_core::roles::{Backlog, Drop, Inbound, Port, PortCtx, PortSpec};
+use midpath_core::roles::{Backlog, Drop, Inbound, Port, PortCtx, PortSpec, Shortcuts};
 use midpath_core::units::{Bytes, Rate, Time};
 
 use super::auth::{Far, Keys, Line};
@@ -544,24 +544,6 @@ impl Port for InrppPort {
         }
     }
 
-    fn goes_straight(&self) -> bool {
-        true
-    }
-
-    fn straight(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) -> Result<Pkt, Pkt> {
-        if !self.is_straight_for(&ctx.pool[&pkt]) {
-            return Err(pkt);
-        }
-        self.read_letters(ctx);
-        if !self.promises.is_empty() {
-            let packet = &ctx.pool[&pkt];
-            self.promises.keep((packet.flow, packet.src), packet);
-        }
-        self.seal(&pkt, ctx);
-        self.settle_in_push(ctx);
-        Ok(pkt)
-    }
-
     fn poll_transmit(&mut self, ctx: &mut PortCtx<'_>) -> Option<Pkt> {
         if self.rests(ctx) {
             return None;
@@ -576,10 +558,6 @@ impl Port for InrppPort {
         }
         self.settle(ctx);
         pkt
-    }
-
-    fn overlooks(&self, packet: &Packet) -> bool {
-        self.border.is_none() && packet.kind != Kind::Control && !is_ack(packet)
     }
 
     fn inbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) -> Inbound {
@@ -700,6 +678,30 @@ impl Port for InrppPort {
             c.refused > 0 && c.unheard + self.watch.unheard() as u64 > 0,
             "flows were pressed of which no ACK came back here: on paths that are not symmetric use `notify = \"data\"`",
         );
+    }
+}
+
+impl Shortcuts for InrppPort {
+    fn goes_straight(&self) -> bool {
+        true
+    }
+
+    fn straight(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) -> Result<Pkt, Pkt> {
+        if !self.is_straight_for(&ctx.pool[&pkt]) {
+            return Err(pkt);
+        }
+        self.read_letters(ctx);
+        if !self.promises.is_empty() {
+            let packet = &ctx.pool[&pkt];
+            self.promises.keep((packet.flow, packet.src), packet);
+        }
+        self.seal(&pkt, ctx);
+        self.settle_in_push(ctx);
+        Ok(pkt)
+    }
+
+    fn overlooks(&self, packet: &Packet) -> bool {
+        self.border.is_none() && packet.kind != Kind::Control && !is_ack(packet)
     }
 }
 

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use midpath_core::packet::{Kind, Packet, Pkt};
 use midpath_core::queue::{Bound, Limit};
-use midpath_core::roles::{Backlog, Drop, Inbound, Port, PortCtx, Transmitter};
+use midpath_core::roles::{Backlog, Drop, Inbound, Port, PortCtx, Shortcuts, Transmitter};
 use midpath_core::units::{Bytes, Rate, Time};
 
 use super::params::{MirccParams, RttSource};
@@ -223,11 +223,6 @@ impl Port for MirccPort {
         None
     }
 
-    /// What comes in books the link; only where awaited Data are bounded do they free anything.
-    fn inbound_frees(&self) -> bool {
-        self.awaited.is_some()
-    }
-
     fn inbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) -> Inbound {
         let packet = &ctx.pool[&pkt];
         let (now, size) = (ctx.now, Bytes(u64::from(packet.size)));
@@ -295,5 +290,12 @@ impl Port for MirccPort {
         out.push(("rate_bps", stamps.primary));
         out.push(("secondary_rate_bps", stamps.secondary));
         out.push(("interests", self.interests.packets as f64));
+    }
+}
+
+impl Shortcuts for MirccPort {
+    /// What comes in books the link; only where awaited Data are bounded do they free anything.
+    fn inbound_frees(&self) -> bool {
+        self.awaited.is_some()
     }
 }

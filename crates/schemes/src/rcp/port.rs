@@ -59,7 +59,7 @@ pub struct RcpPort {
 impl Network for RcpParams {
     fn port(&self, spec: &PortSpec, _node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
         let port = RcpPort::new(self, spec.queue.drop_tail()?, spec.link.rate);
-        Ok(Discipline::of(Queue::of(port)))
+        Ok(Discipline::with_shortcuts(Queue::of(port)))
     }
 }
 

@@ -51,7 +51,7 @@ pub struct XcpPort {
 impl Network for XcpParams {
     fn port(&self, spec: &PortSpec, _node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
         let port = XcpPort::new(self, spec.queue.drop_tail()?, spec.link.rate);
-        Ok(Discipline::of(Queue::of(port)))
+        Ok(Discipline::with_shortcuts(Queue::of(port)))
     }
 }
 

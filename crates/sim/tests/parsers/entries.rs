@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use midpath_core::packet::{Flags, FlowId, Header, NodeId, Packet, PortId, body_of};
 use midpath_core::queue::{Discipline, Limit, QueueSpec};
 use midpath_core::roles::{
-    Backlog, Ecmp, Inbound, LinkInfo, Map, Network, NodeSpec, Port, PortBench, PortSpec, Routes, Transmitter,
+    Backlog, Ecmp, Inbound, LinkInfo, Map, Network, NodeSpec, PortBench, PortSpec, Routes, Shortcuts, Transmitter,
 };
 use midpath_core::units::{Bytes, Rate, Ratio, Time};
 use midpath_core::wire;
@@ -238,7 +238,7 @@ pub fn prices(bytes: &[u8]) {
     }
 }
 
-fn drive(port: &mut dyn Port, link: LinkInfo, bytes: &[u8]) {
+fn drive(port: &mut dyn Shortcuts, link: LinkInfo, bytes: &[u8]) {
     let mut bench = PortBench::new(link);
     bench.transmitter = Transmitter::Busy { until: None };
     for part in bytes.chunks(80).take(256) {

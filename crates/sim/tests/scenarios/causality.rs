@@ -8,7 +8,7 @@ use crate::common::cases;
 use crate::common::scene::scene;
 use midpath_core::packet::{NodeId, Pkt};
 use midpath_core::queue::Discipline;
-use midpath_core::roles::{Backlog, Drop, Inbound, Network, NodeSpec, Parts, Port, PortCtx, PortSpec};
+use midpath_core::roles::{Backlog, Drop, Inbound, Network, NodeSpec, Parts, Port, PortCtx, PortSpec, Shortcuts};
 use midpath_core::spec::SpecError;
 use midpath_core::units::Time;
 use midpath_schemes::Catalogue;
@@ -43,24 +43,17 @@ struct Watched {
 impl Network for Watched {
     fn port(&self, spec: &PortSpec, node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
         let inner = self.inner.as_ref().map_or_else(|| Ok(spec.queue.build(spec.link.rate)), |n| n.port(spec, node))?;
-        Ok(Discipline::of(Watch { port: inner.into_port(), node: spec.node, clocks: self.clocks.clone() }))
+        Ok(Discipline::with_shortcuts(Watch { port: inner.into_port(), node: spec.node, clocks: self.clocks.clone() }))
     }
 }
 
 struct Watch {
-    port: Box<dyn Port>,
+    port: Box<dyn Shortcuts>,
     node: NodeId,
     clocks: Clocks,
 }
 
 impl Port for Watch {
-    fn is_timetable(&self) -> bool {
-        self.port.is_timetable()
-    }
-    fn admit(&mut self, pkt: &Pkt, ctx: &mut PortCtx<'_>) -> Result<(), Drop> {
-        self.clocks.see(self.node, ctx.now);
-        self.port.admit(pkt, ctx)
-    }
     fn outbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) {
         self.clocks.see(self.node, ctx.now);
         self.port.outbound(pkt, ctx);
@@ -78,6 +71,16 @@ impl Port for Watch {
     }
     fn reset(&mut self, ctx: &mut PortCtx<'_>) {
         self.port.reset(ctx);
+    }
+}
+
+impl Shortcuts for Watch {
+    fn is_timetable(&self) -> bool {
+        self.port.is_timetable()
+    }
+    fn admit(&mut self, pkt: &Pkt, ctx: &mut PortCtx<'_>) -> Result<(), Drop> {
+        self.clocks.see(self.node, ctx.now);
+        self.port.admit(pkt, ctx)
     }
 }
 

@@ -1,0 +1,95 @@
+//! What a port may offer for speed alone.
+
+use super::port::{Drop, Inbound, Port, PortCtx};
+use crate::limit::{Backlog, Bound};
+use crate::packet::{Packet, Pkt};
+
+/// Calls that a port saves its node. Whatever it offers here, every packet fares as it would without:
+/// a port is written, and understood, as a [`Port`]; then it may be made faster.
+///
+/// There are three. A *timetable*: a port that sends what comes in the order in which it came and
+/// decides all on arrival says yes or no at once ([`Shortcuts::admit`]), and the node knows when
+/// each packet starts; a hop is one event. *Straight*: a packet that finds the port empty and the
+/// transmitter idle is not kept first. *Inbound*: packets that the port would let pass are not shown
+/// to it.
+pub trait Shortcuts: Port {
+    /// Whether it can be a timetable. Asked once; it is held all the same where the link changes,
+    /// and under drivers that know no timetables.
+    fn is_timetable(&self) -> bool {
+        false
+    }
+    /// Called when a packet was routed to a timetable, in place of [`Port::outbound`]: whether it
+    /// is taken, by the same rule. What waits before it is in [`PortCtx::booked`]. The default is a
+    /// queue without end.
+    fn admit(&mut self, _pkt: &Pkt, _ctx: &mut PortCtx<'_>) -> Result<(), Drop> {
+        Ok(())
+    }
+    /// Of a timetable: as long as a packet fits into this with all that waits, [`Shortcuts::admit`]
+    /// would take it and change nothing, so that it need not be called. Asked once.
+    fn admits_within(&self) -> Bound {
+        Bound::NOTHING
+    }
+    /// Whether [`Shortcuts::straight`] wants to be called. Asked once.
+    fn goes_straight(&self) -> bool {
+        false
+    }
+    /// Called when a packet was routed here and the transmitter is idle: gives back as `Ok` what
+    /// [`Port::outbound`] would take and [`Port::poll_transmit`] then send, if that is this very
+    /// packet and the port marks nothing. With `Err` both are called.
+    fn straight(&mut self, pkt: Pkt, _ctx: &mut PortCtx<'_>) -> Result<Pkt, Pkt> {
+        Err(pkt)
+    }
+    /// Whether [`Port::inbound`] wants to be called. Asked once.
+    fn watches_inbound(&self) -> bool {
+        true
+    }
+    /// Whether [`Port::inbound`] would let this packet pass as it is, learn nothing from it, and let
+    /// no other go. Then it is not called. Asked of each packet, without a context: a port that
+    /// looks at few of them saves the rest the call.
+    fn overlooks(&self, _packet: &Packet) -> bool {
+        false
+    }
+    /// Whether [`Port::inbound`] may let a packet go that waits. If not, the port is not asked for
+    /// one after it. Asked once.
+    fn inbound_frees(&self) -> bool {
+        true
+    }
+}
+
+/// A port that offers no shortcut.
+pub(super) struct Plain<P>(pub P);
+
+impl<P: Port> Shortcuts for Plain<P> {}
+
+impl<P: Port> Port for Plain<P> {
+    fn outbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) {
+        self.0.outbound(pkt, ctx);
+    }
+    fn poll_transmit(&mut self, ctx: &mut PortCtx<'_>) -> Option<Pkt> {
+        self.0.poll_transmit(ctx)
+    }
+    fn inbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) -> Inbound {
+        self.0.inbound(pkt, ctx)
+    }
+    fn handed_over(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) -> Inbound {
+        self.0.handed_over(pkt, ctx)
+    }
+    fn on_timer(&mut self, ctx: &mut PortCtx<'_>) {
+        self.0.on_timer(ctx);
+    }
+    fn on_link(&mut self, ctx: &mut PortCtx<'_>) {
+        self.0.on_link(ctx);
+    }
+    fn backlog(&self) -> Backlog {
+        self.0.backlog()
+    }
+    fn reset(&mut self, ctx: &mut PortCtx<'_>) {
+        self.0.reset(ctx);
+    }
+    fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
+        self.0.gauges(out);
+    }
+    fn warnings(&self, out: &mut Vec<String>) {
+        self.0.warnings(out);
+    }
+}
