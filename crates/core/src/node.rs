@@ -1,17 +1,17 @@
 //! A node: ports, a forwarder and endpoints, told what arrived and asked when to be woken.
 //!
 //! Here are the node, its construction, and the loop that carries out what its parts wish for. A
-//! packet's way goes through `forwarding` (where next), `egress` and `asked` (out of a port) or
+//! packet's way goes through `forwarding` (where next), `egress` and `held` (out of a port) or
 //! `delivery` (to an endpoint). `driver` has what a program that runs nodes provides; `changes` and
 //! `readings` have what it does to a node and reads of it between events.
 
-mod asked;
 mod changes;
 mod delivery;
 mod driver;
 mod egress;
 mod endpoints;
 mod forwarding;
+mod held;
 mod line;
 mod opportunities;
 mod readings;

@@ -4,11 +4,13 @@
 //! The result does not depend on the number of parts: what a node sees is its arrivals and wake-ups
 //! in order of (time, arrival before wake-up, port, order on the wire), and nothing else.
 
+mod arrival_heap;
 mod assemble;
 mod chance;
-mod hands;
-mod heads;
+mod driver;
+mod event_loops;
 mod network;
+mod next_arrivals;
 mod parallel;
 mod part;
 mod partition;
@@ -16,7 +18,6 @@ mod reports;
 mod rings;
 mod sched;
 mod tally;
-mod turns;
 mod wire;
 
 pub use assemble::Engine;

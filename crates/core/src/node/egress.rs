@@ -1,4 +1,4 @@
-//! Ports: a packet is offered, a rule is asked, a port is woken.
+//! Ports: a packet is offered, a rule decides, a port is woken.
 
 use super::slot::Left;
 use super::timers::{Lazy, Wake};
@@ -67,9 +67,9 @@ impl Node {
         driver: &mut D,
     ) -> Result<(), Drop> {
         let (transmitter, mut left) = (self.slots[usize::from(port.0)].transmitter(now), Left::default());
-        let asked =
+        let decision =
             self.call_port::<false, _>(port, now, transmitter, pool, Some(&mut left), |p, ctx| p.admit(pkt, ctx));
-        let Some(admitted) = asked else {
+        let Some(admitted) = decision else {
             // Drop-tail has said all in its bound.
             let admits = self.slots[usize::from(port.0)].admits(pool[pkt].size);
             return if admits { Ok(()) } else { Err(Drop::Queue) };
@@ -107,7 +107,7 @@ impl Node {
     }
 
     /// The same; what waits is counted if it `NOTES` that, for it may stay as it is. A timetable that
-    /// is asked about a packet may leave its marks in `left`.
+    /// decides on a packet may leave its marks in `left`.
     #[inline(always)]
     pub(super) fn call_port<const NOTES: bool, R>(
         &mut self,
@@ -120,7 +120,7 @@ impl Node {
     ) -> Option<R> {
         let slot = &mut self.slots[usize::from(port.0)];
         let mut called = match left {
-            Some(left) => slot.asked(left)?,
+            Some(left) => slot.deciding(left)?,
             None => slot.called()?,
         };
         let mut ctx = PortCtx {

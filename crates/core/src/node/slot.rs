@@ -57,16 +57,17 @@ impl Wants {
     const FREES: u8 = 4;
     /// Held: packets may leave without being kept.
     const STRAIGHT: u8 = 8;
-    /// To be asked about packets that find nothing waiting, too: it is held, or a packet as large as
+    /// To be called for packets that find nothing waiting, too: it is held, or a packet as large as
     /// the link's may be more than it admits.
-    const ASKED: u8 = 16;
+    const CALLED: u8 = 16;
 
     fn of(discipline: &Discipline, link: &LinkInfo) -> Wants {
         let bit = |bit, wanted: fn(&dyn Shortcuts) -> bool| if discipline.port().is_some_and(wanted) { bit } else { 0 };
-        let held = if matches!(discipline, Discipline::Held(_)) { Wants::HELD | Wants::ASKED } else { 0 };
-        let asked = if discipline.admits_within().admits(Backlog::default(), link.mtu) { 0 } else { Wants::ASKED };
-        let looks = bit(Wants::WATCHES, |p| p.watches_inbound()) | bit(Wants::FREES, |p| p.inbound_frees());
-        Wants(held | asked | looks | bit(Wants::STRAIGHT, |p| p.goes_straight()))
+        let held = if matches!(discipline, Discipline::Held(_)) { Wants::HELD | Wants::CALLED } else { 0 };
+        let admits_first = discipline.admits_within().admits(Backlog::default(), link.mtu);
+        let called = if admits_first { 0 } else { Wants::CALLED };
+        let inbound = bit(Wants::WATCHES, |p| p.watches_inbound()) | bit(Wants::FREES, |p| p.inbound_frees());
+        Wants(held | called | inbound | bit(Wants::STRAIGHT, |p| p.goes_straight()))
     }
 
     #[inline]
@@ -234,9 +235,9 @@ impl Slot {
         Some(Called { port, booked, state, timer, marks, waited: &mut self.waited, level })
     }
 
-    /// The same of a timetable that is asked about a packet: it marks packets at most.
+    /// The same of a timetable that decides on a packet: it marks packets at most.
     #[inline]
-    pub fn asked<'a>(&'a mut self, left: &'a mut Left) -> Option<Called<'a>> {
+    pub fn deciding<'a>(&'a mut self, left: &'a mut Left) -> Option<Called<'a>> {
         let (booked, state) = (self.booked(), self.shared());
         let (port, Left { timer, marks }) = (self.rule.as_deref_mut()?, left);
         Some(Called { port, booked, state, timer, marks, waited: &mut self.waited, level: None })
@@ -339,7 +340,7 @@ impl Slot {
     /// has promised for later has not happened. For each hop: a call costs 22 instructions.
     #[inline(always)]
     pub fn book_unasked(&mut self, size: u32, now: Time, until: Time) -> Option<(Time, Time)> {
-        if !self.fits(size) || self.wants.has(Wants::ASKED) {
+        if !self.fits(size) || self.wants.has(Wants::CALLED) {
             return None;
         }
         if self.free_at > now && !self.has_room_unsettled(size) {

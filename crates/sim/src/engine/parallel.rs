@@ -15,13 +15,13 @@ pub(super) struct Plan {
     pub stop: Time,
     /// Sampling interval; [`Time::MAX`] for none.
     pub sample: Time,
-    /// Shortest time between looks for stalls; [`Time::MAX`] for none.
+    /// Shortest time between checks for stalls; [`Time::MAX`] for none.
     pub watch: Time,
     /// How long a window may be: the smallest delay between parts.
     pub window: Time,
 }
 
-/// When to look whether the nodes have only housekeeping left: such a run is over, although
+/// When to check whether the nodes have only housekeeping left: such a run is over, although
 /// something will always happen next. The times depend on nothing, so that all runs of a scenario
 /// end at the same one.
 #[derive(Clone, Copy)]
@@ -30,26 +30,26 @@ struct RestCheck(Time);
 impl RestCheck {
     const FIRST: RestCheck = RestCheck(Time::from_ms(10));
 
-    /// The time of the next look: a 64th of the run's length later, so that long runs don't look
+    /// The time of the next check: a 64th of the run's length later, so that long runs don't check
     /// too often.
     fn following(self) -> RestCheck {
         RestCheck(self.0.saturating_add(RestCheck::FIRST.0.max(Time(self.0.0 / 64))))
     }
 }
 
-/// When to stop for a look at the nodes: at samples, and where a watch begins anew. The times depend
+/// When to stop and observe the nodes: at samples, and where a watch begins anew. The times depend
 /// on nothing.
 #[derive(Clone, Copy)]
-struct Looks {
+struct Observations {
     sample: Time,
     next_sample: Time,
     watch: Time,
     next_watch: Time,
 }
 
-impl Looks {
-    fn new(plan: Plan) -> Looks {
-        Looks { sample: plan.sample, next_sample: plan.sample, watch: plan.watch, next_watch: plan.watch }
+impl Observations {
+    fn new(plan: Plan) -> Observations {
+        Observations { sample: plan.sample, next_sample: plan.sample, watch: plan.watch, next_watch: plan.watch }
     }
 
     /// When the next one is.
@@ -57,9 +57,9 @@ impl Looks {
         self.next_sample.min(self.next_watch)
     }
 
-    /// Lets the part's probe look, for the time of the next one has come. Watches get longer with
+    /// Lets the part's probe observe, for the time of the next one has come. Watches get longer with
     /// the run, as [`RestCheck`] does, so that there are few.
-    fn take(&mut self, part: &mut Part) {
+    fn make(&mut self, part: &mut Part) {
         let now = self.next();
         if now == self.next_sample {
             part.sample(now);
@@ -72,11 +72,11 @@ impl Looks {
     }
 }
 
-/// When it is time to say how far the run is, and to ask whether to go on: after so many turns of a
+/// When it is time to say how far the run is, and to ask whether to go on: after so many rounds of a
 /// loop, or after so much work in them.
 #[derive(Default)]
 struct Pulse {
-    turns: u32,
+    rounds: u32,
     told: u64,
 }
 
@@ -84,12 +84,12 @@ impl Pulse {
     /// Ours: work of less than a tenth of a second, so that Ctrl-C is heard at once.
     const EVENTS: u64 = 1 << 20;
 
-    /// Called once a turn, with the events so far.
-    fn is_due(&mut self, events: u64, turns: u32) -> bool {
-        self.turns += 1;
-        let due = self.turns >= turns || events - self.told >= Pulse::EVENTS;
+    /// Called once a round, with the events so far.
+    fn is_due(&mut self, events: u64, rounds: u32) -> bool {
+        self.rounds += 1;
+        let due = self.rounds >= rounds || events - self.told >= Pulse::EVENTS;
         if due {
-            *self = Pulse { turns: 0, told: events };
+            *self = Pulse { rounds: 0, told: events };
         }
         due
     }
@@ -212,13 +212,13 @@ fn sum(counts: &[AtomicU64]) -> u64 {
 
 /// Runs one part alone. Says when it ended and whether it was not cancelled.
 pub(super) fn run_alone(part: &mut Part, plan: Plan, progress: &mut dyn FnMut(Progress) -> bool) -> bool {
-    let (mut looks, mut check) = (Looks::new(plan), RestCheck::FIRST);
+    let (mut observations, mut check) = (Observations::new(plan), RestCheck::FIRST);
     let mut pulse = Pulse::default();
     let mut go_on = |part: &Part| {
         !pulse.is_due(part.tally.events, 4096) || progress(Progress { now: part.now(), hops: part.tally.hops })
     };
     loop {
-        let limit = plan.stop.min(looks.next()).min(check.0);
+        let limit = plan.stop.min(observations.next()).min(check.0);
         while part.run_bucket(limit) {
             if !go_on(part) {
                 return false;
@@ -237,7 +237,7 @@ pub(super) fn run_alone(part: &mut Part, plan: Plan, progress: &mut dyn FnMut(Pr
             }
             check = check.following();
         } else {
-            looks.take(part);
+            observations.make(part);
         }
     }
 }
@@ -272,7 +272,7 @@ fn run_one(
     shared: &Exchange,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) {
-    let (mut looks, mut check) = (Looks::new(plan), RestCheck::FIRST);
+    let (mut observations, mut check) = (Observations::new(plan), RestCheck::FIRST);
     let mut pulse = Pulse::default();
     // Told before the threads meet for a round: then all hear of it in that round.
     let mut tell = |now: Time, round: u64| {
@@ -287,19 +287,19 @@ fn run_one(
         // Also at the end: what is on its way is counted.
         shared.fetch(me, count, part, node_of_ring);
         sent = Time::MAX;
-        if now == Time::MAX || now.min(looks.next()) >= plan.stop || shared.is_cancelled(round) {
+        if now == Time::MAX || now.min(observations.next()) >= plan.stop || shared.is_cancelled(round) {
             return;
         }
-        if now >= check.0 && check.0 <= looks.next() {
+        if now >= check.0 && check.0 <= observations.next() {
             if shared.is_over(me, part) {
                 return;
             }
             check = check.following();
-        } else if now >= looks.next() {
-            tell(looks.next(), round + 1);
-            looks.take(part);
+        } else if now >= observations.next() {
+            tell(observations.next(), round + 1);
+            observations.make(part);
         } else {
-            let limit = now.saturating_add(plan.window).min(plan.stop).min(looks.next()).min(check.0);
+            let limit = now.saturating_add(plan.window).min(plan.stop).min(observations.next()).min(check.0);
             while part.run_bucket(limit) {}
             sent = shared.post(me, count, part);
             shared.hops[me].store(part.tally.hops, Ordering::Relaxed);

@@ -1,24 +1,24 @@
 //! A part of the network that one thread runs: its nodes, the rings of the links that lead to them,
 //! and their packets.
 
-mod ahead;
+mod prefetch;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use ahead::{Ahead, LARGE};
 use midpath_core::node::Node;
 use midpath_core::packet::{FlowId, Pool};
 use midpath_core::units::Time;
+use prefetch::{LARGE, Prefetched};
 use rustc_hash::FxHashMap;
 
-use super::hands::Hands;
-use super::heads;
+use super::arrival_heap::ArrivalHeap;
+use super::driver::NodeDriver;
+use super::next_arrivals;
 use super::reports::Reports;
 use super::rings::{Entry, Load, Rings};
 use super::sched::Calendar;
 use super::tally::{Crossing, FlowFate, Tally};
-use super::turns::Turns;
 use super::wire::Wire;
 use super::{Event, Probe};
 
@@ -45,7 +45,7 @@ impl Agenda {
 }
 
 /// Where a node's ports are among those of its part, and how soon anybody can reach it. In one
-/// place, for where there are many nodes each look is at memory that is not in the cache.
+/// place, for where there are many nodes each read is of memory that is not in the cache.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Span {
     /// Its first port.
@@ -78,9 +78,9 @@ pub(crate) struct Part {
     pub outbox: Vec<Vec<Crossing>>,
     pub events: Vec<Event>,
     pub probe: Box<dyn Probe>,
-    /// Packets are looked at as they get their places on the wire: by the probe, or because links
+    /// Packets are observed as they get their places on the wire: by the probe, or because links
     /// are of bytes.
-    looking: bool,
+    observed: bool,
     /// With links of bytes: where packets are written.
     bytes: Option<Vec<u8>>,
     /// Nodes whose lookahead is smaller than a bucket, and when they have something to do in the
@@ -88,7 +88,7 @@ pub(crate) struct Part {
     tight: BinaryHeap<Reverse<(Time, u32)>>,
     bucket_end: Time,
     batch: Vec<u32>,
-    turns: Turns,
+    heap: ArrivalHeap,
 }
 
 impl Part {
@@ -102,7 +102,7 @@ impl Part {
         events: Vec<Event>,
         probe: Box<dyn Probe>,
     ) -> Part {
-        if spans.iter().any(|span| span.ports() as usize > heads::FEW) {
+        if spans.iter().any(|span| span.ports() as usize > next_arrivals::FEW) {
             rings.index();
         }
         let mut calendar = Calendar::new(nodes.len(), bucket_width(spans.iter().map(|span| span.lookahead)));
@@ -122,16 +122,16 @@ impl Part {
             reports: Reports::default(),
             outbox: (0..parts).map(|_| Vec::new()).collect(),
             events,
-            looking: false,
+            observed: false,
             bytes: None,
             probe,
             tight: BinaryHeap::new(),
             bucket_end: Time::ZERO,
             batch: Vec::new(),
-            turns: Turns::default(),
+            heap: ArrivalHeap::default(),
         };
         if watched {
-            part.look_at_packets();
+            part.observe_packets();
         }
         part
     }
@@ -139,12 +139,12 @@ impl Part {
     /// Makes the links that start here carry bytes.
     pub fn carry_bytes(&mut self) {
         self.bytes = Some(Vec::new());
-        self.look_at_packets();
+        self.observe_packets();
     }
 
-    /// Makes each packet be looked at as it gets its place on the wire.
-    fn look_at_packets(&mut self) {
-        self.looking = true;
+    /// Makes each packet be observed as it gets its place on the wire.
+    fn observe_packets(&mut self) {
+        self.observed = true;
         self.wires.iter_mut().for_each(|wire| wire.plain = false);
     }
 
@@ -185,10 +185,10 @@ impl Part {
         let width = self.calendar.width();
         let end = (start.saturating_add(width)).min(limit);
         self.bucket_end = end;
-        let mut ahead = (self.wires.len() > LARGE).then(Ahead::default);
+        let mut prefetched = (self.wires.len() > LARGE).then(Prefetched::default);
         for (i, &n) in batch.iter().enumerate() {
-            if let Some(ahead) = &mut ahead {
-                self.look_ahead(&batch[i..], end, ahead);
+            if let Some(prefetched) = &mut prefetched {
+                self.prefetch(&batch[i..], end, prefetched);
             }
             let next = self.calendar.next_of(n);
             if next >= end {
@@ -230,7 +230,7 @@ impl Part {
     fn run_node(&mut self, n: u32, horizon: Time) {
         let Span { first, last, .. } = self.spans[n as usize];
         let node = &mut self.nodes[n as usize];
-        let mut hands = Hands {
+        let mut driver = NodeDriver {
             now: Time::ZERO,
             node: n,
             wires: &mut self.wires[first as usize..last as usize],
@@ -243,11 +243,11 @@ impl Part {
             fates: &mut self.fates,
             reports: &mut self.reports,
             outbox: &mut self.outbox,
-            looking: self.looking,
+            observed: self.observed,
             bytes: self.bytes.as_mut(),
             probe: self.probe.as_mut(),
         };
-        let next = hands.run(node, &mut self.pool, first, last, horizon, &mut self.turns);
+        let next = driver.run(node, &mut self.pool, first, last, horizon, &mut self.heap);
         self.calendar.renew(n, next);
     }
 
@@ -256,7 +256,7 @@ impl Part {
         self.bucket_end
     }
 
-    /// Lets the probe look at every node; nothing at or after `at` has happened yet.
+    /// Lets the probe sample every node; nothing at or after `at` has happened yet.
     pub fn sample(&mut self, at: Time) {
         for (n, node) in self.nodes.iter_mut().enumerate() {
             self.probe.sample(n as u32, node, at);
@@ -264,7 +264,7 @@ impl Part {
         self.probe.end_sample();
     }
 
-    /// Lets the probe look for stalls; nothing at or after `at` has happened yet.
+    /// Lets the probe check for stalls; nothing at or after `at` has happened yet.
     pub fn watch(&mut self, at: Time) {
         self.probe.watch(&self.nodes, at);
     }

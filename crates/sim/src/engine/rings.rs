@@ -6,7 +6,7 @@ use midpath_core::fifo::Fifo;
 use midpath_core::packet::{Kind, Pkt, Pool};
 use midpath_core::units::Time;
 
-use super::heads::Heads;
+use super::next_arrivals::NextArrivals;
 
 /// A packet on a wire, as its pool's number, with a bit that says whether it arrives in one piece.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,22 +63,22 @@ struct Ring {
 
 /// The links that lead to a part's nodes: for each, its packets, first to arrive first.
 ///
-/// The times of the first ones lie side by side, for looking at them all is most of what choosing
+/// The times of the first ones lie side by side, for comparing them is most of what choosing
 /// the next event costs.
 pub(crate) struct Rings {
-    heads: Heads,
+    arrivals: NextArrivals,
     rings: Vec<Ring>,
 }
 
 impl Rings {
     /// A ring for each of so many ports.
     pub fn new(ports: usize) -> Rings {
-        Rings { heads: Heads::new(ports), rings: (0..ports).map(|_| Ring::default()).collect() }
+        Rings { arrivals: NextArrivals::new(ports), rings: (0..ports).map(|_| Ring::default()).collect() }
     }
 
-    /// Keeps books of the links that bring something: a node with many links asks for those.
+    /// Keeps an index of the links that bring something: a node with many links asks for those.
     pub fn index(&mut self) {
-        self.heads.index();
+        self.arrivals.index();
     }
 
     /// Adds a packet; says whether it is the only one, so that its arrival is news to the receiving
@@ -88,9 +88,9 @@ impl Rings {
         let queue = &mut self.rings[ring as usize].queue;
         debug_assert!(queue.back().is_none_or(|b| b.0 <= at), "a link keeps its order");
         queue.push((at, entry));
-        let first = self.heads.of(ring) == Time::MAX;
+        let first = self.arrivals.of(ring) == Time::MAX;
         if first {
-            self.heads.sooner(ring, at);
+            self.arrivals.sooner(ring, at);
         }
         first
     }
@@ -103,21 +103,21 @@ impl Rings {
         let place = queue.len() - queue.iter().rev().take_while(|e| e.0 > at).count();
         queue.insert(place, (at, entry));
         if place == 0 {
-            self.heads.sooner(ring, at);
+            self.arrivals.sooner(ring, at);
         }
         place == 0
     }
 
     /// When the first packet arrives on each ring.
     #[inline]
-    pub fn heads(&self) -> &Heads {
-        &self.heads
+    pub fn next_arrivals(&self) -> &NextArrivals {
+        &self.arrivals
     }
 
     /// The same, to bring bounds up to date.
     #[inline]
-    pub fn heads_mut(&mut self) -> &mut Heads {
-        &mut self.heads
+    pub fn next_arrivals_mut(&mut self) -> &mut NextArrivals {
+        &mut self.arrivals
     }
 
     /// What is on the wires: nothing, packets between neighbours alone, or others too.
@@ -132,15 +132,14 @@ impl Rings {
         load
     }
 
-    /// Takes the first packet of a ring that has one. The cache fetches the next one until its
-    /// turn comes.
+    /// Takes the first packet of a ring that has one. The cache fetches the next one meanwhile.
     #[inline]
     pub fn pop(&mut self, ring: u32, pool: &Pool) -> Option<Entry> {
         let queue = &mut self.rings[ring as usize].queue;
         let ((_, entry), next) = queue.pop_and_look()?;
         // If there is none, a packet of old is fetched: to ask first would cost more.
         next.1.fetch(pool);
-        self.heads.later(ring, if queue.is_empty() { Time::MAX } else { next.0 });
+        self.arrivals.later(ring, if queue.is_empty() { Time::MAX } else { next.0 });
         Some(entry)
     }
 
@@ -166,8 +165,8 @@ impl Rings {
 
     /// When the first packet of a ring arrives; [`Time::MAX`] if there is none.
     #[inline]
-    pub fn head(&self, ring: u32) -> Time {
-        self.heads.of(ring)
+    pub fn next_arrival(&self, ring: u32) -> Time {
+        self.arrivals.of(ring)
     }
 
     /// One of a ring's packets was corrupted on the way.
@@ -187,6 +186,6 @@ impl Rings {
     pub fn memory(&self) -> usize {
         self.rings.iter().map(|ring| ring.queue.capacity() * 16).sum::<usize>()
             + self.rings.len() * size_of::<Ring>()
-            + self.heads.memory()
+            + self.arrivals.memory()
     }
 }

@@ -64,7 +64,7 @@ fn shipped_scenarios_repeat_byte_for_byte_on_any_number_of_threads() {
 }
 
 /// That equality above means something: another seed is another run.
-/// A part with more than 1,024 ports looks ahead (`engine/part/ahead.rs`). One thread has 1,828
+/// A part with more than 1,024 ports prefetches (`engine/part/prefetch.rs`). One thread has 1,828
 /// here, two and three have fewer each and don't: what the cache fetches changes nothing.
 #[test]
 fn a_large_network_gives_the_same_with_and_without_looking_ahead() {

@@ -31,14 +31,14 @@ impl Node {
             pkt = kept;
         }
         let id = pkt.id();
-        let asked = self.with_port(port, now, transmitter, pool, |p, ctx| {
+        let outcome = self.with_port(port, now, transmitter, pool, |p, ctx| {
             let before = *ctx.marks;
             p.outbound(pkt, ctx);
             let marks = *ctx.marks;
             let next = if ctx.transmitter.is_busy() { None } else { p.poll_transmit(ctx) };
             (marks > before, marks, next)
         });
-        let (marked, marks, next) = asked.expect("a driver without timetables runs nodes with held ports only");
+        let (marked, marks, next) = outcome.expect("a driver without timetables runs nodes with held ports only");
         if marked {
             driver.marked(port, id, pool.peek(id));
         }

@@ -1,4 +1,4 @@
-//! When the first packet on each link arrives, and how a node with many links finds the few that
+//! When the next packet on each link arrives, and how a node with many links finds the few that
 //! bring something.
 
 use std::ops::Range;
@@ -12,27 +12,27 @@ const LINE: usize = 8;
 /// Links in a block: one bit each.
 const BLOCK: usize = u64::BITS as usize;
 
-/// Up to this many links of a node all are looked at, which is faster than by books.
+/// Up to this many links of a node all are scanned, which is faster than an index.
 pub(super) const FEW: usize = 32;
 
-/// From more links than this on nobody looks through them before a node's turn, and what brings
-/// something is fetched together when that begins.
+/// From more links than this on no one goes through them before a node runs, and what brings
+/// something is fetched together when it does.
 pub(crate) const MANY: usize = 4 * BLOCK;
 
 /// For each link, when its first packet arrives; [`Time::MAX`] where it brings none. Those of a
 /// node lie side by side.
 #[derive(Default)]
-pub(super) struct Heads {
+pub(super) struct NextArrivals {
     times: Vec<Time>,
-    /// Empty until [`Heads::index`].
+    /// Empty until [`NextArrivals::index`].
     blocks: Vec<Block>,
 }
 
 /// What is known of so many links that lie side by side.
 #[derive(Debug, Clone, Copy)]
 struct Block {
-    /// A bit for each link that brings something. Those of links that no longer do are taken away
-    /// when somebody looks.
+    /// A bit for each link that brings something. Those of links that no longer do are cleared by the next
+    /// scan.
     busy: u64,
     /// None of them brings anything before this.
     bound: Time,
@@ -56,14 +56,14 @@ fn places(mut bits: u64) -> impl Iterator<Item = usize> {
     })
 }
 
-impl Heads {
+impl NextArrivals {
     /// So many links that bring nothing.
-    pub fn new(links: usize) -> Heads {
-        Heads { times: vec![Time::MAX; links], blocks: Vec::new() }
+    pub fn new(links: usize) -> NextArrivals {
+        NextArrivals { times: vec![Time::MAX; links], blocks: Vec::new() }
     }
 
-    /// Keeps books of the links that bring something from now on, for nodes with so many links that
-    /// looking at all of them is most of the work.
+    /// Keeps an index of the links that bring something from now on, for nodes with so many links
+    /// that scanning all of them is most of the work.
     pub fn index(&mut self) {
         let of = |times: &[Time]| {
             let busy = times.iter().rev().fold(0, |bits, at| bits << 1 | u64::from(*at != Time::MAX));
@@ -84,7 +84,7 @@ impl Heads {
     }
 
     /// Has the cache fetch those of the links from `first` to before `last`, if they are not too many
-    /// to look at.
+    /// to scan.
     #[inline]
     pub fn fetch(&self, first: u32, last: u32) {
         let all = &self.times[first as usize..last as usize];
@@ -102,7 +102,7 @@ impl Heads {
         }
     }
 
-    /// Notes that a link brings something at `at`, where books are kept.
+    /// Notes that a link brings something at `at`, where there is an index.
     #[inline]
     pub fn lower(&mut self, link: u32, at: Time) {
         let (block, place) = (link as usize / BLOCK, link as usize % BLOCK);
@@ -112,8 +112,8 @@ impl Heads {
         }
     }
 
-    /// The link's first packet arrives at `at` now, which is later. Who has taken it in a turn says
-    /// at its end when the link's next one comes: [`Heads::lower`].
+    /// The link's first packet arrives at `at` now, which is later. Whoever has taken the
+    /// first one notes when the link's next one comes: [`NextArrivals::lower`].
     #[inline]
     pub fn later(&mut self, link: u32, at: Time) {
         self.times[link as usize] = at;
@@ -139,7 +139,7 @@ impl Heads {
         }
     }
 
-    /// The same with their times, for a turn that takes all of them. Returns when the first packet
+    /// The same with their times, for a loop that takes all of them. Returns when the first packet
     /// arrives on any of the node's other links.
     #[inline]
     pub fn take_before(&mut self, first: u32, last: u32, horizon: Time, mut each: impl FnMut(u32, Time)) -> Time {
@@ -197,49 +197,49 @@ mod tests {
 
     proptest! {
         /// A node with many links among others takes what comes before each horizon. It is shown
-        /// what a look at all its links shows, and so is the earliest after it.
+        /// what a scan of all its links shows, and so is the earliest after it.
         #[test]
-        fn bounds_show_what_a_look_at_all_links_shows(
+        fn the_index_shows_what_a_scan_of_all_links_shows(
             (first, last) in (0..LINKS, 1..=LINKS).prop_map(|(a, b)| (a.min(b - 1), b)),
-            turns in prop::collection::vec((prop::collection::vec((0..LINKS, 0u64..100), 0..20), 0u64..60), 1..30),
+            windows in prop::collection::vec((prop::collection::vec((0..LINKS, 0u64..100), 0..20), 0u64..60), 1..30),
         ) {
-            let mut heads = Heads::new(LINKS as usize);
-            heads.index();
+            let mut arrivals = NextArrivals::new(LINKS as usize);
+            arrivals.index();
             // What is on the way, by link and time.
             let mut wires: BTreeMap<u32, Vec<Time>> = BTreeMap::new();
             let mut now = 0;
-            for (arrivals, window) in turns {
-                for (link, delay) in arrivals {
+            for (sent, window) in windows {
+                for (link, delay) in sent {
                     let wire = wires.entry(link).or_default();
                     let at = wire.last().copied().unwrap_or_default().max(Time(now + delay));
                     if wire.is_empty() {
-                        heads.sooner(link, at);
+                        arrivals.sooner(link, at);
                     }
                     wire.push(at);
                 }
                 now += window;
                 let horizon = Time(now);
                 let (mut shown, mut taken) = (Vec::new(), Vec::new());
-                heads.each_before(first, last, horizon, |link| shown.push(link));
-                let mut beyond = heads.take_before(first, last, horizon, |link, at| taken.push((link, at)));
-                let all = (first..).zip(heads.all(first, last).to_vec());
+                arrivals.each_before(first, last, horizon, |link| shown.push(link));
+                let mut beyond = arrivals.take_before(first, last, horizon, |link, at| taken.push((link, at)));
+                let all = (first..).zip(arrivals.all(first, last).to_vec());
                 prop_assert_eq!(&taken, &all.filter(|h| h.1 < horizon).collect::<Vec<_>>());
-                prop_assert_eq!(shown, taken.iter().map(|turn| turn.0).collect::<Vec<_>>());
+                prop_assert_eq!(shown, taken.iter().map(|next| next.0).collect::<Vec<_>>());
                 // Other nodes take theirs, too, each at its own time: here half of them.
                 for (link, wire) in &mut wires {
                     let own = (first..last).contains(link);
                     if own || link % 2 == 0 {
                         wire.retain(|at| *at >= horizon);
                         let next = wire.first().copied().unwrap_or(Time::MAX);
-                        heads.later(*link, next);
-                        if taken.iter().any(|turn| turn.0 == *link) {
-                            heads.lower(*link, next);
+                        arrivals.later(*link, next);
+                        if taken.iter().any(|next| next.0 == *link) {
+                            arrivals.lower(*link, next);
                             beyond = beyond.min(next);
                         }
                     }
                 }
                 wires.retain(|_, wire| !wire.is_empty());
-                prop_assert_eq!(beyond, heads.all(first, last).iter().min().copied().unwrap_or(Time::MAX));
+                prop_assert_eq!(beyond, arrivals.all(first, last).iter().min().copied().unwrap_or(Time::MAX));
             }
         }
     }

@@ -1,21 +1,21 @@
-//! Looking ahead: while a node runs, the cache fetches what the next ones will touch.
+//! Prefetching: while a node runs, the cache fetches what the next ones will touch.
 //!
-//! In a large network all that a node touches has left the cache since its last turn, and each thing
+//! In a large network all that a node touches has left the cache since it last ran, and each thing
 //! says where the next one is: the node where its links are, a link's ring where its first place is,
-//! the place which packet it is. Each of these is asked for one turn before the next, so that none
+//! the place which packet it is. Each of these is fetched one node before the next, so that none
 //! is waited for.
 
 use midpath_core::cache::fetch;
 use midpath_core::units::Time;
 
 use super::{Part, Span};
-use crate::engine::heads::MANY;
+use crate::engine::next_arrivals::MANY;
 
-/// From more ports than this on a part looks ahead. With fewer its state has room in the cache.
+/// From more ports than this on a part prefetches. With fewer its state has room in the cache.
 /// Measured in docs/performance.md.
 pub(super) const LARGE: usize = 1024;
 
-/// Rings of one node that are fetched: a turn rarely has more.
+/// Rings of one node that are fetched: a run rarely has more.
 const MOST: usize = 8;
 
 /// The first rings that bring something to a node in the bucket at hand.
@@ -42,7 +42,7 @@ impl Bringing {
 
 /// What brings something to the next two nodes.
 #[derive(Debug, Default)]
-pub(super) struct Ahead {
+pub(super) struct Prefetched {
     first: Bringing,
     second: Bringing,
 }
@@ -55,9 +55,9 @@ fn few(span: &Span) -> bool {
 
 impl Part {
     /// Called before the first of these nodes runs, in a bucket that lasts until `end`; what was
-    /// seen of it, and of the one after it, is in `ahead`.
+    /// seen of it, and of the one after it, is in `prefetched`.
     #[inline]
-    pub(super) fn look_ahead(&self, batch: &[u32], end: Time, ahead: &mut Ahead) {
+    pub(super) fn prefetch(&self, batch: &[u32], end: Time, prefetched: &mut Prefetched) {
         let node = |i: usize| batch.get(i).map(|n| (*n as usize, &self.spans[*n as usize]));
         if let Some((n, span)) = node(4) {
             fetch(span);
@@ -65,21 +65,21 @@ impl Part {
             self.calendar.fetch(n as u32);
         }
         if let Some((n, span)) = node(3) {
-            self.rings.heads().fetch(span.first, span.last);
+            self.rings.next_arrivals().fetch(span.first, span.last);
             if few(span) {
                 self.rings.fetch_ring(span.first);
                 self.nodes[n].fetch_first_port();
                 fetch(&self.wires[span.first as usize]);
             }
         }
-        ahead.first.each(|ring| self.rings.fetch_packet(ring, &self.pool));
-        ahead.second.each(|ring| self.rings.fetch_front(ring));
-        ahead.first = std::mem::take(&mut ahead.second);
+        prefetched.first.each(|ring| self.rings.fetch_packet(ring, &self.pool));
+        prefetched.second.each(|ring| self.rings.fetch_front(ring));
+        prefetched.first = std::mem::take(&mut prefetched.second);
         match node(2) {
             Some((_, span)) if few(span) => self.rings.fetch_front(span.first),
             Some((_, span)) => self.each_that_brings(span, end, |ring| {
                 self.rings.fetch_ring(ring);
-                ahead.second.push(ring);
+                prefetched.second.push(ring);
             }),
             None => {}
         }
@@ -88,12 +88,12 @@ impl Part {
         }
     }
 
-    /// Each of a node's rings that brings something before `end`, unless there are too many to look
-    /// through. (Those of such nodes are fetched together when its turn has come.)
+    /// Each of a node's rings that brings something before `end`, unless there are too many to
+    /// scan. (Those of such nodes are fetched together when it runs.)
     #[inline]
     fn each_that_brings(&self, span: &Span, end: Time, each: impl FnMut(u32)) {
         if span.ports() as usize <= MANY {
-            self.rings.heads().each_before(span.first, span.last, end, each);
+            self.rings.next_arrivals().each_before(span.first, span.last, end, each);
         }
     }
 }

@@ -1,0 +1,195 @@
+//! The three loops that give a node what happens to it: packets that arrive, and times at which it
+//! wished to be woken. They differ in how they find the next arrival. When each runs, and what holds
+//! them equal, is in `docs/architecture.md`, "Within a node".
+
+use midpath_core::node::{Node, Woken};
+use midpath_core::packet::{Pool, PortId};
+use midpath_core::roles::Transmitter;
+use midpath_core::units::Time;
+
+use super::Event;
+use super::arrival_heap::ArrivalHeap;
+use super::driver::NodeDriver;
+use super::next_arrivals::MANY;
+use super::rings::Entry;
+use super::wire::Wire;
+
+/// Up to this many ports the next arrival is found by a scan over all rings; above, by a heap of
+/// those that have one. Measured in docs/performance.md.
+const FEW_PORTS: u32 = 12;
+
+/// The loops that run a node. They return when something happens to it next. Each is a function of
+/// its own: in one for all, more registers are spilt.
+impl NodeDriver<'_> {
+    /// Gives a node everything that happens to it before `horizon`. Its rings are those from
+    /// `first` to before `last`.
+    #[inline]
+    pub fn run(
+        &mut self,
+        node: &mut Node,
+        pool: &mut Pool,
+        first: u32,
+        last: u32,
+        horizon: Time,
+        heap: &mut ArrivalHeap,
+    ) -> Time {
+        match last - first {
+            1 | 2 => self.run_by_merge(node, pool, first, last, horizon),
+            0..=FEW_PORTS => self.run_by_scan(node, pool, first, last, horizon),
+            _ => self.run_by_heap(node, pool, first, last, horizon, heap),
+        }
+    }
+
+    /// One link or two: while one brings packets before the other, it goes on.
+    #[inline(never)]
+    fn run_by_merge(&mut self, node: &mut Node, pool: &mut Pool, first: u32, last: u32, horizon: Time) -> Time {
+        loop {
+            let (mut at, mut ring, mut other) = (self.rings.next_arrival(first), first, Time::MAX);
+            if first + 1 < last {
+                other = self.rings.next_arrival(first + 1);
+                if other < at {
+                    (at, ring, other) = (other, first + 1, at);
+                }
+            }
+            let wake = node.next_wake();
+            if at.min(wake) >= horizon {
+                return at.min(wake);
+            }
+            if wake < at {
+                self.wake(node, pool, wake);
+                continue;
+            }
+            // Nothing new comes to the other one meanwhile, and a tie is compared again.
+            let others = other.min(horizon);
+            while let Some(entry) = self.rings.pop(ring, pool) {
+                self.arrival(node, pool, (first, ring), at, entry);
+                at = self.rings.next_arrival(ring);
+                if at >= others || node.next_wake() < at {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Three to twelve links: the times of all next arrivals are compared for each event.
+    #[inline(never)]
+    fn run_by_scan(&mut self, node: &mut Node, pool: &mut Pool, first: u32, last: u32, horizon: Time) -> Time {
+        loop {
+            // Ties go to the first, which is the lower port: the order is total.
+            let (mut at, mut ring) = (Time::MAX, 0);
+            for (i, next) in self.rings.next_arrivals().all(first, last).iter().enumerate() {
+                if *next < at {
+                    (at, ring) = (*next, first + i as u32);
+                }
+            }
+            let wake = node.next_wake();
+            if at.min(wake) >= horizon {
+                return at.min(wake);
+            }
+            if wake < at {
+                self.wake(node, pool, wake);
+            } else if let Some(entry) = self.rings.pop(ring, pool) {
+                self.arrival(node, pool, (first, ring), at, entry);
+            }
+        }
+    }
+
+    /// More links: a heap of those that bring something before `horizon`, filled once.
+    #[inline(never)]
+    fn run_by_heap(
+        &mut self,
+        node: &mut Node,
+        pool: &mut Pool,
+        first: u32,
+        last: u32,
+        horizon: Time,
+        heap: &mut ArrivalHeap,
+    ) -> Time {
+        let many = (last - first) as usize > MANY;
+        // What comes next, as far as it is known.
+        heap.clear();
+        let mut beyond =
+            self.rings.next_arrivals_mut().take_before(first, last, horizon, |link, at| heap.push(link, at));
+        heap.heapify();
+        if many && heap.links().len() > 1 {
+            // None of it is in the cache: one wait for all rings, not one for each.
+            heap.links().for_each(|ring| self.rings.fetch_ring(ring));
+            heap.links().for_each(|ring| self.rings.fetch_front(ring));
+            heap.links().for_each(|ring| self.rings.fetch_packet(ring, pool));
+        }
+        // Ties go to the lower port, as above.
+        while let Some((at, ring)) = heap.first() {
+            let wake = node.next_wake();
+            if wake < at {
+                self.wake(node, pool, wake);
+                continue;
+            }
+            let Some(entry) = self.rings.pop(ring, pool) else { break };
+            match self.rings.next_arrival(ring) {
+                next if next < horizon => heap.replace_first(next),
+                next => {
+                    self.rings.next_arrivals_mut().lower(ring, next);
+                    beyond = beyond.min(next);
+                    heap.pop();
+                }
+            }
+            self.arrival(node, pool, (first, ring), at, entry);
+        }
+        while node.next_wake() < horizon {
+            let wake = node.next_wake();
+            self.wake(node, pool, wake);
+        }
+        beyond.min(node.next_wake())
+    }
+
+    /// A packet has come over one of the node's rings, the first of which is `first`.
+    #[inline(always)]
+    fn arrival(&mut self, node: &mut Node, pool: &mut Pool, (first, ring): (u32, u32), at: Time, entry: Entry) {
+        self.now = at;
+        self.tally.events += 1;
+        self.tally.last_arrival = self.tally.last_arrival.max(at);
+        if entry.corrupt() {
+            return self.lose(pool, ring, entry);
+        }
+        node.on_packet(at, PortId((ring - first) as u16), entry.take(pool), pool, self);
+    }
+
+    #[cold]
+    fn lose(&mut self, pool: &mut Pool, ring: u32, entry: Entry) {
+        self.rings.count_corrupted(ring);
+        self.tally.corrupted += 1;
+        let flow = pool.take(entry.take(pool)).flow;
+        self.fates.entry(flow).or_default().corrupted += 1;
+    }
+
+    fn wake(&mut self, node: &mut Node, pool: &mut Pool, at: Time) {
+        self.now = at;
+        self.tally.events += 1;
+        if let Woken::Driver(token) = node.on_wake(at, pool, self) {
+            self.event(node, pool, token, at);
+        }
+    }
+
+    /// What the scenario has in store for a node.
+    #[cold]
+    fn event(&mut self, node: &mut Node, pool: &mut Pool, token: u32, at: Time) {
+        match self.events[token as usize] {
+            Event::Up(port, up) => {
+                self.wires[usize::from(port.0)].line.set_up(up);
+                node.on_link(port, at, pool, self);
+            }
+            Event::Rate(port, [rate, back]) => {
+                self.wires[usize::from(port.0)].line.set_rate(rate);
+                node.set_reverse_rate(port, back);
+                node.set_rate(port, rate, at, pool, self);
+            }
+            Event::Routes(state) => {
+                let down = |(_, wire): &(usize, &Wire)| wire.line.state(at) == Transmitter::Busy { until: None };
+                let down = self.wires.iter().enumerate().filter(down).map(|(p, _)| PortId(p as u16));
+                let down: Vec<PortId> = down.collect();
+                node.on_routes(state, &down, at, pool, self);
+            }
+            Event::Restart => node.restart(at, pool, self),
+        }
+    }
+}
