@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::Built;
 use crate::describe::Description;
 use crate::params::{self, Params, Texts};
-use crate::{fcp, hpcc, inrpp, mircc, mptcp, ndn, rcp, rpm, tcp, udp, xcp};
+use crate::{fcp, hpcc, inrpp, mircc, mptcp, ndn, rcp, rpm, tcp, transport, udp, xcp};
 
 /// The scheme of a scenario that names none.
 pub const DEFAULT: &str = "newreno";
@@ -38,19 +38,19 @@ impl Catalogue {
     /// itself.
     pub fn standard() -> Catalogue {
         Catalogue::empty()
-            .with_params::<tcp::NewRenoParams>("newreno", tcp::build)
+            .with_params::<tcp::NewRenoParams>("newreno", transport::build)
             .described("newreno", tcp::describe::newreno())
-            .with_params::<tcp::CubicParams>("cubic", tcp::build)
+            .with_params::<tcp::CubicParams>("cubic", transport::build)
             .described("cubic", tcp::describe::cubic())
-            .with_params::<tcp::DctcpParams>("dctcp", tcp::build)
+            .with_params::<tcp::DctcpParams>("dctcp", transport::build)
             .described("dctcp", tcp::describe::dctcp())
-            .with_params::<tcp::FixedWindowParams>("fixed-window", tcp::build)
+            .with_params::<tcp::FixedWindowParams>("fixed-window", transport::build)
             .described("fixed-window", tcp::describe::fixed_window())
             .with_texts::<fcp::FcpParams>("fcp", fcp::build)
             .described("fcp", fcp::describe())
-            .with_params::<hpcc::HpccParams>("hpcc", tcp::build)
+            .with_params::<hpcc::HpccParams>("hpcc", transport::build)
             .described("hpcc", hpcc::describe())
-            .with_params::<rcp::RcpParams>("rcp", tcp::build)
+            .with_params::<rcp::RcpParams>("rcp", transport::build)
             .described("rcp", rcp::describe())
             .with_texts::<rpm::RpmParams>("rpm", rpm::build)
             .described("rpm", rpm::describe())
@@ -64,7 +64,7 @@ impl Catalogue {
             .described("ndn", ndn::describe())
             .with_params::<mptcp::MptcpParams>("mptcp", mptcp::build)
             .described("mptcp", mptcp::describe())
-            .with_params::<xcp::XcpParams>("xcp", tcp::build)
+            .with_params::<xcp::XcpParams>("xcp", transport::build)
             .described("xcp", xcp::describe())
             .with_params::<udp::UdpParams>("udp", udp::build)
             .described("udp", udp::describe())

@@ -1,6 +1,8 @@
 //! The congestion-control schemes of Midpath, one folder each, all of the same shape: parameters,
-//! endpoints, ports, a description, tests beside the code. `icn` is no scheme: it has what the
-//! schemes by name share.
+//! equations, endpoints, ports, a description, tests beside the code.
+//!
+//! Three rooms are no schemes. They have what several share: `transport` a sender and a receiver over
+//! TCP's segments, `icn` names and what is asked for by them, `explicit` numbers that packets carry.
 //!
 //! [`Catalogue`] turns a name and a table of parameters into a [`midpath_core::roles::Scheme`]. A
 //! scheme of your own needs no change here: implement that trait in your crate and add a builder
@@ -16,6 +18,7 @@
 
 mod catalogue;
 pub mod describe;
+mod explicit;
 mod fcp;
 mod hpcc;
 mod icn;
@@ -29,6 +32,7 @@ mod rpm;
 mod tcp;
 #[cfg(test)]
 mod testing;
+mod transport;
 mod udp;
 mod xcp;
 
@@ -43,12 +47,12 @@ pub type Built = Result<std::sync::Arc<dyn midpath_core::roles::Scheme>, midpath
 /// [`ControllerConfig`](controller::ControllerConfig), and [`build`](controller::build) makes the
 /// scheme.
 pub mod controller {
-    pub use crate::tcp::cc::{
+    pub use crate::transport::cc::{
         Ack, Acknowledged, Congestion, CongestionController, ControllerConfig, ControllerTraits, Echo, Growth, Reflect,
         View, Window,
     };
-    pub use crate::tcp::ecn::EcnMode;
-    pub use crate::tcp::{Tcp, TcpParams, TcpTable, build};
+    pub use crate::transport::ecn::EcnMode;
+    pub use crate::transport::{Tcp, TcpParams, TcpTable, build};
 }
 
 /// FCP with endpoint policies that are not ours: how a host splits a group's budget over its flows.

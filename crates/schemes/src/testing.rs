@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use midpath_core::packet::{NodeId, Packet};
 use midpath_core::roles::{Accept, Endpoint, EndpointCtx, FlowReport, Routes};
 
-use crate::tcp::segment::{opens, reset};
+use crate::transport::segment::{opens, reset};
 
 /// Lets a test look at an endpoint that a node owns.
 pub struct Watched<E>(pub Arc<Mutex<E>>);

@@ -3,7 +3,7 @@
 //!
 //! After D. Han, R. Grandl, A. Akella, S. Seshan: "FCP: A Framework for an Evolvable Transport
 //! Protocol", CMU-CS-12-125, 2012. The handshake, acknowledgements and repair are TCP's
-//! ([`crate::tcp`]); FCP says how fast. Where to start reading: `equations.rs` for what §4.1
+//! ([`crate::transport`]); FCP says how fast. Where to start reading: `equations.rs` for what §4.1
 //! prints, [`price`] for what a link costs, [`sender`] for what a flow pays, [`host`] for who gets
 //! how much. `docs/schemes/fcp.md` maps the paper to functions.
 
@@ -37,8 +37,8 @@ use midpath_core::queue::Discipline;
 use midpath_core::roles::{FlowSpec, Forwarder, Network, NodeSpec, PortSpec};
 use midpath_core::spec::SpecError;
 
-use crate::tcp::TcpParams;
-use crate::tcp::cc::{ControllerConfig, ControllerTraits};
+use crate::transport::TcpParams;
+use crate::transport::cc::{ControllerConfig, ControllerTraits};
 pub(crate) use describe::fcp as describe;
 use header::{FcpHeader, WIRE};
 pub use params::FcpParams;

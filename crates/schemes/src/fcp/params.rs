@@ -14,8 +14,8 @@ use super::header::Class;
 pub use super::misbehave::Behaviour;
 use super::perturb::Perturbation;
 use crate::params::{Text, Texts, require};
-use crate::tcp::TcpParams;
-use crate::tcp::params::DelayedAck;
+use crate::transport::TcpParams;
+use crate::transport::params::DelayedAck;
 pub use additions::Additions;
 pub use domains::{DomainParams, Domains, check as check_domains};
 
@@ -30,7 +30,7 @@ const MOST_GROUPS: usize = 64;
 pub struct FcpParams {
     /// What FCP takes from TCP: handshake, SACK, timers. Every packet is acknowledged unless said,
     /// for its price rides on the ACK.
-    #[serde(flatten, deserialize_with = "crate::tcp::params::acks_each_packet")]
+    #[serde(flatten, deserialize_with = "crate::transport::params::acks_each_packet")]
     pub tcp: TcpParams,
     /// Whose text is followed. `paper` turns off all that is ours, but for what the table names.
     pub text: Text,

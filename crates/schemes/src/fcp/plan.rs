@@ -12,7 +12,7 @@ use super::params::{Additions, Domains, FcpParams, GroupParams, HostParams, chec
 use super::policy;
 use super::price::Rule;
 use crate::params::require;
-use crate::tcp::params::DelayedAck;
+use crate::transport::params::DelayedAck;
 
 /// The number of the flows of which the parameters say nothing.
 const UNNAMED: u32 = u32::MAX;

@@ -11,7 +11,7 @@ use midpath_core::units::{Rate, Time};
 use super::Config;
 use super::multicast;
 use super::plan::Plan;
-use crate::tcp::{Tcp, TcpParams};
+use crate::transport::{Tcp, TcpParams};
 
 /// The scheme.
 pub struct Fcp {

@@ -21,7 +21,7 @@ use super::host::{Account, Host};
 use super::params::{GroupParams, HeaderRtt, PreloadFor};
 use super::plan::Plan;
 use super::sent::{InFlight, after};
-use crate::tcp::cc::{Ack, Congestion, CongestionController, View, Window};
+use crate::transport::cc::{Ack, Congestion, CongestionController, View, Window};
 use deadline::Deadline;
 pub use preload::Announced;
 

@@ -8,8 +8,8 @@ use midpath_core::units::{Rate, Time};
 use super::equations::{Path, State};
 use super::header::{self, IntHeader};
 use super::params::{HpccParams, Int};
-use crate::tcp::TcpParams;
-use crate::tcp::cc::{
+use crate::transport::TcpParams;
+use crate::transport::cc::{
     Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits, Reflect, View, Window,
 };
 

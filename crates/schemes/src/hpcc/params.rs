@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::endpoint::HpccConfig;
 use crate::params::{require, share};
-use crate::tcp::params::DelayedAck;
-use crate::tcp::{TcpParams, TcpTable};
+use crate::transport::params::DelayedAck;
+use crate::transport::{TcpParams, TcpTable};
 
 /// What ports write their telemetry (INT) into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

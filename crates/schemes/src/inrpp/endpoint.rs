@@ -15,8 +15,8 @@ use super::cache::START;
 use super::header::{Direction, InrppHeader, Nonce, Nonces, Slow};
 use super::intervals::Intervals;
 use super::params::{Notify, Repair};
-use crate::tcp::TcpParams;
-use crate::tcp::cc::{Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits, View, Window};
+use crate::transport::TcpParams;
+use crate::transport::cc::{Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits, View, Window};
 
 /// With more open flows than this on a host they are not woken when their share changes: each reads
 /// its share with its next packet anyway, and waking all for each that comes would cost the square

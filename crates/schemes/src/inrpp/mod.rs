@@ -74,7 +74,7 @@ use midpath_core::spec::SpecError;
 pub(crate) use describe::{attack as describe_attack, inrpp as describe};
 pub use params::{Margin, Notify, Params, Repair};
 
-use crate::tcp::Tcp;
+use crate::transport::Tcp;
 use detour::Adjacency;
 use endpoint::Ends;
 use overlay::{InrppMap, PeerKind};

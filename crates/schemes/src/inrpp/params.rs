@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::header::{SIZE, SIZE_ON_DATA};
 use crate::params::{Text, Texts, require, share};
-use crate::tcp::TcpParams;
-use crate::tcp::params::DelayedAck;
+use crate::transport::TcpParams;
+use crate::transport::params::DelayedAck;
 
 /// How slow-down and cancel reach the sender's side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -7,8 +7,8 @@
 
 use midpath_core::roles::FlowSpec;
 
-use crate::tcp::cc::{Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits, Growth, Window};
-use crate::tcp::{Tcp, TcpParams};
+use crate::transport::cc::{Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits, Growth, Window};
+use crate::transport::{Tcp, TcpParams};
 
 use super::MAX_SUBFLOWS;
 use super::params::Coupling;

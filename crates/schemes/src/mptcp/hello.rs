@@ -5,7 +5,7 @@ use midpath_core::packet::{Header, Packet};
 use midpath_core::roles::EndpointCtx;
 
 use super::header::Dss;
-use crate::tcp::segment::reset;
+use crate::transport::segment::reset;
 
 /// Subtypes in the upper half of an octet, MP_CAPABLE's with the version in the lower (§3.1).
 const MP_CAPABLE: u8 = 1;

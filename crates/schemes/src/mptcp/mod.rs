@@ -1,7 +1,7 @@
 //! MPTCP, Multipath TCP (RFC 8684): one stream of data over several TCP subflows, with coupled
 //! windows (RFC 6356, OLIA).
 //!
-//! Each subflow is a TCP of its own ([`crate::tcp`]) with its own sequence numbers, losses and
+//! Each subflow is a TCP of its own ([`crate::transport`]) with its own sequence numbers, losses and
 //! window, between one of the source's and one of the destination's addresses. Above them there is
 //! one stream with data sequence numbers, one receive buffer, and a scheduler that says which
 //! subflow carries the next segment.

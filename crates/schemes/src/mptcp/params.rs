@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::MAX_SUBFLOWS;
 use crate::params::require;
-use crate::tcp::TcpParams;
+use crate::transport::TcpParams;
 
 /// The parameters of `mptcp`: its own, and those of every TCP.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

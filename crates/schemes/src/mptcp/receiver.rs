@@ -18,8 +18,8 @@ use super::header::{Dss, Mapping, Place, sack_blocks};
 use super::hello::{Hello, refuse};
 use super::keys::{Key, Keys, nonce};
 use super::params::MptcpParams;
-use crate::tcp;
-use crate::tcp::segment::opens;
+use crate::transport;
+use crate::transport::segment::opens;
 
 /// How long the end stays when no subflow will bring anything more: Linux's `tcp_fin_timeout`.
 const LINGER: Time = Time::from_secs(60);
@@ -31,7 +31,7 @@ const MAX_EARLY: usize = 64;
 struct Subflow {
     /// Its addresses as this end's packets have them.
     pair: Pair,
-    tcp: tcp::receiver::Receiver,
+    tcp: transport::receiver::Receiver,
     wishes: Wishes,
     /// What its SYN-ACK says.
     hello: Hello,
@@ -113,7 +113,7 @@ impl Receiver {
         &mut self,
         i: usize,
         ctx: &mut EndpointCtx<'_>,
-        f: impl FnOnce(&mut tcp::receiver::Receiver, &mut EndpointCtx<'_>),
+        f: impl FnOnce(&mut transport::receiver::Receiver, &mut EndpointCtx<'_>),
     ) {
         let Subflow { pair, tcp, wishes, hello, proved, .. } = &mut self.subflows[i];
         // Where the data begin is in the peer's key.
@@ -266,7 +266,8 @@ impl Receiver {
     fn confirms(&self, i: usize, packet: &Packet) -> bool {
         let Subflow { tcp, hello, proved, .. } = &self.subflows[i];
         let plain = packet.flags == Flags::ACK && packet.payload == 0;
-        let fresh = tcp.state() == tcp::receiver::State::Established && tcp.report().delivered == 0 && tcp.held() == 0;
+        let fresh =
+            tcp.state() == transport::receiver::State::Established && tcp.report().delivered == 0 && tcp.held() == 0;
         *proved && matches!(hello, Hello::Joined { .. }) && plain && fresh
     }
 

@@ -13,8 +13,8 @@ use super::hello::{Hello, Refused};
 use super::params::MptcpParams;
 use super::receiver::Receiver;
 use super::sender::Connection;
-use crate::tcp::Tcp;
-use crate::tcp::segment::{opens, reset};
+use crate::transport::Tcp;
+use crate::transport::segment::{opens, reset};
 
 struct Mptcp {
     name: String,

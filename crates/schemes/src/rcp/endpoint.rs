@@ -5,8 +5,8 @@ use midpath_core::roles::{EndpointCtx, FlowSpec};
 use midpath_core::units::{Rate, Time};
 
 use super::header::{self, RcpHeader};
-use crate::tcp::TcpParams;
-use crate::tcp::cc::{Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits, View, Window};
+use crate::transport::TcpParams;
+use crate::transport::cc::{Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits, View, Window};
 
 /// Headers alone are at least this far apart. Ours: on short paths with many flows a question per
 /// round trip would fill the link.

@@ -2,6 +2,8 @@
 
 use midpath_core::packet::{Header, Packet, shim_size};
 
+use crate::explicit::{self, is_amount};
+
 /// A rate for each direction and the round trip, as in the authors' header between IP and TCP.
 const BODY: usize = 12;
 
@@ -32,18 +34,13 @@ impl Header for RcpHeader {
     }
 
     fn put(&self, out: &mut [u8]) {
-        for (place, number) in out.chunks_exact_mut(4).zip([self.rate, self.echo, self.rtt]) {
-            place.copy_from_slice(&number.to_be_bytes());
-        }
+        explicit::put([self.rate, self.echo, self.rtt], out);
     }
 
     fn get(body: &[u8]) -> Option<RcpHeader> {
-        let bytes: &[u8; BODY] = body.try_into().ok()?;
-        let number = |at: usize| f32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
-        let header = RcpHeader { rate: number(0), echo: number(4), rtt: number(8) };
-        // Peers are hostile: no negative rate, no infinity, no NaN (which fails every comparison).
-        let rate = |r: f32| (0.0..=f32::MAX).contains(&r);
-        (rate(header.rate) && rate(header.echo) && (0.0..=MAX_RTT).contains(&header.rtt)).then_some(header)
+        let [rate, echo, rtt] = explicit::get(body)?;
+        let sane = is_amount(rate) && is_amount(echo) && (0.0..=MAX_RTT).contains(&rtt);
+        sane.then_some(RcpHeader { rate, echo, rtt })
     }
 }
 

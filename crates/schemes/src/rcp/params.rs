@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::endpoint::RcpConfig;
 use crate::params::{require, share};
-use crate::tcp::params::DelayedAck;
-use crate::tcp::{TcpParams, TcpTable};
+use crate::transport::params::DelayedAck;
+use crate::transport::{TcpParams, TcpTable};
 
 /// α and β that have been published together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

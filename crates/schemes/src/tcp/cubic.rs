@@ -5,11 +5,11 @@ use midpath_core::spec::SpecError;
 use midpath_core::units::Time;
 use serde::{Deserialize, Serialize};
 
-use super::cc::{Ack, Congestion, CongestionController, ControllerConfig, Growth, Window};
 use super::equations;
-use super::params::TcpParams;
-use super::scheme::TcpTable;
 use crate::params::{require, share};
+use crate::transport::TcpTable;
+use crate::transport::cc::{Ack, Congestion, CongestionController, ControllerConfig, Growth, Window};
+use crate::transport::params::TcpParams;
 
 /// The parameters of `cubic`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

@@ -7,12 +7,14 @@ use midpath_core::roles::{FlowSpec, Network, NodeSpec, PortSpec};
 use midpath_core::spec::SpecError;
 use serde::{Deserialize, Serialize};
 
-use super::cc::{Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits, Echo, Growth, Window};
-use super::ecn::EcnMode;
 use super::equations;
-use super::params::TcpParams;
-use super::scheme::TcpTable;
 use crate::params::{require, share};
+use crate::transport::TcpTable;
+use crate::transport::cc::{
+    Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits, Echo, Growth, Window,
+};
+use crate::transport::ecn::EcnMode;
+use crate::transport::params::TcpParams;
 
 /// The parameters of `dctcp`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

@@ -4,10 +4,10 @@ use midpath_core::roles::FlowSpec;
 use midpath_core::spec::SpecError;
 use serde::{Deserialize, Serialize};
 
-use super::cc::{Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits, Window};
-use super::params::TcpParams;
-use super::scheme::TcpTable;
 use crate::params::require;
+use crate::transport::TcpTable;
+use crate::transport::cc::{Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits, Window};
+use crate::transport::params::TcpParams;
 
 /// The parameters of `fixed-window`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

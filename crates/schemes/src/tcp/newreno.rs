@@ -4,9 +4,9 @@ use midpath_core::roles::FlowSpec;
 use midpath_core::spec::SpecError;
 use serde::{Deserialize, Serialize};
 
-use super::cc::{Ack, Congestion, CongestionController, ControllerConfig, Growth, Window};
-use super::params::TcpParams;
-use super::scheme::TcpTable;
+use crate::transport::TcpTable;
+use crate::transport::cc::{Ack, Congestion, CongestionController, ControllerConfig, Growth, Window};
+use crate::transport::params::TcpParams;
 
 /// The parameters of `newreno`: those of every TCP.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]

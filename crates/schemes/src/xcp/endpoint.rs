@@ -7,8 +7,8 @@ use midpath_core::units::Time;
 
 use super::equations;
 use super::header::{self, XcpHeader};
-use crate::tcp::TcpParams;
-use crate::tcp::cc::{Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits, View, Window};
+use crate::transport::TcpParams;
+use crate::transport::cc::{Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits, View, Window};
 
 /// Builds senders.
 #[derive(Debug, Clone, Copy)]

@@ -2,6 +2,8 @@
 
 use midpath_core::packet::{Header, Packet, shim_size};
 
+use crate::explicit::{self, is_amount};
+
 /// Bytes on the wire: the four numbers in a shim. The draft's header has 20: four for format and
 /// length, which the shim has its own way.
 pub const SIZE: u32 = shim_size(BODY as u32);
@@ -34,19 +36,13 @@ impl Header for XcpHeader {
     }
 
     fn put(&self, out: &mut [u8]) {
-        let numbers = [self.rtt, self.throughput, self.delta, self.echo];
-        for (place, number) in out.chunks_exact_mut(4).zip(numbers) {
-            place.copy_from_slice(&number.to_be_bytes());
-        }
+        explicit::put([self.rtt, self.throughput, self.delta, self.echo], out);
     }
 
     fn get(body: &[u8]) -> Option<XcpHeader> {
-        let bytes: &[u8; BODY] = body.try_into().ok()?;
-        let number = |at: usize| f32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
-        let h = XcpHeader { rtt: number(0), throughput: number(4), delta: number(8), echo: number(12) };
-        // Peers are hostile: no infinity, no NaN, and no negative round trip or throughput.
-        let positive = |x: f32| (0.0..=f32::MAX).contains(&x);
-        (positive(h.rtt) && positive(h.throughput) && h.delta.is_finite() && h.echo.is_finite()).then_some(h)
+        let [rtt, throughput, delta, echo] = explicit::get(body)?;
+        let sane = is_amount(rtt) && is_amount(throughput) && delta.is_finite() && echo.is_finite();
+        sane.then_some(XcpHeader { rtt, throughput, delta, echo })
     }
 }
 

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::endpoint::XcpConfig;
 use crate::params::require;
-use crate::tcp::params::DelayedAck;
-use crate::tcp::{TcpParams, TcpTable};
+use crate::transport::params::DelayedAck;
+use crate::transport::{TcpParams, TcpTable};
 
 /// The parameters of `xcp`: its own, and those of every TCP.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

@@ -7,7 +7,7 @@ use super::Sender;
 use crate::fcp::equations;
 use crate::fcp::header::{Class, FcpHeader};
 use crate::fcp::params::GroupParams;
-use crate::tcp::cc::View;
+use crate::transport::cc::View;
 
 /// How long a granted flow goes on when its packets are no longer given the service, in round
 /// trips. Ours: single packets may meet a full window; a path that has changed doesn't come back.

@@ -68,7 +68,7 @@ impl Connection {
         for (i, s) in self.subflows.iter_mut().enumerate() {
             // What has room and got nothing will get nothing before something else happens.
             let idle = spare[i] > 0 && !touched[i];
-            if touched[i] || (idle && s.tcp.phase() != crate::tcp::sender::Phase::Open) {
+            if touched[i] || (idle && s.tcp.phase() != crate::transport::sender::Phase::Open) {
                 s.call(ctx, end, |tcp, ctx| tcp.push(idle, ctx));
             }
         }

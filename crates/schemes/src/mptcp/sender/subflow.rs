@@ -12,8 +12,8 @@ use crate::mptcp::coupling::Coupled;
 use crate::mptcp::header::{Dss, Mapping};
 use crate::mptcp::hello::Hello;
 use crate::mptcp::keys::{Key, Keys};
-use crate::tcp::TcpParams;
-use crate::tcp::sender::{Phase, Sender, State};
+use crate::transport::TcpParams;
+use crate::transport::sender::{Phase, Sender, State};
 
 /// A subflow's gauges: its window, and the bytes of data that it has been given.
 pub const GAUGES: [(&str, &str); MAX_SUBFLOWS] = [

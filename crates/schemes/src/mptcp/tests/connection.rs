@@ -9,7 +9,7 @@ use crate::mptcp::header::Mapping;
 use crate::mptcp::hello::Hello;
 use crate::mptcp::keys::Key;
 use crate::mptcp::{MptcpParams, Scheduler};
-use crate::tcp::TcpParams;
+use crate::transport::TcpParams;
 
 /// The data that were sent: over which link, their mapping counted from the stream's beginning,
 /// DATA_FIN.

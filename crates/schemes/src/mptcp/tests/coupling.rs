@@ -6,8 +6,8 @@ use proptest::prelude::*;
 
 use crate::mptcp::Coupling;
 use crate::mptcp::coupling::{CoupledConfig, Path, Paths};
-use crate::tcp::TcpParams;
-use crate::tcp::cc::{Ack, CongestionController, ControllerConfig, Window};
+use crate::transport::TcpParams;
+use crate::transport::cc::{Ack, CongestionController, ControllerConfig, Window};
 
 const MSS: f64 = 1420.0;
 

@@ -20,9 +20,9 @@ use crate::mptcp::header::Dss;
 use crate::mptcp::hello::Hello;
 use crate::mptcp::receiver::Receiver;
 use crate::mptcp::sender::Connection;
-use crate::tcp::Tcp;
-use crate::tcp::segment::reset;
 use crate::testing::{FirstPort, Watched, accept_as};
+use crate::transport::Tcp;
+use crate::transport::segment::reset;
 
 pub const MSS: u64 = 1420;
 pub const FLOW: FlowId = FlowId(7);

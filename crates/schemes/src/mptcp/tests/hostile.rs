@@ -12,7 +12,7 @@ use crate::mptcp::header::{Dss, Mapping};
 use crate::mptcp::hello::Hello;
 use crate::mptcp::keys::Keys;
 use crate::mptcp::{Coupling, MptcpParams, Scheduler};
-use crate::tcp::TcpParams;
+use crate::transport::TcpParams;
 
 fn number() -> impl Strategy<Value = u64> {
     prop_oneof![4 => 0u64..40 * MSS, 2 => (0u64..40).prop_map(|n| n * MSS), 1 => any::<u64>(), 1 => Just(u64::MAX)]

@@ -6,12 +6,13 @@ use midpath_core::units::Time;
 use proptest::prelude::*;
 
 use super::harness::{Fate, Lab, MSS, Sent, Setup, cases};
+use crate::tcp::FixedWindowParams;
 use crate::tcp::dctcp::{DctcpConfig, DctcpParams};
-use crate::tcp::ecn::{EcnMode, number};
 use crate::tcp::newreno::NewRenoConfig;
-use crate::tcp::params::DelayedAck;
-use crate::tcp::scheme::TcpTable;
-use crate::tcp::{FixedWindowParams, TcpParams};
+use crate::transport::TcpParams;
+use crate::transport::TcpTable;
+use crate::transport::ecn::{EcnMode, number};
+use crate::transport::params::DelayedAck;
 
 fn with(ecn: EcnMode) -> TcpParams {
     TcpParams { ecn: Some(ecn), ..TcpParams::default() }
@@ -110,7 +111,7 @@ fn a_second_syn_does_not_change_the_mode_and_another_kind_is_refused() {
         });
         lab.run_until(Time::from_ms(60));
         let mut syn = lab.log()[0].packet;
-        syn.flags = Flags::SYN.with(crate::tcp::ecn::flags(second));
+        syn.flags = Flags::SYN.with(crate::transport::ecn::flags(second));
         lab.inject(1, syn);
         lab.run_until(lab.now + Time::from_ms(1));
         let answers: Vec<_> = lab.log().iter().filter(|s| s.from == 1).map(|s| s.flags()).collect();

@@ -7,12 +7,12 @@ use midpath_core::roles::{LinkInfo, PortSpec};
 use midpath_core::units::{Rate, Time};
 
 use super::harness::{Fate, Lab, MSS, Sent, Setup, lose_segments};
-use crate::tcp::TcpParams;
 use crate::tcp::dctcp::{DctcpConfig, DctcpParams, threshold};
-use crate::tcp::ecn::EcnMode;
 use crate::tcp::newreno::NewRenoConfig;
-use crate::tcp::params::DelayedAck;
-use crate::tcp::scheme::TcpTable;
+use crate::transport::TcpParams;
+use crate::transport::TcpTable;
+use crate::transport::ecn::EcnMode;
+use crate::transport::params::DelayedAck;
 
 fn ecn_on() -> TcpParams {
     TcpParams { ecn: Some(EcnMode::Classic), ..TcpParams::default() }

@@ -3,13 +3,13 @@
 use midpath_core::units::{Bytes, Rate, Time};
 
 use super::harness::{Fate, Lab, MSS, Setup, lose_segments};
-use crate::tcp::TcpParams;
-use crate::tcp::cc::ControllerConfig;
 use crate::tcp::cubic::CubicParams;
 use crate::tcp::fixed::FixedWindowParams;
 use crate::tcp::newreno::NewRenoConfig;
-use crate::tcp::params::{DelayedAck, GrowthRule};
-use crate::tcp::scheme::TcpTable;
+use crate::transport::TcpParams;
+use crate::transport::TcpTable;
+use crate::transport::cc::ControllerConfig;
+use crate::transport::params::{DelayedAck, GrowthRule};
 
 const RTT: Time = Time::from_ms(100);
 
@@ -107,7 +107,11 @@ fn cubic_returns_to_w_max_after_k() {
     while lab.step(Time::from_secs(1)) {
         let sender = lab.sender();
         let cwnd = sender.window().segments();
-        if sender.phase() == crate::tcp::sender::Phase::Open && epoch.is_zero() && w_max > 0.0 && cwnd < 0.8 * w_max {
+        if sender.phase() == crate::transport::sender::Phase::Open
+            && epoch.is_zero()
+            && w_max > 0.0
+            && cwnd < 0.8 * w_max
+        {
             epoch = lab.now;
         }
         w_max = if epoch.is_zero() && sender.window().in_slow_start() { w_max.max(cwnd) } else { w_max };

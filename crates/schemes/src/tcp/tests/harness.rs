@@ -13,14 +13,14 @@ use midpath_core::units::{Bytes, Rate, Time};
 
 use proptest::prelude::*;
 
-use crate::tcp::cc::ControllerConfig;
-use crate::tcp::ecn::{self, EcnMode};
 use crate::tcp::newreno::NewRenoConfig;
-use crate::tcp::receiver::Receiver;
-use crate::tcp::segment::reset;
-use crate::tcp::sender::Sender;
-use crate::tcp::{Tcp, TcpParams};
 use crate::testing::{FirstPort, Watched, accept_as};
+use crate::transport::cc::ControllerConfig;
+use crate::transport::ecn::{self, EcnMode};
+use crate::transport::receiver::Receiver;
+use crate::transport::segment::reset;
+use crate::transport::sender::Sender;
+use crate::transport::{Tcp, TcpParams};
 
 pub const MSS: u64 = 1448;
 pub const FLOW: FlowId = FlowId(7);

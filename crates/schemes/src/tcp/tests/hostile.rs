@@ -6,10 +6,10 @@ use midpath_core::units::{Rate, Time};
 use proptest::prelude::*;
 
 use super::harness::{FLOW, HOSTS, Lab, MSS, Setup, cases, ecn_mode};
-use crate::tcp::TcpParams;
 use crate::tcp::cubic::CubicParams;
-use crate::tcp::params::DelayedAck;
-use crate::tcp::scheme::TcpTable;
+use crate::transport::TcpParams;
+use crate::transport::TcpTable;
+use crate::transport::params::DelayedAck;
 
 /// A number that is near something interesting, or anything at all.
 fn number() -> impl Strategy<Value = u32> {

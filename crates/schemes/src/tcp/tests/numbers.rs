@@ -5,10 +5,11 @@ use midpath_core::packet::{Flags, Options, Packet};
 use midpath_core::units::{Bytes, Rate, Time};
 
 use super::harness::{FLOW, Fate, HOSTS, Lab, MSS, Sent, Setup};
+use crate::tcp::FixedWindowParams;
 use crate::tcp::newreno::NewRenoConfig;
-use crate::tcp::scheme::TcpTable;
-use crate::tcp::segment::MAX_RECEIVE_WINDOW;
-use crate::tcp::{FixedWindowParams, TcpParams};
+use crate::transport::TcpParams;
+use crate::transport::TcpTable;
+use crate::transport::segment::MAX_RECEIVE_WINDOW;
 
 fn lab(setup: Setup, tcp: TcpParams) -> Lab<NewRenoConfig> {
     Lab::new(setup, tcp, NewRenoConfig)

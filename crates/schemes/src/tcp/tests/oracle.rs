@@ -6,7 +6,7 @@ use midpath_core::packet::{Packet, SackBlock, Sequence};
 use proptest::prelude::*;
 
 use super::harness::{FLOW, HOSTS, cases};
-use crate::tcp::scoreboard::Scoreboard;
+use crate::transport::scoreboard::Scoreboard;
 
 const MSS: u64 = 3;
 const DUP_THRESH: u32 = 3;

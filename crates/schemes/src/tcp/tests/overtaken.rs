@@ -5,10 +5,10 @@ use midpath_core::units::{Rate, Time};
 use proptest::prelude::*;
 
 use super::harness::{Fate, Lab, MSS, Setup, cases, lose_segments, repeats};
-use crate::tcp::TcpParams;
-use crate::tcp::cc::{Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits, Window};
-use crate::tcp::params::DelayedAck;
-use crate::tcp::sender::Phase;
+use crate::transport::TcpParams;
+use crate::transport::cc::{Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits, Window};
+use crate::transport::params::DelayedAck;
+use crate::transport::sender::Phase;
 
 /// A sender at a fixed rate into a network that stores.
 #[derive(Debug, Clone, Copy)]

@@ -5,14 +5,14 @@ use midpath_core::units::{Bytes, Rate, Time};
 use proptest::prelude::*;
 
 use super::harness::{Fate, Lab, MSS, Sent, Setup, cases, ecn_mode};
-use crate::tcp::TcpParams;
-use crate::tcp::cc::ControllerConfig;
 use crate::tcp::cubic::CubicParams;
 use crate::tcp::dctcp::DctcpParams;
 use crate::tcp::newreno::NewRenoConfig;
-use crate::tcp::params::{DelayedAck, GrowthRule, Recovery};
-use crate::tcp::scheme::TcpTable;
-use crate::tcp::sender::Phase;
+use crate::transport::TcpParams;
+use crate::transport::TcpTable;
+use crate::transport::cc::ControllerConfig;
+use crate::transport::params::{DelayedAck, GrowthRule, Recovery};
+use crate::transport::sender::Phase;
 
 fn fate() -> impl Strategy<Value = Fate> {
     prop_oneof![

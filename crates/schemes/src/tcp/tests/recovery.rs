@@ -5,12 +5,12 @@ use midpath_core::queue::{Limit, QueueSpec};
 use midpath_core::units::{Rate, Time};
 
 use super::harness::{Fate, Lab, MSS, Sent, Setup, lose_segments, repeats};
-use crate::tcp::TcpParams;
 use crate::tcp::cubic::CubicParams;
-use crate::tcp::ecn::EcnMode;
 use crate::tcp::newreno::NewRenoConfig;
-use crate::tcp::params::{DelayedAck, Recovery};
-use crate::tcp::scheme::TcpTable;
+use crate::transport::TcpParams;
+use crate::transport::TcpTable;
+use crate::transport::ecn::EcnMode;
+use crate::transport::params::{DelayedAck, Recovery};
 
 const RTT: Time = Time::from_ms(100);
 

@@ -5,10 +5,10 @@ use midpath_core::queue::{Limit, QueueSpec};
 use midpath_core::units::{Rate, Time};
 
 use super::harness::{FLOW, Fate, HOSTS, Lab, MSS, Setup, lose_segments, repeats};
-use crate::tcp::TcpParams;
 use crate::tcp::newreno::NewRenoConfig;
-use crate::tcp::params::{DelayedAck, GrowthRule};
-use crate::tcp::sender::Phase;
+use crate::transport::TcpParams;
+use crate::transport::params::{DelayedAck, GrowthRule};
+use crate::transport::sender::Phase;
 
 fn lab(setup: Setup, tcp: TcpParams) -> Lab<NewRenoConfig> {
     Lab::new(setup, tcp, NewRenoConfig)

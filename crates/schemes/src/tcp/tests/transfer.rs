@@ -4,9 +4,9 @@ use midpath_core::packet::{Flags, Kind, Packet};
 use midpath_core::units::{Bytes, Rate, Time};
 
 use super::harness::{FLOW, Fate, HOSTS, Lab, MSS, Setup};
-use crate::tcp::TcpParams;
 use crate::tcp::newreno::NewRenoConfig;
-use crate::tcp::sender::State;
+use crate::transport::TcpParams;
+use crate::transport::sender::State;
 
 fn lab(setup: Setup, tcp: TcpParams) -> Lab<NewRenoConfig> {
     Lab::new(setup, tcp, NewRenoConfig)

@@ -8,7 +8,7 @@ use midpath_core::roles::EndpointCtx;
 use midpath_core::units::Time;
 
 use super::{Phase, Sender, State};
-use crate::tcp::cc::CongestionController;
+use crate::transport::cc::CongestionController;
 
 /// A run of bytes of the stream that a segment never reaches across the end of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use midpath_core::roles::EndpointCtx;
 use midpath_core::units::Time;
 
 use super::{Sender, State};
-use crate::tcp::cc::CongestionController;
+use crate::transport::cc::CongestionController;
 
 /// Beyond that the timeout is shorter on any path.
 const MAX_HALVINGS: u8 = 20;

@@ -5,7 +5,7 @@ use midpath_core::roles::EndpointCtx;
 use midpath_core::units::{Bytes, Time};
 
 use super::{Phase, Sender};
-use crate::tcp::cc::CongestionController;
+use crate::transport::cc::CongestionController;
 
 /// A segment about to be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -17,10 +17,10 @@ use midpath_core::units::Time;
 
 use super::Sender;
 use super::times::{SendTimes, Timed};
-use crate::tcp::cc::CongestionController;
-use crate::tcp::params::TcpParams;
-use crate::tcp::rtt::RttEstimator;
-use crate::tcp::scoreboard::blocks;
+use crate::transport::cc::CongestionController;
+use crate::transport::params::TcpParams;
+use crate::transport::rtt::RttEstimator;
+use crate::transport::scoreboard::blocks;
 
 /// Reordering beyond this is not waited for: the least RTO of RFC 6298, after which other senders
 /// repeat.

@@ -5,9 +5,9 @@ use midpath_core::roles::EndpointCtx;
 use midpath_core::units::Time;
 
 use super::{RECENT, Receiver, State};
-use crate::tcp::cc::Echo;
-use crate::tcp::ecn::{self, Agreed};
-use crate::tcp::segment::Ends;
+use crate::transport::cc::Echo;
+use crate::transport::ecn::{self, Agreed};
+use crate::transport::segment::Ends;
 
 /// Marks after which an ACK must not wait (RFC 9768, §3.2.2.5.1: n SHOULD be 2).
 const MARKS_PER_ACK: u32 = 2;

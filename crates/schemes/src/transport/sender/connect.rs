@@ -6,8 +6,8 @@ use midpath_core::units::Time;
 
 use super::time_wait::TimeWait;
 use super::{Sender, State};
-use crate::tcp::cc::{CongestionController, Window};
-use crate::tcp::ecn::{self, Agreed};
+use crate::transport::cc::{CongestionController, Window};
+use crate::transport::ecn::{self, Agreed};
 
 /// How long a sender waits for the peer's FIN when all of its own is acknowledged: Linux's
 /// `tcp_fin_timeout`.

@@ -5,7 +5,7 @@ use midpath_core::packet::{Flags, Kind, Packet};
 use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport};
 use midpath_core::units::Time;
 
-use crate::tcp::segment::Ends;
+use crate::transport::segment::Ends;
 
 /// A closed connection that may have to answer one more FIN.
 #[derive(Debug)]

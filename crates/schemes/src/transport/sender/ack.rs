@@ -5,8 +5,8 @@ use midpath_core::roles::EndpointCtx;
 use midpath_core::units::Time;
 
 use super::{Phase, Sender};
-use crate::tcp::cc::{Ack, Congestion, CongestionController};
-use crate::tcp::ecn::{self, Agreed};
+use crate::transport::cc::{Ack, Congestion, CongestionController};
+use crate::transport::ecn::{self, Agreed};
 
 /// The least time between two answers to segments out of turn: Linux' `tcp_invalid_ratelimit`.
 const CHALLENGES: Time = Time::from_ms(500);

@@ -11,7 +11,7 @@ use midpath_core::units::Time;
 
 use super::Sender;
 use super::times::Timed;
-use crate::tcp::cc::CongestionController;
+use crate::transport::cc::CongestionController;
 
 /// A segment that was sent again. If it has been sent once more since, this says nothing.
 #[derive(Debug, Clone, Copy)]

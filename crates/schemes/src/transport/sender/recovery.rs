@@ -6,9 +6,9 @@ use midpath_core::units::Time;
 
 use super::ack::News;
 use super::{Phase, Sender};
-use crate::tcp::cc::{Ack, CongestionController};
-use crate::tcp::params::Recovery;
-use crate::tcp::prr::{Progress, Prr};
+use crate::transport::cc::{Ack, CongestionController};
+use crate::transport::params::Recovery;
+use crate::transport::prr::{Progress, Prr};
 
 impl<C: CongestionController> Sender<C> {
     fn prr_on(&self) -> bool {

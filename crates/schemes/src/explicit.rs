@@ -1,0 +1,41 @@
+//! What schemes whose packets carry numbers share: numbers of four bytes, as in the authors' headers
+//! of RCP and XCP.
+
+/// Writes numbers one after the other.
+pub fn put<const N: usize>(numbers: [f32; N], out: &mut [u8]) {
+    for (place, number) in out.chunks_exact_mut(4).zip(numbers) {
+        place.copy_from_slice(&number.to_be_bytes());
+    }
+}
+
+/// Reads them; `None` if the length is another.
+pub fn get<const N: usize>(body: &[u8]) -> Option<[f32; N]> {
+    let (words, rest) = body.as_chunks::<4>();
+    let words: &[[u8; 4]; N] = words.try_into().ok().filter(|_| rest.is_empty())?;
+    Some(words.map(f32::from_be_bytes))
+}
+
+/// Whether a peer may say this of an amount. Peers are hostile: no negative one, no infinity, no
+/// NaN (which fails every comparison).
+pub fn is_amount(x: f32) -> bool {
+    (0.0..=f32::MAX).contains(&x)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{get, is_amount, put};
+
+    #[test]
+    fn numbers_come_back_and_other_lengths_do_not() {
+        let mut out = [0; 8];
+        put([1.5, -0.0], &mut out);
+        assert_eq!(get::<2>(&out).map(|n| n.map(f32::to_bits)), Some([1.5f32.to_bits(), (-0.0f32).to_bits()]));
+        assert_eq!((get::<1>(&out), get::<3>(&out), get::<2>(&out[..7])), (None, None, None));
+    }
+
+    #[test]
+    fn amounts_are_finite_and_not_negative() {
+        assert!([0.0, 1.0, f32::MAX].map(is_amount).iter().all(|ok| *ok));
+        assert!(![-1.0, f32::INFINITY, f32::NAN].map(is_amount).iter().any(|ok| *ok));
+    }
+}

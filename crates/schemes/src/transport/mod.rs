@@ -1,0 +1,29 @@
+//! Transport over TCP's segments: one sender and one receiver, under whatever says how fast
+//! ([`cc`]). The TCPs, RCP, XCP, HPCC, FCP and INRPP are controllers of it; MPTCP's subflows are
+//! such connections.
+//!
+//! Where to start reading: [`sender`], [`receiver`], and [`cc`] for adding a congestion controller
+//! of your own. From RFC section to file: `docs/schemes/tcp.md`. Tests: `tcp/tests`.
+//!
+//! **Sequence numbers** have 32 bits on the wire, begin at random and wrap. Here they are offsets
+//! of 64 bits that don't ([`Sequence`] translates): 0 is the first byte of data, one after the SYN;
+//! the FIN has the number after the last byte, so that it is retransmitted and acknowledged as a
+//! byte would be. The other direction carries no data: its FIN is at 0.
+//!
+//! [`Sequence`]: midpath_core::packet::Sequence
+
+pub mod cc;
+pub mod ecn;
+pub mod hystart;
+pub mod params;
+pub mod prr;
+pub mod receiver;
+pub mod rtt;
+mod scheme;
+pub mod scoreboard;
+pub(crate) mod segment;
+pub mod sender;
+mod settings;
+
+pub use params::TcpParams;
+pub use scheme::{Tcp, TcpTable, build};
