@@ -30,7 +30,7 @@ impl Node {
         if !D::TIMETABLES || slot.is_held() {
             return self.outbound_held(now, now, port, pkt, pool, driver);
         }
-        slot.settle(now);
+        slot.release_started(now);
         match self.admit(now, port, &pkt, pool, driver) {
             Ok(()) => {
                 let (start, end) = self.slots[usize::from(port.0)].book(size, now, self.until);
@@ -88,7 +88,7 @@ impl Node {
         if slot.is_held() {
             return driver.transmitter(port, now);
         }
-        slot.settle(now);
+        slot.release_started(now);
         slot.transmitter(now)
     }
 

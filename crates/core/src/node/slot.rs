@@ -325,7 +325,7 @@ impl Slot {
         if let Some(port) = self.held() {
             return port.backlog();
         }
-        self.settle(now);
+        self.release_started(now);
         self.booked()
     }
 
@@ -343,8 +343,8 @@ impl Slot {
         if !self.fits(size) || self.wants.has(Wants::CALLED) {
             return None;
         }
-        if self.free_at > now && !self.has_room_unsettled(size) {
-            self.settle(now);
+        if self.free_at > now && !self.has_room_before_release(size) {
+            self.release_started(now);
             if !self.admits(size) {
                 return None;
             }
@@ -363,7 +363,7 @@ impl Slot {
     /// started meanwhile, which can only make it less: neither will the bound be reached, nor more
     /// wait than ever did, nor the timetable need more memory.
     #[inline]
-    fn has_room_unsettled(&self, size: u32) -> bool {
+    fn has_room_before_release(&self, size: u32) -> bool {
         let places = self.waiting.capacity().min(self.admits_packets as usize);
         self.bytes + u64::from(size) <= self.most.min(self.admits_bytes) && self.waiting.len() < places
     }
@@ -376,7 +376,7 @@ impl Slot {
 
     /// Takes the packets that have started by `now` off the timetable.
     #[inline]
-    pub fn settle(&mut self, now: Time) {
+    pub fn release_started(&mut self, now: Time) {
         if self.free_at <= now {
             if !self.waiting.is_empty() {
                 self.waiting.clear();

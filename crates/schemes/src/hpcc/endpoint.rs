@@ -31,7 +31,7 @@ impl ControllerConfig for HpccConfig {
             state: State::new(window),
             round: None,
             last: IntHeader::default(),
-            heard: Time::ZERO,
+            last_readings: Time::ZERO,
             repairing: false,
             wire: 1.0,
         }
@@ -56,7 +56,7 @@ pub struct Hpcc {
     round: Option<u32>,
     /// L: the newest readings, and when they came.
     last: IntHeader,
-    heard: Time,
+    last_readings: Time,
     /// Fast recovery is under way: the window is TCP's.
     repairing: bool,
     /// Bytes on the wire per byte of payload.
@@ -127,8 +127,8 @@ impl CongestionController for Hpcc {
         }
         self.wire = (view.mss + view.overhead) as f64 / view.mss as f64;
         let before = std::mem::replace(&mut self.last, header);
-        let fresh = ctx.now.saturating_sub(self.heard) < STALE && before.readings().len() == header.readings().len();
-        self.heard = ctx.now;
+        let fresh = ctx.now.saturating_sub(self.last_readings) < STALE && before.readings().len() == header.readings().len();
+        self.last_readings = ctx.now;
         if !fresh || self.base_rtt.is_zero() {
             return;
         }

@@ -43,7 +43,7 @@ impl Awaited {
     }
 
     /// Called when an Interest leaves that asks for Data of this size.
-    pub fn asked(&mut self, now: Time, key: Key, size: u32) {
+    pub fn on_interest(&mut self, now: Time, key: Key, size: u32) {
         self.data.entry(key).or_default().push((size, now));
         self.order.push_back((key, now));
         self.sum.packets += 1;
@@ -109,8 +109,8 @@ mod tests {
     fn what_is_never_answered_gives_its_room_back() {
         let mut awaited = Awaited::new(Limit::Packets(2), S(4));
         assert!(awaited.has_room(S(0), RATE, 1500));
-        awaited.asked(S(0), key(0), 1500);
-        awaited.asked(S(1), key(1), 1500);
+        awaited.on_interest(S(0), key(0), 1500);
+        awaited.on_interest(S(1), key(1), 1500);
         assert!(!awaited.has_room(S(3), RATE, 1500));
         assert!(awaited.has_room(S(4), RATE, 1500), "the first is given up");
         assert_eq!((awaited.sum().packets, awaited.next_expiry()), (1, S(5)));
@@ -122,8 +122,8 @@ mod tests {
     #[test]
     fn what_is_asked_for_twice_may_come_twice() {
         let mut awaited = Awaited::new(Limit::Packets(2), S(4));
-        awaited.asked(S(0), key(0), 1500);
-        awaited.asked(S(1), key(0), 1500);
+        awaited.on_interest(S(0), key(0), 1500);
+        awaited.on_interest(S(1), key(0), 1500);
         assert!(!awaited.has_room(S(1), RATE, 1500));
         awaited.came(key(0));
         assert_eq!((awaited.sum().packets, awaited.next_expiry()), (1, S(5)));
@@ -136,7 +136,7 @@ mod tests {
     fn one_packet_always_has_room() {
         let mut awaited = Awaited::new(Limit::Bytes(10), S(4));
         assert!(awaited.has_room(S(0), RATE, 1500));
-        awaited.asked(S(0), key(0), 1500);
+        awaited.on_interest(S(0), key(0), 1500);
         assert!(!awaited.has_room(S(0), RATE, 1));
     }
 
@@ -154,7 +154,7 @@ mod tests {
                 if !ask {
                     awaited.came(key(segment));
                 } else if awaited.has_room(now, RATE, size) {
-                    awaited.asked(now, key(segment), size);
+                    awaited.on_interest(now, key(segment), size);
                 }
                 let sizes = || awaited.data.values().flatten().map(|d| u64::from(d.0));
                 prop_assert!(awaited.sum().bytes <= 9000);

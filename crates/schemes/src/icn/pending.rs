@@ -10,7 +10,7 @@ use super::path::PathId;
 
 /// A segment that has been asked for.
 #[derive(Debug, Clone, Copy)]
-struct Asked {
+struct Sent {
     at: Time,
     path: Option<PathId>,
     /// Whether the Interest was steered there.
@@ -23,7 +23,7 @@ struct Asked {
 
 /// A segment that has come.
 #[derive(Debug, Clone, Copy)]
-pub struct Answered(Asked);
+pub struct Answered(Sent);
 
 impl Answered {
     /// The round trip, if it is sure which Interest was answered (Karn's rule).
@@ -48,7 +48,7 @@ const MAX_DOUBLINGS: u32 = 4;
 /// The segments on their way.
 #[derive(Debug, Default)]
 pub struct Pending {
-    asked: FxHashMap<u32, Asked>,
+    interests: FxHashMap<u32, Sent>,
     /// Those asked for once, with the times of their Interests, in order; and repeats by their
     /// deadlines. What is answered stays until it is first.
     first: VecDeque<(u32, Time)>,
@@ -59,9 +59,9 @@ impl Pending {
     /// Called when an Interest has been sent for a path, perhaps steered there; `timeout` is that
     /// of a first one.
     pub fn sent(&mut self, segment: u32, now: Time, path: Option<PathId>, steered: bool, timeout: Time) {
-        let asked = self.asked.entry(segment).or_insert(Asked { at: now, path, steered, times: 0, back: false });
-        let times = asked.times + 1;
-        *asked = Asked { at: now, path, steered, times, back: false };
+        let sent = self.interests.entry(segment).or_insert(Sent { at: now, path, steered, times: 0, back: false });
+        let times = sent.times + 1;
+        *sent = Sent { at: now, path, steered, times, back: false };
         if times == 1 {
             self.first.push_back((segment, now));
         } else {
@@ -72,25 +72,25 @@ impl Pending {
 
     /// Called when Data have come. `None`: they were not asked for, or have come already.
     pub fn answered(&mut self, segment: u32) -> Option<Answered> {
-        let asked = self.asked.remove(&segment)?;
+        let sent = self.interests.remove(&segment)?;
         match self.first.front().is_some_and(|first| first.0 == segment) {
             true => drop(self.first.pop_front()),
             false => self.forget(),
         }
-        Some(Answered(asked))
+        Some(Answered(sent))
     }
 
     /// Called with a Nack: the path of its Interest, which is to be sent again. The outer `None`:
     /// nothing waits for it.
     pub fn refused(&mut self, segment: u32) -> Option<Option<PathId>> {
-        let asked = self.asked.get_mut(&segment).filter(|a| !a.back)?;
-        asked.back = true;
-        Some(asked.path)
+        let sent = self.interests.get_mut(&segment).filter(|a| !a.back)?;
+        sent.back = true;
+        Some(sent.path)
     }
 
     /// Whether a segment is to be sent again.
     pub fn waits_to_be_sent(&self, segment: u32) -> bool {
-        self.asked.get(&segment).is_some_and(|a| a.back)
+        self.interests.get(&segment).is_some_and(|a| a.back)
     }
 
     /// The next segment that is late, and its path; it is to be sent again. Ask again.
@@ -104,9 +104,9 @@ impl Pending {
             Some((segment, _)) => segment,
             None => self.repeats.peek().filter(|r| r.0.0 <= now)?.0.1,
         };
-        let asked = self.asked.get_mut(&segment)?;
-        asked.back = true;
-        Some((segment, asked.path))
+        let sent = self.interests.get_mut(&segment)?;
+        sent.back = true;
+        Some((segment, sent.path))
     }
 
     /// When the next one will be late.
@@ -130,13 +130,13 @@ impl Pending {
     /// Drops entries at the heads of both lists that count no more.
     fn forget(&mut self) {
         while let Some((segment, _)) = self.first.front() {
-            if self.asked.get(segment).is_some_and(|a| a.times == 1 && !a.back) {
+            if self.interests.get(segment).is_some_and(|a| a.times == 1 && !a.back) {
                 break;
             }
             self.first.pop_front();
         }
         while let Some(Reverse((_, segment, times))) = self.repeats.peek() {
-            if self.asked.get(segment).is_some_and(|a| a.times == *times && !a.back) {
+            if self.interests.get(segment).is_some_and(|a| a.times == *times && !a.back) {
                 break;
             }
             self.repeats.pop();

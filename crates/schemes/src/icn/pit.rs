@@ -87,7 +87,7 @@ impl Entry {
         Verdict::Forward
     }
 
-    fn asked(&self, port: Option<PortId>) -> bool {
+    fn requested_by(&self, port: Option<PortId>) -> bool {
         self.outs.contains(&Some(port))
     }
 }
@@ -175,7 +175,7 @@ impl Pit {
     }
 
     /// Who waited in this entry waits no more: it was answered, or it was not.
-    fn settle(&mut self, place: Place, answered: bool) {
+    fn forget_waiters(&mut self, place: Place, answered: bool) {
         if self.trust.is_empty() {
             return;
         }
@@ -211,7 +211,7 @@ impl Pit {
             return Verdict::Full;
         }
         if let Some(over) = place.and_then(|_| self.places.remove(&key)) {
-            self.settle(over, false);
+            self.forget_waiters(over, false);
             self.free.push(over);
         }
         self.waits(record.face, false);
@@ -252,7 +252,7 @@ impl Pit {
         let over = self.places.extract_if(|_, place| entries[*place as usize].until <= now);
         let over: Vec<Place> = over.map(|(_, place)| place).collect();
         let before: Vec<u32> = self.trust.iter().map(|t| t.map_or(0, |t| t.pending)).collect();
-        over.iter().for_each(|place| self.settle(*place, false));
+        over.iter().for_each(|place| self.forget_waiters(*place, false));
         self.free.extend(over);
         self.last = None;
         // Once per sweep: a host of whose Interests some were never answered has half the window.
@@ -276,7 +276,7 @@ impl Pit {
         let last = self.last.filter(|(asked, _)| *asked == key).map(|(_, place)| place);
         let Some(place) = last.or_else(|| self.places.get(&key).copied()) else { return };
         let entry = &mut self.entries[place as usize];
-        if entry.asked(port) {
+        if entry.requested_by(port) {
             return;
         }
         match entry.outs.iter_mut().find(|out| out.is_none()) {
@@ -294,7 +294,7 @@ impl Pit {
     pub fn data(&mut self, now: Time, key: Key, from: Option<PortId>, size: u32) -> Option<Place> {
         let Occupied(found) = self.places.entry(key) else { return None };
         let entry = &self.entries[*found.get() as usize];
-        if entry.until <= now || !entry.asked(from) || size > u32::from(entry.expected) {
+        if entry.until <= now || !entry.requested_by(from) || size > u32::from(entry.expected) {
             return None;
         }
         let place = found.remove();
@@ -325,7 +325,7 @@ impl Pit {
 
     /// Called with an entry that has been taken out.
     fn vacate(&mut self, place: Place, answered: bool) {
-        self.settle(place, answered);
+        self.forget_waiters(place, answered);
         self.free.push(place);
         self.last = None;
     }

@@ -160,7 +160,7 @@ impl MirccPort {
         if let Some(awaited) = &mut self.awaited
             && let Some(key) = key_of(&ctx.pool[&interest.token])
         {
-            awaited.asked(now, key, interest.data.0 as u32);
+            awaited.on_interest(now, key, interest.data.0 as u32);
         }
         let packet = &ctx.pool[&interest.token];
         take(&mut self.interests, packet.size);

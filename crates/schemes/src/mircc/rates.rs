@@ -369,7 +369,7 @@ mod tests {
 
     #[test]
     fn what_the_primary_class_leaves_goes_to_the_secondary_one() {
-        let settle = |residual| {
+        let rate_at_rest = |residual| {
             let mut link = LinkRates::new(&RateParams { residual, ..printed() }, C, Time::ZERO);
             for i in 0..300 {
                 offer(&mut link, MS(100) * i, Class::Primary, 9.0);
@@ -380,8 +380,8 @@ mod tests {
             link.stamps().secondary
         };
         // As printed η(1 − η)C = 0.9 Mbit/s, corrected nothing but the floor.
-        assert!((settle(Reading::Printed) / 0.9e6 - 1.0).abs() < 1e-3);
-        assert!(settle(Reading::Corrected) < 1e-4 * 1e6);
+        assert!((rate_at_rest(Reading::Printed) / 0.9e6 - 1.0).abs() < 1e-3);
+        assert!(rate_at_rest(Reading::Corrected) < 1e-4 * 1e6);
     }
 
     #[test]

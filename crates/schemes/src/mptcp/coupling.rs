@@ -159,11 +159,11 @@ impl Coupled {
             _ => self.paths.lia(me),
         };
         self.owed += per_byte * acked as f64 * window.mss as f64;
-        self.settle(window);
+        self.take_steps(window);
     }
 
     /// Turns what is owed into steps: bytes up, whole segments down, and never below one.
-    fn settle(&mut self, window: &mut Window) {
+    fn take_steps(&mut self, window: &mut Window) {
         let mss = window.mss as f64;
         if self.owed > 0.0 {
             window.grow(self.owed);

@@ -272,7 +272,7 @@ impl Receiver {
     }
 
     /// Finishes when all is done, or asks to be woken when the first subflow needs it.
-    fn settle(&mut self, ctx: &mut EndpointCtx<'_>) {
+    fn finish_or_sleep(&mut self, ctx: &mut EndpointCtx<'_>) {
         // Who has proved nothing and is gone leaves no trace.
         self.subflows.retain(|s| s.proved || !s.wishes.finished);
         let first = self.subflows.iter().filter(|s| !s.wishes.finished).map(|s| s.wishes.timer).min();
@@ -301,19 +301,19 @@ impl Endpoint for Receiver {
 
     fn on_packet(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
         if packet.kind != Kind::Segment {
-            return self.settle(ctx);
+            return self.finish_or_sleep(ctx);
         }
         let Some(i) = self.subflow_of(packet, ctx) else {
             refuse(packet, ctx);
-            return self.settle(ctx);
+            return self.finish_or_sleep(ctx);
         };
         match self.prove(i, packet, ctx) {
             Proof::Good => {}
-            Proof::Missing => return self.settle(ctx),
+            Proof::Missing => return self.finish_or_sleep(ctx),
             Proof::Bad => {
                 self.subflows.remove(i);
                 refuse(packet, ctx);
-                return self.settle(ctx);
+                return self.finish_or_sleep(ctx);
             }
         }
         if let Some(echo) = packet.header::<AddAddr>() {
@@ -329,7 +329,7 @@ impl Endpoint for Receiver {
                 self.call(i, ctx, |tcp, ctx| tcp.acknowledge_now(ctx));
             }
         }
-        self.settle(ctx);
+        self.finish_or_sleep(ctx);
     }
 
     fn on_timer(&mut self, ctx: &mut EndpointCtx<'_>) {
@@ -340,7 +340,7 @@ impl Endpoint for Receiver {
                 self.call(i, ctx, |tcp, ctx| tcp.on_timer(ctx));
             }
         }
-        self.settle(ctx);
+        self.finish_or_sleep(ctx);
     }
 
     fn report(&self) -> FlowReport {

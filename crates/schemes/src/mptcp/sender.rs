@@ -131,7 +131,7 @@ impl Connection {
     }
 
     /// Hands a packet to the TCP of its subflow.
-    fn tell(&mut self, i: usize, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
+    fn hand_to_subflow(&mut self, i: usize, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
         if self.subflows[i].tcp.is_answered_by(packet) {
             if !self.greet(i, packet) {
                 return refuse(packet, ctx);
@@ -181,7 +181,7 @@ impl Endpoint for Connection {
         let pair = Pair::of(packet).map(Pair::reversed);
         match self.subflows.iter().position(|s| Some(s.pair) == pair && s.is_alive()) {
             None => refuse(packet, ctx),
-            Some(i) => self.tell(i, packet, ctx),
+            Some(i) => self.hand_to_subflow(i, packet, ctx),
         }
         self.go_on(ctx);
     }

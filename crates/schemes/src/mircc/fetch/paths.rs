@@ -33,7 +33,7 @@ struct Path {
     due: [Time; 2],
     last: [Time; 2],
     bits: [f64; 2],
-    heard: Time,
+    last_data: Time,
     lost: u32,
 }
 
@@ -92,24 +92,24 @@ impl Paths {
         let path = &mut self.list[index];
         let before = path.rates;
         path.rates.on_data(stamps);
-        (path.trail, path.heard, path.lost) = (trail, now, 0);
+        (path.trail, path.last_data, path.lost) = (trail, now, 0);
         // Most Data bring the rates that the ones before them brought.
         if !self.shared || path.rates != before {
             self.share();
         }
     }
 
-    /// A place for a new path: that of the one heard of least recently, if there are too many.
+    /// A place for a new path: that of the one last_data of least recently, if there are too many.
     fn add(&mut self, id: PathId, now: Time) -> usize {
         self.shared = false;
         let rates = PathRates::default();
         let (demand, due, last, bits) = ([0.0; 2], [now; 2], [now; 2], [0.0; 2]);
-        let path = Path { id, trail: Trail::None, rates, demand, due, last, bits, heard: now, lost: 0 };
+        let path = Path { id, trail: Trail::None, rates, demand, due, last, bits, last_data: now, lost: 0 };
         if self.list.len() < self.most {
             self.list.push(path);
             return self.list.len() - 1;
         }
-        let oldest = (0..self.list.len()).min_by_key(|i| self.list[*i].heard).unwrap_or(0);
+        let oldest = (0..self.list.len()).min_by_key(|i| self.list[*i].last_data).unwrap_or(0);
         self.list[oldest] = path;
         oldest
     }
@@ -137,9 +137,9 @@ impl Paths {
     pub fn expire(&mut self, now: Time) {
         let (before, lifetime) = (self.list.len(), self.lifetime);
         if before > 1 {
-            let newest = self.list.iter().map(|p| p.heard).max().unwrap_or(now);
+            let newest = self.list.iter().map(|p| p.last_data).max().unwrap_or(now);
             // The last one stays: it is not known to be gone before its Interests are lost.
-            self.list.retain(|p| p.heard == newest || now.saturating_sub(p.heard) < lifetime);
+            self.list.retain(|p| p.last_data == newest || now.saturating_sub(p.last_data) < lifetime);
         }
         if self.list.len() < before {
             self.share();

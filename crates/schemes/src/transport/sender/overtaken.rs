@@ -137,7 +137,7 @@ impl Overtaken {
 
     /// Finds what has been overtaken.
     #[inline]
-    fn look(&mut self, una: u64, times: &SendTimes, sacked: &RangeSet, now: Time) {
+    fn find_overtaken(&mut self, una: u64, times: &SendTimes, sacked: &RangeSet, now: Time) {
         self.lost.remove_below(una);
         self.frontier = self.frontier.max(una);
         while let Some((end, timed)) = times.of(self.frontier) {
@@ -256,7 +256,7 @@ impl<C: CongestionController> Sender<C> {
     pub(super) fn find_overtaken(&mut self, now: Time) -> bool {
         let Some(overtaken) = &mut self.overtaken else { return false };
         let (base, sacked) = (self.stats.rtt_min, self.board.reported());
-        overtaken.look(self.una, &self.times, sacked, now);
+        overtaken.find_overtaken(self.una, &self.times, sacked, now);
         if now >= overtaken.probe_at {
             self.gave_up = (now, self.nxt);
             overtaken.give_up(self.una, &self.times, sacked);
