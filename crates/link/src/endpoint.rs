@@ -1,0 +1,652 @@
+//! One node's side of its links: who is a neighbour, handshakes, sessions.
+//!
+//! Whoever is not listed gets no answer, and leaves no state. A hello costs a hash before anything
+//! else: it must name our key. If more come in a second than a node has use for, it must also come
+//! from where it says it does (a cookie). A hello that was recorded and is sent again opens a session
+//! that nobody can use, and of those there is a handful per neighbour. All is bounded by the list of
+//! neighbours.
+//!
+//! A neighbour's *epoch* is drawn when its process starts. A new one says that it has forgotten its
+//! flows ([`Event::Up`]). No wall clock is used.
+
+use std::net::SocketAddr;
+
+use hmac::{Hmac, KeyInit, Mac};
+use midpath_core::units::Time;
+use rustc_hash::FxHashMap;
+use sha2::{Digest, Sha256};
+use snow::{Builder, HandshakeState};
+use thiserror::Error;
+
+use super::datagram::{self, Cookie, Datagram};
+use super::key::{KeyError, PublicKey, SecretKey};
+use super::session::{Opened, Session};
+
+const PATTERN: &str = "Noise_IK_25519_ChaChaPoly_BLAKE2s";
+const PROLOGUE: &[u8] = b"midpath link 1";
+
+/// A session is replaced when it is this old (WireGuard, §6.1).
+const REKEY_AFTER: Time = Time::from_secs(120);
+/// Whoever did not begin it waits this much longer, so that one side begins. Ours.
+const REKEY_PATIENCE: Time = Time::from_secs(15);
+/// An older session is not used (WireGuard, §6.1).
+const REJECT_AFTER: Time = Time::from_secs(180);
+/// Something is sent at least this often, if only to say that we are here. Ours.
+const KEEPALIVE: Time = Time::from_secs(5);
+/// A neighbour that was not heard of for so long is down: three keepalives. Ours.
+const DEAD_AFTER: Time = Time::from_secs(15);
+/// A hello is repeated after this, and then ever later, up to this. Ours.
+const FIRST_RETRY: Time = Time::from_secs(1);
+const LAST_RETRY: Time = Time::from_secs(30);
+/// Sessions per neighbour that nobody has used yet. Ours.
+const PENDING: usize = 4;
+/// They wait so long to be used. Ours.
+const PENDING_FOR: Time = Time::from_secs(10);
+/// Hellos a second above which a cookie is asked for: a handshake takes about 0.1 ms. Ours.
+const CALM: u32 = 100;
+/// A cookie is good for one to two of these (WireGuard, §5.4.7).
+const COOKIE_FOR: Time = Time::from_secs(120);
+
+/// A neighbour, by number: that of its place in the configuration, say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PeerId(pub u32);
+
+/// A neighbour as it is configured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PeerSpec {
+    /// Its number.
+    pub id: PeerId,
+    /// The keys that it may have: more than one while it changes them.
+    pub keys: Vec<PublicKey>,
+    /// Where it is; `None` waits until it comes.
+    pub address: Option<SocketAddr>,
+}
+
+/// What a driver should know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// A neighbour can be sent to.
+    Up {
+        /// Which.
+        peer: PeerId,
+        /// It has started again since it was up last: it knows nothing of what was before.
+        restarted: bool,
+    },
+    /// A neighbour was not heard of for 15 s, or was removed.
+    Down(PeerId),
+    /// A neighbour, or somebody in its place, speaks only these versions.
+    Versions(PeerId, Vec<u8>),
+}
+
+/// What a call leaves to be done.
+#[derive(Debug, Default)]
+pub struct Output {
+    /// Datagrams to send.
+    pub datagrams: Vec<(SocketAddr, Vec<u8>)>,
+    /// What has happened.
+    pub events: Vec<Event>,
+}
+
+/// Datagrams that came to nothing, by reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counters {
+    /// No datagram of ours.
+    pub malformed: u64,
+    /// Hellos that don't name our key, or whose sender is not listed.
+    pub strangers: u64,
+    /// Hellos that came again.
+    pub repeated_hellos: u64,
+    /// Hellos that were asked for a cookie.
+    pub retries: u64,
+    /// Data of no session.
+    pub unknown: u64,
+    /// Data that are not the neighbour's.
+    pub forged: u64,
+    /// Data that came again.
+    pub replayed: u64,
+}
+
+/// A neighbour that cannot be sent to now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("there is no session with this neighbour")]
+pub struct NotUp;
+
+/// A handshake of ours that waits for its answer.
+struct Begun {
+    index: u32,
+    state: HandshakeState,
+    /// The hello without its mac and cookie.
+    signed: Vec<u8>,
+    key: PublicKey,
+    retry_at: Time,
+    cookie_used: bool,
+}
+
+struct Peer {
+    spec: PeerSpec,
+    address: Option<SocketAddr>,
+    begun: Option<Begun>,
+    tries: u32,
+    /// Sessions that we have answered and nobody has used.
+    pending: Vec<Session>,
+    current: Option<Session>,
+    previous: Option<Session>,
+    /// The epoch that it had last, and its last hello in that.
+    known: Option<(u64, u32)>,
+    up: bool,
+    last_heard_of: Time,
+    last_sent: Time,
+    cookie: Option<(Cookie, Time)>,
+}
+
+/// One node's side of its links.
+pub struct Endpoint {
+    secret: SecretKey,
+    /// What hellos to us are hashed with.
+    name: [u8; 32],
+    peers: Vec<Peer>,
+    by_key: FxHashMap<PublicKey, usize>,
+    by_index: FxHashMap<u32, usize>,
+    epoch: u64,
+    hellos: u32,
+    cookies: Cookies,
+    calm: Calm,
+    counters: Counters,
+}
+
+/// How many hellos came in this second.
+#[derive(Default)]
+struct Calm {
+    since: Time,
+    count: u32,
+}
+
+impl Calm {
+    fn is_broken(&mut self, now: Time) -> bool {
+        if now.saturating_sub(self.since) >= Time::from_secs(1) {
+            *self = Calm { since: now, count: 0 };
+        }
+        self.count = self.count.saturating_add(1);
+        self.count > CALM
+    }
+}
+
+/// The secrets that cookies are made of: this period's and the last one's.
+struct Cookies {
+    secrets: [[u8; 32]; 2],
+    since: Time,
+}
+
+impl Cookies {
+    fn new() -> Result<Cookies, KeyError> {
+        Ok(Cookies { secrets: [random()?, random()?], since: Time::ZERO })
+    }
+
+    fn turn(&mut self, now: Time) {
+        if now.saturating_sub(self.since) >= COOKIE_FOR
+            && let Ok(fresh) = random()
+        {
+            self.secrets = [fresh, self.secrets[0]];
+            self.since = now;
+        }
+    }
+
+    fn of(&self, which: usize, from: SocketAddr) -> Cookie {
+        mac(&self.secrets[which], from.to_string().as_bytes())
+    }
+}
+
+fn random<const N: usize>() -> Result<[u8; N], KeyError> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).map_err(|e| KeyError::Random(e.to_string()))?;
+    Ok(bytes)
+}
+
+fn mac(key: &[u8; 32], bytes: &[u8]) -> Cookie {
+    let mut hash = Hmac::<Sha256>::new_from_slice(key).expect("HMAC takes any key");
+    hash.update(bytes);
+    let full = hash.finalize().into_bytes();
+    full[..datagram::COOKIE].try_into().expect("sixteen of thirty-two")
+}
+
+/// Equal, in a time that does not say where they differ.
+fn same(a: &Cookie, b: &Cookie) -> bool {
+    a.iter().zip(b).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
+}
+
+fn name_of(key: &PublicKey) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    hash.update(b"midpath link mac");
+    hash.update(key.0);
+    hash.finalize().into()
+}
+
+fn builder(secret: &SecretKey) -> Builder<'_> {
+    let pattern = PATTERN.parse().expect("a pattern that snow knows");
+    let builder = Builder::new(pattern).local_private_key(secret.bytes()).and_then(|b| b.prologue(PROLOGUE));
+    builder.expect("each is set once")
+}
+
+impl Peer {
+    fn new(spec: PeerSpec, now: Time) -> Peer {
+        Peer {
+            address: spec.address,
+            spec,
+            begun: None,
+            tries: 0,
+            pending: Vec::new(),
+            current: None,
+            previous: None,
+            known: None,
+            up: false,
+            last_heard_of: now,
+            last_sent: now,
+            cookie: None,
+        }
+    }
+
+    fn sessions(&mut self) -> impl Iterator<Item = &mut Session> {
+        self.pending.iter_mut().chain(&mut self.current).chain(&mut self.previous)
+    }
+
+    /// Whether a hello is due: there is no session, or it should be replaced.
+    fn wants_session(&self, now: Time) -> bool {
+        let Some(session) = &self.current else { return true };
+        let patience = if session.ours { Time::ZERO } else { REKEY_PATIENCE };
+        session.is_worn() || now.saturating_sub(session.born) >= REKEY_AFTER.saturating_add(patience)
+    }
+
+    fn retry_at(&self, now: Time) -> Time {
+        let doublings = self.tries.min(8);
+        now.saturating_add(Time(FIRST_RETRY.0 << doublings).min(LAST_RETRY))
+    }
+}
+
+impl Endpoint {
+    /// A node of this key, with these neighbours.
+    pub fn new(secret: SecretKey, peers: Vec<PeerSpec>, now: Time) -> Result<Endpoint, KeyError> {
+        let name = name_of(&secret.public());
+        let mut endpoint = Endpoint {
+            secret,
+            name,
+            peers: Vec::new(),
+            by_key: FxHashMap::default(),
+            by_index: FxHashMap::default(),
+            epoch: u64::from_be_bytes(random()?),
+            hellos: 0,
+            cookies: Cookies::new()?,
+            calm: Calm::default(),
+            counters: Counters::default(),
+        };
+        endpoint.set_peers(peers, now, &mut Output::default());
+        Ok(endpoint)
+    }
+
+    /// What came to nothing so far.
+    pub const fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// Takes another list of neighbours. Who is not on it any more, or has none of the keys that its
+    /// session was made with, is down at once.
+    pub fn set_peers(&mut self, specs: Vec<PeerSpec>, now: Time, out: &mut Output) {
+        let mut old = std::mem::take(&mut self.peers);
+        for spec in specs {
+            let kept =
+                old.iter().position(|p| p.spec.id == spec.id && p.spec.keys.iter().all(|k| spec.keys.contains(k)));
+            match kept.map(|at| old.swap_remove(at)) {
+                Some(peer) => {
+                    let moved = peer.spec.address != spec.address;
+                    let address = if moved { spec.address } else { peer.address };
+                    self.peers.push(Peer { spec, address, ..peer });
+                }
+                None => self.peers.push(Peer::new(spec, now)),
+            }
+        }
+        out.events.extend(old.iter().filter(|p| p.up).map(|p| Event::Down(p.spec.id)));
+        self.index_again();
+    }
+
+    /// Takes another key. Sessions stay; handshakes begin anew.
+    pub fn set_secret(&mut self, secret: SecretKey) {
+        self.name = name_of(&secret.public());
+        self.secret = secret;
+        self.peers.iter_mut().for_each(|p| (p.begun, p.tries) = (None, 0));
+        self.index_again();
+    }
+
+    fn index_again(&mut self) {
+        self.by_key =
+            self.peers.iter().enumerate().flat_map(|(i, p)| p.spec.keys.iter().map(move |k| (*k, i))).collect();
+        self.by_index.clear();
+        for (i, peer) in self.peers.iter_mut().enumerate() {
+            let begun = peer.begun.as_ref().map(|b| b.index);
+            let indices: Vec<u32> = peer.sessions().map(|s| s.local).chain(begun).collect();
+            self.by_index.extend(indices.into_iter().map(|index| (index, i)));
+        }
+    }
+
+    /// Whether a neighbour can be sent to.
+    pub fn is_up(&self, peer: PeerId) -> bool {
+        self.peers.iter().any(|p| p.spec.id == peer && p.up)
+    }
+
+    /// Where a neighbour is.
+    pub fn address(&self, peer: PeerId) -> Option<SocketAddr> {
+        self.peers.iter().find(|p| p.spec.id == peer)?.address
+    }
+
+    /// Seals bytes for a neighbour; `out` is the datagram, and where to send it is returned.
+    /// Nothing inside is a sign of life, which no driver needs to send.
+    pub fn seal(&mut self, now: Time, peer: PeerId, inside: &[u8], out: &mut Vec<u8>) -> Result<SocketAddr, NotUp> {
+        let peer = self.peers.iter_mut().find(|p| p.spec.id == peer).ok_or(NotUp)?;
+        let (Some(session), Some(address)) = (&mut peer.current, peer.address) else { return Err(NotUp) };
+        if session.is_worn() || now.saturating_sub(session.born) >= REJECT_AFTER {
+            return Err(NotUp);
+        }
+        session.seal(inside, out).map_err(|_| NotUp)?;
+        peer.last_sent = now;
+        Ok(address)
+    }
+
+    /// Called with each datagram. `Some`: it was this neighbour's, and `inside` is what it said.
+    pub fn handle(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        bytes: &[u8],
+        inside: &mut Vec<u8>,
+        out: &mut Output,
+    ) -> Option<PeerId> {
+        match Datagram::read(bytes) {
+            Some(Datagram::Data { receiver, counter, sealed }) => {
+                return self.on_data(now, from, (receiver, counter), sealed, inside, out);
+            }
+            Some(Datagram::Hello { sender, message, mac, cookie, signed }) => {
+                self.on_hello(now, from, (sender, message), (&mac, &cookie), signed, out);
+            }
+            Some(Datagram::Welcome { sender, receiver, message }) => {
+                self.on_welcome(now, from, (sender, receiver), message, out);
+            }
+            Some(Datagram::Retry { receiver, cookie }) => self.on_retry(now, from, receiver, cookie, out),
+            Some(Datagram::Other(_)) => out.datagrams.push((from, datagram::versions())),
+            Some(Datagram::Versions(versions)) => {
+                let asked = self.peers.iter().find(|p| p.begun.is_some() && p.address == Some(from));
+                let event = asked.map(|p| Event::Versions(p.spec.id, versions.to_vec()));
+                out.events.extend(event.filter(|_| !versions.contains(&datagram::VERSION)));
+            }
+            None => self.counters.malformed += 1,
+        }
+        None
+    }
+
+    fn on_data(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        (receiver, counter): (u32, u64),
+        sealed: &[u8],
+        inside: &mut Vec<u8>,
+        out: &mut Output,
+    ) -> Option<PeerId> {
+        let Some(at) = self.by_index.get(&receiver).copied() else {
+            self.counters.unknown += 1;
+            return None;
+        };
+        let peer = &mut self.peers[at];
+        let Some(session) = peer.sessions().find(|s| s.local == receiver) else {
+            self.counters.unknown += 1;
+            return None;
+        };
+        if now.saturating_sub(session.born) >= REJECT_AFTER {
+            self.counters.unknown += 1;
+            return None;
+        }
+        match session.open(counter, sealed, inside) {
+            Opened::Genuine => {}
+            Opened::Again => {
+                self.counters.replayed += 1;
+                return None;
+            }
+            Opened::Forged => {
+                self.counters.forged += 1;
+                return None;
+            }
+        }
+        (peer.last_heard_of, peer.address) = (now, Some(from));
+        if let Some(at) = peer.pending.iter().position(|s| s.local == receiver) {
+            let session = peer.pending.remove(at);
+            let gone = promote(peer, session, out);
+            self.free(gone);
+        }
+        (!inside.is_empty()).then_some(self.peers[at].spec.id)
+    }
+
+    fn on_hello(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        (sender, message): (u32, &[u8; datagram::MESSAGE_1]),
+        (mac_of, cookie): (&Cookie, &Cookie),
+        signed: &[u8],
+        out: &mut Output,
+    ) {
+        if !same(mac_of, &mac(&self.name, signed)) {
+            self.counters.strangers += 1;
+            return;
+        }
+        self.cookies.turn(now);
+        if self.calm.is_broken(now) && ![0, 1].iter().any(|which| same(cookie, &self.cookies.of(*which, from))) {
+            self.counters.retries += 1;
+            out.datagrams.push((from, datagram::retry(sender, &self.cookies.of(0, from))));
+            return;
+        }
+        if self.answer(now, from, sender, message, out).is_none() {
+            self.counters.strangers += 1;
+        }
+    }
+
+    /// Opens a hello and answers it; `None` if its sender is not listed.
+    fn answer(&mut self, now: Time, from: SocketAddr, sender: u32, message: &[u8], out: &mut Output) -> Option<()> {
+        let mut state = builder(&self.secret).build_responder().ok()?;
+        let mut said = [0; 12];
+        if state.read_message(message, &mut said).ok()? != said.len() {
+            return None;
+        }
+        let key = PublicKey(state.get_remote_static()?.try_into().ok()?);
+        let at = *self.by_key.get(&key)?;
+        let (epoch, number) = said.split_at(8);
+        let epoch = u64::from_be_bytes(epoch.try_into().ok()?);
+        let number = u32::from_be_bytes(number.try_into().ok()?);
+        let local = self.fresh_index()?;
+        let peer = &mut self.peers[at];
+        let known = peer.known.is_some_and(|(known, last)| known == epoch && number <= last);
+        if known || peer.pending.iter().any(|s| (s.epoch, s.number) == (epoch, number)) {
+            self.counters.repeated_hellos += 1;
+            return Some(());
+        }
+        let mut reply = [0; datagram::MESSAGE_2];
+        let length = state.write_message(&self.epoch.to_be_bytes(), &mut reply).ok()?;
+        debug_assert_eq!(length, reply.len());
+        let transport = state.into_stateless_transport_mode().ok()?;
+        if peer.pending.len() == PENDING {
+            self.by_index.remove(&peer.pending.remove(0).local);
+        }
+        peer.pending.push(Session::new((local, sender), now, false, (epoch, number), transport));
+        self.by_index.insert(local, at);
+        out.datagrams.push((from, datagram::welcome(local, sender, &reply)));
+        Some(())
+    }
+
+    fn on_welcome(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        (sender, receiver): (u32, u32),
+        message: &[u8],
+        out: &mut Output,
+    ) {
+        let Some(at) = self.by_index.get(&receiver).copied() else {
+            self.counters.unknown += 1;
+            return;
+        };
+        let peer = &mut self.peers[at];
+        let Some(mut begun) = peer.begun.take_if(|b| b.index == receiver) else {
+            self.counters.unknown += 1;
+            return;
+        };
+        let mut said = [0; 8];
+        // What is forged must not end the handshake: its state is as before.
+        if !matches!(begun.state.read_message(message, &mut said), Ok(8)) {
+            self.counters.forged += 1;
+            peer.begun = Some(begun);
+            return;
+        }
+        let Ok(transport) = begun.state.into_stateless_transport_mode() else { return };
+        let epoch = u64::from_be_bytes(said);
+        let number = peer.known.filter(|known| known.0 == epoch).map_or(0, |known| known.1);
+        let session = Session::new((receiver, sender), now, true, (epoch, number), transport);
+        (peer.address, peer.last_heard_of, peer.tries) = (Some(from), now, 0);
+        let (gone, id) = (promote(peer, session, out), peer.spec.id);
+        self.free(gone);
+        self.say_something(now, id, out);
+    }
+
+    fn on_retry(&mut self, now: Time, from: SocketAddr, receiver: u32, cookie: Cookie, out: &mut Output) {
+        let Some(peer) = self.by_index.get(&receiver).map(|i| &mut self.peers[*i]) else {
+            self.counters.unknown += 1;
+            return;
+        };
+        let Some(begun) = peer.begun.as_mut().filter(|b| b.index == receiver && !b.cookie_used) else {
+            self.counters.unknown += 1;
+            return;
+        };
+        begun.cookie_used = true;
+        peer.cookie = Some((cookie, now));
+        out.datagrams.push((from, hello(begun, &cookie)));
+    }
+
+    /// Called at [`Endpoint::next_wake`], or at any time: begins handshakes, says that we are here,
+    /// finds who is gone.
+    pub fn poll(&mut self, now: Time, out: &mut Output) {
+        for at in 0..self.peers.len() {
+            self.forget_old(at, now, out);
+            let peer = &self.peers[at];
+            let due = peer.begun.as_ref().is_none_or(|b| b.retry_at <= now);
+            if peer.wants_session(now) && due && peer.address.is_some() {
+                self.begin(at, now, out);
+            }
+            let peer = &self.peers[at];
+            if peer.current.is_some() && now.saturating_sub(peer.last_sent) >= KEEPALIVE {
+                self.say_something(now, self.peers[at].spec.id, out);
+            }
+        }
+    }
+
+    /// When it is to be polled next, at the latest.
+    pub fn next_wake(&self, now: Time) -> Time {
+        let of = |peer: &Peer| {
+            let retry = peer.begun.as_ref().map(|b| b.retry_at);
+            let hello = (peer.wants_session(now) && peer.address.is_some()).then(|| retry.unwrap_or(now));
+            let alive = peer.current.as_ref().map(|_| peer.last_sent.saturating_add(KEEPALIVE));
+            let dead = peer.up.then(|| peer.last_heard_of.saturating_add(DEAD_AFTER));
+            [hello, alive, dead].into_iter().flatten().min()
+        };
+        // Rekeying and what is old are looked at each second.
+        let next = self.peers.iter().filter_map(of).min().unwrap_or(Time::MAX);
+        next.min(now.saturating_add(Time::from_secs(1)))
+    }
+
+    fn forget_old(&mut self, at: usize, now: Time, out: &mut Output) {
+        let peer = &mut self.peers[at];
+        let old = |s: &Session, limit: Time| now.saturating_sub(s.born) >= limit;
+        let mut gone: Vec<u32> = peer.pending.extract_if(.., |s| old(s, PENDING_FOR)).map(|s| s.local).collect();
+        gone.extend(peer.previous.take_if(|s| old(s, REJECT_AFTER)).map(|s| s.local));
+        gone.extend(peer.current.take_if(|s| old(s, REJECT_AFTER)).map(|s| s.local));
+        let silent = now.saturating_sub(peer.last_heard_of) >= DEAD_AFTER;
+        if peer.up && (silent || peer.current.is_none()) {
+            peer.up = false;
+            gone.extend(peer.current.take().map(|s| s.local));
+            gone.extend(peer.previous.take().map(|s| s.local));
+            out.events.push(Event::Down(peer.spec.id));
+        }
+        self.free(gone);
+    }
+
+    fn begin(&mut self, at: usize, now: Time, out: &mut Output) {
+        let Some(index) = self.fresh_index() else { return };
+        let peer = &mut self.peers[at];
+        let Some(address) = peer.address else { return };
+        let Some(key) = peer.spec.keys.get(peer.tries as usize % peer.spec.keys.len().max(1)).copied() else { return };
+        self.hellos = self.hellos.wrapping_add(1);
+        let mut said = [0; 12];
+        said[..8].copy_from_slice(&self.epoch.to_be_bytes());
+        said[8..].copy_from_slice(&self.hellos.to_be_bytes());
+        let Ok(mut state) = builder(&self.secret).remote_public_key(&key.0).and_then(Builder::build_initiator) else {
+            return;
+        };
+        let mut message = [0; datagram::MESSAGE_1];
+        // A key that is no point of the curve: there is nobody to talk to.
+        let Ok(length) = state.write_message(&said, &mut message) else { return };
+        debug_assert_eq!(length, message.len());
+        if let Some(old) = peer.begun.take() {
+            self.by_index.remove(&old.index);
+        }
+        let (signed, retry_at) = (datagram::hello(index, &message), peer.retry_at(now));
+        let begun = Begun { index, state, signed, key, retry_at, cookie_used: false };
+        let cookie = peer.cookie.filter(|c| now.saturating_sub(c.1) < COOKIE_FOR).map_or([0; 16], |c| c.0);
+        out.datagrams.push((address, hello(&begun, &cookie)));
+        peer.tries = peer.tries.saturating_add(1);
+        peer.begun = Some(begun);
+        self.by_index.insert(index, at);
+    }
+
+    fn say_something(&mut self, now: Time, peer: PeerId, out: &mut Output) {
+        let mut datagram = Vec::new();
+        if let Ok(address) = self.seal(now, peer, &[], &mut datagram) {
+            out.datagrams.push((address, datagram));
+        }
+    }
+
+    /// These indices name no session any more.
+    fn free(&mut self, indices: impl IntoIterator<Item = u32>) {
+        for index in indices {
+            self.by_index.remove(&index);
+        }
+    }
+
+    /// An index that nobody uses. `None` without random numbers.
+    fn fresh_index(&self) -> Option<u32> {
+        loop {
+            let index = u32::from_be_bytes(random().ok()?);
+            if !self.by_index.contains_key(&index) {
+                return Some(index);
+            }
+        }
+    }
+}
+
+fn hello(begun: &Begun, cookie: &Cookie) -> Vec<u8> {
+    let mut out = begun.signed.clone();
+    out.extend(mac(&name_of(&begun.key), &begun.signed));
+    out.extend(cookie);
+    out
+}
+
+/// A session is used from now on. Which indices are free.
+fn promote(peer: &mut Peer, session: Session, out: &mut Output) -> Option<u32> {
+    let before = peer.known.map(|known| known.0);
+    let restarted = before.is_some_and(|before| before != session.epoch);
+    let newest = peer.known.filter(|known| known.0 == session.epoch).map_or(0, |known| known.1);
+    peer.known = Some((session.epoch, newest.max(session.number)));
+    if !peer.up || restarted {
+        out.events.push(Event::Up { peer: peer.spec.id, restarted });
+    }
+    peer.up = true;
+    let gone = std::mem::replace(&mut peer.previous, peer.current.take());
+    peer.current = Some(session);
+    gone.map(|s| s.local)
+}
+
+#[cfg(test)]
+mod tests;

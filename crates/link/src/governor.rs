@@ -1,0 +1,371 @@
+//! How fast a link over somebody else's network may be used.
+//!
+//! The receiver reports what has arrived ten times a second. Where that is less than was sent, the
+//! rate is what arrives; where all arrives and the rate was used, it grows, at first by doubling, up
+//! to the configured one (RFC 8085, §3.1.3: as careful as TCP, over seconds). Where nothing is
+//! reported to have arrived for a second it is halved, and after four halvings the breaker opens
+//! (RFC 8084, §3.1): nothing is sent but signs of life and reports, until one comes back.
+//!
+//! The numbers are ours, unless a source is named.
+
+use midpath_core::units::{Rate, Time};
+
+/// How often a receiver reports.
+pub const REPORTS: Time = Time::from_ms(100);
+/// Nothing has been reported to arrive for so long: the rate is halved.
+pub const SILENCE: Time = Time::from_secs(1);
+/// So many halvings in a row, and nothing is sent.
+pub const HALVINGS: u32 = 4;
+/// More than this share of what was sent is missing: there is no room for it. A few percent of random
+/// loss are not.
+const LOSS: f64 = 0.05;
+/// Fewer packets than this say nothing of loss.
+const FEWEST: u64 = 10;
+/// The first rate, unless less is configured: RFC 6928's ten packets in 100 ms.
+const FIRST: Rate = Rate(1_200_000);
+/// The rate does not fall below this share of the configured one while something arrives.
+const LEAST: u64 = 64;
+/// What the rate grows by with each report after the first loss, as a share of the configured one.
+const STEPS: u64 = 50;
+
+/// What a receiver has got since its process began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Report {
+    /// One more than the highest number of a packet.
+    pub next: u64,
+    /// Packets.
+    pub packets: u64,
+    /// Their bytes, headers outside included.
+    pub bytes: u64,
+    /// When, by the receiver's clock, in µs. Only differences count.
+    pub clock: u64,
+}
+
+/// The receiver's side: counts, and says when to report.
+#[derive(Debug, Clone, Default)]
+pub struct Arrivals {
+    report: Report,
+    last: Time,
+    new: bool,
+}
+
+impl Arrivals {
+    /// Called with each packet: the lower half of its number, and its bytes on the network.
+    pub fn came(&mut self, number: u32, bytes: u64) {
+        // The nearest number that ends so.
+        let ahead = number.wrapping_sub(self.report.next as u32) as i32;
+        let full = self.report.next.saturating_add_signed(ahead.into());
+        self.report.next = self.report.next.max(full.saturating_add(1));
+        self.report.packets += 1;
+        self.report.bytes += bytes;
+        self.new = true;
+    }
+
+    /// The report, if one is due: something has come, or nothing for a second.
+    pub fn poll(&mut self, now: Time) -> Option<Report> {
+        (self.next_wake() <= now).then(|| {
+            (self.last, self.new) = (now, false);
+            Report { clock: now.0 / 1_000_000, ..self.report }
+        })
+    }
+
+    /// When one is due.
+    pub fn next_wake(&self) -> Time {
+        self.last.saturating_add(if self.new { REPORTS } else { SILENCE })
+    }
+}
+
+/// The sender's side.
+#[derive(Debug, Clone)]
+pub struct Governor {
+    configured: Rate,
+    allowed: Rate,
+    /// Nothing was missing yet: the rate doubles.
+    doubles: bool,
+    /// Numbers given out, and bytes, in all and at the last report.
+    next: u64,
+    sent: u64,
+    sent_before: u64,
+    last: Option<Report>,
+    last_at: Time,
+    halvings: u32,
+    /// Reports that cannot be: of packets that were not sent, or fewer than before.
+    absurd: u64,
+}
+
+impl Governor {
+    /// For a link of at most this rate.
+    pub fn new(configured: Rate, now: Time) -> Governor {
+        Governor {
+            configured,
+            allowed: configured.min(FIRST),
+            doubles: true,
+            next: 0,
+            sent: 0,
+            sent_before: 0,
+            last: None,
+            last_at: now,
+            halvings: 0,
+            absurd: 0,
+        }
+    }
+
+    /// Called when the neighbour has begun anew: what it counts begins at zero, and so do we.
+    pub fn restart(&mut self, now: Time) {
+        *self = Governor { absurd: self.absurd, ..Governor::new(self.configured, now) };
+    }
+
+    /// The rate at which packets may be sent, all headers counted; `None`: the breaker is open.
+    pub fn rate(&self) -> Option<Rate> {
+        (self.halvings < HALVINGS).then_some(self.allowed)
+    }
+
+    /// Reports that could not be.
+    pub const fn absurd(&self) -> u64 {
+        self.absurd
+    }
+
+    /// Called for each packet that is sent: the number that it gets.
+    pub fn send(&mut self, now: Time, bytes: u64) -> u32 {
+        if self.sent == self.sent_before {
+            // Nothing was on its way, so nobody could have reported it.
+            self.last_at = self.last_at.max(now);
+        }
+        let number = self.next as u32;
+        self.next += 1;
+        self.sent += bytes;
+        number
+    }
+
+    /// Called with the neighbour's reports.
+    pub fn on_report(&mut self, now: Time, report: Report) {
+        let last = self.last.unwrap_or(Report { clock: report.clock, ..Report::default() });
+        let forward = report.next >= last.next && report.packets >= last.packets && report.bytes >= last.bytes;
+        if !forward || report.next > self.next || report.clock < last.clock {
+            self.absurd += 1;
+            return;
+        }
+        let (numbers, packets) = (report.next - last.next, report.packets - last.packets);
+        let (bytes, span) = (report.bytes - last.bytes, report.clock - last.clock);
+        if self.halvings >= HALVINGS {
+            // The breaker closes, whatever has arrived: the way back is there.
+            self.restart_from(now, report);
+            return;
+        }
+        let idle = self.sent == self.sent_before;
+        if numbers > 0 || idle {
+            self.last_at = now;
+            self.halvings = 0;
+        }
+        // Too few to judge by: they count with the next report.
+        if numbers < FEWEST && !(idle && numbers > 0) {
+            return;
+        }
+        let first = self.last.is_none();
+        let used = first || 2 * 8_000_000 * u128::from(bytes) >= u128::from(self.allowed.0) * u128::from(span.max(1));
+        self.last = Some(report);
+        self.sent_before = self.sent;
+        if packets as f64 >= (1.0 - LOSS) * numbers as f64 {
+            self.grow(used);
+        } else if !first {
+            self.fall(bytes, span);
+        }
+    }
+
+    fn restart_from(&mut self, now: Time, report: Report) {
+        let least = Rate(self.configured.0 / LEAST).max(Rate(1));
+        (self.allowed, self.halvings, self.doubles) = (self.configured.min(FIRST).max(least), 0, true);
+        (self.last, self.last_at, self.sent_before) = (Some(report), now, self.sent);
+    }
+
+    fn grow(&mut self, used: bool) {
+        if used {
+            let step = if self.doubles { self.allowed.0 } else { self.configured.0.div_ceil(STEPS) };
+            self.allowed = Rate(self.allowed.0.saturating_add(step)).min(self.configured);
+        }
+    }
+
+    fn fall(&mut self, bytes: u64, span: u64) {
+        self.doubles = false;
+        let came = (u128::from(bytes) * 8_000_000 / u128::from(span.max(1))).min(u128::from(self.allowed.0)) as u64;
+        self.allowed = Rate(came.max(self.configured.0 / LEAST).max(1)).min(self.allowed);
+    }
+
+    /// Called at [`Governor::next_wake`] or at any time: slows down where nothing is reported.
+    pub fn poll(&mut self, now: Time) {
+        if self.next_wake() <= now {
+            self.halvings += 1;
+            self.last_at = now;
+            self.allowed = Rate((self.allowed.0 / 2).max(1));
+        }
+    }
+
+    /// When it slows down if nothing is reported until then.
+    pub fn next_wake(&self) -> Time {
+        let waits = self.sent != self.sent_before && self.halvings < HALVINGS;
+        if waits { self.last_at.saturating_add(SILENCE) } else { Time::MAX }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const MS: fn(u64) -> Time = Time::from_ms;
+    const FULL: Rate = Rate(100_000_000);
+
+    /// A network that passes at most this rate, and loses this share of the rest.
+    struct Path {
+        governor: Governor,
+        arrivals: Arrivals,
+        passes: u64,
+        /// Percent of random loss.
+        loses: u64,
+        now: u64,
+        sent: u64,
+    }
+
+    impl Path {
+        fn new(passes: u64) -> Path {
+            let (governor, arrivals) = (Governor::new(FULL, Time::ZERO), Arrivals::default());
+            Path { governor, arrivals, passes, loses: 0, now: 0, sent: 0 }
+        }
+
+        /// Sends as much as it may for so many times 100 ms; `reports` may get lost.
+        fn run(&mut self, steps: u64, reports: bool) -> Vec<Option<u64>> {
+            (0..steps).map(|_| self.step(reports)).collect()
+        }
+
+        fn step(&mut self, reports: bool) -> Option<u64> {
+            let now = MS(self.now);
+            let count = self.governor.rate().map_or(0, |rate| rate.0 / 8 / 10 / 1500);
+            let room = self.passes / 8 / 10 / 1500;
+            for i in 0..count {
+                let number = self.governor.send(now, 1500);
+                self.sent += 1;
+                let fits = room >= count || i * room / count != (i + 1) * room / count;
+                if fits && self.sent * 7 % 100 >= self.loses {
+                    self.arrivals.came(number, 1500);
+                }
+            }
+            self.now += 100;
+            let now = MS(self.now);
+            if let Some(report) = self.arrivals.poll(now)
+                && reports
+            {
+                self.governor.on_report(now, report);
+            }
+            self.governor.poll(now);
+            self.governor.rate().map(|rate| rate.0 / 1_000_000)
+        }
+    }
+
+    #[test]
+    fn it_doubles_up_to_what_is_configured() {
+        let rates: Vec<_> = Path::new(u64::MAX / 2).run(10, true).into_iter().flatten().collect();
+        assert_eq!(rates, [2, 4, 9, 19, 38, 76, 100, 100, 100, 100]);
+    }
+
+    #[test]
+    fn it_falls_to_what_arrives_and_comes_back() {
+        let mut path = Path::new(40_000_000);
+        path.run(30, true);
+        let rates: Vec<_> = path.run(30, true).into_iter().flatten().collect();
+        assert!(rates.iter().all(|r| (36..=46).contains(r)), "{rates:?}");
+        path.passes = u64::MAX / 2;
+        assert_eq!(path.run(40, true).last(), Some(&Some(100)));
+    }
+
+    /// Two percent of random loss are no reason to slow down.
+    #[test]
+    fn random_loss_is_not_taken_for_want_of_room() {
+        let mut path = Path::new(u64::MAX / 2);
+        path.loses = 2;
+        assert_eq!(path.run(40, true).last(), Some(&Some(100)));
+    }
+
+    #[test]
+    fn without_reports_it_halves_and_stops() {
+        let mut path = Path::new(u64::MAX / 2);
+        path.run(20, true);
+        let mut rates = path.run(50, false);
+        rates.dedup();
+        assert_eq!(rates, [Some(100), Some(50), Some(25), Some(12), None]);
+        assert_eq!(path.run(100, false).last(), Some(&None), "it stays so");
+        assert_eq!(path.run(40, true).last(), Some(&Some(100)), "a report closes the breaker");
+    }
+
+    /// Reports come, and say that nothing arrives.
+    #[test]
+    fn a_way_that_swallows_all_is_no_way() {
+        let mut path = Path::new(u64::MAX / 2);
+        path.run(20, true);
+        path.passes = 0;
+        let rates = path.run(60, true);
+        assert!(rates.contains(&None), "{rates:?}");
+    }
+
+    #[test]
+    fn a_link_that_is_not_used_is_not_slowed_and_does_not_grow() {
+        let mut path = Path::new(u64::MAX / 2);
+        for _ in 0..200 {
+            path.now += 100;
+            let now = MS(path.now);
+            if let Some(report) = path.arrivals.poll(now) {
+                path.governor.on_report(now, report);
+            }
+            path.governor.poll(now);
+        }
+        assert_eq!(path.governor.rate(), Some(FIRST));
+        // A packet now and then, far less than the rate.
+        for _ in 0..200 {
+            path.now += 100;
+            let now = MS(path.now);
+            let number = path.governor.send(now, 1500);
+            path.arrivals.came(number, 1500);
+            if let Some(report) = path.arrivals.poll(now) {
+                path.governor.on_report(now, report);
+            }
+            path.governor.poll(now);
+        }
+        let rate = path.governor.rate().unwrap().0;
+        assert!(rate <= 3 * FIRST.0, "{rate}");
+    }
+
+    #[test]
+    fn what_cannot_be_is_not_believed() {
+        let mut governor = Governor::new(FULL, Time::ZERO);
+        governor.send(Time::ZERO, 1500);
+        governor.on_report(MS(1), Report { next: 2, packets: 2, bytes: 3000, clock: 1 });
+        assert_eq!((governor.absurd(), governor.rate()), (1, Some(FIRST)));
+    }
+
+    #[test]
+    fn numbers_go_round() {
+        let mut arrivals = Arrivals::default();
+        arrivals.report.next = u64::from(u32::MAX);
+        arrivals.came(u32::MAX, 1);
+        arrivals.came(1, 1);
+        arrivals.came(0, 1);
+        assert_eq!(arrivals.report.next, (1 << 32) + 2);
+    }
+
+    proptest! {
+        /// Whatever is reported, the rate is one that may be used.
+        #[test]
+        fn the_rate_is_within_its_bounds(reports in prop::collection::vec(any::<[u64; 4]>(), 1..50), small: bool) {
+            let mut governor = Governor::new(FULL, Time::ZERO);
+            for (i, [next, packets, bytes, clock]) in reports.into_iter().enumerate() {
+                let now = MS(150 * i as u64);
+                for _ in 0..20 {
+                    governor.send(now, 1500);
+                }
+                let by = if small { 1000 } else { u64::MAX };
+                governor.on_report(now, Report { next: next % by, packets: packets % by, bytes: bytes % by, clock });
+                governor.poll(now);
+                prop_assert!(governor.rate().is_none_or(|r| r.0 > 0 && r <= FULL));
+            }
+        }
+    }
+}
