@@ -2,6 +2,7 @@
 //! of RCP and XCP.
 
 /// Writes numbers one after the other.
+#[inline]
 pub fn put<const N: usize>(numbers: [f32; N], out: &mut [u8]) {
     for (place, number) in out.chunks_exact_mut(4).zip(numbers) {
         place.copy_from_slice(&number.to_be_bytes());
@@ -9,6 +10,7 @@ pub fn put<const N: usize>(numbers: [f32; N], out: &mut [u8]) {
 }
 
 /// Reads them; `None` if the length is another.
+#[inline]
 pub fn get<const N: usize>(body: &[u8]) -> Option<[f32; N]> {
     let (words, rest) = body.as_chunks::<4>();
     let words: &[[u8; 4]; N] = words.try_into().ok().filter(|_| rest.is_empty())?;
@@ -17,6 +19,7 @@ pub fn get<const N: usize>(body: &[u8]) -> Option<[f32; N]> {
 
 /// Whether a peer may say this of an amount. Peers are hostile: no negative one, no infinity, no
 /// NaN (which fails every comparison).
+#[inline]
 pub fn is_amount(x: f32) -> bool {
     (0.0..=f32::MAX).contains(&x)
 }
