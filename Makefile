@@ -16,7 +16,7 @@ PROPERTY_SEED := 1
 DEPENDENCIES := $(VENV)/.dependencies
 SITE_TOOLS := $(VENV)/.docs
 EXTENSION := $(VENV)/.extension
-RUST := Cargo.toml Cargo.lock $(shell find crates .cargo -type f -not -name '*.md' -not -path '*/tests/*' -not -path '*/benches/*' 2>/dev/null)
+RUST := Cargo.toml Cargo.lock $(shell find crates examples/outside-scheme/src .cargo -type f -not -name '*.md' -not -path '*/tests/*' -not -path '*/benches/*' 2>/dev/null)
 
 .PHONY: help setup run test test-floors test-random bench clean fmt docs docs-serve site test-rust test-python lint-rust lint-python
 

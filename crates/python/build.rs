@@ -18,9 +18,9 @@ const PACKED: &[&str] = &[
     "crates/sim",
     "crates/topo",
     "crates/traffic",
-    "examples/outside-scheme",
+    "examples/outside-scheme/src",
 ];
-/// Integration tests of crates are not needed to build them; an example's are part of it.
+/// Integration tests of crates are not needed to build them.
 const LEFT_OUT: &[&str] = &["tests", "proptest-regressions", "README.md", "target"];
 
 fn main() {

@@ -7,7 +7,7 @@ print(result.summary["afct_s"])
 result.flows.to_pandas()
 """
 
-from midpath import simulator as _simulator
+from midpath.added import choose as _simulator
 
 _simulator.choose()
 

@@ -119,6 +119,12 @@ def test_a_run_says_what_its_schemes_are_and_their_parameters():
 def outside(made_up):
     """A run of the example's scheme: what it says of itself is what its Rust test finds in a real run."""
     said = json.loads((ROOT / "examples/outside-scheme/tests/described.json").read_text())
+    # What a scheme may say besides.
+    phase = [{"name": "Growing", "tone": "calm"}, {"name": "Shrinking", "tone": "busy"}]
+    said |= {"look": {"hue": "green", "dash": "dashdot"}}
+    waits = [{"name": "Empty", "tone": "calm"}, {"name": "Queueing", "tone": "busy"}]
+    said["ports"].append({"name": "state", "unit": "count", "meaning": "Whether a packet had to wait", "states": waits})
+    said["flows"].append({"name": "phase", "unit": "count", "meaning": "What the sender does", "states": phase})
     tracks = {
         ("port:r0>r1", "state"): steps((2, 1), (6, 0)),
         ("port:r0>r1", "found_s"): steps((2, 0.004)),

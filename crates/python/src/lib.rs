@@ -4,8 +4,8 @@
 //! into `midpath.ScenarioError` and its progress into a call. It is private to the Python package
 //! `midpath`, which gives it a typed face.
 //!
-//! A crate outside that has a scheme of its own builds its own extension: a module that exports
-//! [`_midpath`] and calls [`register`] (`examples/outside-scheme/src/python.rs`).
+//! `midpath add` builds another extension, with the schemes of crates outside: a module that exports
+//! [`_midpath`] and calls [`register`] (`examples/outside-both`).
 
 mod columns;
 mod counters;
@@ -178,6 +178,12 @@ pub mod _midpath {
     #[pyfunction]
     fn schemes() -> String {
         midpath_sim::schemes(&catalogue()).to_string()
+    }
+
+    /// The version of what crates outside build on.
+    #[pyfunction]
+    fn contract() -> u32 {
+        midpath_schemes::CONTRACT
     }
 
     /// The version of the simulator.

@@ -1,4 +1,4 @@
-//! The schemes that this simulator has: Midpath's, or what a crate outside has registered.
+//! The schemes that this simulator has: Midpath's, and those that crates outside have registered.
 
 use std::sync::OnceLock;
 
@@ -8,10 +8,12 @@ use midpath_schemes::Catalogue;
 /// one catalogue.
 static REGISTERED: OnceLock<Catalogue> = OnceLock::new();
 
-/// Makes `catalogue` the schemes of this simulator. Call it once, when your module is initialised;
-/// later calls change nothing.
-pub fn register(catalogue: Catalogue) {
-    let _ = REGISTERED.set(catalogue);
+/// Adds what these crates bring to the schemes of this simulator. Call it once, when your module is
+/// initialised; later calls change nothing. Refuses two schemes of one name.
+pub fn register(crates: &[fn() -> Catalogue]) -> Result<(), String> {
+    let all = crates.iter().try_fold(Catalogue::standard(), |all, schemes| all.joined(schemes()))?;
+    let _ = REGISTERED.set(all);
+    Ok(())
 }
 
 /// The schemes that scenarios can name.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use midpath_core::packet::Header;
 use midpath_core::spec::SpecError;
 use serde_json::Value;
 
@@ -16,6 +17,10 @@ pub const DEFAULT: &str = "newreno";
 /// The scheme of flows that have a rate of their own and name no scheme.
 pub const CONSTANT_RATE: &str = "udp";
 
+/// The version of what crates outside build on: the public items of `midpath-core` and of this
+/// crate. It changes when a crate that kept to it has to change; `docs/add-a-scheme.md` says how.
+pub const CONTRACT: u32 = 1;
+
 /// Builds a scheme from its table of parameters (`null` or an empty table: all defaults).
 type Builder = Arc<dyn Fn(&Value) -> Built + Send + Sync>;
 
@@ -24,6 +29,8 @@ type Builder = Arc<dyn Fn(&Value) -> Built + Send + Sync>;
 pub struct Catalogue {
     builders: BTreeMap<String, Builder>,
     descriptions: BTreeMap<String, Description>,
+    /// Tags of packet headers from outside, and whose they are.
+    headers: BTreeMap<u8, &'static str>,
     #[cfg(feature = "schema")]
     schemas: BTreeMap<String, schemars::Schema>,
 }
@@ -112,6 +119,32 @@ impl Catalogue {
         self
     }
 
+    /// Says that packets of these schemes carry this header.
+    #[must_use]
+    pub fn with_header<H: Header>(mut self) -> Catalogue {
+        self.headers.insert(H::TAG, std::any::type_name::<H>());
+        self
+    }
+
+    /// All schemes of two catalogues: those that a crate outside brings, and the others. Refuses
+    /// names and tags of headers that both have.
+    pub fn joined(mut self, other: Catalogue) -> Result<Catalogue, String> {
+        if let Some(name) = other.names().find(|name| self.contains(name)) {
+            return Err(format!("two schemes are called `{name}`: give one of them another name"));
+        }
+        for (tag, header) in &other.headers {
+            if let Some(taken) = self.headers.get(tag) {
+                return Err(format!("{taken} and {header} have the tag {tag}: give one of them another, 64 to 127"));
+            }
+        }
+        self.builders.extend(other.builders);
+        self.descriptions.extend(other.descriptions);
+        self.headers.extend(other.headers);
+        #[cfg(feature = "schema")]
+        self.schemas.extend(other.schemas);
+        Ok(self)
+    }
+
     /// What a scheme says of itself, if it does.
     pub fn description(&self, name: &str) -> Option<&Description> {
         self.descriptions.get(name)
@@ -197,6 +230,37 @@ mod tests {
         }
         let looks: Vec<_> = catalogue.names().filter_map(|n| catalogue.description(n)?.look).collect();
         assert!(looks.iter().enumerate().all(|(i, look)| !looks[..i].contains(look)), "two schemes look alike");
+    }
+
+    /// A header from outside with some tag.
+    #[derive(Clone, Copy)]
+    struct Tagged<const TAG: u8>;
+
+    impl<const TAG: u8> Header for Tagged<TAG> {
+        const TAG: u8 = TAG;
+        fn body_len(&self) -> usize {
+            0
+        }
+        fn put(&self, _out: &mut [u8]) {}
+        fn get(_body: &[u8]) -> Option<Self> {
+            Some(Tagged)
+        }
+    }
+
+    #[test]
+    fn catalogues_are_joined_unless_names_or_tags_are_the_same() {
+        let outside = |name| {
+            Catalogue::empty().with(name, |_| Err(SpecError::new("", "built"))).described(name, tcp::describe::cubic())
+        };
+        let both = Catalogue::standard().joined(outside("mine").with_header::<Tagged<64>>()).expect("a new name");
+        assert!(both.contains("mine") && both.contains("cubic") && both.description("mine").is_some());
+        assert_eq!(both.build("mine", &json!({})).map(|_| ()).unwrap_err().message, "built");
+        let refused = |other| both.clone().joined(other).map(|_| ()).unwrap_err();
+        assert!(refused(outside("mine")).contains("two schemes are called `mine`"));
+        assert!(refused(outside("cubic")).contains("two schemes are called `cubic`"));
+        let tag = refused(outside("yours").with_header::<Tagged<64>>());
+        assert!(tag.contains("Tagged<64> and") && tag.contains("have the tag 64"), "{tag}");
+        assert!(both.joined(outside("yours").with_header::<Tagged<65>>()).is_ok());
     }
 
     #[test]

@@ -36,7 +36,7 @@ mod transport;
 mod udp;
 mod xcp;
 
-pub use catalogue::{CONSTANT_RATE, Catalogue, DEFAULT};
+pub use catalogue::{CONSTANT_RATE, CONTRACT, Catalogue, DEFAULT};
 pub use describe::Description;
 
 /// A scheme, or which parameter is wrong.
@@ -97,7 +97,7 @@ mod tests {
         let expected = [
             "mod describe;",
             "mod params;",
-            "use catalogue::{CONSTANT_RATE, Catalogue, DEFAULT};",
+            "use catalogue::{CONSTANT_RATE, CONTRACT, Catalogue, DEFAULT};",
             "use describe::Description;",
             "type Built = Result<std::sync::Arc<dyn midpath_core::roles::Scheme>, midpath_core::spec::SpecError>;",
             "mod controller",

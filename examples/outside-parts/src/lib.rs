@@ -36,9 +36,9 @@ fn ports(name: &str, network: Arc<dyn Network>) -> Result<Arc<dyn Scheme>, SpecE
     Ok(Arc::new(Parts { name: name.to_owned(), transport: None, network: Some(network) }))
 }
 
-/// Midpath's schemes and these.
-pub fn catalogue() -> Catalogue {
-    Catalogue::standard()
+/// What this crate brings into a simulator.
+pub fn schemes() -> Catalogue {
+    Catalogue::empty()
         .with("blue", |_| ports("blue", Arc::new(BluePorts)))
         .described("blue", describe::blue())
         .with("reverse-ece", |_| ports("reverse-ece", Arc::new(ReversePorts)))

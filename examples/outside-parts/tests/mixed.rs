@@ -4,9 +4,14 @@
 
 use std::path::Path;
 
+use midpath_schemes::Catalogue;
 use midpath_sim::{Column, RunOptions, RunOutput, run_with};
 
 const FLOWS: [&str; 4] = ["inrpp", "fcp", "newreno", "dctcp"];
+
+fn catalogue() -> Catalogue {
+    Catalogue::standard().joined(outside_parts::schemes()).expect("names that nobody has")
+}
 
 /// Routers r0 to r6 in a line, which narrows at r2 and more towards the end; a host for each flow
 /// on either side.
@@ -53,7 +58,7 @@ params = { minimum_price = 1e-9 }
 }
 
 fn run(options: &RunOptions) -> RunOutput {
-    let run = run_with(&scenario(), Path::new("."), options, &outside_parts::catalogue(), &mut |_| true);
+    let run = run_with(&scenario(), Path::new("."), options, &catalogue(), &mut |_| true);
     run.expect("a good scenario").expect("not cancelled")
 }
 

@@ -2,7 +2,12 @@
 
 use std::path::Path;
 
+use midpath_schemes::Catalogue;
 use midpath_sim::{RunOptions, RunOutput, run_with};
+
+fn catalogue() -> Catalogue {
+    Catalogue::standard().joined(outside_parts::schemes()).expect("names that nobody has")
+}
 
 /// Flows over one bottleneck, whose router has the scheme at hand; 250 ms may wait.
 fn run(scheme: &str, flows: u32, ecn: bool, queue: &str) -> RunOutput {
@@ -30,7 +35,7 @@ count = {flows}
 jitter = "1 s"
 "#
     );
-    let out = run_with(&text, Path::new("."), &RunOptions::default(), &outside_parts::catalogue(), &mut |_| true);
+    let out = run_with(&text, Path::new("."), &RunOptions::default(), &catalogue(), &mut |_| true);
     let out = out.expect("a good scenario").expect("not cancelled");
     assert_eq!(out.run["invariants"]["conserved"], true);
     out

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from midpath import _midpath
-from midpath.cli import bench, catalogue, cost, failures, inspect, lab, new, papers, runs, sweep
+from midpath.cli import added, bench, catalogue, cost, failures, inspect, lab, new, papers, runs, sweep
 from midpath.cli.encoding import speak_any_encoding
 from midpath.errors import OutputError, ScenarioError, UsageError
 
@@ -36,6 +36,8 @@ app.command()(runs.report)
 app.command()(failures.failures)
 app.command()(inspect.topo)
 app.command()(catalogue.schemes)
+app.command()(added.add)
+app.command()(added.remove)
 app.command()(bench.bench)
 app.command()(inspect.schema)
 app.command()(inspect.version)

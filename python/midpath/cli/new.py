@@ -28,13 +28,11 @@ def scheme(
 ) -> None:
     """Write a crate with a congestion-control scheme of your own.
 
-    It works as it is: a sender, a port, a header, tests, and a Makefile. Change it into your scheme.
+    It works as it is: a header, a port, a sender, a scenario and tests. Change it into your scheme.
     """
     written = new_scheme(directory, name)
     if json:
         print_json({"scheme": written, "directory": str(directory)})
         return
-    typer.echo(f"{written} is in {directory}: begin with its README.md")
-    typer.echo(
-        f"cd {directory} && make setup    builds the simulator with {written} in it, in .venv (minutes the first time)"
-    )
+    typer.echo(f"{written} is in {directory}: begin with its README.md and src/lib.rs")
+    typer.echo(f"midpath add {directory}    compiles it into this environment's simulator (minutes the first time)")

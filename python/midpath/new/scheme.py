@@ -11,27 +11,24 @@ import json
 import keyword
 import re
 import sys
+import zlib
 from importlib.resources import files
 from pathlib import Path
 
 from midpath import _midpath
 from midpath.errors import UsageError
-from midpath.new.origin import ORIGIN, origin
 
 EXAMPLE = "examples/outside-scheme/"
 # Where each file beside the Rust sources goes. A wheel leaves out what a `.gitignore` in it names, hence other names.
 BESIDE = {
     "Cargo.toml.in": "Cargo.toml",
-    "cargo-config.toml": ".cargo/config.toml",
     "gitignore": ".gitignore",
-    "Makefile.in": "Makefile",
-    "pyproject.toml.in": "pyproject.toml",
     "README.md.in": "README.md",
     "scenario.toml.in": "scenario.toml",
     "test_scheme.py.in": "tests/test_scheme.py",
 }
-# What stands for the new scheme's name in the example: as a package, in Rust, in scenarios, and as a type.
-TOKENS = re.compile(r"\b(?:outside-scheme|outside_scheme|aimd|Aimd(?=Params\b|\b)|MIDPATH_VERSION)")
+# What stands for the new scheme's name in the example: as a package, in Rust, in scenarios, as a type; and a tag.
+TOKENS = re.compile(r"\b(?:outside-scheme|outside_scheme|aimd|Aimd(?=Params\b|\b)|TAG: u8 = 64)")
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 LONGEST = 40
 # Words that a scenario has in a scheme's place.
@@ -53,20 +50,14 @@ def new_scheme(directory: Path, name: str | None = None) -> str:
         target = directory / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, encoding="utf-8")
-    (directory / ORIGIN).parent.mkdir(exist_ok=True)
-    (directory / ORIGIN).write_text(f"{origin()}\n", encoding="utf-8")
     return name
 
 
 def crate(name: str) -> dict[str, str]:
     """The files of the crate: paths in it, and what they hold."""
-    sources = _example()
-    found = {path: text for path, text in sources.items() if path != "Cargo.toml"}
     beside = files("midpath.new") / "files"
-    found |= {path: (beside / own).read_text(encoding="utf-8") for own, path in BESIDE.items()}
-    renamed = {path: _renamed(text, name) for path, text in found.items()}
-    # The versions of other crates that Midpath was tested with; Cargo drops what is not needed.
-    return renamed | {"Cargo.lock": _midpath.sources()["Cargo.lock"]}
+    found = _example() | {path: (beside / own).read_text(encoding="utf-8") for own, path in BESIDE.items()}
+    return {path: _renamed(text, name) for path, text in found.items()}
 
 
 def _example() -> dict[str, str]:
@@ -80,9 +71,14 @@ def _renamed(text: str, name: str) -> str:
         "outside_scheme": _module(name),
         "aimd": name,
         "Aimd": _type(name),
-        "MIDPATH_VERSION": _midpath.version(),
+        "TAG: u8 = 64": f"TAG: u8 = {_tag(name)}",
     }
     return TOKENS.sub(lambda found: stand_for[found[0]], text)
+
+
+def _tag(name: str) -> int:
+    """A header's tag, one of those that outside schemes have, so that two new schemes rarely have the same."""
+    return 64 + zlib.crc32(name.encode()) % 64
 
 
 def _module(name: str) -> str:

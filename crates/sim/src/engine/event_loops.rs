@@ -1,6 +1,6 @@
 //! The three loops that give a node what happens to it: packets that arrive, and times at which it
 //! wished to be woken. They differ in how they find the next arrival. When each runs, and what holds
-//! them equal, is in `docs/architecture.md`, "Within a node".
+//! them equal, is in `docs/event-loops.md`.
 
 use midpath_core::node::{Node, Woken};
 use midpath_core::packet::{Pool, PortId};
@@ -18,6 +18,30 @@ use super::wire::Wire;
 /// those that have one. Measured in docs/performance.md.
 const FEW_PORTS: u32 = 12;
 
+/// How a node finds its next arrival.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Loop {
+    Merge,
+    Scan,
+    Heap,
+}
+
+impl Loop {
+    /// That of a node with so many links.
+    #[inline(always)]
+    fn of(links: u32) -> Loop {
+        #[cfg(test)]
+        if let Some(forced) = tests::FORCED.get() {
+            return forced;
+        }
+        match links {
+            1 | 2 => Loop::Merge,
+            0..=FEW_PORTS => Loop::Scan,
+            _ => Loop::Heap,
+        }
+    }
+}
+
 /// The loops that run a node. They return when something happens to it next. Each is a function of
 /// its own: in one for all, more registers are spilt.
 impl NodeDriver<'_> {
@@ -33,10 +57,10 @@ impl NodeDriver<'_> {
         horizon: Time,
         heap: &mut ArrivalHeap,
     ) -> Time {
-        match last - first {
-            1 | 2 => self.run_by_merge(node, pool, first, last, horizon),
-            0..=FEW_PORTS => self.run_by_scan(node, pool, first, last, horizon),
-            _ => self.run_by_heap(node, pool, first, last, horizon, heap),
+        match Loop::of(last - first) {
+            Loop::Merge => self.run_by_merge(node, pool, first, last, horizon),
+            Loop::Scan => self.run_by_scan(node, pool, first, last, horizon),
+            Loop::Heap => self.run_by_heap(node, pool, first, last, horizon, heap),
         }
     }
 
@@ -191,5 +215,53 @@ impl NodeDriver<'_> {
             }
             Event::Restart => node.restart(at, pool, self),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::path::Path;
+
+    use super::Loop;
+    use crate::{RunOptions, run_text};
+
+    thread_local! {
+        /// The loop that all nodes of this thread's runs take.
+        pub static FORCED: Cell<Option<Loop>> = const { Cell::new(None) };
+    }
+
+    /// A hub with 40 equal links, so that packets arrive at the same time on several, and a router
+    /// with four; its ports are held, the hub's have a timetable.
+    fn scenario() -> String {
+        let mut text = String::from(
+            "stop = \"2 s\"\n[queues.fair]\nkind = \"codel\"\nscheduler = \"drr\"\n[[deploy]]\nscheme = \"none\"\nnodes = [\"r\"]\nqueue = \"fair\"\n[topology]\nlinks = [\n",
+        );
+        let link = |a: &str, b: &str, rate: u32| {
+            format!("{{ a = \"{a}\", b = \"{b}\", rate = \"{rate} Mbps\", delay = \"1 ms\" }},\n")
+        };
+        (0..39).for_each(|n| text += &link("hub", &format!("s{n}"), 100));
+        text += &link("hub", "r", 100);
+        (0..3).for_each(|n| text += &link("r", &format!("d{n}"), 20));
+        text += "]\n";
+        for n in 0..39 {
+            text += &format!("[[flow]]\nfrom = \"s{n}\"\nto = \"d{}\"\nsize = \"30 kB\"\n", n % 3);
+        }
+        text
+    }
+
+    #[test]
+    fn all_three_loops_give_a_node_the_same() {
+        let text = scenario();
+        let run = |forced| {
+            FORCED.set(forced);
+            let out = run_text(&text, Path::new("."), &RunOptions::default(), &mut |_| true);
+            FORCED.set(None);
+            out.expect("a good scenario").expect("not cancelled")
+        };
+        let usual = run(None);
+        assert_eq!(usual.summary("completed"), Some(39.0));
+        assert!(run(Some(Loop::Scan)).repeatable() == usual.repeatable());
+        assert!(run(Some(Loop::Heap)).repeatable() == usual.repeatable());
     }
 }

@@ -1,0 +1,83 @@
+"""Which compiled simulator runs: Midpath's own, or the one with the schemes that were added to this environment."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import sys
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from types import ModuleType
+
+NAME = "midpath._midpath"
+# The extension that `midpath add` builds.
+ADDED = "midpath_added"
+# Names another folder than the environment's for what was added.
+VARIABLE = "MIDPATH_SCHEMES"
+
+
+def folder() -> Path:
+    """Where the sources, the record and the simulator with added schemes are."""
+    named = os.environ.get(VARIABLE)
+    return Path(named) if named else Path(sys.prefix) / "midpath-schemes"
+
+
+def extension() -> Path:
+    """The simulator with added schemes."""
+    return folder() / f"{ADDED}.abi3.so"
+
+
+@dataclass(frozen=True)
+class Record:
+    """What was added: crates by name with their folders, and the build of Midpath that they were compiled with."""
+
+    crates: dict[str, str] = field(default_factory=dict)
+    midpath: list[int] = field(default_factory=list)
+
+    @staticmethod
+    def read() -> Record:
+        """The record of this environment; an empty one where nothing was added."""
+        try:
+            return Record(**json.loads((folder() / "added.json").read_text(encoding="utf-8")))
+        except FileNotFoundError:
+            return Record()
+
+    def write(self) -> None:
+        """Keeps the record in this environment."""
+        new = folder() / "added.json.new"
+        new.write_text(json.dumps(asdict(self), indent=1), encoding="utf-8")
+        new.replace(folder() / "added.json")
+
+
+def build() -> list[int]:
+    """What tells builds of Midpath's own simulator apart."""
+    spec = importlib.util.find_spec(NAME)
+    if spec is None or spec.origin is None:
+        return []
+    file = Path(spec.origin).stat()
+    return [file.st_size, file.st_mtime_ns]
+
+
+def load(path: Path) -> ModuleType:
+    """The simulator in a file that `midpath add` has built."""
+    spec = importlib.util.spec_from_file_location(ADDED, path)
+    assert spec is not None and spec.loader is not None
+    outer = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(outer)
+    module: ModuleType = outer._midpath
+    # A module inside another has no file of its own; sweeps tell builds apart by it.
+    module.__file__ = str(path)
+    return module
+
+
+def choose() -> None:
+    """Puts the simulator where all of Midpath imports it from. To be called before anything does."""
+    record = Record.read()
+    if not record.crates:
+        return
+    if record.midpath != build() or not extension().is_file():
+        names = ", ".join(record.crates)
+        print(f"midpath: Midpath has changed since {names} was added: `midpath add` builds it again", file=sys.stderr)
+        return
+    sys.modules[NAME] = load(extension())

@@ -1,0 +1,46 @@
+"""`midpath add` and `midpath remove`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from midpath.added.build import add as add_crates
+from midpath.added.build import remove as remove_crates
+from midpath.cli.options import Json, print_json
+
+
+def add(
+    directories: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="CRATE...", help="Folders of crates with schemes.", show_default=False),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Compile crates' schemes into this environment's simulator.
+
+    Several crates may be in it at once. Without CRATE, those that were added are built again: after a change, or after
+    an update of Midpath.
+    """
+    _print(add_crates(directories or [], _silent if json else typer.echo), json)
+
+
+def remove(
+    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Names of crates.", show_default=False)],
+    json: Json = False,
+) -> None:
+    """Take crates' schemes out of this environment's simulator."""
+    _print(remove_crates(names, _silent if json else typer.echo), json)
+
+
+def _print(crates: list[str], json: bool) -> None:
+    if json:
+        print_json({"crates": crates})
+    else:
+        typer.echo(f"in this environment: {', '.join(crates) or 'no schemes from outside'}")
+
+
+def _silent(_text: str) -> None:
+    pass
