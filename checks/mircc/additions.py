@@ -79,16 +79,14 @@ def rows(count: int) -> Iterator[str]:
 def main() -> None:
     """Prints the page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--networks", type=int, default=40)
+    parser.add_argument("--networks", type=int, default=20)
     count = parser.parse_args().networks
     print("# MIRCC on random networks, with and without what we add\n")
-    print(f"Midpath {__version__}, written by `python checks/mircc/additions.py`: {count} networks with one path per")
-    print(f"flow, rates over the seconds {OVER[0]:g} to {OVER[1]:g} against a max-min solver that runs none of the")
-    print(
-        f"equations. *Close*: no flow further than {CLOSE:.0%} from it. *Furthest*: a network's furthest flow, median"
-    )
-    print("and most of the networks. *Least used*: what all flows of a network get of their max-min rates together.")
-    print("*Drop*: networks in which a queue or a policy refused a packet.\n")
+    print(f"Midpath {__version__}, written by `python checks/mircc/additions.py`: {count} networks with one path")
+    print(f"per flow, rates over the seconds {OVER[0]:g} to {OVER[1]:g} against a max-min solver that runs none of")
+    print(f"the equations. *Close*: no flow further than {100 * CLOSE:g} % from it. *Furthest*: a network's furthest")
+    print("flow, median and most of the networks. *Least used*: what all flows of a network get of their max-min rates")
+    print("together. *Drop*: networks in which a queue or a policy refused a packet.\n")
     print("| MIRCC | close | furthest, median | furthest, most | least used | drop |")
     print("|---|---|---|---|---|---|")
     for row in rows(count):
