@@ -18,7 +18,7 @@ SITE_TOOLS := $(VENV)/.docs
 EXTENSION := $(VENV)/.extension
 RUST := Cargo.toml Cargo.lock $(shell find crates examples/outside-scheme/src .cargo -type f -not -name '*.md' -not -path '*/tests/*' -not -path '*/benches/*' 2>/dev/null)
 
-.PHONY: help setup run test test-floors test-random bench clean fmt docs docs-serve site test-rust test-python lint-rust lint-python
+.PHONY: help setup run check test test-floors test-random bench clean fmt docs docs-serve site test-rust test-python lint-rust lint-python
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,6 +30,9 @@ run: setup ## compare TCPs and mid-path schemes on Abilene: prints the table, wr
 	@test ! $(EXTENSION) -nt $(OUT)/compare.json || rm -rf $(OUT)
 	$(BIN)/midpath compare examples/abilene.toml --schemes $(SCHEMES) --seeds $(SEEDS) --out $(OUT)
 	$(BIN)/midpath report $(OUT)
+
+check: $(DEPENDENCIES) ## check what differs from main, in seconds when warm; ROOM=fcp checks that room
+	$(BIN)/python scripts/check.py $(addprefix --room=,$(ROOM))
 
 test: lint-rust test-rust lint-python test-python site ## run every check
 	@echo "make test: all checks passed"
