@@ -39,6 +39,12 @@ class Page(HTMLParser):
         assert self.open.pop() == tag
 
 
+def text_of(page):
+    """What a reader sees, with a bar between elements."""
+    page = re.sub(r"<(script|style)[^>]*>.*?</\1>", "", page, flags=re.DOTALL)
+    return re.sub(r"(?:\s*\|\s*)+", "|", re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "|", page)))
+
+
 def data_of(page):
     embedded = re.search(r'<script type="application/json" id="report-data">(.*?)</script>', page, re.DOTALL)
     return json.loads(embedded[1])
@@ -82,10 +88,12 @@ def test_scenario_is_shown_as_text(comparison):
 
 
 def test_every_scheme_is_in_every_figure(comparison):
-    for figure in data_of(html(comparison))["figures"].values():
+    figures = data_of(html(comparison))["figures"]
+    # A network is drawn once for each scheme, by a button.
+    assert list(figures.pop("network")["variants"]) == list(comparison.schemes)
+    for figure in figures.values():
         for state in figure["variants"].values():
-            schemes = {trace["meta"].get("scheme") for trace in state["data"]} - {None}
-            assert schemes in (set(), set(comparison.schemes))
+            assert {trace["meta"]["scheme"] for trace in state["data"]} == set(comparison.schemes)
 
 
 def test_curves_end_at_all_flows(comparison):
@@ -144,8 +152,9 @@ def test_flows_that_never_end(without_series):
 
 
 def test_ports_that_measured_nothing(without_series):
-    page = html(with_nulls(midpath.run(TEXT), ports=[*DELAYS, "utilisation"]))
-    assert "nan" not in re.sub(r"<script>.*?</script>", "", page, flags=re.DOTALL).lower().split()
+    page = text_of(html(with_nulls(midpath.run(TEXT), ports=[*DELAYS, "utilisation"])))
+    assert re.search(r"\bnan\b", page, re.IGNORECASE) is None
+    assert "|Port|Rate|Utilisation|Mean queue|Delay p99|Drops|Marks|Seattle → Sunnyvale|100 Mbps|–|–|–|4|0|" in page
 
 
 def test_flows_that_did_nothing_at_all(without_series):
@@ -157,13 +166,21 @@ def test_empty_tables(without_series):
     result = midpath.run(TEXT)
     empty = {name: table.slice(0, 0) for name, table in result.tables.items()}
     run = result.run | {"topology": {"nodes": [{"name": "a", "kind": "host"}], "links": []}}
-    Page(html(midpath.Result(run, empty)))
+    page = html(midpath.Result(run, empty))
+    assert "plot-size" not in Page(page).ids
+    assert "|Topology|1 nodes, 0 links|" in text_of(page)
+    assert text_of(page).count("|Drops|Marks|Repeat it|") == 1, "the table of ports has no row"
+    assert list(data_of(page)["figures"]) == ["fct", "goodput", "queue", "network"]
 
 
 def test_comparison_in_which_nothing_ends(without_series):
     found = midpath.compare(TEXT, ["cubic", "dctcp"])
     gone = {pair: with_nulls(result, flows=["fct_s", "slowdown"]) for pair, result in found.results.items()}
-    Page(html(dataclasses.replace(found, results=gone)))
+    page = html(dataclasses.replace(found, results=gone))
+    assert "plot-size" not in Page(page).ids
+    assert "|No flow delivered anything.|" in text_of(page)
+    assert "|Scheme|Flows ended|CUBIC|0 of 400|DCTCP|0 of 400|Ideal|0 of 400|" in text_of(page)
+    assert "ends flows soonest" not in page
 
 
 def test_unknown_schemes_get_colours_of_their_own():
