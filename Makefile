@@ -18,7 +18,7 @@ SITE_TOOLS := $(VENV)/.docs
 EXTENSION := $(VENV)/.extension
 RUST := Cargo.toml Cargo.lock $(shell find crates examples/outside-scheme/src .cargo -type f -not -name '*.md' -not -path '*/tests/*' -not -path '*/benches/*' 2>/dev/null)
 
-.PHONY: help setup run check test test-floors test-random bench clean fmt docs docs-serve site test-rust test-python lint-rust lint-python
+.PHONY: help setup run check test test-floors test-random mutants bench clean fmt docs docs-serve site test-rust test-python lint-rust lint-python
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +36,9 @@ check: $(DEPENDENCIES) ## check what differs from main, in seconds when warm; RO
 
 test: lint-rust test-rust lint-python test-python site ## run every check
 	@echo "make test: all checks passed"
+
+mutants: $(DEPENDENCIES) ## what no test notices: small changes of the code, two hours at most; ROOMS="mircc core/src/queue"
+	$(BIN)/python scripts/mutants.py $(ROOMS) --out target/mutants.txt
 
 bench: setup ## measure the simulator's speed on this machine
 	$(BIN)/midpath bench

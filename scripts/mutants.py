@@ -1,0 +1,191 @@
+"""Changes the code in small ways, one at a time, and says which changes no test notices.
+
+    python scripts/mutants.py                          # two hours, a sample of everything
+    python scripts/mutants.py mircc core/src/queue     # the files whose paths have these
+    python scripts/mutants.py --minutes 30 --seed 2 --out mutants.txt
+    python scripts/mutants.py --additions              # which test notices each addition of ours to a paper's scheme
+
+All mutants are built at once into a copy under target/, and a number picks one (scripts/mutation). Each test runs once
+to learn which mutants it reaches; then each mutant meets the tests that reach it. When there is no time for all, the
+seed says which come first: the same seed tries the same ones. Rust's tests count (units, properties, scenarios), not
+Python's.
+
+A mutant that survives wants a test, or a proof that it changes nothing: an entry in scripts/mutants_accepted.toml.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import sys
+import time
+import tomllib
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+from mutation import additions, notice
+from mutation import tree as trees
+from mutation.find import Mutant
+
+ROOT = Path(__file__).parents[1]
+ACCEPTED = Path(__file__).with_name("mutants_accepted.toml")
+PLACE = ROOT / "target/mutants"
+ROOMS = [
+    "crates/schemes/src/",
+    "crates/core/src/queue",
+    "crates/core/src/node",
+    "crates/core/src/roles",
+    "crates/core/src/wire",
+    "crates/sim/src/engine",
+]
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """Mutants that change nothing that counts, and why."""
+
+    file: str
+    function: str
+    change: str
+    why: str
+
+    def covers(self, mutant: Mutant) -> bool:
+        """Whether a mutant is one of these. An empty field is any."""
+        return (
+            mutant.file == self.file and self.function in ("", mutant.function) and self.change in ("", mutant.change)
+        )
+
+
+def accepted(path: Path = ACCEPTED) -> list[Accepted]:
+    """The list of accepted mutants."""
+    entries = tomllib.loads(path.read_text(encoding="utf-8")).get("mutant", [])
+    return [Accepted(e["file"], e.get("function", ""), e.get("change", ""), e["why"]) for e in entries]
+
+
+def in_order(mutants: dict[int, Mutant], seed: int) -> list[int]:
+    """The mutants' numbers in the order in which a seed tries them."""
+    return sorted(mutants, key=lambda n: hashlib.sha256(f"{seed} {mutants[n].key}".encode()).digest())
+
+
+def table(tree: trees.Tree, fates: dict[int, notice.Fate], spared: set[int]) -> list[str]:
+    """The mutants by file: how many were killed, and how many not."""
+    counts = defaultdict(Counter)
+    for number, mutant in tree.mutants().items():
+        kind = "not tried"
+        if number in tree.unviable:
+            kind = "unviable"
+        elif number in spared:
+            kind = "accepted"
+        elif number in fates:
+            kind = "killed" if fates[number].killed_by else "survived"
+        counts[mutant.file][kind] += 1
+        counts["all"][kind] += 1
+    kinds = ["killed", "survived", "accepted", "unviable", "not tried"]
+    width = max(map(len, counts))
+    lines = [f"{'file':{width}}  " + "  ".join(f"{kind:>9}" for kind in kinds)]
+    return lines + [
+        f"{name:{width}}  " + "  ".join(f"{count[kind]:>9}" for kind in kinds) for name, count in sorted(counts.items())
+    ]
+
+
+def survivors(tree: trees.Tree, fates: dict[int, notice.Fate]) -> list[str]:
+    """Each mutant that nobody noticed, as a change of its lines."""
+    lines = []
+    mutants = tree.mutants()
+    for number in sorted(number for number, fate in fates.items() if fate.killed_by is None):
+        mutant, fate = mutants[number], fates[number]
+        who = f"{fate.ran} of {fate.reached_by} tests that reach it pass" if fate.reached_by else "no test reaches it"
+        lines.append(f"\n{mutant.file}:{mutant.line} {mutant.function}: {who}")
+        lines += [f"- {line.strip()}" for line in mutant.before.splitlines()]
+        lines += [f"+ {line.strip()}" for line in mutant.after.splitlines()]
+    return lines
+
+
+def key_of(tree: trees.Tree, programs: dict[str, Path]) -> str:
+    """What the tests that were learned are known by: the programs' names have their hashes."""
+    found = hashlib.sha256(" ".join(str(path) for path in sorted(programs.values())).encode())
+    for file in sorted((tree.folder / "crates").rglob("*.rs")):
+        found.update(file.read_bytes())
+    return found.hexdigest()[:16]
+
+
+def say(line: str) -> None:
+    """Progress, beside what is printed as the result."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def prepare(find: trees.Finder) -> tuple[trees.Tree, notice.Runner]:
+    """The copy with all mutants that build, and its tests, each known by what it reaches."""
+    tree = trees.copy(ROOT, find, PLACE)
+    say(f"{len(tree.mutants())} mutants in {len(tree.files)} files")
+    trees.weed(tree, PLACE / "unviable.json", say)
+    runner = notice.Runner(trees.build(tree), tree.folder)
+    learned = PLACE / f"tests-{key_of(tree, runner.programs)}.json"
+    if learned.exists():
+        runner.load(learned)
+    else:
+        runner.learn(say)
+        runner.save(learned)
+    for name in runner.broken:
+        say(f"left out, for it fails without a mutant: {name}")
+    return tree, runner
+
+
+def try_additions() -> int:
+    """Turns each addition off, and writes down which test notices that."""
+    listed = additions.additions()
+    tree, runner = prepare(additions.finder(listed, trees.guard))
+    if tree.unviable:
+        for number in sorted(tree.unviable):
+            say(f"does not build: {tree.mutants()[number].function}")
+        return 1
+    found = {}
+    for number, mutant in tree.mutants().items():
+        fate = runner.judge(number, float("inf"), additions.shows)
+        scheme, key = mutant.function.split(" ")
+        found[scheme, key] = fate.killed_by or ""
+        print(f"{mutant.function}: {fate.killed_by or 'no test notices that it is off'}", flush=True)
+    additions.LIST.write_text(additions.record(found, additions.LIST.read_text(encoding="utf-8")), encoding="utf-8")
+    return 0
+
+
+def main() -> int:
+    """Tries mutants until the time is over, and prints what became of them."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument(
+        "rooms", nargs="*", default=ROOMS, help="parts of files' paths; the default is what decides results"
+    )
+    parser.add_argument("--minutes", type=float, default=115, help="stop after so many minutes in all")
+    parser.add_argument("--most", type=int, help="try at most so many mutants")
+    parser.add_argument("--per-mutant", type=float, default=60, help="seconds of tests that a survivor has to pass")
+    parser.add_argument("--seed", type=int, default=1, help="which mutants come first")
+    parser.add_argument("--out", type=Path, help="write the result to this file, too")
+    parser.add_argument("--additions", action="store_true", help="what we add to the papers, and nothing else")
+    options = parser.parse_args()
+    end = time.monotonic() + 60 * options.minutes
+    os.nice(5)
+    if options.additions:
+        return try_additions()
+    tree, runner = prepare(trees.in_rooms(options.rooms))
+    mutants, known = tree.mutants(), accepted()
+    spared = {n for n, mutant in mutants.items() if any(entry.covers(mutant) for entry in known)}
+    fates: dict[int, notice.Fate] = {}
+    for number in in_order(mutants, options.seed):
+        if time.monotonic() > end or len(fates) == options.most:
+            break
+        if number in tree.unviable or number in spared:
+            continue
+        fates[number] = runner.judge(number, options.per_mutant)
+        if fates[number].killed_by is None:
+            say(f"survived: {mutants[number].file}:{mutants[number].line} {mutants[number].change}")
+    text = "\n".join([*table(tree, fates, spared), *survivors(tree, fates)])
+    print(text)
+    if options.out:
+        options.out.write_text(text + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,160 @@
+"""Which tests notice a mutant: those that reach it run, the fastest first, until one fails."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+# Of a batch of tests: what it may take at most, and beyond what it takes without a mutant. Ours: a mutant that makes a
+# test ten times as long is one that does not end.
+MOST, TIMES = 10.0, 10.0
+MEMORY = 6 << 30
+BATCH = 1.0
+
+
+@dataclass(frozen=True)
+class Test:
+    """A test, how many seconds of CPU it takes without a mutant, and the mutants that it reaches."""
+
+    program: str
+    name: str
+    seconds: float
+    reached: frozenset[int]
+
+
+@dataclass
+class Fate:
+    """What became of a mutant."""
+
+    killed_by: str | None
+    reached_by: int
+    """How many tests reach it."""
+    ran: int
+
+
+@dataclass
+class Runner:
+    """Test programs, and what is known of their tests."""
+
+    programs: dict[str, Path]
+    folder: Path
+    """The copy of the project."""
+    tests: list[Test] = field(default_factory=list)
+    broken: list[str] = field(default_factory=list)
+    """Tests that fail without a mutant: they are left out."""
+    killers: Counter = field(default_factory=Counter)
+
+    def learn(self, say: Callable[[str], None]) -> None:
+        """Runs each test alone, without a mutant."""
+        listed = [(program, name) for program in self.programs for name in self.names(program)]
+        for position, (program, name) in enumerate(listed):
+            if position % 200 == 0:
+                say(f"{position} of {len(listed)} tests looked at")
+            self.look_at(program, name)
+
+    def names(self, program: str) -> list[str]:
+        """The tests of a program, but those marked as ignored."""
+        listed = [
+            {
+                line.removesuffix(": test")
+                for line in subprocess.run(
+                    [self.programs[program], "--list", *more], capture_output=True, text=True, check=True
+                ).stdout.splitlines()
+                if line.endswith(": test")
+            }
+            for more in ([], ["--ignored"])
+        ]
+        return sorted(listed[0] - listed[1])
+
+    def look_at(self, program: str, name: str) -> None:
+        """Runs one test alone: how long it takes, and what it reaches."""
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "reached"
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            passed = self.run(program, [name], 600.0, MIDPATH_REACHED=str(file))
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+            if not passed:
+                self.broken.append(f"{program} {name}")
+                return
+            reached = frozenset(map(int, file.read_text().split())) if file.exists() else frozenset()
+        self.tests.append(Test(program, name, seconds, reached))
+
+    def run(self, program: str, names: list[str], limit: float, **more: str) -> bool:
+        """Whether tests pass within a limit on CPU time."""
+
+        def bound() -> None:
+            resource.setrlimit(resource.RLIMIT_CPU, (int(limit) + 1, int(limit) + 1))
+            resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+        try:
+            done = subprocess.run(
+                [self.programs[program], "--exact", "--test-threads=1", *names],
+                cwd=self.folder / "crates" / Path(program).parent,
+                env=os.environ | {"PROPTEST_RNG_SEED": "1", "RUST_BACKTRACE": "0"} | more,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                preexec_fn=bound,
+                timeout=60 + 20 * limit,  # the machine may be busy, or the test wait for ever
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return False
+        return done.returncode == 0
+
+    def judge(self, number: int, most: float, counts: Callable[[Test], bool] | None = None) -> Fate:
+        """Runs tests that count with a mutant on, of at most some seconds in all, until one fails."""
+        reaching = [test for test in self.tests if number in test.reached and (counts is None or counts(test))]
+        # Whoever has killed many is asked first among the quick ones.
+        reaching.sort(key=lambda test: test.seconds / (1 + self.killers[test.program, test.name]))
+        ran, spent = 0, 0.0
+        for batch in batches(reaching):
+            seconds = sum(test.seconds for test in batch)
+            if spent + seconds > most and ran:
+                break
+            names = [test.name for test in batch]
+            if not self.run(batch[0].program, names, MOST + TIMES * seconds, MIDPATH_MUTANT=str(number)):
+                return Fate(self.killer(batch, number), len(reaching), ran)
+            ran, spent = ran + len(batch), spent + seconds
+        return Fate(None, len(reaching), ran)
+
+    def killer(self, batch: list[Test], number: int) -> str:
+        """A test of a batch that fails with a mutant on."""
+        for test in batch[:-1]:
+            if not self.run(test.program, [test.name], MOST + TIMES * test.seconds, MIDPATH_MUTANT=str(number)):
+                break
+        else:
+            test = batch[-1]
+        self.killers[test.program, test.name] += 1
+        return f"{test.program} {test.name}"
+
+    def save(self, path: Path) -> None:
+        """Keeps what was learned."""
+        tests = [asdict(test) | {"reached": sorted(test.reached)} for test in self.tests]
+        path.write_text(json.dumps({"tests": tests, "broken": self.broken}), encoding="utf-8")
+
+    def load(self, path: Path) -> None:
+        """Takes what was learned of the same programs before."""
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        self.broken = kept["broken"]
+        self.tests = [Test(**test | {"reached": frozenset(test["reached"])}) for test in kept["tests"]]
+
+
+def batches(tests: list[Test]) -> Iterator[list[Test]]:
+    """Tests in their order, short ones of one program together."""
+    waiting: dict[str, list[Test]] = {}
+    for test in tests:
+        batch = waiting.setdefault(test.program, [])
+        if batch and sum(other.seconds for other in batch) + test.seconds > BATCH:
+            yield waiting.pop(test.program)
+            batch = waiting.setdefault(test.program, [])
+        batch.append(test)
+    yield from waiting.values()
