@@ -328,6 +328,22 @@ mod tests {
         close(link.stamps().primary, 7.182e6);
     }
 
+    /// The repair, ours: with a round trip of two intervals, half the weight.
+    #[test]
+    fn a_scaled_gain_moves_less_where_round_trips_are_long() {
+        let after_one = |gain| {
+            let mut link = LinkRates::new(&RateParams { gain, ..printed() }, C, Time::ZERO);
+            link.on_rtt(Time::ZERO, MS(200));
+            offer(&mut link, Time::ZERO, Class::Primary, 20.0);
+            link.tick(MS(100), Bytes(12_500));
+            link.stamps().primary
+        };
+        // q/d = 0.5 Mbit/s, β = 1: base = (9 − 0.5)·9/20 = 3.825, excess = 0. Footnote 3's α = 0.5
+        // gives (9 + 3.825)/2, and 0.25 gives 0.75·9 + 0.25·3.825.
+        close(after_one(Gain::Printed), 6.4125e6);
+        close(after_one(Gain::Scaled), 7.70625e6);
+    }
+
     #[test]
     fn the_secondary_class_by_hand() {
         let mut link = LinkRates::new(&printed(), C, Time::ZERO);
