@@ -60,21 +60,39 @@ fn after_a_timeout_reported_data_are_not_repeated() {
     }
 }
 
-/// Karn (RFC 6298, §3): without timestamps a repeated segment is no measurement; with them it is an
-/// exact one.
+/// Karn (RFC 6298, §3): the ACK of what was sent first may come after the repeat. It says nothing
+/// about how long the repeat took, neither by itself nor by its timestamp.
 #[test]
 fn a_repeated_segment_spoils_no_measurement() {
     for timestamps in [true, false] {
-        let tcp = TcpParams { timestamps, ..TcpParams::default() };
+        // The timer expires at 1.1 s. What was late arrives soon after, so its ACK comes 70 ms after
+        // the repeat left: less than the path takes.
+        for fate in [Fate::Lose, Fate::Late(Time::from_ms(970))] {
+            let tcp = TcpParams { timestamps, ..TcpParams::default() };
+            let mut lab = lab(Setup { mtu: if timestamps { 1500 } else { 1488 }, ..Setup::default() }, tcp)
+                .treat(move |s| if s.is_data() && s.at < Time::from_ms(150) { fate } else { Fate::Pass });
+            lab.run();
+            let report = lab.report();
+            let said = format!("timestamps {timestamps}, {fate:?}: {} to {}", report.rtt_min, report.rtt_max);
+            assert_eq!((report.timeouts, report.delivered), (1, 100 * MSS), "{said}");
+            // Delayed ACKs add up to 200 ms; the ambiguous second of the timeout would show.
+            assert!(report.rtt_min >= Time::from_ms(100) && report.rtt_max < Time::from_ms(320), "{said}");
+        }
+    }
+}
+
+/// With timestamps an ACK says which of the two it is of: a repeat is as good a measurement as any
+/// (RFC 7323, §4).
+#[test]
+fn a_timestamp_makes_a_repeat_a_measurement() {
+    let measured = |timestamps| {
+        let tcp = TcpParams { timestamps, delayed_ack: DelayedAck(1), ..TcpParams::default() };
         let mut lab = lab(Setup { mtu: if timestamps { 1500 } else { 1488 }, ..Setup::default() }, tcp)
             .treat(|s| if s.is_data() && s.at < Time::from_ms(150) { Fate::Lose } else { Fate::Pass });
         lab.run();
-        let report = lab.report();
-        assert_eq!((report.timeouts, report.delivered), (1, 100 * MSS));
-        // Delayed ACKs add up to 200 ms; the ambiguous second of the timeout would show.
-        assert!(report.rtt_max < Time::from_ms(320), "timestamps {timestamps}: {}", report.rtt_max);
-        assert!(report.rtt_min >= Time::from_ms(100));
-    }
+        lab.report().rtt_count
+    };
+    assert!(measured(true) > measured(false), "{} and {}", measured(true), measured(false));
 }
 
 #[test]
@@ -144,15 +162,21 @@ fn a_long_recovery_does_not_raise_the_threshold() {
     }
 }
 
-/// Karn again, for fast retransmit: the one segment that is timed is lost and sent again.
+/// Karn again, for fast retransmit: the one segment that is timed is sent again, for it was lost or
+/// because others have overtaken it. Then its ACK comes half a round trip after the repeat.
 #[test]
 fn a_fast_retransmission_spoils_no_measurement() {
-    let tcp = TcpParams { timestamps: false, delayed_ack: DelayedAck(1), ..TcpParams::default() };
-    let mut lab = lab(Setup { mtu: 1488, ..Setup::default() }, tcp).treat(lose_segments(&[0]));
-    lab.run();
-    let report = lab.report();
-    assert_eq!((report.retransmitted, report.timeouts), (1, 0));
-    assert!(report.rtt_count > 1 && report.rtt_max < Time::from_ms(150), "{}", report.rtt_max);
+    for fate in [Fate::Lose, Fate::Late(Time::from_ms(50))] {
+        let tcp = TcpParams { timestamps: false, delayed_ack: DelayedAck(1), ..TcpParams::default() };
+        let mut first = lose_segments(&[0]);
+        let mut lab = lab(Setup { mtu: 1488, ..Setup::default() }, tcp)
+            .treat(move |s| if first(s) == Fate::Lose { fate } else { Fate::Pass });
+        lab.run();
+        let report = lab.report();
+        assert_eq!((report.retransmitted, report.timeouts), (1, 0), "{fate:?}");
+        assert!(report.rtt_count > 1 && report.rtt_max < Time::from_ms(150), "{fate:?}: {}", report.rtt_max);
+        assert!(report.rtt_min >= Time::from_ms(100), "{fate:?}: {}", report.rtt_min);
+    }
 }
 
 /// RFC 6582, §3.2, step 1: what goes back after a timeout makes duplicates at `recover`; they are
