@@ -315,6 +315,7 @@ impl Sender {
         (self.price_rtt, self.price_at) = (price_rtt, ctx.now);
         if let Some(silence) = self.silent.take() {
             self.spending = self.spending.min(self.price * silence.rate);
+            self.announced.again();
         }
         self.wait(view);
         let change = self.announced.answered(header.nonce);

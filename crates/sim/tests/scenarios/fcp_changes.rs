@@ -1,6 +1,7 @@
 //! FCP while things change: flows that leave, many that start, a restart, an outage. Losses are
 //! held against NewReno's on the same scenario.
 
+use crate::common::reads::last;
 use crate::common::run;
 use midpath_sim::{RunOptions, RunOutput};
 
@@ -169,6 +170,53 @@ fn packets_of_small_shares_do_not_come_in_step() {
     let (on, off) = (used_and_lost(&text, "fcp"), used_and_lost(&without(&text, "spread = false"), "fcp"));
     println!("used and lost: {on:.3?}; without `spread` {off:.3?}");
     assert!(on.0 >= 0.95 && off.0 < on.0 - 0.02);
+}
+
+/// Two long round trips meet on 0.94 Mbps: flow 0 loses a window, and links forget it. It went on
+/// announcing a few per cent of what was left, and took ten seconds from then on.
+#[test]
+fn who_begins_again_announces_all_that_is_left() {
+    let text = r#"
+scheme = "fcp"
+stop = "12 s"
+queue = { limit = "200 ms" }
+[schemes.fcp.hosts]
+s0 = { budget = 21.7533 }
+s1 = { budget = 9.52798 }
+s2 = { budget = 0.08632 }
+[measure]
+series = true
+interval = "1 s"
+[topology]
+links = [
+  { a = "r0", b = "r2", rate = "3.71 Mbps", delay = "40.522 ms" },
+  { a = "r1", b = "r2", rate = "3.5 Mbps", delay = "0.365 ms" },
+  { a = "r1", b = "r4", rate = "0.94 Mbps", delay = "34.464 ms" },
+  { a = "s0", b = "r4", rate = "50 Mbps", delay = "95.263 ms" },
+  { a = "d0", b = "r0", rate = "50 Mbps", delay = "0.1 ms" },
+  { a = "s1", b = "r0", rate = "50 Mbps", delay = "30.137 ms" },
+  { a = "d1", b = "r2", rate = "50 Mbps", delay = "0.1 ms" },
+  { a = "s2", b = "r1", rate = "50 Mbps", delay = "1.167 ms" },
+  { a = "d2", b = "r2", rate = "50 Mbps", delay = "0.1 ms" },
+]
+nodes = [
+  { name = "s0", kind = "host" }, { name = "d0", kind = "host" }, { name = "s1", kind = "host" },
+  { name = "d1", kind = "host" }, { name = "s2", kind = "host" }, { name = "d2", kind = "host" },
+]
+[[flow]]
+from = "s0"
+to = "d0"
+[[flow]]
+from = "s1"
+to = "d1"
+[[flow]]
+from = "s2"
+to = "d2"
+"#;
+    let out = with(text, "fcp");
+    let (timeouts, late) = (out.table("flows").expect("there").u64("timeouts")[0], last(&out, "flow:0", "budget"));
+    println!("{timeouts} timeouts, then {late} $/s");
+    assert!(timeouts > 0 && late > 0.9 * 21.75);
 }
 
 #[test]

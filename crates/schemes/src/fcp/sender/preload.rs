@@ -32,6 +32,12 @@ impl Announced {
         *self = Announced::new(self.noise);
     }
 
+    /// What is left to announce is worked out again with the next packet: the flow spends less than
+    /// it did when it was.
+    pub fn again(&mut self) {
+        self.each = 0.0;
+    }
+
     /// By how much a flow that spends `spending` and should spend `wanted` has yet to announce a
     /// change, $/s; `None` if it is none.
     pub fn rest(&self, wanted: f64, spending: f64) -> Option<f64> {
@@ -137,6 +143,15 @@ mod tests {
         assert_eq!(a.answered(8), 0.5);
         assert!(a.next(2.0, 1.5, 0.5) > 0.0);
         assert_eq!(a.answered(8), 0.0);
+    }
+
+    /// w = 20, x = 21: a twentieth more. Then links have forgotten all but 0.01.
+    #[test]
+    fn what_is_left_is_announced_in_a_round_trip_also_when_w_has_fallen() {
+        let mut a = Announced::new(1e-3);
+        assert!((a.next(21.0, 20.0, 2.0) - 0.05).abs() < 1e-9);
+        a.again();
+        assert!((a.next(21.0, 0.01, 0.001) - 2099.0).abs() < 1e-6);
     }
 
     #[test]
