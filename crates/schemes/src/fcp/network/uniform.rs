@@ -39,7 +39,7 @@ impl Uniform {
         let capacity = self.meter.capacity(at.now, at.load.capacity, &sums, d, &self.rule);
         let load = Load { capacity, ..at.load };
         let income = self.meter.income(&self.rule, &sums, d);
-        let income = Meter::with_opening(&sums, income, self.rule.room(load, d));
+        let income = Meter::with_opening(&sums, income, self.rule.room(load, d), capacity);
         let price = self.rule.price(income, load, d);
         let caught = if self.catch_up { self.meter.catch_up(&sums, load, d) } else { 0.0 };
         self.link.set(at.now, (price.max(caught) * at.factor).max(self.rule.minimum));

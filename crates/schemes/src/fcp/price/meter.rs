@@ -137,13 +137,16 @@ impl Meter {
     /// price that all make together, and not more than it may spend. `income` is the others', `room`
     /// the denominator of equation (2).
     ///
+    /// The queue of a crowd's SYNs is gone before the crowd's packets come. So it makes nothing dearer
+    /// than what all may spend on the whole link.
+    ///
     /// Ours: a SYN announces *packets*. Counted at the price that the link has, a crowd of SYNs
     /// raises it by a factor with each, from the minimum to many times what all can pay. The price p
     /// with p·room = income + min(p·R, B), for first packets at R bytes per second and budgets of B,
     /// needs no such steps.
     #[inline]
-    pub fn with_opening(sums: &Terms, income: f64, room: f64) -> f64 {
-        let spent = income + sums.opening_budget;
+    pub fn with_opening(sums: &Terms, income: f64, room: f64, capacity: f64) -> f64 {
+        let spent = income.max((income + sums.opening_budget) * room / capacity);
         if sums.opening < room { (income * room / (room - sums.opening)).min(spent) } else { spent }
     }
 
@@ -306,7 +309,7 @@ mod tests {
         assert!((preloaded(0.0, 1e-4) - 10.0).abs() < 1e-9);
         let together = |income, room| {
             let sums = begin(Meter::new(0.1).opening_apart(), 1.0, 1e-4);
-            (sums.paid, sums.preloaded, Meter::with_opening(&sums, income, room))
+            (sums.paid, sums.preloaded, Meter::with_opening(&sums, income, room, room))
         };
         // Half of 200 kB/s is taken by first packets: the others' 0.2 $/s fill the other half.
         assert_eq!(together(0.2, 200e3), (0.0, 0.0, 0.4));
@@ -314,6 +317,19 @@ mod tests {
         assert_eq!(together(2.0, 200e3).2, 3.0);
         assert_eq!(together(0.0, 50e3).2, 1.0);
         assert_eq!(together(0.0, 200e3).2, 0.0);
+    }
+
+    /// A hundred SYNs wait where (2) has room for half of 100 kB/s. Who is there already is told a
+    /// price of twice as much; all together are told what they may spend over 100 kB/s.
+    #[test]
+    fn the_queue_of_a_crowds_syns_makes_nothing_dearer_for_the_crowd() {
+        let price = |income, budgets| {
+            let sums = Terms { opening: 1e9, opening_budget: budgets, ..Terms::default() };
+            Meter::with_opening(&sums, income, 50e3, 100e3) / 50e3
+        };
+        assert!((price(0.0, 100.0) - 100.0 / 100e3).abs() < 1e-12);
+        assert!((price(10.0, 5.0) - 10.0 / 50e3).abs() < 1e-12);
+        assert!((price(10.0, 90.0) - 100.0 / 100e3).abs() < 1e-12);
     }
 
     #[test]
