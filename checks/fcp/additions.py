@@ -33,7 +33,7 @@ ADDITIONS = {
     "patience": "1.0",
     "keep_pace": "false",
     "noise": "0.0",
-    "need_rounds": "0.0",
+    "longest_age": "0.0",
     "leave_unpaid": "false",
 }
 # What is written into [schemes.fcp].

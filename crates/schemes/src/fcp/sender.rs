@@ -101,9 +101,6 @@ pub struct Sender {
     stretch: f64,
     /// The size of a full packet.
     packet: f64,
-    /// The price that the need was last reckoned at, $/byte, and when that will be done again.
-    need_price: f64,
-    need_at: Time,
 }
 
 impl Sender {
@@ -135,8 +132,6 @@ impl Sender {
             patience: 2.0 * PROBE, // the first price is not told by chance
             stretch: 1.0,
             packet: 0.0,
-            need_price: 0.0,
-            need_at: Time::ZERO,
             plan,
         }
     }
@@ -174,13 +169,7 @@ impl Sender {
             PreloadFor::NextRound => (wire - self.rate * self.rtt).max(0.0),
             PreloadFor::FlowSize => wire,
         };
-        // At the price of the last look: flows that follow a rising price with what they announce
-        // make it rise faster.
-        if ctx.now >= self.need_at {
-            self.need_price = self.price;
-            self.need_at = ctx.now.saturating_add(Time::from_secs_f64(self.plan.additions().need_rounds * self.rtt));
-        }
-        self.target.min(self.need_price * then / self.rtt)
+        self.target.min(self.price * then / self.rtt)
     }
 
     /// What the host's policy gives the flow now.

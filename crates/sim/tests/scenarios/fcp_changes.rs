@@ -172,6 +172,18 @@ fn packets_of_small_shares_do_not_come_in_step() {
     assert!(on.0 >= 0.95 && off.0 < on.0 - 0.02);
 }
 
+/// The last round of a flow has less to send than its budget pays for, so it spends less. When the
+/// price has risen since, what it spends pays for a packet in more than a second.
+#[test]
+fn a_flow_whose_last_round_the_price_has_stretched_gets_on() {
+    let text = dumbbell(20, "20 Mbps", "10 ms", &flows(20, 0).replace("[[flow]]", "[[flow]]\nsize = \"60 kB\""));
+    let longest =
+        |text: &str| with(text, "fcp").table("flows").expect("there").f64("fct_s").iter().copied().fold(0.0, f64::max);
+    let (on, off) = (longest(&text), longest(&without(&text, "keep_pace = false")));
+    println!("the last of twenty flows is done after {on:.3} s; without `keep_pace` {off:.3} s");
+    assert!(on < 0.8 && off > 1.0);
+}
+
 /// Two long round trips meet on 0.94 Mbps: flow 0 loses a window, and links forget it. It went on
 /// announcing a few per cent of what was left, and took ten seconds from then on.
 #[test]

@@ -43,9 +43,6 @@ pub struct Additions {
     pub keep_pace: bool,
     /// A change of budget below this share is not announced. 0 is the paper's.
     pub noise: f64,
-    /// How often a flow that needs less than its budget looks what that costs, in round trips. 0 is
-    /// the paper's: at each packet.
-    pub need_rounds: f64,
     /// Whether what packets take that pay nothing is taken off the capacity. The paper has none.
     pub leave_unpaid: bool,
     /// The longest time between two packets of a flow with data, s: it waits up to twice as long
@@ -55,6 +52,10 @@ pub struct Additions {
     /// refuse what is above twice the budget, and what is lost is announced again. 0 is the paper's:
     /// any amount.
     pub announcements: f64,
+    /// A header's round-trip time counts into d for so many times the average at most: a flow that
+    /// was not answered for long says nothing of how soon others follow a price. 0 is the paper's:
+    /// in full.
+    pub longest_age: f64,
     /// How many round trips at its rate a sender has out without an answer; it waits then. 0 is the
     /// paper's: any number.
     pub unanswered_rounds: f64,
@@ -76,8 +77,6 @@ impl Default for Additions {
             keep_pace: true,
             // Single precision and the price's noise are far below.
             noise: 1e-3,
-            // §6.2's period for policies.
-            need_rounds: 2.0,
             leave_unpaid: true,
             // About TCP's longest timeout, 60 s.
             patience: 64.0,
@@ -85,6 +84,8 @@ impl Default for Additions {
             announcements: 1.8,
             // So that a path that has just become a few times longer does not slow a flow down.
             unanswered_rounds: 4.0,
+            // Ages that double in each round trip, as where a share falls, count in full.
+            longest_age: 4.0,
         }
     }
 }
@@ -103,11 +104,11 @@ impl Additions {
         spread: false,
         keep_pace: false,
         noise: 0.0,
-        need_rounds: 0.0,
         leave_unpaid: false,
         patience: 1.0,
         announcements: 0.0,
         unanswered_rounds: 0.0,
+        longest_age: 0.0,
     };
 
     pub(super) fn check(&self) -> Result<(), SpecError> {
@@ -118,11 +119,15 @@ impl Additions {
             "0 or from 1 to 1e6",
         )?;
         require((0.0..=0.1).contains(&self.noise), "noise", "from 0 to 0.1")?;
-        require((0.0..=100.0).contains(&self.need_rounds), "need_rounds", "from 0 to 100 round trips")?;
         require(
             self.announcements == 0.0 || (1.0..=1e6).contains(&self.announcements),
             "announcements",
             "0 or from 1 to 1e6 budgets",
+        )?;
+        require(
+            self.longest_age == 0.0 || (1.0..=1e6).contains(&self.longest_age),
+            "longest_age",
+            "0 or from 1 to 1e6",
         )?;
         require((1.0..=1e4).contains(&self.patience), "patience", "from 1 to 1e4 seconds")?;
         require(self.least_packets <= 100_000, "least_packets", "at most 100000")
