@@ -76,3 +76,49 @@ impl Pricing for Uniform {
         out.push(("price", self.link.now()));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fcp::params::Additions;
+    use midpath_core::units::Time;
+
+    const CAPACITY: f64 = 1e6;
+    /// What the path costs, $/byte.
+    const PATH: f32 = 1e-6;
+
+    /// The price of a link of 1 MB/s after 0.2 s, d, in which each millisecond a packet of `paying`
+    /// bytes comes that has been told the path's price before, and `unpaid` bytes that pay nothing.
+    fn price(mut uniform: Uniform, paying: u32, unpaid: u32, queue: f64) -> f64 {
+        for ms in 1..=200 {
+            let at = Moment { now: Time::from_ms(ms), load: Load { capacity: CAPACITY, queue }, factor: 1.0 };
+            uniform.pass(unpaid, &at);
+            let mut header = FcpHeader { rtt: 0.1, balance: PATH, exchange: 1.0, ..FcpHeader::default() };
+            uniform.charge(&mut header, paying, &at);
+        }
+        uniform.link.now()
+    }
+
+    fn with(additions: Additions) -> Uniform {
+        Uniform::new(Rule { alpha: 0.0, window: 2.0, minimum: 1e-18, additions }, 0.1)
+    }
+
+    #[test]
+    fn what_pays_nothing_makes_the_rest_dearer() {
+        // The first 0.1 s pays the path's price, for this link has forgotten what it told.
+        let found = |leave_unpaid| {
+            let additions = Additions { leave_unpaid, trust_balance: true, ..Additions::NONE };
+            price(with(additions), 500, 500, 0.0) / price(with(additions), 500, 0, 0.0)
+        };
+        assert!(found(true) > 1.9 && (found(false) - 1.0).abs() < 1e-9, "{} {}", found(true), found(false));
+    }
+
+    #[test]
+    fn an_overloaded_link_that_costs_nothing_yet_catches_up() {
+        // Twice the capacity comes: half of the path's price once more would halve it.
+        let found = |catch_up| price(with(Additions::NONE).catching_up(catch_up), 2000, 0, 50e3);
+        assert!((found(true) / f64::from(PATH) - 0.5).abs() < 0.05 && found(false) < 1e-15, "{}", found(true));
+        // Not without a queue.
+        assert!(price(with(Additions::NONE).catching_up(true), 2000, 0, 10e3) < 1e-15);
+    }
+}
