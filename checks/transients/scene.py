@@ -64,6 +64,13 @@ class Scene:
         return [i for i, flow in enumerate(self.flows) if flow.size is None and flow.stop is None]
 
     @property
+    def lasting_rows(self) -> list[int]:
+        """These flows' rows in a result, which has flows in the order of their starts."""
+        order = sorted(range(len(self.flows)), key=lambda i: self.flows[i].start)
+        lasting = set(self.lasting)
+        return [row for row, i in enumerate(order) if i in lasting]
+
+    @property
     def share(self) -> float:
         """What each of these has of the core at the end, packets of 1500 bytes in a second."""
         return self.rates[-1] * 1e6 / 12e3 / len(self.lasting)

@@ -140,7 +140,7 @@ def at_core(run: Result) -> tuple[float, float]:
 
 def starved(scene: Scene, until: Result, result: Result) -> float:
     """The share of the flows without end that delivered nothing after all has settled."""
-    before, after = (run.flows["delivered_bytes"].to_numpy()[scene.lasting] for run in (until, result))
+    before, after = (run.flows["delivered_bytes"].to_numpy()[scene.lasting_rows] for run in (until, result))
     return float((after <= before).mean())
 
 
