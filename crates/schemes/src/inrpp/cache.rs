@@ -345,6 +345,16 @@ impl Cache {
         }
     }
 
+    /// An ACK has released nothing. A flow with nothing here may send one packet all the same: its
+    /// sender waits with it, and behind a gate it would wait for good.
+    pub fn grant_last(&mut self, key: Key) {
+        if let Some(lane) = self.lanes.get_mut(&key).filter(|l| l.queue.is_empty())
+            && let Some(gate) = lane.gate.as_mut()
+        {
+            gate.credits = gate.credits.max(1);
+        }
+    }
+
     /// The flows that `nonce` has slowed down are in open loop again (§II-A.4).
     pub fn open(&mut self, nonce: Nonce) {
         let (open, still): (Vec<Key>, Vec<Key>) =
@@ -384,12 +394,11 @@ impl Cache {
         }
     }
 
-    /// What a flow has here, and its equal part of `bytes`: at least the packet without which its loop
-    /// would end.
+    /// What a flow has here, and its equal part of `bytes`.
     pub fn part(&self, key: Key, bytes: u64) -> (u64, u64) {
         let lane = self.lanes.get(&key);
         let flows = self.lanes.len() + usize::from(lane.is_none());
-        (lane.map_or(0, |l| l.bytes), (bytes / flows as u64).max(self.quantum))
+        (lane.map_or(0, |l| l.bytes), bytes / flows as u64)
     }
 
     /// Gives everything up.

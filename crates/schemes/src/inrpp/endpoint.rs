@@ -153,6 +153,10 @@ pub struct Ends {
     pub steer: bool,
     /// Whether ports promise newcomers what they have room for, and open loop is bounded by it.
     pub promises: bool,
+    /// Whether a sender that has left closed loop spreads what may be on its way over a round trip.
+    pub spread: bool,
+    /// Whether a flow may have less than a packet in a round trip.
+    pub sparse: bool,
     /// Who carries notifications.
     pub notify: Notify,
     /// What is repeated when.
@@ -166,6 +170,9 @@ impl ControllerConfig for Ends {
             expiry: self.expiry,
             steer: self.steer,
             promises: self.steer && self.promises,
+            spread: self.steer && self.promises && self.spread,
+            sparse: self.steer && self.promises && self.sparse,
+            halvings: 0,
             echoed: self.notify == Notify::Data,
             mss: u64::from(mss),
             slowed: Vec::new(),
@@ -222,6 +229,10 @@ pub struct Control {
     expiry: Time,
     steer: bool,
     promises: bool,
+    spread: bool,
+    sparse: bool,
+    /// In closed loop with one packet: how often its rate has been halved.
+    halvings: u32,
     /// Whether what receivers echo counts. Nobody signs it, so it doesn't where the network has a
     /// better way.
     echoed: bool,
@@ -294,6 +305,14 @@ impl Trip {
 /// has just had too little, so there is not much more to be had than what was acknowledged.
 const CAUTIOUS: f64 = 1.0 / 16.0;
 
+/// How much faster than a window in a round trip a sender sends that spreads it. Ours: enough for the
+/// window, not the rate, to be the limit.
+const FASTER: f64 = 1.25;
+
+/// How often the rate of a flow with one packet in its loop is halved at most. Ours: with a round trip
+/// of 50 ms that is a packet in three seconds, the wait of TCP's second timeout.
+const MAX_HALVINGS: u32 = 6;
+
 /// A window that never limits.
 const OPEN: u64 = 1 << 40;
 
@@ -319,6 +338,9 @@ impl Control {
             let room = begin.filter(|_| self.promises).unwrap_or(u64::MAX);
             return window.set((u64::from(slow.release) * self.mss).min(room));
         }
+        if self.sparse && self.is_sparse(slow.release, view) {
+            return window.set(self.mss);
+        }
         let wanted = view.pipe + u64::from(slow.release) * self.mss;
         match slow.release {
             0 => window.set(wanted.max(self.mss).min(window.cwnd)),
@@ -328,6 +350,18 @@ impl Control {
         }
     }
 
+    /// Whether the flow has less than a packet in a round trip, after an ACK that releases so many. None
+    /// halves the rate of a flow with nothing on its way, two double it again.
+    fn is_sparse(&mut self, release: u16, view: &View) -> bool {
+        let before = self.halvings;
+        match release {
+            0 if view.pipe == 0 => self.halvings = (before + 1).min(MAX_HALVINGS),
+            0 | 1 => {}
+            _ => self.halvings = before.saturating_sub(1),
+        }
+        before > 0 || self.halvings > 0
+    }
+
     /// "It switches back to open-loop mode and sends at the rate available through its outgoing
     /// interface."
     ///
@@ -335,6 +369,7 @@ impl Control {
     /// at once would send what all their hosts can before they hear of it.
     fn open(&mut self, window: &mut Window, view: &View, now: Time) {
         self.slowed.clear();
+        self.halvings = 0;
         self.ramp = self.steer.then(|| (2.0 * ack_rate(window.cwnd, view), now));
         // No more than what a round trip has brought, whatever is thought to be on its way.
         self.room = self.promises.then(|| view.pipe.min(self.trip.bytes()).max(2 * self.mss));
@@ -377,6 +412,9 @@ impl Control {
             let trips = now.saturating_sub(*last).as_secs_f64() / self.round_trip.as_secs_f64().max(1e-6);
             *bps *= 2.0_f64.powf(trips.min(1.0));
             *last = now;
+            if let Some(room) = self.room.filter(|_| self.spread) {
+                *bps = bps.min(FASTER * room as f64 * 8.0 / self.round_trip.as_secs_f64().max(1e-6));
+            }
         }
     }
 
@@ -401,6 +439,9 @@ impl Control {
         let mut rate = flows.share(line, now);
         if !self.closed() && flows.presses(self.passed.iter(), now.saturating_sub(self.expiry)) {
             rate = rate.min(Rate(ack_rate(view.pipe + self.mss, view) as u64)).max(Rate(1));
+        }
+        if self.halvings > 0 {
+            rate = rate.min(Rate((ack_rate(self.mss, view) / f64::from(1 << self.halvings)) as u64)).max(Rate(1));
         }
         if let Some((bps, _)) = self.ramp {
             let climbing = bps < rate.as_f64();
@@ -464,6 +505,7 @@ impl CongestionController for Control {
             return window.cwnd;
         }
         self.slowed.clear();
+        self.halvings = 0;
         self.room = None;
         if !self.steer {
             return OPEN;
@@ -595,6 +637,8 @@ mod tests {
             expiry: Time::from_secs(1),
             steer: true,
             promises: true,
+            spread: true,
+            sparse: true,
             notify: Notify::Acks,
             repair: Repair::Overtaken,
         };

@@ -95,6 +95,8 @@ pub fn build(name: &str, params: Params) -> crate::Built {
         expiry: params.expiry,
         steer: params.steer,
         promises: params.promises,
+        spread: params.spread,
+        sparse: params.sparse,
         notify: params.notify,
         repair: params.repair,
     };

@@ -65,7 +65,8 @@ pub enum Repair {
 #[serde(default)]
 pub struct Params {
     /// Whose text: "ours", or "paper" for the paper's alone. Then what is not named here is steer =
-    /// false, promises = false, around_outages = false, repair = "timeout", margin = "link",
+    /// false, promises = false, count_buffer = false, count_cuts = false, sparse =
+    /// false, spread = false, around_outages = false, repair = "timeout", margin = "link",
     /// standing = 1, shuffle = 0, cache = "20 s", buffer and tcp_cache = "50 ms".
     pub text: Text,
     /// Size of a port's cache: bytes, packets of 1500 bytes, or what the link sends in a time. Unset:
@@ -122,6 +123,25 @@ pub struct Params {
     /// starts gets half of the room, and who is let go sends at its share whatever comes back. Needs
     /// `steer`.
     pub promises: bool,
+    /// Whether what waits in the buffer counts as occupancy, where buffer and cache are one memory.
+    /// Ours: a memory of a few packets is nearly all buffer, and a cache beside it never fills beyond
+    /// S_high. Off is the paper's text: S is the cache's.
+    pub count_buffer: bool,
+    /// Whether a port takes no more packets out of loops than are above S_high: those that it has
+    /// taken out count until it could have seen that they do not come. Ours: without it each ACK
+    /// takes one out for a round trip, until too few are left and the link is idle. Needs
+    /// `promises`.
+    pub count_cuts: bool,
+    /// Whether a flow may have less than a packet in a round trip. Where equal parts of the cache are
+    /// less than a packet, an ACK releases nothing for flows that have one here, and while the cache
+    /// is nearly full for the others, too; a sender with nothing on its way doubles the time between
+    /// packets then. Ours: without it as many flows as have a packet in their loops keep all room,
+    /// and the others time out. Needs `promises`.
+    pub sparse: bool,
+    /// Whether a sender that has left closed loop spreads what may be on its way over a round trip.
+    /// Ours: without it a rate that doubles each round trip sends it in bursts that a small memory
+    /// does not hold. Needs `promises`.
+    pub spread: bool,
     /// Whether all that waits for a link that is down goes around it, ACKs too, and ACKs that come
     /// around it count as if they had come over it. Ours: in the paper only data take detours, and a
     /// port whose link is down hears nothing.
@@ -187,6 +207,10 @@ impl Default for Params {
             backpressure: true,
             steer: true,
             promises: true,
+            count_buffer: true,
+            count_cuts: true,
+            sparse: true,
+            spread: true,
             around_outages: true,
             notify: Notify::Acks,
             probe_interval: Time::from_ms(10),
@@ -218,6 +242,10 @@ impl Texts for Params {
             "tcp_cache": "50 ms", // §V-A
             "steer": false,
             "promises": false,
+            "count_buffer": false,
+            "count_cuts": false,
+            "sparse": false,
+            "spread": false,
             "around_outages": false,
             "shuffle": 0.0,
             "repair": "timeout", // §III-C

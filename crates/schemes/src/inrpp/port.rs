@@ -57,6 +57,9 @@ pub struct Config {
     backpressure: bool,
     steer: bool,
     promises: bool,
+    count_buffer: bool,
+    count_cuts: bool,
+    sparse: bool,
     around_outages: bool,
     notify: Notify,
     gains: Gains,
@@ -85,6 +88,9 @@ impl Config {
             backpressure: p.backpressure,
             steer: p.steer,
             promises: p.steer && p.promises,
+            count_buffer: p.count_buffer,
+            sparse: p.steer && p.promises && p.sparse,
+            count_cuts: p.steer && p.promises && p.count_cuts,
             around_outages: p.around_outages,
             notify: p.notify,
             gains: Gains { alpha: p.alpha, interval: p.probe_interval, weight, shuffle: p.shuffle },
@@ -231,6 +237,8 @@ pub struct InrppPort {
     buffer: Fifo,
     cache: Cache,
     machine: Machine,
+    /// In B: the bytes of the packet on the wire, and until when it is there.
+    on_wire: Option<(u64, Time)>,
     nonce: Nonce,
     store: Store,
     line: Line,
@@ -240,6 +248,8 @@ pub struct InrppPort {
     promises: Promises,
     /// Bytes let in beside those that leave, by round trip.
     more: Intervals<2>,
+    /// Bytes taken out of loops, by quarter of a round trip.
+    cuts: Intervals<5>,
     /// How long a flow may send here before an ACK of it must have come back.
     patience: Time,
     load: Load,
@@ -288,6 +298,7 @@ impl InrppPort {
             buffer: Fifo::default(),
             cache: Cache::new(spec.link.mtu),
             machine: Machine::default(),
+            on_wire: None,
             nonce: Nonce(config.keys.alias(spec.node, spec.port.0, 0)),
             store: Store::new(config.nonces, config.expiry),
             line: Line::default(),
@@ -296,6 +307,7 @@ impl InrppPort {
             starts: Starts::new(spec.rtt),
             promises: Promises::new(spec.rtt),
             more: Intervals::new(spec.rtt),
+            cuts: Intervals::new(Time(spec.rtt.0 / 4)),
             // As long as a slow-down holds, or four round trips without queues. Ours.
             patience: config.expiry.max(Time(spec.rtt.0.saturating_mul(4))),
             load: Load::default(),
@@ -322,7 +334,9 @@ impl InrppPort {
     #[inline]
     fn look(&mut self, now: Time) {
         let before = self.machine.state();
-        let after = self.machine.look(self.cache.stored().custody, &self.limits.cache, now, self.config.lasting);
+        // A link that sends is not short of packets, where its memory has room for no more than one.
+        let wire = self.on_wire.filter(|wire| now < wire.1).map_or(0, |wire| wire.0);
+        let after = self.machine.look(self.occupancy() + wire, &self.limits.cache, now, self.config.lasting);
         self.counts.pressed += u64::from(after == State::Backpressure && before != after);
         if before == State::Backpressure && before != after {
             self.counts.unheard += self.watch.unheard() as u64;
@@ -333,8 +347,9 @@ impl InrppPort {
     /// What ends every call: the state, what siblings know, the timer.
     fn settle(&mut self, ctx: &mut PortCtx<'_>) {
         self.look(ctx.now);
+        self.on_wire = self.on_wire.filter(|wire| ctx.now < wire.1 && self.machine.state() == State::Backpressure);
         let at = self.next_detour(ctx).min(self.machine.expires()).min(self.store.expires()).min(self.revive_at);
-        let at = at.min(self.promises.lapse_at());
+        let at = at.min(self.promises.lapse_at()).min(self.on_wire.map_or(Time::MAX, |wire| wire.1));
         ctx.wake_at(at);
         self.publish(ctx);
         self.settled = true;
@@ -431,10 +446,33 @@ impl InrppPort {
         fits && other + size <= self.limits.other
     }
 
+    /// S. The buffer counts where it fills the memory beyond S_high, and until it has drained below
+    /// S_low then; what passes through it otherwise is not stored.
+    fn occupancy(&self) -> u64 {
+        let custody = self.cache.stored().custody;
+        if !self.config.count_buffer {
+            return custody;
+        }
+        let held = self.in_custody();
+        let counts = held > self.limits.cache.high || self.machine.state() == State::Backpressure;
+        if counts { held } else { custody }
+    }
+
     /// What INRPP holds of the memory for it: the cache's, and where both share one the buffer's.
     fn in_custody(&self) -> u64 {
         let buffer = if self.limits.memory.is_some() { self.buffer.bytes - self.buffer.other } else { 0 };
         self.cache.stored().custody + buffer
+    }
+
+    /// Called when a packet starts onto the wire, or none does.
+    fn note_wire(&mut self, pkt: &Option<Pkt>, ctx: &PortCtx<'_>) {
+        if self.machine.state() != State::Backpressure || !self.config.count_buffer {
+            return;
+        }
+        self.on_wire = pkt.as_ref().map(|pkt| {
+            let size = u64::from(ctx.pool[pkt].size);
+            (size, ctx.now.saturating_add(ctx.link().rate.time_for(Bytes(size))))
+        });
     }
 
     fn buffer_in(&mut self, pkt: Pkt, size: u32, inrpp: bool) {
@@ -556,6 +594,7 @@ impl Port for InrppPort {
         if let Some(pkt) = &pkt {
             self.seal(pkt, ctx);
         }
+        self.note_wire(&pkt, ctx);
         self.settle(ctx);
         pkt
     }
@@ -615,6 +654,7 @@ impl Port for InrppPort {
         waiting.for_each(|pkt| ctx.drop(pkt, Drop::Fault));
         self.cache.clear(|pkt| ctx.drop(pkt, Drop::Fault));
         self.machine = Machine::default();
+        self.on_wire = None;
         // A new alias, so that what neighbours stored under the old one runs out.
         self.nonce = Nonce(self.config.keys.alias(self.me.0, self.me.1.0, ctx.now.0));
         self.store.clear();
@@ -622,6 +662,7 @@ impl Port for InrppPort {
         self.starts.clear();
         self.promises.clear();
         self.more.clear();
+        self.cuts.clear();
         self.border.iter_mut().for_each(|b| b.clear());
         self.line.reset();
         (self.load, self.detoured) = (Load::default(), Load::default());

@@ -22,6 +22,7 @@ mod inrpp;
 mod inrpp_deployment;
 mod inrpp_edges;
 mod inrpp_letter;
+mod inrpp_little;
 mod inrpp_loss;
 mod invariants;
 mod measures;

@@ -79,7 +79,7 @@ impl InrppPort {
             self.revive_at = self.revive_at.min(ctx.now.saturating_add(self.config.expiry));
         }
         let (store, cache, releases) = (&mut self.store, &mut self.cache, option.releases.max(1).into());
-        let mut interface = Flow { store, cache, key, releases, now: ctx.now };
+        let mut interface = Flow { store, cache, key, releases, sparse: self.config.sparse, now: ctx.now };
         algorithm1::process(&mut interface, &mut option.slow, option.cancel);
     }
 
@@ -133,6 +133,8 @@ struct Flow<'a> {
     key: Key,
     /// Packets that the ACK stands for.
     releases: u32,
+    /// Flows may have less than a packet in a round trip.
+    sparse: bool,
     now: Time,
 }
 
@@ -146,6 +148,9 @@ impl algorithm1::Interface for Flow<'_> {
     /// The node asks the port for a packet after this call.
     fn forward_data(&mut self, slow: Slow) {
         self.cache.grant(self.key, self.releases, slow.release.into());
+        if slow.release == 0 && self.sparse {
+            self.cache.grant_last(self.key);
+        }
     }
     fn remove_nonce(&mut self, nonce: Nonce) {
         if self.store.remove(nonce) {

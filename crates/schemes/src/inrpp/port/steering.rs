@@ -35,17 +35,29 @@ impl InrppPort {
         if !self.config.steer {
             return 1;
         }
-        let (stored, t) = (self.cache.stored().custody, self.limits.cache);
+        let (stored, t) = (self.occupancy(), self.limits.cache);
         if stored <= t.high {
-            let (has, part) = self.cache.part(key, t.low.midpoint(t.high));
+            let (has, part) = self.part(key, t.low.midpoint(t.high));
             return 1 + u16::from(has < part && self.lets_more(t.high, now));
         }
         let (has, part) = self.cache.part(key, shrink(&t, stored));
+        let least = self.cache.quantum();
+        let most = if self.config.sparse { part } else { part.max(least) };
+        let full = t.high.midpoint(t.size);
+        let scarce = self.config.sparse && self.cache.part(key, t.high).1 < least;
         match has {
-            _ if has > part => 0,
-            _ if has < part / 2 && self.lets_more(t.high.midpoint(t.size), now) => 2,
+            _ if has > most && self.cuts(stored - t.high, now) => 0,
+            0 if scarce && stored >= full + least && self.cuts(stored - full - least + 1, now) => 0,
+            _ if has < part.max(least) / 2 && self.lets_more(full, now) => 2,
             _ => 1,
         }
+    }
+
+    /// What a flow has here, and its equal part of `bytes`: at least the packet without which its loop
+    /// would end.
+    fn part(&self, key: Key, bytes: u64) -> (u64, u64) {
+        let (has, part) = self.cache.part(key, bytes);
+        (has, part.max(self.cache.quantum()))
     }
 
     /// Whether one packet more than what leaves may come. With promises each is one: all that are
@@ -62,6 +74,19 @@ impl InrppPort {
         lets
     }
 
+    /// Whether one packet less than what leaves may come, with so much above S_high. Those that were
+    /// taken out within a round trip could not be missed yet.
+    fn cuts(&mut self, above: u64, now: Time) -> bool {
+        if !self.config.count_cuts {
+            return true;
+        }
+        let cuts = self.cuts.at(now).iter().sum::<u64>() < above;
+        if cuts {
+            self.cuts.add(now, self.cache.quantum());
+        }
+        cuts
+    }
+
     /// What was promised, or let in beside what leaves, and has not come yet.
     fn unseen(&mut self, now: Time) -> u64 {
         self.promises.total(now) + self.more.at(now).iter().sum::<u64>()
@@ -76,7 +101,7 @@ impl InrppPort {
     /// cache, as far as half of the room that is left has it, for others may start at the same
     /// time.
     pub(super) fn start(&mut self, key: Key, now: Time) -> u16 {
-        let part = self.cache.part(key, self.limits.cache.high).1;
+        let part = self.part(key, self.limits.cache.high).1;
         if self.config.promises {
             return u16::try_from(self.promise(key, part, now)).unwrap_or(u16::MAX).max(1);
         }
