@@ -121,14 +121,16 @@ impl InrppPort {
 
     /// How much a flow that starts may have on its way, until it hears more: what the cache has
     /// room for, in equal parts for those that start now. A quarter of the room, for what is
-    /// acknowledged lets as much again in until this port presses, and others will start. Nothing
+    /// acknowledged lets as much again in until this port presses, and others will start. S_high at
+    /// most: what one flow has above that takes it long to drain, for it has its equal part of the
+    /// link alone. Nothing
     /// is said where S_high leaves what the rule for it asks for, and where the scenario says what
     /// S_high is.
     pub(super) fn advertise_room(&mut self, key: Key, option: &mut InrppHeader, now: Time) {
         if self.host || !self.limits.tight || !self.config.steer || !self.config.backpressure {
             return;
         }
-        let mut part = self.room() / 4 / self.starts.recent(now);
+        let mut part = (self.room() / 4).min(self.limits.cache.high) / self.starts.recent(now);
         if self.config.promises {
             part = self.promise(key, part, now).max(1) * self.cache.quantum();
         }
