@@ -466,7 +466,11 @@ impl InrppPort {
 
     /// Called when a packet starts onto the wire, or none does.
     fn note_wire(&mut self, pkt: &Option<Pkt>, ctx: &PortCtx<'_>) {
-        if self.machine.state() != State::Backpressure || !self.config.count_buffer {
+        // With more than S_low it stays in B whatever is on the wire.
+        let short = self.in_custody() < self.limits.cache.low.max(1);
+        let counts = self.config.count_buffer && self.limits.memory.is_some();
+        if self.machine.state() != State::Backpressure || !counts || !short {
+            self.on_wire = None;
             return;
         }
         self.on_wire = pkt.as_ref().map(|pkt| {
