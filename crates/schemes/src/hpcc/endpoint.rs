@@ -127,7 +127,8 @@ impl CongestionController for Hpcc {
         }
         self.wire = (view.mss + view.overhead) as f64 / view.mss as f64;
         let before = std::mem::replace(&mut self.last, header);
-        let fresh = ctx.now.saturating_sub(self.last_readings) < STALE && before.readings().len() == header.readings().len();
+        let fresh =
+            ctx.now.saturating_sub(self.last_readings) < STALE && before.readings().len() == header.readings().len();
         self.last_readings = ctx.now;
         if !fresh || self.base_rtt.is_zero() {
             return;

@@ -132,22 +132,22 @@ impl Carried {
     /// How many packets an ACK says to have left: receivers delay ACKs, and in closed loop each
     /// packet that leaves makes room for one.
     fn releases(&mut self, ack: u64) -> u8 {
-        let news = ack.saturating_sub(self.acked).div_ceil(self.mss.max(1));
+        let acked = ack.saturating_sub(self.acked).div_ceil(self.mss.max(1));
         self.acked = self.acked.max(ack);
-        if news == 0 {
+        if acked == 0 {
             self.dups += 1;
             return 1;
         }
         let dups = std::mem::take(&mut self.dups);
-        news.saturating_sub(dups).clamp(1, MAX_RELEASES) as u8
+        acked.saturating_sub(dups).clamp(1, MAX_RELEASES) as u8
     }
 
     /// The window to advertise.
     fn window(&mut self, packet: &Packet, slow: Option<Slow>, stored: bool) -> u16 {
         let Some(scale) = self.scale_of(packet) else { return packet.window };
         let (ack, advertised) = (self.ack_of(packet), self.edge);
-        let own = ack + (u64::from(packet.window) << scale);
-        let news = ack.saturating_sub(self.acked);
+        let receivers = ack + (u64::from(packet.window) << scale);
+        let acked = ack.saturating_sub(self.acked);
         self.acked = self.acked.max(ack);
         self.flight.acked(self.acked, self.nxt);
         let target = match slow {
@@ -155,7 +155,7 @@ impl Carried {
                 let moves = if packet.flags.has(Flags::SYN) {
                     u64::from(slow.release) * SEGMENT // a handshake's request is the window to begin with
                 } else {
-                    news.saturating_mul(slow.release.into())
+                    acked.saturating_mul(slow.release.into())
                 };
                 *self.goal.insert(self.goal.map_or(self.nxt, |g| g.saturating_add(moves)))
             }
@@ -170,7 +170,7 @@ impl Carried {
                 if stored { near } else { near.max(ack.saturating_add(twice).saturating_add(little)) }
             }
         };
-        let edge = target.max(advertised).max(ack + self.mss).min(own);
+        let edge = target.max(advertised).max(ack + self.mss).min(receivers);
         self.edge = advertised.max(edge);
         // In whole units: not beyond the edge, but room for a segment there must be.
         let units = (edge - ack) >> scale;

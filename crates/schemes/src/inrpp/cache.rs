@@ -50,7 +50,7 @@ struct Gate {
     nonce: Nonce,
     credits: u32,
     /// When the last ACK of the flow asked to slow down.
-    heard: Time,
+    last_request: Time,
     /// How long not to hear of it is no reason to think that its ACKs are lost.
     patience: Time,
 }
@@ -237,8 +237,8 @@ impl Cache {
     /// How many of the flows that have sent lately aren't INRPP's; none if none is.
     pub fn share_of_others(&self, now: Time) -> Option<f64> {
         let there = self.stored.other > 0 || self.crowds[OTHER].present(now);
-        let [own, others] = self.crowds.each_ref().map(|c| c.size().max(1) as f64);
-        there.then_some(others / (own + others))
+        let [inrpp, others] = self.crowds.each_ref().map(|c| c.size().max(1) as f64);
+        there.then_some(others / (inrpp + others))
     }
 
     /// The next packet. The partitions share the link in proportion to their flows, and within
@@ -308,12 +308,12 @@ impl Cache {
         let lane = self.lanes.entry(key).or_default();
         match &mut lane.gate {
             Some(gate) => {
-                let gap = now.saturating_sub(gate.heard);
-                (gate.nonce, gate.heard, gate.patience) = (nonce, now, Time(gap.0.saturating_mul(2)));
+                let gap = now.saturating_sub(gate.last_request);
+                (gate.nonce, gate.last_request, gate.patience) = (nonce, now, Time(gap.0.saturating_mul(2)));
             }
             None if full => {}
             None => {
-                lane.gate = Some(Gate { nonce, credits: 0, heard: now, patience: Time::ZERO });
+                lane.gate = Some(Gate { nonce, credits: 0, last_request: now, patience: Time::ZERO });
                 self.gated.push(key);
                 self.leave_round(key);
             }
@@ -378,7 +378,7 @@ impl Cache {
     /// their loop anew, for the ACKs that it lived from are lost; those that are empty are
     /// forgotten.
     pub fn revive(&mut self, expiry: Time, now: Time) {
-        let quiet = |l: &Lane| l.gate.is_some_and(|g| g.heard.saturating_add(g.patience.max(expiry)) <= now);
+        let quiet = |l: &Lane| l.gate.is_some_and(|g| g.last_request.saturating_add(g.patience.max(expiry)) <= now);
         let keys: Vec<Key> = self.gated.iter().copied().filter(|k| self.lanes.get(k).is_none_or(quiet)).collect();
         for key in keys {
             let Some(lane) = self.lanes.get_mut(&key) else { continue };
@@ -388,7 +388,7 @@ impl Cache {
                 self.gated.retain(|k| *k != key);
             } else {
                 let longer = |g: Gate| Time(g.patience.max(expiry).0.saturating_mul(2)).min(MAX_PATIENCE);
-                lane.gate = lane.gate.map(|g| Gate { heard: now, patience: longer(g), ..g });
+                lane.gate = lane.gate.map(|g| Gate { last_request: now, patience: longer(g), ..g });
                 self.grant(key, 1, START.into());
             }
         }

@@ -9,7 +9,7 @@ use midpath_core::roles::{Ecmp, ForwardCtx, Forwarder, NodeSpec, Route, Routes};
 
 use super::back::WayBack;
 use super::detour::seconds;
-use super::header::{glance, set_via};
+use super::header::{hop_fields, set_via};
 
 /// A router's forwarder.
 pub struct Detouring {
@@ -69,8 +69,8 @@ impl Forwarder for Detouring {
         if packet.dst == node {
             return Route::Pass(pkt);
         }
-        let seen = glance(packet);
-        if let Some(via) = seen.via {
+        let fields = hop_fields(packet);
+        if let Some(via) = fields.via {
             if via != node
                 && let Some(port) = self.towards(via, from)
             {
@@ -80,7 +80,7 @@ impl Forwarder for Detouring {
             // by its destination.
             set_via(packet, None);
         }
-        let back = if seen.ack { self.back(&ctx.pool[&pkt], node) } else { None };
+        let back = if fields.ack { self.back(&ctx.pool[&pkt], node) } else { None };
         match back {
             Some(port) => Route::Port(port, pkt),
             None => Route::Pass(pkt),

@@ -313,9 +313,9 @@ pub fn is_carried(packet: &Packet) -> bool {
     flagged(packet, CARRIED)
 }
 
-/// What every hop looks at.
+/// What every hop reads of a header.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Glance {
+pub struct HopFields {
     /// As [`is_ack`] says.
     pub ack: bool,
     /// As [`notifies`] says.
@@ -324,12 +324,12 @@ pub struct Glance {
     pub via: Option<NodeId>,
 }
 
-/// All of that, with the header looked for once.
+/// All of that, with the header searched for once.
 #[inline]
-pub fn glance(packet: &Packet) -> Glance {
-    let Some(body) = body(packet) else { return Glance::default() };
+pub fn hop_fields(packet: &Packet) -> HopFields {
+    let Some(body) = body(packet) else { return HopFields::default() };
     let via = Some(get(body, FIXED - 4)).filter(|n| *n != NOWHERE).map(NodeId);
-    Glance { ack: body[0] & ACK != 0, says: body[0] & SAYS != 0, via }
+    HopFields { ack: body[0] & ACK != 0, says: body[0] & SAYS != 0, via }
 }
 
 /// The original next hop of a packet on a detour (§III-A: "the packet is tagged").

@@ -80,7 +80,7 @@ impl Load {
 
 /// What a port publishes to its siblings.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Notice {
+pub struct PortLoad {
     /// Whether it is in Push.
     pub push: bool,
     /// Routers (and ports of this one) that contend for it.
@@ -93,11 +93,11 @@ pub struct Notice {
     pub detoured: Load,
 }
 
-impl Notice {
+impl PortLoad {
     /// As it is told to others.
     #[inline]
-    pub fn rounded(self) -> Notice {
-        Notice { load: self.load.rounded(), detoured: self.detoured.rounded(), ..self }
+    pub fn rounded(self) -> PortLoad {
+        PortLoad { load: self.load.rounded(), detoured: self.detoured.rounded(), ..self }
     }
 
     /// Equations (1) and (2) for an interface of rate `rate`.

@@ -14,10 +14,17 @@
 //! | `describe.rs` | what it says of itself: equipment, costs, gauges |
 //! | `params.rs` | parameters and where their defaults come from |
 //! | `header.rs` | the option on segments, control packets between neighbours |
-//! | `state.rs` | the states of an interface and its thresholds |
+//! | `state.rs` | the states of an interface, its thresholds, what it says |
+//! | `machine.rs` | the state at hand, and how long states last |
 //! | `cache.rs` | the custody cache: fair lanes, gates of closed-loop flows |
 //! | `nonces.rs` | the stored nonces |
-//! | `port.rs` | the interface: buffer, cache, sending |
+//! | `port.rs` | the interface, as its node calls it |
+//! | `port/config.rs` | what all ports of a network have in common |
+//! | `port/limits.rs` | what a port may hold |
+//! | `port/memory.rs` | what it holds, and whether a packet has room |
+//! | `port/update.rs` | its state after each call, and what siblings read |
+//! | `port/gates.rs` | flows in closed loop there |
+//! | `port/report.rs` | gauges and warnings |
 //! | `port/ack.rs` | what happens to an ACK, step by step |
 //! | `port/steering.rs` | how many packets an ACK releases upstream; ours |
 //! | `promises.rs` | what a port has promised to flows that start; ours |
@@ -29,7 +36,11 @@
 //! | `detour.rs` | which detours there are, and the rate of each |
 //! | `forwarder.rs` | obeying the tag of detoured packets |
 //! | `back.rs` | ACKs back the way that their data went |
-//! | `endpoint.rs` | the sender's open and closed loop |
+//! | `endpoint.rs` | the two ends, and what a receiver answers |
+//! | `endpoint/control.rs` | the sender, as TCP's calls it |
+//! | `endpoint/open_loop.rs`, `closed_loop.rs` | its two loops |
+//! | `endpoint/host.rs` | what the flows of a host share |
+//! | `endpoint/trip.rs` | what arrives in a round trip |
 //! | `auth.rs` | MACs between neighbours |
 //! | `border.rs` | plain TCP carried through, and its windows |
 //! | `unheard.rs` | asymmetric paths, noticed |
@@ -50,6 +61,7 @@ pub mod forwarder;
 pub mod header;
 mod intervals;
 pub mod load;
+mod machine;
 pub mod nonces;
 pub mod overlay;
 pub mod params;
@@ -91,7 +103,7 @@ pub struct Inrpp {
 /// Builds the scheme: what the catalogue calls.
 pub fn build(name: &str, params: Params) -> crate::Built {
     params.check()?;
-    let own = Ends {
+    let senders = Ends {
         expiry: params.expiry,
         steer: params.steer,
         promises: params.promises,
@@ -100,7 +112,7 @@ pub fn build(name: &str, params: Params) -> crate::Built {
         notify: params.notify,
         repair: params.repair,
     };
-    let ends = Arc::new(Tcp::new(name, params.tcp(), own)?);
+    let ends = Arc::new(Tcp::new(name, params.tcp(), senders)?);
     let config = Arc::new(Config::new(&params));
     let network = Domain { params, borders: Vec::new(), config };
     Ok(Arc::new(Inrpp { name: name.to_owned(), ends, network: Arc::new(network) }))

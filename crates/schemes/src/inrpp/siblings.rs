@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use midpath_core::packet::{NodeId, PortId};
 
 use super::header::Feedback;
-use super::load::Notice;
+use super::load::PortLoad;
 
 /// Letters that wait for one interface at most; the oldest goes for a new one. An interface looks
 /// every few milliseconds. Ours.
@@ -39,7 +39,7 @@ pub struct Siblings(Vec<Sibling>);
 #[derive(Debug, Clone, Default)]
 struct Sibling {
     letters: VecDeque<Letter>,
-    notice: Notice,
+    load: PortLoad,
 }
 
 impl Siblings {
@@ -50,8 +50,8 @@ impl Siblings {
 
     /// What an interface has last said of itself, rounded as it is told to others.
     #[inline]
-    pub fn notice(&self, port: PortId) -> Notice {
-        self.0[usize::from(port.0)].notice.rounded()
+    pub fn load_of(&self, port: PortId) -> PortLoad {
+        self.0[usize::from(port.0)].load.rounded()
     }
 
     /// Whether a letter waits for an interface.
@@ -62,8 +62,8 @@ impl Siblings {
 
     /// Says what an interface is like now.
     #[inline]
-    pub fn publish(&mut self, port: PortId, notice: Notice) {
-        self.0[usize::from(port.0)].notice = notice;
+    pub fn publish(&mut self, port: PortId, load: PortLoad) {
+        self.0[usize::from(port.0)].load = load;
     }
 
     /// Leaves a letter for an interface, if there is such a one.

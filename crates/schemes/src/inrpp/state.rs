@@ -1,9 +1,9 @@
-//! The states of an interface (figure 3), its thresholds, and how long the states last.
-//! `algorithm1.rs` says which follows which.
+//! The states of an interface (figure 3), the thresholds between them, and what it says.
+//! `algorithm1.rs` says which follows which, `machine.rs` keeps the one at hand.
 
 use midpath_core::units::{Bytes, Rate, Time};
 
-use super::{algorithm1, equations};
+use super::equations;
 
 /// The operational state of an interface (§II-A).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -39,7 +39,7 @@ impl Thresholds {
     /// `wait` in a full buffer. Where the larger of both leaves less than half of the cache, S_high
     /// is half of the size, as in §IV-E.
     pub fn by_inflow(size: Bytes, rtt: Time, wait: Time, rate: Rate, inflow: Rate, low: f64) -> Thresholds {
-        let margin = Thresholds::asked(rtt, wait, rate, inflow);
+        let margin = Thresholds::inflow_margin(rtt, wait, rate, inflow);
         let high = equations::s_high(size.0, margin).max(size.0 / 2);
         Thresholds::given(size, Bytes(high), low)
     }
@@ -52,7 +52,7 @@ impl Thresholds {
     }
 
     /// The margin that [`Thresholds::by_inflow`] asks for, however large the cache is.
-    pub fn asked(rtt: Time, wait: Time, rate: Rate, inflow: Rate) -> u64 {
+    pub fn inflow_margin(rtt: Time, wait: Time, rate: Rate, inflow: Rate) -> u64 {
         let trip = rtt.saturating_add(Time(wait.0.saturating_mul(2)));
         rate.bytes_in(rtt).0.max(inflow.bytes_in(Time(trip.0.saturating_mul(2))).0)
     }
@@ -74,68 +74,11 @@ impl Thresholds {
     }
 }
 
-/// What an ACK is to be told after the state has been looked at.
+/// What an interface says on the next ACK.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notification {
     /// Slow down.
     SlowDown,
     /// Stop slowing down.
     Cancel,
-}
-
-/// An interface's state, and how long the transitional one lasts.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Machine {
-    state: State,
-    /// In DB: when its timer expires (algorithm 1, line 5).
-    until: Time,
-    /// Until when ACKs carry the cancellation.
-    cancel_until: Time,
-}
-
-/// How long DB and its cancellations last.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Lasting {
-    /// The state.
-    pub state: Time,
-    /// The cancellations: as long as a slow-down holds that nobody has cancelled.
-    pub cancel: Time,
-}
-
-impl Machine {
-    /// The state now.
-    #[inline]
-    pub fn state(&self) -> State {
-        self.state
-    }
-
-    /// When it must be looked at again although nothing happens.
-    #[inline]
-    pub fn expires(&self) -> Time {
-        if self.state == State::DisableBackpressure { self.until } else { Time::MAX }
-    }
-
-    /// Looks at the cache's occupancy: lines 2 to 13 of algorithm 1, with the timers that they set.
-    ///
-    /// Called at every ACK, as the algorithm is, and whenever the occupancy has changed: with the
-    /// last ACKs lost, a port that only looks at ACKs would stay in backpressure for ever.
-    #[inline]
-    pub fn look(&mut self, occupancy: u64, t: &Thresholds, now: Time, lasting: Lasting) -> State {
-        let before = self.state;
-        self.state = algorithm1::next_state(before, occupancy, t, now >= self.until);
-        if before == State::Backpressure && self.state == State::DisableBackpressure {
-            // Line 5.
-            self.until = now.saturating_add(lasting.state);
-            self.cancel_until = now.saturating_add(lasting.cancel);
-        }
-        self.state
-    }
-
-    /// What the next ACK is told: lines 4 and 8. Cancellations last longer than the transitional
-    /// state, as long as a hop upstream may still hold packets back: several may have been slowed
-    /// down, and an ACK that waits in a queue downstream may come late.
-    #[inline]
-    pub fn notification(&self, now: Time) -> Option<Notification> {
-        algorithm1::notification(self.state, now < self.cancel_until)
-    }
 }

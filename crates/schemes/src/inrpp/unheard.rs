@@ -44,7 +44,7 @@ impl Watch {
 
     /// An ACK of a flow has come in.
     #[inline]
-    pub fn heard(&mut self, key: Key) {
+    pub fn ack_came(&mut self, key: Key) {
         if let Some((_, _, late)) = self.place(key).take_if(|f| f.0 == key) {
             self.unheard -= usize::from(late);
         }
@@ -78,8 +78,8 @@ mod tests {
         (0..20).for_each(|i| watch.sent(key(1), Time::from_ms(100 * i), PATIENCE));
         watch.sent(key(2), Time::from_ms(1900), PATIENCE);
         assert_eq!(watch.unheard(), 1);
-        watch.heard(key(1));
-        watch.heard(key(3));
+        watch.ack_came(key(1));
+        watch.ack_came(key(3));
         assert_eq!(watch.unheard(), 0);
         watch.sent(key(1), Time::from_ms(2000), PATIENCE);
         watch.sent(key(1), Time::from_ms(2999), PATIENCE);

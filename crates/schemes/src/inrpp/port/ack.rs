@@ -10,13 +10,14 @@ use crate::inrpp::algorithm1;
 use crate::inrpp::cache::{Cache, Key};
 use crate::inrpp::header::{InrppHeader, Nonce, Slow, is_carried, is_idle, notifies};
 use crate::inrpp::nonces::Store;
+use crate::inrpp::params::Notify;
 use crate::inrpp::state::{Notification, State};
 
 impl InrppPort {
     /// ACK-Processing(interface, ACK). What it says has been `vouched` for, or is looked at here.
     pub(super) fn on_ack(&mut self, pkt: &Pkt, ctx: &mut PortCtx<'_>, vouched: bool) {
         // Lines 2–13.
-        self.look(ctx.now);
+        self.update_state(ctx.now);
         self.mark_stored(pkt, ctx);
         if is_idle(&ctx.pool[pkt]) {
             return;
@@ -24,15 +25,15 @@ impl InrppPort {
         let packet = &ctx.pool[pkt];
         // The lane of the data that this ACK is about.
         let (key, first) = ((packet.flow, packet.dst), packet.flags.has(Flags::SYN));
-        self.watch.heard(key);
+        self.watch.ack_came(key);
         // The handshake is no ACK of data: "new flows enter the system in open-loop mode" (§II-B),
         // unless flows are steered.
-        let own = self.own_notification(ctx.now).filter(|_| self.config.steer || !first);
-        let news = own.is_some() || notifies(packet);
-        if !news {
+        let notification = self.notification_on_acks(ctx.now).filter(|_| self.config.steer || !first);
+        let notified = notification.is_some() || notifies(packet);
+        if !notified {
             self.slowed = None;
         }
-        if !news && !first {
+        if !notified && !first {
             return;
         }
         let packet = &ctx.pool[pkt];
@@ -42,24 +43,31 @@ impl InrppPort {
             (option.slow, option.cancel) = (None, None);
         }
         // Who is slowed down from the beginning on has its promise with that.
-        if first && !(self.config.promises && own == Some(Notification::SlowDown)) {
+        if first && !(self.config.promises && notification == Some(Notification::SlowDown)) {
             self.advertise_room(key, &mut option, ctx.now);
         }
-        if !news {
+        if !notified {
             ctx.pool[pkt].set_header(&option);
             return;
         }
         if !self.host {
             self.apply_notification(key, &mut option, ctx); // on a host it is the sender's to obey: one loop, not one inside another
         }
-        self.notify_upstream(key, own, first, ctx.now, &mut option);
+        self.notify_upstream(key, notification, first, ctx.now, &mut option);
         if self.host {
             self.slowed = option.slow.map(|_| ctx.now);
             self.revive_at = self.revive_at.min(ctx.now.saturating_add(self.config.expiry));
         }
         (option.number, option.mac) = (0, 0); // signed anew when it leaves
         ctx.pool[pkt].set_header(&option);
-        self.settle(ctx);
+        self.update_and_publish(ctx);
+    }
+
+    /// What an ACK that comes in now is to be told; nothing where backpressure is off or goes by
+    /// data.
+    fn notification_on_acks(&self, now: Time) -> Option<Notification> {
+        let speaks = self.config.backpressure && self.config.notify == Notify::Acks;
+        if speaks { self.machine.notification(now) } else { None }
     }
 
     /// Tells the border behind this router whether this interface stores: the last one that does is
@@ -89,12 +97,12 @@ impl InrppPort {
     fn notify_upstream(
         &mut self,
         key: Key,
-        own: Option<Notification>,
+        notification: Option<Notification>,
         first: bool,
         now: Time,
         option: &mut InrppHeader,
     ) {
-        match own {
+        match notification {
             Some(Notification::SlowDown) => {
                 let release = if first { self.start(key, now) } else { self.release(key, now) };
                 option.slow = Some(Slow { nonce: self.nonce, release });

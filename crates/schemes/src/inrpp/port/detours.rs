@@ -45,7 +45,7 @@ impl InrppPort {
     }
 
     fn in_push(&self, port: PortId, ctx: &PortCtx<'_>) -> bool {
-        ctx.shared::<Siblings>().notice(port).push
+        ctx.shared::<Siblings>().load_of(port).push
     }
 
     /// Does what is due: packets, decisions, probes.
@@ -70,7 +70,7 @@ impl InrppPort {
         let after = ctx.now.saturating_sub(self.config.decision);
         for path in &mut self.paths {
             let port = path.through.port;
-            let local = ctx.shared::<Siblings>().notice(port);
+            let local = ctx.shared::<Siblings>().load_of(port);
             let local = local.feedback(ctx.links[usize::from(port.0)].rate, ctx.now, &self.config.gains);
             path.decide(local, after);
         }
@@ -137,7 +137,9 @@ impl InrppPort {
         }
         match signed.control {
             Control::Probe { origin, port, target, more } => self.answer(origin, port, target, more, ctx),
-            Control::Feedback { origin, port, target, feedback } => self.hear(origin, port, target, feedback, ctx),
+            Control::Feedback { origin, port, target, feedback } => {
+                self.pass_feedback(origin, port, target, feedback, ctx)
+            }
         }
         Inbound::Consume(pkt)
     }
@@ -162,13 +164,13 @@ impl InrppPort {
     }
 
     fn feedback_of(&self, port: PortId, ctx: &PortCtx<'_>) -> Feedback {
-        let notice = ctx.shared::<Siblings>().notice(port);
-        notice.feedback(ctx.links[usize::from(port.0)].rate, ctx.now, &self.config.gains)
+        let load = ctx.shared::<Siblings>().load_of(port);
+        load.feedback(ctx.links[usize::from(port.0)].rate, ctx.now, &self.config.gains)
     }
 
     /// An answer: for a port of this node, or to be handed back to who asked, with this interface's
     /// own word added.
-    fn hear(&mut self, origin: NodeId, port: u16, target: NodeId, feedback: Feedback, ctx: &mut PortCtx<'_>) {
+    fn pass_feedback(&mut self, origin: NodeId, port: u16, target: NodeId, feedback: Feedback, ctx: &mut PortCtx<'_>) {
         if origin == self.me.0 {
             if usize::from(port) < ctx.links.len() && ctx.links[usize::from(port)].peer == target {
                 ctx.state::<Siblings>().post(PortId(port), Letter::Answer(self.me.1, feedback));
@@ -180,7 +182,7 @@ impl InrppPort {
     }
 
     /// The feedback of the detour that begins with a sibling.
-    fn heed(&mut self, through: PortId, feedback: Feedback, now: Time) {
+    fn store_feedback(&mut self, through: PortId, feedback: Feedback, now: Time) {
         let first = self.decide_at == Time::MAX;
         if let Some(path) = self.paths.iter_mut().find(|p| p.through.port == through) {
             path.feedback = Some((feedback, now));
@@ -206,7 +208,7 @@ impl InrppPort {
                     self.contenders.insert(who, now);
                 }
                 Letter::Contends(_) => {}
-                Letter::Answer(through, feedback) => self.heed(through, feedback, now),
+                Letter::Answer(through, feedback) => self.store_feedback(through, feedback, now),
             }
         }
         // N of equation (2): who has probed within the last interval of decisions.

@@ -88,9 +88,9 @@ fn what_comes_in_is_marked_and_what_goes_out_is_as_it_was() {
     let option: InrppHeader = back.header().expect("carried");
     assert_eq!((option.direction, option.releases), (Direction::Ack, 2), "an ACK of two packets releases two");
     // The sender's own ACK is no ACK of data.
-    let mut own = data(1, 2 * MSS, 0);
-    ingress.enter(&mut own, LONG);
-    assert_eq!(own.header::<InrppHeader>().map(|o| o.direction), Some(Direction::Data));
+    let mut native = data(1, 2 * MSS, 0);
+    ingress.enter(&mut native, LONG);
+    assert_eq!(native.header::<InrppHeader>().map(|o| o.direction), Some(Direction::Data));
     // Of a flow that nobody has seen data of, ACKs stay what they are.
     let mut strange = ack(9, 0, OWN);
     egress.enter(&mut strange, LONG);
@@ -202,7 +202,7 @@ proptest! {
         wild: bool,
     ) {
         let mut border = opened(1);
-        let (mut nxt, mut una, mut right, mut own_right) = (MSS, 0u64, 0u64, 0u64);
+        let (mut nxt, mut una, mut right, mut receivers_right) = (MSS, 0u64, 0u64, 0u64);
         for (what, any, n, room) in steps {
             if what < 2 {
                 let seq = if wild && n == 0 { any } else { nxt };
@@ -213,13 +213,13 @@ proptest! {
             una = (una + n * MSS).min(nxt);
             let number = if wild && n == 3 { any } else { una };
             // A receiver doesn't take back what it has said either.
-            let own = own_right.max(number + room * 1000);
-            own_right = if number == una { own } else { own_right };
-            let own = own.saturating_sub(number) & !0b111;
+            let receivers_edge = receivers_right.max(number + room * 1000);
+            receivers_right = if number == una { receivers_edge } else { receivers_right };
+            let advertised = receivers_edge.saturating_sub(number) & !0b111;
             let slow = [None, Some(1), Some(0), Some(2)][usize::from(what) - 2];
-            let p = told(&mut border, ack(1, number, own), slow, room % 2 == 0);
-            prop_assert!(window(&p) <= own);
-            prop_assert!(window(&p) >= MSS.min(own));
+            let p = told(&mut border, ack(1, number, advertised), slow, room % 2 == 0);
+            prop_assert!(window(&p) <= advertised);
+            prop_assert!(window(&p) >= MSS.min(advertised));
             prop_assert_eq!(p.size, 52);
             if !wild {
                 // But for the unit in which it is told (RFC 7323, §2.4).

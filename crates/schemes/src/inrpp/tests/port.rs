@@ -188,8 +188,8 @@ fn when_this_cache_fills_the_loop_moves_up() {
     assert_eq!(r.state(), BACKPRESSURE);
     // Figure 5 C: its own nonce, not the one from downstream.
     let rounded = r.ack_with(1, DOWN, InrppHeader { nonces: nonces(77), ..slow(77, 1) }, true);
-    let own = rounded.slow.expect("a request to the next hop").nonce;
-    assert!(own != Nonce(77) && rounded.nonces.iter().eq([own, Nonce(77)]));
+    let port = rounded.slow.expect("a request to the next hop").nonce;
+    assert!(port != Nonce(77) && rounded.nonces.iter().eq([port, Nonce(77)]));
 }
 
 #[test]

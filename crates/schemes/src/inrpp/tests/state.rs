@@ -2,7 +2,8 @@
 
 use midpath_core::units::{Bytes, Rate, Time};
 
-use crate::inrpp::state::{Lasting, Machine, Notification, State, Thresholds};
+use crate::inrpp::machine::{Lasting, Machine};
+use crate::inrpp::state::{Notification, State, Thresholds};
 
 const T: Thresholds = Thresholds { size: 1000, high: 800, low: 400 };
 const LASTING: Lasting = Lasting { state: Time::from_ms(100), cancel: Time::from_secs(1) };
@@ -14,7 +15,7 @@ fn ms(n: u64) -> Time {
 /// A machine that has seen these occupancies a millisecond apart, and its state after each.
 fn walk(occupancies: &[u64]) -> (Machine, Vec<State>) {
     let mut m = Machine::default();
-    let states = occupancies.iter().enumerate().map(|(i, s)| m.look(*s, &T, ms(i as u64), LASTING)).collect();
+    let states = occupancies.iter().enumerate().map(|(i, s)| m.update(*s, &T, ms(i as u64), LASTING)).collect();
     (m, states)
 }
 
@@ -35,20 +36,20 @@ fn backpressure_begins_above_high_and_ends_below_low() {
 fn the_transitional_state_ends_by_its_timer_or_by_new_load() {
     let (mut m, _) = walk(&[801, 399]);
     assert_eq!(m.expires(), ms(101));
-    assert_eq!(m.look(500, &T, ms(100), LASTING), DB, "between the thresholds nothing changes");
-    assert_eq!(m.look(500, &T, ms(101), LASTING), SD);
+    assert_eq!(m.update(500, &T, ms(100), LASTING), DB, "between the thresholds nothing changes");
+    assert_eq!(m.update(500, &T, ms(101), LASTING), SD);
     let (mut m, _) = walk(&[801, 399]);
-    assert_eq!(m.look(0, &T, ms(101), LASTING), P);
+    assert_eq!(m.update(0, &T, ms(101), LASTING), P);
     assert_eq!(m.expires(), Time::MAX);
     let (mut m, _) = walk(&[801, 399]);
-    assert_eq!(m.look(801, &T, ms(2), LASTING), B, "§II-A.4: back to B above S_high");
+    assert_eq!(m.update(801, &T, ms(2), LASTING), B, "§II-A.4: back to B above S_high");
 }
 
 #[test]
 fn acks_are_told_what_the_state_says() {
     let mut m = Machine::default();
     let mut notification = |s: u64, at: u64| {
-        m.look(s, &T, ms(at), LASTING);
+        m.update(s, &T, ms(at), LASTING);
         m.notification(ms(at))
     };
     assert_eq!((notification(0, 0), notification(700, 1)), (None, None));
