@@ -208,7 +208,7 @@ fn data_with_a_stored_nonce_are_stored() {
 
 #[test]
 fn what_nobody_asks_for_any_more_expires() {
-    let mut r = Router::new(small());
+    let mut r = Router::new(Params { sparse: false, ..small() });
     r.ack_with(1, DOWN, slow(77, 0), true);
     r.data(1, 3);
     r.until(990);
@@ -257,8 +257,20 @@ fn without_authentication_a_forged_request_is_obeyed() {
 }
 
 #[test]
+fn an_ack_that_releases_nothing_leaves_one_packet_to_a_loop_with_nothing_here() {
+    let passed = |sparse| {
+        let mut r = Router::new(Params { sparse, ..small() });
+        r.ack_with(1, DOWN, slow(77, 0), true);
+        r.data(1, 2);
+        r.until(60);
+        r.passed(1)
+    };
+    assert_eq!((passed(true), passed(false)), (1, 0));
+}
+
+#[test]
 fn the_nonce_store_is_bounded_and_evicted_loops_open() {
-    let mut r = Router::new(Params { auth: false, nonces: 4, ..small() });
+    let mut r = Router::new(Params { auth: false, nonces: 4, sparse: false, ..small() });
     for n in 1..=20 {
         r.ack_with(n, DOWN, slow(n, 0), false);
     }
