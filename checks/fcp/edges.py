@@ -27,18 +27,22 @@ A scenario follows from its class and number alone. Every bound below was fixed 
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import math
 import random
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pandas as pd
 
 import midpath
-from midpath import Result, __version__
+from midpath import Result
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+import scenes
 
 PACKET = 1500 * 8
 MOST_PACKETS = 4.5e6
@@ -95,16 +99,12 @@ class Scene:
 
     def toml(self, scheme: str) -> str:
         """The scenario's text."""
-        links = [f'{{ a = "r0", b = "r1", rate = "{self.rate} Mbps", delay = "{self.delay} ms" }}']
         access = max(1000.0, 2 * self.rate)
-        nodes, flows = [], []
-        for i, (delay, start) in enumerate(zip(self.delays, self.starts, strict=True)):
-            for host, router, ms in ((f"s{i}", "r0", delay), (f"d{i}", "r1", 0.1)):
-                links.append(f'{{ a = "{host}", b = "{router}", rate = "{access} Mbps", delay = "{ms} ms" }}')
-                nodes.append(f'{{ name = "{host}", kind = "host" }}')
-            flows.append(f'[[flow]]\nfrom = "s{i}"\nto = "d{i}"\nstart = "{start:.6f} s"')
-        if self.kind == "cheats":
-            flows[1] += '\ngroup = "attack"'
+        attacks = [self.kind == "cheats" and i == 1 for i in range(len(self.starts))]
+        flows = [
+            scenes.flow(f"s{i}", f"d{i}", f"{start:.6f} s", group="attack" if attacks[i] else None)
+            for i, start in enumerate(self.starts)
+        ]
         # Samples are a quarter of what a price has to fall in, so that it is seen to.
         step = max(self.d * FALLS / 4, 0.01)
         measure = (
@@ -114,10 +114,10 @@ class Scene:
             f'title = "{self.kind} {self.number}"\nscheme = "{scheme}"\nseed = {self.number}',
             f'stop = "{self.stop:.4f} s"',
             f'[queue]\nlimit = "{self.queue} ms"',
-            "[topology]\nlinks = [\n  " + ",\n  ".join(links) + "\n]\nnodes = [" + ", ".join(nodes) + "]",
+            scenes.dumbbell(f"{self.rate} Mbps", self.delay, f"{access} Mbps", self.delays),
             f"[measure]\n{measure}",
             *flows,
-            *(f"[[fault]]\n{fault}" for fault in self.faults),
+            *self.faults,
             self.extra,
         ])  # fmt: skip
 
@@ -152,7 +152,7 @@ def draw(kind: str, number: int) -> Scene:
     rng = random.Random(f"fcp edges {kind} {number}")
     if kind == "outage":
         rate, count = round(log_uniform(rng, 5, 100), 2), rng.randint(2, 5)
-        fault = 'kind = "link-down"\nlink = ["r0", "r1"]\nat = "4 s"\nuntil = "4.7 s"'
+        fault = scenes.down("r0", "r1", "4 s", "4.7 s")
         delay, times = round(log_uniform(rng, 1, 20), 2), [0.3 * i for i in range(count)]
         return Scene(kind, number, "", rate, delay, 100, [1.0] * count, times, 4.7, [fault])
     if kind == "cheats":
@@ -180,10 +180,10 @@ def draw(kind: str, number: int) -> Scene:
         at = changed + rng.uniform(3, 6)
         until = at + log_uniform(rng, 0.5, 4)
         if rng.random() < 0.5:
-            faults = [f'kind = "link-down"\nlink = ["r0", "r1"]\nat = "{at:.3f} s"\nuntil = "{until:.3f} s"']
+            faults = [scenes.down("r0", "r1", f"{at:.3f} s", f"{until:.3f} s")]
             changed = until
         else:
-            faults, changed = [f'kind = "restart"\nnode = "r0"\nat = "{at:.3f} s"'], at
+            faults, changed = [scenes.restart(f"{at:.3f} s")], at
     extra = "[schemes.fcp.network]\nenforcement = true" if kind == "joins" else ""
     return Scene(kind, number, how, rate, delay, queue, delays, times, changed, faults, extra)
 
@@ -292,13 +292,10 @@ def both(kind: str, number: int) -> tuple[Scene, Found, Found | None]:
 
 def page(classes: list[str], numbers: range, jobs: int) -> Iterator[str]:
     """EDGES.md."""
-    first = numbers[0]
     yield "# FCP at the edges\n"
-    yield f"Midpath {__version__}, scenarios {first} to {numbers[-1]} of each class, written by"
-    yield f"`python checks/fcp/edges.py --first {first} --scenarios {len(numbers)}`. Classes and bounds stand at the"
+    yield f"{scenes.written(numbers, 'fcp/edges.py', ' of each class')} Classes and bounds stand at the"
     yield "head of `edges.py`.\n"
-    yield "| class | all bounds kept | not kept |"
-    yield "|---|---|---|"
+    yield scenes.head(["class", "all bounds kept", "not kept"])
     notes = []
     with ProcessPoolExecutor(max_workers=jobs) as pool:
         for kind in classes:
@@ -312,7 +309,7 @@ def page(classes: list[str], numbers: range, jobs: int) -> Iterator[str]:
                         f"{scene.number} ({scene.how or 'outage'}, {value:.3g}{beside})"
                     )
             counts = ", ".join(f"{bound} {len(hits)}" for bound, hits in sorted(missed.items())) or "–"
-            yield f"| {kind} | {kept} of {len(numbers)} | {counts} |"
+            yield scenes.row([kind, f"{kept} of {len(numbers)}", counts])
             notes += [f"- {kind}, {bound}: {'; '.join(hits)}" for bound, hits in sorted(missed.items())]
     yield "\nEach with how its flows start, what was found, and NewReno's use and loss:\n"
     yield from notes or ["- none"]
@@ -320,22 +317,18 @@ def page(classes: list[str], numbers: range, jobs: int) -> Iterator[str]:
 
 def main() -> None:
     """Prints the page, or scenarios."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--scenarios", type=int, default=200)
-    parser.add_argument("--first", type=int, default=1)
+    parser = scenes.options(__doc__, 200)
     parser.add_argument("--classes", default=",".join(CLASSES))
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--show", action="store_true", help="print the scenarios' texts and figures")
-    asked = parser.parse_args()
-    numbers, classes = range(asked.first, asked.first + asked.scenarios), asked.classes.split(",")
-    if asked.show:
+    options = parser.parse_args()
+    numbers, classes = scenes.numbers_of(options), options.classes.split(",")
+    if options.show:
         for kind, number in itertools.product(classes, numbers):
             scene, found, base = both(kind, number)
             print(scene.toml("fcp"))
             print(f"# share {scene.share:.3g} packets/s, {scene.share * scene.longest:.3g} in {scene.longest:.4f} s")
             print(f"# newreno: {base}\n# fcp: {found}\n# not kept: {failures(scene, found, base)}")
         return
-    for line in page(classes, numbers, asked.jobs):
+    for line in page(classes, numbers, options.jobs):
         print(line, flush=True)
 
 

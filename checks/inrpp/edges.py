@@ -36,17 +36,19 @@ The bounds:
 from __future__ import annotations
 
 import argparse
-import json
 import random
+import sys
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
 
 import midpath
-from midpath import __version__
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+import scenes
 
 BASE, OURS, PAPER = "newreno", "inrpp", "inrpp, the paper's text"
 
@@ -71,6 +73,12 @@ class Flow:
     size: int | None = None
     stop: float | None = None
     scheme: str | None = None
+
+    def toml(self) -> str:
+        """The flow's text."""
+        size = f"{self.size} B" if self.size else None
+        stop = f"{self.stop:.4f} s" if self.stop else None
+        return scenes.flow(self.source, self.target, f"{self.start:.4f} s", size=size, stop=stop, scheme=self.scheme)
 
 
 @dataclass
@@ -113,7 +121,7 @@ class Scene:
     def link(self, a: str, b: str, rate: float, delay: float, back: float | None = None) -> None:
         """Adds a link."""
         other = f', rate_back = "{back:.4g} Mbps"' if back else ""
-        self.links.append(f'{{ a = "{a}", b = "{b}", rate = "{rate:.4g} Mbps"{other}, delay = "{delay:.4g} ms" }}')
+        self.links.append(scenes.link(a, b, f"{rate:.4g} Mbps", f"{delay:.4g} ms", other))
 
     def host(self, name: str, router: str, delay: float, rate: float = 1000.0) -> str:
         """Adds a host."""
@@ -131,30 +139,22 @@ class Scene:
                 own = SPLIT.format(buffer=self.queue / 4, cache=self.queue / 2, tcp_cache=self.queue / 4)
             more += 'text = "paper"\n' if scheme == PAPER else ""
             own = own or ("[schemes.inrpp]\n" if more else "")
-        flows = []
-        for flow in self.flows:
-            lines = [f'from = "{flow.source}"', f'to = "{flow.target}"', f'start = "{flow.start:.4f} s"']
-            lines += [f'size = "{flow.size} B"'] if flow.size else []
-            lines += [f'stop = "{flow.stop:.4f} s"'] if flow.stop else []
-            lines += [f'scheme = "{flow.scheme}"'] if flow.scheme else []
-            flows.append("[[flow]]\n" + "\n".join(lines))
         shown = len(self.flows) if self.kind in ("outage", "gone") else 0
         step = 0.02 if self.kind in ("outage", "gone") else 0.1
         return "\n".join([
             f'title = "edge {self.number}, {self.kind}"\nscheme = "{scheme.partition(",")[0]}"\nseed = {self.number}',
             f'stop = "{self.stop:.2f} s"\n[queue]\nlimit = "{self.queue:g} ms"\n[routing]\necmp = "off"\n{own}{more}',
-            "[topology]\nlinks = [\n  " + ",\n  ".join(self.links) + "\n]",
-            "nodes = [" + ", ".join(f'{{ name = "{host}", kind = "host" }}' for host in self.hosts) + "]",
+            scenes.topology(self.links, self.hosts),
             f'[measure]\nseries = true\ninterval = "{step} s"\npoints = {2 * round(self.stop / step)}',
             f"ports = {2 * len(self.links)}\nflows = {shown}",
-            *flows,
-            *(f"[[fault]]\n{fault}" for fault in self.faults),
+            *(flow.toml() for flow in self.flows),
+            *self.faults,
         ])  # fmt: skip
 
 
 def down(a: str, b: str, at: float, until: float) -> str:
     """A link fails."""
-    return f'kind = "link-down"\nlink = ["{a}", "{b}"]\nat = "{at:.4f} s"\nuntil = "{until:.4f} s"'
+    return scenes.down(a, b, f"{at:.4f} s", f"{until:.4f} s")
 
 
 def starts(rng: random.Random, count: int, trip: float) -> list[float]:
@@ -375,59 +375,34 @@ def failures(scene: Scene, found: Found, base: Found, before: Found | None) -> d
     return out
 
 
-def known(path: Path | None) -> dict[tuple[int, str], Found]:
-    """Runs that a file has."""
-    lines = path.read_text(encoding="utf-8").splitlines() if path and path.exists() else []
-    return {(number, scheme): Found(**found) for number, scheme, found in map(json.loads, lines)}
+def schemes(options: argparse.Namespace) -> list[str]:
+    """What each scenario is run with: the base, ours, and with `--paper` the text."""
+    return [BASE, OURS, *([PAPER] if options.paper else [])]
 
 
-@dataclass(frozen=True)
-class Task:
-    """A run to be made."""
-
-    number: int
-    scheme: str
-    split: bool
-    more: str
-
-    def run(self) -> Found:
-        """Makes it."""
-        return measure(self.number, self.scheme, self.split, self.more)
-
-
-def every(numbers: range, asked: argparse.Namespace) -> Iterator[tuple[int, list[Found]]]:
-    """Each scenario's runs, the base's, ours and with `--paper` the text's. What `--keep` has is not run again, and
-    what is run goes there.
-    """
-    have, schemes = known(asked.keep), [BASE, OURS, *([PAPER] if asked.paper else [])]
-    tasks = [Task(n, s, asked.split, asked.set) for n in numbers for s in schemes if (n, s) not in have]
-    with ProcessPoolExecutor(max_workers=asked.jobs) as pool:
-        found = pool.map(Task.run, tasks, chunksize=2) if tasks else iter(())
-        for number in numbers:
-            for scheme in schemes:
-                if (number, scheme) not in have:
-                    have[number, scheme] = next(found)
-                    if asked.keep:
-                        with asked.keep.open("a", encoding="utf-8") as out:
-                            out.write(json.dumps([number, scheme, asdict(have[number, scheme])]) + "\n")
-            yield number, [have[number, scheme] for scheme in schemes]
+def every(numbers: range, options: argparse.Namespace) -> Iterator[tuple[int, list[Found]]]:
+    """Each scenario's runs."""
+    keys = [(number, scheme) for number in numbers for scheme in schemes(options)]
+    make = partial(measure, split=options.split, more=options.set)
+    found = scenes.runs(keys, make, Found, options.jobs, 2, options.keep)
+    for number in numbers:
+        yield number, [next(found) for _ in schemes(options)]
 
 
 HEADS = ("loss", "promised", "outage", "gone", "share", "idle", "time", "error")
 
 
-def page(numbers: range, asked: argparse.Namespace) -> Iterator[str]:
+def page(numbers: range, options: argparse.Namespace) -> Iterator[str]:
     """EDGES.md."""
     yield "# INRPP at its edges\n"
-    yield f"Midpath {__version__}, scenarios {numbers[0]} to {numbers[-1]}, written by"
-    yield f"`python checks/inrpp/edges.py --first {numbers[0]} --scenarios {len(numbers)}`. What a scenario is,"
+    yield f"{scenes.written(numbers, 'inrpp/edges.py')} What a scenario is,"
     yield "and what the bounds are, stands at the head of `edges.py`. They were fixed before the first run.\n"
-    if asked.set:
-        yield f"With `{asked.set.strip()}` beside.\n"
-    before = known(asked.before)
+    if options.set:
+        yield f"With `{options.set.strip()}` beside.\n"
+    before = scenes.kept(options.before, Found)
     rows: dict[tuple[str, str], list[tuple[int, dict[str, float], Found, Found]]] = {}
     papers: dict[tuple[str, str], list[tuple[bool, float]]] = {}
-    for number, (base, found, *paper) in every(numbers, asked):
+    for number, (base, found, *paper) in every(numbers, options):
         scene = draw(number)
         missed = failures(scene, found, base, before.get((number, OURS)))
         of = scene.kind, "equal" if scene.cache is None else "roomy"
@@ -435,9 +410,8 @@ def page(numbers: range, asked: argparse.Namespace) -> Iterator[str]:
         text = [(not failures(scene, run, base, None), run.loss) for run in paper]
         papers.setdefault(of, []).extend(text)
     heads = ["class", "memory", "all bounds kept", *HEADS, "most loss", "NewReno's", "mean AFCT", "before"]
-    heads += ["the text keeps all", "its most loss"] if asked.paper else []
-    yield "| " + " | ".join(heads) + " |"
-    yield "|" + "---|" * len(heads)
+    heads += ["the text keeps all", "its most loss"] if options.paper else []
+    yield scenes.head(heads)
     for kind, memory in sorted(rows, key=lambda key: (CLASSES.index(key[0]), key[1])):
         runs = rows[kind, memory]
         kept = sum(not missed for _, missed, _, _ in runs)
@@ -451,7 +425,7 @@ def page(numbers: range, asked: argparse.Namespace) -> Iterator[str]:
         if text := papers[kind, memory]:
             good, lost = sum(kept for kept, _ in text), 100 * max(loss for _, loss in text)
             cells += [f"{good} of {len(text)}", f"{lost:.1f} %"]
-        yield "| " + " | ".join(cells) + " |"
+        yield scenes.row(cells)
     yield "\nWhere by most, for `--first N --scenarios 1 --show`; in brackets what came out:\n"
     for head in HEADS:
         hits = [(missed[head], n) for runs in rows.values() for n, missed, _, _ in runs if head in missed]
@@ -462,25 +436,21 @@ def page(numbers: range, asked: argparse.Namespace) -> Iterator[str]:
 
 def main() -> None:
     """Prints the page, or one scenario."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--scenarios", type=int, default=300)
-    parser.add_argument("--first", type=int, default=1)
-    parser.add_argument("--jobs", type=int, default=2)
+    parser = scenes.options(__doc__, 300)
     parser.add_argument("--keep", type=Path, help="a file to go on from, and to add to")
     parser.add_argument("--before", type=Path, help="such a file of an earlier build: completion times are held to it")
     parser.add_argument("--split", action="store_true", help="divide equal memory by hand: half of it cache")
     parser.add_argument("--set", default="", help="lines for INRPP's section, for what its additions are worth")
     parser.add_argument("--paper", action="store_true", help="beside it the paper's text, which has no goal")
-    parser.add_argument("--show", action="store_true", help="print the scenarios' texts and figures")
-    asked = parser.parse_args()
-    numbers = range(asked.first, asked.first + asked.scenarios)
-    if asked.show:
+    options = parser.parse_args()
+    numbers = scenes.numbers_of(options)
+    if options.show:
         for number in numbers:
-            print(draw(number).toml(OURS, asked.split, asked.set))
-            for scheme in (BASE, OURS, *([PAPER] if asked.paper else [])):
-                print(f"# {scheme}: {measure(number, scheme, asked.split, asked.set)}")
+            print(draw(number).toml(OURS, options.split, options.set))
+            for scheme in schemes(options):
+                print(f"# {scheme}: {measure(number, scheme, options.split, options.set)}")
         return
-    for line in page(numbers, asked):
+    for line in page(numbers, options):
         print(line, flush=True)
 
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+import scenes
 
 STEP = 0.1
 """Of the series, seconds."""
@@ -16,6 +21,11 @@ class Flow:
     start: float
     size: int | None = None
     stop: float | None = None
+
+    def toml(self, pair: int) -> str:
+        """Its text, between the hosts of a pair."""
+        size, stop = f"{self.size} B" if self.size else None, f"{self.stop} s" if self.stop else None
+        return scenes.flow(f"s{pair}", f"d{pair}", f"{self.start} s", size=size, stop=stop)
 
 
 @dataclass(frozen=True)
@@ -78,26 +88,15 @@ class Scene:
     def toml(self, scheme: str, stop: float | None = None) -> str:
         """The scenario's text, up to `stop` where that is said."""
         pairs = self.hosts or len(self.flows)
-        links = [f'{{ a = "r0", b = "r1", rate = "{self.rate} Mbps", delay = "{self.delay} ms" }}']
-        nodes, flows = [], []
-        for i, flow in enumerate(self.flows[:pairs]):
-            for host, router, ms in ((f"s{i}", "r0", flow.delay), (f"d{i}", "r1", 0.1)):
-                links.append(f'{{ a = "{host}", b = "{router}", rate = "1 Gbps", delay = "{ms} ms" }}')
-                nodes.append(f'{{ name = "{host}", kind = "host" }}')
-        for i, flow in enumerate(self.flows):
-            lines = [f'from = "s{i % pairs}"', f'to = "d{i % pairs}"', f'start = "{flow.start} s"']
-            lines += [f'size = "{flow.size} B"'] if flow.size else []
-            lines += [f'stop = "{flow.stop} s"'] if flow.stop else []
-            flows.append("[[flow]]\n" + "\n".join(lines))
         ports = 2 * pairs + 1
         points = 2 * round(self.stop / STEP)
         end = f"{stop:.3f}" if stop else self.stop
         return "\n".join([
             f'title = "{self.name} {self.number}"\nscheme = "{scheme}"\nseed = {self.number}\nstop = "{end} s"',
             f'[queue]\nlimit = "{self.queue} ms"',
-            "[topology]\nlinks = [\n  " + ",\n  ".join(links) + "\n]\nnodes = [" + ", ".join(nodes) + "]",
+            scenes.dumbbell(f"{self.rate} Mbps", self.delay, "1 Gbps", [flow.delay for flow in self.flows[:pairs]]),
             f'[measure]\nseries = {"false" if stop else "true"}\ninterval = "{STEP} s"\npoints = {points}\n'
             f"ports = {ports}\nflows = 0",
-            *flows,
+            *(flow.toml(i % pairs) for i, flow in enumerate(self.flows)),
             *(f"[[fault]]\n{fault}" for fault in self.faults),
         ])  # fmt: skip

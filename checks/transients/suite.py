@@ -31,12 +31,10 @@ hundred round trips. The bounds then are:
 
 from __future__ import annotations
 
-import argparse
 import bisect
-import json
+import sys
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import changes
@@ -45,7 +43,10 @@ import pandas as pd
 from scene import STEP, Scene
 
 import midpath
-from midpath import Result, __version__
+from midpath import Result
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+import scenes
 
 SCHEMES = (
     "newreno",
@@ -162,27 +163,6 @@ def failures(of: str, scene: Scene, found: Found, base: Found) -> dict[str, floa
     return {head: value for (head, over), value in zip(missed.items(), values, strict=True) if over}
 
 
-Key = tuple[str, int]
-
-
-def every(keys: list[Key], schemes: list[str], jobs: int, kept: Path | None) -> Iterator[tuple[Key, dict[str, Found]]]:
-    """Each scenario's runs. With `kept`, what that file has is not run again, and what is run goes there."""
-    lines = kept.read_text(encoding="utf-8").splitlines() if kept and kept.exists() else []
-    known = {(of, number, scheme): Found(**found) for of, number, scheme, found in map(json.loads, lines)}
-    tasks = [(*key, s) for key in keys for s in schemes if (*key, s) not in known]
-    with ProcessPoolExecutor(max_workers=jobs) as pool:
-        found = pool.map(measure, *zip(*tasks, strict=True), chunksize=len(schemes)) if tasks else iter(())
-        for key in keys:
-            for scheme in schemes:
-                if (*key, scheme) not in known:
-                    known[*key, scheme] = next(found)
-                    if kept:
-                        line = json.dumps([*key, scheme, asdict(known[*key, scheme])])
-                        with kept.open("a", encoding="utf-8") as out:
-                            out.write(line + "\n")
-            yield key, {scheme: known[*key, scheme] for scheme in schemes}
-
-
 HEADS = ("loss", "offered", "idle", "late loss", "starved", "error")
 MOST = ("most loss", "most offered, over the bound", "least filled", "most late loss")
 
@@ -218,10 +198,8 @@ class Tally:
 
 def page(classes: list[str], numbers: range, schemes: list[str], jobs: int, kept: Path | None) -> Iterator[str]:
     """RESULTS.md."""
-    first, last = numbers[0], numbers[-1]
     yield "# Transients: random scenarios with every scheme at equal memory\n"
-    yield f"Midpath {__version__}, scenarios {first} to {last} of each class, written by"
-    yield f"`python checks/transients/suite.py --first {first} --scenarios {len(numbers)}`. What a scenario is and"
+    yield f"{scenes.written(numbers, 'transients/suite.py', ' of each class')} What a scenario is and"
     yield "what the bounds are stands at the heads of `suite.py`, `changes.py` and `crowds.py`. Bounds were"
     yield "fixed before the first run."
     for of in classes:
@@ -231,15 +209,16 @@ def page(classes: list[str], numbers: range, schemes: list[str], jobs: int, kept
 def table(of: str, numbers: range, schemes: list[str], jobs: int, kept: Path | None) -> Iterator[str]:
     """A class's part of the page."""
     tallies = {scheme: Tally() for scheme in schemes}
-    for (_, number), found in every([(of, n) for n in numbers], schemes, jobs, kept):
-        scene = CLASSES[of](number)
+    keys = [(of, number, scheme) for number in numbers for scheme in schemes]
+    runs = scenes.runs(keys, measure, Found, jobs, len(schemes), kept)
+    for number in numbers:
+        scene, found = CLASSES[of](number), {scheme: next(runs) for scheme in schemes}
         for scheme, tally in tallies.items():
             tally.add(number, found[scheme], failures(of, scene, found[scheme], found[BASE]))
     yield f"\n## {of.capitalize()}\n"
-    yield "| " + " | ".join(["scheme", "all bounds kept", *HEADS, *MOST]) + " |"
-    yield "|---|" + "---|" * (1 + len(HEADS) + len(MOST))
+    yield scenes.head(["scheme", "all bounds kept", *HEADS, *MOST])
     for scheme, tally in tallies.items():
-        yield f"| {scheme} | " + " | ".join(tally.cells()) + " |"
+        yield scenes.row([scheme, *tally.cells()])
     yield "\nColumns *loss* to *error*: in how many scenarios that bound is not kept. Where by most, for"
     yield f"`--of {of} --first N --scenarios 1 --schemes NAME --show`; in brackets what was found:\n"
     for scheme, tally in tallies.items():
@@ -249,22 +228,17 @@ def table(of: str, numbers: range, schemes: list[str], jobs: int, kept: Path | N
 
 def main() -> None:
     """Prints the page, or one scenario."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = scenes.options(__doc__, 500)
     parser.add_argument("--of", default=",".join(CLASSES), help="classes of scenarios")
-    parser.add_argument("--scenarios", type=int, default=500, help="how many of each class")
-    parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--schemes", default=",".join(SCHEMES))
-    parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--keep", type=Path, help="a file to go on from, and to add to")
-    parser.add_argument("--show", action="store_true", help="print the scenarios' texts and figures")
-    asked = parser.parse_args()
-    numbers = range(asked.first, asked.first + asked.scenarios)
-    classes = asked.of.split(",")
-    schemes = list(dict.fromkeys([BASE, *asked.schemes.split(",")]))
-    if asked.show:
+    options = parser.parse_args()
+    numbers, classes = scenes.numbers_of(options), options.of.split(",")
+    schemes = list(dict.fromkeys([BASE, *options.schemes.split(",")]))
+    if options.show:
         show(classes, numbers, schemes)
         return
-    for line in page(classes, numbers, schemes, asked.jobs, asked.keep):
+    for line in page(classes, numbers, schemes, options.jobs, options.keep):
         print(line, flush=True)
 
 

@@ -1,0 +1,115 @@
+"""What the suites of random scenarios share: parts of a scenario's text, rows of a page, runs that a file keeps.
+
+`fcp/edges.py`, `inrpp/edges.py` and `transients/suite.py` draw scenarios, run each with some schemes, and count in
+which of them a bound is not kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, TypeVar
+
+from midpath import __version__
+
+Found = TypeVar("Found")
+# What tells a run: its scenario's number, its scheme, and what else there is.
+Key = tuple[Any, ...]
+
+
+def link(a: str, b: str, rate: str, delay: str, more: str = "") -> str:
+    """A link."""
+    return f'{{ a = "{a}", b = "{b}", rate = "{rate}"{more}, delay = "{delay}" }}'
+
+
+def topology(links: Iterable[str], hosts: Iterable[str]) -> str:
+    """A network of these links."""
+    nodes = ", ".join(f'{{ name = "{host}", kind = "host" }}' for host in hosts)
+    return "[topology]\nlinks = [\n  " + ",\n  ".join(links) + f"\n]\nnodes = [{nodes}]"
+
+
+def dumbbell(rate: str, delay: float, access: str, delays: Sequence[float]) -> str:
+    """A core from r0 to r1, and for each of `delays`, those of senders' links, a pair of hosts. Delays in ms."""
+    pairs = [((f"s{i}", "r0", ms), (f"d{i}", "r1", 0.1)) for i, ms in enumerate(delays)]
+    ends = [end for pair in pairs for end in pair]
+    links = [link(host, router, access, f"{ms} ms") for host, router, ms in ends]
+    return topology([link("r0", "r1", rate, f"{delay} ms"), *links], [host for host, _, _ in ends])
+
+
+def flow(source: str, target: str, start: str, **more: str | None) -> str:
+    """A flow, with what more is said of it."""
+    said = {"from": source, "to": target, "start": start} | {key: value for key, value in more.items() if value}
+    return "[[flow]]\n" + "\n".join(f'{key} = "{value}"' for key, value in said.items())
+
+
+def down(a: str, b: str, at: str, until: str) -> str:
+    """A link fails."""
+    return f'[[fault]]\nkind = "link-down"\nlink = ["{a}", "{b}"]\nat = "{at}"\nuntil = "{until}"'
+
+
+def restart(at: str) -> str:
+    """The core's first router restarts."""
+    return f'[[fault]]\nkind = "restart"\nnode = "r0"\nat = "{at}"'
+
+
+def head(cells: Sequence[str]) -> str:
+    """A table's head."""
+    return f"{row(cells)}\n|{'---|' * len(cells)}"
+
+
+def row(cells: Iterable[str]) -> str:
+    """A table's row."""
+    return f"| {' | '.join(cells)} |"
+
+
+def written(numbers: range, by: str, of: str = "") -> str:
+    """Which scenarios a page is of, and the command that writes it."""
+    command = f"python checks/{by} --first {numbers[0]} --scenarios {len(numbers)}"
+    return f"Midpath {__version__}, scenarios {numbers[0]} to {numbers[-1]}{of}, written by\n`{command}`."
+
+
+def options(doc: str | None, scenarios: int) -> argparse.ArgumentParser:
+    """What all suites can be asked for."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--scenarios", type=int, default=scenarios, help="how many of each class")
+    parser.add_argument("--first", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--show", action="store_true", help="print the scenarios' texts and figures")
+    return parser
+
+
+def numbers_of(options: argparse.Namespace) -> range:
+    """The scenarios' numbers that were asked for."""
+    return range(options.first, options.first + options.scenarios)
+
+
+def kept(path: Path | None, read: Callable[..., Found]) -> dict[Key, Found]:
+    """Runs that a file has."""
+    lines = path.read_text(encoding="utf-8").splitlines() if path and path.exists() else []
+    return {tuple(key): read(**found) for *key, found in map(json.loads, lines)}
+
+
+def runs(
+    keys: Iterable[Key],
+    make: Callable[..., Found],
+    read: Callable[..., Found],
+    jobs: int,
+    chunk: int,
+    keep: Path | None,
+) -> Iterator[Found]:
+    """Each key's run, in order. What the file `keep` has is not run again, and what is run goes there."""
+    have, keys = kept(keep, read), list(keys)
+    tasks = [key for key in keys if key not in have]
+    with ProcessPoolExecutor(max_workers=jobs) as pool:
+        found = pool.map(make, *zip(*tasks, strict=True), chunksize=chunk) if tasks else iter(())
+        for key in keys:
+            if key not in have:
+                have[key] = next(found)
+                if keep:
+                    with keep.open("a", encoding="utf-8") as out:
+                        out.write(json.dumps([*key, asdict(have[key])]) + "\n")  # type: ignore[call-overload]
+            yield have[key]
