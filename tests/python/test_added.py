@@ -120,19 +120,32 @@ def test_the_scheme_is_in_sweeps_and_in_the_schema(outside):
     assert "between 0 and 1" in done.stderr
 
 
-def test_after_an_update_of_midpath_its_own_simulator_runs_and_says_so(outside, tmp_path):
-    _, folder = outside
+# What `added.json` holds, and what is said of it. No extension is there.
+BROKEN = {
+    "of an earlier build": (
+        json.dumps({"crates": {"mine": "/mine"}, "midpath": [1, 2]}),
+        "Midpath has changed since mine was added: `midpath add` builds it again",
+    ),
+    "without its extension": (
+        json.dumps({"crates": {"mine": "/mine"}, "midpath": choose.build()}),
+        "mine cannot be loaded (",
+    ),
+    "no JSON": ("{", "cannot be read: add your crates again"),
+    "of a later version": (json.dumps({"boxes": {}}), "cannot be read: add your crates again"),
+}
+
+
+@pytest.mark.parametrize("record", BROKEN)
+def test_midpaths_own_simulator_runs_where_the_other_cannot_and_says_so(tmp_path, record):
     added = tmp_path / "added"
-    shutil.copytree(folder / "added", added)
-    record = json.loads((added / "added.json").read_text())
-    (added / "added.json").write_text(json.dumps(record | {"midpath": [1, 2]}))
+    added.mkdir()
+    text, says = BROKEN[record]
+    (added / "added.json").write_text(text)
     command = [sys.executable, "-m", "midpath", "version"]
     environment = os.environ | {choose.VARIABLE: str(added)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, f"midpath {_midpath.version()}\n")
-    assert done.stderr == (
-        "midpath: Midpath has changed since outside-parts, outside-scheme was added: `midpath add` builds it again\n"
-    )
+    assert says in done.stderr and done.stderr.count("\n") == 1
 
 
 def test_what_is_written_for_two_crates_is_the_example():

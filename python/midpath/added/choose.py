@@ -38,9 +38,13 @@ class Record:
     @staticmethod
     def read() -> Record:
         """The record of this environment; an empty one where nothing was added."""
+        file = folder() / "added.json"
         try:
-            return Record(**json.loads((folder() / "added.json").read_text(encoding="utf-8")))
+            return Record(**json.loads(file.read_text(encoding="utf-8")))
         except FileNotFoundError:
+            return Record()
+        except (ValueError, TypeError):
+            _say(f"{file} cannot be read: add your crates again, with `midpath add CRATE...`")
             return Record()
 
     def write(self) -> None:
@@ -76,8 +80,16 @@ def choose() -> None:
     record = Record.read()
     if not record.crates:
         return
-    if record.midpath != build() or not extension().is_file():
-        names = ", ".join(record.crates)
-        print(f"midpath: Midpath has changed since {names} was added: `midpath add` builds it again", file=sys.stderr)
+    names = ", ".join(record.crates)
+    if record.midpath != build():
+        _say(f"Midpath has changed since {names} was added: `midpath add` builds it again")
         return
-    sys.modules[NAME] = load(extension())
+    try:
+        sys.modules[NAME] = load(extension())
+    except ImportError as error:
+        _say(f"{names} cannot be loaded ({error}): `midpath add` builds it again")
+
+
+def _say(sentence: str) -> None:
+    """Says why Midpath's own simulator runs: what needs no added scheme goes on."""
+    print(f"midpath: {sentence}", file=sys.stderr)
