@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use midpath_schemes::policies::{Factory, GroupView, Own, Policy, build_with};
+use midpath_schemes::policies::{CustomPolicies, Factory, GroupView, Policy, build_with};
 use midpath_schemes::{Catalogue, params};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -33,9 +33,9 @@ impl Failure {
 /// The simulator's schemes, with `policies` (functions that make policies) for FCP.
 pub(crate) fn catalogue(policies: Option<BTreeMap<String, Py<PyAny>>>, failure: &Failure) -> Catalogue {
     let Some(policies) = policies else { return crate::schemes::catalogue() };
-    let own: Own =
+    let custom: CustomPolicies =
         policies.into_iter().map(|(name, make)| (name.clone(), factory(name, make, failure.clone()))).collect();
-    crate::schemes::catalogue().with("fcp", move |table| build_with("fcp", params::read(table)?, own.clone()))
+    crate::schemes::catalogue().with("fcp", move |table| build_with("fcp", params::read(table)?, custom.clone()))
 }
 
 fn factory(name: String, make: Py<PyAny>, failure: Failure) -> Factory {

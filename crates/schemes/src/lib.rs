@@ -57,7 +57,7 @@ pub mod controller {
 
 /// FCP with endpoint policies that are not ours: how a host splits a group's budget over its flows.
 pub mod policies {
-    pub use crate::fcp::policy::{Factory, GroupView, Own, Policy};
+    pub use crate::fcp::policy::{CustomPolicies, Factory, GroupView, Policy};
     pub use crate::fcp::{FcpParams, build_with};
 }
 

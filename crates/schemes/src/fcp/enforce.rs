@@ -17,7 +17,7 @@ use midpath_core::roles::{Drop, PortSpec};
 use midpath_core::units::Time;
 
 use super::header::FcpHeader;
-use super::plan::Plan;
+use super::resolved::Resolved;
 pub use egress::Egress;
 pub use ingress::Ingress;
 
@@ -29,15 +29,15 @@ pub struct Edge {
 }
 
 impl Edge {
-    /// The edge that `plan` asks for at this port, if it is one.
-    pub fn new(plan: &Plan, spec: &PortSpec) -> Option<Edge> {
-        if !plan.params.network.enforcement || spec.host || !spec.edge {
+    /// The edge that `params` ask for at this port, if it is one.
+    pub fn new(params: &Resolved, spec: &PortSpec) -> Option<Edge> {
+        if !params.given.network.enforcement || spec.host || !spec.edge {
             return None;
         }
-        let startup = f64::from(plan.params.startup_packets) * f64::from(spec.link.mtu);
+        let startup = f64::from(params.given.startup_packets) * f64::from(spec.link.mtu);
         Some(Edge {
-            ingress: Ingress::new(spec.peer, plan.budget(spec.peer), startup),
-            egress: Egress::new(plan.params.minimum_price),
+            ingress: Ingress::new(spec.peer, params.budget(spec.peer), startup),
+            egress: Egress::new(params.given.minimum_price),
         })
     }
 
@@ -89,7 +89,7 @@ impl Penalty {
     const MOST: u32 = 6;
 
     /// Whether it holds now.
-    pub fn holds(&self, now: Time) -> bool {
+    pub fn is_on(&self, now: Time) -> bool {
         now < self.until
     }
 
@@ -102,7 +102,7 @@ impl Penalty {
 
     /// It has been announced again by somebody else.
     pub fn extend(&mut self, now: Time) {
-        if !self.holds(now) {
+        if !self.is_on(now) {
             self.start(now);
         }
     }
@@ -115,15 +115,15 @@ mod tests {
     #[test]
     fn penalties_double_and_are_forgotten() {
         let mut p = Penalty::default();
-        assert!(!p.holds(Time::ZERO));
+        assert!(!p.is_on(Time::ZERO));
         let mut now = Time::from_secs(1);
         for seconds in [2, 4, 8, 16, 32, 64, 64] {
             p.start(now);
-            assert!(p.holds(now + Time::from_ms(seconds * 1000 - 1)));
+            assert!(p.is_on(now + Time::from_ms(seconds * 1000 - 1)));
             now += Time::from_secs(seconds);
-            assert!(!p.holds(now));
+            assert!(!p.is_on(now));
         }
         p.start(now + Time::from_secs(65));
-        assert!(!p.holds(now + Time::from_secs(67)));
+        assert!(!p.is_on(now + Time::from_secs(67)));
     }
 }

@@ -201,7 +201,7 @@ impl FcpHeader {
     /// What the packet holds: its balance in the currency of the domain that it is in (§4.3). A SYN
     /// holds nothing.
     #[inline]
-    pub fn holds(&self) -> f64 {
+    pub fn local_balance(&self) -> f64 {
         if self.rtt > 0.0 { f64::from(self.balance) * f64::from(self.exchange) } else { 0.0 }
     }
 
@@ -218,7 +218,7 @@ impl FcpHeader {
     /// about to be told.
     #[inline]
     pub fn pays(&self, quoted: f64) -> f64 {
-        if self.rtt > 0.0 { quoted.min(self.holds()) } else { quoted }
+        if self.rtt > 0.0 { quoted.min(self.local_balance()) } else { quoted }
     }
 
     /// What the packet has left to pay with, $/byte: negative when it paid too little (§5).

@@ -3,7 +3,7 @@
 //! The budget is split in two steps. Groups with open flows share it by their weights; background
 //! groups share a small part of it first (§6.2). Then each group's [`Policy`] splits the group's
 //! part over its flows. That is where a flow's *target* comes from; what it *spends* follows a
-//! round trip later, when the network has heard of it (see `sender.rs`).
+//! round trip later, when the network has heard of it (see `endpoint.rs`).
 
 use std::collections::BTreeMap;
 
@@ -11,9 +11,9 @@ use midpath_core::packet::{FlowId, NodeId};
 use midpath_core::units::Time;
 
 use super::equations;
-use super::plan::Plan;
 use super::policy::{self, FlowView, GroupView, Policy};
-use super::second::LongSecond;
+use super::recent::LongSecond;
+use super::resolved::Resolved;
 
 /// One open flow's account.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -66,9 +66,9 @@ struct GroupBudget {
 
 impl Host {
     /// A flow opens.
-    pub fn open(&mut self, flow: FlowId, account: Account, host: NodeId, plan: &Plan, now: Time) {
+    pub fn open(&mut self, flow: FlowId, account: Account, host: NodeId, params: &Resolved, now: Time) {
         let part = self.groups.entry(account.group).or_insert_with(|| GroupBudget {
-            policy: policy::build(plan.policy(host, account.group), &plan.own),
+            policy: policy::build(params.policy(host, account.group), &params.custom),
             flows: Vec::new(),
             fair: 0.0,
             demand: None,
@@ -78,11 +78,11 @@ impl Host {
         part.flows.push(flow);
         self.spending += account.spending;
         self.accounts.insert(flow, account);
-        self.share(host, plan, now, None);
+        self.share(host, params, now, None);
     }
 
     /// A flow is over: its budget is the others'.
-    pub fn close(&mut self, flow: FlowId, host: NodeId, plan: &Plan, now: Time) {
+    pub fn close(&mut self, flow: FlowId, host: NodeId, params: &Resolved, now: Time) {
         let Some(account) = self.accounts.remove(&flow) else { return };
         // Summed anew now and then, so that rounding does not add up.
         self.spending = self.accounts.values().map(|a| a.spending).sum();
@@ -92,7 +92,7 @@ impl Host {
                 self.groups.remove(&account.group);
             }
         }
-        self.share(host, plan, now, None);
+        self.share(host, params, now, None);
     }
 
     /// What a flow has.
@@ -120,14 +120,14 @@ impl Host {
         self.announced.add(now, change);
     }
 
-    /// A flow has heard from the network. Lets its group's policy look again when two average round
+    /// A flow has heard from the network. Lets its group's policy assign again when two average round
     /// trips have passed (§6.2: "reassign every 2 average RTTs").
     pub fn on_feedback(
         &mut self,
         flow: FlowId,
         change: impl FnOnce(&mut Account),
         host: NodeId,
-        plan: &Plan,
+        params: &Resolved,
         now: Time,
     ) {
         let Some(account) = self.accounts.get_mut(&flow) else { return };
@@ -139,26 +139,26 @@ impl Host {
         if !part.policy.watches() || now < part.next {
             return;
         }
-        let view = part.look(&self.accounts, now, false);
+        let view = part.snapshot(&self.accounts, now, false);
         part.next = now.saturating_add(Time::from_secs_f64(2.0 * view.rtt));
         match part.policy.demand(&view.of(part.fair)) {
             // It takes from the other groups: all are split anew.
             Some(demand) => {
                 part.demand = Some(demand);
-                self.share(host, plan, now, Some(group));
+                self.share(host, params, now, Some(group));
             }
             None => part.assign(&mut self.accounts, &view),
         }
     }
 
-    /// Splits the host's budget over its groups, and each group's over its flows. `looking` is the
-    /// group whose regular look it is; without one, flows have come or gone.
-    fn share(&mut self, host: NodeId, plan: &Plan, now: Time, looking: Option<u32>) {
-        self.fair_shares(host, plan);
-        let budget = plan.budget(host);
-        if looking.is_none() {
+    /// Splits the host's budget over its groups, and each group's over its flows. `regular` is the
+    /// group whose time it is; without one, flows have come or gone.
+    fn share(&mut self, host: NodeId, params: &Resolved, now: Time, regular: Option<u32>) {
+        self.fair_shares(host, params);
+        let budget = params.budget(host);
+        if regular.is_none() {
             for part in self.groups.values_mut() {
-                let view = part.look(&self.accounts, now, true);
+                let view = part.snapshot(&self.accounts, now, true);
                 part.demand = part.policy.demand(&view.of(part.fair));
             }
         }
@@ -176,23 +176,23 @@ impl Host {
                 Some(demand) => budget * demand / demanded,
                 None => part.fair * (budget - demanded * scale) / (budget - of_demanding),
             };
-            let view = part.look(&self.accounts, now, looking != Some(*group));
+            let view = part.snapshot(&self.accounts, now, regular != Some(*group));
             part.assign(&mut self.accounts, &view);
         }
     }
 
     /// What each group has by its weight: background groups a small share of the budget, the others
     /// the rest.
-    fn fair_shares(&mut self, host: NodeId, plan: &Plan) {
-        let budget = plan.budget(host);
-        let background = |g: u32| plan.policy(host, g) == policy::BACKGROUND;
+    fn fair_shares(&mut self, host: NodeId, params: &Resolved) {
+        let budget = params.budget(host);
+        let background = |g: u32| params.policy(host, g) == policy::BACKGROUND;
         let weights = |back: bool| -> f64 {
-            self.groups.keys().filter(|g| background(**g) == back).map(|g| plan.group(*g).weight).sum()
+            self.groups.keys().filter(|g| background(**g) == back).map(|g| params.group(*g).weight).sum()
         };
         let (front, back) = (weights(false), weights(true));
-        let share = if back > 0.0 { plan.params.background_share } else { 0.0 };
+        let share = if back > 0.0 { params.given.background_share } else { 0.0 };
         for (group, part) in &mut self.groups {
-            let weight = plan.group(*group).weight;
+            let weight = params.group(*group).weight;
             part.fair = if background(*group) {
                 budget * share * weight / back
             } else {
@@ -217,7 +217,7 @@ impl Snapshot {
 }
 
 impl GroupBudget {
-    fn look(&self, accounts: &BTreeMap<FlowId, Account>, now: Time, changed: bool) -> Snapshot {
+    fn snapshot(&self, accounts: &BTreeMap<FlowId, Account>, now: Time, changed: bool) -> Snapshot {
         let flows: Vec<FlowView> = self.flows.iter().map(|f| accounts[f].view(*f)).collect();
         let known = || flows.iter().filter(|f| f.rtt > 0.0);
         let rtt = known().map(|f| f.rtt).sum::<f64>() / known().count().max(1) as f64;

@@ -4,29 +4,29 @@
 //! After D. Han, R. Grandl, A. Akella, S. Seshan: "FCP: A Framework for an Evolvable Transport
 //! Protocol", CMU-CS-12-125, 2012. The handshake, acknowledgements and repair are TCP's
 //! ([`crate::transport`]); FCP says how fast. Where to start reading: `equations.rs` for what §4.1
-//! prints, [`price`] for what a link costs, [`sender`] for what a flow pays, [`host`] for who gets
+//! prints, [`price`] for what a link costs, [`endpoint`] for what a flow pays, [`host`] for who gets
 //! how much. `docs/schemes/fcp.md` maps the paper to functions.
 
 mod describe;
+pub mod disciplines;
+pub mod endpoint;
 pub mod enforce;
 mod equations;
 pub mod header;
 pub mod host;
+pub mod in_flight;
 pub mod misbehave;
 pub mod multicast;
 pub mod network;
 pub mod params;
 pub mod perturb;
-pub mod plan;
 pub mod policy;
 pub mod port;
-pub mod ports;
 pub mod price;
 pub mod pricing;
+mod recent;
+pub mod resolved;
 pub mod scheme;
-mod second;
-pub mod sender;
-pub mod sent;
 #[cfg(test)]
 mod tests;
 
@@ -40,33 +40,33 @@ use midpath_core::spec::SpecError;
 use crate::transport::TcpParams;
 use crate::transport::cc::{ControllerConfig, ControllerTraits};
 pub(crate) use describe::fcp as describe;
+use endpoint::Sender;
 use header::{FcpHeader, WIRE};
 pub use params::FcpParams;
-use plan::Plan;
-use sender::Sender;
+use resolved::Resolved;
 
 /// Builds the scheme: what the catalogue calls.
 pub fn build(name: &str, params: FcpParams) -> crate::Built {
-    build_with(name, params, policy::Own::new())
+    build_with(name, params, policy::CustomPolicies::new())
 }
 
 /// Builds the scheme with policies of one's own, which parameters may name.
-pub fn build_with(name: &str, params: FcpParams, own: policy::Own) -> crate::Built {
+pub fn build_with(name: &str, params: FcpParams, custom: policy::CustomPolicies) -> crate::Built {
     let tcp = params.tcp;
-    Ok(Arc::new(scheme::Fcp::new(name, tcp, params.plan(own)?)?))
+    Ok(Arc::new(scheme::Fcp::new(name, tcp, params.resolve(custom)?)?))
 }
 
 /// What builds FCP's senders and ports.
 #[derive(Clone)]
 pub struct Config {
-    plan: Arc<Plan>,
+    params: Arc<Resolved>,
     /// The network as the forwarders of multicast groups see it: looked up once for all.
     peers: Arc<OnceLock<Arc<multicast::Peers>>>,
 }
 
 impl Config {
-    fn new(plan: Plan) -> Config {
-        Config { plan: Arc::new(plan), peers: Arc::default() }
+    fn new(params: Resolved) -> Config {
+        Config { params: Arc::new(params), peers: Arc::default() }
     }
 }
 
@@ -81,7 +81,7 @@ impl ControllerConfig for Config {
     type Controller = Sender;
 
     fn build(&self, _tcp: &TcpParams, _mss: u32, flow: &FlowSpec) -> Sender {
-        Sender::new(self.plan.clone(), flow)
+        Sender::new(self.params.clone(), flow)
     }
     fn traits(&self) -> ControllerTraits {
         ControllerTraits {
@@ -97,13 +97,13 @@ impl ControllerConfig for Config {
 impl Network for Config {
     fn port(&self, spec: &PortSpec, _node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
         spec.queue.drop_tail()?;
-        Ok(ports::port(&self.plan, spec))
+        Ok(disciplines::port(&self.params, spec))
     }
     fn forwarder(&self, node: &NodeSpec<'_>) -> Option<Box<dyn Forwarder>> {
-        if !self.plan.multicasts() {
+        if !self.params.multicasts() {
             return None;
         }
         let peers = self.peers.get_or_init(|| Arc::new(multicast::peers(node.node, node.map))).clone();
-        Some(Box::new(multicast::TreeForwarder::new(self.plan.clone(), node, peers)))
+        Some(Box::new(multicast::TreeForwarder::new(self.params.clone(), node, peers)))
     }
 }

@@ -23,22 +23,22 @@ pub struct Perturbation {
 /// One port's perturbations.
 #[derive(Debug, Clone, Copy)]
 pub struct Perturbed {
-    plan: Perturbation,
+    params: Perturbation,
     /// The present one's number, and what it multiplies the price by.
     present: Option<(u64, f64)>,
 }
 
 impl Perturbed {
     /// None has begun.
-    pub fn new(plan: Perturbation) -> Perturbed {
-        Perturbed { plan, present: None }
+    pub fn new(params: Perturbation) -> Perturbed {
+        Perturbed { params, present: None }
     }
 
     /// What the price is multiplied by at `now`.
     pub fn factor(&mut self, now: Time, rng: &mut Stream) -> f64 {
-        let Some(since) = now.0.checked_sub(self.plan.from.0) else { return 1.0 };
-        let (number, into) = (since / self.plan.every.0, since % self.plan.every.0);
-        if into >= self.plan.lasting.0 {
+        let Some(since) = now.0.checked_sub(self.params.from.0) else { return 1.0 };
+        let (number, into) = (since / self.params.every.0, since % self.params.every.0);
+        if into >= self.params.lasting.0 {
             return 1.0;
         }
         match self.present {
@@ -46,7 +46,7 @@ impl Perturbed {
             _ => {
                 // §6.1.2: "off from the correct price by a random fraction".
                 let share = below(rng, 1 << 32) as f64 / f64::from(u32::MAX);
-                let factor = 1.0 + self.plan.size * (2.0 * share - 1.0);
+                let factor = 1.0 + self.params.size * (2.0 * share - 1.0);
                 self.present = Some((number, factor));
                 factor
             }

@@ -10,7 +10,7 @@ use super::header::FcpHeader;
 use super::network::Exchange;
 use super::perturb::{Perturbation, Perturbed};
 use super::price::{Load, Rule};
-use super::pricing::{Moment, Pricing};
+use super::pricing::{Arrival, Pricing};
 
 /// A FIFO port with prices.
 pub struct FcpPort<P = Box<dyn Pricing>> {
@@ -37,8 +37,8 @@ impl<P: Pricing> FcpPort<P> {
 
     /// With prices that are wrong now and then.
     #[must_use]
-    pub fn perturbed(self, plan: Option<Perturbation>) -> FcpPort<P> {
-        FcpPort { perturbed: plan.map(Perturbed::new), ..self }
+    pub fn perturbed(self, params: Option<Perturbation>) -> FcpPort<P> {
+        FcpPort { perturbed: params.map(Perturbed::new), ..self }
     }
 
     /// The same in a network of several domains (§4.3).
@@ -48,12 +48,12 @@ impl<P: Pricing> FcpPort<P> {
     }
 
     /// Prices a data packet; whether it may go on.
-    fn price(&mut self, packet: &mut Packet, mut header: FcpHeader, at: &Moment) -> Result<(), Drop> {
+    fn price(&mut self, packet: &mut Packet, mut header: FcpHeader, arrival: &Arrival) -> Result<(), Drop> {
         // Without domains there is one currency, whatever a header says.
         if self.exchange.is_none() {
             header.exchange = 1.0;
         }
-        let charge = self.pricing.charge(&mut header, packet.size, at);
+        let charge = self.pricing.charge(&mut header, packet.size, arrival);
         // Figure 2: price = price + p. A packet from another domain is told in its sender's
         // currency (§4.3).
         let worth = f64::from(header.exchange);
@@ -65,7 +65,7 @@ impl<P: Pricing> FcpPort<P> {
         }
         header.write_back(packet);
         match &mut self.edge {
-            Some(edge) => edge.leave(packet, &header, at.now),
+            Some(edge) => edge.leave(packet, &header, arrival.now),
             None => Ok(()),
         }
     }
@@ -83,13 +83,13 @@ impl<P: Pricing> Aqm for FcpPort<P> {
         let capacity = view.rate.as_f64() / 8.0;
         let queue = (view.backlog.bytes as f64 - self.forgiven).max(0.0);
         let factor = self.perturbed.as_mut().map_or(1.0, |p| p.factor(view.now, view.rng));
-        let at = Moment { now: view.now, load: Load { capacity, queue }, factor };
+        let arrival = Arrival { now: view.now, load: Load { capacity, queue }, factor };
         // An echo pays nothing: what it says is read at its end, and at an edge.
         let paying = if FcpHeader::is_echo(packet) { None } else { packet.header::<FcpHeader>() };
         let admitted = match paying {
-            Some(header) => self.price(packet, header, &at),
+            Some(header) => self.price(packet, header, &arrival),
             None => {
-                self.pricing.pass(packet.size, &at);
+                self.pricing.pass(packet.size, &arrival);
                 self.tell(packet, view.now);
                 Ok(())
             }

@@ -7,7 +7,7 @@ use super::price::Load;
 
 /// When a packet came, and how the link stood.
 #[derive(Debug, Clone, Copy)]
-pub struct Moment {
+pub struct Arrival {
     /// The time.
     pub now: Time,
     /// Capacity and queue.
@@ -31,9 +31,9 @@ pub struct Charge {
 pub trait Pricing: Send {
     /// Called with each packet that carries a price, in order of arrival. May change the service
     /// that it gets.
-    fn charge(&mut self, header: &mut FcpHeader, size: u32, at: &Moment) -> Charge;
+    fn charge(&mut self, header: &mut FcpHeader, size: u32, arrival: &Arrival) -> Charge;
     /// Called with each other packet.
-    fn pass(&mut self, size: u32, at: &Moment);
+    fn pass(&mut self, size: u32, arrival: &Arrival);
     /// Called when the node restarts.
     fn reset(&mut self);
     /// Prices to plot, by name.
@@ -41,11 +41,11 @@ pub trait Pricing: Send {
 }
 
 impl<P: Pricing + ?Sized> Pricing for Box<P> {
-    fn charge(&mut self, header: &mut FcpHeader, size: u32, at: &Moment) -> Charge {
-        (**self).charge(header, size, at)
+    fn charge(&mut self, header: &mut FcpHeader, size: u32, arrival: &Arrival) -> Charge {
+        (**self).charge(header, size, arrival)
     }
-    fn pass(&mut self, size: u32, at: &Moment) {
-        (**self).pass(size, at);
+    fn pass(&mut self, size: u32, arrival: &Arrival) {
+        (**self).pass(size, arrival);
     }
     fn reset(&mut self) {
         (**self).reset();

@@ -10,7 +10,7 @@ use midpath_core::units::{Rate, Time};
 
 use super::Config;
 use super::multicast;
-use super::plan::Plan;
+use super::resolved::Resolved;
 use crate::transport::{Tcp, TcpParams};
 
 /// The scheme.
@@ -23,9 +23,9 @@ pub struct Fcp {
 
 impl Fcp {
     /// The scheme under this name. The parameters are checked.
-    pub fn new(name: &str, tcp: TcpParams, plan: Plan) -> Result<Fcp, SpecError> {
-        let config = Config::new(plan);
-        let ends = Ends { plan: config.plan.clone(), tcp: Tcp::new(name, tcp, config.clone())? };
+    pub fn new(name: &str, tcp: TcpParams, params: Resolved) -> Result<Fcp, SpecError> {
+        let config = Config::new(params);
+        let ends = Ends { params: config.params.clone(), tcp: Tcp::new(name, tcp, config.clone())? };
         Ok(Fcp { name: name.to_owned(), tcp, ends: Arc::new(ends), network: Arc::new(config) })
     }
 }
@@ -35,7 +35,7 @@ impl Scheme for Fcp {
         &self.name
     }
     fn bind(&self, names: &dyn Names) -> Result<Option<Arc<dyn Scheme>>, SpecError> {
-        Ok(Some(Arc::new(Fcp::new(&self.name, self.tcp, self.network.plan.bind(names)?)?)))
+        Ok(Some(Arc::new(Fcp::new(&self.name, self.tcp, self.network.params.bind(names)?)?)))
     }
     fn transport(&self) -> Option<Arc<dyn Transport>> {
         Some(self.ends.clone())
@@ -47,7 +47,7 @@ impl Scheme for Fcp {
 
 /// What carries FCP's flows.
 struct Ends {
-    plan: Arc<Plan>,
+    params: Arc<Resolved>,
     tcp: Tcp<Config>,
 }
 
@@ -59,10 +59,10 @@ impl Transport for Ends {
         self.tcp.ceiling(rtt)
     }
     fn open(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
-        let flow = &FlowSpec { group: self.plan.group_of(flow), ..*flow };
-        match self.plan.receivers(flow.group).is_empty() {
+        let flow = &FlowSpec { group: self.params.group_of(flow), ..*flow };
+        match self.params.receivers(flow.group).is_empty() {
             true => self.tcp.open(flow),
-            false => Box::new(multicast::Sender::new(self.plan.clone(), flow)),
+            false => Box::new(multicast::Sender::new(self.params.clone(), flow)),
         }
     }
     fn accept(&self, first: &Packet, expected: Option<&FlowSpec>) -> Accept {

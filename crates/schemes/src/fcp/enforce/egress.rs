@@ -101,9 +101,9 @@ impl Egress {
         let minimum = self.minimum;
         let sender = self.sender(packet.src, now);
         let counted = |x: f32| if f64::from(x) > minimum { f64::from(x) * f64::from(packet.size) } else { 0.0 };
-        sender.look(f64::from(header.charged).max(minimum));
+        sender.track_charge(f64::from(header.charged).max(minimum));
         sender.count(counted(header.balance), counted(header.charged), header.rtt.into(), now);
-        if sender.penalty.holds(now) {
+        if sender.penalty.is_on(now) {
             sender.refused = sender.refused.wrapping_add(1);
             return if sender.refused % NEWS == 1 { Ok(()) } else { Err(Drop::Policy) };
         }
@@ -112,7 +112,7 @@ impl Egress {
 
     /// Whether packets of `sender` are being dropped here.
     pub fn refuses(&self, sender: NodeId, now: Time) -> bool {
-        self.senders.get(&sender).is_some_and(|s| s.penalty.holds(now))
+        self.senders.get(&sender).is_some_and(|s| s.penalty.is_on(now))
     }
 
     /// How many senders are remembered.
@@ -144,7 +144,7 @@ impl Egress {
 impl Sender {
     /// How the price moves. An average over about eight packets (ours), so that a few packets that
     /// claim odd round trips don't look like a moving price.
-    fn look(&mut self, charge: f64) {
+    fn track_charge(&mut self, charge: f64) {
         if self.packets == 0 {
             (self.level, self.low, self.high) = (charge, charge, charge);
         }

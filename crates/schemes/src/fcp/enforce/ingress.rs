@@ -28,7 +28,7 @@ use midpath_core::units::Time;
 use super::Penalty;
 use super::promise::Promise;
 use crate::fcp::header::FcpHeader;
-use crate::fcp::second::Second;
+use crate::fcp::recent::Second;
 
 /// What may be spent beyond the budget, as a share of it. Ours: pacing looks at the price once a
 /// packet, so what is spent follows the price by a packet; the rest of that is in the start-up
@@ -83,7 +83,7 @@ impl Ingress {
         if packet.src != self.host || header.exchange != 1.0 || !self.proper(packet, header) {
             return Err(Drop::Policy);
         }
-        if self.penalty.holds(now) {
+        if self.penalty.is_on(now) {
             return Err(Drop::Policy);
         }
         let size = f64::from(packet.size);
@@ -103,7 +103,7 @@ impl Ingress {
         }
         self.within(paid, change, paid / size, now)?;
         if packet.flags.has(Flags::SYN) {
-            let broken = self.opening.began(packet.key, told(header), now);
+            let broken = self.opening.began(packet.key, opening_limit(header), now);
             self.promise.announce(broken, 0.0, now);
         }
         self.spent.add(now, paid);
@@ -165,7 +165,7 @@ impl Ingress {
 }
 
 /// What a SYN says that its flow may spend at first, $/s; anything if it says nothing.
-fn told(header: &FcpHeader) -> f64 {
+fn opening_limit(header: &FcpHeader) -> f64 {
     let most = header.opens_with();
     if most > 0.0 { most } else { f64::INFINITY }
 }

@@ -141,12 +141,12 @@ mod tests {
         // On and off, every 130 ms, and announced.
         let on = |ms: u64| ms >= 40 && ((ms - 40) / 130).is_multiple_of(2);
         let step = |ms: u64| {
-            let turn = match ms % 130 {
+            let change = match ms % 130 {
                 0..40 if (ms / 130).is_multiple_of(2) => 1.0 / 40.0,
                 0..40 => -1.0 / 40.0,
                 _ => 0.0,
             };
-            (if on(ms) { 1e-3 } else { 0.0 }, turn)
+            (if on(ms) { 1e-3 } else { 0.0 }, change)
         };
         assert_eq!(caught(step), None);
         // Broken off once, without a word.

@@ -9,8 +9,8 @@ use midpath_core::units::Time;
 
 use super::tree::{Peers, Place, place};
 use crate::fcp::header::FcpHeader;
-use crate::fcp::plan::Plan;
-use crate::fcp::sent::after;
+use crate::fcp::in_flight::after;
+use crate::fcp::resolved::Resolved;
 
 /// Trees remembered at one node; the one not used for longest goes for a new one. Ours.
 const TREES: usize = 1024;
@@ -48,7 +48,7 @@ struct Tree {
 /// Forwards multicast packets along trees, and passes on everything else.
 pub struct TreeForwarder {
     node: NodeId,
-    plan: Arc<Plan>,
+    params: Arc<Resolved>,
     routes: Arc<dyn Routes>,
     peers: Arc<Peers>,
     trees: BTreeMap<(NodeId, FlowId), Tree>,
@@ -56,8 +56,8 @@ pub struct TreeForwarder {
 
 impl TreeForwarder {
     /// The forwarder of one node. `peers` is the network around it.
-    pub fn new(plan: Arc<Plan>, spec: &NodeSpec<'_>, peers: Arc<Peers>) -> TreeForwarder {
-        TreeForwarder { node: spec.node, plan, routes: spec.routes.clone(), peers, trees: BTreeMap::new() }
+    pub fn new(params: Arc<Resolved>, spec: &NodeSpec<'_>, peers: Arc<Peers>) -> TreeForwarder {
+        TreeForwarder { node: spec.node, params, routes: spec.routes.clone(), peers, trees: BTreeMap::new() }
     }
 
     /// How many trees are remembered.
@@ -83,7 +83,7 @@ impl TreeForwarder {
                 let oldest = self.trees.iter().min_by_key(|(key, tree)| (tree.seen, **key)).map(|(key, _)| *key);
                 oldest.map(|key| self.trees.remove(&key));
             }
-            let mut receivers = self.plan.receivers(group).to_vec();
+            let mut receivers = self.params.receivers(group).to_vec();
             if !receivers.contains(&dst) {
                 receivers.push(dst);
             }
@@ -102,7 +102,7 @@ impl TreeForwarder {
         let packet = &mut ctx.pool[&pkt];
         let (root, came) = (packet.src, from.and_then(|port| self.peer(port)));
         let group = header.tree - 1;
-        if self.plan.receivers(group).is_empty() {
+        if self.params.receivers(group).is_empty() {
             return Route::Unroutable(pkt);
         }
         let tree = self.tree(root, packet.flow, packet.dst, group, ctx.now);
@@ -127,7 +127,7 @@ impl TreeForwarder {
         if packet.dst == self.node {
             return Route::Local(pkt);
         }
-        let minimum = self.plan.params.minimum_price;
+        let minimum = self.params.given.minimum_price;
         let Some(tree) = self.trees.get_mut(&(packet.dst, packet.flow)) else { return Route::Consumed(pkt) };
         let Some(parent) = tree.place.parent else { return Route::Consumed(pkt) };
         if let Some(from) = from {

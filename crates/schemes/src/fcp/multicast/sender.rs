@@ -8,12 +8,12 @@ use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, FlowSpec};
 use midpath_core::units::Time;
 
 use super::OVERHEAD;
+use crate::fcp::endpoint::Announced;
 use crate::fcp::equations;
 use crate::fcp::header::FcpHeader;
 use crate::fcp::host::{Account, Host};
-use crate::fcp::plan::Plan;
-use crate::fcp::sender::Announced;
-use crate::fcp::sent::InFlight;
+use crate::fcp::in_flight::InFlight;
+use crate::fcp::resolved::Resolved;
 
 /// A packet in this time is the least: as long as TCP's least timeout, and well within the patience
 /// of forwarders.
@@ -21,7 +21,7 @@ const SILENCE: Time = Time::from_secs(1);
 
 /// The active end.
 pub struct Sender {
-    plan: Arc<Plan>,
+    params: Arc<Resolved>,
     flow: FlowSpec,
     /// Payload not yet sent; `u64::MAX` while nobody knows the end.
     left: u64,
@@ -47,7 +47,7 @@ pub struct Sender {
 
 impl Sender {
     /// The sender of `flow`.
-    pub fn new(plan: Arc<Plan>, flow: &FlowSpec) -> Sender {
+    pub fn new(params: Arc<Resolved>, flow: &FlowSpec) -> Sender {
         Sender {
             flow: *flow,
             left: flow.size.map_or(u64::MAX, |s| s.0),
@@ -58,14 +58,14 @@ impl Sender {
             rtt: 0.0,
             price_rtt: 0.0,
             heard_at: Time::ZERO,
-            announced: Announced::new(plan.additions().noise),
+            announced: Announced::new(params.additions().noise),
             rate: 0.0,
             cap: f64::INFINITY,
             target: 0.0,
             last: Time::ZERO,
             closed: false,
             report: FlowReport::default(),
-            plan,
+            params,
         }
     }
 
@@ -80,7 +80,7 @@ impl Sender {
     /// x: what the flow should spend in the next round, $/s: as for other flows, what its host
     /// gives it, or what it needs.
     fn wanted(&mut self, ctx: &mut EndpointCtx<'_>) -> f64 {
-        let group = self.plan.group(self.flow.group);
+        let group = self.params.group(self.flow.group);
         let assigned = ctx.shared.get::<Host>().account(self.flow.id).map_or(0.0, |a| a.target);
         self.target = assigned * group.ramp.map_or(1.0, |r| r.share(ctx.now));
         // §4.1: "preloads −1 when it is terminating".
@@ -96,7 +96,7 @@ impl Sender {
 
     /// The preload of the next packet, of `size` bytes.
     fn preload(&mut self, size: u32, ctx: &mut EndpointCtx<'_>) -> f64 {
-        let limit = self.plan.group(self.flow.group).preload_limit();
+        let limit = self.params.group(self.flow.group).preload_limit();
         let wanted = self.wanted(ctx);
         let pays = equations::pays(self.price, size.into(), self.rtt);
         let preload = self.announced.next(wanted, self.spending, pays).min(limit);
@@ -107,7 +107,7 @@ impl Sender {
     /// The first packet has no payload; like a SYN, it announces the packets of the first round
     /// trip (§4.1, "start-up behaviour").
     fn start_up(&self) -> f64 {
-        f64::from(self.plan.params.startup_packets) * f64::from(self.mss() + OVERHEAD) / f64::from(OVERHEAD)
+        f64::from(self.params.given.startup_packets) * f64::from(self.mss() + OVERHEAD) / f64::from(OVERHEAD)
     }
 
     fn send(&mut self, ctx: &mut EndpointCtx<'_>) {
@@ -116,7 +116,7 @@ impl Sender {
         self.nonce = self.nonce.wrapping_add(1);
         self.in_flight.sent(self.nonce, ctx.now);
         let preload = if opens { self.start_up() } else { self.preload(payload + OVERHEAD, ctx) };
-        let group = self.plan.group(self.flow.group);
+        let group = self.params.group(self.flow.group);
         let mut packet = Packet::new(self.flow.id, ctx.node, self.flow.dst, IP_HEADER + UDP_HEADER + payload);
         (packet.kind, packet.payload) = (Kind::Datagram, payload as u16);
         packet.set_header(&FcpHeader {
@@ -145,7 +145,7 @@ impl Sender {
     /// The rate, where w is what the host may spend on this flow now.
     fn pace(&mut self, ctx: &mut EndpointCtx<'_>) {
         if self.price > 0.0 {
-            let allowed = ctx.shared.get::<Host>().allowance(self.flow.id, self.plan.budget(self.flow.src));
+            let allowed = ctx.shared.get::<Host>().allowance(self.flow.id, self.params.budget(self.flow.src));
             self.rate = equations::rate(allowed, self.price).min(self.cap);
         }
         if ctx.now.saturating_sub(self.heard_at) > SILENCE.saturating_add(Time::from_secs_f64(4.0 * self.rtt)) {
@@ -158,7 +158,7 @@ impl Sender {
 
     fn close(&mut self, ctx: &mut EndpointCtx<'_>) {
         if !std::mem::replace(&mut self.closed, true) {
-            ctx.shared.get::<Host>().close(self.flow.id, self.flow.src, &self.plan, ctx.now);
+            ctx.shared.get::<Host>().close(self.flow.id, self.flow.src, &self.params, ctx.now);
         }
         ctx.finish();
     }
@@ -176,7 +176,7 @@ impl Endpoint for Sender {
             rtt: 0.0,
             cap: self.cap,
         };
-        ctx.shared.get::<Host>().open(self.flow.id, account, self.flow.src, &self.plan, ctx.now);
+        ctx.shared.get::<Host>().open(self.flow.id, account, self.flow.src, &self.params, ctx.now);
         self.heard_at = ctx.now;
         self.on_timer(ctx);
     }
@@ -186,7 +186,7 @@ impl Endpoint for Sender {
         let Some(sample) = self.in_flight.answered(header.nonce, ctx.now).filter(|s| !s.is_zero()) else { return };
         self.report.rtt(sample);
         (self.price_rtt, self.heard_at) = (sample.as_secs_f64(), ctx.now);
-        self.price = f64::from(header.price).max(self.plan.params.minimum_price);
+        self.price = f64::from(header.price).max(self.params.given.minimum_price);
         if self.rtt == 0.0 {
             self.rtt = self.price_rtt;
             // §4.1: "we initialize the budget as price·size·preload/rtt".
@@ -199,7 +199,7 @@ impl Endpoint for Sender {
         self.spending = equations::budget(self.spending, self.announced.answered_until(header.nonce));
         let (price, rtt, spending) = (self.price, self.rtt, self.spending);
         let update = |a: &mut Account| (a.price, a.rtt, a.spending) = (price, rtt, spending);
-        ctx.shared.get::<Host>().on_feedback(self.flow.id, update, self.flow.src, &self.plan, ctx.now);
+        ctx.shared.get::<Host>().on_feedback(self.flow.id, update, self.flow.src, &self.params, ctx.now);
         self.pace(ctx);
         ctx.set_timer(self.next_at().min(self.stop_at()));
     }

@@ -9,8 +9,8 @@ use midpath_core::units::{Rate, Time};
 use super::*;
 use crate::fcp::header::FcpHeader;
 use crate::fcp::params::FcpParams;
-use crate::fcp::plan::Plan;
-use crate::fcp::policy::Own;
+use crate::fcp::policy::CustomPolicies;
+use crate::fcp::resolved::Resolved;
 
 /// Node 0 sends; 1 is a router in front of 2 and 3, which lead to 4 and 5. 5 can also be reached
 /// through 2, but 3 comes first.
@@ -54,10 +54,10 @@ impl midpath_core::roles::Names for Names {
     }
 }
 
-fn plan() -> Arc<Plan> {
+fn params() -> Arc<Resolved> {
     let value = serde_json::json!({"groups": {"tree": {"multicast": ["4", "5"]}}});
     let params: FcpParams = crate::params::read(&value).expect("valid");
-    Arc::new(params.plan(Own::new()).and_then(|p| p.bind(&Names)).expect("valid"))
+    Arc::new(params.resolve(CustomPolicies::new()).and_then(|p| p.bind(&Names)).expect("valid"))
 }
 
 /// Where a packet goes.
@@ -82,7 +82,7 @@ impl Bench {
     fn new() -> Bench {
         let (routes, links): (Arc<dyn Routes>, _) = (Arc::new(Net), Net.links(NodeId(1)));
         let spec = NodeSpec { node: NodeId(1), links: &links, map: &Net, routes: &routes, ecmp: Ecmp::Flow };
-        let forwarder = TreeForwarder::new(plan(), &spec, Arc::new(peers(NodeId(1), &Net)));
+        let forwarder = TreeForwarder::new(params(), &spec, Arc::new(peers(NodeId(1), &Net)));
         Bench {
             forwarder,
             pool: Pool::new(),

@@ -26,7 +26,7 @@ use midpath_core::units::Time;
 
 use crate::fcp::header::{FcpHeader, MAX_EXCHANGE};
 use crate::fcp::price::{LinkPrice, Load, Meter, Rule};
-use crate::fcp::pricing::{Charge, Moment, Pricing};
+use crate::fcp::pricing::{Arrival, Charge, Pricing};
 
 use super::virtual_queue::{Basis, VirtualQueue, spent};
 
@@ -47,7 +47,7 @@ struct Group {
     /// What they pay here, in the link's currency.
     queue: VirtualQueue,
     /// What they pay and announce here, in their own.
-    own: Meter,
+    own_currency: Meter,
     /// What they are told, in their own.
     quoted: LinkPrice,
     /// E_G: what a unit of its currency is worth in the link's. While nobody has spent any, as much
@@ -60,14 +60,15 @@ struct Group {
 
 impl Group {
     /// What it counts for, in the link's currency, $/s. Renews the exchange rate.
-    fn settle(&mut self, now: Time, rule: &Rule) -> f64 {
+    fn update_income(&mut self, now: Time, rule: &Rule) -> f64 {
         let spent = spent(&mut self.spends, now, rule);
         // Nothing spent is infinity, which is clamped.
         self.exchange = (self.weight / spent).clamp(1.0 / MAX_EXCHANGE, MAX_EXCHANGE);
-        let ((quoted, sent), own) = (self.queue.settle(now, rule), self.own.settle(now, rule));
-        let now_worth = own.paid * self.exchange;
+        let ((quoted, sent), own_currency) =
+            (self.queue.sums_and_income(now, rule), self.own_currency.sum_window(now, rule));
+        let now_worth = own_currency.paid * self.exchange;
         let left = if now_worth < LOSS * quoted.paid { now_worth / quoted.paid } else { 1.0 };
-        (sent * left + own.preloaded * self.exchange).max(0.0)
+        (sent * left + own_currency.preloaded * self.exchange).max(0.0)
     }
 }
 
@@ -84,7 +85,7 @@ pub struct Aggregate {
     /// Σ of what the groups count for.
     income: f64,
     /// The group that is looked at next.
-    turn: usize,
+    next: usize,
 }
 
 impl Aggregate {
@@ -94,7 +95,7 @@ impl Aggregate {
             weight,
             spends: basis.meter(),
             queue: VirtualQueue::new(&basis),
-            own: basis.meter(),
+            own_currency: basis.meter(),
             exchange: MAX_EXCHANGE,
             quoted: basis.link(),
             income: 0.0,
@@ -106,7 +107,7 @@ impl Aggregate {
             numbers: weights.keys().enumerate().map(|(i, number)| (*number, i)).collect(),
             groups: weights.values().copied().chain([1.0]).map(group).collect(),
             income: 0.0,
-            turn: 0,
+            next: 0,
         }
     }
 
@@ -115,19 +116,19 @@ impl Aggregate {
     }
 
     /// Takes in what a packet pays. Returns what it had been told, in its currency.
-    fn take(&mut self, n: usize, header: &FcpHeader, size: u32, at: &Moment) -> f64 {
+    fn take(&mut self, n: usize, header: &FcpHeader, size: u32, arrival: &Arrival) -> f64 {
         let group = &mut self.groups[n];
-        let worth = self.price.quoted(header, at.now);
+        let worth = self.price.quoted(header, arrival.now);
         // A SYN is told the price of a moment later, and nothing of the group's.
-        let quoted = if header.rtt > 0.0 { group.quoted.quoted(header, at.now) } else { worth };
+        let quoted = if header.rtt > 0.0 { group.quoted.quoted(header, arrival.now) } else { worth };
         // It pays that part of what it was told that its balance covers.
         let (bytes, paid) = (f64::from(size), header.pays(quoted));
-        group.own.charge(at.now, header, size, paid * bytes);
+        group.own_currency.charge(arrival.now, header, size, paid * bytes);
         let quiet = FcpHeader { preload: 0.0, ..*header };
-        group.queue.pay(&quiet, size, paid / quoted * worth * bytes, at.now);
+        group.queue.pay(&quiet, size, paid / quoted * worth * bytes, arrival.now);
         // "To estimate the input budget for each group of flows, we use the balance field."
-        group.spends.charge(at.now, header, size, header.holds() * bytes);
-        self.all.charge(at.now, header, size, 0.0);
+        group.spends.charge(arrival.now, header, size, header.local_balance() * bytes);
+        self.all.charge(arrival.now, header, size, 0.0);
         quoted
     }
 
@@ -136,49 +137,49 @@ impl Aggregate {
     /// The paper updates groups by timers when packets leave the window. We look at the sender's
     /// own and at one other group with each packet, in turn, so that nobody's income outlasts its
     /// window by more packets than there are groups.
-    fn settle(&mut self, n: usize, at: &Moment) {
+    fn update_group(&mut self, n: usize, arrival: &Arrival) {
         let group = &mut self.groups[n];
-        let income = group.settle(at.now, &self.basis.rule).min(MOST * group.weight);
+        let income = group.update_income(arrival.now, &self.basis.rule).min(MOST * group.weight);
         self.income += income - group.income;
         group.income = income;
     }
 
-    fn settle_next(&mut self, at: &Moment) {
-        self.turn = (self.turn + 1) % self.groups.len();
-        self.settle(self.turn, at);
-        if self.turn == 0 {
+    fn update_next_group(&mut self, arrival: &Arrival) {
+        self.next = (self.next + 1) % self.groups.len();
+        self.update_group(self.next, arrival);
+        if self.next == 0 {
             // Summed anew now and then, so that rounding does not add up.
             self.income = self.groups.iter().map(|g| g.income).sum();
         }
     }
 
     /// Equation (2) in the link's currency.
-    fn update(&mut self, at: &Moment) {
+    fn update(&mut self, arrival: &Arrival) {
         let rule = &self.basis.rule;
-        let sums = self.all.settle(at.now, rule);
+        let sums = self.all.sum_window(arrival.now, rule);
         let d = self.all.d(rule);
-        let capacity = self.all.capacity(at.now, at.load.capacity, &sums, d, &self.basis.rule);
-        let price = rule.price(self.income, Load { capacity, ..at.load }, d);
-        self.price.set(at.now, price);
+        let capacity = self.all.capacity(arrival.now, arrival.load.capacity, &sums, d, &self.basis.rule);
+        let price = rule.price(self.income, Load { capacity, ..arrival.load }, d);
+        self.price.set(arrival.now, price);
     }
 }
 
 impl Pricing for Aggregate {
-    fn charge(&mut self, header: &mut FcpHeader, size: u32, at: &Moment) -> Charge {
+    fn charge(&mut self, header: &mut FcpHeader, size: u32, arrival: &Arrival) -> Charge {
         let n = self.group(header);
-        let quoted = self.take(n, header, size, at);
-        self.settle_next(at);
-        self.settle(n, at);
-        self.update(at);
+        let quoted = self.take(n, header, size, arrival);
+        self.update_next_group(arrival);
+        self.update_group(n, arrival);
+        self.update(arrival);
         let (price, minimum) = (self.price.now(), self.basis.rule.minimum);
         // The minimum counts as zero in any currency (§5).
         let quote = if price > minimum { (price / self.groups[n].exchange).max(minimum) } else { minimum };
-        self.groups[n].quoted.set(at.now, quote);
+        self.groups[n].quoted.set(arrival.now, quote);
         Charge { quote, quoted }
     }
 
-    fn pass(&mut self, size: u32, at: &Moment) {
-        self.all.pass(at.now, size);
+    fn pass(&mut self, size: u32, arrival: &Arrival) {
+        self.all.pass(arrival.now, size);
     }
 
     fn reset(&mut self) {
@@ -188,7 +189,7 @@ impl Pricing for Aggregate {
         for group in &mut self.groups {
             group.spends.reset();
             group.queue.reset();
-            group.own.reset();
+            group.own_currency.reset();
             group.quoted.reset();
             group.exchange = MAX_EXCHANGE;
             group.income = 0.0;

@@ -24,7 +24,7 @@ use midpath_core::units::Time;
 use crate::fcp::equations;
 use crate::fcp::header::{Class, FcpHeader};
 use crate::fcp::price::{Load, Meter};
-use crate::fcp::pricing::{Charge, Moment, Pricing};
+use crate::fcp::pricing::{Arrival, Charge, Pricing};
 
 use super::virtual_queue::{Basis, VirtualQueue, common_d};
 
@@ -38,7 +38,7 @@ pub struct Deadline {
     best_effort: VirtualQueue,
     /// Bytes of deadline packets in place of $: their price is fixed.
     deadline: Meter,
-    asked: Announcements,
+    announced: Announcements,
     ended: Announcements,
 }
 
@@ -50,7 +50,7 @@ impl Deadline {
             share,
             best_effort: VirtualQueue::new(&basis),
             deadline: basis.meter(),
-            asked: Announcements::default(),
+            announced: Announcements::default(),
             ended: Announcements::default(),
         }
     }
@@ -62,35 +62,39 @@ impl Deadline {
 
     /// What deadline flows send and will send, bytes per second.
     fn required(&mut self, now: Time) -> f64 {
-        let sums = self.deadline.settle(now, &self.basis.rule);
+        let sums = self.deadline.sum_window(now, &self.basis.rule);
         let d = self.deadline.d(&self.basis.rule);
-        (sums.paid / d + self.asked.sum(now, d) - self.ended.sum(now, d)).max(0.0)
+        (sums.paid / d + self.announced.sum(now, d) - self.ended.sum(now, d)).max(0.0)
     }
 
     /// Takes a deadline packet in, if what it asks for fits.
-    fn grants(&mut self, header: &FcpHeader, size: u32, at: &Moment) -> bool {
+    fn grants(&mut self, header: &FcpHeader, size: u32, arrival: &Arrival) -> bool {
         let average = self.deadline.rtt();
         let rtt = if header.rtt > 0.0 { f64::from(header.rtt) } else { average };
         let change = f64::from(header.preload) * f64::from(size) / rtt;
-        let load = self.load(at);
+        let load = self.load(arrival);
         let share = if change > 0.0 { self.share } else { (1.0 + self.share) / 2.0 };
-        if self.required(at.now) + change.max(0.0) > share * load.capacity {
+        if self.required(arrival.now) + change.max(0.0) > share * load.capacity {
             return false;
         }
         if change > 0.0 {
             // Its packets come a round trip from now; nobody holds room for long by telling a long
             // one.
-            self.asked.add(at.now.saturating_add(Time::from_secs_f64(rtt.min(2.0 * average))), change, average);
+            self.announced.add(
+                arrival.now.saturating_add(Time::from_secs_f64(rtt.min(2.0 * average))),
+                change,
+                average,
+            );
         } else {
             // No packet gives back more than its own rate.
-            self.ended.add(at.now, (-change).min(f64::from(size) / rtt), average);
+            self.ended.add(arrival.now, (-change).min(f64::from(size) / rtt), average);
         }
-        self.deadline.pay(at.now, size.into(), 0.0, header.rtt.into());
+        self.deadline.pay(arrival.now, size.into(), 0.0, header.rtt.into());
         true
     }
 
     /// A deadline packet that finds no room is a normal one from here on.
-    fn demote(&mut self, header: &mut FcpHeader, size: u32, at: &Moment) -> Charge {
+    fn demote(&mut self, header: &mut FcpHeader, size: u32, arrival: &Arrival) -> Charge {
         header.class = Class::Normal;
         // The pseudocode counts it with its preload ("updateBestEffortInputBudget"). We leave the
         // preload out: it is a rate that the flow hoped to get for nothing, and at the best-effort
@@ -98,52 +102,52 @@ impl Deadline {
         // thirtyfold. Like a SYN the packet has not been told the price, and counts at the one that
         // it is told now.
         let paid = equations::paid(self.best_effort.link.now(), size.into());
-        self.best_effort.pay(&FcpHeader { preload: 0.0, ..*header }, size, paid, at.now);
-        self.update(at);
+        self.best_effort.pay(&FcpHeader { preload: 0.0, ..*header }, size, paid, arrival.now);
+        self.update(arrival);
         Charge { quote: self.best_effort.link.now(), quoted: self.fixed() }
     }
 
     /// The link without what packets take that pay nothing.
-    fn load(&mut self, at: &Moment) -> Load {
-        let (sums, _) = self.best_effort.settle(at.now, &self.basis.rule);
-        self.best_effort.rest(&sums, at, &self.basis.rule)
+    fn load(&mut self, arrival: &Arrival) -> Load {
+        let (sums, _) = self.best_effort.sums_and_income(arrival.now, &self.basis.rule);
+        self.best_effort.rest(&sums, arrival, &self.basis.rule)
     }
 
     /// The best-effort price, for what deadline flows leave.
-    fn update(&mut self, at: &Moment) {
-        let required = self.required(at.now);
-        let (sums, income) = self.best_effort.settle(at.now, &self.basis.rule);
-        let load = self.best_effort.rest(&sums, at, &self.basis.rule);
-        let deadline = self.deadline.settle(at.now, &self.basis.rule);
+    fn update(&mut self, arrival: &Arrival) {
+        let required = self.required(arrival.now);
+        let (sums, income) = self.best_effort.sums_and_income(arrival.now, &self.basis.rule);
+        let load = self.best_effort.rest(&sums, arrival, &self.basis.rule);
+        let deadline = self.deadline.sum_window(arrival.now, &self.basis.rule);
         let d = common_d(&self.basis, (&self.best_effort.meter, &sums), (&self.deadline, &deadline));
         let capacity = (load.capacity - required).max(LEAST * load.capacity);
         let price = self.basis.rule.price(income, Load { capacity, ..load }, d);
-        self.best_effort.link.set(at.now, price);
+        self.best_effort.link.set(arrival.now, price);
     }
 }
 
 impl Pricing for Deadline {
-    fn charge(&mut self, header: &mut FcpHeader, size: u32, at: &Moment) -> Charge {
+    fn charge(&mut self, header: &mut FcpHeader, size: u32, arrival: &Arrival) -> Charge {
         if header.class != Class::Deadline {
-            let quoted = self.best_effort.take(header, size, at.now);
-            self.update(at);
+            let quoted = self.best_effort.take(header, size, arrival.now);
+            self.update(arrival);
             return Charge { quote: self.best_effort.link.now(), quoted };
         }
-        if !self.grants(header, size, at) {
-            return self.demote(header, size, at);
+        if !self.grants(header, size, arrival) {
+            return self.demote(header, size, arrival);
         }
-        self.update(at);
+        self.update(arrival);
         Charge { quote: self.fixed(), quoted: self.fixed() }
     }
 
-    fn pass(&mut self, size: u32, at: &Moment) {
-        self.best_effort.meter.pass(at.now, size);
+    fn pass(&mut self, size: u32, arrival: &Arrival) {
+        self.best_effort.meter.pass(arrival.now, size);
     }
 
     fn reset(&mut self) {
         self.best_effort.reset();
         self.deadline.reset();
-        (self.asked, self.ended) = Default::default();
+        (self.announced, self.ended) = Default::default();
     }
 
     fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {

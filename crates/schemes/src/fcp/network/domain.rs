@@ -19,8 +19,8 @@ use midpath_core::units::Time;
 
 use crate::fcp::equations;
 use crate::fcp::header::{FcpHeader, MAX_EXCHANGE, MAX_PRELOAD};
-use crate::fcp::plan::Plan;
 use crate::fcp::price::{History, Meter, Rule};
+use crate::fcp::resolved::Resolved;
 
 use super::virtual_queue::{Basis, spent};
 
@@ -36,8 +36,8 @@ pub struct Exchange {
 
 impl Exchange {
     /// Of the port of a run with domains; `None` without.
-    pub fn new(plan: &Plan, spec: &PortSpec, basis: Basis) -> Option<Exchange> {
-        let domains = plan.domains();
+    pub fn new(params: &Resolved, spec: &PortSpec, basis: Basis) -> Option<Exchange> {
+        let domains = params.domains();
         let border = domains.border(spec.node, spec.peer).map(|weight| Border::new(weight, basis));
         domains.any().then_some(Exchange { host: spec.edge && !spec.host, border })
     }
@@ -90,7 +90,7 @@ impl Border {
 
     /// Translates what the packet holds.
     pub fn enter(&mut self, header: &mut FcpHeader, size: u32, now: Time) {
-        self.spends.charge(now, header, size, equations::paid(header.holds(), size.into()));
+        self.spends.charge(now, header, size, equations::paid(header.local_balance(), size.into()));
         let spent = spent(&mut self.spends, now, &self.rule);
         if spent > 0.0 {
             self.exchange = (self.weight / spent).clamp(1.0 / MAX_EXCHANGE, MAX_EXCHANGE);

@@ -13,7 +13,7 @@
 use crate::fcp::equations;
 use crate::fcp::header::{Class, FcpHeader};
 use crate::fcp::price::Rule;
-use crate::fcp::pricing::{Charge, Moment, Pricing};
+use crate::fcp::pricing::{Arrival, Charge, Pricing};
 
 use super::virtual_queue::{Basis, VirtualQueue};
 
@@ -30,11 +30,11 @@ impl Metro {
         Metro { rule: basis.rule, factor, queue: VirtualQueue::new(&basis) }
     }
 
-    fn update(&mut self, at: &Moment) {
-        let (sums, income) = self.queue.settle(at.now, &self.rule);
-        let load = self.queue.rest(&sums, at, &self.rule);
+    fn update(&mut self, arrival: &Arrival) {
+        let (sums, income) = self.queue.sums_and_income(arrival.now, &self.rule);
+        let load = self.queue.rest(&sums, arrival, &self.rule);
         let price = self.rule.price(income, load, self.queue.meter.d(&self.rule));
-        self.queue.link.set(at.now, price);
+        self.queue.link.set(arrival.now, price);
     }
 
     /// What a packet of `class` pays when the standard price is `price`. The minimum counts as
@@ -45,18 +45,18 @@ impl Metro {
 }
 
 impl Pricing for Metro {
-    fn charge(&mut self, header: &mut FcpHeader, size: u32, at: &Moment) -> Charge {
-        let standard = self.queue.link.quoted(header, at.now);
+    fn charge(&mut self, header: &mut FcpHeader, size: u32, arrival: &Arrival) -> Charge {
+        let standard = self.queue.link.quoted(header, arrival.now);
         let quoted = self.of(header.class, standard);
         let share = header.pays(quoted) / quoted;
         let paid = equations::paid(share * standard, size.into());
-        self.queue.pay(header, size, paid, at.now);
-        self.update(at);
+        self.queue.pay(header, size, paid, arrival.now);
+        self.update(arrival);
         Charge { quote: self.of(header.class, self.queue.link.now()), quoted }
     }
 
-    fn pass(&mut self, size: u32, at: &Moment) {
-        self.queue.meter.pass(at.now, size);
+    fn pass(&mut self, size: u32, arrival: &Arrival) {
+        self.queue.meter.pass(arrival.now, size);
     }
 
     fn reset(&mut self) {

@@ -18,7 +18,7 @@ use midpath_core::units::Time;
 
 use crate::fcp::header::{Class, FcpHeader};
 use crate::fcp::price::Load;
-use crate::fcp::pricing::{Charge, Moment, Pricing};
+use crate::fcp::pricing::{Arrival, Charge, Pricing};
 
 use super::virtual_queue::{Basis, VirtualQueue, common_d};
 
@@ -51,12 +51,12 @@ impl Stability {
     }
 
     /// Both prices after what has just come in.
-    fn update(&mut self, at: &Moment) {
+    fn update(&mut self, arrival: &Arrival) {
         let rule = &self.basis.rule;
-        let (normal_sums, normal_income) = self.normal.settle(at.now, rule);
-        let (stable_sums, stable_income) = self.stable.settle(at.now, rule);
+        let (normal_sums, normal_income) = self.normal.sums_and_income(arrival.now, rule);
+        let (stable_sums, stable_income) = self.stable.sums_and_income(arrival.now, rule);
         let d = common_d(&self.basis, (&self.normal.meter, &normal_sums), (&self.stable.meter, &stable_sums));
-        let load = self.normal.rest(&normal_sums, at, rule);
+        let load = self.normal.rest(&normal_sums, arrival, rule);
         let price = rule.price(normal_income + stable_income, load, d);
         // Where no stability flow has sent for a window, nobody's price needs to be held; the first
         // one finds the link's.
@@ -64,15 +64,15 @@ impl Stability {
             self.range.clear();
         }
         let span = (ROUND_TRIPS * d / rule.window).max(self.basis.least);
-        self.range.expire(at.now.saturating_sub(Time::from_secs_f64(span)));
+        self.range.expire(arrival.now.saturating_sub(Time::from_secs_f64(span)));
         // §4.2: "it steals bandwidth from the normal queue to bound the price increase"; not more
         // than there is.
         let least = stable_income / (MOST * load.capacity);
         let stable = self.range.bound(price).max(least.min(price)).max(rule.minimum);
         let normal = if stable == price { price } else { self.rest(normal_income, stable_income / stable, load, d) };
-        self.range.push(at.now, stable);
-        self.stable.link.set(at.now, stable);
-        self.normal.link.set(at.now, normal);
+        self.range.push(arrival.now, stable);
+        self.stable.link.set(arrival.now, stable);
+        self.normal.link.set(arrival.now, normal);
     }
 
     /// The normal price when stability flows take `required` bytes per second of the link.
@@ -83,16 +83,16 @@ impl Stability {
 }
 
 impl Pricing for Stability {
-    fn charge(&mut self, header: &mut FcpHeader, size: u32, at: &Moment) -> Charge {
+    fn charge(&mut self, header: &mut FcpHeader, size: u32, arrival: &Arrival) -> Charge {
         let stable = header.class == Class::Stability;
-        let quoted = if stable { &mut self.stable } else { &mut self.normal }.take(header, size, at.now);
-        self.update(at);
+        let quoted = if stable { &mut self.stable } else { &mut self.normal }.take(header, size, arrival.now);
+        self.update(arrival);
         let queue = if stable { &self.stable } else { &self.normal };
         Charge { quote: queue.link.now(), quoted }
     }
 
-    fn pass(&mut self, size: u32, at: &Moment) {
-        self.normal.meter.pass(at.now, size);
+    fn pass(&mut self, size: u32, arrival: &Arrival) {
+        self.normal.meter.pass(arrival.now, size);
     }
 
     fn reset(&mut self) {

@@ -3,7 +3,7 @@
 use crate::fcp::equations;
 use crate::fcp::header::FcpHeader;
 use crate::fcp::price::{LinkPrice, Load, Meter, Rule};
-use crate::fcp::pricing::{Charge, Moment, Pricing};
+use crate::fcp::pricing::{Arrival, Charge, Pricing};
 
 /// The pricing of §4.1: equation (2) over everything that comes in.
 pub struct Uniform {
@@ -38,33 +38,33 @@ impl Uniform {
 
     /// The price after what has just come in.
     #[inline]
-    fn update(&mut self, at: &Moment) {
-        let sums = self.meter.settle(at.now, &self.rule);
+    fn update(&mut self, arrival: &Arrival) {
+        let sums = self.meter.sum_window(arrival.now, &self.rule);
         let d = self.meter.d(&self.rule);
-        let capacity = self.meter.capacity(at.now, at.load.capacity, &sums, d, &self.rule);
-        let load = Load { capacity, ..at.load };
-        let income = self.meter.income(&self.rule, &sums, d);
+        let capacity = self.meter.capacity(arrival.now, arrival.load.capacity, &sums, d, &self.rule);
+        let load = Load { capacity, ..arrival.load };
+        let income = self.meter.incoming_budget(&self.rule, &sums, d);
         let income = Meter::with_opening(&sums, income, self.rule.room(load, d), capacity);
         let price = self.rule.price(income, load, d);
         let caught = if self.catch_up { self.meter.catch_up(&sums, load, d) } else { 0.0 };
-        self.link.set(at.now, (price.max(caught) * at.factor).max(self.rule.minimum));
+        self.link.set(arrival.now, (price.max(caught) * arrival.factor).max(self.rule.minimum));
     }
 }
 
 impl Pricing for Uniform {
     #[inline]
-    fn charge(&mut self, header: &mut FcpHeader, size: u32, at: &Moment) -> Charge {
-        let quoted = self.link.quoted(header, at.now);
+    fn charge(&mut self, header: &mut FcpHeader, size: u32, arrival: &Arrival) -> Charge {
+        let quoted = self.link.quoted(header, arrival.now);
         let charges = self.link.charges(header, quoted);
         // §5: the minimum of the link's own memory and of the balance.
-        let pays = self.link.pays(header, quoted, at.now);
-        self.meter.charge(at.now, header, size, equations::paid(pays, size.into()));
-        self.update(at);
+        let pays = self.link.pays(header, quoted, arrival.now);
+        self.meter.charge(arrival.now, header, size, equations::paid(pays, size.into()));
+        self.update(arrival);
         Charge { quote: self.link.now(), quoted: charges }
     }
 
-    fn pass(&mut self, size: u32, at: &Moment) {
-        self.meter.pass(at.now, size);
+    fn pass(&mut self, size: u32, arrival: &Arrival) {
+        self.meter.pass(arrival.now, size);
     }
 
     fn reset(&mut self) {
@@ -91,10 +91,10 @@ mod tests {
     /// bytes comes that has been told the path's price before, and `unpaid` bytes that pay nothing.
     fn price(mut uniform: Uniform, paying: u32, unpaid: u32, queue: f64) -> f64 {
         for ms in 1..=200 {
-            let at = Moment { now: Time::from_ms(ms), load: Load { capacity: CAPACITY, queue }, factor: 1.0 };
-            uniform.pass(unpaid, &at);
+            let arrival = Arrival { now: Time::from_ms(ms), load: Load { capacity: CAPACITY, queue }, factor: 1.0 };
+            uniform.pass(unpaid, &arrival);
             let mut header = FcpHeader { rtt: 0.1, balance: PATH, exchange: 1.0, ..FcpHeader::default() };
-            uniform.charge(&mut header, paying, &at);
+            uniform.charge(&mut header, paying, &arrival);
         }
         uniform.link.now()
     }

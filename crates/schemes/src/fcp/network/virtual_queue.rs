@@ -5,7 +5,7 @@ use midpath_core::units::Time;
 use crate::fcp::equations;
 use crate::fcp::header::FcpHeader;
 use crate::fcp::price::{LinkPrice, Load, Meter, Rule, Terms};
-use crate::fcp::pricing::Moment;
+use crate::fcp::pricing::Arrival;
 
 /// What the parts of a pricing start from.
 #[derive(Debug, Clone, Copy)]
@@ -70,10 +70,10 @@ impl VirtualQueue {
 
     /// Forgets what is older than d. Returns what is left, and the income it makes, $/s.
     #[inline]
-    pub fn settle(&mut self, now: Time, rule: &Rule) -> (Terms, f64) {
-        let sums = self.meter.settle(now, rule);
+    pub fn sums_and_income(&mut self, now: Time, rule: &Rule) -> (Terms, f64) {
+        let sums = self.meter.sum_window(now, rule);
         let d = self.meter.d(rule);
-        let income = self.meter.income(rule, &sums, d);
+        let income = self.meter.incoming_budget(rule, &sums, d);
         // The meter leaves half of the newest packet out, which is right when it has just come.
         // Other queues' packets find this one at any moment, and then its sum has no half packet
         // too many.
@@ -84,9 +84,9 @@ impl VirtualQueue {
 
     /// The link without what packets take that pay nothing, all of which this queue has seen.
     #[inline]
-    pub fn rest(&self, sums: &Terms, at: &Moment, rule: &Rule) -> Load {
-        let capacity = self.meter.capacity(at.now, at.load.capacity, sums, self.meter.d(rule), rule);
-        Load { capacity, ..at.load }
+    pub fn rest(&self, sums: &Terms, arrival: &Arrival, rule: &Rule) -> Load {
+        let capacity = self.meter.capacity(arrival.now, arrival.load.capacity, sums, self.meter.d(rule), rule);
+        Load { capacity, ..arrival.load }
     }
 
     /// Forgets everything but round-trip times.
@@ -101,8 +101,8 @@ impl VirtualQueue {
 /// announced increases count, decreases when they are gone from the window. Ours: a flow's last
 /// round trip would be next to nothing, and its currency be worth any amount.
 pub fn spent(meter: &mut Meter, now: Time, rule: &Rule) -> f64 {
-    let sums = meter.settle(now, rule);
-    meter.income(rule, &Terms { preloaded: sums.preloaded.max(0.0), ..sums }, meter.d(rule))
+    let sums = meter.sum_window(now, rule);
+    meter.incoming_budget(rule, &Terms { preloaded: sums.preloaded.max(0.0), ..sums }, meter.d(rule))
 }
 
 /// d for two meters together, s: the average round-trip time over both's packets, or that of the

@@ -35,7 +35,7 @@ struct Trial {
 pub struct MaxThroughput {
     trial: Option<Trial>,
     /// Whose turn it is.
-    turn: usize,
+    next_flow: usize,
     /// Experiments in a row that changed (almost) nothing.
     idle: usize,
     /// The prices at which the ascent ended.
@@ -46,7 +46,7 @@ impl MaxThroughput {
     /// Raises (or lowers) the budget of the flow whose turn it is, and the others' uniformly the
     /// other way.
     fn experiment(&mut self, group: &GroupView<'_>, targets: &mut [f64], up: bool) {
-        let flow = self.turn % targets.len();
+        let flow = self.next_flow % targets.len();
         let trial = Trial { flow, before: targets.to_vec(), throughput: throughput(group), up };
         let others: f64 = targets.iter().sum::<f64>() - targets[flow];
         let wanted = if up { RAISE } else { -RAISE } * targets[flow];
@@ -72,10 +72,10 @@ impl MaxThroughput {
         // The gradient direction: if more was worse, less is tried next; else the next flow has its
         // turn.
         if gain < -SAME && trial.up {
-            self.turn = trial.flow;
+            self.next_flow = trial.flow;
             return self.experiment(group, targets, false);
         }
-        self.turn = trial.flow + 1;
+        self.next_flow = trial.flow + 1;
     }
 
     fn moved(&self, group: &GroupView<'_>) -> bool {
@@ -133,10 +133,10 @@ mod tests {
     fn it_climbs_to_the_top_of_figure_18() {
         let (mut policy, mut x) = (MaxThroughput::default(), vec![1.0, 1.0]);
         let mut views = flows(2);
-        for look in 0..200 {
+        for call in 0..200 {
             let r = rates(&x);
             views.iter_mut().zip(&x).zip(r).for_each(|((v, x), r)| (v.spending, v.price, v.target) = (*x, x / r, *x));
-            let view = GroupView { now: Time::from_ms(look), budget: 2.0, flows: &views, rtt: 0.1, changed: look == 0 };
+            let view = GroupView { now: Time::from_ms(call), budget: 2.0, flows: &views, rtt: 0.1, changed: call == 0 };
             policy.assign(&view, &mut x);
             assert!((x[0] + x[1] - 2.0).abs() < 1e-9, "{x:?}");
         }

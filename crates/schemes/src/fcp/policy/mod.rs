@@ -26,7 +26,7 @@ pub const NAMES: [&str; 5] = ["equal-budget", "equal-throughput", "max-throughpu
 pub type Factory = std::sync::Arc<dyn Fn() -> Box<dyn Policy> + Send + Sync>;
 
 /// Policies from outside, by name.
-pub type Own = std::collections::BTreeMap<String, Factory>;
+pub type CustomPolicies = std::collections::BTreeMap<String, Factory>;
 
 /// The most of a host's budget that groups may take which take from others. Ours: what is left lets
 /// the others hear their prices.
@@ -69,7 +69,7 @@ pub struct GroupView<'a> {
     pub flows: &'a [FlowView],
     /// The average round-trip time of those that know theirs, s.
     pub rtt: f64,
-    /// Whether flows came or went or the budget changed; else it is the regular look.
+    /// Whether flows came or went or the budget changed; else two round trips have passed.
     pub changed: bool,
 }
 
@@ -85,28 +85,28 @@ pub trait Policy: Send {
     fn demand(&mut self, _group: &GroupView<'_>) -> Option<f64> {
         None
     }
-    /// Whether it wants the regular look.
+    /// Whether it is to be called every two round trips, too.
     fn watches(&self) -> bool {
         true
     }
 }
 
 /// Builds the policy `name` for a group on a host. Names have been checked by [`check`].
-pub fn build(name: &str, own: &Own) -> Box<dyn Policy> {
+pub fn build(name: &str, custom: &CustomPolicies) -> Box<dyn Policy> {
     match name {
         "equal-throughput" => Box::new(EqualThroughput),
         "max-throughput" => Box::new(MaxThroughput::default()),
         "stable" => Box::new(Stable::default()),
-        _ => own.get(name).map_or_else(|| Box::new(EqualBudget) as Box<dyn Policy>, |own| own()),
+        _ => custom.get(name).map_or_else(|| Box::new(EqualBudget) as Box<dyn Policy>, |custom| custom()),
     }
 }
 
 /// Whether there is a policy `name`; the error is at `key`.
-pub fn check(name: &str, key: &str, own: &Own) -> Result<(), SpecError> {
-    if NAMES.contains(&name) || own.contains_key(name) {
+pub fn check(name: &str, key: &str, custom: &CustomPolicies) -> Result<(), SpecError> {
+    if NAMES.contains(&name) || custom.contains_key(name) {
         return Ok(());
     }
-    let known: Vec<&str> = NAMES.into_iter().chain(own.keys().map(String::as_str)).collect();
+    let known: Vec<&str> = NAMES.into_iter().chain(custom.keys().map(String::as_str)).collect();
     Err(SpecError::new(key, format!("there is no policy `{name}`; choose one of {}", known.join(", "))))
 }
 

@@ -186,7 +186,7 @@ impl Meter {
     /// A packet that pays nothing: another scheme's, or an acknowledgement.
     #[inline]
     pub fn pass(&mut self, now: Time, bytes: u32) {
-        // Where nobody pays, nobody settles: ACKs alone must not fill the window.
+        // Where nobody pays, nobody sums: ACKs alone must not fill the window.
         self.forget(now.saturating_sub(self.span));
         self.since.get_or_insert(now);
         self.window.push_unpaid(now, bytes);
@@ -198,7 +198,7 @@ impl Meter {
         self.window.push(now, packet);
     }
 
-    /// d of equations (2) to (4), s: that of the packets that [`Meter::settle`] has summed, or the
+    /// d of equations (2) to (4), s: that of the packets that [`Meter::sum_window`] has summed, or the
     /// one that follows from their round trips.
     #[inline]
     pub fn d(&self, rule: &Rule) -> f64 {
@@ -213,7 +213,7 @@ impl Meter {
     /// Forgets what is older than d, and averages the round-trip times of the rest. What is
     /// forgotten stays forgotten when d grows: the sum is then over less than d for a while.
     #[inline]
-    pub fn settle(&mut self, now: Time, rule: &Rule) -> Terms {
+    pub fn sum_window(&mut self, now: Time, rule: &Rule) -> Terms {
         let d = Time::from_secs_f64(self.next_d(rule));
         self.forget(now.saturating_sub(d));
         let all = self.since.is_none_or(|since| self.cut < since);
@@ -231,14 +231,14 @@ impl Meter {
         self.window.expire(self.cut);
     }
 
-    /// I(t) of equation (4), $/s: what the packets of the window paid per second, and what they
-    /// preloaded. Announced decreases can outweigh what was paid, for they are told at the price of
+    /// What comes in, $/s: equation (4) of the window's sums ([`equations::income`]), with what we add
+    /// around it. Announced decreases can outweigh what was paid, for they are told at the price of
     /// a round trip ago; `least_income` bounds how far they count.
     ///
     /// The sum is taken when a packet has just come, so it has half a packet too many on average:
     /// (t − d, t] has ⌊d/s⌋ + 1 of packets that are s apart. Half of the newest one is left out.
     #[inline]
-    pub fn income(&self, rule: &Rule, sums: &Terms, d: f64) -> f64 {
+    pub fn incoming_budget(&self, rule: &Rule, sums: &Terms, d: f64) -> f64 {
         let half = if rule.additions.half_packet { self.newest / 2.0 } else { 0.0 };
         let (sum, least) = (sums.paid - half, rule.additions.least_income);
         equations::income(sum, sums.preloaded, d).max(least * equations::income_paid(sum, d)).max(0.0)
@@ -272,18 +272,18 @@ mod tests {
         Rule { alpha: 2.0, window: 2.0, minimum: 1e-18, additions: Additions { half_packet: true, ..Additions::NONE } };
 
     #[test]
-    fn equation_4_by_hand() {
+    fn half_of_the_newest_packet_is_left_out_of_equation_4() {
         let mut meter = Meter::new(0.1);
         // Two packets in a window of 0.2 s: 3 $ without preload, 1 $ with a preload of 4 over 0.1
         // s.
         meter.pay(Time::from_ms(1), 3.0, 0.0, 0.1);
         meter.pay(Time::from_ms(2), 1.0, 4.0, 0.1);
-        let sums = meter.settle(Time::from_ms(3), &RULE);
+        let sums = meter.sum_window(Time::from_ms(3), &RULE);
         // (3·1 + 1·(1 + 4·0.2/0.1)) / 0.2 = (3 + 9) / 0.2, less half of the newest packet's 1 $:
         // 57.5.
-        assert!((meter.income(&RULE, &sums, meter.d(&RULE)) - 57.5).abs() < 1e-9);
+        assert!((meter.incoming_budget(&RULE, &sums, meter.d(&RULE)) - 57.5).abs() < 1e-9);
         // Out of the window after d = 0.2 s.
-        let sums = meter.settle(Time::from_ms(202), &RULE);
+        let sums = meter.sum_window(Time::from_ms(202), &RULE);
         assert_eq!((sums.paid, sums.preloaded), (0.0, 0.0));
     }
 
@@ -294,8 +294,8 @@ mod tests {
         let mut meter = Meter::new(0.1);
         let mut income = |ms, rtt| {
             meter.pay(Time::from_ms(ms), 1.0, 0.0, rtt);
-            let sums = meter.settle(Time::from_ms(ms), &rule);
-            meter.income(&rule, &sums, meter.d(&rule))
+            let sums = meter.sum_window(Time::from_ms(ms), &rule);
+            meter.incoming_budget(&rule, &sums, meter.d(&rule))
         };
         // 1 $ in 10 ms.
         (1..200).for_each(|n| assert!(income(10 * n, 0.1) <= 100.0 + 1e-9));
@@ -312,7 +312,7 @@ mod tests {
         let syn = |balance| FcpHeader { preload: 100.0, balance, exchange: 1.0, ..FcpHeader::default() };
         let begin = |mut meter: Meter, balance, price: f64| {
             meter.charge(Time::from_ms(1), &syn(balance), 100, price * 100.0);
-            meter.settle(Time::from_ms(1), &RULE)
+            meter.sum_window(Time::from_ms(1), &RULE)
         };
         let preloaded = |balance, price| begin(Meter::new(0.1), balance, price).preloaded;
         assert!((preloaded(1.0, 1e-6) - 0.1).abs() < 1e-9);
@@ -351,7 +351,7 @@ mod tests {
             for (ms, rtt) in [(1, 0.1), (2, 0.1), (3, 0.1), (4, 8.1)] {
                 meter.charge(Time::from_ms(ms), &FcpHeader { rtt, balance: 1.0, ..FcpHeader::default() }, 1, 1.0);
             }
-            meter.settle(Time::from_ms(4), &RULE);
+            meter.sum_window(Time::from_ms(4), &RULE);
             meter.d(&RULE)
         };
         // (0.3 + 8.1) / 4, twice; (0.3 + 0.4) / 4, twice.
@@ -363,7 +363,7 @@ mod tests {
         let mut meter = Meter::new(0.1);
         meter.pay(Time::from_ms(1), 1.0, 0.0, 0.3);
         meter.pay(Time::from_ms(1), 1.0, 0.0, 0.5);
-        meter.settle(Time::from_ms(1), &RULE);
+        meter.sum_window(Time::from_ms(1), &RULE);
         assert!((meter.d(&RULE) - 0.8).abs() < 1e-12);
     }
 
@@ -376,8 +376,8 @@ mod tests {
             let mut meter = Meter::new(0.1);
             let header = FcpHeader { rtt, balance: 1.0, exchange: 1.0, ..FcpHeader::default() };
             meter.charge(Time::from_ms(1), &header, 1, 1.0);
-            let sums = meter.settle(Time::from_ms(1), &rule);
-            meter.income(&rule, &sums, meter.d(&rule))
+            let sums = meter.sum_window(Time::from_ms(1), &rule);
+            meter.incoming_budget(&rule, &sums, meter.d(&rule))
         };
         assert!((income(0.1) - 8.0 / 0.2).abs() < 1e-6);
         assert!((income(0.0) - 1.0 / 0.2).abs() < 1e-6);
@@ -389,7 +389,7 @@ mod tests {
             let rule = Rule { additions: Additions { leave_unpaid, ..Additions::NONE }, ..RULE };
             let mut meter = Meter::new(0.1);
             (0..200).for_each(|ms| meter.pass(Time::from_ms(ms), 100));
-            let sums = meter.settle(Time::from_ms(200), &rule);
+            let sums = meter.sum_window(Time::from_ms(200), &rule);
             meter.capacity(Time::from_ms(200), 1e6, &sums, 0.2, &rule)
         };
         assert!((left(true) - 0.9e6).abs() < 1e4 && left(false) == 1e6);
@@ -403,8 +403,8 @@ mod tests {
             // 10 $ in 0.2 s, and 8 $ that say that nothing follows: 8·(−1)/0.1 s.
             meter.pay(Time::from_ms(1), 10.0, 0.0, 0.1);
             meter.pay(Time::from_ms(2), 8.0, preload, 0.1);
-            let sums = meter.settle(Time::from_ms(3), &rule);
-            meter.income(&rule, &sums, meter.d(&rule))
+            let sums = meter.sum_window(Time::from_ms(3), &rule);
+            meter.incoming_budget(&rule, &sums, meter.d(&rule))
         };
         assert!((income(0.3, -0.5) - (90.0 - 40.0)).abs() < 1e-9);
         assert!((income(0.3, -1.0) - 27.0).abs() < 1e-9);
@@ -420,8 +420,8 @@ mod tests {
             // on.
             meter.pay(Time::from_ms(1), 5.0, 0.0, 0.1);
             meter.pay(Time::from_ms(2), 5.0, 0.0, 0.3);
-            let sums = meter.settle(Time::from_ms(3), &rule);
-            meter.income(&rule, &sums, meter.d(&rule))
+            let sums = meter.sum_window(Time::from_ms(3), &rule);
+            meter.incoming_budget(&rule, &sums, meter.d(&rule))
         };
         assert!((income(true) - 50.0).abs() < 1e-9);
         assert!((income(false) - 25.0).abs() < 1e-9);

@@ -139,7 +139,7 @@ impl Window {
     pub fn expire(&mut self, from: Time) {
         self.expire_old(from);
         if self.old_len() == 0 && self.newer().is_some_and(|t| t <= from) {
-            self.turn();
+            self.refill_old();
             self.expire_old(from);
         }
     }
@@ -224,7 +224,7 @@ impl Window {
     #[cold]
     fn pop(&mut self) {
         if self.old_len() == 0 {
-            self.turn();
+            self.refill_old();
         }
         let paid = self.old.get(self.first).map(|e| e.at);
         let unpaid = self.unpaid.front().filter(|_| self.old_unpaid > 0).map(|e| e.0);
@@ -236,7 +236,7 @@ impl Window {
     }
 
     /// The newer packets become the older ones, of which there are none.
-    fn turn(&mut self) {
+    fn refill_old(&mut self) {
         self.old.clear();
         std::mem::swap(&mut self.old, &mut self.new);
         let mut sum = Real::default();

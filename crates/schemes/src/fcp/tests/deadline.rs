@@ -7,7 +7,7 @@ use super::script::{CAPACITY, basis, close, gauge};
 use crate::fcp::header::{Class, FcpHeader};
 use crate::fcp::network::Deadline;
 use crate::fcp::price::Load;
-use crate::fcp::pricing::{Charge, Moment, Pricing};
+use crate::fcp::pricing::{Arrival, Charge, Pricing};
 
 const FIXED: f64 = 1e-18;
 /// Bytes per packet, and time between the packets of a flow at 0.3 of the link.
@@ -27,8 +27,8 @@ fn send(link: &mut Deadline, t: f64, class: Class, preload: f64, balance: f64) -
         class,
         ..FcpHeader::default()
     };
-    let at = Moment { now: Time::from_secs_f64(t), load: Load { capacity: CAPACITY, queue: 0.0 }, factor: 1.0 };
-    let charge = link.charge(&mut header, SIZE, &at);
+    let arrival = Arrival { now: Time::from_secs_f64(t), load: Load { capacity: CAPACITY, queue: 0.0 }, factor: 1.0 };
+    let charge = link.charge(&mut header, SIZE, &arrival);
     (charge, header.class)
 }
 

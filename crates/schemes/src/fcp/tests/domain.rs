@@ -30,7 +30,7 @@ fn all_that_comes_in_is_worth_the_weight() {
         let header = stream(&mut Border::new(3.0, basis()), 1, 1000, balance, 1.0);
         // balance·10^6 of theirs are 3 of ours: EX = 3/(balance·10^6).
         assert!(close(header.exchange.into(), 3.0 / (balance * 1e6), 0.01), "{balance}: {}", header.exchange);
-        assert!(close(header.holds() * 1e6, 3.0, 0.01));
+        assert!(close(header.local_balance() * 1e6, 3.0, 0.01));
     }
 }
 
@@ -38,7 +38,7 @@ fn all_that_comes_in_is_worth_the_weight() {
 fn translations_add_up_over_borders() {
     // What a first border has made 0.25 of counts as 0.25 at the second one.
     let header = stream(&mut Border::new(5.0, basis()), 1, 1000, 1e-6, 0.25);
-    assert!(close(header.holds() * 1e6, 5.0, 0.01), "{}", header.holds());
+    assert!(close(header.local_balance() * 1e6, 5.0, 0.01), "{}", header.local_balance());
 }
 
 #[test]

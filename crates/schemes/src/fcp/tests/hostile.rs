@@ -8,11 +8,11 @@ use midpath_core::units::{Rate, Time};
 use proptest::prelude::*;
 
 use crate::fcp::FcpParams;
+use crate::fcp::disciplines;
 use crate::fcp::header::FcpHeader;
 use crate::fcp::params::Kind;
-use crate::fcp::policy::Own;
+use crate::fcp::policy::CustomPolicies;
 use crate::fcp::port::FcpPort;
-use crate::fcp::ports;
 
 /// The link: bytes per second; and the honest sender's round trip and budget.
 const CAPACITY: f64 = 1e6;
@@ -29,7 +29,7 @@ fn port(pricing: Kind) -> FcpPort {
     let (node, queue) = (NodeId(0), QueueSpec::fifo(Limit::Packets(200)));
     let spec =
         PortSpec { node, port: Default::default(), peer: NodeId(1), link, host: false, edge: false, rtt: RTT, queue };
-    ports::admission(&params.plan(Own::new()).expect("valid"), &spec)
+    disciplines::admission(&params.resolve(CustomPolicies::new()).expect("valid"), &spec)
 }
 
 /// One honest sender of 1 $/s, a round trip behind what it is told, and whoever else sends over the

@@ -8,7 +8,7 @@ use crate::fcp::header::{Class, FcpHeader};
 use crate::fcp::network::Basis;
 use crate::fcp::params::Additions;
 use crate::fcp::price::{Load, Rule};
-use crate::fcp::pricing::{Moment, Pricing};
+use crate::fcp::pricing::{Arrival, Pricing};
 
 pub const RULE: Rule =
     Rule { alpha: 2.0, window: 2.0, minimum: 1e-18, additions: Additions { half_packet: true, ..Additions::NONE } };
@@ -111,7 +111,7 @@ impl Scripted {
     fn send(&self, pricing: &mut dyn Pricing, now: Time, size: u32, preload: f64) -> f64 {
         let mut header = FcpHeader { preload: preload as f32, ..self.header };
         let load = Load { capacity: CAPACITY, queue: 0.0 };
-        let charge = pricing.charge(&mut header, size, &Moment { now, load, factor: 1.0 });
+        let charge = pricing.charge(&mut header, size, &Arrival { now, load, factor: 1.0 });
         charge.quote / f64::from(self.header.exchange)
     }
 }

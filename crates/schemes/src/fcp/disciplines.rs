@@ -1,4 +1,4 @@
-//! Which port the plan asks for.
+//! Which discipline a port gets, by what parameters ask for.
 
 use midpath_core::packet::Packet;
 use midpath_core::queue::{Discipline, Dual, Limit, Loss, Queue, QueueSpec, Share};
@@ -8,37 +8,37 @@ use super::enforce::Edge;
 use super::header::{Class, FcpHeader};
 use super::network::{Aggregate, Basis, Deadline, Exchange, Metro, Stability, Uniform};
 use super::params::Kind;
-use super::plan::Plan;
 use super::port::FcpPort;
 use super::pricing::Pricing;
+use super::resolved::Resolved;
 
 /// The least window of a port, s.
 fn least_window(spec: &PortSpec, packets: u32) -> f64 {
     f64::from(packets) * f64::from(spec.link.mtu) * 8.0 / spec.link.rate.as_f64()
 }
 
-/// The port that the plan asks for.
-pub fn port(plan: &Plan, spec: &PortSpec) -> Discipline {
-    if plan.params.network.pricing == Kind::Metro {
-        return metro(spec, |all| admission(plan, all));
+/// The discipline of a port.
+pub fn port(params: &Resolved, spec: &PortSpec) -> Discipline {
+    if params.given.network.pricing == Kind::Metro {
+        return metro(spec, |all| admission(params, all));
     }
     // What most ports do is compiled together.
-    if plan.params.network.pricing == Kind::Uniform {
-        return Discipline::with_shortcuts(Queue::of(with(plan, spec, |basis| uniform(plan, basis))));
+    if params.given.network.pricing == Kind::Uniform {
+        return Discipline::with_shortcuts(Queue::of(with(params, spec, |basis| uniform(params, basis))));
     }
-    Discipline::with_shortcuts(Queue::of(admission(plan, spec)))
+    Discipline::with_shortcuts(Queue::of(admission(params, spec)))
 }
 
-fn uniform(plan: &Plan, basis: Basis) -> Uniform {
-    let network = &plan.params.network;
+fn uniform(params: &Resolved, basis: Basis) -> Uniform {
+    let network = &params.given.network;
     Uniform::new(basis.rule, basis.rtt).at_least(basis.least).catching_up(network.catch_up)
 }
 
 /// The rule of a port: it prices, and refuses what finds no room.
-pub fn admission(plan: &Plan, spec: &PortSpec) -> FcpPort {
-    let network = &plan.params.network;
-    with(plan, spec, |basis| match network.pricing {
-        Kind::Uniform => Box::new(uniform(plan, basis)) as Box<dyn Pricing>,
+pub fn admission(params: &Resolved, spec: &PortSpec) -> FcpPort {
+    let network = &params.given.network;
+    with(params, spec, |basis| match network.pricing {
+        Kind::Uniform => Box::new(uniform(params, basis)) as Box<dyn Pricing>,
         Kind::Stability => Box::new(Stability::new(basis)),
         Kind::Deadline => Box::new(Deadline::new(basis, network.deadline_share)),
         Kind::Aggregate => Box::new(Aggregate::new(basis, &network.tenants)),
@@ -47,12 +47,12 @@ pub fn admission(plan: &Plan, spec: &PortSpec) -> FcpPort {
 }
 
 /// The rule of a port that prices like this.
-fn with<P: Pricing>(plan: &Plan, spec: &PortSpec, pricing: impl FnOnce(Basis) -> P) -> FcpPort<P> {
-    let (rule, network) = (plan.rule(), &plan.params.network);
+fn with<P: Pricing>(params: &Resolved, spec: &PortSpec, pricing: impl FnOnce(Basis) -> P) -> FcpPort<P> {
+    let (rule, network) = (params.rule(), &params.given.network);
     let basis = Basis { rule, rtt: spec.rtt.as_secs_f64(), least: least_window(spec, rule.additions.least_packets) };
-    FcpPort::new(spec, pricing(basis), &rule, Edge::new(plan, spec))
+    FcpPort::new(spec, pricing(basis), &rule, Edge::new(params, spec))
         .perturbed(network.perturbation)
-        .translating(Exchange::new(plan, spec, basis))
+        .translating(Exchange::new(params, spec, basis))
 }
 
 /// A port with two FIFOs, the priority one served first. Each holds what the scenario's queue limit

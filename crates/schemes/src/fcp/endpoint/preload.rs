@@ -53,8 +53,8 @@ impl Announced {
     /// price moves meanwhile.
     pub fn next(&mut self, wanted: f64, spending: f64, pays: f64) -> f64 {
         let Some(rest) = self.rest(wanted, spending).filter(|_| pays > 0.0) else { return 0.0 };
-        let turned = rest * self.each <= 0.0;
-        if turned || (wanted - self.target).abs() > self.noise * wanted.max(self.target) {
+        let reverses = rest * self.each <= 0.0;
+        if reverses || (wanted - self.target).abs() > self.noise * wanted.max(self.target) {
             self.target = wanted;
             self.each = equations::preload(rest, if spending > 0.0 { spending } else { pays });
         }

@@ -48,7 +48,7 @@ impl Sender {
     /// for. §6.3: it "preloads the amount required to meet the desired rate at once", so one packet
     /// asks for all, and each link grants or refuses all.
     pub(super) fn ask(&mut self, wanted: f64, pays: f64) -> Option<f64> {
-        let rest = self.announced.rest(wanted, self.spending)?;
+        let rest = self.announced.rest(wanted, self.budget.spending)?;
         let deadline = self.deadline.as_mut().filter(|_| rest > 0.0 && pays > 0.0)?;
         deadline.ask = self.nonce;
         Some(rest / pays)
@@ -64,7 +64,7 @@ impl Sender {
     /// Whether an answer's price is for the flow: a granted flow keeps to the fixed one when a
     /// single packet was refused.
     pub(super) fn served(&mut self, header: &FcpHeader, view: &View, now: Time) -> bool {
-        let fixed = self.plan.params.minimum_price * (1.0 + ROUNDING);
+        let fixed = self.params.given.minimum_price * (1.0 + ROUNDING);
         // After the refusal, what packets before it were told is old news.
         let late = self.group.class == Class::Deadline && header.class == Class::Deadline;
         let Some(deadline) = &mut self.deadline else { return !late };
@@ -79,7 +79,7 @@ impl Sender {
             self.fall_back(header, (view.mss + view.overhead) as f64);
             return true;
         }
-        self.spending = equations::budget(self.spending, self.announced.answered(header.nonce));
+        self.budget.spending = equations::budget(self.budget.spending, self.announced.answered(header.nonce));
         false
     }
 
@@ -89,6 +89,7 @@ impl Sender {
     fn fall_back(&mut self, header: &FcpHeader, packet: f64) {
         self.deadline = None;
         self.announced.clear();
-        self.spending = (packet / self.rtt.max(f64::MIN_POSITIVE) * f64::from(header.price)).min(self.assigned);
+        self.budget.spending =
+            (packet / self.rtt.max(f64::MIN_POSITIVE) * f64::from(header.price)).min(self.budget.assigned);
     }
 }

@@ -19,9 +19,9 @@ const UNNAMED: u32 = u32::MAX;
 
 /// The parameters with their names resolved: what endpoints and ports look things up in.
 #[derive(Clone)]
-pub struct Plan {
+pub struct Resolved {
     /// The parameters.
-    pub params: FcpParams,
+    pub given: FcpParams,
     hosts: BTreeMap<NodeId, HostParams>,
     groups: BTreeMap<u32, Arc<GroupParams>>,
     domains: Domains,
@@ -29,13 +29,13 @@ pub struct Plan {
     trees: BTreeMap<u32, Vec<NodeId>>,
     default_group: Arc<GroupParams>,
     /// Policies from outside.
-    pub own: policy::Own,
+    pub custom: policy::CustomPolicies,
 }
 
 impl FcpParams {
     /// Checks everything that can be checked without the network.
-    pub fn plan(self, own: policy::Own) -> Result<Plan, SpecError> {
-        policy::check(&self.policy, "policy", &own)?;
+    pub fn resolve(self, custom: policy::CustomPolicies) -> Result<Resolved, SpecError> {
+        policy::check(&self.policy, "policy", &custom)?;
         let positive = |x: f64| x > 0.0 && x <= MAX_PRICE;
         require(positive(self.budget), "budget", "above zero and at most 1e15 $/s")?;
         require((0.0..=100.0).contains(&self.alpha), "alpha", "from 0 to 100")?;
@@ -49,7 +49,8 @@ impl FcpParams {
         require(self.background_share > 0.0 && self.background_share < 1.0, "background_share", "between 0 and 1")?;
         let each = self.tcp.delayed_ack == DelayedAck(1);
         require(each, "delayed_ack", "false: every packet's price comes back on an ACK of its own")?;
-        let named = |name: &Option<String>, key: String| name.as_ref().map_or(Ok(()), |n| policy::check(n, &key, &own));
+        let named =
+            |name: &Option<String>, key: String| name.as_ref().map_or(Ok(()), |n| policy::check(n, &key, &custom));
         self.network.check().map_err(|e| e.under("network"))?;
         check_domains(&self.domains).map_err(|e| e.under("domains"))?;
         for (name, host) in &self.hosts {
@@ -61,27 +62,27 @@ impl FcpParams {
             group.check().map_err(|e| e.under(&format!("groups.{name}")))?;
             named(&group.policy, format!("groups.{name}.policy"))?;
         }
-        Ok(Plan {
-            params: self,
+        Ok(Resolved {
+            given: self,
             hosts: BTreeMap::new(),
             groups: BTreeMap::new(),
             trees: BTreeMap::new(),
             domains: Domains::default(),
             default_group: Arc::default(),
-            own,
+            custom,
         })
     }
 }
 
-impl Plan {
-    /// The plan with the names of hosts and groups resolved.
-    pub fn bind(&self, names: &dyn Names) -> Result<Plan, SpecError> {
-        let mut bound = Plan { domains: Domains::bind(&self.params.domains, names)?, ..self.clone() };
-        for (name, host) in &self.params.hosts {
+impl Resolved {
+    /// The same with the names of hosts and groups resolved.
+    pub fn bind(&self, names: &dyn Names) -> Result<Resolved, SpecError> {
+        let mut bound = Resolved { domains: Domains::bind(&self.given.domains, names)?, ..self.clone() };
+        for (name, host) in &self.given.hosts {
             let message = || SpecError::new(format!("hosts.{name}"), "there is no node of this name");
             bound.hosts.insert(names.node(name).ok_or_else(message)?, host.clone());
         }
-        for (name, group) in &self.params.groups {
+        for (name, group) in &self.given.groups {
             let message = || {
                 SpecError::new(format!("groups.{name}"), "no flow has this `budget`, and no group of flows this name")
             };
@@ -117,18 +118,18 @@ impl Plan {
 
     /// The constants of the pricing.
     pub fn rule(&self) -> Rule {
-        let FcpParams { alpha, window, minimum_price: minimum, .. } = self.params;
+        let FcpParams { alpha, window, minimum_price: minimum, .. } = self.given;
         Rule { alpha, window, minimum, additions: self.additions() }
     }
 
     /// What is added to the paper's pricing.
     pub fn additions(&self) -> Additions {
-        self.params.network.additions
+        self.given.network.additions
     }
 
     /// A host's budget, $/s.
     pub fn budget(&self, host: NodeId) -> f64 {
-        self.hosts.get(&host).and_then(|h| h.budget).unwrap_or(self.params.budget)
+        self.hosts.get(&host).and_then(|h| h.budget).unwrap_or(self.given.budget)
     }
 
     /// Which group's budget a flow spends: what its own key `budget` names, else its group's where
@@ -145,7 +146,7 @@ impl Plan {
 
     /// How `host` splits the budget of `group`.
     pub fn policy(&self, host: NodeId, group: u32) -> &str {
-        let own = self.hosts.get(&host).and_then(|h| h.policy.as_deref());
-        self.group(group).policy.as_deref().or(own).unwrap_or(&self.params.policy)
+        let of_host = self.hosts.get(&host).and_then(|h| h.policy.as_deref());
+        self.group(group).policy.as_deref().or(of_host).unwrap_or(&self.given.policy)
     }
 }

@@ -1,0 +1,375 @@
+//! The sender's side of FCP (§4.1): it pays, preloads, and is paced at budget over price.
+//!
+//! The handshake, SACK, timers and repair are TCP's; this is its congestion controller. One round
+//! trip lies between wish and deed: a packet *announces* by its preload how much more the flow will
+//! spend, and the flow spends it when the packet's ACK brings the price that reckons with it.
+//! Announcements on the way are kept by the packets' numbers.
+
+mod deadline;
+mod pace;
+mod preload;
+mod silence;
+
+use std::sync::Arc;
+
+use midpath_core::packet::{Flags, FlowId, NodeId, Packet};
+use midpath_core::rng;
+use midpath_core::roles::{EndpointCtx, FlowSpec};
+use midpath_core::units::{Rate, Time};
+
+use super::equations;
+use super::header::{FcpHeader, WIRE};
+use super::host::{Account, Host};
+use super::in_flight::{InFlight, after};
+use super::params::{GroupParams, HeaderRtt, PreloadFor};
+use super::resolved::Resolved;
+use crate::transport::cc::{Ack, Congestion, CongestionController, View, Window};
+use deadline::Deadline;
+use pace::{FEW, MOST_STRETCH, PROBE, Pace};
+pub use preload::Announced;
+use silence::Silence;
+
+/// Whether the flow has an account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Not yet.
+    New,
+    /// It has.
+    Open,
+    /// No longer: all is acknowledged, or the flow was given up.
+    Closed,
+}
+
+/// Which flow it is, and whose budget it spends.
+struct Identity {
+    flow: FlowId,
+    host: NodeId,
+    group: u32,
+    weight: f64,
+}
+
+/// What the flow spends, $/s.
+#[derive(Default)]
+struct Budget {
+    /// w: what the network knows of.
+    spending: f64,
+    /// x: what it should be.
+    target: f64,
+    /// What the host's policy gives it.
+    assigned: f64,
+}
+
+/// The price that was told last.
+#[derive(Default)]
+struct Quote {
+    /// $/byte; 0 before the SYN-ACK.
+    price: f64,
+    /// The round trip of the ACK that told it, s, and when it came.
+    round_trip: f64,
+    at: Time,
+}
+
+/// What the SYN has said. Ours to remember: a receiver's word for it would be its word for our
+/// budget.
+struct Opening {
+    /// What it has preloaded.
+    preload: f64,
+    /// What the flow may spend at first, $/s.
+    budget: f64,
+}
+
+/// One flow's sender.
+pub struct Sender {
+    params: Arc<Resolved>,
+    group: Arc<GroupParams>,
+    identity: Identity,
+    state: State,
+    budget: Budget,
+    quote: Quote,
+    /// Smoothed, s.
+    rtt: f64,
+    announced: Announced,
+    opening: Opening,
+    /// While it has its deadline served, or hopes for it.
+    deadline: Option<Deadline>,
+    pace: Pace,
+    /// While links have forgotten the flow.
+    silent: Option<Silence>,
+    nonce: u32,
+    in_flight: InFlight,
+}
+
+impl Sender {
+    /// The sender of `flow`.
+    pub fn new(params: Arc<Resolved>, flow: &FlowSpec) -> Sender {
+        Sender {
+            group: params.group(flow.group).clone(),
+            identity: Identity { flow: flow.id, host: flow.src, group: flow.group, weight: flow.weight },
+            state: State::New,
+            budget: Budget::default(),
+            quote: Quote::default(),
+            rtt: 0.0,
+            announced: Announced::new(params.additions().noise),
+            opening: Opening { preload: 0.0, budget: f64::INFINITY },
+            deadline: Deadline::of(params.group(flow.group)),
+            pace: Pace::default(),
+            silent: None,
+            nonce: 0,
+            in_flight: InFlight::default(),
+            params,
+        }
+    }
+
+    /// The flow's account is opened with its first SYN, so that the host's other flows make room
+    /// during the handshake.
+    fn join(&mut self, ctx: &mut EndpointCtx<'_>) {
+        if self.state != State::New {
+            return;
+        }
+        self.state = State::Open;
+        self.pace.cap = ctx.links.iter().map(|l| l.rate.as_f64() / 8.0).fold(0.0, f64::max);
+        let account = Account {
+            group: self.identity.group,
+            weight: self.identity.weight,
+            target: 0.0,
+            spending: 0.0,
+            price: 0.0,
+            rtt: 0.0,
+            cap: self.pace.cap,
+        };
+        ctx.shared.get::<Host>().open(self.identity.flow, account, self.identity.host, &self.params, ctx.now);
+    }
+
+    /// x: what the flow should spend in the next round, $/s. The host's policy says how much it
+    /// may, the data that will be left then how much it can use: "the flow size / RTT" (§6.1.1),
+    /// and nothing at the end (§4.1, "preloads −1").
+    fn wanted(&mut self, view: &View, ctx: &mut EndpointCtx<'_>) -> f64 {
+        self.update_target(ctx);
+        if view.unsent == u64::MAX {
+            return self.budget.target;
+        }
+        let wire = view.to_send() as f64 * (1.0 + view.overhead as f64 / view.mss as f64);
+        let then = match self.params.given.preload_for {
+            PreloadFor::NextRound => (wire - self.pace.rate * self.rtt).max(0.0),
+            PreloadFor::FlowSize => wire,
+        };
+        self.budget.target.min(self.quote.price * then / self.rtt)
+    }
+
+    /// What the host's policy gives the flow now.
+    fn update_target(&mut self, ctx: &mut EndpointCtx<'_>) {
+        self.budget.assigned = ctx.shared.get::<Host>().account(self.identity.flow).map_or(0.0, |a| a.target);
+        let share = self.group.ramp.map_or(1.0, |r| r.share(ctx.now));
+        self.budget.target = self.deadline.map_or(self.budget.assigned * share, |d| d.rate * self.quote.price);
+    }
+
+    /// The round-trip time in the header, s: how long ago the path's links quoted the price that a
+    /// packet pays, when it passes them. That is the round trip of the ACK that brought the price,
+    /// and how long ago it came: ACKs are far apart where a queue has just grown.
+    fn age(&self, now: Time) -> f64 {
+        match self.params.given.header_rtt {
+            HeaderRtt::PriceAge => self.quote.round_trip + now.saturating_sub(self.quote.at).as_secs_f64(),
+            HeaderRtt::RoundTrip => self.quote.round_trip,
+        }
+    }
+
+    /// What a SYN announces: the packets of the first round trip (§4.1, "start-up behaviour"), or
+    /// all there are if that is less.
+    fn start_up(&self, packet: &Packet, view: &View) -> f64 {
+        let full = (view.mss + view.overhead) as f64;
+        let packets =
+            (view.unsent as f64 / view.mss as f64).ceil().clamp(1.0, f64::from(self.params.given.startup_packets));
+        packets * full / on_wire(packet)
+    }
+
+    /// What a SYN says that the flow may spend: its part of the host's budget. Infinity where it says
+    /// nothing.
+    fn opens_with(&self, ctx: &mut EndpointCtx<'_>) -> f64 {
+        let account =
+            ctx.shared.get::<Host>().account(self.identity.flow).filter(|_| self.params.additions().opening_budget);
+        account.map_or(f64::INFINITY, |a| a.target * self.group.ramp.map_or(1.0, |r| r.share(ctx.now)))
+    }
+
+    /// What this packet preloads, in multiples of what it pays.
+    fn preload(&mut self, packet: &Packet, view: &View, ctx: &mut EndpointCtx<'_>) -> f64 {
+        let wanted = self.wanted(view, ctx);
+        // What the network reckons with per round trip for a packet like this one, $/s.
+        let pays = equations::pays(self.quote.price, on_wire(packet), self.age(ctx.now));
+        if let Some((preload, change)) = self.group.behaviour.preload(self.budget.spending, self.budget.target, pays) {
+            self.announced.push(self.nonce, change);
+            return preload;
+        }
+        let limit = self.group.preload_limit();
+        let preload = match self.ask(wanted, pays) {
+            Some(all) => all,
+            None => {
+                self.announced.next(wanted, self.budget.spending, pays).min(limit).min(self.may_announce(ctx) / pays)
+            }
+        };
+        self.announced.push(self.nonce, preload * pays);
+        ctx.shared.get::<Host>().announce(preload * pays, ctx.now);
+        preload
+    }
+
+    /// What the host may announce now, $/s.
+    fn may_announce(&self, ctx: &mut EndpointCtx<'_>) -> f64 {
+        let most = match self.params.additions().announcements {
+            0.0 => f64::INFINITY,
+            budgets => budgets * self.params.budget(self.identity.host),
+        };
+        ctx.shared.get::<Host>().may_announce(most, ctx.now)
+    }
+
+    /// An ACK that answers packet `nonce` has brought `price`.
+    fn on_price(&mut self, header: &FcpHeader, price_rtt: f64, view: &View, ctx: &mut EndpointCtx<'_>) {
+        self.quote.price = f64::from(header.price).max(self.params.given.minimum_price);
+        if view.srtt > Time::ZERO {
+            self.rtt = view.srtt.as_secs_f64();
+        }
+        (self.quote.round_trip, self.quote.at) = (price_rtt, ctx.now);
+        if let Some(silence) = self.silent.take() {
+            self.budget.spending = self.budget.spending.min(self.quote.price * silence.rate);
+            self.announced.again();
+        }
+        self.wait(view);
+        let change = self.announced.answered(header.nonce);
+        if self.group.behaviour.obeys(change) {
+            self.budget.spending = equations::budget(self.budget.spending, change);
+        }
+        let (price, rtt, spending) = (self.quote.price, self.rtt, self.budget.spending);
+        let update = |a: &mut Account| (a.price, a.rtt, a.spending) = (price, rtt, spending);
+        ctx.shared.get::<Host>().on_feedback(self.identity.flow, update, self.identity.host, &self.params, ctx.now);
+        self.set_pace(view, ctx);
+    }
+}
+
+/// What a SYN has in place of a balance: what its flow may spend, $/s; 0 says nothing.
+fn budget_field(budget: f64) -> f64 {
+    if budget.is_finite() { budget } else { 0.0 }
+}
+
+/// The size of a packet with FCP's header, which it is about to get.
+fn on_wire(packet: &Packet) -> f64 {
+    f64::from(packet.size + WIRE)
+}
+
+impl CongestionController for Sender {
+    fn on_send(&mut self, packet: &mut Packet, view: &View, ctx: &mut EndpointCtx<'_>) {
+        self.join(ctx);
+        self.nonce = self.nonce.wrapping_add(1);
+        self.in_flight.sent(self.nonce, ctx.now);
+        let syn = packet.flags.has(Flags::SYN);
+        let preload = if syn {
+            self.opening.preload = if self.ask_by_syn() { 0.0 } else { self.start_up(packet, view) };
+            self.opening.budget = self.opens_with(ctx);
+            self.opening.preload
+        } else if packet.payload > 0 && self.rtt > 0.0 && self.quote.price > 0.0 {
+            self.preload(packet, view, ctx)
+        } else {
+            0.0
+        };
+        self.pace.stretch = match self.scarce(view) {
+            Some(_) if packet.payload > 0 => MOST_STRETCH - rng::unit(ctx.rng),
+            _ => 1.0,
+        };
+        packet.set_header(&FcpHeader {
+            rtt: if syn { 0.0 } else { self.age(ctx.now) as f32 },
+            price: 0.0,
+            preload: preload as f32,
+            balance: if syn {
+                budget_field(self.opening.budget)
+            } else {
+                self.group.behaviour.claims() * self.quote.price
+            } as f32,
+            charged: 0.0,
+            exchange: 1.0,
+            nonce: self.nonce,
+            tenant: self.group.tenant,
+            class: self.class(),
+            echo: false,
+            refused: false,
+            tree: 0,
+        });
+    }
+
+    fn on_feedback(&mut self, packet: &Packet, window: &mut Window, view: &View, ctx: &mut EndpointCtx<'_>) {
+        let Some(header) = packet.header::<FcpHeader>().filter(|h| h.echo) else { return };
+        if packet.flags.has(Flags::SYN) && self.quote.price == 0.0 && view.srtt > Time::ZERO {
+            // §4.1: "upon receiving it, we initialize the budget as price·size·preload/rtt".
+            self.quote.price = f64::from(header.price).max(self.params.given.minimum_price);
+            let paid = equations::paid(self.quote.price, packet.size.into());
+            let first =
+                equations::preloaded(paid, self.opening.preload, view.srtt.as_secs_f64()).min(self.opening.budget);
+            self.announced.push(header.nonce, first);
+            self.update_target(ctx);
+        }
+        // The round trip of the packet that this ACK answers: what is paid from now on was told
+        // that long ago.
+        let price_rtt = self.in_flight.answered(header.nonce, ctx.now).unwrap_or(view.srtt).as_secs_f64();
+        if self.silent.is_none() && self.had_to_wait(price_rtt, window) {
+            self.forget(self.pace.rate);
+        }
+        if self.silent.is_some_and(|s| !after(header.nonce, s.before)) {
+            return;
+        }
+        if self.served(&header, view, ctx.now) {
+            self.on_price(&header, price_rtt, view, ctx);
+        }
+    }
+
+    fn on_close(&mut self, ctx: &mut EndpointCtx<'_>) {
+        if self.state == State::Open {
+            self.state = State::Closed;
+            ctx.shared.get::<Host>().close(self.identity.flow, self.identity.host, &self.params, ctx.now);
+        }
+    }
+
+    fn longest_gap(&self) -> Time {
+        let waits = self.params.additions().patience > PROBE && self.pace.rate > 0.0;
+        if waits { Time::from_secs_f64(MOST_STRETCH * self.pace.packet / self.pace.rate) } else { Time::ZERO }
+    }
+
+    fn waits(&mut self, view: &View, ctx: &mut EndpointCtx<'_>) -> Time {
+        match self.scarce(view) {
+            Some(gap) => Time::from_secs_f64(gap * rng::unit(ctx.rng)),
+            None => Time::ZERO,
+        }
+    }
+
+    fn on_poke(&mut self, view: &View, ctx: &mut EndpointCtx<'_>) {
+        self.set_pace(view, ctx);
+    }
+
+    fn pacing_rate(&self, _window: &Window, _srtt: Time) -> Option<Rate> {
+        Some(Rate(((self.pace.rate / self.pace.stretch * 8.0) as u64).max(1)))
+    }
+
+    fn on_ack(&mut self, window: &mut Window, _ack: &Ack) {
+        // A timeout has set it to one segment. The price is what limits the flow, unless nobody
+        // tells it.
+        let rounds = self.params.additions().unanswered_rounds;
+        let least = FEW * window.mss;
+        let most = if rounds > 0.0 { (rounds * self.pace.rate * self.rtt) as u64 } else { u64::MAX };
+        window.set(most.max(least));
+    }
+    fn on_loss(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
+        window.cwnd
+    }
+    /// Nothing has come back for long. The price that the rate was made of is old, and links have
+    /// forgotten a budget that has not been paid for a window. So it is as at the start: a few
+    /// packets, a price, and preloads for the rest.
+    fn on_rto(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
+        if self.rtt > 0.0 && self.params.additions().restart {
+            let startup = f64::from(self.params.given.startup_packets) * window.mss as f64 / self.rtt;
+            self.forget(self.pace.rate.min(startup));
+        }
+        window.cwnd
+    }
+    fn on_ecn(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
+        window.cwnd
+    }
+
+    fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
+        out.extend([("budget", self.budget.spending), ("target", self.budget.target), ("price", self.quote.price)]);
+    }
+}
