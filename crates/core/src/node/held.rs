@@ -1,4 +1,5 @@
-//! Held ports: those that are asked for each packet, where others have a timetable.
+//! Held ports: those that are asked for each packet, where others have a timetable
+//! (`docs/event-loops.md`).
 
 use super::timers::Wake;
 use super::{Driver, Node};
