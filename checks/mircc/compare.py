@@ -2,7 +2,7 @@
 
 The scenarios are examples/abilene.toml, with arrivals for 4 s, examples/inrpp_isp.toml (GÉANT's map), and the same on
 Rocketfuel's map of Tiscali if MIDPATH_ROCKETFUEL names the folder that has it. Run it as
-`python checks/mircc/compare.py [SEEDS] [NAME…]`. docs/schemes/mircc.md says what equipment each scheme has.
+`python checks/mircc/compare.py [SEEDS] [NAME…]`. README.md beside it says what equipment each scheme has.
 """
 
 import os
