@@ -14,6 +14,8 @@ PACKAGE = ROOT / "python/midpath"
 SCHEMES = CRATES / "schemes/src"
 CODE = re.compile(r"`([^`]+)`")
 HEADER = ["file", "item"]
+# Folders whose files a page names beside its own scheme's: TCP's ends are in `transport`, its controllers in `tcp`.
+BESIDE = {"tcp": [SCHEMES / "transport"]}
 # Methods that traits declare are called through the trait: their names are used, their types need not be.
 DEFINED = r"\b(?:fn|struct|enum|trait|type|const|static|pub|pub\(super\)|pub\(crate\)|def|class)\s+{}\b"
 WORD, ANY = re.compile(r"\w+"), re.compile(DEFINED.format(r"(\w+)"))
@@ -52,8 +54,8 @@ def uses(suffix: str) -> Counter[str]:
 
 
 def located(scheme: str, name: str) -> Path:
-    """The file that a cell names, from the scheme's folder, from `crates` or from the Python package."""
-    for base in (SCHEMES / scheme, CRATES, PACKAGE):
+    """The file that a cell names, from the scheme's folders, from `crates` or from the Python package."""
+    for base in (SCHEMES / scheme, *BESIDE.get(scheme, []), CRATES, PACKAGE):
         if (base / name).is_file():
             return base / name
     raise AssertionError(f"there is no file {name} of {scheme}")
