@@ -589,6 +589,37 @@ proptest! {
     }
 }
 
+/// Opens its flow with a packet of its own.
+struct Greeter;
+impl Flows for Greeter {
+    fn open(&self, _flow: FlowId) -> Option<Box<dyn Endpoint>> {
+        None
+    }
+    fn accept(&self, _node: NodeId, _first: &Packet) -> Accept {
+        Accept::Take(Box::new(Greeter))
+    }
+}
+impl Endpoint for Greeter {
+    fn on_start(&mut self, ctx: &mut EndpointCtx<'_>) {
+        ctx.send(Packet::new(ctx.flow, ctx.node, NodeId(PEERS + 1), 40));
+    }
+    fn on_packet(&mut self, _packet: &Packet, _ctx: &mut EndpointCtx<'_>) {}
+    fn on_timer(&mut self, _ctx: &mut EndpointCtx<'_>) {}
+    fn report(&self) -> FlowReport {
+        FlowReport::default()
+    }
+}
+
+#[test]
+fn a_packets_fate_is_told_before_another_gets_its_name() {
+    let mut b = Bench::new(RATE, vec![ample(), ample()], Box::new(ByPeer), Arc::new(Greeter));
+    b.arrive(Time::ZERO, PortId(0), order(1, 0, 0));
+    b.run_out();
+    let (first, id) = b.log.named[0];
+    assert_eq!(first, "delivered");
+    assert_eq!(b.log.named[1..], [("sent", id)], "the greeting has the place of the packet that was answered");
+}
+
 #[test]
 fn a_timer_set_to_the_past_comes_now() {
     let (mut b, events) = multicast();

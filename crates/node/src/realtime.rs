@@ -34,6 +34,18 @@ const LONGEST: usize = 65_000;
 /// 10 ms.
 const NAP: Duration = Duration::from_micros(200);
 
+/// By how much a packet's transmission may begin before the thread woke: up to that, lateness is made
+/// up. More is lost, as a device loses what it was too slow for; else a thread that slept for long
+/// would send all at once. Ours, with [`transmission`].
+const CREDIT: Time = Time::from_ms(1);
+
+/// When a packet that is sent at `now` starts and ends: where the last one ended by plan, not where
+/// the thread woke.
+fn transmission(planned: Time, now: Time, clock: TxClock, size: u32) -> (Time, Time) {
+    let start = planned.max(now.saturating_sub(CREDIT));
+    (start, start + clock.time(size))
+}
+
 /// A datagram on its way: when it arrives, in which order it left, through which port.
 type Flying = Reverse<(Time, u64, u16, Vec<u8>)>;
 
@@ -64,9 +76,10 @@ struct Line {
     peer_port: PortId,
     clock: TxClock,
     delay: Time,
-    /// When the packet that is being sent has been sent.
-    until: Option<Time>,
-    idle_since: Time,
+    /// A packet is being sent.
+    busy: bool,
+    /// When the last packet has been sent, by plan.
+    planned: Time,
 }
 
 /// Everything of a node's driver but the node itself.
@@ -83,8 +96,8 @@ impl Lines {
     fn send(&mut self, port: PortId, pkt: Pkt, now: Time, pool: &mut Pool) {
         let packet = pool.take(pkt);
         let line = &mut self.of[usize::from(port.0)];
-        let end = now + line.clock.time(packet.size);
-        line.until = Some(end);
+        let (_, end) = transmission(line.planned, now, line.clock, packet.size);
+        (line.busy, line.planned) = (true, end);
         let mut bytes = Vec::with_capacity(packet.size as usize + PORT);
         bytes.extend_from_slice(&line.peer_port.0.to_be_bytes());
         wire::encode(&packet, &mut bytes);
@@ -95,7 +108,7 @@ impl Lines {
 
     /// When something here is due.
     fn next(&self) -> Time {
-        let busy = self.of.iter().filter_map(|l| l.until);
+        let busy = self.of.iter().filter(|l| l.busy).map(|l| l.planned);
         let flying = self.flying.peek().map(|Reverse((at, ..))| *at);
         busy.chain(flying).min().unwrap_or(Time::MAX)
     }
@@ -104,10 +117,7 @@ impl Lines {
 impl Driver for Lines {
     fn transmitter(&mut self, port: PortId, _now: Time) -> Transmitter {
         let line = &self.of[usize::from(port.0)];
-        match line.until {
-            Some(_) => Transmitter::Busy { until: None },
-            None => Transmitter::Idle { since: line.idle_since },
-        }
+        if line.busy { Transmitter::Busy { until: None } } else { Transmitter::Idle { since: line.planned } }
     }
     fn start(&mut self, port: PortId, pkt: Pkt, now: Time, pool: &mut Pool) {
         self.send(port, pkt, now, pool);
@@ -159,7 +169,7 @@ fn stations(network: Network) -> io::Result<Vec<Station>> {
     for link in network.links {
         let (peer, peer_port) = (addresses[link.to.0.0 as usize], link.to.1);
         let clock = TxClock::new(link.rate);
-        let line = Line { peer, peer_port, clock, delay: link.delay, until: None, idle_since: Time::ZERO };
+        let line = Line { peer, peer_port, clock, delay: link.delay, busy: false, planned: Time::ZERO };
         lines[link.from.0.0 as usize][usize::from(link.from.1.0)] = Some(line);
     }
     let began = Instant::now();
@@ -216,9 +226,8 @@ impl Station {
             }
         }
         for port in 0..self.lines.of.len() {
-            let line = &mut self.lines.of[port];
-            if let Some(until) = line.until.take_if(|until| *until <= now) {
-                line.idle_since = until;
+            while self.lines.of[port].busy && self.lines.of[port].planned <= now {
+                self.lines.of[port].busy = false;
                 self.pull(PortId(port as u16), now);
             }
         }
@@ -260,7 +269,7 @@ impl Station {
 
     /// Takes a port's next packet, if nothing is being sent there.
     fn pull(&mut self, port: PortId, now: Time) {
-        if self.lines.of[usize::from(port.0)].until.is_some() {
+        if self.lines.of[usize::from(port.0)].busy {
             return; // it is asked when that packet has been sent
         }
         if let Some(pkt) = self.node.poll_transmit(now, port, &mut self.pool, &mut self.lines) {
@@ -272,5 +281,31 @@ impl Station {
         let mut out = self.lines.out;
         out.reports.extend(self.node.reports());
         out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use midpath_core::units::Rate;
+
+    use super::*;
+
+    /// A thread that is woken late for each packet loses nothing of the rate, and no more than the
+    /// credit is ever sent at once.
+    #[test]
+    fn lateness_is_made_up_within_the_credit() {
+        let clock = TxClock::new(Rate::from_mbps(12)); // 1,500 B take 1 ms
+        let (us, ms) = (Time::from_us, Time::from_ms);
+        let mut planned = ms(10);
+        for n in 0..1000 {
+            let woken = planned + us(150 + n % 700);
+            let (start, end) = transmission(planned, woken, clock, 1500);
+            assert_eq!(start, planned);
+            planned = end;
+        }
+        assert_eq!(planned, ms(1010), "a thousand packets take a second");
+        let asleep = ms(5000);
+        let (start, _) = transmission(planned, asleep, clock, 1500);
+        assert_eq!(start, asleep.saturating_sub(CREDIT));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::timers::Wake;
 use super::{Driver, Node};
-use crate::packet::{Packet, PacketId, Pkt, Pool};
+use crate::packet::{Packet, Pkt, Pool};
 use crate::rng::secret;
 use crate::roles::{Accept, Drop, Endpoint, EndpointCtx, Way};
 use crate::units::Time;
@@ -10,25 +10,33 @@ use crate::units::Time;
 impl Node {
     /// Hands a packet to the endpoint of its flow, or to whoever may accept the flow.
     pub(super) fn deliver<D: Driver>(&mut self, now: Time, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
-        let id = pkt.id();
-        let packet = pool.take(pkt);
-        let seat = match self.endpoints.find(packet.flow) {
-            Some(seat) => seat,
-            None => match self.accept(&packet) {
-                Accept::Take(endpoint) => {
-                    if !self.endpoints.has_room() {
-                        return self.refuse(id, &packet, Accept::Ignore, pool, driver);
-                    }
-                    let seat = self.endpoints.insert(packet.flow, false, endpoint);
-                    self.call(seat, now, pool, driver, |e, ctx| e.on_start(ctx));
-                    self.endpoints.recycle(packet.flow);
-                    seat
-                }
-                answer => return self.refuse(id, &packet, answer, pool, driver),
-            },
+        let Some(seat) = self.endpoints.find(pool[&pkt].flow) else {
+            return self.deliver_first(now, pkt, pool, driver);
         };
-        driver.delivered(id, &packet);
+        let packet = Node::arrive(pkt, pool, driver);
         self.call(seat, now, pool, driver, |e, ctx| e.on_packet(&packet, ctx));
+    }
+
+    /// Hands a packet that may open a flow to whoever accepts it.
+    fn deliver_first<D: Driver>(&mut self, now: Time, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
+        let endpoint = match self.accept(&pool[&pkt]) {
+            Accept::Take(endpoint) if self.endpoints.has_room() => endpoint,
+            Accept::Refuse(answer) => return self.refuse(pkt, Some(answer), pool, driver),
+            Accept::Take(_) | Accept::Ignore => return self.refuse(pkt, None, pool, driver),
+        };
+        let packet = Node::arrive(pkt, pool, driver);
+        let seat = self.endpoints.insert(packet.flow, false, endpoint);
+        self.call(seat, now, pool, driver, |e, ctx| e.on_start(ctx));
+        self.endpoints.recycle(packet.flow);
+        self.call(seat, now, pool, driver, |e, ctx| e.on_packet(&packet, ctx));
+    }
+
+    /// Takes out a packet that has reached its endpoint. The driver hears of it while the packet
+    /// has its place: what an endpoint sends next may get the same one.
+    #[inline]
+    fn arrive<D: Driver>(pkt: Pkt, pool: &mut Pool, driver: &mut D) -> Packet {
+        driver.delivered(pkt.id(), &pool[&pkt]);
+        pool.take(pkt)
     }
 
     /// What is to become of a packet whose flow has no end here. A late copy of a flow that has
@@ -41,9 +49,9 @@ impl Node {
     }
 
     /// Counts a packet that nobody takes, and sends the answer, if there is one.
-    fn refuse<D: Driver>(&mut self, id: PacketId, packet: &Packet, answer: Accept, pool: &mut Pool, driver: &mut D) {
-        driver.dropped(None, id, packet, Drop::Undeliverable);
-        if let Accept::Refuse(answer) = answer
+    fn refuse<D: Driver>(&mut self, pkt: Pkt, answer: Option<Packet>, pool: &mut Pool, driver: &mut D) {
+        self.discard(None, pkt, Drop::Undeliverable, pool, driver);
+        if let Some(answer) = answer
             && answer.dst != self.id
         {
             self.out.push_back((Way::Routed, pool.insert(answer)));

@@ -19,7 +19,8 @@ use crate::units::Time;
 ///
 /// **Fates.** Each packet that a driver hands in or is told of ends in exactly one of `start`,
 /// `book`, `delivered`, `consumed` and `dropped`, or is kept by the node. The driver may keep what
-/// it knows of a packet beside it, by its [`PacketId`].
+/// it knows of a packet beside it, by its [`PacketId`]: it hears of each fate before the packet's
+/// place, and with it the id, is given to another packet.
 ///
 /// [`Node::ready`]: super::Node::ready
 /// [`Node::poll_transmit`]: super::Node::poll_transmit
@@ -45,7 +46,7 @@ pub trait Driver {
     fn marked(&mut self, _port: PortId, _id: PacketId, _packet: &Packet) {}
     /// Called when an endpoint finished.
     fn finished(&mut self, _flow: FlowId, _active: bool, _report: FlowReport) {}
-    /// Called when a packet reached the endpoint of its flow.
+    /// Called when a packet reached the endpoint of its flow, before the endpoint sees it.
     fn delivered(&mut self, _id: PacketId, _packet: &Packet) {}
     /// Called when a port or forwarder has used a packet up: a probe answered, an ACK merged into
     /// another.

@@ -1,10 +1,11 @@
 /// The Internet checksum (RFC 1071) of `parts`, laid end to end; all but the last of even length.
+/// Together no longer than an IP packet: the sum of so many words fits.
 pub(super) fn checksum(parts: &[&[u8]]) -> u16 {
     let mut sum = 0u32;
     for part in parts {
-        for pair in part.chunks(2) {
-            sum += u32::from(u16::from_be_bytes([pair[0], pair.get(1).copied().unwrap_or(0)]));
-        }
+        let (words, odd) = part.as_chunks::<2>();
+        sum += words.iter().map(|word| u32::from(u16::from_be_bytes(*word))).sum::<u32>();
+        sum += odd.first().map_or(0, |last| u32::from(*last) << 8);
     }
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);

@@ -10,6 +10,8 @@ mod options;
 mod shim;
 mod transport;
 
+use std::ops::Range;
+
 use crate::packet::{Ecn, FlowId, HEADER_ROOM, Interfaces, Kind, NodeId, Packet};
 use checksum::checksum;
 
@@ -35,6 +37,9 @@ pub enum WireError {
     /// Fewer bytes than the headers say.
     #[error("the packet is shorter than its headers say")]
     Short,
+    /// More or fewer bytes than the IP header says.
+    #[error("the packet is not as long as its IP header says")]
+    Length,
     /// Not IPv4, or a header length that cannot be.
     #[error("not an IPv4 header")]
     Ip,
@@ -102,6 +107,21 @@ fn protocol(kind: Kind) -> u8 {
 
 /// Writes a packet's headers. The payload, which is zeros, is not written; the IP length counts it.
 pub fn encode(packet: &Packet, out: &mut Vec<u8>) {
+    headers(packet, &[], out);
+}
+
+/// Writes a packet with the bytes that it carries. The transport's checksum covers them.
+///
+/// # Panics
+/// If the packet says that it carries more or fewer.
+pub fn encode_with(packet: &Packet, payload: &[u8], out: &mut Vec<u8>) {
+    assert_eq!(payload.len(), usize::from(packet.payload), "a packet says how many bytes it carries");
+    headers(packet, payload, out);
+    out.extend_from_slice(payload);
+}
+
+/// Writes the headers; their checksums are over `payload`, of which zeros may be left out.
+fn headers(packet: &Packet, payload: &[u8], out: &mut Vec<u8>) {
     let start = out.len();
     let next = protocol(packet.kind);
     let has_shim = shim::has_any(packet);
@@ -117,7 +137,7 @@ pub fn encode(packet: &Packet, out: &mut Vec<u8>) {
     if has_shim {
         shim::encode(packet, next, out);
     }
-    transport::encode(packet, start, out);
+    transport::encode(packet, start, payload, out);
 }
 
 fn take<const N: usize>(bytes: &[u8], at: usize) -> Result<[u8; N], WireError> {
@@ -132,8 +152,21 @@ fn long(bytes: &[u8], at: usize) -> Result<u32, WireError> {
     take(bytes, at).map(u32::from_be_bytes)
 }
 
-/// Reads a packet back. The payload may be missing; its length is the IP header's.
+/// Reads a packet back whose payload is zeros, which may be missing; its length is the IP header's.
 pub fn decode(bytes: &[u8]) -> Result<Packet, WireError> {
+    parse(bytes, false)
+}
+
+/// Reads a packet that came with the bytes that it carries, and says where they are. Its checksum
+/// is over them, too. `bytes` has nothing else.
+pub fn read(bytes: &[u8]) -> Result<(Packet, Range<usize>), WireError> {
+    let packet = parse(bytes, true)?;
+    let payload = bytes.len() - usize::from(packet.payload)..bytes.len();
+    Ok((packet, payload))
+}
+
+/// Reads a packet; `whole` if its payload is there.
+fn parse(bytes: &[u8], whole: bool) -> Result<Packet, WireError> {
     let header: [u8; IP] = take(bytes, 0)?;
     let size = u32::from(short(&header, 2)?);
     if header[0] != 0x45 || size < IP as u32 {
@@ -141,6 +174,9 @@ pub fn decode(bytes: &[u8]) -> Result<Packet, WireError> {
     }
     if checksum(&[&header]) != 0 {
         return Err(WireError::Checksum("IP"));
+    }
+    if whole && bytes.len() != size as usize {
+        return Err(WireError::Length);
     }
     let ((src, from), (dst, to)) = (node_of(take(&header, 12)?)?, node_of(take(&header, 16)?)?);
     let mut packet = Packet::new(FlowId::NONE, src, dst, size);
@@ -152,7 +188,7 @@ pub fn decode(bytes: &[u8]) -> Result<Packet, WireError> {
     if next == SHIM {
         (next, rest) = shim::decode(rest, &mut stack)?;
     }
-    transport::decode(&mut packet, next, &header, rest, &mut stack)?;
+    transport::decode(&mut packet, next, &header, rest, whole, &mut stack)?;
     // The stack is put on last, so that nothing else makes the size.
     if stack.iter().map(|(_, body)| body.len() + 2).sum::<usize>() > HEADER_ROOM {
         return Err(WireError::Shim);

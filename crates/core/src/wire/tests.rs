@@ -59,7 +59,51 @@ fn bytes_of(p: &Packet) -> Vec<u8> {
     bytes
 }
 
+fn carried(p: &Packet, first: u8) -> Vec<u8> {
+    (0..p.payload).map(|i| first.wrapping_add((i % 251) as u8)).collect()
+}
+
 proptest! {
+    #[test]
+    fn a_packet_comes_back_with_the_bytes_that_it_carries(p in packet(), first in any::<u8>()) {
+        let (payload, mut bytes) = (carried(&p, first), Vec::new());
+        encode_with(&p, &payload, &mut bytes);
+        let (read, at) = read(&bytes).expect("what was written can be read");
+        prop_assert_eq!(read, p);
+        prop_assert_eq!(&bytes[at], &payload[..]);
+    }
+
+    #[test]
+    fn zeros_that_are_carried_or_left_out_are_the_same_packet(p in packet()) {
+        let (mut whole, headers) = (Vec::new(), bytes_of(&p));
+        encode_with(&p, &vec![0; usize::from(p.payload)], &mut whole);
+        prop_assert_eq!(&whole[..headers.len()], &headers[..]);
+        prop_assert_eq!(decode(&whole), Ok(p));
+    }
+
+    /// The Internet checksum finds each change of a single byte, and anything else that does not
+    /// add up to the same.
+    #[test]
+    fn a_changed_byte_of_the_payload_is_found(p in packet(), first in any::<u8>(), at in any::<u16>(), by in 1u8..) {
+        let transports = [Kind::Segment, Kind::Datagram];
+        prop_assume!(p.payload > 0 && transports.contains(&p.kind));
+        let mut bytes = Vec::new();
+        encode_with(&p, &carried(&p, first), &mut bytes);
+        let place = bytes.len() - 1 - usize::from(at % p.payload);
+        bytes[place] = bytes[place].wrapping_add(by);
+        prop_assert!(matches!(read(&bytes), Err(WireError::Checksum(_))));
+    }
+
+    #[test]
+    fn a_packet_with_bytes_missing_or_too_many_is_refused(p in packet(), cut in 1usize..2000) {
+        let mut bytes = Vec::new();
+        encode_with(&p, &carried(&p, 1), &mut bytes);
+        let short = &bytes[..bytes.len().saturating_sub(cut)];
+        prop_assert!(read(short).is_err());
+        bytes.push(0);
+        prop_assert_eq!(read(&bytes).map(|r| r.0), Err(WireError::Length));
+    }
+
     #[test]
     fn a_packet_is_as_long_as_its_encoding_and_comes_back(p in packet()) {
         let bytes = bytes_of(&p);
@@ -81,9 +125,10 @@ proptest! {
 
     #[test]
     fn hostile_bytes_are_errors_not_panics(p in packet(), cut in 0usize..200, noise in prop::collection::vec(any::<u8>(), 0..200)) {
-        let _ = decode(&noise);
         let bytes = bytes_of(&p);
-        let _ = decode(&bytes[..cut.min(bytes.len())]);
+        for hostile in [&noise[..], &bytes[..cut.min(bytes.len())]] {
+            let _ = (decode(hostile), read(hostile));
+        }
     }
 }
 

@@ -9,28 +9,29 @@ const TCP_BYTES: usize = TCP_HEADER as usize;
 const UDP_BYTES: usize = UDP_HEADER as usize;
 const ICN_BYTES: usize = ICN_HEADER as usize;
 
-/// The checksum of a transport's header and the pseudo-header; the payload is zeros and adds
-/// nothing. The shim is left out, so that routers may change it.
-fn transport_checksum(addresses: &[u8], protocol: u8, header: &[u8], payload: u16) -> u16 {
-    let length = (header.len() as u16).wrapping_add(payload).to_be_bytes();
-    checksum(&[addresses, &[0, protocol], &length, header])
+/// The checksum of a transport's header, its payload and the pseudo-header. Zeros add nothing, so
+/// of the `length` bytes of a payload any zeros at the end may be missing. The shim is left out, so
+/// that routers may change it. A header has whole words.
+fn transport_checksum(addresses: &[u8], protocol: u8, header: &[u8], payload: &[u8], length: u16) -> u16 {
+    let length = (header.len() as u16).wrapping_add(length).to_be_bytes();
+    checksum(&[addresses, &[0, protocol], &length, header, payload])
 }
 
 /// `ip` is where the IP header begins in `out`.
-pub(super) fn encode(packet: &Packet, ip: usize, out: &mut Vec<u8>) {
+pub(super) fn encode(packet: &Packet, ip: usize, payload: &[u8], out: &mut Vec<u8>) {
     let start = out.len();
     let addresses: [u8; 8] = out[ip + 12..ip + 20].try_into().unwrap_or_default();
     match packet.kind {
         Kind::Segment => {
             segment(packet, out);
-            let sum = transport_checksum(&addresses, TCP, &out[start..], packet.payload);
+            let sum = transport_checksum(&addresses, TCP, &out[start..], payload, packet.payload);
             out[start + 16..start + 18].copy_from_slice(&sum.to_be_bytes());
         }
         Kind::Datagram => {
             let (from, to) = ports_of(packet);
             let length = (UDP_HEADER as u16).wrapping_add(packet.payload);
             [from, to, length, 0].iter().for_each(|n| out.extend_from_slice(&n.to_be_bytes()));
-            let sum = transport_checksum(&addresses, UDP, &out[start..], packet.payload);
+            let sum = transport_checksum(&addresses, UDP, &out[start..], payload, packet.payload);
             // RFC 768: zero stands for none.
             out[start + 6..start + 8].copy_from_slice(&if sum == 0 { u16::MAX } else { sum }.to_be_bytes());
         }
@@ -58,11 +59,13 @@ fn segment(packet: &Packet, out: &mut Vec<u8>) {
     out[start + 12] = (((out.len() - start) / 4) << 4) as u8 | (packet.flags.0 >> 8 & 1) as u8;
 }
 
+/// `whole` if `bytes` has the payload, too.
 pub(super) fn decode<'a>(
     packet: &mut Packet,
     protocol: u8,
     ip: &[u8; IP],
     bytes: &'a [u8],
+    whole: bool,
     stack: &mut Vec<(u8, &'a [u8])>,
 ) -> Result<(), WireError> {
     // What the shim has is not on the packet yet, but its bytes have been counted.
@@ -70,8 +73,8 @@ pub(super) fn decode<'a>(
     let shim = if stack.is_empty() { 0 } else { (4 + shim).next_multiple_of(4) };
     let room = (packet.size as usize).checked_sub(IP + shim).ok_or(WireError::Short)?;
     let header = match protocol {
-        TCP => decode_segment(packet, ip, bytes, room, stack)?,
-        UDP => decode_datagram(packet, ip, bytes, room)?,
+        TCP => decode_segment(packet, ip, bytes, room, whole, stack)?,
+        UDP => decode_datagram(packet, ip, bytes, room, whole)?,
         ICN => decode_icn(packet, bytes)?,
         NOTHING => {
             (packet.kind, packet.flow) = (Kind::Control, FlowId::NONE);
@@ -84,18 +87,26 @@ pub(super) fn decode<'a>(
     Ok(())
 }
 
+/// The payload behind a header, or nothing in the place of zeros.
+fn data(bytes: &[u8], header: usize, payload: usize, whole: bool) -> Result<&[u8], WireError> {
+    let end = if whole { header + payload } else { header };
+    bytes.get(header..end).ok_or(WireError::Short)
+}
+
 fn decode_segment<'a>(
     packet: &mut Packet,
     ip: &[u8; IP],
     bytes: &'a [u8],
     room: usize,
+    whole: bool,
     stack: &mut Vec<(u8, &'a [u8])>,
 ) -> Result<usize, WireError> {
     let head: [u8; TCP_BYTES] = take(bytes, 0)?;
     let length = usize::from(head[12] >> 4) * 4;
     let header = bytes.get(..length).filter(|_| length >= TCP_BYTES).ok_or(WireError::Short)?;
     let payload = room.checked_sub(length).ok_or(WireError::Short)?;
-    if transport_checksum(&ip[12..20], TCP, header, payload as u16) != 0 {
+    let data = data(bytes, length, payload, whole)?;
+    if transport_checksum(&ip[12..20], TCP, header, data, payload as u16) != 0 {
         return Err(WireError::Checksum("TCP"));
     }
     packet.flow = flow_between(packet, short(&head, 0)?, short(&head, 2)?)?;
@@ -106,13 +117,21 @@ fn decode_segment<'a>(
     Ok(length)
 }
 
-fn decode_datagram(packet: &mut Packet, ip: &[u8; IP], bytes: &[u8], room: usize) -> Result<usize, WireError> {
+fn decode_datagram(
+    packet: &mut Packet,
+    ip: &[u8; IP],
+    bytes: &[u8],
+    room: usize,
+    whole: bool,
+) -> Result<usize, WireError> {
     let head: [u8; UDP_BYTES] = take(bytes, 0)?;
     let (length, sum) = (usize::from(short(&head, 4)?), short(&head, 6)?);
     if length != room || length < UDP_BYTES {
         return Err(WireError::Short);
     }
-    if sum != 0 && transport_checksum(&ip[12..20], UDP, &head, (room - UDP_BYTES) as u16) != 0 {
+    let payload = room - UDP_BYTES;
+    let data = data(bytes, UDP_BYTES, payload, whole)?;
+    if sum != 0 && transport_checksum(&ip[12..20], UDP, &head, data, payload as u16) != 0 {
         return Err(WireError::Checksum("UDP"));
     }
     packet.kind = Kind::Datagram;

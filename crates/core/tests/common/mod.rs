@@ -55,6 +55,8 @@ pub struct Log {
     pub lost: Vec<Lost>,
     pub marked: Vec<Packet>,
     pub delivered: Vec<Packet>,
+    /// Ids of packets that were delivered or put onto a wire, in order.
+    pub named: Vec<(&'static str, PacketId)>,
     pub finished: Vec<(FlowId, bool, FlowReport)>,
 }
 
@@ -69,6 +71,7 @@ impl Driver for Log {
     }
     fn book(&mut self, port: PortId, pkt: Pkt, start: Time, end: Time, pool: &mut Pool) {
         assert!(start >= self.now && end > start);
+        self.named.push(("sent", pkt.id()));
         let packet = pool.take(pkt);
         self.sent.push(Sent { port, start, end, packet });
     }
@@ -81,7 +84,8 @@ impl Driver for Log {
     fn finished(&mut self, flow: FlowId, active: bool, report: FlowReport) {
         self.finished.push((flow, active, report));
     }
-    fn delivered(&mut self, _id: PacketId, packet: &Packet) {
+    fn delivered(&mut self, id: PacketId, packet: &Packet) {
+        self.named.push(("delivered", id));
         self.delivered.push(*packet);
     }
 }

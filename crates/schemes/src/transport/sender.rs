@@ -261,15 +261,17 @@ impl<C: CongestionController> Sender<C> {
     fn feedback(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
         let view = self.view();
         self.control.on_feedback(packet, &mut self.window, &view, ctx);
-        self.pace_again();
+        self.pace_again(ctx.now);
     }
 
     /// The rate may have changed since the last packet left: the next one leaves when the new rate
-    /// has room for it.
+    /// has room for it. Never before now, for nobody could have known; but a packet whose time had
+    /// come when the driver was late keeps it.
     #[inline]
-    fn pace_again(&mut self) {
+    fn pace_again(&mut self, now: Time) {
         if self.settings.tcp.pacing && self.control.pacing_rate(&self.window, self.rtt.srtt()).is_some() {
-            self.pace_at = self.paced.0.saturating_add(self.spacing(self.paced.1));
+            let known = if self.pacing { now.min(self.pace_at) } else { now };
+            self.pace_at = self.paced.0.saturating_add(self.spacing(self.paced.1)).max(known);
         }
     }
 
@@ -345,7 +347,7 @@ impl<C: CongestionController> Endpoint for Sender<C> {
         } else {
             let view = self.view();
             self.control.on_poke(&view, ctx);
-            self.pace_again();
+            self.pace_again(ctx.now);
         }
         self.arm(ctx);
     }

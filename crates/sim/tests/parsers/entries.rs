@@ -155,6 +155,12 @@ pub fn packet(bytes: &[u8]) {
             let mut again = Vec::new();
             wire::encode(&packet, &mut again);
         }
+        if let Ok((packet, at)) = wire::read(&bytes) {
+            let mut again = Vec::new();
+            wire::encode_with(&packet, &bytes[at.clone()], &mut again);
+            assert_eq!(&again[again.len() - at.len()..], &bytes[at], "a payload is carried as it is");
+            assert_eq!(wire::read(&again).map(|r| r.0), Ok(packet));
+        }
     }
 }
 

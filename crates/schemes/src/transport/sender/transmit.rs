@@ -7,6 +7,11 @@ use midpath_core::units::{Bytes, Time};
 use super::{Phase, Sender};
 use crate::transport::cc::CongestionController;
 
+/// By how much a packet that waited for its time may be late and still count as sent in time, so
+/// that those after it make up for that. Ours: about as late as an operating system's timer wakes a
+/// thread of normal priority, and a burst that any queue takes.
+const PACING_CREDIT: Time = Time::from_ms(1);
+
 /// A segment about to be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Segment {
@@ -33,6 +38,7 @@ impl<C: CongestionController> Sender<C> {
     pub(super) fn send(&mut self, ctx: &mut EndpointCtx<'_>) {
         let mut pipe = self.pipe();
         let budget = self.budget();
+        self.pace_from(ctx.now);
         self.pacing = false;
         self.limited = loop {
             let Some(segment) = self.next_segment(pipe) else {
@@ -52,6 +58,16 @@ impl<C: CongestionController> Sender<C> {
             pipe += segment.len();
         };
         self.start_timer(ctx.now);
+    }
+
+    /// The next packet leaves now at the earliest. If it waited for its time it counts from then,
+    /// however late the driver wakes this end, up to [`PACING_CREDIT`].
+    #[inline]
+    fn pace_from(&mut self, now: Time) {
+        if self.settings.tcp.pacing {
+            let earliest = if self.pacing { now.saturating_sub(PACING_CREDIT) } else { now };
+            self.pace_at = self.pace_at.max(earliest);
+        }
     }
 
     /// The most that may be in flight now.
@@ -179,7 +195,7 @@ impl<C: CongestionController> Sender<C> {
         if self.settings.tcp.pacing {
             // The controller's header comes onto it below.
             let size = p.size + self.settings.header;
-            self.paced = (self.pace_at.max(ctx.now), size);
+            self.paced = (self.pace_at, size);
             self.pace_at = self.paced.0.saturating_add(self.spacing(size));
         }
         self.dispatch(p, ctx);
@@ -209,6 +225,7 @@ impl<C: CongestionController> Sender<C> {
     pub(super) fn retransmit_first(&mut self, ctx: &mut EndpointCtx<'_>) {
         let to = self.board.hole(false).filter(|h| h.0 == self.una).map_or(self.nxt, |h| h.1);
         let segment = self.segment_in((self.una, to));
+        self.pace_from(ctx.now);
         self.emit(segment, ctx);
     }
 
@@ -218,6 +235,7 @@ impl<C: CongestionController> Sender<C> {
         let again = self.una < self.nxt;
         let payload = u64::from(self.una < self.end);
         let fin = payload == 0 || self.una + payload == self.end && (!again || self.nxt > self.end);
+        self.pace_from(ctx.now);
         self.emit(Segment { from: self.una, payload, fin, again, probe: true }, ctx);
         self.start_timer(ctx.now);
     }
