@@ -22,7 +22,7 @@ use std::any::Any;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-pub use driver::{Driver, Flows, Woken};
+pub use driver::{Driver, EndId, Flows, Woken};
 use endpoints::Endpoints;
 pub use endpoints::Limits;
 pub use forwarding::Forwarding;
@@ -175,6 +175,20 @@ impl Node {
         self
     }
 
+    /// The same node with other random numbers.
+    #[must_use]
+    pub fn with_streams(mut self, streams: Streams) -> Node {
+        (self.streams, self.secret) = (streams, None);
+        self
+    }
+
+    /// The same node with other applications.
+    #[must_use]
+    pub fn with_flows(mut self, flows: Arc<dyn Flows>) -> Node {
+        self.flows = flows;
+        self
+    }
+
     /// Its number.
     pub fn id(&self) -> NodeId {
         self.id
@@ -216,7 +230,8 @@ impl Node {
         match wake {
             Wake::Start(flow) => {
                 if let Some(endpoint) = self.flows.open(flow) {
-                    let seat = self.endpoints.insert(flow, true, endpoint);
+                    let end = EndId { flow, peer: EndId::ANYONE, active: true };
+                    let seat = self.endpoints.insert(end, endpoint);
                     self.call(seat, now, pool, driver, |e, ctx| e.on_start(ctx));
                 }
             }

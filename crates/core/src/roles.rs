@@ -6,6 +6,7 @@
 //! carries the wishes out after the call returns, in the order they were left. No role calls
 //! another.
 
+mod application;
 mod bench;
 mod discipline;
 mod endpoint;
@@ -16,6 +17,7 @@ mod shortcuts;
 mod walk;
 
 pub use crate::limit::Backlog;
+pub use application::{Application, Ended, Supply};
 pub use bench::PortBench;
 pub use discipline::Discipline;
 pub use endpoint::{Endpoint, EndpointCtx, FlowReport, Shared, Wishes};

@@ -8,15 +8,16 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use midpath_core::node::{Driver, Node, Woken};
-use midpath_core::packet::{FlowId, NodeId, Packet, PacketId, Pkt, Pool, PortId};
+use midpath_core::node::{Driver, EndId, Node, Woken};
+use midpath_core::packet::{FlowId, Kind, NodeId, Packet, PacketId, Pkt, Pool, PortId};
 use midpath_core::rng::{Purpose, Stream, below, stream, unit};
-use midpath_core::roles::{Drop, FlowReport, Transmitter};
+use midpath_core::roles::{Drop, Ended, FlowReport, Supply, Transmitter};
 use midpath_core::units::{Time, TxClock};
 use midpath_core::wire;
 use rustc_hash::FxHashSet;
 
-use crate::{Link, Network};
+use crate::bytes::Bytes;
+use crate::{Chaos, Delivered, Link, Load, Network, carry_bytes};
 
 /// How badly the driver behaves.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -106,7 +107,10 @@ struct Wires {
     /// Packets that a driver has handed to a node and not heard of since.
     inside: FxHashSet<PacketId>,
     /// Where packets are written.
-    bytes: Vec<u8>,
+    wire: Vec<u8>,
+    /// What packets carry: of all nodes, for they share a pool.
+    bytes: Bytes,
+    chaos: Chaos,
 }
 
 impl Wires {
@@ -133,8 +137,9 @@ impl Wires {
 
     /// Puts a packet onto a wire, as bytes.
     fn send(&mut self, n: u32, port: PortId, pkt: Pkt, pool: &mut Pool) {
-        self.inside.remove(&pkt.id());
-        wire::cross(&mut pool[&pkt], &mut self.bytes);
+        let id = pkt.id();
+        self.inside.remove(&id);
+        let arrives = self.cross(&pkt, pool);
         let size = pool[&pkt].size;
         self.out.hops += 1;
         let (now, step) = (self.now, self.malice.burst.0.max(1));
@@ -145,8 +150,49 @@ impl Wires {
         (wire.busy, wire.last) = (true, handed);
         let (node, to) = (wire.to.0.0, wire.to.1);
         self.push(end, Event::Sent(n, port));
-        self.push(handed, Event::Arrive(node, to, pkt));
+        let Some(Arrives { late, copy }) = arrives else {
+            self.bytes.take(id);
+            self.out.dropped += 1;
+            return pool.free(pkt);
+        };
+        if let Some(later) = copy {
+            let copy = pool.copy(&pkt);
+            self.bytes.copied(id, copy.id());
+            self.push(handed + late + later, Event::Arrive(node, to, copy));
+        }
+        self.push(handed + late, Event::Arrive(node, to, pkt));
     }
+
+    /// What a packet and its bytes are at the other end of a wire; `None` if they don't get there.
+    fn cross(&mut self, pkt: &Pkt, pool: &mut Pool) -> Option<Arrives> {
+        let packet = pool[pkt];
+        let zeros = vec![0; usize::from(packet.payload)];
+        let payload = self.bytes.of(pkt.id()).unwrap_or(&zeros);
+        self.wire.clear();
+        wire::encode_with(&packet, payload, &mut self.wire);
+        let mishap = self.chaos.befall(payload.len(), &mut self.rng);
+        if mishap.lost {
+            return None;
+        }
+        let covered = matches!(packet.kind, Kind::Segment | Kind::Datagram);
+        if let Some((at, by)) = mishap.changed.filter(|_| covered) {
+            let place = self.wire.len() - payload.len() + at;
+            self.wire[place] = self.wire[place].wrapping_add(by);
+            assert!(wire::read(&self.wire).is_err(), "a changed byte is found");
+            return None;
+        }
+        let (mut read, at) = wire::read(&self.wire).expect("a packet's bytes can be read back");
+        assert_eq!(&self.wire[at], payload);
+        read.queued = packet.queued;
+        pool[pkt] = read;
+        Some(Arrives { late: mishap.late, copy: mishap.copy })
+    }
+}
+
+/// A packet that gets to the other end of its wire: how late, and how much later its copy.
+struct Arrives {
+    late: Time,
+    copy: Option<Time>,
 }
 
 /// The driver of one node during a call.
@@ -155,7 +201,14 @@ struct Ear<'a> {
     wires: &'a mut Wires,
 }
 
+impl Ear<'_> {
+    fn bytes(&mut self) -> &mut Bytes {
+        &mut self.wires.bytes
+    }
+}
+
 impl Driver for Ear<'_> {
+    carry_bytes!(bytes);
     fn transmitter(&mut self, port: PortId, _now: Time) -> Transmitter {
         let wire = self.wires.of(self.node, port);
         let (busy, since) = (wire.busy, wire.idle_since);
@@ -166,19 +219,23 @@ impl Driver for Ear<'_> {
     }
     fn dropped(&mut self, _port: Option<PortId>, id: PacketId, _packet: &Packet, _why: Drop) {
         self.wires.inside.remove(&id);
+        self.wires.bytes.take(id);
         self.wires.out.dropped += 1;
     }
     fn delivered(&mut self, id: PacketId, _packet: &Packet) {
         self.wires.inside.remove(&id);
+        self.wires.bytes.delivered(id);
         self.wires.out.delivered += 1;
     }
     fn consumed(&mut self, id: PacketId, _packet: &Packet) {
         self.wires.inside.remove(&id);
+        self.wires.bytes.take(id);
         self.wires.out.consumed += 1;
     }
     fn copied(&mut self, of: PacketId, copy: PacketId) {
         assert_ne!(of, copy);
         assert!(self.wires.inside.insert(copy), "a copy has the name of a packet that is there");
+        self.wires.bytes.copied(of, copy);
     }
     fn finished(&mut self, flow: FlowId, active: bool, report: FlowReport) {
         self.wires.out.reports.push((flow, active, report));
@@ -192,11 +249,17 @@ struct World {
     /// When each node is woken next.
     armed: Vec<Time>,
     pool: Pool,
+    delivered: Delivered,
 }
 
 /// Runs a network until nothing but housekeeping happens any more, or until `stop`.
 pub fn run(network: Network, malice: Malice, stop: Time) -> Outcome {
-    let mut world = World::new(network, malice);
+    carry(network, malice, Load::default(), stop).0
+}
+
+/// The same with bytes in the packets.
+pub fn carry(network: Network, malice: Malice, load: Load, stop: Time) -> (Outcome, Delivered) {
+    let mut world = World::new(network, malice, load);
     while let Some(Reverse((at, made, event))) = world.wires.events.pop() {
         if at > stop {
             world.wires.events.push(Reverse((at, made, event)));
@@ -214,7 +277,8 @@ pub fn run(network: Network, malice: Malice, stop: Time) -> Outcome {
 }
 
 impl World {
-    fn new(network: Network, malice: Malice) -> World {
+    fn new(network: Network, malice: Malice, load: Load) -> World {
+        let bytes = load.bytes();
         let nodes: Vec<Node> = network.nodes.into_iter().map(Node::without_timetables).collect();
         let mut of: Vec<Vec<Option<Wire>>> = nodes.iter().map(|n| (0..n.ports()).map(|_| None).collect()).collect();
         for Link { from: (node, port), to, rate, delay } in network.links {
@@ -232,9 +296,17 @@ impl World {
             now: Time::ZERO,
             out: Outcome::default(),
             inside: FxHashSet::default(),
-            bytes: Vec::new(),
+            wire: Vec::new(),
+            bytes,
+            chaos: load.chaos,
         };
-        let mut world = World { armed: vec![Time::MAX; nodes.len()], nodes, wires, pool: Pool::new() };
+        let mut world = World {
+            armed: vec![Time::MAX; nodes.len()],
+            nodes,
+            wires,
+            pool: Pool::new(),
+            delivered: Delivered::default(),
+        };
         (0..world.nodes.len()).for_each(|n| world.arm(n as u32));
         world
     }
@@ -286,6 +358,10 @@ impl World {
 
     /// After each call: the ports that have something are asked.
     fn settle(&mut self, n: u32) {
+        for end in self.delivered.read(&mut self.wires.bytes) {
+            let (now, mut ear) = (self.wires.now, Ear { node: n, wires: &mut self.wires });
+            self.nodes[n as usize].poke_end(end, now, &mut self.pool, &mut ear);
+        }
         while let Some(port) = self.nodes[n as usize].ready() {
             self.pull(n, port);
         }
@@ -310,8 +386,9 @@ impl World {
         }
     }
 
-    fn finish(self) -> Outcome {
-        let Wires { events, mut out, inside, now, .. } = self.wires;
+    fn finish(self) -> (Outcome, Delivered) {
+        let Wires { events, mut out, inside, now, bytes, .. } = self.wires;
+        assert!(self.pool.live() > 0 || bytes.on_packets() == 0, "no bytes without a packet");
         let flying = events.iter().filter(|Reverse((_, _, e))| matches!(e, Event::Arrive(..))).count();
         for node in &self.nodes {
             out.reports.extend(node.reports());
@@ -320,6 +397,6 @@ impl World {
         (out.in_flight, out.created, out.end) = (flying as u64, self.pool.created(), now);
         assert_eq!(self.pool.live() as u64, out.stored + out.in_flight, "what lives is stored or on a wire");
         assert!(inside.len() as u64 <= out.stored, "nodes have told what became of all that they don't keep");
-        out
+        (out, self.delivered)
     }
 }

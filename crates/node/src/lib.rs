@@ -4,17 +4,23 @@
 //! [`hostile`] runs a network in virtual time as badly as the contract between a node and its
 //! driver allows: it wakes late, hands packets over in bursts, and refuses to send now and then.
 //! What holds there holds under an operating system.
-
 //!
 //! [`realtime`] runs it in real time on one machine: a thread for each node, and datagrams over the
 //! loopback interface for links.
+//!
+//! Both carry files ([`Load`]), byte for byte: [`bytes`].
 
+pub mod bytes;
 pub mod hostile;
 pub mod realtime;
 
-use midpath_core::node::Node;
-use midpath_core::packet::{NodeId, PortId};
-use midpath_core::units::{Rate, Time};
+use std::collections::BTreeMap;
+
+use midpath_core::node::{EndId, Node};
+use midpath_core::packet::{FlowId, NodeId, PortId};
+use midpath_core::rng::{Stream, below, unit};
+use midpath_core::roles::Ended;
+use midpath_core::units::{Rate, Time, TxClock};
 
 /// One direction of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,4 +41,170 @@ pub struct Network {
     pub nodes: Vec<Node>,
     /// Every direction of every link.
     pub links: Vec<Link>,
+}
+
+/// What a driver's wires do to packets.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Chaos {
+    /// How often a packet is lost.
+    pub lose: f64,
+    /// How often it arrives twice.
+    pub twice: f64,
+    /// How often it is late, so that others overtake it; its copy always is.
+    pub late: f64,
+    /// By up to so much.
+    pub by: Time,
+    /// How often one byte of its payload is changed.
+    pub corrupt: f64,
+}
+
+/// What becomes of one packet on a wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Mishap {
+    lost: bool,
+    late: Time,
+    /// When its copy comes after that, if there is one.
+    copy: Option<Time>,
+    /// Which byte of its payload is changed, by what.
+    changed: Option<(usize, u8)>,
+}
+
+impl Chaos {
+    fn befall(&self, payload: usize, rng: &mut Stream) -> Mishap {
+        let mut happens = |probability: f64| probability > 0.0 && unit(rng) < probability;
+        let [lost, twice, late, corrupt] = [self.lose, self.twice, self.late, self.corrupt].map(&mut happens);
+        let mut later = || Time(1 + below(rng, self.by.0.max(1)));
+        let (late, copy) = (if late { later() } else { Time::ZERO }, twice.then(&mut later));
+        let changed =
+            (corrupt && payload > 0).then(|| (below(rng, payload as u64) as usize, 1 + below(rng, 255) as u8));
+        Mishap { lost, late, copy, changed }
+    }
+}
+
+/// What flows carry, and what happens to it on the way.
+#[derive(Debug, Clone, Default)]
+pub struct Load {
+    /// The bytes of each flow, by its number.
+    pub files: BTreeMap<FlowId, Vec<u8>>,
+    /// What wires do to packets.
+    pub chaos: Chaos,
+}
+
+impl Load {
+    /// The table for it: every file is handed over whole, to the end that will send it.
+    fn bytes(&self) -> bytes::Bytes {
+        let mut bytes = bytes::Bytes::default();
+        if !self.files.is_empty() {
+            bytes = bytes::Bytes::new(bytes::Windows::ample());
+        }
+        for (flow, file) in &self.files {
+            let end = EndId { flow: *flow, peer: EndId::ANYONE, active: true };
+            let outgoing = bytes.send_from(end, file.len());
+            outgoing.write(file);
+            outgoing.close();
+        }
+        bytes
+    }
+}
+
+/// What has come of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Delivered {
+    /// What each flow's passive end has read.
+    pub files: BTreeMap<FlowId, Vec<u8>>,
+    /// How flows ended, as each of their ends saw it.
+    pub ends: BTreeMap<EndId, Ended>,
+}
+
+impl Delivered {
+    /// Applications that take whatever has come, at once.
+    fn read(&mut self, bytes: &mut bytes::Bytes) -> Vec<EndId> {
+        let news = bytes.news();
+        for end in &news {
+            let outgoing = bytes.outgoing(*end).and_then(|o| o.ended());
+            if let Some(why) = bytes.incoming(*end).and_then(|i| i.ended()).or(outgoing) {
+                self.ends.entry(*end).or_insert(why);
+            }
+            if bytes.incoming(*end).is_some() {
+                bytes.read(*end, usize::MAX, self.files.entry(end.flow).or_default());
+            }
+        }
+        news.into_iter().filter(|end| !end.active).collect()
+    }
+}
+
+/// A driver with bytes passes on what it hears of packets and their bytes.
+macro_rules! carry_bytes {
+    ($table:ident) => {
+        carry_bytes!($table, @calls);
+        fn gone(&mut self, end: EndId) {
+            self.$table().gone(end);
+        }
+    };
+    ($table:ident, $gone:ident) => {
+        carry_bytes!($table, @calls);
+        fn gone(&mut self, end: EndId) {
+            self.$gone(end);
+        }
+    };
+    ($table:ident, @calls) => {
+        const BYTES: bool = true;
+        fn supply(&mut self, end: EndId) -> Option<Supply> {
+            self.$table().supply(end)
+        }
+        fn room(&mut self, end: EndId) -> Option<u64> {
+            self.$table().room(end)
+        }
+        fn made(&mut self, end: EndId, id: PacketId, packet: &Packet, at: u64) {
+            self.$table().made(end, id, packet, at);
+        }
+        fn arrived(&mut self, end: EndId, at: u64) {
+            self.$table().arrived(end, at);
+        }
+        fn acknowledged(&mut self, end: EndId, up_to: u64) {
+            self.$table().acknowledged(end, up_to);
+        }
+        fn ended(&mut self, end: EndId, why: Ended) {
+            self.$table().ended(end, why);
+        }
+    };
+}
+use carry_bytes;
+
+/// By how much a packet's transmission may begin before the thread woke: up to that, lateness is made
+/// up. More is lost, as a device loses what it was too slow for; else a thread that slept for long
+/// would send all at once. Ours, with [`transmission`].
+const CREDIT: Time = Time::from_ms(1);
+
+/// When a packet that is sent at `now` starts and ends: where the last one ended by plan, not where
+/// the thread woke.
+pub(crate) fn transmission(planned: Time, now: Time, clock: TxClock, size: u32) -> (Time, Time) {
+    let start = planned.max(now.saturating_sub(CREDIT));
+    (start, start + clock.time(size))
+}
+
+#[cfg(test)]
+mod tests {
+    use midpath_core::units::Rate;
+
+    use super::*;
+
+    /// A thread that is woken late for each packet loses nothing of the rate, and no more than the
+    /// credit is ever sent at once.
+    #[test]
+    fn lateness_is_made_up_within_the_credit() {
+        let clock = TxClock::new(Rate::from_mbps(12)); // 1,500 B take 1 ms
+        let (us, ms) = (Time::from_us, Time::from_ms);
+        let mut planned = ms(10);
+        for n in 0..1000 {
+            let woken = planned + us(150 + n % 700);
+            let (start, end) = transmission(planned, woken, clock, 1500);
+            assert_eq!(start, planned);
+            planned = end;
+        }
+        assert!(planned.saturating_sub(ms(1010)) < us(1), "a thousand packets take a second: {planned:?}");
+        let asleep = ms(5000);
+        let (start, _) = transmission(planned, asleep, clock, 1500);
+        assert_eq!(start, asleep.saturating_sub(CREDIT));
+    }
 }

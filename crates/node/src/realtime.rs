@@ -16,13 +16,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use midpath_core::node::{Driver, Limits, Node, Woken};
-use midpath_core::packet::{FlowId, Pkt, Pool, PortId};
-use midpath_core::roles::{FlowReport, Transmitter};
+use midpath_core::node::{Driver, EndId, Limits, Node, Woken};
+use midpath_core::packet::{FlowId, Packet, PacketId, Pkt, Pool, PortId};
+use midpath_core::rng::{Purpose, Stream, stream};
+use midpath_core::roles::{Drop, Ended, FlowReport, Supply, Transmitter};
 use midpath_core::units::{Time, TxClock};
 use midpath_core::wire;
 
-use crate::Network;
+use crate::bytes::Bytes;
+use crate::{Chaos, Delivered, Load, Network, carry_bytes, transmission};
 
 /// A datagram is the number of the port that it is for, and the packet.
 const PORT: usize = 2;
@@ -33,18 +35,6 @@ const LONGEST: usize = 65_000;
 /// packet takes at 6 Mbps. A socket's own timeout would be simpler, but it counts in ticks of up to
 /// 10 ms.
 const NAP: Duration = Duration::from_micros(200);
-
-/// By how much a packet's transmission may begin before the thread woke: up to that, lateness is made
-/// up. More is lost, as a device loses what it was too slow for; else a thread that slept for long
-/// would send all at once. Ours, with [`transmission`].
-const CREDIT: Time = Time::from_ms(1);
-
-/// When a packet that is sent at `now` starts and ends: where the last one ended by plan, not where
-/// the thread woke.
-fn transmission(planned: Time, now: Time, clock: TxClock, size: u32) -> (Time, Time) {
-    let start = planned.max(now.saturating_sub(CREDIT));
-    (start, start + clock.time(size))
-}
 
 /// A datagram on its way: when it arrives, in which order it left, through which port.
 type Flying = Reverse<(Time, u64, u16, Vec<u8>)>;
@@ -60,6 +50,8 @@ pub struct Outcome {
     pub received: u64,
     /// Datagrams from elsewhere, and those whose bytes are no packet.
     pub refused: u64,
+    /// What flows have carried.
+    pub delivered: Delivered,
 }
 
 impl Outcome {
@@ -89,21 +81,46 @@ struct Lines {
     flying: BinaryHeap<Flying>,
     out: Outcome,
     ended: usize,
+    bytes: Bytes,
+    chaos: Chaos,
+    rng: Stream,
 }
 
 impl Lines {
+    fn bytes(&mut self) -> &mut Bytes {
+        &mut self.bytes
+    }
+
     /// A packet starts onto a link.
     fn send(&mut self, port: PortId, pkt: Pkt, now: Time, pool: &mut Pool) {
+        let payload = self.bytes.take(pkt.id());
         let packet = pool.take(pkt);
         let line = &mut self.of[usize::from(port.0)];
         let (_, end) = transmission(line.planned, now, line.clock, packet.size);
         (line.busy, line.planned) = (true, end);
+        let (arrives, peer_port) = (end + line.delay, line.peer_port);
+        let payload = payload.unwrap_or_else(|| vec![0; usize::from(packet.payload)].into());
         let mut bytes = Vec::with_capacity(packet.size as usize + PORT);
-        bytes.extend_from_slice(&line.peer_port.0.to_be_bytes());
-        wire::encode(&packet, &mut bytes);
-        bytes.resize((packet.size as usize + PORT).min(LONGEST), 0); // the payload
+        bytes.extend_from_slice(&peer_port.0.to_be_bytes());
+        wire::encode_with(&packet, &payload, &mut bytes);
+        self.fly(arrives, port, bytes, payload.len());
+    }
+
+    /// A datagram is on its way, with what befalls it there.
+    fn fly(&mut self, arrives: Time, port: PortId, mut bytes: Vec<u8>, payload: usize) {
+        let mishap = self.chaos.befall(payload, &mut self.rng);
         self.out.sent += 1;
-        self.flying.push(Reverse((end + line.delay, self.out.sent, port.0, bytes)));
+        if mishap.lost {
+            return;
+        }
+        if let Some(later) = mishap.copy {
+            self.flying.push(Reverse((arrives + mishap.late + later, self.out.sent, port.0, bytes.clone())));
+        }
+        if let Some((at, by)) = mishap.changed {
+            let place = bytes.len() - payload + at;
+            bytes[place] = bytes[place].wrapping_add(by);
+        }
+        self.flying.push(Reverse((arrives + mishap.late, self.out.sent, port.0, bytes)));
     }
 
     /// When something here is due.
@@ -115,6 +132,19 @@ impl Lines {
 }
 
 impl Driver for Lines {
+    carry_bytes!(bytes);
+    fn dropped(&mut self, _port: Option<PortId>, id: PacketId, _packet: &Packet, _why: Drop) {
+        self.bytes.take(id);
+    }
+    fn delivered(&mut self, id: PacketId, _packet: &Packet) {
+        self.bytes.delivered(id);
+    }
+    fn consumed(&mut self, id: PacketId, _packet: &Packet) {
+        self.bytes.take(id);
+    }
+    fn copied(&mut self, of: PacketId, copy: PacketId) {
+        self.bytes.copied(of, copy);
+    }
     fn transmitter(&mut self, port: PortId, _now: Time) -> Transmitter {
         let line = &self.of[usize::from(port.0)];
         if line.busy { Transmitter::Busy { until: None } } else { Transmitter::Idle { since: line.planned } }
@@ -139,7 +169,12 @@ struct Station {
 
 /// Runs a network until `flows` active ends have finished, or for `limit`.
 pub fn run(network: Network, flows: usize, limit: Duration) -> io::Result<Outcome> {
-    let stations = stations(network)?;
+    carry(network, flows, &Load::default(), limit)
+}
+
+/// The same with bytes in the packets.
+pub fn carry(network: Network, flows: usize, load: &Load, limit: Duration) -> io::Result<Outcome> {
+    let stations = stations(network, load)?;
     let ended = AtomicUsize::new(0);
     let outcomes = thread::scope(|scope| {
         let spawn = |mut s: Station| scope.spawn(|| s.run(&ended, flows, limit).map(|()| s.finish()));
@@ -151,12 +186,14 @@ pub fn run(network: Network, flows: usize, limit: Duration) -> io::Result<Outcom
         all.reports.extend(out.reports);
         (all.sent, all.received) = (all.sent + out.sent, all.received + out.received);
         all.refused += out.refused;
+        all.delivered.files.extend(out.delivered.files);
+        all.delivered.ends.extend(out.delivered.ends);
     }
     Ok(all)
 }
 
 /// Binds a socket for each node, and connects ports with sockets.
-fn stations(network: Network) -> io::Result<Vec<Station>> {
+fn stations(network: Network, load: &Load) -> io::Result<Vec<Station>> {
     let bind = |_: &Node| {
         let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
         socket.set_nonblocking(true)?;
@@ -173,17 +210,19 @@ fn stations(network: Network) -> io::Result<Vec<Station>> {
         lines[link.from.0.0 as usize][usize::from(link.from.1.0)] = Some(line);
     }
     let began = Instant::now();
-    let station = |((node, socket), lines): ((Node, UdpSocket), Vec<Option<Line>>)| Station {
-        node: node.without_timetables().with_limits(Limits::default()),
-        lines: Lines {
+    let station = |((node, socket), lines): ((Node, UdpSocket), Vec<Option<Line>>)| {
+        let bytes = load.bytes();
+        let lines = Lines {
             of: lines.into_iter().map(|l| l.expect("each port has a link")).collect(),
             flying: BinaryHeap::new(),
             out: Outcome::default(),
             ended: 0,
-        },
-        pool: Pool::new(),
-        socket,
-        began,
+            bytes,
+            chaos: load.chaos,
+            rng: stream(1, Purpose::Fault, node.id().0.into()),
+        };
+        let node = node.without_timetables().with_limits(Limits::default());
+        Station { node, lines, pool: Pool::new(), socket, began }
     };
     Ok(network.nodes.into_iter().zip(sockets).zip(lines).map(station).collect())
 }
@@ -249,10 +288,11 @@ impl Station {
         };
         let port = u16::from_be_bytes(*port);
         let linked = self.lines.of.get(usize::from(port)).is_some_and(|line| line.peer == from);
-        match wire::decode(packet) {
-            Ok(packet) if linked => {
+        match wire::read(packet) {
+            Ok((read, payload)) if linked => {
                 self.lines.out.received += 1;
-                let pkt = self.pool.insert(packet);
+                let pkt = self.pool.insert(read);
+                self.lines.bytes.pin(pkt.id(), packet[payload].into());
                 self.node.on_packet(now, PortId(port), pkt, &mut self.pool, &mut self.lines);
                 self.settle(now);
             }
@@ -262,6 +302,9 @@ impl Station {
 
     /// After each call: the ports that have something are asked.
     fn settle(&mut self, now: Time) {
+        for end in self.lines.out.delivered.read(&mut self.lines.bytes) {
+            self.node.poke_end(end, now, &mut self.pool, &mut self.lines);
+        }
         while let Some(port) = self.node.ready() {
             self.pull(port, now);
         }
@@ -281,31 +324,5 @@ impl Station {
         let mut out = self.lines.out;
         out.reports.extend(self.node.reports());
         out
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use midpath_core::units::Rate;
-
-    use super::*;
-
-    /// A thread that is woken late for each packet loses nothing of the rate, and no more than the
-    /// credit is ever sent at once.
-    #[test]
-    fn lateness_is_made_up_within_the_credit() {
-        let clock = TxClock::new(Rate::from_mbps(12)); // 1,500 B take 1 ms
-        let (us, ms) = (Time::from_us, Time::from_ms);
-        let mut planned = ms(10);
-        for n in 0..1000 {
-            let woken = planned + us(150 + n % 700);
-            let (start, end) = transmission(planned, woken, clock, 1500);
-            assert_eq!(start, planned);
-            planned = end;
-        }
-        assert_eq!(planned, ms(1010), "a thousand packets take a second");
-        let asleep = ms(5000);
-        let (start, _) = transmission(planned, asleep, clock, 1500);
-        assert_eq!(start, asleep.saturating_sub(CREDIT));
     }
 }

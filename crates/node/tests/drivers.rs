@@ -2,13 +2,17 @@
 //! real time: every byte arrives, every packet is somewhere, and the time that it takes is
 //! explained by how badly the driver behaves.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
+use midpath_core::node::EndId;
 use midpath_core::packet::FlowId;
+use midpath_core::roles::Ended;
 use midpath_core::units::Time;
+use midpath_node::hostile::carry;
 use midpath_node::hostile::{Malice, Outcome, run};
-use midpath_node::{Link, Network, realtime};
+use midpath_node::{Chaos, Link, Load, Network, realtime};
 use midpath_schemes::Catalogue;
 use midpath_sim::{RunOptions, run_text};
 
@@ -16,6 +20,11 @@ const BYTES: u64 = 2_000_000;
 
 /// Two flows over one bottleneck.
 fn scenario(scheme: &str) -> String {
+    scenario_of(scheme, BYTES)
+}
+
+/// The same of so many bytes each.
+fn scenario_of(scheme: &str, bytes: u64) -> String {
     format!(
         r#"
 scheme = "{scheme}"
@@ -29,11 +38,11 @@ cache = "1 MB"
 [[flow]]
 from = "s0"
 to = "d0"
-size = "{BYTES} B"
+size = "{bytes} B"
 [[flow]]
 from = "s1"
 to = "d1"
-size = "{BYTES} B"
+size = "{bytes} B"
 start = "200 ms"
 "#
     )
@@ -126,4 +135,68 @@ fn a_hostile_run_repeats() {
     let text = scenario("inrpp");
     let malice = Malice { late: Time::from_ms(2), burst: Time::from_ms(1), refuse: 0.3, seed: 9 };
     assert_eq!(hostile(&text, malice), hostile(&text, malice));
+}
+
+/// What flows carry: no two pages of it are alike.
+fn files(bytes: u64) -> BTreeMap<FlowId, Vec<u8>> {
+    let file = |flow: u32| {
+        let word = |i: u64| (i ^ u64::from(flow) << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
+        let file: Vec<u8> = (0..bytes.div_ceil(8)).flat_map(word).take(bytes as usize).collect();
+        (FlowId(flow), file)
+    };
+    (0..2).map(file).collect()
+}
+
+/// A wire that does all of it on every hop.
+const CHAOS: Chaos = Chaos { lose: 0.01, twice: 0.01, late: 0.02, by: Time::from_ms(3), corrupt: 0.01 };
+
+/// Bytes of a flow whose time doesn't matter.
+const SHORT: u64 = 500_000;
+
+/// Those whose packets carry bytes. (Of MPTCP nobody knows where in the stream a subflow's are.)
+const CARRY: [&str; 5] = ["newreno", "cubic", "rcp", "fcp", "inrpp"];
+
+/// Both ends of every flow say that it is complete, and what came out is what went in.
+fn assert_carried(delivered: &midpath_node::Delivered, files: &BTreeMap<FlowId, Vec<u8>>, what: &str) {
+    for (flow, file) in files {
+        let got = delivered.files.get(flow).map_or(&[][..], |f| &f[..]);
+        let same = got.iter().zip(file).take_while(|(a, b)| a == b).count();
+        assert_eq!((got.len(), same), (file.len(), file.len()), "{what}: {flow:?} differs at {same}");
+    }
+    let ends: Vec<&Ended> =
+        delivered.ends.iter().filter(|(end, _)| files.contains_key(&end.flow)).map(|e| e.1).collect();
+    assert_eq!(ends, vec![&Ended::Complete; 2 * files.len()], "{what}");
+    assert!(delivered.ends.keys().any(|end| end.peer == EndId::ANYONE));
+}
+
+#[test]
+fn files_are_carried_byte_for_byte_however_badly_driver_and_wires_behave() {
+    for scheme in CARRY {
+        let text = scenario_of(scheme, SHORT);
+        for seed in 0..3 {
+            let malice = Malice { late: Time::from_us(500), burst: Time::from_us(300), refuse: 0.1, seed };
+            let load = Load { files: files(SHORT), chaos: CHAOS };
+            let (out, delivered) = carry(network(&text), malice, load.clone(), Time::from_secs(1000));
+            assert!(out.conserved(), "{out:?}");
+            assert!(out.dropped > 20, "{scheme}: only {} lost", out.dropped);
+            assert_carried(&delivered, &load.files, scheme);
+        }
+    }
+}
+
+/// The same over sockets. Without chaos first, so that the time that it takes means something.
+#[test]
+fn files_are_carried_byte_for_byte_over_sockets() {
+    for scheme in CARRY {
+        for chaos in [Chaos::default(), CHAOS] {
+            let load = Load { files: files(SHORT), chaos };
+            let limit = Duration::from_secs(120);
+            let out =
+                realtime::carry(network(&scenario_of(scheme, SHORT)), 2, &load, limit).expect("the loopback interface");
+            assert_carried(&out.delivered, &load.files, scheme);
+            assert_eq!(out.refused > 0, chaos.corrupt > 0.0, "{scheme}: {} refused", out.refused);
+            let last = [0, 1].map(|f| out.flow(FlowId(f)).completed.expect("complete").as_secs_f64());
+            println!("{scheme}, {chaos:?}: {last:.2?} s, {} packets sent", out.sent);
+        }
+    }
 }

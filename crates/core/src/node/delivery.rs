@@ -1,56 +1,64 @@
 //! Endpoints: a packet is handed to the end of its flow, which is called with its context.
 
+use super::endpoints::Seat;
 use super::timers::Wake;
-use super::{Driver, Node};
-use crate::packet::{Packet, Pkt, Pool};
+use super::{Driver, EndId, Node};
+use crate::packet::{FlowId, NodeId, Packet, PacketId, Pkt, Pool};
 use crate::rng::secret;
-use crate::roles::{Accept, Drop, Endpoint, EndpointCtx, Way};
+use crate::roles::{Accept, Application, Drop, Ended, Endpoint, EndpointCtx, Way};
 use crate::units::Time;
 
 impl Node {
-    /// Hands a packet to the endpoint of its flow, or to whoever may accept the flow.
+    /// Hands a packet to the endpoint of its flow, or to whoever may accept the flow. Until the driver
+    /// has heard of the packet's fate, nothing is sent that could get its id.
     pub(super) fn deliver<D: Driver>(&mut self, now: Time, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
-        let Some(seat) = self.endpoints.find(pool[&pkt].flow) else {
-            return self.deliver_first(now, pkt, pool, driver);
-        };
-        let packet = Node::arrive(pkt, pool, driver);
+        let id = pkt.id();
+        let packet = pool.take(pkt);
+        // Drivers without bytes give each flow a number of its own: to look at the peer, too, costs
+        // each packet 40 instructions.
+        let found =
+            if D::BYTES { self.endpoints.find(packet.flow, packet.src) } else { self.endpoints.find_own(packet.flow) };
+        let Some(seat) = found else { return self.deliver_first(now, id, &packet, pool, driver) };
+        driver.delivered(id, &packet);
         self.call(seat, now, pool, driver, |e, ctx| e.on_packet(&packet, ctx));
     }
 
     /// Hands a packet that may open a flow to whoever accepts it.
-    fn deliver_first<D: Driver>(&mut self, now: Time, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
-        let endpoint = match self.accept(&pool[&pkt]) {
+    #[cold]
+    #[inline(never)]
+    fn deliver_first<D: Driver>(&mut self, now: Time, id: PacketId, packet: &Packet, pool: &mut Pool, driver: &mut D) {
+        let endpoint = match self.accept(packet) {
             Accept::Take(endpoint) if self.endpoints.has_room() => endpoint,
-            Accept::Refuse(answer) => return self.refuse(pkt, Some(answer), pool, driver),
-            Accept::Take(_) | Accept::Ignore => return self.refuse(pkt, None, pool, driver),
+            Accept::Refuse(answer) => return self.refuse(id, packet, Some(answer), pool, driver),
+            Accept::Take(_) | Accept::Ignore => return self.refuse(id, packet, None, pool, driver),
         };
-        let packet = Node::arrive(pkt, pool, driver);
-        let seat = self.endpoints.insert(packet.flow, false, endpoint);
+        driver.delivered(id, packet);
+        let end = EndId { flow: packet.flow, peer: packet.src, active: false };
+        let seat = self.endpoints.insert(end, endpoint);
         self.call(seat, now, pool, driver, |e, ctx| e.on_start(ctx));
-        self.endpoints.recycle(packet.flow);
-        self.call(seat, now, pool, driver, |e, ctx| e.on_packet(&packet, ctx));
-    }
-
-    /// Takes out a packet that has reached its endpoint. The driver hears of it while the packet
-    /// has its place: what an endpoint sends next may get the same one.
-    #[inline]
-    fn arrive<D: Driver>(pkt: Pkt, pool: &mut Pool, driver: &mut D) -> Packet {
-        driver.delivered(pkt.id(), &pool[&pkt]);
-        pool.take(pkt)
+        self.endpoints.recycle(end).into_iter().for_each(|end| driver.gone(end));
+        self.call(seat, now, pool, driver, |e, ctx| e.on_packet(packet, ctx));
     }
 
     /// What is to become of a packet whose flow has no end here. A late copy of a flow that has
     /// ended opens nothing.
     fn accept(&self, packet: &Packet) -> Accept {
-        if self.endpoints.has_closed(packet.flow) {
+        if self.endpoints.has_closed(packet.flow, packet.src) {
             return self.flows.refuse(packet).map_or(Accept::Ignore, Accept::Refuse);
         }
         self.flows.accept(self.id, packet)
     }
 
     /// Counts a packet that nobody takes, and sends the answer, if there is one.
-    fn refuse<D: Driver>(&mut self, pkt: Pkt, answer: Option<Packet>, pool: &mut Pool, driver: &mut D) {
-        self.discard(None, pkt, Drop::Undeliverable, pool, driver);
+    fn refuse<D: Driver>(
+        &mut self,
+        id: PacketId,
+        packet: &Packet,
+        answer: Option<Packet>,
+        pool: &mut Pool,
+        driver: &mut D,
+    ) {
+        driver.dropped(None, id, packet, Drop::Undeliverable);
         if let Some(answer) = answer
             && answer.dst != self.id
         {
@@ -84,13 +92,17 @@ impl Node {
         call: impl FnOnce(&mut dyn Endpoint, &mut EndpointCtx<'_>),
     ) {
         let Some(seat) = self.endpoints.seat(index) else { return };
+        let mut application = D::BYTES.then(|| {
+            let (supply, room) = (driver.supply(seat.end), driver.room(seat.end));
+            Application { supply, room, ..Application::default() }
+        });
         // Before any of them draws a number: whenever it is drawn, it is the same.
         let secret = *self.secret.get_or_insert_with(|| secret(&self.streams.endpoints));
         let (mut finished, mut successor) = (false, None);
         let mut ctx = EndpointCtx {
             now,
             node: self.id,
-            flow: seat.flow,
+            flow: seat.end.flow,
             rng: &mut self.streams.endpoints,
             secret,
             shared: &mut self.shared,
@@ -101,14 +113,19 @@ impl Node {
             timer: &mut seat.timer.deadline,
             finished: &mut finished,
             successor: Some(&mut successor),
+            application: application.as_mut(),
         };
         call(seat.endpoint.as_mut(), &mut ctx);
         if let Some(successor) = successor {
             seat.endpoint = successor;
         }
+        if let Some(application) = application {
+            Node::tell(seat.end, application, pool, driver);
+        }
         if finished {
-            if let Some(seat) = self.endpoints.remove(index) {
-                driver.finished(seat.flow, seat.active, seat.endpoint.report());
+            if let Some(Seat { end, endpoint, .. }) = self.endpoints.remove(index) {
+                driver.finished(end.flow, end.active, endpoint.report());
+                driver.gone(end);
             }
         } else if let Some(at) = seat.timer.arm(now) {
             self.timers.push(at, Wake::Endpoint(index));
@@ -118,10 +135,63 @@ impl Node {
         self.drain(now, pool, driver);
     }
 
+    /// Tells the driver what a call to an endpoint has done.
+    fn tell<D: Driver>(end: EndId, application: Application, pool: &Pool, driver: &mut D) {
+        let Application { made, arrived, acknowledged, ended, .. } = application;
+        made.into_iter().for_each(|(id, at)| driver.made(end, id, pool.peek(id), at));
+        arrived.into_iter().for_each(|at| driver.arrived(end, at));
+        acknowledged.into_iter().for_each(|up_to| driver.acknowledged(end, up_to));
+        ended.into_iter().for_each(|why| driver.ended(end, why));
+    }
+
+    /// Opens a flow to `peer` here and now, with this active end. False if there is one of this
+    /// number between the two already.
+    pub fn connect<D: Driver>(
+        &mut self,
+        flow: FlowId,
+        peer: NodeId,
+        endpoint: Box<dyn Endpoint>,
+        now: Time,
+        pool: &mut Pool,
+        driver: &mut D,
+    ) -> bool {
+        if self.endpoints.find(flow, peer).is_some() {
+            return false;
+        }
+        let seat = self.endpoints.insert(EndId { flow, peer, active: true }, endpoint);
+        self.call(seat, now, pool, driver, |e, ctx| e.on_start(ctx));
+        true
+    }
+
+    /// Called when the application behind an end has handed more over, has closed its side, or has
+    /// room for more.
+    pub fn poke_end<D: Driver>(&mut self, end: EndId, now: Time, pool: &mut Pool, driver: &mut D) {
+        if let Some(seat) = self.endpoints.find_end(end) {
+            self.call(seat, now, pool, driver, |e, ctx| e.on_application(ctx));
+        }
+    }
+
+    /// Called when nothing has been heard of an end's peer for long: it is asked whether it is there.
+    pub fn probe<D: Driver>(&mut self, end: EndId, now: Time, pool: &mut Pool, driver: &mut D) {
+        if let Some(seat) = self.endpoints.find_end(end) {
+            self.call(seat, now, pool, driver, |e, ctx| e.on_probe(ctx));
+        }
+    }
+
+    /// Called when the application behind an end gives the flow up.
+    pub fn abort<D: Driver>(&mut self, end: EndId, now: Time, pool: &mut Pool, driver: &mut D) {
+        if let Some(seat) = self.endpoints.find_end(end) {
+            self.call(seat, now, pool, driver, |e, ctx| {
+                ctx.ended(Ended::Aborted);
+                e.on_abort(ctx);
+            });
+        }
+    }
+
     /// Sets the timers of poked endpoints to now.
     fn poke(&mut self, now: Time) {
         while let Some(flow) = self.pokes.pop() {
-            let Some(index) = self.endpoints.find(flow) else { continue };
+            let Some(index) = self.endpoints.find_own(flow) else { continue };
             let Some(seat) = self.endpoints.seat(index) else { continue };
             seat.timer.deadline = now;
             if let Some(at) = seat.timer.arm(now) {

@@ -1,8 +1,26 @@
 //! What runs a node, and what tells it of flows: the two sides that a node is used from.
 
 use crate::packet::{FlowId, NodeId, Packet, PacketId, Pkt, Pool, PortId};
-use crate::roles::{Accept, Drop, Endpoint, FlowReport, Transmitter};
+use crate::roles::{Accept, Drop, Ended, Endpoint, FlowReport, Supply, Transmitter};
 use crate::units::Time;
+
+/// One end of a flow as its node and the driver know it. Two peers may use the same number for
+/// different flows with one node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct EndId {
+    /// The flow.
+    pub flow: FlowId,
+    /// The node at the other end; [`EndId::ANYONE`] where the flow's number says enough.
+    pub peer: NodeId,
+    /// Whether it is the active end.
+    pub active: bool,
+}
+
+impl EndId {
+    /// The peer of an end that takes its flow's packets from wherever they come: those that the
+    /// node's [`Flows`] open.
+    pub const ANYONE: NodeId = NodeId(u32::MAX);
+}
 
 /// Whoever runs a node: the simulator in virtual time, a daemon on real packets, a test.
 ///
@@ -22,12 +40,21 @@ use crate::units::Time;
 /// it knows of a packet beside it, by its [`PacketId`]: it hears of each fate before the packet's
 /// place, and with it the id, is given to another packet.
 ///
+/// **Bytes.** A driver with [`Driver::BYTES`] has applications and what they send. A packet's
+/// payload is fixed when an endpoint makes it ([`Driver::made`]): from then on it goes with the
+/// packet's id, for what is acknowledged meanwhile is forgotten. After each call to an endpoint the
+/// driver hears first what the call has done, in the order of the methods below, before anything
+/// that the endpoint has sent goes on.
+///
 /// [`Node::ready`]: super::Node::ready
 /// [`Node::poll_transmit`]: super::Node::poll_transmit
 /// [`Discipline::held`]: crate::roles::Discipline::held
 pub trait Driver {
     /// Whether [`Driver::book`] is there.
     const TIMETABLES: bool = false;
+    /// Whether packets carry bytes, and what follows [`Driver::supply`] is there. Else none of it
+    /// is asked or told.
+    const BYTES: bool = false;
     /// Called when a port may have something to send: whether its transmitter can take a packet
     /// now. A driver that pulls by itself is always busy here.
     fn transmitter(&mut self, port: PortId, now: Time) -> Transmitter;
@@ -53,6 +80,29 @@ pub trait Driver {
     fn consumed(&mut self, _id: PacketId, _packet: &Packet) {}
     /// Called when a packet has been copied: the copy has a fate of its own.
     fn copied(&mut self, _of: PacketId, _copy: PacketId) {}
+
+    /// Called before an endpoint is called: what its application has handed over so far. `None`
+    /// where the flow's length is known without.
+    fn supply(&mut self, _end: EndId) -> Option<Supply> {
+        None
+    }
+    /// Called before an endpoint is called: up to which offset its application takes what arrives.
+    /// `None` where it takes all.
+    fn room(&mut self, _end: EndId) -> Option<u64> {
+        None
+    }
+    /// Called when an endpoint has made a packet with a payload, which begins at the offset `at` of
+    /// what its application sends.
+    fn made(&mut self, _end: EndId, _id: PacketId, _packet: &Packet, _at: u64) {}
+    /// Called when an endpoint has taken a packet in: the payload of the one that
+    /// [`Driver::delivered`] named last belongs at the offset `at`.
+    fn arrived(&mut self, _end: EndId, _at: u64) {}
+    /// Called when all below the offset `up_to` is known to have arrived at the other end.
+    fn acknowledged(&mut self, _end: EndId, _up_to: u64) {}
+    /// Called when the flow has ended for the application. The endpoint may go on for some time.
+    fn ended(&mut self, _end: EndId, _why: Ended) {}
+    /// Called when an endpoint is gone, whatever it has said before.
+    fn gone(&mut self, _end: EndId) {}
 }
 
 /// The applications of a network: which flows start, and who takes what arrives.

@@ -75,18 +75,18 @@ impl Node {
 
     /// The endpoints that are still here: flow, whether it is the active end, endpoint.
     pub fn endpoints(&self) -> impl Iterator<Item = (FlowId, bool, &dyn Endpoint)> + '_ {
-        self.endpoints.iter().map(|s| (s.flow, s.active, s.endpoint.as_ref()))
+        self.endpoints.iter().map(|s| (s.end.flow, s.end.active, s.endpoint.as_ref()))
     }
 
     /// The reports of the endpoints that are still here: flow, whether it is the active end,
     /// report.
     pub fn reports(&self) -> impl Iterator<Item = (FlowId, bool, FlowReport)> + '_ {
-        self.endpoints.iter().map(|s| (s.flow, s.active, s.endpoint.report()))
+        self.endpoints.iter().map(|s| (s.end.flow, s.end.active, s.endpoint.report()))
     }
 
     /// One endpoint's report, if it is here.
     pub fn report_of(&mut self, flow: FlowId) -> Option<FlowReport> {
-        let index = self.endpoints.find(flow)?;
+        let index = self.endpoints.find_own(flow)?;
         self.endpoints.seat(index).map(|s| s.endpoint.report())
     }
 

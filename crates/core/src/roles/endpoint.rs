@@ -3,7 +3,7 @@ use std::collections::VecDeque;
 
 use crate::packet::{FlowId, NodeId, Packet, Pkt, Pool, PortId};
 use crate::rng::Stream;
-use crate::roles::{LinkInfo, Way};
+use crate::roles::{Application, Ended, LinkInfo, Supply, Way};
 use crate::units::Time;
 
 /// One end of a flow: active (sender, consumer) or passive (receiver, producer).
@@ -16,6 +16,15 @@ pub trait Endpoint: Send {
     /// Called when the time last set with [`EndpointCtx::set_timer`] has come. The timer is off
     /// then.
     fn on_timer(&mut self, ctx: &mut EndpointCtx<'_>);
+    /// Called when the application behind it has handed more over, has closed its side, or has room
+    /// for more.
+    fn on_application(&mut self, _ctx: &mut EndpointCtx<'_>) {}
+    /// Called when nothing has been heard of the peer for long: asks whether it is there.
+    fn on_probe(&mut self, _ctx: &mut EndpointCtx<'_>) {}
+    /// Called when the application gives the flow up: the other end is told, and this one is gone.
+    fn on_abort(&mut self, ctx: &mut EndpointCtx<'_>) {
+        ctx.finish();
+    }
     /// Called when somebody measures: at sampling times, when the endpoint finishes, and at the end
     /// of the run.
     fn report(&self) -> FlowReport;
@@ -139,6 +148,8 @@ pub struct EndpointCtx<'a> {
     pub(crate) pokes: &'a mut Vec<FlowId>,
     pub(crate) timer: &'a mut Time,
     pub(crate) finished: &'a mut bool,
+    /// Where the driver carries bytes: the application.
+    pub(crate) application: Option<&'a mut Application>,
     /// What takes its place; `None` where it lives inside another one, which knows it by its type.
     pub(crate) successor: Option<&'a mut Option<Box<dyn Endpoint>>>,
 }
@@ -150,6 +161,64 @@ impl EndpointCtx<'_> {
         debug_assert_eq!(packet.size, packet.wire_size(), "a packet is as long as its encoding");
         let pkt = self.pool.insert(packet);
         self.out.push_back((Way::Routed, pkt));
+    }
+    /// The same with the payload that begins at the offset `at` of what the application sends.
+    #[inline(always)]
+    pub fn send_bytes(&mut self, packet: Packet, at: u64) {
+        debug_assert_eq!(packet.size, packet.wire_size(), "a packet is as long as its encoding");
+        let pkt = self.pool.insert(packet);
+        if self.application.is_some() {
+            self.note_made(&pkt, at);
+        }
+        self.out.push_back((Way::Routed, pkt));
+    }
+
+    #[cold]
+    fn note_made(&mut self, pkt: &Pkt, at: u64) {
+        if let Some(application) = &mut self.application
+            && self.pool[pkt].payload > 0
+        {
+            application.made.push((pkt.id(), at));
+        }
+    }
+
+    /// Whether there is an application: whether what is said of bytes is heard.
+    #[inline]
+    pub fn application(&self) -> bool {
+        self.application.is_some()
+    }
+    /// What the application has handed over to be sent. `None` where there is none, and the flow's
+    /// length is what its [`FlowSpec`](super::FlowSpec) says.
+    #[inline]
+    pub fn supply(&self) -> Option<Supply> {
+        self.application.as_ref()?.supply
+    }
+    /// The offset up to which the application takes what arrives. `None` where there is none, and
+    /// only the scheme's parameters bound that.
+    #[inline]
+    pub fn room(&self) -> Option<u64> {
+        self.application.as_ref()?.room
+    }
+    /// Says that the payload of the packet that this call is about belongs at the offset `at` of
+    /// what the application receives.
+    #[inline]
+    pub fn arrived(&mut self, at: u64) {
+        if let Some(application) = &mut self.application {
+            application.arrived = Some(at);
+        }
+    }
+    /// Says that the other end has all that was sent below the offset `up_to`.
+    #[inline]
+    pub fn acknowledged(&mut self, up_to: u64) {
+        if let Some(application) = &mut self.application {
+            application.acknowledged = Some(up_to);
+        }
+    }
+    /// Says that the flow has ended for the application, and why. The first reason counts.
+    pub fn ended(&mut self, why: Ended) {
+        if let Some(application) = &mut self.application {
+            application.ended.get_or_insert(why);
+        }
     }
     /// Sends `packet` out of one port of a multihomed host.
     pub fn send_via(&mut self, port: PortId, packet: Packet) {
@@ -208,6 +277,7 @@ impl EndpointCtx<'_> {
             timer: &mut wishes.timer,
             finished: &mut wishes.finished,
             successor: None,
+            application: None,
         });
         for (way, pkt) in self.out.range_mut(first..) {
             *way = each(&result, &mut self.pool[&*pkt]).into();

@@ -1,14 +1,16 @@
 //! The passive end of a TCP: takes the bytes in, acknowledges them, answers the FIN with its own.
 //!
-//! Here is what it takes in; `receiver/reply.rs` has what it says.
+//! Here is what it takes in; `receiver/reply.rs` has what it says, `receiver/room.rs` how the window
+//! follows the application's room.
 
 mod reply;
+mod room;
 
 use std::sync::Arc;
 
 use midpath_core::packet::{Ecn, Flags, Kind, Packet, SackBlock};
 use midpath_core::ranges::RangeSet;
-use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport};
+use midpath_core::roles::{Ended, Endpoint, EndpointCtx, FlowReport};
 use midpath_core::units::Time;
 
 use super::ecn::{self, Agreed};
@@ -49,6 +51,10 @@ pub struct Receiver {
     fin: u64,
     /// Last.ACK.sent of RFC 7323, §4.3.
     last_ack: u64,
+    /// One past the last byte that the window admits, where an application says what it has room
+    /// for; and what of it was told last. `u64::MAX` where nobody does.
+    edge: u64,
+    told_edge: u64,
     delivered_at: Time,
     /// When a delayed ACK must go.
     delack_at: Time,
@@ -80,6 +86,8 @@ pub struct Receiver {
     /// When the SYN-ACK was last sent, and whether it had been sent before.
     syn_ack_at: Time,
     answered_again: bool,
+    /// When a reset that may be made up was last answered.
+    challenged: Option<Time>,
     stats: FlowReport,
 }
 
@@ -103,6 +111,9 @@ impl Receiver {
             syn_ack_at: Time::ZERO,
             answered_again: false,
             last_ack: 0,
+            edge: u64::MAX,
+            told_edge: u64::MAX,
+            challenged: None,
             ecn: Agreed::None,
             syn: Ecn::NotEct,
             marks: ecn::FIRST,
@@ -197,6 +208,7 @@ impl Receiver {
         if let Some(reset) = reset(packet) {
             ctx.send(reset);
         }
+        ctx.ended(Ended::Reset);
         ctx.finish();
     }
 
@@ -251,6 +263,9 @@ impl Receiver {
             self.ends.remember(packet, ctx.now);
         }
         let urgent = self.ecn != Agreed::None && self.see_mark(packet, ctx);
+        if packet.payload > 0 {
+            ctx.arrived(from);
+        }
         if fin {
             self.fin = to - 1;
         }
@@ -332,12 +347,14 @@ impl Receiver {
             self.delivered_at = now;
         }
         self.next = to;
+        self.keep_to_edge();
     }
 
     /// Everything up to the FIN has come: acknowledges it with a FIN of our own.
     fn on_all_received(&mut self, ctx: &mut EndpointCtx<'_>) {
         if self.state != State::LastAck {
             self.state = State::LastAck;
+            ctx.ended(Ended::Complete);
             // A flow of no bytes is complete with its FIN.
             self.stats.completed = Some(if self.fin == 0 { ctx.now } else { self.delivered_at });
             self.rto_at = ctx.now.saturating_add(self.rtt.rto());
@@ -345,8 +362,26 @@ impl Receiver {
         self.acknowledge(ctx);
     }
 
+    /// RFC 5961, §3.2: a reset counts only at the number that is expected next. One elsewhere in the
+    /// window may be honest: its sender has not heard what has arrived. It is asked, and if it has
+    /// no such connection any more its answer counts.
+    fn on_reset(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
+        if self.state == State::Listen {
+            return;
+        }
+        match self.ends.peer.offset(packet.seq, self.next) {
+            Some(at) if at == self.next => {
+                ctx.ended(Ended::Reset);
+                ctx.finish();
+            }
+            Some(at) if ctx.application() && self.is_in_window(at) => self.challenge(ctx),
+            _ => {}
+        }
+    }
+
     fn on_rto(&mut self, ctx: &mut EndpointCtx<'_>) {
         if self.retries >= self.settings.tcp.syn_retries {
+            ctx.ended(Ended::TimedOut);
             return ctx.finish();
         }
         self.retries += 1;
@@ -365,19 +400,18 @@ impl Endpoint for Receiver {
     fn is_half_open(&self) -> bool {
         matches!(self.state, State::Listen | State::SynReceived)
     }
-    fn on_start(&mut self, _ctx: &mut EndpointCtx<'_>) {}
+    fn on_start(&mut self, ctx: &mut EndpointCtx<'_>) {
+        self.take_room(ctx);
+    }
 
     fn on_packet(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
         if packet.kind != Kind::Segment {
             return;
         }
         if packet.flags.has(Flags::RST) {
-            // RFC 5961, §3.2: a reset counts only at the number that is expected next.
-            if packet.seq == self.ends.peer.wire(self.next) && self.state != State::Listen {
-                ctx.finish();
-            }
-            return;
+            return self.on_reset(packet, ctx);
         }
+        self.take_room(ctx);
         if self.settings.reflect.is_some() && (packet.payload > 0 || packet.flags.has(Flags::SYN)) {
             self.see_header(packet);
         }
@@ -399,7 +433,30 @@ impl Endpoint for Receiver {
         ctx.set_timer(self.delack_at.min(self.rto_at));
     }
 
+    fn on_application(&mut self, ctx: &mut EndpointCtx<'_>) {
+        self.offer_more(ctx);
+        ctx.set_timer(self.delack_at.min(self.rto_at));
+    }
+
+    /// RFC 1122, §4.2.3.6: the number before the next one, which any peer that is there answers; one
+    /// that has forgotten the flow by a reset.
+    fn on_probe(&mut self, ctx: &mut EndpointCtx<'_>) {
+        let mut probe = self.ack(ctx.now);
+        probe.seq = probe.seq.wrapping_sub(1);
+        ctx.send(probe);
+    }
+
+    fn on_abort(&mut self, ctx: &mut EndpointCtx<'_>) {
+        let mut reset = self.ends.packet(0, ctx.now);
+        // Its FIN, if that is out, has a number.
+        let fin = u64::from(self.state == State::LastAck);
+        (reset.seq, reset.flags) = (self.ends.own.wire(fin), Flags::RST);
+        ctx.send(reset);
+        ctx.finish();
+    }
+
     fn on_timer(&mut self, ctx: &mut EndpointCtx<'_>) {
+        self.take_room(ctx);
         if ctx.now >= self.delack_at {
             self.acknowledge(ctx);
         }

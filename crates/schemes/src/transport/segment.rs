@@ -92,6 +92,12 @@ impl Ends {
         }
     }
 
+    /// The window is this from now on. What it is told in units of stays.
+    #[inline]
+    pub fn set_window(&mut self, window: u64) {
+        self.window = window;
+    }
+
     /// Says which interfaces the connection is between.
     pub fn between(&mut self, interfaces: Interfaces) {
         (self.between, self.key) = (interfaces, flow_key(self.flow, self.me, self.peer_node, interfaces));

@@ -283,10 +283,17 @@ impl<C: CongestionController> Sender<C> {
 
     /// Puts the controller's header on a packet and sends it.
     #[inline]
-    fn dispatch(&mut self, mut packet: Packet, ctx: &mut EndpointCtx<'_>) {
+    fn dispatch(&mut self, packet: Packet, ctx: &mut EndpointCtx<'_>) {
+        self.dispatch_bytes(packet, 0, ctx);
+    }
+
+    /// The same for a packet whose payload begins at the offset `at`. A call copies the packet once;
+    /// inlined it would be copied twice.
+    #[inline(never)]
+    fn dispatch_bytes(&mut self, mut packet: Packet, at: u64, ctx: &mut EndpointCtx<'_>) {
         let view = self.view();
         self.control.on_send(&mut packet, &view, ctx);
-        ctx.send(packet);
+        ctx.send_bytes(packet, at);
     }
 
     /// What all segments after the handshake say of ECN: the number of marked packets received,
@@ -309,6 +316,7 @@ impl<C: CongestionController> Sender<C> {
 
 impl<C: CongestionController> Endpoint for Sender<C> {
     fn on_start(&mut self, ctx: &mut EndpointCtx<'_>) {
+        self.take_supply(ctx);
         self.connect(ctx);
         self.arm(ctx);
     }
@@ -317,6 +325,7 @@ impl<C: CongestionController> Endpoint for Sender<C> {
         if packet.kind != Kind::Segment || packet.flags.has(Flags::RST) {
             return self.on_reset(packet, ctx);
         }
+        self.take_supply(ctx);
         match self.state {
             State::SynSent => self.on_syn_ack(packet, ctx),
             State::Open if packet.flags.has(Flags::SYN) => self.acknowledge(ctx),
@@ -330,6 +339,7 @@ impl<C: CongestionController> Endpoint for Sender<C> {
     }
 
     fn on_timer(&mut self, ctx: &mut EndpointCtx<'_>) {
+        self.take_supply(ctx);
         if ctx.now >= self.stop_at && self.state == State::SynSent {
             return self.finish(ctx);
         }
@@ -350,6 +360,19 @@ impl<C: CongestionController> Endpoint for Sender<C> {
             self.pace_again(ctx.now);
         }
         self.arm(ctx);
+    }
+
+    fn on_application(&mut self, ctx: &mut EndpointCtx<'_>) {
+        self.take_supply(ctx);
+        if self.state == State::Open {
+            self.send(ctx);
+        }
+        self.arm(ctx);
+    }
+
+    fn on_abort(&mut self, ctx: &mut EndpointCtx<'_>) {
+        // Nothing beyond has arrived: the number is in the peer's window, wherever that begins.
+        self.reset_at(self.nxt, ctx);
     }
 
     fn report(&self) -> FlowReport {

@@ -98,6 +98,7 @@ impl Receiver {
         }
         ctx.send(p);
         self.last_ack = self.next;
+        self.told_edge = self.edge;
         (self.pending, self.unreported) = (0, 0);
         self.delack_at = Time::MAX;
     }

@@ -48,6 +48,9 @@ impl<C: CongestionController> Sender<C> {
         self.note_arrivals(packet, ack, ctx.now);
         self.note_evidence(packet, ack, ctx.now);
         let mut news = self.take_numbers(packet, ack, ctx.now);
+        if news.acked > 0 {
+            ctx.acknowledged(self.una.min(self.end));
+        }
         self.on_probe_answer(packet, ctx.now);
         self.find_overtaken(ctx.now);
         self.feedback(packet, ctx);

@@ -1,7 +1,7 @@
 //! Opening and closing: RFC 9293, §3.5 and §3.6.
 
 use midpath_core::packet::{Ecn, Flags, IP_HEADER, Kind, Options, Packet, TCP_HEADER};
-use midpath_core::roles::{Endpoint, EndpointCtx};
+use midpath_core::roles::{Ended, Endpoint, EndpointCtx};
 use midpath_core::units::Time;
 
 use super::time_wait::TimeWait;
@@ -127,6 +127,7 @@ impl<C: CongestionController> Sender<C> {
     pub(super) fn on_all_acknowledged(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
         if self.state == State::Open {
             self.state = State::FinWait2;
+            ctx.ended(Ended::Complete);
             self.control.on_close(ctx);
             self.times.shrink();
             self.stop_at = Time::MAX;
@@ -180,7 +181,10 @@ impl<C: CongestionController> Sender<C> {
     pub(super) fn on_deadline(&mut self, ctx: &mut EndpointCtx<'_>) {
         self.rto_at = Time::MAX;
         match self.state {
-            State::SynSent if self.retries >= self.settings.tcp.syn_retries => self.finish(ctx),
+            State::SynSent if self.retries >= self.settings.tcp.syn_retries => {
+                ctx.ended(Ended::TimedOut);
+                self.finish(ctx);
+            }
             State::SynSent => {
                 self.retries += 1;
                 self.stats.timeouts += 1;
@@ -194,7 +198,13 @@ impl<C: CongestionController> Sender<C> {
 
     /// Gives up, and tells the peer (RFC 9293, §3.8.3).
     pub(super) fn give_up(&mut self, ctx: &mut EndpointCtx<'_>) {
-        let mut p = self.numbered(0, self.una, ctx.now);
+        ctx.ended(Ended::TimedOut);
+        self.reset_at(self.una, ctx);
+    }
+
+    /// Tells the peer that it is over, with the number of the byte at `at`.
+    pub(super) fn reset_at(&mut self, at: u64, ctx: &mut EndpointCtx<'_>) {
+        let mut p = self.numbered(0, at, ctx.now);
         p.flags = Flags::RST.with(self.ace());
         ctx.send(p);
         self.finish(ctx);
@@ -209,6 +219,7 @@ impl<C: CongestionController> Sender<C> {
             _ => packet.seq == self.ends.peer.wire(self.peer_next),
         };
         if packet.kind == Kind::Segment && believed {
+            ctx.ended(if self.state == State::SynSent { Ended::Refused } else { Ended::Reset });
             self.finish(ctx);
         }
     }

@@ -1,5 +1,5 @@
-//! A stream that is handed to the sender piece by piece, for those who put TCP inside a scheme of
-//! their own.
+//! A stream that is handed to the sender piece by piece: by an application, or by those who put TCP
+//! inside a scheme of their own.
 
 use std::collections::VecDeque;
 
@@ -68,6 +68,28 @@ impl<C: CongestionController> Sender<C> {
         self.ends.between(between);
         self.ends.shares_window = true;
         self
+    }
+
+    /// Takes over what the application has handed over, where there is one. The receiver's window
+    /// bounds what is sent of it.
+    #[inline]
+    pub(super) fn take_supply(&mut self, ctx: &EndpointCtx<'_>) {
+        if let Some(application) = ctx.supply() {
+            self.supply_from(application);
+        }
+    }
+
+    fn supply_from(&mut self, application: midpath_core::roles::Supply) {
+        let supply = self.supply.get_or_insert_default();
+        // The application is never asked for more: it says when it has some.
+        supply.dry = true;
+        let given = supply.given;
+        if application.given > given {
+            supply.add(application.given - given, given);
+        }
+        if application.closed {
+            self.end = self.end.min(application.given);
+        }
     }
 
     /// Whether a packet is the SYN-ACK that this end waits for.

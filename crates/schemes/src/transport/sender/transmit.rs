@@ -198,7 +198,7 @@ impl<C: CongestionController> Sender<C> {
             self.paced = (self.pace_at, size);
             self.pace_at = self.paced.0.saturating_add(self.spacing(size));
         }
-        self.dispatch(p, ctx);
+        self.dispatch_bytes(p, segment.from, ctx);
     }
 
     #[inline]

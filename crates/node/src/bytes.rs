@@ -1,0 +1,207 @@
+//! The bytes that nodes' packets carry, beside the packets: a driver that has this table carries
+//! files through any scheme whose endpoints say at which offset a packet's payload begins.
+//!
+//! Before a packet leaves its host its bytes are known by flow, direction and offset
+//! ([`Outgoing`]); from the moment that it is made by its id; where it arrives by flow, direction
+//! and offset again ([`Incoming`]). They are copied when the packet is *made*, for a port may keep
+//! a packet whose bytes a repeat has had acknowledged and forgotten meanwhile.
+//!
+//! What is held is bounded: what an application hands over by a limit for each flow, what it has
+//! not read yet by one budget for all flows, and what is on packets by what queues and custody
+//! hold.
+
+mod incoming;
+mod outgoing;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use midpath_core::node::EndId;
+use midpath_core::packet::{NodeId, Packet, PacketId};
+use midpath_core::roles::{Ended, Supply};
+
+pub use incoming::{Incoming, Windows};
+pub use outgoing::Outgoing;
+
+/// What a node's packets and applications carry. Peers choose flows' numbers, so no map here is
+/// slower for some than for others.
+#[derive(Debug, Default)]
+pub struct Bytes {
+    /// By the packet's id, which is its place in the node's pool.
+    packets: Vec<Option<Box<[u8]>>>,
+    on_packets: u64,
+    /// Of the packet that was delivered last.
+    at_hand: Option<Box<[u8]>>,
+    outgoing: BTreeMap<EndId, Outgoing>,
+    incoming: BTreeMap<EndId, Incoming>,
+    /// `None` where nobody reads what arrives.
+    windows: Option<Windows>,
+    /// Ends of whose flows something has changed since the last [`Bytes::news`].
+    news: BTreeSet<EndId>,
+}
+
+impl Bytes {
+    /// None yet, for applications that read what arrives, within these bounds. (By default nobody
+    /// does.)
+    pub fn new(windows: Windows) -> Bytes {
+        Bytes { windows: Some(windows), ..Bytes::default() }
+    }
+
+    /// Bytes on packets now.
+    pub fn on_packets(&self) -> u64 {
+        self.on_packets
+    }
+
+    /// How much peers may send, or have sent and nobody has read.
+    pub fn promised(&self) -> u64 {
+        self.windows.map_or(0, |w| w.promised())
+    }
+
+    /// What an end's application sends; `capacity` is how much of it waits for acknowledgement or
+    /// the window at most.
+    pub fn send_from(&mut self, end: EndId, capacity: usize) -> &mut Outgoing {
+        self.outgoing.entry(end).or_insert_with(|| Outgoing::new(capacity))
+    }
+
+    /// What an end's application sends, if it does.
+    pub fn outgoing(&mut self, end: EndId) -> Option<&mut Outgoing> {
+        self.outgoing.get_mut(&end)
+    }
+
+    /// What has arrived for an end's application, if anything may.
+    pub fn incoming(&self, end: EndId) -> Option<&Incoming> {
+        self.incoming.get(&end)
+    }
+
+    /// Hands up to `most` bytes to an end's application, in order.
+    pub fn read(&mut self, end: EndId, most: usize, out: &mut Vec<u8>) -> usize {
+        let Some(incoming) = self.incoming.get_mut(&end) else { return 0 };
+        let read = incoming.read(most, out);
+        self.windows.iter_mut().for_each(|w| w.kept(read as u64));
+        read
+    }
+
+    /// Forgets what an end's application sends and receives: the application is gone.
+    pub fn forget(&mut self, end: EndId) {
+        self.outgoing.remove(&end);
+        if let Some(incoming) = self.incoming.remove(&end) {
+            self.windows.iter_mut().for_each(|w| w.kept(incoming.promised()));
+        }
+        self.news.remove(&end);
+    }
+
+    /// Ends that something has happened to since this was asked last: more to read, room to write,
+    /// an end.
+    pub fn news(&mut self) -> BTreeSet<EndId> {
+        std::mem::take(&mut self.news)
+    }
+
+    /// Ends whose peers may be waiting for a window that the budget had no room for.
+    pub fn starved(&self) -> Vec<EndId> {
+        self.incoming.iter().filter(|(_, i)| i.is_starved()).map(|(end, _)| *end).collect()
+    }
+
+    /// A packet has come from outside with these bytes.
+    pub fn pin(&mut self, id: PacketId, payload: Box<[u8]>) {
+        self.take(id);
+        if payload.is_empty() {
+            return;
+        }
+        let place = id.0 as usize;
+        if self.packets.len() <= place {
+            self.packets.resize_with(place + 1, || None);
+        }
+        self.on_packets += payload.len() as u64;
+        self.packets[place] = Some(payload);
+    }
+
+    /// The bytes of a packet, which leaves or ends here.
+    pub fn take(&mut self, id: PacketId) -> Option<Box<[u8]>> {
+        let payload = self.packets.get_mut(id.0 as usize)?.take()?;
+        self.on_packets -= payload.len() as u64;
+        Some(payload)
+    }
+
+    /// The bytes of a packet, which goes on.
+    pub fn of(&self, id: PacketId) -> Option<&[u8]> {
+        self.packets.get(id.0 as usize)?.as_deref()
+    }
+
+    /// [`Driver::supply`](midpath_core::node::Driver::supply).
+    pub fn supply(&self, end: EndId) -> Option<Supply> {
+        self.outgoing.get(&end).map(Outgoing::supply)
+    }
+
+    /// [`Driver::room`](midpath_core::node::Driver::room): passive ends receive.
+    pub fn room(&mut self, end: EndId) -> Option<u64> {
+        let windows = self.windows.as_mut().filter(|_| !end.active)?;
+        Some(self.incoming.entry(end).or_default().room(windows))
+    }
+
+    /// [`Driver::made`](midpath_core::node::Driver::made).
+    pub fn made(&mut self, end: EndId, id: PacketId, packet: &Packet, at: u64) {
+        if let Some(outgoing) = self.outgoing.get(&end) {
+            let payload = outgoing.slice(at, usize::from(packet.payload));
+            self.pin(id, payload);
+        }
+    }
+
+    /// [`Driver::delivered`](midpath_core::node::Driver::delivered).
+    pub fn delivered(&mut self, id: PacketId) {
+        self.at_hand = self.take(id);
+    }
+
+    /// [`Driver::copied`](midpath_core::node::Driver::copied).
+    pub fn copied(&mut self, of: PacketId, copy: PacketId) {
+        if let Some(payload) = self.of(of).map(Into::into) {
+            self.pin(copy, payload);
+        }
+    }
+
+    /// [`Driver::arrived`](midpath_core::node::Driver::arrived).
+    pub fn arrived(&mut self, end: EndId, at: u64) {
+        let Some(payload) = self.at_hand.take() else { return };
+        if let Some(incoming) = self.incoming.get_mut(&end)
+            && incoming.put(at, &payload)
+        {
+            self.news.insert(end);
+        }
+    }
+
+    /// [`Driver::acknowledged`](midpath_core::node::Driver::acknowledged).
+    pub fn acknowledged(&mut self, end: EndId, up_to: u64) {
+        if let Some(outgoing) = self.outgoing.get_mut(&end) {
+            outgoing.forget_below(up_to);
+            self.news.insert(end);
+        }
+    }
+
+    /// [`Driver::ended`](midpath_core::node::Driver::ended).
+    pub fn ended(&mut self, end: EndId, why: Ended) {
+        if let Some(outgoing) = self.outgoing.get_mut(&end) {
+            outgoing.end(why);
+        }
+        if let Some(incoming) = self.incoming.get_mut(&end) {
+            incoming.end(why);
+        }
+        self.news.insert(end);
+    }
+
+    /// [`Driver::gone`](midpath_core::node::Driver::gone): an end that goes without having said why
+    /// has not completed.
+    pub fn gone(&mut self, end: EndId) {
+        self.ended(end, Ended::Aborted);
+    }
+
+    /// Every end that has an application's bytes.
+    pub fn ends(&self) -> BTreeSet<EndId> {
+        self.outgoing.keys().chain(self.incoming.keys()).copied().collect()
+    }
+
+    /// The same of flows with one peer.
+    pub fn ends_with(&self, peer: NodeId) -> Vec<EndId> {
+        self.ends().into_iter().filter(|end| end.peer == peer).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;
