@@ -6,9 +6,8 @@
 //! and offset again ([`Incoming`]). They are copied when the packet is *made*, for a port may keep
 //! a packet whose bytes a repeat has had acknowledged and forgotten meanwhile.
 //!
-//! What is held is bounded: what an application hands over by a limit for each flow, what it has
-//! not read yet by one budget for all flows, and what is on packets by what queues and custody
-//! hold.
+//! What is held is bounded: what applications hand over and what they have not read yet by a limit
+//! for each flow and a budget for all, and what is on packets by what queues and custody hold.
 
 mod incoming;
 mod outgoing;
@@ -33,6 +32,8 @@ pub struct Bytes {
     at_hand: Option<Box<[u8]>>,
     outgoing: BTreeMap<EndId, Outgoing>,
     incoming: BTreeMap<EndId, Incoming>,
+    /// Ends whose application has gone before them: nothing is kept for them any more.
+    left: BTreeSet<EndId>,
     /// `None` where nobody reads what arrives.
     windows: Option<Windows>,
     /// Ends of whose flows something has changed since the last [`Bytes::news`].
@@ -51,6 +52,11 @@ impl Bytes {
         self.on_packets
     }
 
+    /// How much applications here have written that is not acknowledged.
+    pub fn written(&self) -> u64 {
+        self.windows.map_or(0, |w| w.written())
+    }
+
     /// How much peers may send, or have sent and nobody has read.
     pub fn promised(&self) -> u64 {
         self.windows.map_or(0, |w| w.promised())
@@ -58,13 +64,35 @@ impl Bytes {
 
     /// What an end's application sends; `capacity` is how much of it waits for acknowledgement or
     /// the window at most.
-    pub fn send_from(&mut self, end: EndId, capacity: usize) -> &mut Outgoing {
-        self.outgoing.entry(end).or_insert_with(|| Outgoing::new(capacity))
+    pub fn send_from(&mut self, end: EndId, capacity: usize) {
+        self.outgoing.entry(end).or_insert_with(|| Outgoing::new(capacity));
     }
 
     /// What an end's application sends, if it does.
-    pub fn outgoing(&mut self, end: EndId) -> Option<&mut Outgoing> {
-        self.outgoing.get_mut(&end)
+    pub fn outgoing(&self, end: EndId) -> Option<&Outgoing> {
+        self.outgoing.get(&end)
+    }
+
+    /// How much an end's application may write now: within the flow's capacity and all flows'
+    /// budget.
+    pub fn room_to_write(&self, end: EndId) -> usize {
+        let room = self.outgoing.get(&end).map_or(0, Outgoing::room);
+        self.windows.map_or(room, |w| w.may_write(room as u64) as usize)
+    }
+
+    /// Takes as much of `bytes` as there is room for; says how much. The node is to be poked then.
+    pub fn write(&mut self, end: EndId, bytes: &[u8]) -> usize {
+        let room = self.room_to_write(end).min(bytes.len());
+        let Some(outgoing) = self.outgoing.get_mut(&end) else { return 0 };
+        let written = outgoing.write(&bytes[..room]);
+        self.windows.iter_mut().for_each(|w| w.wrote(written as u64));
+        written
+    }
+
+    /// Nothing follows what has been written; false if that was known.
+    pub fn close(&mut self, end: EndId) -> bool {
+        let open = self.outgoing.get_mut(&end).filter(|outgoing| !outgoing.is_closed());
+        open.map(Outgoing::close).is_some()
     }
 
     /// What has arrived for an end's application, if anything may.
@@ -80,11 +108,17 @@ impl Bytes {
         read
     }
 
-    /// Forgets what an end's application sends and receives: the application is gone.
+    /// Forgets what an end's application sends and receives: the application is gone, and the end has
+    /// nothing more to send.
     pub fn forget(&mut self, end: EndId) {
-        self.outgoing.remove(&end);
+        if let Some(outgoing) = self.outgoing.remove(&end) {
+            self.windows.iter_mut().for_each(|w| w.freed(outgoing.kept()));
+        }
         if let Some(incoming) = self.incoming.remove(&end) {
             self.windows.iter_mut().for_each(|w| w.kept(incoming.promised()));
+            if !incoming.is_gone() {
+                self.left.insert(end);
+            }
         }
         self.news.remove(&end);
     }
@@ -133,7 +167,8 @@ impl Bytes {
 
     /// [`Driver::room`](midpath_core::node::Driver::room): passive ends receive.
     pub fn room(&mut self, end: EndId) -> Option<u64> {
-        let windows = self.windows.as_mut().filter(|_| !end.active)?;
+        let receives = !end.active && !self.left.contains(&end);
+        let windows = self.windows.as_mut().filter(|_| receives)?;
         Some(self.incoming.entry(end).or_default().room(windows))
     }
 
@@ -170,7 +205,8 @@ impl Bytes {
     /// [`Driver::acknowledged`](midpath_core::node::Driver::acknowledged).
     pub fn acknowledged(&mut self, end: EndId, up_to: u64) {
         if let Some(outgoing) = self.outgoing.get_mut(&end) {
-            outgoing.forget_below(up_to);
+            let freed = outgoing.forget_below(up_to);
+            self.windows.iter_mut().for_each(|w| w.freed(freed));
             self.news.insert(end);
         }
     }
@@ -189,7 +225,13 @@ impl Bytes {
     /// [`Driver::gone`](midpath_core::node::Driver::gone): an end that goes without having said why
     /// has not completed.
     pub fn gone(&mut self, end: EndId) {
+        if self.left.remove(&end) {
+            return;
+        }
         self.ended(end, Ended::Aborted);
+        if let Some(incoming) = self.incoming.get_mut(&end) {
+            incoming.note_gone();
+        }
     }
 
     /// Every end that has an application's bytes.

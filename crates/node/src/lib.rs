@@ -11,7 +11,9 @@
 //! Both carry files ([`Load`]), byte for byte: [`bytes`].
 
 pub mod bytes;
+pub mod host;
 pub mod hostile;
+pub mod lateness;
 pub mod realtime;
 
 use std::collections::BTreeMap;
@@ -99,9 +101,9 @@ impl Load {
         }
         for (flow, file) in &self.files {
             let end = EndId { flow: *flow, peer: EndId::ANYONE, active: true };
-            let outgoing = bytes.send_from(end, file.len());
-            outgoing.write(file);
-            outgoing.close();
+            bytes.send_from(end, file.len());
+            assert_eq!(bytes.write(end, file), file.len(), "there is room for all");
+            bytes.close(end);
         }
         bytes
     }

@@ -24,6 +24,7 @@ use midpath_core::units::{Time, TxClock};
 use midpath_core::wire;
 
 use crate::bytes::Bytes;
+use crate::lateness::Lateness;
 use crate::{Chaos, Delivered, Load, Network, carry_bytes, transmission};
 
 /// A datagram is the number of the port that it is for, and the packet.
@@ -52,6 +53,8 @@ pub struct Outcome {
     pub refused: u64,
     /// What flows have carried.
     pub delivered: Delivered,
+    /// How late datagrams were sent.
+    pub late: Lateness,
 }
 
 impl Outcome {
@@ -186,6 +189,7 @@ pub fn carry(network: Network, flows: usize, load: &Load, limit: Duration) -> io
         all.reports.extend(out.reports);
         (all.sent, all.received) = (all.sent + out.sent, all.received + out.received);
         all.refused += out.refused;
+        all.late.add(&out.late);
         all.delivered.files.extend(out.delivered.files);
         all.delivered.ends.extend(out.delivered.ends);
     }
@@ -257,7 +261,8 @@ impl Station {
     fn due(&mut self) -> io::Result<()> {
         let now = self.now();
         while self.lines.flying.peek().is_some_and(|Reverse((at, ..))| *at <= now) {
-            let Some(Reverse((_, _, port, bytes))) = self.lines.flying.pop() else { break };
+            let Some(Reverse((at, _, port, bytes))) = self.lines.flying.pop() else { break };
+            self.lines.out.late.note(self.now().saturating_sub(at));
             match self.socket.send_to(&bytes, self.lines.of[usize::from(port)].peer) {
                 // A full buffer loses the packet, as a link may.
                 Err(e) if e.kind() != io::ErrorKind::WouldBlock => return Err(e),

@@ -25,7 +25,7 @@ use midpath_core::node::{Forwarding, Node};
 use midpath_core::packet::{FlowId, NodeId, PortId};
 use midpath_core::queue::Discipline;
 use midpath_core::rng::Streams;
-use midpath_core::roles::{LinkInfo, Network as NetworkScheme, NodeSpec, PortSpec, ShortestPath};
+use midpath_core::roles::{LinkInfo, Network as NetworkScheme, NodeSpec, PortSpec, ShortestPath, Transport};
 use midpath_core::spec::SpecError;
 use midpath_core::units::Time;
 use midpath_schemes::Catalogue;
@@ -228,6 +228,12 @@ impl Setup {
             nodes[flow.ends().0.0 as usize].start_flow(flow.flow.start, FlowId(i as u32));
         }
         Ok(Network { nodes, links: self.links(), events: self.events(), seed: self.scenario.seed })
+    }
+
+    /// What carries flows of the run's scheme, for programs that open flows of their own between
+    /// these nodes.
+    pub fn transport(&self) -> Option<Arc<dyn Transport>> {
+        self.schemes.transport(None).ok().flatten()
     }
 
     /// What happens to nodes during the run. A link that changes does so before nodes go over to

@@ -22,6 +22,9 @@ pub struct Windows {
     first: u64,
     most: u64,
     promised: u64,
+    /// Of the same size is the budget for what applications here have written: so much of it is
+    /// kept.
+    written: u64,
 }
 
 impl Default for Windows {
@@ -34,12 +37,12 @@ impl Default for Windows {
 impl Windows {
     /// Nothing promised yet.
     pub fn new(budget: u64, most: u64) -> Windows {
-        Windows { budget, first: FIRST.min(most), most, promised: 0 }
+        Windows { budget, first: FIRST.min(most), most, promised: 0, written: 0 }
     }
 
     /// As the simulator has them: never the limit.
     pub fn ample() -> Windows {
-        Windows { budget: 1 << 50, first: 1 << 30, most: 1 << 30, promised: 0 }
+        Windows { budget: 1 << 50, first: 1 << 30, most: 1 << 30, promised: 0, written: 0 }
     }
 
     /// Bytes that peers may send, or have sent and nobody has read.
@@ -52,6 +55,25 @@ impl Windows {
         let promised = wish.min((self.budget - self.promised) / SHARE);
         self.promised += promised;
         promised
+    }
+
+    /// How much of `wish` more an application may write.
+    pub(super) fn may_write(&self, wish: u64) -> u64 {
+        wish.min(self.budget.saturating_sub(self.written) / SHARE)
+    }
+
+    /// So much has been written, or is kept no more.
+    pub(super) fn wrote(&mut self, bytes: u64) {
+        self.written += bytes;
+    }
+
+    pub(super) fn freed(&mut self, bytes: u64) {
+        self.written -= bytes;
+    }
+
+    /// Bytes that applications here have written and that are not acknowledged.
+    pub fn written(&self) -> u64 {
+        self.written
     }
 
     /// So much of what was promised has come and is read, or will never come.
@@ -74,6 +96,8 @@ pub struct Incoming {
     edge: u64,
     starved: bool,
     ended: Option<Ended>,
+    /// The endpoint is gone; the application may still read.
+    gone: bool,
 }
 
 impl Incoming {
@@ -109,6 +133,14 @@ impl Incoming {
 
     pub(super) fn end(&mut self, why: Ended) {
         self.ended.get_or_insert(why);
+    }
+
+    pub(super) fn note_gone(&mut self) {
+        self.gone = true;
+    }
+
+    pub(super) fn is_gone(&self) -> bool {
+        self.gone
     }
 
     /// What is promised and not read.

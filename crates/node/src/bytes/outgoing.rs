@@ -20,13 +20,13 @@ impl Outgoing {
         Outgoing { base: 0, kept: VecDeque::new(), capacity, closed: false, ended: None }
     }
 
-    /// How much it takes now.
-    pub fn room(&self) -> usize {
+    /// How much it takes at most now; all flows' budget may leave less.
+    pub(super) fn room(&self) -> usize {
         if self.closed || self.ended.is_some() { 0 } else { self.capacity.saturating_sub(self.kept.len()) }
     }
 
-    /// Takes as much of `bytes` as there is room for; says how much. The node is to be poked then.
-    pub fn write(&mut self, bytes: &[u8]) -> usize {
+    /// Takes as much of `bytes` as there is room for; says how much.
+    pub(super) fn write(&mut self, bytes: &[u8]) -> usize {
         let taken = bytes.len().min(self.room());
         self.kept.extend(&bytes[..taken]);
         taken
@@ -65,7 +65,13 @@ impl Outgoing {
         self.kept.range(from..from + length).copied().collect()
     }
 
-    pub(super) fn forget_below(&mut self, up_to: u64) {
+    /// Bytes kept.
+    pub(super) fn kept(&self) -> u64 {
+        self.kept.len() as u64
+    }
+
+    /// All below the offset has arrived; says how many bytes that frees.
+    pub(super) fn forget_below(&mut self, up_to: u64) -> u64 {
         let done = (up_to.saturating_sub(self.base) as usize).min(self.kept.len());
         self.kept.drain(..done);
         self.base += done as u64;
@@ -73,5 +79,6 @@ impl Outgoing {
         if self.kept.capacity() > 4 * self.kept.len().max(1 << 14) {
             self.kept.shrink_to(2 * self.kept.len());
         }
+        done as u64
     }
 }

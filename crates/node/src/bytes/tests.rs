@@ -6,7 +6,7 @@ use super::*;
 const HERE: EndId = EndId { flow: FlowId(1), peer: NodeId(2), active: false };
 
 fn file(length: usize) -> Vec<u8> {
-    (0..length).map(|i| (i * 7919 >> 3) as u8).collect()
+    (0..length).map(|i| ((i * 7919) >> 3) as u8).collect()
 }
 
 /// Pieces of a file in any order, in part and several times, with other contents when they come
@@ -58,17 +58,34 @@ fn all_flows_together_are_promised_no_more_than_the_budget() {
 #[test]
 fn bytes_are_fixed_when_a_packet_is_made() {
     let (mut bytes, end) = (Bytes::default(), EndId { active: true, ..HERE });
-    assert_eq!(bytes.send_from(end, 1000).write(&file(1500)), 1000);
+    bytes.send_from(end, 1000);
+    assert_eq!(bytes.write(end, &file(1500)), 1000);
     let mut packet = Packet::new(FlowId(1), NodeId(1), NodeId(2), 140);
     packet.payload = 100;
     bytes.made(end, PacketId(3), &packet, 200);
     bytes.copied(PacketId(3), PacketId(0));
     bytes.acknowledged(end, 400);
-    assert_eq!(bytes.outgoing(end).unwrap().write(&file(1500)[1000..]), 400, "what is acknowledged makes room");
+    assert_eq!(bytes.write(end, &file(1500)[1000..]), 400, "what is acknowledged makes room");
     for id in [3, 0].map(PacketId) {
         assert_eq!(bytes.take(id).as_deref(), Some(&file(1500)[200..300]));
     }
     assert_eq!((bytes.on_packets(), bytes.supply(end)), (0, Some(Supply { given: 1400, closed: false })));
+}
+
+#[test]
+fn all_flows_together_write_no_more_than_the_budget() {
+    let mut bytes = Bytes::new(Windows::new(1 << 20, 1 << 18));
+    let end = |flow| EndId { flow: FlowId(flow), active: true, ..HERE };
+    for flow in 0..200 {
+        bytes.send_from(end(flow), 1 << 19);
+        bytes.write(end(flow), &file(1 << 19));
+    }
+    assert!(bytes.written() <= 1 << 20 && bytes.written() > 1 << 19);
+    let first = bytes.supply(end(0)).unwrap().given;
+    bytes.acknowledged(end(0), first);
+    assert!(bytes.room_to_write(end(199)) > 10_000, "what is acknowledged makes room for others");
+    (0..200).for_each(|flow| bytes.forget(end(flow)));
+    assert_eq!(bytes.written(), 0);
 }
 
 #[test]

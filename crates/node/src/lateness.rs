@@ -1,0 +1,50 @@
+//! How late a thread does what it has planned: without that, nobody can say what a result in real
+//! time means.
+
+use midpath_core::units::Time;
+
+/// How late things were done, in microseconds by powers of two.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Lateness {
+    /// How often it was below 2^i µs, and not below half of that.
+    pub counts: [u64; 24],
+}
+
+impl Lateness {
+    /// Something was done so late.
+    pub fn note(&mut self, late: Time) {
+        let bits = 64 - (late.as_ns() / 1000).leading_zeros() as usize;
+        self.counts[bits.min(self.counts.len() - 1)] += 1;
+    }
+
+    /// The share `q` was no later than this, in microseconds, rounded up to a power of two.
+    pub fn quantile_us(&self, q: f64) -> u64 {
+        let all: u64 = self.counts.iter().sum();
+        let mut below = 0;
+        let place = self.counts.iter().position(|count| {
+            below += count;
+            below as f64 >= q * all as f64
+        });
+        1 << place.unwrap_or(0)
+    }
+
+    /// What both have counted.
+    pub fn add(&mut self, other: &Lateness) {
+        self.counts.iter_mut().zip(other.counts).for_each(|(own, more)| *own += more);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_of_what_was_counted() {
+        let mut late = Lateness::default();
+        (0..98).for_each(|_| late.note(Time::from_us(40)));
+        late.note(Time::from_ms(3));
+        late.note(Time::from_secs(1000));
+        assert_eq!([0.5, 0.98, 0.99].map(|q| late.quantile_us(q)), [64, 64, 4096]);
+        assert_eq!(Lateness::default().quantile_us(0.99), 1);
+    }
+}
