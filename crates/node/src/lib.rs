@@ -11,10 +11,16 @@
 //! Both carry files ([`Load`]), byte for byte: [`bytes`].
 
 pub mod bytes;
+#[cfg(target_os = "linux")]
+pub mod gateway;
 pub mod host;
 pub mod hostile;
 pub mod lateness;
+#[cfg(target_os = "linux")]
+pub mod overlay;
 pub mod realtime;
+#[cfg(target_os = "linux")]
+pub mod station;
 
 use std::collections::BTreeMap;
 

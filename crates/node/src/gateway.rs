@@ -1,0 +1,318 @@
+//! TCP connections of local applications, carried by flows: what unmodified clients and servers
+//! see of a node.
+//!
+//! A connection that comes in here becomes a conversation with another node, its *exit*, which
+//! connects to the target. Each direction is a flow of its own: this node opens one, whose first
+//! bytes say where to ([`greeting`]), and the exit opens the other one back, whose first bytes say
+//! which conversation it belongs to and whether the target has answered. So every scheme carries
+//! conversations as it carries files, each direction closes on its own, and a flow that breaks off
+//! resets the connection: an application sees the end of a stream only when all of it has come.
+//!
+//! An acknowledgement of the local TCP means that this node has the bytes, not that the other end
+//! has them.
+
+pub mod exit;
+pub mod front;
+pub mod greeting;
+
+mod conversation;
+mod sockets;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::BorrowedFd;
+
+use midpath_core::node::EndId;
+use midpath_core::packet::NodeId;
+use midpath_core::units::Time;
+
+use crate::host::Host;
+use conversation::{Conversation, Outcome};
+use exit::{Allowed, Connector};
+use front::Front;
+use sockets::Readiness;
+
+/// Conversations at once, each with a socket. Ours: a process may have 1024 files open by default,
+/// and servers raise that.
+const MOST: usize = 20_000;
+
+/// A port that applications connect to, and where their connections go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entrance {
+    /// Where it listens.
+    pub listen: SocketAddr,
+    /// Which node connects to the target.
+    pub exit: NodeId,
+    /// What is spoken there.
+    pub kind: Kind,
+}
+
+/// What is spoken at an entrance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kind {
+    /// All connections go to this target, `host:port`.
+    Forward(String),
+    /// SOCKS5 (RFC 1928).
+    Socks,
+    /// HTTP's CONNECT (RFC 9110, §9.3.6).
+    Connect,
+}
+
+/// What has been counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// Connections that came in here, and those made for others.
+    pub entered: u64,
+    /// Connections made for other nodes.
+    pub left: u64,
+    /// Conversations that ended as both sides wished.
+    pub completed: u64,
+    /// Those that were reset.
+    pub reset: u64,
+    /// Targets that this node does not connect to, or could not.
+    pub refused: u64,
+}
+
+struct Listening {
+    socket: TcpListener,
+    entrance: Entrance,
+}
+
+/// A node's conversations.
+pub struct Gateway {
+    listening: Vec<Listening>,
+    conversations: BTreeMap<u64, Conversation>,
+    /// Which conversation an end belongs to.
+    of_end: BTreeMap<EndId, u64>,
+    /// Flows of other nodes that have not said what they are for.
+    strangers: BTreeMap<EndId, Time>,
+    connector: Connector,
+    readiness: Readiness,
+    next: u64,
+    /// What is being moved.
+    piece: Vec<u8>,
+    /// What has been counted.
+    pub counted: Counted,
+}
+
+/// A flow that says nothing for so long is given up; so is a conversation whose beginning takes
+/// longer. Ours: longer than names and connections take ([`exit::PATIENCE`]).
+const PATIENCE: Time = Time::from_secs(30);
+
+impl Gateway {
+    /// Listens at these entrances, and connects for other nodes where that is `allowed`.
+    pub fn new(entrances: Vec<Entrance>, allowed: Allowed) -> io::Result<Gateway> {
+        let readiness = Readiness::new()?;
+        let mut listening = Vec::new();
+        for entrance in entrances {
+            let context = |e: io::Error| io::Error::new(e.kind(), format!("{}: {e}", entrance.listen));
+            let socket = TcpListener::bind(entrance.listen).map_err(context)?;
+            socket.set_nonblocking(true)?;
+            readiness.add(&socket, sockets::LISTENERS | listening.len() as u64)?;
+            listening.push(Listening { socket, entrance });
+        }
+        let connector = Connector::new(allowed)?;
+        readiness.add(connector.bell(), sockets::BELL)?;
+        Ok(Gateway {
+            listening,
+            conversations: BTreeMap::new(),
+            of_end: BTreeMap::new(),
+            strangers: BTreeMap::new(),
+            connector,
+            readiness,
+            next: 0,
+            piece: vec![0; conversation::PIECE],
+            counted: Counted::default(),
+        })
+    }
+
+    /// Becomes readable when a socket has something.
+    pub fn readiness(&self) -> BorrowedFd<'_> {
+        self.readiness.as_fd()
+    }
+
+    /// Where it listens: ports that were given as 0 have been chosen.
+    pub fn listens(&self) -> impl Iterator<Item = SocketAddr> + '_ {
+        self.listening.iter().filter_map(|l| l.socket.local_addr().ok())
+    }
+
+    /// Conversations that are open.
+    pub fn open(&self) -> usize {
+        self.conversations.len()
+    }
+
+    /// Called when [`Gateway::readiness`] is: sockets have something.
+    pub fn on_sockets(&mut self, host: &mut Host, now: Time) {
+        for (token, ready) in self.readiness.take() {
+            match token {
+                sockets::BELL => self.on_connected(host, now),
+                token if token & sockets::LISTENERS != 0 => {
+                    self.accept((token & !sockets::LISTENERS) as usize, host, now);
+                }
+                token => {
+                    if let Some(conversation) = self.conversations.get_mut(&token) {
+                        conversation.ready(ready);
+                        self.pump(token, host, now);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Called after each call to the host: flows have news.
+    pub fn on_flows(&mut self, host: &mut Host, now: Time) {
+        // Each of these may bring more news.
+        loop {
+            let news = host.news();
+            if news.is_empty() {
+                return;
+            }
+            let (known, new): (BTreeSet<EndId>, BTreeSet<EndId>) =
+                news.into_iter().partition(|end| self.of_end.contains_key(end));
+            let touched: BTreeSet<u64> = known.iter().filter_map(|end| self.of_end.get(end).copied()).collect();
+            touched.into_iter().for_each(|id| self.pump(id, host, now));
+            new.into_iter().filter(|end| !end.active).for_each(|end| self.on_stranger(end, host, now));
+        }
+    }
+
+    /// Called now and then: what takes too long is given up.
+    pub fn on_time(&mut self, host: &mut Host, now: Time) {
+        let late: Vec<EndId> =
+            self.strangers.iter().filter(|(_, since)| now >= since.saturating_add(PATIENCE)).map(|s| *s.0).collect();
+        for end in late {
+            self.strangers.remove(&end);
+            host.abort(end, now);
+        }
+        let late = |c: &&Conversation| c.is_beginning() && now >= c.since().saturating_add(PATIENCE);
+        let late: Vec<u64> = self.conversations.values().filter(late).map(Conversation::id).collect();
+        late.into_iter().for_each(|id| self.fail(id, host, now));
+        let starved: Vec<u64> = self.conversations.values().filter(|c| c.is_starved()).map(Conversation::id).collect();
+        starved.into_iter().for_each(|id| self.pump(id, host, now));
+    }
+
+    /// Gives everything up: applications and peers are told.
+    pub fn close(&mut self, host: &mut Host, now: Time) {
+        let all: Vec<u64> = self.conversations.keys().copied().collect();
+        all.into_iter().for_each(|id| self.fail(id, host, now));
+    }
+
+    fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    fn accept(&mut self, listener: usize, host: &mut Host, now: Time) {
+        while let Some(Listening { socket, entrance }) = self.listening.get(listener) {
+            let Ok((tcp, _)) = socket.accept() else { return };
+            if self.conversations.len() >= MOST || sockets::prepare(&tcp).is_err() {
+                continue; // closed at once
+            }
+            let (exit, front) = (entrance.exit, Front::new(&entrance.kind));
+            self.counted.entered += 1;
+            let id = self.number();
+            if self.readiness.add(&tcp, id).is_ok() {
+                self.conversations.insert(id, Conversation::entered(id, tcp, exit, front, now));
+                self.pump(id, host, now);
+            }
+        }
+    }
+
+    /// A flow of another node's that no conversation knows: it says what it is for.
+    fn on_stranger(&mut self, end: EndId, host: &mut Host, now: Time) {
+        match greeting::read(end, host, now) {
+            greeting::Read::Unfinished => {
+                self.strangers.entry(end).or_insert(now);
+            }
+            greeting::Read::Nonsense => {
+                self.strangers.remove(&end);
+                host.abort(end, now);
+            }
+            greeting::Read::Target(target) => {
+                self.strangers.remove(&end);
+                self.leave_to(end, target, host, now);
+            }
+            greeting::Read::Answer { flow, status } => {
+                self.strangers.remove(&end);
+                // It is for a conversation that this node has begun with that very node.
+                let own = EndId { flow, peer: end.peer, active: true };
+                let id = self.of_end.get(&own).copied();
+                let taken =
+                    id.is_some_and(|id| self.conversations.get_mut(&id).is_some_and(|c| c.answered(end, status)));
+                match id.filter(|_| taken) {
+                    Some(id) => {
+                        self.of_end.insert(end, id);
+                        self.pump(id, host, now);
+                    }
+                    None => host.abort(end, now),
+                }
+            }
+        }
+    }
+
+    /// A node asks for a connection to a target.
+    fn leave_to(&mut self, end: EndId, target: String, host: &mut Host, now: Time) {
+        let id = self.number();
+        self.of_end.insert(end, id);
+        self.conversations.insert(id, Conversation::leaving(id, end, now));
+        if self.conversations.len() >= MOST {
+            return self.answer(id, Err(greeting::Status::Busy), host, now);
+        }
+        if let Err(status) = self.connector.begin(id, target) {
+            self.answer(id, Err(status), host, now);
+        }
+    }
+
+    /// Connections have been made for other nodes, or not.
+    fn on_connected(&mut self, host: &mut Host, now: Time) {
+        for (id, result) in self.connector.made() {
+            self.answer(id, result, host, now);
+        }
+    }
+
+    fn answer(&mut self, id: u64, result: Result<TcpStream, greeting::Status>, host: &mut Host, now: Time) {
+        let Some(conversation) = self.conversations.get_mut(&id) else { return };
+        let ready = result.and_then(|tcp| {
+            let prepared = sockets::prepare(&tcp).and_then(|()| self.readiness.add(&tcp, id));
+            prepared.map(|()| tcp).map_err(|_| greeting::Status::Busy)
+        });
+        let connected = ready.is_ok();
+        self.counted.left += u64::from(connected);
+        self.counted.refused += u64::from(!connected);
+        let back = conversation.connected(ready, host, now);
+        self.of_end.insert(back, id);
+        self.pump(id, host, now);
+    }
+
+    /// Moves what can be moved.
+    fn pump(&mut self, id: u64, host: &mut Host, now: Time) {
+        let Some(conversation) = self.conversations.get_mut(&id) else { return };
+        let outcome = conversation.pump(&mut self.piece, host, now);
+        conversation.ends().into_iter().for_each(|end| {
+            self.of_end.insert(end, id);
+        });
+        match outcome {
+            Outcome::Open => {}
+            // Whoever was refused is told properly, too: an answer is no broken connection.
+            Outcome::Done | Outcome::Refused => self.remove(id, host, true, now),
+            Outcome::Failed => self.fail(id, host, now),
+        }
+    }
+
+    /// Resets both sides.
+    fn fail(&mut self, id: u64, host: &mut Host, now: Time) {
+        self.remove(id, host, false, now);
+    }
+
+    fn remove(&mut self, id: u64, host: &mut Host, complete: bool, now: Time) {
+        let Some(conversation) = self.conversations.remove(&id) else { return };
+        for end in conversation.ends() {
+            self.of_end.remove(&end);
+            if complete { host.forget(end, now) } else { host.abort(end, now) }
+        }
+        self.connector.forget(id);
+        let counter = if complete { &mut self.counted.completed } else { &mut self.counted.reset };
+        *counter += 1;
+        conversation.hang_up(complete);
+    }
+}

@@ -1,0 +1,312 @@
+//! One conversation: a TCP connection here, and a flow in each direction.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+
+use midpath_core::node::EndId;
+use midpath_core::packet::NodeId;
+use midpath_core::roles::Ended;
+use midpath_core::units::Time;
+
+use super::front::{Front, Next};
+use super::greeting::{self, Status};
+use super::sockets::{self, Ready};
+use crate::host::Host;
+
+/// How much is moved at a time.
+pub const PIECE: usize = 1 << 16;
+
+/// Where it stands.
+#[derive(Debug)]
+enum Stage {
+    /// The application here says what it wants; what it has said.
+    Asking(Front, Vec<u8>),
+    /// The exit has been asked.
+    Asked(Front),
+    /// This node is the exit, and connects.
+    Connecting,
+    /// Bytes go both ways.
+    Open,
+    /// Nothing but what is still to be said to the application; then it is over.
+    Refused,
+}
+
+/// What has come of moving bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// It goes on.
+    Open,
+    /// Both directions have ended, and everything has arrived.
+    Done,
+    /// The target was refused, and whoever asked has been told.
+    Refused,
+    /// It has broken off.
+    Failed,
+}
+
+/// One conversation.
+#[derive(Debug)]
+pub struct Conversation {
+    id: u64,
+    peer: NodeId,
+    stage: Stage,
+    since: Time,
+    tcp: Option<TcpStream>,
+    ready: Ready,
+    /// The flow that this node has opened, and the other one's.
+    there: Option<EndId>,
+    back: Option<EndId>,
+    /// What is to be written to the connection, and how much of it has been.
+    pending: Vec<u8>,
+    written: usize,
+    /// The connection's two directions have ended.
+    read_all: bool,
+    written_all: bool,
+    /// There was no room for what the application says.
+    starved: bool,
+}
+
+/// A step of moving bytes: nothing more to do, or it has broken off.
+struct Broken;
+
+impl Conversation {
+    fn new(id: u64, peer: NodeId, stage: Stage, since: Time) -> Conversation {
+        Conversation {
+            id,
+            peer,
+            stage,
+            since,
+            tcp: None,
+            ready: Ready { readable: true, writable: true },
+            there: None,
+            back: None,
+            pending: Vec::new(),
+            written: 0,
+            read_all: false,
+            written_all: false,
+            starved: false,
+        }
+    }
+
+    /// An application has connected here.
+    pub fn entered(id: u64, tcp: TcpStream, exit: NodeId, front: Front, now: Time) -> Conversation {
+        Conversation { tcp: Some(tcp), ..Conversation::new(id, exit, Stage::Asking(front, Vec::new()), now) }
+    }
+
+    /// Another node has asked for a connection.
+    pub fn leaving(id: u64, flow: EndId, now: Time) -> Conversation {
+        Conversation { back: Some(flow), ..Conversation::new(id, flow.peer, Stage::Connecting, now) }
+    }
+
+    /// Its number.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// When it began.
+    pub fn since(&self) -> Time {
+        self.since
+    }
+
+    /// Whether bytes do not go both ways yet.
+    pub fn is_beginning(&self) -> bool {
+        !matches!(self.stage, Stage::Open)
+    }
+
+    /// Whether the application waits for room, which others may have made.
+    pub fn is_starved(&self) -> bool {
+        self.starved
+    }
+
+    /// Its flows.
+    pub fn ends(&self) -> Vec<EndId> {
+        self.there.into_iter().chain(self.back).collect()
+    }
+
+    /// The connection can do something that it couldn't before.
+    pub fn ready(&mut self, ready: Ready) {
+        self.ready.readable |= ready.readable;
+        self.ready.writable |= ready.writable;
+    }
+
+    /// The exit has answered by this flow. False if nothing was asked.
+    pub fn answered(&mut self, back: EndId, status: Status) -> bool {
+        if self.back.is_some() {
+            return false;
+        }
+        let Stage::Asked(front) = &self.stage else { return false };
+        self.pending.extend(front.answer(status));
+        self.back = Some(back);
+        self.stage = if status == Status::Connected { Stage::Open } else { Stage::Refused };
+        true
+    }
+
+    /// The connection that another node has asked for is there, or is not: it is told, by the flow
+    /// that is returned.
+    pub fn connected(&mut self, result: Result<TcpStream, Status>, host: &mut Host, now: Time) -> EndId {
+        let end = host.connect(self.peer, now);
+        let asked = self.back.map(|back| back.flow).unwrap_or_default();
+        let status = result.as_ref().err().copied().unwrap_or(Status::Connected);
+        host.write(end, &greeting::back(asked, status), now);
+        self.there = Some(end);
+        match result {
+            Ok(tcp) => (self.tcp, self.stage) = (Some(tcp), Stage::Open),
+            Err(_) => {
+                host.close(end, now);
+                self.stage = Stage::Refused;
+            }
+        }
+        end
+    }
+
+    /// Moves what can be moved.
+    pub fn pump(&mut self, piece: &mut [u8], host: &mut Host, now: Time) -> Outcome {
+        match self.step(piece, host, now) {
+            Err(Broken) => Outcome::Failed,
+            Ok(()) if !self.is_over(host) => Outcome::Open,
+            Ok(()) if matches!(self.stage, Stage::Refused) => Outcome::Refused,
+            Ok(()) => Outcome::Done,
+        }
+    }
+
+    fn step(&mut self, piece: &mut [u8], host: &mut Host, now: Time) -> Result<(), Broken> {
+        self.check(host)?;
+        if let Stage::Asking(..) = self.stage {
+            self.listen(host, now)?;
+        }
+        if matches!(self.stage, Stage::Open) {
+            self.send(piece, host, now)?;
+        }
+        self.receive(host, now)
+    }
+
+    /// A flow that has ended otherwise than it should breaks the conversation.
+    fn check(&self, host: &Host) -> Result<(), Broken> {
+        let broken = |why: Option<Ended>| why.is_some_and(|why| why != Ended::Complete);
+        let sends = self.there.and_then(|end| host.outgoing(end)).and_then(|o| o.ended());
+        let receives = self.back.and_then(|end| host.incoming(end)).and_then(|i| i.ended());
+        if broken(sends) || broken(receives) { Err(Broken) } else { Ok(()) }
+    }
+
+    /// Listens to what the application wants.
+    fn listen(&mut self, host: &mut Host, now: Time) -> Result<(), Broken> {
+        loop {
+            let Stage::Asking(front, said) = &mut self.stage else { return Ok(()) };
+            match front.next(said) {
+                Next::Wait => {
+                    let tcp = self.tcp.as_mut().ok_or(Broken)?;
+                    let mut piece = [0; 4096];
+                    match read(tcp, &mut piece, &mut self.ready)? {
+                        Some(0) => return Err(Broken),
+                        Some(n) => said.extend_from_slice(&piece[..n]),
+                        None => return Ok(()),
+                    }
+                }
+                Next::Say(answer, read) => {
+                    said.drain(..read);
+                    self.pending.extend(answer);
+                }
+                Next::Open(target, read) => {
+                    let early = said.split_off(read);
+                    let end = host.connect(self.peer, now);
+                    self.there = Some(end);
+                    host.write(end, &[greeting::there(&target), early].concat(), now);
+                    let asking = std::mem::replace(&mut self.stage, Stage::Refused);
+                    if let Stage::Asking(front, _) = asking {
+                        self.stage = Stage::Asked(front);
+                    }
+                }
+                Next::Refuse(answer) => {
+                    self.pending.extend(answer);
+                    self.stage = Stage::Refused;
+                }
+            }
+        }
+    }
+
+    /// From the connection to the flow.
+    fn send(&mut self, piece: &mut [u8], host: &mut Host, now: Time) -> Result<(), Broken> {
+        let (Some(tcp), Some(end)) = (&mut self.tcp, self.there) else { return Ok(()) };
+        while self.ready.readable && !self.read_all {
+            let room = host.room_to_write(end).min(piece.len());
+            self.starved = room == 0;
+            if self.starved {
+                return Ok(());
+            }
+            match read(tcp, &mut piece[..room], &mut self.ready)? {
+                Some(0) => {
+                    self.read_all = true;
+                    host.close(end, now);
+                }
+                Some(n) => {
+                    host.write(end, &piece[..n], now);
+                }
+                None => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// From the flow to the connection.
+    fn receive(&mut self, host: &mut Host, now: Time) -> Result<(), Broken> {
+        let Some(tcp) = &mut self.tcp else { return Ok(()) };
+        loop {
+            if self.written == self.pending.len() {
+                self.pending.clear();
+                self.written = 0;
+                let open = matches!(self.stage, Stage::Open);
+                if let Some(end) = self.back.filter(|_| open) {
+                    host.read(end, PIECE, &mut self.pending, now);
+                }
+            }
+            if self.pending.is_empty() || !self.ready.writable {
+                break;
+            }
+            match tcp.write(&self.pending[self.written..]) {
+                Ok(n) => self.written += n,
+                Err(e) if e.kind() == ErrorKind::WouldBlock => self.ready.writable = false,
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return Err(Broken),
+            }
+        }
+        let said = self.back.and_then(|end| host.incoming(end)).is_some_and(|incoming| incoming.is_done());
+        if said && self.pending.is_empty() && !self.written_all {
+            self.written_all = true;
+            // Of a connection that the other side has reset meanwhile the next read says so.
+            let _ = tcp.shutdown(std::net::Shutdown::Write);
+        }
+        Ok(())
+    }
+
+    fn is_over(&self, host: &Host) -> bool {
+        let sent = |end: EndId| host.outgoing(end).is_none_or(|o| o.ended() == Some(Ended::Complete));
+        match self.stage {
+            // The application has been told; of the exit, the other node has.
+            Stage::Refused => self.pending.is_empty() && (self.tcp.is_some() || self.there.is_none_or(sent)),
+            Stage::Open => self.read_all && self.written_all && self.there.is_some_and(sent),
+            _ => false,
+        }
+    }
+
+    /// Closes the connection: properly if all was said, else by a reset.
+    pub fn hang_up(self, complete: bool) {
+        if let Some(tcp) = self.tcp {
+            sockets::hang_up(tcp, complete);
+        }
+    }
+}
+
+/// Reads what there is; `None` if there is nothing at the moment.
+fn read(tcp: &mut TcpStream, piece: &mut [u8], ready: &mut Ready) -> Result<Option<usize>, Broken> {
+    loop {
+        match tcp.read(piece) {
+            Ok(n) => return Ok(Some(n)),
+            Err(e) if e.kind() == ErrorKind::WouldBlock => {
+                ready.readable = false;
+                return Ok(None);
+            }
+            Err(e) if e.kind() == ErrorKind::Interrupted => {}
+            Err(_) => return Err(Broken),
+        }
+    }
+}

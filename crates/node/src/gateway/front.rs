@@ -1,0 +1,239 @@
+//! What local applications say before their bytes begin: nothing, SOCKS5 (RFC 1928), or HTTP's
+//! CONNECT (RFC 9110, §9.3.6).
+
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use super::Kind;
+use super::greeting::{LONGEST, Status};
+
+/// A request is no longer: what servers commonly take for the head of an HTTP request.
+const LONGEST_REQUEST: usize = 8192;
+
+/// An application that has not said everything yet, or waits for the answer.
+#[derive(Debug)]
+pub enum Front {
+    /// It says nothing.
+    Forward(String),
+    /// SOCKS5; whether the methods have been agreed on.
+    Socks {
+        /// They have.
+        agreed: bool,
+    },
+    /// HTTP's CONNECT.
+    Connect,
+}
+
+/// What is to be done next.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Next {
+    /// More has to come.
+    Wait,
+    /// Say this, having read so many bytes, and read on.
+    Say(Vec<u8>, usize),
+    /// Connect to this target, having read so many bytes.
+    Open(String, usize),
+    /// Say this and hang up.
+    Refuse(Vec<u8>),
+}
+
+impl Front {
+    /// What is spoken at an entrance.
+    pub fn new(kind: &Kind) -> Front {
+        match kind {
+            Kind::Forward(target) => Front::Forward(target.clone()),
+            Kind::Socks => Front::Socks { agreed: false },
+            Kind::Connect => Front::Connect,
+        }
+    }
+
+    /// What the application has said so far.
+    pub fn next(&mut self, said: &[u8]) -> Next {
+        match self {
+            Front::Forward(target) => Next::Open(std::mem::take(target), 0),
+            Front::Socks { agreed: true } => socks_request(said),
+            Front::Socks { agreed } => {
+                let next = socks_methods(said);
+                *agreed = matches!(next, Next::Say(..));
+                next
+            }
+            Front::Connect => connect_request(said),
+        }
+    }
+
+    /// What the application is told when the target has answered, or not.
+    pub fn answer(&self, status: Status) -> Vec<u8> {
+        match self {
+            Front::Forward(_) => Vec::new(),
+            Front::Socks { .. } => socks_reply(match status {
+                Status::Connected => 0,
+                Status::NotAllowed => 2,
+                Status::NoSuchName => 4,
+                Status::Unreachable => 5,
+                Status::Busy => 1,
+            }),
+            Front::Connect => match status {
+                Status::Connected => b"HTTP/1.1 200 Connection established\r\n\r\n".to_vec(),
+                Status::NotAllowed => http("403 Forbidden"),
+                Status::NoSuchName | Status::Unreachable => http("502 Bad Gateway"),
+                Status::Busy => http("503 Service Unavailable"),
+            },
+        }
+    }
+}
+
+fn http(status: &str) -> Vec<u8> {
+    format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").into_bytes()
+}
+
+/// RFC 1928, §6, with an address of zeros: nobody needs the exit's.
+fn socks_reply(code: u8) -> Vec<u8> {
+    vec![5, code, 0, 1, 0, 0, 0, 0, 0, 0]
+}
+
+/// RFC 1928, §3: no authentication, for who may connect here is the listener's business.
+fn socks_methods(said: &[u8]) -> Next {
+    match *said {
+        [] | [5] => Next::Wait,
+        [5, count, ref methods @ ..] => match methods.get(..usize::from(count)) {
+            None => Next::Wait,
+            Some(methods) if methods.contains(&0) => Next::Say(vec![5, 0], 2 + methods.len()),
+            Some(_) => Next::Refuse(vec![5, 0xff]),
+        },
+        _ => Next::Refuse(Vec::new()),
+    }
+}
+
+/// RFC 1928, §4. Only CONNECT.
+fn socks_request(said: &[u8]) -> Next {
+    let (command, kind, rest) = match *said {
+        [5, command, 0, kind, ref rest @ ..] => (command, kind, rest),
+        [] | [5] | [5, _] | [5, _, 0] => return Next::Wait,
+        _ => return Next::Refuse(socks_reply(1)),
+    };
+    if command != 1 {
+        return Next::Refuse(socks_reply(7));
+    }
+    let port = |at: usize| rest.get(at..at + 2).map(|p| u16::from_be_bytes([p[0], p[1]]));
+    let (target, length) = match kind {
+        1 => match (rest.first_chunk::<4>(), port(4)) {
+            (Some(ip), Some(port)) => (SocketAddr::from((Ipv4Addr::from(*ip), port)).to_string(), 6),
+            _ => return Next::Wait,
+        },
+        4 => match (rest.first_chunk::<16>(), port(16)) {
+            (Some(ip), Some(port)) => (SocketAddr::from((Ipv6Addr::from(*ip), port)).to_string(), 18),
+            _ => return Next::Wait,
+        },
+        3 => {
+            let Some((&length, rest)) = rest.split_first() else { return Next::Wait };
+            let length = usize::from(length);
+            let (Some(name), Some(port)) = (rest.get(..length), port(1 + length)) else { return Next::Wait };
+            match std::str::from_utf8(name) {
+                Ok(name) => (format!("{name}:{port}"), 3 + length),
+                Err(_) => return Next::Refuse(socks_reply(1)),
+            }
+        }
+        _ => return Next::Refuse(socks_reply(8)),
+    };
+    open(target, 4 + length).unwrap_or_else(|| Next::Refuse(socks_reply(1)))
+}
+
+/// The head of an HTTP request whose first line is `CONNECT host:port HTTP/1.1`.
+fn connect_request(said: &[u8]) -> Next {
+    let Some(end) = said.windows(4).position(|w| w == b"\r\n\r\n") else {
+        let refused = said.len() > LONGEST_REQUEST;
+        return if refused { Next::Refuse(http("431 Request Header Fields Too Large")) } else { Next::Wait };
+    };
+    let line = said[..end].split(|b| *b == b'\r').next().and_then(|line| std::str::from_utf8(line).ok());
+    let words: Vec<&str> = line.unwrap_or_default().split(' ').collect();
+    match words[..] {
+        ["CONNECT", target, version] if version.starts_with("HTTP/1.") => {
+            open(target.to_owned(), end + 4).unwrap_or_else(|| Next::Refuse(http("400 Bad Request")))
+        }
+        [_, _, version] if version.starts_with("HTTP/1.") => Next::Refuse(http("405 Method Not Allowed")),
+        _ => Next::Refuse(http("400 Bad Request")),
+    }
+}
+
+fn open(target: String, read: usize) -> Option<Next> {
+    (target.len() <= LONGEST && target.contains(':')).then_some(Next::Open(target, read))
+}
+
+#[cfg(test)]
+mod tests {
+    use midpath_core::rng::{Purpose, below, stream};
+
+    use super::*;
+
+    /// Whole, and in every part: it waits until everything is there, and reads no further.
+    fn whole(mut front: impl FnMut() -> Front, said: &[u8], expect: Next) {
+        for cut in 0..said.len() {
+            assert_eq!(front().next(&said[..cut]), Next::Wait, "{cut} of {said:?}");
+        }
+        let more = [said, b"more"].concat();
+        assert_eq!((front().next(said), front().next(&more)), (expect_clone(&expect), expect));
+    }
+
+    fn expect_clone(next: &Next) -> Next {
+        match next {
+            Next::Wait => Next::Wait,
+            Next::Say(said, read) => Next::Say(said.clone(), *read),
+            Next::Open(target, read) => Next::Open(target.clone(), *read),
+            Next::Refuse(said) => Next::Refuse(said.clone()),
+        }
+    }
+
+    #[test]
+    fn socks_is_read_byte_by_byte() {
+        let begun = || Front::Socks { agreed: false };
+        whole(begun, &[5, 2, 1, 0], Next::Say(vec![5, 0], 4));
+        assert_eq!(begun().next(&[5, 1, 2]), Next::Refuse(vec![5, 0xff]));
+        assert_eq!(begun().next(&[4]), Next::Refuse(vec![]));
+        let agreed = || Front::Socks { agreed: true };
+        whole(agreed, &[5, 1, 0, 1, 127, 0, 0, 1, 0, 80], Next::Open("127.0.0.1:80".into(), 10));
+        let six = [&[5, 1, 0, 4][..], &[0; 15], &[1, 1, 187]].concat();
+        whole(agreed, &six, Next::Open("[::1]:443".into(), 22));
+        let name = [&[5, 1, 0, 3, 4][..], b"host", &[0, 22]].concat();
+        whole(agreed, &name, Next::Open("host:22".into(), 11));
+        // UDP ASSOCIATE and BIND are refused.
+        assert_eq!([2, 3].map(|c| agreed().next(&[5, c, 0, 1])), [(); 2].map(|()| Next::Refuse(socks_reply(7))));
+    }
+
+    #[test]
+    fn connect_is_read_up_to_its_empty_line() {
+        let begun = || Front::Connect;
+        let head = b"CONNECT host:443 HTTP/1.1\r\nHost: host:443\r\n\r\n";
+        whole(begun, head, Next::Open("host:443".into(), head.len()));
+        for (bad, status) in [("GET / HTTP/1.1", "405"), ("CONNECT host HTTP/1.1", "400"), ("hello", "400")] {
+            let Next::Refuse(said) = begun().next(format!("{bad}\r\n\r\n").as_bytes()) else { panic!("{bad}") };
+            assert!(said.starts_with(format!("HTTP/1.1 {status}").as_bytes()), "{bad}");
+        }
+        assert!(matches!(begun().next(&[b'a'; LONGEST_REQUEST + 1]), Next::Refuse(_)));
+    }
+
+    /// Bytes that an application may send by mistake or to do harm: never a panic, never more read
+    /// than there is.
+    #[test]
+    fn hostile_bytes_are_refused_or_waited_for() {
+        let good: [&[u8]; 4] = [
+            &[5, 2, 1, 0, 5, 1, 0, 1, 127, 0, 0, 1, 0, 80],
+            &[5, 1, 0, 3, 4, b'h', b'o', b's', b't', 0, 22],
+            b"CONNECT host:443 HTTP/1.1\r\nHost: x\r\n\r\n",
+            &[1, 1, 0, 4, b'h', b':', b'2', b'2'],
+        ];
+        let mut rng = stream(2, Purpose::Fault, 0);
+        for round in 0..50_000 {
+            let mut bytes = good[round % good.len()].to_vec();
+            for _ in 0..below(&mut rng, 4) {
+                let at = below(&mut rng, bytes.len() as u64) as usize;
+                bytes[at] = below(&mut rng, 256) as u8;
+            }
+            bytes.truncate(below(&mut rng, bytes.len() as u64 + 1) as usize);
+            for mut front in [Front::Socks { agreed: false }, Front::Socks { agreed: true }, Front::Connect] {
+                if let Next::Say(_, read) | Next::Open(_, read) = front.next(&bytes) {
+                    assert!(read <= bytes.len());
+                }
+            }
+            assert!(super::super::greeting::parse(&bytes).1 <= bytes.len());
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! What the first bytes of a conversation's flows say.
+//!
+//! | | bytes |
+//! |---|---|
+//! | there | version (1), 1, length (2), target: `host:port` |
+//! | back | version (1), 2, the number of the flow there (4), status (1) |
+
+use midpath_core::node::EndId;
+use midpath_core::packet::FlowId;
+use midpath_core::units::Time;
+
+use crate::host::Host;
+
+const VERSION: u8 = 1;
+const TARGET: u8 = 1;
+const ANSWER: u8 = 2;
+
+/// A target is no longer: a name of 253 bytes (RFC 1035), a colon and a port.
+pub const LONGEST: usize = 260;
+
+/// Whether the target has answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Status {
+    /// It has.
+    Connected = 0,
+    /// The exit does not connect to it.
+    NotAllowed = 1,
+    /// Its name stands for no address.
+    NoSuchName = 2,
+    /// It refuses, or does not answer.
+    Unreachable = 3,
+    /// The exit has too much to do.
+    Busy = 4,
+}
+
+impl Status {
+    fn of(byte: u8) -> Option<Status> {
+        use Status::{Busy, Connected, NoSuchName, NotAllowed, Unreachable};
+        [Connected, NotAllowed, NoSuchName, Unreachable, Busy].into_iter().find(|s| *s as u8 == byte)
+    }
+}
+
+/// The first bytes of the flow there.
+pub fn there(target: &str) -> Vec<u8> {
+    let length = u16::try_from(target.len()).unwrap_or(u16::MAX).to_be_bytes();
+    [&[VERSION, TARGET][..], &length, target.as_bytes()].concat()
+}
+
+/// The first bytes of the flow back.
+pub fn back(flow: FlowId, status: Status) -> Vec<u8> {
+    [&[VERSION, ANSWER][..], &flow.0.to_be_bytes(), &[status as u8]].concat()
+}
+
+/// What a flow says that it is for.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Read {
+    /// It has not said all yet.
+    Unfinished,
+    /// That is no greeting.
+    Nonsense,
+    /// Connect to this.
+    Target(String),
+    /// This is the other direction of that flow of yours.
+    Answer {
+        /// That flow.
+        flow: FlowId,
+        /// What has become of the connection.
+        status: Status,
+    },
+}
+
+/// Reads the greeting of a flow, and not a byte more.
+pub fn read(end: EndId, host: &mut Host, now: Time) -> Read {
+    let Some(incoming) = host.incoming(end) else { return Read::Nonsense };
+    if incoming.ended().is_some_and(|why| why != midpath_core::roles::Ended::Complete) {
+        return Read::Nonsense;
+    }
+    let over = incoming.ended().is_some();
+    let head = incoming.peek(LONGEST + 4);
+    match parse(&head) {
+        (Read::Unfinished, _) if over => Read::Nonsense,
+        (said, length) => {
+            host.read(end, length, &mut Vec::new(), now);
+            said
+        }
+    }
+}
+
+/// The greeting that these bytes begin with, and its length; no length unless it is whole.
+pub fn parse(bytes: &[u8]) -> (Read, usize) {
+    match *bytes {
+        [] | [VERSION] | [VERSION, TARGET] | [VERSION, TARGET, _] => (Read::Unfinished, 0),
+        [VERSION, TARGET, high, low, ref rest @ ..] => {
+            let length = usize::from(u16::from_be_bytes([high, low]));
+            if length > LONGEST {
+                return (Read::Nonsense, 0);
+            }
+            let Some(target) = rest.get(..length) else { return (Read::Unfinished, 0) };
+            match std::str::from_utf8(target) {
+                Ok(target) => (Read::Target(target.to_owned()), 4 + length),
+                Err(_) => (Read::Nonsense, 0),
+            }
+        }
+        [VERSION, ANSWER, ref rest @ ..] => match *rest {
+            [a, b, c, d, status, ..] => match Status::of(status) {
+                Some(status) => (Read::Answer { flow: FlowId(u32::from_be_bytes([a, b, c, d])), status }, 7),
+                None => (Read::Nonsense, 0),
+            },
+            _ => (Read::Unfinished, 0),
+        },
+        _ => (Read::Nonsense, 0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_is_read_once_it_is_whole() {
+        let all = [
+            (there("host.example:443"), Read::Target("host.example:443".into())),
+            (back(FlowId(77), Status::NoSuchName), Read::Answer { flow: FlowId(77), status: Status::NoSuchName }),
+        ];
+        for (mut bytes, said) in all {
+            for cut in 0..bytes.len() {
+                assert_eq!(parse(&bytes[..cut]), (Read::Unfinished, 0));
+            }
+            let length = bytes.len();
+            bytes.extend(b"and what follows");
+            assert_eq!(parse(&bytes), (said, length));
+        }
+        let nonsense = [&[2, 1][..], &[1, 3], &[1, 1, 2, 0], &[1, 1, 0, 1, 0xff], &[1, 2, 0, 0, 0, 0, 9]];
+        assert!(nonsense.iter().all(|bytes| parse(bytes).0 == Read::Nonsense));
+    }
+}

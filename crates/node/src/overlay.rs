@@ -1,0 +1,241 @@
+//! Links to neighbours over UDP: keys, sessions and rates are `midpath-link`'s; here a neighbour is
+//! a port, and a frame is a packet.
+
+use std::net::SocketAddr;
+
+use midpath_core::packet::PortId;
+use midpath_core::units::{Rate, Time};
+use midpath_link::{
+    Arrivals, Counters, Endpoint, Event, Frame, Governor, KeyError, MtuSearch, Output, PeerId, PeerSpec, PublicKey,
+    SecretKey, datagram, frame,
+};
+
+use crate::station::{Datagram, Links};
+
+/// IPv4 and UDP.
+const OUTSIDE: u32 = 20 + 8;
+
+/// What each packet takes on the network below besides its own bytes.
+pub const OVERHEAD: u32 = OUTSIDE + (datagram::OVERHEAD + frame::PACKET) as u32;
+
+/// The largest UDP payload that is tried: Ethernet's.
+const MOST: u16 = 1500 - OUTSIDE as u16;
+
+/// The largest packet that a link may have to be sure of it on every path that Ethernet's packets
+/// come through.
+pub const MTU: u32 = 1500 - OVERHEAD;
+
+/// A neighbour as it is configured.
+#[derive(Debug, Clone)]
+pub struct Neighbour {
+    /// Its name, for people.
+    pub name: String,
+    /// The keys that it may have.
+    pub keys: Vec<PublicKey>,
+    /// Where it is; `None` waits until it comes.
+    pub address: Option<SocketAddr>,
+    /// At most so fast, all headers counted.
+    pub rate: Rate,
+}
+
+/// One port's link.
+struct Link {
+    name: String,
+    configured: Rate,
+    governor: Governor,
+    arrivals: Arrivals,
+    mtu: MtuSearch,
+    ups: u64,
+    restarts: u64,
+    /// Packets that no path found so far carries.
+    too_large: u64,
+    /// Packets for a neighbour that is not there.
+    not_up: u64,
+    /// Versions that it speaks, where ours is not among them.
+    versions: Option<Vec<u8>>,
+}
+
+impl Link {
+    fn new(neighbour: &Neighbour, now: Time) -> Link {
+        Link {
+            name: neighbour.name.clone(),
+            configured: neighbour.rate,
+            governor: Governor::new(neighbour.rate, now),
+            arrivals: Arrivals::default(),
+            mtu: MtuSearch::new(MOST, now),
+            ups: 0,
+            restarts: 0,
+            too_large: 0,
+            not_up: 0,
+            versions: None,
+        }
+    }
+
+    /// The neighbour is up: what it counts begins where it said last, or anew.
+    fn on_up(&mut self, restarted: bool, now: Time) {
+        self.ups += 1;
+        self.restarts += u64::from(restarted);
+        self.versions = None;
+        if restarted || self.ups == 1 {
+            self.governor.restart(now);
+            self.arrivals = Arrivals::default();
+        }
+        self.mtu = MtuSearch::new(MOST, now);
+    }
+}
+
+/// A node's links, one for each of its ports.
+pub struct Overlay {
+    endpoint: Endpoint,
+    links: Vec<Link>,
+    inside: Vec<u8>,
+    output: Output,
+}
+
+impl Overlay {
+    /// A node of this key, with these neighbours by port.
+    pub fn new(secret: SecretKey, neighbours: &[Neighbour], now: Time) -> Result<Overlay, KeyError> {
+        let spec =
+            |(i, n): (usize, &Neighbour)| PeerSpec { id: PeerId(i as u32), keys: n.keys.clone(), address: n.address };
+        let endpoint = Endpoint::new(secret, neighbours.iter().enumerate().map(spec).collect(), now)?;
+        let links = neighbours.iter().map(|n| Link::new(n, now)).collect();
+        Ok(Overlay { endpoint, links, inside: Vec::new(), output: Output::default() })
+    }
+
+    /// Datagrams that came to nothing, by reason.
+    pub fn counters(&self) -> Counters {
+        self.endpoint.counters()
+    }
+
+    /// Hands on what the endpoint has left.
+    fn carry_out(&mut self, now: Time, out: &mut Vec<Datagram>) {
+        out.append(&mut self.output.datagrams);
+        for event in std::mem::take(&mut self.output.events) {
+            let (peer, what) = match event {
+                Event::Up { peer, restarted } => (peer, Some(restarted)),
+                Event::Down(peer) => (peer, None),
+                Event::Versions(peer, versions) => {
+                    if let Some(link) = self.links.get_mut(peer.0 as usize) {
+                        link.versions = Some(versions);
+                    }
+                    continue;
+                }
+            };
+            if let (Some(link), Some(restarted)) = (self.links.get_mut(peer.0 as usize), what) {
+                link.on_up(restarted, now);
+            }
+        }
+    }
+
+    fn seal(&mut self, now: Time, port: usize, frame: Frame<'_>, size: usize, out: &mut Vec<Datagram>) {
+        let (mut inside, mut datagram) = (Vec::new(), Vec::new());
+        frame.write(size, &mut inside);
+        if let Ok(address) = self.endpoint.seal(now, PeerId(port as u32), &inside, &mut datagram) {
+            out.push((address, datagram));
+        }
+    }
+}
+
+impl Links for Overlay {
+    fn receive(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        bytes: &[u8],
+        out: &mut Vec<Datagram>,
+    ) -> Option<(PortId, Vec<u8>)> {
+        let mut inside = std::mem::take(&mut self.inside);
+        inside.clear();
+        let peer = self.endpoint.handle(now, from, bytes, &mut inside, &mut self.output);
+        self.carry_out(now, out);
+        let port = peer.map(|peer| peer.0 as usize).filter(|port| *port < self.links.len());
+        let frame = port.and_then(|_| Frame::read(&inside));
+        let mut came = None;
+        if let (Some(port), Some(frame)) = (port, frame) {
+            let link = &mut self.links[port];
+            match frame {
+                Frame::Packet { number, packet } => {
+                    link.arrivals.came(number, bytes.len() as u64 + u64::from(OUTSIDE));
+                    came = Some((PortId(port as u16), packet.to_vec()));
+                }
+                Frame::Report(report) => link.governor.on_report(now, report),
+                Frame::Probe(number) => {
+                    let size = u16::try_from(bytes.len()).unwrap_or(u16::MAX);
+                    self.seal(now, port, Frame::Probed { number, size }, 0, out);
+                }
+                Frame::Probed { number, size } => link.mtu.on_probed(now, number, size),
+            }
+        }
+        self.inside = inside;
+        came
+    }
+
+    fn send(&mut self, now: Time, port: PortId, packet: &[u8], out: &mut Vec<Datagram>) {
+        let at = usize::from(port.0);
+        let size = packet.len() + frame::PACKET + datagram::OVERHEAD;
+        let up = self.endpoint.is_up(PeerId(at as u32));
+        let link = &mut self.links[at];
+        if !up {
+            link.not_up += 1;
+        } else if size > usize::from(link.mtu.size()) {
+            link.too_large += 1;
+        } else {
+            let number = link.governor.send(now, size as u64 + u64::from(OUTSIDE));
+            self.seal(now, at, Frame::Packet { number, packet }, 0, out);
+        }
+    }
+
+    fn poll(&mut self, now: Time, out: &mut Vec<Datagram>) {
+        self.endpoint.poll(now, &mut self.output);
+        self.carry_out(now, out);
+        for port in 0..self.links.len() {
+            if !self.endpoint.is_up(PeerId(port as u32)) {
+                continue;
+            }
+            let link = &mut self.links[port];
+            link.governor.poll(now);
+            let (report, probe) = (link.arrivals.poll(now), link.mtu.poll(now));
+            if let Some(report) = report {
+                self.seal(now, port, Frame::Report(report), 0, out);
+            }
+            if let Some(probe) = probe {
+                let inside = usize::from(probe.size).saturating_sub(datagram::OVERHEAD);
+                self.seal(now, port, Frame::Probe(probe.number), inside, out);
+            }
+        }
+    }
+
+    fn next(&self, now: Time) -> Time {
+        let of = |(port, link): (usize, &Link)| {
+            let up = self.endpoint.is_up(PeerId(port as u32));
+            let wakes = link.governor.next_wake().min(link.arrivals.next_wake()).min(link.mtu.next_wake());
+            if up { wakes } else { Time::MAX }
+        };
+        self.links.iter().enumerate().map(of).min().unwrap_or(Time::MAX).min(self.endpoint.next_wake(now))
+    }
+
+    fn rate(&self, port: PortId, _now: Time) -> Option<Rate> {
+        let at = usize::from(port.0);
+        self.links[at].governor.rate().filter(|_| self.endpoint.is_up(PeerId(at as u32)))
+    }
+
+    fn describe(&self, port: PortId) -> serde_json::Value {
+        let at = usize::from(port.0);
+        let (link, peer) = (&self.links[at], PeerId(at as u32));
+        serde_json::json!({
+            "neighbour": link.name, "up": self.endpoint.is_up(peer),
+            "address": self.endpoint.address(peer).map(|a| a.to_string()),
+            "configured_bps": link.configured.0, "largest_packet": usize::from(link.mtu.size()).saturating_sub(frame::PACKET + datagram::OVERHEAD),
+            "ups": link.ups, "restarts": link.restarts, "too_large": link.too_large, "not_up": link.not_up,
+            "absurd_reports": link.governor.absurd(), "versions": link.versions,
+        })
+    }
+
+    fn describe_all(&self) -> serde_json::Value {
+        let c = self.counters();
+        serde_json::json!({
+            "malformed": c.malformed, "strangers": c.strangers, "repeated_hellos": c.repeated_hellos,
+            "retries": c.retries, "unknown": c.unknown, "forged": c.forged, "replayed": c.replayed,
+        })
+    }
+}

@@ -1,0 +1,322 @@
+//! The event loop of a node on a real network: one thread, one UDP socket for all neighbours, the
+//! gateway's connections, and a socket for commands.
+//!
+//! What goes over a link is the links' business ([`Links`]): keys, what arrives, at which rate.
+
+#![expect(clippy::disallowed_methods, reason = "the event loop has the clock")]
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{SocketAddr, UdpSocket};
+use std::num::NonZeroU64;
+use std::os::fd::AsFd;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::time::{Duration, Instant};
+
+use midpath_core::packet::PortId;
+use midpath_core::units::{Rate, Time};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::gateway::Gateway;
+use crate::host::Host;
+use crate::lateness::Lateness;
+
+/// Datagrams taken at once before anything else gets a turn. Ours: a millisecond's at 1 Gbps.
+const BATCH: usize = 64;
+/// How often the things are done that have no time of their own.
+const TICK: Time = Time::from_ms(50);
+/// A command has to be said within this.
+const PATIENCE: Time = Time::from_secs(1);
+/// Commands at once.
+const MOST_COMMANDS: usize = 16;
+/// The longest datagram.
+const LONGEST: usize = 65_536;
+
+/// A datagram, and where it goes.
+pub type Datagram = (SocketAddr, Vec<u8>);
+
+/// The links to a node's neighbours, by the node's ports. No I/O.
+pub trait Links {
+    /// Called when a datagram has come: the frame in it, if it is a neighbour's. Answers go to
+    /// `out`.
+    fn receive(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        datagram: &[u8],
+        out: &mut Vec<Datagram>,
+    ) -> Option<(PortId, Vec<u8>)>;
+    /// Called with a frame for the neighbour behind a port.
+    fn send(&mut self, now: Time, port: PortId, frame: &[u8], out: &mut Vec<Datagram>);
+    /// Called when the time has come, and after anything else: what is due.
+    fn poll(&mut self, now: Time, out: &mut Vec<Datagram>);
+    /// When something is due.
+    fn next(&self, now: Time) -> Time;
+    /// How fast a port may send now, all headers counted; `None` for not at all.
+    fn rate(&self, port: PortId, now: Time) -> Option<Rate>;
+    /// What there is to say of a port, for people and machines.
+    fn describe(&self, port: PortId) -> serde_json::Value;
+    /// The same of datagrams that belong to no port.
+    fn describe_all(&self) -> serde_json::Value;
+}
+
+/// A node's event loop.
+pub struct Station<L> {
+    host: Host,
+    links: L,
+    gateway: Gateway,
+    socket: UdpSocket,
+    commands: Option<UnixListener>,
+    asking: Vec<(UnixStream, Vec<u8>, Time)>,
+    began: Instant,
+    tick_at: Time,
+    lateness: Lateness,
+    /// Datagrams that the socket did not take.
+    unsent: u64,
+    buffer: Vec<u8>,
+    out: Vec<Datagram>,
+    stopped: bool,
+}
+
+impl<L: Links> Station<L> {
+    /// A node with its links over `socket`, and its applications. Commands are taken at `commands`.
+    pub fn new(
+        host: Host,
+        links: L,
+        gateway: Gateway,
+        socket: UdpSocket,
+        commands: Option<UnixListener>,
+    ) -> io::Result<Station<L>> {
+        socket.set_nonblocking(true)?;
+        commands.as_ref().map_or(Ok(()), |c| c.set_nonblocking(true))?;
+        Ok(Station {
+            host,
+            links,
+            gateway,
+            socket,
+            commands,
+            asking: Vec::new(),
+            began: Instant::now(),
+            tick_at: Time::ZERO,
+            lateness: Lateness::default(),
+            unsent: 0,
+            buffer: vec![0; LONGEST],
+            out: Vec::new(),
+            stopped: false,
+        })
+    }
+
+    fn now(&self) -> Time {
+        Time::from_ns(u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    /// Runs until somebody says `down`.
+    pub fn run(&mut self) -> io::Result<()> {
+        // Else the kernel wakes a thread of normal priority up to 50 µs later than it was asked.
+        let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+        while !self.stopped {
+            self.turn()?;
+            self.wait()?;
+        }
+        let now = self.now();
+        self.gateway.close(&mut self.host, now);
+        self.serve(now)
+    }
+
+    /// Does all that is to be done now.
+    fn turn(&mut self) -> io::Result<()> {
+        self.receive()?;
+        let now = self.now();
+        self.host.on_time(now);
+        self.gateway.on_sockets(&mut self.host, now);
+        if now >= self.tick_at {
+            self.tick_at = now.saturating_add(TICK);
+            self.gateway.on_time(&mut self.host, now);
+            self.host.on_tick(now);
+            self.take_commands(now);
+        }
+        self.serve(now)
+    }
+
+    /// What flows have brought goes to connections, and what the host and the links have to say onto
+    /// the network.
+    fn serve(&mut self, now: Time) -> io::Result<()> {
+        self.links.poll(now, &mut self.out);
+        for port in (0..self.host.node().ports()).map(|p| PortId(p as u16)) {
+            self.host.set_rate(port, self.links.rate(port, now), now);
+        }
+        self.gateway.on_flows(&mut self.host, now);
+        for (port, frame) in self.host.frames() {
+            self.links.send(now, port, &frame, &mut self.out);
+        }
+        for (to, datagram) in std::mem::take(&mut self.out) {
+            match self.socket.send_to(&datagram, to) {
+                Ok(_) => {}
+                // A full buffer, an unreachable network, a host that refuses: the packet is lost, and
+                // reports will say so.
+                Err(_) => self.unsent += 1,
+            }
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self) -> io::Result<()> {
+        for _ in 0..BATCH {
+            let (length, from) = match self.socket.recv_from(&mut self.buffer) {
+                Ok(received) => received,
+                Err(e) if e.kind() == ErrorKind::WouldBlock => break,
+                // Linux reports here what became of datagrams that were sent (ICMP).
+                Err(e) if matches!(e.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionRefused) => continue,
+                Err(e) => return Err(e),
+            };
+            let now = self.now();
+            let frame = self.links.receive(now, from, &self.buffer[..length], &mut self.out);
+            if let Some((port, frame)) = frame {
+                // Bytes that are no packet are counted there.
+                let _ = self.host.on_frame(port, &frame, now);
+            }
+        }
+        Ok(())
+    }
+
+    /// Sleeps until a socket has something or something is due.
+    fn wait(&mut self) -> io::Result<()> {
+        let now = self.now();
+        let due = self.host.next().min(self.links.next(now)).min(self.tick_at);
+        let left = Duration::from_nanos(due.saturating_sub(now).as_ns());
+        let timeout = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
+        let mut fds = vec![
+            PollFd::new(&self.socket, PollFlags::IN),
+            PollFd::from_borrowed_fd(self.gateway.readiness(), PollFlags::IN),
+        ];
+        fds.extend(self.commands.iter().map(|c| PollFd::from_borrowed_fd(c.as_fd(), PollFlags::IN)));
+        match poll(&mut fds, Some(&timeout)) {
+            Ok(0) => {
+                let now = self.now();
+                self.lateness.note(now.saturating_sub(due));
+            }
+            Ok(_) => {
+                if self.commands.is_some() && fds.last().is_some_and(|fd| !fd.revents().is_empty()) {
+                    let now = self.now();
+                    self.take_commands(now);
+                }
+            }
+            Err(rustix::io::Errno::INTR) => {}
+            Err(e) => return Err(e.into()),
+        }
+        Ok(())
+    }
+
+    /// Commands are lines; each gets an answer of one line, and the connection is closed.
+    fn take_commands(&mut self, now: Time) {
+        while let Some(Ok((stream, _))) = self.commands.as_ref().map(UnixListener::accept) {
+            if self.asking.len() < MOST_COMMANDS && stream.set_nonblocking(true).is_ok() {
+                self.asking.push((stream, Vec::new(), now));
+            }
+        }
+        for (mut stream, mut said, since) in std::mem::take(&mut self.asking) {
+            let mut piece = [0; 256];
+            match stream.read(&mut piece) {
+                Ok(0) => continue,
+                Ok(n) => said.extend_from_slice(&piece[..n]),
+                Err(e) if e.kind() == ErrorKind::WouldBlock => {}
+                Err(_) => continue,
+            }
+            match said.iter().position(|b| *b == b'\n') {
+                Some(end) => {
+                    let answer = self.command(&said[..end], now);
+                    let _ = stream.write_all(format!("{answer}\n").as_bytes());
+                }
+                None if said.len() < 1024 && now < since.saturating_add(PATIENCE) => {
+                    self.asking.push((stream, said, since))
+                }
+                None => {}
+            }
+        }
+    }
+
+    fn command(&mut self, line: &[u8], now: Time) -> serde_json::Value {
+        match line {
+            b"status" => self.status(now),
+            b"down" => {
+                self.stopped = true;
+                serde_json::json!({"stopped": true})
+            }
+            _ => serde_json::json!({"error": "commands are status and down"}),
+        }
+    }
+
+    /// What there is to say of the node.
+    pub fn status(&self, now: Time) -> serde_json::Value {
+        let counted = self.host.counted();
+        let [promised, on_packets, written] = self.host.held();
+        let node = self.host.node();
+        let port = |port: u16| {
+            let port = PortId(port);
+            let counters = node.counters(port);
+            let rate = self.links.rate(port, now).map(|r| r.0);
+            let drops = counters.drops_queue + counters.drops_aqm + counters.drops_fault + counters.drops_policy;
+            serde_json::json!({
+                "served_bps": rate, "packets": counters.packets, "bytes": counters.bytes, "drops": drops,
+                "link": self.links.describe(port),
+            })
+        };
+        let gateway = self.gateway.counted;
+        serde_json::json!({
+            "node": self.host.id().0,
+            "up_s": now.as_secs_f64(),
+            "ports": (0..node.ports() as u16).map(port).collect::<Vec<_>>(),
+            "packets": {
+                "received": counted.received, "malformed": counted.malformed, "sent": counted.sent,
+                "delivered": counted.delivered, "dropped": counted.dropped, "unsent": self.unsent,
+            },
+            "datagrams": self.links.describe_all(),
+            "held_bytes": {"promised": promised, "written": written, "on_packets": on_packets, "stored_packets": node.stored()},
+            "conversations": {
+                "open": self.gateway.open(), "entered": gateway.entered, "left": gateway.left,
+                "completed": gateway.completed, "reset": gateway.reset, "refused": gateway.refused,
+            },
+            "late_us": {"p50": self.lateness.quantile_us(0.5), "p99": self.lateness.quantile_us(0.99)},
+        })
+    }
+}
+
+/// Links without keys, at a fixed rate: for tests on one machine.
+pub struct PlainLinks {
+    peers: Vec<(SocketAddr, Rate)>,
+}
+
+impl PlainLinks {
+    /// One neighbour for each port.
+    pub fn new(peers: Vec<(SocketAddr, Rate)>) -> PlainLinks {
+        PlainLinks { peers }
+    }
+}
+
+impl Links for PlainLinks {
+    fn receive(
+        &mut self,
+        _now: Time,
+        from: SocketAddr,
+        datagram: &[u8],
+        _out: &mut Vec<Datagram>,
+    ) -> Option<(PortId, Vec<u8>)> {
+        let port = self.peers.iter().position(|peer| peer.0 == from)?;
+        Some((PortId(port as u16), datagram.to_vec()))
+    }
+    fn send(&mut self, _now: Time, port: PortId, frame: &[u8], out: &mut Vec<Datagram>) {
+        out.push((self.peers[usize::from(port.0)].0, frame.to_vec()));
+    }
+    fn poll(&mut self, _now: Time, _out: &mut Vec<Datagram>) {}
+    fn next(&self, _now: Time) -> Time {
+        Time::MAX
+    }
+    fn rate(&self, port: PortId, _now: Time) -> Option<Rate> {
+        Some(self.peers[usize::from(port.0)].1)
+    }
+    fn describe(&self, port: PortId) -> serde_json::Value {
+        serde_json::json!({"address": self.peers[usize::from(port.0)].0.to_string()})
+    }
+    fn describe_all(&self) -> serde_json::Value {
+        serde_json::Value::Null
+    }
+}
