@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -21,6 +22,39 @@ pub enum Command {
     /// Reverse Path congestion Marking: tell senders of congestion by the ACKs that pass here.
     #[command(subcommand)]
     Rpm(Rpm),
+    /// A node of a simulated network on a real one: connections go through its scheme.
+    #[command(subcommand)]
+    Node(Node),
+}
+
+/// A node's commands.
+#[derive(Debug, Subcommand)]
+pub enum Node {
+    /// Run the node, until `down`.
+    Up {
+        /// Its configuration.
+        config: PathBuf,
+    },
+    /// Say what is wrong with a configuration; nothing is started.
+    Check {
+        /// The configuration.
+        config: PathBuf,
+    },
+    /// Show what a running node has to say, as JSON.
+    Status {
+        /// Its configuration.
+        config: PathBuf,
+    },
+    /// Stop a running node: its connections are reset.
+    Down {
+        /// Its configuration.
+        config: PathBuf,
+    },
+    /// Make a key, and show the public half for neighbours' configurations.
+    Key {
+        /// The file that it is written to.
+        file: PathBuf,
+    },
 }
 
 /// RPM's commands.

@@ -7,6 +7,8 @@ mod quantity;
 #[cfg(target_os = "linux")]
 mod net;
 #[cfg(target_os = "linux")]
+mod node;
+#[cfg(target_os = "linux")]
 mod rpm;
 #[cfg(target_os = "linux")]
 mod run;

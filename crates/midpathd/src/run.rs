@@ -2,15 +2,38 @@
 
 use midpath_ebpf::{Aqm, Mode, Params, Registers};
 
-use crate::cli::{AqmName, Cli, Command, ModeName, RegistersName, Rpm, Up};
+use crate::cli::{AqmName, Cli, Command, ModeName, Node, RegistersName, Rpm, Up};
 use crate::error::{Error, Tried};
 use crate::net::Net;
+use crate::node;
 use crate::quantity::show_rate;
 use crate::rpm::{self, Done, Settings, Shape};
 
 /// Does what the command line says.
 pub fn run(cli: Cli) -> Result<(), Error> {
-    let Command::Rpm(command) = cli.command;
+    match cli.command {
+        Command::Rpm(command) => rpm(command),
+        Command::Node(command) => node(command),
+    }
+}
+
+fn node(command: Node) -> Result<(), Error> {
+    match command {
+        Node::Up { config } => node::up(node::Config::read(&config)?),
+        Node::Check { config } => node::Config::read(&config)?.check(),
+        Node::Status { config } => {
+            println!("{:#}", node::tell(&node::Config::read(&config)?, "status")?);
+            Ok(())
+        }
+        Node::Down { config } => node::tell(&node::Config::read(&config)?, "down").map(drop),
+        Node::Key { file } => {
+            println!("{}", node::make_key(&file)?);
+            Ok(())
+        }
+    }
+}
+
+fn rpm(command: Rpm) -> Result<(), Error> {
     let mut net = Net::new().tried(|| "the kernel's netlink interface cannot be opened".into())?;
     match command {
         Rpm::Up(up) => {

@@ -1,0 +1,54 @@
+//! `midpathd node`: a node of a network that the simulator knows, on a real one.
+
+mod config;
+mod up;
+
+use std::fs::{self, OpenOptions};
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use midpath_link::SecretKey;
+
+use crate::error::{Error, Tried};
+pub use config::Config;
+pub use up::up;
+
+/// Writes a new key to `file`, which must not be there yet; returns its public half.
+pub fn make_key(file: &Path) -> Result<String, Error> {
+    let secret = SecretKey::generate().map_err(|e| Error::Machine(format!("no key could be made: {e}")))?;
+    let mut options = OpenOptions::new();
+    let mut written = options
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(file)
+        .tried(|| format!("{} could not be made", file.display()))?;
+    writeln!(written, "{}", secret.text()).tried(|| format!("{} could not be written", file.display()))?;
+    Ok(secret.public().to_string())
+}
+
+/// A node's key, from a file that nobody else can read.
+pub fn read_key(file: &Path) -> Result<SecretKey, Error> {
+    let name = file.display();
+    let about = fs::metadata(file).tried(|| format!("the key {name} could not be read"))?;
+    if about.permissions().mode() & 0o077 != 0 {
+        return Err(Error::Usage(format!("the key {name} can be read by others; `chmod 600` it")));
+    }
+    let text = fs::read_to_string(file).tried(|| format!("the key {name} could not be read"))?;
+    SecretKey::parse(text.trim()).map_err(|e| Error::Usage(format!("the key {name}: {e}")))
+}
+
+/// Says one word to a node that runs; returns its answer.
+pub fn tell(config: &Config, word: &str) -> Result<serde_json::Value, Error> {
+    let socket = config.control.display();
+    let failed = || format!("no node answers at {socket}");
+    let mut stream = UnixStream::connect(&config.control).tried(failed)?;
+    stream.set_read_timeout(Some(Duration::from_secs(5))).tried(failed)?;
+    writeln!(stream, "{word}").tried(failed)?;
+    let mut answer = String::new();
+    BufReader::new(stream).read_line(&mut answer).tried(failed)?;
+    serde_json::from_str(&answer).map_err(|_| Error::Machine(failed()))
+}

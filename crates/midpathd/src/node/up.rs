@@ -1,0 +1,94 @@
+//! Starting a node.
+
+use std::fs;
+use std::io::Read;
+use std::net::UdpSocket;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+
+use midpath_core::node::Limits;
+use midpath_core::rng::Streams;
+use midpath_core::units::Time;
+use midpath_node::gateway::Gateway;
+use midpath_node::host::{Host, Settings};
+use midpath_node::overlay::{OVERHEAD, Overlay};
+use midpath_node::station::Station;
+
+use super::{Config, read_key};
+use crate::error::{Error, Tried};
+
+/// Runs a node until it is told to stop.
+pub fn up(config: Config) -> Result<(), Error> {
+    let secret = read_key(&config.key)?;
+    let host = host(&config)?;
+    let socket = UdpSocket::bind(config.listen).tried(|| format!("{} cannot be listened at", config.listen))?;
+    // Path MTU is found by probes, so nobody on the way may cut datagrams to pieces.
+    let _ = rustix::net::sockopt::set_ip_mtu_discover(&socket, rustix::net::sockopt::Ipv4PathMtuDiscovery::PROBE);
+    // As much as the kernel lets it have: what comes while the thread sleeps waits there.
+    let _ = rustix::net::sockopt::set_socket_recv_buffer_size(&socket, 4 << 20);
+    let listens = socket.local_addr().tried(|| "the socket has no address".into())?;
+    let links = Overlay::new(secret, &config.neighbours, Time::ZERO)
+        .map_err(|e| Error::Machine(format!("the links could not be set up: {e}")))?;
+    let gateway = Gateway::new(config.entrances.clone(), config.allowed.clone())
+        .tried(|| "the gateway could not be set up".into())?;
+    let commands = Commands::new(&config.control)?;
+    println!("node {} is up at {listens}", config.name);
+    gateway.listens().zip(&config.entrances).for_each(|(at, entrance)| println!("{:?} at {at}", entrance.kind));
+    let listener = commands.listener.try_clone().tried(|| "the control socket could not be used".into())?;
+    let station = Station::new(host, links, gateway, socket, Some(listener));
+    let mut station = station.tried(|| "the event loop could not be set up".into())?;
+    station.run().tried(|| "the node has stopped".into())
+}
+
+fn host(config: &Config) -> Result<Host, Error> {
+    let network = config.setup.network().map_err(|e| Error::Usage(format!("the network: {e}")))?;
+    let node = network.nodes.into_iter().nth(config.node.0 as usize).expect("a node that was found");
+    let transport = config.setup.transport().expect("it was checked that flows are carried");
+    let [seed, first_flow] = random()?;
+    // Numbers that nobody else can guess come from these.
+    let node = node.with_streams(Streams::of(seed, config.node.0.into()));
+    let settings = Settings {
+        transport,
+        mtu: config.mtu,
+        accepts: !config.allowed.is_empty() || !config.entrances.is_empty(),
+        windows: config.windows,
+        limits: Limits { passive: 40_000, ..Limits::default() },
+        first_flow: first_flow as u32,
+        overhead: OVERHEAD,
+    };
+    Ok(Host::new(node, settings))
+}
+
+fn random() -> Result<[u64; 2], Error> {
+    let mut bytes = [0; 16];
+    let read = fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
+    read.tried(|| "no random numbers could be read".into())?;
+    let (first, second) = bytes.split_at(8);
+    Ok([first, second].map(|half| u64::from_le_bytes(half.try_into().expect("eight bytes"))))
+}
+
+/// The socket for commands; its file goes with it.
+struct Commands {
+    listener: UnixListener,
+    path: PathBuf,
+}
+
+impl Commands {
+    fn new(path: &Path) -> Result<Commands, Error> {
+        // A file that a killed node has left behind: nobody answers there.
+        if path.exists() && std::os::unix::net::UnixStream::connect(path).is_err() {
+            let _ = fs::remove_file(path);
+        }
+        let failed = || format!("{} could not be made; is the node up already?", path.display());
+        let listener = UnixListener::bind(path).tried(failed)?;
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600)).tried(failed)?;
+        Ok(Commands { listener, path: path.to_owned() })
+    }
+}
+
+impl Drop for Commands {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}

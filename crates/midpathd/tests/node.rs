@@ -1,0 +1,380 @@
+//! `midpathd node` as it is used: processes with keys and configurations, and unmodified clients.
+#![cfg(target_os = "linux")]
+#![expect(clippy::disallowed_methods, reason = "a test of real processes waits for them")]
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream, UdpSocket};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// A network of three: `a` enters, `r` forwards, `b` leaves.
+fn network(scheme: &str) -> String {
+    format!(
+        r#"
+scheme = "{scheme}"
+[topology]
+nodes = [{{ name = "a", kind = "host" }}, {{ name = "r" }}, {{ name = "b", kind = "host" }}]
+links = [
+    {{ a = "a", b = "r", rate = "50 Mbps", delay = "1 ms" }},
+    {{ a = "r", b = "b", rate = "50 Mbps", delay = "1 ms" }},
+]
+[schemes.inrpp]
+secret = "not the one that stands in the sources"
+[[flow]]
+from = "a"
+to = "b"
+size = "1 MB"
+"#
+    )
+}
+
+const NODES: [&str; 3] = ["a", "r", "b"];
+
+/// Whom each node has a link to.
+const LINKS: [&[usize]; 3] = [&[1], &[0, 2], &[1]];
+
+/// Three nodes on this machine, each a process; they and their files go when this value goes.
+struct Overlay {
+    folder: PathBuf,
+    nodes: Vec<Option<Child>>,
+    /// Where `a` listens: a forward to the server, SOCKS5, CONNECT.
+    entrances: [u16; 3],
+}
+
+fn midpathd(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_midpathd")).args(arguments).output().expect("midpathd starts")
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").port()
+}
+
+impl Overlay {
+    fn new(test: &str, scheme: &str, server: u16) -> Overlay {
+        let folder = std::env::temp_dir().join(format!("midpathd-node-{test}-{scheme}-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        fs::write(folder.join("net.toml"), network(scheme)).expect("a network");
+        let keys = NODES.map(|name| {
+            let made = midpathd(&["node", "key", folder.join(format!("{name}.key")).to_str().expect("text")]);
+            assert!(made.status.success(), "{made:?}");
+            String::from_utf8(made.stdout).expect("text").trim().to_owned()
+        });
+        let sockets = NODES.map(|_| UdpSocket::bind("127.0.0.1:0").expect("a port"));
+        let ports = sockets.map(|s| s.local_addr().expect("an address").port());
+        let entrances = [free_port(), free_port(), free_port()];
+        for (i, name) in NODES.into_iter().enumerate() {
+            let mut config = format!(
+                "network = \"net.toml\"\nnode = \"{name}\"\nkey = \"{name}.key\"\nlisten = \"127.0.0.1:{}\"\n",
+                ports[i]
+            );
+            for peer in LINKS[i] {
+                config += &format!(
+                    "[[neighbour]]\nnode = \"{}\"\nkey = \"{}\"\naddress = \"127.0.0.1:{}\"\n",
+                    NODES[*peer], keys[*peer], ports[*peer]
+                );
+            }
+            match name {
+                "a" => {
+                    let [forward, socks, connect] = entrances;
+                    config += &format!(
+                        "[[forward]]\nlisten = \"127.0.0.1:{forward}\"\nexit = \"b\"\nto = \"127.0.0.1:{server}\"\n"
+                    );
+                    config += &format!("[[socks]]\nlisten = \"127.0.0.1:{socks}\"\nexit = \"b\"\n");
+                    config += &format!("[[connect]]\nlisten = \"127.0.0.1:{connect}\"\nexit = \"b\"\n");
+                }
+                "b" => config += &format!("[exit]\nallow = [\"127.0.0.1:{server}\"]\n"),
+                _ => {}
+            }
+            fs::write(folder.join(format!("{name}.toml")), config).expect("a configuration");
+        }
+        let mut overlay = Overlay { folder, nodes: vec![None, None, None], entrances };
+        NODES.iter().for_each(|name| overlay.start(name));
+        overlay
+    }
+
+    fn config(&self, name: &str) -> String {
+        self.folder.join(format!("{name}.toml")).to_str().expect("text").to_owned()
+    }
+
+    fn start(&mut self, name: &str) {
+        let log = fs::File::create(self.folder.join(format!("{name}.log"))).expect("a log");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_midpathd"));
+        command.args(["node", "up", &self.config(name)]).stdout(Stdio::null()).stderr(log);
+        let place = NODES.iter().position(|n| *n == name).expect("a node");
+        self.nodes[place] = Some(command.spawn().expect("midpathd starts"));
+        let begun = Instant::now();
+        while !self.links_are_up(name) {
+            assert!(begun.elapsed() < Duration::from_secs(30), "{name} is not up: {}", self.log(name));
+            thread::sleep(Duration::from_millis(20));
+            if place == 0 && self.nodes[1].is_none() {
+                return; // its neighbour comes later
+            }
+            if place < 2 && self.nodes[place + 1].is_none() {
+                return;
+            }
+        }
+    }
+
+    fn log(&self, name: &str) -> String {
+        fs::read_to_string(self.folder.join(format!("{name}.log"))).unwrap_or_default()
+    }
+
+    fn status(&self, name: &str) -> Option<serde_json::Value> {
+        let said = midpathd(&["node", "status", &self.config(name)]);
+        serde_json::from_slice(&said.stdout).ok()
+    }
+
+    fn links_are_up(&self, name: &str) -> bool {
+        let ports = self.status(name).and_then(|s| s["ports"].as_array().cloned()).unwrap_or_default();
+        !ports.is_empty() && ports.iter().all(|port| port["link"]["up"] == true)
+    }
+
+    /// As the kernel's out-of-memory killer would.
+    fn kill(&mut self, name: &str) {
+        let place = NODES.iter().position(|n| *n == name).expect("a node");
+        if let Some(mut child) = self.nodes[place].take() {
+            child.kill().expect("it can be killed");
+            child.wait().expect("it ends");
+        }
+    }
+}
+
+impl Drop for Overlay {
+    fn drop(&mut self) {
+        NODES.iter().for_each(|name| self.kill(name));
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// What a server has to give, and takes.
+fn file(length: usize) -> Vec<u8> {
+    (0..length as u64).map(|i| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33) as u8).collect()
+}
+
+/// A server that waits for all that a client says, and answers with the same backwards.
+fn backwards() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            thread::spawn(move || {
+                let mut said = Vec::new();
+                if stream.read_to_end(&mut said).is_ok() {
+                    said.reverse();
+                    let _ = stream.write_all(&said);
+                }
+            });
+        }
+    });
+    port
+}
+
+/// A server of one page, for HTTP clients.
+fn page(content: Vec<u8>) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let (Ok(mut stream), content) = (stream, content.clone()) else { return };
+            thread::spawn(move || {
+                let mut said = Vec::new();
+                let mut piece = [0; 4096];
+                while !said.windows(4).any(|w| w == b"\r\n\r\n") {
+                    match stream.read(&mut piece) {
+                        Ok(0) | Err(_) => return,
+                        Ok(n) => said.extend_from_slice(&piece[..n]),
+                    }
+                }
+                let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", content.len());
+                let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&content));
+            });
+        }
+    });
+    port
+}
+
+/// Says it all, closes that direction, and listens.
+fn ask(port: u16, said: &[u8]) -> std::io::Result<Vec<u8>> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port))?;
+    stream.set_read_timeout(Some(Duration::from_secs(60)))?;
+    let mut writer = stream.try_clone()?;
+    let all = said.to_vec();
+    let writes = thread::spawn(move || writer.write_all(&all).and_then(|()| writer.shutdown(Shutdown::Write)));
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer)?;
+    writes.join().expect("it writes")?;
+    Ok(answer)
+}
+
+/// Bytes go both ways through three processes, and each direction closes on its own: the answer
+/// begins when the question has ended.
+#[test]
+fn a_connection_goes_through_every_scheme_and_closes_by_halves() {
+    for scheme in ["cubic", "fcp", "inrpp", "rcp"] {
+        let overlay = Overlay::new("halves", scheme, backwards());
+        let mut said = file(400_000);
+        let answer = ask(overlay.entrances[0], &said).unwrap_or_else(|e| panic!("{scheme}: {e}"));
+        said.reverse();
+        assert!(answer == said, "{scheme}: {} of {} bytes", answer.len(), said.len());
+        assert_eq!(overlay.status("b").expect("it runs")["conversations"]["left"], 1);
+    }
+}
+
+/// Two hundred connections at once, each with a question and an answer, some of which are not waited
+/// for: none gets another's bytes, and nothing is left of them.
+#[test]
+fn many_connections_at_once_get_their_own_answers_and_leave_nothing() {
+    let overlay = Overlay::new("many", "cubic", backwards());
+    let port = overlay.entrances[0];
+    let asks = (0..200usize).map(|i| {
+        thread::spawn(move || {
+            if i % 10 == 9 {
+                // Hangs up in the middle.
+                let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("it listens");
+                return stream.write_all(&file(5000)).expect("it takes that");
+            }
+            let mut said = file(1000 + 37 * i);
+            said[0] = i as u8;
+            let answer = ask(port, &said).unwrap_or_else(|e| panic!("{i}: {e}"));
+            said.reverse();
+            assert!(answer == said, "{i}: {} of {} bytes", answer.len(), said.len());
+        })
+    });
+    asks.collect::<Vec<_>>().into_iter().for_each(|ask| ask.join().expect("it asks"));
+    let begun = Instant::now();
+    loop {
+        let held = ["a", "b"].map(|name| {
+            let status = overlay.status(name).expect("it runs");
+            let held = &status["held_bytes"];
+            (status["conversations"]["open"].clone(), held["promised"].clone(), held["written"].clone())
+        });
+        if held.iter().all(|(open, promised, written)| *open == 0 && *promised == 0 && *written == 0) {
+            return;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(20), "{held:?}");
+        thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// `curl` as it is, by SOCKS5, by CONNECT and by a forward; what the exit does not allow is
+/// refused.
+#[test]
+fn curl_downloads_through_the_overlay() {
+    if Command::new("curl").arg("--version").output().is_err() {
+        eprintln!("skipped: needs curl");
+        return;
+    }
+    let content = file(1_000_000);
+    let server = page(content.clone());
+    let overlay = Overlay::new("curl", "cubic", server);
+    let [forward, socks, connect] = overlay.entrances;
+    let url = format!("http://127.0.0.1:{server}/");
+    let curl = |arguments: &[&str]| {
+        let done = Command::new("curl").args(["--silent", "--show-error", "--max-time", "60"]).args(arguments).output();
+        done.expect("curl starts")
+    };
+    let (by_socks, by_connect) = (format!("socks5h://127.0.0.1:{socks}"), format!("http://127.0.0.1:{connect}"));
+    let ways = [
+        vec![format!("http://127.0.0.1:{forward}/")],
+        vec!["--proxy".into(), by_socks.clone(), url.clone()],
+        vec!["--proxy".into(), by_connect.clone(), "--proxytunnel".into(), url.clone()],
+    ];
+    for way in ways {
+        let got = curl(&way.iter().map(String::as_str).collect::<Vec<_>>());
+        assert!(got.status.success(), "{way:?}: {}", String::from_utf8_lossy(&got.stderr));
+        assert!(got.stdout == content, "{way:?}: {} bytes", got.stdout.len());
+    }
+    let elsewhere = format!("http://127.0.0.1:{}/", free_port());
+    let refused = curl(&["--proxy", &by_connect, "--proxytunnel", &elsewhere]);
+    assert!(!refused.status.success() && String::from_utf8_lossy(&refused.stderr).contains("403"), "{refused:?}");
+    let status = overlay.status("a").expect("it runs");
+    assert_eq!(status["conversations"]["entered"], 4);
+}
+
+/// The exit is killed in the middle: the application is told that the connection broke off, and
+/// never that the answer is complete. Then the exit is started again, and all is well.
+#[test]
+fn a_node_that_is_killed_resets_connections_and_comes_back() {
+    let content = file(20_000_000);
+    let server = page(content);
+    let mut overlay = Overlay::new("kill", "cubic", server);
+    let port = overlay.entrances[0];
+    let reader = thread::spawn(move || {
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("it listens");
+        stream.write_all(b"GET / HTTP/1.0\r\n\r\n").expect("it takes that");
+        let (mut got, mut piece) = (0, vec![0; 65_536]);
+        loop {
+            match stream.read(&mut piece) {
+                Ok(0) => return (got, false),
+                Ok(n) => got += n,
+                Err(_) => return (got, true),
+            }
+        }
+    });
+    thread::sleep(Duration::from_millis(1000));
+    overlay.kill("b");
+    overlay.start("b");
+    let (got, reset) = reader.join().expect("it reads");
+    assert!(got > 0 && reset, "{got} bytes, then {}", if reset { "a reset" } else { "an end" });
+    drop(overlay);
+}
+
+/// What is wrong is said with the file, the line and the key, and nothing is started.
+#[test]
+fn a_bad_configuration_is_named_by_line_and_key() {
+    let folder = std::env::temp_dir().join(format!("midpathd-node-check-{}", std::process::id()));
+    fs::create_dir_all(&folder).expect("a folder");
+    let key = |name: &str| {
+        let file = folder.join(name);
+        String::from_utf8(midpathd(&["node", "key", file.to_str().expect("text")]).stdout)
+            .expect("text")
+            .trim()
+            .to_owned()
+    };
+    let (_, peer) = (key("a.key"), key("r.key"));
+    let good = format!(
+        "network = \"net.toml\"\nnode = \"a\"\nkey = \"a.key\"\nlisten = \"127.0.0.1:{}\"\n[[neighbour]]\nnode = \"r\"\nkey = \"{peer}\"\n",
+        free_port()
+    );
+    let check = |config: &str, scheme: &str| {
+        fs::write(folder.join("net.toml"), network(scheme)).expect("a network");
+        let path: PathBuf = folder.join("a.toml");
+        fs::write(&path, config).expect("a configuration");
+        let done = midpathd(&["node", "check", path.to_str().expect("text")]);
+        let said = String::from_utf8(done.stderr).expect("text");
+        assert_eq!(done.status.success(), said.is_empty(), "{said}");
+        said.replace(&format!("{}/", Path::new(&folder).display()), "")
+    };
+    assert_eq!(check(&good, "cubic"), "");
+    let cases = [
+        ("node = \"a\"", "nod = \"a\"", "a.toml:2: unknown field `nod`"),
+        ("node = \"a\"", "node = \"x\"", "a.toml:2: node: "),
+        ("node = \"r\"", "node = \"b\"", "the node has a link to `r`, which needs a [[neighbour]] of its own"),
+        (&peer, "12ab", "a.toml:7: neighbour.key: "),
+        ("127.0.0.1", "127.0.0.x", "a.toml:4: "),
+        ("a.key", "none.key", "none.key could not be read"),
+        (
+            "[[neighbour]]",
+            "[[forward]]\nlisten = \"127.0.0.1:9\"\nexit = \"a\"\nto = \"x:1\"\n[[neighbour]]",
+            "a.toml:7: forward.exit: a node is no exit of its own",
+        ),
+        (
+            "[[neighbour]]",
+            "[exit]\nallow = [\"0.0.0.0\"]\n[[neighbour]]",
+            "a.toml:6: exit.allow: `0.0.0.0` is no `address/prefix:ports`",
+        ),
+    ];
+    for (from, to, expected) in cases {
+        let said = check(&good.replacen(from, to, 1), "cubic");
+        assert!(said.contains(expected), "{to}: {said}");
+    }
+    assert!(check(&good, "rpm").contains("carries no flows"));
+    fs::write(folder.join("net.toml"), network("inrpp").replace("secret", "# secret")).expect("a network");
+    let said = midpathd(&["node", "check", folder.join("a.toml").to_str().expect("text")]);
+    assert!(String::from_utf8_lossy(&said.stderr).contains("secret"), "{said:?}");
+    let _ = fs::remove_dir_all(&folder);
+}
