@@ -124,11 +124,11 @@ def test_the_scheme_is_in_sweeps_and_in_the_schema(outside):
 BROKEN = {
     "of an earlier build": (
         json.dumps({"crates": {"mine": "/mine"}, "midpath": [1, 2]}),
-        "Midpath has changed since mine was added: `midpath add` builds it again",
+        "the simulator with mine is of another build of Midpath: `midpath add` builds it again",
     ),
     "without its extension": (
         json.dumps({"crates": {"mine": "/mine"}, "midpath": choose.build()}),
-        "mine cannot be loaded (",
+        "the simulator with mine cannot be loaded (",
     ),
     "no JSON": ("{", "cannot be read: add your crates again"),
     "of a later version": (json.dumps({"boxes": {}}), "cannot be read: add your crates again"),

@@ -82,12 +82,12 @@ def choose() -> None:
         return
     names = ", ".join(record.crates)
     if record.midpath != build():
-        _say(f"Midpath has changed since {names} was added: `midpath add` builds it again")
+        _say(f"the simulator with {names} is of another build of Midpath: `midpath add` builds it again")
         return
     try:
         sys.modules[NAME] = load(extension())
     except ImportError as error:
-        _say(f"{names} cannot be loaded ({error}): `midpath add` builds it again")
+        _say(f"the simulator with {names} cannot be loaded ({error}): `midpath add` builds it again")
 
 
 def _say(sentence: str) -> None:
