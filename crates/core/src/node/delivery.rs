@@ -82,7 +82,9 @@ impl Node {
         }
     }
 
-    /// Calls an endpoint and carries out what it wished for.
+    /// Calls an endpoint and carries out what it wished for. For each packet that arrives: a call costs
+    /// 40 instructions.
+    #[inline(always)]
     pub(super) fn call<D: Driver>(
         &mut self,
         index: u32,

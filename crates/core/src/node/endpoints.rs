@@ -104,6 +104,7 @@ impl Endpoints {
     }
 
     /// The end of this flow that the node itself has opened; a peer's only if there is none.
+    #[inline]
     pub fn find_own(&self, flow: FlowId) -> Option<u32> {
         self.of_flow.get(&flow).copied()
     }
