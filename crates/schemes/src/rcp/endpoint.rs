@@ -115,3 +115,54 @@ impl CongestionController for Rcp {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: fn(u64) -> Time = Time::from_ms;
+
+    fn sender(offered: Option<f32>) -> Rcp {
+        Rcp { demand: 1e9, offered, packet: 1000, probes: true }
+    }
+
+    fn view(base_rtt: Time) -> View {
+        View { srtt: base_rtt, base_rtt, mss: 1000, overhead: 60, unsent: 0, flight: 0, pipe: 0, lost: 0 }
+    }
+
+    /// The rate is all: nothing that TCP's recovery does leaves a window behind.
+    #[test]
+    fn no_loss_mark_or_repair_closes_the_window() {
+        let mut rcp = sender(None);
+        let congestion = Congestion { now: MS(1), flight: 50_000, ecn_reduced: false };
+        let small = Window::new(2, 1000);
+        assert_eq!(rcp.on_loss(&small, &congestion), u64::MAX);
+        assert_eq!(rcp.on_rto(&small, &congestion), u64::MAX);
+        assert_eq!(rcp.on_ecn(&small, &congestion), u64::MAX);
+        let mut open = small;
+        open.set(u64::MAX);
+        let mut window = small;
+        rcp.on_recovered(&mut window, MS(1));
+        assert_eq!(window.cwnd, open.cwnd);
+    }
+
+    #[test]
+    fn it_sends_at_what_is_offered_and_a_packet_per_round_trip_before() {
+        let pace = |offered, srtt| sender(offered).pacing_rate(&Window::new(2, 1000), srtt);
+        assert_eq!(pace(Some(5e6), MS(100)), Some(Rate(5_000_000)));
+        assert_eq!(pace(Some(0.5), MS(100)), Some(Rate(1)), "never nothing");
+        assert_eq!(pace(None, MS(100)), Some(Rate(80_000)));
+        assert_eq!(pace(None, Time::ZERO), Some(Rate(8_000)), "a packet per second");
+    }
+
+    /// Less than a packet of 8,000 bits in two round trips of 100 ms is less than 40 kbit/s.
+    #[test]
+    fn a_header_asks_while_hardly_a_packet_goes() {
+        assert_eq!(sender(Some(39e3)).asks_after(&view(MS(100))), Some(MS(100)));
+        assert_eq!(sender(Some(40e3)).asks_after(&view(MS(100))), None);
+        assert_eq!(sender(Some(39e3)).asks_after(&view(MS(1))), Some(ASK_INTERVAL));
+        assert_eq!(sender(Some(39e3)).asks_after(&view(Time::ZERO)), None);
+        assert_eq!(sender(None).asks_after(&view(MS(100))), None);
+        assert_eq!(Rcp { probes: false, ..sender(Some(39e3)) }.asks_after(&view(MS(100))), None);
+    }
+}

@@ -117,3 +117,52 @@ impl CongestionController for Xcp {
         (self.window, self.rest) = (to, to - whole);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CONGESTION: Congestion = Congestion { now: Time::ZERO, flight: 30_000, ecn_reduced: false };
+
+    fn sender() -> Xcp {
+        Xcp { demand: f64::INFINITY, window: 10_000.0, rest: 0.25, repairing: false }
+    }
+
+    fn ack(acked: u64, after_rto: bool) -> Ack {
+        let (now, srtt) = (Time::ZERO, Time::from_ms(100));
+        let (una, nxt, delivered) = (acked, acked, acked);
+        Ack { now, acked, delivered, una, nxt, rtt: None, srtt, ece: false, marks: 0, marked: 0, after_rto }
+    }
+
+    /// §3.3: the network's word moves the window; TCP's slow start only repairs a timeout.
+    #[test]
+    fn acks_grow_the_window_after_a_timeout_alone() {
+        let grown = |acked, after_rto, ssthresh| {
+            let mut window = Window::new(2, 1000);
+            window.ssthresh = ssthresh;
+            let mut xcp = sender();
+            xcp.on_ack(&mut window, &ack(acked, after_rto));
+            (window.cwnd, xcp.window)
+        };
+        assert_eq!(grown(700, true, 5000), (2700, 2700.0));
+        assert_eq!(grown(3000, true, 5000), (3000, 3000.0), "a segment at most");
+        assert_eq!(grown(700, false, 5000), (2000, 10_000.0));
+        assert_eq!(grown(700, true, 2000), (2000, 10_000.0));
+    }
+
+    #[test]
+    fn losses_timeouts_and_marks_are_answered_as_tcp_does() {
+        let window = Window::new(20, 1000);
+        let mut xcp = sender();
+        assert_eq!(xcp.on_loss(&window, &CONGESTION), 15_000);
+        assert_eq!((xcp.window, xcp.rest, xcp.repairing), (15_000.0, 0.0, true));
+        let mut mended = Window::new(12, 1000);
+        xcp.on_recovered(&mut mended, Time::ZERO);
+        assert_eq!((xcp.window, xcp.repairing), (12_000.0, false));
+
+        assert_eq!(xcp.on_loss(&window, &Congestion { flight: 1000, ..CONGESTION }), 2000, "two segments at least");
+        assert_eq!(xcp.on_rto(&window, &CONGESTION), 15_000);
+        assert_eq!((xcp.window, xcp.rest, xcp.repairing), (1000.0, 0.0, false));
+        assert_eq!(xcp.on_ecn(&window, &CONGESTION), 10_000);
+    }
+}
