@@ -16,6 +16,10 @@ PROPERTY_SEED := 1
 DEPENDENCIES := $(VENV)/.dependencies
 SITE_TOOLS := $(VENV)/.docs
 EXTENSION := $(VENV)/.extension
+# What an incremental build keeps for the next one is of no use where there is none.
+ifdef CI
+export CARGO_INCREMENTAL := 0
+endif
 RUST := Cargo.toml Cargo.lock $(shell find crates examples/outside-scheme/src .cargo -type f -not -name '*.md' -not -path '*/tests/*' -not -path '*/benches/*' 2>/dev/null)
 
 .PHONY: help setup run check test test-floors test-random mutants bench clean fmt docs docs-serve site test-rust test-python lint-rust lint-python
