@@ -77,6 +77,23 @@ fn spare_capacity_is_given_out_by_alpha() {
 }
 
 #[test]
+fn gauges_are_in_bits_per_second_and_bytes() {
+    let mut port = port(&params());
+    interval(&mut port, Time::ZERO, &[7.2e5, 3e5], 3_000);
+    interval(&mut port, Time::from_ms(100), &[7.2e5, 3e5], 3_000);
+    let mut gauges = Vec::new();
+    port.gauges(&mut gauges);
+    // As below: φ = −8,000 B/s and h = 94,000 B/s after the first interval, in which the queue began empty.
+    let said =
+        [("aggregate_feedback_bps", -64_000.0), ("shuffled_bps", 752_000.0), ("persistent_queue_bytes", 3_000.0)];
+    assert_eq!(gauges.len(), said.len());
+    for ((name, value), (expected, exact)) in gauges.into_iter().zip(said) {
+        assert_eq!(name, expected);
+        assert!((value - exact).abs() < 0.01, "{name}: {value}");
+    }
+}
+
+#[test]
 fn flows_gain_alike_lose_by_throughput_and_sum_to_the_aggregate() {
     let mut port = port(&params());
     interval(&mut port, Time::ZERO, &[7.2e5, 3e5], 0);

@@ -11,6 +11,11 @@ fn queue() -> PersistentQueue {
 }
 
 #[test]
+fn a_new_one_is_empty() {
+    assert_eq!(queue().bytes(), 0.0);
+}
+
+#[test]
 fn what_drains_within_the_interval_is_not_persistent() {
     let mut q = queue();
     q.arrival(Time::from_ms(1), 0.0, 5_000.0);
