@@ -23,6 +23,7 @@ import time
 import tomllib
 from collections import Counter, defaultdict
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from mutation import additions, notice
@@ -143,8 +144,8 @@ def try_additions() -> int:
         return 1
     found = {}
     for number, mutant in tree.mutants().items():
-        fate = runner.judge(number, float("inf"), additions.shows)
         scheme, key = mutant.function.split(" ")
+        fate = runner.judge(number, float("inf"), partial(additions.shows, scheme))
         found[scheme, key] = fate.killed_by or ""
         print(f"{mutant.function}: {fate.killed_by or 'no test notices that it is off'}", flush=True)
     additions.LIST.write_text(additions.record(found, additions.LIST.read_text(encoding="utf-8")), encoding="utf-8")

@@ -19,7 +19,7 @@ from mutation.notice import Test
 
 LIST = Path(__file__).parents[1] / "additions.toml"
 # Tests that compare defaults with what is written down notice each addition: they say nothing about what it does.
-ONLY_VALUES = re.compile(r"params::|papers_text|text::|schema|reference")
+ONLY_VALUES = re.compile(r"params::|papers_text|text::|schema|reference|catalogue::")
 
 
 @dataclass(frozen=True)
@@ -90,9 +90,9 @@ def descendants(node: Node) -> Iterator[Node]:
         yield from descendants(child)
 
 
-def shows(test: Test) -> bool:
-    """Whether a test may show what an addition does."""
-    return not ONLY_VALUES.search(test.name)
+def shows(scheme: str, test: Test) -> bool:
+    """Whether a test is about a scheme, and may show what an addition to it does."""
+    return scheme in test.name and not ONLY_VALUES.search(test.name)
 
 
 def record(found: dict[tuple[str, str], str], text: str) -> str:
