@@ -222,3 +222,25 @@ def test_found_tests_are_written_into_the_list(ours):
     assert ours.record({("x", "b.c"): "core/units t"}, text) == (
         '[[x]]\nfile = "f"\n[x.keys]\na = { off = "0" }\n"b.c" = { off = "false", test = "core/units t" }\n'
     )
+
+
+def test_the_command_prints_and_writes_its_table(mutants, project, monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(mutants.trees, "CRATES", ("core",))
+    monkeypatch.setattr(mutants.trees, "TESTED", ("core",))
+    monkeypatch.setattr(mutants, "ROOT", project)
+    monkeypatch.setattr(mutants, "PLACE", project / "target/mutants")
+    monkeypatch.setattr(mutants.os, "nice", lambda by: by)
+    out = tmp_path / "mutants.txt"
+    monkeypatch.setattr("sys.argv", ["mutants.py", "core/src", "--most", "3", "--seed", "2", "--out", str(out)])
+    assert mutants.main() == 0
+    printed = capsys.readouterr().out
+    assert out.read_text() == printed
+    found = dict(
+        zip(
+            printed.splitlines()[0].replace("not tried", "not_tried").split(),
+            printed.splitlines()[1].split(),
+            strict=True,
+        )
+    )
+    assert int(found["killed"]) + int(found["survived"]) == 3
+    assert (found["unviable"], found["not_tried"]) == ("1", "5")
