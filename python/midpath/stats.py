@@ -10,6 +10,9 @@ from typing import Any
 import numpy as np
 
 LEVEL = 0.95
+# After how many runs a sequence's interval is to be tight, about: the prior's weight, in runs. Ours, fixed before the
+# first use, so that figures with few seeds have an interval soon.
+TIGHT_AT = 4
 
 
 @dataclass(frozen=True)
@@ -17,7 +20,8 @@ class Estimate:
     """A mean over `n` runs; `ci95` is half the width of its 95 % confidence interval, unknown for one run.
 
     `seeds` is how many runs there were: more than `n` where some gave no value. `group` names the group that this is
-    the extreme of, `groups` says of how many; the interval is corrected for their number.
+    the extreme of, `groups` says of how many; the interval is corrected for their number. `sequential`: the interval
+    holds however often it was looked at while runs were added.
     """
 
     mean: float
@@ -26,6 +30,7 @@ class Estimate:
     seeds: int | None = None
     group: str | None = None
     groups: int = 1
+    sequential: bool = False
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -50,30 +55,57 @@ class Estimate:
             found["seeds"] = self.seeds
         if self.group is not None:
             found |= {"group": self.group, "groups": self.groups}
+        if self.sequential:
+            found["sequential"] = True
         return found
 
 
-def estimate(values: Iterable[float | None], level: float = LEVEL) -> Estimate | None:
-    """The mean of what is defined, with Student's t interval: seeds are independent runs, and few."""
+def estimate(values: Iterable[float | None], level: float = LEVEL, *, sequential: bool = False) -> Estimate | None:
+    """The mean of what is defined, with Student's t interval: seeds are independent runs, and few.
+
+    `sequential` takes the interval of a confidence sequence instead (`in_sequence`).
+    """
     listed = list(values)
     known = np.array([value for value in listed if value is not None and math.isfinite(value)], dtype=float)
     if known.size == 0:
         return None
     mean = float(known.mean())
     if known.size == 1:
-        return Estimate(mean, None, 1, len(listed))
-    error = float(known.std(ddof=1)) / math.sqrt(known.size)
-    return Estimate(mean, student_t(known.size - 1, level) * error, int(known.size), len(listed))
+        return Estimate(mean, None, 1, len(listed), sequential=sequential)
+    half = in_sequence if sequential else at_once
+    width = half(int(known.size), level) * float(known.std(ddof=1))
+    return Estimate(mean, width, int(known.size), len(listed), sequential=sequential)
 
 
-def extreme(groups: Mapping[str, Sequence[float | None]], *, most: bool) -> Estimate | None:
+def at_once(n: int, level: float = LEVEL) -> float:
+    """Half the interval of the mean of `n` runs, in standard deviations, where it is looked at once: Student's t."""
+    return student_t(n - 1, level) / math.sqrt(n)
+
+
+def in_sequence(n: int, level: float = LEVEL) -> float:
+    """The same where one looks after every run: with the level's probability all intervals hold at once.
+
+    The confidence sequence of Wang and Ramdas, "Anytime-valid t-tests and confidence sequences for Gaussian means with
+    unknown variance" (2023), with a Gaussian prior of the effect. Under a mean of m, with S = sum of (x - m) and
+    V = sum of (x - m)^2, the ratio sqrt(c / (n + c)) (V / (V - S^2 / (n + c)))^(n/2) is a martingale, which reaches
+    1/alpha with a probability of at most alpha (Ville). The interval holds all m for which it has not. c is `TIGHT_AT`.
+    It is infinite while n is small. Values are taken to be Gaussian, as Student's t takes them.
+    """
+    weight = n + TIGHT_AT
+    share = -math.expm1(-(math.log(weight / TIGHT_AT) - 2 * math.log(1.0 - level)) / n)
+    room = n * n / weight - n * share
+    return math.sqrt((n - 1) * share / room) if room > 0 else math.inf
+
+
+def extreme(groups: Mapping[str, Sequence[float | None]], *, most: bool, sequential: bool = False) -> Estimate | None:
     """The largest mean of several groups, or the least.
 
     The extreme of each run, averaged, would be the extreme of luck. Here the groups are averaged over runs first. Each
     interval is for a level of 1 - 5 %/k (Bonferroni), so that all k hold at once; the largest mean is then between the
     largest lower end and the largest upper one. None unless every group has a value.
     """
-    found = {name: estimate(values, 1.0 - (1.0 - LEVEL) / len(groups)) for name, values in groups.items()}
+    level = 1.0 - (1.0 - LEVEL) / len(groups)
+    found = {name: estimate(values, level, sequential=sequential) for name, values in groups.items()}
     known = {name: one for name, one in found.items() if one is not None}
     if not known or len(known) < len(found):
         return None
@@ -82,9 +114,9 @@ def extreme(groups: Mapping[str, Sequence[float | None]], *, most: bool) -> Esti
     n, seeds = min(one.n for one in known.values()), max(one.of for one in known.values())
     mean = known[best].mean
     if any(one.ci95 is None for one in known.values()):
-        return Estimate(mean, None, n, seeds, best, len(groups))
+        return Estimate(mean, None, n, seeds, best, len(groups), sequential)
     low, high = (of_all(one.interval[end] for one in known.values()) for end in (0, 1))
-    return Estimate(mean, max(mean - low, high - mean), n, seeds, best, len(groups))
+    return Estimate(mean, max(mean - low, high - mean), n, seeds, best, len(groups), sequential)
 
 
 def student_t(degrees: int, level: float = LEVEL) -> float:
@@ -102,13 +134,14 @@ def seeds_for(found: Estimate, half: float, most: int) -> int | None:
     if not found.ci95 or half <= 0:
         return None
     level = 1.0 - (1.0 - LEVEL) / found.groups
-    spread = found.ci95 * math.sqrt(found.n) / student_t(found.n - 1, level)
+    width = in_sequence if found.sequential else at_once
+    spread = found.ci95 / width(found.n, level)
 
     def is_enough(n: int) -> bool:
-        return student_t(n - 1, level) * spread / math.sqrt(n) <= half
+        return width(n, level) * spread <= half
 
     low, high = 2, most
-    if not is_enough(high):
+    if not math.isfinite(spread) or spread == 0 or not is_enough(high):
         return None
     while low < high:
         middle = (low + high) // 2

@@ -17,6 +17,7 @@ from midpath.papers.headline import COLUMNS, counts, headline
 from midpath.papers.lab import ROCKETFUEL
 from midpath.papers.registry import choose
 from midpath.papers.runner import row, run_figure
+from midpath.papers.sequence import Going, run_until_decided
 from midpath.papers.tolerance import Judgement
 from midpath.storage import require_replaceable, to_json, write_text
 
@@ -65,6 +66,14 @@ def run_claims(
         typer.Option(metavar="DIR", help=f"Rocketfuel's maps; else {ROCKETFUEL}. Without, their claims are skipped."),
     ] = None,
     write_results: Annotated[bool, typer.Option("--write-results", help="Write RESULTS.md beside the claims.")] = False,
+    until_decided: Annotated[
+        float | None,
+        typer.Option(
+            metavar="MINUTES",
+            help="Go on with what kept results leave undecided: more seeds, for at most so many minutes of core time.",
+            show_default=False,
+        ),
+    ] = None,
     claims: Root = None,
     json: Json = False,
 ) -> None:
@@ -76,6 +85,11 @@ def run_claims(
         raise UsageError("--write-results is for whole runs, not for --quick ones")
     _figures(claims)
     chosen = choose(name, claims)
+    if until_decided is not None:
+        if quick or out or seeds is not None or first_seed != 1:
+            raise UsageError("--until-decided goes on from kept results: without --seeds, --first-seed, --quick, --out")
+        _decide(chosen, until_decided, jobs, rocketfuel, write_results, json)
+        return
     if out:
         require_replaceable(out, MARKER)
         write_text(out / MARKER, to_json([]))
@@ -94,6 +108,35 @@ def run_claims(
     if all(verdict.judgement == Judgement.SKIPPED for verdict in verdicts):
         raise UsageError(f"none of the claims of {name!r} could be run: {verdicts[0].why}")
     if any(verdict.fails for verdict in verdicts):
+        raise typer.Exit(1)
+
+
+def _decide(
+    chosen: list[Figure], minutes: float, jobs: int, rocketfuel: Path | None, write_results: bool, json: bool
+) -> None:
+    """Adds seeds until what is open is decided, and says what has become of it."""
+    if not minutes > 0:
+        raise UsageError("--until-decided needs more than 0 minutes of core time")
+    ended: dict[str, Going] = {}
+    for one in run_until_decided(chosen, minutes, jobs=jobs or None, rocketfuel=rocketfuel):
+        ended[one.figure.id] = one
+        left = "decided" if not one.open else f"{len(one.open)} open"
+        typer.echo(f"{one.figure.id}: {one.first - 1} seeds, {one.seconds / 60:.1f} core minutes, {left}", err=True)
+        if write_results:
+            record.keep(one.figure, one.verdicts)
+    if not ended:
+        raise UsageError("nothing is open that more seeds could decide, or nothing has been run yet")
+    if write_results:
+        for paper in dict.fromkeys(figure.paper for figure in chosen):
+            record.write_page([figure for figure in figures(chosen[0].directory.parents[1]) if figure.paper == paper])
+    found = [verdict for one in ended.values() for verdict in one.verdicts if verdict.ours and verdict.ours.sequential]
+    if not json:
+        for one in ended.values():
+            _print(one.figure, [verdict for verdict in one.verdicts if verdict in found])
+            if one.why_not:
+                typer.echo(f"{one.figure.id}: skipped: {one.why_not}")
+    _finish(found, None, json)
+    if any(verdict.fails for verdict in found):
         raise typer.Exit(1)
 
 

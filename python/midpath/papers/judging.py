@@ -35,6 +35,8 @@ def _judgement(claim: Claim, ours: Estimate, bound: float | None) -> Judgement:
         return Judgement.FAILS
     if limits[0] <= low and high <= limits[1]:
         return Judgement.HOLDS if ours.is_whole and not _has_no_interval(claim, ours) else Judgement.UNDECIDED
+    if ours.sequential:
+        return Judgement.UNDECIDABLE
     half, room = ours.ci95, effect(claim, bound)
     too_wide = half is not None and room is not None and 2 * half > room
     return Judgement.UNDECIDABLE if too_wide else Judgement.UNDECIDED
@@ -99,14 +101,26 @@ def _doubt(claim: Claim, ours: Estimate, bound: float | None, found: Judgement) 
         return ""
     if ours.ci95 is None:
         return "One value has no interval: it can contradict, not confirm"
+    if ours.sequential:
+        return f"{_after(claim, ours)}{_seeds(ours, _margin(claim, ours, bound), 'would decide if the mean stays')}"
     if found is Judgement.UNDECIDABLE:
         room = effect(claim, bound) or 0.0
         width, about = (quantity(claim.kind, value) for value in (2 * ours.ci95, room))
         wide = f"The interval is {width} wide, the claim is about {about}"
         return f"{wide}{_seeds(ours, room / 2, 'would do')}"
-    limits = claim.tolerance.limits(claim.number, bound) or (-math.inf, math.inf)
-    margin = min(abs(ours.mean - limit) for limit in limits)
+    margin = _margin(claim, ours, bound)
     return f"The interval reaches over the bound{_seeds(ours, margin, 'would decide if the mean stays')}"
+
+
+def _after(claim: Claim, ours: Estimate) -> str:
+    width = quantity(claim.kind, 2 * (ours.ci95 or 0.0)) if math.isfinite(ours.ci95 or 0.0) else "infinitely"
+    return f"After {ours.n} seeds, looked at as they came, the interval is {width} wide and reaches over the bound"
+
+
+def _margin(claim: Claim, ours: Estimate, bound: float | None) -> float:
+    """How far the mean is from the nearer end of what counts as the same."""
+    limits = claim.tolerance.limits(claim.number, bound) or (-math.inf, math.inf)
+    return min(abs(ours.mean - limit) for limit in limits)
 
 
 def _seeds(ours: Estimate, half: float, would: str) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -45,11 +46,11 @@ class Measured:
     skipped: str | None = None
     most: bool = False
 
-    def estimate(self) -> Estimate | None:
-        """What the values come to; None if there are none."""
+    def estimate(self, *, sequential: bool = False) -> Estimate | None:
+        """What the values come to; None if there are none. `sequential`: they were looked at as they came."""
         if isinstance(self.values, Mapping):
-            return extreme(self.values, most=self.most)
-        return estimate(self.values)
+            return extreme(self.values, most=self.most, sequential=sequential)
+        return estimate(self.values, sequential=sequential)
 
 
 class Runs:
@@ -87,7 +88,9 @@ class Lab:
     """Runs the scenarios of one figure.
 
     `quick` asks for less: shorter runs, fewer seeds, where a figure can do with them. With `perturb`, flows start late
-    by up to that time, at random, with every seed but the first: the run as it stands is the first sample.
+    by up to that time, at random, with every seed but the first: the run as it stands is the first sample. `more` says
+    that the seeds go on from others, so that none of them is the first. `wanted` are the claims that are still open;
+    all are, unless it is given.
     """
 
     def __init__(
@@ -98,6 +101,8 @@ class Lab:
         *,
         quick: bool = False,
         perturb: str | None = None,
+        more: bool = False,
+        wanted: Collection[str] | None = None,
         out: Path | None = None,
         rocketfuel: Path | None = None,
         on_asked: NameCallback | None = None,
@@ -105,9 +110,16 @@ class Lab:
         on_end: NameCallback | None = None,
     ) -> None:
         self.directory, self.seeds, self.pool, self.quick, self.out = directory, list(seeds), pool, quick, out
-        self.maps, self.perturb = rocketfuel, perturb
+        self.maps, self.perturb, self.more, self.wanted = rocketfuel, perturb, more, wanted
         self.on_asked, self.on_step, self.on_end = on_asked, on_step, on_end
         self.stop = threading.Event()
+
+    def wants(self, *claims: str) -> bool:
+        """Whether one of these claims is still to be measured. A `*` stands for anything.
+
+        Only where runs are added to decide what is open is anything not wanted. A figure need not ask.
+        """
+        return self.wanted is None or any(fnmatchcase(one, claim) for one in self.wanted for claim in claims)
 
     def scenario(self, name: str) -> Scenario:
         """A scenario of this figure, by the name of its file without `.toml`."""
@@ -148,7 +160,7 @@ class Lab:
         )
 
     def _perturbed(self, scenario: Scenario) -> Scenario:
-        if self.perturb is None or scenario.seed == self.seeds[0]:
+        if self.perturb is None or (scenario.seed == self.seeds[0] and not self.more):
             return scenario
         flows = scenario.to_dict().get("flow", [])
         return scenario.with_(

@@ -21,31 +21,37 @@ SLOW: dict[str, Any] = {"topology.access.delay": "25 us"}
 
 
 def measure(lab: Lab) -> Iterator[Measured]:
-    """Both transports with both signals."""
-    short: dict[str, Any] = {"stop": "500 ms"} if lab.quick else {}
+    """Both transports with both signals; what no open claim needs is not run."""
     for transport in TRANSPORTS:
-        seeds = lab.seeds if transport == "dctcp" else lab.seeds[: FEW[transport]]
-        runs = {
-            name: lab.runs("short", scheme=transport, changes=mode(name) | short, label=name, seeds=seeds)
-            for name in MODES
-        }
-        slow = {
-            name: lab.runs(
-                "short",
-                scheme=transport,
-                changes=mode(name) | short | SLOW,
-                label=f"{name}-slow",
-                seeds=lab.seeds[: FEW["slow"]],
-            )
-            for name in MODES
-        }
-        gains = {size: _gain(runs, size) for size in SIZES}
-        for size in SIZES:
-            yield Measured(f"{transport}.{size}", gains[size])
-            yield Measured(f"afct.{transport}.{size}", runs["rpm"].values(_afct(size)))
-        yield Measured(f"{transport}.shorter", differences(gains[SIZES[0]], gains[SIZES[-1]]))
-        yield Measured(f"slow.{transport}", _gain(slow, SIZES[1]))
-        yield Measured(f"queue.{transport}", list(map(ratio, runs["fwd"].values(_delay), runs["rpm"].values(_delay))))
+        if lab.wants(f"{transport}.*", f"afct.{transport}.*", f"queue.{transport}"):
+            yield from _plain(lab, transport)
+        if lab.wants(f"slow.{transport}"):
+            slow = _runs(lab, transport, FEW["slow"], "-slow", SLOW)
+            yield Measured(f"slow.{transport}", _gain(slow, SIZES[1]))
+
+
+def _plain(lab: Lab, transport: str) -> Iterator[Measured]:
+    runs = _runs(lab, transport, FEW.get(transport))
+    gains = {size: _gain(runs, size) for size in SIZES}
+    for size in SIZES:
+        yield Measured(f"{transport}.{size}", gains[size])
+        yield Measured(f"afct.{transport}.{size}", runs["rpm"].values(_afct(size)))
+    yield Measured(f"{transport}.shorter", differences(gains[SIZES[0]], gains[SIZES[-1]]))
+    yield Measured(f"queue.{transport}", list(map(ratio, runs["fwd"].values(_delay), runs["rpm"].values(_delay))))
+
+
+def _runs(
+    lab: Lab, transport: str, few: int | None, label: str = "", more: dict[str, Any] | None = None
+) -> dict[str, Runs]:
+    """One transport with both signals, with the first seeds of the figure's."""
+    changes: dict[str, Any] = {"stop": "500 ms"} if lab.quick else {}
+    changes |= more or {}
+    return {
+        name: lab.runs(
+            "short", scheme=transport, changes=mode(name) | changes, label=name + label, seeds=lab.seeds[:few]
+        )
+        for name in MODES
+    }
 
 
 def _gain(runs: dict[str, Runs], size: int) -> list[float | None]:

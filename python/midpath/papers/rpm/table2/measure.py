@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from midpath.papers.lab import Lab, Measured, Runs
 from midpath.papers.rpm.common import MODES, differences, jain, mode, port
 from midpath.papers.series import last, ratio
 from midpath.result import Result
+
+# What a part of the runs comes to, once they have ended.
+Part = Callable[[], Iterator[Measured]]
 
 FLOWS = 10
 # Table I, in ms: the delays of S_2 – H_j, each for two receivers.
@@ -76,33 +79,78 @@ def gain(runs: dict[str, Runs], end: float) -> list[float | None]:
 
 
 def measure(lab: Lab) -> Iterator[Measured]:
-    """All runs are asked for first, the longest at the beginning."""
+    """All runs are asked for first, the longest at the beginning; what no open claim needs is not run."""
     bench = Bench(lab)
+    parts = [
+        _full(bench) if lab.wants("fwd.*", "rpm.*", "gain.*") else None,
+        _long(bench) if lab.wants("length.*") else None,
+        _tenth(bench) if lab.wants("tenth.*", "choice.*", "deep.gain.2", "losses", "aggregate", "added") else None,
+        _deep(bench) if lab.wants("deep.gain.3") else None,
+        _first_link(bench) if lab.wants("first-link") else None,
+    ]
+    for part in parts:
+        if part is not None:
+            yield from part()
+
+
+def _full(bench: Bench) -> Part:
+    """At the paper's rates."""
     full = {e: bench.runs(f"full{e}", paper_rates() | receivers(e), MAIN, "full") for e in EXPERIMENTS}
+
+    def part() -> Iterator[Measured]:
+        for e, found in full.items():
+            for name in MODES:
+                yield Measured(f"{name}.{e}", index(found[name], MAIN))
+            yield Measured(f"gain.{e}", gain(found, MAIN))
+
+    return part
+
+
+def _long(bench: Bench) -> Part:
+    """How the index depends on the run's length."""
     long = {e: bench.runs(f"long{e}", receivers(e), max(LENGTHS), "long") for e in EXPERIMENTS}
+
+    def part() -> Iterator[Measured]:
+        for e, found in long.items():
+            for name in MODES:
+                for length in LENGTHS:
+                    yield Measured(f"length.{name}.{e}.{length:g}", index(found[name], length))
+
+    return part
+
+
+def _tenth(bench: Bench) -> Part:
+    """At a tenth of the rates, and what each choice of ours moves there."""
     main = {e: bench.runs(f"main{e}", receivers(e), MAIN) for e in EXPERIMENTS}
     choices = {name: bench.runs(name, receivers("2") | c, MAIN, "choice") for name, c in CHOICES.items()}
-    deep3 = bench.runs("deep3", receivers("3") | DEEP, MAIN, "choice")
-    first = bench.runs("first-link", senders("2"), MAIN, "first link")
     aggregate = receivers("2") | {"deploy[0].params.aggregate": True}
     one = bench.one("aggregate", "rpm", aggregate, MAIN, "aggregate")
 
-    for e in EXPERIMENTS:
-        for name in MODES:
-            yield Measured(f"{name}.{e}", index(full[e][name], MAIN))
-            yield Measured(f"tenth.{name}.{e}", index(main[e][name], MAIN))
-            for length in LENGTHS:
-                yield Measured(f"length.{name}.{e}.{length:g}", index(long[e][name], length))
-        yield Measured(f"gain.{e}", gain(full[e], MAIN))
-        yield Measured(f"tenth.gain.{e}", gain(main[e], MAIN))
-    for choice, found in choices.items():
-        for name in MODES:
-            base = index(main["2"][name], MAIN)[: len(found[name])]
-            yield Measured(f"choice.{choice}.{name}", differences(index(found[name], MAIN), base))
-    yield Measured("deep.gain.2", gain(choices["deep"], MAIN))
-    yield Measured("deep.gain.3", gain(deep3, MAIN))
-    yield Measured("first-link", gain(first, MAIN))
-    yield from _of_the_switch(main["2"]["rpm"], one)
+    def part() -> Iterator[Measured]:
+        for e, found in main.items():
+            for name in MODES:
+                yield Measured(f"tenth.{name}.{e}", index(found[name], MAIN))
+            yield Measured(f"tenth.gain.{e}", gain(found, MAIN))
+        for choice, found in choices.items():
+            for name in MODES:
+                base = index(main["2"][name], MAIN)[: len(found[name])]
+                yield Measured(f"choice.{choice}.{name}", differences(index(found[name], MAIN), base))
+        yield Measured("deep.gain.2", gain(choices["deep"], MAIN))
+        yield from _of_the_switch(main["2"]["rpm"], one)
+
+    return part
+
+
+def _deep(bench: Bench) -> Part:
+    """With the deeper buffer, in the third experiment."""
+    deep3 = bench.runs("deep3", receivers("3") | DEEP, MAIN, "choice")
+    return lambda: iter([Measured("deep.gain.3", gain(deep3, MAIN))])
+
+
+def _first_link(bench: Bench) -> Part:
+    """With the delays before the switch."""
+    first = bench.runs("first-link", senders("2"), MAIN, "first link")
+    return lambda: iter([Measured("first-link", gain(first, MAIN))])
 
 
 def _of_the_switch(per_flow: Runs, aggregate: Runs) -> Iterator[Measured]:
