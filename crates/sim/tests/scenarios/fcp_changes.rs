@@ -231,6 +231,18 @@ to = "d2"
     assert!(timeouts > 0 && late > 0.9 * 21.75);
 }
 
+/// A budget that grows by half a thousandth, in steps.
+#[test]
+fn changes_too_small_to_matter_are_not_announced() {
+    let grows = "[measure]\nseries = true\ninterval = \"20 ms\"\n[schemes.fcp.groups.grows]\nramp = { from = 0.9995, factor = 1.0001, every = \"50 ms\", start = \"1 s\" }\n";
+    let flow = "[[flow]]\nfrom = \"s0\"\nto = \"d0\"\ngroup = \"grows\"\n";
+    let text = dumbbell(1, "10 Mbps", "5 ms", &format!("{flow}{grows}")).replace("10 s", "3 s");
+    let budget = |text: &str| last(&with(text, "fcp"), "flow:0", "budget");
+    let (on, off) = (budget(&text), budget(&without(&text, "noise = 0.0")));
+    println!("{on} $/s are announced; without `noise` {off}");
+    assert!((on - 0.9995).abs() < 1e-6 && (off - 1.0).abs() < 1e-6);
+}
+
 #[test]
 fn flows_are_stopped() {
     let stopped = |i: usize| {

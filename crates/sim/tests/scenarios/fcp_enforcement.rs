@@ -128,6 +128,29 @@ fn a_broken_promise_is_forgiven() {
     assert!(rates(&on)[0] > 1.7 * FAIR);
 }
 
+/// A crowd with round trips from 3 to 400 ms at a link of 6 Mbps: what is lost beyond the edges is
+/// announced again. Edges refuse what is above twice the budget in a second.
+#[test]
+fn a_crowd_announces_no_more_than_edges_let_in() {
+    const FLOWS: usize = 48;
+    let text = |additions: &str| {
+        let mut text = format!(
+            "scheme = \"fcp\"\nstop = \"3 s\"\n[queue]\nlimit = \"60 ms\"\n[schemes.fcp.network]\nenforcement = true\n{additions}\n[topology]\nlinks = [\n  {{ a = \"a\", b = \"b\", rate = \"6 Mbps\", delay = \"1 ms\" }},\n"
+        );
+        for i in 0..FLOWS {
+            let delay = 300.0 * (200_000.0f64 / 300.0).powf(i as f64 / (FLOWS - 1) as f64);
+            text += &format!("  {{ a = \"s{i}\", b = \"a\", rate = \"1 Gbps\", delay = \"{delay:.0} us\" }},\n");
+            text += &format!("  {{ a = \"d{i}\", b = \"b\", rate = \"1 Gbps\", delay = \"100 us\" }},\n");
+        }
+        text += "]\n";
+        (0..FLOWS).for_each(|i| text += &format!("[[flow]]\nfrom = \"s{i}\"\nto = \"d{i}\"\n"));
+        text
+    };
+    let [on, off] = ["", "additions = { announcements = 0.0 }"].map(|additions| refused(&run_plain(&text(additions))));
+    println!("{on} refused; without `announcements` {off}");
+    assert!(on == 0 && off > 10);
+}
+
 /// Honest flows with round trips from 1 to 600 ms through one bottleneck, long ones and a churn of
 /// short ones.
 fn mixed(seed: u64, enforcement: bool, rate: &str) -> String {

@@ -1,35 +1,25 @@
 //! Whatever a sender writes into headers, a port's price stays a price, and the port recovers.
 
 use midpath_core::packet::{FlowId, Header, NodeId, Packet};
-use midpath_core::queue::{Aqm, Limit, QueueSpec, View};
+use midpath_core::queue::{Aqm, View};
 use midpath_core::rng::{Purpose, stream};
-use midpath_core::roles::{Backlog, LinkInfo, PortSpec};
+use midpath_core::roles::Backlog;
 use midpath_core::units::{Rate, Time};
 use proptest::prelude::*;
 
+use super::script::{CAPACITY, RTT, port};
 use crate::fcp::FcpParams;
-use crate::fcp::disciplines;
 use crate::fcp::header::FcpHeader;
 use crate::fcp::params::Kind;
-use crate::fcp::policy::CustomPolicies;
 use crate::fcp::port::FcpPort;
 
-/// The link: bytes per second; and the honest sender's round trip and budget.
-const CAPACITY: f64 = 1e6;
-const RTT: Time = Time::from_ms(100);
 const TICK: Time = Time::from_ms(1);
 const SIZE: u32 = 1000;
 
-/// A port of each pricing, without enforcement.
-fn port(pricing: Kind) -> FcpPort {
+fn with_pricing(pricing: Kind) -> FcpParams {
     let mut params = FcpParams::default();
     params.network.pricing = pricing;
-    let (rate, delay) = (Rate(8 * CAPACITY as u64), Time::from_ms(1));
-    let link = LinkInfo { rate, delay, mtu: 1500, peer: NodeId(1) };
-    let (node, queue) = (NodeId(0), QueueSpec::fifo(Limit::Packets(200)));
-    let spec =
-        PortSpec { node, port: Default::default(), peer: NodeId(1), link, host: false, edge: false, rtt: RTT, queue };
-    disciplines::admission(&params.resolve(CustomPolicies::new()).expect("valid"), &spec)
+    params
 }
 
 /// One honest sender of 1 $/s, a round trip behind what it is told, and whoever else sends over the
@@ -45,7 +35,7 @@ struct Bench {
 impl Bench {
     fn new(pricing: Kind) -> Bench {
         let quoted = std::iter::repeat_n(1e-6, (RTT.0 / TICK.0) as usize).collect();
-        Bench { port: port(pricing), now: Time::from_secs(1), backlog: 0.0, owed: 0.0, quoted }
+        Bench { port: port(with_pricing(pricing)), now: Time::from_secs(1), backlog: 0.0, owed: 0.0, quoted }
     }
 
     fn admit(&mut self, packet: &mut Packet) {

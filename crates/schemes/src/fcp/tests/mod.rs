@@ -1,3 +1,4 @@
+mod additions;
 mod aggregate;
 mod deadline;
 mod domain;

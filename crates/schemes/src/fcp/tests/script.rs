@@ -2,11 +2,18 @@
 
 use std::collections::VecDeque;
 
-use midpath_core::units::Time;
+use midpath_core::packet::NodeId;
+use midpath_core::queue::{Limit, QueueSpec};
+use midpath_core::roles::{LinkInfo, PortSpec};
+use midpath_core::units::{Rate, Time};
 
+use crate::fcp::FcpParams;
+use crate::fcp::disciplines;
 use crate::fcp::header::{Class, FcpHeader};
 use crate::fcp::network::Basis;
 use crate::fcp::params::Additions;
+use crate::fcp::policy::CustomPolicies;
+use crate::fcp::port::FcpPort;
 use crate::fcp::price::{Load, Rule};
 use crate::fcp::pricing::{Arrival, Pricing};
 
@@ -26,6 +33,16 @@ const FIRST: f64 = 0.01 * CAPACITY;
 /// What the pricings on it start from.
 pub fn basis() -> Basis {
     Basis::new(RULE, RTT.as_secs_f64())
+}
+
+/// A port of the same link, as parameters say, for up to 200 packets.
+pub fn port(params: FcpParams) -> FcpPort {
+    let rate = Rate(8 * CAPACITY as u64);
+    let link = LinkInfo { rate, delay: Time::from_ms(1), mtu: 1500, peer: NodeId(1) };
+    let (node, queue) = (NodeId(0), QueueSpec::fifo(Limit::Packets(200)));
+    let spec =
+        PortSpec { node, port: Default::default(), peer: NodeId(1), link, host: false, edge: false, rtt: RTT, queue };
+    disciplines::admission(&params.resolve(CustomPolicies::new()).expect("valid"), &spec)
 }
 
 /// A sender whose budget, $/s of its currency, is a function of time in seconds. What it announces
