@@ -22,7 +22,7 @@ export CARGO_INCREMENTAL := 0
 endif
 RUST := Cargo.toml Cargo.lock $(shell find crates examples/outside-scheme/src .cargo -type f -not -name '*.md' -not -path '*/tests/*' -not -path '*/benches/*' 2>/dev/null)
 
-.PHONY: help setup run check test test-floors test-random mutants bench clean fmt docs docs-serve site test-rust test-python lint-rust lint-python
+.PHONY: help setup run check test test-floors test-random mutants mutants-sample bench clean fmt docs docs-serve site test-rust test-python lint-rust lint-python
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +43,8 @@ test: lint-rust test-rust lint-python test-python site ## run every check
 
 mutants: $(DEPENDENCIES) ## what no test notices: small changes of the code, two hours at most; ROOMS="mircc core/src/queue"
 	$(BIN)/python scripts/mutants.py $(ROOMS) --out target/mutants.txt
+mutants-sample: $(DEPENDENCIES) ## a fixed sample of mutants by room, about an hour: checks/mutants/RESULTS.md
+	$(BIN)/python scripts/mutants.py --sample
 
 bench: setup ## measure the simulator's speed on this machine
 	$(BIN)/midpath bench

@@ -3,6 +3,8 @@
     python scripts/mutants.py                          # two hours, a sample of everything
     python scripts/mutants.py mircc core/src/queue     # the files whose paths have these
     python scripts/mutants.py --minutes 30 --seed 2 --out mutants.txt
+    python scripts/mutants.py --sample [ROOM]          # an hour: so many of each room, into checks/mutants/RESULTS.md
+    python scripts/mutants.py --survivors [ROOM]       # what survived there, once more
     python scripts/mutants.py --additions              # which test notices each addition of ours to a paper's scheme
 
 All mutants are built at once into a copy under target/, and a number picks one (scripts/mutation). Each test runs once
@@ -22,17 +24,19 @@ import sys
 import time
 import tomllib
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from mutation import additions, notice
+from mutation import additions, notice, sample
 from mutation import tree as trees
 from mutation.find import Mutant
+from mutation.sample import in_order
 
 ROOT = Path(__file__).parents[1]
 ACCEPTED = Path(__file__).with_name("mutants_accepted.toml")
 PLACE = ROOT / "target/mutants"
+RECORDS = ROOT / "checks/mutants/results.json"
 ROOMS = [
     "crates/schemes/src/",
     "crates/core/src/queue",
@@ -63,11 +67,6 @@ def accepted(path: Path = ACCEPTED) -> list[Accepted]:
     """The list of accepted mutants."""
     entries = tomllib.loads(path.read_text(encoding="utf-8")).get("mutant", [])
     return [Accepted(e["file"], e.get("function", ""), e.get("change", ""), e["why"]) for e in entries]
-
-
-def in_order(mutants: dict[int, Mutant], seed: int) -> list[int]:
-    """The mutants' numbers in the order in which a seed tries them."""
-    return sorted(mutants, key=lambda n: hashlib.sha256(f"{seed} {mutants[n].key}".encode()).digest())
 
 
 def table(tree: trees.Tree, fates: dict[int, notice.Fate], spared: set[int]) -> list[str]:
@@ -104,12 +103,10 @@ def survivors(tree: trees.Tree, fates: dict[int, notice.Fate]) -> list[str]:
     return lines
 
 
-def key_of(tree: trees.Tree, programs: dict[str, Path]) -> str:
-    """What the tests that were learned are known by: the programs' names have their hashes."""
-    found = hashlib.sha256(" ".join(str(path) for path in sorted(programs.values())).encode())
-    for file in sorted((tree.folder / "crates").rglob("*.rs")):
-        found.update(file.read_bytes())
-    return found.hexdigest()[:16]
+def digest(tree: trees.Tree) -> str:
+    """What the mutants' numbers stand for."""
+    found = [(number, mutant.key) for number, mutant in tree.mutants().items()]
+    return hashlib.sha256(repr(found).encode()).hexdigest()[:16]
 
 
 def say(line: str) -> None:
@@ -123,14 +120,11 @@ def prepare(find: trees.Finder) -> tuple[trees.Tree, notice.Runner]:
     say(f"{len(tree.mutants())} mutants in {len(tree.files)} files")
     trees.weed(tree, PLACE / "unviable.json", say)
     runner = notice.Runner(trees.build(tree), tree.folder)
-    learned = PLACE / f"tests-{key_of(tree, runner.programs)}.json"
-    if learned.exists():
-        runner.load(learned)
-    else:
-        runner.learn(say)
-        runner.save(learned)
-    for name in runner.broken:
-        say(f"left out, for it fails without a mutant: {name}")
+    runner.load(PLACE / "tests.json", digest(tree))
+    runner.learn(say)
+    runner.save(PLACE / "tests.json", digest(tree))
+    for name in sorted(runner.broken):
+        say(f"left out, for it fails without a mutant or takes too long: {name}")
     return tree, runner
 
 
@@ -152,6 +146,54 @@ def try_additions() -> int:
     return 0
 
 
+def try_sample(rooms: list[str], most: float) -> int:
+    """Tries so many mutants of each room, or of those that are named, and writes down what became of them."""
+    tree, runner = prepare(trees.in_rooms(ROOMS))
+    mutants = {n: mutant for n, mutant in tree.mutants().items() if n not in tree.unviable}
+    known, version = accepted(), sample.commit(ROOT)
+    for room in sample.ROOMS:
+        if rooms and room.name not in rooms:
+            continue
+        record = sample.Record(
+            room.name, version, sum(sample.room_of(m.file) == room.name for m in mutants.values()), 0
+        )
+        for number in sample.drawn(room, mutants):
+            mutant = mutants[number]
+            why = next((entry.why for entry in known if entry.covers(mutant)), "")
+            fate = notice.Fate(None, 0, 0) if why else runner.judge(number, most)
+            record.tried += 1
+            if fate.killed_by is None:
+                record.survivors.append(replace(sample.survivor(mutant, fate), accepted=why))
+                say(f"{room.name} {record.tried}: {mutant.file}:{mutant.line} {mutant.function}: {mutant.change}")
+        keep({room.name: record}, mutants)
+    return 0
+
+
+def try_survivors(rooms: list[str], most: float) -> int:
+    """Tries what survived once more: tests were written since, or a reason."""
+    tree, runner = prepare(trees.in_rooms(ROOMS))
+    mutants = {n: mutant for n, mutant in tree.mutants().items() if n not in tree.unviable}
+    numbers, known = {mutant.key: n for n, mutant in mutants.items()}, accepted()
+    for room, record in sample.load(RECORDS).items():
+        for survivor in record.survivors if not rooms or room in rooms else []:
+            number = numbers.get(survivor.key)
+            if number is None:
+                say(f"{room}: no longer in the code: {survivor.place}: {survivor.change}")
+                continue
+            survivor.accepted = next((entry.why for entry in known if entry.covers(mutants[number])), "")
+            if not survivor.accepted and not survivor.killed_by:
+                survivor.killed_by = runner.judge(number, most).killed_by or ""
+                say(f"{room}: {survivor.place}: {survivor.change}: {survivor.killed_by or 'survives'}")
+        keep({room: record}, mutants)
+    return 0
+
+
+def keep(new: dict[str, sample.Record], mutants: dict[int, Mutant]) -> None:
+    """Puts records in the place of those that were."""
+    elsewhere = sum(sample.room_of(mutant.file) is None for mutant in mutants.values())
+    sample.save(sample.load(RECORDS) | new, RECORDS, elsewhere)
+
+
 def main() -> int:
     """Tries mutants until the time is over, and prints what became of them."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -160,15 +202,20 @@ def main() -> int:
     )
     parser.add_argument("--minutes", type=float, default=115, help="stop after so many minutes in all")
     parser.add_argument("--most", type=int, help="try at most so many mutants")
-    parser.add_argument("--per-mutant", type=float, default=60, help="seconds of tests that a survivor has to pass")
+    parser.add_argument("--per-mutant", type=float, default=10, help="seconds of tests that a survivor has to pass")
     parser.add_argument("--seed", type=int, default=1, help="which mutants come first")
     parser.add_argument("--out", type=Path, help="write the result to this file, too")
     parser.add_argument("--additions", action="store_true", help="what we add to the papers, and nothing else")
+    parser.add_argument("--sample", action="store_true", help="so many mutants of each room, or of those named")
+    parser.add_argument("--survivors", action="store_true", help="what survived of the sample, once more")
     options = parser.parse_args()
     end = time.monotonic() + 60 * options.minutes
     os.nice(5)
     if options.additions:
         return try_additions()
+    if options.sample or options.survivors:
+        attempt = try_sample if options.sample else try_survivors
+        return attempt([] if options.rooms == ROOMS else options.rooms, options.per_mutant)
     tree, runner = prepare(trees.in_rooms(options.rooms))
     mutants, known = tree.mutants(), accepted()
     spared = {n for n, mutant in mutants.items() if any(entry.covers(mutant) for entry in known)}

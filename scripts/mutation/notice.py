@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import re
 import resource
 import subprocess
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from pathlib import Path
 
 # Of a batch of tests: what it may take at most, and beyond what it takes without a mutant. Ours: a mutant that makes a
@@ -17,6 +20,8 @@ from pathlib import Path
 MOST, TIMES = 10.0, 10.0
 MEMORY = 6 << 30
 BATCH = 1.0
+# Of a test: in longer ones a mutant takes too much of the time. Ours.
+LONGEST = 30.0
 
 
 @dataclass(frozen=True)
@@ -27,6 +32,13 @@ class Test:
     name: str
     seconds: float
     reached: frozenset[int]
+    source: str = ""
+    """The digest of the files that it may stand in."""
+
+    @property
+    def id(self) -> str:
+        """Its program and name."""
+        return f"{self.program} {self.name}"
 
 
 @dataclass
@@ -47,17 +59,34 @@ class Runner:
     folder: Path
     """The copy of the project."""
     tests: list[Test] = field(default_factory=list)
-    broken: list[str] = field(default_factory=list)
-    """Tests that fail without a mutant: they are left out."""
+    broken: dict[str, str] = field(default_factory=dict)
+    """Tests that fail without a mutant, or take too long, with their sources: they are left out."""
     killers: Counter = field(default_factory=Counter)
+    sound: dict[str, bool] = field(default_factory=dict)
+    """Whether a test that has killed passes without a mutant: it may have been learned of another version."""
 
     def learn(self, say: Callable[[str], None]) -> None:
-        """Runs each test alone, without a mutant."""
-        listed = [(program, name) for program in self.programs for name in self.names(program)]
-        for position, (program, name) in enumerate(listed):
+        """Runs each test alone, without a mutant, but those that are known and stand where nothing has changed."""
+        known = {test.id: test for test in self.tests}
+        known_broken, self.tests, self.broken = self.broken, [], {}
+        fresh = []
+        for program in self.programs:
+            for name in self.names(program):
+                key, source = f"{program} {name}", self.source(program, name)
+                if key in known and known[key].source == source:
+                    self.tests.append(known[key])
+                elif known_broken.get(key) == source:
+                    self.broken[key] = source
+                else:
+                    fresh.append((program, name, source))
+        for position, (program, name, source) in enumerate(fresh):
             if position % 200 == 0:
-                say(f"{position} of {len(listed)} tests looked at")
-            self.look_at(program, name)
+                say(f"{position} of {len(fresh)} tests looked at")
+            self.look_at(program, name, source)
+
+    def source(self, program: str, name: str) -> str:
+        """The digest of the files in a program's crate that have a function of the test's name."""
+        return functions_of(self.folder / "crates" / Path(program).parent).get(name.rsplit("::", 1)[-1], "")
 
     def names(self, program: str) -> list[str]:
         """The tests of a program, but those marked as ignored."""
@@ -73,19 +102,19 @@ class Runner:
         ]
         return sorted(listed[0] - listed[1])
 
-    def look_at(self, program: str, name: str) -> None:
+    def look_at(self, program: str, name: str, source: str = "") -> None:
         """Runs one test alone: how long it takes, and what it reaches."""
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "reached"
             before = resource.getrusage(resource.RUSAGE_CHILDREN)
-            passed = self.run(program, [name], 600.0, MIDPATH_REACHED=str(file))
+            passed = self.run(program, [name], LONGEST, MIDPATH_REACHED=str(file))
             after = resource.getrusage(resource.RUSAGE_CHILDREN)
             seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
             if not passed:
-                self.broken.append(f"{program} {name}")
+                self.broken[f"{program} {name}"] = source
                 return
             reached = frozenset(map(int, file.read_text().split())) if file.exists() else frozenset()
-        self.tests.append(Test(program, name, seconds, reached))
+        self.tests.append(Test(program, name, seconds, reached, source))
 
     def run(self, program: str, names: list[str], limit: float, **more: str) -> bool:
         """Whether tests pass within a limit on CPU time."""
@@ -122,30 +151,51 @@ class Runner:
                 break
             names = [test.name for test in batch]
             if not self.run(batch[0].program, names, MOST + TIMES * seconds, MIDPATH_MUTANT=str(number)):
-                return Fate(self.killer(batch, number), len(reaching), ran)
+                killer = self.killer(batch, number)
+                if killer is not None:
+                    return Fate(killer, len(reaching), ran)
             ran, spent = ran + len(batch), spent + seconds
         return Fate(None, len(reaching), ran)
 
-    def killer(self, batch: list[Test], number: int) -> str:
-        """A test of a batch that fails with a mutant on."""
-        for test in batch[:-1]:
-            if not self.run(test.program, [test.name], MOST + TIMES * test.seconds, MIDPATH_MUTANT=str(number)):
-                break
-        else:
-            test = batch[-1]
-        self.killers[test.program, test.name] += 1
-        return f"{test.program} {test.name}"
+    def killer(self, batch: list[Test], number: int) -> str | None:
+        """A test of a batch that fails with a mutant on, and passes without."""
+        for test in batch:
+            fails = len(batch) == 1 or not self.run(
+                test.program, [test.name], MOST + TIMES * test.seconds, MIDPATH_MUTANT=str(number)
+            )
+            if fails and self.is_sound(test):
+                self.killers[test.program, test.name] += 1
+                return test.id
+        return None
 
-    def save(self, path: Path) -> None:
-        """Keeps what was learned."""
+    def is_sound(self, test: Test) -> bool:
+        """Whether a test passes without a mutant."""
+        if test.id not in self.sound:
+            self.sound[test.id] = self.run(test.program, [test.name], MOST + TIMES * test.seconds)
+        return self.sound[test.id]
+
+    def save(self, path: Path, mutants: str) -> None:
+        """Keeps what was learned; `mutants` is the digest of what numbers stand for."""
         tests = [asdict(test) | {"reached": sorted(test.reached)} for test in self.tests]
-        path.write_text(json.dumps({"tests": tests, "broken": self.broken}), encoding="utf-8")
+        path.write_text(json.dumps({"mutants": mutants, "tests": tests, "broken": self.broken}), encoding="utf-8")
 
-    def load(self, path: Path) -> None:
-        """Takes what was learned of the same programs before."""
-        kept = json.loads(path.read_text(encoding="utf-8"))
-        self.broken = kept["broken"]
-        self.tests = [Test(**test | {"reached": frozenset(test["reached"])}) for test in kept["tests"]]
+    def load(self, path: Path, mutants: str) -> None:
+        """Takes what was learned before, if numbers stand for the same mutants."""
+        kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        if kept.get("mutants") == mutants:
+            self.broken = kept["broken"]
+            self.tests = [Test(**test | {"reached": frozenset(test["reached"])}) for test in kept["tests"]]
+
+
+@cache
+def functions_of(crate: Path) -> dict[str, str]:
+    """By the name of each function in a crate: the digest of the files that have one of this name."""
+    found: dict[str, hashlib._Hash] = {}
+    for path in sorted(crate.rglob("*.rs")):
+        text = path.read_text(encoding="utf-8")
+        for name in sorted(set(re.findall(r"\bfn (\w+)", text))):
+            found.setdefault(name, hashlib.sha256()).update(text.encode())
+    return {name: digest.hexdigest()[:16] for name, digest in found.items()}
 
 
 def batches(tests: list[Test]) -> Iterator[list[Test]]:

@@ -244,3 +244,38 @@ def test_the_command_prints_and_writes_its_table(mutants, project, monkeypatch, 
     )
     assert int(found["killed"]) + int(found["survived"]) == 3
     assert (found["unviable"], found["not_tried"]) == ("1", "5")
+
+
+def test_a_sample_is_kept_and_what_survives_is_tried_again(mutants, project, monkeypatch):
+    monkeypatch.setattr(mutants.trees, "CRATES", ("core",))
+    monkeypatch.setattr(mutants.trees, "TESTED", ("core",))
+    monkeypatch.setattr(mutants, "ROOT", project)
+    monkeypatch.setattr(mutants, "PLACE", project / "target/mutants")
+    monkeypatch.setattr(mutants, "ROOMS", ["core/src/"])
+    monkeypatch.setattr(mutants, "RECORDS", project / "checks/results.json")
+    monkeypatch.setattr(mutants.os, "nice", lambda by: by)
+    monkeypatch.setattr(mutants.sample, "ROOMS", [mutants.sample.Room("sums", 99, ("core/src/sums.rs",))])
+    monkeypatch.setattr(mutants.sample, "commit", lambda root: "abc")
+    monkeypatch.setattr("sys.argv", ["mutants.py", "--sample"])
+    assert mutants.main() == 0
+    record = mutants.sample.load(mutants.RECORDS)["sums"]
+    assert [(s.change, s.tests) for s in record.survivors] == [("x > 3 → x >= 3", "1 of 1 tests")]
+    assert record.tried == record.mutants > 1
+    page = (project / "checks/RESULTS.md").read_text()
+    assert "## Survive\n\n- `core/src/sums.rs above`: `x > 3 → x >= 3` (1 of 1 tests)" in page
+
+    more = SOURCE.replace("        assert_eq", "        assert_eq!(super::above(1, 3), 1);\n        assert_eq")
+    (project / "crates/core/src/sums.rs").write_text(more)
+    monkeypatch.setattr("sys.argv", ["mutants.py", "--survivors"])
+    assert mutants.main() == 0
+    [now] = mutants.sample.load(mutants.RECORDS)["sums"].survivors
+    assert now.killed_by == "core/midpath_core sums::tests::four_counts_and_two_does_not"
+    assert "## Survive" not in (project / "checks/RESULTS.md").read_text()
+
+
+def test_a_file_is_of_one_room_and_all_rooms_have_files(mutants):
+    files = [str(path.relative_to(ROOT)) for path in (ROOT / "crates").glob("*/src/**/*.rs")]
+    rooms = {mutants.sample.room_of(file) for file in files}
+    assert rooms == {None, *(room.name for room in mutants.sample.ROOMS)}
+    assert mutants.sample.room_of("crates/schemes/src/tcp/equations.rs") == "equations"
+    assert mutants.sample.room_of("crates/schemes/src/tcp/newreno.rs") == "recovery"
