@@ -8,4 +8,5 @@ mod hostile;
 mod nonces;
 mod port;
 mod rates;
+mod report;
 mod state;
