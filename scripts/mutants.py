@@ -146,8 +146,10 @@ def try_additions() -> int:
     return 0
 
 
-def try_sample(rooms: list[str], most: float) -> int:
-    """Tries so many mutants of each room, or of those that are named, and writes down what became of them."""
+def try_sample(rooms: list[str], most: float, minutes: float) -> int:
+    """Tries so many mutants of each room, or of those that are named, and writes down what became of them. A room
+    that takes longer than some minutes ends there, in the order that the seed says.
+    """
     tree, runner = prepare(trees.in_rooms(ROOMS))
     mutants = {n: mutant for n, mutant in tree.mutants().items() if n not in tree.unviable}
     known, version = accepted(), sample.commit(ROOT)
@@ -157,7 +159,10 @@ def try_sample(rooms: list[str], most: float) -> int:
         record = sample.Record(
             room.name, version, sum(sample.room_of(m.file) == room.name for m in mutants.values()), 0
         )
+        end = time.monotonic() + 60 * minutes
         for number in sample.drawn(room, mutants):
+            if time.monotonic() > end:
+                break
             mutant = mutants[number]
             why = next((entry.why for entry in known if entry.covers(mutant)), "")
             fate = notice.Fate(None, 0, 0) if why else runner.judge(number, most)
@@ -200,7 +205,9 @@ def main() -> int:
     parser.add_argument(
         "rooms", nargs="*", default=ROOMS, help="parts of files' paths; the default is what decides results"
     )
-    parser.add_argument("--minutes", type=float, default=115, help="stop after so many minutes in all")
+    parser.add_argument(
+        "--minutes", type=float, default=115, help="stop after so many minutes in all; of a sample, in each room"
+    )
     parser.add_argument("--most", type=int, help="try at most so many mutants")
     parser.add_argument("--per-mutant", type=float, default=10, help="seconds of tests that a survivor has to pass")
     parser.add_argument("--seed", type=int, default=1, help="which mutants come first")
@@ -214,8 +221,10 @@ def main() -> int:
     if options.additions:
         return try_additions()
     if options.sample or options.survivors:
-        attempt = try_sample if options.sample else try_survivors
-        return attempt([] if options.rooms == ROOMS else options.rooms, options.per_mutant)
+        rooms = [] if options.rooms == ROOMS else options.rooms
+        if options.survivors:
+            return try_survivors(rooms, options.per_mutant)
+        return try_sample(rooms, options.per_mutant, options.minutes)
     tree, runner = prepare(trees.in_rooms(options.rooms))
     mutants, known = tree.mutants(), accepted()
     spared = {n for n, mutant in mutants.items() if any(entry.covers(mutant) for entry in known)}

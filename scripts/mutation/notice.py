@@ -118,6 +118,10 @@ class Runner:
 
     def run(self, program: str, names: list[str], limit: float, **more: str) -> bool:
         """Whether tests pass within a limit on CPU time."""
+        return self.failing(program, names, limit, **more) is None
+
+    def failing(self, program: str, names: list[str], limit: float, **more: str) -> str | None:
+        """The first test that says that it fails; an empty name if something else stops them."""
 
         def bound() -> None:
             resource.setrlimit(resource.RLIMIT_CPU, (int(limit) + 1, int(limit) + 1))
@@ -128,16 +132,21 @@ class Runner:
             done = subprocess.run(
                 [self.programs[program], "--exact", "--test-threads=1", *names],
                 cwd=self.folder / "crates" / Path(program).parent,
-                env=os.environ | {"PROPTEST_RNG_SEED": "1", "RUST_BACKTRACE": "0"} | more,
-                stdout=subprocess.DEVNULL,
+                env=os.environ
+                | {"PROPTEST_RNG_SEED": "1", "RUST_BACKTRACE": "0", "PROPTEST_MAX_SHRINK_ITERS": "0"}
+                | more,
+                stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 preexec_fn=bound,
                 timeout=60 + 20 * limit,  # the machine may be busy, or the test wait for ever
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            return False
-        return done.returncode == 0
+            return ""
+        if done.returncode == 0:
+            return None
+        said = re.search(rb"^test (\S+)(?: - should panic)? \.\.\. FAILED", done.stdout, re.MULTILINE)
+        return said[1].decode() if said else ""
 
     def judge(self, number: int, most: float, counts: Callable[[Test], bool] | None = None) -> Fate:
         """Runs tests that count with a mutant on, of at most some seconds in all, until one fails."""
@@ -150,8 +159,10 @@ class Runner:
             if spent + seconds > most and ran:
                 break
             names = [test.name for test in batch]
-            if not self.run(batch[0].program, names, MOST + TIMES * seconds, MIDPATH_MUTANT=str(number)):
-                killer = self.killer(batch, number)
+            failing = self.failing(batch[0].program, names, MOST + TIMES * seconds, MIDPATH_MUTANT=str(number))
+            if failing is not None:
+                # Where no test says that it fails, one of them stops the program or does not end.
+                killer = self.killer([test for test in batch if failing in ("", test.name)], number)
                 if killer is not None:
                     return Fate(killer, len(reaching), ran)
             ran, spent = ran + len(batch), spent + seconds
