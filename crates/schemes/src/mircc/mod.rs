@@ -16,6 +16,8 @@ pub mod params;
 pub mod port;
 pub mod rates;
 pub mod scheme;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use describe::mircc as describe;
 pub use params::MirccParams;

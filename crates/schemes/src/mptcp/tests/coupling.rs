@@ -2,12 +2,13 @@
 
 use midpath_core::packet::{FlowId, NodeId};
 use midpath_core::roles::FlowSpec;
+use midpath_core::units::Time;
 use proptest::prelude::*;
 
 use crate::mptcp::Coupling;
-use crate::mptcp::coupling::{CoupledConfig, Path, Paths};
+use crate::mptcp::coupling::{Coupled, CoupledConfig, Path, Paths};
 use crate::transport::TcpParams;
-use crate::transport::cc::{Ack, CongestionController, ControllerConfig, Window};
+use crate::transport::cc::{Ack, Congestion, CongestionController, ControllerConfig, Window};
 
 const MSS: f64 = 1420.0;
 
@@ -29,8 +30,25 @@ fn lia(all: &[(f64, f64, f64)], me: usize) -> f64 {
     (alpha / total).min(1.0 / all[me].0)
 }
 
+/// OLIA's alpha, from the paper's sets: M, the largest windows, and B, the best by l/rtt². Windows go
+/// from M to those of B that are not in M.
+fn olia_alpha(all: &[(f64, f64, f64)], me: usize) -> f64 {
+    let top = |of: fn(&(f64, f64, f64)) -> f64| {
+        let best = all.iter().map(of).fold(0.0, f64::max);
+        (0..all.len()).filter(|i| of(&all[*i]) == best).collect::<Vec<_>>()
+    };
+    let (largest, best) = (top(|p| p.0), top(|p| p.2 / p.1.powi(2)));
+    let small: Vec<_> = best.iter().filter(|i| !largest.contains(i)).collect();
+    let n = all.len() as f64;
+    match () {
+        () if small.is_empty() => 0.0,
+        () if small.contains(&&me) => 1.0 / n / small.len() as f64,
+        () if largest.contains(&me) => -1.0 / n / largest.len() as f64,
+        () => 0.0,
+    }
+}
+
 fn ack(bytes: u64) -> Ack {
-    use midpath_core::units::Time;
     Ack {
         now: Time::ZERO,
         acked: bytes,
@@ -59,6 +77,7 @@ proptest! {
         // OLIA's Kelly-Voice term, and alphas that only shift windows.
         let sum: f64 = all.iter().map(|p| p.0 / p.1).sum();
         let term = all[me].0 / (all[me].1 * all[me].1) / (sum * sum);
+        prop_assert!(close(paths.olia_alpha(me), olia_alpha(&all, me)));
         prop_assert!(close(paths.olia(me) * MSS, term + paths.olia_alpha(me) / all[me].0));
         let shift: f64 = (0..all.len()).map(|i| paths.olia_alpha(i)).sum();
         prop_assert!(shift.abs() < 1e-9, "{}", shift);
@@ -91,6 +110,43 @@ fn olia_moves_windows_from_the_largest_to_the_best() {
     let paths = paths(&[(5.0, 0.05, 1e6), (20.0, 0.05, 1e5), (10.0, 0.05, 1e4)]);
     let alphas = [0, 1, 2].map(|i| paths.olia_alpha(i));
     assert_eq!(alphas, [1.0 / 3.0, -1.0 / 3.0, 0.0]);
+}
+
+/// 0.6 of a segment is owed when a segment is lost: 0.6 more are no whole one then. And what was
+/// acknowledged between the losses is known.
+#[test]
+fn a_loss_begins_to_count_anew() {
+    let congestion = Congestion { now: Time::ZERO, flight: 30_000, ecn_reduced: false };
+    type Loses = fn(&mut Coupled, &Window, &Congestion) -> u64;
+    let loses: [Loses; 3] = [Coupled::on_loss, Coupled::on_rto, Coupled::on_ecn];
+    for (lose, threshold) in loses.into_iter().zip([15_000, 15_000, 14_200]) {
+        let tcp = TcpParams::default();
+        let mut me = CoupledConfig(Coupling::Olia).build(&tcp, 1420, &FlowSpec::new(FlowId(0), NodeId(0), NodeId(1)));
+        let mut window = Window::new(20, 1420);
+        window.ssthresh = 1420;
+        // The other path is best: this one, the largest, loses half a segment per window.
+        let paths = paths(&[(1.0, 0.001, 1e7), (20.0, 1.0, 1e3)]);
+        let acknowledge = |me: &mut Coupled, window: &mut Window| {
+            me.see(&paths, Some(1));
+            me.on_delivery(&ack(34_080));
+            me.on_ack(window, &ack(34_080));
+        };
+        acknowledge(&mut me, &mut window);
+        assert_eq!((window.cwnd, me.between_losses()), (28_400, 34_080));
+        assert_eq!(lose(&mut me, &window, &congestion), threshold);
+        acknowledge(&mut me, &mut window);
+        acknowledge(&mut me, &mut window);
+        assert_eq!((window.cwnd, me.between_losses()), (28_400 - 1420, 2 * 34_080), "1.2 since the loss");
+        assert_eq!(lose(&mut me, &window, &congestion), if threshold == 14_200 { 13_490 } else { 15_000 });
+        acknowledge(&mut me, &mut window);
+        assert_eq!((window.cwnd, me.between_losses()), (28_400 - 1420, 2 * 34_080), "0.6 since the loss");
+    }
+    let ecn = Congestion { ecn_reduced: true, ..congestion };
+    let mut window = Window::new(20, 1420);
+    window.ssthresh = 9_000;
+    let tcp = TcpParams::default();
+    let mut me = CoupledConfig(Coupling::Lia).build(&tcp, 1420, &FlowSpec::new(FlowId(0), NodeId(0), NodeId(1)));
+    assert_eq!(me.on_loss(&window, &ecn), 9_000, "a mark has lowered it already");
 }
 
 #[test]
