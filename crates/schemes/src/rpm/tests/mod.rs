@@ -1,2 +1,3 @@
+mod registers;
 mod switch;
 mod vectors;

@@ -214,3 +214,52 @@ fn a_flow_whose_acks_stop_falls_back_within_the_age() {
     assert_eq!(switch.registers().aged(), 1000);
     assert_eq!(switch.out(packet(1, 0, Flags::ACK, Ecn::Ect0)).1.ecn, Ecn::Ect0);
 }
+
+/// One counter for all flows: what no ACK could take for the age is forgotten, and a flow that sends
+/// no ECN-capable packets takes nothing.
+#[test]
+fn one_counter_for_all_forgets_after_the_age() {
+    let mut switch = Switch::new(&RpmParams { aggregate: true, ..RpmParams::default() });
+    let ms = Time::from_ms;
+    let back = |switch: &mut Switch, flow, at| {
+        switch.bench.now = at;
+        switch.back(packet(flow, 1, Flags::ACK, Ecn::NotEct)).flags.has(Flags::ECE)
+    };
+    let out = |switch: &mut Switch, flow, at| {
+        switch.bench.now = at;
+        let packet = switch.out(packet(flow, 0, Flags::ACK, Ecn::Ect0)).1;
+        (packet.ecn, switch.rpm.waiting_for_all())
+    };
+    assert!(!back(&mut switch, 1, ms(0)));
+    assert_eq!((out(&mut switch, 1, ms(0)), out(&mut switch, 1, ms(1))), ((Ecn::Ect0, 1), (Ecn::Ect0, 2)));
+    assert!(!back(&mut switch, 2, ms(900)), "it has sent nothing");
+    assert!(back(&mut switch, 1, ms(950)));
+    assert_eq!(out(&mut switch, 1, ms(1950)), (Ecn::Ect0, 2), "an ACK could have taken it a second ago");
+    assert!(!back(&mut switch, 2, ms(1960)));
+    assert_eq!(out(&mut switch, 1, ms(1951)), (Ecn::Ce, 2), "its own ACKs are late: forward");
+    assert_eq!(out(&mut switch, 2, ms(1961)), (Ecn::Ect0, 1), "those before have waited for too long");
+    switch.rpm.reset(&mut switch.bench.ctx());
+    assert_eq!(switch.rpm.waiting_for_all(), 0);
+}
+
+#[test]
+fn a_port_counts_what_became_of_its_signals() {
+    let gauges = |params: &RpmParams| {
+        let mut switch = Switch::new(params);
+        // Register 0 is flow 1's; all others collide with it.
+        switch.back(packet(1, 1, Flags::ACK, Ecn::NotEct));
+        for flow in [1, 1, 1, 2, 3] {
+            switch.out(packet(flow, 0, Flags::ACK, Ecn::Ect0));
+        }
+        switch.back(packet(1, 1, Flags::ACK, Ecn::NotEct));
+        let mut all = Vec::new();
+        switch.rpm.gauges(&mut all);
+        all
+    };
+    let params = RpmParams { size: 1, register_max: 2, ..RpmParams::default() };
+    let expected = [("rpm_marked", 2.0), ("rpm_signals", 3.0), ("rpm_collisions", 2.0), ("rpm_told", 1.0)];
+    assert_eq!(gauges(&params), expected);
+    let both = gauges(&RpmParams { mode: Mode::Both, ..params });
+    assert_eq!(both[0], ("rpm_marked", 5.0));
+    assert_eq!(gauges(&RpmParams { mode: Mode::Fwd, ..params }), [("rpm_marked", 5.0)]);
+}
