@@ -2,9 +2,9 @@
 //!
 //! Whoever is not listed gets no answer, and leaves no state. A hello costs a hash before anything
 //! else: it must name our key. If more come in a second than a node has use for, it must also come
-//! from where it says it does (a cookie). A hello that was recorded and is sent again opens a session
-//! that nobody can use, and of those there is a handful per neighbour. All is bounded by the list of
-//! neighbours.
+//! from where it says it does (a cookie); and if far more come, from where a neighbour is. A hello
+//! that was recorded and is sent again opens a session that nobody can use, and of those there is a
+//! handful per neighbour. All is bounded by the list of neighbours.
 //!
 //! A neighbour's *epoch* is drawn when its process starts. A new one says that it has forgotten its
 //! flows ([`Event::Up`]). No wall clock is used.
@@ -44,6 +44,9 @@ const PENDING: usize = 4;
 const PENDING_FOR: Time = Time::from_secs(10);
 /// Hellos a second above which a cookie is asked for: a handshake takes about 0.1 ms. Ours.
 const CALM: u32 = 100;
+/// Hellos a second above which only those are looked at that come from where a neighbour is, and
+/// cookies a second that are given out at most: a hash takes about 1 µs, a datagram 5. Ours.
+const BUSY: u32 = 1000;
 /// A cookie is good for one to two of these (WireGuard, §5.4.7).
 const COOKIE_FOR: Time = Time::from_secs(120);
 
@@ -98,6 +101,8 @@ pub struct Counters {
     pub repeated_hellos: u64,
     /// Hellos that were asked for a cookie.
     pub retries: u64,
+    /// Hellos that nobody looked at, for too many came.
+    pub shed: u64,
     /// Data of no session.
     pub unknown: u64,
     /// Data that are not the neighbour's.
@@ -137,6 +142,8 @@ struct Peer {
     last_heard_of: Time,
     last_sent: Time,
     cookie: Option<(Cookie, Time)>,
+    /// Its session was made with a key that we had before: it is to be replaced.
+    renew: bool,
 }
 
 /// One node's side of its links.
@@ -150,24 +157,26 @@ pub struct Endpoint {
     epoch: u64,
     hellos: u32,
     cookies: Cookies,
-    calm: Calm,
+    greeted: InSecond,
+    retried: InSecond,
     counters: Counters,
 }
 
-/// How many hellos came in this second.
+/// How many there were in this second.
 #[derive(Default)]
-struct Calm {
+struct InSecond {
     since: Time,
     count: u32,
 }
 
-impl Calm {
-    fn is_broken(&mut self, now: Time) -> bool {
+impl InSecond {
+    /// One more: the how manieth it is.
+    fn next(&mut self, now: Time) -> u32 {
         if now.saturating_sub(self.since) >= Time::from_secs(1) {
-            *self = Calm { since: now, count: 0 };
+            *self = InSecond { since: now, count: 0 };
         }
         self.count = self.count.saturating_add(1);
-        self.count > CALM
+        self.count
     }
 }
 
@@ -242,7 +251,24 @@ impl Peer {
             last_heard_of: now,
             last_sent: now,
             cookie: None,
+            renew: false,
         }
+    }
+
+    /// Takes another configuration; sessions and handshakes with keys that are struck off are over.
+    fn take(&mut self, spec: PeerSpec) {
+        let listed = |key: &PublicKey| spec.keys.contains(key);
+        self.pending.retain(|s| listed(&s.key));
+        self.current.take_if(|s| !listed(&s.key));
+        self.previous.take_if(|s| !listed(&s.key));
+        self.begun.take_if(|b| !listed(&b.key));
+        if self.spec.keys != spec.keys {
+            self.tries = 0;
+        }
+        if self.spec.address != spec.address {
+            self.address = spec.address;
+        }
+        self.spec = spec;
     }
 
     fn sessions(&mut self) -> impl Iterator<Item = &mut Session> {
@@ -253,7 +279,7 @@ impl Peer {
     fn wants_session(&self, now: Time) -> bool {
         let Some(session) = &self.current else { return true };
         let patience = if session.ours { Time::ZERO } else { REKEY_PATIENCE };
-        session.is_worn() || now.saturating_sub(session.born) >= REKEY_AFTER.saturating_add(patience)
+        self.renew || session.is_worn() || now.saturating_sub(session.born) >= REKEY_AFTER.saturating_add(patience)
     }
 
     fn retry_at(&self, now: Time) -> Time {
@@ -275,7 +301,8 @@ impl Endpoint {
             epoch: u64::from_be_bytes(random()?),
             hellos: 0,
             cookies: Cookies::new()?,
-            calm: Calm::default(),
+            greeted: InSecond::default(),
+            retried: InSecond::default(),
             counters: Counters::default(),
         };
         endpoint.set_peers(peers, now, &mut Output::default());
@@ -287,31 +314,35 @@ impl Endpoint {
         self.counters
     }
 
-    /// Takes another list of neighbours. Who is not on it any more, or has none of the keys that its
-    /// session was made with, is down at once.
+    /// Takes another list of neighbours. Who is not on it any more is down at once, and so is whoever
+    /// has a session with a key that is struck off.
     pub fn set_peers(&mut self, specs: Vec<PeerSpec>, now: Time, out: &mut Output) {
         let mut old = std::mem::take(&mut self.peers);
         for spec in specs {
-            let kept =
-                old.iter().position(|p| p.spec.id == spec.id && p.spec.keys.iter().all(|k| spec.keys.contains(k)));
-            match kept.map(|at| old.swap_remove(at)) {
-                Some(peer) => {
-                    let moved = peer.spec.address != spec.address;
-                    let address = if moved { spec.address } else { peer.address };
-                    self.peers.push(Peer { spec, address, ..peer });
-                }
-                None => self.peers.push(Peer::new(spec, now)),
+            let kept = old.iter().position(|p| p.spec.id == spec.id);
+            let Some(mut peer) = kept.map(|at| old.swap_remove(at)) else {
+                self.peers.push(Peer::new(spec, now));
+                continue;
+            };
+            peer.take(spec);
+            if peer.up && peer.current.is_none() {
+                peer.up = false;
+                out.events.push(Event::Down(peer.spec.id));
             }
+            self.peers.push(peer);
         }
         out.events.extend(old.iter().filter(|p| p.up).map(|p| Event::Down(p.spec.id)));
         self.index_again();
     }
 
-    /// Takes another key. Sessions stay; handshakes begin anew.
+    /// Takes another key. Sessions stay until they are replaced, which begins now.
     pub fn set_secret(&mut self, secret: SecretKey) {
+        if secret == self.secret {
+            return;
+        }
         self.name = name_of(&secret.public());
         self.secret = secret;
-        self.peers.iter_mut().for_each(|p| (p.begun, p.tries) = (None, 0));
+        self.peers.iter_mut().for_each(|p| (p.begun, p.tries, p.renew) = (None, 0, p.current.is_some()));
         self.index_again();
     }
 
@@ -431,12 +462,21 @@ impl Endpoint {
         signed: &[u8],
         out: &mut Output,
     ) {
+        let greeted = self.greeted.next(now);
+        if greeted > BUSY && !self.peers.iter().any(|p| p.address == Some(from)) {
+            self.counters.shed += 1;
+            return;
+        }
         if !same(mac_of, &mac(&self.name, signed)) {
             self.counters.strangers += 1;
             return;
         }
         self.cookies.turn(now);
-        if self.calm.is_broken(now) && ![0, 1].iter().any(|which| same(cookie, &self.cookies.of(*which, from))) {
+        if greeted > CALM && ![0, 1].iter().any(|which| same(cookie, &self.cookies.of(*which, from))) {
+            if self.retried.next(now) > BUSY {
+                self.counters.shed += 1;
+                return;
+            }
             self.counters.retries += 1;
             out.datagrams.push((from, datagram::retry(sender, &self.cookies.of(0, from))));
             return;
@@ -472,7 +512,7 @@ impl Endpoint {
         if peer.pending.len() == PENDING {
             self.by_index.remove(&peer.pending.remove(0).local);
         }
-        peer.pending.push(Session::new((local, sender), now, false, (epoch, number), transport));
+        peer.pending.push(Session::new((local, sender), now, false, key, (epoch, number), transport));
         self.by_index.insert(local, at);
         out.datagrams.push((from, datagram::welcome(local, sender, &reply)));
         Some(())
@@ -505,7 +545,7 @@ impl Endpoint {
         let Ok(transport) = begun.state.into_stateless_transport_mode() else { return };
         let epoch = u64::from_be_bytes(said);
         let number = peer.known.filter(|known| known.0 == epoch).map_or(0, |known| known.1);
-        let session = Session::new((receiver, sender), now, true, (epoch, number), transport);
+        let session = Session::new((receiver, sender), now, true, begun.key, (epoch, number), transport);
         (peer.address, peer.last_heard_of, peer.tries) = (Some(from), now, 0);
         let (gone, id) = (promote(peer, session, out), peer.spec.id);
         self.free(gone);
@@ -642,7 +682,7 @@ fn promote(peer: &mut Peer, session: Session, out: &mut Output) -> Option<u32> {
     if !peer.up || restarted {
         out.events.push(Event::Up { peer: peer.spec.id, restarted });
     }
-    peer.up = true;
+    (peer.up, peer.renew) = (true, false);
     let gone = std::mem::replace(&mut peer.previous, peer.current.take());
     peer.current = Some(session);
     gone.map(|s| s.local)

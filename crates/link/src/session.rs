@@ -4,6 +4,7 @@ use midpath_core::units::Time;
 use snow::StatelessTransportState;
 
 use super::datagram;
+use super::key::PublicKey;
 use super::replay::Replay;
 
 /// Sealed datagrams of one session at most; Noise forbids the last counter. Ours: WireGuard's, far
@@ -18,6 +19,8 @@ pub(crate) struct Session {
     pub born: Time,
     /// Whether we began it.
     pub ours: bool,
+    /// The neighbour's key that it was made with.
+    pub key: PublicKey,
     /// The neighbour's start, and the number of its hello.
     pub epoch: u64,
     pub number: u32,
@@ -31,11 +34,12 @@ impl Session {
         (local, remote): (u32, u32),
         born: Time,
         ours: bool,
+        key: PublicKey,
         (epoch, number): (u64, u32),
         transport: StatelessTransportState,
     ) -> Session {
         let replay = Replay::default();
-        Session { local, remote, born, ours, epoch, number, transport, counter: 0, replay }
+        Session { local, remote, born, ours, key, epoch, number, transport, counter: 0, replay }
     }
 
     /// Seals bytes into a datagram.

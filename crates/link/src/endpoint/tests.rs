@@ -210,8 +210,12 @@ fn a_flood_of_hellos_is_bounded_and_neighbours_get_through() {
         answered += out.datagrams.len();
         assert!(out.datagrams.iter().all(|(_, d)| d.len() == datagram::RETRY && d.len() <= bytes.len()));
     }
-    assert_eq!(answered, 10_000 - CALM as usize);
+    assert_eq!(answered, (BUSY - CALM) as usize);
+    let (shed, strangers) = (pair.ends[1].counters().shed, pair.ends[1].counters().strangers);
+    assert_eq!((shed, strangers), (10_000 - u64::from(BUSY), CALM.into()), "each is counted");
     assert_eq!(pair.ends[1].by_index.len(), indices);
+    // Who is expected from there, and asked for a cookie, is not shed.
+    pair.ends[1].set_peers(vec![spec(0, &[&pair.secrets[0]], Some(1))], MS(1), &mut Output::default());
     pair.now = MS(2);
     pair.turn(&mut |_, _| true);
     assert!(pair.is_up());
@@ -270,7 +274,7 @@ fn who_is_removed_is_down_at_once() {
 }
 
 /// Keys change without a restart: the new one is listed beside the old one, taken, and the old one
-/// is struck off.
+/// is struck off. Nothing is lost, and nobody is down.
 #[test]
 fn keys_are_changed_without_a_pause() {
     let mut pair = Pair::up();
@@ -280,13 +284,29 @@ fn keys_are_changed_without_a_pause() {
     pair.ends[1].set_peers(both, pair.now, &mut out);
     pair.ends[0].set_secret(fresh.clone());
     pair.send(0, b"as before");
-    pair.pass(S(150), &mut |_, _| true);
+    pair.pass(S(2), &mut |_, _| true);
     pair.send(0, b"by the new key");
-    assert_eq!((pair.got[1].len(), out.events.len(), pair.events[1].len()), (2, 0, 1));
-    // Without the old key the session is over: nobody knows which of the two made it.
+    pair.ends[1].set_peers(vec![spec(0, &[&fresh], None)], pair.now, &mut out);
+    pair.send(0, b"the old one is struck off");
+    pair.send(1, b"and back");
+    assert_eq!(pair.got.each_ref().map(Vec::len), [1, 3]);
+    assert_eq!((out.events.len(), pair.events[1].len()), (0, 1));
+    assert!(pair.is_up());
+}
+
+/// The session of a key that is struck off is over, and only that key's.
+#[test]
+fn who_has_lost_its_key_is_down_at_once() {
+    let mut pair = Pair::up();
+    let (fresh, mut out) = (SecretKey::generate().unwrap(), Output::default());
     pair.ends[1].set_peers(vec![spec(0, &[&fresh], None)], pair.now, &mut out);
     assert_eq!(out.events, [Event::Down(PeerId(0))]);
+    let sealed = pair.seal(0, b"x");
+    pair.deliver(0, &sealed, &mut |_, _| true);
     pair.pass(S(40), &mut |_, _| true);
+    assert!(pair.got[1].is_empty() && !pair.is_up());
+    pair.ends[0].set_secret(fresh);
+    pair.pass(S(2), &mut |_, _| true);
     assert!(pair.is_up());
 }
 
