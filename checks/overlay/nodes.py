@@ -1,0 +1,189 @@
+"""Nodes of an overlay on this machine, each a process of `midpathd`: what tests and checks of it share."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from types import TracebackType
+
+ROOT = Path(__file__).parents[2]
+# In a line: `a` is where applications connect, `r` forwards, `b` connects to servers.
+NODES = ("a", "r", "b")
+PEERS = {"a": ("r",), "r": ("a", "b"), "b": ("r",)}
+NETWORK = """
+scheme = "{scheme}"
+[topology]
+nodes = [{{ name = "a", kind = "host" }}, {{ name = "r" }}, {{ name = "b", kind = "host" }}]
+links = [
+    {{ a = "a", b = "r", rate = "{rate}", delay = "1 ms" }},
+    {{ a = "r", b = "b", rate = "{rate}", delay = "1 ms" }},
+]
+[schemes.inrpp]
+secret = "not the one that stands in the sources"
+[[flow]]
+from = "a"
+to = "b"
+size = "1 MB"
+"""
+
+
+def daemon() -> Path:
+    """The program: `MIDPATHD`, or what was built last."""
+    named = os.environ.get("MIDPATHD")
+    built = [ROOT / "target" / profile / "midpathd" for profile in ("debug", "release")]
+    found = [Path(named)] if named else sorted((b for b in built if b.exists()), key=lambda b: b.stat().st_mtime)
+    if not found or not found[-1].exists():
+        raise FileNotFoundError("no midpathd; `cargo build -p midpathd` makes one")
+    return found[-1]
+
+
+def free_port(kind: socket.SocketKind = socket.SOCK_STREAM) -> int:
+    """A port that nobody has at the moment."""
+    with socket.socket(socket.AF_INET, kind) as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+class Overlay:
+    """Three nodes with keys; they and their files go when it is left."""
+
+    def __init__(self, scheme: str = "cubic", rate: str = "50 Mbps", forwards: tuple[int, ...] = (), **more: str):
+        """`forwards` are servers' ports, each of which gets an entrance. `more`: TOML for a node, by its name."""
+        self.program = daemon()
+        self.folder = Path(tempfile.mkdtemp(prefix="midpath-overlay-"))
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self.socks, self.connect = free_port(), free_port()
+        self.forward = {server: free_port() for server in forwards}
+        self.ports = {name: free_port(socket.SOCK_DGRAM) for name in NODES}
+        self.more = more
+        (self.folder / "net.toml").write_text(NETWORK.format(scheme=scheme, rate=rate))
+        self.keys = {name: self.new_key(f"{name}.key") for name in NODES}
+        for name in NODES:
+            self.configure(name)
+
+    def new_key(self, file: str) -> str:
+        """Makes a key; its public half."""
+        return self.command("key", self.folder / file).stdout.strip()
+
+    def command(self, *words: object, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """`midpathd node …`."""
+        command = [self.program, "node", *map(str, words)]
+        return subprocess.run(command, check=check, capture_output=True, text=True, timeout=60)
+
+    def configure(self, name: str, keys: dict[str, list[str]] | None = None, key: str | None = None) -> None:
+        """Writes a node's configuration; `keys` in place of those that its neighbours have, `key` its own file."""
+        lines = ['network = "net.toml"', f'node = "{name}"', f'key = "{key or name + ".key"}"']
+        lines += [f'listen = "127.0.0.1:{self.ports[name]}"', self.more.get(name, "")]
+        for peer in PEERS[name]:
+            theirs = (keys or {}).get(peer, [self.keys[peer]])
+            lines += ["[[neighbour]]", f'node = "{peer}"', f"key = {json.dumps(theirs)}"]
+            lines += [f'address = "127.0.0.1:{self.ports[peer]}"']
+        if name == "a":
+            for table, port in (("socks", self.socks), ("connect", self.connect)):
+                lines += [f"[[{table}]]", f'listen = "127.0.0.1:{port}"', 'exit = "b"']
+            for server, port in self.forward.items():
+                lines += ["[[forward]]", f'listen = "127.0.0.1:{port}"', 'exit = "b"', f'to = "127.0.0.1:{server}"']
+        if name == "b":
+            lines += ["[exit]", 'allow = ["127.0.0.0/8:1024-65535"]']
+        self.config(name).write_text("\n".join(lines) + "\n")
+
+    def config(self, name: str) -> Path:
+        """A node's configuration."""
+        return self.folder / f"{name}.toml"
+
+    def start(self, *names: str, environment: dict[str, str] | None = None, within: tuple[str, ...] = ()) -> None:
+        """Starts nodes; `within` is a command that runs them."""
+        for name in names or NODES:
+            with (self.folder / f"{name}.log").open("ab") as log:
+                command = [*within, str(self.program), "node", "up", str(self.config(name))]
+                env = os.environ | (environment or {})
+                self.processes[name] = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=log, env=env)
+
+    def ask(self, name: str, word: str = "status") -> dict:
+        """What a node has to say."""
+        with socket.socket(socket.AF_UNIX) as commands:
+            commands.settimeout(10)
+            commands.connect(str(self.config(name).with_suffix(".sock")))
+            commands.sendall(f"{word}\n".encode())
+            answer = b""
+            while piece := commands.recv(1 << 16):
+                answer += piece
+        said: dict = json.loads(answer)
+        return said
+
+    def is_up(self, name: str) -> bool:
+        """Whether all links of a node are."""
+        try:
+            return all(port["link"]["up"] for port in self.ask(name)["ports"])
+        except (OSError, ValueError):
+            return False
+
+    def wait(self, *names: str, seconds: float = 30) -> None:
+        """Until all links are up."""
+        until = time.monotonic() + seconds
+        for name in names or NODES:
+            while not self.is_up(name):
+                if time.monotonic() > until or self.processes[name].poll() is not None:
+                    raise TimeoutError(f"{name} is not up: {(self.folder / (name + '.log')).read_text()}")
+                time.sleep(0.02)
+
+    def kill(self, *names: str) -> None:
+        """As the kernel does when it is out of memory."""
+        for name in names or NODES:
+            process = self.processes.pop(name, None)
+            if process is not None:
+                process.send_signal(signal.SIGKILL)
+                process.wait()
+
+    def held(self) -> dict[str, dict[str, int]]:
+        """What nodes hold of connections: zeros where none is open."""
+        found = {}
+        for name in NODES:
+            status = self.ask(name)
+            found[name] = {"open": status["conversations"]["open"], **status["held_bytes"]}
+        return found
+
+    def wait_until_empty(self, seconds: float = 20) -> None:
+        """Until nothing is left of any connection."""
+        until = time.monotonic() + seconds
+        while found := {name: held for name, held in self.held().items() if any(held.values())}:
+            if time.monotonic() > until:
+                raise TimeoutError(f"something is left: {found}")
+            time.sleep(0.05)
+
+    def memory(self, name: str) -> int:
+        """A node's resident memory in bytes."""
+        text = Path(f"/proc/{self.processes[name].pid}/status").read_text()
+        return int(text.split("VmRSS:")[1].split()[0]) * 1024
+
+    def cpu(self, name: str) -> float:
+        """Seconds of CPU that a node has taken."""
+        fields = Path(f"/proc/{self.processes[name].pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def __enter__(self) -> Overlay:
+        self.start()
+        try:
+            self.wait()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def close(self) -> None:
+        """Ends them."""
+        self.kill(*list(self.processes))
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
