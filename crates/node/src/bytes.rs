@@ -11,6 +11,7 @@
 
 mod incoming;
 mod outgoing;
+mod windows;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,8 +19,9 @@ use midpath_core::node::EndId;
 use midpath_core::packet::{NodeId, Packet, PacketId};
 use midpath_core::roles::{Ended, Supply};
 
-pub use incoming::{Incoming, Windows};
+pub use incoming::Incoming;
 pub use outgoing::Outgoing;
+pub use windows::Windows;
 
 /// What a node's packets and applications carry. Peers choose flows' numbers, so no map here is
 /// slower for some than for others.
@@ -57,6 +59,11 @@ impl Bytes {
         self.windows.map_or(0, |w| w.written())
     }
 
+    /// The bounds on these, where there are any.
+    pub fn windows(&self) -> Option<Windows> {
+        self.windows
+    }
+
     /// How much peers may send, or have sent and nobody has read.
     pub fn promised(&self) -> u64 {
         self.windows.map_or(0, |w| w.promised())
@@ -76,16 +83,18 @@ impl Bytes {
     /// How much an end's application may write now: within the flow's capacity and all flows'
     /// budget.
     pub fn room_to_write(&self, end: EndId) -> usize {
-        let room = self.outgoing.get(&end).map_or(0, Outgoing::room);
-        self.windows.map_or(room, |w| w.may_write(room as u64) as usize)
+        let Some(outgoing) = self.outgoing.get(&end) else { return 0 };
+        let room = outgoing.room();
+        self.windows.map_or(room, |w| w.may_write(outgoing.kept(), room as u64) as usize)
     }
 
     /// Takes as much of `bytes` as there is room for; says how much. The node is to be poked then.
     pub fn write(&mut self, end: EndId, bytes: &[u8]) -> usize {
         let room = self.room_to_write(end).min(bytes.len());
         let Some(outgoing) = self.outgoing.get_mut(&end) else { return 0 };
+        let before = outgoing.kept();
         let written = outgoing.write(&bytes[..room]);
-        self.windows.iter_mut().for_each(|w| w.wrote(written as u64));
+        self.windows.iter_mut().for_each(|w| w.wrote(before, outgoing.kept()));
         written
     }
 
@@ -103,8 +112,9 @@ impl Bytes {
     /// Hands up to `most` bytes to an end's application, in order.
     pub fn read(&mut self, end: EndId, most: usize, out: &mut Vec<u8>) -> usize {
         let Some(incoming) = self.incoming.get_mut(&end) else { return 0 };
+        let before = incoming.promised();
         let read = incoming.read(most, out);
-        self.windows.iter_mut().for_each(|w| w.kept(read as u64));
+        self.windows.iter_mut().for_each(|w| w.kept(before, incoming.promised()));
         read
     }
 
@@ -112,10 +122,10 @@ impl Bytes {
     /// nothing more to send.
     pub fn forget(&mut self, end: EndId) {
         if let Some(outgoing) = self.outgoing.remove(&end) {
-            self.windows.iter_mut().for_each(|w| w.freed(outgoing.kept()));
+            self.windows.iter_mut().for_each(|w| w.wrote(outgoing.kept(), 0));
         }
         if let Some(incoming) = self.incoming.remove(&end) {
-            self.windows.iter_mut().for_each(|w| w.kept(incoming.promised()));
+            self.windows.iter_mut().for_each(|w| w.kept(incoming.promised(), 0));
             if !incoming.is_gone() {
                 self.left.insert(end);
             }
@@ -205,8 +215,9 @@ impl Bytes {
     /// [`Driver::acknowledged`](midpath_core::node::Driver::acknowledged).
     pub fn acknowledged(&mut self, end: EndId, up_to: u64) {
         if let Some(outgoing) = self.outgoing.get_mut(&end) {
-            let freed = outgoing.forget_below(up_to);
-            self.windows.iter_mut().for_each(|w| w.freed(freed));
+            let before = outgoing.kept();
+            outgoing.forget_below(up_to);
+            self.windows.iter_mut().for_each(|w| w.wrote(before, outgoing.kept()));
             self.news.insert(end);
         }
     }

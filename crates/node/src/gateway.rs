@@ -33,9 +33,8 @@ use exit::{Allowed, Connector};
 use front::Front;
 use sockets::Readiness;
 
-/// Conversations at once, each with a socket. Ours: a process may have 1024 files open by default,
-/// and servers raise that.
-const MOST: usize = 20_000;
+/// Connections that wait to be taken, at each entrance (Linux: at most `somaxconn`). Ours.
+const BACKLOG: i32 = 4096;
 
 /// A port that applications connect to, and where their connections go.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,11 +89,18 @@ pub struct Gateway {
     connector: Connector,
     readiness: Readiness,
     next: u64,
+    /// Conversations at once: as many as the host has room for, and the process has files for.
+    most: usize,
+    /// An entrance has connections that could not be taken.
+    crowded: bool,
     /// What is being moved.
     piece: Vec<u8>,
     /// What has been counted.
     pub counted: Counted,
 }
+
+/// Files that are not conversations' sockets: logs, the node's own, connections that are being made.
+const RESERVED: usize = 100;
 
 /// A flow that says nothing for so long is given up; so is a conversation whose beginning takes
 /// longer. Ours: longer than names and connections take ([`exit::PATIENCE`]).
@@ -103,12 +109,14 @@ const PATIENCE: Time = Time::from_secs(30);
 impl Gateway {
     /// Listens at these entrances, and connects for other nodes where that is `allowed`.
     pub fn new(entrances: Vec<Entrance>, allowed: Allowed) -> io::Result<Gateway> {
+        sockets::raise_limit();
         let readiness = Readiness::new()?;
         let mut listening = Vec::new();
         for entrance in entrances {
             let context = |e: io::Error| io::Error::new(e.kind(), format!("{}: {e}", entrance.listen));
             let socket = TcpListener::bind(entrance.listen).map_err(context)?;
             socket.set_nonblocking(true)?;
+            rustix::net::listen(&socket, BACKLOG)?;
             readiness.add(&socket, sockets::LISTENERS | listening.len() as u64)?;
             listening.push(Listening { socket, entrance });
         }
@@ -122,6 +130,8 @@ impl Gateway {
             connector,
             readiness,
             next: 0,
+            most: sockets::limit().saturating_sub(RESERVED),
+            crowded: false,
             piece: vec![0; conversation::PIECE],
             counted: Counted::default(),
         })
@@ -135,6 +145,11 @@ impl Gateway {
     /// Where it listens: ports that were given as 0 have been chosen.
     pub fn listens(&self) -> impl Iterator<Item = SocketAddr> + '_ {
         self.listening.iter().filter_map(|l| l.socket.local_addr().ok())
+    }
+
+    /// Conversations at once, at most.
+    pub fn most(&self, host: &Host) -> usize {
+        self.most.min(host.windows().flows())
     }
 
     /// Conversations that are open.
@@ -178,6 +193,9 @@ impl Gateway {
 
     /// Called now and then: what takes too long is given up.
     pub fn on_time(&mut self, host: &mut Host, now: Time) {
+        if std::mem::take(&mut self.crowded) {
+            (0..self.listening.len()).for_each(|listener| self.accept(listener, host, now));
+        }
         let late: Vec<EndId> =
             self.strangers.iter().filter(|(_, since)| now >= since.saturating_add(PATIENCE)).map(|s| *s.0).collect();
         for end in late {
@@ -204,8 +222,20 @@ impl Gateway {
 
     fn accept(&mut self, listener: usize, host: &mut Host, now: Time) {
         while let Some(Listening { socket, entrance }) = self.listening.get(listener) {
-            let Ok((tcp, _)) = socket.accept() else { return };
-            if self.conversations.len() >= MOST || sockets::prepare(&tcp).is_err() {
+            if self.conversations.len() >= self.most(host) {
+                // They wait where the kernel keeps them, and are tried again.
+                self.crowded = true;
+                return;
+            }
+            let tcp = match socket.accept() {
+                Ok((tcp, _)) => tcp,
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return,
+                Err(_) => {
+                    self.crowded = true; // no files, or no memory
+                    return;
+                }
+            };
+            if sockets::prepare(&tcp).is_err() {
                 continue; // closed at once
             }
             let (exit, front) = (entrance.exit, Front::new(&entrance.kind));
@@ -255,7 +285,7 @@ impl Gateway {
         let id = self.number();
         self.of_end.insert(end, id);
         self.conversations.insert(id, Conversation::leaving(id, end, now));
-        if self.conversations.len() >= MOST {
+        if self.conversations.len() > self.most(host) {
             return self.answer(id, Err(greeting::Status::Busy), host, now);
         }
         if let Err(status) = self.connector.begin(id, target) {

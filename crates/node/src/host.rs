@@ -248,6 +248,11 @@ impl Host {
         [bytes.promised(), bytes.on_packets(), bytes.written()]
     }
 
+    /// The bounds on the first and the last of these.
+    pub fn windows(&self) -> Windows {
+        self.settings.windows
+    }
+
     /// A link is served at this rate from now on, everything counted that goes with a packet; not
     /// at all with `None`. The port's scheme is told what is left for packets.
     pub fn set_rate(&mut self, port: PortId, rate: Option<Rate>, now: Time) {

@@ -16,8 +16,9 @@ use midpath_node::host::{Host, Settings};
 use midpath_schemes::Catalogue;
 use midpath_sim::RunOptions;
 
-/// Two hosts with a router between them: `a` is node 0, `b` node 2.
-fn scenario(scheme: &str) -> String {
+/// Two hosts with a router between them: `a` is node 0, `b` node 2. A window of this many bytes sets
+/// the scale that windows are told with.
+fn scenario(scheme: &str, window: u64) -> String {
     format!(
         r#"
 scheme = "{scheme}"
@@ -27,6 +28,8 @@ links = [
     {{ a = "a", b = "r", rate = "50 Mbps", delay = "1 ms" }},
     {{ a = "r", b = "b", rate = "20 Mbps", delay = "5 ms" }},
 ]
+[schemes.{scheme}]
+receive_window = "{window} B"
 [[flow]]
 from = "a"
 to = "b"
@@ -55,7 +58,7 @@ struct World {
 
 impl World {
     fn new(scheme: &str, windows: Windows, harm: f64, seed: u64) -> World {
-        let (text, options) = (scenario(scheme), RunOptions::default());
+        let (text, options) = (scenario(scheme, windows.most()), RunOptions::default());
         let setup = midpath_sim::prepare(&text, Path::new("."), &options, &Catalogue::standard()).expect("a scenario");
         let transport = setup.transport().expect("it carries flows");
         let network = setup.network().expect("its ports can be built");
@@ -212,13 +215,19 @@ fn a_reader_that_stops_makes_the_writer_stop() {
         let (file, now) = (file(3_000_000, 9), world.now);
         let end = world.hosts[A].connect(NodeId(B as u32), now);
         let mut written = world.hosts[A].write(end, &file, now);
+        let (there, mut got) = (other(end, A), Vec::new());
+        while got.len() < 60_000 {
+            world.run(Time::from_ms(20));
+            let now = world.now;
+            world.hosts[B].read(there, usize::MAX, &mut got, now);
+            written += world.hosts[A].write(end, &file[written..], now);
+        }
         world.run(Time::from_secs(60));
-        let (there, now) = (other(end, A), world.now);
+        let now = world.now;
         let held = world.hosts[B].incoming(there).expect("it has come").readable();
         assert!(held > 60_000 && held <= 100_000, "{scheme}: {held}");
         assert!(world.hosts[B].held()[0] <= 100_000, "{scheme}");
         // After a minute of silence it goes on at once.
-        let mut got = Vec::new();
         let mut times = 0;
         while got.len() < file.len() {
             let now = world.now;
@@ -322,11 +331,17 @@ fn flows_of_one_number_between_other_nodes_are_other_flows() {
         world.hosts[from].write(end, &file, now);
         world.hosts[from].close(end, now);
     }
-    world.run(Time::from_secs(20));
-    let now = world.now;
-    for (from, end, to) in [(A, ends[0].1, B), (1, ends[1].1, B), (B, back, A)] {
-        let mut got = Vec::new();
-        world.hosts[to].read(other(end, from), usize::MAX, &mut got, now);
+    let all = [(A, ends[0].1, B), (1, ends[1].1, B), (B, back, A)];
+    let mut got = [(); 3].map(|()| Vec::new());
+    for _ in 0..200 {
+        world.run(Time::from_ms(100));
+        let now = world.now;
+        for ((from, end, to), got) in all.iter().zip(&mut got) {
+            world.hosts[*to].read(other(*end, *from), usize::MAX, got, now);
+        }
+    }
+    for ((from, ..), got) in all.iter().zip(got) {
+        let from = *from;
         assert!(got == file(50_000, from as u64), "from {from}: {} bytes", got.len());
     }
 }

@@ -156,6 +156,8 @@ impl Config {
         let file: File = toml::from_str(&text).map_err(|e| source.wrong(e.span(), "", e.message()))?;
         let base = path.parent().unwrap_or(Path::new("."));
         let setup = read_network(&base.join(file.network.get_ref()), &source, file.network.span())?;
+        let windows = Windows::new(file.memory.budget.0, file.memory.connection.0);
+        let setup = with_window(setup, windows.most(), base.join(file.network.get_ref()).parent());
         let id = named(&setup, &file.node, "node", &source)?;
         let entrances = entrances(&file, &setup, &source)?;
         let allowed = match &file.exit {
@@ -163,7 +165,6 @@ impl Config {
                 .map_err(|e| source.wrong(Some(exit.allow.span()), "exit.allow", e))?,
             None => Allowed::default(),
         };
-        let memory = &file.memory;
         let mtu = largest_packet(&setup, &source, file.network.span())?;
         refuse_known_secrets(&setup, &source, file.network.span())?;
         let neighbours = neighbours(&file, &setup, id, &source)?;
@@ -177,7 +178,7 @@ impl Config {
             neighbours,
             entrances,
             allowed,
-            windows: Windows::new(memory.budget.0, memory.connection.0),
+            windows,
             mtu,
             setup,
         })
@@ -201,6 +202,25 @@ fn read_network(path: &Path, source: &Source<'_>, at: Range<usize>) -> Result<Se
     let base = path.parent().unwrap_or(Path::new("."));
     midpath_sim::prepare(&text, base, &RunOptions::default(), &Catalogue::standard())
         .map_err(|e| Error::Usage(format!("{}: {e}", path.display())))
+}
+
+/// Windows are told in units that follow from the largest one (RFC 7323, §2.3): with the simulator's
+/// default, which never limits, a window of less than 16 KiB would be none.
+fn with_window(setup: Setup, window: u64, base: Option<&Path>) -> Setup {
+    let (base, mut setup) = (base.unwrap_or(Path::new(".")), setup);
+    for name in setup.scenario.scheme.clone().split('+') {
+        let mut scenario = setup.scenario.clone();
+        let table = scenario.schemes.entry(name.to_owned()).or_insert_with(|| serde_json::json!({}));
+        if let Some(table) = table.as_object_mut() {
+            let window = serde_json::json!(format!("{} B", window.min(1 << 30)));
+            table.entry("receive_window").or_insert(window);
+        }
+        // A scheme that has no such parameter stays as it is.
+        if let Ok(told) = Setup::new(scenario, base, &Catalogue::standard()) {
+            setup = told;
+        }
+    }
+    setup
 }
 
 fn named(setup: &Setup, name: &Spanned<String>, key: &str, source: &Source<'_>) -> Result<NodeId, Error> {

@@ -1,86 +1,11 @@
-//! What has arrived for an application and is not read yet, and the budget of all that may.
+//! What has arrived for an application and is not read yet.
 
 use std::collections::VecDeque;
 
 use midpath_core::ranges::RangeSet;
 use midpath_core::roles::Ended;
 
-/// What a flow is promised before anything of it has been read: 64 KiB, TCP's window without
-/// scaling (RFC 9293), so that a flow which never reads holds little.
-const FIRST: u64 = 1 << 16;
-
-/// Of what the budget has left one flow gets at most this share at a time, so that there is always
-/// something for the next one. Ours.
-const SHARE: u64 = 4;
-
-/// The bounds on what flows are promised room for, and what has been promised.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Windows {
-    /// Bytes promised to all flows together.
-    budget: u64,
-    /// Bytes promised to one flow, before anything of it has been read and at most.
-    first: u64,
-    most: u64,
-    promised: u64,
-    /// Of the same size is the budget for what applications here have written: so much of it is
-    /// kept.
-    written: u64,
-}
-
-impl Default for Windows {
-    /// 64 MiB for all, 4 MiB for one: 200 ms at 160 Mbps. Ours; both are settings.
-    fn default() -> Windows {
-        Windows::new(64 << 20, 4 << 20)
-    }
-}
-
-impl Windows {
-    /// Nothing promised yet.
-    pub fn new(budget: u64, most: u64) -> Windows {
-        Windows { budget, first: FIRST.min(most), most, promised: 0, written: 0 }
-    }
-
-    /// As the simulator has them: never the limit.
-    pub fn ample() -> Windows {
-        Windows { budget: 1 << 50, first: 1 << 30, most: 1 << 30, promised: 0, written: 0 }
-    }
-
-    /// Bytes that peers may send, or have sent and nobody has read.
-    pub fn promised(&self) -> u64 {
-        self.promised
-    }
-
-    /// Promises up to `wish` bytes more; says how many.
-    fn promise(&mut self, wish: u64) -> u64 {
-        let promised = wish.min((self.budget - self.promised) / SHARE);
-        self.promised += promised;
-        promised
-    }
-
-    /// How much of `wish` more an application may write.
-    pub(super) fn may_write(&self, wish: u64) -> u64 {
-        wish.min(self.budget.saturating_sub(self.written) / SHARE)
-    }
-
-    /// So much has been written, or is kept no more.
-    pub(super) fn wrote(&mut self, bytes: u64) {
-        self.written += bytes;
-    }
-
-    pub(super) fn freed(&mut self, bytes: u64) {
-        self.written -= bytes;
-    }
-
-    /// Bytes that applications here have written and that are not acknowledged.
-    pub fn written(&self) -> u64 {
-        self.written
-    }
-
-    /// So much of what was promised has come and is read, or will never come.
-    pub(super) fn kept(&mut self, bytes: u64) {
-        self.promised -= bytes;
-    }
-}
+use super::windows::Windows;
 
 /// A stream's bytes that have come and wait to be read. Held are at most those up to the promised
 /// offset, in one ring: a peer that sends single bytes out of order costs ranges, not buffers.
@@ -94,6 +19,8 @@ pub struct Incoming {
     come: RangeSet,
     /// One past the last byte that the peer may send.
     edge: u64,
+    /// What it might send at first.
+    first: u64,
     starved: bool,
     ended: Option<Ended>,
     /// The endpoint is gone; the application may still read.
@@ -148,16 +75,18 @@ impl Incoming {
         self.edge - self.base
     }
 
-    /// The offset up to which there is room. It grows as the application reads: twice what has been
-    /// read, as slow start grows, up to the bound.
+    /// The offset up to which there is room. It grows as the application reads.
     pub(super) fn room(&mut self, windows: &mut Windows) -> u64 {
-        let window = (2 * self.base).clamp(windows.first, windows.most);
-        let wish = (self.base + window).saturating_sub(self.edge);
-        if wish > 0 && self.ended.is_none() {
-            let promised = windows.promise(wish);
-            self.edge += promised;
-            self.starved = promised < wish;
+        if self.ended.is_some() {
+            return self.edge;
         }
+        if self.edge == 0 {
+            self.first = windows.promise_first();
+            self.edge = self.first;
+        } else {
+            self.edge += windows.promise(self.promised(), self.base, self.first);
+        }
+        self.starved = self.promised() == 0;
         self.edge
     }
 
@@ -187,7 +116,8 @@ impl Incoming {
         self.base += read as u64;
         self.come.remove_below(self.base);
         if self.kept.is_empty() {
-            self.kept.shrink_to(FIRST as usize);
+            // What a fast flow has needed once is not kept for an idle one.
+            self.kept = VecDeque::new();
         }
         read
     }

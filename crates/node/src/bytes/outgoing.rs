@@ -70,15 +70,16 @@ impl Outgoing {
         self.kept.len() as u64
     }
 
-    /// All below the offset has arrived; says how many bytes that frees.
-    pub(super) fn forget_below(&mut self, up_to: u64) -> u64 {
+    /// All below the offset has arrived.
+    pub(super) fn forget_below(&mut self, up_to: u64) {
         let done = (up_to.saturating_sub(self.base) as usize).min(self.kept.len());
         self.kept.drain(..done);
         self.base += done as u64;
         // What a fast flow has needed once is not kept for a slow one.
-        if self.kept.capacity() > 4 * self.kept.len().max(1 << 14) {
+        if self.kept.is_empty() {
+            self.kept = VecDeque::new();
+        } else if self.kept.capacity() > 4 * self.kept.len().max(1 << 14) {
             self.kept.shrink_to(2 * self.kept.len());
         }
-        done as u64
     }
 }

@@ -48,7 +48,7 @@ fn all_flows_together_are_promised_no_more_than_the_budget() {
     });
     assert!(bytes.promised() <= 1 << 20);
     let starved = bytes.starved().len();
-    assert!(starved > 900, "{starved}");
+    assert!((500..1000 - Windows::new(1 << 20, 1 << 18).flows()).contains(&starved), "{starved}");
     (0..500).for_each(|flow| bytes.forget(end(flow)));
     let before = bytes.promised();
     assert!(bytes.room(end(999)) > Some(0) && bytes.promised() > before, "what came back is promised anew");

@@ -259,7 +259,12 @@ impl Conversation {
                     host.read(end, PIECE, &mut self.pending, now);
                 }
             }
-            if self.pending.is_empty() || !self.ready.writable {
+            if self.pending.is_empty() {
+                // An idle connection keeps nothing of what a busy one needs.
+                self.pending = Vec::new();
+                break;
+            }
+            if !self.ready.writable {
                 break;
             }
             match tcp.write(&self.pending[self.written..]) {

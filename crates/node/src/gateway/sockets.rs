@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use rustix::event::{Timespec, epoll};
 use rustix::net::sockopt;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Tokens of listening sockets have this bit; others are conversations'.
 pub const LISTENERS: u64 = 1 << 63;
@@ -60,6 +61,18 @@ impl Readiness {
         };
         events.iter().map(ready).collect()
     }
+}
+
+/// How many files this process may have open.
+pub fn limit() -> usize {
+    getrlimit(Resource::Nofile).current.map_or(usize::MAX, |files| files as usize)
+}
+
+/// Raises that as far as it goes without rights: by default it is 1024, for programs of the seventies'
+/// `select`.
+pub fn raise_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
 /// A connection does not block, sends at once, and is reset when it is closed, or the process is
