@@ -16,6 +16,8 @@ PROPERTY_SEED := 1
 DEPENDENCIES := $(VENV)/.dependencies
 SITE_TOOLS := $(VENV)/.docs
 EXTENSION := $(VENV)/.extension
+# RPM on routers, and nodes of overlays: on Linux only.
+DAEMON := $(if $(filter Linux,$(shell uname -s)),$(BIN)/midpathd)
 # What an incremental build keeps for the next one is of no use where there is none.
 ifdef CI
 export CARGO_INCREMENTAL := 0
@@ -27,7 +29,7 @@ RUST := Cargo.toml Cargo.lock $(shell find crates examples/outside-scheme/src .c
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: $(EXTENSION) ## set up .venv with the midpath command in .venv/bin/midpath
+setup: $(EXTENSION) $(DAEMON) ## set up .venv with the midpath command in .venv/bin/midpath, and midpathd beside it on Linux
 
 run: setup ## compare TCPs and mid-path schemes on Abilene: prints the table, writes the report
 	@# Stored runs are known by their version; while the simulator is worked on, the version says too little.
@@ -88,6 +90,7 @@ lint-python: setup ## circles of imports, ruff and mypy
 
 test-python: setup ## pytest: the package, the command, the report, examples and docs, real packets where it may
 	cargo build --quiet -p midpathd -p midpath-lab
+	cargo build --quiet -p midpath-client --examples
 	$(BIN)/pytest --numprocesses auto --dist loadfile $(addprefix --ignore=,$(LAB_TESTS))
 	$(BIN)/pytest $(LAB_TESTS)
 
@@ -125,3 +128,7 @@ $(EXTENSION): $(DEPENDENCIES) $(RUST)
 	@echo "building the simulator (minutes the first time, seconds after that)"
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet >/dev/null
 	touch $@
+
+$(BIN)/midpathd: $(RUST) | $(DEPENDENCIES)
+	cargo build --release --quiet -p midpathd
+	cp target/release/midpathd $@

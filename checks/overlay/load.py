@@ -14,6 +14,7 @@ import resource
 import select
 import signal
 import socket
+import struct
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -55,6 +56,12 @@ def serve(listener: socket.socket) -> None:
             connection = connections[handle]
             try:
                 piece = connection.recv(4096)
+                asked = said.pop(handle, b"") + piece
+                while len(asked) >= QUESTION:
+                    connection.send(answer(asked[:QUESTION]))
+                    asked = asked[QUESTION:]
+                if asked:
+                    said[handle] = asked
             except BlockingIOError:
                 continue
             except OSError:
@@ -63,13 +70,6 @@ def serve(listener: socket.socket) -> None:
                 poll.unregister(connection)
                 connections.pop(handle).close()
                 said.pop(handle, None)
-                continue
-            asked = said.pop(handle, b"") + piece
-            while len(asked) >= QUESTION:
-                connection.send(answer(asked[:QUESTION]))
-                asked = asked[QUESTION:]
-            if asked:
-                said[handle] = asked
 
 
 def forked(listener: socket.socket) -> int:
@@ -98,11 +98,13 @@ class Crowd:
     """Clients of one entrance."""
 
     port: int
+    abort: int = 0
     poll: select.epoll = field(default_factory=select.epoll)
     clients: dict[int, Client] = field(default_factory=dict)
     waits: list[float] = field(default_factory=list)
     wrong: int = 0
     failed: int = 0
+    aborted: int = 0
     begun: int = 0
 
     def begin(self) -> Client:
@@ -123,6 +125,11 @@ class Crowd:
             try:
                 if events & select.EPOLLOUT and not client.got:
                     client.connection.send(question(client.number))
+                    if client.number % 100 < self.abort:
+                        self.aborted += 1
+                        client.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                        self.end(client)
+                        continue
                 elif events & (select.EPOLLIN | select.EPOLLHUP | select.EPOLLERR):
                     piece = client.connection.recv(4096)
                     if not piece:
@@ -140,11 +147,11 @@ class Crowd:
             else:
                 self.poll.modify(handle, select.EPOLLIN | select.EPOLLONESHOT)
 
-    def ask_again(self) -> None:
-        """Each client asks once more."""
-        for handle, client in self.clients.items():
+    def ask_again(self, clients: list[Client]) -> None:
+        """These clients ask once more."""
+        for client in clients:
             client.since = time.monotonic()
-            self.poll.modify(handle, select.EPOLLOUT | select.EPOLLONESHOT)
+            self.poll.modify(client.connection, select.EPOLLOUT | select.EPOLLONESHOT)
 
     def end(self, client: Client) -> None:
         """Hangs up."""
@@ -158,7 +165,8 @@ class Crowd:
         of = [
             f"{name} {1000 * waits[min(int(share * len(waits)), len(waits) - 1)]:.0f}" for name, share in shares.items()
         ]
-        return f"{len(waits)} answered, {self.wrong} wrong, {self.failed} failed; ms: {', '.join(of)}"
+        hung_up = f"{self.aborted} hung up, " if self.aborted else ""
+        return f"{len(waits)} answered, {hung_up}{self.wrong} wrong, {self.failed} failed; ms: {', '.join(of)}"
 
 
 def keep_open(overlay: Overlay, port: int, count: int) -> Iterator[str]:
@@ -184,9 +192,11 @@ def keep_open(overlay: Overlay, port: int, count: int) -> Iterator[str]:
     yield f"CPU of all open and idle, over 10 s: {idle}"
     crowd.waits.clear()
     answered.clear()
-    crowd.ask_again()
-    begun = time.monotonic()
+    begun, waits = time.monotonic(), list(crowd.clients.values())
     while len(answered) + crowd.failed < count and time.monotonic() < begun + 60 + count / 50:
+        # No more than a thousand at once here, too.
+        room = 1000 - (count - len(waits) - len(answered) - crowd.failed)
+        crowd.ask_again([waits.pop() for _ in range(min(room, len(waits)))])
         crowd.turn(0.1, answered.append)
     yield f"each asked again, in {time.monotonic() - begun:.1f} s: {crowd.said()}"
     assert len(answered) == count and not crowd.wrong and not crowd.failed
@@ -197,16 +207,19 @@ def keep_open(overlay: Overlay, port: int, count: int) -> Iterator[str]:
     yield f"all closed, nothing left after {time.monotonic() - begun:.1f} s"
 
 
-def request(overlay: Overlay, port: int, rate: int, seconds: float) -> Iterator[str]:
-    """So many short requests a second, each a connection of its own, whether the last ones are answered or not."""
-    crowd, begun = Crowd(port), time.monotonic()
+def request(overlay: Overlay, port: int, rate: int, seconds: float, abort: int = 0) -> Iterator[str]:
+    """So many short requests a second, each a connection of its own, whether the last ones are answered or not.
+
+    Of a hundred `abort` hang up when they have asked.
+    """
+    crowd, begun = Crowd(port, abort), time.monotonic()
     before = {name: (overlay.cpu(name), overlay.memory(name)) for name in NODES}
     count, done = round(rate * seconds), 0
 
     def finish(client: Client) -> None:
         crowd.end(client)
 
-    while (done := len(crowd.waits) + crowd.failed) < count and time.monotonic() < begun + seconds + 30:
+    while (done := len(crowd.waits) + crowd.failed + crowd.aborted) < count and time.monotonic() < begun + seconds + 30:
         due = min(int((time.monotonic() - begun) * rate) + 1, count)
         while crowd.begun < due:
             crowd.begin()
@@ -215,8 +228,9 @@ def request(overlay: Overlay, port: int, rate: int, seconds: float) -> Iterator[
     yield f"{done} of {count} in {took:.1f} s: {crowd.said()}"
     for name in NODES:
         cpu, memory = before[name]
-        used, grown = overlay.cpu(name) - cpu, overlay.memory(name) - memory
-        yield f"{name}: {100 * used / took:.0f} % CPU, {1e6 * used / count:.0f} us a request, {grown / 2**20:.1f} MiB more memory"
+        used, grown = overlay.cpu(name) - cpu, (overlay.memory(name) - memory) / 2**20
+        each = f"{1e6 * used / count:.0f} us a request"
+        yield f"{name}: {100 * used / took:.0f} % CPU, {each}, {grown:.1f} MiB more memory"
     assert done == count and not crowd.wrong and not crowd.failed
     overlay.wait_until_empty(120)
 
@@ -225,12 +239,12 @@ def main() -> None:
     """Prints what came of it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["open", "requests"])
-    parser.add_argument("numbers", type=int, nargs="+", help="how many; for requests, a second and for how long")
+    parser.add_argument("numbers", type=int, nargs="+", help="how many; of requests a second, for how long, percent")
     parser.add_argument("--scheme", default="cubic")
     parser.add_argument("--rate", default="50 Mbps")
     parser.add_argument("--memory", default="64 MiB", help="each node's budget")
     options = parser.parse_args()
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     print(f"{platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, {hard} files a process")
     with socket.create_server(("127.0.0.1", 0), backlog=4096) as listener:

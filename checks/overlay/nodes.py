@@ -55,8 +55,19 @@ def free_port(kind: socket.SocketKind = socket.SOCK_STREAM) -> int:
 class Overlay:
     """Three nodes with keys; they and their files go when it is left."""
 
-    def __init__(self, scheme: str = "cubic", rate: str = "50 Mbps", forwards: tuple[int, ...] = (), **more: str):
-        """`forwards` are servers' ports, each of which gets an entrance. `more`: TOML for a node, by its name."""
+    def __init__(
+        self,
+        scheme: str = "cubic",
+        rate: str = "50 Mbps",
+        forwards: tuple[int, ...] = (),
+        hosts: dict[str, str] | None = None,
+        **more: str,
+    ):
+        """`forwards` are servers' ports, each of which gets an entrance. `more`: TOML for a node, by its name.
+
+        `hosts` are the addresses of nodes that are not at 127.0.0.1.
+        """
+        self.hosts = hosts or {}
         self.program = daemon()
         self.folder = Path(tempfile.mkdtemp(prefix="midpath-overlay-"))
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
@@ -81,19 +92,23 @@ class Overlay:
     def configure(self, name: str, keys: dict[str, list[str]] | None = None, key: str | None = None) -> None:
         """Writes a node's configuration; `keys` in place of those that its neighbours have, `key` its own file."""
         lines = ['network = "net.toml"', f'node = "{name}"', f'key = "{key or name + ".key"}"']
-        lines += [f'listen = "127.0.0.1:{self.ports[name]}"', self.more.get(name, "")]
+        lines += [f'listen = "{self.address(name)}"', self.more.get(name, "")]
         for peer in PEERS[name]:
             theirs = (keys or {}).get(peer, [self.keys[peer]])
             lines += ["[[neighbour]]", f'node = "{peer}"', f"key = {json.dumps(theirs)}"]
-            lines += [f'address = "127.0.0.1:{self.ports[peer]}"']
+            lines += [f'address = "{self.address(peer)}"']
         if name == "a":
             for table, port in (("socks", self.socks), ("connect", self.connect)):
                 lines += [f"[[{table}]]", f'listen = "127.0.0.1:{port}"', 'exit = "b"']
             for server, port in self.forward.items():
                 lines += ["[[forward]]", f'listen = "127.0.0.1:{port}"', 'exit = "b"', f'to = "127.0.0.1:{server}"']
         if name == "b":
-            lines += ["[exit]", 'allow = ["127.0.0.0/8:1024-65535"]']
+            lines += ["[exit]", 'allow = ["127.0.0.0/8:1024-65535", "198.51.100.0/24:80", "[2001:db8:1::]/48:80"]']
         self.config(name).write_text("\n".join(lines) + "\n")
+
+    def address(self, name: str) -> str:
+        """Where a node's datagrams go."""
+        return f"{self.hosts.get(name, '127.0.0.1')}:{self.ports[name]}"
 
     def config(self, name: str) -> Path:
         """A node's configuration."""

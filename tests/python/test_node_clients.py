@@ -35,6 +35,11 @@ class Pages(http.server.BaseHTTPRequestHandler):
     def log_message(self, *_: object) -> None:
         """Says nothing."""
 
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """What is no request is shown: nothing here sends any."""
+        print(code, message, self.raw_requestline, file=sys.stderr)
+        super().send_error(code, message, explain)
+
     def do_GET(self) -> None:
         """Gives."""
         self.requests.append((self.path, self.client_address[1]))

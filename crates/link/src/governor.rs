@@ -115,6 +115,12 @@ impl Governor {
         *self = Governor { absurd: self.absurd, ..Governor::new(self.configured, now) };
     }
 
+    /// Another rate is configured: what is allowed is no more, and grows up to it.
+    pub fn configure(&mut self, configured: Rate) {
+        self.configured = configured;
+        self.allowed = self.allowed.min(configured);
+    }
+
     /// The rate at which packets may be sent, all headers counted; `None`: the breaker is open.
     pub fn rate(&self) -> Option<Rate> {
         (self.halvings < HALVINGS).then_some(self.allowed)

@@ -50,6 +50,20 @@ pub enum Node {
         /// Its configuration.
         config: PathBuf,
     },
+    /// Let a running node read its configuration again: neighbours' keys, addresses and rates, its own
+    /// key, and what it connects to for others. Connections stay.
+    Reload {
+        /// Its configuration.
+        config: PathBuf,
+    },
+    /// Serve what a running node has to say to Prometheus, at /metrics.
+    Metrics {
+        /// Its configuration.
+        config: PathBuf,
+        /// Address and port. Whoever can reach it can read it.
+        #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:9467")]
+        listen: String,
+    },
     /// Make a key, and show the public half for neighbours' configurations.
     Key {
         /// The file that it is written to.
@@ -185,14 +199,18 @@ mod tests {
     }
 
     #[test]
-    fn the_manual_has_every_command_and_option() {
-        let manual = include_str!("../dist/midpathd-rpm.8").replace("\\-", "-").replace("\\fB", "").replace("\\fR", "");
-        let cli = Cli::command();
-        let rpm = cli.find_subcommand("rpm").expect("there is rpm");
-        for command in rpm.get_subcommands() {
-            assert!(manual.contains(&format!("midpathd rpm {}", command.get_name())), "{}", command.get_name());
-            for option in command.get_arguments().filter_map(clap::Arg::get_long).filter(|name| *name != "help") {
-                assert!(manual.contains(&format!("--{option}")), "--{option}");
+    fn the_manuals_have_every_command_and_option() {
+        for (name, manual) in
+            [("rpm", include_str!("../dist/midpathd-rpm.8")), ("node", include_str!("../dist/midpathd-node.8"))]
+        {
+            let manual = manual.replace("\\-", "-").replace("\\fB", "").replace("\\fR", "");
+            let cli = Cli::command();
+            let commands = cli.find_subcommand(name).expect("it is there");
+            for command in commands.get_subcommands() {
+                assert!(manual.contains(&format!("midpathd {name} {}", command.get_name())), "{}", command.get_name());
+                for option in command.get_arguments().filter_map(clap::Arg::get_long).filter(|name| *name != "help") {
+                    assert!(manual.contains(&format!("--{option}")), "--{option}");
+                }
             }
         }
     }

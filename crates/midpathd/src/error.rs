@@ -18,6 +18,15 @@ pub enum Error {
 }
 
 impl Error {
+    /// The same, with the place in a configuration that it is about.
+    #[cfg(target_os = "linux")]
+    pub fn within(self, place: &str) -> Error {
+        match self {
+            Error::Usage(what) => Error::Usage(format!("{place}{what}")),
+            other => Error::Machine(format!("{place}{other}")),
+        }
+    }
+
     /// The exit code: 2 for bad input, 1 for what failed.
     pub fn code(&self) -> u8 {
         match self {

@@ -5,6 +5,8 @@ mod error;
 mod quantity;
 
 #[cfg(target_os = "linux")]
+mod metrics;
+#[cfg(target_os = "linux")]
 mod net;
 #[cfg(target_os = "linux")]
 mod node;

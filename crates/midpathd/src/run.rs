@@ -19,13 +19,20 @@ pub fn run(cli: Cli) -> Result<(), Error> {
 
 fn node(command: Node) -> Result<(), Error> {
     match command {
-        Node::Up { config } => node::up(node::Config::read(&config)?),
+        Node::Up { config } => node::up(node::Config::read(&config)?, &config),
         Node::Check { config } => node::Config::read(&config)?.check(),
         Node::Status { config } => {
             println!("{:#}", node::tell(&node::Config::read(&config)?, "status")?);
             Ok(())
         }
         Node::Down { config } => node::tell(&node::Config::read(&config)?, "down").map(drop),
+        Node::Reload { config } => {
+            // What is wrong is said here, too, with the line.
+            let read = node::Config::read(&config)?;
+            read.secret()?;
+            node::tell(&read, "reload").map(drop)
+        }
+        Node::Metrics { config, listen } => node::serve_metrics(&node::Config::read(&config)?, &listen),
         Node::Key { file } => {
             println!("{}", node::make_key(&file)?);
             Ok(())

@@ -14,9 +14,12 @@
 pub mod exit;
 pub mod front;
 pub mod greeting;
+pub mod services;
 
 mod conversation;
 mod sockets;
+
+pub use sockets::is_own;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -31,10 +34,9 @@ use crate::host::Host;
 use conversation::{Conversation, Outcome};
 use exit::{Allowed, Connector};
 use front::Front;
+use greeting::Target;
+use services::{Names, Services, Step};
 use sockets::Readiness;
-
-/// Connections that wait to be taken, at each entrance (Linux: at most `somaxconn`). Ours.
-const BACKLOG: i32 = 4096;
 
 /// A port that applications connect to, and where their connections go.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,6 +58,11 @@ pub enum Kind {
     Socks,
     /// HTTP's CONNECT (RFC 9110, §9.3.6).
     Connect,
+    /// Nothing: connections of this machine to these addresses are routed here (a local route), and go
+    /// where they wanted to.
+    Transparent(Allowed),
+    /// Applications that know of the node ([`services`]).
+    Application(Names),
 }
 
 /// What has been counted.
@@ -73,6 +80,17 @@ pub struct Counted {
     pub refused: u64,
 }
 
+impl Entrance {
+    /// Whether this connection is one for which the entrance is: what is routed here must come from
+    /// this machine, or whoever reaches us could go through.
+    fn admits(&self, tcp: &TcpStream) -> bool {
+        if !matches!(self.kind, Kind::Transparent(_)) {
+            return true;
+        }
+        tcp.peer_addr().is_ok_and(|peer| sockets::is_own(peer.ip().to_canonical()))
+    }
+}
+
 struct Listening {
     socket: TcpListener,
     entrance: Entrance,
@@ -87,6 +105,7 @@ pub struct Gateway {
     /// Flows of other nodes that have not said what they are for.
     strangers: BTreeMap<EndId, Time>,
     connector: Connector,
+    services: Services,
     readiness: Readiness,
     next: u64,
     /// Conversations at once: as many as the host has room for, and the process has files for.
@@ -114,9 +133,8 @@ impl Gateway {
         let mut listening = Vec::new();
         for entrance in entrances {
             let context = |e: io::Error| io::Error::new(e.kind(), format!("{}: {e}", entrance.listen));
-            let socket = TcpListener::bind(entrance.listen).map_err(context)?;
-            socket.set_nonblocking(true)?;
-            rustix::net::listen(&socket, BACKLOG)?;
+            let alone = matches!(entrance.kind, Kind::Transparent(_));
+            let socket = sockets::listen(entrance.listen, alone).map_err(context)?;
             readiness.add(&socket, sockets::LISTENERS | listening.len() as u64)?;
             listening.push(Listening { socket, entrance });
         }
@@ -128,6 +146,7 @@ impl Gateway {
             of_end: BTreeMap::new(),
             strangers: BTreeMap::new(),
             connector,
+            services: Services::default(),
             readiness,
             next: 0,
             most: sockets::limit().saturating_sub(RESERVED),
@@ -152,6 +171,23 @@ impl Gateway {
         self.most.min(host.windows().flows())
     }
 
+    /// What may grow here, how far it has, and how far it may.
+    pub fn tables(&self, host: &Host) -> [(&'static str, u64, u64); 3] {
+        let conversations = (self.conversations.len() as u64, self.most(host) as u64);
+        let (connecting, waiting) = self.connector.waiting();
+        let (applications, most) = self.services.fill();
+        [
+            ("conversations", conversations.0, conversations.1),
+            ("connecting", connecting as u64, waiting as u64),
+            ("applications", applications as u64, most as u64),
+        ]
+    }
+
+    /// What is connected to for others from now on; connections that are there stay.
+    pub fn allow(&mut self, allowed: Allowed) {
+        self.connector.allow(allowed);
+    }
+
     /// Conversations that are open.
     pub fn open(&self) -> usize {
         self.conversations.len()
@@ -169,6 +205,8 @@ impl Gateway {
                     if let Some(conversation) = self.conversations.get_mut(&token) {
                         conversation.ready(ready);
                         self.pump(token, host, now);
+                    } else {
+                        self.on_service(token, host, now);
                     }
                 }
             }
@@ -202,6 +240,7 @@ impl Gateway {
             self.strangers.remove(&end);
             host.abort(end, now);
         }
+        self.services.give_up(now.saturating_sub(PATIENCE));
         let late = |c: &&Conversation| c.is_beginning() && now >= c.since().saturating_add(PATIENCE);
         let late: Vec<u64> = self.conversations.values().filter(late).map(Conversation::id).collect();
         late.into_iter().for_each(|id| self.fail(id, host, now));
@@ -238,12 +277,58 @@ impl Gateway {
             if sockets::prepare(&tcp).is_err() {
                 continue; // closed at once
             }
-            let (exit, front) = (entrance.exit, Front::new(&entrance.kind));
+            let exit = entrance.exit;
+            if let Kind::Application(names) = entrance.kind.clone() {
+                self.enter(tcp, &names, host, now);
+                continue;
+            }
+            let front = tcp.local_addr().ok().and_then(|to| Front::new(&entrance.kind, to));
+            let Some(front) = front.filter(|_| entrance.admits(&tcp)) else { continue };
             self.counted.entered += 1;
             let id = self.number();
             if self.readiness.add(&tcp, id).is_ok() {
-                self.conversations.insert(id, Conversation::entered(id, tcp, exit, front, now));
+                self.conversations.insert(id, Conversation::entered(id, tcp, exit, front, Vec::new(), now));
                 self.pump(id, host, now);
+            }
+        }
+    }
+
+    /// An application that knows of the node has connected.
+    fn enter(&mut self, tcp: TcpStream, names: &Names, host: &mut Host, now: Time) {
+        let id = self.number();
+        if self.readiness.add(&tcp, id).is_ok() {
+            self.services.enter(id, tcp, names, now);
+            self.on_service(id, host, now);
+        }
+    }
+
+    /// An application that knows of the node has something to say.
+    fn on_service(&mut self, id: u64, host: &mut Host, now: Time) {
+        match self.services.on_ready(id) {
+            Step::Nothing => {}
+            Step::Connect(tcp, node, service, said) => {
+                self.counted.entered += 1;
+                let front = Front::Service(service);
+                self.conversations.insert(id, Conversation::entered(id, tcp, node, front, said, now));
+                self.pump(id, host, now);
+            }
+            Step::Take(waits, tcp, names) => {
+                if let Some(mut conversation) = self.conversations.remove(&waits) {
+                    // Its socket's news come by the number of the connection, so it takes that.
+                    let peer = names.get(conversation.peer().0 as usize).map_or("", String::as_str);
+                    conversation.say(services::from(peer));
+                    conversation.renumber(id);
+                    conversation.ends().into_iter().for_each(|end| {
+                        self.of_end.insert(end, id);
+                    });
+                    self.conversations.insert(id, conversation);
+                    self.connected(id, Ok(tcp), host, now);
+                }
+            }
+            Step::Refuse(waiting) => {
+                for id in waiting {
+                    self.answer(id, Err(greeting::Status::NoSuchName), host, now);
+                }
             }
         }
     }
@@ -281,14 +366,18 @@ impl Gateway {
     }
 
     /// A node asks for a connection to a target.
-    fn leave_to(&mut self, end: EndId, target: String, host: &mut Host, now: Time) {
+    fn leave_to(&mut self, end: EndId, target: Target, host: &mut Host, now: Time) {
         let id = self.number();
         self.of_end.insert(end, id);
         self.conversations.insert(id, Conversation::leaving(id, end, now));
         if self.conversations.len() > self.most(host) {
             return self.answer(id, Err(greeting::Status::Busy), host, now);
         }
-        if let Err(status) = self.connector.begin(id, target) {
+        let begun = match target {
+            Target::Address(address) => self.connector.begin(id, address),
+            Target::Service(service) => self.services.wait(id, &service),
+        };
+        if let Err(status) = begun {
             self.answer(id, Err(status), host, now);
         }
     }
@@ -301,11 +390,16 @@ impl Gateway {
     }
 
     fn answer(&mut self, id: u64, result: Result<TcpStream, greeting::Status>, host: &mut Host, now: Time) {
-        let Some(conversation) = self.conversations.get_mut(&id) else { return };
         let ready = result.and_then(|tcp| {
             let prepared = sockets::prepare(&tcp).and_then(|()| self.readiness.add(&tcp, id));
             prepared.map(|()| tcp).map_err(|_| greeting::Status::Busy)
         });
+        self.connected(id, ready, host, now);
+    }
+
+    /// A conversation has its connection, whose readiness is known by its number; or it has none.
+    fn connected(&mut self, id: u64, ready: Result<TcpStream, greeting::Status>, host: &mut Host, now: Time) {
+        let Some(conversation) = self.conversations.get_mut(&id) else { return };
         let connected = ready.is_ok();
         self.counted.left += u64::from(connected);
         self.counted.refused += u64::from(!connected);
@@ -341,6 +435,7 @@ impl Gateway {
             if complete { host.forget(end, now) } else { host.abort(end, now) }
         }
         self.connector.forget(id);
+        self.services.forget(id);
         let counter = if complete { &mut self.counted.completed } else { &mut self.counted.reset };
         *counter += 1;
         conversation.hang_up(complete);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use midpath_core::node::{Driver, EndId, Flows, Limits, Node, Woken};
 use midpath_core::packet::{FlowId, NodeId, Packet, PacketId, Pkt, Pool, PortId};
-use midpath_core::roles::{Accept, Drop, Ended, Endpoint, FlowSpec, Supply, Transmitter, Transport};
+use midpath_core::roles::{Accept, Backlog, Drop, Ended, Endpoint, FlowSpec, Supply, Transmitter, Transport};
 use midpath_core::units::{Rate, Time, TxClock};
 use midpath_core::wire::{self, MAX_FLOWS, WireError};
 
@@ -91,7 +91,12 @@ pub struct Counted {
     pub delivered: u64,
     /// Packets that ended here otherwise.
     pub dropped: u64,
+    /// The same by reason, in [`Drop`]'s order.
+    pub drops: [u64; DROPS.len()],
 }
+
+/// What each reason to drop a packet is called, in [`Drop`]'s order.
+pub const DROPS: [&str; 8] = ["queue", "aqm", "fault", "policy", "too_big", "hops", "undeliverable", "no_route"];
 
 /// Takes the flows that others open, if they may.
 struct Applications {
@@ -174,9 +179,10 @@ impl Driver for Wires {
     fn start(&mut self, port: PortId, pkt: Pkt, now: Time, pool: &mut Pool) {
         self.send(port, pkt, now, pool);
     }
-    fn dropped(&mut self, _port: Option<PortId>, id: PacketId, _packet: &Packet, _why: Drop) {
+    fn dropped(&mut self, _port: Option<PortId>, id: PacketId, _packet: &Packet, why: Drop) {
         self.bytes.take(id);
         self.counted.dropped += 1;
+        self.counted.drops[why as usize] += 1;
     }
     fn delivered(&mut self, id: PacketId, packet: &Packet) {
         self.bytes.delivered(id);
@@ -246,6 +252,17 @@ impl Host {
     pub fn held(&self) -> [u64; 3] {
         let bytes = &self.wires.bytes;
         [bytes.promised(), bytes.on_packets(), bytes.written()]
+    }
+
+    /// What waits at a port.
+    pub fn backlog(&mut self, port: PortId, now: Time) -> Backlog {
+        self.node.backlog(port, now)
+    }
+
+    /// Flows that others have opened, and how many they may.
+    pub fn passive(&self) -> (usize, usize) {
+        let ends = self.node.endpoints().filter(|(_, active, _)| !active);
+        (ends.count(), self.settings.limits.passive)
     }
 
     /// The bounds on the first and the last of these.

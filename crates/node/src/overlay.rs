@@ -38,6 +38,12 @@ pub struct Neighbour {
     pub rate: Rate,
 }
 
+fn specs(neighbours: &[Neighbour]) -> Vec<PeerSpec> {
+    let spec =
+        |(i, n): (usize, &Neighbour)| PeerSpec { id: PeerId(i as u32), keys: n.keys.clone(), address: n.address };
+    neighbours.iter().enumerate().map(spec).collect()
+}
+
 /// One port's link.
 struct Link {
     name: String,
@@ -95,11 +101,22 @@ pub struct Overlay {
 impl Overlay {
     /// A node of this key, with these neighbours by port.
     pub fn new(secret: SecretKey, neighbours: &[Neighbour], now: Time) -> Result<Overlay, KeyError> {
-        let spec =
-            |(i, n): (usize, &Neighbour)| PeerSpec { id: PeerId(i as u32), keys: n.keys.clone(), address: n.address };
-        let endpoint = Endpoint::new(secret, neighbours.iter().enumerate().map(spec).collect(), now)?;
+        let endpoint = Endpoint::new(secret, specs(neighbours), now)?;
         let links = neighbours.iter().map(|n| Link::new(n, now)).collect();
         Ok(Overlay { endpoint, links, inside: Vec::new(), output: Output::default() })
+    }
+
+    /// Takes other keys, addresses and rates of the same neighbours. A neighbour without keys is down.
+    pub fn set(&mut self, secret: SecretKey, neighbours: &[Neighbour], now: Time, out: &mut Vec<Datagram>) {
+        self.endpoint.set_secret(secret);
+        self.endpoint.set_peers(specs(neighbours), now, &mut self.output);
+        for (link, neighbour) in self.links.iter_mut().zip(neighbours) {
+            if link.configured != neighbour.rate {
+                link.configured = neighbour.rate;
+                link.governor.configure(neighbour.rate);
+            }
+        }
+        self.carry_out(now, out);
     }
 
     /// Datagrams that came to nothing, by reason.
@@ -235,7 +252,7 @@ impl Links for Overlay {
         let c = self.counters();
         serde_json::json!({
             "malformed": c.malformed, "strangers": c.strangers, "repeated_hellos": c.repeated_hellos,
-            "retries": c.retries, "unknown": c.unknown, "forged": c.forged, "replayed": c.replayed,
+            "retries": c.retries, "shed": c.shed, "unknown": c.unknown, "forged": c.forged, "replayed": c.replayed,
         })
     }
 }

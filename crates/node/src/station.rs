@@ -5,6 +5,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "the event loop has the clock")]
 
+use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, UdpSocket};
 use std::num::NonZeroU64;
@@ -13,11 +14,12 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::{Duration, Instant};
 
 use midpath_core::packet::PortId;
+use midpath_core::roles::Backlog;
 use midpath_core::units::{Rate, Time};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::gateway::Gateway;
-use crate::host::Host;
+use crate::host::{DROPS, Host};
 use crate::lateness::Lateness;
 
 /// Datagrams taken at once before anything else gets a turn. Ours: a millisecond's at 1 Gbps.
@@ -59,6 +61,10 @@ pub trait Links {
     fn describe_all(&self) -> serde_json::Value;
 }
 
+/// Reads the configuration again, and lets the links have what has changed. Says what that is, or
+/// what is wrong, and then nothing has changed.
+pub type Reload<L> = Box<dyn FnMut(&mut L, &mut Gateway, Time, &mut Vec<Datagram>) -> Result<String, String>>;
+
 /// A node's event loop.
 pub struct Station<L> {
     host: Host,
@@ -66,6 +72,7 @@ pub struct Station<L> {
     gateway: Gateway,
     socket: UdpSocket,
     commands: Option<UnixListener>,
+    reload: Option<Reload<L>>,
     asking: Vec<(UnixStream, Vec<u8>, Time)>,
     began: Instant,
     tick_at: Time,
@@ -94,6 +101,7 @@ impl<L: Links> Station<L> {
             gateway,
             socket,
             commands,
+            reload: None,
             asking: Vec::new(),
             began: Instant::now(),
             tick_at: Time::ZERO,
@@ -103,6 +111,12 @@ impl<L: Links> Station<L> {
             out: Vec::new(),
             stopped: false,
         })
+    }
+
+    /// What `reload` does.
+    pub fn with_reload(mut self, reload: Reload<L>) -> Station<L> {
+        self.reload = Some(reload);
+        self
     }
 
     fn now(&self) -> Time {
@@ -237,30 +251,46 @@ impl<L: Links> Station<L> {
     fn command(&mut self, line: &[u8], now: Time) -> serde_json::Value {
         match line {
             b"status" => self.status(now),
+            b"reload" => match &mut self.reload {
+                Some(reload) => match reload(&mut self.links, &mut self.gateway, now, &mut self.out) {
+                    Ok(changed) => serde_json::json!({"changed": changed}),
+                    Err(why) => serde_json::json!({"error": why}),
+                },
+                None => serde_json::json!({"error": "this node has no configuration to read again"}),
+            },
             b"down" => {
                 self.stopped = true;
                 serde_json::json!({"stopped": true})
             }
-            _ => serde_json::json!({"error": "commands are status and down"}),
+            _ => serde_json::json!({"error": "commands are status, reload and down"}),
         }
     }
 
     /// What there is to say of the node.
-    pub fn status(&self, now: Time) -> serde_json::Value {
+    pub fn status(&mut self, now: Time) -> serde_json::Value {
         let counted = self.host.counted();
         let [promised, on_packets, written] = self.host.held();
+        let backlogs: Vec<Backlog> =
+            (0..self.host.node().ports()).map(|port| self.host.backlog(PortId(port as u16), now)).collect();
         let node = self.host.node();
         let port = |port: u16| {
             let port = PortId(port);
             let counters = node.counters(port);
             let rate = self.links.rate(port, now).map(|r| r.0);
-            let drops = counters.drops_queue + counters.drops_aqm + counters.drops_fault + counters.drops_policy;
+            let queue = backlogs[usize::from(port.0)];
             serde_json::json!({
-                "served_bps": rate, "packets": counters.packets, "bytes": counters.bytes, "drops": drops,
+                "served_bps": rate, "packets": counters.packets, "bytes": counters.bytes,
+                "queue": {"packets": queue.packets, "bytes": queue.bytes},
+                "drops": {
+                    "queue": counters.drops_queue, "aqm": counters.drops_aqm, "fault": counters.drops_fault,
+                    "policy": counters.drops_policy,
+                },
                 "link": self.links.describe(port),
             })
         };
-        let gateway = self.gateway.counted;
+        let (gateway, tables) = (self.gateway.counted, self.tables());
+        let of = |bound: bool| tables.iter().map(move |t| (t.0, if bound { t.2 } else { t.1 }));
+        let drops = DROPS.iter().zip(counted.drops).map(|(reason, count)| ((*reason).to_owned(), count));
         serde_json::json!({
             "node": self.host.id().0,
             "up_s": now.as_secs_f64(),
@@ -269,15 +299,41 @@ impl<L: Links> Station<L> {
                 "received": counted.received, "malformed": counted.malformed, "sent": counted.sent,
                 "delivered": counted.delivered, "dropped": counted.dropped, "unsent": self.unsent,
             },
+            "drops": drops.collect::<BTreeMap<String, u64>>(),
             "datagrams": self.links.describe_all(),
+            "tables": {"fill": of(false).collect::<BTreeMap<_, _>>(), "bound": of(true).collect::<BTreeMap<_, _>>()},
+            "resident_bytes": resident(),
             "held_bytes": {"promised": promised, "written": written, "on_packets": on_packets, "stored_packets": node.stored()},
             "conversations": {
                 "open": self.gateway.open(), "entered": gateway.entered, "left": gateway.left,
                 "completed": gateway.completed, "reset": gateway.reset, "refused": gateway.refused,
             },
-            "late_us": {"p50": self.lateness.quantile_us(0.5), "p99": self.lateness.quantile_us(0.99)},
+            "late_us": {
+                "p50": self.lateness.quantile_us(0.5), "p99": self.lateness.quantile_us(0.99),
+                "counts": self.lateness.counts,
+            },
         })
     }
+
+    /// What may grow, how far it has, and how far it may.
+    fn tables(&self) -> Vec<(&'static str, u64, u64)> {
+        let [promised, _, written] = self.host.held();
+        let (passive, most_passive) = self.host.passive();
+        let mut all = vec![
+            ("promised_bytes", promised, self.host.windows().budget()),
+            ("written_bytes", written, self.host.windows().budget()),
+            ("passive_flows", passive as u64, most_passive as u64),
+        ];
+        all.extend(self.gateway.tables(&self.host));
+        all
+    }
+}
+
+/// The memory of this process.
+fn resident() -> Option<u64> {
+    let about = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = about.split(' ').nth(1)?.parse().ok()?;
+    Some(pages * rustix::param::page_size() as u64)
 }
 
 /// Links without keys, at a fixed rate: for tests on one machine.

@@ -3,16 +3,18 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use midpath_core::packet::{NodeId, PortId};
 use midpath_core::units::{Bytes, Rate};
-use midpath_link::PublicKey;
+use midpath_link::{PublicKey, SecretKey};
 use midpath_node::bytes::Windows;
 use midpath_node::gateway::exit::Allowed;
-use midpath_node::gateway::{Entrance, Kind};
+use midpath_node::gateway::services::Names;
+use midpath_node::gateway::{Entrance, Kind, is_own};
 use midpath_node::overlay;
 use midpath_schemes::Catalogue;
 use midpath_sim::RunOptions;
@@ -47,6 +49,10 @@ struct File {
     socks: Vec<EntranceTable>,
     #[serde(default)]
     connect: Vec<EntranceTable>,
+    #[serde(default)]
+    transparent: Vec<TransparentTable>,
+    #[serde(default)]
+    application: Vec<ApplicationTable>,
     exit: Option<ExitTable>,
 }
 
@@ -55,14 +61,15 @@ struct File {
 #[serde(deny_unknown_fields, default)]
 struct MemoryTable {
     /// For all connections.
-    budget: Bytes,
+    budget: Spanned<Bytes>,
     /// For one.
-    connection: Bytes,
+    connection: Spanned<Bytes>,
 }
 
 impl Default for MemoryTable {
     fn default() -> MemoryTable {
-        MemoryTable { budget: Bytes(64 << 20), connection: Bytes(4 << 20) }
+        let nowhere = |bytes| Spanned::new(0..0, Bytes(bytes));
+        MemoryTable { budget: nowhere(64 << 20), connection: nowhere(4 << 20) }
     }
 }
 
@@ -71,7 +78,7 @@ impl Default for MemoryTable {
 struct NeighbourTable {
     /// Its name in the network.
     node: Spanned<String>,
-    /// Its public key, or several while it changes them.
+    /// Its public key, or several while it changes them; none for a neighbour that is not let in.
     key: Spanned<Keys>,
     /// Where it is; a neighbour without one is waited for.
     address: Option<SocketAddr>,
@@ -98,7 +105,21 @@ struct EntranceTable {
 struct ForwardTable {
     listen: Spanned<SocketAddr>,
     exit: Spanned<String>,
-    to: String,
+    to: Spanned<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TransparentTable {
+    /// Connections of this machine to these addresses and this port: `address/prefix:port`.
+    to: Spanned<String>,
+    exit: Spanned<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ApplicationTable {
+    listen: Spanned<SocketAddr>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -119,6 +140,9 @@ pub struct Config {
     pub key: PathBuf,
     /// Where neighbours' datagrams come in.
     pub listen: SocketAddr,
+    /// File, line and key of that, of the key's file, and of each entrance: for what only the machine
+    /// knows to be wrong.
+    places: Places,
     /// The socket for commands.
     pub control: PathBuf,
     /// Its neighbours, by port.
@@ -133,6 +157,12 @@ pub struct Config {
     pub mtu: u32,
 }
 
+struct Places {
+    key: String,
+    listen: String,
+    entrances: Vec<String>,
+}
+
 /// The text of a file, to say where something is.
 struct Source<'a> {
     name: String,
@@ -141,25 +171,47 @@ struct Source<'a> {
 
 impl Source<'_> {
     fn wrong(&self, at: Option<Range<usize>>, key: &str, what: impl std::fmt::Display) -> Error {
+        Error::Usage(format!("{}{what}", self.place(at, key)))
+    }
+
+    /// What the reader of TOML says, with the key in whose line it is.
+    fn unreadable(&self, error: &toml::de::Error) -> Error {
+        let before = error.span().map(|at| &self.text[..at.start.min(self.text.len())]).unwrap_or_default();
+        let line = before.rsplit('\n').next().unwrap_or_default();
+        let key = line.split_once('=').map(|(key, _)| key.trim()).unwrap_or_default();
+        let message = error.message().replace('\n', " ");
+        self.wrong(error.span(), if message.contains(&format!("`{key}`")) { "" } else { key }, message)
+    }
+
+    /// File, line and key.
+    fn place(&self, at: Option<Range<usize>>, key: &str) -> String {
         let line = at.map(|at| self.text[..at.start.min(self.text.len())].matches('\n').count() + 1);
         let place = line.map(|line| format!(":{line}")).unwrap_or_default();
         let key = if key.is_empty() { String::new() } else { format!("{key}: ") };
-        Error::Usage(format!("{}{place}: {key}{what}", self.name))
+        format!("{}{place}: {key}", self.name)
     }
 }
 
 impl Config {
-    /// Reads a configuration.
+    /// Reads a configuration, and the network that it names.
     pub fn read(path: &Path) -> Result<Config, Error> {
         let text = fs::read_to_string(path).tried(|| format!("{} could not be read", path.display()))?;
-        let source = Source { name: path.display().to_string(), text: &text };
-        let file: File = toml::from_str(&text).map_err(|e| source.wrong(e.span(), "", e.message()))?;
+        Config::parse(&text, path, &read_network)
+    }
+
+    /// The same from a text that stands at `path`; `network` gives the network.
+    pub fn parse(text: &str, path: &Path, network: NetworkAt<'_>) -> Result<Config, Error> {
+        let source = Source { name: path.display().to_string(), text };
+        let file: File = toml::from_str(text).map_err(|e| source.unreadable(&e))?;
         let base = path.parent().unwrap_or(Path::new("."));
-        let setup = read_network(&base.join(file.network.get_ref()), &source, file.network.span())?;
-        let windows = Windows::new(file.memory.budget.0, file.memory.connection.0);
+        let setup = network(&base.join(file.network.get_ref())).map_err(|e| match e {
+            NoNetwork::Unreadable(what) => source.wrong(Some(file.network.span()), "network", what),
+            NoNetwork::Wrong(what) => Error::Usage(what),
+        })?;
+        let windows = windows(&file, &source)?;
         let setup = with_window(setup, windows.most(), base.join(file.network.get_ref()).parent());
         let id = named(&setup, &file.node, "node", &source)?;
-        let entrances = entrances(&file, &setup, &source)?;
+        let (entrances, places) = entrances(&file, &setup, &source)?;
         let allowed = match &file.exit {
             Some(exit) => Allowed::parse(exit.allow.get_ref())
                 .map_err(|e| source.wrong(Some(exit.allow.span()), "exit.allow", e))?,
@@ -174,6 +226,11 @@ impl Config {
             name: file.node.get_ref().clone(),
             key: base.join(file.key.get_ref()),
             listen: *file.listen.get_ref(),
+            places: Places {
+                key: source.place(Some(file.key.span()), "key"),
+                listen: source.place(Some(file.listen.span()), "listen"),
+                entrances: places,
+            },
             control,
             neighbours,
             entrances,
@@ -185,23 +242,89 @@ impl Config {
     }
 
     /// What can be found out without anything being up: whether the key can be read, and the ports
-    /// are free.
+    /// are free and may be had.
     pub fn check(&self) -> Result<(), Error> {
-        read_key(&self.key)?;
-        UdpSocket::bind(self.listen).tried(|| format!("{} cannot be listened at", self.listen))?;
-        for entrance in &self.entrances {
-            TcpListener::bind(entrance.listen).tried(|| format!("{} cannot be listened at", entrance.listen))?;
+        self.secret()?;
+        UdpSocket::bind(self.listen).map_err(|e| unbound(&self.places.listen, self.listen, &e))?;
+        for (entrance, place) in self.entrances.iter().zip(&self.places.entrances) {
+            TcpListener::bind(entrance.listen).map_err(|e| unbound(place, entrance.listen, &e))?;
+            if let Kind::Transparent(targets) = &entrance.kind {
+                let own = targets.first().is_none_or(is_own);
+                if !own {
+                    let route = format!("ip route add local {targets} dev lo");
+                    let what = format!("{place}packets to {targets} do not come here; as root: `{route}`");
+                    return Err(Error::Machine(what));
+                }
+            }
         }
         Ok(())
     }
+
+    /// The node's key.
+    pub fn secret(&self) -> Result<SecretKey, Error> {
+        read_key(&self.key).map_err(|e| e.within(&self.places.key))
+    }
+
+    /// What differs from another configuration and needs another process, if anything does.
+    pub fn differs(&self, other: &Config) -> Option<&'static str> {
+        let names = |c: &Config| c.neighbours.iter().map(|n| n.name.clone()).collect::<Vec<_>>();
+        let differs = [
+            ("node", self.node != other.node || names(self) != names(other)),
+            ("listen", self.listen != other.listen),
+            ("control", self.control != other.control),
+            ("an entrance", self.entrances != other.entrances),
+            ("memory", self.windows != other.windows),
+            ("the network", format!("{:?}", self.setup.scenario) != format!("{:?}", other.setup.scenario)),
+        ];
+        differs.into_iter().find(|(_, differs)| *differs).map(|(what, _)| what)
+    }
 }
 
-fn read_network(path: &Path, source: &Source<'_>, at: Range<usize>) -> Result<Setup, Error> {
-    let text = fs::read_to_string(path)
-        .map_err(|e| source.wrong(Some(at), "network", format!("{} could not be read: {e}", path.display())))?;
+/// Why there is no network.
+#[derive(Debug)]
+pub enum NoNetwork {
+    /// Its file is not there: what is wrong is the line that names it.
+    Unreadable(String),
+    /// Something in its file is wrong: the file, the line and the key are in the text.
+    Wrong(String),
+}
+
+/// Reads the network at a path.
+pub type NetworkAt<'a> = &'a dyn Fn(&Path) -> Result<Setup, NoNetwork>;
+
+/// Why a port could not be had, and what would help.
+fn unbound(place: &str, at: SocketAddr, error: &io::Error) -> Error {
+    let help = match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            "; ports below 1024 need root or CAP_NET_BIND_SERVICE, all others work without"
+        }
+        io::ErrorKind::AddrInUse => "; somebody has it already",
+        io::ErrorKind::AddrNotAvailable => "; this machine does not have the address",
+        _ => "",
+    };
+    Error::Machine(format!("{place}{at} cannot be listened at: {error}{help}"))
+}
+
+/// Bounds below which nothing would work.
+fn windows(file: &File, source: &Source<'_>) -> Result<Windows, Error> {
+    let (budget, connection) = (&file.memory.budget, &file.memory.connection);
+    for (key, bytes, least) in [("memory.budget", budget, 1 << 16), ("memory.connection", connection, 1 << 12)] {
+        if bytes.get_ref().0 < least {
+            return Err(source.wrong(Some(bytes.span()), key, format!("take at least {least} B")));
+        }
+    }
+    Ok(Windows::new(budget.get_ref().0, connection.get_ref().0))
+}
+
+fn read_network(path: &Path) -> Result<Setup, NoNetwork> {
+    let name = path.display();
+    let text = fs::read_to_string(path).map_err(|e| NoNetwork::Unreadable(format!("{name} could not be read: {e}")))?;
     let base = path.parent().unwrap_or(Path::new("."));
-    midpath_sim::prepare(&text, base, &RunOptions::default(), &Catalogue::standard())
-        .map_err(|e| Error::Usage(format!("{}: {e}", path.display())))
+    midpath_sim::prepare(&text, base, &RunOptions::default(), &Catalogue::standard()).map_err(|e| {
+        let line = e.line.map(|line| format!(":{line}")).unwrap_or_default();
+        let key = if e.key.is_empty() { String::new() } else { format!("{}: ", e.key) };
+        NoNetwork::Wrong(format!("{name}{line}: {key}{}", e.message))
+    })
 }
 
 /// Windows are told in units that follow from the largest one (RFC 7323, §2.3): with the simulator's
@@ -216,8 +339,8 @@ fn with_window(setup: Setup, window: u64, base: Option<&Path>) -> Setup {
             table.entry("receive_window").or_insert(window);
         }
         // A scheme that has no such parameter stays as it is.
-        if let Ok(told) = Setup::new(scenario, base, &Catalogue::standard()) {
-            setup = told;
+        if let Ok(changed) = Setup::new(scenario, base, &Catalogue::standard()) {
+            setup = changed;
         }
     }
     setup
@@ -276,25 +399,62 @@ fn neighbours(file: &File, setup: &Setup, id: NodeId, source: &Source<'_>) -> Re
     }
 }
 
-fn entrances(file: &File, setup: &Setup, source: &Source<'_>) -> Result<Vec<Entrance>, Error> {
-    let forwards = file.forward.iter().map(|f| (&f.listen, &f.exit, Kind::Forward(f.to.clone()), "forward"));
-    let socks = file.socks.iter().map(|s| (&s.listen, &s.exit, Kind::Socks, "socks"));
-    let connect = file.connect.iter().map(|c| (&c.listen, &c.exit, Kind::Connect, "connect"));
-    let (mut all, mut own) = (Vec::new(), Vec::new());
-    for (listen, exit, kind, key) in forwards.chain(socks).chain(connect) {
-        if exit.get_ref() == file.node.get_ref() {
-            let what = "a node is no exit of its own";
-            return Err(source.wrong(Some(exit.span()), &format!("{key}.exit"), what));
-        }
-        let exit = named(setup, exit, &format!("{key}.exit"), source)?;
-        if own.contains(listen.get_ref()) && listen.get_ref().port() != 0 {
-            let what = format!("{} is there twice", listen.get_ref());
-            return Err(source.wrong(Some(listen.span()), &format!("{key}.listen"), what));
-        }
-        own.push(*listen.get_ref());
-        all.push(Entrance { listen: *listen.get_ref(), exit, kind });
+/// Where applications connect, and where the configuration says so.
+fn entrances(file: &File, setup: &Setup, source: &Source<'_>) -> Result<(Vec<Entrance>, Vec<String>), Error> {
+    let at = |listen: &Spanned<SocketAddr>| (*listen.get_ref(), listen.span(), "listen");
+    let mut all = Vec::new();
+    for table in &file.forward {
+        let kind = Kind::Forward(target(&table.to, source)?);
+        all.push((at(&table.listen), Some(&table.exit), kind, "forward"));
     }
-    Ok(all)
+    all.extend(file.socks.iter().map(|t| (at(&t.listen), Some(&t.exit), Kind::Socks, "socks")));
+    all.extend(file.connect.iter().map(|t| (at(&t.listen), Some(&t.exit), Kind::Connect, "connect")));
+    for table in &file.transparent {
+        let (targets, listen) = transparent(&table.to, source)?;
+        all.push(((listen, table.to.span(), "to"), Some(&table.exit), Kind::Transparent(targets), "transparent"));
+    }
+    let names: Names = setup.topology.nodes().iter().map(|node| node.name.clone()).collect::<Vec<_>>().into();
+    let application = |t| (at(t), None, Kind::Application(names.clone()), "application");
+    all.extend(file.application.iter().map(|t| application(&t.listen)));
+    let (mut entrances, mut places) = (Vec::<Entrance>::new(), Vec::new());
+    for ((listen, span, at), exit, kind, table) in all {
+        let exit = match exit {
+            Some(exit) if exit.get_ref() == file.node.get_ref() => {
+                let what = "a node is no exit of its own";
+                return Err(source.wrong(Some(exit.span()), &format!("{table}.exit"), what));
+            }
+            Some(exit) => named(setup, exit, &format!("{table}.exit"), source)?,
+            None => NodeId(0),
+        };
+        let key = format!("{table}.{at}");
+        if listen.port() != 0 && entrances.iter().any(|e| e.listen == listen) {
+            return Err(source.wrong(Some(span), &key, format!("{listen} is there twice")));
+        }
+        places.push(source.place(Some(span), &key));
+        entrances.push(Entrance { listen, exit, kind });
+    }
+    Ok((entrances, places))
+}
+
+/// `host:port`, as the exit will see it.
+fn target(to: &Spanned<String>, source: &Source<'_>) -> Result<String, Error> {
+    let parts = to.get_ref().rsplit_once(':').filter(|(host, _)| !host.is_empty());
+    let port = parts.and_then(|(_, port)| port.parse::<u16>().ok()).filter(|port| *port != 0);
+    match port {
+        Some(_) => Ok(to.get_ref().clone()),
+        None => Err(source.wrong(Some(to.span()), "forward.to", format!("`{}` is no `host:port`", to.get_ref()))),
+    }
+}
+
+/// Addresses and the one port that are taken for others, and where such connections arrive.
+fn transparent(to: &Spanned<String>, source: &Source<'_>) -> Result<(Allowed, SocketAddr), Error> {
+    let wrong = |what: String| source.wrong(Some(to.span()), "transparent.to", what);
+    let targets = Allowed::parse(&[to.get_ref()]).map_err(&wrong)?;
+    let port = targets.only_port().filter(|port| *port != 0);
+    let port = port.ok_or_else(|| wrong(format!("`{}` has no single port, such as `:80`", to.get_ref())))?;
+    let six = targets.first().is_some_and(|first| first.is_ipv6());
+    let any = if six { IpAddr::from(Ipv6Addr::UNSPECIFIED) } else { Ipv4Addr::UNSPECIFIED.into() };
+    Ok((targets, SocketAddr::new(any, port)))
 }
 
 /// The largest packet that all links of the network carry, inside a datagram.
@@ -302,13 +462,17 @@ fn largest_packet(setup: &Setup, source: &Source<'_>, at: Range<usize>) -> Resul
     let transport = setup.transport().ok_or_else(|| {
         source.wrong(Some(at.clone()), "network", "its `scheme` carries no flows; name one that does, such as cubic")
     })?;
-    let least = setup.topology.links().iter().map(|link| link.mtu).min().unwrap_or(overlay::MTU);
+    let narrowest = setup.topology.links().iter().min_by_key(|link| link.mtu);
+    let least = narrowest.map_or(overlay::MTU, |link| link.mtu);
     let (mtu, headers) = (least.min(overlay::MTU), transport.headers());
     // RFC 9293, §3.7.1: what any host takes.
     let least = headers + 536;
     if mtu < least {
-        let what =
-            format!("packets of {mtu} B have no room for the scheme's headers of {headers} B; take at least {least} B");
+        let name = |node: usize| setup.topology.nodes()[node].name.as_str();
+        let link = narrowest.map_or(String::new(), |link| format!("`{}` to `{}`: ", name(link.a), name(link.b)));
+        let what = format!(
+            "{link}packets of {mtu} B have no room for the scheme's headers of {headers} B; take at least {least} B"
+        );
         return Err(source.wrong(Some(at), "network", what));
     }
     Ok(mtu)
@@ -325,4 +489,32 @@ fn refuse_known_secrets(setup: &Setup, source: &Source<'_>, at: Range<usize>) ->
         return Err(source.wrong(Some(at), "network", what));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the reader says that it expects, table by table, is what the manual has.
+    #[test]
+    fn the_manual_has_every_key() {
+        let manual = include_str!("../../dist/midpathd-node.8");
+        let at = |text: &str| {
+            let nowhere = |_: &Path| Err(NoNetwork::Unreadable(String::new()));
+            Config::parse(text, Path::new("a.toml"), &nowhere).err().expect("it is wrong").to_string()
+        };
+        let tables = ["[[neighbour]]", "[[forward]]", "[[socks]]", "[[connect]]", "[[transparent]]", "[[application]]"];
+        for table in ["", "[memory]", "[exit]"].into_iter().chain(tables) {
+            let said = at(&format!("{table}\nno-such-key = 1\n"));
+            let (_, expected) = said.split_once("expected").expect("it says what is expected");
+            let keys: Vec<&str> = expected.split('`').skip(1).step_by(2).collect();
+            assert!(!keys.is_empty(), "{said}");
+            for key in keys {
+                assert!(
+                    manual.contains(&format!("\\fB{key}\\fR")) || manual.contains(&format!("[{key}]")),
+                    "{table} {key}"
+                );
+            }
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! `midpathd node`: a node of a network that the simulator knows, on a real one.
 
 mod config;
+mod metrics;
 mod up;
 
 use std::fs::{self, OpenOptions};
@@ -50,5 +51,14 @@ pub fn tell(config: &Config, word: &str) -> Result<serde_json::Value, Error> {
     writeln!(stream, "{word}").tried(failed)?;
     let mut answer = String::new();
     BufReader::new(stream).read_line(&mut answer).tried(failed)?;
-    serde_json::from_str(&answer).map_err(|_| Error::Machine(failed()))
+    let answer: serde_json::Value = serde_json::from_str(&answer).map_err(|_| Error::Machine(failed()))?;
+    match answer.get("error").and_then(|e| e.as_str()) {
+        Some(why) => Err(Error::Machine(why.to_owned())),
+        None => Ok(answer),
+    }
+}
+
+/// Serves what a node that runs has to say to Prometheus.
+pub fn serve_metrics(config: &Config, listen: &str) -> Result<(), Error> {
+    crate::metrics::serve(listen, || Ok(metrics::render(&config.name, &tell(config, "status")?)))
 }

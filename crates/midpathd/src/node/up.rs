@@ -13,14 +13,16 @@ use midpath_core::units::Time;
 use midpath_node::gateway::Gateway;
 use midpath_node::host::{Host, Settings};
 use midpath_node::overlay::{OVERHEAD, Overlay};
-use midpath_node::station::Station;
+use midpath_node::station::{Reload, Station};
 
-use super::{Config, read_key};
+use super::Config;
 use crate::error::{Error, Tried};
 
-/// Runs a node until it is told to stop.
-pub fn up(config: Config) -> Result<(), Error> {
-    let secret = read_key(&config.key)?;
+/// Runs a node until it is told to stop. `path` is where its configuration was read, and is read
+/// again.
+pub fn up(config: Config, path: &Path) -> Result<(), Error> {
+    config.check()?;
+    let secret = config.secret()?;
     let host = host(&config)?;
     let socket = UdpSocket::bind(config.listen).tried(|| format!("{} cannot be listened at", config.listen))?;
     // Path MTU is found by probes, so nobody on the way may cut datagrams to pieces.
@@ -37,8 +39,24 @@ pub fn up(config: Config) -> Result<(), Error> {
     gateway.listens().zip(&config.entrances).for_each(|(at, entrance)| println!("{:?} at {at}", entrance.kind));
     let listener = commands.listener.try_clone().tried(|| "the control socket could not be used".into())?;
     let station = Station::new(host, links, gateway, socket, Some(listener));
-    let mut station = station.tried(|| "the event loop could not be set up".into())?;
-    station.run().tried(|| "the node has stopped".into())
+    let station = station.tried(|| "the event loop could not be set up".into())?;
+    station.with_reload(reload(config, path.to_owned())).run().tried(|| "the node has stopped".into())
+}
+
+/// Reads the configuration again; keys, addresses and rates of neighbours, the node's own key, and
+/// what it connects to for others may have changed.
+fn reload(mut config: Config, path: PathBuf) -> Reload<Overlay> {
+    Box::new(move |links, gateway, now, out| {
+        let fresh = Config::read(&path).map_err(|e| e.to_string())?;
+        let secret = fresh.secret().map_err(|e| e.to_string())?;
+        if let Some(what) = config.differs(&fresh) {
+            return Err(format!("{what} has changed, and that needs `down` and `up`; nothing is changed"));
+        }
+        links.set(secret, &fresh.neighbours, now, out);
+        gateway.allow(fresh.allowed.clone());
+        config = fresh;
+        Ok("keys, addresses and rates of neighbours, the own key, exit.allow".to_owned())
+    })
 }
 
 fn host(config: &Config) -> Result<Host, Error> {

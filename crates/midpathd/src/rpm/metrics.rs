@@ -1,11 +1,7 @@
 //! The Prometheus endpoint.
 
-use std::fmt::Write;
-use std::io;
-
-use tiny_http::{Header, Method, Response, Server};
-
-use crate::error::{Error, Tried};
+use crate::error::Error;
+use crate::metrics::{self, Text};
 use crate::net::Net;
 use crate::rpm::status::{Active, Status, mode_name, status_of};
 use midpath_ebpf::{SOJOURN_BUCKETS, sojourn_bounds_ns};
@@ -50,80 +46,45 @@ const GAUGES: [Metric<f64>; 8] = [
 
 /// The text that Prometheus reads.
 pub fn render(found: &[Status]) -> String {
-    let mut text = String::new();
-    let active = || found.iter().filter_map(|status| Some((&status.device, status.active.as_ref()?)));
-    let head = |name: &str, kind: &str, help: &str| {
-        format!("# HELP midpath_rpm_{name} {help}\n# TYPE midpath_rpm_{name} {kind}\n")
-    };
-    text += &head("up", "gauge", "Whether RPM runs on the device.");
+    let mut text = Text::new("midpath_rpm");
+    let active = || found.iter().filter_map(|status| Some((&*status.device, status.active.as_ref()?)));
+    text.head("up", "gauge", "Whether RPM runs on the device.");
     for status in found {
-        line(&mut text, "up", &status.device, "", &u8::from(status.active.is_some()));
+        text.line("up", &[("device", &status.device)], u8::from(status.active.is_some()));
     }
-    text += &head("mode", "gauge", "1 for the mode that is on.");
+    text.head("mode", "gauge", "1 for the mode that is on.");
     for (device, a) in active() {
-        line(&mut text, "mode", device, &format!(",mode=\"{}\"", mode_name(a.params.mode)), &1);
+        text.line("mode", &[("device", device), ("mode", mode_name(a.params.mode))], 1);
     }
     for (name, help, value) in GAUGES {
-        text += &head(name, "gauge", help);
-        active().for_each(|(device, a)| line(&mut text, name, device, "", &value(a)));
+        text.head(name, "gauge", help);
+        active().for_each(|(device, a)| text.line(name, &[("device", device)], value(a)));
     }
     for (name, help, value) in COUNTERS {
         let name = format!("{name}_total");
-        text += &head(&name, "counter", help);
-        active().for_each(|(device, a)| line(&mut text, &name, device, "", &value(a)));
+        text.head(&name, "counter", help);
+        active().for_each(|(device, a)| text.line(&name, &[("device", device)], value(a)));
     }
-    text += &head("sojourn_seconds", "histogram", "How long packets waited in the queue.");
-    active().for_each(|(device, a)| histogram(&mut text, device, a));
-    text
-}
-
-fn line(text: &mut String, name: &str, device: &str, labels: &str, value: &dyn std::fmt::Display) {
-    let _ = writeln!(text, "midpath_rpm_{name}{{device=\"{}\"{labels}}} {value}", escaped(device));
+    text.head("sojourn_seconds", "histogram", "How long packets waited in the queue.");
+    active().for_each(|(device, a)| {
+        let sum = a.stats.sojourn_sum_ns as f64 / 1e9;
+        text.histogram("sojourn_seconds", &[("device", device)], doublings(a), Some(sum));
+    });
+    text.done()
 }
 
 /// One bucket for each doubling: what is finer stays in `status --json`.
-fn histogram(text: &mut String, device: &str, active: &Active) {
-    let mut sum = 0;
-    for (bucket, packets) in active.stats.sojourn.iter().enumerate() {
-        sum += packets;
-        if bucket % 8 == 7 && bucket + 1 < SOJOURN_BUCKETS {
-            let bound = sojourn_bounds_ns(bucket).1 as f64 / 1e9;
-            line(text, "sojourn_seconds_bucket", device, &format!(",le=\"{bound}\""), &sum);
-        }
-    }
-    line(text, "sojourn_seconds_bucket", device, ",le=\"+Inf\"", &sum);
-    line(text, "sojourn_seconds_sum", device, "", &(active.stats.sojourn_sum_ns as f64 / 1e9));
-    line(text, "sojourn_seconds_count", device, "", &sum);
-}
-
-/// A device's name may hold anything but a slash and blanks.
-fn escaped(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('"', "\\\"")
+fn doublings(active: &Active) -> impl Iterator<Item = (Option<f64>, u64)> {
+    active.stats.sojourn.chunks(8).enumerate().map(|(i, chunk)| {
+        let last = 8 * i + chunk.len() - 1;
+        let bound = (last + 1 < SOJOURN_BUCKETS).then(|| sojourn_bounds_ns(last).1 as f64 / 1e9);
+        (bound, chunk.iter().sum())
+    })
 }
 
 /// Answers `GET /metrics` until the process is ended.
 pub fn serve(net: &mut Net, listen: &str) -> Result<(), Error> {
-    let server = Server::http(listen)
-        .map_err(|e| io::Error::other(e.to_string()))
-        .tried(|| format!("--listen {listen}: cannot be opened"))?;
-    eprintln!("midpathd: metrics at http://{}/metrics", server.server_addr());
-    loop {
-        let request = server.recv().tried(|| format!("{listen}: cannot be read"))?;
-        let response = match (request.method(), request.url()) {
-            (Method::Get, "/metrics") => match status_of(net, None) {
-                Ok(found) => Response::from_string(render(&found)).with_header(plain_text()),
-                Err(error) => Response::from_string(format!("{error}\n")).with_status_code(500),
-            },
-            (Method::Get, _) => Response::from_string("midpathd: see /metrics\n").with_status_code(404),
-            _ => Response::from_string("only GET\n").with_status_code(405),
-        };
-        // A client that has gone away is not our concern.
-        let _ = request.respond(response);
-    }
-}
-
-fn plain_text() -> Header {
-    Header::from_bytes("Content-Type", "text/plain; version=0.0.4; charset=utf-8").expect("ASCII")
+    metrics::serve(listen, || Ok(render(&status_of(net, None)?)))
 }
 
 #[cfg(test)]

@@ -62,8 +62,12 @@ pub struct Conversation {
     /// The connection's two directions have ended.
     read_all: bool,
     written_all: bool,
+    /// What the flow there had no room for; it goes before anything else.
+    unsent: Vec<u8>,
     /// There was no room for what the application says.
     starved: bool,
+    /// The target was refused, and there are no words in which the application could be told.
+    unspoken: bool,
 }
 
 /// A step of moving bytes: nothing more to do, or it has broken off.
@@ -84,13 +88,15 @@ impl Conversation {
             written: 0,
             read_all: false,
             written_all: false,
+            unsent: Vec::new(),
             starved: false,
+            unspoken: false,
         }
     }
 
-    /// An application has connected here.
-    pub fn entered(id: u64, tcp: TcpStream, exit: NodeId, front: Front, now: Time) -> Conversation {
-        Conversation { tcp: Some(tcp), ..Conversation::new(id, exit, Stage::Asking(front, Vec::new()), now) }
+    /// An application has connected here, and has said this already.
+    pub fn entered(id: u64, tcp: TcpStream, exit: NodeId, front: Front, said: Vec<u8>, now: Time) -> Conversation {
+        Conversation { tcp: Some(tcp), ..Conversation::new(id, exit, Stage::Asking(front, said), now) }
     }
 
     /// Another node has asked for a connection.
@@ -98,9 +104,24 @@ impl Conversation {
         Conversation { back: Some(flow), ..Conversation::new(id, flow.peer, Stage::Connecting, now) }
     }
 
+    /// The node at its other end.
+    pub fn peer(&self) -> NodeId {
+        self.peer
+    }
+
+    /// The connection is told this first.
+    pub fn say(&mut self, first: Vec<u8>) {
+        self.pending = first;
+    }
+
     /// Its number.
     pub fn id(&self) -> u64 {
         self.id
+    }
+
+    /// It is known by another number from now on.
+    pub fn renumber(&mut self, id: u64) {
+        self.id = id;
     }
 
     /// When it began.
@@ -135,7 +156,9 @@ impl Conversation {
             return false;
         }
         let Stage::Asked(front) = &self.stage else { return false };
-        self.pending.extend(front.answer(status));
+        let answer = front.answer(status);
+        self.unspoken = status != Status::Connected && answer.is_empty();
+        self.pending.extend(answer);
         self.back = Some(back);
         self.stage = if status == Status::Connected { Stage::Open } else { Stage::Refused };
         true
@@ -174,8 +197,9 @@ impl Conversation {
         if let Stage::Asking(..) = self.stage {
             self.listen(host, now)?;
         }
-        if matches!(self.stage, Stage::Open) {
-            self.send(piece, host, now)?;
+        match self.stage {
+            Stage::Open => self.send(piece, host, now)?,
+            _ => drop(self.flush(host, now)),
         }
         self.receive(host, now)
     }
@@ -185,7 +209,7 @@ impl Conversation {
         let broken = |why: Option<Ended>| why.is_some_and(|why| why != Ended::Complete);
         let sends = self.there.and_then(|end| host.outgoing(end)).and_then(|o| o.ended());
         let receives = self.back.and_then(|end| host.incoming(end)).and_then(|i| i.ended());
-        if broken(sends) || broken(receives) { Err(Broken) } else { Ok(()) }
+        if self.unspoken || broken(sends) || broken(receives) { Err(Broken) } else { Ok(()) }
     }
 
     /// Listens to what the application wants.
@@ -210,7 +234,8 @@ impl Conversation {
                     let early = said.split_off(read);
                     let end = host.connect(self.peer, now);
                     self.there = Some(end);
-                    host.write(end, &[greeting::there(&target), early].concat(), now);
+                    self.unsent = [greeting::there(&target), early].concat();
+                    self.flush(host, now);
                     let asking = std::mem::replace(&mut self.stage, Stage::Refused);
                     if let Stage::Asking(front, _) = asking {
                         self.stage = Stage::Asked(front);
@@ -224,8 +249,21 @@ impl Conversation {
         }
     }
 
+    /// Hands on what is unsent, as far as there is room; says whether that was all.
+    fn flush(&mut self, host: &mut Host, now: Time) -> bool {
+        if let Some(end) = self.there.filter(|_| !self.unsent.is_empty()) {
+            let written = host.write(end, &self.unsent, now);
+            self.unsent.drain(..written);
+        }
+        self.starved = !self.unsent.is_empty();
+        !self.starved
+    }
+
     /// From the connection to the flow.
     fn send(&mut self, piece: &mut [u8], host: &mut Host, now: Time) -> Result<(), Broken> {
+        if !self.flush(host, now) {
+            return Ok(());
+        }
         let (Some(tcp), Some(end)) = (&mut self.tcp, self.there) else { return Ok(()) };
         while self.ready.readable && !self.read_all {
             let room = host.room_to_write(end).min(piece.len());

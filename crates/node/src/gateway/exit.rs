@@ -4,8 +4,9 @@
 //! Both block, so a few threads do it.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::ops::RangeInclusive;
 use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -49,11 +50,35 @@ impl Allowed {
         self.0.is_empty()
     }
 
+    /// An address of the first range that a host may have: the very first stands for the network.
+    pub fn first(&self) -> Option<IpAddr> {
+        self.0.first().map(|range| match range.address {
+            IpAddr::V4(four) if range.prefix < 32 => Ipv4Addr::from_bits(four.to_bits() | 1).into(),
+            IpAddr::V6(six) if range.prefix < 128 => Ipv6Addr::from_bits(six.to_bits() | 1).into(),
+            host => host,
+        })
+    }
+
+    /// The port, where there is only one.
+    pub fn only_port(&self) -> Option<u16> {
+        let mut ports = self.0.iter().map(|range| &range.ports);
+        let first = ports.next().filter(|first| first.start() == first.end())?;
+        ports.all(|other| other == first).then(|| *first.start())
+    }
+
     /// Whether a node connects to this for others.
     pub fn allows(&self, address: SocketAddr) -> bool {
         // An IPv4 address in IPv6's clothes is that address.
         let ip = address.ip().to_canonical();
         self.0.iter().any(|range| range.ports.contains(&address.port()) && range.holds(ip))
+    }
+}
+
+impl fmt::Display for Allowed {
+    /// The addresses, without ports.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all: Vec<String> = self.0.iter().map(|range| format!("{}/{}", range.address, range.prefix)).collect();
+        f.write_str(&all.join(", "))
     }
 }
 
@@ -97,6 +122,7 @@ pub struct Connector {
     made: Receiver<Made>,
     bell: UnixStream,
     open: BTreeSet<u64>,
+    allowed: Arc<Mutex<Arc<Allowed>>>,
 }
 
 impl Connector {
@@ -106,12 +132,24 @@ impl Connector {
         let (bell, ring) = UnixStream::pair()?;
         bell.set_nonblocking(true)?;
         ring.set_nonblocking(true)?;
-        let (ordered, allowed) = (Arc::new(Mutex::new(ordered)), Arc::new(allowed));
+        let (ordered, allowed) = (Arc::new(Mutex::new(ordered)), Arc::new(Mutex::new(Arc::new(allowed))));
         for _ in 0..THREADS {
             let (ordered, done, allowed, ring) = (ordered.clone(), done.clone(), allowed.clone(), ring.try_clone()?);
             thread::Builder::new().name("connect".into()).spawn(move || work(&ordered, &done, &allowed, &ring))?;
         }
-        Ok(Connector { orders, made, bell, open: BTreeSet::new() })
+        Ok(Connector { orders, made, bell, open: BTreeSet::new(), allowed })
+    }
+
+    /// What is connected to from now on.
+    pub(super) fn allow(&mut self, allowed: Allowed) {
+        if let Ok(mut current) = self.allowed.lock() {
+            *current = Arc::new(allowed);
+        }
+    }
+
+    /// How many targets are being connected to, and may be.
+    pub(super) fn waiting(&self) -> (usize, usize) {
+        (self.open.len(), WAITING)
     }
 
     /// Becomes readable when something has been made.
@@ -143,11 +181,17 @@ impl Connector {
 }
 
 /// One thread: order after order, until nobody orders any more.
-fn work(ordered: &Mutex<Receiver<(u64, String)>>, done: &Sender<Made>, allowed: &Allowed, ring: &UnixStream) {
+fn work(
+    ordered: &Mutex<Receiver<(u64, String)>>,
+    done: &Sender<Made>,
+    allowed: &Mutex<Arc<Allowed>>,
+    ring: &UnixStream,
+) {
     loop {
         let order = ordered.lock().ok().and_then(|ordered| ordered.recv().ok());
         let Some((id, target)) = order else { return };
-        if done.send((id, connect(&target, allowed))).is_err() {
+        let Ok(allowed) = allowed.lock().map(|allowed| Arc::clone(&allowed)) else { return };
+        if done.send((id, connect(&target, &allowed))).is_err() {
             return;
         }
         // A bell that is full rings already.

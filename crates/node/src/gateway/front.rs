@@ -1,10 +1,11 @@
 //! What local applications say before their bytes begin: nothing, SOCKS5 (RFC 1928), or HTTP's
-//! CONNECT (RFC 9110, §9.3.6).
+//! CONNECT (RFC 9110, §9.3.6). (Those that know of the node: [`super::services`].)
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::Kind;
-use super::greeting::{LONGEST, Status};
+use super::greeting::{LONGEST, Status, Target};
+use super::services;
 
 /// A request is no longer: what servers commonly take for the head of an HTTP request.
 const LONGEST_REQUEST: usize = 8192;
@@ -14,6 +15,8 @@ const LONGEST_REQUEST: usize = 8192;
 pub enum Front {
     /// It says nothing.
     Forward(String),
+    /// It has said that it wants this service.
+    Service(String),
     /// SOCKS5; whether the methods have been agreed on.
     Socks {
         /// They have.
@@ -31,25 +34,32 @@ pub enum Next {
     /// Say this, having read so many bytes, and read on.
     Say(Vec<u8>, usize),
     /// Connect to this target, having read so many bytes.
-    Open(String, usize),
+    Open(Target, usize),
     /// Say this and hang up.
     Refuse(Vec<u8>),
 }
 
 impl Front {
-    /// What is spoken at an entrance.
-    pub fn new(kind: &Kind) -> Front {
+    /// What is spoken at an entrance, by a connection that was made to this address. `None` if it
+    /// should not have come here.
+    pub fn new(kind: &Kind, to: SocketAddr) -> Option<Front> {
         match kind {
-            Kind::Forward(target) => Front::Forward(target.clone()),
-            Kind::Socks => Front::Socks { agreed: false },
-            Kind::Connect => Front::Connect,
+            Kind::Forward(target) => Some(Front::Forward(target.clone())),
+            Kind::Socks => Some(Front::Socks { agreed: false }),
+            Kind::Connect => Some(Front::Connect),
+            Kind::Transparent(targets) => {
+                let to = SocketAddr::new(to.ip().to_canonical(), to.port());
+                targets.allows(to).then(|| Front::Forward(to.to_string()))
+            }
+            Kind::Application(_) => None,
         }
     }
 
     /// What the application has said so far.
     pub fn next(&mut self, said: &[u8]) -> Next {
         match self {
-            Front::Forward(target) => Next::Open(std::mem::take(target), 0),
+            Front::Forward(target) => Next::Open(Target::Address(std::mem::take(target)), 0),
+            Front::Service(service) => Next::Open(Target::Service(std::mem::take(service)), 0),
             Front::Socks { agreed: true } => socks_request(said),
             Front::Socks { agreed } => {
                 let next = socks_methods(said);
@@ -64,6 +74,7 @@ impl Front {
     pub fn answer(&self, status: Status) -> Vec<u8> {
         match self {
             Front::Forward(_) => Vec::new(),
+            Front::Service(_) => services::answer(status),
             Front::Socks { .. } => socks_reply(match status {
                 Status::Connected => 0,
                 Status::NotAllowed => 2,
@@ -155,7 +166,7 @@ fn connect_request(said: &[u8]) -> Next {
 }
 
 fn open(target: String, read: usize) -> Option<Next> {
-    (target.len() <= LONGEST && target.contains(':')).then_some(Next::Open(target, read))
+    (target.len() <= LONGEST && target.contains(':')).then_some(Next::Open(Target::Address(target), read))
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! | | bytes |
 //! |---|---|
 //! | there | version (1), 1, length (2), target: `host:port` |
+//! | there, for an application | version (1), 3, length (2), the service's name |
 //! | back | version (1), 2, the number of the flow there (4), status (1) |
 
 use midpath_core::node::EndId;
@@ -14,9 +15,25 @@ use crate::host::Host;
 const VERSION: u8 = 1;
 const TARGET: u8 = 1;
 const ANSWER: u8 = 2;
+const SERVICE: u8 = 3;
 
 /// A target is no longer: a name of 253 bytes (RFC 1035), a colon and a port.
 pub const LONGEST: usize = 260;
+
+/// Where a connection is to go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// To `host:port`, as seen from the exit.
+    Address(String),
+    /// To an application that offers this service there.
+    Service(String),
+}
+
+impl From<&str> for Target {
+    fn from(address: &str) -> Target {
+        Target::Address(address.to_owned())
+    }
+}
 
 /// Whether the target has answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,9 +59,13 @@ impl Status {
 }
 
 /// The first bytes of the flow there.
-pub fn there(target: &str) -> Vec<u8> {
-    let length = u16::try_from(target.len()).unwrap_or(u16::MAX).to_be_bytes();
-    [&[VERSION, TARGET][..], &length, target.as_bytes()].concat()
+pub fn there(target: &Target) -> Vec<u8> {
+    let (kind, name) = match target {
+        Target::Address(address) => (TARGET, address),
+        Target::Service(service) => (SERVICE, service),
+    };
+    let length = u16::try_from(name.len()).unwrap_or(u16::MAX).to_be_bytes();
+    [&[VERSION, kind][..], &length, name.as_bytes()].concat()
 }
 
 /// The first bytes of the flow back.
@@ -60,7 +81,7 @@ pub enum Read {
     /// That is no greeting.
     Nonsense,
     /// Connect to this.
-    Target(String),
+    Target(Target),
     /// This is the other direction of that flow of yours.
     Answer {
         /// That flow.
@@ -90,17 +111,19 @@ pub fn read(end: EndId, host: &mut Host, now: Time) -> Read {
 /// The greeting that these bytes begin with, and its length; no length unless it is whole.
 pub fn parse(bytes: &[u8]) -> (Read, usize) {
     match *bytes {
-        [] | [VERSION] | [VERSION, TARGET] | [VERSION, TARGET, _] => (Read::Unfinished, 0),
-        [VERSION, TARGET, high, low, ref rest @ ..] => {
+        [] | [VERSION] | [VERSION, TARGET | SERVICE] | [VERSION, TARGET | SERVICE, _] => (Read::Unfinished, 0),
+        [VERSION, kind @ (TARGET | SERVICE), high, low, ref rest @ ..] => {
             let length = usize::from(u16::from_be_bytes([high, low]));
             if length > LONGEST {
                 return (Read::Nonsense, 0);
             }
             let Some(target) = rest.get(..length) else { return (Read::Unfinished, 0) };
-            match std::str::from_utf8(target) {
-                Ok(target) => (Read::Target(target.to_owned()), 4 + length),
-                Err(_) => (Read::Nonsense, 0),
-            }
+            let target = match std::str::from_utf8(target) {
+                Ok(name) if kind == TARGET => Target::Address(name.to_owned()),
+                Ok(name) => Target::Service(name.to_owned()),
+                Err(_) => return (Read::Nonsense, 0),
+            };
+            (Read::Target(target), 4 + length)
         }
         [VERSION, ANSWER, ref rest @ ..] => match *rest {
             [a, b, c, d, status, ..] => match Status::of(status) {
@@ -120,7 +143,8 @@ mod tests {
     #[test]
     fn what_is_said_is_read_once_it_is_whole() {
         let all = [
-            (there("host.example:443"), Read::Target("host.example:443".into())),
+            (there(&"host.example:443".into()), Read::Target("host.example:443".into())),
+            (there(&Target::Service("echo".into())), Read::Target(Target::Service("echo".into()))),
             (back(FlowId(77), Status::NoSuchName), Read::Answer { flow: FlowId(77), status: Status::NoSuchName }),
         ];
         for (mut bytes, said) in all {
@@ -131,7 +155,7 @@ mod tests {
             bytes.extend(b"and what follows");
             assert_eq!(parse(&bytes), (said, length));
         }
-        let nonsense = [&[2, 1][..], &[1, 3], &[1, 1, 2, 0], &[1, 1, 0, 1, 0xff], &[1, 2, 0, 0, 0, 0, 9]];
+        let nonsense = [&[2, 1][..], &[1, 4], &[1, 1, 2, 0], &[1, 1, 0, 1, 0xff], &[1, 2, 0, 0, 0, 0, 9]];
         assert!(nonsense.iter().all(|bytes| parse(bytes).0 == Read::Nonsense));
     }
 }

@@ -1,18 +1,21 @@
 //! Sockets that are ready, by token, and how connections are set up and hung up.
 
 use std::io;
-use std::net::TcpStream;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::event::{Timespec, epoll};
-use rustix::net::sockopt;
+use rustix::net::{AddressFamily, SocketType, bind, socket, sockopt};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Tokens of listening sockets have this bit; others are conversations'.
 pub const LISTENERS: u64 = 1 << 63;
 /// The token of the bell that rings when a connection has been made.
 pub const BELL: u64 = u64::MAX;
+
+/// Connections that wait to be taken, at each entrance (Linux: at most `somaxconn`). Ours.
+const BACKLOG: i32 = 4096;
 
 /// Events taken at once.
 const BATCH: usize = 256;
@@ -75,6 +78,49 @@ pub fn raise_limit() {
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
+/// Listens at an address; `alone`: at an IPv6 one without IPv4's, which may be listened at beside it.
+pub fn listen(at: SocketAddr, alone: bool) -> io::Result<TcpListener> {
+    let listener = if alone && at.is_ipv6() {
+        let socket = socket(AddressFamily::INET6, SocketType::STREAM, None)?;
+        sockopt::set_ipv6_v6only(&socket, true)?;
+        sockopt::set_socket_reuseaddr(&socket, true)?;
+        bind(&socket, &at)?;
+        rustix::net::listen(&socket, BACKLOG)?;
+        TcpListener::from(socket)
+    } else {
+        let listener = TcpListener::bind(at)?;
+        rustix::net::listen(&listener, BACKLOG)?;
+        listener
+    };
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+/// Whether packets to this address end at this machine: it has it, or a local route leads here.
+pub fn is_own(ip: IpAddr) -> bool {
+    // Only such an address can be bound to; of IPv6, not those of local routes.
+    UdpSocket::bind((ip, 0)).is_ok()
+        || match ip {
+            IpAddr::V4(_) => false,
+            IpAddr::V6(ip) => {
+                let routes = std::fs::read_to_string("/proc/net/ipv6_route").unwrap_or_default();
+                routes.lines().any(|route| is_local_route(route, ip).unwrap_or(false))
+            }
+        }
+}
+
+/// A line of that table: destination, its prefix's length, ..., flags (the ninth), device.
+fn is_local_route(line: &str, ip: Ipv6Addr) -> Option<bool> {
+    /// `RTF_LOCAL`, in the kernel's `ipv6_route.h`.
+    const LOCAL: u32 = 0x8000_0000;
+    let words: Vec<&str> = line.split_ascii_whitespace().collect();
+    let to = u128::from_str_radix(words.first()?, 16).ok()?;
+    let prefix = u32::from_str_radix(words.get(1)?, 16).ok()?;
+    let flags = u32::from_str_radix(words.get(8)?, 16).ok()?;
+    let same = (to ^ ip.to_bits()).checked_shr(128 - prefix.min(128)).unwrap_or(0) == 0;
+    Some(same && flags & LOCAL != 0)
+}
+
 /// A connection does not block, sends at once, and is reset when it is closed, or the process is
 /// killed: only [`hang_up`] ends it properly.
 pub fn prepare(tcp: &TcpStream) -> io::Result<()> {
@@ -90,4 +136,25 @@ pub fn hang_up(tcp: TcpStream, complete: bool) {
         let _ = sockopt::set_socket_linger(&tcp, None);
     }
     drop(tcp);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn local_routes_are_told_from_others() {
+        let route = |to: &str, flags: &str| {
+            format!(
+                "{to} 30 00000000000000000000000000000000 00 00000000000000000000000000000000 00000400 00000001 00000000 {flags} lo"
+            )
+        };
+        let prefix = "20010db8000100000000000000000000";
+        let is = |line: &str, ip: &str| is_local_route(line, ip.parse().unwrap());
+        assert_eq!(is(&route(prefix, "80200001"), "2001:db8:1::7"), Some(true));
+        assert_eq!(is(&route(prefix, "80200001"), "2001:db8:2::7"), Some(false));
+        assert_eq!(is(&route(prefix, "00200001"), "2001:db8:1::7"), Some(false));
+        assert_eq!(is("nonsense", "::1"), None);
+        assert!(is_own("127.0.0.1".parse().unwrap()) && !is_own("198.51.100.1".parse().unwrap()));
+    }
 }

@@ -1,0 +1,151 @@
+//! What a node's status says, for Prometheus.
+
+use serde_json::Value;
+
+use crate::metrics::Text;
+
+/// Name, help, and where the status has it.
+type Metric = (&'static str, &'static str, &'static str);
+
+/// What only grows, of each port.
+const PORT_COUNTERS: [Metric; 7] = [
+    ("port_packets", "Packets sent.", "/packets"),
+    ("port_bytes", "Bytes of packets sent, headers of the overlay not counted.", "/bytes"),
+    ("link_ups", "How often the neighbour came up.", "/link/ups"),
+    ("link_restarts", "How often the neighbour had started again.", "/link/restarts"),
+    ("link_too_large", "Packets that no path found so far carries.", "/link/too_large"),
+    ("link_not_up", "Packets for a neighbour that was not there.", "/link/not_up"),
+    ("link_absurd_reports", "Reports of the neighbour that could not be.", "/link/absurd_reports"),
+];
+
+/// What goes up and down, of each port.
+const PORT_GAUGES: [Metric; 6] = [
+    ("link_up", "Whether the neighbour can be sent to.", "/link/up"),
+    ("port_served_bits_per_second", "The rate that the link is served at now, all headers counted.", "/served_bps"),
+    ("port_configured_bits_per_second", "The rate that it is served at most.", "/link/configured_bps"),
+    ("port_queue_packets", "Packets that wait.", "/queue/packets"),
+    ("port_queue_bytes", "Bytes that wait.", "/queue/bytes"),
+    ("link_largest_packet_bytes", "The largest packet that the path carries.", "/link/largest_packet"),
+];
+
+/// What only grows, of the node.
+const COUNTERS: [Metric; 10] = [
+    ("packets_received", "Frames that came in and are packets.", "/packets/received"),
+    ("packets_malformed", "Frames whose bytes are no packet.", "/packets/malformed"),
+    ("packets_sent", "Frames sent.", "/packets/sent"),
+    ("packets_delivered", "Packets that reached an end here.", "/packets/delivered"),
+    ("datagrams_unsent", "Datagrams that the socket did not take.", "/packets/unsent"),
+    ("conversations_entered", "Connections that came in here.", "/conversations/entered"),
+    ("conversations_left", "Connections made for other nodes.", "/conversations/left"),
+    ("conversations_completed", "Conversations that ended as both sides wished.", "/conversations/completed"),
+    ("conversations_reset", "Conversations that were reset.", "/conversations/reset"),
+    ("conversations_refused", "Targets that were not connected to.", "/conversations/refused"),
+];
+
+/// What goes up and down, of the node.
+const GAUGES: [Metric; 4] = [
+    ("up_seconds", "How long it has run.", "/up_s"),
+    ("custody_packets", "Packets that ports and forwarders keep.", "/held_bytes/stored_packets"),
+    ("packet_bytes", "Bytes of connections on packets here.", "/held_bytes/on_packets"),
+    ("resident_bytes", "Memory of the process.", "/resident_bytes"),
+];
+
+fn number(value: &Value) -> Option<f64> {
+    value.as_f64().or_else(|| value.as_bool().map(|is| f64::from(u8::from(is))))
+}
+
+fn every<'a>(value: &'a Value, at: &str) -> impl Iterator<Item = (&'a str, f64)> + use<'a> {
+    let table = value.pointer(at).and_then(Value::as_object);
+    table.into_iter().flatten().filter_map(|(key, value)| Some((key.as_str(), number(value)?)))
+}
+
+/// The text that Prometheus reads. A port that is not served has a rate of 0.
+pub fn render(name: &str, status: &Value) -> String {
+    let mut text = Text::new("midpath_node");
+    let node = ("node", name);
+    let none = Vec::new();
+    let ports = status["ports"].as_array().unwrap_or(&none);
+    let neighbour = |port: &Value| port["link"]["neighbour"].as_str().unwrap_or_default().to_owned();
+    let of_ports = |text: &mut Text, all: &[Metric], kind: &str, end: &str| {
+        for (metric, help, at) in all {
+            let metric = format!("{metric}{end}");
+            text.head(&metric, kind, help);
+            for port in ports {
+                let value = port.pointer(at).and_then(number).unwrap_or(0.0);
+                text.line(&metric, &[node, ("neighbour", &neighbour(port))], value);
+            }
+        }
+    };
+    of_ports(&mut text, &PORT_GAUGES, "gauge", "");
+    of_ports(&mut text, &PORT_COUNTERS, "counter", "_total");
+    text.head("port_drops_total", "counter", "Packets that a port dropped, by reason.");
+    for port in ports {
+        for (reason, count) in every(port, "/drops") {
+            text.line("port_drops_total", &[node, ("neighbour", &neighbour(port)), ("reason", reason)], count);
+        }
+    }
+    for (all, kind, end) in [(&GAUGES[..], "gauge", ""), (&COUNTERS[..], "counter", "_total")] {
+        for (metric, help, at) in all {
+            let metric = format!("{metric}{end}");
+            text.head(&metric, kind, help);
+            status.pointer(at).and_then(number).into_iter().for_each(|value| text.line(&metric, &[node], value));
+        }
+    }
+    for (metric, help, at, kind, label) in [
+        (
+            "drops_total",
+            "Packets that ended here otherwise than they should, by reason.",
+            "/drops",
+            "counter",
+            "reason",
+        ),
+        ("datagrams_refused_total", "Datagrams that came to nothing, by reason.", "/datagrams", "counter", "reason"),
+        ("table_fill", "What each table holds.", "/tables/fill", "gauge", "table"),
+        ("table_bound", "What each table holds at most.", "/tables/bound", "gauge", "table"),
+    ] {
+        text.head(metric, kind, help);
+        every(status, at).for_each(|(key, value)| text.line(metric, &[node, (label, key)], value));
+    }
+    text.head("late_seconds", "histogram", "How much later than planned the thread woke.");
+    let counts: Vec<u64> =
+        status["late_us"]["counts"].as_array().unwrap_or(&none).iter().filter_map(Value::as_u64).collect();
+    let last = counts.len().saturating_sub(1);
+    let bound = |i: usize| (i < last).then(|| (1u64 << i) as f64 / 1e6);
+    text.histogram("late_seconds", &[node], counts.iter().enumerate().map(|(i, count)| (bound(i), *count)), None);
+    text.done()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_reads_as_prometheus_wants_it() {
+        let status = serde_json::json!({
+            "up_s": 1.5,
+            "ports": [{
+                "packets": 7, "bytes": 9000, "served_bps": 1_000_000, "queue": {"packets": 2, "bytes": 3000},
+                "drops": {"queue": 3, "aqm": 0}, "link": {"neighbour": "r\"1", "up": true},
+            }, {"served_bps": null, "link": {"neighbour": "s", "up": false}}],
+            "tables": {"fill": {"conversations": 4}, "bound": {"conversations": 100}},
+            "datagrams": {"forged": 5},
+            "late_us": {"p50": 64, "counts": [1, 0, 2, 4]},
+        });
+        let text = render("a", &status);
+        for line in [
+            "midpath_node_up_seconds{node=\"a\"} 1.5",
+            "midpath_node_link_up{node=\"a\",neighbour=\"r\\\"1\"} 1",
+            "midpath_node_port_served_bits_per_second{node=\"a\",neighbour=\"s\"} 0",
+            "midpath_node_port_drops_total{node=\"a\",neighbour=\"r\\\"1\",reason=\"queue\"} 3",
+            "midpath_node_table_bound{node=\"a\",table=\"conversations\"} 100",
+            "midpath_node_datagrams_refused_total{node=\"a\",reason=\"forged\"} 5",
+            // Buckets are cumulative, and the last one has no bound.
+            "midpath_node_late_seconds_bucket{node=\"a\",le=\"0.000004\"} 3",
+            "midpath_node_late_seconds_bucket{node=\"a\",le=\"+Inf\"} 7",
+            "midpath_node_late_seconds_count{node=\"a\"} 7",
+        ] {
+            assert!(text.lines().any(|l| l == line), "{line}\n{text}");
+        }
+        assert!(text.lines().all(|line| line.starts_with("# ") || line.starts_with("midpath_node_")), "{text}");
+    }
+}
