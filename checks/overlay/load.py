@@ -169,7 +169,7 @@ class Crowd:
         return f"{len(waits)} answered, {hung_up}{self.wrong} wrong, {self.failed} failed; ms: {', '.join(of)}"
 
 
-def keep_open(overlay: Overlay, port: int, count: int) -> Iterator[str]:
+def keep_open(overlay: Overlay, port: int, count: int, idle: float = 10) -> Iterator[str]:
     """Opens so many, asks by all twice while all are open, and closes them."""
     before = {name: overlay.memory(name) for name in NODES}
     crowd, begun = Crowd(port), time.monotonic()
@@ -187,9 +187,9 @@ def keep_open(overlay: Overlay, port: int, count: int) -> Iterator[str]:
         each = f", {grown / count / 1024:.2f} kB a connection" if name != "r" else ""
         yield f"{name}: {held[name]['open']} open, {grown / 2**20:.1f} MiB more memory{each}; held {held[name]}"
     cpu = {name: overlay.cpu(name) for name in NODES}
-    time.sleep(10)
-    idle = ", ".join(f"{name} {10 * (overlay.cpu(name) - cpu[name]):.1f} %" for name in NODES)
-    yield f"CPU of all open and idle, over 10 s: {idle}"
+    time.sleep(idle)
+    used = ", ".join(f"{name} {100 * (overlay.cpu(name) - cpu[name]) / idle:.1f} %" for name in NODES)
+    yield f"CPU of all open and idle, over {idle:g} s: {used}"
     crowd.waits.clear()
     answered.clear()
     begun, waits = time.monotonic(), list(crowd.clients.values())
@@ -242,6 +242,7 @@ def main() -> None:
     parser.add_argument("numbers", type=int, nargs="+", help="how many; of requests a second, for how long, percent")
     parser.add_argument("--scheme", default="cubic")
     parser.add_argument("--rate", default="50 Mbps")
+    parser.add_argument("--idle", type=float, default=10, help="seconds in which all are open and silent")
     parser.add_argument("--memory", default="64 MiB", help="each node's budget")
     options = parser.parse_args()
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -254,8 +255,12 @@ def main() -> None:
             memory = f'[memory]\nbudget = "{options.memory}"\n'
             with Overlay(options.scheme, options.rate, (port,), a=memory, b=memory) as overlay:
                 print(f"{options.scheme}, {options.rate}, budget {options.memory}, {overlay.program.parent.name} build")
-                work = keep_open if options.what == "open" else request
-                for line in work(overlay, overlay.forward[port], *options.numbers):
+                entrance, numbers = overlay.forward[port], options.numbers
+                if options.what == "open":
+                    work = keep_open(overlay, entrance, *numbers, idle=options.idle)
+                else:
+                    work = request(overlay, entrance, *numbers)
+                for line in work:
                     print(line, flush=True)
         finally:
             os.kill(server, signal.SIGKILL)

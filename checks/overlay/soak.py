@@ -1,0 +1,165 @@
+"""Kills nodes at random while connections go through them: right by hash or an error, and nothing is left.
+
+python checks/overlay/soak.py 600 [SCHEME]    # for so many seconds
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import random
+import socket
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from nodes import NODES, Overlay
+
+CONTENT = hashlib.shake_256(b"soak").digest(2_000_000)
+# Longer than any wait that the nodes know: an application that waits so long is stuck.
+STUCK = 60
+
+
+def serve(listener: socket.socket) -> None:
+    """Says what it is told, from the end of it on; `give` gets CONTENT."""
+
+    def talk(connection: socket.socket) -> None:
+        with connection:
+            try:
+                said = read_all(connection)
+                connection.sendall(CONTENT if said == b"give" else said[::-1])
+            except OSError:
+                return
+
+    while True:
+        try:
+            connection, _ = listener.accept()
+        except OSError:
+            return
+        threading.Thread(target=talk, args=(connection,), daemon=True).start()
+
+
+def read_all(connection: socket.socket) -> bytes:
+    """Up to the end."""
+    pieces = []
+    while piece := connection.recv(1 << 16):
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+def ask(port: int, said: bytes, wanted: bytes) -> str:
+    """What has become of one question."""
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=STUCK) as connection:
+            connection.sendall(said)
+            connection.shutdown(socket.SHUT_WR)
+            answer = read_all(connection)
+    except TimeoutError:
+        return "stuck"
+    except OSError as error:
+        return type(error).__name__
+    return "right" if answer == wanted else f"WRONG: {len(answer)} of {len(wanted)} bytes, then an end"
+
+
+def system() -> dict[str, object]:
+    """What a process that is killed could leave in the system."""
+    spaces = set()
+    for process in Path("/proc").iterdir():
+        if process.name.isdigit():
+            try:
+                spaces.add((process / "ns" / "net").readlink())
+            except OSError:
+                continue
+    routes = Path("/proc/net/route").read_text() + Path("/proc/net/ipv6_route").read_text()
+    named = Path("/run/netns")
+    return {
+        "namespaces": len(spaces),
+        "named": sorted(n.name for n in named.iterdir()) if named.exists() else [],
+        "devices": sorted(device.name for device in Path("/sys/class/net").iterdir()),
+        "routes": len(routes.splitlines()),
+    }
+
+
+def files_of(overlay: Overlay, name: str) -> int:
+    """How many files a node has open."""
+    return len(list(Path(f"/proc/{overlay.processes[name].pid}/fd").iterdir()))
+
+
+def run(seconds: float, scheme: str = "cubic", seed: int = 1, say: Callable[[str], None] = print) -> None:
+    """Kills for so long; raises where something is not as it should be."""
+    draws, outcomes, kills = random.Random(seed), Counter[str](), Counter[str]()
+    before = system()
+    over = threading.Event()
+    with socket.create_server(("127.0.0.1", 0), backlog=128) as listener:
+        threading.Thread(target=serve, args=(listener,), daemon=True).start()
+        server = listener.getsockname()[1]
+        with Overlay(scheme, "100 Mbps", (server,)) as overlay:
+            port = overlay.forward[server]
+            files = {name: files_of(overlay, name) for name in NODES}
+
+            def work(number: int) -> None:
+                while not over.is_set():
+                    length = (number * 7919) % 300_000 + 1
+                    question = (b"give", CONTENT) if number % 2 else (CONTENT[:length], CONTENT[:length][::-1])
+                    outcome = ask(port, *question)
+                    outcomes[outcome] += 1
+                    if outcome == "ConnectionRefusedError":
+                        time.sleep(0.05)  # `a` is not there
+
+            workers = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+            for worker in workers:
+                worker.start()
+            for name in rounds(seconds, draws):
+                overlay.kill(name)
+                kills[name] += 1
+                time.sleep(draws.uniform(0, 1))
+                overlay.start(name)
+            overlay.wait(seconds=60)
+            over.set()
+            for worker in workers:
+                worker.join(STUCK + 10)
+                assert not worker.is_alive()
+            say(f"{sum(kills.values())} kills: {dict(sorted(kills.items()))}")
+            say(f"{sum(outcomes.values())} connections: {dict(outcomes.most_common())}")
+            overlay.wait_until_empty(60)
+            for name in NODES:
+                fill = overlay.ask(name)["tables"]["fill"]
+                now = files_of(overlay, name)
+                say(f"{name}: {fill}, {now} files ({files[name]} at first)")
+                assert not any(fill.values()), (name, fill)
+                assert now <= files[name], (name, now, files[name])
+            assert ask(port, b"give", CONTENT) == "right", "all is well in the end"
+    assert not [o for o in outcomes if o.startswith("WRONG")]
+    assert not outcomes["stuck"]
+    assert outcomes["right"]
+    after = system()
+    say(f"before {before}, after {after}")
+    # Others may make namespaces while we run; what is ours would have a device or a name.
+    assert {**after, "namespaces": 0} == {**before, "namespaces": 0}
+
+
+def rounds(seconds: float, draws: random.Random) -> Iterator[str]:
+    """Whom to kill next, and when."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        time.sleep(draws.uniform(0.2, 3))
+        yield draws.choice(NODES)
+
+
+def main() -> None:
+    """Prints what came of it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("seconds", type=float)
+    parser.add_argument("scheme", nargs="?", default="cubic")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    begun = time.monotonic()
+    run(options.seconds, options.scheme, options.seed)
+    print(f"{options.scheme}: as it should be, after {time.monotonic() - begun:.0f} s")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
