@@ -1,42 +1,7 @@
 //! `midpathd`: Midpath on a Linux router.
 
-mod cli;
-mod error;
-mod quantity;
-
-#[cfg(target_os = "linux")]
-mod metrics;
-#[cfg(target_os = "linux")]
-mod net;
-#[cfg(target_os = "linux")]
-mod node;
-#[cfg(target_os = "linux")]
-mod rpm;
-#[cfg(target_os = "linux")]
-mod run;
-
 use std::process::ExitCode;
 
-use clap::Parser;
-
 fn main() -> ExitCode {
-    // Clap ends the process itself: 2 for a bad command line, 0 after help.
-    let cli = cli::Cli::parse();
-    match run(cli) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("midpathd: {error}");
-            error.code().into()
-        }
-    }
-}
-
-#[cfg(target_os = "linux")]
-fn run(cli: cli::Cli) -> Result<(), error::Error> {
-    run::run(cli)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn run(_: cli::Cli) -> Result<(), error::Error> {
-    Err(error::Error::Machine("works on Linux only".into()))
+    midpathd::main()
 }

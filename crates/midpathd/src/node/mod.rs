@@ -14,7 +14,7 @@ use std::time::Duration;
 use midpath_link::SecretKey;
 
 use crate::error::{Error, Tried};
-pub use config::Config;
+pub use config::{Config, NetworkAt, NoNetwork};
 pub use up::up;
 
 /// Writes a new key to `file`, which must not be there yet; returns its public half.

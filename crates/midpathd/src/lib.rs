@@ -1,0 +1,44 @@
+//! `midpathd`: Midpath on a Linux router. A library only so that tests and fuzz targets reach what
+//! reads configurations.
+
+mod cli;
+pub mod error;
+mod quantity;
+
+#[cfg(target_os = "linux")]
+mod metrics;
+#[cfg(target_os = "linux")]
+mod net;
+#[cfg(target_os = "linux")]
+pub mod node;
+#[cfg(target_os = "linux")]
+mod rpm;
+#[cfg(target_os = "linux")]
+mod run;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// What the program does.
+pub fn main() -> ExitCode {
+    // Clap ends the process itself: 2 for a bad command line, 0 after help.
+    let cli = cli::Cli::parse();
+    match run(cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("midpathd: {error}");
+            error.code().into()
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn run(cli: cli::Cli) -> Result<(), error::Error> {
+    run::run(cli)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn run(_: cli::Cli) -> Result<(), error::Error> {
+    Err(error::Error::Machine("works on Linux only".into()))
+}

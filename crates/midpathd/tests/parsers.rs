@@ -1,0 +1,164 @@
+//! Whatever bytes come to a node, its readers answer without a panic, and what they say holds.
+//!
+//! The same entries as in `fuzz/`, on stable Rust: valid samples, mutated byte by byte, cut off,
+//! and spliced together. `CASES=10000000 cargo test -p midpathd --test parsers -- --nocapture` does so
+//! for longer.
+#![cfg(target_os = "linux")]
+
+#[path = "parsers/entries.rs"]
+mod entries;
+
+use midpath_core::rng::{Purpose, Stream, below, stream};
+
+/// How many inputs, unless `CASES` says otherwise.
+fn cases(usual: usize) -> usize {
+    std::env::var("CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(usual)
+}
+
+/// Mutations of these samples.
+fn mutated(samples: &[Vec<u8>], rng: &mut Stream) -> Vec<u8> {
+    let pick = |rng: &mut Stream| samples[below(rng, samples.len() as u64) as usize].clone();
+    let mut bytes = pick(rng);
+    for _ in 0..below(rng, 5) {
+        let at = below(rng, bytes.len() as u64 + 1) as usize;
+        match below(rng, 8) {
+            0 => bytes.truncate(at),
+            1 => bytes.insert(at, below(rng, 256) as u8),
+            2 => {
+                // One sample's beginning, another one's end.
+                let other = pick(rng);
+                let from = below(rng, other.len() as u64 + 1) as usize;
+                bytes.truncate(at);
+                bytes.extend_from_slice(&other[from..]);
+            }
+            3 if at < bytes.len() => drop(bytes.remove(at)),
+            4 if at < bytes.len() => bytes[at] ^= 1 << below(rng, 8),
+            5 if at < bytes.len() => {
+                let extreme = [0, 1, 0x7f, 0x80, 0xff, b'\n', b':', b'='];
+                bytes[at] = extreme[below(rng, 8) as usize];
+            }
+            6 => {
+                let (from, to) = (at, (at + below(rng, 30) as usize).min(bytes.len()));
+                let piece = bytes[from..to].to_vec();
+                bytes.splice(from..from, piece);
+            }
+            _ if at < bytes.len() => bytes[at] = below(rng, 256) as u8,
+            _ => {}
+        }
+    }
+    bytes
+}
+
+fn run(name: &str, samples: &[Vec<u8>], usual: usize, entry: fn(&[u8]) -> bool) {
+    assert!(samples.iter().any(|sample| entry(sample)), "{name}: a sample is taken for something");
+    let mut rng = stream(36, Purpose::Fault, 0);
+    let count = cases(usual);
+    let taken = (0..count).filter(|_| entry(&mutated(samples, &mut rng))).count();
+    println!("{name}: {count} inputs, {taken} taken for something");
+    assert!(taken > 0 && taken < count);
+}
+
+fn samples(all: &[&[u8]]) -> Vec<Vec<u8>> {
+    all.iter().map(|sample| sample.to_vec()).collect()
+}
+
+#[test]
+fn what_applications_and_peers_say_of_connections() {
+    let all: [&[u8]; 12] = [
+        &[5, 2, 1, 0],
+        &[5, 1, 0, 1, 127, 0, 0, 1, 0, 80],
+        &[5, 1, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 187],
+        &[5, 1, 0, 3, 4, b'h', b'o', b's', b't', 0, 22],
+        b"CONNECT host:443 HTTP/1.1\r\nHost: host:443\r\n\r\n",
+        b"GET / HTTP/1.1\r\n\r\n",
+        &[1, 1, 0, 7, b'h', b'o', b's', b't', b':', b'2', b'2'],
+        &[1, 2, 0, 0, 0, 7, 0],
+        &[1, 3, 0, 4, b'e', b'c', b'h', b'o'],
+        b"connect b echo\nand more",
+        b"listen echo\r\n",
+        b"[2001:db8::]/32:1-1023",
+    ];
+    let mut all = samples(&all);
+    all.extend([b"take 77\n".to_vec(), b"10.0.0.0/8:80".to_vec(), b"127.0.0.1:8000".to_vec()]);
+    run("gateway", &all, 100_000, entries::gateway);
+}
+
+/// Datagrams and frames, of every kind.
+fn on_the_wire() -> Vec<Vec<u8>> {
+    let filled = |head: &[u8], length: usize| {
+        let mut bytes = head.to_vec();
+        bytes.resize(length, 0x5a);
+        bytes
+    };
+    let mut all = vec![
+        filled(&[1, 1, 0, 0], 148),
+        filled(&[1, 2, 0, 0], 68),
+        filled(&[1, 3, 0, 0], 80),
+        filled(&[1, 4, 0, 0], 24),
+        vec![0, 5, 1, 1],
+        filled(&[9, 1], 148),
+        filled(&[1], 60),
+        filled(&[2], 33),
+        filled(&[3], 100),
+        filled(&[4], 7),
+    ];
+    let report = midpath_link::Report { next: 3, packets: 2, bytes: 3000, clock: 70 };
+    let mut bytes = Vec::new();
+    midpath_link::Frame::Report(report).write(0, &mut bytes);
+    all.push(bytes);
+    all
+}
+
+#[test]
+fn datagrams_and_frames() {
+    run("frames", &on_the_wire(), 100_000, entries::frames);
+}
+
+#[test]
+fn datagrams_of_strangers() {
+    run("stranger", &on_the_wire(), 50_000, entries::stranger);
+}
+
+#[test]
+fn what_a_neighbour_says() {
+    run("neighbour", &on_the_wire(), 20_000, entries::neighbour);
+}
+
+#[test]
+fn configurations() {
+    let key = "5a".repeat(32);
+    let good = format!(
+        r#"network = "net.toml"
+node = "a"
+key = "a.key"
+listen = "0.0.0.0:4700"
+control = "a.sock"
+[memory]
+budget = "64 MB"
+connection = "4 MB"
+[[neighbour]]
+node = "b"
+key = ["{key}", "{key}"]
+address = "203.0.113.7:4700"
+rate = "10 Mbps"
+[[forward]]
+listen = "127.0.0.1:1"
+exit = "b"
+to = "host:80"
+[[socks]]
+listen = "127.0.0.1:1080"
+exit = "b"
+[[connect]]
+listen = "[::1]:1081"
+exit = "b"
+[[transparent]]
+to = "[2001:db8::]/32:80"
+exit = "b"
+[[application]]
+listen = "127.0.0.1:4800"
+[exit]
+allow = ["10.0.0.0/8:80", "[2001:db8::]/32:1-1023"]
+"#
+    );
+    run("config", &[good.into_bytes()], 3_000, entries::config);
+}
