@@ -112,6 +112,10 @@ pub struct Gateway {
     most: usize,
     /// An entrance has connections that could not be taken.
     crowded: bool,
+    /// Conversations that others may have made room for.
+    starved: BTreeSet<u64>,
+    /// When all are looked at next.
+    look_at: Time,
     /// What is being moved.
     piece: Vec<u8>,
     /// What has been counted.
@@ -124,6 +128,9 @@ const RESERVED: usize = 100;
 /// A flow that says nothing for so long is given up; so is a conversation whose beginning takes
 /// longer. Ours: longer than names and connections take ([`exit::PATIENCE`]).
 const PATIENCE: Time = Time::from_secs(30);
+
+/// How often that is looked at. Ours.
+const LOOK: Time = Time::from_secs(1);
 
 impl Gateway {
     /// Listens at these entrances, and connects for other nodes where that is `allowed`.
@@ -151,6 +158,8 @@ impl Gateway {
             next: 0,
             most: sockets::limit().saturating_sub(RESERVED),
             crowded: false,
+            starved: BTreeSet::new(),
+            look_at: Time::ZERO,
             piece: vec![0; conversation::PIECE],
             counted: Counted::default(),
         })
@@ -234,6 +243,15 @@ impl Gateway {
         if std::mem::take(&mut self.crowded) {
             (0..self.listening.len()).for_each(|listener| self.accept(listener, host, now));
         }
+        std::mem::take(&mut self.starved).into_iter().for_each(|id| self.pump(id, host, now));
+        if now >= self.look_at {
+            self.look_at = now.saturating_add(LOOK);
+            self.give_up(host, now);
+        }
+    }
+
+    /// Gives up what takes too long: a look at all that there is.
+    fn give_up(&mut self, host: &mut Host, now: Time) {
         let late: Vec<EndId> =
             self.strangers.iter().filter(|(_, since)| now >= since.saturating_add(PATIENCE)).map(|s| *s.0).collect();
         for end in late {
@@ -244,8 +262,6 @@ impl Gateway {
         let late = |c: &&Conversation| c.is_beginning() && now >= c.since().saturating_add(PATIENCE);
         let late: Vec<u64> = self.conversations.values().filter(late).map(Conversation::id).collect();
         late.into_iter().for_each(|id| self.fail(id, host, now));
-        let starved: Vec<u64> = self.conversations.values().filter(|c| c.is_starved()).map(Conversation::id).collect();
-        starved.into_iter().for_each(|id| self.pump(id, host, now));
     }
 
     /// Gives everything up: applications and peers are told.
@@ -415,6 +431,9 @@ impl Gateway {
         conversation.ends().into_iter().for_each(|end| {
             self.of_end.insert(end, id);
         });
+        if conversation.is_starved() {
+            self.starved.insert(id);
+        }
         match outcome {
             Outcome::Open => {}
             // Whoever was refused is told properly, too: an answer is no broken connection.

@@ -28,6 +28,9 @@ const QUIET: Time = Time::from_secs(3);
 const LONGEST_QUIET: Time = Time::from_secs(60);
 const ASKS: u32 = 3;
 
+/// How often all peers are looked at for that. Ours: a sixth of what a peer may be quiet.
+const LOOK: Time = Time::from_ms(500);
+
 /// When a flow's peer was heard last, how long it may be quiet, and how often it was asked since.
 #[derive(Debug, Clone, Copy)]
 struct Heard {
@@ -209,6 +212,7 @@ pub struct Host {
     wires: Wires,
     settings: Settings,
     next_flow: u32,
+    look_at: Time,
 }
 
 impl Host {
@@ -229,7 +233,7 @@ impl Host {
             heard: BTreeMap::new(),
             now: Time::ZERO,
         };
-        Host { node, pool: Pool::new(), wires, next_flow: settings.first_flow, settings }
+        Host { node, pool: Pool::new(), wires, next_flow: settings.first_flow, settings, look_at: Time::ZERO }
     }
 
     /// The node's number.
@@ -414,6 +418,10 @@ impl Host {
     /// To be called now and then: peers whose window the budget had no room for are told of it, and
     /// peers that are silent are asked whether they are there.
     pub fn on_tick(&mut self, now: Time) {
+        if now < self.look_at {
+            return;
+        }
+        self.look_at = now.saturating_add(LOOK);
         for end in self.wires.bytes.starved() {
             self.poke(end, now);
         }
