@@ -103,7 +103,10 @@ class Overlay:
             for server, port in self.forward.items():
                 lines += ["[[forward]]", f'listen = "127.0.0.1:{port}"', 'exit = "b"', f'to = "127.0.0.1:{server}"']
         if name == "b":
-            lines += ["[exit]", 'allow = ["127.0.0.0/8:1024-65535", "198.51.100.0/24:80", "[2001:db8:1::]/48:80"]']
+            lines += [
+                "[exit]",
+                'allow = ["127.0.0.0/8:1024-65535", "[::1]:1024-65535", "198.51.100.0/24:80", "[2001:db8:1::]/48:80"]',
+            ]
         self.config(name).write_text("\n".join(lines) + "\n")
 
     def address(self, name: str) -> str:

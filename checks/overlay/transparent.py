@@ -1,7 +1,7 @@
 """Connections that are routed to a node, in namespaces: run it by `unshare -Urn python checks/overlay/transparent.py`.
 
 Here are `a`, `r` and the clients; in another namespace are `b` and the servers, at addresses that here are the
-machine's own by a local route.
+machine's own by a local route. Links are IPv6, over Ethernet's packets of 1,500 bytes.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ def main() -> None:
         inside = ("nsenter", "--net", f"--target={there.pid}")
         run("ip link set lo up")
         run(f"ip link add here type veth peer name there netns {there.pid}")
-        run("ip addr add 10.9.0.1/24 dev here")
+        run("ip addr add fd09::1/64 dev here nodad")
         run("ip link set here up")
         # A wildcard is at all of the machine's addresses, and these are its own, too.
         run("ip route add local 198.51.100.0/24 dev lo")
         run("ip route add local 2001:db8:1::/48 dev lo")
         for command in (
             "ip link set lo up",
-            "ip addr add 10.9.0.2/24 dev there",
+            "ip addr add fd09::2/64 dev there nodad",
             "ip link set there up",
             "ip addr add 198.51.100.3/32 dev lo",
             "ip addr add 2001:db8:1::7/128 dev lo nodad",
@@ -71,7 +71,7 @@ def main() -> None:
         server = subprocess.Popen([*inside, sys.executable, "-c", SERVER], stdout=subprocess.PIPE)
         assert server.stdout is not None
         server.stdout.readline()
-        overlay = Overlay(hosts={"r": "10.9.0.1", "b": "10.9.0.2"}, a=TABLES)
+        overlay = Overlay(hosts={"a": "[fd09::1]", "r": "[fd09::1]", "b": "[fd09::2]"}, a=TABLES)
         try:
             overlay.start("a", "r")
             overlay.start("b", within=inside)

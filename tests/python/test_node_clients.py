@@ -188,6 +188,25 @@ def test_curl_downloads_and_uploads(overlay, server, tmp_path, way):
     assert run("curl", "-sS", *way(overlay), "-T", tmp_path / "file", server.url("/put")).decode() == HASH
 
 
+def test_a_server_at_an_ipv6_address(overlay):
+    needs("curl")
+    if not socket.has_ipv6:
+        pytest.skip("needs IPv6")
+    with socket.create_server(("::1", 0), family=socket.AF_INET6) as listener:
+
+        def serve():
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(4096)
+                connection.sendall(b"HTTP/1.0 200 OK\r\n\r\n" + CONTENT)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        got = run("curl", "-sS", "-g", *by_socks(overlay), f"http://[::1]:{listener.getsockname()[1]}/")
+        thread.join()
+    assert hashlib.sha256(got).hexdigest() == HASH
+
+
 def test_curl_keeps_its_connection(overlay, server):
     needs("curl")
     server.handler.requests.clear()

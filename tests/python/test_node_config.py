@@ -82,6 +82,16 @@ def test_what_is_wrong_has_its_line_and_key(overlay, check, old, new, line, says
     assert said.startswith(f"a.toml:{line_of(overlay, line)}: "), said
 
 
+def test_an_open_proxy_has_to_be_meant(overlay, check):
+    said = check(f'"127.0.0.1:{overlay.socks}"', '"0.0.0.0:1080"')
+    assert said.startswith(f"a.toml:{line_of(overlay, '0.0.0.0:1080')}: socks.listen: whoever reaches 0.0.0.0:1080"), (
+        said
+    )
+    meant = overlay.config("a").read_text().replace('"0.0.0.0:1080"', f'"0.0.0.0:{overlay.socks}"\nopen = true')
+    overlay.config("a").write_text(meant)
+    assert overlay.command("check", overlay.config("a")).stderr == ""
+
+
 def test_a_key_of_another_length_has_its_line(overlay, check):
     said = check(overlay.keys["r"], "12ab")
     assert said.startswith(f"a.toml:{line_of(overlay, '12ab')}: neighbour.key: a key is 64"), said

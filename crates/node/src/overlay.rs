@@ -12,18 +12,28 @@ use midpath_link::{
 
 use crate::station::{Datagram, Links};
 
-/// IPv4 and UDP.
+/// IPv4 and UDP, and what IPv6 has more.
 const OUTSIDE: u32 = 20 + 8;
+const SIX_MORE: u32 = 20;
+
+/// Headers outside of a datagram to or from this address.
+fn outside(address: SocketAddr) -> u32 {
+    let six = matches!(address, SocketAddr::V6(six) if six.ip().to_ipv4_mapped().is_none());
+    OUTSIDE + if six { SIX_MORE } else { 0 }
+}
 
 /// What each packet takes on the network below besides its own bytes.
 pub const OVERHEAD: u32 = OUTSIDE + (datagram::OVERHEAD + frame::PACKET) as u32;
 
-/// The largest UDP payload that is tried: Ethernet's.
-const MOST: u16 = 1500 - OUTSIDE as u16;
+/// The largest UDP payload that is tried: Ethernet's. A neighbour that is waited for is not known to be
+/// at an IPv6 address, and tried anew when it has come.
+fn most(address: Option<SocketAddr>) -> u16 {
+    1500 - address.map_or(OUTSIDE, outside) as u16
+}
 
 /// The largest packet that a link may have to be sure of it on every path that Ethernet's packets
-/// come through.
-pub const MTU: u32 = 1500 - OVERHEAD;
+/// come through, be it IPv6's.
+pub const MTU: u32 = 1500 - OVERHEAD - SIX_MORE;
 
 /// A neighbour as it is configured.
 #[derive(Debug, Clone)]
@@ -68,7 +78,7 @@ impl Link {
             configured: neighbour.rate,
             governor: Governor::new(neighbour.rate, now),
             arrivals: Arrivals::default(),
-            mtu: MtuSearch::new(MOST, now),
+            mtu: MtuSearch::new(most(neighbour.address), now),
             ups: 0,
             restarts: 0,
             too_large: 0,
@@ -78,7 +88,7 @@ impl Link {
     }
 
     /// The neighbour is up: what it counts begins where it said last, or anew.
-    fn on_up(&mut self, restarted: bool, now: Time) {
+    fn on_up(&mut self, restarted: bool, address: Option<SocketAddr>, now: Time) {
         self.ups += 1;
         self.restarts += u64::from(restarted);
         self.versions = None;
@@ -86,7 +96,7 @@ impl Link {
             self.governor.restart(now);
             self.arrivals = Arrivals::default();
         }
-        self.mtu = MtuSearch::new(MOST, now);
+        self.mtu = MtuSearch::new(most(address), now);
     }
 }
 
@@ -139,7 +149,7 @@ impl Overlay {
                 }
             };
             if let (Some(link), Some(restarted)) = (self.links.get_mut(peer.0 as usize), what) {
-                link.on_up(restarted, now);
+                link.on_up(restarted, self.endpoint.address(peer), now);
             }
         }
     }
@@ -172,7 +182,7 @@ impl Links for Overlay {
             let link = &mut self.links[port];
             match frame {
                 Frame::Packet { number, packet } => {
-                    link.arrivals.came(number, bytes.len() as u64 + u64::from(OUTSIDE));
+                    link.arrivals.came(number, bytes.len() as u64 + u64::from(outside(from)));
                     came = Some((PortId(port as u16), packet.to_vec()));
                 }
                 Frame::Report(report) => link.governor.on_report(now, report),
@@ -190,14 +200,15 @@ impl Links for Overlay {
     fn send(&mut self, now: Time, port: PortId, packet: &[u8], out: &mut Vec<Datagram>) {
         let at = usize::from(port.0);
         let size = packet.len() + frame::PACKET + datagram::OVERHEAD;
-        let up = self.endpoint.is_up(PeerId(at as u32));
+        let peer = PeerId(at as u32);
+        let (up, outside) = (self.endpoint.is_up(peer), self.endpoint.address(peer).map_or(OUTSIDE, outside));
         let link = &mut self.links[at];
         if !up {
             link.not_up += 1;
         } else if size > usize::from(link.mtu.size()) {
             link.too_large += 1;
         } else {
-            let number = link.governor.send(now, size as u64 + u64::from(OUTSIDE));
+            let number = link.governor.send(now, size as u64 + u64::from(outside));
             self.seal(now, at, Frame::Packet { number, packet }, 0, out);
         }
     }
@@ -254,5 +265,19 @@ impl Links for Overlay {
             "malformed": c.malformed, "strangers": c.strangers, "repeated_hellos": c.repeated_hellos,
             "retries": c.retries, "shed": c.shed, "unknown": c.unknown, "forged": c.forged, "replayed": c.replayed,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_packet_is_within_ethernets_by_ipv4_and_ipv6() {
+        for address in ["192.0.2.1:1", "[2001:db8::1]:1", "[::ffff:192.0.2.1]:1"] {
+            let address = address.parse().unwrap();
+            let datagram = MTU + (frame::PACKET + datagram::OVERHEAD) as u32;
+            assert!(datagram + outside(address) <= 1500 && datagram <= most(Some(address)).into(), "{address}");
+        }
     }
 }

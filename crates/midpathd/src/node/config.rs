@@ -98,6 +98,9 @@ enum Keys {
 struct EntranceTable {
     listen: Spanned<SocketAddr>,
     exit: Spanned<String>,
+    /// Other machines may connect.
+    #[serde(default)]
+    open: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -106,6 +109,8 @@ struct ForwardTable {
     listen: Spanned<SocketAddr>,
     exit: Spanned<String>,
     to: Spanned<String>,
+    #[serde(default)]
+    open: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -120,6 +125,8 @@ struct TransparentTable {
 #[serde(deny_unknown_fields)]
 struct ApplicationTable {
     listen: Spanned<SocketAddr>,
+    #[serde(default)]
+    open: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -401,23 +408,26 @@ fn neighbours(file: &File, setup: &Setup, id: NodeId, source: &Source<'_>) -> Re
 
 /// Where applications connect, and where the configuration says so.
 fn entrances(file: &File, setup: &Setup, source: &Source<'_>) -> Result<(Vec<Entrance>, Vec<String>), Error> {
-    let at = |listen: &Spanned<SocketAddr>| (*listen.get_ref(), listen.span(), "listen");
+    let at = |listen: &Spanned<SocketAddr>, open: bool| (*listen.get_ref(), listen.span(), "listen", open);
     let mut all = Vec::new();
     for table in &file.forward {
         let kind = Kind::Forward(target(&table.to, source)?);
-        all.push((at(&table.listen), Some(&table.exit), kind, "forward"));
+        all.push((at(&table.listen, table.open), Some(&table.exit), kind, "forward"));
     }
-    all.extend(file.socks.iter().map(|t| (at(&t.listen), Some(&t.exit), Kind::Socks, "socks")));
-    all.extend(file.connect.iter().map(|t| (at(&t.listen), Some(&t.exit), Kind::Connect, "connect")));
+    all.extend(file.socks.iter().map(|t| (at(&t.listen, t.open), Some(&t.exit), Kind::Socks, "socks")));
+    all.extend(file.connect.iter().map(|t| (at(&t.listen, t.open), Some(&t.exit), Kind::Connect, "connect")));
     for table in &file.transparent {
         let (targets, listen) = transparent(&table.to, source)?;
-        all.push(((listen, table.to.span(), "to"), Some(&table.exit), Kind::Transparent(targets), "transparent"));
+        // At all addresses, but of other machines none is let in.
+        let at = (listen, table.to.span(), "to", true);
+        all.push((at, Some(&table.exit), Kind::Transparent(targets), "transparent"));
     }
     let names: Names = setup.topology.nodes().iter().map(|node| node.name.clone()).collect::<Vec<_>>().into();
-    let application = |t| (at(t), None, Kind::Application(names.clone()), "application");
-    all.extend(file.application.iter().map(|t| application(&t.listen)));
+    for table in &file.application {
+        all.push((at(&table.listen, table.open), None, Kind::Application(names.clone()), "application"));
+    }
     let (mut entrances, mut places) = (Vec::<Entrance>::new(), Vec::new());
-    for ((listen, span, at), exit, kind, table) in all {
+    for ((listen, span, at, open), exit, kind, table) in all {
         let exit = match exit {
             Some(exit) if exit.get_ref() == file.node.get_ref() => {
                 let what = "a node is no exit of its own";
@@ -427,6 +437,10 @@ fn entrances(file: &File, setup: &Setup, source: &Source<'_>) -> Result<(Vec<Ent
             None => NodeId(0),
         };
         let key = format!("{table}.{at}");
+        if !open && !listen.ip().is_loopback() {
+            let what = format!("whoever reaches {listen} could use this node; `open = true` says that this is meant");
+            return Err(source.wrong(Some(span), &key, what));
+        }
         if listen.port() != 0 && entrances.iter().any(|e| e.listen == listen) {
             return Err(source.wrong(Some(span), &key, format!("{listen} is there twice")));
         }

@@ -14,6 +14,7 @@ use midpath_node::gateway::Gateway;
 use midpath_node::host::{Host, Settings};
 use midpath_node::overlay::{OVERHEAD, Overlay};
 use midpath_node::station::{Reload, Station};
+use rustix::net::sockopt;
 
 use super::Config;
 use crate::error::{Error, Tried};
@@ -26,9 +27,12 @@ pub fn up(config: Config, path: &Path) -> Result<(), Error> {
     let host = host(&config)?;
     let socket = UdpSocket::bind(config.listen).tried(|| format!("{} cannot be listened at", config.listen))?;
     // Path MTU is found by probes, so nobody on the way may cut datagrams to pieces.
-    let _ = rustix::net::sockopt::set_ip_mtu_discover(&socket, rustix::net::sockopt::Ipv4PathMtuDiscovery::PROBE);
+    let _ = sockopt::set_ip_mtu_discover(&socket, sockopt::Ipv4PathMtuDiscovery::PROBE);
+    if config.listen.is_ipv6() {
+        let _ = sockopt::set_ipv6_mtu_discover(&socket, sockopt::Ipv6PathMtuDiscovery::PROBE);
+    }
     // As much as the kernel lets it have: what comes while the thread sleeps waits there.
-    let _ = rustix::net::sockopt::set_socket_recv_buffer_size(&socket, 4 << 20);
+    let _ = sockopt::set_socket_recv_buffer_size(&socket, 4 << 20);
     let listens = socket.local_addr().tried(|| "the socket has no address".into())?;
     let links = Overlay::new(secret, &config.neighbours, Time::ZERO)
         .map_err(|e| Error::Machine(format!("the links could not be set up: {e}")))?;
