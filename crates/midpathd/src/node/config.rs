@@ -1,139 +1,33 @@
 //! A node's configuration: read, and checked before anything is up. An error names the file, the
 //! line and the key.
 
+mod entrances;
+mod file;
+mod network;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
+use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use midpath_core::packet::{NodeId, PortId};
-use midpath_core::units::{Bytes, Rate};
+use midpath_core::units::Rate;
 use midpath_link::{PublicKey, SecretKey};
 use midpath_node::bytes::Windows;
 use midpath_node::gateway::exit::Allowed;
-use midpath_node::gateway::services::Names;
 use midpath_node::gateway::{Entrance, Kind, is_own};
 use midpath_node::overlay;
-use midpath_schemes::Catalogue;
-use midpath_sim::RunOptions;
 use midpath_sim::setup::Setup;
-use serde::Deserialize;
 use toml::Spanned;
 
+use self::entrances::entrances;
+use self::file::{File, Keys};
+pub use self::network::{NetworkAt, NoNetwork};
+use self::network::{largest_packet, refuse_known_secrets, with_window};
 use super::read_key;
 use crate::error::{Error, Tried};
-
-/// The file as it is written.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct File {
-    /// A scenario of the simulator: the network and its scheme. Its flows are not run here.
-    network: Spanned<PathBuf>,
-    /// Which of its nodes this is.
-    node: Spanned<String>,
-    /// The file with this node's key.
-    key: Spanned<PathBuf>,
-    /// Where neighbours' datagrams come in.
-    listen: Spanned<SocketAddr>,
-    /// The socket for `status` and `down`; beside the configuration unless given.
-    control: Option<PathBuf>,
-    #[serde(default)]
-    memory: MemoryTable,
-    #[serde(default)]
-    neighbour: Vec<Spanned<NeighbourTable>>,
-    #[serde(default)]
-    forward: Vec<ForwardTable>,
-    #[serde(default)]
-    socks: Vec<EntranceTable>,
-    #[serde(default)]
-    connect: Vec<EntranceTable>,
-    #[serde(default)]
-    transparent: Vec<TransparentTable>,
-    #[serde(default)]
-    application: Vec<ApplicationTable>,
-    exit: Option<ExitTable>,
-}
-
-/// What waits for applications that do not read.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct MemoryTable {
-    /// For all connections.
-    budget: Spanned<Bytes>,
-    /// For one.
-    connection: Spanned<Bytes>,
-}
-
-impl Default for MemoryTable {
-    fn default() -> MemoryTable {
-        let nowhere = |bytes| Spanned::new(0..0, Bytes(bytes));
-        MemoryTable { budget: nowhere(64 << 20), connection: nowhere(4 << 20) }
-    }
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct NeighbourTable {
-    /// Its name in the network.
-    node: Spanned<String>,
-    /// Its public key, or several while it changes them; none for a neighbour that is not let in.
-    key: Spanned<Keys>,
-    /// Where it is; a neighbour without one is waited for.
-    address: Option<SocketAddr>,
-    /// At most so fast, all headers counted; the network's rate unless given.
-    rate: Option<Rate>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum Keys {
-    One(String),
-    Several(Vec<String>),
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct EntranceTable {
-    listen: Spanned<SocketAddr>,
-    exit: Spanned<String>,
-    /// Other machines may connect.
-    #[serde(default)]
-    open: bool,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ForwardTable {
-    listen: Spanned<SocketAddr>,
-    exit: Spanned<String>,
-    to: Spanned<String>,
-    #[serde(default)]
-    open: bool,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct TransparentTable {
-    /// Connections of this machine to these addresses and this port: `address/prefix:port`.
-    to: Spanned<String>,
-    exit: Spanned<String>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ApplicationTable {
-    listen: Spanned<SocketAddr>,
-    #[serde(default)]
-    open: bool,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ExitTable {
-    allow: Spanned<Vec<String>>,
-}
 
 /// A configuration that makes sense.
 pub struct Config {
@@ -203,7 +97,7 @@ impl Config {
     /// Reads a configuration, and the network that it names.
     pub fn read(path: &Path) -> Result<Config, Error> {
         let text = fs::read_to_string(path).tried(|| format!("{} could not be read", path.display()))?;
-        Config::parse(&text, path, &read_network)
+        Config::parse(&text, path, &network::read)
     }
 
     /// The same from a text that stands at `path`; `network` gives the network.
@@ -287,18 +181,6 @@ impl Config {
     }
 }
 
-/// Why there is no network.
-#[derive(Debug)]
-pub enum NoNetwork {
-    /// Its file is not there: what is wrong is the line that names it.
-    Unreadable(String),
-    /// Something in its file is wrong: the file, the line and the key are in the text.
-    Wrong(String),
-}
-
-/// Reads the network at a path.
-pub type NetworkAt<'a> = &'a dyn Fn(&Path) -> Result<Setup, NoNetwork>;
-
 /// Why a port could not be had, and what would help.
 fn unbound(place: &str, at: SocketAddr, error: &io::Error) -> Error {
     let help = match error.kind() {
@@ -321,36 +203,6 @@ fn windows(file: &File, source: &Source<'_>) -> Result<Windows, Error> {
         }
     }
     Ok(Windows::new(budget.get_ref().0, connection.get_ref().0))
-}
-
-fn read_network(path: &Path) -> Result<Setup, NoNetwork> {
-    let name = path.display();
-    let text = fs::read_to_string(path).map_err(|e| NoNetwork::Unreadable(format!("{name} could not be read: {e}")))?;
-    let base = path.parent().unwrap_or(Path::new("."));
-    midpath_sim::prepare(&text, base, &RunOptions::default(), &Catalogue::standard()).map_err(|e| {
-        let line = e.line.map(|line| format!(":{line}")).unwrap_or_default();
-        let key = if e.key.is_empty() { String::new() } else { format!("{}: ", e.key) };
-        NoNetwork::Wrong(format!("{name}{line}: {key}{}", e.message))
-    })
-}
-
-/// Windows are told in units that follow from the largest one (RFC 7323, §2.3): with the simulator's
-/// default, which never limits, a window of less than 16 KiB would be none.
-fn with_window(setup: Setup, window: u64, base: Option<&Path>) -> Setup {
-    let (base, mut setup) = (base.unwrap_or(Path::new(".")), setup);
-    for name in setup.scenario.scheme.clone().split('+') {
-        let mut scenario = setup.scenario.clone();
-        let table = scenario.schemes.entry(name.to_owned()).or_insert_with(|| serde_json::json!({}));
-        if let Some(table) = table.as_object_mut() {
-            let window = serde_json::json!(format!("{} B", window.min(1 << 30)));
-            table.entry("receive_window").or_insert(window);
-        }
-        // A scheme that has no such parameter stays as it is.
-        if let Ok(changed) = Setup::new(scenario, base, &Catalogue::standard()) {
-            setup = changed;
-        }
-    }
-    setup
 }
 
 fn named(setup: &Setup, name: &Spanned<String>, key: &str, source: &Source<'_>) -> Result<NodeId, Error> {
@@ -404,105 +256,6 @@ fn neighbours(file: &File, setup: &Setup, id: NodeId, source: &Source<'_>) -> Re
             ))
         }
     }
-}
-
-/// Where applications connect, and where the configuration says so.
-fn entrances(file: &File, setup: &Setup, source: &Source<'_>) -> Result<(Vec<Entrance>, Vec<String>), Error> {
-    let at = |listen: &Spanned<SocketAddr>, open: bool| (*listen.get_ref(), listen.span(), "listen", open);
-    let mut all = Vec::new();
-    for table in &file.forward {
-        let kind = Kind::Forward(target(&table.to, source)?);
-        all.push((at(&table.listen, table.open), Some(&table.exit), kind, "forward"));
-    }
-    all.extend(file.socks.iter().map(|t| (at(&t.listen, t.open), Some(&t.exit), Kind::Socks, "socks")));
-    all.extend(file.connect.iter().map(|t| (at(&t.listen, t.open), Some(&t.exit), Kind::Connect, "connect")));
-    for table in &file.transparent {
-        let (targets, listen) = transparent(&table.to, source)?;
-        // At all addresses, but of other machines none is let in.
-        let at = (listen, table.to.span(), "to", true);
-        all.push((at, Some(&table.exit), Kind::Transparent(targets), "transparent"));
-    }
-    let names: Names = setup.topology.nodes().iter().map(|node| node.name.clone()).collect::<Vec<_>>().into();
-    for table in &file.application {
-        all.push((at(&table.listen, table.open), None, Kind::Application(names.clone()), "application"));
-    }
-    let (mut entrances, mut places) = (Vec::<Entrance>::new(), Vec::new());
-    for ((listen, span, at, open), exit, kind, table) in all {
-        let exit = match exit {
-            Some(exit) if exit.get_ref() == file.node.get_ref() => {
-                let what = "a node is no exit of its own";
-                return Err(source.wrong(Some(exit.span()), &format!("{table}.exit"), what));
-            }
-            Some(exit) => named(setup, exit, &format!("{table}.exit"), source)?,
-            None => NodeId(0),
-        };
-        let key = format!("{table}.{at}");
-        if !open && !listen.ip().is_loopback() {
-            let what = format!("whoever reaches {listen} could use this node; `open = true` says that this is meant");
-            return Err(source.wrong(Some(span), &key, what));
-        }
-        if listen.port() != 0 && entrances.iter().any(|e| e.listen == listen) {
-            return Err(source.wrong(Some(span), &key, format!("{listen} is there twice")));
-        }
-        places.push(source.place(Some(span), &key));
-        entrances.push(Entrance { listen, exit, kind });
-    }
-    Ok((entrances, places))
-}
-
-/// `host:port`, as the exit will see it.
-fn target(to: &Spanned<String>, source: &Source<'_>) -> Result<String, Error> {
-    let parts = to.get_ref().rsplit_once(':').filter(|(host, _)| !host.is_empty());
-    let port = parts.and_then(|(_, port)| port.parse::<u16>().ok()).filter(|port| *port != 0);
-    match port {
-        Some(_) => Ok(to.get_ref().clone()),
-        None => Err(source.wrong(Some(to.span()), "forward.to", format!("`{}` is no `host:port`", to.get_ref()))),
-    }
-}
-
-/// Addresses and the one port that are taken for others, and where such connections arrive.
-fn transparent(to: &Spanned<String>, source: &Source<'_>) -> Result<(Allowed, SocketAddr), Error> {
-    let wrong = |what: String| source.wrong(Some(to.span()), "transparent.to", what);
-    let targets = Allowed::parse(&[to.get_ref()]).map_err(&wrong)?;
-    let port = targets.only_port().filter(|port| *port != 0);
-    let port = port.ok_or_else(|| wrong(format!("`{}` has no single port, such as `:80`", to.get_ref())))?;
-    let six = targets.first().is_some_and(|first| first.is_ipv6());
-    let any = if six { IpAddr::from(Ipv6Addr::UNSPECIFIED) } else { Ipv4Addr::UNSPECIFIED.into() };
-    Ok((targets, SocketAddr::new(any, port)))
-}
-
-/// The largest packet that all links of the network carry, inside a datagram.
-fn largest_packet(setup: &Setup, source: &Source<'_>, at: Range<usize>) -> Result<u32, Error> {
-    let transport = setup.transport().ok_or_else(|| {
-        source.wrong(Some(at.clone()), "network", "its `scheme` carries no flows; name one that does, such as cubic")
-    })?;
-    let narrowest = setup.topology.links().iter().min_by_key(|link| link.mtu);
-    let least = narrowest.map_or(overlay::MTU, |link| link.mtu);
-    let (mtu, headers) = (least.min(overlay::MTU), transport.headers());
-    // RFC 9293, §3.7.1: what any host takes.
-    let least = headers + 536;
-    if mtu < least {
-        let name = |node: usize| setup.topology.nodes()[node].name.as_str();
-        let link = narrowest.map_or(String::new(), |link| format!("`{}` to `{}`: ", name(link.a), name(link.b)));
-        let what = format!(
-            "{link}packets of {mtu} B have no room for the scheme's headers of {headers} B; take at least {least} B"
-        );
-        return Err(source.wrong(Some(at), "network", what));
-    }
-    Ok(mtu)
-}
-
-/// A secret that stands in everybody's sources is none.
-fn refuse_known_secrets(setup: &Setup, source: &Source<'_>, at: Range<usize>) -> Result<(), Error> {
-    let scenario = &setup.scenario;
-    let runs = scenario.scheme.split('+').any(|name| name == "inrpp")
-        || scenario.deploy.iter().any(|d| d.scheme.as_deref() == Some("inrpp"));
-    let secret = scenario.schemes.get("inrpp").and_then(|table| table.get("secret")).and_then(|s| s.as_str());
-    if runs && secret.is_none_or(|secret| secret == "midpath" || secret.is_empty()) {
-        let what = "INRPP's routers sign what they say; give them `[schemes.inrpp] secret = \"…\"` of your own";
-        return Err(source.wrong(Some(at), "network", what));
-    }
-    Ok(())
 }
 
 #[cfg(test)]
