@@ -60,7 +60,8 @@ def ask(port: int, said: bytes, wanted: bytes) -> str:
     except TimeoutError:
         return "stuck"
     except OSError as error:
-        return type(error).__name__
+        named = type(error).__name__
+        return f"{named} {error.errno}" if named == "OSError" else named
     return "right" if answer == wanted else f"WRONG: {len(answer)} of {len(wanted)} bytes, then an end"
 
 

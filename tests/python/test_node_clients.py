@@ -1,4 +1,7 @@
-"""Clients as they are, through three processes of `midpathd`: right by hash, and a reset is seen as a reset."""
+"""Clients as they are, through three processes of `midpathd`: right by hash, and a reset is seen as a reset.
+
+`MIDPATH_SCHEME=inrpp pytest tests/python/test_node_clients.py` takes another scheme.
+"""
 
 import hashlib
 import http.server
@@ -122,7 +125,8 @@ def server(tmp_path_factory):
 def overlay(server):
     """Three nodes, with entrances to a web server and to two ports for others."""
     try:
-        found = nodes.Overlay(forwards=(server.server_address[1], *PORTS.values()))
+        scheme = os.environ.get("MIDPATH_SCHEME", "cubic")
+        found = nodes.Overlay(scheme, forwards=(server.server_address[1], *PORTS.values()))
     except FileNotFoundError as error:
         pytest.skip(str(error))
     with found as overlay:
