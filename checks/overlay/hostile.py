@@ -23,7 +23,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from nodes import Overlay
+from nodes import Overlay, serving
 
 CONTENT = hashlib.shake_256(b"hostile").digest(500_000)
 RATE = 100_000
@@ -44,13 +44,13 @@ def ip_udp(source: tuple[str, int], target: tuple[str, int], payload: bytes) -> 
     return struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(udp), 0, 0, 64, socket.IPPROTO_UDP, 0) + ends + udp
 
 
-def record(target: int, seconds: float) -> list[tuple[tuple[str, int], bytes]]:
-    """What neighbours send to a port meanwhile, with where it is from."""
-    found, until = [], time.monotonic() + seconds
+def record(target: int, count: int) -> list[tuple[tuple[str, int], bytes]]:
+    """So many datagrams that neighbours send to a port meanwhile, with where they are from."""
+    found, until = [], time.monotonic() + 30
     with socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(3)) as tap:
         tap.bind(("lo", 0))
         tap.settimeout(0.1)
-        while time.monotonic() < until:
+        while len(found) < count and time.monotonic() < until:
             try:
                 packet = tap.recv(65536)
             except TimeoutError:
@@ -124,17 +124,6 @@ class Downloads:
             self.longest = max(self.longest, time.monotonic() - begun)
 
 
-def serve(listener: socket.socket) -> None:
-    """Gives CONTENT to whoever connects."""
-    while True:
-        connection, _ = listener.accept()
-        with connection:
-            try:
-                connection.sendall(CONTENT)
-            except OSError:
-                continue
-
-
 def attack(overlay: Overlay, port: int, name: str, sends: Iterator[Send] | None, seconds: float) -> str:
     """One attack; raises where it does harm that it must not do."""
     downloads = Downloads(port)
@@ -181,38 +170,38 @@ def main() -> None:
     options = parser.parse_args()
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     draws = random.Random(1)
-    with socket.create_server(("127.0.0.1", 0), backlog=64) as listener:
-        threading.Thread(target=serve, args=(listener,), daemon=True).start()
-        server = listener.getsockname()[1]
-        with Overlay(rate="20 Mbps", forwards=(server,)) as overlay:
-            port, target = overlay.forward[server], overlay.ports["r"]
-            print(f"{overlay.program.parent.name} build, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
+    with (
+        serving(lambda connection: connection.sendall(CONTENT)) as server,
+        Overlay(rate="20 Mbps", forwards=(server,)) as overlay,
+    ):
+        port, target = overlay.forward[server], overlay.ports["r"]
+        print(f"{overlay.program.parent.name} build, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
 
-            def run(name: str, sends: Iterator[Send] | None) -> None:
-                print(attack(overlay, port, name, sends, options.seconds), flush=True)
+        def run(name: str, sends: Iterator[Send] | None) -> None:
+            print(attack(overlay, port, name, sends, options.seconds), flush=True)
 
-            run("nobody", None)
-            public = bytes.fromhex(overlay.keys["r"])
-            hellos = [hello(public, draws) for _ in range(2000)]
-            run("half-open", from_anywhere(target, hellos))
-            a, r = ("127.0.0.1", overlay.ports["a"]), ("127.0.0.1", target)
-            run("as a", as_neighbour(target, [ip_udp(a, r, h) for h in hellos]))
-            recording = Downloads(port)
-            worker = threading.Thread(target=recording.work)
-            worker.start()
-            recorded = record(target, 1.0)
-            recording.over = True
-            worker.join()
-            print(f"{len(recorded)} datagrams to r recorded")
-            run("replayed", as_neighbour(target, [ip_udp(source, r, payload) for source, payload in recorded]))
-            changed = []
-            for source, payload in recorded:
-                at = draws.randrange(len(payload))
-                other = payload[:at] + bytes([payload[at] ^ 1 << draws.randrange(8)]) + payload[at + 1 :]
-                changed.append(ip_udp(source, r, other))
-            run("changed", as_neighbour(target, changed))
-            run("noise", from_anywhere(target, [draws.randbytes(draws.randrange(1, 1400)) for _ in range(2000)]))
-            run("nobody", None)
+        run("nobody", None)
+        public = bytes.fromhex(overlay.keys["r"])
+        hellos = [hello(public, draws) for _ in range(2000)]
+        run("half-open", from_anywhere(target, hellos))
+        a, r = ("127.0.0.1", overlay.ports["a"]), ("127.0.0.1", target)
+        run("as a", as_neighbour(target, [ip_udp(a, r, h) for h in hellos]))
+        recording = Downloads(port)
+        worker = threading.Thread(target=recording.work)
+        worker.start()
+        recorded = record(target, 2000)
+        recording.over = True
+        worker.join()
+        print(f"{len(recorded)} datagrams to r recorded")
+        run("replayed", as_neighbour(target, [ip_udp(source, r, payload) for source, payload in recorded]))
+        changed = []
+        for source, payload in recorded:
+            at = draws.randrange(len(payload))
+            other = payload[:at] + bytes([payload[at] ^ 1 << draws.randrange(8)]) + payload[at + 1 :]
+            changed.append(ip_udp(source, r, other))
+        run("changed", as_neighbour(target, changed))
+        run("noise", from_anywhere(target, [draws.randbytes(draws.randrange(1, 1400)) for _ in range(2000)]))
+        run("nobody", None)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,10 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -50,6 +53,32 @@ def free_port(kind: socket.SocketKind = socket.SOCK_STREAM) -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+@contextmanager
+def serving(handle: Callable[[socket.socket], None]) -> Iterator[int]:
+    """A server on this machine, with a thread for each connection; its port."""
+    listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+
+    def talk(connection: socket.socket) -> None:
+        with connection, suppress(OSError):
+            handle(connection)
+
+    def serve() -> None:
+        with suppress(OSError):
+            while True:
+                connection, _ = listener.accept()
+                threading.Thread(target=talk, args=(connection,), daemon=True).start()
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    try:
+        yield listener.getsockname()[1]
+    finally:
+        # Without this the thread would take one more connection: of whoever gets the same file number next.
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join()
+        listener.close()
 
 
 class Overlay:

@@ -2,10 +2,8 @@
 
 import re
 import shutil
-import socket
 import subprocess
 import sys
-import threading
 import time
 
 import pytest
@@ -105,9 +103,7 @@ def test_a_wall_clock_that_is_stepped_by_an_hour_is_not_noticed(tmp_path):
         time.sleep(1)
     assert abs(times[1] - times[0]) > 7000
     before = counted(calls)
-    with socket.create_server(("127.0.0.1", 0), backlog=64) as listener:
-        threading.Thread(target=soak.serve, args=(listener,), daemon=True).start()
-        server = listener.getsockname()[1]
+    with nodes.serving(soak.talk) as server:
         overlay = nodes.Overlay("inrpp", forwards=(server,))
         try:
             overlay.start(environment=stepped)

@@ -35,26 +35,8 @@ def overlay_to(server, **more):
 @pytest.fixture(scope="module")
 def server():
     """Gives CONTENT to whoever connects."""
-    listener = socket.create_server(("127.0.0.1", 0), backlog=64)
-
-    def give(connection):
-        with connection:
-            try:
-                connection.sendall(CONTENT)
-            except OSError:
-                return
-
-    def serve():
-        while True:
-            try:
-                connection, _ = listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=give, args=(connection,), daemon=True).start()
-
-    threading.Thread(target=serve, daemon=True).start()
-    yield listener.getsockname()[1]
-    listener.close()
+    with nodes.serving(lambda connection: connection.sendall(CONTENT)) as port:
+        yield port
 
 
 @pytest.fixture
@@ -227,7 +209,7 @@ def test_connections_that_are_routed_here_go_where_they_wanted(tmp_path):
     assert said[0] == "198.51.100.3: curl 0, 100000 bytes, right"
     assert said[1] == "[2001:db8:1::7]: curl 0, 100000 bytes, right"
     # What the exit does not allow has no words here: it is a reset.
-    assert said[2] == "198.51.100.3:81: curl 56, 0 bytes"
+    assert said[2] == "198.51.100.3:81: reset, 0 bytes"
     # The machine's other addresses are not for the node, whoever listens there.
-    assert said[3] == "127.0.0.1: curl 56, 0 bytes"
+    assert said[3] == "127.0.0.1: reset, 0 bytes"
     assert said[4] == "3 entered, 2 left, 1 refused"
