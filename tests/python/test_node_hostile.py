@@ -28,7 +28,7 @@ def built():
 @pytest.mark.parametrize("scheme", ["cubic", "fcp"])
 def test_nodes_that_are_killed_leave_nothing(scheme):
     said = []
-    soak.run(4, scheme, say=said.append)
+    soak.run(2.5, scheme, say=said.append)
     kills = int(re.match(r"(\d+) kills", said[0])[1])
     assert kills >= 1, said
 
@@ -67,9 +67,9 @@ def may_have_namespaces():
 
 @pytest.mark.skipif(not may_have_namespaces(), reason="needs network namespaces and ip")
 def test_strangers_are_counted_and_honest_flows_live():
-    """In a namespace: half-open handshakes, replays, changes and noise, each for a second."""
+    """In a namespace: half-open handshakes, replays, changes and noise, each for half a second."""
     done = subprocess.run(
-        ["unshare", "-Urn", sys.executable, CHECKS / "hostile.py", "1"],
+        ["unshare", "-Urn", sys.executable, CHECKS / "hostile.py", "0.5"],
         capture_output=True,
         text=True,
         check=False,
@@ -108,7 +108,7 @@ def test_a_wall_clock_that_is_stepped_by_an_hour_is_not_noticed(tmp_path):
         try:
             overlay.start(environment=stepped)
             overlay.wait()
-            until = time.monotonic() + 4
+            until = time.monotonic() + 2.5
             while time.monotonic() < until:
                 assert soak.ask(overlay.forward[server], b"give", soak.CONTENT) == "right"
             ups = [port["link"]["ups"] for name in nodes.NODES for port in overlay.ask(name)["ports"]]
