@@ -3,13 +3,15 @@
 
 mod common;
 
+use std::sync::{Arc, Mutex};
+
 use common::{Bench, RATE, cases, packet};
-use midpath_core::packet::{Ecn, Flags, Kind, Packet, Pkt, PortId};
+use midpath_core::packet::{Ecn, Flags, Kind, NodeId, Packet, Pkt, PortId};
 use midpath_core::queue::{
     Aqm, Bound, Ce, Discipline, Done, Dual, Fifo, Limit, Loss, NoAqm, Queue, Red, RedParams, Share, Signal, Step,
     Unsignalled, Verdict, View,
 };
-use midpath_core::roles::{Drop, PortCtx};
+use midpath_core::roles::{Drop, LinkInfo, Port, PortBench, PortCtx, Shortcuts};
 use midpath_core::units::Time;
 use proptest::prelude::*;
 
@@ -193,4 +195,45 @@ fn of_two_queues_each_gets_its_share() {
         assert!(apart.abs() <= 4500 + 1500 + 3 * (1500 + 700), "{served:?}");
     }
     assert!(served.iter().all(|s| *s > 20_000), "{served:?}");
+}
+
+/// Writes down what it is told.
+struct Watching(Arc<Mutex<Vec<&'static str>>>);
+
+impl Signal for Watching {
+    fn signal(&mut self, _pkt: &Pkt, _ctx: &mut PortCtx<'_>) -> Done {
+        Done::Told
+    }
+    fn watches_leaving(&self) -> bool {
+        true
+    }
+    fn leaving(&mut self, _pkt: &Pkt, _ctx: &mut PortCtx<'_>) {
+        self.0.lock().unwrap().push("leaving");
+    }
+    fn reset(&mut self, _ctx: &mut PortCtx<'_>) {
+        self.0.lock().unwrap().push("reset");
+    }
+    fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
+        out.push(("watched", self.0.lock().unwrap().len() as f64));
+    }
+}
+
+#[test]
+fn a_signal_sees_what_leaves_and_is_reset_with_its_port() {
+    let link = LinkInfo { rate: RATE, delay: Time::ZERO, mtu: 1500, peer: NodeId(1) };
+    let (seen, mut bench) = (Arc::default(), PortBench::new(link));
+    let fifo = Fifo::new(Limit::Packets(9).bound(RATE));
+    let mut port = Queue::new(NoAqm, fifo, Watching(Arc::clone(&seen)));
+    assert!(!port.is_timetable());
+    for seq in 0..2 {
+        let pkt = bench.pool.insert(packet(0, seq, 100, Ecn::NotEct));
+        port.outbound(pkt, &mut bench.ctx());
+    }
+    let left = port.poll_transmit(&mut bench.ctx()).expect("one waits");
+    assert_eq!(bench.pool[&left].seq, 0);
+    port.reset(&mut bench.ctx());
+    assert_eq!((port.backlog().packets, seen.lock().unwrap().as_slice()), (0, ["leaving", "reset"].as_slice()));
+    let mut gauges = Vec::new();
+    port.gauges(&mut gauges);
+    assert_eq!(gauges, [("watched", 2.0)]);
 }

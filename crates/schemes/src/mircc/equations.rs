@@ -183,6 +183,7 @@ mod tests {
         close(self_tuned_beta(0.1, 5e6, 20e6), 0.1);
         close(self_tuned_beta(0.1, 0.0, 20e6), 0.1);
         close(self_tuned_beta(0.1, 5e6, 0.0), 1.0);
+        close(self_tuned_beta(0.1, 0.5, 0.25), 0.5);
     }
 
     #[test]

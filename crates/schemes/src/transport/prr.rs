@@ -74,6 +74,18 @@ mod tests {
         assert_eq!(pipe, 10);
     }
 
+    /// In bytes: half of what is delivered may leave, less what has.
+    #[test]
+    fn what_is_delivered_is_sent_in_proportion() {
+        let mut prr = Prr::begin(20_000);
+        let progress = |delivered| Progress { delivered, pipe: 15_000, ssthresh: 10_000, mss: 1000, safe: true };
+        assert_eq!(prr.allow(&progress(4_000)), 2_000);
+        prr.sent(1_500);
+        assert_eq!(prr.allow(&progress(1_001)), 1_001, "2,500.5 rounded up, less 1,500");
+        prr.sent(2_000);
+        assert_eq!(prr.allow(&progress(1)), 0, "more has left than is due");
+    }
+
     #[test]
     fn after_heavy_loss_it_grows_to_ssthresh_only_on_safe_acks() {
         let progress = |safe| Progress { delivered: 1, pipe: 4, ssthresh: 10, mss: 1, safe };

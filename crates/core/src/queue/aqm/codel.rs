@@ -144,6 +144,25 @@ mod tests {
         assert!(got.len() > 8);
     }
 
+    /// A packet that could not be told from its sender's signal is scheduled by the one behind it; one
+    /// that was signalled at once.
+    #[test]
+    fn a_signal_schedules_the_next_choice_and_an_empty_queue_forgets() {
+        let (ms, mut codel) = (Time::from_ms, Codel::new(CodelParams::default()));
+        let mut leaving = Leaving::new(ms(20), 100_000);
+        let packet = Packet::new(crate::packet::FlowId(0), crate::packet::NodeId(0), crate::packet::NodeId(1), 1500);
+        let verdicts = [1, 100, 101].map(|t| leaving.ask(&mut codel, ms(t)));
+        assert_eq!(verdicts, [Verdict::Pass, Verdict::Pass, Verdict::Signal]);
+        codel.signalled(&packet);
+        assert_eq!((codel.drop_next, codel.count), (ms(201), 1), "the first choice has scheduled it already");
+        assert_eq!(leaving.ask(&mut codel, ms(201)), Verdict::Signal);
+        codel.signalled(&packet);
+        let next = ms(201) + ms(100).mul_f64(1.0 / 2f64.sqrt());
+        assert_eq!((codel.drop_next, codel.count, codel.chosen), (next, 2, false));
+        codel.empty();
+        assert_eq!((codel.first_above_time, codel.dropping, codel.chosen), (Time::ZERO, false, false));
+    }
+
     #[test]
     fn a_backlog_of_one_packet_is_never_punished() {
         assert!(chosen(50, 1500, 2000).is_empty());

@@ -184,6 +184,16 @@ mod tests {
         assert!((red.average / (20_000.0 * 0.9f64.powi(7)) - 1.0).abs() < 1e-4, "{}", red.average);
     }
 
+    #[test]
+    fn a_reset_one_is_as_new() {
+        let (mut red, mut rng) = (red(1.0, true), stream(3, Purpose::Ports, 0));
+        (0..10).for_each(|_| {
+            arrive(&mut red, 20_000, Time::ZERO, None, &mut rng);
+        });
+        red.reset();
+        assert_eq!((red.average, red.count), (0.0, -1));
+    }
+
     proptest! {
         #[test]
         fn the_average_is_the_exponentially_weighted_one(

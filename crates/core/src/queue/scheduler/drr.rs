@@ -135,3 +135,56 @@ impl Scheduler for Drr {
         self.total = Backlog::default();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limit::Limit;
+    use crate::packet::FlowId;
+    use crate::units::Rate;
+
+    fn packet(flow: u32, size: u32) -> Packet {
+        Packet::new(FlowId(flow), NodeId(0), NodeId(1), size)
+    }
+
+    fn filled(bound: Limit, arrivals: &[(u32, u32)], pool: &mut Pool) -> Drr {
+        let mut drr = Drr::new(bound.bound(Rate::from_mbps(10)), 1500);
+        for (flow, size) in arrivals {
+            let pkt = pool.insert(packet(*flow, *size));
+            drr.push(pkt, pool);
+        }
+        drr
+    }
+
+    #[test]
+    fn the_longest_lane_sheds_and_of_two_the_one_whose_turn_comes_first() {
+        // One lane of two and two of one packet, with as many bytes each; then a longer one.
+        for (arrivals, expected) in [
+            (vec![(1, 700), (2, 1400), (3, 1400), (1, 700)], 1),
+            (vec![(2, 1400), (1, 700), (3, 1400), (1, 700)], 2),
+            (vec![(1, 700), (2, 1400), (3, 1401), (1, 700)], 3),
+        ] {
+            let mut pool = Pool::new();
+            let mut drr = filled(Limit::Packets(3), &arrivals, &mut pool);
+            let shed = drr.shed(&pool).expect("one too many");
+            assert_eq!(pool[&shed].flow, FlowId(expected), "{arrivals:?}");
+            assert_eq!(drr.backlog().packets, 3);
+            assert!(drr.shed(&pool).is_none());
+        }
+    }
+
+    #[test]
+    fn lanes_are_told_apart_and_cleared_in_their_turn() {
+        let mut pool = Pool::new();
+        let mut drr = filled(Limit::Packets(9), &[(1, 700), (2, 300), (1, 800)], &mut pool);
+        let lane = |drr: &Drr, flow| drr.lane(&packet(flow, 1), Backlog::default());
+        assert_eq!(lane(&drr, 1), Backlog { packets: 2, bytes: 1500 });
+        assert_eq!(lane(&drr, 2), Backlog { packets: 1, bytes: 300 });
+        assert_eq!(lane(&drr, 3), Backlog::default());
+        let mut given = Vec::new();
+        drr.clear(&mut |pkt| given.push((pool[&pkt].flow.0, pool[&pkt].size)));
+        assert_eq!(given, [(1, 700), (1, 800), (2, 300)]);
+        assert_eq!((drr.backlog(), lane(&drr, 1), drr.round.len()), (Backlog::default(), Backlog::default(), 0));
+        assert!(drr.pop(&pool).is_none());
+    }
+}

@@ -87,3 +87,30 @@ impl<C: Fn(&Packet) -> bool + Send> Scheduler for Dual<C> {
         self.round.clear();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limit::Limit;
+    use crate::packet::{FlowId, NodeId};
+    use crate::units::Rate;
+
+    fn packet(flow: u32, size: u32) -> Packet {
+        Packet::new(FlowId(flow), NodeId(0), NodeId(1), size)
+    }
+
+    #[test]
+    fn each_of_two_holds_what_the_bound_says() {
+        let mut pool = Pool::new();
+        let bound = Limit::Packets(1).bound(Rate::from_mbps(10));
+        let mut dual = Dual::new(bound, Share::Strict, |p: &Packet| p.flow.0 == 0);
+        let admits = |dual: &Dual<_>, flow| dual.admits(&packet(flow, 100), dual.backlog());
+        assert!(admits(&dual, 0) && admits(&dual, 1));
+        let pkt = pool.insert(packet(1, 100));
+        dual.push(pkt, &pool);
+        assert!(admits(&dual, 0) && !admits(&dual, 1));
+        let pkt = pool.insert(packet(0, 100));
+        dual.push(pkt, &pool);
+        assert!(!admits(&dual, 0) && !admits(&dual, 1));
+    }
+}
