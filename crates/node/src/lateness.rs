@@ -8,6 +8,8 @@ use midpath_core::units::Time;
 pub struct Lateness {
     /// How often it was below 2^i µs, and not below half of that.
     pub counts: [u64; 24],
+    /// The latest of all.
+    pub most: Time,
 }
 
 impl Lateness {
@@ -15,6 +17,7 @@ impl Lateness {
     pub fn note(&mut self, late: Time) {
         let bits = 64 - (late.as_ns() / 1000).leading_zeros() as usize;
         self.counts[bits.min(self.counts.len() - 1)] += 1;
+        self.most = self.most.max(late);
     }
 
     /// The share `q` was no later than this, in microseconds, rounded up to a power of two.
@@ -28,9 +31,15 @@ impl Lateness {
         1 << place.unwrap_or(0)
     }
 
+    /// The latest of all, in microseconds.
+    pub fn most_us(&self) -> u64 {
+        self.most.as_ns() / 1000
+    }
+
     /// What both have counted.
     pub fn add(&mut self, other: &Lateness) {
         self.counts.iter_mut().zip(other.counts).for_each(|(own, more)| *own += more);
+        self.most = self.most.max(other.most);
     }
 }
 
@@ -45,6 +54,7 @@ mod tests {
         late.note(Time::from_ms(3));
         late.note(Time::from_secs(1000));
         assert_eq!([0.5, 0.98, 0.99].map(|q| late.quantile_us(q)), [64, 64, 4096]);
+        assert_eq!(late.most_us(), 1_000_000_000);
         assert_eq!(Lateness::default().quantile_us(0.99), 1);
     }
 }
