@@ -127,6 +127,8 @@ struct Wire {
     clock: TxClock,
     rate: Option<Rate>,
     busy: bool,
+    /// Nothing has waited since the last packet ended.
+    idle: bool,
     planned: Time,
 }
 
@@ -159,8 +161,8 @@ impl Wires {
         let payload = self.bytes.take(pkt.id());
         let packet = pool.take(pkt);
         let wire = &mut self.of[usize::from(port.0)];
-        let (_, end) = transmission(wire.planned, now, wire.clock, packet.size + self.overhead);
-        (wire.busy, wire.planned) = (true, end);
+        let (_, end) = transmission(wire.planned, now, wire.idle, wire.clock, packet.size + self.overhead);
+        (wire.busy, wire.idle, wire.planned) = (true, false, end);
         let payload = payload.unwrap_or_else(|| vec![0; usize::from(packet.payload)].into());
         let mut frame = Vec::with_capacity(packet.size as usize);
         wire::encode_with(&packet, &payload, &mut frame);
@@ -222,7 +224,7 @@ impl Host {
         let node = node.without_timetables().with_limits(settings.limits).with_flows(Arc::new(flows));
         let wire = |port| {
             let clock = TxClock::new(node.rate(PortId(port as u16)));
-            Wire { clock, rate: None, busy: false, planned: Time::ZERO }
+            Wire { clock, rate: None, busy: false, idle: true, planned: Time::ZERO }
         };
         let wires = Wires {
             of: (0..node.ports()).map(wire).collect(),
@@ -461,8 +463,9 @@ impl Host {
         if wire.busy || wire.rate.is_none() {
             return; // it is asked when that packet has been sent, or the link is up again
         }
-        if let Some(pkt) = self.node.poll_transmit(now, port, &mut self.pool, &mut self.wires) {
-            self.wires.send(port, pkt, now, &mut self.pool);
+        match self.node.poll_transmit(now, port, &mut self.pool, &mut self.wires) {
+            Some(pkt) => self.wires.send(port, pkt, now, &mut self.pool),
+            None => self.wires.of[usize::from(port.0)].idle = true,
         }
     }
 }

@@ -184,10 +184,11 @@ use carry_bytes;
 /// would send all at once. Ours, with [`transmission`].
 const CREDIT: Time = Time::from_ms(1);
 
-/// When a packet that is sent at `now` starts and ends: where the last one ended by plan, not where
-/// the thread woke.
-pub(crate) fn transmission(planned: Time, now: Time, clock: TxClock, size: u32) -> (Time, Time) {
-    let start = planned.max(now.saturating_sub(CREDIT));
+/// When a packet that is sent at `now` starts and ends. One that had waited for the transmitter starts
+/// where the last one ended by plan, not where the thread woke. One that found it idle starts now: it
+/// was not there before.
+pub(crate) fn transmission(planned: Time, now: Time, idle: bool, clock: TxClock, size: u32) -> (Time, Time) {
+    let start = planned.max(if idle { now } else { now.saturating_sub(CREDIT) });
     (start, start + clock.time(size))
 }
 
@@ -206,13 +207,21 @@ mod tests {
         let mut planned = ms(10);
         for n in 0..1000 {
             let woken = planned + us(150 + n % 700);
-            let (start, end) = transmission(planned, woken, clock, 1500);
+            let (start, end) = transmission(planned, woken, false, clock, 1500);
             assert_eq!(start, planned);
             planned = end;
         }
         assert!(planned.saturating_sub(ms(1010)) < us(1), "a thousand packets take a second: {planned:?}");
         let asleep = ms(5000);
-        let (start, _) = transmission(planned, asleep, clock, 1500);
+        let (start, _) = transmission(planned, asleep, false, clock, 1500);
         assert_eq!(start, asleep.saturating_sub(CREDIT));
+    }
+
+    /// Nothing leaves before it has come: a link that was idle is no shorter by the credit.
+    #[test]
+    fn what_finds_an_idle_transmitter_starts_now() {
+        let clock = TxClock::new(Rate::from_mbps(12));
+        let (planned, now) = (Time::from_ms(10), Time::from_us(10_400));
+        assert_eq!(transmission(planned, now, true, clock, 1500), (now, now + Time::from_ms(1)));
     }
 }
