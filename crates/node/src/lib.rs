@@ -19,6 +19,7 @@ pub mod lateness;
 #[cfg(target_os = "linux")]
 pub mod overlay;
 pub mod realtime;
+mod served;
 #[cfg(target_os = "linux")]
 pub mod station;
 

@@ -3,8 +3,9 @@
 //!
 //! Rates and delays are kept here: a transmitter is busy for as long as its packet takes at the
 //! link's rate, and the datagram is sent when the delay is over. The operating system wakes threads
-//! late and may lose datagrams; nodes have to live with both. It is a smoke test of the contract
-//! between node and driver, not a router.
+//! late; nodes have to live with it. A link that is faster than the machine is served at what the
+//! machine does, and its port is told. It is a test of the contract between node and driver, not a
+//! router.
 
 #![expect(clippy::disallowed_methods, reason = "the driver has the clock")]
 
@@ -12,7 +13,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -25,7 +27,8 @@ use midpath_core::wire;
 
 use crate::bytes::Bytes;
 use crate::lateness::Lateness;
-use crate::{Chaos, Delivered, Load, Network, carry_bytes, transmission};
+use crate::served::Served;
+use crate::{CREDIT, Chaos, Delivered, Load, Network, carry_bytes, transmission};
 
 /// A datagram is the number of the port that it is for, and the packet.
 const PORT: usize = 2;
@@ -35,8 +38,16 @@ const LONGEST: usize = 65_000;
 /// How long a thread sleeps at most before it looks whether the run is over.
 const NAP: Duration = Duration::from_millis(20);
 
-/// A datagram on its way: when it arrives, in which order it left, through which port.
-type Flying = Reverse<(Time, u64, u16, Vec<u8>)>;
+/// So many datagrams of a link may be with the kernel, or less than its socket has room for: what
+/// would be lost there no port would know of.
+const WITH_KERNEL: u64 = 32;
+/// A link whose receiver has taken so many is looked at again after this.
+const AGAIN: Time = Time::from_us(100);
+/// What has not come by then was lost.
+const GONE: Time = Time::from_ms(20);
+
+/// A datagram on its way: when it arrives, and in which order it left.
+type Flying = Reverse<(Time, u64, Vec<u8>)>;
 
 /// What a run has counted.
 #[derive(Debug, Clone, Default)]
@@ -75,13 +86,53 @@ struct Line {
     idle: bool,
     /// When the last packet has been sent, by plan.
     planned: Time,
+    /// Datagrams on their way.
+    flying: BinaryHeap<Flying>,
+    /// Datagrams that the other end has taken from its socket; those sent; and when the former
+    /// moved last.
+    taken: Arc<AtomicU64>,
+    sent: u64,
+    seen: (u64, Time),
+    /// Nothing leaves before.
+    held: Time,
+    served: Served,
+}
+
+impl Line {
+    /// When something here is due.
+    fn next(&self) -> Time {
+        let flying = self.flying.peek().map_or(Time::MAX, |Reverse((at, ..))| *at);
+        let busy = if self.busy { self.planned } else { Time::MAX };
+        flying.min(busy).max(self.held)
+    }
+
+    /// Whether the other end has as many datagrams before it as it may; then nothing leaves for a while.
+    fn is_full(&mut self, now: Time) -> bool {
+        let taken = self.taken.load(Ordering::Relaxed);
+        if taken != self.seen.0 || self.sent <= taken {
+            self.seen = (taken, now);
+        } else if now.saturating_sub(self.seen.1) > GONE {
+            self.sent = taken;
+        }
+        let full = self.sent.saturating_sub(taken) >= WITH_KERNEL;
+        if full {
+            self.held = now + AGAIN;
+        }
+        full
+    }
+
+    /// Whether datagrams are so late that the link can't be said to have carried them: its
+    /// transmitter waits, as a device does whose wire is not free.
+    fn is_behind(&self, now: Time) -> bool {
+        self.flying.peek().is_some_and(|Reverse((at, ..))| at.saturating_add(CREDIT) < now)
+    }
 }
 
 /// Everything of a node's driver but the node itself.
 struct Lines {
     of: Vec<Line>,
-    /// Datagrams on their way.
-    flying: BinaryHeap<Flying>,
+    /// What has been taken from the socket, by the port that it is for.
+    taken: Vec<Arc<AtomicU64>>,
     out: Outcome,
     ended: usize,
     bytes: Bytes,
@@ -99,7 +150,10 @@ impl Lines {
         let payload = self.bytes.take(pkt.id());
         let packet = pool.take(pkt);
         let line = &mut self.of[usize::from(port.0)];
-        let (_, end) = transmission(line.planned, now, line.idle, line.clock, packet.size);
+        let (start, end) = transmission(line.planned, now, line.idle, line.clock, packet.size);
+        if !line.idle {
+            line.served.lost(start.saturating_sub(line.planned));
+        }
         (line.busy, line.idle, line.planned) = (true, false, end);
         let (arrives, peer_port) = (end + line.delay, line.peer_port);
         let payload = payload.unwrap_or_else(|| vec![0; usize::from(packet.payload)].into());
@@ -116,21 +170,20 @@ impl Lines {
         if mishap.lost {
             return;
         }
+        let flying = &mut self.of[usize::from(port.0)].flying;
         if let Some(later) = mishap.copy {
-            self.flying.push(Reverse((arrives + mishap.late + later, self.out.sent, port.0, bytes.clone())));
+            flying.push(Reverse((arrives + mishap.late + later, self.out.sent, bytes.clone())));
         }
         if let Some((at, by)) = mishap.changed {
             let place = bytes.len() - payload + at;
             bytes[place] = bytes[place].wrapping_add(by);
         }
-        self.flying.push(Reverse((arrives + mishap.late, self.out.sent, port.0, bytes)));
+        flying.push(Reverse((arrives + mishap.late, self.out.sent, bytes)));
     }
 
     /// When something here is due.
     fn next(&self) -> Time {
-        let busy = self.of.iter().filter(|l| l.busy).map(|l| l.planned);
-        let flying = self.flying.peek().map(|Reverse((at, ..))| *at);
-        busy.chain(flying).min().unwrap_or(Time::MAX)
+        self.of.iter().map(Line::next).min().unwrap_or(Time::MAX)
     }
 }
 
@@ -201,16 +254,33 @@ fn stations(network: Network, load: &Load) -> io::Result<Vec<Station>> {
     let bind = |_: &Node| {
         let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
         socket.set_nonblocking(true)?;
+        wait::room(&socket);
         Ok(socket)
     };
     let sockets = network.nodes.iter().map(bind).collect::<io::Result<Vec<_>>>()?;
     let addresses = sockets.iter().map(UdpSocket::local_addr).collect::<io::Result<Vec<_>>>()?;
     let mut lines: Vec<Vec<Option<Line>>> =
         network.nodes.iter().map(|n| (0..n.ports()).map(|_| None).collect()).collect();
+    let taken: Vec<Vec<Arc<AtomicU64>>> =
+        network.nodes.iter().map(|n| (0..n.ports()).map(|_| Arc::default()).collect()).collect();
     for link in network.links {
         let (peer, peer_port) = (addresses[link.to.0.0 as usize], link.to.1);
         let clock = TxClock::new(link.rate);
-        let line = Line { peer, peer_port, clock, delay: link.delay, busy: false, idle: true, planned: Time::ZERO };
+        let line = Line {
+            peer,
+            peer_port,
+            clock,
+            delay: link.delay,
+            busy: false,
+            idle: true,
+            planned: Time::ZERO,
+            flying: BinaryHeap::new(),
+            taken: taken[link.to.0.0 as usize][usize::from(peer_port.0)].clone(),
+            sent: 0,
+            seen: (0, Time::ZERO),
+            held: Time::ZERO,
+            served: Served::new(link.rate),
+        };
         lines[link.from.0.0 as usize][usize::from(link.from.1.0)] = Some(line);
     }
     let began = Instant::now();
@@ -218,7 +288,7 @@ fn stations(network: Network, load: &Load) -> io::Result<Vec<Station>> {
         let bytes = load.bytes();
         let lines = Lines {
             of: lines.into_iter().map(|l| l.expect("each port has a link")).collect(),
-            flying: BinaryHeap::new(),
+            taken: taken[node.id().0 as usize].clone(),
             out: Outcome::default(),
             ended: 0,
             bytes,
@@ -261,19 +331,21 @@ impl Station {
     /// Does what is due: datagrams that arrive, packets that have been sent, wake-ups.
     fn due(&mut self) -> io::Result<()> {
         let now = self.now();
-        while self.lines.flying.peek().is_some_and(|Reverse((at, ..))| *at <= now) {
-            let Some(Reverse((at, _, port, bytes))) = self.lines.flying.pop() else { break };
-            self.lines.out.late.note(self.now().saturating_sub(at));
-            match self.socket.send_to(&bytes, self.lines.of[usize::from(port)].peer) {
-                // A full buffer loses the packet, as a link may.
-                Err(e) if e.kind() != io::ErrorKind::WouldBlock => return Err(e),
-                _ => {}
-            }
-        }
         for port in 0..self.lines.of.len() {
+            if self.lines.of[port].held > now {
+                continue;
+            }
+            self.depart(port, now)?;
             while self.lines.of[port].busy && self.lines.of[port].planned <= now {
+                if self.lines.of[port].is_behind(now) {
+                    self.lines.of[port].held = now + AGAIN;
+                    break;
+                }
                 self.lines.of[port].busy = false;
                 self.pull(PortId(port as u16), now);
+            }
+            if let Some(rate) = self.lines.of[port].served.news(now) {
+                self.node.set_rate(PortId(port as u16), rate, now, &mut self.pool, &mut self.lines);
             }
         }
         while self.node.next_wake() <= now {
@@ -282,6 +354,23 @@ impl Station {
             }
         }
         self.settle(now);
+        Ok(())
+    }
+
+    /// A link's datagrams leave whose time has come.
+    fn depart(&mut self, port: usize, now: Time) -> io::Result<()> {
+        let line = &mut self.lines.of[port];
+        while line.flying.peek().is_some_and(|Reverse((at, ..))| *at <= now) && !line.is_full(now) {
+            let Some(Reverse((at, _, bytes))) = line.flying.pop() else { break };
+            let late = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+            self.lines.out.late.note(Time::from_ns(late).saturating_sub(at));
+            match self.socket.send_to(&bytes, line.peer) {
+                Ok(_) => line.sent += 1,
+                // A full buffer loses the packet, as a link may.
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
+                Err(e) => return Err(e),
+            }
+        }
         Ok(())
     }
 
@@ -294,6 +383,9 @@ impl Station {
         };
         let port = u16::from_be_bytes(*port);
         let linked = self.lines.of.get(usize::from(port)).is_some_and(|line| line.peer == from);
+        if linked {
+            self.lines.taken[usize::from(port)].fetch_add(1, Ordering::Relaxed);
+        }
         match wire::read(packet) {
             Ok((read, payload)) if linked => {
                 self.lines.out.received += 1;
@@ -349,6 +441,12 @@ mod wait {
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
     }
 
+    /// Room for full packets of ten links, as far as the system allows.
+    pub fn room(socket: &UdpSocket) {
+        let _ = rustix::net::sockopt::set_socket_recv_buffer_size(socket, 1 << 20);
+        let _ = rustix::net::sockopt::set_socket_recv_buffer_size_force(socket, 1 << 20);
+    }
+
     pub fn on(socket: &UdpSocket, longest: Duration) -> io::Result<()> {
         let timeout = Timespec { tv_sec: longest.as_secs() as i64, tv_nsec: longest.subsec_nanos().into() };
         match poll(&mut [PollFd::new(socket, PollFlags::IN)], Some(&timeout)) {
@@ -367,6 +465,8 @@ mod wait {
     use std::time::Duration;
 
     pub fn finely() {}
+
+    pub fn room(_socket: &UdpSocket) {}
 
     #[expect(clippy::unnecessary_wraps, reason = "as on Linux")]
     pub fn on(_socket: &UdpSocket, longest: Duration) -> io::Result<()> {
