@@ -223,6 +223,6 @@ mod tests {
     fn what_finds_an_idle_transmitter_starts_now() {
         let clock = TxClock::new(Rate::from_mbps(12));
         let (planned, now) = (Time::from_ms(10), Time::from_us(10_400));
-        assert_eq!(transmission(planned, now, true, clock, 1500), (now, now + Time::from_ms(1)));
+        assert_eq!(transmission(planned, now, true, clock, 1500), (now, now + clock.time(1500)));
     }
 }

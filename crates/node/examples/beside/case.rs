@@ -57,7 +57,7 @@ impl Place {
 pub struct Case {
     text: String,
     sizes: [u64; 2],
-    starts: [f64; 2],
+    pub starts: [f64; 2],
 }
 
 /// The flows' sizes and starts are the seed's.
@@ -78,6 +78,17 @@ pub fn case(scheme: &str, place: Place, mbps: u64, seed: u64) -> Case {
          [queue]\nlimit = \"100 ms\"\n{flows}"
     );
     Case { text, sizes, starts }
+}
+
+impl Case {
+    /// Its nodes and links, for a driver.
+    pub fn network(&self) -> Network {
+        let options = RunOptions::default();
+        let setup = midpath_sim::prepare(&self.text, Path::new("."), &options, &Catalogue::standard());
+        let built = setup.expect("a scenario").network().expect("its ports can be built");
+        let link = |l: &midpath_sim::engine::NetLink| Link { from: l.from, to: l.to, rate: l.rate, delay: l.delay };
+        Network { links: built.links.iter().map(link).collect(), nodes: built.nodes }
+    }
 }
 
 /// What came of a run.
@@ -112,15 +123,10 @@ pub fn simulated(case: &Case) -> Run {
 
 /// The same on sockets. What is carried is compared byte for byte.
 pub fn real(case: &Case) -> Run {
-    let options = RunOptions::default();
-    let setup = midpath_sim::prepare(&case.text, Path::new("."), &options, &Catalogue::standard());
-    let built = setup.expect("a scenario").network().expect("its ports can be built");
-    let link = |l: &midpath_sim::engine::NetLink| Link { from: l.from, to: l.to, rate: l.rate, delay: l.delay };
-    let network = Network { links: built.links.iter().map(link).collect(), nodes: built.nodes };
     let file = |i: usize| (0..case.sizes[i]).map(|n| (n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as u8).collect();
     let files: BTreeMap<FlowId, Vec<u8>> = (0..2).map(|i| (FlowId(i as u32), file(i))).collect();
     let load = Load { files, chaos: Chaos::default() };
-    let out = realtime::carry(network, 2, &load, Duration::from_secs(60)).expect("the loopback interface");
+    let out = realtime::carry(case.network(), 2, &load, Duration::from_secs(60)).expect("the loopback interface");
     let reports = [0, 1].map(|i| out.flow(FlowId(i)));
     let took = [0, 1].map(|i| reports[i].completed.map_or(f64::NAN, |t| t.as_secs_f64() - case.starts[i]));
     assert!(took.iter().any(|t| t.is_nan()) || out.delivered.files == load.files, "what came out is what went in");
