@@ -17,7 +17,7 @@ mod shortcuts;
 mod walk;
 
 pub use crate::limit::Backlog;
-pub use application::{Application, Ended, Supply};
+pub use application::{Application, Ended, Half, Supply};
 pub use bench::PortBench;
 pub use discipline::Discipline;
 pub use endpoint::{Endpoint, EndpointCtx, FlowReport, Shared, Wishes};

@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use midpath_core::node::EndId;
 use midpath_core::packet::{NodeId, Packet, PacketId};
-use midpath_core::roles::{Ended, Supply};
+use midpath_core::roles::{Ended, Half, Supply};
 
 pub use incoming::Incoming;
 pub use outgoing::Outgoing;
@@ -36,6 +36,8 @@ pub struct Bytes {
     incoming: BTreeMap<EndId, Incoming>,
     /// Ends whose application has gone before them: nothing is kept for them any more.
     left: BTreeSet<EndId>,
+    /// Flows carry data both ways; so much of what a passive end's application sends waits at most.
+    both_ways: Option<usize>,
     /// `None` where nobody reads what arrives.
     windows: Option<Windows>,
     /// Ends of whose flows something has changed since the last [`Bytes::news`].
@@ -47,6 +49,17 @@ impl Bytes {
     /// does.)
     pub fn new(windows: Windows) -> Bytes {
         Bytes { windows: Some(windows), ..Bytes::default() }
+    }
+
+    /// Flows carry data both ways; `capacity` is for passive ends what [`Bytes::send_from`] says for
+    /// active ones.
+    pub fn carry_both_ways(&mut self, capacity: usize) {
+        self.both_ways = Some(capacity);
+    }
+
+    /// Whether they do.
+    pub fn goes_both_ways(&self) -> bool {
+        self.both_ways.is_some()
     }
 
     /// Bytes on packets now.
@@ -171,13 +184,16 @@ impl Bytes {
     }
 
     /// [`Driver::supply`](midpath_core::node::Driver::supply).
-    pub fn supply(&self, end: EndId) -> Option<Supply> {
+    pub fn supply(&mut self, end: EndId) -> Option<Supply> {
+        if let Some(capacity) = self.both_ways.filter(|_| !end.active && !self.left.contains(&end)) {
+            self.send_from(end, capacity);
+        }
         self.outgoing.get(&end).map(Outgoing::supply)
     }
 
-    /// [`Driver::room`](midpath_core::node::Driver::room): passive ends receive.
+    /// [`Driver::room`](midpath_core::node::Driver::room): passive ends receive, or both.
     pub fn room(&mut self, end: EndId) -> Option<u64> {
-        let receives = !end.active && !self.left.contains(&end);
+        let receives = (self.both_ways.is_some() || !end.active) && !self.left.contains(&end);
         let windows = self.windows.as_mut().filter(|_| receives)?;
         Some(self.incoming.entry(end).or_default().room(windows))
     }
@@ -220,6 +236,15 @@ impl Bytes {
             self.windows.iter_mut().for_each(|w| w.wrote(before, outgoing.kept()));
             self.news.insert(end);
         }
+    }
+
+    /// [`Driver::completed`](midpath_core::node::Driver::completed).
+    pub fn completed(&mut self, end: EndId, half: Half) {
+        match half {
+            Half::Sending => self.outgoing.get_mut(&end).into_iter().for_each(|o| o.end(Ended::Complete)),
+            Half::Receiving => self.incoming.get_mut(&end).into_iter().for_each(|i| i.end(Ended::Complete)),
+        }
+        self.news.insert(end);
     }
 
     /// [`Driver::ended`](midpath_core::node::Driver::ended).

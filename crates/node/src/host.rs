@@ -1,7 +1,8 @@
 //! A node with its applications, without I/O: frames and times come in, frames go out. What owns
 //! the sockets calls it; a test may do so in virtual time.
 //!
-//! A flow carries bytes one way. What an application opens here is named by its [`EndId`]; what
+//! A flow carries bytes one way, or both after [`Host::both_ways`].
+//! What an application opens here is named by its [`EndId`]; what
 //! comes of it is in [`Host::news`].
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -141,7 +142,7 @@ struct Wires {
     frames: Vec<Frame>,
     overhead: u32,
     counted: Counted,
-    /// Of passive ends: who only waits would never know that its peer is gone.
+    /// Of ends that receive: who only waits would never know that its peer is gone.
     heard: BTreeMap<EndId, Heard>,
     now: Time,
 }
@@ -192,12 +193,12 @@ impl Driver for Wires {
     fn delivered(&mut self, id: PacketId, packet: &Packet) {
         self.bytes.delivered(id);
         self.counted.delivered += 1;
-        let end = EndId { flow: packet.flow, peer: packet.src, active: false };
-        if let Some(peer) = self.heard.get_mut(&end) {
-            peer.again(packet.payload, self.now);
-        } else if self.bytes.incoming(end).is_some() {
-            self.heard.insert(end, Heard::now(self.now));
-        }
+        let passive = EndId { flow: packet.flow, peer: packet.src, active: false };
+        let active = EndId { active: true, ..passive };
+        let receives = |end: &EndId| self.bytes.incoming(*end).is_some();
+        let Some(end) = [passive, active].into_iter().find(receives) else { return };
+        let now = self.now;
+        self.heard.entry(end).and_modify(|peer| peer.again(packet.payload, now)).or_insert_with(|| Heard::now(now));
     }
     fn consumed(&mut self, id: PacketId, _packet: &Packet) {
         self.bytes.take(id);
@@ -246,6 +247,24 @@ impl Host {
     /// The node, to be looked at.
     pub fn node(&self) -> &Node {
         &self.node
+    }
+
+    /// Its flows carry data both ways, where the transport can: to be said before any is opened, and
+    /// alike at both ends.
+    #[must_use]
+    pub fn both_ways(mut self) -> Host {
+        if let Some(transport) = self.settings.transport.both_ways(self.settings.windows.most()) {
+            let flows = Applications { transport: transport.clone(), accepts: self.settings.accepts };
+            self.node = self.node.with_flows(Arc::new(flows));
+            self.settings.transport = transport;
+            self.wires.bytes.carry_both_ways(OUTGOING);
+        }
+        self
+    }
+
+    /// Whether its flows carry data both ways.
+    pub fn goes_both_ways(&self) -> bool {
+        self.wires.bytes.goes_both_ways()
     }
 
     /// What has been counted.

@@ -173,6 +173,9 @@ macro_rules! carry_bytes {
         fn acknowledged(&mut self, end: EndId, up_to: u64) {
             self.$table().acknowledged(end, up_to);
         }
+        fn completed(&mut self, end: EndId, half: midpath_core::roles::Half) {
+            self.$table().completed(end, half);
+        }
         fn ended(&mut self, end: EndId, why: Ended) {
             self.$table().ended(end, why);
         }

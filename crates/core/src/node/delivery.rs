@@ -5,7 +5,7 @@ use super::timers::Wake;
 use super::{Driver, EndId, Node};
 use crate::packet::{FlowId, NodeId, Packet, PacketId, Pkt, Pool};
 use crate::rng::secret;
-use crate::roles::{Accept, Application, Drop, Ended, Endpoint, EndpointCtx, Way};
+use crate::roles::{Accept, Application, Drop, Ended, Endpoint, EndpointCtx, Half, Way};
 use crate::units::Time;
 
 impl Node {
@@ -139,10 +139,16 @@ impl Node {
 
     /// Tells the driver what a call to an endpoint has done.
     fn tell<D: Driver>(end: EndId, application: Application, pool: &Pool, driver: &mut D) {
-        let Application { made, arrived, acknowledged, ended, .. } = application;
+        let Application { made, arrived, acknowledged, sent, received, ended, .. } = application;
         made.into_iter().for_each(|(id, at)| driver.made(end, id, pool.peek(id), at));
         arrived.into_iter().for_each(|at| driver.arrived(end, at));
         acknowledged.into_iter().for_each(|up_to| driver.acknowledged(end, up_to));
+        if sent {
+            driver.completed(end, Half::Sending);
+        }
+        if received {
+            driver.completed(end, Half::Receiving);
+        }
         ended.into_iter().for_each(|why| driver.ended(end, why));
     }
 

@@ -1,7 +1,7 @@
 //! What runs a node, and what tells it of flows: the two sides that a node is used from.
 
 use crate::packet::{FlowId, NodeId, Packet, PacketId, Pkt, Pool, PortId};
-use crate::roles::{Accept, Drop, Ended, Endpoint, FlowReport, Supply, Transmitter};
+use crate::roles::{Accept, Drop, Ended, Endpoint, FlowReport, Half, Supply, Transmitter};
 use crate::units::Time;
 
 /// One end of a flow as its node and the driver know it. Two peers may use the same number for
@@ -99,7 +99,10 @@ pub trait Driver {
     fn arrived(&mut self, _end: EndId, _at: u64) {}
     /// Called when all below the offset `up_to` is known to have arrived at the other end.
     fn acknowledged(&mut self, _end: EndId, _up_to: u64) {}
-    /// Called when the flow has ended for the application. The endpoint may go on for some time.
+    /// Called when one direction of the flow is complete. Where data go one way, that is the flow.
+    fn completed(&mut self, _end: EndId, _half: Half) {}
+    /// Called when the flow is over for the application before it was complete. The endpoint may go
+    /// on for some time.
     fn ended(&mut self, _end: EndId, _why: Ended) {}
     /// Called when an endpoint is gone, whatever it has said before.
     fn gone(&mut self, _end: EndId) {}

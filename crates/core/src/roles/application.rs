@@ -30,6 +30,15 @@ pub enum Ended {
     Aborted,
 }
 
+/// One direction of a flow, as one of its ends sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Half {
+    /// What the application here has handed over.
+    Sending,
+    /// What arrives for it.
+    Receiving,
+}
+
 /// What is between an endpoint and its application during a call.
 #[derive(Debug, Default)]
 pub struct Application {
@@ -44,5 +53,8 @@ pub struct Application {
     pub(crate) arrived: Option<u64>,
     /// Bytes below this have been acknowledged.
     pub(crate) acknowledged: Option<u64>,
+    /// All that is to be sent has been acknowledged; all that there is to receive has come.
+    pub(crate) sent: bool,
+    pub(crate) received: bool,
     pub(crate) ended: Option<Ended>,
 }

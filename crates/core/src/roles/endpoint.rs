@@ -3,7 +3,7 @@ use std::collections::VecDeque;
 
 use crate::packet::{FlowId, NodeId, Packet, Pkt, Pool, PortId};
 use crate::rng::Stream;
-use crate::roles::{Application, Ended, LinkInfo, Supply, Way};
+use crate::roles::{Application, Ended, Half, LinkInfo, Supply, Way};
 use crate::units::Time;
 
 /// One end of a flow: active (sender, consumer) or passive (receiver, producer).
@@ -214,7 +214,17 @@ impl EndpointCtx<'_> {
             application.acknowledged = Some(up_to);
         }
     }
-    /// Says that the flow has ended for the application, and why. The first reason counts.
+    /// Says that one direction of the flow is complete: nothing of it is left to be sent, or to come.
+    pub fn completed(&mut self, half: Half) {
+        if let Some(application) = &mut self.application {
+            match half {
+                Half::Sending => application.sent = true,
+                Half::Receiving => application.received = true,
+            }
+        }
+    }
+    /// Says that the flow is over for the application before it is complete, and why. The first
+    /// reason counts.
     pub fn ended(&mut self, why: Ended) {
         if let Some(application) = &mut self.application {
             application.ended.get_or_insert(why);
@@ -252,6 +262,16 @@ impl EndpointCtx<'_> {
         if let Some(place) = &mut self.successor {
             **place = Some(successor());
         }
+    }
+    /// Where the packets begin that will be sent from now on in this call.
+    pub fn mark(&self) -> usize {
+        self.out.len()
+    }
+    /// Changes what has been sent in this call since a mark: an endpoint of several parts completes
+    /// what one of them has made. Says how many packets that were.
+    pub fn change_since(&mut self, mark: usize, mut each: impl FnMut(&mut Packet)) -> usize {
+        self.out.range(mark..).for_each(|(_, pkt)| each(&mut self.pool[pkt]));
+        self.out.len() - mark
     }
     /// Calls an endpoint that lives inside this one. What it asks for is written to `wishes` in
     /// place of being carried out. Each packet that it has sent then passes `each`, with what the

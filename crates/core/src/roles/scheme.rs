@@ -64,6 +64,11 @@ pub trait Transport: Send + Sync {
     fn refuse(&self, _packet: &Packet) -> Option<Packet> {
         None
     }
+    /// The same with ends that carry data both ways in one flow, and never offer a window of more
+    /// than `window` bytes. `None` where a flow's data go one way.
+    fn both_ways(&self, _window: u64) -> Option<Arc<dyn Transport>> {
+        None
+    }
     /// The network scheme without which its flows make no sense. A scenario that has it nowhere is
     /// refused.
     fn needs(&self) -> Option<&str> {

@@ -134,6 +134,11 @@ impl Default for Marks {
 }
 
 impl Marks {
+    /// The receiver has counted the SYN-ACK (RFC 9768, §3.2.2.1).
+    pub fn after_a_marked_syn_ack() -> Marks {
+        Marks { count: FIRST + 1, recent: 0 }
+    }
+
     /// The count, modulo nothing.
     pub fn count(&self) -> u64 {
         self.count

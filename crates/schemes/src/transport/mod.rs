@@ -10,9 +10,14 @@
 //! the FIN has the number after the last byte, so that it is retransmitted and acknowledged as a
 //! byte would be. The other direction carries no data: its FIN is at 0.
 //!
+//! Where a driver carries bytes, [`Transport::both_ways`] makes ends that are a sender and a receiver
+//! each: `duplex.rs`.
+//!
+//! [`Transport::both_ways`]: midpath_core::roles::Transport::both_ways
 //! [`Sequence`]: midpath_core::packet::Sequence
 
 pub mod cc;
+mod duplex;
 pub mod ecn;
 pub mod hystart;
 pub mod params;

@@ -1,16 +1,18 @@
 //! The passive end of a TCP: takes the bytes in, acknowledges them, answers the FIN with its own.
 //!
 //! Here is what it takes in; `receiver/reply.rs` has what it says, `receiver/room.rs` how the window
-//! follows the application's room.
+//! follows the application's room, `receiver/half.rs` what it is where data go both ways.
 
+mod half;
 mod reply;
 mod room;
 
 use std::sync::Arc;
 
+pub(super) use half::largest;
 use midpath_core::packet::{Ecn, Flags, Kind, Packet, SackBlock};
 use midpath_core::ranges::RangeSet;
-use midpath_core::roles::{Ended, Endpoint, EndpointCtx, FlowReport};
+use midpath_core::roles::{Ended, Endpoint, EndpointCtx, FlowReport, Half};
 use midpath_core::units::Time;
 
 use super::ecn::{self, Agreed};
@@ -36,6 +38,8 @@ pub enum State {
     Established,
     /// The sender's FIN has come and ours is out.
     LastAck,
+    /// The same where data go both ways: ours is the other half's to send.
+    CloseWait,
 }
 
 /// The passive end. Laid out by use: what every segment reads or writes comes first.
@@ -88,15 +92,22 @@ pub struct Receiver {
     answered_again: bool,
     /// When a reset that may be made up was last answered.
     challenged: Option<Time>,
+    /// A half of an end whose other half sends data.
+    half: bool,
     stats: FlowReport,
 }
 
 impl Receiver {
     /// The end that `syn` opens: all that it knows of its peer is there.
     pub(super) fn new(syn: &Packet, settings: Arc<Settings>) -> Receiver {
+        let ends = Ends::new(syn.flow, syn.dst, syn.src, syn.interfaces.reversed(), 0, &settings.tcp);
+        Receiver::between(ends, settings)
+    }
+
+    fn between(ends: Ends, settings: Arc<Settings>) -> Receiver {
         let tcp = &settings.tcp;
         Receiver {
-            ends: Ends::new(syn.flow, syn.dst, syn.src, syn.interfaces.reversed(), 0, tcp),
+            ends,
             state: State::Listen,
             next: 0,
             held: RangeSet::new(),
@@ -114,6 +125,7 @@ impl Receiver {
             edge: u64::MAX,
             told_edge: u64::MAX,
             challenged: None,
+            half: false,
             ecn: Agreed::None,
             syn: Ecn::NotEct,
             marks: ecn::FIRST,
@@ -199,7 +211,7 @@ impl Receiver {
                 self.send_syn_ack(ctx);
             }
             // RFC 9293, §3.10.7.4: a SYN on an open connection is answered by an ACK.
-            State::Established | State::LastAck => self.acknowledge(ctx),
+            State::Established | State::LastAck | State::CloseWait => self.acknowledge(ctx),
         }
     }
 
@@ -316,7 +328,7 @@ impl Receiver {
         }
         // RFC 5681, §4.2: at least every second full-sized segment, and not later than the timer.
         if urgent || self.pending >= self.settings.tcp.delayed_ack.0 {
-            self.acknowledge(ctx);
+            self.acknowledge_or_let(ctx);
         } else if self.delack_at == Time::MAX {
             self.delack_at = ctx.now.saturating_add(self.settings.tcp.delack_timeout);
         }
@@ -352,12 +364,12 @@ impl Receiver {
 
     /// Everything up to the FIN has come: acknowledges it with a FIN of our own.
     fn on_all_received(&mut self, ctx: &mut EndpointCtx<'_>) {
-        if self.state != State::LastAck {
-            self.state = State::LastAck;
-            ctx.ended(Ended::Complete);
+        if !matches!(self.state, State::LastAck | State::CloseWait) {
+            self.state = if self.half { State::CloseWait } else { State::LastAck };
+            ctx.completed(Half::Receiving);
             // A flow of no bytes is complete with its FIN.
             self.stats.completed = Some(if self.fin == 0 { ctx.now } else { self.delivered_at });
-            self.rto_at = ctx.now.saturating_add(self.rtt.rto());
+            self.rto_at = if self.half { Time::MAX } else { ctx.now.saturating_add(self.rtt.rto()) };
         }
         self.acknowledge(ctx);
     }

@@ -9,6 +9,7 @@ use midpath_core::spec::SpecError;
 use midpath_core::units::{Rate, Time};
 
 use super::cc::ControllerConfig;
+use super::duplex::BothWays;
 use super::params::{Recovery, TcpParams};
 use super::receiver::Receiver;
 use super::segment::{opens, reset};
@@ -30,9 +31,9 @@ pub trait TcpTable: Params {
 
 /// TCP with the congestion controller that `K` builds.
 pub struct Tcp<K> {
-    settings: Arc<Settings>,
-    control: K,
-    needs: Option<String>,
+    pub(super) settings: Arc<Settings>,
+    pub(super) control: Arc<K>,
+    pub(super) needs: Option<String>,
 }
 
 impl<K: ControllerConfig> Tcp<K> {
@@ -58,7 +59,7 @@ impl<K: ControllerConfig> Tcp<K> {
             overtaken: traits.overtaken,
         };
         let needs = traits.own_network.then(|| name.to_owned());
-        Ok(Tcp { settings: Arc::new(settings), control, needs })
+        Ok(Tcp { settings: Arc::new(settings), control: Arc::new(control), needs })
     }
 
     /// The active end, unboxed: for those who put TCP inside a transport of their own.
@@ -91,6 +92,9 @@ impl<K: ControllerConfig> Transport for Tcp<K> {
     }
     fn refuse(&self, packet: &Packet) -> Option<Packet> {
         reset(packet)
+    }
+    fn both_ways(&self, window: u64) -> Option<Arc<dyn Transport>> {
+        BothWays::of(self, window).map(|both| Arc::new(both) as Arc<dyn Transport>)
     }
     fn needs(&self) -> Option<&str> {
         self.needs.as_deref()

@@ -98,6 +98,11 @@ impl Ends {
         self.window = window;
     }
 
+    /// The receive window.
+    pub fn window(&self) -> u64 {
+        self.window
+    }
+
     /// Says which interfaces the connection is between.
     pub fn between(&mut self, interfaces: Interfaces) {
         (self.between, self.key) = (interfaces, flow_key(self.flow, self.me, self.peer_node, interfaces));

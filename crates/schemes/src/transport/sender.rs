@@ -6,11 +6,13 @@
 //! FIN, giving up), `sender/ack.rs` (what an ACK means), `sender/recovery.rs` (fast recovery,
 //! timeouts), `sender/overtaken.rs` (repair where the network stores), `sender/transmit.rs` (what
 //! is sent next, and when), `sender/supply.rs` (streams that are handed over piece by piece),
-//! `sender/time_wait.rs` (what is left when all is over).
+//! `sender/time_wait.rs` (what is left when all is over), `sender/half.rs` (what it is where data go
+//! both ways).
 
 mod ack;
 mod ask;
 mod connect;
+mod half;
 mod overtaken;
 mod recovery;
 mod repeats;
@@ -21,6 +23,7 @@ mod transmit;
 
 use std::sync::Arc;
 
+pub(super) use half::Opened;
 use midpath_core::packet::{Flags, Interfaces, Kind, Packet};
 use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, FlowSpec};
 use midpath_core::units::Time;
@@ -309,8 +312,14 @@ impl<C: CongestionController> Sender<C> {
     /// Sets the one timer to the first deadline.
     #[inline]
     fn arm(&self, ctx: &mut EndpointCtx<'_>) {
+        ctx.set_timer(self.due());
+    }
+
+    /// The first deadline.
+    #[inline]
+    fn due(&self) -> Time {
         let pace = if self.pacing { self.pace_at } else { Time::MAX };
-        ctx.set_timer(self.rto_at.min(pace).min(self.stop_at).min(self.repeat_at()).min(self.ask_at()));
+        self.rto_at.min(pace).min(self.stop_at).min(self.repeat_at()).min(self.ask_at())
     }
 }
 

@@ -67,7 +67,7 @@ impl Receiver {
     }
 
     /// What every segment says of ECN.
-    fn ecn_flags(&self) -> Flags {
+    pub(super) fn ecn_flags(&self) -> Flags {
         match self.ecn {
             Agreed::Accurate => ecn::flags(self.marks),
             _ if self.echo => Flags::ECE,

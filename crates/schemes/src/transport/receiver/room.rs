@@ -50,7 +50,7 @@ impl Receiver {
     }
 
     /// Acknowledges what has come, but not for each packet that somebody makes up (RFC 5961, §7).
-    pub(super) fn challenge(&mut self, ctx: &mut EndpointCtx<'_>) {
+    pub(in crate::transport) fn challenge(&mut self, ctx: &mut EndpointCtx<'_>) {
         if self.challenged.is_none_or(|at| ctx.now >= at.saturating_add(CHALLENGES)) {
             self.challenged = Some(ctx.now);
             self.acknowledge(ctx);

@@ -1,7 +1,7 @@
 //! Opening and closing: RFC 9293, §3.5 and §3.6.
 
 use midpath_core::packet::{Ecn, Flags, IP_HEADER, Kind, Options, Packet, TCP_HEADER};
-use midpath_core::roles::{Ended, Endpoint, EndpointCtx};
+use midpath_core::roles::{Ended, Endpoint, EndpointCtx, Half};
 use midpath_core::units::Time;
 
 use super::time_wait::TimeWait;
@@ -69,7 +69,12 @@ impl<C: CongestionController> Sender<C> {
         if !packet.options.has(Options::MSS) {
             return;
         }
-        let most = (u32::from(packet.mss) + IP_HEADER + TCP_HEADER).saturating_sub(self.settings.overhead()).max(1);
+        self.heed_mtu(u32::from(packet.mss) + IP_HEADER + TCP_HEADER);
+    }
+
+    /// No packet is to be larger.
+    pub(super) fn heed_mtu(&mut self, mtu: u32) {
+        let most = mtu.saturating_sub(self.settings.overhead()).max(1);
         if u64::from(most) < self.window.mss {
             self.window = Window::new(self.settings.initial_window, most);
         }
@@ -127,7 +132,7 @@ impl<C: CongestionController> Sender<C> {
     pub(super) fn on_all_acknowledged(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
         if self.state == State::Open {
             self.state = State::FinWait2;
-            ctx.ended(Ended::Complete);
+            ctx.completed(Half::Sending);
             self.control.on_close(ctx);
             self.times.shrink();
             self.stop_at = Time::MAX;

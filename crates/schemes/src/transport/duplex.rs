@@ -1,0 +1,271 @@
+//! An end that carries data both ways: a [`Sender`] and a [`Receiver`] in one connection.
+//!
+//! Each does its half and knows nothing of the other. What the sender sends is completed by what the
+//! receiver has to say (acknowledgement, window, SACK, marks, the peer's clock); what the receiver
+//! sends gets the sender's number. What arrives is shown to both: to the receiver as it is, to the
+//! sender as the bare acknowledgement that it takes. Only drivers that carry bytes make such ends;
+//! the simulator's flows have a half each.
+
+use std::sync::Arc;
+
+use midpath_core::packet::{Flags, Kind, Packet};
+use midpath_core::roles::{Accept, Endpoint, EndpointCtx, FlowReport, FlowSpec, Transport};
+use midpath_core::units::{Bytes, Rate, Time};
+
+use super::cc::{CongestionController, ControllerConfig};
+use super::receiver::{Receiver, largest};
+use super::scheme::Tcp;
+use super::segment::{opens, reset};
+use super::sender::{Opened, Sender};
+
+/// TCP whose flows carry data both ways.
+pub struct BothWays<K>(Tcp<K>);
+
+impl<K: ControllerConfig> BothWays<K> {
+    /// The same scheme, with windows of at most `window` bytes. `None` where packets have a header of
+    /// the scheme's: a packet has room for one, and here it would ask and answer at once.
+    pub(super) fn of(tcp: &Tcp<K>, window: u64) -> Option<BothWays<K>> {
+        let settings = *tcp.settings;
+        if settings.header > 0 || settings.reflect.is_some() || settings.acknowledged.is_some() {
+            return None;
+        }
+        let mut settings = settings;
+        settings.tcp.receive_window = Bytes(window.min(settings.tcp.receive_window.0));
+        Some(BothWays(Tcp { settings: Arc::new(settings), control: tcp.control.clone(), needs: tcp.needs.clone() }))
+    }
+
+    fn active(&self, flow: &FlowSpec) -> Duplex<K::Controller> {
+        let sender = self.0.sender(flow);
+        let receiver = Receiver::of_active(*sender.ends(), self.0.settings.clone());
+        Duplex { sender, receiver, active: true, open: false, answers: false, until: Time::MAX }
+    }
+
+    fn passive(&self, syn: &Packet) -> Duplex<K::Controller> {
+        let spec = FlowSpec { mtu: largest(syn), ..FlowSpec::new(syn.flow, syn.dst, syn.src) };
+        let (sender, receiver) = (self.0.sender(&spec), self.0.receiver(syn).into_half());
+        Duplex { sender, receiver, active: false, open: false, answers: false, until: Time::MAX }
+    }
+}
+
+impl<K: ControllerConfig> Transport for BothWays<K> {
+    fn headers(&self) -> u32 {
+        self.0.headers()
+    }
+    fn ceiling(&self, rtt: Time) -> Option<Rate> {
+        self.0.ceiling(rtt)
+    }
+    fn open(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
+        Box::new(self.active(flow))
+    }
+    fn accept(&self, first: &Packet, _expected: Option<&FlowSpec>) -> Accept {
+        if opens(first) {
+            return Accept::Take(Box::new(self.passive(first)));
+        }
+        self.refuse(first).map_or(Accept::Ignore, Accept::Refuse)
+    }
+    fn refuse(&self, packet: &Packet) -> Option<Packet> {
+        reset(packet)
+    }
+    fn needs(&self) -> Option<&str> {
+        self.0.needs()
+    }
+}
+
+/// One end of a connection that carries data both ways.
+struct Duplex<C> {
+    sender: Sender<C>,
+    receiver: Receiver,
+    active: bool,
+    /// Both halves have the connection's numbers.
+    open: bool,
+    /// The peer has closed its side first: its FIN came before ours was sent.
+    answers: bool,
+    /// When TIME-WAIT is over.
+    until: Time,
+}
+
+impl<C: CongestionController> Duplex<C> {
+    /// Calls the sender, and completes what it sends.
+    fn send(&mut self, ctx: &mut EndpointCtx<'_>, call: impl FnOnce(&mut Sender<C>, &mut EndpointCtx<'_>)) {
+        let (mark, opening) = (ctx.mark(), !self.open);
+        call(&mut self.sender, ctx);
+        self.complete(mark, opening, ctx);
+    }
+
+    fn complete(&mut self, mark: usize, opening: bool, ctx: &mut EndpointCtx<'_>) {
+        let (receiver, (next, _), open) = (&self.receiver, self.sender.numbers(), self.open);
+        let each = |p: &mut Packet| {
+            receiver.speak_on(p, opening);
+            if open && p.payload == 0 && !p.flags.has(Flags::FIN) && !p.flags.has(Flags::RST) {
+                p.seq = next;
+            }
+        };
+        if ctx.change_since(mark, each) > 0 && self.open {
+            self.receiver.has_spoken();
+        }
+    }
+
+    /// Calls the receiver, and gives what it sends the sender's number.
+    fn receive(&mut self, ctx: &mut EndpointCtx<'_>, call: impl FnOnce(&mut Receiver, &mut EndpointCtx<'_>)) {
+        let mark = ctx.mark();
+        call(&mut self.receiver, ctx);
+        if self.open {
+            let (next, _) = self.sender.numbers();
+            ctx.change_since(mark, |p| p.seq = if p.flags.has(Flags::RST) { p.seq } else { next });
+        }
+    }
+
+    /// The SYN-ACK may have come: the receiver goes on where the sender has opened.
+    fn on_answer(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
+        let mark = ctx.mark();
+        self.sender.on_packet(packet, ctx);
+        if self.sender.is_open() {
+            self.receiver.join(self.sender.ends(), self.sender.agreed());
+            self.open = true;
+        }
+        self.complete(mark, true, ctx);
+    }
+
+    /// A packet for a passive end that is not open: the sender goes on where the receiver has opened.
+    fn on_opening(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
+        self.receive(ctx, |receiver, ctx| receiver.on_packet(packet, ctx));
+        if self.receiver.is_open() {
+            let (ends, agreed, rtt) = self.receiver.found();
+            self.sender.join(&Opened { ends, agreed, rtt, by: packet, now: ctx.now });
+            self.open = true;
+            self.send(ctx, |sender, ctx| sender.on_application(ctx));
+        }
+    }
+
+    /// A packet on the open connection. What it acknowledges is taken in after what it carries, so
+    /// that what is sent then acknowledges that.
+    fn on_segment(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
+        let (heeded, mark) = (self.receiver.heeds(packet, ctx.now), ctx.mark());
+        self.receive(ctx, |receiver, ctx| receiver.on_packet(packet, ctx));
+        if packet.flags.has(Flags::RST) {
+            return;
+        }
+        self.answers |= self.receiver.is_done() && !self.sender.has_closed();
+        if heeded || packet.flags.has(Flags::SYN) {
+            let bare = self.bare(packet);
+            self.send(ctx, |sender, ctx| sender.on_packet(&bare, ctx));
+        } else if packet.payload == 0 && !packet.flags.has(Flags::FIN) && ctx.mark() == mark {
+            self.receive(ctx, |receiver, ctx| receiver.challenge(ctx));
+        }
+    }
+
+    /// The packet as the sender's half expects it: the peer sends nothing there, so that its numbers
+    /// never move. What it carries still says that it is no duplicate (RFC 5681, §2).
+    fn bare(&self, packet: &Packet) -> Packet {
+        let mut bare = *packet;
+        bare.seq = self.sender.ends().peer.wire(0);
+        if packet.flags.has(Flags::FIN) {
+            bare.flags = Flags(packet.flags.0 & !Flags::FIN.0);
+            bare.payload = bare.payload.saturating_add(1);
+        }
+        bare
+    }
+
+    /// RFC 9293, §3.6: who has closed first, or at the same time, stays in TIME-WAIT. Not for two
+    /// segment lifetimes, for a flow's ports are its own, but for repeats of the peer's FIN.
+    fn settle(&mut self, again: bool, ctx: &mut EndpointCtx<'_>) {
+        if self.sender.is_done() && self.receiver.is_done() {
+            if self.answers {
+                return ctx.finish();
+            }
+            if again || self.until == Time::MAX {
+                self.until = ctx.now.saturating_add(self.sender.time_wait());
+            }
+        }
+        self.arm(ctx);
+    }
+
+    fn arm(&self, ctx: &mut EndpointCtx<'_>) {
+        let sender = if self.active || self.open { self.sender.wants() } else { Time::MAX };
+        ctx.set_timer(sender.min(self.receiver.wants()).min(self.until));
+    }
+}
+
+impl<C: CongestionController> Endpoint for Duplex<C> {
+    fn is_half_open(&self) -> bool {
+        !self.active && self.receiver.is_half_open()
+    }
+
+    fn on_start(&mut self, ctx: &mut EndpointCtx<'_>) {
+        self.receiver.look_for_room(ctx);
+        if self.active {
+            self.send(ctx, |sender, ctx| sender.on_start(ctx));
+        } else {
+            let mtu = ctx.links.iter().map(|link| link.mtu).max().unwrap_or_default();
+            self.sender.keep_to_mtu(mtu);
+        }
+        self.arm(ctx);
+    }
+
+    fn on_packet(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
+        if packet.kind != Kind::Segment {
+            return;
+        }
+        match (self.open, self.active) {
+            (true, _) => self.on_segment(packet, ctx),
+            (false, true) => self.on_answer(packet, ctx),
+            (false, false) => self.on_opening(packet, ctx),
+        }
+        if ctx.now >= self.receiver.wants() {
+            // The sender has not said it with its data.
+            self.receive(ctx, |receiver, ctx| receiver.on_timer(ctx));
+        }
+        self.settle(packet.flags.has(Flags::FIN), ctx);
+    }
+
+    fn on_timer(&mut self, ctx: &mut EndpointCtx<'_>) {
+        if ctx.now >= self.until {
+            return ctx.finish();
+        }
+        self.receiver.look_for_room(ctx);
+        let receiver = ctx.now >= self.receiver.wants();
+        if (self.active || self.open) && !self.sender.is_done() && (!receiver || ctx.now >= self.sender.wants()) {
+            self.send(ctx, |sender, ctx| sender.on_timer(ctx));
+        }
+        if ctx.now >= self.receiver.wants() {
+            self.receive(ctx, |receiver, ctx| receiver.on_timer(ctx));
+        }
+        self.arm(ctx);
+    }
+
+    /// Data that can be sent now tell of the room, too.
+    fn on_application(&mut self, ctx: &mut EndpointCtx<'_>) {
+        self.receiver.look_for_room(ctx);
+        if self.active || self.open {
+            self.send(ctx, |sender, ctx| sender.on_application(ctx));
+        }
+        self.receive(ctx, |receiver, ctx| receiver.on_application(ctx));
+        self.arm(ctx);
+    }
+
+    /// RFC 1122, §4.2.3.6: a number that the peer has had, which it answers if it is there.
+    fn on_probe(&mut self, ctx: &mut EndpointCtx<'_>) {
+        let (_, una) = self.sender.numbers();
+        let mark = ctx.mark();
+        self.receiver.on_probe(ctx);
+        ctx.change_since(mark, |p| p.seq = una.wrapping_sub(1));
+    }
+
+    fn on_abort(&mut self, ctx: &mut EndpointCtx<'_>) {
+        if !self.open {
+            return if self.active { self.sender.on_abort(ctx) } else { self.receiver.on_abort(ctx) };
+        }
+        // Where the window is closed the peer expects this number; else it asks once more (RFC 5961).
+        let ((next, _), mark) = (self.sender.numbers(), ctx.mark());
+        self.sender.on_abort(ctx);
+        ctx.change_since(mark, |p| p.seq = next);
+    }
+
+    fn report(&self) -> FlowReport {
+        self.sender.report().merge(self.receiver.report())
+    }
+
+    fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
+        self.sender.gauges(out);
+    }
+}

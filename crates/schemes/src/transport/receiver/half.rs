@@ -1,0 +1,134 @@
+//! The receiver as one half of an end whose other half sends ([`super::super::duplex`]).
+
+use std::sync::Arc;
+
+use midpath_core::packet::{Flags, IP_HEADER, MAX_SACK, Options, Packet, TCP_HEADER};
+use midpath_core::roles::EndpointCtx;
+use midpath_core::units::Time;
+
+use super::{Receiver, State};
+use crate::transport::ecn::{self, Agreed};
+use crate::transport::rtt::RttEstimator;
+use crate::transport::segment::Ends;
+use crate::transport::settings::Settings;
+
+/// What SACK blocks take: two bytes of padding, kind and length, and each block.
+const SACK: u32 = 4;
+const BLOCK: u32 = 8;
+
+/// The largest window that a SYN tells (RFC 7323, §2.2).
+const UNSCALED: u64 = u16::MAX as u64;
+
+impl Receiver {
+    /// The half of an active end: it receives when the other half has opened the connection.
+    pub(in crate::transport) fn of_active(ends: Ends, settings: Arc<Settings>) -> Receiver {
+        Receiver::between(ends, settings).into_half()
+    }
+
+    /// Makes it a half: the FIN is the other half's to send.
+    #[must_use]
+    pub(in crate::transport) fn into_half(mut self) -> Receiver {
+        self.half = true;
+        self
+    }
+
+    /// The other half has opened the connection.
+    pub(in crate::transport) fn join(&mut self, ends: &Ends, (agreed, marked): (Agreed, bool)) {
+        self.ends = *ends;
+        self.state = State::Established;
+        self.ecn = agreed;
+        // RFC 9768, §3.2.2.1: a marked SYN-ACK is counted.
+        self.marks = ecn::FIRST + u64::from(marked);
+        self.keep_to_edge();
+    }
+
+    /// What the handshake has found out.
+    pub(in crate::transport) fn found(&self) -> (&Ends, Agreed, RttEstimator) {
+        (&self.ends, self.ecn, self.rtt)
+    }
+
+    /// Whether the connection is open.
+    pub(in crate::transport) fn is_open(&self) -> bool {
+        matches!(self.state, State::Established | State::CloseWait)
+    }
+
+    /// Whether the peer's FIN has come, and all before it.
+    pub(in crate::transport) fn is_done(&self) -> bool {
+        self.state == State::CloseWait
+    }
+
+    /// When it wants to be woken.
+    pub(in crate::transport) fn wants(&self) -> Time {
+        self.delack_at.min(self.rto_at)
+    }
+
+    /// Takes over what the application has room for now.
+    pub(in crate::transport) fn look_for_room(&mut self, ctx: &EndpointCtx<'_>) {
+        self.take_room(ctx);
+    }
+
+    /// Whether what a segment acknowledges counts. RFC 9293, §3.10.7.4 asks that it lies in the
+    /// window. As in Linux, it may also lie before it, up to what was acknowledged last: so an ACK
+    /// counts that data have overtaken. And so does a keep-alive's, one number before that.
+    pub(in crate::transport) fn heeds(&mut self, packet: &Packet, now: Time) -> bool {
+        let Some(at) = self.ends.peer.offset(packet.seq, self.next) else { return false };
+        let len = u64::from(packet.payload) + u64::from(packet.flags.has(Flags::FIN));
+        let in_window = at <= self.next + self.ends.receive_window() && at + len + 1 >= self.last_ack;
+        let counts = in_window && !self.ends.is_outdated(packet, now);
+        // RFC 7323, §4.3, (2), for a segment without data; on_segment has the others.
+        if counts && len == 0 && at <= self.last_ack && self.ends.stamped(packet) && !self.ends.is_older(packet, now) {
+            self.ends.remember(packet, now);
+        }
+        counts
+    }
+
+    /// Makes a packet of the other half say what this one has to say: what it expects, its window,
+    /// the peer's clock, marks, and what has come out of order as far as there is room.
+    pub(in crate::transport) fn speak_on(&self, p: &mut Packet, opening: bool) {
+        if p.flags.has(Flags::RST) {
+            return;
+        }
+        if p.flags.has(Flags::SYN) {
+            p.window = self.ends.window().min(UNSCALED) as u16;
+            return;
+        }
+        let model = self.ends.packet(0, Time::ZERO);
+        (p.ack, p.window, p.ts_ecr) = (self.ends.peer.wire(self.next), model.window, model.ts_ecr);
+        // What goes with the handshake says how that arrived, not how many marks there were.
+        if !opening {
+            let accurate = if self.ecn == Agreed::Accurate { ecn::flags(7) } else { Flags(0) };
+            p.flags = Flags(p.flags.0 & !accurate.0).with(self.ecn_flags());
+        }
+        let room = self.ends.mtu.saturating_sub(p.size + SACK) / BLOCK;
+        let blocks = self.recent_len.min(room as usize).min(MAX_SACK);
+        if !self.held.is_empty() && self.ends.sack && blocks > 0 {
+            Ends::put_sack(p, &self.recent[..blocks]);
+        }
+    }
+
+    /// An ACK must go now: with the other half's data, if it has any to send in this call.
+    #[inline]
+    pub(super) fn acknowledge_or_let(&mut self, ctx: &mut EndpointCtx<'_>) {
+        if self.half {
+            self.delack_at = ctx.now;
+        } else {
+            self.acknowledge(ctx);
+        }
+    }
+
+    /// The other half has sent what this one had to say.
+    pub(in crate::transport) fn has_spoken(&mut self) {
+        self.last_ack = self.next;
+        self.told_edge = self.edge;
+        (self.pending, self.unreported) = (0, 0);
+        self.delack_at = Time::MAX;
+    }
+}
+
+/// The largest packet that the sender of a SYN takes (RFC 9293, §3.7.1: 536 bytes of payload, if it
+/// doesn't say).
+pub(in crate::transport) fn largest(syn: &Packet) -> u32 {
+    const LEAST: u32 = 536;
+    let mss = if syn.options.has(Options::MSS) { u32::from(syn.mss) } else { LEAST };
+    mss + IP_HEADER + TCP_HEADER
+}

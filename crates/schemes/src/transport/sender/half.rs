@@ -1,0 +1,102 @@
+//! The sender as one half of an end whose other half receives ([`super::super::duplex`]).
+
+use midpath_core::packet::Packet;
+use midpath_core::units::Time;
+
+use super::{Sender, State};
+use crate::transport::cc::CongestionController;
+use crate::transport::ecn::{self, Agreed, Marks};
+use crate::transport::rtt::RttEstimator;
+use crate::transport::segment::Ends;
+
+/// How often in a row a FIN, or the answer to it, may be lost. Ours.
+const REPEATS: u32 = 5;
+
+/// No TIME-WAIT is longer than Linux's `TCP_TIMEWAIT_LEN`.
+const LONGEST: Time = Time::from_secs(60);
+
+/// What a passive open has found out, which the half that receives has made.
+pub(in crate::transport) struct Opened<'a> {
+    pub ends: &'a Ends,
+    pub agreed: Agreed,
+    pub rtt: RttEstimator,
+    /// The segment that has opened it.
+    pub by: &'a Packet,
+    pub now: Time,
+}
+
+impl<C: CongestionController> Sender<C> {
+    /// Its numbers, and the peer's.
+    pub(in crate::transport) fn ends(&self) -> &Ends {
+        &self.ends
+    }
+
+    /// What both ends have agreed on about ECN, and whether the SYN-ACK was marked.
+    pub(in crate::transport) fn agreed(&self) -> (Agreed, bool) {
+        (self.ecn.agreed, self.ecn.marked)
+    }
+
+    /// The number of a segment without data, and SND.UNA, on the wire. That is SND.NXT, unless a
+    /// window's probe stands beyond the window: then the peer would not take it (Linux'
+    /// `tcp_acceptable_seq`).
+    pub(in crate::transport) fn numbers(&self) -> (u32, u32) {
+        let within = self.nxt.min(self.edge.max(self.una));
+        (self.ends.own.wire(within), self.ends.own.wire(self.una))
+    }
+
+    /// Whether the SYN-ACK has come.
+    pub(in crate::transport) fn is_open(&self) -> bool {
+        self.state != State::SynSent
+    }
+
+    /// Whether the FIN has been sent.
+    pub(in crate::transport) fn has_closed(&self) -> bool {
+        self.nxt > self.end
+    }
+
+    /// Whether it has been acknowledged, and with it all that there was.
+    pub(in crate::transport) fn is_done(&self) -> bool {
+        matches!(self.state, State::FinWait2 | State::TimeWait)
+    }
+
+    /// When it wants to be woken: not any more for what it has sent, when all of that has arrived.
+    pub(in crate::transport) fn wants(&self) -> Time {
+        if self.is_done() { Time::MAX } else { self.due() }
+    }
+
+    /// How long TIME-WAIT is for this end. What the peer has sent last may still be unacknowledged,
+    /// and a reset would tell it that its data are lost: so it has time for [`REPEATS`] of them, each
+    /// after twice the time.
+    pub(in crate::transport) fn time_wait(&self) -> Time {
+        Time(self.rtt.rto().0.saturating_mul(1 << REPEATS)).min(LONGEST)
+    }
+
+    /// No packet is to be larger than this.
+    pub(in crate::transport) fn keep_to_mtu(&mut self, mtu: u32) {
+        self.heed_mtu(mtu);
+    }
+
+    /// The other half has opened the connection: data may be sent.
+    pub(in crate::transport) fn join(&mut self, opened: &Opened<'_>) {
+        self.state = State::Open;
+        self.ends = *opened.ends;
+        self.edge = self.ends.send_window(opened.by);
+        if opened.rtt.srtt() > Time::ZERO {
+            self.rtt = opened.rtt;
+            self.stats.rtt(opened.rtt.srtt());
+        }
+        self.agree(opened);
+        (self.paced, self.pace_at) = ((opened.now, 0), opened.now);
+    }
+
+    /// RFC 9768, §3.2.2.1, table 4: the first ACK says how the SYN-ACK arrived.
+    fn agree(&mut self, opened: &Opened<'_>) {
+        let said = ecn::number(opened.by.flags);
+        let cleared = opened.agreed == Agreed::Accurate && said == 0;
+        let agreed = opened.agreed != Agreed::None && !cleared;
+        (self.ecn.agreed, self.ecn.capable, self.ecn.heeded) = (opened.agreed, agreed, agreed);
+        if opened.agreed == Agreed::Accurate && u64::from(said) == ecn::FIRST + 1 {
+            self.ecn.marks = Marks::after_a_marked_syn_ack();
+        }
+    }
+}
