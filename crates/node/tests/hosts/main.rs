@@ -114,7 +114,11 @@ fn a_flow_that_is_given_up_is_reset() {
                     continue; // it has not come yet
                 }
                 world.hosts[by].abort(if by == A { end } else { there }, now);
-                world.run(Time::from_secs(100));
+                // The reset may be lost; then the silence is noticed.
+                (0..100).for_each(|_| {
+                    world.run(Time::from_secs(1));
+                    world.tick();
+                });
                 let told = match by {
                     A => world.hosts[B].incoming(there).map(|i| i.ended()),
                     _ => world.hosts[A].outgoing(end).map(|o| o.ended()),
