@@ -1,14 +1,18 @@
 //! How windows grow, against closed forms.
 
+use midpath_core::packet::{Flags, NodeId};
+use midpath_core::queue::{Limit, QueueSpec};
+use midpath_core::roles::{LinkInfo, PortSpec};
 use midpath_core::units::{Bytes, Rate, Time};
 
 use super::harness::{Fate, Lab, MSS, Setup, lose_segments};
 use crate::tcp::cubic::CubicParams;
+use crate::tcp::dctcp::threshold;
 use crate::tcp::fixed::FixedWindowParams;
 use crate::tcp::newreno::NewRenoConfig;
 use crate::transport::TcpParams;
 use crate::transport::TcpTable;
-use crate::transport::cc::ControllerConfig;
+use crate::transport::cc::{ControllerConfig, Growth, Window};
 use crate::transport::params::{DelayedAck, GrowthRule};
 
 const RTT: Time = Time::from_ms(100);
@@ -199,4 +203,45 @@ fn hystart_leaves_slow_start_when_the_queue_builds() {
 fn hystart_leaves_an_empty_path_alone() {
     let tcp = TcpParams { hystart: Some(true), ..TcpParams::default() };
     assert_eq!(rounds(&newreno(tcp, 10 * 63), 6), [10, 20, 40, 80, 160, 320]);
+}
+
+/// RFC 5681, §3.1, and RFC 6928, §2.
+#[test]
+fn a_handshake_that_lost_two_begins_with_one_segment() {
+    for (lost, first) in [(0, 10), (1, 10), (2, 1), (3, 1)] {
+        let mut left = lost;
+        let lose = move |s: &super::harness::Sent| {
+            let loses = s.from == 0 && s.flags().has(Flags::SYN) && left > 0;
+            left -= u32::from(loses);
+            if loses { Fate::Lose } else { Fate::Pass }
+        };
+        let mut lab = Lab::new(Setup::default(), TcpParams::default(), NewRenoConfig).treat(lose);
+        lab.run();
+        assert_eq!(rounds(&lab, 1), [first], "{lost} SYNs lost");
+    }
+}
+
+#[test]
+fn what_was_counted_before_a_loss_grows_no_window_after_it() {
+    let (mut growth, mut window) = (Growth::new(&TcpParams::default(), 1000, false), Window::new(10, 1000));
+    growth.avoid(&mut window, 6_000);
+    growth.restart();
+    growth.avoid(&mut window, 6_000);
+    assert_eq!(window.cwnd, 10_000);
+    growth.avoid(&mut window, 4_000);
+    assert_eq!(window.cwnd, 11_000);
+}
+
+/// RFC 8257, §4.1: C·RTT/7, within what we add.
+#[test]
+fn dctcp_marks_from_a_seventh_of_what_is_in_flight() {
+    let k = |mbps, limit| {
+        let link = LinkInfo { rate: Rate::from_mbps(mbps), delay: Time::ZERO, mtu: 1500, peer: NodeId(1) };
+        let (node, peer, rtt, queue) = (NodeId(0), NodeId(1), Time::from_us(100), QueueSpec::fifo(limit));
+        threshold(&PortSpec { node, port: Default::default(), peer, link, host: false, edge: false, rtt, queue }, limit)
+    };
+    assert_eq!(k(10_000, Limit::Bytes(1_000_000)), 125_000 / 7);
+    assert_eq!(k(10_000, Limit::Bytes(20_000)), 10_000, "half of the queue");
+    assert_eq!(k(10_000, Limit::Packets(8)), 6_000, "of full packets");
+    assert_eq!(k(100, Limit::Bytes(1_000_000)), 7_500, "five packets");
 }
