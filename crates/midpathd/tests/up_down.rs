@@ -5,6 +5,7 @@
 use std::io::Write;
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -25,6 +26,12 @@ impl Lab {
             // Past the test harness, which would keep it to itself.
             writeln!(std::io::stderr(), "test {test} skipped: {why}").expect("stderr can be written");
             return None;
+        }
+        // The carrier comes a moment later, and is part of the state that tests compare.
+        let is_up = || lab.state().contains("state UP");
+        let late = Instant::now() + Duration::from_secs(10);
+        while !is_up() && Instant::now() < late {
+            std::thread::sleep(Duration::from_millis(10));
         }
         Some(lab)
     }

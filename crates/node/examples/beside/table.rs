@@ -47,6 +47,9 @@ pub enum Verdict {
     Unfinished,
 }
 
+/// With fewer pairs no interval by order is one of 95 %.
+const ENOUGH: usize = 6;
+
 /// Of every seed: the ratio of both flows' mean times. The median, and an interval by order (the
 /// sign test's): for ten pairs from the second to the ninth, 97.9 %.
 fn paired(pairs: &[Pair]) -> Ratio {
@@ -102,6 +105,7 @@ impl Row {
         let ratio = if self.lossy() { samples(&valid) } else { paired(&valid) };
         let (low, high) = (1.0 - margin(self.mbps), 1.0 + margin(self.mbps));
         let verdict = match () {
+            () if valid.len() < ENOUGH => Verdict::Undecided,
             () if ratio.least >= low && ratio.most <= high => Verdict::Within,
             () if ratio.most < low || ratio.least > high => Verdict::Outside,
             () => Verdict::Undecided,
