@@ -210,9 +210,12 @@ def functions_of(crate: Path) -> dict[str, str]:
 
 
 def batches(tests: list[Test]) -> Iterator[list[Test]]:
-    """Tests in their order, short ones of one program together."""
+    """Tests in their order, short ones of one program together. A long one comes after all that were before it."""
     waiting: dict[str, list[Test]] = {}
     for test in tests:
+        if test.seconds > BATCH:
+            yield from waiting.values()
+            waiting = {}
         batch = waiting.setdefault(test.program, [])
         if batch and sum(other.seconds for other in batch) + test.seconds > BATCH:
             yield waiting.pop(test.program)

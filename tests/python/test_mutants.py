@@ -159,7 +159,7 @@ def test_short_tests_of_one_program_run_together(mutants):
     found = [
         [test.name for test in batch] for batch in mutants.notice.batches([*quick, make("a", "long", 9.0, frozenset())])
     ]
-    assert found == [["w", "y"], ["z"], ["x"], ["long"]]
+    assert found == [["w", "y"], ["x"], ["z"], ["long"]]
 
 
 @pytest.fixture(scope="module")
