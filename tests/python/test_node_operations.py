@@ -10,6 +10,7 @@ import threading
 import time
 import urllib.request
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -138,6 +139,17 @@ def test_what_is_allowed_changes_without_a_restart(overlay, server):
     assert download(overlay.forward[server]) == CONTENT
 
 
+def test_a_rate_changes_without_a_restart(overlay, server):
+    config = overlay.config("a")
+    config.write_text(config.read_text().replace("[[neighbour]]", '[[neighbour]]\nrate = "2 Mbps"'))
+    overlay.command("reload", config)
+    begun = time.monotonic()
+    assert download(overlay.forward[server]) == CONTENT
+    (port,) = overlay.ask("a")["ports"]
+    assert port["served_bps"] <= port["link"]["configured_bps"] == 2_000_000
+    assert time.monotonic() - begun < 20, "what comes back is not slowed"
+
+
 def test_what_needs_a_restart_is_refused_and_changes_nothing(overlay, server):
     config = overlay.config("a")
     good = config.read_text()
@@ -195,8 +207,8 @@ def may_have_namespaces():
 @pytest.mark.skipif(not may_have_namespaces(), reason="needs network namespaces and ip")
 def test_connections_that_are_routed_here_go_where_they_wanted(tmp_path):
     """Two namespaces: an unmodified curl in one asks for an address of the other, and is routed to its own node."""
-    if shutil.which("curl") is None:
-        pytest.skip("needs curl")
+    if shutil.which("curl") is None or not Path("/proc/net/if_inet6").exists():
+        pytest.skip("needs curl and IPv6")
     done = subprocess.run(
         ["unshare", "-Urn", sys.executable, ROOT / "checks" / "overlay" / "transparent.py"],
         capture_output=True,

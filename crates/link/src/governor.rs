@@ -283,6 +283,17 @@ mod tests {
         assert_eq!(path.run(40, true).last(), Some(&Some(100)));
     }
 
+    #[test]
+    fn another_rate_holds_at_once_and_is_grown_up_to() {
+        let mut path = Path::new(u64::MAX / 2);
+        path.run(20, true);
+        path.governor.configure(Rate(10_000_000));
+        assert_eq!(path.governor.rate(), Some(Rate(10_000_000)));
+        assert_eq!(path.run(20, true).last(), Some(&Some(10)));
+        path.governor.configure(FULL);
+        assert_eq!(path.run(40, true).last(), Some(&Some(100)));
+    }
+
     /// Two percent of random loss are no reason to slow down.
     #[test]
     fn random_loss_is_not_taken_for_want_of_room() {
