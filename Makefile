@@ -31,7 +31,7 @@ help: ## this list
 
 setup: $(EXTENSION) $(DAEMON) ## set up .venv with the midpath command in .venv/bin/midpath, and midpathd beside it on Linux
 
-run: setup ## compare TCPs and mid-path schemes on Abilene: prints the table, writes the report
+run: $(EXTENSION) ## compare TCPs and mid-path schemes on Abilene: prints the table, writes the report
 	@# Stored runs are known by their version; while the simulator is worked on, the version says too little.
 	@test ! $(EXTENSION) -nt $(OUT)/compare.json || rm -rf $(OUT)
 	$(BIN)/midpath compare examples/abilene.toml --schemes $(SCHEMES) --seeds $(SEEDS) --out $(OUT)
