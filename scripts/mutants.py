@@ -189,7 +189,7 @@ def try_survivors(rooms: list[str], most: float) -> int:
             if not survivor.accepted and not survivor.killed_by:
                 survivor.killed_by = runner.judge(number, most).killed_by or ""
                 say(f"{room}: {survivor.place}: {survivor.change}: {survivor.killed_by or 'survives'}")
-        keep({room: record}, mutants)
+            keep({room: record}, mutants)
     return 0
 
 

@@ -20,7 +20,7 @@ COLUMNS = [
     "mutants",
     "tried",
     "killed at first",
-    "killed by a test written since",
+    "killed when tried again",
     "accepted",
     "survive",
     "not tried",
@@ -95,7 +95,7 @@ class Survivor:
     tests: str
     """How many tests reach it."""
     killed_by: str = ""
-    """A test that was written since."""
+    """A test that failed when it was tried again: with more time, or written since."""
     accepted: str = ""
     """Why it needs none."""
 
@@ -178,7 +178,7 @@ def page(records: list[Record], rest: int) -> Iterator[str]:
     )
     yield from listing("Accepted", [(s, s.accepted) for r in records for s in r.survivors if s.accepted])
     yield from listing(
-        "Killed by a test written since", [(s, s.killed_by) for r in records for s in r.survivors if s.killed_by]
+        "Killed when tried again", [(s, s.killed_by) for r in records for s in r.survivors if s.killed_by]
     )
 
 
