@@ -151,9 +151,9 @@ def page(records: list[Record], rest: int) -> Iterator[str]:
     yield "# Mutants\n"
     yield "Written by `python scripts/mutants.py --sample`. A small change of the code is a mutant; some test should"
     yield f"fail with it. Seed {SEED} says which are tried. How many of each room was chosen before any was"
-    yield "(`scripts/mutation/sample.py`). A room without a line was not tried, and \"all\" leaves it out. Each mutant has"
-    yield "little time, so some that survive would be killed with more (`--survivors --per-mutant 30`); one that was killed"
-    yield "when tried again may have been killed by a test that was there before.\n"
+    yield "(`scripts/mutation/sample.py`). A room without a line was not tried, and its mutants are not in the sums."
+    yield "Each mutant has little time, so some that survive would be killed with more (`--survivors --per-mutant 30`)."
+    yield "One that was killed when tried again may have been killed by a test that was there before.\n"
     yield f"| {' | '.join(COLUMNS)} |"
     yield "|---" * len(COLUMNS) + "|"
     sums = [0] * 7
