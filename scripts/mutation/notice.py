@@ -134,6 +134,8 @@ class Runner:
                 cwd=self.folder / "crates" / Path(program).parent,
                 env=os.environ
                 | {"PROPTEST_RNG_SEED": "1", "RUST_BACKTRACE": "0", "PROPTEST_MAX_SHRINK_ITERS": "0"}
+                # A mutant's failure is no case to keep.
+                | {"PROPTEST_DISABLE_FAILURE_PERSISTENCE": "1"}
                 | more,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
