@@ -45,6 +45,7 @@ test: lint-rust test-rust lint-python test-python site ## run every check
 
 mutants: $(DEPENDENCIES) ## what no test notices: small changes of the code, two hours at most; ROOMS="mircc core/src/queue"
 	$(BIN)/python scripts/mutants.py $(ROOMS) --out target/mutants.txt
+
 mutants-sample: $(DEPENDENCIES) ## a fixed sample of mutants by room, about an hour: checks/mutants/RESULTS.md
 	$(BIN)/python scripts/mutants.py --sample
 
@@ -82,15 +83,15 @@ lint-rust: ## rustfmt, clippy and rustdoc with warnings as errors
 test-rust: ## Rust tests and the examples in doc comments
 	PROPTEST_RNG_SEED=$(PROPERTY_SEED) cargo test --workspace
 
-lint-python: setup ## circles of imports, ruff and mypy
+lint-python: $(EXTENSION) ## circles of imports, ruff and mypy
 	$(BIN)/python scripts/circles.py
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test-python: setup ## pytest: the package, the command, the report, examples and docs, real packets where it may
-	cargo build --quiet -p midpathd -p midpath-lab
-	cargo build --quiet -p midpath-client --examples
+test-python: $(EXTENSION) ## pytest: the package, the command, the report, examples and docs, real packets where it may
+	@# The whole workspace: with fewer packages dependencies have other features, and are built once more.
+	cargo build --quiet --workspace --bins --examples
 	$(BIN)/pytest --numprocesses auto --dist loadfile $(addprefix --ignore=,$(LAB_TESTS))
 	$(BIN)/pytest $(LAB_TESTS)
 
