@@ -15,7 +15,8 @@ use midpath_core::units::{Rate, Time, TxClock};
 use midpath_core::wire::{self, MAX_FLOWS, WireError};
 
 use crate::bytes::{Bytes, Incoming, Outgoing, Windows};
-use crate::{carry_bytes, transmission};
+use crate::carry_bytes;
+use crate::schedule::Schedule;
 
 /// What an application's bytes that are not acknowledged yet take at most. Ours: a bandwidth-delay
 /// product of 160 Mbps and 200 ms.
@@ -125,12 +126,8 @@ impl Flows for Applications {
 
 /// One port's transmitter.
 struct Wire {
-    clock: TxClock,
+    schedule: Schedule,
     rate: Option<Rate>,
-    busy: bool,
-    /// Nothing has waited since the last packet ended.
-    idle: bool,
-    planned: Time,
 }
 
 /// A frame for the neighbour behind a port.
@@ -161,9 +158,7 @@ impl Wires {
     fn send(&mut self, port: PortId, pkt: Pkt, now: Time, pool: &mut Pool) {
         let payload = self.bytes.take(pkt.id());
         let packet = pool.take(pkt);
-        let wire = &mut self.of[usize::from(port.0)];
-        let (_, end) = transmission(wire.planned, now, wire.idle, wire.clock, packet.size + self.overhead);
-        (wire.busy, wire.idle, wire.planned) = (true, false, end);
+        self.of[usize::from(port.0)].schedule.begin(now, packet.size + self.overhead);
         let payload = payload.unwrap_or_else(|| vec![0; usize::from(packet.payload)].into());
         let mut frame = Vec::with_capacity(packet.size as usize);
         wire::encode_with(&packet, &payload, &mut frame);
@@ -176,11 +171,7 @@ impl Driver for Wires {
     carry_bytes!(bytes, on_gone);
     fn transmitter(&mut self, port: PortId, _now: Time) -> Transmitter {
         let wire = &self.of[usize::from(port.0)];
-        if wire.busy || wire.rate.is_none() {
-            Transmitter::Busy { until: None }
-        } else {
-            Transmitter::Idle { since: wire.planned }
-        }
+        if wire.rate.is_some() { wire.schedule.state() } else { Transmitter::Busy { until: None } }
     }
     fn start(&mut self, port: PortId, pkt: Pkt, now: Time, pool: &mut Pool) {
         self.send(port, pkt, now, pool);
@@ -225,7 +216,7 @@ impl Host {
         let node = node.without_timetables().with_limits(settings.limits).with_flows(Arc::new(flows));
         let wire = |port| {
             let clock = TxClock::new(node.rate(PortId(port as u16)));
-            Wire { clock, rate: None, busy: false, idle: true, planned: Time::ZERO }
+            Wire { schedule: Schedule::new(clock), rate: None }
         };
         let wires = Wires {
             of: (0..node.ports()).map(wire).collect(),
@@ -304,7 +295,7 @@ impl Host {
         }
         wire.rate = rate;
         if let Some(rate) = rate {
-            wire.clock = TxClock::new(rate);
+            wire.schedule.set_clock(TxClock::new(rate));
             let mtu = u64::from(self.settings.mtu);
             let inner = Rate((rate.0 / (mtu + u64::from(self.settings.overhead)) * mtu).max(1));
             self.node.set_rate(port, inner, now, &mut self.pool, &mut self.wires);
@@ -330,8 +321,8 @@ impl Host {
     /// Does what is due: packets that have been sent, wake-ups.
     pub fn on_time(&mut self, now: Time) {
         for port in 0..self.wires.of.len() {
-            while self.wires.of[port].busy && self.wires.of[port].planned <= now {
-                self.wires.of[port].busy = false;
+            while self.wires.of[port].schedule.ends() <= now {
+                self.wires.of[port].schedule.end();
                 self.pull(PortId(port as u16), now);
             }
         }
@@ -345,7 +336,7 @@ impl Host {
 
     /// When something is due next.
     pub fn next(&self) -> Time {
-        let busy = self.wires.of.iter().filter(|wire| wire.busy).map(|wire| wire.planned);
+        let busy = self.wires.of.iter().map(|wire| wire.schedule.ends());
         busy.min().unwrap_or(Time::MAX).min(self.node.next_wake())
     }
 
@@ -479,12 +470,12 @@ impl Host {
     /// Takes a port's next packet, if nothing is being sent there.
     fn pull(&mut self, port: PortId, now: Time) {
         let wire = &self.wires.of[usize::from(port.0)];
-        if wire.busy || wire.rate.is_none() {
+        if wire.schedule.is_busy() || wire.rate.is_none() {
             return; // it is asked when that packet has been sent, or the link is up again
         }
         match self.node.poll_transmit(now, port, &mut self.pool, &mut self.wires) {
             Some(pkt) => self.wires.send(port, pkt, now, &mut self.pool),
-            None => self.wires.of[usize::from(port.0)].idle = true,
+            None => self.wires.of[usize::from(port.0)].schedule.rest(),
         }
     }
 }

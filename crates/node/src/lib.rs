@@ -19,6 +19,7 @@ pub mod lateness;
 #[cfg(target_os = "linux")]
 pub mod overlay;
 pub mod realtime;
+mod schedule;
 mod served;
 #[cfg(target_os = "linux")]
 pub mod station;
@@ -29,7 +30,7 @@ use midpath_core::node::{EndId, Node};
 use midpath_core::packet::{FlowId, NodeId, PortId};
 use midpath_core::rng::{Stream, below, unit};
 use midpath_core::roles::Ended;
-use midpath_core::units::{Rate, Time, TxClock};
+use midpath_core::units::{Rate, Time};
 
 /// One direction of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -182,50 +183,3 @@ macro_rules! carry_bytes {
     };
 }
 use carry_bytes;
-
-/// By how much a packet's transmission may begin before the thread woke: up to that, lateness is made
-/// up. More is lost, as a device loses what it was too slow for; else a thread that slept for long
-/// would send all at once. Ours, with [`transmission`].
-const CREDIT: Time = Time::from_ms(1);
-
-/// When a packet that is sent at `now` starts and ends. One that had waited for the transmitter starts
-/// where the last one ended by plan, not where the thread woke. One that found it idle starts now: it
-/// was not there before.
-pub(crate) fn transmission(planned: Time, now: Time, idle: bool, clock: TxClock, size: u32) -> (Time, Time) {
-    let start = planned.max(if idle { now } else { now.saturating_sub(CREDIT) });
-    (start, start + clock.time(size))
-}
-
-#[cfg(test)]
-mod tests {
-    use midpath_core::units::Rate;
-
-    use super::*;
-
-    /// A thread that is woken late for each packet loses nothing of the rate, and no more than the
-    /// credit is ever sent at once.
-    #[test]
-    fn lateness_is_made_up_within_the_credit() {
-        let clock = TxClock::new(Rate::from_mbps(12)); // 1,500 B take 1 ms
-        let (us, ms) = (Time::from_us, Time::from_ms);
-        let mut planned = ms(10);
-        for n in 0..1000 {
-            let woken = planned + us(150 + n % 700);
-            let (start, end) = transmission(planned, woken, false, clock, 1500);
-            assert_eq!(start, planned);
-            planned = end;
-        }
-        assert!(planned.saturating_sub(ms(1010)) < us(1), "a thousand packets take a second: {planned:?}");
-        let asleep = ms(5000);
-        let (start, _) = transmission(planned, asleep, false, clock, 1500);
-        assert_eq!(start, asleep.saturating_sub(CREDIT));
-    }
-
-    /// Nothing leaves before it has come: a link that was idle is no shorter by the credit.
-    #[test]
-    fn what_finds_an_idle_transmitter_starts_now() {
-        let clock = TxClock::new(Rate::from_mbps(12));
-        let (planned, now) = (Time::from_ms(10), Time::from_us(10_400));
-        assert_eq!(transmission(planned, now, true, clock, 1500), (now, now + clock.time(1500)));
-    }
-}

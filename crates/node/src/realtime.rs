@@ -27,8 +27,9 @@ use midpath_core::wire;
 
 use crate::bytes::Bytes;
 use crate::lateness::Lateness;
+use crate::schedule::{CREDIT, Schedule};
 use crate::served::Served;
-use crate::{CREDIT, Chaos, Delivered, Load, Network, carry_bytes, transmission};
+use crate::{Chaos, Delivered, Load, Network, carry_bytes};
 
 /// A datagram is the number of the port that it is for, and the packet.
 const PORT: usize = 2;
@@ -78,14 +79,8 @@ impl Outcome {
 struct Line {
     peer: SocketAddr,
     peer_port: PortId,
-    clock: TxClock,
+    schedule: Schedule,
     delay: Time,
-    /// A packet is being sent.
-    busy: bool,
-    /// Nothing has waited since the last packet ended.
-    idle: bool,
-    /// When the last packet has been sent, by plan.
-    planned: Time,
     /// Datagrams on their way.
     flying: BinaryHeap<Flying>,
     /// Datagrams that the other end has taken from its socket; those sent; and when the former
@@ -102,8 +97,7 @@ impl Line {
     /// When something here is due.
     fn next(&self) -> Time {
         let flying = self.flying.peek().map_or(Time::MAX, |Reverse((at, ..))| *at);
-        let busy = if self.busy { self.planned } else { Time::MAX };
-        flying.min(busy).max(self.held)
+        flying.min(self.schedule.ends()).max(self.held)
     }
 
     /// Whether the other end has as many datagrams before it as it may; then nothing leaves for a while.
@@ -150,11 +144,8 @@ impl Lines {
         let payload = self.bytes.take(pkt.id());
         let packet = pool.take(pkt);
         let line = &mut self.of[usize::from(port.0)];
-        let (start, end) = transmission(line.planned, now, line.idle, line.clock, packet.size);
-        if !line.idle {
-            line.served.lost(start.saturating_sub(line.planned));
-        }
-        (line.busy, line.idle, line.planned) = (true, false, end);
+        let (end, lost) = line.schedule.begin(now, packet.size);
+        line.served.lost(lost);
         let (arrives, peer_port) = (end + line.delay, line.peer_port);
         let payload = payload.unwrap_or_else(|| vec![0; usize::from(packet.payload)].into());
         let mut bytes = Vec::with_capacity(packet.size as usize + PORT);
@@ -202,8 +193,7 @@ impl Driver for Lines {
         self.bytes.copied(of, copy);
     }
     fn transmitter(&mut self, port: PortId, _now: Time) -> Transmitter {
-        let line = &self.of[usize::from(port.0)];
-        if line.busy { Transmitter::Busy { until: None } } else { Transmitter::Idle { since: line.planned } }
+        self.of[usize::from(port.0)].schedule.state()
     }
     fn start(&mut self, port: PortId, pkt: Pkt, now: Time, pool: &mut Pool) {
         self.send(port, pkt, now, pool);
@@ -265,15 +255,11 @@ fn stations(network: Network, load: &Load) -> io::Result<Vec<Station>> {
         network.nodes.iter().map(|n| (0..n.ports()).map(|_| Arc::default()).collect()).collect();
     for link in network.links {
         let (peer, peer_port) = (addresses[link.to.0.0 as usize], link.to.1);
-        let clock = TxClock::new(link.rate);
         let line = Line {
             peer,
             peer_port,
-            clock,
+            schedule: Schedule::new(TxClock::new(link.rate)),
             delay: link.delay,
-            busy: false,
-            idle: true,
-            planned: Time::ZERO,
             flying: BinaryHeap::new(),
             taken: taken[link.to.0.0 as usize][usize::from(peer_port.0)].clone(),
             sent: 0,
@@ -336,12 +322,12 @@ impl Station {
                 continue;
             }
             self.depart(port, now)?;
-            while self.lines.of[port].busy && self.lines.of[port].planned <= now {
+            while self.lines.of[port].schedule.ends() <= now {
                 if self.lines.of[port].is_behind(now) {
                     self.lines.of[port].held = now + AGAIN;
                     break;
                 }
-                self.lines.of[port].busy = false;
+                self.lines.of[port].schedule.end();
                 self.pull(PortId(port as u16), now);
             }
             if let Some(rate) = self.lines.of[port].served.news(now) {
@@ -410,12 +396,12 @@ impl Station {
 
     /// Takes a port's next packet, if nothing is being sent there.
     fn pull(&mut self, port: PortId, now: Time) {
-        if self.lines.of[usize::from(port.0)].busy {
+        if self.lines.of[usize::from(port.0)].schedule.is_busy() {
             return; // it is asked when that packet has been sent
         }
         match self.node.poll_transmit(now, port, &mut self.pool, &mut self.lines) {
             Some(pkt) => self.lines.send(port, pkt, now, &mut self.pool),
-            None => self.lines.of[usize::from(port.0)].idle = true,
+            None => self.lines.of[usize::from(port.0)].schedule.rest(),
         }
     }
 
