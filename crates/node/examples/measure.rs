@@ -5,15 +5,15 @@
 //! keeps of 50 Mbps, how late datagrams leave; then what each scheme delivers over links of 1 Gbps,
 //! which the machine can't serve, and what plain UDP does there at the best of its rates.
 
-use std::path::Path;
+#[path = "../tests/network/mod.rs"]
+mod network;
+
 use std::process::Command;
 use std::time::Duration;
 
 use midpath_core::packet::FlowId;
+use midpath_node::Network;
 use midpath_node::realtime::{Outcome, run};
-use midpath_node::{Link, Network};
-use midpath_schemes::Catalogue;
-use midpath_sim::RunOptions;
 
 /// How long each overload is, in seconds.
 const OVERLOAD: u64 = 2;
@@ -31,11 +31,7 @@ fn network(scheme: &str, mbps: u64, access: u64, rate: Option<u64>) -> Network {
         flow(0),
         flow(1)
     );
-    let options = RunOptions::default();
-    let setup = midpath_sim::prepare(&text, Path::new("."), &options, &Catalogue::standard());
-    let built = setup.expect("a scenario").network().expect("its ports can be built");
-    let link = |l: &midpath_sim::engine::NetLink| Link { from: l.from, to: l.to, rate: l.rate, delay: l.delay };
-    Network { links: built.links.iter().map(link).collect(), nodes: built.nodes }
+    network::network(&text)
 }
 
 /// The CPU that this process has used, in seconds: its 14th and 15th fields count hundredths.

@@ -2,15 +2,14 @@
 
 #[path = "../examples/beside/case.rs"]
 mod case;
+mod network;
 
-use std::path::Path;
 use std::time::Duration;
 
 use case::{Place, case};
 use midpath_core::packet::FlowId;
-use midpath_node::{Link, Network, realtime};
-use midpath_schemes::Catalogue;
-use midpath_sim::RunOptions;
+use midpath_node::realtime;
+use network::network;
 
 /// A machine that does other things pauses now and then: what is so each time is ours.
 const TRIES: usize = 3;
@@ -72,11 +71,4 @@ size = "8 MB"
         }
     }
     panic!("repeats and timeouts each time, in the end {seen:?}");
-}
-
-fn network(text: &str) -> Network {
-    let setup = midpath_sim::prepare(text, Path::new("."), &RunOptions::default(), &Catalogue::standard());
-    let built = setup.expect("a scenario").network().expect("its ports can be built");
-    let link = |l: &midpath_sim::engine::NetLink| Link { from: l.from, to: l.to, rate: l.rate, delay: l.delay };
-    Network { links: built.links.iter().map(link).collect(), nodes: built.nodes }
 }

@@ -2,6 +2,8 @@
 //! real time: every byte arrives, every packet is somewhere, and the time that it takes is
 //! explained by how badly the driver behaves.
 
+mod network;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
@@ -12,9 +14,9 @@ use midpath_core::roles::Ended;
 use midpath_core::units::Time;
 use midpath_node::hostile::carry;
 use midpath_node::hostile::{Malice, Outcome, run};
-use midpath_node::{Chaos, Link, Load, Network, realtime};
-use midpath_schemes::Catalogue;
+use midpath_node::{Chaos, Load, realtime};
 use midpath_sim::{RunOptions, run_text};
+use network::network;
 
 const BYTES: u64 = 2_000_000;
 
@@ -46,15 +48,6 @@ size = "{bytes} B"
 start = "200 ms"
 "#
     )
-}
-
-/// The scenario's network for a driver of ours.
-fn network(text: &str) -> Network {
-    let options = RunOptions::default();
-    let setup = midpath_sim::prepare(text, Path::new("."), &options, &Catalogue::standard()).expect("a scenario");
-    let built = setup.network().expect("its ports can be built");
-    let link = |l: &midpath_sim::engine::NetLink| Link { from: l.from, to: l.to, rate: l.rate, delay: l.delay };
-    Network { links: built.links.iter().map(link).collect(), nodes: built.nodes }
 }
 
 /// When each flow's last byte arrived, in seconds.

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use midpath_core::packet::FlowId;
 use midpath_core::rng::{Purpose, below, stream};
-use midpath_node::{Chaos, Link, Load, Network, realtime};
-use midpath_schemes::Catalogue;
+use midpath_node::{Chaos, Load, realtime};
 use midpath_sim::{RunOptions, run_text};
+
+use crate::network::network;
 
 /// A run is invalid, "machine too busy", if a hundredth of its datagrams left a hop later than this
 /// after their time. Ours, fixed before the first run: a millisecond is the credit within which
@@ -80,17 +81,6 @@ pub fn case(scheme: &str, place: Place, mbps: u64, seed: u64) -> Case {
     Case { text, sizes, starts }
 }
 
-impl Case {
-    /// Its nodes and links, for a driver.
-    pub fn network(&self) -> Network {
-        let options = RunOptions::default();
-        let setup = midpath_sim::prepare(&self.text, Path::new("."), &options, &Catalogue::standard());
-        let built = setup.expect("a scenario").network().expect("its ports can be built");
-        let link = |l: &midpath_sim::engine::NetLink| Link { from: l.from, to: l.to, rate: l.rate, delay: l.delay };
-        Network { links: built.links.iter().map(link).collect(), nodes: built.nodes }
-    }
-}
-
 /// What came of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Run {
@@ -126,7 +116,7 @@ pub fn real(case: &Case) -> Run {
     let file = |i: usize| (0..case.sizes[i]).map(|n| (n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as u8).collect();
     let files: BTreeMap<FlowId, Vec<u8>> = (0..2).map(|i| (FlowId(i as u32), file(i))).collect();
     let load = Load { files, chaos: Chaos::default() };
-    let out = realtime::carry(case.network(), 2, &load, Duration::from_secs(60)).expect("the loopback interface");
+    let out = realtime::carry(network(&case.text), 2, &load, Duration::from_secs(60)).expect("the loopback interface");
     let reports = [0, 1].map(|i| out.flow(FlowId(i)));
     let took = [0, 1].map(|i| reports[i].completed.map_or(f64::NAN, |t| t.as_secs_f64() - case.starts[i]));
     assert!(took.iter().any(|t| t.is_nan()) || out.delivered.files == load.files, "what came out is what went in");

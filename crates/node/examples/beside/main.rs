@@ -5,6 +5,8 @@
 //! has. With no SEEDS (0) it only prints. `checks/beside/README.md` has the whole command.
 
 mod case;
+#[path = "../../tests/network/mod.rs"]
+mod network;
 mod table;
 
 use std::collections::BTreeMap;
