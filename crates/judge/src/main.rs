@@ -18,11 +18,13 @@ mod plan;
 #[cfg(target_os = "linux")]
 mod seen;
 #[cfg(target_os = "linux")]
+mod sessions;
+#[cfg(target_os = "linux")]
 mod tun;
 
 #[cfg(target_os = "linux")]
 fn main() -> std::process::ExitCode {
-    court::main()
+    sessions::main()
 }
 
 #[cfg(not(target_os = "linux"))]
