@@ -162,7 +162,7 @@ pub struct Endpoint {
     counters: Counters,
 }
 
-/// How many there were in this second.
+/// A count of this second.
 #[derive(Default)]
 struct InSecond {
     since: Time,
@@ -170,7 +170,7 @@ struct InSecond {
 }
 
 impl InSecond {
-    /// One more: the how manieth it is.
+    /// Counts one more. Says how many there were in this second.
     fn next(&mut self, now: Time) -> u32 {
         if now.saturating_sub(self.since) >= Time::from_secs(1) {
             *self = InSecond { since: now, count: 0 };

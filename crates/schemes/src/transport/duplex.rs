@@ -197,7 +197,7 @@ impl<C: CongestionController> Endpoint for Duplex<C> {
             self.send(ctx, |sender, ctx| sender.on_start(ctx));
         } else {
             let mtu = ctx.links.iter().map(|link| link.mtu).max().unwrap_or_default();
-            self.sender.keep_to_mtu(mtu);
+            self.sender.heed_mtu(mtu);
         }
         self.arm(ctx);
     }

@@ -73,7 +73,7 @@ impl<C: CongestionController> Sender<C> {
     }
 
     /// No packet is to be larger.
-    pub(super) fn heed_mtu(&mut self, mtu: u32) {
+    pub(in crate::transport) fn heed_mtu(&mut self, mtu: u32) {
         let most = mtu.saturating_sub(self.settings.overhead()).max(1);
         if u64::from(most) < self.window.mss {
             self.window = Window::new(self.settings.initial_window, most);

@@ -71,11 +71,6 @@ impl<C: CongestionController> Sender<C> {
         Time(self.rtt.rto().0.saturating_mul(1 << REPEATS)).min(LONGEST)
     }
 
-    /// No packet is to be larger than this.
-    pub(in crate::transport) fn keep_to_mtu(&mut self, mtu: u32) {
-        self.heed_mtu(mtu);
-    }
-
     /// The other half has opened the connection: data may be sent.
     pub(in crate::transport) fn join(&mut self, opened: &Opened<'_>) {
         self.state = State::Open;
