@@ -88,7 +88,7 @@ def run_claims(
     if until_decided is not None:
         if quick or out or seeds is not None or first_seed != 1:
             raise UsageError("--until-decided goes on from kept results: without --seeds, --first-seed, --quick, --out")
-        _decide(chosen, until_decided, jobs, rocketfuel, write_results, json)
+        _decide(chosen, until_decided, jobs, rocketfuel, write_results, claims, json)
         return
     if out:
         require_replaceable(out, MARKER)
@@ -103,8 +103,7 @@ def run_claims(
             record.keep(figure, found)
     _finish(verdicts, out, json)
     if write_results:
-        for paper in dict.fromkeys(figure.paper for figure in chosen):
-            record.write_page(choose(paper, claims))
+        _write_pages(chosen, claims)
     if all(verdict.judgement == Judgement.SKIPPED for verdict in verdicts):
         raise UsageError(f"none of the claims of {name!r} could be run: {verdicts[0].why}")
     if any(verdict.fails for verdict in verdicts):
@@ -112,7 +111,13 @@ def run_claims(
 
 
 def _decide(
-    chosen: list[Figure], minutes: float, jobs: int, rocketfuel: Path | None, write_results: bool, json: bool
+    chosen: list[Figure],
+    minutes: float,
+    jobs: int,
+    rocketfuel: Path | None,
+    write_results: bool,
+    claims: Path | None,
+    json: bool,
 ) -> None:
     """Adds seeds until what is open is decided, and says what has become of it."""
     if not minutes > 0:
@@ -127,8 +132,7 @@ def _decide(
     if not ended:
         raise UsageError("nothing is open that more seeds could decide, or nothing has been run yet")
     if write_results:
-        for paper in dict.fromkeys(figure.paper for figure in chosen):
-            record.write_page([figure for figure in figures(chosen[0].directory.parents[1]) if figure.paper == paper])
+        _write_pages(chosen, claims)
     found = [verdict for one in ended.values() for verdict in one.verdicts if verdict.ours and verdict.ours.sequential]
     if not json:
         for one in ended.values():
@@ -138,6 +142,12 @@ def _decide(
     _finish(found, None, json)
     if any(verdict.fails for verdict in found):
         raise typer.Exit(1)
+
+
+def _write_pages(chosen: list[Figure], claims: Path | None) -> None:
+    """Writes RESULTS.md of each paper that one of these figures is of."""
+    for paper in dict.fromkeys(figure.paper for figure in chosen):
+        record.write_page(choose(paper, claims))
 
 
 @app.command("table")

@@ -113,7 +113,7 @@ def _doubt(claim: Claim, ours: Estimate, bound: float | None, found: Judgement) 
 
 
 def _after(claim: Claim, ours: Estimate) -> str:
-    width = quantity(claim.kind, 2 * (ours.ci95 or 0.0)) if math.isfinite(ours.ci95 or 0.0) else "infinitely"
+    width = quantity(claim.kind, 2 * (ours.ci95 or 0.0))
     return f"After {ours.n} seeds, looked at as they came, the interval is {width} wide and reaches over the bound"
 
 
