@@ -6,12 +6,12 @@ mod common;
 use std::sync::{Arc, Mutex};
 
 use common::{Bench, ByPeer, ME, MS, Nobody, PEERS, RATE, Words, ample, cases, packet};
-use midpath_core::node::{Flows, Forwarding, Node};
+use midpath_core::node::{Driver, Flows, Forwarding, Node};
 use midpath_core::packet::{Ecn, FlowId, Kind, NodeId, Packet, Pkt, Pool, PortId};
 use midpath_core::queue::{AqmSpec, CodelParams, Discipline, Limit, QueueSpec, SchedulerSpec};
 use midpath_core::roles::{
     Accept, Backlog, Drop, Endpoint, EndpointCtx, Face, FlowReport, ForwardCtx, Forwarder, Inbound, LinkInfo, Port,
-    PortCtx, Route, Shortcuts,
+    PortCtx, Route, Shortcuts, Transmitter,
 };
 use midpath_core::units::Time;
 use proptest::prelude::*;
@@ -316,6 +316,62 @@ fn a_link_that_is_down_keeps_what_waits_and_a_new_rate_counts_from_the_next_pack
     let times: Vec<_> = b.log.sent[1..].iter().map(|s| (s.start, s.end - s.start)).collect();
     let us = Time::from_us;
     assert_eq!(times, [(us(60_000), us(1200)), (us(61_200), us(120)), (us(61_320), us(120))]);
+}
+
+/// Says at what rate its link was when it was told that something has changed.
+struct Learner(Arc<Mutex<Vec<midpath_core::units::Rate>>>);
+
+impl Port for Learner {
+    fn outbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) {
+        ctx.drop(pkt, Drop::Policy);
+    }
+    fn poll_transmit(&mut self, _ctx: &mut PortCtx<'_>) -> Option<Pkt> {
+        None
+    }
+    fn on_link(&mut self, ctx: &mut PortCtx<'_>) {
+        self.0.lock().expect("one thread").push(ctx.link().rate);
+    }
+    fn backlog(&self) -> Backlog {
+        Backlog::default()
+    }
+    fn reset(&mut self, _ctx: &mut PortCtx<'_>) {}
+}
+
+#[test]
+fn a_port_learns_that_its_rate_has_changed() {
+    let rates = Arc::new(Mutex::new(Vec::new()));
+    let mut b = Bench::of_queue(RATE, Discipline::of(Learner(rates.clone())));
+    let faster = midpath_core::units::Rate::from_mbps(100);
+    b.set_rate(PortId(1), faster, MS);
+    assert_eq!(*rates.lock().expect("one thread"), [faster]);
+}
+
+/// A driver that comes back by itself.
+struct Pulls;
+
+impl Driver for Pulls {
+    fn transmitter(&mut self, _port: PortId, _now: Time) -> Transmitter {
+        Transmitter::Busy { until: None }
+    }
+    fn start(&mut self, _port: PortId, _pkt: Pkt, _now: Time, _pool: &mut Pool) {
+        unreachable!("it pulls");
+    }
+}
+
+#[test]
+fn a_port_is_named_once_for_what_it_has_and_again_for_what_comes_later() {
+    let mut b = Bench::of_queue(RATE, QueueSpec::fifo(Limit::Packets(10)).build(RATE).held());
+    for round in 0..3 {
+        for seq in [2 * round, 2 * round + 1] {
+            let pkt = b.pool.insert(datagram(seq));
+            b.node.on_packet(Time::ZERO, PortId(0), pkt, &mut b.pool, &mut Pulls);
+        }
+        assert_eq!((b.node.ready(), b.node.ready()), (Some(PortId(1)), None));
+        for seq in [2 * round, 2 * round + 1] {
+            let pkt = b.node.poll_transmit(Time::ZERO, PortId(1), &mut b.pool, &mut Pulls).expect("it has two");
+            assert_eq!(u64::from(b.pool.take(pkt).seq), seq);
+        }
+    }
 }
 
 // Forwarding

@@ -48,3 +48,20 @@ impl QueueSpec {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::limit::Limit;
+    use crate::queue_spec::{QueueSpec, SignalSpec};
+    use crate::roles::Discipline;
+    use crate::units::Rate;
+
+    /// What the simulator runs fastest is what most scenarios have.
+    #[test]
+    fn a_queue_that_only_drops_is_run_without_calls() {
+        for signal in [SignalSpec::Ce, SignalSpec::Drop] {
+            let spec = QueueSpec { signal, ..QueueSpec::fifo(Limit::Packets(9)) };
+            assert!(matches!(spec.build(Rate::from_mbps(10)), Discipline::DropTail(bound) if bound.packets == 9));
+        }
+    }
+}

@@ -250,6 +250,20 @@ mod tests {
         text
     }
 
+    /// A datagram more is a timer at its source, and an arrival at the router and at the sink.
+    #[test]
+    fn each_arrival_and_each_timer_is_one_event() {
+        let events = |datagrams: u64| {
+            let (size, link) = (1472 * datagrams, "rate = \"10 Mbps\", delay = \"1 ms\"");
+            let text = format!(
+                "[topology]\nlinks = [{{ a = \"a\", b = \"r\", {link} }}, {{ a = \"r\", b = \"b\", {link} }}]\n[[flow]]\nfrom = \"a\"\nto = \"b\"\nscheme = \"udp\"\nrate = \"5 Mbps\"\nsize = \"{size} B\"\n"
+            );
+            let out = run_text(&text, Path::new("."), &RunOptions::default(), &mut |_| true);
+            out.expect("a good scenario").expect("not cancelled").run["events"].as_u64().expect("a number")
+        };
+        assert_eq!(events(30) - events(10), 20 * 3);
+    }
+
     #[test]
     fn all_three_loops_give_a_node_the_same() {
         let text = scenario();

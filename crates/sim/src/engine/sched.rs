@@ -292,6 +292,15 @@ mod tests {
         assert_eq!(wide, widest);
     }
 
+    /// Two times of eight bytes a node; an entry of a bucket is a number of four.
+    #[test]
+    fn memory_is_that_of_nodes_and_entries() {
+        let mut c = Calendar::new(100, Time::from_us(1));
+        assert_eq!(c.memory(), 1600);
+        c.note(7, Time::ZERO);
+        assert_eq!(c.memory(), 1600 + 4 * c.buckets[0].capacity());
+    }
+
     proptest! {
         /// Against a sorted list: every node is offered in the bucket of its time, and time never
         /// goes back.

@@ -57,3 +57,34 @@ impl<A: Aqm + Clone> Aqm for PerFlow<A> {
         self.states.clear();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::PerFlow;
+    use crate::packet::{FlowId, NodeId, Packet};
+    use crate::queue::testing::Leaving;
+    use crate::queue::{Aqm, Codel, Verdict};
+    use crate::queue_spec::CodelParams;
+    use crate::units::Time;
+
+    /// CoDel's next choice comes INTERVAL/√count after a signal: only if it learns of the signal.
+    #[test]
+    fn a_flow_alone_is_chosen_as_without_a_state_per_flow() {
+        fn choices(mut aqm: impl Aqm) -> Vec<u64> {
+            let (mut leaving, packet) =
+                (Leaving::new(Time::from_ms(50), 15_000), Packet::new(FlowId(0), NodeId(0), NodeId(1), 1500));
+            let mut chosen = Vec::new();
+            for ms in 0..1000 {
+                if leaving.ask(&mut aqm, Time::from_ms(ms)) == Verdict::Signal {
+                    aqm.signalled(&packet);
+                    chosen.push(ms);
+                }
+            }
+            chosen
+        }
+        let codel = Codel::new(CodelParams::default());
+        let alone = choices(codel.clone());
+        assert!(alone.len() > 10, "{alone:?}");
+        assert_eq!(choices(PerFlow::new(codel)), alone);
+    }
+}

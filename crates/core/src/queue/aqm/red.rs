@@ -184,6 +184,23 @@ mod tests {
         assert!((red.average / (20_000.0 * 0.9f64.powi(7)) - 1.0).abs() < 1e-4, "{}", red.average);
     }
 
+    /// §4: count is −1 below the minimum, so that the first packet above it is the 0th.
+    #[test]
+    fn packets_are_counted_from_the_minimum_on() {
+        let (mut red, mut rng) = (red(1.0, true), stream(3, Purpose::Ports, 0));
+        // At the minimum p_b is zero: none is chosen.
+        let mut counts = [9_999, 10_000, 10_000, 9_999, 10_000].map(|bytes| {
+            assert!(!arrive(&mut red, bytes, Time::ZERO, None, &mut rng));
+            red.count
+        });
+        assert_eq!(counts, [-1, 0, 1, -1, 0]);
+        counts = [60_000, 60_000, 10_000, 10_000, 9_999].map(|bytes| {
+            arrive(&mut red, bytes, Time::ZERO, None, &mut rng);
+            red.count
+        });
+        assert_eq!(counts, [0, 0, 1, 2, -1], "from each that was chosen");
+    }
+
     #[test]
     fn a_reset_one_is_as_new() {
         let (mut red, mut rng) = (red(1.0, true), stream(3, Purpose::Ports, 0));

@@ -181,6 +181,7 @@ mod tests {
         assert_eq!(lane(&drr, 1), Backlog { packets: 2, bytes: 1500 });
         assert_eq!(lane(&drr, 2), Backlog { packets: 1, bytes: 300 });
         assert_eq!(lane(&drr, 3), Backlog::default());
+        assert_eq!(drr.round.len(), 2);
         let mut given = Vec::new();
         drr.clear(&mut |pkt| given.push((pool[&pkt].flow.0, pool[&pkt].size)));
         assert_eq!(given, [(1, 700), (1, 800), (2, 300)]);

@@ -194,6 +194,18 @@ mod tests {
         }
     }
 
+    /// Of three prices the middle one is kept if the outer ones are a 4096th of the span apart.
+    #[test]
+    fn prices_a_gap_apart_are_kept() {
+        for (gap, kept) in [(10, 2.0), (11, 1.0)] {
+            let mut history = History::new(Time(gap * ENTRIES as u64));
+            for (at, price) in [(0, 1.0), (5, 2.0), (10, 3.0)] {
+                history.push(Time(at), price);
+            }
+            assert_eq!(history.at(Time(7), Time(10)), Some(kept));
+        }
+    }
+
     #[test]
     fn it_stays_bounded_and_close() {
         let mut history = History::default();

@@ -287,6 +287,20 @@ mod tests {
         assert_eq!((sums.paid, sums.preloaded), (0.0, 0.0));
     }
 
+    /// The same of packets with headers: 3 $ of data, then 1 $ of data or of a SYN.
+    #[test]
+    fn half_of_the_newest_packet_with_a_header_is_left_out() {
+        for rtt in [0.1, 0.0] {
+            let mut meter = Meter::new(0.1);
+            let header = |rtt| FcpHeader { rtt, balance: 1.0, exchange: 1.0, ..FcpHeader::default() };
+            meter.charge(Time::from_ms(1), &header(0.1), 1500, 3.0);
+            meter.charge(Time::from_ms(2), &FcpHeader { balance: 0.0, ..header(rtt) }, 1500, 1.0);
+            let sums = meter.sum_window(Time::from_ms(3), &RULE);
+            let income = meter.incoming_budget(&RULE, &sums, meter.d(&RULE));
+            assert!((income - (3.0 + 1.0 - 0.5) / 0.2).abs() < 1e-6, "{income}");
+        }
+    }
+
     /// d grows from 0.2 s to 2 s at once: the sum is over 0.2 s and what comes.
     #[test]
     fn a_window_that_grows_has_seen_no_more_than_before() {

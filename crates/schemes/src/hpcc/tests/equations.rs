@@ -89,3 +89,17 @@ proptest! {
         }
     }
 }
+
+/// After a timeout the window is what it was set to, and so is what it grows from.
+#[test]
+fn a_window_that_was_set_is_where_it_goes_on() {
+    let mut state = State::new(5000.0);
+    // Four stages of an idle path, each from the one before.
+    (0..4).for_each(|_| state.adapt(&PATH, true));
+    assert_eq!((state.window, state.reference), (5020.0, 5020.0));
+    state.restart(2000.0);
+    assert_eq!((state.window, state.reference), (2000.0, 2000.0));
+    // Five stages more: the first four were forgotten.
+    (0..5).for_each(|_| state.adapt(&PATH, true));
+    assert_eq!(state.window, 2025.0);
+}

@@ -149,6 +149,25 @@ fn a_loss_begins_to_count_anew() {
     assert_eq!(me.on_loss(&window, &ecn), 9_000, "a mark has lowered it already");
 }
 
+/// Each ACK takes 710.2 bytes off the window here, so two take a segment of 1,420: nothing more is owed
+/// after a loss than before the first.
+#[test]
+fn nothing_is_owed_after_a_loss() {
+    let tcp = TcpParams::default();
+    let mut me = CoupledConfig(Coupling::Olia).build(&tcp, 1420, &FlowSpec::new(FlowId(0), NodeId(0), NodeId(1)));
+    let mut window = Window::new(20, 1420);
+    window.ssthresh = 1420;
+    let paths = paths(&[(1.0, 0.001, 1e7), (20.0, 1.0, 1e3)]);
+    let per_ack = paths.olia(1) * 28_430.0 * 1420.0;
+    assert!((-710.5..-710.0).contains(&per_ack), "{per_ack}");
+    me.on_rto(&window, &Congestion { now: Time::ZERO, flight: 30_000, ecn_reduced: false });
+    for _ in 0..2 {
+        me.see(&paths, Some(1));
+        me.on_ack(&mut window, &ack(28_430));
+    }
+    assert_eq!(window.cwnd, 19 * 1420);
+}
+
 #[test]
 fn a_window_may_shrink_but_not_below_a_segment() {
     let tcp = TcpParams::default();

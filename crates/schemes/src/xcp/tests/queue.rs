@@ -15,6 +15,20 @@ fn a_new_one_is_empty() {
     assert_eq!(queue().bytes(), 0.0);
 }
 
+/// Nothing waited before the first arrival, which finds ten bytes.
+#[test]
+fn the_first_interval_begins_empty() {
+    let mut q = queue();
+    q.arrival(Time::from_ms(19), 10.0, 30_000.0);
+    q.catch_up(Time::from_ms(20), RTT, CAPACITY);
+    assert_eq!(q.bytes(), 0.0);
+    let mut q = queue();
+    // A byte of what waits would be left over a round trip of a microsecond.
+    q.catch_up(Time::from_ms(20), RTT, 1e-6);
+    q.catch_up(Time::from_ms(40), RTT, 1e-6);
+    assert_eq!(q.bytes(), 0.0);
+}
+
 #[test]
 fn what_drains_within_the_interval_is_not_persistent() {
     let mut q = queue();
