@@ -12,7 +12,8 @@ from midpath.cli import text
 from midpath.cli.options import Jobs, Json, Out, print_json
 from midpath.cli.progress import bar
 from midpath.errors import UsageError
-from midpath.papers import Figure, Verdict, figures, record, table
+from midpath.papers import Figure, Verdict, explained, figures, record, table
+from midpath.papers.explain import Search, Trial, explain, failing_claims, said_of, try_reading
 from midpath.papers.headline import COLUMNS, counts, headline
 from midpath.papers.lab import ROCKETFUEL
 from midpath.papers.registry import choose
@@ -148,6 +149,77 @@ def _write_pages(chosen: list[Figure], claims: Path | None) -> None:
     """Writes RESULTS.md of each paper that one of these figures is of."""
     for paper in dict.fromkeys(figure.paper for figure in chosen):
         record.write_page(choose(paper, claims))
+
+
+@app.command("explain")
+def explain_claims(
+    name: Annotated[str, typer.Argument(metavar="ID", help="A figure, a paper, or all.", show_default=False)],
+    seeds: Annotated[
+        int | None, typer.Option(help="Seeds of each reading; else the figure's.", min=1, show_default=False)
+    ] = None,
+    minutes: Annotated[
+        float | None,
+        typer.Option(help="After so much core time for a figure, no further reading is begun.", show_default=False),
+    ] = None,
+    reading: Annotated[
+        list[str] | None,
+        typer.Option("--try", metavar="NAME=CHOICE", help="One reading of a figure: nothing is searched."),
+    ] = None,
+    jobs: Jobs = 0,
+    rocketfuel: Annotated[
+        Path | None, typer.Option(metavar="DIR", help=f"Rocketfuel's maps; else {ROCKETFUEL}.", show_default=False)
+    ] = None,
+    write_results: Annotated[
+        bool, typer.Option("--write-results", help="Write EXPLAINED.md beside the claims.")
+    ] = False,
+    claims: Root = None,
+    json: Json = False,
+) -> None:
+    """Say why claims do not hold: try what a paper leaves open, as each figure's open.toml has it."""
+    if minutes is not None and not minutes > 0:
+        raise UsageError("--minutes needs more than 0 minutes of core time")
+    _figures(claims)
+    chosen = choose(name, claims)
+    if reading:
+        if write_results or minutes is not None or len(chosen) != 1:
+            raise UsageError("--try runs one reading of one figure: without --minutes and --write-results")
+        _print_trial(try_reading(chosen[0], reading, seeds=seeds, jobs=jobs or None, rocketfuel=rocketfuel), json)
+        return
+    failing = [figure for figure in chosen if failing_claims(figure)]
+    if not failing:
+        raise UsageError(f"no claim of {name!r} fails in the kept results: nothing is to be explained")
+    found: list[Search] = []
+    for figure in failing:
+        found.append(
+            explain(figure, seeds=seeds, minutes=minutes, jobs=jobs or None, rocketfuel=rocketfuel, on_trial=_tell)
+        )
+        if write_results:
+            explained.keep(found[-1])
+            explained.write_page(choose(figure.paper, claims))
+        if not json:
+            _print_explained(found[-1])
+    if json:
+        print_json([{"figure": one.figure.id, **explained.to_values(one)} for one in found])
+
+
+def _tell(trial: Trial, number: int, of: int) -> None:
+    typer.echo(f"{trial.verdicts[0].figure}: reading {number} of {of}: {said_of(trial.reading)}", err=True)
+
+
+def _print_trial(trial: Trial, json: bool) -> None:
+    if json:
+        print_json({"reading": trial.reading.labels(), "claims": [verdict.to_json() for verdict in trial.verdicts]})
+        return
+    lines = [(verdict.claim.id, *_short(verdict)) for verdict in trial.verdicts]
+    text.print_table(("Claim", "Paper", "Ours", "Ideal", "Holds"), lines, said_of(trial.reading))
+
+
+def _print_explained(search: Search) -> None:
+    tried = f"{len(search.trials)} of {search.of} readings tried"
+    lines = [(one.claim.id, str(one.verdict)) for one in search.explanations]
+    text.print_table(("Claim", "Verdict"), lines, f"{search.figure.id}: {tried}")
+    for one in search.explanations:
+        text.console().print(f"{one.claim.id}: {one.text(search)}", soft_wrap=True)
 
 
 @app.command("table")

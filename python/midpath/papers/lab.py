@@ -11,6 +11,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from midpath.papers.openings import Reading
 from midpath.result import Result
 from midpath.run import run
 from midpath.scenario import Scenario
@@ -90,7 +91,7 @@ class Lab:
     `quick` asks for less: shorter runs, fewer seeds, where a figure can do with them. With `perturb`, flows start late
     by up to that time, at random, with every seed but the first: the run as it stands is the first sample. `more` says
     that the seeds go on from others, so that none of them is the first. `wanted` are the claims that are still open;
-    all are, unless it is given.
+    all are, unless it is given. `reading` is what a search tries of what the paper leaves open.
     """
 
     def __init__(
@@ -103,6 +104,7 @@ class Lab:
         perturb: str | None = None,
         more: bool = False,
         wanted: Collection[str] | None = None,
+        reading: Reading | None = None,
         out: Path | None = None,
         rocketfuel: Path | None = None,
         on_asked: NameCallback | None = None,
@@ -111,6 +113,7 @@ class Lab:
     ) -> None:
         self.directory, self.seeds, self.pool, self.quick, self.out = directory, list(seeds), pool, quick, out
         self.maps, self.perturb, self.more, self.wanted = rocketfuel, perturb, more, wanted
+        self.reading = reading
         self.on_asked, self.on_step, self.on_end = on_asked, on_step, on_end
         self.stop = threading.Event()
 
@@ -120,6 +123,10 @@ class Lab:
         Only where runs are added to decide what is open is anything not wanted. A figure need not ask.
         """
         return self.wanted is None or any(fnmatchcase(one, claim) for one in self.wanted for claim in claims)
+
+    def choice(self, name: str) -> str | None:
+        """Which choice a search makes for a thing that `open.toml` has; None where it is what stands."""
+        return self.reading.departs().get(name) if self.reading is not None else None
 
     def scenario(self, name: str) -> Scenario:
         """A scenario of this figure, by the name of its file without `.toml`."""
@@ -150,11 +157,13 @@ class Lab:
 
         The runs are on threads, one per core: the simulator works outside Python's lock.
         """
-        scenario = self.scenario(name)
+        scenario, changed = self.scenario(name), dict(changes or {})
+        if self.reading is not None:
+            changed |= self.reading.changes(name, scheme or scenario.to_dict().get("scheme"))
         title = "-".join(filter(None, (name, label, scheme)))
         return Runs(
             [
-                self._start(self._perturbed(scenario.with_(scheme=scheme, seed=seed, changes=changes)), title, seed)
+                self._start(self._perturbed(scenario.with_(scheme=scheme, seed=seed, changes=changed)), title, seed)
                 for seed in (seeds if seeds is not None else self.seeds)
             ]
         )

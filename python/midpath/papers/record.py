@@ -27,11 +27,11 @@ def keep(figure: Figure, found: Iterable[Verdict]) -> Path:
     path = figure.directory / KEPT
     before = stored(figure).get("claims", {})
     claims = {verdict.claim.id: _kept(verdict, before.get(verdict.claim.id)) for verdict in found}
-    write_text(path, _on_one_line(to_json({"midpath": _midpath.version(), "claims": claims})) + "\n")
+    write_text(path, on_one_line(to_json({"midpath": _midpath.version(), "claims": claims})) + "\n")
     return path
 
 
-def _on_one_line(text: str) -> str:
+def on_one_line(text: str) -> str:
     """The same JSON with each list of numbers on one line."""
     return NUMBERS.sub(lambda found: re.sub(r"\s+", " ", found[0]).replace("[ ", "[").replace(" ]", "]"), text)
 
@@ -57,7 +57,7 @@ def page(figures: list[Figure]) -> str:
         "claim is about. A bound with a star is not known to have been fixed before the first run. `docs/papers.md`",
         "says how to read and repeat all this.",
         "",
-        *_table(COLUMNS, counts(measured)),
+        *table(COLUMNS, counts(measured)),
     ]
     for figure in figures:
         lines += ["", *_section(figure, found[figure.id])]
@@ -72,7 +72,7 @@ def _section(figure: Figure, found: list[Verdict]) -> Iterator[str]:
     yield f"Midpath {version}, {_seeds(figure, runs)}" if runs else "Not run yet."
     yield ""
     rows = ((v.claim.claim, v.claim.says, *row(v), _bound(v.claim), _runs(v), v.claim.source) for v in found)
-    yield from _table(("claim", "kind", "paper", "ours", "ideal", "holds", "bound", "seeds", "source"), rows)
+    yield from table(("claim", "kind", "paper", "ours", "ideal", "holds", "bound", "seeds", "source"), rows)
     yield ""
     for verdict in found:
         yield f"- *{verdict.claim.claim}*: {verdict.why}"
@@ -103,7 +103,8 @@ def _bound(claim: Claim) -> str:
     return claim.tolerance.text(claim.kind) + ("" if claim.fixed else "*")
 
 
-def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
+    """A table of Markdown."""
     names = list(head)
     yield f"| {' | '.join(names)} |"
     yield "|" + "---|" * len(names)

@@ -16,6 +16,7 @@ from midpath.units import SCALES, UNITS
 
 CLAIM = "claim.toml"
 MEASURE = "measure.py"
+OPEN = "open.toml"
 # Seeds of a figure in which something is random, unless it says otherwise.
 SEEDS = 10
 
@@ -89,7 +90,7 @@ class Figure:
 
     def scenarios(self) -> list[Path]:
         """The scenarios that it runs, each also for itself."""
-        return [file for file in sorted(self.directory.glob("*.toml")) if file.name != CLAIM]
+        return [file for file in sorted(self.directory.glob("*.toml")) if file.name not in (CLAIM, OPEN)]
 
     def to_json(self) -> dict[str, Any]:
         """As `midpath paper list --json` prints it."""

@@ -14,6 +14,7 @@ from typing import Any
 from midpath.errors import ScenarioError, UsageError
 from midpath.papers.judging import judge
 from midpath.papers.lab import Lab, Measured, MissingDataError, NameCallback, StepCallback, Values
+from midpath.papers.openings import Reading
 from midpath.papers.registry import MEASURE, Claim, Figure
 from midpath.papers.tolerance import Judgement
 from midpath.stats import Estimate
@@ -94,6 +95,7 @@ def run_figure(
     jobs: int | None = None,
     out: Path | None = None,
     rocketfuel: Path | None = None,
+    reading: Reading | None = None,
     on_asked: NameCallback | None = None,
     on_step: StepCallback | None = None,
     on_end: NameCallback | None = None,
@@ -101,7 +103,8 @@ def run_figure(
     """Runs what a figure needs, `jobs` runs at a time, and judges each of its claims, in their order.
 
     A figure in which nothing is run has one seed, whatever `seeds` says. `rocketfuel` is the folder with
-    Rocketfuel's maps; without it, the environment's `MIDPATH_ROCKETFUEL`.
+    Rocketfuel's maps; without it, the environment's `MIDPATH_ROCKETFUEL`. With a `reading`, none of the seeds is the
+    run as it stands.
     """
     wanted = min(figure.seeds, QUICK_SEEDS) if quick and seeds is None else seeds or figure.seeds
     numbers = range(first_seed, first_seed + (wanted if figure.seeds > 1 else 1))
@@ -113,6 +116,8 @@ def run_figure(
             pool,
             quick=quick,
             perturb=figure.perturb,
+            more=reading is not None,
+            reading=reading,
             out=out,
             rocketfuel=rocketfuel,
             on_asked=on_asked,

@@ -42,7 +42,8 @@ def measure(lab: Lab) -> Iterator[Measured]:
 
 def run(lab: Lab, size: int, name: str = "", more: dict[str, Any] | None = None) -> Runs:
     """The runs with caches of this many kB."""
-    changes: dict[str, Any] = {"schemes.inrpp.cache": f"{size} kB", "schemes.inrpp.high": f"{size // 2} kB"}
+    high = size * 4 // 5 if lab.choice("S_high") == "four fifths" else size // 2
+    changes: dict[str, Any] = {"schemes.inrpp.cache": f"{size} kB", "schemes.inrpp.high": f"{high} kB"}
     if lab.quick and name != "pairs":
         changes |= QUICK_FLOWS
     changes |= more or {}
