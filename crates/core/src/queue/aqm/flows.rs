@@ -60,31 +60,44 @@ impl<A: Aqm + Clone> Aqm for PerFlow<A> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Arc, Mutex};
+
     use super::PerFlow;
     use crate::packet::{FlowId, NodeId, Packet};
-    use crate::queue::testing::Leaving;
-    use crate::queue::{Aqm, Codel, Verdict};
-    use crate::queue_spec::CodelParams;
-    use crate::units::Time;
+    use crate::queue::{Aqm, Unsignalled};
 
-    /// CoDel's next choice comes INTERVAL/√count after a signal: only if it learns of the signal.
-    #[test]
-    fn a_flow_alone_is_chosen_as_without_a_state_per_flow() {
-        fn choices(mut aqm: impl Aqm) -> Vec<u64> {
-            let (mut leaving, packet) =
-                (Leaving::new(Time::from_ms(50), 15_000), Packet::new(FlowId(0), NodeId(0), NodeId(1), 1500));
-            let mut chosen = Vec::new();
-            for ms in 0..1000 {
-                if leaving.ask(&mut aqm, Time::from_ms(ms)) == Verdict::Signal {
-                    aqm.signalled(&packet);
-                    chosen.push(ms);
-                }
-            }
-            chosen
+    /// Writes down what it learns, by how much its own state has learned before.
+    #[derive(Clone, Default)]
+    struct Learns(usize, Arc<Mutex<Vec<(usize, &'static str)>>>);
+
+    impl Learns {
+        fn learn(&mut self, what: &'static str) {
+            self.0 += 1;
+            self.1.lock().expect("one thread").push((self.0, what));
         }
-        let codel = Codel::new(CodelParams::default());
-        let alone = choices(codel.clone());
-        assert!(alone.len() > 10, "{alone:?}");
-        assert_eq!(choices(PerFlow::new(codel)), alone);
+    }
+
+    impl Aqm for Learns {
+        fn signalled(&mut self, _packet: &Packet) {
+            self.learn("signalled");
+        }
+        fn unable(&mut self, _packet: &Packet) -> Unsignalled {
+            self.learn("unable");
+            Unsignalled::Pass
+        }
+    }
+
+    #[test]
+    fn what_becomes_of_a_signal_is_learned_by_the_flows_own_state() {
+        let packet = |flow| Packet::new(FlowId(flow), NodeId(0), NodeId(1), 1500);
+        let fresh = Learns::default();
+        let mut flows = PerFlow::new(fresh.clone());
+        flows.signalled(&packet(1));
+        assert_eq!(flows.unable(&packet(1)), Unsignalled::Pass);
+        flows.signalled(&packet(2));
+        flows.reset();
+        flows.signalled(&packet(1));
+        let seen = fresh.1.lock().expect("one thread").clone();
+        assert_eq!(seen, [(1, "signalled"), (2, "unable"), (1, "signalled"), (1, "signalled")]);
     }
 }
