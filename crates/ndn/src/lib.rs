@@ -11,10 +11,14 @@
 
 pub mod link;
 pub mod name;
+pub mod name_view;
 pub mod packet;
 pub mod tlv;
+pub mod view;
 
 pub use link::{LpPacket, Mircc};
 pub use name::{Component, Name};
+pub use name_view::NameView;
 pub use packet::{Data, Interest, Network};
 pub use tlv::Error;
+pub use view::{DataView, InterestView, View};

@@ -138,7 +138,7 @@ impl LpPacket {
         let element = Reader::only(bytes)?;
         match element.kind {
             LP_PACKET => LpPacket::get(element.value),
-            _ => Network::get(element).map(LpPacket::bare),
+            _ => Network::get(bytes).map(LpPacket::bare),
         }
     }
 
@@ -150,7 +150,7 @@ impl LpPacket {
                 FRAGMENT => {
                     // It is the last.
                     let after = reader.element()?.map(|e| Error::Element(e.kind));
-                    let packet = Network::get(Reader::only(element.value)?)?;
+                    let packet = Network::get(element.value)?;
                     let refused = nack.is_none() || matches!(packet, Network::Interest(_));
                     return match after {
                         Some(error) => Err(error),

@@ -1,13 +1,12 @@
 //! Names (packet specification, *Name*), and those of the simulator's objects.
 
-use crate::tlv::{Element, Error, Reader, number_bytes, put, put_nested};
+use crate::name_view::NameView;
+use crate::tlv::{Element, Error, number_bytes, put, put_nested};
 
 /// The element that a name is.
 pub const NAME: u32 = 0x07;
 /// Kinds of components.
 pub const GENERIC: u16 = 0x08;
-/// A digest, of a whole packet or of parameters, with 32 bytes.
-const DIGESTS: [u16; 2] = [0x01, 0x02];
 /// A segment's number.
 pub const SEGMENT: u16 = 0x32;
 
@@ -40,30 +39,12 @@ impl Component {
     pub fn segment(number: u64) -> Component {
         Component { kind: SEGMENT, value: number_bytes(number) }
     }
-
-    fn get(element: Element<'_>) -> Result<Component, Error> {
-        let kind = u16::try_from(element.kind).map_err(|_| Error::Element(element.kind))?;
-        if DIGESTS.contains(&kind) && element.value.len() != 32 {
-            return Err(Error::Value(element.kind));
-        }
-        Ok(Component { kind, value: element.value.to_vec() })
-    }
 }
 
 impl Name {
     /// Reads the components from the value of a name's element.
     pub fn get(value: &[u8]) -> Result<Name, Error> {
-        if value.len() > MAX_NAME {
-            return Err(Error::Bounds);
-        }
-        let (mut reader, mut components) = (Reader::new(value), Vec::new());
-        while let Some(element) = reader.element()? {
-            if components.len() == MAX_COMPONENTS {
-                return Err(Error::Bounds);
-            }
-            components.push(Component::get(element)?);
-        }
-        Ok(Name(components))
+        NameView::of(value).map(NameView::to_name)
     }
 
     /// Writes it.

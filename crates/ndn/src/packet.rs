@@ -1,33 +1,40 @@
 //! Interest and Data (packet specification 0.3).
 
-use crate::name::{NAME, Name};
-use crate::tlv::{Element, Error, Reader, is_critical, put, put_nested, put_number};
+use crate::name::Name;
+use crate::tlv::{Error, put, put_nested, put_number};
+use crate::view::{DataView, InterestView, Meta, View, signature_type};
+use kind::*;
 
-const INTEREST: u32 = 0x05;
-const DATA: u32 = 0x06;
-const CAN_BE_PREFIX: u32 = 0x21;
-const MUST_BE_FRESH: u32 = 0x12;
-const FORWARDING_HINT: u32 = 0x1E;
-const NONCE: u32 = 0x0A;
-const LIFETIME: u32 = 0x0C;
-const HOP_LIMIT: u32 = 0x22;
-const PARAMETERS: u32 = 0x24;
-const INTEREST_SIGNATURE: u32 = 0x2C;
-const INTEREST_SIGNATURE_VALUE: u32 = 0x2E;
-const META_INFO: u32 = 0x14;
-const CONTENT: u32 = 0x15;
-const SIGNATURE_INFO: u32 = 0x16;
-const SIGNATURE_VALUE: u32 = 0x17;
-const FRESHNESS: u32 = 0x19;
-const CONTENT_TYPE: u32 = 0x18;
-const FINAL_BLOCK: u32 = 0x1A;
-const SIGNATURE_TYPE: u32 = 0x1B;
+/// Types of elements (packet specification, *TLV Type Registry*).
+pub(crate) mod kind {
+    pub(crate) use crate::name::NAME;
+    pub(crate) const INTEREST: u32 = 0x05;
+    pub(crate) const DATA: u32 = 0x06;
+    pub(crate) const CAN_BE_PREFIX: u32 = 0x21;
+    pub(crate) const MUST_BE_FRESH: u32 = 0x12;
+    pub(crate) const FORWARDING_HINT: u32 = 0x1E;
+    pub(crate) const NONCE: u32 = 0x0A;
+    pub(crate) const LIFETIME: u32 = 0x0C;
+    pub(crate) const HOP_LIMIT: u32 = 0x22;
+    pub(crate) const PARAMETERS: u32 = 0x24;
+    pub(crate) const INTEREST_SIGNATURE: u32 = 0x2C;
+    pub(crate) const INTEREST_SIGNATURE_VALUE: u32 = 0x2E;
+    pub(crate) const META_INFO: u32 = 0x14;
+    pub(crate) const CONTENT: u32 = 0x15;
+    pub(crate) const SIGNATURE_INFO: u32 = 0x16;
+    pub(crate) const SIGNATURE_VALUE: u32 = 0x17;
+    pub(crate) const FRESHNESS: u32 = 0x19;
+    pub(crate) const CONTENT_TYPE: u32 = 0x18;
+    pub(crate) const FINAL_BLOCK: u32 = 0x1A;
+    pub(crate) const SIGNATURE_TYPE: u32 = 0x1B;
+    pub(crate) const KEY_LOCATOR: u32 = 0x1C;
+}
 
 /// The signature of nobody, without a value.
 pub const NULL_SIGNATURE: u64 = 200;
 
-/// An Interest. What it may have besides is read over, if whoever does not know it may: forwarding
-/// hints, parameters, signatures.
+/// An Interest to write, without forwarding hints, parameters and signature. Who forwards one sends
+/// on what came: [`InterestView::forward`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Interest {
     /// What it asks for.
@@ -44,9 +51,7 @@ pub struct Interest {
     pub hop_limit: Option<u8>,
 }
 
-/// Data. What the signature covers is kept as it came: nobody here makes or checks one. Elements
-/// that are read over are not kept, so who forwards Data sends the bytes that came
-/// ([`LpPacket::network_part`](crate::LpPacket::network_part)).
+/// Data to write. Who forwards Data sends on the bytes that came: [`DataView::wire`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Data {
     /// What it is.
@@ -79,7 +84,7 @@ impl Data {
 
     /// How long it is fresh, ms.
     pub fn freshness(&self) -> Option<u64> {
-        self.meta.as_deref().and_then(|meta| freshness(meta).ok()?)
+        Meta::of(self.meta.as_deref()?).ok()?.freshness
     }
 
     /// The kind of signature.
@@ -97,65 +102,17 @@ pub enum Network {
     Data(Data),
 }
 
-/// The elements of a packet, whose types come in this order, each once.
-struct Ordered<'a> {
-    order: &'static [u32],
-    reader: Reader<'a>,
-    /// How many of `order` may not come any more.
-    past: usize,
-}
-
-impl<'a> Ordered<'a> {
-    fn new(value: &'a [u8], order: &'static [u32]) -> Ordered<'a> {
-        Ordered { order, reader: Reader::new(value), past: 0 }
-    }
-
-    /// The next one that is known. Unknown ones are read over unless they are critical.
-    fn next(&mut self) -> Result<Option<Element<'a>>, Error> {
-        while let Some(element) = self.reader.element()? {
-            match self.order.iter().position(|kind| *kind == element.kind) {
-                Some(place) if place >= self.past => {
-                    self.past = place + 1;
-                    return Ok(Some(element));
-                }
-                None if !is_critical(element.kind) => {}
-                _ => return Err(Error::Element(element.kind)),
-            }
-        }
-        Ok(None)
-    }
-}
-
-const INTEREST_ORDER: &[u32] = &[
-    NAME,
-    CAN_BE_PREFIX,
-    MUST_BE_FRESH,
-    FORWARDING_HINT,
-    NONCE,
-    LIFETIME,
-    HOP_LIMIT,
-    PARAMETERS,
-    INTEREST_SIGNATURE,
-    INTEREST_SIGNATURE_VALUE,
-];
-
 impl Interest {
-    fn get(value: &[u8]) -> Result<Interest, Error> {
-        let mut elements = Ordered::new(value, INTEREST_ORDER);
-        let (mut interest, mut named) = (Interest::default(), false);
-        while let Some(element) = elements.next()? {
-            match element.kind {
-                NAME => (interest.name, named) = (Name::get(element.value)?, true),
-                CAN_BE_PREFIX => interest.can_be_prefix = element.flag()?,
-                MUST_BE_FRESH => interest.must_be_fresh = element.flag()?,
-                NONCE => interest.nonce = Some(u32::from_be_bytes(element.array()?)),
-                LIFETIME => interest.lifetime = Some(element.number()?),
-                HOP_LIMIT => interest.hop_limit = Some(element.array::<1>()?[0]),
-                _ => {}
-            }
+    /// A copy of what a forwarder looks at.
+    pub fn of(view: &InterestView<'_>) -> Interest {
+        Interest {
+            name: view.name.to_name(),
+            can_be_prefix: view.can_be_prefix,
+            must_be_fresh: view.must_be_fresh,
+            nonce: view.nonce,
+            lifetime: view.lifetime,
+            hop_limit: view.hop_limit,
         }
-        // A name has at least one component.
-        if !named || interest.name.0.is_empty() { Err(Error::Missing(NAME)) } else { Ok(interest) }
     }
 
     /// Writes it.
@@ -174,30 +131,14 @@ impl Interest {
 }
 
 impl Data {
-    fn get(value: &[u8]) -> Result<Data, Error> {
-        let mut elements = Ordered::new(value, &[NAME, META_INFO, CONTENT, SIGNATURE_INFO, SIGNATURE_VALUE]);
-        let (name, signature_info, signature) = (Name::default(), Vec::new(), Vec::new());
-        let mut data = Data { name, meta: None, content: None, signature_info, signature };
-        let (mut named, mut signed, mut sealed) = (false, false, false);
-        while let Some(element) = elements.next()? {
-            match element.kind {
-                NAME => (data.name, named) = (Name::get(element.value)?, true),
-                META_INFO => {
-                    freshness(element.value)?;
-                    data.meta = Some(element.value.to_vec());
-                }
-                CONTENT => data.content = Some(element.value.to_vec()),
-                SIGNATURE_INFO => {
-                    signature_type(element.value)?;
-                    (data.signature_info, signed) = (element.value.to_vec(), true);
-                }
-                _ => (data.signature, sealed) = (element.value.to_vec(), true),
-            }
-        }
-        let needed = [(NAME, named), (SIGNATURE_INFO, signed), (SIGNATURE_VALUE, sealed)];
-        match needed.iter().find(|(_, there)| !there) {
-            Some((kind, _)) => Err(Error::Missing(*kind)),
-            None => Ok(data),
+    /// A copy.
+    pub fn of(view: &DataView<'_>) -> Data {
+        Data {
+            name: view.name.to_name(),
+            meta: view.meta.map(<[u8]>::to_vec),
+            content: view.content.map(<[u8]>::to_vec),
+            signature_info: view.signature_info.to_vec(),
+            signature: view.signature.to_vec(),
         }
     }
 
@@ -213,31 +154,13 @@ impl Data {
     }
 }
 
-fn freshness(meta: &[u8]) -> Result<Option<u64>, Error> {
-    let mut elements = Ordered::new(meta, &[CONTENT_TYPE, FRESHNESS, FINAL_BLOCK]);
-    let mut freshness = None;
-    while let Some(element) = elements.next()? {
-        if element.kind == FRESHNESS {
-            freshness = Some(element.number()?);
-        }
-    }
-    Ok(freshness)
-}
-
-/// Key locators and what else a signature says of itself is not looked at.
-fn signature_type(info: &[u8]) -> Result<u64, Error> {
-    let first = Reader::new(info).element()?.filter(|e| e.kind == SIGNATURE_TYPE);
-    first.ok_or(Error::Missing(SIGNATURE_TYPE))?.number()
-}
-
 impl Network {
     /// Reads a packet.
-    pub fn get(element: Element<'_>) -> Result<Network, Error> {
-        match element.kind {
-            INTEREST => Interest::get(element.value).map(Network::Interest),
-            DATA => Data::get(element.value).map(Network::Data),
-            other => Err(Error::Element(other)),
-        }
+    pub fn get(wire: &[u8]) -> Result<Network, Error> {
+        Ok(match View::of(wire)? {
+            View::Interest(view) => Network::Interest(Interest::of(&view)),
+            View::Data(view) => Network::Data(Data::of(&view)),
+        })
     }
 
     /// Writes it.
@@ -262,7 +185,7 @@ mod tests {
     use super::*;
 
     fn read(bytes: &[u8]) -> Result<Network, Error> {
-        Network::get(Reader::only(bytes)?)
+        Network::get(bytes)
     }
 
     #[test]

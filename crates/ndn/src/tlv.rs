@@ -58,22 +58,30 @@ pub struct Element<'a> {
 
 /// Reads elements one after the other.
 #[derive(Debug, Clone, Copy)]
-pub struct Reader<'a>(&'a [u8]);
+pub struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
 
 impl<'a> Reader<'a> {
     /// Over these bytes.
     pub fn new(bytes: &'a [u8]) -> Reader<'a> {
-        Reader(bytes)
+        Reader { bytes, at: 0 }
     }
 
     /// Whether all have been read.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.at == self.bytes.len()
+    }
+
+    /// How many bytes have been read: where the next element begins.
+    pub fn at(&self) -> usize {
+        self.at
     }
 
     fn take(&mut self, count: usize) -> Result<&'a [u8], Error> {
-        let (head, rest) = self.0.split_at_checked(count).ok_or(Error::Short)?;
-        self.0 = rest;
+        let (head, _) = self.bytes[self.at..].split_at_checked(count).ok_or(Error::Short)?;
+        self.at += count;
         Ok(head)
     }
 
@@ -90,7 +98,7 @@ impl<'a> Reader<'a> {
 
     /// The next element; `None` after the last.
     pub fn element(&mut self) -> Result<Option<Element<'a>>, Error> {
-        if self.0.is_empty() {
+        if self.is_empty() {
             return Ok(None);
         }
         let kind = u32::try_from(self.var_number()?).ok().filter(|kind| *kind > 0).ok_or(Error::Number)?;
@@ -100,9 +108,49 @@ impl<'a> Reader<'a> {
 
     /// The one element that the bytes are.
     pub fn only(bytes: &'a [u8]) -> Result<Element<'a>, Error> {
-        let mut reader = Reader(bytes);
+        let mut reader = Reader::new(bytes);
         let element = reader.element()?.ok_or(Error::Short)?;
         if reader.is_empty() { Ok(element) } else { Err(Error::Long) }
+    }
+}
+
+/// Reads the elements of a packet, whose types come in an order, each at most once.
+#[derive(Debug)]
+pub struct Ordered<'a> {
+    order: &'static [u32],
+    reader: Reader<'a>,
+    /// How many of `order` may not come any more.
+    past: usize,
+    /// Where the element that came last begins.
+    start: usize,
+}
+
+impl<'a> Ordered<'a> {
+    /// Over the value of an element.
+    pub fn new(value: &'a [u8], order: &'static [u32]) -> Ordered<'a> {
+        Ordered { order, reader: Reader::new(value), past: 0, start: 0 }
+    }
+
+    /// The next one that is known and in its place. Others are read over unless they are critical
+    /// (packet specification, *Considerations for Evolvability of TLV-Based Encoding*).
+    pub fn next_known(&mut self) -> Result<Option<Element<'a>>, Error> {
+        loop {
+            self.start = self.reader.at();
+            let Some(element) = self.reader.element()? else { return Ok(None) };
+            match self.order.iter().position(|kind| *kind == element.kind) {
+                Some(place) if place >= self.past => {
+                    self.past = place + 1;
+                    return Ok(Some(element));
+                }
+                _ if is_critical(element.kind) => return Err(Error::Element(element.kind)),
+                _ => {}
+            }
+        }
+    }
+
+    /// The bytes of the value in which that element stands, with its type and length.
+    pub fn span(&self) -> std::ops::Range<usize> {
+        self.start..self.reader.at()
     }
 }
 
@@ -196,7 +244,7 @@ mod tests {
         assert_eq!(bytes(0x1_0000), [254, 0, 1, 0, 0]);
         assert_eq!(bytes(1 << 32), [255, 0, 0, 0, 1, 0, 0, 0, 0]);
         for long in [&[253, 0, 252][..], &[254, 0, 0, 255, 255], &[255, 0, 0, 0, 0, 255, 255, 255, 255]] {
-            assert_eq!(Reader(long).var_number(), Err(Error::Number));
+            assert_eq!(Reader::new(long).var_number(), Err(Error::Number));
         }
     }
 
