@@ -1,11 +1,11 @@
 //! Packets in hexadecimal: `ndn_packets` writes some with every field; `ndn_packets < lines` shows
 //! what each line of hexadecimal digits says, field by field, then the bytes of the same packet
-//! again, or the error. The tests against python-ndn call it.
+//! again and those that a forwarder sends on, or the error. The tests against python-ndn call it.
 
 use std::io::{BufRead, IsTerminal};
 
 use midpath_ndn::link::reason;
-use midpath_ndn::{Data, Interest, LpPacket, Mircc, Name, Network};
+use midpath_ndn::{Data, Frame, Header, Interest, LpPacket, Mircc, Name, Network, PitToken, View};
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -42,13 +42,15 @@ fn samples() -> [(&'static str, LpPacket); 4] {
         ..Mircc::default()
     };
     let data = Data::unsigned(name, b"hello".to_vec()).fresh_for(1000);
-    let token = Some(7u32.to_be_bytes().to_vec());
-    let lp = |mircc, packet| LpPacket { pit_token: token.clone(), mircc, ..LpPacket::bare(packet) };
-    let nack = LpPacket { nack: Some(reason::CONGESTION), ..lp(tells, Network::Interest(interest.clone())) };
-    let marked = LpPacket { congestion_mark: Some(1), ..lp(tells, Network::Data(data.clone())) };
+    let pit_token = PitToken::of(&7u32.to_be_bytes());
+    let header = |mircc| Header { pit_token, mircc, ..Header::default() };
+    let lp = |header, packet| LpPacket { header, packet };
+    let refused = Header { nack: Some(reason::CONGESTION), ..header(tells) };
+    let nack = lp(refused, Network::Interest(interest.clone()));
+    let marked = lp(Header { congestion_mark: Some(1), ..header(tells) }, Network::Data(data.clone()));
     [
         ("bare-data", LpPacket::bare(Network::Data(data))),
-        ("interest", lp(asks, Network::Interest(interest))),
+        ("interest", lp(header(asks), Network::Interest(interest))),
         ("data", marked),
         ("nack", nack),
     ]
@@ -76,18 +78,31 @@ fn show(p: &LpPacket) -> String {
             field("signature", Some(hex(&d.signature)));
         }
     }
-    field("pit_token", p.pit_token.as_deref().map(hex));
-    field("nack", text(p.nack));
-    field("congestion_mark", text(p.congestion_mark));
-    field("class", text(p.mircc.class));
-    field("data_size", text(p.mircc.data_size));
-    field("round_trip", text(p.mircc.round_trip));
-    field("rates", p.mircc.rates.map(|(primary, secondary)| format!("{primary},{secondary}")));
-    field("path_id", text(p.mircc.path_id));
-    field("filter", p.mircc.filter.as_ref().map(|f| hex(f)));
-    field("random_value", text(p.mircc.random_value));
-    field("spare_cost", text(p.mircc.spare_cost));
+    field("pit_token", p.header.pit_token.map(|token| hex(token.bytes())));
+    field("nack", text(p.header.nack));
+    field("congestion_mark", text(p.header.congestion_mark));
+    field("class", text(p.header.mircc.class));
+    field("data_size", text(p.header.mircc.data_size));
+    field("round_trip", text(p.header.mircc.round_trip));
+    field("rates", p.header.mircc.rates.map(|(primary, secondary)| format!("{primary},{secondary}")));
+    field("path_id", text(p.header.mircc.path_id));
+    field("filter", p.header.mircc.filter.as_ref().map(|f| hex(f)));
+    field("random_value", text(p.header.mircc.random_value));
+    field("spare_cost", text(p.header.mircc.spare_cost));
     fields.join(" ")
+}
+
+/// The packet's bytes as a forwarder sends them on.
+fn forwarded(line: &str) -> String {
+    let bytes = unhex(line).unwrap_or_default();
+    let packet = Frame::of(&bytes).ok().and_then(|frame| frame.packet).map(View::of);
+    let mut out = Vec::new();
+    match packet {
+        Some(Ok(View::Interest(interest))) => interest.forward(0x0102_0304, &mut out),
+        Some(Ok(View::Data(data))) => out.extend_from_slice(data.wire),
+        _ => return String::new(),
+    }
+    format!(" forwarded={}", hex(&out))
 }
 
 fn main() {
@@ -99,7 +114,7 @@ fn main() {
         match packet {
             None => println!("error=not hexadecimal"),
             Some(Err(error)) => println!("error={error}"),
-            Some(Ok(packet)) => println!("{} again={}", show(&packet), hex(&packet.encode())),
+            Some(Ok(packet)) => println!("{} again={}{}", show(&packet), hex(&packet.encode()), forwarded(line.trim())),
         }
     }
 }

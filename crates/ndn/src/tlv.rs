@@ -80,7 +80,7 @@ impl<'a> Reader<'a> {
     }
 
     fn take(&mut self, count: usize) -> Result<&'a [u8], Error> {
-        let (head, _) = self.bytes[self.at..].split_at_checked(count).ok_or(Error::Short)?;
+        let head = self.bytes[self.at..].get(..count).ok_or(Error::Short)?;
         self.at += count;
         Ok(head)
     }
@@ -101,9 +101,15 @@ impl<'a> Reader<'a> {
         if self.is_empty() {
             return Ok(None);
         }
-        let kind = u32::try_from(self.var_number()?).ok().filter(|kind| *kind > 0).ok_or(Error::Number)?;
-        let length = usize::try_from(self.var_number()?).map_err(|_| Error::Short)?;
+        let (kind, length) = self.type_and_length()?;
         Ok(Some(Element { kind, value: self.take(length)? }))
+    }
+
+    /// The type and the length that the next element begins with.
+    pub fn type_and_length(&mut self) -> Result<(u32, usize), Error> {
+        let kind = u32::try_from(self.var_number()?).ok().filter(|kind| *kind > 0).ok_or(Error::Number)?;
+        let length = usize::try_from(self.var_number()?).unwrap_or(usize::MAX);
+        Ok((kind, length))
     }
 
     /// The one element that the bytes are.
@@ -180,7 +186,7 @@ impl Element<'_> {
 }
 
 /// Writes a type or a length.
-fn put_var(number: u64, out: &mut Vec<u8>) {
+pub fn put_var(number: u64, out: &mut Vec<u8>) {
     match number {
         0..253 => out.push(number as u8),
         253..0x1_0000 => {

@@ -318,3 +318,106 @@ pub(crate) fn signature_type(info: &[u8]) -> Result<u64, Error> {
     let first = Ordered::new(info, &[SIGNATURE_TYPE, KEY_LOCATOR]).next_known()?;
     first.filter(|e| e.kind == SIGNATURE_TYPE).ok_or(Error::Missing(SIGNATURE_TYPE))?.number()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NAME_A: [u8; 5] = [7, 3, 8, 1, b'a'];
+
+    fn packet(kind: u8, parts: &[&[u8]]) -> Vec<u8> {
+        let value = parts.concat();
+        let mut out = Vec::new();
+        put(u32::from(kind), &value, &mut out);
+        out
+    }
+
+    fn interest(wire: &[u8]) -> Result<InterestView<'_>, Error> {
+        match View::of(wire)? {
+            View::Interest(view) => Ok(view),
+            View::Data(_) => panic!("it is no Data"),
+        }
+    }
+
+    fn forwarded(wire: &[u8]) -> Vec<u8> {
+        let mut out = vec![9];
+        interest(wire).unwrap().forward(0x0102_0304, &mut out);
+        out.split_off(1)
+    }
+
+    /// A hint, an unknown element, parameters and a signature: all of it goes on.
+    #[test]
+    fn only_the_hop_limit_changes() {
+        let digest = [0u8; 32];
+        let name = [&[7, 37, 8, 1, b'a', 2, 32][..], &digest].concat();
+        let hint: &[u8] = &[0x1E, 5, 7, 3, 8, 1, b'h'];
+        let nonce: &[u8] = &[0x0A, 4, 1, 2, 3, 4];
+        let rest: &[u8] = &[0xF0, 1, 9, 0x24, 1, 7, 0x2C, 3, 0x1B, 1, 0, 0x2E, 1, 5];
+        let whole = packet(5, &[&name, &[0x21, 0], hint, nonce, &[0x22, 1, 9], rest]);
+        assert_eq!(forwarded(&whole), packet(5, &[&name, &[0x21, 0], hint, nonce, &[0x22, 1, 8], rest]));
+        let view = interest(&whole).unwrap();
+        assert_eq!(view.hints().map(|n| n.to_string()).collect::<Vec<_>>(), ["/h"]);
+        assert_eq!((view.parameters, view.signature_info), (Some(&[7][..]), Some(&[0x1B, 1, 0][..])));
+        assert_eq!(view.signed(), [&[8, 1, b'a'][..], &rest[3..11]]);
+        assert!(!view.parameters_are_right());
+        let right: [u8; 32] = Sha256::digest(&rest[3..]).into();
+        let name = [&[7, 37, 8, 1, b'a', 2, 32][..], &right].concat();
+        let whole = packet(5, &[&name, hint, rest]);
+        assert!(interest(&whole).unwrap().parameters_are_right());
+        // Packet specification, *Interest*: who forwards it gives it a nonce, before lifetime and hops.
+        let after = packet(5, &[&name, hint, nonce, rest]);
+        assert_eq!(forwarded(&whole), after);
+        assert!(interest(&after).unwrap().parameters_are_right());
+    }
+
+    #[test]
+    fn a_missing_nonce_goes_to_its_place() {
+        let nonce: &[u8] = &[0x0A, 4, 1, 2, 3, 4];
+        let wire = packet(5, &[&NAME_A, &[0x12, 0], &[0x0C, 1, 9], &[0x22, 1, 1]]);
+        assert_eq!(forwarded(&wire), packet(5, &[&NAME_A, &[0x12, 0], nonce, &[0x0C, 1, 9], &[0x22, 1, 0]]));
+        // The packet's length takes three bytes in place of one.
+        let filler = [&[0xF0, 236][..], &[0; 236]].concat();
+        let wire = packet(5, &[&NAME_A, &[0x22, 1, 0], &filler]);
+        assert_eq!(wire.len(), 248);
+        assert_eq!(forwarded(&wire), packet(5, &[&NAME_A, nonce, &[0x22, 1, 0], &filler]));
+        assert_eq!(interest(&forwarded(&wire)).unwrap().hop_limit, Some(0), "not below zero");
+    }
+
+    #[test]
+    fn what_is_out_of_order_and_may_be_ignored_is() {
+        let twice = packet(5, &[&NAME_A, &[0x22, 1, 5], &[0x22, 1, 6]]);
+        assert_eq!(interest(&twice).unwrap().hop_limit, Some(5));
+        let back = packet(5, &[&NAME_A, &[0x24, 0], &[0x22, 1, 6]]);
+        assert_eq!(interest(&back), Err(Error::Missing(PARAMETERS_DIGEST)));
+        let unsigned = packet(5, &[&NAME_A, &[0x2E, 1, 6]]);
+        assert_eq!(interest(&unsigned).unwrap().signed()[1], &[] as &[u8]);
+        let before = packet(5, &[&[0xF0, 0], &NAME_A]);
+        assert_eq!(interest(&before), Err(Error::Missing(NAME)), "nothing precedes the name");
+    }
+
+    #[test]
+    fn hints_are_names() {
+        let with = |hint: &[u8]| interest(&packet(5, &[&NAME_A, hint])).map(|_| ());
+        assert_eq!(with(&[0x1E, 2, 7, 0]), Ok(()));
+        assert_eq!(with(&[0x1E, 0]), Err(Error::Value(FORWARDING_HINT)));
+        assert_eq!(with(&[0x1E, 2, 8, 0]), Err(Error::Element(8)));
+    }
+
+    #[test]
+    fn data_say_what_they_are_and_what_is_signed() {
+        let meta: &[u8] = &[0x14, 11, 0x18, 1, 0, 0x19, 1, 7, 0x1A, 3, 0x32, 1, 9];
+        let info: &[u8] = &[0x16, 3, 0x1B, 1, 0];
+        let wire = packet(6, &[&NAME_A, meta, &[0x15, 1, 5], info, &[0x17, 1, 6]]);
+        let Ok(View::Data(data)) = View::of(&wire) else { panic!("it is Data") };
+        assert_eq!((data.content_type, data.freshness, data.signature_type), (Some(0), Some(7), 0));
+        assert_eq!(data.final_block, Some(Element { kind: 0x32, value: &[9] }));
+        assert_eq!(data.signed, &wire[2..wire.len() - 3]);
+        let digest = [&[8, 1, b'a', 1, 32][..], &Sha256::digest(&wire)].concat();
+        let answers = |name: &[u8], prefix| data.answers(NameView::of(name).unwrap(), prefix);
+        assert!(answers(&[8, 1, b'a'], false) && answers(&[], true) && answers(&digest, false));
+        assert!(!answers(&[], false) && !answers(&[8, 1, b'b'], true));
+        let mut other = digest.clone();
+        other[9] ^= 1;
+        assert!(!answers(&other, true));
+    }
+}
