@@ -1,0 +1,362 @@
+//! The forwarder: what becomes of each packet.
+
+mod answers;
+mod interests;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use midpath_core::rng::{Purpose, Stream, below, stream};
+use midpath_core::units::Time;
+use midpath_ndn::name::GENERIC;
+use midpath_ndn::tlv::Error;
+use midpath_ndn::{Frame, Header, InterestView, NameView, PitToken, View};
+
+use crate::faces::{FaceId, FaceSpec, Faces};
+use crate::fib::{Fib, Prefixes};
+use crate::management::{Action, Management, Policy};
+use crate::names::{Keyed, Names};
+use crate::nonces::DeadNonces;
+use crate::outbox::Outbox;
+use crate::pit::{EntryId, Pit};
+use crate::rib::Rib;
+use crate::store::Store;
+use crate::strategy::Strategy;
+
+/// The type of Data.
+const DATA: u32 = 0x06;
+
+/// Bounds and rules. The defaults are ours unless they say otherwise.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Faces.
+    pub faces: usize,
+    /// Who waits in the PIT, each counted for each Interest.
+    pub pending: usize,
+    /// Their bytes.
+    pub pending_bytes: usize,
+    /// Bytes of the content store.
+    pub store_bytes: usize,
+    /// Routes, and strategies' prefixes.
+    pub routes: usize,
+    /// Nonces of Interests that are gone.
+    pub dead_nonces: usize,
+    /// The longest that an Interest is pending.
+    pub longest_lifetime: Time,
+    /// Who may change what.
+    pub policy: Policy,
+    /// Names that this network goes by: a forwarding hint that leads here has done its work.
+    pub regions: Vec<Vec<u8>>,
+    /// The key of hashes, which peers must not know.
+    pub key: [u8; 16],
+    /// For nonces.
+    pub seed: u64,
+    /// Milliseconds since 1970 when time is zero: management says when it began, and versions.
+    pub epoch_ms: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            faces: 4096,
+            pending: 100_000,
+            pending_bytes: 64 << 20,
+            store_bytes: 64 << 20,
+            routes: 65_536,
+            dead_nonces: 500_000,
+            longest_lifetime: Time::from_secs(60),
+            policy: Policy::default(),
+            regions: Vec::new(),
+            key: [0; 16],
+            seed: 0,
+            epoch_ms: 0,
+        }
+    }
+}
+
+/// What ended otherwise than forwarded.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Interests that were answered.
+    pub satisfied: u64,
+    /// Interests that were not, in their lifetime.
+    pub unsatisfied: u64,
+    /// Interests that somebody waited for already, and that were not sent again.
+    pub aggregated: u64,
+    /// Interests that came round.
+    pub looped: u64,
+    /// Interests that found no room in the PIT.
+    pub pit_full: u64,
+    /// Interests that nothing leads on for.
+    pub no_route: u64,
+    /// Interests without hops left.
+    pub no_hops: u64,
+    /// Packets of /localhost from or for another machine, and of /localhop that came too far.
+    pub out_of_scope: u64,
+    /// Data that nobody waits for, or from a face that was not asked.
+    pub unsolicited: u64,
+    /// Nacks of nothing that is pending there.
+    pub stray_nacks: u64,
+    /// Frames that are no packets.
+    pub malformed: u64,
+    /// Packets for faces that are gone.
+    pub gone: u64,
+}
+
+impl Counters {
+    /// All of them, with their names.
+    pub fn all(&self) -> [(&'static str, u64); 12] {
+        [
+            ("satisfied", self.satisfied),
+            ("unsatisfied", self.unsatisfied),
+            ("aggregated", self.aggregated),
+            ("looped", self.looped),
+            ("pit_full", self.pit_full),
+            ("no_route", self.no_route),
+            ("no_hops", self.no_hops),
+            ("out_of_scope", self.out_of_scope),
+            ("unsolicited", self.unsolicited),
+            ("stray_nacks", self.stray_nacks),
+            ("malformed", self.malformed),
+            ("gone", self.gone),
+        ]
+    }
+}
+
+/// The forwarder.
+#[derive(Debug)]
+pub struct Forwarder {
+    pub(crate) settings: Settings,
+    pub(crate) names: Names,
+    pub(crate) pit: Pit,
+    pub(crate) store: Store,
+    pub(crate) rib: Rib,
+    pub(crate) fib: Fib,
+    pub(crate) strategies: Prefixes<Strategy>,
+    pub(crate) faces: Faces,
+    pub(crate) management: Management,
+    dead: DeadNonces,
+    counters: Counters,
+    random: Stream,
+    out: Outbox,
+    /// Interests for management, and the faces that they came from.
+    asked: VecDeque<(FaceId, Arc<[u8]>)>,
+    found: Vec<EntryId>,
+}
+
+impl Forwarder {
+    /// One without faces but that of management.
+    pub fn new(settings: Settings) -> Forwarder {
+        let key = Keyed(settings.key);
+        let mut strategies = Prefixes::new(key);
+        strategies.set(&[], Strategy::default());
+        let mut forwarder = Forwarder {
+            names: Names::new(key),
+            pit: Pit::new(settings.pending, settings.pending_bytes),
+            store: Store::new(settings.store_bytes),
+            rib: Rib::new(settings.routes),
+            fib: Prefixes::new(key),
+            strategies,
+            faces: Faces::new(settings.faces),
+            management: Management::new(),
+            dead: DeadNonces::new(key, settings.dead_nonces),
+            counters: Counters::default(),
+            random: stream(settings.seed, Purpose::Forwarders, 0),
+            out: Outbox::default(),
+            asked: VecDeque::new(),
+            found: Vec::new(),
+            settings,
+        };
+        forwarder.route_management();
+        forwarder
+    }
+
+    /// Adds a face; `None` if there are too many.
+    pub fn add_face(&mut self, spec: FaceSpec) -> Option<FaceId> {
+        self.faces.add(spec)
+    }
+
+    /// Called when a face is gone: its routes go with it.
+    pub fn remove_face(&mut self, face: FaceId) {
+        if self.faces.remove(face).is_some() {
+            self.rib.forget(face, &mut self.fib);
+        }
+    }
+
+    /// Called with each frame that came in by a face. What is wrong with it is counted, and said for
+    /// faces that are closed for it.
+    pub fn receive(&mut self, now: Time, face: FaceId, frame: &[u8]) -> Result<(), Error> {
+        let Some(state) = self.faces.get_mut(face) else { return Ok(()) };
+        state.received.bytes += frame.len() as u64;
+        let read = self.read(now, face, frame);
+        if read.is_err() {
+            self.counters.malformed += 1;
+            if let Some(state) = self.faces.get_mut(face) {
+                state.malformed += 1;
+            }
+        }
+        self.answer_commands(now);
+        read
+    }
+
+    fn read(&mut self, now: Time, face: FaceId, frame: &[u8]) -> Result<(), Error> {
+        let frame = Frame::of(frame)?;
+        let Some(state) = self.faces.get_mut(face) else { return Ok(()) };
+        let header = if state.is_local() { frame.header } else { frame.header.without_local_fields() };
+        match (header.piece, frame.packet) {
+            (None, Some(packet)) => self.packet(now, face, &header, packet),
+            // A link that is idle says no more than that it is there.
+            (_, None) => Ok(()),
+            (Some(_), Some(_)) => {
+                let whole = state.pieces.get_or_insert_default().on_piece(Duration::from_nanos(now.as_ns()), &frame)?;
+                let Some((header, packet)) = whole else { return Ok(()) };
+                let header = if state.is_local() { header } else { header.without_local_fields() };
+                self.packet(now, face, &header, &packet)
+            }
+        }
+    }
+
+    fn packet(&mut self, now: Time, face: FaceId, header: &Header, packet: &[u8]) -> Result<(), Error> {
+        let view = View::of(packet)?;
+        let Some(state) = self.faces.get_mut(face) else { return Ok(()) };
+        match (view, header.nack) {
+            (View::Interest(interest), Some(reason)) => {
+                state.received.nacks += 1;
+                self.on_nack(now, face, &interest, reason);
+            }
+            (View::Interest(interest), None) => {
+                state.received.interests += 1;
+                self.on_interest(now, face, &interest, header);
+            }
+            (View::Data(data), None) => {
+                state.received.data += 1;
+                self.on_data(now, face, &data, header.congestion_mark);
+            }
+            (View::Data(_), Some(_)) => return Err(Error::Element(DATA)),
+        }
+        Ok(())
+    }
+
+    /// When something is due.
+    pub fn next(&self) -> Time {
+        self.pit.next_end().min(self.rib.next_end())
+    }
+
+    /// Called when [`Forwarder::next`] has come, or later.
+    pub fn on_time(&mut self, now: Time) {
+        while let Some(id) = self.pit.over(now) {
+            self.counters.unsatisfied += 1;
+            self.end(now, id);
+        }
+        self.rib.on_time(now, &mut self.fib);
+    }
+
+    /// What is to be sent, in order; [`Forwarder::sent`] says that it was taken.
+    pub fn sends(&self) -> impl Iterator<Item = (FaceId, &[u8])> {
+        self.out.frames()
+    }
+
+    /// Called when all has been taken out.
+    pub fn sent(&mut self) {
+        self.out.clear();
+    }
+
+    /// What the driver is to do besides.
+    pub fn actions(&mut self) -> Vec<Action> {
+        self.management.actions()
+    }
+
+    /// Takes an entry out, and remembers the nonces that were sent.
+    fn end(&mut self, now: Time, id: EntryId) {
+        let Some(name) = self.pit.get(id).map(|entry| self.names.name(entry.name).clone()) else { return };
+        if let Some(entry) = self.pit.remove(id, &mut self.names) {
+            entry.outs.iter().for_each(|out| self.dead.add(now, &name, out.nonce));
+        }
+    }
+
+    /// Sends a packet of our own, Data, or a Nack; whether the face is there.
+    fn send(&mut self, face: FaceId, header: &Header, packet: &[u8]) -> bool {
+        let Some(state) = self.faces.get_mut(face) else {
+            self.counters.gone += 1;
+            return false;
+        };
+        state.sent.bytes += self.out.put(face, header, packet) as u64;
+        true
+    }
+
+    /// Sends an Interest on.
+    fn forward(&mut self, face: FaceId, header: &Header, interest: &InterestView<'_>, nonce: u32) {
+        let Some(state) = self.faces.get_mut(face) else {
+            self.counters.gone += 1;
+            return;
+        };
+        state.sent.bytes += self.out.forward(face, header, interest, nonce) as u64;
+        state.sent.interests += 1;
+    }
+
+    /// Sends a Nack to a face, with the Interest that it sent.
+    fn refuse(&mut self, face: FaceId, pit_token: Option<PitToken>, interest: &[u8], reason: u64) {
+        let header = Header { pit_token, nack: Some(reason), ..Header::default() };
+        if self.send(face, &header, interest)
+            && let Some(state) = self.faces.get_mut(face)
+        {
+            state.sent.nacks += 1;
+        }
+    }
+
+    /// Whether a name begins with this component: /localhost stays on this machine, /localhop goes
+    /// one hop.
+    fn begins(name: NameView<'_>, with: &[u8]) -> bool {
+        name.components().next().is_some_and(|first| first.value == with && first.kind == u32::from(GENERIC))
+    }
+
+    /// A nonce for an Interest that has none: on a network it has.
+    fn nonce(&mut self) -> u32 {
+        below(&mut self.random, 1 << 32) as u32
+    }
+
+    /// What was counted.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// The faces.
+    pub fn faces(&self) -> &Faces {
+        &self.faces
+    }
+
+    /// What each table holds, and what it may.
+    pub fn tables(&self) -> [(&'static str, usize, usize); 8] {
+        let s = &self.settings;
+        [
+            ("faces", self.faces.len(), s.faces),
+            ("pending_interests", self.pit.records(), s.pending),
+            ("pending_bytes", self.pit.bytes(), s.pending_bytes),
+            ("store_bytes", self.store.bytes(), s.store_bytes),
+            ("routes", self.rib.len(), s.routes),
+            ("strategies", self.strategies.len(), s.routes),
+            ("dead_nonces", self.dead.len(), s.dead_nonces),
+            // Names are held by entries of the PIT and the store, and bounded by these.
+            ("name_bytes", self.names.bytes(), s.pending_bytes + s.store_bytes),
+        ]
+    }
+
+    /// Data in the store, how often it answered, how often not, and what made room.
+    pub fn stored(&self) -> [(&'static str, u64); 4] {
+        let s = &self.store;
+        [("packets", s.len() as u64), ("hits", s.hits), ("misses", s.misses), ("evicted", s.evicted)]
+    }
+
+    /// Entries of the FIB.
+    pub fn fib_len(&self) -> usize {
+        self.fib.len()
+    }
+
+    /// The next Interest for management, and the face that it came from.
+    pub(crate) fn asked(&mut self) -> Option<(FaceId, Arc<[u8]>)> {
+        self.asked.pop_front()
+    }
+}

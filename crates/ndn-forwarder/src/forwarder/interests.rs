@@ -1,0 +1,156 @@
+//! Interests.
+
+use midpath_core::units::Time;
+use midpath_ndn::link::reason;
+use midpath_ndn::{Header, InterestView, NameView};
+
+use crate::faces::{FaceId, MANAGEMENT};
+use crate::fib::NextHop;
+use crate::forwarder::Forwarder;
+use crate::pit::{EntryId, InRecord, Joined, OutRecord};
+use crate::strategy::{self, Strategy};
+
+/// How long an Interest is pending unless it says (packet specification).
+const LIFETIME: u64 = 4000;
+
+/// Where an Interest goes on from.
+struct Onward<'a> {
+    interest: &'a InterestView<'a>,
+    /// Its own, or the one that it gets.
+    nonce: u32,
+    header: &'a Header,
+    from: FaceId,
+}
+
+impl Forwarder {
+    /// Called with each Interest.
+    pub(super) fn on_interest(&mut self, now: Time, face: FaceId, interest: &InterestView<'_>, header: &Header) {
+        let localhost = Forwarder::begins(interest.name, b"localhost");
+        if localhost && !self.faces.is_local(face) {
+            self.counters.out_of_scope += 1;
+            return;
+        }
+        if interest.hop_limit == Some(0) {
+            self.counters.no_hops += 1;
+            return;
+        }
+        let nonce = match interest.nonce {
+            Some(nonce) if self.dead.contains(now, interest.name.bytes(), nonce) => {
+                return self.looped(face, interest, header);
+            }
+            Some(nonce) => nonce,
+            None => self.nonce(),
+        };
+        if !localhost && let Some(data) = self.store.find(now, interest, &self.names) {
+            self.counters.satisfied += 1;
+            return self.send_data(face, header.pit_token, None, &data);
+        }
+        let lifetime = crate::millis(interest.lifetime.unwrap_or(LIFETIME)).min(self.settings.longest_lifetime);
+        let until = now.saturating_add(lifetime);
+        let record = InRecord { face, nonce, until, token: header.pit_token, wire: interest.wire.into() };
+        let onward = Onward { interest, nonce, header, from: face };
+        match self.pit.join(interest, record, &mut self.names) {
+            Joined::New(id) => self.ask(now, id, &onward),
+            Joined::Known(id) => self.ask_again(now, id, &onward),
+            Joined::Loop => self.looped(face, interest, header),
+            Joined::Full => self.counters.pit_full += 1,
+        }
+    }
+
+    /// An Interest has come round: who sent it is another forwarder, for applications don't forward.
+    fn looped(&mut self, face: FaceId, interest: &InterestView<'_>, header: &Header) {
+        self.counters.looped += 1;
+        if !self.faces.is_local(face) {
+            self.refuse(face, header.pit_token, interest.wire, reason::DUPLICATE);
+        }
+    }
+
+    /// Sends the first Interest of an entry.
+    fn ask(&mut self, now: Time, id: EntryId, onward: &Onward<'_>) {
+        let hops = self.usable(onward);
+        if hops.is_empty() {
+            self.counters.no_route += 1;
+            self.end(now, id);
+            return self.refuse(onward.from, onward.header.pit_token, onward.interest.wire, reason::NO_ROUTE);
+        }
+        if let Some(entry) = self.pit.get_mut(id) {
+            strategy::suppressed(now, None, &mut entry.suppression);
+        }
+        self.choose(now, id, &hops, onward);
+    }
+
+    /// Another Interest in what somebody waits for.
+    fn ask_again(&mut self, now: Time, id: EntryId, onward: &Onward<'_>) {
+        let Some(entry) = self.pit.get_mut(id) else { return };
+        let last = entry.last_sent();
+        if strategy::suppressed(now, last, &mut entry.suppression) {
+            self.counters.aggregated += 1;
+            return;
+        }
+        let hops = self.usable(onward);
+        self.choose(now, id, &hops, onward);
+    }
+
+    /// Sends an Interest where its strategy wants it.
+    fn choose(&mut self, now: Time, id: EntryId, hops: &[NextHop], onward: &Onward<'_>) {
+        let strategy = self.strategies.longest(onward.interest.name).map_or(Strategy::default(), |(_, s)| *s);
+        match strategy {
+            Strategy::Multicast => {
+                for hop in hops {
+                    self.send_interest(now, id, hop.face, onward);
+                }
+            }
+            Strategy::BestRoute => {
+                let outs = self.pit.get(id).map(|entry| strategy::best(hops, &entry.outs));
+                if let Some(face) = outs.flatten() {
+                    self.send_interest(now, id, face, onward);
+                }
+            }
+        }
+    }
+
+    fn send_interest(&mut self, now: Time, id: EntryId, face: FaceId, onward: &Onward<'_>) {
+        let interest = onward.interest;
+        let Some(entry) = self.pit.get_mut(id) else { return };
+        let record = OutRecord { face, nonce: onward.nonce, at: now, nacked: None };
+        match entry.out(face) {
+            Some(known) => *known = record,
+            None => entry.outs.push(record),
+        }
+        if face == MANAGEMENT {
+            self.asked.push_back((onward.from, interest.wire.into()));
+            return;
+        }
+        let header = Header { congestion_mark: onward.header.congestion_mark, ..Header::default() };
+        self.forward(face, &header, interest, onward.nonce);
+    }
+
+    /// The next hops that an Interest may take, the cheapest first.
+    fn usable(&self, onward: &Onward<'_>) -> Vec<NextHop> {
+        let name = onward.interest.name;
+        let far = !self.faces.is_local(onward.from);
+        // One hop is left: the one from here to an application (packet specification, *HopLimit*).
+        let last_hop = onward.interest.hop_limit == Some(1);
+        let local_only =
+            last_hop || Forwarder::begins(name, b"localhost") || Forwarder::begins(name, b"localhop") && far;
+        let usable = |hop: &&NextHop| {
+            hop.face != onward.from && self.faces.get(hop.face).is_some_and(|face| face.is_local() || !local_only)
+        };
+        if let Some(chosen) = onward.header.next_hop_face.filter(|_| !far) {
+            // NDNLPv2: an application says where to.
+            return Vec::from_iter([NextHop { face: FaceId(chosen), cost: 0 }].iter().filter(usable).copied());
+        }
+        self.next_hops(onward.interest).iter().filter(usable).copied().collect()
+    }
+
+    /// The next hops of the FIB: by the name, or by the first of the forwarding hint's names that
+    /// leads somewhere, unless this network is where it leads.
+    fn next_hops(&self, interest: &InterestView<'_>) -> &[NextHop] {
+        let hops = |name: NameView<'_>| self.fib.longest(name).map_or(&[][..], |(_, hops)| hops);
+        let here = |hint: NameView<'_>| self.settings.regions.iter().any(|region| region.starts_with(hint.bytes()));
+        if interest.hints().next().is_none() || interest.hints().any(here) {
+            return hops(interest.name);
+        }
+        interest.hints().map(hops).find(|hops| !hops.is_empty()).unwrap_or_default()
+    }
+}
