@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import script
+
 ndn = pytest.importorskip("ndn.encoding", reason="python-ndn is not installed: pip install python-ndn")
 lp = pytest.importorskip("ndn.encoding.ndnlp_v2", reason="python-ndn is not installed: pip install python-ndn")
 security = pytest.importorskip("ndn.security", reason="python-ndn is not installed: pip install python-ndn")
@@ -152,3 +154,12 @@ def test_bytes_that_are_no_packet_get_an_error() -> None:
     broken = bytes(ndn.make_interest(NAME, ndn.InterestParam(nonce=5)))[:-1]
     answers = run(lines=f"{broken.hex()}\nxyz\n\n0500\n")
     assert all(answer.startswith("error=") for answer in answers) and len(answers) == 4
+
+
+def test_what_the_parsers_disagree_on_has_a_clause_of_the_specification() -> None:
+    agree = script.load(ROOT / "checks" / "ndn" / "agree.py")
+    program = ["cargo", "run", "--quiet", "-p", "midpath-ndn", "--example", "ndn_packets"]
+    assert agree.kept(program, 300) == (0, 0), "refused, or changed on their way"
+    classes, (both, neither) = agree.disagreements(program, 1500)
+    assert both > 300 and neither > 300 and sum(classes.values()) > 100
+    assert not [found for found in classes if "?" in found]

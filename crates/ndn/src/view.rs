@@ -4,7 +4,7 @@ use sha2::{Digest, Sha256};
 
 use crate::name_view::{IMPLICIT_DIGEST, NameView, PARAMETERS_DIGEST, check_component};
 use crate::packet::kind::*;
-use crate::tlv::{Element, Error, MAX_PACKET, Ordered, Reader, put};
+use crate::tlv::{Element, Error, MAX_PACKET, Ordered, Reader, is_critical, put};
 
 /// A packet of the network layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,7 +150,8 @@ impl<'a> InterestView<'a> {
     /// Names through which the Data can be had, in the sender's order.
     pub fn hints(&self) -> impl Iterator<Item = NameView<'a>> {
         let mut reader = Reader::new(self.hints);
-        std::iter::from_fn(move || NameView::of(reader.element().ok()??.value).ok())
+        let elements = std::iter::from_fn(move || reader.element().ok()?);
+        elements.filter(|e| e.kind == NAME).filter_map(|e| NameView::of(e.value).ok())
     }
 
     /// The digest of parameters that its name has.
@@ -273,15 +274,16 @@ fn named<'a>(value: &'a [u8], order: &'static [u32]) -> Result<(NameView<'a>, Or
     Ok((NameView::of(first.ok_or(Error::Missing(NAME))?.value)?, elements))
 }
 
-/// ForwardingHint has names, at least one, and no room for what is critical and no name.
+/// ForwardingHint has names, at least one.
 fn hints(hint: Element<'_>) -> Result<&[u8], Error> {
     let (mut reader, mut count) = (Reader::new(hint.value), 0);
     while let Some(element) = reader.element()? {
-        if element.kind != NAME {
+        if element.kind == NAME {
+            NameView::of(element.value)?;
+            count += 1;
+        } else if is_critical(element.kind) {
             return Err(Error::Element(element.kind));
         }
-        NameView::of(element.value)?;
-        count += 1;
     }
     if count == 0 { Err(Error::Value(FORWARDING_HINT)) } else { Ok(hint.value) }
 }
@@ -401,6 +403,9 @@ mod tests {
         assert_eq!(with(&[0x1E, 2, 7, 0]), Ok(()));
         assert_eq!(with(&[0x1E, 0]), Err(Error::Value(FORWARDING_HINT)));
         assert_eq!(with(&[0x1E, 2, 8, 0]), Err(Error::Element(8)));
+        assert_eq!(with(&[0x1E, 2, 0xF0, 0]), Err(Error::Value(FORWARDING_HINT)));
+        let strange = packet(5, &[&NAME_A, &[0x1E, 4, 0xF0, 0, 7, 0]]);
+        assert_eq!(interest(&strange).unwrap().hints().count(), 1, "it is read over");
     }
 
     #[test]

@@ -1,0 +1,44 @@
+"""Stock NDN programs through forwarders in namespaces: seconds of what checks/ndn does at length."""
+
+import os
+
+import pytest
+
+import script
+from conftest import ROOT
+
+pytest.importorskip("ndn.app", reason="python-ndn is not installed: pip install python-ndn")
+if os.geteuid() != 0:
+    pytest.skip("namespaces and shaped links need root", allow_module_level=True)
+
+forwarders = script.load(ROOT / "checks" / "ndn" / "forwarders.py")
+compare = script.load(ROOT / "checks" / "ndn" / "compare.py")
+
+
+def skip_without(*programs):
+    """Skips with the reason if one is missing."""
+    for program in programs:
+        try:
+            program()
+        except FileNotFoundError as error:
+            pytest.skip(str(error))
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    """A megabyte."""
+    path = tmp_path_factory.mktemp("ndn") / "file"
+    path.write_bytes(compare.content(1))
+    return path
+
+
+def whole(kind, client, file):
+    """A transfer in which everything comes, and is right."""
+    found = compare.transfer(kind, "line", client, file, 20)
+    assert (found.why, found.received, found.wrong) == ("", 1.0, 0)
+
+
+def test_stock_programs_work_through_ndnd(file):
+    skip_without(forwarders.ndnd_program)
+    whole("ndnd", "segment_fetcher", file)
+    whole("ndnd", "ndnd cat", file)
