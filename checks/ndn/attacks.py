@@ -44,6 +44,7 @@ class Result:
     forwarder: str
     attack: str
     client: str
+    # Datagrams a second; of faces, all.
     datagrams: int
     # Mbit/s of the honest flow, each run: without strangers and with them.
     alone: list[float]
@@ -135,7 +136,7 @@ def attacked(kind: str, attack: str, client: str, file: Path, runs: int, rate: f
         forwarder=kind,
         attack=attack,
         client=client,
-        datagrams=int(rate) if attack == "faces" else int(rate * seconds),
+        datagrams=int(rate),
         alone=[pair[0]["mbps"] for pair in pairs],
         beside=[found["mbps"] for found in beside],
         wrong=sum(found["wrong"] for found in beside),
@@ -149,7 +150,14 @@ def attacked(kind: str, attack: str, client: str, file: Path, runs: int, rate: f
 def line(found: Result) -> str:
     """A row of the table."""
     rates = [f"{statistics.median(rates):.1f}" for rates in (found.alone, found.beside)]
-    cells = [found.attack, found.client, found.forwarder, f"{found.datagrams:,}", *rates, f"{found.kept():.0%}"]
+    cells = [
+        found.attack,
+        found.client,
+        found.forwarder,
+        f"{found.datagrams:,}" + ("" if found.attack == "faces" else "/s"),
+        *rates,
+        f"{found.kept():.0%}",
+    ]
     cells += [f"{found.before:.0f}", f"{found.most:.0f}", f"{found.cpu:.1f}", str(found.wrong)]
     cells += ["yes" if found.holds() else f"no {found.why}".strip()]
     return "| " + " | ".join(cells) + " |"

@@ -12,6 +12,7 @@ if os.geteuid() != 0:
     pytest.skip("namespaces and shaped links need root", allow_module_level=True)
 
 forwarders = script.load(ROOT / "checks" / "ndn" / "forwarders.py")
+attacks = script.load(ROOT / "checks" / "ndn" / "attacks.py")
 compare = script.load(ROOT / "checks" / "ndn" / "compare.py")
 
 
@@ -42,3 +43,22 @@ def test_stock_programs_work_through_ndnd(file):
     skip_without(forwarders.ndnd_program)
     whole("ndnd", "segment_fetcher", file)
     whole("ndnd", "ndnd cat", file)
+
+
+def test_stock_programs_work_through_ours(file):
+    skip_without(forwarders.midpathd_program)
+    whole("midpathd", "segment_fetcher", file)
+
+
+def test_ndnds_programs_work_through_ours(file):
+    skip_without(forwarders.midpathd_program, forwarders.ndnd_program)
+    whole("midpathd", "ndnd cat", file)
+
+
+@pytest.mark.parametrize("kind", ["random names", "absurd stamps on own Data", "names of 8 kB"])
+def test_strangers_neither_stop_a_flow_nor_fill_memory(file, kind):
+    skip_without(forwarders.midpathd_program)
+    found = attacks.honest("midpathd", "segment_fetcher", file, kind, 1000, 20)
+    assert (found["why"], found["wrong"]) == ("", 0)
+    assert found["mbps"] > 2
+    assert found["most"] - found["before"] < attacks.MOST

@@ -139,13 +139,6 @@ impl Header {
         put_nested(LP_PACKET, out, |out| self.put_fields(out));
     }
 
-    /// How many bytes [`Header::wrap`] puts around so many.
-    pub fn overhead(&self, packet: usize) -> usize {
-        let mut out = Vec::new();
-        self.wrap(&vec![0; packet], &mut out);
-        out.len() - packet
-    }
-
     /// The fields in rising order of their types.
     fn put_fields(&self, out: &mut Vec<u8>) {
         if let Some(piece) = self.piece {
