@@ -1,0 +1,76 @@
+//! Whatever comes to a forwarder, it does not panic, and its tables are bounded.
+//!
+//! The same entries as in `fuzz/`, on stable Rust: valid samples, mutated. `CASES=10000000 cargo test
+//! -p midpath-ndn-forwarder --test parsers -- --nocapture` does so for longer.
+
+#[path = "parsers/entries.rs"]
+mod entries;
+#[path = "../../midpathd/tests/parsers/mutations.rs"]
+mod mutations;
+
+use midpath_ndn::{Component, Data, Header, Interest, Name, PitToken};
+use midpath_ndn_forwarder::management::{Parameters, Response};
+use midpath_ndn_forwarder::name;
+use mutations::run;
+
+fn parameters() -> Parameters {
+    Parameters {
+        name: Some(name::of(&["a", "b"])),
+        face: Some(257),
+        uri: Some("udp4://192.0.2.1:6363".to_owned()),
+        cost: Some(10),
+        flags: Some(1),
+        expiration: Some(1000),
+        strategy: Some(name::of(&["localhost", "nfd", "strategy", "multicast"])),
+        ..Parameters::default()
+    }
+}
+
+#[test]
+fn control_parameters() {
+    let mut plain = Vec::new();
+    parameters().encode(&mut plain);
+    let samples = [plain, Response::ok(parameters()).encode(), Response::error(403, "no").encode()];
+    run("control", &samples, 20_000, entries::control);
+}
+
+fn asked(face: u8, names: &[&str], nonce: u32) -> Vec<u8> {
+    let name = Name(names.iter().map(Component::generic).collect());
+    let interest = Interest { name, nonce: Some(nonce), can_be_prefix: nonce % 2 == 1, ..Interest::default() };
+    let (mut wire, mut out) = (Vec::new(), vec![face]);
+    interest.put(&mut wire);
+    let header = Header { pit_token: PitToken::of(&nonce.to_be_bytes()), ..Header::default() };
+    header.wrap(&wire, &mut out);
+    out
+}
+
+fn answered(face: u8, names: &[&str]) -> Vec<u8> {
+    let name = Name(names.iter().map(Component::generic).collect());
+    let mut out = vec![face];
+    Data::unsigned(name, vec![7; 40]).fresh_for(100).put(&mut out);
+    out
+}
+
+/// Conversations of an application with two neighbours and with management.
+fn conversations() -> Vec<Vec<u8>> {
+    let said = |face: u8, packet: Vec<u8>| [vec![face], packet].concat();
+    let commands = ["register", "unregister"].map(|verb| said(4, entries::command("rib", verb, &parameters())));
+    let [register, unregister] = commands;
+    vec![
+        [asked(0, &["a", "b"], 1), asked(2, &["a", "b"], 2), answered(9, &["a", "b"]), asked(0, &["a"], 3)].concat(),
+        [asked(0, &["a", "c"], 1), asked(0, &["a", "c"], 5), asked(1, &["a", "c"], 7), asked(2, &["b"], 9)].concat(),
+        [register, asked(2, &["a", "b", "c"], 4), unregister, asked(0, &["localhost", "nfd", "faces", "list"], 11)]
+            .concat(),
+        [
+            said(0, entries::command("faces", "create", &parameters())),
+            said(0, entries::command("strategy-choice", "set", &parameters())),
+        ]
+        .concat(),
+        (0..20).flat_map(|i| asked(0, &["a", &i.to_string()], i)).collect(),
+    ]
+}
+
+#[test]
+fn conversations_with_a_forwarder() {
+    run("forwarder", &conversations(), 5_000, entries::frames);
+}
