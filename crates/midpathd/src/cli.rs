@@ -25,6 +25,42 @@ pub enum Command {
     /// A node of a simulated network on a real one: connections go through its scheme.
     #[command(subcommand)]
     Node(Node),
+    /// An NDN forwarder, to which applications of NDN connect.
+    #[command(subcommand)]
+    Ndn(Ndn),
+}
+
+/// A forwarder's commands.
+#[derive(Debug, Subcommand)]
+pub enum Ndn {
+    /// Run the forwarder, until `down`.
+    Up {
+        /// Its configuration.
+        config: PathBuf,
+    },
+    /// Say what is wrong with a configuration; nothing is started.
+    Check {
+        /// The configuration.
+        config: PathBuf,
+    },
+    /// Show what a running forwarder has to say, as JSON.
+    Status {
+        /// Its configuration.
+        config: PathBuf,
+    },
+    /// Stop a running forwarder.
+    Down {
+        /// Its configuration.
+        config: PathBuf,
+    },
+    /// Serve what a running forwarder has to say to Prometheus, at /metrics.
+    Metrics {
+        /// Its configuration.
+        config: PathBuf,
+        /// Address and port. Whoever can reach it can read it.
+        #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:9468")]
+        listen: String,
+    },
 }
 
 /// A node's commands.

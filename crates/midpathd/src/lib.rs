@@ -6,7 +6,11 @@ pub mod error;
 mod quantity;
 
 #[cfg(target_os = "linux")]
+mod control;
+#[cfg(target_os = "linux")]
 mod metrics;
+#[cfg(target_os = "linux")]
+pub mod ndn;
 #[cfg(target_os = "linux")]
 mod net;
 #[cfg(target_os = "linux")]
@@ -15,6 +19,8 @@ pub mod node;
 mod rpm;
 #[cfg(target_os = "linux")]
 mod run;
+#[cfg(target_os = "linux")]
+mod source;
 
 use std::process::ExitCode;
 

@@ -2,8 +2,9 @@
 
 use midpath_ebpf::{Aqm, Mode, Params, Registers};
 
-use crate::cli::{AqmName, Cli, Command, ModeName, Node, RegistersName, Rpm, Up};
+use crate::cli::{AqmName, Cli, Command, ModeName, Ndn, Node, RegistersName, Rpm, Up};
 use crate::error::{Error, Tried};
+use crate::ndn;
 use crate::net::Net;
 use crate::node;
 use crate::quantity::show_rate;
@@ -14,6 +15,20 @@ pub fn run(cli: Cli) -> Result<(), Error> {
     match cli.command {
         Command::Rpm(command) => rpm(command),
         Command::Node(command) => node(command),
+        Command::Ndn(command) => ndn(command),
+    }
+}
+
+fn ndn(command: Ndn) -> Result<(), Error> {
+    match command {
+        Ndn::Up { config } => ndn::up(&ndn::Config::read(&config)?),
+        Ndn::Check { config } => ndn::check(&ndn::Config::read(&config)?),
+        Ndn::Status { config } => {
+            println!("{:#}", ndn::tell(&ndn::Config::read(&config)?, "status")?);
+            Ok(())
+        }
+        Ndn::Down { config } => ndn::tell(&ndn::Config::read(&config)?, "down").map(drop),
+        Ndn::Metrics { config, listen } => ndn::serve_metrics(&ndn::Config::read(&config)?, &listen),
     }
 }
 

@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use midpath_core::packet::{NodeId, PortId};
@@ -28,6 +27,7 @@ pub use self::network::{NetworkAt, NoNetwork};
 use self::network::{largest_packet, refuse_known_secrets, with_window};
 use super::read_key;
 use crate::error::{Error, Tried};
+use crate::source::Source;
 
 /// A configuration that makes sense.
 pub struct Config {
@@ -62,35 +62,6 @@ struct Places {
     key: String,
     listen: String,
     entrances: Vec<String>,
-}
-
-/// The text of a file, to say where something is.
-struct Source<'a> {
-    name: String,
-    text: &'a str,
-}
-
-impl Source<'_> {
-    fn wrong(&self, at: Option<Range<usize>>, key: &str, what: impl std::fmt::Display) -> Error {
-        Error::Usage(format!("{}{what}", self.place(at, key)))
-    }
-
-    /// What the reader of TOML says, with the key in whose line it is.
-    fn unreadable(&self, error: &toml::de::Error) -> Error {
-        let before = error.span().map(|at| &self.text[..at.start.min(self.text.len())]).unwrap_or_default();
-        let line = before.rsplit('\n').next().unwrap_or_default();
-        let key = line.split_once('=').map(|(key, _)| key.trim()).unwrap_or_default();
-        let message = error.message().replace('\n', " ");
-        self.wrong(error.span(), if message.contains(&format!("`{key}`")) { "" } else { key }, message)
-    }
-
-    /// File, line and key.
-    fn place(&self, at: Option<Range<usize>>, key: &str) -> String {
-        let line = at.map(|at| self.text[..at.start.min(self.text.len())].matches('\n').count() + 1);
-        let place = line.map(|line| format!(":{line}")).unwrap_or_default();
-        let key = if key.is_empty() { String::new() } else { format!("{key}: ") };
-        format!("{}{place}: {key}", self.name)
-    }
 }
 
 impl Config {

@@ -5,11 +5,9 @@ mod metrics;
 mod up;
 
 use std::fs::{self, OpenOptions};
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::Duration;
 
 use midpath_link::SecretKey;
 
@@ -44,18 +42,7 @@ pub fn read_key(file: &Path) -> Result<SecretKey, Error> {
 
 /// Says one word to a node that runs; returns its answer.
 pub fn tell(config: &Config, word: &str) -> Result<serde_json::Value, Error> {
-    let socket = config.control.display();
-    let failed = || format!("no node answers at {socket}");
-    let mut stream = UnixStream::connect(&config.control).tried(failed)?;
-    stream.set_read_timeout(Some(Duration::from_secs(5))).tried(failed)?;
-    writeln!(stream, "{word}").tried(failed)?;
-    let mut answer = String::new();
-    BufReader::new(stream).read_line(&mut answer).tried(failed)?;
-    let answer: serde_json::Value = serde_json::from_str(&answer).map_err(|_| Error::Machine(failed()))?;
-    match answer.get("error").and_then(|e| e.as_str()) {
-        Some(why) => Err(Error::Machine(why.to_owned())),
-        None => Ok(answer),
-    }
+    crate::control::tell(&config.control, word)
 }
 
 /// Serves what a node that runs has to say to Prometheus.

@@ -3,8 +3,6 @@
 use std::fs;
 use std::io::Read;
 use std::net::UdpSocket;
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
 use midpath_core::node::Limits;
@@ -17,6 +15,7 @@ use midpath_node::station::{Reload, Station};
 use rustix::net::sockopt;
 
 use super::Config;
+use crate::control::Commands;
 use crate::error::{Error, Tried};
 
 /// Runs a node until it is told to stop. `path` is where its configuration was read, and is read
@@ -88,29 +87,4 @@ fn random() -> Result<[u64; 2], Error> {
     read.tried(|| "no random numbers could be read".into())?;
     let (first, second) = bytes.split_at(8);
     Ok([first, second].map(|half| u64::from_le_bytes(half.try_into().expect("eight bytes"))))
-}
-
-/// The socket for commands; its file goes with it.
-struct Commands {
-    listener: UnixListener,
-    path: PathBuf,
-}
-
-impl Commands {
-    fn new(path: &Path) -> Result<Commands, Error> {
-        // A file that a killed node has left behind: nobody answers there.
-        if path.exists() && std::os::unix::net::UnixStream::connect(path).is_err() {
-            let _ = fs::remove_file(path);
-        }
-        let failed = || format!("{} could not be made; is the node up already?", path.display());
-        let listener = UnixListener::bind(path).tried(failed)?;
-        fs::set_permissions(path, fs::Permissions::from_mode(0o600)).tried(failed)?;
-        Ok(Commands { listener, path: path.to_owned() })
-    }
-}
-
-impl Drop for Commands {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.path);
-    }
 }

@@ -1,0 +1,347 @@
+//! A forwarder's configuration: read, and checked before anything is up. An error names the file,
+//! the line and the key.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use midpath_core::units::Bytes;
+use midpath_ndn_forwarder::management::{Policy, Reach, Who, parse_uri};
+use midpath_ndn_forwarder::strategy::Strategy;
+use midpath_ndn_forwarder::{Settings, name};
+use serde::Deserialize;
+use toml::Spanned;
+
+use crate::error::{Error, Tried};
+use crate::source::Source;
+
+/// The longest frame in a datagram, unless said. Ours: what passes tunnels and an IPv6 header. ndnd
+/// takes 1,420.
+const MTU: usize = 1420;
+/// The least that fragments fit into. Ours.
+const LEAST_MTU: usize = 256;
+/// The most that a datagram holds.
+const MOST_MTU: usize = 65_000;
+
+/// The file as it is written.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    /// The socket for `status` and `down`; beside the configuration unless given.
+    control: Option<PathBuf>,
+    /// Names that this network goes by.
+    #[serde(default)]
+    regions: Vec<Spanned<String>>,
+    #[serde(default)]
+    listen: ListenTable,
+    #[serde(default)]
+    udp: UdpTable,
+    #[serde(default)]
+    tables: TablesTable,
+    #[serde(default)]
+    management: ManagementTable,
+    #[serde(default)]
+    route: Vec<RouteTable>,
+    #[serde(default)]
+    strategy: Vec<StrategyTable>,
+}
+
+/// Where faces come from.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ListenTable {
+    /// The socket of applications on this machine.
+    unix: Option<PathBuf>,
+    #[serde(default)]
+    tcp: Vec<SocketAddr>,
+    #[serde(default)]
+    udp: Vec<SocketAddr>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct UdpTable {
+    /// The longest datagram.
+    mtu: Spanned<u64>,
+    /// Whether who is not known gets a face.
+    strangers: bool,
+}
+
+impl Default for UdpTable {
+    fn default() -> UdpTable {
+        UdpTable { mtu: Spanned::new(0..0, MTU as u64), strangers: true }
+    }
+}
+
+/// Bounds.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct TablesTable {
+    faces: Option<Spanned<u64>>,
+    pending: Option<Spanned<u64>>,
+    pending_bytes: Option<Spanned<Bytes>>,
+    store: Option<Spanned<Bytes>>,
+    routes: Option<Spanned<u64>>,
+    dead_nonces: Option<Spanned<u64>>,
+    output: Option<Spanned<Bytes>>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Whom {
+    Nobody,
+    Local,
+    Anyone,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct ManagementTable {
+    register: Whom,
+    manage: Spanned<Whom>,
+}
+
+impl Default for ManagementTable {
+    fn default() -> ManagementTable {
+        ManagementTable { register: Whom::Local, manage: Spanned::new(0..0, Whom::Local) }
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RouteTable {
+    prefix: Spanned<String>,
+    to: Spanned<String>,
+    #[serde(default)]
+    cost: u64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StrategyTable {
+    prefix: Spanned<String>,
+    strategy: Spanned<String>,
+}
+
+/// A neighbour, and what it leads to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Peer {
+    /// How it is reached.
+    pub reach: Reach,
+    /// Where it is.
+    pub remote: SocketAddr,
+    /// Prefixes and costs.
+    pub routes: Vec<(Vec<u8>, u64)>,
+}
+
+/// A configuration that makes sense.
+#[derive(Debug)]
+pub struct Config {
+    /// The socket for commands.
+    pub control: PathBuf,
+    /// Where applications connect.
+    pub unix: Option<PathBuf>,
+    /// Where TCP connections come in.
+    pub tcp: Vec<SocketAddr>,
+    /// Where datagrams come in.
+    pub udp: Vec<SocketAddr>,
+    /// The longest datagram.
+    pub mtu: usize,
+    /// Whether who is not known gets a face by UDP.
+    pub strangers: bool,
+    /// Bytes that wait for faces that don't read.
+    pub output: usize,
+    /// The forwarder's bounds and rules, but for its keys.
+    pub settings: Settings,
+    /// Neighbours.
+    pub peers: Vec<Peer>,
+    /// Strategies by prefix.
+    pub strategies: Vec<(Vec<u8>, Strategy)>,
+}
+
+impl Config {
+    /// Reads a configuration.
+    pub fn read(path: &Path) -> Result<Config, Error> {
+        let text = fs::read_to_string(path).tried(|| format!("{} could not be read", path.display()))?;
+        Config::parse(&text, path)
+    }
+
+    /// The same from a text that stands at `path`.
+    pub fn parse(text: &str, path: &Path) -> Result<Config, Error> {
+        let source = Source { name: path.display().to_string(), text };
+        let file: File = toml::from_str(text).map_err(|e| source.unreadable(&e))?;
+        let base = path.parent().unwrap_or(Path::new("."));
+        let mtu = within(&file.udp.mtu, "udp.mtu", LEAST_MTU, MOST_MTU, &source)?;
+        let control = file.control.as_ref().map_or_else(|| path.with_extension("sock"), |c| base.join(c));
+        if file.listen.unix.is_none() && file.listen.tcp.is_empty() && file.listen.udp.is_empty() {
+            return Err(source.wrong(None, "listen", "say where faces come from: unix, tcp or udp"));
+        }
+        let (settings, output) = settings(&file, &source)?;
+        Ok(Config {
+            control,
+            unix: file.listen.unix.as_ref().map(|unix| base.join(unix)),
+            tcp: file.listen.tcp.clone(),
+            udp: file.listen.udp.clone(),
+            mtu,
+            strangers: file.udp.strangers,
+            output,
+            settings,
+            peers: peers(&file, &source)?,
+            strategies: strategies(&file, &source)?,
+        })
+    }
+}
+
+/// A number within bounds.
+fn within(said: &Spanned<u64>, key: &str, least: usize, most: usize, source: &Source<'_>) -> Result<usize, Error> {
+    let number = usize::try_from(*said.get_ref()).unwrap_or(usize::MAX);
+    if (least..=most).contains(&number) {
+        return Ok(number);
+    }
+    Err(source.wrong(Some(said.span()), key, format!("take a number from {least} to {most}")))
+}
+
+fn settings(file: &File, source: &Source<'_>) -> Result<(Settings, usize), Error> {
+    let (tables, default) = (&file.tables, Settings::default());
+    let count = |said: &Option<Spanned<u64>>, key: &str, usual: usize| match said {
+        Some(said) => within(said, key, 1, 1 << 24, source),
+        None => Ok(usual),
+    };
+    let bytes = |said: &Option<Spanned<Bytes>>, key: &str, least: u64, usual: usize| match said {
+        Some(said) if said.get_ref().0 < least => {
+            Err(source.wrong(Some(said.span()), key, format!("take at least {least} B")))
+        }
+        Some(said) => Ok(usize::try_from(said.get_ref().0).unwrap_or(usize::MAX)),
+        None => Ok(usual),
+    };
+    if matches!(file.management.manage.get_ref(), Whom::Anyone) {
+        let what = "only applications on this machine can manage the forwarder: take \"local\" or \"nobody\"";
+        return Err(source.wrong(Some(file.management.manage.span()), "management.manage", what));
+    }
+    let mut regions = Vec::new();
+    for region in &file.regions {
+        regions.push(parse_name(region, "regions", source)?);
+    }
+    let policy = Policy { register: who(file.management.register), manage: who(*file.management.manage.get_ref()) };
+    let settings = Settings {
+        faces: count(&tables.faces, "tables.faces", default.faces)?,
+        pending: count(&tables.pending, "tables.pending", default.pending)?,
+        pending_bytes: bytes(&tables.pending_bytes, "tables.pending_bytes", 1 << 16, default.pending_bytes)?,
+        store_bytes: bytes(&tables.store, "tables.store", 0, default.store_bytes)?,
+        routes: count(&tables.routes, "tables.routes", default.routes)?,
+        dead_nonces: count(&tables.dead_nonces, "tables.dead_nonces", default.dead_nonces)?,
+        policy,
+        regions,
+        ..default
+    };
+    Ok((settings, bytes(&tables.output, "tables.output", 1 << 16, 64 << 20)?))
+}
+
+fn who(said: Whom) -> Who {
+    match said {
+        Whom::Nobody => Who::Nobody,
+        Whom::Local => Who::Local,
+        Whom::Anyone => Who::Anyone,
+    }
+}
+
+fn parse_name(said: &Spanned<String>, key: &str, source: &Source<'_>) -> Result<Vec<u8>, Error> {
+    name::parse(said.get_ref()).map_err(|why| source.wrong(Some(said.span()), key, why))
+}
+
+/// Routes by neighbour, in the order of the file.
+fn peers(file: &File, source: &Source<'_>) -> Result<Vec<Peer>, Error> {
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    let mut peers: Vec<Peer> = Vec::new();
+    for route in &file.route {
+        let prefix = parse_name(&route.prefix, "route.prefix", source)?;
+        let Some((reach, remote)) = parse_uri(route.to.get_ref()) else {
+            let what = "write a face as udp4://192.0.2.1:6363; udp6, tcp4 and tcp6 are there, too";
+            return Err(source.wrong(Some(route.to.span()), "route.to", what));
+        };
+        let place = *places.entry(midpath_ndn_forwarder::management::uri(reach, remote)).or_insert_with(|| {
+            peers.push(Peer { reach, remote, routes: Vec::new() });
+            peers.len() - 1
+        });
+        peers[place].routes.push((prefix, route.cost));
+    }
+    Ok(peers)
+}
+
+fn strategies(file: &File, source: &Source<'_>) -> Result<Vec<(Vec<u8>, Strategy)>, Error> {
+    let mut all = Vec::new();
+    for table in &file.strategy {
+        let prefix = parse_name(&table.prefix, "strategy.prefix", source)?;
+        let full = format!("/localhost/nfd/strategy/{}", table.strategy.get_ref());
+        let Some(strategy) = name::parse(&full).ok().and_then(|name| Strategy::of(&name)) else {
+            let what = "there are \"best-route\" and \"multicast\"";
+            return Err(source.wrong(Some(table.strategy.span()), "strategy.strategy", what));
+        };
+        all.push((prefix, strategy));
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Config, String> {
+        Config::parse(text, Path::new("/etc/a.toml")).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn a_configuration_is_read() {
+        let config = read(
+            r#"
+            [listen]
+            unix = "nfd.sock"
+            udp = ["[::1]:6363"]
+            [tables]
+            store = "1 MB"
+            [management]
+            register = "anyone"
+            [[route]]
+            prefix = "/a"
+            to = "udp4://192.0.2.1:6363"
+            [[route]]
+            prefix = "/b"
+            to = "udp://192.0.2.1"
+            cost = 7
+            "#,
+        )
+        .expect("it is right");
+        assert_eq!(config.unix, Some(PathBuf::from("/etc/nfd.sock")));
+        assert_eq!(config.control, PathBuf::from("/etc/a.sock"));
+        assert_eq!(config.settings.store_bytes, 1_000_000);
+        assert_eq!(config.settings.policy, Policy { register: Who::Anyone, manage: Who::Local });
+        assert_eq!(config.peers.len(), 1, "both routes lead to one neighbour");
+        assert_eq!(config.peers[0].routes, [(name::of(&["a"]), 0), (name::of(&["b"]), 7)]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_line_and_key() {
+        for (text, said) in [
+            ("", "/etc/a.toml: listen: say where"),
+            ("[listen]\nunux = 1", "/etc/a.toml:2: unknown field `unux`"),
+            ("[listen]\nudp = [\"a\"]", "/etc/a.toml:2: udp: "),
+            ("[listen]\nunix = \"a\"\n[udp]\nmtu = 10", "/etc/a.toml:4: udp.mtu: take a number from 256"),
+            ("[listen]\nunix = \"a\"\n[tables]\nfaces = 0", "/etc/a.toml:4: tables.faces: take"),
+            ("[listen]\nunix = \"a\"\n[tables]\nstore = \"2 apples\"", "/etc/a.toml:4: store: "),
+            ("[listen]\nunix = \"a\"\n[management]\nmanage = \"anyone\"", "/etc/a.toml:4: management.manage: only"),
+            (
+                "[listen]\nunix = \"a\"\n[[route]]\nprefix = \"a\"\nto = \"udp4://1.1.1.1\"",
+                "/etc/a.toml:4: route.prefix: a",
+            ),
+            ("[listen]\nunix = \"a\"\n[[route]]\nprefix = \"/a\"\nto = \"a\"", "/etc/a.toml:5: route.to: write a face"),
+            (
+                "[listen]\nunix = \"a\"\n[[strategy]]\nprefix = \"/\"\nstrategy = \"x\"",
+                "/etc/a.toml:5: strategy.strategy: there are",
+            ),
+        ] {
+            let error = read(text).expect_err(text);
+            assert!(error.contains(said), "{error} has no {said}");
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! `midpathd ndn`: an NDN forwarder.
+
+mod config;
+mod connect;
+mod metrics;
+mod poller;
+mod station;
+mod stream;
+mod udp;
+mod up;
+
+use crate::error::Error;
+pub use config::Config;
+pub use up::{check, up};
+
+/// Says one word to a forwarder that runs; returns its answer.
+pub fn tell(config: &Config, word: &str) -> Result<serde_json::Value, Error> {
+    crate::control::tell(&config.control, word)
+}
+
+/// Serves what a forwarder that runs has to say to Prometheus.
+pub fn serve_metrics(config: &Config, listen: &str) -> Result<(), Error> {
+    crate::metrics::serve(listen, || Ok(metrics::render(&tell(config, "status")?)))
+}

@@ -1,0 +1,121 @@
+//! The socket for commands: `status` and `down`.
+
+use std::collections::BTreeMap;
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+
+use midpath_core::units::Time;
+use midpath_ndn_forwarder::FaceId;
+use midpath_ndn_forwarder::faces::{Face, Traffic};
+use serde_json::{Value, json};
+
+use super::{Link, Station};
+
+/// A command has to be said within this.
+const PATIENCE: Time = Time::from_secs(1);
+/// Commands at once.
+const MOST: usize = 16;
+/// The longest command.
+const LONGEST: usize = 1024;
+/// Faces that `status` tells of, the first ones.
+const FACES: usize = 1000;
+
+/// One who has connected, what it has said so far, and since when.
+pub type Asking = (UnixStream, Vec<u8>, Time);
+
+impl Station {
+    /// Commands are lines; each gets an answer of one line, and the connection is closed.
+    pub(super) fn take_commands(&mut self, now: Time) {
+        while let Some(Ok((stream, _))) = self.control.as_ref().map(UnixListener::accept) {
+            // Who connects says its line at once: a command of ours does.
+            let timely = stream.set_read_timeout(Some(std::time::Duration::from_millis(20))).is_ok();
+            if self.asking.len() < MOST && timely {
+                self.asking.push((stream, Vec::new(), now));
+            }
+        }
+        for (mut stream, mut said, since) in std::mem::take(&mut self.asking) {
+            let mut piece = [0; 256];
+            match stream.read(&mut piece) {
+                Ok(0) => continue,
+                Ok(n) => said.extend_from_slice(&piece[..n]),
+                Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
+                Err(_) => continue,
+            }
+            match said.iter().position(|byte| *byte == b'\n') {
+                Some(end) => {
+                    let answer = self.command(&said[..end], now);
+                    let _ = stream.set_write_timeout(Some(std::time::Duration::from_millis(100)));
+                    let _ = stream.write_all(format!("{answer}\n").as_bytes());
+                }
+                None if said.len() < LONGEST && now < since.saturating_add(PATIENCE) => {
+                    self.asking.push((stream, said, since));
+                }
+                None => {}
+            }
+        }
+    }
+
+    fn command(&mut self, line: &[u8], now: Time) -> Value {
+        match line {
+            b"status" => self.status(now),
+            b"down" => {
+                self.stopped = true;
+                json!({"stopped": true})
+            }
+            _ => json!({"error": "commands are status and down"}),
+        }
+    }
+
+    /// What there is to say of the forwarder.
+    fn status(&self, now: Time) -> Value {
+        let forwarder = &self.forwarder;
+        let faces = forwarder.faces().sorted();
+        let shown: Vec<Value> = faces.iter().take(FACES).map(|(id, face)| self.describe(*id, face)).collect();
+        let [received, sent] = forwarder.faces().traffic();
+        let table = |of: fn(&(&'static str, usize, usize)) -> usize| -> BTreeMap<&str, usize> {
+            let mut all: BTreeMap<&str, usize> = forwarder.tables().iter().map(|t| (t.0, of(t))).collect();
+            all.insert("output_bytes", of(&("", self.waiting, self.output)));
+            all
+        };
+        json!({
+            "up_s": now.as_secs_f64(),
+            "faces": shown,
+            "received": traffic(&received),
+            "sent": traffic(&sent),
+            "packets": forwarder.counters().all().into_iter().collect::<BTreeMap<_, _>>(),
+            "store": forwarder.stored().into_iter().collect::<BTreeMap<_, _>>(),
+            "tables": {"fill": table(|t| t.1), "bound": table(|t| t.2)},
+            "fib_entries": forwarder.fib_len(),
+            "sockets": {
+                "refused": self.counted.refused, "dropped": self.counted.dropped, "unsent": self.counted.unsent,
+                "failed": self.counted.failed, "turns": self.counted.turns,
+            },
+            "closed": self.reasons,
+            "resident_bytes": resident(),
+        })
+    }
+
+    fn describe(&self, id: FaceId, face: &Face) -> Value {
+        let (waiting, dropped) = match self.links.get(&id) {
+            Some(Link::Stream(stream)) => (stream.waiting(), stream.dropped),
+            _ => (0, 0),
+        };
+        json!({
+            "face": id.0, "remote": face.spec.remote, "local": face.spec.local, "is_local": face.is_local(),
+            "mtu": face.spec.mtu, "received": traffic(&face.received), "sent": traffic(&face.sent),
+            "malformed": face.malformed, "waiting_bytes": waiting, "dropped": dropped,
+        })
+    }
+}
+
+fn traffic(traffic: &Traffic) -> Value {
+    let Traffic { interests, data, nacks, bytes } = traffic;
+    json!({"interests": interests, "data": data, "nacks": nacks, "bytes": bytes})
+}
+
+/// The memory of this process.
+fn resident() -> Option<u64> {
+    let about = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = about.split(' ').nth(1)?.parse().ok()?;
+    Some(pages * 4096)
+}

@@ -1,0 +1,192 @@
+//! Neighbours of the configuration, and faces that commands ask for.
+
+use std::net::{SocketAddr, TcpStream};
+
+use midpath_core::units::Time;
+use midpath_ndn::link::frame::MAX_FRAME;
+use midpath_ndn_forwarder::management::{Action, Reach, uri};
+use midpath_ndn_forwarder::rib::{CHILD_INHERIT, ORIGIN_STATIC, Route};
+use midpath_ndn_forwarder::{FaceId, FaceSpec, Persistency};
+
+use super::faces::scope;
+use super::{CONNECTING, DATAGRAMS, Station};
+use crate::ndn::config::Peer;
+use crate::ndn::connect;
+use crate::ndn::stream::Socket;
+use crate::ndn::udp::Udp;
+
+/// A connection is given up after this. Ours: commands wait for a second, and are asked again.
+const PATIENCE: Time = Time::from_secs(5);
+/// A neighbour that could not be reached is tried again after this. Ours.
+const AGAIN: Time = Time::from_secs(2);
+/// The least and the most that a datagram holds.
+const MTUS: (u64, u64) = (256, 65_000);
+
+/// A neighbour of the configuration.
+pub struct Known {
+    peer: Peer,
+    face: Option<FaceId>,
+    /// When it is tried next.
+    next: Time,
+}
+
+impl Known {
+    /// Not yet reached.
+    pub fn new(peer: Peer) -> Known {
+        Known { peer, face: None, next: Time::ZERO }
+    }
+}
+
+/// For whom a connection is made.
+#[derive(Clone, Copy)]
+enum For {
+    /// The neighbour at this place.
+    Known(usize),
+    /// A command.
+    Command(u64, Persistency),
+}
+
+/// A connection that is being made.
+pub struct Connecting {
+    socket: TcpStream,
+    to: SocketAddr,
+    purpose: For,
+    until: Time,
+}
+
+impl Station {
+    /// Does what management wants done.
+    pub(super) fn act(&mut self, action: Action, now: Time) {
+        match action {
+            Action::Close(face) => self.close(face, None, now),
+            Action::Make { request, reach: Reach::Udp, remote, persistency, mtu } => {
+                let mtu = mtu.map_or(self.mtu, |mtu| mtu.clamp(MTUS.0, MTUS.1) as usize);
+                let made = self.reach_by_udp(remote, persistency, mtu, now);
+                self.forwarder.face_made(now, request, made.as_ref().map(|face| *face).map_err(String::as_str));
+            }
+            Action::Make { request, reach: Reach::Tcp, remote, persistency, .. } => {
+                if let Err(why) = self.connect(remote, For::Command(request, persistency), now) {
+                    self.forwarder.face_made(now, request, Err(&why));
+                }
+            }
+        }
+    }
+
+    /// Reaches the neighbours of the configuration that are not.
+    pub(super) fn connect_known(&mut self, now: Time) {
+        for place in 0..self.known.len() {
+            let known = &self.known[place];
+            if known.face.is_some() || known.next > now {
+                continue;
+            }
+            let (reach, remote) = (known.peer.reach, known.peer.remote);
+            self.known[place].next = Time::MAX;
+            let tried = match reach {
+                Reach::Udp => self.reach_by_udp(remote, Persistency::Permanent, self.mtu, now).map(|face| {
+                    self.known_is_up(place, face);
+                }),
+                Reach::Tcp => self.connect(remote, For::Known(place), now),
+            };
+            if let Err(why) = tried {
+                self.failed(place, remote, &why, now);
+            }
+        }
+        let late: Vec<u64> = self.connecting.iter().filter(|(_, c)| c.until <= now).map(|(id, _)| *id).collect();
+        for id in late {
+            self.give_up(id, "nobody answers", now);
+        }
+    }
+
+    fn failed(&mut self, place: usize, remote: SocketAddr, why: &str, now: Time) {
+        self.known[place].next = now.saturating_add(AGAIN);
+        self.say(format!("the neighbour at {remote} cannot be reached: {why}"));
+    }
+
+    /// A face by UDP: from the socket that is listened at, if there is one of this kind of address.
+    fn reach_by_udp(
+        &mut self,
+        remote: SocketAddr,
+        persistency: Persistency,
+        mtu: usize,
+        now: Time,
+    ) -> Result<FaceId, String> {
+        let fits = |udp: &Udp| udp.local().is_ipv4() == remote.is_ipv4();
+        let place = match self.udp.iter().position(fits) {
+            Some(place) => place,
+            None => {
+                let udp = Udp::any(remote).map_err(|e| e.to_string())?;
+                let token = DATAGRAMS | self.udp.len() as u64;
+                self.poller.add(udp.socket(), token, false).map_err(|e| e.to_string())?;
+                self.udp.push(udp);
+                self.udp.len() - 1
+            }
+        };
+        // One that the other end made before is made anew, for it would end when it is silent.
+        if let Some(face) = self.udp[place].face(remote) {
+            self.close(face, None, now);
+        }
+        self.add_udp(place, remote, persistency, mtu, now).ok_or_else(|| "there are too many faces".to_owned())
+    }
+
+    /// Begins a connection.
+    fn connect(&mut self, to: SocketAddr, purpose: For, now: Time) -> Result<(), String> {
+        let socket = connect::begin(to).map_err(|e| e.to_string())?;
+        self.connections += 1;
+        let id = self.connections;
+        self.poller.add(&socket, CONNECTING | id, true).map_err(|e| e.to_string())?;
+        self.connecting.insert(id, Connecting { socket, to, purpose, until: now.saturating_add(PATIENCE) });
+        Ok(())
+    }
+
+    /// Called when a connection was made, or could not be.
+    pub(super) fn connected(&mut self, id: u64, now: Time) {
+        let Some(made) = self.connecting.get(&id).map(|c| connect::end(&c.socket)) else { return };
+        if let Err(why) = made {
+            return self.give_up(id, &why.to_string(), now);
+        }
+        let Some(Connecting { socket, to, purpose, .. }) = self.connecting.remove(&id) else { return };
+        self.poller.remove(&socket);
+        let local = socket.local_addr().map_or_else(|_| String::new(), |at| uri(Reach::Tcp, at));
+        let persistency = match purpose {
+            For::Known(_) => Persistency::Permanent,
+            For::Command(_, persistency) => persistency,
+        };
+        let spec = FaceSpec { scope: scope(to), persistency, remote: uri(Reach::Tcp, to), local, mtu: MAX_FRAME };
+        let face = self.add_stream(Socket::Tcp(socket), spec, now);
+        match (purpose, face) {
+            (For::Known(place), Some(face)) => self.known_is_up(place, face),
+            (For::Known(place), None) => self.failed(place, to, "there are too many faces", now),
+            (For::Command(request, _), face) => {
+                self.forwarder.face_made(now, request, face.ok_or("there are too many faces"));
+            }
+        }
+    }
+
+    fn give_up(&mut self, id: u64, why: &str, now: Time) {
+        let Some(Connecting { socket, to, purpose, .. }) = self.connecting.remove(&id) else { return };
+        self.poller.remove(&socket);
+        match purpose {
+            For::Known(place) => self.failed(place, to, why, now),
+            For::Command(request, _) => self.forwarder.face_made(now, request, Err(why)),
+        }
+    }
+
+    /// A neighbour has a face: its routes lead there.
+    fn known_is_up(&mut self, place: usize, face: FaceId) {
+        self.known[place].face = Some(face);
+        for (prefix, cost) in self.known[place].peer.routes.clone() {
+            let route = Route { face, origin: ORIGIN_STATIC, cost, flags: CHILD_INHERIT, until: None };
+            if !self.forwarder.set_route(&prefix, route) {
+                self.say(format!("a route to {} found no room", self.known[place].peer.remote));
+            }
+        }
+    }
+
+    /// A face is gone: if it was a neighbour's, that one is tried again.
+    pub(super) fn forget_known(&mut self, face: FaceId, now: Time) {
+        if let Some(known) = self.known.iter_mut().find(|known| known.face == Some(face)) {
+            known.face = None;
+            known.next = now.saturating_add(AGAIN);
+        }
+    }
+}
