@@ -55,18 +55,24 @@ class Accepted:
     function: str
     change: str
     why: str
+    occurrence: int | None = None
 
     def covers(self, mutant: Mutant) -> bool:
         """Whether a mutant is one of these. An empty field is any."""
         return (
-            mutant.file == self.file and self.function in ("", mutant.function) and self.change in ("", mutant.change)
+            mutant.file == self.file
+            and self.function in ("", mutant.function)
+            and self.change in ("", mutant.change)
+            and self.occurrence in (None, mutant.occurrence)
         )
 
 
 def accepted(path: Path = ACCEPTED) -> list[Accepted]:
     """The list of accepted mutants."""
     entries = tomllib.loads(path.read_text(encoding="utf-8")).get("mutant", [])
-    return [Accepted(e["file"], e.get("function", ""), e.get("change", ""), e["why"]) for e in entries]
+    return [
+        Accepted(e["file"], e.get("function", ""), e.get("change", ""), e["why"], e.get("occurrence")) for e in entries
+    ]
 
 
 def table(tree: trees.Tree, fates: dict[int, notice.Fate], spared: set[int]) -> list[str]:

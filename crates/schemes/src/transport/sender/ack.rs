@@ -168,7 +168,7 @@ impl<C: CongestionController> Sender<C> {
 
     /// The scoreboard learns what the ACK says: RFC 6675, §5, steps A and B.
     fn update_board(&mut self, packet: &Packet, news: &mut News) {
-        let known = (news.acked > 0).then(|| self.board.advance(self.una)).unwrap_or_default();
+        let known = if news.acked > 0 { self.board.advance(self.una) } else { 0 };
         let before = self.board.edge();
         if self.sack_on() {
             let fresh = self.board.update(packet, self.ends.own, self.una, self.nxt);
