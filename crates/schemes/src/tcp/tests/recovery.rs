@@ -114,6 +114,21 @@ fn a_lost_retransmission_is_repeated_by_what_was_sent_later() {
     }
 }
 
+/// Nothing new is sent after the repeats. That a later repeat has arrived says that an earlier one is
+/// lost.
+#[test]
+fn a_lost_retransmission_is_repeated_by_a_repeat_that_was_sent_later() {
+    for hole in [32, 34, 36] {
+        let (mut lose_30, mut lose) = (lose_segment_30(2), lose_segments(&[hole]));
+        let treat = move |s: &Sent| if lose_30(s) == Fate::Lose { Fate::Lose } else { lose(s) };
+        let setup = Setup { size: Some(45 * MSS), ..Setup::default() };
+        let mut lab = Lab::new(setup, TcpParams::default(), NewRenoConfig).treat(treat);
+        lab.run();
+        assert_eq!((lab.report().delivered, lab.report().timeouts), (45 * MSS, 0), "{hole}");
+        assert_eq!(repeats(&lab), [30, hole, 30]);
+    }
+}
+
 #[test]
 fn without_sack_a_lost_retransmission_waits_for_the_timer() {
     let lab = lab(no_sack(), lose_segment_30(2));
