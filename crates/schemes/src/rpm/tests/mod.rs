@@ -1,3 +1,4 @@
+mod p4;
 mod registers;
 mod switch;
 mod vectors;

@@ -35,21 +35,21 @@ struct File {
 }
 
 #[derive(Deserialize)]
-struct Place {
-    place: usize,
+pub(super) struct Place {
+    pub(super) place: usize,
 }
 
-#[derive(Deserialize)]
-struct Params {
-    aqm: String,
-    target_ns: u64,
-    interval_ns: u64,
-    mtu_bytes: u32,
-    mode: Mode,
-    registers: Kept,
-    aggregate: bool,
-    register_max: u16,
-    age_ns: u64,
+#[derive(Debug, Deserialize)]
+pub(super) struct Params {
+    pub(super) aqm: String,
+    pub(super) target_ns: u64,
+    pub(super) interval_ns: u64,
+    pub(super) mtu_bytes: u32,
+    pub(super) mode: Mode,
+    pub(super) registers: Kept,
+    pub(super) aggregate: bool,
+    pub(super) register_max: u16,
+    pub(super) age_ns: u64,
 }
 
 impl Params {
@@ -69,39 +69,39 @@ impl Params {
 /// An event with what it must give.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "dir", rename_all = "lowercase")]
-enum Event {
+pub(super) enum Event {
     Out(Out),
     In(In),
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Out {
-    t: u64,
-    flow: String,
-    sojourn: u64,
-    behind: u64,
-    bytes: u32,
-    ecn: String,
-    tcp: bool,
-    flags: String,
-    signal: bool,
-    verdict: String,
-    counted: Option<String>,
-    register: u16,
+pub(super) struct Out {
+    pub(super) t: u64,
+    pub(super) flow: String,
+    pub(super) sojourn: u64,
+    pub(super) behind: u64,
+    pub(super) bytes: u32,
+    pub(super) ecn: String,
+    pub(super) tcp: bool,
+    pub(super) flags: String,
+    pub(super) signal: bool,
+    pub(super) verdict: String,
+    pub(super) counted: Option<String>,
+    pub(super) register: u16,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct In {
-    t: u64,
-    flow: String,
-    flags: String,
-    ece: bool,
-    register: u16,
+pub(super) struct In {
+    pub(super) t: u64,
+    pub(super) flow: String,
+    pub(super) flags: String,
+    pub(super) ece: bool,
+    pub(super) register: u16,
 }
 
-fn flags(text: &str) -> Flags {
+pub(super) fn flags(text: &str) -> Flags {
     let bit = |name| match name {
         "SYN" => Flags::SYN,
         "RST" => Flags::RST,
@@ -207,8 +207,20 @@ impl Signal for Told {
     }
 }
 
-/// A port that plays a file.
-struct Player {
+/// What a packet that leaves gives: whether it was chosen, what it got, what the register said, and
+/// the register.
+pub(super) type Left = (bool, &'static str, Option<&'static str>, u16);
+
+/// An implementation that plays events.
+pub(super) trait Plays {
+    /// A packet leaves.
+    fn out(&mut self, event: &Out) -> Left;
+    /// A packet comes back: whether it tells its receiver of a signal, and the register.
+    fn back(&mut self, event: &In) -> (bool, u16);
+}
+
+/// A port that plays events.
+pub(super) struct Player {
     port: Queue<Seen, Leaving, Told>,
     bench: PortBench,
     params: RpmParams,
@@ -217,12 +229,12 @@ struct Player {
 }
 
 impl Player {
-    fn new(file: &File) -> Player {
-        let (asked, params) = (&file.params, file.params.ours());
+    pub(super) fn new(asked: &Params, places: &BTreeMap<String, Place>) -> Player {
+        let params = asked.ours();
         let link = LinkInfo { rate: Rate::from_gbps(1), delay: Time::ZERO, mtu: asked.mtu_bytes, peer: RECEIVER };
         let mut bench = PortBench::new(link);
         let registers = Registers::new(&params);
-        let flows = flows_at(&file.flows, &registers);
+        let flows = flows_at(places, &registers);
         bench.state = Some(Box::new(registers));
         let sight = Arc::new(Mutex::new(Sight::default()));
         let port = Queue::new(
@@ -245,10 +257,10 @@ impl Player {
         let packet = Packet::new(self.flows[flow], SENDER, RECEIVER, 40);
         self.registers().waiting(self.registers().flow(packet.key, SENDER))
     }
+}
 
-    /// A packet leaves: whether it was chosen, what it got, what the register said, and the
-    /// register.
-    fn out(&mut self, event: &Out) -> (bool, &'static str, Option<&'static str>, u16) {
+impl Plays for Player {
+    fn out(&mut self, event: &Out) -> Left {
         let now = Time::from_ns(event.t);
         let mut packet = Packet::new(self.flows[&event.flow], SENDER, RECEIVER, event.bytes);
         (packet.ecn, packet.flags, packet.queued) = (ecn(&event.ecn), flags(&event.flags), now);
@@ -275,7 +287,6 @@ impl Player {
         (chosen, verdict, counted, self.register(&event.flow))
     }
 
-    /// A packet comes back: whether it tells its receiver of a signal, and the register.
     fn back(&mut self, event: &In) -> (bool, u16) {
         self.bench.now = Time::from_ns(event.t);
         let mut packet = Packet::new(self.flows[&event.flow], RECEIVER, SENDER, 40);
@@ -334,8 +345,7 @@ impl Params {
 }
 
 /// The first event that gives something else than the file says.
-fn first_difference(file: &File) -> Option<String> {
-    let mut player = Player::new(file);
+fn first_difference(file: &File, player: &mut dyn Plays) -> Option<String> {
     file.events.iter().enumerate().find_map(|(i, given)| {
         let mut event = file.usual[given["dir"].as_str().expect("a direction")].clone();
         event.extend(given.clone());
@@ -355,8 +365,8 @@ fn first_difference(file: &File) -> Option<String> {
     })
 }
 
-#[test]
-fn every_vector_is_passed_event_by_event() {
+/// Every file through an implementation that `player` makes for it.
+pub(super) fn pass_all<P: Plays>(player: impl Fn(&Params, &BTreeMap<String, Place>) -> P) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/vectors/rpm");
     let entries = std::fs::read_dir(&folder).expect("the vectors").map(|e| e.expect("an entry").path());
     let mut files: Vec<_> = entries.filter(|path| path.extension().is_some_and(|e| e == "json")).collect();
@@ -369,8 +379,14 @@ fn every_vector_is_passed_event_by_event() {
         let file: File = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
         events += file.events.len();
         let name = path.file_name().map(|n| n.to_string_lossy().into_owned());
-        differences.extend(first_difference(&file).map(|d| format!("{}: {d}", name.unwrap_or_default())));
+        let difference = first_difference(&file, &mut player(&file.params, &file.flows));
+        differences.extend(difference.map(|d| format!("{}: {d}", name.unwrap_or_default())));
     }
     assert!(differences.is_empty(), "{}", differences.join("\n"));
     assert!(events > 4000, "{events} events");
+}
+
+#[test]
+fn every_vector_is_passed_event_by_event() {
+    pass_all(Player::new);
 }
