@@ -25,20 +25,22 @@ impl Forwarder {
         } else if !localhost {
             self.store.put(now, data, &mut self.names);
         }
+        // Who waits in several entries gets one copy, or one for each of its tokens.
+        let mut sent: Vec<(FaceId, Option<PitToken>)> = Vec::new();
         for id in found.drain(..) {
-            self.satisfy(now, id, face, data, mark);
+            let ins = self.pit.get_mut(id).map(|entry| std::mem::take(&mut entry.ins)).unwrap_or_default();
+            self.counters.satisfied += 1;
+            for record in ins.iter().filter(|record| record.until > now && record.face != face) {
+                let to = (record.face, record.token);
+                if !sent.contains(&to) {
+                    self.send_data(record.face, record.token, mark, data.wire);
+                    sent.push(to);
+                }
+            }
+            self.give_back(id, ins);
+            self.end(now, id);
         }
         self.found = found;
-    }
-
-    fn satisfy(&mut self, now: Time, id: EntryId, face: FaceId, data: &DataView<'_>, mark: Option<u64>) {
-        let ins = self.pit.get_mut(id).map(|entry| std::mem::take(&mut entry.ins)).unwrap_or_default();
-        self.counters.satisfied += 1;
-        for record in ins.iter().filter(|record| record.until > now && record.face != face) {
-            self.send_data(record.face, record.token, mark, data.wire);
-        }
-        self.give_back(id, ins);
-        self.end(now, id);
     }
 
     /// An entry answers for its records until it is removed.

@@ -88,7 +88,7 @@ impl Forwarder {
     }
 
     /// `rib/list`.
-    pub(super) fn rib_list(&self, now: Time) -> Vec<u8> {
+    pub(in crate::management) fn rib_list(&self, now: Time) -> Vec<u8> {
         let mut out = Vec::new();
         for (prefix, routes) in self.rib.iter() {
             let routes: Vec<&Route> = routes.iter().filter(|route| route.origin != ORIGIN_FIB).collect();
