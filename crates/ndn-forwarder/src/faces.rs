@@ -3,6 +3,8 @@
 use midpath_ndn::link::Reassembler;
 use rustc_hash::FxHashMap;
 
+use crate::round_trip::RoundTrips;
+
 /// A face's number, never given twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FaceId(pub u64);
@@ -81,6 +83,8 @@ pub struct Face {
     pub sent: Traffic,
     /// Frames that are no packets, or break a rule.
     pub malformed: u64,
+    /// The round trips of Interests that went out here.
+    pub round_trips: RoundTrips,
     /// Pieces of packets that wait for the others.
     pub pieces: Option<Box<Reassembler>>,
 }
@@ -118,7 +122,7 @@ impl Faces {
 
     fn made(spec: FaceSpec) -> Face {
         let (received, sent) = Default::default();
-        Face { spec, received, sent, malformed: 0, pieces: None }
+        Face { spec, received, sent, malformed: 0, round_trips: RoundTrips::default(), pieces: None }
     }
 
     /// A new face; `None` if there are too many.

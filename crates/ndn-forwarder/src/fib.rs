@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 
+use midpath_core::units::Time;
 use midpath_ndn::NameView;
 use midpath_ndn::name::MAX_COMPONENTS;
 
@@ -62,6 +63,12 @@ impl<V> Prefixes<V> {
         })
     }
 
+    /// The same, to change.
+    pub fn longest_mut(&mut self, name: NameView<'_>) -> Option<&mut V> {
+        let length = self.longest(name)?.0.len();
+        self.entries.get_mut(&name.bytes()[..length])
+    }
+
     /// All of them, in no order.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], &V)> {
         self.entries.iter().map(|(prefix, value)| (&prefix[..], value))
@@ -85,7 +92,27 @@ pub struct NextHop {
     pub face: FaceId,
     /// What going there costs.
     pub cost: u64,
+    /// Interests that it has not answered, since it last answered one.
+    pub silent: u32,
+    /// While it is silent: when it is asked again to see whether it still is.
+    pub probe_at: Time,
 }
+
+impl NextHop {
+    /// One of which nothing is known.
+    pub fn new(face: FaceId, cost: u64) -> NextHop {
+        NextHop { face, cost, silent: 0, probe_at: Time::ZERO }
+    }
+
+    /// Whether others go before it.
+    pub fn is_silent(&self) -> bool {
+        self.silent >= SILENT
+    }
+}
+
+/// A next hop that has not answered so many Interests, one after the other, goes behind those that
+/// answer. Ours: two may be lost on a link that is sound.
+const SILENT: u32 = 3;
 
 /// The FIB: next hops by prefix, the cheapest first.
 pub type Fib = Prefixes<Vec<NextHop>>;

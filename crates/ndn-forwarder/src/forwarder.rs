@@ -2,6 +2,7 @@
 
 mod answers;
 mod interests;
+mod recovery;
 #[cfg(test)]
 mod tests;
 
@@ -50,6 +51,9 @@ pub struct Settings {
     pub policy: Policy,
     /// Names that this network goes by: a forwarding hint that leads here has done its work.
     pub regions: Vec<Vec<u8>>,
+    /// Whether Interests of applications are sent again while they are pending, and silent next hops
+    /// go behind others.
+    pub recovers: bool,
     /// The key of hashes, which peers must not know.
     pub key: [u8; 16],
     /// For nonces.
@@ -70,6 +74,7 @@ impl Default for Settings {
             longest_lifetime: Time::from_secs(60),
             policy: Policy::default(),
             regions: Vec::new(),
+            recovers: true,
             key: [0; 16],
             seed: 0,
             epoch_ms: 0,
@@ -86,6 +91,8 @@ pub struct Counters {
     pub unsatisfied: u64,
     /// Interests that somebody waited for already, and that were not sent again.
     pub aggregated: u64,
+    /// Interests that were sent again, or another way, for they were not answered in time.
+    pub retried: u64,
     /// Interests that came round.
     pub looped: u64,
     /// Interests that found no room in the PIT.
@@ -108,11 +115,12 @@ pub struct Counters {
 
 impl Counters {
     /// All of them, with their names.
-    pub fn all(&self) -> [(&'static str, u64); 12] {
+    pub fn all(&self) -> [(&'static str, u64); 13] {
         [
             ("satisfied", self.satisfied),
             ("unsatisfied", self.unsatisfied),
             ("aggregated", self.aggregated),
+            ("retried", self.retried),
             ("looped", self.looped),
             ("pit_full", self.pit_full),
             ("no_route", self.no_route),
@@ -242,14 +250,18 @@ impl Forwarder {
 
     /// When something is due.
     pub fn next(&self) -> Time {
-        self.pit.next_end().min(self.rib.next_end())
+        self.pit.next().min(self.rib.next_end())
     }
 
     /// Called when [`Forwarder::next`] has come, or later.
     pub fn on_time(&mut self, now: Time) {
         while let Some(id) = self.pit.over(now) {
             self.counters.unsatisfied += 1;
+            self.note_silence(now, id);
             self.end(now, id);
+        }
+        while let Some(id) = self.pit.alarm(now) {
+            self.try_again(now, id);
         }
         self.rib.on_time(now, &mut self.fib);
     }

@@ -153,7 +153,7 @@ impl Forwarder {
     /// Interests below management's names go to it.
     pub(crate) fn route_management(&mut self) {
         for root in ROOTS {
-            self.fib.set(&name::of(&root), vec![NextHop { face: MANAGEMENT, cost: 0 }]);
+            self.fib.set(&name::of(&root), vec![NextHop::new(MANAGEMENT, 0)]);
         }
     }
 

@@ -164,7 +164,7 @@ impl Rib {
             let own = end == name.len();
             let mut here: Vec<NextHop> = Vec::new();
             for route in routes.iter().filter(|route| own || route.flags & CHILD_INHERIT != 0) {
-                let hop = NextHop { face: route.face, cost: route.cost };
+                let hop = NextHop::new(route.face, route.cost);
                 match here.iter_mut().find(|known| known.face == hop.face) {
                     Some(known) => known.cost = known.cost.min(hop.cost),
                     None => here.push(hop),

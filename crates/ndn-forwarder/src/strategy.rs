@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn the_best_is_asked_first_and_then_the_others() {
-        let hops = [1, 2].map(|face| NextHop { face: FaceId(face), cost: face });
+        let hops = [1, 2].map(|face| NextHop::new(FaceId(face), face));
         let out = |face, at| OutRecord { face: FaceId(face), nonce: 0, at: MS(at), nacked: None };
         assert_eq!(best(&hops, &[]), Some(FaceId(1)));
         assert_eq!(best(&hops, &[out(1, 0)]), Some(FaceId(2)));

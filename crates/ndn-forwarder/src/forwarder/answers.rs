@@ -25,6 +25,10 @@ impl Forwarder {
         } else if !localhost {
             self.store.put(now, data, &mut self.names);
         }
+        // Also one that comes too late says that its next hop answers.
+        if !localhost {
+            self.note_answer(now, face, data.name, &found);
+        }
         // Who waits in several entries gets one copy, or one for each of its tokens.
         let mut sent: Vec<(FaceId, Option<PitToken>)> = Vec::new();
         for id in found.drain(..) {
@@ -68,6 +72,9 @@ impl Forwarder {
             return;
         };
         out.nacked = Some(why);
+        if self.try_elsewhere(now, id) {
+            return;
+        }
         let Some(entry) = self.pit.get_mut(id) else { return };
         let reasons: Option<Vec<u64>> = entry.outs.iter().map(|out| out.nacked).collect();
         let Some(least) = reasons.and_then(|reasons| reasons.into_iter().min_by_key(|why| severity(*why))) else {

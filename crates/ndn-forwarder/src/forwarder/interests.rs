@@ -14,12 +14,12 @@ use crate::strategy::{self, Strategy};
 const LIFETIME: u64 = 4000;
 
 /// Where an Interest goes on from.
-struct Onward<'a> {
-    interest: &'a InterestView<'a>,
+pub(super) struct Onward<'a> {
+    pub(super) interest: &'a InterestView<'a>,
     /// Its own, or the one that it gets.
-    nonce: u32,
-    header: &'a Header,
-    from: FaceId,
+    pub(super) nonce: u32,
+    pub(super) header: &'a Header,
+    pub(super) from: FaceId,
 }
 
 impl Forwarder {
@@ -77,6 +77,7 @@ impl Forwarder {
             strategy::suppressed(now, None, &mut entry.suppression);
         }
         self.choose(now, id, &hops, onward);
+        self.watch(now, id, onward.from);
     }
 
     /// Another Interest in what somebody waits for.
@@ -101,15 +102,18 @@ impl Forwarder {
                 }
             }
             Strategy::BestRoute => {
-                let outs = self.pit.get(id).map(|entry| strategy::best(hops, &entry.outs));
-                if let Some(face) = outs.flatten() {
+                let chosen = self.pit.get(id).and_then(|entry| strategy::best(hops, &entry.outs));
+                if let Some(face) = chosen {
+                    self.send_interest(now, id, face, onward);
+                }
+                if let Some(face) = self.due_for_probe(now, hops, onward.interest) {
                     self.send_interest(now, id, face, onward);
                 }
             }
         }
     }
 
-    fn send_interest(&mut self, now: Time, id: EntryId, face: FaceId, onward: &Onward<'_>) {
+    pub(super) fn send_interest(&mut self, now: Time, id: EntryId, face: FaceId, onward: &Onward<'_>) {
         let interest = onward.interest;
         let Some(entry) = self.pit.get_mut(id) else { return };
         let record = OutRecord { face, nonce: onward.nonce, at: now, nacked: None };
@@ -125,8 +129,8 @@ impl Forwarder {
         self.forward(face, &header, interest, onward.nonce);
     }
 
-    /// The next hops that an Interest may take, the cheapest first.
-    fn usable(&self, onward: &Onward<'_>) -> Vec<NextHop> {
+    /// The next hops that an Interest may take: those that answer first, and the cheapest of them.
+    pub(super) fn usable(&self, onward: &Onward<'_>) -> Vec<NextHop> {
         let name = onward.interest.name;
         let far = !self.faces.is_local(onward.from);
         // One hop is left: the one from here to an application (packet specification, *HopLimit*).
@@ -138,9 +142,11 @@ impl Forwarder {
         };
         if let Some(chosen) = onward.header.next_hop_face.filter(|_| !far) {
             // NDNLPv2: an application says where to.
-            return Vec::from_iter([NextHop { face: FaceId(chosen), cost: 0 }].iter().filter(usable).copied());
+            return Vec::from_iter([NextHop::new(FaceId(chosen), 0)].iter().filter(usable).copied());
         }
-        self.next_hops(onward.interest).iter().filter(usable).copied().collect()
+        let mut hops: Vec<NextHop> = self.next_hops(onward.interest).iter().filter(usable).copied().collect();
+        hops.sort_by_key(NextHop::is_silent);
+        hops
     }
 
     /// The next hops of the FIB: by the name, or by the first of the forwarding hint's names that
