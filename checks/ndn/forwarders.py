@@ -110,7 +110,7 @@ class Midpathd(Forwarder):
 
     def __init__(self, network: Network, node: str, routes: list[Route]) -> None:
         super().__init__(network, node, routes)
-        lines = ["[listen]", f'unix = "{self.socket}"', 'udp = ["0.0.0.0:6363"]']
+        lines = [f'control = "{node}.control"', "[listen]", f'unix = "{self.socket}"', 'udp = ["0.0.0.0:6363"]']
         for prefix, peer, cost in routes:
             lines += ["[[route]]", f'prefix = "{prefix}"', f'to = "{self.uri(peer)}"', f"cost = {cost}"]
         file = network.folder / f"{node}.toml"

@@ -2,6 +2,7 @@
 
 mod answers;
 mod interests;
+mod paced;
 mod recovery;
 #[cfg(test)]
 mod tests;
@@ -16,6 +17,7 @@ use midpath_ndn::name::GENERIC;
 use midpath_ndn::tlv::Error;
 use midpath_ndn::{Frame, Header, InterestView, NameView, PitToken, View};
 
+use crate::edge::Edge;
 use crate::faces::{FaceId, FaceSpec, Faces};
 use crate::fib::{Fib, Prefixes};
 use crate::management::{Action, Management, Policy};
@@ -54,6 +56,8 @@ pub struct Settings {
     /// Whether Interests of applications are sent again while they are pending, and silent next hops
     /// go behind others.
     pub recovers: bool,
+    /// Whether Interests of applications here wait for room on their way, and are sent again.
+    pub pace: bool,
     /// The key of hashes, which peers must not know.
     pub key: [u8; 16],
     /// For nonces.
@@ -75,6 +79,7 @@ impl Default for Settings {
             policy: Policy::default(),
             regions: Vec::new(),
             recovers: true,
+            pace: true,
             key: [0; 16],
             seed: 0,
             epoch_ms: 0,
@@ -147,6 +152,7 @@ pub struct Forwarder {
     pub(crate) faces: Faces,
     pub(crate) management: Management,
     dead: DeadNonces,
+    edge: Edge,
     counters: Counters,
     random: Stream,
     out: Outbox,
@@ -171,6 +177,7 @@ impl Forwarder {
             faces: Faces::new(settings.faces),
             management: Management::new(),
             dead: DeadNonces::new(key, settings.dead_nonces),
+            edge: Edge::default(),
             counters: Counters::default(),
             random: stream(settings.seed, Purpose::Forwarders, 0),
             out: Outbox::default(),
@@ -250,7 +257,7 @@ impl Forwarder {
 
     /// When something is due.
     pub fn next(&self) -> Time {
-        self.pit.next().min(self.rib.next_end())
+        self.pit.next().min(self.rib.next_end()).min(self.edge.next())
     }
 
     /// Called when [`Forwarder::next`] has come, or later.
@@ -263,6 +270,8 @@ impl Forwarder {
         while let Some(id) = self.pit.alarm(now) {
             self.try_again(now, id);
         }
+        self.edge.on_time(now);
+        self.send_paced(now);
         self.rib.on_time(now, &mut self.fib);
     }
 
@@ -283,6 +292,7 @@ impl Forwarder {
 
     /// Takes an entry out, and remembers the nonces that were sent.
     fn end(&mut self, now: Time, id: EntryId) {
+        self.edge.on_end(now, id);
         let Some(name) = self.pit.get(id).map(|entry| self.names.name(entry.name).clone()) else { return };
         if let Some(entry) = self.pit.remove(id, &mut self.names) {
             entry.outs.iter().for_each(|out| self.dead.add(now, &name, out.nonce));

@@ -38,6 +38,13 @@ impl Outbox {
         self.end(face, start)
     }
 
+    /// Adds an Interest that is sent again, with this nonce.
+    pub fn again(&mut self, face: FaceId, interest: &InterestView<'_>, nonce: u32) -> usize {
+        let start = self.bytes.len();
+        interest.forward_again(nonce, &mut self.bytes);
+        self.end(face, start)
+    }
+
     fn end(&mut self, face: FaceId, start: usize) -> usize {
         let end = self.bytes.len();
         self.frames.push((face, start..end));

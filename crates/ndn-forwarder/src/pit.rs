@@ -28,10 +28,18 @@ const MAX_RECORDS: usize = 1024;
 const SLACK: usize = 1024;
 
 /// An entry's number, with what tells it from those that had the number before.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct EntryId {
     place: u32,
     generation: u32,
+}
+
+#[cfg(test)]
+impl EntryId {
+    /// One for tests of what only tells entries apart.
+    pub fn numbered(place: u32) -> EntryId {
+        EntryId { place, generation: 0 }
+    }
 }
 
 /// One who waits.

@@ -71,6 +71,8 @@ pub struct InterestView<'a> {
     value_at: usize,
     nonce_at: usize,
     hop_limit_at: Option<usize>,
+    /// Where the nonce's four bytes begin, if it has one.
+    nonce_value_at: Option<usize>,
 }
 
 const INTEREST_ORDER: &[u32] = &[
@@ -111,6 +113,7 @@ impl<'a> InterestView<'a> {
             value_at,
             nonce_at: value_at + elements.span().end,
             hop_limit_at: None,
+            nonce_value_at: None,
         };
         while let Some(element) = elements.next_known()? {
             let span = elements.span();
@@ -121,7 +124,10 @@ impl<'a> InterestView<'a> {
                 CAN_BE_PREFIX => interest.can_be_prefix = element.flag()?,
                 MUST_BE_FRESH => interest.must_be_fresh = element.flag()?,
                 FORWARDING_HINT => interest.hints = hints(element)?,
-                NONCE => interest.nonce = Some(u32::from_be_bytes(element.array()?)),
+                NONCE => {
+                    interest.nonce = Some(u32::from_be_bytes(element.array()?));
+                    interest.nonce_value_at = Some(value_at + span.end - 4);
+                }
                 LIFETIME => interest.lifetime = Some(element.number()?),
                 HOP_LIMIT => {
                     interest.hop_limit = Some(element.array::<1>()?[0]);
@@ -171,6 +177,16 @@ impl<'a> InterestView<'a> {
         let digest = |c: Element<'_>| c.kind == PARAMETERS_DIGEST;
         let name = if self.name.last().is_some_and(digest) { self.name.parent() } else { self.name };
         [name.bytes(), self.signed]
+    }
+
+    /// The same with this nonce, whatever it has: who sends an Interest again says so, or it would be
+    /// taken for one that came round.
+    pub fn forward_again(&self, nonce: u32, out: &mut Vec<u8>) {
+        let start = out.len();
+        self.forward(nonce, out);
+        if let Some(at) = self.nonce_value_at {
+            out[start + at..start + at + 4].copy_from_slice(&nonce.to_be_bytes());
+        }
     }
 
     /// Writes the bytes to send on: those that came, HopLimit lower by one (not below zero), and
@@ -383,6 +399,9 @@ mod tests {
         assert_eq!(wire.len(), 248);
         assert_eq!(forwarded(&wire), packet(5, &[&NAME_A, nonce, &[0x22, 1, 0], &filler]));
         assert_eq!(interest(&forwarded(&wire)).unwrap().hop_limit, Some(0), "not below zero");
+        let mut again = vec![9];
+        interest(&forwarded(&wire)).unwrap().forward_again(0x0506_0708, &mut again);
+        assert_eq!(again[1..], packet(5, &[&NAME_A, &[0x0A, 4, 5, 6, 7, 8], &[0x22, 1, 0], &filler]));
     }
 
     #[test]

@@ -32,6 +32,7 @@ impl Forwarder {
         // Who waits in several entries gets one copy, or one for each of its tokens.
         let mut sent: Vec<(FaceId, Option<PitToken>)> = Vec::new();
         for id in found.drain(..) {
+            self.edge.on_answer(now, id, face);
             let ins = self.pit.get_mut(id).map(|entry| std::mem::take(&mut entry.ins)).unwrap_or_default();
             self.counters.satisfied += 1;
             for record in ins.iter().filter(|record| record.until > now && record.face != face) {
@@ -44,6 +45,7 @@ impl Forwarder {
             self.give_back(id, ins);
             self.end(now, id);
         }
+        self.send_paced(now);
         self.found = found;
     }
 
@@ -72,7 +74,9 @@ impl Forwarder {
             return;
         };
         out.nacked = Some(why);
-        if self.try_elsewhere(now, id) {
+        let (held, elsewhere) = (self.edge.holds(id), self.edge.on_refused(now, id, face));
+        self.send_paced(now);
+        if elsewhere || (!held && self.try_elsewhere(now, id)) {
             return;
         }
         let Some(entry) = self.pit.get_mut(id) else { return };

@@ -76,12 +76,19 @@ impl Forwarder {
         if let Some(entry) = self.pit.get_mut(id) {
             strategy::suppressed(now, None, &mut entry.suppression);
         }
+        if self.pace(now, id, &hops, onward) {
+            return;
+        }
         self.choose(now, id, &hops, onward);
         self.watch(now, id, onward.from);
     }
 
     /// Another Interest in what somebody waits for.
     fn ask_again(&mut self, now: Time, id: EntryId, onward: &Onward<'_>) {
+        if self.edge.holds(id) && !self.edge.is_spent(id) {
+            self.counters.aggregated += 1;
+            return;
+        }
         let Some(entry) = self.pit.get_mut(id) else { return };
         let last = entry.last_sent();
         if strategy::suppressed(now, last, &mut entry.suppression) {
@@ -94,8 +101,7 @@ impl Forwarder {
 
     /// Sends an Interest where its strategy wants it.
     fn choose(&mut self, now: Time, id: EntryId, hops: &[NextHop], onward: &Onward<'_>) {
-        let strategy = self.strategies.longest(onward.interest.name).map_or(Strategy::default(), |(_, s)| *s);
-        match strategy {
+        match self.strategy(onward.interest.name) {
             Strategy::Multicast => {
                 for hop in hops {
                     self.send_interest(now, id, hop.face, onward);
@@ -111,6 +117,11 @@ impl Forwarder {
                 }
             }
         }
+    }
+
+    /// The strategy of a name.
+    pub(super) fn strategy(&self, name: NameView<'_>) -> Strategy {
+        self.strategies.longest(name).map_or(Strategy::default(), |(_, strategy)| *strategy)
     }
 
     pub(super) fn send_interest(&mut self, now: Time, id: EntryId, face: FaceId, onward: &Onward<'_>) {

@@ -258,7 +258,7 @@ fn wait(f: &mut Forwarder, until: Time) -> Vec<(Time, FaceId, String)> {
 
 #[test]
 fn a_way_that_is_silent_is_left_and_found_again() {
-    let (mut f, [.., first, second]) = four(Settings { store_bytes: 0, ..Settings::default() });
+    let (mut f, [.., first, second]) = four(Settings { store_bytes: 0, pace: false, ..Settings::default() });
     let application = add(&mut f, Scope::Local);
     let ask = |f: &mut Forwarder, at: u64, i: u32| {
         let name = of(&["a", &i.to_string()]);
@@ -293,7 +293,7 @@ fn a_way_that_is_silent_is_left_and_found_again() {
 #[test]
 fn what_is_lost_is_asked_for_again_as_long_as_somebody_waits() {
     for recovers in [true, false] {
-        let (mut f, [far, _, producer, other]) = four(Settings { recovers, ..Settings::default() });
+        let (mut f, [far, _, producer, other]) = four(Settings { recovers, pace: false, ..Settings::default() });
         f.remove_face(other);
         let application = add(&mut f, Scope::Local);
         hand(&mut f, MS(0), application, &an_interest(&of(&["a"]), false, false, 1));
