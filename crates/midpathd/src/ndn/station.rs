@@ -6,7 +6,7 @@ mod commands;
 mod faces;
 mod peers;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::TcpListener;
 use std::num::NonZeroU64;
@@ -75,7 +75,9 @@ pub struct Station {
     forwarder: Forwarder,
     poller: Poller,
     listeners: Vec<Listener>,
-    udp: Vec<Udp>,
+    /// UDP sockets by place; a place is given once.
+    udp: BTreeMap<usize, Udp>,
+    sockets: usize,
     links: FxHashMap<FaceId, Link>,
     connecting: FxHashMap<u64, Connecting>,
     connections: u64,
@@ -137,7 +139,8 @@ impl Station {
             forwarder,
             poller,
             listeners,
-            udp,
+            sockets: udp.len(),
+            udp: udp.into_iter().enumerate().collect(),
             links: FxHashMap::default(),
             connecting: FxHashMap::default(),
             connections: 0,
@@ -199,7 +202,14 @@ impl Station {
         let place = (ready.token & !KIND) as usize;
         match ready.token & KIND {
             LISTENER => self.accept(place, now),
-            DATAGRAMS => self.receive(place, now)?,
+            DATAGRAMS => {
+                if ready.writable {
+                    self.flush(place);
+                }
+                if ready.readable {
+                    self.receive(place, now)?;
+                }
+            }
             CONNECTING => self.connected(ready.token & !KIND, now),
             CONTROL => self.take_commands(now),
             _ => self.on_stream(FaceId(ready.token), ready, now),

@@ -11,7 +11,7 @@ use midpath_ndn::{Frame, Header};
 use midpath_ndn_forwarder::management::{Reach, uri};
 use midpath_ndn_forwarder::{FaceId, FaceSpec, Persistency, Scope};
 
-use super::{Link, Listener, REASONS, Station};
+use super::{DATAGRAMS, Link, Listener, REASONS, Station};
 use crate::ndn::poller::Ready;
 use crate::ndn::stream::{Reason, Socket, Stream};
 use crate::ndn::udp::BATCH;
@@ -85,13 +85,13 @@ impl Station {
             scope: Scope::NonLocal,
             persistency,
             remote: uri(Reach::Udp, remote),
-            local: uri(Reach::Udp, self.udp[place].local()),
+            local: uri(Reach::Udp, self.udp.get(&place)?.local()),
             mtu,
         };
         let face = self.forwarder.add_face(spec)?;
         let link = Link::Udp { socket: place, remote, fragmenter: Fragmenter::default(), mtu, seen: now };
         self.links.insert(face, link);
-        self.udp[place].add(remote, face);
+        self.udp.get_mut(&place)?.add(remote, face);
         Some(face)
     }
 
@@ -127,8 +127,9 @@ impl Station {
     pub(super) fn receive(&mut self, place: usize, now: Time) -> io::Result<()> {
         let mut buffer = std::mem::take(&mut self.buffer);
         for _ in 0..BATCH {
-            let Some((from, length)) = self.udp[place].receive(&mut buffer)? else { break };
-            let face = self.udp[place].face(from).or_else(|| self.add_stranger(place, from, now));
+            let Some(udp) = self.udp.get(&place) else { break };
+            let Some((from, length)) = udp.receive(&mut buffer)? else { break };
+            let face = udp.face(from).or_else(|| self.add_stranger(place, from, now));
             let Some(face) = face else {
                 self.counted.refused += 1;
                 continue;
@@ -141,6 +142,15 @@ impl Station {
         }
         self.buffer = buffer;
         Ok(())
+    }
+
+    /// Called when a socket of datagrams takes some again.
+    pub(super) fn flush(&mut self, place: usize) {
+        let Some(udp) = self.udp.get_mut(&place) else { return };
+        self.counted.unsent += udp.flush();
+        if udp.waits && !udp.is_waiting() {
+            udp.waits = self.poller.change(udp.socket(), DATAGRAMS | place as u64, false).is_err();
+        }
     }
 
     /// Called when a stream can be read or written.
@@ -174,12 +184,15 @@ impl Station {
                     }
                 }
                 Some(Link::Udp { socket, remote, fragmenter, mtu, .. }) => {
-                    let udp = &self.udp[*socket];
+                    let Some(udp) = self.udp.get_mut(socket) else { continue };
                     let sent = match frame.len() <= *mtu {
                         true => udp.send(*remote, frame),
                         false => in_pieces(fragmenter, frame, *mtu, |piece| udp.send(*remote, piece)),
                     };
                     self.counted.unsent += u64::from(!sent);
+                    if udp.is_waiting() && !udp.waits {
+                        udp.waits = self.poller.change(udp.socket(), DATAGRAMS | *socket as u64, true).is_ok();
+                    }
                 }
                 None => {}
             }
@@ -215,7 +228,13 @@ impl Station {
                 self.poller.remove(stream.socket());
             }
             Link::Udp { socket, remote, .. } => {
-                self.udp[socket].remove(remote);
+                if let Some(udp) = self.udp.get_mut(&socket) {
+                    udp.remove(remote);
+                    if udp.is_connected() {
+                        self.poller.remove(udp.socket());
+                        self.udp.remove(&socket);
+                    }
+                }
                 if let Some(place) = self.idle.iter().position(|idle| *idle == face) {
                     self.idle.remove(place);
                 }

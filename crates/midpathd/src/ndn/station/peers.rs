@@ -110,22 +110,31 @@ impl Station {
         mtu: usize,
         now: Time,
     ) -> Result<FaceId, String> {
-        let fits = |udp: &Udp| udp.local().is_ipv4() == remote.is_ipv4();
-        let place = match self.udp.iter().position(fits) {
-            Some(place) => place,
-            None => {
-                let udp = Udp::any(remote).map_err(|e| e.to_string())?;
-                let token = DATAGRAMS | self.udp.len() as u64;
-                self.poller.add(udp.socket(), token, false).map_err(|e| e.to_string())?;
-                self.udp.push(udp);
-                self.udp.len() - 1
-            }
-        };
+        let fits = |udp: &Udp| udp.local().is_ipv4() == remote.is_ipv4() && !udp.is_connected();
+        let failed = |e: std::io::Error| e.to_string();
         // One that the other end made before is made anew, for it would end when it is silent.
-        if let Some(face) = self.udp[place].face(remote) {
+        let known = self.udp.values().find_map(|udp| udp.face(remote));
+        if let Some(face) = known {
             self.close(face, None, now);
         }
+        let shared = match self.udp.iter().find(|(_, udp)| fits(udp)).map(|(place, _)| *place) {
+            Some(place) => place,
+            None => self.add_socket(Udp::any(remote).map_err(failed)?).map_err(failed)?,
+        };
+        let own = self.udp.get(&shared).ok_or("no socket")?.connected(remote);
+        let place = match own {
+            Ok(udp) => self.add_socket(udp).map_err(failed)?,
+            Err(_) => shared,
+        };
         self.add_udp(place, remote, persistency, mtu, now).ok_or_else(|| "there are too many faces".to_owned())
+    }
+
+    fn add_socket(&mut self, udp: Udp) -> std::io::Result<usize> {
+        let place = self.sockets;
+        self.sockets += 1;
+        self.poller.add(udp.socket(), DATAGRAMS | place as u64, false)?;
+        self.udp.insert(place, udp);
+        Ok(place)
     }
 
     /// Begins a connection.
