@@ -236,9 +236,11 @@ mod tests {
 
     #[test]
     fn the_manuals_have_every_command_and_option() {
-        for (name, manual) in
-            [("rpm", include_str!("../dist/midpathd-rpm.8")), ("node", include_str!("../dist/midpathd-node.8"))]
-        {
+        for (name, manual) in [
+            ("rpm", include_str!("../dist/midpathd-rpm.8")),
+            ("node", include_str!("../dist/midpathd-node.8")),
+            ("ndn", include_str!("../dist/midpathd-ndn.8")),
+        ] {
             let manual = manual.replace("\\-", "-").replace("\\fB", "").replace("\\fR", "");
             let cli = Cli::command();
             let commands = cli.find_subcommand(name).expect("it is there");

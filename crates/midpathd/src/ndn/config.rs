@@ -291,6 +291,25 @@ mod tests {
         Config::parse(text, Path::new("/etc/a.toml")).map_err(|e| e.to_string())
     }
 
+    /// What the reader says that it expects, table by table, is what the manual has.
+    #[test]
+    fn the_manual_has_every_key() {
+        let manual = include_str!("../../dist/midpathd-ndn.8");
+        let tables = ["[listen]", "[udp]", "[tables]", "[management]", "[[route]]", "[[strategy]]"];
+        for table in std::iter::once("").chain(tables) {
+            let said = read(&format!("{table}\nno-such-key = 1\n")).expect_err("it is wrong");
+            let (_, expected) = said.split_once("expected").expect("it says what is expected");
+            let keys: Vec<&str> = expected.split('`').skip(1).step_by(2).collect();
+            assert!(!keys.is_empty(), "{said}");
+            for key in keys {
+                assert!(
+                    manual.contains(&format!("\\fB{key}\\fR")) || manual.contains(&format!("[{key}]")),
+                    "{table} {key}"
+                );
+            }
+        }
+    }
+
     #[test]
     fn a_configuration_is_read() {
         let config = read(
