@@ -1,8 +1,8 @@
 """Compiles RPM's P4 programs for bmv2: `python scripts/p4_compile.py`.
 
-Needs p4c's `p4c-bm2-ss` on the path, or its name in MIDPATH_P4C, and p4c's `p4include` beside it, or in MIDPATH_P4INCLUDE.
-What is written is p4c's JSON without the places in the source, with the sources' hashes, so that tests can tell whether it
-is of these sources.
+Needs p4c's `p4c-bm2-ss` on the path, or its name in MIDPATH_P4C, and p4c's `p4include` beside it, or in
+MIDPATH_P4INCLUDE. What is written is p4c's JSON without the places in the source, with the sources' hashes, so that
+tests can tell whether it is of these sources.
 """
 
 from __future__ import annotations

@@ -70,9 +70,24 @@ impl Machine {
     ///
     /// There is none of the name or with the index.
     pub fn register(&self, name: &str, index: usize) -> Result<u128, Error> {
-        let array = self.program.arrays.iter().position(|array| array.name == name);
-        let array = array.ok_or_else(|| Error::Unknown(format!("register {name}")))?;
+        let array = self.array(name)?;
         self.registers[array].get(index).copied().ok_or_else(|| Error::Index(name.into(), index as i128))
+    }
+
+    /// Writes a cell of a register array, as a control plane may.
+    ///
+    /// # Errors
+    ///
+    /// There is none of the name or with the index.
+    pub fn write_register(&mut self, name: &str, index: usize, value: u128) -> Result<(), Error> {
+        let array = self.array(name)?;
+        *cell(&mut self.registers[array], name, index as i128)? = cut(value, self.program.arrays[array].bits);
+        Ok(())
+    }
+
+    fn array(&self, name: &str) -> Result<usize, Error> {
+        let found = self.program.arrays.iter().position(|array| array.name == name);
+        found.ok_or_else(|| Error::Unknown(format!("register {name}")))
     }
 
     /// Adds an entry to a table, which is what a control plane does: exact values, and an action of

@@ -31,11 +31,7 @@ struct Switch {
 impl Switch {
     fn new(mode: u128) -> Switch {
         let mut machine = Machine::new(SWITCH).expect("the program");
-        let paper = [1_000_000, 20_000_000, 1500, 1_000_000_000, 65_535, 2, mode, 0, 0];
-        for table in ["SwitchIngress.configure.ports", "SwitchEgress.configure.ports"] {
-            let action = table.replace("ports", "rpm");
-            machine.insert(table, &[u128::from(RECEIVER)], &action, &paper).expect("an entry");
-        }
+        configure(&mut machine, RECEIVER, mode, 0);
         for (address, port) in [(TO_RECEIVER, RECEIVER), (TO_SENDER, SENDER)] {
             let (table, action) = ("SwitchIngress.forward", "SwitchIngress.out_of");
             machine.insert(table, &[address], action, &[u128::from(port)]).expect("an entry");
@@ -65,6 +61,15 @@ impl Switch {
     }
 }
 
+/// Algorithm 1 to the letter at a port, with a register for each flow or one for all.
+fn configure(machine: &mut Machine, port: u16, mode: u128, aggregate: u128) {
+    let paper = [1_000_000, 20_000_000, 1500, 1_000_000_000, 65_535, 2, mode, 0, aggregate];
+    for table in ["SwitchIngress.configure.ports", "SwitchEgress.configure.ports"] {
+        let action = table.replace("ports", "rpm");
+        machine.insert(table, &[u128::from(port)], &action, &paper).expect("an entry");
+    }
+}
+
 /// The frame of an ACK to `of`'s sender, and what becomes of it if it is told.
 struct Back {
     bytes: Vec<u8>,
@@ -84,7 +89,7 @@ fn back(of: &Tcp) -> Back {
 
 /// CE packets among so much data that waited 3 ms, and ACKs with ECE among as many ACKs.
 fn congest(switch: &mut Switch, flow: &Tcp, packets: usize) -> (usize, usize) {
-    let (mut ce, mut told) = (0, 0);
+    let (mut ce, mut ece) = (0, 0);
     let marked = Tcp { ecn: 3, ..*flow }.frame();
     for _ in 0..packets {
         let data = switch.data(flow, 3000);
@@ -92,9 +97,9 @@ fn congest(switch: &mut Switch, flow: &Tcp, packets: usize) -> (usize, usize) {
         ce += usize::from(data == marked);
         let (ack, both) = (switch.ack(flow), back(flow));
         assert!(ack == both.bytes || ack == both.told, "nothing but ECE changes");
-        told += usize::from(ack == both.told);
+        ece += usize::from(ack == both.told);
     }
-    (ce, told)
+    (ce, ece)
 }
 
 #[test]
@@ -122,11 +127,27 @@ fn another_flow_s_ack_is_left_alone_and_each_signal_is_told_once() {
     for _ in 0..700 {
         switch.data(&DATA, 3000);
     }
-    let mut told = |flow: &Tcp| (0..100).filter(|_| switch.ack(flow) == back(flow).told).count();
-    assert_eq!(told(&other), 0);
-    let of_data = told(&DATA);
+    let mut with_ece = |flow: &Tcp| (0..100).filter(|_| switch.ack(flow) == back(flow).told).count();
+    assert_eq!(with_ece(&other), 0);
+    let of_data = with_ece(&DATA);
     assert!((5..50).contains(&of_data), "{of_data}");
-    assert_eq!(told(&DATA), 0, "none twice");
+    assert_eq!(with_ece(&DATA), 0, "none twice");
+}
+
+#[test]
+fn with_one_register_for_a_port_any_flow_s_ack_there_is_told() {
+    let other = Tcp { ports: (40_001, 443), ..DATA };
+    let mut switch = Switch::new(MODE_RPM);
+    configure(&mut switch.machine, RECEIVER, MODE_RPM, 1);
+    // The other port has a register of its own, and an AQM that has seen no queue.
+    configure(&mut switch.machine, SENDER, MODE_RPM, 1);
+    for _ in 0..700 {
+        switch.data(&DATA, 3000);
+    }
+    let count = |switch: &Switch, port: u16| switch.machine.register("together_count", usize::from(port)).expect("one");
+    let waiting = count(&switch, RECEIVER);
+    assert!((5..50).contains(&waiting) && count(&switch, SENDER) == 0, "{waiting}");
+    assert_eq!((0..100).filter(|_| switch.ack(&other) == back(&other).told).count() as u128, waiting);
 }
 
 #[test]
