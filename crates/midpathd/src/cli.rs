@@ -53,6 +53,20 @@ pub enum Ndn {
         /// Its configuration.
         config: PathBuf,
     },
+    /// Fetch an object through the forwarder of this machine, to standard output.
+    Fetch {
+        /// Its name, such as /a/file: the newest version below it, in segments or in one piece.
+        name: String,
+        /// The forwarder, as unix:///path or tcp4://address:port; NDN_CLIENT_TRANSPORT unless given.
+        #[arg(long, value_name = "URI")]
+        forwarder: Option<String>,
+        /// The file that it is written to.
+        #[arg(long, value_name = "FILE")]
+        output: Option<PathBuf>,
+        /// Interests under way at most.
+        #[arg(long, value_name = "COUNT", default_value_t = 256, value_parser = clap::value_parser!(u64).range(1..=65_536))]
+        window: u64,
+    },
     /// Serve what a running forwarder has to say to Prometheus, at /metrics.
     Metrics {
         /// Its configuration.

@@ -28,6 +28,9 @@ fn ndn(command: Ndn) -> Result<(), Error> {
             Ok(())
         }
         Ndn::Down { config } => ndn::tell(&ndn::Config::read(&config)?, "down").map(drop),
+        Ndn::Fetch { name, forwarder, output, window } => {
+            ndn::fetch(&name, forwarder.as_deref(), output.as_deref(), window)
+        }
         Ndn::Metrics { config, listen } => ndn::serve_metrics(&ndn::Config::read(&config)?, &listen),
     }
 }

@@ -12,6 +12,7 @@
 //! A packet that is forwarded keeps its bytes: only an Interest's HopLimit changes, and a nonce is
 //! put into one that has none.
 
+pub mod consumer;
 pub mod edge;
 pub mod faces;
 pub mod fib;

@@ -17,6 +17,8 @@ use midpath_core::units::Time;
 use midpath_ndn::{InterestView, NameView, View};
 
 use self::command::Command;
+#[cfg(test)]
+pub(crate) use self::dataset::data as digest_data;
 pub use self::parameters::{Parameters, Response};
 use crate::faces::{FaceId, MANAGEMENT, Persistency};
 use crate::fib::NextHop;

@@ -2,6 +2,7 @@
 
 mod config;
 mod connect;
+mod fetch;
 mod metrics;
 mod poller;
 mod station;
@@ -11,6 +12,7 @@ mod up;
 
 use crate::error::Error;
 pub use config::Config;
+pub use fetch::fetch;
 pub use up::{check, up};
 
 /// Says one word to a forwarder that runs; returns its answer.

@@ -42,15 +42,21 @@ pub fn check(config: &Config) -> Result<(), Error> {
 
 /// The forwarder's rules with keys that nobody else can guess.
 fn keyed(settings: &Settings) -> Result<Settings, Error> {
-    let mut random = [0; 24];
-    let read = fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut random));
-    read.tried(|| "no random numbers could be read".into())?;
+    let random: [u8; 24] = random()?;
     let (mut key, mut seed) = ([0; 16], [0; 8]);
     key.copy_from_slice(&random[..16]);
     seed.copy_from_slice(&random[16..]);
     #[expect(clippy::disallowed_methods, reason = "management says when the forwarder began")]
     let epoch = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis());
     Ok(Settings { key, seed: u64::from_le_bytes(seed), epoch_ms: epoch as u64, ..settings.clone() })
+}
+
+/// Numbers that nobody else can guess.
+pub fn random<const N: usize>() -> Result<[u8; N], Error> {
+    let mut random = [0; N];
+    let read = fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut random));
+    read.tried(|| "no random numbers could be read".into())?;
+    Ok(random)
 }
 
 /// The sockets of a configuration.

@@ -1,0 +1,137 @@
+//! `midpathd ndn fetch`: fetches an object through the forwarder beside it.
+
+#![expect(clippy::disallowed_methods, reason = "a command waits for answers")]
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use midpath_core::units::Time;
+use midpath_ndn::link::first_frame;
+use midpath_ndn_forwarder::consumer::{Consumer, State};
+use midpath_ndn_forwarder::management::{Reach, parse_uri};
+use midpath_ndn_forwarder::name;
+
+use super::up::random;
+use crate::error::{Error, Tried};
+
+/// Where applications of NDN look for their forwarder.
+const TRANSPORT: &str = "NDN_CLIENT_TRANSPORT";
+/// Where it is unless they are told.
+const USUAL: &str = "unix:///run/nfd/nfd.sock";
+/// Bytes read at once.
+const READ: usize = 1 << 16;
+/// The longest that is waited for anything.
+const LONGEST: Duration = Duration::from_secs(1);
+
+/// The connection to a forwarder.
+trait Connection: Read + Write {
+    /// How long a read waits.
+    fn patience(&self, longest: Duration) -> io::Result<()>;
+}
+
+impl Connection for UnixStream {
+    fn patience(&self, longest: Duration) -> io::Result<()> {
+        self.set_read_timeout(Some(longest))
+    }
+}
+
+impl Connection for TcpStream {
+    fn patience(&self, longest: Duration) -> io::Result<()> {
+        self.set_read_timeout(Some(longest))
+    }
+}
+
+fn connect(transport: &str) -> Result<Box<dyn Connection>, Error> {
+    let failed = || format!("no forwarder answers at {transport}");
+    if let Some(path) = transport.strip_prefix("unix://") {
+        return Ok(Box::new(UnixStream::connect(path).tried(failed)?));
+    }
+    match parse_uri(transport) {
+        Some((Reach::Tcp, address)) => Ok(Box::new(TcpStream::connect(address).tried(failed)?)),
+        _ => Err(Error::Usage(format!("{transport}: take a forwarder as unix:///path or tcp4://address:port"))),
+    }
+}
+
+/// Fetches an object to a file, or to standard output.
+pub fn fetch(object: &str, forwarder: Option<&str>, output: Option<&Path>, window: u64) -> Result<(), Error> {
+    let name = name::parse(object).map_err(|why| Error::Usage(format!("{object}: {why}")))?;
+    if name.is_empty() {
+        return Err(Error::Usage(format!("{object}: say what is to be fetched")));
+    }
+    let transport = forwarder.map(str::to_owned).or_else(|| std::env::var(TRANSPORT).ok());
+    let mut connection = connect(transport.as_deref().unwrap_or(USUAL))?;
+    let mut file: Box<dyn Write> = match output {
+        Some(path) => Box::new(File::create(path).tried(|| format!("{} could not be made", path.display()))?),
+        None => Box::new(io::stdout().lock()),
+    };
+    let began = Instant::now();
+    let seed = u64::from_le_bytes(random()?);
+    let mut consumer = Consumer::new(&name, window, seed, Time::ZERO);
+    let bytes = run(&mut consumer, &mut *connection, &mut *file, began)?;
+    let seconds = began.elapsed().as_secs_f64();
+    eprintln!(
+        "{bytes} B in {seconds:.3} s, {:.1} Mbit/s; {} Interests sent again; {} segments signed by a key, not verified",
+        bytes as f64 * 8e-6 / seconds,
+        consumer.again,
+        consumer.unverified
+    );
+    Ok(())
+}
+
+/// Runs a consumer to its end; how many bytes there were.
+fn run(
+    consumer: &mut Consumer,
+    connection: &mut dyn Connection,
+    file: &mut dyn Write,
+    began: Instant,
+) -> Result<u64, Error> {
+    let now = || Time::from_ns(u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX));
+    let (mut stream, mut buffer, mut bytes) = (Vec::new(), vec![0; READ], 0);
+    loop {
+        connection.write_all(&consumer.sends().concat()).tried(|| "the forwarder has gone".into())?;
+        let ready = consumer.take();
+        bytes += ready.len() as u64;
+        file.write_all(&ready).tried(|| "the object could not be written".into())?;
+        match consumer.state() {
+            State::Fetching => {}
+            State::Done => return file.flush().map(|()| bytes).tried(|| "the object could not be written".into()),
+            State::Failed(why) => return Err(Error::Machine(why.clone())),
+        }
+        let left = Duration::from_nanos(consumer.next().saturating_sub(now()).as_ns());
+        let patience = left.clamp(Duration::from_millis(1), LONGEST);
+        connection.patience(patience).tried(|| "the forwarder has gone".into())?;
+        match connection.read(&mut buffer) {
+            Ok(0) => return Err(Error::Machine("the forwarder has closed the connection".into())),
+            Ok(length) => {
+                stream.extend_from_slice(&buffer[..length]);
+                let taken = frames(&stream, |frame| {
+                    // What is no packet is nobody's answer.
+                    let _ = consumer.receive(now(), frame);
+                })?;
+                stream.drain(..taken);
+            }
+            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted) => {}
+            Err(e) => return Err(Error::Machine(format!("the forwarder has gone: {e}"))),
+        }
+        consumer.on_time(now());
+    }
+}
+
+/// Hands out the frames that a stream begins with; how many bytes they have.
+fn frames(stream: &[u8], mut each: impl FnMut(&[u8])) -> Result<usize, Error> {
+    let mut at = 0;
+    loop {
+        match first_frame(&stream[at..]) {
+            Ok(Some(length)) if length <= stream.len() - at => {
+                each(&stream[at..at + length]);
+                at += length;
+            }
+            Ok(_) => return Ok(at),
+            Err(why) => return Err(Error::Machine(format!("the forwarder sends what is no NDN: {why}"))),
+        }
+    }
+}

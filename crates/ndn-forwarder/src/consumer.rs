@@ -1,0 +1,378 @@
+//! A consumer that fetches an object in segments: no I/O, no clock.
+//!
+//! The first Interest asks for whatever there is below a name, and its Data say what the object is
+//! called. Segments come in any order and go out in theirs. How many are under way is bounded here;
+//! how fast they go is the business of the forwarder beside this consumer.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use midpath_core::rng::{Purpose, Stream, below, stream};
+use midpath_core::units::Time;
+use midpath_ndn::link::reason;
+use midpath_ndn::tlv::Error;
+use midpath_ndn::{DataView, Frame, Interest, Name, View};
+
+use crate::name::{self, SEGMENT};
+
+/// How long an Interest is pending, and when it is sent again.
+const LIFETIME: Time = Time::from_ms(4000);
+/// An Interest is sent so often, and then the object counts as lost. Ours.
+const TRIES: u32 = 5;
+/// After a refusal an Interest is sent again after this: a producer may just have come. Ours.
+const AGAIN: Time = Time::from_ms(500);
+/// The signature by a digest: the only one that needs no key.
+const DIGEST_SHA256: u64 = 0;
+
+/// How far it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum State {
+    /// There is more to come.
+    Fetching,
+    /// All was handed out, or can be.
+    Done,
+    /// It cannot be had: why.
+    Failed(String),
+}
+
+/// What an Interest asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum What {
+    /// What the object is called.
+    Object,
+    /// A segment.
+    Segment(u64),
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Asked {
+    again_at: Time,
+    tries: u32,
+}
+
+/// The consumer.
+#[derive(Debug)]
+pub struct Consumer {
+    name: Vec<u8>,
+    /// The object's name, without the segment.
+    object: Option<Vec<u8>>,
+    window: u64,
+    /// The next segment to ask for, the next one to hand out, and the last one if it is known.
+    next: u64,
+    wanted: u64,
+    last: Option<u64>,
+    asked: BTreeMap<What, Asked>,
+    due: BTreeSet<(Time, What)>,
+    ready: BTreeMap<u64, Vec<u8>>,
+    out: Vec<u8>,
+    sends: Vec<Vec<u8>>,
+    random: Stream,
+    state: State,
+    /// Segments whose signature needs a key, and was not looked at.
+    pub unverified: u64,
+    /// Interests that were sent again.
+    pub again: u64,
+}
+
+impl Consumer {
+    /// Fetches what is below a name, with at most so many Interests under way.
+    pub fn new(name: &[u8], window: u64, seed: u64, now: Time) -> Consumer {
+        let mut consumer = Consumer {
+            name: name.to_vec(),
+            object: None,
+            window: window.max(1),
+            next: 0,
+            wanted: 0,
+            last: None,
+            asked: BTreeMap::new(),
+            due: BTreeSet::new(),
+            ready: BTreeMap::new(),
+            out: Vec::new(),
+            sends: Vec::new(),
+            random: stream(seed, Purpose::Endpoints, 0),
+            state: State::Fetching,
+            unverified: 0,
+            again: 0,
+        };
+        consumer.ask(now, What::Object, 0);
+        consumer
+    }
+
+    /// How far it is.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// Interests to send.
+    pub fn sends(&mut self) -> Vec<Vec<u8>> {
+        std::mem::take(&mut self.sends)
+    }
+
+    /// The bytes of the object that follow those taken before.
+    pub fn take(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.out)
+    }
+
+    /// When an Interest is to be sent again.
+    pub fn next(&self) -> Time {
+        self.due.first().map_or(Time::MAX, |(at, _)| *at)
+    }
+
+    /// Called when that time has come.
+    pub fn on_time(&mut self, now: Time) {
+        while let Some((at, what)) = self.due.first().copied().filter(|(at, _)| *at <= now) {
+            self.due.remove(&(at, what));
+            let tries = self.asked.get(&what).map_or(0, |asked| asked.tries);
+            if tries >= TRIES {
+                return self.fail(format!("{} was asked for {TRIES} times", self.show(what)));
+            }
+            self.again += 1;
+            self.ask(now, what, tries);
+        }
+    }
+
+    fn show(&self, what: What) -> String {
+        match what {
+            What::Object => name::show(&self.name),
+            What::Segment(number) => format!("segment {number} of {}", name::show(&self.name)),
+        }
+    }
+
+    fn fail(&mut self, why: String) {
+        self.state = State::Failed(why);
+        self.due.clear();
+    }
+
+    /// Sends an Interest.
+    fn ask(&mut self, now: Time, what: What, tries: u32) {
+        let mut name = match (what, &self.object) {
+            (What::Segment(_), Some(object)) => object.clone(),
+            _ => self.name.clone(),
+        };
+        if let What::Segment(number) = what {
+            name::push_number(&mut name, SEGMENT, number);
+        }
+        let object = what == What::Object;
+        let interest = Interest {
+            name: Name::get(&name).unwrap_or_default(),
+            can_be_prefix: object,
+            must_be_fresh: object,
+            nonce: Some(below(&mut self.random, 1 << 32) as u32),
+            lifetime: Some(LIFETIME.as_ns() / 1_000_000),
+            hop_limit: None,
+        };
+        let mut wire = Vec::new();
+        interest.put(&mut wire);
+        self.sends.push(wire);
+        self.schedule(what, now.saturating_add(LIFETIME), tries + 1);
+    }
+
+    fn schedule(&mut self, what: What, again_at: Time, tries: u32) {
+        if let Some(before) = self.asked.insert(what, Asked { again_at, tries }) {
+            self.due.remove(&(before.again_at, what));
+        }
+        self.due.insert((again_at, what));
+    }
+
+    /// Called with a frame that the forwarder sent.
+    pub fn receive(&mut self, now: Time, frame: &[u8]) -> Result<(), Error> {
+        let frame = Frame::of(frame)?;
+        let Some(packet) = frame.packet else { return Ok(()) };
+        match (View::of(packet)?, frame.header.nack) {
+            (View::Data(data), None) => self.on_data(now, &data),
+            (View::Interest(interest), Some(why)) => self.on_nack(now, interest.name.bytes(), why),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// What of what was asked for a name is.
+    fn what(&self, name: &[u8]) -> Option<What> {
+        let name = name::view(name);
+        let segment = name.last().filter(|last| last.kind == SEGMENT).and_then(|last| last.number().ok());
+        let known = self.object.as_deref() == Some(name.parent().bytes());
+        match segment {
+            Some(number) if known => Some(What::Segment(number)),
+            _ => (self.object.is_none() && name.bytes().starts_with(&self.name)).then_some(What::Object),
+        }
+    }
+
+    fn on_nack(&mut self, now: Time, name: &[u8], why: u64) {
+        let Some(what) = self.what(name) else { return };
+        let Some(tries) = self.asked.get(&what).map(|asked| asked.tries) else { return };
+        if tries >= TRIES {
+            let said = if why == reason::NO_ROUTE { "nothing leads there" } else { "it was refused" };
+            return self.fail(format!("{}: {said}", self.show(what)));
+        }
+        self.schedule(what, now.saturating_add(AGAIN), tries);
+    }
+
+    fn on_data(&mut self, now: Time, data: &DataView<'_>) {
+        let Some(what) = self.what(data.name.bytes()) else { return };
+        let Some(asked) = self.asked.get(&what).copied() else { return };
+        if data.signature_type == DIGEST_SHA256 {
+            if crate::digest(&[data.signed])[..] != *data.signature {
+                // Somebody has changed it: asked for again when its time is over.
+                return;
+            }
+        } else {
+            self.unverified += 1;
+        }
+        self.asked.remove(&what);
+        self.due.remove(&(asked.again_at, what));
+        if let Some(last) = data.final_block.filter(|last| last.kind == SEGMENT) {
+            self.last = last.number().ok();
+        }
+        let content = data.content.unwrap_or_default();
+        match what {
+            What::Object => self.begin(data, content),
+            What::Segment(number) => {
+                self.keep(number, content);
+            }
+        }
+        self.fill(now);
+    }
+
+    /// The first Data: what the object is called.
+    fn begin(&mut self, data: &DataView<'_>, content: &[u8]) {
+        let segment = data.name.last().filter(|last| last.kind == SEGMENT).and_then(|last| last.number().ok());
+        match segment {
+            Some(number) => {
+                self.object = Some(data.name.parent().bytes().to_vec());
+                self.keep(number, content);
+            }
+            None => {
+                self.out.extend_from_slice(content);
+                self.state = State::Done;
+            }
+        }
+    }
+
+    /// A segment waits until those before it are there.
+    fn keep(&mut self, number: u64, content: &[u8]) {
+        if number >= self.wanted && number < self.wanted.saturating_add(self.window) {
+            self.ready.insert(number, content.to_vec());
+        }
+        while let Some(content) = self.ready.remove(&self.wanted) {
+            self.out.extend_from_slice(&content);
+            self.wanted += 1;
+        }
+        if self.last.is_some_and(|last| self.wanted > last) {
+            self.state = State::Done;
+            self.due.clear();
+        }
+    }
+
+    /// Asks for what comes next, within the window.
+    fn fill(&mut self, now: Time) {
+        while self.state == State::Fetching
+            && self.next < self.wanted.saturating_add(self.window)
+            && self.last.is_none_or(|last| self.next <= last)
+        {
+            let number = self.next;
+            self.next += 1;
+            if number >= self.wanted && !self.ready.contains_key(&number) {
+                self.ask(now, What::Segment(number), 0);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use midpath_core::rng::unit;
+    use midpath_ndn::Header;
+    use proptest::prelude::*;
+
+    use crate::management::digest_data;
+    use crate::name::of;
+    use crate::testing::interest;
+
+    /// The Data of a producer that has `/a/v=1` in segments.
+    fn produce(wire: &[u8], content: &[u8], size: usize) -> Option<Vec<u8>> {
+        let asked = interest(wire);
+        let mut object = of(&["a"]);
+        name::push_number(&mut object, name::VERSION, 1);
+        let count = content.len().div_ceil(size).max(1) as u64;
+        let number = match asked.name.last().filter(|last| last.kind == SEGMENT) {
+            Some(last) if asked.name.parent().bytes() == object => last.number().ok()?,
+            None if object.starts_with(asked.name.bytes()) && asked.can_be_prefix => 0,
+            _ => return None,
+        };
+        let (mut name, mut last) = (object, Vec::new());
+        name::push_number(&mut name, SEGMENT, number);
+        name::push_number(&mut last, SEGMENT, count - 1);
+        let part = content.chunks(size).nth(number as usize).or((count == 1).then_some(&[]))?;
+        Some(digest_data(&name, Some(&last), part))
+    }
+
+    proptest! {
+        /// Whatever is lost, comes late, comes twice or is changed on the way: what is handed out is the
+        /// object, and no more than the window is ever asked for at once.
+        #[test]
+        fn an_object_comes_whole(length in 0usize..3000, window in 1u64..20, loss in 0.0..0.3f64, seed: u64) {
+            let content: Vec<u8> = (0..length).map(|i| (i * 7 + i / 251) as u8).collect();
+            let mut random = stream(seed, Purpose::Endpoints, 9);
+            let mut consumer = Consumer::new(&of(&["a"]), window, seed, Time::ZERO);
+            let (mut now, mut got, mut wires) = (Time::ZERO, Vec::new(), Vec::new());
+            for _ in 0..10_000 {
+                wires.extend(consumer.sends().iter().filter_map(|wire| produce(wire, &content, 100)));
+                prop_assert!(consumer.asked.len() as u64 <= window.max(1));
+                if wires.is_empty() {
+                    now = now.max(consumer.next());
+                    if *consumer.state() != State::Fetching {
+                        break;
+                    }
+                    consumer.on_time(now);
+                    continue;
+                }
+                now = now.saturating_add(Time::from_ms(1));
+                let mut wire = wires.swap_remove(below(&mut random, wires.len() as u64) as usize);
+                if unit(&mut random) < 0.1 {
+                    wires.push(wire.clone());
+                }
+                if unit(&mut random) < loss {
+                    continue;
+                }
+                if unit(&mut random) < 0.05 {
+                    let place = wire.len() - 40;
+                    wire[place] ^= 1;
+                }
+                let _ = consumer.receive(now, &wire);
+                got.extend(consumer.take());
+            }
+            match consumer.state() {
+                State::Done => prop_assert_eq!(got, content),
+                // Five losses in a row.
+                State::Failed(why) => prop_assert!(loss > 0.0 && why.contains("5 times"), "{}", why),
+                State::Fetching => prop_assert!(false, "it does not end"),
+            }
+        }
+    }
+
+    #[test]
+    fn what_nothing_leads_to_is_asked_for_a_few_times() {
+        let mut consumer = Consumer::new(&of(&["a"]), 8, 1, Time::ZERO);
+        let mut now = Time::ZERO;
+        let mut sent = 0;
+        while *consumer.state() == State::Fetching {
+            for wire in consumer.sends() {
+                sent += 1;
+                let mut frame = Vec::new();
+                Header { nack: Some(reason::NO_ROUTE), ..Header::default() }.wrap(&wire, &mut frame);
+                consumer.receive(now, &frame).expect("a Nack");
+            }
+            now = consumer.next().min(Time::from_secs(100));
+            consumer.on_time(now);
+        }
+        assert_eq!(*consumer.state(), State::Failed("/a: nothing leads there".to_owned()));
+        assert_eq!((sent, now < Time::from_secs(101)), (TRIES, true));
+    }
+
+    #[test]
+    fn data_without_segments_are_an_object_too() {
+        let mut consumer = Consumer::new(&of(&["a"]), 8, 1, Time::ZERO);
+        consumer.receive(Time::ZERO, &digest_data(&of(&["a", "b"]), None, b"all")).expect("Data");
+        assert_eq!((consumer.take(), consumer.state()), (b"all".to_vec(), &State::Done));
+    }
+}
