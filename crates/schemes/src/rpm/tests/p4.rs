@@ -217,7 +217,7 @@ struct Seen {
     counted: u64,
     marks: u64,
     drops: u64,
-    told: u64,
+    ece: u64,
 }
 
 /// Both implementations over the same random packets.
@@ -246,7 +246,7 @@ fn compare(run: u64, packets: u64, seen: &mut Seen) {
             Event::In(back) => {
                 let (ours, theirs) = (port.back(&back), switch.back(&back));
                 assert_eq!(ours, theirs, "run {run}, packet {i}: {back:?} under {params:?}");
-                seen.told += u64::from(ours.0);
+                seen.ece += u64::from(ours.0);
             }
         }
     }
@@ -257,7 +257,7 @@ fn random_packets_get_the_same_from_p4_as_from_the_rust_port() {
     let mut seen = Seen::default();
     (0..40).for_each(|run| compare(run, 500, &mut seen));
     println!("20,000 packets: {seen:?}");
-    let Seen { signals, counted, marks, drops, told } = seen;
-    let each = [signals, counted, marks, drops, told];
+    let Seen { signals, counted, marks, drops, ece } = seen;
+    let each = [signals, counted, marks, drops, ece];
     assert!(each.iter().all(|n| *n >= 100), "{seen:?}");
 }
