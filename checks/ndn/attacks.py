@@ -13,6 +13,7 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from compare import content
 from forwarders import KINDS, Forwarder
 from net import Link, ended
 from strangers import KINDS as ATTACKS
-from transfers import Scene, fetch, producer, running
+from transfers import Scene, fetch, producer, put, running
 
 HERE = Path(__file__).parent
 STRANGERS = HERE / "strangers.py"
@@ -109,7 +110,9 @@ def honest(kind: str, client: str, file: Path, attack: str, rate: float, seconds
                 stranger.wait()
             time.sleep(1)
         try:
-            took, received, wrong, why = fetch(network, forwarders["a"], client, file, seconds, lambda: None)
+            serving = put(network, forwarders["b"], file) if client == "ndnd cat" else nullcontext()
+            with serving:
+                took, received, wrong, why = fetch(network, forwarders["a"], client, file, seconds, lambda: None)
             died = router.process.poll() is not None
             return {
                 "mbps": received * file.stat().st_size * 8e-6 / took,
@@ -198,7 +201,7 @@ def main() -> None:
         file.write(content(asked.size))
         file.flush()
         for attack in asked.kind or [*ATTACKS, "faces"]:
-            for client in asked.client or ["segment_fetcher"]:
+            for client in asked.client or ["ndnd cat"]:
                 rate = asked.faces if attack == "faces" else RATE
                 found = attacked(asked.forwarder, attack, client, Path(file.name), asked.runs, rate)
                 same = (asked.forwarder, attack, client)
