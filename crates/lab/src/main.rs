@@ -1,6 +1,8 @@
 //! Tools of the laboratory, which `midpath lab rpm` starts.
 
 #[cfg(target_os = "linux")]
+mod line;
+#[cfg(target_os = "linux")]
 mod packets;
 #[cfg(target_os = "linux")]
 mod wire;
@@ -21,10 +23,12 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Tool {
     /// Forward frames between devices, each a constant time after it came, until standard input
-    /// ends.
+    /// ends. With a rate they leave one after the other before that, and wait in a queue.
     Wire {
         /// A path for frames, such as `in=w0,out=b1,mac=02:00:00:00:00:01,delay=10ms`. Without
-        /// `mac` it takes what no other path of the device takes.
+        /// `mac` it takes what no other path of the device takes. `rate=20mbps,queue=250kB` is its
+        /// rate, and what may wait; `at=8s:0mbps,at=13s:20mbps` are later ones, counted from the
+        /// first line on standard input.
         #[arg(long = "path", required = true, value_name = "PATH")]
         paths: Vec<String>,
     },

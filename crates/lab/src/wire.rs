@@ -1,14 +1,13 @@
-//! Delay in user space, for kernels without netem: frames leave a constant time after they came.
+//! Lines in user space, for kernels without netem: frames leave a constant time after they came, or
+//! after they were sent at a rate.
 
-use std::collections::VecDeque;
 use std::io::{self, Read};
 
 use serde_json::{Value, json};
 
+use crate::line::{Line, Shape};
 use crate::packets::{BATCH, Frame, Packets, now_ns, wait};
 
-/// Frames that may be on the way on one path; at 200 Mbps and 100 ms there are 1,700 full ones.
-const MOST: usize = 100_000;
 /// Buckets of lateness, 10 µs each.
 const BUCKETS: usize = 2000;
 
@@ -19,15 +18,19 @@ pub struct Path {
     to: String,
     /// Only frames to this station.
     mac: Option<[u8; 6]>,
-    delay_ns: u64,
+    shape: Shape,
 }
 
 impl Path {
-    /// Reads `in=w0,out=b1,mac=02:00:00:00:00:01,delay=10ms`.
+    /// Reads `in=w0,out=b1,mac=02:00:00:00:00:01,delay=10ms,rate=20mbps,queue=250kB,at=6s:5mbps`.
     pub fn parse(text: &str) -> Result<Path, String> {
-        let wrong =
-            |what: &str| format!("{text:?}: {what}; write it like in=w0,out=b1,mac=02:00:00:00:00:01,delay=10ms");
-        let (mut from, mut to, mut mac, mut delay_ns) = (None, None, None, None);
+        let wrong = |what: &str| {
+            format!(
+                "{text:?}: {what}; write it like in=w0,out=b1,mac=02:00:00:00:00:01,delay=10ms,rate=20mbps,queue=250kB,at=6s:5mbps"
+            )
+        };
+        let (mut from, mut to, mut mac, mut delay_ns, mut queue) = (None, None, None, None, None);
+        let mut rates = Vec::new();
         for part in text.split(',') {
             match part.split_once('=') {
                 Some(("in", device)) => from = Some(device.to_owned()),
@@ -36,16 +39,48 @@ impl Path {
                     mac = Some(station_of(station).ok_or_else(|| wrong("that is no MAC address"))?)
                 }
                 Some(("delay", time)) => delay_ns = Some(time_of(time).ok_or_else(|| wrong("that is no delay"))?),
+                Some(("rate", rate)) => rates.insert(0, (0, rate_of(rate).ok_or_else(|| wrong("that is no rate"))?)),
+                Some(("at", step)) => rates.push(step_of(step).ok_or_else(|| wrong("that is no rate at a time"))?),
+                Some(("queue", bytes)) => queue = Some(bytes_of(bytes).ok_or_else(|| wrong("that is no queue"))?),
                 _ => return Err(wrong(&format!("{part:?} is not understood"))),
             }
+        }
+        let first = rates.first().is_none_or(|(from, _)| *from == 0);
+        if !(first && rates.is_sorted_by(|one, next| one.0 < next.0)) {
+            return Err(wrong("rates begin with one, and each is later than the one before"));
+        }
+        if rates.is_empty() != queue.is_none() {
+            return Err(wrong("a rate needs a queue, and a queue a rate"));
         }
         Ok(Path {
             from: from.ok_or_else(|| wrong("in is missing"))?,
             to: to.ok_or_else(|| wrong("out is missing"))?,
             mac,
-            delay_ns: delay_ns.ok_or_else(|| wrong("delay is missing"))?,
+            shape: Shape {
+                delay_ns: delay_ns.ok_or_else(|| wrong("delay is missing"))?,
+                rates,
+                queue: queue.unwrap_or(0),
+            },
         })
     }
+}
+
+/// `5s` or `6s:5mbps`: from when on which rate.
+fn step_of(text: &str) -> Option<(u64, u64)> {
+    let (time, rate) = text.split_once(':')?;
+    Some((time_of(time)?, rate_of(rate)?))
+}
+
+/// In Mbps; 0 is a line that is down.
+fn rate_of(text: &str) -> Option<u64> {
+    let bps = text.strip_suffix("mbps")?.parse::<f64>().ok()? * 1e6;
+    (0.0..=1e10).contains(&bps).then_some(bps as u64)
+}
+
+/// In kB.
+fn bytes_of(text: &str) -> Option<usize> {
+    let bytes = text.strip_suffix("kB")?.parse::<f64>().ok()? * 1e3;
+    (0.0..=1e8).contains(&bytes).then_some(bytes as usize)
 }
 
 fn station_of(text: &str) -> Option<[u8; 6]> {
@@ -53,15 +88,12 @@ fn station_of(text: &str) -> Option<[u8; 6]> {
     bytes?.try_into().ok()
 }
 
-/// In whole or broken milliseconds or microseconds; up to ten seconds.
+/// In whole or broken seconds, milliseconds or microseconds; up to ten minutes.
 fn time_of(text: &str) -> Option<u64> {
-    let (number, factor) = match (text.strip_suffix("ms"), text.strip_suffix("us")) {
-        (Some(number), _) => (number, 1e6),
-        (_, Some(number)) => (number, 1e3),
-        _ => return None,
-    };
+    let units = [("ms", 1e6), ("us", 1e3), ("s", 1e9)];
+    let (number, factor) = units.iter().find_map(|(unit, factor)| Some((text.strip_suffix(unit)?, factor)))?;
     let ns = number.parse::<f64>().ok()? * factor;
-    (0.0..=1e10).contains(&ns).then_some(ns as u64)
+    (0.0..=6e11).contains(&ns).then_some(ns as u64)
 }
 
 /// What a wire has done.
@@ -94,76 +126,83 @@ impl Report {
 }
 
 /// A path at work.
-struct Line {
+struct Working {
     path: Path,
     to: usize,
-    on_the_way: VecDeque<Frame>,
+    line: Line,
 }
 
-/// Forwards frames until standard input ends.
+/// Forwards frames until standard input ends. What is written there begins the schedule of rates.
 pub fn run(paths: &[Path]) -> io::Result<Report> {
     let mut names: Vec<&str> = paths.iter().flat_map(|path| [path.from.as_str(), path.to.as_str()]).collect();
     names.sort_unstable();
     names.dedup();
     let sockets = names.iter().map(|name| Packets::open(name)).collect::<io::Result<Vec<_>>>()?;
     let place = |name: &str| names.iter().position(|n| *n == name).expect("each device of a path is listed");
-    let mut lines: Vec<Line> = paths
-        .iter()
-        .map(|path| Line { to: place(&path.to), path: path.clone(), on_the_way: VecDeque::new() })
-        .collect();
+    let working =
+        |path: &Path| Working { to: place(&path.to), path: path.clone(), line: Line::new(path.shape.clone()) };
+    let mut all: Vec<Working> = paths.iter().map(working).collect();
     let mut descriptors: Vec<_> = sockets.iter().map(Packets::raw).collect();
     descriptors.push(0);
     let mut report = Report { frames: 0, lost: 0, late: vec![0; BUCKETS] };
     let mut free = Vec::new();
     println!("ready");
     loop {
-        let ready = wait(&descriptors, next_wait(&lines))?;
-        if ready[sockets.len()] && io::stdin().read(&mut [0; 64])? == 0 {
-            return Ok(report);
+        let ready = wait(&descriptors, next_wait(&all))?;
+        if ready[sockets.len()] {
+            if io::stdin().read(&mut [0; 64])? == 0 {
+                report.lost += all.iter().map(|working| working.line.lost).sum::<u64>();
+                return Ok(report);
+            }
+            all.iter_mut().for_each(|working| working.line.begin(now_ns()));
         }
         for (at, socket) in sockets.iter().enumerate().filter(|(at, _)| ready[*at]) {
             for frame in socket.receive(&mut free)? {
-                accept(&mut lines, names[at], frame, &mut report);
+                accept(&mut all, names[at], frame, &mut free, &mut report);
             }
         }
-        for line in &mut lines {
-            deliver(line, &sockets[line.to], &mut free, &mut report)?;
+        for working in &mut all {
+            deliver(&mut working.line, &sockets[working.to], &mut free, &mut report)?;
         }
     }
 }
 
-/// Until the next frame is due.
-fn next_wait(lines: &[Line]) -> Option<u64> {
-    let due =
-        lines.iter().filter_map(|line| line.on_the_way.front().map(|frame| frame.at_ns + line.path.delay_ns)).min();
+/// Until the next frame is due. What waits to be sent is sent by then: the frame before it is out no
+/// sooner than it has left.
+fn next_wait(all: &[Working]) -> Option<u64> {
+    let due = all.iter().filter_map(|working| working.line.on_the_way.front().map(|due| due.at_ns)).min();
     due.map(|due| due.saturating_sub(now_ns()))
 }
 
-fn accept(lines: &mut [Line], device: &str, frame: Frame, report: &mut Report) {
-    let fits = |line: &Line| line.path.from == device && line.path.mac.is_none_or(|mac| frame.data[..6] == mac);
+fn accept(all: &mut [Working], device: &str, frame: Frame, free: &mut Vec<Frame>, report: &mut Report) {
+    let fits = |path: &Path| path.from == device && path.mac.is_none_or(|mac| frame.data[..6] == mac);
     // A path for this station before one for any.
-    let found = lines.iter().enumerate().filter(|(_, line)| fits(line)).max_by_key(|(_, line)| line.path.mac.is_some());
-    match found.map(|(at, _)| at) {
-        Some(at) if lines[at].on_the_way.len() < MOST => lines[at].on_the_way.push_back(frame),
-        _ => report.lost += 1,
+    let found = all.iter_mut().filter(|working| fits(&working.path)).max_by_key(|working| working.path.mac.is_some());
+    match found {
+        Some(working) => working.line.accept(frame, free),
+        None => {
+            report.lost += 1;
+            free.push(frame);
+        }
     }
 }
 
 fn deliver(line: &mut Line, socket: &Packets, free: &mut Vec<Frame>, report: &mut Report) -> io::Result<()> {
     loop {
         let now = now_ns();
-        let due =
-            line.on_the_way.iter().take(BATCH).take_while(|frame| frame.at_ns + line.path.delay_ns <= now).count();
+        line.advance(now, free);
+        let due = line.on_the_way.iter().take(BATCH).take_while(|due| due.at_ns <= now).count();
         if due == 0 {
             return Ok(());
         }
-        let batch: Vec<Frame> = line.on_the_way.drain(..due).collect();
+        let (times, batch): (Vec<u64>, Vec<Frame>) =
+            line.on_the_way.drain(..due).map(|due| (due.at_ns, due.frame)).unzip();
         let sent = socket.send(&batch)?;
         // A device that takes nothing more is full: as on a wire, what comes then is lost.
         report.lost += (due - sent) as u64;
         report.frames += sent as u64;
-        for frame in &batch[..sent] {
-            let late_us = (now - frame.at_ns - line.path.delay_ns) / 1000;
+        for at in &times[..sent] {
+            let late_us = (now - at) / 1000;
             report.late[(late_us as usize / 10).min(BUCKETS - 1)] += 1;
         }
         free.extend(batch);
@@ -178,7 +217,11 @@ mod tests {
     fn a_path_is_read_or_refused_with_a_reason() {
         let path = Path::parse("in=w0,out=b1,mac=02:00:00:00:00:0a,delay=2.5ms").unwrap();
         assert_eq!((path.from.as_str(), path.to.as_str()), ("w0", "b1"));
-        assert_eq!((path.mac, path.delay_ns), (Some([2, 0, 0, 0, 0, 10]), 2_500_000));
+        assert_eq!((path.mac, path.shape.delay_ns), (Some([2, 0, 0, 0, 0, 10]), 2_500_000));
+        let path = Path::parse("in=a,out=b,delay=1ms,rate=20mbps,queue=250kB,at=8s:0mbps,at=13s:20mbps").unwrap();
+        let mbps = 1_000_000;
+        let rates = vec![(0, 20 * mbps), (8_000_000_000, 0), (13_000_000_000, 20 * mbps)];
+        assert_eq!(path.shape, Shape { delay_ns: 1_000_000, rates, queue: 250_000 });
         assert_eq!(Path::parse("in=a,out=b,delay=0us").unwrap().mac, None);
         for (wrong, why) in [
             ("in=a,out=b", "delay is missing"),
@@ -186,6 +229,11 @@ mod tests {
             ("in=a,out=b,delay=1h", "no delay"),
             ("in=a,out=b,delay=1ms,mac=1:2", "no MAC"),
             ("in=a,to=b,delay=1ms", "\"to=b\" is not understood"),
+            ("in=a,out=b,delay=1ms,rate=5mbps", "a rate needs a queue"),
+            ("in=a,out=b,delay=1ms,queue=5kB", "a queue a rate"),
+            ("in=a,out=b,delay=1ms,queue=5kB,at=1s:5mbps", "rates begin with one"),
+            ("in=a,out=b,delay=1ms,queue=5kB,rate=5mbps,at=2s:5mbps,at=1s:6mbps", "later than"),
+            ("in=a,out=b,delay=1ms,queue=5kB,rate=5", "no rate"),
         ] {
             assert!(Path::parse(wrong).unwrap_err().contains(why), "{wrong}");
         }
