@@ -127,7 +127,7 @@ impl Sender {
             return;
         }
         self.state = State::Open;
-        self.pace.cap = ctx.links.iter().map(|l| l.rate.as_f64() / 8.0).fold(0.0, f64::max);
+        self.pace.cap = carries(ctx);
         let account = Account {
             group: self.identity.group,
             weight: self.identity.weight,
@@ -236,11 +236,18 @@ impl Sender {
         if self.group.behaviour.obeys(change) {
             self.budget.spending = equations::budget(self.budget.spending, change);
         }
-        let (price, rtt, spending) = (self.quote.price, self.rtt, self.budget.spending);
-        let update = |a: &mut Account| (a.price, a.rtt, a.spending) = (price, rtt, spending);
+        // The host's link may have another rate since the flow began.
+        self.pace.cap = carries(ctx);
+        let (price, rtt, spending, cap) = (self.quote.price, self.rtt, self.budget.spending, self.pace.cap);
+        let update = |a: &mut Account| (a.price, a.rtt, a.spending, a.cap) = (price, rtt, spending, cap);
         ctx.shared.get::<Host>().on_feedback(self.identity.flow, update, self.identity.host, &self.params, ctx.now);
         self.set_pace(view, ctx);
     }
+}
+
+/// What the fastest of the host's links carries now, bytes per second.
+fn carries(ctx: &EndpointCtx<'_>) -> f64 {
+    ctx.links.iter().map(|l| l.rate.as_f64() / 8.0).fold(0.0, f64::max)
 }
 
 /// What a SYN has in place of a balance: what its flow may spend, $/s; 0 says nothing.

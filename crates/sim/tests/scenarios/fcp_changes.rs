@@ -117,6 +117,17 @@ fn a_link_is_slower_for_a_while() {
     against_newreno("a link is slower for a while", &text, 0.9);
 }
 
+/// A flow that began while its host's link was slow takes what the link has later: with the rate of its
+/// beginning it got 1.07 of 20 Mbps through an overlay, whose links begin slowly.
+#[test]
+fn the_hosts_own_link_becomes_faster() {
+    let fault = "[[fault]]\nkind = \"rate\"\nlink = [\"s0\", \"r0\"]\nat = \"2 s\"\nrate = \"1 Gbps\"\n";
+    let text = dumbbell(1, "100 Mbps", "18 ms", &format!("{fault}{}", flows(1, 0)));
+    let text = text.replace("access = { rate = \"1 Gbps\"", "access = { rate = \"1.2 Mbps\"");
+    let text = format!("{text}[[fault]]\nkind = \"rate\"\nlink = [\"r1\", \"d0\"]\nat = \"2 s\"\nrate = \"1 Gbps\"\n");
+    against_newreno("the host's link becomes faster", &text, 0.8);
+}
+
 #[test]
 fn there_are_more_flows_than_packets_in_a_round_trip() {
     // A window of 32 packets is six of these round trips, and who has little to spend sends a
