@@ -6,9 +6,20 @@
 //! reported to have arrived for a second it is halved, and after four halvings the breaker opens
 //! (RFC 8084, §3.1): nothing is sent but signs of life and reports, until one comes back.
 //!
+//! Two things are found out sooner. A line below that is slower than the rate keeps a queue before
+//! it loses anything: where packets take longer than they did ([`Delays`]), the rate is a little less
+//! than what arrives. And a neighbour that answers nothing is gone ([`Silence`]): nothing is sent but
+//! questions, and packets take another way.
+//!
 //! The numbers are ours, unless a source is named.
 
+mod delays;
+mod silence;
+
 use midpath_core::units::{Rate, Time};
+
+use self::delays::Delays;
+use self::silence::Silence;
 
 /// How often a receiver reports.
 pub const REPORTS: Time = Time::from_ms(100);
@@ -25,6 +36,9 @@ const FEWEST: u64 = 10;
 const FIRST: Rate = Rate(1_200_000);
 /// The rate does not fall below this share of the configured one while something arrives.
 const LEAST: u64 = 64;
+/// A queue below is emptied with this much of the rate. Ours: what a tenth of a second has brought is
+/// gone in a second.
+const DRAIN: f64 = 0.1;
 /// What the rate grows by with each report after the first loss, as a share of the configured one.
 const STEPS: u64 = 50;
 
@@ -86,11 +100,15 @@ pub struct Governor {
     next: u64,
     sent: u64,
     sent_before: u64,
+    /// As the last report had it, be it too small to judge by.
+    last_next: u64,
     last: Option<Report>,
     last_at: Time,
     halvings: u32,
     /// Reports that cannot be: of packets that were not sent, or fewer than before.
     absurd: u64,
+    delays: Delays,
+    silence: Silence,
 }
 
 impl Governor {
@@ -103,10 +121,13 @@ impl Governor {
             next: 0,
             sent: 0,
             sent_before: 0,
+            last_next: 0,
             last: None,
             last_at: now,
             halvings: 0,
             absurd: 0,
+            delays: Delays::default(),
+            silence: Silence::default(),
         }
     }
 
@@ -121,9 +142,45 @@ impl Governor {
         self.allowed = self.allowed.min(configured);
     }
 
-    /// The rate at which packets may be sent, all headers counted; `None`: the breaker is open.
+    /// The rate at which packets may be sent, all headers counted; `None`: the breaker is open, or the
+    /// neighbour is silent.
     pub fn rate(&self) -> Option<Rate> {
-        (self.halvings < HALVINGS).then_some(self.allowed)
+        (self.halvings < HALVINGS && !self.silence.is_silent()).then_some(self.allowed)
+    }
+
+    /// Whether packets are on their way, as far as reports say.
+    fn waits(&self) -> bool {
+        self.next > self.last_next
+    }
+
+    /// Called with anything that has come from the neighbour.
+    pub fn heard(&mut self, now: Time) {
+        if self.silence.heard(now) {
+            // Whatever the path is now: it is found out as at the beginning, but from nearer.
+            let again = Rate(self.allowed.0 / 4).max(FIRST).min(self.configured);
+            (self.allowed, self.doubles, self.last_at) = (again, true, now);
+        }
+    }
+
+    /// Called with the answer to a question that was asked so long ago.
+    pub fn answered(&mut self, took: Time) {
+        self.silence.answered(took);
+    }
+
+    /// How often nothing came back.
+    pub const fn silences(&self) -> u64 {
+        self.silence.times()
+    }
+
+    /// What packets wait in the network below, as the last report had it.
+    pub fn waiting_below(&self) -> Time {
+        self.delays.queue()
+    }
+
+    /// Whether a question to the neighbour is due: is anybody there?
+    pub fn asks(&mut self, now: Time) -> bool {
+        let waits = self.waits();
+        self.silence.asks(waits, now)
     }
 
     /// Reports that could not be.
@@ -133,10 +190,13 @@ impl Governor {
 
     /// Called for each packet that is sent: the number that it gets.
     pub fn send(&mut self, now: Time, bytes: u64) -> u32 {
-        if self.sent == self.sent_before {
+        if !self.waits() {
             // Nothing was on its way, so nobody could have reported it.
             self.last_at = self.last_at.max(now);
+            self.silence.begin(now);
         }
+        self.silence.sent(now);
+        self.delays.sent(self.next, now);
         let number = self.next as u32;
         self.next += 1;
         self.sent += bytes;
@@ -151,6 +211,8 @@ impl Governor {
             self.absurd += 1;
             return;
         }
+        self.last_next = report.next;
+        self.delays.reported(report.next, now);
         let (numbers, packets) = (report.next - last.next, report.packets - last.packets);
         let (bytes, span) = (report.bytes - last.bytes, report.clock - last.clock);
         if self.halvings >= HALVINGS {
@@ -171,10 +233,14 @@ impl Governor {
         let used = first || 2 * 8_000_000 * u128::from(bytes) >= u128::from(self.allowed.0) * u128::from(span.max(1));
         self.last = Some(report);
         self.sent_before = self.sent;
-        if packets as f64 >= (1.0 - LOSS) * numbers as f64 {
+        if (packets as f64) < (1.0 - LOSS) * numbers as f64 {
+            if !first {
+                self.fall(bytes, span, 0.0);
+            }
+        } else if self.delays.is_long() && used && !first {
+            self.fall(bytes, span, DRAIN);
+        } else if !self.delays.grows() {
             self.grow(used);
-        } else if !first {
-            self.fall(bytes, span);
         }
     }
 
@@ -191,25 +257,34 @@ impl Governor {
         }
     }
 
-    fn fall(&mut self, bytes: u64, span: u64) {
+    /// The rate is what came, but for a share of it.
+    fn fall(&mut self, bytes: u64, span: u64, less: f64) {
         self.doubles = false;
         let came = (u128::from(bytes) * 8_000_000 / u128::from(span.max(1))).min(u128::from(self.allowed.0)) as u64;
+        let came = (came as f64 * (1.0 - less)) as u64;
         self.allowed = Rate(came.max(self.configured.0 / LEAST).max(1)).min(self.allowed);
     }
 
     /// Called at [`Governor::next_wake`] or at any time: slows down where nothing is reported.
     pub fn poll(&mut self, now: Time) {
-        if self.next_wake() <= now {
+        let waits = self.waits();
+        self.silence.poll(waits, now);
+        if self.halves_at() <= now {
             self.halvings += 1;
             self.last_at = now;
             self.allowed = Rate((self.allowed.0 / 2).max(1));
         }
     }
 
-    /// When it slows down if nothing is reported until then.
+    /// When something is due: a question, or to slow down if nothing is reported until then.
     pub fn next_wake(&self) -> Time {
-        let waits = self.sent != self.sent_before && self.halvings < HALVINGS;
-        if waits { self.last_at.saturating_add(SILENCE) } else { Time::MAX }
+        self.halves_at().min(self.silence.next_wake(self.waits()))
+    }
+
+    fn halves_at(&self) -> Time {
+        let waits = self.waits() && self.halvings < HALVINGS && !self.silence.is_silent();
+        // What has arrived is reported each second at least.
+        if waits { self.last_at.saturating_add(SILENCE).saturating_add(REPORTS) } else { Time::MAX }
     }
 }
 
@@ -300,6 +375,49 @@ mod tests {
         let mut path = Path::new(u64::MAX / 2);
         path.loses = 2;
         assert_eq!(path.run(40, true).last(), Some(&Some(100)));
+    }
+
+    /// What waits in the line below at most, in ms, and the rate of arrivals in kbps, of the last three
+    /// seconds of ten: a line of `mbps` with room for a second, under a link that may have 100.
+    fn below(mbps: u64) -> (u64, u64) {
+        let (mut governor, mut arrivals) = (Governor::new(FULL, Time::ZERO), Arrivals::default());
+        let (mut credit, mut free, mut on_the_way) = (0, 0, std::collections::VecDeque::new());
+        let (mut most, mut came) = (0, 0);
+        for us in (0..10_000_000).step_by(1000) {
+            let now = Time::from_us(us);
+            credit += governor.rate().map_or(0, |rate| rate.0 / 1000);
+            while credit >= 12_000 {
+                credit -= 12_000;
+                if free < us + 1_000_000 {
+                    free = us.max(free) + 12_000 / mbps;
+                    on_the_way.push_back((governor.send(now, 1500), free + 20_000));
+                }
+            }
+            if us >= 7_000_000 {
+                most = most.max(free.saturating_sub(us) / 1000);
+            }
+            while on_the_way.front().is_some_and(|(_, at)| *at <= us) {
+                let Some((number, _)) = on_the_way.pop_front() else { break };
+                arrivals.came(number, 1500);
+                came += u64::from(us >= 7_000_000);
+            }
+            if let Some(report) = arrivals.poll(now) {
+                governor.heard(now);
+                governor.on_report(now, report);
+            }
+            governor.poll(now);
+        }
+        (most, came * 12 / 3)
+    }
+
+    /// The line's queue stays short, and the line is used. With losses alone to go by a line of 8 Mbps
+    /// with room for .25 s had it full, and lost 5 % all the time.
+    #[test]
+    fn a_slower_line_below_keeps_a_short_queue() {
+        for mbps in [5, 20, 60] {
+            let (queue, came) = below(mbps);
+            assert!(queue <= 120 && came >= 850 * mbps, "{mbps} Mbps: {queue} ms, {came} kbps");
+        }
     }
 
     #[test]

@@ -69,7 +69,12 @@ struct Link {
     not_up: u64,
     /// Versions that it speaks, where ours is not among them.
     versions: Option<Vec<u8>>,
+    /// The last question whether it is there, or which sizes come through: its number, and when.
+    asked: Option<(u32, Time)>,
 }
+
+/// The number of questions whether a neighbour is there. Those of sizes count from 1.
+const ANYBODY: u32 = u32::MAX;
 
 impl Link {
     fn new(neighbour: &Neighbour, now: Time) -> Link {
@@ -84,7 +89,16 @@ impl Link {
             too_large: 0,
             not_up: 0,
             versions: None,
+            asked: None,
         }
+    }
+
+    /// A question has been answered: from the first packets on it is known how long that takes.
+    fn on_probed(&mut self, now: Time, number: u32, size: u16) {
+        if let Some((_, at)) = self.asked.take_if(|(asked, _)| *asked == number) {
+            self.governor.answered(now.saturating_sub(at));
+        }
+        self.mtu.on_probed(now, number, size);
     }
 
     /// The neighbour is up: what it counts begins where it said last, or anew.
@@ -180,6 +194,7 @@ impl Links for Overlay {
         let mut came = None;
         if let (Some(port), Some(frame)) = (port, frame) {
             let link = &mut self.links[port];
+            link.governor.heard(now);
             match frame {
                 Frame::Packet { number, packet } => {
                     link.arrivals.came(number, bytes.len() as u64 + u64::from(outside(from)));
@@ -190,7 +205,7 @@ impl Links for Overlay {
                     let size = u16::try_from(bytes.len()).unwrap_or(u16::MAX);
                     self.seal(now, port, Frame::Probed { number, size }, 0, out);
                 }
-                Frame::Probed { number, size } => link.mtu.on_probed(now, number, size),
+                Frame::Probed { number, size } => link.on_probed(now, number, size),
             }
         }
         self.inside = inside;
@@ -222,7 +237,13 @@ impl Links for Overlay {
             }
             let link = &mut self.links[port];
             link.governor.poll(now);
+            let asks = link.governor.asks(now);
             let (report, probe) = (link.arrivals.poll(now), link.mtu.poll(now));
+            let asked = probe.map(|probe| probe.number).or(asks.then_some(ANYBODY));
+            link.asked = asked.map(|number| (number, now)).or(link.asked);
+            if asks {
+                self.seal(now, port, Frame::Probe(ANYBODY), 0, out);
+            }
             if let Some(report) = report {
                 self.seal(now, port, Frame::Report(report), 0, out);
             }
@@ -256,6 +277,7 @@ impl Links for Overlay {
             "configured_bps": link.configured.0, "largest_packet": usize::from(link.mtu.size()).saturating_sub(frame::PACKET + datagram::OVERHEAD),
             "ups": link.ups, "restarts": link.restarts, "too_large": link.too_large, "not_up": link.not_up,
             "absurd_reports": link.governor.absurd(), "versions": link.versions,
+            "silences": link.governor.silences(), "waiting_below_us": link.governor.waiting_below().as_ns() / 1000,
         })
     }
 

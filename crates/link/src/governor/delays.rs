@@ -1,0 +1,97 @@
+//! How long packets wait in the network below: what a report is late by, beside the least that it was.
+//!
+//! A report names the packet that came last, and is sent when one has come, so the time since that
+//! packet was sent is a round trip and what queues add to it.
+
+use std::collections::VecDeque;
+
+use midpath_core::units::Time;
+
+/// Packets whose times are kept. Ours: a second at 50 Mbps.
+const KEPT: usize = 4096;
+/// The least round trip is that of this time and the one before it: paths change.
+const PERIOD: Time = Time::from_secs(30);
+/// A queue that waits longer than this is ours to empty. Ours: less than lines have room for, and more
+/// than threads that wake late.
+const LONG: Time = Time::from_ms(40);
+/// Below this nothing waits.
+const SHORT: Time = Time::from_ms(20);
+
+/// What is known of a link's delays.
+#[derive(Debug, Clone, Default)]
+pub struct Delays {
+    sent: VecDeque<(u64, Time)>,
+    least: Option<Time>,
+    least_before: Option<Time>,
+    since: Time,
+    queue: Time,
+}
+
+impl Delays {
+    /// A packet of this number leaves.
+    pub fn sent(&mut self, number: u64, now: Time) {
+        if self.sent.len() == KEPT {
+            self.sent.pop_front();
+        }
+        self.sent.push_back((number, now));
+    }
+
+    /// A report of all packets below `next` has come.
+    pub fn reported(&mut self, next: u64, now: Time) {
+        let mut last = None;
+        while self.sent.front().is_some_and(|(number, _)| *number < next) {
+            last = self.sent.pop_front();
+        }
+        let Some((number, at)) = last else { return };
+        if number + 1 != next {
+            return;
+        }
+        if now.saturating_sub(self.since) >= PERIOD {
+            (self.least_before, self.least, self.since) = (self.least, None, now);
+        }
+        let took = now.saturating_sub(at);
+        self.least = Some(self.least.map_or(took, |least| least.min(took)));
+        let least = self.least.into_iter().chain(self.least_before).min().unwrap_or(took);
+        self.queue = took.saturating_sub(least);
+    }
+
+    /// What the last packet waited.
+    pub const fn queue(&self) -> Time {
+        self.queue
+    }
+
+    /// Too much waits.
+    pub fn is_long(&self) -> bool {
+        self.queue > LONG
+    }
+
+    /// So much waits that no more is sent than now.
+    pub fn grows(&self) -> bool {
+        self.queue > SHORT
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_waits_is_what_takes_longer_than_the_least() {
+        let (ms, mut delays) = (Time::from_ms, Delays::default());
+        for number in 0..100 {
+            delays.sent(number, ms(number));
+        }
+        delays.reported(10, ms(9 + 20));
+        assert_eq!((delays.queue(), delays.grows()), (Time::ZERO, false));
+        delays.reported(50, ms(49 + 20 + 30));
+        assert_eq!((delays.queue(), delays.grows(), delays.is_long()), (ms(30), true, false));
+        delays.reported(100, ms(99 + 20 + 60));
+        assert!(delays.is_long());
+        // A path that has become longer is known as such after a while.
+        for number in 100..1000 {
+            delays.sent(number, ms(100 * number));
+            delays.reported(number + 1, ms(100 * number + 80));
+        }
+        assert_eq!(delays.queue(), Time::ZERO);
+    }
+}
