@@ -102,6 +102,8 @@ pub struct Governor {
     sent_before: u64,
     /// As the last report had it, be it too small to judge by.
     last_next: u64,
+    /// Packets below this number are not judged by: they were sent into a silence.
+    unjudged: u64,
     last: Option<Report>,
     last_at: Time,
     halvings: u32,
@@ -122,6 +124,7 @@ impl Governor {
             sent: 0,
             sent_before: 0,
             last_next: 0,
+            unjudged: 0,
             last: None,
             last_at: now,
             halvings: 0,
@@ -156,9 +159,11 @@ impl Governor {
     /// Called with anything that has come from the neighbour.
     pub fn heard(&mut self, now: Time) {
         if self.silence.heard(now) {
-            // Whatever the path is now: it is found out as at the beginning, but from nearer.
-            let again = Rate(self.allowed.0 / 4).max(FIRST).min(self.configured);
-            (self.allowed, self.doubles, self.last_at) = (again, true, now);
+            // Whatever the path is now: it is found out as at the beginning, but from nearer. What
+            // was sent meanwhile says nothing of it.
+            let again = Rate(self.allowed.0 / 2).max(FIRST).min(self.configured);
+            (self.allowed, self.doubles, self.last_at, self.unjudged) = (again, true, now, self.next);
+            self.delays.forget();
         }
     }
 
@@ -224,6 +229,10 @@ impl Governor {
         if numbers > 0 || idle {
             self.last_at = now;
             self.halvings = 0;
+        }
+        if last.next < self.unjudged {
+            (self.last, self.sent_before) = (Some(report), self.sent);
+            return;
         }
         // Too few to judge by: they count with the next report.
         if numbers < FEWEST && !(idle && numbers > 0) {
@@ -418,6 +427,40 @@ mod tests {
             let (queue, came) = below(mbps);
             assert!(queue <= 120 && came >= 850 * mbps, "{mbps} Mbps: {queue} ms, {came} kbps");
         }
+    }
+
+    /// After an outage of two seconds the rate is back at once: what was lost in it is no sign of a slow
+    /// path.
+    #[test]
+    fn a_silence_is_over_as_soon_as_anything_comes() {
+        let mut path = Path::new(u64::MAX / 2);
+        path.governor.answered(MS(20));
+        path.run(20, true);
+        let mut rates = Vec::new();
+        for ms in 2000..5000 {
+            let (now, out) = (MS(ms), (2100..4100).contains(&ms));
+            if path.governor.rate().is_some() {
+                let number = path.governor.send(now, 1500);
+                if !out {
+                    path.arrivals.came(number, 1500);
+                }
+            }
+            let report = path.arrivals.poll(now).filter(|_| !out);
+            report.into_iter().for_each(|report| {
+                path.governor.heard(now);
+                path.governor.on_report(now, report);
+            });
+            if path.governor.asks(now) && !out {
+                path.governor.heard(now);
+            }
+            path.governor.poll(now);
+            rates.push(path.governor.rate().map(|rate| rate.0 / 1_000_000));
+        }
+        let silent: Vec<usize> = (0..rates.len()).filter(|at| rates[*at].is_none()).collect();
+        let (first, last) = (silent[0] + 2000, silent[silent.len() - 1] + 2000);
+        assert!((2500..2750).contains(&first) && (4099..4250).contains(&last), "{first} to {last}");
+        assert!(rates[last - 2000 + 1..].iter().flatten().all(|rate| *rate >= 50));
+        assert_eq!(path.governor.silences(), 1);
     }
 
     #[test]

@@ -55,6 +55,12 @@ impl Delays {
         self.queue = took.saturating_sub(least);
     }
 
+    /// Nothing is known of the packets that have been sent so far.
+    pub fn forget(&mut self) {
+        self.sent.clear();
+        self.queue = Time::ZERO;
+    }
+
     /// What the last packet waited.
     pub const fn queue(&self) -> Time {
         self.queue
