@@ -37,8 +37,7 @@ def measure(scene: plan.Scene, system: str) -> dict[str, Any]:
         # Servers reach the gateway over the machine's own interface: there the kernel's default does.
         stack.enter_context(Servers(world, name if kind == "kernel" else "cubic"))
         gateway = stack.enter_context(Gateway(world, name)) if kind == "overlay" else None
-        places = {*scene.bulk, scene.small}
-        clients = Clients(world, {place: gateway.proxy(place) for place in places} if gateway else {})
+        clients = Clients(world)
         world.begin()
         clients.run()
         measured = clients.measured()

@@ -10,10 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from plan import BELOW, BUDGETS, QUEUE_SECONDS, Scene
+from plan import BELOW, BUDGETS, QUEUE_SECONDS, Scene, places
 from world import NODES, World, program
-
-SOCKS = 1080
 
 
 @dataclass(frozen=True)
@@ -59,6 +57,8 @@ class Gateway:
         """Starts them, and waits until all links are up."""
         try:
             self._configure()
+            for exit_at in self._exits():
+                self.world.bring_here("a", exit_at)
             for name in self.names:
                 command = self._space(name).command(*NODES, str(program("midpathd")), "node", "up", str(self._of(name)))
                 with (self.path / f"{name}.log").open("ab") as log:
@@ -121,18 +121,15 @@ class Gateway:
                     at = f"{address}:{self.ports[peer]}"
                     lines.append(f'[[neighbour]]\nnode = "{peer}"\nkey = "{keys[peer]}"\naddress = "{at}"')
         if name == "a":
-            for number, exit_at in enumerate(self._exits()):
-                lines.append(f'[[socks]]\nlisten = "127.0.0.1:{SOCKS + number}"\nexit = "{exit_at}"')
+            for exit_at in self._exits():
+                to = f"{self.world.at(exit_at)}/32:{self.world.port(exit_at)}"
+                lines.append(f'[[transparent]]\nto = "{to}"\nexit = "{exit_at}"')
         if name in self._exits():
-            lines.append('[exit]\nallow = ["10.81.0.0/16:80"]')
+            lines.append('[exit]\nallow = ["10.81.0.0/16:8000-8999"]')
         self._of(name).write_text("\n".join(lines) + "\n")
 
     def _exits(self) -> list[str]:
-        return sorted({*self.world.scene.bulk, self.world.scene.small})
-
-    def proxy(self, place: str) -> list[str]:
-        """What curl is told to reach servers at a place."""
-        return ["--proxy", f"socks5h://127.0.0.1:{SOCKS + self._exits().index(place)}"]
+        return places(self.world.scene)
 
     def status(self, name: str) -> dict[str, Any]:
         """What a node has to say."""

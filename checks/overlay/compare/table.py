@@ -11,7 +11,7 @@ from typing import Any
 import plan
 
 Row = dict[str, Any]
-UNITS = {"small p50": "s", "small p95": "s", "bulk": "Mbps", "silence": "s", "share": "b : c"}
+UNITS = {"small p50": "s", "small p95": "s", "bulk": "Mbps", "silence": "s", "share": "c : b"}
 
 
 def ratio(ours: Sequence[float], theirs: Sequence[float]) -> tuple[float, float, float]:
@@ -83,13 +83,14 @@ def share_verdict(of: Sequence[float]) -> str:
 
 
 def shown(of: Sequence[float], unit: str) -> str:
-    """A median and its interval."""
+    """A median and its interval; of fewer than six runs the least and the most."""
     if not of:
         return "-"
     middle, low, high = median_interval(of)
-    digits = 1 if unit == "Mbps" else 2 if unit == "b : c" else 3
-    around = f"{low:.{digits}f}-{high:.{digits}f}" if math.isfinite(low) else "too few runs"
-    return f"{middle:.{digits}f} ({around})"
+    digits = 1 if unit == "Mbps" else 2 if unit == "c : b" else 3
+    if not math.isfinite(low):
+        low, high = min(of), max(of)
+    return f"{middle:.{digits}f} ({low:.{digits}f}-{high:.{digits}f})"
 
 
 def scene_table(rows: list[Row], scene: plan.Scene) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import socket
 import subprocess
 import sys
@@ -10,15 +11,15 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from plan import BUDGETS, LONGEST, SECONDS, SMALL_BYTES, SMALL_EVERY, SMALL_UNTIL, WARM_UP
+from plan import BUDGETS, LONGEST, SECONDS, SMALL_BYTES, SMALL_EVERY, SMALL_UNTIL, WARM_UP, places
 from world import CLIENTS, World
 
 ENDLESS = 10**12
 
 
-def serve(address: str, congestion: str) -> None:
+def serve(address: str, port: str, congestion: str) -> None:
     """A server of as many bytes as a path says, with the kernel's congestion control of this name."""
-    listener = socket.create_server((address, 80), backlog=128)
+    listener = socket.create_server((address, int(port)), backlog=128)
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, congestion.encode())
     print("ready", flush=True)
     piece = bytes(i % 251 for i in range(1 << 16))
@@ -65,20 +66,20 @@ class Bulk:
     def silence(self, since: float) -> float:
         """The longest time without any."""
         times = [since, *(at for at, _ in self.came if since <= at < SECONDS), SECONDS]
-        return max(later - earlier for earlier, later in zip(times, times[1:], strict=False))
+        return max(later - earlier for earlier, later in itertools.pairwise(times))
 
 
 class Clients:
     """The curls at a's site."""
 
-    def __init__(self, world: World, proxy: dict[str, list[str]]) -> None:
-        self.world, self.proxy = world, proxy
+    def __init__(self, world: World) -> None:
+        self.world = world
         self.bulk: dict[str, Bulk] = {}
         self.small: list[subprocess.Popen[str]] = []
 
     def _command(self, place: str, count: int, *more: str) -> list[str]:
-        url = f"http://{self.world.at(place)}/{count}"
-        return self.world.places["a"].command(*CLIENTS, "curl", "-sS", *self.proxy.get(place, []), *more, url)
+        url = f"http://{self.world.at(place)}:{self.world.port(place)}/{count}"
+        return self.world.places["a"].command(*CLIENTS, "curl", "-sS", *more, url)
 
     def run(self) -> None:
         """All of it."""
@@ -91,12 +92,11 @@ class Clients:
             threads.append(threading.Thread(target=self.bulk[place].watch))
             threads[-1].start()
         at = WARM_UP
-        while at < SMALL_UNTIL:
+        small = self.world.scene.small
+        while small and at < SMALL_UNTIL:
             time.sleep(max(0.0, began + at - time.monotonic()))
             say = "%{time_total} %{size_download} %{exitcode}"
-            command = self._command(
-                self.world.scene.small, SMALL_BYTES, "-o", "/dev/null", "--max-time", str(LONGEST), "-w", say
-            )
+            command = self._command(small, SMALL_BYTES, "-o", "/dev/null", "--max-time", str(LONGEST), "-w", say)
             self.small.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True))
             at += SMALL_EVERY
         time.sleep(max(0.0, began + SECONDS - time.monotonic()))
@@ -119,15 +119,14 @@ class Clients:
         """The measures, beside what they come from."""
         took = sorted(self.took())
         count = {place: bulk.bytes_after(WARM_UP) for place, bulk in self.bulk.items()}
-        quantile = {share: took[min(int(share * len(took)), len(took) - 1)] for share in (0.5, 0.95)}
         found = {
-            "small p50": quantile[0.5],
-            "small p95": quantile[0.95],
             "bulk": sum(count.values()) * 8 / (SECONDS - WARM_UP) / 1e6,
             "silence": max(bulk.silence(WARM_UP) for bulk in self.bulk.values()),
             "small": [round(each, 4) for each in took],
             "failed": sum(each >= LONGEST for each in took),
         }
+        for share in (0.5, 0.95) if took else ():
+            found[f"small p{100 * share:.0f}"] = took[min(int(share * len(took)), len(took) - 1)]
         if len(count) > 1:
             more, less = sorted(BUDGETS, key=lambda place: -BUDGETS[place])
             found["share"] = count[more] / max(count[less], 1)
@@ -143,8 +142,8 @@ class Servers:
 
     def __enter__(self) -> Servers:
         """Starts them."""
-        for place in sorted({*self.world.scene.bulk, self.world.scene.small}):
-            own = [sys.executable, __file__, self.world.at(place), self.congestion]
+        for place in places(self.world.scene):
+            own = [sys.executable, __file__, self.world.at(place), str(self.world.port(place)), self.congestion]
             command = self.world.places[place].command(*CLIENTS, *own)
             self.processes.append(subprocess.Popen(command, stdout=subprocess.PIPE))
             stdout = self.processes[-1].stdout

@@ -106,10 +106,21 @@ class World:
         if (name, "r") in self.address:
             space.route("10.80.0.0/16", self.address["r", name])
 
+    def bring_here(self, place: str, other: str) -> None:
+        """What a place sends to another one's own address ends at itself from now on."""
+        space, to = self.places[place], f"{self.at(other)}/32"
+        space.run("ip", "route", "del", to)
+        space.run("ip", "route", "add", "local", to, "dev", "lo")
+
     @staticmethod
     def at(place: str) -> str:
         """A place's own address."""
         return f"10.81.0.{ord(place)}"
+
+    @staticmethod
+    def port(place: str) -> int:
+        """Where a place's server listens. The gateway has one exit for a port."""
+        return 8000 + ord(place)
 
     def _paths(self) -> list[str]:
         found = []
