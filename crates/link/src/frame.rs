@@ -3,7 +3,7 @@
 //! | kind | bytes after it |
 //! |---|---|
 //! | 1 packet | number (4, of this link, from 0, wraps); the packet |
-//! | 2 report | highest number and one (8); packets (8); their bytes (8); receiver's clock in µs (8) |
+//! | 2 report | highest number and one (8); packets (8); their bytes (8); when the highest came by the receiver's clock, in µs (8) |
 //! | 3 probe | number (4); zeros |
 //! | 4 probed | number (4); size of the datagram (2) |
 //!

@@ -36,9 +36,12 @@ const FEWEST: u64 = 10;
 const FIRST: Rate = Rate(1_200_000);
 /// The rate does not fall below this share of the configured one while something arrives.
 const LEAST: u64 = 64;
-/// A queue below is emptied with this much of the rate. Ours: what a tenth of a second has brought is
-/// gone in a second.
-const DRAIN: f64 = 0.1;
+/// Where nothing waits below the rate grows by one part in so many with each report. Ours: a line that
+/// has become four times as fast is used after a second and a half.
+const EMPTY: u64 = 8;
+/// A queue below is to be gone in this time, with a tenth of the rate at least and half of it at most.
+/// Ours: four reports.
+const DRAIN: Time = Time::from_ms(400);
 /// What the rate grows by with each report after the first loss, as a share of the configured one.
 const STEPS: u64 = 50;
 
@@ -51,7 +54,8 @@ pub struct Report {
     pub packets: u64,
     /// Their bytes, headers outside included.
     pub bytes: u64,
-    /// When, by the receiver's clock, in µs. Only differences count.
+    /// When the packet of the highest number came, by the receiver's clock, in µs. Only differences
+    /// count.
     pub clock: u64,
 }
 
@@ -65,11 +69,13 @@ pub struct Arrivals {
 
 impl Arrivals {
     /// Called with each packet: the lower half of its number, and its bytes on the network.
-    pub fn came(&mut self, number: u32, bytes: u64) {
+    pub fn came(&mut self, now: Time, number: u32, bytes: u64) {
         // The nearest number that ends so.
         let ahead = number.wrapping_sub(self.report.next as u32) as i32;
         let full = self.report.next.saturating_add_signed(ahead.into());
-        self.report.next = self.report.next.max(full.saturating_add(1));
+        if full >= self.report.next {
+            (self.report.next, self.report.clock) = (full.saturating_add(1), now.as_ns() / 1000);
+        }
         self.report.packets += 1;
         self.report.bytes += bytes;
         self.new = true;
@@ -79,7 +85,7 @@ impl Arrivals {
     pub fn poll(&mut self, now: Time) -> Option<Report> {
         (self.next_wake() <= now).then(|| {
             (self.last, self.new) = (now, false);
-            Report { clock: now.0 / 1_000_000, ..self.report }
+            self.report
         })
     }
 
@@ -217,7 +223,7 @@ impl Governor {
             return;
         }
         self.last_next = report.next;
-        self.delays.reported(report.next, now);
+        self.delays.reported(report.next, report.clock, now);
         let (numbers, packets) = (report.next - last.next, report.packets - last.packets);
         let (bytes, span) = (report.bytes - last.bytes, report.clock - last.clock);
         if self.halvings >= HALVINGS {
@@ -240,14 +246,18 @@ impl Governor {
         }
         let first = self.last.is_none();
         let used = first || 2 * 8_000_000 * u128::from(bytes) >= u128::from(self.allowed.0) * u128::from(span.max(1));
+        // What arrives says nothing of what is wanted where the line has become slow.
+        let sent = u128::from(self.sent - self.sent_before);
+        let offered = 2 * 8_000_000 * sent >= u128::from(self.allowed.0) * u128::from(span.max(1));
         self.last = Some(report);
         self.sent_before = self.sent;
         if (packets as f64) < (1.0 - LOSS) * numbers as f64 {
             if !first {
                 self.fall(bytes, span, 0.0);
             }
-        } else if self.delays.is_long() && used && !first {
-            self.fall(bytes, span, DRAIN);
+        } else if self.delays.is_long() && offered && !first {
+            let less = self.delays.queue().as_secs_f64() / DRAIN.as_secs_f64();
+            self.fall(bytes, span, less.clamp(0.1, 0.5));
         } else if !self.delays.grows() {
             self.grow(used);
         }
@@ -261,7 +271,12 @@ impl Governor {
 
     fn grow(&mut self, used: bool) {
         if used {
-            let step = if self.doubles { self.allowed.0 } else { self.configured.0.div_ceil(STEPS) };
+            let step = match (self.doubles, self.delays.is_none()) {
+                (true, _) => self.allowed.0,
+                // Nothing waits below: if that changes it is seen before anything is lost.
+                (false, true) => self.allowed.0.div_ceil(EMPTY),
+                (false, false) => self.configured.0.div_ceil(STEPS).min(self.allowed.0.div_ceil(EMPTY)),
+            };
             self.allowed = Rate(self.allowed.0.saturating_add(step)).min(self.configured);
         }
     }
@@ -269,8 +284,8 @@ impl Governor {
     /// The rate is what came, but for a share of it.
     fn fall(&mut self, bytes: u64, span: u64, less: f64) {
         self.doubles = false;
-        let came = (u128::from(bytes) * 8_000_000 / u128::from(span.max(1))).min(u128::from(self.allowed.0)) as u64;
-        let came = (came as f64 * (1.0 - less)) as u64;
+        let came = u128::from(bytes) * 8_000_000 / u128::from(span.max(1));
+        let came = ((came as f64 * (1.0 - less)) as u64).min(self.allowed.0);
         self.allowed = Rate(came.max(self.configured.0 / LEAST).max(1)).min(self.allowed);
     }
 
@@ -336,7 +351,7 @@ mod tests {
                 self.sent += 1;
                 let fits = room >= count || i * room / count != (i + 1) * room / count;
                 if fits && self.sent * 7 % 100 >= self.loses {
-                    self.arrivals.came(number, 1500);
+                    self.arrivals.came(now, number, 1500);
                 }
             }
             self.now += 100;
@@ -407,7 +422,7 @@ mod tests {
             }
             while on_the_way.front().is_some_and(|(_, at)| *at <= us) {
                 let Some((number, _)) = on_the_way.pop_front() else { break };
-                arrivals.came(number, 1500);
+                arrivals.came(now, number, 1500);
                 came += u64::from(us >= 7_000_000);
             }
             if let Some(report) = arrivals.poll(now) {
@@ -442,7 +457,7 @@ mod tests {
             if path.governor.rate().is_some() {
                 let number = path.governor.send(now, 1500);
                 if !out {
-                    path.arrivals.came(number, 1500);
+                    path.arrivals.came(now, number, 1500);
                 }
             }
             let report = path.arrivals.poll(now).filter(|_| !out);
@@ -501,7 +516,7 @@ mod tests {
             path.now += 100;
             let now = MS(path.now);
             let number = path.governor.send(now, 1500);
-            path.arrivals.came(number, 1500);
+            path.arrivals.came(now, number, 1500);
             if let Some(report) = path.arrivals.poll(now) {
                 path.governor.on_report(now, report);
             }
@@ -523,9 +538,9 @@ mod tests {
     fn numbers_go_round() {
         let mut arrivals = Arrivals::default();
         arrivals.report.next = u64::from(u32::MAX);
-        arrivals.came(u32::MAX, 1);
-        arrivals.came(1, 1);
-        arrivals.came(0, 1);
+        arrivals.came(Time::ZERO, u32::MAX, 1);
+        arrivals.came(Time::ZERO, 1, 1);
+        arrivals.came(Time::ZERO, 0, 1);
         assert_eq!(arrivals.report.next, (1 << 32) + 2);
     }
 

@@ -197,7 +197,7 @@ impl Links for Overlay {
             link.governor.heard(now);
             match frame {
                 Frame::Packet { number, packet } => {
-                    link.arrivals.came(number, bytes.len() as u64 + u64::from(outside(from)));
+                    link.arrivals.came(now, number, bytes.len() as u64 + u64::from(outside(from)));
                     came = Some((PortId(port as u16), packet.to_vec()));
                 }
                 Frame::Report(report) => link.governor.on_report(now, report),

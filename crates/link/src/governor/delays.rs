@@ -1,7 +1,8 @@
-//! How long packets wait in the network below: what a report is late by, beside the least that it was.
+//! How long packets wait in the network below.
 //!
-//! A report names the packet that came last, and is sent when one has come, so the time since that
-//! packet was sent is a round trip and what queues add to it.
+//! A report says when the packet that came last did, by the receiver's clock. What lies between that
+//! and when it was sent, by ours, is the way there, what queues add to it, and what the clocks differ
+//! by. The least of it is the way without queues.
 
 use std::collections::VecDeque;
 
@@ -9,20 +10,23 @@ use midpath_core::units::Time;
 
 /// Packets whose times are kept. Ours: a second at 50 Mbps.
 const KEPT: usize = 4096;
-/// The least round trip is that of this time and the one before it: paths change.
+/// The least is that of this time and the one before it: paths change, and clocks drift.
 const PERIOD: Time = Time::from_secs(30);
 /// A queue that waits longer than this is ours to empty. Ours: less than lines have room for, and more
 /// than threads that wake late.
 const LONG: Time = Time::from_ms(40);
-/// Below this nothing waits.
+/// Up to this the rate may grow.
 const SHORT: Time = Time::from_ms(20);
+/// Below this nothing waits.
+const NONE: Time = Time::from_ms(5);
 
 /// What is known of a link's delays.
 #[derive(Debug, Clone, Default)]
 pub struct Delays {
     sent: VecDeque<(u64, Time)>,
-    least: Option<Time>,
-    least_before: Option<Time>,
+    /// In ps: clocks may differ by anything.
+    least: Option<i128>,
+    least_before: Option<i128>,
     since: Time,
     queue: Time,
 }
@@ -36,8 +40,8 @@ impl Delays {
         self.sent.push_back((number, now));
     }
 
-    /// A report of all packets below `next` has come.
-    pub fn reported(&mut self, next: u64, now: Time) {
+    /// A report has come: the last of all packets below `next` came at `clock`, in µs.
+    pub fn reported(&mut self, next: u64, clock: u64, now: Time) {
         let mut last = None;
         while self.sent.front().is_some_and(|(number, _)| *number < next) {
             last = self.sent.pop_front();
@@ -49,10 +53,10 @@ impl Delays {
         if now.saturating_sub(self.since) >= PERIOD {
             (self.least_before, self.least, self.since) = (self.least, None, now);
         }
-        let took = now.saturating_sub(at);
+        let took = i128::from(clock) * 1_000_000 - i128::from(at.0);
         self.least = Some(self.least.map_or(took, |least| least.min(took)));
         let least = self.least.into_iter().chain(self.least_before).min().unwrap_or(took);
-        self.queue = took.saturating_sub(least);
+        self.queue = Time(u64::try_from(took - least).unwrap_or_default());
     }
 
     /// Nothing is known of the packets that have been sent so far.
@@ -64,6 +68,11 @@ impl Delays {
     /// What the last packet waited.
     pub const fn queue(&self) -> Time {
         self.queue
+    }
+
+    /// Nothing waits, but for threads that wake late.
+    pub fn is_none(&self) -> bool {
+        self.queue < NONE
     }
 
     /// Too much waits.
@@ -87,16 +96,18 @@ mod tests {
         for number in 0..100 {
             delays.sent(number, ms(number));
         }
-        delays.reported(10, ms(9 + 20));
+        // Their clock is a month ahead of ours.
+        let ahead = 30 * 86_400_000_000;
+        delays.reported(10, ahead + 1000 * (9 + 20), ms(40));
         assert_eq!((delays.queue(), delays.grows()), (Time::ZERO, false));
-        delays.reported(50, ms(49 + 20 + 30));
+        delays.reported(50, ahead + 1000 * (49 + 20 + 30), ms(200));
         assert_eq!((delays.queue(), delays.grows(), delays.is_long()), (ms(30), true, false));
-        delays.reported(100, ms(99 + 20 + 60));
+        delays.reported(100, ahead + 1000 * (99 + 20 + 60), ms(200));
         assert!(delays.is_long());
         // A path that has become longer is known as such after a while.
         for number in 100..1000 {
             delays.sent(number, ms(100 * number));
-            delays.reported(number + 1, ms(100 * number + 80));
+            delays.reported(number + 1, ahead + 1000 * (100 * number + 80), ms(100 * number + 200));
         }
         assert_eq!(delays.queue(), Time::ZERO);
     }
