@@ -59,6 +59,11 @@ impl Seen {
         }
     }
 
+    /// Packets of either that we could not read. Nothing on the path changes a packet.
+    pub const fn refused(&self) -> u64 {
+        self.refused
+    }
+
     /// A table.
     pub fn print(&self) {
         println!("\n| packets that have arrived | from Linux | from us |\n|---|---|---|");

@@ -200,7 +200,15 @@ fn parse(bytes: &[u8], whole: bool) -> Result<Packet, WireError> {
     }
     packet.size = size;
     packet.set_interfaces(packet.interfaces);
-    if packet.wire_size() == size { Ok(packet) } else { Err(WireError::Short) }
+    match packet.wire_size() {
+        own if own == size => Ok(packet),
+        // A stranger's options that packets have no place for: it goes on without them.
+        own if whole && own < size => {
+            packet.measure();
+            Ok(packet)
+        }
+        _ => Err(WireError::Short),
+    }
 }
 
 /// Sends a packet over a link of bytes: it comes out as its bytes say. Only when it came to the

@@ -12,6 +12,10 @@ const SACK_PERMITTED: u8 = 4;
 const SACK: u8 = 5;
 const TIMESTAMPS: u8 = 8;
 
+/// As many blocks as the options have room for (RFC 2018, §3). Packets have [`MAX_SACK`]; the first ones
+/// are the newest (§4).
+const MOST_BLOCKS: usize = 4;
+
 /// The largest shift of a window (RFC 7323, §2.3).
 const MAX_SCALE: u8 = 14;
 
@@ -96,9 +100,9 @@ fn one<'a>(packet: &mut Packet, kind: u8, body: &'a [u8], stack: &mut Vec<(u8, &
             (packet.ts_val, packet.ts_ecr) = (long(body, 0)?, long(body, 4)?);
             Options::TIMESTAMPS
         }
-        (SACK, n) if !syn && n > 0 && n.is_multiple_of(8) && n / 8 <= MAX_SACK => {
-            packet.sack_len = (n / 8) as u8;
-            for (i, b) in body.chunks_exact(8).enumerate() {
+        (SACK, n) if !syn && n > 0 && n.is_multiple_of(8) && n / 8 <= MOST_BLOCKS => {
+            packet.sack_len = (n / 8).min(MAX_SACK) as u8;
+            for (i, b) in body.chunks_exact(8).take(MAX_SACK).enumerate() {
                 packet.sack_mut()[i] = SackBlock { from: long(b, 0)?, to: long(b, 4)? };
             }
             return Ok(());

@@ -146,3 +146,36 @@ fn shims_that_cannot_be_are_refused() {
         assert!(decode(&bad).is_err(), "{with} at {at}");
     }
 }
+
+/// Linux sends four SACK blocks where there are no timestamps, and pads by its own taste.
+#[test]
+fn what_packets_have_no_place_for_is_left_out() {
+    let mut p = Packet::new(FlowId(7), NodeId(1), NodeId(2), 0);
+    (p.flags, p.payload, p.sack_len) = (Flags::ACK, 3, 3);
+    for i in 0..3 {
+        p.sack_mut()[i] = SackBlock { from: 10 * i as u32, to: 10 * i as u32 + 5 };
+    }
+    p.set_interfaces(p.interfaces);
+    p.measure();
+    let mut bytes = Vec::new();
+    encode_with(&p, b"abc", &mut bytes);
+    // A fourth block behind the third.
+    let options = IP + 20;
+    bytes.splice(options + 28..options + 28, [0, 0, 0, 90, 0, 0, 0, 95]);
+    bytes[options + 3] += 8;
+    bytes[IP + 12] += 2 << 4;
+    let size = bytes.len() as u16;
+    bytes[2..4].copy_from_slice(&size.to_be_bytes());
+    for (at, from, to) in [(10, 0, IP), (IP + 16, IP, bytes.len())] {
+        bytes[at..at + 2].copy_from_slice(&[0, 0]);
+        let addresses: Vec<u8> = bytes[12..20].to_vec();
+        let length = ((to - from) as u16).to_be_bytes();
+        let sum = match from {
+            0 => checksum::checksum(&[&bytes[..IP]]),
+            _ => checksum::checksum(&[&addresses, &[0, TCP], &length, &bytes[from..to]]),
+        };
+        bytes[at..at + 2].copy_from_slice(&sum.to_be_bytes());
+    }
+    let (back, payload) = read(&bytes).expect("it is a packet");
+    assert_eq!((back, &bytes[payload]), (p, &b"abc"[..]));
+}
