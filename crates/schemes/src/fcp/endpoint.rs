@@ -136,6 +136,7 @@ impl Sender {
             price: 0.0,
             rtt: 0.0,
             cap: self.pace.cap,
+            idle: false,
         };
         ctx.shared.get::<Host>().open(self.identity.flow, account, self.identity.host, &self.params, ctx.now);
     }
@@ -297,6 +298,12 @@ impl CongestionController for Sender {
             refused: false,
             tree: 0,
         });
+        if view.unsent == u64::MAX && (syn || packet.payload > 0) {
+            // Until it has something to say. Later silences are not told of: each would have all
+            // the host's flows announce another budget.
+            let (idle, host) = (syn && view.at_hand == 0, self.identity.host);
+            ctx.shared.get::<Host>().rest(self.identity.flow, idle, host, &self.params, ctx.now);
+        }
     }
 
     fn on_feedback(&mut self, packet: &Packet, window: &mut Window, view: &View, ctx: &mut EndpointCtx<'_>) {

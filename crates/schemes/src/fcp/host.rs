@@ -32,11 +32,17 @@ pub struct Account {
     pub rtt: f64,
     /// The most that it can send, bytes per second: what its host's link carries.
     pub cap: f64,
+    /// Its application has said nothing yet.
+    pub idle: bool,
 }
+
+/// What a flow weighs whose application has said nothing yet. Ours: others have its budget meanwhile.
+const IDLE: f64 = 1e-3;
 
 impl Account {
     fn view(&self, flow: FlowId) -> FlowView {
-        let Account { weight, target, spending, price, rtt, cap, .. } = *self;
+        let Account { target, spending, price, rtt, cap, .. } = *self;
+        let weight = self.weight * if self.idle { IDLE } else { 1.0 };
         FlowView { flow, weight, target, spending, price, rtt, cap }
     }
 }
@@ -84,8 +90,7 @@ impl Host {
     /// A flow is over: its budget is the others'.
     pub fn close(&mut self, flow: FlowId, host: NodeId, params: &Resolved, now: Time) {
         let Some(account) = self.accounts.remove(&flow) else { return };
-        // Summed anew now and then, so that rounding does not add up.
-        self.spending = self.accounts.values().map(|a| a.spending).sum();
+        self.sum_up();
         if let Some(part) = self.groups.get_mut(&account.group) {
             part.flows.retain(|f| *f != flow);
             if part.flows.is_empty() {
@@ -93,6 +98,20 @@ impl Host {
             }
         }
         self.share(host, params, now, None);
+    }
+
+    /// A flow's application has said nothing yet, or begins: its budget is the others' until then, and
+    /// what it could spend counts for nothing.
+    pub fn rest(&mut self, flow: FlowId, idle: bool, host: NodeId, params: &Resolved, now: Time) {
+        let Some(account) = self.accounts.get_mut(&flow).filter(|account| account.idle != idle) else { return };
+        account.idle = idle;
+        self.sum_up();
+        self.share(host, params, now, None);
+    }
+
+    /// Now and then, so that rounding does not add up.
+    fn sum_up(&mut self) {
+        self.spending = self.accounts.values().filter(|a| !a.idle).map(|a| a.spending).sum();
     }
 
     /// What a flow has.
@@ -133,7 +152,9 @@ impl Host {
         let Some(account) = self.accounts.get_mut(&flow) else { return };
         let before = account.spending;
         change(account);
-        self.spending += account.spending - before;
+        if !account.idle {
+            self.spending += account.spending - before;
+        }
         let group = account.group;
         let Some(part) = self.groups.get_mut(&group) else { return };
         if !part.policy.watches() || now < part.next {

@@ -127,7 +127,7 @@ mod tests {
     }
 
     fn view(base_rtt: Time) -> View {
-        View { srtt: base_rtt, base_rtt, mss: 1000, overhead: 60, unsent: 0, flight: 0, pipe: 0, lost: 0 }
+        View { srtt: base_rtt, base_rtt, mss: 1000, overhead: 60, unsent: 0, at_hand: 0, flight: 0, pipe: 0, lost: 0 }
     }
 
     /// The rate is all: nothing that TCP's recovery does leaves a window behind.

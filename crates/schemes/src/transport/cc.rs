@@ -115,6 +115,8 @@ pub struct View {
     /// Payload never sent so far, without what is just being sent; `u64::MAX` while nobody knows
     /// the end.
     pub unsent: u64,
+    /// The same of what the application has handed over so far: nothing while it is silent.
+    pub at_hand: u64,
     /// Bytes sent and not yet acknowledged.
     pub flight: u64,
     /// Those of them that are thought to be in the network.

@@ -253,6 +253,7 @@ impl<C: CongestionController> Sender<C> {
             mss: self.window.mss,
             overhead: self.settings.overhead().into(),
             unsent: if self.end == u64::MAX { u64::MAX } else { self.end.saturating_sub(self.nxt) },
+            at_hand: self.end.min(self.handed_over()).saturating_sub(self.nxt),
             flight,
             pipe,
             lost: flight.saturating_sub(self.board.sacked() + pipe),

@@ -175,6 +175,7 @@ impl Endpoint for Sender {
             price: 0.0,
             rtt: 0.0,
             cap: self.cap,
+            idle: false,
         };
         ctx.shared.get::<Host>().open(self.flow.id, account, self.flow.src, &self.params, ctx.now);
         self.heard_at = ctx.now;

@@ -125,6 +125,9 @@ impl CongestionController for Control {
 
     fn on_send(&mut self, packet: &mut Packet, view: &View, ctx: &mut EndpointCtx<'_>) {
         packet.set_header(&InrppHeader { nonces: self.echo, ..InrppHeader::default() });
+        if view.unsent == u64::MAX {
+            self.heed_application(view, ctx);
+        }
         if self.rate == Rate::ZERO {
             self.claim(view, view.pipe, ctx);
         } else if self.version != ctx.shared.get::<HostFlows>().version {

@@ -92,6 +92,18 @@ impl Control {
         (self.rate, self.version) = (rate, flows.version);
     }
 
+    /// A flow whose application is silent shares in nothing, until it speaks again.
+    pub(super) fn heed_application(&mut self, view: &View, ctx: &mut EndpointCtx<'_>) {
+        match (self.sending, view.at_hand > 0) {
+            (true, false) => self.leave(ctx),
+            (false, true) => {
+                self.sending = true;
+                self.claim(view, view.pipe, ctx);
+            }
+            _ => {}
+        }
+    }
+
     pub(super) fn leave(&mut self, ctx: &mut EndpointCtx<'_>) {
         self.sending = false;
         if ctx.shared.get::<HostFlows>().remove(ctx.flow).is_some() {

@@ -28,6 +28,8 @@ pub(super) struct Supply {
     given: u64,
     /// Nothing more can be had at the moment, though the end has not been said.
     dry: bool,
+    /// It comes from an application, and not from another endpoint.
+    applied: bool,
 }
 
 impl Supply {
@@ -82,7 +84,7 @@ impl<C: CongestionController> Sender<C> {
     fn supply_from(&mut self, application: midpath_core::roles::Supply) {
         let supply = self.supply.get_or_insert_default();
         // The application is never asked for more: it says when it has some.
-        supply.dry = true;
+        (supply.dry, supply.applied) = (true, true);
         let given = supply.given;
         if application.given > given {
             supply.add(application.given - given, given);
@@ -90,6 +92,12 @@ impl<C: CongestionController> Sender<C> {
         if application.closed {
             self.end = self.end.min(application.given);
         }
+    }
+
+    /// One past the last byte that an application has handed over; without one there is no end to it.
+    #[inline]
+    pub(super) fn handed_over(&self) -> u64 {
+        self.supply.as_ref().filter(|supply| supply.applied).map_or(u64::MAX, |supply| supply.given)
     }
 
     /// Whether a packet is the SYN-ACK that this end waits for.
