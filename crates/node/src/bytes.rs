@@ -146,8 +146,8 @@ impl Bytes {
         self.news.remove(&end);
     }
 
-    /// Ends that something has happened to since this was asked last: more to read, room to write,
-    /// an end.
+    /// Ends that something has happened to since this was asked last: another node has opened them,
+    /// more to read, room to write, an end.
     pub fn news(&mut self) -> BTreeSet<EndId> {
         std::mem::take(&mut self.news)
     }
@@ -195,6 +195,9 @@ impl Bytes {
     pub fn room(&mut self, end: EndId) -> Option<u64> {
         let receives = (self.both_ways.is_some() || !end.active) && !self.left.contains(&end);
         let windows = self.windows.as_mut().filter(|_| receives)?;
+        if !end.active && !self.incoming.contains_key(&end) {
+            self.news.insert(end);
+        }
         Some(self.incoming.entry(end).or_default().room(windows))
     }
 

@@ -4,9 +4,13 @@
 //! A connection that comes in here becomes a conversation with another node, its *exit*, which
 //! connects to the target. Each direction is a flow of its own: this node opens one, whose first
 //! bytes say where to ([`greeting`]), and the exit opens the other one back, whose first bytes say
-//! which conversation it belongs to and whether the target has answered. So every scheme carries
+//! whether the target has answered. So every scheme carries
 //! conversations as it carries files, each direction closes on its own, and a flow that breaks off
 //! resets the connection: an application sees the end of a stream only when all of it has come.
+//!
+//! The exit opens the flow back as soon as it sees the one there, and while connections come in,
+//! pairs of flows are open before they are needed ([`spares`]): the first byte comes after one round
+//! trip.
 //!
 //! An acknowledgement of the local TCP means that this node has the bytes, not that the other end
 //! has them.
@@ -18,6 +22,7 @@ pub mod services;
 
 mod conversation;
 mod sockets;
+mod spares;
 
 pub use sockets::is_own;
 
@@ -37,6 +42,7 @@ use front::Front;
 use greeting::Target;
 use services::{Names, Services, Step};
 use sockets::Readiness;
+use spares::Spares;
 
 /// A port that applications connect to, and where their connections go.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,6 +84,8 @@ pub struct Counted {
     pub reset: u64,
     /// Targets that this node does not connect to, or could not.
     pub refused: u64,
+    /// Conversations that another node began in another version of the greeting.
+    pub other_version: u64,
 }
 
 impl Entrance {
@@ -102,8 +110,10 @@ pub struct Gateway {
     conversations: BTreeMap<u64, Conversation>,
     /// Which conversation an end belongs to.
     of_end: BTreeMap<EndId, u64>,
-    /// Flows of other nodes that have not said what they are for.
-    strangers: BTreeMap<EndId, Time>,
+    /// Flows of other nodes that have not said what they are for: since when, and which flow answers.
+    strangers: BTreeMap<EndId, (Time, Option<EndId>)>,
+    /// Flows to exits that have not been told what they are for.
+    spares: Spares,
     connector: Connector,
     services: Services,
     readiness: Readiness,
@@ -152,6 +162,7 @@ impl Gateway {
             conversations: BTreeMap::new(),
             of_end: BTreeMap::new(),
             strangers: BTreeMap::new(),
+            spares: Spares::default(),
             connector,
             services: Services::default(),
             readiness,
@@ -252,11 +263,11 @@ impl Gateway {
 
     /// Gives up what takes too long: a look at all that there is.
     fn give_up(&mut self, host: &mut Host, now: Time) {
-        let late: Vec<EndId> =
-            self.strangers.iter().filter(|(_, since)| now >= since.saturating_add(PATIENCE)).map(|s| *s.0).collect();
-        for end in late {
-            self.strangers.remove(&end);
-            host.abort(end, now);
+        let late = |(_, (since, _)): &(&EndId, &(Time, _))| now >= since.saturating_add(PATIENCE);
+        let late: Vec<EndId> = self.strangers.iter().filter(late).map(|s| *s.0).collect();
+        late.into_iter().for_each(|end| self.turn_away(end, host, now));
+        for spare in self.spares.old(now) {
+            spare.back.into_iter().chain([spare.there]).for_each(|end| host.abort(end, now));
         }
         self.services.give_up(now.saturating_sub(PATIENCE));
         let late = |c: &&Conversation| c.is_beginning() && now >= c.since().saturating_add(PATIENCE);
@@ -349,50 +360,70 @@ impl Gateway {
         }
     }
 
-    /// A flow of another node's that no conversation knows: it says what it is for.
+    /// A flow of another node's that no conversation knows: it answers one of ours, or says what it is
+    /// for.
     fn on_stranger(&mut self, end: EndId, host: &mut Host, now: Time) {
+        if let Some(there) = greeting::answered_by(end) {
+            return self.on_answer(there, end, host, now);
+        }
+        if !self.strangers.contains_key(&end) {
+            let answer = self.begin_answer(end, host, now);
+            self.strangers.insert(end, (now, answer));
+        }
         match greeting::read(end, host, now) {
-            greeting::Read::Unfinished => {
-                self.strangers.entry(end).or_insert(now);
+            greeting::Read::Unfinished => {}
+            greeting::Read::Nonsense | greeting::Read::Answer(_) => self.turn_away(end, host, now),
+            greeting::Read::OtherVersion(_) => {
+                self.counted.other_version += 1;
+                self.leave_to(end, Err(greeting::Status::OtherVersion), host, now);
             }
-            greeting::Read::Nonsense => {
-                self.strangers.remove(&end);
-                host.abort(end, now);
-            }
-            greeting::Read::Target(target) => {
-                self.strangers.remove(&end);
-                self.leave_to(end, target, host, now);
-            }
-            greeting::Read::Answer { flow, status } => {
-                self.strangers.remove(&end);
-                // It is for a conversation that this node has begun with that very node.
-                let own = EndId { flow, peer: end.peer, active: true };
-                let id = self.of_end.get(&own).copied();
-                let taken =
-                    id.is_some_and(|id| self.conversations.get_mut(&id).is_some_and(|c| c.answered(end, status)));
-                match id.filter(|_| taken) {
-                    Some(id) => {
-                        self.of_end.insert(end, id);
-                        self.pump(id, host, now);
-                    }
-                    None => host.abort(end, now),
-                }
-            }
+            greeting::Read::Target(target) => self.leave_to(end, Ok(target), host, now),
         }
     }
 
-    /// A node asks for a connection to a target.
-    fn leave_to(&mut self, end: EndId, target: Target, host: &mut Host, now: Time) {
+    /// Opens the flow that answers another node's, before that has said what it is for. Not where there
+    /// are so many that they could not all become conversations.
+    fn begin_answer(&self, end: EndId, host: &mut Host, now: Time) -> Option<EndId> {
+        let answer = greeting::answer_to(end);
+        let room = self.strangers.len() + self.conversations.len() < self.most(host);
+        (room && host.connect_as(answer, now)).then_some(answer)
+    }
+
+    fn turn_away(&mut self, end: EndId, host: &mut Host, now: Time) {
+        let answer = self.strangers.remove(&end).and_then(|(_, answer)| answer);
+        answer.into_iter().chain([end]).for_each(|end| host.abort(end, now));
+    }
+
+    /// An exit answers a flow of ours.
+    fn on_answer(&mut self, there: EndId, back: EndId, host: &mut Host, now: Time) {
+        let id = self.of_end.get(&there).copied();
+        match id.filter(|id| self.conversations.get_mut(id).is_some_and(|c| c.answered_by(back))) {
+            Some(id) => {
+                self.of_end.insert(back, id);
+                self.pump(id, host, now);
+            }
+            None if self.spares.answered_by(there, back) => {}
+            None => host.abort(back, now),
+        }
+    }
+
+    /// A node asks for a connection to a target, or for something that we don't understand.
+    fn leave_to(&mut self, end: EndId, wish: Result<Target, greeting::Status>, host: &mut Host, now: Time) {
+        let early = self.strangers.remove(&end).and_then(|(_, answer)| answer);
+        let answer = greeting::answer_to(end);
+        if early.is_none() && !host.connect_as(answer, now) {
+            return host.abort(end, now);
+        }
         let id = self.number();
-        self.of_end.insert(end, id);
-        self.conversations.insert(id, Conversation::leaving(id, end, now));
+        self.of_end.extend([(end, id), (answer, id)]);
+        self.conversations.insert(id, Conversation::leaving(id, end, answer, now));
         if self.conversations.len() > self.most(host) {
             return self.answer(id, Err(greeting::Status::Busy), host, now);
         }
-        let begun = match target {
+        let begun = wish.and_then(|target| match target {
             Target::Address(address) => self.connector.begin(id, address),
             Target::Service(service) => self.services.wait(id, &service),
-        };
+        });
         if let Err(status) = begun {
             self.answer(id, Err(status), host, now);
         }
@@ -419,15 +450,23 @@ impl Gateway {
         let connected = ready.is_ok();
         self.counted.left += u64::from(connected);
         self.counted.refused += u64::from(!connected);
-        let back = conversation.connected(ready, host, now);
-        self.of_end.insert(back, id);
+        conversation.connected(ready, host, now);
         self.pump(id, host, now);
     }
 
     /// Moves what can be moved.
     fn pump(&mut self, id: u64, host: &mut Host, now: Time) {
         let Some(conversation) = self.conversations.get_mut(&id) else { return };
+        let asks = conversation.is_asking();
+        if asks {
+            conversation.lend(self.spares.take(conversation.peer(), host, now));
+        }
         let outcome = conversation.pump(&mut self.piece, host, now);
+        let spare = conversation.give_back();
+        spare.into_iter().for_each(|pair| self.spares.put(pair));
+        if asks && conversation.there().is_some() {
+            self.spares.refill(conversation.peer(), host, now);
+        }
         conversation.ends().into_iter().for_each(|end| {
             self.of_end.insert(end, id);
         });

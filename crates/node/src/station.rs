@@ -307,6 +307,7 @@ impl<L: Links> Station<L> {
             "conversations": {
                 "open": self.gateway.open(), "entered": gateway.entered, "left": gateway.left,
                 "completed": gateway.completed, "reset": gateway.reset, "refused": gateway.refused,
+                "other_version": gateway.other_version,
             },
             "late_us": {
                 "p50": self.lateness.quantile_us(0.5), "p99": self.lateness.quantile_us(0.99),

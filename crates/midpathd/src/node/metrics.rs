@@ -8,13 +8,14 @@ use crate::metrics::Text;
 type Metric = (&'static str, &'static str, &'static str);
 
 /// What only grows, of each port.
-const PORT_COUNTERS: [Metric; 7] = [
+const PORT_COUNTERS: [Metric; 8] = [
     ("port_packets", "Packets sent.", "/packets"),
     ("port_bytes", "Bytes of packets sent, headers of the overlay not counted.", "/bytes"),
     ("link_ups", "How often the neighbour came up.", "/link/ups"),
     ("link_restarts", "How often the neighbour had started again.", "/link/restarts"),
     ("link_too_large", "Packets that no path found so far carries.", "/link/too_large"),
     ("link_not_up", "Packets for a neighbour that was not there.", "/link/not_up"),
+    ("link_silences", "How often nothing came back any more.", "/link/silences"),
     ("link_absurd_reports", "Reports of the neighbour that could not be.", "/link/absurd_reports"),
 ];
 
@@ -29,7 +30,7 @@ const PORT_GAUGES: [Metric; 6] = [
 ];
 
 /// What only grows, of the node.
-const COUNTERS: [Metric; 10] = [
+const COUNTERS: [Metric; 11] = [
     ("packets_received", "Frames that came in and are packets.", "/packets/received"),
     ("packets_malformed", "Frames whose bytes are no packet.", "/packets/malformed"),
     ("packets_sent", "Frames sent.", "/packets/sent"),
@@ -40,6 +41,11 @@ const COUNTERS: [Metric; 10] = [
     ("conversations_completed", "Conversations that ended as both sides wished.", "/conversations/completed"),
     ("conversations_reset", "Conversations that were reset.", "/conversations/reset"),
     ("conversations_refused", "Targets that were not connected to.", "/conversations/refused"),
+    (
+        "conversations_other_version",
+        "Conversations that another node began in a version unlike this one's.",
+        "/conversations/other_version",
+    ),
 ];
 
 /// What goes up and down, of the node.

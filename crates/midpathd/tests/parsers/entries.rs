@@ -8,7 +8,6 @@ use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::path::Path;
 
-use midpath_core::packet::FlowId;
 use midpath_core::units::{Rate, Time};
 use midpath_link::datagram::Datagram;
 use midpath_link::{Endpoint, Frame, Output, PeerId, PeerSpec, SecretKey};
@@ -41,7 +40,7 @@ pub fn gateway(bytes: &[u8]) -> bool {
             assert_eq!(greeting::there(&target), &bytes[..read], "what is read is written the same");
             taken = true;
         }
-        greeting::Read::Answer { flow: FlowId(_), .. } => taken = true,
+        greeting::Read::Answer(_) | greeting::Read::OtherVersion(_) => taken = read > 0,
         greeting::Read::Unfinished | greeting::Read::Nonsense => assert_eq!(read, 0),
     }
     if let Some(Ok((_, read))) = services::read_line(bytes, &names) {

@@ -1,6 +1,6 @@
 //! One conversation: a TCP connection here, and a flow in each direction.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Read as _, Write};
 use std::net::TcpStream;
 
 use midpath_core::node::EndId;
@@ -9,7 +9,7 @@ use midpath_core::roles::Ended;
 use midpath_core::units::Time;
 
 use super::front::{Front, Next};
-use super::greeting::{self, Status};
+use super::greeting::{self, Read, Status};
 use super::sockets::{self, Ready};
 use crate::host::Host;
 
@@ -64,6 +64,8 @@ pub struct Conversation {
     written_all: bool,
     /// What the flow there had no room for; it goes before anything else.
     unsent: Vec<u8>,
+    /// A pair of flows to the exit that is open and has said nothing yet.
+    spare: Option<Pair>,
     /// There was no room for what the application says.
     starved: bool,
     /// The target was refused, and there are no words in which the application could be told.
@@ -72,6 +74,17 @@ pub struct Conversation {
 
 /// A step of moving bytes: nothing more to do, or it has broken off.
 struct Broken;
+
+/// A flow that this node has opened and that has said nothing yet.
+#[derive(Debug, Clone, Copy)]
+pub struct Pair {
+    /// It.
+    pub there: EndId,
+    /// The one that answers it, if that has come.
+    pub back: Option<EndId>,
+    /// When it was opened.
+    pub since: Time,
+}
 
 impl Conversation {
     fn new(id: u64, peer: NodeId, stage: Stage, since: Time) -> Conversation {
@@ -89,6 +102,7 @@ impl Conversation {
             read_all: false,
             written_all: false,
             unsent: Vec::new(),
+            spare: None,
             starved: false,
             unspoken: false,
         }
@@ -99,9 +113,30 @@ impl Conversation {
         Conversation { tcp: Some(tcp), ..Conversation::new(id, exit, Stage::Asking(front, said), now) }
     }
 
-    /// Another node has asked for a connection.
-    pub fn leaving(id: u64, flow: EndId, now: Time) -> Conversation {
-        Conversation { back: Some(flow), ..Conversation::new(id, flow.peer, Stage::Connecting, now) }
+    /// Another node has asked for a connection by this flow, and is answered by that one.
+    pub fn leaving(id: u64, flow: EndId, answer: EndId, now: Time) -> Conversation {
+        let (there, back) = (Some(answer), Some(flow));
+        Conversation { there, back, ..Conversation::new(id, flow.peer, Stage::Connecting, now) }
+    }
+
+    /// Whether it will need a pair of flows.
+    pub fn is_asking(&self) -> bool {
+        matches!(self.stage, Stage::Asking(..))
+    }
+
+    /// It may take this pair when it needs one.
+    pub fn lend(&mut self, spare: Option<Pair>) {
+        self.spare = spare;
+    }
+
+    /// The pair that it has not taken.
+    pub fn give_back(&mut self) -> Option<Pair> {
+        self.spare.take()
+    }
+
+    /// The flow that this node has opened for it.
+    pub fn there(&self) -> Option<EndId> {
+        self.there
     }
 
     /// The node at its other end.
@@ -150,36 +185,38 @@ impl Conversation {
         self.ready.writable |= ready.writable;
     }
 
-    /// The exit has answered by this flow. False if nothing was asked.
-    pub fn answered(&mut self, back: EndId, status: Status) -> bool {
-        if self.back.is_some() {
-            return false;
-        }
-        let Stage::Asked(front) = &self.stage else { return false };
+    /// The exit answers by this flow. False if it has another one.
+    pub fn answered_by(&mut self, back: EndId) -> bool {
+        let free = self.back.is_none();
+        self.back = self.back.or(Some(back));
+        free
+    }
+
+    /// Reads what the exit says of the connection. `None`: nothing yet.
+    fn answer(&mut self, host: &mut Host, now: Time) -> Result<Option<Status>, Broken> {
+        let (Stage::Asked(front), Some(back)) = (&self.stage, self.back) else { return Ok(None) };
+        let status = match greeting::read(back, host, now) {
+            Read::Unfinished => return Ok(None),
+            Read::Answer(status) => status,
+            Read::OtherVersion(_) => Status::OtherVersion,
+            _ => return Err(Broken),
+        };
         let answer = front.answer(status);
         self.unspoken = status != Status::Connected && answer.is_empty();
         self.pending.extend(answer);
-        self.back = Some(back);
         self.stage = if status == Status::Connected { Stage::Open } else { Stage::Refused };
-        true
+        Ok(Some(status))
     }
 
-    /// The connection that another node has asked for is there, or is not: it is told, by the flow
-    /// that is returned.
-    pub fn connected(&mut self, result: Result<TcpStream, Status>, host: &mut Host, now: Time) -> EndId {
-        let end = host.connect(self.peer, now);
-        let asked = self.back.map(|back| back.flow).unwrap_or_default();
+    /// The connection that another node has asked for is there, or is not: it is told.
+    pub fn connected(&mut self, result: Result<TcpStream, Status>, host: &mut Host, now: Time) {
         let status = result.as_ref().err().copied().unwrap_or(Status::Connected);
-        host.write(end, &greeting::back(asked, status), now);
-        self.there = Some(end);
-        match result {
-            Ok(tcp) => (self.tcp, self.stage) = (Some(tcp), Stage::Open),
-            Err(_) => {
-                host.close(end, now);
-                self.stage = Stage::Refused;
-            }
+        self.unsent.extend(greeting::back(status));
+        self.flush(host, now);
+        self.stage = Stage::Refused;
+        if let Ok(tcp) = result {
+            (self.tcp, self.stage) = (Some(tcp), Stage::Open);
         }
-        end
     }
 
     /// Moves what can be moved.
@@ -197,9 +234,19 @@ impl Conversation {
         if let Stage::Asking(..) = self.stage {
             self.listen(host, now)?;
         }
-        match self.stage {
+        if self.answer(host, now)?.is_some() {
+            self.check(host)?; // it may be that nobody can be told
+        }
+        match &self.stage {
             Stage::Open => self.send(piece, host, now)?,
-            _ => drop(self.flush(host, now)),
+            // Who is not told of the connection need not wait for it.
+            Stage::Asked(front) if front.is_silent() => self.send(piece, host, now)?,
+            stage => {
+                let refuses = matches!(stage, Stage::Refused) && self.tcp.is_none();
+                if self.flush(host, now) && refuses {
+                    self.there.into_iter().for_each(|end| host.close(end, now));
+                }
+            }
         }
         self.receive(host, now)
     }
@@ -232,8 +279,9 @@ impl Conversation {
                 }
                 Next::Open(target, read) => {
                     let early = said.split_off(read);
-                    let end = host.connect(self.peer, now);
-                    self.there = Some(end);
+                    let spare = self.spare.take();
+                    self.there = Some(spare.map_or_else(|| host.connect(self.peer, now), |pair| pair.there));
+                    self.back = spare.and_then(|pair| pair.back);
                     self.unsent = [greeting::there(&target), early].concat();
                     self.flush(host, now);
                     let asking = std::mem::replace(&mut self.stage, Stage::Refused);

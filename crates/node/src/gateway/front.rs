@@ -70,6 +70,11 @@ impl Front {
         }
     }
 
+    /// Whether the application is told nothing of the connection, and may speak at once.
+    pub fn is_silent(&self) -> bool {
+        matches!(self, Front::Forward(_))
+    }
+
     /// What the application is told when the target has answered, or not.
     pub fn answer(&self, status: Status) -> Vec<u8> {
         match self {
@@ -80,12 +85,12 @@ impl Front {
                 Status::NotAllowed => 2,
                 Status::NoSuchName => 4,
                 Status::Unreachable => 5,
-                Status::Busy => 1,
+                Status::Busy | Status::OtherVersion => 1,
             }),
             Front::Connect => match status {
                 Status::Connected => b"HTTP/1.1 200 Connection established\r\n\r\n".to_vec(),
                 Status::NotAllowed => http("403 Forbidden"),
-                Status::NoSuchName | Status::Unreachable => http("502 Bad Gateway"),
+                Status::NoSuchName | Status::Unreachable | Status::OtherVersion => http("502 Bad Gateway"),
                 Status::Busy => http("503 Service Unavailable"),
             },
         }

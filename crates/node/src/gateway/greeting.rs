@@ -4,7 +4,11 @@
 //! |---|---|
 //! | there | version (1), 1, length (2), target: `host:port` |
 //! | there, for an application | version (1), 3, length (2), the service's name |
-//! | back | version (1), 2, the number of the flow there (4), status (1) |
+//! | back | version (1), 2, status (1) |
+//!
+//! The number of the flow back follows from that of the flow there ([`answer_to`]), so it is known
+//! whose it is before it has said anything. Whoever is greeted in another version answers so
+//! ([`Status::OtherVersion`]): the first three bytes back stay as they are.
 
 use midpath_core::node::EndId;
 use midpath_core::packet::FlowId;
@@ -12,7 +16,8 @@ use midpath_core::units::Time;
 
 use crate::host::Host;
 
-const VERSION: u8 = 1;
+/// Version 1 had a flow back that was opened when the target had answered, and said whose it was.
+pub const VERSION: u8 = 2;
 const TARGET: u8 = 1;
 const ANSWER: u8 = 2;
 const SERVICE: u8 = 3;
@@ -49,12 +54,14 @@ pub enum Status {
     Unreachable = 3,
     /// The exit has too much to do.
     Busy = 4,
+    /// The other node speaks another version of this.
+    OtherVersion = 5,
 }
 
 impl Status {
     fn of(byte: u8) -> Option<Status> {
-        use Status::{Busy, Connected, NoSuchName, NotAllowed, Unreachable};
-        [Connected, NotAllowed, NoSuchName, Unreachable, Busy].into_iter().find(|s| *s as u8 == byte)
+        use Status::{Busy, Connected, NoSuchName, NotAllowed, OtherVersion, Unreachable};
+        [Connected, NotAllowed, NoSuchName, Unreachable, Busy, OtherVersion].into_iter().find(|s| *s as u8 == byte)
     }
 }
 
@@ -69,8 +76,22 @@ pub fn there(target: &Target) -> Vec<u8> {
 }
 
 /// The first bytes of the flow back.
-pub fn back(flow: FlowId, status: Status) -> Vec<u8> {
-    [&[VERSION, ANSWER][..], &flow.0.to_be_bytes(), &[status as u8]].concat()
+pub fn back(status: Status) -> [u8; 3] {
+    [VERSION, ANSWER, status as u8]
+}
+
+/// Which of its flow's numbers say that a flow answers another one.
+const ANSWERS: u32 = 2;
+
+/// The end of the flow that answers this one, at the same node.
+pub fn answer_to(there: EndId) -> EndId {
+    EndId { flow: FlowId(there.flow.0 | ANSWERS), active: !there.active, ..there }
+}
+
+/// The end of the flow that this one answers, if it is an answer.
+pub fn answered_by(back: EndId) -> Option<EndId> {
+    let there = EndId { flow: FlowId(back.flow.0 & !ANSWERS), active: !back.active, ..back };
+    (back.flow.0 & ANSWERS != 0).then_some(there)
 }
 
 /// What a flow says that it is for.
@@ -82,13 +103,10 @@ pub enum Read {
     Nonsense,
     /// Connect to this.
     Target(Target),
-    /// This is the other direction of that flow of yours.
-    Answer {
-        /// That flow.
-        flow: FlowId,
-        /// What has become of the connection.
-        status: Status,
-    },
+    /// What has become of the connection.
+    Answer(Status),
+    /// This is said in a version that we don't know.
+    OtherVersion(u8),
 }
 
 /// Reads the greeting of a flow, and not a byte more.
@@ -125,14 +143,15 @@ pub fn parse(bytes: &[u8]) -> (Read, usize) {
             };
             (Read::Target(target), 4 + length)
         }
-        [VERSION, ANSWER, ref rest @ ..] => match *rest {
-            [a, b, c, d, status, ..] => match Status::of(status) {
-                Some(status) => (Read::Answer { flow: FlowId(u32::from_be_bytes([a, b, c, d])), status }, 7),
-                None => (Read::Nonsense, 0),
-            },
-            _ => (Read::Unfinished, 0),
+        [VERSION, ANSWER] => (Read::Unfinished, 0),
+        [VERSION, ANSWER, status, ..] => match Status::of(status) {
+            Some(status) => (Read::Answer(status), 3),
+            None => (Read::Nonsense, 0),
         },
-        _ => (Read::Nonsense, 0),
+        // What any version says of another one.
+        [version, ANSWER, status, ..] if status == Status::OtherVersion as u8 => (Read::OtherVersion(version), 3),
+        [VERSION, ..] => (Read::Nonsense, 0),
+        [version, ..] => (Read::OtherVersion(version), 0),
     }
 }
 
@@ -145,7 +164,7 @@ mod tests {
         let all = [
             (there(&"host.example:443".into()), Read::Target("host.example:443".into())),
             (there(&Target::Service("echo".into())), Read::Target(Target::Service("echo".into()))),
-            (back(FlowId(77), Status::NoSuchName), Read::Answer { flow: FlowId(77), status: Status::NoSuchName }),
+            (back(Status::NoSuchName).to_vec(), Read::Answer(Status::NoSuchName)),
         ];
         for (mut bytes, said) in all {
             for cut in 0..bytes.len() {
@@ -155,7 +174,16 @@ mod tests {
             bytes.extend(b"and what follows");
             assert_eq!(parse(&bytes), (said, length));
         }
-        let nonsense = [&[2, 1][..], &[1, 4], &[1, 1, 2, 0], &[1, 1, 0, 1, 0xff], &[1, 2, 0, 0, 0, 0, 9]];
+        let nonsense = [&[2, 4][..], &[2, 1, 2, 0], &[2, 1, 0, 1, 0xff], &[2, 2, 9]];
         assert!(nonsense.iter().all(|bytes| parse(bytes).0 == Read::Nonsense));
+        assert!([&[1, 1][..], &[3, 2, 0], &[3, 2, 5]].iter().all(|b| parse(b).0 == Read::OtherVersion(b[0])));
+    }
+
+    #[test]
+    fn whose_a_flow_back_is_follows_from_its_number() {
+        let there = EndId { flow: FlowId(4 * 77 + 1), peer: midpath_core::packet::NodeId(3), active: true };
+        let back = answer_to(there);
+        assert_eq!((back.active, back.peer, answered_by(back)), (false, there.peer, Some(there)));
+        assert_eq!(answered_by(there), None);
     }
 }

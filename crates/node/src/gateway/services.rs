@@ -73,6 +73,7 @@ pub fn answer(status: Status) -> Vec<u8> {
         Status::NoSuchName => "there is no such service",
         Status::Unreachable => "it does not answer",
         Status::Busy => "it has too much to do",
+        Status::OtherVersion => "it speaks another version of conversations",
     };
     refusal(why)
 }
