@@ -3,14 +3,16 @@
 //!
 //! [`header`] has what packets carry, [`path`] path identifiers and steering hints. [`pit`],
 //! [`fib`], [`store`] and [`forwarder`] are a node's tables, [`shaper`] a port's Interest shaper,
-//! [`awaited`] the Data that it has asked for, [`producer`] the producer. [`object`], [`segments`]
+//! [`above`] and [`awaited`] the Data that it has asked for, [`producer`] the producer. [`object`], [`segments`]
 //! and [`pending`] are what a consumer keeps of what it fetches. When a consumer asks, and at what
 //! rate, is its scheme's.
 
+pub mod above;
 pub mod awaited;
 pub mod fib;
 pub mod forwarder;
 pub mod header;
+pub mod lines;
 pub mod mean;
 pub mod object;
 pub mod params;

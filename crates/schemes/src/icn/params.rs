@@ -113,8 +113,12 @@ pub enum Order {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Outstanding {
-    /// As much as the bookings let through: a rate, whenever the Data come.
+    /// What has room on the way back when it is due, by the round trips that the port measures.
+    /// Ours. With `pacing = "booked"` it is as `Booked`: what a calendar lets go together, a pace
+    /// keeps apart.
     #[default]
+    Due,
+    /// As much as the bookings let through: a rate, whenever the Data come. The paper's text.
     Booked,
     /// No more than the neighbour's queue holds, ours: they have room there even if they come all
     /// at once.
@@ -128,7 +132,7 @@ pub enum Outstanding {
 pub struct ShaperParams {
     /// "wang" or "booked".
     pub pacing: Pacing,
-    /// "booked" or "queue".
+    /// "due", "booked" or "queue".
     pub outstanding: Outstanding,
     /// "arrival" or "primary-first".
     pub order: Order,
@@ -154,7 +158,7 @@ impl Default for ShaperParams {
     fn default() -> ShaperParams {
         ShaperParams {
             pacing: Pacing::Wang,
-            outstanding: Outstanding::Booked,
+            outstanding: Outstanding::Due,
             order: Order::Arrival,
             headroom: 0.98,
             interests: 100,

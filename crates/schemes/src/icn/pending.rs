@@ -6,15 +6,28 @@ use std::collections::{BinaryHeap, VecDeque};
 use midpath_core::units::Time;
 use rustc_hash::FxHashMap;
 
+use super::lines::{Line, Lines};
 use super::path::PathId;
+
+/// How an Interest is sent.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Course {
+    /// For which path, if one is known.
+    pub path: Option<PathId>,
+    /// Whether it is steered there.
+    pub steered: bool,
+    /// The line in which it goes, if it stays in one.
+    pub line: Option<Line>,
+}
 
 /// A segment that has been asked for.
 #[derive(Debug, Clone, Copy)]
 struct Sent {
     at: Time,
-    path: Option<PathId>,
-    /// Whether the Interest was steered there.
-    steered: bool,
+    course: Course,
+    /// The number in its line, and where it stood when it was first asked for.
+    number: u64,
+    first: Option<(Line, u64)>,
     /// How often it was asked for.
     times: u32,
     /// It waits to be asked for again.
@@ -28,7 +41,12 @@ pub struct Answered(Sent);
 impl Answered {
     /// The round trip, if it is sure which Interest was answered (Karn's rule).
     pub fn round_trip(&self, now: Time) -> Option<Time> {
-        (self.0.times == 1).then(|| now.saturating_sub(self.0.at))
+        self.is_sure().then(|| now.saturating_sub(self.0.at))
+    }
+
+    /// Whether it is sure which Interest was answered.
+    pub fn is_sure(&self) -> bool {
+        self.0.times == 1
     }
 
     /// Whether it was on its way, and did not wait to be asked for again.
@@ -36,9 +54,16 @@ impl Answered {
         !self.0.back
     }
 
-    /// Whether its Interest was steered onto another path than this.
+    /// Whether its Interest was steered onto another path than this, if it is sure which one was
+    /// answered.
     pub fn strayed(&self, path: PathId) -> bool {
-        self.0.steered && self.0.path != Some(path)
+        self.is_sure() && self.0.course.steered && self.0.course.path != Some(path)
+    }
+
+    /// Where it stood in its line when it was first asked for, if the Data came over that path.
+    /// Whichever Interest was answered, those before that one are overtaken.
+    fn place(&self, path: PathId) -> Option<(Line, u64)> {
+        self.0.first.filter(|(line, _)| line.0 == path)
     }
 }
 
@@ -53,15 +78,23 @@ pub struct Pending {
     /// deadlines. What is answered stays until it is first.
     first: VecDeque<(u32, Time)>,
     repeats: BinaryHeap<Reverse<(Time, u32, u32)>>,
+    lines: Lines,
+    /// Interests outside of lines.
+    wandering: VecDeque<(u32, Time)>,
 }
 
 impl Pending {
-    /// Called when an Interest has been sent for a path, perhaps steered there; `timeout` is that
-    /// of a first one.
-    pub fn sent(&mut self, segment: u32, now: Time, path: Option<PathId>, steered: bool, timeout: Time) {
-        let sent = self.interests.entry(segment).or_insert(Sent { at: now, path, steered, times: 0, back: false });
+    /// Called when an Interest has been sent; `timeout` is that of a first one.
+    pub fn sent(&mut self, segment: u32, now: Time, course: Course, timeout: Time) {
+        let number = course.line.map_or(0, |line| self.lines.sent(line, segment));
+        if course.line.is_none() && course.path.is_some() {
+            self.wandering.push_back((segment, now));
+        }
+        let first = course.line.map(|line| (line, number));
+        let new = Sent { at: now, course, number, first, times: 0, back: false };
+        let sent = self.interests.entry(segment).or_insert(new);
         let times = sent.times + 1;
-        *sent = Sent { at: now, path, steered, times, back: false };
+        *sent = Sent { times, first: sent.first, ..new };
         if times == 1 {
             self.first.push_back((segment, now));
         } else {
@@ -80,12 +113,72 @@ impl Pending {
         Some(Answered(sent))
     }
 
+    /// Called with Data that came over this path: a segment that was asked for there well before
+    /// them, and before `then`, and does not come. It is to be sent again. Ask again.
+    pub fn overtaken(&mut self, by: &Answered, path: PathId, reordering: u64, then: Time) -> Option<u32> {
+        let (line, answered) = by.place(path)?;
+        while let Some((segment, number)) = self.lines.overtaken(line, answered, reordering) {
+            let sent = self.interests.get_mut(&segment);
+            let waits = |s: &&mut Sent| !s.back && s.course.line == Some(line) && s.number == number;
+            match sent.filter(waits) {
+                // A content store may have answered those after it.
+                Some(sent) if sent.at > then => return None,
+                Some(sent) => {
+                    sent.back = true;
+                    self.lines.take_first(line);
+                    return Some(segment);
+                }
+                None => self.lines.take_first(line),
+            }
+        }
+        None
+    }
+
+    /// Called with Data: a segment that was asked for before them, before `then`, and outside of
+    /// lines. It is to be sent again. Ask again.
+    pub fn strays(&mut self, by: &Answered, then: Time) -> Option<u32> {
+        while let Some((segment, at)) = self.wandering.front().copied().filter(|w| w.1 < then && w.1 < by.0.at) {
+            self.wandering.pop_front();
+            let sent = self.interests.get_mut(&segment);
+            if let Some(sent) = sent.filter(|s| !s.back && s.course.line.is_none() && s.at == at) {
+                sent.back = true;
+                return Some(segment);
+            }
+        }
+        None
+    }
+
+    /// Called when nothing has come for long: the last Interest of each path is to be sent again, so
+    /// that its Data tell of all before it.
+    pub fn probe(&mut self) -> Vec<u32> {
+        let mut last: Vec<(Option<PathId>, Time, u32)> = Vec::new();
+        for (segment, sent) in self.interests.iter().filter(|(_, sent)| !sent.back) {
+            let new = (sent.course.path, sent.at, *segment);
+            match last.iter_mut().find(|known| known.0 == new.0) {
+                Some(known) if (known.1, known.2) < (new.1, new.2) => *known = new,
+                Some(_) => {}
+                None => last.push(new),
+            }
+        }
+        let mut segments: Vec<u32> = last.into_iter().map(|(_, _, segment)| segment).collect();
+        segments.sort_unstable();
+        for segment in &segments {
+            self.interests.entry(*segment).and_modify(|sent| sent.back = true);
+        }
+        segments
+    }
+
     /// Called with a Nack: the path of its Interest, which is to be sent again. The outer `None`:
     /// nothing waits for it.
     pub fn refused(&mut self, segment: u32) -> Option<Option<PathId>> {
         let sent = self.interests.get_mut(&segment).filter(|a| !a.back)?;
         sent.back = true;
-        Some(sent.path)
+        Some(sent.course.path)
+    }
+
+    /// Whether nothing is missing of what was asked for.
+    pub fn is_empty(&self) -> bool {
+        self.interests.is_empty()
     }
 
     /// Whether a segment is to be sent again.
@@ -106,7 +199,7 @@ impl Pending {
         };
         let sent = self.interests.get_mut(&segment)?;
         sent.back = true;
-        Some((segment, sent.path))
+        Some((segment, sent.course.path))
     }
 
     /// When the next one will be late.
@@ -195,11 +288,14 @@ impl RoundTrips {
         (least < Time::MAX).then_some(least)
     }
 
+    /// The smoothed one, and the deviations of RFC 6298, §2.3, above it.
+    pub fn with_deviation(&self) -> Option<Time> {
+        self.smoothed.map(|(mean, var)| mean.saturating_add(Time(var.0.saturating_mul(u64::from(self.k)))))
+    }
+
     /// RFC 6298, §2.3 and §2.4; before the first sample the least timeout.
     pub fn timeout(&self) -> Time {
-        let wait = self
-            .smoothed
-            .map_or(Time::ZERO, |(mean, var)| mean.saturating_add(Time(var.0.saturating_mul(u64::from(self.k)))));
+        let wait = self.with_deviation().unwrap_or(Time::ZERO);
         wait.max(self.min_timeout).min(MAX_TIMEOUT.max(self.min_timeout))
     }
 }
@@ -207,6 +303,7 @@ impl RoundTrips {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::icn::header::Class;
 
     const MS: fn(u64) -> Time = Time::from_ms;
     const S: fn(u64) -> Time = Time::from_secs;
@@ -214,18 +311,64 @@ mod tests {
     #[test]
     fn what_does_not_come_is_asked_for_again_ever_later() {
         let (mut pending, second) = (Pending::default(), S(1));
-        pending.sent(7, Time::ZERO, Some(PathId(1)), true, second);
+        let course = Course { path: Some(PathId(1)), steered: true, line: None };
+        pending.sent(7, Time::ZERO, course, second);
         assert_eq!(pending.next_timeout(second), S(1));
         assert_eq!((pending.late(MS(999), second), pending.late(S(1), second)), (None, Some((7, Some(PathId(1))))));
         assert!(pending.late(S(1), second).is_none() && pending.waits_to_be_sent(7));
         assert_eq!(pending.next_timeout(second), Time::MAX);
-        pending.sent(7, S(1), None, false, second);
+        pending.sent(7, S(1), Course::default(), second);
         assert_eq!(pending.next_timeout(second), S(3));
         assert_eq!(pending.refused(7), Some(None));
         assert_eq!(pending.refused(7), None, "once");
         // Late Data count, and tell no round trip.
         assert!(pending.answered(7).is_some_and(|a| a.round_trip(S(2)).is_none()) && pending.answered(7).is_none());
         assert!(!pending.waits_to_be_sent(7));
+    }
+
+    #[test]
+    fn later_data_of_a_path_say_what_is_lost() {
+        let (mut pending, second) = (Pending::default(), S(1));
+        let course =
+            |path| Course { path: Some(PathId(path)), steered: true, line: Some((PathId(path), Class::Primary)) };
+        // Segments 0 to 9 by turns over two paths; 4 and 5 on none.
+        for segment in 0..10 {
+            let free = (4..6).contains(&segment);
+            let course = Course {
+                line: course(u64::from(segment) % 2).line.filter(|_| !free),
+                ..course(u64::from(segment) % 2)
+            };
+            pending.sent(segment, MS(u64::from(segment)), course, second);
+        }
+        // All of the far path come first: that says nothing of the near one.
+        for segment in [1, 3, 7, 9] {
+            let answered = pending.answered(segment).expect("asked for");
+            assert_eq!(pending.overtaken(&answered, PathId(1), 3, S(1)), None, "{segment}");
+            assert_eq!(pending.strays(&answered, MS(4)), None);
+        }
+        // 0, 2, 6 and 8 are the near path's.
+        for (segment, lost) in [(6, None), (8, Some(0))] {
+            let answered = pending.answered(segment).expect("asked for");
+            assert_eq!(pending.overtaken(&answered, PathId(0), 3, S(1)), lost);
+            assert_eq!(pending.overtaken(&answered, PathId(0), 3, S(1)), None);
+            assert_eq!(pending.strays(&answered, MS(5)), (segment == 6).then_some(4));
+        }
+        assert!(pending.waits_to_be_sent(0) && !pending.waits_to_be_sent(2));
+        // What is left: 2 on the near path, 5 on the other.
+        assert_eq!(pending.probe(), [2, 5]);
+    }
+
+    #[test]
+    fn data_of_a_segment_that_was_asked_for_twice_tell_of_those_before_the_first_time() {
+        let (mut pending, second) = (Pending::default(), S(1));
+        let course = Course { path: Some(PathId(0)), steered: true, line: Some((PathId(0), Class::Primary)) };
+        (0..5).for_each(|segment| pending.sent(segment, MS(u64::from(segment)), course, second));
+        assert_eq!(pending.probe(), [4]);
+        pending.sent(5, MS(9), course, second);
+        pending.sent(4, MS(10), course, second);
+        let answered = pending.answered(4).expect("asked for");
+        let lost: Vec<u32> = std::iter::from_fn(|| pending.overtaken(&answered, PathId(0), 1, S(1))).collect();
+        assert_eq!(lost, [0, 1, 2, 3], "and not 5");
     }
 
     #[test]

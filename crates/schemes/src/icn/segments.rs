@@ -6,9 +6,10 @@ use std::collections::VecDeque;
 use midpath_core::packet::Packet;
 use midpath_core::units::Time;
 
+use super::lines::REORDERING;
 use super::object::Object;
 use super::path::PathId;
-use super::pending::{Answered, Pending};
+use super::pending::{Answered, Course, Pending};
 
 /// What is left of an object to fetch.
 #[derive(Debug)]
@@ -69,10 +70,32 @@ impl Segments {
         again
     }
 
-    /// Called when an Interest has been sent for a path, perhaps steered there; `timeout` is that
-    /// of a first one.
-    pub fn sent(&mut self, segment: u32, now: Time, path: Option<PathId>, steered: bool, timeout: Time) {
-        self.pending.sent(segment, now, path, steered, timeout);
+    /// Called when an Interest has been sent; `timeout` is that of a first one.
+    pub fn sent(&mut self, segment: u32, now: Time, course: Course, timeout: Time) {
+        self.pending.sent(segment, now, course, timeout);
+    }
+
+    /// Called with Data that came over a path: puts what they show to be lost on the list again. Those
+    /// count that were asked for before the first time; what is in no line, before the second.
+    pub fn find_lost(&mut self, by: &Answered, path: PathId, [then, strays]: [Time; 2]) {
+        // At an object's end too few Interests are left for three to follow.
+        let reordering = if self.wanted().is_some() { REORDERING } else { 1 };
+        let mut lost =
+            || self.pending.overtaken(by, path, reordering, then).or_else(|| self.pending.strays(by, strays));
+        while let Some(segment) = lost() {
+            self.again.push_back(segment);
+        }
+    }
+
+    /// Called when nothing has come for long and nothing is left to ask for: puts the last one of each
+    /// path on the list again.
+    pub fn probe(&mut self) {
+        self.again.extend(self.pending.probe());
+    }
+
+    /// Whether some are on their way, or wait to be asked for again.
+    pub fn is_waiting(&self) -> bool {
+        !self.pending.is_empty()
     }
 
     /// The next segment that is late, and its path; it is on the list again. Ask again.

@@ -9,6 +9,10 @@
 //! together stay within what the link carries, plus the burst and one packet of each kind. What
 //! cannot leave waits; what finds no room is handed back, to be Nacked.
 //!
+//! A rate alone is not enough where round trips differ: Data of near producers come beside those
+//! that were asked for of far ones before. So the way back is booked for when the Data are due
+//! (`outstanding = "due"`, ours; `calendar.rs`).
+//!
 //! Wang et al. is cited from its abstract and from the first author's public implementation for
 //! ndnSIM: the text was not at hand.
 
@@ -16,9 +20,13 @@ use std::collections::VecDeque;
 
 use midpath_core::units::{Bytes, Rate, Time, TxClock};
 
+use super::above::Via;
 use super::header::Class;
 use super::mean::Mean;
-use super::params::{Order, Pacing, ShaperParams};
+use super::params::{Order, Outstanding, Pacing, ShaperParams};
+use calendar::Calendar;
+
+mod calendar;
 
 /// An Interest, as far as the shaper looks at it. `token` is the caller's: the packet, or its
 /// number.
@@ -32,6 +40,10 @@ pub struct Interest<T> {
     pub data: Bytes,
     /// Its class.
     pub class: Class,
+    /// Its path, if it says one, and the round trip from here to its Data, if that is known.
+    pub via: Option<Via>,
+    /// The round trip.
+    pub above: Option<Time>,
 }
 
 /// What became of an Interest that was offered.
@@ -67,7 +79,9 @@ struct Direction {
 impl Direction {
     fn new(rate: Rate, params: &ShaperParams) -> Direction {
         // A link that stands still has a bit per second: nothing is divided by zero.
-        let share = Rate(((rate.as_f64() * params.headroom) as u64).max(1));
+        // A calendar is right to the slot: it books all, and so does the neighbour's.
+        let headroom = if has_calendar(params) { 1.0 } else { params.headroom };
+        let share = Rate(((rate.as_f64() * headroom) as u64).max(1));
         Direction { rate: share, clock: TxClock::new(share), ahead: share.time_for(params.burst), booked: Time::ZERO }
     }
 
@@ -84,13 +98,68 @@ impl Direction {
     }
 }
 
+/// Whether the way back is booked for when Data are due. A calendar lets those of different round
+/// trips go together, so something else has to pace them.
+fn has_calendar(params: &ShaperParams) -> bool {
+    params.outstanding == Outstanding::Due && params.pacing == Pacing::Wang
+}
+
+/// The way back.
+#[derive(Debug, Clone)]
+enum Back {
+    /// Booked from now on, whenever the Data come.
+    Now(Direction),
+    /// Booked for when they are due.
+    Due(Calendar),
+}
+
+impl Back {
+    fn new(rate: Rate, params: &ShaperParams) -> Back {
+        match has_calendar(params) {
+            true => Back::Due(Calendar::new(Rate(rate.0.max(1)), params.burst)),
+            false => Back::Now(Direction::new(rate, params)),
+        }
+    }
+
+    fn set_rate(&mut self, now: Time, rate: Rate, params: &ShaperParams) {
+        match self {
+            Back::Now(before) => *before = Direction { booked: before.booked, ..Direction::new(rate, params) },
+            Back::Due(before) => *before = before.at_rate(now, Rate(rate.0.max(1)), params.burst),
+        }
+    }
+
+    /// What may be booked: with a calendar all, for it is right to the slot.
+    fn rate(&self) -> Rate {
+        match self {
+            Back::Now(direction) => direction.rate,
+            Back::Due(calendar) => calendar.rate(),
+        }
+    }
+
+    /// Something of this size comes now.
+    #[inline]
+    fn book(&mut self, now: Time, size: Bytes) {
+        match self {
+            Back::Now(direction) => direction.book(now, size),
+            Back::Due(calendar) => calendar.book(now, now, whole(size)),
+        }
+    }
+}
+
+/// A size that a slot can count.
+fn whole(size: Bytes) -> u32 {
+    u32::try_from(size.0).unwrap_or(u32::MAX)
+}
+
 /// The shaper.
 #[derive(Debug, Clone)]
 pub struct Shaper<T> {
     params: ShaperParams,
     /// The way of this port's Interests, and that of their Data.
     out: Direction,
-    back: Direction,
+    back: Back,
+    /// With a calendar: none of those that wait finds room before.
+    full_until: Time,
     /// Queues of both classes.
     queues: [VecDeque<Waiting<T>>; 2],
     arrivals: u64,
@@ -111,7 +180,8 @@ impl<T> Shaper<T> {
         Shaper {
             params: *params,
             out: Direction::new(out, params),
-            back: Direction::new(back, params),
+            back: Back::new(back, params),
+            full_until: Time::ZERO,
             queues: [VecDeque::new(), VecDeque::new()],
             arrivals: 0,
             backlog: 0,
@@ -130,10 +200,12 @@ impl<T> Shaper<T> {
     }
 
     /// Called when the link has other rates. What is booked stays booked.
-    pub fn set_rates(&mut self, out: Rate, back: Rate) {
-        for (direction, rate) in [(&mut self.out, out), (&mut self.back, back), (&mut self.half, Rate(out.0 / 2))] {
+    pub fn set_rates(&mut self, now: Time, out: Rate, back: Rate) {
+        for (direction, rate) in [(&mut self.out, out), (&mut self.half, Rate(out.0 / 2))] {
             *direction = Direction { booked: direction.booked, ..Direction::new(rate, &self.params) };
         }
+        self.back.set_rate(now, back, &self.params);
+        self.full_until = Time::ZERO;
     }
 
     /// Called when an Interest was routed to this port.
@@ -155,6 +227,8 @@ impl<T> Shaper<T> {
 
     #[inline]
     fn push(&mut self, since: Time, interest: Interest<T>) {
+        // It may have another round trip than those that wait.
+        self.full_until = Time::ZERO;
         self.arrivals += 1;
         self.backlog += interest.data.0;
         self.queues[interest.class as usize].push_back(Waiting { number: self.arrivals, since, interest });
@@ -176,13 +250,45 @@ impl<T> Shaper<T> {
         self.back.book(now, difference);
     }
 
-    /// When [`Shaper::poll`] has an Interest to give, if one waits.
+    /// Called when Data have come in that were due then. Those that are early are booked for now, and
+    /// not for then. Those that are late took their time already: to book them again halved what is
+    /// left where Interests wait above, and made them wait for longer.
     #[inline]
-    pub fn next_release(&self) -> Option<Time> {
+    pub fn on_data(&mut self, now: Time, due: Time, size: Bytes) {
+        let Back::Due(calendar) = &mut self.back else { return };
+        let patience = calendar.patience();
+        if due > now.saturating_add(patience) {
+            calendar.release(now, due, whole(size));
+            calendar.book(now, now, whole(size));
+        }
+    }
+
+    /// Called when Data that were due then will not come.
+    pub fn on_refused(&mut self, now: Time, due: Time, size: Bytes) {
+        let Back::Due(calendar) = &mut self.back else { return };
+        if due > now {
+            calendar.release(now, due, whole(size));
+            self.full_until = Time::ZERO;
+        }
+    }
+
+    /// When [`Shaper::poll`] has an Interest to give, if one waits: now or later.
+    #[inline]
+    pub fn next_release(&self, now: Time) -> Option<Time> {
+        (!self.is_empty()).then(|| self.next_turn().max(self.full_until).max(now))
+    }
+
+    /// When the pace, and what is booked already, let the next one go.
+    #[inline]
+    fn next_turn(&self) -> Time {
         // The way out is booked by two shapers. The neighbour's keeps its Data within a burst, this
         // one its Interests within another: with one for both, each burst of Data booked there
         // would stop the Interests here while their own way back is idle.
-        (!self.is_empty()).then(|| self.within_half(self.out.free(2).max(self.back.free(1)).max(self.paced)))
+        let at = self.out.free(2).max(self.paced);
+        self.within_half(match &self.back {
+            Back::Now(direction) => at.max(direction.free(1)),
+            Back::Due(_) => at,
+        })
     }
 
     /// With bookings alone Interests would take all of a slow way out from the Data that others ask
@@ -203,10 +309,16 @@ impl<T> Shaper<T> {
     /// The next Interest, if one may leave now. It is booked; ask again.
     #[inline]
     pub fn poll(&mut self, now: Time) -> Option<Interest<T>> {
-        self.next_release().filter(|at| *at <= now)?;
-        let Waiting { since, interest, .. } = self.pop()?;
+        self.next_release(now).filter(|at| *at <= now)?;
+        let Waiting { since, interest, .. } = match self.back {
+            Back::Now(_) => self.pop(self.next_class(), 0)?,
+            Back::Due(_) => self.pop_with_room(now)?,
+        };
         self.out.book(now, interest.size);
-        self.back.book(now, interest.data);
+        match &mut self.back {
+            Back::Now(direction) => direction.book(now, interest.data),
+            Back::Due(calendar) => calendar.book(now, due(now, &interest), whole(interest.data)),
+        }
         self.sizes.own(interest.size, interest.data);
         if self.params.pacing == Pacing::Booked {
             self.half.book(now, interest.size);
@@ -222,19 +334,42 @@ impl<T> Shaper<T> {
     }
 
     #[inline]
-    fn pop(&mut self) -> Option<Waiting<T>> {
-        let waiting = self.queues[self.next_class()].pop_front()?;
+    fn pop(&mut self, class: usize, index: usize) -> Option<Waiting<T>> {
+        let waiting = self.queues[class].remove(index)?;
         self.backlog -= waiting.interest.data.0;
         Some(waiting)
+    }
+
+    /// The first of those that wait whose Data have room when they are due. None passes another of
+    /// its path, or of about the same round trip: paths keep their order.
+    fn pop_with_room(&mut self, now: Time) -> Option<Waiting<T>> {
+        let (mut at, mut stopped) = ([0; 2], Stopped::default());
+        while let Some(class) = self.next_class_from(at) {
+            let Back::Due(calendar) = &mut self.back else { return None };
+            let interest = &self.queues[class][at[class]].interest;
+            if !stopped.holds(calendar, now, interest) {
+                return self.pop(class, at[class]);
+            }
+            at[class] += 1;
+        }
+        self.full_until = stopped.until;
+        None
     }
 
     /// The queue whose turn it is.
     #[inline]
     fn next_class(&self) -> usize {
-        let heads = [0, 1].map(|class: usize| self.queues[class].front().map(|waiting| waiting.number));
+        self.next_class_from([0, 0]).unwrap_or(Class::Secondary as usize)
+    }
+
+    /// The same if so many of each class are passed over; `None` if these are all.
+    #[inline]
+    fn next_class_from(&self, at: [usize; 2]) -> Option<usize> {
+        let heads = [0, 1].map(|class: usize| self.queues[class].get(at[class]).map(|waiting| waiting.number));
         match (heads, self.params.order) {
-            ([Some(primary), Some(secondary)], Order::Arrival) => usize::from(secondary < primary),
-            ([primary, _], _) => usize::from(primary.is_none()),
+            ([Some(primary), Some(secondary)], Order::Arrival) => Some(usize::from(secondary < primary)),
+            ([Some(_), _], _) => Some(0),
+            ([None, secondary], _) => secondary.map(|_| 1),
         }
     }
 
@@ -243,7 +378,7 @@ impl<T> Shaper<T> {
     fn gap(&self, now: Time, size: Bytes) -> Time {
         let link = Link {
             out: self.out.rate.as_f64(),
-            back: self.back.rate.as_f64(),
+            back: self.back.rate().as_f64(),
             own: self.sizes.own_inflation(),
             opposite: self.sizes.opposite_inflation(),
         };
@@ -267,6 +402,46 @@ impl<T> Shaper<T> {
     #[inline]
     pub fn backlog(&self) -> Bytes {
         Bytes(self.backlog)
+    }
+}
+
+/// When the Data of an Interest that leaves now are due. What nobody knows may come at once.
+fn due<T>(now: Time, interest: &Interest<T>) -> Time {
+    interest.above.map_or(now, |above| now.saturating_add(above))
+}
+
+/// Round trips that are told apart at a time. Ours: what has others waits its turn.
+const ROUND_TRIPS: usize = 8;
+
+/// Round trips whose Data find no room.
+#[derive(Default)]
+struct Stopped {
+    trips: [(Option<Via>, Time); ROUND_TRIPS],
+    count: usize,
+    /// From when on one of them does.
+    until: Time,
+}
+
+impl Stopped {
+    /// Whether an Interest waits: its Data have no room, or it would pass one that waits. The
+    /// neighbour's queue has room for those of which nobody knows when they are due.
+    fn holds<T>(&mut self, calendar: &mut Calendar, now: Time, interest: &Interest<T>) -> bool {
+        let Some(above) = interest.above else { return false };
+        let near = |(via, trip): &(Option<Via>, Time)| {
+            (via.is_some() && *via == interest.via) || trip.0.abs_diff(above.0) <= calendar.patience().0
+        };
+        if self.count == ROUND_TRIPS || self.trips[..self.count].iter().any(near) {
+            return true;
+        }
+        let (due, size) = (due(now, interest), whole(interest.data));
+        if calendar.has_room(now, due, size) {
+            return false;
+        }
+        let next = calendar.next_room(now, due, size).saturating_sub(above);
+        self.until = if self.count == 0 { next } else { self.until.min(next) };
+        self.trips[self.count] = (interest.via, above);
+        self.count += 1;
+        true
     }
 }
 

@@ -11,20 +11,30 @@ use midpath_core::rng::{below, unit};
 use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, FlowSpec};
 use midpath_core::units::Time;
 
-use super::params::{MirccParams, RttSource};
-use crate::icn::header::{Class, InterestHeader, Stamped, Way, data_headers, microseconds};
+use super::params::{MirccParams, Repair, RttSource, Update};
+use crate::icn::header::{Class, InterestHeader, Stamped, Trail, Way, data_headers, microseconds};
 use crate::icn::object::Object;
 use crate::icn::params::{Paths as PathsOf, Steering};
 use crate::icn::path::PathId;
-use crate::icn::pending::RoundTrips;
+use crate::icn::pending::{Answered, Course, RoundTrips};
 use crate::icn::segments::Segments;
 use paths::{Paths, Turn};
 
 /// RFC 6298, §2.2: mean deviations above the mean round trip.
 const RTO_K: u32 = 4;
 
+/// The time until an Interest is repeated that nothing tells of doubles at most so often. Ours, as for
+/// repeats.
+const MAX_SILENCES: u32 = 4;
+
+/// Silence at an object's end says nothing before. Ours: what a shaper's wait may come to at once.
+const LEAST_PATIENCE: Time = Time::from_ms(10);
+
 /// How soon a consumer without a path asks again after a Nack that tells no rate. Ours.
 const AGAIN: Time = Time::from_ms(10);
+
+/// The timeout before the first Data; doubled with each repeat. 200 ms: ndn-cxx's least.
+const FIRST_TIMEOUT: Time = Time::from_ms(200);
 
 /// The consumer.
 pub struct Fetch {
@@ -37,6 +47,10 @@ pub struct Fetch {
     rtts: RoundTrips,
     /// While no path is known: when to ask again.
     probe_at: Time,
+    /// When something was last sent, or came; and how often nothing came after all had been asked
+    /// for.
+    last_news: Time,
+    silences: u32,
     /// Data that came over another path than their Interests were steered onto.
     strayed: u64,
     report: FlowReport,
@@ -52,6 +66,8 @@ impl Fetch {
             paths: Paths::new(&params, flow.rate.filter(|r| r.0 > 0)),
             rtts: RoundTrips::new(params.min_rto, RTO_K),
             probe_at: Time::ZERO,
+            last_news: Time::ZERO,
+            silences: 0,
             strayed: 0,
             report: FlowReport::default(),
             params,
@@ -86,8 +102,33 @@ impl Fetch {
         interest.measure();
         ctx.send(interest);
         let steered = steered && turn.is_some();
-        self.segments.sent(segment, ctx.now, turn.map(|t| t.path), steered, self.rtts.timeout());
+        // With one path known, what has no hint goes there, too; if it finds another, no harm is done.
+        let keeps_line = steered || self.params.paths == PathsOf::One || self.paths.len() == 1;
+        let line = turn.filter(|_| keeps_line).map(|t| (t.path, t.class));
+        let course = Course { path: turn.map(|t| t.path), steered, line };
+        self.segments.sent(segment, ctx.now, course, self.timeout());
+        self.last_news = ctx.now;
         self.report.sent += 1;
+    }
+
+    /// How long to wait for what no later Data tell of.
+    fn timeout(&self) -> Time {
+        match self.params.repair {
+            // What was asked for twice tells no round trip, so the first Data end this.
+            Repair::LaterData if self.report.delivered == 0 => FIRST_TIMEOUT.min(self.params.min_rto),
+            Repair::LaterData | Repair::Timeout => self.rtts.timeout(),
+        }
+    }
+
+    /// When to ask once more, so that Data tell what is lost: two round trips after the last was asked
+    /// for, or came. Only if nothing is left to ask for: other Interests' Data will tell else.
+    fn probes_at(&mut self) -> Time {
+        let waits = self.params.repair == Repair::LaterData && self.segments.is_waiting();
+        let Some(mean) = self.rtts.smoothed().filter(|_| waits && self.segments.wanted().is_none()) else {
+            return Time::MAX;
+        };
+        let patience = (mean * 2).max(self.rtts.with_deviation().unwrap_or(mean)).max(LEAST_PATIENCE);
+        self.last_news.saturating_add(patience * (1 << self.silences.min(MAX_SILENCES)))
     }
 
     /// Sends what is due, and sets the timer for what comes next.
@@ -96,15 +137,21 @@ impl Fetch {
             return ctx.finish();
         }
         self.time_out(ctx.now);
+        if self.probes_at() <= ctx.now {
+            self.segments.probe();
+            self.silences += 1;
+            self.report.timeouts += 1;
+            self.last_news = ctx.now;
+        }
         self.paths.expire(ctx.now);
         let next = match self.paths.is_empty() {
-            true => self.segments.next_timeout(self.rtts.timeout()).min(self.find_a_path(ctx)),
+            true => self.segments.next_timeout(self.timeout()).min(self.find_a_path(ctx)),
             false => {
                 let turn = self.take_turns(ctx);
-                self.segments.first_of(turn, self.rtts.timeout())
+                self.segments.first_of(turn, self.timeout())
             }
         };
-        ctx.set_timer(next.min(self.stop));
+        ctx.set_timer(next.min(self.probes_at()).min(self.stop));
     }
 
     /// Asks for what is wanted in the turns that are due; says when the next one is.
@@ -126,17 +173,23 @@ impl Fetch {
         // What is on its way has a timeout of its own.
         let Some(segment) = self.segments.wanted() else { return Time::MAX };
         self.ask(segment, None, ctx);
-        self.probe_at = ctx.now.saturating_add(self.rtts.timeout());
+        let mut wait = self.timeout();
+        if wait < self.params.min_rto {
+            // Nothing has come so far.
+            wait = (wait * (1 << self.silences.min(MAX_SILENCES))).min(self.params.min_rto);
+            self.silences += 1;
+        }
+        self.probe_at = ctx.now.saturating_add(wait);
         self.probe_at
     }
 
     /// Puts what has not come in time on the list again.
     fn time_out(&mut self, now: Time) {
-        let timeout = self.rtts.timeout();
+        let timeout = self.timeout();
         while let Some((_, path)) = self.segments.late(now, timeout) {
             self.report.timeouts += 1;
             if let Some(path) = path {
-                self.paths.lost(path);
+                self.paths.lost(path, now);
             }
         }
     }
@@ -150,12 +203,28 @@ impl Fetch {
         }
         let path = self.path_of(header.path);
         self.strayed += u64::from(answered.strayed(path));
-        self.paths.data(path, header.trail, header.stamps(), ctx.now);
+        // Where two Interests in one segment meet, one's value goes back over the other's path.
+        if answered.is_sure() || !matches!(header.trail, Trail::Value(_)) {
+            self.paths.data(path, header.trail, header.stamps(), ctx.now);
+        }
+        (self.last_news, self.silences) = (ctx.now, 0);
+        self.find_lost(&answered, path, ctx.now);
         self.report.delivered += u64::from(data.payload);
         if self.segments.complete() {
             self.report.completed = Some(ctx.now);
             ctx.finish();
         }
+    }
+
+    /// What later Data say of earlier Interests.
+    fn find_lost(&mut self, answered: &Answered, path: PathId, now: Time) {
+        if self.params.repair == Repair::Timeout {
+            return;
+        }
+        // RFC 6298's time without its least. An Interest without a hint may have gone a longer way.
+        let (mean, usual) = (self.rtts.smoothed(), self.rtts.with_deviation().unwrap_or(now));
+        let long = usual.max(mean.map_or(now, |mean| mean * 4));
+        self.segments.find_lost(answered, path, [usual, long].map(|time| now.saturating_sub(time)));
     }
 
     /// With one path per flow all Data are that path's, whatever routers say.
@@ -166,6 +235,7 @@ impl Fetch {
     fn nack(&mut self, nack: &Packet, ctx: &mut EndpointCtx<'_>) {
         let segment = nack.segment();
         let Some(path) = self.segments.refused(segment) else { return };
+        self.last_news = ctx.now;
         let Some(header) = nack.header::<Stamped>() else {
             // From a forwarder that has no way on, or found a loop: another Interest may go another
             // way.
@@ -173,12 +243,12 @@ impl Fetch {
             return;
         };
         match path {
-            Some(path) => self.paths.nack(path, header.stamps()),
+            Some(path) => self.paths.nack(path, header.stamps(), ctx.now, unit(ctx.rng)),
             // No Data yet: the rate that it tells says when to ask again.
             None => {
                 let bits = 8.0 * f64::from(self.segments.object().data_size(segment));
                 let wait = Time::from_secs_f64(bits / header.stamps().primary.max(1.0));
-                self.probe_at = ctx.now.saturating_add(wait.min(self.rtts.timeout()));
+                self.probe_at = ctx.now.saturating_add(wait.min(self.timeout()));
             }
         }
     }
@@ -186,6 +256,10 @@ impl Fetch {
 
 impl Endpoint for Fetch {
     fn on_start(&mut self, ctx: &mut EndpointCtx<'_>) {
+        // RCP's consumers are the baseline's.
+        if self.params.spread && self.params.rates.update == Update::Mircc {
+            self.paths.set_phase(unit(ctx.rng), self.segments.object().data_size(0));
+        }
         self.pump(ctx);
     }
 

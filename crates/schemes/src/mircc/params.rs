@@ -74,6 +74,18 @@ pub enum RttSource {
     Upstream,
 }
 
+/// In which time (3), (7) and (13) drain β of the queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Drain {
+    /// d(t), or T where that is longer: in T no more is drained than waits. Ours.
+    #[default]
+    Interval,
+    /// d(t): the paper's text, whose T is no longer.
+    RoundTrip,
+}
+
 /// How an equation of the paper is read that contradicts its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -140,6 +152,12 @@ pub struct RateParams {
     /// T is no shorter than this many of the link's Data, for y(t) counts whole Interests. Ours:
     /// 10, with which R deviates by less than 5 % in the model (2: by 70 %).
     pub min_packets: f64,
+    /// Whether T is no shorter than the time between two Interests of a flow at R_p. A flow hears
+    /// of rates by its own Data alone, so where its share is less than one in a round trip, the loop
+    /// is as long as that. An `interval` that is a time stays that time. Ours; off: the paper's text.
+    pub sparse: bool,
+    /// "interval" or "round-trip".
+    pub drain: Drain,
     /// T and believed RTTs are no longer than this. Ours: 1 s, so that no consumer can stop a
     /// link's clock.
     pub max_interval: Time,
@@ -194,6 +212,8 @@ impl Default for RateParams {
             gain: Gain::Printed,
             interval: Interval::Of(RttOf::Mean),
             min_packets: 10.0,
+            sparse: true,
+            drain: Drain::Interval,
             max_interval: Time::from_secs(1),
             rtt: RttSource::Least,
             rtt_weight: 1.0 / 16.0,
@@ -241,6 +261,19 @@ impl RateParams {
     }
 }
 
+/// How a consumer finds what was lost. The paper does not say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Repair {
+    /// By later Data of the same path and class, as by duplicate ACKs; where nothing is left to ask
+    /// for, after two silent round trips; by timeouts otherwise. Ours.
+    #[default]
+    LaterData,
+    /// By timeouts alone.
+    Timeout,
+}
+
 /// The parameters of `mircc`: those of links and shapers, and these.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -265,6 +298,10 @@ pub struct MirccParams {
     pub outage: Outage,
     /// "dual-class", "best-subflow" or "total-per-subflow".
     pub sending: Sending,
+    /// Whether a flow begins anywhere between two Interests, and keeps its place there when rates
+    /// change. Else each rate counts from the last Interest on, and rates that fall push flows
+    /// together, until more Interests come at once than wait at a port. Ours; the text does not say.
+    pub spread: bool,
     /// Share of a flow's primary Interests without a hint. 3 % (§4.3.3).
     #[serde(deserialize_with = "share")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
@@ -272,7 +309,9 @@ pub struct MirccParams {
     /// Size of an Interest, headers included; less than these are is these. Ours: no more than its
     /// headers.
     pub interest: Bytes,
-    /// Least time until a consumer asks again for what has not come. 1 s: RFC 6298, §2.4.
+    /// "later-data" or "timeout".
+    pub repair: Repair,
+    /// Least time until a consumer asks again for what has not come and of which no later Data tell. 1 s: RFC 6298, §2.4.
     pub min_rto: Time,
     /// Longest time between two Interests of a flow, whatever its rate: it hears of better rates by
     /// Data alone. Ours: 1 s.
@@ -308,8 +347,10 @@ impl Default for MirccParams {
             steering: Steering::Shortcut,
             outage: Outage::Wait,
             sending: Sending::DualClass,
+            spread: true,
             hintless: 0.03,
             interest: Bytes(0),
+            repair: Repair::LaterData,
             min_rto: Time::from_secs(1),
             probe: Time::from_secs(1),
             path_lifetime: Time::from_secs(4),
@@ -339,6 +380,14 @@ impl Texts for MirccParams {
             // §3.1.2: "the EWMA of the per-packet RTT", and T has no least number of packets.
             "rtt": "average",
             "min_packets": 0.0,
+            "sparse": false,
+            "drain": "round-trip",
+            // "The Interest shaper books the reverse bandwidth for the Data message".
+            "outstanding": "booked",
+            // Each rate counts from the last Interest on.
+            "spread": false,
+            // What is lost is found by timeouts.
+            "repair": "timeout",
             // Off as far as they can be: nothing happens without the first, and the second is what is
             // believed of strangers.
             "probe": "60 s",
@@ -389,6 +438,7 @@ impl MirccParams {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::icn::params::Outstanding;
 
     #[test]
     fn the_defaults_are_allowed_and_survive_being_written() {
@@ -413,11 +463,25 @@ mod tests {
             secondary_floor: 0.0,
             rtt: RttSource::Average,
             min_packets: 0.0,
+            sparse: false,
+            drain: Drain::RoundTrip,
             max_interval: Time::from_secs(60),
             ..ours.rates
         };
         let text = Text::Paper;
-        assert_eq!(paper, MirccParams { text, rates, probe: Time::from_secs(60), ..ours });
+        let shaper = ShaperParams { outstanding: Outstanding::Booked, ..ours.shaper };
+        assert_eq!(
+            paper,
+            MirccParams {
+                text,
+                rates,
+                shaper,
+                spread: false,
+                repair: Repair::Timeout,
+                probe: Time::from_secs(60),
+                ..ours
+            }
+        );
         // None of these is in vain.
         let (paper, ours) = (MirccParams::paper(), serde_json::to_value(ours).expect("serialises"));
         for (key, value) in paper.as_object().expect("a table") {

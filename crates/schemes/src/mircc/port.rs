@@ -14,10 +14,12 @@ use midpath_core::units::{Bytes, Rate, Time};
 
 use super::params::{MirccParams, RttSource};
 use super::rates::LinkRates;
+use crate::icn::above::{Above, Via};
 use crate::icn::awaited::Awaited;
 use crate::icn::forwarder::Down;
 use crate::icn::header::{Class, InterestHeader, Stamped, Trail};
 use crate::icn::params::{Outage, Outstanding};
+use crate::icn::path::PathId;
 use crate::icn::pit::Key;
 use crate::icn::shaper::{Interest, Offer, Shaper};
 
@@ -42,9 +44,9 @@ impl Link {
 
     /// Called when the link has other rates.
     #[cold]
-    fn set_rates(&mut self, out: Rate, back: Rate) {
+    fn set_rates(&mut self, now: Time, out: Rate, back: Rate) {
         (self.out, self.back) = (out, back);
-        self.shaper.set_rates(out, back);
+        self.shaper.set_rates(now, out, back);
         self.rates.set_capacity(back);
     }
 }
@@ -61,6 +63,8 @@ pub struct MirccPort {
     timed: Option<(Key, Time)>,
     /// With `outstanding = "queue"`: the Data that have been asked for.
     awaited: Option<Awaited>,
+    /// With `outstanding = "due"`: when the Data that have been asked for are due.
+    above: Option<Above>,
     /// What waits there, and Interests in the shaper.
     queued: Backlog,
     interests: Backlog,
@@ -86,9 +90,15 @@ impl MirccPort {
             queue: VecDeque::new(),
             timed: None,
             awaited: (params.shaper.outstanding == Outstanding::Queue).then(|| Awaited::new(limit, params.lifetime)),
+            above: MirccPort::above(params),
             queued: Backlog::default(),
             interests: Backlog::default(),
         }
+    }
+
+    fn above(params: &MirccParams) -> Option<Above> {
+        let wanted = params.shaper.outstanding == Outstanding::Due;
+        wanted.then(|| Above::new(params.known_paths, params.pit, params.lifetime))
     }
 
     /// The link's state at this time.
@@ -101,7 +111,7 @@ impl MirccPort {
             catch_up(link, now);
         }
         if (link.out, link.back) != (out, back) {
-            link.set_rates(out, back);
+            link.set_rates(now, out, back);
         }
         link
     }
@@ -119,13 +129,16 @@ impl MirccPort {
         let (size, now) = (packet.size, ctx.now);
         let class = header.map_or(Class::Primary, |h| h.class);
         let data = expected(header, ctx);
+        let via = header.zip(packet.name()).map(|(header, name)| Via::of(header.way, name));
+        let above = self.above.as_ref().zip(via).and_then(|(above, via)| above.trip(via));
         let upstream = self.measures();
         let link = self.link(ctx);
         link.rates.on_interest(now, class, data);
         if let Some(rtt) = header.and_then(|h| h.rtt()).filter(|_| !upstream) {
             link.rates.on_rtt(now, rtt);
         }
-        let offer = link.shaper.offer(now, Interest { token: pkt, size: Bytes(u64::from(size)), data, class });
+        let offer =
+            link.shaper.offer(now, Interest { token: pkt, size: Bytes(u64::from(size)), data, class, via, above });
         let stamps = link.rates.stamps();
         add(&mut self.interests, size);
         if let Offer::Displaced(Interest { token, size, .. }) | Offer::Refused(Interest { token, size, .. }) = offer {
@@ -135,6 +148,19 @@ impl MirccPort {
             ctx.pool[&token].answer(Kind::Nack, 0);
             ctx.pool[&token].set_header(&start.least(stamps));
             ctx.hand_back(token);
+        }
+    }
+
+    /// Called when Data or a Nack have come in: what was booked for them may have been for another
+    /// time.
+    fn answered(&mut self, now: Time, kind: Kind, key: Key, header: Option<Stamped>) {
+        let (Some(above), Some(link)) = (&mut self.above, &mut self.link) else { return };
+        let path = header.map_or(PathId::START, |h| h.path);
+        let flight = if kind == Kind::Data { above.came(now, key, path) } else { above.refused(key) };
+        let Some((due, size)) = flight.and_then(|f| Some((f.due?, Bytes(u64::from(f.size))))) else { return };
+        match kind {
+            Kind::Data => link.shaper.on_data(now, due, size),
+            _ => link.shaper.on_refused(now, due, size),
         }
     }
 
@@ -161,6 +187,12 @@ impl MirccPort {
             && let Some(key) = key_of(&ctx.pool[&interest.token])
         {
             awaited.on_interest(now, key, interest.data.0 as u32);
+        }
+        if let Some(above) = &mut self.above
+            && let Some(key) = key_of(&ctx.pool[&interest.token])
+        {
+            let due = interest.above.map(|trip| now.saturating_add(trip));
+            above.left(now, key, due, interest.data.0 as u32);
         }
         let packet = &ctx.pool[&interest.token];
         take(&mut self.interests, packet.size);
@@ -218,7 +250,7 @@ impl Port for MirccPort {
             take(&mut self.queued, ctx.pool[&pkt].size);
             return Some(pkt);
         }
-        let next = self.link.as_ref().and_then(|link| link.shaper.next_release());
+        let next = self.link.as_ref().and_then(|link| link.shaper.next_release(ctx.now));
         ctx.wake_at(next.map_or(Time::MAX, |at| at.max(self.blocked_until(ctx.now))));
         None
     }
@@ -246,6 +278,9 @@ impl Port for MirccPort {
                 }
                 let packet = &ctx.pool[&pkt];
                 let header = packet.header::<Stamped>();
+                if let Some(key) = key {
+                    self.answered(now, packet.kind, key, header);
+                }
                 let stamps = self.link(ctx).rates.stamps();
                 if let Some((before, after)) = header.map(|h| (h, h.least(stamps)))
                     && before != after
@@ -282,6 +317,7 @@ impl Port for MirccPort {
         (self.queued, self.interests) = (Backlog::default(), Backlog::default());
         // What is on its way still comes; it is only not known any more.
         self.awaited = self.awaited.take().map(Awaited::emptied);
+        self.above = MirccPort::above(&self.params);
     }
 
     fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {

@@ -9,7 +9,7 @@ use midpath_core::units::{Bytes, Rate, Time};
 
 use super::equations::{self as eq, Load, RcpGains, Target};
 use super::mean::Rtts;
-use super::params::{Capacity, Gain, Interval, RateParams, Reading, RttOf, RttSource, Update};
+use super::params::{Capacity, Drain, Gain, Interval, RateParams, Reading, RttOf, RttSource, Update};
 use crate::icn::header::{Class, Stamps};
 use crate::icn::mean::Mean;
 
@@ -198,8 +198,13 @@ impl LinkRates {
             Interval::Of(RttOf::Mean) => self.mean_rtt(),
             Interval::Of(RttOf::Largest) => self.rtts.largest().unwrap_or(self.params.initial_rtt),
         };
-        let packets = self.params.min_packets * self.size.get().unwrap_or(0.0) / self.capacity;
-        wanted.max(Time::from_secs_f64(packets)).clamp(Time::from_us(1), self.params.max_interval)
+        let size = self.size.get().unwrap_or(0.0);
+        let packets = self.params.min_packets * size / self.capacity;
+        // A T that is given as a time is that.
+        let ours = self.params.update == Update::Mircc && matches!(self.params.interval, Interval::Of(_));
+        let gap = if self.params.sparse && ours { eq::interest_gap(self.primary.rate(), size) } else { 0.0 };
+        let longest = self.params.max_interval.as_secs_f64();
+        wanted.max(Time::from_secs_f64(packets.max(gap).min(longest))).clamp(Time::from_us(1), self.params.max_interval)
     }
 
     /// C of the equations.
@@ -212,18 +217,23 @@ impl LinkRates {
 
     /// d(t) where it divides q: the wait in this link's shaper belongs to an average RTT, but not
     /// to the least one.
-    fn rtt_with_wait(&self, c: f64, q: f64) -> f64 {
+    fn drained_in(&self, c: f64, q: f64, period: Time) -> f64 {
         let d = self.mean_rtt().as_secs_f64();
-        if self.params.rtt == RttSource::Least { d + q / c } else { d }
+        let d = if self.params.rtt == RttSource::Least { d + q / c } else { d };
+        match self.params.drain {
+            Drain::Interval => d.max(period.as_secs_f64()),
+            Drain::RoundTrip => d,
+        }
     }
 
     fn update(&mut self, c: f64, y: [f64; 2], q: f64, period: Time) {
         let p = self.params;
         let link = Target { eta: p.eta, capacity: c };
-        let d = self.rtt_with_wait(c, q);
+        let d = self.drained_in(c, q, period);
         let load = |y: f64| Load { y, q, d };
         if p.update == Update::Rcp {
             // RCP's d and T/d; it knows no classes.
+            let load = |y: f64| Load { d: self.drained_in(c, q, Time::ZERO), ..load(y) };
             let gains = RcpGains { alpha: p.rcp_alpha, beta: p.rcp_beta };
             let rate = eq::rcp_rate(self.primary.rate(), link, load(y[0] + y[1]), gains, period.as_secs_f64());
             self.primary.set(rate);
@@ -283,6 +293,8 @@ mod tests {
             eta: 0.9,
             interval: Interval::Fixed(MS(100)),
             min_packets: 0.0,
+            sparse: false,
+            drain: Drain::RoundTrip,
             rtt: RttSource::Average,
             rtt_weight: 1.0,
             residual: Reading::Printed,
@@ -464,6 +476,23 @@ mod tests {
         near(link.stamps().primary, 0.9 * 8.57e6 / 2.0);
     }
 
+    /// T of sparse flows is their gap; T that is given as a time is that.
+    #[test]
+    fn the_interval_is_a_sparse_flows_gap_unless_it_is_given() {
+        let interval = |interval, sparse| {
+            let params = RateParams { interval, sparse, floor: 1e-4, ..printed() };
+            let mut link = LinkRates::new(&params, C, Time::ZERO);
+            link.primary.set(100e3);
+            link.on_interest(Time::ZERO, Class::Primary, Bytes(1250));
+            link.on_rtt(Time::ZERO, MS(20));
+            link.interval()
+        };
+        // 1250 B at 100 kbps.
+        assert_eq!(interval(Interval::Of(RttOf::Mean), true), MS(100));
+        assert_eq!(interval(Interval::Of(RttOf::Mean), false), MS(20));
+        assert_eq!(interval(Interval::Fixed(MS(40)), true), MS(40));
+    }
+
     #[test]
     fn the_interval_follows_what_it_is_told_to() {
         let interval = |of, min_packets| {
@@ -480,6 +509,36 @@ mod tests {
         // 50 Data of 1250 B take 50 ms.
         assert_eq!(interval(RttOf::Mean, 50.0), MS(50));
         assert_eq!(interval(RttOf::Mean, 1e6), Time::from_secs(1));
+    }
+
+    #[test]
+    fn where_shares_are_small_the_interval_is_a_flows_gap() {
+        let interval = |sparse| {
+            let params = RateParams { sparse, initial_rate: 0.01, ..printed() };
+            let mut link = LinkRates::new(&RateParams { interval: Interval::Of(RttOf::Mean), ..params }, C, Time::ZERO);
+            link.on_rtt(Time::ZERO, MS(20));
+            link.on_interest(Time::ZERO, Class::Primary, Bytes(1125));
+            link.interval()
+        };
+        // R = 90 kbit/s is a Data of 1125 B in 100 ms.
+        assert_eq!((interval(true), interval(false)), (MS(100), MS(20)));
+    }
+
+    #[test]
+    fn an_interval_drains_no_more_than_waits() {
+        let rate = |drain| {
+            let mut link = LinkRates::new(&RateParams { drain, ..printed() }, C, Time::ZERO);
+            link.on_rtt(Time::ZERO, MS(10));
+            offer(&mut link, Time::ZERO, Class::Primary, 10.0);
+            link.tick(MS(100), Bytes::ZERO);
+            offer(&mut link, MS(100), Class::Primary, 10.0);
+            link.tick(MS(200), Bytes(12_500));
+            link.stamps().primary
+        };
+        // In 100 ms, β q is a tenth of 100 kbit or a tenth of ten times as many: 0.1 and 1 of 9 Mbit/s.
+        let (interval, trip) = (rate(Drain::Interval), rate(Drain::RoundTrip));
+        close(interval, 9e6 * 0.5 * (0.5 + 0.5 * 0.9) + 0.5 * 9e6 * (0.5 + 0.5 * 0.9) * 0.89);
+        close(trip, 9e6 * 0.5 * (0.5 + 0.5 * 0.9) + 0.5 * 9e6 * (0.5 + 0.5 * 0.9) * 0.8);
     }
 
     #[test]

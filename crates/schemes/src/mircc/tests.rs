@@ -3,7 +3,7 @@
 use midpath_core::units::{Bytes, Rate, Time};
 use proptest::prelude::*;
 
-use super::params::{Capacity, Gain, Interval, RateParams, Reading, RttSource, Update};
+use super::params::{Capacity, Drain, Gain, Interval, RateParams, Reading, RttSource, Update};
 use super::rates::LinkRates;
 use crate::icn::header::Class;
 
@@ -72,6 +72,7 @@ impl Paper {
             let rate = primary * (1.0 + seen.period / d * spare / c);
             self.classes = [rate, 0.0].map(|rate| Averages { base: rate, excess: 0.0, before: 0.0 });
         } else {
+            let d = if p.drain == Drain::Interval { d.max(seen.period) } else { d };
             let weight = if p.gain == Gain::Scaled { p.weight * (seen.period / seen.rtt).min(1.0) } else { p.weight };
             let class = |a: &mut Averages, c: f64, y: f64, n: f64| {
                 let grown = if y > 0.0 { (y - a.before) / y } else { 0.0 };
@@ -94,12 +95,12 @@ impl Paper {
 }
 
 fn params() -> impl Strategy<Value = RateParams> {
-    let readings = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
+    let readings = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
     let numbers = (0.5..1.0f64, 0.05..1.0f64, 0.05..0.5f64, prop_oneof![Just(0.0), Just(1.0), Just(3.0)]);
     let floors = (1e-5..1e-2f64, 1e-5..1e-2f64, 0.01..1.0f64);
     (readings, numbers, floors, prop_oneof![3 => Just(Update::Mircc), 1 => Just(Update::Rcp)]).prop_map(
         |(
-            (scaled, left, residual, count, least),
+            (scaled, left, residual, count, least, drain),
             (eta, weight, beta, cap),
             (floor, secondary_floor, initial),
             update,
@@ -111,6 +112,7 @@ fn params() -> impl Strategy<Value = RateParams> {
                 capacity: if left { Capacity::Left } else { Capacity::Link },
                 residual: reading(residual),
                 secondary_count: reading(count),
+                drain: if drain { Drain::Interval } else { Drain::RoundTrip },
                 rtt: if least { RttSource::Least } else { RttSource::Average },
                 interval: Interval::Fixed(Time::from_ms(50)),
                 min_packets: 0.0,

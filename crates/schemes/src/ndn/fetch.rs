@@ -10,7 +10,7 @@ use midpath_core::units::Time;
 use super::params::NdnParams;
 use super::window::Window;
 use crate::icn::object::Object;
-use crate::icn::pending::RoundTrips;
+use crate::icn::pending::{Course, RoundTrips};
 use crate::icn::segments::Segments;
 
 /// The consumer of a flow.
@@ -50,7 +50,7 @@ impl WindowFetch {
         interest.payload = (self.params.interest.0 as u32).saturating_sub(interest.wire_size()) as u16;
         interest.measure();
         ctx.send(interest);
-        self.segments.sent(segment, ctx.now, None, false, self.rtts.timeout());
+        self.segments.sent(segment, ctx.now, Course::default(), self.rtts.timeout());
         self.flying += 1;
         self.report.sent += 1;
     }

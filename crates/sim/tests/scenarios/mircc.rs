@@ -33,9 +33,10 @@ fn chain() -> String {
 /// dropped.
 #[test]
 fn figure_3s_flows_share_the_chain() {
-    for params in
-        ["paths = \"one\"\nsending = \"best-subflow\"", "update = \"rcp\"\npaths = \"one\"\nsending = \"best-subflow\""]
-    {
+    for params in [
+        "paths = \"one\"\nsending = \"best-subflow\"",
+        "update = \"rcp\"\npaths = \"one\"\nsending = \"best-subflow\"\noutstanding = \"booked\"",
+    ] {
         let flows: String =
             (0..4).map(|i| flow("p", &format!("c{i}"), if i > 0 { "start = \"83 s\"" } else { "" })).collect();
         let out = run_plain(&scenario(160, params, &(chain() + &flows)));
@@ -199,6 +200,60 @@ fn rtts_a_hundred_apart_share_a_link() {
         near("the fifth", data(&out, 4, 50.0, 60.0), 10.0 * ETA / 5.0, 0.05);
         no_data_dropped(&out);
     }
+}
+
+/// Four hundred flows begin at once; a share is less than half a packet in a round trip. The link is
+/// nearly as full as of one flow. Each of three additions is needed: without `sparse` and `drain`
+/// its rate rests too low, without `spread` more Interests come at once than wait at a port.
+#[test]
+fn a_crowd_that_begins_at_once_fills_the_link() {
+    let links = topology(&[("r0", "r1", 40.0, 2.0), ("c", "r1", 1000.0, 0.1), ("p", "r0", 1000.0, 0.1)]);
+    let out = run_plain(&scenario(6, "", &(links + &flow("p", "c", "count = 400"))));
+    let full = mean(&out, "port:r0>r1", "throughput_bps", 4.0, 6.0) / 40e6;
+    assert!(full > 0.92, "{full}");
+    no_data_dropped(&out);
+}
+
+/// A near producer joins a far one: 0.1 and 148 ms behind the link, a queue of ten packets and one for
+/// each path. By a rate alone the near Data come beside those that were asked for of the far one.
+#[test]
+fn near_data_find_room_beside_far_ones() {
+    let links = [
+        ("r0", "r1", 20.0, 0.05),
+        ("p0", "r0", 1000.0, 73.9),
+        ("p1", "r0", 1000.0, 0.01),
+        ("c0", "r1", 1000.0, 0.1),
+        ("c1", "r1", 1000.0, 0.1),
+    ];
+    let flows =
+        flow("p0", "c0", "size = \"10 MB\"") + &flow("p1", "c1", "size = \"300 kB\"\nstart = \"1 s\"\ncount = 5");
+    let run = |params: &str| {
+        run_plain(&scenario(20, params, &(topology(&links) + &flows + "[queue]\nlimit = \"12 packets\"\n")))
+    };
+    let out = run("");
+    no_data_dropped(&out);
+    assert_eq!(out.summary("completed"), Some(6.0));
+    let times = out.table("flows").expect("there").f64("fct_s").to_vec();
+    assert!(times[0] < 6.5 && times[1..].iter().all(|t| *t < 1.5), "{times:?}");
+    let dropped: u64 = run("outstanding = \"booked\"").table("ports").expect("there").u64("drops_queue").iter().sum();
+    assert!(dropped > 50, "else there is nothing to mend: {dropped}");
+}
+
+/// 5 % of Interests and 5 % of Data are lost. No timeout is needed but at the object's end.
+#[test]
+fn loss_is_found_by_later_data() {
+    let time = |loss: &str, params: &str| {
+        let links = format!(
+            "[topology]\nlinks = [\n{{ a = \"r0\", b = \"r1\", rate = \"10 Mbps\", delay = \"20 ms\"{loss} }},\n\
+             {{ a = \"c\", b = \"r0\", rate = \"1 Gbps\", delay = \"0.1 ms\" }},\n\
+             {{ a = \"p\", b = \"r1\", rate = \"1 Gbps\", delay = \"0.1 ms\" }},\n]\n\
+             nodes = [{{ name = \"p\", kind = \"host\" }}, {{ name = \"c\", kind = \"host\" }}]\n"
+        );
+        let out = run_plain(&scenario(60, params, &(links + &flow("p", "c", "size = \"2 MB\""))));
+        out.table("flows").expect("there").f64("fct_s")[0]
+    };
+    let (clean, lossy) = (time("", ""), time(", corruption = \"5 %\"", ""));
+    assert!(lossy < 1.3 * clean / (0.95 * 0.95), "{lossy} s, {clean} s without loss");
 }
 
 /// Joins, an outage of one of two paths and of the only one, a restart, other rates, loss on a

@@ -74,7 +74,9 @@ fn no_data_are_dropped_where_they_are_awaited_within_the_queue() {
         let text = abilene(&params, "objects = { count = 10, popularity = 0.8 }");
         format!("{text}[queue]\nlimit = \"25 ms\"\n")
     };
-    let [free, within] = ["", "outstanding = \"queue\""].map(|params| over_seeds(&text(params), 3));
+    // By timeouts: where later Data tell what was dropped, less is lost by it (44 s, within 55 s).
+    let [free, within] = ["booked", "queue"]
+        .map(|outstanding| over_seeds(&text(&format!("outstanding = \"{outstanding}\"\nrepair = \"timeout\"")), 3));
     let dropped = |out: &RunOutput| out.table("ports").expect("there").u64("drops_queue").iter().sum::<u64>();
     assert!(free.iter().map(dropped).sum::<u64>() > 0, "else there is nothing to bound");
     within.iter().for_each(no_data_dropped);

@@ -7,16 +7,20 @@ use proptest::prelude::*;
 const LINK: Rate = Rate(8_000_000);
 
 fn params() -> ShaperParams {
-    ShaperParams { pacing: Pacing::Booked, headroom: 1.0, interests: 4, burst: Bytes(0), ..ShaperParams::default() }
+    let outstanding = Outstanding::Booked;
+    let (pacing, headroom, burst) = (Pacing::Booked, 1.0, Bytes(0));
+    ShaperParams { pacing, outstanding, headroom, interests: 4, burst, ..ShaperParams::default() }
 }
 
 fn interest(token: u32, class: Class) -> Interest<u32> {
-    Interest { token, size: Bytes(100), data: Bytes(1000), class }
+    Interest { token, size: Bytes(100), data: Bytes(1000), class, via: None, above: None }
 }
 
 fn drain(shaper: &mut Shaper<u32>) -> Vec<(Time, u32)> {
     let mut out = Vec::new();
-    while let Some(at) = shaper.next_release() {
+    let mut now = Time::ZERO;
+    while let Some(at) = shaper.next_release(now) {
+        now = at;
         out.push((at, shaper.poll(at).expect("it said so").token));
     }
     out
@@ -47,7 +51,7 @@ fn what_interests_wait_for_the_wire_is_not_lost_to_their_pace() {
         let mut shaper = Shaper::new(&wang, LINK, LINK);
         (0..50).for_each(|i| assert_eq!(shaper.offer(Time::ZERO, interest(i, Class::Primary)), Offer::Queued));
         let mut now = Time::ZERO;
-        while let Some(due) = shaper.next_release() {
+        while let Some(due) = shaper.next_release(now) {
             now = now.max(due) + wait;
             shaper.poll(now).expect("it is due");
         }
@@ -92,7 +96,7 @@ fn booked_interests_leave_half_of_a_slow_way_to_the_data_of_opposite_ones() {
         if s < 3 {
             shaper.on_opposite_interest(Time::from_secs(s), Bytes(1), Bytes(1));
         }
-        while let Some(at) = shaper.next_release().filter(|at| *at < Time::from_secs(s + 1)) {
+        while let Some(at) = shaper.next_release(Time::ZERO).filter(|at| *at < Time::from_secs(s + 1)) {
             shaper.poll(at).expect("it said so");
             left.push(at);
         }
@@ -152,7 +156,7 @@ fn the_order_is_that_of_arrival_or_by_class() {
 #[test]
 fn a_link_that_got_slower_is_booked_slower() {
     let mut shaper = Shaper::new(&params(), LINK, LINK);
-    shaper.set_rates(LINK, Rate(4_000_000));
+    shaper.set_rates(Time::ZERO, LINK, Rate(4_000_000));
     (0..2).for_each(|i| assert_eq!(shaper.offer(Time::ZERO, interest(i, Class::Primary)), Offer::Queued));
     assert_eq!(drain(&mut shaper), [(Time::ZERO, 0), (Time::from_ms(2), 1)]);
 }
@@ -189,11 +193,18 @@ fn wangs_pace_keeps_room_for_what_comes_the_other_way() {
             shaper.on_opposite_interest(now + Time::from_us(1680 * i), Bytes(300), Bytes(1800));
         }
         now += Time::from_ms(205);
-        let queued = || Interest { token: 0, size: Bytes(300), data: Bytes(1800), class: Class::Primary };
+        let queued = || Interest {
+            token: 0,
+            size: Bytes(300),
+            data: Bytes(1800),
+            class: Class::Primary,
+            via: None,
+            above: None,
+        };
         shaper.offer(now, queued());
         shaper.offer(now, queued());
         shaper.poll(now).expect("the link is free");
-        shaper.next_release().expect("one waits") - now
+        shaper.next_release(now).expect("one waits") - now
     };
     // 1800 B at 10 Mbit/s take 1.44 ms; with 6/7 of it, 1.68 ms.
     assert_eq!(gap(false).as_ns() / 1000, 1440);
@@ -245,7 +256,14 @@ fn play(shaper: &mut Shaper<u32>, steps: &[Step], limit: usize) -> (Bookings, Ve
         match *step {
             Step::Offer { size, data, primary } => {
                 let class = if primary { Class::Primary } else { Class::Secondary };
-                let interest = Interest { token: token as u32, size: Bytes(size), data: Bytes(data), class };
+                let interest = Interest {
+                    token: token as u32,
+                    size: Bytes(size),
+                    data: Bytes(data),
+                    class,
+                    via: None,
+                    above: None,
+                };
                 back += usize::from(shaper.offer(now, interest) != Offer::Queued);
             }
             Step::Opposite { size, data } => {
@@ -262,6 +280,34 @@ fn play(shaper: &mut Shaper<u32>, steps: &[Step], limit: usize) -> (Bookings, Ve
         assert!(shaper.len() <= limit);
     }
     (bookings, gone, back)
+}
+
+/// Near Data find the way back full of far ones that were asked for before.
+#[test]
+fn data_that_are_due_together_are_not_asked_for_together() {
+    let due = ShaperParams { outstanding: Outstanding::Due, pacing: Pacing::Wang, ..params() };
+    let mut shaper = Shaper::new(&due, LINK, LINK);
+    let offer = |shaper: &mut Shaper<u32>, now, token, above| {
+        let interest =
+            Interest { above: Some(Time::from_ms(above)), data: Bytes(1500), ..interest(token, Class::Primary) };
+        assert_eq!(shaper.offer(now, interest), Offer::Queued);
+    };
+    // 1500 B take 1.5 ms: the Data of these come from 150 to 156 ms.
+    for token in 0..4 {
+        let now = Time::from_us(1500 * u64::from(token));
+        offer(&mut shaper, now, token, 150);
+        assert_eq!(shaper.poll(now).map(|i| i.token), Some(token));
+    }
+    // At 150 ms one of 3 ms would come among them; a farther one goes before it.
+    let now = Time::from_ms(148);
+    offer(&mut shaper, now, 4, 3);
+    offer(&mut shaper, now, 5, 30);
+    assert_eq!(shaper.poll(now).map(|i| i.token), Some(5));
+    let turn = shaper.next_release(now).expect("one waits");
+    assert_eq!(shaper.poll(turn), None);
+    let next = shaper.next_release(turn).expect("one waits");
+    assert_eq!(next, Time::from_ms(153));
+    assert_eq!(shaper.poll(next).map(|i| i.token), Some(4));
 }
 
 proptest! {

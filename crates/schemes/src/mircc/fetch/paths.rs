@@ -33,11 +33,34 @@ struct Path {
     due: [Time; 2],
     last: [Time; 2],
     bits: [f64; 2],
+    /// The time between two at these rates.
+    gap: [Time; 2],
     last_data: Time,
     lost: u32,
 }
 
 impl Path {
+    /// The time from an Interest that asks for so many bits to the next, at the rate of now.
+    fn gap_of(&self, class: usize, bits: f64, probe: Time) -> Time {
+        let gap = Time::from_secs_f64(interest_gap(self.demand[class], bits).min(3600.0));
+        // A flow hears of better rates by its own Data alone.
+        if class == Class::Primary as usize { gap.min(probe) } else { gap }
+    }
+
+    /// When the next Interest is due now that the gap is this one.
+    ///
+    /// What is left of the gap grows or shrinks with it. Flows that count each rate from their last
+    /// Interest on are pushed together by rates that fall: those of a gap into a part of the next.
+    fn due_at(&self, class: usize, gap: Time, phase: Option<f64>, now: Time) -> Time {
+        let (due, before) = (self.due[class], self.gap[class]);
+        match phase {
+            None => self.last[class].saturating_add(gap),
+            Some(phase) if due == Time::MAX || before.is_zero() => now.saturating_add(gap.mul_f64(phase)),
+            Some(_) if due < now => due,
+            Some(_) => now.saturating_add((due - now).mul_f64(gap.as_secs_f64() / before.as_secs_f64())),
+        }
+    }
+
     /// What an Interest says to go this way (§4.3.2).
     fn way(&self) -> Way {
         match self.trail {
@@ -61,6 +84,11 @@ pub struct Paths {
     shared: bool,
     /// A flow with a rate of its own asks for no more.
     limit: Option<Rate>,
+    /// Where between two Interests a flow begins, from 0 to 1; it keeps its place when rates change.
+    /// `None`: each rate counts from the last Interest on.
+    phase: Option<f64>,
+    /// What the first Interest of a path asks for, in bits, where that counts.
+    first_bits: f64,
 }
 
 const CLASSES: [Class; 2] = [Class::Primary, Class::Secondary];
@@ -68,7 +96,24 @@ const CLASSES: [Class; 2] = [Class::Primary, Class::Secondary];
 impl Paths {
     pub fn new(params: &MirccParams, limit: Option<Rate>) -> Paths {
         let MirccParams { max_paths: most, sending, probe, path_lifetime: lifetime, .. } = *params;
-        Paths { list: Vec::new(), stamps: Vec::new(), most, sending, probe, lifetime, shared: false, limit }
+        Paths {
+            list: Vec::new(),
+            stamps: Vec::new(),
+            most,
+            sending,
+            probe,
+            lifetime,
+            shared: false,
+            limit,
+            phase: None,
+            first_bits: 0.0,
+        }
+    }
+
+    /// Called at the start with a random number from 0 to 1: where between two Interests the flow
+    /// begins, the first of which asks for Data of `size`.
+    pub fn set_phase(&mut self, phase: f64, size: u16) {
+        (self.phase, self.first_bits) = (Some(phase), 8.0 * f64::from(size));
     }
 
     pub fn is_empty(&self) -> bool {
@@ -95,7 +140,7 @@ impl Paths {
         (path.trail, path.last_data, path.lost) = (trail, now, 0);
         // Most Data bring the rates that the ones before them brought.
         if !self.shared || path.rates != before {
-            self.share();
+            self.share(now);
         }
     }
 
@@ -103,8 +148,9 @@ impl Paths {
     fn add(&mut self, id: PathId, now: Time) -> usize {
         self.shared = false;
         let rates = PathRates::default();
-        let (demand, due, last, bits) = ([0.0; 2], [now; 2], [now; 2], [0.0; 2]);
-        let path = Path { id, trail: Trail::None, rates, demand, due, last, bits, last_data: now, lost: 0 };
+        let (demand, due, last, bits) = ([0.0; 2], [now; 2], [now; 2], [self.first_bits; 2]);
+        let gap = [Time::ZERO; 2];
+        let path = Path { id, trail: Trail::None, rates, demand, due, last, bits, gap, last_data: now, lost: 0 };
         if self.list.len() < self.most {
             self.list.push(path);
             return self.list.len() - 1;
@@ -114,21 +160,29 @@ impl Paths {
         oldest
     }
 
-    /// Called with the rates that a Nack has brought.
-    pub fn nack(&mut self, id: PathId, stamps: Stamps) {
-        if let Some(path) = self.list.iter_mut().find(|p| p.id == id) {
-            path.rates.on_nack(stamps);
-            self.share();
+    /// Called with the rates that a Nack has brought, and a random number from 0 to 1: where flows
+    /// keep their places between Interests, this one takes another place. There were too many at
+    /// this one.
+    pub fn nack(&mut self, id: PathId, stamps: Stamps, now: Time, random: f64) {
+        let Some(index) = self.list.iter().position(|p| p.id == id) else { return };
+        self.list[index].rates.on_nack(stamps);
+        self.share(now);
+        let path = &mut self.list[index];
+        if self.phase.is_some() {
+            for (due, gap) in path.due.iter_mut().zip(path.gap).filter(|(due, _)| (now..Time::MAX).contains(*due)) {
+                // Half a gap sooner or later: no faster, no slower.
+                *due = due.saturating_add(gap.mul_f64(random)).saturating_sub(gap.mul_f64(0.5)).max(now);
+            }
         }
     }
 
     /// Called when an Interest over this path was not answered in time.
-    pub fn lost(&mut self, id: PathId) {
+    pub fn lost(&mut self, id: PathId, now: Time) {
         if let Some(index) = self.list.iter().position(|p| p.id == id) {
             self.list[index].lost += 1;
             if self.list[index].lost >= MAX_LOST {
                 self.list.remove(index);
-                self.share();
+                self.share(now);
             }
         }
     }
@@ -142,12 +196,12 @@ impl Paths {
             self.list.retain(|p| p.last_data == newest || now.saturating_sub(p.last_data) < lifetime);
         }
         if self.list.len() < before {
-            self.share();
+            self.share(now);
         }
     }
 
     /// Splits what the flow may have over its paths (§4.2, §4.3); rates count at once (§3.1).
-    fn share(&mut self) {
+    fn share(&mut self, now: Time) {
         self.shared = true;
         self.stamps.clear();
         let none = Stamps { primary: 0.0, secondary: 0.0 };
@@ -157,17 +211,16 @@ impl Paths {
         }
         let total: f64 = self.rates().iter().sum();
         let scale = self.limit.map_or(1.0, |l| (l.as_f64() / total).min(1.0));
-        let probe = self.probe;
+        let (probe, phase) = (self.probe, self.phase);
         for path in &mut self.list {
             for class in 0..2 {
                 path.demand[class] *= scale;
-                let gap = Time::from_secs_f64(interest_gap(path.demand[class], path.bits[class]).min(3600.0));
-                // A flow hears of better rates by its own Data alone.
-                let gap = if class == Class::Primary as usize { gap.min(probe) } else { gap };
+                let gap = path.gap_of(class, path.bits[class], probe);
                 path.due[class] = match path.demand[class] > 0.0 {
-                    true => path.last[class].saturating_add(gap),
+                    true => path.due_at(class, gap, phase, now),
                     false => Time::MAX,
                 };
+                path.gap[class] = gap;
             }
         }
     }
@@ -203,12 +256,12 @@ impl Paths {
     pub fn taken(&mut self, turn: Turn, now: Time, size: u16) {
         let (path, class) = (&mut self.list[turn.index], turn.class as usize);
         let bits = 8.0 * f64::from(size);
-        let gap = Time::from_secs_f64(interest_gap(path.demand[class], bits).min(3600.0));
-        let gap = if class == Class::Primary as usize { gap.min(self.probe) } else { gap };
+        let gap = path.gap_of(class, bits, self.probe);
         // From the plan, not from the clock, unless the flow had nothing to ask for: no drift, and
         // no burst after a pause.
         let planned = path.due[class];
         let at = if planned.saturating_add(gap) <= now { now } else { planned };
         (path.last[class], path.bits[class], path.due[class]) = (at, bits, at.saturating_add(gap));
+        path.gap[class] = gap;
     }
 }

@@ -58,12 +58,44 @@ fn a_new_rate_counts_at_once_and_a_starved_flow_still_probes() {
     let turn = paths.turn(Time::ZERO).expect("due");
     paths.taken(turn, Time::ZERO, 1500);
     assert_eq!(paths.next_turn(), MS(1));
-    paths.nack(PathId(1), stamps(3e6, 0.0));
+    paths.nack(PathId(1), stamps(3e6, 0.0), Time::ZERO, 0.5);
     assert_eq!(paths.next_turn(), MS(4));
     paths.data(PathId(1), Trail::None, stamps(24e6, 0.0), Time::ZERO);
     assert_eq!(paths.next_turn(), Time::from_us(500));
     paths.data(PathId(1), Trail::None, stamps(1.0, 0.0), Time::ZERO);
     assert_eq!(paths.next_turn(), S(1));
+}
+
+/// Flows that hear at once that the rate has halved stay as far apart as they were.
+#[test]
+fn a_flow_keeps_its_place_between_two_interests() {
+    let at = |phase: f64, spread: bool| {
+        let mut paths = paths(Sending::BestSubflow, None);
+        if spread {
+            paths.set_phase(phase, 1500);
+        }
+        paths.data(PathId(1), Trail::None, stamps(12e6, 0.0), Time::ZERO);
+        // With no place of its own a flow has sent when it heard the rate.
+        let sent = paths.next_turn();
+        let turn = paths.turn(sent).expect("due");
+        paths.taken(turn, sent, 1500);
+        paths.data(PathId(1), Trail::None, stamps(6e6, 0.0), MS(1));
+        paths.next_turn().as_ns() / 1000
+    };
+    // The next was due at 1.25 and at 1.75 ms, and is at twice the distance from the news.
+    assert_eq!((at(0.25, true), at(0.75, true)), (1500, 2500));
+    assert_eq!((at(0.25, false), at(0.75, false)), (2000, 2000));
+}
+
+#[test]
+fn who_is_refused_takes_another_place() {
+    let mut paths = paths(Sending::BestSubflow, None);
+    paths.set_phase(0.0, 1500);
+    paths.data(PathId(1), Trail::None, stamps(12e6, 0.0), Time::ZERO);
+    let turn = paths.turn(Time::ZERO).expect("due");
+    paths.taken(turn, Time::ZERO, 1500);
+    paths.nack(PathId(1), stamps(12e6, 0.0), Time::from_us(100), 0.75);
+    assert_eq!(paths.next_turn(), Time::from_us(1250));
 }
 
 #[test]
@@ -73,7 +105,7 @@ fn paths_are_bounded_and_lost_ones_forgotten() {
         paths.data(PathId(i), Trail::None, stamps(1e6, 0.0), S(i));
     }
     assert_eq!(paths.len(), 4);
-    (0..3).for_each(|_| paths.lost(PathId(8)));
+    (0..3).for_each(|_| paths.lost(PathId(8), S(9)));
     assert_eq!(paths.len(), 3);
     paths.expire(S(1000));
     assert_eq!(paths.len(), 1, "the last one stays until its Interests are lost");
