@@ -54,6 +54,11 @@ impl Answered {
         !self.0.back
     }
 
+    /// Whether its Interest was in no line.
+    pub fn wandered(&self) -> bool {
+        self.is_sure() && self.0.course.line.is_none()
+    }
+
     /// Whether its Interest was steered onto another path than this, if it is sure which one was
     /// answered.
     pub fn strayed(&self, path: PathId) -> bool {

@@ -76,15 +76,19 @@ impl Segments {
     }
 
     /// Called with Data that came over a path: puts what they show to be lost on the list again. Those
-    /// count that were asked for before the first time; what is in no line, before the second.
-    pub fn find_lost(&mut self, by: &Answered, path: PathId, [then, strays]: [Time; 2]) {
+    /// count that were asked for before the first time; what is in no line, before the second. The
+    /// number of the latter.
+    pub fn find_lost(&mut self, by: &Answered, path: PathId, [then, long]: [Time; 2]) -> u32 {
         // At an object's end too few Interests are left for three to follow.
         let reordering = if self.wanted().is_some() { REORDERING } else { 1 };
-        let mut lost =
-            || self.pending.overtaken(by, path, reordering, then).or_else(|| self.pending.strays(by, strays));
-        while let Some(segment) = lost() {
+        while let Some(segment) = self.pending.overtaken(by, path, reordering, then) {
             self.again.push_back(segment);
         }
+        let before = self.again.len();
+        while let Some(segment) = self.pending.strays(by, long) {
+            self.again.push_back(segment);
+        }
+        (self.again.len() - before) as u32
     }
 
     /// Called when nothing has come for long and nothing is left to ask for: puts the last one of each

@@ -256,6 +256,24 @@ fn loss_is_found_by_later_data() {
     assert!(lossy < 1.3 * clean / (0.95 * 0.95), "{lossy} s, {clean} s without loss");
 }
 
+/// A path of 250 ms beside one of 10 ms. What has no hint and goes the long way is not taken for lost
+/// for long: else its Data come over the short path, and the long one is never found.
+#[test]
+fn a_path_many_times_as_long_is_found() {
+    let links = [
+        ("c", "a", 1000.0, 0.1),
+        ("a", "b1", 5.0, 2.5),
+        ("a", "b2", 5.0, 122.5),
+        ("b1", "g", 100.0, 2.5),
+        ("b2", "g", 100.0, 2.5),
+        ("p", "g", 1000.0, 0.1),
+    ];
+    let out = run_plain(&scenario(20, "", &(topology(&links) + &flow("p", "c", ""))));
+    near("paths", mean(&out, "flow:0", "paths", 10.0, 20.0), 2.0, 0.0);
+    near("all", data(&out, 0, 10.0, 20.0), 10.0 * ETA, 0.05);
+    no_data_dropped(&out);
+}
+
 /// Joins, an outage of one of two paths and of the only one, a restart, other rates, loss on a
 /// link: every object is fetched.
 fn troubled(params: &str, queue: &str) -> String {

@@ -79,7 +79,8 @@ fn forwarders_go_round_a_link_that_is_down() {
     // 10 Mbps are left; primary and secondary Interests that were on the short way go into it as
     // well, and are refused there.
     near("around", around, 10.0 * ETA, 0.1);
-    assert!(around >= wait, "{around} is less than {wait}");
+    // But for a packet in 2.5 s (the bound was none): both are what is left of the network.
+    assert!(around + 0.005 >= wait, "{around} is less than {wait}");
 }
 
 /// §4.3.2: all three lead to the same rates on figure 6, whose numbers `mircc.rs` has from the
