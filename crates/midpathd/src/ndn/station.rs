@@ -75,6 +75,8 @@ pub struct Station {
     forwarder: Forwarder,
     poller: Poller,
     listeners: Vec<Listener>,
+    /// Those that are not listened at until the next tick.
+    deaf: Vec<usize>,
     /// UDP sockets by place; a place is given once.
     udp: BTreeMap<usize, Udp>,
     sockets: usize,
@@ -139,6 +141,7 @@ impl Station {
             forwarder,
             poller,
             listeners,
+            deaf: Vec::new(),
             sockets: udp.len(),
             udp: udp.into_iter().enumerate().collect(),
             links: FxHashMap::default(),
@@ -184,7 +187,7 @@ impl Station {
             let due = self.forwarder.next().min(self.tick_at);
             let left = Duration::from_nanos(due.saturating_sub(now).as_ns());
             for ready in self.poller.wait(left)? {
-                self.on_ready(ready)?;
+                self.on_ready(ready);
             }
         }
         Ok(())
@@ -192,12 +195,13 @@ impl Station {
 
     fn tick(&mut self, now: Time) {
         self.printed = 0;
+        self.listen_again();
         self.check_faces(now);
         self.connect_known(now);
         self.take_commands(now);
     }
 
-    fn on_ready(&mut self, ready: Ready) -> io::Result<()> {
+    fn on_ready(&mut self, ready: Ready) {
         let now = self.now();
         let place = (ready.token & !KIND) as usize;
         match ready.token & KIND {
@@ -207,7 +211,7 @@ impl Station {
                     self.flush(place);
                 }
                 if ready.readable {
-                    self.receive(place, now)?;
+                    self.receive(place, now);
                 }
             }
             CONNECTING => self.connected(ready.token & !KIND, now),
@@ -215,7 +219,6 @@ impl Station {
             _ => self.on_stream(FaceId(ready.token), ready, now),
         }
         self.settle(now);
-        Ok(())
     }
 
     /// Sends what the forwarder has to send, and does what it wants done.

@@ -1,6 +1,6 @@
 //! Faces: how they come, what goes over them, and why they end.
 
-use std::io;
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
@@ -11,7 +11,7 @@ use midpath_ndn::{Frame, Header};
 use midpath_ndn_forwarder::management::{Reach, uri};
 use midpath_ndn_forwarder::{FaceId, FaceSpec, Persistency, Scope};
 
-use super::{DATAGRAMS, Link, Listener, REASONS, Station};
+use super::{DATAGRAMS, LISTENER, Link, Listener, REASONS, Station};
 use crate::ndn::poller::Ready;
 use crate::ndn::stream::{Reason, Socket, Stream};
 use crate::ndn::udp::BATCH;
@@ -49,11 +49,43 @@ impl Station {
                     (Socket::Tcp(socket), scope(from), Some(remote), local)
                 }),
             };
-            let Ok((socket, scope, remote, local)) = taken else { return };
+            let (socket, scope, remote, local) = match taken {
+                Ok(taken) => taken,
+                Err(e) if e.kind() == ErrorKind::WouldBlock => return,
+                // It has gone before it was taken.
+                Err(e) if matches!(e.kind(), ErrorKind::ConnectionAborted | ErrorKind::Interrupted) => continue,
+                Err(e) => return self.stop_listening(place, &e),
+            };
             // NFD names the other end of a unix socket by the number of the file here.
             let remote = remote.unwrap_or_else(|| format!("fd://{}", raw(&socket)));
             let spec = FaceSpec { scope, persistency: Persistency::OnDemand, remote, local, mtu: MAX_FRAME };
             self.add_stream(socket, spec, now);
+        }
+    }
+
+    /// A connection could not be taken, as when all files are in use: the socket would say at once again
+    /// that it has one. It is left alone until the next tick.
+    fn stop_listening(&mut self, place: usize, why: &std::io::Error) {
+        self.counted.refused += 1;
+        self.say(format!("a connection could not be taken: {why}"));
+        match &self.listeners[place] {
+            Listener::Unix(socket) => self.poller.remove(socket),
+            Listener::Tcp(socket) => self.poller.remove(socket),
+        }
+        self.deaf.push(place);
+    }
+
+    /// Listens again where that was stopped.
+    pub(super) fn listen_again(&mut self) {
+        for place in std::mem::take(&mut self.deaf) {
+            let token = LISTENER | place as u64;
+            let again = match &self.listeners[place] {
+                Listener::Unix(socket) => self.poller.add(socket, token, false),
+                Listener::Tcp(socket) => self.poller.add(socket, token, false),
+            };
+            if again.is_err() {
+                self.deaf.push(place);
+            }
         }
     }
 
@@ -124,11 +156,11 @@ impl Station {
     }
 
     /// Takes datagrams.
-    pub(super) fn receive(&mut self, place: usize, now: Time) -> io::Result<()> {
+    pub(super) fn receive(&mut self, place: usize, now: Time) {
         let mut buffer = std::mem::take(&mut self.buffer);
         for _ in 0..BATCH {
             let Some(udp) = self.udp.get(&place) else { break };
-            let Some((from, length)) = udp.receive(&mut buffer)? else { break };
+            let Some((from, length)) = udp.receive(&mut buffer) else { break };
             let face = udp.face(from).or_else(|| self.add_stranger(place, from, now));
             let Some(face) = face else {
                 self.counted.refused += 1;
@@ -141,7 +173,6 @@ impl Station {
             let _ = self.forwarder.receive(now, face, &buffer[..length]);
         }
         self.buffer = buffer;
-        Ok(())
     }
 
     /// Called when a socket of datagrams takes some again.
