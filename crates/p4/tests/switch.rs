@@ -151,6 +151,33 @@ fn with_one_register_for_a_port_any_flow_s_ack_there_is_told() {
 }
 
 #[test]
+fn tcp_s_checksum_is_right_where_it_carries() {
+    // One checksum in 1024 carries when ECE is set.
+    let checksum = |flow: &Tcp| u16::from_be_bytes(back(flow).bytes[50..52].try_into().expect("two bytes"));
+    let mut flows = (0..u16::MAX).map(|port| Tcp { ports: (port, 443), ..DATA });
+    let flow = flows.find(|flow| checksum(flow) < ECE).expect("one of many");
+    assert!(congest(&mut Switch::new(MODE_RPM), &flow, 300).1 > 0);
+}
+
+#[test]
+fn ipv4_s_checksum_is_right_where_it_carries() {
+    // With this identification the checksum is 0, and any change carries.
+    let mut sent = Tcp { ecn: 1, ..DATA }.frame();
+    let word = |at: usize| u32::from(sent[at]) << 8 | u32::from(sent[at + 1]);
+    let sum = word(18) + word(24);
+    sent[18..20].copy_from_slice(&(((sum & 0xffff) + (sum >> 16)) as u16).to_be_bytes());
+    sent[24..26].fill(0);
+    assert_eq!(frame::checksum(&sent[14..34]), 0);
+    let mut switch = Switch::new(MODE_FWD);
+    let marked = (0..700).filter(|_| {
+        let out = switch.frame(&sent, SENDER, 3000).expect("it leaves").bytes;
+        assert_eq!(frame::checksum(&out[14..34]), 0);
+        out != sent
+    });
+    assert!(marked.count() > 0);
+}
+
+#[test]
 fn a_port_without_an_entry_does_nothing() {
     let mut switch = Switch::new(MODE_RPM);
     // Towards the sender there is no RPM.
