@@ -108,6 +108,21 @@ pub enum Order {
     PrimaryFirst,
 }
 
+/// Which queued secondary Interest makes room for a primary one (§4.2: "drops queued secondary class
+/// Interests").
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Displaced {
+    /// The last one, which has waited least. The paper does not say which.
+    #[default]
+    Last,
+    /// The first one.
+    First,
+    /// None: the primary one is refused. For comparison.
+    None,
+}
+
 /// How much Data may be on their way to a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -118,8 +133,11 @@ pub enum Outstanding {
     /// keeps apart.
     #[default]
     Due,
-    /// As much as the bookings let through: a rate, whenever the Data come. The paper's text.
+    /// As much as the bookings of both directions let through: a rate, whenever the Data come. Ours.
     Booked,
+    /// As much as Wang's pace lets through: nothing is booked beside it. The paper's text ("books the
+    /// reverse bandwidth ... via the shaping").
+    Paced,
     /// No more than the neighbour's queue holds, ours: they have room there even if they come all
     /// at once.
     Queue,
@@ -132,8 +150,10 @@ pub enum Outstanding {
 pub struct ShaperParams {
     /// "wang" or "booked".
     pub pacing: Pacing,
-    /// "due", "booked" or "queue".
+    /// "due", "booked", "paced" or "queue".
     pub outstanding: Outstanding,
+    /// "last", "first" or "none".
+    pub displaced: Displaced,
     /// "arrival" or "primary-first".
     pub order: Order,
     /// Share of both directions that may be booked. 0.98: the default of Wang's public
@@ -159,6 +179,7 @@ impl Default for ShaperParams {
         ShaperParams {
             pacing: Pacing::Wang,
             outstanding: Outstanding::Due,
+            displaced: Displaced::Last,
             order: Order::Arrival,
             headroom: 0.98,
             interests: 100,
@@ -174,6 +195,8 @@ impl ShaperParams {
     pub fn check(&self) -> Result<(), SpecError> {
         let whole = |x: f64| x > 0.0 && x <= 1.0;
         require(whole(self.headroom), "headroom", "above 0 and at most 1")?;
+        let paced = self.pacing == Pacing::Wang || self.outstanding != Outstanding::Paced;
+        require(paced, "outstanding", "not \"paced\" with `pacing = \"booked\"`")?;
         require((1..=1 << 20).contains(&self.interests), "interests", "from 1 to 1048576")?;
         require(self.burst <= Bytes(1 << 30), "burst", "at most 1 GiB")?;
         let time = (Time::from_us(1)..=Time::from_secs(60)).contains(&self.observe);

@@ -23,7 +23,7 @@ use midpath_core::units::{Bytes, Rate, Time, TxClock};
 use super::above::Via;
 use super::header::Class;
 use super::mean::Mean;
-use super::params::{Order, Outstanding, Pacing, ShaperParams};
+use super::params::{Displaced, Order, Outstanding, Pacing, ShaperParams};
 use calendar::Calendar;
 
 mod calendar;
@@ -216,9 +216,14 @@ impl<T> Shaper<T> {
             return Offer::Queued;
         }
         // §4.2: "drops queued secondary class Interests to make room for new primary class
-        // Interests". The last in line goes, which has waited least; the paper does not say which.
+        // Interests".
         let secondary = &mut self.queues[Class::Secondary as usize];
-        let displaced = if interest.class == Class::Primary { secondary.pop_back() } else { None };
+        let displaced = match self.params.displaced {
+            _ if interest.class == Class::Secondary => None,
+            Displaced::Last => secondary.pop_back(),
+            Displaced::First => secondary.pop_front(),
+            Displaced::None => None,
+        };
         let Some(Waiting { interest: displaced, .. }) = displaced else { return Offer::Refused(interest) };
         self.backlog -= displaced.data.0;
         self.push(now, interest);
@@ -281,6 +286,9 @@ impl<T> Shaper<T> {
     /// When the pace, and what is booked already, let the next one go.
     #[inline]
     fn next_turn(&self) -> Time {
+        if self.params.outstanding == Outstanding::Paced {
+            return self.paced;
+        }
         // The way out is booked by two shapers. The neighbour's keeps its Data within a burst, this
         // one its Interests within another: with one for both, each burst of Data booked there
         // would stop the Interests here while their own way back is idle.

@@ -1,7 +1,7 @@
 //! What a consumer makes of the rates that come back: the rule for Data and Nacks, and how much to
 //! ask for on each path.
 
-use super::params::Sending;
+use super::params::{Sending, Split};
 use crate::icn::header::Stamps;
 
 /// The rates that a path offers, as its consumer knows them.
@@ -39,11 +39,14 @@ impl PathRates {
 }
 
 /// How much to ask for on each of a flow's paths, by class, in bits of Data per second.
-pub fn demands(sending: Sending, paths: &[Stamps]) -> impl Iterator<Item = Stamps> {
+pub fn demands(sending: Sending, split: Split, paths: &[Stamps]) -> impl Iterator<Item = Stamps> {
     let best = best_subflow_rate(paths);
     let sum: f64 = paths.iter().map(|path| path.primary).sum();
-    paths.iter().map(move |path| {
-        let share = if sum > 0.0 { best * path.primary / sum } else { 0.0 };
+    let even = if sum > 0.0 { best / sum } else { 0.0 };
+    let bounds = if split == Split::Links && paths.len() > 1 { link_bounds(paths) } else { Vec::new() };
+    let part = if bounds.is_empty() { even } else { within_bounds(best, paths, &bounds) };
+    paths.iter().enumerate().map(move |(i, path)| {
+        let share = path.primary * bounds.get(i).map_or(part, |bound| part.min(*bound));
         match sending {
             Sending::DualClass => Stamps { primary: share, secondary: path.secondary },
             Sending::BestSubflow => Stamps { primary: share, secondary: 0.0 },
@@ -52,10 +55,51 @@ pub fn demands(sending: Sending, paths: &[Stamps]) -> impl Iterator<Item = Stamp
     })
 }
 
+/// Stamps that differ by less are taken for one link's, told at two times. Ours: what R changes by in
+/// an interval near its rest.
+const SAME_STAMP: f64 = 0.05;
+
+/// §4.3: "no link carry more than their stamping rate". What part of its rate each path may carry.
+///
+/// A consumer knows paths and not their links; the least stamp of a path is that of one link. So paths
+/// with one stamp are taken to share the link that gave it. Where they don't, the flow's best path
+/// carries more of the same sum.
+fn link_bounds(paths: &[Stamps]) -> Vec<f64> {
+    let bound = |path: &Stamps| {
+        let near = |other: &&Stamps| (other.primary - path.primary).abs() <= SAME_STAMP * path.primary;
+        let (sum, most) = paths
+            .iter()
+            .filter(near)
+            .fold((0.0, 0.0_f64), |(sum, most), other| (sum + other.primary, most.max(other.primary)));
+        if sum > 0.0 { most / sum } else { 0.0 }
+    };
+    paths.iter().map(bound).collect()
+}
+
+/// The part of their rates that the paths carry which their links leave it: together all carry `best`.
+fn within_bounds(best: f64, paths: &[Stamps], bounds: &[f64]) -> f64 {
+    let mut part = 0.0;
+    // Each round finds another path at its bound, or none.
+    for _ in 0..=paths.len() {
+        let (mut bound, mut free) = (0.0, 0.0);
+        for (path, most) in paths.iter().zip(bounds) {
+            if *most <= part { bound += path.primary * most } else { free += path.primary }
+        }
+        if free <= 0.0 {
+            break;
+        }
+        let next = ((best - bound) / free).max(part);
+        if next <= part {
+            break;
+        }
+        part = next;
+    }
+    part
+}
+
 /// §4.1: "the largest rate of any of the flow's subflows".
 ///
-/// It is split in proportion to the paths' rates (§4.3). No path gets more than its own rate then,
-/// but a link that several paths share may get more than its own.
+/// It is split in proportion to the paths' rates (§4.3). No path gets more than its own rate then.
 fn best_subflow_rate(paths: &[Stamps]) -> f64 {
     paths.iter().map(|path| path.primary).fold(0.0, f64::max)
 }
@@ -97,31 +141,54 @@ mod tests {
         // §4.4, figure 6 with η = 1: paths of 12 and 9 Mbit/s, 1.5 of secondary rate each.
         let paths = [stamps(12.0, 1.5), stamps(9.0, 1.5)];
         let totals = |sending| {
-            let sum: Vec<Stamps> = demands(sending, &paths).collect();
+            let sum: Vec<Stamps> = demands(sending, Split::Links, &paths).collect();
             (sum.iter().map(|d| d.primary).sum::<f64>(), sum.iter().map(|d| d.secondary).sum::<f64>())
         };
         assert_eq!(totals(Sending::DualClass), (12.0, 3.0));
         assert_eq!(totals(Sending::BestSubflow), (12.0, 0.0));
         assert_eq!(totals(Sending::TotalPerSubflow), (21.0, 0.0));
-        let first = demands(Sending::DualClass, &paths).next().expect("two paths");
+        let first = demands(Sending::DualClass, Split::Links, &paths).next().expect("two paths");
         assert!((first.primary - 12.0 * 12.0 / 21.0).abs() < 1e-12);
     }
 
     #[test]
     fn paths_that_offer_nothing_get_nothing() {
         let paths = [stamps(0.0, 0.0); 2];
-        assert!(demands(Sending::DualClass, &paths).all(|d| d == stamps(0.0, 0.0)));
+        assert!(demands(Sending::DualClass, Split::Links, &paths).all(|d| d == stamps(0.0, 0.0)));
+    }
+
+    /// Two paths over a link of 4 Mbit/s, which is stamped 4, beside one of 10.
+    #[test]
+    fn a_link_that_two_paths_share_gets_no_more_than_its_rate() {
+        let paths = [stamps(10.0, 0.0), stamps(4.0, 0.0), stamps(4.0, 0.0)];
+        let asked = |split| demands(Sending::DualClass, split, &paths).map(|d| d.primary).collect::<Vec<f64>>();
+        assert_eq!(asked(Split::Links), [6.0, 2.0, 2.0]);
+        let text: f64 = asked(Split::Paths)[1..].iter().sum();
+        assert!((text - 10.0 * 8.0 / 18.0).abs() < 1e-12, "{text}");
+        // Told at two times.
+        let asked: Vec<f64> =
+            demands(Sending::DualClass, Split::Links, &[stamps(10.0, 0.0), stamps(4.1, 0.0), stamps(4.0, 0.0)])
+                .map(|d| d.primary)
+                .collect();
+        assert!((asked[1] + asked[2] - 4.1).abs() < 1e-12, "{asked:?}");
     }
 
     proptest! {
         /// §4.3: "no path … more than their stamping rate", and the flow gets its best path's rate.
         #[test]
-        fn no_path_gets_more_than_its_rate(rates in prop::collection::vec(1e-3..1e9f64, 1..9)) {
+        fn no_path_gets_more_than_its_rate(
+            rates in prop::collection::vec(1e-3..1e9f64, 1..9), shared in 1..4usize, links in any::<bool>(),
+        ) {
+            let rates: Vec<f64> = rates.into_iter().flat_map(|rate| std::iter::repeat_n(rate, shared)).collect();
             let paths: Vec<Stamps> = rates.iter().map(|r| stamps(*r, 0.0)).collect();
-            let asked: Vec<f64> = demands(Sending::BestSubflow, &paths).map(|d| d.primary).collect();
+            let split = if links { Split::Links } else { Split::Paths };
+            let asked: Vec<f64> = demands(Sending::BestSubflow, split, &paths).map(|d| d.primary).collect();
             prop_assert!(asked.iter().zip(&rates).all(|(a, r)| *a <= r * (1.0 + 1e-12)));
             let best = rates.iter().copied().fold(0.0, f64::max);
             prop_assert!((asked.iter().sum::<f64>() / best - 1.0).abs() < 1e-9);
+            for (rate, asked) in rates.iter().zip(&asked).filter(|_| links) {
+                prop_assert!(*asked <= rate / shared as f64 * (1.0 + 2.0 * SAME_STAMP), "of {shared} paths over one link");
+            }
         }
     }
 }

@@ -125,6 +125,19 @@ pub enum Sending {
     TotalPerSubflow,
 }
 
+/// How a consumer splits its primary Interests over its paths (§4.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Split {
+    /// In proportion to the paths' rates, and no link carries more than its stamp: the paper's text.
+    /// Paths with one stamp are taken to share the link that gave it.
+    Links,
+    /// In proportion to the paths' rates alone. Ours: what is measured so far.
+    #[default]
+    Paths,
+}
+
 /// What a link's rates are computed by.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -152,6 +165,10 @@ pub struct RateParams {
     /// T is no shorter than this many of the link's Data, for y(t) counts whole Interests. Ours:
     /// 10, with which R deviates by less than 5 % in the model (2: by 70 %).
     pub min_packets: f64,
+    /// R_s is computed once the link had room for this many secondary Data: after one T, or several,
+    /// but at most `max_interval`. C_s and y_s of one T are those of single Interests: 40, ours, bring R_s to
+    /// its fixed point. 0: after each T, the paper's text.
+    pub secondary_packets: f64,
     /// Whether T is no shorter than the time between two Interests of a flow at R_p. A flow hears
     /// of rates by its own Data alone, so where its share is less than one in a round trip, the loop
     /// is as long as that. An `interval` that is a time stays that time. Ours; off: the paper's text.
@@ -212,6 +229,7 @@ impl Default for RateParams {
             gain: Gain::Printed,
             interval: Interval::Of(RttOf::Mean),
             min_packets: 10.0,
+            secondary_packets: 0.0,
             sparse: true,
             drain: Drain::Interval,
             max_interval: Time::from_secs(1),
@@ -245,8 +263,9 @@ impl RateParams {
         if let Interval::Fixed(t) = self.interval {
             require(time(t), "interval", "\"mean\", \"largest\" or from 1 us to 60 s")?;
         }
-        let packets = (0.0..=1e6).contains(&self.min_packets);
-        require(packets, "min_packets", "from 0 to 1000000")?;
+        for (key, packets) in [("min_packets", self.min_packets), ("secondary_packets", self.secondary_packets)] {
+            require((0.0..=1e6).contains(&packets), key, "from 0 to 1000000")?;
+        }
         require(time(self.max_interval), "max_interval", "from 1 us to 60 s")?;
         require(whole(self.rtt_weight), "rtt_weight", "above 0 and at most 1")?;
         require(time(self.initial_rtt), "initial_rtt", "from 1 us to 60 s")?;
@@ -298,6 +317,8 @@ pub struct MirccParams {
     pub outage: Outage,
     /// "dual-class", "best-subflow" or "total-per-subflow".
     pub sending: Sending,
+    /// "links" or "paths".
+    pub split: Split,
     /// Whether a flow begins anywhere between two Interests, and keeps its place there when rates
     /// change. Else each rate counts from the last Interest on, and rates that fall push flows
     /// together, until more Interests come at once than wait at a port. Ours; the text does not say.
@@ -347,6 +368,7 @@ impl Default for MirccParams {
             steering: Steering::Shortcut,
             outage: Outage::Wait,
             sending: Sending::DualClass,
+            split: Split::Paths,
             spread: true,
             hintless: 0.03,
             interest: Bytes(0),
@@ -382,8 +404,10 @@ impl Texts for MirccParams {
             "min_packets": 0.0,
             "sparse": false,
             "drain": "round-trip",
-            // "The Interest shaper books the reverse bandwidth for the Data message".
-            "outstanding": "booked",
+            // "The Interest shaper books the reverse bandwidth for the Data message via the shaping".
+            "outstanding": "paced",
+            // "no path and no link carry more than their stamping rate".
+            "split": "links",
             // Each rate counts from the last Interest on.
             "spread": false,
             // What is lost is found by timeouts.
@@ -397,6 +421,13 @@ impl Texts for MirccParams {
 }
 
 impl MirccParams {
+    /// Those of shapers. As it is printed, (11) leaves the secondary class so much that both come to
+    /// η + η(1 − η) of the link, more than the usual headroom.
+    pub fn shapers(&self) -> ShaperParams {
+        let whole = self.rates.residual == Reading::Printed;
+        ShaperParams { headroom: if whole { 1.0 } else { self.shaper.headroom }, ..self.shaper }
+    }
+
     /// Those of forwarders.
     pub fn forwarders(&self) -> ForwarderParams {
         ForwarderParams {
@@ -469,13 +500,14 @@ mod tests {
             ..ours.rates
         };
         let text = Text::Paper;
-        let shaper = ShaperParams { outstanding: Outstanding::Booked, ..ours.shaper };
+        let shaper = ShaperParams { outstanding: Outstanding::Paced, ..ours.shaper };
         assert_eq!(
             paper,
             MirccParams {
                 text,
                 rates,
                 shaper,
+                split: Split::Links,
                 spread: false,
                 repair: Repair::Timeout,
                 probe: Time::from_secs(60),

@@ -38,7 +38,7 @@ struct Link {
 impl Link {
     #[cold]
     fn new(params: &MirccParams, out: Rate, back: Rate, now: Time) -> Link {
-        let (rates, shaper) = (LinkRates::new(&params.rates, back, now), Shaper::new(&params.shaper, out, back));
+        let (rates, shaper) = (LinkRates::new(&params.rates, back, now), Shaper::new(&params.shapers(), out, back));
         Link { rates, shaper, out, back }
     }
 

@@ -69,9 +69,48 @@ pub struct LinkRates {
     rtts: Rtts,
     /// Mean size of the Data asked for, in bits.
     size: Mean,
+    /// What the secondary class has seen since its rate was computed.
+    since: Since,
     /// The running interval, if one is running: the rates of an idle link that have come to rest
     /// need no clock.
     running: Option<Running>,
+}
+
+/// What (6)–(16) are applied to: y(t) of both classes, C, q(t) and d(t).
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    y: [f64; 2],
+    c: f64,
+    q: f64,
+    d: f64,
+}
+
+/// Intervals of the secondary class: one T, or several.
+#[derive(Debug, Clone, Copy, Default)]
+struct Since {
+    span: Time,
+    /// Bits that were asked for in it, by class, and those that the equations' C had.
+    offered: [f64; 2],
+    capacity: f64,
+    /// Bits of the queue that q/d would have drained.
+    drained: f64,
+}
+
+impl Since {
+    /// Called when an interval has ended with these means.
+    fn add(&mut self, period: Time, Seen { y, c, q, d }: Seen) {
+        let seconds = period.as_secs_f64();
+        self.drained += q / d * seconds;
+        self.span = self.span.saturating_add(period);
+        self.offered = [0, 1].map(|class| self.offered[class] + y[class] * seconds);
+        self.capacity += c * seconds;
+    }
+
+    /// The means of all of them.
+    fn means(&self) -> Seen {
+        let seconds = self.span.as_secs_f64();
+        Seen { y: self.offered.map(|bits| bits / seconds), c: self.capacity / seconds, q: self.drained, d: seconds }
+    }
 }
 
 /// [t−T, t).
@@ -97,6 +136,7 @@ impl LinkRates {
             opposite: 0,
             rtts: Rtts::new(params.rtt_weight, params.max_interval, now),
             size: Mean::new(SIZE_WEIGHT),
+            since: Since::default(),
             running: None,
         };
         link.set_capacity(capacity);
@@ -176,7 +216,8 @@ impl LinkRates {
         self.update(c, y, 8.0 * queued.as_f64(), period);
         self.bound();
         let idle = self.offered == [0; 2] && self.opposite == 0 && queued == Bytes::ZERO;
-        self.running = (!idle || !about(self.stamps(), before)).then(|| self.interval_from(now));
+        let rests = idle && self.since.span == Time::ZERO && about(self.stamps(), before);
+        self.running = (!rests).then(|| self.interval_from(now));
         (self.offered, self.opposite) = ([0; 2], 0);
     }
 
@@ -240,27 +281,50 @@ impl LinkRates {
             self.secondary.set(0.0);
             return;
         }
-        let weight = match p.gain {
-            Gain::Printed => p.weight,
-            Gain::Scaled => eq::scaled_weight(p.weight, period.as_secs_f64(), self.mean_rtt().as_secs_f64()),
-        };
-        let (r_p, r_s) = (self.primary.rate(), self.secondary.rate());
         // (6)–(10)
+        let r_p = self.primary.rate();
         let n = eq::full_rate_flows(c, y[0], r_p);
-        self.primary.update(link, load(y[0]), n, p.beta, weight);
+        self.primary.update(link, load(y[0]), n, p.beta, self.weight(period));
+        self.update_secondary(period, Seen { y, c, q, d }, r_p);
+    }
+
+    /// α of footnote 3.
+    fn weight(&self, period: Time) -> f64 {
+        match self.params.gain {
+            Gain::Printed => self.params.weight,
+            Gain::Scaled => {
+                let d = self.mean_rtt().as_secs_f64();
+                eq::scaled_weight(self.params.weight, period.as_secs_f64(), d)
+            }
+        }
+    }
+
+    /// (11)–(16), once there was room for `secondary_packets`; `r_p` is R_p(t−T).
+    fn update_secondary(&mut self, period: Time, seen: Seen, r_p: f64) {
+        let p = self.params;
+        self.since.add(period, seen);
+        let Seen { y, c, q, d } = if self.since.span == period { seen } else { self.since.means() };
+        let link = Target { eta: p.eta, capacity: c };
         // (11)
         let c_s = match p.residual {
             Reading::Printed => eq::secondary_capacity(c, y[0]),
             Reading::Corrected => eq::secondary_capacity_derated(link, y[0]),
         };
+        let span = self.since.span;
+        let room = c_s * span.as_secs_f64();
+        if room < p.secondary_packets * self.size.get().unwrap_or(0.0) && span < p.max_interval {
+            return;
+        }
         // (12)–(16)
         let r = match p.secondary_count {
             Reading::Printed => r_p,
-            Reading::Corrected => r_s,
+            Reading::Corrected => self.secondary.rate(),
         };
         let n = eq::full_rate_flows_secondary(c_s, y[1], r);
-        let left = Target { capacity: c_s, ..link };
-        self.secondary.update(left, load(y[1]), n, p.beta, weight);
+        // What the primary class leaves to drain the queue is for that, and not for this class.
+        let load = Load { y: y[1], q, d };
+        self.secondary.update(Target { capacity: c_s, ..link }, load, n, p.beta, self.weight(span));
+        self.since = Since::default();
     }
 
     /// Holds both rates between their floors and the cap.
@@ -293,6 +357,7 @@ mod tests {
             eta: 0.9,
             interval: Interval::Fixed(MS(100)),
             min_packets: 0.0,
+            secondary_packets: 0.0,
             sparse: false,
             drain: Drain::RoundTrip,
             rtt: RttSource::Average,
@@ -474,6 +539,45 @@ mod tests {
             link.tick(MS(100) * (i + 1), Bytes::ZERO);
         }
         near(link.stamps().primary, 0.9 * 8.57e6 / 2.0);
+    }
+
+    /// The mean of R_s over what three flows can have of it, whose Interests are whole: 0.6 of 10
+    /// Mbps, one of 1250 B in four intervals T of 15 ms.
+    fn share_of_the_secondary_class(secondary_packets: f64) -> f64 {
+        let params = RateParams {
+            secondary_packets,
+            interval: Interval::Fixed(MS(15)),
+            residual: Reading::Corrected,
+            ..printed()
+        };
+        let mut link = LinkRates::new(&params, C, Time::ZERO);
+        link.on_rtt(Time::ZERO, MS(15));
+        let (mut credits, mut sum) = ([0.0, 3e3, 6e3, 1e3], 0.0);
+        for now in (0..20_000).map(MS) {
+            while link.next_tick().is_some_and(|at| at <= now) {
+                link.tick(link.next_tick().unwrap_or(now), Bytes::ZERO);
+            }
+            let r_s = link.stamps().secondary;
+            for (credit, rate) in credits.iter_mut().zip([8.4e6, r_s, r_s, r_s]) {
+                *credit += rate * 1e-3;
+            }
+            for (i, credit) in credits.iter_mut().enumerate() {
+                let class = if i == 0 { Class::Primary } else { Class::Secondary };
+                while *credit >= 1e4 {
+                    *credit -= 1e4;
+                    link.on_interest(now, class, Bytes(1250));
+                }
+            }
+            sum += if now >= MS(5000) { r_s } else { 0.0 };
+        }
+        sum / 15_000.0 / 0.2e6
+    }
+
+    #[test]
+    fn the_secondary_class_has_what_is_left_however_rare_its_interests_are() {
+        let [text, ours] = [0.0, 40.0].map(share_of_the_secondary_class);
+        assert!((ours - 1.0).abs() < 0.02, "{ours}");
+        assert!((text - 1.0).abs() > 0.05, "else there is nothing to mend: {text}");
     }
 
     /// T of sparse flows is their gap; T that is given as a time is that.

@@ -116,6 +116,7 @@ fn params() -> impl Strategy<Value = RateParams> {
                 rtt: if least { RttSource::Least } else { RttSource::Average },
                 interval: Interval::Fixed(Time::from_ms(50)),
                 min_packets: 0.0,
+                secondary_packets: 0.0,
                 rtt_weight: 1.0,
                 initial_rate: initial,
                 largest_rate: Rate::from_mbps(60),

@@ -62,6 +62,22 @@ fn a_full_link_leaves_the_secondary_class_nothing() {
     no_data_dropped(&out);
 }
 
+/// (11) as it is printed leaves the secondary class η(1 − η) of a full link: both classes together ask for
+/// more than the shaper's usual headroom, 0.98, which does not cut it off. They rest at 0.981, below
+/// η + η(1 − η): (13) leaves a part to the queue.
+#[test]
+fn as_printed_headroom_cuts_nothing_off() {
+    let links = topology(&[("r0", "r1", 10.0, 5.0), ("c", "r1", 1000.0, 0.1), ("p", "r0", 1000.0, 0.1)]);
+    for outstanding in ["due", "booked"] {
+        // A twentieth of the link is half a packet in T: with `secondary_packets = 0` R_s falls at once, and
+        // both classes rest at 0.951.
+        let params = format!("residual = \"printed\"\noutstanding = \"{outstanding}\"\nsecondary_packets = 40.0");
+        let out = run_plain(&scenario(20, &params, &(links.clone() + &flow("p", "c", "count = 3"))));
+        let full = mean(&out, "port:r0>r1", "throughput_bps", 10.0, 20.0) / 10e6;
+        assert!(full > 0.98, "{outstanding}: {full}");
+    }
+}
+
 /// Figure 6: 12 + 3 Mbps over η; then less than 2 : 1 on the full l_a (the equations' fixed point
 /// is 1.72 : 1); then as before.
 #[test]

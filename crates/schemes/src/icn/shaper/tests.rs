@@ -119,6 +119,32 @@ fn larger_data_than_expected_are_booked_late() {
 }
 
 #[test]
+fn which_secondary_one_makes_room_can_be_chosen() {
+    let room = |displaced| {
+        let mut shaper = Shaper::new(&ShaperParams { displaced, ..params() }, LINK, LINK);
+        (0..4).for_each(|i| assert_eq!(shaper.offer(Time::ZERO, interest(i, Class::Secondary)), Offer::Queued));
+        shaper.offer(Time::ZERO, interest(9, Class::Primary))
+    };
+    assert_eq!(room(Displaced::Last), Offer::Displaced(interest(3, Class::Secondary)));
+    assert_eq!(room(Displaced::First), Offer::Displaced(interest(0, Class::Secondary)));
+    assert_eq!(room(Displaced::None), Offer::Refused(interest(9, Class::Primary)));
+}
+
+/// The other way's Data, which both shapers book, stop this one's Interests; Wang's pace knows of them
+/// only after it has counted for a while.
+#[test]
+fn without_bookings_the_pace_alone_lets_interests_go() {
+    let next = |outstanding| {
+        let mut shaper = Shaper::new(&ShaperParams { outstanding, pacing: Pacing::Wang, ..params() }, LINK, LINK);
+        (0..9).for_each(|_| shaper.on_opposite_interest(Time::ZERO, Bytes(100), Bytes(1000)));
+        shaper.offer(Time::ZERO, interest(0, Class::Primary));
+        shaper.next_release(Time::ZERO).expect("one waits")
+    };
+    assert_eq!(next(Outstanding::Paced), Time::ZERO);
+    assert!(next(Outstanding::Booked) > Time::ZERO);
+}
+
+#[test]
 fn a_full_queue_refuses_and_secondary_ones_make_room_for_primary_ones() {
     let mut shaper = Shaper::new(&params(), LINK, LINK);
     shaper.offer(Time::ZERO, interest(0, Class::Secondary));

@@ -6,7 +6,7 @@ use crate::icn::header::{Class, Stamps, Trail, Way};
 use crate::icn::path::PathId;
 use crate::mircc::consumer::{PathRates, demands};
 use crate::mircc::equations::interest_gap;
-use crate::mircc::params::{MirccParams, Sending};
+use crate::mircc::params::{MirccParams, Sending, Split};
 
 /// Losses in a row after which a path is taken for gone. Ours: a single one may be corruption.
 const MAX_LOST: u32 = 3;
@@ -78,6 +78,7 @@ pub struct Paths {
     stamps: Vec<Stamps>,
     most: usize,
     sending: Sending,
+    split: Split,
     probe: Time,
     lifetime: Time,
     /// Whether what the flow may have is shared over the paths as they are.
@@ -95,12 +96,13 @@ const CLASSES: [Class; 2] = [Class::Primary, Class::Secondary];
 
 impl Paths {
     pub fn new(params: &MirccParams, limit: Option<Rate>) -> Paths {
-        let MirccParams { max_paths: most, sending, probe, path_lifetime: lifetime, .. } = *params;
+        let MirccParams { max_paths: most, sending, split, probe, path_lifetime: lifetime, .. } = *params;
         Paths {
             list: Vec::new(),
             stamps: Vec::new(),
             most,
             sending,
+            split,
             probe,
             lifetime,
             shared: false,
@@ -206,7 +208,7 @@ impl Paths {
         self.stamps.clear();
         let none = Stamps { primary: 0.0, secondary: 0.0 };
         self.stamps.extend(self.list.iter().map(|p| p.rates.get().unwrap_or(none)));
-        for (path, demand) in self.list.iter_mut().zip(demands(self.sending, &self.stamps)) {
+        for (path, demand) in self.list.iter_mut().zip(demands(self.sending, self.split, &self.stamps)) {
             path.demand = [demand.primary, demand.secondary];
         }
         let total: f64 = self.rates().iter().sum();
