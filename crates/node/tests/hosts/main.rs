@@ -262,3 +262,21 @@ fn a_thousand_flows_that_say_nothing_stay_within_the_budget() {
     let [promised, on_packets, _] = world.hosts[B].held();
     assert!(promised <= 1 << 20 && on_packets == 0, "{promised}, {on_packets}");
 }
+
+/// Connections are mostly silent. A sender of INRPP shared its host's line with seven silent flows in
+/// equal parts, and got an eighth of it.
+#[test]
+fn silent_flows_take_nothing_from_one_that_sends() {
+    let took = |silent: usize| {
+        let mut world = World::new("inrpp", Windows::new(8 << 20, 1 << 20), 0.0, 5);
+        let now = world.now;
+        (0..silent).for_each(|_| drop(world.hosts[A].connect(NodeId(B as u32), now)));
+        world.run(Time::from_secs(1));
+        let begun = world.now;
+        let file = file(2_000_000, 5);
+        assert!(transfer(&mut world, &file, Time::ZERO).0 == file);
+        world.now.saturating_sub(begun).as_secs_f64()
+    };
+    let (alone, beside) = (took(0), took(7));
+    assert!(beside <= 1.2 * alone, "{beside} s, alone {alone} s");
+}

@@ -1,8 +1,7 @@
 //! INRPP under loss and outages is no slower than TCP: a sample of `checks/inrpp/loss.py`, which
 //! has the wider sweep.
 
-use crate::common::{run, run_plain};
-use midpath_sim::RunOptions;
+use crate::common::run_plain;
 
 /// INRPP's time over the faster TCP's at most. Fixed before the first run; 1.7 % of it are headers.
 const WITHIN: f64 = 1.05;
@@ -90,42 +89,4 @@ fn the_papers_repair_is_a_parameter() {
     assert_eq!(ours.summary("timeouts"), Some(0.0));
     assert!(paper.summary("timeouts").is_some_and(|n| n > 0.0));
     assert!(paper.summary("afct_s") > ours.summary("afct_s").map(|s| 1.5 * s));
-}
-
-/// A link is down for five seconds and its router loses what it stored at first, as where an outage is
-/// found out late. Of the packet that asks, several copies arrive when the link is back; the first
-/// answers the earliest, and all that was sent before that is repeated at once, as other senders do.
-/// INRPP waited for a second more: for its next timeout.
-#[test]
-fn an_answer_to_an_earlier_repeat_is_heeded() {
-    let text = r#"
-stop = "20 s"
-[topology]
-nodes = [{ name = "a", kind = "host" }, { name = "b", kind = "host" }, { name = "r" }]
-links = [
-    { a = "a", b = "r", rate = "20 Mbps", delay = "10 ms" },
-    { a = "b", b = "r", rate = "50 Mbps", delay = "5 ms" },
-]
-[queue]
-limit = "100 ms"
-[[fault]]
-kind = "link-down"
-link = ["a", "r"]
-at = "2 s"
-until = "7 s"
-[[fault]]
-kind = "restart"
-node = "r"
-at = "2.6 s"
-[[flow]]
-from = "b"
-to = "a"
-size = "6 MB"
-"#;
-    let took = |scheme: &str| {
-        let options = RunOptions { scheme: Some(scheme.into()), ..RunOptions::default() };
-        run(text, &options).summary("fct_max_s").expect("it ends")
-    };
-    let (inrpp, cubic) = (took("inrpp"), took("cubic"));
-    assert!(inrpp <= cubic + 0.2, "{inrpp} s, CUBIC {cubic} s");
 }
