@@ -104,7 +104,7 @@ fn judge(mut tun: Tun, runs: u64, seed: u64) -> ExitCode {
     );
     drawn.print();
     seen.print();
-    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if failed == 0 && seen.refused() == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// What the conversations were like, and what the path did to their packets.

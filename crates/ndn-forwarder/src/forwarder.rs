@@ -17,10 +17,10 @@ use midpath_ndn::name::GENERIC;
 use midpath_ndn::tlv::Error;
 use midpath_ndn::{Frame, Header, InterestView, NameView, PitToken, View};
 
+use crate::control::{Action, Management, Policy};
 use crate::edge::Edge;
 use crate::faces::{FaceId, FaceSpec, Faces};
 use crate::fib::{Fib, Prefixes};
-use crate::management::{Action, Management, Policy};
 use crate::names::{Keyed, Names};
 use crate::nonces::DeadNonces;
 use crate::outbox::Outbox;

@@ -13,6 +13,7 @@
 //! put into one that has none.
 
 pub mod consumer;
+mod control;
 pub mod edge;
 pub mod faces;
 pub mod fib;
