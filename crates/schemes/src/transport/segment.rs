@@ -138,12 +138,6 @@ impl Ends {
         self.stamped(packet) && !comes_after(self.tick(at), packet.ts_ecr)
     }
 
-    /// When what it answers was sent, as its timestamp says: the last segment that came in its place.
-    pub fn echoed(&self, packet: &Packet, now: Time) -> Option<Time> {
-        let age = self.tick(now).wrapping_sub(packet.ts_ecr);
-        self.stamped(packet).then(|| now.saturating_sub(Time::from_us(age.into())))
-    }
-
     /// Whether a packet's timestamps count.
     #[inline]
     pub fn stamped(&self, packet: &Packet) -> bool {

@@ -217,9 +217,6 @@ impl<C: CongestionController> Sender<C> {
                 // Karn's algorithm, unless the timestamp says that the repeat has arrived.
                 if !timed.again || self.ends.echoes(packet, timed.at) {
                     overtaken.arrived(timed.at, end, true);
-                } else if let Some(at) = self.ends.echoed(packet, now) {
-                    // Of several repeats an earlier one: whatever was sent before that is overtaken.
-                    overtaken.arrived(at, end, true);
                 }
             }
         }
