@@ -9,6 +9,7 @@ use midpath_p4::{Arrival, EVENTS, Machine, crc16};
 use super::vectors::{Event, In, Left, Out, Params, Place, Player, Plays, flags, pass_all};
 use crate::rpm::params::{Kept, Mode};
 
+#[expect(dead_code, reason = "the switch here has no Ethernet")]
 #[path = "../../../../ebpf/tests/common/frame.rs"]
 mod frame;
 
