@@ -23,8 +23,8 @@ tenth on the good side, and the whole interval is on it; it *loses* likewise; el
 estimate is Hodges-Lehmann's of the runs' ratios, the interval the Mann-Whitney test's of 95 %. The share is good
 where the interval of its median over the runs touches 2.7 to 3.3.
 
-INRPP's kept runs had one rule more: an answer to an earlier one of several repeats was heeded. It helped in no case that
-was simulated, so it was taken out afterwards, and nothing was run again.
+INRPP's kept runs had one rule more: an answer to an earlier one of several repeats was heeded. It helped in no case
+that was simulated, so it was taken out afterwards, and nothing was run again.
 
 A run is invalid, "machine too busy", if a hundredth of the line's frames, or of the wake-ups of any node, was more
 than 1,024 us late, or a thousandth of the frames 10 ms. It is made again, up to twice as many runs as asked for; over

@@ -7,8 +7,8 @@
 //! (RFC 8084, §3.1): nothing is sent but signs of life and reports, until one comes back.
 //!
 //! Two things are found out sooner. A line below that is slower than the rate keeps a queue before
-//! it loses anything: where packets take longer than they did ([`Delays`]), the rate is a little less
-//! than what arrives. And a neighbour that answers nothing is gone ([`Silence`]): nothing is sent but
+//! it loses anything: where packets take longer than they did (`Delays`), the rate is a little less
+//! than what arrives. And a neighbour that answers nothing is gone (`Silence`): nothing is sent but
 //! questions, and packets take another way.
 //!
 //! The numbers are ours, unless a source is named.

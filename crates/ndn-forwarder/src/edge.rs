@@ -4,7 +4,7 @@
 //! Plain consumers don't know of congestion. python-ndn's asks one by one and waits for seconds if
 //! something is lost, ndnd's keeps a hundred Interests under way whatever the links are. So their
 //! forwarder paces for them, and repairs losses within the Interests' lifetimes. A *flow* is what
-//! one face asks below one prefix; each of its next hops is a [`Path`] with a window of its own. The
+//! one face asks below one prefix; each of its next hops is a `Path` with a window of its own. The
 //! cheapest one with room is taken, so that a flow uses all of them when it has enough to ask.
 //!
 //! This is a state machine without packets: the forwarder says what comes and what ends, and sends

@@ -9,7 +9,7 @@
 //! resets the connection: an application sees the end of a stream only when all of it has come.
 //!
 //! The exit opens the flow back as soon as it sees the one there, and while connections come in,
-//! pairs of flows are open before they are needed ([`spares`]): the first byte comes after one round
+//! pairs of flows are open before they are needed (`spares`): the first byte comes after one round
 //! trip.
 //!
 //! An acknowledgement of the local TCP means that this node has the bytes, not that the other end
