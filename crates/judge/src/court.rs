@@ -124,7 +124,7 @@ impl Court<'_> {
             // What a namespace or a kernel does not have stays as it is.
             let _ = std::fs::write(format!("/proc/sys/net/ipv4/{name}"), value);
         }
-        let first_flow = (group * 64 % 16_000) as u32;
+        let first_flow = (group * 64 % 8_000) as u32;
         let path = Path::new(stream(group, Purpose::Fault, 9), terms.harm);
         Court {
             tun,
@@ -162,7 +162,7 @@ impl Court<'_> {
         }
         // As `Host::connect` counts: we are the node with the higher number.
         self.next_flow += 1;
-        let flow = 2 * self.next_flow + 1;
+        let flow = 4 * self.next_flow + 1;
         let from = 0x8000 | (flow & 0x7fff) as u16;
         let opening = match TcpListener::bind(SocketAddrV4::new(LINUX, from)) {
             Ok(listener) => Opening::Listen(listener),
