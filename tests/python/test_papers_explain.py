@@ -231,3 +231,10 @@ def test_what_ships_can_be_read():
         for reading in openings(figure).readings():
             fitting = [one for one in figure.scenarios() if reading.openings[0].fits(one.stem, None)]
             assert reading.departs() and (fitting or reading.openings[0].schemes)
+
+
+def test_pages_are_what_is_kept():
+    papers = {figure.paper for figure in figures() if explained.stored(figure)}
+    for paper in papers:
+        of = [figure for figure in figures() if figure.paper == paper]
+        assert (of[0].directory.parent / "EXPLAINED.md").read_text() == explained.page(of)
