@@ -35,3 +35,15 @@ impl Source<'_> {
         format!("{}{place}: {key}", self.name)
     }
 }
+
+/// What the reader of TOML says that it expects in a table is what a manual has.
+#[cfg(test)]
+pub fn assert_in_manual(manual: &str, table: &str, said: &str) {
+    let (_, expected) = said.split_once("expected").expect("it says what is expected");
+    let keys: Vec<&str> = expected.split('`').skip(1).step_by(2).collect();
+    assert!(!keys.is_empty(), "{said}");
+    for key in keys {
+        let is_there = manual.contains(&format!("\\fB{key}\\fR")) || manual.contains(&format!("[{key}]"));
+        assert!(is_there, "{table} {key}");
+    }
+}

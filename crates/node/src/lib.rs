@@ -12,6 +12,8 @@
 
 pub mod bytes;
 #[cfg(target_os = "linux")]
+pub mod commands;
+#[cfg(target_os = "linux")]
 pub mod gateway;
 pub mod host;
 pub mod hostile;

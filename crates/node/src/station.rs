@@ -6,11 +6,11 @@
 #![expect(clippy::disallowed_methods, reason = "the event loop has the clock")]
 
 use std::collections::BTreeMap;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, UdpSocket};
 use std::num::NonZeroU64;
 use std::os::fd::AsFd;
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixListener;
 use std::time::{Duration, Instant};
 
 use midpath_core::packet::PortId;
@@ -18,6 +18,7 @@ use midpath_core::roles::Backlog;
 use midpath_core::units::{Rate, Time};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use crate::commands::CommandLines;
 use crate::gateway::Gateway;
 use crate::host::{DROPS, Host};
 use crate::lateness::Lateness;
@@ -26,10 +27,6 @@ use crate::lateness::Lateness;
 const BATCH: usize = 64;
 /// How often the things are done that have no time of their own.
 const TICK: Time = Time::from_ms(50);
-/// A command has to be said within this.
-const PATIENCE: Time = Time::from_secs(1);
-/// Commands at once.
-const MOST_COMMANDS: usize = 16;
 /// The longest datagram.
 const LONGEST: usize = 65_536;
 
@@ -71,9 +68,8 @@ pub struct Station<L> {
     links: L,
     gateway: Gateway,
     socket: UdpSocket,
-    commands: Option<UnixListener>,
+    commands: Option<CommandLines>,
     reload: Option<Reload<L>>,
-    asking: Vec<(UnixStream, Vec<u8>, Time)>,
     began: Instant,
     tick_at: Time,
     lateness: Lateness,
@@ -94,7 +90,7 @@ impl<L: Links> Station<L> {
         commands: Option<UnixListener>,
     ) -> io::Result<Station<L>> {
         socket.set_nonblocking(true)?;
-        commands.as_ref().map_or(Ok(()), |c| c.set_nonblocking(true))?;
+        let commands = commands.map(|listener| CommandLines::new(listener, None)).transpose()?;
         Ok(Station {
             host,
             links,
@@ -102,7 +98,6 @@ impl<L: Links> Station<L> {
             socket,
             commands,
             reload: None,
-            asking: Vec::new(),
             began: Instant::now(),
             tick_at: Time::ZERO,
             lateness: Lateness::default(),
@@ -220,31 +215,10 @@ impl<L: Links> Station<L> {
         Ok(())
     }
 
-    /// Commands are lines; each gets an answer of one line, and the connection is closed.
     fn take_commands(&mut self, now: Time) {
-        while let Some(Ok((stream, _))) = self.commands.as_ref().map(UnixListener::accept) {
-            if self.asking.len() < MOST_COMMANDS && stream.set_nonblocking(true).is_ok() {
-                self.asking.push((stream, Vec::new(), now));
-            }
-        }
-        for (mut stream, mut said, since) in std::mem::take(&mut self.asking) {
-            let mut piece = [0; 256];
-            match stream.read(&mut piece) {
-                Ok(0) => continue,
-                Ok(n) => said.extend_from_slice(&piece[..n]),
-                Err(e) if e.kind() == ErrorKind::WouldBlock => {}
-                Err(_) => continue,
-            }
-            match said.iter().position(|b| *b == b'\n') {
-                Some(end) => {
-                    let answer = self.command(&said[..end], now);
-                    let _ = stream.write_all(format!("{answer}\n").as_bytes());
-                }
-                None if said.len() < 1024 && now < since.saturating_add(PATIENCE) => {
-                    self.asking.push((stream, said, since))
-                }
-                None => {}
-            }
+        for (asking, line) in self.commands.as_mut().map(|commands| commands.take(now)).unwrap_or_default() {
+            let answer = self.command(&line, now);
+            asking.answer(&answer);
         }
     }
 

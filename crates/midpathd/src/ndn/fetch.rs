@@ -15,8 +15,8 @@ use midpath_ndn_forwarder::consumer::{Consumer, State};
 use midpath_ndn_forwarder::management::{Reach, parse_uri};
 use midpath_ndn_forwarder::name;
 
-use super::up::random;
 use crate::error::{Error, Tried};
+use crate::random::random;
 
 /// Where applications of NDN look for their forwarder.
 const TRANSPORT: &str = "NDN_CLIENT_TRANSPORT";

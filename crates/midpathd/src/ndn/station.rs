@@ -16,9 +16,10 @@ use std::time::{Duration, Instant};
 use midpath_core::units::Time;
 use midpath_ndn::link::Fragmenter;
 use midpath_ndn_forwarder::{FaceId, Forwarder};
+use midpath_node::commands::CommandLines;
 use rustc_hash::FxHashMap;
 
-use self::commands::Asking;
+use self::commands::WAITS;
 use self::peers::{Connecting, Known};
 use super::config::{Config, Peer};
 use super::poller::{Poller, Ready};
@@ -84,8 +85,7 @@ pub struct Station {
     connecting: FxHashMap<u64, Connecting>,
     connections: u64,
     known: Vec<Known>,
-    control: Option<UnixListener>,
-    asking: Vec<Asking>,
+    control: Option<CommandLines>,
     /// The longest datagram, unless a command says otherwise.
     mtu: usize,
     strangers: bool,
@@ -132,8 +132,8 @@ impl Station {
         for (place, udp) in udp.iter().enumerate() {
             poller.add(udp.socket(), DATAGRAMS | place as u64, false)?;
         }
+        let control = control.map(|listener| CommandLines::new(listener, Some(WAITS))).transpose()?;
         if let Some(control) = &control {
-            control.set_nonblocking(true)?;
             poller.add(control, CONTROL, false)?;
         }
         let known = config.peers.iter().cloned().map(|peer: Peer| Known::new(peer)).collect();
@@ -149,7 +149,6 @@ impl Station {
             connections: 0,
             known,
             control,
-            asking: Vec::new(),
             mtu: config.mtu,
             strangers: config.strangers,
             waiting: 0,

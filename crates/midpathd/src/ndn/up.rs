@@ -1,7 +1,7 @@
 //! Starting a forwarder.
 
 use std::fs;
-use std::io::{self, Read};
+use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -16,6 +16,7 @@ use super::station::{Listener, Station};
 use super::udp::Udp;
 use crate::control::Commands;
 use crate::error::{Error, Tried};
+use crate::random::random;
 
 /// Runs a forwarder until it is told to stop.
 pub fn up(config: &Config) -> Result<(), Error> {
@@ -49,14 +50,6 @@ fn keyed(settings: &Settings) -> Result<Settings, Error> {
     #[expect(clippy::disallowed_methods, reason = "management says when the forwarder began")]
     let epoch = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis());
     Ok(Settings { key, seed: u64::from_le_bytes(seed), epoch_ms: epoch as u64, ..settings.clone() })
-}
-
-/// Numbers that nobody else can guess.
-pub fn random<const N: usize>() -> Result<[u8; N], Error> {
-    let mut random = [0; N];
-    let read = fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut random));
-    read.tried(|| "no random numbers could be read".into())?;
-    Ok(random)
 }
 
 /// The sockets of a configuration.

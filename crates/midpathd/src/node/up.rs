@@ -1,7 +1,5 @@
 //! Starting a node.
 
-use std::fs;
-use std::io::Read;
 use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
 
@@ -17,6 +15,7 @@ use rustix::net::sockopt;
 use super::Config;
 use crate::control::Commands;
 use crate::error::{Error, Tried};
+use crate::random::random;
 
 /// Runs a node until it is told to stop. `path` is where its configuration was read, and is read
 /// again.
@@ -66,7 +65,9 @@ fn host(config: &Config) -> Result<Host, Error> {
     let network = config.setup.network().map_err(|e| Error::Usage(format!("the network: {e}")))?;
     let node = network.nodes.into_iter().nth(config.node.0 as usize).expect("a node that was found");
     let transport = config.setup.transport().expect("it was checked that flows are carried");
-    let [seed, first_flow] = random()?;
+    let bytes: [u8; 16] = random()?;
+    let (first, second) = bytes.split_at(8);
+    let [seed, first_flow] = [first, second].map(|half| u64::from_le_bytes(half.try_into().expect("eight bytes")));
     // Numbers that nobody else can guess come from these.
     let node = node.with_streams(Streams::of(seed, config.node.0.into()));
     let settings = Settings {
@@ -79,12 +80,4 @@ fn host(config: &Config) -> Result<Host, Error> {
         overhead: OVERHEAD,
     };
     Ok(Host::new(node, settings))
-}
-
-fn random() -> Result<[u64; 2], Error> {
-    let mut bytes = [0; 16];
-    let read = fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
-    read.tried(|| "no random numbers could be read".into())?;
-    let (first, second) = bytes.split_at(8);
-    Ok([first, second].map(|half| u64::from_le_bytes(half.try_into().expect("eight bytes"))))
 }

@@ -1,11 +1,10 @@
 //! Turning RPM on.
 
-use std::io::Read;
-
 use midpath_ebpf::{Config, Loaded, Program, Running, unsupported};
 
 use crate::error::{Error, Tried};
 use crate::net::{Link, LinkKind, Net, Side};
+use crate::random::random;
 use crate::rpm::down::take_down;
 use crate::rpm::find::{Pair, pairs};
 use crate::rpm::settings::Settings;
@@ -132,8 +131,8 @@ fn steps(
     mut config: Config,
     undo: &mut Vec<Undo>,
 ) -> Result<(), Error> {
-    config.hash_key = [random()?, random()?];
-    config.ticket = random()? as u32 | 1;
+    config.hash_key = [u64::from_ne_bytes(random()?), u64::from_ne_bytes(random()?)];
+    config.ticket = u32::from_ne_bytes(random()?) | 1;
     // The verifier speaks before anything is touched.
     let mut programs = Loaded::new(&config).map_err(refused)?;
     let had_clsact = has_clsact(net, link)?;
@@ -221,11 +220,4 @@ fn attach(
         .tried(|| format!("the kernel does not attach {} (cls_bpf)", program.name()))?;
     undo.push(Box::new(move |net| drop(net.delete_filter(device, side, priority))));
     Ok(())
-}
-
-fn random() -> Result<u64, Error> {
-    let mut bytes = [0; 8];
-    let mut source = std::fs::File::open("/dev/urandom").tried(|| "/dev/urandom".into())?;
-    source.read_exact(&mut bytes).tried(|| "/dev/urandom".into())?;
-    Ok(u64::from_ne_bytes(bytes))
 }

@@ -1,57 +1,26 @@
 //! The socket for commands: `status` and `down`.
 
 use std::collections::BTreeMap;
-use std::io::{ErrorKind, Read, Write};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::time::Duration;
 
 use midpath_core::units::Time;
 use midpath_ndn_forwarder::FaceId;
 use midpath_ndn_forwarder::faces::{Face, Traffic};
+use midpath_node::commands::Waits;
 use serde_json::{Value, json};
 
 use super::{Link, Station};
 
-/// A command has to be said within this.
-const PATIENCE: Time = Time::from_secs(1);
-/// Commands at once.
-const MOST: usize = 16;
-/// The longest command.
-const LONGEST: usize = 1024;
+/// Who connects says its line at once: a command of ours does. A status of many faces is long.
+pub(super) const WAITS: Waits = Waits { line: Duration::from_millis(20), answer: Duration::from_millis(100) };
 /// Faces that `status` tells of, the first ones.
 const FACES: usize = 1000;
 
-/// One who has connected, what it has said so far, and since when.
-pub type Asking = (UnixStream, Vec<u8>, Time);
-
 impl Station {
-    /// Commands are lines; each gets an answer of one line, and the connection is closed.
     pub(super) fn take_commands(&mut self, now: Time) {
-        while let Some(Ok((stream, _))) = self.control.as_ref().map(UnixListener::accept) {
-            // Who connects says its line at once: a command of ours does.
-            let timely = stream.set_read_timeout(Some(std::time::Duration::from_millis(20))).is_ok();
-            if self.asking.len() < MOST && timely {
-                self.asking.push((stream, Vec::new(), now));
-            }
-        }
-        for (mut stream, mut said, since) in std::mem::take(&mut self.asking) {
-            let mut piece = [0; 256];
-            match stream.read(&mut piece) {
-                Ok(0) => continue,
-                Ok(n) => said.extend_from_slice(&piece[..n]),
-                Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
-                Err(_) => continue,
-            }
-            match said.iter().position(|byte| *byte == b'\n') {
-                Some(end) => {
-                    let answer = self.command(&said[..end], now);
-                    let _ = stream.set_write_timeout(Some(std::time::Duration::from_millis(100)));
-                    let _ = stream.write_all(format!("{answer}\n").as_bytes());
-                }
-                None if said.len() < LONGEST && now < since.saturating_add(PATIENCE) => {
-                    self.asking.push((stream, said, since));
-                }
-                None => {}
-            }
+        for (asking, line) in self.control.as_mut().map(|control| control.take(now)).unwrap_or_default() {
+            let answer = self.command(&line, now);
+            asking.answer(&answer);
         }
     }
 

@@ -4,7 +4,7 @@ use midpath_core::units::Time;
 use midpath_ndn::name::NAME;
 use midpath_ndn::tlv::{Reader, put, put_nested, put_number};
 
-use crate::faces::{Face, FaceId};
+use crate::faces::{Face, FaceId, Traffic};
 use crate::forwarder::Forwarder;
 use crate::rib::{ORIGIN_FIB, Route};
 
@@ -43,17 +43,12 @@ impl Forwarder {
             (0x85, self.pit.len() as u64),
             (0x86, 0),
             (0x87, self.store.len() as u64),
-            (0x90, received.interests),
-            (0x91, received.data),
-            (0x97, received.nacks),
-            (0x92, sent.interests),
-            (0x93, sent.data),
-            (0x98, sent.nacks),
-            (0x99, counters.satisfied),
-            (0x9A, counters.unsatisfied),
         ] {
             put_number(kind, number, &mut out);
         }
+        put_traffic(&received, &sent, &mut out);
+        put_number(0x99, counters.satisfied, &mut out);
+        put_number(0x9A, counters.unsatisfied, &mut out);
         out
     }
 
@@ -70,12 +65,9 @@ impl Forwarder {
 
     /// `fib/list`.
     pub(super) fn fib_list(&self) -> Vec<u8> {
-        let mut entries: Vec<_> = self.fib.iter().collect();
-        entries.sort_unstable_by_key(|(prefix, _)| *prefix);
         let mut out = Vec::new();
-        for (prefix, hops) in entries {
-            put_nested(ENTRY, &mut out, |out| {
-                put(NAME, prefix, out);
+        for (prefix, hops) in in_order(self.fib.iter()) {
+            put_entry(prefix, &mut out, |out| {
                 for hop in hops {
                     put_nested(ITEM, out, |out| {
                         put_number(FACE, hop.face.0, out);
@@ -95,8 +87,7 @@ impl Forwarder {
             if routes.is_empty() {
                 continue;
             }
-            put_nested(ENTRY, &mut out, |out| {
-                put(NAME, prefix, out);
+            put_entry(prefix, &mut out, |out| {
                 routes.iter().for_each(|route| put_nested(ITEM, out, |out| put_route(now, route, out)));
             });
         }
@@ -105,12 +96,9 @@ impl Forwarder {
 
     /// `strategy-choice/list`.
     pub(super) fn strategy_list(&self) -> Vec<u8> {
-        let mut choices: Vec<_> = self.strategies.iter().collect();
-        choices.sort_unstable_by_key(|(prefix, _)| *prefix);
         let mut out = Vec::new();
-        for (prefix, strategy) in choices {
-            put_nested(ENTRY, &mut out, |out| {
-                put(NAME, prefix, out);
+        for (prefix, strategy) in in_order(self.strategies.iter()) {
+            put_entry(prefix, &mut out, |out| {
                 put_nested(STRATEGY, out, |out| put(NAME, &strategy.name(), out));
             });
         }
@@ -153,18 +141,40 @@ fn face_status(id: FaceId, face: &Face, out: &mut Vec<u8>) {
         // Point to point.
         (LINK_TYPE, 0),
         (MTU, spec.mtu as u64),
+    ] {
+        put_number(kind, number, out);
+    }
+    put_traffic(received, sent, out);
+    [(0x94, received.bytes), (0x95, sent.bytes), (FLAGS, 0)].iter().for_each(|(kind, n)| put_number(*kind, *n, out));
+}
+
+/// Packets by kind.
+fn put_traffic(received: &Traffic, sent: &Traffic, out: &mut Vec<u8>) {
+    for (kind, number) in [
         (0x90, received.interests),
         (0x91, received.data),
         (0x97, received.nacks),
         (0x92, sent.interests),
         (0x93, sent.data),
         (0x98, sent.nacks),
-        (0x94, received.bytes),
-        (0x95, sent.bytes),
-        (FLAGS, 0),
     ] {
         put_number(kind, number, out);
     }
+}
+
+/// An entry about a prefix.
+fn put_entry(prefix: &[u8], out: &mut Vec<u8>, rest: impl FnOnce(&mut Vec<u8>)) {
+    put_nested(ENTRY, out, |out| {
+        put(NAME, prefix, out);
+        rest(out);
+    });
+}
+
+/// Values by prefix, in its order.
+fn in_order<'a, T>(all: impl Iterator<Item = (&'a [u8], T)>) -> Vec<(&'a [u8], T)> {
+    let mut entries: Vec<_> = all.collect();
+    entries.sort_unstable_by_key(|(prefix, _)| *prefix);
+    entries
 }
 
 /// Whether a face is one that a query's filter means; what is no filter means none.

@@ -1,0 +1,14 @@
+//! Numbers that nobody else can guess.
+
+use std::fs::File;
+use std::io::Read;
+
+use crate::error::{Error, Tried};
+
+/// So many random bytes, from the kernel.
+pub fn random<const N: usize>() -> Result<[u8; N], Error> {
+    let mut bytes = [0; N];
+    let read = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
+    read.tried(|| "no random numbers could be read".into())?;
+    Ok(bytes)
+}

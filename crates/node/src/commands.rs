@@ -1,0 +1,150 @@
+//! Commands to a process that runs: lines over a unix socket. Each gets an answer of one line, and the
+//! connection is closed.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::time::Duration;
+
+use midpath_core::units::Time;
+use serde_json::Value;
+
+/// A command has to be said within this.
+const PATIENCE: Time = Time::from_secs(1);
+/// Commands at once.
+const MOST: usize = 16;
+/// The longest command.
+const LONGEST: usize = 1024;
+
+/// How long a loop stands still for one who asks: until it has said its line, and until it has taken
+/// the answer in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Waits {
+    /// For the line.
+    pub line: Duration,
+    /// For the answer.
+    pub answer: Duration,
+}
+
+/// The socket, and those who have connected.
+#[derive(Debug)]
+pub struct CommandLines {
+    listener: UnixListener,
+    waits: Option<Waits>,
+    /// Each with what it has said so far, and since when.
+    asking: Vec<(UnixStream, Vec<u8>, Time)>,
+}
+
+impl CommandLines {
+    /// Takes commands at a socket; a loop that never `waits` has to ask again and again.
+    pub fn new(listener: UnixListener, waits: Option<Waits>) -> io::Result<CommandLines> {
+        listener.set_nonblocking(true)?;
+        Ok(CommandLines { listener, waits, asking: Vec::new() })
+    }
+
+    /// The commands that have come in whole, with who wants the answer.
+    pub fn take(&mut self, now: Time) -> Vec<(Asking, Vec<u8>)> {
+        while let Ok((stream, _)) = self.listener.accept() {
+            if self.asking.len() < MOST && self.prepare(&stream).is_ok() {
+                self.asking.push((stream, Vec::new(), now));
+            }
+        }
+        let mut whole = Vec::new();
+        for (mut stream, mut said, since) in std::mem::take(&mut self.asking) {
+            let mut piece = [0; 256];
+            match stream.read(&mut piece) {
+                Ok(0) => continue,
+                Ok(n) => said.extend_from_slice(&piece[..n]),
+                Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
+                Err(_) => continue,
+            }
+            match said.iter().position(|byte| *byte == b'\n') {
+                Some(end) => {
+                    said.truncate(end);
+                    whole.push((Asking(stream), said));
+                }
+                None if said.len() < LONGEST && now < since.saturating_add(PATIENCE) => {
+                    self.asking.push((stream, said, since));
+                }
+                None => {}
+            }
+        }
+        whole
+    }
+
+    fn prepare(&self, stream: &UnixStream) -> io::Result<()> {
+        let Some(waits) = self.waits else { return stream.set_nonblocking(true) };
+        stream.set_read_timeout(Some(waits.line))?;
+        stream.set_write_timeout(Some(waits.answer))
+    }
+}
+
+impl AsFd for CommandLines {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.listener.as_fd()
+    }
+}
+
+/// One who waits for an answer.
+#[derive(Debug)]
+pub struct Asking(UnixStream);
+
+impl Asking {
+    /// Answers. One who does not take it in time, or is gone, gets none.
+    pub fn answer(mut self, answer: &Value) {
+        let _ = self.0.write_all(format!("{answer}\n").as_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WAITS: [Option<Waits>; 2] =
+        [None, Some(Waits { line: Duration::from_millis(20), answer: Duration::from_millis(100) })];
+
+    /// A socket in a folder of its own.
+    fn commands(waits: Option<Waits>, name: &str) -> (CommandLines, std::path::PathBuf) {
+        let path = std::env::temp_dir().join(format!("midpath-commands-{}-{name}", std::process::id()));
+        let _ = std::fs::remove_file(&path);
+        (CommandLines::new(UnixListener::bind(&path).expect("a socket"), waits).expect("it listens"), path)
+    }
+
+    #[test]
+    fn a_line_in_two_pieces_is_a_command_and_gets_its_answer() {
+        for (waits, name) in WAITS.into_iter().zip(["pieces", "pieces-waited"]) {
+            let (mut commands, path) = commands(waits, name);
+            let mut client = UnixStream::connect(&path).expect("it connects");
+            client.write_all(b"sta").expect("it is written");
+            assert!(commands.take(Time::ZERO).is_empty());
+            client.write_all(b"tus\nmore").expect("it is written");
+            let mut whole = commands.take(Time::from_ms(500));
+            let (asking, line) = whole.pop().expect("a command");
+            assert_eq!((line.as_slice(), whole.len()), (b"status".as_slice(), 0));
+            asking.answer(&serde_json::json!({"up": true}));
+            let mut answer = String::new();
+            // What was not read makes a reset of the end; the answer was there before.
+            let _ = client.read_to_string(&mut answer);
+            assert_eq!(answer, "{\"up\":true}\n");
+            let _ = std::fs::remove_file(path);
+        }
+    }
+
+    #[test]
+    fn who_says_nothing_or_too_much_is_left() {
+        let (mut commands, path) = commands(None, "left");
+        let silent = UnixStream::connect(&path).expect("it connects");
+        let mut endless = UnixStream::connect(&path).expect("it connects");
+        endless.write_all(&[b'a'; 4096]).expect("it is written");
+        for ms in [0, 100, 200, 300] {
+            assert!(commands.take(Time::from_ms(ms)).is_empty());
+        }
+        assert_eq!(commands.asking.len(), 1, "{LONGEST} bytes are enough");
+        assert!(commands.take(PATIENCE).is_empty() && commands.asking.is_empty());
+        drop(silent);
+        let all: Vec<UnixStream> = (0..MOST + 5).filter_map(|_| UnixStream::connect(&path).ok()).collect();
+        commands.take(PATIENCE);
+        assert_eq!((all.len(), commands.asking.len()), (MOST + 5, MOST));
+        let _ = std::fs::remove_file(path);
+    }
+}
