@@ -95,11 +95,15 @@ class Search:
 
     figure: Figure
     found: Openings
-    of: int
     seeds: int
     trials: list[Trial] = field(default_factory=list)
     confirmed: list[Trial] = field(default_factory=list)
     explanations: list[Explanation] = field(default_factory=list)
+
+    @property
+    def of(self) -> int:
+        """How many readings there are to try."""
+        return len(self.found.readings())
 
 
 Run = Callable[[Figure, Reading, int], Sequence[Verdict]]
@@ -154,27 +158,32 @@ def searched(
     on_trial: Callable[[Trial, int, int], None] | None = None,
 ) -> Search:
     """The same with a way to run the figure, and to say whether there is time for more."""
-    kept, failing = record.verdicts(figure), failing_claims(figure)
-    standing = [verdict.claim.id for verdict in kept if verdict.judgement is Judgement.HOLDS and verdict.claim.counts]
+    failing, standing = [verdict.claim for verdict in failing_claims(figure)], standing_claims(figure)
     if not failing:
         raise UsageError(f"{figure.id}: no claim of the paper's fails in the kept results: nothing is to be explained")
-    found = openings(figure)
-    search = Search(figure, found, len(found.readings()), seeds)
-    left = [claim for claim in failing if found.contradiction(claim.id) is None]
-    for reading in found.readings() if left else []:
+    search = Search(figure, openings(figure), seeds)
+    _require_shown(figure, filter(None, (search.found.contradiction(claim.id) for claim in failing)))
+    left = [claim for claim in failing if search.found.contradiction(claim.id) is None]
+    for reading in search.found.readings() if left else []:
         if not is_left():
             break
         search.trials.append(Trial(reading, run(figure, reading, SEARCH)))
         if on_trial is not None:
             on_trial(search.trials[-1], len(search.trials), search.of)
     _confirm(search, left, standing, run)
-    search.explanations = [_explained(search, claim, standing, kept) for claim in failing]
+    search.explanations = [_explained(search, claim, standing) for claim in failing]
     return search
 
 
-def failing_claims(figure: Figure) -> list[Claim]:
-    """The claims of the paper's that do not hold in the kept results."""
-    return [verdict.claim for verdict in record.verdicts(figure) if verdict.fails and verdict.claim.counts]
+def failing_claims(figure: Figure) -> list[Verdict]:
+    """The paper's claims that do not hold in the kept results."""
+    return [verdict for verdict in record.verdicts(figure) if verdict.fails and verdict.claim.counts]
+
+
+def standing_claims(figure: Figure) -> list[str]:
+    """The paper's claims that hold there."""
+    found = record.verdicts(figure)
+    return [one.claim.id for one in found if one.judgement is Judgement.HOLDS and one.claim.counts]
 
 
 def _confirm(search: Search, claims: Iterable[Claim], standing: Sequence[str], run: Run) -> None:
@@ -189,10 +198,9 @@ def _rescues(trial: Trial, claim: Claim) -> bool:
     return trial.judgement(claim.id) is Judgement.HOLDS
 
 
-def _explained(search: Search, claim: Claim, standing: Sequence[str], kept: Sequence[Verdict]) -> Explanation:
+def _explained(search: Search, claim: Claim, standing: Sequence[str]) -> Explanation:
     against = search.found.contradiction(claim.id)
     if against is not None:
-        _require_shown(search.figure, against, kept)
         return Explanation(claim, Explained.CONTRADICTION, contradiction=against)
     for trial in search.confirmed:
         if _rescues(trial, claim) and not trial.broken(standing) and not trial.unsettled(standing):
@@ -203,7 +211,10 @@ def _explained(search: Search, claim: Claim, standing: Sequence[str], kept: Sequ
     return Explanation(claim, Explained.NONE, rescues=sorted(rescues, key=lambda one: len(one[1])))
 
 
-def _require_shown(figure: Figure, against: Contradiction, kept: Sequence[Verdict]) -> None:
-    shown = next(verdict for verdict in kept if verdict.claim.id == against.shown_by)
-    if shown.judgement is not Judgement.HOLDS:
-        raise UsageError(f"{figure.id}: {OPEN} says that {against.shown_by} shows a contradiction; it does not hold")
+def _require_shown(figure: Figure, contradictions: Iterable[Contradiction]) -> None:
+    held = [verdict.claim.id for verdict in record.verdicts(figure) if verdict.judgement is Judgement.HOLDS]
+    for against in contradictions:
+        if against.shown_by not in held:
+            raise UsageError(
+                f"{figure.id}: {OPEN} says that {against.shown_by} shows a contradiction; it does not hold"
+            )

@@ -8,10 +8,10 @@ from typing import Any
 
 from midpath import _midpath
 from midpath.papers import record
-from midpath.papers.explain import Search, Trial
+from midpath.papers.explain import Search, Trial, failing_claims, standing_claims
 from midpath.papers.openings import Opening, openings
 from midpath.papers.registry import Claim, Figure
-from midpath.papers.runner import Verdict, shown
+from midpath.papers.runner import shown
 from midpath.papers.tolerance import Judgement
 from midpath.storage import read_json, to_json, write_text
 
@@ -65,7 +65,7 @@ def write_page(figures: Sequence[Figure]) -> Path:
 
 def page(figures: Sequence[Figure]) -> str:
     """EXPLAINED.md: the counts, then by figure what is open and what each reading does."""
-    failing = [(figure, verdict) for figure in figures for verdict in _failing(figure)]
+    failing = [(figure, verdict) for figure in figures for verdict in failing_claims(figure)]
     counts: dict[str, int] = {}
     for figure, verdict in failing:
         found = stored(figure).get("claims", {}).get(verdict.claim.id, {}).get("verdict", "not searched yet")
@@ -80,12 +80,8 @@ def _counted(counts: Mapping[str, int]) -> Iterator[tuple[str, str]]:
     return ((verdict, str(count)) for verdict, count in sorted(counts.items()))
 
 
-def _failing(figure: Figure) -> list[Verdict]:
-    return [verdict for verdict in record.verdicts(figure) if verdict.fails and verdict.claim.counts]
-
-
 def _section(figure: Figure) -> Iterator[str]:
-    kept, failing = stored(figure), _failing(figure)
+    kept, failing = stored(figure), failing_claims(figure)
     yield f"## {figure.id}: {figure.title}"
     yield ""
     yield from (_open(one) for one in openings(figure).openings)
@@ -111,7 +107,7 @@ def _open(one: Opening) -> str:
 def _trials(figure: Figure, kept: dict[str, Any], claims: Sequence[Claim]) -> Iterator[str]:
     """A row for each reading: the values of what fails as it stands, bold where it holds, and what breaks."""
     listed = openings(figure).openings
-    standing = [v.claim.id for v in record.verdicts(figure) if v.judgement is Judgement.HOLDS and v.claim.counts]
+    standing = standing_claims(figure)
     heads = (*(one.name for one in listed), *(f"`{claim.id}`" for claim in claims), "breaks")
     yield from record.table(
         heads,

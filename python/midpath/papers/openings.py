@@ -15,7 +15,7 @@ from itertools import product
 from typing import Any
 
 from midpath.errors import ScenarioError, UsageError
-from midpath.papers.registry import OPEN, Figure
+from midpath.papers.registry import OPEN, Figure, one_line, require_keys
 from midpath.scenario import parse
 
 # More would find a reading for anything.
@@ -83,10 +83,6 @@ class Reading:
         pairs = zip(self.openings, self.choices, strict=True)
         return {k: v for opening, choice in pairs if opening.fits(scenario, scheme) for k, v in choice.changes.items()}
 
-    def label_of(self, name: str) -> str:
-        """Which choice it makes for a thing."""
-        return self.labels()[name]
-
     def labels(self) -> dict[str, str]:
         """Its choices' labels by name."""
         return {one.name: choice.label for one, choice in zip(self.openings, self.choices, strict=True)}
@@ -151,7 +147,7 @@ def openings(figure: Figure) -> Openings:
 
 
 def _read(values: dict[str, Any], figure: Figure) -> Openings:
-    _require(values, {"open", "contradiction"}, set(), "")
+    require_keys(values, {"open", "contradiction"}, set(), "")
     found = tuple(_opening(table, f"open[{i}]") for i, table in enumerate(_tables(values, "open", "")))
     if len(found) > MOST_OPENINGS:
         raise ScenarioError("open", None, f"has {len(found)} things; at most {MOST_OPENINGS} are searched")
@@ -163,7 +159,7 @@ def _read(values: dict[str, Any], figure: Figure) -> Openings:
 
 
 def _opening(table: Any, key: str) -> Opening:
-    _require(table, OPENING_KEYS, {"name", "says", "choice"}, key)
+    require_keys(table, OPENING_KEYS, {"name", "says", "choice"}, key)
     choices = tuple(_choice(one, f"{key}.choice[{i}]") for i, one in enumerate(_tables(table, "choice", key)))
     if len(choices) < 2:
         raise ScenarioError(f"{key}.choice", None, "has no second choice: the range is empty")
@@ -176,7 +172,7 @@ def _opening(table: Any, key: str) -> Opening:
 
 
 def _choice(table: Any, key: str) -> Choice:
-    _require(table, CHOICE_KEYS, {"label"}, key)
+    require_keys(table, CHOICE_KEYS, {"label"}, key)
     changes = table.get("changes", {})
     if not isinstance(changes, dict) or any(isinstance(v, float) and not math.isfinite(v) for v in changes.values()):
         raise ScenarioError(f"{key}.changes", None, 'is not a table such as { "queue.limit" = "20 ms" }')
@@ -184,7 +180,7 @@ def _choice(table: Any, key: str) -> Choice:
 
 
 def _contradiction(table: Any, key: str, figure: Figure) -> Contradiction:
-    _require(table, CONTRADICTION_KEYS, CONTRADICTION_KEYS, key)
+    require_keys(table, CONTRADICTION_KEYS, CONTRADICTION_KEYS, key)
     claims, sentences = (tuple(_texts(table, name, key)) for name in ("claims", "sentences"))
     known = [claim.id for claim in figure.claims]
     for pattern in (*claims, table["shown_by"]):
@@ -206,20 +202,11 @@ def _texts(table: dict[str, Any], name: str, key: str) -> Iterator[str]:
     found = table.get(name, [])
     if not isinstance(found, list) or not all(isinstance(one, str) and one for one in found):
         raise ScenarioError(f"{key}.{name}", None, "is not a list of texts")
-    return (" ".join(one.split()) for one in found)
+    return map(one_line, found)
 
 
 def _text(table: dict[str, Any], name: str, key: str) -> str:
     found = table[name]
     if not isinstance(found, str) or not found.strip():
         raise ScenarioError(f"{key}.{name}", None, "is empty or not a text")
-    return " ".join(found.split())
-
-
-def _require(table: Any, known: set[str], needed: set[str], key: str) -> None:
-    if not isinstance(table, dict):
-        raise ScenarioError(key, None, "is not a table")
-    for name in sorted(set(table) - known):
-        raise ScenarioError(f"{key}.{name}".strip("."), None, f"unknown; there are: {', '.join(sorted(known))}")
-    for name in sorted(needed - set(table)):
-        raise ScenarioError(f"{key}.{name}".strip("."), None, "is missing")
+    return one_line(found)

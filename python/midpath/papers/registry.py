@@ -143,7 +143,7 @@ def _natural(path: Path) -> list[int | str]:
 def _figure(root: Path, file: Path) -> Figure:
     values = parse(file.read_text(encoding="utf-8"), str(file))
     try:
-        _require_keys(values, FIGURE_KEYS, {"title", "source", "claim"}, "")
+        require_keys(values, FIGURE_KEYS, {"title", "source", "claim"}, "")
         claims = tuple(_claims(values))
         seeds = values.get("seeds", SEEDS)
         if not isinstance(seeds, int) or seeds < 1:
@@ -167,7 +167,7 @@ def _claims(values: dict[str, Any]) -> Iterator[Claim]:
     seen: set[str] = set()
     for index, table in enumerate(values["claim"]):
         key = f"claim[{index}]"
-        _require_keys(table, CLAIM_KEYS, CLAIM_KEYS - OPTIONAL, key)
+        require_keys(table, CLAIM_KEYS, CLAIM_KEYS - OPTIONAL, key)
         found = _claim(table, values, key)
         if found.id in seen:
             raise ScenarioError(f"{key}.id", None, f"{found.id!r} is there twice")
@@ -184,15 +184,15 @@ def _claim(table: dict[str, Any], figure: dict[str, Any], key: str) -> Claim:
     return Claim(
         id=table["id"],
         source=table.get("source", figure["source"]),
-        claim=_one_line(table["claim"]),
+        claim=one_line(table["claim"]),
         paper=paper if isinstance(paper, str) else float(paper),
         says=_says(table.get("says", figure.get("says", _plain(paper))), paper, key),
         kind=table["kind"],
         tolerance=tolerance,
         effect=_effect(table, key),
         fixed=_fixed(table, figure, key),
-        why=_one_line(table["why"]),
-        differs=_one_line(table["differs"]) if "differs" in table else None,
+        why=one_line(table["why"]),
+        differs=one_line(table["differs"]) if "differs" in table else None,
     )
 
 
@@ -224,7 +224,8 @@ def _fixed(table: dict[str, Any], figure: dict[str, Any], key: str) -> bool:
     return value
 
 
-def _require_keys(table: Any, known: set[str], needed: set[str], key: str) -> None:
+def require_keys(table: Any, known: set[str], needed: set[str], key: str) -> None:
+    """Refuses a table of a figure's files that has other keys, lacks some, or has empty ones."""
     if not isinstance(table, dict):
         raise ScenarioError(key, None, "is not a table")
     for name in sorted(set(table) - known):
@@ -236,5 +237,6 @@ def _require_keys(table: Any, known: set[str], needed: set[str], key: str) -> No
             raise ScenarioError(f"{key}.{name}".strip("."), None, "is empty or not a text")
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
+    """A text without its line breaks."""
     return " ".join(text.split())
