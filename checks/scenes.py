@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict
@@ -19,6 +20,11 @@ from midpath import __version__
 Found = TypeVar("Found")
 # What tells a run: its scenario's number, its scheme, and what else there is.
 Key = tuple[Any, ...]
+
+
+def log_uniform(rng: random.Random, low: float, high: float) -> float:
+    """Drawn so that each factor is as likely as any other."""
+    return float(low * (high / low) ** rng.random())
 
 
 def link(a: str, b: str, rate: str, delay: str, more: str = "") -> str:
@@ -113,3 +119,22 @@ def runs(
                     with keep.open("a", encoding="utf-8") as out:
                         out.write(json.dumps([*key, asdict(have[key])]) + "\n")  # type: ignore[call-overload]
             yield have[key]
+
+
+def print_page(
+    doc: str | None, show: Callable[[int, str], Iterable[str]], page: Callable[[argparse.Namespace], Iterable[str]]
+) -> None:
+    """The command of a suite of one scheme, whose parameters can be set: prints its page, or shows its numbers."""
+    parser = options(doc, 200)
+    parser.add_argument("--set", default="", help="parameters of the scheme, as in a scenario")
+    asked = parser.parse_args()
+    shown = (line for number in numbers_of(asked) for line in show(number, asked.set))
+    for line in shown if asked.show else page(asked):
+        print(line, flush=True)
+
+
+def missed_by(numbers: Iterable[int], missed: Iterable[Sequence[str]], found: Iterable[object]) -> Iterator[str]:
+    """A line for each number that misses a bound: which ones, and what it came to."""
+    for number, names, one in zip(numbers, missed, found, strict=True):
+        if names:
+            yield f"- {number}: {', '.join(names)} ({one})"

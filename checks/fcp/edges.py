@@ -43,6 +43,7 @@ from midpath import Result
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import scenes
+from scenes import log_uniform
 
 PACKET = 1500 * 8
 MOST_PACKETS = 4.5e6
@@ -120,11 +121,6 @@ class Scene:
             *self.faults,
             self.extra,
         ])  # fmt: skip
-
-
-def log_uniform(rng: random.Random, low: float, high: float) -> float:
-    """Drawn so that each factor is as likely as any other."""
-    return float(low * (high / low) ** rng.random())
 
 
 def access(rng: random.Random, delay: float, count: int) -> list[float]:

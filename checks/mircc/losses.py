@@ -88,18 +88,15 @@ def draw(number: int) -> Scene:
     """The scenario with this number."""
     rng = random.Random(f"losses {number}")
 
-    def log_uniform(low: float, high: float) -> float:
-        return math.exp(rng.uniform(math.log(low), math.log(high)))
-
     while True:
         paths = [
-            (float(f"{log_uniform(2, 50):.3g}"), float(f"{log_uniform(0.002, 0.2):.3g}"))
+            (float(f"{scenes.log_uniform(rng, 2, 50):.3g}"), float(f"{scenes.log_uniform(rng, 0.002, 0.2):.3g}"))
             for _ in range(rng.randint(1, 2))
         ]
         trips = max(trip for _, trip in paths)
         bits = sum(rate for rate, _ in paths) * 1e6 * trips
-        sizes = [round(log_uniform(10, 100) * bits / 8) for _ in range(rng.randint(1, 2))]
-        kind, share = rng.choice(("interests", "data", "both")), log_uniform(1e-3, 5e-2)
+        sizes = [round(scenes.log_uniform(rng, 10, 100) * bits / 8) for _ in range(rng.randint(1, 2))]
+        kind, share = rng.choice(("interests", "data", "both")), scenes.log_uniform(rng, 1e-3, 5e-2)
         # Runs of 100 packets and more, and of no more than 100,000.
         if min(sizes) >= 150e3 and sum(sizes) <= 150e6:
             return Scene(number, paths, sizes, kind, share)
@@ -166,24 +163,14 @@ def page(options: Namespace) -> Iterator[str]:
         str(sum(one.timeouts for one in found)),
     ])  # fmt: skip
     yield ""
-    for number, names, one in zip(numbers, missed, found, strict=True):
-        if names:
-            yield f"- {number}: {', '.join(names)} ({one})"
+    yield from scenes.missed_by(numbers, missed, found)
 
 
-def main() -> None:
-    """Prints the page, or one scenario."""
-    parser = scenes.options(__doc__, 200)
-    parser.add_argument("--set", default="", help="parameters of the scheme, as in a scenario")
-    options = parser.parse_args()
-    if options.show:
-        for number in scenes.numbers_of(options):
-            print(draw(number).toml(options.set, True))
-            print(f"# {measure(number, options.set)}")
-        return
-    for line in page(options):
-        print(line, flush=True)
+def show(number: int, parameters: str) -> Iterator[str]:
+    """A scenario's text, and what it comes to."""
+    yield draw(number).toml(parameters, True)
+    yield f"# {measure(number, parameters)}"
 
 
 if __name__ == "__main__":
-    main()
+    scenes.print_page(__doc__, show, page)

@@ -21,7 +21,6 @@ which has no bound of the issue's.
 
 from __future__ import annotations
 
-import math
 import random
 import statistics
 import sys
@@ -103,19 +102,16 @@ def draw(number: int) -> Scene:
     """The scenario with this number."""
     rng = random.Random(f"spread {number}")
 
-    def log_uniform(low: float, high: float) -> float:
-        return math.exp(rng.uniform(math.log(low), math.log(high)))
-
-    rate = float(f"{log_uniform(2, 200):.3g}")
-    second = rate * log_uniform(0.5, 2) if rng.random() < 0.5 else None
+    rate = float(f"{scenes.log_uniform(rng, 2, 200):.3g}")
+    second = rate * scenes.log_uniform(rng, 0.5, 2) if rng.random() < 0.5 else None
     flows = []
     for i in range(rng.randint(1, 3) + rng.randint(1, 8)):
         joins = i >= 1 and rng.random() < 0.7
-        size = round(log_uniform(30e3, 1e6)) if joins and rng.random() < 0.5 else None
+        size = round(scenes.log_uniform(rng, 30e3, 1e6)) if joins and rng.random() < 0.5 else None
         start = round(rng.uniform(0.5, 3.0), 3) if joins else 0.0
-        flows.append(Flow(log_uniform(2e-4, 0.3), start, size, far=rng.random() < 0.5))
+        flows.append(Flow(scenes.log_uniform(rng, 2e-4, 0.3), start, size, far=rng.random() < 0.5))
     if rng.random() < 0.25:
-        flows.append(Flow(log_uniform(2e-4, 0.3), 0.0, back=True))
+        flows.append(Flow(scenes.log_uniform(rng, 2e-4, 0.3), 0.0, back=True))
     return Scene(number, rate, second, flows)
 
 
@@ -191,24 +187,16 @@ def page(options: Namespace) -> Iterator[str]:
         f"{statistics.median(one.time for one in found):.2f}",
         f"{max(one.time for one in found):.2f}",
     ])  # fmt: skip
-    failed = [(number, one, found[i]) for i, (number, one) in enumerate(zip(numbers, missed, strict=True)) if one]
     yield ""
-    yield from (f"- {number}: {', '.join(names)} ({one})" for number, names, one in failed)
+    yield from scenes.missed_by(numbers, missed, found)
 
 
-def main() -> None:
-    """Prints the page, or one scenario."""
-    parser = scenes.options(__doc__, 200)
-    parser.add_argument("--set", default="", help="parameters of the scheme, as in a scenario")
-    options = parser.parse_args()
-    if options.show:
-        for number in scenes.numbers_of(options):
-            print(draw(number).toml(options.set, 10 + len(draw(number).flows), draw(number).stop))
-            print(f"# {measure(number, options.set)}")
-        return
-    for line in page(options):
-        print(line, flush=True)
+def show(number: int, parameters: str) -> Iterator[str]:
+    """A scenario's text, and what it comes to."""
+    scene = draw(number)
+    yield scene.toml(parameters, 10 + len(scene.flows), scene.stop)
+    yield f"# {measure(number, parameters)}"
 
 
 if __name__ == "__main__":
-    main()
+    scenes.print_page(__doc__, show, page)
