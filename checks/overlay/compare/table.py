@@ -115,6 +115,17 @@ def scene_table(rows: list[Row], scene: plan.Scene) -> str:
     return text + "\n"
 
 
+def at_a_glance(rows: list[Row]) -> str:
+    """The medians of all scenes, a line for each measure."""
+    text = f"| scene | median of | {' | '.join(plan.SYSTEMS)} |\n|{'---|' * (len(plan.SYSTEMS) + 2)}\n"
+    for scene in plan.SCENES:
+        for measure in plan.measures(scene):
+            found = (values(rows, scene.name, system, measure) for system in plan.SYSTEMS)
+            cells = [f"{statistics.median(of):.3g}" if of else "-" for of in found]
+            text += f"| {scene.name} | {measure}, {UNITS[measure]} | {' | '.join(cells)} |\n"
+    return text + "\n"
+
+
 def results(rows: list[Row], file: str) -> str:
     """The page."""
     late = [row["late"] for row in rows if not row["invalid"]]
@@ -126,4 +137,4 @@ def results(rows: list[Row], file: str) -> str:
     text += "The kernel's\nruns of all scenes but the last were made in the hour before the gateway's. "
     text += "Medians, and intervals of 95 %\nor more. Of valid runs, the latest in us: "
     text += ", ".join(f"{key} {value}" for key, value in worst.items()) + ".\n\n"
-    return text + "".join(scene_table(rows, scene) for scene in plan.SCENES).rstrip("\n") + "\n"
+    return text + at_a_glance(rows) + "".join(scene_table(rows, scene) for scene in plan.SCENES).rstrip("\n") + "\n"
