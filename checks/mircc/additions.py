@@ -1,4 +1,4 @@
-"""What each of our additions to MIRCC's links is worth, and the paper's text with each of them: random networks.
+"""What each of our additions to MIRCC is worth, and the paper's text with each of them: random networks.
 
     python checks/mircc/additions.py [--networks N] > checks/mircc/RESULTS.md
 
@@ -31,13 +31,18 @@ OVER = (12.0, 20.0)
 CLOSE = 0.03
 # Bytes on the link per byte of payload of a full Data.
 WIRE = DATA / 1428
-# Our additions to a link with one class, by parameter: as we have it, as the text has it.
+# Our additions where there is one class, by parameter: as we have it, as the text has it.
 ADDITIONS = {
     "capacity": ("left", "link"),
     "cap": (0.95, 0.0),
     "floor": (1e-3, 0.0),
     "rtt": ("least", "average"),
     "min_packets": (10.0, 0.0),
+    "sparse": (True, False),
+    "drain": ("interval", "round-trip"),
+    "spread": (True, False),
+    "outstanding": ("due", "paced"),
+    "repair": ("later-data", "timeout"),
 }
 
 
