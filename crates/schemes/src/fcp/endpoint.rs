@@ -97,6 +97,8 @@ pub struct Sender {
     silent: Option<Silence>,
     nonce: u32,
     in_flight: InFlight,
+    /// Its application has said nothing yet.
+    idle: bool,
 }
 
 impl Sender {
@@ -116,6 +118,7 @@ impl Sender {
             silent: None,
             nonce: 0,
             in_flight: InFlight::default(),
+            idle: false,
             params,
         }
     }
@@ -246,6 +249,16 @@ impl Sender {
     }
 }
 
+impl Sender {
+    /// Whether its application has said nothing yet: the host's other flows have its budget then.
+    fn rest(&mut self, idle: bool, ctx: &mut EndpointCtx<'_>) {
+        if self.idle != idle {
+            self.idle = idle;
+            ctx.shared.get::<Host>().rest(self.identity.flow, idle, self.identity.host, &self.params, ctx.now);
+        }
+    }
+}
+
 /// What the fastest of the host's links carries now, bytes per second.
 fn carries(ctx: &EndpointCtx<'_>) -> f64 {
     ctx.links.iter().map(|l| l.rate.as_f64() / 8.0).fold(0.0, f64::max)
@@ -298,11 +311,10 @@ impl CongestionController for Sender {
             refused: false,
             tree: 0,
         });
-        if view.unsent == u64::MAX && (syn || packet.payload > 0) {
+        if syn || packet.payload > 0 {
             // Until it has something to say. Later silences are not told of: each would have all
             // the host's flows announce another budget.
-            let (idle, host) = (syn && view.at_hand == 0, self.identity.host);
-            ctx.shared.get::<Host>().rest(self.identity.flow, idle, host, &self.params, ctx.now);
+            self.rest(syn && view.unsent == u64::MAX && view.at_hand == 0, ctx);
         }
     }
 

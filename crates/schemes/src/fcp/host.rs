@@ -109,7 +109,7 @@ impl Host {
         self.share(host, params, now, None);
     }
 
-    /// Now and then, so that rounding does not add up.
+    /// Sums anew what all spend, now and then, so that rounding does not add up.
     fn sum_up(&mut self) {
         self.spending = self.accounts.values().filter(|a| !a.idle).map(|a| a.spending).sum();
     }
@@ -253,5 +253,42 @@ impl GroupBudget {
         for (flow, target) in self.flows.iter().zip(targets) {
             accounts.get_mut(flow).expect("open").target = target;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fcp::FcpParams;
+    use crate::fcp::policy::CustomPolicies;
+
+    /// Connections are mostly silent: without this each took as much of the budget as the one that sends.
+    #[test]
+    fn who_has_said_nothing_yet_leaves_its_budget_to_the_others() {
+        let params = FcpParams { budget: 9.0, ..FcpParams::default() };
+        let params = params.resolve(CustomPolicies::default()).expect("valid");
+        let (host, now) = (NodeId(0), Time::ZERO);
+        let account = Account {
+            group: 0,
+            weight: 1.0,
+            target: 0.0,
+            spending: 2.0,
+            price: 0.0,
+            rtt: 0.0,
+            cap: f64::INFINITY,
+            idle: false,
+        };
+        let mut all = Host::default();
+        (0..3).for_each(|flow| all.open(FlowId(flow), account, host, &params, now));
+        let targets = |all: &Host| [0, 1, 2].map(|flow| all.account(FlowId(flow)).expect("open").target);
+        assert_eq!(targets(&all), [3.0; 3]);
+        [1, 2].iter().for_each(|flow| all.rest(FlowId(*flow), true, host, &params, now));
+        let [busy, silent, _] = targets(&all);
+        assert!(busy > 8.98 && silent < 0.01, "{busy} {silent}");
+        // What the silent ones could spend takes nothing from what it may: 2 of 9 $/s, and not 2 of 6.
+        assert_eq!(all.allowance(FlowId(0), 2.0), 2.0);
+        all.rest(FlowId(1), false, host, &params, now);
+        let [first, second, silent] = targets(&all);
+        assert!(first == second && first > 4.49 && silent < 0.01, "{first} {second} {silent}");
     }
 }
