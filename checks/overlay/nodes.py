@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import shutil
 import signal
 import socket
@@ -48,11 +49,15 @@ def daemon() -> Path:
 
 
 def free_port(kind: socket.SocketKind = socket.SOCK_STREAM) -> int:
-    """A port that nobody has at the moment."""
-    with socket.socket(socket.AF_INET, kind) as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A port that nobody has, drawn from those that Linux gives to no client.
+
+    Between this and its use a test beside this one could be given the same number as a client's port.
+    """
+    while True:
+        port = random.SystemRandom().randint(10_000, 32_767)
+        with suppress(OSError), socket.socket(socket.AF_INET, kind) as probe:
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 @contextmanager
@@ -178,9 +183,17 @@ class Overlay:
         until = time.monotonic() + seconds
         for name in names or NODES:
             while not self.is_up(name):
-                if time.monotonic() > until or self.processes[name].poll() is not None:
-                    raise TimeoutError(f"{name} is not up: {(self.folder / (name + '.log')).read_text()}")
+                if time.monotonic() > until or any(process.poll() is not None for process in self.processes.values()):
+                    raise TimeoutError(f"{name} is not up:\n{self.printed()}")
                 time.sleep(0.02)
+
+    def printed(self) -> str:
+        """What each node printed, and how it ended if it did."""
+        return "\n".join(
+            f"{name} ({'runs' if process.poll() is None else f'ended with {process.returncode}'}): "
+            + self.config(name).with_suffix(".log").read_text()
+            for name, process in self.processes.items()
+        )
 
     def kill(self, *names: str) -> None:
         """As the kernel does when it is out of memory."""

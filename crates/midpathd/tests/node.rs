@@ -7,6 +7,7 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -48,8 +49,19 @@ fn midpathd(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_midpathd")).args(arguments).output().expect("midpathd starts")
 }
 
+/// A port that nobody has, of those that Linux gives to no client: one of its own would be a client's by the time a
+/// node listens there.
 fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").port()
+    const FIRST: u32 = 10_000;
+    static DRAWN: AtomicU32 = AtomicU32::new(0);
+    loop {
+        let drawn = DRAWN.fetch_add(1, Ordering::Relaxed);
+        let port = (FIRST + (std::process::id().wrapping_mul(97) + drawn) % 20_000) as u16;
+        let at = ("127.0.0.1", port);
+        if TcpListener::bind(at).is_ok() && UdpSocket::bind(at).is_ok() {
+            return port;
+        }
+    }
 }
 
 impl Overlay {
@@ -62,8 +74,7 @@ impl Overlay {
             assert!(made.status.success(), "{made:?}");
             String::from_utf8(made.stdout).expect("text").trim().to_owned()
         });
-        let sockets = NODES.map(|_| UdpSocket::bind("127.0.0.1:0").expect("a port"));
-        let ports = sockets.map(|s| s.local_addr().expect("an address").port());
+        let ports = NODES.map(|_| free_port());
         let entrances = [free_port(), free_port(), free_port()];
         for (i, name) in NODES.into_iter().enumerate() {
             let mut config = format!(
