@@ -1,0 +1,75 @@
+"""The errata page, made of what stands beside each paper's claims.
+
+python -m midpath.papers.errata > docs/errata.md
+
+`<paper>/errata.toml` has the sentence, what is wrong with it, what Midpath does instead, the evidence (a figure's
+claim, or a file with a test) and the command that shows it. MIRCC's are measured in a model, on a page of their own.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from midpath.errors import ScenarioError
+from midpath.papers.registry import one_line, require_keys
+
+PAPERS = Path(__file__).parent
+FILE = "errata.toml"
+TITLES = {"fcp": "FCP", "inrpp": "INRPP", "rpm": "RPM"}
+KEYS = {"where", "sentence", "finding", "instead", "evidence", "test", "command"}
+
+HEAD = """\
+# Errata of the papers
+
+Written by `python -m midpath.papers.errata > docs/errata.md` from each paper's `errata.toml`: what a
+sentence or a formula of a paper gets wrong, or leaves at odds with another, and the command that shows
+it. [MIRCC's](mircc-errata.md) are measured in a model.
+"""
+
+
+@dataclass(frozen=True)
+class Erratum:
+    """One sentence, and what is wrong with it."""
+
+    where: str
+    sentence: str
+    finding: str
+    instead: str
+    evidence: str
+    command: str
+    test: str = ""
+
+    @property
+    def row(self) -> str:
+        """Its line of the table."""
+        cells = (self.where, self.sentence, self.finding, self.instead, f"`{self.command}`")
+        return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def errata(paper: str, root: Path = PAPERS) -> list[Erratum]:
+    """What is written down for a paper."""
+    file = root / paper / FILE
+    table = tomllib.loads(file.read_text(encoding="utf-8"))
+    try:
+        require_keys(table, {"erratum"}, {"erratum"}, "")
+        found = table["erratum"]
+        for i, one in enumerate(found):
+            require_keys(one, KEYS, KEYS - {"test"}, f"erratum[{i}]")
+    except ScenarioError as error:
+        raise ScenarioError(error.key, None, error.message, str(file)) from None
+    return [Erratum(**{key: one_line(value) for key, value in one.items()}) for one in found]
+
+
+def page(root: Path = PAPERS) -> str:
+    """The whole page."""
+    parts = [HEAD]
+    for paper, title in TITLES.items():
+        parts.append(f"## {title}\n\n| where | the paper | finding | Midpath | command |\n|---|---|---|---|---|\n")
+        parts[-1] += "".join(f"{one.row}\n" for one in errata(paper, root))
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    print(page(), end="")
