@@ -41,10 +41,9 @@ class Erratum:
     command: str
     test: str = ""
 
-    @property
-    def row(self) -> str:
+    def row(self, *, command: bool) -> str:
         """Its line of the table."""
-        cells = (self.where, self.sentence, self.finding, self.instead, f"`{self.command}`")
+        cells = [self.where, self.sentence, self.finding, self.instead, *[f"`{self.command}`"] * command]
         return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
@@ -64,11 +63,16 @@ def errata(paper: str, root: Path = PAPERS) -> list[Erratum]:
 
 def page(root: Path = PAPERS) -> str:
     """The whole page."""
-    parts = [HEAD]
-    for paper, title in TITLES.items():
-        parts.append(f"## {title}\n\n| where | the paper | finding | Midpath | command |\n|---|---|---|---|---|\n")
-        parts[-1] += "".join(f"{one.row}\n" for one in errata(paper, root))
-    return "\n".join(parts)
+    return "\n".join([HEAD, *(_section(title, errata(paper, root)) for paper, title in TITLES.items())])
+
+
+def _section(title: str, found: list[Erratum]) -> str:
+    """A paper's table; a command that shows all of it stands above."""
+    commands = {one.command for one in found}
+    said = f"`{commands.pop()}` shows all of them.\n\n" if len(commands) == 1 else ""
+    heads = ["where", "the paper", "finding", "Midpath", *["command"] * (not said)]
+    head = f"| {' | '.join(heads)} |\n{'|---' * len(heads)}|\n"
+    return f"## {title}\n\n{said}{head}" + "".join(f"{one.row(command=not said)}\n" for one in found)
 
 
 if __name__ == "__main__":

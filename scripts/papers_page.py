@@ -1,0 +1,43 @@
+"""Writes the counts of each paper's claims into docs/papers.md, from the committed results.
+
+python scripts/papers_page.py
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+from midpath.papers import explained, record, registry, table
+from midpath.papers.explain import Explained, failing_claims
+from midpath.papers.headline import COLUMNS, counts, headline
+
+PAGE = Path(__file__).parents[1] / "docs/papers.md"
+PLACE = re.compile(r"(<!-- counts: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def counted(paper: str) -> str:
+    """A paper's table, its headline above and the reasons of what does not hold below."""
+    figures = registry.choose(paper)
+    found = table.kept(figures)
+    lines = [f"{headline(found)}.", "", *record.table(COLUMNS, counts(found)), ""]
+    why: Counter[str] = Counter()
+    for figure in figures:
+        kept = explained.stored(figure).get("claims", {})
+        for verdict in failing_claims(figure):
+            why[kept.get(verdict.claim.id, {}).get("verdict", "not searched")] += 1
+    said = [f"{why[one]} {one}" for one in (*map(str, Explained), "not searched") if why[one]]
+    said += [
+        f"{count} {one}" for one, count in sorted(why.items()) if one not in (*map(str, Explained), "not searched")
+    ]
+    return "\n".join([*lines, f"Why the paper's own do not: {', '.join(said) or 'all hold'}.", ""])
+
+
+def page(text: str) -> str:
+    """The page with all counts in their places."""
+    return PLACE.sub(lambda place: f"{place[1]}{counted(place[2])}{place[3]}", text)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
