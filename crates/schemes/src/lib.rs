@@ -10,7 +10,7 @@
 //!
 //! What an outside crate needs is public, and nothing else: names, descriptions, tables of
 //! parameters ([`params`]), what a TCP with a congestion controller of your own is made of
-//! ([`controller`]), and FCP's endpoint policies ([`policies`]). The feature `internals` shows the
+//! ([`controller`]), FCP's endpoint policies ([`policies`]), and MIRCC without packets ([`rated`]). The feature `internals` shows the
 //! insides to tests, benchmarks and fuzz targets; nothing there is promised.
 
 // Without that feature, what only tests of other crates look at seems to be unused.
@@ -53,6 +53,19 @@ pub mod controller {
     };
     pub use crate::transport::ecn::EcnMode;
     pub use crate::transport::{Tcp, TcpParams, TcpTable, build};
+}
+
+/// MIRCC without the simulator's packets: what a forwarder of real ones runs. A link's rates and
+/// shaper, what a consumer asks for, paths and where they lead.
+pub mod rated {
+    pub use crate::icn::above::Via;
+    pub use crate::icn::header::{Class, Stamped, Stamps, Trail, Way};
+    pub use crate::icn::path::{NextHop, NodeLink, PathId, Shortcut, without_hint};
+    pub use crate::icn::segments::Segments;
+    pub use crate::icn::shaper::{Interest, Offer};
+    pub use crate::mircc::asking::{Ask, Asking};
+    pub use crate::mircc::link::{MirccLink, Request};
+    pub use crate::mircc::params::MirccParams;
 }
 
 /// FCP with endpoint policies that are not ours: how a host splits a group's budget over its flows.
@@ -101,6 +114,7 @@ mod tests {
             "use describe::Description;",
             "type Built = Result<std::sync::Arc<dyn midpath_core::roles::Scheme>, midpath_core::spec::SpecError>;",
             "mod controller",
+            "mod rated",
             "mod policies",
             "mod internals",
         ];

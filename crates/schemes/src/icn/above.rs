@@ -12,7 +12,6 @@ use rustc_hash::FxHashMap;
 
 use super::header::Way;
 use super::path::PathId;
-use super::pit::Key;
 
 /// A path from a port upwards, as far as an Interest or Data say it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -26,7 +25,17 @@ impl Via {
 
     /// Any path to whoever has this object.
     pub fn towards(name: Name) -> Via {
-        Via(mix(!u64::from(name.prefix.0)))
+        Via::of_number(u64::from(name.prefix.0))
+    }
+
+    /// Any path to whoever has what is known by this number.
+    pub fn of_number(number: u64) -> Via {
+        Via(mix(!number))
+    }
+
+    /// The ways that Data in an object tell of, which came in with this pathId.
+    pub fn of_data(path: PathId, name: Name) -> [Via; 2] {
+        [Via::path(path), Via::towards(name)]
     }
 
     /// That of an Interest.
@@ -89,18 +98,18 @@ pub struct Flight {
 /// one at a consumer.
 const REMEMBERED: Time = Time::from_secs(10);
 
-/// What goes out of a port and comes back.
+/// What goes out of a port and comes back. `K` is what Data are known by.
 #[derive(Debug)]
-pub struct Above {
+pub struct Above<K> {
     /// Means, and whether it was sure which Interests were answered.
     trips: Halves<Via, (Time, bool)>,
-    flights: Halves<Key, Flight>,
+    flights: Halves<K, Flight>,
 }
 
-impl Above {
+impl<K: Hash + Eq> Above<K> {
     /// Nothing is known. So many paths and Interests are remembered at most, and an Interest for
     /// `lifetime` at least.
-    pub fn new(paths: usize, interests: usize, lifetime: Time) -> Above {
+    pub fn new(paths: usize, interests: usize, lifetime: Time) -> Above<K> {
         Above { trips: Halves::new(paths, REMEMBERED), flights: Halves::new(interests, lifetime) }
     }
 
@@ -111,17 +120,17 @@ impl Above {
     }
 
     /// Called when an Interest leaves, whose Data of `size` are due then.
-    pub fn left(&mut self, now: Time, key: Key, due: Option<Time>, size: u32) {
+    pub fn left(&mut self, now: Time, key: K, due: Option<Time>, size: u32) {
         let before = self.flights.get(&key);
         let (at, again) = (before.map_or(now, |flight| flight.at), before.is_some());
         self.flights.put(now, key, Flight { at, due, size, again });
     }
 
-    /// Called when Data have come in over a path: the Interest that they answer.
-    pub fn came(&mut self, now: Time, key: Key, path: PathId) -> Option<Flight> {
-        let flight = self.flights.take(&key)?;
+    /// Called when Data have come in that tell of these ways: the Interest that they answer.
+    pub fn came(&mut self, now: Time, key: &K, ways: [Via; 2]) -> Option<Flight> {
+        let flight = self.flights.take(key)?;
         let trip = now.saturating_sub(flight.at);
-        for via in [Via::path(path), Via::towards(key.0)] {
+        for via in ways {
             let mean = match self.trips.get(&via) {
                 Some(_) if flight.again => continue,
                 // A quarter of the way: what a single one waited counts little.
@@ -135,8 +144,8 @@ impl Above {
     }
 
     /// Called when an Interest has been refused: it will not be answered.
-    pub fn refused(&mut self, key: Key) -> Option<Flight> {
-        self.flights.take(&key)
+    pub fn refused(&mut self, key: &K) -> Option<Flight> {
+        self.flights.take(key)
     }
 }
 
@@ -154,14 +163,14 @@ mod tests {
         let mut above = Above::new(16, 16, MS(4000));
         assert_eq!(above.trip(Via::path(PathId(7))), None);
         above.left(MS(0), (NAME, 0), None, 1500);
-        let flight = above.came(MS(40), (NAME, 0), PathId(7)).expect("asked for");
+        let flight = above.came(MS(40), &(NAME, 0), Via::of_data(PathId(7), NAME)).expect("asked for");
         assert_eq!((flight.due, flight.size), (None, 1500));
         assert_eq!(above.trip(Via::of(Way::Path(PathId(7)), NAME)), Some(MS(40)));
         assert_eq!(above.trip(Via::of(Way::Any { spare: 0 }, NAME)), Some(MS(40)));
         above.left(MS(50), (NAME, 1), Some(MS(90)), 1500);
-        assert_eq!(above.came(MS(130), (NAME, 1), PathId(7)).and_then(|f| f.due), Some(MS(90)));
+        assert_eq!(above.came(MS(130), &(NAME, 1), Via::of_data(PathId(7), NAME)).and_then(|f| f.due), Some(MS(90)));
         assert_eq!(above.trip(Via::path(PathId(7))), Some(MS(50)));
-        assert_eq!(above.came(MS(131), (NAME, 1), PathId(7)), None, "once");
+        assert_eq!(above.came(MS(131), &(NAME, 1), Via::of_data(PathId(7), NAME)), None, "once");
     }
 
     #[test]
@@ -170,7 +179,15 @@ mod tests {
         for (segment, first, again, trip) in [(0, 0, Some(9), 10), (1, 20, None, 8), (2, 30, Some(31), 8)] {
             above.left(MS(first), (NAME, segment), None, 1500);
             again.into_iter().for_each(|at| above.left(MS(at), (NAME, segment), None, 1500));
-            assert!(above.came(MS(first + if again.is_some() { 10 } else { 8 }), (NAME, segment), PathId(7)).is_some());
+            assert!(
+                above
+                    .came(
+                        MS(first + if again.is_some() { 10 } else { 8 }),
+                        &(NAME, segment),
+                        Via::of_data(PathId(7), NAME)
+                    )
+                    .is_some()
+            );
             assert_eq!(above.trip(Via::path(PathId(7))), Some(MS(trip)), "{segment}");
         }
     }
@@ -178,10 +195,10 @@ mod tests {
     #[test]
     fn both_tables_are_bounded() {
         let mut above = Above::new(16, 64, MS(4000));
-        for i in 0..1000 {
+        for i in 0..1000u32 {
             above.left(MS(0), (NAME, i), None, 1500);
             above.left(MS(0), (NAME, i + 5000), None, 1500);
-            above.came(MS(1), (NAME, i), PathId(u64::from(i)));
+            above.came(MS(1), &(NAME, i), Via::of_data(PathId(u64::from(i)), NAME));
         }
         assert!(above.flights.young.len() + above.flights.old.len() <= 64);
         assert!(above.trips.young.len() + above.trips.old.len() <= 17);
@@ -192,7 +209,7 @@ mod tests {
         let mut above = Above::new(1000, 1000, MS(4000));
         for i in 0..40 {
             above.left(MS(1000 * i), (NAME, i as u32), None, 1500);
-            above.came(MS(1000 * i + 5), (NAME, i as u32), PathId(7));
+            above.came(MS(1000 * i + 5), &(NAME, i as u32), Via::of_data(PathId(7), NAME));
             assert_eq!(above.trip(Via::path(PathId(7))), Some(MS(5)));
         }
     }

@@ -1,20 +1,17 @@
 //! The segments of an object, as its consumer knows them: not asked for yet, on their way, to be
-//! asked for again, here.
+//! asked for again, here. An application's Interests are such segments, too; there come ever more.
 
 use std::collections::VecDeque;
 
-use midpath_core::packet::Packet;
 use midpath_core::units::Time;
 
 use super::lines::REORDERING;
-use super::object::Object;
 use super::path::PathId;
 use super::pending::{Answered, Course, Pending};
 
 /// What is left of an object to fetch.
 #[derive(Debug)]
 pub struct Segments {
-    object: Object,
     /// How many segments that is.
     count: u64,
     /// The segment that nobody has asked for yet.
@@ -26,21 +23,15 @@ pub struct Segments {
 }
 
 impl Segments {
-    /// All of an object.
-    pub fn of(object: Object) -> Segments {
-        Segments {
-            object,
-            count: object.segments(),
-            next: 0,
-            again: VecDeque::new(),
-            pending: Pending::default(),
-            received: 0,
-        }
+    /// So many, of which nothing is here.
+    pub fn of(count: u64) -> Segments {
+        Segments { count, next: 0, again: VecDeque::new(), pending: Pending::default(), received: 0 }
     }
 
-    /// The object.
-    pub fn object(&self) -> &Object {
-        &self.object
+    /// Called when there is another one: its number.
+    pub fn more(&mut self) -> u32 {
+        self.count += 1;
+        (self.count - 1) as u32
     }
 
     /// The first segment that nobody has asked for yet.
@@ -127,13 +118,8 @@ impl Segments {
         Some(path)
     }
 
-    /// Called with Data. `None`: they were not asked for, have come already, or are shorter than
-    /// the segment and would leave a hole.
-    pub fn answered(&mut self, data: &Packet) -> Option<Answered> {
-        let segment = data.segment();
-        if data.payload != self.object.payload_of(segment) {
-            return None;
-        }
+    /// Called with Data. `None`: they were not asked for, or have come already.
+    pub fn answered(&mut self, segment: u32) -> Option<Answered> {
         let answered = self.pending.answered(segment)?;
         self.received += 1;
         Some(answered)

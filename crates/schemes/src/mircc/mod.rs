@@ -2,15 +2,18 @@
 //! returning Data.
 //!
 //! [`equations`] has the paper's equations, [`rates`] the state machine of a link's two rates,
-//! [`consumer`] what a consumer makes of the rates that come back, [`fetch`] the consumer around
-//! that, [`port`] a node's ports, [`scheme`] all of it together. The network by names under it,
+//! [`link`] that with the link's shaper, [`port`] a node's ports around it. [`consumer`] is what a
+//! consumer makes of the rates that come back, [`asking`] what it asks for and when, [`fetch`] the
+//! consumer around that, [`scheme`] all of it together. The network by names under it,
 //! with headers, paths and the Interest shaper, is [`icn`](crate::icn). `docs/schemes/mircc.md`
 //! maps the paper to functions.
 
+pub mod asking;
 pub mod consumer;
 mod describe;
 pub mod equations;
 pub mod fetch;
+pub mod link;
 pub mod mean;
 pub mod params;
 pub mod port;

@@ -1,55 +1,27 @@
-//! A port: the Interest shaper, the link's rates, and the queue of everything else.
+//! A port: its link ([`MirccLink`]), and the queue of all that is not an Interest.
 //!
 //! Data, Nacks and other schemes' packets wait in a FIFO. An Interest that the shaper lets go has
-//! room booked, and goes first: behind Data it would come late, and its Data in lumps. Rates have
-//! no timer. The intervals that have ended are worked off when a packet comes or goes, with the
-//! traffic and the queue that each had; only packets read the rates, so none sees the difference.
+//! room booked, and goes first: behind Data it would come late, and its Data in lumps.
 
 use std::collections::VecDeque;
 
 use midpath_core::packet::{Kind, Packet, Pkt};
 use midpath_core::queue::{Bound, Limit};
 use midpath_core::roles::{Backlog, Drop, Inbound, Port, PortCtx, Shortcuts, Transmitter};
-use midpath_core::units::{Bytes, Rate, Time};
+use midpath_core::units::{Bytes, Time};
 
+use super::link::{MirccLink, Request};
 use super::params::{MirccParams, RttSource};
-use super::rates::LinkRates;
-use crate::icn::above::{Above, Via};
+use crate::icn::above::Via;
 use crate::icn::awaited::Awaited;
 use crate::icn::forwarder::Down;
 use crate::icn::header::{Class, InterestHeader, Stamped, Trail};
 use crate::icn::params::{Outage, Outstanding};
 use crate::icn::path::PathId;
 use crate::icn::pit::Key;
-use crate::icn::shaper::{Interest, Offer, Shaper};
+use crate::icn::shaper::{Interest, Offer};
 
-/// Most intervals that are worked off one by one; a longer silence than that counts as one. Ours:
-/// rates come to rest in far fewer.
-const MAX_STEPS: u32 = 10_000;
-
-/// What needs the rates of both directions, known at the first call.
-struct Link {
-    rates: LinkRates,
-    shaper: Shaper<Pkt>,
-    out: Rate,
-    back: Rate,
-}
-
-impl Link {
-    #[cold]
-    fn new(params: &MirccParams, out: Rate, back: Rate, now: Time) -> Link {
-        let (rates, shaper) = (LinkRates::new(&params.rates, back, now), Shaper::new(&params.shapers(), out, back));
-        Link { rates, shaper, out, back }
-    }
-
-    /// Called when the link has other rates.
-    #[cold]
-    fn set_rates(&mut self, now: Time, out: Rate, back: Rate) {
-        (self.out, self.back) = (out, back);
-        self.shaper.set_rates(now, out, back);
-        self.rates.set_capacity(back);
-    }
-}
+type Link = MirccLink<Key, Pkt>;
 
 /// The port.
 pub struct MirccPort {
@@ -61,10 +33,8 @@ pub struct MirccPort {
     /// With `rtt = "upstream"`: the Interest whose Data will tell a round trip, and when it went
     /// out.
     timed: Option<(Key, Time)>,
-    /// With `outstanding = "queue"`: the Data that have been asked for.
+    /// With `outstanding = "queue"`: the Data that have been asked for. With "due" the link has them.
     awaited: Option<Awaited>,
-    /// With `outstanding = "due"`: when the Data that have been asked for are due.
-    above: Option<Above>,
     /// What waits there, and Interests in the shaper.
     queued: Backlog,
     interests: Backlog,
@@ -90,15 +60,9 @@ impl MirccPort {
             queue: VecDeque::new(),
             timed: None,
             awaited: (params.shaper.outstanding == Outstanding::Queue).then(|| Awaited::new(limit, params.lifetime)),
-            above: MirccPort::above(params),
             queued: Backlog::default(),
             interests: Backlog::default(),
         }
-    }
-
-    fn above(params: &MirccParams) -> Option<Above> {
-        let wanted = params.shaper.outstanding == Outstanding::Due;
-        wanted.then(|| Above::new(params.known_paths, params.pit, params.lifetime))
     }
 
     /// The link's state at this time.
@@ -107,12 +71,7 @@ impl MirccPort {
         let (out, back, now) = (ctx.links[usize::from(ctx.me.0)].rate, ctx.reverse(), ctx.now);
         let params = &self.params;
         let link = self.link.get_or_insert_with(|| Link::new(params, out, back, now));
-        if link.rates.next_tick().is_some_and(|at| at <= now) {
-            catch_up(link, now);
-        }
-        if (link.out, link.back) != (out, back) {
-            link.set_rates(now, out, back);
-        }
+        link.at(now, out, back);
         link
     }
 
@@ -130,16 +89,10 @@ impl MirccPort {
         let class = header.map_or(Class::Primary, |h| h.class);
         let data = expected(header, ctx);
         let via = header.zip(packet.name()).map(|(header, name)| Via::of(header.way, name));
-        let above = self.above.as_ref().zip(via).and_then(|(above, via)| above.trip(via));
-        let upstream = self.measures();
+        let rtt = header.and_then(|h| h.rtt());
         let link = self.link(ctx);
-        link.rates.on_interest(now, class, data);
-        if let Some(rtt) = header.and_then(|h| h.rtt()).filter(|_| !upstream) {
-            link.rates.on_rtt(now, rtt);
-        }
-        let offer =
-            link.shaper.offer(now, Interest { token: pkt, size: Bytes(u64::from(size)), data, class, via, above });
-        let stamps = link.rates.stamps();
+        let offer = link.offer(now, Request { token: pkt, size: Bytes(u64::from(size)), data, class, rtt, via });
+        let stamps = link.stamps();
         add(&mut self.interests, size);
         if let Offer::Displaced(Interest { token, size, .. }) | Offer::Refused(Interest { token, size, .. }) = offer {
             take(&mut self.interests, size.0 as u32);
@@ -151,16 +104,13 @@ impl MirccPort {
         }
     }
 
-    /// Called when Data or a Nack have come in: what was booked for them may have been for another
-    /// time.
+    /// Called when Data or a Nack have come in.
     fn answered(&mut self, now: Time, kind: Kind, key: Key, header: Option<Stamped>) {
-        let (Some(above), Some(link)) = (&mut self.above, &mut self.link) else { return };
+        let Some(link) = &mut self.link else { return };
         let path = header.map_or(PathId::START, |h| h.path);
-        let flight = if kind == Kind::Data { above.came(now, key, path) } else { above.refused(key) };
-        let Some((due, size)) = flight.and_then(|f| Some((f.due?, Bytes(u64::from(f.size))))) else { return };
         match kind {
-            Kind::Data => link.shaper.on_data(now, due, size),
-            _ => link.shaper.on_refused(now, due, size),
+            Kind::Data => drop(link.on_data(now, &key, Via::of_data(path, key.0))),
+            _ => link.on_nack(now, &key),
         }
     }
 
@@ -168,8 +118,8 @@ impl MirccPort {
     /// now, unless too many others are awaited.
     fn blocked_until(&mut self, now: Time) -> Time {
         let (Some(awaited), Some(link)) = (&mut self.awaited, &self.link) else { return now };
-        let size = link.shaper.first().map_or(0, |interest| interest.data.0 as u32);
-        if awaited.has_room(now, link.back, size) { now } else { awaited.next_expiry() }
+        let size = link.first().map_or(0, |interest| interest.data.0 as u32);
+        if awaited.has_room(now, link.capacity()[1], size) { now } else { awaited.next_expiry() }
     }
 
     /// The Interest whose turn it is, if the shaper lets one go now.
@@ -182,17 +132,16 @@ impl MirccPort {
         if self.blocked_until(now) > now {
             return None;
         }
-        let interest = self.link.as_mut()?.shaper.poll(now)?;
+        let interest = self.link.as_mut()?.poll(now)?;
         if let Some(awaited) = &mut self.awaited
             && let Some(key) = key_of(&ctx.pool[&interest.token])
         {
             awaited.on_interest(now, key, interest.data.0 as u32);
         }
-        if let Some(above) = &mut self.above
+        if let Some(link) = &mut self.link
             && let Some(key) = key_of(&ctx.pool[&interest.token])
         {
-            let due = interest.above.map(|trip| now.saturating_add(trip));
-            above.left(now, key, due, interest.data.0 as u32);
+            link.left(now, key, &interest);
         }
         let packet = &ctx.pool[&interest.token];
         take(&mut self.interests, packet.size);
@@ -214,16 +163,6 @@ fn key_of(packet: &Packet) -> Option<Key> {
 fn expected(header: Option<InterestHeader>, ctx: &PortCtx<'_>) -> Bytes {
     let mtu = u64::from(ctx.link().mtu);
     Bytes(header.map_or(mtu, |h| u64::from(h.expected).min(mtu)))
-}
-
-/// Works off the intervals that have ended by `now`.
-#[cold]
-fn catch_up(link: &mut Link, now: Time) {
-    for _ in 0..MAX_STEPS {
-        let Some(at) = link.rates.next_tick().filter(|at| *at <= now) else { return };
-        link.rates.tick(at, link.shaper.backlog());
-    }
-    link.rates.tick(now, link.shaper.backlog());
 }
 
 impl Port for MirccPort {
@@ -250,7 +189,7 @@ impl Port for MirccPort {
             take(&mut self.queued, ctx.pool[&pkt].size);
             return Some(pkt);
         }
-        let next = self.link.as_ref().and_then(|link| link.shaper.next_release(ctx.now));
+        let next = self.link.as_ref().and_then(|link| link.next_release(ctx.now));
         ctx.wake_at(next.map_or(Time::MAX, |at| at.max(self.blocked_until(ctx.now))));
         None
     }
@@ -262,8 +201,7 @@ impl Port for MirccPort {
             Kind::Interest => {
                 let data = expected(packet.header::<InterestHeader>(), ctx);
                 let link = self.link(ctx);
-                link.rates.on_opposite_interest(now, size);
-                link.shaper.on_opposite_interest(now, size, data);
+                link.on_opposite_interest(now, size, data);
             }
             // §3.1: whoever receives the Data stamps it, for the Interests into this link are his.
             Kind::Data | Kind::Nack => {
@@ -274,14 +212,14 @@ impl Port for MirccPort {
                 let timed = self.timed.filter(|timed| Some(timed.0) == key);
                 if let Some((_, at)) = timed {
                     self.timed = None;
-                    self.link(ctx).rates.on_rtt(now, now.saturating_sub(at));
+                    self.link(ctx).on_rtt(now, now.saturating_sub(at));
                 }
                 let packet = &ctx.pool[&pkt];
                 let header = packet.header::<Stamped>();
                 if let Some(key) = key {
                     self.answered(now, packet.kind, key, header);
                 }
-                let stamps = self.link(ctx).rates.stamps();
+                let stamps = self.link(ctx).stamps();
                 if let Some((before, after)) = header.map(|h| (h, h.least(stamps)))
                     && before != after
                 {
@@ -311,18 +249,17 @@ impl Port for MirccPort {
     }
 
     fn reset(&mut self, ctx: &mut PortCtx<'_>) {
-        let interests = self.link.take().map(|mut link| link.shaper.reset());
+        let interests = self.link.take().map(|mut link| link.reset());
         let interests = interests.into_iter().flatten().map(|interest| interest.token);
         self.queue.drain(..).chain(interests).for_each(|pkt| ctx.drop(pkt, Drop::Fault));
         (self.queued, self.interests) = (Backlog::default(), Backlog::default());
         // What is on its way still comes; it is only not known any more.
         self.awaited = self.awaited.take().map(Awaited::emptied);
-        self.above = MirccPort::above(&self.params);
     }
 
     fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
         let Some(link) = &self.link else { return };
-        let stamps = link.rates.stamps();
+        let stamps = link.stamps();
         out.push(("rate_bps", stamps.primary));
         out.push(("secondary_rate_bps", stamps.secondary));
         out.push(("interests", self.interests.packets as f64));

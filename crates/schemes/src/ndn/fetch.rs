@@ -16,6 +16,7 @@ use crate::icn::segments::Segments;
 /// The consumer of a flow.
 pub struct WindowFetch {
     params: Arc<NdnParams>,
+    object: Object,
     segments: Segments,
     stop: Time,
     window: Window,
@@ -30,8 +31,10 @@ pub struct WindowFetch {
 impl WindowFetch {
     /// At its start.
     pub fn new(flow: &FlowSpec, params: Arc<NdnParams>) -> WindowFetch {
+        let object = Object::of(flow, super::scheme::HEADERS);
         WindowFetch {
-            segments: Segments::of(Object::of(flow, super::scheme::HEADERS)),
+            object,
+            segments: Segments::of(object.segments()),
             stop: flow.stop.unwrap_or(Time::MAX),
             window: Window::new(&params),
             flying: 0,
@@ -45,7 +48,7 @@ impl WindowFetch {
     fn ask(&mut self, segment: u32, ctx: &mut EndpointCtx<'_>) {
         self.report.retransmitted += u64::from(self.segments.take(segment));
         let nonce = below(ctx.rng, 1 << 32) as u32;
-        let mut interest = Packet::interest(ctx.flow, ctx.node, self.segments.object().name, segment, nonce);
+        let mut interest = Packet::interest(ctx.flow, ctx.node, self.object.name, segment, nonce);
         interest.ecn = if self.params.marks { Ecn::Ect0 } else { Ecn::NotEct };
         interest.payload = (self.params.interest.0 as u32).saturating_sub(interest.wire_size()) as u16;
         interest.measure();
@@ -87,7 +90,11 @@ impl WindowFetch {
 
     fn data(&mut self, data: &Packet, ctx: &mut EndpointCtx<'_>) {
         let segment = data.segment();
-        let Some(answered) = self.segments.answered(data) else { return };
+        // What is shorter than the segment would leave a hole.
+        if data.payload != self.object.payload_of(segment) {
+            return;
+        }
+        let Some(answered) = self.segments.answered(segment) else { return };
         self.flying -= u64::from(answered.flew());
         if let Some(rtt) = answered.round_trip(ctx.now) {
             self.rtts.add(ctx.now, rtt);
@@ -119,7 +126,7 @@ impl Endpoint for WindowFetch {
     }
 
     fn on_packet(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
-        if packet.name() != Some(self.segments.object().name) {
+        if packet.name() != Some(self.object.name) {
             return;
         }
         match packet.kind {
@@ -137,7 +144,7 @@ impl Endpoint for WindowFetch {
     }
 
     fn report(&self) -> FlowReport {
-        let cwnd = self.window.size() * f64::from(self.segments.object().data_size(0));
+        let cwnd = self.window.size() * f64::from(self.object.data_size(0));
         FlowReport { cwnd: cwnd as u64, srtt: self.rtts.smoothed().unwrap_or(Time::ZERO), ..self.report }
     }
 }

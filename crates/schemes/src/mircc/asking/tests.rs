@@ -1,9 +1,9 @@
 use midpath_core::units::{Rate, Time};
 
 use super::paths::Paths;
-use super::*;
 use crate::icn::header::{Stamps, Trail};
-use crate::mircc::params::Sending;
+use crate::icn::path::PathId;
+use crate::mircc::params::{MirccParams, Sending};
 
 const MS: fn(u64) -> Time = Time::from_ms;
 const S: fn(u64) -> Time = Time::from_secs;

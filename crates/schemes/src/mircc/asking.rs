@@ -1,0 +1,315 @@
+//! What a consumer asks for, and when: at the rates that its Data bring, over all paths that they
+//! come by, and again what is lost.
+//!
+//! It has no packets, so that who fetches real ones asks in the same way. The caller says what has
+//! come, and asks [`Asking::poll`] for the next Interest until there is none.
+
+mod paths;
+#[cfg(test)]
+mod tests;
+
+use midpath_core::rng::{Stream, below, unit};
+use midpath_core::units::{Rate, Time};
+
+use super::params::{MirccParams, Repair, RttSource, Update};
+use crate::icn::header::{Class, Stamped, Stamps, Trail, Way};
+use crate::icn::params::{Paths as PathsOf, Steering};
+use crate::icn::path::PathId;
+use crate::icn::pending::{Answered, Course, RoundTrips};
+use crate::icn::segments::Segments;
+use paths::{Paths, Turn};
+
+/// RFC 6298, §2.2: mean deviations above the mean round trip.
+const RTO_K: u32 = 4;
+
+/// The time until an Interest is repeated that nothing tells of doubles at most so often. Ours, as for
+/// repeats.
+const MAX_SILENCES: u32 = 4;
+
+/// Silence at an object's end says nothing before. Ours: what a shaper's wait may come to at once.
+const LEAST_PATIENCE: Time = Time::from_ms(10);
+
+/// How much sooner an Interest without a hint is taken for lost after another was answered, in doublings;
+/// it is one later after each that was taken for lost. Ours: 5 % of loss leave it where it is.
+const RELIEF: f64 = 1.0 / 16.0;
+
+/// At most so many doublings. Ours.
+const MAX_PATIENCE: f64 = 8.0;
+
+/// How soon a consumer without a path asks again after a Nack that tells no rate. Ours.
+const AGAIN: Time = Time::from_ms(10);
+
+/// The timeout before the first Data; doubled with each repeat. 200 ms: ndn-cxx's least.
+const FIRST_TIMEOUT: Time = Time::from_ms(200);
+
+/// An Interest to send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ask {
+    /// What it asks for.
+    pub segment: u32,
+    /// Its class.
+    pub class: Class,
+    /// Which way it goes.
+    pub way: Way,
+    /// The round trip that it tells.
+    pub rtt: Option<Time>,
+    /// Whether it was asked for before.
+    pub again: bool,
+}
+
+/// What is asked for.
+#[derive(Debug)]
+pub struct Asking {
+    segments: Segments,
+    paths: Paths,
+    rtts: RoundTrips,
+    /// While no path is known: when to ask again.
+    probe_at: Time,
+    /// And when there is something to do then.
+    wake_at: Time,
+    /// When something was last sent, or came; and how often nothing came after all had been asked
+    /// for.
+    last_news: Time,
+    silences: u32,
+    /// Doublings of the time after which an Interest without a hint is taken for lost. It may have found
+    /// a path that is much longer; asked for again, its Data come over a known one, and the longer
+    /// path stays unknown.
+    patience: f64,
+    /// Whether Data have come.
+    begun: bool,
+    /// Data that came over another path than their Interests were steered onto.
+    pub strayed: u64,
+    /// What was not answered in time.
+    pub timeouts: u64,
+}
+
+impl Asking {
+    /// Nothing has come. At most at this rate, if the flow has one of its own.
+    pub fn new(params: &MirccParams, segments: Segments, limit: Option<Rate>) -> Asking {
+        Asking {
+            segments,
+            paths: Paths::new(params, limit),
+            rtts: RoundTrips::new(params.min_rto, RTO_K),
+            probe_at: Time::ZERO,
+            wake_at: Time::MAX,
+            last_news: Time::ZERO,
+            silences: 0,
+            patience: 0.0,
+            begun: false,
+            strayed: 0,
+            timeouts: 0,
+        }
+    }
+
+    /// Called at the start; the first Data have this size.
+    pub fn start(&mut self, params: &MirccParams, rng: &mut Stream, size: u16) {
+        // RCP's consumers are the baseline's.
+        if params.spread && params.rates.update == Update::Mircc {
+            self.paths.set_phase(unit(rng), size);
+        }
+    }
+
+    /// The segments.
+    pub fn segments(&mut self) -> &mut Segments {
+        &mut self.segments
+    }
+
+    /// The rates of both classes over all paths, in bits of Data per second.
+    pub fn rates(&self) -> [f64; 2] {
+        self.paths.rates()
+    }
+
+    /// Paths that are known.
+    pub fn paths(&self) -> usize {
+        self.paths.len()
+    }
+
+    /// The mean round trip.
+    pub fn smoothed(&self) -> Option<Time> {
+        self.rtts.smoothed()
+    }
+
+    /// Called before [`Asking::poll`]: finds what is late.
+    pub fn on_time(&mut self, params: &MirccParams, now: Time) {
+        self.time_out(params, now);
+        if self.probes_at(params) <= now {
+            self.segments.probe();
+            self.silences += 1;
+            self.timeouts += 1;
+            self.last_news = now;
+        }
+        self.paths.expire(now);
+        if self.paths.is_empty() {
+            self.wake_at = self.segments.next_timeout(self.timeout(params));
+        }
+    }
+
+    /// The next Interest, if one is due. Ask again. `size` says how large the Data of a segment are.
+    pub fn poll(
+        &mut self,
+        params: &MirccParams,
+        now: Time,
+        rng: &mut Stream,
+        size: impl Fn(u32) -> u16,
+    ) -> Option<Ask> {
+        if self.paths.is_empty() {
+            return self.find_a_path(params, now, rng);
+        }
+        let segment = self.segments.wanted()?;
+        let turn = self.paths.turn(now)?;
+        let ask = self.ask(params, segment, Some(turn), now, rng);
+        self.paths.taken(turn, now, size(segment));
+        Some(ask)
+    }
+
+    /// When to call [`Asking::on_time`] and [`Asking::poll`] next, after there was no Interest more.
+    pub fn next(&mut self, params: &MirccParams) -> Time {
+        if self.paths.is_empty() {
+            return self.wake_at.min(self.probes_at(params));
+        }
+        let turn = if self.segments.wanted().is_some() { self.paths.next_turn() } else { Time::MAX };
+        self.segments.first_of(turn, self.timeout(params)).min(self.probes_at(params))
+    }
+
+    /// An Interest in that segment.
+    fn ask(&mut self, params: &MirccParams, segment: u32, turn: Option<Turn>, now: Time, rng: &mut Stream) -> Ask {
+        let again = self.segments.take(segment);
+        let class = turn.map_or(Class::Primary, |t| t.class);
+        // §4.3.3: a share of the primary Interests finds new paths.
+        let steered = params.paths == PathsOf::All && (class == Class::Secondary || unit(rng) >= params.hintless);
+        let way = match turn.filter(|_| steered) {
+            Some(turn) => turn.way,
+            // §4.3.2: "probe for different paths by using new random numbers".
+            None if params.steering == Steering::RandomValue => Way::Value { value: below(rng, u64::MAX), spare: 0 },
+            None => Way::Any { spare: 0 },
+        };
+        let rtt = match params.rates.rtt {
+            RttSource::Average => self.rtts.smoothed(),
+            RttSource::Least => self.rtts.least(now),
+            RttSource::Upstream => None,
+        };
+        let steered = steered && turn.is_some();
+        let keeps_line = steered || params.paths == PathsOf::One;
+        let line = turn.filter(|_| keeps_line).map(|t| (t.path, t.class));
+        let course = Course { path: turn.map(|t| t.path), steered, line };
+        self.segments.sent(segment, now, course, self.timeout(params));
+        self.last_news = now;
+        Ask { segment, class, way, rtt, again }
+    }
+
+    /// How long to wait for what no later Data tell of.
+    fn timeout(&self, params: &MirccParams) -> Time {
+        match params.repair {
+            // What was asked for twice tells no round trip, so the first Data end this.
+            Repair::LaterData if !self.begun => FIRST_TIMEOUT.min(params.min_rto),
+            Repair::LaterData | Repair::Timeout => self.rtts.timeout(),
+        }
+    }
+
+    /// When to ask once more, so that Data tell what is lost: two round trips after the last was asked
+    /// for, or came. Only if nothing is left to ask for: other Interests' Data will tell else.
+    fn probes_at(&mut self, params: &MirccParams) -> Time {
+        let waits = params.repair == Repair::LaterData && self.segments.is_waiting();
+        let Some(mean) = self.rtts.smoothed().filter(|_| waits && self.segments.wanted().is_none()) else {
+            return Time::MAX;
+        };
+        let patience = (mean * 2).max(self.rtts.with_deviation().unwrap_or(mean)).max(LEAST_PATIENCE);
+        self.last_news.saturating_add(patience * (1 << self.silences.min(MAX_SILENCES)))
+    }
+
+    /// While no path is known there is one Interest at a time (§4.3.3: "only a single initial
+    /// message for any given path is needed").
+    fn find_a_path(&mut self, params: &MirccParams, now: Time, rng: &mut Stream) -> Option<Ask> {
+        // What is on its way has a timeout of its own.
+        let segment = self.segments.wanted()?;
+        if now < self.probe_at {
+            self.wake_at = self.wake_at.min(self.probe_at);
+            return None;
+        }
+        let ask = self.ask(params, segment, None, now, rng);
+        let mut wait = self.timeout(params);
+        if wait < params.min_rto {
+            // Nothing has come so far.
+            wait = (wait * (1 << self.silences.min(MAX_SILENCES))).min(params.min_rto);
+            self.silences += 1;
+        }
+        self.probe_at = now.saturating_add(wait);
+        self.wake_at = self.wake_at.min(self.probe_at);
+        Some(ask)
+    }
+
+    /// Puts what has not come in time on the list again.
+    fn time_out(&mut self, params: &MirccParams, now: Time) {
+        let timeout = self.timeout(params);
+        while let Some((_, path)) = self.segments.late(now, timeout) {
+            self.timeouts += 1;
+            if let Some(path) = path {
+                self.paths.lost(path, now);
+            }
+        }
+    }
+
+    /// Called with Data, and what they carry. The round trip, if it is sure which Interest was
+    /// answered; the outer `None`: they were not asked for, or have come already.
+    pub fn on_data(&mut self, params: &MirccParams, now: Time, segment: u32, header: Stamped) -> Option<Option<Time>> {
+        let answered = self.segments.answered(segment)?;
+        let rtt = answered.round_trip(now);
+        if let Some(rtt) = rtt {
+            self.rtts.add(now, rtt);
+        }
+        // With one path per flow all Data are that path's, whatever routers say.
+        let path = if params.paths == PathsOf::One { PathId::START } else { header.path };
+        self.strayed += u64::from(answered.strayed(path));
+        // Where two Interests in one segment meet, one's value goes back over the other's path.
+        if answered.is_sure() || !matches!(header.trail, Trail::Value(_)) {
+            self.paths.data(path, header.trail, header.stamps(), now);
+        }
+        (self.last_news, self.silences) = (now, 0);
+        self.find_lost(params, &answered, path, now);
+        self.begun = true;
+        Some(rtt)
+    }
+
+    /// What later Data say of earlier Interests.
+    fn find_lost(&mut self, params: &MirccParams, answered: &Answered, path: PathId, now: Time) {
+        if params.repair == Repair::Timeout {
+            return;
+        }
+        // RFC 6298's time without its least. An Interest without a hint may have gone a longer way.
+        let (mean, usual) = (self.rtts.smoothed(), self.rtts.with_deviation().unwrap_or(now));
+        let long = usual.max(mean.map_or(now, |mean| mean * 4)).mul_f64(self.patience.exp2());
+        if answered.wandered() {
+            self.patience = (self.patience - RELIEF).max(0.0);
+        }
+        let strays = self.segments.find_lost(answered, path, [usual, long].map(|time| now.saturating_sub(time)));
+        self.patience = (self.patience + f64::from(strays)).min(MAX_PATIENCE);
+    }
+
+    /// Called with a Nack, and the rates that it tells, if it does; `size` is that of its Data.
+    pub fn on_nack(
+        &mut self,
+        params: &MirccParams,
+        now: Time,
+        rng: &mut Stream,
+        segment: u32,
+        stamps: Option<Stamps>,
+        size: u16,
+    ) {
+        let Some(path) = self.segments.refused(segment) else { return };
+        self.last_news = now;
+        let Some(stamps) = stamps else {
+            // From a forwarder that has no way on, or found a loop: another Interest may go another
+            // way.
+            self.probe_at = now.saturating_add(AGAIN);
+            return;
+        };
+        match path {
+            Some(path) => self.paths.nack(path, stamps, now, unit(rng)),
+            // No Data yet: the rate that it tells says when to ask again.
+            None => {
+                let wait = Time::from_secs_f64(8.0 * f64::from(size) / stamps.primary.max(1.0));
+                self.probe_at = now.saturating_add(wait.min(self.timeout(params)));
+            }
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! A link, as the node at one end runs it: its rates, the Interest shaper, and the round trips above.
+//!
+//! It has no packets, so that real ones have the same: `T` is the caller's word for an Interest, `K`
+//! what its Data are known by. Rates have no timer. The intervals that have ended are worked off when
+//! something comes or goes, with the traffic and the queue that each had; only packets read the
+//! rates, so none sees the difference.
+
+use std::hash::Hash;
+
+use midpath_core::units::{Bytes, Rate, Time};
+
+use super::params::{MirccParams, RttSource};
+use super::rates::LinkRates;
+use crate::icn::above::{Above, Flight, Via};
+use crate::icn::header::{Class, Stamps};
+use crate::icn::params::Outstanding;
+use crate::icn::shaper::{Interest, Offer, Shaper};
+
+/// Most intervals that are worked off one by one; a longer silence than that counts as one. Ours:
+/// rates come to rest in far fewer.
+const MAX_STEPS: u32 = 10_000;
+
+/// An Interest that is to go over the link.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<T> {
+    /// The caller's.
+    pub token: T,
+    /// Its size.
+    pub size: Bytes,
+    /// The expected size of its Data.
+    pub data: Bytes,
+    /// Its class.
+    pub class: Class,
+    /// The consumer's round trip, if it tells one.
+    pub rtt: Option<Time>,
+    /// Which way it goes from here, as far as it says.
+    pub via: Option<Via>,
+}
+
+/// The link.
+#[derive(Debug)]
+pub struct MirccLink<K, T> {
+    rates: LinkRates,
+    shaper: Shaper<T>,
+    /// With `outstanding = "due"`: when the Data that have been asked for are due.
+    above: Option<Above<K>>,
+    /// Whether round trips are those that consumers tell.
+    told: bool,
+    out: Rate,
+    back: Rate,
+}
+
+impl<K: Hash + Eq, T> MirccLink<K, T> {
+    /// One that carries `out` away from here and `back` towards here.
+    #[cold]
+    pub fn new(params: &MirccParams, out: Rate, back: Rate, now: Time) -> MirccLink<K, T> {
+        let due = params.shaper.outstanding == Outstanding::Due;
+        MirccLink {
+            rates: LinkRates::new(&params.rates, back, now),
+            shaper: Shaper::new(&params.shapers(), out, back),
+            above: due.then(|| Above::new(params.known_paths, params.pit, params.lifetime)),
+            told: params.rates.rtt != RttSource::Upstream,
+            out,
+            back,
+        }
+    }
+
+    /// Called before all else: the intervals that have ended by now, and the link's rates of now.
+    #[inline]
+    pub fn at(&mut self, now: Time, out: Rate, back: Rate) {
+        if self.rates.next_tick().is_some_and(|at| at <= now) {
+            self.catch_up(now);
+        }
+        if (self.out, self.back) != (out, back) {
+            self.set_rates(now, out, back);
+        }
+    }
+
+    #[cold]
+    fn catch_up(&mut self, now: Time) {
+        for _ in 0..MAX_STEPS {
+            let Some(at) = self.rates.next_tick().filter(|at| *at <= now) else { return };
+            self.rates.tick(at, self.shaper.backlog());
+        }
+        self.rates.tick(now, self.shaper.backlog());
+    }
+
+    #[cold]
+    fn set_rates(&mut self, now: Time, out: Rate, back: Rate) {
+        (self.out, self.back) = (out, back);
+        self.shaper.set_rates(now, out, back);
+        self.rates.set_capacity(back);
+    }
+
+    /// What it carries away from here, and towards here.
+    #[inline]
+    pub fn capacity(&self) -> [Rate; 2] {
+        [self.out, self.back]
+    }
+
+    /// R_p(t) and R_s(t), for Data and Nacks that come in.
+    #[inline]
+    pub fn stamps(&self) -> Stamps {
+        self.rates.stamps()
+    }
+
+    /// Interests that wait.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.shaper.len()
+    }
+
+    /// Whether none waits.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.shaper.is_empty()
+    }
+
+    /// Called with an Interest that is to go out. It waits its turn; what finds no room, or has made
+    /// room, is to be refused with the rates.
+    #[inline]
+    pub fn offer(&mut self, now: Time, request: Request<T>) -> Offer<T> {
+        let Request { token, size, data, class, rtt, via } = request;
+        let above = self.above.as_ref().zip(via).and_then(|(above, via)| above.trip(via));
+        self.rates.on_interest(now, class, data);
+        if let Some(rtt) = rtt.filter(|_| self.told) {
+            self.rates.on_rtt(now, rtt);
+        }
+        self.shaper.offer(now, Interest { token, size, data, class, via, above })
+    }
+
+    /// The Interest that goes next, whether it may yet or not.
+    #[inline]
+    pub fn first(&self) -> Option<&Interest<T>> {
+        self.shaper.first()
+    }
+
+    /// The next Interest, if one may leave now; [`MirccLink::left`] says what its Data are known by.
+    #[inline]
+    pub fn poll(&mut self, now: Time) -> Option<Interest<T>> {
+        self.shaper.poll(now)
+    }
+
+    /// Called with each Interest that leaves.
+    #[inline]
+    pub fn left(&mut self, now: Time, key: K, interest: &Interest<T>) {
+        if let Some(above) = &mut self.above {
+            let due = interest.above.map(|trip| now.saturating_add(trip));
+            above.left(now, key, due, interest.data.0 as u32);
+        }
+    }
+
+    /// When [`MirccLink::poll`] has an Interest to give, if one waits.
+    #[inline]
+    pub fn next_release(&self, now: Time) -> Option<Time> {
+        self.shaper.next_release(now)
+    }
+
+    /// Called with an Interest that has come in over the link, and the expected size of its Data.
+    #[inline]
+    pub fn on_opposite_interest(&mut self, now: Time, size: Bytes, data: Bytes) {
+        self.rates.on_opposite_interest(now, size);
+        self.shaper.on_opposite_interest(now, size, data);
+    }
+
+    /// Called with Data that have come in, and which ways they tell of: what was booked for them
+    /// may have been for another time. The size that was booked.
+    pub fn on_data(&mut self, now: Time, key: &K, ways: [Via; 2]) -> Option<u32> {
+        let Flight { due, size, .. } = self.above.as_mut()?.came(now, key, ways)?;
+        if let Some(due) = due {
+            self.shaper.on_data(now, due, Bytes(u64::from(size)));
+        }
+        Some(size)
+    }
+
+    /// Called with Data that are larger than was expected by so much.
+    pub fn on_larger_data(&mut self, now: Time, difference: Bytes) {
+        self.shaper.on_larger_data(now, difference);
+    }
+
+    /// Called with a Nack in place of Data.
+    pub fn on_nack(&mut self, now: Time, key: &K) {
+        let flight = self.above.as_mut().and_then(|above| above.refused(key));
+        if let Some((due, size)) = flight.and_then(|f| Some((f.due?, Bytes(u64::from(f.size))))) {
+            self.shaper.on_refused(now, due, size);
+        }
+    }
+
+    /// Called with a round trip that the caller has measured from here.
+    pub fn on_rtt(&mut self, now: Time, rtt: Time) {
+        self.rates.on_rtt(now, rtt);
+    }
+
+    /// Takes out all that waits: the node restarts.
+    pub fn reset(&mut self) -> impl Iterator<Item = Interest<T>> + use<K, T> {
+        self.shaper.reset()
+    }
+}
