@@ -18,6 +18,13 @@ use crate::name::{self, SEGMENT};
 const LIFETIME: Time = Time::from_ms(4000);
 /// An Interest is sent so often, and then the object counts as lost. Ours.
 const TRIES: u32 = 5;
+/// Interests are asked for so long ahead: what the forwarder beside this consumer holds for longer is
+/// over before it is sent. Ours: less than half of a lifetime.
+const AHEAD: Time = Time::from_ms(1500);
+/// Before it is known how fast Data come, so many. Ours: 256 kB.
+const FIRST: u64 = 32;
+/// How often that is measured. Ours.
+const MEASURED: Time = Time::from_ms(500);
 /// After a refusal an Interest is sent again after this: a producer may just have come. Ours.
 const AGAIN: Time = Time::from_ms(500);
 /// The signature by a digest: the only one that needs no key.
@@ -55,7 +62,12 @@ pub struct Consumer {
     name: Vec<u8>,
     /// The object's name, without the segment.
     object: Option<Vec<u8>>,
+    /// How many Interests may be under way, and how many are now: what comes in [`AHEAD`].
     window: u64,
+    room: u64,
+    /// Data since then.
+    came: u64,
+    since: Time,
     /// The next segment to ask for, the next one to hand out, and the last one if it is known.
     next: u64,
     wanted: u64,
@@ -80,6 +92,9 @@ impl Consumer {
             name: name.to_vec(),
             object: None,
             window: window.max(1),
+            room: FIRST.min(window.max(1)),
+            came: 0,
+            since: now,
             next: 0,
             wanted: 0,
             last: None,
@@ -217,6 +232,7 @@ impl Consumer {
         } else {
             self.unverified += 1;
         }
+        self.measure(now);
         self.asked.remove(&what);
         self.due.remove(&(asked.again_at, what));
         if let Some(last) = data.final_block.filter(|last| last.kind == SEGMENT) {
@@ -230,6 +246,17 @@ impl Consumer {
             }
         }
         self.fill(now);
+    }
+
+    /// How many Interests are under way follows how fast Data come.
+    fn measure(&mut self, now: Time) {
+        self.came += 1;
+        let took = now.saturating_sub(self.since);
+        if took >= MEASURED {
+            let ahead = self.came as f64 * AHEAD.as_secs_f64() / took.as_secs_f64();
+            self.room = (ahead as u64).clamp(FIRST.min(self.window), self.window);
+            (self.came, self.since) = (0, now);
+        }
     }
 
     /// The first Data: what the object is called.
@@ -266,6 +293,7 @@ impl Consumer {
     fn fill(&mut self, now: Time) {
         while self.state == State::Fetching
             && self.next < self.wanted.saturating_add(self.window)
+            && (self.asked.len() as u64) < self.room
             && self.last.is_none_or(|last| self.next <= last)
         {
             let number = self.next;
@@ -367,6 +395,23 @@ mod tests {
         }
         assert_eq!(*consumer.state(), State::Failed("/a: nothing leads there".to_owned()));
         assert_eq!((sent, now < Time::from_secs(101)), (TRIES, true));
+    }
+
+    #[test]
+    fn as_much_is_asked_for_as_comes_within_a_lifetime() {
+        let content = vec![1; 400_000];
+        for (each_ms, window, most) in [(50, 256, 32), (10, 256, 150), (1, 256, 256), (1, 9, 9)] {
+            let mut consumer = Consumer::new(&of(&["a"]), window, 1, Time::ZERO);
+            let (mut now, mut wires) = (Time::ZERO, std::collections::VecDeque::new());
+            for _ in 0..1500 {
+                wires.extend(consumer.sends());
+                now = now.saturating_add(Time::from_ms(each_ms));
+                let Some(wire) = wires.pop_front() else { break };
+                let data = produce(&wire, &content, 100).expect("it has it");
+                consumer.receive(now, &data).expect("Data");
+            }
+            assert_eq!(consumer.asked.len(), most, "{each_ms} {window}");
+        }
     }
 
     #[test]

@@ -10,6 +10,7 @@
 //! This is a state machine without packets: the forwarder says what comes and what ends, and sends
 //! what [`Edge::sends`] says.
 
+pub mod asks;
 mod path;
 
 use std::cmp::Reverse;

@@ -1,5 +1,6 @@
 //! Faces: what packets come in and go out by, as the tables know them. Sockets are the driver's.
 
+use midpath_core::units::Time;
 use midpath_ndn::link::Reassembler;
 use rustc_hash::FxHashMap;
 
@@ -72,6 +73,29 @@ impl Traffic {
     }
 }
 
+/// Nacks in a second that say that nothing leads there, to another machine, and at once. Ours: who asks
+/// for a name that is not served learns it; a flood of such names does not fill the way back.
+const REFUSALS: u64 = 100;
+
+/// How many of them a face has got of late: each is due after the one before.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Refusals {
+    free_at: Time,
+}
+
+impl Refusals {
+    /// Whether another one may go.
+    pub fn take(&mut self, now: Time) -> bool {
+        let each = Time(Time::from_secs(1).0 / REFUSALS);
+        let next = self.free_at.max(now).saturating_add(each);
+        let due = next <= now.saturating_add(Time::from_secs(1));
+        if due {
+            self.free_at = next;
+        }
+        due
+    }
+}
+
 /// A face.
 #[derive(Debug)]
 pub struct Face {
@@ -87,6 +111,8 @@ pub struct Face {
     pub round_trips: RoundTrips,
     /// Pieces of packets that wait for the others.
     pub pieces: Option<Box<Reassembler>>,
+    /// Nacks that say that nothing leads there.
+    pub refusals: Refusals,
 }
 
 impl Face {
@@ -122,7 +148,8 @@ impl Faces {
 
     fn made(spec: FaceSpec) -> Face {
         let (received, sent) = Default::default();
-        Face { spec, received, sent, malformed: 0, round_trips: RoundTrips::default(), pieces: None }
+        let (round_trips, refusals) = Default::default();
+        Face { spec, received, sent, malformed: 0, round_trips, pieces: None, refusals }
     }
 
     /// A new face; `None` if there are too many.
@@ -190,6 +217,14 @@ impl Faces {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn refusals_are_so_many_at_once_and_in_a_second() {
+        let mut refusals = Refusals::default();
+        let at = |refusals: &mut Refusals, ms: u64| (0..1000).filter(|_| refusals.take(Time::from_ms(ms))).count();
+        assert_eq!([at(&mut refusals, 5), at(&mut refusals, 14), at(&mut refusals, 115)], [100, 0, 11]);
+        assert_eq!(at(&mut refusals, 60_000), 100);
+    }
 
     #[test]
     fn numbers_are_given_once_and_faces_are_bounded() {

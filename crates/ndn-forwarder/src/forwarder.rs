@@ -3,24 +3,29 @@
 mod answers;
 mod interests;
 mod paced;
+mod rated;
 mod recovery;
 #[cfg(test)]
 mod tests;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use midpath_core::rng::{Purpose, Stream, below, stream};
-use midpath_core::units::Time;
+use midpath_core::rng::{Purpose, Stream, below, mix, stream};
+use midpath_core::units::{Bytes, Time};
+use midpath_ndn::link::reason::NO_ROUTE;
 use midpath_ndn::name::GENERIC;
 use midpath_ndn::tlv::Error;
-use midpath_ndn::{Frame, Header, InterestView, NameView, PitToken, View};
+use midpath_ndn::{Frame, Header, InterestView, NameView, View};
+use midpath_schemes::rated::{MirccParams, Shortcut};
 
 use crate::control::{Action, Management, Policy};
 use crate::edge::Edge;
+use crate::edge::asks::Asks;
 use crate::faces::{FaceId, FaceSpec, Faces};
 use crate::fib::{Fib, Prefixes};
+use crate::line::Line;
 use crate::names::{Keyed, Names};
 use crate::nonces::DeadNonces;
 use crate::outbox::Outbox;
@@ -58,6 +63,8 @@ pub struct Settings {
     pub recovers: bool,
     /// Whether Interests of applications here wait for room on their way, and are sent again.
     pub pace: bool,
+    /// MIRCC's parameters, for faces whose other end speaks it.
+    pub mircc: MirccParams,
     /// The key of hashes, which peers must not know.
     pub key: [u8; 16],
     /// For nonces.
@@ -80,11 +87,20 @@ impl Default for Settings {
             regions: Vec::new(),
             recovers: true,
             pace: true,
+            mircc: mircc(),
             key: [0; 16],
             seed: 0,
             epoch_ms: 0,
         }
     }
+}
+
+/// MIRCC's parameters as the simulator has them, but for what packets of 8,800 bytes need.
+fn mircc() -> MirccParams {
+    let mut params = MirccParams::default();
+    // Two Data, as there: 18,880 bytes with what stands around their pieces.
+    params.shaper.burst = Bytes(2 * 9440);
+    params
 }
 
 /// What ended otherwise than forwarded.
@@ -116,11 +132,15 @@ pub struct Counters {
     pub malformed: u64,
     /// Packets for faces that are gone.
     pub gone: u64,
+    /// Interests for which a link that MIRCC runs on had no room.
+    pub congested: u64,
+    /// Nacks that were not sent, for there are too many that say that nothing leads there.
+    pub unrefused: u64,
 }
 
 impl Counters {
     /// All of them, with their names.
-    pub fn all(&self) -> [(&'static str, u64); 13] {
+    pub fn all(&self) -> [(&'static str, u64); 15] {
         [
             ("satisfied", self.satisfied),
             ("unsatisfied", self.unsatisfied),
@@ -135,6 +155,8 @@ impl Counters {
             ("stray_nacks", self.stray_nacks),
             ("malformed", self.malformed),
             ("gone", self.gone),
+            ("congested", self.congested),
+            ("unrefused", self.unrefused),
         ]
     }
 }
@@ -153,6 +175,14 @@ pub struct Forwarder {
     pub(crate) management: Management,
     dead: DeadNonces,
     edge: Edge,
+    asks: Asks,
+    /// Faces whose links' rates are known, in their order.
+    lines: BTreeMap<FaceId, Line>,
+    shortcut: Shortcut,
+    /// A number of its own, for pathIds.
+    node: u32,
+    /// The time of the last call.
+    last_time: Time,
     counters: Counters,
     random: Stream,
     out: Outbox,
@@ -178,6 +208,11 @@ impl Forwarder {
             management: Management::new(),
             dead: DeadNonces::new(key, settings.dead_nonces),
             edge: Edge::default(),
+            asks: Asks::default(),
+            lines: BTreeMap::new(),
+            shortcut: Shortcut::new(settings.mircc.known_paths),
+            node: (mix(settings.seed) >> 32) as u32,
+            last_time: Time::ZERO,
             counters: Counters::default(),
             random: stream(settings.seed, Purpose::Forwarders, 0),
             out: Outbox::default(),
@@ -198,6 +233,7 @@ impl Forwarder {
     pub fn remove_face(&mut self, face: FaceId) {
         if self.faces.remove(face).is_some() {
             self.rib.forget(face, &mut self.fib);
+            self.lines.remove(&face);
         }
     }
 
@@ -206,6 +242,7 @@ impl Forwarder {
     pub fn receive(&mut self, now: Time, face: FaceId, frame: &[u8]) -> Result<(), Error> {
         let Some(state) = self.faces.get_mut(face) else { return Ok(()) };
         state.received.bytes += frame.len() as u64;
+        self.last_time = self.last_time.max(now);
         let read = self.read(now, face, frame);
         if read.is_err() {
             self.counters.malformed += 1;
@@ -214,6 +251,7 @@ impl Forwarder {
             }
         }
         self.answer_commands(now);
+        self.run_lines(now);
         read
     }
 
@@ -223,8 +261,10 @@ impl Forwarder {
         let header = if state.is_local() { frame.header } else { frame.header.without_local_fields() };
         match (header.piece, frame.packet) {
             (None, Some(packet)) => self.packet(now, face, &header, packet),
-            // A link that is idle says no more than that it is there.
-            (_, None) => Ok(()),
+            (_, None) => {
+                self.on_idle(now, face, &header);
+                Ok(())
+            }
             (Some(_), Some(_)) => {
                 let whole = state.pieces.get_or_insert_default().on_piece(Duration::from_nanos(now.as_ns()), &frame)?;
                 let Some((header, packet)) = whole else { return Ok(()) };
@@ -240,15 +280,16 @@ impl Forwarder {
         match (view, header.nack) {
             (View::Interest(interest), Some(reason)) => {
                 state.received.nacks += 1;
-                self.on_nack(now, face, &interest, reason);
+                self.on_nack(now, face, &interest, reason, header);
             }
             (View::Interest(interest), None) => {
                 state.received.interests += 1;
+                self.note_opposite(now, face, &interest, header);
                 self.on_interest(now, face, &interest, header);
             }
             (View::Data(data), None) => {
                 state.received.data += 1;
-                self.on_data(now, face, &data, header.congestion_mark);
+                self.on_data(now, face, &data, header);
             }
             (View::Data(_), Some(_)) => return Err(Error::Element(DATA)),
         }
@@ -257,11 +298,12 @@ impl Forwarder {
 
     /// When something is due.
     pub fn next(&self) -> Time {
-        self.pit.next().min(self.rib.next_end()).min(self.edge.next())
+        self.pit.next().min(self.rib.next_end()).min(self.edge.next()).min(self.next_rated())
     }
 
     /// Called when [`Forwarder::next`] has come, or later.
     pub fn on_time(&mut self, now: Time) {
+        self.last_time = self.last_time.max(now);
         while let Some(id) = self.pit.over(now) {
             self.counters.unsatisfied += 1;
             self.note_silence(now, id);
@@ -273,6 +315,7 @@ impl Forwarder {
         self.edge.on_time(now);
         self.send_paced(now);
         self.rib.on_time(now, &mut self.fib);
+        self.run_lines(now);
     }
 
     /// What is to be sent, in order; [`Forwarder::sent`] says that it was taken.
@@ -293,19 +336,24 @@ impl Forwarder {
     /// Takes an entry out, and remembers the nonces that were sent.
     fn end(&mut self, now: Time, id: EntryId) {
         self.edge.on_end(now, id);
+        self.asks.on_end(id);
         let Some(name) = self.pit.get(id).map(|entry| self.names.name(entry.name).clone()) else { return };
         if let Some(entry) = self.pit.remove(id, &mut self.names) {
             entry.outs.iter().for_each(|out| self.dead.add(now, &name, out.nonce));
         }
     }
 
-    /// Sends a packet of our own, Data, or a Nack; whether the face is there.
+    /// Sends a packet of our own, Data, or a Nack; whether the face is there. On a line it waits.
     fn send(&mut self, face: FaceId, header: &Header, packet: &[u8]) -> bool {
-        let Some(state) = self.faces.get_mut(face) else {
+        if self.faces.get(face).is_none() {
             self.counters.gone += 1;
             return false;
-        };
-        state.sent.bytes += self.out.put(face, header, packet) as u64;
+        }
+        let waits = self.queue(self.last_time, face, header, packet);
+        let bytes = waits.unwrap_or_else(|| self.out.put(face, header, packet));
+        if let Some(state) = self.faces.get_mut(face) {
+            state.sent.bytes += bytes as u64;
+        }
         true
     }
 
@@ -320,8 +368,13 @@ impl Forwarder {
     }
 
     /// Sends a Nack to a face, with the Interest that it sent.
-    fn refuse(&mut self, face: FaceId, pit_token: Option<PitToken>, interest: &[u8], reason: u64) {
-        let header = Header { pit_token, nack: Some(reason), ..Header::default() };
+    fn refuse(&mut self, face: FaceId, around: Header, interest: &[u8], reason: u64) {
+        let known = self.faces.get_mut(face);
+        if reason == NO_ROUTE && known.is_some_and(|state| !state.is_local() && !state.refusals.take(self.last_time)) {
+            self.counters.unrefused += 1;
+            return;
+        }
+        let header = Header { nack: Some(reason), ..around };
         if self.send(face, &header, interest)
             && let Some(state) = self.faces.get_mut(face)
         {

@@ -18,6 +18,7 @@ pub mod edge;
 pub mod faces;
 pub mod fib;
 pub mod forwarder;
+pub mod line;
 pub mod management;
 pub mod name;
 pub mod names;
@@ -36,6 +37,7 @@ use sha2::{Digest, Sha256};
 
 pub use faces::{FaceId, FaceSpec, Persistency, Scope};
 pub use forwarder::{Counters, Forwarder, Settings};
+pub use line::Rated;
 
 /// The SHA-256 of some bytes, one part after the other.
 pub fn digest(parts: &[&[u8]]) -> [u8; 32] {

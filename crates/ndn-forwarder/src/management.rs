@@ -11,7 +11,7 @@ mod parameters;
 mod tests;
 
 use midpath_core::units::Time;
-use midpath_ndn::{InterestView, NameView, View};
+use midpath_ndn::{Header, InterestView, NameView, View};
 
 use self::command::Command;
 #[cfg(test)]
@@ -86,7 +86,7 @@ impl Forwarder {
 
     fn answer_with(&mut self, now: Time, wire: &[u8]) {
         if let Ok(View::Data(data)) = View::of(wire) {
-            self.on_data(now, MANAGEMENT, &data, None);
+            self.on_data(now, MANAGEMENT, &data, &Header::default());
         }
     }
 

@@ -38,6 +38,20 @@ impl Outbox {
         self.end(face, start)
     }
 
+    /// Adds a frame as it is.
+    pub fn raw(&mut self, face: FaceId, frame: &[u8]) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(frame);
+        self.end(face, start);
+    }
+
+    /// Adds an Interest with this nonce, and a header around it. Returns the frame's length.
+    pub fn again_around(&mut self, face: FaceId, header: &Header, interest: &InterestView<'_>, nonce: u32) -> usize {
+        let mut packet = Vec::with_capacity(interest.wire.len() + 8);
+        interest.forward_again(nonce, &mut packet);
+        self.put(face, header, &packet)
+    }
+
     /// Adds an Interest that is sent again, with this nonce.
     pub fn again(&mut self, face: FaceId, interest: &InterestView<'_>, nonce: u32) -> usize {
         let start = self.bytes.len();

@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn mirccs_fields_stand_where_strangers_ignore_them() {
-        for kind in [CLASS, DATA_SIZE, ROUND_TRIP, RATES, PATH_ID, FILTER, RANDOM_VALUE, SPARE_COST] {
+        for kind in [HELLO, CLASS, DATA_SIZE, ROUND_TRIP, RATES, PATH_ID, FILTER, RANDOM_VALUE, SPARE_COST] {
             assert!(ignorable(kind), "{kind:#x}");
         }
         assert!(!ignorable(NACK_REASON) && !ignorable(796) && !ignorable(960));
@@ -141,6 +141,7 @@ mod tests {
         assert_eq!(with(&[0x52, 1, 1]), Err(Error::Fragment), "the second of one");
         assert!(with(&[0x53, 1, 1]).is_ok());
         assert_eq!(with(&[253, 3, 0xA0, 1, 2]), Err(Error::Value(CLASS)), "two classes");
+        assert_eq!(with(&[253, 3, 0x9C, 1, 3]), Err(Error::Value(HELLO)), "says nothing that is known");
         assert_eq!(with(&[253, 3, 0xA8, 1, 0]), Err(Error::Value(ROUND_TRIP)));
         assert_eq!(with(&[253, 3, 0xA0, 1, 1, 253, 3, 0xA0, 1, 1]), Err(Error::Element(CLASS)), "twice");
         assert_eq!(with(&[253, 3, 0x20, 5, 253, 3, 0x21, 1, 50]).map(|p| p.header.nack), Ok(Some(50)));
@@ -183,10 +184,10 @@ mod tests {
 
     prop_compose! {
         fn fields()(
-            class in prop::option::of(0..2u64), data_size: Option<u64>, round_trip in prop::option::of(1u64..), rates: Option<(u64, u64)>,
+            hello in prop::option::of(1..=2u64), class in prop::option::of(0..2u64), data_size: Option<u64>, round_trip in prop::option::of(1u64..), rates: Option<(u64, u64)>,
             path_id: Option<u64>, filter: Option<[u8; 32]>, random_value: Option<u64>, spare_cost: Option<u64>,
         ) -> Mircc {
-            Mircc { class, data_size, round_trip, rates, path_id, filter, random_value, spare_cost }
+            Mircc { hello, class, data_size, round_trip, rates, path_id, filter, random_value, spare_cost }
         }
     }
 

@@ -6,7 +6,7 @@ use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use midpath_core::units::Bytes;
+use midpath_core::units::{Bytes, Rate};
 use midpath_ndn_forwarder::management::{Policy, Reach, Who, parse_uri};
 use midpath_ndn_forwarder::strategy::Strategy;
 use midpath_ndn_forwarder::{Settings, name};
@@ -14,6 +14,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use crate::error::{Error, Tried};
+use crate::quantity;
 use crate::source::Source;
 
 /// The longest frame in a datagram, unless said. Ours: what passes tunnels and an IPv6 header. ndnd
@@ -23,6 +24,8 @@ const MTU: usize = 1420;
 const LEAST_MTU: usize = 256;
 /// The most that a datagram holds.
 const MOST_MTU: usize = 65_000;
+/// The least rate of a link. Ours: Data of 8,800 bytes take a lifetime of 4 s at less than 18 kbit/s.
+const LEAST_RATE: u64 = 50_000;
 
 /// The file as it is written.
 #[derive(Debug, Deserialize)]
@@ -43,6 +46,8 @@ struct File {
     management: ManagementTable,
     #[serde(default)]
     route: Vec<RouteTable>,
+    #[serde(default)]
+    face: Vec<FaceTable>,
     #[serde(default)]
     strategy: Vec<StrategyTable>,
 }
@@ -117,6 +122,16 @@ struct RouteTable {
     cost: u64,
 }
 
+/// A neighbour's link.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FaceTable {
+    to: Spanned<String>,
+    /// What it carries from here, and to here; the same unless said.
+    rate: Spanned<String>,
+    back: Option<Spanned<String>>,
+}
+
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct StrategyTable {
@@ -133,6 +148,8 @@ pub struct Peer {
     pub remote: SocketAddr,
     /// Prefixes and costs.
     pub routes: Vec<(Vec<u8>, u64)>,
+    /// What its link carries from here and to here, if that was said.
+    pub rates: Option<[Rate; 2]>,
 }
 
 /// A configuration that makes sense.
@@ -250,23 +267,52 @@ fn parse_name(said: &Spanned<String>, key: &str, source: &Source<'_>) -> Result<
     name::parse(said.get_ref()).map_err(|why| source.wrong(Some(said.span()), key, why))
 }
 
-/// Routes by neighbour, in the order of the file.
+/// Neighbours in the order of the file: those of routes first.
 fn peers(file: &File, source: &Source<'_>) -> Result<Vec<Peer>, Error> {
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
     let mut peers: Vec<Peer> = Vec::new();
+    let mut peer = |to: &Spanned<String>, key: &str| {
+        let Some((reach, remote)) = parse_uri(to.get_ref()) else {
+            let what = "write a face as udp4://192.0.2.1:6363; udp6, tcp4 and tcp6 are there, too";
+            return Err(source.wrong(Some(to.span()), key, what));
+        };
+        Ok(*places.entry(midpath_ndn_forwarder::management::uri(reach, remote)).or_insert_with(|| {
+            peers.push(Peer { reach, remote, routes: Vec::new(), rates: None });
+            peers.len() - 1
+        }))
+    };
+    let mut routes = Vec::new();
     for route in &file.route {
         let prefix = parse_name(&route.prefix, "route.prefix", source)?;
-        let Some((reach, remote)) = parse_uri(route.to.get_ref()) else {
-            let what = "write a face as udp4://192.0.2.1:6363; udp6, tcp4 and tcp6 are there, too";
-            return Err(source.wrong(Some(route.to.span()), "route.to", what));
-        };
-        let place = *places.entry(midpath_ndn_forwarder::management::uri(reach, remote)).or_insert_with(|| {
-            peers.push(Peer { reach, remote, routes: Vec::new() });
-            peers.len() - 1
-        });
-        peers[place].routes.push((prefix, route.cost));
+        routes.push((peer(&route.to, "route.to")?, (prefix, route.cost)));
+    }
+    let mut rates = Vec::new();
+    for face in &file.face {
+        let place = peer(&face.to, "face.to")?;
+        let out = rate(&face.rate, "face.rate", source)?;
+        let back = face.back.as_ref().map_or(Ok(out), |back| rate(back, "face.back", source))?;
+        rates.push((place, face, [out, back]));
+    }
+    routes.into_iter().for_each(|(place, route)| peers[place].routes.push(route));
+    for (place, face, said) in rates {
+        if peers[place].reach == Reach::Tcp {
+            let what = "MIRCC runs over UDP: a link's rate says nothing of TCP's";
+            return Err(source.wrong(Some(face.to.span()), "face.to", what));
+        }
+        if peers[place].rates.replace(said).is_some() {
+            return Err(source.wrong(Some(face.to.span()), "face.to", "this neighbour's link was said already"));
+        }
     }
     Ok(peers)
+}
+
+fn rate(said: &Spanned<String>, key: &str, source: &Source<'_>) -> Result<Rate, Error> {
+    let wrong = |what: String| source.wrong(Some(said.span()), key, what);
+    let bps = quantity::rate_bps(said.get_ref()).map_err(wrong)?;
+    if bps < LEAST_RATE {
+        return Err(wrong(format!("take at least {}", quantity::show_rate(LEAST_RATE))));
+    }
+    Ok(Rate(bps))
 }
 
 fn strategies(file: &File, source: &Source<'_>) -> Result<Vec<(Vec<u8>, Strategy)>, Error> {
@@ -295,7 +341,7 @@ mod tests {
     #[test]
     fn the_manual_has_every_key() {
         let manual = include_str!("../../dist/midpathd-ndn.8");
-        let tables = ["[listen]", "[udp]", "[tables]", "[management]", "[[route]]", "[[strategy]]"];
+        let tables = ["[listen]", "[udp]", "[tables]", "[management]", "[[route]]", "[[face]]", "[[strategy]]"];
         for table in std::iter::once("").chain(tables) {
             let said = read(&format!("{table}\nno-such-key = 1\n")).expect_err("it is wrong");
             crate::source::assert_in_manual(manual, table, &said);
@@ -320,6 +366,10 @@ mod tests {
             prefix = "/b"
             to = "udp://192.0.2.1"
             cost = 7
+            [[face]]
+            to = "udp4://192.0.2.1:6363"
+            rate = "20 Mbps"
+            back = "10 Mbit/s"
             "#,
         )
         .expect("it is right");
@@ -328,6 +378,7 @@ mod tests {
         assert_eq!(config.settings.store_bytes, 1_000_000);
         assert_eq!(config.settings.policy, Policy { register: Who::Anyone, manage: Who::Local });
         assert_eq!(config.peers.len(), 1, "both routes lead to one neighbour");
+        assert_eq!(config.peers[0].rates, Some([Rate::from_mbps(20), Rate::from_mbps(10)]));
         assert_eq!(config.peers[0].routes, [(name::of(&["a"]), 0), (name::of(&["b"]), 7)]);
     }
 
@@ -346,6 +397,18 @@ mod tests {
                 "/etc/a.toml:4: route.prefix: a",
             ),
             ("[listen]\nunix = \"a\"\n[[route]]\nprefix = \"/a\"\nto = \"a\"", "/etc/a.toml:5: route.to: write a face"),
+            (
+                "[listen]\nunix = \"a\"\n[[face]]\nto = \"udp4://1.1.1.1\"\nrate = \"fast\"",
+                "/etc/a.toml:5: face.rate: \"fast\" is not a rate",
+            ),
+            (
+                "[listen]\nunix = \"a\"\n[[face]]\nto = \"udp4://1.1.1.1\"\nrate = \"1kbps\"",
+                "/etc/a.toml:5: face.rate: take at least 50 kbps",
+            ),
+            (
+                "[listen]\nunix = \"a\"\n[[face]]\nto = \"tcp4://1.1.1.1\"\nrate = \"1Mbps\"",
+                "/etc/a.toml:4: face.to: MIRCC runs over UDP",
+            ),
             (
                 "[listen]\nunix = \"a\"\n[[strategy]]\nprefix = \"/\"\nstrategy = \"x\"",
                 "/etc/a.toml:5: strategy.strategy: there are",

@@ -30,6 +30,7 @@ pub fn render(status: &Value) -> String {
         }
     }
     faces(status, &mut text);
+    links(status, &mut text);
     text.done()
 }
 
@@ -52,6 +53,24 @@ fn faces(status: &Value, text: &mut Text) {
     }
 }
 
+/// Links whose rates are known, by their face.
+fn links(status: &Value, text: &mut Text) {
+    let none = Vec::new();
+    let links = status["links"].as_array().unwrap_or(&none);
+    for (name, help, at) in [
+        ("link_speaks_mircc", "Whether MIRCC runs on a link.", "speaks_mircc"),
+        ("link_primary_rate_bps", "What MIRCC stamps on Data of a link, primary class.", "primary_rate_bps"),
+        ("link_secondary_rate_bps", "The same, secondary class.", "secondary_rate_bps"),
+        ("link_interests", "Interests that wait for a link.", "interests"),
+    ] {
+        text.head(name, "gauge", help);
+        for link in links {
+            let value = link[at].as_f64().unwrap_or_else(|| f64::from(u8::from(link[at] == Value::Bool(true))));
+            text.line(name, &[("face", &link["face"].to_string())], value);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -60,6 +79,7 @@ mod tests {
     fn a_status_reads_as_prometheus_wants_it() {
         let status = serde_json::json!({
             "up_s": 2.5, "received": {"data": 7}, "packets": {"pit_full": 3}, "tables": {"fill": {"faces": 1}},
+            "links": [{"face": 257, "speaks_mircc": true, "primary_rate_bps": 9.5e6}],
             "faces": [{"face": 256, "remote": "fd://9", "received": {"bytes": 99}, "malformed": 1}],
         });
         let text = render(&status);
@@ -67,6 +87,8 @@ mod tests {
             "midpath_ndn_up_seconds 2.5",
             "midpath_ndn_received_total{kind=\"data\"} 7",
             "midpath_ndn_outcomes_total{outcome=\"pit_full\"} 3",
+            "midpath_ndn_link_speaks_mircc{face=\"257\"} 1",
+            "midpath_ndn_link_primary_rate_bps{face=\"257\"} 9500000",
             "midpath_ndn_table_fill{table=\"faces\"} 1",
             "midpath_ndn_face_received_bytes_total{face=\"256\",remote=\"fd://9\"} 99",
         ] {

@@ -3,6 +3,7 @@
 use midpath_core::units::Time;
 use midpath_ndn::link::reason;
 use midpath_ndn::{Header, InterestView, NameView};
+use midpath_schemes::rated::{Stamped, Trail};
 
 use crate::faces::{FaceId, MANAGEMENT};
 use crate::fib::NextHop;
@@ -20,6 +21,11 @@ pub(super) struct Onward<'a> {
     pub(super) nonce: u32,
     pub(super) header: &'a Header,
     pub(super) from: FaceId,
+}
+
+/// What an answer to an Interest repeats of what stood around it.
+pub(super) fn about(header: &Header) -> Header {
+    Header { pit_token: header.pit_token, ..Header::default() }
 }
 
 impl Forwarder {
@@ -43,7 +49,8 @@ impl Forwarder {
         };
         if !localhost && let Some(data) = self.store.find(now, interest, &self.names) {
             self.counters.satisfied += 1;
-            return self.send_data(face, header.pit_token, None, &data);
+            let stamped = self.at_start();
+            return self.send_data(now, face, header.pit_token, None, stamped, &data);
         }
         let lifetime = crate::millis(interest.lifetime.unwrap_or(LIFETIME)).min(self.settings.longest_lifetime);
         let until = now.saturating_add(lifetime);
@@ -61,7 +68,7 @@ impl Forwarder {
     fn looped(&mut self, face: FaceId, interest: &InterestView<'_>, header: &Header) {
         self.counters.looped += 1;
         if !self.faces.is_local(face) {
-            self.refuse(face, header.pit_token, interest.wire, reason::DUPLICATE);
+            self.refuse(face, about(header), interest.wire, reason::DUPLICATE);
         }
     }
 
@@ -71,12 +78,12 @@ impl Forwarder {
         if hops.is_empty() {
             self.counters.no_route += 1;
             self.end(now, id);
-            return self.refuse(onward.from, onward.header.pit_token, onward.interest.wire, reason::NO_ROUTE);
+            return self.refuse(onward.from, about(onward.header), onward.interest.wire, reason::NO_ROUTE);
         }
         if let Some(entry) = self.pit.get_mut(id) {
             strategy::suppressed(now, None, &mut entry.suppression);
         }
-        if self.pace(now, id, &hops, onward) {
+        if self.by_lines(now, id, &hops, onward, false) || self.pace(now, id, &hops, onward) {
             return;
         }
         self.choose(now, id, &hops, onward);
@@ -89,13 +96,16 @@ impl Forwarder {
             self.counters.aggregated += 1;
             return;
         }
+        let hops = self.usable(onward);
+        if self.by_lines(now, id, &hops, onward, true) {
+            return;
+        }
         let Some(entry) = self.pit.get_mut(id) else { return };
         let last = entry.last_sent();
         if strategy::suppressed(now, last, &mut entry.suppression) {
             self.counters.aggregated += 1;
             return;
         }
-        let hops = self.usable(onward);
         self.choose(now, id, &hops, onward);
     }
 
@@ -119,6 +129,11 @@ impl Forwarder {
         }
     }
 
+    /// Data from the store begin their way here.
+    fn at_start(&self) -> Stamped {
+        Stamped::start(self.settings.mircc.rates.largest_rate.0, Trail::None)
+    }
+
     /// The strategy of a name.
     pub(super) fn strategy(&self, name: NameView<'_>) -> Strategy {
         self.strategies.longest(name).map_or(Strategy::default(), |(_, strategy)| *strategy)
@@ -126,6 +141,10 @@ impl Forwarder {
 
     pub(super) fn send_interest(&mut self, now: Time, id: EntryId, face: FaceId, onward: &Onward<'_>) {
         let interest = onward.interest;
+        if self.speaks(now, face) {
+            let header = Header { congestion_mark: onward.header.congestion_mark, ..Header::default() };
+            return self.offer(now, face, id, interest, onward.nonce, header);
+        }
         let Some(entry) = self.pit.get_mut(id) else { return };
         let record = OutRecord { face, nonce: onward.nonce, at: now, nacked: None };
         match entry.out(face) {

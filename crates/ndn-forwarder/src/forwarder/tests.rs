@@ -319,6 +319,18 @@ fn when_one_refuses_another_is_asked() {
     assert_eq!(hand(&mut f, MS(2), other, &nack), sent(one, "N150/a"));
 }
 
+#[test]
+fn a_flood_of_names_that_nobody_serves_is_not_answered_one_by_one() {
+    let (mut f, [one, ..]) = four(Settings::default());
+    let application = add(&mut f, Scope::Local);
+    let mut refused = |face, count: u32| {
+        let each = |i: u32| an_interest(&of(&["none", &format!("{face:?}{i}")]), false, false, i);
+        (0..count).filter(|i| !hand(&mut f, MS(1), face, &each(*i)).is_empty()).count()
+    };
+    assert_eq!((refused(one, 500), refused(application, 500)), (100, 500), "applications hear of each");
+    assert_eq!(f.counters().unrefused, 400);
+}
+
 /// One who waits, in the model.
 #[derive(Debug, Clone)]
 struct Waits {

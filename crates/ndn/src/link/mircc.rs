@@ -5,6 +5,7 @@ use crate::tlv::{Element, Error, put, put_number};
 
 /// MIRCC's fields. NDNLPv2: who does not know a header field ignores it if its type is from 800 to
 /// 959 and a multiple of 4.
+pub(super) const HELLO: u32 = 0x039C;
 pub(super) const CLASS: u32 = 0x03A0;
 pub(super) const DATA_SIZE: u32 = 0x03A4;
 pub(super) const ROUND_TRIP: u32 = 0x03A8;
@@ -18,6 +19,9 @@ pub(super) const SPARE_COST: u32 = 0x03BC;
 /// NonNegativeInteger unless it says its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Mircc {
+    /// On IDLE packets: whoever sends it speaks MIRCC on this link; 2 if it has heard the same from the
+    /// other end, 1 if it has not.
+    pub hello: Option<u64>,
     /// i: 1 for the secondary class (§4.2); the primary one unless said.
     pub class: Option<u64>,
     /// i: size of the Data asked for, bytes.
@@ -43,6 +47,7 @@ impl Mircc {
     pub(super) fn field(&mut self, element: Element<'_>) -> Result<bool, Error> {
         let bad = Error::Value(element.kind);
         let twice = match element.kind {
+            HELLO => set(&mut self.hello, Some(element.number()?).filter(|n| (1..=2).contains(n)).ok_or(bad)?),
             CLASS => set(&mut self.class, Some(element.number()?).filter(|class| *class <= 1).ok_or(bad)?),
             DATA_SIZE => set(&mut self.data_size, element.number()?),
             ROUND_TRIP => set(&mut self.round_trip, Some(element.number()?).filter(|rtt| *rtt > 0).ok_or(bad)?),
@@ -62,6 +67,7 @@ impl Mircc {
 
     pub(super) fn put(&self, out: &mut Vec<u8>) {
         let mut number = |kind, field: Option<u64>| field.iter().for_each(|n| put_number(kind, *n, out));
+        number(HELLO, self.hello);
         number(CLASS, self.class);
         number(DATA_SIZE, self.data_size);
         number(ROUND_TRIP, self.round_trip);

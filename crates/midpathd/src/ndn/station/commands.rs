@@ -49,6 +49,8 @@ impl Station {
         json!({
             "up_s": now.as_secs_f64(),
             "faces": shown,
+            "links": self.links_of(now),
+            "flows": self.flows(),
             "received": traffic(&received),
             "sent": traffic(&sent),
             "packets": forwarder.counters().all().into_iter().collect::<BTreeMap<_, _>>(),
@@ -62,6 +64,32 @@ impl Station {
             "closed": self.reasons,
             "resident_bytes": resident(),
         })
+    }
+
+    /// Faces whose links' rates are known: whether MIRCC runs there, and what it stamps.
+    fn links_of(&self, now: Time) -> Vec<Value> {
+        let described = self.forwarder.lines().map(|(face, line)| {
+            let stamps = line.link.stamps();
+            json!({
+                "face": face.0, "rate_bps": line.rated.out.0, "back_bps": line.rated.back.0,
+                "speaks_mircc": line.speaks(now), "primary_rate_bps": stamps.primary,
+                "secondary_rate_bps": stamps.secondary, "interests": line.link.len(), "dropped": line.dropped,
+            })
+        });
+        described.collect()
+    }
+
+    /// Applications' flows whose next hops speak MIRCC.
+    fn flows(&self) -> Vec<Value> {
+        let flows = self.forwarder.flows().into_iter().take(FACES);
+        let described = flows.map(|flow| {
+            json!({
+                "face": flow.face.0, "paths": flow.paths, "primary_rate_bps": flow.rates[0],
+                "secondary_rate_bps": flow.rates[1], "round_trip_s": flow.round_trip.map(Time::as_secs_f64),
+                "held": flow.held,
+            })
+        });
+        described.collect()
     }
 
     fn describe(&self, id: FaceId, face: &Face) -> Value {

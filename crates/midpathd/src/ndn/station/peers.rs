@@ -6,7 +6,7 @@ use midpath_core::units::Time;
 use midpath_ndn::link::frame::MAX_FRAME;
 use midpath_ndn_forwarder::management::{Action, Reach, uri};
 use midpath_ndn_forwarder::rib::{CHILD_INHERIT, ORIGIN_STATIC, Route};
-use midpath_ndn_forwarder::{FaceId, FaceSpec, Persistency};
+use midpath_ndn_forwarder::{FaceId, FaceSpec, Persistency, Rated};
 
 use super::faces::scope;
 use super::{CONNECTING, DATAGRAMS, Station};
@@ -19,6 +19,11 @@ use crate::ndn::udp::Udp;
 const PATIENCE: Time = Time::from_secs(5);
 /// A neighbour that could not be reached is tried again after this. Ours.
 const AGAIN: Time = Time::from_secs(2);
+/// Bytes of headers: what queues and links count.
+const ETHERNET: usize = 14;
+const IPV4: usize = 20;
+const IPV6: usize = 40;
+const UDP: usize = 8;
 /// The least and the most that a datagram holds.
 const MTUS: (u64, u64) = (256, 65_000);
 
@@ -83,7 +88,7 @@ impl Station {
             self.known[place].next = Time::MAX;
             let tried = match reach {
                 Reach::Udp => self.reach_by_udp(remote, Persistency::Permanent, self.mtu, now).map(|face| {
-                    self.known_is_up(place, face);
+                    self.known_is_up(place, face, now);
                 }),
                 Reach::Tcp => self.connect(remote, For::Known(place), now),
             };
@@ -163,7 +168,7 @@ impl Station {
         let spec = FaceSpec { scope: scope(to), persistency, remote: uri(Reach::Tcp, to), local, mtu: MAX_FRAME };
         let face = self.add_stream(Socket::Tcp(socket), spec, now);
         match (purpose, face) {
-            (For::Known(place), Some(face)) => self.known_is_up(place, face),
+            (For::Known(place), Some(face)) => self.known_is_up(place, face, now),
             (For::Known(place), None) => self.failed(place, to, "there are too many faces", now),
             (For::Command(request, _), face) => {
                 self.forwarder.face_made(now, request, face.ok_or("there are too many faces"));
@@ -180,9 +185,14 @@ impl Station {
         }
     }
 
-    /// A neighbour has a face: its routes lead there.
-    fn known_is_up(&mut self, place: usize, face: FaceId) {
+    /// A neighbour has a face: its routes lead there, and MIRCC may run there.
+    fn known_is_up(&mut self, place: usize, face: FaceId, now: Time) {
         self.known[place].face = Some(face);
+        let Peer { rates, remote, .. } = self.known[place].peer;
+        if let Some([out, back]) = rates {
+            let overhead = ETHERNET + UDP + if remote.is_ipv4() { IPV4 } else { IPV6 };
+            self.forwarder.set_link(now, face, Rated { out, back, mtu: self.mtu, overhead });
+        }
         for (prefix, cost) in self.known[place].peer.routes.clone() {
             let route = Route { face, origin: ORIGIN_STATIC, cost, flags: CHILD_INHERIT, until: None };
             if !self.forwarder.set_route(&prefix, route) {
