@@ -1,6 +1,7 @@
 """Applications of python-ndn, as its users write them: each a process of its own.
 
 python checks/ndn/apps.py serve PREFIX FILE      serves a file in segments; says "ready" once it is registered
+python checks/ndn/apps.py stream PREFIX COUNT    serves so many segments, all alike, signed by digests
 python checks/ndn/apps.py fetch PREFIX FILE      fetches it with segment_fetcher; says what it got, in JSON
 python checks/ndn/apps.py ping PREFIX PERIOD     fetches a small object each time; says how long it took, line by line
 """
@@ -18,7 +19,7 @@ from pathlib import Path
 from ndn.app import NDNApp
 from ndn.app_support.segment_fetcher import segment_fetcher
 from ndn.encoding import Component, MetaInfo, Name, make_data
-from ndn.security import HmacChecker, HmacSha256Signer, KeychainDigest
+from ndn.security import DigestSha256Signer, HmacChecker, HmacSha256Signer, KeychainDigest
 from ndn.types import InterestNack, InterestTimeout
 
 # What ndnd's put makes of a file, so that both move packets of one size.
@@ -59,6 +60,24 @@ def serve(prefix: str, content: bytes) -> None:
 
     async def begin() -> None:
         if not (await app.register(prefix, answer) and await app.register(SMALL, small)):
+            raise ConnectionError("the prefix is not registered")
+        print("ready", flush=True)
+
+    app.run_forever(after_start=begin())
+
+
+def stream(prefix: str, count: int) -> None:
+    """Serves whatever object is asked for below a prefix."""
+    app, content, signer = application(), bytes(SEGMENT), DigestSha256Signer()
+    meta = MetaInfo(freshness_period=3_600_000, final_block_id=Component.from_segment(count - 1))
+
+    def answer(interest: list[bytes], _param: object, _app_param: object) -> None:
+        number = interest[-1] if Component.get_type(interest[-1]) == Component.TYPE_SEGMENT else None
+        name = interest if number else [*interest, Component.from_segment(0)]
+        app.put_raw_packet(make_data(name, meta, content, signer))
+
+    async def begin() -> None:
+        if not await app.register(prefix, answer):
             raise ConnectionError("the prefix is not registered")
         print("ready", flush=True)
 
@@ -127,6 +146,8 @@ if __name__ == "__main__":
     what, at, more = sys.argv[1:]
     if what == "serve":
         serve(at, Path(more).read_bytes())
+    elif what == "stream":
+        stream(at, int(more))
     elif what == "fetch":
         fetch(at, Path(more).read_bytes())
     else:

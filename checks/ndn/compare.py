@@ -97,7 +97,7 @@ def main() -> None:
         file.flush()
         for scene, client in itertools.product(asked.scene or SCENES, asked.client or CLIENTS):
             limit = 10 + 5 * asked.size * 8 / SCENES[scene].mbps
-            kinds = [kind for kind in asked.forwarder if kind == "midpathd" or client != "midpathd fetch"]
+            kinds = [kind for kind in asked.forwarder if kind != "ndnd" or client != "midpathd fetch"]
             found = [
                 transfer(kind, scene, client, Path(file.name), limit).row()
                 for _, kind in itertools.product(range(asked.runs), kinds)

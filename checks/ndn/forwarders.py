@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 from net import Network, ended
 
@@ -103,19 +104,38 @@ class Ndnd(Forwarder):
 
 
 class Midpathd(Forwarder):
-    """Ours."""
+    """Ours, by delay."""
 
     # Whether links' rates are told, and MIRCC runs on them.
-    mircc = True
+    mircc = False
+    # More of its configuration.
+    more: tuple[str, ...] = ()
 
     def __init__(self, network: Network, node: str, routes: list[Route]) -> None:
         super().__init__(network, node, routes)
         lines = [f'control = "{node}.control"', "[listen]", f'unix = "{self.socket}"', 'udp = ["0.0.0.0:6363"]']
         for prefix, peer, cost in routes:
             lines += ["[[route]]", f'prefix = "{prefix}"', f'to = "{self.uri(peer)}"', f"cost = {cost}"]
-        file = network.folder / f"{node}.toml"
-        file.write_text("\n".join(lines) + "\n")
-        self.launch(str(midpathd_program()), "ndn", "up", str(file))
+        for link in network.links if self.mircc else []:
+            if node in (link.one, link.other):
+                peer = link.other if node == link.one else link.one
+                lines += ["[[face]]", f'to = "{self.uri(peer)}"', f'rate = "{link.mbps} Mbps"']
+        lines += self.more
+        self.file = network.folder / f"{node}.toml"
+        self.file.write_text("\n".join(lines) + "\n")
+        self.launch(str(midpathd_program()), "ndn", "up", str(self.file))
+
+    def status(self) -> dict[str, Any]:
+        """What it says of itself."""
+        words = (str(midpathd_program()), "ndn", "status", str(self.file))
+        said = subprocess.run(words, check=True, capture_output=True, text=True).stdout
+        return dict(json.loads(said))
 
 
-KINDS: dict[str, type[Forwarder]] = {"ndnd": Ndnd, "midpathd": Midpathd}
+class Mircc(Midpathd):
+    """Ours, with MIRCC."""
+
+    mircc = True
+
+
+KINDS: dict[str, type[Forwarder]] = {"ndnd": Ndnd, "midpathd": Midpathd, "midpathd, MIRCC": Mircc}
