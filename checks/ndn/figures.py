@@ -19,11 +19,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import midpath
 from forwarders import Mircc, Route, midpathd_program
-from midpath.papers.mircc.common import asked, data
 from net import FIRST, Link, Network, ended
 from transfers import APPS, ready
+
+import midpath
+from midpath.papers.mircc.common import asked, data
 
 HERE = Path(__file__).parent
 # Bytes of a segment's Data on a link: content, names, signature, MIRCC's fields, and six datagrams' headers.
@@ -131,7 +132,7 @@ class Row:
     runs: int = 1
 
     def away(self, what: str) -> float:
-        """How far the real rate is from the simulated one, as a share of it; of all that the flow gets if it is small."""
+        """How far the real rate is from the simulated one, as a share of it; of all of the flow's if it is small."""
         least = SMALL * self.simulated["data"]
         share = self.simulated[what] if self.simulated[what] >= least else self.simulated["data"]
         return (self.real[what] - self.simulated[what]) / share
@@ -218,9 +219,7 @@ def sample(figure: Figure, found: dict[str, Mircc], seen: dict[str, Seen], begun
             one = seen.get(flow.name)
             if flow.at == node and one and one.face in sent:
                 rates = flows.get(one.face, {"primary_rate_bps": 0.0, "secondary_rate_bps": 0.0})
-                one.samples.append(
-                    (now, sent[one.face], rates["primary_rate_bps"], rates["secondary_rate_bps"])
-                )
+                one.samples.append((now, sent[one.face], rates["primary_rate_bps"], rates["secondary_rate_bps"]))
 
 
 def window(seen: Seen, begin: float, end: float) -> dict[str, float]:
@@ -290,13 +289,15 @@ def simulated(figure: Figure, seconds: float) -> dict[tuple[str, str], dict[str,
 HEAD = f"""# MIRCC on real links beside the simulator
 
 Written by `python checks/ndn/figures.py`; its head says what is real and what is simulated. Rates in Mbps over η, means
-of a window, of the runs and of {SEEDS} seeds. *Away*: real less simulated, as a share of what is simulated; of all that the
-flow gets for a class that has less than {SMALL:.0%} of it. Bound, fixed before the first run: within {WITHIN:.0%}, both classes. Dropped: frames that any queue dropped in the whole run. Again:
-Interests that consumers' forwarders sent again.
+of a window, of the runs and of {SEEDS} seeds. *Away*: real less simulated, as a share of what is simulated; of all that
+the flow gets for a class that has less than {SMALL:.0%} of it. Bound, fixed before the first run: within {WITHIN:.0%},
+both classes. Dropped: frames that any queue dropped in the whole run. Again: Interests that forwarders sent again.
 
-| figure | window | flow | runs | Data, real | simulated | away | primary, real | simulated | away | secondary, real | simulated | away | holds | dropped | again |
-|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|
 """
+COLUMNS = (
+    "figure | window | flow | runs | Data, real | simulated | away | primary, real | simulated | away"
+    " | secondary, real | simulated | away | holds | dropped | again"
+)
 
 
 def line(row: Row) -> str:
@@ -317,7 +318,7 @@ def measured(title: str, runs: int) -> list[Row]:
     rows = []
     for (where, flow), rates in ideal.items():
         mean = {what: statistics.fmean(found[where, flow][what] for found, *_ in seen) for what in rates}
-        dropped, again = (max(run[place] for run in seen) for place in (1, 2))
+        dropped, again = max(run[1] for run in seen), max(run[2] for run in seen)
         rows.append(Row(title, where, flow, mean, rates, dropped, again, runs))
     return rows
 
@@ -336,9 +337,11 @@ def main() -> None:
         print(*map(line, found), sep="\n", flush=True, file=sys.stderr)
         rows = [row for row in rows if row.figure != title] + found
     if not chosen.print:
+        rows.sort(key=lambda row: [*FIGURES].index(row.figure))
         store.write_text("[\n" + ",\n".join(json.dumps(vars(row)) for row in rows) + "\n]\n")
         notes = "".join(f"\n- *{title}*: {FIGURES[title].note}" for title in FIGURES)
-        (HERE / "FIGURES.md").write_text(HEAD + "\n".join(map(line, rows)) + "\n" + notes + "\n")
+        table = [f"| {COLUMNS} |", "|" + "---|" * (COLUMNS.count("|") + 1), *map(line, rows)]
+        (HERE / "FIGURES.md").write_text(HEAD + "\n".join(table) + "\n" + notes + "\n")
 
 
 if __name__ == "__main__":
