@@ -65,7 +65,7 @@ impl Stamps {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
     /// Any that costs at most so much more than the shortest one from here (§4.3.3; see
-    /// [`super::fib`]).
+    /// `fib.rs`).
     Any {
         /// So much.
         spare: u64,

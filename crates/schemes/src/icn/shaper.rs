@@ -49,7 +49,7 @@ pub struct Interest<T> {
 /// What became of an Interest that was offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Offer<T> {
-    /// It waits its turn, which may be now: ask [`Shaper::poll`].
+    /// It waits its turn, which may be now: ask `Shaper::poll`.
     Queued,
     /// It waits, and this secondary one has made room for it (§4.2): to be Nacked.
     Displaced(Interest<T>),
