@@ -1,4 +1,4 @@
-"""Draws docs/images/schemes/*.svg: for each scheme, what travels along a path, and what ends and ports do with it.
+"""Draws docs/images/schemes/*.svg: what travels along a path, and what ends and ports do with it.
 
 python scripts/pictures.py            draws them
 python scripts/pictures.py --check    fails if that would change one
@@ -44,6 +44,20 @@ class Picture:
 
 
 PICTURES = {
+    "mid-path": Picture(
+        "Mid-path: the network takes part",
+        ["follows what the network says,", "not losses alone"],
+        [
+            "data go out: store, detour, stamp a rate, add a price",
+            "feedback comes in, through the same port: mark, slow down",
+        ],
+        ["returns what came,", "as in any TCP or NDN"],
+        "data, with rates or prices so far",
+        "ACK or Data, and what the network adds",
+        there_from=FIRST,
+        back_from=RIGHT,
+        around="INRPP and MIRCC: other paths, too",
+    ),
     "tcp": Picture(
         "TCP: the two ends alone",
         ["window grows with ACKs,", "shrinks at a loss or an echo"],

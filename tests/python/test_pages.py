@@ -32,6 +32,13 @@ def test_gallery_figures_are_small():
     assert sum(figure.stat().st_size for figure in figures) < 1_500_000
 
 
+@pytest.mark.parametrize("listing", ["docs/index.md", "mkdocs.yml"])
+def test_every_page_is_listed(listing):
+    text = (ROOT / listing).read_text(encoding="utf-8")
+    pages = [page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").rglob("*.md")]
+    assert [page for page in pages if page != "index.md" and page not in text] == []
+
+
 @pytest.mark.parametrize(
     ("word", "syllables"),
     [("rate", 1), ("rates", 1), ("table", 2), ("marked", 1), ("started", 2), ("congestion", 3), ("the", 1), ("RTT", 1)],
