@@ -10,7 +10,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from midpath import _midpath, matched
+from midpath import _midpath, matched, same
 from midpath.equipment import Equipment, equipment_of, unequal
 from midpath.errors import OutputError, UsageError
 from midpath.groups import GroupRow, group_rows
@@ -19,10 +19,10 @@ from midpath.notebook import to_html
 from midpath.palette import name
 from midpath.result import Result, distinct_warnings, load
 from midpath.run import as_names, as_scenario
-from midpath.scenario import VARIANTS, Scenario, parse
+from midpath.scenario import MOST_SEEDS, VARIANTS, Scenario, parse
 from midpath.stats import Estimate, estimate, paired_ratio, told_apart
 from midpath.storage import read_json, require_replaceable, to_json, write_text
-from midpath.units import quantity
+from midpath.units import listed, quantity
 from midpath.work import RUNS, Pair, RunCallback, StepCallback, Work, run_directory
 
 if TYPE_CHECKING:
@@ -151,7 +151,16 @@ class Comparison:
             if text not in everywhere
         ]
         memory = unequal(self.equipment)
-        return [*([memory] if memory else []), *shared, *own]
+        return [*([memory] if memory else []), *self._same(), *shared, *own]
+
+    def _same(self) -> list[str]:
+        """Schemes that made no difference to each other."""
+        runs = {scheme: self.of(scheme) for scheme in self.schemes if scheme != IDEAL}
+        return [
+            f"{listed([name(scheme) for scheme in group])} are the same flow by flow: what tells them apart "
+            "never took effect"
+            for group in same.groups(runs)
+        ]
 
     def told_apart(self, scheme: str, other: str, key: str) -> bool:
         """Whether two schemes differ in a figure by more than luck, seed by seed."""
@@ -242,6 +251,8 @@ def compare(
     wanted = list(dict.fromkeys([*as_names(schemes), *([IDEAL] if ideal else [])]))
     for scheme in wanted:
         asked.with_(scheme=scheme).check()
+    if isinstance(seeds, int) and seeds > MOST_SEEDS:
+        raise UsageError(f"{seeds:,} seeds are more than {MOST_SEEDS:,}, the most")
     numbers = list(seeds) if not isinstance(seeds, int) else [asked.base_seed() + i for i in range(seeds)]
     if not wanted or not numbers:
         raise UsageError("a comparison needs a scheme and a seed")

@@ -20,8 +20,9 @@ from midpath.palette import name
 from midpath.result import Result
 from midpath.run import One, as_names, as_scenario
 from midpath.scenario import Scenario
-from midpath.stats import Estimate, estimate
+from midpath.stats import Estimate, estimate, seeds_for
 from midpath.sweep.plan import Plan, Point, own_scheme
+from midpath.sweep.quantity import number
 from midpath.sweep.result import Sweep, described
 from midpath.sweep.run import Where, execute, settings
 from midpath.sweep.slurm import Slurm
@@ -36,6 +37,8 @@ BEFORE = ("afct_s", "fct_p99_s", "loss_ratio", "utilisation_max")
 # The column that says which link is out, and what it says where none is.
 COLUMN, NONE = "link_out", "none"
 KIND = "failures"
+# More seeds than these are not counted.
+MOST_SEEDS = 10_000
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,16 @@ class Harm:
         return self.afct.interval[0] > 1
 
     @property
+    def is_harmless(self) -> bool:
+        """Whether flows are known to take no longer. Where no difference was found, that is not known."""
+        return self.hurts is False and self.afct is not None and self.afct.interval[1] <= 1
+
+    @property
+    def seeds_wanted(self) -> int | None:
+        """About how many seeds would tell whether it hurts, if the mean stays; none above `MOST_SEEDS`."""
+        return seeds_for(self.afct, abs(self.afct.mean - 1), MOST_SEEDS) if self.afct is not None else None
+
+    @property
     def cells(self) -> list[str]:
         """Its figures as they stand under `HEADS`, after link and scheme."""
         return [
@@ -84,7 +97,7 @@ class Harm:
             return "not run"
         if self.hurts:
             return "yes"
-        return "no" if self.afct is not None and self.afct.interval[1] <= 1 else "not told apart"
+        return "no" if self.is_harmless else "not told apart"
 
     @property
     def rank(self) -> tuple[float, float, float]:
@@ -105,6 +118,8 @@ class Harm:
             "link": list(self.link),
             "scheme": self.scheme,
             "hurts": self.hurts,
+            "harmless": self.is_harmless,
+            "seeds_wanted": self.seeds_wanted,
             "flows": self.flows,
             "flows_without_way": self.cut,
             "runs": self.runs,
@@ -240,10 +255,9 @@ class Failures:
         harms = [harm for harm in self.harms if harm.scheme == scheme]
         hurting = [harm for harm in harms if harm.hurts]
         head = f"Under {name(scheme)}, {len(hurting)} of {len(harms)} links hurt when they fail"
-        if not hurting:
-            return f"{head}."
-        worst = max(hurting, key=lambda harm: harm.rank)
-        return f"{head}; worst is {label(worst.link)}: {said(worst)}."
+        worst = max(hurting, key=lambda harm: harm.rank, default=None)
+        parts = [head, *([f"worst is {label(worst.link)}: {said(worst)}"] if worst else [])]
+        return f"{'; '.join(parts)}.{_unknown(harms)}"
 
     def to_json(self) -> dict[str, Any]:
         """What `midpath failures --json` prints."""
@@ -297,7 +311,7 @@ def failures(
     if not links:
         raise UsageError("no two routers of this network are linked, so no link can fail")
     if at is not None:
-        _require_an_end(asked)
+        _require_before_the_end(asked, at)
     names = as_names(schemes or [])
     first = asked.base_seed()
     numbers = list(range(first, first + seeds))
@@ -339,6 +353,21 @@ def said(harm: Harm) -> str:
     return ", ".join(parts) or "not known"
 
 
+def _unknown(harms: Sequence[Harm]) -> str:
+    """What seeds do not decide: that no difference was found does not say that there is none."""
+    unknown = [harm for harm in harms if harm.hurts is False and not harm.is_harmless]
+    harmless = sum(harm.is_harmless for harm in harms)
+    if not unknown:
+        return ""
+    rest = f"{harmless} {'does' if harmless == 1 else 'do'} not, and " if harmless else ""
+    wanted = [harm.seeds_wanted for harm in unknown]
+    known = [seeds for seeds in wanted if seeds is not None]
+    many = f"more than {MOST_SEEDS:,} seeds" if len(known) < len(wanted) else f"about {max(known):,} seeds"
+    return f" {rest}{len(unknown)} could not be told apart from all links in place: {many} would tell.".replace(
+        "  ", " "
+    )
+
+
 def _shown(kind: str, value: Estimate | None) -> str:
     return quantity(kind, value.mean, value.ci95 or None) if value else "–"
 
@@ -371,10 +400,15 @@ def _point(scenario: Scenario, link: Link | None, at: str | None) -> Point:
     return Point(changed, {COLUMN: label(link)})
 
 
-def _require_an_end(scenario: Scenario) -> None:
-    """Flows whose link is gone may never end."""
-    if "stop" not in scenario.to_dict():
+def _require_before_the_end(scenario: Scenario, at: str) -> None:
+    """Flows whose link is gone may never end, and a link that goes down after the end changes nothing."""
+    stop = scenario.to_dict().get("stop")
+    if stop is None:
         raise UsageError("--at: give the scenario a `stop` (--set stop=60s): flows whose way is gone may never end")
+    when, end = number(at), number(stop)
+    # What is no time is refused where the fault is read.
+    if when is not None and end is not None and when[0] == end[0] == "seconds" and when[1] >= end[1]:
+        raise UsageError(f"--at {at}: the run ends at {stop}, so no link would go down in it")
 
 
 def _command(scenario: Scenario, schemes: Sequence[str], seeds: int, at: str | None, out: Path) -> str:

@@ -40,6 +40,10 @@ SEVERAL = "several"
 ENTITIES = {f"entity:{index}": look for index, look in enumerate((BLUE, ORANGE, GREEN, PURPLE, AMBER, SKY))}
 
 
+# What stands before a variant's name where a scheme's could be.
+VARIANT = "variant:"
+
+
 def tone_tint(tone: str) -> str:
     """The name of a tone's colour; one that we do not know is calm."""
     return f"tone:{tone if tone in TONES or tone == SEVERAL else 'calm'}"
@@ -56,6 +60,8 @@ def name(scheme: str) -> str:
     """The scheme's name as people write it; of a transport over a network, both."""
     if scheme == IDEAL:
         return "Ideal"
+    if scheme.startswith(VARIANT):
+        return scheme.removeprefix(VARIANT)
     return " + ".join(described(part).title for part in scheme.split("+"))
 
 

@@ -19,6 +19,8 @@ from midpath.errors import ScenarioError, UsageError
 
 # Seeds have 64 bits.
 LARGEST_SEED = 2**64 - 1
+# Each is a run, and a comparison keeps all of them until its end.
+MOST_SEEDS = 100_000
 # Where a scenario has its variants.
 VARIANTS = "variants"
 # Keys that no variant changes, and what does.

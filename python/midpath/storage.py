@@ -86,7 +86,16 @@ def write_bytes(path: Path, data: bytes) -> None:
         _write(path, data)
 
 
+def require_file(path: Path) -> None:
+    """Raises `OutputError` unless `path` is free or a regular file: a device would be replaced by one."""
+    if path.exists() and not path.is_file():
+        raise OutputError(f"{path} is not a regular file: choose another path")
+
+
 def _write(path: Path, data: bytes) -> None:
+    require_file(path)
+    # What a link leads to is written, and not the link.
+    path = path.resolve()
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:

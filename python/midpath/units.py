@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 
 from midpath.errors import UsageError
 
@@ -89,6 +90,21 @@ def quantity(kind: str, value: float | None, ci95: float | None = None) -> str:
         number = f"{number} ± {_like(number, ci95 / factor)}"
     space = "" if suffix in ("", "×") else "\N{NO-BREAK SPACE}"
     return f"{number}{space}{suffix}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """`a, b and c`."""
+    *most, last = names
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def duration(seconds: float) -> str:
+    """A time that people wait for: `40 s`, `12 min`, `3.5 h`, `20 days`."""
+    for size, name in ((86_400 * 2, "days"), (5400, "h"), (90, "min")):
+        if seconds >= size:
+            amount = seconds / {"days": 86_400, "h": 3600, "min": 60}[name]
+            return f"{amount:,.{0 if name == 'min' or amount >= 10 else 1}f} {name}"
+    return f"{seconds:.0f} s"
 
 
 def plain(kind: str, value: float) -> str:

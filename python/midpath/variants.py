@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from midpath import _midpath
+from midpath import _midpath, same
 from midpath.compare import Comparison, Row, compare, load_comparison
+from midpath.equipment import Equipment
 from midpath.errors import OutputError, UsageError
 from midpath.matched import column
 from midpath.metrics import IDEAL, METRICS
@@ -28,7 +29,7 @@ from midpath.run import One, as_names, as_scenario
 from midpath.scenario import Scenario
 from midpath.stats import Estimate, paired_ratio
 from midpath.storage import read_json, require_replaceable, to_json, write_text
-from midpath.units import quantity
+from midpath.units import listed, quantity
 from midpath.work import RunCallback, StepCallback
 
 MARKER = "variants.json"
@@ -136,6 +137,16 @@ class Variants:
         keys = [metric.key for metric in METRICS if metric.better]
         return {key: self.against_first(variant, scheme, key) for key in keys}
 
+    @functools.cached_property
+    def equipment(self) -> list[tuple[str, Equipment]]:
+        """What each scheme had, by variant; the variants that had the same stand together."""
+        found: dict[Equipment, list[str]] = {}
+        for variant, comparison in self.comparisons.items():
+            for row in comparison.equipment:
+                found.setdefault(row, []).append(variant)
+        everywhere = len(self.comparisons)
+        return [("all" if len(of) == everywhere else ", ".join(of), row) for row, of in found.items()]
+
     @property
     def notes(self) -> list[str]:
         """How figures are to be read."""
@@ -143,7 +154,7 @@ class Variants:
         others = [variant for variant, same in self.same_flows.items() if not same]
         if others:
             found.append(
-                f"{_listed(others)} {'has' if len(others) == 1 else 'have'} other flows than {self.names[0]}: "
+                f"{listed(others)} {'has' if len(others) == 1 else 'have'} other flows than {self.names[0]}: "
                 "no ratios, and times are over flows of its own"
             )
         if matching := self.matched[self.names[0]].matching:
@@ -161,7 +172,17 @@ class Variants:
         """What is to be known beside the figures; what only some variants warn of names them."""
         of = {variant: found.warnings for variant, found in self.comparisons.items()}
         texts = dict.fromkeys(text for found in of.values() for text in found)
-        return [self._warning(text, [variant for variant, found in of.items() if text in found]) for text in texts]
+        named = [self._warning(text, [variant for variant, found in of.items() if text in found]) for text in texts]
+        return [*self._same(), *named]
+
+    def _same(self) -> list[str]:
+        """Variants that changed nothing, under any scheme."""
+        schemes = [scheme for scheme in self.schemes if scheme != IDEAL]
+        runs = {variant: [run for s in schemes for run in found.of(s)] for variant, found in self.comparisons.items()}
+        return [
+            f"{listed(group)} are the same flow by flow, under every scheme: what they change never took effect"
+            for group in same.groups(runs)
+        ]
 
     def _warning(self, text: str, variants: list[str]) -> str:
         return text if len(variants) == len(self.comparisons) else f"{', '.join(variants)}: {text}"
@@ -197,6 +218,7 @@ class Variants:
             "seeds": self.seeds,
             "same_flows": self.same_flows,
             "rows": [row.to_json() for row in self.rows()],
+            "equipment": [{"variant": variant, **row.to_json()} for variant, row in self.equipment],
             "notes": self.notes,
             "warnings": self.warnings,
             "verdict": self.verdict(),
@@ -313,7 +335,7 @@ def require_variants(path: Path, names: Sequence[str] | None = None) -> None:
     lost = [variant for variant in read_json(path / MARKER)["variants"] if variant not in names]
     if lost:
         raise OutputError(
-            f"{path} also holds {_listed(lost)}, which this comparison lacks: choose another directory, or replace it "
+            f"{path} also holds {listed(lost)}, which this comparison lacks: choose another directory, or replace it "
             "(--replace)"
         )
 
@@ -334,8 +356,3 @@ def same_flows(run: Result, other: Result) -> bool:
 
 def _times(ratio: Estimate) -> str:
     return quantity("times", ratio.mean, ratio.ci95 or None).removesuffix("×")
-
-
-def _listed(names: Sequence[str]) -> str:
-    *most, last = names
-    return f"{', '.join(most)} and {last}" if most else last

@@ -8,7 +8,7 @@ from midpath.compare import Comparison, Row
 from midpath.metrics import IDEAL
 from midpath.palette import name
 from midpath.stats import Estimate
-from midpath.units import digits, quantity
+from midpath.units import digits, listed, quantity
 
 
 def sentences(comparison: Comparison) -> list[str]:
@@ -93,16 +93,12 @@ def _routers(comparison: Comparison, schemes: Sequence[str]) -> str:
     if not others:
         return ""
     if not plain:
-        return f"{_listed(others)} {'runs' if len(others) == 1 else 'run'} in the routers, too."
+        return f"{listed([*map(name, others)])} {'runs' if len(others) == 1 else 'run'} in the routers, too."
     run = "runs" if len(others) == 1 else "run"
-    return f"Routers stay as they are for {_listed(plain)}; {_listed(others)} {run} in them, too."
+    stay, change = (listed([*map(name, some)]) for some in (plain, others))
+    return f"Routers stay as they are for {stay}; {change} {run} in them, too."
 
 
 def _is_plain(comparison: Comparison, scheme: str) -> bool:
     deployed = comparison.of(scheme)[0].run.get("deployment") or []
     return all(instance["scheme"] == "none" for instance in deployed)
-
-
-def _listed(schemes: Sequence[str]) -> str:
-    *most, last = map(name, schemes)
-    return f"{', '.join(most)} and {last}" if most else last

@@ -3,6 +3,7 @@
 mod bound;
 mod capacity;
 mod flows;
+mod no_effect;
 mod phase;
 mod plan;
 mod ports;
@@ -15,6 +16,7 @@ mod watch;
 pub use bound::afct_bound;
 pub use capacity::Capacity;
 pub use flows::{FlowRow, FlowRows, flow_table};
+pub use no_effect::without_effect;
 pub use phase::phase_effects;
 pub use ports::{PortRow, port_table};
 pub use series::{Entity, Recorder, Recording, SeriesPlan};

@@ -14,7 +14,7 @@ use crate::engine::{self, Engine, Network};
 use crate::ideal;
 use crate::measure::{
     Entity, FlowRows, PortRow, Recorder, Recording, Warning, flow_table, of_run, phase_effects, port_table,
-    rerouted_ideal, stalls, summarise, warnings,
+    rerouted_ideal, stalls, summarise, warnings, without_effect,
 };
 use crate::output::{RunOutput, Table};
 use crate::scenario::{self, ScenarioError};
@@ -247,6 +247,7 @@ fn run_packets<'a>(
         }
     }
     warnings.extend(phase_effects(setup, &rows, &ports));
+    warnings.extend(without_effect(setup, &ports));
     warnings.extend(stalls(setup, &recording.watched, &rows, &ports));
     Some(Finished { rows, ports, recording, span, threads, memory, counts, warnings })
 }

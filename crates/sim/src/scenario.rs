@@ -44,8 +44,9 @@ impl ScenarioError {
 
     /// A part's error, with the line of its key in `text`.
     pub fn locate(error: SpecError, text: &str) -> ScenarioError {
-        let line = lines::line_of(text, &error.key);
-        ScenarioError { key: error.key, line, message: error.message }
+        // What is missing, and would stand at the root, is missing from the first line on.
+        let line = lines::line_of(text, &error.key).unwrap_or(1);
+        ScenarioError { key: error.key, line: Some(line), message: in_short(&error.message) }
     }
 }
 
@@ -81,6 +82,10 @@ pub fn parse(text: &str) -> Result<Scenario, ScenarioError> {
             text.len()
         )));
     }
+    if let Some((key, line, written)) = lines::not_finite(text) {
+        let message = format!("`{written}` is no number that can be used here: write a finite one");
+        return Err(ScenarioError { key, line: Some(line), message });
+    }
     toml::from_str(text).map_err(|e| {
         let message = one_line(e.message());
         // What is missing at the root has no line of its own.
@@ -88,7 +93,7 @@ pub fn parse(text: &str) -> Result<Scenario, ScenarioError> {
             && e.span().is_none_or(|s| s.start == 0)
         {
             let message = format!("is missing; a scenario needs a `[{field}]`");
-            return ScenarioError { key: field.to_owned(), line: None, message };
+            return ScenarioError { key: field.to_owned(), line: Some(1), message };
         }
         let line = e.span().map(|s| lines::line_at(text, s.start));
         // Of a table that is read as a whole, such as `arrivals`, the parser knows only where it
@@ -98,8 +103,40 @@ pub fn parse(text: &str) -> Result<Scenario, ScenarioError> {
             Some(span) if message == "duplicate key" => text.get(span).unwrap_or_default().to_owned(),
             span => span.map(|s| lines::blamed(text, s.start, &message)).unwrap_or_default(),
         };
-        ScenarioError { key, line, message: with_suggestion(&in_plain_terms(&message)) }
+        ScenarioError { key, line, message: in_short(&with_suggestion(&in_plain_terms(&message))) }
     })
+}
+
+/// More of a name than this is not repeated.
+const MOST_OF_A_NAME: usize = 32;
+
+/// A message that fits a line: long names are cut, and long numbers written as powers of ten.
+fn in_short(message: &str) -> String {
+    let cut = |(i, part): (usize, &str)| match part.char_indices().nth(MOST_OF_A_NAME) {
+        Some((end, _)) if i % 2 == 1 => format!("{}…", &part[..end]),
+        _ => part.to_owned(),
+    };
+    with_short_numbers(&message.split('`').enumerate().map(cut).collect::<Vec<_>>().join("`"))
+}
+
+/// More digits than these in a row are written as a power of ten.
+const MOST_DIGITS: usize = 25;
+
+/// A message whose numbers can be read: 1e308 has 309 digits where it is written out.
+fn with_short_numbers(message: &str) -> String {
+    let mut short = String::with_capacity(message.len());
+    let mut rest = message;
+    while let Some(start) = rest.find(|c: char| c.is_ascii_digit()) {
+        let number = &rest[start..];
+        let digits = number.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(number.len());
+        short.push_str(&rest[..start]);
+        match number[..digits].parse::<f64>() {
+            Ok(value) if digits > MOST_DIGITS => short.push_str(&format!("{value:e}")),
+            _ => short.push_str(&number[..digits]),
+        }
+        rest = &number[digits..];
+    }
+    short + rest
 }
 
 /// Adds what an unknown key may have been meant to be.
@@ -156,6 +193,33 @@ fn one_line(message: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_numbers_are_written_short() {
+        assert_eq!(
+            with_short_numbers(&format!("weight: {} is above 1e6, line 12.", 1e308)),
+            "weight: 1e308 is above 1e6, line 12."
+        );
+        assert_eq!(with_short_numbers(&format!("{} is below", 1e-300)), "1e-300 is below");
+        assert_eq!(with_short_numbers("18446744073709551615 and 0.25"), "18446744073709551615 and 0.25");
+    }
+
+    #[test]
+    fn long_names_are_cut() {
+        let message = format!("there is no node `{}`; there are `a` and `b`", "x".repeat(5000));
+        assert_eq!(in_short(&message), format!("there is no node `{}…`; there are `a` and `b`", "x".repeat(32)));
+    }
+
+    #[test]
+    fn what_is_no_number_is_named_as_it_is_written() {
+        let error = parse("seed = 1\n[schemes.cubic]\nbeta = nan\n").expect_err("not a number");
+        assert_eq!(
+            error.to_string(),
+            "line 3: schemes.cubic.beta: `nan` is no number that can be used here: write a finite one"
+        );
+        let error = parse("[[flow]]\nweight = -inf\ntitle = \"x\"\n").expect_err("not finite");
+        assert!(error.to_string().starts_with("line 2: flow[0].weight: `-inf`"), "{error}");
+    }
 
     #[test]
     fn the_schema_knows_what_schemes_take() {

@@ -72,6 +72,7 @@ mod tests {
             nodes: (0..8).map(|i| DraftNode { name: format!("n{i}"), ..DraftNode::default() }).collect(),
             links: pairs.map(|(a, b)| DraftLink { a, b, ..DraftLink::default() }).to_vec(),
             notes: vec![],
+            unused: vec![],
         };
         drop_edge_links(&mut d, EDGE_DEGREE);
         assert_eq!((d.links.len(), &d.notes[..]), (6, &["2 links between edge routers left out".to_owned()][..]));
@@ -89,6 +90,7 @@ mod tests {
             nodes: (0..7).map(|i| DraftNode { name: format!("n{i}"), ..DraftNode::default() }).collect(),
             links: pairs.map(|(a, b)| DraftLink { a, b, ..DraftLink::default() }).to_vec(),
             notes: vec![],
+            unused: vec![],
         };
         d.nodes[6].kind = Some(NodeKind::Host);
         d.nodes[1].class = Some("mine".into());

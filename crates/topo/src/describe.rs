@@ -101,7 +101,7 @@ struct Parts<'a> {
     ends: Vec<(usize, usize)>,
     rates: Vec<[Option<Rate>; 2]>,
     delays: Vec<Option<Time>>,
-    notes: &'a [String],
+    notes: Vec<String>,
 }
 
 /// Describes a finished topology.
@@ -112,7 +112,7 @@ pub fn topology(t: &Topology) -> Description {
         ends: t.links().iter().map(|l| (l.a, l.b)).collect(),
         rates: t.links().iter().map(|l| [Some(l.rate), Some(l.rate_back.unwrap_or(l.rate))]).collect(),
         delays: t.links().iter().map(|l| Some(l.delay)).collect(),
-        notes: &[],
+        notes: t.unused().to_vec(),
     })
 }
 
@@ -126,7 +126,7 @@ pub fn draft(mut d: Draft) -> Description {
         ends: d.links.iter().map(|l| (l.a, l.b)).collect(),
         rates: d.links.iter().map(|l| [l.rate, l.rate_back.or(l.rate)]).collect(),
         delays: d.links.iter().map(|l| l.delay).collect(),
-        notes: &d.notes,
+        notes: d.notes.iter().chain(&d.unused).cloned().collect(),
     })
 }
 
@@ -163,7 +163,7 @@ fn describe(p: &Parts<'_>) -> Description {
         capacity_total_bps: p.rates.iter().flatten().flatten().fold(0, |sum, r| sum.saturating_add(r.0)),
         delay_s: Range::of(&delays),
         detours: Availability::of(&Adjacency::new(p.kinds.len(), between_routers), SelfLinks::LeftOut),
-        notes: p.notes.to_vec(),
+        notes: p.notes.clone(),
     }
 }
 

@@ -67,6 +67,8 @@ pub struct Draft {
     pub links: Vec<DraftLink>,
     /// What a reader of the source should know: "11 links from a node to itself left out".
     pub notes: Vec<String>,
+    /// What the source states and nothing uses.
+    pub unused: Vec<String>,
 }
 
 impl Draft {
@@ -193,6 +195,7 @@ mod tests {
             nodes: names.iter().map(|n| DraftNode { name: (*n).into(), ..DraftNode::default() }).collect(),
             links: links.iter().map(|&(a, b)| DraftLink { a, b, ..DraftLink::default() }).collect(),
             notes: vec![],
+            unused: vec![],
         }
     }
 

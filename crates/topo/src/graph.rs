@@ -116,6 +116,7 @@ pub struct Topology {
     links: Vec<LinkInfo>,
     adjacency: Adjacency,
     by_name: FxHashMap<String, usize>,
+    unused: Vec<String>,
 }
 
 impl Topology {
@@ -133,7 +134,17 @@ impl Topology {
             let message = format!("`{name}` has {degree} links; a node may have {MAX_DEGREE}");
             return Err(SpecError::new(format!("nodes[{n}]"), message));
         }
-        Ok(Topology { nodes, links, adjacency, by_name })
+        Ok(Topology { nodes, links, adjacency, by_name, unused: Vec::new() })
+    }
+
+    /// With what its source states and nothing uses, a sentence each.
+    pub fn with_unused(self, unused: Vec<String>) -> Topology {
+        Topology { unused, ..self }
+    }
+
+    /// What its source states and nothing uses, a sentence each.
+    pub fn unused(&self) -> &[String] {
+        &self.unused
     }
 
     /// All nodes; a node's index is its position here.

@@ -56,6 +56,9 @@ pub fn generate(
     Ok(flows)
 }
 
+/// Arrivals to be expected, below which most likely none comes.
+const RARE: f64 = 0.05;
+
 /// One workload on its way to flows. Keys of errors are relative to it.
 struct Run<'a> {
     spec: &'a WorkloadSpec,
@@ -165,6 +168,7 @@ impl<'a> Run<'a> {
         let per_arrival = if rounds { round_len(matrix)? } else { 1 };
         let bytes = sizes.mean() * per_arrival as f64;
         let per_s = rate.per_s(bytes, matrix, self.cx.links).map_err(|e| e.under("arrivals"))?;
+        self.check_not_rare(per_s, matrix)?;
         let (mut size_rng, mut pair_rng) = (self.stream(Purpose::Sizes), self.stream(Purpose::Pairs));
         self.arrivals(per_s, per_arrival, |run, at| {
             for k in 0..per_arrival {
@@ -180,6 +184,7 @@ impl<'a> Run<'a> {
             return Err(SpecError::new("sizes", "PPBP arrivals bring their own; leave `sizes` out, or use `poisson`"));
         }
         let per_s = rate.per_s(bursts.mean_bytes(), matrix, self.cx.links).map_err(|e| e.under("arrivals"))?;
+        self.check_not_rare(per_s, matrix)?;
         let (mut size_rng, mut pair_rng) = (self.stream(Purpose::Sizes), self.stream(Purpose::Pairs));
         self.arrivals(per_s, 1, |run, at| {
             run.start(matrix.pair(&mut pair_rng), bursts.sample(&mut size_rng), at, Some(bursts.rate))
@@ -215,6 +220,20 @@ impl<'a> Run<'a> {
         }
         let key = if self.spec.flows.is_some() { "flows" } else { "arrivals" };
         self.cx.room.admit(expected as u64, || format!("about {expected:.3e}"), key)
+    }
+
+    /// Refuses a process that most likely brings nothing: a rate in another unit than was meant.
+    fn check_not_rare(&self, per_s: f64, matrix: &Matrix<'_>) -> Result<(), SpecError> {
+        let span = self.end.saturating_sub(self.spec.start);
+        let expected = per_s * span.as_secs_f64();
+        if self.end == Time::MAX || expected >= RARE {
+            return Ok(());
+        }
+        let of_matrix = matrix.total_bps().map(|bps| format!("the matrix adds up to {}: ", Rate(bps as u64)));
+        let hint = of_matrix.as_ref().map_or("", |_| "; are its numbers Mbps?");
+        let message =
+            format!("{}{expected:.1e} arrivals are to be expected in {span}{hint}", of_matrix.as_deref().unwrap_or(""));
+        Err(SpecError::new("arrivals", message))
     }
 
     /// A clock that ran out before the wanted number of flows is not a workload that was asked for.
@@ -300,7 +319,11 @@ impl<'a> Run<'a> {
         let csv = list.file.to_ascii_lowercase().ends_with(".csv");
         let format = list.format.unwrap_or(if csv { FlowListFormat::Csv } else { FlowListFormat::Hpcc });
         let bytes = crate::file::read(&self.cx.base_dir.join(&list.file)).map_err(|e| at_file(&e))?;
-        for listed in parse_flow_list_bytes(format, &bytes).map_err(|e| at_file(&e))? {
+        let all = parse_flow_list_bytes(format, &bytes).map_err(|e| at_file(&e))?;
+        if all.is_empty() {
+            return Err(at_file(&"lists no flow: it has a first line and nothing else"));
+        }
+        for listed in all {
             let flow = self.listed(&listed).map_err(|m| at_file(&format!("line {}: {m}", listed.line)))?;
             self.add(flow)?;
         }

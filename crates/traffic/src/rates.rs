@@ -66,49 +66,149 @@ fn demands(text: &str) -> Result<Entries, ListError> {
 }
 
 fn csv_matrix(text: &str) -> Result<Entries, ListError> {
-    let mut reader = csv::ReaderBuilder::new()
-        .trim(csv::Trim::All)
-        .comment(Some(b'#'))
-        .has_headers(false)
-        .flexible(true)
-        .from_reader(whole_lines(text.as_bytes()));
-    let mut records = reader.records();
-    let read = |r: csv::Result<csv::StringRecord>| {
-        r.map_err(|e| error(e.position().map_or(1, csv::Position::line), e.to_string()))
-    };
-    let head = records.next().ok_or_else(|| error(1, HEADS)).and_then(read)?;
+    let sheet = Sheet::read(text)?;
+    let head = &sheet.head;
     let column = |name: &str| head.iter().position(|h| h.eq_ignore_ascii_case(name));
-    let mut entries = Vec::new();
-    let triple = (column("from"), column("to"), column("rate"));
-    for record in records {
-        let record = read(record)?;
-        let line = csv_line(text, &record);
-        if record.len() != head.len() {
-            return Err(error(line, format!("{} fields, the first line has {}", record.len(), head.len())));
-        }
-        let cell = |i: usize| record.get(i).unwrap_or("");
-        match triple {
-            (Some(from), Some(to), Some(rate)) if head.len() == 3 => {
-                push(&mut entries, cell(from), cell(to), amount(cell(rate), line)?, line)?;
-            }
-            _ if head.get(0).is_some_and(str::is_empty) => {
-                for (i, to) in head.iter().enumerate().skip(1) {
-                    push(&mut entries, cell(0), to, amount(cell(i), line)?, line)?;
-                }
-            }
-            _ => return Err(error(1, HEADS)),
-        }
-    }
+    let entries = match (column("from"), column("to"), column("rate")) {
+        (Some(from), Some(to), Some(rate)) if head.len() == 3 => sheet.triples([from, to, rate])?,
+        _ if sheet.is_square() => sheet.square()?,
+        _ => return Err(error(1, HEADS)),
+    };
     Ok(Entries { entries, has_unit: true })
 }
 
 /// What the first line of a CSV may be.
-const HEADS: &str = "the first line is from,to,rate; or, of a square, an empty cell and then the receivers' names";
+const HEADS: &str =
+    "the first line is from,to,rate; or, of a square, a cell for the corner and then the receivers' names";
 
-/// Bits per second; an empty cell is none.
+/// Names of a row or column that adds up the others.
+const TOTALS: [&str; 5] = ["total", "totals", "sum", "sums", "gesamt"];
+
+/// How far a total may be from its sum: spreadsheets show rounded numbers.
+const ROUNDED: f64 = 0.01;
+
+/// A CSV as written by hand or by a spreadsheet.
+struct Sheet {
+    head: Vec<String>,
+    /// Each with its line.
+    rows: Vec<(u64, Vec<String>)>,
+    /// Cells are apart by semicolons or tabs, so that a comma is a decimal one.
+    decimal_comma: bool,
+}
+
+impl Sheet {
+    fn read(text: &str) -> Result<Sheet, ListError> {
+        let first = text.lines().find(|l| !l.trim().is_empty() && !l.starts_with('#')).unwrap_or("");
+        let delimiter = *[b',', b';', b'\t'].iter().find(|d| first.as_bytes().contains(d)).unwrap_or(&b',');
+        // With semicolons about, commas in the first line are in names.
+        let delimiter = if first.contains(';') { b';' } else { delimiter };
+        let mut reader = csv::ReaderBuilder::new()
+            .trim(csv::Trim::All)
+            .comment(Some(b'#'))
+            .delimiter(delimiter)
+            .has_headers(false)
+            .flexible(true)
+            .from_reader(whole_lines(text.as_bytes()));
+        let mut rows = Vec::new();
+        for record in reader.records() {
+            let record = record.map_err(|e| error(e.position().map_or(1, csv::Position::line), e.to_string()))?;
+            rows.push((csv_line(text, &record), record.iter().map(str::to_owned).collect::<Vec<_>>()));
+        }
+        if rows.is_empty() {
+            return Err(error(1, HEADS));
+        }
+        let (_, head) = rows.remove(0);
+        if let Some((line, row)) = rows.iter().find(|(_, row)| row.len() != head.len()) {
+            return Err(error(*line, format!("{} fields, the first line has {}", row.len(), head.len())));
+        }
+        Ok(Sheet { head, rows, decimal_comma: delimiter != b',' })
+    }
+
+    fn triples(&self, [from, to, rate]: [usize; 3]) -> Result<Vec<Entry>, ListError> {
+        let mut entries = Vec::new();
+        for (line, row) in &self.rows {
+            push(&mut entries, &row[from], &row[to], self.amount(&row[rate], *line)?, *line)?;
+        }
+        Ok(entries)
+    }
+
+    /// Whether the first cells of rows are names, as those of the first line are: its first cell is
+    /// empty, or stands in the corner of rows and columns with the same names.
+    fn is_square(&self) -> bool {
+        let columns = || self.head.iter().skip(1).filter(|name| !is_total(name));
+        let corner = self.head.first().is_some_and(String::is_empty);
+        let same = || {
+            let mut rows = self.rows.iter().map(|(_, row)| &row[0]).filter(|name| !is_total(name)).peekable();
+            rows.peek().is_some() && rows.all(|row| columns().any(|column| column == row))
+        };
+        corner || (self.head.len() > 1 && same())
+    }
+
+    fn square(&self) -> Result<Vec<Entry>, ListError> {
+        let cells = |(line, row): &(u64, Vec<String>)| {
+            row[1..].iter().map(|cell| self.amount(cell, *line)).collect::<Result<Vec<f64>, _>>()
+        };
+        let amounts: Vec<Vec<f64>> = self.rows.iter().map(cells).collect::<Result<_, _>>()?;
+        let (columns, rows) =
+            (self.head[1..].iter().map(|name| is_total(name)), self.rows.iter().map(|r| is_total(&r.1[0])));
+        let (columns, rows): (Vec<bool>, Vec<bool>) = (columns.collect(), rows.collect());
+        self.check_totals(&amounts, &columns, &rows)?;
+        let mut entries = Vec::new();
+        for (i, (line, row)) in self.rows.iter().enumerate().filter(|(i, _)| !rows[*i]) {
+            for (j, to) in self.head[1..].iter().enumerate().filter(|(j, _)| !columns[*j]) {
+                push(&mut entries, &row[0], to, amounts[i][j], *line)?;
+            }
+        }
+        Ok(entries)
+    }
+
+    /// A place may be called a total: what is taken for one has to be the sum of the others.
+    fn check_totals(&self, amounts: &[Vec<f64>], columns: &[bool], rows: &[bool]) -> Result<(), ListError> {
+        let is_sum = |total: f64, sum: f64| (total - sum).abs() <= ROUNDED * sum;
+        for (i, (line, row)) in self.rows.iter().enumerate() {
+            for (j, name) in self.head[1..].iter().enumerate() {
+                let down = || (0..rows.len()).filter(|k| !rows[*k]).map(|k| amounts[k][j]).sum();
+                let across = || (0..columns.len()).filter(|k| !columns[*k]).map(|k| amounts[i][k]).sum();
+                // An empty cell of a total says nothing.
+                let wrong = |sum: f64| amounts[i][j] > 0.0 && !is_sum(amounts[i][j], sum);
+                if rows[i] && !columns[j] && wrong(down()) || columns[j] && !rows[i] && wrong(across()) {
+                    let what = if rows[i] { &row[0] } else { name };
+                    let message =
+                        format!("`{}` is not the sum of the others; a total is left out of what is sent", short(what));
+                    return Err(error(*line, message));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Bits per second; an empty cell, or a dash, is none.
+    fn amount(&self, cell: &str, line: u64) -> Result<f64, ListError> {
+        if matches!(cell, "" | "-" | "\u{2013}") {
+            return Ok(0.0);
+        }
+        if self.decimal_comma
+            && let Some((whole, rest)) = cell.split_once(',')
+        {
+            // "1,234" may be either: who writes it with another number of digits has said which.
+            let digits = rest.chars().take_while(char::is_ascii_digit).count();
+            if whole.contains('.') || digits != 3 {
+                return amount(&format!("{}.{rest}", whole.replace('.', "")), line);
+            }
+        }
+        amount(cell, line)
+    }
+}
+
+fn is_total(name: &str) -> bool {
+    TOTALS.contains(&name.to_lowercase().as_str()) || name == "\u{3a3}"
+}
+
+/// Bits per second.
 fn amount(cell: &str, line: u64) -> Result<f64, ListError> {
-    if cell.is_empty() {
-        return Ok(0.0);
+    if cell.contains(',') && cell.replace(',', "").parse::<f64>().is_ok() {
+        let message = format!("`{}` may be a thousand or a fraction: write it with a point, or with none", short(cell));
+        return Err(error(line, message));
     }
     let plain = cell.parse::<f64>().ok();
     let found = plain.or_else(|| cell.parse::<Rate>().ok().map(Rate::as_f64));
@@ -165,6 +265,36 @@ mod tests {
         assert_eq!(triples(DEMANDS), [entry("A", "B", 3.0), entry("B", "A", 1.5)]);
         assert!(parse_matrix_bytes(SQUARE.as_bytes()).expect("read").has_unit);
         assert!(!parse_matrix_bytes(DEMANDS.as_bytes()).expect("read").has_unit);
+    }
+
+    #[test]
+    fn what_spreadsheets_write_is_read_where_it_says_one_thing() {
+        let entry = |a: &str, b: &str, x| (a.to_owned(), b.to_owned(), x);
+        let both = [entry("Bern", "Geneva", 1.5e6), entry("Geneva", "Bern", 3e6)];
+        for text in [
+            "from;to;rate\nBern;Geneva;1,5 Mbps\nGeneva;Bern;3e6\n",
+            "FROM\tTO\tRATE\nBern\tGeneva\t1500000,0\nGeneva\tBern\t3.000.000,0\n",
+            "from/to;Bern;Geneva\nBern;-;1,5 Mbps\nGeneva;3000000;0\n",
+            ",Bern,Geneva,Total\nBern,,1500000,1.5e6\nGeneva,3e6,\u{2013},3e6\nTotal,3e6,1.5e6,4.5e6\n",
+            "\u{3a3},Geneva,Bern\nBern,1500000,\nGeneva,,3000000\nsum,1.5e6,3e6\n",
+        ] {
+            assert_eq!(triples(text), both, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_may_be_two_things_is_refused_with_its_cause() {
+        for (text, message) in [
+            ("from;to;rate\na;b;1,234\n", "a thousand or a fraction"),
+            ("from,to,rate\na,b,\"1,5\"\n", "a thousand or a fraction"),
+            (",a,b,Total\na,,5,7\nb,3,,3\n", "`Total` is not the sum"),
+            (",a,b\na,,5\nb,3,\nsum,4,5\n", "`sum` is not the sum"),
+            (",a,b\na,1,5\nb,3,\n", "to itself"),
+            ("corner,a,b\nx,,5\ny,3,\n", "the first line is"),
+        ] {
+            let e = parse_matrix_bytes(text.as_bytes()).expect_err(text);
+            assert!(e.message.contains(message), "{text:?}: {e}");
+        }
     }
 
     #[test]

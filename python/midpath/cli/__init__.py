@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from midpath import _midpath
-from midpath.cli import added, bench, catalogue, cost, failures, inspect, lab, new, papers, runs, sweep
+from midpath.cli import added, bench, catalogue, cost, failures, inspect, lab, new, papers, plot, runs, sweep
 from midpath.cli.encoding import speak_any_encoding
 from midpath.errors import OutputError, ScenarioError, UsageError
 
@@ -33,6 +33,7 @@ app = typer.Typer(
 app.command()(runs.run)
 app.command()(runs.compare)
 app.command()(runs.report)
+app.command()(plot.plot)
 app.command()(failures.failures)
 app.command()(inspect.topo)
 app.command()(catalogue.schemes)

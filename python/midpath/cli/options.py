@@ -12,14 +12,14 @@ from typing import Annotated, Any
 import typer
 
 from midpath.errors import UsageError
-from midpath.scenario import LARGEST_SEED, Scenario
+from midpath.scenario import LARGEST_SEED, MOST_SEEDS, Scenario
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 File = Annotated[Path, typer.Argument(help="The scenario, a TOML file; - is standard input.", show_default=False)]
 Seed = Annotated[
     int | None, typer.Option(help="Seed in place of the scenario's.", min=0, max=LARGEST_SEED, show_default=False)
 ]
-Seeds = Annotated[int, typer.Option(help="How many seeds, from the scenario's upwards.", min=1)]
+Seeds = Annotated[int, typer.Option(help="How many seeds, from the scenario's upwards.", min=1, max=MOST_SEEDS)]
 Ideal = Annotated[bool, typer.Option(help="Add the fluid ideal on the same paths and flows.")]
 Jobs = Annotated[int, typer.Option(help="Runs at a time; 0: one per core.", min=0)]
 Cluster = Annotated[

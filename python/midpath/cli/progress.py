@@ -1,22 +1,29 @@
-"""Progress on a terminal: packets, simulated time, time to go. None when piped."""
+"""Progress on a terminal: packets, simulated time, time to go. Elsewhere a line on stderr, if it takes long."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from time import monotonic
 from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeRemainingColumn
 
-from midpath.units import digits, quantity
+from midpath.units import digits, duration, quantity
+
+# Where no terminal is, a line comes after so long, and each further one when four times as much has passed.
+FIRST_S = 5.0
 
 
 class Bar:
     """The progress of one run, or of the runs of a comparison."""
 
-    def __init__(self, progress: Progress | None, task: TaskID | None, runs: int) -> None:
-        self.progress, self.task, self.runs = progress, task, runs
+    def __init__(
+        self, progress: Progress | None, task: TaskID | None, runs: int, print_line: Callable[[str], None] = print
+    ) -> None:
+        self.progress, self.task, self.runs, self.print_line = progress, task, runs, print_line
+        self.began, self.next_s = monotonic(), FIRST_S
         self.parts: dict[tuple[str, int], float] = {}
         self.hops: dict[tuple[str, int], int] = {}
 
@@ -32,11 +39,22 @@ class Bar:
         self._show(f"{done} of {runs} runs")
 
     def _show(self, note: str) -> None:
-        if self.progress is not None and self.task is not None:
+        done = sum(self.parts.values()) / self.runs
+        if self.progress is None or self.task is None:
+            self._estimate(done, note)
+        else:
             text = f"{digits(sum(self.hops.values()) / 1e6)} M packet-hops, {note}"
-            done = sum(self.parts.values()) / self.runs
             # Where nothing says when runs will stop, the bar only shows that there is work.
             self.progress.update(self.task, total=1.0 if done else None, completed=done, note=text)
+
+    def _estimate(self, done: float, note: str) -> None:
+        """How long it will take, in a line, once it has taken long; and now and then again."""
+        took = monotonic() - self.began
+        if took < self.next_s:
+            return
+        self.next_s = 4 * took
+        left = f"about {duration(took / done - took)} to go" if done else "when it ends is not known"
+        self.print_line(f"{note} after {duration(took)}; {left}")
 
 
 def share(reached: dict[str, Any]) -> float:
@@ -50,7 +68,7 @@ def bar(label: str, runs: int = 1) -> Iterator[Bar]:
     """A bar on stderr while the block runs, if stderr is a terminal."""
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield Bar(None, None, runs)
+        yield Bar(None, None, runs, lambda text: console.print(f"{label}: {text}", soft_wrap=True, highlight=False))
         return
     columns = (
         SpinnerColumn(),

@@ -181,7 +181,8 @@ def plot(
     json: Json = False,
 ) -> None:
     """Draw figures over a parameter, with 95 % confidence intervals over the seeds. Needs matplotlib."""
-    from midpath.sweep.plot import draw, write  # noqa: PLC0415 - an extra
+    from midpath.plot.draw import write  # noqa: PLC0415 - an extra
+    from midpath.sweep.plot import draw  # noqa: PLC0415
 
     found = Sweep(store)
     fixed = changes(where, "--where")

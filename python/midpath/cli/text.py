@@ -130,6 +130,9 @@ def print_variants(found: Variants) -> None:
     for variant, comparison in found.matched.items():
         if comparison.groups:
             print_table(groups.HEADS, [_group_row(row, comparison.is_random) for row in comparison.groups], variant)
+    if found.equipment:
+        rows = [(variant, *row.cells()) for variant, row in found.equipment]
+        print_table(("Variant", *equipment.HEADS), rows, words=True)
     for sentence in found.verdict():
         console().print(sentence, soft_wrap=True)
     print_warnings(found.warnings)

@@ -36,7 +36,9 @@ class Step:
     dash: str = "solid"
 
 
-CALM = Step("calm", "does not hurt, or cannot be told apart", 0.0, 2)
+CALM = Step("calm", "takes no longer", 0.0, 2)
+# No difference found is not no difference: another dash, not only another colour.
+UNKNOWN = Step("unknown", "could not be told apart: more seeds would", 0.0, 2, "dot")
 # The last that a mean ratio reaches: from 1, 1.1, 1.5 and 2 times as long.
 LONGER = (
     (1.0, Step("little", "flows take up to 1.1 times as long", 0.25, 3.5)),
@@ -45,7 +47,7 @@ LONGER = (
     (2.0, Step("most", "longer, or some never end", 1.0, 8)),
 )
 CUT = Step("cut", "flows have no way left", 1.0, 8, "dash")
-STEPS = (CALM, *(step for _, step in LONGER), CUT)
+STEPS = (CALM, UNKNOWN, *(step for _, step in LONGER), CUT)
 
 
 def step_of(harm: Harm) -> Step:
@@ -55,7 +57,7 @@ def step_of(harm: Harm) -> Step:
     if harm.unended:
         return LONGER[-1][1]
     if not harm.hurts or harm.afct is None:
-        return CALM
+        return CALM if harm.is_harmless else UNKNOWN
     ratio = harm.afct.mean
     return next(step for least, step in reversed(LONGER) if ratio >= least)
 

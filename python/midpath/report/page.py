@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import shlex
 import statistics
@@ -142,5 +143,6 @@ def asset(file: str) -> str:
 
 @cache
 def plotly() -> str:
-    """plotly.js, embedded so that a report works anywhere and for ever."""
-    return files("plotly").joinpath("package_data", "plotly.min.js").read_text(encoding="utf-8")
+    """plotly.js, embedded so that a report works anywhere and for ever; compressed, for it is most of the page."""
+    packed = files("midpath.report").joinpath("assets", "plotly-basic.min.js.gz").read_bytes()
+    return base64.b64encode(packed).decode("ascii")

@@ -48,10 +48,15 @@ def group_table(comparison: Comparison) -> str:
 
 def equipment_table(found: list[Equipment]) -> str:
     """What each scheme had to work with."""
-    if not found:
-        return ""
     rows = [[chip(row.scheme), *map(escape, row.cells()[1:])] for row in found]
-    return f"<h3>Equipment</h3>{_table('equipment', equipment.HEADS, rows)}"
+    return f"<h3>Equipment</h3>{_table('equipment', equipment.HEADS, rows)}" if rows else ""
+
+
+def variants_equipment(found: list[tuple[str, Equipment]]) -> str:
+    """The same in each variant."""
+    rows = [[escape(variant), chip(row.scheme), *map(escape, row.cells()[1:])] for variant, row in found]
+    heads = ("Variant", *equipment.HEADS)
+    return f"<h3>Equipment</h3>{_table('equipment', heads, rows)}" if rows else ""
 
 
 def _table(ident: str, heads: Sequence[str], rows: list[list[str]]) -> str:

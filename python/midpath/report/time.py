@@ -67,7 +67,7 @@ def _rate_line(scheme: str, curve: Curve, factor: float) -> Trace:
 def queues(model: Model) -> Figure:
     """Queue lengths over time at the fullest ports; their percentiles if no series was recorded."""
     recorded = {scheme: series[series["metric"] == "queue_bytes"] for scheme, series in model.series.items()}
-    ports = _fullest(recorded)
+    ports = _fullest(recorded, _hosts(model))
     if not ports:
         return _queue_percentiles(model)
     variants = {port: _queue_variant(recorded, port) for port in ports}
@@ -76,10 +76,17 @@ def queues(model: Model) -> Figure:
     return Figure("queue", "Queue over time", note, variants, "Port", labels)
 
 
-def _fullest(recorded: dict[str, pd.DataFrame]) -> list[str]:
+def _hosts(model: Model) -> set[str]:
+    return {node["name"] for node in model.topology["nodes"] if node.get("kind") == "host"}
+
+
+def _fullest(recorded: dict[str, pd.DataFrame], hosts: set[str]) -> list[str]:
+    """The ports where most waits, those of the network first: a host's own queue is its application's waiting."""
     found = pd.concat([series.astype({"entity": str}) for series in recorded.values()])
     means = found.groupby("entity")["value"].mean().sort_values(ascending=False)
-    return [str(port) for port in means[means > 0].index[:PORTS_TO_CHOOSE]]
+    ports = [str(port) for port in means[means > 0].index]
+    ports.sort(key=lambda port: port.removeprefix("port:").partition(">")[0] in hosts)
+    return ports[:PORTS_TO_CHOOSE]
 
 
 def _queue_variant(recorded: dict[str, pd.DataFrame], port: str) -> dict[str, object]:

@@ -10,11 +10,12 @@ from typing import Any
 
 from midpath.metrics import BY_KEY, IDEAL, METRICS, Metric
 from midpath.palette import looks, name, tints
+from midpath.report.curves import curves, variant_looks
 from midpath.report.figure import Figure, Trace, hover, linear_axis, variant
 from midpath.report.model import model_of
 from midpath.report.network import drawn
 from midpath.report.page import asset, card, embedded, plotly, toggle
-from midpath.report.tables import chip, equipment_table, whole
+from midpath.report.tables import chip, variants_equipment, whole
 from midpath.stats import Estimate
 from midpath.units import quantity
 from midpath.variants import VariantRow, Variants
@@ -27,7 +28,8 @@ SPREAD = 0.5
 
 def variants_page(found: Variants) -> str:
     """The whole report as one self-contained HTML text."""
-    figures = list(_figures(found))
+    figures = [*_figures(found), *curves(found)]
+    own = variant_looks(found)
     wide = _maps(found)
     drawn_all = {figure.id: figure.to_json() for figure in [*figures, wide]}
     return Template(asset("page.html")).substitute(
@@ -37,7 +39,7 @@ def variants_page(found: Variants) -> str:
         warnings="".join(f'<p class="warning">Warning: {escape(text)}</p>' for text in found.warnings),
         legend="".join(toggle(scheme) for scheme in found.schemes) if len(found.schemes) > 1 else "",
         facts="".join(f"<div><dt>{escape(label)}</dt><dd>{escape(value)}</dd></div>" for label, value in _facts(found)),
-        summary=_summary(found) + equipment_table(found.first.equipment),
+        summary=_summary(found) + variants_equipment(found.equipment),
         figures="".join(card(figure) for figure in figures),
         wide=card(wide),
         command=escape(_command(found)),
@@ -46,7 +48,7 @@ def variants_page(found: Variants) -> str:
         style=asset("report.css"),
         script=asset("report.js"),
         plotly=plotly(),
-        data=embedded({"figures": drawn_all, "looks": looks(found.schemes), "tints": tints()}),
+        data=embedded({"figures": drawn_all, "looks": looks(found.schemes) | own, "tints": tints() | own}),
     )
 
 

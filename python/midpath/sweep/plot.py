@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from midpath.errors import UsageError
 from midpath.palette import looks, name
+from midpath.plot.draw import DASHES, SHAPES
 from midpath.sweep.facets import Facets, Panel, row_scale
 
 if TYPE_CHECKING:
@@ -15,14 +14,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WIDTH, HEIGHT = 3.4, 2.6  # of a panel, in inches
-DASHES: dict[str, tuple[float, Sequence[float]]] = {
-    "solid": (0, ()),
-    "dash": (0, (4, 2)),
-    "dot": (0, (1, 1.5)),
-    "dashdot": (0, (4, 1.5, 1, 1.5)),
-}
-# Schemes of one hue differ by their points where no line tells them apart; as in the report (report.js).
-SHAPES = {"solid": "o", "dash": "D", "dot": "s", "dashdot": "^"}
 POINT = 4.5
 
 
@@ -49,15 +40,6 @@ def draw(facets: Facets, title: str, note: str = "") -> Figure:
         axes.set_xlabel(facets.x, fontsize=9)
     _around(figure, facets, title, note)
     return figure
-
-
-def write(figure: Figure, path: Path) -> None:
-    """Writes a figure in the format that its name says."""
-    known = figure.canvas.get_supported_filetypes()
-    if path.suffix.lower().lstrip(".") not in known:
-        raise UsageError(f"{path}: a figure's name ends with one of {', '.join(f'.{end}' for end in sorted(known))}")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=160)
 
 
 def _panel(axes: Axes, facets: Facets, panel: Panel, factor: float) -> None:

@@ -11,7 +11,6 @@ Each file is written beside its place and renamed into it. A run's record comes 
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
@@ -23,6 +22,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from filelock import FileLock
 
 from midpath.errors import OutputError
 from midpath.metrics import METRICS
@@ -108,13 +108,16 @@ class Store:
     @contextmanager
     def alone(self) -> Iterator[bool]:
         """Whether no other process works on this store; held while the block runs."""
-        with (self.path / ".lock").open("a") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                yield False
-                return
+        lock = FileLock(self.path / ".lock", timeout=0)
+        try:
+            lock.acquire()
+        except OSError:  # a timeout is one, too
+            yield False
+            return
+        try:
             yield True
+        finally:
+            lock.release()
 
     def _run(self, key: str, suffix: str) -> Path:
         return self.path / "runs" / key[:2] / f"{key}{suffix}"

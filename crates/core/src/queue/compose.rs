@@ -145,6 +145,10 @@ impl<A: Aqm, S: Scheduler, G: Signal> Port for Queue<A, S, G> {
         self.aqm.gauges(out);
         self.signal.gauges(out);
     }
+
+    fn warnings(&self, out: &mut Vec<String>) {
+        self.signal.warnings(out);
+    }
 }
 
 impl<A: Aqm, S: Scheduler, G: Signal> Shortcuts for Queue<A, S, G> {

@@ -38,6 +38,8 @@ pub trait Signal: Send {
     fn reset(&mut self, _ctx: &mut PortCtx<'_>) {}
     /// Numbers to plot over time, with their names.
     fn gauges(&self, _out: &mut Vec<(&'static str, f64)>) {}
+    /// What the user should know when a run is over ([`Port::warnings`](crate::roles::Port::warnings)).
+    fn warnings(&self, _out: &mut Vec<String>) {}
 }
 
 /// The oldest signal: the packet is dropped.

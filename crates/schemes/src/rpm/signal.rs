@@ -27,6 +27,8 @@ pub struct Counts {
     /// Packets on which CE was set: those whose signal went forward, and all in the modes that say
     /// so.
     pub marked: u64,
+    /// Chosen packets of flows without ECN: they are dropped.
+    pub unable: u64,
     /// ACKs on which ECE was set, or that had it.
     pub told: u64,
 }
@@ -142,7 +144,10 @@ impl Signal for Rpm {
         let Head { flags, ecn, key, src, .. } = *ctx.pool[pkt];
         let tcp = ctx.pool[pkt].is_tcp();
         match ecn {
-            Ecn::NotEct => return Done::Unable,
+            Ecn::NotEct => {
+                self.counts.unable += 1;
+                return Done::Unable;
+            }
             // Another router's signal is on its way, and ours would add nothing to it.
             Ecn::Ce => return Done::Told,
             _ if tcp && is_handshake(flags) => return Done::Told,
@@ -194,6 +199,17 @@ impl Signal for Rpm {
             out.push(("rpm_signals", (counted + saturated) as f64));
             out.push(("rpm_collisions", collisions as f64));
             out.push(("rpm_told", ece_set as f64));
+        }
+    }
+
+    fn warnings(&self, out: &mut Vec<String>) {
+        let Counts { counted, saturated, marked, unable, .. } = self.counts;
+        if unable > 0 && counted + saturated + marked == 0 {
+            out.push(
+                "nothing was signalled: each packet that was chosen is of a flow without ECN, and was dropped; `ecn = true` among \
+                 the parameters of the flows' scheme has them signalled"
+                    .to_owned(),
+            );
         }
     }
 }

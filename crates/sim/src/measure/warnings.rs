@@ -31,7 +31,7 @@ impl Warning {
     }
 
     /// Of the whole run.
-    fn of_run(message: String) -> Warning {
+    pub(super) fn of_run(message: String) -> Warning {
         Warning { scheme: String::new(), message, ports: Vec::new() }
     }
 
@@ -47,6 +47,7 @@ impl Warning {
 pub fn warnings(setup: &Setup, rows: &FlowRows<'_>, schemes: Vec<Warning>) -> Value {
     let all = schemes
         .into_iter()
+        .chain(setup.topology.unused().iter().map(|what| Warning::of_run(format!("the topology: {what}"))))
         .chain(idle_stubs(setup))
         .chain(small_queues(setup))
         .chain(late_faults(setup))

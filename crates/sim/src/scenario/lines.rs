@@ -132,6 +132,33 @@ fn descend_value(value: &Spanned<DeValue<'_>>, offset: usize, path: &mut String)
     inner || value.span().contains(&offset)
 }
 
+/// The first number that is none, or without end: its key, its line, and how it is written.
+pub(super) fn not_finite(text: &str) -> Option<(String, usize, String)> {
+    // Most scenarios have none, and need not be read twice.
+    if !text.contains("nan") && !text.contains("inf") {
+        return None;
+    }
+    let root = DeTable::parse(text).ok()?;
+    let at = table_not_finite(root.get_ref(), text)?;
+    Some((key_at(text, at.start), line_at(text, at.start), text[at].to_owned()))
+}
+
+fn table_not_finite(table: &DeTable<'_>, text: &str) -> Option<std::ops::Range<usize>> {
+    table.iter().find_map(|(_, value)| value_not_finite(value, text))
+}
+
+fn value_not_finite(value: &Spanned<DeValue<'_>>, text: &str) -> Option<std::ops::Range<usize>> {
+    match value.get_ref() {
+        DeValue::Table(table) => table_not_finite(table, text),
+        DeValue::Array(items) => items.iter().find_map(|item| value_not_finite(item, text)),
+        DeValue::Float(_) => {
+            let written = text[value.span()].trim_start_matches(['+', '-']);
+            matches!(written, "nan" | "inf").then(|| value.span())
+        }
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -115,6 +115,11 @@ fn aqm(queue: &QueueSpec) -> String {
     }
 }
 
+/// The AQM of a queue that has one.
+pub(super) fn asked_aqm(queue: &QueueSpec) -> Option<String> {
+    (!matches!(queue.aqm, AqmSpec::DropTail)).then(|| aqm(queue))
+}
+
 const fn scheduler(queue: &QueueSpec) -> &'static str {
     match queue.scheduler {
         SchedulerSpec::Fifo => "fifo",

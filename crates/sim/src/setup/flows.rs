@@ -59,6 +59,11 @@ impl Schemes {
             if name != IDEAL && !catalogue.names().any(|n| n == name) {
                 return Err(unknown(format!("schemes.{name}"), name, catalogue));
             }
+            // Those of schemes that do not run here, too: another run of this scenario has them.
+            if catalogue.contains(name) {
+                let built = catalogue.build(name, &table_of(scenario, name));
+                built.map_err(|e| e.under(&format!("schemes.{name}")))?;
+            }
         }
         let mut schemes = Schemes { by_name: Vec::new(), default: None, named: Vec::new() };
         if scenario.scheme != IDEAL {
@@ -384,7 +389,12 @@ pub(super) fn draw(scenario: &Scenario, base: &Path, topology: &Topology) -> Res
     };
     let mut flows = midpath_traffic::generate(&scenario.flow, &scenario.workload, &context)?;
     if flows.is_empty() {
-        return Err(SpecError::new("flow", "the scenario has no flows; write a `[[flow]]` or a `[[workload]]`"));
+        let none_drawn = "no arrival of any `[[workload]]` came before its end: it needs more time, or a higher rate";
+        let none_given = "the scenario has no flows; write a `[[flow]]` or a `[[workload]]`";
+        return Err(match scenario.workload.is_empty() {
+            true => SpecError::new("flow", none_given),
+            false => SpecError::new("workload", none_drawn),
+        });
     }
     if scenario.stop.is_none() && flows.iter().any(|f| f.size.is_none() && f.stop.is_none()) {
         return Err(SpecError::new("stop", "is needed: a flow without `size` or `stop` would never end"));

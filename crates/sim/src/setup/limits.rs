@@ -71,6 +71,23 @@ impl Setup {
         hops.iter().any(|hop| self.loss(hop) > 0.0 || varies(hop) != Variation::default())
     }
 
+    /// The AQM that the scenario gives to a port, in words; none where that is none.
+    pub(crate) fn aqm_at(&self, n: usize, port: usize) -> Option<String> {
+        super::equipment::asked_aqm(&self.queue_of(n, port).queue)
+    }
+
+    /// The rate of a direction of a link, as the scenario has it.
+    pub(crate) fn rate_of(&self, link: usize, direction: usize) -> Rate {
+        let link = &self.topology.links()[link];
+        link.rate_from([link.a, link.b][direction])
+    }
+
+    /// Whether a link is between two routers.
+    pub(crate) fn is_inside(&self, link: usize) -> bool {
+        let link = &self.topology.links()[link];
+        !self.topology.is_host(link.a) && !self.topology.is_host(link.b)
+    }
+
     /// Whether a port keeps one queue of packets as they came, and chooses among them by nothing
     /// but what waits.
     pub(crate) fn is_blind(&self, n: usize, port: usize) -> bool {

@@ -32,6 +32,7 @@ mod mircc_icn;
 mod mircc_sharing;
 mod mptcp;
 mod ndn;
+mod no_effect;
 mod opener;
 mod outside;
 mod paths;

@@ -18,6 +18,8 @@ pub(super) struct Builder {
     one_way: Option<FxHashMap<(usize, usize), Vec<usize>>>,
     /// Attributes left out for want of a unit, with how often.
     unitless: BTreeMap<String, usize>,
+    /// Attributes whose values mean nothing here: how often, and the first.
+    unused: BTreeMap<String, (usize, String)>,
 }
 
 /// An attribute's name and its value as text.
@@ -38,6 +40,9 @@ impl Builder {
         if self.index.insert(id.to_owned(), self.draft.nodes.len()).is_some() {
             return Err(format!("a second node with the id `{}`; ids are unique", short(id)));
         }
+        for (name, value) in attributes.iter().filter(|(name, value)| is_no_population(name, value)) {
+            self.leave_out(name, value);
+        }
         self.draft.nodes.push(node(id, attributes)?);
         Ok(())
     }
@@ -53,11 +58,21 @@ impl Builder {
         for &(name, value) in attributes {
             self.link_attribute(&mut link, &mut speed, name, value)?;
         }
-        link.rate = link.rate.or(speed.rate());
+        if link.rate.is_none() {
+            link.rate = speed.rate();
+            if let Some((name, value)) = speed.unused().filter(|_| link.rate.is_none()) {
+                self.leave_out(name, &value);
+            }
+        }
         if !self.is_way_back(&link) {
             self.draft.links.push(link);
         }
         Ok(())
+    }
+
+    /// Remembers a value that is not used.
+    fn leave_out(&mut self, name: &str, value: &str) {
+        self.unused.entry(name.to_owned()).or_insert_with(|| (0, short(value))).0 += 1;
     }
 
     fn find(&self, end: &str, id: &str) -> Result<usize, String> {
@@ -89,7 +104,7 @@ impl Builder {
             "delay" | "latency" => link.delay = self.quantity(name, value)?.or(link.delay),
             "linkspeedraw" => speed.raw = Some(number(name, value)?),
             // Sometimes a range or a remark ("<10"): then the speed stays unknown.
-            "linkspeed" => speed.value = value.trim().parse().ok(),
+            "linkspeed" => (speed.value, speed.text) = (value.trim().parse().ok(), Some(value.trim().to_owned())),
             "linkspeedunits" => speed.unit = value.trim().chars().next(),
             "linktype" => speed.optical_carrier = value.trim().strip_prefix("OC-").and_then(|n| n.parse().ok()),
             "weight" | "cost" | "metric" => link.weight = Some(number(name, value)?),
@@ -120,9 +135,13 @@ impl Builder {
     /// The draft, with a remark on each thing that was left out.
     pub fn finish(mut self) -> Draft {
         for (name, count) in self.unitless {
-            self.draft.notes.push(format!(
+            self.draft.unused.push(format!(
                 "{count} links have a `{name}` without a unit, which is left out: write it like \"10 Gbps\" or \"5 ms\""
             ));
+        }
+        for (name, (count, first)) in self.unused {
+            let of = if count == 1 { format!("`{first}`") } else { format!("`{first}` and {} more", count - 1) };
+            self.draft.unused.push(format!("`{name}` of {of} says nothing that is used, and is left out"));
         }
         let unmatched = self.one_way.map_or(0, |m| m.values().map(Vec::len).sum::<usize>());
         if unmatched > 0 {
@@ -142,6 +161,8 @@ struct Speed {
     optical_carrier: Option<f64>,
     raw: Option<f64>,
     value: Option<f64>,
+    /// What `value` was read from.
+    text: Option<String>,
     unit: Option<char>,
 }
 
@@ -151,6 +172,15 @@ impl Speed {
         let bps = stated.or_else(|| Some(self.optical_carrier? * OC_1_BPS))?;
         // Zero means "not known" in the Topology Zoo.
         (1.0..1e18).contains(&bps).then(|| Rate(bps.round() as u64))
+    }
+
+    /// What is stated and gives no rate. Zero is how the Topology Zoo says that it does not know.
+    fn unused(&self) -> Option<(&'static str, String)> {
+        match (self.raw, &self.text) {
+            (Some(raw), _) => (raw != 0.0).then(|| ("LinkSpeedRaw", format!("{raw:e}"))),
+            (None, Some(text)) => (self.value != Some(0.0)).then(|| ("LinkSpeed", text.clone())),
+            (None, None) => None,
+        }
     }
 
     fn scale(&self) -> Option<f64> {
@@ -182,6 +212,11 @@ fn node(id: &str, attributes: &[Attribute<'_>]) -> Result<DraftNode, String> {
     node.name = name.map(str::trim).filter(|n| !n.is_empty()).unwrap_or(id).to_owned();
     node.pos = x.zip(y);
     Ok(node)
+}
+
+/// Whether an attribute is a number of people, and its value is none that can be used.
+fn is_no_population(name: &str, value: &str) -> bool {
+    name.eq_ignore_ascii_case("population") && people(value).is_none()
 }
 
 /// How many people; other words ("unknown") say nothing about it.

@@ -34,9 +34,10 @@ pub fn build(spec: &TopologySpec, base_dir: &Path, seed: u64) -> Result<Topology
     fill::links(spec, &mut draft, min_delay)?;
     draft.add_up_trunks();
     attach::hosts(spec, &mut draft, min_delay, seed)?;
-    let notes = draft.notes.clone();
+    let unused = std::mem::take(&mut draft.unused);
+    let notes: Vec<String> = draft.notes.iter().chain(&unused).cloned().collect();
     let whole = finish(spec, draft, min_delay).map_err(|e| with_notes(e, &notes))?;
-    without::without(whole, &spec.without)
+    Ok(without::without(whole, &spec.without)?.with_unused(unused))
 }
 
 fn finish(spec: &TopologySpec, draft: Draft, min_delay: Time) -> Result<Topology, SpecError> {
@@ -60,8 +61,8 @@ fn check_connected(spec: &TopologySpec, topology: &Topology) -> Result<(), SpecE
     }
     let name = |part: &Vec<usize>| topology.nodes()[part[0]].name.clone();
     let message = format!(
-        "the network is not connected: it has {} parts, the largest of {} of {} nodes; `{}` cannot reach `{}`. Add links, or \
-         write component = \"largest\" to keep only the largest part",
+        "the network is not connected: of its {} parts the largest has {} of {} nodes; `{}` cannot reach `{}`. Add links, \
+         or write component = \"largest\"",
         parts.len(),
         parts[0].len(),
         topology.nodes().len(),

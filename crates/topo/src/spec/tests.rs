@@ -141,7 +141,7 @@ fn rocketfuel_maps_with_the_papers_rules() {
     assert_eq!(link_of(&t, "1", "2").rate, Rate::from_gbps(1));
     assert_eq!(link_of(&t, "h3", "1").rate, Rate::from_mbps(50));
     let e = refused(table(json!("all")));
-    assert!(e.starts_with("file: the network is not connected: it has 2 parts"), "{e}");
+    assert!(e.starts_with("file: the network is not connected: of its 2 parts"), "{e}");
     assert!(e.contains("component = \"largest\"") && e.contains("from a node to itself left out"), "{e}");
 }
 

@@ -1,0 +1,154 @@
+//! What a scenario asks for and a run did not show: a result without it looks the same, and would
+//! be taken for one with it.
+
+use std::collections::BTreeMap;
+
+use midpath_core::units::Time;
+use midpath_topo::Hop;
+use midpath_traffic::{ArrivalSpec, LoadOf, WorkloadSpec};
+
+use super::PortRow;
+use super::warnings::Warning;
+use crate::scenario::FaultSpec;
+use crate::setup::Setup;
+
+/// Of the load that was asked for, the part that has to cross the link that it is a share of. Ours:
+/// draws differ by less.
+const HALF: f64 = 0.5;
+
+/// What the run warns of.
+pub fn without_effect(setup: &Setup, ports: &[PortRow]) -> Vec<Warning> {
+    let faults = setup.scenario.fault.iter().enumerate().filter_map(|(i, spec)| idle_fault(setup, ports, i, spec));
+    let varied = setup.scenario.vary.iter().enumerate().filter_map(|(i, spec)| {
+        let [a, b] = &spec.link;
+        is_idle(setup, ports, a, b).then(|| format!("vary[{i}] changes nothing: no packet was to cross {a}–{b}"))
+    });
+    let (aqms, loads) = (idle_aqms(setup, ports), loads_elsewhere(setup));
+    faults.chain(varied).chain(aqms).chain(loads).map(Warning::of_run).collect()
+}
+
+fn idle_fault(setup: &Setup, ports: &[PortRow], i: usize, spec: &FaultSpec) -> Option<String> {
+    // Those after `stop` are said apart.
+    if setup.scenario.stop.is_some_and(|stop| spec.at >= stop) {
+        return None;
+    }
+    if let Some(name) = &spec.node {
+        let node = setup.topology.find(name)?;
+        let at = |row: &PortRow| row.place.0 as usize == node || row.place.2 as usize == node;
+        let idle = !ports.iter().any(|row| at(row) && has_seen(row));
+        return idle.then(|| format!("fault[{i}] changes nothing: no packet was to cross {name}"));
+    }
+    let [a, b] = spec.link.as_ref()?;
+    is_idle(setup, ports, a, b).then(|| format!("fault[{i}] changes nothing: no packet was to cross {a}–{b}"))
+}
+
+/// Whether nothing came to any link between two nodes, and no flow's way at the beginning led
+/// there: routes that follow the network lead around a link that is down.
+fn is_idle(setup: &Setup, ports: &[PortRow], a: &str, b: &str) -> bool {
+    let (Some(a), Some(b)) = (setup.topology.find(a), setup.topology.find(b)) else { return false };
+    let between = |x: usize, y: usize| (x, y) == (a, b) || (y, x) == (a, b);
+    if ports.iter().any(|row| between(row.place.0 as usize, row.place.2 as usize) && has_seen(row)) {
+        return false;
+    }
+    let leads = |hop: &Hop| {
+        let link = &setup.topology.links()[hop.link];
+        between(link.a, link.b)
+    };
+    let ways = |i: usize| setup.ways(i).is_some_and(|(there, back)| there.iter().chain(&back).any(leads));
+    setup.scenario.routing.reconverge.is_none() || !(0..setup.flows.len()).any(ways)
+}
+
+/// Whether any packet came to a port.
+fn has_seen(row: &PortRow) -> bool {
+    let c = &row.counters;
+    c.packets + c.drops_queue + c.drops_aqm + c.drops_fault + c.drops_policy + c.max_bytes > 0
+}
+
+/// AQMs that the scenario gives to ports, and that chose no packet at any of them.
+fn idle_aqms(setup: &Setup, ports: &[PortRow]) -> Vec<String> {
+    let mut chosen = BTreeMap::<String, u64>::new();
+    for row in ports.iter().filter(|row| row.counters.packets > 0) {
+        let (n, p) = (row.place.0 as usize, usize::from(row.place.1));
+        // What a scheme's own ports choose is the scheme's to say.
+        let asked = setup.aqm_at(n, p).filter(|_| setup.network_at(n, p).is_none());
+        if let Some(aqm) = asked {
+            *chosen.entry(aqm).or_default() += row.counters.marks + row.counters.drops_aqm;
+        }
+    }
+    let idle = chosen.into_iter().filter(|(_, count)| *count == 0);
+    idle.map(|(aqm, _)| format!("{aqm} marked and dropped nothing: figures are those of plain queues")).collect()
+}
+
+/// Workloads whose load is a share of a link that less than half of it crosses.
+fn loads_elsewhere(setup: &Setup) -> Vec<String> {
+    let named = |i: usize, spec: &WorkloadSpec| spec.group.clone().unwrap_or_else(|| format!("workload{i}"));
+    let all: Vec<String> = setup.scenario.workload.iter().enumerate().map(|(i, spec)| named(i, spec)).collect();
+    let one = |(i, spec): (usize, &WorkloadSpec)| {
+        let alone = all.iter().filter(|name| **name == all[i]).count() == 1;
+        if alone { load_elsewhere(setup, i, spec, &all[i]) } else { None }
+    };
+    setup.scenario.workload.iter().enumerate().filter_map(one).collect()
+}
+
+fn load_elsewhere(setup: &Setup, i: usize, spec: &WorkloadSpec, group: &str) -> Option<String> {
+    let (ArrivalSpec::Poisson { load, load_of, .. } | ArrivalSpec::Ppbp { load, load_of, .. }) =
+        spec.arrivals.as_ref()?
+    else {
+        return None;
+    };
+    let (load, of) = (load.as_ref()?.as_f64(), load_of.as_ref()?);
+    let bits = offered(setup, group);
+    let span = span(setup, spec)?.as_secs_f64();
+    let share = |(link, direction): (usize, usize)| {
+        let rate = setup.rate_of(link, direction).as_f64();
+        bits.get(&(link, direction)).copied().unwrap_or_default() / (rate * span)
+    };
+    let (most, what) = match of.parse().ok()? {
+        LoadOf::Link(a, b) => {
+            let (from, to) = (setup.topology.find(&a)?, setup.topology.find(&b)?);
+            let links = setup.topology.links().iter().enumerate();
+            let own = links.filter(|(_, l)| (l.a, l.b) == (from, to) || (l.b, l.a) == (from, to));
+            (own.map(|(link, _)| share((link, setup.direction(link, from)))).sum(), format!("that link is offered"))
+        }
+        LoadOf::Rate(rate) => {
+            let links = 0..setup.topology.links().len();
+            let of_rate: Vec<f64> = links
+                .flat_map(|link| [(link, 0), (link, 1)])
+                .filter(|(link, direction)| setup.is_inside(*link) && setup.rate_of(*link, *direction) == rate)
+                .map(share)
+                .collect();
+            let most = of_rate.iter().copied().reduce(f64::max)?;
+            (most, "no link of that rate is offered more than".to_owned())
+        }
+        LoadOf::Hosts | LoadOf::Receivers | LoadOf::Matrix => return None,
+    };
+    (most < HALF * load).then(|| {
+        format!(
+            "workload[{i}] asks for {:.3} % of {of}, and {what} {:.3} %: its flows go elsewhere, or there are few of them",
+            100.0 * load,
+            100.0 * most
+        )
+    })
+}
+
+/// How long a workload sends, within the run.
+fn span(setup: &Setup, spec: &WorkloadSpec) -> Option<Time> {
+    let ends = [spec.until, spec.duration.map(|d| spec.start.saturating_add(d)), setup.scenario.stop];
+    let end = ends.into_iter().flatten().min()?;
+    Some(end.saturating_sub(spec.start)).filter(|span| !span.is_zero())
+}
+
+/// Bits that a group's flows are to put onto each directed link, by their shortest paths.
+fn offered(setup: &Setup, group: &str) -> BTreeMap<(usize, usize), f64> {
+    let mut bits = BTreeMap::new();
+    let Some(group) = setup.groups.names.iter().position(|name| name == group) else { return bits };
+    let own = setup.flows.iter().enumerate().filter(|(i, _)| setup.groups.of[*i] as usize == group);
+    for (i, info) in own {
+        let size = 8.0 * info.wire_bytes().unwrap_or_default() as f64;
+        let hops = setup.routes.path(&setup.topology, info.flow.src as usize, info.flow.dst as usize, i as u32);
+        for hop in hops.unwrap_or_default() {
+            *bits.entry((hop.link, setup.direction(hop.link, hop.node))).or_default() += size;
+        }
+    }
+    bits
+}

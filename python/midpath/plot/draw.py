@@ -1,0 +1,218 @@
+"""Panels as a file, by matplotlib: the extra `plots`. A use of it is `midpath sweep plot`."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import cycle
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from midpath.errors import UsageError
+from midpath.palette import HUES, looks
+from midpath.plot.panels import Panel, Panels
+from midpath.storage import write_bytes, write_text
+from midpath.units import plain, scale
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
+
+# Inches: of a column of a page with two, of the whole page.
+COLUMN, PAGE = 3.4, 7.0
+PANEL_HEIGHT = 2.3
+DASHES: dict[str, Any] = {"solid": "-", "dash": (0, (4, 2)), "dot": (0, (1, 1.5)), "dashdot": (0, (4, 1.5, 1, 1.5))}
+SHAPES = {"solid": "o", "dash": "D", "dot": "s", "dashdot": "^"}
+# As LaTeX's own fonts are, without LaTeX; text stays text in PDF and SVG.
+FONTS: dict[Any, Any] = {"font.family": "serif", "mathtext.fontset": "cm", "font.serif": ["cmr10", "DejaVu Serif"]}
+FONTS |= {"axes.formatter.use_mathtext": True, "axes.unicode_minus": False}
+TEXT_STAYS: dict[Any, Any] = {"pdf.fonttype": 42, "ps.fonttype": 42, "svg.fonttype": "none", "svg.hashsalt": "midpath"}
+# What part of the room between two categories their points take.
+SPREAD = 0.5
+
+
+@dataclass(frozen=True)
+class Style:
+    """How a figure looks: its size in columns of a page, its words, its axes."""
+
+    title: str = ""
+    x_label: str = ""
+    y_label: str = ""
+    columns: int = 1
+    height: float | None = None
+    x_limits: tuple[float, float] | None = None
+    y_limits: tuple[float, float] | None = None
+    log: Sequence[str] = ()
+    latex: bool = False
+
+
+def draw(found: Panels, style: Style) -> Figure:
+    """The figure; panels stand beside each other, as many as the width has room for."""
+    try:
+        import matplotlib as mpl  # noqa: PLC0415 - an optional dependency
+        from matplotlib.figure import Figure  # noqa: PLC0415
+    except ImportError:
+        raise UsageError("figures need matplotlib: pip install 'midpath[plots]'") from None
+    across = min(len(found.panels), 1 if style.columns == 1 else 3)
+    down = -(-len(found.panels) // across)
+    width = COLUMN if style.columns == 1 else PAGE
+    with mpl.rc_context({**TEXT_STAYS, "font.size": 8, **(FONTS if style.latex else {})}):
+        figure = Figure((width, style.height or PANEL_HEIGHT * down + 0.3), layout="constrained")
+        grid = figure.subplots(down, across, squeeze=False, sharex=True, sharey=True).flat
+        painted = _looks(found)
+        for axes, panel in zip(grid, found.panels, strict=False):
+            _panel(axes, found, panel, painted, style)
+        for axes in list(grid)[len(found.panels) :]:
+            axes.set_axis_off()
+        _around(figure, found, painted, style)
+        figure.canvas.draw()
+    return figure
+
+
+def write(figure: Figure, path: Path) -> None:
+    """Writes a figure in the format that its name says."""
+    known = figure.canvas.get_supported_filetypes()
+    ending = path.suffix.lower().lstrip(".")
+    if ending not in known:
+        raise UsageError(f"{path}: a figure's name ends with one of {', '.join(f'.{end}' for end in sorted(known))}")
+    import matplotlib as mpl  # noqa: PLC0415
+
+    held = io.BytesIO()
+    with mpl.rc_context(TEXT_STAYS):
+        # Nothing that differs from day to day, so that the same figure is the same file.
+        dated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+        figure.savefig(held, format=ending, dpi=200, metadata=dated.get(ending))
+    write_bytes(path, held.getvalue())
+
+
+def write_data(found: Panels, path: Path) -> None:
+    """What is drawn, as CSV."""
+    rows = list(found.rows())
+    heads = list(dict.fromkeys(key for row in rows for key in row))
+    held = io.StringIO()
+    writer = csv.DictWriter(held, heads, restval="")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_text(path, held.getvalue())
+
+
+def _looks(found: Panels) -> dict[str, tuple[str, str]]:
+    """Colour and dash of each line: those of its scheme, where that tells lines apart."""
+    lines = {line.name: line.of for panel in found.panels for line in panel.lines}
+    schemes = [of.get("scheme", "") for of in lines.values()]
+    if all(schemes) and len(set(schemes)) == len(lines):
+        of = looks(schemes)
+        return {title: (of[scheme]["light"], of[scheme]["dash"]) for title, scheme in zip(lines, schemes, strict=True)}
+    hues = list(HUES.values())
+    dashes = [dash for dash in DASHES for _ in hues]
+    return {title: (hue.light, dash) for title, hue, dash in zip(lines, cycle(hues), dashes, strict=False)}
+
+
+def _panel(axes: Axes, found: Panels, panel: Panel, painted: dict[str, tuple[str, str]], style: Style) -> None:
+    factors = _factors(found)
+    names = list(painted)
+    for line in panel.lines:
+        colour, dash = painted[line.name]
+        aside = (names.index(line.name) - (len(names) - 1) / 2) * SPREAD / len(names) if found.categories else 0.0
+        x, y = line.x / factors[0] + aside, line.y / factors[1]
+        many = line.x.size > 30
+        axes.plot(
+            x,
+            y,
+            color=colour,
+            linestyle=DASHES[dash] if found.joined else "none",
+            marker=None if many else SHAPES[dash],
+            markersize=3.5,
+            linewidth=1.3,
+            drawstyle="steps-post" if found.what.x is None else "default",
+        )
+        if line.low is not None and line.high is not None:
+            low, high = line.low / factors[1], line.high / factors[1]
+            axes.vlines(x, low, high, color=colour, linewidth=0.9)
+    axes.grid(True, color="#e2e7ec", linewidth=0.6)
+    axes.spines[["top", "right"]].set_visible(False)
+    if panel.heading:
+        axes.set_title(panel.heading, fontsize=8)
+    _axes(axes, found, style)
+
+
+def _axes(axes: Axes, found: Panels, style: Style) -> None:
+    for axis, set_scale in (("x", axes.set_xscale), ("y", axes.set_yscale)):
+        if axis in style.log:
+            set_scale("log")
+            _decades(axes.xaxis if axis == "x" else axes.yaxis)
+    if "y" not in style.log and style.y_limits is None:
+        axes.set_ylim(bottom=0, top=1.02 if found.what.x is None else None)
+    if found.categories:
+        axes.set_xticks(range(len(found.categories)), found.categories)
+    factors = _factors(found)
+    for limits, set_limits, factor in (
+        (style.x_limits, axes.set_xlim, factors[0]),
+        (style.y_limits, axes.set_ylim, factors[1]),
+    ):
+        if limits is not None:
+            set_limits(limits[0] / factor, limits[1] / factor)
+
+
+def _decades(axis: Axis) -> None:
+    """Plain numbers along a logarithmic axis: decades, their halves and fifths."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter  # noqa: PLC0415
+
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=8))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def _factors(found: Panels) -> tuple[float, float]:
+    """What values are divided by, so that they are in the units of the axes."""
+    return _scale(found, "x")[0], _scale(found, "y")[0]
+
+
+def _scale(found: Panels, axis: str) -> tuple[float, str]:
+    if axis == "x" and found.categories:
+        return 1.0, ""
+    if axis == "y" and found.what.x is None:
+        return 1.0, ""
+    kind = found.x_kind if axis == "x" else found.y_kind
+    values = [abs(float(getattr(line, axis).max())) for panel in found.panels for line in panel.lines if line.x.size]
+    return scale(kind, max(values, default=0.0))
+
+
+def _around(figure: Figure, found: Panels, painted: dict[str, tuple[str, str]], style: Style) -> None:
+    """Title, names of axes, legend: outside the axes, so that none covers what is drawn."""
+    from matplotlib.lines import Line2D  # noqa: PLC0415
+
+    units = [_scale(found, axis)[1] for axis in ("x", "y")]
+    labels = [style.x_label or found.x_label, style.y_label or found.y_label]
+    texts = [f"{label} ({unit})" if unit and unit != "×" else label for label, unit in zip(labels, units, strict=True)]
+    figure.supxlabel(texts[0], fontsize=8)
+    figure.supylabel(texts[1], fontsize=8)
+    if style.title:
+        figure.suptitle(style.title, fontsize=9)
+    titles = {line.name: line.title for panel in found.panels for line in panel.lines}
+    if len(painted) < 2:
+        return
+    handles = [
+        Line2D([], [], color=colour, linestyle=DASHES[dash], marker=SHAPES[dash], markersize=3.5, linewidth=1.3)
+        for colour, dash in painted.values()
+    ]
+    wide = style.columns > 1
+    figure.legend(
+        handles,
+        [titles[line] for line in painted],
+        loc="outside right upper" if wide else "outside upper center",
+        ncols=1 if wide else min(len(painted), 3),
+        frameon=False,
+        fontsize=8,
+    )
+
+
+def described(found: Panels) -> str:
+    """What is drawn, in a line."""
+    points = sum(line.x.size for panel in found.panels for line in panel.lines)
+    lines = sum(len(panel.lines) for panel in found.panels)
+    notes = f"; {'; '.join(found.notes)}" if found.notes else ""
+    return f"{lines} {'line' if lines == 1 else 'lines'}, {plain('count', points)} points{notes}"

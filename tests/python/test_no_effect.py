@@ -1,0 +1,129 @@
+"""What was asked for and did not take effect is said beside the figures, and no difference found is not called none."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import midpath
+from midpath.errors import OutputError, UsageError
+from midpath.failures import Harm
+from midpath.report import html
+from midpath.report.failures import CALM, UNKNOWN, step_of
+from midpath.stats import estimate
+from midpath.storage import write_text
+
+TEXT = """
+scheme = "cubic"
+stop = "3 s"
+[topology]
+generate = "dumbbell"
+bottleneck = { rate = "10 Mbps", delay = "5 ms" }
+access = { rate = "100 Mbps", delay = "1 ms" }
+[queue]
+kind = "codel"
+limit = "100 kB"
+[[flow]]
+from = "s0"
+to = "d0"
+size = "2 MB"
+
+[variants.codel]
+[variants.other]
+queue.limit = "200 kB"
+[variants.plain]
+queue = { kind = "drop-tail", limit = "100 kB" }
+"""
+
+
+def test_a_scheme_that_adds_nothing_is_said():
+    found = midpath.compare(TEXT, "cubic,cubic+rpm,newreno", ideal=False)
+    texts = " ".join(found.warnings)
+    assert "rpm at r0>r1: nothing was signalled" in texts
+    assert "CUBIC and CUBIC + RPM are the same flow by flow" in texts
+    # RPM's CoDel has a target of its own, so let it be the same for both.
+    with_ecn = midpath.compare(TEXT + "[schemes.cubic]\necn = true\n", "cubic,cubic+rpm", ideal=False)
+    assert "the same flow by flow" not in " ".join(with_ecn.warnings)
+
+
+def test_a_variant_that_changes_nothing_is_said_and_equipment_is_each_variants_own(cli, tmp_path):
+    found = midpath.compare_variants(TEXT, "cubic", ideal=False)
+    assert any("codel and other are the same flow by flow" in text for text in found.warnings), found.warnings
+    own = {variant: row.aqm for variant, row in found.equipment}
+    assert own == {"codel": "CoDel of 5 ms", "other": "CoDel of 5 ms", "plain": "drop-tail"}
+    file = tmp_path / "s.toml"
+    file.write_text(TEXT)
+    answer = cli("compare", file, "--schemes", "cubic", "--no-ideal")
+    lines = [line.split() for line in answer.out.splitlines()]
+    assert ["plain", "CUBIC"] in [line[:2] for line in lines if "drop-tail" in line]
+    page = html(found)
+    assert page.count("<h3>Equipment</h3>") == 1 and "CoDel of 5 ms" in page and "drop-tail" in page
+
+
+def test_variants_are_drawn_as_curves_and_over_time():
+    text = TEXT.replace('stop = "3 s"', 'stop = "3 s"\nmeasure = { series = true }')
+    page = html(midpath.compare_variants(text, "cubic,newreno", ideal=False))
+    data = json.loads(page.split('id="report-data">')[1].split("</script>")[0])
+    for figure in ("fct", "goodput", "queue"):
+        shown = data["figures"][figure]["variants"]
+        assert {key.split()[0] for key in shown} == {"cubic", "newreno"}, figure
+        names = {trace["meta"]["scheme"] for state in shown.values() for trace in state["data"]}
+        assert names == {"variant:codel", "variant:other", "variant:plain"} <= set(data["looks"]), figure
+    # The bottleneck first, and not a host's own port.
+    assert next(iter(data["figures"]["queue"]["variants"])).endswith("port:r0>r1")
+
+
+def harm(*ratios):
+    return Harm(("a", "b"), "cubic", 10, 0, len(ratios), 0, 10, estimate(ratios), None, None, None, None)
+
+
+def test_no_difference_found_is_not_no_difference():
+    unknown, harmless, hurting = harm(0.9, 1.2, 1.0), harm(0.9, 0.91, 0.9), harm(1.2, 1.21, 1.2)
+    assert (unknown.hurts, unknown.is_harmless, unknown.cells[0]) == (False, False, "not told apart")
+    assert (harmless.hurts, harmless.is_harmless, harmless.cells[0]) == (False, True, "no")
+    assert (step_of(unknown), step_of(harmless)) == (UNKNOWN, CALM)
+    assert UNKNOWN.dash != CALM.dash
+    # As many seeds as a repetition with this spread would need.
+    wanted = unknown.seeds_wanted
+    assert 20 < wanted < 100 and hurting.hurts
+
+
+def test_a_failure_after_the_end_is_refused(tmp_path):
+    with pytest.raises(UsageError, match="--at 99h: the run ends at 3 s, so no link would go down in it"):
+        midpath.failures(TEXT, "cubic", out=tmp_path / "store", at="99h")
+    assert not (tmp_path / "store").exists()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_a_device_is_not_replaced_by_a_file(cli, tmp_path, made_up):
+    result = midpath.run("title = 'x'\n")
+    result.save(tmp_path / "out")
+    answer = cli("report", tmp_path / "out", "--out", "/dev/full")
+    assert answer.code == 2 and "/dev/full is not a regular file" in answer.err
+    assert not Path("/dev/full").is_file()
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OutputError, match="is not a regular file"):
+        write_text(tmp_path / "pipe", "x")
+    # What a link leads to is written; the link stays.
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    write_text(tmp_path / "link", "x")
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "file").read_text() == "x"
+
+
+def test_sweeps_load_where_there_is_no_fcntl():
+    code = "import sys; sys.modules['fcntl'] = None; import midpath.sweep.store; import midpath.cli"
+    command = [sys.executable, "-W", "ignore", "-c", code]
+    assert subprocess.run(command, capture_output=True, text=True, check=False).stderr == ""
+
+
+def test_seeds_have_a_bound_and_long_work_says_how_long(cli, tmp_path, monkeypatch):
+    file = tmp_path / "s.toml"
+    file.write_text(TEXT)
+    answer = cli("compare", file, "--schemes", "cubic", "--seeds", 1_000_000_000)
+    assert answer.code == 2 and "100000" in answer.err.replace(",", "")
+    monkeypatch.setattr("midpath.cli.progress.FIRST_S", 0.0)
+    answer = cli("compare", file, "--schemes", "cubic", "--variants", "codel,plain", "--seeds", 2)
+    assert "1 of 8 runs after" in answer.err and "to go" in answer.err, answer.err
