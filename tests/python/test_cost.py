@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import midpath
 from midpath.cost import DRAM, SRAM, Memory, in_gigabits, inrpp_cache
 from midpath.errors import UsageError
 
@@ -94,3 +95,17 @@ def test_command_refuses_nonsense(cli, arguments):
     found = cli("cost", "inrpp-cache", *arguments)
     assert found.code == 2
     assert found.err.count("\n") == 1
+
+
+def test_every_scheme_says_what_it_asks_for(cli, tmp_path, made_up):
+    rows = {row["scheme"]: row for row in json.loads(cli("cost", "schemes", "--json").out)}
+    assert {"cubic", "fcp", "inrpp", "mircc", "rpm", "xcp"} <= rows.keys()
+    assert rows["fcp"]["routers"] == "FCP" and any("40 B on each packet" in cost for cost in rows["fcp"]["costs"])
+    both = json.loads(cli("cost", "schemes", "cubic+rpm", "--json").out)[0]
+    assert (both["hosts"], both["routers"]) == (rows["cubic"]["hosts"], "RPM")
+    midpath.compare("title = 'x'\n", "cubic,fcp", out=tmp_path / "out")
+    gains = json.loads(cli("cost", "schemes", "--of", tmp_path / "out", "--json").out)
+    assert [row["scheme"] for row in gains] == ["cubic", "fcp"] and all(row["afct_s"] > 0 for row in gains)
+    assert "FCP" in cli("cost", "schemes", "--of", tmp_path / "out").out
+    refused = cli("cost", "schemes", "nosuch")
+    assert refused.code == 2 and "there is no scheme 'nosuch'" in refused.err

@@ -107,7 +107,7 @@ def is_fine(path, value):
     key = path[-1] if path[-1] != 0 else path[-2]
     if key in NAMES + RESOLVED_WHERE_IT_RUNS and not (key == "budget" and path[0] == "schemes"):
         return isinstance(value, str)
-    positive = isinstance(value, float) and 0 < value
+    positive = isinstance(value, float) and value > 0
     if key in PLACES:
         return isinstance(value, float)
     if path[0] == "schemes":

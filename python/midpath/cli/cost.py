@@ -3,21 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
 from midpath.cli import text
 from midpath.cli.options import Json, print_json
+from midpath.compare import load_comparison
 from midpath.cost import DRAM, PACKET_BYTES, RATE_BPS, SRAM, CacheCost, Memory, in_gigabits, inrpp_cache
+from midpath.metrics import IDEAL
+from midpath.palette import name
+from midpath.price import Asked, asked_by, gained
+from midpath.run import as_names
+from midpath.schemes import shipped
 from midpath.units import digits, parse, quantity
 
-app = typer.Typer(help="Calculate what a scheme's hardware costs.")
+app = typer.Typer(help="What schemes ask for, and what their hardware costs.")
 
 
 @app.callback()
 def root() -> None:
-    """Calculate what a scheme's hardware costs."""
+    """What schemes ask for, and what their hardware costs."""
+
+
+@app.command("schemes")
+def schemes(
+    names: Annotated[str | None, typer.Argument(help="Schemes, with commas between them; else all.")] = None,
+    of: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="A comparison: what each bought there.", show_default=False)
+    ] = None,
+    json: Json = False,
+) -> None:
+    """What each scheme asks of hosts, routers and packets; with --of, beside what it gained."""
+    comparison = load_comparison(of) if of is not None else None
+    wanted = as_names(names) if names else list(comparison.schemes if comparison else shipped())
+    rows = [asked_by(scheme) for scheme in wanted if scheme != IDEAL]
+    gains = gained(comparison) if comparison else {}
+    if json:
+        print_json([row.to_json() | gains.get(row.scheme, {}) for row in rows])
+        return
+    for line in (line for row in rows for line in _priced(row, gains)):
+        text.console().print(line, soft_wrap=True)
+
+
+def _priced(row: Asked, gains: dict[str, dict[str, Any]]) -> Iterator[str]:
+    own = gains.get(row.scheme)
+    parts = [f"hosts run {row.hosts}"] if row.hosts else []
+    parts += [f"routers run {row.routers or 'plain queues'}"]
+    if own:
+        memory = quantity("bytes", own["queue_max_bytes"])
+        parts += [f"AFCT {quantity('seconds', own['afct_s'])} with {memory} at the fullest port"]
+    yield f"{name(row.scheme)}: {'; '.join(parts)}"
+    yield from (f"  - {cost}" for cost in row.costs)
 
 
 @app.command("inrpp-cache")

@@ -1,0 +1,51 @@
+"""What a scheme asks of hosts, routers and packets, and what it gained in a comparison."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from midpath.compare import Comparison
+from midpath.errors import UsageError
+from midpath.schemes import Description, described, shipped
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Of a scheme, or of a transport over a network."""
+
+    scheme: str
+    hosts: str
+    routers: str
+    costs: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """As `midpath cost schemes --json` prints it."""
+        return asdict(self)
+
+
+def asked_by(scheme: str) -> Asked:
+    """What a scheme says that it costs; of a transport over a network, both."""
+    parts = [_known(part) for part in scheme.split("+")]
+    return Asked(
+        scheme,
+        next((part.hosts for part in parts if part.hosts), ""),
+        next((part.routers for part in reversed(parts) if part.routers), ""),
+        tuple(cost for part in parts for cost in part.costs),
+    )
+
+
+def _known(name: str) -> Description:
+    found = described(name)
+    if name not in shipped() and not found.summary:
+        raise UsageError(f"there is no scheme {name!r}; there are {', '.join(shipped())}")
+    return found
+
+
+def gained(comparison: Comparison) -> dict[str, dict[str, Any]]:
+    """Completion time and memory of each scheme: means over the seeds."""
+    keys = ("afct_s", "queue_max_bytes")
+    return {
+        row.scheme: {key: value.mean if (value := row.figures[key]) else None for key in keys}
+        for row in comparison.rows()
+    }
