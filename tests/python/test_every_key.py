@@ -6,6 +6,7 @@ The schema says which keys there are, and of what kind. What is accepted all the
 
 import copy
 import hashlib
+import itertools
 import json
 import os
 
@@ -88,7 +89,7 @@ def leaves(schema):
 def put(values, path, value):
     """Sets a value, and makes the tables and lists on the way to it."""
     here = values
-    for step, following in zip(path[:-1], path[1:], strict=True):
+    for step, following in itertools.pairwise(path):
         kind = list if isinstance(following, int) else dict
         if isinstance(step, int):
             if not here:
