@@ -232,11 +232,6 @@ impl Paths {
         [0, 1].map(|class: usize| self.list.iter().map(|p| p.demand[class]).sum())
     }
 
-    /// Both together.
-    pub fn rate(&self) -> f64 {
-        self.rates().iter().sum()
-    }
-
     fn first(&self) -> Option<(Time, usize, usize)> {
         let all = self.list.iter().enumerate().flat_map(|(i, p)| [(p.due[0], i, 0), (p.due[1], i, 1)]);
         all.min()
