@@ -42,7 +42,7 @@ class Equipment:
 
     def to_json(self) -> dict[str, Any]:
         """As it stands in compare.json."""
-        return asdict(self)
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()}
 
     def cells(self) -> tuple[str, ...]:
         """A row under `HEADS`."""

@@ -108,7 +108,7 @@ fn load_elsewhere(setup: &Setup, i: usize, spec: &WorkloadSpec, group: &str) -> 
             let (from, to) = (setup.topology.find(&a)?, setup.topology.find(&b)?);
             let links = setup.topology.links().iter().enumerate();
             let own = links.filter(|(_, l)| (l.a, l.b) == (from, to) || (l.b, l.a) == (from, to));
-            (own.map(|(link, _)| share((link, setup.direction(link, from)))).sum(), format!("that link is offered"))
+            (own.map(|(link, _)| share((link, setup.direction(link, from)))).sum(), "that link is offered".to_owned())
         }
         LoadOf::Rate(rate) => {
             let links = 0..setup.topology.links().len();
