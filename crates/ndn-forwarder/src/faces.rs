@@ -4,8 +4,6 @@ use midpath_core::units::Time;
 use midpath_ndn::link::Reassembler;
 use rustc_hash::FxHashMap;
 
-use crate::round_trip::RoundTrips;
-
 /// A face's number, never given twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FaceId(pub u64);
@@ -107,8 +105,6 @@ pub struct Face {
     pub sent: Traffic,
     /// Frames that are no packets, or break a rule.
     pub malformed: u64,
-    /// The round trips of Interests that went out here.
-    pub round_trips: RoundTrips,
     /// Pieces of packets that wait for the others.
     pub pieces: Option<Box<Reassembler>>,
     /// Nacks that say that nothing leads there.
@@ -148,8 +144,7 @@ impl Faces {
 
     fn made(spec: FaceSpec) -> Face {
         let (received, sent) = Default::default();
-        let (round_trips, refusals) = Default::default();
-        Face { spec, received, sent, malformed: 0, round_trips, pieces: None, refusals }
+        Face { spec, received, sent, malformed: 0, pieces: None, refusals: Refusals::default() }
     }
 
     /// A new face; `None` if there are too many.

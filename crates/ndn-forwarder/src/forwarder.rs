@@ -58,8 +58,7 @@ pub struct Settings {
     pub policy: Policy,
     /// Names that this network goes by: a forwarding hint that leads here has done its work.
     pub regions: Vec<Vec<u8>>,
-    /// Whether Interests of applications are sent again while they are pending, and silent next hops
-    /// go behind others.
+    /// Whether silent next hops go behind others, and where one refuses another is asked.
     pub recovers: bool,
     /// Whether Interests of applications here wait for room on their way, and are sent again.
     pub pace: bool,
@@ -308,9 +307,6 @@ impl Forwarder {
             self.counters.unsatisfied += 1;
             self.note_silence(now, id);
             self.end(now, id);
-        }
-        while let Some(id) = self.pit.alarm(now) {
-            self.try_again(now, id);
         }
         self.edge.on_time(now);
         self.send_paced(now);

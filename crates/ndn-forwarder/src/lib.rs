@@ -26,7 +26,6 @@ pub mod nonces;
 pub mod outbox;
 pub mod pit;
 pub mod rib;
-pub mod round_trip;
 pub mod store;
 pub mod strategy;
 #[cfg(test)]

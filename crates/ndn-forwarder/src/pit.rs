@@ -100,8 +100,6 @@ pub struct Entry {
     pub outs: Vec<OutRecord>,
     /// How long Interests in the same are held back after one was sent.
     pub suppression: Time,
-    /// How often it was sent again without being asked for again.
-    pub tries: u32,
     /// The next entry of the same name.
     next: Option<u32>,
     components: usize,
@@ -157,8 +155,6 @@ pub struct Pit {
     /// Names of Data whose digest somebody waits for.
     digests: FxHashMap<NameId, u32>,
     ends: BinaryHeap<Reverse<(Time, EntryId)>>,
-    /// When entries are to be looked at before: at most once each.
-    alarms: BinaryHeap<Reverse<(Time, EntryId)>>,
     pending: FxHashMap<FaceId, Pending>,
     records: usize,
     bytes: usize,
@@ -177,7 +173,6 @@ impl Pit {
             prefixes: [0; MAX_COMPONENTS + 1],
             digests: FxHashMap::default(),
             ends: BinaryHeap::new(),
-            alarms: BinaryHeap::new(),
             pending: FxHashMap::default(),
             records: 0,
             bytes: 0,
@@ -318,7 +313,6 @@ impl Pit {
             ins: vec![record],
             outs: Vec::new(),
             suppression: Time::ZERO,
-            tries: 0,
             next: self.by_name.insert(name, place),
             components: name::count(interest.name).min(MAX_COMPONENTS),
             generation: self.generation,
@@ -387,41 +381,19 @@ impl Pit {
         }
     }
 
-    /// The heaps keep times of entries that are gone; not too many.
+    /// The heap keeps times of entries that are gone; not too many.
     fn shrink(&mut self) {
-        let most = 2 * self.len() + SLACK;
-        for heap in [&mut self.ends, &mut self.alarms].into_iter().filter(|heap| heap.len() > most) {
+        if self.ends.len() > 2 * self.len() + SLACK {
             let alive = |id: &EntryId| {
                 self.entries[id.place as usize].as_ref().is_some_and(|entry| entry.generation == id.generation)
             };
-            heap.retain(|Reverse((_, id))| alive(id));
+            self.ends.retain(|Reverse((_, id))| alive(id));
         }
     }
 
-    /// When the next entry may be over, or is to be looked at.
+    /// When the next entry may be over.
     pub fn next(&self) -> Time {
-        let first = |heap: &BinaryHeap<Reverse<(Time, EntryId)>>| heap.peek().map_or(Time::MAX, |Reverse((at, _))| *at);
-        first(&self.ends).min(first(&self.alarms))
-    }
-
-    /// An entry is to be looked at then. Each has one such time at most: the last is asked for when it
-    /// has come.
-    pub fn set_alarm(&mut self, id: EntryId, at: Time) {
-        self.alarms.push(Reverse((at, id)));
-    }
-
-    /// An entry whose time has come.
-    pub fn alarm(&mut self, now: Time) -> Option<EntryId> {
-        while let Some(Reverse((at, id))) = self.alarms.peek().copied() {
-            if at > now {
-                return None;
-            }
-            self.alarms.pop();
-            if self.get(id).is_some() {
-                return Some(id);
-            }
-        }
-        None
+        self.ends.peek().map_or(Time::MAX, |Reverse((at, _))| *at)
     }
 
     /// An entry that is over; it stays until it is removed.

@@ -8,7 +8,7 @@ mod entries;
 #[path = "../../midpathd/tests/parsers/mutations.rs"]
 mod mutations;
 
-use midpath_ndn::{Component, Data, Header, Interest, Name, PitToken};
+use midpath_ndn::{Component, Data, Header, Interest, Mircc, Name, PitToken};
 use midpath_ndn_forwarder::management::{Parameters, Response};
 use midpath_ndn_forwarder::name;
 use mutations::run;
@@ -68,6 +68,44 @@ fn conversations() -> Vec<Vec<u8>> {
         .concat(),
         (0..20).flat_map(|i| asked(0, &["a", &i.to_string()], i)).collect(),
     ]
+}
+
+/// An answer or a question with MIRCC's fields, or a hello.
+fn rated(face: u8, packet: Option<&[u8]>, nack: Option<u64>, mircc: Mircc) -> Vec<u8> {
+    let (header, mut out) = (Header { nack, mircc, ..Header::default() }, vec![face]);
+    match packet {
+        Some(packet) => header.wrap(packet, &mut out),
+        None => header.idle(&mut out),
+    }
+    out
+}
+
+/// Conversations with neighbours that speak MIRCC.
+fn rated_conversations() -> Vec<Vec<u8>> {
+    let hello = |face| rated(face, None, None, Mircc { hello: Some(1), ..Mircc::default() });
+    let stamps = Mircc { rates: Some((u64::MAX, 5)), path_id: Some(9), ..Mircc::default() };
+    let asks =
+        Mircc { class: Some(1), data_size: Some(u64::MAX), round_trip: Some(1), path_id: Some(9), ..Mircc::default() };
+    let data = |face, names: &[&str]| rated(face, Some(&answered(0, names)[1..]), None, stamps);
+    let interest = |i: u32| {
+        let (name, mut wire) = (Name([b"a".to_vec(), vec![i as u8]].map(Component::generic).to_vec()), Vec::new());
+        Interest { name, nonce: Some(i), ..Interest::default() }.put(&mut wire);
+        wire
+    };
+    vec![
+        [asked(0, &["a", "b"], 1), data(1, &["a", "b"]), asked(0, &["a", "c"], 2), data(65, &["a", "c"])].concat(),
+        (0..30).flat_map(|i| rated(2, Some(&interest(i)), None, asks)).chain(hello(253)).collect(),
+        (0..9)
+            .flat_map(|i| [rated(2, Some(&interest(i)), None, asks), rated(5, Some(&interest(i)), Some(50), stamps)])
+            .flatten()
+            .collect(),
+        [hello(1), hello(254), asked(0, &["a", "b"], 1), hello(251), asked(0, &["a", "d"], 1)].concat(),
+    ]
+}
+
+#[test]
+fn conversations_with_neighbours_that_speak_mircc() {
+    run("forwarder, MIRCC", &rated_conversations(), 5_000, entries::rated_frames);
 }
 
 #[test]

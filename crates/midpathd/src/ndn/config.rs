@@ -33,6 +33,8 @@ const LEAST_RATE: u64 = 50_000;
 struct File {
     /// The socket for `status` and `down`; beside the configuration unless given.
     control: Option<PathBuf>,
+    /// Whether Interests of applications are paced and repaired.
+    pace: Option<bool>,
     /// Names that this network goes by.
     #[serde(default)]
     regions: Vec<Spanned<String>>,
@@ -250,6 +252,7 @@ fn settings(file: &File, source: &Source<'_>) -> Result<(Settings, usize), Error
         dead_nonces: count(&tables.dead_nonces, "tables.dead_nonces", default.dead_nonces)?,
         policy,
         regions,
+        pace: file.pace.unwrap_or(default.pace),
         ..default
     };
     Ok((settings, bytes(&tables.output, "tables.output", 1 << 16, 64 << 20)?))
@@ -352,6 +355,7 @@ mod tests {
     fn a_configuration_is_read() {
         let config = read(
             r#"
+            pace = false
             [listen]
             unix = "nfd.sock"
             udp = ["[::1]:6363"]
@@ -375,7 +379,7 @@ mod tests {
         .expect("it is right");
         assert_eq!(config.unix, Some(PathBuf::from("/etc/nfd.sock")));
         assert_eq!(config.control, PathBuf::from("/etc/a.sock"));
-        assert_eq!(config.settings.store_bytes, 1_000_000);
+        assert_eq!((config.settings.store_bytes, config.settings.pace), (1_000_000, false));
         assert_eq!(config.settings.policy, Policy { register: Who::Anyone, manage: Who::Local });
         assert_eq!(config.peers.len(), 1, "both routes lead to one neighbour");
         assert_eq!(config.peers[0].rates, Some([Rate::from_mbps(20), Rate::from_mbps(10)]));

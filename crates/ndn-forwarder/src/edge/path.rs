@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 
 use midpath_core::units::Time;
+use midpath_schemes::rated::RoundTrips;
 
 use crate::pit::EntryId;
 
@@ -19,8 +20,6 @@ const TARGET: Time = Time::from_ms(25);
 const FIRST: f64 = 4.0;
 const LEAST: f64 = 2.0;
 const MOST: f64 = 1024.0;
-/// How long the least round trip holds (RFC 6817 keeps minutes; ours, because routes change).
-const BASE_AGE: Time = Time::from_secs(10);
 /// The least of so many round trips says how long the queue is (RFC 6817, current filter).
 const RECENT: usize = 4;
 /// Answers to so many later Interests say that one is lost (RFC 5681's duplicate ACKs).
@@ -44,11 +43,9 @@ pub struct Path {
     next: u64,
     /// Losses of what was sent before this one belong to the same congestion.
     recovered: u64,
-    /// Least round trips of this and the last interval, and when this one began.
-    base: [Time; 2],
-    base_since: Time,
+    /// Means, and the least of the last ten seconds and more (RFC 6817 keeps minutes).
+    trips: RoundTrips,
     recent: [Time; RECENT],
-    smoothed: Option<(Time, Time)>,
     strikes: u32,
     try_at: Time,
 }
@@ -61,10 +58,8 @@ impl Default for Path {
             under_way: BTreeMap::new(),
             next: 0,
             recovered: 0,
-            base: [Time::MAX; 2],
-            base_since: Time::ZERO,
+            trips: RoundTrips::new(SHORTEST, 4),
             recent: [Time::MAX; RECENT],
-            smoothed: None,
             strikes: 0,
             try_at: Time::ZERO,
         }
@@ -95,9 +90,7 @@ impl Path {
 
     /// How long to wait for an answer that is asked for the n-th time.
     pub fn timer(&self, times: u32) -> Time {
-        let once = self.smoothed.map_or(UNKNOWN, |(mean, deviation)| {
-            Time(mean.0.saturating_add(deviation.0.saturating_mul(4))).max(SHORTEST)
-        });
+        let once = self.trips.with_deviation().map_or(UNKNOWN, |time| time.max(SHORTEST));
         Time(once.0.saturating_mul(1 << times.min(6)))
     }
 
@@ -109,7 +102,7 @@ impl Path {
         self.strikes = 0;
         self.measure(now, took);
         if was_full {
-            self.adjust();
+            self.adjust(now);
         }
         let mut lost = Vec::new();
         while let Some(first) = self.under_way.first_entry().filter(|first| first.key() + REORDER < number) {
@@ -136,25 +129,16 @@ impl Path {
         self.under_way.remove(&number);
     }
 
-    /// RFC 6298's means, and RFC 6817's least round trips.
     fn measure(&mut self, now: Time, took: Time) {
-        let (mean, deviation) = self.smoothed.unwrap_or((took, Time(took.0 / 2)));
-        let error = Time(mean.0.abs_diff(took.0));
-        let deviation = Time((deviation.0 / 4).saturating_mul(3).saturating_add(error.0 / 4));
-        self.smoothed = Some((Time((mean.0 / 8).saturating_mul(7).saturating_add(took.0 / 8)), deviation));
-        if now.saturating_sub(self.base_since) >= BASE_AGE {
-            self.base = [Time::MAX, self.base[0]];
-            self.base_since = now;
-        }
-        self.base[0] = self.base[0].min(took);
+        self.trips.add(now, took);
         self.recent.rotate_right(1);
         self.recent[0] = took;
     }
 
     /// RFC 6817, §2.4.2, with slow start until half of the target is there.
-    fn adjust(&mut self) {
+    fn adjust(&mut self, now: Time) {
         let least = self.recent.iter().min().copied().unwrap_or_default();
-        let waits = least.saturating_sub(self.base[0].min(self.base[1])).as_secs_f64() / TARGET.as_secs_f64();
+        let waits = least.saturating_sub(self.trips.least(now).unwrap_or(least)).as_secs_f64() / TARGET.as_secs_f64();
         if self.window_interests < self.threshold_interests && waits < 0.5 {
             self.window_interests += 1.0;
         } else {

@@ -29,7 +29,7 @@ impl Forwarder {
         }
         // Also one that comes too late says that its next hop answers.
         if !localhost {
-            self.note_answer(now, face, data.name, &found);
+            self.note_answer(face, data.name);
         }
         let (stamped, size) = self.stamp_data(now, face, data, header, &found);
         let mark = header.congestion_mark;

@@ -87,7 +87,6 @@ impl Forwarder {
             return;
         }
         self.choose(now, id, &hops, onward);
-        self.watch(now, id, onward.from);
     }
 
     /// Another Interest in what somebody waits for.

@@ -3,7 +3,7 @@
 use std::hash::BuildHasher;
 
 use midpath_core::units::Time;
-use midpath_ndn::View;
+use midpath_ndn::{Header, View};
 
 use crate::faces::FaceId;
 use crate::fib::NextHop;
@@ -41,6 +41,7 @@ impl Forwarder {
         let Ok(View::Interest(interest)) = View::of(&record.wire) else { return };
         let again = self.pit.get(id).is_some_and(|entry| !entry.outs.is_empty());
         if again {
+            self.counters.retried += 1;
             self.note_silence(now, id);
         }
         // Who is asked again takes the nonce that it knows for a loop.
@@ -53,11 +54,20 @@ impl Forwarder {
         state.sent.interests += 1;
         let sent = OutRecord { face, nonce, at: now, nacked: None };
         if let Some(entry) = self.pit.get_mut(id) {
-            entry.tries += u32::from(again);
             match entry.out(face) {
                 Some(known) => *known = sent,
                 None => entry.outs.push(sent),
             }
+        }
+        if again {
+            return;
+        }
+        // A silent next hop is asked, too, whether it still is.
+        let header = Header::default();
+        let from = record.face;
+        let hops = self.usable(&Onward { interest: &interest, nonce, header: &header, from });
+        if let Some(probed) = self.due_for_probe(now, &hops, &interest).filter(|probed| *probed != face) {
+            self.send_interest(now, id, probed, &Onward { interest: &interest, nonce, header: &header, from });
         }
     }
 }

@@ -316,9 +316,6 @@ impl Forwarder {
             path_id: upstream.map(|path| path.0),
             ..Mircc::default()
         };
-        if let Some(entry) = self.pit.get_mut(id) {
-            entry.tries += u32::from(ask.again);
-        }
         // Who is asked again takes the nonce that it knows for a loop.
         let nonce = if ask.again { self.nonce() } else { record.nonce };
         let header = Header { mircc, ..Header::default() };

@@ -258,7 +258,7 @@ fn wait(f: &mut Forwarder, until: Time) -> Vec<(Time, FaceId, String)> {
 
 #[test]
 fn a_way_that_is_silent_is_left_and_found_again() {
-    let (mut f, [.., first, second]) = four(Settings { store_bytes: 0, pace: false, ..Settings::default() });
+    let (mut f, [.., first, second]) = four(Settings { store_bytes: 0, ..Settings::default() });
     let application = add(&mut f, Scope::Local);
     let ask = |f: &mut Forwarder, at: u64, i: u32| {
         let name = of(&["a", &i.to_string()]);
@@ -292,15 +292,15 @@ fn a_way_that_is_silent_is_left_and_found_again() {
 
 #[test]
 fn what_is_lost_is_asked_for_again_as_long_as_somebody_waits() {
-    for recovers in [true, false] {
-        let (mut f, [far, _, producer, other]) = four(Settings { recovers, pace: false, ..Settings::default() });
+    for pace in [true, false] {
+        let (mut f, [far, _, producer, other]) = four(Settings { pace, ..Settings::default() });
         f.remove_face(other);
         let application = add(&mut f, Scope::Local);
         hand(&mut f, MS(0), application, &an_interest(&of(&["a"]), false, false, 1));
         let again = wait(&mut f, MS(3900));
         assert!(again.iter().all(|(_, to, what)| *to == producer && what == "I/a"));
         let times: Vec<Time> = again.iter().map(|(at, ..)| *at).collect();
-        assert_eq!(times, if recovers { vec![MS(250), MS(750), MS(1750), MS(3750)] } else { vec![] });
+        assert_eq!(times, if pace { vec![MS(250), MS(750), MS(1750), MS(3750)] } else { vec![] });
         assert_eq!(wait(&mut f, MS(60_000)), [], "nobody waits");
         // Who forwards for others leaves it to those.
         hand(&mut f, MS(70_000), far, &an_interest(&of(&["a"]), false, false, 2));

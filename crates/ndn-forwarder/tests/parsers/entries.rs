@@ -4,14 +4,14 @@
 //! Each takes any bytes, must not panic, and checks what holds of every answer. It says whether the
 //! bytes were taken for something.
 
-use midpath_core::units::Time;
+use midpath_core::units::{Rate, Time};
 use midpath_ndn::link::first_frame;
 use midpath_ndn::name::GENERIC;
 use midpath_ndn::name_view::PARAMETERS_DIGEST;
 use midpath_ndn::tlv::put;
-use midpath_ndn::{Frame, View};
+use midpath_ndn::{Frame, Header, Mircc, View};
 use midpath_ndn_forwarder::management::{Parameters, Policy, Response};
-use midpath_ndn_forwarder::{FaceId, FaceSpec, Forwarder, Persistency, Scope, Settings, digest, name};
+use midpath_ndn_forwarder::{FaceId, FaceSpec, Forwarder, Persistency, Rated, Scope, Settings, digest, name};
 
 /// What a command is about, and an answer.
 pub fn control(bytes: &[u8]) -> bool {
@@ -76,7 +76,26 @@ fn forwarder() -> (Forwarder, Vec<FaceId>) {
 /// Frames, each behind a byte that says which face it comes from and how much later. No table grows
 /// beyond its bound, and what is sent are frames.
 pub fn frames(bytes: &[u8]) -> bool {
+    let (forwarder, faces) = forwarder();
+    converse(forwarder, &faces, bytes)
+}
+
+/// The same where both neighbours speak MIRCC.
+pub fn rated_frames(bytes: &[u8]) -> bool {
     let (mut forwarder, faces) = forwarder();
+    let hello = Mircc { hello: Some(2), ..Mircc::default() };
+    let mut idle = Vec::new();
+    Header { mircc: hello, ..Header::default() }.idle(&mut idle);
+    for face in &faces[1..] {
+        let rate = Rate::from_mbps(10);
+        forwarder.set_link(Time::ZERO, *face, Rated { out: rate, back: rate, mtu: 1400, overhead: 42 });
+        forwarder.receive(Time::ZERO, *face, &idle).expect("a hello");
+    }
+    forwarder.sent();
+    converse(forwarder, &faces, bytes)
+}
+
+fn converse(mut forwarder: Forwarder, faces: &[FaceId], bytes: &[u8]) -> bool {
     let (mut rest, mut now, mut sent) = (bytes, Time::ZERO, 0);
     while let [first, behind @ ..] = rest {
         let Ok(Some(length)) = first_frame(behind) else { break };
@@ -90,7 +109,11 @@ pub fn frames(bytes: &[u8]) -> bool {
         let taken = forwarder.receive(now, face, frame);
         assert!(taken.is_err() || Frame::of(frame).is_ok());
         for (to, frame) in forwarder.sends() {
-            let packet = Frame::of(frame).expect("a frame").packet.expect("with a packet");
+            let frame = Frame::of(frame).expect("a frame");
+            let Some(packet) = frame.packet else {
+                assert!(frame.header.mircc.hello.is_some(), "only a hello has no packet");
+                continue;
+            };
             let view = View::of(packet).expect("Interest or Data");
             assert!(to == faces[0] || !view.name().to_string().starts_with("/localhost/"), "it stays here");
             sent += 1;
@@ -100,6 +123,10 @@ pub fn frames(bytes: &[u8]) -> bool {
         for (table, holds, most) in forwarder.tables() {
             assert!(holds <= most, "{table}: {holds} of {most}");
         }
+    }
+    for (_, line) in forwarder.lines() {
+        let stamps = line.link.stamps();
+        assert!(stamps.primary.max(stamps.secondary) <= 0.951 * line.rated.back.as_f64(), "{stamps:?}");
     }
     forwarder.on_time(now.saturating_add(Time::from_secs(100)));
     assert_eq!(forwarder.tables()[1].1, 0, "all that was pending has ended");
