@@ -48,6 +48,7 @@ EXAMPLES = {
     "DeploySpec.name": '"west"',
     "DeploySpec.params": "{ alpha = 1.0 }",
     "DeploySpec.queue": '"deep"',
+    "DeploySpec.tunnels": '"newreno"',
     "ExplicitFlow.object": '"film"',
     "ExplicitFlow.budget": '"gold"',
     "WorkloadSpec.budget": '"gold"',

@@ -281,6 +281,13 @@ impl Node {
                 None => return,
             }
         }
+        self.go_further(now, port, pkt, pool, driver);
+        self.drain(now, pool, driver);
+    }
+
+    /// Routes a packet that its port has let pass.
+    #[inline(always)]
+    fn go_further<D: Driver>(&mut self, now: Time, port: PortId, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
         let packet = &mut pool[&pkt];
         if packet.kind == Kind::Control {
             // A control packet that no port has taken ends here: neighbours that don't know a
@@ -292,7 +299,6 @@ impl Node {
         }
         packet.hops -= 1;
         self.forward(now, Some(port), pkt, pool, driver);
-        self.drain(now, pool, driver);
     }
 
     /// Shows the packet to the port that it came in through; gives it back if it goes on.
@@ -376,10 +382,41 @@ impl Node {
             Action::Drop(port, pkt, why) => self.discard(Some(port), pkt, why, pool, driver),
             Action::Kick(port) if usize::from(port.0) < self.slots.len() => self.poll(port, now, pool, driver),
             Action::Kick(_) => {}
+            Action::Carried(port, pkt) => {
+                self.count_carried(port, now, &pkt, pool);
+                Node::consume(pkt, pool, driver);
+            }
+            Action::Poke(flow) => {
+                self.pokes.push(flow);
+                self.poke(now);
+            }
+            Action::Arrived(port, pkt) if usize::from(port.0) < self.slots.len() => {
+                self.arrived(now, port, pkt, pool, driver);
+            }
+            Action::Arrived(_, pkt) => self.discard(None, pkt, Drop::Undeliverable, pool, driver),
             Action::Background(port, at) => {
                 self.background(port).deadline = at;
                 self.arm_background(port, now);
             }
+        }
+    }
+
+    /// Takes in a packet that has come out of a tunnel through this port. A tunnel may give many at
+    /// once, so what they leave to be done is done after the last, not one inside the other.
+    #[cold]
+    fn arrived<D: Driver>(&mut self, now: Time, port: PortId, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
+        pool[&pkt].queued = now;
+        if pool[&pkt].kind == Kind::Control && pool[&pkt].hops != u8::MAX {
+            return self.discard(Some(port), pkt, Drop::Policy, pool, driver);
+        }
+        let transmitter = self.transmitter(port, now, driver);
+        let fate = self.with_port(port, now, transmitter, pool, |p, ctx| p.inbound(pkt, ctx));
+        self.poll(port, now, pool, driver);
+        match fate {
+            Some(Inbound::Forward(pkt)) => self.go_further(now, port, pkt, pool, driver),
+            Some(Inbound::Consume(pkt)) => Node::consume(pkt, pool, driver),
+            Some(Inbound::Drop(pkt, why)) => self.discard(Some(port), pkt, why, pool, driver),
+            Some(Inbound::Keep) | None => {}
         }
     }
 

@@ -131,6 +131,10 @@ pub trait Map {
     fn runs(&self, _node: NodeId) -> bool {
         true
     }
+    /// Whether the link behind a port is a tunnel, so that routes don't know it.
+    fn is_tunnel(&self, _node: NodeId, _port: PortId) -> bool {
+        false
+    }
 }
 
 /// What a scheme needs to know of a node to build what is the node's own.

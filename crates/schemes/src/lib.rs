@@ -1,8 +1,9 @@
 //! The congestion-control schemes of Midpath, one folder each, all of the same shape: parameters,
 //! equations, endpoints, ports, a description, tests beside the code.
 //!
-//! Three rooms are no schemes. They have what several share: `transport` a sender and a receiver over
-//! TCP's segments, `icn` names and what is asked for by them, `explicit` numbers that packets carry.
+//! Four rooms are no schemes. They have what several share: `transport` a sender and a receiver over
+//! TCP's segments, `tunnel` links whose underlay is a TCP connection, `icn` names and what is asked
+//! for by them, `explicit` numbers that packets carry.
 //!
 //! [`Catalogue`] turns a name and a table of parameters into a [`midpath_core::roles::Scheme`]. A
 //! scheme of your own needs no change here: implement that trait in your crate and add a builder
@@ -33,6 +34,7 @@ mod tcp;
 #[cfg(test)]
 mod testing;
 mod transport;
+pub mod tunnel;
 mod udp;
 mod xcp;
 

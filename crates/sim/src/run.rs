@@ -137,6 +137,7 @@ struct Finished<'a> {
     memory: usize,
     counts: Counts,
     warnings: Vec<Warning>,
+    tunnels: Option<Value>,
 }
 
 /// Where all packets are: sent = delivered + dropped + corrupted + consumed + stored + in flight.
@@ -198,6 +199,7 @@ fn run_ideal(setup: &Setup) -> Result<Finished<'_>, SpecError> {
         memory: 0,
         counts,
         warnings: rerouted_ideal(setup).into_iter().collect(),
+        tunnels: None,
     })
 }
 
@@ -211,6 +213,7 @@ fn run_packets<'a>(
     let plan = setup.series_plan();
     let captures = setup.captures();
     let stalls_plan = setup.watch_plan();
+    let pipes = network.pipes.clone();
     let mut engine = Engine::new(network, options.threads, options.sparing, |nodes| {
         let here = captures.iter().filter(|c| nodes.contains(&c.place.0)).cloned().collect();
         Box::new(Recorder::new(&plan, stalls_plan.clone(), nodes, here))
@@ -249,7 +252,8 @@ fn run_packets<'a>(
     warnings.extend(phase_effects(setup, &rows, &ports));
     warnings.extend(without_effect(setup, &ports));
     warnings.extend(stalls(setup, &recording.watched, &rows, &ports));
-    Some(Finished { rows, ports, recording, span, threads, memory, counts, warnings })
+    let tunnels = setup.carried(&pipes);
+    Some(Finished { rows, ports, recording, span, threads, memory, counts, warnings, tunnels })
 }
 
 /// How long a run without a stop was: until its last flow's last byte was delivered, if all were;
@@ -289,6 +293,9 @@ impl Finished<'_> {
                 "no_route": self.counts.no_route,
                 "out_of_hops": self.counts.out_of_hops,
             });
+        }
+        if let Some(tunnels) = self.tunnels {
+            run["tunnels"] = tunnels;
         }
         let mut tables = vec![
             ("flows".to_owned(), flow_table(setup, &self.rows)),

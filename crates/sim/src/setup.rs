@@ -15,22 +15,24 @@ mod paths;
 mod queues;
 mod reroute;
 mod routes;
+mod tunnels;
 mod vary;
 
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use midpath_core::node::{Forwarding, Node};
+use midpath_core::node::{Flows, Forwarding, Node};
 use midpath_core::packet::{FlowId, NodeId, PortId};
 use midpath_core::queue::Discipline;
 use midpath_core::rng::Streams;
 use midpath_core::roles::{LinkInfo, Network as NetworkScheme, NodeSpec, PortSpec, ShortestPath, Transport};
 use midpath_core::spec::SpecError;
-use midpath_core::units::Time;
+use midpath_core::units::{Rate, Time};
 use midpath_schemes::Catalogue;
+use midpath_schemes::tunnel::SharedPipe;
 use midpath_topo::Topology;
-use midpath_topo::graph::check_delay;
+use midpath_topo::graph::{MAX_DELAY, check_delay};
 
 pub use flows::{FlowInfo, FlowTable};
 pub use names::Groups;
@@ -44,6 +46,7 @@ use faults::FaultPlan;
 use paths::GivenPaths;
 use queues::{Keyed, Queues};
 use reroute::Rerouting;
+use tunnels::{Tunnels, WithTunnels};
 use vary::Variations;
 pub use vary::{parse_schedule, parse_trace};
 
@@ -70,6 +73,7 @@ pub struct Setup {
     faults: FaultPlan,
     varying: Variations,
     rerouting: Rerouting,
+    tunnels: Arc<Tunnels>,
     /// What each sort of port has, for the result.
     pub equipment: serde_json::Value,
     /// What each scheme says of itself, for the result.
@@ -109,6 +113,8 @@ impl Setup {
         schemes.bind(&names)?;
         let deployment = Deployment::new(&scenario, catalogue, &schemes, &topology, &names)?;
         schemes.check_needs(&scenario, &flows, &deployment)?;
+        let (tunnels, topology) = Tunnels::build(&scenario, &deployment, &schemes, &routes, (topology, flows.len()))?;
+        let tunnels = Arc::new(tunnels);
         let (equipment, described) = (serde_json::Value::Null, serde_json::Value::Null);
         let mut setup = Setup {
             scenario,
@@ -123,6 +129,7 @@ impl Setup {
             faults,
             varying,
             rerouting,
+            tunnels,
             equipment,
             described,
         };
@@ -161,6 +168,26 @@ impl Setup {
         names.into_iter().map(|name| (name.to_owned(), entry(name))).collect()
     }
 
+    /// What each direction of a tunnel has carried, for the result; none where there are no tunnels.
+    pub fn carried(&self, pipes: &[SharedPipe]) -> Option<serde_json::Value> {
+        (!self.tunnels.is_empty()).then(|| self.tunnels.json(&self.topology, pipes))
+    }
+
+    /// The ports of tunnels whose two ends are on a flow's path, with their rates.
+    pub(crate) fn tunnels_on(&self, src: usize, dst: usize, flow: u32) -> Vec<(usize, u16, Rate)> {
+        if self.tunnels.is_empty() {
+            return Vec::new();
+        }
+        let hops = self.routes.path(&self.topology, src, dst, flow).unwrap_or_default();
+        let nodes: Vec<usize> = hops.iter().map(|hop| hop.node).collect();
+        self.tunnels.along(&nodes).map(|(n, p)| (n, p.0, link_info(&self.topology, n, usize::from(p.0)).rate)).collect()
+    }
+
+    /// Whether a link of the topology is a tunnel.
+    pub fn is_tunnel(&self, link: usize) -> bool {
+        self.tunnels.is_tunnel(link)
+    }
+
     /// What runs where, for the result.
     pub fn deployed(&self) -> serde_json::Value {
         self.deployment.json(&self.topology)
@@ -194,7 +221,8 @@ impl Setup {
     ) -> Option<R> {
         let network = self.deployment.get(instance).network.as_deref()?;
         let routes = self.rerouting.at(n);
-        let map = NetworkMap { topology: &self.topology, deployment: &self.deployment, instance };
+        let (topology, deployment, tunnels) = (&self.topology, &self.deployment, &*self.tunnels);
+        let map = NetworkMap { topology, deployment, tunnels, instance };
         let ecmp = self.scenario.routing.ecmp;
         Some(look(network, &NodeSpec { node: NodeId(n as u32), links, map: &map, routes: &routes, ecmp }))
     }
@@ -215,11 +243,17 @@ impl Setup {
     /// The network, ready for an engine.
     pub fn network(&self) -> Result<Network, SpecError> {
         let rtt = self.longest_rtt();
-        let table: Arc<FlowTable> = Arc::new(FlowTable::new(&self.flows, &self.groups, &self.objects, &self.schemes));
+        let table = Arc::new(FlowTable::new(&self.flows, &self.groups, &self.objects, &self.schemes));
+        let pipes = self.tunnels.pipes();
+        let table: Arc<dyn Flows> = if self.tunnels.is_empty() {
+            table
+        } else {
+            Arc::new(WithTunnels::new(table, self.tunnels.clone(), pipes.clone()))
+        };
         // Large and many: the vector is made as long as it will be.
         let mut nodes: Vec<Node> = Vec::with_capacity(self.topology.nodes().len());
         for n in 0..self.topology.nodes().len() {
-            nodes.push(self.node(n, rtt, &table)?);
+            nodes.push(self.node(n, rtt, &table, &pipes)?);
         }
         let mut starts = vec![0; nodes.len()];
         self.flows.iter().for_each(|flow| starts[flow.ends().0.0 as usize] += 1);
@@ -227,7 +261,10 @@ impl Setup {
         for (i, flow) in self.flows.iter().enumerate() {
             nodes[flow.ends().0.0 as usize].start_flow(flow.flow.start, FlowId(i as u32));
         }
-        Ok(Network { nodes, links: self.links(), events: self.events(), seed: self.scenario.seed })
+        for (node, flow) in self.tunnels.openers() {
+            nodes[node].start_flow(Time::ZERO, flow);
+        }
+        Ok(Network { nodes, links: self.links(), events: self.events(), seed: self.scenario.seed, pipes })
     }
 
     /// What carries flows of the run's scheme, for programs that open flows of their own between
@@ -251,10 +288,14 @@ impl Setup {
         self.rerouting.switches().iter().map(|switch| switch.0)
     }
 
-    fn node(&self, n: usize, rtt: Time, table: &Arc<FlowTable>) -> Result<Node, SpecError> {
+    fn node(&self, n: usize, rtt: Time, table: &Arc<dyn Flows>, pipes: &[SharedPipe]) -> Result<Node, SpecError> {
         let links = links(&self.topology, NodeId(n as u32));
         let discipline = |port| {
             let discipline = self.port(n, port, rtt, &links)?;
+            let discipline = match self.tunnels.from(self.topology.ports(n)[port].link as usize, n) {
+                Some(direction) => self.tunnels.before(direction, discipline, pipes)?,
+                None => discipline,
+            };
             Ok(if self.faults.touches(n, port) { discipline.held() } else { discipline })
         };
         let disciplines = (0..links.len()).map(discipline).collect::<Result<_, SpecError>>()?;
@@ -318,7 +359,8 @@ impl Setup {
                     from: end(from),
                     to: end(to),
                     rate: link.rate_from(from),
-                    delay: link.delay,
+                    // Nothing is ever on a tunnel's own wire.
+                    delay: if self.tunnels.is_tunnel(i) { MAX_DELAY } else { link.delay },
                     corruption: link.corruption,
                     course: self.course(i, direction).boxed(),
                 });

@@ -147,6 +147,11 @@ impl Topology {
         &self.unused
     }
 
+    /// The same network with more links, behind those that it has: ports keep their numbers.
+    pub fn with_links(self, more: impl IntoIterator<Item = LinkInfo>) -> Result<Topology, SpecError> {
+        Topology::new(self.nodes, self.links.into_iter().chain(more).collect())
+    }
+
     /// All nodes; a node's index is its position here.
     pub fn nodes(&self) -> &[NodeInfo] {
         &self.nodes

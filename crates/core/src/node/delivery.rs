@@ -112,6 +112,7 @@ impl Node {
             pool,
             out: &mut self.out,
             pokes: &mut self.pokes,
+            actions: &mut self.actions,
             timer: &mut seat.timer.deadline,
             finished: &mut finished,
             successor: Some(&mut successor),
@@ -197,7 +198,7 @@ impl Node {
     }
 
     /// Sets the timers of poked endpoints to now.
-    fn poke(&mut self, now: Time) {
+    pub(super) fn poke(&mut self, now: Time) {
         while let Some(flow) = self.pokes.pop() {
             let Some(index) = self.endpoints.find_own(flow) else { continue };
             let Some(seat) = self.endpoints.seat(index) else { continue };

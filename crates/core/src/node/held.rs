@@ -148,6 +148,12 @@ impl Node {
         }
     }
 
+    /// Counts a packet that has left through a tunnel.
+    pub(super) fn count_carried(&mut self, port: PortId, now: Time, pkt: &Pkt, pool: &Pool) {
+        let packet = &pool[pkt];
+        self.slots[usize::from(port.0)].count(packet.size, packet.queued, now, self.until);
+    }
+
     /// Asks a held port for its next packet; with it, how many marks there were before.
     #[inline]
     fn ask(&mut self, port: PortId, now: Time, transmitter: Transmitter, pool: &mut Pool) -> Option<(Pkt, u64)> {

@@ -58,3 +58,14 @@ pub struct Application {
     pub(crate) received: bool,
     pub(crate) ended: Option<Ended>,
 }
+
+impl Application {
+    /// What is to be sent, for an endpoint that is another one's application.
+    pub fn supplying(given: u64) -> Application {
+        Application { supply: Some(Supply { given, closed: false }), ..Application::default() }
+    }
+    /// What has been acknowledged during the call, if anything has.
+    pub fn acknowledged(&self) -> Option<u64> {
+        self.acknowledged
+    }
+}

@@ -3,7 +3,7 @@ use std::collections::VecDeque;
 
 use crate::packet::{FlowId, NodeId, Packet, Pkt, Pool, PortId};
 use crate::rng::Stream;
-use crate::roles::{Application, Ended, Half, LinkInfo, Supply, Way};
+use crate::roles::{Action, Application, Ended, Half, LinkInfo, Supply, Way};
 use crate::units::Time;
 
 /// One end of a flow: active (sender, consumer) or passive (receiver, producer).
@@ -146,6 +146,7 @@ pub struct EndpointCtx<'a> {
     pub(crate) pool: &'a mut Pool,
     pub(crate) out: &'a mut VecDeque<(Way, Pkt)>,
     pub(crate) pokes: &'a mut Vec<FlowId>,
+    pub(crate) actions: &'a mut VecDeque<Action>,
     pub(crate) timer: &'a mut Time,
     pub(crate) finished: &'a mut bool,
     /// Where the driver carries bytes: the application.
@@ -252,6 +253,16 @@ impl EndpointCtx<'_> {
     pub fn poke(&mut self, flow: FlowId) {
         self.pokes.push(flow);
     }
+    /// Has a port asked for a packet, because what it waited for has changed: a tunnel whose end this
+    /// is has room again.
+    pub fn kick(&mut self, port: PortId) {
+        self.actions.push_back(Action::Kick(port));
+    }
+    /// Says that a packet has come out of the tunnel whose end this is: it comes in through `port`.
+    pub fn came_in(&mut self, port: PortId, packet: Packet) {
+        let pkt = self.pool.insert(packet);
+        self.actions.push_back(Action::Arrived(port, pkt));
+    }
     /// Says that this endpoint needs no more calls; it is removed after this one.
     pub fn finish(&mut self) {
         *self.finished = true;
@@ -283,7 +294,21 @@ impl EndpointCtx<'_> {
         mut each: impl FnMut(&R, &mut Packet) -> Option<PortId>,
     ) -> R {
         let first = self.out.len();
-        let result = call(&mut EndpointCtx {
+        let result = self.supplied(wishes, None, call);
+        for (way, pkt) in self.out.range_mut(first..) {
+            *way = each(&result, &mut self.pool[&*pkt]).into();
+        }
+        result
+    }
+    /// Calls an endpoint that lives inside this one, which is its application. What it asks for is
+    /// written to `wishes` in place of being carried out; what it sends is sent.
+    pub fn supplied<R>(
+        &mut self,
+        wishes: &mut Wishes,
+        application: Option<&mut Application>,
+        call: impl FnOnce(&mut EndpointCtx<'_>) -> R,
+    ) -> R {
+        call(&mut EndpointCtx {
             now: self.now,
             node: self.node,
             flow: self.flow,
@@ -294,14 +319,11 @@ impl EndpointCtx<'_> {
             pool: self.pool,
             out: self.out,
             pokes: self.pokes,
+            actions: self.actions,
             timer: &mut wishes.timer,
             finished: &mut wishes.finished,
             successor: None,
-            application: None,
-        });
-        for (way, pkt) in self.out.range_mut(first..) {
-            *way = each(&result, &mut self.pool[&*pkt]).into();
-        }
-        result
+            application,
+        })
     }
 }

@@ -2,7 +2,7 @@ use std::any::Any;
 use std::collections::VecDeque;
 
 use crate::limit::Backlog;
-use crate::packet::{NodeId, Packet, Pkt, Pool, PortId};
+use crate::packet::{FlowId, NodeId, Packet, Pkt, Pool, PortId};
 use crate::rng::Stream;
 use crate::units::{Rate, Time};
 
@@ -140,6 +140,12 @@ pub enum Action {
     Background(PortId, Time),
     /// Ask this sibling for a packet, if its transmitter is idle: what it waited for has changed.
     Kick(PortId),
+    /// The packet has left this port through a tunnel: it counts as sent, and is used up.
+    Carried(PortId, Pkt),
+    /// Wake the end of this flow here now.
+    Poke(FlowId),
+    /// The packet has come in through this port, out of a tunnel.
+    Arrived(PortId, Pkt),
 }
 
 /// What a port may reach during a call. A timetable has no timer.
@@ -220,6 +226,14 @@ impl PortCtx<'_> {
     /// Has a sibling asked for a packet, because what it waited for has changed.
     pub fn kick(&mut self, port: PortId) {
         self.actions.push_back(Action::Kick(port));
+    }
+    /// Says that a packet has left through a tunnel whose end here is that of `flow`: it counts as
+    /// sent by this port and is used up, and the end gets [`Endpoint::on_timer`] now.
+    ///
+    /// [`Endpoint::on_timer`]: super::Endpoint::on_timer
+    pub fn carried(&mut self, pkt: Pkt, flow: FlowId) {
+        self.actions.push_back(Action::Carried(self.me, pkt));
+        self.actions.push_back(Action::Poke(flow));
     }
     /// Asks for `on_timer` at `at`, in place of any earlier wish; [`Time::MAX`] withdraws it.
     pub fn wake_at(&mut self, at: Time) {

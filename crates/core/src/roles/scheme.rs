@@ -110,6 +110,11 @@ pub trait Network: Send + Sync {
     fn has_plain_queues(&self) -> bool {
         false
     }
+    /// Whether its nodes send through tunnels to each other ([`Map::is_tunnel`](super::Map)) where
+    /// plain nodes lie between.
+    fn takes_tunnels(&self) -> bool {
+        false
+    }
     /// Called once per node where this scheme runs. Packets that it passes on, and all where there
     /// is none, take shortest paths.
     fn forwarder(&self, _node: &NodeSpec<'_>) -> Option<Box<dyn Forwarder>> {

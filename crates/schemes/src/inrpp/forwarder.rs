@@ -9,7 +9,8 @@ use midpath_core::roles::{Ecmp, ForwardCtx, Forwarder, NodeSpec, Route, Routes};
 
 use super::back::WayBack;
 use super::detour::seconds;
-use super::header::{hop_fields, set_via};
+use super::header::{carries_inrpp, hop_fields, set_via};
+use super::tunnels::Tunnels;
 
 /// A router's forwarder.
 pub struct Detouring {
@@ -22,11 +23,12 @@ pub struct Detouring {
     peers: Vec<NodeId>,
     /// With 2-hop detours, by the neighbour that a packet came from: what [`seconds`] says.
     second: BTreeMap<NodeId, BTreeMap<NodeId, PortId>>,
+    tunnels: Option<Tunnels>,
 }
 
 impl Detouring {
     /// For a node; `two` if 2-hop detours are on.
-    pub fn new(node: &NodeSpec<'_>, two: bool) -> Detouring {
+    pub fn new(node: &NodeSpec<'_>, two: bool, tunnels: Option<Tunnels>) -> Detouring {
         let peers: Vec<NodeId> = node.links.iter().map(|l| l.peer).collect();
         let mut ports = BTreeMap::new();
         for (i, peer) in peers.iter().enumerate() {
@@ -36,7 +38,7 @@ impl Detouring {
         let second = routers.map(|p| (*p, seconds(node, *p))).collect();
         let routes = node.routes.clone();
         let back = WayBack::new(routes.clone(), node.ecmp);
-        Detouring { routes, back, ecmp: node.ecmp, ports, peers, second }
+        Detouring { routes, back, ecmp: node.ecmp, ports, peers, second, tunnels }
     }
 
     /// The port towards the original next hop of a tagged packet that came in through `from`.
@@ -61,6 +63,7 @@ impl Forwarder for Detouring {
     /// Detours stay: they are around links of the network as it is built.
     fn on_routes(&mut self, _state: u32) {
         self.back.forget();
+        self.tunnels.iter_mut().for_each(Tunnels::forget);
     }
 
     fn route(&mut self, pkt: Pkt, from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route {
@@ -79,6 +82,12 @@ impl Forwarder for Detouring {
             // The original next hop, or a router that doesn't know it: from here on the packet goes
             // by its destination.
             set_via(packet, None);
+        }
+        if let Some(tunnels) = &mut self.tunnels
+            && carries_inrpp(&ctx.pool[&pkt])
+            && let Some(port) = tunnels.port(&ctx.pool[&pkt], node, fields.ack)
+        {
+            return Route::Port(port, pkt);
         }
         let back = if fields.ack { self.back(&ctx.pool[&pkt], node) } else { None };
         match back {

@@ -332,6 +332,12 @@ pub fn hop_fields(packet: &Packet) -> HopFields {
     HopFields { ack: body[0] & ACK != 0, says: body[0] & SAYS != 0, via }
 }
 
+/// Whether a packet is INRPP's.
+#[inline]
+pub fn carries_inrpp(packet: &Packet) -> bool {
+    body(packet).is_some()
+}
+
 /// The original next hop of a packet on a detour (§III-A: "the packet is tagged").
 #[inline]
 pub fn via(packet: &Packet) -> Option<NodeId> {

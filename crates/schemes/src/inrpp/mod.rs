@@ -72,6 +72,7 @@ mod starts;
 pub mod state;
 #[cfg(test)]
 mod tests;
+pub mod tunnels;
 pub mod unheard;
 
 use std::any::Any;
@@ -92,6 +93,7 @@ use endpoint::Ends;
 use overlay::{InrppMap, PeerKind};
 use port::{Config, InrppPort};
 use siblings::Siblings;
+use tunnels::Tunnels;
 
 /// INRPP as a scheme.
 pub struct Inrpp {
@@ -182,12 +184,16 @@ impl Network for Domain {
         let port = InrppPort::new(self.config.clone(), spec, spec.queue.drop_tail()?, self.adjacency(spec, node));
         Ok(Discipline::with_shortcuts(port))
     }
+    fn takes_tunnels(&self) -> bool {
+        true
+    }
     fn forwarder(&self, node: &NodeSpec<'_>) -> Option<Box<dyn Forwarder>> {
         // A host has nothing to choose and forwards nothing.
         if node.map.is_host(node.node) && node.links.len() < 2 {
             return None;
         }
+        let tunnels = Tunnels::new(node);
         let node = &NodeSpec { map: &InrppMap(node.map), ..*node };
-        Some(Box::new(forwarder::Detouring::new(node, self.params.detours > 1)))
+        Some(Box::new(forwarder::Detouring::new(node, self.params.detours > 1, tunnels)))
     }
 }

@@ -35,6 +35,9 @@ impl Map for InrppMap<'_> {
     fn is_host(&self, node: NodeId) -> bool {
         self.0.is_host(node) || !self.0.runs(node)
     }
+    fn is_tunnel(&self, node: NodeId, port: PortId) -> bool {
+        self.0.is_tunnel(node, port)
+    }
 }
 
 /// What lies behind a port whose peer is a plain router.
@@ -70,6 +73,11 @@ impl PlainRegion {
         }
         let inrpp_routers = found.into_iter().take(MAX_BEYOND).collect();
         Some(PlainRegion { peer, plain, inrpp_routers, routes: node.routes.clone(), ecmp: node.ecmp })
+    }
+
+    /// Whether a plain router is part of it.
+    pub fn has(&self, node: NodeId) -> bool {
+        self.plain.contains(&node)
     }
 
     /// Who reads what a packet for `dst` says when it has left through this port: the next INRPP

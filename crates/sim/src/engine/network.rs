@@ -6,6 +6,7 @@ use midpath_core::node::{Line, Node, Opportunities};
 use midpath_core::packet::{NodeId, PortId};
 use midpath_core::rng::{Purpose, stream};
 use midpath_core::units::{Rate, Time};
+use midpath_schemes::tunnel::SharedPipe;
 
 use super::Event;
 use super::chance::{Bursts, Chain, Jitter};
@@ -67,6 +68,8 @@ pub struct Network {
     pub events: Vec<(NodeId, Time, Event)>,
     /// The run's seed.
     pub seed: u64,
+    /// What is inside tunnels, for who reads the counts after the run.
+    pub pipes: Vec<SharedPipe>,
 }
 
 impl NetLink {

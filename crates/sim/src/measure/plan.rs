@@ -29,6 +29,9 @@ impl Setup {
                 let rate = self.topology.links()[hop.link].rate_from(hop.node).as_f64();
                 *load.entry((hop.node, hop.port)).or_default() += bytes / rate;
             }
+            for (node, port, rate) in self.tunnels_on(src, dst, i as u32) {
+                *load.entry((node, port)).or_default() += bytes / rate.as_f64();
+            }
         }
         let mut ports: Vec<_> = load.into_iter().collect();
         ports.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));

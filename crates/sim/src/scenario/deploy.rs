@@ -22,6 +22,10 @@ pub struct DeploySpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<std::collections::BTreeMap<String, serde_json::Value>>")]
     pub params: Option<serde_json::Map<String, serde_json::Value>>,
+    /// The TCP, by name, of tunnels between these nodes where plain routers lie between two of them:
+    /// `inrpp` sends through tunnels. In the first row of its name, which has `nodes`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tunnels: Option<String>,
     /// The queue of these ports, of `[queues.NAME]`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue: Option<String>,

@@ -11,6 +11,7 @@ use midpath_topo::Topology;
 use serde_json::{Value, json};
 
 use super::flows::{Schemes, table_of};
+use super::tunnels::Tunnels;
 use super::{IDEAL, link_info};
 use crate::scenario::{DeploySpec, Scenario};
 
@@ -24,6 +25,8 @@ pub(super) struct Instance {
     pub scheme: String,
     /// What its nodes run; `None` is the scenario's queues and shortest paths.
     pub network: Option<Arc<dyn Network>>,
+    /// The row that says what its tunnels are, if it has any.
+    tunnels: Option<usize>,
 }
 
 /// Which instance each port has.
@@ -68,7 +71,7 @@ impl Deployment {
         let mut table = Deployment { instances: Vec::new(), rows: Vec::new(), at: Vec::new() };
         if scenario.scheme != IDEAL && scenario.deploy.is_empty() {
             let (scheme, network) = (scenario.scheme.clone(), schemes.network(&scenario.scheme));
-            table.instances.push(Instance { name: scheme.clone(), scheme, network });
+            table.instances.push(Instance { name: scheme.clone(), scheme, network, tunnels: None });
             table.rows.push(Row { instance: 0, place: Place::All, queue: None });
         }
         for (i, row) in scenario.deploy.iter().enumerate().filter(|_| scenario.scheme != IDEAL) {
@@ -99,6 +102,10 @@ impl Deployment {
                 () if self.instances[known].scheme != scheme => {
                     format!("the instance `{name}` is of `{}` in a row before", self.instances[known].scheme)
                 }
+                () if row.tunnels.is_some() => {
+                    let message = format!("the instance `{name}` has its tunnels from its first row");
+                    return Err(SpecError::new(format!("deploy[{i}].tunnels"), message));
+                }
                 () if row.params.is_some() => {
                     format!("the instance `{name}` has its parameters from its first row; give this row a `name`")
                 }
@@ -121,7 +128,12 @@ impl Deployment {
                 format!("`{scheme}` carries flows and runs nothing in the network; write \"none\" for plain queues");
             return Err(SpecError::new(format!("deploy[{i}].scheme"), message));
         }
-        self.instances.push(Instance { name: name.to_owned(), scheme: scheme.to_owned(), network });
+        if row.tunnels.is_some() && row.nodes.is_empty() && !row.ports.is_empty() {
+            let message = "tunnels join whole nodes; name these in `nodes`";
+            return Err(SpecError::new(format!("deploy[{i}].tunnels"), message));
+        }
+        let tunnels = row.tunnels.is_some().then_some(i);
+        self.instances.push(Instance { name: name.to_owned(), scheme: scheme.to_owned(), network, tunnels });
         Ok(self.instances.len() - 1)
     }
 
@@ -152,6 +164,14 @@ impl Deployment {
     /// The instances at a node, by number.
     pub fn at(&self, node: usize) -> &[usize] {
         self.at.get(node).map_or(&[], Vec::as_slice)
+    }
+
+    /// The instances with tunnels: the number, the key that says so, and the TCP's name.
+    pub fn tunnels<'a>(&'a self, scenario: &'a Scenario) -> impl Iterator<Item = (usize, String, &'a str)> {
+        self.instances.iter().enumerate().filter_map(|(number, instance)| {
+            let row = instance.tunnels?;
+            Some((number, format!("deploy[{row}].tunnels"), scenario.deploy[row].tunnels.as_deref()?))
+        })
     }
 
     pub fn get(&self, instance: usize) -> &Instance {
@@ -258,6 +278,7 @@ fn select(selector: &str, topology: &Topology) -> Vec<usize> {
 pub(super) struct NetworkMap<'a> {
     pub topology: &'a Topology,
     pub deployment: &'a Deployment,
+    pub tunnels: &'a Tunnels,
     pub instance: usize,
 }
 
@@ -270,6 +291,10 @@ impl Map for NetworkMap<'_> {
     }
     fn runs(&self, node: NodeId) -> bool {
         self.deployment.at(node.0 as usize).contains(&self.instance)
+    }
+    fn is_tunnel(&self, node: NodeId, port: PortId) -> bool {
+        let ports = self.topology.ports(node.0 as usize);
+        ports.get(usize::from(port.0)).is_some_and(|port| self.tunnels.is_tunnel(port.link as usize))
     }
 }
 

@@ -89,6 +89,11 @@ impl Schemes {
                 schemes.add(format!("deploy[{i}].scheme"), name, scenario, catalogue)?;
             }
         }
+        for (i, row) in scenario.deploy.iter().enumerate() {
+            if let Some(name) = &row.tunnels {
+                schemes.add(format!("deploy[{i}].tunnels"), name, scenario, catalogue)?;
+            }
+        }
         if catalogue.contains(CONSTANT_RATE) {
             schemes.add(format!("schemes.{CONSTANT_RATE}"), CONSTANT_RATE, scenario, catalogue)?;
         }
@@ -151,6 +156,12 @@ impl Schemes {
     pub fn transport(&self, named: Option<&str>) -> Result<Option<Arc<dyn Transport>>, SpecError> {
         let Some(i) = named.and_then(|s| self.find(s)).or(self.default) else { return Ok(None) };
         self.carries(i).map(Some).map_err(|e| e.under("scheme"))
+    }
+
+    /// What carries flows of this scheme, which a key has named.
+    pub fn transport_of(&self, name: &str) -> Result<Arc<dyn Transport>, SpecError> {
+        let message = || format!("there is no scheme `{name}`");
+        self.find(name).ok_or_else(|| SpecError::new("", message())).and_then(|i| self.carries(i))
     }
 
     /// Whether a path can be given to a flow of scheme `named`, or of the run's scheme.

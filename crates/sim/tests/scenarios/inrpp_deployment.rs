@@ -6,3 +6,4 @@ mod carry;
 mod mixed;
 mod overlay;
 mod paths;
+mod tunnels;
