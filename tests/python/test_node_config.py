@@ -119,6 +119,12 @@ def test_a_scheme_that_carries_no_flows_is_refused(overlay, check):
     assert "carries no flows" in check('"cubic"', '"rpm"', overlay.folder / "net.toml")
 
 
+def test_tunnels_of_the_simulator_are_refused(overlay, check):
+    row = '[[deploy]]\nscheme = "inrpp"\ntunnels = "newreno"\n[topology]'
+    said = check("[topology]", row, within=overlay.folder / "net.toml")
+    assert "deploy[0].tunnels: the simulator's alone" in said
+
+
 def test_a_secret_that_everybody_knows_is_refused(overlay, check):
     network = overlay.folder / "net.toml"
     network.write_text(network.read_text().replace("secret =", "# secret ="))

@@ -28,11 +28,15 @@ pub fn read(path: &Path) -> Result<Setup, NoNetwork> {
     let name = path.display();
     let text = fs::read_to_string(path).map_err(|e| NoNetwork::Unreadable(format!("{name} could not be read: {e}")))?;
     let base = path.parent().unwrap_or(Path::new("."));
-    midpath_sim::prepare(&text, base, &RunOptions::default(), &Catalogue::standard()).map_err(|e| {
+    let setup = midpath_sim::prepare(&text, base, &RunOptions::default(), &Catalogue::standard()).map_err(|e| {
         let line = e.line.map(|line| format!(":{line}")).unwrap_or_default();
         let key = if e.key.is_empty() { String::new() } else { format!("{}: ", e.key) };
         NoNetwork::Wrong(format!("{name}{line}: {key}{}", e.message))
-    })
+    })?;
+    match setup.scenario.deploy.iter().position(|row| row.tunnels.is_some()) {
+        Some(i) => Err(NoNetwork::Wrong(format!("{name}: deploy[{i}].tunnels: the simulator's alone; leave it out"))),
+        None => Ok(setup),
+    }
 }
 
 /// Windows are told in units that follow from the largest one (RFC 7323, §2.3): with the simulator's
