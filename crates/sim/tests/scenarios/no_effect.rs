@@ -55,9 +55,9 @@ fn a_fault_or_a_variation_where_no_packet_comes_is_said() {
     }
     // Where routes follow the network nothing crosses a link that is down from the start, because it is down.
     let away = "routing = { reconverge = \"1 ms\" }\n";
-    let text = scenario(&format!(
-        "[[fault]]\nat = \"0 s\"\nkind = \"link-down\"\nlink = [\"r0\", \"r1\"]\n[[flow]]\nfrom = \"a\"\nto = \"c\"\nsize = \"1 MB\"\nstart = \"1 s\"\n"
-    ));
+    let text = scenario(
+        "[[fault]]\nat = \"0 s\"\nkind = \"link-down\"\nlink = [\"r0\", \"r1\"]\n[[flow]]\nfrom = \"a\"\nto = \"c\"\nsize = \"1 MB\"\nstart = \"1 s\"\n",
+    );
     let found = said(&run_plain(&format!("{away}{text}")));
     assert!(!found.contains("changes nothing"), "{found}");
 }
