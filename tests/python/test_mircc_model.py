@@ -114,12 +114,12 @@ def test_a_short_interval_swings_on_figure_3s_equal_links_and_one_round_trip_set
 def test_errata_are_borne_out_and_written_down(finding):
     found = finding()
     assert found.confirmed, found.measured
-    page = (ROOT / "docs" / "mircc-errata.md").read_text()
+    page = (ROOT / "checks/mircc/ERRATA.md").read_text()
     assert f"| {found.where} | {found.text} | {found.finding} |" in page
 
 
 def test_the_page_has_the_stability_table():
-    page = (ROOT / "docs" / "mircc-stability.md").read_text()
+    page = (ROOT / "checks/mircc/STABILITY.md").read_text()
     limit = stability.longest_stable_loop(stability.WEIGHT * stability.ETA)
     assert f"**{limit:.2f} T**" in page
     for loop in stability.LOOPS:

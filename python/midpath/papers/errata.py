@@ -25,7 +25,7 @@ HEAD = """\
 
 Written by `python -m midpath.papers.errata > docs/errata.md` from each paper's `errata.toml`: what a
 sentence or a formula of a paper gets wrong, or leaves at odds with another, and the command that shows
-it. [MIRCC's](mircc-errata.md) are measured in a model.
+it. [MIRCC's](../checks/mircc/ERRATA.md) are measured in a model.
 """
 
 
