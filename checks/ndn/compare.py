@@ -25,7 +25,8 @@ HEAD = """# Files through NDN forwarders
 
 Written by `python checks/ndn/compare.py`; [README.md](README.md) says what the scenes are. Medians of the runs, but
 for the least time (other work on the machine only adds) and the sum of wrong bytes. Times are in seconds, those of
-small objects fetched meanwhile in milliseconds.
+small objects fetched meanwhile in milliseconds. *midpathd* paces by delay; with *MIRCC* it knows the links'
+rates, of which 95% are given out.
 
 """
 COLUMNS = (
