@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MARKER = "compare.json"
+# Warnings that differ in these alone say the same.
+NUMBER = re.compile(r"\d[\d.,]*")
 
 
 @dataclass(frozen=True)
@@ -142,14 +145,11 @@ class Comparison:
     def warnings(self) -> list[str]:
         """What is to be known beside the figures: unlike equipment, and what runs warn of, scheme by scheme."""
         of_runs = {scheme: distinct_warnings(self.of(scheme)) for scheme in self.schemes}
-        everywhere = set.intersection(*(set(found) for found in of_runs.values())) if of_runs else set()
-        shared = [text for text in next(iter(of_runs.values()), []) if text in everywhere]
-        own = [
-            text if text.startswith(scheme) else f"{name(scheme)}: {text}"
-            for scheme, found in of_runs.items()
-            for text in found
-            if text not in everywhere
-        ]
+        # The ideal has no packets, so that much cannot be said of it.
+        packets = [found for scheme, found in of_runs.items() if scheme != IDEAL] or list(of_runs.values())
+        everywhere = set.intersection(*map(set, packets))
+        shared = [text for text in packets[0] if text in everywhere]
+        own = _likewise({s: [text for text in found if text not in everywhere] for s, found in of_runs.items()})
         memory = unequal(self.equipment)
         return [*([memory] if memory else []), *self._same(), *shared, *own]
 
@@ -275,6 +275,22 @@ def load_comparison(directory: str | Path) -> Comparison:
     pairs = [(scheme, seed) for scheme in head["schemes"] for seed in head["seeds"]]
     results = {pair: load(run_directory(path, *pair)) for pair in pairs}
     return Comparison(head["scenario"], head.get("source"), head["schemes"], head["seeds"], results)
+
+
+def _likewise(found: Mapping[str, Sequence[str]]) -> list[str]:
+    """What schemes warn of, a sentence once: of those that say the same with other numbers, the first says it."""
+    alike: dict[str, list[tuple[str, str]]] = {}
+    for scheme, texts in found.items():
+        for text in texts:
+            alike.setdefault(NUMBER.sub("0", text), []).append((scheme, text))
+    return [_warning(said) for said in alike.values()]
+
+
+def _warning(said: Sequence[tuple[str, str]]) -> str:
+    (first, text), *others = said
+    head = text if text.startswith(first) else f"{name(first)}: {text}"
+    rest = list(dict.fromkeys(name(scheme) for scheme, _ in others if scheme != first))
+    return f"{head} (likewise, with numbers of their own: {listed(rest)})" if rest else head
 
 
 def require_comparison(path: Path, pairs: set[Pair] | None = None) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import midpath
-from midpath.errors import OutputError, UsageError
+from midpath.errors import OutputError, ScenarioError, UsageError
 from midpath.failures import Harm
 from midpath.report import html
 from midpath.report.failures import CALM, UNKNOWN, step_of
@@ -127,3 +127,36 @@ def test_seeds_have_a_bound_and_long_work_says_how_long(cli, tmp_path, monkeypat
     monkeypatch.setattr("midpath.cli.progress.FIRST_S", 0.0)
     answer = cli("compare", file, "--schemes", "cubic", "--variants", "codel,plain", "--seeds", 2)
     assert "1 of 8 runs after" in answer.err and "to go" in answer.err, answer.err
+
+
+WORKLOAD = """
+stop = "10 s"
+[topology]
+nodes = [{ name = "r", kind = "router" }]
+links = [
+    { a = "a", b = "r", rate = "10 Mbps", delay = "1 ms" },
+    { a = "r", b = "b", rate = "10 Mbps", delay = "1 ms" },
+]
+[[workload]]
+"""
+
+
+def refused(folder, workload):
+    file = folder / "s.toml"
+    file.write_text(WORKLOAD + workload)
+    with pytest.raises(ScenarioError) as caught:
+        midpath.Scenario.from_toml(file).check()
+    return str(caught.value)
+
+
+def test_traffic_that_would_be_none_names_its_cause(tmp_path):
+    sizes = 'sizes = { kind = "fixed", size = "10 kB" }\n'
+    rare = refused(tmp_path, sizes + 'arrivals = { kind = "poisson", rate_per_s = 1e-300 }\n')
+    assert "workload[0].arrivals: 1.0e-299 arrivals are to be expected in 10s" in rare.replace("10 s", "10s")
+    (tmp_path / "m.csv").write_text("from,to,rate\na,b,1.2\nb,a,0.6\n")
+    matrix = 'matrix = { kind = "file", file = "m.csv" }\narrivals = { kind = "poisson", load = "100 %" }\n'
+    bits = refused(tmp_path, sizes + matrix)
+    assert "the matrix adds up to 1 bps" in bits and "are its numbers Mbps?" in bits
+    (tmp_path / "l.csv").write_text("src,dst,size,start\n")
+    empty = refused(tmp_path, 'list = { file = "l.csv" }\n')
+    assert "lists no flow: it has a first line and nothing else" in empty

@@ -81,19 +81,28 @@ def _comparison(comparison: Comparison) -> str:
     shown = [metric for metric in METRICS if metric.headline and any(row.figures[metric.key] for row in rows)]
     best = {metric.key: _best(comparison, rows, metric) for metric in shown}
     random = comparison.is_random
-    heads = "".join(f'<th title="{escape(metric.about)}">{escape(metric.label)}</th>' for metric in shown)
+    heads = "".join(after_first([_head(metric) for metric in shown], "<th>Flows ended</th>"))
     body = "".join(_row(row, shown, best, random) for row in rows)
     return (
-        '<div class="scroll"><table id="summary"><thead><tr><th>Scheme</th><th>Flows ended</th>'
-        f"{heads}</tr></thead><tbody>{body}</tbody></table></div>{_footnote(comparison)}"
+        f'<div class="scroll"><table id="summary"><thead><tr><th>Scheme</th>{heads}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>{_footnote(comparison)}"
     )
 
 
 def _row(row: Row, shown: list[Metric], best: dict[str, str | None], random: bool) -> str:
     kind = ' class="bound"' if row.scheme == IDEAL else ""
-    cells = "".join(_cell(row, metric, row.scheme == best[metric.key], random) for metric in shown)
+    cells = [_cell(row, metric, row.scheme == best[metric.key], random) for metric in shown]
     ended = f"{row.completed:,}" if row.completed == row.flows else f"{row.completed:,} of {row.flows:,}"
-    return f"<tr{kind}><th>{chip(row.scheme)}</th><td>{ended}</td>{cells}</tr>"
+    return f"<tr{kind}><th>{chip(row.scheme)}</th>{''.join(after_first(cells, f'<td>{ended}</td>'))}</tr>"
+
+
+def after_first(cells: list[str], more: str) -> list[str]:
+    """With one more cell in the second place: where a screen is narrow, the time is seen first."""
+    return [*cells[:1], more, *cells[1:]]
+
+
+def _head(metric: Metric) -> str:
+    return f'<th title="{escape(metric.about)}">{escape(metric.label)}</th>'
 
 
 def _cell(row: Row, metric: Metric, is_best: bool, random: bool) -> str:

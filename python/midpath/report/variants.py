@@ -15,7 +15,7 @@ from midpath.report.figure import Figure, Trace, hover, linear_axis, variant
 from midpath.report.model import model_of
 from midpath.report.network import drawn
 from midpath.report.page import asset, card, embedded, plotly, toggle
-from midpath.report.tables import chip, variants_equipment, whole
+from midpath.report.tables import after_first, chip, variants_equipment, whole
 from midpath.stats import Estimate
 from midpath.units import quantity
 from midpath.variants import VariantRow, Variants
@@ -76,22 +76,24 @@ def _facts(found: Variants) -> list[tuple[str, str]]:
 def _summary(found: Variants) -> str:
     rows = found.rows()
     shown = [metric for metric in METRICS if metric.headline and any(row.row.figures[metric.key] for row in rows)]
-    heads = "".join(f'<th title="{escape(metric.about)}">{escape(metric.label)}</th>' for metric in shown)
+    columns = [f'<th title="{escape(metric.about)}">{escape(metric.label)}</th>' for metric in shown]
+    heads = "".join(after_first(columns, "<th>Flows ended</th>"))
     body = "".join(_row(found, row, shown) for row in rows)
     notes = " ".join(f"{note[0].upper()}{note[1:]}." for note in found.notes)
     return (
         '<div class="scroll"><table id="summary"><thead><tr><th>Variant</th><th class="text">Scheme</th>'
-        f"<th>Flows ended</th>{heads}</tr></thead><tbody>{body}</tbody></table></div>"
+        f"{heads}</tr></thead><tbody>{body}</tbody></table></div>"
         f'<p class="note">{escape(notes)}</p>'
     )
 
 
 def _row(found: Variants, row: VariantRow, shown: Sequence[Metric]) -> str:
     ended, flows = row.row.completed, row.row.flows
-    cells = "".join(_cell(found, row, metric) for metric in shown)
+    cells = [_cell(found, row, metric) for metric in shown]
+    share = f"<td>{f'{ended:,}' if ended == flows else f'{ended:,} of {flows:,}'}</td>"
     return (
         f'<tr><th>{escape(row.variant)}</th><td class="text">{chip(row.row.scheme)}</td>'
-        f"<td>{f'{ended:,}' if ended == flows else f'{ended:,} of {flows:,}'}</td>{cells}</tr>"
+        f"{''.join(after_first(cells, share))}</tr>"
     )
 
 

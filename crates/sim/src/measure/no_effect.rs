@@ -110,7 +110,8 @@ fn load_elsewhere(setup: &Setup, i: usize, spec: &WorkloadSpec, group: &str) -> 
             let own = links.filter(|(_, l)| (l.a, l.b) == (from, to) || (l.b, l.a) == (from, to));
             (own.map(|(link, _)| share((link, setup.direction(link, from)))).sum(), "that link is offered".to_owned())
         }
-        LoadOf::Rate(rate) => {
+        // More than all of a rate is a total, over many links.
+        LoadOf::Rate(rate) if load <= 1.0 => {
             let links = 0..setup.topology.links().len();
             let of_rate: Vec<f64> = links
                 .flat_map(|link| [(link, 0), (link, 1)])
@@ -120,7 +121,7 @@ fn load_elsewhere(setup: &Setup, i: usize, spec: &WorkloadSpec, group: &str) -> 
             let most = of_rate.iter().copied().reduce(f64::max)?;
             (most, "no link of that rate is offered more than".to_owned())
         }
-        LoadOf::Hosts | LoadOf::Receivers | LoadOf::Matrix => return None,
+        LoadOf::Rate(_) | LoadOf::Hosts | LoadOf::Receivers | LoadOf::Matrix => return None,
     };
     (most < HALF * load).then(|| {
         format!(

@@ -202,3 +202,25 @@ proptest! {
         prop_assert!(is_sound(format, &bytes));
     }
 }
+
+#[test]
+fn values_that_nothing_uses_are_named() {
+    let edge = |attributes: &str| {
+        let text = format!(
+            "graph [ node [ id 0 population \"many\" ] node [ id 1 ] edge [ source 0 target 1 {attributes} ] ]"
+        );
+        read(Format::Gml, &text).unused
+    };
+    for (attributes, said) in [
+        ("LinkSpeedRaw -5.0", "`LinkSpeedRaw` of `-5e0` says nothing"),
+        ("LinkSpeedRaw 1e308", "`LinkSpeedRaw` of `1e308` says nothing"),
+        ("LinkSpeed \"<10\" LinkSpeedUnits \"G\"", "`LinkSpeed` of `<10` says nothing"),
+        ("rate \"100\"", "1 links have a `rate` without a unit"),
+    ] {
+        let unused = edge(attributes);
+        assert!(unused.iter().any(|text| text.contains(said)), "{attributes}: {unused:?}");
+        assert!(unused.iter().any(|text| text.contains("`population` of `many`")), "{unused:?}");
+    }
+    // Zero is how the Topology Zoo says that it does not know; a speed that is used leaves nothing.
+    assert!(edge("LinkSpeedRaw 0.0").len() == 1 && edge("LinkSpeedRaw 1e9").len() == 1);
+}
