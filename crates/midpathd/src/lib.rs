@@ -16,6 +16,8 @@ mod net;
 #[cfg(target_os = "linux")]
 pub mod node;
 #[cfg(target_os = "linux")]
+mod priority;
+#[cfg(target_os = "linux")]
 mod random;
 #[cfg(target_os = "linux")]
 mod rpm;

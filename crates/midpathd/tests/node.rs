@@ -389,3 +389,86 @@ fn a_bad_configuration_is_named_by_line_and_key() {
     assert!(String::from_utf8_lossy(&said.stderr).contains("secret"), "{said:?}");
     let _ = fs::remove_dir_all(&folder);
 }
+
+/// A short run of `measure`: every row has packets, what was asked for is what was done, and the tables
+/// say the same as JSON.
+#[test]
+fn what_a_node_costs_is_measured_by_one_command() {
+    let said = midpathd(&["node", "measure", "--seconds", "0.3", "--json"]);
+    assert!(said.status.success(), "{said:?}");
+    let said: serde_json::Value = serde_json::from_slice(&said.stdout).expect("JSON");
+    let rows = said["packet_hops"].as_array().expect("rows");
+    assert_eq!(rows.len(), 9);
+    for row in rows {
+        let number = |key: &str| row[key].as_f64().unwrap_or_else(|| panic!("{key}: {row}"));
+        assert!(number("forwarded") > 10.0 && (0.05..1000.0).contains(&number("cpu_us")), "{row}");
+        let of_cpu = number("cpu_s") / number("forwarded") * 1e6;
+        assert!((of_cpu / number("cpu_us") - 1.0).abs() < 1e-6, "{row}");
+        let (shaped, offload) = (row["load"] == "shaped", row["offload"] == true);
+        // How much is kept is the machine's; a late thread gets a millisecond back at most.
+        assert!(!shaped || (0.5..103.0).contains(&number("kept_percent")), "{row}");
+        let together = row["datagrams_a_call"]["sent"].as_f64().expect("a mean");
+        if !offload || row["gso_segments"] == 1 {
+            assert!(together <= 1.0, "{row}");
+        } else if !shaped {
+            assert!(together > 1.5, "{row}");
+        }
+    }
+    let wakes = said["wakes"].as_array().expect("wake-ups");
+    assert_eq!(wakes.len(), 2);
+    assert!(wakes[0]["p50_us"].as_f64() <= wakes[0]["p99_us"].as_f64() && wakes[0]["wakes"].as_u64() > Some(10));
+    for what in ["packet_hop", "saturated", "shaped", "wakes"] {
+        assert!(said["how"][what].as_str().is_some_and(|how| how.len() > 30), "{what}");
+    }
+    let wrong = midpathd(&["node", "measure", "--seconds", "0"]);
+    assert_eq!(wrong.status.code(), Some(2));
+}
+
+/// SIGHUP does what `reload` does, and a configuration that is wrong changes nothing.
+#[test]
+fn a_hangup_reads_the_configuration_again() {
+    let overlay = Overlay::new("hangup", "cubic", 9);
+    let (config, pid) = (overlay.config("r"), overlay.nodes[1].as_ref().expect("it runs").id().to_string());
+    let before = fs::read_to_string(&config).expect("it is there");
+    let hang_up = |text: String| {
+        fs::write(&config, text).expect("it can be written");
+        assert!(Command::new("kill").args(["-HUP", &pid]).status().expect("kill starts").success());
+    };
+    let rate = || overlay.status("r").map(|s| s["ports"][0]["link"]["configured_bps"].clone());
+    let wait = |what: &str, done: &dyn Fn() -> bool| {
+        let begun = Instant::now();
+        while !done() {
+            assert!(begun.elapsed() < Duration::from_secs(20), "{what}: {}", overlay.log("r"));
+            thread::sleep(Duration::from_millis(20));
+        }
+    };
+    assert_eq!(rate(), Some(50_000_000.into()));
+    hang_up(before.replacen("address", "rate = \"20 Mbps\"\naddress", 1));
+    wait("another rate", &|| rate() == Some(20_000_000.into()));
+    assert!(overlay.log("r").contains("reloaded: "), "{}", overlay.log("r"));
+    hang_up(format!("{before}\nno-such-key = 1\n"));
+    wait("an error", &|| overlay.log("r").contains("not reloaded: "));
+    // `status` reads the configuration, too.
+    fs::write(&config, before).expect("it can be written");
+    assert_eq!(rate(), Some(20_000_000.into()));
+}
+
+/// What systemd says of the unit. The program that it starts is another: ours is not installed.
+#[test]
+fn the_unit_is_one() {
+    let unit = include_str!("../dist/midpathd-node@.service").replace("/usr/local/sbin/midpathd", "/bin/true");
+    let folder = std::env::temp_dir().join(format!("midpathd-unit-{}", std::process::id()));
+    fs::create_dir_all(&folder).expect("a folder");
+    let path = folder.join("midpathd-node@a.service");
+    fs::write(&path, unit).expect("it can be written");
+    let verify = Command::new("systemd-analyze").args(["verify", "--man=no"]).arg(&path).output();
+    fs::remove_dir_all(&folder).expect("it is ours");
+    match verify {
+        Ok(said) => {
+            let text = String::from_utf8_lossy(&said.stderr).into_owned();
+            assert!(said.status.success() && !text.contains("midpathd-node"), "{text}");
+        }
+        // Not by `eprintln!`: the harness would keep it to itself.
+        Err(_) => drop(writeln!(std::io::stderr(), "skipped: needs systemd-analyze")),
+    }
+}

@@ -8,6 +8,8 @@ use midpath_core::units::Time;
 pub struct Lateness {
     /// How often it was below 2^i µs, and not below half of that.
     pub counts: [u64; 24],
+    /// All of it together.
+    pub sum: Time,
     /// The latest of all.
     pub most: Time,
 }
@@ -17,6 +19,7 @@ impl Lateness {
     pub fn note(&mut self, late: Time) {
         let bits = 64 - (late.as_ns() / 1000).leading_zeros() as usize;
         self.counts[bits.min(self.counts.len() - 1)] += 1;
+        self.sum = self.sum.saturating_add(late);
         self.most = self.most.max(late);
     }
 
@@ -36,9 +39,19 @@ impl Lateness {
         self.most.as_ns() / 1000
     }
 
+    /// What has been counted since `before`; the latest is that of all.
+    #[must_use]
+    pub fn since(&self, before: &Lateness) -> Lateness {
+        let mut since = *self;
+        since.counts.iter_mut().zip(before.counts).for_each(|(own, less)| *own -= less);
+        since.sum = since.sum.saturating_sub(before.sum);
+        since
+    }
+
     /// What both have counted.
     pub fn add(&mut self, other: &Lateness) {
         self.counts.iter_mut().zip(other.counts).for_each(|(own, more)| *own += more);
+        self.sum = self.sum.saturating_add(other.sum);
         self.most = self.most.max(other.most);
     }
 }
@@ -55,6 +68,11 @@ mod tests {
         late.note(Time::from_secs(1000));
         assert_eq!([0.5, 0.98, 0.99].map(|q| late.quantile_us(q)), [64, 64, 4096]);
         assert_eq!(late.most_us(), 1_000_000_000);
+        assert_eq!(late.sum, Time::from_us(98 * 40 + 3000 + 1_000_000_000));
+        let before = late;
+        late.note(Time::from_us(5));
+        let since = late.since(&before);
+        assert_eq!((since.sum, since.counts.iter().sum::<u64>()), (Time::from_us(5), 1));
         assert_eq!(Lateness::default().quantile_us(0.99), 1);
     }
 }

@@ -20,11 +20,15 @@ pub mod hostile;
 pub mod lateness;
 #[cfg(target_os = "linux")]
 pub mod overlay;
+#[cfg(target_os = "linux")]
+pub mod priority;
 pub mod realtime;
 mod schedule;
 mod served;
 #[cfg(target_os = "linux")]
 pub mod station;
+#[cfg(target_os = "linux")]
+pub mod udp;
 
 use std::collections::BTreeMap;
 

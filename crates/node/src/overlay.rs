@@ -10,7 +10,8 @@ use midpath_link::{
     SecretKey, datagram, frame,
 };
 
-use crate::station::{Datagram, Links};
+use crate::station::Links;
+use crate::udp::Outbox;
 
 /// IPv4 and UDP, and what IPv6 has more.
 const OUTSIDE: u32 = 20 + 8;
@@ -118,8 +119,12 @@ impl Link {
 pub struct Overlay {
     endpoint: Endpoint,
     links: Vec<Link>,
+    /// What was inside the last datagram that came.
     inside: Vec<u8>,
     output: Output,
+    /// What is being sealed, and what comes of it.
+    frame: Vec<u8>,
+    sealed: Vec<u8>,
 }
 
 impl Overlay {
@@ -127,11 +132,12 @@ impl Overlay {
     pub fn new(secret: SecretKey, neighbours: &[Neighbour], now: Time) -> Result<Overlay, KeyError> {
         let endpoint = Endpoint::new(secret, specs(neighbours), now)?;
         let links = neighbours.iter().map(|n| Link::new(n, now)).collect();
-        Ok(Overlay { endpoint, links, inside: Vec::new(), output: Output::default() })
+        let (inside, frame, sealed) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(Overlay { endpoint, links, inside, output: Output::default(), frame, sealed })
     }
 
     /// Takes other keys, addresses and rates of the same neighbours. A neighbour without keys is down.
-    pub fn set(&mut self, secret: SecretKey, neighbours: &[Neighbour], now: Time, out: &mut Vec<Datagram>) {
+    pub fn set(&mut self, secret: SecretKey, neighbours: &[Neighbour], now: Time, out: &mut Outbox) {
         self.endpoint.set_secret(secret);
         self.endpoint.set_peers(specs(neighbours), now, &mut self.output);
         for (link, neighbour) in self.links.iter_mut().zip(neighbours) {
@@ -149,8 +155,8 @@ impl Overlay {
     }
 
     /// Hands on what the endpoint has left.
-    fn carry_out(&mut self, now: Time, out: &mut Vec<Datagram>) {
-        out.append(&mut self.output.datagrams);
+    fn carry_out(&mut self, now: Time, out: &mut Outbox) {
+        self.output.datagrams.drain(..).for_each(|(to, datagram)| out.push(to, &datagram));
         for event in std::mem::take(&mut self.output.events) {
             let (peer, what) = match event {
                 Event::Up { peer, restarted } => (peer, Some(restarted)),
@@ -168,51 +174,46 @@ impl Overlay {
         }
     }
 
-    fn seal(&mut self, now: Time, port: usize, frame: Frame<'_>, size: usize, out: &mut Vec<Datagram>) {
-        let (mut inside, mut datagram) = (Vec::new(), Vec::new());
-        frame.write(size, &mut inside);
-        if let Ok(address) = self.endpoint.seal(now, PeerId(port as u32), &inside, &mut datagram) {
-            out.push((address, datagram));
+    fn seal(&mut self, now: Time, port: usize, frame: Frame<'_>, size: usize, out: &mut Outbox) {
+        self.frame.clear();
+        frame.write(size, &mut self.frame);
+        if let Ok(address) = self.endpoint.seal(now, PeerId(port as u32), &self.frame, &mut self.sealed) {
+            out.push(address, &self.sealed);
         }
     }
 }
 
 impl Links for Overlay {
-    fn receive(
-        &mut self,
+    fn receive<'a>(
+        &'a mut self,
         now: Time,
         from: SocketAddr,
-        bytes: &[u8],
-        out: &mut Vec<Datagram>,
-    ) -> Option<(PortId, Vec<u8>)> {
-        let mut inside = std::mem::take(&mut self.inside);
-        inside.clear();
-        let peer = self.endpoint.handle(now, from, bytes, &mut inside, &mut self.output);
+        bytes: &'a [u8],
+        out: &mut Outbox,
+    ) -> Option<(PortId, &'a [u8])> {
+        self.inside.clear();
+        let peer = self.endpoint.handle(now, from, bytes, &mut self.inside, &mut self.output);
         self.carry_out(now, out);
-        let port = peer.map(|peer| peer.0 as usize).filter(|port| *port < self.links.len());
-        let frame = port.and_then(|_| Frame::read(&inside));
-        let mut came = None;
-        if let (Some(port), Some(frame)) = (port, frame) {
-            let link = &mut self.links[port];
-            link.governor.heard(now);
-            match frame {
-                Frame::Packet { number, packet } => {
-                    link.arrivals.came(now, number, bytes.len() as u64 + u64::from(outside(from)));
-                    came = Some((PortId(port as u16), packet.to_vec()));
-                }
-                Frame::Report(report) => link.governor.on_report(now, report),
-                Frame::Probe(number) => {
-                    let size = u16::try_from(bytes.len()).unwrap_or(u16::MAX);
-                    self.seal(now, port, Frame::Probed { number, size }, 0, out);
-                }
-                Frame::Probed { number, size } => link.on_probed(now, number, size),
+        let port = peer.map(|peer| peer.0 as usize).filter(|port| *port < self.links.len())?;
+        let link = &mut self.links[port];
+        let frame = Frame::read(&self.inside)?;
+        link.governor.heard(now);
+        match frame {
+            Frame::Packet { number, .. } => {
+                link.arrivals.came(now, number, bytes.len() as u64 + u64::from(outside(from)));
             }
+            Frame::Report(report) => link.governor.on_report(now, report),
+            Frame::Probe(number) => {
+                let size = u16::try_from(bytes.len()).unwrap_or(u16::MAX);
+                self.seal(now, port, Frame::Probed { number, size }, 0, out);
+            }
+            Frame::Probed { number, size } => link.on_probed(now, number, size),
         }
-        self.inside = inside;
-        came
+        let Frame::Packet { packet, .. } = Frame::read(&self.inside)? else { return None };
+        Some((PortId(port as u16), packet))
     }
 
-    fn send(&mut self, now: Time, port: PortId, packet: &[u8], out: &mut Vec<Datagram>) {
+    fn send(&mut self, now: Time, port: PortId, packet: &[u8], out: &mut Outbox) {
         let at = usize::from(port.0);
         let size = packet.len() + frame::PACKET + datagram::OVERHEAD;
         let peer = PeerId(at as u32);
@@ -228,7 +229,7 @@ impl Links for Overlay {
         }
     }
 
-    fn poll(&mut self, now: Time, out: &mut Vec<Datagram>) {
+    fn poll(&mut self, now: Time, out: &mut Outbox) {
         self.endpoint.poll(now, &mut self.output);
         self.carry_out(now, out);
         for port in 0..self.links.len() {

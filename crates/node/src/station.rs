@@ -6,11 +6,11 @@
 #![expect(clippy::disallowed_methods, reason = "the event loop has the clock")]
 
 use std::collections::BTreeMap;
-use std::io::{self, ErrorKind};
-use std::net::{SocketAddr, UdpSocket};
+use std::io::{self, Read};
+use std::net::SocketAddr;
 use std::num::NonZeroU64;
 use std::os::fd::AsFd;
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::{Duration, Instant};
 
 use midpath_core::packet::PortId;
@@ -20,34 +20,31 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::commands::CommandLines;
 use crate::gateway::Gateway;
-use crate::host::{DROPS, Host};
+use crate::host::{Counted, DROPS, Host};
 use crate::lateness::Lateness;
+use crate::priority::{Guard, Set};
+use crate::udp::{Calls, Outbox, Udp};
 
 /// Datagrams taken at once before anything else gets a turn. Ours: a millisecond's at 1 Gbps.
 const BATCH: usize = 64;
 /// How often the things are done that have no time of their own.
 const TICK: Time = Time::from_ms(50);
-/// The longest datagram.
-const LONGEST: usize = 65_536;
-
-/// A datagram, and where it goes.
-pub type Datagram = (SocketAddr, Vec<u8>);
 
 /// The links to a node's neighbours, by the node's ports. No I/O.
 pub trait Links {
     /// Called when a datagram has come: the frame in it, if it is a neighbour's. Answers go to
     /// `out`.
-    fn receive(
-        &mut self,
+    fn receive<'a>(
+        &'a mut self,
         now: Time,
         from: SocketAddr,
-        datagram: &[u8],
-        out: &mut Vec<Datagram>,
-    ) -> Option<(PortId, Vec<u8>)>;
+        datagram: &'a [u8],
+        out: &mut Outbox,
+    ) -> Option<(PortId, &'a [u8])>;
     /// Called with a frame for the neighbour behind a port.
-    fn send(&mut self, now: Time, port: PortId, frame: &[u8], out: &mut Vec<Datagram>);
+    fn send(&mut self, now: Time, port: PortId, frame: &[u8], out: &mut Outbox);
     /// Called when the time has come, and after anything else: what is due.
-    fn poll(&mut self, now: Time, out: &mut Vec<Datagram>);
+    fn poll(&mut self, now: Time, out: &mut Outbox);
     /// When something is due.
     fn next(&self, now: Time) -> Time;
     /// How fast a port may send now, all headers counted; `None` for not at all.
@@ -60,50 +57,58 @@ pub trait Links {
 
 /// Reads the configuration again, and lets the links have what has changed. Says what that is, or
 /// what is wrong, and then nothing has changed.
-pub type Reload<L> = Box<dyn FnMut(&mut L, &mut Gateway, Time, &mut Vec<Datagram>) -> Result<String, String>>;
+pub type Reload<L> = Box<dyn FnMut(&mut L, &mut Gateway, Time, &mut Outbox) -> Result<String, String>>;
+
+/// Which of its files had something when it was woken.
+#[derive(Debug, Clone, Copy, Default)]
+struct Ready {
+    links: bool,
+    applications: bool,
+}
 
 /// A node's event loop.
 pub struct Station<L> {
     host: Host,
     links: L,
     gateway: Gateway,
-    socket: UdpSocket,
+    udp: Udp,
     commands: Option<CommandLines>,
     reload: Option<Reload<L>>,
+    /// Whoever rings here wants it to be done.
+    bell: Option<UnixStream>,
+    priority: Option<Guard>,
     began: Instant,
     tick_at: Time,
     lateness: Lateness,
-    /// Datagrams that the socket did not take.
-    unsent: u64,
-    buffer: Vec<u8>,
-    out: Vec<Datagram>,
+    out: Outbox,
+    ready: Ready,
     stopped: bool,
 }
 
 impl<L: Links> Station<L> {
-    /// A node with its links over `socket`, and its applications. Commands are taken at `commands`.
+    /// A node with its links over `udp`, and its applications. Commands are taken at `commands`.
     pub fn new(
         host: Host,
         links: L,
         gateway: Gateway,
-        socket: UdpSocket,
+        udp: Udp,
         commands: Option<UnixListener>,
     ) -> io::Result<Station<L>> {
-        socket.set_nonblocking(true)?;
         let commands = commands.map(|listener| CommandLines::new(listener, None)).transpose()?;
         Ok(Station {
             host,
             links,
             gateway,
-            socket,
+            udp,
             commands,
             reload: None,
+            bell: None,
+            priority: None,
             began: Instant::now(),
             tick_at: Time::ZERO,
             lateness: Lateness::default(),
-            unsent: 0,
-            buffer: vec![0; LONGEST],
-            out: Vec::new(),
+            out: Outbox::default(),
+            ready: Ready::default(),
             stopped: false,
         })
     }
@@ -112,6 +117,26 @@ impl<L: Links> Station<L> {
     pub fn with_reload(mut self, reload: Reload<L>) -> Station<L> {
         self.reload = Some(reload);
         self
+    }
+
+    /// Reloads when something can be read from `bell`, too, and says on standard error what came of it.
+    pub fn with_bell(mut self, bell: UnixStream) -> io::Result<Station<L>> {
+        bell.set_nonblocking(true)?;
+        self.bell = Some(bell);
+        Ok(self)
+    }
+
+    /// Runs at real-time priority, within a budget, where that is allowed: to be said by the thread that
+    /// will run it.
+    pub fn with_priority(mut self, set: Set) -> Station<L> {
+        self.priority = Some(Guard::new(set, self.now()));
+        self
+    }
+
+    /// Whether it has real-time priority, and how often it lost that; `None`: it is not allowed.
+    pub fn real_time(&self) -> Option<(bool, u64)> {
+        let guard = self.priority.as_ref()?;
+        Some((guard.is_real_time()?, guard.losses))
     }
 
     fn now(&self) -> Time {
@@ -128,27 +153,63 @@ impl<L: Links> Station<L> {
         }
         let now = self.now();
         self.gateway.close(&mut self.host, now);
-        self.serve(now)
+        self.serve(now);
+        Ok(())
+    }
+
+    /// Runs for so long, or until somebody says `down`.
+    pub fn run_for(&mut self, time: Duration) -> io::Result<()> {
+        let until = Instant::now() + time;
+        let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+        while !self.stopped && Instant::now() < until {
+            self.turn()?;
+            self.wait()?;
+        }
+        Ok(())
+    }
+
+    /// What has been counted of packets.
+    pub fn counted(&self) -> Counted {
+        self.host.counted()
+    }
+
+    /// What has been sent and taken.
+    pub fn calls(&self) -> Calls {
+        self.udp.calls()
+    }
+
+    /// How late it was woken.
+    pub fn lateness(&self) -> Lateness {
+        self.lateness
     }
 
     /// Does all that is to be done now.
     fn turn(&mut self) -> io::Result<()> {
-        self.receive()?;
+        let ready = std::mem::take(&mut self.ready);
+        if ready.links {
+            self.receive()?;
+        }
         let now = self.now();
         self.host.on_time(now);
-        self.gateway.on_sockets(&mut self.host, now);
+        if ready.applications {
+            self.gateway.on_sockets(&mut self.host, now);
+        }
         if now >= self.tick_at {
             self.tick_at = now.saturating_add(TICK);
             self.gateway.on_time(&mut self.host, now);
             self.host.on_tick(now);
+            if let Some(guard) = &mut self.priority {
+                guard.look(now);
+            }
             self.take_commands(now);
         }
-        self.serve(now)
+        self.serve(now);
+        Ok(())
     }
 
     /// What flows have brought goes to connections, and what the host and the links have to say onto
     /// the network.
-    fn serve(&mut self, now: Time) -> io::Result<()> {
+    fn serve(&mut self, now: Time) {
         self.links.poll(now, &mut self.out);
         for port in (0..self.host.node().ports()).map(|p| PortId(p as u16)) {
             self.host.set_rate(port, self.links.rate(port, now), now);
@@ -157,31 +218,23 @@ impl<L: Links> Station<L> {
         for (port, frame) in self.host.frames() {
             self.links.send(now, port, &frame, &mut self.out);
         }
-        for (to, datagram) in std::mem::take(&mut self.out) {
-            match self.socket.send_to(&datagram, to) {
-                Ok(_) => {}
-                // A full buffer, an unreachable network, a host that refuses: the packet is lost, and
-                // reports will say so.
-                Err(_) => self.unsent += 1,
-            }
-        }
-        Ok(())
+        self.udp.send(&mut self.out);
     }
 
     fn receive(&mut self) -> io::Result<()> {
-        for _ in 0..BATCH {
-            let (length, from) = match self.socket.recv_from(&mut self.buffer) {
-                Ok(received) => received,
-                Err(e) if e.kind() == ErrorKind::WouldBlock => break,
-                // Linux reports here what became of datagrams that were sent (ICMP).
-                Err(e) if matches!(e.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionRefused) => continue,
-                Err(e) => return Err(e),
-            };
+        let mut taken = 0;
+        while taken < BATCH && self.udp.take()? {
+            // All have come before this.
             let now = self.now();
-            let frame = self.links.receive(now, from, &self.buffer[..length], &mut self.out);
-            if let Some((port, frame)) = frame {
-                // Bytes that are no packet are counted there.
-                let _ = self.host.on_frame(port, &frame, now);
+            for (from, datagram) in self.udp.datagrams() {
+                taken += 1;
+                if let Some((port, frame)) = self.links.receive(now, from, datagram, &mut self.out) {
+                    // Bytes that are no packet are counted there.
+                    let _ = self.host.on_frame(port, frame, now);
+                }
+            }
+            if !self.udp.is_full() {
+                break;
             }
         }
         Ok(())
@@ -194,9 +247,10 @@ impl<L: Links> Station<L> {
         let left = Duration::from_nanos(due.saturating_sub(now).as_ns());
         let timeout = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
         let mut fds = vec![
-            PollFd::new(&self.socket, PollFlags::IN),
+            PollFd::new(&self.udp, PollFlags::IN),
             PollFd::from_borrowed_fd(self.gateway.readiness(), PollFlags::IN),
         ];
+        fds.extend(self.bell.iter().map(|bell| PollFd::new(bell, PollFlags::IN)));
         fds.extend(self.commands.iter().map(|c| PollFd::from_borrowed_fd(c.as_fd(), PollFlags::IN)));
         match poll(&mut fds, Some(&timeout)) {
             Ok(0) => {
@@ -204,15 +258,37 @@ impl<L: Links> Station<L> {
                 self.lateness.note(now.saturating_sub(due));
             }
             Ok(_) => {
-                if self.commands.is_some() && fds.last().is_some_and(|fd| !fd.revents().is_empty()) {
-                    let now = self.now();
+                let [links, applications] = [0, 1].map(|i: usize| !fds[i].revents().is_empty());
+                self.ready = Ready { links, applications };
+                let rung = self.bell.is_some() && !fds[2].revents().is_empty();
+                let asked = self.commands.is_some() && fds.last().is_some_and(|fd| !fd.revents().is_empty());
+                let now = self.now();
+                if asked {
                     self.take_commands(now);
+                }
+                if rung {
+                    self.on_bell(now);
                 }
             }
             Err(rustix::io::Errno::INTR) => {}
             Err(e) => return Err(e.into()),
         }
         Ok(())
+    }
+
+    fn read_again(&mut self, now: Time) -> Result<String, String> {
+        let Some(reload) = &mut self.reload else {
+            return Err("this node has no configuration to read again".to_owned());
+        };
+        reload(&mut self.links, &mut self.gateway, now, &mut self.out)
+    }
+
+    fn on_bell(&mut self, now: Time) {
+        while self.bell.as_ref().is_some_and(|mut bell| matches!(bell.read(&mut [0; 64]), Ok(n) if n > 0)) {}
+        match self.read_again(now) {
+            Ok(changed) => eprintln!("reloaded: {changed}"),
+            Err(why) => eprintln!("not reloaded: {why}"),
+        }
     }
 
     fn take_commands(&mut self, now: Time) {
@@ -225,12 +301,9 @@ impl<L: Links> Station<L> {
     fn command(&mut self, line: &[u8], now: Time) -> serde_json::Value {
         match line {
             b"status" => self.status(now),
-            b"reload" => match &mut self.reload {
-                Some(reload) => match reload(&mut self.links, &mut self.gateway, now, &mut self.out) {
-                    Ok(changed) => serde_json::json!({"changed": changed}),
-                    Err(why) => serde_json::json!({"error": why}),
-                },
-                None => serde_json::json!({"error": "this node has no configuration to read again"}),
+            b"reload" => match self.read_again(now) {
+                Ok(changed) => serde_json::json!({"changed": changed}),
+                Err(why) => serde_json::json!({"error": why}),
             },
             b"down" => {
                 self.stopped = true;
@@ -242,7 +315,7 @@ impl<L: Links> Station<L> {
 
     /// What there is to say of the node.
     pub fn status(&mut self, now: Time) -> serde_json::Value {
-        let counted = self.host.counted();
+        let (counted, calls, offload) = (self.host.counted(), self.udp.calls(), self.udp.offload());
         let [promised, on_packets, written] = self.host.held();
         let backlogs: Vec<Backlog> =
             (0..self.host.node().ports()).map(|port| self.host.backlog(PortId(port as u16), now)).collect();
@@ -271,10 +344,14 @@ impl<L: Links> Station<L> {
             "ports": (0..node.ports() as u16).map(port).collect::<Vec<_>>(),
             "packets": {
                 "received": counted.received, "malformed": counted.malformed, "sent": counted.sent,
-                "delivered": counted.delivered, "dropped": counted.dropped, "unsent": self.unsent,
+                "delivered": counted.delivered, "dropped": counted.dropped, "unsent": calls.unsent,
             },
             "drops": drops.collect::<BTreeMap<String, u64>>(),
             "datagrams": self.links.describe_all(),
+            "udp": {
+                "gso_segments": offload.sends, "gro_segments": offload.takes, "sent": calls.sent, "send_calls": calls.sends,
+                "taken": calls.taken, "take_calls": calls.takes,
+            },
             "tables": {"fill": of(false).collect::<BTreeMap<_, _>>(), "bound": of(true).collect::<BTreeMap<_, _>>()},
             "resident_bytes": resident(),
             "held_bytes": {"promised": promised, "written": written, "on_packets": on_packets, "stored_packets": node.stored()},
@@ -285,7 +362,10 @@ impl<L: Links> Station<L> {
             },
             "late_us": {
                 "p50": self.lateness.quantile_us(0.5), "p99": self.lateness.quantile_us(0.99),
-                "counts": self.lateness.counts,
+                "counts": self.lateness.counts, "sum": self.lateness.sum.as_ns() / 1000,
+            },
+            "priority": {
+                "real_time": self.priority.as_ref().and_then(Guard::is_real_time), "losses": self.priority.as_ref().map(|p| p.losses),
             },
         })
     }
@@ -324,20 +404,20 @@ impl PlainLinks {
 }
 
 impl Links for PlainLinks {
-    fn receive(
-        &mut self,
+    fn receive<'a>(
+        &'a mut self,
         _now: Time,
         from: SocketAddr,
-        datagram: &[u8],
-        _out: &mut Vec<Datagram>,
-    ) -> Option<(PortId, Vec<u8>)> {
+        datagram: &'a [u8],
+        _out: &mut Outbox,
+    ) -> Option<(PortId, &'a [u8])> {
         let port = self.peers.iter().position(|peer| peer.0 == from)?;
-        Some((PortId(port as u16), datagram.to_vec()))
+        Some((PortId(port as u16), datagram))
     }
-    fn send(&mut self, _now: Time, port: PortId, frame: &[u8], out: &mut Vec<Datagram>) {
-        out.push((self.peers[usize::from(port.0)].0, frame.to_vec()));
+    fn send(&mut self, _now: Time, port: PortId, frame: &[u8], out: &mut Outbox) {
+        out.push(self.peers[usize::from(port.0)].0, frame);
     }
-    fn poll(&mut self, _now: Time, _out: &mut Vec<Datagram>) {}
+    fn poll(&mut self, _now: Time, _out: &mut Outbox) {}
     fn next(&self, _now: Time) -> Time {
         Time::MAX
     }

@@ -56,6 +56,8 @@ pub struct Config {
     pub windows: Windows,
     /// The largest packet.
     pub mtu: u32,
+    /// Whether it takes real-time priority where that is allowed.
+    pub real_time: bool,
 }
 
 struct Places {
@@ -109,6 +111,7 @@ impl Config {
             allowed,
             windows,
             mtu,
+            real_time: file.real_time,
             setup,
         })
     }
@@ -146,6 +149,7 @@ impl Config {
             ("control", self.control != other.control),
             ("an entrance", self.entrances != other.entrances),
             ("memory", self.windows != other.windows),
+            ("real-time", self.real_time != other.real_time),
             ("the network", format!("{:?}", self.setup.scenario) != format!("{:?}", other.setup.scenario)),
         ];
         differs.into_iter().find(|(_, differs)| *differs).map(|(what, _)| what)

@@ -30,12 +30,17 @@ const PORT_GAUGES: [Metric; 6] = [
 ];
 
 /// What only grows, of the node.
-const COUNTERS: [Metric; 11] = [
+const COUNTERS: [Metric; 16] = [
     ("packets_received", "Frames that came in and are packets.", "/packets/received"),
     ("packets_malformed", "Frames whose bytes are no packet.", "/packets/malformed"),
     ("packets_sent", "Frames sent.", "/packets/sent"),
     ("packets_delivered", "Packets that reached an end here.", "/packets/delivered"),
     ("datagrams_unsent", "Datagrams that the socket did not take.", "/packets/unsent"),
+    ("udp_sent", "Datagrams sent.", "/udp/sent"),
+    ("udp_send_calls", "System calls for that.", "/udp/send_calls"),
+    ("udp_taken", "Datagrams that came.", "/udp/taken"),
+    ("udp_take_calls", "System calls for that.", "/udp/take_calls"),
+    ("real_time_losses", "How often it was too busy for real-time priority.", "/priority/losses"),
     ("conversations_entered", "Connections that came in here.", "/conversations/entered"),
     ("conversations_left", "Connections made for other nodes.", "/conversations/left"),
     ("conversations_completed", "Conversations that ended as both sides wished.", "/conversations/completed"),
@@ -49,11 +54,12 @@ const COUNTERS: [Metric; 11] = [
 ];
 
 /// What goes up and down, of the node.
-const GAUGES: [Metric; 4] = [
+const GAUGES: [Metric; 5] = [
     ("up_seconds", "How long it has run.", "/up_s"),
     ("custody_packets", "Packets that ports and forwarders keep.", "/held_bytes/stored_packets"),
     ("packet_bytes", "Bytes of connections on packets here.", "/held_bytes/on_packets"),
     ("resident_bytes", "Memory of the process.", "/resident_bytes"),
+    ("real_time", "Whether it has real-time priority; not there where that is not allowed.", "/priority/real_time"),
 ];
 
 fn number(value: &Value) -> Option<f64> {
@@ -117,7 +123,8 @@ pub fn render(name: &str, status: &Value) -> String {
         status["late_us"]["counts"].as_array().unwrap_or(&none).iter().filter_map(Value::as_u64).collect();
     let last = counts.len().saturating_sub(1);
     let bound = |i: usize| (i < last).then(|| (1u64 << i) as f64 / 1e6);
-    text.histogram("late_seconds", &[node], counts.iter().enumerate().map(|(i, count)| (bound(i), *count)), None);
+    let sum = status["late_us"]["sum"].as_f64().map(|us| us / 1e6);
+    text.histogram("late_seconds", &[node], counts.iter().enumerate().map(|(i, count)| (bound(i), *count)), sum);
     text.done()
 }
 
@@ -135,7 +142,9 @@ mod tests {
             }, {"served_bps": null, "link": {"neighbour": "s", "up": false}}],
             "tables": {"fill": {"conversations": 4}, "bound": {"conversations": 100}},
             "datagrams": {"forged": 5},
-            "late_us": {"p50": 64, "counts": [1, 0, 2, 4]},
+            "late_us": {"p50": 64, "counts": [1, 0, 2, 4], "sum": 1_500_000},
+            "priority": {"real_time": true, "losses": 2},
+            "udp": {"sent": 10, "send_calls": 3},
         });
         let text = render("a", &status);
         for line in [
@@ -148,7 +157,11 @@ mod tests {
             // Buckets are cumulative, and the last one has no bound.
             "midpath_node_late_seconds_bucket{node=\"a\",le=\"0.000004\"} 3",
             "midpath_node_late_seconds_bucket{node=\"a\",le=\"+Inf\"} 7",
+            "midpath_node_late_seconds_sum{node=\"a\"} 1.5",
             "midpath_node_late_seconds_count{node=\"a\"} 7",
+            "midpath_node_real_time{node=\"a\"} 1",
+            "midpath_node_real_time_losses_total{node=\"a\"} 2",
+            "midpath_node_udp_send_calls_total{node=\"a\"} 3",
         ] {
             assert!(text.lines().any(|l| l == line), "{line}\n{text}");
         }

@@ -1,6 +1,7 @@
 //! `midpathd node`: a node of a network that the simulator knows, on a real one.
 
 mod config;
+mod measure;
 mod metrics;
 mod up;
 
@@ -13,6 +14,7 @@ use midpath_link::SecretKey;
 
 use crate::error::{Error, Tried};
 pub use config::{Config, NetworkAt, NoNetwork};
+pub use measure::measure;
 pub use up::up;
 
 /// Writes a new key to `file`, which must not be there yet; returns its public half.

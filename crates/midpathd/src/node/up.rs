@@ -1,6 +1,7 @@
 //! Starting a node.
 
 use std::net::UdpSocket;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 use midpath_core::node::Limits;
@@ -10,11 +11,13 @@ use midpath_node::gateway::Gateway;
 use midpath_node::host::{Host, Settings};
 use midpath_node::overlay::{OVERHEAD, Overlay};
 use midpath_node::station::{Reload, Station};
+use midpath_node::udp::Udp;
 use rustix::net::sockopt;
 
 use super::Config;
 use crate::control::Commands;
 use crate::error::{Error, Tried};
+use crate::priority;
 use crate::random::random;
 
 /// Runs a node until it is told to stop. `path` is where its configuration was read, and is read
@@ -32,17 +35,39 @@ pub fn up(config: Config, path: &Path) -> Result<(), Error> {
     // As much as the kernel lets it have: what comes while the thread sleeps waits there.
     let _ = sockopt::set_socket_recv_buffer_size(&socket, 4 << 20);
     let listens = socket.local_addr().tried(|| "the socket has no address".into())?;
+    let udp = Udp::new(socket).tried(|| "the socket could not be used".into())?;
     let links = Overlay::new(secret, &config.neighbours, Time::ZERO)
         .map_err(|e| Error::Machine(format!("the links could not be set up: {e}")))?;
     let gateway = Gateway::new(config.entrances.clone(), config.allowed.clone())
         .tried(|| "the gateway could not be set up".into())?;
     let commands = Commands::new(&config.control)?;
     println!("node {} is up at {listens}", config.name);
+    if udp.offload().sends == 1 {
+        println!("this kernel has no segmentation offload for UDP: datagrams go one by one");
+    }
     gateway.listens().zip(&config.entrances).for_each(|(at, entrance)| println!("{:?} at {at}", entrance.kind));
     let listener = commands.listener.try_clone().tried(|| "the control socket could not be used".into())?;
-    let station = Station::new(host, links, gateway, socket, Some(listener));
+    let station = Station::new(host, links, gateway, udp, Some(listener));
     let station = station.tried(|| "the event loop could not be set up".into())?;
+    let mut station = station.with_bell(hangups()?).tried(|| "the event loop could not be set up".into())?;
+    // Whoever has begun it by `chrt` has decided already.
+    if config.real_time && !priority::is_real_time() {
+        station = station.with_priority(Box::new(priority::change));
+        if station.real_time().is_none() {
+            println!(
+                "real-time priority is not allowed (root, CAP_SYS_NICE or a limit for rtprio): it wakes late on a busy machine"
+            );
+        }
+    }
     station.with_reload(reload(config, path.to_owned())).run().tried(|| "the node has stopped".into())
+}
+
+/// Readable when somebody has sent SIGHUP.
+fn hangups() -> Result<UnixStream, Error> {
+    let failed = || "SIGHUP cannot be waited for".to_owned();
+    let (bell, rings) = UnixStream::pair().tried(failed)?;
+    signal_hook::low_level::pipe::register(signal_hook::consts::SIGHUP, rings).tried(failed)?;
+    Ok(bell)
 }
 
 /// Reads the configuration again; keys, addresses and rates of neighbours, the node's own key, and

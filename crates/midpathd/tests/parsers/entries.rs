@@ -16,6 +16,7 @@ use midpath_node::gateway::front::{Front, Next};
 use midpath_node::gateway::{greeting, services};
 use midpath_node::overlay::{Neighbour, Overlay};
 use midpath_node::station::Links;
+use midpath_node::udp::Outbox;
 use midpathd::node::{Config, NoNetwork};
 
 /// What local applications say, what is said of a conversation, and lines of those that know of the
@@ -96,12 +97,13 @@ impl Pair {
         let mut links = Overlay::new(secret("8"), &[neighbour], Time::ZERO).expect("random numbers");
         let mut hello = Output::default();
         sender.poll(Time::ZERO, &mut hello);
-        let mut answers = Vec::new();
+        let mut answers = Outbox::default();
         links.receive(Time::ZERO, at(THERE), &hello.datagrams[0].1, &mut answers);
+        let (_, welcome) = answers.datagrams().next().expect("a welcome");
         let mut first = Output::default();
-        sender.handle(Time::ZERO, at(HERE), &answers[0].1, &mut Vec::new(), &mut first);
-        let up = links.receive(Time::ZERO, at(THERE), &first.datagrams[0].1, &mut Vec::new());
-        assert!(up.is_none() && sender.is_up(PeerId(0)));
+        sender.handle(Time::ZERO, at(HERE), welcome, &mut Vec::new(), &mut first);
+        let up = links.receive(Time::ZERO, at(THERE), &first.datagrams[0].1, &mut Outbox::default()).is_some();
+        assert!(!up && sender.is_up(PeerId(0)));
         Pair { sender, links, sent: 0 }
     }
 }
@@ -135,13 +137,13 @@ pub fn neighbour(bytes: &[u8]) -> bool {
         let now = Time::from_ms(pair.sent);
         let mut datagram = Vec::new();
         pair.sender.seal(now, PeerId(0), bytes, &mut datagram).expect("it is up");
-        let mut out = Vec::new();
-        let came = pair.links.receive(now, at(THERE), &datagram, &mut out);
+        let mut out = Outbox::default();
+        let came = pair.links.receive(now, at(THERE), &datagram, &mut out).is_some();
         pair.links.poll(now, &mut out);
         let rate = pair.links.rate(midpath_core::packet::PortId(0), now);
         assert!(rate.is_none_or(|rate| rate.0 > 0 && rate <= Rate::from_mbps(50)), "{rate:?}");
-        assert!(out.iter().all(|(_, answer)| answer.len() <= 1500));
-        came.is_some()
+        assert!(out.datagrams().all(|(_, answer)| answer.len() <= 1500));
+        came
     })
 }
 

@@ -21,6 +21,9 @@ pub struct File {
     pub listen: Spanned<SocketAddr>,
     /// The socket for `status` and `down`; beside the configuration unless given.
     pub control: Option<PathBuf>,
+    /// Whether it takes real-time priority where that is allowed.
+    #[serde(default = "yes", rename = "real-time")]
+    pub real_time: bool,
     #[serde(default)]
     pub memory: MemoryTable,
     #[serde(default)]
@@ -36,6 +39,10 @@ pub struct File {
     #[serde(default)]
     pub application: Vec<ApplicationTable>,
     pub exit: Option<ExitTable>,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// What waits for applications that do not read.
