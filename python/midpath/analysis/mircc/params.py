@@ -13,7 +13,7 @@ Reading = Literal["printed", "corrected"]
 
 @dataclass(frozen=True)
 class Params:
-    """Defaults are the paper's text where it says something, and `checks/mircc/ERRATA.md`'s choice where it does not."""
+    """Defaults are the paper's text where it says something, `checks/mircc/ERRATA.md`'s choice where it does not."""
 
     eta: float = 0.95
     update: Literal["mircc", "rcp"] = "mircc"
