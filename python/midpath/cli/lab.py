@@ -47,7 +47,7 @@ def rpm(
     full: Annotated[
         bool,
         typer.Option(
-            "--full", help="Everything that docs/rpm-on-linux.md shows; takes more than an hour, needs --out."
+            "--full", help="Everything that checks/rpm/RESULTS.md shows; takes more than an hour, needs --out."
         ),
     ] = False,
     only: Annotated[
