@@ -23,6 +23,11 @@ const LEAST: Time = Time::from_ms(100);
 /// The other end speaks MIRCC for so long after it said so: three may be lost. So long it takes, too,
 /// until a link is left that loses everything.
 const HEARD: Time = Time::from_ms(3500);
+/// Three Interests without an answer of any in so long say that a link is silent: others are taken, but
+/// for one Interest a second. Ours: round trips of two continents, and two losses.
+const UNANSWERED: u32 = 3;
+const SILENCE: Time = Time::from_ms(500);
+const TRIED: Time = Time::from_secs(1);
 /// Bytes that wait at most, besides Interests: MIRCC's Data have room booked, so little does. Ours.
 const QUEUE: usize = 1 << 20;
 /// How late a timer may be without the link's time being lost. Ours: what a busy machine's
@@ -91,6 +96,10 @@ pub struct Line {
     said_at: Time,
     /// Whether it was heard since the face is there.
     known: bool,
+    /// Interests since the last answer, when the first of them went, and when a silent link is tried.
+    unanswered: u32,
+    since: Time,
+    try_at: Time,
     /// Frames that found no room.
     pub dropped: u64,
 }
@@ -110,6 +119,9 @@ impl Line {
             hello_at: now,
             said_at: Time::ZERO,
             known: false,
+            unanswered: 0,
+            since: Time::ZERO,
+            try_at: Time::ZERO,
             dropped: 0,
         }
     }
@@ -182,6 +194,31 @@ impl Line {
         // From when the link was free, not from when somebody came to look.
         let from = self.free_at.max(now.saturating_sub(SLACK));
         self.free_at = from.saturating_add(self.clock.time(self.rated.on_link(frame)));
+    }
+
+    /// Called when an Interest has gone.
+    pub fn on_asked(&mut self, now: Time) {
+        if self.unanswered == 0 {
+            self.since = now;
+        }
+        self.unanswered = self.unanswered.saturating_add(1);
+    }
+
+    /// Called with Data and Nacks.
+    pub fn on_answered(&mut self) {
+        self.unanswered = 0;
+    }
+
+    /// Whether an Interest goes another way if it can, because nothing is answered here.
+    pub fn is_silent(&mut self, now: Time) -> bool {
+        if self.unanswered < UNANSWERED || now.saturating_sub(self.since) < SILENCE {
+            return false;
+        }
+        let tried = now < self.try_at;
+        if !tried {
+            self.try_at = now.saturating_add(TRIED);
+        }
+        tried
     }
 
     /// When there is something to do.
@@ -262,6 +299,19 @@ mod tests {
         assert!((MS(96)..MS(102)).contains(&line.free_at), "{:?}", line.free_at);
         assert_eq!((0..1200).filter(|_| line.push(vec![0; 1000])).count(), QUEUE / 1000);
         assert_eq!(line.dropped, 1200 - (QUEUE / 1000) as u64);
+    }
+
+    #[test]
+    fn a_link_on_which_nothing_is_answered_is_silent_and_tried_once_a_second() {
+        let mut line = line();
+        (0..9).for_each(|_| line.on_asked(MS(10)));
+        assert!(!line.is_silent(MS(509)), "answers may take as long");
+        let silent: Vec<u64> = (510..2600).step_by(100).filter(|ms| !line.is_silent(MS(*ms))).collect();
+        assert_eq!(silent, [510, 1510, 2510]);
+        line.on_answered();
+        assert!(!line.is_silent(MS(2700)));
+        line.on_asked(MS(2800));
+        assert!(!line.is_silent(MS(9000)), "one may be lost");
     }
 
     #[test]

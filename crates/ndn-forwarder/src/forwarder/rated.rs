@@ -6,6 +6,7 @@
 //! forwarder that speaks MIRCC hears of that, and for all who do not, the forwarder here asks as
 //! MIRCC's consumer does ([`Asks`](crate::edge::asks::Asks)).
 
+use std::collections::BTreeMap;
 use std::hash::BuildHasher;
 
 use midpath_core::rng::unit;
@@ -113,7 +114,7 @@ impl Forwarder {
             }
         }
         let fields = onward.header.mircc;
-        let (face, upstream) = self.steer(&faces, fields.path_id.map(PathId));
+        let (face, upstream) = self.steer(now, &faces, fields.path_id.map(PathId));
         let mircc = Mircc { hello: None, path_id: upstream.map(|path| path.0), rates: None, ..fields };
         let header = Header { congestion_mark: onward.header.congestion_mark, mircc, ..Header::default() };
         self.offer(now, face, id, onward.interest, onward.nonce, header);
@@ -151,7 +152,13 @@ impl Forwarder {
 
     /// Which of these an Interest goes to: where the Data with this path came from, else by lot, in
     /// proportion to the links' rates (§4.3.3). And the path from there.
-    fn steer(&mut self, faces: &[FaceId], path: Option<PathId>) -> (FaceId, Option<PathId>) {
+    fn steer(&mut self, now: Time, faces: &[FaceId], path: Option<PathId>) -> (FaceId, Option<PathId>) {
+        let silent = |lines: &mut BTreeMap<FaceId, Line>, face: &FaceId| {
+            faces.len() > 1 && lines.get_mut(face).is_some_and(|line| line.is_silent(now))
+        };
+        let lines = &mut self.lines;
+        let answer: Vec<FaceId> = faces.iter().copied().filter(|face| !silent(lines, face)).collect();
+        let faces = if answer.is_empty() { faces } else { &answer[..] };
         let known = path.and_then(|path| self.shortcut.steer(path));
         let steered = known.and_then(|(link, upstream)| {
             let face = faces.iter().find(|face| face.0 as u32 == link)?;
@@ -234,6 +241,7 @@ impl Forwarder {
     pub(super) fn stamp_nack(&mut self, now: Time, face: FaceId, id: EntryId, header: &Header) -> Option<Stamped> {
         let line = self.lines.get_mut(&face).filter(|line| line.speaks(now))?;
         line.at(now);
+        line.on_answered();
         line.link.on_nack(now, &id);
         Some(stamped(&header.mircc, NONE_YET).least(line.link.stamps()))
     }
@@ -256,6 +264,7 @@ impl Forwarder {
             return (Stamped { path, ..first }, u16::try_from(data.wire.len()).unwrap_or(u16::MAX));
         };
         line.at(now);
+        line.on_answered();
         let size = line.rated.on_link(data.wire.len() + AROUND);
         let came = stamped(&header.mircc, start);
         let ways = [Via::path(came.path), towards(self.settings.key, data.name)];
@@ -308,7 +317,8 @@ impl Forwarder {
         let faces = self.rated_hops(now, &hops, &onward);
         let Some(first) = faces.first().copied() else { return };
         let hint = if let Way::Path(path) = ask.way { Some(path) } else { None };
-        let (face, upstream) = if faces.len() > 1 || hint.is_some() { self.steer(&faces, hint) } else { (first, None) };
+        let (face, upstream) =
+            if faces.len() > 1 || hint.is_some() { self.steer(now, &faces, hint) } else { (first, None) };
         let mircc = Mircc {
             class: (ask.class == Class::Secondary).then_some(1),
             data_size: Some(u64::from(size)),
@@ -389,6 +399,7 @@ impl Forwarder {
         line.link.left(now, id, interest);
         let length = self.out.again_around(face, &header, &view, nonce);
         line.left(now, length);
+        line.on_asked(now);
         self.count_sent(face, length);
         if let Some(state) = self.faces.get_mut(face) {
             state.sent.interests += 1;

@@ -139,6 +139,11 @@ fn a_path_that_fails_is_left_and_others_carry_the_flow() {
     net.run(S(5));
     // Neither Interests nor Data pass l_b any more.
     net.cut([1, 2]);
+    net.run(S(6));
+    let before = net.fetching[one].bytes;
+    net.run(S(9));
+    let bps = 8.0 * (net.fetching[one].bytes - before) as f64 / 3.0;
+    assert!(bps > 0.8 * CONTENT * ETA * 9e6, "soon: {bps}");
     net.run(S(15));
     let [[bps, ..]] = net.measure(&[one], S(20))[..] else { panic!("one flow") };
     assert!(bps > 0.85 * CONTENT * ETA * 9e6, "{bps}");
