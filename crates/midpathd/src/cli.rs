@@ -66,6 +66,9 @@ pub enum Ndn {
         /// Interests under way at most.
         #[arg(long, value_name = "COUNT", default_value_t = 256, value_parser = clap::value_parser!(u64).range(1..=65_536))]
         window: u64,
+        /// A file with the key that Data are signed by (HMAC with SHA-256); others are refused.
+        #[arg(long, value_name = "FILE")]
+        key: Option<PathBuf>,
     },
     /// Serve what a running forwarder has to say to Prometheus, at /metrics.
     Metrics {

@@ -6,11 +6,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use hmac::{Hmac, KeyInit, Mac};
 use midpath_core::rng::{Purpose, Stream, below, stream};
 use midpath_core::units::Time;
 use midpath_ndn::link::reason;
 use midpath_ndn::tlv::Error;
 use midpath_ndn::{DataView, Frame, Interest, Name, View};
+use sha2::Sha256;
 
 use crate::name::{self, SEGMENT};
 
@@ -27,8 +29,10 @@ const FIRST: u64 = 32;
 const MEASURED: Time = Time::from_ms(500);
 /// After a refusal an Interest is sent again after this: a producer may just have come. Ours.
 const AGAIN: Time = Time::from_ms(500);
-/// The signature by a digest: the only one that needs no key.
+/// The signature by a digest, which needs no key, and that by a key that both ends have (packet
+/// specification, *Signature*).
 const DIGEST_SHA256: u64 = 0;
+const HMAC_SHA256: u64 = 4;
 
 /// How far it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,6 +83,7 @@ pub struct Consumer {
     sends: Vec<Vec<u8>>,
     random: Stream,
     state: State,
+    key: Option<Vec<u8>>,
     /// Segments whose signature needs a key, and was not looked at.
     pub unverified: u64,
     /// Interests that were sent again.
@@ -105,11 +110,18 @@ impl Consumer {
             sends: Vec::new(),
             random: stream(seed, Purpose::Endpoints, 0),
             state: State::Fetching,
+            key: None,
             unverified: 0,
             again: 0,
         };
         consumer.ask(now, What::Object, 0);
         consumer
+    }
+
+    /// Takes Data alone that are signed by this key.
+    #[must_use]
+    pub fn with_key(self, key: Vec<u8>) -> Consumer {
+        Consumer { key: Some(key), ..self }
     }
 
     /// How far it is.
@@ -224,13 +236,11 @@ impl Consumer {
     fn on_data(&mut self, now: Time, data: &DataView<'_>) {
         let Some(what) = self.what(data.name.bytes()) else { return };
         let Some(asked) = self.asked.get(&what).copied() else { return };
-        if data.signature_type == DIGEST_SHA256 {
-            if crate::digest(&[data.signed])[..] != *data.signature {
-                // Somebody has changed it: asked for again when its time is over.
-                return;
-            }
-        } else {
-            self.unverified += 1;
+        match self.verify(data) {
+            // Somebody has changed it: asked for again when its time is over.
+            Some(false) => return,
+            Some(true) => {}
+            None => self.unverified += 1,
         }
         self.measure(now);
         self.asked.remove(&what);
@@ -246,6 +256,20 @@ impl Consumer {
             }
         }
         self.fill(now);
+    }
+
+    /// Whether a signature is right; `None` if it needs a key that is not here.
+    fn verify(&self, data: &DataView<'_>) -> Option<bool> {
+        match (&self.key, data.signature_type) {
+            (Some(key), HMAC_SHA256) => {
+                let mut mac = Hmac::<Sha256>::new_from_slice(key).ok()?;
+                mac.update(data.signed);
+                Some(mac.verify_slice(data.signature).is_ok())
+            }
+            (Some(_), _) => Some(false),
+            (None, DIGEST_SHA256) => Some(crate::digest(&[data.signed])[..] == *data.signature),
+            (None, _) => None,
+        }
     }
 
     /// How many Interests are under way follows how fast Data come.
@@ -412,6 +436,29 @@ mod tests {
             }
             assert_eq!(consumer.asked.len(), most, "{each_ms} {window}");
         }
+    }
+
+    /// What python-ndn 0.5's `make_data(['a', 'b'], MetaInfo(), b'all', HmacSha256Signer('/k', b'secret'))` gives.
+    const BY_KEY: &str = "0640070608016108016214031801001503616c6c160a1b01041c05070308016b172053170806ff603f95daf4a6457bec1622556c3e88db2bf4999382f6922a270b45";
+
+    #[test]
+    fn data_by_a_key_are_verified() {
+        let wire: Vec<u8> = BY_KEY
+            .as_bytes()
+            .chunks(2)
+            .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).expect("text"), 16).expect("hex"))
+            .collect();
+        let fetched = |key: Option<&[u8]>, wire: &[u8]| {
+            let consumer = Consumer::new(&of(&["a"]), 8, 1, Time::ZERO);
+            let mut consumer = if let Some(key) = key { consumer.with_key(key.to_vec()) } else { consumer };
+            consumer.receive(Time::ZERO, wire).expect("Data");
+            (consumer.take(), consumer.unverified)
+        };
+        assert_eq!(fetched(Some(b"secret"), &wire), (b"all".to_vec(), 0));
+        assert_eq!(fetched(Some(b"other"), &wire), (Vec::new(), 0));
+        assert_eq!(fetched(None, &wire), (b"all".to_vec(), 1));
+        let digest = digest_data(&of(&["a", "b"]), None, b"all");
+        assert_eq!(fetched(Some(b"secret"), &digest), (Vec::new(), 0), "anybody can make a digest");
     }
 
     #[test]

@@ -56,8 +56,14 @@ fn connect(transport: &str) -> Result<Box<dyn Connection>, Error> {
     }
 }
 
-/// Fetches an object to a file, or to standard output.
-pub fn fetch(object: &str, forwarder: Option<&str>, output: Option<&Path>, window: u64) -> Result<(), Error> {
+/// Fetches an object to a file, or to standard output. With a key, Data alone that are signed by it count.
+pub fn fetch(
+    object: &str,
+    forwarder: Option<&str>,
+    output: Option<&Path>,
+    window: u64,
+    key: Option<&Path>,
+) -> Result<(), Error> {
     let name = name::parse(object).map_err(|why| Error::Usage(format!("{object}: {why}")))?;
     if name.is_empty() {
         return Err(Error::Usage(format!("{object}: say what is to be fetched")));
@@ -71,6 +77,10 @@ pub fn fetch(object: &str, forwarder: Option<&str>, output: Option<&Path>, windo
     let began = Instant::now();
     let seed = u64::from_le_bytes(random()?);
     let mut consumer = Consumer::new(&name, window, seed, Time::ZERO);
+    if let Some(path) = key {
+        let key = std::fs::read(path).tried(|| format!("{} could not be read", path.display()))?;
+        consumer = consumer.with_key(key);
+    }
     let bytes = run(&mut consumer, &mut *connection, &mut *file, began)?;
     let seconds = began.elapsed().as_secs_f64();
     eprintln!(
