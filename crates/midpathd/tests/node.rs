@@ -472,3 +472,24 @@ fn the_unit_is_one() {
         Err(_) => drop(writeln!(std::io::stderr(), "skipped: needs systemd-analyze")),
     }
 }
+
+/// A killed node's numbers go on: the bound that it left is where the next one begins, and what it leaves
+/// is further.
+#[test]
+fn a_killed_nodes_numbers_go_on() {
+    let mut overlay = Overlay::new("numbers", "inrpp", 9);
+    let bound = |overlay: &Overlay| -> u64 {
+        let text = fs::read_to_string(overlay.folder.join("r.numbers")).expect("it is left before the node is up");
+        text.trim().parse().expect("a number")
+    };
+    let mut last = bound(&overlay);
+    for _ in 0..3 {
+        overlay.kill("r");
+        assert_eq!(bound(&overlay), last, "nobody is there");
+        overlay.start("r");
+        let next = bound(&overlay);
+        assert!(next >= last + 300_000_000_000, "{next} after {last}");
+        last = next;
+    }
+    assert!(!overlay.folder.join("r.numbers-new").exists());
+}

@@ -112,6 +112,13 @@ impl Catalogue {
         self
     }
 
+    /// The schemes of a process whose node has used all numbers up to `first` in an earlier run, where a
+    /// scheme has some that only rise (INRPP's): they go on above.
+    #[must_use]
+    pub fn after(self, first: u64) -> Catalogue {
+        self.with("inrpp", inrpp::build_after(first))
+    }
+
     /// Says what a scheme is, needs, costs and shows: tables and reports then treat it like ours.
     #[must_use]
     pub fn described(mut self, name: &str, description: Description) -> Catalogue {

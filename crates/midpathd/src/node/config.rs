@@ -46,6 +46,10 @@ pub struct Config {
     places: Places,
     /// The socket for commands.
     pub control: PathBuf,
+    /// What the node's numbers are below, where its scheme has some that only rise.
+    pub numbers: PathBuf,
+    /// Where names in the network's file are relative to.
+    pub base: PathBuf,
     /// Its neighbours, by port.
     pub neighbours: Vec<overlay::Neighbour>,
     /// Where applications connect.
@@ -106,6 +110,8 @@ impl Config {
                 entrances: places,
             },
             control,
+            numbers: path.with_extension("numbers"),
+            base: base.join(file.network.get_ref()).parent().unwrap_or(Path::new(".")).to_owned(),
             neighbours,
             entrances,
             allowed,

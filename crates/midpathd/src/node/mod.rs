@@ -3,6 +3,7 @@
 mod config;
 mod measure;
 mod metrics;
+mod numbers;
 mod up;
 
 use std::fs::{self, OpenOptions};

@@ -12,9 +12,12 @@ use midpath_node::host::{Host, Settings};
 use midpath_node::overlay::{OVERHEAD, Overlay};
 use midpath_node::station::{Reload, Station};
 use midpath_node::udp::Udp;
+use midpath_schemes::Catalogue;
+use midpath_sim::setup::Setup;
 use rustix::net::sockopt;
 
 use super::Config;
+use super::numbers::Numbers;
 use crate::control::Commands;
 use crate::error::{Error, Tried};
 use crate::priority;
@@ -86,10 +89,26 @@ fn reload(mut config: Config, path: PathBuf) -> Reload<Overlay> {
     })
 }
 
+/// The network of a node whose scheme has numbers that only rise (INRPP's): they go on above those of
+/// earlier runs.
+fn numbered(config: &Config) -> Result<Option<Setup>, Error> {
+    if !config.setup.scenario.scheme.split('+').any(|scheme| scheme == "inrpp") {
+        return Ok(None);
+    }
+    let numbers = Numbers::open(&config.numbers)?;
+    let catalogue = Catalogue::standard().after(numbers.first);
+    numbers.keep();
+    let setup = Setup::new(config.setup.scenario.clone(), &config.base, &catalogue);
+    setup.map(Some).map_err(|e| Error::Usage(format!("the network: {e}")))
+}
+
 fn host(config: &Config) -> Result<Host, Error> {
-    let network = config.setup.network().map_err(|e| Error::Usage(format!("the network: {e}")))?;
+    let wrong = |e| Error::Usage(format!("the network: {e}"));
+    let numbered = numbered(config)?;
+    let setup = numbered.as_ref().unwrap_or(&config.setup);
+    let network = setup.network().map_err(wrong)?;
     let node = network.nodes.into_iter().nth(config.node.0 as usize).expect("a node that was found");
-    let transport = config.setup.transport().expect("it was checked that flows are carried");
+    let transport = setup.transport().expect("it was checked that flows are carried");
     let bytes: [u8; 16] = random()?;
     let (first, second) = bytes.split_at(8);
     let [seed, first_flow] = [first, second].map(|half| u64::from_le_bytes(half.try_into().expect("eight bytes")));

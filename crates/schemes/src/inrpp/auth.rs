@@ -20,6 +20,8 @@ use super::header::{Control, InrppHeader, Signed};
 pub struct Keys {
     on: bool,
     secret: [u64; 2],
+    /// Numbers are above this.
+    begin: u64,
 }
 
 impl Keys {
@@ -31,7 +33,13 @@ impl Keys {
             h.write(secret.as_bytes());
             h.finish()
         };
-        Keys { on, secret: [half(0), half(1)] }
+        Keys { on, secret: [half(0), half(1)], begin: 0 }
+    }
+
+    /// The same of a node that has used all numbers up to `begin`, in an earlier run.
+    #[must_use]
+    pub fn beginning_at(self, begin: u64) -> Keys {
+        Keys { begin, ..self }
     }
 
     /// Whether anything is signed.
@@ -95,10 +103,11 @@ pub struct Line {
 }
 
 impl Line {
-    /// The next number. It is at least the time, so that a node that restarts goes on above what it
-    /// has sent.
-    fn next(&mut self, now: Time) -> u64 {
-        self.sent = (self.sent + 1).max(now.0);
+    /// The next number. It is at least the time, in ns, after where this run's numbers begin: so a node
+    /// that restarts goes on above what it has sent, and whoever runs it knows an upper bound of that
+    /// without being told (no node signs a packet each nanosecond).
+    fn next(&mut self, keys: &Keys, now: Time) -> u64 {
+        self.sent = (self.sent + 1).max(keys.begin.saturating_add(now.as_ns()));
         self.sent
     }
 
@@ -114,7 +123,7 @@ impl Line {
         option: &mut InrppHeader,
     ) {
         if keys.on {
-            option.number = self.next(now);
+            option.number = self.next(keys, now);
             option.mac = keys.of_note(from, to, packet, option);
         }
     }
@@ -151,7 +160,7 @@ impl Line {
     pub fn sign_control(&mut self, keys: &Keys, now: Time, from: NodeId, to: NodeId, control: Control) -> Signed {
         let mut signed = Signed { control, number: 0, mac: 0 };
         if keys.on {
-            signed.number = self.next(now);
+            signed.number = self.next(keys, now);
             signed.mac = keys.of_control(from, to, &signed);
         }
         signed

@@ -120,6 +120,15 @@ pub fn build(name: &str, params: Params) -> crate::Built {
     Ok(Arc::new(Inrpp { name: name.to_owned(), ends, network: Arc::new(network) }))
 }
 
+/// The same for a catalogue of a process whose nodes have used all numbers up to `first` in an earlier
+/// run: neighbours refuse those of notifications that they have seen.
+pub fn build_after(first: u64) -> impl Fn(&serde_json::Value) -> crate::Built + Send + Sync + 'static {
+    move |value| {
+        let params: Params = crate::params::read_text(value)?;
+        build("inrpp", Params { first_number: first, ..params })
+    }
+}
+
 impl Scheme for Inrpp {
     fn name(&self) -> &str {
         &self.name

@@ -177,6 +177,10 @@ pub struct Params {
     pub auth: bool,
     /// The domain's secret that the neighbours' keys come from.
     pub secret: String,
+    /// Where the numbers of what is signed begin, above 0 for a node that has used some in an earlier
+    /// run. No key of scenarios: it is a process's own business ([`super::build_after`]).
+    #[serde(skip)]
+    pub first_number: u64,
     /// Segments per ACK: `true` is 2, `false` is 1. 1, because one packet is released per ACK, and
     /// Fig. 11 shows equal rates in and out.
     pub delayed_ack: DelayedAck,
@@ -223,6 +227,7 @@ impl Default for Params {
             linger: Time::from_ms(100),
             auth: true,
             secret: "midpath".to_owned(),
+            first_number: 0,
             delayed_ack: DelayedAck(1),
             repair: Repair::Overtaken,
             min_rto: Time::from_secs(1),

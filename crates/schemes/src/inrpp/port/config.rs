@@ -64,7 +64,7 @@ impl Config {
             nonces: p.nonces,
             expiry: p.expiry,
             lasting: Lasting { state: p.linger, cancel: p.expiry },
-            keys: Keys::new(p.auth, &p.secret),
+            keys: Keys::new(p.auth, &p.secret).beginning_at(p.first_number),
         }
     }
 }

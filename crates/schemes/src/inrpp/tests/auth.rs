@@ -75,6 +75,22 @@ fn a_restarted_neighbour_is_still_heard() {
     assert!(at_b.verify(&keys, A, B, &ack(), &signed(&keys, &mut at_a, Time::from_ms(6))));
 }
 
+/// A process that is started again has a clock which begins at zero. What an earlier one has used is
+/// below a bound that it has left.
+#[test]
+fn a_neighbour_whose_clock_begins_again_goes_on_above_its_numbers() {
+    let keys = Keys::new(true, "secret");
+    let hour = Time::from_secs(3600);
+    let (mut at_a, mut at_b) = (Line::default(), Line::default());
+    assert!(at_b.verify(&keys, A, B, &ack(), &signed(&keys, &mut at_a, hour)));
+    let early = Time::from_ms(1);
+    assert!(!at_b.verify(&keys, A, B, &ack(), &signed(&keys, &mut Line::default(), early)), "as before");
+    let later = keys.beginning_at(hour.as_ns() + 1);
+    assert!(at_b.verify(&keys, A, B, &ack(), &signed(&later, &mut Line::default(), early)));
+    // A bound that nobody could have left does no harm but to wrap nowhere.
+    assert_eq!(signed(&keys.beginning_at(u64::MAX), &mut Line::default(), hour).number, u64::MAX);
+}
+
 #[test]
 fn control_packets_are_signed_too() {
     let keys = Keys::new(true, "secret");
