@@ -113,6 +113,7 @@ mod tests {
         let expected = [
             "mod describe;",
             "mod params;",
+            "mod tunnel;",
             "use catalogue::{CONSTANT_RATE, CONTRACT, Catalogue, DEFAULT};",
             "use describe::Description;",
             "type Built = Result<std::sync::Arc<dyn midpath_core::roles::Scheme>, midpath_core::spec::SpecError>;",
