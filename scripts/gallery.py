@@ -124,6 +124,20 @@ ENTRIES = [
         "NewReno's saw-teeth: whoever comes first has most for a while.",
     ),
     Entry(
+        "bufferbloat.toml",
+        over_time(
+            "queue_bytes",
+            [
+                Line("port:r0>r1", "drop-tail"),
+                Line("port:r0>r1", "CoDel", changes={"queue.kind": "codel"}),
+            ],
+            unit=1e3,
+            ylabel="queue (kB)",
+        ),
+        "CUBIC fills whatever buffer there is; CoDel keeps the queue short.",
+        "midpath compare {file} --schemes cubic",
+    ),
+    Entry(
         "buffers.toml",
         completion(["cubic", "dctcp", "ideal"]),
         "One seed of one point of the sweep. Further left is better.",

@@ -200,7 +200,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str, dict[str, Any]]]] = {
             ),
             "a size that is no number": (
                 "topology.size_km",
-                "up to 100000",
+                "finite",
                 'generate = "waxman"\nn = 5\nsize_km = nan\nlink = { rate = "1 Gbps" }',
             ),
             "a chain without links": ("topology.link", "rate", 'generate = "chain"\nn = 3'),
@@ -333,7 +333,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str, dict[str, Any]]]] = {
             ),
             "a place that is no number": (
                 "topology.nodes[0].x",
-                "coordinate",
+                "finite",
                 'nodes = [{ name = "a", x = nan, y = 1.0 }]\n'
                 'links = [{ a = "a", b = "b", rate = "1 Mbps", delay = "1 ms" }]',
             ),
@@ -425,7 +425,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str, dict[str, Any]]]] = {
             "an unknown scheme": ("scheme", "cubic", 'from = "a"\nto = "b"\nsize = "1 kB"\nscheme = "cubik"'),
             "the ideal for one flow": ("scheme", "whole run", 'from = "a"\nto = "b"\nsize = "1 kB"\nscheme = "ideal"'),
             "a weight of zero": ("weight", "1e-12", 'from = "a"\nto = "b"\nsize = "1 kB"\nweight = 0.0'),
-            "a weight that is no number": ("weight", "1e-12", 'from = "a"\nto = "b"\nsize = "1 kB"\nweight = nan'),
+            "a weight that is no number": ("weight", "finite", 'from = "a"\nto = "b"\nsize = "1 kB"\nweight = nan'),
             "an unknown replica": (
                 "replicas[0]",
                 "host",

@@ -239,7 +239,8 @@ def test_interrupted_runs_leave_nothing(tmp_path):
         time.sleep(6)  # on a busy machine imports take seconds; a signal that comes between them may be lost
         running.send_signal(signal.SIGINT)
         out, err = running.communicate(timeout=30)
-    assert (running.returncode, out, err) == (130, "", "midpath: stopped\n")
+    # A machine that is slow says first how long it would take.
+    assert (running.returncode, out, err.splitlines()[-1]) == (130, "", "midpath: stopped")
     assert [path.name for path in tmp_path.iterdir()] == ["endless.toml"]
 
 

@@ -92,7 +92,7 @@ def test_courses_over_time_are_of_one_seed_and_one_port_each(drawn, compared, tm
     own = series[(series["entity"] == "port:r0>r1") & (series["metric"] == "queue_bytes")]
     line = [row["y"] for row in data["data"] if row["line"] == "cubic"]
     assert line == pytest.approx(own["value"].tolist())
-    assert data["notes"] == ["seed 1 of 3"]
+    assert data["notes"][0] == "seed 1 of 3"
     with (tmp_path / "d.csv").open() as file:
         assert len(list(csv.DictReader(file))) == len(data["data"])
     # Without --where there is a line for each port.

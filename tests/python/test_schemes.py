@@ -29,6 +29,7 @@ ALLOWED = {
     "python/midpath/benchmark/": "the scenarios that the benchmarks run",
     "python/midpath/cli/cost.py": "INRPP's calculation of its cache",
     "crates/topo/src/format/mod.rs": "a file format: that of HPCC's simulator",
+    "crates/node/src/station.rs": "datagrams, which are no flows of a scheme",
     "crates/python/src/policy.rs": "FCP's endpoint policies, written in Python",
 }
 CRATES = ("core", "sim", "topo", "traffic", "ideal", "node", "python")

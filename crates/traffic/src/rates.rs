@@ -138,8 +138,10 @@ impl Sheet {
         let columns = || self.head.iter().skip(1).filter(|name| !is_total(name));
         let corner = self.head.first().is_some_and(String::is_empty);
         let same = || {
-            let mut rows = self.rows.iter().map(|(_, row)| &row[0]).filter(|name| !is_total(name)).peekable();
-            rows.peek().is_some() && rows.all(|row| columns().any(|column| column == row))
+            let rows: Vec<&String> = self.rows.iter().map(|(_, row)| &row[0]).filter(|name| !is_total(name)).collect();
+            rows.len() > 1
+                && rows.iter().all(|row| columns().any(|c| c == *row))
+                && columns().all(|c| rows.contains(&c))
         };
         corner || (self.head.len() > 1 && same())
     }
@@ -291,6 +293,7 @@ mod tests {
             (",a,b\na,,5\nb,3,\nsum,4,5\n", "`sum` is not the sum"),
             (",a,b\na,1,5\nb,3,\n", "to itself"),
             ("corner,a,b\nx,,5\ny,3,\n", "the first line is"),
+            ("a,b,1 Mbps\nb,a,1 Mbps\n", "the first line is"),
         ] {
             let e = parse_matrix_bytes(text.as_bytes()).expect_err(text);
             assert!(e.message.contains(message), "{text:?}: {e}");

@@ -200,10 +200,19 @@ pub(super) fn table_of(scenario: &Scenario, name: &str) -> serde_json::Value {
     params
 }
 
+/// Names that are longer than this are nobody's.
+const LONGEST_NAME: usize = 24;
+
 fn unknown(key: String, name: &str, catalogue: &Catalogue) -> SpecError {
     let known = catalogue.names().collect::<Vec<_>>().join(", ");
     let near = suggest::nearest(name, catalogue.names().chain([IDEAL]));
     let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
+    if name.len() > LONGEST_NAME {
+        return SpecError::new(
+            key,
+            format!("there is no scheme `{name}`; `midpath schemes` lists those that there are"),
+        );
+    }
     SpecError::new(key, format!("there is no scheme `{name}`; {near}schemes are {known}, {IDEAL}"))
 }
 
