@@ -233,7 +233,7 @@ mod tests {
     #[test]
     fn errors_speak_of_keys_and_tables() {
         let error = |text: &str| parse(text).expect_err(text).to_string();
-        assert_eq!(error("title = \"x\""), "topology: is missing; a scenario needs a `[topology]`");
+        assert_eq!(error("title = \"x\""), "line 1: topology: is missing; a scenario needs a `[topology]`");
         assert_eq!(error("seed = 1\nseed = 2"), "line 2: seed: duplicate key");
         assert_eq!(error("topology = 3"), "line 1: topology: `3` is not a table");
         assert!(
