@@ -10,7 +10,7 @@ use midpath_traffic::{ArrivalSpec, LoadOf, WorkloadSpec};
 use super::PortRow;
 use super::warnings::Warning;
 use crate::scenario::FaultSpec;
-use crate::setup::Setup;
+use crate::setup::{FlowInfo, Setup};
 
 /// Of the load that was asked for, the part that has to cross the link that it is a share of. Ours:
 /// draws differ by less.
@@ -99,26 +99,25 @@ fn load_elsewhere(setup: &Setup, i: usize, spec: &WorkloadSpec, group: &str) -> 
     let (load, of) = (load.as_ref()?.as_f64(), load_of.as_ref()?);
     let bits = offered(setup, group);
     let span = span(setup, spec)?.as_secs_f64();
-    let share = |(link, direction): (usize, usize)| {
-        let rate = setup.rate_of(link, direction).as_f64();
-        bits.get(&(link, direction)).copied().unwrap_or_default() / (rate * span)
+    // The share of a link that is offered to it from one of its ends.
+    let share = |(link, from): (usize, usize)| {
+        let port = setup.topology.port_of_link(from, link);
+        let bits = port.and_then(|port| bits.get(&(from, port)).copied()).unwrap_or_default();
+        bits / (setup.topology.links()[link].rate_from(from).as_f64() * span)
     };
     let (most, what) = match of.parse().ok()? {
         LoadOf::Link(a, b) => {
             let (from, to) = (setup.topology.find(&a)?, setup.topology.find(&b)?);
             let links = setup.topology.links().iter().enumerate();
             let own = links.filter(|(_, l)| (l.a, l.b) == (from, to) || (l.b, l.a) == (from, to));
-            (own.map(|(link, _)| share((link, setup.direction(link, from)))).sum(), "that link is offered".to_owned())
+            (own.map(|(link, _)| share((link, from))).sum(), "that link is offered".to_owned())
         }
         // More than all of a rate is a total, over many links.
         LoadOf::Rate(rate) if load <= 1.0 => {
-            let links = 0..setup.topology.links().len();
-            let of_rate: Vec<f64> = links
-                .flat_map(|link| [(link, 0), (link, 1)])
-                .filter(|(link, direction)| setup.is_inside(*link) && setup.rate_of(*link, *direction) == rate)
-                .map(share)
-                .collect();
-            let most = of_rate.iter().copied().reduce(f64::max)?;
+            let links = setup.topology.links();
+            let directions = links.iter().enumerate().flat_map(|(i, link)| [(i, link.a), (i, link.b)]);
+            let of_rate = directions.filter(|(i, from)| setup.is_inside(*i) && links[*i].rate_from(*from) == rate);
+            let most = of_rate.map(share).reduce(f64::max)?;
             (most, "no link of that rate is offered more than".to_owned())
         }
         LoadOf::Rate(_) | LoadOf::Hosts | LoadOf::Receivers | LoadOf::Matrix => return None,
@@ -139,17 +138,9 @@ fn span(setup: &Setup, spec: &WorkloadSpec) -> Option<Time> {
     Some(end.saturating_sub(spec.start)).filter(|span| !span.is_zero())
 }
 
-/// Bits that a group's flows are to put onto each directed link, by their shortest paths.
-fn offered(setup: &Setup, group: &str) -> BTreeMap<(usize, usize), f64> {
-    let mut bits = BTreeMap::new();
-    let Some(group) = setup.groups.names.iter().position(|name| name == group) else { return bits };
-    let own = setup.flows.iter().enumerate().filter(|(i, _)| setup.groups.of[*i] as usize == group);
-    for (i, info) in own {
-        let size = 8.0 * info.wire_bytes().unwrap_or_default() as f64;
-        let hops = setup.routes.path(&setup.topology, info.flow.src as usize, info.flow.dst as usize, i as u32);
-        for hop in hops.unwrap_or_default() {
-            *bits.entry((hop.link, setup.direction(hop.link, hop.node))).or_default() += size;
-        }
-    }
-    bits
+/// Bits that a group's flows are to bring to each port, by their shortest paths.
+fn offered(setup: &Setup, group: &str) -> BTreeMap<(usize, u16), f64> {
+    let group = setup.groups.names.iter().position(|name| name == group);
+    let bits = |info: &FlowInfo| 8.0 * info.wire_bytes().unwrap_or_default() as f64;
+    setup.along_paths(|i, info| (Some(setup.groups.of[i] as usize) == group).then(|| bits(info)))
 }

@@ -1,12 +1,14 @@
 //! What a run is to record, and where: read from the scenario, before anything runs.
 
+use std::collections::BTreeMap;
+
 use midpath_core::packet::{FlowId, NodeId, PortId};
 use midpath_core::units::Time;
 
 use super::{Capacity, SeriesPlan};
 use crate::pcap::Capture;
 use crate::scenario;
-use crate::setup::Setup;
+use crate::setup::{FlowInfo, Setup};
 
 /// What measurement needs of a setup.
 impl Setup {
@@ -20,7 +22,7 @@ impl Setup {
     /// The ports that will carry most, judged by the flows' sizes and paths (flows without end
     /// count as 1 GB).
     pub(crate) fn busiest_ports(&self) -> Vec<(NodeId, PortId, Capacity)> {
-        let mut load = std::collections::BTreeMap::<(usize, u16), f64>::new();
+        let mut load = BTreeMap::<(usize, u16), f64>::new();
         for (i, info) in self.flows.iter().enumerate() {
             let bytes = info.flow.size.map_or(1e9, |s| s.as_f64());
             let (src, dst) = (info.flow.src as usize, info.flow.dst as usize);
@@ -44,20 +46,31 @@ impl Setup {
     /// rates and their shortest paths. None where nothing is offered or the run has no `stop`.
     pub(crate) fn most_offered(&self) -> Option<((usize, usize), f64)> {
         let stop = self.scenario.stop?;
-        let mut bits = std::collections::BTreeMap::<(usize, u16), f64>::new();
-        for (i, info) in self.flows.iter().enumerate().filter(|(_, info)| info.flow.start < stop) {
+        let offered = |_: usize, info: &FlowInfo| {
             let until = info.flow.stop.map_or(stop, |end| end.min(stop));
             let steady = info.flow.rate.map(|rate| rate.as_f64() * until.saturating_sub(info.flow.start).as_secs_f64());
             let whole = info.wire_bytes().map(|bytes| 8.0 * bytes as f64);
-            let offered = steady.into_iter().chain(whole).reduce(f64::min).unwrap_or(0.0);
-            let hops = self.routes.path(&self.topology, info.flow.src as usize, info.flow.dst as usize, i as u32);
-            hops.unwrap_or_default().iter().for_each(|hop| *bits.entry((hop.node, hop.port)).or_default() += offered);
-        }
+            let bits = steady.into_iter().chain(whole).reduce(f64::min).unwrap_or(0.0);
+            (info.flow.start < stop).then_some(bits)
+        };
+        let bits = self.along_paths(offered);
         let share = |((n, p), bits): ((usize, u16), f64)| {
             let link = &self.topology.links()[self.topology.ports(n)[usize::from(p)].link as usize];
             ((n, usize::from(p)), bits / (link.rate_from(n).as_f64() * stop.as_secs_f64()))
         };
         bits.into_iter().map(share).max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))
+    }
+
+    /// What flows bring to each port on their shortest paths, by node and port. A flow for which `amount`
+    /// is nothing does not count.
+    pub(crate) fn along_paths(&self, amount: impl Fn(usize, &FlowInfo) -> Option<f64>) -> BTreeMap<(usize, u16), f64> {
+        let mut sums = BTreeMap::new();
+        for (i, info) in self.flows.iter().enumerate() {
+            let Some(amount) = amount(i, info) else { continue };
+            let hops = self.routes.path(&self.topology, info.flow.src as usize, info.flow.dst as usize, i as u32);
+            hops.unwrap_or_default().iter().for_each(|hop| *sums.entry((hop.node, hop.port)).or_default() += amount);
+        }
+        sums
     }
 
     /// What is to be recorded, and where.

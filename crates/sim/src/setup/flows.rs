@@ -59,11 +59,6 @@ impl Schemes {
             if name != IDEAL && !catalogue.names().any(|n| n == name) {
                 return Err(unknown(format!("schemes.{name}"), name, catalogue));
             }
-            // Those of schemes that do not run here, too: another run of this scenario has them.
-            if catalogue.contains(name) {
-                let built = catalogue.build(name, &table_of(scenario, name));
-                built.map_err(|e| e.under(&format!("schemes.{name}")))?;
-            }
         }
         let mut schemes = Schemes { by_name: Vec::new(), default: None, named: Vec::new() };
         if scenario.scheme != IDEAL {
@@ -97,6 +92,10 @@ impl Schemes {
         if catalogue.contains(CONSTANT_RATE) {
             schemes.add(format!("schemes.{CONSTANT_RATE}"), CONSTANT_RATE, scenario, catalogue)?;
         }
+        // Parameters of schemes that do not run here are checked, too: another run of this scenario has them.
+        for name in scenario.schemes.keys().filter(|n| *n != IDEAL && schemes.find(n).is_none()) {
+            build(name, scenario, catalogue)?;
+        }
         Ok(schemes)
     }
 
@@ -107,9 +106,7 @@ impl Schemes {
         if !catalogue.names().any(|n| n == name) {
             return Err(unknown(key, name, catalogue));
         }
-        let scheme =
-            catalogue.build(name, &table_of(scenario, name)).map_err(|e| e.under(&format!("schemes.{name}")))?;
-        self.by_name.push((name.to_owned(), scheme));
+        self.by_name.push((name.to_owned(), build(name, scenario, catalogue)?));
         Ok(self.by_name.len() - 1)
     }
 
@@ -198,6 +195,11 @@ pub(super) fn table_of(scenario: &Scenario, name: &str) -> serde_json::Value {
         map.remove("queue");
     }
     params
+}
+
+/// A scheme with the parameters that the scenario gives it.
+fn build(name: &str, scenario: &Scenario, catalogue: &Catalogue) -> Result<Arc<dyn Scheme>, SpecError> {
+    catalogue.build(name, &table_of(scenario, name)).map_err(|e| e.under(&format!("schemes.{name}")))
 }
 
 /// Names that are longer than this are nobody's.

@@ -76,12 +76,6 @@ impl Setup {
         super::equipment::asked_aqm(&self.queue_of(n, port).queue)
     }
 
-    /// The rate of a direction of a link, as the scenario has it.
-    pub(crate) fn rate_of(&self, link: usize, direction: usize) -> Rate {
-        let link = &self.topology.links()[link];
-        link.rate_from([link.a, link.b][direction])
-    }
-
     /// Whether a link is between two routers.
     pub(crate) fn is_inside(&self, link: usize) -> bool {
         let link = &self.topology.links()[link];
