@@ -126,9 +126,8 @@ class Comparison:
         """Whether seeds matter: with several, whether they changed anything; with one, whether the scenario draws."""
         if len(self.seeds) == 1:
             return draws({key: value for key, value in parse(self.scenario, self.source).items() if key != VARIANTS})
-        keys = [metric.key for metric in METRICS]
-        summaries = [[result.summary.get(key) for key in keys] for result in self.of(self.schemes[0])]
-        return any(summary != summaries[0] for summary in summaries)
+        first, *others = map(same.figures, self.of(self.schemes[0]))
+        return any(figures != first for figures in others)
 
     @functools.cached_property
     def equipment(self) -> list[Equipment]:

@@ -363,9 +363,7 @@ def _unknown(harms: Sequence[Harm]) -> str:
     wanted = [harm.seeds_wanted for harm in unknown]
     known = [seeds for seeds in wanted if seeds is not None]
     many = f"more than {MOST_SEEDS:,} seeds" if len(known) < len(wanted) else f"about {max(known):,} seeds"
-    return f" {rest}{len(unknown)} could not be told apart from all links in place: {many} would tell.".replace(
-        "  ", " "
-    )
+    return f" {rest}{len(unknown)} could not be told apart from all links in place: {many} would tell."
 
 
 def _shown(kind: str, value: Estimate | None) -> str:

@@ -25,11 +25,12 @@ def groups(runs: Mapping[str, Sequence[Result]]) -> list[list[str]]:
 
 def _alike(some: Sequence[Result], others: Sequence[Result]) -> bool:
     return all(
-        _figures(one) == _figures(other) and _same_flows(one, other) for one, other in zip(some, others, strict=True)
+        figures(one) == figures(other) and _same_flows(one, other) for one, other in zip(some, others, strict=True)
     )
 
 
-def _figures(run: Result) -> list[Any]:
+def figures(run: Result) -> list[Any]:
+    """All figures of a run."""
     return [run.summary.get(metric.key) for metric in METRICS]
 
 

@@ -10,6 +10,7 @@ import typer
 from midpath.cli.options import Json, names_in, print_json
 from midpath.errors import UsageError
 from midpath.sweep.quantity import number
+from midpath.variants import Variants
 
 # The figures of the report, one by one: what is drawn over what.
 FIGURES: dict[str, dict[str, Any]] = {
@@ -70,15 +71,16 @@ def plot(
     Points are means over the seeds, with 95 % confidence intervals; a course over time is of one seed.
     """
     # Plotting libraries load only here: other commands need not wait for them.
-    from midpath.plot import What, frame_of, panels, table_with  # noqa: PLC0415
+    from midpath.plot import What, frame_of, load_all, panels, table_with  # noqa: PLC0415
     from midpath.plot.draw import Style, described, draw, write, write_data  # noqa: PLC0415
 
     y, x, axes = _columns(y, x, cdf, figure, names_in([log]))
+    sources = load_all(directories)
     wanted = [column for column in (y, x) if column]
-    chosen = table_with(directories, wanted, table or ("series" if x == "time_s" else None))
-    lines = names_in([by]) if by is not None else _lines(directories)
+    chosen = table_with(sources, wanted, table or ("series" if x == "time_s" else None))
+    lines = names_in([by]) if by is not None else _lines([source for _, source in sources])
     what = What(y, x, lines, facet, where or [], stat, bins, axes)
-    found = panels(frame_of(directories, chosen), what)
+    found = panels(frame_of(sources, chosen), what)
     limits = [_limits(option, text) for option, text in (("--xlim", xlim), ("--ylim", ylim))]
     style = Style(title, xlabel, ylabel, columns, height, limits[0], limits[1], axes, latex)
     path = out or Path("plot.svg")
@@ -113,13 +115,10 @@ def _columns(
     return str(y), x, log
 
 
-def _lines(directories: list[Path]) -> list[str]:
+def _lines(sources: list[Any]) -> list[str]:
     """A line for each scheme, variant and result, where there are several."""
-    from midpath.loading import load  # noqa: PLC0415
-    from midpath.variants import Variants  # noqa: PLC0415
-
-    several = ["result"] if len(directories) > 1 else []
-    variants = ["variant"] if any(isinstance(load(directory), Variants) for directory in directories) else []
+    several = ["result"] if len(sources) > 1 else []
+    variants = ["variant"] if any(isinstance(source, Variants) for source in sources) else []
     return [*several, *variants, "scheme"]
 
 

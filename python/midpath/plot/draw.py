@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
@@ -20,11 +20,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
 # Inches: of a column of a page with two, of the whole page.
 COLUMN, PAGE = 3.4, 7.0
 PANEL_HEIGHT = 2.3
 DASHES: dict[str, Any] = {"solid": "-", "dash": (0, (4, 2)), "dot": (0, (1, 1.5)), "dashdot": (0, (4, 1.5, 1, 1.5))}
+POINT = 3.5
 SHAPES = {"solid": "o", "dash": "D", "dot": "s", "dashdot": "^"}
 # As LaTeX's own fonts are, without LaTeX; text stays text in PDF and SVG.
 FONTS: dict[Any, Any] = {"font.family": "serif", "mathtext.fontset": "cm", "font.serif": ["cmr10", "DejaVu Serif"]}
@@ -125,18 +127,33 @@ def _panel(axes: Axes, found: Panels, panel: Panel, painted: dict[str, tuple[str
             color=colour,
             linestyle=DASHES[dash] if found.joined else "none",
             marker=None if many else SHAPES[dash],
-            markersize=3.5,
+            markersize=POINT,
             linewidth=1.3,
             drawstyle="steps-post" if found.what.x is None else "default",
         )
         if line.low is not None and line.high is not None:
             low, high = line.low / factors[1], line.high / factors[1]
             axes.vlines(x, low, high, color=colour, linewidth=0.9)
-    axes.grid(True, color="#e2e7ec", linewidth=0.6)
-    axes.spines[["top", "right"]].set_visible(False)
+    dress(axes)
     if panel.heading:
         axes.set_title(panel.heading, fontsize=8)
     _axes(axes, found, style)
+
+
+def dress(axes: Axes) -> None:
+    """What all our axes look like."""
+    axes.grid(True, color="#e2e7ec", linewidth=0.6)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def handles(painted: Iterable[tuple[str, str]], point: float = POINT) -> list[Line2D]:
+    """What stands for lines in a legend: of each its colour and its dash."""
+    from matplotlib.lines import Line2D  # noqa: PLC0415 - an optional dependency
+
+    return [
+        Line2D([], [], color=colour, linestyle=DASHES[dash], marker=SHAPES[dash], markersize=point, linewidth=1.3)
+        for colour, dash in painted
+    ]
 
 
 def _axes(axes: Axes, found: Panels, style: Style) -> None:
@@ -183,8 +200,6 @@ def _scale(found: Panels, axis: str) -> tuple[float, str]:
 
 def _around(figure: Figure, found: Panels, painted: dict[str, tuple[str, str]], style: Style) -> None:
     """Title, names of axes, legend: outside the axes, so that none covers what is drawn."""
-    from matplotlib.lines import Line2D  # noqa: PLC0415
-
     units = [_scale(found, axis)[1] for axis in ("x", "y")]
     labels = [style.x_label or found.x_label, style.y_label or found.y_label]
     texts = [f"{label} ({unit})" if unit and unit != "×" else label for label, unit in zip(labels, units, strict=True)]
@@ -195,13 +210,9 @@ def _around(figure: Figure, found: Panels, painted: dict[str, tuple[str, str]], 
     titles = {line.name: line.title for panel in found.panels for line in panel.lines}
     if len(painted) < 2:
         return
-    handles = [
-        Line2D([], [], color=colour, linestyle=DASHES[dash], marker=SHAPES[dash], markersize=3.5, linewidth=1.3)
-        for colour, dash in painted.values()
-    ]
     wide = style.columns > 1
     figure.legend(
-        handles,
+        handles(painted.values()),
         [titles[line] for line in painted],
         loc="outside right upper" if wide else "outside upper center",
         ncols=1 if wide else min(len(painted), 3),

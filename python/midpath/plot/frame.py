@@ -6,7 +6,7 @@ series is a row per time, with its metrics as columns.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,9 @@ from midpath.result import Result
 from midpath.sweep.result import Sweep
 from midpath.variants import Variants
 
+Source = Result | Comparison | Variants | Sweep | Failures
+Sources = Sequence[tuple[str, Source]]
+
 # In the order in which a column is looked for.
 TABLES = ("runs", "flows", "ports", "series")
 # Which run a row is of.
@@ -29,20 +32,25 @@ RUN = ("result", "variant", "scheme", "seed")
 ENTITIES = ("port", "flow", "group")
 
 
-def frame_of(directories: list[Path], table: str) -> pd.DataFrame:
+def load_all(directories: Iterable[Path]) -> Sources:
+    """What these directories hold, by their names."""
+    return [(directory.name, load(directory)) for directory in directories]
+
+
+def frame_of(sources: Sources, table: str) -> pd.DataFrame:
     """One table of all results, one below the other."""
-    frames = [frame for directory in directories for frame in _frames(directory, table)]
+    frames = [frame for name, source in sources for frame in _frames(name, source, table)]
     return pd.concat(frames, ignore_index=True)
 
 
-def table_with(directories: list[Path], columns: list[str], asked: str | None) -> str:
+def table_with(sources: Sources, columns: list[str], asked: str | None) -> str:
     """The first table that has all columns; `UsageError` with what there is if none has."""
     tables = [asked] if asked else list(TABLES)
     if unknown := [table for table in tables if table not in TABLES]:
         raise UsageError(f"there is no table {unknown[0]!r}; there are {', '.join(TABLES)}")
     known: dict[str, list[str]] = {}
     for table in tables:
-        known[table] = _columns(directories[0], table)
+        known[table] = _columns(sources, table)
         if set(columns) <= set(known[table]):
             return table
     missing = [column for column in columns if not any(column in own for own in known.values())]
@@ -51,20 +59,20 @@ def table_with(directories: list[Path], columns: list[str], asked: str | None) -
     raise UsageError(f"{what}. There are {there}")
 
 
-def _columns(directory: Path, table: str) -> list[str]:
-    first = next(_frames(directory, table), None)
+def _columns(sources: Sources, table: str) -> list[str]:
+    """Those of the first result: the others are like it."""
+    first = next(_frames(*sources[0], table), None)
     return [] if first is None else [str(column) for column in first.columns]
 
 
-def _frames(directory: Path, table: str) -> Iterator[pd.DataFrame]:
-    source = load(directory)
+def _frames(name: str, source: Source, table: str) -> Iterator[pd.DataFrame]:
     if isinstance(source, Sweep | Failures):
         sweep = source.sweep if isinstance(source, Failures) else source
         if table == "runs":
-            yield sweep.to_pandas().assign(result=directory.name)
+            yield sweep.to_pandas().assign(result=name)
         return
     for names, result in _runs(source):
-        yield _frame(result, table).assign(**{"result": directory.name, **names})
+        yield _frame(result, table).assign(**{"result": name, **names})
 
 
 def _runs(source: Result | Comparison | Variants) -> Iterator[tuple[dict[str, Any], Result]]:

@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from midpath.errors import UsageError
+from midpath.metrics import BY_KEY
 from midpath.sweep.quantity import number
 
 CONDITION = re.compile(r"\s*([\w.]+)\s*(<=|>=|!=|==|=|<|>|~)\s*(.*?)\s*")
@@ -29,7 +30,9 @@ TIMES = ("slowdown", "_to_ideal")
 
 
 def kind_of(column: str) -> str:
-    """The kind of quantity in a column, by its name."""
+    """The kind of quantity in a column: of a figure, what it says itself; else by the column's name."""
+    if column in BY_KEY:
+        return BY_KEY[column].kind
     if any(part in column for part in TIMES):
         return "times"
     return next((kind for end, kind in KINDS if column.endswith(end) or end in (column, f"_{column}")), "count")

@@ -81,7 +81,7 @@ def _comparison(comparison: Comparison) -> str:
     shown = [metric for metric in METRICS if metric.headline and any(row.figures[metric.key] for row in rows)]
     best = {metric.key: _best(comparison, rows, metric) for metric in shown}
     random = comparison.is_random
-    heads = "".join(after_first([_head(metric) for metric in shown], "<th>Flows ended</th>"))
+    heads = "".join(after_first([head(metric) for metric in shown], "<th>Flows ended</th>"))
     body = "".join(_row(row, shown, best, random) for row in rows)
     return (
         f'<div class="scroll"><table id="summary"><thead><tr><th>Scheme</th>{heads}</tr></thead>'
@@ -101,7 +101,8 @@ def after_first(cells: list[str], more: str) -> list[str]:
     return [*cells[:1], more, *cells[1:]]
 
 
-def _head(metric: Metric) -> str:
+def head(metric: Metric) -> str:
+    """The head of a figure's column."""
     return f'<th title="{escape(metric.about)}">{escape(metric.label)}</th>'
 
 

@@ -15,7 +15,7 @@ from midpath.report.figure import Figure, Trace, hover, linear_axis, variant
 from midpath.report.model import model_of
 from midpath.report.network import drawn
 from midpath.report.page import asset, card, embedded, plotly, toggle
-from midpath.report.tables import after_first, chip, variants_equipment, whole
+from midpath.report.tables import after_first, chip, head, variants_equipment, whole
 from midpath.stats import Estimate
 from midpath.units import quantity
 from midpath.variants import VariantRow, Variants
@@ -76,8 +76,7 @@ def _facts(found: Variants) -> list[tuple[str, str]]:
 def _summary(found: Variants) -> str:
     rows = found.rows()
     shown = [metric for metric in METRICS if metric.headline and any(row.row.figures[metric.key] for row in rows)]
-    columns = [f'<th title="{escape(metric.about)}">{escape(metric.label)}</th>' for metric in shown]
-    heads = "".join(after_first(columns, "<th>Flows ended</th>"))
+    heads = "".join(after_first([head(metric) for metric in shown], "<th>Flows ended</th>"))
     body = "".join(_row(found, row, shown) for row in rows)
     notes = " ".join(f"{note[0].upper()}{note[1:]}." for note in found.notes)
     return (

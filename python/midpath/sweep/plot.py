@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from midpath.errors import UsageError
 from midpath.palette import looks, name
-from midpath.plot.draw import DASHES, SHAPES
+from midpath.plot.draw import DASHES, SHAPES, dress, handles
 from midpath.sweep.facets import Facets, Panel, row_scale
 
 if TYPE_CHECKING:
@@ -71,9 +71,8 @@ def _panel(axes: Axes, facets: Facets, panel: Panel, factor: float) -> None:
 
 
 def _axis(axes: Axes, facets: Facets) -> None:
-    axes.grid(True, color="#e2e7ec", linewidth=0.7)
+    dress(axes)
     axes.tick_params(labelsize=8)
-    axes.spines[["top", "right"]].set_visible(False)
     if facets.logarithmic:
         axes.set_xscale("log")
     ticks = facets.ticks()
@@ -83,13 +82,8 @@ def _axis(axes: Axes, facets: Facets) -> None:
 
 def _around(figure: Figure, facets: Facets, title: str, note: str) -> None:
     """Title, legend, and what the marks mean."""
-    from matplotlib.lines import Line2D  # noqa: PLC0415
-
     styles = looks(facets.schemes)
-    handles = [Line2D([], [], color=styles[scheme]["light"], markersize=POINT) for scheme in facets.schemes]
-    for handle, scheme in zip(handles, facets.schemes, strict=True):
-        handle.set_linestyle(DASHES[styles[scheme]["dash"]])
-        handle.set_marker(SHAPES[styles[scheme]["dash"]])
+    painted = [(styles[scheme]["light"], styles[scheme]["dash"]) for scheme in facets.schemes]
     figure.suptitle(title, fontsize=11)
     parts = [note] if note else []
     if facets.unfinished:
@@ -97,5 +91,9 @@ def _around(figure: Figure, facets: Facets, title: str, note: str) -> None:
     if parts:
         figure.supxlabel("  ".join(parts), fontsize=8, color="#5d6976")
     figure.legend(
-        handles, [name(scheme) for scheme in facets.schemes], loc="outside right upper", fontsize=9, frameon=False
+        handles(painted, POINT),
+        [name(scheme) for scheme in facets.schemes],
+        loc="outside right upper",
+        fontsize=9,
+        frameon=False,
     )
