@@ -27,8 +27,11 @@ pub struct Counts {
     /// Packets on which CE was set: those whose signal went forward, and all in the modes that say
     /// so.
     pub marked: u64,
-    /// Chosen packets of flows without ECN: they are dropped.
+    /// Chosen packets that cannot be marked: they are dropped. Of flows with ECN those are SYNs, ACKs
+    /// and repeats.
     pub unable: u64,
+    /// SYNs that ask for ECN, or grant it.
+    pub ecn_syns: u64,
     /// ACKs on which ECE was set, or that had it.
     pub told: u64,
 }
@@ -134,6 +137,7 @@ impl Signal for Rpm {
         if !(syn || self.aggregate.is_some() && ecn.capable()) || !ctx.pool[pkt].is_tcp() {
             return;
         }
+        self.counts.ecn_syns += u64::from(syn && flags.has(Flags::ECE));
         let now = ctx.now;
         let registers = ctx.state::<Registers>();
         let flow = registers.flow(key, src);
@@ -203,8 +207,9 @@ impl Signal for Rpm {
     }
 
     fn warnings(&self, out: &mut Vec<String>) {
-        let Counts { counted, saturated, marked, unable, .. } = self.counts;
-        if unable > 0 && counted + saturated + marked == 0 {
+        let Counts { unable, ecn_syns, .. } = self.counts;
+        // Who sees no SYNs doesn't know.
+        if self.registers && unable > 0 && ecn_syns == 0 {
             out.push(
                 "nothing was signalled: each packet that was chosen is of a flow without ECN, and was dropped; `ecn = true` among \
                  the parameters of the flows' scheme has them signalled"

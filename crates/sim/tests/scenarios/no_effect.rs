@@ -79,6 +79,14 @@ fn rpm_over_flows_without_ecn_is_said() {
     assert!(without.contains("rpm: nothing was signalled"), "{without}");
     let with = said(&run(&scenario(&format!("{codel}[schemes.cubic]\necn = true\n{FLOW}")), &options));
     assert!(!with.contains("nothing was signalled"), "{with}");
+    // ACKs are never ECN-capable: a port where they alone wait says nothing of their flows.
+    let acks = scenario(&format!("{codel}[schemes.cubic]\necn = true\n{FLOW}"));
+    let acks = acks.replacen("rate = \"10 Mbps\"", "rate = \"10 Mbps\", rate_back = \"100 kbps\"", 1);
+    let out = run(&acks, &options);
+    let ports = out.table("ports").expect("ports");
+    let slow = ports.u64("rate_bps").iter().position(|rate| *rate == 100_000).expect("the way back");
+    assert!(ports.u64("drops_aqm")[slow] > 0, "CoDel has chosen ACKs");
+    assert!(!said(&out).contains("nothing was signalled"), "{}", said(&out));
 }
 
 #[test]
