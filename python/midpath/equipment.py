@@ -20,6 +20,10 @@ SAME = 0.01
 # What runs in routers where no scheme does.
 PLAIN = "plain queues"
 
+DROP_TAIL = "drop-tail"
+# Of queues that would mark packets, and found none that can be marked.
+NOT_USED = "CE, but flows use none"
+
 HEADS = ("Scheme", "Queue per port", "Stored beside it", "AQM", "ECN", "Hosts run", "Routers run")
 
 
@@ -64,9 +68,7 @@ def equipment_of(result: Result) -> Equipment | None:
         queue_bytes=_span(row["queue_bytes"] for row in rows),
         store_bytes=_span(stores) if stores else None,
         aqm=", ".join(_distinct(_aqm(row) for row in rows)),
-        ecn=", ".join(
-            _distinct(described(row["scheme"]).ecn or ("CE" if row["signal"] == "CE" else "no") for row in rows)
-        ),
+        ecn=", ".join(_distinct(described(row["scheme"]).ecn or _marks(row, result) for row in rows)),
         hosts=described(transport).hosts or name(transport),
         routers=", ".join(
             PLAIN if network == "none" else described(network).routers or name(network) for network in networks
@@ -88,6 +90,15 @@ def unequal(found: Sequence[Equipment]) -> str | None:
 
 def _aqm(row: dict[str, Any]) -> str:
     return str(row["aqm"]) + (", fair queueing" if row["scheduler"] == "drr" else "")
+
+
+def _marks(row: dict[str, Any], result: Result) -> str:
+    """What queues do to packets that the AQM chooses. Flows without ECN lose them, whatever queues would do."""
+    if row["signal"] != "CE":
+        return "no"
+    if row["aqm"] == DROP_TAIL or result.summary["marks"]:
+        return "CE"
+    return NOT_USED if any(result.ports["drops_aqm"].to_pylist()) else "CE"
 
 
 def _span(ranges: Iterable[Sequence[int]]) -> tuple[int, int]:

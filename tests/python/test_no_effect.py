@@ -54,6 +54,10 @@ def test_a_variant_that_changes_nothing_is_said_and_equipment_is_each_variants_o
     assert any("codel and other are the same flow by flow" in text for text in found.warnings), found.warnings
     own = {variant: row.aqm for variant, row in found.equipment}
     assert own == {"codel": "CoDel of 5 ms", "other": "CoDel of 5 ms", "plain": "drop-tail"}
+    ecn = {variant: row.ecn for variant, row in found.equipment}
+    assert ecn == {"codel": "CE, but flows use none", "other": "CE, but flows use none", "plain": "no"}
+    with_ecn = midpath.compare_variants(TEXT + "[schemes.cubic]\necn = true\n", "cubic", ideal=False)
+    assert [row.ecn for _, row in with_ecn.equipment] == ["CE", "CE", "no"]
     file = tmp_path / "s.toml"
     file.write_text(TEXT)
     answer = cli("compare", file, "--schemes", "cubic", "--no-ideal")

@@ -2,11 +2,14 @@
 
 import csv
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import midpath
+from midpath.plot import What, frame_of, load_all, panels
+from midpath.plot.draw import Style, draw
 
 TEXT = """
 title = "Plotted"
@@ -134,6 +137,21 @@ def test_a_sweep_is_drawn_by_its_parameters(drawn, tmp_path):
     rows = drawn(tmp_path / "store", "--y", "queue_max_bytes", "--x", "queue.limit")["data"]
     assert [row["x"] for row in rows] == [20_000, 100_000]
     assert rows[0]["y"] <= 20_000 < rows[1]["y"]
+
+
+def test_no_panel_is_cut_off_by_the_limits_of_another(varied):
+    found = panels(frame_of(load_all([varied]), "flows"), What("fct_s", "size_bytes", facet="variant"))
+    # The second panel's values are ten times as large.
+    higher = [replace(line, y=line.y * 10, low=None, high=None) for line in found.panels[1].lines]
+    figure = draw(replace(found, panels=[found.panels[0], replace(found.panels[1], lines=higher)]), Style())
+    top = figure.axes[0].get_ylim()[1]
+    assert all(line.get_ydata().max() <= top for axes in figure.axes for line in axes.get_lines())
+
+
+def test_a_title_covers_no_legend(varied):
+    found = panels(frame_of(load_all([varied]), "flows"), What("fct_s", by=["variant"]))
+    figure = draw(found, Style(title="Title"))
+    assert figure.get_suptitle() == "" and figure.legends[0].get_title().get_text() == "Title"
 
 
 def test_the_same_figure_is_the_same_file(drawn, compared, tmp_path):

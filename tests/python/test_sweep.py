@@ -419,6 +419,21 @@ def test_a_parameter_that_is_not_shown_is_not_averaged_over(swept):
             facets(swept, **({"x": "queue.limit", "ys": ["afct_s"], "facet": "flow.1.size"} | wrong))
 
 
+def test_a_key_that_changes_no_figure_is_named(tmp_path, cli):
+    # Both limits are never reached; the size of a flow makes a difference.
+    limits, sizes = ["--vary", "queue.limit=1MB,2MB"], ["--vary", "flow.1.size=20kB,40kB"]
+    (tmp_path / "tiny.toml").write_text(TINY)
+    arguments = ["sweep", tmp_path / "tiny.toml", *limits, *sizes, "--schemes", "newreno", "--out", tmp_path / "store"]
+    answer = cli(*arguments)
+    assert "queue.limit: its 2 values change no figure of any run" in answer.out
+    assert "flow.1.size: its" not in answer.out
+    assert json.loads(cli(*arguments, "--json").out)["warnings"] == [
+        "queue.limit: its 2 values change no figure of any run"
+    ]
+    for out in (cli("sweep", "table", tmp_path / "store").out, html(midpath.load_sweep(tmp_path / "store"))):
+        assert "its 2 values change no figure" in out
+
+
 @pytest.mark.parametrize("end", ["svg", "png"])
 def test_the_figure_is_a_file(swept, tmp_path, cli, end):
     pytest.importorskip("matplotlib")
@@ -430,7 +445,7 @@ def test_the_figure_is_a_file(swept, tmp_path, cli, end):
     assert path.stat().st_size > 5000
     if end == "svg":
         text = path.read_text()
-        assert all(word in text for word in ("queue.limit", "CUBIC", "DCTCP", "Hollow"))
+        assert all(word in text for word in ("queue limit", "CUBIC", "DCTCP", "Hollow"))
 
 
 def test_a_figure_of_an_unknown_format_is_refused(swept, tmp_path, cli):

@@ -24,6 +24,7 @@ from midpath.run import as_names
 from midpath.scenario import Scenario
 from midpath.sweep.export import Point, means, seeds_note, write_table
 from midpath.sweep.facets import facets
+from midpath.sweep.no_effect import unchanged
 from midpath.sweep.plan import read_listed, shown, split, value_of
 from midpath.sweep.result import Sweep
 from midpath.sweep.run import sweep as run_sweep
@@ -123,10 +124,19 @@ def run(
         )
     failures = found.failures()
     if json:
-        print_json({"store": str(out), "runs": len(found), "failed": len(failures), "failures": failures})
+        print_json(
+            {
+                "store": str(out),
+                "runs": len(found),
+                "failed": len(failures),
+                "failures": failures,
+                "warnings": unchanged(found),
+            }
+        )
     else:
         typer.echo(f"{len(found) - len(failures):,} of {len(found):,} runs done; midpath report {out} draws them")
         print_failures(found, failures)
+        text.print_warnings(unchanged(found))
     if failures:
         raise typer.Exit(1)
 
@@ -155,6 +165,7 @@ def table(
         return
     heads = [*found.parameters, "Scheme", "Runs", "Unfinished", *(metric.label for metric in SHOWN)]
     text.print_table(heads, [_cells(found, row) for row in rows], found.about["title"])
+    text.print_warnings(unchanged(found))
     typer.echo(f"{seeds_note(found)} --out FILE writes all figures of all runs.")
 
 
@@ -181,14 +192,15 @@ def plot(
     json: Json = False,
 ) -> None:
     """Draw figures over a parameter, with 95 % confidence intervals over the seeds. Needs matplotlib."""
-    from midpath.plot.draw import write  # noqa: PLC0415 - an extra
-    from midpath.sweep.plot import draw  # noqa: PLC0415
+    from midpath.plot.draw import draw, write  # noqa: PLC0415 - an extra
+    from midpath.sweep.plot import rows_of, style_of  # noqa: PLC0415
 
     found = Sweep(store)
     fixed = changes(where, "--where")
     drawn = facets(found, x, as_names(y), facet, fixed, as_names(schemes) if schemes else None)
     path = out or store / "plot.svg"
-    write(draw(drawn, found.about["title"], ", ".join(f"{key} = {shown(value)}" for key, value in fixed.items())), path)
+    note = ", ".join(f"{key} = {shown(value)}" for key, value in fixed.items())
+    write(draw(rows_of(drawn), style_of(drawn, found.about["title"], note)), path)
     if json:
         print_json({"figure": str(path), "bytes": path.stat().st_size})
     else:

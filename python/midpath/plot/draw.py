@@ -1,4 +1,4 @@
-"""Panels as a file, by matplotlib: the extra `plots`. A use of it is `midpath sweep plot`."""
+"""Panels as a file, by matplotlib: the extra `plots`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from midpath.errors import UsageError
 from midpath.palette import HUES, looks
@@ -49,27 +49,35 @@ class Style:
     y_limits: tuple[float, float] | None = None
     log: Sequence[str] = ()
     latex: bool = False
+    # Below the figure.
+    note: str = ""
 
 
-def draw(found: Panels, style: Style) -> Figure:
-    """The figure; panels stand beside each other, as many as the width has room for."""
+def draw(found: Panels | Sequence[Panels], style: Style) -> Figure:
+    """The figure. Panels stand beside each other, as many as the width has room for; of several, a row for each."""
     try:
         import matplotlib as mpl  # noqa: PLC0415 - an optional dependency
         from matplotlib.figure import Figure  # noqa: PLC0415
     except ImportError:
         raise UsageError("figures need matplotlib: pip install 'midpath[plots]'") from None
-    across = min(len(found.panels), 1 if style.columns == 1 else 3)
-    down = -(-len(found.panels) // across)
-    width = COLUMN if style.columns == 1 else PAGE
+    rows = [found] if isinstance(found, Panels) else list(found)
+    most = len(rows[0].panels)
+    across = most if len(rows) > 1 else min(most, 1 if style.columns == 1 else 3)
+    down = len(rows) if len(rows) > 1 else -(-most // across)
+    width = COLUMN * max(1, across) if len(rows) > 1 else (COLUMN if style.columns == 1 else PAGE)
     with mpl.rc_context({**TEXT_STAYS, "font.size": 8, **(FONTS if style.latex else {})}):
         figure = Figure((width, style.height or PANEL_HEIGHT * down + 0.3), layout="constrained")
-        grid = figure.subplots(down, across, squeeze=False, sharex=True, sharey=True).flat
-        painted = _looks(found)
-        for axes, panel in zip(grid, found.panels, strict=False):
-            _panel(axes, found, panel, painted, style)
-        for axes in list(grid)[len(found.panels) :]:
+        share: Literal["row", "all"] = "row" if len(rows) > 1 else "all"
+        grid = list(figure.subplots(down, across, squeeze=False, sharex=True, sharey=share).flat)
+        painted = _looks(rows)
+        places = [(row, panel) for row in rows for panel in row.panels]
+        for axes, (row, panel) in zip(grid, places, strict=False):
+            _panel(axes, row, panel, painted, style)
+        for row, axes in zip(rows, grid[:: len(rows[0].panels)], strict=False):
+            _limits(axes, row, style)
+        for axes in grid[len(places) :]:
             axes.set_axis_off()
-        _around(figure, found, painted, style)
+        _around(figure, rows, painted, style)
         figure.canvas.draw()
     return figure
 
@@ -101,9 +109,9 @@ def write_data(found: Panels, path: Path) -> None:
     write_text(path, held.getvalue())
 
 
-def _looks(found: Panels) -> dict[str, tuple[str, str]]:
+def _looks(rows: Sequence[Panels]) -> dict[str, tuple[str, str]]:
     """Colour and dash of each line: those of its scheme, where that tells lines apart."""
-    lines = {line.name: line.of for panel in found.panels for line in panel.lines}
+    lines = {line.name: line.of for found in rows for panel in found.panels for line in panel.lines}
     schemes = [of.get("scheme", "") for of in lines.values()]
     if all(schemes) and len(set(schemes)) == len(lines):
         of = looks(schemes)
@@ -125,46 +133,42 @@ def _panel(axes: Axes, found: Panels, panel: Panel, painted: dict[str, tuple[str
             x,
             y,
             color=colour,
+            # Between categories there is nothing for a line to pass through.
             linestyle=DASHES[dash] if found.joined else "none",
             marker=None if many else SHAPES[dash],
             markersize=POINT,
             linewidth=1.3,
             drawstyle="steps-post" if found.what.x is None else "default",
         )
+        if line.hollow is not None and line.hollow.any():
+            at = line.hollow
+            axes.plot(x[at], y[at], SHAPES[dash], color=colour, markersize=POINT, markerfacecolor="white")
         if line.low is not None and line.high is not None:
             low, high = line.low / factors[1], line.high / factors[1]
             axes.vlines(x, low, high, color=colour, linewidth=0.9)
-    dress(axes)
-    if panel.heading:
-        axes.set_title(panel.heading, fontsize=8)
-    _axes(axes, found, style)
-
-
-def dress(axes: Axes) -> None:
-    """What all our axes look like."""
     axes.grid(True, color="#e2e7ec", linewidth=0.6)
     axes.spines[["top", "right"]].set_visible(False)
+    if panel.heading:
+        axes.set_title(panel.heading, fontsize=8)
+    _scales(axes, found, style)
 
 
-def handles(painted: Iterable[tuple[str, str]], point: float = POINT) -> list[Line2D]:
-    """What stands for lines in a legend: of each its colour and its dash."""
-    from matplotlib.lines import Line2D  # noqa: PLC0415 - an optional dependency
-
-    return [
-        Line2D([], [], color=colour, linestyle=DASHES[dash], marker=SHAPES[dash], markersize=point, linewidth=1.3)
-        for colour, dash in painted
-    ]
-
-
-def _axes(axes: Axes, found: Panels, style: Style) -> None:
+def _scales(axes: Axes, found: Panels, style: Style) -> None:
     for axis, set_scale in (("x", axes.set_xscale), ("y", axes.set_yscale)):
         if axis in style.log:
             set_scale("log")
             _decades(axes.xaxis if axis == "x" else axes.yaxis)
-    if "y" not in style.log and style.y_limits is None:
-        axes.set_ylim(bottom=0, top=1.02 if found.what.x is None else None)
     if found.categories:
         axes.set_xticks(range(len(found.categories)), found.categories)
+    if found.ticks is not None:
+        axes.set_xticks(list(found.ticks), list(found.ticks.values()))
+        axes.minorticks_off()
+
+
+def _limits(axes: Axes, found: Panels, style: Style) -> None:
+    """The ends of the axes. Only when all is drawn: a limit that is set ends the search for the others."""
+    if "y" not in style.log and style.y_limits is None:
+        axes.set_ylim(bottom=0, top=1.02 if found.what.x is None else None)
     factors = _factors(found)
     for limits, set_limits, factor in (
         (style.x_limits, axes.set_xlim, factors[0]),
@@ -189,7 +193,7 @@ def _factors(found: Panels) -> tuple[float, float]:
 
 
 def _scale(found: Panels, axis: str) -> tuple[float, str]:
-    if axis == "x" and found.categories:
+    if axis == "x" and (found.categories or found.ticks):
         return 1.0, ""
     if axis == "y" and found.what.x is None:
         return 1.0, ""
@@ -198,27 +202,48 @@ def _scale(found: Panels, axis: str) -> tuple[float, str]:
     return scale(kind, max(values, default=0.0))
 
 
-def _around(figure: Figure, found: Panels, painted: dict[str, tuple[str, str]], style: Style) -> None:
+def _around(figure: Figure, rows: Sequence[Panels], painted: dict[str, tuple[str, str]], style: Style) -> None:
     """Title, names of axes, legend: outside the axes, so that none covers what is drawn."""
-    units = [_scale(found, axis)[1] for axis in ("x", "y")]
-    labels = [style.x_label or found.x_label, style.y_label or found.y_label]
-    texts = [f"{label} ({unit})" if unit and unit != "×" else label for label, unit in zip(labels, units, strict=True)]
-    figure.supxlabel(texts[0], fontsize=8)
-    figure.supylabel(texts[1], fontsize=8)
-    if style.title:
+    figure.supxlabel(_labelled(style.x_label or rows[0].x_label, _scale(rows[0], "x")[1]), fontsize=8)
+    names = [_labelled(style.y_label or found.y_label, _scale(found, "y")[1]) for found in rows]
+    if len(rows) == 1:
+        figure.supylabel(names[0], fontsize=8)
+    else:
+        for axes, label in zip(figure.axes[:: len(figure.axes) // len(rows)], names, strict=True):
+            axes.set_ylabel(label, fontsize=8)
+    if style.note:
+        figure.supxlabel(f"{figure.get_supxlabel()}\n{style.note}", fontsize=8)
+    titles = {line.name: line.title for found in rows for panel in found.panels for line in panel.lines}
+    wide = style.columns > 1
+    if style.title and (wide or len(painted) < 2):
         figure.suptitle(style.title, fontsize=9)
-    titles = {line.name: line.title for panel in found.panels for line in panel.lines}
     if len(painted) < 2:
         return
-    wide = style.columns > 1
     figure.legend(
-        handles(painted.values()),
+        _handles(painted.values()),
         [titles[line] for line in painted],
         loc="outside right upper" if wide else "outside upper center",
         ncols=1 if wide else min(len(painted), 3),
         frameon=False,
         fontsize=8,
+        # Where the legend is above the axes the title is the legend's: the layout keeps no room for both.
+        title=None if wide else style.title or None,
+        title_fontsize=9,
     )
+
+
+def _labelled(label: str, unit: str) -> str:
+    return f"{label} ({unit})" if unit and unit != "×" else label
+
+
+def _handles(painted: Iterable[tuple[str, str]]) -> list[Line2D]:
+    """What stands for lines in a legend: of each its colour and its dash."""
+    from matplotlib.lines import Line2D  # noqa: PLC0415 - an optional dependency
+
+    return [
+        Line2D([], [], color=colour, linestyle=DASHES[dash], marker=SHAPES[dash], markersize=POINT, linewidth=1.3)
+        for colour, dash in painted
+    ]
 
 
 def described(found: Panels) -> str:

@@ -67,6 +67,8 @@ class Line:
     y: Floats
     low: Floats | None = None
     high: Floats | None = None
+    # Points that stand for less than others do: drawn hollow.
+    hollow: NDArray[np.bool_] | None = None
 
     @property
     def title(self) -> str:
@@ -94,6 +96,8 @@ class Panels:
     y_label: str
     # Where values of x have no amounts: their names, at 0, 1, 2 …
     categories: list[str] | None = None
+    # Where x has names of its own along its axis, in the values' own unit.
+    ticks: dict[float, str] | None = None
     # A line through the points means something.
     joined: bool = True
     notes: list[str] = field(default_factory=list)

@@ -41,12 +41,12 @@ def value_in_words(column: str, value: Any) -> str:
 
 
 def words(column: str) -> str:
-    """`fct_s` is "flow completion time"; a parameter's key is its last part."""
+    """`fct_s` is "flow completion time"; of a scenario's key the last two parts: `workload.0.arrivals.load`."""
     if column in WORDS:
         return WORDS[column]
     if column in BY_KEY:
         return BY_KEY[column].label
-    last = column.rsplit(".", 1)[-1]
+    last = " ".join([part for part in column.split(".") if not part.isdigit()][-2:])
     for end in ENDS:
         last = last.removesuffix(end)
     return last.replace("_", " ")

@@ -16,6 +16,7 @@ from midpath.report.page import asset, card, embedded, plotly, toggle
 from midpath.report.tables import chip, whole
 from midpath.sweep.export import Point, means, seeds_note
 from midpath.sweep.facets import Facets, Mean, Panel, facets, figures, free, is_over_ended
+from midpath.sweep.no_effect import unchanged
 from midpath.sweep.plan import SCENARIO, shown
 from midpath.sweep.quantity import numbers
 from midpath.sweep.result import Sweep
@@ -92,7 +93,7 @@ def _warnings(sweep: Sweep, failures: list[dict[str, Any]]) -> Iterator[str]:
             "ratios to the ideal over flows that ended in both."
         )
     texts = dict.fromkeys(part for text in columns["warnings"].to_pylist() if text for part in text.split(" | "))
-    yield from (f"Warning: {text}" for text in list(texts)[:5])
+    yield from (f"Warning: {text}" for text in (*unchanged(sweep), *list(texts)[:5]))
 
 
 def _facts(sweep: Sweep) -> list[tuple[str, str]]:

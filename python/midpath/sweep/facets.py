@@ -19,7 +19,7 @@ from midpath.sweep.plan import shown
 from midpath.sweep.quantity import numbers
 from midpath.sweep.result import Sweep
 from midpath.sweep.table import TO_IDEAL, ratio_column
-from midpath.units import SCALES, plain, scale
+from midpath.units import SCALES, plain
 
 # Amounts farther apart than this are drawn on a logarithmic axis: doublings, decades.
 DECADE = 8.0
@@ -153,12 +153,6 @@ def short(key: str, keys: Sequence[str]) -> str:
     ends = [".".join(parts[-count:]) for count in range(1, len(parts) + 1)]
     others = [other for other in keys if other != key]
     return next((end for end in ends if not any(f".{other}".endswith(f".{end}") for other in others)), key)
-
-
-def row_scale(panels: Sequence[Panel]) -> tuple[float, str]:
-    """The unit in which the means of a row of panels read best: what to divide by, and its name."""
-    tops = [abs(mean.value.mean) for panel in panels for line in panel.lines.values() for mean in line]
-    return scale(panels[0].figure.kind, max(tops, default=0.0))
 
 
 def free(sweep: Sweep) -> dict[str, list[Any]]:
