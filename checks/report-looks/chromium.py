@@ -107,9 +107,10 @@ class Page:
         self.settle()
 
     def settle(self) -> None:
-        """Waits until the page is loaded and has been painted: figures are drawn by then."""
+        """Waits until the page is loaded and has been painted, a report's figures too."""
         self.run(
             "new Promise(done => { const wait = () => document.readyState === 'complete'"
+            " && (!document.getElementById('report-data') || 'drawn' in document.documentElement.dataset)"
             " ? requestAnimationFrame(() => setTimeout(done, 150)) : setTimeout(wait, 20); wait(); })"
         )
 

@@ -1,4 +1,6 @@
+import base64
 import dataclasses
+import gzip
 import json
 import re
 from html.parser import HTMLParser
@@ -46,8 +48,8 @@ def text_of(page):
 
 
 def data_of(page):
-    embedded = re.search(r'<script type="application/json" id="report-data">(.*?)</script>', page, re.DOTALL)
-    return json.loads(embedded[1])
+    kind, text = re.search(r'<script type="(\S+)" id="report-data">(.*?)</script>', page, re.DOTALL).groups()
+    return json.loads(gzip.decompress(base64.b64decode(text)) if kind == "application/gzip;base64" else text)
 
 
 @pytest.fixture

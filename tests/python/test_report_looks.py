@@ -55,8 +55,15 @@ def page(request, tmp_path_factory):
     }
     file = folder / "report.html"
     file.write_text(report.html(made[request.param]()), encoding="utf-8")
+    # With series data are compressed, so both forms are drawn here.
+    packed = 'type="application/gzip;base64" id="report-data"' in file.read_text(encoding="utf-8")
+    assert packed == (request.param == "variants")
     with Page(file) as opened:
         yield opened
+
+
+def test_a_report_with_series_is_small(page):
+    assert page.file.stat().st_size < 1_000_000
 
 
 @pytest.mark.parametrize("width", [360, 1280])

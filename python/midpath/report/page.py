@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import json
 import shlex
 import statistics
@@ -23,6 +24,8 @@ from midpath.units import quantity
 
 # Figures as wide as the page, below the others.
 WIDE = ("path", "network", "gauges")
+# Data of more characters than these are compressed: with series they were half of the page.
+READABLE = 200_000
 
 
 def page(model: Model, figures: list[Figure]) -> str:
@@ -130,9 +133,14 @@ def _notes(figure: Figure) -> str:
 
 
 def embedded(data: dict[str, Any]) -> str:
-    """Data for report.js."""
+    """The element with the data for report.js: as text that can be read, or compressed where it is long."""
+    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    if len(text) > READABLE:
+        packed = base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode("ascii")
+        return f'<script type="application/gzip;base64" id="report-data">{packed}</script>'
     # "</script>" inside a string would end the element.
-    return json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False).replace("</", "<\\/")
+    text = text.replace("</", "<\\/")
+    return f'<script type="application/json" id="report-data">{text}</script>'
 
 
 @cache

@@ -247,3 +247,5 @@ addEventListener("beforeprint", () => onPaper(true));
 addEventListener("afterprint", () => onPaper(false));
 Object.keys(figures).forEach(showTables);
 drawAll();
+// For those who wait for it: what the page is drawn from is unpacked after it is loaded.
+document.documentElement.dataset.drawn = "";
