@@ -235,7 +235,7 @@ impl Sender {
             self.budget.spending = self.budget.spending.min(self.quote.price * silence.rate);
             self.announced.again();
         }
-        self.wait(view);
+        self.wait(view, ctx.now);
         let change = self.announced.answered(header.nonce);
         if self.group.behaviour.obeys(change) {
             self.budget.spending = equations::budget(self.budget.spending, change);

@@ -2,6 +2,7 @@
 //! in a round trip.
 
 use midpath_core::roles::EndpointCtx;
+use midpath_core::units::Time;
 
 use super::Sender;
 use crate::fcp::equations;
@@ -30,6 +31,8 @@ pub(super) struct Pace {
     pub packet: f64,
     /// How long the flow waits at most for its next packet, s.
     pub patience: f64,
+    /// When that became longer.
+    pub longer: Option<Time>,
     /// By what the time until its next packet is multiplied.
     pub stretch: f64,
 }
@@ -37,7 +40,7 @@ pub(super) struct Pace {
 impl Default for Pace {
     fn default() -> Pace {
         // The first price is not told by chance.
-        Pace { rate: 0.0, cap: f64::INFINITY, packet: 0.0, patience: 2.0 * PROBE, stretch: 1.0 }
+        Pace { rate: 0.0, cap: f64::INFINITY, packet: 0.0, patience: 2.0 * PROBE, longer: None, stretch: 1.0 }
     }
 }
 
@@ -81,10 +84,17 @@ impl Sender {
     }
 
     /// How long the flow waits for its next packet: what its target pays for, but not more than
-    /// twice as long as before, so that a single wrong price is soon forgotten.
-    pub(super) fn wait(&mut self, view: &View) {
+    /// twice as long as before, so that a single wrong price is soon forgotten. Nor does it grow twice
+    /// while it waits once: after an outage the answers to all that was repeated come together.
+    pub(super) fn wait(&mut self, view: &View, now: Time) {
         let packet = (view.mss + view.overhead) as f64;
         let affords = packet / equations::rate(self.budget.target, self.quote.price).max(f64::MIN_POSITIVE);
-        self.pace.patience = affords.min(2.0 * self.pace.patience).clamp(PROBE, self.params.additions().patience);
+        let before = self.pace.patience;
+        let waited = self.pace.longer.is_none_or(|at| now.saturating_sub(at).as_secs_f64() >= before);
+        let most = if waited { 2.0 * before } else { before };
+        self.pace.patience = affords.min(most).clamp(PROBE, self.params.additions().patience);
+        if self.pace.patience > before {
+            self.pace.longer = Some(now);
+        }
     }
 }
