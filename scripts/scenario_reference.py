@@ -24,6 +24,7 @@ PLAIN = {"string": "text", "boolean": "true or false", "integer": "whole number"
 
 # What each key looks like, as TOML, where its type does not say it.
 EXAMPLES = {
+    "Scenario.format": "1",
     "Scenario.title": '"Buffers on Abilene"',
     "Scenario.scheme": '"cubic"',
     "Scenario.schemes": "{ dctcp = { g = 0.0625 } }",

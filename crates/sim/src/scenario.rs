@@ -10,7 +10,7 @@ mod vary;
 pub use deploy::DeploySpec;
 pub use faults::{FaultKind, FaultSpec};
 pub use queue::{QueueKind, QueueTable};
-pub use spec::{MeasureSpec, PcapSpec, RoutingSpec, Scenario};
+pub use spec::{FORMAT, MeasureSpec, PcapSpec, RoutingSpec, Scenario};
 pub use vary::{BurstSpec, JitterLaw, JitterSpec, StepSpec, VarySpec, check_steps};
 
 use midpath_core::spec::{SpecError, in_plain_terms};
@@ -87,6 +87,10 @@ pub fn parse(text: &str) -> Result<Scenario, ScenarioError> {
         return Err(ScenarioError { key, line: Some(line), message });
     }
     toml::from_str(text).map_err(|e| {
+        // What else is wrong with a scenario of another format, that format may know.
+        if let Some(error) = of_another_format(text) {
+            return error;
+        }
         let message = one_line(e.message());
         // What is missing at the root has no line of its own.
         if let Some(field) = message.strip_prefix("missing field `").and_then(|m| m.strip_suffix('`'))
@@ -105,6 +109,13 @@ pub fn parse(text: &str) -> Result<Scenario, ScenarioError> {
         };
         ScenarioError { key, line, message: in_short(&with_suggestion(&in_plain_terms(&message))) }
     })
+}
+
+fn of_another_format(text: &str) -> Option<ScenarioError> {
+    let values: toml::Table = toml::from_str(text).ok()?;
+    let format = values.get("format")?.as_integer()?;
+    let error = SpecError::new("format", spec::other_format(format));
+    (format != i64::from(spec::FORMAT)).then(|| ScenarioError::locate(error, text))
 }
 
 /// More of a name than this is not repeated.
@@ -158,6 +169,7 @@ pub fn schema() -> serde_json::Value {
 pub fn schema_of(catalogue: &midpath_schemes::Catalogue) -> serde_json::Value {
     let mut schema = schemars::schema_for!(Scenario).to_value();
     schema["title"] = "Midpath scenario".into();
+    schema["$id"] = format!("urn:midpath:scenario:{FORMAT}").into();
     describe_schemes(&mut schema, catalogue);
     schema
 }
@@ -208,6 +220,16 @@ mod tests {
     fn long_names_are_cut() {
         let message = format!("there is no node `{}`; there are `a` and `b`", "x".repeat(5000));
         assert_eq!(in_short(&message), format!("there is no node `{}…`; there are `a` and `b`", "x".repeat(32)));
+    }
+
+    #[test]
+    fn another_format_is_refused_before_what_only_it_knows() {
+        let text = "format = 2\ncolour = \"red\"\n[topology]\nbuiltin = \"abilene\"\n";
+        let error = parse(text).expect_err("of a later format");
+        assert_eq!(error.to_string(), "line 1: format: is 2; this version of Midpath reads format 1");
+        assert!(parse(&text.replace('2', "1")).expect_err("no key").to_string().starts_with("line 2: colour"));
+        let plain = parse("format = 1\n[topology]\nbuiltin = \"abilene\"\n").expect("the format of today");
+        assert!(serde_json::to_value(plain).expect("JSON").get("format").is_none());
     }
 
     #[test]

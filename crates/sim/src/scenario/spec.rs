@@ -14,6 +14,11 @@ use super::{DeploySpec, FaultSpec, QueueTable, VarySpec};
 #[derive(Debug, Clone, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
+    /// The version of what a scenario's keys mean; 1 unless said. A change after which a scenario runs
+    /// differently, or no longer, makes it 2, which this version refuses.
+    #[serde(default = "format", deserialize_with = "known_format", skip_serializing_if = "is_present_format")]
+    #[schemars(range(min = 1, max = 1))]
+    pub format: u32,
     /// What a reader of the report sees first.
     #[serde(default)]
     pub title: String,
@@ -77,6 +82,27 @@ pub struct Scenario {
     /// nothing of them counts.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub variants: BTreeMap<String, BTreeMap<String, serde_json::Value>>,
+}
+
+/// The format of scenarios that this version reads.
+pub const FORMAT: u32 = 1;
+
+fn format() -> u32 {
+    FORMAT
+}
+
+fn is_present_format(format: &u32) -> bool {
+    *format == FORMAT
+}
+
+fn known_format<'de, D: serde::Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
+    let format = u32::deserialize(from)?;
+    if format == FORMAT { Ok(format) } else { Err(serde::de::Error::custom(other_format(format.into()))) }
+}
+
+/// Why a scenario of another format is refused.
+pub(super) fn other_format(format: i64) -> String {
+    format!("is {format}; this version of Midpath reads format {FORMAT}")
 }
 
 fn one() -> u64 {
