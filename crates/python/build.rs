@@ -1,6 +1,6 @@
 //! Packs the sources that this extension is built from into it: `midpath new scheme` gives them to
 //! crates outside, so that a scheme of one's own needs neither a checkout nor a registry of
-//! Midpath's crates.
+//! Midpath's crates. `midpath example` prints the scenarios among them.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -33,6 +33,10 @@ fn main() {
         println!("cargo::rerun-if-changed={}", path.display());
         collect(&path, path.starts_with(root.join("crates")), &mut files);
     }
+    let examples = root.join("examples");
+    println!("cargo::rerun-if-changed={}", examples.display());
+    let entries = fs::read_dir(&examples).expect("examples").map(|entry| entry.expect("a readable folder").path());
+    files.extend(entries.filter(|path| path.extension().is_some_and(|end| end == "toml")));
     files.sort();
     let mut table = String::from("&[\n");
     for file in &files {

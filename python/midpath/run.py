@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from midpath import _midpath
+from midpath.citing import sources
 from midpath.errors import ScenarioError, UsageError
 from midpath.policy import Policies, makers
 from midpath.result import Result
@@ -57,6 +58,7 @@ def run(
     except ScenarioError as error:
         raise asked.locate(error) from None
     found = json.loads(run_json) | {"source": asked.file_name}
+    found["cites"] = sources(found)
     if asked.variant is not None:
         found["variant"] = asked.variant
     arrow = {name: to_arrow(table) for name, table in tables.items()}

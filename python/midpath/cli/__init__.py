@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from midpath import _midpath
-from midpath.cli import added, bench, catalogue, cost, failures, inspect, lab, new, papers, plot, runs, sweep
+from midpath.cli import added, bench, catalogue, cite, cost, failures, inspect, lab, new, papers, plot, runs, sweep
 from midpath.cli.encoding import speak_any_encoding
 from midpath.errors import OutputError, ScenarioError, UsageError
 
@@ -34,9 +34,11 @@ app.command()(runs.run)
 app.command()(runs.compare)
 app.command()(runs.report)
 app.command()(plot.plot)
+app.command()(cite.cite)
 app.command()(failures.failures)
 app.command()(inspect.topo)
 app.command()(catalogue.schemes)
+app.command()(catalogue.example)
 app.command()(added.add)
 app.command()(added.remove)
 app.command()(bench.bench)

@@ -1,9 +1,12 @@
-"""`midpath schemes`."""
+"""`midpath schemes` and `midpath example`."""
 
 from __future__ import annotations
 
 import json as json_module
+import re
+import tomllib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,6 +16,9 @@ from midpath.cli.options import Json, print_json
 from midpath.cli.text import console, print_table
 from midpath.errors import UsageError
 from midpath.schemes import Description, Gauge, shipped
+
+# Among the sources that the extension carries.
+_EXAMPLE = re.compile(r"examples/[^/]+\.toml")
 
 
 def schemes(
@@ -30,6 +36,20 @@ def schemes(
         console().print("midpath schemes NAME tells more of one.")
     else:
         _print(scheme, shipped()[scheme])
+
+
+def example(
+    name: Annotated[str | None, typer.Argument(help="One of them; else all are listed.", show_default=False)] = None,
+) -> None:
+    """Print a scenario that ships: midpath example abilene | midpath compare - --schemes cubic,fcp."""
+    found = {Path(path).stem: text for path, text in _midpath.sources().items() if _EXAMPLE.fullmatch(path)}
+    if name is None:
+        titles = ((one, str(tomllib.loads(text).get("title", ""))) for one, text in found.items())
+        print_table(("Scenario", ""), list(titles), words=True)
+    elif name not in found:
+        raise UsageError(f"there is no example {name!r}; there are {', '.join(found)}")
+    else:
+        typer.echo(found[name], nl=False)
 
 
 def _row(name: str, about: Description) -> tuple[str, str, str, str]:

@@ -89,6 +89,7 @@ def _record(task: Task, result: Result) -> dict[str, Any]:
         "completed": summary["completed"],
         "figures": {metric.key: summary.get(metric.key) for metric in METRICS},
         "warnings": result.warnings,
+        "cites": told.get("cites"),
         "simulated_s": told.get("simulated_s"),
         "packet_hops": told.get("packet_hops"),
         "wall_s": told.get("wall_s"),
