@@ -55,6 +55,7 @@ bench: setup ## measure the simulator's speed on this machine
 docs: setup ## write the generated pages again, and build the site into target/site
 	$(BIN)/python scripts/scenario_reference.py
 	$(BIN)/python scripts/command_reference.py
+	$(BIN)/python scripts/shell_files.py
 	$(BIN)/python scripts/pictures.py
 	$(MAKE) --no-print-directory site
 

@@ -14,7 +14,7 @@ sys.modules["reading"] = reading  # dataclasses look their module up
 _spec.loader.exec_module(reading)
 
 
-@pytest.mark.parametrize("script", ["command_reference", "gallery", "pictures"])
+@pytest.mark.parametrize("script", ["command_reference", "gallery", "pictures", "shell_files"])
 def test_page_is_up_to_date(script):
     command = [sys.executable, ROOT / "scripts" / f"{script}.py", "--check"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
