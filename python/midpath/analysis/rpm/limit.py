@@ -52,8 +52,18 @@ def eta_true(path: Path, model: Model = "paper") -> Limit:
 def eta_guaranteed(path: Path) -> float:
     """A gain, per packet, below which (5) is stable for certain, complex roots and all; needs a·b < 4.
 
-    2γ / (A·d + B·d_s + γ·d_s²·(A + B) / (2·(1 − γ·(d − d_s)))) with A = a/d² and B = b·c². The proof is in
-    docs/analysis-rpm.md, "A proof with complex roots".
+    2γ / (A·d + B·d_s + γ·d_s²·(A + B) / (2·(1 − γ·(d − d_s)))) with A = a/d² and B = b·c².
+
+    Proof. For η → 0, one root is near −η(A + B)/(2γ). The others solve s = −γ(2 − e^(−sd) + e^(−s·d_s)). With Re s ≥ 0
+    the right side has a real part of at most 0, so Re s = 0, e^(−sd) = 1 and e^(−s·d_s) = −1; then the right side is 0,
+    and so is s, a contradiction. Roots with Re s ≥ 0 are bounded, so with growing η a root gets there only across
+    s = iω. It is not 0, as (5) is η(A + B) there. For ω > 0:
+
+        imaginary part:  η(A·sin ωd + B·sin ω·d_s) = γω(2 − cos ωd + cos ω·d_s) ≥ γω(2 − ω²d_s²/2)
+        real part:       ω² + γω(sin ωd − sin ω·d_s) = η(A·cos ωd + B·cos ω·d_s) ≤ η(A + B)
+
+    The left side of the first is at most ηω(A·d + B·d_s). In the second, the bracket is at least −ω(d − d_s), so
+    ω²(1 − γ(d − d_s)) ≤ η(A + B), where γd ≤ √(ab)/2 < 1. Put together, they say that η is no less than the bound. ∎
     """
     if path.increase * path.decrease >= 4:
         raise ValueError(f"increase times decrease is {path.increase * path.decrease:g}; the bound needs less than 4")
