@@ -20,7 +20,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "command.md"
 WIDTH = "100"
 HEAD = """# The command
 
-Every command prints this with `--help`. Rules that hold for all of them:
+Every command prints this with `--help`, that option itself left out here. Rules that hold for all of them:
 
 - With `--json`, where there is one, JSON is printed in place of text. Progress is shown on a terminal only.
 - Ctrl-C stops at any time. What was stored is whole.
@@ -44,7 +44,9 @@ def help_of(words: tuple[str, ...]) -> str:
     os.environ["COLUMNS"] = WIDTH
     with redirect_stdout(printed):
         typer.main.get_command(app).main([*words, "--help"], prog_name="midpath", standalone_mode=False)
-    return "\n".join(line.rstrip() for line in printed.getvalue().strip().splitlines())
+    lines = [line.rstrip() for line in printed.getvalue().strip().splitlines()]
+    lines = [line for line in lines if not line.startswith("  -h, --help ")]
+    return "\n".join(lines).removesuffix("Options:").rstrip().replace("\n\nOptions:\n\n", "\n\n")
 
 
 def page() -> str:

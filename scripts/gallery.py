@@ -281,7 +281,7 @@ def _parts() -> Iterator[str]:
         title, words = title_and_words(ROOT / "examples" / entry.file)
         yield f"## {title}\n"
         yield f"{words}\n"
-        yield f"![{title}: {entry.caption}](images/gallery/{entry.figure})\n"
+        yield f"![{title}](images/gallery/{entry.figure})\n"
         yield f"{entry.caption} The scenario: [`{entry.file}`](../examples/{entry.file}).\n"
         yield f"```sh\n{entry.command.format(file=f'examples/{entry.file}')}\n```\n"
     yield TAIL

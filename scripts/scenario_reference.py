@@ -160,7 +160,7 @@ class Reference:
             value = definition["properties"][key]
             meaning, default = split_default(one_line(value.get("description", "")), value.get("default"))
             default = "needed" if key in required else default
-            shown = self.example(f"{name}.{key}", value)
+            shown = "" if self.shows_itself(value) else self.example(f"{name}.{key}", value)
             cells = [f"`{key}`", self.type_of(value), default, meaning, f"`{key} = {shown}`" if shown else ""]
             rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
         return "\n".join(rows)
@@ -187,6 +187,11 @@ class Reference:
         if all("const" in value for value in definition.get("oneOf", [{}])):
             return ", ".join(f'`"{value["const"]}"`' for value in definition["oneOf"])
         return f"[table](#{name.lower()})"
+
+    def shows_itself(self, value: dict) -> bool:
+        """Whether the type's column has what a value looks like: a link to quantities, or all the values."""
+        value = without_null(value)
+        return value.get("type") == "boolean" or ("$ref" in value and not self.type_of(value).startswith("[table]"))
 
     def example(self, path: str, value: dict) -> str:
         """What a key may be set to, as TOML; empty for tables, whose own keys have examples."""
@@ -226,7 +231,7 @@ def one_line(text: str) -> str:
 
 def split_default(meaning: str, default: object) -> tuple[str, str]:
     """The meaning without the clause that names the default, and the default."""
-    found = re.search(r"; ([^;()]+?),? unless said(?=[.;]|$)", meaning)
+    found = re.search(r"[;.] ((?:[^;().]|\.(?=\d))+?),? unless said(?=[.;]|$)", meaning)
     if found:
         meaning = meaning[: found.start()] + meaning[found.end() :]
         if default is None or isinstance(default, dict):
