@@ -8,7 +8,8 @@
 //! | [`Step`] | on arrival, by the port's backlog | go on |
 //! | [`DelayStep`] | as packets leave, by how long each has waited | go on |
 //! | [`Red`] | on arrival, by the port's average backlog | are dropped |
-//! | [`Codel`], [`CodelDataPlane`] | as packets leave; per port under [`Fifo`], per flow under [`Drr`] ([`PerFlow`]) | are dropped |
+//! | [`Pie`] | on arrival, by the delay of what leaves; per port or per flow | are dropped |
+//! | [`Codel`], [`CodelDataPlane`] | as packets leave; per port under [`Fifo`], per flow under [`Drr`] and [`Fq`] ([`PerFlow`]) | are dropped |
 //!
 //! What decides on arrival in a FIFO runs as a timetable ([`Discipline`]).
 
@@ -20,13 +21,15 @@ mod signal;
 #[cfg(test)]
 mod testing;
 
-pub use aqm::{Aqm, Codel, CodelDataPlane, DelayStep, NoAqm, PerFlow, Red, Step, Unsignalled, Verdict, View};
+pub use aqm::{
+    Aqm, Codel, CodelDataPlane, DelayStep, NoAqm, PerFlow, Pie, Red, Standing, Step, Unsignalled, Verdict, View,
+};
 pub use compose::Queue;
-pub use scheduler::{Drr, Dual, Fifo, Round, Scheduler, Share};
+pub use scheduler::{Drr, Dual, Fifo, Fq, Round, Scheduler, Share};
 pub use signal::{Ce, Done, Loss, Signal};
 
 pub use crate::limit::{Bound, Limit};
-pub use crate::queue_spec::{AqmSpec, CodelParams, QueueSpec, RedParams, SchedulerSpec, SignalSpec};
+pub use crate::queue_spec::{AqmSpec, CodelParams, PieParams, QueueSpec, RedParams, SchedulerSpec, SignalSpec};
 pub use crate::roles::Discipline;
 
 use crate::roles::Shortcuts;

@@ -21,6 +21,8 @@ pub enum AqmSpec {
     },
     /// Random early detection.
     Red(RedParams),
+    /// PIE (RFC 8033).
+    Pie(PieParams),
     /// Controlled delay (RFC 8289).
     Codel(CodelParams),
     /// The same as a match-action pipeline runs it.
@@ -34,6 +36,11 @@ pub enum SchedulerSpec {
     Fifo,
     /// Per-flow fair queueing by deficit round robin.
     Drr {
+        /// Bytes a flow may send per round.
+        quantum: u32,
+    },
+    /// The same with new flows first (RFC 8290, §4).
+    Fq {
         /// Bytes a flow may send per round.
         quantum: u32,
     },
@@ -78,9 +85,11 @@ impl QueueSpec {
         let given = match (self.aqm, self.scheduler) {
             (AqmSpec::DropTail, SchedulerSpec::Fifo) => return Ok(self.limit),
             (AqmSpec::DropTail, SchedulerSpec::Drr { .. }) => "drr",
+            (AqmSpec::DropTail, SchedulerSpec::Fq { .. }) => "fq",
             (AqmSpec::Step { .. }, _) => "step",
             (AqmSpec::DelayStep { .. }, _) => "delay-step",
             (AqmSpec::Red(_), _) => "red",
+            (AqmSpec::Pie(_), _) => "pie",
             (AqmSpec::Codel(_) | AqmSpec::CodelDataPlane(_), _) => "codel",
         };
         let rule = "ports of this scheme have a rule of their own";
@@ -102,6 +111,25 @@ pub struct RedParams {
     pub weight: f64,
     /// Let the probability grow from `max_p` to 1 between `max` and twice `max`.
     pub gentle: bool,
+}
+
+/// PIE's parameters, with the defaults of RFC 8033, appendix B.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PieParams {
+    /// `QDELAY_REF`; 15 ms.
+    pub target: Time,
+    /// `MAX_BURST`; 150 ms.
+    pub burst: Time,
+    /// `mark_ecnth`: from this probability on nothing is marked any more, but dropped; 10 %.
+    pub mark_below: f64,
+    /// Space drops out by an accumulated probability (§5.4).
+    pub derandomize: bool,
+}
+
+impl Default for PieParams {
+    fn default() -> PieParams {
+        PieParams { target: Time::from_ms(15), burst: Time::from_ms(150), mark_below: 0.1, derandomize: true }
+    }
 }
 
 /// CoDel's parameters (RFC 8289, §4.2 and §4.3).

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use common::{Bench, ByPeer, ME, MS, Nobody, PEERS, RATE, Words, ample, cases, packet};
 use midpath_core::node::{Driver, Flows, Forwarding, Node};
 use midpath_core::packet::{Ecn, FlowId, Kind, NodeId, Packet, Pkt, Pool, PortId};
-use midpath_core::queue::{AqmSpec, CodelParams, Discipline, Limit, QueueSpec, SchedulerSpec};
+use midpath_core::queue::{AqmSpec, CodelParams, Discipline, Limit, PieParams, QueueSpec, SchedulerSpec};
 use midpath_core::roles::{
     Accept, Backlog, Drop, Endpoint, EndpointCtx, Face, FlowReport, ForwardCtx, Forwarder, Inbound, LinkInfo, Port,
     PortCtx, Route, Shortcuts, Transmitter,
@@ -280,7 +280,9 @@ fn a_restart_drops_what_is_held_and_counts_it() {
         plain,
         QueueSpec { aqm: AqmSpec::Step { threshold: Limit::Packets(1) }, ..plain },
         QueueSpec { aqm: AqmSpec::Codel(CodelParams::default()), ..plain },
+        QueueSpec { aqm: AqmSpec::Pie(PieParams::default()), ..plain },
         QueueSpec { scheduler: SchedulerSpec::Drr { quantum: 1500 }, ..plain },
+        QueueSpec { scheduler: SchedulerSpec::Fq { quantum: 1500 }, ..plain },
     ];
     for spec in specs {
         let mut b = Bench::of_queue(RATE, spec.build(RATE).held());

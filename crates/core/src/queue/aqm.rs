@@ -3,17 +3,20 @@
 mod codel;
 mod dataplane;
 mod flows;
+mod pie;
 mod red;
 mod step;
 
 pub use codel::Codel;
 pub use dataplane::CodelDataPlane;
 pub use flows::PerFlow;
+pub use pie::Pie;
 pub use red::Red;
 pub use step::{DelayStep, Step};
 
+use super::scheduler::Scheduler;
 use crate::limit::{Backlog, Bound};
-use crate::packet::Packet;
+use crate::packet::{Packet, Pool};
 use crate::rng::Stream;
 use crate::roles::Drop;
 use crate::units::{Rate, Time};
@@ -44,6 +47,28 @@ impl View<'_> {
     #[inline]
     pub const fn busy(&self) -> bool {
         self.idle_since.is_none()
+    }
+}
+
+/// What an AQM with a timer may know of its port then.
+pub struct Standing<'a> {
+    /// The time.
+    pub now: Time,
+    /// What waits.
+    pub backlog: Backlog,
+    /// The port's rate.
+    pub rate: Rate,
+    /// The link's largest packet.
+    pub mtu: u32,
+    pub(super) scheduler: &'a dyn Scheduler,
+    pub(super) pool: &'a Pool,
+}
+
+impl Standing<'_> {
+    /// Calls with the number of each of the scheduler's lanes in which something waits, and how long
+    /// its first packet has waited.
+    pub fn heads(&self, mut each: impl FnMut(usize, Time)) {
+        self.scheduler.heads(self.pool, &mut |lane, came| each(lane, self.now.saturating_sub(came)));
     }
 }
 
@@ -98,6 +123,20 @@ pub trait Aqm: Send {
     fn unable(&mut self, _packet: &Packet) -> Unsignalled {
         Unsignalled::Drop
     }
+    /// Called when a packet has found no room, after [`Aqm::enqueue`].
+    fn refused(&mut self, _packet: &Packet) {}
+    /// Whether it has a timer: such a port is never a timetable. Asked once.
+    fn has_timer(&self) -> bool {
+        false
+    }
+    /// Called after [`Aqm::enqueue`] and [`Aqm::on_timer`], if [`Aqm::has_timer`]: when it wants
+    /// [`Aqm::on_timer`], in place of any earlier wish; `None` if that stays. It keeps no run from
+    /// ending.
+    fn timer(&mut self) -> Option<Time> {
+        None
+    }
+    /// Called when that time has come.
+    fn on_timer(&mut self, _port: &Standing<'_>) {}
     /// Called when the transmitter asked for a packet and none waits.
     fn empty(&mut self) {}
     /// Whether [`Aqm::inbound`] wants to be called. Asked once.

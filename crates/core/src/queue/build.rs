@@ -1,6 +1,8 @@
 //! Queues made as their specifications ask.
 
-use super::{Aqm, Ce, Codel, CodelDataPlane, DelayStep, Drr, Fifo, Loss, NoAqm, PerFlow, Queue, Red, Signal, Step};
+use super::{
+    Aqm, Ce, Codel, CodelDataPlane, DelayStep, Drr, Fifo, Fq, Loss, NoAqm, PerFlow, Pie, Queue, Red, Signal, Step,
+};
 use crate::queue_spec::{AqmSpec, QueueSpec, SchedulerSpec, SignalSpec};
 use crate::roles::Discipline;
 use crate::units::Rate;
@@ -24,6 +26,7 @@ impl QueueSpec {
             AqmSpec::Step { threshold } => self.scheduled(Step::new(threshold.bound(rate)), signal, rate),
             AqmSpec::DelayStep { threshold } => self.scheduled(DelayStep::new(threshold), signal, rate),
             AqmSpec::Red(params) => self.scheduled(Red::new(params, rate), signal, rate),
+            AqmSpec::Pie(params) => self.per_flow(Pie::new(params), signal, rate),
             AqmSpec::Codel(params) => self.per_flow(Codel::new(params), signal, rate),
             AqmSpec::CodelDataPlane(params) => self.per_flow(CodelDataPlane::new(params), signal, rate),
         }
@@ -34,7 +37,7 @@ impl QueueSpec {
     fn per_flow<A: Aqm + Clone + 'static>(&self, aqm: A, signal: impl Signal + 'static, rate: Rate) -> Discipline {
         match self.scheduler {
             SchedulerSpec::Fifo => self.scheduled(aqm, signal, rate),
-            SchedulerSpec::Drr { .. } => self.scheduled(PerFlow::new(aqm), signal, rate),
+            SchedulerSpec::Drr { .. } | SchedulerSpec::Fq { .. } => self.scheduled(PerFlow::new(aqm), signal, rate),
         }
     }
 
@@ -44,6 +47,9 @@ impl QueueSpec {
             SchedulerSpec::Fifo => Discipline::with_shortcuts(Queue::new(aqm, Fifo::new(bound), signal)),
             SchedulerSpec::Drr { quantum } => {
                 Discipline::with_shortcuts(Queue::new(aqm, Drr::new(bound, quantum), signal))
+            }
+            SchedulerSpec::Fq { quantum } => {
+                Discipline::with_shortcuts(Queue::new(aqm, Fq::new(bound, quantum), signal))
             }
         }
     }

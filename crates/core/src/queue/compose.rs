@@ -1,5 +1,5 @@
 use super::Bound;
-use super::aqm::{Aqm, Unsignalled, Verdict, View};
+use super::aqm::{Aqm, Standing, Unsignalled, Verdict, View};
 use super::scheduler::{Fifo, Scheduler};
 use super::signal::{Done, Loss, Signal};
 use crate::packet::Pkt;
@@ -64,6 +64,16 @@ impl<A: Aqm, S: Scheduler, G: Signal> Queue<A, S, G> {
         if leaves { self.aqm.dequeue(packet, &mut view) } else { self.aqm.enqueue(packet, &mut view) }
     }
 
+    /// Asks the node for the AQM's timer.
+    #[inline]
+    fn arm(&mut self, ctx: &mut PortCtx<'_>) {
+        if self.aqm.has_timer()
+            && let Some(at) = self.aqm.timer()
+        {
+            ctx.wake_in_background(at);
+        }
+    }
+
     /// Signals a chosen packet; says why, if it is to be dropped.
     fn tell(&mut self, pkt: &Pkt, ctx: &mut PortCtx<'_>) -> Result<(), Drop> {
         match self.signal.signal(pkt, ctx) {
@@ -94,6 +104,9 @@ impl<A: Aqm, S: Scheduler, G: Signal> Port for Queue<A, S, G> {
     fn outbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) {
         if let Err(why) = self.admit(&pkt, ctx) {
             return ctx.drop(pkt, why);
+        }
+        if !ctx.transmitter.is_busy() {
+            self.scheduler.found_empty();
         }
         self.scheduler.push(pkt, ctx.pool);
         while let Some(pkt) = self.scheduler.shed(ctx.pool) {
@@ -131,6 +144,19 @@ impl<A: Aqm, S: Scheduler, G: Signal> Port for Queue<A, S, G> {
         Inbound::Forward(pkt)
     }
 
+    fn on_timer(&mut self, ctx: &mut PortCtx<'_>) {
+        let link = ctx.link();
+        self.aqm.on_timer(&Standing {
+            now: ctx.now,
+            backlog: self.scheduler.backlog(),
+            rate: link.rate,
+            mtu: link.mtu,
+            scheduler: &self.scheduler,
+            pool: ctx.pool,
+        });
+        self.arm(ctx);
+    }
+
     fn backlog(&self) -> Backlog {
         self.scheduler.backlog()
     }
@@ -153,7 +179,8 @@ impl<A: Aqm, S: Scheduler, G: Signal> Port for Queue<A, S, G> {
 
 impl<A: Aqm, S: Scheduler, G: Signal> Shortcuts for Queue<A, S, G> {
     fn is_timetable(&self) -> bool {
-        self.scheduler.is_fifo() && !self.aqm.watches_leaving() && !self.signal.watches_leaving()
+        let watched = self.aqm.watches_leaving() || self.aqm.has_timer() || self.signal.watches_leaving();
+        self.scheduler.is_fifo() && !watched
     }
 
     fn admits_within(&self) -> Bound {
@@ -162,9 +189,14 @@ impl<A: Aqm, S: Scheduler, G: Signal> Shortcuts for Queue<A, S, G> {
 
     fn admit(&mut self, pkt: &Pkt, ctx: &mut PortCtx<'_>) -> Result<(), Drop> {
         let waiting = self.waiting(ctx);
-        match self.ask(pkt, false, ctx) {
+        let verdict = self.ask(pkt, false, ctx);
+        self.arm(ctx);
+        match verdict {
             Verdict::Drop(why) => Err(why),
-            _ if !self.scheduler.admits(&ctx.pool[pkt], waiting) => Err(Drop::Queue),
+            _ if !self.scheduler.admits(&ctx.pool[pkt], waiting) => {
+                self.aqm.refused(&ctx.pool[pkt]);
+                Err(Drop::Queue)
+            }
             Verdict::Signal => self.tell(pkt, ctx),
             Verdict::Pass => Ok(()),
         }

@@ -3,17 +3,20 @@
 mod drr;
 mod dual;
 mod fifo;
+mod fq;
 mod round;
 
 pub use drr::Drr;
 pub(super) use drr::key_of;
 pub use dual::{Dual, Share};
 pub use fifo::Fifo;
+pub use fq::Fq;
 pub use round::Round;
 
 use crate::limit::Bound;
 use crate::packet::{Packet, Pkt, Pool};
 use crate::roles::Backlog;
+use crate::units::Time;
 
 /// Holds a port's packets. Those of one lane stay in order.
 pub trait Scheduler: Send {
@@ -44,6 +47,11 @@ pub trait Scheduler: Send {
     fn lane(&self, _packet: &Packet, waiting: Backlog) -> Backlog {
         waiting
     }
+    /// Calls with the number of each lane that has something waiting, and when its first packet came.
+    /// Lanes by flow are numbered in the order in which they are served.
+    fn heads(&self, _pool: &Pool, _each: &mut dyn FnMut(usize, Time)) {}
+    /// Called before a push if the transmitter is idle: it has found that nothing waits.
+    fn found_empty(&mut self) {}
     /// Gives everything up, in an order that is the same in each run.
     fn clear(&mut self, give: &mut dyn FnMut(Pkt));
 }

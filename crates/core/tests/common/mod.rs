@@ -2,6 +2,8 @@
 //! the engine's order (what arrives before what was asked for, then in order of the asking).
 #![allow(dead_code)] // each test binary uses its part
 
+pub mod queue;
+
 use std::sync::Arc;
 
 use midpath_core::node::{Driver, Flows, Forwarding, Line, Node, Woken};

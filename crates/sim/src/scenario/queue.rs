@@ -1,5 +1,5 @@
 use midpath_core::queue::{
-    AqmSpec, CodelDataPlane, CodelParams, Limit, QueueSpec, RedParams, SchedulerSpec, SignalSpec,
+    AqmSpec, CodelDataPlane, CodelParams, Limit, PieParams, QueueSpec, RedParams, SchedulerSpec, SignalSpec,
 };
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Ratio, Time};
@@ -21,8 +21,11 @@ pub enum QueueKind {
     /// Random early detection (Floyd and Jacobson, 1993). Those that can't be signalled are
     /// dropped.
     Red,
-    /// Controlled delay. Those that can't be signalled are dropped. With `drr`, each flow has a
-    /// CoDel of its own, as in FQ-CoDel (RFC 8290).
+    /// PIE (RFC 8033): with a probability that keeps the delay at `target`. Those that can't be
+    /// signalled are dropped. With `drr` or `fq`, each flow has a PIE of its own.
+    Pie,
+    /// Controlled delay. Those that can't be signalled are dropped. With `drr` or `fq`, each flow
+    /// has a CoDel of its own; `fq` makes it FQ-CoDel (RFC 8290).
     Codel,
     /// Another way to write `drop-tail` with `scheduler = "drr"`.
     Drr,
@@ -36,6 +39,8 @@ pub enum SchedulerKind {
     Fifo,
     /// Fair queueing of flows by deficit round robin (Shreedhar and Varghese, 1996).
     Drr,
+    /// The same with flows first that begin or send little (RFC 8290, §4).
+    Fq,
 }
 
 /// Which CoDel.
@@ -67,6 +72,7 @@ impl QueueKind {
             QueueKind::Step => "step",
             QueueKind::DelayStep => "delay-step",
             QueueKind::Red => "red",
+            QueueKind::Pie => "pie",
             QueueKind::Codel => "codel",
             QueueKind::Drr => "drr",
         }
@@ -79,6 +85,7 @@ impl QueueKind {
             QueueKind::Step => &["scheduler", "signal", "threshold"],
             QueueKind::DelayStep => &["scheduler", "signal", "target"],
             QueueKind::Red => &["scheduler", "signal", "min", "max", "max_p", "weight", "gentle"],
+            QueueKind::Pie => &["scheduler", "signal", "target", "burst", "mark_below", "derandomize"],
             QueueKind::Codel => &["scheduler", "signal", "variant", "target", "interval"],
             QueueKind::Drr => &[],
         }
@@ -94,7 +101,7 @@ pub struct QueueTable {
     /// In which order packets leave; `fifo` unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scheduler: Option<SchedulerKind>,
-    /// `step`, `delay-step`, `red`, `codel`: how the senders of chosen packets are told; `ce`
+    /// `step`, `delay-step`, `red`, `pie`, `codel`: how the senders of chosen packets are told; `ce`
     /// unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signal: Option<SignalKind>,
@@ -121,16 +128,26 @@ pub struct QueueTable {
     /// `red`: let the probability grow to 1 between `max` and twice `max`; true unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gentle: Option<bool>,
-    /// `codel`, `delay-step`: acceptable delay; 5 ms unless said.
+    /// `codel`, `delay-step`, `pie`: acceptable delay; 5 ms unless said, 15 ms for `pie`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<Time>,
     /// `codel`: of the order of the longest usual round trip; 100 ms unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Time>,
+    /// `pie`: a burst that lasts no longer is let through (`MAX_BURST`); 150 ms unless said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub burst: Option<Time>,
+    /// `pie`: from this probability on, packets are dropped that could be marked (`mark_ecnth`); 10 %
+    /// unless said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mark_below: Option<Ratio>,
+    /// `pie`: choose at even distances, not by independent draws (RFC 8033, §5.4); true unless said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub derandomize: Option<bool>,
     /// `codel`: which one; `rfc8289` unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub variant: Option<CodelVariant>,
-    /// `drr`: bytes a flow may send per round; 1500 B unless said.
+    /// `drr`, `fq`: bytes a flow may send per round; 1500 B unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quantum: Option<Bytes>,
 }
@@ -160,11 +177,15 @@ impl QueueTable {
             QueueKind::DropTail | QueueKind::Drr => AqmSpec::DropTail,
             QueueKind::Step => AqmSpec::Step { threshold: self.threshold(limit)? },
             QueueKind::DelayStep => AqmSpec::DelayStep { threshold: self.target() },
+            QueueKind::Pie => AqmSpec::Pie(self.pie()?),
             QueueKind::Red => AqmSpec::Red(self.red(limit)?),
             QueueKind::Codel => self.codel()?,
         };
-        let scheduler =
-            if self.is_fair() { SchedulerSpec::Drr { quantum: self.quantum()? } } else { SchedulerSpec::Fifo };
+        let scheduler = match (self.kind, self.scheduler) {
+            (_, Some(SchedulerKind::Fq)) => SchedulerSpec::Fq { quantum: self.quantum()? },
+            (QueueKind::Drr, _) | (_, Some(SchedulerKind::Drr)) => SchedulerSpec::Drr { quantum: self.quantum()? },
+            (_, Some(SchedulerKind::Fifo) | None) => SchedulerSpec::Fifo,
+        };
         let signal = match self.signal {
             Some(SignalKind::Drop) => SignalSpec::Drop,
             Some(SignalKind::Ce) | None => SignalSpec::Ce,
@@ -173,11 +194,11 @@ impl QueueTable {
     }
 
     fn is_fair(&self) -> bool {
-        self.kind == QueueKind::Drr || self.scheduler == Some(SchedulerKind::Drr)
+        self.kind == QueueKind::Drr || matches!(self.scheduler, Some(SchedulerKind::Drr | SchedulerKind::Fq))
     }
 
     /// Its keys, and whether they are there.
-    fn given(&self) -> [(&'static str, bool); 12] {
+    fn given(&self) -> [(&'static str, bool); 15] {
         [
             ("scheduler", self.scheduler.is_some()),
             ("signal", self.signal.is_some()),
@@ -189,6 +210,9 @@ impl QueueTable {
             ("gentle", self.gentle.is_some()),
             ("target", self.target.is_some()),
             ("interval", self.interval.is_some()),
+            ("burst", self.burst.is_some()),
+            ("mark_below", self.mark_below.is_some()),
+            ("derandomize", self.derandomize.is_some()),
             ("variant", self.variant.is_some()),
             ("quantum", self.quantum.is_some()),
         ]
@@ -246,6 +270,23 @@ impl QueueTable {
         self.target.unwrap_or(CodelParams::default().target)
     }
 
+    fn pie(&self) -> Result<PieParams, SpecError> {
+        let default = PieParams::default();
+        let target = self.target.unwrap_or(default.target);
+        if target.is_zero() {
+            return Err(SpecError::new("target", "must be above zero; RFC 8033 has 15 ms"));
+        }
+        Ok(PieParams {
+            target,
+            burst: self.burst.unwrap_or(default.burst),
+            mark_below: match self.mark_below.map_or(default.mark_below, Ratio::as_f64) {
+                share if (0.0..=1.0).contains(&share) => share,
+                _ => return Err(SpecError::new("mark_below", "must be between 0 and 1; RFC 8033 has 10 %")),
+            },
+            derandomize: self.derandomize.unwrap_or(default.derandomize),
+        })
+    }
+
     fn codel(&self) -> Result<AqmSpec, SpecError> {
         let interval = self.interval.unwrap_or(CodelParams::default().interval);
         if interval.is_zero() {
@@ -296,6 +337,11 @@ mod tests {
         assert_eq!(build("kind = \"drr\""), build("scheduler = \"drr\""));
         let codel = build("kind = \"codel\"\nscheduler = \"drr\"\nsignal = \"drop\"").expect("valid");
         assert!(fair(&codel) && codel.signal == SignalSpec::Drop && matches!(codel.aqm, AqmSpec::Codel(_)));
+        let new_first = build("kind = \"codel\"\nscheduler = \"fq\"\nquantum = \"300 B\"").expect("valid");
+        assert_eq!(new_first.scheduler, SchedulerSpec::Fq { quantum: 300 });
+        let pie = build("kind = \"pie\"\nburst = \"30 ms\"\nderandomize = false").expect("valid");
+        let want = PieParams { burst: Time::from_ms(30), derandomize: false, ..PieParams::default() };
+        assert_eq!(pie.aqm, AqmSpec::Pie(want));
         let switch = build("kind = \"codel\"\nvariant = \"data-plane\"\ninterval = \"20 ms\"").expect("valid");
         assert!(matches!(switch.aqm, AqmSpec::CodelDataPlane(p) if p.interval == Time::from_ms(20)));
         let late = build("kind = \"delay-step\"\ntarget = \"1 ms\"").expect("valid");
@@ -308,6 +354,10 @@ mod tests {
     fn a_key_of_another_queue_is_named() {
         let e = build("kind = \"codel\"\nthreshold = \"9 packets\"").unwrap_err();
         assert!(e.contains("threshold: means nothing to a codel queue") && e.contains("target"), "{e}");
+        let e = build("kind = \"pie\"\ninterval = \"9 ms\"").unwrap_err();
+        assert!(e.contains("interval: means nothing to a pie queue") && e.contains("mark_below"), "{e}");
+        assert!(build("kind = \"pie\"\nmark_below = \"200 %\"").unwrap_err().contains("mark_below: must be between"));
+        assert!(build("kind = \"pie\"\ntarget = \"0 ms\"").unwrap_err().contains("15 ms"));
         let e = build("scheduler = \"fifo\"\nquantum = \"9 kB\"").unwrap_err();
         assert!(e.contains("quantum: means nothing to a drop-tail queue"), "{e}");
         let e = build("signal = \"drop\"").unwrap_err();

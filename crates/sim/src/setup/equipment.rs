@@ -110,6 +110,7 @@ fn aqm(queue: &QueueSpec) -> String {
         AqmSpec::Step { threshold } => format!("step at {threshold}"),
         AqmSpec::DelayStep { threshold } => format!("step at {threshold} of delay"),
         AqmSpec::Red(_) => "RED".to_owned(),
+        AqmSpec::Pie(params) => format!("PIE of {}", params.target),
         AqmSpec::Codel(params) => format!("CoDel of {}", params.target),
         AqmSpec::CodelDataPlane(params) => format!("CoDel of {}, as switches run it", params.target),
     }
@@ -124,6 +125,7 @@ const fn scheduler(queue: &QueueSpec) -> &'static str {
     match queue.scheduler {
         SchedulerSpec::Fifo => "fifo",
         SchedulerSpec::Drr { .. } => "drr",
+        SchedulerSpec::Fq { .. } => "fq",
     }
 }
 

@@ -2,9 +2,10 @@ use std::hash::{BuildHasher, BuildHasherDefault};
 
 use rustc_hash::{FxHashMap, FxHasher};
 
-use super::{Aqm, Unsignalled, Verdict, View};
+use super::{Aqm, Standing, Unsignalled, Verdict, View};
 use crate::packet::Packet;
 use crate::queue::scheduler::key_of;
+use crate::units::Time;
 
 /// How many states there are: the default number of queues of RFC 8290, §5.2.
 const STATES: u64 = 1024;
@@ -16,19 +17,26 @@ const STATES: u64 = 1024;
 #[derive(Debug, Clone)]
 pub struct PerFlow<A> {
     fresh: A,
-    /// Those that have been used.
-    states: FxHashMap<u64, A>,
+    /// Those that have been used, each with when its timer is due.
+    states: FxHashMap<u64, (A, Time)>,
+    /// When the first of these is.
+    due: Time,
+    wish: Option<Time>,
 }
 
 impl<A: Aqm + Clone> PerFlow<A> {
     /// A state like `fresh` for each flow.
     pub fn new(fresh: A) -> PerFlow<A> {
-        PerFlow { fresh, states: FxHashMap::default() }
+        PerFlow { fresh, states: FxHashMap::default(), due: Time::MAX, wish: None }
+    }
+
+    fn entry(&mut self, packet: &Packet) -> &mut (A, Time) {
+        let hash = BuildHasherDefault::<FxHasher>::default().hash_one(key_of(packet));
+        self.states.entry(hash % STATES).or_insert_with(|| (self.fresh.clone(), Time::MAX))
     }
 
     fn of(&mut self, packet: &Packet) -> &mut A {
-        let hash = BuildHasherDefault::<FxHasher>::default().hash_one(key_of(packet));
-        self.states.entry(hash % STATES).or_insert_with(|| self.fresh.clone())
+        &mut self.entry(packet).0
     }
 }
 
@@ -42,7 +50,15 @@ impl<A: Aqm + Clone> Aqm for PerFlow<A> {
         self.fresh.watches_leaving()
     }
     fn enqueue(&mut self, packet: &mut Packet, view: &mut View<'_>) -> Verdict {
-        self.of(packet).enqueue(packet, &mut of_lane(view))
+        let (state, due) = self.entry(packet);
+        let verdict = state.enqueue(packet, &mut of_lane(view));
+        if let Some(at) = state.timer() {
+            *due = at;
+            if at < self.due {
+                (self.due, self.wish) = (at, Some(at));
+            }
+        }
+        verdict
     }
     fn dequeue(&mut self, packet: &mut Packet, view: &mut View<'_>) -> Verdict {
         self.of(packet).dequeue(packet, &mut of_lane(view))
@@ -53,8 +69,27 @@ impl<A: Aqm + Clone> Aqm for PerFlow<A> {
     fn unable(&mut self, packet: &Packet) -> Unsignalled {
         self.of(packet).unable(packet)
     }
+    fn refused(&mut self, packet: &Packet) {
+        self.of(packet).refused(packet);
+    }
+    fn has_timer(&self) -> bool {
+        self.fresh.has_timer()
+    }
+    fn timer(&mut self) -> Option<Time> {
+        self.wish.take()
+    }
+    // A state's timer changes nothing but this state: their order does not show.
+    fn on_timer(&mut self, port: &Standing<'_>) {
+        for (state, due) in self.states.values_mut().filter(|s| s.1 <= port.now) {
+            state.on_timer(port);
+            *due = state.timer().unwrap_or(Time::MAX);
+        }
+        self.due = self.states.values().map(|s| s.1).min().unwrap_or(Time::MAX);
+        self.wish = (self.due < Time::MAX).then_some(self.due);
+    }
     fn reset(&mut self) {
         self.states.clear();
+        (self.due, self.wish) = (Time::MAX, None);
     }
 }
 

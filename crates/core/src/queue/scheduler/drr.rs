@@ -6,23 +6,51 @@ use super::{Round, Scheduler};
 use crate::limit::Bound;
 use crate::packet::{NodeId, Packet, Pkt, Pool};
 use crate::roles::Backlog;
+use crate::units::Time;
 
 /// One direction of a conversation, as all who go by flows know it: its key and who sends.
-type Key = (u32, NodeId);
+pub(super) type Key = (u32, NodeId);
 
 pub(in crate::queue) fn key_of(packet: &Packet) -> Key {
     (packet.key, packet.src)
 }
 
+/// A flow's own queue.
 #[derive(Debug, Default)]
-struct Lane {
+pub(super) struct Lane {
     packets: VecDeque<Pkt>,
     bytes: u64,
 }
 
 impl Lane {
-    fn backlog(&self) -> Backlog {
+    pub fn backlog(&self) -> Backlog {
         Backlog { packets: self.packets.len() as u64, bytes: self.bytes }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.packets.is_empty()
+    }
+
+    /// When its first packet came.
+    pub fn came(&self, pool: &Pool) -> Option<Time> {
+        self.packets.front().map(|pkt| pool[pkt].queued)
+    }
+
+    pub fn push_back(&mut self, pkt: Pkt, size: u64) {
+        self.packets.push_back(pkt);
+        self.bytes += size;
+    }
+
+    /// Its first packet, and the size of that.
+    pub fn pop_front(&mut self, pool: &Pool) -> Option<(Pkt, u64)> {
+        let pkt = self.packets.pop_front()?;
+        let size = u64::from(pool[&pkt].size);
+        self.bytes -= size;
+        Some((pkt, size))
+    }
+
+    pub fn give(self, give: &mut dyn FnMut(Pkt)) {
+        self.packets.into_iter().for_each(give);
     }
 }
 
@@ -93,8 +121,7 @@ impl Scheduler for Drr {
         if lane.packets.is_empty() {
             self.round.join(key, self.quantum);
         }
-        lane.packets.push_back(pkt);
-        lane.bytes += size;
+        lane.push_back(pkt, size);
         self.total.bytes += size;
         self.total.packets += 1;
     }
@@ -126,10 +153,15 @@ impl Scheduler for Drr {
         self.lanes.get(&key_of(packet)).map(Lane::backlog).unwrap_or_default()
     }
 
+    fn heads(&self, pool: &Pool, each: &mut dyn FnMut(usize, Time)) {
+        let lanes = self.round.lanes().filter_map(|key| self.lanes.get(&key)?.came(pool));
+        lanes.enumerate().for_each(|(lane, came)| each(lane, came));
+    }
+
     fn clear(&mut self, give: &mut dyn FnMut(Pkt)) {
         // In the round's order, for a hash map's order is nobody's business.
         for key in self.round.lanes() {
-            self.lanes.remove(&key).into_iter().flat_map(|l| l.packets).for_each(&mut *give);
+            self.lanes.remove(&key).into_iter().for_each(|lane| lane.give(give));
         }
         self.round.clear();
         self.total = Backlog::default();

@@ -2,6 +2,7 @@ use super::{Fifo, Round, Scheduler};
 use crate::limit::Bound;
 use crate::packet::{Packet, Pkt, Pool};
 use crate::roles::Backlog;
+use crate::units::Time;
 
 /// How two queues share a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,6 +81,12 @@ impl<C: Fn(&Packet) -> bool + Send> Scheduler for Dual<C> {
 
     fn lane(&self, packet: &Packet, _waiting: Backlog) -> Backlog {
         self.fifos[self.queue_of(packet)].backlog()
+    }
+
+    fn heads(&self, pool: &Pool, each: &mut dyn FnMut(usize, Time)) {
+        for (lane, fifo) in self.fifos.iter().enumerate() {
+            fifo.first_came(pool).into_iter().for_each(|came| each(lane, came));
+        }
     }
 
     fn clear(&mut self, give: &mut dyn FnMut(Pkt)) {

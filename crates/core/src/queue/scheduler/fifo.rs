@@ -4,6 +4,7 @@ use super::Scheduler;
 use crate::limit::Bound;
 use crate::packet::{Packet, Pkt, Pool};
 use crate::roles::Backlog;
+use crate::units::Time;
 
 /// First in, first out. What does not fit is refused.
 #[derive(Debug)]
@@ -28,6 +29,11 @@ impl Fifo {
     /// Holds whatever comes: for AQMs that say themselves for what there is room.
     pub const fn unbounded() -> Fifo {
         Fifo::new(Bound { bytes: u64::MAX, packets: u64::MAX })
+    }
+
+    /// When the packet came that leaves next.
+    pub fn first_came(&self, pool: &Pool) -> Option<Time> {
+        self.held.as_ref()?.packets.front().map(|pkt| pool[pkt].queued)
     }
 
     /// The size of the packet that leaves next.
@@ -69,6 +75,10 @@ impl Scheduler for Fifo {
     fn backlog(&self) -> Backlog {
         let held = self.held.as_ref();
         held.map_or(Backlog::default(), |held| Backlog { packets: held.packets.len() as u64, bytes: held.bytes })
+    }
+
+    fn heads(&self, pool: &Pool, each: &mut dyn FnMut(usize, Time)) {
+        self.first_came(pool).into_iter().for_each(|came| each(0, came));
     }
 
     fn clear(&mut self, give: &mut dyn FnMut(Pkt)) {

@@ -1,0 +1,430 @@
+//! PIE and FQ-CoDel at a node's port against the pseudo-code and the words of their RFCs, packet by
+//! packet.
+
+mod common;
+
+use std::collections::VecDeque;
+
+use common::queue::*;
+use common::{RATE, cases};
+use midpath_core::packet::Ecn;
+use midpath_core::queue::{AqmSpec, Limit, PieParams, QueueSpec, SchedulerSpec, SignalSpec};
+use midpath_core::rng::{Stream, Streams, unit};
+use midpath_core::roles::Drop;
+use midpath_core::units::{Bytes, Time};
+use proptest::prelude::*;
+
+/// What a port has done: what it sent and when, and what it marked and dropped.
+#[derive(Debug, Default, PartialEq)]
+struct Done {
+    sent: Vec<(u64, Time)>,
+    marked: Vec<u64>,
+    dropped: Vec<u64>,
+}
+
+fn done_by(spec: &QueueSpec, arrivals: &[Arrival]) -> Done {
+    let bench = run(RATE, spec.build(RATE), arrivals);
+    Done {
+        sent: sent(&bench).iter().map(|s| (s.0, s.1)).collect(),
+        marked: bench.log.marked.iter().map(|m| u64::from(m.seq)).collect(),
+        dropped: lost(&bench).iter().map(|l| l.0).collect(),
+    }
+}
+
+/// A queue before a transmitter, which asks when it becomes idle, and once more if it found nothing
+/// when a packet comes.
+trait Oracle {
+    fn enqueue(&mut self, number: u64, arrival: &Arrival);
+    fn dequeue(&mut self, now: Time) -> Option<Waiting>;
+    /// Called at each multiple of this time.
+    const TICK: Time = Time::MAX;
+    fn tick(&mut self) {}
+    fn done(self) -> Done;
+}
+
+fn done_by_oracle<O: Oracle>(mut oracle: O, arrivals: &[Arrival]) -> Done {
+    let (mut free, mut tick, mut sent) = (None, O::TICK, Vec::new());
+    let mut serve = |oracle: &mut O, now: Time| {
+        let p = oracle.dequeue(now)?;
+        sent.push((p.0, now));
+        Some(now + RATE.time_for(Bytes(p.1.into())))
+    };
+    for i in 0..=arrivals.len() {
+        let at = arrivals.get(i).map_or(Time::MAX, |a| a.at);
+        while let Some(end) = free.filter(|f| *f <= at) {
+            while tick < end {
+                oracle.tick();
+                tick += O::TICK;
+            }
+            free = serve(&mut oracle, end);
+        }
+        let Some(arrival) = arrivals.get(i) else { break };
+        while tick < at {
+            oracle.tick();
+            tick += O::TICK;
+        }
+        oracle.enqueue(i as u64, arrival);
+        if free.is_none() {
+            free = serve(&mut oracle, at);
+        }
+    }
+    Done { sent, ..oracle.done() }
+}
+
+// FQ-CoDel
+// -----------------------------------------------------------------------------------------------------------------------
+
+/// RFC 8290, §4: a CoDel for each queue, credits, and the two lists.
+struct Rfc8290 {
+    queues: Vec<(Rfc8289, i64)>,
+    quantum: i64,
+    limit: u64,
+    new: VecDeque<usize>,
+    old: VecDeque<usize>,
+    overlimit: Vec<u64>,
+}
+
+impl Rfc8290 {
+    fn new(flows: usize, quantum: u32, limit: u64, ecn: bool) -> Rfc8290 {
+        Rfc8290 {
+            queues: (0..flows).map(|_| (Rfc8289::new(quick(), ecn), 0)).collect(),
+            quantum: quantum.into(),
+            limit,
+            new: VecDeque::new(),
+            old: VecDeque::new(),
+            overlimit: Vec::new(),
+        }
+    }
+}
+
+impl Oracle for Rfc8290 {
+    /// §4.1
+    fn enqueue(&mut self, number: u64, a: &Arrival) {
+        let flow = a.flow as usize;
+        let (queue, credits) = &mut self.queues[flow];
+        queue.queue.push_back((number, a.size, a.at, a.ecn));
+        queue.bytes += u64::from(a.size);
+        if !self.new.contains(&flow) && !self.old.contains(&flow) {
+            self.new.push_back(flow);
+            *credits = self.quantum;
+        }
+        if self.queues.iter().map(|q| q.0.queue.len() as u64).sum::<u64>() <= self.limit {
+            return;
+        }
+        let most = self.queues.iter().map(|q| q.0.bytes).max();
+        let largest = self.new.iter().chain(&self.old).find(|f| Some(self.queues[**f].0.bytes) == most);
+        let queue = &mut self.queues[*largest.expect("one has something")].0;
+        for _ in 0..queue.queue.len().div_ceil(2).min(64) {
+            let gone = queue.queue.pop_front().expect("half of it");
+            queue.bytes -= u64::from(gone.1);
+            self.overlimit.push(gone.0);
+        }
+    }
+
+    /// §4.2
+    fn dequeue(&mut self, now: Time) -> Option<Waiting> {
+        loop {
+            let from_new = !self.new.is_empty();
+            let list = if from_new { &mut self.new } else { &mut self.old };
+            let head = *list.front()?;
+            let (queue, credits) = &mut self.queues[head];
+            if *credits <= 0 {
+                *credits += self.quantum;
+                list.pop_front();
+                self.old.push_back(head);
+                continue;
+            }
+            if let Some(p) = queue.dequeue(now) {
+                *credits -= i64::from(p.1);
+                return Some(p);
+            }
+            list.pop_front();
+            if from_new {
+                self.old.push_back(head);
+            }
+        }
+    }
+
+    fn done(self) -> Done {
+        let mut done = Done { dropped: self.overlimit, ..Done::default() };
+        for (queue, _) in self.queues {
+            done.marked.extend(queue.marked);
+            done.dropped.extend(queue.dropped);
+        }
+        done
+    }
+}
+
+/// Flows of packets of all sizes, each in waves of its own, one of them sparse.
+fn sparse_among_waves() -> impl Strategy<Value = Vec<Arrival>> {
+    (prop::collection::vec(waves(), 1..4), 1_000u64..30_000).prop_map(|(flows, gap_us)| {
+        let of =
+            |(flow, list): (usize, Vec<Arrival>)| list.into_iter().map(move |a| Arrival { flow: 1 + flow as u32, ..a });
+        let mut all: Vec<Arrival> = flows.into_iter().enumerate().flat_map(of).collect();
+        let end = all.iter().map(|a| a.at.0 / Time::from_us(gap_us).0).max().unwrap_or(0);
+        let sparse = |i| Arrival { at: Time::from_us(gap_us * i), size: 200, flow: 0, ecn: Ecn::NotEct };
+        all.extend((0..=end).map(sparse));
+        all.sort_by_key(|a| a.at);
+        all
+    })
+}
+
+fn sorted(mut done: Done) -> Done {
+    done.marked.sort_unstable();
+    done.dropped.sort_unstable();
+    done
+}
+
+proptest! {
+    #![proptest_config(cases(400))]
+
+    #[test]
+    fn fq_codel_does_as_rfc_8290_says(
+        arrivals in sparse_among_waves(), signal in signals(), quantum in 100u32..4000,
+        limit in prop_oneof![Just(u64::MAX), 1u64..60],
+    ) {
+        let scheduler = SchedulerSpec::Fq { quantum };
+        let spec = QueueSpec { limit: Limit::Packets(limit), aqm: AqmSpec::Codel(quick()), scheduler, signal };
+        let oracle = Rfc8290::new(4, quantum, limit, signal == SignalSpec::Ce);
+        prop_assert_eq!(sorted(done_by(&spec, &arrivals)), sorted(done_by_oracle(oracle, &arrivals)));
+    }
+}
+
+/// §1: "the first packets of a flow, or a flow that sends less than a quantum per round, come
+/// first". In closed form: a packet of the only sparse flow waits for the packet that is being sent,
+/// and for nothing else, however much others have waiting; under DRR it waits for a round.
+#[test]
+fn a_sparse_flow_waits_for_one_packet_and_under_drr_for_a_round() {
+    const BULK: u32 = 8;
+    let mut arrivals: Vec<Arrival> =
+        (0..400).map(|i| Arrival { at: Time::ZERO, size: 1500, flow: 1 + i % BULK, ecn: Ecn::NotEct }).collect();
+    // A round is 8 · 1.2 ms; one packet every 31.7 ms.
+    arrivals.extend((1..15).map(|i| Arrival { at: Time::from_us(31_700 * i), size: 200, flow: 0, ecn: Ecn::NotEct }));
+    arrivals.sort_by_key(|a| a.at);
+    let waits = |scheduler| {
+        let bench = run(RATE, QueueSpec { scheduler, ..QueueSpec::fifo(Limit::Packets(1000)) }.build(RATE), &arrivals);
+        let of = bench.log.sent.iter().filter(|s| s.packet.flow.0 == 0);
+        of.map(|s| s.start - arrivals[s.packet.seq as usize].at).max().expect("some")
+    };
+    let packet = Time::from_us(1200);
+    assert!(waits(SchedulerSpec::Fq { quantum: 1500 }) <= packet);
+    assert!(waits(SchedulerSpec::Drr { quantum: 1500 }) > packet * 6);
+}
+
+// PIE
+// -----------------------------------------------------------------------------------------------------------------------
+
+/// RFC 8033, appendix A, with the options that appendix B adds in §5.1, §5.4 and §5.5. MEAN_PKTSIZE
+/// is 1500 bytes; a queue that has become empty has no delay.
+struct Rfc8033 {
+    params: PieParams,
+    ecn: bool,
+    queue: VecDeque<Waiting>,
+    bytes: u64,
+    burst_allowance: f64,
+    drop_prob: f64,
+    accu_prob: f64,
+    qdelay_old: f64,
+    current_qdelay: f64,
+    random: Stream,
+    done: Done,
+}
+
+impl Rfc8033 {
+    fn new(params: PieParams, ecn: bool) -> Rfc8033 {
+        Rfc8033 {
+            params,
+            ecn,
+            queue: VecDeque::new(),
+            bytes: 0,
+            burst_allowance: params.burst.as_secs_f64(),
+            drop_prob: 0.0,
+            accu_prob: 0.0,
+            qdelay_old: 0.0,
+            current_qdelay: 0.0,
+            // The bench's.
+            random: Streams::of(7, 0).ports,
+            done: Done::default(),
+        }
+    }
+
+    fn qdelay_ref(&self) -> f64 {
+        self.params.target.as_secs_f64()
+    }
+
+    fn drop_early(&mut self) -> bool {
+        if (self.qdelay_old < self.qdelay_ref() / 2.0 && self.drop_prob < 0.2) || self.bytes <= 2 * 1500 {
+            return false;
+        }
+        if self.params.derandomize {
+            if self.drop_prob == 0.0 {
+                self.accu_prob = 0.0;
+            }
+            self.accu_prob += self.drop_prob;
+            if self.accu_prob < 0.85 {
+                return false;
+            }
+            if self.accu_prob >= 8.5 {
+                return true;
+            }
+        }
+        let u = unit(&mut self.random);
+        if u < self.drop_prob {
+            self.accu_prob = 0.0;
+            return true;
+        }
+        false
+    }
+}
+
+impl Oracle for Rfc8033 {
+    fn enqueue(&mut self, number: u64, a: &Arrival) {
+        let half = self.qdelay_ref() / 2.0;
+        if self.drop_prob == 0.0 && self.current_qdelay < half && self.qdelay_old < half {
+            self.burst_allowance = self.params.burst.as_secs_f64();
+        }
+        if self.drop_early() && self.burst_allowance == 0.0 {
+            self.accu_prob = 0.0;
+            if !(self.ecn && self.drop_prob < self.params.mark_below && a.ecn.capable()) {
+                self.done.dropped.push(number);
+                return;
+            }
+            self.done.marked.push(number);
+        }
+        self.queue.push_back((number, a.size, a.at, a.ecn));
+        self.bytes += u64::from(a.size);
+    }
+
+    fn dequeue(&mut self, now: Time) -> Option<Waiting> {
+        let p = self.queue.pop_front()?;
+        self.bytes -= u64::from(p.1);
+        self.current_qdelay = if self.queue.is_empty() { 0.0 } else { (now - p.2).as_secs_f64() };
+        Some(p)
+    }
+
+    const TICK: Time = Time::from_ms(15);
+
+    fn tick(&mut self) {
+        // §4.2: larger gains for a shorter target.
+        let gain = (0.015 / self.qdelay_ref()).max(1.0);
+        let mut p =
+            gain * (0.125 * (self.current_qdelay - self.qdelay_ref()) + 1.25 * (self.current_qdelay - self.qdelay_old));
+        p /= if self.drop_prob < 0.000001 {
+            2048.0
+        } else if self.drop_prob < 0.00001 {
+            512.0
+        } else if self.drop_prob < 0.0001 {
+            128.0
+        } else if self.drop_prob < 0.001 {
+            32.0
+        } else if self.drop_prob < 0.01 {
+            8.0
+        } else if self.drop_prob < 0.1 {
+            2.0
+        } else {
+            1.0
+        };
+        if self.drop_prob >= 0.1 && p > 0.02 {
+            p = 0.02;
+        }
+        self.drop_prob += p;
+        if self.current_qdelay == 0.0 && self.qdelay_old == 0.0 {
+            self.drop_prob *= 0.98;
+        }
+        self.drop_prob = self.drop_prob.clamp(0.0, 1.0);
+        self.qdelay_old = self.current_qdelay;
+        let left = self.burst_allowance - 0.015;
+        self.burst_allowance = if left > 1e-9 { left } else { 0.0 };
+    }
+
+    fn done(self) -> Done {
+        self.done
+    }
+}
+
+/// Overload and relief in turn, each long enough for some updates; no arrival and no departure falls
+/// on an update.
+fn pressure() -> impl Strategy<Value = Vec<Arrival>> {
+    let phase = (20usize..300, 200u64..2500, 0u64..200_000);
+    prop::collection::vec(phase, 1..6).prop_map(|phases| {
+        let (mut at, mut all) = (Time::from_ns(1), Vec::new());
+        for (n, gap_us, pause_us) in phases {
+            for i in 0..n {
+                at += Time::from_us(gap_us);
+                let (size, ecn) = ([1500, 900, 300][i % 3], [Ecn::NotEct, Ecn::Ect0][i / 2 % 2]);
+                all.push(Arrival { at, size, flow: 0, ecn });
+            }
+            at += Time::from_us(pause_us);
+        }
+        all
+    })
+}
+
+fn pie_params() -> impl Strategy<Value = PieParams> {
+    let ms = Time::from_ms;
+    let target = prop_oneof![Just(ms(15)), Just(ms(2)), Just(Time::from_us(500))];
+    let burst = prop_oneof![Just(ms(0)), Just(ms(45)), Just(ms(150))];
+    let mark_below = prop_oneof![Just(0.0), Just(0.1), Just(1.0)];
+    (target, burst, mark_below, any::<bool>()).prop_map(|(target, burst, mark_below, derandomize)| PieParams {
+        target,
+        burst,
+        mark_below,
+        derandomize,
+    })
+}
+
+fn pie(params: PieParams, signal: SignalSpec) -> QueueSpec {
+    fifo(Limit::Bytes(u64::MAX), AqmSpec::Pie(params), signal)
+}
+
+proptest! {
+    #![proptest_config(cases(300))]
+
+    #[test]
+    fn pie_does_as_rfc_8033_says(arrivals in pressure(), params in pie_params(), signal in signals()) {
+        let oracle = Rfc8033::new(params, signal == SignalSpec::Ce);
+        prop_assert_eq!(done_by(&pie(params, signal), &arrivals), done_by_oracle(oracle, &arrivals));
+    }
+}
+
+/// The property is of something: under lasting overload all three branches come up.
+#[test]
+fn pie_marks_and_later_drops_what_overloads_the_link() {
+    let ecn = |i: u64| if i % 2 == 0 { Ecn::Ect0 } else { Ecn::NotEct };
+    let arrivals: Vec<Arrival> = (1..8000)
+        .map(|i| Arrival { at: Time::from_us(600 * i) + Time::from_ns(1), size: 1500, flow: 0, ecn: ecn(i) })
+        .collect();
+    let done = done_by(&pie(PieParams::default(), SignalSpec::Ce), &arrivals);
+    let capable = done.dropped.iter().filter(|n| ecn(**n + 1).capable()).count();
+    assert!(!done.marked.is_empty() && capable > 100 && done.dropped.len() - capable > 100, "{capable}");
+    // Half of what comes has to go, and PIE keeps the delay at its target then: the last second's
+    // packets have waited for 15 ms on average (within a tenth).
+    let late: Vec<f64> =
+        done.sent[done.sent.len() - 833..].iter().map(|s| (s.1 - arrivals[s.0 as usize].at).as_secs_f64()).collect();
+    let mean = late.iter().sum::<f64>() / late.len() as f64;
+    assert!((mean / 0.015 - 1.0).abs() < 0.1, "{mean}");
+}
+
+/// What finds no room is no drop of PIE's, and its spacing starts anew (appendix B, `enque`).
+#[test]
+fn pie_leaves_a_full_queue_to_the_limit() {
+    let arrivals: Vec<Arrival> =
+        (1..3000).map(|i| Arrival { at: Time::from_us(600 * i), size: 1500, flow: 0, ecn: Ecn::NotEct }).collect();
+    let spec = fifo(Limit::Packets(8), AqmSpec::Pie(PieParams::default()), SignalSpec::Drop);
+    let bench = run(RATE, spec.build(RATE), &arrivals);
+    let of = |why| bench.log.lost.iter().filter(|l| l.why == why).count();
+    assert!(of(Drop::Queue) > 1000, "8 packets wait for less than the target: PIE has no cause");
+    assert_eq!(of(Drop::Aqm), 0);
+}
+
+/// FQ-PIE: each flow has a PIE of its own, so that one below its share loses nothing.
+#[test]
+fn under_flow_queueing_each_flow_has_a_pie_of_its_own() {
+    let mut arrivals: Vec<Arrival> =
+        (1..8000).map(|i| Arrival { at: Time::from_us(600 * i), size: 1500, flow: 1, ecn: Ecn::NotEct }).collect();
+    arrivals.extend((1..480).map(|i| Arrival { at: Time::from_ms(10 * i), size: 1500, flow: 2, ecn: Ecn::NotEct }));
+    arrivals.sort_by_key(|a| a.at);
+    let scheduler = SchedulerSpec::Fq { quantum: 1500 };
+    let bench = run(RATE, QueueSpec { scheduler, ..pie(PieParams::default(), SignalSpec::Ce) }.build(RATE), &arrivals);
+    assert!(bench.log.lost.len() > 1000 && bench.log.lost.iter().all(|l| l.packet.flow.0 == 1 && l.why == Drop::Aqm));
+}
