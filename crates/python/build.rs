@@ -20,6 +20,7 @@ const PACKED: &[&str] = &[
     "crates/sim",
     "crates/topo",
     "crates/traffic",
+    "examples/outside-controller/src",
     "examples/outside-scheme/src",
 ];
 /// Integration tests of crates are not needed to build them, nor are P4 programs.

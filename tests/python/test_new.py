@@ -31,8 +31,20 @@ def test_the_crate_is_the_example_under_another_name(cli, tmp_path):
         assert named == path.read_text().replace("outside-scheme", "aimd"), path
 
 
-def test_it_is_read_in_ten_minutes():
-    texts = template.crate("mine")
+def test_a_controller_alone_is_its_example_under_another_name(cli, tmp_path):
+    answer = cli("new", "scheme", tmp_path / "slow-down", "--controller", "--json")
+    assert (answer.code, answer.err) == (0, "")
+    written = (tmp_path / "slow-down" / "src" / "lib.rs").read_text()
+    assert all(word not in written for word in ("Header", "Aqm", "Network", "aimd", "Pacer"))
+    back = {"slow-down": "pacer", "slow_down": "outside_controller", "SlowDown": "Pacer"}
+    named = re.sub("|".join(back), lambda found: back[found[0]], written)
+    assert named == (ROOT / "examples" / "outside-controller" / "src" / "lib.rs").read_text()
+    assert 'scheme = "slow-down"' in (tmp_path / "slow-down" / "scenario.toml").read_text()
+
+
+@pytest.mark.parametrize("controller", [False, True])
+def test_it_is_read_in_ten_minutes(controller):
+    texts = template.crate("mine", controller=controller)
     assert len(texts) == 6
     assert sum(len(text.splitlines()) for text in texts.values()) <= MOST_LINES
 

@@ -47,13 +47,15 @@ pub type Built = Result<std::sync::Arc<dyn midpath_core::roles::Scheme>, midpath
 /// TCP's transport around a congestion controller: implement
 /// [`CongestionController`](controller::CongestionController) and its
 /// [`ControllerConfig`](controller::ControllerConfig), and [`build`](controller::build) makes the
-/// scheme.
+/// scheme. One that the network assists has [`NetworkAssisted`](controller::NetworkAssisted) and
+/// [`AssistedConfig`](controller::AssistedConfig).
 pub mod controller {
     pub use crate::transport::cc::{
-        Ack, Acknowledged, Congestion, CongestionController, ControllerConfig, ControllerTraits, Echo, Growth, Reflect,
-        View, Window,
+        Ack, Acknowledged, Alone, AssistedConfig, AssistedTraits, Codepoints, Congestion, CongestionController,
+        ControllerConfig, ControllerTraits, Echo, Lost, NetworkAssisted, Opening, Reflect, Sample, View, Window,
     };
     pub use crate::transport::ecn::EcnMode;
+    pub use crate::transport::growth::Growth;
     pub use crate::transport::{Tcp, TcpParams, TcpTable, build};
 }
 

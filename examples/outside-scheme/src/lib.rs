@@ -12,8 +12,8 @@ use midpath_core::queue::{Aqm, Discipline, Fifo, Loss, Queue, Verdict, View};
 use midpath_core::roles::{EndpointCtx, FlowSpec, Network, NodeSpec, PortSpec};
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Time};
-use midpath_schemes::controller::{self, Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits};
-use midpath_schemes::controller::{TcpParams, TcpTable, Window};
+use midpath_schemes::controller::{self, AssistedConfig, AssistedTraits, Congestion, CongestionController};
+use midpath_schemes::controller::{NetworkAssisted, TcpParams, TcpTable, Window};
 use midpath_schemes::describe::{Gauge, Unit};
 use midpath_schemes::params::require;
 use midpath_schemes::{Catalogue, Description};
@@ -99,6 +99,19 @@ fn next_window(window: &Window, reading: Time, params: &AimdParams) -> u64 {
 }
 
 impl CongestionController for Aimd {
+    // Losses halve the window, as TCP's (RFC 5681, equation 4); so do marks, unless we say otherwise.
+    fn on_loss(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
+        window.cwnd / 2
+    }
+    fn on_rto(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
+        window.cwnd / 2
+    }
+    fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
+        out.push(("reading_s", self.reading.as_secs_f64()));
+    }
+}
+
+impl NetworkAssisted for Aimd {
     fn on_send(&mut self, packet: &mut Packet, _view: &controller::View, _ctx: &mut EndpointCtx<'_>) {
         if packet.payload > 0 {
             packet.set_header(&Reading(Time::ZERO));
@@ -111,20 +124,6 @@ impl CongestionController for Aimd {
             self.review_at = ctx.now + view.srtt;
             window.set(next_window(window, reading, &self.params));
         }
-    }
-    fn on_ack(&mut self, _window: &mut Window, _ack: &Ack) {}
-    // Losses halve the window, as TCP's (RFC 5681, equation 4).
-    fn on_loss(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
-        window.cwnd / 2
-    }
-    fn on_rto(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
-        window.cwnd / 2
-    }
-    fn on_ecn(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
-        window.cwnd / 2
-    }
-    fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
-        out.push(("reading_s", self.reading.as_secs_f64()));
     }
 }
 
@@ -162,14 +161,14 @@ impl TcpTable for AimdParams {
     }
 }
 
-impl ControllerConfig for AimdParams {
+impl AssistedConfig for AimdParams {
     type Controller = Aimd;
     fn build(&self, _tcp: &TcpParams, _mss: u32, _flow: &FlowSpec) -> Aimd {
         Aimd { params: *self, review_at: Time::ZERO, reading: Time::ZERO }
     }
-    fn traits(&self) -> ControllerTraits {
+    fn traits(&self) -> AssistedTraits {
         // Without stamps the sender would take every queue for empty: it needs its own network.
-        ControllerTraits { header: shim_size(8), reflect: Some(echo), own_network: true, ..ControllerTraits::default() }
+        AssistedTraits { header: shim_size(8), reflect: Some(echo), own_network: true, ..AssistedTraits::default() }
     }
 }
 

@@ -24,13 +24,16 @@ def scheme(
     name: Annotated[
         str | None, typer.Option(help="What scenarios call it; else the folder's name.", show_default=False)
     ] = None,
+    controller: Annotated[
+        bool, typer.Option("--controller", help="A congestion controller alone: no header, no port.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Write a crate with a congestion-control scheme of your own.
 
     It works as it is: a header, a port, a sender, a scenario and tests. Change it into your scheme.
     """
-    written = new_scheme(directory, name)
+    written = new_scheme(directory, name, controller=controller)
     if json:
         print_json({"scheme": written, "directory": str(directory)})
         return

@@ -1,7 +1,7 @@
-"""A crate with a scheme of one's own, made from `examples/outside-scheme` and the files in `files`.
+"""A crate with a scheme of one's own, made from an example of ours and the files in `files`.
 
-The example is compiled and tested with Midpath, so a new scheme begins with code that works. Its sources come out of
-the compiled simulator, which carries what it was built from.
+The example (`examples/outside-scheme`, or `examples/outside-controller`) is compiled and tested with Midpath, so a new
+scheme begins with code that works. Its sources come out of the compiled simulator, which carries them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from pathlib import Path
 from midpath import _midpath
 from midpath.errors import UsageError
 
-EXAMPLE = "examples/outside-scheme/"
 # Where each file beside the Rust sources goes. A wheel leaves out what a `.gitignore` in it names, hence other names.
 BESIDE = {
     "Cargo.toml.in": "Cargo.toml",
@@ -27,8 +26,11 @@ BESIDE = {
     "scenario.toml.in": "scenario.toml",
     "test_scheme.py.in": "tests/test_scheme.py",
 }
-# What stands for the new scheme's name in the example: as a package, in Rust, in scenarios, as a type; and a tag.
-TOKENS = re.compile(r"\b(?:outside-scheme|outside_scheme|aimd|Aimd(?=Params\b|\b)|TAG: u8 = 64)")
+# What stands for the new scheme's name in the examples: as a package, in Rust, in scenarios, as a type; and a tag.
+TOKENS = re.compile(
+    r"\b(?:outside-(?:scheme|controller)|outside_(?:scheme|controller)|aimd|pacer|(?:Aimd|Pacer)(?=Params\b|\b)"
+    r"|TAG: u8 = 64)"
+)
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 LONGEST = 40
 # Words that a scenario has in a scheme's place.
@@ -42,38 +44,45 @@ trait true false type typeof unsafe unsized use virtual where
 RUST = set(WORDS.split())
 
 
-def new_scheme(directory: Path, name: str | None = None) -> str:
-    """Writes the crate into `directory`, which must be new or empty, and returns the scheme's name."""
+def new_scheme(directory: Path, name: str | None = None, *, controller: bool = False) -> str:
+    """Writes the crate into `directory`, which must be new or empty, and returns the scheme's name.
+
+    With `controller` it has a congestion controller and nothing else, no header and no port."""
     name = _checked(name or directory.resolve().name)
     _require_empty(directory)
-    for path, text in crate(name).items():
+    for path, text in crate(name, controller=controller).items():
         target = directory / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, encoding="utf-8")
     return name
 
 
-def crate(name: str) -> dict[str, str]:
+def crate(name: str, *, controller: bool = False) -> dict[str, str]:
     """The files of the crate: paths in it, and what they hold."""
     beside = files("midpath.new") / "files"
-    found = _example() | {path: (beside / own).read_text(encoding="utf-8") for own, path in BESIDE.items()}
+    found = _example(controller=controller) | {
+        path: (beside / own).read_text(encoding="utf-8") for own, path in BESIDE.items()
+    }
     return {path: _renamed(text, name) for path, text in found.items()}
 
 
-def _example() -> dict[str, str]:
+def _example(*, controller: bool) -> dict[str, str]:
     sources = _midpath.sources()
-    return {path.removeprefix(EXAMPLE): text for path, text in sources.items() if path.startswith(EXAMPLE)}
+    example = f"examples/outside-{'controller' if controller else 'scheme'}/"
+    return {path.removeprefix(example): text for path, text in sources.items() if path.startswith(example)}
 
 
 def _renamed(text: str, name: str) -> str:
     stand_for = {
-        "outside-scheme": name,
-        "outside_scheme": _module(name),
+        "outside-": name,
+        "outside_": _module(name),
         "aimd": name,
+        "pacer": name,
         "Aimd": _type(name),
+        "Pacer": _type(name),
         "TAG: u8 = 64": f"TAG: u8 = {_tag(name)}",
     }
-    return TOKENS.sub(lambda found: stand_for[found[0]], text)
+    return TOKENS.sub(lambda found: stand_for[found[0] if found[0] in stand_for else found[0][:8]], text)
 
 
 def _tag(name: str) -> int:
@@ -112,8 +121,9 @@ def _schemes() -> set[str]:
 
 
 def _words() -> set[str]:
-    """The words of the example's code, without its own name; the names of packages that it uses are among them."""
-    text = TOKENS.sub("", "\n".join(_example().values()))
+    """The words of the examples' code, without their own names; the names of packages that they use are among them."""
+    texts = [text for controller in (False, True) for text in _example(controller=controller).values()]
+    text = TOKENS.sub("", "\n".join(texts))
     return {*re.findall(r"\w+", text), *re.findall(r"[\w-]+", text)}
 
 

@@ -23,7 +23,7 @@ use super::host::{Account, Host};
 use super::in_flight::{InFlight, after};
 use super::params::{GroupParams, HeaderRtt, PreloadFor};
 use super::resolved::Resolved;
-use crate::transport::cc::{Ack, Congestion, CongestionController, View, Window};
+use crate::transport::cc::{Ack, Congestion, CongestionController, NetworkAssisted, View, Window};
 use deadline::Deadline;
 use pace::{FEW, MOST_STRETCH, PROBE, Pace};
 pub use preload::Announced;
@@ -275,6 +275,41 @@ fn on_wire(packet: &Packet) -> f64 {
 }
 
 impl CongestionController for Sender {
+    fn pacing_rate(&self, _window: &Window, _srtt: Time) -> Option<Rate> {
+        Some(Rate(((self.pace.rate / self.pace.stretch * 8.0) as u64).max(1)))
+    }
+
+    fn on_ack(&mut self, window: &mut Window, _ack: &Ack) {
+        // A timeout has set it to one segment. The price is what limits the flow, unless nobody
+        // tells it.
+        let rounds = self.params.additions().unanswered_rounds;
+        let least = FEW * window.mss;
+        let most = if rounds > 0.0 { (rounds * self.pace.rate * self.rtt) as u64 } else { u64::MAX };
+        window.set(most.max(least));
+    }
+    fn on_loss(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
+        window.cwnd
+    }
+    /// Nothing has come back for long. The price that the rate was made of is old, and links have
+    /// forgotten a budget that has not been paid for a window. So it is as at the start: a few
+    /// packets, a price, and preloads for the rest.
+    fn on_rto(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
+        if self.rtt > 0.0 && self.params.additions().restart {
+            let startup = f64::from(self.params.given.startup_packets) * window.mss as f64 / self.rtt;
+            self.forget(self.pace.rate.min(startup));
+        }
+        window.cwnd
+    }
+    fn on_ecn(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
+        window.cwnd
+    }
+
+    fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
+        out.extend([("budget", self.budget.spending), ("target", self.budget.target), ("price", self.quote.price)]);
+    }
+}
+
+impl NetworkAssisted for Sender {
     fn on_send(&mut self, packet: &mut Packet, view: &View, ctx: &mut EndpointCtx<'_>) {
         self.join(ctx);
         self.nonce = self.nonce.wrapping_add(1);
@@ -364,38 +399,5 @@ impl CongestionController for Sender {
 
     fn on_poke(&mut self, view: &View, ctx: &mut EndpointCtx<'_>) {
         self.set_pace(view, ctx);
-    }
-
-    fn pacing_rate(&self, _window: &Window, _srtt: Time) -> Option<Rate> {
-        Some(Rate(((self.pace.rate / self.pace.stretch * 8.0) as u64).max(1)))
-    }
-
-    fn on_ack(&mut self, window: &mut Window, _ack: &Ack) {
-        // A timeout has set it to one segment. The price is what limits the flow, unless nobody
-        // tells it.
-        let rounds = self.params.additions().unanswered_rounds;
-        let least = FEW * window.mss;
-        let most = if rounds > 0.0 { (rounds * self.pace.rate * self.rtt) as u64 } else { u64::MAX };
-        window.set(most.max(least));
-    }
-    fn on_loss(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
-        window.cwnd
-    }
-    /// Nothing has come back for long. The price that the rate was made of is old, and links have
-    /// forgotten a budget that has not been paid for a window. So it is as at the start: a few
-    /// packets, a price, and preloads for the rest.
-    fn on_rto(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
-        if self.rtt > 0.0 && self.params.additions().restart {
-            let startup = f64::from(self.params.given.startup_packets) * window.mss as f64 / self.rtt;
-            self.forget(self.pace.rate.min(startup));
-        }
-        window.cwnd
-    }
-    fn on_ecn(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
-        window.cwnd
-    }
-
-    fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
-        out.extend([("budget", self.budget.spending), ("target", self.budget.target), ("price", self.quote.price)]);
     }
 }

@@ -38,7 +38,7 @@ use midpath_core::roles::{FlowSpec, Forwarder, Network, NodeSpec, PortSpec};
 use midpath_core::spec::SpecError;
 
 use crate::transport::TcpParams;
-use crate::transport::cc::{ControllerConfig, ControllerTraits};
+use crate::transport::cc::{AssistedConfig, AssistedTraits};
 pub(crate) use describe::fcp as describe;
 use endpoint::Sender;
 use header::{FcpHeader, WIRE};
@@ -77,19 +77,19 @@ fn reflect(seen: &Packet, ack: &mut Packet) {
     }
 }
 
-impl ControllerConfig for Config {
+impl AssistedConfig for Config {
     type Controller = Sender;
 
     fn build(&self, _tcp: &TcpParams, _mss: u32, flow: &FlowSpec) -> Sender {
         Sender::new(self.params.clone(), flow)
     }
-    fn traits(&self) -> ControllerTraits {
-        ControllerTraits {
+    fn traits(&self) -> AssistedTraits {
+        AssistedTraits {
             header: WIRE,
             reflect: Some(reflect),
             rate_based: true,
             own_network: true,
-            ..ControllerTraits::default()
+            ..AssistedTraits::default()
         }
     }
 }

@@ -10,7 +10,7 @@ use super::header::{self, IntHeader};
 use super::params::{HpccParams, Int};
 use crate::transport::TcpParams;
 use crate::transport::cc::{
-    Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits, Reflect, View, Window,
+    Ack, AssistedConfig, AssistedTraits, Congestion, CongestionController, NetworkAssisted, Reflect, View, Window,
 };
 
 /// Readings older than this say nothing of now: their counters may have gone round. Ours: a counter
@@ -21,7 +21,7 @@ const STALE: Time = Time::from_ms(250);
 #[derive(Debug, Clone, Copy)]
 pub struct HpccConfig(pub HpccParams);
 
-impl ControllerConfig for HpccConfig {
+impl AssistedConfig for HpccConfig {
     type Controller = Hpcc;
     fn build(&self, tcp: &TcpParams, mss: u32, _flow: &FlowSpec) -> Hpcc {
         let window = f64::from(tcp.initial_window) * f64::from(mss);
@@ -36,12 +36,12 @@ impl ControllerConfig for HpccConfig {
             wire: 1.0,
         }
     }
-    fn traits(&self) -> ControllerTraits {
+    fn traits(&self) -> AssistedTraits {
         let (header, reflect): (u32, Reflect) = match self.0.int {
             Int::Data => (header::SIZE, header::reflect),
             Int::Ack => (0, header::make_room),
         };
-        ControllerTraits { header, reflect: Some(reflect), own_network: true, ..ControllerTraits::default() }
+        AssistedTraits { header, reflect: Some(reflect), own_network: true, ..AssistedTraits::default() }
     }
 }
 
@@ -85,14 +85,14 @@ fn half(window: &Window, congestion: &Congestion) -> u64 {
 }
 
 impl CongestionController for Hpcc {
-    fn on_delivery(&mut self, ack: &Ack) {
+    fn on_delivery(&mut self, _window: &mut Window, ack: &Ack) {
         if self.params.base_rtt.is_none()
             && let Some(rtt) = ack.rtt
         {
             self.base_rtt = if self.base_rtt.is_zero() { rtt } else { self.base_rtt.min(rtt) };
         }
     }
-    fn on_ack(&mut self, _window: &mut Window, _ack: &Ack) {}
+
     fn on_loss(&mut self, window: &Window, congestion: &Congestion) -> u64 {
         self.repairing = true;
         half(window, congestion)
@@ -110,6 +110,18 @@ impl CongestionController for Hpcc {
         self.state.restart(window.cwnd as f64);
     }
 
+    /// R = W/T, on the wire.
+    fn pacing_rate(&self, _window: &Window, _srtt: Time) -> Option<Rate> {
+        let seconds = self.base_rtt.as_secs_f64();
+        (seconds > 0.0).then(|| Rate(((8.0 * self.state.window * self.wire / seconds) as u64).max(1)))
+    }
+
+    fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
+        out.push(("load", self.state.load()));
+    }
+}
+
+impl NetworkAssisted for Hpcc {
     /// Where data bring the readings, they have room for them.
     fn on_send(&mut self, packet: &mut Packet, _view: &View, _ctx: &mut EndpointCtx<'_>) {
         if self.params.int == Int::Data && (packet.payload > 0 || packet.flags.has(Flags::SYN)) {
@@ -142,15 +154,5 @@ impl CongestionController for Hpcc {
             self.state.adapt(&self.path(view.mss), first);
             window.set(self.state.window as u64);
         }
-    }
-
-    /// R = W/T, on the wire.
-    fn pacing_rate(&self, _window: &Window, _srtt: Time) -> Option<Rate> {
-        let seconds = self.base_rtt.as_secs_f64();
-        (seconds > 0.0).then(|| Rate(((8.0 * self.state.window * self.wire / seconds) as u64).max(1)))
-    }
-
-    fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
-        out.push(("load", self.state.load()));
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! "Modified, rate-based version of TCP": handshake, SACK and the retransmission timer are TCP's;
 //! there is no fast recovery ([`Params::tcp`](super::Params::tcp)), and a timeout repeats what is
-//! missing, not what waits in custody ([`ControllerTraits::stores`]).
+//! missing, not what waits in custody ([`AssistedTraits::stores`]).
 
 mod closed_loop;
 mod control;
@@ -18,7 +18,7 @@ use midpath_core::units::{Rate, Time};
 use super::header::{Direction, InrppHeader, Nonces};
 use super::params::{Notify, Repair};
 use crate::transport::TcpParams;
-use crate::transport::cc::{ControllerConfig, ControllerTraits};
+use crate::transport::cc::{AssistedConfig, AssistedTraits};
 use control::Control;
 use host::HostFlows;
 use trip::Trip;
@@ -43,7 +43,7 @@ pub struct Ends {
     pub repair: Repair,
 }
 
-impl ControllerConfig for Ends {
+impl AssistedConfig for Ends {
     type Controller = Control;
     fn build(&self, tcp: &TcpParams, mss: u32, _flow: &FlowSpec) -> Control {
         Control {
@@ -72,8 +72,8 @@ impl ControllerConfig for Ends {
             sending: true,
         }
     }
-    fn traits(&self) -> ControllerTraits {
-        ControllerTraits {
+    fn traits(&self) -> AssistedTraits {
+        AssistedTraits {
             header: self.notify.header(),
             reflect: Some(reflect),
             acknowledged: Some(|ack, ctx| ctx.shared.get::<HostFlows>().acknowledged(ack, ctx.now)),
@@ -81,7 +81,7 @@ impl ControllerConfig for Ends {
             stores: true,
             overtaken: self.repair == Repair::Overtaken,
             own_network: true,
-            ..ControllerTraits::default()
+            ..AssistedTraits::default()
         }
     }
 }

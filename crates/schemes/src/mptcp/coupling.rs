@@ -7,7 +7,10 @@
 
 use midpath_core::roles::FlowSpec;
 
-use crate::transport::cc::{Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits, Growth, Window};
+use crate::transport::cc::{
+    Ack, AssistedConfig, AssistedTraits, Congestion, CongestionController, NetworkAssisted, Window,
+};
+use crate::transport::growth::Growth;
 use crate::transport::{Tcp, TcpParams};
 
 use super::MAX_SUBFLOWS;
@@ -105,7 +108,7 @@ impl Paths {
 #[derive(Debug, Clone, Copy)]
 pub struct CoupledConfig(pub Coupling);
 
-impl ControllerConfig for CoupledConfig {
+impl AssistedConfig for CoupledConfig {
     type Controller = Coupled;
     fn build(&self, tcp: &TcpParams, mss: u32, _flow: &FlowSpec) -> Coupled {
         Coupled {
@@ -118,8 +121,8 @@ impl ControllerConfig for CoupledConfig {
             owed: 0.0,
         }
     }
-    fn traits(&self) -> ControllerTraits {
-        ControllerTraits { header: super::header::SIZE, ..ControllerTraits::default() }
+    fn traits(&self) -> AssistedTraits {
+        AssistedTraits { header: super::header::SIZE, ..AssistedTraits::default() }
     }
 }
 
@@ -182,7 +185,7 @@ impl Coupled {
 }
 
 impl CongestionController for Coupled {
-    fn on_delivery(&mut self, ack: &Ack) {
+    fn on_delivery(&mut self, _window: &mut Window, ack: &Ack) {
         self.since_loss += ack.acked;
     }
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
@@ -207,3 +210,5 @@ impl CongestionController for Coupled {
         window.cwnd / 2
     }
 }
+
+impl NetworkAssisted for Coupled {}

@@ -6,7 +6,9 @@ use midpath_core::units::{Rate, Time};
 
 use super::header::{self, RcpHeader};
 use crate::transport::TcpParams;
-use crate::transport::cc::{Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits, View, Window};
+use crate::transport::cc::{
+    Ack, AssistedConfig, AssistedTraits, Congestion, CongestionController, NetworkAssisted, View, Window,
+};
 
 /// Headers alone are at least this far apart. Ours: on short paths with many flows a question per
 /// round trip would fill the link.
@@ -19,18 +21,18 @@ pub struct RcpConfig {
     pub probes: bool,
 }
 
-impl ControllerConfig for RcpConfig {
+impl AssistedConfig for RcpConfig {
     type Controller = Rcp;
     fn build(&self, _tcp: &TcpParams, mss: u32, flow: &FlowSpec) -> Rcp {
         Rcp { demand: flow.rate.map_or(f32::MAX, |r| r.0 as f32), offered: None, packet: mss, probes: self.probes }
     }
-    fn traits(&self) -> ControllerTraits {
-        ControllerTraits {
+    fn traits(&self) -> AssistedTraits {
+        AssistedTraits {
             header: header::SIZE,
             reflect: Some(header::reflect),
             rate_based: true,
             own_network: true,
-            ..ControllerTraits::default()
+            ..AssistedTraits::default()
         }
     }
 }
@@ -72,6 +74,20 @@ impl CongestionController for Rcp {
         Rcp::open(window);
     }
 
+    fn pacing_rate(&self, _window: &Window, srtt: Time) -> Option<Rate> {
+        Some(match self.offered {
+            Some(rate) => Rate((f64::from(rate) as u64).max(1)),
+            // Nothing is known: a packet per round trip (per second before that is known) harms
+            // nobody. Our choice.
+            None => {
+                let seconds = if srtt.is_zero() { 1.0 } else { srtt.as_secs_f64() };
+                Rate((f64::from(self.packet) * 8.0 / seconds) as u64)
+            }
+        })
+    }
+}
+
+impl NetworkAssisted for Rcp {
     /// The SYN and every packet with payload ask for a rate (IWQoS 2005, §II: "every packet carries
     /// the desired rate"), and so does a header alone.
     fn on_send(&mut self, packet: &mut Packet, view: &View, _ctx: &mut EndpointCtx<'_>) {
@@ -101,18 +117,6 @@ impl CongestionController for Rcp {
         let trip = view.base_rtt.max(ASK_INTERVAL);
         let seldom = f64::from(rate) * 2.0 * trip.as_secs_f64() < 8.0 * f64::from(self.packet);
         seldom.then_some(trip)
-    }
-
-    fn pacing_rate(&self, _window: &Window, srtt: Time) -> Option<Rate> {
-        Some(match self.offered {
-            Some(rate) => Rate((f64::from(rate) as u64).max(1)),
-            // Nothing is known: a packet per round trip (per second before that is known) harms
-            // nobody. Our choice.
-            None => {
-                let seconds = if srtt.is_zero() { 1.0 } else { srtt.as_secs_f64() };
-                Rate((f64::from(self.packet) * 8.0 / seconds) as u64)
-            }
-        })
     }
 }
 

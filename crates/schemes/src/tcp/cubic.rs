@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::equations;
 use crate::params::{require, share};
 use crate::transport::TcpTable;
-use crate::transport::cc::{Ack, Congestion, CongestionController, ControllerConfig, Growth, Window};
+use crate::transport::cc::{Ack, Congestion, CongestionController, ControllerConfig, Window};
+use crate::transport::growth::Growth;
 use crate::transport::params::TcpParams;
 
 /// The parameters of `cubic`.

@@ -10,10 +10,9 @@ use serde::{Deserialize, Serialize};
 use super::equations;
 use crate::params::{require, share};
 use crate::transport::TcpTable;
-use crate::transport::cc::{
-    Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits, Echo, Growth, Window,
-};
+use crate::transport::cc::{Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits, Echo, Window};
 use crate::transport::ecn::EcnMode;
+use crate::transport::growth::Growth;
 use crate::transport::params::TcpParams;
 
 /// The parameters of `dctcp`.
@@ -132,7 +131,7 @@ impl CongestionController for Dctcp {
     const DONE_WITH_DATA: bool = true;
 
     #[inline]
-    fn on_delivery(&mut self, ack: &Ack) {
+    fn on_delivery(&mut self, _window: &mut Window, ack: &Ack) {
         // RFC 8257, §3.3, steps 1 to 3. What SACK reports counts when it is reported, once.
         self.acked += ack.delivered;
         self.marked += ack.marked;

@@ -5,7 +5,8 @@ use midpath_core::spec::SpecError;
 use serde::{Deserialize, Serialize};
 
 use crate::transport::TcpTable;
-use crate::transport::cc::{Ack, Congestion, CongestionController, ControllerConfig, Growth, Window};
+use crate::transport::cc::{Ack, Congestion, CongestionController, ControllerConfig, Window};
+use crate::transport::growth::Growth;
 use crate::transport::params::TcpParams;
 
 /// The parameters of `newreno`: those of every TCP.

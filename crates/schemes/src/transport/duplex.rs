@@ -12,7 +12,7 @@ use midpath_core::packet::{Flags, Kind, Packet};
 use midpath_core::roles::{Accept, Endpoint, EndpointCtx, FlowReport, FlowSpec, Transport};
 use midpath_core::units::{Bytes, Rate, Time};
 
-use super::cc::{CongestionController, ControllerConfig};
+use super::cc::{AssistedConfig, NetworkAssisted};
 use super::receiver::{Receiver, largest};
 use super::scheme::Tcp;
 use super::segment::{opens, reset};
@@ -21,7 +21,7 @@ use super::sender::{Opened, Sender};
 /// TCP whose flows carry data both ways.
 pub struct BothWays<K>(Tcp<K>);
 
-impl<K: ControllerConfig> BothWays<K> {
+impl<K: AssistedConfig> BothWays<K> {
     /// The same scheme, with windows of at most `window` bytes. `None` where packets have a header of
     /// the scheme's: a packet has room for one, and here it would ask and answer at once.
     pub(super) fn of(tcp: &Tcp<K>, window: u64) -> Option<BothWays<K>> {
@@ -47,7 +47,7 @@ impl<K: ControllerConfig> BothWays<K> {
     }
 }
 
-impl<K: ControllerConfig> Transport for BothWays<K> {
+impl<K: AssistedConfig> Transport for BothWays<K> {
     fn headers(&self) -> u32 {
         self.0.headers()
     }
@@ -84,7 +84,7 @@ struct Duplex<C> {
     until: Time,
 }
 
-impl<C: CongestionController> Duplex<C> {
+impl<C: NetworkAssisted> Duplex<C> {
     /// Calls the sender, and completes what it sends.
     fn send(&mut self, ctx: &mut EndpointCtx<'_>, call: impl FnOnce(&mut Sender<C>, &mut EndpointCtx<'_>)) {
         let (mark, opening) = (ctx.mark(), !self.open);
@@ -132,6 +132,7 @@ impl<C: CongestionController> Duplex<C> {
         if self.receiver.is_open() {
             let (ends, agreed, rtt) = self.receiver.found();
             self.sender.join(&Opened { ends, agreed, rtt, by: packet, now: ctx.now });
+            self.sender.opened(ctx);
             self.open = true;
             self.send(ctx, |sender, ctx| sender.on_application(ctx));
         }
@@ -186,7 +187,7 @@ impl<C: CongestionController> Duplex<C> {
     }
 }
 
-impl<C: CongestionController> Endpoint for Duplex<C> {
+impl<C: NetworkAssisted> Endpoint for Duplex<C> {
     fn is_half_open(&self) -> bool {
         !self.active && self.receiver.is_half_open()
     }

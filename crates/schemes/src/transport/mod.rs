@@ -19,6 +19,7 @@
 pub mod cc;
 mod duplex;
 pub mod ecn;
+pub mod growth;
 pub mod hystart;
 pub mod params;
 pub mod prr;

@@ -8,7 +8,7 @@ use midpath_core::roles::{Accept, Endpoint, FlowSpec, Network, Parts, Transport}
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Rate, Time};
 
-use super::cc::ControllerConfig;
+use super::cc::{AssistedConfig, AssistedTraits};
 use super::duplex::BothWays;
 use super::params::{Recovery, TcpParams};
 use super::receiver::Receiver;
@@ -20,7 +20,7 @@ use crate::params::Params;
 /// A table of parameters that splits into what all TCPs share and a controller's own.
 pub trait TcpTable: Params {
     /// What the controller's own parameters become.
-    type Config: ControllerConfig;
+    type Config: AssistedConfig;
     /// Checks the controller's own parameters and hands both parts out.
     fn split(self) -> Result<(TcpParams, Self::Config), SpecError>;
     /// What nodes run, if the scheme has a network's side, too.
@@ -36,7 +36,7 @@ pub struct Tcp<K> {
     pub(super) needs: Option<String>,
 }
 
-impl<K: ControllerConfig> Tcp<K> {
+impl<K: AssistedConfig> Tcp<K> {
     /// The transport of the scheme `name`. The parameters are checked.
     pub fn new(name: &str, mut tcp: TcpParams, control: K) -> Result<Tcp<K>, SpecError> {
         tcp.check()?;
@@ -46,11 +46,14 @@ impl<K: ControllerConfig> Tcp<K> {
             // reduce in proportion.
             (tcp.pacing, tcp.recovery) = (true, Recovery::Rfc6675);
         }
-        let window = if traits.rate_based { Some(UNLIMITED) } else { traits.initial_window };
+        let AssistedTraits { controller, .. } = traits;
+        tcp.pacing |= controller.paced;
+        let window = if traits.rate_based { Some(UNLIMITED) } else { controller.initial_window };
         let settings = Settings {
             tcp,
-            ecn: tcp.ecn.unwrap_or(traits.ecn),
-            echo: traits.echo,
+            ecn: tcp.ecn.unwrap_or(controller.ecn),
+            echo: controller.echo,
+            codepoints: controller.codepoints,
             initial_window: window.unwrap_or(tcp.initial_window),
             header: traits.header,
             reflect: traits.reflect,
@@ -74,7 +77,7 @@ impl<K: ControllerConfig> Tcp<K> {
     }
 }
 
-impl<K: ControllerConfig> Transport for Tcp<K> {
+impl<K: AssistedConfig> Transport for Tcp<K> {
     fn headers(&self) -> u32 {
         self.settings.overhead()
     }

@@ -7,13 +7,14 @@
 //! timeouts), `sender/overtaken.rs` (repair where the network stores), `sender/transmit.rs` (what
 //! is sent next, and when), `sender/supply.rs` (streams that are handed over piece by piece),
 //! `sender/time_wait.rs` (what is left when all is over), `sender/half.rs` (what it is where data go
-//! both ways).
+//! both ways), `sender/rates.rs` (delivery-rate samples).
 
 mod ack;
 mod ask;
 mod connect;
 mod half;
 mod overtaken;
+mod rates;
 mod recovery;
 mod repeats;
 mod supply;
@@ -29,11 +30,12 @@ use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, FlowSpec};
 use midpath_core::units::Time;
 
 use overtaken::Overtaken;
+use rates::Rates;
 use repeats::Repeats;
 use supply::Supply;
 use times::SendTimes;
 
-use super::cc::{CongestionController, View, Window};
+use super::cc::{NetworkAssisted, View, Window};
 use super::ecn::{self, Agreed, Marks};
 use super::prr::Prr;
 use super::rtt::RttEstimator;
@@ -155,9 +157,13 @@ pub struct Sender<C> {
     asked: Time,
     /// When a segment out of turn was last answered.
     challenged: Option<Time>,
+    /// With pacing: bytes of the present quantum that may still leave.
+    quantum: u64,
+    /// For controllers that ask for samples.
+    rates: Option<Box<Rates>>,
 }
 
-impl<C: CongestionController> Sender<C> {
+impl<C: NetworkAssisted> Sender<C> {
     pub(super) fn new(flow: &FlowSpec, settings: Arc<Settings>, control: C) -> Sender<C> {
         let tcp = &settings.tcp;
         Sender {
@@ -194,6 +200,8 @@ impl<C: CongestionController> Sender<C> {
             asking: 0,
             asked: Time::ZERO,
             challenged: None,
+            quantum: 0,
+            rates: C::SAMPLES.then(Box::default),
             stop_at: flow.stop.unwrap_or(Time::MAX),
             stats: FlowReport::default(),
             settings,
@@ -324,7 +332,7 @@ impl<C: CongestionController> Sender<C> {
     }
 }
 
-impl<C: CongestionController> Endpoint for Sender<C> {
+impl<C: NetworkAssisted> Endpoint for Sender<C> {
     fn on_start(&mut self, ctx: &mut EndpointCtx<'_>) {
         self.take_supply(ctx);
         self.connect(ctx);
@@ -335,6 +343,7 @@ impl<C: CongestionController> Endpoint for Sender<C> {
         if packet.kind != Kind::Segment || packet.flags.has(Flags::RST) {
             return self.on_reset(packet, ctx);
         }
+        self.note_app_limited();
         self.take_supply(ctx);
         match self.state {
             State::SynSent => self.on_syn_ack(packet, ctx),
@@ -349,6 +358,7 @@ impl<C: CongestionController> Endpoint for Sender<C> {
     }
 
     fn on_timer(&mut self, ctx: &mut EndpointCtx<'_>) {
+        self.note_app_limited();
         self.take_supply(ctx);
         if ctx.now >= self.stop_at && self.state == State::SynSent {
             return self.finish(ctx);
@@ -373,6 +383,7 @@ impl<C: CongestionController> Endpoint for Sender<C> {
     }
 
     fn on_application(&mut self, ctx: &mut EndpointCtx<'_>) {
+        self.note_app_limited();
         self.take_supply(ctx);
         if self.state == State::Open {
             self.send(ctx);

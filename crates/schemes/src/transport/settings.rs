@@ -1,6 +1,6 @@
 //! What the two ends of a TCP share.
 
-use super::cc::{Acknowledged, Echo, Reflect};
+use super::cc::{Acknowledged, Codepoints, Echo, Reflect};
 use super::ecn::EcnMode;
 use super::params::TcpParams;
 
@@ -13,6 +13,8 @@ pub struct Settings {
     pub ecn: EcnMode,
     /// How receivers echo marks where they don't count them.
     pub echo: Echo,
+    /// What packets with payload say where both ends have ECN.
+    pub codepoints: Codepoints,
     /// Segments to start with.
     pub initial_window: u32,
     /// Bytes of the controller's own header on every packet.

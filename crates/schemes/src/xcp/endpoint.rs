@@ -8,25 +8,27 @@ use midpath_core::units::Time;
 use super::equations;
 use super::header::{self, XcpHeader};
 use crate::transport::TcpParams;
-use crate::transport::cc::{Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits, View, Window};
+use crate::transport::cc::{
+    Ack, AssistedConfig, AssistedTraits, Congestion, CongestionController, NetworkAssisted, View, Window,
+};
 
 /// Builds senders.
 #[derive(Debug, Clone, Copy)]
 pub struct XcpConfig;
 
-impl ControllerConfig for XcpConfig {
+impl AssistedConfig for XcpConfig {
     type Controller = Xcp;
     fn build(&self, tcp: &TcpParams, mss: u32, flow: &FlowSpec) -> Xcp {
         let window = f64::from(tcp.initial_window) * f64::from(mss);
         let demand = flow.rate.map_or(f64::INFINITY, |r| r.as_f64() / 8.0);
         Xcp { demand, window, rest: 0.0, repairing: false }
     }
-    fn traits(&self) -> ControllerTraits {
-        ControllerTraits {
+    fn traits(&self) -> AssistedTraits {
+        AssistedTraits {
             header: header::SIZE,
             reflect: Some(header::reflect),
             own_network: true,
-            ..ControllerTraits::default()
+            ..AssistedTraits::default()
         }
     }
 }
@@ -82,7 +84,9 @@ impl CongestionController for Xcp {
     fn on_recovered(&mut self, window: &mut Window, _now: Time) {
         (self.window, self.repairing) = (window.cwnd as f64, false);
     }
+}
 
+impl NetworkAssisted for Xcp {
     /// Data say the window over the round trip and ask for more; everything else says nothing.
     fn on_send(&mut self, packet: &mut Packet, view: &View, _ctx: &mut EndpointCtx<'_>) {
         if packet.payload == 0 || view.srtt.is_zero() {

@@ -9,7 +9,7 @@ use super::trip::Trip;
 use crate::inrpp::cache::START;
 use crate::inrpp::header::{Direction, InrppHeader, Nonce, Nonces, Slow};
 use crate::inrpp::params::Repair;
-use crate::transport::cc::{Ack, Congestion, CongestionController, View, Window};
+use crate::transport::cc::{Ack, Congestion, CongestionController, NetworkAssisted, View, Window};
 
 /// A window that never limits.
 pub(super) const OPEN: u64 = 1 << 40;
@@ -65,11 +65,12 @@ pub struct Control {
 }
 
 impl CongestionController for Control {
-    fn on_delivery(&mut self, ack: &Ack) {
+    fn on_delivery(&mut self, _window: &mut Window, ack: &Ack) {
         if self.trip.add(ack.delivered, ack.srtt, ack.now) {
             self.growth = (2.0 * self.growth).min(1.0);
         }
     }
+
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         if let Some(room) = &mut self.room {
             // As in slow start up to what the path has brought before, and with care beyond.
@@ -107,6 +108,20 @@ impl CongestionController for Control {
         self.version = 0; // the share is read again with the next packet
         self.mss
     }
+    fn on_ecn(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
+        window.cwnd
+    }
+
+    fn pacing_rate(&self, _window: &Window, _srtt: Time) -> Option<Rate> {
+        (self.rate != Rate::ZERO).then_some(self.rate)
+    }
+
+    fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
+        out.push(("closed_loop", f64::from(u8::from(self.closed()))));
+    }
+}
+
+impl NetworkAssisted for Control {
     fn on_overtaken(&mut self, window: &mut Window, pipe: u64) {
         // What was dropped had no room: its part of the loop is given up, and steering will say how
         // much there is. With promises all of it: it is repeated in place of something new.
@@ -118,9 +133,6 @@ impl CongestionController for Control {
             *room = (*room).min(left);
             window.set(*room);
         }
-    }
-    fn on_ecn(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
-        window.cwnd
     }
 
     fn on_send(&mut self, packet: &mut Packet, view: &View, ctx: &mut EndpointCtx<'_>) {
@@ -187,13 +199,5 @@ impl CongestionController for Control {
 
     fn on_poke(&mut self, view: &View, ctx: &mut EndpointCtx<'_>) {
         self.read_share(view, ctx);
-    }
-
-    fn pacing_rate(&self, _window: &Window, _srtt: Time) -> Option<Rate> {
-        (self.rate != Rate::ZERO).then_some(self.rate)
-    }
-
-    fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
-        out.push(("closed_loop", f64::from(u8::from(self.closed()))));
     }
 }

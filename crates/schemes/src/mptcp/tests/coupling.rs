@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use crate::mptcp::Coupling;
 use crate::mptcp::coupling::{Coupled, CoupledConfig, Path, Paths};
 use crate::transport::TcpParams;
-use crate::transport::cc::{Ack, Congestion, CongestionController, ControllerConfig, Window};
+use crate::transport::cc::{Ack, AssistedConfig, Congestion, CongestionController, Window};
 
 const MSS: f64 = 1420.0;
 
@@ -128,7 +128,7 @@ fn a_loss_begins_to_count_anew() {
         let paths = paths(&[(1.0, 0.001, 1e7), (20.0, 1.0, 1e3)]);
         let acknowledge = |me: &mut Coupled, window: &mut Window| {
             me.see(&paths, Some(1));
-            me.on_delivery(&ack(34_080));
+            me.on_delivery(window, &ack(34_080));
             me.on_ack(window, &ack(34_080));
         };
         acknowledge(&mut me, &mut window);

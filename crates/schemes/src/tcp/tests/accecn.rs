@@ -175,7 +175,7 @@ fn alpha_converges_to_the_marked_share() {
             if s.is_data() && n.is_multiple_of(10) { Fate::Mark } else { Fate::Pass }
         });
         lab.run();
-        let alpha = lab.sender().control().alpha();
+        let alpha = lab.sender().control().0.alpha();
         assert!((alpha - 0.1).abs() < 0.02, "{delayed}: {alpha}");
     }
 }

@@ -129,7 +129,7 @@ fn alpha_converges_to_the_marked_share() {
             if s.is_data() && n.is_multiple_of(10) { Fate::Mark } else { Fate::Pass }
         });
         lab.run();
-        let alpha = lab.sender().control().alpha();
+        let alpha = lab.sender().control().0.alpha();
         assert!((alpha - 0.1).abs() < 0.02, "{delayed_ack:?}: {alpha}");
     }
 }
@@ -156,7 +156,7 @@ fn dctcp_keeps_the_queue_at_the_threshold() {
     assert!(highest < packets(44) && lowest > packets(20), "between {lowest} and {highest} B");
     assert_eq!((lab.drops(), lab.report().timeouts), (0, 0));
     let w_star = (rate.bytes_in(Time::from_us(500)).0 + packets(40)) as f64 / 1500.0;
-    let (alpha, expected) = (lab.sender().control().alpha(), (2.0 / w_star).sqrt());
+    let (alpha, expected) = (lab.sender().control().0.alpha(), (2.0 / w_star).sqrt());
     assert!((alpha / expected - 1.0).abs() < 0.35, "alpha {alpha} against {expected}");
 }
 

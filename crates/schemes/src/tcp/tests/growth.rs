@@ -12,13 +12,14 @@ use crate::tcp::fixed::FixedWindowParams;
 use crate::tcp::newreno::NewRenoConfig;
 use crate::transport::TcpParams;
 use crate::transport::TcpTable;
-use crate::transport::cc::{ControllerConfig, Growth, Window};
+use crate::transport::cc::{AssistedConfig, Window};
+use crate::transport::growth::Growth;
 use crate::transport::params::{DelayedAck, GrowthRule};
 
 const RTT: Time = Time::from_ms(100);
 
 /// Full segments sent in each round trip after the handshake.
-fn rounds<K: ControllerConfig>(lab: &Lab<K>, n: usize) -> Vec<u64> {
+fn rounds<K: AssistedConfig>(lab: &Lab<K>, n: usize) -> Vec<u64> {
     let start = lab.data().next().expect("data were sent").at;
     let round = |at: Time| (at - start).0 / RTT.0;
     (0..n as u64).map(|r| lab.data().filter(|s| round(s.at) == r).count() as u64).collect()

@@ -15,7 +15,7 @@ use proptest::prelude::*;
 
 use crate::tcp::newreno::NewRenoConfig;
 use crate::testing::{FirstPort, Watched, accept_as};
-use crate::transport::cc::ControllerConfig;
+use crate::transport::cc::AssistedConfig;
 use crate::transport::ecn::{self, EcnMode};
 use crate::transport::receiver::Receiver;
 use crate::transport::segment::reset;
@@ -185,7 +185,7 @@ impl Default for Setup {
 }
 
 /// The laboratory: run it, look at what was sent and at both ends.
-pub struct Lab<K: ControllerConfig> {
+pub struct Lab<K: AssistedConfig> {
     nodes: [Node; 2],
     pool: Pool,
     wire: Wire,
@@ -194,7 +194,7 @@ pub struct Lab<K: ControllerConfig> {
     receiver: Arc<Mutex<Receiver>>,
 }
 
-impl<K: ControllerConfig> Lab<K> {
+impl<K: AssistedConfig> Lab<K> {
     pub fn new(setup: Setup, tcp: TcpParams, control: K) -> Lab<K> {
         let scheme = Tcp::new("test", tcp, control).expect("valid parameters");
         let flow = FlowSpec {
@@ -343,7 +343,7 @@ pub fn lose_segments(segments: &[u64]) -> impl FnMut(&Sent) -> Fate + 'static {
 }
 
 /// Segment numbers sent more than once, each as often as it was repeated.
-pub fn repeats<K: ControllerConfig>(lab: &Lab<K>) -> Vec<u64> {
+pub fn repeats<K: AssistedConfig>(lab: &Lab<K>) -> Vec<u64> {
     let mut seen = rustc_hash::FxHashSet::default();
     lab.data().filter(|s| !seen.insert(s.seq)).map(|s| s.seq / MSS).collect()
 }

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::harness::{Fate, Lab, MSS, Setup, cases, lose_segments, repeats};
 use crate::transport::TcpParams;
-use crate::transport::cc::{Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits, Window};
+use crate::transport::cc::{AssistedConfig, AssistedTraits, Congestion, CongestionController, NetworkAssisted, Window};
 use crate::transport::params::DelayedAck;
 use crate::transport::sender::Phase;
 
@@ -14,18 +14,17 @@ use crate::transport::sender::Phase;
 #[derive(Debug, Clone, Copy)]
 struct Steady(Rate);
 
-impl ControllerConfig for Steady {
+impl AssistedConfig for Steady {
     type Controller = Steady;
     fn build(&self, _tcp: &TcpParams, _mss: u32, _flow: &FlowSpec) -> Steady {
         *self
     }
-    fn traits(&self) -> ControllerTraits {
-        ControllerTraits { rate_based: true, stores: true, overtaken: true, ..ControllerTraits::default() }
+    fn traits(&self) -> AssistedTraits {
+        AssistedTraits { rate_based: true, stores: true, overtaken: true, ..AssistedTraits::default() }
     }
 }
 
 impl CongestionController for Steady {
-    fn on_ack(&mut self, _window: &mut Window, _ack: &Ack) {}
     fn on_loss(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
         window.cwnd
     }
@@ -39,6 +38,8 @@ impl CongestionController for Steady {
         Some(self.0)
     }
 }
+
+impl NetworkAssisted for Steady {}
 
 /// A round trip of 100 ms, and a segment each 1.2 ms.
 fn lab(segments: u64) -> Lab<Steady> {

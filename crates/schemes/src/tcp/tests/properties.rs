@@ -10,7 +10,7 @@ use crate::tcp::dctcp::DctcpParams;
 use crate::tcp::newreno::NewRenoConfig;
 use crate::transport::TcpParams;
 use crate::transport::TcpTable;
-use crate::transport::cc::ControllerConfig;
+use crate::transport::cc::AssistedConfig;
 use crate::transport::params::{DelayedAck, GrowthRule, Recovery};
 use crate::transport::sender::Phase;
 
@@ -64,7 +64,7 @@ prop_compose! {
 }
 
 /// Runs a transfer through the pattern (then clean) and checks the sender after every event.
-fn survives<K: ControllerConfig>(
+fn survives<K: AssistedConfig>(
     setup: Setup,
     tcp: TcpParams,
     control: K,
@@ -100,7 +100,7 @@ fn survives<K: ControllerConfig>(
 }
 
 /// Data packets that were lost, and repeats, of a transfer without reordering or lost ACKs.
-fn losses_and_repeats<K: ControllerConfig>(setup: Setup, tcp: TcpParams, control: K, lost: Vec<bool>) -> [u64; 2] {
+fn losses_and_repeats<K: AssistedConfig>(setup: Setup, tcp: TcpParams, control: K, lost: Vec<bool>) -> [u64; 2] {
     let mut lost = lost.into_iter();
     let treat = move |s: &Sent| if s.is_data() && lost.next() == Some(true) { Fate::Lose } else { Fate::Pass };
     let mut lab = Lab::new(setup, tcp, control).treat(treat);

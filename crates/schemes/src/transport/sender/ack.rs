@@ -5,7 +5,7 @@ use midpath_core::roles::EndpointCtx;
 use midpath_core::units::Time;
 
 use super::{Phase, Sender};
-use crate::transport::cc::{Ack, Congestion, CongestionController};
+use crate::transport::cc::{Ack, Congestion, NetworkAssisted};
 use crate::transport::ecn::{self, Agreed};
 
 /// The least time between two answers to segments out of turn: Linux' `tcp_invalid_ratelimit`.
@@ -35,7 +35,7 @@ pub(super) struct News {
     pub repeat_arrived: bool,
 }
 
-impl<C: CongestionController> Sender<C> {
+impl<C: NetworkAssisted> Sender<C> {
     /// Called with every segment from the peer while the connection is open.
     #[inline]
     pub(super) fn on_ack(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
@@ -47,6 +47,7 @@ impl<C: CongestionController> Sender<C> {
         let (Some(ack), true) = (ack, packet.flags.has(Flags::ACK)) else { return };
         self.note_arrivals(packet, ack, ctx.now);
         self.note_evidence(packet, ack, ctx.now);
+        self.note_delivered(packet, ack, ctx.now);
         let mut news = self.take_numbers(packet, ack, ctx.now);
         if news.acked > 0 {
             ctx.acknowledged(self.una.min(self.end));
@@ -56,7 +57,7 @@ impl<C: CongestionController> Sender<C> {
         self.feedback(packet, ctx);
         let ack = self.describe(&news);
         if news.delivered > 0 || news.ece {
-            self.control.on_delivery(&ack);
+            self.control.on_delivery(&mut self.window, &ack);
         }
         match self.phase {
             Phase::Open => self.ack_in_open(&news, &ack, ctx),
@@ -66,6 +67,7 @@ impl<C: CongestionController> Sender<C> {
         if news.ece {
             self.on_ecn_echo(&news);
         }
+        self.note_sample(packet, &ack);
         self.send(ctx);
     }
 
@@ -178,8 +180,10 @@ impl<C: CongestionController> Sender<C> {
             news.duplicate = news.acked == 0 && fresh > 0;
         }
         self.find_lost();
-        let again = self.find_lost_again();
-        news.more_lost = again || self.board.edge() > before.max(self.una);
+        let (from, to) = (before.max(self.una), self.board.edge());
+        self.note_lost(from, to, false, news.now);
+        let again = self.find_lost_again(news.now);
+        news.more_lost = again || to > from;
     }
 
     pub(super) fn find_lost(&mut self) {
@@ -259,10 +263,16 @@ impl<C: CongestionController> Sender<C> {
             return;
         }
         let congestion = self.congestion(news.now, news.flight);
-        let floor = 2 * self.window.mss;
+        let floor = self.least_threshold();
         self.window.ssthresh = self.control.on_ecn(&self.window, &congestion).max(floor);
         self.window.set(self.window.ssthresh);
         self.answered(true);
+    }
+
+    /// RFC 5681, equation 4: no threshold is lower.
+    #[inline]
+    pub(super) fn least_threshold(&self) -> u64 {
+        if C::OWN_WINDOW { 0 } else { 2 * self.window.mss }
     }
 
     /// The window was lowered: marks on what is outstanding are answered, and the receiver is told

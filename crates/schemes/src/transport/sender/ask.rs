@@ -9,12 +9,12 @@ use midpath_core::roles::EndpointCtx;
 use midpath_core::units::Time;
 
 use super::{Sender, State};
-use crate::transport::cc::CongestionController;
+use crate::transport::cc::NetworkAssisted;
 
 /// Beyond that the timeout is shorter on any path.
 const MAX_HALVINGS: u8 = 20;
 
-impl<C: CongestionController> Sender<C> {
+impl<C: NetworkAssisted> Sender<C> {
     /// When it is time to ask. While nobody answers, half as often each time: a link that is down
     /// must not be filled with questions. Ours.
     #[inline]

@@ -6,14 +6,14 @@ use midpath_core::units::Time;
 
 use super::time_wait::TimeWait;
 use super::{Sender, State};
-use crate::transport::cc::{CongestionController, Window};
+use crate::transport::cc::{NetworkAssisted, Opening, Window};
 use crate::transport::ecn::{self, Agreed};
 
 /// How long a sender waits for the peer's FIN when all of its own is acknowledged: Linux's
 /// `tcp_fin_timeout`.
 const FIN_WAIT_2: Time = Time::from_secs(60);
 
-impl<C: CongestionController> Sender<C> {
+impl<C: NetworkAssisted> Sender<C> {
     /// Sends the SYN, which asks for ECN.
     pub(super) fn connect(&mut self, ctx: &mut EndpointCtx<'_>) {
         if ctx.now >= self.stop_at {
@@ -40,6 +40,7 @@ impl<C: CongestionController> Sender<C> {
         self.heed_mss(packet);
         self.agree_on_ecn(packet);
         self.first_round_trip(packet, ctx.now);
+        self.opened(ctx);
         self.feedback(packet, ctx);
         let view = self.view();
         self.paced = (ctx.now.saturating_add(self.control.waits(&view, ctx)), 0);
@@ -61,6 +62,13 @@ impl<C: CongestionController> Sender<C> {
         if self.nxt == 0 && self.ecn.agreed != Agreed::Accurate {
             self.acknowledge(ctx); // the peer's window is closed: the third segment goes without data
         }
+    }
+
+    /// Tells the controller.
+    pub(in crate::transport) fn opened(&mut self, ctx: &mut EndpointCtx<'_>) {
+        let overhead = self.settings.overhead().into();
+        let (now, srtt, sack) = (ctx.now, self.rtt.srtt(), self.sack_on());
+        self.control.on_open(&mut self.window, &mut Opening { now, srtt, overhead, sack, rng: ctx.rng });
     }
 
     /// RFC 9293, §3.7.1: segments are no larger than the peer, or a router on the way that needs

@@ -4,7 +4,7 @@ use midpath_core::packet::Packet;
 use midpath_core::units::Time;
 
 use super::{Sender, State};
-use crate::transport::cc::CongestionController;
+use crate::transport::cc::NetworkAssisted;
 use crate::transport::ecn::{self, Agreed, Marks};
 use crate::transport::rtt::RttEstimator;
 use crate::transport::segment::Ends;
@@ -25,7 +25,7 @@ pub(in crate::transport) struct Opened<'a> {
     pub now: Time,
 }
 
-impl<C: CongestionController> Sender<C> {
+impl<C: NetworkAssisted> Sender<C> {
     /// Its numbers, and the peer's.
     pub(in crate::transport) fn ends(&self) -> &Ends {
         &self.ends

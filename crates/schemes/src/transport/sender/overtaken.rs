@@ -17,7 +17,7 @@ use midpath_core::units::Time;
 
 use super::Sender;
 use super::times::{SendTimes, Timed};
-use crate::transport::cc::CongestionController;
+use crate::transport::cc::NetworkAssisted;
 use crate::transport::params::TcpParams;
 use crate::transport::rtt::RttEstimator;
 use crate::transport::scoreboard::blocks;
@@ -206,7 +206,7 @@ impl Overtaken {
     }
 }
 
-impl<C: CongestionController> Sender<C> {
+impl<C: NetworkAssisted> Sender<C> {
     /// Called before an ACK's numbers are taken in: what it reports for the first time has arrived.
     pub(super) fn note_arrivals(&mut self, packet: &Packet, ack: u64, now: Time) {
         let Some(overtaken) = &mut self.overtaken else { return };

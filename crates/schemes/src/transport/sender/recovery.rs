@@ -6,19 +6,22 @@ use midpath_core::units::Time;
 
 use super::ack::News;
 use super::{Phase, Sender};
-use crate::transport::cc::{Ack, CongestionController};
+use crate::transport::cc::{Ack, NetworkAssisted};
 use crate::transport::params::Recovery;
 use crate::transport::prr::{Progress, Prr};
 
-impl<C: CongestionController> Sender<C> {
+impl<C: NetworkAssisted> Sender<C> {
     fn prr_on(&self) -> bool {
-        self.sack_on() && self.settings.tcp.recovery == Recovery::Prr
+        !C::OWN_WINDOW && self.sack_on() && self.settings.tcp.recovery == Recovery::Prr
     }
 
     /// RFC 6675, §5, step 4; RFC 6582, §3.2, step 2.
     pub(super) fn enter_recovery(&mut self, news: &News, ctx: &mut EndpointCtx<'_>) {
+        if !self.sack_on() {
+            self.note_lost(self.una, self.una + 1, true, news.now);
+        }
         let congestion = self.congestion(news.now, self.flight());
-        let floor = 2 * self.window.mss;
+        let floor = self.least_threshold();
         self.window.ssthresh = self.control.on_loss(&self.window, &congestion).max(floor);
         self.recover = self.nxt;
         self.phase = Phase::Recovery;
@@ -90,6 +93,7 @@ impl<C: CongestionController> Sender<C> {
             self.rto_at = Time::MAX;
         }
         self.partial += 1;
+        self.note_lost(self.una, self.una + 1, true, news.now);
         self.retransmit_first(ctx);
     }
 
@@ -97,6 +101,7 @@ impl<C: CongestionController> Sender<C> {
     fn leave_recovery(&mut self, news: &mut News, ctx: &mut EndpointCtx<'_>) {
         let (mss, ssthresh) = (self.window.mss, self.window.ssthresh);
         self.window.set(match self.sack_on() {
+            true if C::OWN_WINDOW => self.window.cwnd,
             true => ssthresh,
             // RFC 6582, §3.2, step 3, "full acknowledgments", option 1.
             false => ssthresh.min(self.flight().max(mss) + mss),
@@ -182,14 +187,15 @@ impl<C: CongestionController> Sender<C> {
     /// Gives all that is outstanding up for lost.
     fn collapse(&mut self, now: Time) {
         let mss = self.window.mss;
-        if self.retries == 1 {
+        self.note_lost(self.una, self.nxt, true, now);
+        if self.retries == 1 || C::OWN_WINDOW {
             // RFC 5681, equation 4; held constant when the same data time out again.
             let congestion = self.congestion(now, self.in_network());
-            self.window.ssthresh = self.control.on_rto(&self.window, &congestion).max(2 * mss);
+            self.window.ssthresh = self.control.on_rto(&self.window, &congestion).max(self.least_threshold());
         }
         // RFC 5681, §3.1: the loss window is one segment. Where the network stores, the controller
         // says.
-        self.window.set(if self.settings.stores { self.window.ssthresh } else { mss });
+        self.window.set(if self.settings.stores || C::OWN_WINDOW { self.window.ssthresh } else { mss });
         // RFC 6675, §5.1; RFC 6582, §3.2, step 4. Where the network stores, only what was overtaken
         // is lost.
         self.recover = match self.settings.stores {

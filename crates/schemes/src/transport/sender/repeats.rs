@@ -11,7 +11,7 @@ use midpath_core::units::Time;
 
 use super::Sender;
 use super::times::Timed;
-use crate::transport::cc::CongestionController;
+use crate::transport::cc::NetworkAssisted;
 
 /// A segment that was sent again. If it has been sent once more since, this says nothing.
 #[derive(Debug, Clone, Copy)]
@@ -51,7 +51,7 @@ impl Repeats {
     }
 }
 
-impl<C: CongestionController> Sender<C> {
+impl<C: NetworkAssisted> Sender<C> {
     /// `[from, to)` has been sent again, in order to repair a loss.
     pub(super) fn note_repeat(&mut self, from: u64, to: u64, now: Time) {
         if !self.board.has_repeats() {
@@ -94,7 +94,7 @@ impl<C: CongestionController> Sender<C> {
     /// Called after an ACK's numbers have been taken in: repeats that have been overtaken are lost.
     /// Whether any is. Where the network stores, repeats wait beside others, and send times say
     /// less.
-    pub(super) fn find_lost_again(&mut self) -> bool {
+    pub(super) fn find_lost_again(&mut self, now: Time) -> bool {
         if !self.board.has_repeats() || self.settings.stores {
             return false;
         }
@@ -104,7 +104,11 @@ impl<C: CongestionController> Sender<C> {
         while let Some(Repeat { from, to, at }) = self.repeats.overtaken(window) {
             let from = from.max(self.una);
             if from < to && self.times.of(from).is_some_and(|(_, timed)| timed.at == at) {
-                lost += self.board.lost_again(from, to);
+                let again = self.board.lost_again(from, to);
+                if again > 0 {
+                    self.note_lost(from, to, true, now);
+                }
+                lost += again;
             }
         }
         lost > 0

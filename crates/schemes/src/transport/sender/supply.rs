@@ -8,7 +8,7 @@ use midpath_core::roles::EndpointCtx;
 use midpath_core::units::Time;
 
 use super::{Phase, Sender, State};
-use crate::transport::cc::CongestionController;
+use crate::transport::cc::NetworkAssisted;
 
 /// A run of bytes of the stream that a segment never reaches across the end of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,7 +60,7 @@ impl Supply {
     }
 }
 
-impl<C: CongestionController> Sender<C> {
+impl<C: NetworkAssisted> Sender<C> {
     /// Makes it one connection of several that carry a stream together: it is supplied piece by
     /// piece, in place of a length that is known, and the window is shared. `between` is what sets
     /// it apart from the others.

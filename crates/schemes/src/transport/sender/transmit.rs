@@ -1,11 +1,11 @@
 //! What is sent next, and when: RFC 6675's NextSeg, RFC 3042, the receiver's window, pacing.
 
-use midpath_core::packet::{Ecn, Flags};
+use midpath_core::packet::Flags;
 use midpath_core::roles::EndpointCtx;
 use midpath_core::units::{Bytes, Time};
 
 use super::{Phase, Sender};
-use crate::transport::cc::CongestionController;
+use crate::transport::cc::NetworkAssisted;
 
 /// By how much a packet that waited for its time may be late and still count as sent in time, so
 /// that those after it make up for that. Ours: about as late as an operating system's timer wakes a
@@ -31,7 +31,7 @@ impl Segment {
     }
 }
 
-impl<C: CongestionController> Sender<C> {
+impl<C: NetworkAssisted> Sender<C> {
     /// Sends whatever the window, the receiver and the pace allow, and starts the timer for what is
     /// outstanding.
     #[inline]
@@ -47,13 +47,15 @@ impl<C: CongestionController> Sender<C> {
                 break self.needs_data() && pipe + self.window.mss > budget;
             };
             // RFC 6675, §5, step C: cwnd - pipe >= 1 SMSS, or as much as the segment has.
-            if pipe + segment.payload > budget {
+            if pipe + segment.payload > budget && !(C::OWN_WINDOW && pipe == 0) {
+                self.note_full();
                 break true;
             }
-            if self.settings.tcp.pacing && ctx.now < self.pace_at {
+            if self.settings.tcp.pacing && ctx.now < self.pace_at && !self.within_quantum(&segment) {
                 self.pacing = true;
                 break true;
             }
+            self.note_restart(ctx.now);
             self.emit(segment, ctx);
             pipe += segment.len();
         };
@@ -177,17 +179,20 @@ impl<C: CongestionController> Sender<C> {
         p.flags = if segment.fin { Flags::ACK.with(Flags::FIN) } else { Flags::ACK }.with(self.ace());
         if segment.again {
             self.count_repeat(segment, ctx.now);
+            if self.ecn.capable && segment.payload > 0 {
+                p.ecn = self.settings.codepoints.again;
+            }
         } else {
             self.count_new(segment, ctx.now);
             if self.ecn.capable && segment.payload > 0 {
-                // RFC 3168, §6.1.5: ECT on new data only, never on a retransmission.
-                p.ecn = Ecn::Ect0;
+                p.ecn = self.settings.codepoints.new;
                 if self.ecn.tell {
                     self.ecn.tell = false;
                     p.flags = p.flags.with(Flags::CWR); // §6.1.2: on the first new data after the reduction
                 }
             }
         }
+        self.note_sent(segment.from, segment.from + segment.len(), segment.again, ctx.now);
         self.stats.sent += u64::from(segment.payload > 0);
         if self.phase == Phase::Recovery {
             self.sent_in_recovery(segment.payload);
@@ -195,6 +200,7 @@ impl<C: CongestionController> Sender<C> {
         if self.settings.tcp.pacing {
             // The controller's header comes onto it below.
             let size = p.size + self.settings.header;
+            self.spend_quantum(size, ctx.now);
             self.paced = (self.pace_at, size);
             self.pace_at = self.paced.0.saturating_add(self.spacing(size));
         }
@@ -240,6 +246,22 @@ impl<C: CongestionController> Sender<C> {
         self.start_timer(ctx.now);
     }
 
+    /// Whether a segment may leave with what has left before its time.
+    #[inline]
+    fn within_quantum(&self, segment: &Segment) -> bool {
+        self.control.send_quantum() > 0 && self.quantum >= segment.payload + u64::from(self.settings.overhead())
+    }
+
+    /// A packet leaves: from its time on the quantum is whole again.
+    #[inline]
+    fn spend_quantum(&mut self, size: u32, now: Time) {
+        let whole = self.control.send_quantum();
+        if whole > 0 {
+            let left = if now >= self.pace_at { whole } else { self.quantum };
+            self.quantum = left.saturating_sub(size.into());
+        }
+    }
+
     /// How long a packet of `size` bytes occupies the pace.
     pub(super) fn spacing(&self, size: u32) -> Time {
         if let Some(rate) = self.control.pacing_rate(&self.window, self.rtt.srtt()) {
@@ -248,7 +270,12 @@ impl<C: CongestionController> Sender<C> {
         let tcp = &self.settings.tcp;
         // Linux's tcp_update_pacing_rate: the gain of slow start applies below half the threshold.
         let early = self.window.cwnd < self.window.ssthresh / 2;
-        let gain = if early { tcp.pacing_slow_start } else { tcp.pacing_avoidance };
+        let gain = match early {
+            // There is no slow start, and less than a segment is a pace.
+            _ if C::OWN_WINDOW => 1.0,
+            true => tcp.pacing_slow_start,
+            false => tcp.pacing_avoidance,
+        };
         self.rtt.srtt().mul_f64(f64::from(size) / (gain * self.window.cwnd as f64))
     }
 }

@@ -1,0 +1,195 @@
+//! What senders need beyond a controller when the network takes part: headers, feedback, other flows
+//! of the host, networks that store.
+
+use midpath_core::packet::Packet;
+use midpath_core::roles::{EndpointCtx, FlowSpec};
+use midpath_core::units::{Rate, Time};
+
+use super::{Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits, Lost, Opening, Sample, Window};
+use crate::transport::params::TcpParams;
+
+/// What a controller that talks with the network may know of its sender.
+#[derive(Debug, Clone, Copy)]
+pub struct View {
+    /// Smoothed round-trip time; zero before the first sample.
+    pub srtt: Time,
+    /// The shortest round-trip time measured, which has least of queues in it; zero before the
+    /// first sample.
+    pub base_rtt: Time,
+    /// Payload of a full packet.
+    pub mss: u64,
+    /// Bytes of headers on a packet with payload.
+    pub overhead: u64,
+    /// Payload never sent so far, without what is just being sent; `u64::MAX` while nobody knows
+    /// the end.
+    pub unsent: u64,
+    /// The same of what the application has handed over so far: nothing while it is silent.
+    pub at_hand: u64,
+    /// Bytes sent and not yet acknowledged.
+    pub flight: u64,
+    /// Those of them that are thought to be in the network.
+    pub pipe: u64,
+    /// Those of them that are thought to be lost and have not been sent again.
+    pub lost: u64,
+}
+
+impl View {
+    /// Payload that is still to be sent, repairs included; `u64::MAX` while nobody knows the end.
+    pub const fn to_send(&self) -> u64 {
+        self.unsent.saturating_add(self.lost)
+    }
+}
+
+/// A controller that the network assists. Each method has a default that does nothing: write the ones
+/// that the scheme needs.
+pub trait NetworkAssisted: CongestionController {
+    /// Called just before any packet of the active end leaves (SYN, data, repeat, pure ACK): the
+    /// place to put a header on it.
+    fn on_send(&mut self, _packet: &mut Packet, _view: &View, _ctx: &mut EndpointCtx<'_>) {}
+    /// Called with every valid packet that comes back (SYN-ACK included) when its numbers have been
+    /// taken in, before the window is adapted: the place to read the network's feedback off it.
+    fn on_feedback(&mut self, _packet: &Packet, _window: &mut Window, _view: &View, _ctx: &mut EndpointCtx<'_>) {}
+    /// Called when all has been acknowledged, and again when the endpoint goes: what it holds in
+    /// common with the host's other flows is to be given back.
+    fn on_close(&mut self, _ctx: &mut EndpointCtx<'_>) {}
+    /// Called when the endpoint is woken by a poke from another flow of its host.
+    fn on_poke(&mut self, _view: &View, _ctx: &mut EndpointCtx<'_>) {}
+    /// Called where the network stores, when something outstanding turns out to be lost: what is
+    /// left in the network.
+    fn on_overtaken(&mut self, _window: &mut Window, _pipe: u64) {}
+    /// How far apart two packets may be at its pace, where that may be more than the RTO.
+    #[inline]
+    fn longest_gap(&self) -> Time {
+        Time::ZERO
+    }
+    /// Called when the connection is open: how long its first packet waits, where the sender paces.
+    fn waits(&mut self, _view: &View, _ctx: &mut EndpointCtx<'_>) -> Time {
+        Time::ZERO
+    }
+    /// Once nothing has been sent for this long, a header alone asks the network. `None`: never.
+    #[inline]
+    fn asks_after(&self, _view: &View) -> Option<Time> {
+        None
+    }
+}
+
+/// A controller that no network assists, as one that it might.
+#[derive(Debug, Clone, Copy)]
+pub struct Alone<C>(pub C);
+
+impl<C: CongestionController> CongestionController for Alone<C> {
+    const SAMPLES: bool = C::SAMPLES;
+    const OWN_WINDOW: bool = C::OWN_WINDOW;
+    const DONE_WITH_DATA: bool = C::DONE_WITH_DATA;
+    #[inline]
+    fn on_open(&mut self, window: &mut Window, opening: &mut Opening<'_>) {
+        self.0.on_open(window, opening);
+    }
+    #[inline]
+    fn on_delivery(&mut self, window: &mut Window, ack: &Ack) {
+        self.0.on_delivery(window, ack);
+    }
+    #[inline]
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        self.0.on_ack(window, ack);
+    }
+    #[inline]
+    fn on_unlimited_ack(&mut self, ack: &Ack) {
+        self.0.on_unlimited_ack(ack);
+    }
+    #[inline]
+    fn on_loss(&mut self, window: &Window, congestion: &Congestion) -> u64 {
+        self.0.on_loss(window, congestion)
+    }
+    #[inline]
+    fn on_rto(&mut self, window: &Window, congestion: &Congestion) -> u64 {
+        self.0.on_rto(window, congestion)
+    }
+    #[inline]
+    fn on_ecn(&mut self, window: &Window, congestion: &Congestion) -> u64 {
+        self.0.on_ecn(window, congestion)
+    }
+    #[inline]
+    fn on_recovered(&mut self, window: &mut Window, now: Time) {
+        self.0.on_recovered(window, now);
+    }
+    #[inline]
+    fn on_sample(&mut self, window: &mut Window, ack: &Ack, sample: &Sample) {
+        self.0.on_sample(window, ack, sample);
+    }
+    #[inline]
+    fn on_lost(&mut self, window: &mut Window, lost: &Lost) {
+        self.0.on_lost(window, lost);
+    }
+    #[inline]
+    fn on_restart(&mut self, window: &mut Window, now: Time) {
+        self.0.on_restart(window, now);
+    }
+    #[inline]
+    fn pacing_rate(&self, window: &Window, srtt: Time) -> Option<Rate> {
+        self.0.pacing_rate(window, srtt)
+    }
+    #[inline]
+    fn send_quantum(&self) -> u64 {
+        self.0.send_quantum()
+    }
+    #[inline]
+    fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
+        self.0.gauges(out);
+    }
+}
+
+impl<C: CongestionController> NetworkAssisted for Alone<C> {}
+
+/// How a receiver turns the header of the newest packet with payload (or of the SYN) into that of
+/// an acknowledgement.
+pub type Reflect = fn(seen: &Packet, ack: &mut Packet);
+
+/// Told of each ACK that a receiver sends: for hosts whose senders share a link with them.
+pub type Acknowledged = fn(ack: &Packet, ctx: &mut EndpointCtx<'_>);
+
+/// A configuration value that builds controllers which the network assists. Each [`ControllerConfig`]
+/// is one, of controllers that it does not.
+pub trait AssistedConfig: Send + Sync + 'static {
+    /// What it builds.
+    type Controller: NetworkAssisted;
+    /// Called once per connection.
+    fn build(&self, tcp: &TcpParams, mss: u32, flow: &FlowSpec) -> Self::Controller;
+    /// What its connections are like.
+    fn traits(&self) -> AssistedTraits;
+}
+
+impl<K: ControllerConfig> AssistedConfig for K {
+    type Controller = Alone<K::Controller>;
+    fn build(&self, tcp: &TcpParams, mss: u32, flow: &FlowSpec) -> Self::Controller {
+        Alone(ControllerConfig::build(self, tcp, mss, flow))
+    }
+    fn traits(&self) -> AssistedTraits {
+        AssistedTraits { controller: ControllerConfig::traits(self), ..AssistedTraits::default() }
+    }
+}
+
+/// How the connections of a controller that the network assists differ from TCP's.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct AssistedTraits {
+    /// What any controller may say.
+    pub controller: ControllerTraits,
+    /// Bytes that the controller's own header takes on every packet.
+    pub header: u32,
+    /// How receivers reflect that header.
+    pub reflect: Option<Reflect>,
+    /// Who is told of receivers' ACKs.
+    pub acknowledged: Option<Acknowledged>,
+    /// Whether the network tells the rate: packets are paced at it, and no window limits the sender
+    /// but the receiver's.
+    pub rate_based: bool,
+    /// Whether the network stores what it cannot send yet. What nothing later has overtaken is then
+    /// not lost but waits: a timeout repeats the first segment and the holes below what was
+    /// reported by SACK, and the window is what `on_rto` says.
+    pub stores: bool,
+    /// Where the network stores: whether what has been overtaken is lost and repeated at any time,
+    /// not only after a timeout.
+    pub overtaken: bool,
+    /// Whether its flows make no sense unless the network scheme of the same name runs somewhere.
+    pub own_network: bool,
+}

@@ -1,0 +1,75 @@
+//! How TCP's windows grow.
+
+use super::cc::{Ack, Window};
+use super::hystart::HyStart;
+use super::params::{GrowthRule, TcpParams};
+
+/// Slow start and Reno's congestion avoidance: what NewReno and DCTCP do, and how CUBIC starts.
+#[derive(Debug, Clone, Copy)]
+pub struct Growth {
+    rule: GrowthRule,
+    limit: u64,
+    counted: u64,
+    hystart: HyStart,
+}
+
+impl Growth {
+    /// Growth by the parameters' rule; with HyStart++ if they or the controller say so.
+    pub fn new(tcp: &TcpParams, mss: u32, hystart: bool) -> Growth {
+        let limit = u64::from(tcp.abc_limit) * u64::from(mss);
+        Growth { rule: tcp.growth, limit, counted: 0, hystart: HyStart::new(tcp.hystart.unwrap_or(hystart)) }
+    }
+
+    /// Grows by slow start; returns the bytes that are left for congestion avoidance when the
+    /// threshold was reached.
+    #[inline]
+    pub fn slow_start(&mut self, window: &mut Window, ack: &Ack) -> u64 {
+        let limit = match self.rule {
+            // RFC 5681, equation 2: cwnd += min(N, SMSS).
+            GrowthRule::PerAck => window.mss,
+            // RFC 3465, §2.3: L = 1 in slow start after a timeout.
+            GrowthRule::Abc if ack.after_rto => window.mss,
+            GrowthRule::Abc => self.limit,
+        };
+        // Up to the threshold and no further, as Linux; RFC 5681 leaves it open.
+        let wanted = self.hystart.limit_growth(ack.acked.min(limit), window, ack);
+        let room = window.ssthresh.saturating_sub(window.cwnd);
+        let grow = wanted.min(room);
+        window.set(window.cwnd + grow);
+        if grow == room && self.rule == GrowthRule::Abc { ack.acked - grow } else { 0 }
+    }
+
+    /// Grows by one segment per window of `acked` bytes.
+    #[inline]
+    pub fn avoid(&mut self, window: &mut Window, acked: u64) {
+        if self.rule == GrowthRule::PerAck {
+            // RFC 5681, equation 3: cwnd += SMSS*SMSS/cwnd per ACK.
+            return window.grow((window.mss * window.mss) as f64 / window.cwnd as f64);
+        }
+        // RFC 3465, §2.1: one SMSS whenever a whole window has been acknowledged.
+        self.counted += acked;
+        if self.counted >= window.cwnd {
+            self.counted -= window.cwnd;
+            window.grow(window.mss as f64);
+        }
+    }
+
+    /// Slow start below the threshold, congestion avoidance above.
+    #[inline]
+    pub fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        if !window.in_slow_start() {
+            return self.avoid(window, ack.acked);
+        }
+        let left = self.slow_start(window, ack);
+        if left > 0 {
+            self.avoid(window, left);
+        }
+    }
+
+    /// The window has fallen: what was counted towards the next segment is forgotten, the first
+    /// slow start is over.
+    pub fn restart(&mut self) {
+        self.counted = 0;
+        self.hystart.end();
+    }
+}
