@@ -7,8 +7,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import networkx as nx
-
 from midpath import _midpath
 from midpath.errors import ScenarioError
 from midpath.scenario import Scenario
@@ -78,6 +76,8 @@ class Network:
 
     def homes_without(self, link: Link) -> Homes:
         """Without a link: of each host, the parts of the network that it is linked to. Hosts forward nothing."""
+        import networkx as nx  # noqa: PLC0415 - half a second, and of the extra `analysis`
+
         graph = nx.Graph()
         graph.add_nodes_from(name for name in self.nodes if not self.is_host(name))
         graph.add_edges_from(pair for pair in self.links() if pair != link)
@@ -86,6 +86,8 @@ class Network:
 
     def bridges(self) -> set[Link]:
         """The links without which the routers fall apart."""
+        import networkx as nx  # noqa: PLC0415
+
         graph = nx.Graph(self.links())
         cuts = {frozenset(pair) for pair in nx.bridges(graph)}
         return {link for link in self.links() if frozenset(link) in cuts}

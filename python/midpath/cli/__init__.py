@@ -19,6 +19,8 @@ from midpath.errors import OutputError, ScenarioError, UsageError
 
 # What is wrong with a command's words: Typer's own since it no longer needs Click.
 BAD_WORDS: type[Exception] = getattr(typer, "TyperException", None) or importlib.import_module("click").ClickException
+# What the extra `analysis` brings.
+ANALYSIS = {"scipy", "pandas", "networkx"}
 # 128 + SIGINT, as shells count.
 STOPPED = 130
 
@@ -73,6 +75,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _say(getattr(error, "format_message", error.__str__)(), 2)
     except (ScenarioError, OutputError, UsageError) as error:
         return _say(str(error), 2)
+    except ModuleNotFoundError as error:
+        if error.name is None or (name := error.name.partition(".")[0]) not in ANALYSIS:
+            raise
+        return _say(f"this needs {name}: pip install 'midpath[analysis]'", 2)
     except (KeyboardInterrupt, typer.Abort):
         return _say("stopped", STOPPED)
     except BrokenPipeError:
