@@ -155,13 +155,13 @@ class Reference:
         required = definition.get("required", [])
         keys = [key for key in definition["properties"] if "const" not in definition["properties"][key]]
         keys.sort(key=lambda key: key not in required)
-        rows = ["| key | type | unless said | meaning | example |", "|---|---|---|---|---|"]
+        rows = ["| key | type, example | unless said | meaning |", "|---|---|---|---|"]
         for key in keys:
             value = definition["properties"][key]
             meaning, default = split_default(one_line(value.get("description", "")), value.get("default"))
             default = "needed" if key in required else default
             shown = "" if self.shows_itself(value) else self.example(f"{name}.{key}", value)
-            cells = [f"`{key}`", self.type_of(value), default, meaning, f"`{key} = {shown}`" if shown else ""]
+            cells = [f"`{key}`", f"{self.type_of(value)}, `{shown}`" if shown else self.type_of(value), default, meaning]
             rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
         return "\n".join(rows)
 
@@ -235,7 +235,7 @@ def split_default(meaning: str, default: object) -> tuple[str, str]:
     if found:
         meaning = meaning[: found.start()] + meaning[found.end() :]
         if default is None or isinstance(default, dict):
-            return meaning, found[1]
+            return meaning, found[1].replace("None", "none")
     if default is None or isinstance(default, dict | list) or default == "":
         return meaning, ""
     return meaning, f"`{json.dumps(default)}`"

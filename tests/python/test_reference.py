@@ -29,7 +29,8 @@ def reached(part, known):
 # What only schemes' parameters are made of stands on the schemes' pages; a test beside the schemes looks after that.
 OWN = {key: value for key, value in SCHEMA["properties"].items() if key != "schemes"}
 DEFINITIONS = {name: SCHEMA["$defs"][name] for name in sorted(reached(OWN, set()))} | {"Scenario": SCHEMA}
-ROW = re.compile(r"^\| `(\w+)` \|.*\| `(\w+ = .*)` \|$")
+# A key, and what its type's column ends with: an example, or the last value that it can have.
+ROW = re.compile(r"^\| `(\w+)` \| [^`]*?(?:`.*`, |, )`(.+?)` \| ")
 
 
 def tables():
@@ -60,7 +61,7 @@ def test_links_lead_somewhere():
 def test_examples_are_accepted(name, table):
     for line in reference.Reference(SCHEMA).table(name, table).splitlines():
         if row := ROW.match(line):
-            value = tomllib.loads(row[2].replace("\\|", "|"))[row[1]]
+            value = tomllib.loads("value = " + row[2].replace("\\|", "|"))["value"]
             jsonschema.validate(value, table["properties"][row[1]] | {"$defs": SCHEMA["$defs"]})
             text = reference.without_null(table["properties"][row[1]]).get("type")
             assert not (text == "string" and value == ""), line
@@ -72,11 +73,10 @@ def test_examples_belong_to_keys():
 
 
 def test_plain_keys_have_examples():
-    rows = [line for line in reference.page().splitlines() if line.startswith("| `")]
-    # The type has the values themselves, or leads to what a quantity or a table looks like.
-    shown = re.compile(r"^\| `\w+` \| (?:`\"|true or false|\[\w+\]\(#quantities\))")
-    bare = [row for row in rows if row.endswith("|  |") and "[table]" not in row and not shown.match(row)]
-    assert bare == []
+    # The others have their values in the type's column, or lead to what a quantity or a table looks like.
+    plain = re.compile(r"^\| `\w+` \| (?:text|number|whole number|list of (?:texts|numbers|whole numbers)) \|")
+    assert [row for row in reference.page().splitlines() if plain.match(row)] == []
+    assert plain.match("| `a` | whole number | 1 | Something. |")
 
 
 def documented(section):
