@@ -161,7 +161,8 @@ class Reference:
             meaning, default = split_default(one_line(value.get("description", "")), value.get("default"))
             default = "needed" if key in required else default
             shown = "" if self.shows_itself(value) else self.example(f"{name}.{key}", value)
-            cells = [f"`{key}`", f"{self.type_of(value)}, `{shown}`" if shown else self.type_of(value), default, meaning]
+            kind = self.type_of(value) + (f", `{shown}`" if shown else "")
+            cells = [f"`{key}`", kind, default, meaning]
             rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
         return "\n".join(rows)
 
