@@ -15,7 +15,8 @@ BLOCK = re.compile(r"^```rust\n(.*?)^```", re.MULTILINE | re.DOTALL)
 PATH = re.compile(
     r"`((?:crates|examples|docs|python|scripts|tests|checks)/[\w./-]+)`|\]\((?!http)([\w./-]+)(?:#[\w-]+)?\)"
 )
-PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("crates/*/README.md"), ROOT / "fuzz/README.md"]
+PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "fuzz/README.md"]
+PAGES += [*ROOT.glob("crates/*/README.md"), *ROOT.glob("crates/*/src/*/README.md")]
 
 
 def excerpts():

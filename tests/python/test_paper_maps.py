@@ -1,4 +1,4 @@
-"""Each scheme's page maps its paper to the code: what a row names is in the file, and code that ships uses it."""
+"""Each scheme's folder maps its paper to the code: what a row names is in the file, and code that ships uses it."""
 
 import re
 from collections import Counter
@@ -14,7 +14,7 @@ PACKAGE = ROOT / "python/midpath"
 SCHEMES = CRATES / "schemes/src"
 CODE = re.compile(r"`([^`]+)`")
 HEADER = ["file", "item"]
-# Folders whose files a page names beside its own scheme's: TCP's ends are in `transport`, its controllers in `tcp`.
+# Folders whose files a map names beside its own scheme's: TCP's ends are in `transport`, its controllers in `tcp`.
 BESIDE = {"tcp": [SCHEMES / "transport"]}
 # Methods that traits declare are called through the trait: their names are used, their types need not be.
 DEFINED = r"\b(?:fn|struct|enum|trait|type|const|static|pub|pub\(super\)|pub\(crate\)|def|class)\s+{}\b"
@@ -22,14 +22,16 @@ WORD, ANY = re.compile(r"\w+"), re.compile(DEFINED.format(r"(\w+)"))
 
 
 def rows():
-    """The rows of all tables whose last two columns are a file and an item."""
-    for page in sorted((ROOT / "docs/schemes").glob("*.md")):
+    """The rows of all tables whose last two columns are a file and an item, in schemes' folders and on their pages."""
+    maps = {page: page.parent.name for page in SCHEMES.glob("*/README.md")}
+    maps |= {page: page.stem for page in (ROOT / "docs/schemes").glob("*.md")}
+    for page, scheme in sorted(maps.items()):
         inside = False
         for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
             cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
             inside = line.startswith("|") and (inside or cells[-2:] == HEADER)
             if inside and cells[-2:] != HEADER and not set(line) <= set("|- "):
-                yield pytest.param(page.stem, cells[-2], cells[-1], cells[-3], id=f"{page.name}:{number}")
+                yield pytest.param(scheme, cells[-2], cells[-1], cells[-3], id=f"{scheme}:{page.name}:{number}")
 
 
 @cache
@@ -83,7 +85,7 @@ def test_what_a_map_names_exists_and_ships(scheme, files, items, source):
         check_item(item, paths)
 
 
-def test_a_map_is_on_every_page_of_a_paper():
+def test_every_scheme_of_a_paper_has_a_map():
     mapped = {row.values[0] for row in rows()}
     assert mapped >= {"fcp", "hpcc", "inrpp", "mircc", "mptcp", "rcp", "rpm", "xcp"}, mapped
 

@@ -5,7 +5,7 @@
 //! Protocol", CMU-CS-12-125, 2012. The handshake, acknowledgements and repair are TCP's
 //! ([`crate::transport`]); FCP says how fast. Where to start reading: `equations.rs` for what §4.1
 //! prints, [`price`] for what a link costs, [`endpoint`] for what a flow pays, [`host`] for who gets
-//! how much. `docs/schemes/fcp.md` maps the paper to functions.
+//! how much. `README.md` maps the paper to functions.
 
 mod describe;
 pub mod disciplines;

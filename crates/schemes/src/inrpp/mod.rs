@@ -5,7 +5,7 @@
 //! Routers keep what exceeds a link in custody, send part of it around the link where neighbours
 //! have room, and push back hop by hop when storage fills. Senders push at the processor-sharing
 //! share of their own link until they are asked not to. Section, equation and line numbers in this
-//! folder are that paper's. `docs/schemes/inrpp.md` maps it to functions.
+//! folder are that paper's. `README.md` maps it to functions.
 //!
 //! | file | holds |
 //! |---|---|

@@ -5,8 +5,8 @@
 //! [`link`] that with the link's shaper, [`port`] a node's ports around it. [`consumer`] is what a
 //! consumer makes of the rates that come back, [`asking`] what it asks for and when, [`fetch`] the
 //! consumer around that, [`scheme`] all of it together. The network by names under it,
-//! with headers, paths and the Interest shaper, is [`icn`](crate::icn). `docs/schemes/mircc.md`
-//! maps the paper to functions.
+//! with headers, paths and the Interest shaper, is [`icn`](crate::icn). `README.md` maps the
+//! paper to functions.
 
 pub mod asking;
 pub mod consumer;

@@ -5,7 +5,8 @@
 //! and the queue empty. Each packet takes the smallest R of its path along; the receiver returns
 //! it, and the sender paces at it.
 //!
-//! What is implemented, from which equation, and what is left out stands in `docs/schemes/rcp.md`.
+//! What is implemented and what is left out stands in `docs/schemes/rcp.md`, from which equation in
+//! `README.md`.
 //! Files: `params.rs` (parameters), `equations.rs` (what the paper prints), [`header`] (what
 //! packets carry), [`endpoint`] (the sender's rate; all else of the ends is TCP's), [`port`] (R).
 

@@ -5,7 +5,8 @@
 //! the switch sets ECE on an ACK that is on its way back to the sender already. The ends are
 //! unmodified TCPs.
 //!
-//! What is implemented, from which section, and what is left out stands in `docs/schemes/rpm.md`.
+//! What is implemented and what is left out stands in `docs/schemes/rpm.md`, from which section in
+//! `README.md`.
 //! Files: `algorithm1.rs` (the paper's lines), `params.rs` (parameters), [`registers`] (the registers
 //! and what they need in a network where routes are not known to be symmetric), `signal.rs` (what
 //! becomes of chosen packets and of ACKs), `network.rs` (what a switch runs).

@@ -1,8 +1,8 @@
 //! TCP's congestion controllers: NewReno, CUBIC, DCTCP and a fixed window, on the one sender and
 //! receiver of [`crate::transport`]. Its tests are here, too: they run it with these controllers.
 //!
-//! What is implemented, from which RFC, and what is left out stands in `docs/schemes/tcp.md`, with
-//! the table from RFC section to file.
+//! What is implemented, and what is left out stands in `docs/schemes/tcp.md`, the table from RFC
+//! section to file in `README.md`.
 
 pub mod cubic;
 pub mod dctcp;

@@ -7,7 +7,8 @@
 //! (fairness), and writes the least change of the path into the packet. The receiver returns it,
 //! and the sender changes its window by it.
 //!
-//! What is implemented, from which equation, and what is left out stands in `docs/schemes/xcp.md`.
+//! What is implemented and what is left out stands in `docs/schemes/xcp.md`, from which equation in
+//! `README.md`.
 //! Files: `params.rs` (parameters), `equations.rs` (what the paper prints), [`header`] (what
 //! packets carry), [`endpoint`] (the sender's window; all else of the ends is TCP's), [`port`]
 //! (both controllers), `queue.rs` (the persistent queue).
