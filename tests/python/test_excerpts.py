@@ -16,7 +16,9 @@ PATH = re.compile(
     r"`((?:crates|examples|docs|python|scripts|tests|checks)/[\w./-]+)`|\]\((?!http)([\w./-]+)(?:#[\w-]+)?\)"
 )
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "fuzz/README.md"]
-PAGES += [*ROOT.glob("crates/*/README.md"), *ROOT.glob("crates/*/src/*/README.md")]
+PAGES += [
+    file for below in ("crates/*", "crates/*/src/*", "python/midpath/*") for file in ROOT.glob(f"{below}/README.md")
+]
 
 
 def excerpts():
