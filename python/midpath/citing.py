@@ -16,7 +16,6 @@ from typing import Any
 
 from midpath import _midpath
 from midpath.errors import OutputError
-from midpath.metrics import IDEAL
 
 SOFTWARE = "midpath"
 SOFTWARE_ENTRY = """@software{{midpath,
@@ -24,23 +23,6 @@ SOFTWARE_ENTRY = """@software{{midpath,
   title = {{Midpath: congestion control that works mid-path, simulated, compared and on real packets}},
   version = {{{version}}}, year = {{2026}}, license = {{Apache-2.0}},
 }}"""
-# Of schemes that are not here, what they say of themselves is the source.
-SCHEMES: Mapping[Any, tuple[str, ...]] = {
-    "cubic": ("rfc9438",),
-    "dctcp": ("alizadeh2010", "rfc8257"),
-    "fcp": ("han2012",),
-    "hpcc": ("li2019",),
-    "inrpp": ("rene2021",),
-    "inrpp-attack": ("rene2021",),
-    "mircc": ("mahdian2016",),
-    "mptcp": ("rfc8684", "rfc6356", "khalili2012"),
-    "ndn": ("ndnpacket",),
-    "newreno": ("rfc5681", "rfc6582"),
-    "rcp": ("dukkipati2005",),
-    "rpm": ("baganalkrishna",),
-    "udp": ("rfc768",),
-    "xcp": ("katabi2002",),
-}
 TOPOLOGIES: Mapping[Any, tuple[str, ...]] = {
     "abilene": ("zhang2003",),
     "geant": ("jurkiewicz2023", "knight2011"),
@@ -69,6 +51,19 @@ def entries() -> dict[str, str]:
     return {found[1]: found[0] for found in re.finditer(r"^@\w+\{(\w+),\n.*?^\}", text, re.DOTALL | re.MULTILINE)}
 
 
+@cache
+def in_words() -> dict[str, str]:
+    """What a scheme says of its source, and the key that this stands for."""
+    text = files("midpath").joinpath("sources.bib").read_text(encoding="utf-8")
+    return {found[1]: found[2] for found in re.finditer(r"^% in words: (.*)\n@\w+\{(\w+),$", text, re.MULTILINE)}
+
+
+def of_words(source: str) -> list[str]:
+    """Keys of the entries that a scheme's source is about, in its order."""
+    found = ((re.search(rf"{re.escape(words)}(?!\w)", source), key) for words, key in in_words().items())
+    return [key for _, key in sorted((place.start(), key) for place, key in found if place)]
+
+
 def sources(run: Mapping[str, Any]) -> list[str]:
     """Keys of what a run was made with: the software first, then in the order of the scenario, each once."""
     try:
@@ -80,10 +75,9 @@ def sources(run: Mapping[str, Any]) -> list[str]:
 
 def _of_schemes(run: Mapping[str, Any]) -> Iterator[str]:
     for name, said in (run.get("schemes") or {}).items():
-        if name in SCHEMES:
-            yield from SCHEMES[name]
-        elif name != IDEAL and said.get("source"):
-            yield scheme_key(name)
+        if source := str(said.get("source") or ""):
+            # A source that is not here is cited as the scheme says it.
+            yield from of_words(source) or [scheme_key(name)]
 
 
 def scheme_key(name: str) -> str:

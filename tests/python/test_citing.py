@@ -75,17 +75,35 @@ size = "1 kB"
     assert "% map.gml: a file of yours" in cli("cite", tmp_path / "run").out
 
 
-def test_every_scheme_that_ships_has_an_entry_or_says_its_source():
-    for name, about in shipped().items():
-        known = citing.SCHEMES.get(name, ())
-        assert known or about.source or name == "fixed-window", name
-        assert set(known) <= citing.entries().keys()
+@pytest.mark.parametrize(
+    ("source", "keys"),
+    [
+        ("RFC 8684, RFC 6356; OLIA: Khalili et al., 2012", ["rfc8684", "rfc6356", "khalili2012"]),
+        ("RFC 56810", []),
+        ("as Katabi, Handley, Rohrs, SIGCOMM 2002, with our changes", ["katabi2002"]),
+        ("A. Author, 2030", []),
+    ],
+)
+def test_a_source_in_words_is_found(source, keys):
+    assert citing.of_words(source) == keys
+
+
+def test_the_four_papers_are_found_in_what_their_schemes_say():
+    of = {name: citing.of_words(about.source) for name, about in shipped().items()}
+    assert (of["fcp"], of["inrpp"], of["mircc"], of["rpm"]) == (
+        ["han2012"],
+        ["rene2021"],
+        ["mahdian2016"],
+        ["baganalkrishna"],
+    )
 
 
 def test_every_entry_is_used_and_every_key_has_one():
-    tables = (citing.SCHEMES, citing.TOPOLOGIES, citing.GENERATORS, citing.SIZES, citing.ARRIVALS, citing.MATRICES)
-    used = {key for table in (*tables, citing.QUEUES) for keys in table.values() for key in keys}
-    assert used | set(citing.ROCKETFUEL) == citing.entries().keys()
+    tables = (citing.TOPOLOGIES, citing.GENERATORS, citing.SIZES, citing.ARRIVALS, citing.MATRICES, citing.QUEUES)
+    used = {key for table in tables for keys in table.values() for key in keys}
+    said = {key for about in shipped().values() for key in citing.of_words(about.source)}
+    assert set(citing.in_words().values()) == said
+    assert used | said | set(citing.ROCKETFUEL) == citing.entries().keys()
 
 
 def test_a_scheme_from_outside_is_cited_by_what_it_says():
