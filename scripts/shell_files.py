@@ -15,7 +15,6 @@ from typing import Any
 
 import typer
 
-from midpath import _midpath
 from midpath.cli import app
 
 # What is in `data` goes to the top of the environment: .venv/share/man and so on.
@@ -23,7 +22,7 @@ SHARE = Path(__file__).parents[1] / "python" / "shell" / "data" / "share"
 HELP = ("-h", "--help")
 # These two write what is here already.
 LEFT_OUT = {"--install-completion", "--show-completion"}
-MAN_HEAD = """.TH MIDPATH 1 "" "midpath {version}" "User commands"
+MAN_HEAD = """.TH MIDPATH 1 "" "midpath" "User commands"
 .SH NAME
 midpath \\- {about}
 .SH SYNOPSIS
@@ -133,7 +132,7 @@ def roff(text: str) -> str:
 
 def manual(found: list[Command]) -> str:
     """The man page: a section for all commands, a paragraph for each."""
-    lines = [MAN_HEAD.format(version=_midpath.version(), about=roff(first_sentence(found[0].help)))]
+    lines = [MAN_HEAD.format(about=roff(first_sentence(found[0].help)))]
     for one in found:
         if one.inner and one.path:
             continue

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +14,7 @@ from midpath.cli import text
 from midpath.cli.options import Jobs, Json, Out, print_json
 from midpath.cli.progress import bar
 from midpath.errors import UsageError
-from midpath.papers import Figure, Verdict, explained, figures, record, table
+from midpath.papers import Figure, Verdict, explained, figures, record, reproduce, table
 from midpath.papers.explain import Search, Trial, explain, failing_claims, said_of, try_reading
 from midpath.papers.headline import COLUMNS, counts, headline
 from midpath.papers.lab import ROCKETFUEL
@@ -149,6 +151,50 @@ def _write_pages(chosen: list[Figure], claims: Path | None) -> None:
     """Writes RESULTS.md of each paper that one of these figures is of."""
     for paper in dict.fromkeys(figure.paper for figure in chosen):
         record.write_page(choose(paper, claims))
+
+
+@app.command("reproduce")
+def reproduce_claims(
+    name: Annotated[str, typer.Argument(metavar="ID", help="A figure, a paper, or all.")] = "all",
+    *,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Directory for what comes out.", show_default=False)],
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer seeds and shorter runs: a look, not a result.")] = False,
+    needs: Annotated[bool, typer.Option("--needs", help="Say what it will take, and run nothing.")] = False,
+    jobs: Jobs = 0,
+    rocketfuel: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help=f"Rocketfuel's maps; else {ROCKETFUEL}. Without, their claims are skipped."),
+    ] = None,
+    claims: Root = None,
+    json: Json = False,
+) -> None:
+    """Run papers' claims again beside what is recorded; Ctrl-C stops, the same command goes on.
+
+    Ends with the tables as one page (reproduced.html) and for programs (reproduce.json). Exit code 1 if a whole run
+    comes to another verdict than the recorded one.
+    """
+    _figures(claims)
+    chosen = choose(name, claims)
+    taking = reproduce.needs(chosen, out, quick=quick, jobs=jobs)
+    if needs:
+        print_json(asdict(taking)) if json else typer.echo(str(taking))
+        return
+    typer.echo(str(taking), err=True)
+    every: list[reproduce.Reproduced] = []
+    run_one = partial(_run, seeds=None, first_seed=1, quick=quick, jobs=jobs, out=None, rocketfuel=rocketfuel)
+    for figure, found in reproduce.reproduce(chosen, out, quick=quick, run=run_one):
+        every += found
+        counts_of = ", ".join(f"{count} {agreement}" for agreement, count in reproduce.count(found).items())
+        typer.echo(f"{figure.id}: {counts_of}", err=True)
+    if json:
+        print_json(reproduce.load(out))
+    else:
+        text.print_table(COLUMNS, list(counts(one.now for one in every)))
+        typer.echo(headline(one.now for one in every))
+        typer.echo(reproduce.sentence(every))
+        typer.echo(f"results in {out}; {out / reproduce.PAGE} shows them")
+    if not quick and any(one.agreement is reproduce.Agreement.OTHER for one in every):
+        raise typer.Exit(1)
 
 
 @app.command("explain")

@@ -26,7 +26,7 @@ def keep(figure: Figure, found: Iterable[Verdict]) -> Path:
     """Writes a figure's verdicts beside its claims. What was skipped stays as it was, if it has ever been run."""
     path = figure.directory / KEPT
     before = stored(figure).get("claims", {})
-    claims = {verdict.claim.id: _kept(verdict, before.get(verdict.claim.id)) for verdict in found}
+    claims = {verdict.claim.id: kept(verdict, before.get(verdict.claim.id)) for verdict in found}
     write_text(path, on_one_line(to_json({"midpath": _midpath.version(), "claims": claims})) + "\n")
     return path
 
@@ -120,34 +120,36 @@ def stored(figure: Figure) -> dict[str, Any]:
 
 def verdicts(figure: Figure) -> list[Verdict]:
     """What is kept of a figure, held against its claims as they are now."""
-    kept = stored(figure).get("claims", {})
-    return [_verdict(figure.id, claim, kept.get(claim.id)) for claim in figure.claims]
+    found = stored(figure).get("claims", {})
+    return [verdict(figure.id, claim, found.get(claim.id)) for claim in figure.claims]
 
 
-def _kept(verdict: Verdict, before: dict[str, Any] | None) -> dict[str, Any]:
+def kept(verdict: Verdict, before: dict[str, Any] | None = None) -> dict[str, Any]:
+    """What is kept of a verdict; `before` stays where it was skipped."""
     if verdict.skipped and before:
         return before
     return {
         "unit": UNITS[verdict.claim.kind],
         "ours": verdict.ours and verdict.ours.to_json(),
-        "values": _rounded(verdict.values),
+        "values": rounded(verdict.values),
         "bound": verdict.bound,
         "verdict": verdict.judgement,
         "why": verdict.why,
     }
 
 
-def _rounded(values: Any) -> Any:
+def rounded(values: Any) -> Any:
     """Six digits tell who has changed what; the mean is kept whole."""
     if isinstance(values, Mapping):
-        return {name: _rounded(of) for name, of in values.items()}
+        return {name: rounded(of) for name, of in values.items()}
     return values and [value if value is None else float(f"{value:.6g}") for value in values]
 
 
-def _verdict(figure: str, claim: Claim, kept: dict[str, Any] | None) -> Verdict:
-    if kept is None:
+def verdict(figure: str, claim: Claim, found: dict[str, Any] | None) -> Verdict:
+    """What `kept` wrote, held against the claim as it is now."""
+    if found is None:
         return Verdict(figure, claim, None, None, Judgement.SKIPPED, "not run yet")
-    if kept["ours"] is None:
-        return Verdict(figure, claim, None, kept["bound"], Judgement(kept["verdict"]), kept["why"])
-    ours, bound = Estimate(**kept["ours"]), kept["bound"]
-    return Verdict(figure, claim, ours, bound, *judge(claim, ours, bound), kept.get("values"))
+    if found["ours"] is None:
+        return Verdict(figure, claim, None, found["bound"], Judgement(found["verdict"]), found["why"])
+    ours, bound = Estimate(**found["ours"]), found["bound"]
+    return Verdict(figure, claim, ours, bound, *judge(claim, ours, bound), found.get("values"))

@@ -7,7 +7,7 @@ is a point with its 95 % interval.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from itertools import groupby
 from string import Template
@@ -38,29 +38,41 @@ def rows(found: Iterable[Verdict]) -> Iterator[tuple[str, ...]]:
         yield f"{verdict.figure}/{verdict.claim.id}", said, ours, bound, str(verdict.judgement)
 
 
-def html(found: list[Verdict]) -> str:
+# Further columns: their heads, and of a claim, by figure and id, its cells.
+Beside = tuple[Sequence[str], Mapping[tuple[str, str], Sequence[str]]]
+
+
+def html(found: list[Verdict], *, above: str = "", beside: Beside = ((), {})) -> str:
     """The page: the counts per kind of claim first, then a table for each figure."""
     papers = groupby(found, key=lambda verdict: verdict.figure.partition("/")[0])
     return Template(PAGE).substitute(
         version=escape(_midpath.version()),
         headline=escape(headline(found)),
         counts=_table(COLUMNS, ([escape(cell) for cell in cells] for cells in counts(found))),
-        papers="".join(_paper(paper, list(of)) for paper, of in papers),
+        above=above,
+        papers="".join(_paper(paper, list(of), beside) for paper, of in papers),
     )
 
 
-def _paper(name: str, found: list[Verdict]) -> str:
+def ours_of(verdict: Verdict) -> str:
+    """What we got, with its interval."""
+    return row(verdict)[1]
+
+
+def _paper(name: str, found: list[Verdict], beside: Beside) -> str:
     figures = groupby(found, key=lambda verdict: verdict.figure)
-    body = "".join(f"<h3>{escape(figure)}</h3>{_table((*HEADS, ''), _cells(of))}" for figure, of in figures)
+    heads = (*HEADS, "", *beside[0])
+    body = "".join(f"<h3>{escape(figure)}</h3>{_table(heads, _cells(of, beside))}" for figure, of in figures)
     return f"<h2>{escape(name)}</h2><p>{escape(headline(found))}.</p>{body}"
 
 
-def _cells(found: Iterable[Verdict]) -> Iterator[list[str]]:
+def _cells(found: Iterable[Verdict], beside: Beside) -> Iterator[list[str]]:
     for verdict in found:
         paper, ours, bound, _ = row(verdict)
         said = f'<span title="{escape(verdict.why)}">{escape(verdict.claim.claim)}</span>'
         mark = f'<b class="{verdict.judgement.name.lower()}">{escape(verdict.judgement)}</b>'
-        yield [said, escape(paper), escape(ours), escape(bound), mark, plot(verdict)]
+        more = beside[1].get((verdict.figure, verdict.claim.id), ())
+        yield [said, escape(paper), escape(ours), escape(bound), mark, plot(verdict), *map(escape, more)]
 
 
 def _table(heads: Iterable[str], body: Iterable[Iterable[str]]) -> str:
@@ -143,6 +155,7 @@ td:nth-child(n + 3) { white-space: nowrap }
 <body>
 <h1>What papers claim, and what came out</h1>
 <p>$headline. Midpath $version; values are means over seeds, intervals of 95 %.</p>
+$above
 $counts
 <p>In each row, on a scale of its own: the band is what counts as the same, the solid line is the paper's number, the
 dashed line is the bound, the point is ours with its interval. A claim's reason shows where the pointer rests on it.</p>
