@@ -24,7 +24,7 @@ export CARGO_INCREMENTAL := 0
 endif
 RUST := Cargo.toml Cargo.lock $(shell find crates examples/outside-controller/src examples/outside-scheme/src .cargo -type f -not -name '*.md' -not -path '*/tests/*' -not -path '*/benches/*' 2>/dev/null)
 
-.PHONY: help setup run check test test-floors test-random mutants mutants-sample bench clean fmt docs docs-serve site test-rust test-python lint-rust lint-python
+.PHONY: help setup run check test test-floors test-random mutants mutants-sample bench dist release clean fmt docs docs-serve site test-rust test-python lint-rust lint-python
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,6 +65,13 @@ docs-serve: $(SITE_TOOLS) ## show the site at http://127.0.0.1:8000, and again w
 site: $(SITE_TOOLS) ## build the site; a link or an anchor that leads nowhere is an error
 	@# Not --quiet: with it MkDocs counts no warnings, and its strict mode lets all of them pass.
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
+
+dist: $(DEPENDENCIES) ## wheels, sdist, crates and sums into dist/, for the targets that are here (needs zig: pip install ziglang)
+	$(BIN)/python scripts/dist.py
+
+release: $(DEPENDENCIES) ## VERSION=X.Y.Z: check, set the version, date the changelog, commit and tag; then make dist
+	$(BIN)/python scripts/release.py $(VERSION)
+	$(MAKE) --no-print-directory dist
 
 fmt: $(DEPENDENCIES) ## format all code
 	cargo fmt --all

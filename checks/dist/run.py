@@ -1,0 +1,219 @@
+"""Tries a built wheel as somebody does who has nothing else: an empty environment, an empty folder, no compiler.
+
+    python checks/dist/run.py > checks/dist/RESULTS.md     builds the wheel, and tries it on each Python that is here
+    python checks/dist/run.py --dist dist                  takes the wheel for this machine out of a folder
+    python checks/dist/run.py --network                    also installs without pip's cache, and validates CITATION.cff
+
+Exit code 1 if something fails.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+BIN = "Scripts" if os.name == "nt" else "bin"
+MINORS = range(11, 16)
+SHORT = ["--set", "stop='1 s'"]
+COMPARED = ["--schemes", "cubic,cubic+rpm", "--seeds", "2", "--out", "compared", *SHORT]
+# What a wheel must bring, by where it lies in the environment.
+INSTALLED = [
+    "share/man/man1/midpath.1",
+    "share/bash-completion/completions/midpath",
+    "share/zsh/site-functions/_midpath",
+    "share/fish/vendor_completions.d/midpath.fish",
+]
+IN_WHEEL = ["/licenses/LICENSE", "/licenses/THIRD_PARTY.txt", "/sboms/"]
+PARTS = ["pyarrow", "numpy", "scipy", "pandas", "networkx"]
+HEAD = """# The wheel, where nothing else is
+
+Written by `python checks/dist/run.py`. {wheel}: {size:.1f} MB, {unpacked:.1f} MB installed. {machine}. Other work shared the
+cores: of times CPU time says more.
+"""
+
+
+@dataclass
+class Tried:
+    """What one Python made of the wheel."""
+
+    python: str
+    wrong: list[str] = field(default_factory=list)
+    done: int = 0
+
+
+def pythons() -> Iterator[str]:
+    """Each Python from 3.11 on that is here and runs."""
+    for minor in MINORS:
+        named = [shutil.which(f"python3.{minor}")]
+        named += [str(path) for path in Path.home().glob(f".pyenv/versions/3.{minor}.*/bin/python")]
+        for name in filter(None, named):
+            if subprocess.run([name, "-c", "import venv"], capture_output=True, check=False).returncode == 0:
+                yield name
+                break
+
+
+def environment() -> dict[str, str]:
+    """Without the repository, and without a compiler in reach."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "CARGO", "MIDPATH"))}
+    return kept | {"PATH": os.defpath}
+
+
+class Place:
+    """An empty environment in an empty folder."""
+
+    def __init__(self, python: str, folder: Path) -> None:
+        self.folder, self.env = folder, folder / "env"
+        subprocess.run([python, "-m", "venv", self.env], check=True)
+        self.work = folder / "work"
+        self.work.mkdir()
+
+    def pip(self, *arguments: str) -> None:
+        """Installs."""
+        command = [str(self.env / BIN / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        subprocess.run([*command, *arguments], check=True, stdout=sys.stderr, cwd=self.folder)
+
+    def midpath(self, *arguments: str, given: str | None = None) -> subprocess.CompletedProcess[str]:
+        """The command, as it is installed."""
+        command = [str(self.env / BIN / "midpath"), *arguments]
+        return subprocess.run(
+            command, input=given, cwd=self.work, env=environment(), capture_output=True, text=True, check=False, timeout=600
+        )
+
+    def megabytes(self, *below: str) -> float:
+        """What is on the disk."""
+        files = {path for part in below or ("",) for path in self.env.rglob(f"{part}*/**/*" if part else "*")}
+        return sum(path.stat().st_size for path in files if path.is_file() and not path.is_symlink()) / 1e6
+
+
+def steps(place: Place) -> Iterator[tuple[str, bool, str]]:
+    """What is tried: a name, whether it went well, what was printed."""
+
+    def step(name: str, *arguments: str, given: str | None = None, has: str = "") -> tuple[str, bool, str]:
+        done = place.midpath(*arguments, given=given)
+        return name, done.returncode == 0 and has in done.stdout, done.stdout + done.stderr
+
+    yield step("version", "--version", has="midpath ")
+    example = place.midpath("example", "abilene").stdout
+    yield step("example | compare -", "compare", "-", *COMPARED, given=example, has="cubic+rpm")
+    yield step("report", "report", "compared")
+    report = place.work / "compared" / "report.html"
+    whole = report.is_file() and "plotly" in report.read_text(encoding="utf-8")
+    yield "the report has its assets", whole, ""
+    yield step("cite", "cite", "compared", has="@software{midpath,")
+    for network in ("abilene", "geant", "nobel-germany"):
+        yield step(f"topo {network}", "topo", network)
+    yield step("new scheme", "new", "scheme", "mine")
+    yield "its template is whole", (place.work / "mine" / "src" / "lib.rs").is_file(), ""
+    yield step("paper table", "paper", "table", has="claims of the paper hold")
+    yield step("paper reproduce", "paper", "reproduce", "fcp/figure13", "--quick", "--out", "again", has="beside the recorded")
+    yield step("schema", "schema", has="urn:midpath:scenario")
+    for name in INSTALLED:
+        yield f"{name} is installed", (place.env / name).is_file(), ""
+
+
+def try_wheel(wheel: Path, python: str) -> Tried:
+    """All steps on one Python."""
+    version = subprocess.run([python, "-V"], check=True, capture_output=True, text=True).stdout.split()[1]
+    tried = Tried(version)
+    with tempfile.TemporaryDirectory(prefix="midpath-dist-") as name:
+        place = Place(python, Path(name))
+        place.pip(f"{wheel}[analysis]")
+        for label, well, said in steps(place):
+            tried.done += 1
+            if not well:
+                tried.wrong.append(f"{label}: {said.strip()[-300:]}")
+    return tried
+
+
+def first_comparison(wheel: Path, extra: str, fresh: bool) -> tuple[float, float, list[float]]:
+    """Seconds from nothing to a run's table, or with `analysis` a comparison's; what is on the disk then, and of what."""
+    with tempfile.TemporaryDirectory(prefix="midpath-first-") as name:
+        start = time.monotonic()
+        place = Place(sys.executable, Path(name))
+        place.pip(*(["--no-cache-dir"] if fresh else []), f"{wheel}{extra}")
+        example = place.midpath("example", "dumbbell").stdout
+        command = ["compare", "-", "--schemes", "cubic,dctcp", "--seeds", "2"] if extra else ["run", "-"]
+        done = place.midpath(*command, *SHORT, given=example)
+        if done.returncode:
+            raise SystemExit(done.stderr)
+        return time.monotonic() - start, place.megabytes(), [place.megabytes(part) for part in PARTS]
+
+
+def wheel_of(folder: Path | None, work: Path) -> Path:
+    """The wheel for this machine: built, or the one that pip would take."""
+    if folder is None:
+        maturin = shutil.which("maturin", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+        command = [str(maturin), "build", "--release", "--quiet", "--out", str(work)]
+        subprocess.run(command, cwd=ROOT, check=True, stdout=sys.stderr)
+    else:
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
+        command += ["--no-index", "--find-links", str(folder.resolve()), "--only-binary", ":all:", "--dest", str(work)]
+        subprocess.run([*command, "midpath"], check=True, stdout=sys.stderr)
+    (wheel,) = work.glob("*.whl")
+    return wheel
+
+
+def main() -> int:
+    """Prints what RESULTS.md holds."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--dist", type=Path)
+    parser.add_argument("--network", action="store_true")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="midpath-wheel-") as name:
+        wheel = wheel_of(given.dist, Path(name))
+        with zipfile.ZipFile(wheel) as opened:
+            names = opened.namelist()
+            unpacked = sum(entry.file_size for entry in opened.infolist()) / 1e6
+        machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
+        print(HEAD.format(wheel=wheel.name, size=wheel.stat().st_size / 1e6, unpacked=unpacked, machine=machine))
+        missing = [part for part in IN_WHEEL if not any(part in entry for entry in names)]
+        print(f"Licence, licences of others, SBOM: {'missing: ' + ', '.join(missing) if missing else 'in the wheel'}.\n")
+        failed = bool(missing)
+        print("| Python | steps | went well | wrong |\n|---|---|---|---|")
+        for python in pythons():
+            tried = try_wheel(wheel, python)
+            failed |= bool(tried.wrong)
+            wrong = "; ".join(tried.wrong).replace("\n", " ").replace("|", "\\|") or "–"
+            print(f"| {tried.python} | {tried.done} | {tried.done - len(tried.wrong)} | {wrong} |", flush=True)
+        print("\n## From nothing to the first table\n")
+        heads = ["install", "seconds", "MB on disk", *PARTS]
+        print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
+        for extra in ("", "[analysis]"):
+            seconds, megabytes, parts = first_comparison(wheel, extra, given.network)
+            cells = [f"`midpath{extra}`", f"{seconds:.0f}", f"{megabytes:.0f}", *(f"{part:.0f}" for part in parts)]
+            print(f"| {' | '.join(cells)} |", flush=True)
+        from_where = "the registry" if given.network else "pip's cache"
+        print(f"\nNew environment, installation from {from_where}, a run (with `[analysis]` a comparison of 2 schemes × 2 seeds).")
+        if given.network:
+            failed |= not citation_is_valid(Path(name))
+    return int(failed)
+
+
+def citation_is_valid(folder: Path) -> bool:
+    """What cffconvert says of CITATION.cff, in an environment of its own: it wants old packages."""
+    subprocess.run([sys.executable, "-m", "venv", folder / "cff"], check=True)
+    python = folder / "cff" / BIN / "python"
+    subprocess.run([python, "-m", "pip", "install", "--quiet", "cffconvert"], check=True, stdout=sys.stderr)
+    done = subprocess.run(
+        [folder / "cff" / BIN / "cffconvert", "--validate", "-i", ROOT / "CITATION.cff"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    print(f"\n`cffconvert --validate`: {done.stdout.strip() or done.stderr.strip()}")
+    return done.returncode == 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
