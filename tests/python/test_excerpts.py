@@ -10,6 +10,7 @@ from conftest import ROOT
 SOURCES = {
     "docs/add-a-scheme.md": "examples/outside-*/**/*.rs",
     "docs/architecture.md": "crates/*/src/**/*.rs",
+    "crates/schemes/README.md": "crates/*/src/**/*.rs",
 }
 BLOCK = re.compile(r"^```rust\n(.*?)^```", re.MULTILINE | re.DOTALL)
 PATH = re.compile(
