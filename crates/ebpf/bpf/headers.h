@@ -131,6 +131,8 @@ static __always_inline void read_tcp(struct __sk_buff *skb, struct headers *h, _
         return;
     h->packet.tcp = 1;
     h->packet.flags = (__u16)(tcp.offset_and_ae & 1) << 8 | tcp.flags;
+    h->packet.sequence = from_network32(tcp.sequence);
+    h->packet.acknowledgement = from_network32(tcp.acknowledgement);
     __builtin_memcpy(&h->flags_word, &tcp.offset_and_ae, sizeof(h->flags_word));
     if (inbound)
         h->key.ports = (__u32)tcp.destination << 16 | tcp.source;

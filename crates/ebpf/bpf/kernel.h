@@ -31,8 +31,10 @@ static long (*bpf_spin_unlock)(struct bpf_spin_lock *lock) = (void *)BPF_FUNC_sp
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define to_network16(value) __builtin_bswap16(value)
+#define from_network32(value) __builtin_bswap32(value)
 #else
 #define to_network16(value) (value)
+#define from_network32(value) (value)
 #endif
 #define from_network16 to_network16
 

@@ -52,17 +52,26 @@ struct rpm_stats {
     __u64 collisions;
     __u64 no_acks;
     __u64 accecn;
+    __u64 strange;
     /* TCP that came back through the device. */
     __u64 returned;
     __u64 marked_ece;
     /* of these: ECE was set already. */
     __u64 already_ece;
     __u64 return_collisions;
+    __u64 return_strange;
+    /*
+     * Times of signals that registers took, and of signals that left them, each summed: their difference, and the time now
+     * for each that waits, is how long all have waited.
+     */
+    __u64 counted_at_ns;
+    __u64 gone_at_ns;
     /* Registers. */
     __u64 aged;
     __u64 claimed;
     __u64 fallen;
     /* What should not happen. */
+    __u64 too_long;
     __u64 unstamped;
     __u64 foreign;
     __u64 failed;

@@ -32,12 +32,28 @@ static __always_inline struct rpm_register *register_of(const struct rpm_config 
     return bpf_map_lookup_elem(&rpm_registers, &place);
 }
 
-static __always_inline void note_events(struct rpm_stats *stats, const struct rpm_events *events)
+static __always_inline void note_events(struct rpm_stats *stats, const struct rpm_events *events, __u64 now)
 {
     stats->aged += events->aged;
+    stats->gone_at_ns += events->aged * now;
     stats->claimed += events->claimed;
     stats->fallen += events->fallen;
     stats->return_collisions += events->collision;
+    stats->return_strange += events->strange;
+}
+
+/* Most that stands before the data of a segment: Ethernet with a VLAN tag, IPv4 or 6 with options, TCP with options. */
+#define MOST_HEADER_BYTES 142
+
+/*
+ * Whether the shaper would refuse the packet, or a segment of it, at any time. That is so where the device's MTU was raised
+ * after `up`.
+ */
+static __always_inline int is_too_long(const struct __sk_buff *skb, const struct rpm_config *config)
+{
+    if (skb->gso_size)
+        return skb->gso_size + MOST_HEADER_BYTES > config->burst_bytes;
+    return skb->len > config->burst_bytes;
 }
 
 /* DEV, on the way out: what has not been through the queue goes there. */
@@ -50,8 +66,14 @@ int rpm_divert(struct __sk_buff *skb)
         __u16 type;
     } link = {};
 
-    if (!config || skb->ingress_ifindex == config->exit_ifindex)
+    struct rpm_stats *stats = stats_of();
+
+    if (!config || !stats || skb->ingress_ifindex == config->exit_ifindex)
         return TC_ACT_UNSPEC;
+    if (is_too_long(skb, config)) {
+        stats->too_long++;
+        return TC_ACT_UNSPEC;
+    }
     if (config->bare) {
         link.type = (__u16)skb->protocol;
         if (bpf_skb_change_head(skb, sizeof(link), 0) || bpf_skb_store_bytes(skb, 0, &link, sizeof(link), 0))
@@ -99,7 +121,7 @@ static __always_inline void note_sojourn(struct rpm_stats *stats, __u64 sojourn_
 
 /* What became of a signal. */
 static __always_inline void note_signal(struct rpm_stats *stats, enum rpm_way way, int registered,
-                                        enum rpm_counted counted)
+                                        enum rpm_counted counted, __u64 now)
 {
     stats->signals++;
     if (way == RPM_WAY_DROP)
@@ -110,16 +132,19 @@ static __always_inline void note_signal(struct rpm_stats *stats, enum rpm_way wa
         stats->spared++;
     if (!registered)
         return;
-    if (counted == RPM_COUNTED)
+    if (counted == RPM_COUNTED) {
         stats->counted++;
-    else if (counted == RPM_SATURATED)
+        stats->counted_at_ns += now;
+    } else if (counted == RPM_SATURATED)
         stats->saturated++;
     else if (counted == RPM_COLLISION)
         stats->collisions++;
     else if (counted == RPM_NO_ACKS)
         stats->no_acks++;
-    else
+    else if (counted == RPM_ACCECN)
         stats->accecn++;
+    else
+        stats->strange++;
 }
 
 /* The pair's other end, behind the shaper: CoDel, and the register or the mark. */
@@ -162,10 +187,10 @@ int rpm_dequeue(struct __sk_buff *skb)
         if (!reg)
             return TC_ACT_SHOT;
         way = rpm_outbound_register(port, reg, &config->params, &h.packet, way, now, &counted, &events);
-        note_events(stats, &events);
+        note_events(stats, &events, now);
     }
     if (signalled)
-        note_signal(stats, way, registered, counted);
+        note_signal(stats, way, registered, counted, now);
     if (way == RPM_WAY_DROP)
         return TC_ACT_SHOT;
     if (way == RPM_WAY_FORWARD && set_ce(skb, &h))
@@ -183,6 +208,7 @@ int rpm_return(struct __sk_buff *skb)
     struct rpm_register *reg;
     struct rpm_events events = {};
     struct headers h;
+    __u64 now;
     int ece;
 
     if (!config || !stats || !port || !rpm_uses_registers(&config->params))
@@ -193,12 +219,14 @@ int rpm_return(struct __sk_buff *skb)
     reg = register_of(config, &h);
     if (!reg)
         return TC_ACT_UNSPEC;
-    ece = rpm_inbound(port, reg, &config->params, &h.packet, clock_ns(config), &events);
+    now = clock_ns(config);
+    ece = rpm_inbound(port, reg, &config->params, &h.packet, now, &events);
     stats->returned++;
-    note_events(stats, &events);
+    note_events(stats, &events, now);
     if (!ece)
         return TC_ACT_UNSPEC;
     stats->marked_ece++;
+    stats->gone_at_ns += now;
     if (h.packet.flags & RPM_ECE)
         stats->already_ece++;
     else if (set_ece(skb, &h))

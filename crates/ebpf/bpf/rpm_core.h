@@ -72,7 +72,11 @@ struct rpm_params {
     __u8 registers;
     /* One register for all flows of the port (§III-C). */
     __u8 aggregate;
-    __u32 reserved;
+    /*
+     * Guarded registers: a packet whose sequence or acknowledgement number is farther than this from the flow's last ACK
+     * is taken for a stranger's; below 2^11, in units of 2^20 bytes. 0: no packet is.
+     */
+    __u32 window_mib;
 };
 
 /* -- CoDel --------------------------------------------------------------------------------------------------------- */
@@ -268,6 +272,8 @@ struct rpm_packet {
     __u16 reserved2;
     /* Whose register it is; never 0. */
     __u32 tag;
+    __u32 sequence;
+    __u32 acknowledgement;
 };
 
 enum rpm_way {
@@ -307,7 +313,10 @@ enum rpm_register_flag {
     RPM_REGISTER_FALLEN = 2,
     /* With one register for all: the flow sends ECT packets, so its sender will understand ECE. */
     RPM_REGISTER_ECT = 4,
+    /* The last acknowledgement number that came back is known: its upper 12 bits are those of `flags`. */
+    RPM_REGISTER_ACKED = 8,
 };
+#define RPM_REGISTER_FLAGS 4
 
 struct rpm_register {
     struct bpf_spin_lock lock;
@@ -330,6 +339,8 @@ enum rpm_counted {
     /* Nothing has come back for `age`. */
     RPM_NO_ACKS = 3,
     RPM_ACCECN = 4,
+    /* The packet does not lie in the flow's window: somebody else may have sent it. */
+    RPM_STRANGE = 5,
 };
 
 /* What happened to registers, for the statistics. */
@@ -342,6 +353,8 @@ struct rpm_events {
     __u32 fallen;
     /* A packet that came back belongs to a flow whose register is another's. */
     __u32 collision;
+    /* A packet that came back does not lie in the flow's window. */
+    __u32 strange;
 };
 
 static __always_inline __u32 rpm_ticks(__u64 now_ns)
@@ -358,6 +371,45 @@ static __always_inline int rpm_aged(const struct rpm_params *p, __u32 seen, __u3
 static __always_inline int rpm_live(const struct rpm_register *r, const struct rpm_params *p, __u32 tick)
 {
     return r->tag && !rpm_aged(p, r->seen, tick);
+}
+
+/* A sequence number's upper 12 bits: where it is on the circle, to 1 MiB. */
+static __always_inline __u32 rpm_place_of(__u32 number)
+{
+    return number >> 20;
+}
+
+/*
+ * Who does not see a flow's packets does not know its numbers: of what he sends in its name, about 2 window / 2^12 is taken
+ * for the flow's own.
+ */
+static __always_inline int rpm_is_near(const struct rpm_register *r, const struct rpm_params *p, __u32 number)
+{
+    __u32 ahead = (rpm_place_of(number) - (r->flags >> RPM_REGISTER_FLAGS)) & 0xfff;
+
+    return ahead <= p->window_mib || 0x1000 - ahead <= p->window_mib;
+}
+
+/*
+ * Whether the flow's window is known well enough to refuse what lies outside: an ACK within it has come in the last quarter
+ * of `age`. Else an ACK with other numbers tells where the flow is now, and a SYN begins a new one.
+ */
+static __always_inline int rpm_is_sure(const struct rpm_register *r, const struct rpm_params *p, __u32 tick)
+{
+    return p->window_mib && (r->flags & RPM_REGISTER_ACKED) && !(r->flags & RPM_REGISTER_FALLEN) &&
+           tick - r->seen + RPM_SKEW_TICKS <= (p->age_ticks >> 2) + RPM_SKEW_TICKS;
+}
+
+/*
+ * The last ACK and not the highest: a stranger's that lay in the window by chance moves it for no longer than until the
+ * next.
+ */
+static __always_inline void rpm_learn(struct rpm_register *r, const struct rpm_packet *packet)
+{
+    if (!(packet->flags & RPM_ACK))
+        return;
+    r->flags &= (1 << RPM_REGISTER_FLAGS) - 1;
+    r->flags |= RPM_REGISTER_ACKED | rpm_place_of(packet->acknowledgement) << RPM_REGISTER_FLAGS;
 }
 
 static __always_inline void rpm_claim(struct rpm_register *r, __u32 tag, __u32 flags, __u32 tick,
@@ -380,15 +432,16 @@ static __always_inline enum rpm_counted rpm_add(__u16 *count, const struct rpm_p
 }
 
 /* Whether one of the flow's registers may be used: its ACKs come back here, and ECE means ECE to it. */
-static __always_inline enum rpm_counted rpm_admit(struct rpm_register *r, const struct rpm_params *p, __u32 tag,
-                                                  __u32 tick, struct rpm_events *events)
+static __always_inline enum rpm_counted rpm_admit(struct rpm_register *r, const struct rpm_params *p,
+                                                  const struct rpm_packet *packet, __u32 tick,
+                                                  struct rpm_events *events)
 {
     int live = rpm_live(r, p, tick);
 
-    if (r->tag != tag) {
+    if (r->tag != packet->tag) {
         if (live)
             return RPM_COLLISION;
-        rpm_claim(r, tag, RPM_REGISTER_FALLEN, tick, events);
+        rpm_claim(r, packet->tag, RPM_REGISTER_FALLEN, tick, events);
         events->fallen++;
         return RPM_NO_ACKS;
     }
@@ -398,6 +451,8 @@ static __always_inline enum rpm_counted rpm_admit(struct rpm_register *r, const 
         r->seen = tick;
         return RPM_NO_ACKS;
     }
+    if (live && p->window_mib && (r->flags & RPM_REGISTER_ACKED) && !rpm_is_near(r, p, packet->sequence))
+        return RPM_STRANGE;
     if (live)
         return RPM_COUNTED;
     events->aged += r->count;
@@ -409,14 +464,15 @@ static __always_inline enum rpm_counted rpm_admit(struct rpm_register *r, const 
 }
 
 /* Algorithm 1, lines 2 to 5: a packet of the flow is to be signalled. */
-static __always_inline enum rpm_counted rpm_count(struct rpm_register *r, const struct rpm_params *p, __u32 tag,
-                                                  __u32 tick, struct rpm_events *events)
+static __always_inline enum rpm_counted rpm_count(struct rpm_register *r, const struct rpm_params *p,
+                                                  const struct rpm_packet *packet, __u32 tick,
+                                                  struct rpm_events *events)
 {
     enum rpm_counted admitted;
 
     if (p->registers == RPM_REGISTERS_PLAIN)
         return rpm_add(&r->count, p);
-    admitted = rpm_admit(r, p, tag, tick, events);
+    admitted = rpm_admit(r, p, packet, tick, events);
     return admitted == RPM_COUNTED ? rpm_add(&r->count, p) : admitted;
 }
 
@@ -444,69 +500,88 @@ static __always_inline int rpm_grants_accecn(__u16 flags)
 }
 
 /* A SYN or SYN-ACK of the flow, in either direction: learns whether the connection does AccECN. */
-static __always_inline void rpm_on_syn(struct rpm_register *r, const struct rpm_params *p, __u32 tag, __u16 flags,
-                                       int inbound, __u32 tick, struct rpm_events *events)
+static __always_inline void rpm_on_syn(struct rpm_register *r, const struct rpm_params *p,
+                                       const struct rpm_packet *packet, int inbound, __u32 tick,
+                                       struct rpm_events *events)
 {
+    __u16 flags = packet->flags;
     int answer = !!(flags & RPM_ACK);
     __u32 learnt = (answer ? rpm_grants_accecn(flags) : rpm_asks_accecn(flags)) ? RPM_REGISTER_ACCECN : 0;
 
     if (p->registers == RPM_REGISTERS_PLAIN)
         return;
-    if (r->tag == tag) {
+    if (r->tag == packet->tag) {
+        /* Nobody opens a connection again while ACKs of it come back; TCP takes no notice of such a SYN (RFC 5961, §4). */
+        if (rpm_is_sure(r, p, tick))
+            return;
         if (!answer) {
             /* A new connection between the same ports: what waited was for the old one. */
             events->aged += r->count;
             r->count = 0;
         }
         r->flags = learnt | (inbound ? 0 : r->flags & RPM_REGISTER_FALLEN);
-        if (inbound)
+        if (inbound) {
             r->seen = tick;
+            rpm_learn(r, packet);
+        }
         return;
     }
     if (rpm_live(r, p, tick))
         return;
     /* A bare SYN costs its sender nothing, so it gets a register only where that matters. */
-    if (learnt || (answer && inbound))
-        rpm_claim(r, tag, learnt, tick, events);
+    if (!learnt && !(answer && inbound))
+        return;
+    rpm_claim(r, packet->tag, learnt, tick, events);
+    if (inbound)
+        rpm_learn(r, packet);
 }
 
 /*
  * A packet of the flow has come back, no SYN and no RST: the flow's register is its own from now on. Says whether a
  * sender would understand ECE in this packet.
  */
-static __always_inline int rpm_refresh(struct rpm_register *r, const struct rpm_params *p, __u32 tag, __u16 flags,
-                                       __u32 tick, struct rpm_events *events)
+static __always_inline int rpm_refresh(struct rpm_register *r, const struct rpm_params *p,
+                                       const struct rpm_packet *packet, __u32 tick, struct rpm_events *events)
 {
     int live = rpm_live(r, p, tick);
+    int strange = p->window_mib && (packet->flags & RPM_ACK) && (r->flags & RPM_REGISTER_ACKED) &&
+                  !rpm_is_near(r, p, packet->acknowledgement);
 
-    if (r->tag != tag) {
+    if (r->tag != packet->tag) {
         if (live) {
             events->collision++;
             return 0;
         }
-        rpm_claim(r, tag, 0, tick, events);
-    } else if (!live) {
+        rpm_claim(r, packet->tag, 0, tick, events);
+    } else if (strange && rpm_is_sure(r, p, tick)) {
+        events->strange++;
+        return 0;
+    } else if (!live || strange) {
         events->aged += r->count;
         r->count = 0;
     }
     r->seen = tick;
     r->flags &= ~RPM_REGISTER_FALLEN;
+    rpm_learn(r, packet);
     /* Only AccECN sets AE after the handshake. */
-    if (flags & RPM_AE)
+    if (packet->flags & RPM_AE)
         r->flags |= RPM_REGISTER_ACCECN;
     if (!(r->flags & RPM_REGISTER_ACCECN))
         return 1;
+    events->aged += r->count;
     r->count = 0;
     return 0;
 }
 
 /* Algorithm 1, lines 6 to 10: whether this packet, which came back and is no SYN or RST, is to carry ECE. */
-static __always_inline int rpm_on_return(struct rpm_register *r, const struct rpm_params *p, __u32 tag, __u16 flags,
-                                         __u32 tick, struct rpm_events *events)
+static __always_inline int rpm_on_return(struct rpm_register *r, const struct rpm_params *p,
+                                         const struct rpm_packet *packet, __u32 tick, struct rpm_events *events)
 {
+    __u16 flags = packet->flags;
+
     if (p->registers == RPM_REGISTERS_PLAIN)
         return (flags & RPM_ACK) && !(flags & RPM_AE) && rpm_take(&r->count);
-    return rpm_refresh(r, p, tag, flags, tick, events) && (flags & RPM_ACK) && rpm_take(&r->count);
+    return rpm_refresh(r, p, packet, tick, events) && (flags & RPM_ACK) && rpm_take(&r->count);
 }
 
 /* -- A port --------------------------------------------------------------------------------------------------------- */
@@ -619,16 +694,16 @@ static __always_inline enum rpm_way rpm_outbound_register(struct rpm_port *port,
 
     RPM_LOCK(&r->lock);
     if (rpm_is_syn(packet))
-        rpm_on_syn(r, p, packet->tag, packet->flags, 0, tick, events);
+        rpm_on_syn(r, p, packet, 0, tick, events);
     else if (p->aggregate && packet->ecn != RPM_ECN_NOT_ECT && r->tag == packet->tag)
         r->flags |= RPM_REGISTER_ECT;
     if (way == RPM_WAY_REGISTER) {
         if (!p->aggregate)
-            *counted = rpm_count(r, p, packet->tag, tick, events);
+            *counted = rpm_count(r, p, packet, tick, events);
         else if (p->registers == RPM_REGISTERS_PLAIN)
             *counted = RPM_COUNTED;
         else
-            *counted = rpm_admit(r, p, packet->tag, tick, events);
+            *counted = rpm_admit(r, p, packet, tick, events);
     }
     RPM_UNLOCK(&r->lock);
     if (way != RPM_WAY_REGISTER)
@@ -655,15 +730,15 @@ static __always_inline int rpm_inbound(struct rpm_port *port, struct rpm_registe
         return 0;
     RPM_LOCK(&r->lock);
     if (rpm_is_syn(packet)) {
-        rpm_on_syn(r, p, packet->tag, packet->flags, 1, tick, events);
+        rpm_on_syn(r, p, packet, 1, tick, events);
         understands = 0;
     } else if (!p->aggregate) {
-        ece = rpm_on_return(r, p, packet->tag, packet->flags, tick, events);
+        ece = rpm_on_return(r, p, packet, tick, events);
         understands = 0;
     } else if (p->registers == RPM_REGISTERS_PLAIN) {
         understands = !(packet->flags & RPM_AE);
     } else {
-        understands = rpm_refresh(r, p, packet->tag, packet->flags, tick, events) && (r->flags & RPM_REGISTER_ECT);
+        understands = rpm_refresh(r, p, packet, tick, events) && (r->flags & RPM_REGISTER_ECT);
     }
     RPM_UNLOCK(&r->lock);
 

@@ -19,11 +19,21 @@ fn main() -> Result<(), midpath_ebpf::Error> {
         aggregate: false,
         age_ticks: 1000,
         register_max: u16::MAX,
+        window_mib: 16,
     };
     let config = Config { params: params.into(), register_mask: 65_535, ticket: 7, ..Config::default() };
     let mut loaded = Loaded::new(&config)?;
     for v6 in [false, true] {
-        let tcp = frame::Tcp { v6, hosts: (1, 2), ports: (40_000, 443), ecn: 2, flags: 0x10, payload: 1400 };
+        let tcp = frame::Tcp {
+            v6,
+            hosts: (1, 2),
+            ports: (40_000, 443),
+            ecn: 2,
+            flags: 0x10,
+            payload: 1400,
+            seq: 1_000,
+            ack: 1_000,
+        };
         let (data, ack) = (tcp.frame(), frame::Tcp { payload: 0, ..tcp.reversed() }.frame());
         for program in Program::ALL {
             let frame = if program == Program::Return { &ack } else { &data };

@@ -64,6 +64,9 @@ pub struct Params {
     pub age_ticks: u32,
     /// A register counts up to this.
     pub register_max: u16,
+    /// Guarded registers: packets whose TCP numbers are more MiB than this from the flow's last ACK are
+    /// taken for a stranger's; 0: none are.
+    pub window_mib: u32,
 }
 
 /// `struct rpm_params`: the same as the programs read it.
@@ -79,7 +82,14 @@ pub struct RawParams {
     mode: u8,
     registers: u8,
     aggregate: u8,
-    reserved: u32,
+    window_mib: u32,
+}
+
+impl RawParams {
+    /// A full packet of the device, with its Ethernet header.
+    pub fn mtu_bytes(&self) -> u64 {
+        self.mtu_bytes
+    }
 }
 
 impl From<Params> for RawParams {
@@ -94,7 +104,7 @@ impl From<Params> for RawParams {
             mode: p.mode as u8,
             registers: p.registers as u8,
             aggregate: p.aggregate.into(),
-            reserved: 0,
+            window_mib: p.window_mib,
         }
     }
 }
@@ -111,6 +121,7 @@ impl From<RawParams> for Params {
             aggregate: raw.aggregate != 0,
             age_ticks: raw.age_ticks,
             register_max: raw.register_max as u16,
+            window_mib: raw.window_mib,
         }
     }
 }
@@ -152,7 +163,7 @@ pub struct Config {
 
 impl Config {
     /// Programs that were loaded by another version of this crate may keep other structures.
-    pub const VERSION: u32 = 1;
+    pub const VERSION: u32 = 2;
 
     /// The device's name as text.
     pub fn device_name(&self) -> String {
@@ -172,7 +183,8 @@ pub struct Register {
     pub seen: u32,
     /// Signals that wait for an ACK.
     pub count: u16,
-    /// [`RegisterFlags`].
+    /// [`RegisterFlags`], and above them the upper 12 bits of the last acknowledgement number that came
+    /// back.
     pub flags: u16,
 }
 
@@ -194,6 +206,8 @@ impl RegisterFlags {
     pub const FALLEN: u16 = 2;
     /// The flow sends ECT packets (noted with one register for all only).
     pub const ECT: u16 = 4;
+    /// The last acknowledgement number is known.
+    pub const ACKED: u16 = 8;
 }
 
 /// `struct rpm_codel`.
@@ -287,7 +301,8 @@ macro_rules! stats {
 
             /// Adds another CPU's.
             pub fn add(&mut self, other: &Stats) {
-                $(self.$name += other.$name;)*
+                // Sums of times go round.
+                $(self.$name = self.$name.wrapping_add(other.$name);)*
                 for (mine, theirs) in self.sojourn.iter_mut().zip(other.sojourn) {
                     *mine += theirs;
                 }
@@ -320,22 +335,32 @@ stats! {
     collisions,
     /// because nothing has come back,
     no_acks,
-    /// because the flow does AccECN.
+    /// because the flow does AccECN,
     accecn,
+    /// because the packet does not lie in the flow's window: somebody else may have sent it.
+    strange,
     /// TCP packets that came back through the device.
     returned,
     /// Signals that left a register with an ACK,
     marked_ece,
     /// of these with an ACK that carried ECE already.
     already_ece,
-    /// Packets that came back for a flow whose register is another's.
+    /// Packets that came back for a flow whose register is another's,
     return_collisions,
+    /// or outside the flow's window: they take no signal.
+    return_strange,
+    /// The times of signals that registers took, summed,
+    counted_at_ns,
+    /// and of those that left them.
+    gone_at_ns,
     /// Signals dropped because no ACK came for them.
     aged,
     /// Flows that took a register.
     claimed,
     /// Flows that fell back to forward marking.
     fallen,
+    /// Packets longer than the device's MTU was at `up`; they pass unshaped.
+    too_long,
     /// Packets that lost their stamp.
     unstamped,
     /// Packets that somebody else sent into the internal pair; dropped.
@@ -345,6 +370,15 @@ stats! {
 }
 
 impl Stats {
+    /// How long signals have waited in registers on average, where `waiting` wait at `now_ns`; `None`
+    /// without signals.
+    pub fn signal_wait_ns(&self, waiting: u64, now_ns: u64) -> Option<u64> {
+        let all = self.gone_at_ns.wrapping_add(waiting.wrapping_mul(now_ns)).wrapping_sub(self.counted_at_ns);
+        // Counters of several CPUs are not read at one moment: a little less than nothing is nothing.
+        let all = if all > i64::MAX as u64 { 0 } else { all };
+        all.checked_div(self.counted)
+    }
+
     /// The sojourn time below which a share `q` of the packets stayed, in ns; within 6 %. `None`
     /// without packets.
     pub fn sojourn_quantile_ns(&self, q: f64) -> Option<u64> {
@@ -398,6 +432,17 @@ mod tests {
             assert!((here.1 - here.0) as f64 / here.0 as f64 <= 0.125);
         }
         assert_eq!(sojourn_bounds_ns(SOJOURN_BUCKETS - 1).1, 1 << 34);
+    }
+
+    #[test]
+    fn waits_of_signals_are_what_lies_between_their_times() {
+        // Two that left after 3 and 5 ns, one that has waited for 10: 18 in all. Times go round.
+        let at = [u64::MAX - 2, 7, 20];
+        let counted_at_ns = at.iter().fold(0u64, |sum, t| sum.wrapping_add(*t));
+        let gone_at_ns = at[0].wrapping_add(3).wrapping_add(at[1] + 5);
+        let stats = Stats { counted: 3, counted_at_ns, gone_at_ns, ..Stats::default() };
+        assert_eq!(stats.signal_wait_ns(1, 30), Some(6));
+        assert_eq!(Stats::default().signal_wait_ns(0, 30), None);
     }
 
     #[test]

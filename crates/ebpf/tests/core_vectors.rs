@@ -12,7 +12,7 @@ use midpath_ebpf::Params;
 
 const WAYS: [&str; 3] = ["pass", "drop", "mark"];
 const SANITIZE: [&str; 2] = ["-fsanitize=undefined", "-fno-sanitize-recover=all"];
-const COUNTED: [&str; 5] = ["counted", "saturated", "collision", "no-acks", "accecn"];
+const COUNTED: [&str; 6] = ["counted", "saturated", "collision", "no-acks", "accecn", "strange"];
 
 /// The program of tests/harness, or `None` where there is no C compiler.
 fn harness(test: &str) -> Option<PathBuf> {
@@ -54,7 +54,8 @@ fn answers(program: &Path, input: &str) -> Vec<String> {
 
 fn params_line(p: &Params) -> String {
     let numbers = format!("{} {} {} {} {}", p.target_ns, p.interval_ns, p.mtu_bytes, p.age_ticks, p.register_max);
-    format!("params {numbers} {} {} {} {}\n", p.aqm as u8, p.mode as u8, p.registers as u8, u8::from(p.aggregate))
+    let kinds = format!("{} {} {} {}", p.aqm as u8, p.mode as u8, p.registers as u8, u8::from(p.aggregate));
+    format!("params {numbers} {kinds} {}\n", p.window_mib)
 }
 
 /// A flow's tag: any number but 0 that no other flow has.
@@ -67,7 +68,7 @@ fn input_of(file: &Vectors) -> String {
     for event in &file.events {
         input += &match event {
             Event::Out(o) => format!(
-                "out {} {} {} {} {} {} {} {}\n",
+                "out {} {} {} {} {} {} {} {} {}\n",
                 o.t,
                 o.sojourn,
                 o.behind,
@@ -75,10 +76,12 @@ fn input_of(file: &Vectors) -> String {
                 tag(file, &o.flow),
                 ecn_bits(&o.ecn),
                 u8::from(o.tcp),
-                flag_bits(&o.flags)
+                flag_bits(&o.flags),
+                o.seq
             ),
             Event::In(i) => {
-                format!("in {} {} {} {}\n", i.t, file.flows[&i.flow], tag(file, &i.flow), flag_bits(&i.flags))
+                let (place, tag, flags) = (file.flows[&i.flow], tag(file, &i.flow), flag_bits(&i.flags));
+                format!("in {} {place} {tag} {flags} {}\n", i.t, i.ack)
             }
         };
     }

@@ -15,7 +15,8 @@ const NOW_NS: u64 = 10_000_000_000;
 /// Every ECT packet is chosen: it waited a second.
 const STAMP_NS: u64 = NOW_NS - 1_000_000_000;
 
-const TCP: Tcp = Tcp { v6: false, hosts: (1, 2), ports: (40_000, 443), ecn: ECT0, flags: ACK, payload: 100 };
+const TCP: Tcp =
+    Tcp { v6: false, hosts: (1, 2), ports: (40_000, 443), ecn: ECT0, flags: ACK, payload: 100, seq: 1_000, ack: 1_000 };
 
 fn params(mode: Mode) -> Params {
     Params {
@@ -28,6 +29,7 @@ fn params(mode: Mode) -> Params {
         aggregate: false,
         age_ticks: 1000,
         register_max: u16::MAX,
+        window_mib: 16,
     }
 }
 

@@ -44,7 +44,8 @@ fn the_programs_pass_the_vectors() {
 fn flows_of(file: &Vectors) -> BTreeMap<String, (Tcp, u32)> {
     let mut ports = 1024..u16::MAX;
     let mut next = |place: u32| {
-        let tcp = |port| Tcp { v6: false, hosts: (1, 2), ports: (port, 443), ecn: 0, flags: 0, payload: 0 };
+        let tcp =
+            |port| Tcp { v6: false, hosts: (1, 2), ports: (port, 443), ecn: 0, flags: 0, payload: 0, seq: 0, ack: 0 };
         let port = ports.find(|port| place_of(&tcp(*port), PLACES - 1) == place).expect("enough ports");
         (tcp(port), place)
     };
@@ -59,7 +60,7 @@ fn wanted_of(out: &Out) -> String {
 impl Run {
     fn out(&mut self, out: &Out) -> String {
         let (flow, place) = self.flows[&out.flow];
-        let tcp = Tcp { ecn: ecn_bits(&out.ecn), flags: flag_bits(&out.flags), ..flow };
+        let tcp = Tcp { ecn: ecn_bits(&out.ecn), flags: flag_bits(&out.flags), seq: out.seq, ..flow };
         let frame =
             if out.tcp { tcp.frame() } else { ethernet(&[], 0x0800, &ipv4((1, 2), tcp.ecn, &[], 0, 17, &[0; 30])) };
         // What stands in the queue behind this packet is what went in and did not come out.
@@ -84,6 +85,7 @@ impl Run {
             ("collision", change.collisions),
             ("no-acks", change.no_acks),
             ("accecn", change.accecn),
+            ("strange", change.strange),
         ];
         let counted = registers.iter().find(|(_, n)| *n > 0).map_or("-", |(name, _)| name);
         format!("signal {} {verdict} {counted} register {}", change.signals == 1, self.register(place))
@@ -91,7 +93,7 @@ impl Run {
 
     fn back(&mut self, back: &In) -> String {
         let (flow, place) = self.flows[&back.flow];
-        let frame = Tcp { flags: flag_bits(&back.flags), payload: 5, ..flow.reversed() }.frame();
+        let frame = Tcp { flags: flag_bits(&back.flags), payload: 5, ack: back.ack, ..flow.reversed() }.frame();
         let result = self.run(Program::Return, back.t, &RunPacket { data: &frame, ..RunPacket::default() });
         assert_eq!(result.verdict, RunResult::UNSPEC);
         let ece = self.change().marked_ece == 1;
@@ -116,6 +118,7 @@ impl Run {
             collisions: now.collisions - before.collisions,
             no_acks: now.no_acks - before.no_acks,
             accecn: now.accecn - before.accecn,
+            strange: now.strange - before.strange,
             marked_ece: now.marked_ece - before.marked_ece,
             ..Stats::default()
         }

@@ -211,6 +211,10 @@ pub struct Up {
     /// Signals that a register holds.
     #[arg(long, value_name = "COUNT", default_value_t = 65_535)]
     pub register_max: u16,
+    /// Packets whose TCP numbers are more MiB than this from the flow's last ACK are taken for a
+    /// stranger's: they change nothing, and their signals go forward. 0: none are.
+    #[arg(long, value_name = "MIB", default_value_t = 16, value_parser = clap::value_parser!(u32).range(..1024))]
+    pub window: u32,
     /// Registers with an owner, or the published algorithm to the letter (for experiments:
     /// collisions mark other flows).
     #[arg(long, value_enum, default_value = "guarded")]

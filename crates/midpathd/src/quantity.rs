@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+// Case matters: to some tools mbps are megabytes, and MB are to all.
 const RATES: [(&str, f64); 13] = [
     ("bps", 1.0),
     ("bit", 1.0),
@@ -9,19 +10,27 @@ const RATES: [(&str, f64); 13] = [
     ("kbps", 1e3),
     ("kbit", 1e3),
     ("kbit/s", 1e3),
-    ("mbps", 1e6),
-    ("mbit", 1e6),
-    ("mbit/s", 1e6),
-    ("gbps", 1e9),
-    ("gbit", 1e9),
-    ("gbit/s", 1e9),
-    ("tbps", 1e12),
+    ("Mbps", 1e6),
+    ("Mbit", 1e6),
+    ("Mbit/s", 1e6),
+    ("Gbps", 1e9),
+    ("Gbit", 1e9),
+    ("Gbit/s", 1e9),
+    ("Tbps", 1e12),
 ];
 const TIMES: [(&str, f64); 5] = [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
 
 /// A rate in bits per second: `100Mbps`, `2.5 Gbit/s`, `500kbit`.
 pub fn rate_bps(text: &str) -> Result<u64, String> {
-    read(text, &RATES).ok_or_else(|| format!("{text:?} is not a rate; write it like 100Mbps, 2.5Gbps or 500kbit"))
+    read(text, &RATES).ok_or_else(|| {
+        let written = "write it like 100Mbps, 2.5Gbps or 500kbit";
+        match unit_of(text).and_then(in_other_case) {
+            Some(unit) => {
+                format!("{text:?} is not a rate: {unit} has its letters in this case, and B is bytes; {written}")
+            }
+            None => format!("{text:?} is not a rate; {written}"),
+        }
+    })
 }
 
 /// A time in nanoseconds: `5ms`, `0.5 s`, `200us`.
@@ -29,11 +38,24 @@ pub fn time_ns(text: &str) -> Result<u64, String> {
     read(text, &TIMES).ok_or_else(|| format!("{text:?} is not a time; write it like 5ms, 0.5s or 200us"))
 }
 
-fn read(text: &str, units: &[(&str, f64)]) -> Option<u64> {
+fn number_and_unit(text: &str) -> Option<(&str, &str)> {
     let text = text.trim();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
     let (number, unit) = text.split_at(end);
-    let unit = unit.trim().to_lowercase();
+    Some((number, unit.trim()))
+}
+
+fn unit_of(text: &str) -> Option<&str> {
+    number_and_unit(text).map(|(_, unit)| unit)
+}
+
+/// The unit of rates that differs from this one by the case of its letters alone.
+fn in_other_case(unit: &str) -> Option<&'static str> {
+    RATES.iter().map(|(name, _)| *name).find(|name| name.eq_ignore_ascii_case(unit))
+}
+
+fn read(text: &str, units: &[(&str, f64)]) -> Option<u64> {
+    let (number, unit) = number_and_unit(text)?;
     let factor = units.iter().find(|(name, _)| *name == unit)?.1;
     let value = number.parse::<f64>().ok()? * factor;
     // Below 2⁶³, where a float still is a whole number.
@@ -87,6 +109,9 @@ mod tests {
             assert!(time_ns(wrong).is_err(), "{wrong}");
         }
         assert!(rate_bps("5ms").unwrap_err().contains("like 100Mbps"));
+        for bytes in ["95MBps", "95mbps", "95 MBPS", "1KBPS"] {
+            assert!(rate_bps(bytes).unwrap_err().contains("B is bytes"), "{bytes}");
+        }
     }
 
     #[test]

@@ -63,6 +63,7 @@ fn rpm(command: Rpm) -> Result<(), Error> {
     let mut net = Net::new().tried(|| "the kernel's netlink interface cannot be opened".into())?;
     match command {
         Rpm::Up(up) => {
+            let _alone = rpm::Alone::wait()?;
             let said = match rpm::up(&mut net, &up.dev, &settings(&up))? {
                 Done::Started => "is on",
                 Done::Changed => "is changed",
@@ -72,6 +73,7 @@ fn rpm(command: Rpm) -> Result<(), Error> {
             Ok(())
         }
         Rpm::Down { dev } => {
+            let _alone = rpm::Alone::wait()?;
             let off = rpm::down(&mut net, dev.as_deref())?;
             match (off.is_empty(), dev) {
                 (false, _) => println!("RPM is off: {}", off.join(", ")),
@@ -111,6 +113,7 @@ fn settings(up: &Up) -> Settings {
         aggregate: up.aggregate,
         age_ticks: rpm::ticks(up.ack_timeout),
         register_max: up.register_max,
+        window_mib: up.window,
     };
     Settings { shape: Shape { rate_bps: up.rate, buffer_ns: up.buffer }, params, flows: up.flows }
 }

@@ -115,6 +115,26 @@ impl Lab {
         text(&done.stderr).contains("Connection refused")
     }
 
+    /// Whether a transfer of 300 kB arrives, in full packets of whatever the MTU is.
+    fn carries(&self) -> bool {
+        const SERVER: &str = "import socket; s = socket.create_server(('192.0.2.2', 0)); print(s.getsockname()[1], flush=True); \
+            c = s.accept()[0]; c.settimeout(5); n = 0\n\
+            while d := c.recv(1 << 20): n += len(d)\n\
+            c.sendall(str(n).encode())";
+        const CLIENT: &str = "import socket, sys; c = socket.create_connection(('192.0.2.2', int(sys.argv[1])), 5); \
+            c.sendall(bytes(300_000)); c.shutdown(1); print(c.recv(20).decode())";
+        let mut server = Command::new("nsenter");
+        server.arg(format!("--net=/run/netns/{}", self.there)).args(["python3", "-c", SERVER]);
+        let mut server =
+            server.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::null()).spawn().unwrap();
+        let mut port = String::new();
+        std::io::BufRead::read_line(&mut std::io::BufReader::new(server.stdout.take().unwrap()), &mut port).unwrap();
+        let done = self.within("python3").args(["-c", CLIENT, port.trim()]).output().unwrap();
+        let _ = server.kill();
+        server.wait().unwrap();
+        text(&done.stdout).trim() == "300000"
+    }
+
     fn status(&self) -> Value {
         let found: Value = serde_json::from_str(&self.does(&["status", "--json"])).unwrap();
         found["devices"][0].clone()
@@ -278,6 +298,70 @@ fn a_renamed_device_is_still_known() {
 }
 
 #[test]
+fn no_change_of_a_device_loses_what_it_would_carry_alone() {
+    let Some(lab) = Lab::new("no_change_of_a_device") else { return };
+    lab.up(&[]);
+    assert!(lab.carries());
+    assert_eq!(lab.status()["changed"].as_array().map(Vec::len), Some(0));
+    let both = |arguments: &str| {
+        lab.tool("ip", arguments);
+        let done = Command::new("ip").args(["-n", &lab.there]).args(arguments.split_whitespace()).output().unwrap();
+        assert!(done.status.success(), "{}", text(&done.stderr));
+    };
+    // A shaper with a burst of 1,500 bytes dropped each packet of 9,000, and so the connection.
+    both("link set dev0 mtu 9000");
+    assert!(lab.carries(), "a larger MTU");
+    let said = lab.does(&["status"]);
+    assert!(said.contains("the MTU was 1500 when RPM was turned on and is 9000 now"), "{said}");
+    assert!(lab.status()["counters"]["too_long"].as_u64() > Some(0));
+    assert_eq!(lab.up(&[]), "RPM is changed: dev0 at 50 Mbps\n");
+    let before = lab.status()["counters"]["too_long"].as_u64();
+    assert!(lab.carries());
+    assert_eq!(lab.status()["counters"]["too_long"].as_u64(), before, "shaped again");
+    both("link set dev0 mtu 1280");
+    assert!(lab.carries(), "a smaller MTU");
+    assert!(lab.does(&["status"]).contains("is 1280 now"));
+
+    lab.tool("ip", "address add 192.0.2.9/24 dev dev0");
+    lab.tool("ip", "address delete 192.0.2.1/24 dev dev0");
+    lab.tool("tc", "qdisc replace dev dev0 root pfifo limit 50");
+    assert!(lab.carries(), "addresses and the device's own qdisc");
+    lab.up(&["--rate", "5Mbps"]);
+    assert!(lab.carries(), "another rate");
+    lab.tool("ip", "link set dev0 down");
+    lab.tool("ip", "link set dev0 name wan");
+    lab.tool("ip", "link set wan up");
+    assert!(lab.carries(), "another name");
+    let said = lab.does(&["status", "--dev", "wan"]);
+    assert!(said.contains("the device is called wan now"), "{said}");
+    let offloads = ["tx", "sg", "tso", "gso", "gro"];
+    match lab.within("ethtool").arg("--version").output() {
+        Ok(_) => {
+            for (offload, to) in offloads.iter().flat_map(|name| [(name, "off"), (name, "on")]) {
+                lab.tool("ethtool", &format!("-K wan {offload} {to}"));
+                assert!(lab.carries(), "{offload} {to}");
+            }
+        }
+        Err(error) => writeln!(std::io::stderr(), "offloads are not changed: ethtool: {error}").unwrap(),
+    }
+}
+
+#[test]
+fn several_ups_at_once_take_turns() {
+    let Some(lab) = Lab::new("several_ups_at_once") else { return };
+    let up = || {
+        let mut command = lab.within(env!("CARGO_BIN_EXE_midpathd"));
+        command.args(["rpm", "up", "--dev", "dev0", "--rate", "50Mbps"]);
+        command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap()
+    };
+    let all: Vec<_> = (0..4).map(|_| up()).collect();
+    let said: Vec<Output> = all.into_iter().map(|child| child.wait_with_output().unwrap()).collect();
+    assert!(said.iter().all(|done| done.status.success()), "{said:?}");
+    assert_eq!(said.iter().filter(|done| text(&done.stdout).starts_with("RPM is on: ")).count(), 1);
+    assert!(lab.reaches());
+}
+
+#[test]
 fn devices_do_not_disturb_each_other() {
     let Some(lab) = Lab::new("devices_do_not_disturb_each_other") else { return };
     lab.tool("ip", "link add other type veth peer name rehto");
@@ -303,6 +387,10 @@ fn each_impossible_thing_gets_one_line() {
     refused(&["up", "--dev", "eth9", "--rate", "1Gbps"], 2, "--dev eth9: there is no such device; there are lo, dev0");
     refused(&["up", "--dev", "lo", "--rate", "1Gbps"], 2, "neither Ethernet nor a tunnel");
     refused(&["up", "--dev", "dev0", "--rate", "1bps"], 2, "--rate 1 bps: from 8 kbps");
+    for command in ["status", "down"] {
+        refused(&[command, "--dev", "eth9"], 2, "--dev eth9: there is no such device; there are lo, dev0");
+    }
+    refused(&["up", "--dev", "dev0", "--rate", "95MBps"], 2, "Mbps has its letters in this case, and B is bytes");
     refused(&["metrics", "--listen", "nowhere"], 1, "--listen nowhere");
     lab.tool("tc", "qdisc add dev dev0 ingress");
     refused(&["up", "--dev", "dev0", "--rate", "1Gbps"], 1, "tc qdisc del dev dev0 ingress");

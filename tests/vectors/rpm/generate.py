@@ -40,9 +40,9 @@ def out(t: int, flow: str = "a", **more: object) -> dict:
     return {"dir": "out", "t": t} | USUAL["out"] | {"flow": flow} | more
 
 
-def back(t: int, flow: str = "a", flags: str = "ACK") -> dict:
+def back(t: int, flow: str = "a", flags: str = "ACK", **more: object) -> dict:
     """A packet that comes back."""
-    return {"dir": "in", "t": t} | USUAL["in"] | {"flow": flow, "flags": flags}
+    return {"dir": "in", "t": t} | USUAL["in"] | {"flow": flow, "flags": flags} | more
 
 
 def every(ms: float, count: int, start: int = START) -> Iterator[int]:
@@ -71,7 +71,7 @@ def vector(make: Callable[[], tuple[str, Params, dict[str, int], list[dict]]]) -
         port = Port(params, places)
         return {
             "about": about,
-            "params": asdict(params),
+            "params": {key: value for key, value in asdict(params).items() if key != "window_mib" or value},
             "usual": USUAL,
             "flows": {flow: {"place": place} for flow, place in places.items()},
             "events": list(answered(port, events)),
@@ -444,6 +444,81 @@ def aggregate_plain():
         back(t + 4000 * MS, "a"),
     ]
     return "One register, nothing checked.", _step(aggregate=True, registers="plain"), places, events
+
+
+WINDOW = 16
+MIB = 2**20
+
+
+def _strangers(start: int) -> list[dict]:
+    """A flow whose numbers pass 2^32, and packets in its name by somebody who does not know them."""
+    n = 2**32 - 300
+
+    def at(distance: int) -> int:
+        return (n + distance) % 2**32
+
+    t = iter(range(start, start + 100 * MS, MS))
+    events = [back(next(t), flags="SYN ACK", ack=at(1)), out(next(t), seq=at(1))]
+    # What lies at the window's ends, and what lies outside.
+    ends = [WINDOW * MIB, WINDOW * MIB + MIB, -WINDOW * MIB, -WINDOW * MIB - MIB, 2**31]
+    # The numbers' upper 12 bits are compared: n ends the last of 2^12 MiB, and 299 bytes further begins the first.
+    events += [out(next(t), seq=at(1 + end)) for end in ends]
+    events += [out(next(t), seq=at(at_end)) for at_end in (300 + (WINDOW - 1) * MIB, 299 + WINDOW * MIB, 300 + WINDOW * MIB)]
+    events += [back(next(t), ack=at(1 + end)) for end in (ends[1], ends[3], ends[4])]
+    events += [back(next(t), ack=at(501)), out(next(t), seq=at(501)), out(next(t), seq=at(2000))]
+    # SYNs in the flow's name: of another connection, and such as ask for AccECN.
+    events += [back(next(t), flags="SYN"), out(next(t), flags="SYN AE CWR ECE", ecn="not-ect")]
+    events += [back(next(t), flags="SYN ACK CWR", ack=at(2**30)), out(next(t), seq=at(2000))]
+    # One that lies in the window by chance takes a signal; the flow's own ACKs go on.
+    events += [back(next(t), ack=at(501 + WINDOW * MIB)), back(next(t), ack=at(1001)), out(next(t), seq=at(2000))]
+    # A quarter of the age without an ACK: numbers far away tell where the flow is now.
+    quiet = start + 500 * MS
+    events += [back(quiet, ack=at(2**30)), out(quiet + MS, seq=at(2**30)), out(quiet + 2 * MS, seq=at(2000))]
+    events += [back(quiet + 3 * MS, ack=at(2**30 + 1)), back(quiet + 4 * MS, ack=at(2000))]
+    # Another connection between the same ports.
+    again = start + 1000 * MS
+    events += [out(again, seq=7, flags="SYN", ecn="not-ect"), back(again + MS, flags="SYN ACK", ack=8)]
+    events += [out(again + 2 * MS, seq=8), back(again + 3 * MS, ack=8), back(again + 4 * MS, flags="", ack=9)]
+    # A flow that fell back is as if nothing were known of it.
+    fallen = start + 2500 * MS
+    events += [out(fallen, seq=8), out(fallen + MS, seq=at(2**30)), back(fallen + 2 * MS, ack=at(2**30))]
+    return [*events, out(fallen + 3 * MS, seq=at(2**30)), back(fallen + 4 * MS, ack=at(2**30 + 1000))]
+
+
+@vector
+def window():
+    """Packets in a flow's name."""
+    about = "Signals for packets outside the flow's window go forward, and ACKs outside it take none."
+    return about, _step(window_mib=WINDOW), A, _strangers(START)
+
+
+@vector
+def window_aggregate():
+    """The same with one register for all."""
+    about = "One register for all: a stranger's packets neither count nor take."
+    return about, _step(window_mib=WINDOW, aggregate=True), A, _strangers(START)
+
+
+@vector
+def window_traffic():
+    """Bursts with forged packets among them."""
+    rng = random.Random(16)
+    sent: dict[str, int] = {}
+    acked: dict[str, int] = {}
+    events = []
+    for event in _traffic(16, 6, 1000):
+        flow = event["flow"]
+        if event["dir"] == "out":
+            sent[flow] = sent.get(flow, 4_294_000_000) + 1448
+            event = event | {"seq": sent[flow] % 2**32}
+        else:
+            acked[flow] = max(acked.get(flow, 0), sent.get(flow, 4_294_000_000) - 1448 * rng.randint(0, 4))
+            event = event | {"ack": acked[flow] % 2**32}
+        if rng.random() < 0.2:
+            event |= {"seq" if event["dir"] == "out" else "ack": rng.randrange(2**32)}
+        events.append(event)
+    params = Params(target_ns=MS, interval_ns=20 * MS, window_mib=WINDOW)
+    return "Bursts of several flows over 20 Mbps, a fifth of the packets with numbers of chance.", params, _many(6, 2), events
 
 
 def _many(flows: int, per_place: int = 1) -> dict[str, int]:

@@ -13,6 +13,8 @@ pub struct Tcp {
     /// Nine bits.
     pub flags: u16,
     pub payload: usize,
+    pub seq: u32,
+    pub ack: u32,
 }
 
 impl Tcp {
@@ -41,7 +43,8 @@ impl Tcp {
         let mut s = Vec::new();
         s.extend(self.ports.0.to_be_bytes());
         s.extend(self.ports.1.to_be_bytes());
-        s.extend([0x12, 0x34, 0x56, 0x78, 0x9a, 0xbc, 0xde, 0xf0]);
+        s.extend(self.seq.to_be_bytes());
+        s.extend(self.ack.to_be_bytes());
         s.push(5 << 4 | (self.flags >> 8) as u8);
         s.push(self.flags as u8);
         s.extend([0x20, 0, 0, 0, 0, 0]);

@@ -35,6 +35,8 @@ pub struct Out {
     pub ecn: String,
     pub tcp: bool,
     pub flags: String,
+    #[serde(default)]
+    pub seq: u32,
     pub signal: bool,
     pub verdict: String,
     pub counted: Option<String>,
@@ -47,6 +49,8 @@ pub struct In {
     pub t: u64,
     pub flow: String,
     pub flags: String,
+    #[serde(default)]
+    pub ack: u32,
     pub ece: bool,
     pub register: u32,
 }
@@ -79,6 +83,8 @@ struct FileParams {
     registers: String,
     aggregate: bool,
     register_max: u16,
+    #[serde(default)]
+    window_mib: u32,
     age_ns: u64,
 }
 
@@ -112,6 +118,7 @@ impl FileParams {
             aggregate: self.aggregate,
             age_ticks: u32::try_from(self.age_ns / TICK_NS).unwrap(),
             register_max: self.register_max,
+            window_mib: self.window_mib,
         }
     }
 }

@@ -2,9 +2,9 @@
 /*
  * The algorithm in user space: one line a packet on standard input, one line an answer on standard output.
  *
- *     params TARGET INTERVAL MTU AGE_TICKS REGISTER_MAX AQM MODE REGISTERS AGGREGATE
- *     out NOW SOJOURN BEHIND PLACE TAG ECN TCP FLAGS    ->  SIGNAL WAY COUNTED REGISTER
- *     in NOW PLACE TAG FLAGS                            ->  ECE REGISTER
+ *     params TARGET INTERVAL MTU AGE_TICKS REGISTER_MAX AQM MODE REGISTERS AGGREGATE WINDOW
+ *     out NOW SOJOURN BEHIND PLACE TAG ECN TCP FLAGS SEQ ->  SIGNAL WAY COUNTED REGISTER
+ *     in NOW PLACE TAG FLAGS ACK                        ->  ECE REGISTER
  *     root INTERVAL COUNT                               ->  interval / sqrt(count)
  */
 #include <stdint.h>
@@ -33,20 +33,22 @@ static unsigned shown(unsigned place)
 static int on_out(const char *line)
 {
     unsigned long long now, sojourn, behind;
-    unsigned place, tag, ecn, tcp, flags;
+    unsigned place, tag, ecn, tcp, flags, sequence;
     enum rpm_counted counted = RPM_COUNTED;
     struct rpm_events events = {0};
     struct rpm_packet packet = {0};
     enum rpm_way way;
     int signalled, asked;
 
-    if (sscanf(line, "out %llu %llu %llu %u %u %u %u %u", &now, &sojourn, &behind, &place, &tag, &ecn, &tcp, &flags) != 8)
+    if (sscanf(line, "out %llu %llu %llu %u %u %u %u %u %u", &now, &sojourn, &behind, &place, &tag, &ecn, &tcp, &flags,
+               &sequence) != 9)
         return -1;
     packet.ip = 1;
     packet.ecn = ecn;
     packet.tcp = tcp;
     packet.flags = flags;
     packet.tag = tag;
+    packet.sequence = sequence;
     way = rpm_outbound(&port, &params, &packet, now, sojourn, behind, &signalled);
     asked = way == RPM_WAY_REGISTER;
     if (rpm_outbound_looks(&params, &packet, way))
@@ -58,16 +60,17 @@ static int on_out(const char *line)
 static int on_in(const char *line)
 {
     unsigned long long now;
-    unsigned place, tag, flags;
+    unsigned place, tag, flags, acknowledgement;
     struct rpm_events events = {0};
     struct rpm_packet packet = {0};
     int ece = 0;
 
-    if (sscanf(line, "in %llu %u %u %u", &now, &place, &tag, &flags) != 4)
+    if (sscanf(line, "in %llu %u %u %u %u", &now, &place, &tag, &flags, &acknowledgement) != 5)
         return -1;
     packet.ip = packet.tcp = 1;
     packet.flags = flags;
     packet.tag = tag;
+    packet.acknowledgement = acknowledgement;
     if (rpm_uses_registers(&params))
         ece = rpm_inbound(&port, &registers[place % PLACES], &params, &packet, now, &events);
     printf("%d %u\n", ece, shown(place % PLACES));
@@ -77,10 +80,10 @@ static int on_in(const char *line)
 static int on_params(const char *line)
 {
     unsigned long long target, interval, mtu;
-    unsigned age, most, aqm, mode, kind, aggregate;
+    unsigned age, most, aqm, mode, kind, aggregate, window;
 
-    if (sscanf(line, "params %llu %llu %llu %u %u %u %u %u %u", &target, &interval, &mtu, &age, &most, &aqm, &mode, &kind,
-               &aggregate) != 9)
+    if (sscanf(line, "params %llu %llu %llu %u %u %u %u %u %u %u", &target, &interval, &mtu, &age, &most, &aqm, &mode,
+               &kind, &aggregate, &window) != 10)
         return -1;
     params.target_ns = target;
     params.interval_ns = interval;
@@ -91,6 +94,7 @@ static int on_params(const char *line)
     params.mode = mode;
     params.registers = kind;
     params.aggregate = aggregate;
+    params.window_mib = window;
     return 0;
 }
 

@@ -9,7 +9,7 @@ use midpath_ebpf::Program;
 
 use crate::error::{Error, Tried};
 use crate::net::{Net, Side};
-use crate::rpm::find::{Pair, pairs};
+use crate::rpm::find::{Pair, asked, pairs};
 
 /// How long `down` waits for the queue to run empty; what is left then is lost, as in any restart
 /// of a link.
@@ -17,15 +17,9 @@ const DRAIN: Duration = Duration::from_secs(1);
 
 /// Turns RPM off for a device, or for all; says for which devices it was on.
 pub fn down(net: &mut Net, device: Option<&str>) -> Result<Vec<String>, Error> {
-    // A device may have been renamed since: its number is the same.
     let links = net.links().tried(|| "devices cannot be listed".into())?;
-    let index = links.iter().find(|link| Some(link.name.as_str()) == device).map(|link| link.index);
-    let asked = |pair: &Pair| match device {
-        None => true,
-        Some(name) => index.is_some_and(|i| i == pair.device_index) || pair.device == name,
-    };
     let mut off = Vec::new();
-    for pair in pairs(net)?.into_iter().filter(asked) {
+    for pair in asked(pairs(net)?, &links, device)? {
         take_down(net, &pair)?;
         off.push(pair.device);
     }

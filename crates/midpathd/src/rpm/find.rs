@@ -103,6 +103,24 @@ pub fn pairs(net: &mut Net) -> Result<Vec<Pair>, Error> {
     Ok(links.iter().filter_map(|link| Pair::read(&links, link)).collect())
 }
 
+/// Those that a command asks for: of a device by the name that it has or had, or all.
+pub fn asked(found: Vec<Pair>, links: &[Link], device: Option<&str>) -> Result<Vec<Pair>, Error> {
+    let Some(name) = device else { return Ok(found) };
+    let index = links.iter().find(|link| link.name == name).map(|link| link.index);
+    let is_of = |pair: &Pair| index == Some(pair.device_index) || pair.device == name;
+    let of: Vec<Pair> = found.into_iter().filter(is_of).collect();
+    if of.is_empty() && index.is_none() {
+        return Err(no_device(name, links));
+    }
+    Ok(of)
+}
+
+/// There is no device of this name.
+pub fn no_device(name: &str, links: &[Link]) -> Error {
+    let names: Vec<&str> = links.iter().map(|link| link.name.as_str()).collect();
+    Error::Usage(format!("--dev {name}: there is no such device; there are {}", names.join(", ")))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -10,7 +10,7 @@ use midpath_ebpf::{SOJOURN_BUCKETS, sojourn_bounds_ns};
 type Metric<T> = (&'static str, &'static str, fn(&Active) -> T);
 
 /// What only grows.
-const COUNTERS: [Metric<u64>; 19] = [
+const COUNTERS: [Metric<u64>; 22] = [
     ("packets", "Packets through the queue.", |a| a.stats.packets),
     ("bytes", "Bytes through the queue.", |a| a.stats.bytes),
     ("queue_drops", "Packets refused because the queue was full.", |a| a.queue.drops.into()),
@@ -24,22 +24,28 @@ const COUNTERS: [Metric<u64>; 19] = [
     ("collisions", "Signals sent forward because the register is another flow's.", |a| a.stats.collisions),
     ("no_acks", "Signals sent forward because nothing came back.", |a| a.stats.no_acks),
     ("accecn", "Signals sent forward because the flow does AccECN.", |a| a.stats.accecn),
+    ("strange", "Signals sent forward because the packet lies outside its flow's window.", |a| a.stats.strange),
     ("aged", "Signals dropped because no ACK came for them.", |a| a.stats.aged),
     ("flows", "Flows that took a register.", |a| a.stats.claimed),
     ("flows_fallen", "Flows that fell back to forward marking.", |a| a.stats.fallen),
     ("returned", "TCP packets that came back.", |a| a.stats.returned),
+    ("returned_strange", "ACKs outside their flow's window; they take no signal.", |a| a.stats.return_strange),
+    ("too_long", "Packets longer than the MTU was when RPM was turned on; they pass unshaped.", |a| a.stats.too_long),
     ("foreign", "Packets that somebody else sent into the internal pair.", |a| a.stats.foreign),
     ("failures", "Packets without a stamp, and marks that the kernel refused.", |a| a.stats.unstamped + a.stats.failed),
 ];
 
 /// What goes up and down.
-const GAUGES: [Metric<f64>; 8] = [
+const GAUGES: [Metric<f64>; 9] = [
     ("rate_bits_per_second", "The shaper's rate.", |a| a.rate_bps as f64),
     ("backlog_bytes", "Bytes that wait.", |a| a.queue.backlog_bytes.into()),
     ("registers", "Registers.", |a| a.registers.total as f64),
     ("registers_bytes", "Kernel memory of the registers.", |a| a.registers.bytes as f64),
     ("registers_owned", "Registers that a flow owns.", |a| a.registers.owned as f64),
     ("registers_signals", "Signals that wait for an ACK.", |a| a.registers.signals as f64),
+    ("signal_wait_seconds", "How long signals waited for an ACK on average, since RPM was turned on.", |a| {
+        a.signal_wait_ns.unwrap_or(0) as f64 / 1e9
+    }),
     ("registers_fallen", "Flows that fell back to forward marking.", |a| a.registers.fallen as f64),
     ("registers_accecn", "Flows that do AccECN.", |a| a.registers.accecn as f64),
 ];
@@ -108,9 +114,10 @@ mod tests {
             aggregate: false,
             age_ticks: 0,
             register_max: 1,
+            window_mib: 0,
         };
         let (queue, registers) = (QdiscStats::default(), RegisterCounts::default());
-        Active { params, rate_bps: 5, buffer_bytes: 0, stats, queue, registers }
+        Active { params, rate_bps: 5, buffer_bytes: 0, stats, queue, registers, signal_wait_ns: Some(7_000_000), changed: Vec::new() }
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! or written to disk, so there is nothing that could disagree with what runs, and a crash of this
 //! program leaves nothing undone that `down` would miss.
 
+mod alone;
 mod down;
 mod find;
 mod metrics;
@@ -12,6 +13,7 @@ mod settings;
 mod status;
 mod up;
 
+pub use alone::Alone;
 pub use down::down;
 pub use metrics::serve;
 pub use settings::{Settings, Shape, ticks};

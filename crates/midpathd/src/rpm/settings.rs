@@ -12,6 +12,9 @@ use crate::quantity::{show_rate, show_time};
 const BURST_NS: u64 = 250_000;
 /// Ethernet's header and one VLAN tag, on top of the MTU.
 const LINK_BYTES: u64 = 18;
+/// The programs find a segment's length by its data and the longest header that there is; more than
+/// its own by this at most.
+const HEADER_SLACK: u64 = 142 - 14 - 20 - 20;
 /// 2²⁴ registers take 256 MB.
 const MOST_FLOWS: u32 = 1 << 24;
 
@@ -75,7 +78,7 @@ impl Settings {
     pub fn shaper(&self, link: &Link) -> Shaper {
         let in_time = |ns: u64| (u128::from(self.shape.rate_bps) * u128::from(ns) / 8_000_000_000) as u64;
         let packet = u64::from(link.mtu) + LINK_BYTES;
-        let burst = in_time(BURST_NS).max(packet).next_multiple_of(8);
+        let burst = in_time(BURST_NS).max(packet + HEADER_SLACK).next_multiple_of(8);
         // The kernel does not count what may leave at once into the limit.
         let limit = in_time(self.shape.buffer_ns).max(2 * packet);
         Shaper {
@@ -131,6 +134,7 @@ mod tests {
             aggregate: false,
             age_ticks: ticks(1_000_000_000),
             register_max: u16::MAX,
+            window_mib: 16,
         };
         Settings { shape: Shape { rate_bps: 100_000_000, buffer_ns: 200_000_000 }, params, flows: 65_536 }
     }

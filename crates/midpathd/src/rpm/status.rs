@@ -5,15 +5,18 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use midpath_ebpf::{Aqm, Mode, Params, RegisterFlags, Registers, Running, Stats, TICK_NS, sojourn_bounds_ns};
+use midpath_ebpf::{Aqm, Config, Mode, Params, RegisterFlags, Registers, Running, Stats, TICK_NS, sojourn_bounds_ns};
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::error::{Error, Tried};
-use crate::net::{Net, QdiscStats};
+use crate::net::{Link, Net, QdiscStats};
 use crate::quantity::{show_bytes, show_rate, show_time};
-use crate::rpm::find::{Pair, pairs};
+use crate::rpm::find::{Pair, asked, pairs};
+
+/// Of a frame's header, which the programs' MTU counts.
+const ETHERNET_BYTES: u64 = 14;
 
 /// One device.
 #[derive(Debug)]
@@ -39,6 +42,10 @@ pub struct Active {
     pub queue: QdiscStats,
     /// The registers.
     pub registers: RegisterCounts,
+    /// How long signals have waited for an ACK on average.
+    pub signal_wait_ns: Option<u64>,
+    /// What is no longer as it was when RPM was turned on, a sentence each.
+    pub changed: Vec<String>,
 }
 
 /// The registers, counted.
@@ -96,25 +103,42 @@ fn clock_ns() -> u64 {
 
 /// All devices, or one.
 pub fn status_of(net: &mut Net, device: Option<&str>) -> Result<Vec<Status>, Error> {
+    let links = net.links().tried(|| "devices cannot be listed".into())?;
     let mut found = Vec::new();
-    for pair in pairs(net)?.into_iter().filter(|pair| device.is_none_or(|name| pair.device == name)) {
-        found.push(Status { device: pair.device.clone(), active: active(net, &pair)? });
+    for pair in asked(pairs(net)?, &links, device)? {
+        let link = links.iter().find(|link| link.index == pair.device_index);
+        found.push(Status { device: pair.device.clone(), active: active(net, &pair, link)? });
     }
     Ok(found)
 }
 
-fn active(net: &mut Net, pair: &Pair) -> Result<Option<Active>, Error> {
+/// What has become of a device since RPM was turned on, as far as RPM does not follow by itself.
+fn changed(link: Option<&Link>, config: &Config) -> Vec<String> {
+    let Some(link) = link else { return Vec::new() };
+    let (name, mtu) = (config.device_name(), config.params.mtu_bytes().saturating_sub(ETHERNET_BYTES));
+    let renamed = (link.name != name).then(|| format!("the device is called {} now", link.name));
+    let longer = (u64::from(link.mtu) != mtu).then(|| {
+        let what = if u64::from(link.mtu) > mtu { "; what is longer than that passes unshaped" } else { "" };
+        format!("the MTU was {mtu} when RPM was turned on and is {} now{what}; run up again", link.mtu)
+    });
+    renamed.into_iter().chain(longer).collect()
+}
+
+fn active(net: &mut Net, pair: &Pair, link: Option<&Link>) -> Result<Option<Active>, Error> {
     let Some(running) = pair.running(net)? else { return Ok(None) };
     let config = running.config()?;
     let params = Params::from(config.params);
     let queue = net.shaper_stats(pair.queue.index).tried(|| "qdiscs cannot be listed".into())?;
+    let (stats, registers) = (running.stats()?, RegisterCounts::of(&running, &params)?);
     Ok(Some(Active {
         params,
         rate_bps: config.rate_bps,
         buffer_bytes: config.buffer_bytes,
-        stats: running.stats()?,
+        signal_wait_ns: stats.signal_wait_ns(registers.signals, clock_ns()),
+        stats,
         queue: queue.unwrap_or_default(),
-        registers: RegisterCounts::of(&running, &params)?,
+        registers,
+        changed: changed(link, &config),
     }))
 }
 
@@ -165,6 +189,7 @@ impl Status {
             "aggregate": p.aggregate,
             "ack_timeout_ns": u64::from(p.age_ticks) * TICK_NS,
             "register_max": p.register_max,
+            "window_mib": p.window_mib,
             "counters": counters,
             "queue": {
                 "drops": active.queue.drops,
@@ -173,6 +198,8 @@ impl Status {
             },
             "sojourn": {"p50_ns": quantile(0.5), "p95_ns": quantile(0.95), "p99_ns": quantile(0.99), "histogram": histogram},
             "registers": active.registers,
+            "signal_wait_ns": active.signal_wait_ns,
+            "changed": active.changed,
         })
     }
 
@@ -204,7 +231,8 @@ impl Status {
             format!("{}: {} to registers, {} CE, {} dropped", s.signals, s.counted, s.marked_ce, s.dropped),
         );
         line("forward", format!("{} no ACKs here, {} collisions, {} AccECN", s.no_acks, s.collisions, s.accecn));
-        line("ACKs", format!("{} with ECE set of {} packets that came back", s.marked_ece, s.returned));
+        let wait = active.signal_wait_ns.map_or_else(String::new, |ns| format!("; signals waited {} for theirs", show_time(ns)));
+        line("ACKs", format!("{} with ECE set of {} packets that came back{wait}", s.marked_ece, s.returned));
         line(
             "registers",
             format!(
@@ -217,6 +245,16 @@ impl Status {
                 s.aged
             ),
         );
+        active.changed.iter().for_each(|what| line("changed", what.clone()));
+        if s.too_long > 0 {
+            line("too long", format!("{} packets passed unshaped", s.too_long));
+        }
+        if s.strange + s.return_strange > 0 {
+            line(
+                "strange",
+                format!("{} signals and {} ACKs outside their flows' windows", s.strange, s.return_strange),
+            );
+        }
         if s.unstamped + s.foreign + s.failed > 0 {
             line("odd", format!("{} unstamped, {} foreign, {} marks refused", s.unstamped, s.foreign, s.failed));
         }

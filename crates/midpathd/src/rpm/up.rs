@@ -6,7 +6,7 @@ use crate::error::{Error, Tried};
 use crate::net::{Link, LinkKind, Net, Side};
 use crate::random::random;
 use crate::rpm::down::take_down;
-use crate::rpm::find::{Pair, pairs};
+use crate::rpm::find::{Pair, no_device, pairs};
 use crate::rpm::settings::Settings;
 
 /// The pair has no MTU of its own to get into a packet's way, whatever becomes of the device's.
@@ -56,8 +56,7 @@ pub fn up(net: &mut Net, device: &str, settings: &Settings) -> Result<Done, Erro
 fn device_named(net: &mut Net, device: &str) -> Result<Link, Error> {
     let links = net.links().tried(|| "devices cannot be listed".into())?;
     let Some(link) = links.iter().find(|link| link.name == device) else {
-        let names: Vec<&str> = links.iter().map(|link| link.name.as_str()).collect();
-        return Err(Error::Usage(format!("--dev {device}: there is no such device; there are {}", names.join(", "))));
+        return Err(no_device(device, &links));
     };
     if link.kind == LinkKind::Other {
         return Err(Error::Usage(format!("--dev {device}: is neither Ethernet nor a tunnel of IP packets")));

@@ -53,7 +53,7 @@ fn place(flow: &Tcp) -> usize {
 /// A flow whose register is at `wanted`; every second one is of IPv6.
 fn flow_at(wanted: usize, number: u16) -> Tcp {
     let v6 = number % 2 == 1;
-    let with_ports = |ports| Tcp { v6, hosts: (1, 2), ports, ecn: 0, flags: 0, payload: 30 };
+    let with_ports = |ports| Tcp { v6, hosts: (1, 2), ports, ecn: 0, flags: 0, payload: 30, seq: 1_000, ack: 1_000 };
     let mut ports = (1..u16::MAX).map(|port| with_ports((port, 1000 + number)));
     ports.find(|flow| place(flow) == wanted).expect("each place has a port")
 }
@@ -177,6 +177,7 @@ fn random_params(stream: &mut Stream) -> Params {
         aggregate: one(&[false, false, true], stream),
         register_max: one(&[1, 3, 65_535], stream),
         age_ns: one(&[3_000_000, 50_000_000], stream),
+        window_mib: 0,
     }
 }
 
