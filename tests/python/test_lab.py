@@ -206,6 +206,7 @@ def look(time_s, packets):
         "counters": counters,
         "queue": {"drops": 1, "backlog_bytes": 3000, "backlog_packets": 2},
         "sojourn": sojourn,
+        "signal_wait_ns": 7_000_000,
     }
 
 
@@ -240,6 +241,7 @@ def test_a_run_is_a_result_that_the_report_draws(tmp_path):
     assert summary["jain_goodput"] == pytest.approx(1.0, abs=0.01)
     assert summary["loss_ratio"] == pytest.approx(1 / 1001)
     assert (summary["signals"], summary["marks"], summary["marks_back"]) == (3, 1, 2)
+    assert summary["signal_wait_s"] == pytest.approx(0.007)
     # 10 packets of 1514 bytes at 100 Mbps, and 20 ms one way.
     ten = flows[flows.size_bytes == 14480].iloc[0]
     assert ten.ideal_fct_s == pytest.approx(10 * 1514 * 8 / 1e8 + (0.02 if ten.dst == "d0" else 0.03))

@@ -40,6 +40,7 @@ def rpm(
     target: Annotated[str, typer.Option(help="CoDel's target, or the step's threshold.")] = "5 ms",
     interval: Annotated[str, typer.Option(help="CoDel's interval.")] = "100 ms",
     aggregate: Annotated[bool, typer.Option("--aggregate", help="One register for all flows.")] = False,
+    paced: Annotated[bool, typer.Option("--paced", help="Senders space their packets out.")] = False,
     short: Annotated[bool, typer.Option("--short", help="Short flows beside the long ones.")] = False,
     seconds: Annotated[float, typer.Option(help="How long each run takes.")] = 10.0,
     repeats: Annotated[int, typer.Option(help="How often each is run.", min=1)] = 3,
@@ -93,6 +94,7 @@ def rpm(
         long=flows,
         seconds=seconds,
         short=Short() if short else None,
+        paced=paced,
     )
     experiment.check()
     if vs_sim:

@@ -56,6 +56,8 @@ class Experiment:
     long: int = 1
     seconds: float = 10.0
     short: Short | None = None
+    # Senders space their packets out.
+    paced: bool = False
 
     def check(self) -> None:
         """Raises `UsageError` if it cannot be run."""
@@ -85,7 +87,7 @@ class Experiment:
                 number = rng.randrange(len(self.delays.down))
                 size = rng.choice(self.short.packets) * SEGMENT_BYTES
                 found.append({"to": receiver(number), "receiver": number, "start_s": at, "size_bytes": size})
-        common = {"cc": control, "stop_s": self.seconds}
+        common = {"cc": control, "stop_s": self.seconds, "paced": self.paced}
         return [flow | common | {"flow": index} for index, flow in enumerate(found)]
 
 
@@ -234,7 +236,8 @@ def command(experiment: Experiment, controls: Sequence[str], modes: Sequence[str
         "seconds": f"{experiment.seconds:g}",
         "repeats": repeats,
     }
-    flags = [*(["--aggregate"] if bottleneck.aggregate else []), *(["--short"] if experiment.short else [])]
+    asked = {"aggregate": bottleneck.aggregate, "short": experiment.short, "paced": experiment.paced}
+    flags = [f"--{name}" for name, wanted in asked.items() if wanted]
     return " ".join(["midpath lab rpm", *(f"--{name} {value}" for name, value in options.items()), *flags])
 
 

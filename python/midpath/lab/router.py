@@ -28,6 +28,8 @@ class Bottleneck:
     registers: str = "guarded"
     aggregate: bool = False
     flows: int = 65_536
+    # Of a flow's numbers, in MiB; 0: nobody is a stranger.
+    window: int = 16
 
     def arguments(self, mode: str) -> list[str]:
         """As `midpathd rpm up` wants them; `none` is a router without signals."""
@@ -38,7 +40,7 @@ class Bottleneck:
         found = ["--rate", f"{self.rate_bps:.0f}bps", "--buffer", us(self.buffer_s), "--aqm", self.aqm]
         found += ["--target", us(self.target_s), "--interval", us(self.interval_s)]
         found += ["--mode", "off" if mode == "none" else mode]
-        found += ["--registers", self.registers, "--flows", str(self.flows)]
+        found += ["--registers", self.registers, "--flows", str(self.flows), "--window", str(self.window)]
         return [*found, "--aggregate"] if self.aggregate else found
 
 

@@ -10,7 +10,8 @@ from midpath.compare import Comparison
 from midpath.units import digits
 
 # Key of the summary, head, what to divide by. Signals are the AQM's decisions, CE and ECE what the router wrote, echoed
-# the packets that their senders were told of.
+# the packets that their senders were told of. "Waited" is how long signals waited in registers for an ACK to mark; then
+# they are half a round trip between router and sender away from it.
 COLUMNS = (
     ("goodput_total_bps", "Goodput Mbps", 1e6),
     ("queue_delay_p50_s", "Sojourn p50 ms", 1e-3),
@@ -20,6 +21,7 @@ COLUMNS = (
     ("signals", "Signals", 1.0),
     ("marks", "CE", 1.0),
     ("marks_back", "ECE", 1.0),
+    ("signal_wait_s", "Waited ms", 1e-3),
     ("echoed_packets", "Echoed", 1.0),
     ("lost_packets", "Drops", 1.0),
     ("afct_s", "Short FCT ms", 1e-3),

@@ -463,7 +463,9 @@ def _strangers(start: int) -> list[dict]:
     ends = [WINDOW * MIB, WINDOW * MIB + MIB, -WINDOW * MIB, -WINDOW * MIB - MIB, 2**31]
     # The numbers' upper 12 bits are compared: n ends the last of 2^12 MiB, and 299 bytes further begins the first.
     events += [out(next(t), seq=at(1 + end)) for end in ends]
-    events += [out(next(t), seq=at(at_end)) for at_end in (300 + (WINDOW - 1) * MIB, 299 + WINDOW * MIB, 300 + WINDOW * MIB)]
+    events += [
+        out(next(t), seq=at(at_end)) for at_end in (300 + (WINDOW - 1) * MIB, 299 + WINDOW * MIB, 300 + WINDOW * MIB)
+    ]
     events += [back(next(t), ack=at(1 + end)) for end in (ends[1], ends[3], ends[4])]
     events += [back(next(t), ack=at(501)), out(next(t), seq=at(501)), out(next(t), seq=at(2000))]
     # SYNs in the flow's name: of another connection, and such as ask for AccECN.
@@ -518,7 +520,12 @@ def window_traffic():
             event |= {"seq" if event["dir"] == "out" else "ack": rng.randrange(2**32)}
         events.append(event)
     params = Params(target_ns=MS, interval_ns=20 * MS, window_mib=WINDOW)
-    return "Bursts of several flows over 20 Mbps, a fifth of the packets with numbers of chance.", params, _many(6, 2), events
+    return (
+        "Bursts of several flows over 20 Mbps, a fifth of the packets with numbers of chance.",
+        params,
+        _many(6, 2),
+        events,
+    )
 
 
 def _many(flows: int, per_place: int = 1) -> dict[str, int]:

@@ -117,7 +117,16 @@ mod tests {
             window_mib: 0,
         };
         let (queue, registers) = (QdiscStats::default(), RegisterCounts::default());
-        Active { params, rate_bps: 5, buffer_bytes: 0, stats, queue, registers, signal_wait_ns: Some(7_000_000), changed: Vec::new() }
+        Active {
+            params,
+            rate_bps: 5,
+            buffer_bytes: 0,
+            stats,
+            queue,
+            registers,
+            signal_wait_ns: Some(7_000_000),
+            changed: Vec::new(),
+        }
     }
 
     #[test]

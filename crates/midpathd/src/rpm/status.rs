@@ -231,7 +231,9 @@ impl Status {
             format!("{}: {} to registers, {} CE, {} dropped", s.signals, s.counted, s.marked_ce, s.dropped),
         );
         line("forward", format!("{} no ACKs here, {} collisions, {} AccECN", s.no_acks, s.collisions, s.accecn));
-        let wait = active.signal_wait_ns.map_or_else(String::new, |ns| format!("; signals waited {} for theirs", show_time(ns)));
+        let wait = active
+            .signal_wait_ns
+            .map_or_else(String::new, |ns| format!("; signals waited {} for theirs", show_time(ns)));
         line("ACKs", format!("{} with ECE set of {} packets that came back{wait}", s.marked_ece, s.returned));
         line(
             "registers",
