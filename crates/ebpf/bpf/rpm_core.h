@@ -74,7 +74,7 @@ struct rpm_params {
     __u8 aggregate;
     /*
      * Guarded registers: a packet whose sequence or acknowledgement number is farther than this from the flow's last ACK
-     * is taken for a stranger's; below 2^11, in units of 2^20 bytes. 0: no packet is.
+     * is taken for a stranger's; in MiB, below 2^11. 0: no packet is.
      */
     __u32 window_mib;
 };
@@ -313,10 +313,15 @@ enum rpm_register_flag {
     RPM_REGISTER_FALLEN = 2,
     /* With one register for all: the flow sends ECT packets, so its sender will understand ECE. */
     RPM_REGISTER_ECT = 4,
-    /* The last acknowledgement number that came back is known: its upper 12 bits are those of `flags`. */
-    RPM_REGISTER_ACKED = 8,
 };
-#define RPM_REGISTER_FLAGS 4
+/*
+ * The rest of `flags`: so many ACKs in a row have agreed on where the flow is, up to 3, and where that is: the upper 11 bits
+ * of their acknowledgement numbers, 2 MiB each.
+ */
+#define RPM_AGREED_AT 3
+#define RPM_MOST_AGREED 3
+#define RPM_PLACE_AT 5
+#define RPM_PLACES 0x800
 
 struct rpm_register {
     struct bpf_spin_lock lock;
@@ -373,43 +378,66 @@ static __always_inline int rpm_live(const struct rpm_register *r, const struct r
     return r->tag && !rpm_aged(p, r->seen, tick);
 }
 
-/* A sequence number's upper 12 bits: where it is on the circle, to 1 MiB. */
 static __always_inline __u32 rpm_place_of(__u32 number)
 {
-    return number >> 20;
+    return number >> 21;
 }
 
-/*
- * Who does not see a flow's packets does not know its numbers: of what he sends in its name, about 2 window / 2^12 is taken
- * for the flow's own.
- */
-static __always_inline int rpm_is_near(const struct rpm_register *r, const struct rpm_params *p, __u32 number)
+static __always_inline __u32 rpm_agreed(const struct rpm_register *r)
 {
-    __u32 ahead = (rpm_place_of(number) - (r->flags >> RPM_REGISTER_FLAGS)) & 0xfff;
+    return (r->flags >> RPM_AGREED_AT) & RPM_MOST_AGREED;
+}
 
-    return ahead <= p->window_mib || 0x1000 - ahead <= p->window_mib;
+/* How many places a number is ahead of the flow, round the circle. */
+static __always_inline __u32 rpm_ahead(const struct rpm_register *r, __u32 number)
+{
+    return (rpm_place_of(number) - (r->flags >> RPM_PLACE_AT)) & (RPM_PLACES - 1);
 }
 
 /*
- * Whether the flow's window is known well enough to refuse what lies outside: an ACK within it has come in the last quarter
- * of `age`. Else an ACK with other numbers tells where the flow is now, and a SYN begins a new one.
+ * Whether the packet does not lie in the flow's window, as far as that is known. Who does not see a flow's packets does not
+ * know its numbers: of what he sends in its name, about 2 window / 2^12 MiB is taken for the flow's own.
+ */
+static __always_inline int rpm_is_strange(const struct rpm_register *r, const struct rpm_params *p, __u32 number)
+{
+    __u32 ahead = rpm_ahead(r, number), most = p->window_mib / 2;
+
+    return p->window_mib && rpm_agreed(r) && ahead > most && RPM_PLACES - ahead > most;
+}
+
+/*
+ * Whether the flow's window is known well enough to refuse what lies outside: three ACKs in a row have agreed on it, and one
+ * has come in the last quarter of `age`. Else an ACK with other numbers tells where the flow is now, and a SYN begins a new
+ * one. (A SYN-ACK alone proves nothing: somebody may have forged it while the right one is on its way.)
  */
 static __always_inline int rpm_is_sure(const struct rpm_register *r, const struct rpm_params *p, __u32 tick)
 {
-    return p->window_mib && (r->flags & RPM_REGISTER_ACKED) && !(r->flags & RPM_REGISTER_FALLEN) &&
+    return p->window_mib && rpm_agreed(r) == RPM_MOST_AGREED && !(r->flags & RPM_REGISTER_FALLEN) &&
            tick - r->seen + RPM_SKEW_TICKS <= (p->age_ticks >> 2) + RPM_SKEW_TICKS;
 }
 
 /*
- * The last ACK and not the highest: a stranger's that lay in the window by chance moves it for no longer than until the
- * next.
+ * Where the flow is, by a packet that has come back. What is known already follows by one place a packet, forth or back: so
+ * strangers' ACKs that lie in the window by chance cannot lead it away from a flow that has some of its own.
  */
-static __always_inline void rpm_learn(struct rpm_register *r, const struct rpm_packet *packet)
+static __always_inline void rpm_learn(struct rpm_register *r, const struct rpm_params *p,
+                                      const struct rpm_packet *packet)
 {
+    __u32 place = rpm_place_of(packet->acknowledgement), ahead = rpm_ahead(r, packet->acknowledgement);
+    __u32 agreed = rpm_agreed(r);
+
     if (!(packet->flags & RPM_ACK))
         return;
-    r->flags &= (1 << RPM_REGISTER_FLAGS) - 1;
-    r->flags |= RPM_REGISTER_ACKED | rpm_place_of(packet->acknowledgement) << RPM_REGISTER_FLAGS;
+    if (agreed && !rpm_is_strange(r, p, packet->acknowledgement)) {
+        if (ahead)
+            place = (r->flags >> RPM_PLACE_AT) + (ahead < RPM_PLACES / 2 ? 1 : -1);
+        if (agreed < RPM_MOST_AGREED)
+            agreed++;
+    } else {
+        agreed = 1;
+    }
+    r->flags &= (1 << RPM_AGREED_AT) - 1;
+    r->flags |= agreed << RPM_AGREED_AT | place << RPM_PLACE_AT;
 }
 
 static __always_inline void rpm_claim(struct rpm_register *r, __u32 tag, __u32 flags, __u32 tick,
@@ -451,7 +479,7 @@ static __always_inline enum rpm_counted rpm_admit(struct rpm_register *r, const 
         r->seen = tick;
         return RPM_NO_ACKS;
     }
-    if (live && p->window_mib && (r->flags & RPM_REGISTER_ACKED) && !rpm_is_near(r, p, packet->sequence))
+    if (live && rpm_is_strange(r, p, packet->sequence))
         return RPM_STRANGE;
     if (live)
         return RPM_COUNTED;
@@ -522,7 +550,7 @@ static __always_inline void rpm_on_syn(struct rpm_register *r, const struct rpm_
         r->flags = learnt | (inbound ? 0 : r->flags & RPM_REGISTER_FALLEN);
         if (inbound) {
             r->seen = tick;
-            rpm_learn(r, packet);
+            rpm_learn(r, p, packet);
         }
         return;
     }
@@ -533,7 +561,7 @@ static __always_inline void rpm_on_syn(struct rpm_register *r, const struct rpm_
         return;
     rpm_claim(r, packet->tag, learnt, tick, events);
     if (inbound)
-        rpm_learn(r, packet);
+        rpm_learn(r, p, packet);
 }
 
 /*
@@ -544,8 +572,7 @@ static __always_inline int rpm_refresh(struct rpm_register *r, const struct rpm_
                                        const struct rpm_packet *packet, __u32 tick, struct rpm_events *events)
 {
     int live = rpm_live(r, p, tick);
-    int strange = p->window_mib && (packet->flags & RPM_ACK) && (r->flags & RPM_REGISTER_ACKED) &&
-                  !rpm_is_near(r, p, packet->acknowledgement);
+    int strange = (packet->flags & RPM_ACK) && rpm_is_strange(r, p, packet->acknowledgement);
 
     if (r->tag != packet->tag) {
         if (live) {
@@ -562,7 +589,7 @@ static __always_inline int rpm_refresh(struct rpm_register *r, const struct rpm_
     }
     r->seen = tick;
     r->flags &= ~RPM_REGISTER_FALLEN;
-    rpm_learn(r, packet);
+    rpm_learn(r, p, packet);
     /* Only AccECN sets AE after the handshake. */
     if (packet->flags & RPM_AE)
         r->flags |= RPM_REGISTER_ACCECN;

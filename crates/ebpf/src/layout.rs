@@ -183,8 +183,8 @@ pub struct Register {
     pub seen: u32,
     /// Signals that wait for an ACK.
     pub count: u16,
-    /// [`RegisterFlags`], and above them the upper 12 bits of the last acknowledgement number that came
-    /// back.
+    /// [`RegisterFlags`], and above them where the flow's acknowledgement numbers are, and how many have
+    /// agreed on it.
     pub flags: u16,
 }
 
@@ -206,8 +206,6 @@ impl RegisterFlags {
     pub const FALLEN: u16 = 2;
     /// The flow sends ECT packets (noted with one register for all only).
     pub const ECT: u16 = 4;
-    /// The last acknowledgement number is known.
-    pub const ACKED: u16 = 8;
 }
 
 /// `struct rpm_codel`.

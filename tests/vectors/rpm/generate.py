@@ -458,14 +458,15 @@ def _strangers(start: int) -> list[dict]:
         return (n + distance) % 2**32
 
     t = iter(range(start, start + 100 * MS, MS))
-    events = [back(next(t), flags="SYN ACK", ack=at(1)), out(next(t), seq=at(1))]
+    # An ACK, and a SYN-ACK, by somebody who is quicker than the server.
+    events = [back(next(t), ack=at(2**30)), back(next(t), flags="SYN ACK", ack=at(2**29)), out(next(t), seq=at(1))]
+    events += [back(next(t), flags="SYN ACK", ack=at(1)), out(next(t), seq=at(1)), back(next(t), ack=at(2**30))]
+    events += [*(back(next(t), ack=at(1)) for _ in range(3)), out(next(t), seq=at(1))]
     # What lies at the window's ends, and what lies outside.
-    ends = [WINDOW * MIB, WINDOW * MIB + MIB, -WINDOW * MIB, -WINDOW * MIB - MIB, 2**31]
-    # The numbers' upper 12 bits are compared: n ends the last of 2^12 MiB, and 299 bytes further begins the first.
+    ends = [WINDOW * MIB, WINDOW * MIB + 2 * MIB, -WINDOW * MIB, -WINDOW * MIB - 2 * MIB, 2**31]
+    # Upper bits are compared: n is in the last of 2^11 places of 2 MiB, and 300 bytes further the first begins.
     events += [out(next(t), seq=at(1 + end)) for end in ends]
-    events += [
-        out(next(t), seq=at(at_end)) for at_end in (300 + (WINDOW - 1) * MIB, 299 + WINDOW * MIB, 300 + WINDOW * MIB)
-    ]
+    events += [out(next(t), seq=at(300 + end)) for end in ((WINDOW - 2) * MIB, WINDOW * MIB - 1, WINDOW * MIB)]
     events += [back(next(t), ack=at(1 + end)) for end in (ends[1], ends[3], ends[4])]
     events += [back(next(t), ack=at(501)), out(next(t), seq=at(501)), out(next(t), seq=at(2000))]
     # SYNs in the flow's name: of another connection, and such as ask for AccECN.
@@ -473,6 +474,15 @@ def _strangers(start: int) -> list[dict]:
     events += [back(next(t), flags="SYN ACK CWR", ack=at(2**30)), out(next(t), seq=at(2000))]
     # One that lies in the window by chance takes a signal; the flow's own ACKs go on.
     events += [back(next(t), ack=at(501 + WINDOW * MIB)), back(next(t), ack=at(1001)), out(next(t), seq=at(2000))]
+    # Even of several the flow is not led away further than a step each: its own ACKs still take.
+    events += [out(next(t), seq=at(2000)), back(next(t), flags="", ack=at(1501))]
+    events += [back(next(t), ack=at((WINDOW + i) * MIB)) for i in range(6)]
+    events += [
+        out(next(t), seq=at(2000)),
+        out(next(t), seq=at(2000)),
+        back(next(t), ack=at(1501)),
+        back(next(t), ack=at(2001)),
+    ]
     # A quarter of the age without an ACK: numbers far away tell where the flow is now.
     quiet = start + 500 * MS
     events += [back(quiet, ack=at(2**30)), out(quiet + MS, seq=at(2**30)), out(quiet + 2 * MS, seq=at(2000))]
@@ -508,16 +518,16 @@ def window_traffic():
     sent: dict[str, int] = {}
     acked: dict[str, int] = {}
     events = []
-    for event in _traffic(16, 6, 1000):
-        flow = event["flow"]
+    for given in _traffic(16, 6, 1000):
+        event, flow = dict(given), given["flow"]
         if event["dir"] == "out":
             sent[flow] = sent.get(flow, 4_294_000_000) + 1448
-            event = event | {"seq": sent[flow] % 2**32}
+            event["seq"] = sent[flow] % 2**32
         else:
             acked[flow] = max(acked.get(flow, 0), sent.get(flow, 4_294_000_000) - 1448 * rng.randint(0, 4))
-            event = event | {"ack": acked[flow] % 2**32}
+            event["ack"] = acked[flow] % 2**32
         if rng.random() < 0.2:
-            event |= {"seq" if event["dir"] == "out" else "ack": rng.randrange(2**32)}
+            event["seq" if event["dir"] == "out" else "ack"] = rng.randrange(2**32)
         events.append(event)
     params = Params(target_ns=MS, interval_ns=20 * MS, window_mib=WINDOW)
     return (

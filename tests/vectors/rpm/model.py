@@ -39,9 +39,9 @@ class Params:
 
 
 def apart(a: int, b: int) -> int:
-    """How far two sequence numbers are from each other, round the circle of 2^32 bytes, by their upper 12 bits: in MiB."""
-    a, b = a // 2**20, b // 2**20
-    return min((a - b) % 2**12, (b - a) % 2**12)
+    """How far a is ahead of b, or behind it if that is less: round a circle of 2^11 places of 2 MiB."""
+    ahead = (a - b) % 2**11
+    return ahead if ahead < 2**10 else ahead - 2**11
 
 
 def over_root(interval_ns: int, count: int) -> Decimal:
@@ -210,11 +210,13 @@ class Place:
     fallen: bool = False
     ect: bool = False
     acked: int | None = None
+    agreed: int = 0
 
     def give_to(self, owner: str, now: int) -> None:
         """Another flow's from now on."""
         self.owner, self.seen, self.count, self.acked = owner, now, 0, None
         self.accecn = self.fallen = self.ect = False
+        self.agreed = 0
 
 
 @dataclass
@@ -369,7 +371,7 @@ class Port:
                 return
             if not answer:
                 place.count = 0
-            place.accecn, place.ect, place.acked = accecn, False, None
+            place.accecn, place.ect, place.acked, place.agreed = accecn, False, None, 0
             if inbound:
                 place.seen, place.fallen = self.now, False
                 self._learn()
@@ -380,18 +382,27 @@ class Port:
                 self._learn()
 
     def _learn(self) -> None:
-        if "ACK" in self.flags:
-            self.place.acked = self.ack
+        place, at = self.place, self.ack // 2**21
+        if "ACK" not in self.flags:
+            return
+        if place.acked is None or self._is_strange(self.ack):
+            place.acked, place.agreed = at, 1
+            return
+        place.agreed = min(place.agreed + 1, 3)
+        if apart(at, place.acked):
+            place.acked += 1 if apart(at, place.acked) > 0 else -1
 
     def _is_strange(self, number: int) -> bool:
         """Whether the packet does not lie in the flow's window."""
         window = self.params.window_mib
-        return bool(window) and self.place.acked is not None and apart(number, self.place.acked) > window
+        return (
+            bool(window) and self.place.acked is not None and 2 * abs(apart(number // 2**21, self.place.acked)) > window
+        )
 
     def _is_sure(self) -> bool:
-        """Whether an ACK of the flow came in the last quarter of `age`."""
+        """Whether three ACKs of the flow have agreed, and one came in the last quarter of `age`."""
         place, quarter = self.place, self.params.age_ns // 4
-        if not self.params.window_mib or place.acked is None or place.fallen:
+        if not self.params.window_mib or place.agreed < 3 or place.fallen:
             return False
         if abs(self.now - place.seen - quarter) < AGE_MARGIN_NS:
             raise TooCloseError
