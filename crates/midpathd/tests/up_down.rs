@@ -415,6 +415,27 @@ fn without_privilege_there_is_one_line() {
     assert!(said.contains("root") && said.trim().lines().count() == 1, "{said}");
 }
 
+/// As systemd starts it: with these capabilities, no new ones, and `OPTIONS` of the file in dist.
+#[test]
+fn the_units_rights_are_enough() {
+    let Some(lab) = Lab::new("the_units_rights_are_enough") else { return };
+    let unit = include_str!("../dist/midpathd-rpm@.service");
+    let of = |key: &str| unit.lines().find_map(|line| line.strip_prefix(key)).expect("the unit has it");
+    let capabilities: Vec<String> =
+        of("CapabilityBoundingSet=").split(' ').map(|name| name.replace("CAP_", "+").to_lowercase()).collect();
+    let options = include_str!("../dist/rpm-eth0.conf").lines().find_map(|line| line.strip_prefix("OPTIONS="));
+    for key in ["ExecStart=", "ExecReload=", "ExecStop="] {
+        let line = of(key).replace("%I", "dev0").replace("$OPTIONS", options.expect("options"));
+        let words = line.split_whitespace().skip(1);
+        let mut command = lab.within("setpriv");
+        command.arg(format!("--bounding-set=-all,{}", capabilities.join(","))).arg("--no-new-privs");
+        let done = command.arg(env!("CARGO_BIN_EXE_midpathd")).args(words).output().unwrap();
+        assert!(done.status.success(), "{key} {line}: {}", text(&done.stderr));
+        assert!(lab.reaches());
+    }
+    assert_eq!(lab.does(&["status"]), "RPM is off\n");
+}
+
 #[test]
 fn metrics_are_served() {
     use std::io::{BufRead, BufReader, Read};
