@@ -30,6 +30,13 @@ impl Opportunities {
         &self.times
     }
 
+    /// All times from the beginning on, round after round, without end.
+    pub fn from_start(&self) -> impl Iterator<Item = Time> + '_ {
+        let round =
+            move |n: u64| self.times.iter().map(move |t| Time(self.period.0.saturating_mul(n).saturating_add(t.0)));
+        (0u64..).flat_map(round)
+    }
+
     /// How long a round is.
     pub fn period(&self) -> Time {
         self.period
@@ -121,6 +128,13 @@ mod tests {
             })
             .collect();
         assert_eq!(ends, [2, 2, 5, 7, 7, 10, 12]);
+    }
+
+    #[test]
+    fn rounds_follow_each_other() {
+        let all = turn(&[2, 2, 5]).all;
+        let ms: Vec<u64> = all.from_start().take(7).map(|t| t.0 / 1_000_000_000).collect();
+        assert_eq!(ms, [2, 2, 5, 7, 7, 10, 12]);
     }
 
     #[test]

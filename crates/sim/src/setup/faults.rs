@@ -94,7 +94,7 @@ impl FaultPlan {
         for (link, list) in &self.links {
             let mut rates = rates_of(topology, *link);
             for (at, fault) in list {
-                if let LinkFault::Rate(new) = fault {
+                if let LinkFault::Rate(new) | LinkFault::Told(new) = fault {
                     rates = changed(rates, *new);
                 }
                 for (end, (node, port)) in self.ends[link].into_iter().enumerate() {
@@ -102,7 +102,7 @@ impl FaultPlan {
                     let event = match *fault {
                         LinkFault::Down => Event::Up(port, false),
                         LinkFault::Up => Event::Up(port, true),
-                        LinkFault::Rate(_) => Event::Rate(port, [rates[end], rates[1 - end]]),
+                        LinkFault::Rate(_) | LinkFault::Told(_) => Event::Rate(port, [rates[end], rates[1 - end]]),
                         // The wire knows, the transmitter knows, settled.
                         LinkFault::Delay(_) | LinkFault::Opportunity(_) | LinkFault::Ended => continue,
                     };
@@ -143,7 +143,7 @@ impl FaultPlan {
                     all.push((from, at.saturating_add(*at - from).saturating_add(patience)));
                 }
                 LinkFault::Rate(_) | LinkFault::Delay(_) => all.push((*at, at.saturating_add(patience))),
-                LinkFault::Opportunity(_) | LinkFault::Ended => {}
+                LinkFault::Told(_) | LinkFault::Opportunity(_) | LinkFault::Ended => {}
             }
         }
         all.extend(down.map(|from| (from, Time::MAX)));
@@ -170,7 +170,7 @@ impl FaultPlan {
                 LinkFault::Down => up = false,
                 LinkFault::Up => up = true,
                 LinkFault::Rate(new) | LinkFault::Opportunity(new) => rates = changed(rates, *new),
-                LinkFault::Delay(_) | LinkFault::Ended => continue,
+                LinkFault::Delay(_) | LinkFault::Told(_) | LinkFault::Ended => continue,
             }
             changes.push((*at, if up { rates.map(Rate::as_f64) } else { [0.0; 2] }));
         }
@@ -202,7 +202,7 @@ fn settle_outages(list: &mut Vec<(Time, LinkFault)>) {
                     *fault = LinkFault::Up;
                 }
             }
-            LinkFault::Rate(_) | LinkFault::Delay(_) | LinkFault::Opportunity(_) => {}
+            LinkFault::Rate(_) | LinkFault::Delay(_) | LinkFault::Told(_) | LinkFault::Opportunity(_) => {}
         }
     }
     list.retain(|f| f.1 != LinkFault::Ended);

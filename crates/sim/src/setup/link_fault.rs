@@ -10,6 +10,8 @@ pub(super) enum LinkFault {
     Ended,
     Rate([Option<Rate>; 2]),
     Delay([Option<Time>; 2]),
+    /// What ports reckon with from now on where a trace has taken the place of the rate.
+    Told([Option<Rate>; 2]),
     /// A trace's rate from now on: no event of the run, for transmitters go by the trace itself.
     Opportunity([Option<Rate>; 2]),
 }

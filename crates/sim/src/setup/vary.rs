@@ -23,6 +23,10 @@ pub use read::{parse_schedule, parse_trace};
 /// some 50 bytes.
 const MAX_STEPS: usize = 1_000_000;
 
+/// Over how long a port knows what its link has delivered. Ours: some packets at the slowest rates of
+/// a cellular link, and a few round trips of a short path.
+const WINDOW: Time = Time::from_ms(100);
+
 /// How links vary.
 #[derive(Default)]
 pub(super) struct Variations {
@@ -98,6 +102,27 @@ impl Variations {
             for (from, rate) in rates(all) {
                 let at = Time(round * all.period().0 + from.0);
                 self.steps.push((link, at, LinkFault::Opportunity(each(directions, rate))));
+            }
+        }
+        self.tell(all, link, directions, stop.unwrap_or_default())
+    }
+
+    /// What ports are told of a trace: after each [`WINDOW`] what it could deliver in that. The mean
+    /// before.
+    fn tell(&mut self, all: &Opportunities, link: usize, directions: &[usize], stop: Time) -> Result<(), SpecError> {
+        let windows = stop.0 / WINDOW.0;
+        self.room(windows)?;
+        let (mut turns, mut last, mut told) = (all.from_start().peekable(), Time::ZERO, None);
+        for end in (1..=windows).map(|w| WINDOW * w) {
+            let mut count = 0u64;
+            while let Some(at) = turns.next_if(|at| *at <= end) {
+                (last, count) = (at, count + 1);
+            }
+            // Where it has been silent, one opportunity in as long.
+            let (bytes, over) = if count == 0 { (1, end - last) } else { (count, WINDOW) };
+            let rate = Rate::from_bytes_in(Bytes(bytes * u64::from(OPPORTUNITY_BYTES)), over).max(MIN_RATE);
+            if told.replace(rate) != Some(rate) {
+                self.steps.push((link, end, LinkFault::Told(each(directions, rate))));
             }
         }
         Ok(())
