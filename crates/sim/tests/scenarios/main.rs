@@ -38,6 +38,7 @@ mod outside;
 mod paths;
 mod phase;
 mod queue_kinds;
+mod queues_ns3;
 mod rcp;
 mod reroute;
 mod rpm;
