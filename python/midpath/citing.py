@@ -38,7 +38,14 @@ SIZES: Mapping[Any, tuple[str, ...]] = {
 }
 ARRIVALS: Mapping[Any, tuple[str, ...]] = {"ppbp": ("zukerman2003",)}
 MATRICES: Mapping[Any, tuple[str, ...]] = {"gravity": ("zhang2003",)}
-QUEUES: Mapping[Any, tuple[str, ...]] = {"red": ("floyd1993",), "codel": ("rfc8289",), "drr": ("shreedhar1995",)}
+QUEUES: Mapping[Any, tuple[str, ...]] = {
+    "red": ("floyd1993",),
+    "pie": ("rfc8033",),
+    "codel": ("rfc8289",),
+    "dualpi2": ("rfc9332",),
+    "drr": ("shreedhar1995",),
+    "fq": ("rfc8290",),
+}
 ROCKETFUEL = ("spring2002",)
 # Of a record of a sweep, or of a run, where its sources stand.
 CITES = "cites"

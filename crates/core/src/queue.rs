@@ -8,6 +8,7 @@
 //! | [`Step`] | on arrival, by the port's backlog | go on |
 //! | [`DelayStep`] | as packets leave, by how long each has waited | go on |
 //! | [`Red`] | on arrival, by the port's average backlog | are dropped |
+//! | [`DualPi2`] | as packets leave two coupled queues ([`Classes`]) | are dropped |
 //! | [`Pie`] | on arrival, by the delay of what leaves; per port or per flow | are dropped |
 //! | [`Codel`], [`CodelDataPlane`] | as packets leave; per port under [`Fifo`], per flow under [`Drr`] and [`Fq`] ([`PerFlow`]) | are dropped |
 //!
@@ -22,14 +23,17 @@ mod signal;
 mod testing;
 
 pub use aqm::{
-    Aqm, Codel, CodelDataPlane, DelayStep, NoAqm, PerFlow, Pie, Red, Standing, Step, Unsignalled, Verdict, View,
+    Aqm, Codel, CodelDataPlane, DelayStep, DualPi2, NoAqm, PerFlow, Pie, Red, Standing, Step, Unsignalled, Verdict,
+    View, l4s_class,
 };
 pub use compose::Queue;
-pub use scheduler::{Drr, Dual, Fifo, Fq, Round, Scheduler, Share};
+pub use scheduler::{Classes, Drr, Fifo, Fq, Room, Round, Scheduler, Share};
 pub use signal::{Ce, Done, Loss, Signal};
 
 pub use crate::limit::{Bound, Limit};
-pub use crate::queue_spec::{AqmSpec, CodelParams, PieParams, QueueSpec, RedParams, SchedulerSpec, SignalSpec};
+pub use crate::queue_spec::{
+    AqmSpec, CodelParams, DualPi2Params, PieParams, QueueSpec, RedParams, SchedulerSpec, SignalSpec,
+};
 pub use crate::roles::Discipline;
 
 use crate::roles::Shortcuts;

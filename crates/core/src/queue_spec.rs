@@ -21,6 +21,8 @@ pub enum AqmSpec {
     },
     /// Random early detection.
     Red(RedParams),
+    /// The Coupled DualQ with PI2 (RFC 9332): two queues, whatever the scheduler.
+    DualPi2(DualPi2Params),
     /// PIE (RFC 8033).
     Pie(PieParams),
     /// Controlled delay (RFC 8289).
@@ -90,6 +92,7 @@ impl QueueSpec {
             (AqmSpec::DelayStep { .. }, _) => "delay-step",
             (AqmSpec::Red(_), _) => "red",
             (AqmSpec::Pie(_), _) => "pie",
+            (AqmSpec::DualPi2(_), _) => "dualpi2",
             (AqmSpec::Codel(_) | AqmSpec::CodelDataPlane(_), _) => "codel",
         };
         let rule = "ports of this scheme have a rule of their own";
@@ -111,6 +114,29 @@ pub struct RedParams {
     pub weight: f64,
     /// Let the probability grow from `max_p` to 1 between `max` and twice `max`.
     pub gentle: bool,
+}
+
+/// DualPI2's parameters (RFC 9332, figure 2).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DualPi2Params {
+    /// The Classic queue's delay; 15 ms.
+    pub target: Time,
+    /// `RTT_max`, from which the controller's gains follow; 100 ms.
+    pub rtt_max: Time,
+    /// k; 2.
+    pub coupling: f64,
+    /// `minTh`: from this delay on the L queue marks by itself. 1 ms, as in Linux; figure 2 has a
+    /// ramp from 800 µs on.
+    pub step: Time,
+    /// `range`: how far above `step` it marks all. Nothing, as in Linux; figure 2 has 400 µs.
+    pub ramp: Time,
+}
+
+impl Default for DualPi2Params {
+    fn default() -> DualPi2Params {
+        let ms = Time::from_ms;
+        DualPi2Params { target: ms(15), rtt_max: ms(100), coupling: 2.0, step: ms(1), ramp: Time::ZERO }
+    }
 }
 
 /// PIE's parameters, with the defaults of RFC 8033, appendix B.

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use common::{Bench, RATE, cases, packet};
 use midpath_core::packet::{Ecn, Flags, Kind, NodeId, Packet, Pkt, PortId};
 use midpath_core::queue::{
-    Aqm, Bound, Ce, Discipline, Done, Dual, Fifo, Limit, Loss, NoAqm, Queue, Red, RedParams, Share, Signal, Step,
-    Unsignalled, Verdict, View,
+    Aqm, Bound, Ce, Classes, Discipline, Done, Fifo, Limit, Loss, NoAqm, Queue, Red, RedParams, Room, Share, Signal,
+    Step, Unsignalled, Verdict, View,
 };
 use midpath_core::roles::{Drop, LinkInfo, Port, PortBench, PortCtx, Shortcuts};
 use midpath_core::units::Time;
@@ -158,9 +158,9 @@ proptest! {
     /// starts while one of the first waits.
     #[test]
     fn of_two_queues_the_first_goes_first(arrivals in arrivals(), limit in 1u64..5) {
-        let first = |p: &Packet| p.flow.0 == 0;
-        let dual = Dual::new(Limit::Packets(limit).bound(RATE), Share::Strict, first);
-        let bench = run(Discipline::with_shortcuts(Queue::new(NoAqm, dual, Loss)), &arrivals);
+        let second = |p: &Packet| usize::from(p.flow.0 != 0);
+        let two = Classes::new(2, Room::Each(Limit::Packets(limit).bound(RATE)), Share::Strict, second);
+        let bench = run(Discipline::with_shortcuts(Queue::new(NoAqm, two, Loss)), &arrivals);
         let came = |seq: u32| arrivals[..=seq as usize].iter().map(|a| a.gap).fold(Time::ZERO, |sum, gap| sum + gap);
         let sent: Vec<_> = bench.log.sent.iter().filter(|s| s.port == OUT).collect();
         for s in sent.iter().filter(|s| s.packet.flow.0 != 0) {
@@ -182,12 +182,12 @@ proptest! {
 /// packet.
 #[test]
 fn of_two_queues_each_gets_its_share() {
-    let quanta = [4500, 1500];
-    let dual = Dual::new(Limit::Bytes(u64::MAX).bound(RATE), Share::Weighted(quanta), |p: &Packet| p.flow.0 == 0);
+    let share = Share::Weighted(vec![4500, 1500]);
+    let two = Classes::new(2, Room::Each(Bound::EVERYTHING), share, |p: &Packet| p.flow.0 as usize);
     let size = |flow: u32| [1500, 700][flow as usize];
     let arrival = |i: u32| Arrival { gap: Time::ZERO, flow: i % 2, size: size(i % 2), ecn: Ecn::NotEct, back: false };
     let bench =
-        run(Discipline::with_shortcuts(Queue::new(NoAqm, dual, Loss)), &(0..400).map(arrival).collect::<Vec<_>>());
+        run(Discipline::with_shortcuts(Queue::new(NoAqm, two, Loss)), &(0..400).map(arrival).collect::<Vec<_>>());
     let mut served = [0i64; 2];
     for s in bench.log.sent.iter().skip(1).take(200) {
         served[s.packet.flow.0 as usize] += i64::from(s.packet.size);

@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex};
 use common::{Bench, ByPeer, ME, MS, Nobody, PEERS, RATE, Words, ample, cases, packet};
 use midpath_core::node::{Driver, Flows, Forwarding, Node};
 use midpath_core::packet::{Ecn, FlowId, Kind, NodeId, Packet, Pkt, Pool, PortId};
-use midpath_core::queue::{AqmSpec, CodelParams, Discipline, Limit, PieParams, QueueSpec, SchedulerSpec};
+use midpath_core::queue::{
+    AqmSpec, CodelParams, Discipline, DualPi2Params, Limit, PieParams, QueueSpec, SchedulerSpec,
+};
 use midpath_core::roles::{
     Accept, Backlog, Drop, Endpoint, EndpointCtx, Face, FlowReport, ForwardCtx, Forwarder, Inbound, LinkInfo, Port,
     PortCtx, Route, Shortcuts, Transmitter,
@@ -281,6 +283,7 @@ fn a_restart_drops_what_is_held_and_counts_it() {
         QueueSpec { aqm: AqmSpec::Step { threshold: Limit::Packets(1) }, ..plain },
         QueueSpec { aqm: AqmSpec::Codel(CodelParams::default()), ..plain },
         QueueSpec { aqm: AqmSpec::Pie(PieParams::default()), ..plain },
+        QueueSpec { aqm: AqmSpec::DualPi2(DualPi2Params::default()), ..plain },
         QueueSpec { scheduler: SchedulerSpec::Drr { quantum: 1500 }, ..plain },
         QueueSpec { scheduler: SchedulerSpec::Fq { quantum: 1500 }, ..plain },
     ];

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use common::queue::*;
 use common::{RATE, cases};
 use midpath_core::packet::Ecn;
-use midpath_core::queue::{AqmSpec, Limit, PieParams, QueueSpec, SchedulerSpec, SignalSpec};
+use midpath_core::queue::{AqmSpec, DualPi2Params, Limit, PieParams, QueueSpec, SchedulerSpec, SignalSpec};
 use midpath_core::rng::{Stream, Streams, unit};
 use midpath_core::roles::Drop;
 use midpath_core::units::{Bytes, Time};
@@ -427,4 +427,235 @@ fn under_flow_queueing_each_flow_has_a_pie_of_its_own() {
     let scheduler = SchedulerSpec::Fq { quantum: 1500 };
     let bench = run(RATE, QueueSpec { scheduler, ..pie(PieParams::default(), SignalSpec::Ce) }.build(RATE), &arrivals);
     assert!(bench.log.lost.len() > 1000 && bench.log.lost.iter().all(|l| l.packet.flow.0 == 1 && l.why == Drop::Aqm));
+}
+
+// DualPI2
+// -----------------------------------------------------------------------------------------------------------------------
+
+/// RFC 9332, appendix A: figures 2, 3, 5, 7 and 8. The scheduler is deficit round robin of 15:1.
+struct Rfc9332 {
+    params: DualPi2Params,
+    /// lq and cq, with `q.count`.
+    queues: [(VecDeque<Waiting>, f64); 2],
+    /// Whose turn it is, with the bytes that are left.
+    turns: VecDeque<(usize, u32)>,
+    base: f64,
+    p_cl: f64,
+    p_c: f64,
+    prevq: f64,
+    now: Time,
+    done: Done,
+}
+
+const WEIGHTS: [u32; 2] = [22_500, 1500];
+
+impl Rfc9332 {
+    fn new(params: DualPi2Params) -> Rfc9332 {
+        let queues = [(VecDeque::new(), 0.0), (VecDeque::new(), 0.0)];
+        let (turns, done, now) = (VecDeque::new(), Done::default(), Time::ZERO);
+        Rfc9332 { params, queues, turns, base: 0.0, p_cl: 0.0, p_c: 0.0, prevq: 0.0, now, done }
+    }
+
+    fn scheduler(&mut self) -> Option<usize> {
+        loop {
+            let (queue, left) = *self.turns.front()?;
+            let size = self.queues[queue].0.front().expect("it has something").1;
+            if left >= size {
+                return Some(queue);
+            }
+            self.turns.pop_front();
+            self.turns.push_back((queue, left + WEIGHTS[queue]));
+        }
+    }
+
+    fn take(&mut self, queue: usize) -> Waiting {
+        let p = self.queues[queue].0.pop_front().expect("it was chosen");
+        self.turns[0].1 -= p.1;
+        if self.queues[queue].0.is_empty() {
+            self.turns.pop_front();
+        }
+        p
+    }
+
+    fn drop(&mut self, queue: usize, p: Waiting) {
+        self.done.dropped.push(p.0);
+        if let Some(turn) = self.turns.front_mut().filter(|t| t.0 == queue) {
+            turn.1 += p.1;
+        }
+    }
+
+    fn laqm(&self, qdelay: f64) -> f64 {
+        let (min_th, range) = (self.params.step.as_secs_f64(), self.params.ramp.as_secs_f64());
+        if qdelay >= min_th + range {
+            1.0
+        } else if qdelay > min_th {
+            (qdelay - min_th) / range
+        } else {
+            0.0
+        }
+    }
+
+    fn recur(&mut self, queue: usize, likelihood: f64) -> bool {
+        let count = &mut self.queues[queue].1;
+        *count += if likelihood > 1.0 { 1.0 } else { likelihood };
+        if *count > 1.0 {
+            *count -= 1.0;
+            return true;
+        }
+        false
+    }
+}
+
+impl Oracle for Rfc9332 {
+    fn enqueue(&mut self, number: u64, a: &Arrival) {
+        let queue = usize::from(a.ecn as u8 % 2 != 1);
+        if self.queues[queue].0.is_empty() {
+            self.turns.push_back((queue, WEIGHTS[queue]));
+        }
+        self.queues[queue].0.push_back((number, a.size, a.at, a.ecn));
+    }
+
+    fn dequeue(&mut self, now: Time) -> Option<Waiting> {
+        while let Some(queue) = self.scheduler() {
+            let p = self.take(queue);
+            if queue == 0 {
+                if self.p_cl < 1.0 {
+                    let waited = (now - p.2).as_secs_f64();
+                    let native = if self.queues[0].0.len() > 1 { self.laqm(waited) } else { 0.0 };
+                    if self.recur(0, native.max(self.p_cl)) {
+                        self.done.marked.push(p.0);
+                    }
+                } else {
+                    if self.recur(0, self.p_c) {
+                        self.drop(0, p);
+                        continue;
+                    }
+                    if self.recur(0, self.p_cl) {
+                        self.done.marked.push(p.0);
+                    }
+                }
+            } else if self.recur(1, self.p_c) {
+                if !p.3.capable() || self.p_c >= (1.0 / self.params.coupling.powi(2)).min(1.0) {
+                    self.drop(1, p);
+                    continue;
+                }
+                self.done.marked.push(p.0);
+            }
+            return Some(p);
+        }
+        None
+    }
+
+    const TICK: Time = Time::from_ms(15);
+
+    fn tick(&mut self) {
+        self.now += Self::TICK;
+        let time = |q: &VecDeque<Waiting>| q.front().map_or(0.0, |p| (self.now - p.2).as_secs_f64());
+        let curq = time(&self.queues[0].0).max(time(&self.queues[1].0));
+        let (alpha, beta) = (0.1 * 0.015 / 0.01, 0.3 / 0.1);
+        self.base += alpha * (curq - self.params.target.as_secs_f64()) + beta * (curq - self.prevq);
+        self.base = self.base.clamp(0.0, 1.0);
+        self.p_cl = self.base * self.params.coupling;
+        self.p_c = self.base * self.base;
+        self.prevq = curq;
+    }
+
+    fn done(self) -> Done {
+        self.done
+    }
+}
+
+fn dualpi2(params: DualPi2Params) -> QueueSpec {
+    fifo(Limit::Bytes(u64::MAX), AqmSpec::DualPi2(params), SignalSpec::Ce)
+}
+
+/// Overload and relief, of all four codepoints.
+fn mixed_pressure() -> impl Strategy<Value = Vec<Arrival>> {
+    (pressure(), prop::collection::vec(0usize..4, 7)).prop_map(|(list, order)| {
+        let all = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce];
+        list.into_iter().enumerate().map(|(i, a)| Arrival { ecn: all[order[i % 7]], ..a }).collect()
+    })
+}
+
+proptest! {
+    #![proptest_config(cases(300))]
+
+    #[test]
+    fn dualpi2_does_as_rfc_9332_says(
+        arrivals in mixed_pressure(), coupling in prop_oneof![Just(2.0), Just(1.0), Just(4.0)],
+        (step, ramp) in prop_oneof![Just((1000, 0)), Just((800, 400)), Just((0, 5000))],
+    ) {
+        let (step, ramp) = (Time::from_us(step), Time::from_us(ramp));
+        let params = DualPi2Params { coupling, step, ramp, ..DualPi2Params::default() };
+        prop_assert_eq!(done_by(&dualpi2(params), &arrivals), done_by_oracle(Rfc9332::new(params), &arrivals));
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(40))]
+
+    /// What DualPI2 must never do: mark what is not ECN-capable, drop what is before p' has reached
+    /// 1/k, or let a Classic packet wait for more than 15 L packets of the largest size.
+    #[test]
+    fn dualpi2_starves_nobody(arrivals in mixed_pressure()) {
+        let bench = run(RATE, dualpi2(DualPi2Params::default()).build(RATE), &arrivals);
+        let classic = |p: &midpath_core::packet::Packet| arrivals[p.seq as usize].ecn as u8 % 2 == 0;
+        for m in &bench.log.marked {
+            prop_assert!(arrivals[m.seq as usize].ecn.capable());
+        }
+        // A Classic packet that is the first of its queue: of those sent after it came there and after the one before.
+        let mut since = 0;
+        let mut first: Option<Time> = None;
+        for s in &bench.log.sent {
+            if classic(&s.packet) {
+                (since, first) = (0, None);
+            } else {
+                first = first.or(Some(s.start));
+                let waits = arrivals.iter().enumerate().any(|(i, a)| a.ecn as u8 % 2 == 0 && a.at < s.start
+                    && bench.log.sent.iter().all(|o| o.packet.seq != i as u32 || o.start > s.start)
+                    && bench.log.lost.iter().all(|l| l.packet.seq != i as u32 || l.at > s.start));
+                since = if waits { since + s.packet.size } else { 0 };
+                prop_assert!(since <= 22_500 + 1500, "{since}");
+            }
+        }
+    }
+}
+
+/// A.2: "the Base AQM will keep the L queue to the Classic target (default 15 ms) by shedding L
+/// packets", and what it lets pass is marked.
+#[test]
+fn dualpi2_sheds_l_packets_under_overload() {
+    let arrivals: Vec<Arrival> = (1..8000)
+        .map(|i| Arrival { at: Time::from_us(600 * i) + Time::from_ns(1), size: 1500, flow: 0, ecn: Ecn::Ect1 })
+        .collect();
+    let done = done_by(&dualpi2(DualPi2Params::default()), &arrivals);
+    let waited = |s: &(u64, Time)| (s.1 - arrivals[s.0 as usize].at).as_secs_f64();
+    let late = &done.sent[done.sent.len() - 833..];
+    let mean = late.iter().map(waited).sum::<f64>() / late.len() as f64;
+    assert!((mean / 0.015 - 1.0).abs() < 0.1, "{mean}");
+    let marked = late.iter().filter(|s| done.marked.contains(&s.0)).count();
+    assert!(marked >= late.len() - 1, "{marked} of {}", late.len());
+}
+
+/// The coupling, in closed form: with p' as it is, L packets are marked with probability k·p', and
+/// Classic ones with p'²: so that per-flow rates of a Prague (2/p) and a Reno (1.22/√p) meet.
+#[test]
+fn dualpi2_couples_the_square_root() {
+    // Classic at 1.05 times the rate, by ECT(0), and a trickle of L packets that never waits.
+    let mut arrivals: Vec<Arrival> = (1..12_000)
+        .map(|i| Arrival { at: Time::from_us(1143 * i) + Time::from_ns(1), size: 1500, flow: 0, ecn: Ecn::NotEct })
+        .collect();
+    let trickle =
+        |i: u64| Arrival { at: Time::from_us(10_007 * i) + Time::from_ns(3), size: 100, flow: 1, ecn: Ecn::Ect1 };
+    arrivals.extend((1..1300).map(trickle));
+    arrivals.sort_by_key(|a| a.at);
+    let done = done_by(&dualpi2(DualPi2Params::default()), &arrivals);
+    let late = |n: &&u64| arrivals[**n as usize].at > Time::from_secs(4);
+    let share = |of: &[u64], flow: u32| {
+        let some = of.iter().filter(late).filter(|n| arrivals[**n as usize].flow == flow).count() as f64;
+        some / arrivals.iter().filter(|a| a.flow == flow && a.at > Time::from_secs(4)).count() as f64
+    };
+    let (p_c, p_l) = (share(&done.dropped, 0), share(&done.marked, 1));
+    // 5 % have to go, and the trickle's 80 kbps beside: p' = √.058 = .24.
+    assert!((p_l / (2.0 * p_c.sqrt()) - 1.0).abs() < 0.05, "{p_l} and {p_c}");
 }

@@ -2,6 +2,7 @@
 
 mod codel;
 mod dataplane;
+mod dualpi2;
 mod flows;
 mod pie;
 mod red;
@@ -9,6 +10,7 @@ mod step;
 
 pub use codel::Codel;
 pub use dataplane::CodelDataPlane;
+pub use dualpi2::{DualPi2, l4s_class};
 pub use flows::PerFlow;
 pub use pie::Pie;
 pub use red::Red;
@@ -152,6 +154,14 @@ pub trait Aqm: Send {
     fn reset(&mut self) {}
     /// Numbers to plot over time besides the backlog (a price, a rate), with their names.
     fn gauges(&self, _out: &mut Vec<(&'static str, f64)>) {}
+    /// What the user should know when a run is over ([`Port::warnings`](crate::roles::Port::warnings)).
+    fn warnings(&self, _out: &mut Vec<String>) {}
+}
+
+/// The first multiple of `period` after `now`: timers on a grid decide the same whether or not they
+/// have rested.
+const fn next_multiple(now: Time, period: Time) -> Time {
+    Time((now.0 / period.0 + 1).saturating_mul(period.0))
 }
 
 /// No active queue management: the queue grows until it is full.

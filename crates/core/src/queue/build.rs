@@ -1,11 +1,16 @@
 //! Queues made as their specifications ask.
 
 use super::{
-    Aqm, Ce, Codel, CodelDataPlane, DelayStep, Drr, Fifo, Fq, Loss, NoAqm, PerFlow, Pie, Queue, Red, Signal, Step,
+    Aqm, Ce, Classes, Codel, CodelDataPlane, DelayStep, Drr, DualPi2, Fifo, Fq, Loss, NoAqm, PerFlow, Pie, Queue, Red,
+    Room, Share, Signal, Step, l4s_class,
 };
 use crate::queue_spec::{AqmSpec, QueueSpec, SchedulerSpec, SignalSpec};
 use crate::roles::Discipline;
 use crate::units::Rate;
+
+/// Bytes per round of DualPI2's two queues: 15:1 ("a small weight for Classic, e.g. 1/16", RFC 9332,
+/// A.2), an Ethernet packet of the Classic one.
+const L_AND_C: [u32; 2] = [15 * 1500, 1500];
 
 impl QueueSpec {
     /// Builds the queue for a port of `rate`.
@@ -26,6 +31,11 @@ impl QueueSpec {
             AqmSpec::Step { threshold } => self.scheduled(Step::new(threshold.bound(rate)), signal, rate),
             AqmSpec::DelayStep { threshold } => self.scheduled(DelayStep::new(threshold), signal, rate),
             AqmSpec::Red(params) => self.scheduled(Red::new(params, rate), signal, rate),
+            AqmSpec::DualPi2(params) => {
+                let room = Room::Shared(self.limit.bound(rate));
+                let classes = Classes::new(2, room, Share::Weighted(L_AND_C.to_vec()), l4s_class);
+                Discipline::with_shortcuts(Queue::new(DualPi2::new(params), classes, signal))
+            }
             AqmSpec::Pie(params) => self.per_flow(Pie::new(params), signal, rate),
             AqmSpec::Codel(params) => self.per_flow(Codel::new(params), signal, rate),
             AqmSpec::CodelDataPlane(params) => self.per_flow(CodelDataPlane::new(params), signal, rate),

@@ -173,6 +173,7 @@ impl<A: Aqm, S: Scheduler, G: Signal> Port for Queue<A, S, G> {
     }
 
     fn warnings(&self, out: &mut Vec<String>) {
+        self.aqm.warnings(out);
         self.signal.warnings(out);
     }
 }

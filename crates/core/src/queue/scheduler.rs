@@ -1,14 +1,14 @@
 //! In which order waiting packets leave, and for which there is room.
 
+mod classes;
 mod drr;
-mod dual;
 mod fifo;
 mod fq;
 mod round;
 
+pub use classes::{Classes, Room, Share};
 pub use drr::Drr;
 pub(super) use drr::key_of;
-pub use dual::{Dual, Share};
 pub use fifo::Fifo;
 pub use fq::Fq;
 pub use round::Round;

@@ -1,7 +1,7 @@
 //! Which discipline a port gets, by what parameters ask for.
 
 use midpath_core::packet::Packet;
-use midpath_core::queue::{Discipline, Dual, Limit, Loss, Queue, QueueSpec, Share};
+use midpath_core::queue::{Classes, Discipline, Limit, Loss, Queue, QueueSpec, Room, Share};
 use midpath_core::roles::PortSpec;
 
 use super::enforce::Edge;
@@ -61,7 +61,8 @@ fn metro(spec: &PortSpec, rule: impl FnOnce(&PortSpec) -> FcpPort) -> Discipline
     let bound = spec.queue.limit.bound(spec.link.rate);
     // The rule sees both queues; whether there is room is said queue by queue.
     let all = PortSpec { queue: QueueSpec::fifo(Limit::Packets(u64::MAX)), ..*spec };
-    Discipline::with_shortcuts(Queue::new(rule(&all), Dual::new(bound, Share::Strict, paid), Loss))
+    let classes = Classes::new(2, Room::Each(bound), Share::Strict, |packet| usize::from(!paid(packet)));
+    Discipline::with_shortcuts(Queue::new(rule(&all), classes, Loss))
 }
 
 /// Who paid for priority gets it; acknowledgements and other schemes' packets pay for nothing.

@@ -1,5 +1,6 @@
 use midpath_core::queue::{
-    AqmSpec, CodelDataPlane, CodelParams, Limit, PieParams, QueueSpec, RedParams, SchedulerSpec, SignalSpec,
+    AqmSpec, CodelDataPlane, CodelParams, DualPi2Params, Limit, PieParams, QueueSpec, RedParams, SchedulerSpec,
+    SignalSpec,
 };
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Ratio, Time};
@@ -24,6 +25,10 @@ pub enum QueueKind {
     /// PIE (RFC 8033): with a probability that keeps the delay at `target`. Those that can't be
     /// signalled are dropped. With `drr` or `fq`, each flow has a PIE of its own.
     Pie,
+    /// DualPI2 (RFC 9332): two coupled queues, one for ECT(1) and CE that is short and comes first, one
+    /// for all else, whose delay is kept at `target`. Those that can't be marked are dropped.
+    #[serde(rename = "dualpi2")]
+    DualPi2,
     /// Controlled delay. Those that can't be signalled are dropped. With `drr` or `fq`, each flow
     /// has a CoDel of its own; `fq` makes it FQ-CoDel (RFC 8290).
     Codel,
@@ -73,6 +78,7 @@ impl QueueKind {
             QueueKind::DelayStep => "delay-step",
             QueueKind::Red => "red",
             QueueKind::Pie => "pie",
+            QueueKind::DualPi2 => "dualpi2",
             QueueKind::Codel => "codel",
             QueueKind::Drr => "drr",
         }
@@ -86,6 +92,7 @@ impl QueueKind {
             QueueKind::DelayStep => &["scheduler", "signal", "target"],
             QueueKind::Red => &["scheduler", "signal", "min", "max", "max_p", "weight", "gentle"],
             QueueKind::Pie => &["scheduler", "signal", "target", "burst", "mark_below", "derandomize"],
+            QueueKind::DualPi2 => &["target", "interval", "coupling", "step", "ramp"],
             QueueKind::Codel => &["scheduler", "signal", "variant", "target", "interval"],
             QueueKind::Drr => &[],
         }
@@ -128,10 +135,11 @@ pub struct QueueTable {
     /// `red`: let the probability grow to 1 between `max` and twice `max`; true unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gentle: Option<bool>,
-    /// `codel`, `delay-step`, `pie`: acceptable delay; 5 ms unless said, 15 ms for `pie`.
+    /// `codel`, `delay-step`, `pie`, `dualpi2`: acceptable delay; 5 ms unless said, 15 ms for `pie` and
+    /// for what is not L4S under `dualpi2`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<Time>,
-    /// `codel`: of the order of the longest usual round trip; 100 ms unless said.
+    /// `codel`, `dualpi2`: of the order of the longest usual round trip (`RTT_max`); 100 ms unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Time>,
     /// `pie`: a burst that lasts no longer is let through (`MAX_BURST`); 150 ms unless said.
@@ -144,6 +152,17 @@ pub struct QueueTable {
     /// `pie`: choose at even distances, not by independent draws (RFC 8033, §5.4); true unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub derandomize: Option<bool>,
+    /// `dualpi2`: how many times as likely L4S packets are marked as the square root of the share of
+    /// others that are chosen (`k`); 2 unless said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub coupling: Option<f64>,
+    /// `dualpi2`: from this wait on L4S packets are marked whatever the others do (`minTh`); 1 ms
+    /// unless said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step: Option<Time>,
+    /// `dualpi2`: how far above `step` all of them are (`range`); 0 unless said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ramp: Option<Time>,
     /// `codel`: which one; `rfc8289` unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub variant: Option<CodelVariant>,
@@ -178,6 +197,7 @@ impl QueueTable {
             QueueKind::Step => AqmSpec::Step { threshold: self.threshold(limit)? },
             QueueKind::DelayStep => AqmSpec::DelayStep { threshold: self.target() },
             QueueKind::Pie => AqmSpec::Pie(self.pie()?),
+            QueueKind::DualPi2 => AqmSpec::DualPi2(self.dualpi2()?),
             QueueKind::Red => AqmSpec::Red(self.red(limit)?),
             QueueKind::Codel => self.codel()?,
         };
@@ -198,7 +218,7 @@ impl QueueTable {
     }
 
     /// Its keys, and whether they are there.
-    fn given(&self) -> [(&'static str, bool); 15] {
+    fn given(&self) -> [(&'static str, bool); 18] {
         [
             ("scheduler", self.scheduler.is_some()),
             ("signal", self.signal.is_some()),
@@ -213,6 +233,9 @@ impl QueueTable {
             ("burst", self.burst.is_some()),
             ("mark_below", self.mark_below.is_some()),
             ("derandomize", self.derandomize.is_some()),
+            ("coupling", self.coupling.is_some()),
+            ("step", self.step.is_some()),
+            ("ramp", self.ramp.is_some()),
             ("variant", self.variant.is_some()),
             ("quantum", self.quantum.is_some()),
         ]
@@ -287,6 +310,26 @@ impl QueueTable {
         })
     }
 
+    fn dualpi2(&self) -> Result<DualPi2Params, SpecError> {
+        let default = DualPi2Params::default();
+        let params = DualPi2Params {
+            target: self.target.unwrap_or(default.target),
+            rtt_max: self.interval.unwrap_or(default.rtt_max),
+            coupling: self.coupling.unwrap_or(default.coupling),
+            step: self.step.unwrap_or(default.step),
+            ramp: self.ramp.unwrap_or(default.ramp),
+        };
+        for (key, time, rfc) in [("target", params.target, "15 ms"), ("interval", params.rtt_max, "100 ms")] {
+            if time < Time::from_us(1) {
+                return Err(SpecError::new(key, format!("must be 1 us at least; RFC 9332 has {rfc}")));
+            }
+        }
+        if !(params.coupling > 0.0 && params.coupling <= 100.0) {
+            return Err(SpecError::new("coupling", "must be above 0 and at most 100; RFC 9332 has 2"));
+        }
+        Ok(params)
+    }
+
     fn codel(&self) -> Result<AqmSpec, SpecError> {
         let interval = self.interval.unwrap_or(CodelParams::default().interval);
         if interval.is_zero() {
@@ -342,6 +385,9 @@ mod tests {
         let pie = build("kind = \"pie\"\nburst = \"30 ms\"\nderandomize = false").expect("valid");
         let want = PieParams { burst: Time::from_ms(30), derandomize: false, ..PieParams::default() };
         assert_eq!(pie.aqm, AqmSpec::Pie(want));
+        let l4s = build("kind = \"dualpi2\"\nstep = \"800 us\"\nramp = \"400 us\"").expect("valid");
+        let (step, ramp) = (Time::from_us(800), Time::from_us(400));
+        assert_eq!(l4s.aqm, AqmSpec::DualPi2(DualPi2Params { step, ramp, ..DualPi2Params::default() }));
         let switch = build("kind = \"codel\"\nvariant = \"data-plane\"\ninterval = \"20 ms\"").expect("valid");
         assert!(matches!(switch.aqm, AqmSpec::CodelDataPlane(p) if p.interval == Time::from_ms(20)));
         let late = build("kind = \"delay-step\"\ntarget = \"1 ms\"").expect("valid");
@@ -358,6 +404,10 @@ mod tests {
         assert!(e.contains("interval: means nothing to a pie queue") && e.contains("mark_below"), "{e}");
         assert!(build("kind = \"pie\"\nmark_below = \"200 %\"").unwrap_err().contains("mark_below: must be between"));
         assert!(build("kind = \"pie\"\ntarget = \"0 ms\"").unwrap_err().contains("15 ms"));
+        let e = build("kind = \"dualpi2\"\nscheduler = \"drr\"").unwrap_err();
+        assert!(e.contains("scheduler: means nothing to a dualpi2 queue"), "{e}");
+        assert!(build("kind = \"dualpi2\"\ncoupling = 0.0").unwrap_err().contains("coupling: must be above 0"));
+        assert!(build("kind = \"dualpi2\"\ninterval = \"0 ms\"").unwrap_err().contains("RFC 9332 has 100 ms"));
         let e = build("scheduler = \"fifo\"\nquantum = \"9 kB\"").unwrap_err();
         assert!(e.contains("quantum: means nothing to a drop-tail queue"), "{e}");
         let e = build("signal = \"drop\"").unwrap_err();

@@ -110,6 +110,7 @@ fn aqm(queue: &QueueSpec) -> String {
         AqmSpec::Step { threshold } => format!("step at {threshold}"),
         AqmSpec::DelayStep { threshold } => format!("step at {threshold} of delay"),
         AqmSpec::Red(_) => "RED".to_owned(),
+        AqmSpec::DualPi2(params) => format!("DualPI2 of {}", params.target),
         AqmSpec::Pie(params) => format!("PIE of {}", params.target),
         AqmSpec::Codel(params) => format!("CoDel of {}", params.target),
         AqmSpec::CodelDataPlane(params) => format!("CoDel of {}, as switches run it", params.target),
@@ -123,6 +124,7 @@ pub(super) fn asked_aqm(queue: &QueueSpec) -> Option<String> {
 
 const fn scheduler(queue: &QueueSpec) -> &'static str {
     match queue.scheduler {
+        _ if matches!(queue.aqm, AqmSpec::DualPi2(_)) => "dual",
         SchedulerSpec::Fifo => "fifo",
         SchedulerSpec::Drr { .. } => "drr",
         SchedulerSpec::Fq { .. } => "fq",

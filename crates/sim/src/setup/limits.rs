@@ -86,7 +86,7 @@ impl Setup {
     /// but what waits.
     pub(crate) fn is_blind(&self, n: usize, port: usize) -> bool {
         let queue = self.queue_of(n, port).queue;
-        let random = matches!(queue.aqm, AqmSpec::Red(_) | AqmSpec::Pie(_));
+        let random = matches!(queue.aqm, AqmSpec::Red(_) | AqmSpec::Pie(_) | AqmSpec::DualPi2(_));
         let network = self.deployment.of(n, port).and_then(|instance| self.deployment.get(instance).network.as_deref());
         queue.scheduler == SchedulerSpec::Fifo && !random && network.is_none_or(Network::has_plain_queues)
     }

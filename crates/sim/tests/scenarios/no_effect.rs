@@ -90,6 +90,20 @@ fn rpm_over_flows_without_ecn_is_said() {
 }
 
 #[test]
+fn dualpi2_without_l4s_senders_is_said() {
+    let dual = "[queue]\nkind = \"dualpi2\"\nlimit = \"200 kB\"\n";
+    for ecn in ["", "[schemes.newreno]\necn = true\n"] {
+        let out = run_plain(&scenario(&format!("{dual}{ecn}{FLOW}")));
+        assert!(said(&out).contains("DualPI2's L queue stayed empty"), "{}", said(&out));
+        // Its delay is kept all the same.
+        let ports = out.table("ports").expect("ports");
+        let row = crate::common::port(&out, "r0", "r1");
+        assert!(ports.u64("drops_aqm")[row] + ports.u64("marks")[row] > 0);
+        assert!(ports.f64("delay_mean_s")[row] < 0.04, "{}", ports.f64("delay_mean_s")[row]);
+    }
+}
+
+#[test]
 fn a_load_that_goes_elsewhere_is_said() {
     let workload = |load_of: &str, to: &str| {
         format!(

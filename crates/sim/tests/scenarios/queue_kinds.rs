@@ -27,7 +27,7 @@ fn error(scheme: &str, tables: &str) -> Option<String> {
 
 #[test]
 fn schemes_with_ports_of_their_own_take_drop_tail_only() {
-    for kind in ["codel", "pie", "red", "drr"] {
+    for kind in ["codel", "pie", "dualpi2", "red", "drr"] {
         let tables = format!("[queues.narrow]\nkind = \"{kind}\"\n");
         for scheme in ["fcp", "rcp", "xcp", "inrpp"] {
             let e = error(scheme, &tables).unwrap_or_else(|| panic!("{scheme} ignores {kind}"));

@@ -1,4 +1,4 @@
-use super::{Aqm, Standing, Verdict, View};
+use super::{Aqm, Standing, Verdict, View, next_multiple};
 use crate::packet::Packet;
 use crate::queue_spec::PieParams;
 use crate::rng::unit;
@@ -136,7 +136,7 @@ impl Aqm for Pie {
         }
         if !self.awake {
             self.awake = true;
-            self.wish = Some(next_update(view.now));
+            self.wish = Some(next_multiple(view.now, T_UPDATE));
         }
         if !self.drop_early(view) || !self.burst_allowance.is_zero() {
             return Verdict::Pass;
@@ -166,7 +166,7 @@ impl Aqm for Pie {
         if self.awake {
             self.calculate_drop_prob();
             self.awake = !self.rests();
-            self.wish = self.awake.then(|| next_update(port.now));
+            self.wish = self.awake.then(|| next_multiple(port.now, T_UPDATE));
         }
     }
 
@@ -177,11 +177,6 @@ impl Aqm for Pie {
     fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
         out.push(("drop_probability", self.drop_prob));
     }
-}
-
-/// The first update after `now`.
-const fn next_update(now: Time) -> Time {
-    Time((now.0 / T_UPDATE.0 + 1).saturating_mul(T_UPDATE.0))
 }
 
 #[cfg(test)]

@@ -108,7 +108,7 @@ fn fault() -> impl Strategy<Value = FaultPick> {
 /// Any scenario.
 pub fn scene() -> impl Strategy<Value = Scene> {
     let hop = || (0..RATES.len(), 0..DELAYS.len());
-    let rules = (0usize..7, 0..LIMITS.len(), 0usize..4, 0usize..3, 0usize..3, 0..CORRUPTION.len());
+    let rules = (0usize..8, 0..LIMITS.len(), 0usize..4, 0usize..3, 0usize..3, 0..CORRUPTION.len());
     let faults = prop_oneof![2 => Just(Vec::new()), 1 => prop::collection::vec(fault(), 1..4)];
     let stop = prop_oneof![1 => Just(None), 1 => (1u64..150).prop_map(Some)];
     (shape(), hop(), hop(), rules, prop::collection::vec(flow(), 1..7), faults, stop, 0u64..1000).prop_map(
@@ -262,7 +262,7 @@ impl Scene {
     }
 
     fn put_queue(&self, t: &mut String) {
-        let kind = ["drop-tail", "step", "red", "codel", "drr", "pie", "fq"][self.queue];
+        let kind = ["drop-tail", "step", "red", "codel", "drr", "pie", "fq", "dualpi2"][self.queue];
         let kind_key = if kind == "fq" { "scheduler" } else { "kind" };
         writeln!(t, "[queue]\n{kind_key} = \"{kind}\"\nlimit = \"{}\"", self.limit()).unwrap();
         if self.seed.is_multiple_of(3) && ["codel", "pie"].contains(&kind) {

@@ -1,0 +1,179 @@
+use super::{Fifo, Round, Scheduler};
+use crate::limit::Bound;
+use crate::packet::{Packet, Pkt, Pool};
+use crate::roles::Backlog;
+use crate::units::Time;
+
+/// How classes share a link.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Share {
+    /// One is served whenever it has a packet and none before it has.
+    Strict,
+    /// Deficit round robin: bytes of each per round, above zero.
+    Weighted(Vec<u32>),
+}
+
+/// Whose room a bound is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Room {
+    /// Each class has as much.
+    Each(Bound),
+    /// All have it together.
+    Shared(Bound),
+}
+
+/// A FIFO for each of some classes of packets, over one link. A classifier says which class a packet
+/// is of; the last one takes whatever has a higher number.
+pub struct Classes<C> {
+    class: C,
+    room: Room,
+    quanta: Option<Box<[u64]>>,
+    fifos: Box<[Fifo]>,
+    round: Round<usize>,
+}
+
+impl<C: Fn(&Packet) -> usize> Classes<C> {
+    /// `classes` queues, one at least, with this room; `class` says what belongs into which.
+    pub fn new(classes: usize, room: Room, share: Share, class: C) -> Classes<C> {
+        let classes = classes.max(1);
+        let quanta = match share {
+            Share::Strict => None,
+            Share::Weighted(bytes) => {
+                let quantum = |class: usize| bytes.get(class).map_or(1, |b| u64::from((*b).max(1)));
+                Some((0..classes).map(quantum).collect())
+            }
+        };
+        let bound = match room {
+            Room::Each(bound) => bound,
+            Room::Shared(_) => Bound::EVERYTHING,
+        };
+        let fifos = (0..classes).map(|_| Fifo::new(bound)).collect();
+        Classes { class, room, quanta, fifos, round: Round::default() }
+    }
+
+    fn class_of(&self, packet: &Packet) -> usize {
+        (self.class)(packet).min(self.fifos.len() - 1)
+    }
+
+    /// The class that is served next.
+    fn turn(&mut self, pool: &Pool) -> Option<usize> {
+        let fifos = &self.fifos;
+        match &self.quanta {
+            None => fifos.iter().position(|fifo| fifo.backlog().packets > 0),
+            Some(quanta) => self.round.next(|class| fifos[class].first_size(pool), |class| quanta[class]),
+        }
+    }
+}
+
+impl<C: Fn(&Packet) -> usize + Send> Scheduler for Classes<C> {
+    fn admits(&self, packet: &Packet, waiting: Backlog) -> bool {
+        match self.room {
+            Room::Each(_) => self.fifos[self.class_of(packet)].admits(packet, self.lane(packet, waiting)),
+            Room::Shared(bound) => bound.admits(waiting, packet.size),
+        }
+    }
+
+    fn push(&mut self, pkt: Pkt, pool: &Pool) {
+        let class = self.class_of(&pool[&pkt]);
+        if let Some(quanta) = &self.quanta
+            && self.fifos[class].backlog().packets == 0
+        {
+            self.round.join(class, quanta[class]);
+        }
+        self.fifos[class].push(pkt, pool);
+    }
+
+    fn pop(&mut self, pool: &Pool) -> Option<Pkt> {
+        let class = self.turn(pool)?;
+        let pkt = self.fifos[class].pop(pool)?;
+        if self.fifos[class].backlog().packets == 0 {
+            self.round.leave(class);
+        }
+        Some(pkt)
+    }
+
+    fn refund(&mut self, packet: &Packet) {
+        self.round.refund(self.class_of(packet), packet.size);
+    }
+
+    fn backlog(&self) -> Backlog {
+        let sum = |a: Backlog, b: Backlog| Backlog { packets: a.packets + b.packets, bytes: a.bytes + b.bytes };
+        self.fifos.iter().map(Fifo::backlog).fold(Backlog::default(), sum)
+    }
+
+    fn lane(&self, packet: &Packet, _waiting: Backlog) -> Backlog {
+        self.fifos[self.class_of(packet)].backlog()
+    }
+
+    fn heads(&self, pool: &Pool, each: &mut dyn FnMut(usize, Time)) {
+        for (class, fifo) in self.fifos.iter().enumerate() {
+            fifo.first_came(pool).into_iter().for_each(|came| each(class, came));
+        }
+    }
+
+    fn clear(&mut self, give: &mut dyn FnMut(Pkt)) {
+        self.fifos.iter_mut().for_each(|f| f.clear(give));
+        self.round.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limit::Limit;
+    use crate::packet::{FlowId, NodeId};
+    use crate::units::Rate;
+
+    fn packet(flow: u32, size: u32) -> Packet {
+        Packet::new(FlowId(flow), NodeId(0), NodeId(1), size)
+    }
+
+    fn by_flow(room: Room, share: Share) -> Classes<fn(&Packet) -> usize> {
+        Classes::new(3, room, share, |p| p.flow.0 as usize)
+    }
+
+    fn one_packet() -> Bound {
+        Limit::Packets(1).bound(Rate::from_mbps(10))
+    }
+
+    fn push(classes: &mut Classes<fn(&Packet) -> usize>, pool: &mut Pool, flow: u32, size: u32) {
+        let pkt = pool.insert(packet(flow, size));
+        classes.push(pkt, pool);
+    }
+
+    fn flows(classes: &mut Classes<fn(&Packet) -> usize>, pool: &mut Pool) -> Vec<u32> {
+        std::iter::from_fn(|| classes.pop(pool).map(|pkt| pool.take(pkt).flow.0)).collect()
+    }
+
+    #[test]
+    fn each_class_holds_what_the_bound_says_or_all_together() {
+        let mut pool = Pool::new();
+        let admits = |classes: &Classes<_>, flow| classes.admits(&packet(flow, 100), classes.backlog());
+        let mut each = by_flow(Room::Each(one_packet()), Share::Strict);
+        push(&mut each, &mut pool, 1, 100);
+        assert!(admits(&each, 0) && !admits(&each, 1) && admits(&each, 2));
+        let mut shared = by_flow(Room::Shared(one_packet()), Share::Strict);
+        assert!((0..3).all(|flow| admits(&shared, flow)));
+        push(&mut shared, &mut pool, 1, 100);
+        assert!((0..3).all(|flow| !admits(&shared, flow)));
+    }
+
+    #[test]
+    fn of_strict_classes_the_lowest_number_goes_first_and_the_last_takes_all_others() {
+        let mut pool = Pool::new();
+        let mut classes = by_flow(Room::Each(Bound::EVERYTHING), Share::Strict);
+        [7, 1, 2, 0, 1].into_iter().for_each(|flow| push(&mut classes, &mut pool, flow, 100));
+        assert_eq!(classes.lane(&packet(9, 1), Backlog::default()).packets, 2);
+        assert_eq!(flows(&mut classes, &mut pool), [0, 1, 1, 7, 2]);
+    }
+
+    #[test]
+    fn weighted_classes_send_their_bytes_in_turn() {
+        let mut pool = Pool::new();
+        let mut classes = by_flow(Room::Each(Bound::EVERYTHING), Share::Weighted(vec![300, 200, 100]));
+        for flow in [2, 1, 0] {
+            (0..6).for_each(|_| push(&mut classes, &mut pool, flow, 100));
+        }
+        assert_eq!(flows(&mut classes, &mut pool)[..12], [2, 1, 1, 0, 0, 0, 2, 1, 1, 0, 0, 0]);
+    }
+}
