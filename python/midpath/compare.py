@@ -11,7 +11,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from midpath import _midpath, matched, same
+from midpath import _midpath, matched, same, stats
 from midpath.equipment import Equipment, equipment_of, unequal
 from midpath.errors import OutputError, UsageError
 from midpath.groups import GroupRow, group_rows
@@ -252,6 +252,8 @@ def compare(
         asked.with_(scheme=scheme).check()
     if isinstance(seeds, int) and seeds > MOST_SEEDS:
         raise UsageError(f"{seeds:,} seeds are more than {MOST_SEEDS:,}, the most")
+    if not isinstance(seeds, int) or seeds > 1:
+        stats.require()
     numbers = list(seeds) if not isinstance(seeds, int) else [asked.base_seed() + i for i in range(seeds)]
     if not wanted or not numbers:
         raise UsageError("a comparison needs a scheme and a seed")

@@ -21,6 +21,7 @@ SAME = 0.01
 PLAIN = "plain queues"
 
 DROP_TAIL = "drop-tail"
+SCHEDULERS = {"drr": ", fair queueing", "fq": ", flow queueing", "dual": ", two queues"}
 # Of queues that would mark packets, and found none that can be marked.
 NOT_USED = "CE, but flows use none"
 
@@ -89,7 +90,7 @@ def unequal(found: Sequence[Equipment]) -> str | None:
 
 
 def _aqm(row: dict[str, Any]) -> str:
-    return str(row["aqm"]) + (", fair queueing" if row["scheduler"] == "drr" else "")
+    return str(row["aqm"]) + SCHEDULERS.get(row["scheduler"], "")
 
 
 def _marks(row: dict[str, Any], result: Result) -> str:

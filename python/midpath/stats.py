@@ -15,6 +15,11 @@ LEVEL = 0.95
 TIGHT_AT = 4
 
 
+def require() -> None:
+    """Raises now, without the extra `analysis`, what means over seeds would raise when all has been run."""
+    import scipy.special  # noqa: F401, PLC0415
+
+
 @dataclass(frozen=True)
 class Estimate:
     """A mean over `n` runs; `ci95` is half the width of its 95 % confidence interval, unknown for one run.

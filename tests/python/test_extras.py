@@ -43,10 +43,21 @@ def test_enough_without_extras(arguments):
     assert done.returncode == 0, done.stderr
 
 
-def test_what_needs_more_says_so():
-    done = without_extras("compare", RUN, "--schemes", "cubic", "--seeds", "2", "--set", "stop='0.1 s'")
+def test_what_needs_more_says_so_before_it_runs(tmp_path):
+    options = ("--schemes", "cubic", "--seeds", "2", "--set", "stop='0.1 s'", "--out", tmp_path / "out")
+    done = without_extras("compare", RUN, *options)
     assert done.returncode == 2
     assert done.stderr.strip() == "midpath: this needs scipy: pip install 'midpath[analysis]'"
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_sweep_needs_no_extras_until_it_is_drawn(tmp_path):
+    store = tmp_path / "store"
+    done = without_extras(
+        "sweep", RUN, "--vary", "queue.limit=20kB,40kB", "--schemes", "cubic", "--set", "stop='0.1 s'", "--out", store
+    )
+    assert done.returncode == 0, done.stderr
+    assert without_extras("sweep", "table", store).returncode == 0
 
 
 def test_extras_bring_what_the_message_names():
