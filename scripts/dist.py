@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import os
 import platform
 import subprocess
 import sys
@@ -47,7 +48,7 @@ def main() -> int:
     here = installed_targets()
     wanted = given.targets or list(WHEELS)
     missing = [target for target in wanted if target not in here]
-    run(*MATURIN, "sdist", "--quiet", "--out", out)
+    run(*MATURIN, "sdist", "--out", out)
     for target in wanted:
         if target not in missing:
             wheel(target, out)
@@ -61,8 +62,9 @@ def main() -> int:
 
 
 def run(*command: str | Path) -> None:
-    """A step, in the repository."""
-    subprocess.run([str(part) for part in command], cwd=ROOT, check=True)
+    """A step, in the repository. Maturin finds zig by the Python that comes first."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    subprocess.run([str(part) for part in command], cwd=ROOT, check=True, env=os.environ | {"PATH": path})
 
 
 def wheel(target: str, out: Path) -> None:
@@ -99,7 +101,7 @@ def published() -> list[str]:
 def crates(out: Path) -> None:
     """The crates as they would be published; each is compiled from its package."""
     names = published()
-    run("cargo", "package", "--quiet", "--allow-dirty", *(part for name in names for part in ("-p", name)))
+    run("cargo", "package", "--allow-dirty", *(part for name in names for part in ("-p", name)))
     for name in names:
         (file,) = (ROOT / "target" / "package").glob(f"{name}-{version()}.crate")
         (out / file.name).write_bytes(file.read_bytes())

@@ -5,6 +5,8 @@ import json
 import os
 import re
 import subprocess
+import sys
+import tarfile
 import tomllib
 
 import pytest
@@ -128,6 +130,22 @@ def test_inventory_says_what_was_left_out(tmp_path):
     assert about["files"] == [{"name": "midpath-1.tar.gz", "bytes": 3}]
     done = subprocess.run(["sha256sum", "--check", dist.SUMS], cwd=tmp_path, check=False, capture_output=True)
     assert done.returncode == 0
+
+
+def test_a_wheel_can_be_built_from_the_sdist(tmp_path):
+    command = [sys.executable, "-m", "maturin", "sdist", "--out", tmp_path]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    (file,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(file) as opened:
+        names = {name.partition("/")[2] for name in opened.getnames()}
+    text = (ROOT / "crates" / "python" / "build.rs").read_text(encoding="utf-8")
+    packed = re.findall(r'^    "([^"]+)",$', text.partition("const PACKED")[2].partition("];")[0], re.MULTILINE)
+    shell = [path.relative_to(ROOT).as_posix() for path in (ROOT / "python" / "shell").rglob("*") if path.is_file()]
+    wanted = [*packed, *shell, "examples/abilene.toml", "LICENSE", "THIRD_PARTY.txt"]
+    assert (
+        len(packed) > 5
+        and [path for path in wanted if not any(f"{name}/".startswith(f"{path}/") for name in names)] == []
+    )
 
 
 @pytest.mark.parametrize("workflow", sorted((ROOT / ".github" / "workflows").glob("*.yml")), ids=lambda file: file.name)
