@@ -51,6 +51,8 @@ impl Catalogue {
             .described("cubic", tcp::describe::cubic())
             .with_params::<tcp::DctcpParams>("dctcp", transport::build)
             .described("dctcp", tcp::describe::dctcp())
+            .with_params::<tcp::PragueParams>("prague", transport::build)
+            .described("prague", tcp::describe::prague())
             .with_params::<tcp::FixedWindowParams>("fixed-window", transport::build)
             .described("fixed-window", tcp::describe::fixed_window())
             .with_texts::<fcp::FcpParams>("fcp", fcp::build)
@@ -208,6 +210,7 @@ mod tests {
                 "mptcp",
                 "ndn",
                 "newreno",
+                "prague",
                 "rcp",
                 "rpm",
                 "udp",

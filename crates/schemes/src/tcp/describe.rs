@@ -1,6 +1,6 @@
 //! What each TCP says of itself.
 
-use crate::describe::{Dash, Description, Hue, Look};
+use crate::describe::{Dash, Description, Gauge, Hue, Look, Unit};
 
 /// NewReno.
 pub fn newreno() -> Description {
@@ -33,6 +33,19 @@ pub fn dctcp() -> Description {
         hosts: "TCP with DCTCP",
         routers: "queues that mark",
         look: Some(Look::new(Hue::Green, Dash::Solid)),
+        ..Description::default()
+    }
+}
+
+/// Prague.
+pub fn prague() -> Description {
+    Description {
+        title: "Prague",
+        summary: "Reduces the window by the share of marked packets of ECT(1), for the Internet's L4S queues.",
+        source: "RFC 9331",
+        hosts: "TCP Prague",
+        flows: vec![Gauge::new("alpha", Unit::Ratio, "The estimated share of marked packets").symbol("α")],
+        look: Some(Look::new(Hue::Purple, Dash::DashDot)),
         ..Description::default()
     }
 }

@@ -1,4 +1,4 @@
-//! What the RFCs of CUBIC and DCTCP print, with their names. Windows are in segments where the text
+//! What the texts of CUBIC, DCTCP and Prague print, with their names. Windows are in segments where the text
 //! says so, times in seconds.
 
 /// RFC 9438, equation 1: W_cubic(t) = C (t − K)³ + W_max, in segments.
@@ -43,6 +43,15 @@ pub fn dctcp_cwnd(cwnd: f64, alpha: f64) -> f64 {
     cwnd * (1.0 - alpha / 2.0)
 }
 
+/// draft-briscoe-iccrg-prague-congestion-control, §2.4.2 and Linux's
+/// prague_rate_scaled_ai_ack_increase: by how many segments the window grows when so many have been
+/// acknowledged: one per round trip, and (RTT / RTT_virt)² of one where the round trip is shorter than
+/// the virtual one, so that rates grow alike.
+pub fn prague_increase(segments_acked: f64, cwnd: f64, rtt: f64, rtt_virt: f64) -> f64 {
+    let scale = if rtt < rtt_virt { (rtt / rtt_virt).powi(2) } else { 1.0 };
+    scale * segments_acked / cwnd
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -61,6 +70,13 @@ mod tests {
         assert_eq!((0..10).fold(10.0, |w, _| w_est(w, 1.0, 1.0, 10.0)).round(), 11.0);
         assert_eq!((target(5.0, 10.0), target(12.0, 10.0), target(99.0, 10.0)), (10.0, 12.0, 15.0));
         assert_eq!(w_max_released(100.0, 0.7), 85.0);
+    }
+
+    #[test]
+    fn prague_by_hand() {
+        // Ten segments acknowledged of ten: one more at 25 ms and above, a 25th of it at 5 ms.
+        assert_eq!([0.025, 0.1].map(|rtt| prague_increase(10.0, 10.0, rtt, 0.025)), [1.0, 1.0]);
+        assert!((prague_increase(10.0, 10.0, 0.005, 0.025) - 0.04).abs() < 1e-12);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! TCP's congestion controllers: NewReno, CUBIC, DCTCP and a fixed window, on the one sender and
+//! TCP's congestion controllers: NewReno, CUBIC, DCTCP, Prague and a fixed window, on the one sender and
 //! receiver of [`crate::transport`]. Its tests are here, too: they run it with these controllers.
 //!
 //! What is implemented, and what is left out stands in `docs/schemes/tcp.md`, the table from RFC
@@ -10,6 +10,7 @@ pub(crate) mod describe;
 mod equations;
 pub mod fixed;
 pub mod newreno;
+pub mod prague;
 #[cfg(test)]
 mod tests;
 
@@ -17,3 +18,4 @@ pub use cubic::CubicParams;
 pub use dctcp::DctcpParams;
 pub use fixed::FixedWindowParams;
 pub use newreno::NewRenoParams;
+pub use prague::PragueParams;

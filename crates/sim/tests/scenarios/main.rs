@@ -25,6 +25,7 @@ mod inrpp_letter;
 mod inrpp_little;
 mod inrpp_loss;
 mod invariants;
+mod l4s;
 mod measures;
 mod mircc;
 mod mircc_hostile;

@@ -1,0 +1,201 @@
+//! TCP Prague: a window that falls by the share of marked packets, like DCTCP's, made fit for the
+//! Internet's L4S queues: ECT(1), paced, as fair over unlike round trips as a queue of 25 ms would be
+//! (RFC 9331; draft-briscoe-iccrg-prague-congestion-control).
+
+use midpath_core::packet::Ecn;
+use midpath_core::roles::FlowSpec;
+use midpath_core::spec::SpecError;
+use midpath_core::units::{Rate, Time};
+use serde::{Deserialize, Serialize};
+
+use super::equations;
+use crate::params::{require, share};
+use crate::transport::TcpTable;
+use crate::transport::cc::{
+    Ack, Codepoints, Congestion, CongestionController, ControllerConfig, ControllerTraits, Opening, Window,
+};
+use crate::transport::ecn::EcnMode;
+use crate::transport::growth::Growth;
+use crate::transport::params::TcpParams;
+
+/// The parameters of `prague`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct PragueParams {
+    /// What all TCPs share. ECN is accurate (RFC 9768), and packets are paced, whatever is said.
+    #[serde(flatten)]
+    pub tcp: TcpParams,
+    /// Weight of the newest round in the estimate of the marked share. 1/16 is Linux's
+    /// `PRAGUE_SHIFT_G`.
+    #[serde(deserialize_with = "share")]
+    pub g: f64,
+    /// The estimate before the first mark. 1 is Linux's `PRAGUE_MAX_ALPHA`: the first mark halves the
+    /// window.
+    #[serde(deserialize_with = "share")]
+    pub initial_alpha: f64,
+    /// Flows of shorter round trips behave as if theirs were as long as this. 25 ms is Linux's
+    /// `prague_rtt_target`.
+    pub rtt_virt: Time,
+}
+
+impl Default for PragueParams {
+    fn default() -> PragueParams {
+        PragueParams { tcp: TcpParams::default(), g: 1.0 / 16.0, initial_alpha: 1.0, rtt_virt: Time::from_ms(25) }
+    }
+}
+
+impl TcpTable for PragueParams {
+    type Config = PragueConfig;
+    fn split(self) -> Result<(TcpParams, PragueConfig), SpecError> {
+        require(self.g > 0.0 && self.g <= 1.0, "g", "above 0 and at most 1")?;
+        require((0.0..=1.0).contains(&self.initial_alpha), "initial_alpha", "from 0 to 1")?;
+        let accurate = self.tcp.ecn.is_none_or(|ecn| ecn == EcnMode::Accurate);
+        require(accurate, "ecn", "\"accurate\": RFC 9331, §4.2 asks for it")?;
+        let PragueParams { tcp, g, initial_alpha, rtt_virt } = self;
+        Ok((tcp, PragueConfig { g, initial_alpha, rtt_virt }))
+    }
+}
+
+/// Builds [`Prague`].
+#[derive(Debug, Clone, Copy)]
+pub struct PragueConfig {
+    g: f64,
+    initial_alpha: f64,
+    rtt_virt: Time,
+}
+
+impl ControllerConfig for PragueConfig {
+    type Controller = Prague;
+    fn build(&self, tcp: &TcpParams, mss: u32, _flow: &FlowSpec) -> Prague {
+        Prague {
+            growth: Growth::new(tcp, mss, false),
+            g: self.g,
+            alpha: self.initial_alpha,
+            rtt_virt: self.rtt_virt,
+            saw_ce: false,
+            acked: 0,
+            marked: 0,
+            unmarked: 0,
+            round_end: 0,
+            updated: Time::ZERO,
+            reduced: None,
+            overhead: 0,
+        }
+    }
+    fn traits(&self) -> ControllerTraits {
+        ControllerTraits {
+            ecn: EcnMode::Accurate,
+            // RFC 9331, §4.1; Linux has it on repeats, too.
+            codepoints: Codepoints { new: Ecn::Ect1, again: Ecn::Ect1 },
+            // RFC 9331, §4.3: "pacing".
+            paced: true,
+            ..ControllerTraits::default()
+        }
+    }
+}
+
+/// Falls in proportion to the share of marked packets, once per virtual round trip.
+#[derive(Debug, Clone, Copy)]
+pub struct Prague {
+    growth: Growth,
+    g: f64,
+    /// The estimated share of marked packets.
+    alpha: f64,
+    rtt_virt: Time,
+    saw_ce: bool,
+    /// Bytes delivered, and those of them that were marked, in this round.
+    acked: u64,
+    marked: u64,
+    /// Bytes without a mark that ACKs with marks have reported: they let the window grow, too.
+    unmarked: u64,
+    /// SND.NXT when the round began.
+    round_end: u64,
+    updated: Time,
+    /// When the window last fell.
+    reduced: Option<Time>,
+    overhead: u64,
+}
+
+impl Prague {
+    #[cfg(test)]
+    /// The estimated share of marked packets.
+    pub fn alpha(&self) -> f64 {
+        self.alpha
+    }
+}
+
+impl CongestionController for Prague {
+    const DONE_WITH_DATA: bool = true;
+
+    fn on_open(&mut self, _window: &mut Window, opening: &mut Opening<'_>) {
+        self.overhead = opening.overhead;
+    }
+
+    fn on_delivery(&mut self, _window: &mut Window, ack: &Ack) {
+        self.acked += ack.delivered;
+        self.marked += ack.marked;
+        if ack.ece {
+            self.saw_ce = true;
+            self.unmarked += ack.delivered.saturating_sub(ack.marked);
+        }
+        // Linux's prague_should_update_ewma: once per round trip, and per virtual one.
+        let due = ack.una > self.round_end && ack.now >= self.updated.saturating_add(self.rtt_virt);
+        if due && self.acked > 0 {
+            // "Do not update alpha before we have proof that there's an AQM on the path."
+            if self.saw_ce {
+                let m = (self.marked as f64 / self.acked as f64).min(1.0);
+                self.alpha = equations::dctcp_alpha(self.alpha, self.g, m).clamp(0.0, 1.0);
+            }
+            (self.acked, self.marked, self.round_end, self.updated) = (0, 0, ack.nxt, ack.now);
+        }
+    }
+
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        let mut bytes = ack.acked + std::mem::take(&mut self.unmarked);
+        if window.in_slow_start() {
+            bytes = self.growth.slow_start(window, ack);
+        }
+        let segments = bytes as f64 / window.mss as f64;
+        let (rtt, virt) = (ack.srtt.as_secs_f64(), self.rtt_virt.as_secs_f64());
+        window.grow(window.mss as f64 * equations::prague_increase(segments, window.segments(), rtt, virt));
+    }
+
+    fn on_unlimited_ack(&mut self, _ack: &Ack) {
+        self.unmarked = 0;
+    }
+
+    fn on_loss(&mut self, _window: &Window, congestion: &Congestion) -> u64 {
+        self.growth.restart();
+        // RFC 9331, §4.3: "react to packet loss in a way that will coexist safely with Classic".
+        congestion.flight / 2
+    }
+
+    fn on_rto(&mut self, window: &Window, congestion: &Congestion) -> u64 {
+        self.on_loss(window, congestion)
+    }
+
+    fn on_ecn(&mut self, window: &Window, congestion: &Congestion) -> u64 {
+        self.growth.restart();
+        // Linux's prague_enter_cwr: no more than once per virtual round trip.
+        if self.reduced.is_some_and(|at| congestion.now < at.saturating_add(self.rtt_virt)) {
+            return window.cwnd;
+        }
+        self.reduced = Some(congestion.now);
+        equations::dctcp_cwnd(window.cwnd as f64, self.alpha) as u64
+    }
+
+    /// Linux's prague_update_pacing_rate: the window per round trip, twice that early in slow start.
+    fn pacing_rate(&self, window: &Window, srtt: Time) -> Option<Rate> {
+        if srtt.is_zero() {
+            return None;
+        }
+        let gain = if window.cwnd < window.ssthresh / 2 { 2.0 } else { 1.0 };
+        let bytes = window.cwnd as f64 * (1.0 + self.overhead as f64 / window.mss as f64);
+        Some(Rate((gain * 8.0 * bytes / srtt.as_secs_f64()).max(1.0) as u64))
+    }
+
+    fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
+        out.push(("alpha", self.alpha));
+    }
+}
