@@ -43,6 +43,7 @@ EXAMPLES = {
     "TopologySpec.radius": "1",
     "TopologySpec.seed": "7",
     "TopologySpec.size_km": "500.0",
+    "QueueTable.coupling": "2.0",
     "DeploySpec.scheme": '"inrpp"',
     "DeploySpec.nodes": '["hosts", "r*"]',
     "DeploySpec.ports": '["r0>r1"]',

@@ -216,30 +216,6 @@ fn explicit_schemes_follow_a_capacity_whatever_changes_it() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// The cellular link of the examples, 0.5 to 20 Mbps with outages. Told its mean, FCP used .70 of it,
-/// and its packets' 99th percentile of waiting was .39 s (docs/links.md). Bounds fixed before the
-/// first run: .6 and .3 s.
-#[test]
-fn a_scheme_that_is_told_what_a_cellular_link_delivers_keeps_its_queue_short() {
-    let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/links");
-    let text = std::fs::read_to_string(format!("{examples}/cellular.toml")).expect("the example ships");
-    let text = text.replace("\"cellular.trace\"", &format!("{:?}", format!("{examples}/cellular.trace")));
-    for scheme in ["cubic", "fcp", "rcp", "xcp", "inrpp"] {
-        let figures: Vec<(f64, f64)> = (1..=5)
-            .map(|seed| {
-                let out = with_scheme(&text.replace("seed = 1", &format!("seed = {seed}")), scheme, 1);
-                let (ports, row) = (out.table("ports").expect("ports"), port(&out, "cell", "phone"));
-                (ports.f64("utilisation")[row], ports.f64("delay_p99_s")[row])
-            })
-            .collect();
-        println!("{scheme}: {figures:.3?}");
-        let mean = |of: fn(&(f64, f64)) -> f64| figures.iter().map(of).sum::<f64>() / 5.0;
-        if scheme == "fcp" {
-            assert!(mean(|f| f.0) > 0.6 && mean(|f| f.1) < 0.3, "{figures:?}");
-        }
-    }
-}
-
 /// Nobody's packets are lost without being counted (`run` sees to it), all flows end, the same on
 /// one, two and three threads.
 #[test]

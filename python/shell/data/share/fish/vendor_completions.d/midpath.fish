@@ -255,6 +255,7 @@ complete -c midpath -n "__fish_seen_subcommand_from lab; and __fish_seen_subcomm
 complete -c midpath -n "__fish_seen_subcommand_from lab; and __fish_seen_subcommand_from rpm" -l target -r -d 'CoDel’s target, or the step’s threshold.'
 complete -c midpath -n "__fish_seen_subcommand_from lab; and __fish_seen_subcommand_from rpm" -l interval -r -d 'CoDel’s interval.'
 complete -c midpath -n "__fish_seen_subcommand_from lab; and __fish_seen_subcommand_from rpm" -l aggregate -d 'One register for all flows.'
+complete -c midpath -n "__fish_seen_subcommand_from lab; and __fish_seen_subcommand_from rpm" -l paced -d 'Senders space their packets out.'
 complete -c midpath -n "__fish_seen_subcommand_from lab; and __fish_seen_subcommand_from rpm" -l short -d 'Short flows beside the long ones.'
 complete -c midpath -n "__fish_seen_subcommand_from lab; and __fish_seen_subcommand_from rpm" -l seconds -r -d 'How long each run takes.'
 complete -c midpath -n "__fish_seen_subcommand_from lab; and __fish_seen_subcommand_from rpm" -l repeats -r -d 'How often each is run.'
