@@ -390,7 +390,7 @@ proptest! {
 /// The property is of something: under lasting overload all three branches come up.
 #[test]
 fn pie_marks_and_later_drops_what_overloads_the_link() {
-    let ecn = |i: u64| if i % 2 == 0 { Ecn::Ect0 } else { Ecn::NotEct };
+    let ecn = |i: u64| if i.is_multiple_of(2) { Ecn::Ect0 } else { Ecn::NotEct };
     let arrivals: Vec<Arrival> = (1..8000)
         .map(|i| Arrival { at: Time::from_us(600 * i) + Time::from_ns(1), size: 1500, flow: 0, ecn: ecn(i) })
         .collect();
@@ -599,7 +599,7 @@ proptest! {
     #[test]
     fn dualpi2_starves_nobody(arrivals in mixed_pressure()) {
         let bench = run(RATE, dualpi2(DualPi2Params::default()).build(RATE), &arrivals);
-        let classic = |p: &midpath_core::packet::Packet| arrivals[p.seq as usize].ecn as u8 % 2 == 0;
+        let classic = |p: &midpath_core::packet::Packet| (arrivals[p.seq as usize].ecn as u8).is_multiple_of(2);
         for m in &bench.log.marked {
             prop_assert!(arrivals[m.seq as usize].ecn.capable());
         }
@@ -611,7 +611,7 @@ proptest! {
                 (since, first) = (0, None);
             } else {
                 first = first.or(Some(s.start));
-                let waits = arrivals.iter().enumerate().any(|(i, a)| a.ecn as u8 % 2 == 0 && a.at < s.start
+                let waits = arrivals.iter().enumerate().any(|(i, a)| (a.ecn as u8).is_multiple_of(2) && a.at < s.start
                     && bench.log.sent.iter().all(|o| o.packet.seq != i as u32 || o.start > s.start)
                     && bench.log.lost.iter().all(|l| l.packet.seq != i as u32 || l.at > s.start));
                 since = if waits { since + s.packet.size } else { 0 };

@@ -127,6 +127,9 @@ pub trait Aqm: Send {
     }
     /// Called when a packet has found no room, after [`Aqm::enqueue`].
     fn refused(&mut self, _packet: &Packet) {}
+    /// Called when a packet that waited has been taken away because too much waits; `left` waits in
+    /// its lane then.
+    fn shed(&mut self, _packet: &Packet, _left: Backlog) {}
     /// Whether it has a timer: such a port is never a timetable. Asked once.
     fn has_timer(&self) -> bool {
         false

@@ -110,6 +110,8 @@ impl<A: Aqm, S: Scheduler, G: Signal> Port for Queue<A, S, G> {
         }
         self.scheduler.push(pkt, ctx.pool);
         while let Some(pkt) = self.scheduler.shed(ctx.pool) {
+            let packet = &ctx.pool[&pkt];
+            self.aqm.shed(packet, self.scheduler.lane(packet, self.scheduler.backlog()));
             ctx.drop(pkt, Drop::Queue);
         }
     }

@@ -112,7 +112,7 @@ impl Variations {
     fn tell(&mut self, all: &Opportunities, link: usize, directions: &[usize], stop: Time) -> Result<(), SpecError> {
         let windows = stop.0 / WINDOW.0;
         self.room(windows)?;
-        let (mut turns, mut last, mut told) = (all.from_start().peekable(), Time::ZERO, None);
+        let (mut turns, mut last, mut known) = (all.from_start().peekable(), Time::ZERO, None);
         for end in (1..=windows).map(|w| WINDOW * w) {
             let mut count = 0u64;
             while let Some(at) = turns.next_if(|at| *at <= end) {
@@ -121,7 +121,7 @@ impl Variations {
             // Where it has been silent, one opportunity in as long.
             let (bytes, over) = if count == 0 { (1, end - last) } else { (count, WINDOW) };
             let rate = Rate::from_bytes_in(Bytes(bytes * u64::from(OPPORTUNITY_BYTES)), over).max(MIN_RATE);
-            if told.replace(rate) != Some(rate) {
+            if known.replace(rate) != Some(rate) {
                 self.steps.push((link, end, LinkFault::Told(each(directions, rate))));
             }
         }

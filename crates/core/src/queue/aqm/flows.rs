@@ -3,6 +3,7 @@ use std::hash::{BuildHasher, BuildHasherDefault};
 use rustc_hash::{FxHashMap, FxHasher};
 
 use super::{Aqm, Standing, Unsignalled, Verdict, View};
+use crate::limit::Backlog;
 use crate::packet::Packet;
 use crate::queue::scheduler::key_of;
 use crate::units::Time;
@@ -71,6 +72,9 @@ impl<A: Aqm + Clone> Aqm for PerFlow<A> {
     }
     fn refused(&mut self, packet: &Packet) {
         self.of(packet).refused(packet);
+    }
+    fn shed(&mut self, packet: &Packet, left: Backlog) {
+        self.of(packet).shed(packet, left);
     }
     fn has_timer(&self) -> bool {
         self.fresh.has_timer()

@@ -1,4 +1,5 @@
 use super::{Aqm, Standing, Verdict, View, next_multiple};
+use crate::limit::Backlog;
 use crate::packet::Packet;
 use crate::queue_spec::PieParams;
 use crate::rng::unit;
@@ -158,6 +159,13 @@ impl Aqm for Pie {
         self.accu_prob = 0.0;
     }
 
+    /// As when a packet leaves and nothing waits behind it: no later packet would say so.
+    fn shed(&mut self, _packet: &Packet, left: Backlog) {
+        if left.packets == 0 {
+            self.current_qdelay = Time::ZERO;
+        }
+    }
+
     fn timer(&mut self) -> Option<Time> {
         self.wish.take()
     }
@@ -182,6 +190,9 @@ impl Aqm for Pie {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packet::{FlowId, NodeId, Pool};
+    use crate::queue::scheduler::Fifo;
+    use crate::units::Rate;
 
     fn at_work(drop_prob: f64, current_ms: u64, old_ms: u64) -> Pie {
         let (current_qdelay, qdelay_old) = (Time::from_ms(current_ms), Time::from_ms(old_ms));
@@ -215,6 +226,34 @@ mod tests {
         (pie.drop_prob, pie.current_qdelay, pie.qdelay_old) = (0.2, Time::from_us(250), Time::from_us(150));
         pie.calculate_drop_prob();
         assert!((pie.drop_prob - (0.2 + 100.0 * (0.125 * 1e-4 + 1.25 * 1e-4))).abs() < 1e-12, "{}", pie.drop_prob);
+    }
+
+    /// A lane that has lost its last packet has no delay, or the probability would rise to 1 and stay.
+    #[test]
+    fn a_queue_that_others_have_emptied_comes_to_rest() {
+        let (fifo, pool) = (Fifo::unbounded(), Pool::new());
+        let updates = |left: u64| {
+            let mut pie = Pie { awake: true, ..at_work(0.3, 40, 40) };
+            pie.shed(
+                &Packet::new(FlowId(0), NodeId(0), NodeId(1), 1500),
+                Backlog { packets: left, bytes: 1500 * left },
+            );
+            let standing = |n| Standing {
+                now: T_UPDATE * n,
+                backlog: Backlog::default(),
+                rate: Rate::from_mbps(10),
+                mtu: 1500,
+                scheduler: &fifo,
+                pool: &pool,
+            };
+            let rest = (1..10_000).find(|n| {
+                pie.on_timer(&standing(*n));
+                pie.timer().is_none()
+            });
+            (rest.is_some(), pie.drop_prob)
+        };
+        assert_eq!(updates(0), (true, 0.0));
+        assert_eq!(updates(1), (false, 1.0), "a packet that waits stands for the delay");
     }
 
     #[test]

@@ -31,7 +31,7 @@ fn all_data_are_ect_1_and_nothing_else_is() {
 fn ecn_other_than_accurate_is_refused() {
     for ecn in [EcnMode::Off, EcnMode::Classic] {
         let tcp = TcpParams { ecn: Some(ecn), ..TcpParams::default() };
-        let error = PragueParams { tcp, ..PragueParams::default() }.split().err().expect("refused");
+        let error = PragueParams { tcp, ..PragueParams::default() }.split().expect_err("refused");
         assert!(error.key == "ecn" && error.message.contains("accurate"), "{error}");
     }
 }
