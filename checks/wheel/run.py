@@ -1,8 +1,8 @@
 """Tries a built wheel as somebody does who has nothing else: an empty environment, an empty folder, no compiler.
 
-    python checks/dist/run.py > checks/dist/RESULTS.md     builds the wheel, and tries it on each Python that is here
-    python checks/dist/run.py --dist dist                  takes the wheel for this machine out of a folder
-    python checks/dist/run.py --network                    also installs without pip's cache, and validates CITATION.cff
+    python checks/wheel/run.py > checks/wheel/RESULTS.md   builds the wheel, and tries it on each Python that is here
+    python checks/wheel/run.py --dist dist                 takes the wheel for this machine out of a folder
+    python checks/wheel/run.py --network                   also installs without pip's cache, and validates CITATION.cff
 
 Exit code 1 if something fails.
 """
@@ -38,8 +38,8 @@ IN_WHEEL = ["/licenses/LICENSE", "/licenses/THIRD_PARTY.txt", "/sboms/"]
 PARTS = ["pyarrow", "numpy", "scipy", "pandas", "networkx"]
 HEAD = """# The wheel, where nothing else is
 
-Written by `python checks/dist/run.py`. {wheel}: {size:.1f} MB, {unpacked:.1f} MB installed. {machine}. Other work shared the
-cores: of times CPU time says more.
+Written by `python checks/wheel/run.py`. {wheel}:
+{size:.1f} MB, {unpacked:.1f} MB installed. {machine}, load average {load:.0f} when it began.
 """
 
 
@@ -55,7 +55,9 @@ class Tried:
 def pythons() -> Iterator[str]:
     """Each Python from 3.11 on that is here and runs."""
     for minor in MINORS:
-        named = [shutil.which(f"python3.{minor}")]
+        # On Windows none is called python3.11.
+        named = [sys.executable] if sys.version_info[1] == minor else []
+        named += [shutil.which(f"python3.{minor}") or ""]
         named += [str(path) for path in Path.home().glob(f".pyenv/versions/3.{minor}.*/bin/python")]
         for name in filter(None, named):
             if subprocess.run([name, "-c", "import venv"], capture_output=True, check=False).returncode == 0:
@@ -87,7 +89,14 @@ class Place:
         """The command, as it is installed."""
         command = [str(self.env / BIN / "midpath"), *arguments]
         return subprocess.run(
-            command, input=given, cwd=self.work, env=environment(), capture_output=True, text=True, check=False, timeout=600
+            command,
+            input=given,
+            cwd=self.work,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=600,
         )
 
     def megabytes(self, *below: str) -> float:
@@ -116,7 +125,9 @@ def steps(place: Place) -> Iterator[tuple[str, bool, str]]:
     yield step("new scheme", "new", "scheme", "mine")
     yield "its template is whole", (place.work / "mine" / "src" / "lib.rs").is_file(), ""
     yield step("paper table", "paper", "table", has="claims of the paper hold")
-    yield step("paper reproduce", "paper", "reproduce", "fcp/figure13", "--quick", "--out", "again", has="beside the recorded")
+    yield step(
+        "paper reproduce", "paper", "reproduce", "fcp/figure13", "--quick", "--out", "again", has="beside the recorded"
+    )
     yield step("schema", "schema", has="urn:midpath:scenario")
     for name in INSTALLED:
         yield f"{name} is installed", (place.env / name).is_file(), ""
@@ -137,7 +148,7 @@ def try_wheel(wheel: Path, python: str) -> Tried:
 
 
 def first_comparison(wheel: Path, extra: str, fresh: bool) -> tuple[float, float, list[float]]:
-    """Seconds from nothing to a run's table, or with `analysis` a comparison's; what is on the disk then, and of what."""
+    """Seconds from nothing to a table: of a run, or with `analysis` of a comparison; MB on the disk, and of what."""
     with tempfile.TemporaryDirectory(prefix="midpath-first-") as name:
         start = time.monotonic()
         place = Place(sys.executable, Path(name))
@@ -175,10 +186,17 @@ def main() -> int:
         with zipfile.ZipFile(wheel) as opened:
             names = opened.namelist()
             unpacked = sum(entry.file_size for entry in opened.infolist()) / 1e6
+        load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
         machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
-        print(HEAD.format(wheel=wheel.name, size=wheel.stat().st_size / 1e6, unpacked=unpacked, machine=machine))
+        print(
+            HEAD.format(
+                wheel=wheel.name, size=wheel.stat().st_size / 1e6, unpacked=unpacked, machine=machine, load=load
+            )
+        )
         missing = [part for part in IN_WHEEL if not any(part in entry for entry in names)]
-        print(f"Licence, licences of others, SBOM: {'missing: ' + ', '.join(missing) if missing else 'in the wheel'}.\n")
+        print(
+            f"Licence, licences of others, SBOM: {'missing: ' + ', '.join(missing) if missing else 'in the wheel'}.\n"
+        )
         failed = bool(missing)
         print("| Python | steps | went well | wrong |\n|---|---|---|---|")
         for python in pythons():
@@ -194,7 +212,7 @@ def main() -> int:
             cells = [f"`midpath{extra}`", f"{seconds:.0f}", f"{megabytes:.0f}", *(f"{part:.0f}" for part in parts)]
             print(f"| {' | '.join(cells)} |", flush=True)
         from_where = "the registry" if given.network else "pip's cache"
-        print(f"\nNew environment, installation from {from_where}, a run (with `[analysis]` a comparison of 2 schemes × 2 seeds).")
+        print(f"\nA new environment, installation from {from_where}, a run; with `[analysis]` 2 schemes × 2 seeds.")
         if given.network:
             failed |= not citation_is_valid(Path(name))
     return int(failed)
