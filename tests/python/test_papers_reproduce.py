@@ -1,11 +1,15 @@
 """`midpath paper reproduce`: what was recorded comes out again, figure by figure, and says so."""
 
 import json
+import subprocess
+import sys
+from dataclasses import replace
 
 import pytest
 
 from midpath.papers import figures, record, reproduce, run_figure
 from midpath.papers.reproduce import Agreement
+from midpath.papers.tolerance import Judgement
 from test_papers import CLAIMS, TWO, only, papers  # noqa: F401 - a fixture
 
 
@@ -72,9 +76,33 @@ def test_other_values_with_the_same_verdict_are_no_failure(cli, two, tmp_path):
 
 def test_more_recorded_seeds_are_no_difference(two):
     figure = figures(two)[0]
-    (first, _), (again, _) = (run_figure(figure, seeds=seeds) for seeds in (2, 3))
-    assert reproduce.Reproduced(first, again).agreement is Agreement.IDENTICAL
-    assert reproduce.Reproduced(again, first).agreement is not Agreement.IDENTICAL
+    (few, _), (more, _) = (run_figure(figure, seeds=seeds) for seeds in (2, 3))
+    few = replace(few, judgement=more.judgement)
+    assert reproduce.Reproduced(few, more).agreement is Agreement.IDENTICAL
+    assert reproduce.Reproduced(more, few).agreement is Agreement.SAME
+
+
+def test_equal_values_with_another_verdict_are_not_identical(two):
+    figure = figures(two)[0]
+    found = run_figure(figure)[0]
+    other = replace(found, judgement=Judgement.FAILS)
+    assert reproduce.Reproduced(found, other).agreement is Agreement.OTHER
+
+
+def test_what_lacked_its_data_is_tried_again(cli, two, tmp_path):
+    reproduced(cli, two, tmp_path / "out")
+    kept = tmp_path / "out" / "figures" / "tiny-figure2.json"
+    found = json.loads(kept.read_text())
+    found["claims"]["afct"] |= {"verdict": "skipped", "ours": None, "values": []}
+    kept.write_text(json.dumps(found))
+    assert reproduced(cli, two, tmp_path / "out")[1]["agreement"] == {"identical": 4}
+
+
+def test_it_starts_where_a_system_lacks_what_unix_has():
+    script = (
+        "import sys; sys.modules.update(dict.fromkeys(['resource', 'fcntl', 'pwd', 'termios'])); import midpath.cli"
+    )
+    assert subprocess.run([sys.executable, "-c", script], check=False, timeout=120).returncode == 0
 
 
 def test_what_was_begun_whole_does_not_go_on_quick(cli, two, tmp_path):

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import resource
 import sys
 import time
 from collections import Counter
@@ -65,10 +64,9 @@ class Reproduced:
             return Agreement.SKIPPED
         if before is None or before.skipped:
             return Agreement.NEW
-        if _begins(record.rounded(before.values), record.rounded(now.values)):
-            return Agreement.IDENTICAL
         if now.judgement is before.judgement:
-            return Agreement.SAME
+            same = _begins(record.rounded(before.values), record.rounded(now.values))
+            return Agreement.IDENTICAL if same else Agreement.SAME
         return Agreement.OPEN if {now.judgement, before.judgement} & set(OPEN) else Agreement.OTHER
 
     def to_json(self) -> dict[str, Any]:
@@ -171,14 +169,16 @@ def _place(out: Path, figure: Figure) -> Path:
     return out / FIGURES / f"{figure.id.replace('/', '-')}.json"
 
 
-def _kept(out: Path, figure: Figure, quick: bool) -> dict[str, Any] | None:
-    """What a figure came to by this very simulator; a claim that was added since makes it run again."""
+def _kept(out: Path, figure: Figure, quick: bool, *, with_skipped: bool = False) -> dict[str, Any] | None:
+    """What a figure came to by this very simulator; a new claim, or one that lacked its data, makes it run again."""
     path = _place(out, figure)
     if not path.is_file():
         return None
     found = read_json(path)
     same = found["build"] == build() and found["quick"] is quick
-    return found if same and found["claims"].keys() >= {claim.id for claim in figure.claims} else None
+    whole = found["claims"].keys() >= {claim.id for claim in figure.claims}
+    lacked = any(one["verdict"] == Judgement.SKIPPED for one in found["claims"].values())
+    return found if same and whole and (with_skipped or not lacked) else None
 
 
 def _run(out: Path, figure: Figure, quick: bool, run: Callable[[Figure], list[Verdict]]) -> None:
@@ -198,13 +198,17 @@ def _run(out: Path, figure: Figure, quick: bool, run: Callable[[Figure], list[Ve
 
 
 def _peak_bytes() -> int:
-    """The most that this process has held so far."""
+    """The most that this process has held so far; 0 where the system does not say."""
+    try:
+        import resource  # noqa: PLC0415 - not on Windows
+    except ImportError:
+        return 0
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
 
 
 def _reproduced(out: Path, figure: Figure, quick: bool) -> list[Reproduced]:
-    kept = _kept(out, figure, quick) or {"claims": {}}
+    kept = _kept(out, figure, quick, with_skipped=True) or {"claims": {}}
     now = [record.verdict(figure.id, claim, kept["claims"].get(claim.id)) for claim in figure.claims]
     before = {one.claim.id: one for one in record.verdicts(figure)} if record.stored(figure) else {}
     return [Reproduced(one, before.get(one.claim.id)) for one in now]
@@ -225,7 +229,7 @@ def sentence(found: list[Reproduced]) -> str:
 def summary(done: list[tuple[Figure, list[Reproduced]]], out: Path, quick: bool) -> dict[str, Any]:
     """What programs read."""
     every = [one for _, found in done for one in found]
-    taken = [_kept(out, figure, quick) or {} for figure, _ in done]
+    taken = [_kept(out, figure, quick, with_skipped=True) or {} for figure, _ in done]
     return {
         "format": 1,
         "quick": quick,
