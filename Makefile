@@ -69,9 +69,10 @@ site: $(SITE_TOOLS) ## build the site; a link or an anchor that leads nowhere is
 dist: $(DEPENDENCIES) ## wheels, sdist, crates and sums into dist/, for the targets that are here (needs zig: pip install ziglang)
 	$(BIN)/python scripts/dist.py
 
-release: $(DEPENDENCIES) ## VERSION=X.Y.Z: check, set the version, date the changelog, commit and tag; then make dist
+release: $(DEPENDENCIES) ## VERSION=X.Y.Z: check, set the version, date the changelog, commit, make dist, tag
 	$(BIN)/python scripts/release.py $(VERSION)
 	$(MAKE) --no-print-directory dist
+	$(BIN)/python scripts/release.py $(VERSION) --tag
 
 fmt: $(DEPENDENCIES) ## format all code
 	cargo fmt --all

@@ -12,10 +12,12 @@ maturin writes an SBOM (CycloneDX) beside the licences.
 from __future__ import annotations
 
 import argparse
+import base64
 import hashlib
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 import tomllib
@@ -33,6 +35,8 @@ WHEELS = {
     "aarch64-unknown-linux-musl": "musllinux_1_2",
 }
 MATURIN = (sys.executable, "-m", "maturin")
+# A crate of ours in an SBOM, by where it lay: path+file:///…/crates/core#midpath-core@0.1.0.
+PLACE = re.compile(rb"path\+file://[^\"#]*#([^\"]*)")
 SUMS, INVENTORY = "SHA256SUMS", "inventory.json"
 
 
@@ -45,6 +49,8 @@ def main() -> int:
     given = parser.parse_args()
     out: Path = given.out
     out.mkdir(parents=True, exist_ok=True)
+    for old in artifacts(out):
+        old.unlink()
     here = installed_targets()
     wanted = given.targets or list(WHEELS)
     missing = [target for target in wanted if target not in here]
@@ -64,7 +70,35 @@ def main() -> int:
 def run(*command: str | Path) -> None:
     """A step, in the repository. Maturin finds zig by the Python that comes first."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    subprocess.run([str(part) for part in command], cwd=ROOT, check=True, env=os.environ | {"PATH": path})
+    own = {"PATH": path, "CARGO_ENCODED_RUSTFLAGS": "\x1f".join(remaps())}
+    subprocess.run([str(part) for part in command], cwd=ROOT, check=True, env=os.environ | own)
+
+
+def remaps() -> list[str]:
+    """What keeps this machine's folders out of what is built."""
+    cargo = os.environ.get("CARGO_HOME", str(Path.home() / ".cargo"))
+    return [f"--remap-path-prefix={ROOT}=midpath", f"--remap-path-prefix={cargo}=cargo"]
+
+
+def without_places(wheel: Path) -> None:
+    """Rewrites a wheel whose SBOM names this machine's folders: a crate of ours is known by its name."""
+    with zipfile.ZipFile(wheel) as opened:
+        members = [(entry, opened.read(entry)) for entry in opened.infolist()]
+    names = {
+        entry.filename: PLACE.sub(rb"pkg:cargo/\1", data) for entry, data in members if "/sboms/" in entry.filename
+    }
+    rows = []
+    with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as written:
+        for entry, data in members:
+            if entry.filename.endswith(".dist-info/RECORD"):
+                record = entry
+                rows = data.decode().splitlines()
+                continue
+            written.writestr(entry, names.get(entry.filename, data))
+        for name, data in names.items():
+            digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).decode().rstrip("=")
+            rows = [f"{name},sha256={digest},{len(data)}" if row.startswith(f"{name},") else row for row in rows]
+        written.writestr(record, "\n".join(rows) + "\n")
 
 
 def wheel(target: str, out: Path) -> None:
@@ -82,7 +116,10 @@ def wheel(target: str, out: Path) -> None:
     ]
     if target in WHEELS:
         command += ["--zig", "--compatibility", WHEELS[target]]
+    before = set(artifacts(out))
     run(*command)
+    for made in set(artifacts(out)) - before:
+        without_places(made)
 
 
 def installed_targets() -> set[str]:
@@ -103,8 +140,15 @@ def crates(out: Path) -> None:
     names = published()
     run("cargo", "package", "--allow-dirty", *(part for name in names for part in ("-p", name)))
     for name in names:
-        (file,) = (ROOT / "target" / "package").glob(f"{name}-{version()}.crate")
+        (file,) = (target_directory() / "package").glob(f"{name}-{version()}.crate")
         (out / file.name).write_bytes(file.read_bytes())
+
+
+def target_directory() -> Path:
+    """Where cargo puts what it builds."""
+    command = ["cargo", "metadata", "--format-version", "1", "--no-deps"]
+    found = json.loads(subprocess.run(command, cwd=ROOT, check=True, capture_output=True).stdout)
+    return Path(found["target_directory"])
 
 
 def version() -> str:
@@ -128,7 +172,7 @@ def write_inventory(out: Path, missing: Iterable[str]) -> None:
     """What was built, of what, with what: for those who want to build the same."""
     about = {
         "version": version(),
-        "commit": said("git", "describe", "--always", "--dirty", "--abbrev=40"),
+        "commit": said("git", "rev-parse", "HEAD"),
         "rustc": said("rustc", "--version"),
         "maturin": said(*MATURIN, "--version"),
         "python": platform.python_version(),

@@ -1,6 +1,7 @@
 """Makes a release: checks, versions, changelog, a commit and a tag. `make release VERSION=X.Y.Z` also builds it.
 
-    python scripts/release.py 0.2.0           writes, commits and tags; nothing is pushed
+    python scripts/release.py 0.2.0           writes and commits
+    python scripts/release.py 0.2.0 --tag     tags what was committed, once it has been built; nothing is pushed
     python scripts/release.py 0.2.0 --check   says what is in the way
 
 Pushing the tag starts .github/workflows/release.yml, which builds the same and publishes it.
@@ -82,6 +83,7 @@ def write(version: Version, root: Path = ROOT, today: datetime.date | None = Non
             (r"^(date-released: .*\n)?license:", f"date-released: {day}\nlicense:"),
         ],
         "CHANGELOG.md": [(rf"^{re.escape(UNRELEASED)}$", f"{UNRELEASED}\n\n## [{new}] – {day}")],
+        "python/midpath/citing.py": [(r"year = \{\{\d{4}\}\}", f"year = {{{{{day[:4]}}}}}")],
     }
     for file, edits in changes.items():
         path = root / file
@@ -99,23 +101,35 @@ def git(root: Path, *arguments: str) -> str:
     return subprocess.run(["git", *arguments], cwd=root, check=True, capture_output=True, text=True).stdout.strip()
 
 
+def tag(version: Version, root: Path = ROOT) -> int:
+    """Tags the commit of this version, if nothing but it was built."""
+    if present(root) != name(version)[1:] or git(root, "status", "--porcelain", "--untracked-files=no"):
+        print(f"this is not the commit of {name(version)[1:]}", file=sys.stderr)
+        return 1
+    git(root, "tag", "--annotate", name(version), "--message", f"Midpath {name(version)[1:]}")
+    print(f"{name(version)} is tagged; git push --follow-tags publishes it")
+    return 0
+
+
 def main() -> int:
-    """Checks; then, unless that was all, writes, commits and tags."""
+    """Checks; then, unless that was all, writes and commits."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("version", type=parse)
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--tag", action="store_true")
     given = parser.parse_args()
+    if given.tag:
+        return tag(given.version)
     if found := list(problems(given.version)):
         print("\n".join(found), file=sys.stderr)
         return 1
     if given.check:
         return 0
     files = write(given.version)
-    subprocess.run(["cargo", "update", "--workspace", "--quiet"], cwd=ROOT, check=True)
-    git(ROOT, "add", "Cargo.lock", *map(str, files))
+    for folder in (ROOT, ROOT / "fuzz"):
+        subprocess.run(["cargo", "update", "--workspace", "--quiet"], cwd=folder, check=True)
+    git(ROOT, "add", "Cargo.lock", "fuzz/Cargo.lock", *map(str, files))
     git(ROOT, "commit", "--message", f"Version {name(given.version)[1:]}")
-    git(ROOT, "tag", "--annotate", name(given.version), "--message", f"Midpath {name(given.version)[1:]}")
-    print(f"{name(given.version)} is tagged; git push --follow-tags publishes it")
     return 0
 
 

@@ -175,6 +175,15 @@ def wheel_of(folder: Path | None, work: Path) -> Path:
     return wheel
 
 
+def named_places(wheel: zipfile.ZipFile) -> Iterator[str]:
+    """Members that name the folder of this checkout, or somebody's home."""
+    places = [f"{place}{os.sep}".encode() for place in (ROOT, Path.home())]
+    for name in wheel.namelist():
+        data = wheel.read(name)
+        if any(place in data for place in places):
+            yield name
+
+
 def main() -> int:
     """Prints what RESULTS.md holds."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -185,6 +194,7 @@ def main() -> int:
         wheel = wheel_of(given.dist, Path(name))
         with zipfile.ZipFile(wheel) as opened:
             names = opened.namelist()
+            places = list(named_places(opened))
             unpacked = sum(entry.file_size for entry in opened.infolist()) / 1e6
         load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
         machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
@@ -197,13 +207,18 @@ def main() -> int:
         print(
             f"Licence, licences of others, SBOM: {'missing: ' + ', '.join(missing) if missing else 'in the wheel'}.\n"
         )
-        failed = bool(missing)
+        if places:
+            print(f"This machine's folders are named in: {', '.join(places)}.\n")
+        failed = bool(missing or places)
+        count = 0
         print("| Python | steps | went well | wrong |\n|---|---|---|---|")
         for python in pythons():
             tried = try_wheel(wheel, python)
+            count += 1
             failed |= bool(tried.wrong)
             wrong = "; ".join(tried.wrong).replace("\n", " ").replace("|", "\\|") or "–"
             print(f"| {tried.python} | {tried.done} | {tried.done - len(tried.wrong)} | {wrong} |", flush=True)
+        failed |= not count
         print("\n## From nothing to the first table\n")
         heads = ["install", "seconds", "MB on disk", *PARTS]
         print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}")

@@ -1,6 +1,8 @@
 """What makes a release: versions, what must be gone by then, licences, what is left out."""
 
+import base64
 import datetime
+import hashlib
 import json
 import os
 import re
@@ -8,6 +10,7 @@ import subprocess
 import sys
 import tarfile
 import tomllib
+import zipfile
 
 import pytest
 import yaml
@@ -22,7 +25,8 @@ TODAY = datetime.date(2027, 1, 31)
 @pytest.fixture
 def repository(tmp_path):
     """The files that a release writes, in a repository of their own."""
-    for name in ("Cargo.toml", "CITATION.cff", "CHANGELOG.md"):
+    for name in ("Cargo.toml", "CITATION.cff", "CHANGELOG.md", "python/midpath/citing.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text((ROOT / name).read_text(encoding="utf-8"), encoding="utf-8")
     who = {"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@b"}
     for command in (["init", "--quiet"], ["add", "."], ["commit", "--quiet", "-m", "all"]):
@@ -42,6 +46,7 @@ def test_versions_stand_everywhere_afterwards(repository):
     assert {workspace["package"]["version"], *ours} == {"0.7.0"} and len(ours) >= 9
     cited = yaml.safe_load((repository / "CITATION.cff").read_text())
     assert (cited["version"], cited["date-released"]) == ("0.7.0", TODAY)
+    assert "year = {{2027}}" in (repository / "python" / "midpath" / "citing.py").read_text()
     assert "## [Unreleased]\n\n## [0.7.0] – 2027-01-31\n" in (repository / "CHANGELOG.md").read_text()
 
 
@@ -54,6 +59,18 @@ def test_the_next_one_needs_something_to_say(repository):
         "0.7.0 has been released: a version comes after it",
         "CHANGELOG.md says nothing of this version",
     ]
+
+
+def test_only_the_commit_of_a_version_is_tagged(repository, monkeypatch):
+    assert release.tag((0, 7, 0), repository) == 1
+    release.write((0, 7, 0), repository, TODAY)
+    assert release.tag((0, 7, 0), repository) == 1
+    for name in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{name}_NAME", "a")
+        monkeypatch.setenv(f"GIT_{name}_EMAIL", "a@b")
+    subprocess.run(["git", "commit", "-qam", "x"], cwd=repository, check=True)
+    assert release.tag((0, 7, 0), repository) == 0
+    assert release.git(repository, "tag") == "v0.7.0"
 
 
 def test_what_is_not_committed_is_in_the_way(repository):
@@ -146,6 +163,23 @@ def test_a_wheel_can_be_built_from_the_sdist(tmp_path):
         len(packed) > 5
         and [path for path in wanted if not any(f"{name}/".startswith(f"{path}/") for name in names)] == []
     )
+
+
+def test_a_wheel_names_no_folder_of_the_machine(tmp_path):
+    wheel = tmp_path / "a-1-py3-none-any.whl"
+    sbom = "a-1.dist-info/sboms/a.json"
+    with zipfile.ZipFile(wheel, "w") as written:
+        written.writestr(sbom, '{"ref": "path+file:///home/me/crates/core#midpath-core@0.1.0"}')
+        written.writestr("a.py", "x = 1")
+        written.writestr("a-1.dist-info/RECORD", f"a.py,,\n{sbom},sha256=old,1\na-1.dist-info/RECORD,,\n")
+    dist.without_places(wheel)
+    with zipfile.ZipFile(wheel) as opened:
+        text = opened.read(sbom)
+        record = opened.read("a-1.dist-info/RECORD").decode()
+    assert text == b'{"ref": "pkg:cargo/midpath-core@0.1.0"}'
+    digest = base64.urlsafe_b64encode(hashlib.sha256(text).digest()).decode().rstrip("=")
+    assert record == f"a.py,,\n{sbom},sha256={digest},{len(text)}\na-1.dist-info/RECORD,,\n"
+    assert all(str(place) in " ".join(dist.remaps()) for place in (ROOT, ".cargo"))
 
 
 @pytest.mark.parametrize("workflow", sorted((ROOT / ".github" / "workflows").glob("*.yml")), ids=lambda file: file.name)
