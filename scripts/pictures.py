@@ -138,6 +138,14 @@ PICTURES = {
         there_from=FIRST,
         back_from=RIGHT,
     ),
+    "bbr": Picture(
+        "BBR: the sender measures the path and sends at its rate",
+        ["rate: the most delivered of late,", "window: twice rate times least round trip"],
+        ["any queue:", "nothing new in the network"],
+        ["acknowledges"],
+        "data at a pace; faster now and then, to probe",
+        "ACK",
+    ),
     "mptcp": Picture(
         "MPTCP: one stream over several paths",
         ["a TCP on each path,", "windows coupled"],

@@ -51,6 +51,7 @@ import scenes
 SCHEMES = (
     "newreno",
     "cubic",
+    "bbr",
     "dctcp",
     "mptcp",
     "cubic+rpm",

@@ -50,6 +50,7 @@ pcap = [
 # Every transport and header there is; and a stack of two headers.
 RUNS = {
     "newreno": "",
+    "bbr": "",
     "cubic": '[schemes.cubic]\necn = "accurate"\n[queue]\nkind = "red"\nmin = "5 packets"\nmax = "20 packets"',
     "dctcp": '[queue]\nkind = "step"\nthreshold = "10 packets"',
     "mptcp": "",

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::Built;
 use crate::describe::Description;
 use crate::params::{self, Params, Texts};
-use crate::{fcp, hpcc, inrpp, mircc, mptcp, ndn, rcp, rpm, tcp, transport, udp, xcp};
+use crate::{bbr, fcp, hpcc, inrpp, mircc, mptcp, ndn, rcp, rpm, tcp, transport, udp, xcp};
 
 /// The scheme of a scenario that names none.
 pub const DEFAULT: &str = "newreno";
@@ -55,6 +55,9 @@ impl Catalogue {
             .described("prague", tcp::describe::prague())
             .with_params::<tcp::FixedWindowParams>("fixed-window", transport::build)
             .described("fixed-window", tcp::describe::fixed_window())
+            .with_params::<bbr::BbrParams>("bbr", transport::build)
+            .described("bbr", bbr::describe())
+            .without("bbr", bbr::UNREAD)
             .with_texts::<fcp::FcpParams>("fcp", fcp::build)
             .described("fcp", fcp::describe())
             .with_params::<hpcc::HpccParams>("hpcc", transport::build)
@@ -125,6 +128,28 @@ impl Catalogue {
     #[must_use]
     pub fn described(mut self, name: &str, description: Description) -> Catalogue {
         self.descriptions.insert(name.to_owned(), description);
+        self
+    }
+
+    /// Says which parameters of those that it shares with others a scheme does not read: they are refused.
+    #[must_use]
+    pub fn without(mut self, name: &'static str, unread: &'static [&'static str]) -> Catalogue {
+        if let Some(builder) = self.builders.remove(name) {
+            let refusing = move |value: &Value| {
+                let said = unread.iter().find(|key| value.get(key).is_some());
+                said.map_or_else(
+                    || builder(value),
+                    |key| Err(SpecError::new(*key, format!("has no effect on `{name}`; leave it out"))),
+                )
+            };
+            self.builders.insert(name.to_owned(), Arc::new(refusing));
+        }
+        #[cfg(feature = "schema")]
+        if let Some(properties) =
+            self.schemas.get_mut(name).and_then(|s| s.get_mut("properties")).and_then(Value::as_object_mut)
+        {
+            properties.retain(|key, _| !unread.contains(&key.as_str()));
+        }
         self
     }
 
@@ -199,6 +224,7 @@ mod tests {
         assert_eq!(
             catalogue.names().collect::<Vec<_>>(),
             [
+                "bbr",
                 "cubic",
                 "dctcp",
                 "fcp",
@@ -287,7 +313,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named() {
         let error = |name, params| Catalogue::standard().build(name, &params).map(|_| ()).unwrap_err();
-        assert!(error("bbr", json!({})).message.contains("cubic, dctcp"));
+        assert!(error("vegas", json!({})).message.contains("cubic, dctcp"));
         let e = error("cubic", json!({"mn_rto": "1 s"}));
         assert_eq!(e.key, "mn_rto");
         assert!(e.message.contains("min_rto") && e.message.contains("fast_convergence"), "{e}");
@@ -297,6 +323,8 @@ mod tests {
         assert_eq!(error("newreno", json!({"delayed_ack": 0})).key, "delayed_ack");
         assert_eq!(error("newreno", json!({"beta": 0.5})).key, "beta");
         assert_eq!(error("newreno", json!([1])).key, "");
+        let unread = error("bbr", json!({"hystart": true}));
+        assert_eq!((unread.key.as_str(), unread.message.as_str()), ("hystart", "has no effect on `bbr`; leave it out"));
     }
 
     #[test]
@@ -331,6 +359,11 @@ mod tests {
         let shared: Vec<&str> = shared.iter().map(String::as_str).filter(|k| *k != "delayed_ack").collect();
         documented(include_str!("../../../docs/schemes/rcp.md"), &rcp::RcpParams::default(), &shared);
         documented(include_str!("../../../docs/schemes/xcp.md"), &xcp::XcpParams::default(), &shared);
+        documented(
+            include_str!("../../../docs/schemes/bbr.md"),
+            &bbr::BbrParams::default(),
+            &[&shared[..], &["delayed_ack"]].concat(),
+        );
         documented(include_str!("../../../docs/schemes/hpcc.md"), &hpcc::HpccParams::default(), &shared);
         let page = include_str!("../../../docs/schemes/fcp.md");
         let tables = [&shared[..], &["network", "domains"]].concat();

@@ -17,6 +17,7 @@
 // Without that feature, what only tests of other crates look at seems to be unused.
 #![cfg_attr(not(feature = "internals"), allow(dead_code, unused_imports))]
 
+mod bbr;
 mod catalogue;
 pub mod describe;
 mod explicit;

@@ -14,7 +14,10 @@ from midpath.benchmark.suite import pick
 LONG_S = 5.0
 ONE_BOTTLENECK, MANY_HOSTS = "long, one bottleneck", "15 kB each, 200,000 a second"
 FAT_TREE, GEANT = "fat-tree, DCTCP", "GÉANT's 40 routers with hosts"
-SCHEMES = ("newreno", "cubic", "dctcp", "rcp", "xcp", "hpcc", "fcp", "inrpp", "mircc", "ndn", "mptcp")
+SCHEMES = (
+    *("newreno", "cubic", "bbr", "dctcp", "rcp", "xcp", "hpcc"),
+    *("fcp", "inrpp", "mircc", "ndn", "mptcp"),
+)
 
 
 @dataclass(frozen=True)

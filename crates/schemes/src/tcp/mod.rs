@@ -12,7 +12,7 @@ pub mod fixed;
 pub mod newreno;
 pub mod prague;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use cubic::CubicParams;
 pub use dctcp::DctcpParams;

@@ -5,6 +5,7 @@
 
 mod anchors;
 mod anchors_a;
+mod bbr;
 mod bound;
 mod causality;
 mod closed_forms;

@@ -4,7 +4,7 @@ mod accecn;
 mod ecn;
 mod flood;
 mod growth;
-mod harness;
+pub(crate) mod harness;
 mod hostile;
 mod listen;
 mod numbers;

@@ -31,7 +31,7 @@ impl<C: NetworkAssisted> Sender<C> {
         if !self.sack_on() {
             // RFC 5681, §3.2, step 3: the three segments that have left the network.
             let left = u64::from(self.settings.tcp.dup_thresh) * self.window.mss;
-            self.window.set(self.window.ssthresh + left);
+            self.window.set(self.window.ssthresh.saturating_add(left));
             return self.retransmit_first(ctx);
         }
         self.window.set(self.window.ssthresh);

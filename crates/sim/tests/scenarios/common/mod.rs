@@ -28,9 +28,10 @@ pub fn run(text: &str, options: &RunOptions) -> RunOutput {
 }
 
 /// Everything that carries flows, as a run's scheme.
-pub const CARRIERS: [&str; 14] = [
+pub const CARRIERS: [&str; 15] = [
     "newreno",
     "cubic",
+    "bbr",
     "dctcp",
     "cubic+rpm",
     "rcp",

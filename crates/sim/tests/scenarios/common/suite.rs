@@ -8,10 +8,11 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 use super::scene;
 
-const SCHEMES: [&str; 10] = ["newreno", "cubic", "dctcp", "rcp", "xcp", "fcp", "inrpp", "mircc", "mptcp", "hpcc"];
+const SCHEMES: [&str; 11] =
+    ["newreno", "cubic", "dctcp", "rcp", "xcp", "fcp", "inrpp", "mircc", "mptcp", "hpcc", "bbr"];
 
 /// Schemes whose ports take any queue; the others' take drop-tail.
-const ANY_QUEUE: [&str; 4] = ["newreno", "cubic", "dctcp", "mptcp"];
+const ANY_QUEUE: [&str; 5] = ["newreno", "cubic", "dctcp", "mptcp", "bbr"];
 
 /// A scenario to be run.
 pub struct Case {
@@ -96,7 +97,7 @@ pub fn random(cases: usize) -> impl Iterator<Item = Case> {
 /// with ECN.
 fn with_rpm(text: &str) -> String {
     let mode = if text.len().is_multiple_of(2) { "rpm" } else { "both" };
-    let ecn: String = ["newreno", "cubic", "mptcp"].map(|s| format!("[schemes.{s}]\necn = true\n")).concat();
+    let ecn: String = ["newreno", "cubic", "mptcp", "bbr"].map(|s| format!("[schemes.{s}]\necn = true\n")).concat();
     format!(
         "{text}\n{ecn}[[deploy]]\nscheme = \"rpm\"\nnodes = [\"routers\"]\nparams = {{ mode = \"{mode}\", size = 16 }}\n"
     )

@@ -1,0 +1,59 @@
+//! The draft's constants. Each stands in "Terminology" under the name that is given here, unless a
+//! comment says where else.
+
+use midpath_core::units::Time;
+
+/// BBR.StartupPacingGain, 4 ln 2: the least that lets the rate double in a round trip.
+pub const STARTUP_PACING_GAIN: f64 = 2.77;
+/// BBR.DrainPacingGain.
+pub const DRAIN_PACING_GAIN: f64 = 0.5;
+/// BBR.DefaultCwndGain.
+pub const DEFAULT_CWND_GAIN: f64 = 2.0;
+/// "ProbeBW_DOWN", and the table in "Summary of Control Behavior".
+pub const DOWN_PACING_GAIN: f64 = 0.9;
+/// "ProbeBW_UP", and the same table.
+pub const UP_PACING_GAIN: f64 = 1.25;
+/// "ProbeBW_UP", and the same table.
+pub const UP_CWND_GAIN: f64 = 2.25;
+/// BBR.PacingMarginPercent: the pace is 1 % below the bandwidth.
+pub const PACING_MARGIN: f64 = 0.99;
+/// BBR.LossThresh.
+pub const LOSS_THRESH: f64 = 0.02;
+/// BBR.Beta.
+pub const BETA: f64 = 0.7;
+/// BBR.Headroom.
+pub const HEADROOM: f64 = 0.15;
+/// BBR.MinPipeCwnd, in segments.
+pub const MIN_PIPE_CWND: u64 = 4;
+/// BBR.MinRTTFilterLen.
+pub const MIN_RTT_FILTER_LEN: Time = Time::from_secs(10);
+/// BBR.ProbeRTTCwndGain.
+pub const PROBE_RTT_CWND_GAIN: f64 = 0.5;
+/// BBR.ProbeRTTDuration.
+pub const PROBE_RTT_DURATION: Time = Time::from_ms(200);
+/// BBR.ProbeRTTInterval.
+pub const PROBE_RTT_INTERVAL: Time = Time::from_secs(5);
+/// BBR.MaxBwFilterLen, in cycles of ProbeBW.
+pub const MAX_BW_FILTER_LEN: u64 = 2;
+/// BBR.ExtraAckedFilterLen, in round trips.
+pub const EXTRA_ACKED_FILTER_LEN: u64 = 10;
+/// "Exiting Acceleration Based on Bandwidth Plateau": growth that is no plateau, and rounds without.
+pub const FULL_BW_GROWTH: f64 = 1.25;
+/// The same section.
+pub const FULL_BW_ROUNDS: u32 = 3;
+/// "Exiting Startup Based on Packet Loss": BBRStartupFullLossCnt.
+pub const STARTUP_FULL_LOSS_CNT: u32 = 6;
+/// "Drain": round trips after which it ends in any case.
+pub const DRAIN_ROUNDS: u64 = 3;
+/// PickProbeWait: the least wait, to which up to a second comes.
+pub const PROBE_WAIT: Time = Time::from_secs(2);
+/// IsRenoCoexistenceProbeTime: the most round trips between two probes.
+pub const RENO_ROUNDS: u64 = 63;
+/// RaiseInflightLongtermSlope: the growth doubles so often.
+pub const MOST_DOUBLINGS: u32 = 30;
+/// SetSendQuantum: what is sent in this time leaves together, up to this much.
+pub const QUANTUM_TIME: Time = Time::from_ms(1);
+/// SetSendQuantum.
+pub const MOST_QUANTUM: u64 = 64 << 10;
+/// UpdateOffloadBudget: "TCP Offload Budget".
+pub const QUANTA: u64 = 3;

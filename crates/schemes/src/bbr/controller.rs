@@ -1,0 +1,310 @@
+//! What the sender calls, in the order of "Algorithm Organization".
+
+use midpath_core::rng::{self, Purpose, Stream};
+use midpath_core::units::{Rate, Time};
+
+use super::filter::MaxFilter;
+use super::phases::Phase;
+use super::probing::AckPhase;
+use crate::transport::cc::{Ack, Congestion, CongestionController, Lost, Opening, Sample, Window};
+
+/// RS, and what of the connection's state C an ACK finds. Bytes are of payload, rates in bytes per
+/// second.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Round {
+    pub now: Time,
+    /// RS.rtt, RS.delivery_rate (0: unknown), RS.delivered, RS.newly_acked.
+    pub rtt: Option<Time>,
+    pub rate: f64,
+    pub delivered: f64,
+    pub newly_acked: f64,
+    /// RS.prior_delivered and C.delivered.
+    pub prior: u64,
+    pub total: u64,
+    /// RS.is_app_limited, RS.tx_in_flight, RS.lost.
+    pub app_limited: bool,
+    pub in_flight: f64,
+    pub lost: f64,
+    /// C.inflight, C.is_cwnd_limited.
+    pub pipe: f64,
+    pub window_limited: bool,
+}
+
+/// BBR. Fields have the draft's names; infinity is the draft's, too.
+#[derive(Debug)]
+pub struct Bbr {
+    // Of the connection.
+    pub(super) mss: u64,
+    pub(super) initial_cwnd: f64,
+    pub(super) sack: bool,
+    /// Bytes on the wire per byte of payload.
+    wire: f64,
+    pub(super) sends_quanta: bool,
+    pub(super) rng: Option<Stream>,
+    pub(super) in_recovery: bool,
+    /// C.min_rtt and C.delivered.
+    shortest: Time,
+    delivered: u64,
+    // The state machine.
+    pub(super) phase: Phase,
+    pub(super) round_count: u64,
+    pub(super) round_start: bool,
+    pub(super) next_round_delivered: u64,
+    pub(super) idle_restart: bool,
+    pub(super) drain_start_round: u64,
+    pub(super) full_bw_reached: bool,
+    pub(super) full_bw_now: bool,
+    pub(super) full_bw: f64,
+    pub(super) full_bw_count: u32,
+    // The model.
+    pub(super) max_bw: f64,
+    pub(super) max_bw_filter: MaxFilter,
+    pub(super) cycle_count: u64,
+    pub(super) bw: f64,
+    pub(super) bw_shortterm: f64,
+    pub(super) min_rtt: Time,
+    pub(super) min_rtt_stamp: Time,
+    pub(super) inflight_longterm: f64,
+    pub(super) inflight_shortterm: f64,
+    pub(super) extra_acked: f64,
+    pub(super) extra_acked_filter: MaxFilter,
+    pub(super) extra_acked_interval_start: Time,
+    pub(super) extra_acked_delivered: f64,
+    // Losses.
+    pub(super) bw_latest: f64,
+    pub(super) inflight_latest: f64,
+    pub(super) is_loss_in_round: bool,
+    pub(super) loss_round_delivered: u64,
+    pub(super) loss_round_start: bool,
+    /// Runs of bytes lost in this round.
+    pub(super) holes_in_round: u32,
+    // ProbeBW.
+    pub(super) ack_phase: AckPhase,
+    pub(super) is_bw_probe_sample: bool,
+    pub(super) bw_probe_up_acked: f64,
+    pub(super) probe_up_acked_per_inc: f64,
+    pub(super) bw_probe_up_rounds: u32,
+    pub(super) rounds_since_probe_up: u64,
+    pub(super) bw_probe_wait: Time,
+    pub(super) cycle_stamp: Time,
+    pub(super) prev_probe_too_high: bool,
+    pub(super) prev_probe_precautionary: bool,
+    // ProbeRTT.
+    pub(super) probe_rtt_min_delay: Time,
+    pub(super) probe_rtt_min_stamp: Time,
+    pub(super) probe_rtt_expired: bool,
+    pub(super) probe_rtt_done_stamp: Option<Time>,
+    pub(super) probe_rtt_round_done: bool,
+    /// MarkConnectionAppLimited: packets sent when between so much and so much was delivered.
+    pub(super) held_back: Option<(u64, u64)>,
+    // What it sends by.
+    pub(super) prior_cwnd: u64,
+    /// Bytes of payload per second.
+    pub(super) pacing_rate: f64,
+}
+
+impl Bbr {
+    /// OnInit, as far as it needs no connection.
+    pub(super) fn new(mss: u64, sends_quanta: bool) -> Bbr {
+        Bbr {
+            mss,
+            initial_cwnd: 0.0,
+            sack: true,
+            wire: 1.0,
+            sends_quanta,
+            rng: None,
+            in_recovery: false,
+            shortest: Time::MAX,
+            delivered: 0,
+            phase: Phase::Startup,
+            round_count: 0,
+            round_start: false,
+            next_round_delivered: 0,
+            idle_restart: false,
+            drain_start_round: 0,
+            full_bw_reached: false,
+            full_bw_now: false,
+            full_bw: 0.0,
+            full_bw_count: 0,
+            max_bw: 0.0,
+            max_bw_filter: MaxFilter::default(),
+            cycle_count: 0,
+            bw: 0.0,
+            bw_shortterm: f64::INFINITY,
+            min_rtt: Time::MAX,
+            min_rtt_stamp: Time::ZERO,
+            inflight_longterm: f64::INFINITY,
+            inflight_shortterm: f64::INFINITY,
+            extra_acked: 0.0,
+            extra_acked_filter: MaxFilter::default(),
+            extra_acked_interval_start: Time::ZERO,
+            extra_acked_delivered: 0.0,
+            bw_latest: 0.0,
+            inflight_latest: 0.0,
+            is_loss_in_round: false,
+            loss_round_delivered: 0,
+            loss_round_start: false,
+            holes_in_round: 0,
+            ack_phase: AckPhase::Init,
+            is_bw_probe_sample: false,
+            bw_probe_up_acked: 0.0,
+            probe_up_acked_per_inc: f64::INFINITY,
+            bw_probe_up_rounds: 0,
+            rounds_since_probe_up: 0,
+            bw_probe_wait: Time::ZERO,
+            cycle_stamp: Time::ZERO,
+            prev_probe_too_high: false,
+            prev_probe_precautionary: false,
+            probe_rtt_min_delay: Time::MAX,
+            probe_rtt_min_stamp: Time::ZERO,
+            probe_rtt_expired: false,
+            probe_rtt_done_stamp: None,
+            probe_rtt_round_done: false,
+            held_back: None,
+            prior_cwnd: 0,
+            pacing_rate: 0.0,
+        }
+    }
+
+    /// Whether what was sent when so much was delivered was held back by ProbeRTT.
+    fn is_held_back(&self, prior: u64) -> bool {
+        self.held_back.is_some_and(|(from, to)| (from..=to).contains(&prior))
+    }
+
+    fn round(&mut self, ack: &Ack, sample: &Sample) -> Round {
+        if let Some(rtt) = sample.rtt {
+            self.shortest = self.shortest.min(rtt);
+        }
+        if self.held_back.is_some_and(|held| sample.prior > held.1) {
+            self.held_back = None;
+        }
+        self.delivered = sample.total;
+        let least = if self.shortest == Time::MAX { Time::ZERO } else { self.shortest };
+        Round {
+            now: ack.now,
+            rtt: sample.rtt,
+            rate: sample.rate(least).map_or(0.0, |r| r.as_f64() / 8.0),
+            delivered: sample.delivered() as f64,
+            newly_acked: ack.delivered as f64,
+            prior: sample.prior,
+            total: sample.total,
+            app_limited: sample.app_limited || self.is_held_back(sample.prior),
+            in_flight: sample.in_flight as f64,
+            lost: sample.lost as f64,
+            pipe: sample.pipe as f64,
+            window_limited: sample.window_limited,
+        }
+    }
+
+    /// UpdateModelAndState.
+    fn update_model_and_state(&mut self, rs: &Round, window: &mut Window) {
+        self.update_latest_delivery_signals(rs);
+        // UpdateCongestionSignals.
+        self.update_max_bw(rs);
+        if self.loss_round_start {
+            self.adapt_lower_bounds(window);
+            self.is_loss_in_round = false;
+        }
+        self.update_ack_aggregation(rs, window);
+        self.check_full_bw_reached(rs);
+        self.check_startup_done(rs);
+        self.check_drain_done(rs);
+        self.update_cycle(rs, window);
+        self.update_min_rtt(rs);
+        self.check_probe_rtt(rs, window);
+        self.advance_latest_delivery_signals(rs);
+        self.bound_bw_for_model();
+    }
+}
+
+impl CongestionController for Bbr {
+    const SAMPLES: bool = true;
+    const OWN_WINDOW: bool = true;
+
+    /// OnInit.
+    fn on_open(&mut self, window: &mut Window, opening: &mut Opening<'_>) {
+        self.mss = window.mss;
+        self.initial_cwnd = window.cwnd as f64;
+        self.sack = opening.sack;
+        self.wire = (window.mss + opening.overhead) as f64 / window.mss as f64;
+        self.rng = Some(rng::stream(rng::below(opening.rng, u64::MAX), Purpose::Endpoints, 0));
+        if !opening.srtt.is_zero() {
+            (self.min_rtt, self.shortest) = (opening.srtt, opening.srtt);
+        }
+        (self.min_rtt_stamp, self.probe_rtt_min_stamp) = (opening.now, opening.now);
+        self.extra_acked_interval_start = opening.now;
+        self.init_pacing_rate(opening.srtt);
+    }
+
+    /// UpdateOnACK.
+    fn on_sample(&mut self, window: &mut Window, ack: &Ack, sample: &Sample) {
+        let rs = self.round(ack, sample);
+        self.update_model_and_state(&rs, window);
+        // UpdateControlParameters.
+        self.set_pacing_rate(self.phase.pacing_gain());
+        self.set_cwnd(&rs, window);
+    }
+
+    fn on_lost(&mut self, window: &mut Window, lost: &Lost) {
+        self.handle_lost_packet(lost, window);
+    }
+
+    /// HandleRestartFromIdle.
+    fn on_restart(&mut self, window: &mut Window, now: Time) {
+        self.idle_restart = true;
+        self.extra_acked_interval_start = now;
+        if self.phase.is_probe_bw() {
+            self.set_pacing_rate(1.0);
+        } else if self.phase == Phase::ProbeRtt {
+            self.check_probe_rtt_done(now, self.delivered, window);
+        }
+    }
+
+    /// OnEnterFastRecovery.
+    fn on_loss(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
+        self.save_cwnd(window);
+        self.in_recovery = true;
+        window.cwnd
+    }
+
+    /// OnEnterRTO: everything is taken for lost, so C.inflight + 1 is a segment.
+    fn on_rto(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
+        self.save_cwnd(window);
+        self.in_recovery = true;
+        window.mss
+    }
+
+    /// "ECN": a connection that has it "MUST treat any CE marks as congestion". How is ours: as the first
+    /// loss of a round, and while probing as too much in flight.
+    fn on_ecn(&mut self, window: &Window, congestion: &Congestion) -> u64 {
+        self.note_congestion(self.delivered, window);
+        if self.is_bw_probe_sample {
+            self.handle_inflight_too_high(congestion.flight as f64, false, congestion.now, self.delivered, window);
+        }
+        window.cwnd
+    }
+
+    fn on_recovered(&mut self, window: &mut Window, _now: Time) {
+        self.in_recovery = false;
+        self.restore_cwnd(window);
+    }
+
+    /// What paces counts headers, the model does not.
+    fn pacing_rate(&self, _window: &Window, _srtt: Time) -> Option<Rate> {
+        Some(Rate(((8.0 * self.pacing_rate * self.wire) as u64).max(1)))
+    }
+
+    fn send_quantum(&self) -> u64 {
+        (self.quantum() as f64 * self.wire) as u64
+    }
+
+    fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
+        let known = |bytes: f64| if bytes.is_finite() { bytes } else { 0.0 };
+        out.extend([
+            ("phase", self.phase.number() as f64),
+            ("bw_bps", 8.0 * self.bw),
+            ("min_rtt_s", if self.min_rtt == Time::MAX { 0.0 } else { self.min_rtt.as_secs_f64() }),
+            ("inflight_longterm_bytes", known(self.inflight_longterm)),
+        ]);
+    }
+}

@@ -1,0 +1,156 @@
+//! What is known of the path: bandwidth, round trip, aggregation ("Updating Network Path Model
+//! Parameters"), and the window and pace that follow ("Updating Control Parameters").
+
+use midpath_core::units::Time;
+
+use super::constants as c;
+use super::controller::{Bbr, Round};
+use super::phases::Phase;
+use crate::transport::cc::Window;
+
+impl Bbr {
+    /// UpdateRound.
+    fn update_round(&mut self, rs: &Round) {
+        self.round_start = rs.prior >= self.next_round_delivered;
+        if self.round_start {
+            self.start_round(rs.total);
+            self.round_count += 1;
+            self.rounds_since_probe_up += 1;
+        }
+    }
+
+    /// StartRound.
+    pub(super) fn start_round(&mut self, total: u64) {
+        self.next_round_delivered = total;
+    }
+
+    /// UpdateMaxBw.
+    pub(super) fn update_max_bw(&mut self, rs: &Round) {
+        self.update_round(rs);
+        if rs.rate > 0.0 && (rs.rate >= self.max_bw || !rs.app_limited) {
+            self.max_bw = self.max_bw_filter.update(rs.rate, self.cycle_count, c::MAX_BW_FILTER_LEN);
+        }
+    }
+
+    /// UpdateACKAggregation.
+    pub(super) fn update_ack_aggregation(&mut self, rs: &Round, window: &Window) {
+        let interval = rs.now.saturating_sub(self.extra_acked_interval_start);
+        let mut expected = self.bw * interval.as_secs_f64();
+        if self.extra_acked_delivered <= expected {
+            (self.extra_acked_delivered, self.extra_acked_interval_start, expected) = (0.0, rs.now, 0.0);
+        }
+        self.extra_acked_delivered += rs.newly_acked;
+        let extra = (self.extra_acked_delivered - expected).min(window.cwnd as f64);
+        let rounds = if self.full_bw_reached { c::EXTRA_ACKED_FILTER_LEN } else { 1 };
+        self.extra_acked = self.extra_acked_filter.update(extra, self.round_count, rounds);
+    }
+
+    /// BoundBWForModel.
+    pub(super) fn bound_bw_for_model(&mut self) {
+        self.bw = self.max_bw.min(self.bw_shortterm);
+    }
+
+    /// MinPipeCwnd.
+    pub(super) fn min_pipe_cwnd(&self) -> f64 {
+        (c::MIN_PIPE_CWND * self.mss) as f64
+    }
+
+    /// BDPMultiple.
+    fn bdp_multiple(&self, bw: f64, gain: f64) -> f64 {
+        if self.min_rtt == Time::MAX {
+            return self.initial_cwnd;
+        }
+        gain * bw * self.min_rtt.as_secs_f64()
+    }
+
+    /// BBR.bdp.
+    pub(super) fn bdp(&self) -> f64 {
+        self.bdp_multiple(self.bw, 1.0)
+    }
+
+    /// QuantizationBudget.
+    fn quantization_budget(&self, inflight: f64) -> f64 {
+        // UpdateOffloadBudget.
+        let budget = (c::QUANTA * self.quantum()) as f64;
+        let cap = inflight.max(budget).max(self.min_pipe_cwnd());
+        if self.phase == Phase::Up { cap + (2 * self.mss) as f64 } else { cap }
+    }
+
+    /// Inflight.
+    pub(super) fn inflight(&self, bw: f64, gain: f64) -> f64 {
+        self.quantization_budget(self.bdp_multiple(bw, gain))
+    }
+
+    /// UpdateMaxInflight.
+    fn max_inflight(&self) -> f64 {
+        self.quantization_budget(self.bdp_multiple(self.bw, self.phase.cwnd_gain()) + self.extra_acked)
+    }
+
+    /// InitPacingRate.
+    pub(super) fn init_pacing_rate(&mut self, srtt: Time) {
+        let srtt = if srtt.is_zero() { Time::from_ms(1) } else { srtt };
+        self.pacing_rate = c::STARTUP_PACING_GAIN * self.initial_cwnd / srtt.as_secs_f64();
+    }
+
+    /// SetPacingRateWithGain.
+    pub(super) fn set_pacing_rate(&mut self, gain: f64) {
+        let rate = gain * self.bw * c::PACING_MARGIN;
+        if self.full_bw_reached || rate > self.pacing_rate {
+            self.pacing_rate = rate;
+        }
+    }
+
+    /// SetSendQuantum.
+    pub(super) fn quantum(&self) -> u64 {
+        if !self.sends_quanta {
+            return 0;
+        }
+        let sent = (self.pacing_rate * c::QUANTUM_TIME.as_secs_f64()) as u64;
+        sent.min(c::MOST_QUANTUM).max(2 * self.mss)
+    }
+
+    /// SetCwnd.
+    pub(super) fn set_cwnd(&self, rs: &Round, window: &mut Window) {
+        let (most, mut cwnd) = (self.max_inflight(), window.cwnd as f64);
+        if self.full_bw_reached {
+            cwnd = (cwnd + rs.newly_acked).min(most);
+        } else if cwnd < most || (rs.total as f64) < self.initial_cwnd {
+            cwnd += rs.newly_acked;
+        }
+        cwnd = cwnd.max(self.min_pipe_cwnd());
+        // BoundCwndForProbeRTT.
+        if self.phase == Phase::ProbeRtt {
+            cwnd = cwnd.min(self.probe_rtt_cwnd());
+        }
+        window.set(cwnd.min(self.cwnd_cap()) as u64);
+    }
+
+    /// BoundCwndForModel: its cap.
+    fn cwnd_cap(&self) -> f64 {
+        let cap = match self.phase {
+            Phase::Cruise | Phase::ProbeRtt => self.inflight_with_headroom(),
+            Phase::Down | Phase::Refill | Phase::Up => self.inflight_longterm,
+            Phase::Startup | Phase::Drain => f64::INFINITY,
+        };
+        cap.min(self.inflight_shortterm).max(self.min_pipe_cwnd())
+    }
+
+    /// ProbeRTTCwnd.
+    pub(super) fn probe_rtt_cwnd(&self) -> f64 {
+        self.bdp_multiple(self.bw, c::PROBE_RTT_CWND_GAIN).max(self.min_pipe_cwnd())
+    }
+
+    /// SaveCwnd.
+    pub(super) fn save_cwnd(&mut self, window: &Window) {
+        self.prior_cwnd = if !self.in_recovery && self.phase != Phase::ProbeRtt {
+            window.cwnd
+        } else {
+            self.prior_cwnd.max(window.cwnd)
+        };
+    }
+
+    /// RestoreCwnd.
+    pub(super) fn restore_cwnd(&self, window: &mut Window) {
+        window.set(window.cwnd.max(self.prior_cwnd));
+    }
+}

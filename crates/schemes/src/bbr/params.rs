@@ -1,0 +1,49 @@
+//! The parameters of BBR. Everything that the draft calls a constant is one (`constants.rs`).
+
+use midpath_core::roles::FlowSpec;
+use midpath_core::spec::SpecError;
+use serde::{Deserialize, Serialize};
+
+use super::controller::Bbr;
+use crate::transport::cc::{ControllerConfig, ControllerTraits};
+use crate::transport::{TcpParams, TcpTable};
+
+/// The parameters of `bbr`: its own, and those of every TCP.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct BbrParams {
+    /// What all TCPs share. BBR paces, always.
+    #[serde(flatten)]
+    pub tcp: TcpParams,
+    /// Whether packets leave in quanta, as a host with segmentation offload sends them: 1 ms of the
+    /// pacing rate, at most 64 KiB. Off: one by one, and the offload budget is nothing.
+    pub quantum: bool,
+}
+
+/// TCP's parameters that BBR has in hand itself.
+pub const UNREAD: &[&str] =
+    &["growth", "abc_limit", "hystart", "recovery", "pacing", "pacing_slow_start", "pacing_avoidance"];
+
+impl TcpTable for BbrParams {
+    type Config = BbrConfig;
+    fn split(self) -> Result<(TcpParams, BbrConfig), SpecError> {
+        Ok((self.tcp, BbrConfig { quantum: self.quantum }))
+    }
+}
+
+/// Builds [`Bbr`].
+#[derive(Debug, Clone, Copy)]
+pub struct BbrConfig {
+    quantum: bool,
+}
+
+impl ControllerConfig for BbrConfig {
+    type Controller = Bbr;
+    fn build(&self, _tcp: &TcpParams, mss: u32, _flow: &FlowSpec) -> Bbr {
+        Bbr::new(mss.into(), self.quantum)
+    }
+    fn traits(&self) -> ControllerTraits {
+        ControllerTraits { paced: true, ..ControllerTraits::default() }
+    }
+}

@@ -1,0 +1,208 @@
+//! The state machine but for ProbeBW's cycle: Startup, Drain, ProbeRTT ("State Machine Operation").
+
+use midpath_core::units::Time;
+
+use super::constants as c;
+use super::controller::{Bbr, Round};
+use crate::describe::{State, Tone};
+use crate::transport::cc::Window;
+
+/// BBR.state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    Startup,
+    Drain,
+    Down,
+    Cruise,
+    Refill,
+    Up,
+    ProbeRtt,
+}
+
+impl Phase {
+    /// As `gauges` number them: state 0 is the one at rest.
+    pub const STATES: [State; 7] = [
+        State::new("ProbeBW_CRUISE", Tone::Calm),
+        State::new("Startup", Tone::Busy),
+        State::new("Drain", Tone::Relief),
+        State::new("ProbeBW_DOWN", Tone::Relief),
+        State::new("ProbeBW_REFILL", Tone::Busy),
+        State::new("ProbeBW_UP", Tone::Busy),
+        State::new("ProbeRTT", Tone::Relief),
+    ];
+
+    /// Its place there.
+    pub const fn number(self) -> usize {
+        match self {
+            Phase::Cruise => 0,
+            Phase::Startup => 1,
+            Phase::Drain => 2,
+            Phase::Down => 3,
+            Phase::Refill => 4,
+            Phase::Up => 5,
+            Phase::ProbeRtt => 6,
+        }
+    }
+
+    /// "State Transition Diagram": whether the next phase may follow.
+    pub const fn leads_to(self, next: Phase) -> bool {
+        match (self, next) {
+            (Phase::ProbeRtt, Phase::Startup | Phase::Down) => true,
+            (Phase::ProbeRtt, _) => false,
+            (_, Phase::ProbeRtt)
+            | (Phase::Startup, Phase::Drain)
+            | (Phase::Drain | Phase::Up, Phase::Down)
+            | (Phase::Down, Phase::Cruise)
+            | (Phase::Down | Phase::Cruise, Phase::Refill)
+            | (Phase::Refill, Phase::Up) => true,
+            _ => false,
+        }
+    }
+
+    /// IsInAProbeBWState.
+    pub const fn is_probe_bw(self) -> bool {
+        matches!(self, Phase::Down | Phase::Cruise | Phase::Refill | Phase::Up)
+    }
+
+    /// IsProbingBW.
+    pub const fn is_probing(self) -> bool {
+        matches!(self, Phase::Startup | Phase::Refill | Phase::Up)
+    }
+
+    /// The column "Pacing Gain" of "Summary of Control Behavior".
+    pub const fn pacing_gain(self) -> f64 {
+        match self {
+            Phase::Startup => c::STARTUP_PACING_GAIN,
+            Phase::Drain => c::DRAIN_PACING_GAIN,
+            Phase::Down => c::DOWN_PACING_GAIN,
+            Phase::Up => c::UP_PACING_GAIN,
+            Phase::Cruise | Phase::Refill | Phase::ProbeRtt => 1.0,
+        }
+    }
+
+    /// The column "Cwnd Gain".
+    pub const fn cwnd_gain(self) -> f64 {
+        match self {
+            Phase::Up => c::UP_CWND_GAIN,
+            Phase::ProbeRtt => c::PROBE_RTT_CWND_GAIN,
+            _ => c::DEFAULT_CWND_GAIN,
+        }
+    }
+}
+
+impl Bbr {
+    /// Goes into a phase.
+    pub(super) fn enter(&mut self, next: Phase) {
+        debug_assert!(self.phase.leads_to(next), "{:?} does not lead to {next:?}", self.phase);
+        self.phase = next;
+    }
+
+    /// ResetFullBW.
+    pub(super) fn reset_full_bw(&mut self) {
+        (self.full_bw, self.full_bw_count, self.full_bw_now) = (0.0, 0, false);
+    }
+
+    /// CheckFullBWReached.
+    pub(super) fn check_full_bw_reached(&mut self, rs: &Round) {
+        if self.full_bw_now || !self.round_start || rs.app_limited {
+            return;
+        }
+        if rs.rate >= self.full_bw * c::FULL_BW_GROWTH {
+            self.reset_full_bw();
+            self.full_bw = rs.rate;
+            return;
+        }
+        self.full_bw_count += 1;
+        self.full_bw_now = self.full_bw_count >= c::FULL_BW_ROUNDS;
+        self.full_bw_reached |= self.full_bw_now;
+    }
+
+    /// CheckStartupDone.
+    pub(super) fn check_startup_done(&mut self, rs: &Round) {
+        self.check_startup_high_loss(rs);
+        if self.phase == Phase::Startup && self.full_bw_reached {
+            // EnterDrain.
+            self.enter(Phase::Drain);
+            self.drain_start_round = self.round_count;
+        }
+    }
+
+    /// CheckDrainDone.
+    pub(super) fn check_drain_done(&mut self, rs: &Round) {
+        if self.phase == Phase::Drain
+            && (rs.pipe <= self.inflight(self.bw, 1.0) || self.round_count > self.drain_start_round + c::DRAIN_ROUNDS)
+        {
+            self.start_down(rs);
+        }
+    }
+
+    /// UpdateMinRTT.
+    pub(super) fn update_min_rtt(&mut self, rs: &Round) {
+        self.probe_rtt_expired = rs.now > self.probe_rtt_min_stamp.saturating_add(c::PROBE_RTT_INTERVAL);
+        if let Some(rtt) = rs.rtt
+            && (rtt < self.probe_rtt_min_delay || self.probe_rtt_expired)
+        {
+            (self.probe_rtt_min_delay, self.probe_rtt_min_stamp) = (rtt, rs.now);
+        }
+        let expired = rs.now > self.min_rtt_stamp.saturating_add(c::MIN_RTT_FILTER_LEN);
+        if self.probe_rtt_min_delay < self.min_rtt || expired {
+            (self.min_rtt, self.min_rtt_stamp) = (self.probe_rtt_min_delay, self.probe_rtt_min_stamp);
+        }
+    }
+
+    /// CheckProbeRTT.
+    pub(super) fn check_probe_rtt(&mut self, rs: &Round, window: &mut Window) {
+        if self.phase != Phase::ProbeRtt && self.probe_rtt_expired && !self.idle_restart {
+            self.enter(Phase::ProbeRtt);
+            self.save_cwnd(window);
+            self.probe_rtt_done_stamp = None;
+            self.stop_probing();
+            self.start_round(rs.total);
+        }
+        if self.phase == Phase::ProbeRtt {
+            self.handle_probe_rtt(rs, window);
+        }
+        if rs.delivered > 0.0 {
+            self.idle_restart = false;
+        }
+    }
+
+    /// HandleProbeRTT.
+    fn handle_probe_rtt(&mut self, rs: &Round, window: &mut Window) {
+        // MarkConnectionAppLimited.
+        let until = rs.total + rs.pipe as u64;
+        self.held_back = Some((self.held_back.map_or(rs.total, |held| held.0), until));
+        if self.probe_rtt_done_stamp.is_none() {
+            if rs.pipe <= self.probe_rtt_cwnd() {
+                self.probe_rtt_done_stamp = Some(rs.now.saturating_add(c::PROBE_RTT_DURATION));
+                self.probe_rtt_round_done = false;
+                self.start_round(rs.total);
+            }
+        } else {
+            self.probe_rtt_round_done |= self.round_start;
+            if self.probe_rtt_round_done {
+                self.check_probe_rtt_done(rs.now, rs.total, window);
+            }
+        }
+    }
+
+    /// CheckProbeRTTDone.
+    pub(super) fn check_probe_rtt_done(&mut self, now: Time, total: u64, window: &mut Window) {
+        if self.probe_rtt_done_stamp.is_some_and(|done| now > done) {
+            self.probe_rtt_min_stamp = now;
+            self.restore_cwnd(window);
+            self.exit_probe_rtt(now, total);
+        }
+    }
+
+    /// ExitProbeRTT.
+    fn exit_probe_rtt(&mut self, now: Time, total: u64) {
+        self.reset_short_term_model();
+        if self.full_bw_reached {
+            self.start_down_at(now, total);
+            self.enter(Phase::Cruise);
+        } else {
+            self.enter(Phase::Startup);
+        }
+    }
+}

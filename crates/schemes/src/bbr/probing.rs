@@ -1,0 +1,181 @@
+//! ProbeBW's cycle: "ProbeBW Algorithm Details".
+
+use midpath_core::rng;
+use midpath_core::units::Time;
+
+use super::constants as c;
+use super::controller::{Bbr, Round};
+use super::losses::is_inflight_too_high;
+use super::phases::Phase;
+use crate::transport::cc::Window;
+
+/// BBR.ack_phase: what ACKs say of the probe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AckPhase {
+    Init,
+    Refilling,
+    ProbeStarting,
+    ProbeFeedback,
+    ProbeStopping,
+}
+
+impl Bbr {
+    /// The probe is over, its ACKs are still to come.
+    pub(super) fn stop_probing(&mut self) {
+        self.ack_phase = AckPhase::ProbeStopping;
+    }
+
+    /// StartProbeBW_DOWN.
+    pub(super) fn start_down(&mut self, rs: &Round) {
+        self.start_down_at(rs.now, rs.total);
+    }
+
+    /// The same when no ACK is at hand.
+    pub(super) fn start_down_at(&mut self, now: Time, total: u64) {
+        self.reset_congestion_signals();
+        self.probe_up_acked_per_inc = f64::INFINITY;
+        self.pick_probe_wait();
+        self.cycle_stamp = now;
+        self.stop_probing();
+        self.start_round(total);
+        self.enter(Phase::Down);
+    }
+
+    /// StartProbeBW_REFILL.
+    fn start_refill(&mut self, rs: &Round) {
+        self.reset_short_term_model();
+        (self.bw_probe_up_rounds, self.bw_probe_up_acked) = (0, 0.0);
+        self.prev_probe_precautionary = false;
+        self.ack_phase = AckPhase::Refilling;
+        self.start_round(rs.total);
+        self.enter(Phase::Refill);
+    }
+
+    /// StartProbeBW_UP.
+    fn start_up(&mut self, rs: &Round, window: &Window) {
+        self.ack_phase = AckPhase::ProbeStarting;
+        self.start_round(rs.total);
+        self.reset_full_bw();
+        self.full_bw = rs.rate;
+        self.enter(Phase::Up);
+        self.raise_slope(window);
+    }
+
+    /// UpdateProbeBWCyclePhase.
+    pub(super) fn update_cycle(&mut self, rs: &Round, window: &Window) {
+        if !self.full_bw_reached || self.adapt_long_term_model(rs, window) {
+            return;
+        }
+        let phase = self.phase;
+        match phase {
+            Phase::Down if self.is_time_to_probe(rs.now, window) => self.start_refill(rs),
+            Phase::Down if self.is_time_to_cruise(rs) => self.enter(Phase::Cruise),
+            Phase::Cruise if self.is_time_to_probe(rs.now, window) => self.start_refill(rs),
+            Phase::Refill if self.round_start => {
+                self.is_bw_probe_sample = true;
+                self.start_up(rs, window);
+            }
+            Phase::Up if self.is_time_to_go_down(rs, window) => {
+                self.prev_probe_too_high = false;
+                self.start_down(rs);
+            }
+            _ => {}
+        }
+    }
+
+    /// IsTimeToCruise.
+    fn is_time_to_cruise(&self, rs: &Round) -> bool {
+        rs.pipe <= self.inflight_with_headroom() && rs.pipe <= self.inflight(self.max_bw, 1.0)
+    }
+
+    /// IsTimeToGoDown.
+    fn is_time_to_go_down(&mut self, rs: &Round, window: &Window) -> bool {
+        if self.prev_probe_too_high && rs.pipe >= self.inflight_longterm {
+            self.prev_probe_precautionary = true;
+            return true;
+        }
+        if rs.window_limited && window.cwnd as f64 >= self.inflight_longterm {
+            self.reset_full_bw();
+            self.full_bw = rs.rate;
+            return false;
+        }
+        self.full_bw_now
+    }
+
+    /// InflightWithHeadroom.
+    pub(super) fn inflight_with_headroom(&self) -> f64 {
+        if self.inflight_longterm == f64::INFINITY {
+            return f64::INFINITY;
+        }
+        let headroom = (c::HEADROOM * self.inflight_longterm).max(self.mss as f64);
+        (self.inflight_longterm - headroom).max(self.min_pipe_cwnd())
+    }
+
+    /// RaiseInflightLongtermSlope.
+    fn raise_slope(&mut self, window: &Window) {
+        let growth = (1u64 << self.bw_probe_up_rounds) as f64;
+        self.bw_probe_up_rounds = (self.bw_probe_up_rounds + 1).min(c::MOST_DOUBLINGS);
+        self.probe_up_acked_per_inc = (window.cwnd as f64 / growth).max(self.mss as f64);
+    }
+
+    /// ProbeInflightLongtermUpward.
+    fn probe_inflight_upward(&mut self, rs: &Round, window: &Window) {
+        if !rs.window_limited || (window.cwnd as f64) < self.inflight_longterm {
+            return;
+        }
+        self.bw_probe_up_acked += rs.newly_acked;
+        if self.bw_probe_up_acked >= self.probe_up_acked_per_inc {
+            let delta = (self.bw_probe_up_acked / self.probe_up_acked_per_inc).floor();
+            self.bw_probe_up_acked -= delta * self.probe_up_acked_per_inc;
+            self.inflight_longterm += delta * self.mss as f64;
+        }
+        if self.round_start {
+            self.raise_slope(window);
+        }
+    }
+
+    /// AdaptLongTermModel: whether it has changed the phase.
+    fn adapt_long_term_model(&mut self, rs: &Round, window: &Window) -> bool {
+        if self.ack_phase == AckPhase::ProbeStarting && self.round_start {
+            self.ack_phase = AckPhase::ProbeFeedback;
+        }
+        if self.ack_phase == AckPhase::ProbeStopping && self.round_start {
+            self.is_bw_probe_sample = false;
+            self.ack_phase = AckPhase::Init;
+            if self.phase.is_probe_bw() && !rs.app_limited {
+                // AdvanceMaxBwFilter.
+                self.cycle_count += 1;
+            }
+            if self.phase.is_probe_bw() && self.prev_probe_precautionary && !self.prev_probe_too_high {
+                self.start_refill(rs);
+                return true;
+            }
+        }
+        if is_inflight_too_high(rs.lost, rs.in_flight, self.sack) || self.inflight_longterm == f64::INFINITY {
+            return false;
+        }
+        self.inflight_longterm = self.inflight_longterm.max(rs.in_flight);
+        if self.phase == Phase::Up {
+            self.probe_inflight_upward(rs, window);
+        }
+        false
+    }
+
+    /// IsTimeToProbeBW: HasElapsedInPhase or IsRenoCoexistenceProbeTime.
+    fn is_time_to_probe(&self, now: Time, window: &Window) -> bool {
+        let reno = (self.target_inflight(window) / self.mss as f64).min(c::RENO_ROUNDS as f64);
+        now > self.cycle_stamp.saturating_add(self.bw_probe_wait) || self.rounds_since_probe_up as f64 >= reno
+    }
+
+    /// PickProbeWait.
+    fn pick_probe_wait(&mut self) {
+        let Some(stream) = &mut self.rng else { return };
+        self.rounds_since_probe_up = rng::below(stream, 2);
+        self.bw_probe_wait = c::PROBE_WAIT.saturating_add(Time::from_secs_f64(rng::unit(stream)));
+    }
+
+    /// TargetInflight.
+    pub(super) fn target_inflight(&self, window: &Window) -> f64 {
+        self.bdp().min(window.cwnd as f64)
+    }
+}
