@@ -20,7 +20,8 @@ const MODE_RPM: u128 = 2;
 const ECE: u16 = 0x40;
 const ACK: u16 = 0x10;
 
-const DATA: Tcp = Tcp { v6: false, hosts: (1, 2), ports: (40_000, 443), ecn: 2, flags: ACK, payload: 100, seq: 1_000, ack: 1_000 };
+const DATA: Tcp =
+    Tcp { v6: false, hosts: (1, 2), ports: (40_000, 443), ecn: 2, flags: ACK, payload: 100, seq: 1_000, ack: 1_000 };
 
 /// A switch whose port to the receiver runs the paper's CoDel, 1 ms and 20 ms.
 struct Switch {
