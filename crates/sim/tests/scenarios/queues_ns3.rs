@@ -171,7 +171,7 @@ are in the queue; ns-3's device holds one packet more below it. PIE derandomizes
 
 Tolerances, fixed before the first run: use .02; share dropped 20 % or .001; wait 15 %; sparse flows' wait 15 % or .1 ms.
 
-With SACK and `recovery = "rfc6675"`, as ns-3's, PIE's rows are not comparable. Slow start fills 1000 packets; then PIE drops
+With SACK and `recovery = \"rfc6675\"`, as ns-3's, PIE's rows are not comparable. Slow start fills 1000 packets; then PIE drops
 most of what comes, and ours sends lost repeats again without lowering the window (RFC 5681, §4.3 asks for it): .82 used, 81 %
 dropped, 33 ms. With PRR, the default, 2 % are dropped. In ns-3 the timer ends it.
 
