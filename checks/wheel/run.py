@@ -114,7 +114,7 @@ def steps(place: Place) -> Iterator[tuple[str, bool, str]]:
 
     yield step("version", "--version", has="midpath ")
     example = place.midpath("example", "abilene").stdout
-    yield step("example | compare -", "compare", "-", *COMPARED, given=example, has="cubic+rpm")
+    yield step("example | compare -", "compare", "-", *COMPARED, given=example, has="results in compared")
     yield step("report", "report", "compared")
     report = place.work / "compared" / "report.html"
     whole = report.is_file() and "plotly" in report.read_text(encoding="utf-8")
