@@ -105,8 +105,9 @@ fn with_rpm(text: &str) -> String {
 
 /// The same scenario with a drop-tail queue.
 fn plain_queue(text: &str) -> String {
-    let keep = |line: &&str| !line.starts_with("threshold = ") && !line.starts_with("kind = \"step\"");
-    let kinds = ["red", "codel", "drr"];
+    let own = ["threshold = ", "kind = \"step\"", "scheduler = "];
+    let keep = |line: &&str| !own.iter().any(|start| line.starts_with(start));
+    let kinds = ["red", "codel", "drr", "pie", "dualpi2"];
     let lines = text.lines().filter(keep).filter(|l| !kinds.iter().any(|k| *l == format!("kind = \"{k}\"")));
     lines.collect::<Vec<_>>().join("\n")
 }
