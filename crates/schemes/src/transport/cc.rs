@@ -125,7 +125,8 @@ pub trait CongestionController: Send + 'static {
     /// Called last of all on an ACK that reports data for the first time: what the newest of them
     /// tells of the path.
     fn on_sample(&mut self, _window: &mut Window, _ack: &Ack, _sample: &Sample) {}
-    /// Called for each packet that is taken for lost, before what follows from that.
+    /// Called for each packet that is taken for lost, before what follows from that. What is repeated as a
+    /// guess (RFC 6675, NextSeg, rules 3 and 4) is not.
     fn on_lost(&mut self, _window: &mut Window, _lost: &Lost) {}
     /// Called just before data leave while none are in flight, after the application had nothing to
     /// send.

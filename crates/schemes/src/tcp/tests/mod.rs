@@ -10,6 +10,7 @@ mod listen;
 mod numbers;
 mod oracle;
 mod overtaken;
+mod own_window;
 mod prague;
 mod properties;
 mod recovery;

@@ -58,7 +58,7 @@ pub(super) struct Rates {
     /// C.lost before this ACK.
     lost_before: u64,
     /// One past the last byte that was taken for lost.
-    hole: u64,
+    hole: Option<u64>,
 }
 
 impl Rates {
@@ -92,6 +92,11 @@ impl Rates {
                 *old = Record { from: old.from, end: old.end, ..record };
             }
         }
+    }
+
+    /// An ACK has come: what was lost before is no news of it.
+    fn begin(&mut self) {
+        self.lost_before = self.lost;
     }
 
     /// Where the segment that holds the byte at `from` stands.
@@ -137,9 +142,9 @@ impl Rates {
             }
             record.fate = Fate::Lost;
             let record = *record;
-            let (bytes, follows) = (record.end - record.from, record.from == self.hole);
+            let (bytes, follows) = (record.end - record.from, Some(record.from) == self.hole);
             self.lost += bytes;
-            self.hole = record.end;
+            self.hole = Some(record.end);
             return Some(Lost {
                 now,
                 bytes,
@@ -159,7 +164,7 @@ impl Rates {
         if self.app_limited > 0 && self.delivered > self.app_limited {
             self.app_limited = 0;
         }
-        let newly_lost = self.lost - std::mem::replace(&mut self.lost_before, self.lost);
+        let newly_lost = self.lost - self.lost_before;
         let newest = self.newest.take()?;
         let sending = newest.sent.saturating_sub(newest.first_sent);
         let arriving = self.delivered_at.saturating_sub(newest.delivered_at);
@@ -232,6 +237,7 @@ impl<C: NetworkAssisted> Sender<C> {
     pub(super) fn note_delivered(&mut self, packet: &Packet, ack: u64, now: Time) {
         let Some(rates) = self.rates.as_mut().filter(|_| C::SAMPLES) else { return };
         let sacked = self.board.reported();
+        rates.begin();
         rates.arrived(self.una, ack, now);
         if self.ends.sack {
             for (from, to) in self.board.news(packet, self.ends.own, self.una, self.nxt) {
@@ -342,12 +348,31 @@ mod tests {
         while let Some(l) = rates.lose(&mut i, 3000, false, MS(10)) {
             lost.push((l.bytes, l.in_flight, l.lost, l.follows));
         }
-        assert_eq!(lost, [(1000, 1000, 1000, true), (1000, 2000, 2000, true), (1000, 3000, 3000, true)]);
+        assert_eq!(lost, [(1000, 1000, 1000, false), (1000, 2000, 2000, true), (1000, 3000, 3000, true)]);
         assert_eq!(sample(&mut rates, MS(10)).map(|s| (s.lost, s.newly_lost)), Some((3000, 3000)));
         // Repeated, a segment is lost again only if that is said of repeats.
         rates.sent(0, 1000, true, 1000, MS(11));
         assert_eq!(rates.lose(&mut 0, 1000, false, MS(12)), None);
         assert_eq!(rates.lose(&mut 0, 1000, true, MS(12)).map(|l| (l.bytes, l.lost)), Some((1000, 1000)));
+    }
+
+    /// What a timeout gave up is not lost once more by the next ACK.
+    #[test]
+    fn newly_lost_is_what_this_ack_has_made_so() {
+        let mut rates = four();
+        while rates.lose(&mut 0, 2000, true, MS(500)).is_some() {}
+        rates.begin();
+        rates.arrived(2000, 3000, MS(510));
+        rates.lose(&mut 3, 4000, true, MS(510));
+        assert_eq!(sample(&mut rates, MS(510)).map(|s| (s.lost, s.newly_lost)), Some((3000, 1000)));
+        // A duplicate without anything new gives no sample; the next ACK doesn't tell of its loss.
+        rates.sent(0, 1000, true, 1000, MS(511));
+        rates.begin();
+        rates.lose(&mut 0, 1000, true, MS(520));
+        assert_eq!(sample(&mut rates, MS(520)), None);
+        rates.begin();
+        rates.arrived(1000, 2000, MS(530));
+        assert_eq!(sample(&mut rates, MS(530)).map(|s| s.newly_lost), Some(0));
     }
 
     #[test]

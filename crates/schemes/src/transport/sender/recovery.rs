@@ -17,9 +17,8 @@ impl<C: NetworkAssisted> Sender<C> {
 
     /// RFC 6675, §5, step 4; RFC 6582, §3.2, step 2.
     pub(super) fn enter_recovery(&mut self, news: &News, ctx: &mut EndpointCtx<'_>) {
-        if !self.sack_on() {
-            self.note_lost(self.una, self.una + 1, true, news.now);
-        }
+        // With SACK a repeat that is on its way is not lost with its original.
+        self.note_lost(self.una, self.una + 1, !self.sack_on(), news.now);
         let congestion = self.congestion(news.now, self.flight());
         let floor = self.least_threshold();
         self.window.ssthresh = self.control.on_loss(&self.window, &congestion).max(floor);
@@ -116,7 +115,9 @@ impl<C: NetworkAssisted> Sender<C> {
         self.phase = Phase::Open;
         self.dupacks = 0;
         self.rto_at = Time::MAX;
+        let before = self.board.edge();
         self.find_lost();
+        self.note_lost(before.max(self.una), self.board.edge(), false, now);
         self.control.on_recovered(&mut self.window, now);
     }
 

@@ -267,15 +267,15 @@ impl<C: NetworkAssisted> Sender<C> {
         if let Some(rate) = self.control.pacing_rate(&self.window, self.rtt.srtt()) {
             return rate.time_for(Bytes(size.into())).min(self.rtt.rto().max(self.control.longest_gap()));
         }
+        // There is no slow start, and less than a segment is a pace.
+        if C::OWN_WINDOW {
+            let gap = self.rtt.srtt().mul_f64(f64::from(size) / self.window.cwnd.max(1) as f64);
+            return gap.min(self.rtt.rto().max(self.control.longest_gap()));
+        }
         let tcp = &self.settings.tcp;
         // Linux's tcp_update_pacing_rate: the gain of slow start applies below half the threshold.
         let early = self.window.cwnd < self.window.ssthresh / 2;
-        let gain = match early {
-            // There is no slow start, and less than a segment is a pace.
-            _ if C::OWN_WINDOW => 1.0,
-            true => tcp.pacing_slow_start,
-            false => tcp.pacing_avoidance,
-        };
+        let gain = if early { tcp.pacing_slow_start } else { tcp.pacing_avoidance };
         self.rtt.srtt().mul_f64(f64::from(size) / (gain * self.window.cwnd as f64))
     }
 }
