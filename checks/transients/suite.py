@@ -51,7 +51,6 @@ import scenes
 SCHEMES = (
     "newreno",
     "cubic",
-    "bbr",
     "dctcp",
     "mptcp",
     "cubic+rpm",

@@ -202,20 +202,11 @@ fn build(name: &str, scenario: &Scenario, catalogue: &Catalogue) -> Result<Arc<d
     catalogue.build(name, &table_of(scenario, name)).map_err(|e| e.under(&format!("schemes.{name}")))
 }
 
-/// Names that are longer than this are nobody's.
-const LONGEST_NAME: usize = 24;
-
 fn unknown(key: String, name: &str, catalogue: &Catalogue) -> SpecError {
-    let known = catalogue.names().collect::<Vec<_>>().join(", ");
     let near = suggest::nearest(name, catalogue.names().chain([IDEAL]));
     let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
-    if name.len() > LONGEST_NAME {
-        return SpecError::new(
-            key,
-            format!("there is no scheme `{name}`; `midpath schemes` lists those that there are"),
-        );
-    }
-    SpecError::new(key, format!("there is no scheme `{name}`; {near}schemes are {known}, {IDEAL}"))
+    // More names than a line has room for.
+    SpecError::new(key, format!("there is no scheme `{name}`; {near}`midpath schemes` lists those that there are"))
 }
 
 /// Builds flows' ends when nodes ask for them.
